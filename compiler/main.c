@@ -307,25 +307,25 @@ static int do_data(void)
 static int do_help(void);
 
 static const Command commands[] = {
-    {"check", do_check, 0, "MODEL.lua", "is it sound, and how large is it"},
-    {"plan", do_plan, GPUS_OF_PLAN, "MODEL.lua", "its memory, to the byte, and its kernels"},
+    {"check", do_check, 0, "MODEL.lua", "checks a description and prints its size"},
+    {"plan", do_plan, GPUS_OF_PLAN, "MODEL.lua", "prints its memory, to the byte, and its kernels"},
     {"build", do_build, 0, "MODEL.lua", "writes the program and compiles it; prints the trainer's path"},
     {"train", do_run, PASSES_ON | RUNS | GPUS_OF_TRAINER, "MODEL.lua",
      "builds, then runs `trainer train` with the other options"},
     {"export", do_run, PASSES_ON, "MODEL.lua",
-     "builds, then runs `trainer export --to hf`: weights as Hugging Face has them"},
+     "builds, then runs `trainer export --to hf`: weights in Hugging Face's format"},
     {"replay", do_run, PASSES_ON | RUNS | INSTRUMENTS, "MODEL.lua",
-     "builds with --instrument, then runs `trainer replay`: which tensor is not finite"},
+     "builds with --instrument, then runs `trainer replay`: finds the first tensor that is not finite"},
     {"dump", do_dump, 0, "FILE",
      "prints the graphs or the kernels after a pass; FILE is a description or what dump printed (.graph, .kernels)"},
     {"ops", do_ops, 0, "", "the operations"},
     {"passes", do_passes, 0, "", "the passes, in order"},
     {"settings", do_settings, 0, "", "the recipe's settings, as the table of models/README.md"},
     {"stubs", do_stubs, 0, "[DIR]", "writes type annotations of the language for editors"},
-    {"tokenize", do_data, 0, "train|encode|decode", "tokenizers: made from text, text to token ids and back"},
-    {"data", do_data, 0, "info FILE…", "what is in files of training data"},
+    {"tokenize", do_data, 0, "train|encode|decode", "makes a tokenizer from text; text to token ids and back"},
+    {"data", do_data, 0, "info FILE…", "prints what files of training data contain"},
     {"doctor", do_doctor, PASSES_ON, "[MODEL.lua]",
-     "what this machine has and does, what fits, what to expect; --data FILE, --out RUN"},
+     "what this machine has, what fits, and how fast it will be; --data FILE, --out RUN"},
     {"help", do_help, 0, "", "this page"},
 };
 

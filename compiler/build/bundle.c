@@ -15,7 +15,7 @@
 static const char build_text[] =
     "# Builds the trainer with cmake and %s alone; Lathe itself is not needed:\n"
     "#     cmake -S . -B build && cmake --build build        ->  build/trainer\n"
-    "# The runtime lies beside, in runtime/ (lathe build --bundle), or where -DLATHE_RUNTIME=DIR says.\n"
+    "# The runtime is in runtime/ beside this file (lathe build --bundle), or in -DLATHE_RUNTIME=DIR.\n"
     "cmake_minimum_required(VERSION 3.20)\n"
     "%s"
     "set(LATHE_RUNTIME \"${CMAKE_CURRENT_SOURCE_DIR}/runtime\" CACHE PATH \"the folder runtime/ of Lathe\")\n"

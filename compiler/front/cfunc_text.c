@@ -160,7 +160,8 @@ static void check_define(Macros *m, const char *p, const char *end)
     int before = m->mentioned.n, weight = weight_of_body(m, p, end);
     for (int i = 0; i < m->mentioned.n; i++)
         if (same(m->mentioned.at[i], name))
-            c_error(m->t, at, i < before ? "'%s' is used by a #define above this one" : "'%s' is defined by itself",
+            c_error(m->t, at,
+                    i < before ? "'%s' is used by a #define above this one" : "'%s' is defined in terms of itself",
                     name);
     push(&m->known, ((Macro){name, weight}));
 }
@@ -242,7 +243,7 @@ static void check_directives(C_text *t)
         for (; hash < end; hash++)
             if (*hash == '#' || (hash[0] == '%' && hash[1] == ':'))
                 c_error(t, place_of_offset(t, hash),
-                        "# stands at the beginning of a line, as in #define NAME constant");
+                        "# must be at the beginning of a line, as in #define NAME constant");
     }
 }
 

@@ -152,7 +152,7 @@ static void check_names(lua_State *L)
         if (!to || count_stars(from) > 1 || count_stars(from) != count_stars(to))
             err(at_key("names"),
                 "hf.names is a list of pairs { \"h.*\", \"transformer.h.*\" }: a name here, and the name there; "
-                "* stands for the same text in both, at most once");
+                "* is the same text in both, at most once");
         lua_pop(L, 3);
     }
     lua_pop(L, 1);

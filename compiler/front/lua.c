@@ -149,12 +149,27 @@ static const char *without_position(const char *s)
     return s;
 }
 
+/* Lua's two commonest messages in the words of a description: what was called, or had its fields read, and what it is.
+ */
+static const char *in_words(const char *message)
+{
+    char type[16], name[64] = "";
+    if (sscanf(message, "attempt to call a %15s value (%*s '%63[^']')", type, name) == 2 && same(type, "nil"))
+        return format(
+            "there is no '%s' to call: the name is misspelt, or descriptions, which run in a sandbox, may not "
+            "use it",
+            name);
+    if (sscanf(message, "attempt to index a %15s value (%*s '%63[^']')", type, name) < 1) return message;
+    return *name ? format("'%s' is a %s value, which has no fields", name, type)
+                 : format("a %s value has no fields", type);
+}
+
 static int on_error(lua_State *L)
 {
     const char *message = lua_tostring(L, 1);
     const char *where_from = library_function(L);
     if (!message) message = format("an error that is no text was raised (a %s)", luaL_typename(L, 1));
-    message = without_position(message);
+    message = in_words(without_position(message));
     if (strstr(message, "'for'") && strstr(message, "tensor"))
         message = "a Lua loop cannot be steered by a tensor, such as a loop index: a description is traced once, "
                   "before there are values";

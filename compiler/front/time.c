@@ -92,13 +92,14 @@ static int carries_call(lua_State *L)
 {
     Lathe_recipe *r = &trace.desc->recipe;
     if (r->csv_target || r->pairs || r->pack)
-        user_error(L, "carry = true: a row's state is for the batch that goes on where it stopped, and %s",
+        user_error(L, "carry = true: a row's state is for the batch that continues where it stopped, but %s",
                    r->csv_target ? "a table's rows have no order"
                    : r->pairs    ? "each pair is a text of its own"
-                                 : "packed documents do not go on; leave pack out");
+                                 : "packed documents do not continue; leave pack out");
     if (r->order && r->order != LATHE_CONTIGUOUS)
-        user_error(L, "carry = true: a row's state is for the batch that goes on where it stopped: data.text { order = "
-                      "\"contiguous\" }, or without order");
+        user_error(
+            L, "carry = true: a row's state is for the batch that continues where it stopped: use data.text { order = "
+               "\"contiguous\" }, or without order");
     r->order = LATHE_CONTIGUOUS;
     lua_pushboolean(L, entry_of(trace.graph)->carries);
     return 1;

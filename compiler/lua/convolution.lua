@@ -84,7 +84,7 @@ layer("conv1d", "a convolution along time, [B, T, C] -> [B, T', out]; weight [ou
   stride = { "integer", 1, "from one result to the next" },
   padding = { "integer", 0, "zeros at both ends" },
   dilation = { "integer", 1, "from one tap to the next" },
-  groups = { "integer", 1, "of channels that do not meet; as many as channels: each by itself" },
+  groups = { "integer", 1, "groups of channels that do not meet; as many as channels: each alone" },
   causal = { "boolean", false, "whether a result sees only its own input and earlier ones, zeros before the first; T' = T" },
   bias = { "boolean", true, "whether a bias is added" },
   init = { "init", none, "of the weight; default: uniform within 1 / sqrt(C / groups * kernel)" },

@@ -9,7 +9,7 @@ local function letters_of(spec, part)
   while at <= #part do
     local letter = part:sub(at, at)
     if part:sub(at, at + 2) == "..." then
-      if seen then fail("nn.einsum(\"%s\"): '...' stands twice in '%s'", spec, part) end
+      if seen then fail("nn.einsum(\"%s\"): '...' is twice in '%s'", spec, part) end
       list[#list + 1], seen, at = "...", true, at + 3
     elseif letter:match("%a") then
       list[#list + 1], at = letter, at + 1

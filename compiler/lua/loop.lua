@@ -126,7 +126,7 @@ local scan_options = options.declare("nn.scan", {
   axis = { "integer", 1, "the axis of xs that is walked" },
   reverse = { "boolean", false, "whether from the last to the first" },
   lengths = { "tensor", none, "i32 [batch]: from there on a sample keeps its state and gives zeros" },
-  carry = { "boolean", false, "whether a batch begins with the state that the one before has ended with, where the text goes on" },
+  carry = { "boolean", false, "whether a batch begins with the state that the batch before ended with, if the text continues" },
 })
 
 local function move_axis(x, from, to)
@@ -200,8 +200,8 @@ end
 -- Training and evaluation on a text that goes on, batch after batch: rows that do begin with the state kept from the call
 -- before, to which no gradient flows; others with h0.  Gives these states and the names under which the last are kept.
 local function carried_on(h0, o)
-  if o.reverse then fail("nn.scan: carry = true goes on where the text stopped, and reverse = true begins at its end") end
-  if o.lengths then fail("nn.scan: carry = true goes on where the text stopped, and with lengths rows end") end
+  if o.reverse then fail("nn.scan: carry = true continues where the text stopped, but reverse = true begins at its end") end
+  if o.lengths then fail("nn.scan: carry = true continues where the text stopped, but with lengths rows end") end
   local begun, names = flatten(h0, { names = {} }, "nn.scan: the state"), {}
   if not core.carries() then return begun, names end
   local begins = nn.ne(core.begins(), 0)

@@ -154,7 +154,7 @@ local function recurrent(kind, doc, cell, more)
       o.start = given.start and (several and given.start or { [cell.state[1]] = given.start })
       check(kind, o)
       if o.carry and o.bidirectional then
-        fail("nn.%s: carry = true goes on where the text stopped, and bidirectional = true begins at its end, too", kind)
+        fail("nn.%s: carry = true continues where the text stopped, but bidirectional = true also begins at its end", kind)
       end
       check_start(kind, cell, o, x)
       local states = {}

@@ -1,4 +1,4 @@
-/* grad.c: reverse-mode differentiation: adds the gradient of the loss towards every parameter.
+/* grad.c: reverse-mode differentiation: adds the gradient of the loss with respect to every parameter.
  *
  * Needs: wants_grads, outs[0] a real of rank 0; Graph.micro, if any, still open.  Leaves: an OUT_GRAD for each
  * parameter of the graph (zeros where the loss does not depend on it), Graph.micro closed and NULL.

@@ -1,4 +1,4 @@
-/* split.c: takes out of loops what is not recurrent, and does it for all iterations at once.
+/* split.c: moves operations that are not recurrent out of loops, and does it for all iterations at once.
  *
  * A value v of the body has a form along the iterations, [trip, …]: of an x the stack it comes from, of the index iota,
  * of an op with along() that op over its inputs' forms, of anything the stack of what the loop computes.  A loop is

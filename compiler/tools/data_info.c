@@ -1,5 +1,5 @@
-/* data_info.c: `lathe data info`: what is in files of training data: documents, their lengths, and what cutting
- * them into sequences would make of them. */
+/* data_info.c: `lathe data info`: prints what files of training data contain: documents, their lengths, and what
+ * cutting them into sequences would make of them. */
 #include "data/data.h"
 #include "tools/data_command.h"
 

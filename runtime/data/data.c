@@ -204,7 +204,7 @@ static void open_csv_data(Data *d, const Lathe_entry *e, bool training)
     int64_t wanted = features_wanted(e, items_in_call(e));
     if (csv_features(d->csv) != wanted)
         fail(EXIT_DATA, reading->paths.at[0],
-             "expected %lld columns beside \"%s\", found %d; rebuild for so many, or leave columns out",
+             "expected %lld columns besides \"%s\", found %d; rebuild for that number, or leave columns out",
              (long long)wanted, reading->recipe->csv_target, csv_features(d->csv));
     d->seq = 1;
     split(d, csv_rows(d->csv));

@@ -240,7 +240,7 @@ static void read_from(const File *f, const Tokenizer *v, int64_t token, int64_t 
         int length = code < 0x80 ? 1 : decode_utf8(f->at + at, f->bytes - at, &code);
         if (length == 0 || !v->id[code])
             fail(EXIT_DATA, f->path,
-                 "the file has changed since it was checked; start again and leave it alone meanwhile");
+                 "the file has changed since it was checked; start again, and do not change it during the run");
         out[i] = v->id[code] - 1;
         at += length;
     }

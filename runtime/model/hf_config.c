@@ -19,7 +19,7 @@
 static const struct {
     const char *key, *neutral, *what;
 } changes[] = {
-    {"sliding_window", "null", "attention sees no more than the last so many positions (nn.attention { window = N })"},
+    {"sliding_window", "null", "attention sees only the last N positions (nn.attention { window = N })"},
     {"use_sliding_window", "false", "attention of some layers sees a window"},
     {"attention_window_size", "null", "attention sees a window"},
     {"attention_chunk_size", "null", "attention sees chunks"},

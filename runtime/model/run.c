@@ -147,7 +147,7 @@ void keep_lock(const char *run)
     folder_fd = file_fd = -1;
     if (fd >= 0) close(fd);
     lock_run(run);
-    note("%s is another folder than at the start of the run, which goes on in it", run);
+    note("%s is not the folder that it was at the start of the run; the run continues in the new one", run);
 }
 
 /* ------------------------------------------------------------------ order */

@@ -112,8 +112,9 @@ static void take_tensor(Store *s, Stored *t, const char *name, const json_t *inf
     int64_t begin = whole_number(s, name, "data_offsets", json_array_get(offsets, 0));
     int64_t end = whole_number(s, name, "data_offsets", json_array_get(offsets, 1));
     if (begin > end || end > room)
-        fail(EXIT_DATA, s->path, "tensor %s lies at %lld … %lld of %lld bytes of data; the file is cut off or damaged",
-             name, (long long)begin, (long long)end, (long long)room);
+        fail(EXIT_DATA, s->path,
+             "tensor %s is at bytes %lld to %lld of %lld bytes of data; the file is cut off or damaged", name,
+             (long long)begin, (long long)end, (long long)room);
     if (end - begin != bytes)
         fail(EXIT_DATA, s->path,
              "tensor %s: its shape needs %lld bytes, its data_offsets give %lld; the file is damaged", name,

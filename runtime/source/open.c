@@ -94,9 +94,9 @@ static void compare_size(Input *in, int64_t listed, int64_t bytes)
     if (listed < 0 || listed == bytes) return;
     if (bytes < listed)
         fail(EXIT_DATA, in->path,
-             "has %lld bytes, and had %lld when it was found: it was cut short since; leave it alone meanwhile",
-             (long long)bytes, (long long)listed);
-    note("%s has grown from %lld bytes to %lld; it is read as far as it went when it was found", in->path,
+             "shrank from %lld to %lld bytes while it was in use; do not change data files during a run",
+             (long long)listed, (long long)bytes);
+    note("%s has grown from %lld to %lld bytes; only the first part, as long as it was, is read", in->path,
          (long long)listed, (long long)bytes);
     in->listed = listed;
 }

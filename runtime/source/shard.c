@@ -80,7 +80,7 @@ static void check_end(Reader *r, int64_t odd)
              (long long)b->taken);
     if (b->total < 0) return;
     if (b->taken < b->total) refuse_length(r, "it ends after ");
-    if (read_input(r->in, &more, 1)) refuse_length(r, "it goes on after ");
+    if (read_input(r->in, &more, 1)) refuse_length(r, "it has more after ");
 }
 
 static void read_ids(Reader *r)

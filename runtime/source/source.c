@@ -65,7 +65,7 @@ static char **names_in(const char *folder, int *n)
 static void add_folder_files(Found *f, const char *folder, int depth)
 {
     int n;
-    if (depth == DEEPEST) fail(EXIT_DATA, folder, "lies %d folders deep; does a link in it lead back up?", DEEPEST);
+    if (depth == DEEPEST) fail(EXIT_DATA, folder, "is %d folders deep; does a link in it lead back up?", DEEPEST);
     char **name = names_in(folder, &n);
     for (int i = 0; i < n; i++) {
         struct stat about;

@@ -79,9 +79,8 @@ static void refuse_pipe(const Data *held)
 {
     if (held->epochs && held->epochs->order.once)
         fail(EXIT_USAGE, held->reading->paths.at[0],
-             "--val-data is read at the start and again when a run goes on, and standard input and pipes can be read "
-             "once; "
-             "write what it yields into a file");
+             "--val-data is read at the start and again on --resume, but standard input and pipes can be read only "
+             "once; write the data into a file");
 }
 
 void open_val_data(Data *d, const Trainer *t)

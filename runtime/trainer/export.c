@@ -186,7 +186,7 @@ static void print_export(const Export *x)
     if (x->ids < vocab)
         note("%lld of the model's %lld rows of ids are written; the others are left out", (long long)x->ids,
              (long long)vocab);
-    if (!x->tokenizer) note("no tokenizer that can be read lies beside %s, so none was written", t->weights);
+    if (!x->tokenizer) note("there is no readable tokenizer beside %s, so none was written", t->weights);
 }
 
 int export_command(Trainer *t)

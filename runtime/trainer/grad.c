@@ -53,8 +53,8 @@ static void check_id(const Lathe_model *m, const char *path, const Lathe_tensor 
     if (ignored && x == (double)ignored) return;
     bool length = t->role == LATHE_LENGTHS || t->role == LATHE_SOURCE_LENGTHS;
     if (limit && length && (x < 0 || x >= (double)limit))
-        fail(EXIT_DATA, path, "%s is %.0f: expected a length, 0 to %lld: so many places there are", element_text(t, i),
-             x, (long long)limit - 1);
+        fail(EXIT_DATA, path, "%s is %.0f: expected a length from 0 to %lld, the number of positions",
+             element_text(t, i), x, (long long)limit - 1);
     if (limit && (x < (double)least || x >= (double)limit))
         fail(EXIT_DATA, path, "%s is %.0f: expected ids %lld to %lld%s, the model's %s being %lld", element_text(t, i),
              x, (long long)least, (long long)limit - 1,

@@ -197,7 +197,7 @@ void take_recipe(Trainer *t, const json_t *recipe)
         const json_t *from = is_knob(&settings[i]) ? json_object_get(recipe, settings[i].name) : NULL;
         if (from) take_knob(t, &settings[i], from, &taken);
     }
-    if (*taken) note("as in the checkpoint, where this trainer by itself has other settings:%s", taken);
+    if (*taken) note("using the checkpoint's settings instead of this trainer's defaults:%s", taken);
 }
 
 void set_knob_text(Trainer *t, const char *assignment)

@@ -97,7 +97,7 @@ static void report_save(Training *r)
     char *newest = saved < 0 ? text_of("there is no checkpoint yet")
                              : text_of("the newest checkpoint is that of step %lld", (long long)saved);
     report_text(&r->report,
-                "%s: error: %s; step %lld is not saved, %s.  The run goes on, and the next save tries again: %s "
+                "%s: error: %s; step %lld is not saved, %s.  The run continues, and the next save tries again: %s "
                 "(`kill -USR1 %d` saves at once)",
                 f->path, f->text, (long long)tried_step(r->saver), newest, save_remedy(r->saver), (int)getpid());
     free(newest);
@@ -183,12 +183,12 @@ static void tell_patience(Training *r)
     const Progress *p = &r->at;
     char *best = p->best_step < 0 ? text_of("none was a number")
                                   : text_of("the best is %.4g of step %lld", p->best_value, (long long)p->best_step);
-    report_text(
-        &r->report,
-        "stopped after step %lld of %lld: no better %s in %lld evaluation%s, %s; `%s train --resume --out %s --set "
-        "patience=N` goes on, N above %lld or 0",
-        (long long)p->step, (long long)r->t->recipe.steps, metric_name(&r->t->recipe), (long long)p->stale,
-        p->stale == 1 ? "" : "s", best, r->t->program, run_folder(r->t), (long long)p->stale);
+    report_text(&r->report,
+                "stopped after step %lld of %lld: no better %s in %lld evaluation%s, %s; to continue: `%s train "
+                "--resume --out %s --set "
+                "patience=N`, N above %lld or 0",
+                (long long)p->step, (long long)r->t->recipe.steps, metric_name(&r->t->recipe), (long long)p->stale,
+                p->stale == 1 ? "" : "s", best, r->t->program, run_folder(r->t), (long long)p->stale);
 }
 
 /* ------------------------------------------------------------------ divergence */
@@ -340,7 +340,8 @@ static void tell_end_of_data(Training *r)
     }
     close_report(&r->report);
     if (r->at.step)
-        note("step %lld is saved; `trainer train --resume --out %s` goes on", (long long)r->at.step, run_folder(r->t));
+        note("step %lld is saved; to continue: `trainer train --resume --out %s`", (long long)r->at.step,
+             run_folder(r->t));
     end_program(code, failure);
 }
 
@@ -369,7 +370,7 @@ int train_command(Trainer *t)
     if (r.data_ended) tell_end_of_data(&r);
     if (is_tired(&r) && !interrupted) tell_patience(&r);
     if (interrupted)
-        report_text(&r.report, "interrupted after step %lld of %lld; `%s` goes on", (long long)r.at.step,
+        report_text(&r.report, "interrupted after step %lld of %lld; to continue: `%s`", (long long)r.at.step,
                     (long long)t->recipe.steps, text_of("%s train --resume --out %s", t->program, run_folder(t)));
     close_report(&r.report);
     if (t->json) print_result(&r);

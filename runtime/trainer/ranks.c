@@ -133,7 +133,7 @@ static _Noreturn void end_run(const Trainer *t, const Ending *e)
     int64_t newest = newest_checkpoint(run_folder(t), INT64_MAX);
     if (e->lost < 0) exit(e->code);
     char *then = newest < 0 ? text_of("there is no checkpoint yet")
-                            : text_of("`%s train --resume --out %s --gpus %d` goes on after step %lld", t->program,
+                            : text_of("`%s train --resume --out %s --gpus %d` continues after step %lld", t->program,
                                       run_folder(t), gpus_of(t), (long long)newest);
     fail(EXIT_ERROR, NULL, "rank %d of %d (GPU %d) was ended by signal %d (%s), and so the run has ended; %s", e->lost,
          gpus_of(t), e->lost, e->number, strsignal(e->number), then);

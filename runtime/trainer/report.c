@@ -188,7 +188,7 @@ void print_banner(const Report *r)
              t->val_data.at[0], t->val_data.n > 1 ? ", …" : "");
     if (!r->metrics_path) return;
     show(stderr, "run: %s", run_folder(t));
-    if (r->first) show(stderr, ", goes on after step %lld of %lld", (long long)r->first, (long long)r->steps);
+    if (r->first) show(stderr, ", continues after step %lld of %lld", (long long)r->first, (long long)r->steps);
     fputc('\n', stderr);
 }
 

@@ -163,8 +163,7 @@ static void open_run(Training *r)
     lock_run(run);
     if (folder) metrics = text_of("%s/../metrics.jsonl", folder);
     if (prepare_run(run, own ? r->at.step : -1, &where))
-        note("%s the run folder held before %s in %s", own ? "later checkpoints that" : "what", own ? "lie" : "lies",
-             where);
+        note("%s moved to %s", own ? "later checkpoints were" : "the earlier contents of the run folder were", where);
     if (own) link_again(r);
     open_report(&r->report, r->t, &r->data, r->items, &r->at, metrics);
     r->saver = open_saver(r->t, &r->memory, &r->optimizer, &r->data, r->report.metrics, own ? r->at.step : NOT_SAVED);

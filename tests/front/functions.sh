@@ -133,7 +133,7 @@ refused nn.einsum("bi->bk", x) ~ no operand has the result's 'k'
 refused nn.einsum("bi,ib->b", x, x) ~ 'i' is 4 in operand 2 .*, and 6 in one before it
 refused nn.einsum("bb->b", x) ~ 'b' names axes of 4 and 6 of one operand
 refused nn.einsum("b->b", ids) ~ operand 1 is a real tensor
-refused nn.einsum("...b...->b", x) ~ '...' stands twice
+refused nn.einsum("...b...->b", x) ~ '...' is twice
 refused nn.dot(x, x, { contract = { 1, 1 }, batches = { 0, 0 } }) ~ nn.dot has no option 'batches'; did you mean 'batch'
 refused x:reshape { 6, 4, keep = true } ~ x:reshape has no option 'keep'; this is a list
 refused nn.zeros { 3, axis = 1 } ~ a shape has no option 'axis'

@@ -30,12 +30,12 @@ for k in $(seq $stops); do
     found=0
     wait $process || found=$?
     [ $found = $code ] || { cat "$TMP/said"; echo "exit code $found after SIG$signal, not $code"; exit 1; }
-    at=$(sed -n 's/.*goes on after step \([0-9]*\) .*/\1/p' "$TMP/said")
+    at=$(sed -n 's/.*continues after step \([0-9]*\) .*/\1/p' "$TMP/said")
     report="$report ${at:-0}…$signal"
     if [ -d "$TMP/run/checkpoints/latest" ]; then start=--resume resumed=$((resumed + 1)); fi
 done
 $train $start --threads 2 >"$TMP/said" 2>&1 || { cat "$TMP/said"; exit 1; }
-at=$(sed -n 's/.*goes on after step \([0-9]*\) .*/\1/p' "$TMP/said")
+at=$(sed -n 's/.*continues after step \([0-9]*\) .*/\1/p' "$TMP/said")
 echo "note: steps resumed at and what ended them:$report $at…$steps"
 for file in model optimizer; do
     cmp "$TMP/whole/checkpoints/step-$steps/$file.safetensors" "$TMP/run/checkpoints/step-$steps/$file.safetensors"

@@ -103,7 +103,7 @@ for victim in 1 3; do
     ranks=$(ranks_of $!)
     kill -KILL "$(echo "$ranks" | cut -d ' ' -f $victim)"
     ended 1
-    [ "$(grep -c "rank $((victim - 1)) of 3 (GPU $((victim - 1))) was ended by signal 9 (Killed), and so the run has ended; .*train --resume --out .* --gpus 3. goes on after step" "$TMP/said")" = 1 ] ||
+    [ "$(grep -c "rank $((victim - 1)) of 3 (GPU $((victim - 1))) was ended by signal 9 (Killed), and so the run has ended; .*train --resume --out .* --gpus 3. continues after step" "$TMP/said")" = 1 ] ||
         tell "nothing is said of rank $((victim - 1))"
 done
 begun orphans

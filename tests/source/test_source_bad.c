@@ -177,7 +177,7 @@ static void check_shards(void)
     refuses_shard(shard("long.bin", 20240520, 1, 99, 200), (Source_options){0},
                   "long.bin: error: its header says 99 tokens of 2 bytes, and there are 200 bytes after it (100 "
                   "tokens): the file is not what its header says",
-                  "error: its header says 99 tokens, and it goes on after 99 tokens");
+                  "error: its header says 99 tokens, and it has more after 99 tokens");
     refuses_shard(shard("short.bin", 20240520, 1, 101, 200), (Source_options){0}, "(100 tokens): the file is cut short",
                   "error: its header says 101 tokens, and it ends after 100 tokens");
     refuses_shard(shard("odd.bin", 20240520, 1, 100, 199), (Source_options){0},
@@ -312,7 +312,7 @@ static void check_moving(void)
             "moving.txt: error: was there when it was found, and cannot be read any more: no such file or directory");
     write_bytes(path, b.at, b.n);
     x.meanwhile = text_of("truncate -s 1000 %s", path);
-    refuses(x, "moving.txt: error: has 1000 bytes, and had 1000000 when it was found: it was cut short since");
+    refuses(x, "moving.txt: error: shrank from 1000000 to 1000 bytes while it was in use");
     write_bytes(path, b.at, b.n);
     x.before = false;
     refuses(x, "it was cut short while it was read");

@@ -23,7 +23,7 @@ breaks() {
     rm -rf now run
     cp -r good now
     refuses 3 "$1" env TOY_AT="40 $2" $train --data now --out run
-    stopped=$(sed -n 's/.*note: step \([0-9]*\) is saved; .* goes on.*/\1/p' err)
+    stopped=$(sed -n 's/.*note: step \([0-9]*\) is saved; to continue.*/\1/p' err)
     [ "${stopped:-0}" -ge 40 ] && ok "saved after step $stopped" || wrong "saved after step $stopped"
     rm -rf now
     cp -r good now

@@ -28,7 +28,7 @@ says '"exp_avg_sq.h.1.bias":{"dtype":"F32","shape":\[24\]' head.txt
 for step in 10 15 40 50; do
     cut_to a b $step
     works "$toy" train --out b --resume --threads $((step % 3 + 1))
-    says "goes on after step $step of 60" err
+    says "continues after step $step of 60" err
     for file in model optimizer; do same a/checkpoints/step-60/$file.safetensors b/checkpoints/step-60/$file.safetensors; done
     lines a >a.lines
     lines b >b.lines
@@ -58,7 +58,7 @@ lines d >d.lines
 same a.lines d.lines
 works "$toy" train --resume=a --out e --data t.txt
 works $train --out d --steps 5
-says 'what the run folder held before lies in d/before-1' err
+says 'the earlier contents of the run folder were moved to d/before-1' err
 same d/before-1/checkpoints/step-60/model.safetensors a/model.safetensors
 
 # The last two and the best stay, also over a resume: at this rate the loss is lowest at step 40.
@@ -160,7 +160,7 @@ for file in model optimizer; do
     store $to '{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}}' 6
     damaged 'tensor b overlaps another' $file.safetensors
     store $to '{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}' 4
-    damaged 'tensor a lies at 4 … 8 of 4 bytes' $file.safetensors
+    damaged 'tensor a is at bytes 4 to 8 of 4 bytes' $file.safetensors
     store $to '{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}' 4
     damaged 'the header is not valid JSON.*duplicate' $file.safetensors
     rm $to

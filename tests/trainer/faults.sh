@@ -116,7 +116,7 @@ refuses 3 'the run folder cannot be made: permission denied' $with 'mkdir 13 new
 # A save in the midst of a run fails: it is said, the run goes on, and a later one succeeds.
 rm -rf late
 works $with "fsync $EIO step-20.part" $train --out late --save-every 20
-says 'step 20 is not saved, there is no checkpoint yet.  The run goes on' err
+says 'step 20 is not saved, there is no checkpoint yet.  The run continues' err
 says 'kill -USR1' err
 says 'step 40: saved late/checkpoints/step-40' err
 works $train --out c
@@ -145,7 +145,7 @@ wait $process
 code=$?
 [ $code = 143 ] && ok 'exit 143 at the second signal' || wrong "exit $code at the second signal, expected 143"
 works "$toy" train --out run --resume --steps 70
-says 'goes on after step 60 of 70' err
+says 'continues after step 60 of 70' err
 
 # The folder vanishes while the run trains.
 rm -rf run
@@ -162,7 +162,7 @@ says 'error: cannot be made: no such file or directory.*the run folder has vanis
 # No bit depends on a clock, nor does what is kept or resumed from; times in the metrics only on one that nobody sets.
 works env FAULT_CLOCK=any LD_PRELOAD="$shim" $train --out clock --save-every 7 --steps 30
 works env FAULT_CLOCK=any LD_PRELOAD="$shim" $train --out clock --resume --steps 60
-says 'goes on after step 30 of 60' err
+says 'continues after step 30 of 60' err
 works $train --out calm --save-every 7 --steps 30
 works $train --out calm --resume --steps 60
 for file in model optimizer; do same clock/checkpoints/latest/$file.safetensors calm/checkpoints/latest/$file.safetensors; done

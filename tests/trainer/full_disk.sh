@@ -50,7 +50,7 @@ wait_for() { for i in $(seq 300); do grep -q "$1" err && return; sleep 0.1; done
 wait_for '^step 1/'
 fill
 kill -USR1 $process
-wait_for 'is not saved, there is no checkpoint yet.  The run goes on'
+wait_for 'is not saved, there is no checkpoint yet.  The run continues'
 rm disk/filler
 : >disk/run/metrics.jsonl       # which has grown meanwhile
 kill -USR1 $process

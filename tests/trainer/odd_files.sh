@@ -61,7 +61,7 @@ mv held elsewhere
 mkdir -p held/checkpoints
 kill -USR1 $first
 wait_for 'saved held/checkpoints' first
-says 'note: held is another folder than at the start of the run, which goes on in it' first
+says 'note: held is not the folder that it was at the start of the run; the run continues in the new one' first
 refuses 3 "another trainer (process $first) is writing" $train --out held
 mv held again
 $long --out held 2>second &

@@ -58,7 +58,7 @@ refuses 3 'generation_config.json is no JSON object' $trainer export --weights b
 with() { copy; sed -i "s/\"use_cache\"/\"$1\": $2,\n  &/" bad/config.json; }
 refuse() { with "$1" "$2"; refuses 3 "$3" $trainer init --init bad --out x.safetensors; }
 pass() { with "$1" "$2"; works $trainer init --init bad --out x.safetensors; }
-refuse sliding_window 32 'sliding_window: found 32: attention sees no more than the last so many positions'
+refuse sliding_window 32 'sliding_window: found 32: attention sees only the last N positions'
 refuse partial_rotary_factor 0.5 'partial_rotary_factor: found 0.5: rotary positions turn a part'
 refuse final_logit_softcapping 30.0 'final_logit_softcapping: found 30.0: logits are capped'
 refuse qkv_bias true 'qkv_bias: found true: projections of attention have biases'

@@ -11,7 +11,7 @@ resumes() {
     works "$toy" train --data t.txt --out part --steps 23 --save-every 11 "$@"
     rm -rf part/checkpoints/step-2*
     works "$toy" train --resume --out part --threads 3
-    says 'goes on after step 11 of 23' err
+    says 'continues after step 11 of 23' err
     same whole/checkpoints/step-23/model.safetensors part/checkpoints/step-23/model.safetensors
     moments=whole/checkpoints/step-23/optimizer.safetensors
     [ ! -e $moments ] || same $moments part/checkpoints/step-23/optimizer.safetensors

@@ -95,7 +95,7 @@ static bool wait_for_start(FILE *said, int *after)
 {
     char line[1000];
     while (fgets(line, sizeof line, said)) {
-        const char *on = strstr(line, "goes on after step ");
+        const char *on = strstr(line, "continues after step ");
         if (strncmp(line, "run: ", 5) != 0) {
             if (strstr(line, "error:")) printf("    | %s", line);
             continue;
@@ -125,7 +125,7 @@ static bool one_kill(Rng *r, int *resumed, int *undone)
     pid_t child = start(before >= 0, threads[below(r, 3)], &said);
     bool started = wait_for_start(said, &after);
     expect(started, "the run starts with step-%d as its newest", before);
-    expect(!started || after == before, "goes on after step %d; the newest checkpoint is step-%d", after, before);
+    expect(!started || after == before, "continues after step %d; the newest checkpoint is step-%d", after, before);
     *resumed += started && before >= 0;
     wait_a_while(r);
     kill(child, SIGKILL);

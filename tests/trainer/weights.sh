@@ -25,7 +25,7 @@ refuses 3 'found only 5 bytes; it is cut off' "$toy" eval --data t.txt --weights
 head -c 100 w.safetensors >cut.safetensors
 refuses 3 'does not fit a file of 100 bytes' "$toy" eval --data t.txt --weights cut.safetensors
 head -c 1000 w.safetensors >cut.safetensors
-refuses 3 'lies at .* bytes of data; the file is cut off' "$toy" eval --data t.txt --weights cut.safetensors
+refuses 3 'is at .* bytes of data; the file is cut off' "$toy" eval --data t.txt --weights cut.safetensors
 { cat w.safetensors; echo; } >long.safetensors
 refuses 3 '1 bytes at the end belong to no tensor' "$toy" eval --data t.txt --weights long.safetensors
 printf '\377\377\377\377\377\377\377\377{}' >huge.safetensors
@@ -41,8 +41,8 @@ bad 'tensor a: shape has something that is no whole number' '{"a":{"dtype":"F32"
 bad 'tensor a: shape has something that is no whole number' '{"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}}' 4
 bad 'tensor a: its shape is larger than any file' '{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4]}}' 4
 bad 'tensor a has no data_offsets' '{"a":{"dtype":"F32","shape":[1],"data_offsets":[0]}}' 4
-bad 'tensor a lies at 4 … 0' '{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}}' 4
-bad 'tensor a lies at 0 … 9223372036854775807' '{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,9223372036854775807]}}' 4
+bad 'tensor a is at bytes 4 to 0' '{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}}' 4
+bad 'tensor a is at bytes 0 to 9223372036854775807' '{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,9223372036854775807]}}' 4
 bad 'tensor a: its shape needs 8 bytes, its data_offsets give 4' '{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}' 4
 bad 'tensor b overlaps another' '{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}}' 6
 bad 'tensor b has a hole before it' '{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}}' 12

@@ -1386,7 +1386,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "3aa58fe52aeb6309",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "1d60550db837909b",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
