@@ -328,7 +328,7 @@ static void try(const char *name, void (*make)(void), int64_t largest_id, bool d
 {
     graph = NEW(Graph);
     *graph = (Graph){.name = "train", .entry = ENTRY_train};
-    here = (Where){"test.lua", 1, ""};
+    make_at((Where){"test.lua", 1, ""});
     options.precision = doubles ? "fp64" : "fp32";
     make();
     Desc *d = describe(graph, "test.lua");

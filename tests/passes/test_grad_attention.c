@@ -154,12 +154,12 @@ static Node *stacked(Attention_sizes z, int64_t layers, bool recompute)
     Node *w = param("w", SHAPE(layers, z.D, z.D));
     Loop *l = loop_open("layer", layers, false);
     Node *x = loop_carry(l, x0), *weight = loop_x(l, w);
-    recompute_now = recompute;
+    make_with((Making){.recompute = recompute});
     Node *y = matmul(x, weight);
     Attention a = attention_over(z, y, times(0.5, memory), memory);
     if (a.base) a.base = broadcast(l->index, a.row->shape);
     Node *next = add(x, pick(attention_op(&a), 0, 0));
-    recompute_now = false;
+    make_with((Making){0});
     loop_next(l, 0, next);
     loop_close(l);
     return loss_of_all(loop_result(l, 0));

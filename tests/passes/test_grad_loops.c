@@ -112,11 +112,11 @@ static Node *scanning_layers(Node *x, int64_t n, bool checkpoint, Node *len)
     Node *h = loop_carry(l, x); /* [T][B][H] */
     Cell c = {loop_x(l, param("wx", SHAPE(n, H_, 4 * H_))), loop_x(l, param("wh", SHAPE(n, H_, 4 * H_))),
               loop_x(l, param("b", SHAPE(n, 4 * H_)))};
-    recompute_now = checkpoint;
+    make_with((Making){.recompute = checkpoint});
     Node *y = lstm(c, h, len, false, NULL);
     Node *scale = param("scale", SHAPE(H_));
     y = mul(y, broadcast(scale, y->shape));
-    recompute_now = false;
+    make_with((Making){0});
     loop_next(l, 0, add(h, y));
     loop_close(l);
     return loop_result(l, 0);
@@ -171,16 +171,16 @@ static void test_checkpoints(void)
 {
     Node *x = param("x", SHAPE(6, 4));
     for (int k = 0; k < 3; k++) {
-        recompute_now = true;
+        make_with((Making){.recompute = true});
         Node *w = param(format("w%d", k), SHAPE(4, 4)), *y = tanh_of(matmul(x, w));
         y = matmul(map1(OP_sin, y), w);
-        recompute_now = false;
+        make_with((Making){0});
         x = add(x, mul(y, tanh_of(x)));
     }
-    recompute_now = true;
+    make_with((Making){.recompute = true});
     Node *y = layers("in", x, 3, false), *z = tanh_of(y);
     Node *hs = lstm(lstm_cell("cell", 4), reshape(z, SHAPE(2, 3, 4)), NULL, true, NULL);
-    recompute_now = false;
+    make_with((Making){0});
     Graph *g = check_gradients_of("regions", add(loss_of_all(mul(y, z)), loss_of_all(tanh_of(hs))), NULL, 6);
     expect(count_at_top(g, OP_dot, 1) >= 3 * (1 + 2 + 2), "dots of regions are not made again");
 }

@@ -213,9 +213,9 @@ static void test_regions(void)
     for (int off = 0; off < 2; off++) {
         leave_out(PASS_remat, off);
         Node *x = param("x", SHAPE(6, 4)), *w = param("w", SHAPE(4, 4)), *v = param("v", SHAPE(4, 4));
-        recompute_now = true;
+        make_with((Making){.recompute = true});
         Node *y = matmul(tanh_of(matmul(x, w)), v);
-        recompute_now = false;
+        make_with((Making){0});
         Node *z = tanh_of(add(x, y));
         Graph *g = check_gradients_of("region", loss_of_all(mul(z, z)), NULL, 8);
         int remade = count_at_top(g, OP_dot, 1);
