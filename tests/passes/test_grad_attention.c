@@ -214,9 +214,9 @@ static void test_switch(void)
     Graph *g = check_gradients_of("switch", loss_of_all(pick(attention_op(&a), 0, 0)), NULL, 1), cut = copy_of_graph(g);
     Value *out = NEW_ARRAY(Value, g->outs.n);
     eval_graph(g, feed, NULL, out);
-    leave_out(PASS_whole, true);
-    pass_whole(&cut, describe(NULL, "test"));
-    leave_out(PASS_whole, false);
+    leave_out(&options, PASS_whole, true);
+    pass_whole(&cut, describe(NULL, "test", &options));
+    leave_out(&options, PASS_whole, false);
     check_graph(&cut, "pass_whole");
     check_same("--no-whole", &cut, out);
     expect(count_at_top(&cut, OP_attention, -1) + count_at_top(&cut, OP_attention_back, -1) == 0, "it is still whole");

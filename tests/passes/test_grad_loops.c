@@ -78,7 +78,7 @@ static void test_sums(void)
     for (int k = 0; k < 5; k++)
         if (k != 3) loss = add(loss, loss_of_all(tanh_of(times(0.3, loop_result(l, k)))));
     Graph *g = check_gradients_of("sums", loss, NULL, 12);
-    pass_split(g, describe(NULL, "test"));
+    pass_split(g, describe(NULL, "test", &options));
     expect(count_inside(g, OP_dot) == 0, "%d dots left in loops", count_inside(g, OP_dot));
 }
 
@@ -99,7 +99,7 @@ static void test_maps(void)
 {
     Node *loss = mapped(3, param("shared", SHAPE(3)), false);
     Graph *g = check_gradients_of("map", loss, NULL, 12);
-    pass_split(g, describe(NULL, "test"));
+    pass_split(g, describe(NULL, "test", &options));
     expect(count_at_top(g, OP_loop, -1) == 0, "a map has kept its loop");
     loss = mapped(2, param("shared", SHAPE(H_)), true);
     check_gradients_of("map of scans", loss, NULL, 8);
