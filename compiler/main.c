@@ -41,8 +41,8 @@ static Module *compiled(void)
 {
     const Options *o = &line_of.options;
     need_description();
-    if (is_graph(line_of.options.model_file) || is_kernels(line_of.options.model_file))
-        usage_error("%s: texts of graphs and of kernels are for `lathe dump`", line_of.options.model_file);
+    if (is_graph(o->model_file) || is_kernels(o->model_file))
+        usage_error("%s: texts of graphs and of kernels are for `lathe dump`", o->model_file);
     return o->memory ? compile_within(o) : compile(front(o));
 }
 
