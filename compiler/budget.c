@@ -77,17 +77,19 @@ double estimated_ms(const Module *m)
 
 /* ------------------------------------------------------------------ trying */
 
-static void take_way(const Choice *c)
+/* The options of the choice, besides what was asked for. */
+static Options *options_of(const Choice *c, const Options *asked)
 {
-    options.recompute = c->recompute;
-    options.split = c->split;
+    Options *o = copy_of(asked, sizeof *o);
+    o->recompute = c->recompute;
+    o->split = c->split;
+    return o;
 }
 
-static void tell_outcome(const Choice *c, int to)
+static void tell_outcome(const Choice *c, const Options *asked, int to)
 {
     remarks_made = c > choices;
-    take_way(c);
-    Desc *d = front(&options);
+    Desc *d = front(options_of(c, asked));
     struct Outcome is = {.total = INT64_MAX};
     if (d->batch % c->split) snprintf(is.uncut, sizeof is.uncut, "batch = %lld", (long long)d->batch);
     else if (d->uncut) snprintf(is.uncut, sizeof is.uncut, "%s", d->uncut);
@@ -100,14 +102,14 @@ static void tell_outcome(const Choice *c, int to)
 }
 
 /* A description with a mistake says so in the first child, and that is the end. */
-static void try_choice(Choice *c)
+static void try_choice(Choice *c, const Options *asked)
 {
     int ends[2], status;
     fflush(NULL);
     must(pipe(ends) == 0);
     pid_t child = fork();
     must(child >= 0);
-    if (child == 0) tell_outcome(c, ends[1]);
+    if (child == 0) tell_outcome(c, asked, ends[1]);
     close(ends[1]);
     ssize_t n = read(ends[0], &c->is, sizeof c->is);
     close(ends[0]);
@@ -150,24 +152,25 @@ static void refuse_budget(const char *size, int64_t limit)
 /* What a plan that cuts the batch changes, and what not. */
 static const char *text_of_cuts(const Desc *d)
 {
+    int split = d->options->split;
     return format(
         "--memory cuts each micro-batch of %lld rows into %d of %lld: the loss and the gradients are those of "
         "the whole, up to rounding",
-        (long long)d->batch, options.split, (long long)(d->batch / options.split));
+        (long long)d->batch, split, (long long)(d->batch / split));
 }
 
-Module *compile_within(const char *size)
+Module *compile_within(const Options *asked)
 {
-    for (int i = 0; i < COUNT_OF(choices); i++) try_choice(&choices[i]);
+    const char *size = asked->memory;
+    for (int i = 0; i < COUNT_OF(choices); i++) try_choice(&choices[i], asked);
     int64_t limit = limit_of(size);
     chosen = -1;
     for (int i = 0; i < COUNT_OF(choices); i++)
         if (choices[i].is.total <= limit && (chosen < 0 || choices[i].is.ms < choices[chosen].is.ms)) chosen = i;
     if (chosen < 0) refuse_budget(size, limit);
-    take_way(&choices[chosen]);
     remarks_made = true;
-    Desc *d = front(&options);
-    if (options.split > 1) fprintf(stderr, "%s\n", text_of_cuts(d));
+    Desc *d = front(options_of(&choices[chosen], asked));
+    if (d->options->split > 1) fprintf(stderr, "%s\n", text_of_cuts(d));
     return compile(d);
 }
 

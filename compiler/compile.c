@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-Options options = {.target = &target_cpu};
-
 /* ------------------------------------------------------------------ running them */
 
 static void run_over_cuts(const Pass *p, Module *m)
@@ -187,6 +185,8 @@ void print_stage(Text *t, const Module *m, const Pass *p)
         if (i) say(t, "\n");
         print_cut(t, m->cuts.at[i]);
     }
-    for (int i = 0; i < m->programs.n && !graphs; i++) print_kernels(t, m->programs.at[i]);
+    for (int i = 0; i < m->programs.n && !graphs; i++)
+        if (m->desc->options->brief) print_kernels_in_brief(t, m->programs.at[i]);
+        else print_kernels(t, m->programs.at[i]);
     if (p->kind == PLAN) print_plan_as_comment(t, m);
 }

@@ -7,20 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct Line line_of;
+struct Line line_of = {.options.target = &target_cpu};
 
 /* ------------------------------------------------------------------ options whose argument is checked */
 
 static void give_sets(const char *value)
 {
     if (!strchr(value, '=')) usage_error("--set %s: expected KEY=VALUE", value);
-    push(&options.sets, value);
+    push(&line_of.options.sets, value);
 }
 
 static void give_target(const char *value)
 {
-    options.target = same(value, "cpu") ? &target_cpu : same(value, "cuda") ? &target_cuda : NULL;
-    if (!options.target) usage_error("--target %s: expected cpu or cuda", value);
+    line_of.options.target = same(value, "cpu") ? &target_cpu : same(value, "cuda") ? &target_cuda : NULL;
+    if (!line_of.options.target) usage_error("--target %s: expected cpu or cuda", value);
 }
 
 /* The trainer's, but for what it takes of memory. */
@@ -32,24 +32,24 @@ static void give_gpus(const char *value)
         return;
     }
     if (!(line_of.command->manner & GPUS_OF_PLAN)) usage_error("--gpus is for plan and train");
-    options.gpus = strtoll(value, &end, 10);
-    if (*end || options.gpus < 1 || options.gpus > LATHE_MOST_GPUS)
+    line_of.options.gpus = strtoll(value, &end, 10);
+    if (*end || line_of.options.gpus < 1 || line_of.options.gpus > LATHE_MOST_GPUS)
         usage_error("--gpus %s: expected 1 to %d", value, LATHE_MOST_GPUS);
 }
 
 static void give_head_rows(const char *value)
 {
     char *end;
-    options.head_rows = strtoll(value, &end, 10);
-    if (*end || options.head_rows < 1) usage_error("--head-rows %s: expected a number of rows", value);
+    line_of.options.head_rows = strtoll(value, &end, 10);
+    if (*end || line_of.options.head_rows < 1) usage_error("--head-rows %s: expected a number of rows", value);
 }
 
 static void give_recompute(const char *value)
 {
     char *end;
-    options.recompute = strtod(value, &end);
-    bool share = options.recompute >= 0 && options.recompute <= 1;
-    if (*end || end == value || !(share || options.recompute == 2))
+    line_of.options.recompute = strtod(value, &end);
+    bool share = line_of.options.recompute >= 0 && line_of.options.recompute <= 1;
+    if (*end || end == value || !(share || line_of.options.recompute == 2))
         usage_error("--recompute %s: expected a share from 0 to 1, or 2", value);
 }
 
@@ -61,8 +61,8 @@ static const struct Option {
     const char **text;
     void (*give)(const char *value);
 } known[] = {
-#define FLAG(member, option, changes, help)                    {option, "", help, .flag = &options.member},
-#define TEXT(member, option, argument, changes, help)          {option, argument, help, .text = &options.member},
+#define FLAG(member, option, changes, help)                    {option, "", help, .flag = &line_of.options.member},
+#define TEXT(member, option, argument, changes, help)          {option, argument, help, .text = &line_of.options.member},
 #define CHECKED(type, member, option, argument, changes, help) {option, argument, help, .give = give_##member},
 #include "desc/options.def"
 };
@@ -106,11 +106,11 @@ static void take_word(const char *word)
 /* A kernel an operation, whose inputs are still there when it has run.  Budgets are for other builds. */
 static void set_instruments(void)
 {
-    if (line_of.command->manner & INSTRUMENTS) options.instrument = true;
-    if (!options.instrument) return;
+    if (line_of.command->manner & INSTRUMENTS) line_of.options.instrument = true;
+    if (!line_of.options.instrument) return;
     static const Pass_number off[] = {PASS_fuse, PASS_in_place, PASS_pack, PASS_panels, PASS_persist};
-    for (int i = 0; i < COUNT_OF(off); i++) leave_out(off[i], true);
-    options.memory = NULL;
+    for (int i = 0; i < COUNT_OF(off); i++) leave_out(&line_of.options, off[i], true);
+    line_of.options.memory = NULL;
 }
 
 static void take_argument(const struct Option *o, const char *value)
@@ -125,7 +125,7 @@ void take_line(const Command *command, int argc, char **argv)
     for (int i = 2; i < argc; i++) {
         size_t n = strcspn(argv[i], "=");
         const struct Option *o = find_option(argv[i], n);
-        if (!o && take_switch(argv[i])) continue;
+        if (!o && take_switch(&line_of.options, argv[i])) continue;
         if (!o || (o->flag && argv[i][n])) {
             take_word(argv[i]);
         } else if (o->flag) {
@@ -137,9 +137,10 @@ void take_line(const Command *command, int argc, char **argv)
             take_argument(o, argv[++i]);
         }
     }
-    check_precision(&options);
-    if (options.memory && options.recompute > 0) usage_error("--memory finds what --recompute says: give one of them");
-    options.runs = command->manner & RUNS;
+    check_precision(&line_of.options);
+    if (line_of.options.memory && line_of.options.recompute > 0)
+        usage_error("--memory finds what --recompute says: give one of them");
+    line_of.options.runs = command->manner & RUNS;
     set_instruments();
 }
 

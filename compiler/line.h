@@ -2,7 +2,7 @@
 #ifndef LINE_H
 #define LINE_H
 
-#include "base/util.h"
+#include "desc/options.h"
 
 enum {
     PASSES_ON = 1,       /* words that are no options of ours go to the trainer, or are the command's own */
@@ -24,12 +24,13 @@ typedef VEC(const char *) Words;
 struct Line {
     const Command *command;
     const char *model;
+    Options options; /* what every compilation of the command is asked for */
     Words rest; /* what the command passes on */
     char **all; /* tokenize, data: what lathe-data gets */
 };
 
 extern struct Line line_of;
-/* Into line_of and options; ends the program where an option is wrong. */
+/* Into line_of; ends the program where an option is wrong. */
 void take_line(const Command *command, int argc, char **argv);
 void print_options(void);
 

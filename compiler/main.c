@@ -25,7 +25,7 @@ static void need_description(void)
                 usage_error("%s needs a description; did you mean %s.lua?", command, line_of.rest.at[i]);
     if (!line_of.model) usage_error("%s needs a description: lathe %s MODEL.lua", command, command);
     if (access(line_of.model, R_OK) != 0) err((Where){0}, "cannot read %s: %s", line_of.model, strerror(errno));
-    options.model_file = line_of.model;
+    line_of.options.model_file = line_of.model;
 }
 
 static bool has_suffix(const char *file, const char *suffix)
@@ -39,10 +39,11 @@ static bool is_kernels(const char *file) { return has_suffix(file, ".kernels"); 
 
 static Module *compiled(void)
 {
+    const Options *o = &line_of.options;
     need_description();
-    if (is_graph(options.model_file) || is_kernels(options.model_file))
-        usage_error("%s: texts of graphs and of kernels are for `lathe dump`", options.model_file);
-    return options.memory ? compile_within(options.memory) : compile(front(&options));
+    if (is_graph(o->model_file) || is_kernels(o->model_file))
+        usage_error("%s: texts of graphs and of kernels are for `lathe dump`", o->model_file);
+    return o->memory ? compile_within(o) : compile(front(o));
 }
 
 /* Part of a folder's name; what tells folders apart is the hash. */
@@ -58,21 +59,22 @@ static const char *folder_word(const char *name)
 
 static const char *folder_for(const Desc *d)
 {
-    if (options.out_dir) return options.out_dir;
-    const char *words = options_text(&options, OTHER_PROGRAM);
+    const Options *o = d->options;
+    if (o->out_dir) return o->out_dir;
+    const char *words = options_text(o, OTHER_PROGRAM);
     uint64_t h = hash_bytes(words, strlen(words), d->source_hash);
-    return format("generated/%s-%s-%s-%s-%08llx", folder_word(d->model), folder_word(d->config), options.target->name,
-                  precision()->name, (unsigned long long)(h & 0xffffffff));
+    return format("generated/%s-%s-%s-%s-%08llx", folder_word(d->model), folder_word(d->config), o->target->name,
+                  precision_of(o).name, (unsigned long long)(h & 0xffffffff));
 }
 
-static const char *trainer(void)
+static const char *trainer(const Module *m)
 {
-    const Module *m = compiled();
+    const Options *o = m->desc->options;
     const char *dir = folder_for(m->desc);
-    if (options.target == &target_cuda) emit_cuda(m, dir);
+    if (o->target == &target_cuda) emit_cuda(m, dir);
     else emit_c(m, dir);
-    if (options.source) return dir;
-    return options.target == &target_cuda ? build_cuda(dir) : build(m, dir);
+    if (o->source) return dir;
+    return o->target == &target_cuda ? build_cuda(dir) : build(m, dir);
 }
 
 /* ------------------------------------------------------------------ commands */
@@ -87,7 +89,7 @@ static int kernels_of_all(const Module *m)
 static int do_check(void)
 {
     const Module *m = compiled();
-    if (options.json)
+    if (line_of.options.json)
         printf("{\"parameters\": %lld, \"flops_per_step\": %.0f, \"planned_bytes\": %lld}\n",
                (long long)m->plan.parameter_count, m->flops_per_step, (long long)m->plan.total);
     else
@@ -101,14 +103,14 @@ static int do_plan(void)
     Module *m = compiled();
     const Plan *p = &m->plan;
     Text t = {0};
-    if (options.gpus > 1 && !options.target->device)
-        usage_error("--gpus %lld: that is for --target cuda", (long long)options.gpus);
-    if (options.gpus > 1) plan_for_gpus(m, (int)options.gpus);
-    if (!options.json) {
+    if (line_of.options.gpus > 1 && !line_of.options.target->device)
+        usage_error("--gpus %lld: that is for --target cuda", (long long)line_of.options.gpus);
+    if (line_of.options.gpus > 1) plan_for_gpus(m, (int)line_of.options.gpus);
+    if (!line_of.options.json) {
         name_kernels(m);
         say_choices(&t);
         print_plan(&t, m);
-        if (!options.target->device) say(&t, "\nabout %.1f ms a step on this machine\n", estimated_ms(m));
+        if (!line_of.options.target->device) say(&t, "\nabout %.1f ms a step on this machine\n", estimated_ms(m));
         say_text_to(stdout, t.at);
         return 0;
     }
@@ -119,7 +121,7 @@ static int do_plan(void)
            (long long)p->parameter_count, m->flops_per_step, (long long)p->total, (long long)p->lower_bound,
            kernels_of_all(m), (long long)p->parameters, (long long)p->gradients, (long long)p->optimizer,
            (long long)p->states, (long long)p->inputs, (long long)p->outputs, (long long)p->work);
-    if (options.target->device)
+    if (line_of.options.target->device)
         printf("\"generation\": %lld, \"step\": %lld, \"workspace\": %lld},\n \"gpus\": %d, \"host_bytes\": "
                "{\"image\": %lld, "
                "\"pinned\": %lld, \"data\": %lld, \"shared\": %lld}%s}\n",
@@ -133,7 +135,7 @@ static int do_plan(void)
 
 static int do_build(void)
 {
-    const char *program = trainer();
+    const char *program = trainer(compiled());
     if (isatty(STDOUT_FILENO)) say_to(stdout, "%s\n", program);
     else printf("%s\n", program); /* $(lathe build …) */
     return 0;
@@ -142,18 +144,19 @@ static int do_build(void)
 /* `lathe train`, `lathe export`, `lathe replay`: the trainer's command of that name. */
 static int do_run(void)
 {
-    if (options.source) usage_error("--source is for build: %s needs a trainer", line_of.command->name);
-    if (line_of.command->manner & INSTRUMENTS && options.target != &target_cpu)
+    if (line_of.options.source) usage_error("--source is for build: %s needs a trainer", line_of.command->name);
+    if (line_of.command->manner & INSTRUMENTS && line_of.options.target != &target_cpu)
         usage_error("%s runs on the processor alone: leave --target out", line_of.command->name);
-    const char *program = trainer();
+    const Module *m = compiled();
+    const char *program = trainer(m);
     say_to(stderr, "trainer: %s\n", program);
     Words words = {0};
     push(&words, program);
     push(&words, line_of.command->name);
-    if (options.json) push(&words, "--json");
-    for (int i = 0; i < options.for_run.n; i++) {
+    if (line_of.options.json) push(&words, "--json");
+    for (int i = 0; i < m->desc->for_run.n; i++) {
         push(&words, "--set");
-        push(&words, options.for_run.at[i]);
+        push(&words, m->desc->for_run.at[i]);
     }
     for (int i = 0; i < line_of.rest.n; i++) push(&words, line_of.rest.at[i]);
     push(&words, NULL);
@@ -181,8 +184,8 @@ static const Pass *pass_named(const char *name)
 /* That of --from: straighten is the first to cut a graph. */
 static const Pass *pass_to_start_with(void)
 {
-    const Pass *p = pass_named(options.dump_from);
-    if (is_kernels(options.model_file))
+    const Pass *p = pass_named(line_of.options.dump_from);
+    if (is_kernels(line_of.options.model_file))
         usage_error("--from %s: the text of kernels says itself after which pass it is", p->name);
     if (p->kind > GRAPHS && !same(p->name, "straighten"))
         usage_error("--from %s: a graph's text starts with a pass over graphs, or with straighten", p->name);
@@ -191,20 +194,22 @@ static const Pass *pass_to_start_with(void)
 
 static char *text_of_model(void)
 {
-    char *text = read_file(options.model_file, NULL);
+    char *text = read_file(line_of.options.model_file, NULL);
     if (!text)
-        err((Where){.file = options.model_file}, "cannot be read: %s", errno ? strerror(errno) : "it is no plain file");
+        err((Where){.file = line_of.options.model_file}, "cannot be read: %s",
+            errno ? strerror(errno) : "it is no plain file");
     return text;
 }
 
 /* Of kernels that came as text: those passes that are left up to `after`. */
 static const Module *dumped_kernels(const Pass *after)
 {
-    Module *m = parse_kernels(options.model_file, text_of_model(), NULL);
+    Module *m = parse_kernels(line_of.options.model_file, text_of_model(),
+                              describe(NULL, line_of.options.model_file, &line_of.options));
     const char *was = m->programs.at[0]->after;
-    if (!options.dump_after) return m;
+    if (!line_of.options.dump_after) return m;
     if (comes_before(after->name, was))
-        usage_error("--after %s: %s is of after %s already", after->name, options.model_file, was);
+        usage_error("--after %s: %s is of after %s already", after->name, line_of.options.model_file, was);
     compile_kernels(m, after->name);
     return m;
 }
@@ -213,25 +218,25 @@ static const Module *dumped_kernels(const Pass *after)
  * runs, or those from `from` on; for kernels all from `normal` on. */
 static const Module *dumped(const char *from, const Pass *after)
 {
-    const char *file = options.model_file;
+    const char *file = line_of.options.model_file;
     if (is_kernels(file)) return dumped_kernels(after);
     if (!is_graph(file)) {
         if (from) usage_error("--from %s: a description starts at the front; give a graph's text (.graph)", from);
-        return compile_until(front(&options), NULL, after->name);
+        return compile_until(front(&line_of.options), NULL, after->name);
     }
     if (!from) from = after->kind <= GRAPHS ? after->name : "normal";
-    return compile_until(parse_graphs(file, text_of_model()), from, after->name);
+    return compile_until(parse_graphs(file, text_of_model(), &line_of.options), from, after->name);
 }
 
 static int do_dump(void)
 {
-    if (options.dump_from && (is_graph(options.dump_from) || is_kernels(options.dump_from))) {
-        line_of.model = options.dump_from;
-        options.dump_from = NULL;
+    if (line_of.options.dump_from && (is_graph(line_of.options.dump_from) || is_kernels(line_of.options.dump_from))) {
+        line_of.model = line_of.options.dump_from;
+        line_of.options.dump_from = NULL;
     }
     need_description();
-    const Pass *after = pass_named(options.dump_after ? options.dump_after : "front");
-    const char *from = options.dump_from ? pass_to_start_with()->name : NULL;
+    const Pass *after = pass_named(line_of.options.dump_after ? line_of.options.dump_after : "front");
+    const char *from = line_of.options.dump_from ? pass_to_start_with()->name : NULL;
     const Module *m = dumped(from, after);
     set_sizes(m->desc);
     name_parameters(m->desc);
@@ -271,7 +276,7 @@ static int do_passes(void)
 
 static int do_stubs(void)
 {
-    const char *dir = options.out_dir ? options.out_dir : line_of.model ? line_of.model : ".";
+    const char *dir = line_of.options.out_dir ? line_of.options.out_dir : line_of.model ? line_of.model : ".";
     make_folder(dir);
     front_stubs(dir);
     return 0;
@@ -293,7 +298,7 @@ static int do_doctor(void)
     examine_machine(&d);
     if (line_of.model) examine_description(&d, compiled());
     else if (d.data.n) usage_error("--data is looked at with a description: lathe doctor MODEL.lua --data FILE");
-    return tell_findings(&d, options.json);
+    return tell_findings(&d, line_of.options.json);
 }
 
 /* `lathe tokenize …`, `lathe data …`: lathe-data reads the rest of the line. */

@@ -47,6 +47,7 @@ typedef struct Live {
         char *in, *out, *work;
     } * room; /* by entry */
 } Live;
+extern Options options; /* of what a test compiles; the CPU at first */
 void take_options(const char *arguments);      /* of `lathe build`, checking every stage: sets `options` */
 Module *compile_model(const char *arguments); /* as `lathe build ARGUMENTS`; takes them as options */
 Live *load_module(const Module *m);       /* emits into a temporary folder and loads that */

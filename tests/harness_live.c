@@ -98,6 +98,8 @@ Live *load_module(const Module *m)
     return load_folder(dir);
 }
 
+Options options = {.target = &target_cpu};
+
 /* "--config char --set width=18 --precision fp64 --no-fuse" into the global options, cleared first. */
 void take_options(const char *words)
 {
@@ -105,7 +107,7 @@ void take_options(const char *words)
     char *line = copy_string(words), *rest = NULL;
     options.model_file = strtok_r(line, " ", &rest);
     for (char *word; (word = strtok_r(NULL, " ", &rest));) {
-        bool flag = take_switch(word);
+        bool flag = take_switch(&options, word);
         if (same(word, "--all-persist")) flag = options.all_persist = true;
         const char *value = flag ? "" : strtok_r(NULL, " ", &rest);
         must(flag || value);

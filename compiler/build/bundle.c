@@ -72,10 +72,9 @@ static void say_options(Text *t, const char *flags, const char *language)
     say(t, "%s)\n", *language ? ">\"" : "");
 }
 
-void write_build_file(const char *dir)
+void write_build_file(const char *dir, bool cuda)
 {
     Text t = {0};
-    bool cuda = options.target == &target_cuda;
     say(&t, build_text, cuda ? "CUDA's" : "a C compiler", cuda ? for_cuda : "project(trainer C)\n",
         cuda ? "${LATHE_RUNTIME}/*.c ${LATHE_RUNTIME}/*.cu" : "${LATHE_RUNTIME}/*.c",
         cuda ? "model.cu tables.c" : "model.c", cuda ? " CUDA::cudart_static" : "");
@@ -89,18 +88,16 @@ void write_build_file(const char *dir)
 
 /* ------------------------------------------------------------------ the runtime's sources */
 
-static bool is_source(const char *name)
-{
-    bool cuda = ends_in(name, ".cu") || ends_in(name, ".cuh");
-    return ends_in(name, ".c") || ends_in(name, ".h") || ends_in(name, ".def") ||
-           (cuda && options.target == &target_cuda);
-}
+typedef bool Wanted(const char *name);
+
+static bool is_of_c(const char *name) { return ends_in(name, ".c") || ends_in(name, ".h") || ends_in(name, ".def"); }
+static bool is_of_cuda(const char *name) { return is_of_c(name) || ends_in(name, ".cu") || ends_in(name, ".cuh"); }
 
 /* The build file compiles every source in the folder. A file that is not ours may be the user's, so it is not removed
  * but refused. */
-static void refuse_others(const char *to, const Files *ours)
+static void refuse_others(const char *to, const Files *ours, Wanted *wanted)
 {
-    Files there = files_below(to, is_source);
+    Files there = files_below(to, wanted);
     for (int i = 0; i < there.n; i++)
         if (!bsearch(&there.at[i], ours->at, (size_t)ours->n, sizeof *ours->at, by_text))
             err((Where){0},
@@ -109,17 +106,18 @@ static void refuse_others(const char *to, const Files *ours)
                 to, there.at[i]);
 }
 
-void write_runtime(const char *dir)
+void write_runtime(const char *dir, bool cuda)
 {
+    Wanted *wanted = cuda ? is_of_cuda : is_of_c;
     const char *from = runtime_dir(), *to = format("%s/runtime", dir);
-    Files names = files_below(from, is_source);
+    Files names = files_below(from, wanted);
     if (access(format("%s/trainer/main.c", from), R_OK) != 0)
         err((Where){0},
             "--bundle copies the runtime's sources, and %s has none\n"
             "  set LATHE_RUNTIME to the folder runtime/ of Lathe's sources",
             from);
     make_folder(to);
-    refuse_others(to, &names);
+    refuse_others(to, &names, wanted);
     for (int i = 0; i < names.n; i++) {
         size_t bytes;
         const char *room = strrchr(names.at[i], '/');

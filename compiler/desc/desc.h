@@ -45,6 +45,7 @@ typedef struct Desc {
     const char *file, *model, *config;      /* models/gpt.lua, gpt, char */
     bool of_text;                           /* graphs came as text: of parameters the shapes are known, not where they lie */
     VEC(Knob) knobs;
+    Texts for_run;                          /* those of Options.sets that a run of the trainer knows, and nobody before it */
     VEC(Param *) params;                    /* in order of first use */
     VEC(Tensor_spec) inputs;                /* of all entries, by name */
     VEC(Tensor_spec) states;                /* of encode and decode */
@@ -59,8 +60,8 @@ typedef struct Desc {
 } Desc;
 
 /* describe.c: of graphs that came as text: parameters, inputs, states */
-Desc *parse_graphs(const char *file, const char *text);     /* of all that the text has */
-Desc *describe(Graph *g, const char *file);                 /* g may be NULL */
+Desc *parse_graphs(const char *file, const char *text, const Options *o);    /* of all that the text has */
+Desc *describe(Graph *g, const char *file, const Options *o);    /* g may be NULL */
 void describe_also(Desc *d, Graph *g);
 const Graph *entry_graph(const Desc *d, Entry entry);       /* the first of that entry; NULL: it has none */
 

@@ -63,18 +63,18 @@ const Graph *entry_graph(const Desc *d, Entry entry)
     return NULL;
 }
 
-Desc *describe(Graph *g, const char *file)
+Desc *describe(Graph *g, const char *file, const Options *o)
 {
     Desc *d = NEW(Desc);
-    *d = (Desc){.options = &options, .file = file, .model = "graph", .of_text = true};
+    *d = (Desc){.options = o, .file = file, .model = "graph", .of_text = true};
     if (g) describe_also(d, g);
     return d;
 }
 
-Desc *parse_graphs(const char *file, const char *text)
+Desc *parse_graphs(const char *file, const char *text, const Options *o)
 {
     Parser q = parser_of(file, text);
-    Desc *d = describe(NULL, file);
+    Desc *d = describe(NULL, file, o);
     do describe_also(d, read_graph(&q));
     while (begins_graph(&q));
     if (begins_program(&q)) err(q.at, "kernels follow; the name of a file with kernels ends in .kernels");

@@ -23,7 +23,6 @@ typedef struct Options {        /* of a compilation; desc/options.def says what 
 #define FOUND(type, member, ...) type member;
 #include "desc/options.def"
 } Options;
-extern Options options;
 char *options_text(const Options *o, Changes least);        /* desc/options.c: " --head-rows 3 --no-fuse": those that change so much; "": none */
 
 typedef struct Precision {

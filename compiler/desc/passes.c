@@ -14,7 +14,7 @@ static const Pass passes[] = {
 #include "desc/passes.def"
 };
 enum { LAST = COUNT_OF(passes) - 1 };
-_Static_assert(LAST <= 64, "options.without has a bit for each pass");
+_Static_assert(LAST <= 64, "Options.without has a bit for each pass");
 
 static const char *const stages[] = {STAGE_LIST(LIST_WORD)};
 
@@ -32,11 +32,11 @@ const Pass *pass_list(int *n)
     return passes;
 }
 
-bool take_switch(const char *word)
+bool take_switch(Options *o, const char *word)
 {
     for (int i = 1; i <= LAST && starts_with(word, "--no-"); i++)
         if (passes[i].option && same(passes[i].option, word + strlen("--no-"))) {
-            leave_out((Pass_number)(i - 1), true);
+            leave_out(o, (Pass_number)(i - 1), true);
             return true;
         }
     return false;

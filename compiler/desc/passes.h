@@ -8,7 +8,7 @@ struct Cut;
 struct Program;
 struct Module;
 
-typedef enum Pass_number {      /* in options.without */
+typedef enum Pass_number {      /* in Options.without */
 #define GRAPH_PASS(name, ...) PASS_##name,
 #define CUT_PASS(name, ...) PASS_##name,
 #define LOWER_PASS(name, ...) PASS_##name,
@@ -18,9 +18,9 @@ typedef enum Pass_number {      /* in options.without */
 #include "desc/passes.def"
 } Pass_number;
 static inline bool without(const Desc *d, Pass_number pass) { return d->options->without >> pass & 1; }
-static inline void leave_out(Pass_number pass, bool out)
+static inline void leave_out(Options *o, Pass_number pass, bool out)
 {
-    options.without = (options.without & ~((uint64_t)1 << pass)) | (uint64_t)out << pass;
+    o->without = (o->without & ~((uint64_t)1 << pass)) | (uint64_t)out << pass;
 }
 
 /* Passes: one file each, or one for a few of a kind (schedule/); passes.def lists them in order and says what they do. */
@@ -50,7 +50,7 @@ typedef struct Pass {
         void (*plan)(struct Module *);
     } run;
 } Pass;
-bool take_switch(const char *word);                         /* --no-fuse; false: it is none */
+bool take_switch(Options *o, const char *word);             /* --no-fuse; false: it is none */
 const Pass *last_of_stage(const char *word);                /* graphs, cuts, …, schedule; NULL: it is none */
 const Pass *pass_list(int *n);                              /* the first is the front, which has run */
 int place_of_pass(const char *name);                        /* in the list */

@@ -101,6 +101,6 @@ void emit_c(const Module *m, const char *dir)
     put_file(dir, "model.c", c.at, c.n);
     put_file(dir, "model.h", h.at, h.n);
     put_plan(dir, m);
-    write_build_file(dir);
-    if (m->desc->options->bundle) write_runtime(dir);
+    write_build_file(dir, false);
+    if (m->desc->options->bundle) write_runtime(dir, false);
 }

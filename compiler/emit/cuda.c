@@ -48,6 +48,6 @@ void emit_cuda(const Module *m, const char *dir)
     put_file(dir, "model.h", h.at, h.n);
     put_file(dir, "tables.c", tables.at, tables.n);
     put_plan(dir, m);
-    write_build_file(dir);
-    if (m->desc->options->bundle) write_runtime(dir);
+    write_build_file(dir, true);
+    if (m->desc->options->bundle) write_runtime(dir, true);
 }

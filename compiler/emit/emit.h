@@ -289,7 +289,7 @@ char *entry_arguments(bool declared);
 double entry_flops(const Program *p);
 
 /* budget.c: --memory */
-Module *compile_within(const char *size);   /* the fastest plan that fits; err() where none does */
+Module *compile_within(const Options *o);    /* o->memory: the fastest plan that fits; err() where none does */
 double estimated_ms(const Module *m);       /* of a training step */
 double step_ms(const Module *m, double flops, double bytes);    /* likewise, on a machine that does so many a second */
 void say_choices(Text *t);                  /* the plans that were tried, if any */
@@ -305,7 +305,7 @@ typedef struct Categories { /* of planned bytes, as the trainer has them */
     VEC(Lathe_bytes) all;
     int host; /* the last ones: a GPU's trainer has these beside it */
 } Categories;
-Categories planned_categories(const Plan *p);
+Categories planned_categories(const Module *m);
 void say_plan_table(Text *t, const Categories *c);
 int program_kernels(const Program *p); /* bodies once */
 
@@ -317,8 +317,8 @@ void put_file(const char *dir, const char *name, const char *text, size_t bytes)
 void put_plan(const char *dir, const Module *m);                        /* plan.txt */
 
 /* build/bundle.c */
-void write_build_file(const char *dir); /* CMakeLists.txt */
-void write_runtime(const char *dir);    /* runtime/, for --bundle */
+void write_build_file(const char *dir, bool cuda); /* CMakeLists.txt */
+void write_runtime(const char *dir, bool cuda);    /* runtime/, for --bundle */
 
 /* build/build.c: what a build takes, for `lathe doctor` */
 const char *c_compiler(void); /* NULL: none */

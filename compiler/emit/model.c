@@ -413,7 +413,7 @@ void say_tables(Text *t, const Module *m)
 {
     const Desc *d = m->desc;
     const Plan *p = &m->plan;
-    const Categories categories = planned_categories(p);
+    const Categories categories = planned_categories(m);
     bool wide = in_doubles();
     say(t, "/* ---------------------------------------------------------------- what the trainer knows of it */\n\n");
     say_param_table(t, m);

@@ -88,8 +88,10 @@ void print_plan(Text *t, const Module *m)
 
 /* ------------------------------------------------------------------ the same as a table of the program */
 
-Categories planned_categories(const Plan *p)
+Categories planned_categories(const Module *m)
 {
+    const Plan *p = &m->plan;
+    bool device = m->desc->options->target->device;
     enum Where_planned { ANYWHERE, CPU_ALONE, GPU_ALONE, BESIDE_GPU };
     const struct {
         const char *name;
@@ -112,7 +114,7 @@ Categories planned_categories(const Plan *p)
                 {"data", p->data, BESIDE_GPU}};
     Categories c = {0};
     for (int i = 0; i < COUNT_OF(rows); i++) {
-        if (options.target->device ? rows[i].where == CPU_ALONE : rows[i].where > CPU_ALONE) continue;
+        if (device ? rows[i].where == CPU_ALONE : rows[i].where > CPU_ALONE) continue;
         push(&c.all, ((Lathe_bytes){rows[i].name, rows[i].bytes}));
         c.host += rows[i].where == BESIDE_GPU;
     }

@@ -152,7 +152,7 @@ static int attend_call(lua_State *L)
     const Tensor *q = tensor_at(L, 1, "nn.attend"), *k = tensor_at(L, 2, "nn.attend"),
                  *v = tensor_at(L, 3, "nn.attend");
     Attention a = {.q = q->node, .k = k->node, .v = v->node};
-    here = lua_place(L);
+    make_at(lua_place(L));
     const char *fault = attention_fault_of(&a);
     if (!fault) {
         a.scale = scalar(number_option(L, "scale"), F32);

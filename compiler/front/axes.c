@@ -47,6 +47,7 @@ static uint64_t learned_from;
 static uint64_t place_now(Axes_of what)
 {
     unsigned kind = trace.decode ? 2 : trace.graph->training;
+    const Where here = making().where;
     uint64_t h = hash_bytes(&here.line, sizeof here.line, (uint64_t)what * 4 + kind);
     if (here.file) h = hash_bytes(here.file, strlen(here.file), h);
     return here.path ? hash_bytes(here.path, strlen(here.path), h) : h;

@@ -65,7 +65,7 @@ static int call_function(lua_State *L)
         v[i] = is_tensor(L, i + 1) ? tensor_argument(L, f, i, &t[tensors++]) : number_argument(L, f, i);
     if (!tensors) user_error(L, "%s needs a tensor among its arguments", signature_of(f));
     Shape s = broadcast_shape(L, t, tensors, &result, signature_of(f));
-    here = f->text->call = lua_place(L);
+    make_at(f->text->call = lua_place(L));
     C_valuep y = c_trace(f, f->nparams, v);
     f->text->call.line = 0;
     luaL_checkstack(L, MOST_FIELDS, "results");

@@ -216,7 +216,7 @@ static C_valuep struct_of(const C_record *record, C_valuep *fields)
 static C_valuep traced_call(C_valuep v, const char *name)
 {
     if (v && v->node && name)
-        give_title(v->node, name, name[1] ? TITLE_WORD : TITLE_LETTER, here.path ? here.path : "");
+        give_title(v->node, name, name[1] ? TITLE_WORD : TITLE_LETTER, making().where.path ? making().where.path : "");
     return v;
 }
 

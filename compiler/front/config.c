@@ -178,7 +178,7 @@ static Later later; /* --set of the recipe's names, applied by read_recipe */
 
 static void take_sets(lua_State *L, int values, const Options *o)
 {
-    later.n = options.for_run.n = 0;
+    later.n = 0;
     for (int i = 0; i < o->sets.n; i++) {
         const char *text = strchr(o->sets.at[i], '=');
         if (!text) usage_error("--set %s: NAME=VALUE is expected", o->sets.at[i]);
@@ -187,7 +187,7 @@ static void take_sets(lua_State *L, int values, const Options *o)
             push_parsed(L, key, text + 1);
             lua_setfield(L, values, key);
         } else if (recipe_knows(key)) push(&later, o->sets.at[i]);
-        else if (o->runs && run_knows(key)) push(&options.for_run, o->sets.at[i]);
+        else if (o->runs && run_knows(key)) push(&trace.desc->for_run, o->sets.at[i]);
         else {
             const char **known;
             int n, m;

@@ -195,7 +195,7 @@ static Node *slice_in(const Loop *l, Node *state)
 static void cut_at(Cutting *c, Graph *encode, Node *n)
 {
     int axis = 0;
-    here = n->where;
+    make_at(n->where);
     Node *value = stacked_states(reshape(n, encoded_apart(n, &axis)));
     Tensor_spec s = {state_name(n), n->dtype, value->shape, LATHE_STATE, n->where, .fixed = true};
     for (const Loop *l = n->in_loop; l; l = l->parent) axis++;

@@ -10,7 +10,7 @@ static int linear_cross_entropy_call(lua_State *L)
     static const char what[] = "nn.linear_cross_entropy";
     const Tensor *x = tensor_at(L, 1, what), *ids = tensor_at(L, 2, what);
     int64_t rows = elements(ids->node->shape), width = x->node->shape.dim[x->node->shape.rank - 1];
-    here = lua_place(L);
+    make_at(lua_place(L));
     Head h = {.ids = reshape(ids->node, shape_of(1, &rows)), .weight = tensor_at(L, 3, what)->node};
     h.x = reshape(x->node, shape_of(2, (int64_t[]){rows, width}));
     h.across = (int)luaL_checkinteger(L, 4);
@@ -77,7 +77,7 @@ static int class_ids_call(lua_State *L)
         user_error(L, "%s: ignore is an id of 32 bits, and this is %lld", name, (long long)ignored);
     note_ignored(L, ids->node, given, classes, name);
     check_known(L, ids->node, classes, given, name);
-    here = lua_place(L);
+    make_at(lua_place(L));
     bool sure = classes_below(ids->node, classes, ignored, trace.desc);
     push_like(L, sure ? ids->node : class_id(ids->node, classes, ignored), ids);
     return 1;

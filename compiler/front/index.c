@@ -79,7 +79,7 @@ static int gather_call(lua_State *L)
     Factor batch = factor_moved(ids->batch, from_ids), time = factor_moved(ids->time, from_ids);
     if (batch.axis < 0) batch = factor_moved(x->batch, from_x);
     if (time.axis < 0) time = factor_moved(x->time, from_x);
-    here = lua_place(L);
+    make_at(lua_place(L));
     push_tensor(L, gather(x->node, ids->node, axis, nbatch), batch, time, mixed);
     return 1;
 }
@@ -109,7 +109,7 @@ static int scatter_add_call(lua_State *L)
     for (int i = 0; i < MAXRANK; i++) to[i] = i < axis ? i : i < axis + taken ? -1 : i - taken + 1;
     bool lost = u->time.axis >= axis && u->time.axis < axis + taken;
     const Mixed *mixed = lost ? mixing(L, u->mixed, "nn.scatter_add adds over the time axis") : u->mixed;
-    here = lua_place(L);
+    make_at(lua_place(L));
     push_tensor(L, scatter_add(u->node, ids->node, s, axis, nbatch), factor_moved(u->batch, to),
                 factor_moved(u->time, to), mixed ? mixed : ids->mixed);
     return 1;
@@ -130,7 +130,7 @@ static int overwrite_call(lua_State *L)
     Tensor r = *x;
     r.mixed = mixed_along(L, x, axis, "x:overwrite");
     if (!r.mixed) r.mixed = u->mixed ? u->mixed : ids->mixed;
-    here = lua_place(L);
+    make_at(lua_place(L));
     push_like(L, overwrite(x->node, ids->node, u->node, axis, nbatch), &r);
     return 1;
 }
@@ -148,7 +148,7 @@ static int argmax_call(lua_State *L)
     check_numbers(L, t, false, "x:argmax");
     axes_without(t->node->shape, axis, to);
     const Mixed *mixed = mixed_along(L, t, axis, "x:argmax");
-    here = lua_place(L);
+    make_at(lua_place(L));
     push_tensor(L, argmax(t->node, axis), factor_moved(t->batch, to), factor_moved(t->time, to), mixed);
     return 1;
 }
@@ -160,7 +160,7 @@ static int scan_call(lua_State *L, Op op, const char *doing)
     int axis = axis_at(L, 2, t.node->shape.rank);
     check_numbers(L, &t, false, doing);
     t.mixed = mixed_along(L, &t, axis, doing);
-    here = lua_place(L);
+    make_at(lua_place(L));
     push_like(L, scanned(op, t.node, axis, lua_toboolean(L, 3)), &t);
     return 1;
 }
@@ -188,7 +188,7 @@ static int topk_call(lua_State *L)
     t.mixed = mixed_along(L, &t, axis, "x:topk");
     axes_kept(to);
     to[axis] = -1;
-    here = lua_place(L);
+    make_at(lua_place(L));
     Node *n = topk(t.node, axis, k);
     for (int i = 0; i < 2; i++)
         push_tensor(L, pick(n, i, 0), factor_moved(t.batch, to), factor_moved(t.time, to), t.mixed);
@@ -214,7 +214,7 @@ static int push_dot(lua_State *L, const Tensor *a, const Tensor *b, Dot_axes x, 
     else if (ta.axis >= 0 && tb.axis >= 0 && ta.axis != tb.axis)
         mixed = mixing(L, mixed, "%s pairs each time with every other", doing);
     Factor ba = factor_moved(a->batch, to_a);
-    here = lua_place(L);
+    make_at(lua_place(L));
     push_tensor(L, dot(a->node, b->node, x), ba.axis >= 0 ? ba : factor_moved(b->batch, to_b), ta.axis >= 0 ? ta : tb,
                 mixed);
     return 1;
@@ -317,7 +317,7 @@ static void must_trace(lua_State *L, const char *what)
 static int push_filled(lua_State *L, double value)
 {
     Shape s = shape_at(L, 1);
-    here = lua_place(L);
+    make_at(lua_place(L));
     push_tensor(L, filled(value, F32, s), NOWHERE, NOWHERE, NULL);
     return 1;
 }
@@ -362,7 +362,7 @@ static int constant_call(lua_State *L)
     DType t = same(type, "i32") ? I32 : F32;
     if (!same(type, "f32") && !same(type, "i32"))
         user_error(L, "nn.constant(values, type): the type is \"f32\" or \"i32\", and this is \"%s\"", type);
-    here = lua_place(L);
+    make_at(lua_place(L));
     if (lua_type(L, 1) == LUA_TNUMBER) {
         lua_settop(L, 1);
         push_tensor(L, scalar(element_at(L, t), t), NOWHERE, NOWHERE, NULL);
@@ -393,7 +393,7 @@ static int iota_call(lua_State *L)
     else s.dim[0] = integer_at(L, 1, "an extent");
     check_size(L, s);
     int axis = lua_isnoneornil(L, 2) ? s.rank - 1 : axis_at(L, 2, s.rank);
-    here = lua_place(L);
+    make_at(lua_place(L));
     push_tensor(L, iota(s, axis), NOWHERE, NOWHERE, NULL);
     return 1;
 }

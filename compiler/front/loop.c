@@ -25,7 +25,7 @@ static int open_call(lua_State *L)
     if (trip < 1 || trip > INT32_MAX)
         user_error(L, "the number of iterations must be 1 or more%s, and this is %lld",
                    trip < 1 ? "" : ", up to 2147483647", (long long)trip);
-    here = lua_place(L);
+    make_at(lua_place(L));
     Loop *l = loop_open(copy_string(name), trip, lua_toboolean(L, 3));
     Shape iterations = {1, {trip}, {0}};
     name_axes(&iterations, AXES_OF_LOOP);
@@ -46,7 +46,7 @@ static int carry_call(lua_State *L)
 {
     Loop *l = loop_at(L, 1);
     const Tensor *t = tensor_at(L, 2, "a carried value");
-    here = lua_place(L);
+    make_at(lua_place(L));
     push_like(L, loop_carry(l, t->node), t);
     return 1;
 }
@@ -69,7 +69,7 @@ static int x_call(lua_State *L)
 {
     Loop *l = loop_at(L, 1);
     const Tensor *t = tensor_at(L, 2, "a stacked value");
-    here = lua_place(L);
+    make_at(lua_place(L));
     push_tensor(L, loop_x(l, t->node), inside_call(t->batch), inside_call(t->time), t->mixed);
     return 1;
 }
@@ -106,7 +106,7 @@ static int close_call(lua_State *L)
 {
     Loop *l = loop_at(L, 1);
     must(trace.open.at[trace.open.n - 1] == l);
-    here = lua_place(L);
+    make_at(lua_place(L));
     for (int i = 0; i < trace.states.n; i++)
         if (trace.states.at[i].depth == trace.open.n) loop_yield(l, trace.states.at[i].node);
     loop_close(l);
@@ -125,7 +125,7 @@ static int close_call(lua_State *L)
 static int result_call(lua_State *L)
 {
     const Tensor *like = is_tensor(L, 3);
-    here = lua_place(L);
+    make_at(lua_place(L));
     push_like(L, loop_result(lua_touserdata(L, 1), (int)luaL_checkinteger(L, 2)), like);
     return 1;
 }
@@ -135,7 +135,7 @@ static int stacked_call(lua_State *L)
 {
     Loop *l = lua_touserdata(L, 1);
     const Tensor *t = is_tensor(L, 2);
-    here = lua_place(L);
+    make_at(lua_place(L));
     if (t->node->shape.rank == MAXRANK) user_error(L, "a stacked result would have more than %d axes", MAXRANK);
     Node *n = t->node;
     if (n->in_loop == l) n = loop_stack(l, n);

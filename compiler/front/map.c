@@ -171,7 +171,7 @@ static Node *constant_at(lua_State *L, int arg, DType t, const char *doing)
     if (t == I32 && (v != floor(v) || fabs(v) > 2147483648.0 || v == 2147483648.0))
         user_error(L, "%s: %s is no integer of 32 bits, and the tensor beside it is i32; x:cast(\"f32\") makes it real",
                    doing, lua_text(L, arg));
-    here = lua_place(L);
+    make_at(lua_place(L));
     return scalar(v, t);
 }
 
@@ -227,7 +227,7 @@ static int push_map(lua_State *L, Op op, Tensor *t, int n)
     broadcast_all(L, t, n, &result, doing);
     Node *in[3];
     for (int k = 0; k < n; k++) in[k] = t[k].node;
-    here = lua_place(L);
+    make_at(lua_place(L));
     push_like(L, map_op(op, n, in), &result);
     return 1;
 }
@@ -278,7 +278,7 @@ static int power(lua_State *L)
     operands(L, 1, 2, t, "a ^ b");
     double e = lua_type(L, 2) == LUA_TNUMBER ? lua_tonumber(L, 2) : 0;
     check_class(L, OP_pow, t[0].node->dtype, "a ^ b");
-    here = lua_place(L);
+    make_at(lua_place(L));
     Node *x = t[0].node, *y = NULL;
     if (e == 1) y = x;
     else if (e == 2) y = map2(OP_mul, x, x);
@@ -301,7 +301,7 @@ static int divide_down(lua_State *L)
     if (t[0].node->dtype == I32) return push_map(L, op, t, 2);
     check_class(L, OP_div, t[0].node->dtype, doing);
     broadcast_all(L, t, 2, &r, doing);
-    here = lua_place(L);
+    make_at(lua_place(L));
     Node *down = map1(OP_floor, map2(OP_div, t[0].node, t[1].node));
     push_like(L, op == OP_idiv ? down : map2(OP_sub, t[0].node, map2(OP_mul, t[1].node, down)), &r);
     return 1;
@@ -320,7 +320,7 @@ static int where_call(lua_State *L)
             t[k] = (Tensor){constant_at(L, k + 1, F32, "nn.where"), NOWHERE, NOWHERE, NULL, trace.number};
     t[0] = *condition;
     broadcast_all(L, t, 3, &r, "nn.where");
-    here = lua_place(L);
+    make_at(lua_place(L));
     push_like(L, where_op(t[0].node, t[1].node, t[2].node), &r);
     return 1;
 }
@@ -341,7 +341,7 @@ static int cast_call(lua_State *L)
                  "x:cast(\"f32\"): these integers go to %lld, and fp32 holds all only up to %d; beyond, several become "
                  "one",
                  (long long)largest, EXACT_INTEGERS);
-        here = lua_place(L);
+        make_at(lua_place(L));
         push_like(L, cast_op(t->node, types[i].type), t);
         return 1;
     }
@@ -352,7 +352,7 @@ static int cast_call(lua_State *L)
 static int stop_gradient_call(lua_State *L)
 {
     const Tensor *t = tensor_at(L, 1, "x:stop_gradient");
-    here = lua_place(L);
+    make_at(lua_place(L));
     push_like(L, is_real(t->node->dtype) ? stop_gradient(t->node) : t->node, t);
     return 1;
 }
@@ -363,7 +363,7 @@ static int philox_call(lua_State *L)
     operands(L, 1, 5, t, "nn.philox");
     check_class(L, OP_bitand, t[0].node->dtype, "nn.philox");
     broadcast_all(L, t, 5, &r, "nn.philox");
-    here = lua_place(L);
+    make_at(lua_place(L));
     push_like(L, philox(t[0].node, t[1].node, t[2].node, t[3].node, t[4].node), &r);
     return 1;
 }
@@ -372,7 +372,7 @@ static int u01_call(lua_State *L)
 {
     const Tensor *t = tensor_at(L, 1, "nn.u01");
     if (t->node->dtype != I32) user_error(L, "nn.u01 wants i32 bits; this is %s", lua_text(L, 1));
-    here = lua_place(L);
+    make_at(lua_place(L));
     push_like(L, u01(t->node, F32), t);
     return 1;
 }

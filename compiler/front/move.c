@@ -70,7 +70,7 @@ static int push_reshaped(lua_State *L, const Tensor *t, Shape s)
     bool split;
     Factor batch = reshaped(t->batch, t->node->shape, s, &split), time = reshaped(t->time, t->node->shape, s, &split);
     const Mixed *mixed = split ? mixing(L, t->mixed, "x:reshape splits the time axis into several") : t->mixed;
-    here = lua_place(L);
+    make_at(lua_place(L));
     push_tensor(L, reshape(t->node, s), batch, time, mixed);
     return 1;
 }
@@ -119,7 +119,7 @@ static int push_permuted(lua_State *L, const Tensor *t, const int *perm)
 {
     int to[MAXRANK];
     for (int i = 0; i < t->node->shape.rank; i++) to[perm[i]] = i;
-    here = lua_place(L);
+    make_at(lua_place(L));
     return push_moved(L, permute(t->node, perm), t, to);
 }
 
@@ -163,7 +163,7 @@ static int unsqueeze_call(lua_State *L)
     memmove(s.dim + axis + 1, s.dim + axis, sizeof *s.dim * (size_t)(s.rank - axis));
     s.dim[axis] = 1;
     s.rank++;
-    here = lua_place(L);
+    make_at(lua_place(L));
     return push_moved(L, reshape(t->node, s), t, to);
 }
 
@@ -183,7 +183,7 @@ static int squeeze_call(lua_State *L)
         user_error(L, "x:squeeze drops an axis of extent 1; axis %d of %s has %lld", axis, tensor_text(t),
                    (long long)t->node->shape.dim[axis]);
     Shape s = axes_without(t->node->shape, axis, to);
-    here = lua_place(L);
+    make_at(lua_place(L));
     return push_moved(L, reshape(t->node, s), t, to);
 }
 
@@ -210,7 +210,7 @@ static int expand_call(lua_State *L)
         s.dim[s.rank++] = e;
     }
     check_size(L, s);
-    here = lua_place(L);
+    make_at(lua_place(L));
     return push_moved(L, broadcast(t->node, s), t, to);
 }
 
@@ -240,7 +240,7 @@ static int push_part(lua_State *L, const Tensor *t, int axis, int64_t first, int
     bool whole = extent == t->node->shape.dim[axis];
     const Mixed *mixed = whole ? t->mixed : mixed_along(L, t, axis, doing);
     if (!whole) to[axis] = -1;
-    here = lua_place(L);
+    make_at(lua_place(L));
     push_tensor(L, part_of_concat(t, axis, first, extent, step), factor_moved(t->batch, to), factor_moved(t->time, to),
                 mixed);
     return 1;
@@ -299,7 +299,7 @@ static int flip_call(lua_State *L)
     Tensor t = *tensor_at(L, 1, "x:flip");
     int axes[1] = {axis_at(L, 2, t.node->shape.rank)};
     t.mixed = mixed_along(L, &t, axes[0], "x:flip");
-    here = lua_place(L);
+    make_at(lua_place(L));
     push_like(L, flip(t.node, 1, axes), &t);
     return 1;
 }
@@ -317,7 +317,7 @@ static int pad_call(lua_State *L)
     axes_kept(to);
     to[axis] = -1;
     const Mixed *mixed = mixed_along(L, t, axis, "x:pad");
-    here = lua_place(L);
+    make_at(lua_place(L));
     push_tensor(L, pad(t->node, before, after), factor_moved(t->batch, to), factor_moved(t->time, to), mixed);
     return 1;
 }
@@ -353,7 +353,7 @@ static int concat_call(lua_State *L)
     axes_kept(to);
     if (n > 1) to[axis] = -1;
     const Mixed *mixed = n > 1 ? mixed_along(L, &first, axis, "nn.concat") : first.mixed;
-    here = lua_place(L);
+    make_at(lua_place(L));
     push_tensor(L, concat(n, parts, axis), factor_moved(first.batch, to), factor_moved(first.time, to), mixed);
     return 1;
 }

@@ -87,7 +87,7 @@ static Param *new_param(lua_State *L, const char *name, Shape own, const char *e
                  .stack = stack_here(),
                  .shape = with_copies(L, own),
                  .where = lua_place(L)};
-    here = p->where;
+    make_at(p->where);
     name_axes(&p->shape, AXES_OF_PARAMETER);
     p->init = init_named(luaL_checkstring(L, 3));
     p->init_a = lua_isnoneornil(L, 4) ? 0 : real_number(L, 4, "init");
@@ -196,12 +196,11 @@ static int param_call(lua_State *L)
         k = add_known(p);
     }
     k->trace = trace.number;
-    here = k->param->where;
-    bool outer = recompute_now;
-    recompute_now = false; /* leaves are there anyway */
+    make_at(k->param->where);
+    Making was = make_recomputed(false); /* leaves are there anyway */
     Node *n = k->node = parameter_node(k->param->name, F32, k->param->shape);
     for (int i = 0; i < trace.copies.n; i++) n = loop_x(trace.copies.at[i], n);
-    recompute_now = outer;
+    make_with(was);
     push_tensor(L, n, NOWHERE, NOWHERE, NULL);
     return 1;
 }
@@ -255,11 +254,11 @@ static int state_call(lua_State *L)
     if (trace.open.n != trace.copies.n)
         user_error(L, "%s keeps values from step to step, and cannot do so inside this nn.scan", trace.graph->name);
     const char *name = state_name(own);
-    here = lua_place(L);
+    make_at(lua_place(L));
     name_axes(&s, AXES_OF_STATE);
     Shape whole = with_micro(L, with_copies(L, s));
-    push(&trace.desc->states,
-         ((Tensor_spec){name, like->node->dtype, whole, state_role(), here, .rows_axis = rows_axis(like->batch)}));
+    push(&trace.desc->states, ((Tensor_spec){name, like->node->dtype, whole, state_role(), making().where,
+                                             .rows_axis = rows_axis(like->batch)}));
     Node *n = state_node(name, like->node->dtype, whole);
     if (trace.graph->micro) n = loop_x(trace.graph->micro, n);
     for (int i = 0; i < trace.copies.n; i++) n = loop_x(trace.copies.at[i], n);

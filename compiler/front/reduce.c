@@ -139,7 +139,7 @@ static int push_reduced(lua_State *L, Over *over, const char *doing)
         gone[axes[i]] = true;
         kept.dim[axes[i]] = 1;
     }
-    here = lua_place(L);
+    make_at(lua_place(L));
     Node *y = over(t.node, n, axes);
     if (keep) y = reshape(y, kept);
     if (t.time.axis >= 0 && gone[t.time.axis]) t.mixed = mixing(L, t.mixed, "%s runs over the time axis", doing);

@@ -55,6 +55,6 @@ void trace_sample(lua_State *L, int model, int c)
     collect_drawn(L, where);
     lua_pop(L, 1);
     trace.graph = NULL;
-    leaves_made = NULL;
+    note_leaves(NULL);
     push(&trace.desc->graphs, g);
 }

@@ -218,10 +218,9 @@ static int parameters_call(lua_State *L)
 
 static int checkpoint_call(lua_State *L)
 {
-    bool outer = recompute_now;
-    recompute_now = true;
+    Making was = make_recomputed(true);
     lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-    recompute_now = outer;
+    make_with(was);
     return lua_gettop(L);
 }
 

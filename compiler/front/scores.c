@@ -95,7 +95,7 @@ static void make_score(Scoring *s, Row_pair *p)
     Node **in = NEW_ARRAY(Node *, p->nin + 1);
     for (int k = 0; k < p->nin; k++)
         in[k] = shared(table_get(&s->made, behind_objective(p->in[k])->node), p->edit[k].power);
-    here = p->node->where;
+    make_at(p->node->where);
     *table_at(&s->made, p->node) = remade(p->node, in);
 }
 
@@ -163,7 +163,7 @@ Graph *take_scores(Graph *eval, Graph *wide, int64_t batch)
     Rows *r = facts_of(eval, wide, batch);
     Scoring s = {.rows = r, .eval = eval};
     Graph *score = graph_of(ENTRY_score);
-    Where was = here;
+    Making was = making();
     int kept = 0;
     for (int k = 0; k < eval->outs.n; k++) {
         Output *o = &eval->outs.at[k];
@@ -175,7 +175,7 @@ Graph *take_scores(Graph *eval, Graph *wide, int64_t batch)
     }
     eval->outs.n = kept;
     for (int i = 0; i < s.totals.n; i++) push(&eval->outs, ((Output){OUT_VALUE, s.names.at[i], s.totals.at[i]->node}));
-    here = was;
+    make_with(was);
     return score->outs.n ? score : NULL;
 }
 

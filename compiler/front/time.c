@@ -67,7 +67,7 @@ Node *position_node(void) { return system_input("position", LATHE_POSITION); }
 
 static int position_call(lua_State *L)
 {
-    here = lua_place(L);
+    make_at(lua_place(L));
     push_tensor(L, position_node(), NOWHERE, NOWHERE, NULL);
     return 1;
 }
@@ -218,7 +218,7 @@ static int random_bits_call(lua_State *L)
 {
     const Tensor *t = tensor_at(L, 1, "random bits");
     Shape s = t->node->shape;
-    here = lua_place(L);
+    make_at(lua_place(L));
     Draws d = draws_of(L, t, 1);
     Node *bits = philox(broadcast(d.seed, s), broadcast(d.step, s), broadcast(d.site, s), d.row, d.index);
     push_tensor(L, bits, t->batch, t->time, NULL);

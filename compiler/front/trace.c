@@ -27,8 +27,8 @@ static void spec_of(const char *name, Lathe_role role, DType t, Shape s, Where w
 static void push_data(lua_State *L, const char *name, Lathe_role role, DType t, Shape s, bool time)
 {
     check_size(L, s);
-    here = lua_place(L);
-    spec_of(name, role, t, s, here);
+    make_at(lua_place(L));
+    spec_of(name, role, t, s, making().where);
     Node *n;
     if (trace.graph->micro) {
         Shape all = {1, {trace.graph->micro->trip}, {(uint16_t)trace.graph->micro->axis}};
@@ -46,7 +46,7 @@ static void push_packed(lua_State *L, const char *name, Lathe_role role, Shape s
         push_data(L, name, role, I32, s, true);
         return;
     }
-    here = lua_place(L);
+    make_at(lua_place(L));
     Node *n = role == LATHE_SEGMENTS ? scalar(1, I32) : position_node();
     push_tensor(L, broadcast(n, s), (Factor){0, 1, 1}, (Factor){1, 1, 1}, NULL);
 }
@@ -54,7 +54,7 @@ static void push_packed(lua_State *L, const char *name, Lathe_role role, Shape s
 /* In decode a target is as long as the part of it that is there. */
 static void push_reached(lua_State *L, Shape s)
 {
-    here = lua_place(L);
+    make_at(lua_place(L));
     Node *n = map2(OP_add, position_node(), scalar(1, I32));
     push_tensor(L, broadcast(n, s), (Factor){0, 1, 1}, NOWHERE, NULL);
 }
@@ -209,7 +209,7 @@ Graph *begin_entry(Entry entry)
     int64_t split = split_of(g, d), micro = entry_of(g)->step ? d->recipe.accumulate * split : 1;
     if (g->wants_grads && precision_of(d->options).scaled) declare_loss_scale(d);
     trace.graph = g;
-    leaves_made = &g->leaves;
+    note_leaves(&g->leaves);
     trace.number++;
     trace.decode = entry_of(g)->decoding;
     trace.batch = trace.decode ? d->recipe.rows : d->batch / split * (trace.widened ? trace.widened : 1);
@@ -218,8 +218,7 @@ Graph *begin_entry(Entry entry)
     trace.uncounted.said = false;
     trace.open.n = trace.copies.n = trace.states.n = 0;
     trace.rows = (Table){0};
-    phase_now = 0;
-    recompute_now = false;
+    make_with((Making){.where = making().where});
     if (micro > 1) {
         g->micro = loop_open("micro", micro, false);
         g->micro->axis = axis_scaled(axis_of("accumulate", d->recipe.accumulate), split, 1);
@@ -338,7 +337,7 @@ static Graph *trace_entry(lua_State *L, int model, int c, Entry entry)
     lua_pop(L, 2);
     size_of_entry(L, c, "batch", trace.desc->batch);
     trace.graph = NULL;
-    leaves_made = NULL;
+    note_leaves(NULL);
     trace.decode = false;
     return g;
 }
@@ -480,6 +479,6 @@ Desc *front(const Options *o)
     call_lua(L, 1, 0);
     d->source_hash = source_hash();
     sandbox_close(L);
-    here = (Where){0};
+    make_at((Where){0});
     return d;
 }

@@ -1,14 +1,9 @@
-/* graph.c: makes nodes; equal nodes are the same pointer. */
+/* graph.c: types, shapes, and the constructors of nodes. */
 #include "graph/graph.h"
 #include "graph/parts.h"
 
 #include <math.h>
 #include <string.h>
-
-Where here;
-int phase_now;
-bool recompute_now;
-Made_leaves *leaves_made;
 
 const OpInfo op_info[OPS] = {
 #define MAP1(name, class, text, da, domain, doc)                                                                       \
@@ -88,128 +83,8 @@ char *shape_text(Shape s)
     return t.at;
 }
 
-/* ------------------------------------------------------------------ interning */
-
-typedef struct Slot { /* the hash beside the node: others' nodes need not be read */
-    uint64_t hash;
-    Node *node;
-} Slot;
-static struct {
-    Slot *slot;
-    int n, cap;
-} interned;
-static int next_id;
-
-static uint64_t mix(uint64_t h, uint64_t x) { return (h ^ x) * 0x9e3779b97f4a7c15u ^ (h >> 31); }
-
-static uint64_t hash_node(const Node *n)
-{
-    uint64_t h = mix(mix(n->op, n->dtype), (uint64_t)n->phase);
-    for (int i = 0; i < n->shape.rank; i++) h = mix(h, (uint64_t)n->shape.dim[i]);
-    for (int i = 0; i < n->nin; i++) h = mix(h, (uint64_t)n->in[i]->id + 1);
-    for (int i = 0; i < n->nints; i++) h = mix(h, (uint64_t)n->ints[i]);
-    if (n->loop) h = mix(h, (uint64_t)n->loop->id);
-    h = mix(h, (uint64_t)n->counts);
-    if (n->name) h = mix(h, hash_bytes(n->name, strlen(n->name), 1));
-    if (n->data) h = mix(h, hash_bytes(n->data, sizeof(double) * (size_t)elements(n->shape), 2));
-    uint64_t value;
-    memcpy(&value, &n->value, sizeof value);
-    h = mix(h, value);
-    return h ^ h >> 32;
-}
-
-static bool same_data(const Node *a, const Node *b)
-{
-    if (!a->data || !b->data) return a->data == b->data;
-    return memcmp(a->data, b->data, sizeof(double) * (size_t)elements(a->shape)) == 0;
-}
-
-static bool same_node(const Node *a, const Node *b)
-{
-    return a->op == b->op && a->dtype == b->dtype && a->phase == b->phase && a->nin == b->nin && a->nints == b->nints &&
-           same_shape(a->shape, b->shape) && a->loop == b->loop && a->counts == b->counts && same(a->name, b->name) &&
-           memcmp(&a->value, &b->value, sizeof a->value) == 0 && same_data(a, b) &&
-           (!a->nin || memcmp(a->in, b->in, sizeof *a->in * (size_t)a->nin) == 0) &&
-           (!a->nints || memcmp(a->ints, b->ints, sizeof *a->ints * (size_t)a->nints) == 0);
-}
-
-static Slot *slot_for(Slot *slots, int cap, uint64_t hash, const Node *key)
-{
-    uint64_t at = hash & (uint64_t)(cap - 1);
-    while (slots[at].node && !(key && slots[at].hash == hash && same_node(slots[at].node, key)))
-        at = (at + 1) & (uint64_t)(cap - 1);
-    return &slots[at];
-}
-
-static void grow_interned(void)
-{
-    int cap = interned.cap ? interned.cap * 2 : 1024;
-    Slot *slots = NEW_ARRAY(Slot, cap);
-    for (int i = 0; i < interned.cap; i++)
-        if (interned.slot[i].node) *slot_for(slots, cap, interned.slot[i].hash, NULL) = interned.slot[i];
-    interned.slot = slots;
-    interned.cap = cap;
-}
-
-/* The loop a node belongs to: its own for an argument, else the innermost (largest id) among its inputs'. */
-static Loop *innermost(const Node *n)
-{
-    if (n->op == OP_loop_arg) return n->loop;
-    if (n->op == OP_loop) return n->loop->parent;
-    Loop *l = NULL;
-    for (int i = 0; i < n->nin; i++) {
-        Loop *other = n->in[i]->in_loop;
-        if (other && (!l || other->id > l->id)) l = other;
-    }
-    return l;
-}
-
-static int steps_from_constants(const Node *n)
-{
-    OpKind kind = op_info[n->op].kind;
-    if (n->in_loop || kind == LOOP || kind == WHOLE || (op_info[n->op].facts & OF_RANKS)) return 0;
-    if (kind == LEAF) return n->op == OP_constant || n->op == OP_iota;
-    int most = 0;
-    for (int i = 0; i < n->nin; i++) {
-        if (!n->in[i]->known) return 0;
-        if (n->in[i]->known > most) most = n->in[i]->known;
-    }
-    return most + 1;
-}
-
-static Node *find_or_make(Node key)
-{
-    if (interned.n * 2 >= interned.cap) grow_interned();
-    uint64_t hash = hash_node(&key);
-    Slot *slot = slot_for(interned.slot, interned.cap, hash, &key);
-    if (slot->node) {
-        take_axes(&slot->node->shape, key.shape);
-        hand_on_title(slot->node, &key);
-        return slot->node;
-    }
-    Node *n = copy_of(&key, sizeof key);
-    n->in = copy_of(key.in, sizeof *key.in * (size_t)key.nin);
-    n->ints = copy_of(key.ints, sizeof *key.ints * (size_t)key.nints);
-    n->id = next_id++;
-    n->in_loop = innermost(n);
-    n->known = steps_from_constants(n);
-    n->where = here;
-    n->recompute = recompute_now;
-    axes_of_node(n);
-    interned.n++;
-    *slot = (Slot){hash, n};
-    return n;
-}
-
-Node *intern(Node key)
-{
-    Node *n = find_or_make(key);
-    if (leaves_made && (n->op == OP_iota || n->op == OP_constant)) push(leaves_made, ((struct Made_leaf){n, here}));
-    return n;
-}
-
 /* Leaves are the same in every phase. */
-static int phase_of(Op op) { return op_info[op].kind == LEAF || op == OP_loop_arg ? 0 : phase_now; }
+static int phase_of(Op op) { return op_info[op].kind == LEAF || op == OP_loop_arg ? 0 : making().phase; }
 
 Node *node_of(Op op, DType dtype, Shape shape, int nin, Node *const *in, int nints, const int64_t *ints)
 {
@@ -404,5 +279,3 @@ bool has_several(const Node *n)
 {
     return n->op == OP_loop || op_info[n->op].results > 1 || op_info[n->op].kind == WHOLE;
 }
-
-int node_count(void) { return next_id; }

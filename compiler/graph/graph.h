@@ -183,13 +183,28 @@ typedef enum Product_end { PRODUCT_ENDS(LIST_MEMBER) } Product_end;
 Graph *graph_of(Entry entry);                               /* an empty one */
 const Entry_info *entry_of(const Graph *g);
 
-/* graph/graph.c: making nodes.  All constructors check shapes and types by must(); the front end has told the user before. */
-extern Where here;                                          /* given to every node made from now on */
-extern int phase_now;                                       /* likewise the phase */
-extern Made_leaves *leaves_made;                           /* where the trace that runs notes its leaves; NULL: nowhere */
-extern bool recompute_now;
+/* graph/intern.c */
+typedef struct Making {         /* what every new node is made with */
+    Where where;                /* where the user wrote it */
+    int phase;                  /* part of the key of all but leaves */
+    bool recompute;             /* it is in a region that backward computes again */
+} Making;
+Making making(void);                                        /* as it is now */
+Making making_of(const Node *n);
+void make_with(Making m);                                   /* from now on; also ends what the next ones begin */
+void make_at(Where where);                                  /* from now on, in the same phase and region */
+#define MUST_END __attribute__((warn_unused_result))        /* by make_with(what is returned): what there was before */
+MUST_END Making make_as(const Node *n);                     /* where n is, in its phase, in its region */
+MUST_END Making make_beside(const Node *n);                 /* where n is, in its phase */
+MUST_END Making make_on_line_of(const Node *n);
+MUST_END Making make_in_phase(int phase);
+MUST_END Making make_recomputed(bool recompute);
+void note_leaves(Made_leaves *leaves);                      /* of the trace that runs; NULL: no more */
 Node *intern(Node key);                                     /* key.in and key.ints are copied when new */
 int node_count(void);                                       /* ids of nodes are below this */
+int new_loop_id(void);                                      /* above those of all loops */
+
+/* graph/graph.c: making nodes.  All constructors check shapes and types by must(); the front end has told the user before. */
 Node *node_of(Op op, DType dtype, Shape shape, int nin, Node *const *in, int nints, const int64_t *ints);
 Shape shape_of(int rank, const int64_t *dim);
 Shape shape_behind(Shape s);                                /* without its first axis */

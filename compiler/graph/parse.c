@@ -25,14 +25,16 @@ static void define(Parser *q, int64_t n, Node *node)
     push(&q->defined, n);
 }
 
-/* Marks and the comment: set phase_now, recompute_now, here. */
+/* Marks and the comment: what the nodes of the line are made with. */
 static void marks(Parser *q)
 {
-    phase_now = took_word(q, "phase") ? (int)read_integer(q, 0, 1) : 0;
-    recompute_now = took_word(q, "recompute");
+    Making m = {0};
+    if (took_word(q, "phase")) m.phase = (int)read_integer(q, 0, 1);
+    m.recompute = took_word(q, "recompute");
     end_of_line(q);
     Where w = {0};
-    here = took_char(q, '#') && read_where(q, &w) ? w : (Where){0};
+    if (took_char(q, '#') && read_where(q, &w)) m.where = w;
+    make_with(m);
 }
 
 /* ------------------------------------------------------------------ nodes */
@@ -144,7 +146,7 @@ static Node *node_line(Parser *q)
         err(q->at, "%d values are listed for a shape of %lld", listed, (long long)elements(key.shape));
     key.in = in.at;
     key.nin = in.n;
-    key.phase = op_info[key.op].kind == LEAF ? 0 : phase_now;
+    key.phase = op_info[key.op].kind == LEAF ? 0 : making().phase;
     return checked_node(q, &key);
 }
 
@@ -179,8 +181,8 @@ static void index_line(Parser *q, Loop *l)
     DType t = read_type(q, &s);
     marks(q);
     require(q, l->index, t, s);
-    l->index->where = here; /* it was made with the loop, before its line was read */
-    l->index->recompute = recompute_now;
+    l->index->where = making().where; /* it was made with the loop, before its line was read */
+    l->index->recompute = making().recompute;
     define(q, name, l->index);
 }
 
@@ -210,8 +212,7 @@ static Loop *open_line(Parser *q)
 {
     const char *name = read_word(q, "the loop's name");
     int64_t trip = read_integer(q, 1, LARGEST_INT);
-    here = (Where){0};
-    recompute_now = false;
+    make_with((Making){0});
     Loop *l = loop_open(name, trip, took_word(q, "reverse"));
     l->keeps = took_word(q, "keep");
     return l;
@@ -244,15 +245,12 @@ static Node *loop_lines(Parser *q)
 {
     Loop *l = open_line(q);
     marks(q);
-    Where where = here, at = q->at;
-    int phase = phase_now;
-    bool recompute = recompute_now;
+    Making own = making();
+    Where at = q->at;
     block(q, l, false);
     for (int k = 0; k < l->carries.n; k++)
         if (!l->carries.at[k].next) err(at, "carry %d of this loop has no next value", k);
-    here = where;
-    phase_now = phase;
-    recompute_now = recompute;
+    make_with(own);
     return loop_close(l);
 }
 
@@ -325,9 +323,7 @@ Parser parser_of(const char *file, const char *text)
 
 Graph *read_graph(Parser *q)
 {
-    Where was = here;
-    int phase = phase_now;
-    bool recompute = recompute_now;
+    Making was = making();
     memset(q->named, 0, sizeof *q->named * (size_t)q->names);
     memset(q->ever, 0, sizeof *q->ever * (size_t)q->names);
     q->g = NEW(Graph);
@@ -335,9 +331,7 @@ Graph *read_graph(Parser *q)
     q->g->lines = NEW(Table);
     header(q);
     lines(q);
-    here = was;
-    phase_now = phase;
-    recompute_now = recompute;
+    make_with(was);
     if (!q->g->outs.n) err(q->at, "the graph has no outputs");
     const char *fault = graph_fault(q->g);
     if (fault) err(q->at, "%s", fault);

@@ -203,42 +203,31 @@ static Node *rewritten_loop(Rewrite *r, Node *old)
         Node *y = rewritten(r, old->loop->ys.at[k]);
         push(&new->ys, y);
     }
-    Where was = here;
-    int phase = phase_now;
-    here = old->where;
-    phase_now = old->phase;
+    Making was = make_beside(old);
     Node *n = loop_close(new);
     new->ys.n = 0;
-    here = was;
-    phase_now = phase;
+    make_with(was);
     return n;
 }
 
 /* Stacks are copied when they are picked, so that unused ones go. */
 static Node *rewritten_pick(Rewrite *r, const Node *old, Loop *new)
 {
-    int which = (int)old->ints[1], phase = phase_now;
+    int which = (int)old->ints[1];
     Node *value = old->ints[0] == PICK_STACK ? rewritten(r, old->in[0]->loop->ys.at[which]) : NULL;
-    phase_now = old->phase;
+    Making was = make_in_phase(old->phase);
     Node *n = value ? loop_stack(new, value) : loop_result(new, which);
-    phase_now = phase;
+    make_with(was);
     return n;
 }
 
 static Node *rewritten_op(Rewrite *r, Node *old, Node **in)
 {
-    Where was = here;
-    int phase = phase_now;
-    bool recompute = recompute_now;
-    here = old->where;
-    phase_now = old->phase;
-    recompute_now = old->recompute;
+    Making was = make_as(old);
     Node *n = r->node ? r->node(r, old, in) : NULL;
     if (!n) n = remade(old, in);
     hand_on_title(n, old);
-    here = was;
-    phase_now = phase;
-    recompute_now = recompute;
+    make_with(was);
     return n;
 }
 

@@ -6,7 +6,8 @@
 
 /* text.c, parse.c: a program with its graph as text */
 void print_kernels(Text *t, const Program *p);
-Module *parse_kernels(const char *file, const char *text, Desc *d);      /* of this description; NULL: of the text's own graphs */
+void print_kernels_in_brief(Text *t, const Program *p);     /* of each kernel a line */
+Module *parse_kernels(const char *file, const char *text, Desc *d);      /* of this description, which is filled if it has no graphs */
 const char *kernel_kind(const Kernel *k);                   /* "rows", "gemm", … */
 
 /* check.c */

@@ -449,13 +449,14 @@ Module *parse_kernels(const char *file, const char *text, Desc *d)
 {
     Module *m = NEW(Module);
     Parser q = parser_of(file, text);
-    m->desc = d ? d : describe(NULL, file);
+    bool fills = !d->graphs.n;
+    m->desc = d;
     do {
-        Reader r = {.q = q, .described = !d};
+        Reader r = {.q = q, .described = fills};
         push(&m->programs, read_program(&r, m->desc));
         q = r.q;
     } while (begins_graph(&q));
-    if (!d) layout_parameters(m->desc);
+    if (fills) layout_parameters(d);
     for (int i = 0; i < m->programs.n; i++) check_program(m->programs.at[i], "reading", m->desc);
     return m;
 }

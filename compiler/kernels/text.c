@@ -307,7 +307,7 @@ static void say_buffer(Kernel_printer *q, const Buffer *b)
 
 /* ------------------------------------------------------------------ programs */
 
-static void print_program(Text *t, const Program *p)
+void print_kernels(Text *t, const Program *p)
 {
     Nodes leaves = {0}; /* a state that is written alone is not in the graph */
     Kernel_printer q = {.p = printer_to(t), .program = p};
@@ -327,12 +327,8 @@ static void print_program(Text *t, const Program *p)
     for (int i = 0; i < p->kernels.n; i++) print_kernel(&q, p->kernels.at[i]);
 }
 
-void print_kernels(Text *t, const Program *p)
+void print_kernels_in_brief(Text *t, const Program *p)
 {
-    if (!options.brief) {
-        print_program(t, p);
-        return;
-    }
     say(t, "program %s\n", p->graph->name);
     for (int i = 0; i < p->kernels.n; i++) say_brief(t, 2, p->kernels.at[i]);
 }

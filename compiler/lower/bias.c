@@ -162,13 +162,9 @@ static Node *row_of_type(Node *row, DType t)
 static Node *dot_with_row(Rewrite *r, Node *old, Node *row)
 {
     Node *in[] = {rewritten(r, old->in[0]), rewritten(r, old->in[1]), rewritten(r, row)};
-    Where was = here;
-    int phase = phase_now;
-    here = old->where;
-    phase_now = old->phase;
+    Making was = make_beside(old);
     in[2] = row_of_type(in[2], old->dtype);
-    here = was;
-    phase_now = phase;
+    make_with(was);
     return ended_dot(old, COUNT_OF(in), in, END_BIAS);
 }
 

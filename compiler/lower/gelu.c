@@ -390,10 +390,9 @@ static Node *with_end(Rewrite *r, Node *old)
     for (; n < e->dot->nin; n++) in[n] = rewritten(r, e->dot->in[n]);
     if (e->aux) in[n++] = rewritten(r, e->aux);
     Node *dot = ended_dot(e->dot, n, in, e->end);
-    int phase = phase_now;
-    phase_now = old->phase;
+    Making was = make_in_phase(old->phase);
     if (e->widened) dot = cast_op(dot, old->dtype);
-    phase_now = phase;
+    make_with(was);
     return dot;
 }
 

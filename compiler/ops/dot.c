@@ -74,20 +74,17 @@ int64_t dot_columns(const Node *n)
 
 Node *ended_dot(const Node *old, int nin, Node *const *in, Product_end end)
 {
-    Where was = here;
-    int phase = phase_now, axes = dot_ints(old);
+    int axes = dot_ints(old);
     int64_t *ints = NEW_ARRAY(int64_t, axes + 1);
     Node key = *old;
     memcpy(ints, old->ints, sizeof *ints * (size_t)axes);
     ints[axes] = end;
-    here = old->where;
-    phase_now = old->phase;
     key.in = (Node **)in;
     key.nin = nin;
     key.ints = ints;
     key.nints = axes + (end != END_BIAS);
+    Making was = make_beside(old);
     Node *n = intern(key);
-    here = was;
-    phase_now = phase;
+    make_with(was);
     return n;
 }

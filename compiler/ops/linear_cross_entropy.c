@@ -104,10 +104,9 @@ void linear_cross_entropy_gradient(Grad_level *lv, Node *n, Node *const *g)
     h.weight = value(lv, h.weight);
     h.ids = value(lv, h.ids);
     if (h.bias) h.bias = value(lv, h.bias);
-    int phase = phase_now;
-    if (!lv->up) phase_now = n->phase; /* the two will be one */
+    Making was = make_in_phase(lv->up ? making().phase : n->phase); /* the two will be one */
     Node *with = linear_cross_entropy(&h);
-    phase_now = phase;
+    make_with(was);
     for (int k = DX; k <= (h.bias ? DBIAS : DWEIGHT); k++)
         if (grad_active(lv, from[k])) contribute(lv, from[k], whole_result(with, k));
 }
@@ -118,10 +117,9 @@ Node *linear_cross_entropy_part(Node *n)
     Head h = head_of(n);
     if (!h.upstream) return NULL;
     h.upstream = NULL;
-    int phase = phase_now;
-    phase_now = n->phase;
+    Making was = make_in_phase(n->phase);
     Node *part = linear_cross_entropy(&h);
-    phase_now = phase;
+    make_with(was);
     return part;
 }
 

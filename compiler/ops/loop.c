@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-static int next_loop_id = 1;
-
 static Node *new_argument(Loop *l, DType t, Shape s, int kind, int which)
 {
     return intern(
@@ -15,7 +13,7 @@ Loop *loop_open(const char *name, int64_t trip, bool reverse)
 {
     must(trip > 0);
     Loop *l = NEW(Loop);
-    l->id = next_loop_id++;
+    l->id = new_loop_id();
     l->trip = trip;
     l->reverse = reverse;
     l->name = name;
@@ -98,7 +96,7 @@ static Loop *parent_of(const Loop *l)
 Node *loop_close(Loop *l)
 {
     for (int k = 0; k < l->carries.n; k++) must(l->carries.at[k].next);
-    if (!l->node) { l->node = intern((Node){.op = OP_loop, .dtype = F32, .loop = l, .phase = phase_now}); }
+    if (!l->node) l->node = intern((Node){.op = OP_loop, .dtype = F32, .loop = l, .phase = making().phase});
     l->parent = parent_of(l);
     l->node->in_loop = l->parent;
     return l->node;

@@ -63,9 +63,9 @@ void topk_gradient(Grad_level *lv, Node *values, Node *g)
     Node *n = values->in[0], *x = n->in[0];
     int rank = x->shape.rank, axis = (int)n->ints[0], last[MAXRANK], back[MAXRANK];
     if (values->ints[0] != 0) return;
-    phase_now = 0;
+    Making was = make_in_phase(0);
     Node *which = pick(n, 1, 0);
-    phase_now = 1;
+    make_with(was);
     for (int i = 0; i < rank; i++) last[i] = i < axis ? i : i < rank - 1 ? i + 1 : axis;
     for (int i = 0; i < rank; i++) back[last[i]] = i;
     Shape s = x->shape;

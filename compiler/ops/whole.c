@@ -31,10 +31,9 @@ Node *whole_op(Op op, int nin, Node *const *in, int nints, const int64_t *ints)
 
 Node *whole_result(Node *n, int k)
 {
-    int phase = phase_now;
-    phase_now = n->phase;
+    Making was = make_in_phase(n->phase);
     Node *p = pick(n, k, 0);
-    phase_now = phase;
+    make_with(was);
     return p;
 }
 

@@ -113,16 +113,14 @@ static void rebuild_stacks(Rewrite *r, const Cleaning *c, const Node *old, Loop 
 static Node *rebuilt_loop(Rewrite *r, Cleaning *c, const Node *old)
 {
     const Loop *l = old->loop;
-    here = l->index->where;
+    make_at(l->index->where);
     Loop *new = loop_again(l, l->reverse);
     rebuild_arguments(r, c, l, new);
     int at = 0;
     for (int k = 0; k < l->carries.n; k++)
         if (kept(c, &l->carries.at[k])) loop_next(new, at++, rewritten(r, l->carries.at[k].next));
     rebuild_stacks(r, c, old, new);
-    here = old->where;
-    phase_now = old->phase;
-    recompute_now = old->recompute;
+    make_with(making_of(old));
     return loop_close(new);
 }
 
@@ -134,9 +132,7 @@ static Node *rebuilt_pick(Rewrite *r, const Cleaning *c, const Node *old)
         return rewritten(r, l->carries.at[which].init);
     Loop *new = rewritten(r, old->in[0])->loop;
     Node *y = old->ints[0] == PICK_STACK ? rewritten(r, l->ys.at[which]) : NULL;
-    here = old->where;
-    phase_now = old->phase;
-    recompute_now = old->recompute;
+    make_with(making_of(old));
     if (y) return loop_stack(new, y);
     int at = 0;
     for (int k = 0; k < which; k++) at += kept(c, &l->carries.at[k]);
@@ -149,13 +145,9 @@ static Node *rebuilt(Rewrite *r, Node *old)
     bool result = old->op == OP_pick && old->in[0]->op == OP_loop;
     if (old->op == OP_loop_arg) return old->id < c->ids ? c->argument[old->id] : NULL;
     if (old->op != OP_loop && !result) return NULL;
-    Where was = here;
-    int phase = phase_now;
-    bool recompute = recompute_now;
+    Making was = making();
     Node *n = result ? rebuilt_pick(r, c, old) : rebuilt_loop(r, c, old);
-    here = was;
-    phase_now = phase;
-    recompute_now = recompute;
+    make_with(was);
     return n;
 }
 

@@ -268,11 +268,11 @@ void grad_definition(Grad_level *lv, Node *n, Node *const *g)
     Type results[MOST_RESULTS];
     Nodes roots = {0}, body = {0};
     Table seen = {0};
-    int count = whole_info[n->op].results(n, results), phase = phase_now;
-    phase_now = n->phase;
+    int count = whole_info[n->op].results(n, results);
+    Making was = make_in_phase(n->phase);
     for (int k = 0; k < count; k++)
         if (g[k]) push(&roots, whole_info[n->op].define(n, k));
-    phase_now = phase;
+    make_with(was);
     for (int i = 0; i < roots.n; i++) nodes_above(n, roots.at[i], &seen, &body);
     activate(lv->all, &body);
     for (int k = 0, i = 0; k < count; k++)
@@ -283,16 +283,15 @@ void grad_definition(Grad_level *lv, Node *n, Node *const *g)
 
 void differentiate(Grad_level *lv, const Nodes *body)
 {
-    Where was = here;
     for (int i = body->n - 1; i >= 0; i--) {
         Node *n = body->at[i], *g = NULL;
-        here = n->where;
+        Making was = make_on_line_of(n);
         if (is_another_form(n)) title_alike(n->in[0], n); /* d_mean, though it is [R][1] that is called mean */
         if (n->op == OP_loop) grad_loop(lv, n);
         else if (op_info[n->op].kind == WHOLE) grad_whole(lv, n);
         else if ((g = gradient(lv, n))) differentiate_node(lv, n, g);
+        make_with(was);
     }
-    here = was;
 }
 
 /* ------------------------------------------------------------------ the pass */
@@ -338,7 +337,7 @@ static void close_micro(Graph *g)
         title_instead(arg, o->node);
         loop_next(m, m->carries.n - 1, map2(OP_add, arg, o->node));
     }
-    phase_now = 0;
+    Making was = make_in_phase(0);
     loop_close(m);
     for (int i = 0; i < g->outs.n; i++) {
         Output *o = &g->outs.at[i];
@@ -355,6 +354,7 @@ static void close_micro(Graph *g)
         }
     }
     g->micro = NULL;
+    make_with(was);
 }
 
 /* 1, a micro-batch's share of it; under fp16 times the loss scale. */
@@ -387,7 +387,7 @@ static void add_gradients(Graph *g, const Desc *d)
     trained_parameters(g, d, &params);
     for (int i = 0; i < params.n; i++) {
         Node *p = params.at[i];
-        here = p->where;
+        make_at(p->where);
         Node *grad = gradient(&base, p);
         if (!grad) grad = filled(0, p->dtype, p->shape);
         push(&g->outs, ((Output){OUT_GRAD, p->name, grad}));
@@ -399,11 +399,9 @@ void pass_grad(Graph *g, const Desc *d)
     if (!g->wants_grads) return;
     must(g->outs.n && g->outs.at[0].kind == OUT_VALUE && g->outs.at[0].node->shape.rank == 0);
     must(is_real(g->outs.at[0].node->dtype));
-    Where was = here;
-    phase_now = 1;
-    recompute_now = false;
+    Making was = making();
+    make_with((Making){.where = was.where, .phase = 1});
     add_gradients(g, d);
     if (g->micro) close_micro(g);
-    phase_now = 0;
-    here = was;
+    make_with(was);
 }

@@ -102,9 +102,9 @@ static Node *saved(Grad_level *lv, Node *v)
     if (lv->copy) {
         stack = loop_stack(lv->copy->backward, value(lv->copy, v));
     } else {
-        phase_now = 0;
+        Making was = make_in_phase(0);
         stack = loop_stack(lv->forward, v);
-        phase_now = 1;
+        make_with(was);
         stack = value(lv->up, stack);
     }
     return loop_x(lv->backward, stack);
@@ -135,8 +135,8 @@ static Node *remade_here(Grad_level *lv, Node *v)
     if (v->op == OP_pick) return pick(in[0], (int)v->ints[0], (int)v->ints[1]);
     Node key = *v;
     key.in = in;
-    key.phase = phase_now;
-    key.again = phase_now > 0;
+    key.phase = making().phase;
+    key.again = key.phase > 0;
     return intern(key);
 }
 
@@ -163,13 +163,12 @@ Node *value(Grad_level *lv, Node *v)
         if (is_remade_of_inputs(lv, v) && is_remade_of_inputs(lv, v->in[i]))
             nodes_through(v, is_remade_of_inputs, lv, &first);
     for (int i = 0; i < first.n - 1; i++) (void)value(lv, first.at[i]);
-    Where was = here;
-    here = v->where;
+    Making was = make_on_line_of(v);
     Node *made;
     if (v->op == OP_loop_arg) made = argument_here(lv, v);
     else if (is_saved(lv, v)) made = saved(lv, v);
     else made = remade_here(lv, v);
-    here = was;
+    make_with(was);
     *table_at(&lv->values, v) = made;
     return made;
 }

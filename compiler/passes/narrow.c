@@ -154,13 +154,9 @@ static Node *narrowed(Narrowing *s, Node *n)
 {
     Node *known = is_widened(s, n) ? n->in[0] : table_get(&s->made, n);
     if (known) return known;
-    Where was = here;
-    int phase = phase_now;
-    here = n->where;
-    phase_now = n->phase;
+    Making was = make_beside(n);
     known = narrowed_here(s, n);
-    here = was;
-    phase_now = phase;
+    make_with(was);
     return *table_at(&s->made, n) = known;
 }
 
@@ -244,10 +240,9 @@ static Node *narrow_stack(Rewrite *r, Node *old)
     Loop *l = rewritten(r, old->in[0])->loop;
     Node *y = rewritten(r, old->in[0]->loop->ys.at[old->ints[1]]);
     if (!is_widened_here(s, y)) return NULL;
-    int phase = phase_now;
-    phase_now = old->phase;
+    Making was = make_in_phase(old->phase);
     Node *n = cast_op(loop_stack(l, y->in[0]), s->real);
-    phase_now = phase;
+    make_with(was);
     return n;
 }
 
@@ -257,10 +252,9 @@ static Node *narrow_slice(Rewrite *r, const Loop *old, int k, Loop *new)
     Narrowing *s = r->user;
     Node *outer = rewritten(r, old->xs.at[k].outer);
     if (!is_widened_here(s, outer)) return NULL;
-    int phase = phase_now;
-    phase_now = old->node ? old->node->phase : 0;
+    Making was = make_in_phase(old->node ? old->node->phase : 0);
     Node *n = cast_op(loop_x(new, outer->in[0]), s->real);
-    phase_now = phase;
+    make_with(was);
     return n;
 }
 

@@ -135,14 +135,10 @@ static Node *before(Rewrite *r, Node *old)
     Table done = {0};
     Node *n = NULL;
     if (!made_for(r->user, old, &list)) return NULL;
-    Where was = here;
-    int phase = phase_now;
-    here = old->where;
-    phase_now = old->phase;
+    Making was = make_beside(old);
     for (int i = 0; i < list.n; i++) *table_at(&done, list.at[i]) = n = part(r, list.at[i], old, &done);
     if (n && old->title) title_instead(n, old);
-    here = was;
-    phase_now = phase;
+    make_with(was);
     return n;
 }
 

@@ -5,7 +5,6 @@
 #include "desc/passes.h"
 
 Precision precision_of(const Options *o);                   /* an unknown one is the user's mistake */
-const Precision *precision(void);                           /* of the command line */
 void check_precision(const Options *o);                     /* refuses on a command line what only tests may ask for */
 const char *needed_forward(const Graph *g);                 /* by a node's id: whether loss, metrics or states need it */
 

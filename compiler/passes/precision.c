@@ -38,13 +38,6 @@ Precision precision_of(const Options *o)
     return asked;
 }
 
-const Precision *precision(void)
-{
-    static Precision asked;
-    asked = precision_of(&options);
-    return &asked;
-}
-
 void check_precision(const Options *o)
 {
     Precision p = precision_of(o);

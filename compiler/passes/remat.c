@@ -32,14 +32,13 @@ static void make_clone(Remat *m, Node *v)
 {
     Node **in = NEW_ARRAY(Node *, v->nin + 1);
     for (int i = 0; i < v->nin; i++) in[i] = instead_of(m, v->in[i]);
-    Where was = here;
-    here = v->where;
+    Making was = make_on_line_of(v);
     Node key = *v;
     key.in = in;
     key.phase = 1;
     key.again = true;
     *table_at(&m->clones, v) = intern(key);
-    here = was;
+    make_with(was);
 }
 
 static Node *clone(Remat *m, Node *v)

@@ -78,13 +78,9 @@ static Node *simplify_stack(Rewrite *r, Node *old)
     Node *y = stacked_from_outside(old);
     if (!y) return NULL;
     Node *slot = rewritten(r, y);
-    Where was = here;
-    int phase = phase_now;
-    here = old->where;
-    phase_now = old->phase;
+    Making was = make_beside(old);
     Node *n = simplified(broadcast(slot, old->shape));
-    here = was;
-    phase_now = phase;
+    make_with(was);
     ((Simplify *)r->user)->changed = true;
     return n;
 }

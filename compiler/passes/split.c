@@ -36,20 +36,13 @@ typedef struct Split {
 
 /* ------------------------------------------------------------------ values along the iterations */
 
-static void as_for(const Node *n)
-{
-    here = n->where;
-    phase_now = n->phase;
-    recompute_now = n->recompute;
-}
-
 static Trips split_axis_of(Body *b, Node *n);
 
 /* The loop computes n and stacks it. */
 static Node *stack_of(Body *b, Node *n)
 {
     Node *now = rewritten(&b->current, n);
-    as_for(b->l->node);
+    make_with(making_of(b->l->node));
     return loop_stack(b->l, now);
 }
 
@@ -91,7 +84,7 @@ static Node *all_at_once(Body *b, Node *n)
     if (!is_outside(b, n)) return stack_of(b, n);
     Trips *in = NEW_ARRAY(Trips, n->nin);
     for (int i = 0; i < n->nin; i++) in[i] = split_axis_of(b, n->in[i]);
-    as_for(n);
+    make_with(making_of(n));
     Node *all = along(n, in, b->l->trip);
     hand_on_title(all, n);
     return all;
@@ -145,27 +138,27 @@ static Node *total_of_input(Body *b, Node *c, int i)
 {
     Node **in = NEW_ARRAY(Node *, c->nin);
     for (int k = 0; k < c->nin; k++) in[k] = k == i ? total(b, c->in[k]) : c->in[k];
-    as_for(c);
+    make_with(making_of(c));
     return remade(c, in);
 }
 
 static Node *total_of_stack(Body *b, Node *c)
 {
     Node *stack = split_axis_of(b, c).node;
-    as_for(c);
+    make_with(making_of(c));
     return reduce(OP_sum, stack, 1, &(int){0});
 }
 
 static Node *total_of_both(Body *b, Node *c)
 {
     Trips in[2] = {split_axis_of(b, c->in[0]), split_axis_of(b, c->in[1])};
-    as_for(c);
+    make_with(making_of(c));
     return c->op == OP_dot ? total_dot(c, in) : op_parts[c->op].total(c, in, b->l->trip);
 }
 
 static Node *total(Body *b, Node *c)
 {
-    as_for(c);
+    make_with(making_of(c));
     if (!in_body(b, c)) return map2(OP_mul, c, filled((double)b->l->trip, c->dtype, c->shape));
     if (c->op == OP_loop_arg || !has_along(c) || fact(b, c)->fixed || fact(b, c)->along) return total_of_stack(b, c);
     bool first = in_body(b, c->in[0]), second = c->nin > 1 && in_body(b, c->in[1]);
@@ -175,14 +168,14 @@ static Node *total(Body *b, Node *c)
     case OP_add:
     case OP_sub: {
         Node *p = total(b, c->in[0]), *q = total(b, c->in[1]);
-        as_for(c);
+        make_with(making_of(c));
         return map2(c->op, p, q);
     }
     case OP_mul: return first && second ? total_of_stack(b, c) : total_of_input(b, c, !first);
     case OP_dot: return first && second ? total_of_both(b, c) : total_of_input(b, c, !first);
     case OP_sum: {
         Node *stack = split_axis_of(b, c->in[0]).node;
-        as_for(c);
+        make_with(making_of(c));
         return total_sum(c, stack);
     }
     default: return total_of_stack(b, c);
@@ -195,7 +188,7 @@ static Node *total_of_carry(Body *b, int k)
     double value;
     for (int i = b->parts[k].n - 1; i >= 0; i--) { /* the spine's end is the first addend */
         Node *t = total(b, b->parts[k].at[i]);
-        as_for(b->l->carries.at[k].next);
+        make_with(making_of(b->l->carries.at[k].next));
         sum = sum ? map2(OP_add, sum, t) : t;
     }
     if (!sum) return init;
@@ -243,7 +236,7 @@ static void split(Split *s, Body *b, const Nodes *results, Node *const *values)
         const Node *r = results->at[i];
         int which = (int)r->ints[1];
         Node *v;
-        as_for(r);
+        make_with(making_of(r));
         if (!values[i]) v = out[which] ? total_of_carry(b, which) : loop_result(l, which);
         else if (in_body(b, values[i])) v = split_axis_of(b, values[i]).node;
         else v = broadcast(values[i], r->shape);
@@ -278,7 +271,7 @@ static Loop *copy_loop(Split *s, const Loop *old, const Nodes *results, Node **v
         values[i] = rewritten(&s->rewrite, old->ys.at[r->ints[1]]);
         push(&l->ys, values[i]);
     }
-    as_for(old->node);
+    make_with(making_of(old->node));
     loop_close(l);
     return l;
 }
@@ -288,15 +281,11 @@ static Node *split_loop(Split *s, Node *old)
     Nodes none = {0}, *results = table_get(&s->results, old);
     if (!results) results = &none;
     Node **values = NEW_ARRAY(Node *, results->n + 1); /* of the stacks among the results */
-    Where was = here;
-    int phase = phase_now;
-    bool recompute = recompute_now;
+    Making was = making();
     Body b = {.l = copy_loop(s, old->loop, results, values), .operands = &s->operands};
     find_facts(&b);
     split(s, &b, results, values);
-    here = was;
-    phase_now = phase;
-    recompute_now = recompute;
+    make_with(was);
     return b.l->node;
 }
 

@@ -129,11 +129,11 @@ static Node *stored_rounded(Rewrite *r, Node *v)
 {
     const Storing *s = r->user;
     Node *made = is_stack(v) ? stored(r, v) : NULL;
-    Where was = here;
+    Making was = making();
     bool carry = v->op == OP_loop_arg && v->ints[0] == ARG_CARRY;
-    here = carry ? v->loop->carries.at[v->ints[1]].next->where : v->where;
+    make_at(carry ? v->loop->carries.at[v->ints[1]].next->where : v->where);
     if (!made) made = cast_op(rewritten(r, v), s->saved);
-    here = was;
+    make_with(was);
     return made;
 }
 
@@ -159,13 +159,10 @@ static Node *stored_once(Rewrite *r, Node *v)
     Storing *s = r->user;
     void *known = table_get(&s->stored, v);
     if (known) return known == &no ? NULL : known;
-    Where was = here;
-    int phase = phase_now;
-    here = v->where;
-    phase_now = 0;
+    Making was = making();
+    make_with((Making){.where = v->where, .recompute = was.recompute});
     Node *n = v->dtype == s->real ? stored_here(r, v) : NULL;
-    here = was;
-    phase_now = phase;
+    make_with(was);
     *table_at(&s->stored, v) = n ? (void *)n : &no;
     return n;
 }
@@ -191,8 +188,7 @@ static Node *late_once(Rewrite *r, Node *v)
     Storing *s = r->user;
     Node *known = table_get(&s->late, v), *n = known || is_plain_move(v) ? NULL : stored(r, v);
     if (known) return known;
-    Where was = here;
-    here = v->where;
+    Making was = make_on_line_of(v);
     if (n) {
         n = cast_op(n, s->real);
     } else if (is_plain_move(v) || is_remade(s, v)) {
@@ -202,7 +198,7 @@ static Node *late_once(Rewrite *r, Node *v)
     } else {
         n = rewritten(r, v);
     }
-    here = was;
+    make_with(was);
     return *table_at(&s->late, v) = n;
 }
 
@@ -240,10 +236,9 @@ static Node *slice_of(Rewrite *r, const Loop *old, int k, Loop *new)
     if (!n) return loop_x(new, late(r, outer));
     Node *slice = loop_x(new, n);
     *table_at(&s->stored, arg) = slice;
-    int phase = phase_now;
-    phase_now = 1;
+    Making was = make_in_phase(1);
     Node *wide = cast_op(slice, s->real);
-    phase_now = phase;
+    make_with(was);
     return wide;
 }
 

@@ -68,7 +68,7 @@ static Node *from_container(Rewrite *r, Node *old)
     Expanding *e = r->user;
     Node *n = old->op == OP_pick ? table_get(&e->container, old->in[0]) : NULL;
     if (!n) return NULL;
-    here = n->where;
+    make_at(n->where);
     return rewritten(r, whole_result(n, (int)old->ints[0]));
 }
 

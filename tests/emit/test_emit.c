@@ -328,10 +328,10 @@ static void try(const char *name, void (*make)(void), int64_t largest_id, bool d
 {
     graph = NEW(Graph);
     *graph = (Graph){.name = "train", .entry = ENTRY_train};
-    here = (Where){"test.lua", 1, ""};
+    make_at((Where){"test.lua", 1, ""});
     options.precision = doubles ? "fp64" : "fp32";
     make();
-    Desc *d = describe(graph, "test.lua");
+    Desc *d = describe(graph, "test.lua", &options);
     d->model = name;
     for (int i = 0; i < d->params.n; i++) {
         d->params.at[i]->loops = starts_with(d->params.at[i]->name, "layer.");
@@ -372,9 +372,9 @@ int main(void)
     for (int i = 0; i < COUNT_OF(cases); i++) {
         try(cases[i].name, cases[i].make, cases[i].ids, false);
         try(cases[i].name, cases[i].make, cases[i].ids, true);
-        leave_out(PASS_fuse, true), leave_out(PASS_plan, true);
+        leave_out(&options, PASS_fuse, true), leave_out(&options, PASS_plan, true);
         try(format("%s_apart", cases[i].name), cases[i].make, cases[i].ids, false);
-        leave_out(PASS_fuse, false), leave_out(PASS_plan, false);
+        leave_out(&options, PASS_fuse, false), leave_out(&options, PASS_plan, false);
     }
     return finish();
 }

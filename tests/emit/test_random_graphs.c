@@ -218,7 +218,7 @@ static Desc *begin_variant(const struct Variant *v, uint64_t first, int n, bool 
     options.precision = v->precision;
     options.check_stages = options.poison = true;
     options.head_rows = 3;
-    leave_out(PASS_panels, !options.all_panels); /* these graphs are too small for them otherwise */
+    leave_out(&options, PASS_panels, !options.all_panels); /* these graphs are too small for them otherwise */
     Desc *d = describe_seeds(first, n, count);
     compile_until(d, NULL, "grad");
     return d;
@@ -398,7 +398,7 @@ static void check_file(uint64_t first, int n)
     for (int v = 0; v < COUNT_OF(variants); v++) {
         Desc *fresh = begin_variant(&variants[v], first, n, false);
         for (int i = 0; i < fresh->params.n && v == 0; i++) covered.merged += fresh->params.at[i]->wide != NULL;
-        bool stores = precision()->saved != precision()->real;
+        bool stores = precision_of(&options).saved != precision_of(&options).real;
         if (stores) refer_to_stored(fresh, refs);
         const Module *m = compile_until(fresh, stores ? "clean" : "whole", NULL);
         for (int i = 0; i < m->programs.n && options.all_panels; i++)

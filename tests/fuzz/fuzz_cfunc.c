@@ -24,7 +24,7 @@ void fuzz_one(const char *path, const char *text, size_t n)
     say_bytes(&t, text, n);
     say(&t, "%s%s%s", tail, n && isalpha((unsigned char)*text) ? three : two, rest);
     if (!write_file(path, t.at, t.n)) die("no description is written");
-    options = (Options){.target = &target_cpu, .model_file = path, .check_stages = true};
+    Options options = {.target = &target_cpu, .model_file = path, .check_stages = true};
     Desc *d = front(&options);
     for (int i = 0; i < d->graphs.n; i++) check_graph(d->graphs.at[i], "front");
 }

@@ -195,7 +195,7 @@ void fuzz_one(const char *path, const char *bytes, size_t n)
     remove_descriptions(folder);
     const char *file = file_called(folder), *made = description(config);
     if (!write_file(file, made, strlen(made))) return;
-    options = (Options){.target = below(4) ? &target_cpu : &target_cuda, .model_file = file, .check_stages = true};
+    Options options = {.target = below(4) ? &target_cpu : &target_cuda, .model_file = file, .check_stages = true};
     if (below(2)) options.config = config;
     Desc *d = front(&options);
     if (!is_small(d)) return;

@@ -19,7 +19,7 @@ static bool is_small(const Desc *d)
 void fuzz_one(const char *path, const char *text, size_t n)
 {
     (void)text, (void)n;
-    options = (Options){.target = &target_cpu, .model_file = path, .check_stages = true};
+    Options options = {.target = &target_cpu, .model_file = path, .check_stages = true};
     Desc *d = front(&options);
     for (int i = 0; i < d->graphs.n; i++) check_graph(d->graphs.at[i], "front");
     if (is_small(d)) compile(d);

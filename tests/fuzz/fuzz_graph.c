@@ -22,11 +22,11 @@ static bool is_small(const Graph *g)
 
 void fuzz_one(const char *path, const char *text, size_t n)
 {
-    options = (Options){.target = &target_cpu, .check_stages = true};
+    Options options = {.target = &target_cpu, .check_stages = true};
     char *copy = copy_bytes_as_string(text, n);
     Graph *g = parse_graph(path, copy);
     check_graph(g, "text");
     char *once = printed(g), *twice = printed(parse_graph("printed.graph", once));
     if (!same(once, twice)) die("a graph does not print as it was read:\n%s\n%s", once, twice);
-    if (is_small(g) && !g->micro) compile_until(describe(g, path), "normal", NULL);
+    if (is_small(g) && !g->micro) compile_until(describe(g, path, &options), "normal", NULL);
 }

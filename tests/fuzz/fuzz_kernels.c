@@ -12,9 +12,10 @@ static char *printed(const Module *m)
 
 void fuzz_one(const char *path, const char *text, size_t n)
 {
-    options = (Options){.target = &target_cpu};
-    Module *m = parse_kernels(path, copy_bytes_as_string(text, n), NULL);
-    char *once = printed(m), *twice = printed(parse_kernels("printed.kernels", once, NULL));
+    Options options = {.target = &target_cpu};
+    Module *m = parse_kernels(path, copy_bytes_as_string(text, n), describe(NULL, path, &options));
+    char *once = printed(m),
+         *twice = printed(parse_kernels("printed.kernels", once, describe(NULL, "printed.kernels", &options)));
     if (!same(once, twice)) die("kernels do not print as they were read:\n%s\n%s", once, twice);
     options.check_stages = true;
     compile_kernels(m, "plan");

@@ -46,7 +46,7 @@ static int try(const char *what, int64_t before, int64_t extent, int64_t after, 
     Graph *g = graph_with(y);
     given = (Value){s, NEW_ARRAY(double, elements(s))};
     for (int64_t i = 0; i < elements(s); i++) given.at[i] = (double)i;
-    pass_known(g, describe(NULL, "test"));
+    pass_known(g, describe(NULL, "test", &options));
     check_graph(g, "known");
     Value got;
     eval_graph(g, feed, NULL, &got);

@@ -71,11 +71,9 @@ static void same_values(uint64_t seed, const Graph *a, const Graph *b)
 static void random_round_trips(const char *self, int count)
 {
     for (uint64_t seed = 0; seed < (uint64_t)count; seed++) {
-        here = (Where){"models/random.lua", (int)seed, "block"};
-        recompute_now = seed % 3 == 0;
+        make_with((Making){{"models/random.lua", (int)seed, "block"}, 0, seed % 3 == 0});
         Graph *g = seed % 2 ? random_loss_graph(seed) : random_graph(seed);
-        recompute_now = false;
-        here = (Where){0};
+        make_with((Making){0});
         check_graph(g, "random_graph");
         const char *text = printed(g);
         Graph *again = parse_graph("random", text);

@@ -44,7 +44,7 @@ static void text_by_text(const char *what, Module *m)
             expect(strcmp(text, again) == 0, "%s after %s, read after %s:%s", what, p->name, lower[i].name,
                    difference(text, again));
         }
-        const char *alone = text_of(parse_kernels(what, text, NULL));
+        const char *alone = text_of(parse_kernels(what, text, describe(NULL, what, &options)));
         expect(strcmp(text, alone) == 0, "%s after %s, read without its description:%s", what, p->name,
                difference(text, alone));
     }
@@ -177,7 +177,10 @@ static const struct {
     {GRAPH "program after done\n" BUFFERS MAP "nest [i0] [i1]\ndone w\n", "do not say which gradients"},
 };
 
-static void parse(const void *text) { text_of(parse_kernels("bad.kernels", text, NULL)); }
+static void parse(const void *text)
+{
+    text_of(parse_kernels("bad.kernels", text, describe(NULL, "bad.kernels", &options)));
+}
 
 static void bad_text(void)
 {

@@ -109,14 +109,15 @@ static Node *random_value(Maker *m)
 
 static void add_values(Maker *m, int64_t values)
 {
-    bool region = recompute_now;
+    Making region = making();
     while (values-- > 0) {
-        recompute_now = region || one_in(10);
-        covered.recomputed += recompute_now;
+        bool recompute = region.recompute || one_in(10);
+        make_with((Making){.recompute = recompute});
+        covered.recomputed += recompute;
         Node *v = random_value(m);
         push(&m->pool, v);
     }
-    recompute_now = region;
+    make_with(region);
 }
 
 /* ------------------------------------------------------------------ scans */
@@ -246,7 +247,7 @@ static Graph *random_scans(uint64_t seed)
     Node *scan = random_scan(&m);
     push(&m.pool, scan);
     add_values(&m, 1);
-    recompute_now = false;
+    make_with((Making){0});
     Graph *g = NEW(Graph);
     *g = (Graph){.name = format("g%llu", (unsigned long long)seed), .wants_grads = true};
     Node *loss = loss_of_all(map1(OP_sin, add(scan, add(any(&m), m.pool.at[m.pool.n - 1]))));

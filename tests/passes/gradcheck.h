@@ -198,7 +198,7 @@ static inline void check_gradients_in(const char *what, Graph *g, int samples)
 {
     Graph plain = copy_of_graph(g);
     double before = loss_now(&plain);
-    pass_grad(g, describe(NULL, "test"));
+    pass_grad(g, describe(NULL, "test", &options));
     check_graph(g, "pass_grad");
     Value *out = NEW_ARRAY(Value, g->outs.n);
     eval_graph(g, feed, NULL, out);
@@ -208,13 +208,13 @@ static inline void check_gradients_in(const char *what, Graph *g, int samples)
         if (p) check_parameter(what, &plain, p, out[i], samples);
     }
     Graph split = copy_of_graph(g), remat = copy_of_graph(g);
-    pass_split(&split, describe(NULL, "test"));
+    pass_split(&split, describe(NULL, "test", &options));
     check_graph(&split, "pass_split");
     check_same(format("%s, split", what), &split, out);
-    pass_remat(&remat, describe(NULL, "test"));
+    pass_remat(&remat, describe(NULL, "test", &options));
     check_graph(&remat, "pass_remat");
     check_same(format("%s, remade", what), &remat, out);
-    pass_remat(&split, describe(NULL, "test"));
+    pass_remat(&split, describe(NULL, "test", &options));
     check_graph(&split, "pass_remat");
     check_same(format("%s, split and remade", what), &split, out);
 }

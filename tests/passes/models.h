@@ -50,13 +50,12 @@ static inline Node *layers(const char *name, Node *x, int64_t n, bool checkpoint
     Node *w1 = loop_x(l, param(format("%s.w1", name), SHAPE(n, width, 5)));
     Node *w2 = loop_x(l, param(format("%s.w2", name), SHAPE(n, 5, width)));
     Node *gain = loop_x(l, param(format("%s.gain", name), SHAPE(n, width)));
-    bool was = recompute_now;
-    recompute_now |= checkpoint;
+    Making was = make_recomputed(making().recompute || checkpoint);
     Node *power = reduce(OP_sum, mul(h, h), AXES(1));
     Node *r = map1(OP_rsqrt, add(power, filled(0.1, F64, SHAPE(rows))));
     Node *y = mul(mul(h, broadcast(reshape(r, SHAPE(rows, 1)), h->shape)), broadcast(gain, h->shape));
     y = matmul(tanh_of(matmul(y, w1)), w2);
-    recompute_now = was;
+    make_with(was);
     loop_next(l, 0, add(h, y));
     loop_close(l);
     return loop_result(l, 0);

@@ -6,7 +6,7 @@
 static void becomes(const char *what, const char *from, const char *to)
 {
     Graph *g = parse_graph(what, from);
-    pass_clean(g, describe(NULL, "test"));
+    pass_clean(g, describe(NULL, "test", &options));
     check_graph(g, "clean");
     expect(strcmp(printed(g), to) == 0, "%s becomes\n%s", what, printed(g));
 }
@@ -121,12 +121,12 @@ static void test_random(uint64_t seed)
     Value *before = NEW_ARRAY(Value, g->outs.n);
     eval_graph(g, random_feed, &seed, before);
     int nodes = count_nodes(g);
-    pass_clean(g, describe(NULL, "test"));
+    pass_clean(g, describe(NULL, "test", &options));
     check_graph(g, "clean");
     equal_outputs(seed, g, before);
     expect(count_nodes(g) <= nodes, "seed %llu grows", (unsigned long long)seed);
     options.precision = "fp64";
-    pass_precision(g, describe(NULL, "test"));
+    pass_precision(g, describe(NULL, "test", &options));
     check_graph(g, "precision");
     expect(!strstr(printed(g), " : f32["), "seed %llu: an f32 is left", (unsigned long long)seed);
     equal_outputs(seed, g, before);
@@ -135,7 +135,7 @@ static void test_random(uint64_t seed)
 static void unknown_precision(const void *graph)
 {
     options.precision = "fp99";
-    pass_precision((Graph *)graph, describe(NULL, "test"));
+    pass_precision((Graph *)graph, describe(NULL, "test", &options));
 }
 
 int main(void)

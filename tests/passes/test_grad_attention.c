@@ -154,12 +154,12 @@ static Node *stacked(Attention_sizes z, int64_t layers, bool recompute)
     Node *w = param("w", SHAPE(layers, z.D, z.D));
     Loop *l = loop_open("layer", layers, false);
     Node *x = loop_carry(l, x0), *weight = loop_x(l, w);
-    recompute_now = recompute;
+    make_with((Making){.recompute = recompute});
     Node *y = matmul(x, weight);
     Attention a = attention_over(z, y, times(0.5, memory), memory);
     if (a.base) a.base = broadcast(l->index, a.row->shape);
     Node *next = add(x, pick(attention_op(&a), 0, 0));
-    recompute_now = false;
+    make_with((Making){0});
     loop_next(l, 0, next);
     loop_close(l);
     return loss_of_all(loop_result(l, 0));
@@ -214,9 +214,9 @@ static void test_switch(void)
     Graph *g = check_gradients_of("switch", loss_of_all(pick(attention_op(&a), 0, 0)), NULL, 1), cut = copy_of_graph(g);
     Value *out = NEW_ARRAY(Value, g->outs.n);
     eval_graph(g, feed, NULL, out);
-    leave_out(PASS_whole, true);
-    pass_whole(&cut, describe(NULL, "test"));
-    leave_out(PASS_whole, false);
+    leave_out(&options, PASS_whole, true);
+    pass_whole(&cut, describe(NULL, "test", &options));
+    leave_out(&options, PASS_whole, false);
     check_graph(&cut, "pass_whole");
     check_same("--no-whole", &cut, out);
     expect(count_at_top(&cut, OP_attention, -1) + count_at_top(&cut, OP_attention_back, -1) == 0, "it is still whole");

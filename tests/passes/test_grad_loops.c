@@ -78,7 +78,7 @@ static void test_sums(void)
     for (int k = 0; k < 5; k++)
         if (k != 3) loss = add(loss, loss_of_all(tanh_of(times(0.3, loop_result(l, k)))));
     Graph *g = check_gradients_of("sums", loss, NULL, 12);
-    pass_split(g, describe(NULL, "test"));
+    pass_split(g, describe(NULL, "test", &options));
     expect(count_inside(g, OP_dot) == 0, "%d dots left in loops", count_inside(g, OP_dot));
 }
 
@@ -99,7 +99,7 @@ static void test_maps(void)
 {
     Node *loss = mapped(3, param("shared", SHAPE(3)), false);
     Graph *g = check_gradients_of("map", loss, NULL, 12);
-    pass_split(g, describe(NULL, "test"));
+    pass_split(g, describe(NULL, "test", &options));
     expect(count_at_top(g, OP_loop, -1) == 0, "a map has kept its loop");
     loss = mapped(2, param("shared", SHAPE(H_)), true);
     check_gradients_of("map of scans", loss, NULL, 8);
@@ -112,11 +112,11 @@ static Node *scanning_layers(Node *x, int64_t n, bool checkpoint, Node *len)
     Node *h = loop_carry(l, x); /* [T][B][H] */
     Cell c = {loop_x(l, param("wx", SHAPE(n, H_, 4 * H_))), loop_x(l, param("wh", SHAPE(n, H_, 4 * H_))),
               loop_x(l, param("b", SHAPE(n, 4 * H_)))};
-    recompute_now = checkpoint;
+    make_with((Making){.recompute = checkpoint});
     Node *y = lstm(c, h, len, false, NULL);
     Node *scale = param("scale", SHAPE(H_));
     y = mul(y, broadcast(scale, y->shape));
-    recompute_now = false;
+    make_with((Making){0});
     loop_next(l, 0, add(h, y));
     loop_close(l);
     return loop_result(l, 0);
@@ -171,16 +171,16 @@ static void test_checkpoints(void)
 {
     Node *x = param("x", SHAPE(6, 4));
     for (int k = 0; k < 3; k++) {
-        recompute_now = true;
+        make_with((Making){.recompute = true});
         Node *w = param(format("w%d", k), SHAPE(4, 4)), *y = tanh_of(matmul(x, w));
         y = matmul(map1(OP_sin, y), w);
-        recompute_now = false;
+        make_with((Making){0});
         x = add(x, mul(y, tanh_of(x)));
     }
-    recompute_now = true;
+    make_with((Making){.recompute = true});
     Node *y = layers("in", x, 3, false), *z = tanh_of(y);
     Node *hs = lstm(lstm_cell("cell", 4), reshape(z, SHAPE(2, 3, 4)), NULL, true, NULL);
-    recompute_now = false;
+    make_with((Making){0});
     Graph *g = check_gradients_of("regions", add(loss_of_all(mul(y, z)), loss_of_all(tanh_of(hs))), NULL, 6);
     expect(count_at_top(g, OP_dot, 1) >= 3 * (1 + 2 + 2), "dots of regions are not made again");
 }

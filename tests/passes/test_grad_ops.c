@@ -186,7 +186,7 @@ static void test_unreached(void)
     *g = (Graph){.name = "train", .entry = ENTRY_train, .wants_grads = true};
     push(&g->outs, ((Output){OUT_VALUE, "loss", add(loss_of_all(y), loss_of_all(cast_op(through, F64)))}));
     push(&g->outs, ((Output){OUT_VALUE, "other", loss_of_all(c)}));
-    pass_grad(g, describe(NULL, "test"));
+    pass_grad(g, describe(NULL, "test", &options));
     expect(g->outs.n == 5, "%d outputs, not 5", g->outs.n);
     Value out[8];
     eval_graph(g, feed, NULL, out);

@@ -61,7 +61,8 @@ static Node *random_value(Pool *p)
 static void grow_pool(Pool *p, int values)
 {
     for (int i = 0; i < values; i++) {
-        recompute_now = recompute_now ? below(&dice, 4) != 0 : below(&dice, 8) == 0;
+        bool again = making().recompute ? below(&dice, 4) != 0 : below(&dice, 8) == 0;
+        make_with((Making){.recompute = again});
         Node *v = random_value(p);
         push(&p->at, v);
     }
@@ -90,9 +91,9 @@ static Node *random_loop(Pool *p, Node *first)
     push(&p->at, times(0.1, broadcast(cast_op(l->index, F64), SHAPE(R_, C_))));
     p->depth++;
     p->loops++;
-    bool region = recompute_now;
+    Making region = making();
     grow_pool(p, 2 + (int)below(&dice, 6));
-    recompute_now = region;
+    make_with(region);
     for (int k = 0; k < ncarries; k++) {
         Node *v = any(p);
         bool sum = below(&dice, 3) == 0;
@@ -123,7 +124,7 @@ static void test_random(uint64_t seed)
     Node *looped = random_loop(&p, any(&p));
     push(&p.at, looped);
     grow_pool(&p, 3);
-    recompute_now = false;
+    make_with((Making){0});
     Node *loss = loss_of_all(small(add(add(any(&p), any(&p)), p.at.at[p.at.n - 1])));
     check_gradients_of(format("random graph %llu", (unsigned long long)seed), loss, loss->in_loop ? micro : NULL, 2);
     leaves.n = 0;

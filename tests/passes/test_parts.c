@@ -8,7 +8,7 @@
 static void becomes(const char *what, const char *from, const char *to)
 {
     Graph *g = parse_graph(what, from);
-    pass_parts(g, describe(NULL, "test"));
+    pass_parts(g, describe(NULL, "test", &options));
     check_graph(g, "parts");
     expect(strcmp(printed(g), printed(parse_graph(what, to))) == 0, "%s becomes\n%s", what, printed(g));
 }

@@ -96,7 +96,7 @@ static void test_small(int k)
 {
     char *text = format("%s%svalue v = %%9\n", leaves, small[k].lines);
     Graph *g = parse_graph(small[k].what, text), *before = parse_graph(small[k].what, text);
-    pass_simplify(g, describe(NULL, "test"));
+    pass_simplify(g, describe(NULL, "test", &options));
     check_graph(g, "simplify");
     same_outputs(small[k].what, before, g, 1);
     if (!small[k].wanted) {
@@ -125,8 +125,8 @@ static void test_rest(Graph *g, uint64_t seed)
     const char *text = NULL, *last = "";
     for (int i = 0; i < 8 && !same(text, last); i++) {
         last = text;
-        pass_simplify(g, describe(NULL, "test"));
-        pass_clean(g, describe(NULL, "test"));
+        pass_simplify(g, describe(NULL, "test", &options));
+        pass_clean(g, describe(NULL, "test", &options));
         check_graph(g, "clean");
         text = printed(g);
     }
@@ -138,10 +138,10 @@ static void test_random(uint64_t seed, int *before, int *after)
 {
     Graph *g = random_graph(seed);
     options.precision = "fp64";
-    pass_precision(g, describe(NULL, "test"));
+    pass_precision(g, describe(NULL, "test", &options));
     check_graph(g, "precision");
     Graph *simple = copy_of_graph(g);
-    pass_simplify(simple, describe(NULL, "test"));
+    pass_simplify(simple, describe(NULL, "test", &options));
     check_graph(simple, "simplify");
     same_outputs(format("seed %llu", (unsigned long long)seed), g, simple, seed);
     *before += count_nodes(g);

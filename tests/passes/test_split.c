@@ -8,14 +8,14 @@ static void expect_inside(const char *what, const Graph *g, int before, int afte
 {
     Graph split = copy_of_graph(g);
     int had = count_inside(g, OP_dot);
-    pass_split(&split, describe(NULL, "test"));
+    pass_split(&split, describe(NULL, "test", &options));
     expect(had == before, "%s: %d dots in loops before splitting, not %d", what, had, before);
     int has = count_inside(&split, OP_dot);
     expect(has == after, "%s: %d dots in loops after splitting, not %d", what, has, after);
-    leave_out(PASS_split, true);
+    leave_out(&options, PASS_split, true);
     split = copy_of_graph(g);
-    pass_split(&split, describe(NULL, "test"));
-    leave_out(PASS_split, false);
+    pass_split(&split, describe(NULL, "test", &options));
+    leave_out(&options, PASS_split, false);
     expect(count_inside(&split, OP_dot) == before, "%s: no_split splits", what);
 }
 
@@ -54,7 +54,7 @@ static void test_late_head(void)
     Graph *g = check_gradients_of("late head", loop_result(l, 1), NULL, 8);
     expect_inside("late head", g, 9, 2);
     expect(count_inside(g, OP_gather) > 0 && count_inside(g, OP_scatter_add) > 0, "no embedding in the loop");
-    pass_split(g, describe(NULL, "test"));
+    pass_split(g, describe(NULL, "test", &options));
     expect(count_inside(g, OP_gather) + count_inside(g, OP_scatter_add) == 0, "index ops left in the loop");
     expect(count_inside(g, OP_exp) == 0 && count_inside(g, OP_log) == 0, "the softmax is left in the loop");
     expect(count_at_top(g, OP_loop, -1) == 2, "%d loops, not 2", count_at_top(g, OP_loop, -1));
@@ -106,7 +106,7 @@ static void check_copies(const char *what, Attention_sizes z, bool memory)
     loop_close(l);
     Graph *g = check_gradients_of(what, loss_of_all(loop_stack(l, o)), NULL, 4);
     expect(count_inside(g, OP_attention) == 1 && count_inside(g, OP_attention_back) == 1, "%s: not in loops", what);
-    pass_split(g, describe(NULL, "test"));
+    pass_split(g, describe(NULL, "test", &options));
     expect(count_inside(g, OP_attention) + count_inside(g, OP_attention_back) == 0, "%s: left in loops", what);
     expect(count_at_top(g, OP_attention, -1) == 1 && count_at_top(g, OP_attention_back, -1) == 1, "%s: not one", what);
 }
@@ -135,7 +135,7 @@ static void test_attention_stays(void)
     loop_close(l);
     Graph *g = check_gradients_of("offset of a copy", loss_of_all(loop_stack(l, o)), NULL, 4);
     expect(count_inside(g, OP_dot) > 0, "no product in the loop");
-    pass_split(g, describe(NULL, "test"));
+    pass_split(g, describe(NULL, "test", &options));
     expect(count_inside(g, OP_attention) == 1 && count_inside(g, OP_dot) == 0, "attention alone should stay");
 }
 
@@ -184,14 +184,14 @@ static void test_remat(void)
     int before = read_back_in(g);
     expect(before > 3, "only %d cheap values are read by the backward pass", before);
     Graph made = copy_of_graph(g);
-    leave_out(PASS_remat, true);
-    pass_remat(&made, describe(NULL, "test"));
-    leave_out(PASS_remat, false);
+    leave_out(&options, PASS_remat, true);
+    pass_remat(&made, describe(NULL, "test", &options));
+    leave_out(&options, PASS_remat, false);
     expect(read_back_in(&made) == before, "no_recompute recomputes");
-    pass_remat(&made, describe(NULL, "test"));
+    pass_remat(&made, describe(NULL, "test", &options));
     expect(read_back_in(&made) == 0, "%d cheap values are still read", read_back_in(&made));
-    pass_split(g, describe(NULL, "test"));
-    pass_remat(g, describe(NULL, "test"));
+    pass_split(g, describe(NULL, "test", &options));
+    pass_remat(g, describe(NULL, "test", &options));
     expect(read_back_in(g) == 0, "%d cheap values are still read after splitting", read_back_in(g));
 }
 
@@ -203,7 +203,7 @@ static void test_remat_in_micro(void)
     Node *y = matmul(tanh_of(matmul(x, param("w", SHAPE(2, 3)))), param("v", SHAPE(3, 2)));
     Graph *g = check_gradients_of("micro", loss_of_all(tanh_of(y)), micro, 6);
     expect(read_back_in(g) > 0, "nothing to remake in micro");
-    pass_remat(g, describe(NULL, "test"));
+    pass_remat(g, describe(NULL, "test", &options));
     expect(read_back_in(g) == 0, "%d cheap values are still read in micro", read_back_in(g));
 }
 
@@ -211,17 +211,17 @@ static void test_remat_in_micro(void)
 static void test_regions(void)
 {
     for (int off = 0; off < 2; off++) {
-        leave_out(PASS_remat, off);
+        leave_out(&options, PASS_remat, off);
         Node *x = param("x", SHAPE(6, 4)), *w = param("w", SHAPE(4, 4)), *v = param("v", SHAPE(4, 4));
-        recompute_now = true;
+        make_with((Making){.recompute = true});
         Node *y = matmul(tanh_of(matmul(x, w)), v);
-        recompute_now = false;
+        make_with((Making){0});
         Node *z = tanh_of(add(x, y));
         Graph *g = check_gradients_of("region", loss_of_all(mul(z, z)), NULL, 8);
         int remade = count_at_top(g, OP_dot, 1);
         expect(remade == (off ? 4 : 5), "%d dots in the backward pass", remade);
     }
-    leave_out(PASS_remat, false);
+    leave_out(&options, PASS_remat, false);
 }
 
 int main(void)

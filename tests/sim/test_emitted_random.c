@@ -10,14 +10,14 @@ enum { GRAPHS_A_FILE = 16 };
 static void schedule_nothing(void)
 {
     static const Pass_number all[] = {PASS_axes, PASS_columns, PASS_teams, PASS_beside, PASS_keep, PASS_tensor};
-    for (int i = 0; i < COUNT_OF(all); i++) leave_out(all[i], true);
+    for (int i = 0; i < COUNT_OF(all); i++) leave_out(&options, all[i], true);
 }
 
 static Module *random_module(uint64_t first, const char *precision, bool defined, bool scheduled)
 {
     Graph *graphs[GRAPHS_A_FILE];
     options = (Options){.target = &target_cuda, .precision = precision, .check_stages = true};
-    leave_out(PASS_whole, defined);
+    leave_out(&options, PASS_whole, defined);
     if (!scheduled) schedule_nothing();
     for (int i = 0; i < GRAPHS_A_FILE; i++) graphs[i] = random_graph_apart(first + (uint64_t)i, true);
     return compile(describe_graphs(GRAPHS_A_FILE, graphs));
