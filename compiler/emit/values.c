@@ -145,10 +145,11 @@ char *store_at(const Rows *r, int store)
     return element(r->f, uses_now(r)->store[store]);
 }
 
-/* 1.0f / (BATCH * SEQ), where that is the number to the bit. */
+/* 1.0f / (BATCH * SEQ), where that is the number to the bit; of integers VOCAB - 1. */
 Expr share_text(const Node *n, double x, Expr number)
 {
-    int axis = axis_shared(n);
+    int axis = axis_shared(n), counted = n->dtype == I32 ? axis_counted(n) : 0;
+    if (counted) return (Expr){factor_text((int64_t)x, counted), PRIMARY};
     double extent = axis ? (double)axis_numbered(axis)->extent : 1;
     bool single = n->dtype == F32,
          same_bits = single ? (float)x == copysignf(1, (float)x) / (float)extent : n->dtype == F64;
