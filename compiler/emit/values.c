@@ -23,6 +23,8 @@ void know(Rows *r, const Node *n, Expr e) { push(&r->known, ((Known){n, e})); }
 
 /* ------------------------------------------------------------------ names of values */
 
+enum { MOST_LETTERS = 18 }; /* of an array's name within the name of its element */
+
 bool is_another(const Rows *r, int load)
 {
     const Use *u = &r->f->uses.at[r->load[load]];
@@ -37,15 +39,41 @@ const char *name_of_one(const Rows *r, const char *array)
     return new_name(&r->f->names, taken ? format("one_%s", array) : array);
 }
 
+static bool is_array_here(const Rows *r, const char *name)
+{
+    for (int i = 0; i < r->f->args.n; i++)
+        if (same(wished_name(r->f->args.at[i].buffer), name)) return true;
+    return false;
+}
+
+/* The short word for one element: weight of ln_1.weight, rstd of ln_1_rstd, target of the integers targets; NULL:
+ * there is none. */
+static const char *short_word(const Rows *r, const Node *n, const Buffer *b, const char *array)
+{
+    size_t letters = strlen(array);
+    if (anonymous) return NULL;
+    if (b->home == PARAMETERS) return identifier(last_part_of(b->param->name));
+    if (n->title_rank > TITLE_ARGUMENT && strlen(n->title) > 1 && !is_array_here(r, word_for(n))) return word_for(n);
+    bool plural = letters > 3 && array[letters - 1] == 's' && !strchr("aeisu", array[letters - 2]);
+    return plural && !is_real(b->dtype) ? copy_bytes_as_string(array, letters - 1) : NULL;
+}
+
+/* What one element of an array is called: d_cell_before of an array that the kernel also writes, else its short word,
+ * else one_net of net, and plainly one where the array has a long name.  A second element is the other one. */
 const char *load_name(Rows *r, int load)
 {
-    static const char *const letters[] = {"x", "y", "z", "u", "v", "w"};
     const Use *u = &r->f->uses.at[r->load[load]];
-    bool before = u->before && u->arg >= 0 && r->f->args.at[u->arg].written;
-    if (is_another(r, load) || before) return name_of_one(r, name_before(wished_name(u->view.buffer), before));
-    for (int i = 0; i < COUNT_OF(letters); i++)
-        if (!name_taken(&r->f->names, letters[i])) return new_name(&r->f->names, letters[i]);
-    return new_name(&r->f->names, "x");
+    bool written = u->view.buffer && u->arg >= 0 && r->f->args.at[u->arg].written;
+    if (!u->view.buffer) return new_name(&r->f->names, "index");
+    const char *array = name_before(wished_name(u->view.buffer), u->before);
+    if (is_another(r, load) || (written && u->before)) return name_of_one(r, array);
+    const char *brief = short_word(r, r->k->loads.at[load].node, u->view.buffer, array);
+    const char *tail = strlen(array) > MOST_LETTERS ? "" : format("_%s", array);
+    const char *const wishes[] = {written ? format("%s_before", array) : brief, format("one%s", tail),
+                                  format("other%s", tail)};
+    for (int i = 0; i < COUNT_OF(wishes); i++)
+        if (wishes[i] && !name_taken(&r->f->names, wishes[i])) return new_name(&r->f->names, wishes[i]);
+    return new_name(&r->f->names, wishes[1]);
 }
 
 Expr declare(Rows *r, const Node *n, const char *name, Expr e)
@@ -117,10 +145,11 @@ char *store_at(const Rows *r, int store)
     return element(r->f, uses_now(r)->store[store]);
 }
 
-/* 1.0f / (BATCH * SEQ), where that is the number to the bit. */
+/* 1.0f / (BATCH * SEQ), where that is the number to the bit; of integers VOCAB - 1. */
 Expr share_text(const Node *n, double x, Expr number)
 {
-    int axis = axis_shared(n);
+    int axis = axis_shared(n), counted = n->dtype == I32 ? axis_counted(n) : 0;
+    if (counted) return (Expr){factor_text((int64_t)x, counted), PRIMARY};
     double extent = axis ? (double)axis_numbered(axis)->extent : 1;
     bool single = n->dtype == F32,
          same_bits = single ? (float)x == copysignf(1, (float)x) / (float)extent : n->dtype == F64;

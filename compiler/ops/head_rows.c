@@ -37,7 +37,8 @@ static Node *first_largest(Node *below_largest)
 {
     Shape s = below_largest->shape;
     Node *is_largest = map2(OP_eq, below_largest, number_like(0, below_largest));
-    return over_classes(OP_rmin, where_op(is_largest, iota(s, 1), number_like((double)s.dim[1] - 1, iota(s, 1))));
+    Node *last = filled_for((double)s.dim[1] - 1, axis_longer(s.axis[1], -1), I32, s);
+    return over_classes(OP_rmin, where_op(is_largest, iota(s, 1), last));
 }
 
 /* ------------------------------------------------------------------ one chunk */

@@ -1,5 +1,6 @@
 # names.sh: what generated code calls its values and kernels, over the text of every model: no name ends in an operation or
-# in a number that the description did not give; a kernel has one name in model.c, in plan.txt and in what profiles print.
+# in a number that the description did not give; a copy of an array's element is called after the array; a kernel has one name
+# in model.c, in plan.txt and in what profiles print.
 set -eu
 failed=0
 complain() { echo "failed: $*"; failed=1; }
@@ -37,6 +38,8 @@ check() {       # FILE MODEL.lua
             ;;
         esac
     done <"$TMP/names"
+    grep -nE 'const [a-z0-9]+ ([xyzuvw]|value) = [a-z_0-9]+(\[[^]]*\])+;' "$1" && complain "$1: a copy of one element has a letter for a name"
+    return 0
 }
 
 # The table of kernels in model.c, which profiles read, has step and name; so has plan.txt, where loops in one launch and

@@ -80,7 +80,7 @@ KERNEL void copy_lstm(float (*RESTRICT lstm)[SEQ][HIDDEN],
 
 /* largest = max_VOCAB(part_of_head_logits + head_bias);
  *     total = sum_VOCAB(exp(part_of_head_logits + head_bias - largest));
- *     predicted = min_VOCAB(part_of_head_logits + head_bias - largest == 0 ? i : 64);
+ *     predicted = min_VOCAB(part_of_head_logits + head_bias - largest == 0 ? i : (VOCAB - 1));
  *     losses =
  *         log(total) - sum_VOCAB(i == targets ? part_of_head_logits + head_bias - largest : 0);
  *     accuracy_values = (float)(predicted == targets);
@@ -109,7 +109,7 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
                 maxima[v % LANES] = max_f32(maxima[v % LANES],
                         part_of_head_logits[r][v] + head_bias[v]);
             const float largest = max_lanes_f32(maxima);
-            const int x = targets[r];
+            const int target = targets[r];
             float sums[LANES] = {0};
             float sums_for_losses[LANES] = {0};
             int predicted = INT32_MAX;
@@ -120,27 +120,27 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
                     const float e = exp_f32(below_largest);
                     e_row[v + l] = e;
                     sums[l] += e;
-                    sums_for_losses[l] += v + l == x ? below_largest : 0;
-                    predicted = min_i32(predicted, below_largest == 0 ? v + l : 64);
+                    sums_for_losses[l] += v + l == target ? below_largest : 0;
+                    predicted = min_i32(predicted, below_largest == 0 ? v + l : (VOCAB - 1));
                 }
             for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
                 const float below_largest = part_of_head_logits[r][v] + head_bias[v] - largest;
                 const float e = exp_f32(below_largest);
                 e_row[v] = e;
                 sums[v % LANES] += e;
-                sums_for_losses[v % LANES] += v == x ? below_largest : 0;
-                predicted = min_i32(predicted, below_largest == 0 ? v : 64);
+                sums_for_losses[v % LANES] += v == target ? below_largest : 0;
+                predicted = min_i32(predicted, below_largest == 0 ? v : (VOCAB - 1));
             }
             const float total = sum_lanes_f32(sums);
             const float part_of_d_head_logits = 1.0f / (BATCH * SEQ) / total;
             EACH for (int v = 0; v < VOCAB; v++) {
                 const float one_d_head_logits = e_row[v] * part_of_d_head_logits -
-                        (v == x ? 1.0f / (BATCH * SEQ) : 0.0f);
+                        (v == target ? 1.0f / (BATCH * SEQ) : 0.0f);
                 d_head_logits[r][v] = one_d_head_logits;
                 d_head_bias_partial[k][v] += one_d_head_logits;
             }
             losses[r] = log_f32(total) - sum_lanes_f32(sums_for_losses);
-            accuracy_values[r] = (float)(predicted == x);
+            accuracy_values[r] = (float)(predicted == target);
         }
     }
     for (int v = 0; v < VOCAB; v++)
@@ -200,7 +200,7 @@ KERNEL void lstm_back(int from, int to, float (*RESTRICT d_cell)[HIDDEN],
 {
     for (int b = from; b < to; b++)
         for (int c = 0; c < HIDDEN; c++) {
-            const float x = d_cell[b][c];
+            const float d_cell_before = d_cell[b][c];
             const float one_d_hidden = d_hidden[b][c] + d_lstm[t + SEQ * b][c];
             const float to_o = from_x[b][c + 3 * HIDDEN] + lstm_bias_ih_l0[c + 3 * HIDDEN] +
                     (from_hidden[b][c + 3 * HIDDEN] + lstm_bias_hh_l0[c + 3 * HIDDEN]);
@@ -209,7 +209,7 @@ KERNEL void lstm_back(int from, int to, float (*RESTRICT d_cell)[HIDDEN],
                     (from_hidden[b][c + HIDDEN] + lstm_bias_hh_l0[c + HIDDEN]);
             const float part_of_f = tanh_f32(0.5f * to_f);
             const float f = 0.5f + 0.5f * part_of_f;
-            const float y = cell_before[b][c];
+            const float one_cell_before = cell_before[b][c];
             const float to_i = from_x[b][c] + lstm_bias_ih_l0[c] +
                     (from_hidden[b][c] + lstm_bias_hh_l0[c]);
             const float part_of_i = tanh_f32(0.5f * to_i);
@@ -217,12 +217,13 @@ KERNEL void lstm_back(int from, int to, float (*RESTRICT d_cell)[HIDDEN],
             const float to_g = from_x[b][c + 2 * HIDDEN] + lstm_bias_ih_l0[c + 2 * HIDDEN] +
                     (from_hidden[b][c + 2 * HIDDEN] + lstm_bias_hh_l0[c + 2 * HIDDEN]);
             const float g = tanh_f32(to_g);
-            const float tanh_of_cell = tanh_f32(f * y + i * g);
-            const float one_d_cell = x + one_d_hidden * (0.5f + 0.5f * part_of_o) *
-                    (1 - tanh_of_cell * tanh_of_cell);
+            const float tanh_of_cell = tanh_f32(f * one_cell_before + i * g);
+            const float one_d_cell = d_cell_before +
+                    one_d_hidden * (0.5f + 0.5f * part_of_o) * (1 - tanh_of_cell * tanh_of_cell);
             d_cell[b][c] = one_d_cell * f;
             d_gates[b][c] = one_d_cell * g * 0.5f * (1 - part_of_i * part_of_i) * 0.5f;
-            d_gates[b][c + HIDDEN] = one_d_cell * y * 0.5f * (1 - part_of_f * part_of_f) * 0.5f;
+            d_gates[b][c + HIDDEN] = one_d_cell * one_cell_before * 0.5f *
+                    (1 - part_of_f * part_of_f) * 0.5f;
             d_gates[b][c + 2 * HIDDEN] = one_d_cell * i * (1 - g * g);
             d_gates[b][c + 3 * HIDDEN] = one_d_hidden * tanh_of_cell * 0.5f *
                     (1 - part_of_o * part_of_o) * 0.5f;
@@ -280,7 +281,7 @@ KERNEL void copy_d_lstm_bias_hh_l0(float *RESTRICT d_lstm_bias_hh_l0,
 
 /* logits = head_y + head_bias;  largest = max_VOCAB(part_of_head_logits + head_bias);
  *     total = sum_VOCAB(exp(part_of_head_logits + head_bias - largest));
- *     predicted = min_VOCAB(part_of_head_logits + head_bias - largest == 0 ? i : 64);
+ *     predicted = min_VOCAB(part_of_head_logits + head_bias - largest == 0 ? i : (VOCAB - 1));
  *     losses =
  *         log(total) - sum_VOCAB(i == targets ? part_of_head_logits + head_bias - largest : 0);
  *     accuracy_values = (float)(predicted == targets);
@@ -304,17 +305,17 @@ KERNEL void linear_cross_entropy_head(float (*RESTRICT logits)[VOCAB],
             for (int l = 0; l < LANES; l++) maxima[l] = -INFINITY;
             for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
-                    const float x = head_bias[v + l];
-                    logits[r][v + l] = head_y[r][v + l] + x;
-                    maxima[l] = max_f32(maxima[l], part_of_head_logits[r][v + l] + x);
+                    const float bias = head_bias[v + l];
+                    logits[r][v + l] = head_y[r][v + l] + bias;
+                    maxima[l] = max_f32(maxima[l], part_of_head_logits[r][v + l] + bias);
                 }
             for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
-                const float x = head_bias[v];
-                logits[r][v] = head_y[r][v] + x;
-                maxima[v % LANES] = max_f32(maxima[v % LANES], part_of_head_logits[r][v] + x);
+                const float bias = head_bias[v];
+                logits[r][v] = head_y[r][v] + bias;
+                maxima[v % LANES] = max_f32(maxima[v % LANES], part_of_head_logits[r][v] + bias);
             }
             const float largest = max_lanes_f32(maxima);
-            const int x = targets[r];
+            const int target = targets[r];
             float sums[LANES] = {0};
             float sums_for_losses[LANES] = {0};
             int predicted = INT32_MAX;
@@ -325,27 +326,27 @@ KERNEL void linear_cross_entropy_head(float (*RESTRICT logits)[VOCAB],
                     const float e = exp_f32(below_largest);
                     e_row[v + l] = e;
                     sums[l] += e;
-                    sums_for_losses[l] += v + l == x ? below_largest : 0;
-                    predicted = min_i32(predicted, below_largest == 0 ? v + l : 64);
+                    sums_for_losses[l] += v + l == target ? below_largest : 0;
+                    predicted = min_i32(predicted, below_largest == 0 ? v + l : (VOCAB - 1));
                 }
             for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
                 const float below_largest = part_of_head_logits[r][v] + head_bias[v] - largest;
                 const float e = exp_f32(below_largest);
                 e_row[v] = e;
                 sums[v % LANES] += e;
-                sums_for_losses[v % LANES] += v == x ? below_largest : 0;
-                predicted = min_i32(predicted, below_largest == 0 ? v : 64);
+                sums_for_losses[v % LANES] += v == target ? below_largest : 0;
+                predicted = min_i32(predicted, below_largest == 0 ? v : (VOCAB - 1));
             }
             const float total = sum_lanes_f32(sums);
             const float part_of_d_head_logits = 1.0f / (BATCH * SEQ) / total;
             EACH for (int v = 0; v < VOCAB; v++) {
                 const float one_d_head_logits = e_row[v] * part_of_d_head_logits -
-                        (v == x ? 1.0f / (BATCH * SEQ) : 0.0f);
+                        (v == target ? 1.0f / (BATCH * SEQ) : 0.0f);
                 d_head_logits[r][v] = one_d_head_logits;
                 d_head_bias_partial[k][v] += one_d_head_logits;
             }
             losses[r] = log_f32(total) - sum_lanes_f32(sums_for_losses);
-            accuracy_values[r] = (float)(predicted == x);
+            accuracy_values[r] = (float)(predicted == target);
         }
     }
     for (int v = 0; v < VOCAB; v++)
@@ -404,7 +405,7 @@ KERNEL void eval_copy_lstm(int from, int to, float (*RESTRICT lstm)[SEQ][HIDDEN]
 
 /* largest = max_VOCAB(part_of_head_logits + head_bias);
  *     total = sum_VOCAB(exp(part_of_head_logits + head_bias - largest));
- *     predicted = min_VOCAB(part_of_head_logits + head_bias - largest == 0 ? i : 64);
+ *     predicted = min_VOCAB(part_of_head_logits + head_bias - largest == 0 ? i : (VOCAB - 1));
  *     losses =
  *         log(total) - sum_VOCAB(i == targets ? part_of_head_logits + head_bias - largest : 0);
  *     accuracy_values = (float)(predicted == targets)      char_rnn.lua:22 accuracy
@@ -423,7 +424,7 @@ KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
             maxima[v % LANES] = max_f32(maxima[v % LANES],
                     part_of_head_logits[r][v] + head_bias[v]);
         const float largest = max_lanes_f32(maxima);
-        const int x = targets[r];
+        const int target = targets[r];
         float sums[LANES] = {0};
         float sums_for_losses[LANES] = {0};
         int predicted = INT32_MAX;
@@ -432,17 +433,17 @@ KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
                 const float below_largest = part_of_head_logits[r][v + l] + head_bias[v + l] -
                         largest;
                 sums[l] += exp_f32(below_largest);
-                sums_for_losses[l] += v + l == x ? below_largest : 0;
-                predicted = min_i32(predicted, below_largest == 0 ? v + l : 64);
+                sums_for_losses[l] += v + l == target ? below_largest : 0;
+                predicted = min_i32(predicted, below_largest == 0 ? v + l : (VOCAB - 1));
             }
         for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
             const float below_largest = part_of_head_logits[r][v] + head_bias[v] - largest;
             sums[v % LANES] += exp_f32(below_largest);
-            sums_for_losses[v % LANES] += v == x ? below_largest : 0;
-            predicted = min_i32(predicted, below_largest == 0 ? v : 64);
+            sums_for_losses[v % LANES] += v == target ? below_largest : 0;
+            predicted = min_i32(predicted, below_largest == 0 ? v : (VOCAB - 1));
         }
         losses[r] = log_f32(sum_lanes_f32(sums)) - sum_lanes_f32(sums_for_losses);
-        accuracy_values[r] = (float)(predicted == x);
+        accuracy_values[r] = (float)(predicted == target);
     }
 }
 

@@ -90,8 +90,8 @@ KERNEL void make_active(int from, int to, float (*RESTRICT active)[4 * WIDTH],
 {
     for (int r = from; r < to; r++)
         for (int c = 0; c < 4 * WIDTH; c++) {
-            const float x = c_fc[r][c];
-            active[r][c] = 0.5f * x * (1 + erf_f32(x * 0.70710677f));
+            const float one_c_fc = c_fc[r][c];
+            active[r][c] = 0.5f * one_c_fc * (1 + erf_f32(one_c_fc * 0.70710677f));
         }
 }
 
@@ -129,7 +129,7 @@ KERNEL void make_ln_f(float (*RESTRICT ln_f)[WIDTH], const float (*RESTRICT h_re
 }
 
 /* largest = max_VOCAB(head_logits);  total = sum_VOCAB(exp(head_logits - largest));
- *     predicted = min_VOCAB(head_logits - largest == 0 ? i : 64);
+ *     predicted = min_VOCAB(head_logits - largest == 0 ? i : (VOCAB - 1));
  *     losses = log(total) - sum_VOCAB(i == targets ? head_logits - largest : 0);
  *     accuracy_values = (float)(predicted == targets);
  *     d_head_logits = exp(head_logits -
@@ -153,7 +153,7 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
             maxima[v % LANES] = max_f32(maxima[v % LANES], head_logits);
         }
         const float largest = max_lanes_f32(maxima);
-        const int x = targets[r];
+        const int target = targets[r];
         float sums[LANES] = {0};
         float sums_for_losses[LANES] = {0};
         int predicted = INT32_MAX;
@@ -164,8 +164,8 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
                 const float e = exp_f32(below_largest);
                 e_row[v + l] = e;
                 sums[l] += e;
-                sums_for_losses[l] += v + l == x ? below_largest : 0;
-                predicted = min_i32(predicted, below_largest == 0 ? v + l : 64);
+                sums_for_losses[l] += v + l == target ? below_largest : 0;
+                predicted = min_i32(predicted, below_largest == 0 ? v + l : (VOCAB - 1));
             }
         for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
             const float head_logits = d_head_logits[r][v];
@@ -173,16 +173,16 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
             const float e = exp_f32(below_largest);
             e_row[v] = e;
             sums[v % LANES] += e;
-            sums_for_losses[v % LANES] += v == x ? below_largest : 0;
-            predicted = min_i32(predicted, below_largest == 0 ? v : 64);
+            sums_for_losses[v % LANES] += v == target ? below_largest : 0;
+            predicted = min_i32(predicted, below_largest == 0 ? v : (VOCAB - 1));
         }
         const float total = sum_lanes_f32(sums);
         const float part_of_d_head_logits = 1.0f / (BATCH * SEQ) / total;
         EACH for (int v = 0; v < VOCAB; v++)
             d_head_logits[r][v] = e_row[v] * part_of_d_head_logits -
-                    (v == x ? 1.0f / (BATCH * SEQ) : 0.0f);
+                    (v == target ? 1.0f / (BATCH * SEQ) : 0.0f);
         losses[r] = log_f32(total) - sum_lanes_f32(sums_for_losses);
-        accuracy_values[r] = (float)(predicted == x);
+        accuracy_values[r] = (float)(predicted == target);
     }
 }
 
@@ -271,9 +271,9 @@ KERNEL void active_back(float (*RESTRICT d_c_fc)[4 * WIDTH],
     PARALLEL for (int r = 0; r < BATCH * SEQ; r++)
         EACH for (int c = 0; c < 4 * WIDTH; c++) {
             const float d_active = d_c_fc[r][c];
-            const float x = c_fc[r][c];
-            const float half_c_fc = 0.5f * x;
-            const float scaled_c_fc = x * 0.70710677f;
+            const float one_c_fc = c_fc[r][c];
+            const float half_c_fc = 0.5f * one_c_fc;
+            const float scaled_c_fc = one_c_fc * 0.70710677f;
             const float part_of_active = 1 + erf_f32(scaled_c_fc);
             const float one_d_c_fc = d_active * half_c_fc *
                     (1.1283792f * exp_f32(-(scaled_c_fc * scaled_c_fc))) * 0.70710677f +
@@ -326,14 +326,14 @@ KERNEL void ln_2_h_back(float (*RESTRICT ln_2_again)[WIDTH], float *RESTRICT d_l
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
                     const float d_ln_2 = d_attended[r][c + l];
-                    const float x = ln_2_weight[c + l];
+                    const float weight = ln_2_weight[c + l];
                     const float attended = h_residual[r][c + l] + attn[r][c + l];
                     const float centred = attended - mean;
                     const float part_of_d_centred = d_variance_over_width * centred;
-                    const float d_centred = d_ln_2 * x * rstd + part_of_d_centred +
+                    const float d_centred = d_ln_2 * weight * rstd + part_of_d_centred +
                             part_of_d_centred;
                     const float centred_times_rstd = centred * rstd;
-                    ln_2_again[r][c + l] = centred_times_rstd * x;
+                    ln_2_again[r][c + l] = centred_times_rstd * weight;
                     d_mean_sums[l] += -d_centred;
                     d_h_ln_2_weight_partial[k][c + l] += d_ln_2 * centred_times_rstd;
                 }
@@ -393,15 +393,16 @@ KERNEL void ln_1_h_back(int from, int to, float (*RESTRICT ln_1_again)[WIDTH],
             float d_mean_sums[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
-                    const float x = d_ln_1[r][c + l];
-                    const float y = ln_1_weight[c + l];
+                    const float one_d_ln_1 = d_ln_1[r][c + l];
+                    const float weight = ln_1_weight[c + l];
                     const float centred = h_residual[r][c + l] - mean;
                     const float part_of_d_centred = d_variance_over_width * centred;
-                    const float d_centred = x * y * rstd + part_of_d_centred + part_of_d_centred;
+                    const float d_centred = one_d_ln_1 * weight * rstd + part_of_d_centred +
+                            part_of_d_centred;
                     const float centred_times_rstd = centred * rstd;
-                    ln_1_again[r][c + l] = centred_times_rstd * y;
+                    ln_1_again[r][c + l] = centred_times_rstd * weight;
                     d_mean_sums[l] += -d_centred;
-                    d_h_ln_1_weight_partial[k][c + l] += x * centred_times_rstd;
+                    d_h_ln_1_weight_partial[k][c + l] += one_d_ln_1 * centred_times_rstd;
                 }
             const float d_mean_over_width = sum_lanes_f32(d_mean_sums) / WIDTH;
             for (int c = 0; c < WIDTH; c++) {
@@ -461,7 +462,7 @@ KERNEL void make_d_wpe_weight(float *RESTRICT d_wpe_weight,
 }
 
 /* largest = max_VOCAB(head_logits);  total = sum_VOCAB(exp(head_logits - largest));
- *     predicted = min_VOCAB(head_logits - largest == 0 ? i : 64);
+ *     predicted = min_VOCAB(head_logits - largest == 0 ? i : (VOCAB - 1));
  *     losses = log(total) - sum_VOCAB(i == targets ? head_logits - largest : 0);
  *     accuracy_values = (float)(predicted == targets)      gpt.lua:153 accuracy
  *     moves 211,968 bytes */
@@ -478,7 +479,7 @@ KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
         for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++)
             maxima[v % LANES] = max_f32(maxima[v % LANES], head_logits[r][v]);
         const float largest = max_lanes_f32(maxima);
-        const int x = targets[r];
+        const int target = targets[r];
         float sums[LANES] = {0};
         float sums_for_losses[LANES] = {0};
         int predicted = INT32_MAX;
@@ -486,17 +487,17 @@ KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
             SIMD for (int l = 0; l < LANES; l++) {
                 const float below_largest = head_logits[r][v + l] - largest;
                 sums[l] += exp_f32(below_largest);
-                sums_for_losses[l] += v + l == x ? below_largest : 0;
-                predicted = min_i32(predicted, below_largest == 0 ? v + l : 64);
+                sums_for_losses[l] += v + l == target ? below_largest : 0;
+                predicted = min_i32(predicted, below_largest == 0 ? v + l : (VOCAB - 1));
             }
         for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
             const float below_largest = head_logits[r][v] - largest;
             sums[v % LANES] += exp_f32(below_largest);
-            sums_for_losses[v % LANES] += v == x ? below_largest : 0;
-            predicted = min_i32(predicted, below_largest == 0 ? v : 64);
+            sums_for_losses[v % LANES] += v == target ? below_largest : 0;
+            predicted = min_i32(predicted, below_largest == 0 ? v : (VOCAB - 1));
         }
         losses[r] = log_f32(sum_lanes_f32(sums)) - sum_lanes_f32(sums_for_losses);
-        accuracy_values[r] = (float)(predicted == x);
+        accuracy_values[r] = (float)(predicted == target);
     }
 }
 
@@ -587,8 +588,8 @@ KERNEL void decode_attended_and_ln_2(float *RESTRICT attended, float *RESTRICT l
 KERNEL void decode_active(float *RESTRICT active, const float *RESTRICT c_fc)
 {
     for (int i = 0; i < 4 * WIDTH; i++) {
-        const float x = c_fc[i];
-        active[i] = 0.5f * x * (1 + erf_f32(x * 0.70710677f));
+        const float one_c_fc = c_fc[i];
+        active[i] = 0.5f * one_c_fc * (1 + erf_f32(one_c_fc * 0.70710677f));
     }
 }
 
