@@ -211,6 +211,11 @@ void forget_constants(void);
 void emit_rows(Function *f, const Nest *n);    /* emit/rows.c */
 void emit_index(Function *f, const Kernel *k); /* emit/index.c */
 void begin_axes(Function *f, const Space *s);   /* emit/axes.c: its axes are those of s; those that have a name keep it */
+typedef struct For { /* for (int c = 0; c < WIDTH; c++) */
+    const char *mark, *type, *name, *from, *to, *step; /* NULL: no mark, int, 0, and one by one */
+} For;
+void open_for(Writer *w, For f);
+void open_axis(Function *f, int j, const char *mark); /* all of axis j */
 int64_t space_size(const Function *f, const int *axes, int n); /* of the space that those axes span */
 const char *space_text(const Function *f, const int *axes, int n);   /* BATCH * SEQ */
 const char *in_64_bits(const char *count, int64_t n); /* (int64_t)BATCH * SEQ * VOCAB where 32 bits do not hold n */

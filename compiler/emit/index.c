@@ -124,7 +124,7 @@ static void row_scan(Function *f, Along *a, const Kernel *k)
     line(&f->w, "%s %s = %s;", c_type(k->node->dtype), p->running, p->start);
     if (k->node->ints[1])
         open_block(&f->w, "for (int %s = %s - 1; %s >= 0; %s--)", c->name, c->count, c->name, c->name);
-    else open_block(&f->w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
+    else open_axis(f, a->axis, NULL);
     if (c->extent == 1) c->now = "0";
     line(&f->w, may_wrap(k->node) ? p->wraps : p->step, value_at(f, a->ux).text);
     line(&f->w, "%s = %s;", element(f, a->uy[0]), p->running);
@@ -147,7 +147,7 @@ static void row_topk(Function *f, Along *a, const Kernel *k)
     Writer *w = &f->w;
     line(w, "%s top[%lld];", type, many);
     line(w, "int id[%lld], found = 0;", many);
-    open_block(w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
+    open_axis(f, a->axis, NULL);
     line(w, "const %s x = %s;", type, value_at(f, a->ux).text);
     line(w, "int at = found < %lld ? found++ : %lld;", many, many - 1);
     line(w, "if (at == %lld && found == %lld && %s >= %lld && !(x > top[at])) continue;", many - 1, many, c->name,
@@ -160,7 +160,7 @@ static void row_topk(Function *f, Along *a, const Kernel *k)
     line(w, "id[at] = %s;", c->name);
     close_block(w);
     c->now = "at";
-    open_block(w, "for (int at = 0; at < %lld; at++)", many);
+    open_for(w, (For){.name = "at", .to = format("%lld", many)});
     for (int i = 0; i < k->writes.n; i++)
         line(w, "%s = %s[at];", element(f, a->uy[i]), k->writes.at[i].node->ints[0] ? "id" : "top");
     close_block(w);

@@ -3,11 +3,9 @@
 
 /* ------------------------------------------------------------------ nests */
 
-static void open_axis(Function *f, int j, const char *mark)
+static void open_unless_one(Function *f, int j, const char *mark)
 {
-    Axis *a = &f->axis[j];
-    if (same(a->now, "0")) return;
-    open_block(&f->w, "%sfor (int %s = 0; %s < %s; %s++)", mark, a->name, a->name, a->count, a->name);
+    if (!same(f->axis[j].now, "0")) open_axis(f, j, mark);
 }
 
 /* Threads share the outermost loop; inside, the innermost one has independent iterations. */
@@ -30,7 +28,8 @@ static void start_x(Function *f, const Picking *g)
 {
     int axes[MAXRANK], n = axes_of_x(g, axes);
     bool parallel = g->n->start_shared, threaded = false;
-    for (int i = 0; i < n; i++) open_axis(f, axes[i], mark_of(f, g->n, &parallel, &threaded, axes[i], i == n - 1));
+    for (int i = 0; i < n; i++)
+        open_unless_one(f, axes[i], mark_of(f, g->n, &parallel, &threaded, axes[i], i == n - 1));
     line(&f->w, "%s = %s;", element(f, g->ux), first_value(f, g));
     for (int i = n; i-- > 0;) close_axis(f, axes[i]);
 }
@@ -53,7 +52,7 @@ static void picking_nest(Function *f, const Picking *g, bool parallel, bool thre
     int at = last_axis_of_ids(f, g);
     if (at < 0) declare_id(f, g);
     for (int j = 0; j < g->id; j++) {
-        open_axis(f, j, mark_of(f, g->n, &parallel, &threaded, j, j == g->id - 1 && j > at));
+        open_unless_one(f, j, mark_of(f, g->n, &parallel, &threaded, j, j == g->id - 1 && j > at));
         if (j == at) declare_id(f, g);
     }
     say_picked(f, g, y_is_result, add);
@@ -75,7 +74,7 @@ static void nest_by_columns(Function *f, const Picking *g, bool add)
     const char *part = new_name(&f->names, "part"), *parts = new_name(&f->names, "parts");
     const char *low = new_name(&f->names, "low"), *high = new_name(&f->names, "high");
     line(&f->w, "const int %s = column_parts(%s);", parts, whole.count);
-    open_block(&f->w, "PARALLEL for (int %s = 0; %s < %s; %s++)", part, part, parts, part);
+    open_for(&f->w, (For){.mark = "PARALLEL ", .name = part, .to = parts});
     line(&f->w, "const int %s = column_from(%s, %s, %s), %s = column_from(%s, %s + 1, %s);", low, whole.count, part,
          parts, high, whole.count, part, parts);
     c->now = format("%s + %s", low, c->name);
@@ -115,7 +114,7 @@ static void open_rows(Function *f, const Along *a)
     bool parallel = a->n->threads;
     begin(f);
     for (int j = 0; j < a->rows; j++) {
-        open_axis(f, j, parallel && f->axis[j].extent > 1 ? "PARALLEL " : "");
+        open_unless_one(f, j, parallel && f->axis[j].extent > 1 ? "PARALLEL " : "");
         if (f->axis[j].extent > 1) parallel = false;
     }
 }

@@ -80,7 +80,7 @@ static const char *emit_gather_beside(Function *f, Picking *g, const int *axes, 
             line(&f->w, "ALIGNED(%s);", f->args.at[a].name);
     const char *blocks = indices_beside(f, axes, g->id, n, from);
     declare_id(f, g);
-    open_block(&f->w, "UNROLL for (int %s = %s; %s < %s + %d; %s++)", c->name, from, c->name, from, n, c->name);
+    open_for(&f->w, (For){.mark = "UNROLL ", .name = c->name, .from = from, .to = format("%s + %d", from, n)});
     say_picked(f, g, true, g->k->writes.at[0].add);
     close_block(&f->w);
     return blocks;
@@ -103,9 +103,8 @@ static int open_axes(Function *f, int from, int n)
 {
     int opened = 0;
     for (int j = from; j < from + n; j++) {
-        const Axis *a = &f->axis[j];
-        if (a->extent == 1) continue;
-        open_block(&f->w, "for (int %s = 0; %s < %s; %s++)", a->name, a->name, a->count, a->name);
+        if (f->axis[j].extent == 1) continue;
+        open_axis(f, j, NULL);
         opened++;
     }
     return opened;
@@ -237,7 +236,8 @@ static int open_after(Function *f, const Picking *g)
         return f->w.depth;
     }
     const char *c = many == 1 ? f->axis[only].name : new_index(&f->names, "i", "element");
-    open_block(&f->w, "for (int %s = threadIdx.x; %s < %s; %s += THREADS)", c, c, space_text(f, axes, g->after), c);
+    const char *all = space_text(f, axes, g->after);
+    open_for(&f->w, (For){.name = c, .from = "threadIdx.x", .to = all, .step = "THREADS"});
     if (many > 1) say_indices(f, axes, g->after, c);
     return f->w.depth;
 }
@@ -263,13 +263,13 @@ static void scatter_in_order(Function *f, Picking *g)
     set_id_number(f, &s, e);
     line(w, "if (block_any(%s >= 0 && %s == id)) return;", e, within(value_at(f, g->uby), PLUS));
     close_block(w);
-    open_block(w, "for (int %s = %s; %s < %s; %s += THREADS)", from, t, from, s.count, from);
+    open_for(w, (For){.name = from, .from = t, .to = s.count, .step = "THREADS"});
     line(w, "const int %s = %s + threadIdx.x;", e, from);
     line(w, "const int %s = block_list(%s < %s && %s == id, %s, %s);", n, e, s.count, within(value_at(f, g->uby), PLUS),
          e, same);
     const char *k = new_name(&f->names, "k");
     int outer = open_after(f, g);
-    open_block(w, "for (int %s = 0; %s < %s; %s++)", k, k, n, k);
+    open_for(w, (For){.name = k, .to = n});
     set_id_number(f, &s, format("%s[%s]", same, k));
     say_picked(f, g, false, true);
     close_block(w);
@@ -285,7 +285,7 @@ static void overwrite_by_last(Function *f, Picking *g)
     const char *e = new_name(&f->names, "e"), *from = new_name(&f->names, "from"), *t = block_indices(f, g, &s);
     declare_id(f, g);
     if (space_size(f, s.axes, s.n) > 1) {
-        open_block(w, "for (int %s = %s + 1; %s < %s; %s += THREADS)", from, t, from, s.count, from);
+        open_for(w, (For){.name = from, .from = format("%s + 1", t), .to = s.count, .step = "THREADS"});
         line(w, "const int %s = %s + threadIdx.x;", e, from);
         set_id_number(f, &s, e);
         line(w, "if (block_any(%s < %s && %s == id)) return;", e, s.count, within(value_at(f, g->uby), PLUS));
