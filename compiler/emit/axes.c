@@ -40,20 +40,6 @@ void begin_axes(Function *f, const Space *s)
     }
 }
 
-/* ------------------------------------------------------------------ loops */
-
-void open_for(Writer *w, For f)
-{
-    const char *step = f.step ? format(" += %s", f.step) : "++";
-    open_block(w, "%sfor (%s %s = %s; %s < %s; %s%s)", f.mark ? f.mark : "", f.type ? f.type : "int", f.name,
-               f.from ? f.from : "0", f.name, f.to, f.name, step);
-}
-
-void open_axis(Function *f, int j, const char *mark)
-{
-    open_for(&f->w, (For){.mark = mark, .name = f->axis[j].name, .to = f->axis[j].count});
-}
-
 /* ------------------------------------------------------------------ indices from a number */
 
 static bool axis_matters(const Function *f, int j)

@@ -61,7 +61,7 @@ static void clear_columns(Rows *r, const Columns *columns, const char *team)
     open_sweep(r);
     for (int i = 0; i < columns->n; i++)
         line(&r->f->w, "%s = %s;", sum_at(r, &columns->at[i], team), start_of(columns->at[i].node));
-    close_down_to(r, depth);
+    close_down_to(&r->f->w, depth);
     r->f->names.n = names;
 }
 
@@ -104,7 +104,7 @@ static void gather_from_registers(Rows *r, const Columns *columns, const char *t
         open_sweep(r);
         const char *to = team ? format("%s[%s][%s]", shared, team, c->now) : element(r->f, one.at[0].partial);
         line(&r->f->w, "%s = %s;", to, sum_at(r, &one.at[0], team));
-        close_down_to(r, depth);
+        close_down_to(&r->f->w, depth);
         one.at[0].sums = shared;
         if (team) gather_columns(r, &one);
     }

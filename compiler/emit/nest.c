@@ -4,10 +4,7 @@
  * A reduction over the inner axis runs in LANES lanes and ends in a fixed tree.  A reduction over all rows is a row of
  * partial results for each block of rows, added up in order at the end. */
 #include "desc/target.h"
-#include "emit/index.h"
 #include "emit/rows.h"
-
-#include <string.h>
 
 /* ------------------------------------------------------------------ rows and columns */
 
@@ -120,12 +117,15 @@ static void rows_with_columns(Rows *r)
 
 void nest_of_loops(Rows *r)
 {
-    open_block(&r->f->w, "%s", "");
     if (r->k->share == COLUMN_SUMS) say_columns(r, r->n->blocks);
     else if (r->k->block) rows_with_columns(r);
     else all_rows(r);
-    close_block(&r->f->w);
 }
+
+static void open_function(Function *f) { open_block(&f->w, "%s", ""); }
+static void close_function(Function *f) { close_block(&f->w); }
+
+const Spelling loops_of_c = {.begin = open_function, .end = close_function};
 
 static const char *const no_words[] = {NULL};
 
@@ -152,4 +152,4 @@ const Target target_cpu = {.name = "cpu",
                            .attention = attention_call,
                            .words = no_words,
                            .loops = true,
-                           .nests = &loops_of_c};
+                           .spelling = &loops_of_c};

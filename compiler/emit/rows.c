@@ -288,5 +288,6 @@ void emit_rows(Function *f, const Nest *n)
     add_uses(&r);
     fit_args(f);
     find_users(&r);
-    target()->nests->all_rows(&r);
+    if (n->team) rows_by_threads(&r);
+    else nest_of_loops(&r);
 }

@@ -24,11 +24,6 @@ static const char *mark_of_sweep(const Rows *r)
     return r->n->sweep_shared ? "PARALLEL " : format("%s%s", each, short_mark(r, r->inner));
 }
 
-void close_down_to(Rows *r, int depth)
-{
-    while (r->f->w.depth > depth) close_block(&r->f->w);
-}
-
 /* ------------------------------------------------------------------ in lanes */
 
 static void sweep_in_lanes(Rows *r)
@@ -112,7 +107,7 @@ static void sweep_in_turns(Rows *r)
     open_turns(r);
     if (r->beside > 1 || r->n->columns == APART) elements_beside(r);
     else one_element(r, "");
-    close_down_to(r, depth);
+    close_down_to(&r->f->w, depth);
     r->f->names.n = names;
 }
 

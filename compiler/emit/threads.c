@@ -187,16 +187,19 @@ static const char *row_by_row(Rows *r)
 
 /* ------------------------------------------------------------------ the parts of a kernel */
 
-void begin_part(Function *f)
+static const char plain_remark[] = "the same by a plain loop, in case the one above is wrong on some machine";
+
+static void begin_launched(Function *f)
 {
     f->w = (Writer){0};
     f->room = NULL;
     open_block(&f->w, "%s", "");
 }
 
-void end_part(Function *f, const char *remark, const char *blocks)
+static void end_launched(Function *f, const char *remark, const char *blocks)
 {
     const Launch *l = launch_now(f);
+    if (l->what == LAUNCHED_PLAIN) remark = plain_remark;
     close_block(&f->w);
     must((l->room > 0) == (f->room != NULL) && (l->shared > 0) == (strstr(f->w.text.at, "__shared__") != NULL));
     push(&f->parts, ((Part){l, remark, blocks, f->w.text.at, f->room}));
@@ -216,6 +219,8 @@ void rows_by_threads(Rows *r)
     else if (!r->n->columns) print_part(r, NULL, row_by_row);
     else columns_by_threads(r);
 }
+
+const Spelling cuda_threads = {.begin_part = begin_launched, .end_part = end_launched, .share = thread_indices};
 
 /* Of CUDA and lathe_cuda.cuh; then those by which C++ is more than C. */
 static const char *const words[] = {
@@ -271,4 +276,4 @@ const Target target_cuda = {.name = "cuda",
                             .device = "lathe_cuda",
                             .quick = quick,
                             .words = words,
-                            .nests = &cuda_threads};
+                            .spelling = &cuda_threads};

@@ -13,7 +13,6 @@ void print_part(Rows *r, const char *remark, const char *(*body)(Rows *));
 const char *inner_type(const Rows *r);          /* of an index of the inner axis */
 void open_beside(Rows *r, const char *from);    /* UNROLL for (int c = c4; c < c4 + 4; c++) */
 void open_sweep(Rows *r);                       /* the loops over the inner axis, in which each thread of the team takes its elements */
-void close_down_to(Rows *r, int depth);
 void count_turns(Rows *r);                      /* what a thread keeps of its row, or adds up of all: the elements of its turns */
 
 /* emit/wide.c: what a thread's turn reads and writes as wholes */
