@@ -284,10 +284,9 @@ static const char *warp_of_column(Rows *r, bool by_warps)
         line(w, "const int %s = threadIdx.x / WARP, lane = threadIdx.x %% WARP;", warp);
         line(w, "const int %s = %s * WARP + lane;", c->name, r->f->block);
     } else if (c->extent > 1) {
-        line(w, "const int %s = %s * THREADS + threadIdx.x;", c->name, r->f->block);
-        line(w, "if (%s >= %s) return;", c->name, c->count);
+        number_threads(r->f, c->name, c->extent, c->count);
     } else {
-        line(w, "if (threadIdx.x > 0) return;");
+        leave_one_thread(r->f);
     }
     return warp;
 }

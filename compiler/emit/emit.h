@@ -248,7 +248,10 @@ const char *ceil_text(const char *n, const char *by);  /* CEIL_DIV(BATCH * SEQ, 
 /* The blocks of the launch, as text: of n things `each` a block takes one: THREADS, WARPS, WARP, 1. */
 const char *blocks_of(const Function *f, const char *text, int64_t n, int each);
 const char *index_type(int64_t n);                    /* of what counts to n, and a block further: int, int64_t */
-const char *thread_number(const Function *f, int64_t n);  /* of this thread, of n */
+/* Of n things, `all`, each thread takes one, each warp one: its number; those beyond the last leave. */
+void number_threads(Function *f, const char *number, int64_t n, const char *all);
+void number_warps(Function *f, const char *number, const char *all);
+void leave_one_thread(Function *f); /* all but the first of a block leave */
 const char *thread_indices(Function *f, const int *axes, int n); /* emit/index_threads.c: Spelling.share */
 bool aligned(const Arg *a, int64_t bytes);            /* does what is passed always begin at a multiple of so many */
 

@@ -27,12 +27,11 @@ const char *thread_indices(Function *f, const int *axes, int n)
     const char *all = in_64_bits(space_text(f, axes, n), size);
     int only = only_axis(f, axes, n);
     if (size == 1) {
-        line(&f->w, "if (threadIdx.x > 0) return;");
+        leave_one_thread(f);
         return blocks_of(f, "1", 1, 1);
     }
     const char *number = only >= 0 ? f->axis[only].name : new_index(&f->names, "i", "element");
-    line(&f->w, "const %s %s = %s;", index_type(size), number, thread_number(f, size));
-    line(&f->w, "if (%s >= %s) return;", number, all);
+    number_threads(f, number, size, all);
     if (only < 0) say_indices(f, axes, n, number);
     return blocks_of(f, all, size, THREADS);
 }
@@ -48,8 +47,7 @@ static const char *indices_beside(Function *f, const int *axes, int naxes, int n
     int64_t size = space_size(f, axes, naxes);
     const char *all = divided(in_64_bits(space_text(f, axes, naxes), size), n);
     const char *r = only >= 0 ? f->axis[only].name : new_index(&f->names, "r", "row");
-    line(&f->w, "const %s %s = %s;", index_type(size / n), i, thread_number(f, size / n));
-    line(&f->w, "if (%s >= %s) return;", i, all);
+    number_threads(f, i, size / n, all);
     if (rows) line(&f->w, "const int %s = %s / %s, %s = %s %% %s * %d;", r, i, of, from, i, of, n);
     else line(&f->w, "const int %s = %s * %d;", from, i, n);
     if (rows && only < 0) say_indices(f, axes, naxes - 1, r);
@@ -271,8 +269,7 @@ void largest_by_warp(Function *f, Along *a, One_row row, const Kernel *k)
     const char *all = space_text(f, axes, a->rows);
     const char *r = only >= 0 ? f->axis[only].name : new_index(&f->names, "r", "row");
     begin_part(f);
-    line(&f->w, "const int %s = %s * WARPS + threadIdx.x / WARP, lane = threadIdx.x %% WARP;", r, f->block);
-    line(&f->w, "if (%s >= %s) return;", r, all);
+    number_warps(f, r, all);
     if (only < 0) say_indices(f, axes, a->rows, r);
     a->first = "1 + lane";
     a->step = format("%s += WARP", c->name);

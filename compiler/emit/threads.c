@@ -42,10 +42,24 @@ static const char *rows_and_inner(const Rows *r)
 
 const char *index_type(int64_t n) { return n > INT32_MAX - 8 * THREADS ? "int64_t" : "int"; }
 
-const char *thread_number(const Function *f, int64_t n)
+static const char *thread_number(const Function *f, int64_t n)
 {
     return format("%s%s * THREADS + threadIdx.x", n > INT32_MAX - 8 * THREADS ? "(int64_t)" : "", f->block);
 }
+
+void number_threads(Function *f, const char *number, int64_t n, const char *all)
+{
+    line(&f->w, "const %s %s = %s;", index_type(n), number, thread_number(f, n));
+    line(&f->w, "if (%s >= %s) return;", number, all);
+}
+
+void number_warps(Function *f, const char *number, const char *all)
+{
+    line(&f->w, "const int %s = %s * WARPS + threadIdx.x / WARP, lane = threadIdx.x %% WARP;", number, f->block);
+    line(&f->w, "if (%s >= %s) return;", number, all);
+}
+
+void leave_one_thread(Function *f) { line(&f->w, "if (threadIdx.x > 0) return;"); }
 
 /* ------------------------------------------------------------------ four elements side by side */
 
@@ -110,23 +124,24 @@ static const char *indices_of_map(Rows *r)
     int64_t elements = row_count(r) * c->extent, threads = elements / r->beside;
     const char *all = quarter(r, rows_and_inner(r));
     if (elements == 1) {
-        line(w, "if (threadIdx.x > 0) return;");
+        leave_one_thread(r->f);
+        return own;
+    }
+    if (r->rows == 0 && r->beside == 1) {
+        number_threads(r->f, own, elements, all);
         return own;
     }
     if (r->rows == 0) {
-        const char *format_of = r->beside == 1 ? "const %s %s = %s;" : "const %s %s = (%s) * %d;";
-        line(w, format_of, inner_type(r), own, thread_number(r->f, elements), r->beside);
+        line(w, "const %s %s = (%s) * %d;", inner_type(r), own, thread_number(r->f, elements), r->beside);
         line(w, "if (%s >= %s) return;", own, rows_and_inner(r));
         return own;
     }
     const char *row = row_name(r);
     if (c->extent == 1) {
-        line(w, "const %s %s = %s;", index_type(threads), row, thread_number(r->f, threads));
-        line(w, "if (%s >= %s) return;", row, all);
+        number_threads(r->f, row, threads, all);
     } else {
         const char *i = new_index(&r->f->names, "i", "element"), *of = in_parentheses(quarter(r, c->count));
-        line(w, "const %s %s = %s;", index_type(threads), i, thread_number(r->f, threads));
-        line(w, "if (%s >= %s) return;", i, all);
+        number_threads(r->f, i, threads, all);
         const char *last = r->beside == 1 ? "" : format(" * %d", r->beside);
         line(w, "const int %s = %s / %s, %s = %s %% %s%s;", row, i, of, own, i, of, last);
     }
@@ -164,20 +179,17 @@ void make_team(Rows *r)
 
 static const char *row_by_row(Rows *r)
 {
-    Writer *w = &r->f->w;
     int64_t rows = row_count(r);
     make_team(r);
     say_aligned(r);
     const char *all = r->rows ? in_64_bits(row_count_text(r), rows) : "1";
     if (rows == 1) {
-        if (r->team == 1) line(w, "if (threadIdx.x > 0) return;");
+        if (r->team == 1) leave_one_thread(r->f);
     } else {
         const char *row = row_name(r);
-        if (r->team == 1) line(w, "const %s %s = %s;", index_type(rows), row, thread_number(r->f, rows));
-        else if (r->team == WARP)
-            line(w, "const int %s = %s * WARPS + threadIdx.x / WARP, lane = threadIdx.x %% WARP;", row, r->f->block);
-        else line(w, "const int %s = %s;", row, r->f->block);
-        if (r->team < THREADS) line(w, "if (%s >= %s) return;", row, all);
+        if (r->team == 1) number_threads(r->f, row, rows, all);
+        else if (r->team == WARP) number_warps(r->f, row, all);
+        else line(&r->f->w, "const int %s = %s;", row, r->f->block);
         row_indices(r, row);
     }
     keep_rows(r);
