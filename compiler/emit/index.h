@@ -25,7 +25,7 @@ typedef struct Along {
 /* Axes that are walked, one inside another. */
 typedef struct Walk {
     int axis[MAXRANK], n;
-    int shared;                /* CUDA: so many of them, the first, are shared among threads; each goes through the others */
+    int shared;                /* CUDA: the number of axes, the first, that threads share; each walks the others */
     bool threads;              /* C: the outermost loop is shared among threads; */
     bool inside;               /* or there is such a loop around it */
     const struct Picking *by;  /* whose id is declared as soon as its indices are known; NULL: none */
