@@ -32,7 +32,7 @@ typedef struct Target {
     const char *const *quick;   /* words of graph/ops.def that are quick_… of floats where a model keeps values in 16 bits; ends in NULL; NULL: none */
     const char *const *words;   /* that kernels and what they name must not be called, beside C's; ends in NULL */
     bool loops;                 /* kernels are loops of C; else CUDA's threads */
-    const struct Nests *nests;  /* emit/index.h: how those are written */
+    const struct Spelling *spelling;        /* emit/emit.h: how kernels are written */
 } Target;
 
 extern const Target target_cpu, target_cuda;

@@ -15,30 +15,16 @@ static int open_loops(Rows *r, const char *from)
         const Axis *a = &f->axis[j];
         const char *mark = j || !shared ? "" : shared == 1 ? "PARALLEL " : "PARALLEL_2 ";
         if (a == last)
-            open_block(&f->w, "%sfor (int %s = 0; %s < %s; %s += %d)", mark, from, from, a->count, from,
-                       (int)r->n->across);
-        else open_block(&f->w, "%sfor (int %s = 0; %s < %s; %s++)", mark, a->name, a->name, a->count, a->name);
+            open_for(&f->w, (For){.mark = mark, .name = from, .to = a->count, .step = format("%d", (int)r->n->across)});
+        else open_axis(f, j, mark);
     }
     return loops;
-}
-
-static void start_running(Rows *r, int64_t width)
-{
-    r->totals.n = 0;
-    for (int i = 0; i < r->phase->sums.n; i++) {
-        const Node *n = r->phase->sums.at[i];
-        bool sum = n->op == OP_sum;
-        Total t = {n, name_told_apart(r, n, word_for_lanes(r, n)), true};
-        line(&r->f->w, "%s %s[%lld]%s;", c_type(n->dtype), t.name, (long long)width, sum ? " = {0}" : "");
-        if (!sum) line(&r->f->w, "for (int i = 0; i < %lld; i++) %s[i] = %s;", (long long)width, t.name, start_of(n));
-        push(&r->totals, t);
-    }
 }
 
 void rows_across(Rows *r)
 {
     Function *f = r->f;
-    Axis *last = &f->axis[r->rows - 1], *c = &f->axis[r->inner];
+    Axis *last = &f->axis[r->rows - 1];
     int width = (int)r->n->across;
     bool blocks = last->extent > width;
     const char *from = blocks ? new_name(&f->names, "from") : NULL, *to = last->count, *at = last->name;
@@ -54,17 +40,16 @@ void rows_across(Rows *r)
     }
     r->known.n = 0;
     r->phase = &r->k->phases.at[0];
-    start_running(r, blocks ? width : last->extent);
-    const char *each =
-        format("for (int %s = %s; %s < %s; %s++)", last->name, blocks ? from : "0", last->name, to, last->name);
-    open_block(&f->w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
-    open_block(&f->w, "SIMD %s", each);
+    start_totals(r, format("%lld", (long long)(blocks ? width : last->extent)));
+    For each = {.mark = "SIMD ", .name = last->name, .from = from, .to = to};
+    open_axis(f, r->inner, NULL);
+    open_for(&f->w, each);
     one_element(r, at);
     close_block(&f->w);
     close_block(&f->w);
-    open_block(&f->w, "%s%s", r->n->apart ? "EACH " : "", each);
-    for (int i = 0; i < r->totals.n; i++)
-        know(r, r->totals.at[i].node, (Expr){format("%s[%s]", r->totals.at[i].name, at), PRIMARY});
+    each.mark = r->n->apart ? "EACH " : NULL;
+    open_for(&f->w, each);
+    finish_totals(r, at);
     row_without_sweeps(r);
     close_block(&f->w);
     while (loops-- > 0) close_block(&f->w);

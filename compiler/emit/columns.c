@@ -61,7 +61,7 @@ static void clear_columns(Rows *r, const Columns *columns, const char *team)
     open_sweep(r);
     for (int i = 0; i < columns->n; i++)
         line(&r->f->w, "%s = %s;", sum_at(r, &columns->at[i], team), start_of(columns->at[i].node));
-    close_down_to(r, depth);
+    close_down_to(&r->f->w, depth);
     r->f->names.n = names;
 }
 
@@ -73,14 +73,14 @@ static void gather_columns(Rows *r, const Columns *columns)
     int names = r->f->names.n;
     const char *team = new_name(&r->f->names, "i");
     line(w, "__syncthreads();");
-    open_block(w, "for (int %s = threadIdx.x; %s < %s; %s += THREADS)", c->name, c->name, c->count, c->name);
+    open_for(w, (For){.name = c->name, .from = "threadIdx.x", .to = c->count, .step = "THREADS"});
     c->now = c->name;
     for (int i = 0; i < columns->n; i++) {
         const Column *column = &columns->at[i];
         const char *name = name_told_apart(r, column->node, word_for_total(r, column->node));
         Expr next = {format("%s[%s][%s]", column->sums, team, c->now), PRIMARY};
         line(w, "%s %s = %s[0][%s];", c_type(column->node->dtype), name, column->sums, c->now);
-        open_block(w, "for (int %s = 1; %s < %s; %s++)", team, team, teams(r), team);
+        open_for(w, (For){.name = team, .from = "1", .to = teams(r)});
         line(w, "%s;", reduction_step(column->node, name, next));
         close_block(w);
         line(w, "%s = %s;", element(r->f, column->partial), name);
@@ -104,7 +104,7 @@ static void gather_from_registers(Rows *r, const Columns *columns, const char *t
         open_sweep(r);
         const char *to = team ? format("%s[%s][%s]", shared, team, c->now) : element(r->f, one.at[0].partial);
         line(&r->f->w, "%s = %s;", to, sum_at(r, &one.at[0], team));
-        close_down_to(r, depth);
+        close_down_to(&r->f->w, depth);
         one.at[0].sums = shared;
         if (team) gather_columns(r, &one);
     }
@@ -207,7 +207,6 @@ static const char *some_columns_a_thread(Rows *r)
     say_aligned(r);
     r->four = columns_of_thread(r);
     r->running_at = format("%s - %s", c->name, r->four);
-    r->sweep = four_a_thread;
     if (r->beside == 1) c->name = new_name(&r->f->names, "c1"), c->now = c->name;
     declare_sums(r, &columns, "", format("%d", r->beside), "");
     each_of_thread(r, &columns, false);
@@ -238,7 +237,7 @@ static void sum_of_blocks(Rows *r, const Operand *o, int store)
     line(w, "%s %s = %s;", c_type(column->dtype), name, element(r->f, partial));
     if (k->extent > 1) {
         k->now = k->name;
-        open_block(w, "for (int %s = 1; %s < %lld; %s++)", k->name, k->name, (long long)k->extent, k->name);
+        open_for(w, (For){.name = k->name, .from = "1", .to = format("%lld", (long long)k->extent)});
         line(w, "%s;", reduction_step(column, name, (Expr){element(r->f, partial), PRIMARY}));
         close_block(w);
     }
@@ -267,7 +266,7 @@ static void add_blocks_by_warps(Rows *r, const Operand *o, int store, const char
     line(w, "__syncthreads();");
     open_block(w, "if (%s == 0 && %s < %s)", warp, c->now, c->count);
     line(w, "%s = %s[0][lane];", name, shared);
-    open_block(w, "for (int %s = 1; %s < WARPS; %s++)", i, i, i);
+    open_for(w, (For){.name = i, .from = "1", .to = "WARPS"});
     line(w, "%s;", reduction_step(column, name, (Expr){format("%s[%s][lane]", shared, i), PRIMARY}));
     close_block(w);
     store_column(r, o, store, name);
@@ -285,10 +284,9 @@ static const char *warp_of_column(Rows *r, bool by_warps)
         line(w, "const int %s = threadIdx.x / WARP, lane = threadIdx.x %% WARP;", warp);
         line(w, "const int %s = %s * WARP + lane;", c->name, r->f->block);
     } else if (c->extent > 1) {
-        line(w, "const int %s = %s * THREADS + threadIdx.x;", c->name, r->f->block);
-        line(w, "if (%s >= %s) return;", c->name, c->count);
+        number_threads(r->f, c->name, c->extent, c->count);
     } else {
-        line(w, "if (threadIdx.x > 0) return;");
+        leave_one_thread(r->f);
     }
     return warp;
 }

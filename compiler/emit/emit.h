@@ -211,6 +211,14 @@ void forget_constants(void);
 void emit_rows(Function *f, const Nest *n);    /* emit/rows.c */
 void emit_index(Function *f, const Kernel *k); /* emit/index.c */
 void begin_axes(Function *f, const Space *s);   /* emit/axes.c: its axes are those of s; those that have a name keep it */
+
+/* emit/walk.c */
+typedef struct For { /* for (int c = 0; c < WIDTH; c++) */
+    const char *mark, *type, *name, *from, *to, *step; /* NULL: no mark, int, 0, and one by one */
+} For;
+void open_for(Writer *w, For f);
+void open_axis(Function *f, int j, const char *mark); /* all of axis j */
+void close_down_to(Writer *w, int depth);
 int64_t space_size(const Function *f, const int *axes, int n); /* of the space that those axes span */
 const char *space_text(const Function *f, const int *axes, int n);   /* BATCH * SEQ */
 const char *in_64_bits(const char *count, int64_t n); /* (int64_t)BATCH * SEQ * VOCAB where 32 bits do not hold n */
@@ -219,16 +227,32 @@ const char *in_64_bits(const char *count, int64_t n); /* (int64_t)BATCH * SEQ * 
 char *index_in(const Function *f, const int *axes, int n, int i, const char *number);
 void say_indices(Function *f, const int *axes, int n, const char *number);
 
+/* How a target spells a kernel, each NULL where it has no text for that. */
+typedef struct Spelling {
+    void (*begin)(Function *f), (*end)(Function *f);    /* C: the block of its function */
+    void (*begin_part)(Function *f);                    /* CUDA: of what one launch runs; a Part */
+    void (*end_part)(Function *f, const char *remark, const char *blocks);
+    /* CUDA: the indices of axes, from the number of the thread; returns the blocks.  NULL: there are loops over them. */
+    const char *(*share)(Function *f, const int *axes, int n);
+} Spelling;
+extern const Spelling loops_of_c, cuda_threads;
+void begin_kernel(Function *f);
+void end_kernel(Function *f);
+void begin_part(Function *f);
+void end_part(Function *f, const char *remark, const char *blocks);
+
 /* emit/threads.c: the parts of a CUDA kernel.  As in lathe_cuda.cuh. */
 enum { WARP = TEAM_OF_WARP, THREADS = TEAM_OF_BLOCK, WARPS = THREADS / WARP };
 const Launch *launch_now(const Function *f);          /* of the part that is printed */
-void begin_part(Function *f);
-void end_part(Function *f, const char *remark, const char *blocks);
 const char *ceil_text(const char *n, const char *by);  /* CEIL_DIV(BATCH * SEQ, WARPS) */
 /* The blocks of the launch, as text: of n things `each` a block takes one: THREADS, WARPS, WARP, 1. */
 const char *blocks_of(const Function *f, const char *text, int64_t n, int each);
 const char *index_type(int64_t n);                    /* of what counts to n, and a block further: int, int64_t */
-const char *thread_number(const Function *f, int64_t n);  /* of this thread, of n */
+/* Of n things, `all`, each thread takes one, each warp one: its number; those beyond the last leave. */
+void number_threads(Function *f, const char *number, int64_t n, const char *all);
+void number_warps(Function *f, const char *number, const char *all);
+void leave_one_thread(Function *f); /* all but the first of a block leave */
+const char *thread_indices(Function *f, const int *axes, int n); /* emit/index_threads.c: Spelling.share */
 bool aligned(const Arg *a, int64_t bytes);            /* does what is passed always begin at a multiple of so many */
 
 const char *id_text(const Kernel *k, const char *id, int64_t below, int axis);    /* emit/ids.c: of a kernel by ids */

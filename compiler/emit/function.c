@@ -133,8 +133,10 @@ static Function *make(const Kernel *k)
     Function *f = NEW(Function);
     f->nest = k->nest;
     f->block = !k->persistent || !target()->persists ? "blockIdx.x" : k->sliced ? "slice" : "block";
+    begin_kernel(f);
     if (k->kind == ROWS) emit_rows(f, k->nest);
     else emit_index(f, k);
+    end_kernel(f);
     return f;
 }
 

@@ -1,8 +1,7 @@
 /* index.c: kernels that address by ids or walk along an axis: gather, scatter, overwrite, argmax, scans, topk:
  * what is the same for every target.  Ids are in range: known ones are checked by the front, those of the data where it
- * enters, others where they are read (emit/ids.c).  emit/index_loops.c puts loops around it, emit/index_threads.c
- * CUDA's threads. */
-#include "desc/target.h"
+ * enters, others where they are read (emit/ids.c).  emit/walk.c puts loops around it, or CUDA's threads; what threads
+ * do together is in emit/index_threads.c. */
 #include "emit/index.h"
 #include "graph/parts.h"
 
@@ -57,28 +56,100 @@ void say_picked(Function *f, const Picking *g, bool y_is_result, bool add)
     line(&f->w, "%s;", store_text(t, y_is_result ? y : x, add, y_is_result ? x : y));
 }
 
-int axes_of_x(const Picking *g, int *axes)
+const char *walk_ids(Function *f, const Picking *g, Walk w, bool y_is_result, bool add)
 {
-    int n = 0;
-    for (int j = 0; j < g->batch; j++) axes[n++] = j;
-    axes[n++] = g->id;
-    for (int j = g->batch + g->ids; j < g->id; j++) axes[n++] = j;
-    return n;
+    int depth = f->w.depth;
+    w.by = g;
+    const char *blocks = open_walk(f, &w);
+    say_picked(f, g, y_is_result, add);
+    close_down_to(&f->w, depth);
+    forget_id(f, g);
+    return blocks;
 }
 
-const char *first_value(Function *f, const Picking *g) { return g->uold < 0 ? "0" : value_at(f, g->uold).text; }
+/* ------------------------------------------------------------------ gather */
+
+static void gather_elements(Function *f, const Picking *g)
+{
+    Walk w = {.threads = g->n->threads};
+    share_axes(&w, 0, g->id);
+    begin_part(f);
+    end_part(f, NULL, walk_ids(f, g, w, true, g->k->writes.at[0].add));
+}
+
+static void gather_ids(Function *f, Picking *g)
+{
+    int names = f->names.n;
+    if (g->n->beside > 1) gather_side_by_side(f, g);
+    else gather_elements(f, g);
+    f->names.n = names;
+    if (g->n->plain) gather_plainly(f, g);
+}
+
+/* ------------------------------------------------------------------ scatter, overwrite */
+
+/* x's elements before the ids' turn: 0, or the old ones. */
+static void start_x(Function *f, const Picking *g)
+{
+    int depth = f->w.depth, names = f->names.n;
+    Walk w = {.threads = g->n->start_shared};
+    share_axes(&w, 0, g->batch);
+    share_axes(&w, g->id, g->id + 1);
+    share_axes(&w, g->batch + g->ids, g->id);
+    begin_part(f);
+    const char *blocks = open_walk(f, &w);
+    line(&f->w, "%s = %s;", element(f, g->ux), g->uold < 0 ? "0" : value_at(f, g->uold).text);
+    close_down_to(&f->w, depth);
+    end_part(f, g->uold < 0 ? "zero, to add to" : "what is not overwritten", blocks);
+    f->names.n = names;
+}
+
+/* Each of C's threads goes through all ids, and takes some columns of the last axis. */
+static void nest_by_columns(Function *f, const Picking *g, Walk w, bool add)
+{
+    Axis *c = &f->axis[g->id - 1], whole = *c;
+    const char *part = new_name(&f->names, "part"), *parts = new_name(&f->names, "parts");
+    const char *low = new_name(&f->names, "low"), *high = new_name(&f->names, "high");
+    line(&f->w, "const int %s = column_parts(%s);", parts, whole.count);
+    open_for(&f->w, (For){.mark = "PARALLEL ", .name = part, .to = parts});
+    line(&f->w, "const int %s = column_from(%s, %s, %s), %s = column_from(%s, %s + 1, %s);", low, whole.count, part,
+         parts, high, whole.count, part, parts);
+    c->now = format("%s + %s", low, c->name);
+    c->count = format("%s - %s", high, low);
+    w.inside = true;
+    walk_ids(f, g, w, false, add);
+    *c = whole;
+    close_block(&f->w);
+}
+
+/* The ids run in order; C's threads share what lies beside them. */
+static void ids_in_order(Function *f, const Picking *g, bool add)
+{
+    Walk w = {.threads = g->n->threads};
+    walk_axes(&w, 0, g->id);
+    if (g->n->by_columns) nest_by_columns(f, g, w, add);
+    else walk_ids(f, g, w, false, add);
+}
+
+static void scatter_ids(Function *f, Picking *g, bool add)
+{
+    if (g->n->picked->starts) start_x(f, g);
+    if (g->n->team == TEAM_OF_BLOCK) ids_by_blocks(f, g, add);
+    else ids_in_order(f, g, add);
+    if (g->n->plain) scatter_plainly(f, g, add);
+}
 
 static void emit_picked(Function *f, const Kernel *k)
 {
     Picking g = picking_of(f, k);
-    const Nests *nests = target()->nests;
     if (k->kind == GATHER) g.uy = add_use(f, g.y, true);
     g.ux = add_use(f, g.x, k->kind != GATHER);
     if (k->nest->picked->old_is_other) g.uold = add_use(f, k->nest->picked->old, false);
     if (k->kind != GATHER) g.uy = add_use(f, g.y, false);
     g.uby = add_use(f, g.by, false);
     fit_args(f);
-    (k->kind == GATHER ? nests->gather : k->kind == SCATTER ? nests->scatter : nests->overwrite)(f, &g);
+    if (k->kind == GATHER) gather_ids(f, &g);
+    else scatter_ids(f, &g, k->kind == SCATTER);
 }
 
 /* ------------------------------------------------------------------ along an axis */
@@ -92,6 +163,19 @@ static Along along_of(Function *f, const Kernel *k)
     a.ux = add_use(f, a.x, false);
     fit_args(f);
     return a;
+}
+
+/* A thread a row, in order. */
+static void each_row(Function *f, Along *a, One_row row, const Kernel *k)
+{
+    int depth = f->w.depth;
+    Walk w = {.threads = a->n->threads};
+    share_axes(&w, 0, a->rows);
+    begin_part(f);
+    const char *blocks = open_walk(f, &w);
+    row(f, a, k);
+    close_down_to(&f->w, depth);
+    end_part(f, NULL, blocks);
 }
 
 /* The first of the largest; starts from element 0. */
@@ -109,11 +193,18 @@ static void row_argmax(Function *f, Along *a, const Kernel *k)
     close_block(&f->w);
 }
 
+static void whole_argmax(Function *f, Along *a, const Kernel *k)
+{
+    row_argmax(f, a, k);
+    line(&f->w, "%s = best;", element(f, a->uy[0]));
+}
+
 static void emit_argmax(Function *f, const Kernel *k)
 {
     push(&f->names, "best");
     Along a = along_of(f, k);
-    target()->nests->largest(f, &a, row_argmax, k);
+    if (a.n->team == TEAM_OF_WARP) largest_by_warp(f, &a, row_argmax, k);
+    if (a.n->team != TEAM_OF_WARP || a.n->plain) each_row(f, &a, whole_argmax, k);
 }
 
 /* A running value takes each element in order. */
@@ -124,7 +215,7 @@ static void row_scan(Function *f, Along *a, const Kernel *k)
     line(&f->w, "%s %s = %s;", c_type(k->node->dtype), p->running, p->start);
     if (k->node->ints[1])
         open_block(&f->w, "for (int %s = %s - 1; %s >= 0; %s--)", c->name, c->count, c->name, c->name);
-    else open_block(&f->w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
+    else open_axis(f, a->axis, NULL);
     if (c->extent == 1) c->now = "0";
     line(&f->w, may_wrap(k->node) ? p->wraps : p->step, value_at(f, a->ux).text);
     line(&f->w, "%s = %s;", element(f, a->uy[0]), p->running);
@@ -135,7 +226,7 @@ static void emit_scan(Function *f, const Kernel *k)
 {
     push(&f->names, op_parts[k->node->op].kernel->running);
     Along a = along_of(f, k);
-    target()->nests->rows(f, &a, row_scan, k);
+    each_row(f, &a, row_scan, k);
 }
 
 /* The k largest so far, in falling order, in two small arrays; an equal one that comes later stays behind. */
@@ -147,7 +238,7 @@ static void row_topk(Function *f, Along *a, const Kernel *k)
     Writer *w = &f->w;
     line(w, "%s top[%lld];", type, many);
     line(w, "int id[%lld], found = 0;", many);
-    open_block(w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
+    open_axis(f, a->axis, NULL);
     line(w, "const %s x = %s;", type, value_at(f, a->ux).text);
     line(w, "int at = found < %lld ? found++ : %lld;", many, many - 1);
     line(w, "if (at == %lld && found == %lld && %s >= %lld && !(x > top[at])) continue;", many - 1, many, c->name,
@@ -160,7 +251,7 @@ static void row_topk(Function *f, Along *a, const Kernel *k)
     line(w, "id[at] = %s;", c->name);
     close_block(w);
     c->now = "at";
-    open_block(w, "for (int at = 0; at < %lld; at++)", many);
+    open_for(w, (For){.name = "at", .to = format("%lld", many)});
     for (int i = 0; i < k->writes.n; i++)
         line(w, "%s = %s[at];", element(f, a->uy[i]), k->writes.at[i].node->ints[0] ? "id" : "top");
     close_block(w);
@@ -171,7 +262,7 @@ static void emit_topk(Function *f, const Kernel *k)
     static const char *const own[] = {"top", "id", "at", "found", "x"};
     for (int i = 0; i < COUNT_OF(own); i++) push(&f->names, own[i]);
     Along a = along_of(f, k);
-    target()->nests->rows(f, &a, row_topk, k);
+    each_row(f, &a, row_topk, k);
 }
 
 void emit_index(Function *f, const Kernel *k)

@@ -22,25 +22,31 @@ typedef struct Along {
     const char *first, *step; /* CUDA: how a lane takes its elements; NULL: one goes through the whole row */
 } Along;
 
-typedef void (*One_row)(Function *f, Along *a, const Kernel *k);
-
-/* What walks over the space of a kernel: loops, or threads. */
-typedef struct Nests {
-    void (*all_rows)(struct Rows *r);
-    void (*gather)(Function *f, Picking *g);
-    void (*scatter)(Function *f, Picking *g);
-    void (*overwrite)(Function *f, Picking *g);
-    void (*rows)(Function *f, Along *a, One_row row, const Kernel *k);
-    void (*largest)(Function *f, Along *a, One_row row, const Kernel *k); /* of argmax */
-} Nests;
-extern const Nests loops_of_c, cuda_threads;
+/* Axes that are walked, one inside another. */
+typedef struct Walk {
+    int axis[MAXRANK], n;
+    int shared;                /* CUDA: the number of axes, the first, that threads share; each walks the others */
+    bool threads;              /* C: the outermost loop is shared among threads; */
+    bool inside;               /* or there is such a loop around it */
+    const struct Picking *by;  /* whose id is declared as soon as its indices are known; NULL: none */
+} Walk;
+void walk_axes(Walk *w, int from, int to);   /* those from … to - 1, too */
+void share_axes(Walk *w, int from, int to);  /* likewise; all of them are shared */
+const char *open_walk(Function *f, const Walk *w); /* CUDA: returns the blocks */
 
 /* emit/index.c: what the kernels of every target have in common */
 bool loops_over(const Function *f, const View *v, int j);
 void declare_id(Function *f, const Picking *g); /* const int id = ids[…]; the picked axis's index from then on */
 void forget_id(Function *f, const Picking *g);
 void say_picked(Function *f, const Picking *g, bool y_is_result, bool add); /* y = x[id], or x[id] = y */
-int axes_of_x(const Picking *g, int *axes);             /* batch, the picked axis, after: their number */
-const char *first_value(Function *f, const Picking *g); /* of x's element before any y: 0, or the old one */
+const char *walk_ids(Function *f, const Picking *g, Walk w, bool y_is_result, bool add); /* that for all; the blocks */
+
+/* emit/index_threads.c: by CUDA's threads, as nests say */
+void gather_side_by_side(Function *f, Picking *g);    /* elements side by side */
+void ids_by_blocks(Function *f, Picking *g, bool add); /* a block an id; add: else the last of them wins */
+void gather_plainly(Function *f, Picking *g);   /* plain loops */
+void scatter_plainly(Function *f, Picking *g, bool add);
+typedef void (*One_row)(Function *f, Along *a, const Kernel *k);
+void largest_by_warp(Function *f, Along *a, One_row row, const Kernel *k); /* of argmax */
 
 #endif

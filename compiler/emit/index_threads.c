@@ -11,25 +11,6 @@
 
 /* ------------------------------------------------------------------ a thread an element */
 
-/* Indices of the axes, from the number of the thread; those that are beyond leave. */
-static const char *thread_indices(Function *f, const int *axes, int n)
-{
-    int64_t size = space_size(f, axes, n);
-    const char *all = in_64_bits(space_text(f, axes, n), size);
-    int only = -1, many = 0;
-    for (int i = 0; i < n; i++)
-        if (f->axis[axes[i]].extent > 1) only = axes[i], many++;
-    if (!many) {
-        line(&f->w, "if (threadIdx.x > 0) return;");
-        return blocks_of(f, "1", 1, 1);
-    }
-    const char *number = many == 1 ? f->axis[only].name : new_index(&f->names, "i", "element");
-    line(&f->w, "const %s %s = %s;", index_type(size), number, thread_number(f, size));
-    line(&f->w, "if (%s >= %s) return;", number, all);
-    if (many > 1) say_indices(f, axes, n, number);
-    return blocks_of(f, all, size, THREADS);
-}
-
 /* The only axis of them that is longer than 1, or -1: there are none, or several. */
 static int only_axis(const Function *f, const int *axes, int n)
 {
@@ -37,6 +18,22 @@ static int only_axis(const Function *f, const int *axes, int n)
     for (int i = 0; i < n; i++)
         if (f->axis[axes[i]].extent > 1) only = axes[i], many++;
     return many == 1 ? only : -1;
+}
+
+/* Indices of the axes, from the number of the thread; those that are beyond leave. */
+const char *thread_indices(Function *f, const int *axes, int n)
+{
+    int64_t size = space_size(f, axes, n);
+    const char *all = in_64_bits(space_text(f, axes, n), size);
+    int only = only_axis(f, axes, n);
+    if (size == 1) {
+        leave_one_thread(f);
+        return blocks_of(f, "1", 1, 1);
+    }
+    const char *number = only >= 0 ? f->axis[only].name : new_index(&f->names, "i", "element");
+    number_threads(f, number, size, all);
+    if (only < 0) say_indices(f, axes, n, number);
+    return blocks_of(f, all, size, THREADS);
 }
 
 /* Indices of the axes, n elements of the last from `from` on: const int r = i / (WIDTH / 4), c4 = i % (WIDTH / 4) * 4;
@@ -50,8 +47,7 @@ static const char *indices_beside(Function *f, const int *axes, int naxes, int n
     int64_t size = space_size(f, axes, naxes);
     const char *all = divided(in_64_bits(space_text(f, axes, naxes), size), n);
     const char *r = only >= 0 ? f->axis[only].name : new_index(&f->names, "r", "row");
-    line(&f->w, "const %s %s = %s;", index_type(size / n), i, thread_number(f, size / n));
-    line(&f->w, "if (%s >= %s) return;", i, all);
+    number_threads(f, i, size / n, all);
     if (rows) line(&f->w, "const int %s = %s / %s, %s = %s %% %s * %d;", r, i, of, from, i, of, n);
     else line(&f->w, "const int %s = %s * %d;", from, i, n);
     if (rows && only < 0) say_indices(f, axes, naxes - 1, r);
@@ -70,9 +66,8 @@ static const char *gather_wholes(Function *f, Picking *g, const int *axes, int n
     return blocks;
 }
 
-static const char *emit_gather_beside(Function *f, Picking *g, const int *axes, int n)
+static const char *gather_one_by_one(Function *f, Picking *g, const int *axes, int n)
 {
-    if (g->n->wide) return gather_wholes(f, g, axes, n);
     Axis *c = &f->axis[g->id - 1];
     const char *from = new_name(&f->names, format("%s%d", c->name, n));
     for (int a = 0; a < f->args.n; a++)
@@ -80,18 +75,23 @@ static const char *emit_gather_beside(Function *f, Picking *g, const int *axes, 
             line(&f->w, "ALIGNED(%s);", f->args.at[a].name);
     const char *blocks = indices_beside(f, axes, g->id, n, from);
     declare_id(f, g);
-    open_block(&f->w, "UNROLL for (int %s = %s; %s < %s + %d; %s++)", c->name, from, c->name, from, n, c->name);
+    open_for(&f->w, (For){.mark = "UNROLL ", .name = c->name, .from = from, .to = format("%s + %d", from, n)});
     say_picked(f, g, true, g->k->writes.at[0].add);
     close_block(&f->w);
     return blocks;
 }
 
+void gather_side_by_side(Function *f, Picking *g)
+{
+    int axes[MAXRANK], n = g->n->beside;
+    for (int j = 0; j < g->id; j++) axes[j] = j;
+    begin_part(f);
+    const char *blocks = g->n->wide ? gather_wholes(f, g, axes, n) : gather_one_by_one(f, g, axes, n);
+    forget_id(f, g);
+    end_part(f, NULL, blocks);
+}
+
 /* ------------------------------------------------------------------ the plain loops */
-
-static const char plain_remark[] = "the same by a plain loop, in case the one above is wrong on some machine";
-
-/* The part behind the one that it stands for. */
-static void end_plain(Function *f, const char *blocks) { end_part(f, plain_remark, blocks); }
 
 static void reset_axes(Function *f, int from, int n)
 {
@@ -99,79 +99,27 @@ static void reset_axes(Function *f, int from, int n)
         if (f->axis[j].extent > 1) f->axis[j].now = f->axis[j].name;
 }
 
-static int open_axes(Function *f, int from, int n)
-{
-    int opened = 0;
-    for (int j = from; j < from + n; j++) {
-        const Axis *a = &f->axis[j];
-        if (a->extent == 1) continue;
-        open_block(&f->w, "for (int %s = 0; %s < %s; %s++)", a->name, a->name, a->count, a->name);
-        opened++;
-    }
-    return opened;
-}
-
 /* A thread a row of y. */
-static void gather_plainly(Function *f, Picking *g)
+void gather_plainly(Function *f, Picking *g)
 {
-    int axes[MAXRANK], rows = g->batch + g->ids;
+    Walk w = {0};
     reset_axes(f, 0, g->id);
+    share_axes(&w, 0, g->batch + g->ids);
+    walk_axes(&w, g->batch + g->ids, g->id);
     begin_part(f);
-    for (int j = 0; j < rows; j++) axes[j] = j;
-    const char *blocks = thread_indices(f, axes, rows);
-    declare_id(f, g);
-    int opened = open_axes(f, rows, g->after);
-    say_picked(f, g, true, g->k->writes.at[0].add);
-    while (opened--) close_block(&f->w);
-    forget_id(f, g);
-    end_plain(f, blocks);
+    end_part(f, NULL, walk_ids(f, g, w, true, g->k->writes.at[0].add));
 }
 
 /* A thread a column of x, through all ids in order. */
-static void by_columns(Function *f, Picking *g, bool add)
+void scatter_plainly(Function *f, Picking *g, bool add)
 {
-    int axes[MAXRANK], n = 0;
+    Walk w = {0};
     reset_axes(f, 0, g->id);
+    share_axes(&w, 0, g->batch);
+    share_axes(&w, g->batch + g->ids, g->id);
+    walk_axes(&w, g->batch, g->batch + g->ids);
     begin_part(f);
-    for (int j = 0; j < g->id; j++)
-        if (j < g->batch || j >= g->batch + g->ids) axes[n++] = j;
-    const char *blocks = thread_indices(f, axes, n);
-    int opened = open_axes(f, g->batch, g->ids);
-    declare_id(f, g);
-    say_picked(f, g, false, add);
-    while (opened--) close_block(&f->w);
-    forget_id(f, g);
-    end_plain(f, blocks);
-}
-
-static void gather_ids(Function *f, Picking *g)
-{
-    int axes[MAXRANK], n = g->n->beside, names = f->names.n;
-    for (int j = 0; j < g->id; j++) axes[j] = j;
-    begin_part(f);
-    const char *blocks;
-    if (n > 1) {
-        blocks = emit_gather_beside(f, g, axes, n);
-    } else {
-        blocks = thread_indices(f, axes, g->id);
-        declare_id(f, g);
-        say_picked(f, g, true, g->k->writes.at[0].add);
-    }
-    forget_id(f, g);
-    end_part(f, NULL, blocks);
-    f->names.n = names;
-    if (g->n->plain) gather_plainly(f, g);
-}
-
-/* x's elements before the ids' turn. */
-static void start_x(Function *f, const Picking *g)
-{
-    int axes[MAXRANK], names = f->names.n, n = axes_of_x(g, axes);
-    begin_part(f);
-    const char *blocks = thread_indices(f, axes, n);
-    line(&f->w, "%s = %s;", element(f, g->ux), first_value(f, g));
-    end_part(f, g->uold < 0 ? "zero, to add to" : "what is not overwritten", blocks);
-    f->names.n = names;
+    end_part(f, NULL, walk_ids(f, g, w, false, add));
 }
 
 /* ------------------------------------------------------------------ a block an id */
@@ -237,7 +185,8 @@ static int open_after(Function *f, const Picking *g)
         return f->w.depth;
     }
     const char *c = many == 1 ? f->axis[only].name : new_index(&f->names, "i", "element");
-    open_block(&f->w, "for (int %s = threadIdx.x; %s < %s; %s += THREADS)", c, c, space_text(f, axes, g->after), c);
+    const char *all = space_text(f, axes, g->after);
+    open_for(&f->w, (For){.name = c, .from = "threadIdx.x", .to = all, .step = "THREADS"});
     if (many > 1) say_indices(f, axes, g->after, c);
     return f->w.depth;
 }
@@ -263,13 +212,13 @@ static void scatter_in_order(Function *f, Picking *g)
     set_id_number(f, &s, e);
     line(w, "if (block_any(%s >= 0 && %s == id)) return;", e, within(value_at(f, g->uby), PLUS));
     close_block(w);
-    open_block(w, "for (int %s = %s; %s < %s; %s += THREADS)", from, t, from, s.count, from);
+    open_for(w, (For){.name = from, .from = t, .to = s.count, .step = "THREADS"});
     line(w, "const int %s = %s + threadIdx.x;", e, from);
     line(w, "const int %s = block_list(%s < %s && %s == id, %s, %s);", n, e, s.count, within(value_at(f, g->uby), PLUS),
          e, same);
     const char *k = new_name(&f->names, "k");
     int outer = open_after(f, g);
-    open_block(w, "for (int %s = 0; %s < %s; %s++)", k, k, n, k);
+    open_for(w, (For){.name = k, .to = n});
     set_id_number(f, &s, format("%s[%s]", same, k));
     say_picked(f, g, false, true);
     close_block(w);
@@ -285,7 +234,7 @@ static void overwrite_by_last(Function *f, Picking *g)
     const char *e = new_name(&f->names, "e"), *from = new_name(&f->names, "from"), *t = block_indices(f, g, &s);
     declare_id(f, g);
     if (space_size(f, s.axes, s.n) > 1) {
-        open_block(w, "for (int %s = %s + 1; %s < %s; %s += THREADS)", from, t, from, s.count, from);
+        open_for(w, (For){.name = from, .from = format("%s + 1", t), .to = s.count, .step = "THREADS"});
         line(w, "const int %s = %s + threadIdx.x;", e, from);
         set_id_number(f, &s, e);
         line(w, "if (block_any(%s < %s && %s == id)) return;", e, s.count, within(value_at(f, g->uby), PLUS));
@@ -297,63 +246,31 @@ static void overwrite_by_last(Function *f, Picking *g)
     close_block(w);
 }
 
-static void ids_by_blocks(Function *f, Picking *g, void (*body)(Function *, Picking *))
+void ids_by_blocks(Function *f, Picking *g, bool add)
 {
     int names = f->names.n;
     begin_part(f);
-    body(f, g);
+    if (add) scatter_in_order(f, g);
+    else overwrite_by_last(f, g);
     forget_id(f, g);
     end_part(f, NULL, blocks_of_ids(f, g));
     f->names.n = names;
 }
 
-static void scatter_ids(Function *f, Picking *g)
-{
-    if (g->n->picked->starts) start_x(f, g);
-    ids_by_blocks(f, g, scatter_in_order);
-    if (g->n->plain) by_columns(f, g, true);
-}
-
-static void overwrite_ids(Function *f, Picking *g)
-{
-    if (g->n->picked->starts) start_x(f, g);
-    ids_by_blocks(f, g, overwrite_by_last);
-    if (g->n->plain) by_columns(f, g, false);
-}
-
 /* ------------------------------------------------------------------ along an axis */
 
-static const char *open_rows(Function *f, const Along *a)
+/* A warp a row: each lane has the first of the largest among its elements. */
+void largest_by_warp(Function *f, Along *a, One_row row, const Kernel *k)
 {
-    int axes[MAXRANK];
-    for (int j = 0; j < a->rows; j++) axes[j] = j;
-    begin_part(f);
-    return thread_indices(f, axes, a->rows);
-}
-
-/* A thread a row, in order. */
-static void each_row(Function *f, Along *a, One_row row, const Kernel *k)
-{
-    const char *blocks = open_rows(f, a);
-    row(f, a, k);
-    end_part(f, NULL, blocks);
-}
-
-/* A warp a row. */
-static void largest_by_warp(Function *f, Along *a, One_row row, const Kernel *k)
-{
-    int axes[MAXRANK] = {0}, only = -1, many = 0;
+    int axes[MAXRANK] = {0}, names = f->names.n;
     const Axis *c = &f->axis[a->axis];
-    for (int j = 0; j < a->rows; j++) {
-        axes[j] = j;
-        if (f->axis[j].extent > 1) only = j, many++;
-    }
-    const char *all = space_text(f, axes, a->rows),
-               *r = many == 1 ? f->axis[only].name : new_index(&f->names, "r", "row");
+    for (int j = 0; j < a->rows; j++) axes[j] = j;
+    int only = only_axis(f, axes, a->rows);
+    const char *all = space_text(f, axes, a->rows);
+    const char *r = only >= 0 ? f->axis[only].name : new_index(&f->names, "r", "row");
     begin_part(f);
-    line(&f->w, "const int %s = %s * WARPS + threadIdx.x / WARP, lane = threadIdx.x %% WARP;", r, f->block);
-    line(&f->w, "if (%s >= %s) return;", r, all);
-    if (many > 1) say_indices(f, axes, a->rows, r);
+    number_warps(f, r, all);
+    if (only < 0) say_indices(f, axes, a->rows, r);
     a->first = "1 + lane";
     a->step = format("%s += WARP", c->name);
     row(f, a, k);
@@ -361,28 +278,7 @@ static void largest_by_warp(Function *f, Along *a, One_row row, const Kernel *k)
     line(&f->w, "best = warp_first_%s(%s, best);", type_suffix(t), value_at(f, a->ux).text);
     line(&f->w, "if (lane == 0) %s = best;", element(f, a->uy[0]));
     end_part(f, NULL, blocks_of(f, all, space_size(f, axes, a->rows), WARPS));
-}
-
-static void largest_by_threads(Function *f, Along *a, One_row row, const Kernel *k)
-{
-    const char *blocks = open_rows(f, a);
-    row(f, a, k);
-    line(&f->w, "%s = best;", element(f, a->uy[0]));
-    end_part(f, launch_now(f)->what == LAUNCHED_PLAIN ? plain_remark : NULL, blocks);
-}
-
-static void emit_team_largest(Function *f, Along *a, One_row row, const Kernel *k)
-{
-    int names = f->names.n;
-    if (a->n->team != TEAM_OF_WARP) {
-        largest_by_threads(f, a, row, k);
-        return;
-    }
-    largest_by_warp(f, a, row, k);
     f->names.n = names;
     a->first = a->step = NULL;
     reset_axes(f, 0, a->rows + 1);
-    if (a->n->plain) largest_by_threads(f, a, row, k);
 }
-
-const Nests cuda_threads = {rows_by_threads, gather_ids, scatter_ids, overwrite_ids, each_row, emit_team_largest};

@@ -4,107 +4,7 @@
  * A reduction over the inner axis runs in LANES lanes and ends in a fixed tree.  A reduction over all rows is a row of
  * partial results for each block of rows, added up in order at the end. */
 #include "desc/target.h"
-#include "emit/index.h"
 #include "emit/rows.h"
-
-#include <string.h>
-
-/* ------------------------------------------------------------------ sweeps */
-
-static bool in_lanes(const Rows *r, const Node *sum)
-{
-    for (int i = 0; i < r->n->lanes.n; i++)
-        if (r->n->lanes.at[i] == sum) return true;
-    return false;
-}
-
-static void start_totals(Rows *r)
-{
-    r->totals.n = 0;
-    for (int i = 0; i < r->phase->sums.n; i++) {
-        const Node *n = r->phase->sums.at[i];
-        Total t = {.node = n, .lanes = in_lanes(r, n)};
-        bool sum = n->op == OP_sum;
-        t.name = name_told_apart(r, n, t.lanes ? word_for_lanes(r, n) : word_for_total(r, n));
-        if (!t.lanes) line(&r->f->w, "%s %s = %s;", c_type(n->dtype), t.name, start_of(n));
-        else if (sum) line(&r->f->w, "%s %s[LANES] = {0};", c_type(n->dtype), t.name);
-        else {
-            line(&r->f->w, "%s %s[LANES];", c_type(n->dtype), t.name);
-            line(&r->f->w, "for (int l = 0; l < LANES; l++) %s[l] = %s;", t.name, start_of(n));
-        }
-        push(&r->totals, t);
-    }
-}
-
-/* The finished reductions, for the phases to come. */
-static void finish_totals(Rows *r)
-{
-    for (int i = 0; i < r->totals.n; i++) {
-        Total t = r->totals.at[i];
-        Expr e = {t.name, PRIMARY};
-        if (t.lanes) {
-            e.text = format("%s_lanes_%s(%s)", end_of(t.node), type_suffix(t.node->dtype), t.name);
-            if (row_named(r, t.node)) {
-                declare(r, t.node, name_told_apart(r, t.node, word_for_total(r, t.node)), e);
-                continue;
-            }
-        }
-        know(r, t.node, e);
-    }
-}
-
-static const char *lane_name(Rows *r) { return new_name(&r->f->names, "l"); }
-
-/* Of the loop over an axis. */
-static const char *short_mark(const Rows *r, int axis) { return r->n->rolled >> axis & 1 ? "SHORT " : ""; }
-
-/* Sweeps that store are marked where gcc would check for overlaps. */
-static const char *each_mark(const Rows *r)
-{
-    const Phase *p = r->phase;
-    return r->n->apart && (p->stores.n || p->columns.n) ? "EACH " : "";
-}
-
-static void sweep_in_lanes(Rows *r)
-{
-    Axis *c = &r->f->axis[r->inner];
-    Writer *w = &r->f->w;
-    int names = r->f->names.n;
-    const char *lane = lane_name(r);
-    int64_t tail = c->extent % 16;
-    const char *whole = tail ? format("%s - %s %% LANES", c->count, c->count) : c->count;
-    if (tail && strchr(c->count, ' ')) whole = format("%lld", (long long)(c->extent - tail));
-    open_block(w, "for (int %s = 0; %s < %s; %s += LANES)", c->name, c->name, whole, c->name);
-    open_block(w, "SIMD for (int %s = 0; %s < LANES; %s++)", lane, lane, lane);
-    c->now = format("%s + %s", c->name, lane);
-    one_element(r, lane);
-    close_block(w);
-    close_block(w);
-    c->now = c->name;
-    if (tail) {
-        open_block(w, "for (int %s = %s; %s < %s; %s++)", c->name, whole, c->name, c->count, c->name);
-        one_element(r, format("%s %% LANES", c->name));
-        close_block(w);
-    }
-    r->f->names.n = names;
-}
-
-static void sweep(Rows *r)
-{
-    Axis *c = &r->f->axis[r->inner];
-    bool lanes = false;
-    start_totals(r);
-    for (int i = 0; i < r->totals.n; i++) lanes |= r->totals.at[i].lanes;
-    if (lanes) sweep_in_lanes(r);
-    else if (c->extent == 1) one_element(r, "0");
-    else {
-        const char *mark = r->n->sweep_shared ? "PARALLEL " : format("%s%s", each_mark(r), short_mark(r, r->inner));
-        open_block(&r->f->w, "%sfor (int %s = 0; %s < %s; %s++)", mark, c->name, c->name, c->count, c->name);
-        one_element(r, "0");
-        close_block(&r->f->w);
-    }
-    finish_totals(r);
-}
 
 /* ------------------------------------------------------------------ rows and columns */
 
@@ -112,7 +12,7 @@ static void sweep(Rows *r)
 static void rows_between(Rows *r, const char *mark, const char *from, const char *and, const char *to)
 {
     Function *f = r->f;
-    const char *row = r->rows == 1 ? f->axis[0].name : new_index(&f->names, "r", "row");
+    const char *row = row_name(r);
     if (*and) and = format("%s < %s && ", row, and);
     open_block(&f->w, "%sfor (int %s = %s; %s%s < %s; %s++)", mark, row, from, and, row, to, row);
     row_indices(r, row);
@@ -133,9 +33,8 @@ static void all_rows(Rows *r)
     }
     int opened = 0, shared = r->n->threads;
     for (int j = 0; j < r->rows; j++) {
-        Axis *a = &f->axis[j];
         const char *mark = j >= shared ? short_mark(r, j) : j ? "" : shared == 1 ? "PARALLEL " : "PARALLEL_2 ";
-        open_block(&f->w, "%sfor (int %s = 0; %s < %s; %s++)", mark, a->name, a->name, a->count, a->name);
+        open_axis(f, j, mark);
         opened++;
     }
     one_row(r);
@@ -156,7 +55,7 @@ static void rows_of_block(Rows *r, int64_t blocks)
 static void clear_partials(Rows *r)
 {
     Axis *c = &r->f->axis[r->inner];
-    if (c->extent > 1) open_block(&r->f->w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
+    if (c->extent > 1) open_axis(r->f, r->inner, NULL);
     for (int p = 0; p < r->k->phases.n; p++)
         for (int i = 0; i < r->k->phases.at[p].columns.n; i++)
             line(&r->f->w, "%s = %s;", element(r->f, r->uses[p].partial[i]),
@@ -218,13 +117,15 @@ static void rows_with_columns(Rows *r)
 
 void nest_of_loops(Rows *r)
 {
-    r->sweep = sweep;
-    open_block(&r->f->w, "%s", "");
     if (r->k->share == COLUMN_SUMS) say_columns(r, r->n->blocks);
     else if (r->k->block) rows_with_columns(r);
     else all_rows(r);
-    close_block(&r->f->w);
 }
+
+static void open_function(Function *f) { open_block(&f->w, "%s", ""); }
+static void close_function(Function *f) { close_block(&f->w); }
+
+const Spelling loops_of_c = {.begin = open_function, .end = close_function};
 
 static const char *const no_words[] = {NULL};
 
@@ -251,4 +152,4 @@ const Target target_cpu = {.name = "cpu",
                            .attention = attention_call,
                            .words = no_words,
                            .loops = true,
-                           .nests = &loops_of_c};
+                           .spelling = &loops_of_c};

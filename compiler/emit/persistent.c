@@ -280,19 +280,12 @@ char *persistent_call(const Kernel *repeat)
 
 /* ------------------------------------------------------------------ maps by slices */
 
-static void one_element_a_thread(Rows *r) { one_element(r, ""); }
-
-static const char *name_of_row(Rows *r)
-{
-    return r->rows == 1 ? r->f->axis[0].name : new_index(&r->f->names, "r", "row");
-}
-
 const char *map_of_slice(Rows *r)
 {
     Writer *w = &r->f->w;
     const Axis *c = &r->f->axis[r->inner];
     int64_t period = r->k->persistent->period, wide = r->k->persistent->wide, own = c->extent / period * wide;
-    const char *i = new_name(&r->f->names, "i"), *row = row_count(r) > 1 ? name_of_row(r) : NULL;
+    const char *i = new_name(&r->f->names, "i"), *row = row_count(r) > 1 ? row_name(r) : NULL;
     const char *within = row && own > 1 ? format("%s %% %lld", i, (long long)own) : own > 1 ? i : "0";
     Text at = {0};
     say(&at, wide > 1 ? "slice * %lld" : "slice", (long long)wide);
@@ -302,12 +295,12 @@ const char *map_of_slice(Rows *r)
     else if (wide > 1) say(&at, " + %s %% %lld", i, (long long)wide);
     const char *all =
         row ? multiplied(row_count_text(r), format("%lld", (long long)own)) : format("%lld", (long long)own);
-    open_block(w, "for (int %s = threadIdx.x; %s < %s; %s += THREADS)", i, i, all, i);
+    open_for(w, (For){.name = i, .from = "threadIdx.x", .to = all, .step = "THREADS"});
     if (row) line(w, "const int %s = %s / %lld;", row, i, (long long)own);
     line(w, "const int %s = %s;", c->name, at.at);
     if (row) row_indices(r, row);
+    r->team = r->n->team;
     r->beside = 1;
-    r->sweep = one_element_a_thread;
     one_row(r);
     close_block(w);
     return blocks_of(r->f, divided(extent_text(period, r->k->persistent->axis_period), wide), period / wide, 1);

@@ -65,25 +65,6 @@ void say_shapes(Text *t)
             "static const Lathe_gemm");
 }
 
-static bool stride_text(int64_t row, int64_t column, int64_t rows, int64_t columns)
-{
-    return (column == 1 || columns == 1) && (row == columns || rows == 1);
-}
-
-static bool is_turned(int64_t row, int64_t column, int64_t rows, int64_t columns)
-{
-    return (row == 1 || rows == 1) && (column == rows || columns == 1);
-}
-
-/* matmul_nt(c, a, b, M, N, K): b given as its transpose [N][K]. */
-static const char *plain_product(const struct Gemm *g)
-{
-    bool an = stride_text(g->a_m, g->a_k, g->M, g->K), at = is_turned(g->a_m, g->a_k, g->M, g->K);
-    bool bn = stride_text(g->b_k, g->b_n, g->K, g->N), bt = is_turned(g->b_k, g->b_n, g->K, g->N);
-    if (g->packed || g->nbatch || !stride_text(g->c_m, g->c_n, g->M, g->N) || !(an || at) || !(bn || bt)) return NULL;
-    return format("%c%c", an ? 'n' : 't', bn ? 'n' : 't');
-}
-
 /* Whether the product is added to what is there. */
 static const char *adds(const struct Gemm *g)
 {
@@ -92,15 +73,16 @@ static const char *adds(const struct Gemm *g)
     return g->afresh->reverse ? format("%s < %s - 1", i, trip_text(g->afresh)) : format("%s > 0", i);
 }
 
+/* matmul_nt(c, a, b, M, N, K): b given as its transpose [N][K]. */
 char *product_call(const Kernel *k)
 {
+    static const char *const ways[] = {DENSE_LIST(LIST_WORD)};
     const struct Gemm *g = &k->gemm;
     DType in = g->a.node->dtype, out = g->c.node->dtype;
     const char *type = in == out ? type_suffix(out) : format("%s_%s", type_suffix(in), type_suffix(out));
-    const char *plain = plain_product(g);
     char *c = flat_pointer(g->c.view), *a = flat_pointer(g->a.view), *b = flat_pointer(g->b.view);
-    if (plain)
-        return format("matmul_%s%s_%s(%s, %s, %s, %s, %s, %s%s);", plain,
+    if (k->nest->dense)
+        return format("matmul_%s%s_%s(%s, %s, %s, %s, %s, %s%s);", ways[k->nest->dense],
                       g->afresh  ? "_sum"
                       : g->c.add ? "_add"
                                  : "",

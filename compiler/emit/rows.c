@@ -140,7 +140,7 @@ void one_element(Rows *r, const char *lane)
         line(w, "%s;", store_text(p->stores.at[i].node->dtype, store_at(r, i), p->stores.at[i].add, in[at++].text));
     for (int i = 0; i < p->sums.n; i++) {
         Total t = r->totals.at[i];
-        line(w, "%s;", reduction_step(t.node, t.lanes ? format("%s[%s]", t.name, lane) : t.name, in[at++]));
+        line(w, "%s;", reduction_step(t.node, t.several ? format("%s[%s]", t.name, lane) : t.name, in[at++]));
     }
     for (int i = 0; i < p->columns.n; i++)
         line(w, "%s;", reduction_step(p->columns.at[i], running_column(r, i), in[at++]));
@@ -173,7 +173,7 @@ void one_row(Rows *r)
         r->phase = &r->k->phases.at[p];
         row_values(r);
         row_loads(r);
-        if (has_sweep(r)) r->sweep(r);
+        if (has_sweep(r)) sweep(r);
         row_stores(r);
     }
     r->f->names.n = names;
@@ -202,6 +202,8 @@ const char *row_count_text(const Rows *r)
     for (int j = 0; j < r->rows; j++) all = multiplied(all, r->f->axis[j].count);
     return all;
 }
+
+const char *row_name(Rows *r) { return r->rows == 1 ? r->f->axis[0].name : new_index(&r->f->names, "r", "row"); }
 
 void row_indices(Rows *r, const char *row)
 {
@@ -286,5 +288,6 @@ void emit_rows(Function *f, const Nest *n)
     add_uses(&r);
     fit_args(f);
     find_users(&r);
-    target()->nests->all_rows(&r);
+    if (n->team) rows_by_threads(&r);
+    else nest_of_loops(&r);
 }

@@ -12,7 +12,7 @@ typedef struct Known {
 typedef struct Total {
     const Node *node;
     const char *name;
-    bool lanes;
+    bool several; /* running values side by side */
 } Total; /* a reduction being fed */
 
 typedef struct Phase_uses { /* of each operand of a phase: its use in the function */
@@ -39,7 +39,6 @@ typedef struct Rows {
     bool sweeping;
 
     /* the target's own */
-    void (*sweep)(struct Rows *);
     const char *kept_count, *kept_at; /* in the brackets of kept arrays, and of an element; NULL: as the axis */
     const char *running_at;           /* in the brackets of an element of Phase_uses.running; NULL: as the axis */
     const char **wide;                /* CUDA: of each bit of Nest.wide the local that has the elements of a thread's turn, or NULL */
@@ -56,7 +55,7 @@ typedef struct Rows {
 const Phase_uses *uses_now(const Rows *r); /* of the phase being printed */
 void one_row(Rows *r);                     /* its phases */
 void row_without_sweeps(Rows *r);          /* its values and stores, where the reductions are known */
-void one_element(Rows *r, const char *lane); /* the sweep's body; totals in lanes are fed at [lane] */
+void one_element(Rows *r, const char *lane); /* the sweep's body; totals that are several are fed at [lane] */
 bool has_sweep(const Rows *r);
 int64_t row_count(const Rows *r);
 const char *row_count_text(const Rows *r);
@@ -64,6 +63,16 @@ void row_indices(Rows *r, const char *row);      /* of several row axes, from th
 int partial_of(const Rows *r, const Node **n);   /* use of the partial sums of a stored column; n: the column itself */
 const char *start_of(const Node *n);             /* the first running value of a reduction */
 const char *end_of(const Node *n);               /* "sum", "max" or "min": the word of its last step */
+
+/* emit/sweep.c: the loops over the inner axis of a row */
+void sweep(Rows *r);                             /* of the phase: its reductions are known from then on */
+const char *short_mark(const Rows *r, int axis); /* of the loop over an axis that a compiler must not unroll */
+const char *row_name(Rows *r);                   /* emit/rows.c: of the index of a row, or of its number */
+
+/* emit/totals.c: the reductions of a sweep */
+bool any_in_lanes(const Rows *r);
+void start_totals(Rows *r, const char *many);    /* their running values; many: how many, where there are several */
+void finish_totals(Rows *r, const char *at);     /* their values are known; at: which of those is the row's, across rows */
 
 /* emit/words.c: what values are called */
 void find_users(Rows *r);                                              /* before the others */

@@ -42,12 +42,24 @@ static const char *rows_and_inner(const Rows *r)
 
 const char *index_type(int64_t n) { return n > INT32_MAX - 8 * THREADS ? "int64_t" : "int"; }
 
-const char *thread_number(const Function *f, int64_t n)
+static const char *thread_number(const Function *f, int64_t n)
 {
     return format("%s%s * THREADS + threadIdx.x", n > INT32_MAX - 8 * THREADS ? "(int64_t)" : "", f->block);
 }
 
-static const char *inner_type(const Rows *r) { return index_type(r->f->axis[r->inner].extent); }
+void number_threads(Function *f, const char *number, int64_t n, const char *all)
+{
+    line(&f->w, "const %s %s = %s;", index_type(n), number, thread_number(f, n));
+    line(&f->w, "if (%s >= %s) return;", number, all);
+}
+
+void number_warps(Function *f, const char *number, const char *all)
+{
+    line(&f->w, "const int %s = %s * WARPS + threadIdx.x / WARP, lane = threadIdx.x %% WARP;", number, f->block);
+    line(&f->w, "if (%s >= %s) return;", number, all);
+}
+
+void leave_one_thread(Function *f) { line(&f->w, "if (threadIdx.x > 0) return;"); }
 
 /* ------------------------------------------------------------------ four elements side by side */
 
@@ -101,17 +113,7 @@ void say_aligned(Rows *r)
             line(&f->w, "ALIGNED(%s);", f->args.at[a].name);
 }
 
-/* UNROLL for (int c = c4; c < c4 + 4; c++) */
-void open_beside(Rows *r, const char *from)
-{
-    Axis *c = &r->f->axis[r->inner];
-    open_block(&r->f->w, "UNROLL for (%s %s = %s; %s < %s + %d; %s++)", inner_type(r), c->name, from, c->name, from,
-               r->beside, c->name);
-}
-
 /* ------------------------------------------------------------------ maps */
-
-const char *row_name(Rows *r) { return r->rows == 1 ? r->f->axis[0].name : new_index(&r->f->names, "r", "row"); }
 
 /* The element's indices, from the number of the thread. */
 static const char *indices_of_map(Rows *r)
@@ -122,23 +124,24 @@ static const char *indices_of_map(Rows *r)
     int64_t elements = row_count(r) * c->extent, threads = elements / r->beside;
     const char *all = quarter(r, rows_and_inner(r));
     if (elements == 1) {
-        line(w, "if (threadIdx.x > 0) return;");
+        leave_one_thread(r->f);
+        return own;
+    }
+    if (r->rows == 0 && r->beside == 1) {
+        number_threads(r->f, own, elements, all);
         return own;
     }
     if (r->rows == 0) {
-        const char *format_of = r->beside == 1 ? "const %s %s = %s;" : "const %s %s = (%s) * %d;";
-        line(w, format_of, inner_type(r), own, thread_number(r->f, elements), r->beside);
+        line(w, "const %s %s = (%s) * %d;", inner_type(r), own, thread_number(r->f, elements), r->beside);
         line(w, "if (%s >= %s) return;", own, rows_and_inner(r));
         return own;
     }
-    const char *row = r->rows == 1 ? r->f->axis[0].name : new_index(&r->f->names, "r", "row");
+    const char *row = row_name(r);
     if (c->extent == 1) {
-        line(w, "const %s %s = %s;", index_type(threads), row, thread_number(r->f, threads));
-        line(w, "if (%s >= %s) return;", row, all);
+        number_threads(r->f, row, threads, all);
     } else {
         const char *i = new_index(&r->f->names, "i", "element"), *of = in_parentheses(quarter(r, c->count));
-        line(w, "const %s %s = %s;", index_type(threads), i, thread_number(r->f, threads));
-        line(w, "if (%s >= %s) return;", i, all);
+        number_threads(r->f, i, threads, all);
         const char *last = r->beside == 1 ? "" : format(" * %d", r->beside);
         line(w, "const int %s = %s / %s, %s = %s %% %s%s;", row, i, of, own, i, of, last);
     }
@@ -146,23 +149,14 @@ static const char *indices_of_map(Rows *r)
     return own;
 }
 
-static void one_element_a_thread(Rows *r) { one_element(r, ""); }
-
-void four_a_thread(Rows *r)
-{
-    int names = r->f->names.n;
-    elements_beside(r);
-    r->f->names.n = names;
-}
-
 static const char *map(Rows *r)
 {
     if (r->k->sliced) return map_of_slice(r);
     const Axis *c = &r->f->axis[r->inner];
+    r->team = r->n->team;
     r->beside = r->n->beside;
     say_aligned(r);
     r->four = indices_of_map(r);
-    r->sweep = r->beside == 1 ? one_element_a_thread : four_a_thread;
     one_row(r);
     int64_t elements = row_count(r) * c->extent;
     if (elements == 1) return blocks_of(r->f, "1", 1, 1);
@@ -171,150 +165,6 @@ static const char *map(Rows *r)
 
 /* ------------------------------------------------------------------ a row by a team */
 
-static const char *first_of_team(const Rows *r) { return r->team == WARP ? "lane" : "threadIdx.x"; }
-static const char *size_of_team(const Rows *r) { return r->team == WARP ? "WARP" : "THREADS"; }
-
-static void start_totals(Rows *r)
-{
-    r->totals.n = 0;
-    for (int i = 0; i < r->phase->sums.n; i++) {
-        const Node *n = r->phase->sums.at[i];
-        Total t = {.node = n, .name = name_told_apart(r, n, word_for_total(r, n))};
-        line(&r->f->w, "%s %s = %s;", c_type(n->dtype), t.name, start_of(n));
-        push(&r->totals, t);
-    }
-}
-
-/* All threads of the team call the end of a reduction, so it stands by itself and not where the value is read. */
-static void finish_totals(Rows *r)
-{
-    for (int i = 0; i < r->totals.n; i++) {
-        const Total *t = &r->totals.at[i];
-        if (r->team > 1)
-            line(&r->f->w, "%s = %s_%s_%s(%s);", t->name, r->team == WARP ? "warp" : "block", end_of(t->node),
-                 type_suffix(t->node->dtype), t->name);
-        know(r, t->node, (Expr){t->name, PRIMARY});
-    }
-}
-
-/* for (int c = lane; c < C; c += WARP), or four of them at a time.  Where a thread keeps elements of its row its turns
- * are counted, so that a compiler sees which: they stay in registers. */
-static void open_steps(Rows *r, const char *from, const char *first, const char *size)
-{
-    const Axis *c = &r->f->axis[r->inner];
-    Writer *w = &r->f->w;
-    const char *each = r->beside == 1 ? "" : format(" * %d", r->beside);
-    if (!r->turn) {
-        open_block(w, "for (%s %s = %s%s; %s < %s; %s += %s%s)", inner_type(r), from, first, each, from, c->count, from,
-                   size, each);
-        return;
-    }
-    open_block(w, "UNROLL for (int %s = 0; %s < %s; %s++)", r->turn, r->turn, r->turns, r->turn);
-    line(w, r->beside == 1 ? "const int %s = %s * %s + %s;" : "const int %s = (%s * %s + %s) * %d;", from, r->turn,
-         size, first, r->beside);
-    if (c->extent % (r->team * r->beside)) line(w, "if (%s >= %s) break;", from, c->count);
-}
-
-/* The loop over the inner axis, whose turns are each thread's of the team in every sweep. */
-static void open_turns(Rows *r)
-{
-    Axis *c = &r->f->axis[r->inner];
-    if (r->team == 1 && c->extent > 1) {
-        open_block(&r->f->w, "for (%s %s = 0; %s < %s; %s++)", inner_type(r), c->name, c->name, c->count, c->name);
-    } else if (r->team > 1) {
-        open_steps(r, r->four, first_of_team(r), size_of_team(r));
-        c->now = c->name;
-    }
-}
-
-/* And that over the elements of a turn. */
-void open_sweep(Rows *r)
-{
-    open_turns(r);
-    if (r->team > 1 && r->beside > 1) open_beside(r, r->four);
-}
-
-/* Does an element's text say which it is? */
-static bool says_which(Rows *r)
-{
-    Writer kept = r->f->w;
-    r->f->w = (Writer){.depth = kept.depth};
-    one_element(r, "");
-    bool says = r->f->w.text.n && has_word(r->f->w.text.at, r->f->axis[r->inner].name);
-    r->f->w = kept;
-    return says;
-}
-
-/* each(c, own_logits[c - c4]); */
-static void call_each(Rows *r, const char *each, bool which)
-{
-    const char *elements = elements_to_give(r), *c = r->f->axis[r->inner].name;
-    line(&r->f->w, "%s(%s%s);", each, which ? c : "", which || !*elements ? elements : elements + strlen(", "));
-}
-
-/* const auto each = [&](int c, float logits) { … };  of all elements, most of them side by side.  What is read or
- * written as wholes it is given, an element of each. */
-static void sweep_with_rest(Rows *r)
-{
-    Axis *c = &r->f->axis[r->inner];
-    Writer *w = &r->f->w;
-    const char *first = first_of_team(r), *size = size_of_team(r), *all = in_parentheses(c->count);
-    start_totals(r);
-    const char *each = new_name(&r->f->names, "each");
-    int n = r->beside, names = r->f->names.n;
-    c->now = c->name;
-    const char *given = given_elements(r);
-    bool which = says_which(r);
-    if (which) open_block(w, "const auto %s = [&](%s %s%s)", each, inner_type(r), c->name, given);
-    else open_block(w, "const auto %s = [&](%s)", each, *given ? given + strlen(", ") : "");
-    one_element(r, "");
-    close_lambda(w);
-    r->f->names.n = names;
-    open_block(w, "ROLLED for (%s %s = %s * %d; %s + %d <= %s; %s += %s * %d)", inner_type(r), r->four, first, n,
-               r->four, n, c->count, r->four, size, n);
-    begin_wholes(r);
-    open_beside(r, r->four);
-    call_each(r, each, which);
-    close_block(w);
-    end_wholes(r);
-    close_block(w);
-    open_block(w, "for (%s %s = %s / %d * %d + %s; %s < %s; %s += %s)", inner_type(r), c->name, all, n, n, first,
-               c->name, c->count, c->name, size);
-    call_each(r, each, which);
-    close_block(w);
-    r->f->names.n = names;
-    finish_totals(r);
-}
-
-void close_down_to(Rows *r, int depth)
-{
-    while (r->f->w.depth > depth) close_block(&r->f->w);
-}
-
-static void sweep_by_team(Rows *r)
-{
-    int depth = r->f->w.depth;
-    start_totals(r);
-    int names = r->f->names.n;
-    open_turns(r);
-    if (r->team > 1 && r->beside > 1) elements_beside(r);
-    else one_element(r, "");
-    close_down_to(r, depth);
-    r->f->names.n = names;
-    finish_totals(r);
-}
-
-/* What a thread keeps of its row, or adds up of all: the elements of its turns. */
-void count_turns(Rows *r)
-{
-    const Axis *c = &r->f->axis[r->inner];
-    const char *size = size_of_team(r);
-    r->turn = new_name(&r->f->names, "k");
-    r->turns = ceil_text(c->count, r->beside == 1 ? size : format("%s * %d", size, r->beside));
-    r->kept_count = r->beside == 1 ? r->turns : format("%s][%d", r->turns, r->beside);
-    r->kept_at = r->beside == 1 ? r->turn : format("%s][%s - %s", r->turn, c->name, r->four);
-}
-
 void make_team(Rows *r)
 {
     const Axis *c = &r->f->axis[r->inner];
@@ -322,7 +172,6 @@ void make_team(Rows *r)
     r->beside = r->n->beside;
     r->first = team == 1 ? NULL : team == WARP ? "lane == 0" : "threadIdx.x == 0";
     r->meet = team == 1 ? NULL : team == WARP ? "__syncwarp();" : "__syncthreads();";
-    r->sweep = r->n->rest ? sweep_with_rest : sweep_by_team;
     r->four = team > 1 && r->beside > 1 ? new_name(&r->f->names, format("%s%d", c->name, r->beside)) : c->name;
     r->turn = NULL;
     if (team > 1 && r->k->kept.n) count_turns(r);
@@ -330,20 +179,17 @@ void make_team(Rows *r)
 
 static const char *row_by_row(Rows *r)
 {
-    Writer *w = &r->f->w;
     int64_t rows = row_count(r);
     make_team(r);
     say_aligned(r);
     const char *all = r->rows ? in_64_bits(row_count_text(r), rows) : "1";
     if (rows == 1) {
-        if (r->team == 1) line(w, "if (threadIdx.x > 0) return;");
+        if (r->team == 1) leave_one_thread(r->f);
     } else {
         const char *row = row_name(r);
-        if (r->team == 1) line(w, "const %s %s = %s;", index_type(rows), row, thread_number(r->f, rows));
-        else if (r->team == WARP)
-            line(w, "const int %s = %s * WARPS + threadIdx.x / WARP, lane = threadIdx.x %% WARP;", row, r->f->block);
-        else line(w, "const int %s = %s;", row, r->f->block);
-        if (r->team < THREADS) line(w, "if (%s >= %s) return;", row, all);
+        if (r->team == 1) number_threads(r->f, row, rows, all);
+        else if (r->team == WARP) number_warps(r->f, row, all);
+        else line(&r->f->w, "const int %s = %s;", row, r->f->block);
         row_indices(r, row);
     }
     keep_rows(r);
@@ -353,16 +199,19 @@ static const char *row_by_row(Rows *r)
 
 /* ------------------------------------------------------------------ the parts of a kernel */
 
-void begin_part(Function *f)
+static const char plain_remark[] = "the same by a plain loop, in case the one above is wrong on some machine";
+
+static void begin_launched(Function *f)
 {
     f->w = (Writer){0};
     f->room = NULL;
     open_block(&f->w, "%s", "");
 }
 
-void end_part(Function *f, const char *remark, const char *blocks)
+static void end_launched(Function *f, const char *remark, const char *blocks)
 {
     const Launch *l = launch_now(f);
+    if (l->what == LAUNCHED_PLAIN) remark = plain_remark;
     close_block(&f->w);
     must((l->room > 0) == (f->room != NULL) && (l->shared > 0) == (strstr(f->w.text.at, "__shared__") != NULL));
     push(&f->parts, ((Part){l, remark, blocks, f->w.text.at, f->room}));
@@ -382,6 +231,8 @@ void rows_by_threads(Rows *r)
     else if (!r->n->columns) print_part(r, NULL, row_by_row);
     else columns_by_threads(r);
 }
+
+const Spelling cuda_threads = {.begin_part = begin_launched, .end_part = end_launched, .share = thread_indices};
 
 /* Of CUDA and lathe_cuda.cuh; then those by which C++ is more than C. */
 static const char *const words[] = {
@@ -437,4 +288,4 @@ const Target target_cuda = {.name = "cuda",
                             .device = "lathe_cuda",
                             .quick = quick,
                             .words = words,
-                            .nests = &cuda_threads};
+                            .spelling = &cuda_threads};

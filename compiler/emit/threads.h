@@ -7,13 +7,13 @@
 /* emit/threads.c: a row by a team of threads, elements side by side */
 void make_team(Rows *r);                        /* 1, WARP or THREADS, and how its threads share a row */
 void say_aligned(Rows *r);                      /* of the arrays that it does so in */
-void open_beside(Rows *r, const char *from);    /* UNROLL for (int c = c4; c < c4 + 4; c++) */
-void four_a_thread(Rows *r);                    /* a sweep: those elements */
-void open_sweep(Rows *r);                       /* the loops over the inner axis, in which each thread of the team takes its elements */
-void close_down_to(Rows *r, int depth);
-void count_turns(Rows *r);                      /* what a thread keeps of its row, or adds up of all: the elements of its turns */
-const char *row_name(Rows *r);
 void print_part(Rows *r, const char *remark, const char *(*body)(Rows *));
+
+/* emit/sweep.c: its loops */
+const char *inner_type(const Rows *r);          /* of an index of the inner axis */
+void open_beside(Rows *r, const char *from);    /* UNROLL for (int c = c4; c < c4 + 4; c++) */
+void open_sweep(Rows *r);                       /* the loops over the inner axis, in which each thread of the team takes its elements */
+void count_turns(Rows *r);                      /* what a thread keeps of its row, or adds up of all: the elements of its turns */
 
 /* emit/wide.c: what a thread's turn reads and writes as wholes */
 bool is_wide(const Rows *r, int bit);           /* of Nest.wide */

@@ -132,11 +132,29 @@ static const char *loops_of_walk_fault(const Nest *n)
     return n->threads > 1 ? "along an axis threads share one loop" : NULL;
 }
 
+/* Does element [i][j] lie at i * columns + j, as far as there are several? */
+static bool without_gaps(int64_t row, int64_t column, int64_t rows, int64_t columns)
+{
+    return (rows == 1 || row == columns) && (columns == 1 || column == 1);
+}
+
+static const char *dense_fault(const Kernel *k, Dense dense)
+{
+    const struct Gemm *g = &k->gemm;
+    if (dense == STRIDED) return NULL;
+    if (k->kind != GEMM || g->packed || g->nbatch) return "what is called by its sizes is one product of two matrices";
+    bool at = dense == DENSE_TN || dense == DENSE_TT, bt = dense == DENSE_NT || dense == DENSE_TT;
+    bool a = at ? without_gaps(g->a_k, g->a_m, g->K, g->M) : without_gaps(g->a_m, g->a_k, g->M, g->K);
+    bool b = bt ? without_gaps(g->b_n, g->b_k, g->N, g->K) : without_gaps(g->b_k, g->b_n, g->K, g->N);
+    return a && b && without_gaps(g->c_m, g->c_n, g->M, g->N) ? NULL : "a product is called by its sizes, and has gaps";
+}
+
 static const char *loops_fault(const Kernel *k, const Nest *n)
 {
     if (n->team || n->beside || n->wide || n->columns || n->rest || n->kept.n || n->by_warps || n->tensor || n->words ||
         n->stays || n->wait || n->wait_end || n->wait_copied || n->plain || n->launches.n)
         return "loops of C have no teams of threads";
+    if (dense_fault(k, n->dense)) return dense_fault(k, n->dense);
     return k->kind == ROWS ? loops_of_rows_fault(k, n)
            : n->picked     ? loops_of_ids_fault(k, n)
            : n->along      ? loops_of_walk_fault(n)
@@ -298,7 +316,7 @@ static const char *threads_of_others_fault(const Kernel *k, const Nest *n)
 static const char *threads_fault(const Kernel *k, const Nest *n)
 {
     if (n->threads || n->sweep_shared || n->by_columns || n->start_shared || n->lanes.n || n->across || n->rolled ||
-        n->apart)
+        n->apart || n->dense)
         return "CUDA's threads are no loops of C";
     if (n->tensor && (k->kind != ATTENTION || !is_stored(k->node->dtype))) return "tensor cores take 16 bits";
     if ((n->words || n->stays) && (k->kind != GEMM || !k->persistent)) return "it is no product in one launch";

@@ -61,6 +61,11 @@ typedef struct Launch {
     int64_t room;   /* and of rows that it keeps, for which the launch asks */
 } Launch;
 
+/* Loops of C: how a product's a and b lie in memory, each row by row (n), or column by column (t); c lies row by row. */
+#define DENSE_LIST(X)                                                                                                  \
+    X(STRIDED, "strided") X(DENSE_NN, "nn") X(DENSE_NT, "nt") X(DENSE_TN, "tn") X(DENSE_TT, "tt")
+typedef enum Dense { DENSE_LIST(LIST_MEMBER) } Dense;
+
 typedef struct Nest {
     Space space;
     Kernel *rows;      /* ROWS: the kernel with its views over the space */
@@ -77,6 +82,7 @@ typedef struct Nest {
     int64_t across;    /* the number of rows that are reduced side by side; 0: one after another */
     unsigned rolled;   /* axes whose loops a compiler must not unroll, bit by bit */
     bool apart;        /* iterations of the innermost loop share nothing, which compilers do not see */
+    Dense dense;       /* a product without gaps in memory, called by its sizes; STRIDED: any */
 
     /* CUDA */
     int team;      /* TEAM_OF_…: threads of a row */

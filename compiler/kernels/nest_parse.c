@@ -70,6 +70,7 @@ static void read_loops(Reader *r, Nest *n)
     if (took_word(q, "across")) n->across = read_integer(q, 1, 1024);
     if (took_word(q, "rolled")) n->rolled = (unsigned)read_bits(r, MAXRANK);
     n->apart = took_word(q, "apart");
+    if (took_word(q, "dense")) n->dense = (Dense)read_one_of(r, dense_words, DENSE_WORDS, "how matrices lie");
 }
 
 static void read_threads(Reader *r, Nest *n)

@@ -1,6 +1,6 @@
 /* nest_text.c: nests as text: a line of a kernel, which parse.c reads.
  *
- *     nest [i0 i1] [i2] threads 1 sweep by_columns start lanes %N … across N rolled N … apart
+ *     nest [i0 i1] [i2] threads 1 sweep by_columns start lanes %N … across N rolled N … apart dense nt
  *          columns shared team warp beside 4 wide N … rest keep %N … by_warps tensor words stays plain wait blocks
  *                                                                                               (one line)
  *     launch all blocks N shared BYTES room BYTES
@@ -13,6 +13,7 @@
  *     lanes      reductions that run in lanes; across: the number of rows at a time
  *     rolled     numbers of walked axes; the number after them is the loop over a block's rows
  *     apart      loops store to other elements than those that they read
+ *     dense      nn, nt, tn, tt: which matrices of a product are transposed; they have no gaps
  *     columns    shared, registers, partials, apart: where sums of columns run
  *     team       elements, one, warp, block: threads of a row
  *     wide       numbers of loads, and behind them of stores, phase by phase
@@ -26,6 +27,7 @@
 #include "kernels/nest_text.h"
 
 const char *const column_words[COLUMN_WORDS] = {COLUMN_LIST(LIST_WORD)};
+const char *const dense_words[DENSE_WORDS] = {DENSE_LIST(LIST_WORD)};
 const char *const wait_words[WAIT_WORDS] = {WAIT_LIST(LIST_WORD)};
 const char *const launch_words[LAUNCH_WORDS] = {LAUNCH_LIST(LIST_WORD)};
 #define TEAM_WORD(member, word, size) word,
@@ -74,6 +76,7 @@ static void print_loops_of_nest(Printer *p, const Nest *n)
     for (int j = 0; j <= MAXRANK; j++)
         if (n->rolled >> j & 1) say(t, " %d", j);
     say_word_if(t, n->apart, "apart");
+    if (n->dense) say(t, " dense %s", dense_words[n->dense]);
 }
 
 static void say_threads(Printer *p, const Nest *n)

@@ -5,10 +5,10 @@
 #include "kernels/parse.h"
 #include "kernels/nest.h"
 
-enum { LAUNCH_WORDS = 0 LAUNCH_LIST(LIST_ONE) };
+enum { LAUNCH_WORDS = 0 LAUNCH_LIST(LIST_ONE), DENSE_WORDS = 0 DENSE_LIST(LIST_ONE) };
 enum { COLUMN_WORDS = 0 COLUMN_LIST(LIST_ONE), WAIT_WORDS = 0 WAIT_LIST(LIST_ONE), TEAM_WORDS = 0 TEAM_LIST(LIST_ONE) };
 extern const char *const column_words[COLUMN_WORDS], *const wait_words[WAIT_WORDS], *const team_words[TEAM_WORDS];
-extern const char *const launch_words[LAUNCH_WORDS];
+extern const char *const launch_words[LAUNCH_WORDS], *const dense_words[DENSE_WORDS];
 extern const int team_sizes[TEAM_WORDS];
 
 void say_nest(Printer *p, const Kernel *k);       /* its line, if there is something to say */

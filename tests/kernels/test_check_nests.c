@@ -86,6 +86,16 @@ static bool other_lanes(Kernel *k, int n)
     return true;
 }
 
+/* Another way of lying than its own, of which extents of 1 have several. */
+static bool other_density(Kernel *k, int n)
+{
+    static const Dense dense[] = {DENSE_NN, DENSE_NT, DENSE_TN, DENSE_TT};
+    if (n >= COUNT_OF(dense) || k->kind != GEMM || dense[n] == k->nest->dense) return false;
+    if (k->gemm.M == 1 || k->gemm.N == 1 || k->gemm.K == 1) return false;
+    k->nest->dense = dense[n];
+    return true;
+}
+
 /* ------------------------------------------------------------------ CUDA */
 
 static bool too_many_beside(Kernel *k, int n)
@@ -240,6 +250,7 @@ static const Fault faults[] = {
     {"threads share a sweep that reduces", shared_sweep, 5, false},
     {"rows side by side that store", across, 5, false},
     {"lanes of what is no sum", other_lanes, 5, false},
+    {"matrices that lie otherwise", other_density, 20, false},
     {"rows that do not divide", too_many_beside, 20, false},
     {"elements of rows that reduce", elements_of_rows, 10, false},
     {"an id is a thread's", ids_by_elements, 2, false},

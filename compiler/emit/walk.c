@@ -1,0 +1,89 @@
+/* walk.c: loops over axes, which threads may share: a nest of loops in C; in CUDA indices worked out from the thread's
+ * number, and loops over what is left.  Which of the two is the target's table of spellings (Spelling). */
+#include "desc/target.h"
+#include "emit/index.h"
+
+void open_for(Writer *w, For f)
+{
+    const char *step = f.step ? format(" += %s", f.step) : "++";
+    open_block(w, "%sfor (%s %s = %s; %s < %s; %s%s)", f.mark ? f.mark : "", f.type ? f.type : "int", f.name,
+               f.from ? f.from : "0", f.name, f.to, f.name, step);
+}
+
+void open_axis(Function *f, int j, const char *mark)
+{
+    open_for(&f->w, (For){.mark = mark, .name = f->axis[j].name, .to = f->axis[j].count});
+}
+
+void close_down_to(Writer *w, int depth)
+{
+    while (w->depth > depth) close_block(w);
+}
+
+/* ------------------------------------------------------------------ parts of a kernel */
+
+void begin_kernel(Function *f)
+{
+    if (target()->spelling->begin) target()->spelling->begin(f);
+}
+
+void end_kernel(Function *f)
+{
+    if (target()->spelling->end) target()->spelling->end(f);
+}
+
+void begin_part(Function *f)
+{
+    if (target()->spelling->begin_part) target()->spelling->begin_part(f);
+}
+
+void end_part(Function *f, const char *remark, const char *blocks)
+{
+    if (target()->spelling->end_part) target()->spelling->end_part(f, remark, blocks);
+}
+
+/* ------------------------------------------------------------------ several axes */
+
+void walk_axes(Walk *w, int from, int to)
+{
+    for (int j = from; j < to; j++) w->axis[w->n++] = j;
+}
+
+void share_axes(Walk *w, int from, int to)
+{
+    walk_axes(w, from, to);
+    w->shared = w->n;
+}
+
+/* The last of them that the ids lie along; -1: none. */
+static int last_of_ids(const Function *f, const Walk *w)
+{
+    int last = -1;
+    for (int i = 0; w->by && i < w->n; i++)
+        if (loops_over(f, &w->by->by, w->axis[i])) last = i;
+    return last;
+}
+
+/* Threads share the outermost loop; inside, the innermost one has independent iterations. */
+static const char *mark_of_loop(const Function *f, bool *share, bool *inside, bool innermost)
+{
+    if (!*share) return innermost && *inside && f->nest->apart ? "EACH " : NULL;
+    *share = false;
+    *inside = true;
+    return "PARALLEL ";
+}
+
+const char *open_walk(Function *f, const Walk *w)
+{
+    bool by_number = target()->spelling->share, share = w->threads, inside = w->inside;
+    const char *blocks = by_number ? target()->spelling->share(f, w->axis, w->shared) : NULL;
+    int first = by_number ? w->shared : 0, ids = last_of_ids(f, w);
+    if (w->by && ids < first) declare_id(f, w->by);
+    for (int i = first; i < w->n; i++) {
+        int j = w->axis[i];
+        if (f->axis[j].extent == 1) continue;
+        open_axis(f, j, mark_of_loop(f, &share, &inside, i == w->n - 1 && i > ids));
+        if (i == ids) declare_id(f, w->by);
+    }
+    return blocks;
+}
