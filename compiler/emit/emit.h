@@ -77,6 +77,7 @@ void set_sizes(const Desc *d);
 void say_sizes(Text *t);                        /* the enum of those that have been used */
 const char *extent_text(int64_t n, int axis);           /* BATCH * SEQ; the number where nothing is known of the axis */
 const char *factor_text(int64_t n, int axis);           /* in parentheses where it needs them */
+Expr extent_expression(int64_t n, int axis);            /* which gets parentheses where an operator needs them */
 const char *as_term(const char *text);                  /* a sum in parentheses */
 const char *multiplied(const char *a, const char *b);   /* BATCH * (SEQ + 1); a may be NULL */
 const char *divided(const char *a, int64_t by);
@@ -261,6 +262,7 @@ Expr class_id_text(const Node *n, const Expr *in);
 /* emit/function.c: kernel functions are printed once and shared by what has the same text. */
 void start_functions(const Module *m);
 const char *name_and_place(const Kernel *k, const char *name); /* "lstm_time: char_rnn.lua:31 lstm" */
+const Node *beneath_views(const Node *n);   /* the value that n shows, where kernels see through moves */
 Expr as_written(const Node *n, Expr e); /* emit/spelling.c: sigmoid_f32(x), where e, the text of n, spells it with tanh */
 char *formula_text(const Kernel *k, bool all); /* emit/formula.c: "ln_1 = centred * rstd * ln_1_weight"; all: with mean, centred, rstd */
 typedef struct Call {

@@ -145,7 +145,7 @@ static const char *without_types(const char *text)
 static Expr number_in_formula(const Node *n, double x)
 {
     int axis = axis_counted(n);
-    if (axis && (double)axis_numbered(axis)->extent == x) return (Expr){factor_text((int64_t)x, axis), PRIMARY};
+    if (axis && (double)axis_numbered(axis)->extent == x) return extent_expression((int64_t)x, axis);
     if (axis_shared(n))
         return (Expr){format("%s1 / %s", x < 0 ? "-" : "", factor_text((int64_t)(1 / fabs(x) + 0.5), axis_shared(n))),
                       TIMES};
@@ -203,17 +203,33 @@ static const Node *sum_of_mean(Formula *f, const Node *n)
     return summed == count ? sum : NULL;
 }
 
-static Expr reduced_text(Formula *f, const char *what, const Node *n, int depth)
+static Expr reduced_text(Formula *f, const char *what, const Node *n, const Node *x, int depth)
 {
-    return (Expr){format("%s%s(%s)", what, below_sigma(n), written(f, n->in[0], depth + 1).text), PRIMARY};
+    return (Expr){format("%s%s(%s)", what, below_sigma(n), written(f, x, depth + 1).text), PRIMARY};
+}
+
+/* x of an arg-max: the least index at which x, less the largest of x, is 0; NULL: n is something else. */
+static const Node *of_argmax(const Node *n)
+{
+    double zero;
+    const Node *where = n->op == OP_rmin ? beneath_views(n->in[0]) : n;
+    if (where->op != OP_where || beneath_views(where->in[1])->op != OP_iota) return NULL;
+    const Node *is_zero = beneath_views(where->in[0]);
+    if (is_zero->op != OP_eq || !is_filled(is_zero->in[1], &zero) || zero != 0) return NULL;
+    const Node *below = beneath_views(is_zero->in[0]), *largest = below;
+    if (below->op == OP_sub) largest = beneath_views(below->in[1]);
+    bool found = largest->op == OP_rmax && beneath_views(largest->in[0]) == beneath_views(below->in[0]);
+    return found ? largest->in[0] : NULL;
 }
 
 static Expr computed_from(Formula *f, const Node *n, int depth)
 {
     Expr in[8] = {0};
     if (depth == MOST_DEPTH) return (Expr){"…", PRIMARY};
-    if (op_info[n->op].kind == REDUCE) return reduced_text(f, end_of(n), n, depth);
-    if (sum_of_mean(f, n)) return reduced_text(f, "mean", sum_of_mean(f, n), depth);
+    const Node *sum = sum_of_mean(f, n);
+    if (of_argmax(n)) return reduced_text(f, "argmax", n, of_argmax(n), depth);
+    if (op_info[n->op].kind == REDUCE) return reduced_text(f, end_of(n), n, n->in[0], depth);
+    if (sum) return reduced_text(f, "mean", sum, sum->in[0], depth);
     for (int i = 0; i < n->nin && i < COUNT_OF(in); i++) in[i] = written(f, n->in[i], depth + 1);
     Expr e = apply(n, in);
     return as_written(n, (Expr){without_types(e.text), e.binding});

@@ -151,6 +151,12 @@ static bool has_outside(const char *text, const char *operators)
     return false;
 }
 
+Expr extent_expression(int64_t n, int axis)
+{
+    const char *s = extent_text(n, axis);
+    return (Expr){s, !strchr(s, ' ') ? PRIMARY : has_outside(s, "+-") ? PLUS : TIMES};
+}
+
 const char *as_term(const char *text) { return has_outside(text, "+-") ? format("(%s)", text) : text; }
 
 const char *multiplied(const char *a, const char *b)

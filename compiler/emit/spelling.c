@@ -20,7 +20,7 @@ static bool closes_last(const char *s)
     return false;
 }
 
-static const Node *beneath_views(const Node *n)
+const Node *beneath_views(const Node *n)
 {
     while (absorbed(n) && !is_filled(n, NULL)) n = n->in[0];
     return n;

@@ -149,7 +149,7 @@ char *store_at(const Rows *r, int store)
 Expr share_text(const Node *n, double x, Expr number)
 {
     int axis = axis_shared(n), counted = n->dtype == I32 ? axis_counted(n) : 0;
-    if (counted) return (Expr){factor_text((int64_t)x, counted), PRIMARY};
+    if (counted) return extent_expression((int64_t)x, counted);
     double extent = axis ? (double)axis_numbered(axis)->extent : 1;
     bool single = n->dtype == F32,
          same_bits = single ? (float)x == copysignf(1, (float)x) / (float)extent : n->dtype == F64;

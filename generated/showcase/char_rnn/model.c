@@ -80,7 +80,7 @@ KERNEL void copy_lstm(float (*RESTRICT lstm)[SEQ][HIDDEN],
 
 /* largest = max_VOCAB(part_of_head_logits + head_bias);
  *     total = sum_VOCAB(exp(part_of_head_logits + head_bias - largest));
- *     predicted = min_VOCAB(part_of_head_logits + head_bias - largest == 0 ? i : (VOCAB - 1));
+ *     predicted = argmax_VOCAB(part_of_head_logits + head_bias);
  *     losses =
  *         log(total) - sum_VOCAB(i == targets ? part_of_head_logits + head_bias - largest : 0);
  *     accuracy_values = (float)(predicted == targets);
@@ -121,7 +121,7 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
                     e_row[v + l] = e;
                     sums[l] += e;
                     sums_for_losses[l] += v + l == target ? below_largest : 0;
-                    predicted = min_i32(predicted, below_largest == 0 ? v + l : (VOCAB - 1));
+                    predicted = min_i32(predicted, below_largest == 0 ? v + l : VOCAB - 1);
                 }
             for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
                 const float below_largest = part_of_head_logits[r][v] + head_bias[v] - largest;
@@ -129,7 +129,7 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
                 e_row[v] = e;
                 sums[v % LANES] += e;
                 sums_for_losses[v % LANES] += v == target ? below_largest : 0;
-                predicted = min_i32(predicted, below_largest == 0 ? v : (VOCAB - 1));
+                predicted = min_i32(predicted, below_largest == 0 ? v : VOCAB - 1);
             }
             const float total = sum_lanes_f32(sums);
             const float part_of_d_head_logits = 1.0f / (BATCH * SEQ) / total;
@@ -281,7 +281,7 @@ KERNEL void copy_d_lstm_bias_hh_l0(float *RESTRICT d_lstm_bias_hh_l0,
 
 /* logits = head_y + head_bias;  largest = max_VOCAB(part_of_head_logits + head_bias);
  *     total = sum_VOCAB(exp(part_of_head_logits + head_bias - largest));
- *     predicted = min_VOCAB(part_of_head_logits + head_bias - largest == 0 ? i : (VOCAB - 1));
+ *     predicted = argmax_VOCAB(part_of_head_logits + head_bias);
  *     losses =
  *         log(total) - sum_VOCAB(i == targets ? part_of_head_logits + head_bias - largest : 0);
  *     accuracy_values = (float)(predicted == targets);
@@ -327,7 +327,7 @@ KERNEL void linear_cross_entropy_head(float (*RESTRICT logits)[VOCAB],
                     e_row[v + l] = e;
                     sums[l] += e;
                     sums_for_losses[l] += v + l == target ? below_largest : 0;
-                    predicted = min_i32(predicted, below_largest == 0 ? v + l : (VOCAB - 1));
+                    predicted = min_i32(predicted, below_largest == 0 ? v + l : VOCAB - 1);
                 }
             for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
                 const float below_largest = part_of_head_logits[r][v] + head_bias[v] - largest;
@@ -335,7 +335,7 @@ KERNEL void linear_cross_entropy_head(float (*RESTRICT logits)[VOCAB],
                 e_row[v] = e;
                 sums[v % LANES] += e;
                 sums_for_losses[v % LANES] += v == target ? below_largest : 0;
-                predicted = min_i32(predicted, below_largest == 0 ? v : (VOCAB - 1));
+                predicted = min_i32(predicted, below_largest == 0 ? v : VOCAB - 1);
             }
             const float total = sum_lanes_f32(sums);
             const float part_of_d_head_logits = 1.0f / (BATCH * SEQ) / total;
@@ -405,7 +405,7 @@ KERNEL void eval_copy_lstm(int from, int to, float (*RESTRICT lstm)[SEQ][HIDDEN]
 
 /* largest = max_VOCAB(part_of_head_logits + head_bias);
  *     total = sum_VOCAB(exp(part_of_head_logits + head_bias - largest));
- *     predicted = min_VOCAB(part_of_head_logits + head_bias - largest == 0 ? i : (VOCAB - 1));
+ *     predicted = argmax_VOCAB(part_of_head_logits + head_bias);
  *     losses =
  *         log(total) - sum_VOCAB(i == targets ? part_of_head_logits + head_bias - largest : 0);
  *     accuracy_values = (float)(predicted == targets)      char_rnn.lua:22 accuracy
@@ -434,13 +434,13 @@ KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
                         largest;
                 sums[l] += exp_f32(below_largest);
                 sums_for_losses[l] += v + l == target ? below_largest : 0;
-                predicted = min_i32(predicted, below_largest == 0 ? v + l : (VOCAB - 1));
+                predicted = min_i32(predicted, below_largest == 0 ? v + l : VOCAB - 1);
             }
         for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
             const float below_largest = part_of_head_logits[r][v] + head_bias[v] - largest;
             sums[v % LANES] += exp_f32(below_largest);
             sums_for_losses[v % LANES] += v == target ? below_largest : 0;
-            predicted = min_i32(predicted, below_largest == 0 ? v : (VOCAB - 1));
+            predicted = min_i32(predicted, below_largest == 0 ? v : VOCAB - 1);
         }
         losses[r] = log_f32(sum_lanes_f32(sums)) - sum_lanes_f32(sums_for_losses);
         accuracy_values[r] = (float)(predicted == target);

@@ -129,7 +129,7 @@ KERNEL void make_ln_f(float (*RESTRICT ln_f)[WIDTH], const float (*RESTRICT h_re
 }
 
 /* largest = max_VOCAB(head_logits);  total = sum_VOCAB(exp(head_logits - largest));
- *     predicted = min_VOCAB(head_logits - largest == 0 ? i : (VOCAB - 1));
+ *     predicted = argmax_VOCAB(head_logits);
  *     losses = log(total) - sum_VOCAB(i == targets ? head_logits - largest : 0);
  *     accuracy_values = (float)(predicted == targets);
  *     d_head_logits = exp(head_logits -
@@ -165,7 +165,7 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
                 e_row[v + l] = e;
                 sums[l] += e;
                 sums_for_losses[l] += v + l == target ? below_largest : 0;
-                predicted = min_i32(predicted, below_largest == 0 ? v + l : (VOCAB - 1));
+                predicted = min_i32(predicted, below_largest == 0 ? v + l : VOCAB - 1);
             }
         for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
             const float head_logits = d_head_logits[r][v];
@@ -174,7 +174,7 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
             e_row[v] = e;
             sums[v % LANES] += e;
             sums_for_losses[v % LANES] += v == target ? below_largest : 0;
-            predicted = min_i32(predicted, below_largest == 0 ? v : (VOCAB - 1));
+            predicted = min_i32(predicted, below_largest == 0 ? v : VOCAB - 1);
         }
         const float total = sum_lanes_f32(sums);
         const float part_of_d_head_logits = 1.0f / (BATCH * SEQ) / total;
@@ -462,7 +462,7 @@ KERNEL void make_d_wpe_weight(float *RESTRICT d_wpe_weight,
 }
 
 /* largest = max_VOCAB(head_logits);  total = sum_VOCAB(exp(head_logits - largest));
- *     predicted = min_VOCAB(head_logits - largest == 0 ? i : (VOCAB - 1));
+ *     predicted = argmax_VOCAB(head_logits);
  *     losses = log(total) - sum_VOCAB(i == targets ? head_logits - largest : 0);
  *     accuracy_values = (float)(predicted == targets)      gpt.lua:153 accuracy
  *     moves 211,968 bytes */
@@ -488,13 +488,13 @@ KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
                 const float below_largest = head_logits[r][v + l] - largest;
                 sums[l] += exp_f32(below_largest);
                 sums_for_losses[l] += v + l == target ? below_largest : 0;
-                predicted = min_i32(predicted, below_largest == 0 ? v + l : (VOCAB - 1));
+                predicted = min_i32(predicted, below_largest == 0 ? v + l : VOCAB - 1);
             }
         for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
             const float below_largest = head_logits[r][v] - largest;
             sums[v % LANES] += exp_f32(below_largest);
             sums_for_losses[v % LANES] += v == target ? below_largest : 0;
-            predicted = min_i32(predicted, below_largest == 0 ? v : (VOCAB - 1));
+            predicted = min_i32(predicted, below_largest == 0 ? v : VOCAB - 1);
         }
         losses[r] = log_f32(sum_lanes_f32(sums)) - sum_lanes_f32(sums_for_losses);
         accuracy_values[r] = (float)(predicted == target);
