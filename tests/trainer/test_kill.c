@@ -100,7 +100,7 @@ static bool wait_for_start(FILE *said, int *after)
             if (strstr(line, "error:")) printf("    | %s", line);
             continue;
         }
-        *after = on ? atoi(on + 19) : -1;
+        *after = on ? atoi(on + strlen("continues after step ")) : -1;
         return true;
     }
     return false;

@@ -255,7 +255,7 @@ static char *try_cut(const Calls *all, int cut, bool sync_files, bool sync_folde
     int code = run_command(&out, "cd %s && %s train --data text --out run %s --save-every 0 --steps 60", run, toy,
                            none ? "" : "--resume");
     const char *on = strstr(out, "continues after step ");
-    if (on) step = atoi(on + 19);
+    if (on) step = atoi(on + strlen("continues after step "));
     if (code != 0) return format("exit code %d: %s", code, out);
     if (step < safe) return format("continues after step %d, and step %d was saved", step, safe);
     if (run_command(&out, "cmp %s/run/model.safetensors %s/whole/model.safetensors", run, temp_folder()) != 0)
