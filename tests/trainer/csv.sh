@@ -48,7 +48,7 @@ bad 'bad.csv:2: error: expected 4 fields, as the first line has, found 5' 'a,cla
 bad 'bad.csv:2:7: error: column "c": expected a number, found nothing' 'a,class,b,c\n1,2,3,\n'
 bad 'bad.csv:2:1: error: column "a": expected a number, found "nan"' 'a,class,b,c\nnan,2,3,4\n'
 bad 'bad.csv:2:5: error: expected a closing "' 'a,class,b,c\n1,2,"3,4\n'
-bad 'bad.csv: error: expected 3 columns beside "class", found 2' 'a,class,b\n1,2,3\n1,2,3\n'
+bad 'bad.csv: error: expected 3 columns besides "class", found 2' 'a,class,b\n1,2,3\n1,2,3\n'
 bad 'bad.csv: error: expected rows to train on, found none' 'a,class,b,c\n'
 bad 'bad.csv:1: error: expected text, found a zero byte' 'a,\000class,b,c\n'
 printf 'a,class,c,b\n1,2,3,4\n' >other.csv
