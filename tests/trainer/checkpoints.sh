@@ -104,7 +104,7 @@ some_text u.txt 300
 works "$toy" train --out b --resume --data u.txt --set lr=0.01 --seed 3
 says 'note: the data is not the one' err
 says 'note: lr is 0.01 as given; it was 0.05 in the checkpoint' err
-says 'note: as in the checkpoint, .* other settings: eval_every=15 save_every=10$' err
+says "note: using the checkpoint's settings instead of this trainer's defaults: eval_every=15 save_every=10$" err
 says 'note: the seed is 3 as given; it was 1' err
 cut_to a b 30
 works env LATHE_GEMM=openblas "$toy" train --out b --resume
