@@ -121,7 +121,7 @@ void leave_few_instructions(void);              /* for the rest of this process,
 int gives_call(lua_State *L);
 void learn_axes(lua_State *L, int model, int c); /* before the entries are traced */
 void axes_new_trace(void);
-void name_axes(Shape *s, Axes_of what); /* of what is made next at `here` */
+void name_axes(Shape *s, Axes_of what); /* of the node that is made next */
 void note_read(const char *knob);
 void end_notes_of_entry(void); /* what is noted so far is whole */
 

@@ -25,7 +25,7 @@
 #include "cuda/tensor.cuh"
 #include "math/gemm_shape.h"
 
-/* ---- the meeting of all blocks: each adds 1 to a number that begins as 0, and waits until all have */
+/* ---- the meeting of all blocks: each adds 1 to a number that begins as 0 (cuda/machine.cuh), and waits for the rest */
 
 struct Grid {
     unsigned *arrived, due;
