@@ -75,18 +75,28 @@ static Desc *with_own_graphs(const Desc *d)
     return copy;
 }
 
-static Module *tried(const Desc *d, const Options *o)
+/* Its graphs, ready to be cut into kernels. */
+static Desc *prepared(const Desc *d, const Options *o)
 {
     Desc *own = with_own_graphs(d);
     own->options = copy_of(o, sizeof *o);
-    return run_passes(own, place_of_pass("whole"), place_of_pass("plan"));
+    run_passes(own, place_of_pass("whole"), place_of_pass("straighten") - 1);
+    return own;
+}
+
+/* The plan of prepared graphs, which stay as they are. */
+static Module *planned(const Desc *d, const Options *o)
+{
+    Desc *own = copy_of(d, sizeof *d);
+    own->options = copy_of(o, sizeof *o);
+    return run_passes(own, place_of_pass("straighten"), place_of_pass("plan"));
 }
 
 static int64_t planned_bytes(const Desc *d, int64_t head_rows)
 {
     Options o = *d->options;
     o.head_rows = head_rows;
-    return tried(d, &o)->plan.total;
+    return planned(prepared(d, &o), &o)->plan.total;
 }
 
 /* Rows of a head at a time: the most, all or by halving, whose plan is hardly larger than that of the fewest. */
@@ -118,26 +128,27 @@ static void note_groups(const Module *m, Groups_met *met)
 }
 
 /* Takes the groups of kernels (plan/panels.c) whose values, which all live at once, make the plan not worth mentioning
- * larger, whatever its size: so a model's source is the same for any number of layers.  Returns the last trial where it
- * is of what was chosen, or NULL. */
+ * larger, whatever its size: so a model's source is the same for any number of layers.  Returns the module of what was
+ * chosen, planned; NULL: there is nothing to choose. */
 static Module *choose_panels(const Desc *d, Options *o)
 {
     enum { NOTHING = 64 << 10, MOST_NODES = 1 << 18, MOST_GROUPS = 64 }; /* bytes; of all trials together */
     if (without(d, PASS_panels) || o->all_panels || !o->target->panels) return NULL;
-    Module *m = tried(d, o);
+    const Desc *own = prepared(d, o);
+    Module *m = planned(own, o);
     Groups_met met = {0};
     int64_t most = m->plan.total + NOTHING, nodes = 1;
     for (int i = 0; i < d->graphs.n; i++) nodes += count_nodes(d->graphs.at[i]);
     note_groups(m, &met);
     for (int i = 0; i < met.names.n && i < MOST_GROUPS && (i + 1) * nodes <= MOST_NODES; i++) {
         push(&o->panels, met.names.at[i]);
-        m = tried(d, o);
+        m = planned(own, o);
         note_groups(m, &met); /* taking one may show others */
         if (m->plan.total <= most) continue;
         o->panels.n--;
         m = NULL;
     }
-    return m;
+    return m ? m : planned(own, o);
 }
 
 Module *compile_until(Desc *d, const char *from, const char *until)

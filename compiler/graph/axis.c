@@ -33,8 +33,8 @@ static int64_t divisor(int64_t a, int64_t b) { return b ? divisor(b, a % b) : a;
 
 static bool same_axis(const Axis_sizes *a, const Axis_sizes *b)
 {
-    bool equal =
-        a->times == b->times && a->over == b->over && a->plus == b->plus && a->behind == b->behind && a->n == b->n;
+    bool equal = a->extent == b->extent && a->times == b->times && a->over == b->over && a->plus == b->plus &&
+                 a->behind == b->behind && a->n == b->n;
     for (int i = 0; equal && i < a->n; i++)
         equal = a->of[i].power == b->of[i].power && a->of[i].extent == b->of[i].extent &&
                 same(a->of[i].size, b->of[i].size);
@@ -97,7 +97,7 @@ int axis_longer(int axis, int64_t by)
 static bool same_sizes(const Axis_sizes *a, const Axis_sizes *b)
 {
     Axis_sizes x = *a, y = *b;
-    x.times = x.over = y.times = y.over = 1;
+    x.times = x.over = y.times = y.over = x.extent = y.extent = 1;
     return same_axis(&x, &y);
 }
 
@@ -135,24 +135,34 @@ int axis_power(int axis, const char *size, int64_t extent, int power)
     return !a.plus && !a.behind && multiply(&a, size, extent, power) ? axis_with(a) : 0;
 }
 
+static int wide_axes(Shape s, int from, int to)
+{
+    int n = 0;
+    for (int k = from; k < to; k++) n += s.dim[k] != 1;
+    return n;
+}
+
+static int first_wide_axis(Shape s, int from)
+{
+    while (s.dim[from] == 1) from++;
+    return s.axis[from];
+}
+
 /* What axes from … to - 1 are as one. */
 int axis_merged(Shape s, int from, int to)
 {
+    if (wide_axes(s, from, to) == 1) return first_wide_axis(s, from);
     Axis_sizes all = {.times = 1, .over = 1};
-    int longer = 0, wide = 0;
     bool fits = true;
-    for (int k = from; k < to; k++) {
+    for (int k = from; k < to && fits; k++) {
         const Axis_sizes *a = axis_numbered(s.axis[k]);
-        wide += s.dim[k] != 1;
-        bool sum = a && (a->plus || a->behind);
-        if (sum) longer = s.axis[k];
-        else if (!a) all.times *= s.dim[k];
-        for (int i = 0; a && !sum && i < a->n; i++)
-            fits = fits && multiply(&all, a->of[i].size, a->of[i].extent, a->of[i].power);
-        if (a && !sum) all.times *= a->times, all.over *= a->over;
-        if (all.times > INT32_MAX || all.over > INT32_MAX) return 0;
+        if (a && (a->plus || a->behind)) return 0;
+        all.times *= a ? a->times : s.dim[k];
+        all.over *= a ? a->over : 1;
+        for (int i = 0; a && fits && i < a->n; i++)
+            fits = multiply(&all, a->of[i].size, a->of[i].extent, a->of[i].power);
+        fits = fits && all.times <= INT32_MAX && all.over <= INT32_MAX;
     }
-    if (longer) return wide == 1 ? longer : 0;
     return fits ? axis_with(all) : 0;
 }
 
@@ -255,13 +265,6 @@ static void each_group(Shape from, Shape *to, void (*visit)(Shape from, int a, i
         a = b;
         c = d;
     }
-}
-
-static int wide_axes(Shape s, int from, int to)
-{
-    int n = 0;
-    for (int k = from; k < to; k++) n += s.dim[k] != 1;
-    return n;
 }
 
 static void hand_on(Shape from, int a, int b, Shape *to, int c, int d)

@@ -137,9 +137,28 @@ static bool merged_stride(const View *v, const int *axis, int n, int64_t *stride
     return true;
 }
 
+static bool unit_axis_guarded(const View *v)
+{
+    for (int i = 0; i < v->shape.rank; i++)
+        if (v->shape.dim[i] == 1 && axis_guarded(v, i)) return true;
+    return false;
+}
+
+/* The view as it is: unit axes have no stride. */
+static bool view_unchanged(const View *v, Shape s, View *out)
+{
+    if (out != v) *out = *v;
+    out->shape = s;
+    take_axes(&out->shape, v->shape);
+    for (int i = 0; i < s.rank; i++)
+        if (s.dim[i] == 1) out->stride[i] = out->low[i] = 0, out->high[i] = 1;
+    return true;
+}
+
 /* Old axes (without unit ones) and new ones are walked in runs of equal size. */
 bool view_reshape(const View *v, Shape s, View *out)
 {
+    if (same_shape(v->shape, s) && !unit_axis_guarded(v)) return view_unchanged(v, s, out);
     axes_of_reshape(v->shape, &s);
     View r = view_dense(s);
     r.buffer = v->buffer;
@@ -185,6 +204,11 @@ bool refine(Shape a, Shape b, Shape *out)
 {
     a = squeezed(a);
     b = squeezed(b);
+    if (same_shape(a, b)) {
+        take_axes(&a, b);
+        *out = a;
+        return true;
+    }
     Shape r = {0};
     int i = a.rank, j = b.rank;
     int64_t x = 1, y = 1, back[4 * MAXRANK];
