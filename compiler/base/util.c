@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -81,6 +82,13 @@ const char *after_the_first(int k)
     letters[--at] = 0;
     for (; k > 0; k = (k - 1) / 26) letters[--at] = (char)('a' + (k - 1) % 26);
     return copy_string(letters + at);
+}
+
+int number_after_the_first(const char *letters)
+{
+    int k = 0;
+    for (; *letters >= 'a' && *letters <= 'z' && k < INT_MAX / 26 - 1; letters++) k = k * 26 + *letters - 'a' + 1;
+    return *letters ? 0 : k;
 }
 
 /* A taken string's number is the last that was put behind it. */

@@ -50,6 +50,7 @@ int *strings_at(Strings *t, const char *s);              /* good until the next 
 int strings_get(const Strings *t, const char *s);
 const char *unique_string(Strings *taken, const char *wish);                         /* wish, wish_b, wish_c, …; taken from now on */
 const char *after_the_first(int k);                                                 /* 2: b, 3: c, … 27: aa */
+int number_after_the_first(const char *letters);                                    /* the same backwards; 0: no such letters */
 
 /* Text under construction; say() appends. */
 typedef struct Text { char *at; size_t n, cap; } Text;

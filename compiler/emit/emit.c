@@ -181,10 +181,25 @@ bool name_taken(const Names *s, const char *name)
     return false;
 }
 
+/* Which of wish, wish_b, wish_c, … a name is, from 1; 0: none. */
+static int place_after(const char *wish, size_t n, const char *name)
+{
+    if (name[0] != wish[0] || strncmp(name, wish, n) != 0) return 0;
+    int place = name[n] == '_' ? number_after_the_first(name + n + 1) : 0;
+    return !name[n] ? 1 : place > 1 ? place : 0;
+}
+
 const char *new_name(Names *s, const char *wish)
 {
-    const char *name = wish;
-    for (int k = 2; name_taken(s, name); k++) name = format("%s_%s", wish, after_the_first(k));
+    size_t n = strlen(wish);
+    bool *taken = NEW_ARRAY(bool, s->n + 2); /* the first s->n + 1 places: one at least is free */
+    int k = 1;
+    for (int i = 0; i < s->n; i++) {
+        int place = place_after(wish, n, s->at[i]);
+        if (place && place < s->n + 2) taken[place] = true;
+    }
+    while (taken[k]) k++;
+    const char *name = k == 1 ? wish : format("%s_%s", wish, after_the_first(k));
     push(s, name);
     return name;
 }
@@ -206,24 +221,26 @@ static bool is_taken_everywhere(const char *word)
     return found && found->everywhere;
 }
 
-/* Words of C, of GNU's C and of C++ (model.h is read as either), and what headers have as macros in small letters. */
+static int by_letters(const void *word, const void *entry) { return strcmp(word, *(const char *const *)entry); }
+
+/* Words of C, of GNU's C and of C++ (model.h is read as either), and what headers have as macros in small letters; in
+ * strcmp()'s order. */
 static bool reserved(const char *word)
 {
     static const char *const words[] = {
-        "bf16",     "f16",       "alignas",   "alignof",   "and",      "asm",           "auto",         "bitand",
-        "bitor",    "bool",      "break",     "case",      "catch",    "char",          "class",        "compl",
-        "const",    "continue",  "default",   "delete",    "do",       "double",        "else",         "enum",
-        "errno",    "explicit",  "export",    "extern",    "false",    "float",         "for",          "friend",
-        "goto",     "i386",      "if",        "inline",    "int",      "linux",         "long",         "main",
-        "mutable",  "namespace", "new",       "noexcept",  "noreturn", "not",           "nullptr",      "operator",
-        "or",       "private",   "protected", "public",    "register", "restrict",      "return",       "short",
-        "signed",   "sizeof",    "static",    "stderr",    "stdin",    "stdout",        "struct",       "switch",
-        "template", "this",      "throw",     "true",      "try",      "typedef",       "typeid",       "typename",
-        "typeof",   "union",     "unix",      "unsigned",  "using",    "virtual",       "void",         "volatile",
-        "wchar_t",  "while",     "xor",       "constexpr", "decltype", "static_assert", "thread_local", "int8_t",
-        "int32_t",  "int64_t",   "size_t",    "uint8_t",   "uint32_t", "uint64_t",      "ptrdiff_t",    "alloca"};
-    for (int i = 0; i < COUNT_OF(words); i++)
-        if (same(words[i], word)) return true;
+        "alignas",   "alignof",   "alloca",   "and",           "asm",      "auto",     "bf16",    "bitand",
+        "bitor",     "bool",      "break",    "case",          "catch",    "char",     "class",   "compl",
+        "const",     "constexpr", "continue", "decltype",      "default",  "delete",   "do",      "double",
+        "else",      "enum",      "errno",    "explicit",      "export",   "extern",   "f16",     "false",
+        "float",     "for",       "friend",   "goto",          "i386",     "if",       "inline",  "int",
+        "int32_t",   "int64_t",   "int8_t",   "linux",         "long",     "main",     "mutable", "namespace",
+        "new",       "noexcept",  "noreturn", "not",           "nullptr",  "operator", "or",      "private",
+        "protected", "ptrdiff_t", "public",   "register",      "restrict", "return",   "short",   "signed",
+        "size_t",    "sizeof",    "static",   "static_assert", "stderr",   "stdin",    "stdout",  "struct",
+        "switch",    "template",  "this",     "thread_local",  "throw",    "true",     "try",     "typedef",
+        "typeid",    "typename",  "typeof",   "uint32_t",      "uint64_t", "uint8_t",  "union",   "unix",
+        "unsigned",  "using",     "virtual",  "void",          "volatile", "wchar_t",  "while",   "xor"};
+    if (bsearch(word, words, COUNT_OF(words), sizeof *words, by_letters)) return true;
     for (const char *const *other = target()->words; *other; other++)
         if (same(*other, word)) return true;
     return is_size_name(word) || is_taken_everywhere(word);
@@ -317,29 +334,30 @@ static const struct Operator {
     {"/", TIMES, TIMES, UNARY},
 };
 
-/* How often the text has the operator outside (or, if `inside`, anywhere in) parentheses. */
-static int count_operator(const char *text, const char *op, bool inside)
+/* The operator that a blank begins: the place of " + " in operators; -1: none is there. */
+static int operator_at(const char *blank)
 {
-    int depth = 0, count = 0;
-    size_t n = strlen(op);
-    for (const char *s = text; *s; s++) {
-        depth += (*s == '(') - (*s == ')');
-        count += (inside || depth == 0) && *s == ' ' && starts_with(s + 1, op) && s[1 + n] == ' ';
+    for (int i = 0; i < COUNT_OF(operators); i++) {
+        const char *op = operators[i].text;
+        if (blank[1] == op[0] && starts_with(blank + 1, op) && blank[1 + strlen(op)] == ' ') return i;
     }
-    return count;
+    return -1;
 }
 
 /* The operator of an element text, the loosest one outside parentheses.  A text of several operators, such as
  * "MAX(a, 0) + LOG(1 + EXP(a))", wants each input in parentheses of its own. */
 static struct Operator operator_of(const char *text)
 {
-    struct Operator found = {"", PRIMARY, 0, 0};
-    int all = 0;
-    for (int i = COUNT_OF(operators); i-- > 0;) {
-        all += count_operator(text, operators[i].text, true);
-        if (count_operator(text, operators[i].text, false)) found = operators[i];
+    int all = 0, loosest = COUNT_OF(operators), depth = 0;
+    for (const char *s = text; *s; s++) {
+        depth += (*s == '(') - (*s == ')');
+        int at = *s == ' ' ? operator_at(s) : -1;
+        all += at >= 0;
+        if (at >= 0 && depth == 0 && at < loosest) loosest = at;
     }
-    if (found.binding == PRIMARY && strchr("-!(", *text)) return (struct Operator){"", UNARY, PRIMARY, PRIMARY};
+    struct Operator found = {"", PRIMARY, 0, 0};
+    if (loosest < COUNT_OF(operators)) found = operators[loosest];
+    else if (strchr("-!(", *text)) return (struct Operator){"", UNARY, PRIMARY, PRIMARY};
     if (all > 1) found.left = found.right = PRIMARY;
     return found;
 }
