@@ -71,8 +71,8 @@ static const char *trainer(const Module *m)
 {
     const Options *o = m->desc->options;
     const char *dir = folder_for(m->desc);
-    if (o->target == &target_cuda) emit_cuda(m, dir);
-    else emit_c(m, dir);
+    if (o->target == &target_cuda) emit_cuda(new_page(m), dir);
+    else emit_c(new_page(m), dir);
     if (o->source) return dir;
     return o->target == &target_cuda ? build_cuda(dir) : build(m, dir);
 }
@@ -82,7 +82,8 @@ static const char *trainer(const Module *m)
 static int kernels_of_all(const Module *m)
 {
     int n = 0;
-    for (int i = 0; i < m->programs.n; i++) n += program_kernels(m->programs.at[i]);
+    Page *page = new_page(m);
+    for (int i = 0; i < m->programs.n; i++) n += program_kernels(page, m->programs.at[i]);
     return n;
 }
 
@@ -107,9 +108,10 @@ static int do_plan(void)
         usage_error("--gpus %lld: that is for --target cuda", (long long)line_of.options.gpus);
     if (line_of.options.gpus > 1) plan_for_gpus(m, (int)line_of.options.gpus);
     if (!line_of.options.json) {
-        name_kernels(m);
+        Page *page = new_page(m);
+        name_kernels(page);
         say_choices(&t);
-        print_plan(&t, m);
+        print_plan(page, &t);
         if (!line_of.options.target->device) say(&t, "\nabout %.1f ms a step on this machine\n", estimated_ms(m));
         say_text_to(stdout, t.at);
         return 0;
@@ -238,8 +240,6 @@ static int do_dump(void)
     const Pass *after = pass_named(line_of.options.dump_after ? line_of.options.dump_after : "front");
     const char *from = line_of.options.dump_from ? pass_to_start_with()->name : NULL;
     const Module *m = dumped(from, after);
-    set_sizes(m->desc);
-    name_parameters(m->desc);
     Text t = {0};
     print_stage(&t, m, m->programs.n ? pass_named(m->programs.at[0]->after) : after);
     say_text_to(stdout, t.at ? t.at : "");

@@ -81,7 +81,7 @@ static void gather_columns(Rows *r, const Columns *columns)
         Expr next = {format("%s[%s][%s]", column->sums, team, c->now), PRIMARY};
         line(w, "%s %s = %s[0][%s];", c_type(column->node->dtype), name, column->sums, c->now);
         open_for(w, (For){.name = team, .from = "1", .to = teams(r)});
-        line(w, "%s;", reduction_step(column->node, name, next));
+        line(w, "%s;", reduction_step(r->f->page, column->node, name, next));
         close_block(w);
         line(w, "%s = %s;", element(r->f, column->partial), name);
     }
@@ -222,7 +222,7 @@ static const char *some_columns_a_thread(Rows *r)
 static void store_column(Rows *r, const Operand *o, int store, const char *name)
 {
     char *to = element(r->f, store);
-    if (o->add) line(&r->f->w, "%s;", reduction_step(o->node, to, (Expr){name, PRIMARY}));
+    if (o->add) line(&r->f->w, "%s;", reduction_step(r->f->page, o->node, to, (Expr){name, PRIMARY}));
     else line(&r->f->w, "%s = %s;", to, name);
 }
 
@@ -238,7 +238,7 @@ static void sum_of_blocks(Rows *r, const Operand *o, int store)
     if (k->extent > 1) {
         k->now = k->name;
         open_for(w, (For){.name = k->name, .from = "1", .to = format("%lld", (long long)k->extent)});
-        line(w, "%s;", reduction_step(column, name, (Expr){element(r->f, partial), PRIMARY}));
+        line(w, "%s;", reduction_step(r->f->page, column, name, (Expr){element(r->f, partial), PRIMARY}));
         close_block(w);
     }
     store_column(r, o, store, name);
@@ -260,14 +260,14 @@ static void add_blocks_by_warps(Rows *r, const Operand *o, int store, const char
     line(w, "%s %s = %s;", c_type(column->dtype), name, start_of(column));
     open_block(w, "for (int %s = %s * %lld; %s < (%s + 1) * %lld%s && %s < %s; %s++)", k->name, warp, each, k->name,
                warp, each, rest, c->now, c->count, k->name);
-    line(w, "%s;", reduction_step(column, name, (Expr){element(r->f, partial), PRIMARY}));
+    line(w, "%s;", reduction_step(r->f->page, column, name, (Expr){element(r->f, partial), PRIMARY}));
     close_block(w);
     line(w, "%s[%s][lane] = %s;", shared, warp, name);
     line(w, "__syncthreads();");
     open_block(w, "if (%s == 0 && %s < %s)", warp, c->now, c->count);
     line(w, "%s = %s[0][lane];", name, shared);
     open_for(w, (For){.name = i, .from = "1", .to = "WARPS"});
-    line(w, "%s;", reduction_step(column, name, (Expr){format("%s[%s][lane]", shared, i), PRIMARY}));
+    line(w, "%s;", reduction_step(r->f->page, column, name, (Expr){format("%s[%s][lane]", shared, i), PRIMARY}));
     close_block(w);
     store_column(r, o, store, name);
     close_block(w);

@@ -79,7 +79,7 @@ static void say_column(Rows *r, const Node *n, bool add, int64_t blocks, int sto
         if (loop) open_block(&f->w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
         char *to = element(f, store);
         Expr part = {element(f, partial), PRIMARY};
-        if (feed) line(&f->w, "%s;", reduction_step(n, to, part));
+        if (feed) line(&f->w, "%s;", reduction_step(r->f->page, n, to, part));
         else line(&f->w, "%s = %s;", to, part.text);
         if (loop) close_block(&f->w);
         if (!first) close_block(&f->w);

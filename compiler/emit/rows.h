@@ -76,7 +76,7 @@ void finish_totals(Rows *r, const char *at);     /* their values are known; at: 
 
 /* emit/words.c: what values are called */
 void find_users(Rows *r);                                              /* before the others */
-const char *word_for(const Node *n);                                   /* its title */
+const char *word_for(Page *page, const Node *n);            /* its title */
 const char *word_of(const Rows *r, const Node *n);                     /* that, or how it is made, or of what a part */
 const char *word_for_total(const Rows *r, const Node *n);              /* of a reduction */
 const char *many_of(const Node *n);                                    /* "sums", "maxima" or "minima" */
@@ -100,7 +100,7 @@ Known *known(Rows *r, const Node *n);
 void know(Rows *r, const Node *n, Expr e);
 int kept_number(const Rows *r, const Node *n); /* -1: not kept */
 char *kept_element(const Rows *r, int i);
-Expr share_text(const Node *n, double x, Expr number);
+Expr share_text(Page *page, const Node *n, double x, Expr number);
 bool is_another(const Rows *r, int load); /* a value that lies where the kernel puts another: d_ln_2 in d_attended */
 const char *load_name(Rows *r, int load);
 const char *name_of_one(const Rows *r, const char *array); /* one element of what a parameter may be called after */

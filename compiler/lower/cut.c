@@ -9,17 +9,17 @@
 /* ------------------------------------------------------------------ what is known of nodes */
 
 static Infos spare_infos; /* memory of cuts that are done with */
-static VEC(Page *) spare_pages;
+static VEC(Info_page *) spare_pages;
 
 static void add_page(Cut *c, int number)
 {
     if (number >= c->npages) {
-        Page **more = NEW_ARRAY(Page *, number * 2 + 2);
+        Info_page **more = NEW_ARRAY(Info_page *, number * 2 + 2);
         if (c->npages) memcpy(more, c->pages, sizeof *more * (size_t)c->npages);
         c->pages = more;
         c->npages = number * 2 + 2;
     }
-    c->pages[number] = spare_pages.n ? spare_pages.at[--spare_pages.n] : NEW(Page);
+    c->pages[number] = spare_pages.n ? spare_pages.at[--spare_pages.n] : NEW(Info_page);
 }
 
 Info *new_info(Cut *c, const Node *n)
@@ -79,7 +79,7 @@ void drop_cut(Cut *c)
     }
     for (int i = 0; i < c->npages; i++) {
         if (!c->pages[i]) continue;
-        *c->pages[i] = (Page){0};
+        *c->pages[i] = (Info_page){0};
         push(&spare_pages, c->pages[i]);
     }
     c->infos.n = c->npages = 0;
