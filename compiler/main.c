@@ -37,13 +37,20 @@ static bool has_suffix(const char *file, const char *suffix)
 static bool is_graph(const char *file) { return has_suffix(file, ".graph"); }
 static bool is_kernels(const char *file) { return has_suffix(file, ".kernels"); }
 
-static Module *compiled(void)
+/* tried: the plans that --memory tried; left alone without --memory. */
+static Module *compiled_of(const Choices **tried)
 {
     const Options *o = &line_of.options;
     need_description();
     if (is_graph(o->model_file) || is_kernels(o->model_file))
         usage_error("%s: texts of graphs and of kernels are for `lathe dump`", o->model_file);
-    return o->memory ? compile_within(o) : compile(front(o));
+    return o->memory ? compile_within(o, tried) : compile(front(o));
+}
+
+static Module *compiled(void)
+{
+    const Choices *tried;
+    return compiled_of(&tried);
 }
 
 /* Part of a folder's name; what tells folders apart is the hash. */
@@ -101,7 +108,8 @@ static int do_check(void)
 
 static int do_plan(void)
 {
-    Module *m = compiled();
+    const Choices *tried = NULL;
+    Module *m = compiled_of(&tried);
     const Plan *p = &m->plan;
     Text t = {0};
     if (line_of.options.gpus > 1 && !line_of.options.target->device)
@@ -110,13 +118,13 @@ static int do_plan(void)
     if (!line_of.options.json) {
         Page *page = new_page(m);
         name_kernels(page);
-        say_choices(&t);
+        if (tried) say_choices(&t, tried);
         print_plan(page, &t);
         if (!line_of.options.target->device) say(&t, "\nabout %.1f ms a step on this machine\n", estimated_ms(m));
         say_text_to(stdout, t.at);
         return 0;
     }
-    say_choices_json(&t);
+    if (tried) say_choices_json(&t, tried);
     printf("{\"parameters\": %lld, \"flops_per_step\": %.0f, \"planned_bytes\": %lld, \"lower_bound_bytes\": %lld, "
            "\"kernels\": %d,\n \"bytes\": {\"parameters\": %lld, \"gradients\": %lld, \"optimizer\": %lld, \"states\": "
            "%lld, \"inputs\": %lld, \"outputs\": %lld, \"work\": %lld, ",

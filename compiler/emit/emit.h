@@ -314,12 +314,9 @@ char *entry_head(Page *page, const Program *p); /* void gpt_train(const Gpt_para
 char *entry_arguments(Page *page, bool declared);
 double entry_flops(const Program *p);
 
-/* budget.c: --memory */
-Module *compile_within(const Options *o);    /* o->memory: the fastest plan that fits; err() where none does */
+/* budget.c: how long a step takes */
 double estimated_ms(const Module *m);       /* of a training step */
 double step_ms(const Module *m, double flops, double bytes);    /* likewise, on a machine that does so many a second */
-void say_choices(Text *t);                  /* the plans that were tried, if any */
-void say_choices_json(Text *t);
 
 const char *kernel_called(Page *page, const Kernel *k); /* emit/kernels.c: in model.c, in plan.txt and in profiles */
 /* emit/function.c: of all programs, before the first is printed */
