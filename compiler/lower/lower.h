@@ -105,6 +105,7 @@ struct Cut {
     Nodes roots;                /* the outputs */
     Program *program;           /* what becomes of it; from `place` on */
     Infos infos;                /* of nodes that were asked about */
+    VEC(Info *) blocks;         /* where they lie */
     Info_page **pages;          /* the same by the nodes' ids */
     int npages;
     Table readers;              /* lower/readers.c */
