@@ -224,6 +224,8 @@ const char *in_64_bits(const char *count, int64_t n); /* (int64_t)BATCH * SEQ * 
 char *index_in(const Function *f, const int *axes, int n, int i, const char *number);
 void say_indices(Function *f, const int *axes, int n, const char *number);
 
+struct Rows;
+struct Columns;
 /* How a target spells a kernel, each NULL where it has no text for that. */
 typedef struct Spelling {
     void (*begin)(Function *f), (*end)(Function *f);    /* C: the block of its function */
@@ -231,6 +233,11 @@ typedef struct Spelling {
     void (*end_part)(Function *f, const char *remark, const char *blocks);
     /* CUDA: the indices of axes, from the number of the thread; returns the blocks.  NULL: there are loops over them. */
     const char *(*share)(Function *f, const int *axes, int n);
+    /* Reductions over all rows: what goes around the rows of a block and leaves its partial results, and what adds these up.
+     * The first returns the number of a row's team in its block, or NULL; the others the blocks that are launched, or NULL. */
+    const char *(*begin_block)(struct Rows *r, struct Columns *columns);
+    const char *(*end_block)(struct Rows *r, struct Columns *columns, const char *team);
+    const char *(*add_blocks)(struct Rows *r, struct Columns *columns);
 } Spelling;
 extern const Spelling loops_of_c, cuda_threads;
 void begin_kernel(Function *f);

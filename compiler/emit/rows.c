@@ -227,6 +227,14 @@ int partial_of(const Rows *r, const Node **column)
     }
 }
 
+void print_part(Rows *r, const char *remark, const char *(*body)(Rows *))
+{
+    int names = r->f->names.n;
+    begin_part(r->f);
+    end_part(r->f, remark, body(r));
+    r->f->names.n = names;
+}
+
 /* ------------------------------------------------------------------ setting up */
 
 static void set_row_axes(Rows *r, const Nest *n)
@@ -289,6 +297,7 @@ void emit_rows(Function *f, const Nest *n)
     add_uses(&r);
     fit_args(f);
     find_users(&r);
-    if (n->team) rows_by_threads(&r);
+    if (n->blocks) sums_over_rows(&r);
+    else if (n->team) rows_by_threads(&r);
     else nest_of_loops(&r);
 }
