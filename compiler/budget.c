@@ -13,10 +13,27 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-typedef struct Choice {
+typedef struct Way {
     double recompute;
     int split;
     const char *name;
+} Way;
+
+static const Way ways[] = {
+    {0, 1, "keep all that backward needs"},
+    {0.25, 1, "recompute a quarter of what layers save"},
+    {0.5, 1, "recompute half of what layers save"},
+    {0.75, 1, "recompute three quarters of what layers save"},
+    {1, 1, "recompute layers from what goes into each"},
+    {2, 1, "recompute layers in parts, from where branches meet"},
+    {1, 2, "recompute layers, micro-batches in two (other rounding)"},
+    {1, 4, "recompute layers, micro-batches in four (other rounding)"},
+    {1, 8, "recompute layers, micro-batches in eight (other rounding)"},
+    {2, 8, "recompute parts, micro-batches in eight (other rounding)"},
+};
+
+typedef struct Choice {
+    Way by;
     struct Outcome {
         int64_t total, activations;
         double ms;
@@ -24,19 +41,10 @@ typedef struct Choice {
     } is;
 } Choice;
 
-static Choice choices[] = {
-    {0, 1, "keep all that backward needs", {0}},
-    {0.25, 1, "recompute a quarter of what layers save", {0}},
-    {0.5, 1, "recompute half of what layers save", {0}},
-    {0.75, 1, "recompute three quarters of what layers save", {0}},
-    {1, 1, "recompute layers from what goes into each", {0}},
-    {2, 1, "recompute layers in parts, from where branches meet", {0}},
-    {1, 2, "recompute layers, micro-batches in two (other rounding)", {0}},
-    {1, 4, "recompute layers, micro-batches in four (other rounding)", {0}},
-    {1, 8, "recompute layers, micro-batches in eight (other rounding)", {0}},
-    {2, 8, "recompute parts, micro-batches in eight (other rounding)", {0}},
+struct Choices {
+    Choice all[COUNT_OF(ways)];
+    const Choice *chosen;
 };
-static int chosen = -1;
 
 /* ------------------------------------------------------------------ a step's time */
 
@@ -81,17 +89,16 @@ double estimated_ms(const Module *m)
 static Options *options_of(const Choice *c, const Options *asked)
 {
     Options *o = copy_of(asked, sizeof *o);
-    o->recompute = c->recompute;
-    o->split = c->split;
+    o->recompute = c->by.recompute;
+    o->split = c->by.split;
     return o;
 }
 
 static void tell_outcome(const Choice *c, const Options *asked, int to)
 {
-    remarks_made = c > choices;
     Desc *d = front(options_of(c, asked));
     struct Outcome is = {.total = INT64_MAX};
-    if (d->batch % c->split) snprintf(is.uncut, sizeof is.uncut, "batch = %lld", (long long)d->batch);
+    if (d->batch % c->by.split) snprintf(is.uncut, sizeof is.uncut, "batch = %lld", (long long)d->batch);
     else if (d->uncut) snprintf(is.uncut, sizeof is.uncut, "%s", d->uncut);
     if (!is.uncut[0]) {
         const Module *m = compile(d);
@@ -101,15 +108,18 @@ static void tell_outcome(const Choice *c, const Options *asked, int to)
     _exit(write(to, &is, sizeof is) == (ssize_t)sizeof is ? 0 : 1);
 }
 
-/* A description with a mistake says so in the first child, and that is the end. */
-static void try_choice(Choice *c, const Options *asked)
+/* A description with a mistake says so in the first child, and that is the end.  again: it has been compiled before. */
+static void try_choice(Choice *c, const Options *asked, bool again)
 {
     int ends[2], status;
     fflush(NULL);
     must(pipe(ends) == 0);
     pid_t child = fork();
     must(child >= 0);
-    if (child == 0) tell_outcome(c, asked, ends[1]);
+    if (child == 0) {
+        remarks_made = again;
+        tell_outcome(c, asked, ends[1]);
+    }
     close(ends[1]);
     ssize_t n = read(ends[0], &c->is, sizeof c->is);
     close(ends[0]);
@@ -118,35 +128,32 @@ static void try_choice(Choice *c, const Options *asked)
     must(n == (ssize_t)sizeof c->is);
 }
 
-/* 512M, 2G, 1.5G, bytes; or 60%: of the activations, inputs and outputs that the first plan needs, and what is needed
- * besides. */
-static int64_t limit_of(const char *size)
+/* 512M, 2G, 1.5G, bytes; or 60%: of the activations, inputs and outputs that the first plan, `all`, needs, and what is
+ * needed besides. */
+static int64_t limit_of(const char *size, const struct Outcome *all)
 {
     char *end;
     double n = strtod(size, &end);
     const char *units = "KMGT", *unit = *end ? strchr(units, *end & ~0x20) : NULL;
     if (end == size || !(n > 0) || (*end && *end != '%' && !unit) || (*end && end[1]))
         usage_error("--memory %s: expected a size such as 512M or 2G, or 60%% of the activations", size);
-    if (*end == '%') {
-        const struct Outcome *all = &choices[0].is;
-        return all->total - all->activations + (int64_t)(n / 100 * (double)all->activations);
-    }
+    if (*end == '%') return all->total - all->activations + (int64_t)(n / 100 * (double)all->activations);
     for (; unit && unit >= units; unit--) n *= 1024;
     return n < 9e18 ? (int64_t)n : INT64_MAX;
 }
 
-static void refuse_budget(const char *size, int64_t limit)
+static void refuse_budget(const Choices *c, const char *size, int64_t limit)
 {
-    const Choice *least = &choices[0];
+    const Choice *least = c->all;
     const char *uncut = "";
-    for (int i = 0; i < COUNT_OF(choices); i++) {
-        if (choices[i].is.total < least->is.total) least = &choices[i];
-        if (choices[i].is.uncut[0]) uncut = format("\n  micro-batches cannot be cut: %s", choices[i].is.uncut);
+    for (int i = 0; i < COUNT_OF(c->all); i++) {
+        if (c->all[i].is.total < least->is.total) least = &c->all[i];
+        if (c->all[i].is.uncut[0]) uncut = format("\n  micro-batches cannot be cut: %s", c->all[i].is.uncut);
     }
     err((Where){0},
         "--memory %s: no plan fits %s bytes; the smallest (%s) needs %s bytes, %s more\n"
         "  allow that much, or make the model, its batch or its sequences smaller (--set batch=…)%s",
-        size, grouped(limit), least->name, grouped(least->is.total), grouped(least->is.total - limit), uncut);
+        size, grouped(limit), least->by.name, grouped(least->is.total), grouped(least->is.total - limit), uncut);
 }
 
 /* What a plan that cuts the batch changes, and what not. */
@@ -159,43 +166,48 @@ static const char *text_of_cuts(const Desc *d)
         (long long)d->batch, split, (long long)(d->batch / split));
 }
 
-Module *compile_within(const Options *asked)
+Module *compile_within(const Options *asked, const Choices **tried)
 {
     const char *size = asked->memory;
-    for (int i = 0; i < COUNT_OF(choices); i++) try_choice(&choices[i], asked);
-    int64_t limit = limit_of(size);
-    chosen = -1;
-    for (int i = 0; i < COUNT_OF(choices); i++)
-        if (choices[i].is.total <= limit && (chosen < 0 || choices[i].is.ms < choices[chosen].is.ms)) chosen = i;
-    if (chosen < 0) refuse_budget(size, limit);
+    Choices *c = NEW(Choices);
+    for (int i = 0; i < COUNT_OF(ways); i++) {
+        c->all[i].by = ways[i];
+        try_choice(&c->all[i], asked, i > 0);
+    }
+    int64_t limit = limit_of(size, &c->all[0].is);
+    for (int i = 0; i < COUNT_OF(ways); i++)
+        if (c->all[i].is.total <= limit && (!c->chosen || c->all[i].is.ms < c->chosen->is.ms)) c->chosen = &c->all[i];
+    if (!c->chosen) refuse_budget(c, size, limit);
     remarks_made = true;
-    Desc *d = front(options_of(&choices[chosen], asked));
+    *tried = c;
+    Desc *d = front(options_of(c->chosen, asked));
     if (d->options->split > 1) fprintf(stderr, "%s\n", text_of_cuts(d));
     return compile(d);
 }
 
 /* ------------------------------------------------------------------ what was tried */
 
-void say_choices(Text *t)
+void say_choices(Text *t, const Choices *tried)
 {
-    if (chosen < 0) return;
     say(t, "plans (bytes in all, estimated milliseconds a step):\n");
-    for (int i = 0; i < COUNT_OF(choices); i++) {
-        const Choice *c = &choices[i];
-        if (c->is.uncut[0]) say(t, "    %-58s cannot be: %s\n", c->name, c->is.uncut);
-        else say(t, "  %s %-58s %18s %10.1f\n", i == chosen ? "*" : " ", c->name, grouped(c->is.total), c->is.ms);
+    for (int i = 0; i < COUNT_OF(tried->all); i++) {
+        const Choice *c = &tried->all[i];
+        if (c->is.uncut[0]) say(t, "    %-58s cannot be: %s\n", c->by.name, c->is.uncut);
+        else
+            say(t, "  %s %-58s %18s %10.1f\n", c == tried->chosen ? "*" : " ", c->by.name, grouped(c->is.total),
+                c->is.ms);
     }
     say(t, "\n");
 }
 
-void say_choices_json(Text *t)
+void say_choices_json(Text *t, const Choices *tried)
 {
-    if (chosen < 0) return;
     say(t, ",\n \"plans\": [");
-    for (int i = 0; i < COUNT_OF(choices); i++)
-        if (!choices[i].is.uncut[0])
+    for (int i = 0; i < COUNT_OF(tried->all); i++) {
+        const Choice *c = &tried->all[i];
+        if (!c->is.uncut[0])
             say(t, "%s{\"name\": \"%s\", \"planned_bytes\": %lld, \"step_ms_estimate\": %.3f, \"taken\": %s}",
-                i ? ",\n  " : "", choices[i].name, (long long)choices[i].is.total, choices[i].is.ms,
-                i == chosen ? "true" : "false");
+                i ? ",\n  " : "", c->by.name, (long long)c->is.total, c->is.ms, c == tried->chosen ? "true" : "false");
+    }
     say(t, "]");
 }

@@ -180,7 +180,7 @@ void compile_kernels(Module *m, const char *until)
 static void print_plan_as_comment(Text *t, const Module *m)
 {
     Text plan = {0};
-    print_plan(&plan, m);
+    print_plan(new_page(m), &plan);
     for (const char *line = plan.at; *line; line += strcspn(line, "\n") + 1)
         say(t, "%s%.*s\n", *line == '\n' ? "#" : "# ", (int)strcspn(line, "\n"), line);
 }

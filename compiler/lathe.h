@@ -12,6 +12,12 @@ Module *compile_until(Desc *d, const char *from, const char *until);     /* some
 void compile_kernels(Module *m, const char *until);         /* likewise, of what has kernels already: those after the last that ran; NULL: all */
 void print_stage(Text *t, const Module *m, const Pass *after);
 
+/* budget.c: --memory */
+typedef struct Choices Choices;                             /* the plans that were tried */
+Module *compile_within(const Options *o, const Choices **tried);         /* the fastest plan that fits; err() where none does */
+void say_choices(Text *t, const Choices *tried);
+void say_choices_json(Text *t, const Choices *tried);
+
 /* front/lua.c and its family */
 Desc *front(const Options *o);                              /* traces every entry */
 void front_stubs(const char *dir);

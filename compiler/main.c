@@ -37,13 +37,20 @@ static bool has_suffix(const char *file, const char *suffix)
 static bool is_graph(const char *file) { return has_suffix(file, ".graph"); }
 static bool is_kernels(const char *file) { return has_suffix(file, ".kernels"); }
 
-static Module *compiled(void)
+/* tried: the plans that --memory tried; left alone without --memory. */
+static Module *compiled_of(const Choices **tried)
 {
     const Options *o = &line_of.options;
     need_description();
     if (is_graph(o->model_file) || is_kernels(o->model_file))
         usage_error("%s: texts of graphs and of kernels are for `lathe dump`", o->model_file);
-    return o->memory ? compile_within(o) : compile(front(o));
+    return o->memory ? compile_within(o, tried) : compile(front(o));
+}
+
+static Module *compiled(void)
+{
+    const Choices *tried;
+    return compiled_of(&tried);
 }
 
 /* Part of a folder's name; what tells folders apart is the hash. */
@@ -71,8 +78,8 @@ static const char *trainer(const Module *m)
 {
     const Options *o = m->desc->options;
     const char *dir = folder_for(m->desc);
-    if (o->target == &target_cuda) emit_cuda(m, dir);
-    else emit_c(m, dir);
+    if (o->target == &target_cuda) emit_cuda(new_page(m), dir);
+    else emit_c(new_page(m), dir);
     if (o->source) return dir;
     return o->target == &target_cuda ? build_cuda(dir) : build(m, dir);
 }
@@ -82,7 +89,8 @@ static const char *trainer(const Module *m)
 static int kernels_of_all(const Module *m)
 {
     int n = 0;
-    for (int i = 0; i < m->programs.n; i++) n += program_kernels(m->programs.at[i]);
+    Page *page = new_page(m);
+    for (int i = 0; i < m->programs.n; i++) n += program_kernels(page, m->programs.at[i]);
     return n;
 }
 
@@ -100,21 +108,23 @@ static int do_check(void)
 
 static int do_plan(void)
 {
-    Module *m = compiled();
+    const Choices *tried = NULL;
+    Module *m = compiled_of(&tried);
     const Plan *p = &m->plan;
     Text t = {0};
     if (line_of.options.gpus > 1 && !line_of.options.target->device)
         usage_error("--gpus %lld: that is for --target cuda", (long long)line_of.options.gpus);
     if (line_of.options.gpus > 1) plan_for_gpus(m, (int)line_of.options.gpus);
     if (!line_of.options.json) {
-        name_kernels(m);
-        say_choices(&t);
-        print_plan(&t, m);
+        Page *page = new_page(m);
+        name_kernels(page);
+        if (tried) say_choices(&t, tried);
+        print_plan(page, &t);
         if (!line_of.options.target->device) say(&t, "\nabout %.1f ms a step on this machine\n", estimated_ms(m));
         say_text_to(stdout, t.at);
         return 0;
     }
-    say_choices_json(&t);
+    if (tried) say_choices_json(&t, tried);
     printf("{\"parameters\": %lld, \"flops_per_step\": %.0f, \"planned_bytes\": %lld, \"lower_bound_bytes\": %lld, "
            "\"kernels\": %d,\n \"bytes\": {\"parameters\": %lld, \"gradients\": %lld, \"optimizer\": %lld, \"states\": "
            "%lld, \"inputs\": %lld, \"outputs\": %lld, \"work\": %lld, ",
@@ -238,8 +248,6 @@ static int do_dump(void)
     const Pass *after = pass_named(line_of.options.dump_after ? line_of.options.dump_after : "front");
     const char *from = line_of.options.dump_from ? pass_to_start_with()->name : NULL;
     const Module *m = dumped(from, after);
-    set_sizes(m->desc);
-    name_parameters(m->desc);
     Text t = {0};
     print_stage(&t, m, m->programs.n ? pass_named(m->programs.at[0]->after) : after);
     say_text_to(stdout, t.at ? t.at : "");

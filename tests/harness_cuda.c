@@ -41,23 +41,23 @@ static Device device_of(const char *folder)
 
 /* ------------------------------------------------------------------ a model's kernels, twice */
 
-static void add_pair(Both *b, const Kernel *k, const Program *p)
+static void add_pair(Both *b, Page *page, const Kernel *k)
 {
-    Call call = kernel_call(k);
+    Call call = kernel_call(page, k);
     for (int i = 0; i < b->pairs.n; i++)
         if (same(b->pairs.at[i].cuda.name, call.name)) return;
-    push(&b->pairs, ((Pair){k, p, call, {0}}));
+    push(&b->pairs, ((Pair){k, page->program, call, {0}}));
 }
 
 /* Is it a kernel of threads, and no call of a library or loop? */
 static bool has_threads(const Kernel *k) { return k->kind == ROWS || (k->kind >= GATHER && k->kind <= TOPK); }
 
-static void add_pairs(Both *b, const Program *p, Kernel *const *kernels, int n)
+static void add_pairs(Both *b, Page *page, Kernel *const *kernels, int n)
 {
     for (int i = 0; i < n; i++) {
-        if (has_threads(kernels[i])) add_pair(b, kernels[i], p);
+        if (has_threads(kernels[i])) add_pair(b, page, kernels[i]);
         if (kernels[i]->kind == REPEAT && !kernels[i]->barrier)
-            add_pairs(b, p, kernels[i]->body.at, kernels[i]->body.n);
+            add_pairs(b, page, kernels[i]->body.at, kernels[i]->body.n);
     }
 }
 
@@ -71,11 +71,12 @@ static void emit_cuda_side(Both *b)
     Text launchers = {0};
     options.target = &target_cuda;
     options.poison = false; /* memory is filled with NaN here */
-    emit_cuda(b->module, b->folder);
+    Page *page = new_page(b->module);
+    emit_cuda(page, b->folder);
     for (int i = 0; i < b->module->programs.n; i++) {
         const Program *p = b->module->programs.at[i];
-        enter_scope(b->module, p);
-        add_pairs(b, p, p->kernels.at, p->kernels.n);
+        enter_scope(page, p);
+        add_pairs(b, page, p->kernels.at, p->kernels.n);
     }
     for (int i = 0; i < b->pairs.n; i++) say(&launchers, "LAUNCHER(%d, launch_%s)\n", i, b->pairs.at[i].cuda.name);
     write_text(b->folder, "launchers.inc", &launchers);
@@ -107,13 +108,14 @@ static void emit_c_side(Both *b)
     with_words.quick = target_cuda.quick;
     options.target = &with_words;
     schedule_again(b->module, &with_words);
-    emit_c(b->module, b->c_folder);
+    Page *page = new_page(b->module);
+    emit_c(page, b->c_folder);
     say(&probe, "#include \"math/quick.h\"\n#include \"model.c\"\nvoid call_number(int number, void *const *a);\n"
                 "void call_number(int number, void *const *a)\n{\n    switch (number) {\n");
     for (int i = 0; i < b->pairs.n; i++) {
         Pair *p = &b->pairs.at[i];
-        enter_scope(b->module, p->program);
-        p->c = kernel_call(p->kernel);
+        enter_scope(page, p->program);
+        p->c = kernel_call(page, p->kernel);
         const Function *f = p->c.f;
         say(&probe, "    case %d: %s(", i, p->c.name);
         for (int k = 0; k < f->args.n; k++) {

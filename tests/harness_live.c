@@ -94,7 +94,7 @@ static const char *next_folder(void)
 Live *load_module(const Module *m)
 {
     const char *dir = next_folder();
-    emit_c(m, dir);
+    emit_c(new_page(m), dir);
     return load_folder(dir);
 }
 

@@ -32,7 +32,7 @@ function define(word) { if (here && !(word in everywhere)) passing[word] = 1; ad
 END {
     print "/* Made by header_words.awk. */\n#include \"emit/emit.h\"\n\nconst Header_word header_words[] = {"
     sort = "LC_ALL=C sort"
-    for (word in everywhere) printf "    {\"%s\", %s},\n", word, everywhere[word] ? "true" : "false" | sort
+    for (word in everywhere) { count++; printf "    {\"%s\", %s},\n", word, everywhere[word] ? "true" : "false" | sort }
     close(sort)
-    print "    {0, false},\n};"
+    print "};\nconst int header_word_count = " count ";"
 }

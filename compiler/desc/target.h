@@ -5,6 +5,7 @@
 #include "base/util.h"
 
 struct Kernel;
+struct Page;
 typedef struct Target {
     const char *name;
     int64_t row_budget;         /* bytes of live row vectors in a ROWS kernel */
@@ -28,7 +29,7 @@ typedef struct Target {
     const char *device;         /* by which the trainer knows where entries run (runtime/step/device.h); NULL: on its processor */
     const char *over_ranks;     /* a call: to, from, bytes */
     bool tells_gradients;       /* train says which gradients are done */
-    char *(*product)(const struct Kernel *), *(*attention)(const struct Kernel *);      /* the call */
+    char *(*product)(struct Page *, const struct Kernel *), *(*attention)(struct Page *, const struct Kernel *); /* the call */
     const char *const *quick;   /* words of graph/ops.def that are quick_… of floats where a model keeps values in 16 bits; ends in NULL; NULL: none */
     const char *const *words;   /* that kernels and what they name must not be called, beside C's; ends in NULL */
     bool loops;                 /* kernels are loops of C; else CUDA's threads */

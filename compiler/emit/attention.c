@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-static VEC(struct Described { const char *text, *name, *remark, *where; }) shapes;
-
 /* ------------------------------------------------------------------ operands */
 
 static const Operand *reads_operand(const Kernel *k, const Node *n)
@@ -23,18 +21,18 @@ static const Operand *writes(const Kernel *k, int which)
     return NULL;
 }
 
-static const char *pointer(const Operand *o) { return o ? flat_pointer(o->view) : "NULL"; }
+static const char *pointer(Page *page, const Operand *o) { return o ? flat_pointer(page, o->view) : "NULL"; }
 
 /* What CUDA's kernels are made for; arrays in 16 bits are another type in the text. */
 static const char *kernel_type(DType t) { return t == BF16 ? "Bf16" : t == F16 ? "F16" : c_type(t); }
 
 /* One integer, as the entry writes it. */
-static const char *integer(const Kernel *k, const Node *n)
+static const char *integer(Page *page, const Kernel *k, const Node *n)
 {
     double x;
-    bool reads_it = target()->by_value; /* else it is told where the integer lies */
+    bool reads_it = page->target->by_value; /* else it is told where the integer lies */
     if (is_filled(n, &x)) return reads_it ? number_text(x) : format("{%s, NULL}", number_text(x));
-    char *at = flat_pointer(reads_operand(k, n)->view);
+    char *at = flat_pointer(page, reads_operand(k, n)->view);
     if (!reads_it) return format("{0, %s}", at);
     return *at == '&' ? at + 1 : format("*%s", at);
 }
@@ -109,87 +107,86 @@ static char *description_text(const Kernel *k, const Attention *a, bool back)
     return t.at;
 }
 
-static const char *description(const Kernel *k, const Attention *a, bool back)
+static const char *description(Page *page, const Kernel *k, const Attention *a, bool back)
 {
     char *text = description_text(k, a, back);
-    for (int i = 0; i < shapes.n; i++)
-        if (same(shapes.at[i].text, text)) return shapes.at[i].name;
-    const char *name = file_name_of(format("%s_shape", identifier(k->name)));
-    const char *remark = formula_text(k, false), *where = "";
+    for (int i = 0; i < page->attentions.n; i++)
+        if (same(page->attentions.at[i].text, text)) return page->attentions.at[i].name;
+    const char *name = file_name_of(page, format("%s_shape", identifier(page, k->name)));
+    const char *remark = formula_text(page, k, false), *where = "";
     if (k->where.file) {
         where = format("%s:%d %s", file_name(k->where.file), k->where.line, k->where.path ? k->where.path : "");
         remark = format("%s      %s", remark, where);
     }
-    push(&shapes, ((struct Described){text, name, remark, where}));
+    push(&page->attentions, ((Described){text, name, remark, where}));
     return name;
 }
 
-void say_attentions(Text *t)
+void say_attentions(Page *page, Text *t)
 {
-    if (shapes.n) say(t, "/* Attention: extents, and strides of its operands in numbers. */\n\n");
-    for (int i = 0; i < shapes.n; i++) {
-        say_comment(t, 0, shapes.at[i].remark);
-        const char *text = shapes.at[i].text; /* of a device: with what a message says of it */
-        if (target()->device && *shapes.at[i].where)
-            text = format("%.*s, .where = %s}", (int)strlen(text) - 1, text, quoted(shapes.at[i].where));
-        say_wrapped(t, format("static const Lathe_attention %s = %s;\n\n", shapes.at[i].name, text));
+    if (page->attentions.n) say(t, "/* Attention: extents, and strides of its operands in numbers. */\n\n");
+    for (int i = 0; i < page->attentions.n; i++) {
+        say_comment(t, 0, page->attentions.at[i].remark);
+        const char *text = page->attentions.at[i].text; /* of a device: with what a message says of it */
+        if (page->target->device && *page->attentions.at[i].where)
+            text = format("%.*s, .where = %s}", (int)strlen(text) - 1, text, quoted(page->attentions.at[i].where));
+        say_wrapped(t, format("static const Lathe_attention %s = %s;\n\n", page->attentions.at[i].name, text));
     }
-    memset(&shapes, 0, sizeof shapes);
 }
 
 /* ------------------------------------------------------------------ calls */
 
-static void say_integer(Text *t, const Kernel *k, const char *field, const Node *n)
+static void say_integer(Page *page, Text *t, const Kernel *k, const char *field, const Node *n)
 {
     double x;
     if (!n || (is_filled(n, &x) && x == 0)) return;
-    say(t, "%s.%s = %s", t->n ? ", " : "", field, integer(k, n));
+    say(t, "%s.%s = %s", t->n ? ", " : "", field, integer(page, k, n));
 }
 
-static void say_array(Text *t, const Kernel *k, const char *field, const Node *n)
+static void say_array(Page *page, Text *t, const Kernel *k, const char *field, const Node *n)
 {
-    if (n) say(t, "%s.%s = %s", t->n ? ", " : "", field, pointer(reads_operand(k, n)));
+    if (n) say(t, "%s.%s = %s", t->n ? ", " : "", field, pointer(page, reads_operand(k, n)));
 }
 
 /* The fields of what changes from call to call; NULL: all of it is zero. */
-static const char *mask_fields(const Kernel *k, const Attention *a)
+static const char *mask_fields(Page *page, const Kernel *k, const Attention *a)
 {
     Text t = {0};
-    say_integer(&t, k, "offset", a->offset);
-    say_array(&t, k, "lengths", a->lengths);
-    say_array(&t, k, "q_segments", a->q_segments);
-    say_array(&t, k, "k_segments", a->k_segments);
-    say_array(&t, k, "q_turns", a->q_turns);
-    say_array(&t, k, "k_turns", a->k_turns);
-    say_array(&t, k, "bias", a->bias);
-    say_integer(&t, k, "seed", a->seed);
-    say_integer(&t, k, "step", a->step);
-    say_integer(&t, k, "site", a->site);
-    say_array(&t, k, "row", a->row);
-    say_array(&t, k, "base", a->base);
+    say_integer(page, &t, k, "offset", a->offset);
+    say_array(page, &t, k, "lengths", a->lengths);
+    say_array(page, &t, k, "q_segments", a->q_segments);
+    say_array(page, &t, k, "k_segments", a->k_segments);
+    say_array(page, &t, k, "q_turns", a->q_turns);
+    say_array(page, &t, k, "k_turns", a->k_turns);
+    say_array(page, &t, k, "bias", a->bias);
+    say_integer(page, &t, k, "seed", a->seed);
+    say_integer(page, &t, k, "step", a->step);
+    say_integer(page, &t, k, "site", a->site);
+    say_array(page, &t, k, "row", a->row);
+    say_array(page, &t, k, "base", a->base);
     return t.at;
 }
 
 /* Results, then inputs, as pointers. */
-static void say_pointers(Text *t, const Kernel *k, const Attention *a, int results)
+static void say_pointers(Page *page, Text *t, const Kernel *k, const Attention *a, int results)
 {
     const Node *in[] = {a->q, a->k, a->v, a->o, a->lse, a->d_o};
-    const char *any = is_stored(k->node->dtype) ? target()->untyped : "";
-    for (int i = 0; i < results; i++) say(t, "%s%s, ", any, pointer(writes(k, i)));
+    const char *any = is_stored(k->node->dtype) ? page->target->untyped : "";
+    for (int i = 0; i < results; i++) say(t, "%s%s, ", any, pointer(page, writes(k, i)));
     for (int i = 0; i < (k->node->op == OP_attention_back ? 6 : 3); i++)
-        say(t, "%s%s, ", any, pointer(reads_operand(k, in[i])));
+        say(t, "%s%s, ", any, pointer(page, reads_operand(k, in[i])));
 }
 
-char *attention_call(const Kernel *k)
+char *attention_call(Page *page, const Kernel *k)
 {
     Attention a = attention_of(k->node);
     bool back = k->node->op == OP_attention_back, weights = !back && writes(k, 2);
-    const char *fields = mask_fields(k, &a);
+    const char *fields = mask_fields(page, k, &a);
     Text t = {0};
     say(&t, "%s%s_%s(", op_info[k->node->op].name, weights ? "_weights" : "", type_suffix(k->node->dtype));
-    say_pointers(&t, k, &a, back || weights ? 3 : 2);
+    say_pointers(page, &t, k, &a, back || weights ? 3 : 2);
     const char *masks = fields ? format("&(Lathe_masks){%s}", fields) : "NULL";
-    say(&t, "&%s, %s);", description(k, &a, back), masks);
+    say(&t, "&%s, %s);", description(page, k, &a, back), masks);
     return t.at;
 }
 
@@ -209,14 +206,14 @@ static char *attention_head(const Kernel *k, const Attention *a, bool back)
 }
 
 /* attention<Bf16, 64, 64, false>(stream, heads, lse, NULL, …, layer_attn_heads, {.step = {0, &in->step}}); */
-char *cuda_attention_call(const Kernel *k)
+char *cuda_attention_call(Page *page, const Kernel *k)
 {
     Attention a = attention_of(k->node);
     bool back = k->node->op == OP_attention_back;
-    const char *fields = mask_fields(k, &a);
+    const char *fields = mask_fields(page, k, &a);
     Text t = {0};
     say(&t, "%s", attention_head(k, &a, back));
-    say_pointers(&t, k, &a, 3);
-    say(&t, "%s, {%s});", description(k, &a, back), fields ? fields : "");
+    say_pointers(page, &t, k, &a, 3);
+    say(&t, "%s, {%s});", description(page, k, &a, back), fields ? fields : "");
     return t.at;
 }

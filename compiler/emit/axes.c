@@ -14,12 +14,12 @@ static const char *letter_for(const Function *f, int j, int n)
 }
 
 /* Of several of the kernel's axes as one: what is between them has extent 1. */
-static const char *count_of(const Space *s, int j)
+static const char *count_of(Page *page, const Space *s, int j)
 {
     int from = 0, to = s->own.rank;
     while (!(s->of[j] >> from & 1)) from++;
     while (!(s->of[j] >> (to - 1) & 1)) to--;
-    return product_in(s->own, from, to);
+    return product_in(page, s->own, from, to);
 }
 
 void begin_axes(Function *f, const Space *s)
@@ -29,13 +29,13 @@ void begin_axes(Function *f, const Space *s)
     for (int j = 0; j < n; j++) {
         f->axis[j].extent = s->shape.dim[j];
         f->axis[j].what = s->shape.axis[j];
-        f->axis[j].count = count_of(s, j);
+        f->axis[j].count = count_of(f->page, s, j);
     }
     for (int j = 0; j < n; j++) {
         const char *wish = f->axis[j].name;
         if (!wish || same(wish, "l") || name_taken(&f->names, wish)) wish = letter_for(f, j, n);
         for (int i = 0; (!wish || name_taken(&f->names, wish)) && i < COUNT_OF(others); i++) wish = others[i];
-        f->axis[j].name = new_name(&f->names, identifier(wish));
+        f->axis[j].name = new_name(&f->names, identifier(f->page, wish));
         f->axis[j].now = f->axis[j].extent == 1 ? "0" : f->axis[j].name;
     }
 }

@@ -2,29 +2,29 @@
 #include "emit/emit.h"
 
 /* A parameter's, or a copy of the struct that it is in. */
-static char *gradients_text(const Done *d)
+static char *gradients_text(Page *page, const Done *d)
 {
-    const char *group = group_of(d->param);
-    if (!group) return param_text(d->param, "d->", NULL);
+    const char *group = group_of(page, d->param);
+    if (!group) return param_text(page, d->param, "d->", NULL);
     Text t = {0};
     say(&t, "d->%s", group);
-    for (int k = 0; k < d->copies; k++) say(&t, "[%s]", loop_letter(d->picks[k]));
+    for (int k = 0; k < d->copies; k++) say(&t, "[%s]", loop_letter(page, d->picks[k]));
     return t.at;
 }
 
-void say_done(Text *t, int depth, const Kernel *after)
+void say_done(Page *page, Text *t, int depth, const Kernel *after)
 {
-    const Program *p = program_in_scope();
+    const Program *p = page->program;
     for (int i = 0; i < p->done.n; i++) {
         const Done *d = &p->done.at[i];
         if (d->after != after) continue;
         say(t, "%*s", depth * 4, "");
         for (int k = 0; k < d->last.n; k++) {
             const Loop *l = d->last.at[k];
-            const char *end = l->reverse ? "0" : format("%s - 1", trip_text(l));
-            say(t, "%s%s == %s%s", k ? " && " : "if (", loop_letter(l), end, k == d->last.n - 1 ? ") " : "");
+            const char *end = l->reverse ? "0" : format("%s - 1", trip_text(page, l));
+            say(t, "%s%s == %s%s", k ? " && " : "if (", loop_letter(page, l), end, k == d->last.n - 1 ? ") " : "");
         }
-        char *what = gradients_text(d);
+        char *what = gradients_text(page, d);
         say(t, "gradients_done(&%s, sizeof %s, stream);\n", what, what);
     }
 }

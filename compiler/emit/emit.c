@@ -215,9 +215,7 @@ static int by_word(const void *word, const void *entry) { return strcmp(word, ((
 
 static bool is_taken_everywhere(const char *word)
 {
-    static size_t n;
-    while (header_words[n].word) n++;
-    const Header_word *found = bsearch(word, header_words, n, sizeof *header_words, by_word);
+    const Header_word *found = bsearch(word, header_words, (size_t)header_word_count, sizeof *header_words, by_word);
     return found && found->everywhere;
 }
 
@@ -225,7 +223,7 @@ static int by_letters(const void *word, const void *entry) { return strcmp(word,
 
 /* Words of C, of GNU's C and of C++ (model.h is read as either), and what headers have as macros in small letters; in
  * strcmp()'s order. */
-static bool reserved(const char *word)
+static bool reserved(Page *page, const char *word)
 {
     static const char *const words[] = {
         "alignas",   "alignof",   "alloca",   "and",           "asm",      "auto",     "bf16",    "bitand",
@@ -241,13 +239,13 @@ static bool reserved(const char *word)
         "typeid",    "typename",  "typeof",   "uint32_t",      "uint64_t", "uint8_t",  "union",   "unix",
         "unsigned",  "using",     "virtual",  "void",          "volatile", "wchar_t",  "while",   "xor"};
     if (bsearch(word, words, COUNT_OF(words), sizeof *words, by_letters)) return true;
-    for (const char *const *other = target()->words; *other; other++)
+    for (const char *const *other = page->target->words; *other; other++)
         if (same(*other, word)) return true;
-    return is_size_name(word) || is_taken_everywhere(word);
+    return is_size_name(page, word) || is_taken_everywhere(word);
 }
 
 /* What begins with __ or _A is the compiler's own. */
-char *identifier(const char *words)
+char *identifier(Page *page, const char *words)
 {
     Text t = {0};
     if (words[0] && !isalnum((unsigned char)words[0]) && words[1] && !islower((unsigned char)words[1])) say(&t, "x");
@@ -255,7 +253,7 @@ char *identifier(const char *words)
         if (!t.n && isdigit((unsigned char)*s)) say(&t, "_");
         say(&t, "%c", isalnum((unsigned char)*s) ? *s : '_');
     }
-    if (!t.n || reserved(t.at)) say(&t, "_");
+    if (!t.n || reserved(page, t.at)) say(&t, "_");
     return t.at;
 }
 
@@ -282,7 +280,7 @@ const char *c_type(DType t)
 
 const char *type_suffix(DType t) { return t == BOOL ? type_suffix(I32) : dtype_name(t); }
 
-bool in_doubles(void) { return precision_in_scope().real == F64; }
+bool in_doubles(Page *page) { return page->precision.real == F64; }
 
 /* ------------------------------------------------------------------ expressions */
 
@@ -363,26 +361,27 @@ static struct Operator operator_of(const char *text)
 }
 
 /* Has the target a form of the word for values kept in 16 bits, as those of this model are? */
-static bool is_quick(const char *word, DType t)
+static bool is_quick(Page *page, const char *word, DType t)
 {
-    const char *const *w = target()->quick;
-    if (!w || t != F32 || !is_stored(precision_in_scope().saved)) return false;
+    const char *const *w = page->target->quick;
+    if (!w || t != F32 || !is_stored(page->precision.saved)) return false;
     while (*w && !same(*w, word)) w++;
     return *w != NULL;
 }
 
 /* The word of an element text in the spelling of a type: EXP -> exp_f32. */
-static char *spelled(const char *word, size_t n, DType t)
+static char *spelled(Page *page, const char *word, size_t n, DType t)
 {
     char *s = copy_bytes_as_string(word, n);
     if (same(s, "INFINITY")) return s;
     if (same(s, "PHILOX")) return "philox_word";
     for (char *c = s; *c; c++) *c = (char)tolower((unsigned char)*c);
-    return format("%s%s_%s", is_quick(s, t) ? "quick_" : "", s, type_suffix(t));
+    return format("%s%s_%s", is_quick(page, s, t) ? "quick_" : "", s, type_suffix(t));
 }
 
 /* The text with identifiers a … e and r replaced. */
-static char *filled_in(const char *text, const Expr *in, const char *running, DType word_type, DType cast_type)
+static char *filled_in(Page *page, const char *text, const Expr *in, const char *running, DType word_type,
+                       DType cast_type)
 {
     struct Operator op = operator_of(text);
     Text t = {0};
@@ -393,7 +392,7 @@ static char *filled_in(const char *text, const Expr *in, const char *running, DT
         } else if (isdigit((unsigned char)*s)) {
             say_bytes(&t, s, n);
         } else if (n > 1) {
-            say(&t, "%s", spelled(s, n, word_type));
+            say(&t, "%s", spelled(page, s, n, word_type));
         } else if (*s == 'T') {
             say(&t, "%s", c_type(cast_type));
         } else if (*s == 'r') {
@@ -430,14 +429,14 @@ static const char *cast_text(DType from, DType to)
     return op_info[OP_cast].text;
 }
 
-Expr apply(const Node *n, const Expr *in)
+Expr apply(Page *page, const Node *n, const Expr *in)
 {
     const char *text = n->op == OP_cast ? cast_text(n->in[0]->dtype, n->dtype) : element_text(n);
     bool of_inputs = same(op_info[n->op].class, "CMP") || n->op == OP_philox || is_stored(n->dtype);
     DType word_type = of_inputs ? n->in[0]->dtype : n->dtype;
     if (n->op == OP_cast && n->in[0]->dtype == n->dtype) return in[0];
-    if (n->op == OP_class_id) return class_id_text(n, in);
-    char *s = filled_in(text, in, "", word_type, n->dtype);
+    if (n->op == OP_class_id) return class_id_text(page, n, in);
+    char *s = filled_in(page, text, in, "", word_type, n->dtype);
     if (s[0] == '-' && s[1] == '-') s = format("-(%s)", s + 1);
     return (Expr){s, operator_of(text).binding};
 }
@@ -448,8 +447,8 @@ char *store_text(DType t, const char *to, bool add, const char *what)
     return format("%s %s %s", to, add ? "+=" : "=", what);
 }
 
-char *reduction_step(const Node *n, const char *running, Expr value)
+char *reduction_step(Page *page, const Node *n, const char *running, Expr value)
 {
     if (n->op == OP_sum && !may_wrap(n)) return format("%s += %s", running, value.text);
-    return format("%s = %s", running, filled_in(element_text(n), &value, running, n->dtype, n->dtype));
+    return format("%s = %s", running, filled_in(page, element_text(n), &value, running, n->dtype, n->dtype));
 }

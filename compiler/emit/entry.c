@@ -21,23 +21,23 @@ static bool is_row_of_table(const View *v)
 }
 
 /* over_ranks(total, own, 8, stream); */
-static char *over_ranks_call(const Kernel *k)
+static char *over_ranks_call(Page *page, const Kernel *k)
 {
     View to = k->writes.at[0].view, from = k->reads.at[0].view;
     must(is_row_of_table(&to) && is_row_of_table(&from));
-    return format(target()->over_ranks, flat_pointer(to), flat_pointer(from),
+    return format(page->target->over_ranks, flat_pointer(page, to), flat_pointer(page, from),
                   (long long)(elements(to.shape) * dtype_bytes(k->node->dtype)));
 }
 
-static void say_call(Text *t, int depth, const Kernel *k)
+static void say_call(Page *page, Text *t, int depth, const Kernel *k)
 {
-    const Target *to = target();
-    char *call = k->kind == REPEAT       ? persistent_call(k)
-                 : k->kind == GEMM       ? to->product(k)
-                 : k->kind == PACK       ? pack_call(k)
-                 : k->kind == ATTENTION  ? to->attention(k)
-                 : k->kind == OVER_RANKS ? over_ranks_call(k)
-                                         : call_text(k);
+    const Target *to = page->target;
+    char *call = k->kind == REPEAT       ? persistent_call(page, k)
+                 : k->kind == GEMM       ? to->product(page, k)
+                 : k->kind == PACK       ? pack_call(page, k)
+                 : k->kind == ATTENTION  ? to->attention(page, k)
+                 : k->kind == OVER_RANKS ? over_ranks_call(page, k)
+                                         : call_text(page, k);
     char *text = format("%*s%s", depth * 4, "", call);
     if (k->panels) {
         say_within(t, text, COLUMNS);
@@ -54,7 +54,7 @@ static void say_call(Text *t, int depth, const Kernel *k)
 }
 
 /* now: the part that what was said last is of. */
-static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n, Side *now);
+static void say_kernels(Page *page, Text *t, int depth, Kernel *const *kernels, int n, Side *now);
 
 static void say_part(Text *t, int depth, Side part, Side *now)
 {
@@ -63,49 +63,49 @@ static void say_part(Text *t, int depth, Side part, Side *now)
     *now = part;
 }
 
-static void say_repeat(Text *t, int depth, const Kernel *k, Side *now)
+static void say_repeat(Page *page, Text *t, int depth, const Kernel *k, Side *now)
 {
     const Loop *l = k->loop;
-    const char *i = loop_letter(l), *count = trip_text(l);
+    const char *i = loop_letter(page, l), *count = trip_text(page, l);
     say(t, "%*s", depth * 4, "");
     if (l->reverse) say(t, "for (int %s = %s - 1; %s >= 0; %s--) {", i, count, i, i);
     else say(t, "for (int %s = 0; %s < %s; %s++) {", i, i, count, i);
     say(t, "%*s/* %s */\n", 4, "", l->name && *l->name ? in_comment(l->name) : "loop");
     if (first_part(k) != last_part(k)) *now = NO_SIDE; /* the one before is not known: it may be the loop's end */
-    say_kernels(t, depth + 1, k->body.at, k->body.n, now);
+    say_kernels(page, t, depth + 1, k->body.at, k->body.n, now);
     say(t, "%*s}\n", depth * 4, "");
 }
 
 /* What is packed for the products comes first; then the threads share the panels. */
-static void say_panels(Text *t, int depth, const Kernel *k, Side *now)
+static void say_panels(Page *page, Text *t, int depth, const Kernel *k, Side *now)
 {
-    const char *rows = extent_text(k->rows, k->axis_rows);
+    const char *rows = extent_text(page, k->rows, k->axis_rows);
     int in = depth * 4 + 4, packs = 0;
-    char *height = described()->options->all_panels
+    char *height = page->desc->options->all_panels
                        ? format("%lld", (long long)k->unit)
                        : format("panel_rows(%s, %lld, %s)", rows, (long long)k->unit,
                                 k->highest == k->rows ? rows : format("%lld", (long long)k->highest));
     while (k->body.at[packs]->kind == PACK) packs++;
     say(t, "%*sTEAM {   /* panels of rows */\n", depth * 4, "");
     say(t, "%*sconst int tall = %s;\n", in, "", height);
-    say_kernels(t, depth + 1, k->body.at, packs, now);
+    say_kernels(page, t, depth + 1, k->body.at, packs, now);
     if (packs) say(t, "%*sMEET\n", in, "");
     say(t, "%*sSHARED for (int from = 0; from < %s; from += tall) {\n", in, "", rows);
     say(t, "%*sconst int to = min_i32(from + tall, %s);\n", in + 4, "", rows);
-    say_kernels(t, depth + 2, k->body.at + packs, k->body.n - packs, now);
+    say_kernels(page, t, depth + 2, k->body.at + packs, k->body.n - packs, now);
     say(t, "%*s}\n", in, "");
     say(t, "%*s}%*sLAP(%d);\n", depth * 4, "", REMARK_COLUMN - depth * 4 - 1, "", k->step);
 }
 
-static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n, Side *now)
+static void say_kernels(Page *page, Text *t, int depth, Kernel *const *kernels, int n, Side *now)
 {
     for (int i = 0; i < n; i++) {
         const Kernel *k = kernels[i];
         if (!k->panels && first_part(k) == last_part(k)) say_part(t, depth, first_part(k), now);
-        if (k->kind == REPEAT && !is_one_launch(k)) say_repeat(t, depth, k, now);
-        else if (k->kind == PANELS) say_panels(t, depth, k, now);
-        else say_call(t, depth, k);
-        say_done(t, depth, k);
+        if (k->kind == REPEAT && !is_one_launch(page, k)) say_repeat(page, t, depth, k, now);
+        else if (k->kind == PANELS) say_panels(page, t, depth, k, now);
+        else say_call(page, t, depth, k);
+        say_done(page, t, depth, k);
     }
 }
 
@@ -134,23 +134,24 @@ static Buffers arena(const Program *p)
     return all;
 }
 
-char *pointer_declaration(const Buffer *b)
+char *pointer_declaration(Page *page, const Buffer *b)
 {
-    const char *type = c_type(b->dtype), *name = buffer_name(b);
-    return b->shape.rank > 1 ? format("%s (*%s)%s", type, name, array_text(b->shape, 1)) : format("%s *%s", type, name);
+    const char *type = c_type(b->dtype), *name = buffer_name(page, b);
+    return b->shape.rank > 1 ? format("%s (*%s)%s", type, name, array_text(page, b->shape, 1))
+                             : format("%s *%s", type, name);
 }
 
-static void say_pointers(Text *t, const Program *p)
+static void say_pointers(Page *page, Text *t, const Program *p)
 {
     Buffers all = arena(p);
     for (int i = 0; i < all.n; i++) {
         const Buffer *b = all.at[i];
-        if (!place_noted(b)) continue;
-        char *pointer = pointer_declaration(b);
+        if (!place_noted(page, b)) continue;
+        char *pointer = pointer_declaration(page, b);
         const Buffer *old = b->in_place_of;
-        bool over = old && place_noted(old);
-        const char *at = over ? buffer_name(old) : format("(work + %lld)", (long long)b->offset);
-        say_wrapped(t, format("    %s = %s%s;", pointer, target()->untyped, at));
+        bool over = old && place_noted(page, old);
+        const char *at = over ? buffer_name(page, old) : format("(work + %lld)", (long long)b->offset);
+        say_wrapped(t, format("    %s = %s%s;", pointer, page->target->untyped, at));
     }
 }
 
@@ -171,15 +172,15 @@ static const char *shortened(const char *s, int width)
 }
 
 /* Numbers for the longest names, until there is room. */
-static const char *shape_within(Shape s, int width)
+static const char *shape_within(Page *page, Shape s, int width)
 {
-    for (int named = 0; named < s.rank && (int)strlen(array_text(s, 0)) > width; named++) {
+    for (int named = 0; named < s.rank && (int)strlen(array_text(page, s, 0)) > width; named++) {
         int longest = 0;
         for (int k = 1; k < s.rank; k++)
-            if (strlen(extent_in(s, k)) > strlen(extent_in(s, longest))) longest = k;
+            if (strlen(extent_in(page, s, k)) > strlen(extent_in(page, s, longest))) longest = k;
         s.axis[longest] = 0;
     }
-    return shortened(array_text(s, 0), width);
+    return shortened(array_text(page, s, 0), width);
 }
 
 /* By number: the last step of those that take over the bytes of a buffer, one after another. */
@@ -195,14 +196,14 @@ static const int *last_of_bytes(const Program *p)
 
 /* A row for all that lie at the same bytes by taking them over; the entry's pointers say which those are.  drawn: with
  * those rows, not the sums alone. */
-void say_memory(Text *t, const Program *p, const char *margin, bool drawn)
+void say_memory(Page *page, Text *t, const Program *p, const char *margin, bool drawn)
 {
     enum { NAME = 24, SHAPE = 26, DRAWING = 8 };
     int name = 6, shape = 5, digits = (int)max64(9, (int64_t)strlen(format("%lld", (long long)p->work_bytes)));
     Buffers all = arena(p);
     for (int i = 0; i < all.n; i++) {
-        name = (int)min64(NAME, max64(name, (int64_t)strlen(buffer_name(all.at[i]))));
-        shape = (int)max64(shape, (int64_t)strlen(shape_within(all.at[i]->shape, SHAPE)));
+        name = (int)min64(NAME, max64(name, (int64_t)strlen(buffer_name(page, all.at[i]))));
+        shape = (int)max64(shape, (int64_t)strlen(shape_within(page, all.at[i]->shape, SHAPE)));
     }
     say(t, "%smemory: %s bytes for %d buffers, %d of them made over an input\n", margin, grouped(p->work_bytes), all.n,
         p->taken_over);
@@ -216,9 +217,9 @@ void say_memory(Text *t, const Program *p, const char *margin, bool drawn)
         Buffer b = *all.at[i];
         if (b.in_place_of) continue;
         b.last = last[b.number];
-        say(t, "%s%-*s %-*s %*lld %*lld %3d-%-3d %s\n", margin, name, shortened(buffer_name(all.at[i]), name), shape,
-            shape_within(b.shape, shape), digits, (long long)b.bytes, digits, (long long)b.offset, b.first, b.last,
-            drawing(&b, p->steps, (int)max64(DRAWING, min64(room, 40))));
+        say(t, "%s%-*s %-*s %*lld %*lld %3d-%-3d %s\n", margin, name, shortened(buffer_name(page, all.at[i]), name),
+            shape, shape_within(page, b.shape, shape), digits, (long long)b.bytes, digits, (long long)b.offset, b.first,
+            b.last, drawing(&b, p->steps, (int)max64(DRAWING, min64(room, 40))));
     }
 }
 
@@ -258,69 +259,68 @@ static const struct Place *place_at(Home home)
 
 const char *home_name(Home home) { return place_at(home)->name; }
 
-const char *home_declaration(Home home)
+const char *home_declaration(Page *page, Home home)
 {
     const struct Place *q = place_at(home);
     if (!q->type) return format("char *%s", q->name);
-    const char *type = home == GRADIENTS
-                           ? gradients_type(module_in_scope())
-                           : type_name(module_in_scope(), q->own ? program_in_scope()->graph->name : NULL, q->type);
+    const char *type =
+        home == GRADIENTS ? gradients_type(page) : type_name(page, q->own ? page->program->graph->name : NULL, q->type);
     return format("%s%s *%s", q->read ? "const " : "", type, q->name);
 }
 
-/* The parameters that the entry's text mentions, or what the thunk passes for them.  Needs: enter_scope(m, p). */
-char *entry_arguments(bool declared)
+/* The parameters that the entry's text mentions, or what the thunk passes for them.  Needs: enter_scope(page, p). */
+char *entry_arguments(Page *page, bool declared)
 {
     Text t = {0};
-    const char *cast = *target()->stream ? target()->untyped : ""; /* C++ converts no void * by itself */
-    if (*target()->stream) say(&t, "%s", declared ? target()->stream : "(cudaStream_t)c->stream");
+    const char *cast = *page->target->stream ? page->target->untyped : ""; /* C++ converts no void * by itself */
+    if (*page->target->stream) say(&t, "%s", declared ? page->target->stream : "(cudaStream_t)c->stream");
     for (int i = 0; i < COUNT_OF(places); i++)
-        if (home_noted(places[i].home))
+        if (home_noted(page, places[i].home))
             say(&t, "%s%s%s", t.n ? ", " : "", declared ? "" : cast,
-                declared ? home_declaration(places[i].home) : places[i].argument);
+                declared ? home_declaration(page, places[i].home) : places[i].argument);
     return t.n ? t.at : declared ? "void" : "";
 }
 
 /* gpt_train.  run_train is what calls it, and the runtime's own begin with lathe_. */
-char *entry_name(const Module *m, const Program *p)
+char *entry_name(Page *page, const Program *p)
 {
-    char *name = identifier(format("%s_%s", m->desc->model, p->graph->name));
+    char *name = identifier(page, format("%s_%s", page->desc->model, p->graph->name));
     return starts_with(name, "run_") || starts_with(name, "lathe_") ? format("%s_", name) : name;
 }
 
-char *entry_head(const Module *m, const Program *p)
+char *entry_head(Page *page, const Program *p)
 {
-    return format("%svoid %s(%s)", target()->entry, entry_name(m, p), entry_arguments(true));
+    return format("%svoid %s(%s)", page->target->entry, entry_name(page, p), entry_arguments(page, true));
 }
 
-static void say_thunk(Text *t, const Module *m, const Program *p)
+static void say_thunk(Page *page, Text *t, const Program *p)
 {
     const char *name = p->graph->name;
-    char *passed = entry_arguments(false);
-    say(t, "%s void run_%s(const Lathe_call *c)\n{\n", target()->run, identifier(name));
+    char *passed = entry_arguments(page, false);
+    say(t, "%s void run_%s(const Lathe_call *c)\n{\n", page->target->run, identifier(page, name));
     if (!*passed) say(t, "    (void)c;\n");
-    if (m->desc->options->poison && p->work_bytes)
+    if (page->desc->options->poison && p->work_bytes)
         say(t, "    %s;      /* NaN everywhere: built with --poison */\n",
-            format(target()->fill_work, (long long)p->work_bytes));
-    say_wrapped(t, format("    %s(%s);\n", entry_name(m, p), passed));
+            format(page->target->fill_work, (long long)p->work_bytes));
+    say_wrapped(t, format("    %s(%s);\n", entry_name(page, p), passed));
     say(t, "}\n\n");
 }
 
 /* Of the entries, which use one arena in turn, the memory of the first is drawn; that of all is in plan.txt.
- * Needs: enter_scope(m, p). */
-void emit_entry(Text *t, const Module *m, const Program *p)
+ * Needs: enter_scope(page, p). */
+void emit_entry(Page *page, Text *t, const Program *p)
 {
     Text body = {0};
     Side now = NO_SIDE;
-    say_kernels(&body, 1, p->kernels.at, p->kernels.n, &now);
+    say_kernels(page, &body, 1, p->kernels.at, p->kernels.n, &now);
     say(t, "/* %s\n *\n", p->graph->name);
-    say_memory(t, p, " *   ", p == m->programs.at[0]);
+    say_memory(page, t, p, " *   ", p == page->module->programs.at[0]);
     say(t, " */\n");
-    say_wrapped(t, entry_head(m, p));
+    say_wrapped(t, entry_head(page, p));
     say(t, "{\n");
     Text pointers = {0};
-    say_pointers(&pointers, p);
+    say_pointers(page, &pointers, p);
     if (pointers.n) say(t, "%s\n", pointers.at);
     say(t, "%s}\n\n", body.n ? body.at : "");
-    say_thunk(t, m, p);
+    say_thunk(page, t, p);
 }

@@ -38,51 +38,51 @@ static bool one_of_parts(const Kernel *k, const View *v)
 }
 
 /* qkv, or a part of it from a column on: qkv[WIDTH..]; before: cell_before */
-static const char *part_name(const Kernel *k, const View *v, bool before)
+static const char *part_name(Page *page, const Kernel *k, const View *v, bool before)
 {
     if (!v->buffer) return "an index";
-    const char *name = name_before(wished_name(v->buffer), before);
+    const char *name = name_before(wished_name(page, v->buffer), before);
     if (!first_column(v) && !one_of_parts(k, v)) return name;
-    const char *from = subscript_text(v->buffer->shape, v->buffer->shape.rank - 1, first_column(v));
+    const char *from = subscript_text(page, v->buffer->shape, v->buffer->shape.rank - 1, first_column(v));
     Text t = {0};
     for (const char *s = from; *s; s++) say(&t, *s == ' ' ? "" : "%c", *s);
     return format("%s[%s..]", name, t.at); /* without blanks: lines break there */
 }
 
-static const char *place_name(const Kernel *k, const View *v) { return part_name(k, v, false); }
+static const char *place_name(Page *page, const Kernel *k, const View *v) { return part_name(page, k, v, false); }
 
 /* Parts of one array, q, k and v in qkv, are said once. */
-static void say_places(Text *t, const Kernel *k, const Operands *o, int n)
+static void say_places(Page *page, Text *t, const Kernel *k, const Operands *o, int n)
 {
     for (int i = 0; i < n; i++) {
-        const char *name = place_name(k, &o->at[i].view);
-        if (!i || !same(name, place_name(k, &o->at[i - 1].view))) say(t, "%s%s", i ? ", " : "", name);
+        const char *name = place_name(page, k, &o->at[i].view);
+        if (!i || !same(name, place_name(page, k, &o->at[i - 1].view))) say(t, "%s%s", i ? ", " : "", name);
     }
 }
 
-static void say_attention(Text *t, const Kernel *k)
+static void say_attention(Page *page, Text *t, const Kernel *k)
 {
-    say_places(t, k, &k->writes, k->writes.n);
+    say_places(page, t, k, &k->writes, k->writes.n);
     say(t, k->node->op == OP_attention ? " = attention of " : " = gradients of attention of ");
-    say_places(t, k, &k->reads, 3);
+    say_places(page, t, k, &k->reads, 3);
 }
 
 /* What a {word} of an operation's comment stands for. */
-static const char *meant(const Kernel *k, const char *word)
+static const char *meant(Page *page, const Kernel *k, const char *word)
 {
     static const char *const inputs[] = {"x}", "ids}", "updates}"};
-    if (starts_with(word, "y}")) return k->writes.n ? place_name(k, &k->writes.at[0].view) : "";
+    if (starts_with(word, "y}")) return k->writes.n ? place_name(page, k, &k->writes.at[0].view) : "";
     for (int i = 0; i < COUNT_OF(inputs) && i < k->reads.n; i++)
-        if (starts_with(word, inputs[i])) return place_name(k, &k->reads.at[i].view);
+        if (starts_with(word, inputs[i])) return place_name(page, k, &k->reads.at[i].view);
     must(starts_with(word, "k}"));
     return format("%lld", (long long)k->node->ints[1]);
 }
 
-static void say_index(Text *t, const Kernel *k)
+static void say_index(Page *page, Text *t, const Kernel *k)
 {
     const Kernel_part *part = op_parts[k->node->op].kernel;
     if (k->kind == ATTENTION) {
-        say_attention(t, k);
+        say_attention(page, t, k);
         return;
     }
     for (const char *s = part ? part->says : "{y} = {x}"; *s; s++) {
@@ -90,7 +90,7 @@ static void say_index(Text *t, const Kernel *k)
             say(t, "%c", *s);
             continue;
         }
-        say(t, "%s", meant(k, s + 1));
+        say(t, "%s", meant(page, k, s + 1));
         s = strchr(s, '}');
     }
 }
@@ -98,6 +98,7 @@ static void say_index(Text *t, const Kernel *k)
 /* ------------------------------------------------------------------ ROWS */
 
 typedef struct Formula {
+    Page *page;
     const Kernel *k;
     Table loads, stored, members; /* who loads or keeps a node; itself */
     Names said, arrays, words;
@@ -108,13 +109,13 @@ typedef struct Formula {
 
 enum { MOST_DEPTH = 8, LONG_ENOUGH = 1200 };
 
-static const char *array_name(const View *v) { return v->buffer ? wished_name(v->buffer) : ""; }
+static const char *array_name(Page *page, const View *v) { return v->buffer ? wished_name(page, v->buffer) : ""; }
 
 static void note_members(Formula *f)
 {
     for (int i = 0; i < f->k->loads.n; i++) {
         *table_at(&f->loads, f->k->loads.at[i].node) = &f->k->loads.at[i];
-        push(&f->arrays, array_name(&f->k->loads.at[i].view));
+        push(&f->arrays, array_name(f->page, &f->k->loads.at[i].view));
     }
     for (int p = 0; p < f->k->phases.n; p++) {
         const Phase *phase = &f->k->phases.at[p];
@@ -125,7 +126,7 @@ static void note_members(Formula *f)
         for (int a = 0; a < COUNT_OF(stores); a++)
             for (int i = 0; i < stores[a]->n; i++) {
                 *table_at(&f->stored, stores[a]->at[i].node) = &stores[a]->at[i];
-                push(&f->arrays, array_name(&stores[a]->at[i].view));
+                push(&f->arrays, array_name(f->page, &stores[a]->at[i].view));
             }
     }
 }
@@ -142,25 +143,26 @@ static const char *without_types(const char *text)
     return t.at;
 }
 
-static Expr number_in_formula(const Node *n, double x)
+static Expr number_in_formula(Page *page, const Node *n, double x)
 {
     int axis = axis_counted(n);
-    if (axis && (double)axis_numbered(axis)->extent == x) return extent_expression((int64_t)x, axis);
+    if (axis && (double)axis_numbered(axis)->extent == x) return extent_expression(page, (int64_t)x, axis);
     if (axis_shared(n))
-        return (Expr){format("%s1 / %s", x < 0 ? "-" : "", factor_text((int64_t)(1 / fabs(x) + 0.5), axis_shared(n))),
-                      TIMES};
+        return (Expr){
+            format("%s1 / %s", x < 0 ? "-" : "", factor_text(page, (int64_t)(1 / fabs(x) + 0.5), axis_shared(n))),
+            TIMES};
     return (Expr){number_text(x), x < 0 ? UNARY : PRIMARY};
 }
 
 /* _WIDTH, _{BATCH * SEQ}; "": the axes have no names. */
-static const char *below_sigma(const Node *reduction)
+static const char *below_sigma(Page *page, const Node *reduction)
 {
     Text t = {0};
     for (int i = 0; i < reduction->nints; i++) {
         Shape s = reduction->in[0]->shape;
         int axis = (int)reduction->ints[i];
         if (s.dim[axis] == 1) continue;
-        const char *extent = extent_text(s.dim[axis], s.axis[axis]);
+        const char *extent = extent_text(page, s.dim[axis], s.axis[axis]);
         if (*extent >= '0' && *extent <= '9') return "";
         say(&t, "%s%s", t.n ? ", " : "", extent);
     }
@@ -179,9 +181,9 @@ static bool is_array(const Formula *f, const char *name)
 static const char *name_in_formula(Formula *f, const Node *n)
 {
     const Operand *kept = table_get(&f->stored, n);
-    if (kept) return place_name(f->k, &kept->view);
+    if (kept) return place_name(f->page, f->k, &kept->view);
     if (n->title_rank <= TITLE_ARGUMENT) return NULL;
-    const char *word = word_for(n);
+    const char *word = word_for(f->page, n);
     int at = 0;
     while (at < f->words.n && !same(f->words.at[at], word)) at++;
     if (at == f->words.n) push(&f->words, word), push(&f->called, (Node *)n);
@@ -205,7 +207,7 @@ static const Node *sum_of_mean(Formula *f, const Node *n)
 
 static Expr reduced_text(Formula *f, const char *what, const Node *n, const Node *x, int depth)
 {
-    return (Expr){format("%s%s(%s)", what, below_sigma(n), written(f, x, depth + 1).text), PRIMARY};
+    return (Expr){format("%s%s(%s)", what, below_sigma(f->page, n), written(f, x, depth + 1).text), PRIMARY};
 }
 
 /* x of an arg-max: the least index at which x, less the largest of x, is 0; NULL: n is something else. */
@@ -231,14 +233,14 @@ static Expr computed_from(Formula *f, const Node *n, int depth)
     if (op_info[n->op].kind == REDUCE) return reduced_text(f, end_of(n), n, n->in[0], depth);
     if (sum) return reduced_text(f, "mean", sum, sum->in[0], depth);
     for (int i = 0; i < n->nin && i < COUNT_OF(in); i++) in[i] = written(f, n->in[i], depth + 1);
-    Expr e = apply(n, in);
+    Expr e = apply(f->page, n, in);
     return as_written(n, (Expr){without_types(e.text), e.binding});
 }
 
 static const char *name_of_load(const Formula *f, const Operand *load)
 {
     if (!load->view.buffer) return load->node->op == OP_iota ? "i" : "index";
-    return part_name(f->k, &load->view, meets_its_next(f->k, load));
+    return part_name(f->page, f->k, &load->view, meets_its_next(f->k, load));
 }
 
 static Expr written(Formula *f, const Node *n, int depth)
@@ -247,12 +249,12 @@ static Expr written(Formula *f, const Node *n, int depth)
     for (;; n = n->in[0]) {
         const Operand *load = table_get(&f->loads, n);
         if (load) return (Expr){name_of_load(f, load), PRIMARY};
-        if (is_filled(n, &x)) return number_in_formula(n, x);
+        if (is_filled(n, &x)) return number_in_formula(f->page, n, x);
         if (table_get(&f->members, n) || !absorbed(n)) break;
     }
     const char *name = depth ? name_in_formula(f, n) : NULL;
     if (name) return (Expr){name, PRIMARY};
-    if (!table_get(&f->members, n)) return (Expr){n->name ? identifier(n->name) : "index", PRIMARY};
+    if (!table_get(&f->members, n)) return (Expr){n->name ? identifier(f->page, n->name) : "index", PRIMARY};
     return computed_from(f, n, depth);
 }
 
@@ -273,21 +275,21 @@ static void say_copies(Formula *f, const Operands *stores)
 }
 
 /* After panels: what their rows have added up. */
-static void say_column_sums(Text *t, const Kernel *k)
+static void say_column_sums(Page *page, Text *t, const Kernel *k)
 {
     for (int p = 0, n = 0; p < k->phases.n; p++)
         for (int i = 0; i < k->phases.at[p].column_stores.n; i++, n++)
-            say(t, "%s%s = sum(%s)", n ? ";  " : "", place_name(k, &k->phases.at[p].column_stores.at[i].view),
-                buffer_name(k->partials.at[n]));
+            say(t, "%s%s = sum(%s)", n ? ";  " : "", place_name(page, k, &k->phases.at[p].column_stores.at[i].view),
+                buffer_name(page, k->partials.at[n]));
 }
 
-static void formula_of_rows(Text *t, const Kernel *k, bool all)
+static void formula_of_rows(Page *page, Text *t, const Kernel *k, bool all)
 {
     if (k->share == COLUMN_SUMS) {
-        say_column_sums(t, k);
+        say_column_sums(page, t, k);
         return;
     }
-    Formula f = {.k = k, .all = all};
+    Formula f = {.page = page, .k = k, .all = all};
     note_members(&f);
     for (int p = 0; p < k->phases.n; p++) {
         const Phase *phase = &k->phases.at[p];
@@ -303,38 +305,39 @@ static void formula_of_rows(Text *t, const Kernel *k, bool all)
 /* ------------------------------------------------------------------ all kinds */
 
 /* c = a . b^T; a[M][K] is transposed where it lies as [K][M]. */
-static void formula_of_product(Text *t, const Kernel *k)
+static void formula_of_product(Page *page, Text *t, const Kernel *k)
 {
     const struct Gemm *g = &k->gemm;
     bool a = g->a_m == 1 && g->a_k != 1, b = !g->packed && g->b_k == 1 && g->b_n != 1;
     const View *summed = g->end == END_SUM_A ? &g->a.view : &g->b.view;
-    say(t, "%s %s %s%s . %s%s", place_name(k, &g->c.view), g->c.add ? "+=" : "=", place_name(k, &g->a.view),
-        a ? "^T" : "", place_name(k, &g->b.view), b ? "^T" : "");
+    say(t, "%s %s %s%s . %s%s", place_name(page, k, &g->c.view), g->c.add ? "+=" : "=", place_name(page, k, &g->a.view),
+        a ? "^T" : "", place_name(page, k, &g->b.view), b ? "^T" : "");
     if (g->end == END_SUM_A || g->end == END_SUM_B)
-        say(t, ", %s: sum of %s", place_name(k, &g->vector.view), place_name(k, summed));
-    else if (g->vector.node) say(t, " + %s", place_name(k, &g->vector.view));
-    if (g->end == END_GELU_BACK) say(t, ", times gelu'(%s)", place_name(k, &g->aux.view));
-    if (g->end == END_GELU && g->aux.node) say(t, ", which is %s", place_name(k, &g->aux.view));
+        say(t, ", %s: sum of %s", place_name(page, k, &g->vector.view), place_name(page, k, summed));
+    else if (g->vector.node) say(t, " + %s", place_name(page, k, &g->vector.view));
+    if (g->end == END_GELU_BACK) say(t, ", times gelu'(%s)", place_name(page, k, &g->aux.view));
+    if (g->end == END_GELU && g->aux.node) say(t, ", which is %s", place_name(page, k, &g->aux.view));
     if (g->end == END_GELU) say(t, ", gelu of it");
 }
 
-char *formula_text(const Kernel *k, bool all)
+char *formula_text(Page *page, const Kernel *k, bool all)
 {
     Text t = {0};
     if (k->kind == ROWS) {
-        formula_of_rows(&t, k, all);
+        formula_of_rows(page, &t, k, all);
     } else if (k->kind == GEMM) {
-        formula_of_product(&t, k);
+        formula_of_product(page, &t, k);
     } else if (k->kind == PANELS) {
         say(&t, "panel by panel:");
-        for (int i = 0; i < k->body.n; i++) say(&t, "%s %s", i ? "," : "", kernel_called(k->body.at[i]));
+        for (int i = 0; i < k->body.n; i++) say(&t, "%s %s", i ? "," : "", kernel_called(page, k->body.at[i]));
     } else if (k->kind == REPEAT) {
         say(&t, "%s times in one launch:", grouped(k->loop->trip));
-        for (int i = 0; i < k->body.n; i++) say(&t, "%s %s", i ? "," : "", kernel_called(k->body.at[i]));
+        for (int i = 0; i < k->body.n; i++) say(&t, "%s %s", i ? "," : "", kernel_called(page, k->body.at[i]));
     } else if (k->kind == PACK) {
-        say(&t, "%s = %s, packed", place_name(k, &k->writes.at[0].view), place_name(k, &k->reads.at[0].view));
+        say(&t, "%s = %s, packed", place_name(page, k, &k->writes.at[0].view),
+            place_name(page, k, &k->reads.at[0].view));
     } else {
-        say_index(&t, k);
+        say_index(page, &t, k);
     }
     return t.at;
 }

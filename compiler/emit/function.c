@@ -6,42 +6,30 @@
 #include <ctype.h>
 #include <string.h>
 
-/* A text: what its kernels would like to be called, and, once it is printed, what it is. */
-static VEC(struct Printed { const char *wish, *name, *const *part_names; }) printed;
-static struct {
-    Strings texts;     /* text without names -> 1 + its place in `printed` */
-    Strings functions; /* names of functions */
-    Strings names;     /* all that is taken in the file: functions, and what the entries call their buffers */
-} taken;
-static Text functions;
-
-static void take_name(const char *name)
+static void take_name(Page *page, const char *name)
 {
-    int *number = strings_at(&taken.names, name);
+    int *number = strings_at(&page->functions.taken, name);
     *number += !*number;
 }
 
 /* The name of something of the file: taken from now on. */
-static const char *new_file_name(const char *wish) { return unique_name(&taken.names, wish); }
+static const char *new_file_name(Page *page, const char *wish) { return unique_name(&page->functions.taken, wish); }
 
-void start_functions(const Module *m)
+void start_functions(Page *page)
 {
-    memset(&printed, 0, sizeof printed); /* an arena may have been given back since */
-    memset(&taken, 0, sizeof taken);
+    const Module *m = page->module;
     Names own = {0};
-    functions = (Text){0};
-    start_persistent();
-    for (int i = 0; header_words[i].word; i++) take_name(header_words[i].word);
-    take_table_names(m, take_name);
+    for (int i = 0; i < header_word_count; i++) take_name(page, header_words[i].word);
+    take_table_names(page, take_name);
     take_entry_names(&own); /* or an entry could not call them */
-    for (int i = 0; i < own.n; i++) take_name(own.at[i]);
-    for (const char *const *word = target()->words; *word; word++) take_name(*word);
+    for (int i = 0; i < own.n; i++) take_name(page, own.at[i]);
+    for (const char *const *word = page->target->words; *word; word++) take_name(page, *word);
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
-        take_name(entry_name(m, p));
-        enter_scope(m, p);
+        take_name(page, entry_name(page, p));
+        enter_scope(page, p);
         for (int k = 0; k < p->buffers.n; k++)
-            if (p->buffers.at[k]->home == WORK) take_name(buffer_name(p->buffers.at[k]));
+            if (p->buffers.at[k]->home == WORK) take_name(page, buffer_name(page, p->buffers.at[k]));
     }
 }
 
@@ -58,7 +46,7 @@ static void in_order(const Function *f, int *order)
             if (rank_of(&f->args.at[i]) == rank) order[n++] = i;
 }
 
-static char *declaration(const Arg *a)
+static char *declaration(Page *page, const Arg *a)
 {
     const char *type = c_type(a->buffer->dtype), *constant = a->written ? "" : "const ";
     if (a->by_value) return format("%s %s", type, a->name);
@@ -67,7 +55,7 @@ static char *declaration(const Arg *a)
     say(&t, "%s%s (*RESTRICT %s)", constant, type, a->name);
     for (int k = 1; k < a->dims; k++) {
         const int *first = a->first + k;
-        say(&t, "[%s]", product_in(a->buffer->shape, first[0], first[1]));
+        say(&t, "[%s]", product_in(page, a->buffer->shape, first[0], first[1]));
     }
     return t.at;
 }
@@ -102,7 +90,7 @@ static char *parameters(const Function *f, const int *order, int part)
     if (part >= 0 && is_told_block(f, part)) add_word(&t, format("int %s", f->block));
     if (f->some_rows) add_word(&t, "int from, int to");
     for (int i = 0; i < f->args.n; i++)
-        if (given(f, f->args.at[order[i]].parts, part)) add_word(&t, declaration(&f->args.at[order[i]]));
+        if (given(f, f->args.at[order[i]].parts, part)) add_word(&t, declaration(f->page, &f->args.at[order[i]]));
     for (int i = 0; i < f->loops.n; i++)
         if (given(f, f->loop_parts.at[i], part)) add_word(&t, format("int %s", f->loop_names.at[i]));
     return t.n ? t.at : "void";
@@ -128,11 +116,12 @@ static char *launch_of(const Function *f, const int *order, const char *name, in
 
 /* ------------------------------------------------------------------ one kernel */
 
-static Function *make(const Kernel *k)
+static Function *make(Page *page, const Kernel *k)
 {
     Function *f = NEW(Function);
+    f->page = page;
     f->nest = k->nest;
-    f->block = !k->persistent || !target()->persists ? "blockIdx.x" : k->sliced ? "slice" : "block";
+    f->block = !k->persistent || !page->target->persists ? "blockIdx.x" : k->sliced ? "slice" : "block";
     begin_kernel(f);
     if (k->kind == ROWS) emit_rows(f, k->nest);
     else emit_index(f, k);
@@ -152,7 +141,7 @@ static void say_function(Text *t, const char *remark, const char *head, const ch
 static const char *function_name(const Function *f, const char *wish)
 {
     for (;;) {
-        const char *name = new_file_name(wish);
+        const char *name = new_file_name(f->page, wish);
         bool hidden = false;
         for (int i = 0; i < f->args.n; i++) hidden |= f->parts.n && same(f->args.at[i].name, name);
         if (!hidden) return name;
@@ -160,21 +149,22 @@ static const char *function_name(const Function *f, const char *wish)
 }
 
 /* Of one pointer for two arrays the function's head shows one. */
-static void say_overwritten(Text *t, const Kernel *k)
+static void say_overwritten(Page *page, Text *t, const Kernel *k)
 {
     Touches touches = {0};
     own_touches(k, &touches);
     for (int i = 0; i < touches.n; i++)
         for (int j = 0; j < touches.n; j++)
             if (touches.at[i].writes && touches.at[i].buffer->in_place_of == touches.at[j].buffer)
-                say(t, ";  %s overwrites %s", buffer_name(touches.at[i].buffer), buffer_name(touches.at[j].buffer));
+                say(t, ";  %s overwrites %s", buffer_name(page, touches.at[i].buffer),
+                    buffer_name(page, touches.at[j].buffer));
 }
 
-static char *remark(const Kernel *k)
+static char *remark(Page *page, const Kernel *k)
 {
     Text t = {0};
-    say(&t, "%s", formula_text(k, true));
-    say_overwritten(&t, k);
+    say(&t, "%s", formula_text(page, k, true));
+    say_overwritten(page, &t, k);
     if (k->where.file) say(&t, "      %s:%d", file_name(k->where.file), k->where.line);
     if (k->where.path && *k->where.path) say(&t, " %s", k->where.path);
     if (k->bytes > 0) say(&t, "      moves %s bytes", grouped((int64_t)k->bytes));
@@ -210,7 +200,7 @@ static const char *const *say_parts(Text *t, const Kernel *k, const Function *f,
         bool first = has_fallback(f, i), second = p->launch->what == LAUNCHED_PLAIN;
         const char *suffix = suffixes[p->launch->what];
         const char *own = names[i] = *suffix ? function_name(f, format("%s%s", name, suffix)) : name;
-        say_function(t, p->remark ? p->remark : remark(k), head_text(f, order, own, i), p->body);
+        say_function(t, p->remark ? p->remark : remark(f->page, k), head_text(f, order, own, i), p->body);
         if (first) say_wrapped(&launches, format("    if (!plain_loop(%s))\n", quoted(name_and_place(k, name))));
         if (second) say(&launches, "    else\n");
         say_wrapped(&launches, format("%s%s", first || second ? "    " : "", launch_of(f, order, own, i)));
@@ -285,22 +275,22 @@ static const char *deed(const Kernel *k)
 }
 
 /* Says which text k has. */
-static void note_text(Kernel *k)
+static void note_text(Page *page, Kernel *k)
 {
     begin_scratch();
-    anonymous = true;
-    Function *plain = make(k);
-    anonymous = false;
+    page->anonymous = true;
+    Function *plain = make(page, k);
+    page->anonymous = false;
     int *order = NEW_ARRAY(int, plain->args.n + 1);
     in_order(plain, order);
-    const char *text = canonical_text(plain, order), *wish = identifier(k->name);
-    k->text = strings_get(&taken.texts, text);
+    const char *text = canonical_text(plain, order), *wish = identifier(page, k->name);
+    k->text = strings_get(&page->functions.texts, text);
     bool again = for_good();
     if (!k->text) {
-        push(&printed, ((struct Printed){.wish = copy_string(wish)}));
-        *strings_at(&taken.texts, copy_string(text)) = k->text = printed.n;
+        push(&page->functions.printed, ((struct Printed_text){.wish = copy_string(wish)}));
+        *strings_at(&page->functions.texts, copy_string(text)) = k->text = page->functions.printed.n;
     } else {
-        struct Printed *p = &printed.at[k->text - 1];
+        struct Printed_text *p = &page->functions.printed.at[k->text - 1];
         const char *both = same(p->wish, wish) ? wish : common_name(p->wish, wish);
         if (!both && deed(k)) both = deed(k);
         if (!both && strlen(p->wish) < LONG_WISH) both = format("%s_or_%s", p->wish, wish);
@@ -312,53 +302,53 @@ static void note_text(Kernel *k)
 
 static bool has_function(const Kernel *k) { return k->kind == ROWS || (k->kind >= GATHER && k->kind <= TOPK); }
 
-void note_functions(Kernel *const *kernels, int n)
+void note_functions(Page *page, Kernel *const *kernels, int n)
 {
     for (int i = 0; i < n; i++) {
-        if (has_function(kernels[i])) note_text(kernels[i]);
-        note_functions(kernels[i]->body.at, kernels[i]->body.n);
+        if (has_function(kernels[i])) note_text(page, kernels[i]);
+        note_functions(page, kernels[i]->body.at, kernels[i]->body.n);
     }
 }
 
 /* The wish, which an array may have: make_ln_1; or another function: decode_ln_1. */
 static const char *free_wish(const Function *f, const char *wish)
 {
-    const char *made = format("make_%s", wish), *entry = program_in_scope()->graph->name;
-    bool function = strings_get(&taken.functions, wish) || strings_get(&taken.functions, made);
+    const char *made = format("make_%s", wish), *entry = f->page->program->graph->name;
+    bool function = strings_get(&f->page->functions.names, wish) || strings_get(&f->page->functions.names, made);
     bool hidden = false;
     for (int i = 0; i < f->args.n; i++) hidden |= same(f->args.at[i].name, wish);
     const char *const wishes[] = {hidden ? made : wish, function && !hidden ? wish : made,
                                   format("%s_%s", entry, wish)};
     for (int i = 0; i < COUNT_OF(wishes); i++)
-        if (!strings_get(&taken.names, wishes[i])) return wishes[i];
+        if (!strings_get(&f->page->functions.taken, wishes[i])) return wishes[i];
     return wish;
 }
 
 /* Kernels know what they are called, those too of which copies were called. */
-void name_functions(Kernel *const *kernels, int n)
+void name_functions(Page *page, Kernel *const *kernels, int n)
 {
     for (int i = 0; i < n; i++) {
-        if (kernels[i]->text) kernels[i]->function = printed.at[kernels[i]->text - 1].name;
-        name_functions(kernels[i]->body.at, kernels[i]->body.n);
+        if (kernels[i]->text) kernels[i]->function = page->functions.printed.at[kernels[i]->text - 1].name;
+        name_functions(page, kernels[i]->body.at, kernels[i]->body.n);
     }
 }
 
 /* A name of its own, and the function printed under it. */
-static void print(struct Printed *p, const Kernel *k, const Function *f, const int *order)
+static void print(struct Printed_text *p, const Kernel *k, const Function *f, const int *order)
 {
     p->name = function_name(f, free_wish(f, p->wish));
-    *strings_at(&taken.functions, p->name) = 1;
-    if (f->parts.n) p->part_names = say_parts(&functions, k, f, order, p->name);
-    else say_function(&functions, remark(k), head_text(f, order, p->name, 0), f->w.text.at);
+    *strings_at(&f->page->functions.names, p->name) = 1;
+    if (f->parts.n) p->part_names = say_parts(&f->page->functions.text, k, f, order, p->name);
+    else say_function(&f->page->functions.text, remark(f->page, k), head_text(f, order, p->name, 0), f->w.text.at);
 }
 
-Call kernel_call(const Kernel *k)
+Call kernel_call(Page *page, const Kernel *k)
 {
     must(k->text);
-    Call c = {.f = make(k)};
+    Call c = {.f = make(page, k)};
     c.order = NEW_ARRAY(int, c.f->args.n + 1);
     in_order(c.f, c.order);
-    struct Printed *p = &printed.at[k->text - 1];
+    struct Printed_text *p = &page->functions.printed.at[k->text - 1];
     bool again = for_good();
     if (!p->name) print(p, k, c.f, c.order);
     for_a_while(again);
@@ -367,25 +357,25 @@ Call kernel_call(const Kernel *k)
     return c;
 }
 
-static char *call_of(const Kernel *k)
+static char *call_of(Page *page, const Kernel *k)
 {
-    Call c = kernel_call(k);
+    Call c = kernel_call(page, k);
     const Function *f = c.f;
     Text t = {0};
-    if (*target()->first_argument) add_word(&t, target()->first_argument);
+    if (*page->target->first_argument) add_word(&t, page->target->first_argument);
     if (f->some_rows) add_word(&t, "from, to");
     for (int i = 0; i < f->args.n; i++)
-        if (given(f, f->args.at[c.order[i]].parts, -1)) add_word(&t, argument(&f->args.at[c.order[i]]));
+        if (given(f, f->args.at[c.order[i]].parts, -1)) add_word(&t, argument(page, &f->args.at[c.order[i]]));
     for (int i = 0; i < f->loops.n; i++)
-        if (given(f, f->loop_parts.at[i], -1)) add_word(&t, loop_letter(f->loops.at[i]));
-    return format("%s%s(%s);", target()->call, c.name, t.n ? t.at : "");
+        if (given(f, f->loop_parts.at[i], -1)) add_word(&t, loop_letter(page, f->loops.at[i]));
+    return format("%s%s(%s);", page->target->call, c.name, t.n ? t.at : "");
 }
 
 /* Of all the text that a kernel's function takes only the call, and what is printed of it, is kept. */
-char *call_text(const Kernel *k)
+char *call_text(Page *page, const Kernel *k)
 {
     begin_scratch();
-    char *text = call_of(k);
+    char *text = call_of(page, k);
     bool again = for_good();
     text = copy_string(text);
     for_a_while(again);
@@ -393,7 +383,10 @@ char *call_text(const Kernel *k)
     return text;
 }
 
-const char *file_name_of(const char *wish) { return new_file_name(wish); }
-Text *function_text(void) { return &functions; }
+const char *file_name_of(Page *page, const char *wish) { return new_file_name(page, wish); }
+Text *function_text(Page *page) { return &page->functions.text; }
 
-void say_functions(Text *t) { say_bytes(t, functions.at ? functions.at : "", functions.n); }
+void say_functions(Page *page, Text *t)
+{
+    say_bytes(t, page->functions.text.at ? page->functions.text.at : "", page->functions.text.n);
+}

@@ -44,32 +44,33 @@ static bool from_data(const Node *n, const Desc *d)
     return true;
 }
 
-const char *id_text(const Kernel *k, const char *id, int64_t below, int axis)
+const char *id_text(Page *page, const Kernel *k, const char *id, int64_t below, int axis)
 {
     const Node *n = k->node, *ids = n->in[1];
-    const Desc *d = described();
+    const Desc *d = page->desc;
     Where w = n->where;
     if (ids_below(ids, below, d)) return id;
     const char *place = w.file ? format("%s:%d", file_name(w.file), w.line) : "";
     const char *what = format("%s%s%s", op_info[n->op].name, w.path && *w.path ? " in " : "", w.path ? w.path : "");
-    return format("%s(%s, %s, %s, %s)", from_data(ids, d) ? "data_id" : "computed_id", id, extent_text(below, axis),
-                  quoted(place), quoted(what));
+    return format("%s(%s, %s, %s, %s)", from_data(ids, d) ? "data_id" : "computed_id", id,
+                  extent_text(page, below, axis), quoted(place), quoted(what));
 }
 
 /* Of a class, with its inputs' texts (class_id of graph/ops.def): the id itself where it is one for certain. */
-Expr class_id_text(const Node *n, const Expr *in)
+Expr class_id_text(Page *page, const Node *n, const Expr *in)
 {
     const char *id = within(in[0], PRIMARY);
     double below = 0, ignored = 0;
     Where w = n->where;
     must(is_filled(n->in[1], &below) && is_filled(n->in[2], &ignored));
-    if (classes_below(n->in[0], (int64_t)below, (int64_t)ignored, described())) return in[0];
+    if (classes_below(n->in[0], (int64_t)below, (int64_t)ignored, page->desc)) return in[0];
     bool listed = ignored >= 0 && ignored < below;
     const char *place = w.file ? format("%s:%d", file_name(w.file), w.line) : "";
     const char *what = format("class ids%s%s%s", w.path && *w.path ? " in " : "", w.path ? w.path : "",
                               listed ? "" : format(", of which %.0f counts for none", ignored));
-    const char *checked = format("%s(%s, %s, %s, %s)", from_data(n->in[0], described()) ? "data_id" : "computed_id", id,
-                                 extent_text((int64_t)below, axis_counted(n->in[1])), quoted(place), quoted(what));
+    const char *checked =
+        format("%s(%s, %s, %s, %s)", from_data(n->in[0], page->desc) ? "data_id" : "computed_id", id,
+               extent_text(page, (int64_t)below, axis_counted(n->in[1])), quoted(place), quoted(what));
     if (listed) return (Expr){copy_string(checked), PRIMARY};
     return (Expr){format("%s == %.0f ? %s : %s", id, ignored, id, checked), TERNARY};
 }

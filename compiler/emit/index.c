@@ -31,7 +31,7 @@ static Picking picking_of(Function *f, const Kernel *k)
 void declare_id(Function *f, const Picking *g)
 {
     line(&f->w, "const int id = %s;",
-         id_text(g->k, value_at(f, g->uby).text, f->axis[g->id].extent, f->axis[g->id].what));
+         id_text(f->page, g->k, value_at(f, g->uby).text, f->axis[g->id].extent, f->axis[g->id].what));
     f->axis[g->id].now = "id";
 }
 

@@ -7,18 +7,18 @@
 #include <ctype.h>
 #include <string.h>
 
-char *type_name(const Module *m, const char *entry, const char *what)
+char *type_name(Page *page, const char *entry, const char *what)
 {
-    return upper(
-        identifier(entry ? format("%s_%s_%s", m->desc->model, entry, what) : format("%s_%s", m->desc->model, what)));
+    return upper(identifier(page, entry ? format("%s_%s_%s", page->desc->model, entry, what)
+                                        : format("%s_%s", page->desc->model, what)));
 }
 
 /* ------------------------------------------------------------------ model.h */
 
-static void say_tensor_member(Text *t, DType type, const char *name, Shape s, const char *remark)
+static void say_tensor_member(Page *page, Text *t, DType type, const char *name, Shape s, const char *remark)
 {
     Text x = {0};
-    say(&x, "    %s %s%s;", c_type(type), name, array_text(s, 0));
+    say(&x, "    %s %s%s;", c_type(type), name, array_text(page, s, 0));
     if (*remark) say(t, "%-60s /* %s */\n", x.at, in_comment(remark));
     else say(t, "%s\n", x.at);
 }
@@ -39,57 +39,58 @@ static int count_home(const Program *p, Home home)
     return n;
 }
 
-static void say_entry_struct(Text *t, const Module *m, const Program *p, Home home, const char *what)
+static void say_entry_struct(Page *page, Text *t, const Program *p, Home home, const char *what)
 {
     if (!count_home(p, home)) return;
-    char *name = type_name(m, p->graph->name, what);
+    char *name = type_name(page, p->graph->name, what);
     say(t, "typedef struct %s {\n", name);
     for (int i = 0; i < p->buffers.n; i++) {
         const Buffer *b = p->buffers.at[i];
-        if (b->home == home) say_tensor_member(t, b->dtype, buffer_name(b), b->shape, "");
+        if (b->home == home) say_tensor_member(page, t, b->dtype, buffer_name(page, b), b->shape, "");
     }
     say(t, "} %s;\n\n", name);
 }
 
-static void say_state_struct(Text *t, const Module *m)
+static void say_state_struct(Page *page, Text *t)
 {
-    if (!m->desc->states.n) return;
-    char *name = type_name(m, NULL, "state");
-    bool wide = in_doubles();
+    if (!page->desc->states.n) return;
+    char *name = type_name(page, NULL, "state");
+    bool wide = in_doubles(page);
     bool fixed = false;
-    for (int i = 0; i < m->desc->states.n; i++) fixed |= m->desc->states.at[i].fixed;
+    for (int i = 0; i < page->desc->states.n; i++) fixed |= page->desc->states.at[i].fixed;
     say(t, "/* Kept between calls; zero at first%s. */\ntypedef struct %s {\n",
         fixed ? ", but for what encode writes" : "", name);
-    for (int i = 0; i < m->desc->states.n; i++) {
-        const Tensor_spec *s = &m->desc->states.at[i];
+    for (int i = 0; i < page->desc->states.n; i++) {
+        const Tensor_spec *s = &page->desc->states.at[i];
         DType type = s->dtype == F32 && wide ? F64 : s->dtype;
         const char *remark = s->where.file ? format("%s:%d", file_name(s->where.file), s->where.line) : "";
-        say_tensor_member(t, type, state_member(m->desc, s->name), s->shape, remark);
+        say_tensor_member(page, t, type, state_member(page, s->name), s->shape, remark);
     }
     say(t, "} %s;\n\n", name);
 }
 
 /* The sizes come first, but which are used shows only in the end. */
-void say_header(Text *t, const Module *m, const char *prototypes)
+void say_header(Page *page, Text *t, const char *prototypes)
 {
+    const Module *m = page->module;
     Text body = {0};
-    char *guard = copy_string(type_name(m, NULL, "MODEL_H"));
+    char *guard = copy_string(type_name(page, NULL, "MODEL_H"));
     for (char *c = guard; *c; c++) *c = (char)toupper((unsigned char)*c);
-    say_params(&body, m);
-    say_state_struct(&body, m);
+    say_params(page, &body);
+    say_state_struct(page, &body);
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
-        enter_scope(m, p);
-        say_entry_struct(&body, m, p, INPUTS, "in");
-        say_entry_struct(&body, m, p, OUTPUTS, "out");
+        enter_scope(page, p);
+        say_entry_struct(page, &body, p, INPUTS, "in");
+        say_entry_struct(page, &body, p, OUTPUTS, "out");
     }
-    const char *file = file_name(m->desc->file);
+    const char *file = file_name(page->desc->file);
     say_comment(t, 0,
                 format("model.h: sizes, parameters and entries of %s, made by lathe.  Edit %s, not this file.",
-                       m->desc->model, file));
-    say(t, "#ifndef %s\n#define %s\n\n#include \"%s\"\n", guard, guard, target()->interface);
-    say(t, "%s\n", is_stored(precision_in_scope().weights) ? "#include \"math/math.h\"\n" : "");
-    say_sizes(t);
+                       page->desc->model, file));
+    say(t, "#ifndef %s\n#define %s\n\n#include \"%s\"\n", guard, guard, page->target->interface);
+    say(t, "%s\n", is_stored(page->precision.weights) ? "#include \"math/math.h\"\n" : "");
+    say_sizes(page, t);
     say(t, "%s%s\n#endif\n", body.at, prototypes);
 }
 
@@ -158,13 +159,13 @@ static const char *init_word(Lathe_init init)
     die("init %d", (int)init);
 }
 
-static void say_param_table(Text *t, const Module *m)
+static void say_param_table(Page *page, Text *t)
 {
-    const Desc *d = m->desc;
+    const Desc *d = page->desc;
     if (!d->params.n) return;
-    char *type = type_name(m, NULL, "params");
+    char *type = type_name(page, NULL, "params");
     const char *zero[MAXRANK] = {"0", "0", "0", "0", "0", "0", "0", "0"};
-    const char *real = c_type(precision_in_scope().weights);
+    const char *real = c_type(page->precision.weights);
     say(t, "static const Lathe_param params[] = {\n");
     for (int i = 0; i < d->params.n; i++) {
         const Param *p = d->params.at[i];
@@ -174,7 +175,7 @@ static void say_param_table(Text *t, const Module *m)
         say_wrapped(t, format("     .dim = %s, .stride = %s,", braces(p->shape.rank, p->shape.dim),
                               braces(p->shape.rank, p->stride)));
         say_wrapped(t, format("     .offset = offsetof(%s, %s) / sizeof(%s), .decay = %s,", type,
-                              param_text(p, "", zero), real, p->decay ? "true" : "false"));
+                              param_text(page, p, "", zero), real, p->decay ? "true" : "false"));
         say(t, "     .init = %s, .init_a = %s, .init_b = %s", init_word(p->init), number_text(p->init_a),
             number_text(p->init_b));
         if (p->zero_row) say(t, ", .zero_row = %lld", (long long)p->zero_row);
@@ -207,69 +208,72 @@ static bool rows_meet(const Graph *g, const char *output)
     return false;
 }
 
-static void say_tensors(Text *t, const Module *m, const Program *p, Home home, const char *what)
+static void say_tensors(Page *page, Text *t, const Program *p, Home home, const char *what)
 {
     if (!count_home(p, home)) return;
-    char *of = type_name(m, p->graph->name, what);
+    char *of = type_name(page, p->graph->name, what);
     int which = 0;
-    say(t, "static const Lathe_tensor %s_%s[] = {\n", identifier(p->graph->name), what);
+    say(t, "static const Lathe_tensor %s_%s[] = {\n", identifier(page, p->graph->name), what);
     for (int i = 0; i < p->buffers.n; i++) {
         const Buffer *b = p->buffers.at[i];
         if (b->home != home) continue;
         const char *name = home == INPUTS ? b->value->name : output_words(p, which++);
-        const Tensor_spec *spec = spec_text(m->desc, home, name);
-        say_tensor(t, name, spec ? spec->role : LATHE_FEATURES, b->dtype, b->shape, of, buffer_name(b),
+        const Tensor_spec *spec = spec_text(page->desc, home, name);
+        say_tensor(t, name, spec ? spec->role : LATHE_FEATURES, b->dtype, b->shape, of, buffer_name(page, b),
                    home == OUTPUTS && rows_meet(p->graph, name) ? ", .meets = true" : "");
     }
     say(t, "};\n");
 }
 
-static void say_state_table(Text *t, const Module *m)
+static void say_state_table(Page *page, Text *t)
 {
-    if (!m->desc->states.n) return;
-    bool wide = in_doubles();
+    if (!page->desc->states.n) return;
+    bool wide = in_doubles(page);
     say(t, "static const Lathe_tensor states[] = {\n");
-    for (int i = 0; i < m->desc->states.n; i++) {
-        const Tensor_spec *s = &m->desc->states.at[i];
-        say_tensor(t, s->name, s->role, s->dtype == F32 && wide ? F64 : s->dtype, s->shape, type_name(m, NULL, "state"),
-                   state_member(m->desc, s->name),
+    for (int i = 0; i < page->desc->states.n; i++) {
+        const Tensor_spec *s = &page->desc->states.at[i];
+        say_tensor(t, s->name, s->role, s->dtype == F32 && wide ? F64 : s->dtype, s->shape,
+                   type_name(page, NULL, "state"), state_member(page, s->name),
                    format(", .rows_axis = %d%s", s->rows_axis, s->fixed ? ", .fixed = true" : ""));
     }
     say(t, "};\n\n");
 }
 
-static char *size_of(const Module *m, const Program *p, Home home, const char *what)
+static char *size_of(Page *page, const Program *p, Home home, const char *what)
 {
-    return count_home(p, home) ? format("sizeof(%s)", type_name(m, p->graph->name, what)) : "0";
+    return count_home(p, home) ? format("sizeof(%s)", type_name(page, p->graph->name, what)) : "0";
 }
 
-static char *array_or_null(const Program *p, Home home, const char *what)
+static char *array_or_null(Page *page, const Program *p, Home home, const char *what)
 {
-    return count_home(p, home) ? format("%s_%s", identifier(p->graph->name), what) : "NULL";
+    return count_home(p, home) ? format("%s_%s", identifier(page, p->graph->name), what) : "NULL";
 }
 
-static void say_entry_table(Text *t, const Module *m)
+static void say_entry_table(Page *page, Text *t)
 {
+    const Module *m = page->module;
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
-        enter_scope(m, p);
-        say_tensors(t, m, p, INPUTS, "in");
-        say_tensors(t, m, p, OUTPUTS, "out");
-        say_kernel_table(t, p);
-        say_watch_tables(t, m, p);
+        enter_scope(page, p);
+        say_tensors(page, t, p, INPUTS, "in");
+        say_tensors(page, t, p, OUTPUTS, "out");
+        say_kernel_table(page, t, p);
+        say_watch_tables(page, t, p);
     }
     if (!m->programs.n) return;
     say(t, "\nstatic const Lathe_entry entries[] = {\n");
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
-        const char *instruments = m->desc->options->instrument ? format(", .instruments = %s", watch_table(p)) : "";
+        const char *instruments =
+            page->desc->options->instrument ? format(", .instruments = %s", watch_table(page, p)) : "";
         say(t, "    {.name = %s, .run = run_%s, .work_bytes = %lld, .flops = %.0f,\n", quoted(p->graph->name),
-            identifier(p->graph->name), (long long)p->work_bytes, entry_flops(p));
+            identifier(page, p->graph->name), (long long)p->work_bytes, entry_flops(p));
         say_wrapped(t, format("     .in_bytes = %s, .out_bytes = %s, .inputs = %d, .outputs = %d, .input = %s, "
                               ".output = %s, .kernels = %s, .kernel = %s%s},\n",
-                              size_of(m, p, INPUTS, "in"), size_of(m, p, OUTPUTS, "out"), count_home(p, INPUTS),
-                              count_home(p, OUTPUTS), array_or_null(p, INPUTS, "in"), array_or_null(p, OUTPUTS, "out"),
-                              kernel_count(p), kernel_table(p), instruments));
+                              size_of(page, p, INPUTS, "in"), size_of(page, p, OUTPUTS, "out"), count_home(p, INPUTS),
+                              count_home(p, OUTPUTS), array_or_null(page, p, INPUTS, "in"),
+                              array_or_null(page, p, OUTPUTS, "out"), kernel_count(page, p), kernel_table(page, p),
+                              instruments));
     }
     say(t, "};\n\n");
 }
@@ -388,65 +392,70 @@ static char *rebuild_words(const Desc *d)
 }
 
 /* No kernel has the name of a table or of what calls an entry. */
-void take_table_names(const Module *m, void (*take)(const char *name))
+void take_table_names(Page *page, void (*take)(Page *page, const char *name))
 {
+    const Module *m = page->module;
     static const char *const own[] = {"params", "states",  "entries",     "groups",         "knobs",
                                       "hf",     "planned", "train_loops", "train_operands", "train_instruments"};
     static const struct {
         const char *before, *after;
     } of_entries[] = {{"run_", ""}, {"", "_in"}, {"", "_out"}, {"", "_kernels"}};
-    for (int i = 0; i < COUNT_OF(own); i++) take(own[i]);
+    for (int i = 0; i < COUNT_OF(own); i++) take(page, own[i]);
     for (int i = 0; i < m->programs.n; i++)
         for (int k = 0; k < COUNT_OF(of_entries); k++)
-            take(format("%s%s%s", of_entries[k].before, identifier(m->programs.at[i]->graph->name),
-                        of_entries[k].after));
+            take(page, format("%s%s%s", of_entries[k].before, identifier(page, m->programs.at[i]->graph->name),
+                              of_entries[k].after));
 }
 
-void say_runs(Text *t, const Module *m)
+void say_runs(Page *page, Text *t)
 {
+    const Module *m = page->module;
     for (int i = 0; i < m->programs.n; i++)
-        say(t, "void run_%s(const Lathe_call *c);\n", identifier(m->programs.at[i]->graph->name));
+        say(t, "void run_%s(const Lathe_call *c);\n", identifier(page, m->programs.at[i]->graph->name));
     say(t, "\n");
 }
 
-void say_tables(Text *t, const Module *m)
+void say_tables(Page *page, Text *t)
 {
-    const Desc *d = m->desc;
+    const Module *m = page->module;
+    const Desc *d = page->desc;
     const Plan *p = &m->plan;
     const Categories categories = planned_categories(m);
-    bool wide = in_doubles();
+    bool wide = in_doubles(page);
     say(t, "/* ---------------------------------------------------------------- what the trainer knows of it */\n\n");
-    say_param_table(t, m);
-    say_state_table(t, m);
-    say_entry_table(t, m);
+    say_param_table(page, t);
+    say_state_table(page, t);
+    say_entry_table(page, t);
     say_groups(t, d);
     say_knobs(t, d);
     say_hf(t, d->hf);
     say_plan_table(t, &categories);
     say(t, "const Lathe_model lathe_model = {\n");
     say_wrapped(t, format("    .name = %s, .config = %s, .precision = \"%s\", .source_hash = \"%016llx\",",
-                          quoted(d->model), quoted(d->config ? d->config : ""), precision_in_scope().name,
+                          quoted(d->model), quoted(d->config ? d->config : ""), page->precision.name,
                           (unsigned long long)d->source_hash));
     say(t, "    .needs = lathe_needs,\n");
     say_string_member(t, "rebuild", rebuild_words(d));
     say(t, "    .real = %s, .batch = %lld, .seq = %lld, .vocab = %lld,\n", wide ? "LATHE_F64" : "LATHE_F32",
         (long long)d->batch, (long long)d->seq, (long long)d->vocab);
-    if (precision_in_scope().weights != precision_in_scope().real)
-        say(t, "    .weights = %s,\n", dtype_word(precision_in_scope().weights));
+    if (page->precision.weights != page->precision.real)
+        say(t, "    .weights = %s,\n", dtype_word(page->precision.weights));
     if (d->source_seq) say(t, "    .source_seq = %lld,\n", (long long)d->source_seq);
     say(t, "    .params = %d, .entries = %d, .states = %d, .knobs = %d, .categories = %d,\n", d->params.n,
         m->programs.n, d->states.n, d->knobs.n, categories.all.n);
     say(t, "    .param = %s, .entry = %s, .state = %s,\n", d->params.n ? "params" : "NULL",
         m->programs.n ? "entries" : "NULL", d->states.n ? "states" : "NULL");
-    if (d->states.n) say(t, "    .state_bytes = sizeof(%s),\n", type_name(m, NULL, "state"));
+    if (d->states.n) say(t, "    .state_bytes = sizeof(%s),\n", type_name(page, NULL, "state"));
     say(t, "    .parameter_count = %lld, .flat_elements = %lld,\n", (long long)p->parameter_count,
         (long long)p->flat_elements);
     say_recipe(t, &d->recipe);
     if (d->groups.n) say(t, "    .groups = %d, .group = groups,\n", d->groups.n);
     say(t, "    .hf = %s, .knob = %s, .plan = planned,\n", d->hf ? "hf" : "NULL", d->knobs.n ? "knobs" : "NULL");
     say(t, "    .planned_bytes = %lld, .lower_bound_bytes = %lld,\n", (long long)p->total, (long long)p->lower_bound);
-    if (target()->device) say(t, "    .device = &%s, .host_categories = %d,\n", target()->device, categories.host);
-    if (target()->device && m->desc->one_gpu) say_wrapped(t, format("    .one_gpu = %s,", quoted(m->desc->one_gpu)));
+    if (page->target->device)
+        say(t, "    .device = &%s, .host_categories = %d,\n", page->target->device, categories.host);
+    if (page->target->device && page->desc->one_gpu)
+        say_wrapped(t, format("    .one_gpu = %s,", quoted(page->desc->one_gpu)));
     say(t, "};\n\n");
     say(t, "int main(int argc, char **argv) { return lathe_main(&lathe_model, argc, argv); }\n");
 }

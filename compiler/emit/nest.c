@@ -6,25 +6,23 @@
 #include "desc/target.h"
 #include "emit/rows.h"
 
-/* ------------------------------------------------------------------ rows and columns */
+/* ------------------------------------------------------------------ rows */
 
-/* Rows by their number; with several row axes their indices are worked out from it. */
-static void rows_between(Rows *r, const char *mark, const char *from, const char *and, const char *to)
+/* Rows by their number, of those that the caller wants; with several row axes their indices are worked out from it. */
+static void some_rows(Rows *r)
 {
-    Function *f = r->f;
     const char *row = row_name(r);
-    if (*and) and = format("%s < %s && ", row, and);
-    open_block(&f->w, "%sfor (int %s = %s; %s%s < %s; %s++)", mark, row, from, and, row, to, row);
+    open_for(&r->f->w, (For){.name = row, .from = "from", .to = "to"});
     row_indices(r, row);
     one_row(r);
-    close_block(&f->w);
+    close_block(&r->f->w);
 }
 
-static void all_rows(Rows *r)
+void nest_of_loops(Rows *r)
 {
     Function *f = r->f;
     if (f->some_rows) {
-        rows_between(r, "", "from", "", "to");
+        some_rows(r);
         return;
     }
     if (r->n->across) {
@@ -41,91 +39,69 @@ static void all_rows(Rows *r)
     while (opened-- > 0) close_block(&f->w);
 }
 
-static void rows_of_block(Rows *r, int64_t blocks)
-{
-    int64_t rows = row_count(r), block = r->k->block;
-    const char *k = r->f->axis[r->block].name, *count = row_count_text(r);
-    const char *mark = short_mark(r, r->block);
-    if (blocks == 1) rows_between(r, mark, "0", "", count);
-    else
-        rows_between(r, mark, format("%s * %lld", k, (long long)block), rows % block ? count : "",
-                     format("(%s + 1) * %lld", k, (long long)block));
-}
+/* ------------------------------------------------------------------ reductions over all rows */
 
-static void clear_partials(Rows *r)
+static const char *begin_block(Rows *r, Columns *columns)
 {
-    Axis *c = &r->f->axis[r->inner];
-    if (c->extent > 1) open_axis(r->f, r->inner, NULL);
-    for (int p = 0; p < r->k->phases.n; p++)
-        for (int i = 0; i < r->k->phases.at[p].columns.n; i++)
-            line(&r->f->w, "%s = %s;", element(r->f, r->uses[p].partial[i]),
-                 start_of(r->k->phases.at[p].columns.at[i]));
-    if (c->extent > 1) close_block(&r->f->w);
-}
-
-static void say_column(Rows *r, const Node *n, bool add, int64_t blocks, int store, int partial)
-{
+    (void)columns;
     Function *f = r->f;
-    Axis *c = &f->axis[r->inner], *k = &f->axis[r->block];
-    bool loop = c->extent > 1;
-    for (int from = 0; from < (blocks > 1 ? 2 : 1); from++) {
-        bool first = from == 0, feed = add || !first;
-        if (add && first && blocks > 1) continue; /* one loop does them all */
-        k->now = "0";
-        if (!first) {
-            k->now = k->name;
-            open_block(&f->w, "for (int %s = %d; %s < %lld; %s++)", k->name, !add, k->name, (long long)blocks, k->name);
-        }
-        if (loop) open_block(&f->w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
-        char *to = element(f, store);
-        Expr part = {element(f, partial), PRIMARY};
-        if (feed) line(&f->w, "%s;", reduction_step(n, to, part));
-        else line(&f->w, "%s = %s;", to, part.text);
-        if (loop) close_block(&f->w);
-        if (!first) close_block(&f->w);
-    }
-}
-
-static void say_columns(Rows *r, int64_t blocks)
-{
-    for (int p = 0; p < r->k->phases.n; p++)
-        for (int i = 0; i < r->k->phases.at[p].column_stores.n; i++) {
-            const Operand *o = &r->k->phases.at[p].column_stores.at[i];
-            const Node *column = o->node;
-            int partial = partial_of(r, &column);
-            say_column(r, column, o->add, blocks, r->uses[p].column_store[i], partial);
-        }
-}
-
-static void rows_with_columns(Rows *r)
-{
-    Function *f = r->f;
-    Axis *k = &f->axis[r->block];
-    int64_t blocks = r->n->blocks;
-    k->now = blocks > 1 ? k->name : "0";
+    const char *k = f->axis[r->block].name;
+    long long blocks = r->n->blocks, rows = r->k->block;
     if (blocks > 1 && f->some_rows)
-        open_block(&f->w, "for (int %s = from / %lld; %s * %lld < to; %s++)", k->name, (long long)r->k->block, k->name,
-                   (long long)r->k->block, k->name);
+        open_block(&f->w, "for (int %s = from / %lld; %s * %lld < to; %s++)", k, rows, k, rows, k);
     else if (blocks > 1)
-        open_block(&f->w, "%sfor (int %s = 0; %s < %lld; %s++)", r->n->threads ? "PARALLEL " : "", k->name, k->name,
-                   (long long)blocks, k->name);
-    clear_partials(r);
-    rows_of_block(r, blocks);
-    if (blocks > 1) close_block(&f->w);
-    if (!f->some_rows) say_columns(r, blocks);
+        open_for(&f->w, (For){.mark = r->n->threads ? "PARALLEL " : NULL, .name = k, .to = format("%lld", blocks)});
+    return NULL;
 }
 
-void nest_of_loops(Rows *r)
+static const char *end_block(Rows *r, Columns *columns, const char *team)
 {
-    if (r->k->share == COLUMN_SUMS) say_columns(r, r->n->blocks);
-    else if (r->k->block) rows_with_columns(r);
-    else all_rows(r);
+    (void)columns, (void)team;
+    if (r->n->blocks > 1) close_block(&r->f->w);
+    return NULL;
+}
+
+/* for (int c = 0; c < WIDTH; c++) to[c] += partial[k][c]; */
+static void take_partials(Rows *r, const Column *column, bool add)
+{
+    Writer *w = &r->f->w;
+    bool loop = r->f->axis[r->inner].extent > 1;
+    if (loop) open_axis(r->f, r->inner, NULL);
+    char *to = element(r->f, column->store);
+    Expr part = {element(r->f, column->partial), PRIMARY};
+    if (add) line(w, "%s;", reduction_step(r->f->page, column->node, to, part));
+    else line(w, "%s = %s;", to, part.text);
+    if (loop) close_block(w);
+}
+
+/* Those of the first block start the sum, if it is not added to what is there. */
+static void add_up(Rows *r, const Column *column)
+{
+    Axis *k = &r->f->axis[r->block];
+    k->now = "0";
+    if (!column->add || r->n->blocks == 1) take_partials(r, column, column->add);
+    if (r->n->blocks == 1) return;
+    k->now = k->name;
+    open_for(&r->f->w,
+             (For){.name = k->name, .from = column->add ? "0" : "1", .to = format("%lld", (long long)r->n->blocks)});
+    take_partials(r, column, true);
+    close_block(&r->f->w);
+}
+
+static const char *add_blocks(Rows *r, Columns *columns)
+{
+    for (int i = 0; i < columns->n; i++) add_up(r, &columns->at[i]);
+    return NULL;
 }
 
 static void open_function(Function *f) { open_block(&f->w, "%s", ""); }
 static void close_function(Function *f) { close_block(&f->w); }
 
-const Spelling loops_of_c = {.begin = open_function, .end = close_function};
+const Spelling loops_of_c = {.begin = open_function,
+                             .end = close_function,
+                             .begin_block = begin_block,
+                             .end_block = end_block,
+                             .add_blocks = add_blocks};
 
 static const char *const no_words[] = {NULL};
 

@@ -6,59 +6,52 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct {
-    VEC(struct Placed {
-        Param *param;
-        const char *group, *member;
-    }) at;
-} params;
-
 static int by_offset(const void *a, const void *b)
 {
-    const struct Placed *x = a, *y = b;
+    const Placed *x = a, *y = b;
     return (x->param->offset > y->param->offset) - (x->param->offset < y->param->offset);
 }
 
 /* "layer.attn.weight" of stack "layer" is member attn_weight of struct layer. */
-static const char *member_text(const Param *p)
+static const char *member_text(Page *page, const Param *p)
 {
     size_t n = p->stack ? strlen(p->stack) : 0;
     bool within = n && strncmp(p->name, p->stack, n) == 0 && p->name[n] == '.';
-    return identifier(within ? p->name + n + 1 : p->name);
+    return identifier(page, within ? p->name + n + 1 : p->name);
 }
 
 /* Those of one struct lie side by side. */
-void name_parameters(const Desc *d)
+void name_parameters(Page *page)
 {
+    const Desc *d = page->desc;
     Strings names = {0}, inside = {0};
-    memset(&params, 0, sizeof params);
-    for (int i = 0; i < d->params.n; i++) push(&params.at, ((struct Placed){d->params.at[i], NULL, NULL}));
-    if (params.at.n) qsort(params.at.at, (size_t)params.at.n, sizeof *params.at.at, by_offset);
-    for (int i = 0; i < params.at.n; i++) {
-        struct Placed *p = &params.at.at[i], *before = i ? p - 1 : NULL;
+    for (int i = 0; i < d->params.n; i++) push(&page->params, ((Placed){d->params.at[i], NULL, NULL}));
+    if (page->params.n) qsort(page->params.at, (size_t)page->params.n, sizeof *page->params.at, by_offset);
+    for (int i = 0; i < page->params.n; i++) {
+        Placed *p = &page->params.at[i], *before = i ? p - 1 : NULL;
         p->param->number = i;
         if (!p->param->loops) continue;
         bool goes_on = before && p->param->struct_of == before->param->struct_of;
-        p->group = goes_on ? before->group : unique_name(&names, identifier(p->param->stack));
+        p->group = goes_on ? before->group : unique_name(&names, identifier(page, p->param->stack));
     }
-    for (int i = 0; i < params.at.n; i++) {
-        struct Placed *p = &params.at.at[i];
+    for (int i = 0; i < page->params.n; i++) {
+        Placed *p = &page->params.at[i];
         if (p->group && (!i || p->group != p[-1].group)) inside = (Strings){0};
-        p->member = unique_name(p->group ? &inside : &names, member_text(p->param));
+        p->member = unique_name(p->group ? &inside : &names, member_text(page, p->param));
     }
 }
 
-static const struct Placed *placed(const Param *p)
+static const Placed *placed(Page *page, const Param *p)
 {
-    if (p->number < params.at.n && params.at.at[p->number].param == p) return &params.at.at[p->number];
+    if (p->number < page->params.n && page->params.at[p->number].param == p) return &page->params.at[p->number];
     die("parameter %s is not in the description", p->name);
 }
 
-const char *group_of(const Param *p) { return placed(p)->group; }
+const char *group_of(Page *page, const Param *p) { return placed(page, p)->group; }
 
-char *param_text(const Param *p, const char *base, const char *const *sub)
+char *param_text(Page *page, const Param *p, const char *base, const char *const *sub)
 {
-    const struct Placed *at = placed(p);
+    const Placed *at = placed(page, p);
     Text t = {0};
     say(&t, "%s", base);
     if (at->group) {
@@ -79,14 +72,14 @@ static int64_t elements_of_copy(const Param *p)
     return n;
 }
 
-static void say_member(Text *t, int indent, const char *type, const struct Placed *p)
+static void say_member(Page *page, Text *t, int indent, const char *type, const Placed *p)
 {
     Text s = {0};
     for (const Param *w = p->param->wide; w; w = w->wide)
         say(t, "%*s/* as one matrix in products: from here to %s */\n", indent, "",
             w->name + strlen(p->param->name) + strlen(".."));
     say(&s, "%*s%s %s", indent, "", type, p->member);
-    for (int k = p->param->loops; k < p->param->shape.rank; k++) say(&s, "[%s]", extent_in(p->param->shape, k));
+    for (int k = p->param->loops; k < p->param->shape.rank; k++) say(&s, "[%s]", extent_in(page, p->param->shape, k));
     say(&s, ";");
     say(t, "%-48s /* %s  %s:%d */\n", s.at, p->param->name, in_comment(file_name(p->param->where.file)),
         p->param->where.line);
@@ -99,23 +92,23 @@ static void say_padding(Text *t, int indent, const char *type, const char *after
 }
 
 /* The members of the array of structs that starts at number i; returns the number after the last. */
-static int say_struct(Text *t, const char *type, int i)
+static int say_struct(Page *page, Text *t, const char *type, int i)
 {
-    const struct Placed *first = &params.at.at[i];
+    const Placed *first = &page->params.at[i];
     const Param *p = first->param;
     int64_t size = p->stride[p->loops - 1], at = 0, base = p->offset;
     say(t, "    struct {\n");
     const char *last = first->member;
-    for (; i < params.at.n && params.at.at[i].group == first->group; i++) {
-        const struct Placed *q = &params.at.at[i];
+    for (; i < page->params.n && page->params.at[i].group == first->group; i++) {
+        const Placed *q = &page->params.at[i];
         say_padding(t, 8, type, last, q->param->offset - base - at);
-        say_member(t, 8, type, q);
+        say_member(page, t, 8, type, q);
         at = q->param->offset - base + elements_of_copy(q->param);
         last = q->member;
     }
     say_padding(t, 8, type, last, size - at);
     say(t, "    } %s", first->group);
-    for (int k = 0; k < p->loops; k++) say(t, "[%s]", extent_in(p->shape, k));
+    for (int k = 0; k < p->loops; k++) say(t, "[%s]", extent_in(page, p->shape, k));
     say(t, ";\n");
     return i;
 }
@@ -125,18 +118,19 @@ static int64_t whole_elements(const Param *p)
     return p->loops ? p->stride[0] * p->shape.dim[0] : elements_of_copy(p);
 }
 
-static void say_flat(Text *t, const Module *m, const char *name, DType dtype)
+static void say_flat(Page *page, Text *t, const char *name, DType dtype)
 {
+    const Module *m = page->module;
     const char *type = c_type(dtype), *last = "start";
     int64_t at = 0;
     say(t, "typedef struct %s {\n", name);
-    for (int i = 0; i < params.at.n;) {
-        const struct Placed *p = &params.at.at[i];
+    for (int i = 0; i < page->params.n;) {
+        const Placed *p = &page->params.at[i];
         say_padding(t, 4, type, last, p->param->offset - at);
         at = p->param->offset + whole_elements(p->param);
         last = p->group ? p->group : p->member;
-        if (p->group) i = say_struct(t, type, i);
-        else say_member(t, 4, type, p), i++;
+        if (p->group) i = say_struct(page, t, type, i);
+        else say_member(page, t, 4, type, p), i++;
     }
     say_padding(t, 4, type, last, m->plan.flat_elements - at);
     say(t, "} %s;\n", name);
@@ -144,20 +138,19 @@ static void say_flat(Text *t, const Module *m, const char *name, DType dtype)
         (long long)(m->plan.flat_elements * dtype_bytes(dtype)));
 }
 
-char *gradients_type(const Module *m)
+char *gradients_type(Page *page)
 {
-    return type_name(m, NULL, precision_in_scope().weights == precision_in_scope().real ? "params" : "gradients");
+    return type_name(page, NULL, page->precision.weights == page->precision.real ? "params" : "gradients");
 }
 
-void say_params(Text *t, const Module *m)
+void say_params(Page *page, Text *t)
 {
-    const Precision own = precision_in_scope(), *p = &own;
-    char *name = type_name(m, NULL, "params"), *gradients = gradients_type(m);
+    char *name = type_name(page, NULL, "params"), *gradients = gradients_type(page);
     bool alike = same(name, gradients);
     say(t, "/* Parameters%s: %s numbers. */\n", alike ? ", and in the same layout their gradients" : "",
-        grouped(m->plan.parameter_count));
-    say_flat(t, m, name, p->weights);
+        grouped(page->module->plan.parameter_count));
+    say_flat(page, t, name, page->precision.weights);
     if (alike) return;
     say(t, "/* Their gradients, in the same layout. */\n");
-    say_flat(t, m, gradients, p->real);
+    say_flat(page, t, gradients, page->precision.real);
 }

@@ -2,27 +2,27 @@
 #include "desc/target.h"
 #include "emit/view.h"
 
-static const char *caller_index(const Buffer *b, int k, Index x)
+static const char *caller_index(Page *page, const Buffer *b, int k, Index x)
 {
-    Function none = {0};
-    return x.nover ? index_text(&none, elements_of(b, k, k + 1, x)) : subscript_text(b->shape, k, x.constant);
+    Function none = {.page = page};
+    return x.nover ? index_text(&none, elements_of(b, k, k + 1, x)) : subscript_text(page, b->shape, k, x.constant);
 }
 
-char *place_text(const Buffer *b, int nsub, const Index *sub)
+char *place_text(Page *page, const Buffer *b, int nsub, const Index *sub)
 {
     Text t = {0};
     int k = 0;
-    note_place(b);
+    note_place(page, b);
     if (b->home == PARAMETERS || b->home == GRADIENTS) {
         const char *at[MAXRANK];
-        for (; k < b->param->loops; k++) at[k] = k < nsub ? caller_index(b, k, sub[k]) : "0";
-        say(&t, "%s", param_text(b->param, b->home == PARAMETERS ? "p->" : "d->", at));
+        for (; k < b->param->loops; k++) at[k] = k < nsub ? caller_index(page, b, k, sub[k]) : "0";
+        say(&t, "%s", param_text(page, b->param, b->home == PARAMETERS ? "p->" : "d->", at));
     } else {
         const char *in = b->home == INPUTS ? "in->" : b->home == OUTPUTS ? "out->" : b->home == STATES ? "s->" : "";
-        const char *name = buffer_name(b);
-        say(&t, "%s%s", in, b->home == TABLES && !in_kernel() ? format(target()->table_at, name) : name);
+        const char *name = buffer_name(page, b);
+        say(&t, "%s%s", in, b->home == TABLES && !in_kernel(page) ? format(page->target->table_at, name) : name);
     }
-    for (; k < nsub; k++) say(&t, "[%s]", caller_index(b, k, sub[k]));
+    for (; k < nsub; k++) say(&t, "[%s]", caller_index(page, b, k, sub[k]));
     return t.at;
 }
 
@@ -46,12 +46,12 @@ static bool through_structs(const Buffer *b, int nsub)
     return false;
 }
 
-static char *from_flat_array(const Buffer *b, int nlead, const Index *lead)
+static char *from_flat_array(Page *page, const Buffer *b, int nlead, const Index *lead)
 {
-    Function none = {0};
+    Function none = {.page = page};
     Index at = {.constant = b->param->offset};
     bool reads = b->home == PARAMETERS;
-    note_place(b);
+    note_place(page, b);
     for (int k = 0; k < nlead; k++) {
         at.constant += lead[k].constant * b->stride[k];
         for (int o = 0; o < lead[k].nover; o++) {
@@ -74,31 +74,31 @@ static int telling_subscripts(const Arg *a)
 
 /* n stars before the place: one more for a unit axis rather than a [0] behind, which gcc 12 takes for one out of bounds
  * in *x[t][0] where it unrolls the loop over t. */
-static char *starred_place(const Arg *a, int n)
+static char *starred_place(Page *page, const Arg *a, int n)
 {
     int nsub = n ? telling_subscripts(a) : a->nlead;
-    return starred(n + a->nlead - nsub, place_text(a->buffer, nsub, a->lead));
+    return starred(n + a->nlead - nsub, place_text(page, a->buffer, nsub, a->lead));
 }
 
-char *argument(const Arg *a)
+char *argument(Page *page, const Arg *a)
 {
     const Buffer *b = a->buffer;
     int rank = b->shape.rank;
-    if (through_structs(b, a->nlead)) return from_flat_array(b, a->nlead, a->lead);
-    char *at = place_text(b, a->nlead, a->lead);
+    if (through_structs(b, a->nlead)) return from_flat_array(page, b, a->nlead, a->lead);
+    char *at = place_text(page, b, a->nlead, a->lead);
     if (a->nlead == rank && rank > 0) return a->by_value ? at : format("&%s", at);
     if (rank == 0) return a->by_value == !is_pointer(b) ? at : format("%s%s", a->by_value ? "*" : "&", at);
-    if (a->flat) return starred_place(a, rank - a->nlead - 1);
+    if (a->flat) return starred_place(page, a, rank - a->nlead - 1);
     for (int k = 1; k < a->dims; k++)
-        if (a->first[k + 1] - a->first[k] > 1) return format("%s%s", target()->untyped, at);
-    return starred_place(a, a->first[1] - a->first[0] - 1);
+        if (a->first[k + 1] - a->first[k] > 1) return format("%s%s", page->target->untyped, at);
+    return starred_place(page, a, a->first[1] - a->first[0] - 1);
 }
 
 /* Where steps are no multiples of the array's rows, or run over the end of one (chunks of what has another shape):
  * counted in elements. */
-static char *element_pointer(const View *v, int rank)
+static char *element_pointer(Page *page, const View *v, int rank)
 {
-    Function none = {0};
+    Function none = {.page = page};
     Index at = {.constant = v->base};
     if (v->buffer->param && v->buffer->param->loops) die("no place for a view into %s", v->buffer->name);
     for (int o = 0; o < v->nover; o++) {
@@ -106,21 +106,21 @@ static char *element_pointer(const View *v, int rank)
         at.over[at.nover++].coef = v->over[o].stride;
     }
     at = elements_of(v->buffer, 0, rank, at);
-    return format("%s + %s", starred(rank - 1, place_text(v->buffer, 0, &at)), index_text(&none, at));
+    return format("%s + %s", starred(rank - 1, place_text(page, v->buffer, 0, &at)), index_text(&none, at));
 }
 
-char *flat_pointer(View v)
+char *flat_pointer(Page *page, View v)
 {
-    Function none = {0};
+    Function none = {.page = page};
     Buffer *b = v.buffer;
     Dims d = dims_of_buffer(b);
     Index sub[MAXRANK];
     int crowded;
-    if (!fits_subscripts(&none, &v, &d, sub, &crowded) || crowded >= 0) return element_pointer(&v, d.n);
+    if (!fits_subscripts(&none, &v, &d, sub, &crowded) || crowded >= 0) return element_pointer(page, &v, d.n);
     int last = 0;
     for (int k = 0; k < d.n; k++)
         if (sub[k].constant || sub[k].nover || (b->param && k < b->param->loops)) last = k + 1;
-    char *at = place_text(b, last, sub);
+    char *at = place_text(page, b, last, sub);
     if (d.n == 0) return is_pointer(b) ? at : format("&%s", at);
     if (last == d.n) return format("&%s", at);
     return starred(d.n - last - 1, at);

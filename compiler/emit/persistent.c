@@ -11,20 +11,13 @@
 
 enum { COLUMNS = 99 };
 
-static VEC(struct Described { const char *text, *name; }) types, loops;
-
-void start_persistent(void)
-{
-    memset(&types, 0, sizeof types);
-    memset(&loops, 0, sizeof loops);
-}
-
-bool is_one_launch(const Kernel *repeat) { return repeat->barrier && target()->persists; }
-int persistent_loops(void) { return loops.n; }
+bool is_one_launch(Page *page, const Kernel *repeat) { return repeat->barrier && page->target->persists; }
+int persistent_loops(Page *page) { return page->launched_loops.n; }
 
 /* ------------------------------------------------------------------ steps */
 
 typedef struct Steps {
+    Page *page;
     Text lines, keeping; /* of the loop; before it, what is kept in shared memory */
     Names blocks;        /* how many each step takes */
     Names kept, names;   /* the products whose b is kept, by their types; what that is called */
@@ -60,15 +53,15 @@ static void say_step(Steps *s, const char *call, const char *one, const char *bl
     note_blocks(s, one ? blocks : "1");
 }
 
-static const char *type_of_product(const Kernel *k)
+static const char *type_of_product(Page *page, const Kernel *k)
 {
-    const char *text = step_product_type(k);
-    for (int i = 0; i < types.n; i++)
-        if (same(types.at[i].text, text)) return types.at[i].name;
-    const char *name = file_name_of(upper(identifier(k->name)));
-    say_comment(function_text(), 0, remark_of_product(k));
-    say_wrapped(function_text(), format("struct %s%s\n\n", name, text));
-    push(&types, ((struct Described){text, name}));
+    const char *text = step_product_type(page, k);
+    for (int i = 0; i < page->step_products.n; i++)
+        if (same(page->step_products.at[i].text, text)) return page->step_products.at[i].name;
+    const char *name = file_name_of(page, upper(identifier(page, k->name)));
+    say_comment(function_text(page), 0, remark_of_product(page, k));
+    say_wrapped(function_text(page), format("struct %s%s\n\n", name, text));
+    push(&page->step_products, ((Described){.text = text, .name = name}));
     return name;
 }
 
@@ -98,10 +91,11 @@ static const char *passed_to(const Call *c, int part)
     if (has_word(f->parts.at[part].body, f->block)) say(&t, "%s", f->block);
     for (int i = 0; i < f->args.n; i++) {
         const Arg *a = &f->args.at[c->order[i]];
-        if (given(f, a->parts, part)) say(&t, "%s%s", t.n ? ", " : "", argument(a));
+        if (given(f, a->parts, part)) say(&t, "%s%s", t.n ? ", " : "", argument(c->f->page, a));
     }
     for (int i = 0; i < f->loops.n; i++)
-        if (given(f, f->loop_parts.at[i], part)) say(&t, "%s%s", t.n ? ", " : "", loop_letter(f->loops.at[i]));
+        if (given(f, f->loop_parts.at[i], part))
+            say(&t, "%s%s", t.n ? ", " : "", loop_letter(c->f->page, f->loops.at[i]));
     return t.n ? t.at : "";
 }
 
@@ -109,21 +103,21 @@ static const char *passed_to(const Call *c, int part)
 static const char *kept_by(Steps *s, const Kernel *k, const char *type)
 {
     if (!k->nest->stays) return "NULL";
-    const char *name = new_name(&s->names, format("%s_kept", identifier(k->name)));
-    say_wrapped(&s->keeping,
-                format("    const %s::In *%s = keep<%s>(grid, %s);\n", type, name, type, flat_pointer(k->gemm.b.view)));
+    const char *name = new_name(&s->names, format("%s_kept", identifier(s->page, k->name)));
+    say_wrapped(&s->keeping, format("    const %s::In *%s = keep<%s>(grid, %s);\n", type, name, type,
+                                    flat_pointer(s->page, k->gemm.b.view)));
     push(&s->kept, type);
     return name;
 }
 
 static void say_product(Steps *s, const Kernel *k)
 {
-    const char *type = type_of_product(k), *kept = kept_by(s, k, type);
+    const char *type = type_of_product(s->page, k), *kept = kept_by(s, k, type);
     note_passed(s, k->gemm.a.view.buffer, false);
     note_passed(s, k->gemm.b.view.buffer, false);
     note_passed(s, k->gemm.c.view.buffer, true);
     if (k->gemm.end) note_passed(s, k->gemm.vector.view.buffer, false);
-    say_step(s, step_product_call(k, type, kept), "slice", format("slices<%s>", type), false);
+    say_step(s, step_product_call(s->page, k, type, kept), "slice", format("slices<%s>", type), false);
 }
 
 static void say_meeting(Steps *s)
@@ -138,7 +132,7 @@ static void say_launched_kernel(Steps *s, const Kernel *k)
         say_product(s, k);
         return;
     }
-    Call c = kernel_call(k);
+    Call c = kernel_call(s->page, k);
     for (int i = 0; i < c.f->args.n; i++) note_passed(s, c.f->args.at[i].buffer, c.f->args.at[i].written);
     for (int i = 0; i < c.f->parts.n; i++) {
         const Part *p = &c.f->parts.at[i];
@@ -181,33 +175,33 @@ static Parameters parameters(const Notes *notes, const Steps *s, const Kernel *r
     Parameters p = {0};
     for (int i = 0; i < notes->places.n; i++) {
         const Buffer *b = notes->places.at[i];
-        if (b->home == WORK) add_parameter(&p, pointer_declaration(b), buffer_name(b));
-        if (b->home == WORK && changes_under(s, b)) say(&p.hidden, "    CHANGES(%s);\n", buffer_name(b));
+        if (b->home == WORK) add_parameter(&p, pointer_declaration(s->page, b), buffer_name(s->page, b));
+        if (b->home == WORK && changes_under(s, b)) say(&p.hidden, "    CHANGES(%s);\n", buffer_name(s->page, b));
     }
     for (int h = 0; h < WORK; h++)
-        if (notes->homes[h]) add_parameter(&p, home_declaration((Home)h), home_name((Home)h));
+        if (notes->homes[h]) add_parameter(&p, home_declaration(s->page, (Home)h), home_name((Home)h));
     for (int i = 0; i < notes->loops.n; i++) {
         const Loop *l = notes->loops.at[i];
-        if (l != repeat->loop) add_parameter(&p, format("int %s", loop_letter(l)), loop_letter(l));
+        if (l != repeat->loop) add_parameter(&p, format("int %s", loop_letter(s->page, l)), loop_letter(s->page, l));
     }
     return p;
 }
 
 /* Of the iterations in the order in which they run, those from grid.from to grid.to. */
-static const char *head_of_loop(const Kernel *repeat)
+static const char *head_of_loop(Page *page, const Kernel *repeat)
 {
-    const char *i = loop_letter(repeat->loop), *n = trip_text(repeat->loop);
+    const char *i = loop_letter(page, repeat->loop), *n = trip_text(page, repeat->loop);
     return repeat->loop->reverse
                ? format("for (int %s = %s - 1 - grid.from; %s >= %s - grid.to; %s--) {", i, n, i, n, i)
                : format("for (int %s = grid.from; %s < grid.to; %s++) {", i, i, i);
 }
 
-static const char *remark(const Kernel *repeat)
+static const char *remark(Page *page, const Kernel *repeat)
 {
     const char *where =
         repeat->where.file ? format("      %s:%d", file_name(repeat->where.file), repeat->where.line) : "";
     const char *path = repeat->where.path ? repeat->where.path : "";
-    return format("%s%s %s      moves %s bytes", formula_text(repeat, false), where, path,
+    return format("%s%s %s      moves %s bytes", formula_text(page, repeat, false), where, path,
                   grouped((int64_t)repeat->bytes));
 }
 
@@ -232,10 +226,10 @@ static const char *kernel_and_launch(const Kernel *repeat, const char *name, con
     say_wrapped(&t, format("PERSISTENT void %s(Grid grid%s)\n{\n", name, declared));
     if (p->hidden.n) say(&t, "%s", p->hidden.at);
     if (s->keeping.n) say(&t, "%s%s", s->keeping.at, repeat->nest->wait_copied ? "    __syncthreads();\n" : "");
-    say(&t, "    %s\n%s    }\n}\n\n", head_of_loop(repeat), s->lines.at);
+    say(&t, "    %s\n%s    }\n}\n\n", head_of_loop(s->page, repeat), s->lines.at);
     say_wrapped(&t, format("void launch_%s(cudaStream_t stream, int *arrived%s)\n{\n", name, declared));
     say_wrapped(&t, format("    const int blocks[] = {%s};\n", joined(&s->blocks)));
-    const char *turns = format("{%s, %d}", trip_text(repeat->loop), s->meetings);
+    const char *turns = format("{%s, %d}", trip_text(s->page, repeat->loop), s->meetings);
     say_wrapped(&t,
                 format("    launch_persistent(%s, %s, most_of(blocks), %s, %s, stream, (unsigned *)arrived%s);\n}\n\n",
                        quoted(name_and_place(repeat, name)), name, turns, room_text(s), passed));
@@ -243,38 +237,38 @@ static const char *kernel_and_launch(const Kernel *repeat, const char *name, con
 }
 
 /* "lstm_time_back" */
-static const char *wished_loop_name(const Kernel *repeat)
+static const char *wished_loop_name(Page *page, const Kernel *repeat)
 {
     const char *path = repeat->where.path, *loop = repeat->loop->name;
     for (int i = 0; i < repeat->body.n && !(path && *path); i++) path = repeat->body.at[i]->where.path;
-    return identifier(format("%s%s%s%s", path ? path : "", path && *path ? "_" : "", loop && *loop ? loop : "loop",
-                             first_part(repeat) == BACKWARD ? "_back" : ""));
+    return identifier(page, format("%s%s%s%s", path ? path : "", path && *path ? "_" : "",
+                                   loop && *loop ? loop : "loop", first_part(repeat) == BACKWARD ? "_back" : ""));
 }
 
 static const char *name_of_loop(const Kernel *repeat, const Steps *s, const Parameters *p)
 {
     const char *text = kernel_and_launch(repeat, "", s, p);
-    for (int i = 0; i < loops.n; i++)
-        if (same(loops.at[i].text, text)) return loops.at[i].name;
-    const char *name = file_name_of(wished_loop_name(repeat));
-    say_comment(function_text(), 0, remark(repeat));
-    say(function_text(), "%s", kernel_and_launch(repeat, name, s, p));
-    push(&loops, ((struct Described){text, name}));
+    for (int i = 0; i < s->page->launched_loops.n; i++)
+        if (same(s->page->launched_loops.at[i].text, text)) return s->page->launched_loops.at[i].name;
+    const char *name = file_name_of(s->page, wished_loop_name(s->page, repeat));
+    say_comment(function_text(s->page), 0, remark(s->page, repeat));
+    say(function_text(s->page), "%s", kernel_and_launch(repeat, name, s, p));
+    push(&s->page->launched_loops, ((Described){.text = text, .name = name}));
     return name;
 }
 
-char *persistent_call(const Kernel *repeat)
+char *persistent_call(Page *page, const Kernel *repeat)
 {
-    Steps s = {.depth = 2};
-    const Program *p = program_in_scope();
+    Steps s = {.page = page, .depth = 2};
+    const Program *p = page->program;
     for (int i = 0; i < p->buffers.n; i++)
-        if (p->buffers.at[i]->home == WORK) push(&s.names, buffer_name(p->buffers.at[i]));
-    Notes before = begin_notes();
+        if (p->buffers.at[i]->home == WORK) push(&s.names, buffer_name(page, p->buffers.at[i]));
+    Notes before = begin_notes(page);
     say_steps(&s, repeat);
-    Notes own = end_notes(&before);
+    Notes own = end_notes(page, &before);
     Parameters all = parameters(&own, &s, repeat);
-    note_place(repeat->barrier);
-    return format("launch_%s(stream, %s%s);", name_of_loop(repeat, &s, &all), buffer_name(repeat->barrier),
+    note_place(page, repeat->barrier);
+    return format("launch_%s(stream, %s%s);", name_of_loop(repeat, &s, &all), buffer_name(page, repeat->barrier),
                   all.passed.n ? all.passed.at : "");
 }
 
@@ -290,7 +284,8 @@ const char *map_of_slice(Rows *r)
     Text at = {0};
     say(&at, wide > 1 ? "slice * %lld" : "slice", (long long)wide);
     if (c->extent > period)
-        say(&at, " + %s / %lld * %s", within, (long long)wide, factor_text(period, r->k->persistent->axis_period));
+        say(&at, " + %s / %lld * %s", within, (long long)wide,
+            factor_text(r->f->page, period, r->k->persistent->axis_period));
     if (wide > 1 && own == wide) say(&at, " + %s", within);
     else if (wide > 1) say(&at, " + %s %% %lld", i, (long long)wide);
     const char *all =
@@ -303,5 +298,6 @@ const char *map_of_slice(Rows *r)
     r->beside = 1;
     one_row(r);
     close_block(w);
-    return blocks_of(r->f, divided(extent_text(period, r->k->persistent->axis_period), wide), period / wide, 1);
+    return blocks_of(r->f, divided(extent_text(r->f->page, period, r->k->persistent->axis_period), wide), period / wide,
+                     1);
 }

@@ -2,31 +2,32 @@
 #include "desc/target.h"
 #include "emit/emit.h"
 
-static int count_kernels(Kernel *const *kernels, int n)
+static int count_kernels(Page *page, Kernel *const *kernels, int n)
 {
     int count = 0;
     for (int i = 0; i < n; i++)
-        count += kernels[i]->kind == REPEAT && !is_one_launch(kernels[i])
-                     ? count_kernels(kernels[i]->body.at, kernels[i]->body.n)
+        count += kernels[i]->kind == REPEAT && !is_one_launch(page, kernels[i])
+                     ? count_kernels(page, kernels[i]->body.at, kernels[i]->body.n)
                      : 1;
     return count;
 }
 
-int program_kernels(const Program *p) { return count_kernels(p->kernels.at, p->kernels.n); }
+int program_kernels(Page *page, const Program *p) { return count_kernels(page, p->kernels.at, p->kernels.n); }
 
-static void say_kernel_list(Text *t, int depth, Kernel *const *kernels, int n)
+static void say_kernel_list(Page *page, Text *t, int depth, Kernel *const *kernels, int n)
 {
     for (int i = 0; i < n; i++) {
         const Kernel *k = kernels[i];
         if (k->body.n) {
             const char *loop = k->kind == PANELS ? "panels of rows" : k->loop->name ? k->loop->name : "loop";
             say(t, "  %4d  %*s%s x %lld%s\n", k->step, depth * 2, "", loop,
-                (long long)(k->kind == PANELS ? k->rows : k->loop->trip), is_one_launch(k) ? " in one launch" : "");
-            say_kernel_list(t, depth + 1, k->body.at, k->body.n);
+                (long long)(k->kind == PANELS ? k->rows : k->loop->trip),
+                is_one_launch(page, k) ? " in one launch" : "");
+            say_kernel_list(page, t, depth + 1, k->body.at, k->body.n);
             continue;
         }
         Text what = {0};
-        say(&what, "%s", kernel_called(k));
+        say(&what, "%s", kernel_called(page, k));
         if (k->where.file) say(&what, "  (%s:%d)", k->where.file, k->where.line);
         say(t, "  %4d  %*s%-*s", k->step, depth * 2, "", 52 - depth * 2, what.at);
         if (k->flops > 0) say(t, " %s flop", grouped((int64_t)k->flops));
@@ -53,17 +54,18 @@ static void say_device(Text *t, const Plan *p)
     if (p->gpus > 1) say_category(t, "shared", p->shared);
 }
 
-void print_plan(Text *t, const Module *m)
+void print_plan(Page *page, Text *t)
 {
+    const Module *m = page->module;
     const Plan *p = &m->plan;
-    const Options *o = m->desc->options;
+    const Options *o = page->desc->options;
     bool device = o->target->device;
     const char *where = p->gpus > 1 ? format(" on each of %d GPUs", p->gpus) : device ? " on the GPU" : "";
-    say(t, "memory of %s%s: %s bytes (no less than %s), %s parameters\n", m->desc->model, where, grouped(p->total),
+    say(t, "memory of %s%s: %s bytes (no less than %s), %s parameters\n", page->desc->model, where, grouped(p->total),
         grouped(p->lower_bound), grouped(p->parameter_count));
     if (o->split > 1)
-        say(t, "each micro-batch of %lld rows is cut into %d of %lld (--memory)\n", (long long)m->desc->batch, o->split,
-            (long long)(m->desc->batch / o->split));
+        say(t, "each micro-batch of %lld rows is cut into %d of %lld (--memory)\n", (long long)page->desc->batch,
+            o->split, (long long)(page->desc->batch / o->split));
     say_category(t, "parameters", p->parameters);
     say_category(t, "gradients", p->gradients);
     say_category(t, "optimizer", p->optimizer);
@@ -77,12 +79,12 @@ void print_plan(Text *t, const Module *m)
     if (device) say_device(t, p);
     for (int i = 0; i < m->programs.n; i++) {
         const Program *q = m->programs.at[i];
-        enter_scope(m, q);
-        say(t, "\n%s: %d kernels in %d steps, %s flop\n", q->graph->name, program_kernels(q), q->steps,
+        enter_scope(page, q);
+        say(t, "\n%s: %d kernels in %d steps, %s flop\n", q->graph->name, program_kernels(page, q), q->steps,
             grouped((int64_t)entry_flops(q)));
-        say_memory(t, q, "  ", true);
+        say_memory(page, t, q, "  ", true);
         say(t, "\n");
-        say_kernel_list(t, 0, q->kernels.at, q->kernels.n);
+        say_kernel_list(page, t, 0, q->kernels.at, q->kernels.n);
     }
 }
 

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-static VEC(struct Described { const char *text, *name, *remark; }) shapes;
-
 static void say_numbers(Text *t, const char *field, int n, const int64_t *x)
 {
     say(t, " .%s = {", field);
@@ -33,112 +31,111 @@ static const char *shape_text_of(const struct Gemm *g)
 }
 
 /* "fc_matmul = x . weight      gpt.lua:31 layer.mlp.fc" */
-const char *remark_of_product(const Kernel *k)
+const char *remark_of_product(Page *page, const Kernel *k)
 {
-    const char *remark = formula_text(k, false), *path = k->where.path ? k->where.path : "";
+    const char *remark = formula_text(page, k, false), *path = k->where.path ? k->where.path : "";
     return k->where.file ? format("%s      %s:%d %s", remark, file_name(k->where.file), k->where.line, path) : remark;
 }
 
 /* The name of what describes the product k. */
-static const char *description(const Kernel *k, const char *text, const char *suffix)
+static const char *description(Page *page, const Kernel *k, const char *text, const char *suffix)
 {
-    for (int i = 0; i < shapes.n; i++)
-        if (same(shapes.at[i].text, text)) return shapes.at[i].name;
-    const char *name = file_name_of(format("%s_%s", identifier(k->name), suffix));
-    push(&shapes, ((struct Described){text, name, remark_of_product(k)}));
+    for (int i = 0; i < page->products.n; i++)
+        if (same(page->products.at[i].text, text)) return page->products.at[i].name;
+    const char *name = file_name_of(page, format("%s_%s", identifier(page, k->name), suffix));
+    push(&page->products, ((Described){text, name, remark_of_product(page, k), NULL}));
     return name;
 }
 
-static void say_all(Text *t, const char *head, const char *type)
+static void say_all(Page *page, Text *t, const char *head, const char *type)
 {
-    if (shapes.n) say(t, "/* %s */\n\n", head);
-    for (int i = 0; i < shapes.n; i++) {
-        say_comment(t, 0, shapes.at[i].remark);
-        say_wrapped(t, format("%s %s = %s;\n\n", type, shapes.at[i].name, shapes.at[i].text));
+    if (page->products.n) say(t, "/* %s */\n\n", head);
+    for (int i = 0; i < page->products.n; i++) {
+        say_comment(t, 0, page->products.at[i].remark);
+        say_wrapped(t, format("%s %s = %s;\n\n", type, page->products.at[i].name, page->products.at[i].text));
     }
-    memset(&shapes, 0, sizeof shapes);
 }
 
-void say_shapes(Text *t)
+void say_shapes(Page *page, Text *t)
 {
-    say_all(t, "Matrix products with packed operands or strides of their own: extents, and strides in numbers.",
+    say_all(page, t, "Matrix products with packed operands or strides of their own: extents, and strides in numbers.",
             "static const Lathe_gemm");
 }
 
 /* Whether the product is added to what is there. */
-static const char *adds(const struct Gemm *g)
+static const char *adds(Page *page, const struct Gemm *g)
 {
     if (!g->afresh) return g->c.add ? "true" : "false";
-    const char *i = loop_letter(g->afresh);
-    return g->afresh->reverse ? format("%s < %s - 1", i, trip_text(g->afresh)) : format("%s > 0", i);
+    const char *i = loop_letter(page, g->afresh);
+    return g->afresh->reverse ? format("%s < %s - 1", i, trip_text(page, g->afresh)) : format("%s > 0", i);
 }
 
 /* matmul_nt(c, a, b, M, N, K): b given as its transpose [N][K]. */
-char *product_call(const Kernel *k)
+char *product_call(Page *page, const Kernel *k)
 {
     static const char *const ways[] = {DENSE_LIST(LIST_WORD)};
     const struct Gemm *g = &k->gemm;
     DType in = g->a.node->dtype, out = g->c.node->dtype;
     const char *type = in == out ? type_suffix(out) : format("%s_%s", type_suffix(in), type_suffix(out));
-    char *c = flat_pointer(g->c.view), *a = flat_pointer(g->a.view), *b = flat_pointer(g->b.view);
+    char *c = flat_pointer(page, g->c.view), *a = flat_pointer(page, g->a.view), *b = flat_pointer(page, g->b.view);
     if (k->nest->dense)
         return format("matmul_%s%s_%s(%s, %s, %s, %s, %s, %s%s);", ways[k->nest->dense],
                       g->afresh  ? "_sum"
                       : g->c.add ? "_add"
                                  : "",
-                      type, c, a, b, extent_text(g->M, g->axis_m), extent_text(g->N, g->axis_n),
-                      extent_text(g->K, g->axis_k), g->afresh ? format(", %s", adds(g)) : "");
+                      type, c, a, b, extent_text(page, g->M, g->axis_m), extent_text(page, g->N, g->axis_n),
+                      extent_text(page, g->K, g->axis_k), g->afresh ? format(", %s", adds(page, g)) : "");
     bool some = k->share == SOME_ROWS;
     return format("gemm_%s%s%s(%s, %s, %s, &%s, %s%s);", g->packed ? "packed_" : "", some ? "rows_" : "", type, c, a, b,
-                  description(k, shape_text_of(g), "shape"), adds(g), some ? ", from, to" : "");
+                  description(page, k, shape_text_of(g), "shape"), adds(page, g), some ? ", from, to" : "");
 }
 
-char *pack_call(const Kernel *k)
+char *pack_call(Page *page, const Kernel *k)
 {
     const struct Gemm *g = &k->gemm;
     return format("pack_%s%s(%s, %s, &%s);", k->panels ? "shared_" : "", type_suffix(g->b.node->dtype),
-                  flat_pointer(k->writes.at[0].view), flat_pointer(g->b.view),
-                  description(k->product, shape_text_of(&k->product->gemm), "shape"));
+                  flat_pointer(page, k->writes.at[0].view), flat_pointer(page, g->b.view),
+                  description(page, k->product, shape_text_of(&k->product->gemm), "shape"));
 }
 
 /* ------------------------------------------------------------------ CUDA */
 
-static const char *numbers_of(DType in, DType out)
+static const char *numbers_of(Page *page, DType in, DType out)
 {
     switch (in) {
     case F64: return "GEMM_F64";
     case BF16: return out == F32 ? "GEMM_BF16_TO_F32" : "GEMM_BF16";
     case F16: return out == F32 ? "GEMM_F16_TO_F32" : "GEMM_F16";
-    default: return precision_in_scope().tf32 ? "GEMM_TF32" : "GEMM_F32";
+    default: return page->precision.tf32 ? "GEMM_TF32" : "GEMM_F32";
     }
 }
 
 /* cuda_gemm(&fc_product, fc, x, p->fc_weight, false, stream, p->fc_bias); */
-char *cuda_product_call(const Kernel *k)
+char *cuda_product_call(Page *page, const Kernel *k)
 {
 #define GEMM_END(member, ...) [member] = "GEMM_" #member,
     static const char *const ends[] = {PRODUCT_ENDS(GEMM_END)};
     const struct Gemm *g = &k->gemm;
-    char *c = flat_pointer(g->c.view), *a = flat_pointer(g->a.view), *b = flat_pointer(g->b.view);
+    char *c = flat_pointer(page, g->c.view), *a = flat_pointer(page, g->a.view), *b = flat_pointer(page, g->b.view);
     const char *where = k->where.file ? format(": %s:%d", file_name(k->where.file), k->where.line) : "";
     const char *end = g->end == END_GELU && g->vector.node ? "GEMM_END_BIAS_GELU" : ends[g->end];
     const char *text =
-        format("{%s, %s, %s, %s, %lld, {}}", quoted(format("%s%s", identifier(k->name), where)),
-               numbers_of(g->a.node->dtype, g->c.node->dtype), end, shape_text_of(g), (long long)g->aux_m);
-    const char *vector = g->vector.node ? flat_pointer(g->vector.view) : "NULL";
-    const char *aux = g->aux.node ? format(", %s", flat_pointer(g->aux.view)) : "";
+        format("{%s, %s, %s, %s, %lld, {}}", quoted(format("%s%s", identifier(page, k->name), where)),
+               numbers_of(page, g->a.node->dtype, g->c.node->dtype), end, shape_text_of(g), (long long)g->aux_m);
+    const char *vector = g->vector.node ? flat_pointer(page, g->vector.view) : "NULL";
+    const char *aux = g->aux.node ? format(", %s", flat_pointer(page, g->aux.view)) : "";
     must(!g->packed);
-    return format("cuda_gemm(&%s, %s, %s, %s, %s, stream%s%s%s);", description(k, text, "product"), c, a, b, adds(g),
-                  g->end ? ", " : "", g->end ? vector : "", aux);
+    return format("cuda_gemm(&%s, %s, %s, %s, %s, stream%s%s%s);", description(page, k, text, "product"), c, a, b,
+                  adds(page, g), g->end ? ", " : "", g->end ? vector : "", aux);
 }
 
 /* And a list of them, for who times their algorithms. */
-void say_cuda_products(Text *t)
+void say_cuda_products(Page *page, Text *t)
 {
     Text list = {0};
-    for (int i = 0; i < shapes.n; i++) say(&list, "%s&%s", i ? ", " : "", shapes.at[i].name);
-    int n = shapes.n;
-    say_all(t, "Matrix products: extents, and strides in numbers; the library's plan for each is kept with it.",
+    for (int i = 0; i < page->products.n; i++) say(&list, "%s&%s", i ? ", " : "", page->products.at[i].name);
+    int n = page->products.n;
+    say_all(page, t, "Matrix products: extents, and strides in numbers; the library's plan for each is kept with it.",
             "static Cuda_gemm");
     say(t, "int cuda_products(Cuda_gemm *const **all)\n{\n");
     if (n) say_wrapped(t, format("    static Cuda_gemm *const list[] = {%s};\n", list.at));
@@ -149,22 +146,23 @@ void say_cuda_products(Text *t)
 
 static const char *number_class(DType t) { return t == BF16 ? "Bf16" : t == F16 ? "F16" : c_type(t); }
 
-char *step_product_type(const Kernel *k)
+char *step_product_type(Page *page, const Kernel *k)
 {
     const struct Gemm *g = &k->gemm;
     const Kernel *loop = k->persistent;
     const char *slices =
-        k->sliced ? format(", %s, %lld", extent_text(loop->period, loop->axis_period), (long long)loop->wide) : "";
+        k->sliced ? format(", %s, %lld", extent_text(page, loop->period, loop->axis_period), (long long)loop->wide)
+                  : "";
     return format(" : Step_product<%s, %s%s> {\n    static constexpr Lathe_gemm shape = %s;\n%s};",
                   number_class(g->a.node->dtype), number_class(g->c.node->dtype), slices, shape_text_of(g),
                   k->nest->words ? "    static constexpr bool words = true;\n" : "");
 }
 
 /* step_product<Lstm_matmul>(slice, kept, lstm_dot[t], lstm_mul[t], p->lstm_weight_hh_l0, false); */
-char *step_product_call(const Kernel *k, const char *type, const char *kept)
+char *step_product_call(Page *page, const Kernel *k, const char *type, const char *kept)
 {
     const struct Gemm *g = &k->gemm;
-    char *c = flat_pointer(g->c.view), *a = flat_pointer(g->a.view), *b = flat_pointer(g->b.view);
-    const char *row = g->end ? format(", %s", flat_pointer(g->vector.view)) : "";
-    return format("step_product<%s>(slice, %s, %s, %s, %s, %s%s);", type, kept, c, a, b, adds(g), row);
+    char *c = flat_pointer(page, g->c.view), *a = flat_pointer(page, g->a.view), *b = flat_pointer(page, g->b.view);
+    const char *row = g->end ? format(", %s", flat_pointer(page, g->vector.view)) : "";
+    return format("step_product<%s>(slice, %s, %s, %s, %s, %s%s);", type, kept, c, a, b, adds(page, g), row);
 }

@@ -140,10 +140,11 @@ void one_element(Rows *r, const char *lane)
         line(w, "%s;", store_text(p->stores.at[i].node->dtype, store_at(r, i), p->stores.at[i].add, in[at++].text));
     for (int i = 0; i < p->sums.n; i++) {
         Total t = r->totals.at[i];
-        line(w, "%s;", reduction_step(t.node, t.several ? format("%s[%s]", t.name, lane) : t.name, in[at++]));
+        line(w, "%s;",
+             reduction_step(r->f->page, t.node, t.several ? format("%s[%s]", t.name, lane) : t.name, in[at++]));
     }
     for (int i = 0; i < p->columns.n; i++)
-        line(w, "%s;", reduction_step(p->columns.at[i], running_column(r, i), in[at++]));
+        line(w, "%s;", reduction_step(r->f->page, p->columns.at[i], running_column(r, i), in[at++]));
     r->known.n = mark;
     r->f->names.n = names;
     r->sweeping = false;
@@ -226,6 +227,14 @@ int partial_of(const Rows *r, const Node **column)
     }
 }
 
+void print_part(Rows *r, const char *remark, const char *(*body)(Rows *))
+{
+    int names = r->f->names.n;
+    begin_part(r->f);
+    end_part(r->f, remark, body(r));
+    r->f->names.n = names;
+}
+
 /* ------------------------------------------------------------------ setting up */
 
 static void set_row_axes(Rows *r, const Nest *n)
@@ -281,13 +290,14 @@ void emit_rows(Function *f, const Nest *n)
 {
     const Kernel *k = n->rows;
     Rows r = {.f = f, .k = k, .n = n, .kept = NEW_ARRAY(const char *, k->kept.n + 1), .values = values_of(n)};
-    for (const char *const *word = target()->words; *word; word++) push(&f->names, *word);
+    for (const char *const *word = f->page->target->words; *word; word++) push(&f->names, *word);
     f->some_rows = k->share == SOME_ROWS;
     if (f->some_rows) push(&f->names, "from"), push(&f->names, "to");
     set_row_axes(&r, n);
     add_uses(&r);
     fit_args(f);
     find_users(&r);
-    if (n->team) rows_by_threads(&r);
+    if (n->blocks) sums_over_rows(&r);
+    else if (n->team) rows_by_threads(&r);
     else nest_of_loops(&r);
 }

@@ -15,6 +15,19 @@ typedef struct Total {
     bool several; /* running values side by side */
 } Total; /* a reduction being fed */
 
+/* A reduction over all rows. */
+typedef struct Column {
+    const Node *node;
+    int partial;      /* use of its partial sums */
+    const char *sums; /* CUDA: of the teams, in shared memory, or of a thread; NULL: in the partial sums */
+    bool add;         /* of one that is stored: to what is there */
+    int store;        /* and its use */
+} Column;
+typedef struct Columns {
+    Column *at;
+    int n, cap;
+} Columns;
+
 typedef struct Phase_uses { /* of each operand of a phase: its use in the function */
     int *row_store, *store, *column_store, *partial;
     const char **running; /* of each column, where it is added up along the inner axis; NULL: in its partial */
@@ -76,7 +89,7 @@ void finish_totals(Rows *r, const char *at);     /* their values are known; at: 
 
 /* emit/words.c: what values are called */
 void find_users(Rows *r);                                              /* before the others */
-const char *word_for(const Node *n);                                   /* its title */
+const char *word_for(Page *page, const Node *n);            /* its title */
 const char *word_of(const Rows *r, const Node *n);                     /* that, or how it is made, or of what a part */
 const char *word_for_total(const Rows *r, const Node *n);              /* of a reduction */
 const char *many_of(const Node *n);                                    /* "sums", "maxima" or "minima" */
@@ -86,6 +99,11 @@ const char *name_for(Rows *r, const Node *n);                          /* likewi
 
 void nest_of_loops(Rows *r);               /* emit/nest.c: in C */
 void rows_by_threads(Rows *r);             /* emit/threads.c: in CUDA */
+void print_part(Rows *r, const char *remark, const char *(*body)(Rows *)); /* emit/rows.c: what one launch runs; returns its blocks */
+
+/* emit/columns.c: a kernel that reduces over all rows */
+void sums_over_rows(Rows *r);
+const char *sum_at(const Rows *r, const Column *column, const char *team); /* where a turn of the team has its sum */
 
 /* emit/persistent.c: for CUDA: the elements of a slice of the columns, in a loop that is one launch; how many slices */
 const char *map_of_slice(Rows *r);
@@ -100,7 +118,7 @@ Known *known(Rows *r, const Node *n);
 void know(Rows *r, const Node *n, Expr e);
 int kept_number(const Rows *r, const Node *n); /* -1: not kept */
 char *kept_element(const Rows *r, int i);
-Expr share_text(const Node *n, double x, Expr number);
+Expr share_text(Page *page, const Node *n, double x, Expr number);
 bool is_another(const Rows *r, int load); /* a value that lies where the kernel puts another: d_ln_2 in d_attended */
 const char *load_name(Rows *r, int load);
 const char *name_of_one(const Rows *r, const char *array); /* one element of what a parameter may be called after */

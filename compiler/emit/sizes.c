@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static VEC(struct Size {
-    const char *name, *key;
-    int64_t value;
-    bool used;
-}) sizes;
-
 /* What the headers that generated sources include have for themselves; emit/sizes.sh compares. */
 static const char theirs[] =
     " ALIGNED ALL_LANES AROUND BACKWARD_PART BLOCK_END BY_NAMES CEIL_DIV CHANGES CHUNK CUDNN_BACKWARD "
@@ -37,106 +31,106 @@ static bool is_theirs(const char *word)
 }
 
 /* Whether the sources have it already: as a macro, or as a size. */
-bool is_size_name(const char *word)
+bool is_size_name(Page *page, const char *word)
 {
-    for (int i = 0; i < sizes.n; i++)
-        if (same(sizes.at[i].name, word)) return true;
+    for (int i = 0; i < page->sizes.n; i++)
+        if (same(page->sizes.at[i].name, word)) return true;
     return is_theirs(word);
 }
 
 /* KERNEL_ where the headers have a KERNEL. */
-static const char *name_of(const char *key)
+static const char *name_of(Page *page, const char *key)
 {
-    char *name = identifier(key);
+    char *name = identifier(page, key);
     for (char *c = name; *c; c++) *c = (char)toupper((unsigned char)*c);
     return is_theirs(name) ? format("%s_", name) : name;
 }
 
-static void add_size(const char *key, int64_t value)
+static void add_size(Page *page, const char *key, int64_t value)
 {
-    const char *name = name_of(key);
-    for (int i = 0; i < sizes.n; i++)
-        if (same(sizes.at[i].name, name)) return;
-    push(&sizes, ((struct Size){name, key, value, false}));
+    const char *name = name_of(page, key);
+    for (int i = 0; i < page->sizes.n; i++)
+        if (same(page->sizes.at[i].name, name)) return;
+    push(&page->sizes, ((Size){name, key, value, false}));
 }
 
-void set_sizes(const Desc *d)
+void set_sizes(Page *page)
 {
-    take_description(d);
-    memset(&sizes, 0, sizeof sizes);
+    const Desc *d = page->desc;
     for (int i = 0; i < d->knobs.n; i++) {
         char *end;
         long long value = strtoll(d->knobs.at[i].value, &end, 10);
-        if (!*end && value > 1) add_size(d->knobs.at[i].name, value);
+        if (!*end && value > 1) add_size(page, d->knobs.at[i].name, value);
     }
-    if (d->batch > 1) add_size("batch", d->batch);
-    if (d->seq > 1) add_size("seq", d->seq);
-    if (d->vocab > 1) add_size("vocab", d->vocab);
-    if (d->recipe.rows > 1) add_size("rows", d->recipe.rows);
-    if (d->recipe.accumulate > 1) add_size("accumulate", d->recipe.accumulate);
+    if (d->batch > 1) add_size(page, "batch", d->batch);
+    if (d->seq > 1) add_size(page, "seq", d->seq);
+    if (d->vocab > 1) add_size(page, "vocab", d->vocab);
+    if (d->recipe.rows > 1) add_size(page, "rows", d->recipe.rows);
+    if (d->recipe.accumulate > 1) add_size(page, "accumulate", d->recipe.accumulate);
 }
 
-void say_sizes(Text *t)
+void say_sizes(Page *page, Text *t)
 {
     Text s = {0};
-    for (int i = 0; i < sizes.n; i++)
-        if (sizes.at[i].used) say(&s, "    %s = %lld,\n", sizes.at[i].name, (long long)sizes.at[i].value);
+    for (int i = 0; i < page->sizes.n; i++)
+        if (page->sizes.at[i].used)
+            say(&s, "    %s = %lld,\n", page->sizes.at[i].name, (long long)page->sizes.at[i].value);
     if (s.n) say(t, "enum {\n%s};\n\n", s.at);
 }
 
 /* ------------------------------------------------------------------ extents */
 
-static struct Size *size_of(const struct Size_of *of)
+static Size *size_of(Page *page, const struct Size_of *of)
 {
-    for (int i = 0; i < sizes.n; i++)
-        if (same(sizes.at[i].key, of->size) && sizes.at[i].value == of->extent) return &sizes.at[i];
+    for (int i = 0; i < page->sizes.n; i++)
+        if (same(page->sizes.at[i].key, of->size) && page->sizes.at[i].value == of->extent) return &page->sizes.at[i];
     return NULL;
 }
 
-static void say_powers(Text *t, const Axis_sizes *a, int sign)
+static void say_powers(Page *page, Text *t, const Axis_sizes *a, int sign)
 {
     for (int i = 0; i < a->n; i++)
         for (int k = 0; k < a->of[i].power * sign; k++) {
-            struct Size *size = size_of(&a->of[i]);
+            Size *size = size_of(page, &a->of[i]);
             size->used = true;
             say(t, "%s%s", t->n ? (sign > 0 ? " * " : " / ") : "", size->name);
         }
 }
 
-static bool all_named(const Axis_sizes *a)
+static bool all_named(Page *page, const Axis_sizes *a)
 {
     for (int i = 0; i < a->n; i++)
-        if (!size_of(&a->of[i])) return false;
-    return !a->behind || all_named(axis_numbered(a->behind));
+        if (!size_of(page, &a->of[i])) return false;
+    return !a->behind || all_named(page, axis_numbered(a->behind));
 }
 
 /* 4 * WIDTH / HEADS + 1: evaluated from the left it is the extent.  NULL: it has no name. */
-static const char *axis_text(int axis, int64_t n)
+static const char *axis_text(Page *page, int axis, int64_t n)
 {
     const Axis_sizes *a = axis_numbered(axis);
     Text t = {0};
-    if (!a || a->extent != n || !all_named(a)) return NULL;
+    if (!a || a->extent != n || !all_named(page, a)) return NULL;
     bool above = false;
     for (int i = 0; i < a->n; i++) above |= a->of[i].power > 0;
     if (a->times != 1 || !above) say(&t, "%lld", (long long)a->times);
-    say_powers(&t, a, 1);
-    say_powers(&t, a, -1);
+    say_powers(page, &t, a, 1);
+    say_powers(page, &t, a, -1);
     if (a->over != 1) say(&t, " / %lld", (long long)a->over);
     if (a->plus) say(&t, " %c %lld", a->plus < 0 ? '-' : '+', llabs(a->plus));
     const Axis_sizes *behind = axis_numbered(a->behind);
-    if (behind) say(&t, " + %s", axis_text(a->behind, behind->extent));
+    if (behind) say(&t, " + %s", axis_text(page, a->behind, behind->extent));
     return n > INT32_MAX && strchr(t.at, ' ') ? NULL : t.at; /* a product of int */
 }
 
-const char *extent_text(int64_t n, int axis)
+const char *extent_text(Page *page, int64_t n, int axis)
 {
-    const char *name = axis_text(axis, n);
+    const char *name = axis_text(page, axis, n);
     return name ? name : format("%lld", (long long)n);
 }
 
-const char *factor_text(int64_t n, int axis)
+const char *factor_text(Page *page, int64_t n, int axis)
 {
-    const char *s = extent_text(n, axis);
+    const char *s = extent_text(page, n, axis);
     return strchr(s, ' ') ? format("(%s)", s) : s;
 }
 
@@ -151,9 +145,9 @@ static bool has_outside(const char *text, const char *operators)
     return false;
 }
 
-Expr extent_expression(int64_t n, int axis)
+Expr extent_expression(Page *page, int64_t n, int axis)
 {
-    const char *s = extent_text(n, axis);
+    const char *s = extent_text(page, n, axis);
     return (Expr){s, !strchr(s, ' ') ? PRIMARY : has_outside(s, "+-") ? PLUS : TIMES};
 }
 
@@ -167,17 +161,17 @@ const char *multiplied(const char *a, const char *b)
 
 const char *divided(const char *a, int64_t by) { return format("%s / %lld", as_term(a), (long long)by); }
 
-const char *extent_in(Shape s, int k) { return extent_text(s.dim[k], s.axis[k]); }
+const char *extent_in(Page *page, Shape s, int k) { return extent_text(page, s.dim[k], s.axis[k]); }
 
-const char *product_in(Shape s, int from, int to)
+const char *product_in(Page *page, Shape s, int from, int to)
 {
     const char *t = NULL;
     int64_t all = 1;
     for (int k = from; k < to; k++) all *= s.dim[k];
-    const char *merged = axis_text(axis_merged(s, from, to), all);
+    const char *merged = axis_text(page, axis_merged(s, from, to), all);
     if (merged) return in_64_bits(merged, all);
     for (int k = from; k < to; k++)
-        if (s.dim[k] != 1) t = multiplied(t, extent_in(s, k));
+        if (s.dim[k] != 1) t = multiplied(t, extent_in(page, s, k));
     return t ? in_64_bits(t, all) : "1";
 }
 
@@ -187,12 +181,12 @@ bool is_axis_of(int axis, const char *size)
     return of && same(of, size);
 }
 
-const char *trip_text(const Loop *l) { return extent_text(l->trip, l->axis); }
+const char *trip_text(Page *page, const Loop *l) { return extent_text(page, l->trip, l->axis); }
 
-const char *array_text(Shape s, int from)
+const char *array_text(Page *page, Shape s, int from)
 {
     Text t = {0};
-    for (int k = from; k < s.rank; k++) say(&t, "[%s]", extent_in(s, k));
+    for (int k = from; k < s.rank; k++) say(&t, "[%s]", extent_in(page, s, k));
     return t.at ? t.at : "";
 }
 
@@ -200,36 +194,36 @@ const char *array_text(Shape s, int from)
 
 /* n elements along an axis: SEQ of SEQ + 1, WIDTH and 2 * WIDTH of 3 * WIDTH, SEQ of BATCH * SEQ; the number where it
  * is no such part. */
-static const char *part_text(int64_t n, int axis)
+static const char *part_text(Page *page, int64_t n, int axis)
 {
     const Axis_sizes *a = axis_numbered(axis);
     if (n <= 1 || !a) return NULL;
-    if (n == a->extent) return axis_text(axis, n);
+    if (n == a->extent) return axis_text(page, axis, n);
     if (a->behind) return NULL;
-    if (axis_behind(axis, n)) return axis_text(axis_behind(axis, n), n);
-    if (a->plus) return n == a->extent - a->plus ? axis_text(axis_longer(axis, -a->plus), n) : NULL;
+    if (axis_behind(axis, n)) return axis_text(page, axis_behind(axis, n), n);
+    if (a->plus) return n == a->extent - a->plus ? axis_text(page, axis_longer(axis, -a->plus), n) : NULL;
     int64_t unit = a->extent / a->times;
     if (a->times == 1 || a->extent % a->times || unit <= 1 || n % unit) return NULL;
-    return axis_text(axis_scaled(axis, n / unit, a->times), n);
+    return axis_text(page, axis_scaled(axis, n / unit, a->times), n);
 }
 
-const char *subscript_text(Shape s, int k, int64_t at)
+const char *subscript_text(Page *page, Shape s, int k, int64_t at)
 {
-    const char *part = part_text(at, s.axis[k]);
+    const char *part = part_text(page, at, s.axis[k]);
     return part ? part : format("%lld", (long long)at);
 }
 
 /* n elements of the array of axes from … to - 1: so many rows of the axes behind one. */
-const char *step_text(Shape s, int from, int to, int64_t n)
+const char *step_text(Page *page, Shape s, int from, int to, int64_t n)
 {
     int64_t row = 1;
     for (int k = to; k-- > from; row *= s.dim[k]) {
         int64_t rows = n / row;
         if (n % row || (rows > s.dim[k] && k > from)) break;
         if (row == 1 && rows >= s.dim[k]) continue;
-        const char *behind = row == 1 ? NULL : product_in(s, k + 1, to);
+        const char *behind = row == 1 ? NULL : product_in(page, s, k + 1, to);
         if (rows == 1 && behind) return behind;
-        const char *part = part_text(rows, s.axis[k]);
+        const char *part = part_text(page, rows, s.axis[k]);
         if (!behind) return part ? part : format("%lld", (long long)n);
         return multiplied(part ? part : format("%lld", (long long)rows), behind);
     }

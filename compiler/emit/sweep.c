@@ -82,7 +82,7 @@ static void open_steps(Rows *r, const char *from, const char *first, const char 
 }
 
 /* The loop over the inner axis, whose turns are each thread's of the team in every sweep. */
-static void open_turns(Rows *r)
+static void open_turns(Rows *r, const char *mark)
 {
     Axis *c = &r->f->axis[r->inner];
     if (r->team == TEAM_OF_ELEMENTS || r->n->columns == APART) return;
@@ -90,21 +90,21 @@ static void open_turns(Rows *r)
         open_steps(r, r->four, first_of_team(r), size_of_team(r));
         c->now = c->name;
     } else if (c->extent > 1) {
-        open_for(&r->f->w, (For){.mark = mark_of_sweep(r), .type = inner_type(r), .name = c->name, .to = c->count});
+        open_for(&r->f->w, (For){.mark = mark, .type = inner_type(r), .name = c->name, .to = c->count});
     }
 }
 
 /* And that over the elements of a turn. */
 void open_sweep(Rows *r)
 {
-    open_turns(r);
-    if (r->team > 1 && r->beside > 1) open_beside(r, r->four);
+    open_turns(r, NULL);
+    if ((r->team > 1 && r->beside > 1) || r->n->columns == APART) open_beside(r, r->four);
 }
 
 static void sweep_in_turns(Rows *r)
 {
     int depth = r->f->w.depth, names = r->f->names.n;
-    open_turns(r);
+    open_turns(r, mark_of_sweep(r));
     if (r->beside > 1 || r->n->columns == APART) elements_beside(r);
     else one_element(r, "");
     close_down_to(&r->f->w, depth);

@@ -2,7 +2,7 @@
  *
  * Maps: a thread takes elements.  Kernels that reduce: a team of threads takes a row; thread l of n takes elements l,
  * l + n, …, sums them up in a register, and the team ends the sum in a fixed tree.  Reductions over all rows are in
- * emit/columns.c.  Nothing depends on when threads run: the same bits every time. */
+ * emit/columns_threads.c.  Nothing depends on when threads run: the same bits every time. */
 #include "desc/target.h"
 #include "emit/index.h"
 #include "emit/threads.h"
@@ -217,22 +217,14 @@ static void end_launched(Function *f, const char *remark, const char *blocks)
     push(&f->parts, ((Part){l, remark, blocks, f->w.text.at, f->room}));
 }
 
-void print_part(Rows *r, const char *remark, const char *(*body)(Rows *))
-{
-    int names = r->f->names.n;
-    begin_part(r->f);
-    end_part(r->f, remark, body(r));
-    r->f->names.n = names;
-}
+void rows_by_threads(Rows *r) { print_part(r, NULL, r->n->team == TEAM_OF_ELEMENTS ? map : row_by_row); }
 
-void rows_by_threads(Rows *r)
-{
-    if (r->n->team == TEAM_OF_ELEMENTS) print_part(r, NULL, map);
-    else if (!r->n->columns) print_part(r, NULL, row_by_row);
-    else columns_by_threads(r);
-}
-
-const Spelling cuda_threads = {.begin_part = begin_launched, .end_part = end_launched, .share = thread_indices};
+const Spelling cuda_threads = {.begin_part = begin_launched,
+                               .end_part = end_launched,
+                               .share = thread_indices,
+                               .begin_block = begin_launched_block,
+                               .end_block = end_launched_block,
+                               .add_blocks = add_launched_blocks};
 
 /* Of CUDA and lathe_cuda.cuh; then those by which C++ is more than C. */
 static const char *const words[] = {

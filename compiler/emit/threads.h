@@ -7,7 +7,6 @@
 /* emit/threads.c: a row by a team of threads, elements side by side */
 void make_team(Rows *r);                        /* 1, WARP or THREADS, and how its threads share a row */
 void say_aligned(Rows *r);                      /* of the arrays that it does so in */
-void print_part(Rows *r, const char *remark, const char *(*body)(Rows *));
 
 /* emit/sweep.c: its loops */
 const char *inner_type(const Rows *r);          /* of an index of the inner axis */
@@ -26,7 +25,10 @@ const char *elements_to_give(Rows *r);          /* ", own_logits[c - c4], …"; 
 /* emit/kept.c: before the sweeps of a block's row: copies of what several of them read */
 void keep_rows(Rows *r);
 
-/* emit/columns.c: a kernel that reduces over all rows */
-void columns_by_threads(Rows *r);
+/* emit/columns_threads.c: a kernel that reduces over all rows: in Spelling */
+const char *teams_of_block(const Rows *r);      /* WARPS */
+const char *begin_launched_block(Rows *r, Columns *columns);
+const char *end_launched_block(Rows *r, Columns *columns, const char *team);
+const char *add_launched_blocks(Rows *r, Columns *columns);
 
 #endif

@@ -42,7 +42,7 @@ const char *name_of_one(const Rows *r, const char *array)
 static bool is_array_here(const Rows *r, const char *name)
 {
     for (int i = 0; i < r->f->args.n; i++)
-        if (same(wished_name(r->f->args.at[i].buffer), name)) return true;
+        if (same(wished_name(r->f->page, r->f->args.at[i].buffer), name)) return true;
     return false;
 }
 
@@ -51,9 +51,10 @@ static bool is_array_here(const Rows *r, const char *name)
 static const char *short_word(const Rows *r, const Node *n, const Buffer *b, const char *array)
 {
     size_t letters = strlen(array);
-    if (anonymous) return NULL;
-    if (b->home == PARAMETERS) return identifier(last_part_of(b->param->name));
-    if (n->title_rank > TITLE_ARGUMENT && strlen(n->title) > 1 && !is_array_here(r, word_for(n))) return word_for(n);
+    if (r->f->page->anonymous) return NULL;
+    if (b->home == PARAMETERS) return identifier(r->f->page, last_part_of(b->param->name));
+    if (n->title_rank > TITLE_ARGUMENT && strlen(n->title) > 1 && !is_array_here(r, word_for(r->f->page, n)))
+        return word_for(r->f->page, n);
     bool plural = letters > 3 && array[letters - 1] == 's' && !strchr("aeisu", array[letters - 2]);
     return plural && !is_real(b->dtype) ? copy_bytes_as_string(array, letters - 1) : NULL;
 }
@@ -65,7 +66,7 @@ const char *load_name(Rows *r, int load)
     const Use *u = &r->f->uses.at[r->load[load]];
     bool written = u->view.buffer && u->arg >= 0 && r->f->args.at[u->arg].written;
     if (!u->view.buffer) return new_name(&r->f->names, "index");
-    const char *array = name_before(wished_name(u->view.buffer), u->before);
+    const char *array = name_before(wished_name(r->f->page, u->view.buffer), u->before);
     if (is_another(r, load) || (written && u->before)) return name_of_one(r, array);
     const char *brief = short_word(r, r->k->loads.at[load].node, u->view.buffer, array);
     const char *tail = strlen(array) > MOST_LETTERS ? "" : format("_%s", array);
@@ -116,8 +117,8 @@ Expr computed_here(Rows *r, const Node *n)
     for (int k = 0; k < n->nin; k++) in[k] = value_expression(r, n->in[k], brief_literal(r, n, k));
     double x; /* a mean is divided by an extent: it has a name */
     if (n->op == OP_div && is_filled(n->in[1], &x) && brief_literal(r, n, 1) && axis_counted(n->in[1]))
-        in[1] = (Expr){factor_text((int64_t)x, axis_counted(n->in[1])), PRIMARY};
-    return as_written(n, apply(n, in));
+        in[1] = (Expr){factor_text(r->f->page, (int64_t)x, axis_counted(n->in[1])), PRIMARY};
+    return as_written(n, apply(r->f->page, n, in));
 }
 
 static const char *kept_load(const Rows *r, int load) { return r->kept_load ? r->kept_load[load] : NULL; }
@@ -146,14 +147,14 @@ char *store_at(const Rows *r, int store)
 }
 
 /* 1.0f / (BATCH * SEQ), where that is the number to the bit; of integers VOCAB - 1. */
-Expr share_text(const Node *n, double x, Expr number)
+Expr share_text(Page *page, const Node *n, double x, Expr number)
 {
     int axis = axis_shared(n), counted = n->dtype == I32 ? axis_counted(n) : 0;
-    if (counted) return extent_expression((int64_t)x, counted);
+    if (counted) return extent_expression(page, (int64_t)x, counted);
     double extent = axis ? (double)axis_numbered(axis)->extent : 1;
     bool single = n->dtype == F32,
          same_bits = single ? (float)x == copysignf(1, (float)x) / (float)extent : n->dtype == F64;
-    const char *text = factor_text((int64_t)extent, axis);
+    const char *text = factor_text(page, (int64_t)extent, axis);
     if (!axis || !same_bits || extent > 1 << 24 || (*text >= '0' && *text <= '9')) return number;
     return (Expr){format("%s1.0%s / %s", x < 0 ? "-" : "", single ? "f" : "", text), TIMES};
 }
@@ -180,7 +181,7 @@ static Expr value_expression(Rows *r, const Node *n, bool brief)
     if (kept_number(r, n) >= 0) return (Expr){kept_element(r, kept_number(r, n)), PRIMARY};
     int load = load_of(&r->values, n);
     if (load >= 0) return loaded(r, n, load);
-    if (is_filled(n, &x)) return share_text(n, x, literal(x, n->dtype, brief));
+    if (is_filled(n, &x)) return share_text(r->f->page, n, x, literal(x, n->dtype, brief));
     die("kernel %s reads %s node %d before it is computed", r->k->name, op_info[n->op].name, n->id);
 }
 

@@ -214,7 +214,7 @@ static void fit_arg(Function *f, int arg)
             else a->flat = true;
         }
     }
-    a->by_value = target()->by_value && single_number(a);
+    a->by_value = f->page->target->by_value && single_number(a);
 }
 
 bool single_number(const Arg *a) { return !a->written && a->dims == 0; }
@@ -257,12 +257,13 @@ int add_use(Function *f, View v, bool write)
     return f->uses.n - 1;
 }
 
-const char *wished_name(const Buffer *b)
+const char *wished_name(Page *page, const Buffer *b)
 {
-    if (anonymous) return "array";
-    if (b->home != PARAMETERS && b->home != GRADIENTS) return buffer_name(b);
-    const char *full = identifier(b->param->name), *group = group_of(b->param);
-    if (group && starts_with(full, group) && full[strlen(group)] == '_') full = identifier(full + strlen(group) + 1);
+    if (page->anonymous) return "array";
+    if (b->home != PARAMETERS && b->home != GRADIENTS) return buffer_name(page, b);
+    const char *full = identifier(page, b->param->name), *group = group_of(page, b->param);
+    if (group && starts_with(full, group) && full[strlen(group)] == '_')
+        full = identifier(page, full + strlen(group) + 1);
     return b->home == GRADIENTS ? format("d_%s", full) : full;
 }
 
@@ -272,7 +273,7 @@ static const char *wish_of(const Function *f, int arg)
     const Arg *a = &f->args.at[arg];
     bool before = !a->written;
     for (int i = 0; i < f->uses.n; i++) before &= f->uses.at[i].arg != arg || f->uses.at[i].before;
-    return name_before(wished_name(a->buffer), before);
+    return name_before(wished_name(f->page, a->buffer), before);
 }
 
 const char *name_before(const char *name, bool before) { return before ? format("%s_before", name) : name; }
@@ -305,7 +306,8 @@ void fit_args(Function *f)
     }
     for (int i = 0; i < f->args.n; i++) f->args.at[i].name = new_name(&f->names, wish_of(f, i));
     for (int i = 0; i < f->loops.n; i++) {
-        push(&f->loop_names, new_name(&f->names, anonymous ? "iteration" : loop_letter(f->loops.at[i])));
+        push(&f->loop_names,
+             new_name(&f->names, f->page->anonymous ? "iteration" : loop_letter(f->page, f->loops.at[i])));
         push(&f->loop_parts, 0);
     }
 }
@@ -322,27 +324,27 @@ static int64_t bound_of(const Function *f, const Index *x)
 }
 
 /* A number of the elements that x counts; of a value it is a number. */
-static const char *number_for_index(const Index *x, int64_t n)
+static const char *number_for_index(Page *page, const Index *x, int64_t n)
 {
-    return x->in ? step_text(x->in->shape, x->from, x->to, n) : format("%lld", (long long)n);
+    return x->in ? step_text(page, x->in->shape, x->from, x->to, n) : format("%lld", (long long)n);
 }
 
 /* wide: 32 bits do not hold it, and nothing before it in the sum is of 64. */
-static void add_term(Text *t, const Index *x, int64_t coef, const char *what, bool compound, bool wide)
+static void add_term(Page *page, Text *t, const Index *x, int64_t coef, const char *what, bool compound, bool wide)
 {
     if (!coef) return;
     int64_t n = llabs(coef);
     const char *sign = t->n ? coef < 0 ? " - " : " + " : coef < 0 ? "-" : "", *cast = wide ? "(ptrdiff_t)" : "";
     const char *body = compound && (n != 1 || coef < 0 || wide) ? format("(%s)", what) : what;
     if (n == 1) say(t, "%s%s%s", sign, cast, body);
-    else say(t, "%s%s%s", sign, cast, multiplied(number_for_index(x, n), body));
+    else say(t, "%s%s%s", sign, cast, multiplied(number_for_index(page, x, n), body));
 }
 
 /* A number beyond 32 bits is said in digits: its factors are int. */
-static void add_constant(Text *t, const Index *x)
+static void add_constant(Page *page, Text *t, const Index *x)
 {
     int64_t c = x->constant;
-    const char *n = llabs(c) > INT32_MAX ? format("%lld", llabs(c)) : number_for_index(x, llabs(c));
+    const char *n = llabs(c) > INT32_MAX ? format("%lld", llabs(c)) : number_for_index(page, x, llabs(c));
     if (c < 0) say(t, "%s%s", t->n ? " - " : "-", as_term(n));
     else if (c) say(t, "%s%s", t->n ? " + " : "", n);
 }
@@ -354,7 +356,7 @@ static const char *iteration_of(const Function *f, const Loop *l)
         f->loop_parts.at[i] |= 1u << f->parts.n;
         return f->loop_names.at[i];
     }
-    return loop_letter(l);
+    return loop_letter(f->page, l);
 }
 
 static bool compound(const char *s) { return strchr(s, ' ') != NULL; }
@@ -367,21 +369,22 @@ char *index_text(Function *f, Index x)
     bool positive = false, wide = bound_of(f, &x) > INT32_MAX;
     for (int j = 0; j < f->naxes; j++) positive |= x.axis[j] > 0;
     for (int o = 0; o < x.nover; o++) positive |= x.over[o].coef > 0;
-    if (!positive) add_constant(&t, &x);
+    if (!positive) add_constant(f->page, &t, &x);
     for (int sign = 1; sign >= -1; sign -= 2) {
         for (int o = 0; o < x.nover; o++) {
             bool large = llabs(x.over[o].coef) * x.over[o].loop->trip > INT32_MAX;
             if (x.over[o].coef * sign > 0)
-                add_term(&t, &x, x.over[o].coef, iteration_of(f, x.over[o].loop), false, wide && (large || !t.n));
+                add_term(f->page, &t, &x, x.over[o].coef, iteration_of(f, x.over[o].loop), false,
+                         wide && (large || !t.n));
         }
         for (int j = 0; j < f->naxes; j++) {
             const Axis *a = &f->axis[j];
             bool large = llabs(x.axis[j]) * a->extent > INT32_MAX;
             if (x.axis[j] * sign > 0 && !same(a->now, "0"))
-                add_term(&t, &x, x.axis[j], a->now, compound(a->now), wide && (large || !t.n));
+                add_term(f->page, &t, &x, x.axis[j], a->now, compound(a->now), wide && (large || !t.n));
         }
     }
-    if (positive) add_constant(&t, &x);
+    if (positive) add_constant(f->page, &t, &x);
     if (!t.n) say(&t, "0");
     return t.at;
 }

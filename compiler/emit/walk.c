@@ -24,22 +24,22 @@ void close_down_to(Writer *w, int depth)
 
 void begin_kernel(Function *f)
 {
-    if (target()->spelling->begin) target()->spelling->begin(f);
+    if (f->page->target->spelling->begin) f->page->target->spelling->begin(f);
 }
 
 void end_kernel(Function *f)
 {
-    if (target()->spelling->end) target()->spelling->end(f);
+    if (f->page->target->spelling->end) f->page->target->spelling->end(f);
 }
 
 void begin_part(Function *f)
 {
-    if (target()->spelling->begin_part) target()->spelling->begin_part(f);
+    if (f->page->target->spelling->begin_part) f->page->target->spelling->begin_part(f);
 }
 
 void end_part(Function *f, const char *remark, const char *blocks)
 {
-    if (target()->spelling->end_part) target()->spelling->end_part(f, remark, blocks);
+    if (f->page->target->spelling->end_part) f->page->target->spelling->end_part(f, remark, blocks);
 }
 
 /* ------------------------------------------------------------------ several axes */
@@ -75,8 +75,8 @@ static const char *mark_of_loop(const Function *f, bool *share, bool *inside, bo
 
 const char *open_walk(Function *f, const Walk *w)
 {
-    bool by_number = target()->spelling->share, share = w->threads, inside = w->inside;
-    const char *blocks = by_number ? target()->spelling->share(f, w->axis, w->shared) : NULL;
+    bool by_number = f->page->target->spelling->share, share = w->threads, inside = w->inside;
+    const char *blocks = by_number ? f->page->target->spelling->share(f, w->axis, w->shared) : NULL;
     int first = by_number ? w->shared : 0, ids = last_of_ids(f, w);
     if (w->by && ids < first) declare_id(f, w->by);
     for (int i = first; i < w->n; i++) {

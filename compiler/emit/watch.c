@@ -3,43 +3,42 @@
 
 #include <string.h>
 
-static VEC(const Loop *) loops;
-
-static bool watched(const Program *p)
+static bool watched(Page *page, const Program *p)
 {
-    return described()->options->instrument && entry_of(p->graph)->step && p->kernels.n;
+    return page->desc->options->instrument && entry_of(p->graph)->step && p->kernels.n;
 }
-
-static int loop_number(const Loop *l)
-{
-    for (int i = 0; i < loops.n; i++)
-        if (loops.at[i] == l) return i;
-    die("loop %s is not among its entry's", l->name ? l->name : "");
-}
-
-static void say_loops(Text *t, Kernel *const *kernels, int n, int outer)
-{
-    for (int i = 0; i < n; i++) {
-        const Loop *l = kernels[i]->loop;
-        if (kernels[i]->kind != REPEAT) continue;
-        say(t, "    {%s, %d, %lld, %s},\n", quoted(l->name && *l->name ? l->name : "loop"), outer, (long long)l->trip,
-            l->reverse ? "true" : "false");
-        push(&loops, l);
-        say_loops(t, kernels[i]->body.at, kernels[i]->body.n, loops.n - 1);
-    }
-}
-
-/* ------------------------------------------------------------------ operands */
 
 typedef struct Listing {
+    Page *page;
     Text *t;
-    const Module *m;
     const Program *p;
+    VEC(const Loop *) loops;
     const Kernel *k;
     int loop;    /* the innermost one that k runs in */
     bool writes; /* which operands it is the turn of */
     Names said;  /* of k: what is read twice is told once */
 } Listing;
+
+static int loop_number(const Listing *g, const Loop *l)
+{
+    for (int i = 0; i < g->loops.n; i++)
+        if (g->loops.at[i] == l) return i;
+    die("loop %s is not among its entry's", l->name ? l->name : "");
+}
+
+static void say_loops(Listing *g, Kernel *const *kernels, int n, int outer)
+{
+    for (int i = 0; i < n; i++) {
+        const Loop *l = kernels[i]->loop;
+        if (kernels[i]->kind != REPEAT) continue;
+        say(g->t, "    {%s, %d, %lld, %s},\n", quoted(l->name && *l->name ? l->name : "loop"), outer,
+            (long long)l->trip, l->reverse ? "true" : "false");
+        push(&g->loops, l);
+        say_loops(g, kernels[i]->body.at, kernels[i]->body.n, g->loops.n - 1);
+    }
+}
+
+/* ------------------------------------------------------------------ operands */
 
 static const char *const homes[] = {
     [PARAMETERS] = "LATHE_PARAMS", [GRADIENTS] = "LATHE_GRADS", [STATES] = "LATHE_STATES",
@@ -49,22 +48,22 @@ static const char *const homes[] = {
 /* Bytes into its home. */
 static char *offset_of(const Listing *g, const Buffer *b)
 {
-    const char *entry = g->p->graph->name, *name = buffer_name(b);
+    const char *entry = g->p->graph->name, *name = buffer_name(g->page, b);
     switch (b->home) {
     case PARAMETERS:
     case GRADIENTS: return format("%lld", (long long)(b->param->offset * dtype_bytes(b->dtype)));
-    case STATES: return format("offsetof(%s, %s)", type_name(g->m, NULL, "state"), name);
-    case INPUTS: return format("offsetof(%s, %s)", type_name(g->m, entry, "in"), name);
-    case OUTPUTS: return format("offsetof(%s, %s)", type_name(g->m, entry, "out"), name);
+    case STATES: return format("offsetof(%s, %s)", type_name(g->page, NULL, "state"), name);
+    case INPUTS: return format("offsetof(%s, %s)", type_name(g->page, entry, "in"), name);
+    case OUTPUTS: return format("offsetof(%s, %s)", type_name(g->page, entry, "out"), name);
     default: return format("%lld", (long long)b->offset);
     }
 }
 
-static void say_overs(Text *t, const View *v)
+static void say_overs(const Listing *g, Text *t, const View *v)
 {
     say(t, " .overs = %d, .over = {", v->nover);
     for (int i = 0; i < v->nover; i++)
-        say(t, "%s{%d, %lld}", i ? ", " : "", loop_number(v->over[i].loop), (long long)v->over[i].stride);
+        say(t, "%s{%d, %lld}", i ? ", " : "", loop_number(g, v->over[i].loop), (long long)v->over[i].stride);
     say(t, "},");
 }
 
@@ -76,12 +75,12 @@ static char *operand_text(const Listing *g, const View *v)
     int n = v->shape.rank;
     for (int i = 0; i < n; i++) dim[i] = v->stride[i] == 0 && !v->guarded ? 1 : v->shape.dim[i];
     say(&t, "    {.lap = %d, .loop = %d, .written = %s, .name = %s, .home = %s, .dtype = %s, .offset = %s,", g->k->step,
-        g->loop, g->writes ? "true" : "false", quoted(buffer_name(v->buffer)), homes[v->buffer->home],
+        g->loop, g->writes ? "true" : "false", quoted(buffer_name(g->page, v->buffer)), homes[v->buffer->home],
         dtype_word(v->buffer->dtype), offset_of(g, v->buffer));
     say(&t, " .base = %lld, .rank = %d,", (long long)v->base, n);
     if (n) say(&t, " .dim = %s, .stride = %s,", braces(n, dim), braces(n, v->stride));
     if (v->guarded) say(&t, " .guarded = true, .low = %s, .high = %s,", braces(n, v->low), braces(n, v->high));
-    if (v->nover) say_overs(&t, v);
+    if (v->nover) say_overs(g, &t, v);
     say(&t, "},\n");
     return t.at;
 }
@@ -102,7 +101,7 @@ static void say_operands(Listing *g, Kernel *const *kernels, int n, int loop)
     for (int i = 0; i < n; i++) {
         Kernel *k = kernels[i];
         if (k->kind == REPEAT) {
-            say_operands(g, k->body.at, k->body.n, loop_number(k->loop));
+            say_operands(g, k->body.at, k->body.n, loop_number(g, k->loop));
             continue;
         }
         g->k = k, g->loop = loop, g->said = (Names){0};
@@ -113,20 +112,20 @@ static void say_operands(Listing *g, Kernel *const *kernels, int n, int loop)
     }
 }
 
-/* Needs: enter_scope of p. */
-void say_watch_tables(Text *t, const Module *m, const Program *p)
+/* Needs: enter_scope(page, p). */
+void say_watch_tables(Page *page, Text *t, const Program *p)
 {
-    if (!watched(p)) return;
-    memset(&loops, 0, sizeof loops);
+    if (!watched(page, p)) return;
+    Listing g = {.page = page, .t = t, .p = p};
     say(t, "static const Lathe_loop train_loops[] = { /* name, outer, iterations, backwards */\n");
-    say_loops(t, p->kernels.at, p->kernels.n, -1);
-    if (!loops.n) say(t, "    {\"\", -1, 1, false},\n");
+    say_loops(&g, p->kernels.at, p->kernels.n, -1);
+    if (!g.loops.n) say(t, "    {\"\", -1, 1, false},\n");
     say(t, "};\nstatic const Lathe_operand train_operands[] = {\n");
-    say_operands(&(Listing){.t = t, .m = m, .p = p}, p->kernels.at, p->kernels.n, -1);
+    say_operands(&g, p->kernels.at, p->kernels.n, -1);
     say(t, "};\n");
     say(t, "static const Lathe_instruments train_instruments = {\n");
     say(t, "    sizeof train_loops / sizeof *train_loops, sizeof train_operands / sizeof *train_operands,\n");
     say(t, "    train_loops, train_operands};\n");
 }
 
-char *watch_table(const Program *p) { return watched(p) ? "&train_instruments" : "NULL"; }
+char *watch_table(Page *page, const Program *p) { return watched(page, p) ? "&train_instruments" : "NULL"; }

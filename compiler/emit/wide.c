@@ -38,7 +38,7 @@ static char *begin_of_turn(Rows *r, int use)
 static const char *value_in(const Rows *r, int use)
 {
     const Use *u = &r->f->uses.at[use];
-    return name_before(wished_name(u->view.buffer), u->before && r->f->args.at[u->arg].written);
+    return name_before(wished_name(r->f->page, u->view.buffer), u->before && r->f->args.at[u->arg].written);
 }
 
 static const char *name_of_wide(const Rows *r, int use)

@@ -25,14 +25,17 @@ static const Node *value_shown(const Node *n)
     return n;
 }
 
-const char *word_for(const Node *n) { return identifier(n->gradient ? format("d_%s", n->title) : n->title); }
+const char *word_for(Page *page, const Node *n)
+{
+    return identifier(page, n->gradient ? format("d_%s", n->title) : n->title);
+}
 
 /* What a person called it; NULL: nobody did, or only as what a function of the library is given. */
-static const char *own_word(const Node *n)
+static const char *own_word(Page *page, const Node *n)
 {
     n = value_shown(n);
     if (n->title_rank <= TITLE_ARGUMENT) return NULL;
-    const char *word = word_for(n);
+    const char *word = word_for(page, n);
     size_t letters = strlen(word);
     while (letters > 1 && word[letters - 1] == '_') letters--; /* one_minus_switch of switch_ */
     return copy_bytes_as_string(word, letters);
@@ -99,10 +102,10 @@ static const char *word_between(Op op)
     return op == OP_add ? "plus" : op == OP_sub ? "minus" : op == OP_mul ? "times" : op == OP_div ? "over" : NULL;
 }
 
-static const char *described_pair(const Node *n)
+static const char *described_pair(Page *page, const Node *n)
 {
     bool first = is_filled(n->in[0], NULL), second = is_filled(n->in[1], NULL);
-    const char *a = own_word(n->in[0]), *b = own_word(n->in[1]), *between = word_between(n->op);
+    const char *a = own_word(page, n->in[0]), *b = own_word(page, n->in[1]), *between = word_between(n->op);
     if (first != second) {
         const char *pattern = pattern_with_number(n), *of = first ? b : a;
         return pattern && of ? format(pattern, of) : NULL;
@@ -118,53 +121,54 @@ static const char *extreme_of(const Node *n) { return n->op == OP_rmin ? "smalle
 
 const char *many_of(const Node *n) { return n->op == OP_sum ? "sums" : n->op == OP_rmin ? "minima" : "maxima"; }
 
-static const char *described_reduction(const Node *n)
+static const char *described_reduction(Page *page, const Node *n)
 {
     const Node *x = value_shown(n->in[0]);
-    const char *of = own_word(x), *words = n->op == OP_sum ? "sum" : extreme_of(n);
+    const char *of = own_word(page, x), *words = n->op == OP_sum ? "sum" : extreme_of(n);
     if (n->op == OP_sum && !of && is_square(x)) return "sum_of_squares";
     return of ? format("%s_of_%s", words, of) : NULL;
 }
 
 /* How a value without a title is made of values that have one; NULL: that is not said in short. */
-static const char *description(const Node *n)
+static const char *description(Page *page, const Node *n)
 {
     const char *pattern, *of;
     if (op_info[n->op].kind == REDUCE) {
-        const char *words = described_reduction(n);
+        const char *words = described_reduction(page, n);
         return words ? fit(words) : NULL;
     }
     if (n->nin == 1) {
-        pattern = pattern_of_map(n), of = own_word(n->in[0]);
+        pattern = pattern_of_map(n), of = own_word(page, n->in[0]);
         return pattern && of ? fit(format(pattern, of)) : NULL;
     }
     if (n->op == OP_where) {
-        of = own_word(n->in[1]);
+        of = own_word(page, n->in[1]);
         return of && is_number(n->in[2], 0) ? fit(format("%s_or_zero", of)) : NULL;
     }
-    const char *words = n->nin == 2 && is_real(n->dtype) ? described_pair(n) : NULL;
+    const char *words = n->nin == 2 && is_real(n->dtype) ? described_pair(page, n) : NULL;
     return words ? fit(words) : NULL;
 }
 
 /* Of a gradient whose value has no name: d_sum_of_squares. */
-static const char *described_gradient(const Node *n)
+static const char *described_gradient(Page *page, const Node *n)
 {
-    const char *of = n->gradient && n->of ? description(n->of) : NULL;
+    const char *of = n->gradient && n->of ? description(page, n->of) : NULL;
     return of ? format("d_%s", of) : NULL;
 }
 
 static const char *word_of_user(const Rows *r, const Node *n)
 {
     const Node *user = n->title ? NULL : table_get(&r->found.users, n);
-    return user ? user->title ? word_for(user) : wished_name(table_get(&r->found.places, user)) : NULL;
+    return user ? user->title ? word_for(r->f->page, user) : wished_name(r->f->page, table_get(&r->found.places, user))
+                : NULL;
 }
 
 const char *word_of(const Rows *r, const Node *n)
 {
-    if (n->title) return word_for(n);
+    if (n->title) return word_for(r->f->page, n);
     if (n->dtype == BOOL) return "holds";
-    const char *word = anonymous ? "value" : described_gradient(n);
-    if (!word) word = description(n);
+    const char *word = r->f->page->anonymous ? "value" : described_gradient(r->f->page, n);
+    if (!word) word = description(r->f->page, n);
     const char *user = word ? NULL : word_of_user(r, n), *part = user ? fit(format("part_of_%s", user)) : NULL;
     if (user) word = starts_with(user, "part_of_") ? user : part ? part : "part";
     return word ? word : n->gradient ? "gradient" : "value";
@@ -172,9 +176,9 @@ const char *word_of(const Rows *r, const Node *n)
 
 const char *word_for_total(const Rows *r, const Node *n)
 {
-    if (n->title_rank > TITLE_ARGUMENT) return word_for(n);
-    const char *word = anonymous ? "total" : described_gradient(n);
-    if (!word) word = description(n);
+    if (n->title_rank > TITLE_ARGUMENT) return word_for(r->f->page, n);
+    const char *word = r->f->page->anonymous ? "total" : described_gradient(r->f->page, n);
+    if (!word) word = description(r->f->page, n);
     if (!word && word_of_user(r, n))
         word = format("%s_for_%s", n->op == OP_sum ? "sum" : extreme_of(n), word_of_user(r, n));
     return word ? word : n->op == OP_sum ? "total" : extreme_of(n);
@@ -184,22 +188,22 @@ const char *word_for_total(const Rows *r, const Node *n)
 const char *word_for_lanes(const Rows *r, const Node *n)
 {
     bool sum = n->op == OP_sum;
-    const char *many = many_of(n), *of = own_word(n->in[0]);
-    if (anonymous) return many;
+    const char *many = many_of(n), *of = own_word(r->f->page, n->in[0]);
+    if (r->f->page->anonymous) return many;
     if (sum && !of && is_square(value_shown(n->in[0]))) return "sums_of_squares";
     if (of && fit(of)) return format("%s_of_%s", many, of);
     if (!sum && n->title) return many;
     if (n->title_rank > TITLE_ARGUMENT)
-        return name_taken(&r->f->names, many) ? format("%s_%s", word_for(n), many) : many;
+        return name_taken(&r->f->names, many) ? format("%s_%s", word_for(r->f->page, n), many) : many;
     return word_of_user(r, n) ? format("%s_for_%s", many, word_of_user(r, n)) : many;
 }
 
 /* Of the second value with a word, in a kernel of several layers: cross_norm_mean, d_cross_norm_centred. */
-static const char *with_layer(const Node *n, const char *word)
+static const char *with_layer(Page *page, const Node *n, const char *word)
 {
     const char *path = n->title ? n->layer : n->where.path, *layer = path ? last_part_of(path) : "";
     bool gradient = starts_with(word, "d_");
-    return *layer ? identifier(format("%s%s_%s", gradient ? "d_" : "", layer, word + (gradient ? 2 : 0))) : word;
+    return *layer ? identifier(page, format("%s%s_%s", gradient ? "d_" : "", layer, word + (gradient ? 2 : 0))) : word;
 }
 
 /* from_x_for_to_f */
@@ -207,16 +211,16 @@ static const char *with_user(const Rows *r, const Node *n, const char *word)
 {
     const Node *user = table_get(&r->found.users, n);
     if (!user || !user->title || strstr(word, "_for_")) return format("other_%s", word);
-    return identifier(format("%s_for_%s", word, word_for(user)));
+    return identifier(r->f->page, format("%s_for_%s", word, word_for(r->f->page, user)));
 }
 
 const char *name_told_apart(Rows *r, const Node *n, const char *word)
 {
     Names *names = &r->f->names;
-    if (anonymous || !name_taken(names, word)) return new_name(names, word);
+    if (r->f->page->anonymous || !name_taken(names, word)) return new_name(names, word);
     const bool part = starts_with(word, "part_of_");
     const char *other = part ? format("rest_of_%s", word + strlen("part_of_")) : format("other_%s", word);
-    const char *const others[] = {with_layer(n, word), part ? other : with_user(r, n, word), other};
+    const char *const others[] = {with_layer(r->f->page, n, word), part ? other : with_user(r, n, word), other};
     for (int i = part; i < COUNT_OF(others); i++)
         if (!name_taken(names, others[i])) return new_name(names, others[i]);
     return new_name(names, word);

@@ -8,25 +8,27 @@
 
 /* ------------------------------------------------------------------ what is known of nodes */
 
-static Infos spare_infos; /* memory of cuts that are done with */
-static VEC(Page *) spare_pages;
+/* Memory is taken in powers of two, so that the next cut can have it again. */
+enum { BLOCK = 1 << 14, INFOS = BLOCK / sizeof(Info) };
+_Static_assert((sizeof(Info_page) & (sizeof(Info_page) - 1)) == 0, "as give_back() takes it");
 
 static void add_page(Cut *c, int number)
 {
     if (number >= c->npages) {
-        Page **more = NEW_ARRAY(Page *, number * 2 + 2);
+        Info_page **more = NEW_ARRAY(Info_page *, number * 2 + 2);
         if (c->npages) memcpy(more, c->pages, sizeof *more * (size_t)c->npages);
         c->pages = more;
         c->npages = number * 2 + 2;
     }
-    c->pages[number] = spare_pages.n ? spare_pages.at[--spare_pages.n] : NEW(Page);
+    c->pages[number] = alloc_again(sizeof(Info_page));
 }
 
 Info *new_info(Cut *c, const Node *n)
 {
     int page = n->id / PAGE;
     if (page >= c->npages || !c->pages[page]) add_page(c, page);
-    Info *of = spare_infos.n ? spare_infos.at[--spare_infos.n] : NEW(Info);
+    if (c->infos.n % INFOS == 0) push(&c->blocks, alloc_again(BLOCK));
+    Info *of = &c->blocks.at[c->blocks.n - 1][c->infos.n % INFOS];
     of->node = n;
     c->pages[page]->at[n->id % PAGE] = of;
     push(&c->infos, of);
@@ -73,16 +75,10 @@ Cut *new_cut(Graph *g, const Desc *d)
 
 void drop_cut(Cut *c)
 {
-    for (int i = 0; i < c->infos.n; i++) {
-        *c->infos.at[i] = (Info){0};
-        push(&spare_infos, c->infos.at[i]);
-    }
-    for (int i = 0; i < c->npages; i++) {
-        if (!c->pages[i]) continue;
-        *c->pages[i] = (Page){0};
-        push(&spare_pages, c->pages[i]);
-    }
-    c->infos.n = c->npages = 0;
+    for (int i = 0; i < c->blocks.n; i++) give_back(c->blocks.at[i], BLOCK);
+    for (int i = 0; i < c->npages; i++)
+        if (c->pages[i]) give_back(c->pages[i], sizeof(Info_page));
+    c->infos.n = c->blocks.n = c->npages = 0;
 }
 
 Cut *trial_cut(Graph *g, const Desc *d)

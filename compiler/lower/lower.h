@@ -95,9 +95,9 @@ typedef struct Naming {         /* what names are made of */
 
 /* ---- lower/cut.c: a graph on its way to kernels */
 enum { PAGE = 128 };
-typedef struct Page {           /* of a table by ids: these count on from graph to graph, so that a whole one for each cut would grow */
+typedef struct Info_page {      /* of a table by ids: these count on from graph to graph, so that a whole one for each cut would grow */
     Info *at[PAGE];
-} Page;
+} Info_page;
 struct Cut {
     Graph *graph;
     const Desc *desc;
@@ -105,7 +105,8 @@ struct Cut {
     Nodes roots;                /* the outputs */
     Program *program;           /* what becomes of it; from `place` on */
     Infos infos;                /* of nodes that were asked about */
-    Page **pages;               /* the same by the nodes' ids */
+    VEC(Info *) blocks;         /* where they lie */
+    Info_page **pages;          /* the same by the nodes' ids */
     int npages;
     Table readers;              /* lower/readers.c */
     Naming names;               /* lower/names.c */

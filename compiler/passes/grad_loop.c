@@ -47,14 +47,14 @@ static bool recomputed(const Grad *all, const Node *v)
 /* v, under recompute, cannot be had without running a costly op again. */
 static bool rests_on_region(Grad *all, const Node *v)
 {
-    static char yes, no;
+    static const char yes = 'y', no = 'n'; /* their addresses are what the table holds */
     if (!recomputed(all, v)) return false;
     if (!is_cheap(v)) return true;
     void *known = table_get(&all->regions, v);
     if (known) return known == &yes;
     bool rests = false;
     for (int i = 0; i < v->nin && !rests; i++) rests = rests_on_region(all, v->in[i]);
-    *table_at(&all->regions, v) = rests ? &yes : &no;
+    *table_at(&all->regions, v) = rests ? (void *)&yes : (void *)&no;
     return rests;
 }
 

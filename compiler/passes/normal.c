@@ -47,7 +47,8 @@ static bool is_moved_map(void *move, const Node *n)
     return !is_end(n) && op_info[n->op].kind == MAP && fits_through(n, move);
 }
 
-static char free_map, stuck; /* what is known of a map: it reads no memory, or some */
+/* What is known of a map: it reads no memory, or some.  Tables hold the address. */
+static const char free_map = 'f', stuck = 's';
 
 static bool is_unknown_map(void *known, const Node *n)
 {
@@ -69,7 +70,7 @@ static bool is_stuck(Table *known, Node *n)
             const Node *in = m->in[k];
             any |= !is_end(in) && (op_info[in->op].kind != MAP || table_get(known, in) == &stuck);
         }
-        *table_at(known, m) = any ? &stuck : &free_map;
+        *table_at(known, m) = any ? (void *)&stuck : (void *)&free_map;
     }
     return table_get(known, n) == &stuck;
 }

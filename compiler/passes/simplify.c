@@ -25,16 +25,16 @@ static Node *by_computing(Node *n)
     return isfinite(value) ? filled_for(value, axis_of_quotient(n, in), n->dtype, n->shape) : NULL;
 }
 
-static Node *step_of_node(Node *n)
+static Node *step_of_node(const Rules *rules, Node *n)
 {
     Node *m = by_computing(n);
-    if (!m) m = by_rules(n);
-    return m ? m : by_views(n);
+    if (!m) m = by_rules(rules, n);
+    return m ? m : by_views(rules, n);
 }
 
-Node *simplified(Node *n)
+Node *simplified(const Rules *rules, Node *n)
 {
-    for (Node *m = step_of_node(n); m && m != n; m = step_of_node(n)) n = m;
+    for (Node *m = step_of_node(rules, n); m && m != n; m = step_of_node(rules, n)) n = m;
     return n;
 }
 
@@ -43,18 +43,19 @@ Node *simplified(Node *n)
 typedef struct Simplify {
     bool changed;
     const Desc *desc;
+    const Rules *rules;
 } Simplify;
 
 /* A slice of a stack that is the same everywhere is that, outside the loop. */
-static Node *seen_through(Node *n)
+static Node *seen_through(const Rules *rules, Node *n)
 {
     if (n->op != OP_loop_arg || n->ints[0] != ARG_X) return n;
     Node *stack = n->loop->xs.at[n->ints[1]].outer;
     if (is_filled(stack, NULL)) return refilled(stack, n->shape);
     if (stack->op != OP_expand || stack->in[0]->shape.dim[0] != 1) return n;
     Shape s = stack->in[0]->shape; /* [1, …] */
-    Node *slot = simplified(reshape(stack->in[0], shape_behind(s)));
-    return simplified(expand(slot, n->shape));
+    Node *slot = simplified(rules, reshape(stack->in[0], shape_behind(s)));
+    return simplified(rules, expand(slot, n->shape));
 }
 
 /* A stack of what does not change is an expansion. */
@@ -78,10 +79,11 @@ static Node *simplify_stack(Rewrite *r, Node *old)
     Node *y = stacked_from_outside(old);
     if (!y) return NULL;
     Node *slot = rewritten(r, y);
+    Simplify *s = r->user;
     Making was = make_beside(old);
-    Node *n = simplified(broadcast(slot, old->shape));
+    Node *n = simplified(s->rules, broadcast(slot, old->shape));
     make_with(was);
-    ((Simplify *)r->user)->changed = true;
+    s->changed = true;
     return n;
 }
 
@@ -100,8 +102,8 @@ static Node *simplify_node(Rewrite *r, Node *old, Node *const *in)
         return in[0];
     }
     Node **seen = NEW_ARRAY(Node *, old->nin + 1), *as_is = remade(old, in);
-    for (int i = 0; i < old->nin; i++) seen[i] = seen_through(in[i]);
-    Node *n = simplified(remade(old, seen));
+    for (int i = 0; i < old->nin; i++) seen[i] = seen_through(s->rules, in[i]);
+    Node *n = simplified(s->rules, remade(old, seen));
     if (n != as_is) s->changed = true;
     return n;
 }
@@ -109,7 +111,7 @@ static Node *simplify_node(Rewrite *r, Node *old, Node *const *in)
 /* Again while something changes: what a loop's body has become may show more outside, and the other way round. */
 void pass_simplify(Graph *g, const Desc *d)
 {
-    Simplify s = {.changed = !without(d, PASS_simplify), .desc = d};
+    Simplify s = {.changed = !without(d, PASS_simplify), .desc = d, .rules = read_rules()};
     while (s.changed) {
         s.changed = false;
         Rewrite r = {.node = simplify_node, .needs = needs, .before = simplify_stack, .user = &s};

@@ -4,15 +4,18 @@
 
 #include "passes/passes.h"
 
+typedef struct Rules Rules; /* of passes/rules.def */
+
 /* A simpler node of the same value, or n itself.  Its inputs must be simple already; what it makes is made simple too.
  */
-Node *simplified(Node *n);
+Node *simplified(const Rules *rules, Node *n);
 
-/* passes/simplify_rules.c: one step by the rules of passes/rules.def; NULL: none applies */
-Node *by_rules(Node *n);
+/* passes/simplify_rules.c: one step by the rules; NULL: none applies */
+Node *by_rules(const Rules *rules, Node *n);
+const Rules *read_rules(void);
 
 /* passes/simplify_view.c: one step of view algebra, on moves and reductions; NULL: none applies */
-Node *by_views(Node *n);
+Node *by_views(const Rules *rules, Node *n);
 
 /* The rules as text, for tests. */
 typedef struct Rule_text {
@@ -31,6 +34,6 @@ typedef struct Pattern {
     struct Pattern *in[3];
 } Pattern;
 Pattern *parse_pattern(const char *text);
-Node *built(const Pattern *p, Node *const bound[26], DType t, Shape s);
+Node *built(const Rules *rules, const Pattern *p, Node *const bound[26], DType t, Shape s);
 
 #endif

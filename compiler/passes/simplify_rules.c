@@ -15,8 +15,9 @@ typedef struct Rule {
     Pattern *from, *to;
     struct Rule *next; /* of the same op */
 } Rule;
-static Rule *rules[OPS]; /* the first of each op; all are read on first use */
-static bool ready;
+struct Rules {
+    Rule *of[OPS]; /* the first of each op */
+};
 
 /* ------------------------------------------------------------------ reading */
 
@@ -63,16 +64,17 @@ Pattern *parse_pattern(const char *text)
     return p;
 }
 
-static void read_rules(void)
+const Rules *read_rules(void)
 {
+    Rules *rules = NEW(Rules);
     for (int i = rule_count; i-- > 0;) {
         Rule *r = NEW(Rule);
         *r = (Rule){parse_pattern(rule_texts[i].from), parse_pattern(rule_texts[i].to), NULL};
         must(r->from->kind == CALL);
-        r->next = rules[r->from->op];
-        rules[r->from->op] = r;
+        r->next = rules->of[r->from->op];
+        rules->of[r->from->op] = r;
     }
-    ready = true;
+    return rules;
 }
 
 /* ------------------------------------------------------------------ matching */
@@ -143,7 +145,7 @@ static DType type_inside(const Pattern *p, Node *const bound[26], DType otherwis
     return otherwise;
 }
 
-Node *built(const Pattern *p, Node *const bound[26], DType t, Shape s)
+Node *built(const Rules *rules, const Pattern *p, Node *const bound[26], DType t, Shape s)
 {
     if (p->kind == NUMBER) return filled(p->value, t, s);
     if (p->kind == LETTER) {
@@ -151,16 +153,15 @@ Node *built(const Pattern *p, Node *const bound[26], DType t, Shape s)
         return bound[p->letter - 'a'];
     }
     Node *in[3];
-    for (int i = 0; i < p->n; i++) in[i] = built(p->in[i], bound, type_inside(p, bound, t), s);
-    return simplified(call(p->op, p->n, in, t));
+    for (int i = 0; i < p->n; i++) in[i] = built(rules, p->in[i], bound, type_inside(p, bound, t), s);
+    return simplified(rules, call(p->op, p->n, in, t));
 }
 
-Node *by_rules(Node *n)
+Node *by_rules(const Rules *rules, Node *n)
 {
-    if (!ready) read_rules();
-    for (const Rule *r = rules[n->op]; r; r = r->next) {
+    for (const Rule *r = rules->of[n->op]; r; r = r->next) {
         Node *bound[26] = {0};
-        if (rule_matches(r->from, n, bound)) return built(r->to, bound, n->dtype, n->shape);
+        if (rule_matches(r->from, n, bound)) return built(rules, r->to, bound, n->dtype, n->shape);
     }
     return NULL;
 }

@@ -103,7 +103,7 @@ static Node *slice_of_concat(Node *n)
 }
 
 /* Copies are made of the slice. */
-static Node *slice_of_expand(Node *n)
+static Node *slice_of_expand(const Rules *rules, Node *n)
 {
     const Node *x = below(n), *y = x->in[0];
     int rank = n->shape.rank;
@@ -114,10 +114,10 @@ static Node *slice_of_expand(Node *n)
         extent[i] = copied ? 1 : n->shape.dim[i];
         by[i] = copied ? 1 : n->ints[rank + i];
     }
-    return expand(simplified(slice(x->in[0], start, extent, by)), n->shape);
+    return expand(simplified(rules, slice(x->in[0], start, extent, by)), n->shape);
 }
 
-static Node *slice_step(Node *n)
+static Node *slice_step(const Rules *rules, Node *n)
 {
     int rank = n->shape.rank;
     if (same_shape(n->shape, below(n)->shape)) return n->in[0];
@@ -131,7 +131,7 @@ static Node *slice_step(Node *n)
     case OP_slice: return slice_of_slice(n);
     case OP_pad: return slice_of_pad(n);
     case OP_concat: return slice_of_concat(n);
-    case OP_expand: return slice_of_expand(n);
+    case OP_expand: return slice_of_expand(rules, n);
     default: return NULL;
     }
 }
@@ -188,7 +188,7 @@ static Node *reduce_of_filled(Node *n, double value)
 }
 
 /* Axes of extent 1 are no reduction. */
-static Node *reduce_of_unit_axes(Node *n)
+static Node *reduce_of_unit_axes(const Rules *rules, Node *n)
 {
     Shape s = {0};
     int axes[MAXRANK], naxes = 0;
@@ -200,7 +200,7 @@ static Node *reduce_of_unit_axes(Node *n)
         s = with_axis(s, below(n)->shape, i);
     }
     if (naxes == n->nints) return NULL;
-    return reduce(n->op, simplified(reshape(n->in[0], s)), naxes, axes);
+    return reduce(n->op, simplified(rules, reshape(n->in[0], s)), naxes, axes);
 }
 
 static int64_t extent_of_view(Shape s, int from, int to)
@@ -213,7 +213,7 @@ static int64_t extent_of_view(Shape s, int from, int to)
 /* All last (or all first) axes of a reshape are as well the last (the first) ones of what it reshapes, if these are as
  * many elements: [A][B·C] seen as [A][B][C] and summed over the last two.  Not if one of them has extent 1: see above.
  */
-static Node *reduce_of_reshape(Node *n)
+static Node *reduce_of_reshape(const Rules *rules, Node *n)
 {
     const Node *x = below(n), *y = x->in[0];
     int rank = x->shape.rank, axes[MAXRANK];
@@ -226,30 +226,30 @@ static Node *reduce_of_reshape(Node *n)
             if (y->shape.dim[i] == 1) return NULL;
             axes[i - from] = i;
         }
-        return reshape(simplified(reduce(n->op, x->in[0], k, axes)), n->shape);
+        return reshape(simplified(rules, reduce(n->op, x->in[0], k, axes)), n->shape);
     }
     return NULL;
 }
 
-static Node *simplified_reduction(Node *n)
+static Node *simplified_reduction(const Rules *rules, Node *n)
 {
     double value;
     if (is_filled(below(n), &value)) return reduce_of_filled(n, value);
-    Node *less = reduce_of_unit_axes(n);
+    Node *less = reduce_of_unit_axes(rules, n);
     if (less || below(n)->op != OP_reshape) return less;
-    return reduce_of_reshape(n);
+    return reduce_of_reshape(rules, n);
 }
 
 /* ------------------------------------------------------------------ */
 
-static Node *move_step(Node *n)
+static Node *move_step(const Rules *rules, Node *n)
 {
     if (is_filled(n, NULL)) return refilled(n, n->shape);
     switch (n->op) {
     case OP_reshape: return reshape_step(n);
     case OP_permute: return permute_step(n);
     case OP_expand: return expand_step(n);
-    case OP_slice: return slice_step(n);
+    case OP_slice: return slice_step(rules, n);
     case OP_pad: return pad_step(n);
     case OP_flip: return flip_step(n);
     case OP_concat: return concat_step(n);
@@ -257,11 +257,11 @@ static Node *move_step(Node *n)
     }
 }
 
-Node *by_views(Node *n)
+Node *by_views(const Rules *rules, Node *n)
 {
     Node *m = NULL;
-    if (op_info[n->op].kind == MOVE) m = move_step(n);
-    else if (op_info[n->op].kind == REDUCE) m = simplified_reduction(n);
+    if (op_info[n->op].kind == MOVE) m = move_step(rules, n);
+    else if (op_info[n->op].kind == REDUCE) m = simplified_reduction(rules, n);
     else if (n->op == OP_iota && n->shape.dim[n->ints[0]] == 1) m = filled(0, I32, n->shape);
     return m == n ? NULL : m;
 }

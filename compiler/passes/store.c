@@ -28,7 +28,7 @@ typedef struct Storing {
     Table late;         /* old value -> its late version */
 } Storing;
 
-static char yes, no;
+static const char yes = 'y', no = 'n'; /* their addresses are what tables hold */
 
 /* ------------------------------------------------------------------ depth */
 
@@ -94,7 +94,7 @@ static bool is_made_of_forward(Storing *s, const Node *n)
     if (known) return known == &yes;
     bool all = is_cheap(n);
     for (int k = 0; k < n->nin && all; k++) all = is_forward(s, n->in[k]);
-    *table_at(&s->forward, n) = all ? &yes : &no;
+    *table_at(&s->forward, n) = all ? (void *)&yes : (void *)&no;
     return all;
 }
 
@@ -163,7 +163,7 @@ static Node *stored_once(Rewrite *r, Node *v)
     make_with((Making){.where = v->where, .recompute = was.recompute});
     Node *n = v->dtype == s->real ? stored_here(r, v) : NULL;
     make_with(was);
-    *table_at(&s->stored, v) = n ? (void *)n : &no;
+    *table_at(&s->stored, v) = n ? (void *)n : (void *)&no;
     return n;
 }
 

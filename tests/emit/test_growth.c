@@ -15,7 +15,7 @@ static void compile_it(const void *which)
     const Point *p = which;
     const char *folder = format("%s/%s", temp_folder(), p->kind);
     must(run_command(NULL, "mkdir -p '%s'", folder) == 0);
-    emit_c(compile_model(format("tests/models/unrolled.lua --set kind=%s --set n=%d", p->kind, p->n)), folder);
+    emit_c(new_page(compile_model(format("tests/models/unrolled.lua --set kind=%s --set n=%d", p->kind, p->n))), folder);
     fprintf(stderr, "bytes %zu", allocated_bytes());
 }
 

@@ -200,6 +200,6 @@ void fuzz_one(const char *path, const char *bytes, size_t n)
     Desc *d = front(&options);
     if (!is_small(d)) return;
     const Module *m = compile(d);
-    if (options.target == &target_cuda) emit_cuda(m, folder);
-    else emit_c(m, folder), take_to_compiler(folder);
+    if (options.target == &target_cuda) emit_cuda(new_page(m), folder);
+    else emit_c(new_page(m), folder), take_to_compiler(folder);
 }

@@ -70,7 +70,7 @@ int main(int argc, char **argv)
     must(run_command(NULL, "mkdir -p '%s'", folder) == 0);
     const Module *m = compile_model(format("%s --target cuda", arguments));
     options.poison = false;
-    emit_cuda(m, folder);
+    emit_cuda(new_page(m), folder);
     if (!text) dump_side(folder, without_precision(arguments));
     return 0;
 }

@@ -12,6 +12,7 @@ static const Shape shape = {.rank = 1, .dim = {WIDTH}};
 
 /* What letters stand for in one trial. */
 typedef struct Trial {
+    const Rules *rules;
     Node *bound[26];
     DType any;   /* the type of a, b, c */
     DType whole; /* the type of a cast or a number that is the whole */
@@ -97,7 +98,7 @@ static bool try_rule(int k, Trial *t)
     bind(from, t);
     Node *left = made(from, t, t->whole);
     if (!left) return false;
-    Node *right = made(to, t, left->dtype), *step = by_rules(left), *whole = simplified(left);
+    Node *right = made(to, t, left->dtype), *step = by_rules(t->rules, left), *whole = simplified(t->rules, left);
     const char *rule = format("\"%s\" to \"%s\" for %s", rule_texts[k].from, rule_texts[k].to, dtype_name(t->any));
     if (!expect(right, "%s: the right side has no type", rule)) return true;
     expect(right->dtype == left->dtype, "%s: the type changes", rule);
@@ -109,14 +110,14 @@ static bool try_rule(int k, Trial *t)
     return true;
 }
 
-static void test_rule(int k)
+static void test_rule(const Rules *rules, int k)
 {
     bool fits = false;
     for (int any = 0; any <= F64; any++) /* what is computed with */
         for (int whole = 0; whole <= F64; whole++)
             for (uint64_t seed = 0; seed < 3; seed++) {
                 if (any == F32 || whole == F32) continue; /* the interpreter computes in doubles */
-                Trial t = {.any = (DType)any, .whole = (DType)whole, .seed = seed};
+                Trial t = {.rules = rules, .any = (DType)any, .whole = (DType)whole, .seed = seed};
                 fits |= try_rule(k, &t);
             }
     expect(fits, "\"%s\" fits no type", rule_texts[k].from);
@@ -124,7 +125,8 @@ static void test_rule(int k)
 
 int main(void)
 {
-    for (int k = 0; k < rule_count; k++) test_rule(k);
+    const Rules *rules = read_rules();
+    for (int k = 0; k < rule_count; k++) test_rule(rules, k);
     printf("%d rules\n", rule_count);
     return finish();
 }

@@ -17,7 +17,7 @@ static char *text_of(const Module *m)
 {
     const char *folder = temp_folder();
     options.target = &target_cuda;
-    emit_cuda(m, folder);
+    emit_cuda(new_page(m), folder);
     return read_file(format("%s/model.cu", folder), NULL);
 }
 

@@ -84,7 +84,7 @@ static int launches_of(const char *width)
     const char *line = "tests/models/blocks.lua --set layers=6 --target cuda --all-persist";
     const char *folder = format("%s/blocks-%s", temp_folder(), width);
     must(run_command(NULL, "mkdir '%s'", folder) == 0);
-    emit_cuda(compile_model(format("%s --set width=%s --set hidden=%s", line, width, width)), folder);
+    emit_cuda(new_page(compile_model(format("%s --set width=%s --set hidden=%s", line, width, width))), folder);
     return count(read_file(format("%s/model.cu", folder), NULL), "\nPERSISTENT void ");
 }
 
@@ -134,7 +134,7 @@ static const char *text_of_module(const Module *m, const char *name)
 {
     const char *folder = format("%s/%s", temp_folder(), name);
     must(run_command(NULL, "mkdir '%s'", folder) == 0);
-    emit_cuda(m, folder);
+    emit_cuda(new_page(m), folder);
     return read_file(format("%s/model.cu", folder), NULL);
 }
 
