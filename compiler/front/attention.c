@@ -67,11 +67,12 @@ static void read_masks(lua_State *L, Attention *a)
 /* The draws of nn.dropout on probabilities [batch…, heads, T, S]. */
 static void read_dropout(lua_State *L, Attention *a, const Tensor *q)
 {
+    Trace *trace = trace_of(L);
     double p = number_option(L, "dropout");
     Shape s = q->node->shape;
     if (p == 0) return;
-    if (!trace.graph->training) {
-        trace.site++;
+    if (!trace->graph->training) {
+        trace->site++;
         return;
     }
     Tensor samples = {.batch = q->batch, .time = NOWHERE};

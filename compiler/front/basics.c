@@ -6,7 +6,7 @@
 /* forward runs once for each entry, of each plan that is tried; its words are wanted once. */
 int print_to_stderr(lua_State *L)
 {
-    if (trace.number > 1 || remarks_made) return 0;
+    if (trace_of(L)->number > 1 || remarks_made) return 0;
     for (int i = 1, n = lua_gettop(L); i <= n; i++) {
         const Tensor *t = is_tensor(L, i);
         say_to(stderr, "%s%s", i > 1 ? "\t" : "", t ? lua_text(L, i) : luaL_tolstring(L, i, NULL));

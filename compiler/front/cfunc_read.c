@@ -375,16 +375,12 @@ static void check_diagnostics(C_text *t, Clang unit)
     }
 }
 
-static struct Opened {
-    Clang index, unit;
-} opened;
-
 /* Also before a message: a fuzzer goes on after it. */
-void c_close(void)
+void c_close(C_text *t)
 {
-    if (opened.unit) clang.disposeTranslationUnit(opened.unit);
-    if (opened.index) clang.disposeIndex(opened.index);
-    opened = (struct Opened){NULL, NULL};
+    if (t->unit) clang.disposeTranslationUnit(t->unit);
+    if (t->index) clang.disposeIndex(t->index);
+    t->index = t->unit = NULL;
 }
 
 /* Parses in memory, without folders to include from; the arguments define the names of math.h and its kin. */
@@ -423,9 +419,8 @@ static void parse(C_text *t)
                                             "-DHUGE_VALF=INFINITY",
                                             "-DHUGE_VAL=INFINITY"};
     Clang_file file = {"cfunc.c", t->text, strlen(t->text)};
-    opened.index = clang.createIndex(0, 0);
-    int code =
-        clang.parseTranslationUnit2(opened.index, file.name, arguments, COUNT_OF(arguments), &file, 1, 0, &opened.unit);
+    t->index = clang.createIndex(0, 0);
+    int code = clang.parseTranslationUnit2(t->index, file.name, arguments, COUNT_OF(arguments), &file, 1, 0, &t->unit);
     if (code) c_error(t, (C_place){1, 1}, "libclang could not parse this text at all (code %d)", code);
 }
 
@@ -433,10 +428,10 @@ C_function *c_read(C_text *t)
 {
     C_reader r = {.t = t};
     parse(t);
-    check_diagnostics(t, opened.unit);
-    Cursors top = c_children(clang.getTranslationUnitCursor(opened.unit));
+    check_diagnostics(t, t->unit);
+    Cursors top = c_children(clang.getTranslationUnitCursor(t->unit));
     for (int i = 0; i < top.n; i++) read_top(&r, top.at[i]);
-    c_close();
+    c_close(t);
     if (!r.functions.n)
         c_error(t, (C_place){1, 1}, "there is no function in this text: float f(float x) { return …; }");
     for (int i = 0; i < r.functions.n; i++)

@@ -14,13 +14,13 @@ enum { LONGEST_TEXT = 16384, LONGEST_CONSTANT = 100, MOST_NESTED = 1000, MOST_BR
 
 /* ------------------------------------------------------------------ messages */
 
-void c_error(const C_text *t, C_place at, const char *fmt, ...)
+void c_error(C_text *t, C_place at, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
     const char *message = vformat(fmt, args);
     va_end(args);
-    c_close();
+    c_close(t);
     if (t->call.line > 0 && t->call.line != t->where.line)
         message = format("%s\n  in the call at %s:%d", message, t->call.file, t->call.line);
     Where w = t->where;
@@ -56,9 +56,9 @@ static void find_in(C_text *t, const char *source, const char *from)
 }
 
 /* Finds the text from the line of the call on, else anywhere (a local may have held it). */
-static void find_text(C_text *t)
+static void find_text(lua_State *L, C_text *t)
 {
-    const char *source = t->where.file ? source_text(t->where.file) : NULL, *from = source;
+    const char *source = t->where.file ? source_text(trace_of(L), t->where.file) : NULL, *from = source;
     if (!source || !*t->text) return;
     for (int line = 1; line < t->where.line && strchr(from, '\n'); line++) from = strchr(from, '\n') + 1;
     find_in(t, source, from);
@@ -70,7 +70,7 @@ static void find_text(C_text *t)
 static bool is_quote(char c) { return c == '"' || c == '\''; }
 
 /* Quotes are fine in comments: don't. */
-static void check_byte(const C_text *t, const char *p, bool comment)
+static void check_byte(C_text *t, const char *p, bool comment)
 {
     if (*p == '\\')
         c_error(t, place_of_offset(t, p), "a backslash has no place in functions of numbers, not even in comments");
@@ -254,7 +254,7 @@ C_text *c_text(lua_State *L, const char *text, size_t bytes)
     if (strlen(t->text) != bytes) err(t->where, "nn.cfunc: there is a zero byte in the C text");
     if (bytes > LONGEST_TEXT)
         err(t->where, "nn.cfunc: the C text has %zu bytes, and at most %d are taken", bytes, LONGEST_TEXT);
-    find_text(t);
+    find_text(L, t);
     blank_comments(t);
     check_directives(t);
     return t;

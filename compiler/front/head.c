@@ -41,8 +41,9 @@ static const char *uncounted_text(int64_t id) { return id ? format("ignore = %ll
  * said, and none is beyond the classes. */
 static void note_ignored(lua_State *L, const Node *ids, const int64_t *ignored, int64_t classes, const char *name)
 {
-    Lathe_recipe *r = &trace.desc->recipe;
-    struct Uncounted *u = &trace.uncounted;
+    Trace *trace = trace_of(L);
+    Lathe_recipe *r = &trace->desc->recipe;
+    struct Uncounted *u = &trace->uncounted;
     int64_t id = ignored && (*ignored < 0 || *ignored >= classes) ? *ignored : 0;
     if (!are_targets(ids)) return;
     if (lathe_ignores(r) && (!ignored || *ignored != -1))
@@ -78,7 +79,7 @@ static int class_ids_call(lua_State *L)
     note_ignored(L, ids->node, given, classes, name);
     check_known(L, ids->node, classes, given, name);
     make_at(lua_place(L));
-    bool sure = classes_below(ids->node, classes, ignored, trace.desc);
+    bool sure = classes_below(ids->node, classes, ignored, trace_of(L)->desc);
     push_like(L, sure ? ids->node : class_id(ids->node, classes, ignored), ids);
     return 1;
 }

@@ -26,7 +26,7 @@ static void check_known(lua_State *L, const Tensor *x, const Tensor *ids, int ax
 {
     int64_t n = x->node->shape.dim[axis];
     Value v;
-    if ((trace.decode && x->time.axis == axis) || !known_values(ids->node, &v)) return;
+    if ((trace_of(L)->decode && x->time.axis == axis) || !known_values(ids->node, &v)) return;
     for (int64_t i = 0; i < elements(v.shape); i++)
         if (v.at[i] < 0 || v.at[i] >= (double)n)
             user_error(L, "%s: the ids along axis %d are 0 to %lld, and ids%s is %.0f", doing, axis, (long long)n - 1,
@@ -311,7 +311,7 @@ static int dot_call(lua_State *L)
 
 static void must_trace(lua_State *L, const char *what)
 {
-    if (!trace.graph) user_error(L, "%s: tensors are made inside forward", what);
+    if (!trace_of(L)->graph) user_error(L, "%s: tensors are made inside forward", what);
 }
 
 static int push_filled(lua_State *L, double value)
@@ -346,7 +346,7 @@ static double element_at(lua_State *L, DType t)
 {
     if (t == F32) {
         double x = real_number(L, -1, "nn.constant");
-        return single() ? (float)x : x;
+        return single(trace_of(L)) ? (float)x : x;
     }
     double x = lua_tonumber(L, -1);
     if (x != floor(x) || x < INT32_MIN || x > INT32_MAX)

@@ -13,7 +13,8 @@
 
 const Mixed *mixing(lua_State *L, const Mixed *already, const char *fmt, ...)
 {
-    if (already || trace.time_aware || trace.decode || trace.time <= 1) return already;
+    const Trace *trace = trace_of(L);
+    if (already || trace->time_aware || trace->decode || trace->time <= 1) return already;
     va_list args;
     va_start(args, fmt);
     char why[512];
@@ -104,7 +105,7 @@ static bool same_factor(Factor a, Factor b) { return a.axis == b.axis && a.outer
 /* Finds the batch and time axes of the result of an element-wise op; inputs are not yet aligned to its shape s. */
 static void combine(lua_State *L, const Tensor *t, int n, Shape s, Tensor *r, const char *doing)
 {
-    *r = (Tensor){.batch = NOWHERE, .time = NOWHERE, .trace = trace.number};
+    *r = (Tensor){.batch = NOWHERE, .time = NOWHERE, .trace = trace_of(L)->number};
     for (int k = 0; k < n; k++) {
         Factor b = aligned_operands(t[k].batch, t[k].node->shape.rank, s.rank),
                f = aligned_operands(t[k].time, t[k].node->shape.rank, s.rank);
@@ -137,12 +138,12 @@ static void broadcast_all(lua_State *L, Tensor *t, int n, Tensor *result, const 
 
 /* ------------------------------------------------------------------ numbers of the description */
 
-bool single(void) { return !same(precision_of(trace.desc->options).name, "fp64"); }
+bool single(const Trace *trace) { return !same(precision_of(trace->desc->options).name, "fp64"); }
 
 double real_number(lua_State *L, int arg, const char *doing)
 {
     double v = lua_tonumber(L, arg);
-    if (!single()) return v;
+    if (!single(trace_of(L))) return v;
     if (isfinite(v) && fabs(v) > FLT_MAX)
         user_error(L,
                    "%s: %s is beyond the numbers of fp32, the largest of which is 3.4e38; for infinity write math.huge",
@@ -185,7 +186,8 @@ static void operands(lua_State *L, int first, int n, Tensor *t, const char *doin
     for (int k = 0; k < n; k++) {
         if (is_tensor(L, first + k)) t[k] = *tensor_at(L, first + k, doing);
         else
-            t[k] = (Tensor){constant_at(L, first + k, model->node->dtype, doing), NOWHERE, NOWHERE, NULL, trace.number};
+            t[k] = (Tensor){constant_at(L, first + k, model->node->dtype, doing), NOWHERE, NOWHERE, NULL,
+                            trace_of(L)->number};
         if (t[k].node->dtype != model->node->dtype)
             user_error(L, "%s: the types differ, %s and %s; x:cast(\"%s\") converts%s", doing,
                        dtype_name(model->node->dtype), dtype_name(t[k].node->dtype),
@@ -317,7 +319,7 @@ static int where_call(lua_State *L)
     if (is_tensor(L, 2) || is_tensor(L, 3)) operands(L, 2, 2, t + 1, "nn.where");
     else
         for (int k = 1; k < 3; k++)
-            t[k] = (Tensor){constant_at(L, k + 1, F32, "nn.where"), NOWHERE, NOWHERE, NULL, trace.number};
+            t[k] = (Tensor){constant_at(L, k + 1, F32, "nn.where"), NOWHERE, NOWHERE, NULL, trace_of(L)->number};
     t[0] = *condition;
     broadcast_all(L, t, 3, &r, "nn.where");
     make_at(lua_place(L));
@@ -331,11 +333,12 @@ static int cast_call(lua_State *L)
         const char *name;
         DType type;
     } types[] = {{"f32", F32}, {"i32", I32}, {"bool", BOOL}, {"real", F32}, {"int", I32}};
+    const Trace *trace = trace_of(L);
     const Tensor *t = tensor_at(L, 1, "cast");
     const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
     for (int i = 0; i < COUNT_OF(types); i++) {
         if (!same(name, types[i].name)) continue;
-        int64_t largest = types[i].type == F32 && single() ? largest_integer(t->node, trace.desc) : 0;
+        int64_t largest = types[i].type == F32 && single(trace) ? largest_integer(t->node, trace->desc) : 0;
         if (largest > EXACT_INTEGERS)
             warn(lua_place(L),
                  "x:cast(\"f32\"): these integers go to %lld, and fp32 holds all only up to %d; beyond, several become "

@@ -30,10 +30,11 @@ void check_size(lua_State *L, Shape s)
 /* A value made in a loop may be kept for all of its iterations, so the product must fit too. */
 static void check_iterations(lua_State *L, Shape s)
 {
+    Trace *trace = trace_of(L);
     check_size(L, s);
-    double n = trace.graph && trace.graph->micro ? (double)trace.graph->micro->trip : 1;
+    double n = trace->graph && trace->graph->micro ? (double)trace->graph->micro->trip : 1;
     for (int i = 0; i < s.rank; i++) n *= (double)s.dim[i];
-    for (int i = 0; i < trace.open.n; i++) n *= (double)trace.open.at[i]->trip;
+    for (int i = 0; i < trace->open.n; i++) n *= (double)trace->open.at[i]->trip;
     if (n > 0x1p53)
         user_error(L,
                    "a tensor of shape %s, once for each iteration of the loops around it, has too many elements: %.3g",
@@ -50,10 +51,10 @@ int64_t extent_sum(lua_State *L, int64_t a, int64_t b, const char *doing)
 }
 
 /* What all of a description's lines share, 0 … 31, say, is named by the first. */
-static void name_axes_of(Node *n)
+static void name_axes_of(Trace *trace, Node *n)
 {
     Shape s = n->shape;
-    name_axes(&s, AXES_OF_TENSOR);
+    name_axes(trace, &s, AXES_OF_TENSOR);
     for (int k = 0; k < s.rank; k++)
         if (!n->known || !n->shape.axis[k]) n->shape.axis[k] = s.axis[k];
     if (!n->known && n->op != OP_expand) n->weak = 0;
@@ -62,17 +63,18 @@ static void name_axes_of(Node *n)
 
 void push_tensor(lua_State *L, Node *n, Factor batch, Factor time, const Mixed *mixed)
 {
-    if (n->id - trace.first > NODE_LIMIT)
+    Trace *trace = trace_of(L);
+    if (n->id - trace->first > NODE_LIMIT)
         user_error(
             L,
             "the description makes more than %d operations: is a Lua loop unrolled that should be nn.stack or nn.scan?",
             NODE_LIMIT);
     check_iterations(L, n->shape);
-    name_axes_of(n);
-    if (trace.decode && batch.axis >= 0) *table_at(&trace.rows, n) = copy_of(&batch, sizeof batch);
+    name_axes_of(trace, n);
+    if (trace->decode && batch.axis >= 0) *table_at(&trace->rows, n) = copy_of(&batch, sizeof batch);
     Tensor *t = lua_newuserdatauv(L, sizeof *t, 0);
     expect_titles(L);
-    *t = (Tensor){.node = n, .batch = batch, .time = time, .mixed = mixed, .trace = trace.number};
+    *t = (Tensor){.node = n, .batch = batch, .time = time, .mixed = mixed, .trace = trace->number};
     luaL_setmetatable(L, tensor_type);
 }
 
@@ -101,9 +103,9 @@ char *tensor_text(const Tensor *t) { return shape_words(t, t->node->shape); }
 
 static void check_live(lua_State *L, const Tensor *t, const char *what)
 {
-    if (t->trace != trace.number)
+    if (t->trace != trace_of(L)->number)
         user_error(L, "%s: this tensor was made while another entry was traced; make tensors inside forward", what);
-    if (t->node->in_loop && !loop_is_open(t->node->in_loop))
+    if (t->node->in_loop && !loop_is_open(trace_of(L), t->node->in_loop))
         user_error(
             L,
             "%s: this value belongs to one iteration of a finished loop (over %s): let the loop's function return it",
@@ -190,8 +192,8 @@ void refuse_comparison(lua_State *L, const char *symbol, const char *function)
                "`a %s b` asks Lua to choose, but %s: a description is traced once, before there are values\n"
                "  nn.%s(a, b) compares element by element, nn.where(condition, x, y) chooses;%s",
                symbol, index ? "the loop index is a tensor" : "these are tensors", function,
-               trace.open.n ? " for layers that differ, use a Lua `for` or a block of several layers"
-                            : " extents are x:size(axis)");
+               trace_of(L)->open.n ? " for layers that differ, use a Lua `for` or a block of several layers"
+                                   : " extents are x:size(axis)");
 }
 
 static int cannot_compare(lua_State *L)
