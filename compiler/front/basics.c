@@ -53,7 +53,7 @@ int sorted_pairs(lua_State *L)
         lua_call(L, 1, 3);
         return 3;
     }
-    if (!lua_istable(L, 1)) user_error(L, "pairs walks a table, and this is %s", lua_text(L, 1));
+    if (!lua_istable(L, 1)) user_error(L, "pairs takes a table, found %s", lua_text(L, 1));
     lua_pushvalue(L, 1);
     lua_getfield(L, LUA_REGISTRYINDEX, "sorted_keys");
     lua_pushvalue(L, 1);

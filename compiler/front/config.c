@@ -29,12 +29,12 @@ void check_model_keys(lua_State *L, int model)
     } parts[] = {{"config", LUA_TTABLE, "a table of defaults"},
                  {"configs", LUA_TTABLE, "a table of named configurations"},
                  {"check", LUA_TFUNCTION, "a function of c"},
-                 {"sample", LUA_TFUNCTION, "a function of c and input, which returns what was drawn"},
+                 {"sample", LUA_TFUNCTION, "a function of c and input that returns the samples"},
                  {"decode", LUA_TBOOLEAN, "true or false"}};
     for (int i = 0; i < COUNT_OF(parts); i++) {
         int type = lua_getfield(L, model, parts[i].key);
         if (type != LUA_TNIL && type != parts[i].type)
-            err(place_of_key(trace, NULL, parts[i].key), "`%s` is %s; this is %s", parts[i].key, parts[i].what,
+            err(place_of_key(trace, NULL, parts[i].key), "`%s` must be %s, found %s", parts[i].key, parts[i].what,
                 lua_text(L, -1));
         lua_pop(L, 1);
     }
@@ -67,7 +67,7 @@ static void conform(lua_State *L, const char *key, Where where)
         lua_pushnumber(L, v);
         return;
     }
-    err(where, "'%s' is %s %s (its default is %s), and here it is %s", key, same(want, "integer") ? "an" : "a", want,
+    err(where, "'%s' must be %s %s (its default is %s), found %s", key, same(want, "integer") ? "an" : "a", want,
         lua_text(L, -2), have ? lua_text(L, -1) : luaL_typename(L, -1));
 }
 
@@ -99,8 +99,8 @@ static void push_parsed(lua_State *L, const char *key, const char *text)
             return;
         }
     }
-    err(place_of_key(trace_of(L), "config", key), "--set %s=%s: '%s' is %s %s (without --set it is %s)", key, text, key,
-        same(type, "integer") ? "an" : "a", type, lua_text(L, -1));
+    err(place_of_key(trace_of(L), "config", key), "--set %s=%s: '%s' must be %s %s (its value without --set is %s)",
+        key, text, key, same(type, "integer") ? "an" : "a", type, lua_text(L, -1));
 }
 
 /* ------------------------------------------------------------------ layers of values */
@@ -115,10 +115,10 @@ static void take_defaults(lua_State *L, int model, int values)
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
         if (!key)
             err(place_of_key(trace, NULL, "config"),
-                "config is a table of names and defaults: `config = { width = 128, … }`");
+                "config must be a table of names and defaults: `config = { width = 128, … }`");
         if (!type_of_value(L, -1))
-            err(place_of_key(trace, NULL, key), "a default is a number, true, false or a string; '%s' is a %s", key,
-                luaL_typename(L, -1));
+            err(place_of_key(trace, NULL, key), "a default must be a number, true, false or a string; '%s' is a %s",
+                key, luaL_typename(L, -1));
         lua_pushvalue(L, -1);
         lua_setfield(L, values, key);
     }
@@ -137,7 +137,7 @@ static void push_configuration(lua_State *L, int model, const char *name)
     if (lua_isnil(L, -1))
         err(place_of_key(trace, NULL, "configs"), "--config %s: there is no such configuration%s", name,
             advice(name, names, n));
-    err(place_of_key(trace, NULL, name), "configuration '%s' is a table of values", name);
+    err(place_of_key(trace, NULL, name), "configuration '%s' must be a table of values", name);
 }
 
 static const char *advice_key(lua_State *L, int values, const char *key)
@@ -181,7 +181,7 @@ static void take_sets(lua_State *L, int values, const Options *o)
     Trace *trace = trace_of(L);
     for (int i = 0; i < o->sets.n; i++) {
         const char *text = strchr(o->sets.at[i], '=');
-        if (!text) usage_error("--set %s: NAME=VALUE is expected", o->sets.at[i]);
+        if (!text) usage_error("--set %s: expected NAME=VALUE", o->sets.at[i]);
         const char *key = copy_bytes_as_string(o->sets.at[i], (size_t)(text - o->sets.at[i]));
         if (lua_getfield(L, values, key) != LUA_TNIL) {
             push_parsed(L, key, text + 1);
@@ -222,7 +222,8 @@ static int unknown_knob(lua_State *L)
 
 static int fixed_knob(lua_State *L)
 {
-    user_error(L, "the configuration is fixed here: give '%s' its value in config, a named configuration or --set",
+    user_error(L,
+               "the configuration cannot be changed here; set '%s' in config, in a named configuration or with --set",
                luaL_tolstring(L, 2, NULL));
 }
 

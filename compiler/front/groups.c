@@ -27,14 +27,14 @@ static double number_field(lua_State *L, Where w, const char *key)
 {
     double x = lua_tonumber(L, -1);
     if (lua_type(L, -1) != LUA_TNUMBER || !isfinite(x) || x < 0)
-        err(w, "%s of a group is a number, 0 or more, and this is %s", key, lua_text(L, -1));
+        err(w, "%s of a group must be a number, 0 or more, found %s", key, lua_text(L, -1));
     lua_pop(L, 1);
     return x;
 }
 
 static bool flag_field(lua_State *L, Where w, const char *key)
 {
-    if (!lua_isboolean(L, -1)) err(w, "%s of a group is true or false, and this is %s", key, lua_text(L, -1));
+    if (!lua_isboolean(L, -1)) err(w, "%s of a group must be true or false, found %s", key, lua_text(L, -1));
     bool yes = lua_toboolean(L, -1);
     lua_pop(L, 1);
     return yes;
@@ -60,7 +60,8 @@ static void read_group(lua_State *L)
     Lathe_group g = {NULL, -1, -1, -1, -1};
     Where all = place_of_key(trace, NULL, "groups");
     if (!lua_istable(L, -1) || !field(L, "match") || lua_type(L, -1) != LUA_TSTRING)
-        err(all, "a group is a table such as { match = \"*.bias\", decay = 0 }, its match a pattern of names");
+        err(all, "a group must be a table such as { match = \"*.bias\", decay = 0 }, where match is a pattern of "
+                 "parameter names");
     g.match = copy_string(lua_tostring(L, -1));
     lua_pop(L, 1);
     Where w = place_of_pattern(trace, g.match);
@@ -72,7 +73,7 @@ static void read_group(lua_State *L)
         else g.decay = number_field(L, w, "decay"), g.decays = g.decay > 0;
     }
     if (g.lr_scale < 0 && g.frozen < 0 && g.decays < 0)
-        err(w, "the group of '%s' changes nothing; give decay, lr_scale or frozen", g.match);
+        err(w, "group '%s' changes nothing; set decay, lr_scale or frozen", g.match);
     push(&trace->desc->groups, g);
 }
 
@@ -80,7 +81,7 @@ void read_groups(lua_State *L)
 {
     if (!lua_istable(L, -1) || lua_rawlen(L, -1) == 0)
         err(place_of_key(trace_of(L), NULL, "groups"),
-            "`groups` is a list of tables such as { match = \"*.bias\", decay = 0 }, and this is %s", lua_text(L, -1));
+            "`groups` must be a list of tables such as { match = \"*.bias\", decay = 0 }, found %s", lua_text(L, -1));
     int n = (int)lua_rawlen(L, -1);
     for (int i = 1; i <= n; i++) {
         lua_rawgeti(L, -1, i);
@@ -135,7 +136,7 @@ void check_groups(const Trace *trace)
         bool found = false;
         for (int i = 0; i < d->params.n; i++) found |= matches(d->groups.at[g].match, d->params.at[i]);
         if (!found)
-            err(place_of_pattern(trace, d->groups.at[g].match), "no parameter's name matches '%s'; there are %s",
+            err(place_of_pattern(trace, d->groups.at[g].match), "no parameter name matches '%s'; the names are %s",
                 d->groups.at[g].match, all_names(d));
     }
 }

@@ -17,7 +17,7 @@ static Where at_key(lua_State *L, const char *key) { return place_of_key(trace_o
 static void say_json_number(Text *t, lua_State *L, const char *key)
 {
     double x = lua_tonumber(L, -1);
-    if (!isfinite(x)) err(at_key(L, key), "hf: '%s' is %s, which JSON cannot say", key, lua_text(L, -1));
+    if (!isfinite(x)) err(at_key(L, key), "hf: '%s' is %s, which JSON cannot represent", key, lua_text(L, -1));
     if (lua_isinteger(L, -1)) {
         say(t, "%lld", (long long)lua_tointeger(L, -1));
         return;
@@ -70,10 +70,12 @@ static void say_value(Text *t, lua_State *L, const char *key, int depth)
     case LUA_TSTRING: say_json_string(t, lua_tostring(L, -1)); return;
     case LUA_TTABLE: break;
     default:
-        err(at_key(L, key), "hf: '%s' is text, a number, true, false or a table; this is %s", key, lua_text(L, -1));
+        err(at_key(L, key), "hf: '%s' must be a string, a number, true, false or a table, found %s", key,
+            lua_text(L, -1));
     }
     keys_of(L, -1, &keys, &n);
-    if (n && luaL_len(L, -1)) err(at_key(L, key), "hf: '%s' is either a list or a table of names, not both", key);
+    if (n && luaL_len(L, -1))
+        err(at_key(L, key), "hf: '%s' must be either a list or a table with names, not both", key);
     if (n) say_object(t, L, depth, keys, n);
     else say_json_list(t, L, key, depth);
 }
@@ -94,15 +96,15 @@ static const Param *need_param(lua_State *L, const char *key, const char *name)
     if (p) return p;
     const char **names = NEW_ARRAY(const char *, d->params.n);
     for (int i = 0; i < d->params.n; i++) names[i] = d->params.at[i]->export_name;
-    err(at_key(L, key), "hf.%s names '%s', and no parameter is exported as that%s", key, name ? name : "something else",
-        advice(name ? name : "", names, d->params.n));
+    err(at_key(L, key), "hf.%s names '%s', but no parameter is exported under that name%s", key,
+        name ? name : "something else", advice(name ? name : "", names, d->params.n));
 }
 
 /* Pushes hf[key] or where it is absent nothing: false. */
 static bool push_table(lua_State *L, const char *key)
 {
     if (lua_getfield(L, -1, key) == LUA_TNIL) return lua_pop(L, 1), false;
-    if (!lua_istable(L, -1)) err(at_key(L, key), "hf.%s is a table, and this is %s", key, lua_text(L, -1));
+    if (!lua_istable(L, -1)) err(at_key(L, key), "hf.%s must be a table, found %s", key, lua_text(L, -1));
     return true;
 }
 
@@ -114,7 +116,7 @@ static void check_params(lua_State *L, const char *key, const char *where, int a
         const Param *p = need_param(L, where, lua_tostring(L, -1));
         int own = p->shape.rank - p->loops;
         if (exactly ? own != axes : own < axes)
-            err(at_key(L, where), "hf.%s: '%s' has %d axes, and must have %d%s", key, p->export_name, own, axes,
+            err(at_key(L, where), "hf.%s: '%s' has %d axes, but must have %d%s", key, p->export_name, own, axes,
                 exactly ? "" : " or more");
         lua_pop(L, 1);
     }
@@ -124,9 +126,8 @@ static void check_ids(lua_State *L)
 {
     if (!push_table(L, "ids")) return;
     if (lua_getfield(L, -1, "config") != LUA_TSTRING)
-        err(at_key(L, "ids"),
-            "hf.ids is { config = \"vocab_size\", tensors = { … } }: the key that counts ids, and the "
-            "parameters with a row for each");
+        err(at_key(L, "ids"), "hf.ids must be { config = \"vocab_size\", tensors = { … } }: the key with the number of "
+                              "ids, and the parameters with one row per id");
     lua_pop(L, 1);
     if (push_table(L, "tensors")) {
         check_params(L, "ids.tensors", "ids", 1, false);
@@ -151,9 +152,8 @@ static void check_names(lua_State *L)
         const char *from = two && lua_geti(L, -1, 1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
         const char *to = from && lua_geti(L, -2, 2) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
         if (!to || count_stars(from) > 1 || count_stars(from) != count_stars(to))
-            err(at_key(L, "names"),
-                "hf.names is a list of pairs { \"h.*\", \"transformer.h.*\" }: a name here, and the name there; "
-                "* is the same text in both, at most once");
+            err(at_key(L, "names"), "hf.names must be a list of pairs { \"h.*\", \"transformer.h.*\" }: the name here "
+                                    "and the name there, with the same number of *, at most one");
         lua_pop(L, 3);
     }
     lua_pop(L, 1);
@@ -165,7 +165,7 @@ static void check_texts(lua_State *L, const char *key)
     if (!push_table(L, key)) return;
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
         if (lua_type(L, -1) != LUA_TSTRING)
-            err(at_key(L, key), "hf.%s holds names, and one is %s", key, lua_text(L, -1));
+            err(at_key(L, key), "hf.%s must hold names only, found %s", key, lua_text(L, -1));
     lua_pop(L, 1);
 }
 
@@ -196,7 +196,7 @@ static void check_others(lua_State *L, const char *key)
         if (same(key, "copies")) need_param(L, key, lua_tostring(L, -1));
         else if (!is_shape(L, names[i]))
             err(at_key(L, key),
-                "hf.zeros: '%s' is a shape, such as { layers, width }: an extent for each %%d, then those of the "
+                "hf.zeros: '%s' must be a shape such as { layers, width }: one extent per %%d, then those of the "
                 "tensor",
                 names[i]);
         lua_pop(L, 1);
@@ -215,7 +215,7 @@ static void check_keys(lua_State *L)
         if (!known) err(at_key(L, keys[i]), "hf has no '%s'%s", keys[i], advice(keys[i], hf_keys, COUNT_OF(hf_keys)));
     }
     if (!push_table(L, "config"))
-        err(place_of_key(trace_of(L), NULL, "hf"), "hf needs config = { … }: what config.json says of the model");
+        err(place_of_key(trace_of(L), NULL, "hf"), "hf needs config = { … }, the contents of config.json");
     lua_pop(L, 1);
 }
 

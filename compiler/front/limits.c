@@ -63,7 +63,7 @@ lua_State *limited_state(Trace *trace)
 
 /* ------------------------------------------------------------------ time */
 
-static const char late_words[] = "the description has run for too long: what does this line compute?";
+static const char late_words[] = "the description has run for too long; what does this line compute?";
 
 /* Appends to what begins at *at and must end before `end`; control characters of a name do not reach a terminal. */
 static void append_text(char **at, const char *end, const char *s)
@@ -133,8 +133,7 @@ static void hooked(lua_State *L, lua_Debug *ar)
     }
     used->instructions += HOOK_EVERY;
     if (used->instructions > used->instruction_limit)
-        err(lua_place(L),
-            "the description has run for %lld million Lua instructions without an end: is this loop endless?",
+        err(lua_place(L), "the description has run %lld million Lua instructions without ending; is this loop endless?",
             (long long)(used->instruction_limit / 1000000));
 }
 
@@ -164,10 +163,8 @@ static const char *in_words(const char *message)
 {
     char type[16], name[64] = "";
     if (sscanf(message, "attempt to call a %15s value (%*s '%63[^']')", type, name) == 2 && same(type, "nil"))
-        return format(
-            "there is no '%s' to call: the name is misspelt, or descriptions, which run in a sandbox, may not "
-            "use it",
-            name);
+        return format("there is no '%s' to call; the name is misspelt, or not available in the sandbox of descriptions",
+                      name);
     if (sscanf(message, "attempt to index a %15s value (%*s '%63[^']')", type, name) < 1) return message;
     return *name ? format("'%s' is a %s value, which has no fields", name, type)
                  : format("a %s value has no fields", type);
@@ -177,11 +174,11 @@ static int on_error(lua_State *L)
 {
     const char *message = lua_tostring(L, 1);
     const char *where_from = library_function(L);
-    if (!message) message = format("an error that is no text was raised (a %s)", luaL_typename(L, 1));
+    if (!message) message = format("error() was called with a %s instead of a message", luaL_typename(L, 1));
     message = in_words(without_position(message));
     if (strstr(message, "'for'") && strstr(message, "tensor"))
-        message = "a Lua loop cannot be steered by a tensor, such as a loop index: a description is traced once, "
-                  "before there are values";
+        message = "the bounds of a Lua loop cannot be tensors, such as a loop index: a description is traced once, "
+                  "before values exist";
     if (strstr(message, "stack overflow")) message = "functions call each other too deeply (stack overflow)";
     err(lua_place(L), "%s%s%s", where_from ? where_from : "", where_from ? ": " : "", message);
 }
@@ -195,7 +192,7 @@ void call_lua(lua_State *L, int nargs, int nresults)
     int status = lua_pcall(L, nargs, nresults, handler);
     if (status == LUA_ERRMEM || used->refused)
         err(used->refused_at,
-            "the description wants more than %zu MB of memory: is a table or a string growing without an end?",
+            "the description needs more than %zu MB of memory; does a table or a string grow without end?",
             memory_limit >> 20);
     if (status != LUA_OK) err(used->refused_at, "%s", lua_tostring(L, -1));
     lua_remove(L, handler);

@@ -21,11 +21,11 @@ static int open_call(lua_State *L)
 {
     Trace *trace = trace_of(L);
     const char *name = luaL_checkstring(L, 1);
-    if (!trace->graph) user_error(L, "loops are for inside of forward");
+    if (!trace->graph) user_error(L, "loops can only be made inside forward");
     int64_t trip = integer_at(L, 2, "the number of iterations");
     if (trip < 1 || trip > INT32_MAX)
-        user_error(L, "the number of iterations must be 1 or more%s, and this is %lld",
-                   trip < 1 ? "" : ", up to 2147483647", (long long)trip);
+        user_error(L, "the number of iterations must be 1 or more%s, found %lld", trip < 1 ? "" : ", up to 2147483647",
+                   (long long)trip);
     make_at(lua_place(L));
     Loop *l = loop_open(copy_string(name), trip, lua_toboolean(L, 3));
     Shape iterations = {1, {trip}, {0}};
@@ -82,7 +82,7 @@ static int next_call(lua_State *L)
     int k = (int)luaL_checkinteger(L, 2);
     const char *doing = luaL_checkstring(L, 4);
     if (!is_tensor(L, 3))
-        user_error(L, "%s: the function must return the carried value, and it returns %s", doing, lua_text(L, 3));
+        user_error(L, "%s: the function must return the carried value, found %s", doing, lua_text(L, 3));
     const Tensor *t = tensor_at(L, 3, doing);
     const Node *arg = l->carries.at[k].arg;
     if (!same_shape(arg->shape, t->node->shape) || arg->dtype != t->node->dtype)

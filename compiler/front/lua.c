@@ -22,7 +22,7 @@ extern const struct {
 static void load_text(lua_State *L, const char *file, const char *text, size_t bytes)
 {
     Where w = {.file = file};
-    if (bytes && text[0] == LUA_SIGNATURE[0]) err(w, "this is compiled Lua; a description is text");
+    if (bytes && text[0] == LUA_SIGNATURE[0]) err(w, "this is compiled Lua; a description must be text");
     const char *start = text;
     if (*start == '#') start += strcspn(start, "\n");
     const char *chunk = format("@%s", file);
@@ -47,7 +47,7 @@ static void load_file(lua_State *L, const char *file)
     size_t bytes;
     errno = 0;
     const char *text = read_file(file, &bytes);
-    if (!text) err((Where){.file = file}, "cannot be read: %s", errno ? strerror(errno) : "it is no plain file");
+    if (!text) err((Where){.file = file}, "cannot be read: %s", errno ? strerror(errno) : "it is not a regular file");
     Trace *trace = trace_of(L);
     push(&trace->sources, ((struct Source){file, text}));
     trace->hash = hash_bytes(text, bytes, trace->hash);
@@ -81,8 +81,8 @@ void run_description(lua_State *L, const char *file)
     call_lua(L, 0, 1);
     if (!lua_istable(L, -1) || is_tensor(L, -1))
         err((Where){.file = file},
-            "a description ends with `return { config = {…}, forward = function(c, input) … end, … }`;"
-            " this one returns %s",
+            "a description must end with `return { config = {…}, forward = function(c, input) … end, … }`; this one "
+            "returns %s",
             lua_text(L, -1));
 }
 
@@ -106,13 +106,13 @@ static int require_beside(lua_State *L)
     if (lua_getfield(L, -1, name) != LUA_TNIL) return 1;
     lua_pop(L, 1);
     if (name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")] || !*name)
-        user_error(L, "require takes the name of a file beside this one, without .lua; '%s' is no such name", name);
+        user_error(L, "require takes the name of a file beside this one, without .lua, found '%s'", name);
     const char *file = format("%s%s.lua", folder, name);
     if (access(file, R_OK) != 0)
         user_error(L, "require finds no file %s (only files beside the description can be used)", file);
     if (!lies_beside(folder, file))
         user_error(L,
-                   "%s is a link to a file elsewhere, and only files beside the description can be used: copy it here",
+                   "%s is a link to a file elsewhere; only files beside the description can be used, so copy it here",
                    file);
     load_file(L, file);
     lua_call(L, 0, 1);

@@ -97,8 +97,8 @@ static Node *over_all_parts(Cut *c, Node *n, Node *new, bool mean)
 /* ------------------------------------------------------------------ refusing */
 
 static const char cannot_cut[] =
-    "%s, so %lld micro-batches do not train what the whole batch would (accumulate)\n"
-    "  leave accumulate at 1, or let the loss be a sum or a mean over rows that do not depend on each other";
+    "%s, so %lld micro-batches (accumulate) do not give the gradients of the whole batch\n"
+    "  leave accumulate at 1, or make the loss a sum or a mean over rows that do not depend on each other";
 
 static bool cuttable(const Row_fact *f) { return f->kind != ROWS_MEET && f->kind != ROWS_FUNCTION; }
 
@@ -145,7 +145,7 @@ static bool collect_edits(Cut *c, const Graph *g)
         if (p->elided || p->misfit) continue;
         void **slot = table_at(&c->edits, p->node);
         if (*slot && !same_edits(*slot, p)) {
-            Row_fault f = {p->node->where, "one value depends on the size of the batch in two ways"};
+            Row_fault f = {p->node->where, "one value depends on the batch size in two ways"};
             refuse(c->trace->desc, &f, g);
             return false;
         }
@@ -165,7 +165,7 @@ static bool changes(const Rows *r, const Graph *g)
 void keep_objective(Trace *trace, Graph *g, const Graph *wide, int64_t batch)
 {
     if (!wide) {
-        Row_fault f = {g->outs.at[0].node->where, "forward is written for one size of the batch"};
+        Row_fault f = {g->outs.at[0].node->where, "forward works for one batch size only"};
         return refuse(trace->desc, &f, g);
     }
     Rows *r = rows_of(g, wide, batch, false);

@@ -47,19 +47,17 @@ static void check_export(lua_State *L, const char *export)
     bool plain = is_utf8(export) && *export && strlen(export) <= MOST;
     for (const char *c = export; *c; c++) plain &= (unsigned char)*c >= 32 && *c != 127;
     if (same(export, "__metadata__"))
-        user_error(L, "a checkpoint keeps remarks of its own under '__metadata__': give the parameter another name");
+        user_error(L, "'__metadata__' is reserved in checkpoints; give the parameter another name");
     if (!plain)
-        user_error(L,
-                   "the name that a parameter has in checkpoints is UTF-8 without control characters, 1 to %d bytes; "
-                   "this is '%.100s'",
-                   MOST, export);
+        user_error(L, "an export name must be UTF-8 without control characters, 1 to %d bytes, found '%.100s'", MOST,
+                   export);
 }
 
 static Shape with_copies(lua_State *L, Shape own)
 {
     Trace *trace = trace_of(L);
     Shape s = {.rank = own.rank + trace->copies.n};
-    if (s.rank > MAXRANK) user_error(L, "a parameter has at most %d axes, those of nn.stack included", MAXRANK);
+    if (s.rank > MAXRANK) user_error(L, "a parameter can have at most %d axes, including those of nn.stack", MAXRANK);
     for (int i = 0; i < trace->copies.n; i++) {
         s.dim[i] = trace->copies.at[i]->trip;
         s.axis[i] = (uint16_t)trace->copies.at[i]->axis;
@@ -88,13 +86,13 @@ static Param *new_param(lua_State *L, const char *name, Shape own, const char *e
     p->init_a = lua_isnoneornil(L, 4) ? 0 : real_number(L, 4, "init");
     p->init_b = lua_isnoneornil(L, 5) ? 0 : real_number(L, 5, "init");
     if (!isfinite(p->init_a) || !isfinite(p->init_b))
-        user_error(L, "parameter '%s' would start from %g, which is no number to train from: see its init", name,
+        user_error(L, "parameter '%s' would start at %g; its init must be finite", name,
                    fabs(isfinite(p->init_a) ? p->init_b : p->init_a));
     p->decay = lua_isnoneornil(L, 6) ? own.rank >= 2 : lua_toboolean(L, 6);
     p->zero_row = 1 + luaL_optinteger(L, 8, -1);
     check_export(L, export);
     if (count_places(export) != p->loops)
-        user_error(L, "the export name '%s' needs one %%d for each nn.stack around the parameter, that is %d", export,
+        user_error(L, "the export name '%s' needs one %%d per nn.stack around the parameter, %d in all", export,
                    p->loops);
     return p;
 }
@@ -162,7 +160,7 @@ static void check_again(lua_State *L, const Known *k, Shape own)
     if (k->trace == trace_of(L)->number && !applied_again(trace_of(L)))
         user_error(L,
                    "there are two parameters '%s': give one of the layers another name, or apply one layer object "
-                   "twice to share it\n"
+                   "twice to share its parameters\n"
                    "  the first is made at %s:%d",
                    k->param->name, k->param->where.file, k->param->where.line);
     if (!same_shape(k->param->shape, with_copies(L, own)))
@@ -176,7 +174,7 @@ static void check_again(lua_State *L, const Known *k, Shape own)
 static int param_call(lua_State *L)
 {
     Trace *trace = trace_of(L);
-    if (!trace->graph) user_error(L, "parameters are made inside forward");
+    if (!trace->graph) user_error(L, "parameters can only be made inside forward");
     const char *own = luaL_checkstring(L, 1);
     check_name(L, own);
     Shape shape = shape_at(L, 2);
@@ -186,7 +184,7 @@ static int param_call(lua_State *L)
     if (k) check_again(L, k, shape);
     else {
         if (sampling(trace))
-            user_error(L, "sample makes a parameter '%s', that forward does not have: nothing would train it", name);
+            user_error(L, "sample makes parameter '%s', which forward does not have, so nothing would train it", name);
         Param *p = new_param(L, name, shape, copy_string(export));
         check_export_of(L, p);
         k = add_known(trace, p);
@@ -229,7 +227,7 @@ static Shape with_micro(lua_State *L, Shape s)
 {
     const Trace *trace = trace_of(L);
     if (!trace->graph->micro) return s;
-    if (s.rank == MAXRANK) user_error(L, "a state has at most %d axes, the micro-batches' included", MAXRANK);
+    if (s.rank == MAXRANK) user_error(L, "a state can have at most %d axes, including that of micro-batches", MAXRANK);
     Shape all = {1, {trace->graph->micro->trip}, {(uint16_t)trace->graph->micro->axis}};
     for (int i = 0; i < s.rank; i++) all = with_axis(all, s, i);
     check_size(L, all);
@@ -251,7 +249,7 @@ static int state_call(lua_State *L)
     Shape s = shape_at(L, 2);
     const Tensor *like = tensor_at(L, 3, "a state");
     if (trace->open.n != trace->copies.n)
-        user_error(L, "%s keeps values from step to step, and cannot do so inside this nn.scan", trace->graph->name);
+        user_error(L, "entry %s cannot keep values from step to step inside this nn.scan", trace->graph->name);
     const char *name = state_name(trace, own);
     make_at(lua_place(L));
     name_axes(trace, &s, AXES_OF_STATE);
@@ -290,8 +288,8 @@ static int state_next_call(lua_State *L)
     if (rows_axis(trace, t->batch) >= 0) s->rows_axis = rows_axis(trace, t->batch);
     if (trace->decode && s->rows_axis < 0 && trace->batch > 1 && differs_by_row(trace, t->node))
         user_error(L,
-                   "decode takes %lld rows at once, and which axis of this state is the batch, it cannot tell: %s\n"
-                   "  let it be an axis of its own, or take one row, generate = { rows = 1 }",
+                   "decode runs %lld rows at once, but the batch axis of this state is unknown: %s\n"
+                   "  make the batch an axis of its own, or decode one row, generate = { rows = 1 }",
                    (long long)trace->batch, tensor_text(t));
     push(&trace->states, ((struct New_state){copy_string(luaL_checkstring(L, 1)), t->node, trace->open.n}));
     return 0;

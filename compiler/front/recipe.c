@@ -37,7 +37,7 @@ void recipe_set(Trace *trace, const char *key, const char *text)
     char *end;
     double v = strtod(text, &end);
     if (end == text || *end || !setting_holds(s, v))
-        usage_error("--set %s=%s: %s is %s", key, text, key, range_text(s));
+        usage_error("--set %s=%s: %s must be %s", key, text, key, range_text(s));
     put_setting_number(s, &trace->desc->recipe, v);
 }
 
@@ -91,7 +91,7 @@ static void take_number(lua_State *L, const Setting *s, const char *table, const
     bool flag = s->kind == SETTING_FLAG && lua_isboolean(L, -1);
     double v = flag ? lua_toboolean(L, -1) : lua_tonumber(L, -1);
     if ((lua_type(L, -1) != LUA_TNUMBER && !flag) || !setting_holds(s, v))
-        err(in_table(L, table, key), "%s.%s is %s, and this is %s", table, key, range_text(s), lua_text(L, -1));
+        err(in_table(L, table, key), "%s.%s must be %s, found %s", table, key, range_text(s), lua_text(L, -1));
     put_setting_number(s, &trace_of(L)->desc->recipe, v);
 }
 
@@ -107,7 +107,9 @@ static void choose_word(lua_State *L, const Setting *s, const char *word)
         }
         say(&all, "%s\"%s\"", i ? ", " : "", s->words[i]);
     }
-    err(at_key(L, s->key), "%s is one of %s, and this is \"%s\"%s", s->key, all.at, word, advice(word, s->words, n));
+    const char *close = nearest(word, s->words, n);
+    err(at_key(L, s->key), "%s must be one of %s, found \"%s\"%s", s->key, all.at, word,
+        close ? format("; did you mean '%s'?", close) : "");
 }
 
 /* The value on the top, which is not nil. */
@@ -146,7 +148,7 @@ static int recipe_made_by(lua_State *L, const char *key, const char *const *name
         if (same(names[i], name)) return i;
         say(&all, "%s%s.%s{…}", i ? ", " : "", library, names[i]);
     }
-    err(at_key(L, key), "`%s` is made by one of %s; this is %s", key, all.at, lua_text(L, -1));
+    err(at_key(L, key), "`%s` must be made by one of %s, found %s", key, all.at, lua_text(L, -1));
 }
 
 bool push_description_part(lua_State *L, int model, int c, const char *key)
@@ -158,7 +160,7 @@ bool push_description_part(lua_State *L, int model, int c, const char *key)
         call_lua(L, 1, 1);
     }
     if (!lua_istable(L, -1))
-        err(at_key(L, key), "`%s` is a table or a function of c that returns one; this is %s", key, lua_text(L, -1));
+        err(at_key(L, key), "`%s` must be a table or a function of c that returns one, found %s", key, lua_text(L, -1));
     return true;
 }
 
@@ -173,7 +175,7 @@ static const char *text_of_key(lua_State *L, const char *key)
 static void read_best(lua_State *L)
 {
     if (lua_getfield(L, -1, "best") != LUA_TNIL && lua_type(L, -1) != LUA_TSTRING)
-        err(at_key(L, "best"), "`best` is the name of a metric, such as \"loss\", and this is %s", lua_text(L, -1));
+        err(at_key(L, "best"), "`best` must be the name of a metric, such as \"loss\", found %s", lua_text(L, -1));
     lua_pop(L, 1);
     trace_of(L)->desc->recipe.best = text_of_key(L, "best");
 }
@@ -185,14 +187,14 @@ static const char *prompts_text(lua_State *L)
     int n = lua_istable(L, -1) ? (int)lua_rawlen(L, -1) : 0;
     if (lua_isinteger(L, -1) && lua_tointeger(L, -1) > 0) return format("%lld", lua_tointeger(L, -1));
     if (n == 0)
-        err(at_key(L, "samples"), "`samples` is a list of texts, { \"Once upon\" }, or a number, and this is %s",
+        err(at_key(L, "samples"), "`samples` must be a list of texts, { \"Once upon\" }, or a number, found %s",
             lua_text(L, -1));
     for (int i = 1; i <= n; i++) {
         lua_rawgeti(L, -1, i);
         if (lua_type(L, -1) != LUA_TSTRING)
-            err(at_key(L, "samples"), "`samples` is a list of texts, and number %d is %s", i, lua_text(L, -1));
+            err(at_key(L, "samples"), "`samples` must be a list of texts, but number %d is %s", i, lua_text(L, -1));
         if (!is_utf8(lua_tostring(L, -1)))
-            err(at_key(L, "samples"), "`samples` are texts in UTF-8, and number %d is none: %s", i, lua_text(L, -1));
+            err(at_key(L, "samples"), "`samples` must be UTF-8 texts, but number %d is not: %s", i, lua_text(L, -1));
         say(&t, "%s", i > 1 ? ", " : "[");
         say_json_string(&t, lua_tostring(L, -1));
         lua_pop(L, 1);
@@ -223,7 +225,7 @@ static void read_train(lua_State *L)
     read_made(L, "schedule", kind, 2);
     if (lua_getfield(L, -1, "sample") != LUA_TNIL) {
         if (!lua_istable(L, -1))
-            err(at_key(L, "sample"), "`sample` is a table such as { temperature = 0.8, tokens = 200 }");
+            err(at_key(L, "sample"), "`sample` must be a table such as { temperature = 0.8, tokens = 200 }");
         take_settings(L, "sample", NULL, NULL, 0);
     }
     lua_pop(L, 1);
@@ -247,8 +249,8 @@ static const char *mix_text(lua_State *L)
     lua_pop(L, 1);
     if (!t.at || lathe_mix(t.at, weight) < 0)
         err(at_key(L, "mix"),
-            "mix is a list of weights, one for each path of --data: { 7, 3 }; at most %d, each from 0.000001 to "
-            "1000000",
+            "mix must be a list of weights, one per path of --data, such as { 7, 3 }: at most %d, each from 0.000001 "
+            "to 1000000",
             LATHE_SOURCES);
     lua_pop(L, 1);
     return t.at;
@@ -260,9 +262,9 @@ static void settle_order(lua_State *L, Lathe_recipe *r)
     r->mix = mix_text(L);
     bool one = r->order == LATHE_WINDOWS || r->order == LATHE_CONTIGUOUS;
     if (r->pack && one)
-        err(at_key(L, "pack"), "windows are of one text without end; packing documents needs order = \"epochs\"");
+        err(at_key(L, "pack"), "windows come from one endless text; packing documents needs order = \"epochs\"");
     if (r->mix && one)
-        err(at_key(L, "mix"), "windows are of one text without end; mixing sources needs order = \"epochs\"");
+        err(at_key(L, "mix"), "windows come from one endless text; mixing sources needs order = \"epochs\"");
     if (r->pack || r->mix || r->pairs) r->order = LATHE_EPOCHS;
 }
 
@@ -277,7 +279,7 @@ static void name_tokenizer(lua_State *L, const char *name, const char *found)
                                       : format("%.*s%s", slash ? (int)(slash + 1 - file) : 0, file, name ? name : "");
     char *whole = name && *name ? realpath(path, NULL) : NULL;
     if (!whole)
-        err(where, "the tokenizer is \"bytes\", \"chars\", or a file or folder of one, and this is %s%s%s", found,
+        err(where, "the tokenizer must be \"bytes\", \"chars\", or a tokenizer's file or folder, found %s%s%s", found,
             name && *name ? format("; there is no %s", path) : "", name ? advice(name, tokenizers, 2) : "");
     trace->desc->recipe.tokenizer_file = copy_string(whole);
     trace->desc->recipe.tokenizer_place = format("%s:%d", where.file, where.line);
@@ -308,7 +310,7 @@ static void read_data(lua_State *L)
         read_tokenizer(L);
     }
     if (r->val_fraction >= 1)
-        err(at_key(L, "val_fraction"), "val_fraction is the part of the data kept for evaluation, below 1");
+        err(at_key(L, "val_fraction"), "val_fraction, the part of the data kept for evaluation, must be below 1");
 }
 
 /* generate.tokens is what sample.tokens is, for those who write for a source. */
@@ -325,12 +327,10 @@ static void settle_generate(lua_State *L, Lathe_recipe *r)
     if (!r->rows) r->rows = r->pairs ? LATHE_PAIR_ROWS : 1;
     if (r->beams < 0) r->beams = r->pairs ? (r->rows < LATHE_PAIR_ROWS ? r->rows : LATHE_PAIR_ROWS) : 0;
     if (r->beams > r->rows)
-        err(at_key(L, "beams"),
-            "%lld beams take as many rows of decode side by side, and there %s %lld: generate = { rows = %lld }",
-            (long long)r->beams, r->rows == 1 ? "is" : "are", (long long)r->rows, (long long)r->beams);
+        err(at_key(L, "beams"), "%lld beams need %lld rows in decode, found %lld; set generate = { rows = %lld }",
+            (long long)r->beams, (long long)r->beams, (long long)r->rows, (long long)r->beams);
     if (r->eval_generate && !r->pairs)
-        err(at_key(L, "eval_generate"),
-            "texts are written for sources and held against their targets: that needs data.pairs");
+        err(at_key(L, "eval_generate"), "eval_generate compares generated texts with targets, which needs data.pairs");
 }
 
 /* ------------------------------------------------------------------ the library's options */
@@ -384,11 +384,10 @@ static void check_best(lua_State *L, const Lathe_recipe *r)
     for (int i = 0; i < COUNT_OF(rouge) && r->eval_generate; i++) push(&known, rouge[i]);
     for (int i = 0; i < known.n; i++) found |= same(known.at[i], r->best);
     if (!found)
-        err(at_key(L, "best"), "there is no metric '%s'; forward returns it as an output without axes%s", r->best,
+        err(at_key(L, "best"), "there is no metric '%s'; a metric is a scalar output of forward%s", r->best,
             advice(r->best, known.at, known.n));
     if (r->best && !r->best_mode && lathe_less_is_better(r->best) < 0)
-        err(at_key(L, "best"),
-            "whether less or more of '%s' is better, its name does not tell: say best_mode = \"min\" or \"max\"",
+        err(at_key(L, "best"), "set best_mode = \"min\" or \"max\"; the name '%s' does not tell which is better",
             r->best);
 }
 
@@ -399,9 +398,8 @@ void check_recipe(lua_State *L)
     check_groups(trace);
     check_best(L, r);
     if (r->samples && !entry_graph(trace->desc, ENTRY_decode) && !entry_graph(trace->desc, ENTRY_sample))
-        err(at_key(L, "samples"),
-            "`samples` needs an output that generate draws from: return { logits = logits } from forward, or say how "
-            "they are drawn: sample = function(c, input) … end");
+        err(at_key(L, "samples"), "`samples` needs an output to generate from: return { logits = logits } from "
+                                  "forward, or define sample = function(c, input) … end");
 }
 
 void read_recipe(lua_State *L, int model)

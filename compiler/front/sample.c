@@ -8,13 +8,13 @@ static void check_drawn(const Trace *trace, const char *name, const Tensor *t)
 {
     Shape s = t->node->shape;
     if (s.rank < 1 || s.dim[0] != trace->batch)
-        err(t->node->where, "what sample returns has a row for each sample, [batch %lld, …], and '%s' is %s",
+        err(t->node->where, "what sample returns must have one row per sample, [batch %lld, …], but '%s' is %s",
             (long long)trace->batch, name, tensor_text(t));
     if (same(name, SAMPLED_TOKENS) && trace->desc->recipe.csv_target)
-        err(t->node->where, "'%s' of sample are ids of a text, and this model's data are tables: give it another name",
+        err(t->node->where, "'%s' of sample means token ids, but this model's data is a table; give it another name",
             name);
     if (same(name, SAMPLED_TOKENS) && (t->node->dtype != I32 || s.rank != 2))
-        err(t->node->where, "'%s' of sample are ids of a text, i32 [batch, time], and this is %s %s", name,
+        err(t->node->where, "'%s' of sample must be token ids, i32 [batch, time], found %s %s", name,
             dtype_name(t->node->dtype), tensor_text(t));
     push(&trace->graph->outs, ((Output){OUT_VALUE, copy_string(name), t->node}));
 }
@@ -29,13 +29,13 @@ static void collect_drawn(lua_State *L, Where where)
         return;
     }
     if (!lua_istable(L, -1))
-        err(where, "sample returns ids of texts, i32 [batch, time], or a table of named outputs; it returns %s",
+        err(where, "sample must return token ids, i32 [batch, time], or a table of named outputs, found %s",
             lua_text(L, -1));
     keys_of(L, -1, &names, &n);
-    if (n == 0) err(where, "sample returns no output: a table like { image = x }, or ids of texts");
+    if (n == 0) err(where, "sample returns no output; return token ids, or a table like { image = x }");
     for (int i = 0; i < n; i++) {
         lua_getfield(L, -1, names[i]);
-        if (!is_tensor(L, -1)) err(where, "output '%s' must be a tensor, and it is %s", names[i], lua_text(L, -1));
+        if (!is_tensor(L, -1)) err(where, "output '%s' must be a tensor, found %s", names[i], lua_text(L, -1));
         check_drawn(trace_of(L), names[i], is_tensor(L, -1));
         lua_pop(L, 1);
     }

@@ -87,15 +87,14 @@ static bool is_scope_part(const char *at, size_t n)
 void check_name(lua_State *L, const char *name)
 {
     enum { MOST = 200 };
-    if (strlen(name) > MOST) user_error(L, "a name has at most %d letters, and this one %zu", MOST, strlen(name));
+    if (strlen(name) > MOST) user_error(L, "a name can have at most %d letters; this one has %zu", MOST, strlen(name));
     for (const char *at = name;; at++) {
         size_t n = strcspn(at, ".");
         if (!is_scope_part(at, n))
-            user_error(
-                L,
-                "a name is a word of letters, digits and _ that begins with no digit, or a number, or several of "
-                "them with dots between (attn, layers.0), and '%.100s' is not",
-                name);
+            user_error(L,
+                       "a name must be a word of letters, digits and _ that does not begin with a digit, or a number, "
+                       "or several of these joined by dots (attn, layers.0), found '%.100s'",
+                       name);
         if (!*(at += n)) return;
     }
 }
@@ -129,7 +128,7 @@ static Scope *scope_inside(Trace *trace, const char *name, const char *export_na
 static int enter_call(lua_State *L)
 {
     Trace *trace = trace_of(L);
-    if (!trace->graph) user_error(L, "nn.scope is for inside of forward");
+    if (!trace->graph) user_error(L, "nn.scope can only be used inside forward");
     const char *name = copy_string(luaL_checkstring(L, 1));
     check_name(L, name);
     enter(trace, scope_inside(trace, name, name), trace->copies.n);
@@ -165,7 +164,7 @@ static int enter_module_call(lua_State *L)
     const char *path = copy_string(luaL_checkstring(L, 1)), *export = copy_string(luaL_checkstring(L, 2));
     int copies = (int)luaL_checkinteger(L, 3);
     if (copies > trace->copies.n)
-        user_error(L, "layer '%s' was made inside an nn.stack and is applied outside of it", path);
+        user_error(L, "layer '%s' was made inside an nn.stack but is applied outside it", path);
     enter(trace, scope_of(trace, path, export, applied_again(trace) || lua_toboolean(L, 4)), copies);
     return 0;
 }

@@ -152,9 +152,9 @@ static Rows *facts_of(Graph *eval, Graph *wide, int64_t batch)
     const Output *o = unmade(r, eval);
     if (o)
         warn(o->node->where,
-             "'%s' is made of counts in a way that sums over batches do not give, so `trainer eval` gives the mean "
-             "over its "
-             "batches, not what one batch of all rows gives\n  divide a sum over rows by the count, outside of loops",
+             "'%s' cannot be computed from sums over batches, so `trainer eval` gives the mean of its values per "
+             "batch, not the value over all rows\n"
+             "  to avoid this, divide a sum over rows by the count, outside loops",
              o->name);
     return r;
 }
@@ -189,8 +189,7 @@ void tell_meeting(const Graph *grad, int64_t batch)
         const Output *o = &grad->outs.at[k];
         const Row_fact *f = &row_output(r, k)->fact;
         if (o->kind != OUT_VALUE || o->node->shape.rank == 0 || f->kind != ROWS_MEET) continue;
-        warn(f->fault->where,
-             "%s, so output '%s' of a row depends on the other rows of its batch, also where it is evaluated",
+        warn(f->fault->where, "%s, so output '%s' of a row depends on the other rows of its batch, in evaluation too",
              f->fault->why, o->name);
     }
 }

@@ -95,14 +95,13 @@ static int carries_call(lua_State *L)
     Trace *trace = trace_of(L);
     Lathe_recipe *r = &trace->desc->recipe;
     if (r->csv_target || r->pairs || r->pack)
-        user_error(L, "carry = true: a row's state is for the batch that continues where it stopped, but %s",
-                   r->csv_target ? "a table's rows have no order"
+        user_error(L, "carry = true passes the state of a row to the batch that continues its text, but %s",
+                   r->csv_target ? "the rows of a table have no order"
                    : r->pairs    ? "each pair is a text of its own"
                                  : "packed documents do not continue; leave pack out");
     if (r->order && r->order != LATHE_CONTIGUOUS)
-        user_error(
-            L, "carry = true: a row's state is for the batch that continues where it stopped: use data.text { order = "
-               "\"contiguous\" }, or without order");
+        user_error(L, "carry = true passes the state of a row to the batch that continues its text; use data.text { "
+                      "order = \"contiguous\" }, or leave order out");
     r->order = LATHE_CONTIGUOUS;
     lua_pushboolean(L, entry_of(trace->graph)->carries);
     return 1;

@@ -98,11 +98,11 @@ static void refuse_field(lua_State *L, const char *name, const Field *list, int 
     VEC(const char *) names = {0};
     for (int i = 0; i < n; i++) push(&names, list[i].name);
     if (same(name, "segments") || same(name, "positions"))
-        user_error(L, "there is no input.%s: it is there where documents share a sequence, data.text { pack = true }",
+        user_error(L, "there is no input.%s; it exists where documents share a sequence, data.text { pack = true }",
                    name);
     if (same(name, "source") || same(name, "source_lengths") || same(name, "lengths"))
         user_error(
-            L, "there is no input.%s: it is there where the data is pairs for an encoder and a decoder, data.pairs {}",
+            L, "there is no input.%s; it exists where the data is pairs for an encoder and a decoder, data.pairs {}",
             name);
     user_error(L, "there is no input.%s%s", name, advice(name, names.at, names.n));
 }
@@ -165,10 +165,10 @@ static int64_t extent_knob(const Trace *trace, const char *name, bool needed)
     bool have = knob_integer(trace, name, &n);
     if (!have && !needed) return 0;
     if (n < 1)
-        err(place_of_key(trace, NULL, "config"), "config needs `%s`, a positive integer (data of this kind has it)%s",
-            name, have ? format("; it is %lld", (long long)n) : "");
+        err(place_of_key(trace, NULL, "config"), "config needs `%s`, a positive integer, for this kind of data%s", name,
+            have ? format(", found %lld", (long long)n) : "");
     if (n > INT32_MAX)
-        err(place_of_key(trace, "config", name), "config's `%s` is %lld, and %d is the most", name, (long long)n,
+        err(place_of_key(trace, "config", name), "config's `%s` is %lld; the limit is %d", name, (long long)n,
             INT32_MAX);
     return n;
 }
@@ -207,7 +207,7 @@ Graph *begin_entry(Trace *trace, Entry entry)
     Desc *d = trace->desc;
     Graph *g = graph_of(entry);
     if (d->recipe.accumulate > INT32_MAX)
-        err(place_of_key(trace, NULL, "accumulate"), "train.accumulate is %lld, and %d is the most",
+        err(place_of_key(trace, NULL, "accumulate"), "train.accumulate is %lld; the limit is %d",
             (long long)d->recipe.accumulate, INT32_MAX);
     int64_t split = split_of(g, d), micro = entry_of(g)->step ? d->recipe.accumulate * split : 1;
     if (g->wants_grads && precision_of(d->options).scaled) declare_loss_scale(d);
@@ -247,13 +247,12 @@ static void check_loss(lua_State *L, int model)
     const Tensor *t = is_tensor(L, -2);
     Where w = forward_place(L, model);
     if (!t)
-        err(w, "forward must return the loss, a tensor, and then a table of named outputs; it returns %s",
-            lua_text(L, -2));
+        err(w, "forward must return the loss, a tensor, and then a table of named outputs, found %s", lua_text(L, -2));
     if (t->node->shape.rank != 0 || !is_real(t->node->dtype))
-        err(t->node->where, "the loss must be a real scalar, and it is %s %s; x:mean() makes one",
+        err(t->node->where, "the loss must be a real scalar, found %s %s; x:mean() makes one",
             dtype_name(t->node->dtype), tensor_text(t));
     if (!lua_isnil(L, -1) && (!lua_istable(L, -1) || is_tensor(L, -1)))
-        err(w, "forward's second result is a table of named outputs like { logits = … }; it returns %s",
+        err(w, "forward's second result must be a table of named outputs like { logits = … }, found %s",
             lua_text(L, -1));
 }
 
@@ -288,7 +287,7 @@ static void note_mixing(lua_State *L, int model, const char *name, const Tensor 
     lua_pop(L, 1);
     if (out || reaches_targets(t->node)) return;
     err(t->mixed->where,
-        "%s, so output '%s' cannot be made one token at a time (entry decode)\n"
+        "%s, so output '%s' cannot be computed one token at a time (entry decode)\n"
         "  nn.attention and nn.attend with causal = true, nn.scan, nn.shift and nn.positions can; or opt out with "
         "`decode = false`",
         t->mixed->why, name);
@@ -303,17 +302,17 @@ static void collect_outputs(lua_State *L, int model)
     keys_of(L, -1, &names, &n);
     if (lua_rawlen(L, -1) > 0)
         err(forward_place(L, model),
-            "forward's second result names each output, { logits = … }, and %d here ha%s no name",
+            "forward's second result must name each output, { logits = … }, but %d ha%s no name",
             (int)lua_rawlen(L, -1), lua_rawlen(L, -1) > 1 ? "ve" : "s");
     for (int i = 0; i < n; i++) {
         lua_getfield(L, -1, names[i]);
         const Tensor *t = is_tensor(L, -1);
-        if (!t) err(forward_place(L, model), "output '%s' must be a tensor, and it is %s", names[i], lua_text(L, -1));
+        if (!t) err(forward_place(L, model), "output '%s' must be a tensor, found %s", names[i], lua_text(L, -1));
         if (same(names[i], "loss")) err(forward_place(L, model), "the name 'loss' belongs to forward's first result");
         note_mixing(L, model, names[i], t);
         give_title(t->node, names[i], TITLE_OUTPUT, "");
         if (t->node->shape.rank == 0 && !is_real(t->node->dtype) && !trace->decode)
-            warn(t->node->where, "output '%s' is %s and no metric; x:cast(\"f32\") makes it one", names[i],
+            warn(t->node->where, "output '%s' is %s, so it is not a metric; x:cast(\"f32\") makes it one", names[i],
                  dtype_name(t->node->dtype));
         if (wanted(trace->graph, t)) push(&trace->graph->outs, ((Output){OUT_VALUE, names[i], t->node}));
         lua_pop(L, 1);

@@ -208,8 +208,7 @@ void check_surplus(lua_State *L, int most, const char *name)
     int n = lua_gettop(L), own = strncmp(name, "x:", 2) == 0;
     while (n > most && lua_isnil(L, n)) n--;
     if (most != ANY_NUMBER && n > most)
-        user_error(L, "%s takes %d argument%s, and here %s %d", name, most - own, most - own == 1 ? "" : "s",
-                   n - own == 1 ? "is" : "are", n - own);
+        user_error(L, "%s takes %d argument%s, found %d", name, most - own, most - own == 1 ? "" : "s", n - own);
 }
 
 /* A C function in between keeps the frame of a user's function that ends in `return nn.f(…)`, and with it the line. */
