@@ -207,7 +207,7 @@ static char *text_of_model(void)
     char *text = read_file(line_of.options.model_file, NULL);
     if (!text)
         err((Where){.file = line_of.options.model_file}, "cannot be read: %s",
-            errno ? strerror(errno) : "it is no plain file");
+            errno ? strerror(errno) : "it is not a regular file");
     return text;
 }
 

@@ -57,7 +57,7 @@ return {
 
   check = function(c)
     assert(c.width % c.heads == 0, ("width %d must be a multiple of heads %d"):format(c.width, c.heads))
-    assert(c.positions == "learned" or c.positions == "sinusoidal", "positions are learned or sinusoidal, and this is " .. c.positions)
+    assert(c.positions == "learned" or c.positions == "sinusoidal", "positions must be learned or sinusoidal, found " .. c.positions)
     assert(c.positions == "learned" or c.width % 2 == 0, ("sinusoidal positions need an even width, and it is %d"):format(c.width))
   end,
 

@@ -67,11 +67,12 @@ static void read_masks(lua_State *L, Attention *a)
 /* The draws of nn.dropout on probabilities [batch…, heads, T, S]. */
 static void read_dropout(lua_State *L, Attention *a, const Tensor *q)
 {
+    Trace *trace = trace_of(L);
     double p = number_option(L, "dropout");
     Shape s = q->node->shape;
     if (p == 0) return;
-    if (!trace.graph->training) {
-        trace.site++;
+    if (!trace->graph->training) {
+        trace->site++;
         return;
     }
     Tensor samples = {.batch = q->batch, .time = NOWHERE};
@@ -99,7 +100,8 @@ static void read_scores(lua_State *L, Attention *a, const Tensor *q)
             fits = have.dim[have.rank - i] == 1 || have.dim[have.rank - i] == s.dim[s.rank - i];
         if (!fits)
             user_error(L,
-                       "score_bias is real and fits the scores [batch…, heads, queries, keys]\n    scores      %s\n"
+                       "score_bias must be real and fit the scores [batch…, heads, queries, keys]\n"
+                       "    scores      %s\n"
                        "    score_bias  %s %s",
                        shape_text(s), dtype_name(t->node->dtype), tensor_text(t));
         a->bias = broadcast(t->node, s), a->flags |= SCORE_BIAS;

@@ -36,66 +36,64 @@ typedef struct Probe {
     Notes *notes;
 } Probe;
 
-static Notes *writing;      /* in a process that probes */
-static VEC(Noted) learned;  /* by place, and there in order */
-static VEC(int) next_there; /* of each place, at its first: how many this trace has met */
-static uint64_t learned_from;
-
 /* ------------------------------------------------------------------ noting */
 
 /* Entries of a kind give Lua the same tensors: those that train have dropout. */
-static uint64_t place_now(Axes_of what)
+static uint64_t place_now(const Trace *trace, Axes_of what)
 {
-    unsigned kind = trace.decode ? 2 : trace.graph->training;
+    unsigned kind = trace->decode ? 2 : trace->graph->training;
     const Where here = making().where;
     uint64_t h = hash_bytes(&here.line, sizeof here.line, (uint64_t)what * 4 + kind);
     if (here.file) h = hash_bytes(here.file, strlen(here.file), h);
     return here.path ? hash_bytes(here.path, strlen(here.path), h) : h;
 }
 
-static int first_of(uint64_t place)
+static int first_of(const Trace *trace, uint64_t place)
 {
-    int low = 0, high = learned.n;
+    int low = 0, high = trace->learned.n;
     while (low < high) {
         int middle = (low + high) / 2;
-        if (learned.at[middle].place < place) low = middle + 1;
+        if (trace->learned.at[middle].place < place) low = middle + 1;
         else high = middle;
     }
-    return low < learned.n && learned.at[low].place == place ? low : -1;
+    return low < trace->learned.n && trace->learned.at[low].place == place ? low : -1;
 }
 
-static void note_probe(const Shape *s, Axes_of what)
+static void note_probe(const Trace *trace, const Shape *s, Axes_of what)
 {
+    Notes *writing = trace->noting;
     if (writing->n == MOST_NOTED) _exit(0); /* what is left of a description as long as that keeps its numbers */
     Noted *n = &writing->at[writing->n++];
-    *n = (Noted){.place = place_now(what), .rank = s->rank};
+    *n = (Noted){.place = place_now(trace, what), .rank = s->rank};
     memcpy(n->dim, s->dim, sizeof n->dim);
 }
 
-void name_axes(Shape *s, Axes_of what)
+void name_axes(Trace *trace, Shape *s, Axes_of what)
 {
-    if (writing) return note_probe(s, what);
-    int first = learned.n ? first_of(place_now(what)) : -1;
+    if (trace->noting) return note_probe(trace, s, what);
+    int first = trace->learned.n ? first_of(trace, place_now(trace, what)) : -1;
     if (first < 0) return;
-    int at = first + next_there.at[first]++;
-    if (at >= learned.n || learned.at[at].place != learned.at[first].place || learned.at[at].rank != s->rank) return;
+    int at = first + trace->next_there.at[first]++;
+    const Noted *n = &trace->learned.at[at];
+    if (at >= trace->learned.n || n->place != trace->learned.at[first].place || n->rank != s->rank) return;
     for (int k = 0; k < s->rank; k++)
-        if (learned.at[at].axis[k] || learned.at[at].fixed >> k & 1) s->axis[k] = learned.at[at].axis[k];
+        if (n->axis[k] || n->fixed >> k & 1) s->axis[k] = n->axis[k];
     check_axes(s);
 }
 
-void axes_new_trace(void)
+void axes_new_entry(Trace *trace)
 {
-    if (next_there.n) memset(next_there.at, 0, sizeof *next_there.at * (size_t)next_there.n);
+    int n = trace->next_there.n;
+    if (n) memset(trace->next_there.at, 0, sizeof *trace->next_there.at * (size_t)n);
 }
 
-void note_read(const char *knob)
+void note_read(Trace *trace, const char *knob)
 {
-    for (int i = 0; writing && i < trace.desc->knobs.n && i < MOST_PROBES; i++)
-        writing->read[i] |= same(trace.desc->knobs.at[i].name, knob);
+    for (int i = 0; trace->noting && i < trace->desc->knobs.n && i < MOST_PROBES; i++)
+        trace->noting->read[i] |= same(trace->desc->knobs.at[i].name, knob);
 }
 
-void end_notes_of_entry(void) { writing->whole++; }
+void end_notes_of_entry(Trace *trace) { trace->noting->whole++; }
 
 /* ------------------------------------------------------------------ probing */
 
@@ -114,9 +112,9 @@ static pid_t begin_probe(lua_State *L, int model, int c, const Probe *p)
     pid_t child = p->notes ? fork() : -1;
     if (child) return child;
     bool quiet = atexit(leave) == 0 && freopen("/dev/null", "w", stderr) && freopen("/dev/null", "w", stdout);
-    writing = p->notes;
+    trace_of(L)->noting = p->notes;
     leave_titles(L);
-    leave_few_instructions();
+    leave_few_instructions(trace_of(L));
     if (p->size) change_knob(L, c, p->size, p->changed);
     if (quiet) trace_for_axes(L, model, c);
     _exit(0);
@@ -155,13 +153,14 @@ static bool of_inputs(const char *knob)
 
 static void probe_sizes(lua_State *L, int model, int c, const Notes *base, Probe *found, int *n)
 {
+    Trace *trace = trace_of(L);
     static const struct {
         int times, over, plus;
     } ways[] = {{2, 1, 0}, {3, 1, 0}, {1, 2, 0}, {1, 1, 1}};
-    for (int i = 0; i < trace.desc->knobs.n && i < MOST_PROBES; i++) {
-        const char *name = trace.desc->knobs.at[i].name;
+    for (int i = 0; i < trace->desc->knobs.n && i < MOST_PROBES; i++) {
+        const char *name = trace->desc->knobs.at[i].name;
         int64_t value = 0;
-        if (!knob_integer(name, &value) || value < 2 || value > INT32_MAX / 4) continue;
+        if (!knob_integer(trace, name, &value) || value < 2 || value > INT32_MAX / 4) continue;
         if (base->read[i] || of_inputs(name)) found[(*n)++] = (Probe){.size = copy_string(name), .value = value};
     }
     for (int way = 0; way < COUNT_OF(ways); way++) {
@@ -254,7 +253,7 @@ static int axis_found(const Found *f, const Probe *p, int n, int64_t extent)
     return f->product ? product_found(f, p, n, extent) : f->sum ? sum_found(f, p, n, extent) : 0;
 }
 
-static void learn(const Notes *base, const Probe *p, int n)
+static void learn(Trace *trace, const Notes *base, const Probe *p, int n)
 {
     int at[MOST_PROBES] = {0};
     for (int i = 0; i < base->n; i++) {
@@ -272,29 +271,13 @@ static void learn(const Notes *base, const Probe *p, int n)
             noted.axis[d] = (uint16_t)axis_found(&found[d], p, n, noted.dim[d]);
             noted.fixed |= (unsigned)found[d].fixed << d;
         }
-        push(&learned, noted);
-        push(&next_there, 0);
+        push(&trace->learned, noted);
+        push(&trace->next_there, 0);
     }
-}
-
-static uint64_t hash_of_description(void)
-{
-    const Options *o = trace.desc->options;
-    uint64_t h = hash_bytes(&o->split, sizeof o->split, source_hash());
-    h = hash_bytes(&trace.desc->recipe.accumulate, sizeof trace.desc->recipe.accumulate, h);
-    for (int i = 0; i < trace.desc->knobs.n; i++) {
-        const Knob *k = &trace.desc->knobs.at[i];
-        h = hash_bytes(k->value, strlen(k->value), hash_bytes(k->name, strlen(k->name), h));
-    }
-    return h;
 }
 
 void learn_axes(lua_State *L, int model, int c)
 {
-    uint64_t hash = hash_of_description();
-    if (learned_from == hash) return;
-    learned_from = hash;
-    learned.n = next_there.n = 0;
     Probe base = {.notes = new_notes()}, probes[MOST_PROBES] = {0};
     int n = 0;
     run_probes(L, model, c, &base, 1, 0);
@@ -303,7 +286,7 @@ void learn_axes(lua_State *L, int model, int c)
     sort_notes(base.notes);
     for (int i = 0; i < n; i++)
         if (probes[i].notes) sort_notes(probes[i].notes);
-    learn(base.notes, probes, n);
+    learn(trace_of(L), base.notes, probes, n);
     for (int i = 0; i < n; i++) forget_notes(&probes[i]);
     forget_notes(&base);
 }

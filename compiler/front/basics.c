@@ -6,7 +6,7 @@
 /* forward runs once for each entry, of each plan that is tried; its words are wanted once. */
 int print_to_stderr(lua_State *L)
 {
-    if (trace.number > 1 || remarks_made) return 0;
+    if (trace_of(L)->number > 1 || remarks_made) return 0;
     for (int i = 1, n = lua_gettop(L); i <= n; i++) {
         const Tensor *t = is_tensor(L, i);
         say_to(stderr, "%s%s", i > 1 ? "\t" : "", t ? lua_text(L, i) : luaL_tolstring(L, i, NULL));
@@ -53,7 +53,7 @@ int sorted_pairs(lua_State *L)
         lua_call(L, 1, 3);
         return 3;
     }
-    if (!lua_istable(L, 1)) user_error(L, "pairs walks a table, and this is %s", lua_text(L, 1));
+    if (!lua_istable(L, 1)) user_error(L, "pairs takes a table, found %s", lua_text(L, 1));
     lua_pushvalue(L, 1);
     lua_getfield(L, LUA_REGISTRYINDEX, "sorted_keys");
     lua_pushvalue(L, 1);

@@ -25,7 +25,7 @@ static C_valuep number_argument(lua_State *L, const C_function *f, int i)
     double x = lua_isboolean(L, i + 1) ? lua_toboolean(L, i + 1) : lua_tonumber(L, i + 1);
     bool fits = k == C_BOOL ? lua_isboolean(L, i + 1) : lua_type(L, i + 1) == LUA_TNUMBER;
     if (!fits || (k == C_INT && (x != floor(x) || fabs(x) > 2147483647.0)))
-        user_error(L, "%s: %s is %s, and this is %s", signature_of(f), f->param[i],
+        user_error(L, "%s: %s must be %s, found %s", signature_of(f), f->param[i],
                    k == C_BOOL  ? "a bool tensor, true or false"
                    : k == C_INT ? "an i32 tensor or an integer"
                                 : "an f32 tensor or a number",
@@ -42,7 +42,7 @@ static C_valuep tensor_argument(lua_State *L, const C_function *f, int i, Tensor
     DType want = tensors_of[f->type[i].kind];
     *t = *tensor_at(L, i + 1, signature_of(f));
     if (t->node->dtype != want)
-        user_error(L, "%s: %s is a tensor of %s, and this is %s; %s", signature_of(f), f->param[i], dtype_name(want),
+        user_error(L, "%s: %s must be a tensor of %s, found %s; %s", signature_of(f), f->param[i], dtype_name(want),
                    lua_text(L, i + 1), how[want]);
     return c_tensor(f->type[i].kind, t->node);
 }
@@ -59,8 +59,8 @@ static int call_function(lua_State *L)
     Tensor t[MOST_PARAMETERS], result;
     int tensors = 0;
     if (lua_gettop(L) != f->nparams)
-        user_error(L, "%s takes %d argument%s, and here are %d", signature_of(f), f->nparams,
-                   f->nparams == 1 ? "" : "s", lua_gettop(L));
+        user_error(L, "%s takes %d argument%s, found %d", signature_of(f), f->nparams, f->nparams == 1 ? "" : "s",
+                   lua_gettop(L));
     for (int i = 0; i < f->nparams; i++)
         v[i] = is_tensor(L, i + 1) ? tensor_argument(L, f, i, &t[tensors++]) : number_argument(L, f, i);
     if (!tensors) user_error(L, "%s needs a tensor among its arguments", signature_of(f));
@@ -78,21 +78,23 @@ static int cfunc_call(lua_State *L)
 {
     size_t n;
     if (lua_type(L, 1) != LUA_TSTRING)
-        user_error(L, "nn.cfunc [[ float f(float x) { return …; } ]] takes a text in C, and this is %s",
+        user_error(L, "nn.cfunc takes C code as a string, nn.cfunc [[ float f(float x) { return …; } ]], found %s",
                    lua_text(L, 1));
     const char *text = lua_tolstring(L, 1, &n), *fault = clang_fault();
     if (fault) user_error(L, "%s", fault);
     C_function *f = c_read(c_text(L, text, n));
     for (int i = 0; i < f->nparams; i++)
         if (f->type[i].kind == C_STRUCT)
-            c_error(f->text, f->at, "parameters of the last function, which Lua calls, are numbers, and %s is a struct",
+            c_error(f->text, f->at,
+                    "parameters of the last function, which Lua calls, must be numbers, but %s is a struct",
                     f->param[i]);
     lua_pushlightuserdata(L, f);
     lua_pushcclosure(L, call_function, 1);
     return 1;
 }
 
-const Binding cfunc_bindings[] = {
-    {"cfunc", cfunc_call, "text: string): fun(...: lathe.Tensor|number|boolean): lathe.Tensor, ...",
-     "the last function of a text in C, element by element, of tensors and numbers; a struct returns several results"},
-    {NULL, NULL, NULL, NULL}};
+const Binding cfunc_bindings[] = {{"cfunc", cfunc_call,
+                                   "text: string): fun(...: lathe.Tensor|number|boolean): lathe.Tensor, ...",
+                                   "the last function of a C text, applied to tensors and numbers element by element; "
+                                   "a struct returns several results"},
+                                  {NULL, NULL, NULL, NULL}};

@@ -14,6 +14,7 @@ typedef struct C_text {
     Where where;                /* the Lua line of nn.cfunc */
     int line, column;           /* where the text begins in that Lua file, from 1; 0: it does not stand there as it is */
     Where call;                 /* of the function while it is traced; line 0: it is not */
+    void *index, *unit;         /* libclang's, while it is read */
 } C_text;
 
 typedef struct C_place {
@@ -73,11 +74,11 @@ struct C_function {
 
 /* front/cfunc_text.c */
 C_text *c_text(lua_State *L, const char *text, size_t bytes);      /* checked for what libclang must not see */
-_Noreturn void c_error(const C_text *t, C_place at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+_Noreturn void c_error(C_text *t, C_place at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* front/cfunc_read.c */
 C_function *c_read(C_text *t);          /* the last function of the text */
-void c_close(void);                     /* gives back what libclang holds */
+void c_close(C_text *t);                    /* gives back what libclang holds */
 
 /* ------------------------------------------------------------------ values while tracing */
 
@@ -93,7 +94,7 @@ typedef const C_value *C_valuep;
 
 /* The position of the trace: for messages, and for the condition (path) under which something is computed. */
 typedef struct C_here {
-    const C_text *text;
+    C_text *text;
     C_place at;
     C_valuep path;                      /* holds where the code at hand is reached; never NULL */
     int steps;                          /* so far, against endless loops */

@@ -42,17 +42,17 @@ _Noreturn void c_refuse(C_reader *r, Cursor c, const char *what) { c_error(r->t,
 /* Refuses a kind of syntax that has no translation. */
 _Noreturn void c_refuse_kind(C_reader *r, Cursor c)
 {
-    static const char *const words[][2] = {{"ArraySubscriptExpr", "arrays have no place in functions of numbers"},
-                                           {"GotoStmt", "goto: write it with if and loops"},
-                                           {"IndirectGotoStmt", "goto: write it with if and loops"},
-                                           {"LabelStmt", "goto and its labels: write it with if and loops"},
-                                           {"SwitchStmt", "switch: write if … else if …"},
-                                           {"UnionDecl", "unions have no place in functions of numbers"},
-                                           {"EnumDecl", "enum: #define NAME constant"}};
+    static const char *const words[][2] = {{"ArraySubscriptExpr", "arrays are not supported"},
+                                           {"GotoStmt", "goto is not supported; use if and loops"},
+                                           {"IndirectGotoStmt", "goto is not supported; use if and loops"},
+                                           {"LabelStmt", "goto and labels are not supported; use if and loops"},
+                                           {"SwitchStmt", "switch is not supported; use if … else if …"},
+                                           {"UnionDecl", "unions are not supported"},
+                                           {"EnumDecl", "enum is not supported; use #define NAME constant"}};
     const char *kind = c_kind_of(c);
     for (int i = 0; i < COUNT_OF(words); i++)
         if (same(kind, words[i][0])) c_refuse(r, c, words[i][1]);
-    c_error(r->t, c_place(c), "this (a %s) has no place in functions of numbers", kind);
+    c_error(r->t, c_place(c), "this construct (%s) is not supported", kind);
 }
 
 /* ------------------------------------------------------------------ types */
@@ -70,25 +70,24 @@ static C_type c_type_of(C_reader *r, Clang_type t, Cursor at)
         const char *name;
         C_kind kind;
     } kinds[] = {{"Float", C_REAL}, {"Double", C_REAL}, {"Int", C_INT}, {"Bool", C_BOOL}, {"Void", C_VOID}};
-    if (clang.isVolatileQualifiedType(t)) c_refuse(r, at, "volatile has no place in functions of numbers");
+    if (clang.isVolatileQualifiedType(t)) c_refuse(r, at, "volatile is not supported");
     Clang_type plain = clang.getCanonicalType(t);
     const char *kind = clang_text(clang.getTypeKindSpelling(plain.kind));
     for (int i = 0; i < COUNT_OF(kinds); i++)
         if (same(kind, kinds[i].name)) return (C_type){kinds[i].kind, NULL};
     const C_record *record = same(kind, "Record") ? record_of(r, clang.getTypeDeclaration(plain)) : NULL;
     if (record) return (C_type){C_STRUCT, record};
-    const char *word = strstr(kind, "Pointer") ? "pointers have no place in functions of numbers: "
-                       : strstr(kind, "Array") || same(kind, "Vector")
-                           ? "arrays have no place in functions of numbers: "
-                           : "";
-    c_error(r->t, c_place(at), "%stypes are float, double, int, bool, and structs of these; this is '%s'", word,
+    const char *word = strstr(kind, "Pointer")                         ? "pointers are not supported: "
+                       : strstr(kind, "Array") || same(kind, "Vector") ? "arrays are not supported: "
+                                                                       : "";
+    c_error(r->t, c_place(at), "%sa type must be float, double, int, bool or a struct of these, found '%s'", word,
             clang_text(clang.getTypeSpelling(t)));
 }
 
 C_type c_value_type(C_reader *r, Clang_type t, Cursor at)
 {
     C_type type = c_type_of(r, t, at);
-    if (type.kind == C_VOID) c_refuse(r, at, "void is no value; a function returns its result");
+    if (type.kind == C_VOID) c_refuse(r, at, "void is not a value; a function must return its result");
     return type;
 }
 
@@ -99,14 +98,14 @@ void c_read_record(C_reader *r, Cursor c)
     Cursors fields = c_children(c);
     for (int i = 0; i < fields.n; i++) {
         Cursor f = fields.at[i], *rest;
-        if (!c_is_kind(f, "FieldDecl")) c_refuse(r, f, "a struct has fields of numbers, and nothing else");
+        if (!c_is_kind(f, "FieldDecl")) c_refuse(r, f, "a struct can have only fields that are numbers");
         Cursors parts = c_children(f);
         rest = parts.at;
         if (parts.n > 1 || (parts.n == 1 && !c_is_kind(*rest, "TypeRef")))
-            c_refuse(r, f, "a field is a type and a name");
+            c_refuse(r, f, "a field must be a type and a name");
         C_type type = c_value_type(r, clang.getCursorType(f), f);
-        if (type.kind == C_STRUCT) c_refuse(r, f, "structs inside of structs are not taken: name its fields");
-        if (record->n == MOST_FIELDS) c_refuse(r, f, "a struct has at most 16 fields");
+        if (type.kind == C_STRUCT) c_refuse(r, f, "nested structs are not supported; list the inner fields here");
+        if (record->n == MOST_FIELDS) c_refuse(r, f, "a struct can have at most 16 fields");
         record->field[record->n] = c_name_of(f);
         record->type[record->n++] = type.kind;
     }
@@ -127,7 +126,7 @@ C_node *c_new_node(C_form form, Cursor c, int n)
 C_node *c_read_kids(C_reader *r, Cursor c, C_form form, int n)
 {
     Cursors v = c_children(c);
-    if (v.n != n) c_refuse(r, c, "this has no place in functions of numbers");
+    if (v.n != n) c_refuse(r, c, "this construct is not supported");
     C_node *node = c_new_node(form, c, n);
     for (int i = 0; i < n; i++) node->kid[i] = c_read_expression(r, v.at[i]);
     return node;
@@ -159,7 +158,7 @@ static C_node *read_name(C_reader *r, Cursor c)
             node->type = r->locals.at[node->slot].type;
             return node;
         }
-    c_error(r->t, node->at, "'%s' is no variable of this function", node->word);
+    c_error(r->t, node->at, "'%s' is not a variable of this function", node->word);
 }
 
 static C_node *read_field(C_reader *r, Cursor c)
@@ -174,7 +173,7 @@ static C_node *read_cast(C_reader *r, Cursor c)
     Cursors v = c_children(c);
     C_node *node = c_new_node(CONVERT, c, 1);
     node->type = c_value_type(r, clang.getCursorType(c), c);
-    if (node->type.kind == C_STRUCT || v.n < 1) c_refuse(r, c, "a cast is to float, double, int or bool");
+    if (node->type.kind == C_STRUCT || v.n < 1) c_refuse(r, c, "a cast must be to float, double, int or bool");
     node->kid[0] = c_read_expression(r, v.at[v.n - 1]); /* before it the type's name */
     return node;
 }
@@ -185,7 +184,7 @@ static C_node *c_read_list(C_reader *r, Cursor c)
     C_type type = c_value_type(r, clang.getCursorType(c), c);
     Cursors v = c_children(c);
     if (type.kind != C_STRUCT || v.n > type.record->n)
-        c_refuse(r, c, "a list in braces fills a struct, a value a field");
+        c_refuse(r, c, "a list in braces must initialize a struct, with at most one value per field");
     C_node *node = c_new_node(LIST, c, v.n);
     node->type = type;
     node->field = NEW_ARRAY(const char *, v.n);
@@ -218,7 +217,7 @@ static bool is_among(const char *word, const char *const *words)
 static void check_place(C_reader *r, Cursor c, const C_node *n)
 {
     bool field = n->form == FIELD && n->kid[0]->form == VARIABLE;
-    if (n->form != VARIABLE && !field) c_refuse(r, c, "assignments are to variables and their fields");
+    if (n->form != VARIABLE && !field) c_refuse(r, c, "only variables and their fields can be assigned to");
 }
 
 static C_node *read_binary(C_reader *r, Cursor c)
@@ -227,8 +226,7 @@ static C_node *read_binary(C_reader *r, Cursor c)
         "+", "-", "*", "/", "%", "<", ">", "<=", ">=", "==", "!=", "&", "|", "^", NULL};
     const char *op = clang_text(clang.getBinaryOperatorKindSpelling(clang.getCursorBinaryOperatorKind(c)));
     C_form form = same(op, "=") ? ASSIGN : same(op, "&&") ? AND : same(op, "||") ? OR : same(op, ",") ? COMMA : BINARY;
-    if (form == BINARY && !is_among(op, arithmetic))
-        c_error(r->t, c_place(c), "the operator %s has no place in functions of numbers", op);
+    if (form == BINARY && !is_among(op, arithmetic)) c_error(r->t, c_place(c), "the operator %s is not supported", op);
     C_node *node = c_read_kids(r, c, form, 2);
     if (form == BINARY) node->word = op;
     if (form == ASSIGN) check_place(r, c, node->kid[0]);
@@ -239,7 +237,7 @@ static C_node *read_compound(C_reader *r, Cursor c)
 {
     static const char *const ops[] = {"+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", NULL};
     const char *op = clang_text(clang.getBinaryOperatorKindSpelling(clang.getCursorBinaryOperatorKind(c)));
-    if (!is_among(op, ops)) c_error(r->t, c_place(c), "the operator %s has no place in functions of numbers", op);
+    if (!is_among(op, ops)) c_error(r->t, c_place(c), "the operator %s is not supported", op);
     C_node *node = c_read_kids(r, c, ASSIGN, 2);
     check_place(r, c, node->kid[0]);
     node->word = copy_bytes_as_string(op, strlen(op) - 1);
@@ -252,9 +250,8 @@ static C_node *read_unary(C_reader *r, Cursor c)
     int kind = clang.getCursorUnaryOperatorKind(c);
     const char *op = clang_text(clang.getUnaryOperatorKindSpelling(kind));
     bool step = same(op, "++") || same(op, "--");
-    if (same(op, "*") || same(op, "&")) c_refuse(r, c, "pointers have no place in functions of numbers");
-    if (!step && !is_among(op, ops))
-        c_error(r->t, c_place(c), "the operator %s has no place in functions of numbers", op);
+    if (same(op, "*") || same(op, "&")) c_refuse(r, c, "pointers are not supported");
+    if (!step && !is_among(op, ops)) c_error(r->t, c_place(c), "the operator %s is not supported", op);
     C_node *node = c_read_kids(r, c, step ? STEP : UNARY, 1);
     node->word = step ? (op[0] == '+' ? "+" : "-") : op;
     node->late = kind == POST_INCREMENT || kind == POST_DECREMENT;
@@ -268,7 +265,7 @@ static C_node *read_call(C_reader *r, Cursor c)
     Cursors v = c_children(c);
     Cursor called = v.n ? v.at[0] : c;
     while (!c_is_kind(called, "DeclRefExpr") && c_children(called).n == 1) called = c_children(called).at[0];
-    if (!c_is_kind(called, "DeclRefExpr")) c_refuse(r, c, "functions are called by name");
+    if (!c_is_kind(called, "DeclRefExpr")) c_refuse(r, c, "functions must be called by name");
     C_node *node = c_new_node(CALL, c, v.n - 1);
     node->word = c_name_of(called);
     for (int i = 0; i < node->n; i++) node->kid[i] = c_read_expression(r, v.at[i + 1]);
@@ -288,7 +285,7 @@ C_node *c_read_expression(C_reader *r, Cursor c)
                  {"CallExpr", read_call},           {"CStyleCastExpr", read_cast},
                  {"InitListExpr", c_read_list},     {"CompoundLiteralExpr", read_compound_literal}};
     const char *kind = c_kind_of(c);
-    if (++r->depth > DEEPEST) c_refuse(r, c, "this is nested too deeply: put parts into variables");
+    if (++r->depth > DEEPEST) c_refuse(r, c, "this is nested too deeply; move parts into variables");
     for (int i = 0; i < COUNT_OF(forms); i++)
         if (same(kind, forms[i].kind)) {
             C_node *node = forms[i].read(r, c);
@@ -306,16 +303,15 @@ static void read_function(C_reader *r, Cursor c)
     *f = (C_function){.name = c_name_of(c), .text = r->t, .at = c_place(c)};
     r->f = f;
     r->locals.n = r->depth = 0;
-    if (clang.Cursor_isVariadic(c)) c_refuse(r, c, "a function has a fixed number of parameters");
+    if (clang.Cursor_isVariadic(c)) c_refuse(r, c, "a function must have a fixed number of parameters");
     f->result = c_value_type(r, clang.getCursorResultType(c), c);
     Cursors v = c_children(c);
     for (int i = 0; i < v.n; i++) {
         if (c_is_kind(v.at[i], "TypeRef")) continue;
         else if (c_is_kind(v.at[i], "CompoundStmt")) f->body = c_read_block(r, v.at[i]);
-        else if (!c_is_kind(v.at[i], "ParmDecl"))
-            c_refuse(r, v.at[i], "attributes have no place in functions of numbers");
+        else if (!c_is_kind(v.at[i], "ParmDecl")) c_refuse(r, v.at[i], "attributes are not supported");
         else {
-            if (f->nparams == MOST_PARAMETERS) c_refuse(r, v.at[i], "a function has at most 16 parameters");
+            if (f->nparams == MOST_PARAMETERS) c_refuse(r, v.at[i], "a function can have at most 16 parameters");
             f->param[f->nparams] = c_name_of(v.at[i]);
             f->type[f->nparams] = c_value_type(r, clang.getCursorType(v.at[i]), v.at[i]);
             c_new_slot(r, v.at[i], f->type[f->nparams++]);
@@ -331,7 +327,7 @@ static void read_top(C_reader *r, Cursor c)
     if (same(kind, "FunctionDecl")) read_function(r, c);
     else if (same(kind, "StructDecl")) c_read_record(r, c);
     else if (same(kind, "VarDecl"))
-        c_refuse(r, c, "variables outside of functions are not taken: #define a constant, or make it a parameter");
+        c_refuse(r, c, "global variables are not supported; #define a constant, or make it a parameter");
     else if (!same(kind, "TypedefDecl") && !(same(kind, "UnexposedDecl") && c_children(c).n == 0)) c_refuse_kind(r, c);
 }
 
@@ -348,10 +344,9 @@ static void link_node(C_reader *r, C_node *n)
     if (fault) c_error(r->t, n->at, "%s", fault);
     if (!n->callee) return;
     if (n->callee->nparams != n->n)
-        c_error(r->t, n->at, "%s takes %d arguments, and here are %d", n->word, n->callee->nparams, n->n);
+        c_error(r->t, n->at, "%s takes %d arguments, found %d", n->word, n->callee->nparams, n->n);
     if (n->callee->seen == BEING_SEEN)
-        c_error(r->t, n->at, "%s calls itself here: recursion has no place in functions that become straight code",
-                n->word);
+        c_error(r->t, n->at, "%s calls itself here; recursion is not supported", n->word);
     if (n->callee->seen == UNSEEN) link_calls(r, n->callee);
 }
 
@@ -375,16 +370,12 @@ static void check_diagnostics(C_text *t, Clang unit)
     }
 }
 
-static struct Opened {
-    Clang index, unit;
-} opened;
-
 /* Also before a message: a fuzzer goes on after it. */
-void c_close(void)
+void c_close(C_text *t)
 {
-    if (opened.unit) clang.disposeTranslationUnit(opened.unit);
-    if (opened.index) clang.disposeIndex(opened.index);
-    opened = (struct Opened){NULL, NULL};
+    if (t->unit) clang.disposeTranslationUnit(t->unit);
+    if (t->index) clang.disposeIndex(t->index);
+    t->index = t->unit = NULL;
 }
 
 /* Parses in memory, without folders to include from; the arguments define the names of math.h and its kin. */
@@ -423,22 +414,22 @@ static void parse(C_text *t)
                                             "-DHUGE_VALF=INFINITY",
                                             "-DHUGE_VAL=INFINITY"};
     Clang_file file = {"cfunc.c", t->text, strlen(t->text)};
-    opened.index = clang.createIndex(0, 0);
-    int code =
-        clang.parseTranslationUnit2(opened.index, file.name, arguments, COUNT_OF(arguments), &file, 1, 0, &opened.unit);
-    if (code) c_error(t, (C_place){1, 1}, "libclang could not parse this text at all (code %d)", code);
+    t->index = clang.createIndex(0, 0);
+    int code = clang.parseTranslationUnit2(t->index, file.name, arguments, COUNT_OF(arguments), &file, 1, 0, &t->unit);
+    if (code) c_error(t, (C_place){1, 1}, "libclang cannot parse this text (code %d)", code);
 }
 
 C_function *c_read(C_text *t)
 {
     C_reader r = {.t = t};
     parse(t);
-    check_diagnostics(t, opened.unit);
-    Cursors top = c_children(clang.getTranslationUnitCursor(opened.unit));
+    check_diagnostics(t, t->unit);
+    Cursors top = c_children(clang.getTranslationUnitCursor(t->unit));
     for (int i = 0; i < top.n; i++) read_top(&r, top.at[i]);
-    c_close();
+    c_close(t);
     if (!r.functions.n)
-        c_error(t, (C_place){1, 1}, "there is no function in this text: float f(float x) { return …; }");
+        c_error(t, (C_place){1, 1},
+                "this text defines no function; expected one such as float f(float x) { return …; }");
     for (int i = 0; i < r.functions.n; i++)
         if (r.functions.at[i]->seen == UNSEEN) link_calls(&r, r.functions.at[i]);
     return r.functions.at[r.functions.n - 1];

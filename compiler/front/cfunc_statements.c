@@ -5,7 +5,7 @@
 
 int c_new_slot(C_reader *r, Cursor c, C_type type)
 {
-    if (r->locals.n == MOST_SLOTS) c_refuse(r, c, "a function has at most 256 variables");
+    if (r->locals.n == MOST_SLOTS) c_refuse(r, c, "a function can have at most 256 variables");
     push(&r->locals, ((struct Local){c, type}));
     return r->locals.n - 1;
 }
@@ -13,14 +13,14 @@ int c_new_slot(C_reader *r, Cursor c, C_type type)
 static C_node *read_variable(C_reader *r, Cursor c)
 {
     if (clang.Cursor_getStorageClass(c) != PLAIN_STORAGE)
-        c_refuse(r, c, "static, extern and register have no place in functions of numbers");
+        c_refuse(r, c, "static, extern and register are not supported");
     C_node *node = c_new_node(DECLARE, c, 1);
     node->word = c_name_of(c);
     node->type = c_value_type(r, clang.getCursorType(c), c);
     Cursors v = c_children(c);
     for (int i = 0; i < v.n; i++) {
         if (c_is_kind(v.at[i], "TypeRef") || c_is_kind(v.at[i], "StructDecl")) continue;
-        if (node->kid[0]) c_refuse(r, v.at[i], "this has no place in functions of numbers");
+        if (node->kid[0]) c_refuse(r, v.at[i], "this construct is not supported");
         node->kid[0] = c_read_expression(r, v.at[i]);
     }
     node->slot = c_new_slot(r, c, node->type); /* after its first value, which cannot mention it */
@@ -51,7 +51,7 @@ C_node *c_read_block(C_reader *r, Cursor c)
 static C_node *read_if(C_reader *r, Cursor c)
 {
     Cursors v = c_children(c);
-    if (v.n < 2 || v.n > 3) c_refuse(r, c, "this has no place in functions of numbers");
+    if (v.n < 2 || v.n > 3) c_refuse(r, c, "this construct is not supported");
     C_node *node = c_new_node(IF, c, 3);
     node->kid[0] = c_read_expression(r, v.at[0]);
     for (int i = 1; i < v.n; i++) node->kid[i] = c_read_statement(r, v.at[i]);
@@ -70,7 +70,7 @@ static void semicolons(C_reader *r, Cursor c, unsigned *first, unsigned *second)
         if (depth == 0) break;
         if (*p == ';' && depth == 1) *(*first ? second : first) = (unsigned)(p - r->t->plain);
     }
-    if (!*second) c_refuse(r, c, "the head of this loop cannot be read: write for (start; condition; step)");
+    if (!*second) c_refuse(r, c, "cannot parse the head of this loop; write for (start; condition; step)");
 }
 
 static C_node *read_for(C_reader *r, Cursor c)
@@ -82,7 +82,7 @@ static C_node *read_for(C_reader *r, Cursor c)
     for (int i = 0; i < v.n - 1; i++) {
         c_place_in_text(clang.getRangeStart(clang.getCursorExtent(v.at[i])), &at);
         int part = at < first ? 0 : at < second ? 1 : 2;
-        if (node->kid[part]) c_refuse(r, c, "the head of this loop cannot be read: write for (start; condition; step)");
+        if (node->kid[part]) c_refuse(r, c, "cannot parse the head of this loop; write for (start; condition; step)");
         node->kid[part] = part ? c_read_expression(r, v.at[i]) : c_read_statement(r, v.at[i]);
     }
     if (v.n) node->kid[3] = c_read_statement(r, v.at[v.n - 1]);
@@ -94,7 +94,7 @@ static C_node *read_while(C_reader *r, Cursor c)
     Cursors v = c_children(c);
     C_node *node = c_new_node(REPEATED, c, 4);
     node->late = c_is_kind(c, "DoStmt");
-    if (v.n != 2) c_refuse(r, c, "this has no place in functions of numbers");
+    if (v.n != 2) c_refuse(r, c, "this construct is not supported");
     node->kid[1] = c_read_expression(r, v.at[node->late]);
     node->kid[3] = c_read_statement(r, v.at[!node->late]);
     return node;
@@ -102,7 +102,7 @@ static C_node *read_while(C_reader *r, Cursor c)
 
 static C_node *read_return(C_reader *r, Cursor c)
 {
-    if (c_children(c).n != 1) c_refuse(r, c, "a function returns its result: return …;");
+    if (c_children(c).n != 1) c_refuse(r, c, "a function must return its result: return …;");
     return c_read_kids(r, c, RETURN, 1);
 }
 

@@ -14,13 +14,13 @@ enum { LONGEST_TEXT = 16384, LONGEST_CONSTANT = 100, MOST_NESTED = 1000, MOST_BR
 
 /* ------------------------------------------------------------------ messages */
 
-void c_error(const C_text *t, C_place at, const char *fmt, ...)
+void c_error(C_text *t, C_place at, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
     const char *message = vformat(fmt, args);
     va_end(args);
-    c_close();
+    c_close(t);
     if (t->call.line > 0 && t->call.line != t->where.line)
         message = format("%s\n  in the call at %s:%d", message, t->call.file, t->call.line);
     Where w = t->where;
@@ -56,9 +56,9 @@ static void find_in(C_text *t, const char *source, const char *from)
 }
 
 /* Finds the text from the line of the call on, else anywhere (a local may have held it). */
-static void find_text(C_text *t)
+static void find_text(lua_State *L, C_text *t)
 {
-    const char *source = t->where.file ? source_text(t->where.file) : NULL, *from = source;
+    const char *source = t->where.file ? source_text(trace_of(L), t->where.file) : NULL, *from = source;
     if (!source || !*t->text) return;
     for (int line = 1; line < t->where.line && strchr(from, '\n'); line++) from = strchr(from, '\n') + 1;
     find_in(t, source, from);
@@ -70,15 +70,13 @@ static void find_text(C_text *t)
 static bool is_quote(char c) { return c == '"' || c == '\''; }
 
 /* Quotes are fine in comments: don't. */
-static void check_byte(const C_text *t, const char *p, bool comment)
+static void check_byte(C_text *t, const char *p, bool comment)
 {
-    if (*p == '\\')
-        c_error(t, place_of_offset(t, p), "a backslash has no place in functions of numbers, not even in comments");
+    if (*p == '\\') c_error(t, place_of_offset(t, p), "backslashes are not allowed in a C text, not even in comments");
     if (*p != '\n' && *p != '\t' && (unsigned char)*p < ' ')
-        c_error(t, place_of_offset(t, p), "control characters have no place in a C text");
+        c_error(t, place_of_offset(t, p), "control characters are not allowed in a C text");
     if (is_quote(*p) && !comment)
-        c_error(t, place_of_offset(t, p),
-                "quotes (strings, characters, names of files, asm) have no place in functions of numbers");
+        c_error(t, place_of_offset(t, p), "quotes (strings, characters, file names, asm) are not allowed in a C text");
 }
 
 static char *end_of_comment(char *p)
@@ -141,10 +139,9 @@ static int weight_of_body(Macros *m, const char *p, const char *end)
         else p++, weight += *start != ' ' && *start != '\t';
         depth += (*start == '(') - (*start == ')');
         if (strchr("{};#", *start) || depth < 0 || (p == end && depth))
-            c_error(m->t, place_of_offset(m->t, start),
-                    "a #define names a constant, and this is more; write a function");
+            c_error(m->t, place_of_offset(m->t, start), "a #define can only name a constant; write a function instead");
         if (weight > LONGEST_CONSTANT)
-            c_error(m->t, place_of_offset(m->t, start), "this #define becomes more than %d words", LONGEST_CONSTANT);
+            c_error(m->t, place_of_offset(m->t, start), "this #define expands to more than %d words", LONGEST_CONSTANT);
     }
     return weight;
 }
@@ -154,9 +151,11 @@ static void check_define(Macros *m, const char *p, const char *end)
     const char *start = p, *name = word_at(&p);
     C_place at = place_of_offset(m->t, start);
     if (!*name || isdigit((unsigned char)*name)) c_error(m->t, at, "#define NAME constant: the name is missing");
-    if (*p == '(') c_error(m->t, at, "#define of a function: write `float %s(float x) { return …; }`", name);
+    if (*p == '(')
+        c_error(m->t, at, "a #define cannot have parameters; write a function, `float %s(float x) { return …; }`",
+                name);
     for (int i = 0; i < m->known.n; i++)
-        if (same(m->known.at[i].name, name)) c_error(m->t, at, "'%s' is defined already", name);
+        if (same(m->known.at[i].name, name)) c_error(m->t, at, "'%s' is already defined", name);
     int before = m->mentioned.n, weight = weight_of_body(m, p, end);
     for (int i = 0; i < m->mentioned.n; i++)
         if (same(m->mentioned.at[i], name))
@@ -177,7 +176,7 @@ static void check_directive(Macros *m, const char *line)
         return;
     }
     c_error(m->t, place_of_offset(m->t, line),
-            "#%.*s: of directives a C text may have #define NAME constant; it reads no files",
+            "#%.*s is not allowed; the only directive in a C text is #define NAME constant",
             (int)strcspn(start, " \t\n"), start);
 }
 
@@ -219,7 +218,7 @@ static void check_depth(Macros *m, Depth *d, const char *p)
         } else if (*p++ > ' ') note_operator(d, *start);
         if (d->run + d->around + d->elses > MOST_NESTED || d->braces == MOST_BRACES)
             c_error(m->t, place_of_offset(m->t, start),
-                    "this is too long or too deeply nested: put parts into variables or functions");
+                    "this is too long or too deeply nested; move parts into variables or functions");
     }
 }
 
@@ -251,10 +250,9 @@ C_text *c_text(lua_State *L, const char *text, size_t bytes)
 {
     C_text *t = NEW(C_text);
     *t = (C_text){.text = copy_bytes_as_string(text, bytes), .where = lua_place(L)};
-    if (strlen(t->text) != bytes) err(t->where, "nn.cfunc: there is a zero byte in the C text");
-    if (bytes > LONGEST_TEXT)
-        err(t->where, "nn.cfunc: the C text has %zu bytes, and at most %d are taken", bytes, LONGEST_TEXT);
-    find_text(t);
+    if (strlen(t->text) != bytes) err(t->where, "nn.cfunc: the C text contains a zero byte");
+    if (bytes > LONGEST_TEXT) err(t->where, "nn.cfunc: the C text has %zu bytes; the limit is %d", bytes, LONGEST_TEXT);
+    find_text(L, t);
     blank_comments(t);
     check_directives(t);
     return t;

@@ -47,8 +47,8 @@ static void count_step(Run *r, const C_node *n)
     r->h->path = r->s.path;
     if (++r->h->steps > MOST_STEPS)
         c_error(r->h->text, n->at,
-                "this function takes more than %d steps, loops unrolled: is a loop too long for code of one element, "
-                "or its bound no constant?",
+                "this function takes more than %d steps with its loops unrolled; is a loop too long, or its bound not "
+                "a constant?",
                 MOST_STEPS);
 }
 
@@ -223,16 +223,16 @@ static C_valuep traced_call(C_valuep v, const char *name)
 static C_valuep eval_variable(Run *r, const C_node *n)
 {
     C_valuep v = r->s.slot[n->slot];
-    if (!v) c_error(r->h->text, n->at, "'%s' has no value yet, or not on every way here", n->word);
+    if (!v) c_error(r->h->text, n->at, "'%s' is not set on every path to here", n->word);
     return v;
 }
 
 static C_valuep eval_field(Run *r, const C_node *n)
 {
     C_valuep base = eval(r, n->kid[0]);
-    if (base->kind != C_STRUCT) c_error(r->h->text, n->at, "a field of what is no struct");
+    if (base->kind != C_STRUCT) c_error(r->h->text, n->at, "only a struct has fields");
     C_valuep v = base->field[field_index(r, n, base->record, n->field[0])];
-    if (!v) c_error(r->h->text, n->at, "field '%s' has no value yet, or not on every way here", n->field[0]);
+    if (!v) c_error(r->h->text, n->at, "field '%s' is not set on every path to here", n->field[0]);
     return v;
 }
 
@@ -297,12 +297,12 @@ static C_valuep run_function(Run *caller, C_function *f, C_here *h, C_valuep pat
 static C_valuep eval_call(Run *r, const C_node *n)
 {
     C_valuep v[MOST_PARAMETERS];
-    if (n->n > MOST_PARAMETERS) c_error(r->h->text, n->at, "a function has at most 16 parameters");
+    if (n->n > MOST_PARAMETERS) c_error(r->h->text, n->at, "a function can have at most 16 parameters");
     for (int i = 0; i < n->n; i++) v[i] = eval(r, n->kid[i]);
     back_at(r, n);
     if (n->callee) return run_function(r, n->callee, r->h, r->s.path, v);
     for (int i = 0; i < n->n; i++)
-        if (v[i]->kind == C_STRUCT) c_error(r->h->text, n->at, "%s takes numbers", n->word);
+        if (v[i]->kind == C_STRUCT) c_error(r->h->text, n->at, "%s takes numbers, found a struct", n->word);
     return c_math(r->h, n->word, n->n, v);
 }
 
@@ -311,8 +311,7 @@ static C_valuep eval_call(Run *r, const C_node *n)
 static C_valuep eval_constant(Run *r, const C_node *n)
 {
     C_type t = n->type;
-    if (n->number - n->number != 0)
-        c_error(r->h->text, n->at, "this constant is infinite, or larger than a float can be");
+    if (n->number - n->number != 0) c_error(r->h->text, n->at, "this constant is infinite or too large for a float");
     return c_number(t.kind, n->number);
 }
 
@@ -407,7 +406,7 @@ static void execute_loop(Run *r, const C_node *n)
     for (int round = 0; !r->s.gone; round++) {
         count_step(r, n);
         if (round == MOST_ROUNDS)
-            c_error(r->h->text, n->at, "this loop has not ended after %d rounds; its bound must be a constant",
+            c_error(r->h->text, n->at, "this loop has not ended after %d iterations; its bound must be a constant",
                     MOST_ROUNDS);
         if (!(n->late && round == 0) && !goes_on(r, n)) break;
         State iteration = r->s;
@@ -461,6 +460,6 @@ C_valuep c_trace(C_function *f, int n, C_valuep *arguments)
     C_valuep y = run_function(NULL, f, &h, h.path, arguments);
     for (int i = 0; y->kind == C_STRUCT && i < y->record->n; i++)
         if (!y->field[i])
-            c_error(f->text, f->at, "the result's field '%s' has no value, or not on every way", y->record->field[i]);
+            c_error(f->text, f->at, "field '%s' of the result is not set on every path", y->record->field[i]);
     return y;
 }

@@ -37,7 +37,7 @@ static _Noreturn void fail(C_here *h, const char *what) { c_error(h->text, h->at
 static C_valuep checked(C_here *h, C_kind k, double x)
 {
     if (isnan(x)) fail(h, "this constant is not a number (0 / 0, the logarithm of a negative number, …)");
-    if (fabs(x) > FLT_MAX) fail(h, "this constant is infinite, or larger than a float can be");
+    if (fabs(x) > FLT_MAX) fail(h, "this constant is infinite or too large for a float");
     return c_number(k, x);
 }
 
@@ -102,7 +102,7 @@ static C_valuep compare(C_here *h, Op op, C_kind k, C_valuep a, C_valuep b)
 
 C_valuep c_truth(C_here *h, C_valuep v)
 {
-    if (v->kind == C_STRUCT) fail(h, "a struct is neither true nor false");
+    if (v->kind == C_STRUCT) fail(h, "a struct cannot be a condition");
     if (!v->node) return c_number(C_BOOL, v->number != 0);
     if (v->node->dtype == BOOL) return c_tensor(C_BOOL, v->node);
     return c_tensor(C_BOOL, compare(h, OP_ne, v->kind, v, c_number(v->kind, 0))->node);
@@ -173,7 +173,8 @@ static C_valuep guarded(C_here *h, C_valuep v, double harmless)
 C_valuep c_convert(C_here *h, C_valuep v, C_type to)
 {
     if (!v || to.kind == v->kind) return v;
-    if (to.kind == C_STRUCT || v->kind == C_STRUCT) fail(h, "a struct and a number do not become each other");
+    if (to.kind == C_STRUCT || v->kind == C_STRUCT)
+        fail(h, "a struct and a number cannot be converted into each other");
     if (to.kind == C_BOOL) return c_truth(h, v);
     if (v->node) {
         bool truth_as_int = to.kind == C_INT && v->node->dtype == BOOL; /* stays one until it is counted with */
@@ -190,7 +191,7 @@ static C_valuep as(C_here *h, C_valuep v, C_kind k) { return c_convert(h, v, (C_
 
 C_valuep c_unary(C_here *h, const char *op, C_valuep a)
 {
-    if (a->kind == C_STRUCT) fail(h, "a struct is no number; name a field");
+    if (a->kind == C_STRUCT) fail(h, "expected a number, found a struct; name a field");
     if (*op == '!') return as(h, c_not(h, c_truth(h, a)), C_INT);
     if (a->kind == C_BOOL) a = as(h, a, C_INT);
     if (*op == '+') return a;
@@ -234,7 +235,7 @@ static C_valuep divided_values(C_here *h, C_valuep a, C_valuep b)
 
 C_valuep c_binary(C_here *h, const char *op, C_valuep a, C_valuep b)
 {
-    if (a->kind == C_STRUCT || b->kind == C_STRUCT) fail(h, "a struct is no number; name a field");
+    if (a->kind == C_STRUCT || b->kind == C_STRUCT) fail(h, "expected a number, found a struct; name a field");
     C_kind k = a->kind == C_REAL || b->kind == C_REAL ? C_REAL : C_INT;
     a = as(h, a, k);
     b = as(h, b, k);
@@ -334,11 +335,10 @@ const char *c_math_fault(const char *name, int n)
 {
     int arity = arity_of(name);
     if (arity < 0)
-        return format(
-            "unknown function '%s'; known are those of this text, and exp expm1 log log1p log2 log10 sqrt pow "
-            "sin cos tan tanh erf fabs fmin fmax floor ceil trunc fma (also with f: expf) and abs",
-            name);
-    if (arity != n) return format("%s takes %d argument%s, and here are %d", name, arity, arity > 1 ? "s" : "", n);
+        return format("unknown function '%s'; known are the functions of this text, exp expm1 log log1p log2 log10 "
+                      "sqrt pow sin cos tan tanh erf fabs fmin fmax floor ceil trunc fma (also with f: expf) and abs",
+                      name);
+    if (arity != n) return format("%s takes %d argument%s, found %d", name, arity, arity > 1 ? "s" : "", n);
     return NULL;
 }
 

@@ -25,8 +25,7 @@ const char *clang_fault(void)
 {
     if (clang.EvalResult_dispose) return NULL;
     void *library = open_library();
-    if (!library)
-        return format("functions in C need libclang, 17 or newer (19 is tested), which is not here; %s", remedy);
+    if (!library) return format("nn.cfunc needs libclang 17 or newer (19 is tested), which was not found; %s", remedy);
 #define X(result, name, arguments)                                                                                     \
     if (!(*(void **)&clang.name = dlsym(library, "clang_" #name))) goto too_old; /* POSIX's way of asking */
     CLANG_FUNCTIONS(X)
@@ -34,7 +33,7 @@ const char *clang_fault(void)
     return NULL;
 too_old:
     clang = (struct Clang_library){0};
-    return format("functions in C need libclang, 17 or newer, and the one that is here is older; %s", remedy);
+    return format("nn.cfunc needs libclang 17 or newer, and the one found is older; %s", remedy);
 }
 
 const char *clang_text(Clang_string s)

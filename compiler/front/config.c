@@ -11,6 +11,7 @@ static const char *const model_keys[] = {"config", "configs",  "check",  "forwar
 
 void check_model_keys(lua_State *L, int model)
 {
+    Trace *trace = trace_of(L);
     const char **keys;
     int n;
     keys_of(L, model, &keys, &n);
@@ -18,7 +19,7 @@ void check_model_keys(lua_State *L, int model)
         bool known = false;
         for (int k = 0; k < COUNT_OF(model_keys); k++) known |= same(keys[i], model_keys[k]);
         if (!known)
-            err(place_of_key(trace.desc->file, NULL, keys[i]), "a description has no part '%s'%s", keys[i],
+            err(place_of_key(trace, NULL, keys[i]), "a description has no part '%s'%s", keys[i],
                 advice(keys[i], model_keys, COUNT_OF(model_keys)));
     }
     static const struct {
@@ -28,17 +29,17 @@ void check_model_keys(lua_State *L, int model)
     } parts[] = {{"config", LUA_TTABLE, "a table of defaults"},
                  {"configs", LUA_TTABLE, "a table of named configurations"},
                  {"check", LUA_TFUNCTION, "a function of c"},
-                 {"sample", LUA_TFUNCTION, "a function of c and input, which returns what was drawn"},
+                 {"sample", LUA_TFUNCTION, "a function of c and input that returns the samples"},
                  {"decode", LUA_TBOOLEAN, "true or false"}};
     for (int i = 0; i < COUNT_OF(parts); i++) {
         int type = lua_getfield(L, model, parts[i].key);
         if (type != LUA_TNIL && type != parts[i].type)
-            err(place_of_key(trace.desc->file, NULL, parts[i].key), "`%s` is %s; this is %s", parts[i].key,
-                parts[i].what, lua_text(L, -1));
+            err(place_of_key(trace, NULL, parts[i].key), "`%s` must be %s, found %s", parts[i].key, parts[i].what,
+                lua_text(L, -1));
         lua_pop(L, 1);
     }
     if (lua_getfield(L, model, "forward") != LUA_TFUNCTION || lua_iscfunction(L, -1))
-        err((Where){.file = trace.desc->file},
+        err((Where){.file = trace->desc->file},
             "a description needs `forward = function(c, input) … end`, which returns the loss");
     lua_pop(L, 1);
 }
@@ -66,7 +67,7 @@ static void conform(lua_State *L, const char *key, Where where)
         lua_pushnumber(L, v);
         return;
     }
-    err(where, "'%s' is %s %s (its default is %s), and here it is %s", key, same(want, "integer") ? "an" : "a", want,
+    err(where, "'%s' must be %s %s (its default is %s), found %s", key, same(want, "integer") ? "an" : "a", want,
         lua_text(L, -2), have ? lua_text(L, -1) : luaL_typename(L, -1));
 }
 
@@ -98,8 +99,8 @@ static void push_parsed(lua_State *L, const char *key, const char *text)
             return;
         }
     }
-    err(place_of_key(trace.desc->file, "config", key), "--set %s=%s: '%s' is %s %s (without --set it is %s)", key, text,
-        key, same(type, "integer") ? "an" : "a", type, lua_text(L, -1));
+    err(place_of_key(trace_of(L), "config", key), "--set %s=%s: '%s' must be %s %s (its value without --set is %s)",
+        key, text, key, same(type, "integer") ? "an" : "a", type, lua_text(L, -1));
 }
 
 /* ------------------------------------------------------------------ layers of values */
@@ -107,16 +108,17 @@ static void push_parsed(lua_State *L, const char *key, const char *text)
 /* The table at `values` gets the defaults. */
 static void take_defaults(lua_State *L, int model, int values)
 {
+    const Trace *trace = trace_of(L);
     lua_getfield(L, model, "config");
     if (lua_isnil(L, -1)) return lua_pop(L, 1);
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
         if (!key)
-            err(place_of_key(trace.desc->file, NULL, "config"),
-                "config is a table of names and defaults: `config = { width = 128, … }`");
+            err(place_of_key(trace, NULL, "config"),
+                "config must be a table of names and defaults: `config = { width = 128, … }`");
         if (!type_of_value(L, -1))
-            err(place_of_key(trace.desc->file, NULL, key),
-                "a default is a number, true, false or a string; '%s' is a %s", key, luaL_typename(L, -1));
+            err(place_of_key(trace, NULL, key), "a default must be a number, true, false or a string; '%s' is a %s",
+                key, luaL_typename(L, -1));
         lua_pushvalue(L, -1);
         lua_setfield(L, values, key);
     }
@@ -125,6 +127,7 @@ static void take_defaults(lua_State *L, int model, int values)
 
 static void push_configuration(lua_State *L, int model, const char *name)
 {
+    const Trace *trace = trace_of(L);
     const char **names = NULL;
     int n = 0;
     if (lua_getfield(L, model, "configs") == LUA_TTABLE) {
@@ -132,9 +135,9 @@ static void push_configuration(lua_State *L, int model, const char *name)
         if (lua_getfield(L, -1, name) == LUA_TTABLE) return;
     }
     if (lua_isnil(L, -1))
-        err(place_of_key(trace.desc->file, NULL, "configs"), "--config %s: there is no such configuration%s", name,
+        err(place_of_key(trace, NULL, "configs"), "--config %s: there is no such configuration%s", name,
             advice(name, names, n));
-    err(place_of_key(trace.desc->file, NULL, name), "configuration '%s' is a table of values", name);
+    err(place_of_key(trace, NULL, name), "configuration '%s' must be a table of values", name);
 }
 
 static const char *advice_key(lua_State *L, int values, const char *key)
@@ -159,7 +162,7 @@ static void take_configurations(lua_State *L, int model, int values, const char 
         int table = lua_gettop(L);
         keys_of(L, table, &keys, &m);
         for (int k = 0; k < m; k++) {
-            Where w = place_of_key(trace.desc->file, names[i], keys[k]);
+            Where w = place_of_key(trace_of(L), names[i], keys[k]);
             if (lua_getfield(L, values, keys[k]) == LUA_TNIL)
                 err(w, "configuration '%s' sets '%s', which is not in config%s", names[i], keys[k],
                     advice_key(L, values, keys[k]));
@@ -173,39 +176,36 @@ static void take_configurations(lua_State *L, int model, int values, const char 
     lua_settop(L, values);
 }
 
-typedef VEC(const char *) Later;
-static Later later; /* --set of the recipe's names, applied by read_recipe */
-
 static void take_sets(lua_State *L, int values, const Options *o)
 {
-    later.n = 0;
+    Trace *trace = trace_of(L);
     for (int i = 0; i < o->sets.n; i++) {
         const char *text = strchr(o->sets.at[i], '=');
-        if (!text) usage_error("--set %s: NAME=VALUE is expected", o->sets.at[i]);
+        if (!text) usage_error("--set %s: expected NAME=VALUE", o->sets.at[i]);
         const char *key = copy_bytes_as_string(o->sets.at[i], (size_t)(text - o->sets.at[i]));
         if (lua_getfield(L, values, key) != LUA_TNIL) {
             push_parsed(L, key, text + 1);
             lua_setfield(L, values, key);
-        } else if (recipe_knows(key)) push(&later, o->sets.at[i]);
-        else if (o->runs && run_knows(key)) push(&trace.desc->for_run, o->sets.at[i]);
+        } else if (recipe_knows(key)) push(&trace->late_sets, o->sets.at[i]);
+        else if (o->runs && run_knows(key)) push(&trace->desc->for_run, o->sets.at[i]);
         else {
             const char **known;
             int n, m;
             keys_of(L, values, &known, &n);
             const char *const *recipe = recipe_names(&m), *close = nearest(key, known, n);
             if (!close) close = nearest(key, recipe, m);
-            err(place_of_key(trace.desc->file, NULL, "config"), "--set %s: there is no '%s' in the configuration%s",
-                o->sets.at[i], key, close ? format("; did you mean '%s'?", close) : advice(key, known, n));
+            err(place_of_key(trace, NULL, "config"), "--set %s: there is no '%s' in the configuration%s", o->sets.at[i],
+                key, close ? format("; did you mean '%s'?", close) : advice(key, known, n));
         }
         lua_pop(L, 1);
     }
 }
 
-void apply_late_sets(void)
+void apply_late_sets(Trace *trace)
 {
-    for (int i = 0; i < later.n; i++) {
-        const char *text = strchr(later.at[i], '=');
-        recipe_set(copy_bytes_as_string(later.at[i], (size_t)(text - later.at[i])), text + 1);
+    for (int i = 0; i < trace->late_sets.n; i++) {
+        const char *set = trace->late_sets.at[i], *text = strchr(set, '=');
+        recipe_set(trace, copy_bytes_as_string(set, (size_t)(text - set)), text + 1);
     }
 }
 
@@ -214,7 +214,7 @@ void apply_late_sets(void)
 static int unknown_knob(lua_State *L)
 {
     const char *key = luaL_tolstring(L, 2, NULL);
-    note_read(key);
+    note_read(trace_of(L), key);
     lua_pushvalue(L, 2);
     if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
     user_error(L, "the configuration has no '%s'%s", key, advice_key(L, lua_upvalueindex(1), key));
@@ -222,7 +222,8 @@ static int unknown_knob(lua_State *L)
 
 static int fixed_knob(lua_State *L)
 {
-    user_error(L, "the configuration is fixed here: give '%s' its value in config, a named configuration or --set",
+    user_error(L,
+               "the configuration cannot be changed here; set '%s' in config, in a named configuration or with --set",
                luaL_tolstring(L, 2, NULL));
 }
 
@@ -259,9 +260,11 @@ void size_of_entry(lua_State *L, int c, const char *name, int64_t value)
 
 void change_knob(lua_State *L, int c, const char *name, int64_t value)
 {
+    Trace *trace = trace_of(L);
     size_of_entry(L, c, name, value);
-    for (int i = 0; i < trace.desc->knobs.n; i++)
-        if (same(trace.desc->knobs.at[i].name, name)) trace.desc->knobs.at[i].value = format("%lld", (long long)value);
+    for (int i = 0; i < trace->desc->knobs.n; i++)
+        if (same(trace->desc->knobs.at[i].name, name))
+            trace->desc->knobs.at[i].value = format("%lld", (long long)value);
 }
 
 static void note_knobs(lua_State *L, int values)
@@ -271,7 +274,7 @@ static void note_knobs(lua_State *L, int values)
     keys_of(L, values, &keys, &n);
     for (int i = 0; i < n; i++) {
         lua_getfield(L, values, keys[i]);
-        push(&trace.desc->knobs, ((Knob){keys[i], copy_string(luaL_tolstring(L, -1, NULL))}));
+        push(&trace_of(L)->desc->knobs, ((Knob){keys[i], copy_string(luaL_tolstring(L, -1, NULL))}));
         lua_pop(L, 2);
     }
 }
@@ -280,7 +283,7 @@ void read_config(lua_State *L, int model, const Options *o)
 {
     lua_newtable(L);
     int values = lua_gettop(L);
-    trace.desc->config = o->config ? o->config : "default";
+    trace_of(L)->desc->config = o->config ? o->config : "default";
     take_defaults(L, model, values);
     take_configurations(L, model, values, o->config);
     take_sets(L, values, o);
@@ -294,10 +297,10 @@ void read_config(lua_State *L, int model, const Options *o)
     lua_settop(L, values);
 }
 
-bool knob_integer(const char *name, int64_t *value)
+bool knob_integer(const Trace *trace, const char *name, int64_t *value)
 {
-    for (int i = 0; i < trace.desc->knobs.n; i++) {
-        const Knob *k = &trace.desc->knobs.at[i];
+    for (int i = 0; i < trace->desc->knobs.n; i++) {
+        const Knob *k = &trace->desc->knobs.at[i];
         char *end;
         long long v = strtoll(k->value, &end, 10);
         if (!same(k->name, name) || end == k->value || *end) continue;

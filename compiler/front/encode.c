@@ -14,6 +14,7 @@
 typedef enum Class { CONSTANT, ENCODED, STEP } Class;
 
 typedef struct Cutting {
+    Trace *trace;
     Table class;     /* Class + 1, of all nodes */
     Table seen;      /* what decode computes */
     Table instead;   /* of a value that encode writes: what decode reads, among the nodes of its trace */
@@ -78,12 +79,12 @@ static void fill_classes(Cutting *c, const Graph *g)
 
 /* ------------------------------------------------------------------ where to cut */
 
-static const Factor *rows_of_state(const Node *n) { return table_get(&trace.rows, n); }
+static const Factor *rows_of_state(const Cutting *c, const Node *n) { return table_get(&c->trace->rows, n); }
 
 /* A state of it has a number for each loop, and its batch factor as an axis of its own. */
-static bool fits_a_state(const Node *n)
+static bool fits_a_state(const Cutting *c, const Node *n)
 {
-    const Factor *f = rows_of_state(n);
+    const Factor *f = rows_of_state(c, n);
     int loops = 0;
     for (const Loop *l = n->in_loop; l; l = l->parent) loops++;
     return f && n->shape.rank + loops + (f->outer > 1) + (f->inner > 1) <= MAXRANK;
@@ -97,11 +98,11 @@ static Node *seen_through_moves(const Node *n)
     return view && elements(n->in[0]->shape) <= elements(n->shape) ? n->in[0] : NULL;
 }
 
-static Node *place_to_cut(Node *n)
+static Node *place_to_cut(const Cutting *c, Node *n)
 {
     Node *found = NULL;
     for (; n; n = seen_through_moves(n))
-        if (fits_a_state(n)) found = n;
+        if (fits_a_state(c, n)) found = n;
     return found;
 }
 
@@ -118,7 +119,7 @@ static void reads(Cutting *c, Node *n)
 {
     if (known_class(c, n) == STEP) return compute(c, n);
     if (known_class(c, n) == CONSTANT) return;
-    Node *at = place_to_cut(n);
+    Node *at = place_to_cut(c, n);
     if (!at) return compute(c, n);
     void **seen = table_at(&c->seen, at);
     if (!*seen) push(&c->cut, at);
@@ -148,26 +149,26 @@ static void find_cuts(Cutting *c, const Graph *g)
 
 /* ------------------------------------------------------------------ the two entries */
 
-static bool is_state(const char *name)
+static bool is_state(const Desc *d, const char *name)
 {
-    for (int i = 0; i < trace.desc->states.n; i++)
-        if (same(trace.desc->states.at[i].name, name)) return true;
+    for (int i = 0; i < d->states.n; i++)
+        if (same(d->states.at[i].name, name)) return true;
     return false;
 }
 
-static const char *state_name(const Node *n)
+static const char *state_name(const Desc *d, const Node *n)
 {
     bool pathless = !n->where.path || !*n->where.path;
     const char *path = n->name ? n->name : pathless ? op_info[n->op].name : n->where.path;
     const char *name = path;
-    for (int k = 2; is_state(name); k++) name = format("%s_%d", path, k);
+    for (int k = 2; is_state(d, name); k++) name = format("%s_%d", path, k);
     return name;
 }
 
 /* n's shape with its batch factor as an axis of its own; *axis: that. */
-static Shape encoded_apart(const Node *n, int *axis)
+static Shape encoded_apart(const Cutting *c, const Node *n, int *axis)
 {
-    const Factor *f = rows_of_state(n);
+    const Factor *f = rows_of_state(c, n);
     Shape s = {0};
     for (int i = 0; i < n->shape.rank; i++) {
         bool rows = i == f->axis;
@@ -196,11 +197,11 @@ static void cut_at(Cutting *c, Graph *encode, Node *n)
 {
     int axis = 0;
     make_at(n->where);
-    Node *value = stacked_states(reshape(n, encoded_apart(n, &axis)));
-    Tensor_spec s = {state_name(n), n->dtype, value->shape, LATHE_STATE, n->where, .fixed = true};
+    Node *value = stacked_states(reshape(n, encoded_apart(c, n, &axis)));
+    Tensor_spec s = {state_name(c->trace->desc, n), n->dtype, value->shape, LATHE_STATE, n->where, .fixed = true};
     for (const Loop *l = n->in_loop; l; l = l->parent) axis++;
     s.rows_axis = axis;
-    push(&trace.desc->states, s);
+    push(&c->trace->desc->states, s);
     push(&encode->outs, ((Output){OUT_STATE, s.name, value}));
     Node *state = slice_in(n->in_loop, state_node(s.name, s.dtype, s.shape));
     *table_at(&c->instead, n) = reshape(state, n->shape);
@@ -226,7 +227,7 @@ static void copied_entry(Graph *g, Cutting *c)
 {
     Rewrite r = {.before = read_instead, .user = c};
     rewrite_graph(&r, g);
-    pass_clean(g, trace.desc);
+    pass_clean(g, c->trace->desc);
 }
 
 static void must_not_read(const Graph *g, Class class)
@@ -236,10 +237,10 @@ static void must_not_read(const Graph *g, Class class)
     for (int i = 0; i < all.n; i++) must(all.at[i]->op != OP_input || class_of_input(all.at[i]->name) != class);
 }
 
-Graph *take_encode(Graph *decode)
+Graph *take_encode(Trace *trace, Graph *decode)
 {
     Graph *encode = graph_of(ENTRY_encode);
-    Cutting c = {0}, none = {0};
+    Cutting c = {.trace = trace}, none = c;
     fill_classes(&c, decode);
     drop_constant_outputs(&c, decode);
     find_cuts(&c, decode);

@@ -9,14 +9,14 @@ typedef struct Split {
     Node *rest, *factor; /* what is split is rest · factor; factor: one element; either NULL: one */
 } Split;
 
+typedef enum Verdict { UNKNOWN, FACTOR, NO_FACTOR } Verdict;
+
 typedef struct Pulling {
-    const Table *factors; /* old node: &yes where it is one */
+    const Table *factors; /* old node: FACTOR where it is one */
     Table split;          /* old node: Split */
 } Pulling;
 
 static Split split_factor(Rewrite *r, Node *old, int depth);
-
-static char yes, no;
 
 static bool is_factor(const Row_pair *p)
 {
@@ -28,7 +28,8 @@ static bool is_factor(const Row_pair *p)
 static void note_factor(Table *factors, const Node *n, bool factor)
 {
     void **slot = table_at(factors, n);
-    *slot = factor && *slot != &no ? &yes : &no;
+    bool refused = (intptr_t)*slot == NO_FACTOR;
+    *slot = (void *)(intptr_t)(factor && !refused ? FACTOR : NO_FACTOR);
 }
 
 static Node *both_factors(Op op, Node *a, Node *b)
@@ -74,7 +75,7 @@ static Split split_now(Rewrite *r, Node *old, int depth)
 {
     const Pulling *p = r->user;
     double other;
-    if (table_get(p->factors, old) == &yes) return (Split){NULL, factor_number(rewritten(r, old))};
+    if ((intptr_t)table_get(p->factors, old) == FACTOR) return (Split){NULL, factor_number(rewritten(r, old))};
     if (depth >= DEEPEST) return (Split){rewritten(r, old), NULL};
     switch (old->op) {
     case OP_mul:

@@ -65,27 +65,51 @@ typedef struct Trace {
         int depth;
     }) states; /* the entry's; depth: open loops around node, but for micro */
     Table rows; /* decode: a Factor, where the batch axis of a value is */
+
+    /* Each of these belongs to one file. */
+    struct Usage *used;                                      /* front/limits.c */
+    VEC(struct Source { const char *file, *text; }) sources; /* front/lua.c: read so far */
+    const char *folder;                                      /* of the description: require looks nowhere else */
+    uint64_t hash;                          /* of the description, the library and the options that change c */
+    VEC(const char *) late_sets;            /* front/config.c: --set of the recipe's names, for read_recipe() */
+    VEC(struct Scope *) scopes, all_scopes; /* front/scope.c: entered, outermost first; all of this entry */
+    VEC(struct Known *) known, of_stacks;   /* front/param.c: all parameters; those made in stacks */
+    Strings known_names, known_exports;     /* numbers in `known`, from 1; exports: of those outside stacks */
+    struct Notes *noting;                   /* front/axes.c: in a process that probes */
+    VEC(struct Noted) learned;              /* by place, and there in order */
+    VEC(int) next_there;                    /* per place, at its first: tensors met so far in this entry */
+    int lines;                              /* front/titles.c: since the last tensor was made */
+    bool untitled;                          /* locals are not looked at */
 } Trace;
-extern Trace trace;
 
-/* ------------------------------------------------------------------ front/lua.c: sandbox, files, places, user errors
- */
+/* The trace that L runs for: each has a Lua state of its own. */
+static inline Trace *trace_of(lua_State *L) { return *(Trace **)lua_getextraspace(L); }
 
-lua_State *sandbox_open(const Options *o);
+/* front/limits.c */
+lua_State *limited_state(Trace *trace);               /* a new one */
+void limit_run(lua_State *L);                         /* instructions and time count from now on … */
+void end_limits(lua_State *L);                        /* … to here */
+void call_lua(lua_State *L, int nargs, int nresults); /* a call of the user's code; errors end the program */
+void watch_lines(lua_State *L, bool lines);           /* are lines looked at before they run? */
+void leave_few_instructions(Trace *trace);            /* from now on a tenth of what a description may take */
+
+/* ------------------------------------------------------------------ front/lua.c, front/where.c: files, places, errors */
+
+lua_State *sandbox_open(Trace *trace, const Options *o);
 void sandbox_close(lua_State *L);
 void run_description(lua_State *L, const char *file); /* leaves the returned table on the stack */
-void call_lua(lua_State *L, int nargs, int nresults); /* a call of the user's code; errors end the program */
 const char *library_text(const char *name);           /* compiler/lua/NAME.lua */
 void push_library(lua_State *L, const char *name);    /* what it returns */
-const char *source_text(const char *file);            /* of a file read so far, or NULL */
-uint64_t source_hash(void);
+const char *source_text(const Trace *trace, const char *file); /* of a file read so far, or NULL */
+const char *source_name(const Trace *trace, const char *file); /* the same name, in the arena */
 Where lua_place(lua_State *L); /* the innermost line of the user's files, with the layer path */
-Where place_of_key(const char *file, const char *section, const char *key); /* the first line with `key =` (after the
-                                                           one with `section =`, unless NULL), or the file */
-void local_names(const char *file, const char ***words, int *n);            /* that follow `local` or `function` */
+Where place_of_key(const Trace *trace, const char *section, const char *key); /* the description's first line with
+                                        `key =` (after the one with `section =`, unless NULL), or its file */
+void local_names(const char *text, const char ***words, int *n);              /* that follow `local` or `function` */
 _Noreturn void user_error(lua_State *L, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *advice(const char *word, const char *const *known,
                    int n);                     /* "; did you mean 'x'?" or "; known are a, b" or "" */
+const char *without_position(const char *message); /* a message of Lua without its "file:line: " */
 const char *library_function(lua_State *L);    /* "nn.attention" while one runs, or NULL */
 const char *lua_text(lua_State *L, int index); /* a value as an error message shows it */
 void keys_of(lua_State *L, int index, const char ***words, int *n); /* string keys, sorted */
@@ -98,10 +122,10 @@ void strict_table(lua_State *L, const char *name);  /* the table on the top: unk
 
 /* front/config.c */
 void read_config(lua_State *L, int model, const Options *o); /* fills desc->knobs, pushes c */
-bool knob_integer(const char *name, int64_t *value);
+bool knob_integer(const Trace *trace, const char *name, int64_t *value);
 void size_of_entry(lua_State *L, int c, const char *name, int64_t value); /* c.name, for the entry that is traced */
 void change_knob(lua_State *L, int c, const char *name, int64_t value); /* and what knob_integer() gives */
-void apply_late_sets(void);                   /* --set of the recipe's names */
+void apply_late_sets(Trace *trace);           /* --set of the recipe's names */
 void check_model_keys(lua_State *L, int model);
 
 /* A function given to Lua, with what an editor shows of it: "axis: integer): lathe.Tensor", a line of documentation. */
@@ -115,15 +139,13 @@ typedef struct Binding {
 typedef enum Axes_of { AXES_OF_TENSOR, AXES_OF_STATE, AXES_OF_PARAMETER, AXES_OF_LOOP } Axes_of;
 void title_locals(lua_State *L, lua_Debug *ar); /* front/titles.c: before a line runs */
 void expect_titles(lua_State *L);               /* a tensor has been made */
-void leave_titles(lua_State *L);                /* for the rest of this process */
-void watch_lines(lua_State *L, bool lines);     /* front/lua.c: are lines looked at before they run? */
-void leave_few_instructions(void);              /* for the rest of this process, a tenth of what a description may take */
+void leave_titles(lua_State *L);                /* for the rest of this trace */
 int gives_call(lua_State *L);
 void learn_axes(lua_State *L, int model, int c); /* before the entries are traced */
-void axes_new_trace(void);
-void name_axes(Shape *s, Axes_of what); /* of the node that is made next */
-void note_read(const char *knob);
-void end_notes_of_entry(void); /* what is noted so far is whole */
+void axes_new_entry(Trace *trace);
+void name_axes(Trace *trace, Shape *s, Axes_of what); /* of the node that is made next */
+void note_read(Trace *trace, const char *knob);
+void end_notes_of_entry(Trace *trace); /* what is noted so far is whole */
 
 /* front/tensor.c: tensors as Lua values */
 extern const struct Bindings {
@@ -159,7 +181,7 @@ const Mixed *mixing(lua_State *L, const Mixed *already, const char *fmt, ...) __
 
 void check_class(lua_State *L, Op op, DType t, const char *doing);
 enum { EXACT_INTEGERS = 1 << 24 }; /* fp32 holds all integers up to it */
-bool single(void);                 /* whether reals are fp32, or less */
+bool single(const Trace *trace);   /* whether reals are fp32, or less */
 double real_number(lua_State *L, int arg, const char *doing); /* refused beyond the numbers of fp32; a warning where an
                                                                  integer is rounded */
 
@@ -184,23 +206,22 @@ extern const Binding cfunc_bindings[];
 
 /* front/scope.c: the layer path, and which parameters belong where */
 extern const luaL_Reg scope_functions[];
-void scopes_new_trace(void);
-const char *path_of(const char *own);   /* "layer.attn" + own */
-const char *export_of(const char *own); /* "layer.%d.attn" + own */
-const char *stack_here(void);           /* "layer": the stack whose copies parameters made here are; NULL */
-bool applied_again(void);               /* inside a layer that is applied once more: same names are meant */
+void scopes_new_entry(Trace *trace);
+const char *path_of(const Trace *trace, const char *own);   /* "layer.attn" + own */
+const char *export_of(const Trace *trace, const char *own); /* "layer.%d.attn" + own */
+const char *stack_here(const Trace *trace); /* "layer": the stack whose copies parameters made here are; NULL */
+bool applied_again(const Trace *trace);     /* inside a layer that is applied once more: same names are meant */
 void check_name(lua_State *L, const char *name);
 
 /* front/param.c: parameters, and the states of decode */
 extern const luaL_Reg param_functions[];
-void params_forget(void); /* a new description */
 
 /* front/time.c: time, positions, random bits: what depends on the entry */
 extern const luaL_Reg time_functions[];
 typedef struct Draws { /* philox(seed, step, site, row, index): seed, step and site i32 [], row and index like a tensor */
     Node *seed, *step, *site, *row, *index;
 } Draws;
-Node *position_node(void); /* i32 []: decode: of the first token */
+Node *position_node(Trace *trace); /* i32 []: decode: of the first token */
 Draws draws_of(lua_State *L, const Tensor *like, int64_t each); /* a new site; each: numbers an element needs, index counts them */
 
 /* front/attention.c */
@@ -211,33 +232,33 @@ extern const luaL_Reg head_functions[];
 
 /* front/loop.c: stack, map and scan open their loops through these */
 extern const luaL_Reg loop_functions[];
-bool loop_is_open(const Loop *l);
+bool loop_is_open(const Trace *trace, const Loop *l);
 
 /* front/recipe.c */
 /* A part of the description: the table itself, or what the function of c returns; false: absent.  c is at the index given. */
 bool push_description_part(lua_State *L, int model, int c, const char *key);
 void read_recipe(lua_State *L, int model); /* c is at the top; fills desc->recipe */
 const char *const *recipe_names(int *n);   /* what --set may name beside the knobs */
-void check_recipe(void);                   /* what it says of parameters and outputs, which are there now */
+void check_recipe(lua_State *L);           /* what it says of parameters and outputs, which are there now */
 bool recipe_knows(const char *key);
 bool run_knows(const char *key);   /* a setting that is no number: the trainer's alone */
-void recipe_set(const char *key, const char *value);
+void recipe_set(Trace *trace, const char *key, const char *value);
 extern const luaL_Reg recipe_functions[];
 
 /* front/groups.c: train's groups of parameters, on the top; then, with all parameters there, whether each has some */
 void read_groups(lua_State *L);
-void check_groups(void);
+void check_groups(const Trace *trace);
 
 /* front/hf.c */
 void read_hf(lua_State *L, int model); /* c is at the top, parameters are known; fills desc->hf */
 
 /* front/encode.c: what of decode depends on the source alone, as an entry of its own; decode reads states instead */
-Graph *take_encode(Graph *decode);
+Graph *take_encode(Trace *trace, Graph *decode);
 
 /* front/trace.c: the entries */
 void trace_entries(lua_State *L, int model); /* c is at the top */
 void trace_for_axes(lua_State *L, int model, int c); /* those that name axes: train, grad, decode */
-Graph *begin_entry(Entry entry);             /* from now on trace.graph */
+Graph *begin_entry(Trace *trace, Entry entry); /* from now on trace->graph */
 void push_input(lua_State *L);               /* what the function of an entry is given */
 Where function_place(lua_State *L, int model, const char *key); /* a function of the description */
 
@@ -245,7 +266,7 @@ void push_begins(lua_State *L);              /* i32 [batch]: whether a row does 
 
 /* front/sample.c */
 #define SAMPLED_TOKENS "tokens" /* the output that is text */
-bool sampling(void);            /* whether that entry is being traced */
+bool sampling(const Trace *trace); /* whether that entry is being traced */
 void trace_sample(lua_State *L, int model, int c); /* where the description has one */
 
 /* front/basics.c */

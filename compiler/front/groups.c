@@ -5,12 +5,12 @@
 #include <string.h>
 
 /* A table's strings have no lines; the text has. */
-static Where place_of_pattern(const char *pattern)
+static Where place_of_pattern(const Trace *trace, const char *pattern)
 {
-    const char *file = trace.desc->file, *text = source_text(file), *at = NULL;
+    const char *file = trace->desc->file, *text = source_text(trace, file), *at = NULL;
     if (text) at = strstr(text, format("\"%s\"", pattern));
     if (text && !at) at = strstr(text, format("'%s'", pattern));
-    if (!at) return place_of_key(file, NULL, "groups");
+    if (!at) return place_of_key(trace, NULL, "groups");
     Where w = {file, 1, NULL};
     for (; text < at; text++) w.line += *text == '\n';
     return w;
@@ -27,14 +27,14 @@ static double number_field(lua_State *L, Where w, const char *key)
 {
     double x = lua_tonumber(L, -1);
     if (lua_type(L, -1) != LUA_TNUMBER || !isfinite(x) || x < 0)
-        err(w, "%s of a group is a number, 0 or more, and this is %s", key, lua_text(L, -1));
+        err(w, "%s of a group must be a number, 0 or more, found %s", key, lua_text(L, -1));
     lua_pop(L, 1);
     return x;
 }
 
 static bool flag_field(lua_State *L, Where w, const char *key)
 {
-    if (!lua_isboolean(L, -1)) err(w, "%s of a group is true or false, and this is %s", key, lua_text(L, -1));
+    if (!lua_isboolean(L, -1)) err(w, "%s of a group must be true or false, found %s", key, lua_text(L, -1));
     bool yes = lua_toboolean(L, -1);
     lua_pop(L, 1);
     return yes;
@@ -56,13 +56,15 @@ static void check_keys(lua_State *L, Where w)
 /* { match = "*.bias", decay = 0 | true | false, lr_scale = 0.5, frozen = true } */
 static void read_group(lua_State *L)
 {
+    Trace *trace = trace_of(L);
     Lathe_group g = {NULL, -1, -1, -1, -1};
-    Where all = place_of_key(trace.desc->file, NULL, "groups");
+    Where all = place_of_key(trace, NULL, "groups");
     if (!lua_istable(L, -1) || !field(L, "match") || lua_type(L, -1) != LUA_TSTRING)
-        err(all, "a group is a table such as { match = \"*.bias\", decay = 0 }, its match a pattern of names");
+        err(all, "a group must be a table such as { match = \"*.bias\", decay = 0 }, where match is a pattern of "
+                 "parameter names");
     g.match = copy_string(lua_tostring(L, -1));
     lua_pop(L, 1);
-    Where w = place_of_pattern(g.match);
+    Where w = place_of_pattern(trace, g.match);
     check_keys(L, w);
     if (field(L, "lr_scale")) g.lr_scale = number_field(L, w, "lr_scale");
     if (field(L, "frozen")) g.frozen = flag_field(L, w, "frozen");
@@ -71,15 +73,15 @@ static void read_group(lua_State *L)
         else g.decay = number_field(L, w, "decay"), g.decays = g.decay > 0;
     }
     if (g.lr_scale < 0 && g.frozen < 0 && g.decays < 0)
-        err(w, "the group of '%s' changes nothing; give decay, lr_scale or frozen", g.match);
-    push(&trace.desc->groups, g);
+        err(w, "group '%s' changes nothing; set decay, lr_scale or frozen", g.match);
+    push(&trace->desc->groups, g);
 }
 
 void read_groups(lua_State *L)
 {
     if (!lua_istable(L, -1) || lua_rawlen(L, -1) == 0)
-        err(place_of_key(trace.desc->file, NULL, "groups"),
-            "`groups` is a list of tables such as { match = \"*.bias\", decay = 0 }, and this is %s", lua_text(L, -1));
+        err(place_of_key(trace_of(L), NULL, "groups"),
+            "`groups` must be a list of tables such as { match = \"*.bias\", decay = 0 }, found %s", lua_text(L, -1));
     int n = (int)lua_rawlen(L, -1);
     for (int i = 1; i <= n; i++) {
         lua_rawgeti(L, -1, i);
@@ -127,14 +129,14 @@ static const char *all_names(const Desc *d)
     return t.at ? t.at : "none";
 }
 
-void check_groups(void)
+void check_groups(const Trace *trace)
 {
-    const Desc *d = trace.desc;
+    const Desc *d = trace->desc;
     for (int g = 0; g < d->groups.n; g++) {
         bool found = false;
         for (int i = 0; i < d->params.n; i++) found |= matches(d->groups.at[g].match, d->params.at[i]);
         if (!found)
-            err(place_of_pattern(d->groups.at[g].match), "no parameter's name matches '%s'; there are %s",
+            err(place_of_pattern(trace, d->groups.at[g].match), "no parameter name matches '%s'; the names are %s",
                 d->groups.at[g].match, all_names(d));
     }
 }

@@ -35,21 +35,22 @@ static bool are_targets(const Node *n)
     }
 }
 
-static const char *uncounted_text(int64_t id) { return id ? format("ignore = %lld", (long long)id) : "no such id"; }
+static const char *uncounted_text(int64_t id) { return id ? format("ignore = %lld", (long long)id) : "no ignore"; }
 
 /* What the data may hold as target beside the classes is one id, for all losses and metrics; ignored: 0 where none is
  * said, and none is beyond the classes. */
 static void note_ignored(lua_State *L, const Node *ids, const int64_t *ignored, int64_t classes, const char *name)
 {
-    Lathe_recipe *r = &trace.desc->recipe;
-    struct Uncounted *u = &trace.uncounted;
+    Trace *trace = trace_of(L);
+    Lathe_recipe *r = &trace->desc->recipe;
+    struct Uncounted *u = &trace->uncounted;
     int64_t id = ignored && (*ignored < 0 || *ignored >= classes) ? *ignored : 0;
     if (!are_targets(ids)) return;
     if (lathe_ignores(r) && (!ignored || *ignored != -1))
-        user_error(L, "%s: ignore is %lld, but in this data the targets that do not count are -1; leave ignore out",
-                   name, (long long)(ignored ? *ignored : 0));
+        user_error(L, "%s: ignore is %lld, but this data marks targets that do not count with -1; remove ignore", name,
+                   (long long)(ignored ? *ignored : 0));
     if (u->said && u->id != id)
-        user_error(L, "%s: %s:%d takes the targets with %s, and this with %s; say the same for all that reads them",
+        user_error(L, "%s: %s:%d reads the targets with %s, and this call with %s; use the same ignore everywhere",
                    name, u->where.file, u->where.line, uncounted_text(u->id), uncounted_text(id));
     *u = (struct Uncounted){true, id, lua_place(L)};
     if (!lathe_ignores(r)) r->ignored = id;
@@ -61,8 +62,8 @@ static void check_known(lua_State *L, const Node *ids, int64_t classes, const in
     if (!known_values((Node *)ids, &v)) return;
     for (int64_t i = 0; i < elements(v.shape); i++)
         if ((v.at[i] < 0 || v.at[i] >= (double)classes) && !(ignored && v.at[i] == (double)*ignored))
-            user_error(L, "%s: there are %lld classes, so ids are 0 to %lld, and one of these is %.0f", name,
-                       (long long)classes, (long long)classes - 1, v.at[i]);
+            user_error(L, "%s: there are %lld classes, so ids must be 0 to %lld, found %.0f", name, (long long)classes,
+                       (long long)classes - 1, v.at[i]);
 }
 
 /* core.class_ids(ids, classes, ignored or nil, name): the ids, checked where they run (emit/ids.c) unless they are in
@@ -74,11 +75,11 @@ static int class_ids_call(lua_State *L)
     const int64_t *given = lua_isnoneornil(L, 3) ? NULL : &ignored;
     const char *name = luaL_checkstring(L, 4);
     if (ignored < INT32_MIN || ignored > INT32_MAX)
-        user_error(L, "%s: ignore is an id of 32 bits, and this is %lld", name, (long long)ignored);
+        user_error(L, "%s: ignore must fit in 32 bits, found %lld", name, (long long)ignored);
     note_ignored(L, ids->node, given, classes, name);
     check_known(L, ids->node, classes, given, name);
     make_at(lua_place(L));
-    bool sure = classes_below(ids->node, classes, ignored, trace.desc);
+    bool sure = classes_below(ids->node, classes, ignored, trace_of(L)->desc);
     push_like(L, sure ? ids->node : class_id(ids->node, classes, ignored), ids);
     return 1;
 }

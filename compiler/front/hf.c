@@ -10,14 +10,14 @@ enum { DEEPEST = 6 };
 static const char *const hf_keys[] = {"config", "also",       "absent", "elsewhere", "unset",   "ids",
                                       "names",  "transposed", "zeros",  "copies",    "ignored", "harmless"};
 
-static Where at_key(const char *key) { return place_of_key(trace.desc->file, "hf", key); }
+static Where at_key(lua_State *L, const char *key) { return place_of_key(trace_of(L), "hf", key); }
 
 /* ------------------------------------------------------------------ as JSON */
 
 static void say_json_number(Text *t, lua_State *L, const char *key)
 {
     double x = lua_tonumber(L, -1);
-    if (!isfinite(x)) err(at_key(key), "hf: '%s' is %s, which JSON cannot say", key, lua_text(L, -1));
+    if (!isfinite(x)) err(at_key(L, key), "hf: '%s' is %s, which JSON cannot represent", key, lua_text(L, -1));
     if (lua_isinteger(L, -1)) {
         say(t, "%lld", (long long)lua_tointeger(L, -1));
         return;
@@ -62,47 +62,49 @@ static void say_value(Text *t, lua_State *L, const char *key, int depth)
 {
     const char **keys;
     int n;
-    if (depth > DEEPEST) err(at_key(key), "hf: '%s' is nested too deeply", key);
+    if (depth > DEEPEST) err(at_key(L, key), "hf: '%s' is nested too deeply", key);
     luaL_checkstack(L, 4, "hf");
     switch (lua_type(L, -1)) {
     case LUA_TBOOLEAN: say(t, lua_toboolean(L, -1) ? "true" : "false"); return;
     case LUA_TNUMBER: say_json_number(t, L, key); return;
     case LUA_TSTRING: say_json_string(t, lua_tostring(L, -1)); return;
     case LUA_TTABLE: break;
-    default: err(at_key(key), "hf: '%s' is text, a number, true, false or a table; this is %s", key, lua_text(L, -1));
+    default:
+        err(at_key(L, key), "hf: '%s' must be a string, a number, true, false or a table, found %s", key,
+            lua_text(L, -1));
     }
     keys_of(L, -1, &keys, &n);
-    if (n && luaL_len(L, -1)) err(at_key(key), "hf: '%s' is either a list or a table of names, not both", key);
+    if (n && luaL_len(L, -1))
+        err(at_key(L, key), "hf: '%s' must be either a list or a table with names, not both", key);
     if (n) say_object(t, L, depth, keys, n);
     else say_json_list(t, L, key, depth);
 }
 
 /* ------------------------------------------------------------------ is it about this model */
 
-static const Param *exported_as(const char *name)
+static const Param *exported_as(const Desc *d, const char *name)
 {
-    const Desc *d = trace.desc;
     for (int i = 0; i < d->params.n; i++)
         if (same(d->params.at[i]->export_name, name)) return d->params.at[i];
     return NULL;
 }
 
-static const Param *need_param(const char *key, const char *name)
+static const Param *need_param(lua_State *L, const char *key, const char *name)
 {
-    const Param *p = name ? exported_as(name) : NULL;
+    const Desc *d = trace_of(L)->desc;
+    const Param *p = name ? exported_as(d, name) : NULL;
     if (p) return p;
-    const Desc *d = trace.desc;
     const char **names = NEW_ARRAY(const char *, d->params.n);
     for (int i = 0; i < d->params.n; i++) names[i] = d->params.at[i]->export_name;
-    err(at_key(key), "hf.%s names '%s', and no parameter is exported as that%s", key, name ? name : "something else",
-        advice(name ? name : "", names, d->params.n));
+    err(at_key(L, key), "hf.%s names '%s', but no parameter is exported under that name%s", key,
+        name ? name : "something else", advice(name ? name : "", names, d->params.n));
 }
 
 /* Pushes hf[key] or where it is absent nothing: false. */
 static bool push_table(lua_State *L, const char *key)
 {
     if (lua_getfield(L, -1, key) == LUA_TNIL) return lua_pop(L, 1), false;
-    if (!lua_istable(L, -1)) err(at_key(key), "hf.%s is a table, and this is %s", key, lua_text(L, -1));
+    if (!lua_istable(L, -1)) err(at_key(L, key), "hf.%s must be a table, found %s", key, lua_text(L, -1));
     return true;
 }
 
@@ -111,10 +113,10 @@ static void check_params(lua_State *L, const char *key, const char *where, int a
 {
     for (lua_Integer i = 1; i <= luaL_len(L, -1); i++) {
         lua_geti(L, -1, i);
-        const Param *p = need_param(where, lua_tostring(L, -1));
+        const Param *p = need_param(L, where, lua_tostring(L, -1));
         int own = p->shape.rank - p->loops;
         if (exactly ? own != axes : own < axes)
-            err(at_key(where), "hf.%s: '%s' has %d axes, and must have %d%s", key, p->export_name, own, axes,
+            err(at_key(L, where), "hf.%s: '%s' has %d axes, but must have %d%s", key, p->export_name, own, axes,
                 exactly ? "" : " or more");
         lua_pop(L, 1);
     }
@@ -124,8 +126,8 @@ static void check_ids(lua_State *L)
 {
     if (!push_table(L, "ids")) return;
     if (lua_getfield(L, -1, "config") != LUA_TSTRING)
-        err(at_key("ids"), "hf.ids is { config = \"vocab_size\", tensors = { … } }: the key that counts ids, and the "
-                           "parameters with a row for each");
+        err(at_key(L, "ids"), "hf.ids must be { config = \"vocab_size\", tensors = { … } }: the key with the number of "
+                              "ids, and the parameters with one row per id");
     lua_pop(L, 1);
     if (push_table(L, "tensors")) {
         check_params(L, "ids.tensors", "ids", 1, false);
@@ -150,9 +152,8 @@ static void check_names(lua_State *L)
         const char *from = two && lua_geti(L, -1, 1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
         const char *to = from && lua_geti(L, -2, 2) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
         if (!to || count_stars(from) > 1 || count_stars(from) != count_stars(to))
-            err(at_key("names"),
-                "hf.names is a list of pairs { \"h.*\", \"transformer.h.*\" }: a name here, and the name there; "
-                "* is the same text in both, at most once");
+            err(at_key(L, "names"), "hf.names must be a list of pairs { \"h.*\", \"transformer.h.*\" }: the name here "
+                                    "and the name there, with the same number of *, at most one");
         lua_pop(L, 3);
     }
     lua_pop(L, 1);
@@ -163,7 +164,8 @@ static void check_texts(lua_State *L, const char *key)
 {
     if (!push_table(L, key)) return;
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
-        if (lua_type(L, -1) != LUA_TSTRING) err(at_key(key), "hf.%s holds names, and one is %s", key, lua_text(L, -1));
+        if (lua_type(L, -1) != LUA_TSTRING)
+            err(at_key(L, key), "hf.%s must hold names only, found %s", key, lua_text(L, -1));
     lua_pop(L, 1);
 }
 
@@ -188,12 +190,13 @@ static void check_others(lua_State *L, const char *key)
     if (!push_table(L, key)) return;
     keys_of(L, -1, &names, &n);
     for (int i = 0; i < n; i++) {
-        if (exported_as(names[i])) err(at_key(key), "hf.%s: '%s' is a parameter of this model", key, names[i]);
+        if (exported_as(trace_of(L)->desc, names[i]))
+            err(at_key(L, key), "hf.%s: '%s' is a parameter of this model", key, names[i]);
         lua_getfield(L, -1, names[i]);
-        if (same(key, "copies")) need_param(key, lua_tostring(L, -1));
+        if (same(key, "copies")) need_param(L, key, lua_tostring(L, -1));
         else if (!is_shape(L, names[i]))
-            err(at_key(key),
-                "hf.zeros: '%s' is a shape, such as { layers, width }: an extent for each %%d, then those of the "
+            err(at_key(L, key),
+                "hf.zeros: '%s' must be a shape such as { layers, width }: one extent per %%d, then those of the "
                 "tensor",
                 names[i]);
         lua_pop(L, 1);
@@ -209,10 +212,10 @@ static void check_keys(lua_State *L)
     for (int i = 0; i < n; i++) {
         bool known = false;
         for (int k = 0; k < COUNT_OF(hf_keys); k++) known |= same(keys[i], hf_keys[k]);
-        if (!known) err(at_key(keys[i]), "hf has no '%s'%s", keys[i], advice(keys[i], hf_keys, COUNT_OF(hf_keys)));
+        if (!known) err(at_key(L, keys[i]), "hf has no '%s'%s", keys[i], advice(keys[i], hf_keys, COUNT_OF(hf_keys)));
     }
     if (!push_table(L, "config"))
-        err(place_of_key(trace.desc->file, NULL, "hf"), "hf needs config = { … }: what config.json says of the model");
+        err(place_of_key(trace_of(L), NULL, "hf"), "hf needs config = { … }, the contents of config.json");
     lua_pop(L, 1);
 }
 
@@ -235,7 +238,7 @@ void read_hf(lua_State *L, int model)
         check_texts(L, "ignored");
         check_texts(L, "harmless");
         say_value(&t, L, "hf", 0);
-        trace.desc->hf = t.at;
+        trace_of(L)->desc->hf = t.at;
     }
     lua_settop(L, c);
 }

@@ -16,7 +16,7 @@ static char *subscript(Shape s, int64_t i)
 static void check_ids(lua_State *L, const Tensor *ids, const char *doing)
 {
     if (ids->node->dtype != I32)
-        user_error(L, "%s: ids are i32, and these are %s; x:cast(\"i32\") converts", doing,
+        user_error(L, "%s: ids must be i32, found %s; x:cast(\"i32\") converts them", doing,
                    dtype_name(ids->node->dtype));
 }
 
@@ -26,10 +26,10 @@ static void check_known(lua_State *L, const Tensor *x, const Tensor *ids, int ax
 {
     int64_t n = x->node->shape.dim[axis];
     Value v;
-    if ((trace.decode && x->time.axis == axis) || !known_values(ids->node, &v)) return;
+    if ((trace_of(L)->decode && x->time.axis == axis) || !known_values(ids->node, &v)) return;
     for (int64_t i = 0; i < elements(v.shape); i++)
         if (v.at[i] < 0 || v.at[i] >= (double)n)
-            user_error(L, "%s: the ids along axis %d are 0 to %lld, and ids%s is %.0f", doing, axis, (long long)n - 1,
+            user_error(L, "%s: ids along axis %d must be 0 to %lld, but ids%s is %.0f", doing, axis, (long long)n - 1,
                        subscript(v.shape, i), v.at[i]);
 }
 
@@ -96,14 +96,14 @@ static int scatter_add_call(lua_State *L)
         user_error(L, "nn.scatter_add: updates %s do not fit ids %s", tensor_text(u), tensor_text(ids));
     Shape s = {.rank = (int)rank};
     int axis = axis_value(L, optional_integer(L, 4, 0, "an axis"), s.rank), taken = ids->node->shape.rank - nbatch;
-    if (nbatch < 0 || taken < 0) user_error(L, "nn.scatter_add: %d shared axes", nbatch);
+    if (nbatch < 0 || taken < 0) user_error(L, "nn.scatter_add: the number of shared axes cannot be %d", nbatch);
     for (int i = 0; i < s.rank; i++) s.dim[i] = i == axis ? extent : u->node->shape.dim[i < axis ? i : i - 1 + taken];
     check_size(L, s);
     Tensor x = *u;
     x.node = filled(0, u->node->dtype, s);
     Shape want = gathered_shape(L, &x, ids, axis, nbatch, "nn.scatter_add");
     if (!same_shape(want, u->node->shape) || u->node->dtype == BOOL)
-        user_error(L, "nn.scatter_add: updates %s do not fit ids %s; %s would", tensor_text(u), tensor_text(ids),
+        user_error(L, "nn.scatter_add: updates %s do not fit ids %s; expected %s", tensor_text(u), tensor_text(ids),
                    shape_text(want));
     int to[MAXRANK];
     for (int i = 0; i < MAXRANK; i++) to[i] = i < axis ? i : i < axis + taken ? -1 : i - taken + 1;
@@ -124,9 +124,8 @@ static int overwrite_call(lua_State *L)
     int nbatch = optional_integer(L, 5, 0, "the number of shared axes");
     Shape want = gathered_shape(L, x, ids, axis, nbatch, "x:overwrite");
     if (!same_shape(want, u->node->shape) || u->node->dtype != x->node->dtype)
-        user_error(L, "x:overwrite: updates must be %s %s for x %s and ids %s, and these are %s %s",
-                   dtype_name(x->node->dtype), shape_text(want), tensor_text(x), tensor_text(ids),
-                   dtype_name(u->node->dtype), tensor_text(u));
+        user_error(L, "x:overwrite: updates must be %s %s for x %s and ids %s, found %s %s", dtype_name(x->node->dtype),
+                   shape_text(want), tensor_text(x), tensor_text(ids), dtype_name(u->node->dtype), tensor_text(u));
     Tensor r = *x;
     r.mixed = mixed_along(L, x, axis, "x:overwrite");
     if (!r.mixed) r.mixed = u->mixed ? u->mixed : ids->mixed;
@@ -138,7 +137,7 @@ static int overwrite_call(lua_State *L)
 static void check_numbers(lua_State *L, const Tensor *t, bool real, const char *doing)
 {
     if (t->node->dtype == BOOL || (real && !is_real(t->node->dtype)))
-        user_error(L, "%s wants %s; this is %s", doing, real ? "a real tensor" : "numbers", dtype_name(t->node->dtype));
+        user_error(L, "%s needs %s, found %s", doing, real ? "a real tensor" : "numbers", dtype_name(t->node->dtype));
 }
 
 static int argmax_call(lua_State *L)
@@ -183,7 +182,7 @@ static int topk_call(lua_State *L)
     int axis = axis_value(L, optional_integer(L, 3, -1, "an axis"), t.node->shape.rank), to[MAXRANK];
     check_numbers(L, &t, true, "x:topk");
     if (k < 1 || k > t.node->shape.dim[axis])
-        user_error(L, "x:topk: k is 1 … %lld for axis %d of %s, and this is %lld", (long long)t.node->shape.dim[axis],
+        user_error(L, "x:topk: k must be 1 … %lld for axis %d of %s, found %lld", (long long)t.node->shape.dim[axis],
                    axis, tensor_text(&t), (long long)k);
     t.mixed = mixed_along(L, &t, axis, "x:topk");
     axes_kept(to);
@@ -202,7 +201,7 @@ static int push_dot(lua_State *L, const Tensor *a, const Tensor *b, Dot_axes x, 
     int ra = a->node->shape.rank, rb = b->node->shape.rank, to_a[MAXRANK], to_b[MAXRANK], fa[MAXRANK], fb[MAXRANK];
     int na = free_axes(ra, x.nb, x.ab, x.nc, x.ac, fa), nb = free_axes(rb, x.nb, x.bb, x.nc, x.bc, fb);
     if (x.nb + na + nb > MAXRANK)
-        user_error(L, "%s: the result would have %d axes, and %d are the most", doing, x.nb + na + nb, MAXRANK);
+        user_error(L, "%s: the result would have %d axes; the limit is %d", doing, x.nb + na + nb, MAXRANK);
     for (int i = 0; i < MAXRANK; i++) to_a[i] = to_b[i] = -1;
     for (int i = 0; i < x.nb; i++) to_a[x.ab[i]] = to_b[x.bb[i]] = i;
     for (int i = 0; i < na; i++) to_a[fa[i]] = x.nb + i;
@@ -224,7 +223,7 @@ static void check_factors(lua_State *L, const Tensor *a, const Tensor *b, const 
 {
     const Tensor *bad = !is_real(a->node->dtype) ? a : !is_real(b->node->dtype) ? b : NULL;
     if (bad)
-        user_error(L, "%s multiplies real tensors, and %c is %s; x:cast(\"f32\") converts", doing, bad == a ? 'a' : 'b',
+        user_error(L, "%s needs real tensors, but %c is %s; x:cast(\"f32\") converts it", doing, bad == a ? 'a' : 'b',
                    dtype_name(bad->node->dtype));
 }
 
@@ -235,17 +234,17 @@ static int matmul_call(lua_State *L)
     Shape s = a->node->shape, o = b->node->shape;
     check_factors(L, a, b, "a:matmul(b)");
     Dot_axes x = {.nc = 1, .ac = {s.rank - 1}, .bc = {o.rank - 2}};
-    const char *why = s.rank < 1 || o.rank < 2 ? "a needs rank 1 or more, b 2 or more" : NULL;
+    const char *why = s.rank < 1 || o.rank < 2 ? "a must have rank 1 or more, b rank 2 or more" : NULL;
     if (!why && s.dim[s.rank - 1] != o.dim[o.rank - 2])
-        why = format("the last axis of a, %lld, meets the last but one of b, %lld%s", (long long)s.dim[s.rank - 1],
-                     (long long)o.dim[o.rank - 2],
+        why = format("the last axis of a, %lld, must equal the second to last of b, %lld%s",
+                     (long long)s.dim[s.rank - 1], (long long)o.dim[o.rank - 2],
                      s.dim[s.rank - 1] == o.dim[o.rank - 1] ? "; b:transpose(-1, -2) would fit" : "");
     if (!why && o.rank > 2) {
         x.nb = o.rank - 2;
         if (s.rank != o.rank) why = "b has batch axes, so a must have the same";
         for (int i = 0; i < x.nb && !why; i++) {
             x.ab[i] = x.bb[i] = i;
-            if (s.dim[i] != o.dim[i]) why = format("batch axis %d differs; x:expand{…} repeats", i);
+            if (s.dim[i] != o.dim[i]) why = format("batch axis %d differs; x:expand{…} repeats an axis of extent 1", i);
         }
     }
     if (why)
@@ -259,7 +258,7 @@ static int axis_pairs(lua_State *L, const char *key, int ra, int rb, int *of_a, 
 {
     if (lua_getfield(L, 3, key) == LUA_TNIL) return lua_pop(L, 1), 0;
     if (!lua_istable(L, -1) || lua_rawlen(L, -1) != 2)
-        user_error(L, "nn.dot: %s is a pair of axes {of a, of b}, or of lists {{…}, {…}}", key);
+        user_error(L, "nn.dot: %s must be a pair of axes {of a, of b}, or a pair of lists {{…}, {…}}", key);
     int n[2] = {1, 1};
     for (int side = 0; side < 2; side++) {
         int *out = side ? of_b : of_a, rank = side ? rb : ra;
@@ -279,7 +278,7 @@ static int axis_pairs(lua_State *L, const char *key, int ra, int rb, int *of_a, 
         lua_pop(L, 1);
     }
     lua_pop(L, 1);
-    if (n[0] != n[1]) user_error(L, "nn.dot: %s names %d axes of a and %d of b", key, n[0], n[1]);
+    if (n[0] != n[1]) user_error(L, "nn.dot: %s must name as many axes of a as of b, found %d and %d", key, n[0], n[1]);
     return n[0];
 }
 
@@ -299,8 +298,10 @@ static int dot_call(lua_State *L)
         int i = k < x.nb ? x.ab[k] : x.ac[k - x.nb], j = k < x.nb ? x.bb[k] : x.bc[k - x.nb];
         if (s.dim[i] != o.dim[j])
             user_error(L,
-                       "nn.dot: the shapes do not fit\n    a  %s\n    b  %s\n  axis %d of a has %lld, axis %d of b "
-                       "%lld, and they are %s",
+                       "nn.dot: the shapes do not fit\n"
+                       "    a  %s\n"
+                       "    b  %s\n"
+                       "  axis %d of a has %lld, axis %d of b %lld, but must be equal, since they are %s",
                        tensor_text(a), tensor_text(b), i, (long long)s.dim[i], j, (long long)o.dim[j],
                        k < x.nb ? "shared" : "summed over");
     }
@@ -311,7 +312,7 @@ static int dot_call(lua_State *L)
 
 static void must_trace(lua_State *L, const char *what)
 {
-    if (!trace.graph) user_error(L, "%s: tensors are made inside forward", what);
+    if (!trace_of(L)->graph) user_error(L, "%s: tensors can only be made inside forward", what);
 }
 
 static int push_filled(lua_State *L, double value)
@@ -346,11 +347,11 @@ static double element_at(lua_State *L, DType t)
 {
     if (t == F32) {
         double x = real_number(L, -1, "nn.constant");
-        return single() ? (float)x : x;
+        return single(trace_of(L)) ? (float)x : x;
     }
     double x = lua_tonumber(L, -1);
     if (x != floor(x) || x < INT32_MIN || x > INT32_MAX)
-        user_error(L, "nn.constant: %s is no integer of 32 bits", lua_text(L, -1));
+        user_error(L, "nn.constant: %s is not a 32-bit integer", lua_text(L, -1));
     return x;
 }
 
@@ -361,7 +362,7 @@ static int constant_call(lua_State *L)
     const char *type = luaL_optstring(L, 2, "f32");
     DType t = same(type, "i32") ? I32 : F32;
     if (!same(type, "f32") && !same(type, "i32"))
-        user_error(L, "nn.constant(values, type): the type is \"f32\" or \"i32\", and this is \"%s\"", type);
+        user_error(L, "nn.constant(values, type): the type must be \"f32\" or \"i32\", found \"%s\"", type);
     make_at(lua_place(L));
     if (lua_type(L, 1) == LUA_TNUMBER) {
         lua_settop(L, 1);

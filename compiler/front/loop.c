@@ -1,37 +1,38 @@
 /* loop.c: opens and closes the loops that nn.stack, nn.map and nn.scan are made of. */
 #include "front/front.h"
 
-bool loop_is_open(const Loop *l)
+bool loop_is_open(const Trace *trace, const Loop *l)
 {
-    if (trace.graph && l == trace.graph->micro) return true;
-    for (int i = 0; i < trace.open.n; i++)
-        if (trace.open.at[i] == l) return true;
+    if (trace->graph && l == trace->graph->micro) return true;
+    for (int i = 0; i < trace->open.n; i++)
+        if (trace->open.at[i] == l) return true;
     return false;
 }
 
 static Loop *loop_at(lua_State *L, int arg)
 {
     Loop *l = lua_touserdata(L, arg);
-    must(l && loop_is_open(l));
+    must(l && loop_is_open(trace_of(L), l));
     return l;
 }
 
 /* l = core.loop(name, trip, reverse, copies): copies: parameters made inside are [trip, …] */
 static int open_call(lua_State *L)
 {
+    Trace *trace = trace_of(L);
     const char *name = luaL_checkstring(L, 1);
-    if (!trace.graph) user_error(L, "loops are for inside of forward");
+    if (!trace->graph) user_error(L, "loops can only be made inside forward");
     int64_t trip = integer_at(L, 2, "the number of iterations");
     if (trip < 1 || trip > INT32_MAX)
-        user_error(L, "the number of iterations must be 1 or more%s, and this is %lld",
-                   trip < 1 ? "" : ", up to 2147483647", (long long)trip);
+        user_error(L, "the number of iterations must be 1 or more%s, found %lld", trip < 1 ? "" : ", up to 2147483647",
+                   (long long)trip);
     make_at(lua_place(L));
     Loop *l = loop_open(copy_string(name), trip, lua_toboolean(L, 3));
     Shape iterations = {1, {trip}, {0}};
-    name_axes(&iterations, AXES_OF_LOOP);
+    name_axes(trace, &iterations, AXES_OF_LOOP);
     l->axis = iterations.axis[0];
-    push(&trace.open, l);
-    if (lua_toboolean(L, 4)) push(&trace.copies, l);
+    push(&trace->open, l);
+    if (lua_toboolean(L, 4)) push(&trace->copies, l);
     lua_pushlightuserdata(L, l);
     return 1;
 }
@@ -81,7 +82,7 @@ static int next_call(lua_State *L)
     int k = (int)luaL_checkinteger(L, 2);
     const char *doing = luaL_checkstring(L, 4);
     if (!is_tensor(L, 3))
-        user_error(L, "%s: the function must return the carried value, and it returns %s", doing, lua_text(L, 3));
+        user_error(L, "%s: the function must return the carried value, found %s", doing, lua_text(L, 3));
     const Tensor *t = tensor_at(L, 3, doing);
     const Node *arg = l->carries.at[k].arg;
     if (!same_shape(arg->shape, t->node->shape) || arg->dtype != t->node->dtype)
@@ -104,20 +105,21 @@ static int keep_call(lua_State *L)
 
 static int close_call(lua_State *L)
 {
+    Trace *trace = trace_of(L);
     Loop *l = loop_at(L, 1);
-    must(trace.open.at[trace.open.n - 1] == l);
+    must(trace->open.at[trace->open.n - 1] == l);
     make_at(lua_place(L));
-    for (int i = 0; i < trace.states.n; i++)
-        if (trace.states.at[i].depth == trace.open.n) loop_yield(l, trace.states.at[i].node);
+    for (int i = 0; i < trace->states.n; i++)
+        if (trace->states.at[i].depth == trace->open.n) loop_yield(l, trace->states.at[i].node);
     loop_close(l);
-    for (int i = 0; i < trace.states.n; i++) {
-        struct New_state *s = &trace.states.at[i];
-        if (s->depth != trace.open.n) continue;
+    for (int i = 0; i < trace->states.n; i++) {
+        struct New_state *s = &trace->states.at[i];
+        if (s->depth != trace->open.n) continue;
         s->node = loop_stack(l, s->node);
         s->depth--;
     }
-    trace.open.n--;
-    if (trace.copies.n && trace.copies.at[trace.copies.n - 1] == l) trace.copies.n--;
+    trace->open.n--;
+    if (trace->copies.n && trace->copies.at[trace->copies.n - 1] == l) trace->copies.n--;
     return 0;
 }
 

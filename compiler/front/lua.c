@@ -1,202 +1,28 @@
-/* lua.c: runs descriptions in a sandbox: what they may name, how long they may run, how much they may hold.
+/* lua.c: runs descriptions in a sandbox: what they may name, and which files they may read.
  *
  * A description is a stranger's program.  It sees table, string, math, utf8, the harmless part of the base library and
  * ours (nn, optim, data); no files, no operating system, no bytecode, no debug library.  Instructions, memory, graph
- * nodes and processor time are limited; the limits end in a message that names the line.
+ * nodes and processor time are limited (front/limits.c); a limit that is reached is a message that names the line.
  *
  * The same text must always give the same graph: tables are walked in sorted order (Lua's order differs between
  * processes), and there are no random numbers. */
 #include "front/front.h"
 
 #include <errno.h>
-#include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 extern const struct {
     const char *name, *text;
 } lua_library[];
 
-static const size_t memory_limit = (size_t)1 << 29;
-static int64_t instruction_limit = 200 * 1000 * 1000;
-enum { HOOK_EVERY = 1000, SECONDS_LIMIT = 20, FEW_INSTRUCTIONS = 20 * 1000 * 1000 };
-
-static struct Sandbox {
-    lua_State *L;
-    size_t bytes; /* held by Lua */
-    int64_t instructions;
-    bool refused;       /* the allocator said no, … */
-    Where refused_at;   /* … here */
-    const char *folder; /* of the description: require looks nowhere else */
-    uint64_t hash;
-    VEC(struct Source { const char *file, *text; }) sources;
-    volatile sig_atomic_t late; /* its time is over */
-} box;
-
-/* ------------------------------------------------------------------ limits */
-
-static void *allocate(void *user, void *old, size_t old_bytes, size_t bytes)
-{
-    (void)user;
-    if (!old) old_bytes = 0;
-    if (bytes == 0) {
-        box.bytes -= old_bytes;
-        free(old);
-        return NULL;
-    }
-    if (bytes > old_bytes && box.bytes + (bytes - old_bytes) > memory_limit) {
-        box.refused_at = box.L ? lua_place(box.L) : (Where){0};
-        box.refused = true;
-        return NULL;
-    }
-    void *p = realloc(old, bytes);
-    if (!p) no_memory(bytes);
-    box.bytes += bytes - old_bytes;
-    return p;
-}
-
-static const char late_words[] = "the description has run for too long: what does this line compute?";
-
-/* Appends to what begins at *at and must end before `end`; control characters of a name do not reach a terminal. */
-static void append_text(char **at, const char *end, const char *s)
-{
-    for (; *s && *at < end; s++) *(*at)++ = (unsigned char)*s < 32 ? '?' : *s;
-}
-
-static void append_number(char **at, const char *end, int n)
-{
-    if (n > 9) append_number(at, end, n / 10);
-    append_text(at, end, (char[]){(char)('0' + n % 10), 0});
-}
-
-/* A signal's handler must take no memory and use no stdio.  Lua's stack is still while it is within a C function, and
- * looking up a line there takes nothing. */
-static _Noreturn void end_late_call(void)
-{
-    lua_Debug ar;
-    char text[1024], *at = text;
-    const char *end = text + sizeof text - 1;
-    for (int level = 0; at == text && lua_getstack(box.L, level, &ar); level++) {
-        if (!lua_getinfo(box.L, "Sl", &ar) || ar.source[0] != '@' || ar.currentline <= 0) continue;
-        append_text(&at, end, ar.source + 1);
-        append_text(&at, end, ":");
-        append_number(&at, end, ar.currentline);
-        append_text(&at, end, ": ");
-    }
-    append_text(&at, end, "error: ");
-    append_text(&at, end, late_words);
-    *at++ = '\n';
-    (void)!write(2, text, (size_t)(at - text));
-    _exit(1);
-}
-
-/* The hook says it, within HOOK_EVERY instructions; but a single call of a string function can run for years without
- * executing one. */
-static void too_long(int signal)
-{
-    static const struct itimerval again = {.it_value = {.tv_sec = 1}};
-    (void)signal;
-    if (box.late) end_late_call();
-    box.late = 1;
-    setitimer(ITIMER_VIRTUAL, &again, NULL);
-}
-
-static void limit_time(int seconds)
-{
-    box.late = 0;
-    signal(SIGVTALRM, seconds ? too_long : SIG_DFL);
-    const char *shorter = seconds ? getenv("LATHE_LUA_SECONDS") : NULL; /* for tests */
-    struct itimerval t = {.it_value = {.tv_sec = shorter ? atoi(shorter) : seconds}};
-    setitimer(ITIMER_VIRTUAL, &t, NULL);
-}
-
-static void hooked(lua_State *L, lua_Debug *ar)
-{
-    if (ar->event == LUA_HOOKLINE) {
-        title_locals(L, ar);
-        return;
-    }
-    if (box.late) {
-        limit_time(0);
-        err(lua_place(L), "%s", late_words);
-    }
-    box.instructions += HOOK_EVERY;
-    if (box.instructions > instruction_limit)
-        err(lua_place(L),
-            "the description has run for %lld million Lua instructions without an end: is this loop endless?",
-            (long long)(instruction_limit / 1000000));
-}
-
-void watch_lines(lua_State *L, bool lines)
-{
-    lua_sethook(L, hooked, LUA_MASKCOUNT | (lines ? LUA_MASKLINE : 0), HOOK_EVERY);
-}
-
-void leave_few_instructions(void) { instruction_limit = box.instructions + FEW_INSTRUCTIONS; }
-
-/* ------------------------------------------------------------------ calls and their errors */
-
-/* The message without its "file:line: ", which err() will print. */
-static const char *without_position(const char *s)
-{
-    for (const char *p = s; (p = strchr(p, ':')); p++) {
-        char *end;
-        if (strtol(p + 1, &end, 10) > 0 && end[0] == ':' && end[1] == ' ') return end + 2;
-    }
-    return s;
-}
-
-/* Lua's two commonest messages in the words of a description: what was called, or had its fields read, and what it is.
- */
-static const char *in_words(const char *message)
-{
-    char type[16], name[64] = "";
-    if (sscanf(message, "attempt to call a %15s value (%*s '%63[^']')", type, name) == 2 && same(type, "nil"))
-        return format(
-            "there is no '%s' to call: the name is misspelt, or descriptions, which run in a sandbox, may not "
-            "use it",
-            name);
-    if (sscanf(message, "attempt to index a %15s value (%*s '%63[^']')", type, name) < 1) return message;
-    return *name ? format("'%s' is a %s value, which has no fields", name, type)
-                 : format("a %s value has no fields", type);
-}
-
-static int on_error(lua_State *L)
-{
-    const char *message = lua_tostring(L, 1);
-    const char *where_from = library_function(L);
-    if (!message) message = format("an error that is no text was raised (a %s)", luaL_typename(L, 1));
-    message = in_words(without_position(message));
-    if (strstr(message, "'for'") && strstr(message, "tensor"))
-        message = "a Lua loop cannot be steered by a tensor, such as a loop index: a description is traced once, "
-                  "before there are values";
-    if (strstr(message, "stack overflow")) message = "functions call each other too deeply (stack overflow)";
-    err(lua_place(L), "%s%s%s", where_from ? where_from : "", where_from ? ": " : "", message);
-}
-
-void call_lua(lua_State *L, int nargs, int nresults)
-{
-    int handler = lua_gettop(L) - nargs;
-    lua_pushcfunction(L, on_error);
-    lua_insert(L, handler);
-    int status = lua_pcall(L, nargs, nresults, handler);
-    if (status == LUA_ERRMEM || box.refused)
-        err(box.refused_at,
-            "the description wants more than %zu MB of memory: is a table or a string growing without an end?",
-            memory_limit >> 20);
-    if (status != LUA_OK) err(box.refused_at, "%s", lua_tostring(L, -1));
-    lua_remove(L, handler);
-}
-
 /* ------------------------------------------------------------------ files */
 
 static void load_text(lua_State *L, const char *file, const char *text, size_t bytes)
 {
     Where w = {.file = file};
-    if (bytes && text[0] == LUA_SIGNATURE[0]) err(w, "this is compiled Lua; a description is text");
+    if (bytes && text[0] == LUA_SIGNATURE[0]) err(w, "this is compiled Lua; a description must be text");
     const char *start = text;
     if (*start == '#') start += strcspn(start, "\n");
     const char *chunk = format("@%s", file);
@@ -221,38 +47,49 @@ static void load_file(lua_State *L, const char *file)
     size_t bytes;
     errno = 0;
     const char *text = read_file(file, &bytes);
-    if (!text) err((Where){.file = file}, "cannot be read: %s", errno ? strerror(errno) : "it is no plain file");
-    push(&box.sources, ((struct Source){file, text}));
-    box.hash = hash_bytes(text, bytes, box.hash);
+    if (!text) err((Where){.file = file}, "cannot be read: %s", errno ? strerror(errno) : "it is not a regular file");
+    Trace *trace = trace_of(L);
+    push(&trace->sources, ((struct Source){file, text}));
+    trace->hash = hash_bytes(text, bytes, trace->hash);
     load_text(L, file, text, bytes);
 }
 
-const char *source_text(const char *file)
+static const struct Source *find_source(const Trace *trace, const char *file)
 {
-    for (int i = 0; i < box.sources.n; i++)
-        if (same(box.sources.at[i].file, file)) return box.sources.at[i].text;
+    for (int i = 0; i < trace->sources.n; i++)
+        if (same(trace->sources.at[i].file, file)) return &trace->sources.at[i];
     return NULL;
 }
 
-uint64_t source_hash(void) { return box.hash; }
+const char *source_text(const Trace *trace, const char *file)
+{
+    const struct Source *s = find_source(trace, file);
+    return s ? s->text : NULL;
+}
+
+const char *source_name(const Trace *trace, const char *file)
+{
+    const struct Source *s = find_source(trace, file);
+    return s ? s->file : copy_string(file);
+}
 
 void run_description(lua_State *L, const char *file)
 {
     const char *slash = strrchr(file, '/');
-    box.folder = slash ? copy_bytes_as_string(file, (size_t)(slash - file) + 1) : "";
+    trace_of(L)->folder = slash ? copy_bytes_as_string(file, (size_t)(slash - file) + 1) : "";
     load_file(L, file);
     call_lua(L, 0, 1);
     if (!lua_istable(L, -1) || is_tensor(L, -1))
         err((Where){.file = file},
-            "a description ends with `return { config = {…}, forward = function(c, input) … end, … }`;"
-            " this one returns %s",
+            "a description must end with `return { config = {…}, forward = function(c, input) … end, … }`; this one "
+            "returns %s",
             lua_text(L, -1));
 }
 
 /* A message may show lines of a required file, so a link must not lead to a file outside of the folder. */
-static bool lies_beside(const char *file)
+static bool lies_beside(const char *folder_name, const char *file)
 {
-    char *target = realpath(file, NULL), *folder = realpath(*box.folder ? box.folder : ".", NULL);
+    char *target = realpath(file, NULL), *folder = realpath(*folder_name ? folder_name : ".", NULL);
     size_t n = folder ? strlen(folder) : 0;
     bool beside = target && folder && strncmp(target, folder, n) == 0 && (target[n] == '/' || same(folder, "/"));
     free(target);
@@ -263,19 +100,19 @@ static bool lies_beside(const char *file)
 /* require "name": the file name.lua beside the description, once. */
 static int require_beside(lua_State *L)
 {
-    const char *name = luaL_checkstring(L, 1);
+    const char *name = luaL_checkstring(L, 1), *folder = trace_of(L)->folder;
     lua_settop(L, 1);
     lua_getfield(L, LUA_REGISTRYINDEX, "loaded");
     if (lua_getfield(L, -1, name) != LUA_TNIL) return 1;
     lua_pop(L, 1);
     if (name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")] || !*name)
-        user_error(L, "require takes the name of a file beside this one, without .lua; '%s' is no such name", name);
-    const char *file = format("%s%s.lua", box.folder, name);
+        user_error(L, "require takes the name of a file beside this one, without .lua, found '%s'", name);
+    const char *file = format("%s%s.lua", folder, name);
     if (access(file, R_OK) != 0)
         user_error(L, "require finds no file %s (only files beside the description can be used)", file);
-    if (!lies_beside(file))
+    if (!lies_beside(folder, file))
         user_error(L,
-                   "%s is a link to a file elsewhere, and only files beside the description can be used: copy it here",
+                   "%s is a link to a file elsewhere; only files beside the description can be used, so copy it here",
                    file);
     load_file(L, file);
     lua_call(L, 0, 1);
@@ -334,11 +171,11 @@ static int unknown_name(lua_State *L)
     const char *name = luaL_tolstring(L, 2, NULL);
     const char **words;
     int n;
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &box);
+    lua_getfield(L, LUA_REGISTRYINDEX, "environment");
     keys_of(L, -1, &words, &n);
     VEC(const char *) known = {0};
     for (int i = 0; i < n; i++) push(&known, words[i]);
-    local_names(lua_place(L).file, &words, &n);
+    local_names(source_text(trace_of(L), lua_place(L).file), &words, &n);
     for (int i = 0; i < n; i++)
         if (!same(words[i], name)) push(&known, words[i]);
     const char *close = nearest(name, known.at, known.n);
@@ -400,7 +237,8 @@ void push_library(lua_State *L, const char *name)
     if (lua_getfield(L, -1, name) == LUA_TNIL) {
         lua_pop(L, 1);
         const char *text = library_text(name);
-        box.hash = hash_bytes(text, strlen(text), box.hash);
+        Trace *trace = trace_of(L);
+        trace->hash = hash_bytes(text, strlen(text), trace->hash);
         if (luaL_loadbufferx(L, text, strlen(text), format("=%s", name), "t") != LUA_OK) die("%s", lua_tostring(L, -1));
         lua_getfield(L, LUA_REGISTRYINDEX, "core");
         if (lua_pcall(L, 1, 1, 0) != LUA_OK) die("%s", lua_tostring(L, -1));
@@ -452,11 +290,9 @@ static void open_core(lua_State *L)
     lua_setfield(L, LUA_REGISTRYINDEX, "core");
 }
 
-lua_State *sandbox_open(const Options *o)
+lua_State *sandbox_open(Trace *trace, const Options *o)
 {
-    memset(&box, 0, sizeof box);
-    lua_State *L = box.L = lua_newstate(allocate, NULL);
-    if (!L) die("no memory for Lua");
+    lua_State *L = limited_state(trace);
     static const luaL_Reg standard[] = {{LUA_GNAME, luaopen_base},
                                         {LUA_TABLIBNAME, luaopen_table},
                                         {LUA_STRLIBNAME, luaopen_string},
@@ -466,8 +302,8 @@ lua_State *sandbox_open(const Options *o)
         luaL_requiref(L, standard[i].name, standard[i].func, 1);
         lua_pop(L, 1);
     }
-    for (int i = 0; i < o->sets.n; i++) box.hash = hash_bytes(o->sets.at[i], strlen(o->sets.at[i]), box.hash);
-    if (o->config) box.hash = hash_bytes(o->config, strlen(o->config), box.hash);
+    for (int i = 0; i < o->sets.n; i++) trace->hash = hash_bytes(o->sets.at[i], strlen(o->sets.at[i]), trace->hash);
+    if (o->config) trace->hash = hash_bytes(o->config, strlen(o->config), trace->hash);
     protect_strings(L);
     open_sorted_keys(L);
     for (int i = 0; i < 3; i++) {
@@ -482,16 +318,14 @@ lua_State *sandbox_open(const Options *o)
     give_ours(L, env, "data");
     guard_environment(L, env);
     lua_pushvalue(L, env);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &box); /* for unknown_name */
+    lua_setfield(L, LUA_REGISTRYINDEX, "environment"); /* for unknown_name */
     lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
-    watch_lines(L, true);
-    limit_time(SECONDS_LIMIT);
+    limit_run(L);
     return L;
 }
 
 void sandbox_close(lua_State *L)
 {
-    limit_time(0);
+    end_limits(L);
     lua_close(L);
-    box.L = NULL;
 }

@@ -13,7 +13,8 @@
 
 const Mixed *mixing(lua_State *L, const Mixed *already, const char *fmt, ...)
 {
-    if (already || trace.time_aware || trace.decode || trace.time <= 1) return already;
+    const Trace *trace = trace_of(L);
+    if (already || trace->time_aware || trace->decode || trace->time <= 1) return already;
     va_list args;
     va_start(args, fmt);
     char why[512];
@@ -104,7 +105,7 @@ static bool same_factor(Factor a, Factor b) { return a.axis == b.axis && a.outer
 /* Finds the batch and time axes of the result of an element-wise op; inputs are not yet aligned to its shape s. */
 static void combine(lua_State *L, const Tensor *t, int n, Shape s, Tensor *r, const char *doing)
 {
-    *r = (Tensor){.batch = NOWHERE, .time = NOWHERE, .trace = trace.number};
+    *r = (Tensor){.batch = NOWHERE, .time = NOWHERE, .trace = trace_of(L)->number};
     for (int k = 0; k < n; k++) {
         Factor b = aligned_operands(t[k].batch, t[k].node->shape.rank, s.rank),
                f = aligned_operands(t[k].time, t[k].node->shape.rank, s.rank);
@@ -117,8 +118,7 @@ static void combine(lua_State *L, const Tensor *t, int n, Shape s, Tensor *r, co
     for (int k = 0; k < n && r->time.axis >= 0; k++) {
         int axis = r->time.axis - (s.rank - t[k].node->shape.rank);
         if (t[k].time.axis < 0 && axis >= 0 && t[k].node->shape.dim[axis] > 1 && !is_filled(t[k].node, NULL))
-            r->mixed =
-                mixing(L, r->mixed, "%s: along time, the other operand holds something else for each position", doing);
+            r->mixed = mixing(L, r->mixed, "%s: the other operand has its own value for each position in time", doing);
     }
 }
 
@@ -137,20 +137,18 @@ static void broadcast_all(lua_State *L, Tensor *t, int n, Tensor *result, const 
 
 /* ------------------------------------------------------------------ numbers of the description */
 
-bool single(void) { return !same(precision_of(trace.desc->options).name, "fp64"); }
+bool single(const Trace *trace) { return !same(precision_of(trace->desc->options).name, "fp64"); }
 
 double real_number(lua_State *L, int arg, const char *doing)
 {
     double v = lua_tonumber(L, arg);
-    if (!single()) return v;
+    if (!single(trace_of(L))) return v;
     if (isfinite(v) && fabs(v) > FLT_MAX)
-        user_error(L,
-                   "%s: %s is beyond the numbers of fp32, the largest of which is 3.4e38; for infinity write math.huge",
-                   doing, lua_text(L, arg));
+        user_error(L, "%s: %s exceeds the largest number of fp32, 3.4e38; for infinity write math.huge", doing,
+                   lua_text(L, arg));
     if (lua_isinteger(L, arg) && (double)(float)v != v)
         warn(lua_place(L),
-             "%s: %s becomes %.0f: fp32 holds integers up to %d, and some beyond; keep ids in i32 tensors, or build "
-             "with "
+             "%s: %s becomes %.0f: fp32 represents all integers only up to %d; keep ids in i32 tensors, or build with "
              "--precision fp64",
              doing, lua_text(L, arg), (double)(float)v, EXACT_INTEGERS);
     return v;
@@ -162,14 +160,14 @@ static Node *constant_at(lua_State *L, int arg, DType t, const char *doing)
 {
     if (t == BOOL) {
         if (!lua_isboolean(L, arg))
-            user_error(L, "%s: true or false is expected beside a bool, and this is %s", doing, lua_text(L, arg));
+            user_error(L, "%s: expected true or false beside a bool tensor, found %s", doing, lua_text(L, arg));
         return scalar(lua_toboolean(L, arg), BOOL);
     }
     if (lua_type(L, arg) != LUA_TNUMBER)
-        user_error(L, "%s: a tensor or a number is expected, and this is %s", doing, lua_text(L, arg));
+        user_error(L, "%s: expected a tensor or a number, found %s", doing, lua_text(L, arg));
     double v = t == I32 ? lua_tonumber(L, arg) : real_number(L, arg, doing);
     if (t == I32 && (v != floor(v) || fabs(v) > 2147483648.0 || v == 2147483648.0))
-        user_error(L, "%s: %s is no integer of 32 bits, and the tensor beside it is i32; x:cast(\"f32\") makes it real",
+        user_error(L, "%s: %s is not a 32-bit integer, but the tensor beside it is i32; x:cast(\"f32\") makes it real",
                    doing, lua_text(L, arg));
     make_at(lua_place(L));
     return scalar(v, t);
@@ -181,11 +179,12 @@ static void operands(lua_State *L, int first, int n, Tensor *t, const char *doin
     const Tensor *model = NULL;
     for (int k = 0; k < n && !model; k++)
         if (is_tensor(L, first + k)) model = tensor_at(L, first + k, doing);
-    if (!model) user_error(L, "%s needs a tensor, and this is %s", doing, lua_text(L, first));
+    if (!model) user_error(L, "%s needs a tensor, found %s", doing, lua_text(L, first));
     for (int k = 0; k < n; k++) {
         if (is_tensor(L, first + k)) t[k] = *tensor_at(L, first + k, doing);
         else
-            t[k] = (Tensor){constant_at(L, first + k, model->node->dtype, doing), NOWHERE, NOWHERE, NULL, trace.number};
+            t[k] = (Tensor){constant_at(L, first + k, model->node->dtype, doing), NOWHERE, NOWHERE, NULL,
+                            trace_of(L)->number};
         if (t[k].node->dtype != model->node->dtype)
             user_error(L, "%s: the types differ, %s and %s; x:cast(\"%s\") converts%s", doing,
                        dtype_name(model->node->dtype), dtype_name(t[k].node->dtype),
@@ -200,10 +199,10 @@ void check_class(lua_State *L, Op op, DType t, const char *doing)
                         : same(class, "NUM") && t == BOOL
                             ? "numbers; nn.where(condition, a, b) or x:cast(\"f32\") makes them"
                         : same(class, "INT") && t != I32    ? "an i32 tensor"
-                        : same(class, "LOGIC") && t != BOOL ? "bools, such as nn.lt(a, b) makes"
+                        : same(class, "LOGIC") && t != BOOL ? "a bool tensor, such as nn.lt(a, b) gives"
                         : same(class, "CMP") && t == BOOL && op != OP_eq && op != OP_ne ? "numbers"
                                                                                         : NULL;
-    if (wants) user_error(L, "%s wants %s; this is %s", doing, wants, dtype_name(t));
+    if (wants) user_error(L, "%s cannot take %s: it needs %s", doing, dtype_name(t), wants);
 }
 
 static const char *spelling(Op op)
@@ -240,11 +239,10 @@ static void refuse_axis_as_value(lua_State *L, Op op, const Tensor *t)
     int rank = t[0].node->shape.rank;
     const char *name = op_info[op].name;
     if ((op != OP_max && op != OP_min) || !lua_isinteger(L, 2) || v == 0 || v < -rank || v >= rank) return;
-    user_error(
-        L,
-        "nn.%s(x, %lld) is of two values, element by element, and %lld is an axis of x %s too\n  along the axis: "
-        "x:%s(%lld); the value: nn.%s(x, %lld.0)",
-        name, (long long)v, (long long)v, tensor_text(&t[0]), name, (long long)v, name, (long long)v);
+    user_error(L,
+               "nn.%s(x, %lld) compares element by element, but %lld is also an axis of x %s\n"
+               "  for the axis, write x:%s(%lld); for the value, nn.%s(x, %lld.0)",
+               name, (long long)v, (long long)v, tensor_text(&t[0]), name, (long long)v, name, (long long)v);
 }
 
 static int call_map(lua_State *L)
@@ -253,7 +251,7 @@ static int call_map(lua_State *L)
     int n = op_info[op].arity;
     Tensor t[3];
     if (lua_gettop(L) > n)
-        user_error(L, "%s takes %d argument%s, and here are %d", spelling(op), n, n > 1 ? "s" : "", lua_gettop(L));
+        user_error(L, "%s takes %d argument%s, found %d", spelling(op), n, n > 1 ? "s" : "", lua_gettop(L));
     lua_settop(L, n);
     operands(L, 1, n, t, spelling(op));
     if (n == 2) refuse_axis_as_value(L, op, t);
@@ -311,13 +309,14 @@ static int where_call(lua_State *L)
 {
     Tensor t[3], r, *condition = tensor_at(L, 1, "nn.where");
     if (condition->node->dtype != BOOL)
-        user_error(L, "nn.where(condition, a, b): the condition is a bool tensor such as nn.lt(a, b) makes; this is %s",
-                   lua_text(L, 1));
+        user_error(
+            L, "nn.where(condition, a, b): the condition must be a bool tensor, such as nn.lt(a, b) gives, found %s",
+            lua_text(L, 1));
     lua_settop(L, 3);
     if (is_tensor(L, 2) || is_tensor(L, 3)) operands(L, 2, 2, t + 1, "nn.where");
     else
         for (int k = 1; k < 3; k++)
-            t[k] = (Tensor){constant_at(L, k + 1, F32, "nn.where"), NOWHERE, NOWHERE, NULL, trace.number};
+            t[k] = (Tensor){constant_at(L, k + 1, F32, "nn.where"), NOWHERE, NOWHERE, NULL, trace_of(L)->number};
     t[0] = *condition;
     broadcast_all(L, t, 3, &r, "nn.where");
     make_at(lua_place(L));
@@ -331,21 +330,22 @@ static int cast_call(lua_State *L)
         const char *name;
         DType type;
     } types[] = {{"f32", F32}, {"i32", I32}, {"bool", BOOL}, {"real", F32}, {"int", I32}};
+    const Trace *trace = trace_of(L);
     const Tensor *t = tensor_at(L, 1, "cast");
     const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
     for (int i = 0; i < COUNT_OF(types); i++) {
         if (!same(name, types[i].name)) continue;
-        int64_t largest = types[i].type == F32 && single() ? largest_integer(t->node, trace.desc) : 0;
+        int64_t largest = types[i].type == F32 && single(trace) ? largest_integer(t->node, trace->desc) : 0;
         if (largest > EXACT_INTEGERS)
             warn(lua_place(L),
-                 "x:cast(\"f32\"): these integers go to %lld, and fp32 holds all only up to %d; beyond, several become "
-                 "one",
+                 "x:cast(\"f32\"): these integers go up to %lld, but fp32 represents all integers only up to %d; "
+                 "larger ones are rounded",
                  (long long)largest, EXACT_INTEGERS);
         make_at(lua_place(L));
         push_like(L, cast_op(t->node, types[i].type), t);
         return 1;
     }
-    user_error(L, "x:cast(type): the type is \"f32\", \"i32\" or \"bool\", and this is %s", lua_text(L, 2));
+    user_error(L, "x:cast(type): the type must be \"f32\", \"i32\" or \"bool\", found %s", lua_text(L, 2));
 }
 
 /* Integers and bools have no gradient to stop. */
@@ -371,7 +371,7 @@ static int philox_call(lua_State *L)
 static int u01_call(lua_State *L)
 {
     const Tensor *t = tensor_at(L, 1, "nn.u01");
-    if (t->node->dtype != I32) user_error(L, "nn.u01 wants i32 bits; this is %s", lua_text(L, 1));
+    if (t->node->dtype != I32) user_error(L, "nn.u01 needs i32 bits, found %s", lua_text(L, 1));
     make_at(lua_place(L));
     push_like(L, u01(t->node, F32), t);
     return 1;

@@ -81,7 +81,7 @@ static Shape extents_at(lua_State *L, int first, int *unknown)
     bool table = lua_istable(L, first);
     if (table) check_list(L, first, "x:reshape"), check_surplus(L, first, "x:reshape");
     int n = table ? (int)lua_rawlen(L, first) : lua_gettop(L) - first + 1;
-    if (n > MAXRANK) user_error(L, "a tensor has at most %d axes, and this shape has %d", MAXRANK, n);
+    if (n > MAXRANK) user_error(L, "a tensor can have at most %d axes; this shape has %d", MAXRANK, n);
     *unknown = -1;
     for (int i = 0; i < n; i++) {
         if (table) lua_geti(L, first, i + 1);
@@ -91,7 +91,7 @@ static Shape extents_at(lua_State *L, int first, int *unknown)
         if (e == -1 && *unknown >= 0) user_error(L, "only one extent may be -1");
         if (e == -1) *unknown = i;
         else if (e < 1)
-            user_error(L, "an extent is at least 1 (or once -1: whatever is left), and axis %d has %lld", i,
+            user_error(L, "an extent must be at least 1 (one may be -1: whatever is left), but axis %d has %lld", i,
                        (long long)e);
         s.dim[s.rank++] = e == -1 ? 1 : e;
     }
@@ -132,7 +132,7 @@ static int permute_call(lua_State *L)
     int first = lua_istable(L, 2) ? 3 : 2;
     int64_t given = lua_istable(L, 2) ? (int64_t)lua_rawlen(L, 2) : lua_gettop(L) - 1;
     if (given != rank)
-        user_error(L, "x:permute takes every axis once: %s has %d, and %lld are given", tensor_text(t), rank,
+        user_error(L, "x:permute must list every axis once: %s has %d, found %lld", tensor_text(t), rank,
                    (long long)given);
     if (first == 3) lua_settop(L, 2);
     for (int i = 1; first == 3 && i <= rank; i++) lua_geti(L, 2, i);
@@ -157,7 +157,7 @@ static int unsqueeze_call(lua_State *L)
 {
     const Tensor *t = tensor_at(L, 1, "x:unsqueeze");
     Shape s = t->node->shape;
-    if (s.rank == MAXRANK) user_error(L, "a tensor has at most %d axes", MAXRANK);
+    if (s.rank == MAXRANK) user_error(L, "a tensor can have at most %d axes", MAXRANK);
     int axis = axis_at(L, 2, s.rank + 1), to[MAXRANK];
     for (int i = 0; i < s.rank; i++) to[i] = i + (i >= axis);
     memmove(s.dim + axis + 1, s.dim + axis, sizeof *s.dim * (size_t)(s.rank - axis));
@@ -180,7 +180,7 @@ static int squeeze_call(lua_State *L)
     const Tensor *t = tensor_at(L, 1, "x:squeeze");
     int axis = axis_at(L, 2, t->node->shape.rank), to[MAXRANK];
     if (t->node->shape.dim[axis] != 1)
-        user_error(L, "x:squeeze drops an axis of extent 1; axis %d of %s has %lld", axis, tensor_text(t),
+        user_error(L, "x:squeeze can only drop an axis of extent 1; axis %d of %s has %lld", axis, tensor_text(t),
                    (long long)t->node->shape.dim[axis]);
     Shape s = axes_without(t->node->shape, axis, to);
     make_at(lua_place(L));
@@ -194,8 +194,8 @@ static int expand_call(lua_State *L)
     int n = (int)(lua_istable(L, 2) ? lua_rawlen(L, 2) : 0);
     if (lua_istable(L, 2)) check_list(L, 2, "x:expand");
     if (n < old.rank || n > MAXRANK)
-        user_error(L, "x:expand{…} takes the whole new shape, with -1 for axes kept; %s has rank %d", tensor_text(t),
-                   old.rank);
+        user_error(L, "x:expand{…} takes the whole new shape, with -1 for axes that stay; %s has rank %d",
+                   tensor_text(t), old.rank);
     int to[MAXRANK];
     for (int i = 0; i < n; i++) {
         int from = i - (n - old.rank);
@@ -204,8 +204,8 @@ static int expand_call(lua_State *L)
         lua_pop(L, 1);
         if (e == -1) e = had;
         if (e < 1 || (had != 1 && had != e))
-            user_error(L, "x:expand repeats axes of extent 1; axis %d of %s cannot become %lld", from, tensor_text(t),
-                       (long long)e);
+            user_error(L, "x:expand can only repeat axes of extent 1; axis %d of %s cannot become %lld", from,
+                       tensor_text(t), (long long)e);
         if (from >= 0) to[from] = i;
         s.dim[s.rank++] = e;
     }
@@ -258,9 +258,8 @@ static int slice_call(lua_State *L)
     int64_t from = first < 0 ? first + n : first, to = beyond < 0 ? beyond + n : beyond;
     if (from < 0 || to > n || from >= to || step < 1)
         user_error(L,
-                   "x:slice(%d, %lld, %lld): axis %d of %s has elements 0 … %lld; a slice runs from its first up to "
-                   "but without its "
-                   "second, and holds something",
+                   "x:slice(%d, %lld, %lld): axis %d of %s has elements 0 … %lld; a slice must lie within them, not be "
+                   "empty, and have a step of 1 or more",
                    axis, (long long)first, (long long)beyond, axis, tensor_text(t), (long long)n - 1);
     return push_part(L, t, axis, from, 1 + (to - from - 1) / step, step, "x:slice");
 }
@@ -312,7 +311,7 @@ static int pad_call(lua_State *L)
     int axis = axis_at(L, 2, t->node->shape.rank), to[MAXRANK];
     before[axis] = integer_at(L, 3, "the zeros before");
     after[axis] = lua_isnoneornil(L, 4) ? 0 : integer_at(L, 4, "the zeros after");
-    if (before[axis] < 0 || after[axis] < 0) user_error(L, "x:pad adds zeros; x:slice takes elements away");
+    if (before[axis] < 0 || after[axis] < 0) user_error(L, "x:pad cannot remove elements; use x:slice");
     extent_sum(L, extent_sum(L, before[axis], t->node->shape.dim[axis], "x:pad"), after[axis], "x:pad");
     axes_kept(to);
     to[axis] = -1;
@@ -328,7 +327,7 @@ static int concat_call(lua_State *L)
     if (!lua_istable(L, 1)) user_error(L, "nn.concat takes a table of tensors and an axis: nn.concat({a, b}, -1)");
     check_list(L, 1, "nn.concat");
     int n = (int)lua_rawlen(L, 1), axis = 0;
-    if (n == 0) user_error(L, "nn.concat of nothing: the table of tensors is empty");
+    if (n == 0) user_error(L, "nn.concat: the table of tensors is empty");
     Node **parts = NEW_ARRAY(Node *, n);
     int64_t length = 0;
     Tensor first = {0};

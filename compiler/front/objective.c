@@ -12,6 +12,7 @@
 #include <math.h>
 
 typedef struct Cut {
+    Trace *trace;
     const Rows *rows;
     const Loop *parts; /* the loop over them, before anything is rewritten; NULL: an entry's batch is one part */
     Node *gpus;        /* real []: how many have a part; NULL: that is not asked yet */
@@ -32,7 +33,7 @@ static Node *piece_of(Node *row, int64_t from, Shape s)
 /* A total over the GPUs: a one beside it tells how many they are. */
 static Node *over_gpus(Cut *c, Node *n)
 {
-    if (!trace.desc->options->target->device) return n;
+    if (!c->trace->desc->options->target->device) return n;
     int64_t many = elements(n->shape);
     Node *own = reshape(is_real(n->dtype) ? n : cast_op(n, F32), (Shape){.rank = 1, .dim = {many}});
     Node *row = over_ranks(concat(2, (Node *[]){own, filled(1, own->dtype, (Shape){.rank = 1, .dim = {1}})}, 0));
@@ -51,7 +52,7 @@ static Node *number_of_gpus(Cut *c)
 static Node *scaled_loss(Cut *c, Node *n, int power)
 {
     if (power && c->parts) n = map2(OP_mul, n, filled(pow((double)c->parts->trip, power), n->dtype, n->shape));
-    if (!trace.desc->options->target->device) return n;
+    if (!c->trace->desc->options->target->device) return n;
     for (int k = abs(power); k > 0; k--)
         n = map2(power > 0 ? OP_mul : OP_div, n, broadcast(number_of_gpus(c), n->shape));
     return n;
@@ -96,32 +97,32 @@ static Node *over_all_parts(Cut *c, Node *n, Node *new, bool mean)
 /* ------------------------------------------------------------------ refusing */
 
 static const char cannot_cut[] =
-    "%s, so %lld micro-batches do not train what the whole batch would (accumulate)\n"
-    "  leave accumulate at 1, or let the loss be a sum or a mean over rows that do not depend on each other";
+    "%s, so %lld micro-batches (accumulate) do not give the gradients of the whole batch\n"
+    "  leave accumulate at 1, or make the loss a sum or a mean over rows that do not depend on each other";
 
 static bool cuttable(const Row_fact *f) { return f->kind != ROWS_MEET && f->kind != ROWS_FUNCTION; }
 
-static const char *fault_text(const Row_fault *f)
+static const char *fault_text(const Desc *d, const Row_fault *f)
 {
-    return format("%s:%d: %s", f->where.file ? f->where.file : trace.desc->file, f->where.line, f->why);
+    return format("%s:%d: %s", f->where.file ? f->where.file : d->file, f->where.line, f->why);
 }
 
 /* If the description cuts the batch, that is the user's mistake; what --memory or several GPUs would cut stays whole.
  */
-static void refuse(const Row_fault *f, const Graph *g)
+static void refuse(Desc *d, const Row_fault *f, const Graph *g)
 {
-    if (g->micro && trace.desc->recipe.accumulate > 1) err(f->where, cannot_cut, f->why, (long long)g->micro->trip);
-    trace.desc->uncut = trace.desc->one_gpu = fault_text(f);
+    if (g->micro && d->recipe.accumulate > 1) err(f->where, cannot_cut, f->why, (long long)g->micro->trip);
+    d->uncut = d->one_gpu = fault_text(d, f);
 }
 
 /* Can the loss, and what is carried on, be computed from parts? */
-static bool check_outputs(const Rows *r, const Graph *g)
+static bool check_outputs(Desc *d, const Rows *r, const Graph *g)
 {
     for (int k = 0; k < g->outs.n; k++) {
         const Row_fact *f = &row_output(r, k)->fact;
         bool metric = k > 0 && g->outs.at[k].kind == OUT_VALUE;
         if (cuttable(f) || metric) continue;
-        refuse(f->fault, g);
+        refuse(d, f->fault, g);
         return false;
     }
     return true;
@@ -144,8 +145,8 @@ static bool collect_edits(Cut *c, const Graph *g)
         if (p->elided || p->misfit) continue;
         void **slot = table_at(&c->edits, p->node);
         if (*slot && !same_edits(*slot, p)) {
-            Row_fault f = {p->node->where, "one value depends on the size of the batch in two ways"};
-            refuse(&f, g);
+            Row_fault f = {p->node->where, "one value depends on the batch size in two ways"};
+            refuse(c->trace->desc, &f, g);
             return false;
         }
         *slot = p;
@@ -161,15 +162,15 @@ static bool changes(const Rows *r, const Graph *g)
     return any;
 }
 
-void keep_objective(Graph *g, const Graph *wide, int64_t batch)
+void keep_objective(Trace *trace, Graph *g, const Graph *wide, int64_t batch)
 {
     if (!wide) {
-        Row_fault f = {g->outs.at[0].node->where, "forward is written for one size of the batch"};
-        return refuse(&f, g);
+        Row_fault f = {g->outs.at[0].node->where, "forward works for one batch size only"};
+        return refuse(trace->desc, &f, g);
     }
     Rows *r = rows_of(g, wide, batch, false);
-    Cut c = {.rows = r, .parts = g->micro};
-    if (!check_outputs(r, g) || !changes(r, g)) return;
+    Cut c = {.trace = trace, .rows = r, .parts = g->micro};
+    if (!check_outputs(trace->desc, r, g) || !changes(r, g)) return;
     if (!collect_edits(&c, g)) return;
     Rewrite rewrite = {.node = edited, .user = &c};
     int *power = NEW_ARRAY(int, g->outs.n);

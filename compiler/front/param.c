@@ -13,14 +13,7 @@ typedef struct Known {
     int trace;
 } Known;
 
-static struct {
-    VEC(Known *) all, of_stacks;
-    Strings names, exported; /* numbers of `all`, from 1; exported: those that are in no stack */
-} known;
-
-void params_forget(void) { memset(&known, 0, sizeof known); }
-
-static Known *numbered_name(int n) { return n ? known.all.at[n - 1] : NULL; }
+static Known *known_at(const Trace *trace, int n) { return n ? trace->known.at[n - 1] : NULL; }
 
 static Lathe_init init_named(const char *name)
 {
@@ -54,25 +47,24 @@ static void check_export(lua_State *L, const char *export)
     bool plain = is_utf8(export) && *export && strlen(export) <= MOST;
     for (const char *c = export; *c; c++) plain &= (unsigned char)*c >= 32 && *c != 127;
     if (same(export, "__metadata__"))
-        user_error(L, "a checkpoint keeps remarks of its own under '__metadata__': give the parameter another name");
+        user_error(L, "'__metadata__' is reserved in checkpoints; give the parameter another name");
     if (!plain)
-        user_error(L,
-                   "the name that a parameter has in checkpoints is UTF-8 without control characters, 1 to %d bytes; "
-                   "this is '%.100s'",
-                   MOST, export);
+        user_error(L, "an export name must be UTF-8 without control characters, 1 to %d bytes, found '%.100s'", MOST,
+                   export);
 }
 
 static Shape with_copies(lua_State *L, Shape own)
 {
-    Shape s = {.rank = own.rank + trace.copies.n};
-    if (s.rank > MAXRANK) user_error(L, "a parameter has at most %d axes, those of nn.stack included", MAXRANK);
-    for (int i = 0; i < trace.copies.n; i++) {
-        s.dim[i] = trace.copies.at[i]->trip;
-        s.axis[i] = (uint16_t)trace.copies.at[i]->axis;
+    Trace *trace = trace_of(L);
+    Shape s = {.rank = own.rank + trace->copies.n};
+    if (s.rank > MAXRANK) user_error(L, "a parameter can have at most %d axes, including those of nn.stack", MAXRANK);
+    for (int i = 0; i < trace->copies.n; i++) {
+        s.dim[i] = trace->copies.at[i]->trip;
+        s.axis[i] = (uint16_t)trace->copies.at[i]->axis;
     }
     for (int i = 0; i < own.rank; i++) {
-        s.dim[trace.copies.n + i] = own.dim[i];
-        s.axis[trace.copies.n + i] = own.axis[i];
+        s.dim[trace->copies.n + i] = own.dim[i];
+        s.axis[trace->copies.n + i] = own.axis[i];
     }
     check_size(L, s);
     return s;
@@ -80,26 +72,27 @@ static Shape with_copies(lua_State *L, Shape own)
 
 static Param *new_param(lua_State *L, const char *name, Shape own, const char *export)
 {
+    Trace *trace = trace_of(L);
     Param *p = NEW(Param);
     *p = (Param){.name = name,
                  .export_name = export,
-                 .loops = trace.copies.n,
-                 .stack = stack_here(),
+                 .loops = trace->copies.n,
+                 .stack = stack_here(trace),
                  .shape = with_copies(L, own),
                  .where = lua_place(L)};
     make_at(p->where);
-    name_axes(&p->shape, AXES_OF_PARAMETER);
+    name_axes(trace, &p->shape, AXES_OF_PARAMETER);
     p->init = init_named(luaL_checkstring(L, 3));
     p->init_a = lua_isnoneornil(L, 4) ? 0 : real_number(L, 4, "init");
     p->init_b = lua_isnoneornil(L, 5) ? 0 : real_number(L, 5, "init");
     if (!isfinite(p->init_a) || !isfinite(p->init_b))
-        user_error(L, "parameter '%s' would start from %g, which is no number to train from: see its init", name,
+        user_error(L, "parameter '%s' would start at %g; its init must be finite", name,
                    fabs(isfinite(p->init_a) ? p->init_b : p->init_a));
     p->decay = lua_isnoneornil(L, 6) ? own.rank >= 2 : lua_toboolean(L, 6);
     p->zero_row = 1 + luaL_optinteger(L, 8, -1);
     check_export(L, export);
     if (count_places(export) != p->loops)
-        user_error(L, "the export name '%s' needs one %%d for each nn.stack around the parameter, that is %d", export,
+        user_error(L, "the export name '%s' needs one %%d per nn.stack around the parameter, %d in all", export,
                    p->loops);
     return p;
 }
@@ -127,13 +120,13 @@ static bool meet(const Param *a, const char *s, int i, const Param *b, const cha
 
 static bool share_a_name(const Param *a, const Param *b) { return meet(a, a->export_name, 0, b, b->export_name, 0); }
 
-static const Param *same_export(const Param *p)
+static const Param *same_export(const Trace *trace, const Param *p)
 {
-    const Known *same = p->loops ? NULL : numbered_name(strings_get(&known.exported, p->export_name));
+    const Known *same = p->loops ? NULL : known_at(trace, strings_get(&trace->known_exports, p->export_name));
     if (same) return same->param;
-    int n = p->loops ? known.all.n : known.of_stacks.n;
+    int n = p->loops ? trace->known.n : trace->of_stacks.n;
     for (int i = 0; i < n; i++) {
-        const Param *other = (p->loops ? known.all.at : known.of_stacks.at)[i]->param;
+        const Param *other = (p->loops ? trace->known.at : trace->of_stacks.at)[i]->param;
         if (share_a_name(p, other)) return other;
     }
     return NULL;
@@ -141,7 +134,7 @@ static const Param *same_export(const Param *p)
 
 static void check_export_of(lua_State *L, const Param *p)
 {
-    const Param *other = same_export(p);
+    const Param *other = same_export(trace_of(L), p);
     if (other)
         user_error(L,
                    "two parameters would be exported as '%s': this one and '%s', which is made at %s:%d; give "
@@ -150,24 +143,24 @@ static void check_export_of(lua_State *L, const Param *p)
                    other->where.line);
 }
 
-static Known *add_known(Param *p)
+static Known *add_known(Trace *trace, Param *p)
 {
     Known *k = NEW(Known);
     k->param = p;
-    push(&known.all, k);
-    *strings_at(&known.names, p->name) = known.all.n;
-    if (p->loops) push(&known.of_stacks, k);
-    else *strings_at(&known.exported, p->export_name) = known.all.n;
-    push(&trace.desc->params, p);
+    push(&trace->known, k);
+    *strings_at(&trace->known_names, p->name) = trace->known.n;
+    if (p->loops) push(&trace->of_stacks, k);
+    else *strings_at(&trace->known_exports, p->export_name) = trace->known.n;
+    push(&trace->desc->params, p);
     return k;
 }
 
 static void check_again(lua_State *L, const Known *k, Shape own)
 {
-    if (k->trace == trace.number && !applied_again())
+    if (k->trace == trace_of(L)->number && !applied_again(trace_of(L)))
         user_error(L,
                    "there are two parameters '%s': give one of the layers another name, or apply one layer object "
-                   "twice to share it\n"
+                   "twice to share its parameters\n"
                    "  the first is made at %s:%d",
                    k->param->name, k->param->where.file, k->param->where.line);
     if (!same_shape(k->param->shape, with_copies(L, own)))
@@ -180,26 +173,27 @@ static void check_again(lua_State *L, const Known *k, Shape own)
  */
 static int param_call(lua_State *L)
 {
-    if (!trace.graph) user_error(L, "parameters are made inside forward");
+    Trace *trace = trace_of(L);
+    if (!trace->graph) user_error(L, "parameters can only be made inside forward");
     const char *own = luaL_checkstring(L, 1);
     check_name(L, own);
     Shape shape = shape_at(L, 2);
-    const char *name = copy_string(path_of(own));
-    const char *export = lua_isnoneornil(L, 7) ? export_of(own) : luaL_checkstring(L, 7);
-    Known *k = numbered_name(strings_get(&known.names, name));
+    const char *name = copy_string(path_of(trace, own));
+    const char *export = lua_isnoneornil(L, 7) ? export_of(trace, own) : luaL_checkstring(L, 7);
+    Known *k = known_at(trace, strings_get(&trace->known_names, name));
     if (k) check_again(L, k, shape);
     else {
-        if (sampling())
-            user_error(L, "sample makes a parameter '%s', that forward does not have: nothing would train it", name);
+        if (sampling(trace))
+            user_error(L, "sample makes parameter '%s', which forward does not have, so nothing would train it", name);
         Param *p = new_param(L, name, shape, copy_string(export));
         check_export_of(L, p);
-        k = add_known(p);
+        k = add_known(trace, p);
     }
-    k->trace = trace.number;
+    k->trace = trace->number;
     make_at(k->param->where);
     Making was = make_recomputed(false); /* leaves are there anyway */
     Node *n = k->node = parameter_node(k->param->name, F32, k->param->shape);
-    for (int i = 0; i < trace.copies.n; i++) n = loop_x(trace.copies.at[i], n);
+    for (int i = 0; i < trace->copies.n; i++) n = loop_x(trace->copies.at[i], n);
     make_with(was);
     push_tensor(L, n, NOWHERE, NOWHERE, NULL);
     return 1;
@@ -207,68 +201,71 @@ static int param_call(lua_State *L)
 
 /* ------------------------------------------------------------------ states */
 
-static Tensor_spec *state_named(const char *name)
+static Tensor_spec *state_named(const Trace *trace, const char *name)
 {
-    for (int i = 0; i < trace.desc->states.n; i++)
-        if (same(trace.desc->states.at[i].name, name)) return &trace.desc->states.at[i];
+    for (int i = 0; i < trace->desc->states.n; i++)
+        if (same(trace->desc->states.at[i].name, name)) return &trace->desc->states.at[i];
     return NULL;
 }
 
 /* An entry keeps its own: "lstm.h" of decode, "train.lstm.h", "eval.lstm.h". */
-static const char *state_name(const char *own)
+static const char *state_name(const Trace *trace, const char *own)
 {
-    const char *path = trace.decode ? path_of(own) : format("%s.%s", trace.graph->name, path_of(own)), *name = path;
-    for (int n = 2; state_named(name); n++) name = format("%s_%d", path, n);
+    const char *path = trace->decode ? path_of(trace, own) : format("%s.%s", trace->graph->name, path_of(trace, own)),
+               *name = path;
+    for (int n = 2; state_named(trace, name); n++) name = format("%s_%d", path, n);
     return copy_string(name);
 }
 
-static Lathe_role state_role(void)
+static Lathe_role state_role(const Trace *trace)
 {
-    return trace.decode ? LATHE_STATE : entry_of(trace.graph)->step ? LATHE_CARRIED : LATHE_EVAL_CARRIED;
+    return trace->decode ? LATHE_STATE : entry_of(trace->graph)->step ? LATHE_CARRIED : LATHE_EVAL_CARRIED;
 }
 
 /* With accumulation, each micro-batch keeps the state of its own rows. */
 static Shape with_micro(lua_State *L, Shape s)
 {
-    if (!trace.graph->micro) return s;
-    if (s.rank == MAXRANK) user_error(L, "a state has at most %d axes, the micro-batches' included", MAXRANK);
-    Shape all = {1, {trace.graph->micro->trip}, {(uint16_t)trace.graph->micro->axis}};
+    const Trace *trace = trace_of(L);
+    if (!trace->graph->micro) return s;
+    if (s.rank == MAXRANK) user_error(L, "a state can have at most %d axes, including that of micro-batches", MAXRANK);
+    Shape all = {1, {trace->graph->micro->trip}, {(uint16_t)trace->graph->micro->axis}};
     for (int i = 0; i < s.rank; i++) all = with_axis(all, s, i);
     check_size(L, all);
     return all;
 }
 
 /* The axis of a state made here that holds the rows that decode takes at once; -1: unknown. */
-static int rows_axis(Factor batch)
+static int rows_axis(const Trace *trace, Factor batch)
 {
-    return !trace.decode || batch.axis < 0 || batch.outer * batch.inner != 1 ? -1 : trace.copies.n + batch.axis;
+    return !trace->decode || batch.axis < 0 || batch.outer * batch.inner != 1 ? -1 : trace->copies.n + batch.axis;
 }
 
 /* name, old = core.state(own name, shape, like): like gives the type and the batch axis.  Inside nn.stack each layer
  * has its own: [layers, shape…] outside. */
 static int state_call(lua_State *L)
 {
+    Trace *trace = trace_of(L);
     const char *own = luaL_checkstring(L, 1);
     Shape s = shape_at(L, 2);
     const Tensor *like = tensor_at(L, 3, "a state");
-    if (trace.open.n != trace.copies.n)
-        user_error(L, "%s keeps values from step to step, and cannot do so inside this nn.scan", trace.graph->name);
-    const char *name = state_name(own);
+    if (trace->open.n != trace->copies.n)
+        user_error(L, "entry %s cannot keep values from step to step inside this nn.scan", trace->graph->name);
+    const char *name = state_name(trace, own);
     make_at(lua_place(L));
-    name_axes(&s, AXES_OF_STATE);
+    name_axes(trace, &s, AXES_OF_STATE);
     Shape whole = with_micro(L, with_copies(L, s));
-    push(&trace.desc->states, ((Tensor_spec){name, like->node->dtype, whole, state_role(), making().where,
-                                             .rows_axis = rows_axis(like->batch)}));
+    push(&trace->desc->states, ((Tensor_spec){name, like->node->dtype, whole, state_role(trace), making().where,
+                                              .rows_axis = rows_axis(trace, like->batch)}));
     Node *n = state_node(name, like->node->dtype, whole);
-    if (trace.graph->micro) n = loop_x(trace.graph->micro, n);
-    for (int i = 0; i < trace.copies.n; i++) n = loop_x(trace.copies.at[i], n);
+    if (trace->graph->micro) n = loop_x(trace->graph->micro, n);
+    for (int i = 0; i < trace->copies.n; i++) n = loop_x(trace->copies.at[i], n);
     lua_pushstring(L, name);
     push_tensor(L, n, NOWHERE, NOWHERE, NULL);
     return 2;
 }
 
 /* May rows decoded together have different values of n? */
-static bool differs_by_row(Node *n)
+static bool differs_by_row(const Trace *trace, Node *n)
 {
     Nodes all = {0};
     Graph g = {.name = "state"};
@@ -277,7 +274,7 @@ static bool differs_by_row(Node *n)
     for (int i = 0; i < all.n; i++) {
         const Node *leaf = all.at[i];
         bool input = leaf->op == OP_input && leaf->shape.rank > 0;
-        if (input || (leaf->op == OP_state && state_named(leaf->name)->rows_axis >= 0)) return true;
+        if (input || (leaf->op == OP_state && state_named(trace, leaf->name)->rows_axis >= 0)) return true;
     }
     return false;
 }
@@ -285,15 +282,16 @@ static bool differs_by_row(Node *n)
 /* core.state_next(name, new): closing the loops around stacks it */
 static int state_next_call(lua_State *L)
 {
+    Trace *trace = trace_of(L);
     const Tensor *t = tensor_at(L, 2, "a state");
-    Tensor_spec *s = state_named(luaL_checkstring(L, 1));
-    if (rows_axis(t->batch) >= 0) s->rows_axis = rows_axis(t->batch);
-    if (trace.decode && s->rows_axis < 0 && trace.batch > 1 && differs_by_row(t->node))
+    Tensor_spec *s = state_named(trace, luaL_checkstring(L, 1));
+    if (rows_axis(trace, t->batch) >= 0) s->rows_axis = rows_axis(trace, t->batch);
+    if (trace->decode && s->rows_axis < 0 && trace->batch > 1 && differs_by_row(trace, t->node))
         user_error(L,
-                   "decode takes %lld rows at once, and which axis of this state is the batch, it cannot tell: %s\n"
-                   "  let it be an axis of its own, or take one row, generate = { rows = 1 }",
-                   (long long)trace.batch, tensor_text(t));
-    push(&trace.states, ((struct New_state){copy_string(luaL_checkstring(L, 1)), t->node, trace.open.n}));
+                   "decode runs %lld rows at once, but the batch axis of this state is unknown: %s\n"
+                   "  make the batch an axis of its own, or decode one row, generate = { rows = 1 }",
+                   (long long)trace->batch, tensor_text(t));
+    push(&trace->states, ((struct New_state){copy_string(luaL_checkstring(L, 1)), t->node, trace->open.n}));
     return 0;
 }
 

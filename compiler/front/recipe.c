@@ -31,26 +31,24 @@ bool run_knows(const char *key)
     return s && is_settable(s) && !setting_is_number(s);
 }
 
-static void store(const Setting *s, double v) { put_setting_number(s, &trace.desc->recipe, v); }
-
-void recipe_set(const char *key, const char *text)
+void recipe_set(Trace *trace, const char *key, const char *text)
 {
     const Setting *s = find_setting(key);
     char *end;
     double v = strtod(text, &end);
     if (end == text || *end || !setting_holds(s, v))
-        usage_error("--set %s=%s: %s is %s", key, text, key, range_text(s));
-    store(s, v);
+        usage_error("--set %s=%s: %s must be %s", key, text, key, range_text(s));
+    put_setting_number(s, &trace->desc->recipe, v);
 }
 
 /* ------------------------------------------------------------------ from Lua */
 
-static Where at_key(const char *key) { return place_of_key(trace.desc->file, NULL, key); }
+static Where at_key(lua_State *L, const char *key) { return place_of_key(trace_of(L), NULL, key); }
 
-static Where in_table(const char *table, const char *key)
+static Where in_table(lua_State *L, const char *table, const char *key)
 {
-    Where where = place_of_key(trace.desc->file, table, key);
-    return where.line ? where : at_key(key);
+    Where where = place_of_key(trace_of(L), table, key);
+    return where.line ? where : at_key(L, key);
 }
 
 /* "lr": of the description's table of that name; of one that a function made, what the function takes. */
@@ -83,7 +81,7 @@ static void check_keys(lua_State *L, const char *table, const char *function, co
         bool found = false;
         for (int i = 0; i < known.n; i++) found |= same(known.at[i], keys[k]);
         if (!found)
-            err(in_table(table, keys[k]), "%s has no '%s'%s", table, keys[k], advice(keys[k], known.at, known.n));
+            err(in_table(L, table, keys[k]), "%s has no '%s'%s", table, keys[k], advice(keys[k], known.at, known.n));
     }
 }
 
@@ -93,33 +91,35 @@ static void take_number(lua_State *L, const Setting *s, const char *table, const
     bool flag = s->kind == SETTING_FLAG && lua_isboolean(L, -1);
     double v = flag ? lua_toboolean(L, -1) : lua_tonumber(L, -1);
     if ((lua_type(L, -1) != LUA_TNUMBER && !flag) || !setting_holds(s, v))
-        err(in_table(table, key), "%s.%s is %s, and this is %s", table, key, range_text(s), lua_text(L, -1));
-    store(s, v);
+        err(in_table(L, table, key), "%s.%s must be %s, found %s", table, key, range_text(s), lua_text(L, -1));
+    put_setting_number(s, &trace_of(L)->desc->recipe, v);
 }
 
 /* A word of the table on the top. */
-static void choose_word(const Setting *s, const char *word)
+static void choose_word(lua_State *L, const Setting *s, const char *word)
 {
     int n = word_count(s);
     Text all = {0};
     for (int i = 0; i < n; i++) {
         if (same(s->words[i], word)) {
-            *(int *)((char *)&trace.desc->recipe + s->field) = i;
+            *(int *)((char *)&trace_of(L)->desc->recipe + s->field) = i;
             return;
         }
         say(&all, "%s\"%s\"", i ? ", " : "", s->words[i]);
     }
-    err(at_key(s->key), "%s is one of %s, and this is \"%s\"%s", s->key, all.at, word, advice(word, s->words, n));
+    const char *close = nearest(word, s->words, n);
+    err(at_key(L, s->key), "%s must be one of %s, found \"%s\"%s", s->key, all.at, word,
+        close ? format("; did you mean '%s'?", close) : "");
 }
 
 /* The value on the top, which is not nil. */
 static void take_setting(lua_State *L, const Setting *s)
 {
-    char *field = (char *)&trace.desc->recipe + s->field;
+    char *field = (char *)&trace_of(L)->desc->recipe + s->field;
     if (setting_is_number(s)) take_number(L, s, s->table, s->key);
     else if (s->kind == SETTING_BOOL) *(bool *)field = lua_toboolean(L, -1);
     else if (s->kind == SETTING_TEXT) *(const char **)field = copy_string(luaL_checkstring(L, -1));
-    else if (lua_tostring(L, -1)) choose_word(s, lua_tostring(L, -1));
+    else if (lua_tostring(L, -1)) choose_word(L, s, lua_tostring(L, -1));
 }
 
 /* The settings of the table on the top, which `function` made; NULL: the description has it as it is. */
@@ -148,7 +148,7 @@ static int recipe_made_by(lua_State *L, const char *key, const char *const *name
         if (same(names[i], name)) return i;
         say(&all, "%s%s.%s{…}", i ? ", " : "", library, names[i]);
     }
-    err(at_key(key), "`%s` is made by one of %s; this is %s", key, all.at, lua_text(L, -1));
+    err(at_key(L, key), "`%s` must be made by one of %s, found %s", key, all.at, lua_text(L, -1));
 }
 
 bool push_description_part(lua_State *L, int model, int c, const char *key)
@@ -160,7 +160,7 @@ bool push_description_part(lua_State *L, int model, int c, const char *key)
         call_lua(L, 1, 1);
     }
     if (!lua_istable(L, -1))
-        err(at_key(key), "`%s` is a table or a function of c that returns one; this is %s", key, lua_text(L, -1));
+        err(at_key(L, key), "`%s` must be a table or a function of c that returns one, found %s", key, lua_text(L, -1));
     return true;
 }
 
@@ -175,9 +175,9 @@ static const char *text_of_key(lua_State *L, const char *key)
 static void read_best(lua_State *L)
 {
     if (lua_getfield(L, -1, "best") != LUA_TNIL && lua_type(L, -1) != LUA_TSTRING)
-        err(at_key("best"), "`best` is the name of a metric, such as \"loss\", and this is %s", lua_text(L, -1));
+        err(at_key(L, "best"), "`best` must be the name of a metric, such as \"loss\", found %s", lua_text(L, -1));
     lua_pop(L, 1);
-    trace.desc->recipe.best = text_of_key(L, "best");
+    trace_of(L)->desc->recipe.best = text_of_key(L, "best");
 }
 
 /* A list of prompts as a JSON array, or a number of samples without any, as --set takes them too. */
@@ -187,14 +187,14 @@ static const char *prompts_text(lua_State *L)
     int n = lua_istable(L, -1) ? (int)lua_rawlen(L, -1) : 0;
     if (lua_isinteger(L, -1) && lua_tointeger(L, -1) > 0) return format("%lld", lua_tointeger(L, -1));
     if (n == 0)
-        err(at_key("samples"), "`samples` is a list of texts, { \"Once upon\" }, or a number, and this is %s",
+        err(at_key(L, "samples"), "`samples` must be a list of texts, { \"Once upon\" }, or a number, found %s",
             lua_text(L, -1));
     for (int i = 1; i <= n; i++) {
         lua_rawgeti(L, -1, i);
         if (lua_type(L, -1) != LUA_TSTRING)
-            err(at_key("samples"), "`samples` is a list of texts, and number %d is %s", i, lua_text(L, -1));
+            err(at_key(L, "samples"), "`samples` must be a list of texts, but number %d is %s", i, lua_text(L, -1));
         if (!is_utf8(lua_tostring(L, -1)))
-            err(at_key("samples"), "`samples` are texts in UTF-8, and number %d is none: %s", i, lua_text(L, -1));
+            err(at_key(L, "samples"), "`samples` must be UTF-8 texts, but number %d is not: %s", i, lua_text(L, -1));
         say(&t, "%s", i > 1 ? ", " : "[");
         say_json_string(&t, lua_tostring(L, -1));
         lua_pop(L, 1);
@@ -206,12 +206,13 @@ static const char *prompts_text(lua_State *L)
 /* train.optimizer or train.schedule, made by optim.WORD: which word, and what the function takes. */
 static void read_made(lua_State *L, const char *name, const char *const *others, int nothers)
 {
+    Trace *trace = trace_of(L);
     const Setting *s = find_setting(name);
     if (lua_getfield(L, -1, s->key) != LUA_TNIL) {
         int word = recipe_made_by(L, s->key, s->words, word_count(s), "optim");
-        *(int *)((char *)&trace.desc->recipe + s->field) = word;
+        *(int *)((char *)&trace->desc->recipe + s->field) = word;
         take_settings(L, s->key, format("optim.%s", s->words[word]), others, nothers);
-        if (same(name, "schedule")) trace.desc->recipe.milestones = text_of_key(L, "milestones");
+        if (same(name, "schedule")) trace->desc->recipe.milestones = text_of_key(L, "milestones");
     }
     lua_pop(L, 1);
 }
@@ -224,14 +225,14 @@ static void read_train(lua_State *L)
     read_made(L, "schedule", kind, 2);
     if (lua_getfield(L, -1, "sample") != LUA_TNIL) {
         if (!lua_istable(L, -1))
-            err(at_key("sample"), "`sample` is a table such as { temperature = 0.8, tokens = 200 }");
+            err(at_key(L, "sample"), "`sample` must be a table such as { temperature = 0.8, tokens = 200 }");
         take_settings(L, "sample", NULL, NULL, 0);
     }
     lua_pop(L, 1);
     if (lua_getfield(L, -1, "groups") != LUA_TNIL) read_groups(L);
     lua_pop(L, 1);
     read_best(L);
-    if (lua_getfield(L, -1, "samples") != LUA_TNIL) trace.desc->recipe.samples = prompts_text(L);
+    if (lua_getfield(L, -1, "samples") != LUA_TNIL) trace_of(L)->desc->recipe.samples = prompts_text(L);
     lua_pop(L, 1);
 }
 
@@ -247,9 +248,9 @@ static const char *mix_text(lua_State *L)
     }
     lua_pop(L, 1);
     if (!t.at || lathe_mix(t.at, weight) < 0)
-        err(at_key("mix"),
-            "mix is a list of weights, one for each path of --data: { 7, 3 }; at most %d, each from 0.000001 to "
-            "1000000",
+        err(at_key(L, "mix"),
+            "mix must be a list of weights, one per path of --data, such as { 7, 3 }: at most %d, each from 0.000001 "
+            "to 1000000",
             LATHE_SOURCES);
     lua_pop(L, 1);
     return t.at;
@@ -261,36 +262,37 @@ static void settle_order(lua_State *L, Lathe_recipe *r)
     r->mix = mix_text(L);
     bool one = r->order == LATHE_WINDOWS || r->order == LATHE_CONTIGUOUS;
     if (r->pack && one)
-        err(at_key("pack"), "windows are of one text without end; packing documents needs order = \"epochs\"");
+        err(at_key(L, "pack"), "windows come from one endless text; packing documents needs order = \"epochs\"");
     if (r->mix && one)
-        err(at_key("mix"), "windows are of one text without end; mixing sources needs order = \"epochs\"");
+        err(at_key(L, "mix"), "windows come from one endless text; mixing sources needs order = \"epochs\"");
     if (r->pack || r->mix || r->pairs) r->order = LATHE_EPOCHS;
 }
 
 /* A file's or folder's name, from the description's own folder on.  Which tokenizer it is, trainers find out. */
-static void name_tokenizer(const char *name, const char *found)
+static void name_tokenizer(lua_State *L, const char *name, const char *found)
 {
     static const char *const tokenizers[] = {"bytes", "chars"};
-    const char *file = trace.desc->file, *slash = strrchr(file, '/');
-    Where where = at_key("tokenizer");
+    Trace *trace = trace_of(L);
+    const char *file = trace->desc->file, *slash = strrchr(file, '/');
+    Where where = at_key(L, "tokenizer");
     char *path = name && *name == '/' ? format("%s", name)
                                       : format("%.*s%s", slash ? (int)(slash + 1 - file) : 0, file, name ? name : "");
     char *whole = name && *name ? realpath(path, NULL) : NULL;
     if (!whole)
-        err(where, "the tokenizer is \"bytes\", \"chars\", or a file or folder of one, and this is %s%s%s", found,
+        err(where, "the tokenizer must be \"bytes\", \"chars\", or a tokenizer's file or folder, found %s%s%s", found,
             name && *name ? format("; there is no %s", path) : "", name ? advice(name, tokenizers, 2) : "");
-    trace.desc->recipe.tokenizer_file = copy_string(whole);
-    trace.desc->recipe.tokenizer_place = format("%s:%d", where.file, where.line);
+    trace->desc->recipe.tokenizer_file = copy_string(whole);
+    trace->desc->recipe.tokenizer_place = format("%s:%d", where.file, where.line);
     free(whole);
 }
 
 static void read_tokenizer(lua_State *L)
 {
-    Lathe_recipe *r = &trace.desc->recipe;
+    Lathe_recipe *r = &trace_of(L)->desc->recipe;
     lua_getfield(L, -1, "tokenizer");
     const char *name = lua_tostring(L, -1);
     r->tokenizer = same(name, "bytes") ? LATHE_BYTES : same(name, "chars") ? LATHE_CHARS : LATHE_TOKENIZER_FILE;
-    if (r->tokenizer == LATHE_TOKENIZER_FILE) name_tokenizer(name, lua_text(L, -1));
+    if (r->tokenizer == LATHE_TOKENIZER_FILE) name_tokenizer(L, name, lua_text(L, -1));
     lua_pop(L, 1);
 }
 
@@ -298,7 +300,7 @@ static void read_data(lua_State *L)
 {
     enum { TEXT, CSV, PAIRS };
     static const char *const kinds[] = {"text", "csv", "pairs"}, *const others[] = {"kind"};
-    Lathe_recipe *r = &trace.desc->recipe;
+    Lathe_recipe *r = &trace_of(L)->desc->recipe;
     int kind = recipe_made_by(L, "data", kinds, COUNT_OF(kinds), "data");
     take_settings(L, "data", format("data.%s", kinds[kind]), others, COUNT_OF(others));
     r->pairs = kind == PAIRS;
@@ -308,7 +310,7 @@ static void read_data(lua_State *L)
         read_tokenizer(L);
     }
     if (r->val_fraction >= 1)
-        err(at_key("val_fraction"), "val_fraction is the part of the data kept for evaluation, below 1");
+        err(at_key(L, "val_fraction"), "val_fraction, the part of the data kept for evaluation, must be below 1");
 }
 
 /* generate.tokens is what sample.tokens is, for those who write for a source. */
@@ -320,17 +322,15 @@ static void read_generate(lua_State *L)
     lua_pop(L, 1);
 }
 
-static void settle_generate(Lathe_recipe *r)
+static void settle_generate(lua_State *L, Lathe_recipe *r)
 {
     if (!r->rows) r->rows = r->pairs ? LATHE_PAIR_ROWS : 1;
     if (r->beams < 0) r->beams = r->pairs ? (r->rows < LATHE_PAIR_ROWS ? r->rows : LATHE_PAIR_ROWS) : 0;
     if (r->beams > r->rows)
-        err(at_key("beams"),
-            "%lld beams take as many rows of decode side by side, and there %s %lld: generate = { rows = %lld }",
-            (long long)r->beams, r->rows == 1 ? "is" : "are", (long long)r->rows, (long long)r->beams);
+        err(at_key(L, "beams"), "%lld beams need %lld rows in decode, found %lld; set generate = { rows = %lld }",
+            (long long)r->beams, (long long)r->beams, (long long)r->rows, (long long)r->beams);
     if (r->eval_generate && !r->pairs)
-        err(at_key("eval_generate"),
-            "texts are written for sources and held against their targets: that needs data.pairs");
+        err(at_key(L, "eval_generate"), "eval_generate compares generated texts with targets, which needs data.pairs");
 }
 
 /* ------------------------------------------------------------------ the library's options */
@@ -372,10 +372,10 @@ const luaL_Reg recipe_functions[] = {{"settings", settings_of_function}, {NULL, 
 
 /* ------------------------------------------------------------------ with all entries there */
 
-static void check_best(const Lathe_recipe *r)
+static void check_best(lua_State *L, const Lathe_recipe *r)
 {
     static const char *const rouge[] = {"rouge1", "rouge2", "rougeL"};
-    const Graph *train = entry_graph(trace.desc, ENTRY_train); /* which has the scores of eval and score */
+    const Graph *train = entry_graph(trace_of(L)->desc, ENTRY_train); /* which has the scores of eval and score */
     VEC(const char *) known = {0};
     bool found = !r->best;
     for (int i = 0; i < train->outs.n; i++)
@@ -384,35 +384,35 @@ static void check_best(const Lathe_recipe *r)
     for (int i = 0; i < COUNT_OF(rouge) && r->eval_generate; i++) push(&known, rouge[i]);
     for (int i = 0; i < known.n; i++) found |= same(known.at[i], r->best);
     if (!found)
-        err(at_key("best"), "there is no metric '%s'; forward returns it as an output without axes%s", r->best,
+        err(at_key(L, "best"), "there is no metric '%s'; a metric is a scalar output of forward%s", r->best,
             advice(r->best, known.at, known.n));
     if (r->best && !r->best_mode && lathe_less_is_better(r->best) < 0)
-        err(at_key("best"),
-            "whether less or more of '%s' is better, its name does not tell: say best_mode = \"min\" or \"max\"",
+        err(at_key(L, "best"), "set best_mode = \"min\" or \"max\"; the name '%s' does not tell which is better",
             r->best);
 }
 
-void check_recipe(void)
+void check_recipe(lua_State *L)
 {
-    const Lathe_recipe *r = &trace.desc->recipe;
-    check_groups();
-    check_best(r);
-    if (r->samples && !entry_graph(trace.desc, ENTRY_decode) && !entry_graph(trace.desc, ENTRY_sample))
-        err(at_key("samples"),
-            "`samples` needs an output that generate draws from: return { logits = logits } from forward, or say how "
-            "they are drawn: sample = function(c, input) … end");
+    const Trace *trace = trace_of(L);
+    const Lathe_recipe *r = &trace->desc->recipe;
+    check_groups(trace);
+    check_best(L, r);
+    if (r->samples && !entry_graph(trace->desc, ENTRY_decode) && !entry_graph(trace->desc, ENTRY_sample))
+        err(at_key(L, "samples"), "`samples` needs an output to generate from: return { logits = logits } from "
+                                  "forward, or define sample = function(c, input) … end");
 }
 
 void read_recipe(lua_State *L, int model)
 {
+    Trace *trace = trace_of(L);
     int c = lua_gettop(L);
-    trace.desc->recipe = recipe_defaults;
+    trace->desc->recipe = recipe_defaults;
     if (push_description_part(L, model, c, "train")) read_train(L);
     lua_settop(L, c);
     if (push_description_part(L, model, c, "data")) read_data(L);
     lua_settop(L, c);
     if (push_description_part(L, model, c, "generate")) read_generate(L);
     lua_settop(L, c);
-    apply_late_sets();
-    settle_generate(&trace.desc->recipe);
+    apply_late_sets(trace);
+    settle_generate(L, &trace->desc->recipe);
 }

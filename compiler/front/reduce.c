@@ -25,12 +25,12 @@ static bool wants_axes_kept(lua_State *L, int table, int more, const char *doing
     for (int i = 0; i < n; i++) {
         if (is_listed(L, more, words[i])) continue;
         if (!same(words[i], "keep") && !same(words[i], "keepdim"))
-            user_error(L, "%s has no option '%s'; axes are named by place, %s { -1, keep = true }", doing, words[i],
+            user_error(L, "%s has no option '%s'; axes are given by number, %s { -1, keep = true }", doing, words[i],
                        doing);
-        if (said) user_error(L, "%s: keep and keepdim are the same; say one of them", doing);
+        if (said) user_error(L, "%s: keep and keepdim are the same; give only one", doing);
         said = true;
         if (lua_getfield(L, table, words[i]) != LUA_TBOOLEAN)
-            user_error(L, "%s: %s is true or false, and this is %s", doing, words[i], lua_text(L, -1));
+            user_error(L, "%s: %s must be true or false, found %s", doing, words[i], lua_text(L, -1));
         keep = lua_toboolean(L, -1);
         lua_pop(L, 1);
     }
@@ -42,13 +42,12 @@ static void refuse_axis(lua_State *L, int arg, const char *doing)
     const char *name = doing + 2; /* without x: */
     bool of_two = same(name, "max") || same(name, "min");
     if (is_tensor(L, arg) && of_two)
-        user_error(L, "%s works along axes, and this is a tensor; of two, element by element: nn.%s(a, b)", doing,
-                   name);
+        user_error(L, "%s takes axes, found a tensor; to compare element by element, use nn.%s(a, b)", doing, name);
     if (lua_isboolean(L, arg))
-        user_error(L, "%s: an axis is an integer, and this is %s; to keep the axes: %s { -1, keep = true }", doing,
+        user_error(L, "%s: an axis must be an integer, found %s; to keep the axes, use %s { -1, keep = true }", doing,
                    lua_text(L, arg), doing);
     if (of_two && lua_type(L, arg) == LUA_TNUMBER && !lua_isinteger(L, arg))
-        user_error(L, "%s works along axes, and %s is none; beside a number, element by element: nn.%s(x, %s)", doing,
+        user_error(L, "%s takes axes, found %s; to compare with a number element by element, use nn.%s(x, %s)", doing,
                    lua_text(L, arg), name, lua_text(L, arg));
 }
 
@@ -60,10 +59,10 @@ static int axes_at(lua_State *L, int first, int rank, int *axes, bool *keep, boo
     bool seen[MAXRANK] = {false};
     *keep = false;
     if (top >= first && lua_istable(L, first)) {
-        if (top > first) user_error(L, "%s { axis, …, keep = true }: nothing follows the table", doing);
+        if (top > first) user_error(L, "%s { axis, …, keep = true }: nothing may follow the table", doing);
         *keep = wants_axes_kept(L, first, more, doing);
         int count = (int)lua_rawlen(L, first);
-        if (count > rank) user_error(L, "%d axes are given, and the tensor has %d", count, rank);
+        if (count > rank) user_error(L, "found %d axes, but the tensor has %d", count, rank);
         for (int i = 1; i <= count; i++) lua_geti(L, first, i);
         first = top + 1;
         top = lua_gettop(L);

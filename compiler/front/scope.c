@@ -12,67 +12,65 @@ typedef struct Scope {
     VEC(const char *) used;    /* names taken inside */
     bool again;
     bool repeats;  /* a stack's or a map's */
-    Loop **copies; /* what trace.copies was outside */
+    Loop **copies; /* what trace->copies was outside */
     int ncopies;
 } Scope;
 
-static VEC(Scope *) stack; /* entered scopes, outermost first; [0] is the top */
-static VEC(Scope *) made;  /* of this trace */
-static Scope *scope(void) { return stack.at[stack.n - 1]; }
+static Scope *innermost_scope(const Trace *trace) { return trace->scopes.at[trace->scopes.n - 1]; }
 
 static const char *joined_scope(const char *a, const char *b) { return *a ? format("%s.%s", a, b) : b; }
 
-const char *path_of(const char *own) { return joined_scope(scope()->path, own); }
-const char *export_of(const char *own) { return joined_scope(scope()->export, own); }
-bool applied_again(void) { return scope()->again; }
+const char *path_of(const Trace *trace, const char *own) { return joined_scope(innermost_scope(trace)->path, own); }
+const char *export_of(const Trace *trace, const char *own) { return joined_scope(innermost_scope(trace)->export, own); }
+bool applied_again(const Trace *trace) { return innermost_scope(trace)->again; }
 
 /* Innermost of the stacks and maps that give each of their iterations its own parameters here. */
-const char *stack_here(void)
+const char *stack_here(const Trace *trace)
 {
     const char *path = NULL;
-    int left = trace.copies.n;
-    for (int i = 0; i < stack.n && left; i++)
-        if (stack.at[i]->repeats) path = stack.at[i]->path, left--;
+    int left = trace->copies.n;
+    for (int i = 0; i < trace->scopes.n && left; i++)
+        if (trace->scopes.at[i]->repeats) path = trace->scopes.at[i]->path, left--;
     return path;
 }
 
-void scopes_new_trace(void)
+void scopes_new_entry(Trace *trace)
 {
-    stack.n = made.n = 0;
+    trace->scopes.n = trace->all_scopes.n = 0;
     Scope *top = NEW(Scope);
     top->path = top->export = "";
-    push(&stack, top);
-    trace.path = "";
+    push(&trace->scopes, top);
+    trace->path = "";
 }
 
-static Scope *scope_of(const char *path, const char *export, bool again)
+static Scope *scope_of(Trace *trace, const char *path, const char *export, bool again)
 {
-    for (int i = 0; i < made.n && !again; i++)
-        if (same(made.at[i]->path, path)) return made.at[i];
+    for (int i = 0; i < trace->all_scopes.n && !again; i++)
+        if (same(trace->all_scopes.at[i]->path, path)) return trace->all_scopes.at[i];
     Scope *s = NEW(Scope);
     *s = (Scope){.path = path, .export = export, .again = again};
-    if (!again) push(&made, s);
+    if (!again) push(&trace->all_scopes, s);
     return s;
 }
 
-static void enter(Scope *s, int ncopies)
+static void enter(Trace *trace, Scope *s, int ncopies)
 {
-    s->copies = copy_of(trace.copies.at, sizeof *trace.copies.at * (size_t)trace.copies.n);
-    s->ncopies = trace.copies.n;
-    if (ncopies < trace.copies.n) trace.copies.n = ncopies;
-    push(&stack, s);
-    trace.path = s->path;
+    s->copies = copy_of(trace->copies.at, sizeof *trace->copies.at * (size_t)trace->copies.n);
+    s->ncopies = trace->copies.n;
+    if (ncopies < trace->copies.n) trace->copies.n = ncopies;
+    push(&trace->scopes, s);
+    trace->path = s->path;
 }
 
 static int leave_call(lua_State *L)
 {
-    (void)L;
-    Scope *s = scope();
-    must(stack.n > 1);
-    stack.n--;
-    trace.copies.n = 0;
-    for (int i = 0; i < s->ncopies; i++) push(&trace.copies, s->copies[i]);
-    trace.path = scope()->path;
+    Trace *trace = trace_of(L);
+    Scope *s = innermost_scope(trace);
+    must(trace->scopes.n > 1);
+    trace->scopes.n--;
+    trace->copies.n = 0;
+    for (int i = 0; i < s->ncopies; i++) push(&trace->copies, s->copies[i]);
+    trace->path = innermost_scope(trace)->path;
     return 0;
 }
 
@@ -89,15 +87,14 @@ static bool is_scope_part(const char *at, size_t n)
 void check_name(lua_State *L, const char *name)
 {
     enum { MOST = 200 };
-    if (strlen(name) > MOST) user_error(L, "a name has at most %d letters, and this one %zu", MOST, strlen(name));
+    if (strlen(name) > MOST) user_error(L, "a name can have at most %d letters; this one has %zu", MOST, strlen(name));
     for (const char *at = name;; at++) {
         size_t n = strcspn(at, ".");
         if (!is_scope_part(at, n))
-            user_error(
-                L,
-                "a name is a word of letters, digits and _ that begins with no digit, or a number, or several of "
-                "them with dots between (attn, layers.0), and '%.100s' is not",
-                name);
+            user_error(L,
+                       "a name must be a word of letters, digits and _ that does not begin with a digit, or a number, "
+                       "or several of these joined by dots (attn, layers.0), found '%.100s'",
+                       name);
         if (!*(at += n)) return;
     }
 }
@@ -112,7 +109,7 @@ static bool name_is_taken(const Scope *s, const char *name)
 /* The given name, or the kind's with a number where it is taken. */
 static const char *choose(lua_State *L, const char *kind, const char *given)
 {
-    Scope *s = scope();
+    Scope *s = innermost_scope(trace_of(L));
     const char *name = given ? given : kind;
     if (given) check_name(L, given);
     for (int i = 2; !given && name_is_taken(s, name); i++) name = format("%s_%d", kind, i);
@@ -120,58 +117,67 @@ static const char *choose(lua_State *L, const char *kind, const char *given)
     return s->used.at[s->used.n - 1];
 }
 
+/* The scope `name` inside the innermost one; export_name: its part of the export name. */
+static Scope *scope_inside(Trace *trace, const char *name, const char *export_name)
+{
+    const Scope *s = innermost_scope(trace);
+    return scope_of(trace, joined_scope(s->path, name), joined_scope(s->export, export_name), s->again);
+}
+
 /* core.enter(name): nn.scope */
 static int enter_call(lua_State *L)
 {
-    if (!trace.graph) user_error(L, "nn.scope is for inside of forward");
+    Trace *trace = trace_of(L);
+    if (!trace->graph) user_error(L, "nn.scope can only be used inside forward");
     const char *name = copy_string(luaL_checkstring(L, 1));
     check_name(L, name);
-    enter(scope_of(joined_scope(scope()->path, name), joined_scope(scope()->export, name), scope()->again),
-          trace.copies.n);
+    enter(trace, scope_inside(trace, name, name), trace->copies.n);
     return 0;
 }
 
 /* core.enter_copies(kind, name): of a stack or map, whose loop is open */
 static int enter_copies_call(lua_State *L)
 {
+    Trace *trace = trace_of(L);
     const char *name = choose(L, luaL_checkstring(L, 1), luaL_optstring(L, 2, NULL));
-    Scope *s = scope_of(joined_scope(scope()->path, name), joined_scope(scope()->export, format("%s.%%d", name)),
-                        scope()->again);
+    Scope *s = scope_inside(trace, name, format("%s.%%d", name));
     s->repeats = true;
-    enter(s, trace.copies.n);
+    enter(trace, s, trace->copies.n);
     return 0;
 }
 
-/* path, export, copies, again = core.module(kind, name): where a layer object belongs */
+/* path, export, copies = core.module(kind, name): where a layer object belongs */
 static int module_call(lua_State *L)
 {
+    const Trace *trace = trace_of(L);
     const char *name = choose(L, luaL_checkstring(L, 1), luaL_optstring(L, 2, NULL));
-    lua_pushstring(L, joined_scope(scope()->path, name));
-    lua_pushstring(L, joined_scope(scope()->export, name));
-    lua_pushinteger(L, trace.copies.n);
+    lua_pushstring(L, path_of(trace, name));
+    lua_pushstring(L, export_of(trace, name));
+    lua_pushinteger(L, trace->copies.n);
     return 3;
 }
 
 /* core.enter_module(path, export, copies, again) */
 static int enter_module_call(lua_State *L)
 {
+    Trace *trace = trace_of(L);
     const char *path = copy_string(luaL_checkstring(L, 1)), *export = copy_string(luaL_checkstring(L, 2));
     int copies = (int)luaL_checkinteger(L, 3);
-    if (copies > trace.copies.n)
-        user_error(L, "layer '%s' was made inside an nn.stack and is applied outside of it", path);
-    enter(scope_of(path, export, scope()->again || lua_toboolean(L, 4)), copies);
+    if (copies > trace->copies.n)
+        user_error(L, "layer '%s' was made inside an nn.stack but is applied outside it", path);
+    enter(trace, scope_of(trace, path, export, applied_again(trace) || lua_toboolean(L, 4)), copies);
     return 0;
 }
 
 static int path_call(lua_State *L)
 {
-    lua_pushstring(L, trace.path);
+    lua_pushstring(L, trace_of(L)->path);
     return 1;
 }
 
 static int trace_number_call(lua_State *L)
 {
-    lua_pushinteger(L, trace.number);
+    lua_pushinteger(L, trace_of(L)->number);
     return 1;
 }
 

@@ -12,6 +12,7 @@
 enum { MOST_TOTALS = 4096 }; /* elements of one */
 
 typedef struct Scoring {
+    Desc *desc;
     const Rows *rows;
     Table made;              /* pair's node: its copy in score */
     VEC(Row_pair *) totals;  /* that eval gives */
@@ -70,18 +71,18 @@ static Node *total_input(Scoring *s, Row_pair *p)
     const char *name = free_name(s->eval, s->totals.n + 1);
     push(&s->totals, p);
     push(&s->names, name);
-    push(&trace.desc->inputs, ((Tensor_spec){name, F32, p->node->shape, LATHE_TOTAL, p->node->where, 0, false}));
+    push(&s->desc->inputs, ((Tensor_spec){name, F32, p->node->shape, LATHE_TOTAL, p->node->where, 0, false}));
     return input_node(name, F32, p->node->shape);
 }
 
 /* n is of one batch: times its share^-power */
-static Node *shared(Node *n, int power)
+static Node *shared(Desc *d, Node *n, int power)
 {
     if (!power) return n;
     must(power == -1);
     bool have = false;
-    for (int i = 0; i < trace.desc->inputs.n; i++) have |= trace.desc->inputs.at[i].role == LATHE_SHARE;
-    if (!have) push(&trace.desc->inputs, ((Tensor_spec){.name = "share", .dtype = F32, .role = LATHE_SHARE}));
+    for (int i = 0; i < d->inputs.n; i++) have |= d->inputs.at[i].role == LATHE_SHARE;
+    if (!have) push(&d->inputs, ((Tensor_spec){.name = "share", .dtype = F32, .role = LATHE_SHARE}));
     return map2(OP_mul, n, broadcast(input_node("share", F32, (Shape){0}), n->shape));
 }
 
@@ -94,7 +95,7 @@ static void make_score(Scoring *s, Row_pair *p)
 {
     Node **in = NEW_ARRAY(Node *, p->nin + 1);
     for (int k = 0; k < p->nin; k++)
-        in[k] = shared(table_get(&s->made, behind_objective(p->in[k])->node), p->edit[k].power);
+        in[k] = shared(s->desc, table_get(&s->made, behind_objective(p->in[k])->node), p->edit[k].power);
     make_at(p->node->where);
     *table_at(&s->made, p->node) = remade(p->node, in);
 }
@@ -116,7 +117,7 @@ static Node *made_of_totals(Scoring *s, Row_pair *root)
             for (int k = 0; k < p->nin; k++) push(&stack, ((Step){(Row_pair *)behind_objective(p->in[k]), false}));
         }
     }
-    return shared(table_get(&s->made, behind_objective(root)->node),
+    return shared(s->desc, table_get(&s->made, behind_objective(root)->node),
                   root->fact.kind == ROWS_TOTAL ? root->fact.power : 0);
 }
 
@@ -151,17 +152,17 @@ static Rows *facts_of(Graph *eval, Graph *wide, int64_t batch)
     const Output *o = unmade(r, eval);
     if (o)
         warn(o->node->where,
-             "'%s' is made of counts in a way that sums over batches do not give, so `trainer eval` gives the mean "
-             "over its "
-             "batches, not what one batch of all rows gives\n  divide a sum over rows by the count, outside of loops",
+             "'%s' cannot be computed from sums over batches, so `trainer eval` gives the mean of its values per "
+             "batch, not the value over all rows\n"
+             "  to avoid this, divide a sum over rows by the count, outside loops",
              o->name);
     return r;
 }
 
-Graph *take_scores(Graph *eval, Graph *wide, int64_t batch)
+Graph *take_scores(Trace *trace, Graph *eval, Graph *wide, int64_t batch)
 {
     Rows *r = facts_of(eval, wide, batch);
-    Scoring s = {.rows = r, .eval = eval};
+    Scoring s = {.desc = trace->desc, .rows = r, .eval = eval};
     Graph *score = graph_of(ENTRY_score);
     Making was = making();
     int kept = 0;
@@ -188,8 +189,7 @@ void tell_meeting(const Graph *grad, int64_t batch)
         const Output *o = &grad->outs.at[k];
         const Row_fact *f = &row_output(r, k)->fact;
         if (o->kind != OUT_VALUE || o->node->shape.rank == 0 || f->kind != ROWS_MEET) continue;
-        warn(f->fault->where,
-             "%s, so output '%s' of a row depends on the other rows of its batch, also where it is evaluated",
+        warn(f->fault->where, "%s, so output '%s' of a row depends on the other rows of its batch, in evaluation too",
              f->fault->why, o->name);
     }
 }

@@ -71,7 +71,7 @@ static void give_tables(lua_State *L)
 void front_stubs(const char *dir)
 {
     Options none = {0};
-    lua_State *L = sandbox_open(&none);
+    lua_State *L = sandbox_open(NEW(Trace), &none);
     give_tables(L);
     push_library(L, "stubs");
     size_t n;

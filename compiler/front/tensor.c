@@ -18,25 +18,25 @@ void check_size(lua_State *L, Shape s)
     double n = 1;
     for (int i = 0; i < s.rank; i++) {
         if (s.dim[i] < 1 || s.dim[i] > INT32_MAX)
-            user_error(L, "an axis has 1 to %d elements, and axis %d of %s would have %lld", INT32_MAX, i,
+            user_error(L, "an axis must have 1 to %d elements, but axis %d of %s would have %lld", INT32_MAX, i,
                        shape_text(s), (long long)s.dim[i]);
         n *= (double)s.dim[i];
     }
     if (n > MOST_ELEMENTS)
-        user_error(L, "a tensor of shape %s has too many elements: %.3g, and %.3g are the most", shape_text(s), n,
+        user_error(L, "a tensor of shape %s has too many elements: %.3g; the limit is %.3g", shape_text(s), n,
                    MOST_ELEMENTS);
 }
 
 /* A value made in a loop may be kept for all of its iterations, so the product must fit too. */
 static void check_iterations(lua_State *L, Shape s)
 {
+    Trace *trace = trace_of(L);
     check_size(L, s);
-    double n = trace.graph && trace.graph->micro ? (double)trace.graph->micro->trip : 1;
+    double n = trace->graph && trace->graph->micro ? (double)trace->graph->micro->trip : 1;
     for (int i = 0; i < s.rank; i++) n *= (double)s.dim[i];
-    for (int i = 0; i < trace.open.n; i++) n *= (double)trace.open.at[i]->trip;
+    for (int i = 0; i < trace->open.n; i++) n *= (double)trace->open.at[i]->trip;
     if (n > 0x1p53)
-        user_error(L,
-                   "a tensor of shape %s, once for each iteration of the loops around it, has too many elements: %.3g",
+        user_error(L, "a tensor of shape %s, once per iteration of the loops around it, has too many elements: %.3g",
                    shape_text(s), n);
 }
 
@@ -44,16 +44,16 @@ int64_t extent_sum(lua_State *L, int64_t a, int64_t b, const char *doing)
 {
     int64_t sum;
     if (__builtin_add_overflow(a, b, &sum) || sum > INT32_MAX)
-        user_error(L, "%s: an axis has 1 to %d elements, and %lld and %lld together are more", doing, INT32_MAX,
+        user_error(L, "%s: an axis must have 1 to %d elements, but %lld and %lld together are more", doing, INT32_MAX,
                    (long long)a, (long long)b);
     return sum;
 }
 
 /* What all of a description's lines share, 0 … 31, say, is named by the first. */
-static void name_axes_of(Node *n)
+static void name_axes_of(Trace *trace, Node *n)
 {
     Shape s = n->shape;
-    name_axes(&s, AXES_OF_TENSOR);
+    name_axes(trace, &s, AXES_OF_TENSOR);
     for (int k = 0; k < s.rank; k++)
         if (!n->known || !n->shape.axis[k]) n->shape.axis[k] = s.axis[k];
     if (!n->known && n->op != OP_expand) n->weak = 0;
@@ -62,17 +62,17 @@ static void name_axes_of(Node *n)
 
 void push_tensor(lua_State *L, Node *n, Factor batch, Factor time, const Mixed *mixed)
 {
-    if (n->id - trace.first > NODE_LIMIT)
-        user_error(
-            L,
-            "the description makes more than %d operations: is a Lua loop unrolled that should be nn.stack or nn.scan?",
-            NODE_LIMIT);
+    Trace *trace = trace_of(L);
+    if (n->id - trace->first > NODE_LIMIT)
+        user_error(L,
+                   "the description makes more than %d operations; should an unrolled Lua loop be nn.stack or nn.scan?",
+                   NODE_LIMIT);
     check_iterations(L, n->shape);
-    name_axes_of(n);
-    if (trace.decode && batch.axis >= 0) *table_at(&trace.rows, n) = copy_of(&batch, sizeof batch);
+    name_axes_of(trace, n);
+    if (trace->decode && batch.axis >= 0) *table_at(&trace->rows, n) = copy_of(&batch, sizeof batch);
     Tensor *t = lua_newuserdatauv(L, sizeof *t, 0);
     expect_titles(L);
-    *t = (Tensor){.node = n, .batch = batch, .time = time, .mixed = mixed, .trace = trace.number};
+    *t = (Tensor){.node = n, .batch = batch, .time = time, .mixed = mixed, .trace = trace->number};
     luaL_setmetatable(L, tensor_type);
 }
 
@@ -101,21 +101,20 @@ char *tensor_text(const Tensor *t) { return shape_words(t, t->node->shape); }
 
 static void check_live(lua_State *L, const Tensor *t, const char *what)
 {
-    if (t->trace != trace.number)
+    if (t->trace != trace_of(L)->number)
         user_error(L, "%s: this tensor was made while another entry was traced; make tensors inside forward", what);
-    if (t->node->in_loop && !loop_is_open(t->node->in_loop))
+    if (t->node->in_loop && !loop_is_open(trace_of(L), t->node->in_loop))
         user_error(
             L,
-            "%s: this value belongs to one iteration of a finished loop (over %s): let the loop's function return it",
+            "%s: this value belongs to one iteration of a finished loop (over %s); let the loop's function return it",
             what, t->node->in_loop->name);
 }
 
 Tensor *tensor_at(lua_State *L, int arg, const char *what)
 {
     Tensor *t = is_tensor(L, arg);
-    const char *colon =
-        arg == 1 && starts_with(what, "x:") ? format("; a method is called with a colon, %s(…)", what) : "";
-    if (!t) user_error(L, "%s needs a tensor here, and this is %s%s", what, lua_text(L, arg), colon);
+    const char *colon = arg == 1 && starts_with(what, "x:") ? format("; call a method with a colon, %s(…)", what) : "";
+    if (!t) user_error(L, "%s needs a tensor here, found %s%s", what, lua_text(L, arg), colon);
     check_live(L, t, what);
     return t;
 }
@@ -125,9 +124,9 @@ int64_t integer_at(lua_State *L, int arg, const char *what)
     int ok;
     lua_Integer i = lua_tointegerx(L, arg, &ok);
     if (is_tensor(L, arg))
-        user_error(L, "%s must be a number known before running, and this is a tensor (a loop index is one)", what);
+        user_error(L, "%s must be a number known at compile time, found a tensor (a loop index is one)", what);
     if (!ok || lua_type(L, arg) != LUA_TNUMBER)
-        user_error(L, "%s must be an integer, and this is %s", what, lua_text(L, arg));
+        user_error(L, "%s must be an integer, found %s", what, lua_text(L, arg));
     return i;
 }
 
@@ -153,7 +152,7 @@ void check_words(lua_State *L, int table, const char *const *known, int n, const
         for (int k = 0; k < n; k++) found |= same(words[i], known[k]);
         if (!found)
             user_error(L, "%s has no option '%s'%s", what, words[i],
-                       n ? advice(words[i], known, n) : "; this is a list");
+                       n ? advice(words[i], known, n) : "; expected a list");
     }
 }
 
@@ -163,14 +162,14 @@ Shape shape_at(lua_State *L, int arg)
 {
     Shape s = {0};
     if (!lua_istable(L, arg))
-        user_error(L, "a shape is a table of extents like {2, 3}, and this is %s", lua_text(L, arg));
+        user_error(L, "a shape must be a table of extents like {2, 3}, found %s", lua_text(L, arg));
     check_list(L, arg, "a shape");
     s.rank = (int)lua_rawlen(L, arg);
-    if (s.rank > MAXRANK) user_error(L, "a tensor has at most %d axes, and this shape has %d", MAXRANK, s.rank);
+    if (s.rank > MAXRANK) user_error(L, "a tensor can have at most %d axes; this shape has %d", MAXRANK, s.rank);
     for (int i = 0; i < s.rank; i++) {
         lua_geti(L, arg, i + 1);
         s.dim[i] = integer_at(L, -1, "an extent");
-        if (s.dim[i] < 1) user_error(L, "an extent is at least 1, and axis %d has %lld", i, (long long)s.dim[i]);
+        if (s.dim[i] < 1) user_error(L, "an extent must be at least 1, but axis %d has %lld", i, (long long)s.dim[i]);
         lua_pop(L, 1);
     }
     check_size(L, s);
@@ -187,11 +186,11 @@ void refuse_comparison(lua_State *L, const char *symbol, const char *function)
         index |= t && t->node->op == OP_loop_arg && t->node->ints[0] == ARG_INDEX;
     }
     user_error(L,
-               "`a %s b` asks Lua to choose, but %s: a description is traced once, before there are values\n"
+               "`a %s b` asks Lua to choose, but %s: a description is traced once, before values exist\n"
                "  nn.%s(a, b) compares element by element, nn.where(condition, x, y) chooses;%s",
                symbol, index ? "the loop index is a tensor" : "these are tensors", function,
-               trace.open.n ? " for layers that differ, use a Lua `for` or a block of several layers"
-                            : " extents are x:size(axis)");
+               trace_of(L)->open.n ? " for layers that differ, use a Lua `for` or a block of several layers"
+                                   : " extents are x:size(axis)");
 }
 
 static int cannot_compare(lua_State *L)
@@ -216,7 +215,8 @@ static int index_tensor(lua_State *L)
 {
     const Tensor *t = is_tensor(L, 1);
     if (lua_type(L, 2) != LUA_TSTRING)
-        user_error(L, "x[%s]: parts of a tensor are x:slice(axis, first, beyond) or x:select(axis, i)", lua_text(L, 2));
+        user_error(L, "x[%s]: to take a part of a tensor, use x:slice(axis, first, beyond) or x:select(axis, i)",
+                   lua_text(L, 2));
     const char *key = lua_tostring(L, 2);
     if (same(key, "shape")) return push_shape(L, t->node->shape);
     if (same(key, "rank")) return lua_pushinteger(L, t->node->shape.rank), 1;
@@ -261,8 +261,8 @@ static void refuse_the_rest(lua_State *L, int meta)
         lua_setfield(L, meta, compare[i][0]);
     }
     static const char *const refused[][2] = {
-        {"__call", "called; is this a layer that was applied already?"},
-        {"__concat", "joined to text"},
+        {"__call", "called; was this layer already applied?"},
+        {"__concat", "concatenated with a string"},
         {"__len", "measured by #; x:size(axis) is an extent, x.rank the number of axes"},
         {"__newindex", "assigned to: operations make new tensors"}};
     for (int i = 0; i < COUNT_OF(refused); i++) {

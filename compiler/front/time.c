@@ -3,19 +3,20 @@
 
 static int decoding_call(lua_State *L)
 {
-    lua_pushboolean(L, trace.decode);
+    lua_pushboolean(L, trace_of(L)->decode);
     return 1;
 }
 
 static int training_call(lua_State *L)
 {
-    lua_pushboolean(L, trace.graph && trace.graph->training);
+    const Trace *trace = trace_of(L);
+    lua_pushboolean(L, trace->graph && trace->graph->training);
     return 1;
 }
 
 static int time_aware_call(lua_State *L)
 {
-    trace.time_aware += lua_toboolean(L, 1) ? 1 : -1;
+    trace_of(L)->time_aware += lua_toboolean(L, 1) ? 1 : -1;
     return 0;
 }
 
@@ -55,20 +56,20 @@ static int mixing_call(lua_State *L)
 }
 
 /* core.system("position"): a scalar the trainer feeds */
-static Node *system_input(const char *name, Lathe_role role)
+static Node *system_input(Trace *trace, const char *name, Lathe_role role)
 {
     bool have = false;
-    for (int i = 0; i < trace.desc->inputs.n; i++) have |= same(trace.desc->inputs.at[i].name, name);
-    if (!have) push(&trace.desc->inputs, ((Tensor_spec){.name = name, .dtype = I32, .role = role}));
+    for (int i = 0; i < trace->desc->inputs.n; i++) have |= same(trace->desc->inputs.at[i].name, name);
+    if (!have) push(&trace->desc->inputs, ((Tensor_spec){.name = name, .dtype = I32, .role = role}));
     return input_node(name, I32, (Shape){0});
 }
 
-Node *position_node(void) { return system_input("position", LATHE_POSITION); }
+Node *position_node(Trace *trace) { return system_input(trace, "position", LATHE_POSITION); }
 
 static int position_call(lua_State *L)
 {
     make_at(lua_place(L));
-    push_tensor(L, position_node(), NOWHERE, NOWHERE, NULL);
+    push_tensor(L, position_node(trace_of(L)), NOWHERE, NOWHERE, NULL);
     return 1;
 }
 
@@ -76,12 +77,13 @@ static int position_call(lua_State *L)
  * axis may have been lost, so what the entry before found decides; the places come in the same order. */
 static int over_time_call(lua_State *L)
 {
+    Trace *trace = trace_of(L);
     bool found = lua_toboolean(L, 1);
-    int place = trace.time_places++;
-    if (!trace.decode) {
-        while (trace.over_time.n <= place) push(&trace.over_time, false);
-        trace.over_time.at[place] = found;
-    } else if (place < trace.over_time.n) found = trace.over_time.at[place];
+    int place = trace->time_places++;
+    if (!trace->decode) {
+        while (trace->over_time.n <= place) push(&trace->over_time, false);
+        trace->over_time.at[place] = found;
+    } else if (place < trace->over_time.n) found = trace->over_time.at[place];
     lua_pushboolean(L, found);
     return 1;
 }
@@ -90,18 +92,18 @@ static int over_time_call(lua_State *L)
  * with. */
 static int carries_call(lua_State *L)
 {
-    Lathe_recipe *r = &trace.desc->recipe;
+    Trace *trace = trace_of(L);
+    Lathe_recipe *r = &trace->desc->recipe;
     if (r->csv_target || r->pairs || r->pack)
-        user_error(L, "carry = true: a row's state is for the batch that continues where it stopped, but %s",
-                   r->csv_target ? "a table's rows have no order"
+        user_error(L, "carry = true passes the state of a row to the batch that continues its text, but %s",
+                   r->csv_target ? "the rows of a table have no order"
                    : r->pairs    ? "each pair is a text of its own"
                                  : "packed documents do not continue; leave pack out");
     if (r->order && r->order != LATHE_CONTIGUOUS)
-        user_error(
-            L, "carry = true: a row's state is for the batch that continues where it stopped: use data.text { order = "
-               "\"contiguous\" }, or without order");
+        user_error(L, "carry = true passes the state of a row to the batch that continues its text; use data.text { "
+                      "order = \"contiguous\" }, or leave order out");
     r->order = LATHE_CONTIGUOUS;
-    lua_pushboolean(L, entry_of(trace.graph)->carries);
+    lua_pushboolean(L, entry_of(trace->graph)->carries);
     return 1;
 }
 
@@ -114,7 +116,7 @@ static int begins_call(lua_State *L)
 
 static int sequence_call(lua_State *L)
 {
-    lua_pushinteger(L, trace.desc->seq);
+    lua_pushinteger(L, trace_of(L)->desc->seq);
     return 1;
 }
 
@@ -122,11 +124,12 @@ static int sequence_call(lua_State *L)
  * count */
 static int packed_call(lua_State *L)
 {
+    Trace *trace = trace_of(L);
     const Tensor *t = lua_isnoneornil(L, 1) ? NULL : tensor_at(L, 1, "core.packed");
     const Node *n = t ? t->node : NULL;
     if (n && n->op == OP_loop_arg && n->ints[0] == ARG_X) n = n->loop->xs.at[n->ints[1]].outer;
-    bool segments = n && (trace.decode || (n->op == OP_input && same(n->name, "segments")));
-    lua_pushboolean(L, t ? trace.desc->recipe.pack && segments : lathe_ignores(&trace.desc->recipe));
+    bool segments = n && (trace->decode || (n->op == OP_input && same(n->name, "segments")));
+    lua_pushboolean(L, t ? trace->desc->recipe.pack && segments : lathe_ignores(&trace->desc->recipe));
     return 1;
 }
 
@@ -166,6 +169,7 @@ static Node *plus(Node *a, Node *b) { return a ? map2(OP_add, a, b) : b; }
  * steps of `each`. */
 static Node *draw_index(lua_State *L, const Tensor *t, int64_t each)
 {
+    Trace *trace = trace_of(L);
     Shape s = t->node->shape;
     Node *index = NULL;
     int64_t stride = each, iterations = 1;
@@ -182,9 +186,9 @@ static Node *draw_index(lua_State *L, const Tensor *t, int64_t each)
         if (at && extent > 1) index = plus(index, times(at, stride));
         stride *= extent;
     }
-    for (int i = trace.open.n - 1; i >= 0; i--) {
-        index = plus(index, times(broadcast(trace.open.at[i]->index, s), stride * iterations));
-        iterations *= trace.open.at[i]->trip;
+    for (int i = trace->open.n - 1; i >= 0; i--) {
+        index = plus(index, times(broadcast(trace->open.at[i]->index, s), stride * iterations));
+        iterations *= trace->open.at[i]->trip;
     }
     if (stride * iterations > (int64_t)1 << 31)
         user_error(L, "too many random numbers for one sample: %lld", (long long)(stride * iterations));
@@ -192,24 +196,25 @@ static Node *draw_index(lua_State *L, const Tensor *t, int64_t each)
 }
 
 /* The sample's row in the whole batch, all micro-batches counted, and in train those of other GPUs. */
-static Node *draw_row(const Tensor *t)
+static Node *draw_row(Trace *trace, const Tensor *t)
 {
     Shape s = t->node->shape;
     if (t->batch.axis < 0) return number_argument(0, s);
     Node *row = iota(s, t->batch.axis);
     if (t->batch.inner > 1) row = map2(OP_idiv, row, number_argument((double)t->batch.inner, s));
-    if (t->batch.outer > 1) row = map2(OP_mod, row, number_argument((double)trace.batch, s));
-    if (trace.graph->micro) row = plus(row, times(broadcast(trace.graph->micro->index, s), trace.batch));
-    if (entry_of(trace.graph)->step) row = plus(row, broadcast(system_input("first_row", LATHE_FIRST_ROW), s));
+    if (t->batch.outer > 1) row = map2(OP_mod, row, number_argument((double)trace->batch, s));
+    if (trace->graph->micro) row = plus(row, times(broadcast(trace->graph->micro->index, s), trace->batch));
+    if (entry_of(trace->graph)->step) row = plus(row, broadcast(system_input(trace, "first_row", LATHE_FIRST_ROW), s));
     return row;
 }
 
 Draws draws_of(lua_State *L, const Tensor *like, int64_t each)
 {
-    return (Draws){.seed = system_input("seed", LATHE_SEED),
-                   .step = system_input("step", LATHE_STEP),
-                   .site = scalar(trace.site++, I32),
-                   .row = draw_row(like),
+    Trace *trace = trace_of(L);
+    return (Draws){.seed = system_input(trace, "seed", LATHE_SEED),
+                   .step = system_input(trace, "step", LATHE_STEP),
+                   .site = scalar(trace->site++, I32),
+                   .row = draw_row(trace, like),
                    .index = draw_index(L, like, each)};
 }
 
@@ -229,18 +234,19 @@ static int random_bits_call(lua_State *L)
 static int skip_site_call(lua_State *L)
 {
     (void)L;
-    trace.site++;
+    trace_of(L)->site++;
     return 0;
 }
 
 /* How many different ids a tensor may hold: the vocabulary for the targets of a text, nil for anything else. */
 static int ids_below_call(lua_State *L)
 {
+    const Trace *trace = trace_of(L);
     const Tensor *t = is_tensor(L, 1) ? lua_touserdata(L, 1) : NULL;
     const Node *n = t ? t->node : NULL;
     if (n && n->op == OP_loop_arg && n->ints[0] == ARG_X) n = n->loop->xs.at[n->ints[1]].outer;
-    bool targets = n && n->op == OP_input && same(n->name, "targets") && trace.desc->vocab;
-    if (targets) lua_pushinteger(L, trace.desc->vocab);
+    bool targets = n && n->op == OP_input && same(n->name, "targets") && trace->desc->vocab;
+    if (targets) lua_pushinteger(L, trace->desc->vocab);
     else lua_pushnil(L);
     return 1;
 }

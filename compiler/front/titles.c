@@ -23,32 +23,31 @@ static Title_rank rank_of_local(const lua_Debug *ar, int number, const char *nam
 }
 
 enum { A_WHILE = 1000 };
-static int lines; /* since the last tensor was made */
-
-static bool off;
 
 void leave_titles(lua_State *L)
 {
-    off = true;
+    trace_of(L)->untitled = true;
     watch_lines(L, false);
 }
 
 void expect_titles(lua_State *L)
 {
-    if (lines > A_WHILE && !off) watch_lines(L, true);
-    lines = 0;
+    Trace *trace = trace_of(L);
+    if (trace->lines > A_WHILE && !trace->untitled) watch_lines(L, true);
+    trace->lines = 0;
 }
 
 void title_locals(lua_State *L, lua_Debug *ar)
 {
-    if (++lines > A_WHILE) watch_lines(L, false);
-    if (!trace.graph || !lua_getinfo(L, "Su", ar) || is_plumbing(ar->source)) return;
+    Trace *trace = trace_of(L);
+    if (++trace->lines > A_WHILE) watch_lines(L, false);
+    if (!trace->graph || !lua_getinfo(L, "Su", ar) || is_plumbing(ar->source)) return;
     const char *name;
     for (int i = 1; (name = lua_getlocal(L, ar, i)); i++) {
         const Tensor *t = lua_isuserdata(L, -1) ? is_tensor(L, -1) : NULL;
         Title_rank rank = rank_of_local(ar, i, name);
-        if (t && t->trace == trace.number && name[0] != '(' && name[0] != '_' && t->node->title_rank < rank)
-            give_title(t->node, copy_string(name), rank, trace.path);
+        if (t && t->trace == trace->number && name[0] != '(' && name[0] != '_' && t->node->title_rank < rank)
+            give_title(t->node, copy_string(name), rank, trace->path);
         lua_pop(L, 1);
     }
 }
@@ -56,7 +55,8 @@ void title_locals(lua_State *L, lua_Debug *ar)
 /* core.gives(x): the layer that is open gives x. */
 int gives_call(lua_State *L)
 {
+    const Trace *trace = trace_of(L);
     const Tensor *t = is_tensor(L, 1);
-    if (t) give_title(t->node, last_part_of(trace.path), TITLE_LAYER, trace.path);
+    if (t) give_title(t->node, last_part_of(trace->path), TITLE_LAYER, trace->path);
     return 0;
 }

@@ -8,33 +8,32 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-Trace trace;
-
 /* ------------------------------------------------------------------ inputs */
 
-static bool is_csv(void) { return trace.desc->recipe.csv_target != NULL; }
-static bool is_packed(void) { return trace.desc->recipe.pack; }
-static bool is_pairs(void) { return trace.desc->recipe.pairs; }
+static bool is_csv(const Trace *trace) { return trace->desc->recipe.csv_target != NULL; }
+static bool is_packed(const Trace *trace) { return trace->desc->recipe.pack; }
+static bool is_pairs(const Trace *trace) { return trace->desc->recipe.pairs; }
 
-static void spec_of(const char *name, Lathe_role role, DType t, Shape s, Where where)
+static void spec_of(Desc *d, const char *name, Lathe_role role, DType t, Shape s, Where where)
 {
-    for (int i = 0; i < trace.desc->inputs.n; i++)
-        if (same(trace.desc->inputs.at[i].name, name)) return;
-    push(&trace.desc->inputs, ((Tensor_spec){.name = name, .dtype = t, .shape = s, .role = role, .where = where}));
+    for (int i = 0; i < d->inputs.n; i++)
+        if (same(d->inputs.at[i].name, name)) return;
+    push(&d->inputs, ((Tensor_spec){.name = name, .dtype = t, .shape = s, .role = role, .where = where}));
 }
 
 /* A batch of the data: [micro][batch][…] where gradients are accumulated, of which forward sees [batch][…]. */
 static void push_data(lua_State *L, const char *name, Lathe_role role, DType t, Shape s, bool time)
 {
+    const Trace *trace = trace_of(L);
     check_size(L, s);
     make_at(lua_place(L));
-    spec_of(name, role, t, s, making().where);
+    spec_of(trace->desc, name, role, t, s, making().where);
     Node *n;
-    if (trace.graph->micro) {
-        Shape all = {1, {trace.graph->micro->trip}, {(uint16_t)trace.graph->micro->axis}};
+    if (trace->graph->micro) {
+        Shape all = {1, {trace->graph->micro->trip}, {(uint16_t)trace->graph->micro->axis}};
         for (int i = 0; i < s.rank; i++) all = with_axis(all, s, i);
         check_size(L, all);
-        n = loop_x(trace.graph->micro, input_node(name, t, all));
+        n = loop_x(trace->graph->micro, input_node(name, t, all));
     } else n = input_node(name, t, s);
     push_tensor(L, n, (Factor){0, 1, 1}, time ? (Factor){1, 1, 1} : NOWHERE, NULL);
 }
@@ -42,12 +41,12 @@ static void push_data(lua_State *L, const char *name, Lathe_role role, DType t, 
 /* Decode is inside one document: its first segment, and positions as they come. */
 static void push_packed(lua_State *L, const char *name, Lathe_role role, Shape s)
 {
-    if (!trace.decode) {
+    if (!trace_of(L)->decode) {
         push_data(L, name, role, I32, s, true);
         return;
     }
     make_at(lua_place(L));
-    Node *n = role == LATHE_SEGMENTS ? scalar(1, I32) : position_node();
+    Node *n = role == LATHE_SEGMENTS ? scalar(1, I32) : position_node(trace_of(L));
     push_tensor(L, broadcast(n, s), (Factor){0, 1, 1}, (Factor){1, 1, 1}, NULL);
 }
 
@@ -55,7 +54,7 @@ static void push_packed(lua_State *L, const char *name, Lathe_role role, Shape s
 static void push_reached(lua_State *L, Shape s)
 {
     make_at(lua_place(L));
-    Node *n = map2(OP_add, position_node(), scalar(1, I32));
+    Node *n = map2(OP_add, position_node(trace_of(L)), scalar(1, I32));
     push_tensor(L, broadcast(n, s), (Factor){0, 1, 1}, NOWHERE, NULL);
 }
 
@@ -70,16 +69,16 @@ typedef struct Field { /* of input: what a kind of data has */
 } Field;
 
 /* Rows of an entry: those of decode, or some of a batch's. */
-static Shape of_batch(void)
+static Shape of_batch(const Trace *trace)
 {
-    int64_t all = trace.desc->batch;
-    int axis = trace.decode ? axis_of("rows", trace.batch) : axis_scaled(axis_of("batch", all), trace.batch, all);
-    return (Shape){1, {trace.batch}, {(uint16_t)axis}};
+    int64_t all = trace->desc->batch;
+    int axis = trace->decode ? axis_of("rows", trace->batch) : axis_scaled(axis_of("batch", all), trace->batch, all);
+    return (Shape){1, {trace->batch}, {(uint16_t)axis}};
 }
 
-static Shape of_batch_and(const char *size, int64_t extent)
+static Shape of_batch_and(const Trace *trace, const char *size, int64_t extent)
 {
-    Shape s = of_batch();
+    Shape s = of_batch(trace);
     s.dim[s.rank] = extent;
     s.axis[s.rank++] = (uint16_t)axis_of(size, extent);
     return s;
@@ -87,9 +86,10 @@ static Shape of_batch_and(const char *size, int64_t extent)
 
 static void push_field(lua_State *L, const Field *f)
 {
-    Shape s = f->rank == 1 ? of_batch() : of_batch_and(f->size, f->width);
+    const Trace *trace = trace_of(L);
+    Shape s = f->rank == 1 ? of_batch(trace) : of_batch_and(trace, f->size, f->width);
     if (f->packed) push_packed(L, f->name, f->role, s);
-    else if (trace.decode && f->role == LATHE_LENGTHS) push_reached(L, s);
+    else if (trace->decode && f->role == LATHE_LENGTHS) push_reached(L, s);
     else push_data(L, f->name, f->role, f->dtype, s, f->time);
 }
 
@@ -98,11 +98,11 @@ static void refuse_field(lua_State *L, const char *name, const Field *list, int 
     VEC(const char *) names = {0};
     for (int i = 0; i < n; i++) push(&names, list[i].name);
     if (same(name, "segments") || same(name, "positions"))
-        user_error(L, "there is no input.%s: it is there where documents share a sequence, data.text { pack = true }",
+        user_error(L, "there is no input.%s; it exists where documents share a sequence, data.text { pack = true }",
                    name);
     if (same(name, "source") || same(name, "source_lengths") || same(name, "lengths"))
         user_error(
-            L, "there is no input.%s: it is there where the data is pairs for an encoder and a decoder, data.pairs {}",
+            L, "there is no input.%s; it exists where the data is pairs for an encoder and a decoder, data.pairs {}",
             name);
     user_error(L, "there is no input.%s%s", name, advice(name, names.at, names.n));
 }
@@ -110,22 +110,25 @@ static void refuse_field(lua_State *L, const char *name, const Field *list, int 
 /* sample is given texts to begin with, if they are texts that it makes: ids, -1 where there is none yet. */
 static void push_begun(lua_State *L, const char *name)
 {
-    if (!same(name, "tokens") || is_csv() || is_pairs())
-        user_error(
-            L, "there is no input.%s in sample, which makes its own%s", name,
-            is_csv() || is_pairs() ? "" : "; input.tokens holds what the texts begin with, -1 where nothing is given");
-    push_data(L, name, LATHE_TOKENS, I32, of_batch_and("seq", trace.time), true);
+    const Trace *trace = trace_of(L);
+    if (!same(name, "tokens") || is_csv(trace) || is_pairs(trace))
+        user_error(L, "there is no input.%s in sample, which makes its own%s", name,
+                   is_csv(trace) || is_pairs(trace)
+                       ? ""
+                       : "; input.tokens holds what the texts begin with, -1 where nothing is given");
+    push_data(L, name, LATHE_TOKENS, I32, of_batch_and(trace, "seq", trace->time), true);
 }
 
-void push_begins(lua_State *L) { push_data(L, "begins", LATHE_BEGINS, I32, of_batch(), false); }
+void push_begins(lua_State *L) { push_data(L, "begins", LATHE_BEGINS, I32, of_batch(trace_of(L)), false); }
 
 /* input.tokens … */
 static int input_field(lua_State *L)
 {
+    Trace *trace = trace_of(L);
     const char *name = luaL_checkstring(L, 2);
-    if (sampling()) return push_begun(L, name), 1;
-    int64_t features = 0, T = trace.time, S = trace.desc->source_seq;
-    knob_integer("features", &features);
+    if (sampling(trace)) return push_begun(L, name), 1;
+    int64_t features = 0, T = trace->time, S = trace->desc->source_seq;
+    knob_integer(trace, "features", &features);
     const Field text[] = {{"tokens", LATHE_TOKENS, I32, false, true, 2, T, "seq"},
                           {"targets", LATHE_TARGETS, I32, false, true, 2, T, "seq"},
                           {"segments", LATHE_SEGMENTS, I32, true, true, 2, T, "seq"},
@@ -137,8 +140,8 @@ static int input_field(lua_State *L)
                            {"lengths", LATHE_LENGTHS, I32, false, false, 1, 0, NULL}};
     const Field csv[] = {{"features", LATHE_FEATURES, F32, false, false, 2, features, "features"},
                          {"targets", LATHE_TARGETS, I32, false, false, 1, 0, NULL}};
-    const Field *list = is_csv() ? csv : is_pairs() ? pairs : text;
-    int n = is_csv() ? COUNT_OF(csv) : is_pairs() ? COUNT_OF(pairs) : is_packed() ? 4 : 2;
+    const Field *list = is_csv(trace) ? csv : is_pairs(trace) ? pairs : text;
+    int n = is_csv(trace) ? COUNT_OF(csv) : is_pairs(trace) ? COUNT_OF(pairs) : is_packed(trace) ? 4 : 2;
     for (int i = 0; i < n; i++)
         if (same(list[i].name, name)) return push_field(L, &list[i]), 1;
     refuse_field(L, name, list, n);
@@ -156,29 +159,29 @@ void push_input(lua_State *L)
     lua_setmetatable(L, -2);
 }
 
-static int64_t extent_knob(const char *name, bool needed)
+static int64_t extent_knob(const Trace *trace, const char *name, bool needed)
 {
     int64_t n = 0;
-    bool have = knob_integer(name, &n);
+    bool have = knob_integer(trace, name, &n);
     if (!have && !needed) return 0;
     if (n < 1)
-        err(place_of_key(trace.desc->file, NULL, "config"),
-            "config needs `%s`, a positive integer (data of this kind has it)%s", name,
-            have ? format("; it is %lld", (long long)n) : "");
+        err(place_of_key(trace, NULL, "config"), "config needs `%s`, a positive integer, for this kind of data%s", name,
+            have ? format(", found %lld", (long long)n) : "");
     if (n > INT32_MAX)
-        err(place_of_key(trace.desc->file, "config", name), "config's `%s` is %lld, and %d is the most", name,
-            (long long)n, INT32_MAX);
+        err(place_of_key(trace, "config", name), "config's `%s` is %lld; the limit is %d", name, (long long)n,
+            INT32_MAX);
     return n;
 }
 
-static void read_extents(Desc *d)
+static void read_extents(Trace *trace)
 {
-    d->batch = extent_knob("batch", true);
-    d->seq = extent_knob("seq", !is_csv());
-    if (!is_csv())
-        d->vocab = extent_knob("vocab", true); /* of a table, targets are classes, whatever vocab means there */
-    if (is_csv()) extent_knob("features", true);
-    if (is_pairs()) d->source_seq = extent_knob("source_seq", true);
+    Desc *d = trace->desc;
+    d->batch = extent_knob(trace, "batch", true);
+    d->seq = extent_knob(trace, "seq", !is_csv(trace));
+    if (!is_csv(trace))
+        d->vocab = extent_knob(trace, "vocab", true); /* of a table, targets are classes, whatever vocab means there */
+    if (is_csv(trace)) extent_knob(trace, "features", true);
+    if (is_pairs(trace)) d->source_seq = extent_knob(trace, "source_seq", true);
 }
 
 /* ------------------------------------------------------------------ one entry */
@@ -199,32 +202,32 @@ static int64_t split_of(const Graph *g, const Desc *d)
     return cut ? split : 1;
 }
 
-Graph *begin_entry(Entry entry)
+Graph *begin_entry(Trace *trace, Entry entry)
 {
-    Desc *d = trace.desc;
+    Desc *d = trace->desc;
     Graph *g = graph_of(entry);
     if (d->recipe.accumulate > INT32_MAX)
-        err(place_of_key(d->file, NULL, "accumulate"), "train.accumulate is %lld, and %d is the most",
+        err(place_of_key(trace, NULL, "accumulate"), "train.accumulate is %lld; the limit is %d",
             (long long)d->recipe.accumulate, INT32_MAX);
     int64_t split = split_of(g, d), micro = entry_of(g)->step ? d->recipe.accumulate * split : 1;
     if (g->wants_grads && precision_of(d->options).scaled) declare_loss_scale(d);
-    trace.graph = g;
+    trace->graph = g;
     note_leaves(&g->leaves);
-    trace.number++;
-    trace.decode = entry_of(g)->decoding;
-    trace.batch = trace.decode ? d->recipe.rows : d->batch / split * (trace.widened ? trace.widened : 1);
-    trace.time = trace.decode ? 1 : d->seq;
-    trace.site = trace.time_aware = trace.time_places = 0;
-    trace.uncounted.said = false;
-    trace.open.n = trace.copies.n = trace.states.n = 0;
-    trace.rows = (Table){0};
+    trace->number++;
+    trace->decode = entry_of(g)->decoding;
+    trace->batch = trace->decode ? d->recipe.rows : d->batch / split * (trace->widened ? trace->widened : 1);
+    trace->time = trace->decode ? 1 : d->seq;
+    trace->site = trace->time_aware = trace->time_places = 0;
+    trace->uncounted.said = false;
+    trace->open.n = trace->copies.n = trace->states.n = 0;
+    trace->rows = (Table){0};
     make_with((Making){.where = making().where});
     if (micro > 1) {
         g->micro = loop_open("micro", micro, false);
         g->micro->axis = axis_scaled(axis_of("accumulate", d->recipe.accumulate), split, 1);
     }
-    scopes_new_trace();
-    axes_new_trace();
+    scopes_new_entry(trace);
+    axes_new_entry(trace);
     return g;
 }
 
@@ -233,7 +236,7 @@ Where function_place(lua_State *L, int model, const char *key)
     lua_Debug ar;
     lua_getfield(L, model, key);
     lua_getinfo(L, ">S", &ar);
-    return (Where){trace.desc->file, ar.linedefined, NULL};
+    return (Where){trace_of(L)->desc->file, ar.linedefined, NULL};
 }
 
 /* forward's line, for what it returns */
@@ -244,13 +247,12 @@ static void check_loss(lua_State *L, int model)
     const Tensor *t = is_tensor(L, -2);
     Where w = forward_place(L, model);
     if (!t)
-        err(w, "forward must return the loss, a tensor, and then a table of named outputs; it returns %s",
-            lua_text(L, -2));
+        err(w, "forward must return the loss, a tensor, and then a table of named outputs, found %s", lua_text(L, -2));
     if (t->node->shape.rank != 0 || !is_real(t->node->dtype))
-        err(t->node->where, "the loss must be a real scalar, and it is %s %s; x:mean() makes one",
+        err(t->node->where, "the loss must be a real scalar, found %s %s; x:mean() makes one",
             dtype_name(t->node->dtype), tensor_text(t));
     if (!lua_isnil(L, -1) && (!lua_istable(L, -1) || is_tensor(L, -1)))
-        err(w, "forward's second result is a table of named outputs like { logits = … }; it returns %s",
+        err(w, "forward's second result must be a table of named outputs like { logits = … }, found %s",
             lua_text(L, -1));
 }
 
@@ -278,13 +280,14 @@ static bool wanted(const Graph *g, const Tensor *t)
 /* An output of decode must not depend on other times; this is checked in the entry before it, eval. */
 static void note_mixing(lua_State *L, int model, const char *name, const Tensor *t)
 {
-    if (trace.graph->entry != ENTRY_eval || !t->mixed || t->node->shape.rank == 0 || is_csv()) return;
+    const Trace *trace = trace_of(L);
+    if (trace->graph->entry != ENTRY_eval || !t->mixed || t->node->shape.rank == 0 || is_csv(trace)) return;
     lua_getfield(L, model, "decode");
     bool out = lua_isboolean(L, -1) && !lua_toboolean(L, -1);
     lua_pop(L, 1);
     if (out || reaches_targets(t->node)) return;
     err(t->mixed->where,
-        "%s, so output '%s' cannot be made one token at a time (entry decode)\n"
+        "%s, so output '%s' cannot be computed one token at a time (entry decode)\n"
         "  nn.attention and nn.attend with causal = true, nn.scan, nn.shift and nn.positions can; or opt out with "
         "`decode = false`",
         t->mixed->why, name);
@@ -293,24 +296,25 @@ static void note_mixing(lua_State *L, int model, const char *name, const Tensor 
 /* Named outputs, by name; the table is at the top. */
 static void collect_outputs(lua_State *L, int model)
 {
+    Trace *trace = trace_of(L);
     const char **names;
     int n;
     keys_of(L, -1, &names, &n);
     if (lua_rawlen(L, -1) > 0)
         err(forward_place(L, model),
-            "forward's second result names each output, { logits = … }, and %d here ha%s no name",
+            "forward's second result must name each output, { logits = … }, but %d ha%s no name",
             (int)lua_rawlen(L, -1), lua_rawlen(L, -1) > 1 ? "ve" : "s");
     for (int i = 0; i < n; i++) {
         lua_getfield(L, -1, names[i]);
         const Tensor *t = is_tensor(L, -1);
-        if (!t) err(forward_place(L, model), "output '%s' must be a tensor, and it is %s", names[i], lua_text(L, -1));
+        if (!t) err(forward_place(L, model), "output '%s' must be a tensor, found %s", names[i], lua_text(L, -1));
         if (same(names[i], "loss")) err(forward_place(L, model), "the name 'loss' belongs to forward's first result");
         note_mixing(L, model, names[i], t);
         give_title(t->node, names[i], TITLE_OUTPUT, "");
-        if (t->node->shape.rank == 0 && !is_real(t->node->dtype) && !trace.decode)
-            warn(t->node->where, "output '%s' is %s and no metric; x:cast(\"f32\") makes it one", names[i],
+        if (t->node->shape.rank == 0 && !is_real(t->node->dtype) && !trace->decode)
+            warn(t->node->where, "output '%s' is %s, so it is not a metric; x:cast(\"f32\") makes it one", names[i],
                  dtype_name(t->node->dtype));
-        if (wanted(trace.graph, t)) push(&trace.graph->outs, ((Output){OUT_VALUE, names[i], t->node}));
+        if (wanted(trace->graph, t)) push(&trace->graph->outs, ((Output){OUT_VALUE, names[i], t->node}));
         lua_pop(L, 1);
     }
 }
@@ -325,32 +329,34 @@ static void call_forward(lua_State *L, int model, int c)
 
 static Graph *trace_entry(lua_State *L, int model, int c, Entry entry)
 {
-    Graph *g = begin_entry(entry);
-    size_of_entry(L, c, "batch", trace.decode ? trace.desc->batch : trace.batch);
+    Trace *trace = trace_of(L);
+    Graph *g = begin_entry(trace, entry);
+    size_of_entry(L, c, "batch", trace->decode ? trace->desc->batch : trace->batch);
     call_forward(L, model, c);
     check_loss(L, model);
     give_title(is_tensor(L, -2)->node, "loss", TITLE_OUTPUT, "");
-    if (!trace.decode) push(&g->outs, ((Output){OUT_VALUE, "loss", is_tensor(L, -2)->node}));
+    if (!trace->decode) push(&g->outs, ((Output){OUT_VALUE, "loss", is_tensor(L, -2)->node}));
     if (lua_istable(L, -1)) collect_outputs(L, model);
-    for (int i = 0; i < trace.states.n; i++)
-        push(&g->outs, ((Output){OUT_STATE, trace.states.at[i].name, trace.states.at[i].node}));
+    for (int i = 0; i < trace->states.n; i++)
+        push(&g->outs, ((Output){OUT_STATE, trace->states.at[i].name, trace->states.at[i].node}));
     lua_pop(L, 2);
-    size_of_entry(L, c, "batch", trace.desc->batch);
-    trace.graph = NULL;
+    size_of_entry(L, c, "batch", trace->desc->batch);
+    trace->graph = NULL;
     note_leaves(NULL);
-    trace.decode = false;
+    trace->decode = false;
     return g;
 }
 
 /* Once more at twice the batch, to compare with; nothing of it stays. */
 static Graph *trace_wider(lua_State *L, int model, int c, Entry entry)
 {
-    Desc before = *trace.desc;
-    trace.widened = 2;
+    Trace *trace = trace_of(L);
+    Desc before = *trace->desc;
+    trace->widened = 2;
     Graph *g = trace_entry(L, model, c, entry);
-    trace.widened = 0;
-    trace.desc->states.n = before.states.n;
-    trace.desc->inputs.n = before.inputs.n;
+    trace->widened = 0;
+    trace->desc->states.n = before.states.n;
+    trace->desc->inputs.n = before.inputs.n;
     return g;
 }
 
@@ -372,10 +378,11 @@ static bool traces_wider(lua_State *L, int model, int c, Entry entry)
 
 static Graph *trace_training(lua_State *L, int model, int c)
 {
+    Trace *trace = trace_of(L);
     Graph *train = trace_entry(L, model, c, ENTRY_train), *wide = NULL;
-    if (!train->micro && !trace.desc->options->target->device) return train;
+    if (!train->micro && !trace->desc->options->target->device) return train;
     if (traces_wider(L, model, c, ENTRY_train)) wide = trace_wider(L, model, c, ENTRY_train);
-    keep_objective(train, wide, 2 * (trace.desc->batch / split_of(train, trace.desc)));
+    keep_objective(trace, train, wide, 2 * (trace->desc->batch / split_of(train, trace->desc)));
     return train;
 }
 
@@ -387,46 +394,49 @@ static bool wants_decode(lua_State *L, int model, const Graph *grad)
     lua_pop(L, 1);
     for (int i = 1; i < grad->outs.n; i++)
         any |= grad->outs.at[i].node->shape.rank > 0 && !reaches_targets(grad->outs.at[i].node);
-    return !out && any && !is_csv();
+    return !out && any && !is_csv(trace_of(L));
 }
 
 static void add_decode(lua_State *L, int model, int c)
 {
+    Trace *trace = trace_of(L);
     Graph *decode = trace_entry(L, model, c, ENTRY_decode);
-    if (is_pairs()) push(&trace.desc->graphs, take_encode(decode));
-    push(&trace.desc->graphs, decode);
+    if (is_pairs(trace)) push(&trace->desc->graphs, take_encode(trace, decode));
+    push(&trace->desc->graphs, decode);
 }
 
 /* A batch of one row is compared with one of two, to find its rows' axis. */
 static Graph *trace_evaluation(lua_State *L, int model, int c, Graph **score)
 {
-    int64_t batch = trace.desc->batch;
+    Trace *trace = trace_of(L);
+    int64_t batch = trace->desc->batch;
     Graph *eval = trace_entry(L, model, c, ENTRY_eval);
     Graph *wide = batch > 1 ? eval : NULL;
     if (!wide && traces_wider(L, model, c, ENTRY_eval)) wide = trace_wider(L, model, c, ENTRY_eval);
-    *score = wide ? take_scores(eval, wide, max64(2, batch)) : NULL;
+    *score = wide ? take_scores(trace, eval, wide, max64(2, batch)) : NULL;
     return eval;
 }
 
 void trace_for_axes(lua_State *L, int model, int c)
 {
-    read_extents(trace.desc);
+    Trace *trace = trace_of(L);
+    read_extents(trace);
     trace_entry(L, model, c, ENTRY_train);
-    end_notes_of_entry();
+    end_notes_of_entry(trace);
     const Graph *grad = trace_entry(L, model, c, ENTRY_grad);
-    end_notes_of_entry();
+    end_notes_of_entry(trace);
     if (!wants_decode(L, model, grad)) return;
     trace_entry(L, model, c, ENTRY_decode);
-    end_notes_of_entry();
+    end_notes_of_entry(trace);
 }
 
 void trace_entries(lua_State *L, int model)
 {
     Graph *score;
-    Desc *d = trace.desc;
+    Trace *trace = trace_of(L);
+    Desc *d = trace->desc;
     int c = lua_gettop(L);
-    read_extents(d);
-    params_forget();
+    read_extents(trace);
     learn_axes(L, model, c);
     Graph *train = trace_training(L, model, c); /* before the list grows: tracing reads it */
     push(&d->graphs, train);
@@ -458,7 +468,7 @@ static int read_description(lua_State *L)
     read_config(L, model, o);
     read_recipe(L, model);
     trace_entries(L, model);
-    check_recipe();
+    check_recipe(L);
     read_hf(L, model);
     return 0;
 }
@@ -466,18 +476,16 @@ static int read_description(lua_State *L)
 Desc *front(const Options *o)
 {
     Desc *d = NEW(Desc);
-    memset(&trace, 0, sizeof trace);
-    trace.desc = d;
+    Trace *trace = NEW(Trace);
+    *trace = (Trace){.desc = d, .first = node_count(), .path = ""};
     d->options = o;
-    trace.first = node_count();
-    trace.path = "";
     d->file = o->model_file;
     d->model = model_name(o->model_file);
-    lua_State *L = sandbox_open(o);
+    lua_State *L = sandbox_open(trace, o);
     lua_pushcfunction(L, read_description);
     lua_pushlightuserdata(L, (void *)o);
     call_lua(L, 1, 0);
-    d->source_hash = source_hash();
+    d->source_hash = trace->hash;
     sandbox_close(L);
     make_at((Where){0});
     return d;

@@ -8,21 +8,15 @@
 /* Our library's chunks are called "=nn"; the user's files "@models/gpt.lua". */
 static bool is_users(const lua_Debug *ar) { return ar->source[0] == '@' && ar->currentline > 0; }
 
-static const char *arena_name(const char *source)
-{
-    static const char *last;
-    if (!last || strcmp(last, source + 1) != 0) last = copy_string(source + 1);
-    return last;
-}
-
 Where lua_place(lua_State *L)
 {
+    const Trace *trace = trace_of(L);
     lua_Debug ar;
     for (int level = 0; lua_getstack(L, level, &ar); level++) {
         lua_getinfo(L, "Sl", &ar);
-        if (is_users(&ar)) return (Where){arena_name(ar.source), ar.currentline, trace.path};
+        if (is_users(&ar)) return (Where){source_name(trace, ar.source + 1), ar.currentline, trace->path};
     }
-    return (Where){trace.desc ? trace.desc->file : NULL, 0, trace.path};
+    return (Where){trace->desc ? trace->desc->file : NULL, 0, trace->path};
 }
 
 static const char *skip_comment(const char *p)
@@ -73,11 +67,11 @@ static bool found_key(void *user, const char *word, const char *end, int line)
 }
 
 /* A table has no lines; the text has. */
-Where place_of_key(const char *file, const char *section, const char *key)
+Where place_of_key(const Trace *trace, const char *section, const char *key)
 {
     Search s = {section, key, 0};
-    each_word(source_text(file), found_key, &s);
-    return (Where){file, s.line, NULL};
+    each_word(source_text(trace, trace->desc->file), found_key, &s);
+    return (Where){trace->desc->file, s.line, NULL};
 }
 
 typedef struct Locals {
@@ -96,15 +90,25 @@ static bool note_local(void *user, const char *word, const char *end, int line)
     return false;
 }
 
-void local_names(const char *file, const char ***words, int *n)
+void local_names(const char *text, const char ***words, int *n)
 {
     Locals l = {0};
-    each_word(source_text(file), note_local, &l);
+    each_word(text, note_local, &l);
     *words = l.names.at;
     *n = l.names.n;
 }
 
 /* ------------------------------------------------------------------ errors */
+
+/* The message without its "file:line: ", which err() will print. */
+const char *without_position(const char *s)
+{
+    for (const char *p = s; (p = strchr(p, ':')); p++) {
+        char *end;
+        if (strtol(p + 1, &end, 10) > 0 && end[0] == ':' && end[1] == ' ') return end + 2;
+    }
+    return s;
+}
 
 const char *library_function(lua_State *L)
 {
@@ -125,6 +129,7 @@ const char *library_function(lua_State *L)
 
 void user_error(lua_State *L, const char *fmt, ...)
 {
+    const Trace *trace = trace_of(L);
     va_list args;
     va_start(args, fmt);
     char message[4096];
@@ -132,10 +137,10 @@ void user_error(lua_State *L, const char *fmt, ...)
     va_end(args);
     const char *function = library_function(L);
     bool named = function && (starts_with(message, function) || starts_with(message, "nn.") || same(function, "layer"));
-    if (trace.decode) {
+    if (trace->decode) {
         size_t n = strlen(message);
         const char *batch =
-            trace.batch == 1 ? "batch and time are 1" : format("batch is %lld and time 1", (long long)trace.batch);
+            trace->batch == 1 ? "batch and time are 1" : format("batch is %lld and time 1", (long long)trace->batch);
         snprintf(message + n, sizeof message - n,
                  "\n  (while tracing decode, one token at a time: %s there; take extents from the inputs,"
                  " x:size(0), or opt out with `decode = false`)",
@@ -203,8 +208,7 @@ void check_surplus(lua_State *L, int most, const char *name)
     int n = lua_gettop(L), own = strncmp(name, "x:", 2) == 0;
     while (n > most && lua_isnil(L, n)) n--;
     if (most != ANY_NUMBER && n > most)
-        user_error(L, "%s takes %d argument%s, and here %s %d", name, most - own, most - own == 1 ? "" : "s",
-                   n - own == 1 ? "is" : "are", n - own);
+        user_error(L, "%s takes %d argument%s, found %d", name, most - own, most - own == 1 ? "" : "s", n - own);
 }
 
 /* A C function in between keeps the frame of a user's function that ends in `return nn.f(…)`, and with it the line. */

@@ -144,7 +144,7 @@ Rows *rows_of(const Graph *g, const Graph *wide, int64_t batch, bool single)
     r->recording = true;
     bool settled = !go_through(r);
     for (int k = 0; k < g->outs.n && !settled; k++)
-        row_output(r, k)->fact = row_meets(row_output(r, k), "how rows depend on each other in a loop is not clear");
+        row_output(r, k)->fact = row_meets(row_output(r, k), "it is unclear how rows depend on each other in a loop");
     return r;
 }
 

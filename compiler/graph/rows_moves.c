@@ -45,7 +45,8 @@ static Row_fact sliced(const Rows *r, const Row_pair *p, Row_fact f)
     int64_t start = n->ints[f.axis], step = n->ints[n->shape.rank + f.axis], extent = n->shape.dim[f.axis];
     int64_t block = block_of(r, f);
     if (extent == p->in[0]->wider->shape.dim[f.axis]) return f;
-    if (step != 1 || start % block || extent % block) return row_meets(p, "rows are taken by their place in the batch");
+    if (step != 1 || start % block || extent % block)
+        return row_meets(p, "rows are selected by their index in the batch");
     f.outer = extent / block;
     return f;
 }
@@ -80,14 +81,14 @@ static Row_fact joined_rows(Rows *r, Row_pair *p)
     for (int k = 1; k < p->nin; k++) {
         Row_fact g = along ? row_demand(r, p, k) : row_input(p, k);
         if (!along && g.power != f.power)
-            return row_meets(p, "values that depend on the size of the batch are joined with others");
+            return row_meets(p, "values that depend on the batch size are concatenated with others");
         bool alike = g.kind == f.kind && g.axis == f.axis && g.inner == f.inner;
-        if (along && !alike) return row_meets(p, "rows are joined with what is no row of the batch");
+        if (along && !alike) return row_meets(p, "rows are concatenated with values that are not rows of the batch");
         outer += g.outer;
         g.outer = f.outer;
         if (f.kind == ROWS_TOTAL && g.kind == ROWS_TOTAL) f.learned |= g.learned, f.affine |= g.affine;
         else if (f.kind == ROWS_TOTAL || g.kind == ROWS_TOTAL)
-            return row_meets(p, "a sum over rows is joined with other values");
+            return row_meets(p, "a sum over rows is concatenated with other values");
         else f = row_join(p, f, g);
     }
     if (along) f.outer = outer;
@@ -185,7 +186,7 @@ static Row_fact attended(Rows *r, Row_pair *p)
     Row_fact f = {.kind = ROWS_SAME};
     for (int k = 0; k < p->nin; k++)
         if (p->in[k]) f = row_join(p, f, row_demand(r, p, k));
-    return f.kind == ROWS_EACH && f.axis >= nbatch ? row_meets(p, "attention goes along the batch axis") : f;
+    return f.kind == ROWS_EACH && f.axis >= nbatch ? row_meets(p, "attention runs along the batch axis") : f;
 }
 
 static Row_fact head(Rows *r, Row_pair *p)

@@ -44,9 +44,8 @@ static Row_fact settle_fact(Rows *r, Row_pair *p, int k, Row_fact f)
 {
     if (f.power == 0) return f;
     if (p->node->op == OP_loop || p->node->op == OP_loop_arg)
-        return row_meets(p, "a loop begins with a value that depends on the size of the batch");
-    if (!is_real(p->in[k]->node->dtype))
-        return row_meets(p, "a value that is no real number depends on the size of the batch");
+        return row_meets(p, "a loop begins with a value that depends on the batch size");
+    if (!is_real(p->in[k]->node->dtype)) return row_meets(p, "an integer or bool value depends on the batch size");
     if (r->recording) p->edit[k].power = f.power;
     f.power = 0;
     return f;
@@ -56,12 +55,12 @@ static Row_fact settle_fact(Rows *r, Row_pair *p, int k, Row_fact f)
 static Row_fact as_whole(Rows *r, Row_pair *p, int k, Row_fact f)
 {
     if (f.learned) {
-        const Row_fault *fault = fault_at(p->node->where, "a sum over rows goes into what is no multiple of it");
+        const Row_fault *fault = fault_at(p->node->where, "a sum over rows is used nonlinearly");
         if (r->recording) p->edit[k].power = f.power;
         return (Row_fact){.kind = ROWS_FUNCTION, .fault = fault, .learned = true, .counted = true};
     }
     if (p->in[k]->node->in_loop != r->graph->micro || p->node->op == OP_loop || p->node->op == OP_loop_arg)
-        return row_meets(p, "rows are counted inside of a loop");
+        return row_meets(p, "rows are counted inside a loop");
     if (r->recording) p->edit[k].whole = true, p->edit[k].mean = f.affine;
     if (!f.affine) f.power = r->single ? 0 : f.power - 1;
     return (Row_fact){.kind = ROWS_SAME, .power = f.power, .counted = true};
@@ -80,9 +79,9 @@ Row_fact row_join(const Row_pair *p, Row_fact a, Row_fact b)
     if (a.kind == ROWS_MEET || b.kind == ROWS_UNSEEN) return a;
     if (b.kind == ROWS_MEET || a.kind == ROWS_UNSEEN) return b;
     bool apart = a.axis != b.axis || a.outer != b.outer || a.inner != b.inner;
-    if (a.kind == ROWS_EACH && b.kind == ROWS_EACH && apart) return row_meets(p, "rows meet other rows");
+    if (a.kind == ROWS_EACH && b.kind == ROWS_EACH && apart) return row_meets(p, "rows are combined with other rows");
     if (a.kind + b.kind == ROWS_EACH + ROWS_FUNCTION && a.kind != b.kind)
-        return row_meets(p, "each row meets a sum over all rows");
+        return row_meets(p, "each row is combined with a sum over all rows");
     Row_fact f = a.kind >= b.kind ? a : b;
     f.learned = a.learned || b.learned;
     f.counted = a.counted || b.counted;
@@ -202,7 +201,7 @@ static Row_fact sum(Rows *r, Row_pair *p)
 {
     Row_fact f = row_input(p, 0);
     int more = repeated(r, p, f);
-    if (more == 99) return row_meets(p, "a sum's length depends on the size of the batch in an unknown way");
+    if (more == 99) return row_meets(p, "the length of a sum depends on the batch size in an unknown way");
     f.power += more;
     if (f.kind != ROWS_EACH) return f;
     bool rows = false;
@@ -217,7 +216,7 @@ static Row_fact largest(Rows *r, Row_pair *p)
     Row_fact f = row_demand(r, p, 0);
     if (f.kind != ROWS_EACH) return f;
     for (int i = 0; i < p->node->nints; i++)
-        if (p->node->ints[i] == f.axis) return row_meets(p, "the largest or smallest of all rows is taken");
+        if (p->node->ints[i] == f.axis) return row_meets(p, "a maximum or minimum over all rows is taken");
     return over_axes(p, f);
 }
 
@@ -241,13 +240,13 @@ static Row_fact constant(const Rows *r, const Row_pair *p)
     const Node *a = p->node, *b = p->wider;
     Row_fact f = {.kind = ROWS_SAME};
     if (a == b || r->single) return f;
-    if (!same_shape(a->shape, b->shape)) return leaf_meets(r, p, "rows differ by their place in the batch");
+    if (!same_shape(a->shape, b->shape)) return leaf_meets(r, p, "rows differ by their index in the batch");
     int64_t n = a->data ? elements(a->shape) : 1;
     for (int64_t i = 0; i < n; i++) {
         double x = a->data ? a->data[i] : a->value, y = b->data ? b->data[i] : b->value;
         int power = x == y ? 0 : doublings(y / x);
         bool fits = power != 99 && (i == 0 || x == 0 || power == f.power);
-        if (!fits) return leaf_meets(r, p, "a constant depends on the size of the batch in an unknown way");
+        if (!fits) return leaf_meets(r, p, "a constant depends on the batch size in an unknown way");
         if (x != 0) f.power = power;
     }
     return f;
@@ -258,7 +257,7 @@ static Row_fact fixed_leaf(const Rows *r, const Row_pair *p)
     const Node *n = p->node;
     int64_t a = n->shape.rank && n->op == OP_iota ? n->shape.dim[n->ints[0]] : 0;
     int64_t b = n->shape.rank && n->op == OP_iota ? p->wider->shape.dim[n->ints[0]] : 0;
-    if (a != b && !r->single) return leaf_meets(r, p, "rows differ by their place in the batch");
+    if (a != b && !r->single) return leaf_meets(r, p, "rows differ by their index in the batch");
     return (Row_fact){.kind = ROWS_SAME, .learned = n->op == OP_parameter};
 }
 
@@ -286,7 +285,7 @@ static Row_fact drawn(const Rows *r, const Row_pair *p)
     Row_fact f = numbered_rows(r, p, p->wider->in[3]);
     if (r->single || f.kind != ROWS_SAME || same_shape(p->node->shape, p->wider->shape)) return f;
     return row_meets(p,
-                     "random numbers shaped like a tensor that no input leads to differ by their place in the batch");
+                     "random numbers shaped like a tensor that depends on no input differ by their index in the batch");
 }
 
 /* ------------------------------------------------------------------ loops */
@@ -298,10 +297,11 @@ static Row_fact carried(Rows *r, Row_pair *p)
     const Row_pair *next = find_pair(r, a->carries.at[k].next, b->carries.at[k].next);
     Row_fact f = row_input(p, 0), n = next ? next->fact : (Row_fact){0};
     if (n.kind == ROWS_UNSEEN || is_zero(p->in[0])) return n.kind == ROWS_UNSEEN ? f : n;
-    if (f.power != n.power) return row_meets(p, "a loop carries what depends on the size of the batch");
+    if (f.power != n.power) return row_meets(p, "a loop carries a value that depends on the batch size");
     if (f.kind != ROWS_TOTAL && n.kind != ROWS_TOTAL) return row_join(p, f, n);
     if (f.kind > ROWS_TOTAL || n.kind > ROWS_TOTAL) return row_join(p, f, n);
-    if (f.kind == ROWS_EACH || n.kind == ROWS_EACH) return row_meets(p, "each row meets a sum over all rows");
+    if (f.kind == ROWS_EACH || n.kind == ROWS_EACH)
+        return row_meets(p, "each row is combined with a sum over all rows");
     n.affine |= f.affine || f.kind == ROWS_SAME;
     n.kind = ROWS_TOTAL;
     return n;
@@ -316,7 +316,7 @@ static Row_fact slice_of_loop(Rows *r, Row_pair *p)
     }
     Row_fact f = row_input(p, 0);
     if (f.kind != ROWS_EACH) return f;
-    if (f.axis == 0) return row_meets(p, "a loop goes through the rows of the batch");
+    if (f.axis == 0) return row_meets(p, "a loop runs over the rows of the batch");
     f.axis--;
     return f;
 }
@@ -375,7 +375,7 @@ Row_fact row_fact(Rows *r, Row_pair *p)
 {
     const Node *n = p->node;
     if (p->elided) return row_input(p, 0);
-    if (p->misfit) return row_meets(p, "what is computed here depends on the size of the batch");
+    if (p->misfit) return row_meets(p, "what is computed here depends on the batch size");
     if (op_parts[n->op].rows) return op_parts[n->op].rows(r, p);
     switch (op_info[n->op].kind) {
     case LEAF: return leaf_fact(r, p);

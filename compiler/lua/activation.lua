@@ -5,22 +5,22 @@ local nn = core.nn
 local fail = core.use("layer").fail
 
 local function check(name, x)
-  if not (nn.is_tensor(x) and x.dtype == "f32") then fail("%s wants a real tensor, and this is %s", name, core.text(x)) end
+  if not (nn.is_tensor(x) and x.dtype == "f32") then fail("%s needs a real tensor, found %s", name, core.text(x)) end
 end
 
 local function number(name, what, value, default)
   if value == nil then return default end
-  if type(value) ~= "number" then fail("%s: %s is a number, and this is %s", name, what, core.text(value)) end
+  if type(value) ~= "number" then fail("%s: %s must be a number, found %s", name, what, core.text(value)) end
   return value + 0.0
 end
 
 -- x no less than low and no more than high; nil: no bound on that side.  Bounds are numbers or tensors; at them x has no
 -- gradient.
 function nn.clamp(x, low, high)
-  if not nn.is_tensor(x) or x.dtype == "bool" then fail("nn.clamp(x, low, high): x is a tensor of numbers, and this is %s", core.text(x)) end
+  if not nn.is_tensor(x) or x.dtype == "bool" then fail("nn.clamp(x, low, high): x must be a tensor of numbers, found %s", core.text(x)) end
   if low == nil and high == nil then fail("nn.clamp(x, low, high) needs a bound: a number or a tensor") end
   if type(low) == "number" and type(high) == "number" and low > high then
-    fail("nn.clamp(x, low, high): low is %s and high %s", core.text(low), core.text(high))
+    fail("nn.clamp(x, low, high): low must not be above high, found %s and %s", core.text(low), core.text(high))
   end
   local function bound(v) return type(v) == "number" and v + 0.0 or v end      -- not an axis
   if low ~= nil then x = nn.max(bound(low), x) end      -- the first of two equal ones has the gradient
@@ -80,8 +80,8 @@ local one_hot_options = core.use("options").declare("nn.one_hot", {
   ignore = { "integer", core.use("options").none, "an id whose row is all 0" },
 })
 function nn.one_hot(ids, n, given)
-  if not (nn.is_tensor(ids) and ids.dtype == "i32") then fail("nn.one_hot(ids, n): ids are i32, and this is %s", core.text(ids)) end
-  if math.type(n) ~= "integer" or n < 1 then fail("nn.one_hot(ids, n): n is a positive integer, and this is %s", core.text(n)) end
+  if not (nn.is_tensor(ids) and ids.dtype == "i32") then fail("nn.one_hot(ids, n): ids must be i32, found %s", core.text(ids)) end
+  if math.type(n) ~= "integer" or n < 1 then fail("nn.one_hot(ids, n): n must be a positive integer, found %s", core.text(n)) end
   local ignore = one_hot_options(given).ignore
   local places = core.class_ids(ids, n, ignore, "nn.one_hot"):unsqueeze(-1)
   local hot = nn.eq(nn.iota(n), places)

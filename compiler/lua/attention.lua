@@ -23,7 +23,7 @@ end
 
 local function check_positions(name, p, x)
   if not p or p.rank == 2 and p.dtype == "i32" and p:size(0) == x:size(0) and p:size(1) == x:size(1) then return end
-  fail("%s: positions are i32 [batch, time]\n    x          %s\n    positions  %s", name, core.shape_text(x), core.text(p))
+  fail("%s: positions must be i32 [batch, time]\n    x          %s\n    positions  %s", name, core.shape_text(x), core.text(p))
 end
 
 layer("position_embedding", "the first T rows of a learned table [context, width], for x [B, T, …]; or those at given positions", {
@@ -59,11 +59,11 @@ local sinusoidal_options = options.declare("nn.sinusoidal", {
 -- Numbers x [...], such as nn.positions or how much noise there is, as cosines and sines of many rates: [..., width].
 function nn.sinusoidal(x, width, given)
   local o = sinusoidal_options(given)
-  if not nn.is_tensor(x) then fail("nn.sinusoidal(x, width): x is a tensor, and this is %s", core.text(x)) end
+  if not nn.is_tensor(x) then fail("nn.sinusoidal(x, width): x must be a tensor, found %s", core.text(x)) end
   if math.type(width) ~= "integer" or width < 2 or width % 2 ~= 0 then
-    fail("nn.sinusoidal(x, width): the width is an even integer, and this is %s", core.text(width))
+    fail("nn.sinusoidal(x, width): the width must be an even integer, found %s", core.text(width))
   end
-  if o.base <= 1 then fail("nn.sinusoidal: base is above 1, and this is %s", core.text(o.base)) end
+  if o.base <= 1 then fail("nn.sinusoidal: base must be above 1, found %s", core.text(o.base)) end
   local cos, sin = waves(x, width, o.base)
   if not o.alternate then return nn.concat({ cos, sin }, -1) end
   local y, extents = nn.concat({ sin:unsqueeze(-1), cos:unsqueeze(-1) }, -1), {}
@@ -74,7 +74,7 @@ end
 
 -- Rotary positions for heads of width D at the positions [T]: cosines and sines [T, D / 2].
 local function angles(at, dim, base)
-  if dim % 2 ~= 0 then fail("nn.rotary: the width of a head must be even, and it is %d", dim) end
+  if dim % 2 ~= 0 then fail("nn.rotary: the width of a head must be even, found %d", dim) end
   return waves(at, dim, base)
 end
 
@@ -126,12 +126,12 @@ local attend_options = options.declare("nn.attend", {
 })
 
 local function check_attend(name, o)
-  if o.dropout < 0 or o.dropout >= 1 then fail("%s: dropout is a probability below 1, and this is %s", name, core.text(o.dropout)) end
-  if o.window < 0 then fail("%s: a window is at least 1, or 0 for none, and this is %d", name, o.window) end
-  if o.context and o.context < 1 then fail("%s: context is at least 1, and this is %d", name, o.context) end
-  if o.memory_turns and not o.turns then fail("%s: memory_turns turns the keys; give turns for the queries as well", name) end
+  if o.dropout < 0 or o.dropout >= 1 then fail("%s: dropout must be a probability below 1, found %s", name, core.text(o.dropout)) end
+  if o.window < 0 then fail("%s: window must be at least 1, or 0 for none, found %d", name, o.window) end
+  if o.context and o.context < 1 then fail("%s: context must be at least 1, found %d", name, o.context) end
+  if o.memory_turns and not o.turns then fail("%s: memory_turns, for the keys, needs turns for the queries as well", name) end
   if o.soft_cap and not (o.soft_cap > 0 and o.soft_cap < math.huge) then
-    fail("%s: soft_cap is above 0, and this is %s", name, core.text(o.soft_cap))
+    fail("%s: soft_cap must be above 0, found %s", name, core.text(o.soft_cap))
   end
 end
 
@@ -141,7 +141,7 @@ local function obstacle(o, packed, given)
   if o.segments and not packed then return "with segments looks at the document of each token" end
   if o.offset then return "with an offset looks at other tokens than its own and earlier ones" end
   if given and nn.is_tensor(o.score_bias) and given:size(-1) > 1 then
-    return "with a tensor as score_bias has a number for each key; a function of the positions of queries and keys"
+    return "with a tensor as score_bias has one number per key (a function of positions does not)"
   end
 end
 
@@ -153,7 +153,7 @@ local function bias_of(name, o, q, S, timed)
   local b = o.score_bias
   if not b or nn.is_tensor(b) then return b end
   b = b(positions(q:size(-3), timed), positions(S, false))
-  if not nn.is_tensor(b) then fail("%s: score_bias returns a tensor [heads, queries, keys], and this is %s", name, core.text(b)) end
+  if not nn.is_tensor(b) then fail("%s: score_bias must return a tensor [heads, queries, keys], found %s", name, core.text(b)) end
   return b
 end
 
@@ -186,7 +186,7 @@ local function attend(name, q, k, v, o)
   }))
   local why = over_time and obstacle(o, packed, bias)
   if timed and (stands_still(o.turns, -2) or bias and bias.rank > 1 and stands_still(bias, -2)) or over_time and stands_still(o.memory_turns, -2) then
-    why = why or "has turns or a score_bias that do not come from nn.positions"
+    why = why or "has turns or a score_bias not computed from nn.positions"
   end
   for i = 1, why and results.n or 0 do results[i] = core.mixing(results[i], name .. " " .. why) end
   return table.unpack(results, 1, results.n)
@@ -198,14 +198,14 @@ end
 function nn.attend(q, k, v, given)
   local o = attend_options(given)
   if not (nn.is_tensor(q) and nn.is_tensor(k) and nn.is_tensor(v)) then
-    fail("nn.attend(q, k, v): they are tensors, and these are %s, %s, %s", core.text(q), core.text(k), core.text(v))
+    fail("nn.attend(q, k, v): all three must be tensors, found %s, %s, %s", core.text(q), core.text(k), core.text(v))
   end
   return attend("nn.attend", q, k, v, o)
 end
 
 local function check_heads(o, x)
   local width = x:size(-1)
-  if x.rank ~= 3 then fail("nn.attention works on [batch, time, width], and this is %s", core.shape_text(x)) end
+  if x.rank ~= 3 then fail("nn.attention needs [batch, time, width], found %s", core.shape_text(x)) end
   if o.heads < 1 or (not o.head_width and width % o.heads ~= 0) then
     fail("nn.attention: width %d cannot be cut into %d heads (%d is left over); width must be a multiple of heads, or give head_width",
       width, o.heads, o.heads > 0 and width % o.heads or width)
@@ -221,7 +221,7 @@ end
 local function names_of(o, fused)
   local names = o.names or (fused and { "qkv", "out" } or { "q", "k", "v", "out" })
   if #names ~= (fused and 2 or 4) then
-    fail("nn.attention: names are %s, and these are %d", fused and "two: of qkv and out" or "four: of q, k, v and out", #names)
+    fail("nn.attention: names must be %s, found %d", fused and "two, of qkv and out" or "four, of q, k, v and out", #names)
   end
   return names
 end
@@ -250,7 +250,7 @@ local function normed(o, q, k)
     local same = nn.is_tensor(z) and z.rank == y.rank
     for axis = 0, same and y.rank - 1 or -1 do same = same and z:size(axis) == y:size(axis) end
     if not same then
-      fail("nn.attention: qk_norm(y, name) returns what is shaped like y, %s, and this is %s", core.shape_text(y), core.text(z))
+      fail("nn.attention: qk_norm(y, name) must return a tensor shaped like y, %s, found %s", core.shape_text(y), core.text(z))
     end
     return z
   end
@@ -332,16 +332,16 @@ end)
 local function check_memory(query, memory, seen, lengths)
   local B, S = query:size(0), nn.is_tensor(memory) and memory.rank == 3 and memory:size(1)
   if not S or memory:size(0) ~= B or query.rank ~= 2 and query.rank ~= 3 then
-    fail("nn.additive_attention: the query is [batch, width] or [batch, time, width], the memory [batch, length, width]\n    query   %s\n    memory  %s",
+    fail("nn.additive_attention: the query must be [batch, width] or [batch, time, width], the memory [batch, length, width]\n    query   %s\n    memory  %s",
       core.shape_text(query), core.text(memory))
   end
   local fits = seen == nil or nn.is_tensor(seen) and seen.rank == query.rank and seen:size(0) == B and seen:size(-1) == S
   if not fits or seen and query.rank == 3 and seen:size(1) ~= query:size(1) then
-    fail("nn.additive_attention: seen is shaped like the probabilities, [%d, %s%d], and this is %s", B,
+    fail("nn.additive_attention: seen must be shaped like the probabilities, [%d, %s%d], found %s", B,
       query.rank == 3 and query:size(1) .. ", " or "", S, core.text(seen))
   end
   if lengths and (lengths.dtype ~= "i32" or lengths.rank ~= 1 or lengths:size(0) ~= B) then
-    fail("nn.additive_attention: lengths are i32 [batch], and these are %s", core.text(lengths))
+    fail("nn.additive_attention: lengths must be i32 [batch], found %s", core.text(lengths))
   end
 end
 

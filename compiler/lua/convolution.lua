@@ -8,24 +8,24 @@ local made = core.use("layer")
 local layer, param, fail = made.layer, made.param, made.fail
 
 local function check(o, x)
-  if x.rank ~= 3 then fail("nn.conv1d works on [batch, time, width], and this is %s", core.shape_text(x)) end
+  if x.rank ~= 3 then fail("nn.conv1d needs [batch, time, width], found %s", core.shape_text(x)) end
   for _, key in ipairs { "kernel", "stride", "dilation", "groups", "out" } do
-    if o[key] < 1 then fail("nn.conv1d: %s is at least 1, and this is %d", key, o[key]) end
+    if o[key] < 1 then fail("nn.conv1d: %s must be at least 1, found %d", key, o[key]) end
   end
   for _, key in ipairs { "kernel", "stride", "padding", "dilation", "groups", "out" } do
-    if o[key] > 2147483647 then fail("nn.conv1d: %s is at most 2147483647, and this is %d", key, o[key]) end
+    if o[key] > 2147483647 then fail("nn.conv1d: %s must be at most 2147483647, found %d", key, o[key]) end
   end
-  if o.padding < 0 then fail("nn.conv1d: padding is not negative, and this is %d", o.padding) end
+  if o.padding < 0 then fail("nn.conv1d: padding must not be negative, found %d", o.padding) end
   local width = x:size(-1)
   if width % o.groups ~= 0 or o.out % o.groups ~= 0 then
     fail("nn.conv1d: the width of x, %d, and out, %d, must be multiples of groups, %d", width, o.out, o.groups)
   end
   if o.causal and (o.padding > 0 or o.stride > 1) then
-    fail("nn.conv1d: with causal = true there are as many results as inputs: leave out padding and stride")
+    fail("nn.conv1d: causal = true gives one result per input; leave padding and stride out")
   end
   local reach, T = (o.kernel - 1) * o.dilation, x:size(1) + 2 * o.padding
   if not o.causal and reach >= T and not core.decoding() then
-    fail("nn.conv1d: the kernel spans %d, and x padded is %d long\n    x  %s", reach + 1, T, core.shape_text(x))
+    fail("nn.conv1d: the kernel spans %d, but the padded x is only %d long\n    x  %s", reach + 1, T, core.shape_text(x))
   end
   return reach
 end
@@ -43,15 +43,15 @@ end
 
 -- x [batch, time, …] later by `steps`: y[t] = x[t - steps], zeros before the first.
 function nn.shift(x, steps)
-  if not nn.is_tensor(x) or x.rank < 2 then fail("nn.shift works along time, x [batch, time, …], and this is %s", core.text(x)) end
+  if not nn.is_tensor(x) or x.rank < 2 then fail("nn.shift needs x [batch, time, …], found %s", core.text(x)) end
   steps = steps or 1
-  if math.type(steps) ~= "integer" or steps < 1 then fail("nn.shift(x, steps): steps is a positive integer, and this is %s", core.text(steps)) end
+  if math.type(steps) ~= "integer" or steps < 1 then fail("nn.shift(x, steps): steps must be a positive integer, found %s", core.text(steps)) end
   local timed, T = core.time_axis(x), x:size(1)
   local over_time, mixes = core.over_time(timed == 1), core.holds_time(x, 1)
   core.time_aware(true)
   local y = reaching_back(x, steps, over_time):slice(1, 0, T)
   core.time_aware(false)
-  if mixes and not over_time then y = core.mixing(y, "nn.shift moves time and another axis at once") end
+  if mixes and not over_time then y = core.mixing(y, "nn.shift moves an axis that merges time with another") end
   return core.with_time(y, timed)
 end
 

@@ -9,12 +9,12 @@ local function letters_of(spec, part)
   while at <= #part do
     local letter = part:sub(at, at)
     if part:sub(at, at + 2) == "..." then
-      if seen then fail("nn.einsum(\"%s\"): '...' is twice in '%s'", spec, part) end
+      if seen then fail("nn.einsum(\"%s\"): '%s' has '...' twice", spec, part) end
       list[#list + 1], seen, at = "...", true, at + 3
     elseif letter:match("%a") then
       list[#list + 1], at = letter, at + 1
     else
-      fail("nn.einsum(\"%s\"): axes are letters or '...', and here is '%s'", spec, letter)
+      fail("nn.einsum(\"%s\"): axes must be letters or '...', found '%s'", spec, letter)
     end
   end
   return list, seen
@@ -33,7 +33,7 @@ local function labelled(spec, part, x, number)
   local list, open = letters_of(spec, part)
   local free = x.rank - (#list - (open and 1 or 0))
   if free < 0 or (free > 0 and not open) then
-    fail("nn.einsum(\"%s\"): '%s' names %d axes, and operand %d is %s", spec, part, #list - (open and 1 or 0), number, core.text(x))
+    fail("nn.einsum(\"%s\"): '%s' names %d axes, but operand %d is %s", spec, part, #list - (open and 1 or 0), number, core.text(x))
   end
   local labels = {}
   for _, letter in ipairs(list) do
@@ -54,7 +54,7 @@ local function diagonal(spec, x, labels)
       if labels[i] == labels[j] then
         local n, order = x:size(i - 1), {}
         if n ~= x:size(j - 1) then
-          fail("nn.einsum(\"%s\"): '%s' names axes of %d and %d of one operand", spec, labels[i], n, x:size(j - 1))
+          fail("nn.einsum(\"%s\"): '%s' names axes of extents %d and %d in one operand", spec, labels[i], n, x:size(j - 1))
         end
         for k = 1, #labels do if k ~= i and k ~= j then order[#order + 1] = k - 1 end end
         local shape, kept = {}, {}
@@ -77,7 +77,7 @@ local function met(spec, operands)
     for i, label in ipairs(o.labels) do
       local n, old = o.x:size(i - 1), extent[label]
       if old and old ~= n and old ~= 1 and n ~= 1 then
-        fail("nn.einsum(\"%s\"): '%s' is %d in operand %d (%s), and %d in one before it", spec, label:gsub("~.*", "..."), n, number, core.text(o.x), old)
+        fail("nn.einsum(\"%s\"): '%s' is %d in operand %d (%s), but %d in an earlier one", spec, label:gsub("~.*", "..."), n, number, core.text(o.x), old)
       end
       extent[label] = math.max(old or 1, n)
     end
@@ -162,13 +162,13 @@ end
 -- summed over, one that stands twice in an operand is its diagonal, '...' any further axes.
 function nn.einsum(spec, ...)
   local given = table.pack(...)
-  if type(spec) ~= "string" then fail("nn.einsum(\"ij,jk->ik\", a, b): the axes are a string, and this is %s", core.text(spec)) end
+  if type(spec) ~= "string" then fail("nn.einsum(\"ij,jk->ik\", a, b): the axes must be a string, found %s", core.text(spec)) end
   local parts, out = parse(spec)
-  if #parts ~= given.n then fail("nn.einsum(\"%s\") names %d operand%s, and here are %d", spec, #parts, #parts == 1 and "" or "s", given.n) end
+  if #parts ~= given.n then fail("nn.einsum(\"%s\") names %d operand%s, found %d", spec, #parts, #parts == 1 and "" or "s", given.n) end
   local operands, count, free = {}, {}, 0
   for i, part in ipairs(parts) do
     local x = given[i]
-    if not nn.is_tensor(x) or x.dtype ~= "f32" then fail("nn.einsum(\"%s\"): operand %d is a real tensor, and this is %s", spec, i, core.text(x)) end
+    if not nn.is_tensor(x) or x.dtype ~= "f32" then fail("nn.einsum(\"%s\"): operand %d must be a real tensor, found %s", spec, i, core.text(x)) end
     local labels, more = labelled(spec, part, x, i)
     for _, label in ipairs(labels) do count[label] = (count[label] or 0) + 1 end
     x, labels = diagonal(spec, x, labels)

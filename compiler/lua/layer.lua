@@ -57,8 +57,8 @@ end
 
 local function apply(self, x, ...)
   local most, n = core.parameters(self.body) - 2, select("#", ...) + 1        -- its own: self, options
-  if most > 0 and n > most and select(most, ...) ~= nil then fail("nn.%s is applied to %d tensor%s and options, and here are %d", self.kind, most, most == 1 and "" or "s", n) end
-  if not nn.is_tensor(x) then fail("nn.%s is applied to a tensor, and this is %s; its options are a table: nn.%s(x, { … })", self.kind, core.text(x), self.kind) end
+  if most > 0 and n > most and select(most, ...) ~= nil then fail("nn.%s takes %d tensor%s and options, found %d arguments", self.kind, most, most == 1 and "" or "s", n) end
+  if not nn.is_tensor(x) then fail("nn.%s takes a tensor, found %s; its options are a table: nn.%s(x, { … })", self.kind, core.text(x), self.kind) end
   settle(self)
   core.enter_module(self.path, self.export, self.copies, self.applied)
   self.applied = true
@@ -95,7 +95,7 @@ local function layer(kind, doc, spec, body)
     end
     if n == 0 then return make {} end
     if n > 1 and last ~= nil and not nn.is_tensor(last) and getmetatable(last) ~= "layer" then
-      fail("nn.%s: its options are a table, nn.%s(x, { … }), and this is %s", kind, kind, core.text(last))
+      fail("nn.%s: its options must be a table, nn.%s(x, { … }), found %s", kind, kind, core.text(last))
     end
     return apply(make {}, ...)
   end

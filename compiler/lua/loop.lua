@@ -19,7 +19,7 @@ local function flatten(value, list, what, key)
     end)
     for _, k in ipairs(keys) do flatten(value[k], list, what, type(k) == "string" and k or key) end
   else
-    fail("%s is a tensor or a table of tensors, and this is %s", what, core.text(value))
+    fail("%s must be a tensor or a table of tensors, found %s", what, core.text(value))
   end
   return list
 end
@@ -48,7 +48,7 @@ local function mapped(list, f)
 end
 
 local function check_function(name, f)
-  if type(f) ~= "function" then fail("%s needs a function here, and this is %s", name, core.text(f)) end
+  if type(f) ~= "function" then fail("%s needs a function here, found %s", name, core.text(f)) end
 end
 
 -- Sets the next values of the carries from what the body returned.
@@ -56,7 +56,7 @@ local function set_next(l, name, begun, returned)
   if returned == nil then fail("%s: the function returns nothing; it must return the carried value", name) end
   local next = flatten(returned, {}, name .. ": what the function returns")
   if #next ~= #begun then
-    fail("%s: %d tensors are carried, and the function returns %d", name, #begun, #next)
+    fail("%s: %d tensors are carried, but the function returns %d", name, #begun, #next)
   end
   for i, v in ipairs(next) do core.next(l, i - 1, v, name) end
   return next
@@ -106,7 +106,7 @@ end
 -- One iteration's slices of the tensors in `over`, which are [n, …].
 local function slices(l, n, over)
   return rebuild(over, mapped(flatten(over, {}, "nn.map: over"), function(v)
-    if v.rank == 0 or v:size(0) ~= n then fail("nn.map: over is [%d, …], a slice for each copy, and this is %s", n, core.text(v)) end
+    if v.rank == 0 or v:size(0) ~= n then fail("nn.map: over must be [%d, …], one slice per copy, found %s", n, core.text(v)) end
     return core.loop_x(l, v)
   end))
 end
@@ -141,11 +141,11 @@ end
 -- lengths: i32 [batch], none of them (as far as they are known here) beyond the n steps
 local function check_lengths(lengths, n)
   if lengths.dtype ~= "i32" or lengths.rank ~= 1 then
-    fail("nn.scan: lengths are i32 [batch], and these are %s %s", lengths.dtype, core.shape_text(lengths))
+    fail("nn.scan: lengths must be i32 [batch], found %s %s", lengths.dtype, core.shape_text(lengths))
   end
   for row, length in ipairs(core.values(lengths) or {}) do
     if length < 0 or length > n then
-      fail("nn.scan: the lengths are from 0 to %d, the steps there are, and that of row %d is %d", n, row - 1, length)
+      fail("nn.scan: lengths must be 0 to %d, the number of steps, but that of row %d is %d", n, row - 1, length)
     end
   end
 end
@@ -153,7 +153,7 @@ end
 -- keep [batch] against values of any rank with the batch first
 local function choose(keep, new, old)
   if new.rank == 0 or new:size(0) ~= keep:size(0) then
-    fail("nn.scan: with lengths the first axis of states and results is batch, and has as many rows\n    lengths  %s\n    value    %s",
+    fail("nn.scan: with lengths, the first axis of states and results must be the batch\n    lengths  %s\n    value    %s",
       core.shape_text(keep), core.shape_text(new))
   end
   for _ = 2, new.rank do keep = keep:unsqueeze(-1) end
@@ -166,7 +166,7 @@ local function scan_step(f, x, h, t, lengths)
   if not lengths then return results end
   local keep, old = nn.lt(t, lengths), flatten(h, {}, "the state")
   local new = flatten(results[1], {}, "nn.scan: what the function returns")
-  if #new ~= #old then fail("nn.scan: %d tensors are carried, and the function returns %d", #old, #new) end
+  if #new ~= #old then fail("nn.scan: %d tensors are carried, but the function returns %d", #old, #new) end
   results[1] = rebuild(results[1], mapped(new, function(v, i) return choose(keep, v, old[i]) end))
   for i = 2, results.n do
     local list = flatten(results[i], {}, "nn.scan: what the function returns")
@@ -187,7 +187,7 @@ local function scan_decode(xs, h0, f, o)
   end)
   local results = scan_step(f, x, rebuild(h0, old), at, o.lengths)
   local next = flatten(results[1], {}, "nn.scan: what the function returns")
-  if #next ~= #begun then fail("nn.scan: %d tensors are carried, and the function returns %d", #begun, #next) end
+  if #next ~= #begun then fail("nn.scan: %d tensors are carried, but the function returns %d", #begun, #next) end
   for i, v in ipairs(next) do core.state_next(names[i], v) end
   local ys = {}
   for k = 2, results.n do
@@ -201,13 +201,13 @@ end
 -- before, to which no gradient flows; others with h0.  Gives these states and the names under which the last are kept.
 local function carried_on(h0, o)
   if o.reverse then fail("nn.scan: carry = true continues where the text stopped, but reverse = true begins at its end") end
-  if o.lengths then fail("nn.scan: carry = true continues where the text stopped, but with lengths rows end") end
+  if o.lengths then fail("nn.scan: carry = true continues where the text stopped, but lengths end rows earlier") end
   local begun, names = flatten(h0, { names = {} }, "nn.scan: the state"), {}
   if not core.carries() then return begun, names end
   local begins = nn.ne(core.begins(), 0)
   return mapped(begun, function(v, i)
     if v.rank == 0 or v:size(0) ~= begins:size(0) then
-      fail("nn.scan: with carry = true each row of the batch has its own state, [batch %d, …], and this is %s", begins:size(0),
+      fail("nn.scan: carry = true needs a state per row, [batch %d, …], found %s", begins:size(0),
         core.text(v))
     end
     local old
@@ -240,7 +240,7 @@ function nn.scan(xs, h0, f, given)
   local ys = close(l, results, 2, function(v)
     v = core.with_time(move_axis(v, 0, o.axis), over_time and o.axis or nil)
     if over_time and o.reverse then return core.mixing(v, "nn.scan with reverse = true looks at later tokens") end
-    return mixes and not over_time and core.mixing(v, "nn.scan walks along time and another axis at once") or v
+    return mixes and not over_time and core.mixing(v, "nn.scan walks along an axis that merges time with another") or v
   end)
   for i, name in ipairs(kept) do core.state_next(name, core.result(l, i - 1, next[i])) end
   local last = mapped(next, function(v, i)

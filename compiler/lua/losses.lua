@@ -13,7 +13,7 @@ local function reduced(name, losses, how)
   if how == "mean" then return losses:mean() end
   if how == "sum" then return losses:sum() end
   if how == "none" then return losses end
-  fail("%s: reduction is \"mean\", \"sum\" or \"none\", and this is '%s'", name, how)
+  fail("%s: reduction must be \"mean\", \"sum\" or \"none\", found '%s'", name, how)
 end
 
 -- Broadcasting here would be a slip: [B] against [B, 1] is [B, B].
@@ -21,7 +21,7 @@ local function check_pair(name, a, b, of_a, of_b)
   local ok = nn.is_tensor(a) and nn.is_tensor(b) and a.dtype == "f32" and b.dtype == "f32" and a.rank == b.rank
   for axis = 0, ok and a.rank - 1 or -1 do ok = ok and a:size(axis) == b:size(axis) end
   if ok then return end
-  fail("%s(%s, %s): both are real tensors of one shape\n    %s  %s\n    %s  %s", name, of_a, of_b, of_a, core.text(a), of_b, core.text(b))
+  fail("%s(%s, %s): both must be real tensors of one shape\n    %s  %s\n    %s  %s", name, of_a, of_b, of_a, core.text(a), of_b, core.text(b))
 end
 
 -- nn.NAME(prediction, target, options): loss(d, o) of the differences
@@ -37,7 +37,7 @@ local function of_differences(name, spec, loss)
 end
 
 local function positive(name, word, v)
-  if not (v > 0) then fail("%s: %s is above 0, and this is %s", name, word, core.text(v)) end
+  if not (v > 0) then fail("%s: %s must be above 0, found %s", name, word, core.text(v)) end
   return v + 0.0
 end
 
@@ -96,7 +96,7 @@ function nn.kl_div(x, target, given)
     losses = target * (nn.where(zero, 0, nn.log(nn.where(zero, 1, target))) - x)
   end
   if o.reduction ~= "batchmean" then return reduced(name, losses, o.reduction) end
-  if losses.rank == 0 then fail("%s: reduction = \"batchmean\" divides by the first axis' extent, and a scalar has none", name) end
+  if losses.rank == 0 then fail("%s: reduction = \"batchmean\" divides by the extent of the first axis, but a scalar has none", name) end
   return losses:sum() / (losses:size(0) + 0.0)
 end
 
@@ -111,7 +111,7 @@ function nn.nll(x, ids, given)
   local ok = nn.is_tensor(x) and nn.is_tensor(ids) and x.dtype == "f32" and ids.dtype == "i32" and x.rank == ids.rank + 1
   for axis = 0, ok and ids.rank - 1 or -1 do ok = ok and x:size(axis) == ids:size(axis) end
   if not ok then
-    fail("%s(x, ids): x is real [..., classes], ids i32 of the same shape without the last axis\n    x    %s\n    ids  %s", name, core.text(x), core.text(ids))
+    fail("%s(x, ids): x must be real [..., classes], ids i32 of the same shape without the last axis\n    x    %s\n    ids  %s", name, core.text(x), core.text(ids))
   end
   local o = nll_options(given)
   local ignore = o.ignore or core.packed() and -1 or nil

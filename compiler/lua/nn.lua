@@ -31,7 +31,7 @@ function nn.gelu(x, kind)
   elseif kind == nil or kind == "erf" then
     return 0.5 * x * (1 + nn.erf(x * 0.7071067811865476))
   end
-  fail("nn.gelu(x, kind): the kind is \"erf\" or \"tanh\", and this is %s", core.text(kind))
+  fail("nn.gelu(x, kind): the kind must be \"erf\" or \"tanh\", found %s", core.text(kind))
 end
 
 local activations = { relu = nn.relu, silu = nn.silu, sigmoid = nn.sigmoid, tanh = nn.tanh, gelu = nn.gelu,
@@ -68,7 +68,7 @@ function nn.entropy(p, axis, eps) return -(p * nn.log(p + (eps or 1e-9))):sum(ax
 -- The mean of the elements of x for which the bool `counts` holds, over all axes or those given; zero where none does.
 function nn.masked_mean(x, counts, ...)
   if not (nn.is_tensor(x) and x.dtype == "f32" and nn.is_tensor(counts) and counts.dtype == "bool") then
-    fail("nn.masked_mean(x, counts): x is real and counts a bool tensor that fits it\n    x       %s\n    counts  %s", core.text(x), core.text(counts))
+    fail("nn.masked_mean(x, counts): x must be real, and counts a bool tensor that fits it\n    x       %s\n    counts  %s", core.text(x), core.text(counts))
   end
   local counted = nn.where(counts, x, 0)
   return counted:sum(...) / nn.max(nn.where(counts, nn.ones(counted.shape), 0):sum(...), 1.0)
@@ -77,7 +77,7 @@ end
 -- In training each element is dropped with probability p, the others grow by 1 / (1 - p).
 function nn.dropout(x, p)
   if type(p) ~= "number" or p < 0 or p >= 1 then
-    fail("nn.dropout(x, p): p is a probability below 1, and this is %s", core.text(p))
+    fail("nn.dropout(x, p): p must be a probability below 1, found %s", core.text(p))
   end
   if p == 0 then return x end
   if not core.training() then
@@ -117,7 +117,7 @@ function nn.bernoulli(x, p) return nn.lt(nn.uniform(x), p) end
 
 -- i32: 0 … n - 1; for n in the millions not quite evenly, since uniform numbers are 2^24.
 function nn.integers(x, n)
-  if math.type(n) ~= "integer" or n < 1 then fail("nn.integers(x, n): n is a positive integer, and this is %s", core.text(n)) end
+  if math.type(n) ~= "integer" or n < 1 then fail("nn.integers(x, n): n must be a positive integer, found %s", core.text(n)) end
   return nn.min((nn.uniform(x) * n):cast("i32"), n - 1.0)
 end
 
@@ -135,9 +135,9 @@ layer("linear", "y = x · weightᵀ + bias, over the last axis", {
   bias_init = { "init", 0, "of the bias" },
   decay = { "boolean", none, "whether weight decay applies to the weight; default: yes" },
 }, function(self, o, x)
-  if x.rank == 0 then fail("nn.linear works along the last axis, and a scalar has none") end
+  if x.rank == 0 then fail("nn.linear works along the last axis, but a scalar has none") end
   if o.layout ~= "out_in" and o.layout ~= "in_out" then
-    fail("nn.linear: layout is \"out_in\" or \"in_out\", and this is '%s'", o.layout)
+    fail("nn.linear: layout must be \"out_in\" or \"in_out\", found '%s'", o.layout)
   end
   local width, across = x:size(-1), o.layout == "out_in" and 1 or 0      -- axis of the weight along x
   local w = o.weight
@@ -146,7 +146,7 @@ layer("linear", "y = x · weightᵀ + bias, over the last axis", {
       fail("nn.linear: the weight does not fit x\n    x       %s\n    weight  %s\n  the last axis of x, %d, must be axis %d of the weight",
         core.shape_text(x), core.shape_text(w), width, across)
     end
-    if o.out and o.out ~= w:size(1 - across) then fail("nn.linear: out is %d, and the weight given has %d", o.out, w:size(1 - across)) end
+    if o.out and o.out ~= w:size(1 - across) then fail("nn.linear: out is %d, but the given weight has %d", o.out, w:size(1 - across)) end
   else
     if not o.out then fail("nn.linear needs out: an integer, extent of the result's last axis") end
     local bound = 1 / math.sqrt(width)
@@ -168,8 +168,8 @@ layer("embedding", "rows of a table, by ids", {
   padding = { "integer", none, "an id whose row is zero and stays so" },
 }, function(self, o, ids)
   local zero = o.padding
-  if ids.dtype ~= "i32" then fail("nn.embedding: ids are i32, and these are %s", ids.dtype) end
-  if zero and (zero < 0 or zero >= o.rows) then fail("nn.embedding: padding is an id below rows = %d, and this is %d", o.rows, zero) end
+  if ids.dtype ~= "i32" then fail("nn.embedding: ids must be i32, found %s", ids.dtype) end
+  if zero and (zero < 0 or zero >= o.rows) then fail("nn.embedding: padding must be an id below rows = %d, found %d", o.rows, zero) end
   local rows = param("weight", { o.rows, o.width }, o.init, o.decay, nil, zero)
   local picked = rows:gather(ids, 0)
   if zero then    -- it is zero; this keeps gradients from it, also those of a layer that shares the weight
@@ -246,14 +246,14 @@ end
 -- called: what the user sees of the call; x: what has a last axis more than ids
 local function check_ids(name, called, x, ids, last)
   if begins_like(x, ids, 1) and x.dtype == "f32" and ids.dtype == "i32" then return end
-  fail("%s(%s, ids): %s real [..., %s], ids i32 of the same shape without the last axis\n    %-6s  %s\n    ids     %s",
-    name, called, called .. (called == "x" and " is" or " are"), last, called, core.text(x), core.text(ids))
+  fail("%s(%s, ids): %s must be real [..., %s], ids i32 of the same shape without the last axis\n    %-6s  %s\n    ids     %s",
+    name, called, called, last, called, core.text(x), core.text(ids))
 end
 
 local function check_classes(name, called, classes, ids, x)
   local below = core.ids_below(ids)
   if below and classes < below then
-    fail("%s(%s, targets): targets are ids below vocab = %d, the text's next tokens, and the %s only %d classes\n    %-6s  %s\n    make the last layer `out = c.vocab`; targets that are classes or tags, not tokens, come with data.csv",
+    fail("%s(%s, targets): targets are ids below vocab = %d, the text's next tokens, but the %s only %d classes\n    %-6s  %s\n    make the last layer `out = c.vocab`; targets that are classes or tags, not tokens, come with data.csv",
       name, called, below, called == "x" and "weight has" or "logits have", classes, called == "x" and "weight" or "logits", core.text(x))
   end
 end
@@ -288,7 +288,7 @@ local cross_entropy_options = options.declare("nn.cross_entropy", {
 })
 
 local function check_smoothing(name, s)
-  if not (s >= 0 and s < 1) then fail("%s: smoothing is from 0 to below 1, and this is %s", name, core.text(s)) end
+  if not (s >= 0 and s < 1) then fail("%s: smoothing must be from 0 to below 1, found %s", name, core.text(s)) end
 end
 
 -- Mean over all ids that count of -log softmax(logits)[id].
@@ -313,7 +313,7 @@ local head_options = options.declare("nn.linear_cross_entropy", {
 local function check_head(name, x, ids, o)
   check_ids(name, "x", x, ids, "width")
   local across = o.layout == "out_in" and 1 or o.layout == "in_out" and 0
-  if not across then fail("%s: layout is \"out_in\" or \"in_out\", and this is '%s'", name, o.layout) end
+  if not across then fail("%s: layout must be \"out_in\" or \"in_out\", found '%s'", name, o.layout) end
   local w, b, rows = o.weight, o.bias, o.row_weight
   if w.rank ~= 2 or w.dtype ~= "f32" or w:size(across) ~= x:size(-1) then
     fail("%s: the weight does not fit x\n    x       %s\n    weight  %s\n  the last axis of x, %d, must be axis %d of the weight",
@@ -321,10 +321,10 @@ local function check_head(name, x, ids, o)
   end
   local classes = w:size(1 - across)
   if b and (b.rank ~= 1 or b.dtype ~= "f32" or b:size(0) ~= classes) then
-    fail("%s: the bias is real [%d], a number for each class of the weight, and this is %s", name, classes, core.text(b))
+    fail("%s: the bias must be real [%d], one number per class of the weight, found %s", name, classes, core.text(b))
   end
   if rows and not (begins_like(rows, ids, 0) and rows.dtype == "f32") then
-    fail("%s: row_weight is real and shaped like ids\n    row_weight  %s\n    ids         %s", name, core.text(rows), core.text(ids))
+    fail("%s: row_weight must be real and shaped like ids\n    row_weight  %s\n    ids         %s", name, core.text(rows), core.text(ids))
   end
   check_smoothing(name, o.smoothing)
   check_classes(name, "x", classes, ids, w)
@@ -369,7 +369,7 @@ core.lua_methods = { "softmax", "log_softmax", "relu", "gelu", "silu", "sigmoid"
 for _, name in ipairs(core.lua_methods) do
   core.methods[name] = core.wrap(function(x, ...)
     if not nn.is_tensor(x) then
-      fail("x:%s needs a tensor here, and this is %s; a method is called with a colon, x:%s(…)", name, core.text(x), name)
+      fail("x:%s needs a tensor here, found %s; call a method with a colon, x:%s(…)", name, core.text(x), name)
     end
     return nn[name](x, ...)
   end, "x:" .. name, core.parameters(nn[name]))

@@ -9,7 +9,7 @@ local function declare(name) return options.declare(name, core.settings(name, op
 local function positive(name, o)
   for _, key in ipairs(options.sorted(o)) do
     if type(o[key]) == "number" and o[key] < 0 then
-      core.fail(("%s: %s must not be negative, and it is %s"):format(name, key, o[key]))
+      core.fail(("%s: %s must not be negative, found %s"):format(name, key, o[key]))
     end
   end
   return o
@@ -86,11 +86,11 @@ function optim.step(given)
   local last = 0
   for i, n in ipairs(o.at or {}) do
     if math.type(n) ~= "integer" or n <= last then
-      core.fail(("optim.step: at is a list of steps in ascending order, and number %d is %s"):format(i, core.text(n)))
+      core.fail(("optim.step: at must be a list of steps in ascending order, but number %d is %s"):format(i, core.text(n)))
     end
     last = n
   end
-  if o.at and last == 0 then core.fail("optim.step: at is a list of steps, { 1000, 1500 }") end
+  if o.at and last == 0 then core.fail("optim.step: at must be a list of steps, { 1000, 1500 }") end
   o.kind, o.milestones, o.at = "step", o.at and table.concat(o.at, ","), nil
   return o
 end

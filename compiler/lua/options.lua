@@ -53,14 +53,14 @@ M.sorted = sorted
 function M.check(name, given, spec)
   if given == nil then given = {} end
   if type(given) ~= "table" then
-    core.fail(name .. ": its options are a table { key = value, … }, and this is " .. core.text(given))
+    core.fail(name .. ": its options must be a table { key = value, … }, found " .. core.text(given))
   end
   local o = {}
   for _, key in ipairs(sorted(given)) do
     local row = spec[key]
     if not row then core.fail(("%s has no option '%s'%s"):format(name, key, core.advice(key, sorted(spec)))) end
     if not checks[row[1]](given[key]) then
-      core.fail(("%s: option '%s' is %s, and this is %s"):format(name, key, what[row[1]], core.text(given[key])))
+      core.fail(("%s: option '%s' must be %s, found %s"):format(name, key, what[row[1]], core.text(given[key])))
     end
     o[key] = given[key]
   end

@@ -100,18 +100,18 @@ end
 
 local function check(kind, o)
   local name = "nn." .. kind
-  if o.hidden < 1 or o.layers < 1 then fail("%s: hidden and layers are 1 or more", name) end
+  if o.hidden < 1 or o.layers < 1 then fail("%s: hidden and layers must be 1 or more", name) end
   if o.bias and o.bias ~= "two" and o.bias ~= "one" then
-    fail("%s: bias is \"two\", \"one\" or false, and this is '%s'", name, o.bias)
+    fail("%s: bias must be \"two\", \"one\" or false, found '%s'", name, o.bias)
   end
   if o.activation and o.activation ~= "tanh" and o.activation ~= "relu" then
-    fail("%s: activation is \"tanh\" or \"relu\", and this is '%s'", name, o.activation)
+    fail("%s: activation must be \"tanh\" or \"relu\", found '%s'", name, o.activation)
   end
 end
 
 local function check_start(kind, cell, o, x)
   local name = "nn." .. kind
-  if x.rank ~= 3 then fail("%s walks along time, x [batch, time, width], and x is %s", name, core.shape_text(x)) end
+  if x.rank ~= 3 then fail("%s needs x [batch, time, width], found %s", name, core.shape_text(x)) end
   local walks = o.layers * (o.bidirectional and 2 or 1)
   local known = {}
   for _, key in ipairs(cell.state) do known[key] = true end
@@ -121,7 +121,7 @@ local function check_start(kind, cell, o, x)
   for _, key in ipairs(o.start and cell.state or {}) do
     local s = o.start[key]
     if not nn.is_tensor(s) or s.rank ~= 3 or s:size(0) ~= walks or s:size(1) ~= x:size(0) or s:size(2) ~= o.hidden then
-      fail("%s: start%s is [layers%s, batch, hidden], here [%d, %d, %d], and this is %s", name,
+      fail("%s: start%s must be [layers%s, batch, hidden], here [%d, %d, %d], found %s", name,
         #cell.state > 1 and "." .. key or "", o.bidirectional and " * 2" or "", walks, x:size(0), o.hidden, core.text(s))
     end
   end
@@ -182,7 +182,7 @@ local function recurrent_step(kind, doc, cell, more)
       local new, input = {}, { x, ... }
       for _, key in ipairs(cell.state) do
         if type(of) ~= "table" or type(of[key]) ~= "table" or #of[key] ~= o.layers then
-          fail("nn.%s(x, states): states are %s, a tensor [batch, hidden] for each layer", name,
+          fail("nn.%s(x, states): states must be %s, a tensor [batch, hidden] per layer", name,
             several and "{ h = { … }, c = { … } }" or "{ … }")
         end
         new[key] = {}

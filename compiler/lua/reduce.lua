@@ -31,7 +31,7 @@ end
 
 local function number(name, word, value, default, fits, what)
   if value == nil then return default end
-  if type(value) ~= "number" or not fits(value) then fail("x:%s: %s is %s, and this is %s", name, word, what, core.text(value)) end
+  if type(value) ~= "number" or not fits(value) then fail("x:%s: %s must be %s, found %s", name, word, what, core.text(value)) end
   return value
 end
 
@@ -42,7 +42,7 @@ reduction("all", "bool: whether it holds, or is not 0, everywhere", {}, function
 
 -- Halves are multiplied until one is left: there are gradients beside zeros too.
 reduction("prod", "product", {}, function(x, axes)
-  if x.dtype == "bool" then fail("x:prod wants numbers; this is bool") end
+  if x.dtype == "bool" then fail("x:prod needs numbers, found a bool tensor") end
   for _, axis in ipairs(axes) do
     while x:size(axis) > 1 do
       local n, half = x:size(axis), x:size(axis) // 2
@@ -58,7 +58,7 @@ local function variance(name, x, axes, given)
   for _, axis in ipairs(axes) do n = n * x:size(axis) end
   local less = number(name, "correction", given.correction, 1, function(v) return v >= 0 end, "a number, 0 or more")
   if n - less <= 0 then
-    fail("x:%s: of %d element%s, with correction = %g, there is none; correction = 0 divides by their number", name, n, n == 1 and "" or "s", less)
+    fail("x:%s is undefined for %d element%s with correction = %g; correction = 0 divides by their number", name, n, n == 1 and "" or "s", less)
   end
   local centred = x - m
   return (centred * centred):sum(axes) / (n - less + 0.0)
@@ -95,13 +95,13 @@ local function index_of(name, sign, doc)
   local doing = "x:" .. name
   local function f(x, ...)
     local axes, keep, named = core.axes(doing, x, {}, ...)
-    if x.dtype == "bool" then fail("%s wants numbers; this is bool", doing) end
+    if x.dtype == "bool" then fail("%s needs numbers, found a bool tensor", doing) end
     if sign < 0 then x = -x end
     if not named then
-      if keep then fail("%s: keep = true goes with an axis", doing) end
+      if keep then fail("%s: keep = true needs an axis", doing) end
       return largest_at(x:reshape { -1 }, 0)
     end
-    if #axes > 1 then fail("%s works along one axis, and here are %d; x:reshape makes one of them", doing, #axes) end
+    if #axes > 1 then fail("%s works along one axis, found %d; x:reshape can merge them", doing, #axes) end
     local at = largest_at(x, axes[1])
     return keep and at:unsqueeze(axes[1]) or at
   end

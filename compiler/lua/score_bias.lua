@@ -17,7 +17,7 @@ end
 -- Attention with linear biases (Press, Smith, Lewis 2022): score_bias = nn.alibi(heads) lowers each score by a slope, the head's
 -- own, times the distance of query and key.  It has no parameters.
 function nn.alibi(heads)
-  if math.type(heads) ~= "integer" or heads < 1 then fail("nn.alibi(heads): heads is a positive integer, and this is %s", core.text(heads)) end
+  if math.type(heads) ~= "integer" or heads < 1 then fail("nn.alibi(heads): heads must be a positive integer, found %s", core.text(heads)) end
   local slopes = slopes_of(heads)
   return core.wrap(function(queries, keys)
     local apart = queries:unsqueeze(-1) - keys
@@ -45,10 +45,10 @@ layer("relative_bias", "a learned number for each head and each bucket of distan
 }, function(_, o, queries, keys)
   local n = o.both and o.buckets // 2 or o.buckets
   if o.heads < 1 or n < 2 or o.most <= n // 2 then
-    fail("nn.relative_bias: heads is at least 1, buckets at least %d, and most above %d", o.both and 4 or 2, n // 2)
+    fail("nn.relative_bias: heads must be at least 1, buckets at least %d, and most above %d", o.both and 4 or 2, n // 2)
   end
   if not (nn.is_tensor(keys) and queries.rank == 1 and keys.rank == 1 and queries.dtype == "i32" and keys.dtype == "i32") then
-    fail("nn.relative_bias is applied to positions of queries and keys, i32 [T] and [S]: score_bias = nn.relative_bias { … }")
+    fail("nn.relative_bias takes the positions of queries and keys, i32 [T] and [S]: score_bias = nn.relative_bias { … }")
   end
   local table_of = {}                                                           -- by distance back, -most … most
   for back = -o.most, o.most do

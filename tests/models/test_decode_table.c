@@ -68,22 +68,23 @@ static const Row refused[] = {
      "nn.attention with segments looks at the document of each token"},
     {"return nn.attention(x, { heads = 2, causal = true, score_bias = nn.zeros { x:size(1), x:size(1) } + x:select(-1, "
      "0):unsqueeze(1):unsqueeze(-1) })",
-     "nn.attention with a tensor as score_bias has a number for each key"},
+     "nn.attention with a tensor as score_bias has one number per key"},
     {"local w = nn.param { name = \"b\", shape = { 9, 1 } };"
      "  return nn.attention(x, { heads = 2, causal = true, score_bias = function(q, k) return w + k:cast(\"f32\") end "
      "})",
-     "nn.attention has turns or a score_bias that do not come from nn.positions"},
+     "nn.attention has turns or a score_bias not computed from nn.positions"},
     {HEADS "return nn.attend(q, q, q)", "nn.attend without causal = true looks at later tokens"},
     {HEADS "return nn.attend(q, q, q, { causal = true, offset = nn.constant(1, \"i32\") })",
      "nn.attend with an offset"},
     {HEADS "return nn.attend(q, q, q, { causal = true, segments = x:argmax(-1) })", "nn.attend with segments"},
     {HEADS "return nn.attend(q, q, q, { causal = true, turns = nn.turns(nn.iota(x:size(1)), 4, 10.0) })",
-     "nn.attend has turns or a score_bias that do not come from nn.positions"},
+     "nn.attend has turns or a score_bias not computed from nn.positions"},
     {HEADS "return nn.attend(q:slice(1, 0, 2), q, q)", "x:slice works along the time axis"},
     {"return (nn.additive_attention(x, x, { width = 3 }))", "of different times"},
     {"return nn.conv1d(x, { out = 8, kernel = 3, padding = 1 })", "nn.conv1d without causal = true looks at later"},
     {"return x:cumsum(1, true)", "x:cumsum works along the time axis"},
-    {"return nn.shift(x:reshape { x:size(0), 2 * x:size(1), 4 })", "nn.shift moves time and another axis at once"},
+    {"return nn.shift(x:reshape { x:size(0), 2 * x:size(1), 4 })",
+     "nn.shift moves an axis that merges time with another"},
     {"return x:reshape { x:size(0), 2 * x:size(1), 4 }:cumsum(1)", "x:cumsum works along the time axis"},
     {"return x:flip(1)", "x:flip works along the time axis"},
     {"return x:pad(1, 1)", "x:pad works along the time axis"},
@@ -116,7 +117,8 @@ static const Row refused[] = {
     {"return x:matmul(x:transpose(1, 2))", "pairs each time with every other"},
     {"return nn.dot(x, x, { batch = { 0, 0 }, contract = { 1, 1 } })", "sums over the time axis"},
     {"return x:reshape { x:size(0), 3, 3, 8 }", "x:reshape splits the time axis into several"},
-    {"return x + nn.iota({ x:size(1), 1 }, 0):cast(\"f32\")", "along time, the other operand holds something else"},
+    {"return x + nn.iota({ x:size(1), 1 }, 0):cast(\"f32\")",
+     "the other operand has its own value for each position in time"},
     {"local _, y = nn.scan(x, nn.zeros { x:size(0), 8 }, function(x, h) return x + h, h end, { reverse = true }); "
      "return y",
      "nn.scan with reverse = true looks at later tokens"},
@@ -175,7 +177,7 @@ static void test_refusals(void)
         char *said;
         int code = run_command(&said, "%s check %s", lathe_command(), file);
         bool ok = code == 1 && strstr(said, "refused.lua:5: error: ") && strstr(said, r->refusal) &&
-                  strstr(said, "so output 'y' cannot be made one token at a time");
+                  strstr(said, "so output 'y' cannot be computed one token at a time");
         expect(ok, "%s\n  should be refused: %s\n  exit code %d: %s", r->text, r->refusal, code, said);
     }
 }

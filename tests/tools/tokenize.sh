@@ -117,7 +117,7 @@ works of-file/trainer generate --out run-named --prompt 'the cat' --tokens 5
 works of-file/trainer train --data t.txt --steps 2 --out run-bytes --tokenizer bytes
 says '"type": "bytes"' run-bytes/tokenizer.json
 works of-file/trainer train --data t.txt --steps 2 --out run-other --tokenizer words
-refuses 1 'gpt.lua:[0-9]*: error: the tokenizer is .*and this is .tokk.; there is no named/tokk' "$lathe" check named/gpt.lua $small --set tokenizer=tokk
+refuses 1 'gpt.lua:[0-9]*: error: the tokenizer must be .*found .tokk.; there is no named/tokk' "$lathe" check named/gpt.lua $small --set tokenizer=tokk
 refuses 1 'did you mean .bytes.' "$lathe" check named/gpt.lua $small --set tokenizer=byts
 rm -r named/tok
 refuses 3 'gpt.lua:[0-9]*: error: the tokenizer .*named/tok is not there any more; add --tokenizer FILE' of-file/trainer train --data t.txt --steps 2 --out x

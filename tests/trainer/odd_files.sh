@@ -16,10 +16,10 @@ works $train --out piped --steps 20
 rm piped/checkpoints/step-20/state.json && mkfifo piped/checkpoints/step-20/state.json
 refuses 3 'expected the state of a checkpoint' "$toy" train --resume --out piped
 if [ -x "$lathe" ]; then
-    refuses 1 'pipe.lua: error: cannot be read: it is no plain file' "$lathe" check pipe.lua
+    refuses 1 'pipe.lua: error: cannot be read: it is not a regular file' "$lathe" check pipe.lua
     echo 'return require "part"' >whole.lua
-    refuses 1 'part.lua: error: cannot be read: it is no plain file' "$lathe" check whole.lua
-    refuses 1 'pipe.graph: error: cannot be read: it is no plain file' "$lathe" dump pipe.graph
+    refuses 1 'part.lua: error: cannot be read: it is not a regular file' "$lathe" check whole.lua
+    refuses 1 'pipe.graph: error: cannot be read: it is not a regular file' "$lathe" dump pipe.graph
     refuses 3 'pipe.json: error: expected a tokenizer' "$lathe" tokenize encode --tokenizer pipe.json --json t.txt
     refuses 3 'pipe: error: expected a regular file' "$lathe" tokenize decode --tokenizer run/tokenizer.json pipe
 fi
