@@ -64,12 +64,6 @@ static Range exact(Ranges *seen, const Node *n)
     case OP_where: return range_union(b, range_of(seen, n->in[2]));
     case OP_class_id: return range_union((Range){0, b.high - 1}, range_of(seen, n->in[2]));
     case OP_cast: return n->in[0]->dtype == BOOL ? (Range){0, 1} : n->in[0]->dtype == I32 ? a : anything;
-    case OP_reshape:
-    case OP_permute:
-    case OP_expand:
-    case OP_slice:
-    case OP_flip: return a;
-    case OP_pad: return range_union(a, (Range){0, 0});
     case OP_sum:
         return range_product(a, (Range){1, max64(1, elements(n->in[0]->shape) / max64(1, elements(n->shape)))});
     case OP_rmax:

@@ -5,6 +5,7 @@
  * reshape multiplies those that become one, and splits one the way the description split it, or factor by factor.  An
  * axis is never found by its extent: where nothing is known, nothing is said. */
 #include "graph/graph.h"
+#include "graph/parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -325,41 +326,34 @@ void take_axes(Shape *s, Shape from)
 
 /* Of a node that others may share who mean other axes by its extents, numbers all over an axis or 0, 1, 2 …, the first
  * has named them: such names are weak, and count where there is no other. */
-static unsigned weak_axes(const Node *n)
-{
-    unsigned weak = 0;
-    const Node *in = n->nin ? n->in[0] : NULL;
-    if (n->known) return ~0u;
-    if (n->op == OP_permute)
-        for (int k = 0; k < n->shape.rank; k++) weak |= (in->weak >> n->ints[k] & 1u) << k;
-    else if (n->op == OP_expand)
-        for (int k = 0; k < n->shape.rank; k++) weak |= (unsigned)(in->shape.dim[k] != n->shape.dim[k]) << k;
-    else if (n->op == OP_reshape) return in->weak ? ~0u : 0;
-    return n->op == OP_permute || op_info[n->op].kind != MOVE || n->nin != 1 ? weak : weak | in->weak;
-}
-
 static void take_strong_axes(Shape *s, const Node *from)
 {
     for (int k = 0; k < s->rank; k++)
         if (!s->axis[k] && s->dim[k] != 1 && !(from->weak >> k & 1)) s->axis[k] = from->shape.axis[k];
 }
 
+unsigned axes_of_inputs(Node *n)
+{
+    Shape s = n->shape;
+    unsigned weak = 0;
+    memset(s.axis, 0, sizeof s.axis);
+    for (int i = 0; i < n->nin; i++)
+        if (same_shape(n->in[i]->shape, s)) take_strong_axes(&s, n->in[i]);
+    for (int k = 0; k < s.rank; k++)
+        if (!s.axis[k] && s.dim[k] != 1) weak |= 1u << k;
+    take_axes(&s, n->shape);
+    for (int i = 0; i < n->nin; i++) take_axes(&s, n->in[i]->shape);
+    n->shape = s;
+    return weak;
+}
+
 /* What the op of a node that is made says of its axes: strong names of its inputs, then who makes it. */
 void axes_of_node(Node *n)
 {
     check_axes(&n->shape);
-    n->weak = weak_axes(n);
-    if (n->op == OP_reshape) axes_of_reshape(n->in[0]->shape, &n->shape);
-    if (op_info[n->op].kind != MAP && n->op != OP_expand) return;
-    Shape s = n->shape;
-    memset(s.axis, 0, sizeof s.axis);
-    for (int i = 0; i < n->nin; i++)
-        if (same_shape(n->in[i]->shape, s)) take_strong_axes(&s, n->in[i]);
-    for (int k = 0; k < s.rank && n->op != OP_expand; k++)
-        if (!s.axis[k] && s.dim[k] != 1) n->weak |= 1u << k;
-    take_axes(&s, n->shape);
-    for (int i = 0; i < n->nin; i++) take_axes(&s, n->in[i]->shape);
-    n->shape = s;
+    if (op_parts[n->op].axes) op_parts[n->op].axes(n);
+    else if (op_info[n->op].kind == MAP) n->weak = axes_of_inputs(n);
+    if (n->known) n->weak = ~0u;
 }
 
 static const Node *constant_below(const Node *n)

@@ -179,8 +179,8 @@ static void eval_op(const Node *n, const Value *in, Value *out)
     case MAP: eval_map(n, in, out); break;
     case REDUCE: eval_reduce(n, in, out); break;
     case LEAF: eval_leaf(n, out); break;
-    case MOVE: eval_move(n, in, out); break;
     case DOT: eval_dot(n, in, out); break;
+    case MOVE:
     case INDEX:
     case LOOP:
     case WHOLE: die("%s is evaluated elsewhere", op_info[n->op].name);

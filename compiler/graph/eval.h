@@ -19,7 +19,6 @@ void *take(int64_t n);
 void give(void *words);
 
 /* graph/eval_move.c: fill out->at, whose shape is the node's. */
-void eval_move(const Node *n, const Value *in, Value *out);
 void eval_dot(const Node *n, const Value *in, Value *out);
 
 /* Philox4x32-10 of Random123: four words from a counter and a key. */

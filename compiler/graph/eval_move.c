@@ -30,57 +30,6 @@ int64_t offset_at(Shape s, const int64_t *at)
     return offset;
 }
 
-/* ------------------------------------------------------------------ moves */
-
-/* Where the result's element `at` comes from; false: it is padding. */
-static bool source(const Node *n, Shape from, const int64_t *at, int64_t *to)
-{
-    int rank = n->shape.rank;
-    for (int k = 0; k < rank; k++) {
-        switch (n->op) {
-        case OP_permute: to[n->ints[k]] = at[k]; break;
-        case OP_expand: to[k] = from.dim[k] == 1 ? 0 : at[k]; break;
-        case OP_slice: to[k] = n->ints[k] + at[k] * n->ints[rank + k]; break;
-        case OP_pad: to[k] = at[k] - n->ints[k]; break;
-        case OP_flip: to[k] = at[k]; break;
-        default: die("%s is no move of one input", op_info[n->op].name);
-        }
-    }
-    if (n->op == OP_flip)
-        for (int i = 0; i < n->nints; i++) to[n->ints[i]] = from.dim[n->ints[i]] - 1 - at[n->ints[i]];
-    for (int k = 0; k < rank; k++)
-        if (to[k] < 0 || to[k] >= from.dim[k]) return false;
-    return true;
-}
-
-static void eval_concat(const Node *n, const Value *in, Value *out)
-{
-    int axis = (int)n->ints[0];
-    int64_t start = 0;
-    for (int p = 0; p < n->nin; start += in[p].shape.dim[axis], p++) {
-        for (Walk w = walk(in[p].shape); w.i < w.n; step(&w)) {
-            int64_t to[MAXRANK];
-            memcpy(to, w.at, sizeof to);
-            to[axis] += start;
-            out->at[offset_at(n->shape, to)] = in[p].at[w.i];
-        }
-    }
-}
-
-void eval_move(const Node *n, const Value *in, Value *out)
-{
-    if (n->op == OP_concat) {
-        eval_concat(n, in, out);
-        return;
-    }
-    for (Walk w = walk(n->shape); w.i < w.n; step(&w)) {
-        int64_t from[MAXRANK];
-        if (n->op == OP_reshape) out->at[w.i] = in->at[w.i];
-        else if (source(n, in->shape, w.at, from)) out->at[w.i] = in->at[offset_at(in->shape, from)];
-        else out->at[w.i] = 0;
-    }
-}
-
 /* ------------------------------------------------------------------ dot */
 
 /* Offsets into x of every element of the box spanned by some of its axes, in order. */

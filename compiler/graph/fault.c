@@ -122,85 +122,6 @@ static Found reduce_type(const Node *n)
     return typed(n->in[0]->dtype, s);
 }
 
-/* ------------------------------------------------------------------ moves */
-
-static Found concat_type(const Node *n)
-{
-    if (n->nin < 1) return bad("concat needs inputs");
-    Shape s = n->in[0]->shape;
-    if (n->nints != 1 || !valid_axes(n, 0, 1, s.rank, false)) return bad("concat needs an axis");
-    for (int p = 1; p < n->nin; p++) {
-        Shape part = n->in[p]->shape;
-        bool fits = part.rank == s.rank && n->in[p]->dtype == n->in[0]->dtype;
-        for (int i = 0; fits && i < s.rank; i++) fits = i == n->ints[0] || part.dim[i] == s.dim[i];
-        if (!fits) return bad("its inputs may differ only along the axis");
-        s.dim[n->ints[0]] += part.dim[n->ints[0]];
-        if (!valid_shape(s)) return bad("it is too large");
-    }
-    return typed(n->in[0]->dtype, s);
-}
-
-/* reshape and expand take the shape that the node says */
-static Found shaped_type(const Node *n)
-{
-    Shape from = n->in[0]->shape, s = n->shape;
-    if (n->nints) return bad("it has no ints");
-    if (n->op == OP_reshape && elements(from) != elements(s)) return bad("a reshape keeps the number of elements");
-    if (n->op == OP_expand && from.rank != s.rank) return bad("expand keeps the number of axes");
-    for (int i = 0; n->op == OP_expand && i < s.rank; i++)
-        if (from.dim[i] != s.dim[i] && from.dim[i] != 1) return bad("expand repeats axes of extent 1");
-    return typed(n->in[0]->dtype, s);
-}
-
-static Found slice_type(const Node *n)
-{
-    Shape from = n->in[0]->shape;
-    if (n->nints != 2 * from.rank || n->shape.rank != from.rank)
-        return bad("slice needs a start and a step for each axis");
-    for (int i = 0; i < from.rank; i++) {
-        int64_t start = n->ints[i], by = n->ints[from.rank + i];
-        if (start < 0 || start >= from.dim[i] || by < 1) return bad("a start or step is out of range");
-        if (n->shape.dim[i] == 1) continue;
-        if (n->shape.dim[i] > from.dim[i] || by > from.dim[i] || start + (n->shape.dim[i] - 1) * by >= from.dim[i])
-            return bad("it reaches beyond its input");
-    }
-    return typed(n->in[0]->dtype, n->shape);
-}
-
-static Found pad_type(const Node *n)
-{
-    Shape s = n->in[0]->shape;
-    int rank = s.rank;
-    if (n->nints != 2 * rank) return bad("pad needs two numbers for each axis");
-    for (int i = 0; i < rank; i++) {
-        int64_t before = n->ints[i], after = n->ints[rank + i];
-        if (before < 0 || after < 0 || before > MOST_ELEMENTS || after > MOST_ELEMENTS)
-            return bad("its ints are out of range");
-        s.dim[i] += before + after;
-    }
-    return valid_shape(s) ? typed(n->in[0]->dtype, s) : bad("it is too large");
-}
-
-static Found move_type(const Node *n)
-{
-    if (n->op == OP_concat) return concat_type(n);
-    Shape s = n->in[0]->shape;
-    switch (n->op) {
-    case OP_reshape:
-    case OP_expand: return shaped_type(n);
-    case OP_slice: return slice_type(n);
-    case OP_pad: return pad_type(n);
-    case OP_permute:
-        if (n->nints != s.rank || !valid_axes(n, 0, s.rank, s.rank, false)) return bad("permute needs each axis once");
-        for (int i = 0; i < s.rank; i++) s.dim[i] = n->in[0]->shape.dim[n->ints[i]];
-        return typed(n->in[0]->dtype, s);
-    case OP_flip:
-        if (n->nints < 1 || !valid_axes(n, 0, n->nints, s.rank, true)) return bad("flip needs axes, ascending");
-        return typed(n->in[0]->dtype, s);
-    default: return bad("a move that graph/fault.c does not know");
-    }
-}
-
 /* ------------------------------------------------------------------ dot */
 
 /* What is wrong with what it ends with, its axes being right; NULL: nothing, or it ends in nothing. */
@@ -342,8 +263,8 @@ static Found found_type(const Node *n)
     case MAP: return map_type(n);
     case REDUCE: return reduce_type(n);
     case LEAF: return leaf_type(n);
-    case MOVE: return move_type(n);
     case DOT: return dot_type(n);
+    case MOVE:
     case INDEX: break;
     case LOOP: return loop_type(n);
     case WHOLE: return whole_type(n);

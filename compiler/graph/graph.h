@@ -243,7 +243,7 @@ bool has_several(const Node *n);                            /* results, which mu
 
 #include "graph/names.h" /* what axes and values are called */
 
-/* ops/move.c */
+/* ops/reshape.c … ops/concat.c */
 Node *reshape(Node *a, Shape s);
 Node *permute(Node *a, const int *perm);
 Node *expand(Node *a, Shape s);

@@ -30,6 +30,7 @@ void note_reshape(Shape from, Shape to);                    /* the description r
 void check_axes(Shape *s);                                  /* those of another extent say nothing */
 void take_axes(Shape *s, Shape from);                       /* where s says nothing and the extents are the same */
 void axes_of_node(Node *n);
+unsigned axes_of_inputs(Node *n);                           /* its axes are those of inputs of its shape; by axis: no strong name was found */
 int axis_counted(const Node *n);                            /* a filled constant: the axis whose extent it is, or 0 */
 int axis_shared(const Node *n);                             /* likewise: the axis of whose extent it is 1 / …, or -1 / … */
 Shape with_axis(Shape s, Shape from, int k);                /* s, and then axis k of `from` */

@@ -13,6 +13,13 @@ struct Range;       /* desc/range.h */
 struct Trips;       /* ops/trips.h */
 struct Kernel_part; /* kernels/kernel.h */
 
+/* Of a view: an element of the result has, along an axis of the input, the index start + step · its index along `axis`
+ * of the result.  Outside of the input there are zeros.  axis -1: it follows from several. */
+typedef struct Place {
+    int axis;
+    int64_t start, step;
+} Place;
+
 /* Every one has these three.  What is wrong with its inputs and ints, or NULL and the types of its results: */
 typedef const char *Part_fault(const Node *n, Type *results);
 typedef void Part_eval(const Node *n, const Value *in, Value *out); /* in doubles; out: each result, with its shape */
@@ -25,10 +32,13 @@ typedef Node *Part_split(const Node *n, const struct Trips *in, int64_t trip);  
 typedef Node *Part_total(const Node *n, const struct Trips *in, int64_t trip);      /* sums over trips are of a stack */
 typedef Node *Part_normal(const Node *n, Node *const *in);                          /* nothing simpler is known */
 typedef const struct Kernel_part Part_kernel;                                       /* no kernel of an index kind */
+typedef struct Place Part_place(const Node *n, int axis);                           /* it is no view */
+typedef void Part_axes(Node *n);                                                    /* its maker says its axes */
 
 /* range: of a result, from the ranges of the first two inputs.  gradient: n is the node, or the pick of a result; it
  * contributes to the node's inputs.  split: n for all trips of a loop at once, [trip, …]; one input at least varies.
- * total: the sum of n over all trips, where in[1] varies.  normal: what takes its place over new inputs, or NULL. */
+ * total: the sum of n over all trips, where in[1] varies.  normal: what takes its place over new inputs, or NULL.
+ * place: of an axis of its input.  axes: what they are called, when n is made. */
 typedef struct Parts {
     Part_fault *fault;
     Part_eval *eval;
@@ -39,6 +49,8 @@ typedef struct Parts {
     Part_total *total;
     Part_normal *normal;
     Part_kernel *kernel;
+    Part_place *place;
+    Part_axes *axes;
 } Parts;
 extern const Parts op_parts[OPS]; /* all NULL of ops without a file of their own */
 

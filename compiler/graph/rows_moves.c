@@ -8,9 +8,6 @@ static int64_t extents_from(Shape s, int axis)
     return n;
 }
 
-/* Elements from one row to the next along the fact's axis; and one value of its outer factor. */
-static int64_t block_of(const Rows *r, Row_fact f) { return r->batch * f.inner; }
-
 /* ------------------------------------------------------------------ views */
 
 Row_fact row_reshaped(const Rows *r, const Row_pair *p, Row_fact f, Shape old, Shape new)
@@ -26,88 +23,6 @@ Row_fact row_reshaped(const Rows *r, const Row_pair *p, Row_fact f, Shape old, S
         return f;
     }
     return row_meets(p, "a reshape splits the batch axis");
-}
-
-static Row_fact permuted_rows(const Row_pair *p, Row_fact f)
-{
-    for (int i = 0; i < p->node->nints; i++)
-        if (p->node->ints[i] == f.axis) {
-            f.axis = i;
-            break;
-        }
-    return f;
-}
-
-/* A part of the batch axis: whole blocks of its outer factor, or the rows differ by their place. */
-static Row_fact sliced(const Rows *r, const Row_pair *p, Row_fact f)
-{
-    const Node *n = p->wider;
-    int64_t start = n->ints[f.axis], step = n->ints[n->shape.rank + f.axis], extent = n->shape.dim[f.axis];
-    int64_t block = block_of(r, f);
-    if (extent == p->in[0]->wider->shape.dim[f.axis]) return f;
-    if (step != 1 || start % block || extent % block)
-        return row_meets(p, "rows are selected by their index in the batch");
-    f.outer = extent / block;
-    return f;
-}
-
-static Row_fact padded(const Rows *r, const Row_pair *p, Row_fact f)
-{
-    const Node *n = p->wider;
-    int64_t before = n->ints[f.axis], after = n->ints[n->shape.rank + f.axis];
-    if (before % block_of(r, f) || after % block_of(r, f)) return row_meets(p, "the batch axis is padded");
-    f.outer = n->shape.dim[f.axis] / block_of(r, f);
-    return f;
-}
-
-static Row_fact flipped(const Row_pair *p, Row_fact f)
-{
-    for (int i = 0; i < p->node->nints; i++)
-        if (p->node->ints[i] == f.axis) return row_meets(p, "the batch axis is reversed");
-    return f;
-}
-
-static Row_fact joined_rows(Rows *r, Row_pair *p)
-{
-    int axis = (int)p->node->ints[0];
-    Row_fact f = row_input(p, 0);
-    bool along = f.kind == ROWS_EACH && f.axis == axis;
-    for (int k = 1; k < p->nin && !along; k++) {
-        Row_fact g = row_input(p, k);
-        along = g.kind == ROWS_EACH && g.axis == axis;
-    }
-    f = along ? row_demand(r, p, 0) : row_input(p, 0);
-    int64_t outer = f.outer;
-    for (int k = 1; k < p->nin; k++) {
-        Row_fact g = along ? row_demand(r, p, k) : row_input(p, k);
-        if (!along && g.power != f.power)
-            return row_meets(p, "values that depend on the batch size are concatenated with others");
-        bool alike = g.kind == f.kind && g.axis == f.axis && g.inner == f.inner;
-        if (along && !alike) return row_meets(p, "rows are concatenated with values that are not rows of the batch");
-        outer += g.outer;
-        g.outer = f.outer;
-        if (f.kind == ROWS_TOTAL && g.kind == ROWS_TOTAL) f.learned |= g.learned, f.affine |= g.affine;
-        else if (f.kind == ROWS_TOTAL || g.kind == ROWS_TOTAL)
-            return row_meets(p, "a sum over rows is concatenated with other values");
-        else f = row_join(p, f, g);
-    }
-    if (along) f.outer = outer;
-    return f;
-}
-
-static Row_fact viewed(Rows *r, Row_pair *p)
-{
-    if (p->node->op == OP_concat) return joined_rows(r, p);
-    Row_fact f = row_input(p, 0);
-    if (f.kind != ROWS_EACH) return f;
-    switch (p->node->op) {
-    case OP_reshape: return row_reshaped(r, p, f, p->in[0]->wider->shape, p->wider->shape);
-    case OP_permute: return permuted_rows(p, f);
-    case OP_slice: return sliced(r, p, f);
-    case OP_pad: return padded(r, p, f);
-    case OP_flip: return flipped(p, f);
-    default: return f; /* expand */
-    }
 }
 
 /* ------------------------------------------------------------------ dot */
@@ -208,6 +123,6 @@ Row_fact row_moved(Rows *r, Row_pair *p)
     case OP_attention:
     case OP_attention_back: return attended(r, p);
     case OP_linear_cross_entropy: return head(r, p);
-    default: return viewed(r, p);
+    default: die("%s has no file that says how it depends on rows", op_info[p->node->op].name);
     }
 }

@@ -86,67 +86,6 @@ static void grad_extreme(Grad_level *lv, Node *n, Node *g)
     contribute(lv, n->in[0], where_op(is_it, share, zeros_like(x)));
 }
 
-/* ------------------------------------------------------------------ moves */
-
-static Node *unpermuted(const Node *n, Node *g)
-{
-    int back[MAXRANK];
-    for (int i = 0; i < n->nints; i++) back[n->ints[i]] = i;
-    return permute(g, back);
-}
-
-static Node *unexpanded(const Node *n, Node *g)
-{
-    int axes[MAXRANK], naxes = 0;
-    for (int i = 0; i < n->shape.rank; i++)
-        if (n->in[0]->shape.dim[i] != n->shape.dim[i]) axes[naxes++] = i;
-    return reshape(reduce(OP_sum, g, naxes, axes), n->in[0]->shape);
-}
-
-/* step - 1 zeros after each element along axis. */
-static Node *dilated(Node *g, int axis, int64_t step)
-{
-    Shape s = g->shape;
-    Shape parts = {.rank = 3, .dim = {1, 1, 1}};
-    for (int i = 0; i <= axis; i++) parts.dim[0] *= s.dim[i];
-    for (int i = axis + 1; i < s.rank; i++) parts.dim[2] *= s.dim[i];
-    s.dim[axis] *= step;
-    return reshape(pad(reshape(g, parts), (int64_t[]){0, 0, 0}, (int64_t[]){0, step - 1, 0}), s);
-}
-
-static Node *unsliced(const Node *n, Node *g)
-{
-    Shape whole = n->in[0]->shape;
-    int64_t zero[MAXRANK] = {0}, before[MAXRANK], after[MAXRANK];
-    for (int i = 0; i < whole.rank; i++) {
-        int64_t start = n->ints[i], step = n->ints[whole.rank + i];
-        if (step > 1 && g->shape.dim[i] > 1) {
-            Shape fits = (g = dilated(g, i, step))->shape;
-            fits.dim[i] = min64(fits.dim[i], whole.dim[i] - start); /* zeros after the last element may reach too far */
-            g = slice(g, zero, fits.dim, NULL);
-        }
-        before[i] = start;
-        after[i] = whole.dim[i] - start - g->shape.dim[i];
-    }
-    return pad(g, before, after);
-}
-
-static void grad_concat(Grad_level *lv, Node *n, Node *g)
-{
-    int64_t start[MAXRANK] = {0};
-    for (int i = 0; i < n->nin; i++) {
-        if (to(lv, n, i)) contribute(lv, n->in[i], slice(g, start, n->in[i]->shape.dim, NULL));
-        start[n->ints[0]] += n->in[i]->shape.dim[n->ints[0]];
-    }
-}
-
-static Node *unflipped(const Node *n, Node *g)
-{
-    int axes[MAXRANK];
-    for (int k = 0; k < n->nints; k++) axes[k] = (int)n->ints[k];
-    return flip(g, n->nints, axes);
-}
-
 /* ------------------------------------------------------------------ dot */
 
 /* One operand of a dot, seen from its gradient: where its axes lie in it, in the other operand and in the result. */
@@ -213,7 +152,6 @@ static void grad_dot(Grad_level *lv, Node *n, Node *g)
 
 bool grad_op(Grad_level *lv, Node *n, Node *g)
 {
-    const int64_t *k = n->ints;
     Node *x = n->nin ? n->in[0] : NULL;
     switch (n->op) {
     case OP_where: return grad_where(lv, n, g), true;
@@ -221,13 +159,6 @@ bool grad_op(Grad_level *lv, Node *n, Node *g)
     case OP_sum: return contribute(lv, x, spread(n, g)), true;
     case OP_rmax:
     case OP_rmin: return grad_extreme(lv, n, g), true;
-    case OP_reshape: return contribute(lv, x, reshape(g, x->shape)), true;
-    case OP_permute: return contribute(lv, x, unpermuted(n, g)), true;
-    case OP_expand: return contribute(lv, x, unexpanded(n, g)), true;
-    case OP_slice: return contribute(lv, x, unsliced(n, g)), true;
-    case OP_pad: return contribute(lv, x, slice(g, k, x->shape.dim, NULL)), true;
-    case OP_flip: return contribute(lv, x, unflipped(n, g)), true;
-    case OP_concat: return grad_concat(lv, n, g), true;
     case OP_dot: return grad_dot(lv, n, g), true;
     default: break;
     }

@@ -20,31 +20,19 @@ static bool filled_number(const Node *n)
     return elements(n->shape) == 1 && (op_info[n->op].kind == LEAF || n->op == OP_loop_arg);
 }
 
-/* unit axes apart, does the reshape keep every axis?  fills to[i]: the result's axis of the input's axis i */
-static bool keeps_axes(Shape from, Shape into, int *to)
+/* Is a moved iota a formula of an iota: is each axis of the input one of the result? */
+static bool moves_iotas(const Node *move)
 {
-    int k = 0;
-    for (int i = 0; i < from.rank; i++) {
-        if (from.dim[i] == 1) continue;
-        while (k < into.rank && into.dim[k] == 1) k++;
-        if (k == into.rank || into.dim[k] != from.dim[i]) return false;
-        if (to) to[i] = k;
-        k++;
-    }
-    while (k < into.rank && into.dim[k] == 1) k++;
-    return k == into.rank;
-}
-
-static bool fits_through(const Node *n, const Node *move)
-{
-    return move->op != OP_reshape || keeps_axes(n->shape, move->shape, NULL);
+    for (int k = 0; k < move->in[0]->shape.rank; k++)
+        if (move->in[0]->shape.dim[k] != 1 && op_parts[move->op].place(move, k).axis < 0) return false;
+    return true;
 }
 
 static bool is_end(const Node *n) { return filled_number(n) || is_filled(n, NULL) || n->op == OP_iota; }
 
 static bool is_moved_map(void *move, const Node *n)
 {
-    return !is_end(n) && op_info[n->op].kind == MAP && fits_through(n, move);
+    return !is_end(n) && op_info[n->op].kind == MAP && moves_iotas(move);
 }
 
 /* What is known of a map: it reads no memory, or some.  Tables hold the address. */
@@ -82,7 +70,7 @@ static bool movable(Table *known, Node *n, const Node *move, Nodes *list)
     nodes_through(n, is_moved_map, (void *)move, list);
     for (int i = 0; i < list->n; i++) {
         const Node *m = list->at[i];
-        bool end = filled_number(m) || is_filled(m, NULL) || (m->op == OP_iota && fits_through(m, move));
+        bool end = filled_number(m) || is_filled(m, NULL) || (m->op == OP_iota && moves_iotas(move));
         if (!end && !is_moved_map((void *)move, m)) return false;
     }
     return true;
@@ -92,30 +80,13 @@ static Node *iota_number(Node *like, double x) { return filled(x, I32, like->sha
 
 static Node *moved_iota(Node *n, const Node *move)
 {
-    int axis = (int)n->ints[0], to[MAXRANK], rank = move->shape.rank;
+    int axis = (int)n->ints[0];
     if (n->shape.dim[axis] == 1) return filled(0, I32, move->shape);
-    switch (move->op) {
-    case OP_reshape: keeps_axes(n->shape, move->shape, to); return iota(move->shape, to[axis]);
-    case OP_permute:
-        for (int i = 0; i < rank; i++)
-            if (move->ints[i] == axis) return iota(move->shape, i);
-        break;
-    case OP_expand: return iota(move->shape, axis);
-    case OP_slice: {
-        Node *x = iota(move->shape, axis);
-        Node *stepped = map2(OP_mul, x, iota_number(x, (double)move->ints[rank + axis]));
-        return map2(OP_add, stepped, iota_number(x, (double)move->ints[axis]));
-    }
-    case OP_flip:
-        for (int i = 0; i < move->nints; i++)
-            if (move->ints[i] == axis) {
-                Node *x = iota(move->shape, axis);
-                return map2(OP_sub, iota_number(x, (double)(n->shape.dim[axis] - 1)), x);
-            }
-        return iota(move->shape, axis);
-    default: break;
-    }
-    die("a move of an iota that is none: %s", op_info[move->op].name);
+    Place p = op_parts[move->op].place(move, axis);
+    Node *x = iota(move->shape, p.axis);
+    if (p.step == -1) return map2(OP_sub, iota_number(x, (double)p.start), x);
+    if (p.start == 0 && p.step == 1) return x;
+    return map2(OP_add, map2(OP_mul, x, iota_number(x, (double)p.step)), iota_number(x, (double)p.start));
 }
 
 static Node *moved_one(Node *n, const Node *move, const Table *done)

@@ -23,35 +23,13 @@ bool has_along(const Node *n)
     return from->op != OP_loop && from->op != OP_loop_arg;
 }
 
-/* ------------------------------------------------------------------ moves */
+/* ------------------------------------------------------------------ maps, reductions */
 
-static Node *moved_along(const Node *n, Node *v, int64_t trip)
+static Node *mapped(const Node *n, const Trips *in, int64_t trip)
 {
-    int rank = n->in[0]->shape.rank, axes[MAXRANK] = {0};
-    int64_t first[MAXRANK] = {0}, second[MAXRANK] = {n->op == OP_slice};
-    switch (n->op) {
-    case OP_reshape: return reshape(v, in_front(trip, n->shape));
-    case OP_expand: return expand(v, in_front(trip, n->shape));
-    case OP_permute:
-        for (int i = 0; i < rank; i++) axes[i + 1] = (int)n->ints[i] + 1;
-        return permute(v, axes);
-    case OP_flip:
-        for (int i = 0; i < n->nints; i++) axes[i] = (int)n->ints[i] + 1;
-        return flip(v, n->nints, axes);
-    default: break;
-    }
-    for (int i = 0; i < rank; i++) {
-        first[i + 1] = n->ints[i];
-        second[i + 1] = n->ints[rank + i];
-    }
-    return n->op == OP_slice ? slice(v, first, in_front(trip, n->shape).dim, second) : pad(v, first, second);
-}
-
-static Node *joined_trips(const Node *n, const Trips *in, int64_t trip)
-{
-    Nodes parts = {0};
-    for (int i = 0; i < n->nin; i++) push(&parts, spread_trips(in[i], trip));
-    return concat(parts.n, parts.at, (int)n->ints[0] + 1);
+    Node **all = NEW_ARRAY(Node *, n->nin);
+    for (int i = 0; i < n->nin; i++) all[i] = spread_trips(in[i], trip);
+    return node_of(n->op, n->dtype, in_front(trip, n->shape), n->nin, all, 0, NULL);
 }
 
 static Node *reduced_along(const Node *n, Node *v)
@@ -116,13 +94,6 @@ Node *total_sum(const Node *n, Node *in)
 
 /* ------------------------------------------------------------------ all of them */
 
-static Node *mapped(const Node *n, const Trips *in, int64_t trip)
-{
-    Node **all = NEW_ARRAY(Node *, n->nin);
-    for (int i = 0; i < n->nin; i++) all[i] = spread_trips(in[i], trip);
-    return node_of(n->op, n->dtype, in_front(trip, n->shape), n->nin, all, 0, NULL);
-}
-
 static Node *split_attention(const Node *n, const Trips *in, int64_t trip)
 {
     Node **all = NEW_ARRAY(Node *, n->nin);
@@ -134,16 +105,12 @@ Node *along(const Node *n, const Trips *in, int64_t trip)
 {
     if (op_parts[n->op].split) return op_parts[n->op].split(n, in, trip);
     switch (n->op) {
-    case OP_concat: return joined_trips(n, in, trip);
     case OP_dot: return dot_along(n, in);
     case OP_attention:
     case OP_attention_back: return split_attention(n, in, trip);
     case OP_pick: return pick(in[0].node, (int)n->ints[0], (int)n->ints[1]);
     default: break;
     }
-    OpKind kind = op_info[n->op].kind;
-    must(kind == MAP || kind == REDUCE || kind == MOVE);
-    return kind == MAP      ? mapped(n, in, trip)
-           : kind == REDUCE ? reduced_along(n, in[0].node)
-                            : moved_along(n, in[0].node, trip);
+    must(op_info[n->op].kind == MAP || op_info[n->op].kind == REDUCE);
+    return op_info[n->op].kind == MAP ? mapped(n, in, trip) : reduced_along(n, in[0].node);
 }
