@@ -1,6 +1,7 @@
 /* plan.c: the memory plan: as text, for plan.txt and `lathe plan`, and as a table of model.c. */
 #include "desc/target.h"
 #include "emit/emit.h"
+#include "runtime/interface/names.h"
 
 static int count_kernels(Page *page, Kernel *const *kernels, int n)
 {
@@ -90,34 +91,39 @@ void print_plan(Page *page, Text *t)
 
 /* ------------------------------------------------------------------ the same as a table of the program */
 
+static const char *const category_names[] = {
+#define CATEGORY(name) [CATEGORY_##name] = #name,
+#include "runtime/interface/categories.def"
+};
+
 Categories planned_categories(const Module *m)
 {
     const Plan *p = &m->plan;
     bool device = m->desc->options->target->device;
     enum Where_planned { ANYWHERE, CPU_ALONE, GPU_ALONE, BESIDE_GPU };
     const struct {
-        const char *name;
+        Category category;
         int64_t bytes;
         enum Where_planned where;
-    } rows[] = {{"parameters", p->parameters, ANYWHERE},
-                {"gradients", p->gradients, ANYWHERE},
-                {"optimizer", p->optimizer, ANYWHERE},
-                {"states", p->states, ANYWHERE},
-                {"inputs", p->inputs, ANYWHERE},
-                {"outputs", p->outputs, ANYWHERE},
-                {"work", p->work, ANYWHERE},
-                {"blas", p->blas, CPU_ALONE},
-                {"data", p->data, CPU_ALONE},
-                {"generation", p->generation, ANYWHERE},
-                {"step", p->step, GPU_ALONE},
-                {"workspace", p->workspace, GPU_ALONE},
-                {"image", p->image, BESIDE_GPU},
-                {"pinned", p->pinned, BESIDE_GPU},
-                {"data", p->data, BESIDE_GPU}};
+    } rows[] = {{CATEGORY_parameters, p->parameters, ANYWHERE},
+                {CATEGORY_gradients, p->gradients, ANYWHERE},
+                {CATEGORY_optimizer, p->optimizer, ANYWHERE},
+                {CATEGORY_states, p->states, ANYWHERE},
+                {CATEGORY_inputs, p->inputs, ANYWHERE},
+                {CATEGORY_outputs, p->outputs, ANYWHERE},
+                {CATEGORY_work, p->work, ANYWHERE},
+                {CATEGORY_blas, p->blas, CPU_ALONE},
+                {CATEGORY_data, p->data, CPU_ALONE},
+                {CATEGORY_generation, p->generation, ANYWHERE},
+                {CATEGORY_step, p->step, GPU_ALONE},
+                {CATEGORY_workspace, p->workspace, GPU_ALONE},
+                {CATEGORY_image, p->image, BESIDE_GPU},
+                {CATEGORY_pinned, p->pinned, BESIDE_GPU},
+                {CATEGORY_data, p->data, BESIDE_GPU}};
     Categories c = {0};
     for (int i = 0; i < COUNT_OF(rows); i++) {
         if (device ? rows[i].where == CPU_ALONE : rows[i].where > CPU_ALONE) continue;
-        push(&c.all, ((Lathe_bytes){rows[i].name, rows[i].bytes}));
+        push(&c.all, ((Lathe_bytes){category_names[rows[i].category], rows[i].bytes}));
         c.host += rows[i].where == BESIDE_GPU;
     }
     return c;

@@ -374,7 +374,7 @@ const luaL_Reg recipe_functions[] = {{"settings", settings_of_function}, {NULL, 
 
 static void check_best(lua_State *L, const Lathe_recipe *r)
 {
-    static const char *const rouge[] = {"rouge1", "rouge2", "rougeL"};
+    static const char *const rouge[] = {LATHE_ROUGES};
     const Graph *train = entry_graph(trace_of(L)->desc, ENTRY_train); /* which has the scores of eval and score */
     VEC(const char *) known = {0};
     bool found = !r->best;

@@ -1,10 +1,10 @@
-/* entry.c: the table of entries (entries.def). */
+/* entry.c: the table of entries (runtime/interface/entries.def). */
 #include "graph/graph.h"
 
 const Entry_info entry_info[] = {
     [NO_ENTRY] = {.name = NULL},
 #define ENTRY(word, ...) [ENTRY_##word] = {.name = #word, __VA_ARGS__},
-#include "graph/entries.def"
+#include "runtime/interface/entries.def"
 };
 
 Entry entry_named(const char *name)

@@ -1,14 +1,10 @@
-/* entry.h: the entries of a model by number, and what is true of each (entries.def). */
+/* entry.h: what is true of each entry (runtime/interface/entries.def). */
 #ifndef GRAPH_ENTRY_H
 #define GRAPH_ENTRY_H
 
-#include <stdbool.h>
+#include "runtime/interface/names.h"
 
-typedef enum Entry {
-    NO_ENTRY,                   /* of a graph that came as text under another name */
-#define ENTRY(name, ...) ENTRY_##name,
-#include "graph/entries.def"
-} Entry;
+#include <stdbool.h>
 
 typedef struct Entry_info {
     const char *name;           /* in texts, in model.c, and to the trainer */

@@ -11,10 +11,11 @@
 #include "cuda/optim.h"
 #include "cuda/persistent.cuh"
 #include "cuda/ranks.h"
+#include "interface/names.h"
 #include "lathe_cuda.cuh"
 #include "step/device.h"
 
-enum { CAPABILITY = 80, MOST_ENTRIES = 16, LAG = 1 };
+enum { CAPABILITY = 80, LAG = 1 };
 
 void (*cuda_lap)(int kernel, cudaStream_t stream);
 void (*cuda_part)(int part, cudaStream_t stream);
@@ -22,7 +23,7 @@ void (*cuda_part)(int part, cudaStream_t stream);
 static struct {
     const Lathe_model *model;
     const Lathe_entry *now;             /* the entry that is put into the stream */
-    Gpu_entry entry[MOST_ENTRIES], step;
+    Gpu_entry entry[ENTRIES], step;
     Gpu_optimizer optimizer;
     Gpu_step *given;                    /* in the host's block: */
     char *block;
@@ -164,9 +165,7 @@ static void enqueue_entry(void *with, const Lathe_call *device)
 
 static const char *open_gpu(const Device_needs *n, const char **remark)
 {
-    int64_t workspace = 0;
-    for (int i = 0; i < n->model->categories; i++)
-        if (strcmp(n->model->plan[i].category, "workspace") == 0) workspace = n->model->plan[i].bytes;
+    const int64_t workspace = n->workspace;
     const char *refusal = NULL;
     Gpu_needs needs = {};
     if (n->gpus > 1 && ranks_load()) return ranks_load();
@@ -176,7 +175,6 @@ static const char *open_gpu(const Device_needs *n, const char **remark)
     trainer.rank = n->rank, trainer.gpus = n->gpus;
     trainer.block = (char *)n->block, trainer.bytes = n->bytes, trainer.multiplies = workspace > 0;
     trainer.remark[0] = 0;
-    if (n->model->entries > MOST_ENTRIES) return "this model has more entries than the trainer knows";
     refusal = gpu_open(&needs);
     if (refusal) return refusal;
     for (int i = 0; i < n->model->entries; i++) {

@@ -138,7 +138,7 @@ static Text_data *open_windows(const Reading *reading, Tokenizer *k)
 static void settle_stretches(Data *d)
 {
     const Reading *reading = d->reading;
-    int64_t rows = reading->gpus * items_in_call(need_entry(reading->model, "train"));
+    int64_t rows = reading->gpus * items_in_call(need_entry(reading->model, ENTRY_train));
     d->stretch = (d->train - 1) / (rows * d->seq);
     if (d->stretch < 1)
         fail(
@@ -217,7 +217,7 @@ static void open_csv_data(Data *d, const Lathe_entry *e, bool training)
 
 static const Lathe_entry *entry_of_reading(const Reading *reading)
 {
-    return need_entry(reading->model, reading->training ? "train" : "eval");
+    return need_entry(reading->model, reading->training ? ENTRY_train : ENTRY_eval);
 }
 
 bool reads_text(const Reading *reading)

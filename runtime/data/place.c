@@ -182,7 +182,7 @@ Mixture *open_rows_of(const Epochs *e, const State *from)
 /* A run may go on with another number of rows a step. */
 void start_epochs(Epochs *e, const State *from)
 {
-    int64_t rows = e->reading->gpus * items_in_call(need_entry(e->reading->model, "train"));
+    int64_t rows = e->reading->gpus * items_in_call(need_entry(e->reading->model, ENTRY_train));
     e->rows = open_rows_of(e, from);
     e->more = from ? mixture_taken(e->rows) - from->at.step * rows : 0;
 }

@@ -186,6 +186,9 @@ static inline bool lathe_matches(const char *pattern, const char *name)
     return *pattern == 0;
 }
 
+/* The metrics of the texts that an evaluation writes (eval_generate). */
+#define LATHE_ROUGES "rouge1", "rouge2", "rougeL"
+
 /* Whether less of a metric is better: 1; more: 0; -1: its name does not tell. */
 static inline int lathe_less_is_better(const char *metric)
 {

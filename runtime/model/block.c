@@ -9,10 +9,15 @@
 
 enum { BLOCK = 1 << 21 }; /* bytes: a huge page, which one thread clears */
 
-int64_t planned(const Lathe_model *m, const char *category)
+static const char *const category_names[] = {
+#define CATEGORY(name) [CATEGORY_##name] = #name,
+#include "interface/categories.def"
+};
+
+int64_t planned(const Lathe_model *m, Category category)
 {
     for (int i = 0; i < m->categories; i++)
-        if (strcmp(m->plan[i].category, category) == 0) return m->plan[i].bytes;
+        if (strcmp(m->plan[i].category, category_names[category]) == 0) return m->plan[i].bytes;
     return 0;
 }
 
@@ -35,7 +40,7 @@ void clear_memory(void *at, int64_t bytes)
 
 int64_t ahead_bytes(const Lathe_model *m)
 {
-    const Lathe_entry *train = find_entry(m, "train");
+    const Lathe_entry *train = find_entry(m, ENTRY_train);
     return m->device && train ? lathe_ahead_bytes(train->in_bytes) : 0;
 }
 

@@ -3,6 +3,7 @@
 #define LATHE_MODEL_BLOCK_H
 
 #include "interface/lathe_model.h"
+#include "interface/names.h"
 
 typedef struct Memory {
     char *base;
@@ -23,6 +24,6 @@ void clear_memory(void *at, int64_t bytes); /* to zero, by all threads */
 int64_t weight_bytes(const Lathe_model *m); /* of parameters */
 int64_t flat_bytes(const Lathe_model *m);   /* of gradients, and of each moment */
 int64_t ahead_bytes(const Lathe_model *m);  /* of a device, beside the block: where inputs of steps arrive */
-int64_t planned(const Lathe_model *m, const char *category); /* bytes; 0 where the plan has no such line */
+int64_t planned(const Lathe_model *m, Category category); /* bytes; 0 where the plan has no such line */
 
 #endif

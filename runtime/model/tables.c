@@ -7,21 +7,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-const Lathe_entry *find_entry(const Lathe_model *m, const char *name)
+static const char *const entry_names[] = {
+#define ENTRY(name, ...) [ENTRY_##name] = #name,
+#include "interface/entries.def"
+};
+
+const Lathe_entry *find_entry(const Lathe_model *m, Entry entry)
 {
     for (int i = 0; i < m->entries; i++)
-        if (strcmp(m->entry[i].name, name) == 0) return &m->entry[i];
+        if (strcmp(m->entry[i].name, entry_names[entry]) == 0) return &m->entry[i];
     return NULL;
 }
 
-const Lathe_entry *need_entry(const Lathe_model *m, const char *name)
+void check_entries(const Lathe_model *m)
 {
-    const Lathe_entry *e = find_entry(m, name);
+    int known = 0;
+    for (int e = NO_ENTRY + 1; e <= ENTRIES; e++) known += find_entry(m, (Entry)e) != NULL;
+    bug_if(known != m->entries);
+}
+
+const Lathe_entry *need_entry(const Lathe_model *m, Entry entry)
+{
+    const Lathe_entry *e = find_entry(m, entry);
     if (!e)
         fail(EXIT_ERROR, NULL,
              "%s has no entry %s: its description does not allow for one, or it was built without it; "
              "`trainer info` lists what it has",
-             m->name, name);
+             m->name, entry_names[entry]);
     return e;
 }
 

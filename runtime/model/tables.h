@@ -2,11 +2,13 @@
 #ifndef LATHE_MODEL_TABLES_H
 #define LATHE_MODEL_TABLES_H
 
+#include "interface/names.h"
 #include "interface/lathe_model.h"
 
 const char *config_of(const Lathe_model *m);    /* " char", or "" where there is only one configuration */
-const Lathe_entry *find_entry(const Lathe_model *m, const char *name); /* NULL where there is none */
-const Lathe_entry *need_entry(const Lathe_model *m, const char *name); /* ends the program instead */
+void check_entries(const Lathe_model *m);       /* asserts that model.c names rows of entries.def, each once */
+const Lathe_entry *find_entry(const Lathe_model *m, Entry entry);   /* NULL where there is none */
+const Lathe_entry *need_entry(const Lathe_model *m, Entry entry);   /* ends the program instead */
 #define FIRST_LOSS_SCALE 65536.0f /* of fp16 (step/scale.h) */
 void set_scalars(const Lathe_entry *e, char *in, int32_t seed, int64_t step, int64_t position);
 

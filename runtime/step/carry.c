@@ -18,7 +18,7 @@ bool entry_carries(const Lathe_entry *e) { return tensor_with_role(e, LATHE_BEGI
 
 bool model_carries(const Lathe_model *m)
 {
-    const Lathe_entry *e = find_entry(m, "train");
+    const Lathe_entry *e = find_entry(m, ENTRY_train);
     return e && entry_carries(e);
 }
 

@@ -18,6 +18,7 @@ typedef struct Device_needs {
     const Lathe_model *model;
     void *block;                        /* the host's */
     int64_t bytes, inputs;              /* of it; of the largest entry's inputs */
+    int64_t workspace;                  /* planned for its libraries; 0: no entry calls them */
     int64_t ahead;                      /* what inputs of steps take beside it, on their way; 0: there are no steps */
     int64_t most;                       /* --memory-limit; 0: all the device has */
     const char *products;               /* the file of the products' fastest algorithms; NULL: none */

@@ -17,8 +17,8 @@
 
 static void find_tensors(Decoder *d, const Lathe_model *m)
 {
-    d->entry = need_entry(m, "decode");
-    d->encode = find_entry(m, "encode");
+    d->entry = need_entry(m, ENTRY_decode);
+    d->encode = find_entry(m, ENTRY_encode);
     d->token = tensor_with_role(d->entry, LATHE_TOKENS);
     d->logits = output_named(d->entry, "logits");
     if (!d->token) fail(EXIT_ERROR, NULL, "%s takes no tokens: there is no text to continue", m->name);
@@ -78,7 +78,7 @@ void open_decoder(Decoder *d, const Lathe_model *model, int32_t seed, const Memo
 
 int64_t generation_bytes(const Lathe_model *m, const Lathe_recipe *r)
 {
-    Decoder d = {.entry = find_entry(m, "decode")};
+    Decoder d = {.entry = find_entry(m, ENTRY_decode)};
     if (!d.entry || !tensor_with_role(d.entry, LATHE_TOKENS)) return 0;
     d.rows = items_in_call(d.entry);
     d.logits = output_named(d.entry, "logits");

@@ -167,7 +167,7 @@ Drawing *open_drawing(const Lathe_model *model, int32_t seed, const Memory *m)
 {
     Drawing *d = must_alloc(sizeof *d);
     *d = (Drawing){
-        .model = model, .seed = seed, .entry = need_entry(model, "sample"), .in = m->call, .batch = model->batch};
+        .model = model, .seed = seed, .entry = need_entry(model, ENTRY_sample), .in = m->call, .batch = model->batch};
     d->call = call_of(m, d->entry);
     d->given = tensor_with_role(d->entry, LATHE_TOKENS);
     d->tokens = output_named(d->entry, "tokens");

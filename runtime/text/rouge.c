@@ -2,12 +2,13 @@
  * evaluation of summaries, 2004), with the words that google-research's rouge_score has: runs of a-z and 0-9 in lower
  * case, those of more than three letters stemmed where asked for. */
 #include "base/words.h"
+#include "interface/lathe_model.h"
 #include "text/rouge.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-const char *const rouge_names[ROUGES] = {"rouge1", "rouge2", "rougeL"};
+const char *const rouge_names[ROUGES] = {LATHE_ROUGES};
 
 /* ------------------------------------------------------------------ words */
 

@@ -226,8 +226,8 @@ static void print_text(const Bench *b, const Lathe_model *m, const Lathe_entry *
 
 int bench_command(Trainer *t)
 {
-    static const char *const entries[] = {"train", NULL};
-    const Lathe_entry *e = need_entry(t->model, "train");
+    static const Entry entries[] = {ENTRY_train, NO_ENTRY};
+    const Lathe_entry *e = need_entry(t->model, ENTRY_train);
     const Lathe_tensor *tokens = tensor_with_role(e, LATHE_TOKENS);
     Bench b = {.steps = t->steps ? t->steps : 10};
     Memory m;

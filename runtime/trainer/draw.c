@@ -54,7 +54,7 @@ static void draw_all(const Trainer *t, const Drawing *d, const Passage *prompt, 
 
 int draw_command(Trainer *t)
 {
-    static const char *const entries[] = {"sample", NULL};
+    static const Entry entries[] = {ENTRY_sample, NO_ENTRY};
     Memory memory;
     refuse_settings(t);
     int n = generated(t);

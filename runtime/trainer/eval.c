@@ -71,7 +71,7 @@ static void name_outputs(Scores *s, const Lathe_entry *e, const Lathe_entry *sco
 /* The loss first. */
 static void name_scores(Scores *s, const Lathe_model *m)
 {
-    const Lathe_entry *eval = find_entry(m, "eval"), *score = find_entry(m, "score");
+    const Lathe_entry *eval = find_entry(m, ENTRY_eval), *score = find_entry(m, ENTRY_score);
     for (int loss = 1; eval && loss >= 0; loss--) {
         name_outputs(s, eval, score, loss);
         name_outputs(s, score, score, loss);
@@ -177,7 +177,7 @@ Scores no_scores(const Trainer *t)
 Scores evaluate(const Data *all_data, const Memory *m, const Trainer *t, int64_t most)
 {
     const Data *d = evaluated(all_data);
-    const Lathe_entry *e = need_entry(t->model, "eval"), *score = find_entry(t->model, "score");
+    const Lathe_entry *e = need_entry(t->model, ENTRY_eval), *score = find_entry(t->model, ENTRY_score);
     const Part p = {d, most && most < d->val_items ? most : d->val_items};
     int64_t rows = items_in_call(e), k = 0;
     Scores s = no_scores(t);
@@ -263,8 +263,8 @@ static void eval_texts(Trainer *t, const Memory *m, const Data *d, json_t *json)
 
 int eval_command(Trainer *t)
 {
-    static const char *const entries[] = {"eval", "score", NULL}, *const both[] = {"eval", "score", "encode", "decode",
-                                                                                   NULL};
+    static const Entry entries[] = {ENTRY_eval, ENTRY_score, NO_ENTRY},
+                       both[] = {ENTRY_eval, ENTRY_score, ENTRY_encode, ENTRY_decode, NO_ENTRY};
     Data d;
     Memory m;
     check_generate(t);

@@ -191,7 +191,7 @@ static void print_export(const Export *x)
 
 int export_command(Trainer *t)
 {
-    static const char *const none[] = {NULL};
+    static const Entry none[] = {NO_ENTRY};
     Export x = {.t = t};
     if (t->to && strcmp(t->to, "hf") != 0)
         fail(EXIT_USAGE, NULL, "--to %s: expected hf, a folder as Hugging Face has it", t->to);

@@ -180,12 +180,12 @@ static const Passage *find_prompts(Shown *s, Item_list **items)
 
 int generate_command(Trainer *t)
 {
-    static const char *const entries[] = {"decode", "encode", NULL};
+    static const Entry entries[] = {ENTRY_decode, ENTRY_encode, NO_ENTRY};
     Shown s = {.t = t, .results = t->json ? json_array() : NULL};
     Memory memory;
     Item_list *items = NULL;
-    if (find_entry(t->model, "sample")) return draw_command(t);
-    need_entry(t->model, "decode");
+    if (find_entry(t->model, ENTRY_sample)) return draw_command(t);
+    need_entry(t->model, ENTRY_decode);
     char *path = weights_path(t);
     take_own_settings(t, path, t->model->recipe.pairs ? NULL : "eos"); /* which tokens begin and end texts */
     t->origin = read_origin(path);

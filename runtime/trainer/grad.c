@@ -71,7 +71,7 @@ static void check_id(const Lathe_model *m, const char *path, const Lathe_tensor 
  * `grad` takes it, which each of them is then. */
 static bool is_batch_of(const Trainer *t, const Lathe_tensor *x, const Stored *s)
 {
-    const Lathe_entry *plain = find_entry(t->model, "grad");
+    const Lathe_entry *plain = find_entry(t->model, ENTRY_grad);
     const Lathe_tensor *one = NULL;
     for (int i = 0; plain && i < plain->inputs; i++)
         if (strcmp(plain->input[i].name, x->name) == 0) one = &plain->input[i];
@@ -248,8 +248,8 @@ static void write_results(const Trainer *t, const Lathe_entry *e, const char *ou
 
 int grad_command(Trainer *t)
 {
-    const Lathe_entry *e = need_entry(t->model, t->training ? "train" : "grad");
-    const char *const entries[] = {e->name, NULL};
+    const Entry entries[] = {t->training ? ENTRY_train : ENTRY_grad, NO_ENTRY};
+    const Lathe_entry *e = need_entry(t->model, *entries);
     Memory m;
     if (!t->weights)
         fail(EXIT_USAGE, NULL, "grad needs --weights W.safetensors: the parameters (`trainer init` makes some)");
@@ -274,7 +274,7 @@ int grad_command(Trainer *t)
 
 int init_command(Trainer *t)
 {
-    static const char *const none[] = {NULL};
+    static const Entry none[] = {NO_ENTRY};
     Memory m;
     if (!t->out) fail(EXIT_USAGE, NULL, "init needs --out W.safetensors: where to write the parameters");
     use_threads(t);

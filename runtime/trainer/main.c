@@ -8,6 +8,7 @@
 #include "model/hf.h"
 #include "model/import.h"
 #include "model/run.h"
+#include "model/tables.h"
 #include "text/generate.h"
 #include "trainer/knobs.h"
 #include "trainer/selftest.h"
@@ -415,6 +416,7 @@ int lathe_main(const Lathe_model *model, int argc, char **argv)
 {
     start_process("trainer");
     rt_check_processor();
+    check_entries(model);
     set_up_openmp(argv);
     signal(SIGBUS, on_bus_error);
     json_set_alloc_funcs(must_alloc, free); /* jansson leaves out what it has no memory for */

@@ -33,10 +33,10 @@ int64_t shard_bytes(const Trainer *t)
     return lathe_shard_elements(t->model->flat_elements, gpus_of(t)) * dtype_size(t->model->real);
 }
 
-static int64_t largest_call(const Lathe_model *m, const char *const *entries)
+static int64_t largest_call(const Lathe_model *m, const Entry *entries)
 {
     int64_t most = 0;
-    for (; *entries; entries++) {
+    for (; *entries != NO_ENTRY; entries++) {
         const Lathe_entry *e = find_entry(m, *entries);
         if (e && call_bytes(e) > most) most = call_bytes(e);
     }
@@ -88,7 +88,7 @@ void check_memory(const Trainer *t) { refuse_too_large(t, whole_plan(t->model));
 
 void check_data_memory(const Trainer *t, int64_t bytes)
 {
-    int64_t more = bytes - planned(t->model, "data");
+    int64_t more = bytes - planned(t->model, CATEGORY_data);
     refuse_too_large(t, whole_plan(t->model) + (more > 0 ? more : 0));
 }
 
@@ -131,7 +131,7 @@ static void *part(Memory *m, int64_t *at, int64_t bytes)
 /* The optimizer's moments fit what was planned, or the recipe was changed to one that needs more. */
 static void check_optimizer(const Trainer *t, int64_t bytes)
 {
-    int64_t room = planned(t->model, "optimizer");
+    int64_t room = planned(t->model, CATEGORY_optimizer);
     if (bytes <= room) return;
     fail(EXIT_USAGE, NULL,
          "this optimizer needs %s of memory, and this trainer was built for one that needs %s; rebuild with "
@@ -146,11 +146,15 @@ typedef struct Parts {
 
 static Parts planned_parts(const Lathe_model *m)
 {
-    int64_t inputs = planned(m, "inputs") - ahead_bytes(m);
-    int64_t call = align64(inputs) + align64(planned(m, "outputs")) + align64(planned(m, "work"));
-    return (Parts){
-        planned(m, "parameters"), planned(m, "gradients"), planned(m, "optimizer"), planned(m, "states"), call,
-        planned(m, "generation"), planned(m, "step")};
+    int64_t inputs = planned(m, CATEGORY_inputs) - ahead_bytes(m);
+    int64_t call = align64(inputs) + align64(planned(m, CATEGORY_outputs)) + align64(planned(m, CATEGORY_work));
+    return (Parts){planned(m, CATEGORY_parameters),
+                   planned(m, CATEGORY_gradients),
+                   planned(m, CATEGORY_optimizer),
+                   planned(m, CATEGORY_states),
+                   call,
+                   planned(m, CATEGORY_generation),
+                   planned(m, CATEGORY_step)};
 }
 
 /* Of several GPUs each has its parts of the moments. */
@@ -169,18 +173,18 @@ int64_t bytes_of_run(const Trainer *t)
     return t->model->planned_bytes - align64(one.moments) - one.step + align64(each.moments) + each.step;
 }
 
-static bool names_decode(const char *const *entries)
+static bool has_decode(const Entry *entries)
 {
-    while (*entries && strcmp(*entries, "decode") != 0) entries++;
-    return *entries != NULL;
+    while (*entries != NO_ENTRY && *entries != ENTRY_decode) entries++;
+    return *entries == ENTRY_decode;
 }
 
-static Parts needed_parts(const Trainer *t, bool optimizer, const char *const *entries)
+static Parts needed_parts(const Trainer *t, bool optimizer, const Entry *entries)
 {
     const Lathe_model *m = t->model;
     Parts p = {weight_bytes(m), flat_bytes(m), 0, m->state_bytes, largest_call(m, entries), 0, 0};
     if (optimizer) p.moments = (int64_t)optimizer_bytes(m, &t->recipe);
-    if (names_decode(entries)) p.generation = generation_bytes(m, &t->recipe);
+    if (has_decode(entries)) p.generation = generation_bytes(m, &t->recipe);
     return p;
 }
 
@@ -195,12 +199,13 @@ static void check_plan(const Lathe_model *m, bool run, Parts plan, Parts need)
 {
     bug_if(need.params > plan.params || need.grads > plan.grads || need.state > plan.state ||
            (run && need.call > plan.call));
-    int64_t beside = m->device ? planned(m, "workspace") + ahead_bytes(m) : planned(m, "blas") + planned(m, "data");
+    int64_t beside = m->device ? planned(m, CATEGORY_workspace) + ahead_bytes(m)
+                               : planned(m, CATEGORY_blas) + planned(m, CATEGORY_data);
     bug_if(parts_sum(plan, true) + beside != m->planned_bytes);
     bug_if(m->device && plan.step < lathe_step_bytes(m->flat_elements, optimizer_runs(m), 1));
 }
 
-void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const char *const *entries)
+void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const Entry *entries)
 {
     Parts need = needed_parts(t, optimizer, entries), plan = planned_parts(t->model);
     check_plan(t->model, optimizer, plan, need);
@@ -209,7 +214,7 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     if (need.generation > take.generation) take.generation = need.generation; /* longer texts than was said */
     m->bytes = parts_sum(take, grads);
     if (t->model->device) check_memory(t);
-    else refuse_too_large(t, m->bytes + planned(t->model, "blas") + planned(t->model, "data"));
+    else refuse_too_large(t, m->bytes + planned(t->model, CATEGORY_blas) + planned(t->model, CATEGORY_data));
     m->base = map_block(t, m->bytes);
     int64_t at = 0;
     m->params = part(m, &at, take.params);
@@ -223,7 +228,7 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     m->call_bytes = take.call;
     m->call = m->base + at;
     if (t->model->device) {
-        if (*entries) open_device(m, t);
+        if (*entries != NO_ENTRY) open_device(m, t);
         return;
     }
     if (m->grads) touch(m->grads, take.grads);

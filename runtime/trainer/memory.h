@@ -2,6 +2,7 @@
 #ifndef LATHE_TRAINER_MEMORY_H
 #define LATHE_TRAINER_MEMORY_H
 
+#include "interface/names.h"
 #include "model/block.h"
 #include "trainer/trainer.h"
 
@@ -11,9 +12,9 @@ void check_memory(const Trainer *t);
 void check_data_memory(const Trainer *t, int64_t bytes); /* the same, the data taking so many bytes */
 /* Takes the block: for train and bench exactly what was planned, for the others the part they use; touches
  * the pages of gradients and of the arena, for 0.15 s at most each; parameters and moments are left to who fills them.
- * entries: names, NULL at the end.  A block larger than the memory there is ends the program (1) before any is taken.
+ * NO_ENTRY ends the entries.  A block larger than the memory there is ends the program (1) before any is taken.
  */
-void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const char *const *entries);
+void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const Entry *entries);
 int64_t shard_bytes(const Trainer *t);      /* of one moment, as far as this process' GPU has it: flat_bytes() for one GPU */
 int64_t bytes_of_run(const Trainer *t);     /* the plan's: of a device each, where there are several */
 

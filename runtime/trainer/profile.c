@@ -261,8 +261,8 @@ static void write_trace(const Profile *p, const char *path)
 
 int profile_command(Trainer *t)
 {
-    static const char *const entries[] = {"train", NULL};
-    const Lathe_entry *e = need_entry(t->model, "train");
+    static const Entry entries[] = {ENTRY_train, NO_ENTRY};
+    const Lathe_entry *e = need_entry(t->model, ENTRY_train);
     Profile p = {.t = t, .steps = t->steps ? t->steps : 10};
     Memory m;
     Optimizer o;

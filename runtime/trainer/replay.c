@@ -387,9 +387,9 @@ static void check_carried(const Replay *r)
 
 static void start_replay(Replay *r, Trainer *t)
 {
-    static const char *const entries[] = {"train", NULL};
+    static const Entry entries[] = {ENTRY_train, NO_ENTRY};
     r->t = t;
-    r->e = need_entry(t->model, "train");
+    r->e = need_entry(t->model, ENTRY_train);
     if (t->model->device)
         fail(EXIT_USAGE, NULL,
              "replay runs on the processor alone: build it there, with --target cpu (`lathe replay %s`)",

@@ -172,7 +172,7 @@ void print_banner(const Report *r)
     const Lathe_model *m = t->model;
     const Data *d = r->data;
     const char *unit = has_tokens(d) ? "tokens" : "rows";
-    int64_t heap = data_heap(d) - planned(m, "data");
+    int64_t heap = data_heap(d) - planned(m, CATEGORY_data);
     show(stderr, "%s%s: %s parameters, %s, %d thread%s, %s of memory (%s beside it for the data's tables)\n", m->name,
          config_of(m), grouped_text(m->parameter_count), m->precision, omp_get_max_threads(),
          omp_get_max_threads() == 1 ? "" : "s", bytes_text(bytes_of_run(t)), bytes_text(heap > 0 ? heap : 0));

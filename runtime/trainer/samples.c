@@ -79,7 +79,7 @@ Samples *open_samples(const Trainer *t, const Memory *m, Tokenizer *tokenizer, T
     if (!wants_samples(t)) return NULL;
     Samples *s = must_alloc(sizeof *s);
     *s = (Samples){.tokenizer = tokenizer, .prompts = read_prompts(t->recipe.samples)};
-    if (find_entry(t->model, "sample")) {
+    if (find_entry(t->model, ENTRY_sample)) {
         open_drawn(s, t, m, tokenizer);
         return s;
     }

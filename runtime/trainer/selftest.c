@@ -227,8 +227,8 @@ void test_first_start(const Trainer *t, const Lathe_entry *train, Memory *m)
 
 int selftest_command(Trainer *t)
 {
-    static const char *const entries[] = {"train", NULL};
-    const Lathe_entry *e = need_entry(t->model, "train");
+    static const Entry entries[] = {ENTRY_train, NO_ENTRY};
+    const Lathe_entry *e = need_entry(t->model, ENTRY_train);
     Memory m;
     check_memory(t);
     use_threads(t);

@@ -73,7 +73,7 @@ static void settle_steps(Training *r)
 
 static void settle_evaluation(Training *r)
 {
-    r->evaluates = find_entry(r->t->model, "eval") && evaluated(&r->data)->val_items > 0;
+    r->evaluates = find_entry(r->t->model, ENTRY_eval) && evaluated(&r->data)->val_items > 0;
     if (r->evaluates) check_metric(r->t, &r->data);
     else if (r->t->recipe.patience)
         note("patience counts evaluations, and there are none: no part of the data is kept for them; "
@@ -178,7 +178,7 @@ static void open_texts(Training *r)
 {
     Trainer *t = r->t;
     Tokenizer *k = r->data.tokenizer;
-    bool texts = r->evaluates && t->recipe.eval_generate, drawn = find_entry(t->model, "sample");
+    bool texts = r->evaluates && t->recipe.eval_generate, drawn = find_entry(t->model, ENTRY_sample);
     Text_writer *w = NULL;
     if (texts || (wants_samples(t) && !drawn)) w = open_text_writer(writing_of(t), &r->memory, k, "samples");
     r->samples = open_samples(t, &r->memory, k, w);
@@ -187,9 +187,9 @@ static void open_texts(Training *r)
 
 void prepare_training(Training *r, Trainer *t)
 {
-    static const char *const entries[] = {"train", "eval", "score", "encode", "decode", NULL};
+    static const Entry entries[] = {ENTRY_train, ENTRY_eval, ENTRY_score, ENTRY_encode, ENTRY_decode, NO_ENTRY};
     r->t = t;
-    r->entry = need_entry(t->model, "train");
+    r->entry = need_entry(t->model, ENTRY_train);
     check_gpus(t);
     check_memory(t);
     find_start(r);

@@ -33,7 +33,7 @@ void use_threads(const Trainer *t)
 /* What the plan has for a piece of a copy; the inputs of an entry are one. */
 static int64_t slot_bytes(const Lathe_model *m)
 {
-    int64_t bytes = (planned(m, "pinned") - LATHE_GPU_BESIDE) / LATHE_GPU_SLOTS;
+    int64_t bytes = (planned(m, CATEGORY_pinned) - LATHE_GPU_BESIDE) / LATHE_GPU_SLOTS;
     for (int i = 0; i < m->entries; i++) bug_if(m->entry[i].in_bytes > bytes);
     return bytes;
 }
@@ -51,6 +51,7 @@ void open_device(const Memory *m, const Trainer *t)
                                            .block = m->base,
                                            .bytes = m->bytes,
                                            .inputs = slot_bytes(t->model),
+                                           .workspace = planned(t->model, CATEGORY_workspace),
                                            .ahead = m->step ? ahead_bytes(t->model) : 0,
                                            .most = t->memory_limit,
                                            .products = products,
