@@ -1,11 +1,11 @@
-/* across.c: ROWS kernels in C whose reductions go across the lines of memory: what lies side by side there belongs
- * to neighbouring rows, such as sums over time of [B][T][C].
+/* across.c: ROWS kernels in C that reduce across lines of memory: neighbouring elements belong to neighbouring rows,
+ * as in a sum over time of [B][T][C].
  *
- * A row after the other would fetch a line for each element.  So many rows are reduced at once, each in an element of
- * a local array, in the order of the inner axis. */
+ * Reducing one row after another would fetch a line for each element. Several rows are therefore reduced at once.
+ * Each has an element of a local array, and takes its elements in the order of the inner axis. */
 #include "emit/rows.h"
 
-/* The axes around, the last of them in blocks of rows. */
+/* Opens the loops over the row axes; the last one goes in blocks of rows. */
 static int open_loops(Rows *r, const char *from)
 {
     Function *f = r->f;

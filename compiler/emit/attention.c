@@ -13,7 +13,7 @@ static const Operand *reads_operand(const Kernel *k, const Node *n)
     return NULL;
 }
 
-/* The kernel's result k; NULL: nobody wants it. */
+/* The kernel's result number `which`; NULL: nothing reads it. */
 static const Operand *writes(const Kernel *k, int which)
 {
     for (int i = 0; i < k->writes.n; i++)
@@ -23,14 +23,14 @@ static const Operand *writes(const Kernel *k, int which)
 
 static const char *pointer(Page *page, const Operand *o) { return o ? flat_pointer(page, o->view) : "NULL"; }
 
-/* What CUDA's kernels are made for; arrays in 16 bits are another type in the text. */
+/* The type for which CUDA's kernels are instantiated; arrays of 16-bit numbers have another type in the text. */
 static const char *kernel_type(DType t) { return t == BF16 ? "Bf16" : t == F16 ? "F16" : c_type(t); }
 
-/* One integer, as the entry writes it. */
+/* An integer argument, as the entry writes it. */
 static const char *integer(Page *page, const Kernel *k, const Node *n)
 {
     double x;
-    bool reads_it = page->target->by_value; /* else it is told where the integer lies */
+    bool reads_it = page->target->by_value; /* else the kernel takes its address */
     if (is_filled(n, &x)) return reads_it ? number_text(x) : format("{%s, NULL}", number_text(x));
     char *at = flat_pointer(page, reads_operand(k, n)->view);
     if (!reads_it) return format("{0, %s}", at);
@@ -39,7 +39,7 @@ static const char *integer(Page *page, const Kernel *k, const Node *n)
 
 /* ------------------------------------------------------------------ descriptions */
 
-/* Strides of an operand with nb batch axes; time, head: its axes, or -1. */
+/* The strides of an operand with nb batch axes. time, head: the numbers of its axes, or -1. */
 static void say_heads(Text *t, const char *field, const Operand *o, int nb, int time, int head)
 {
     if (!o) return;
@@ -127,7 +127,7 @@ void say_attentions(Page *page, Text *t)
     if (page->attentions.n) say(t, "/* Attention: extents, and strides of its operands in numbers. */\n\n");
     for (int i = 0; i < page->attentions.n; i++) {
         say_comment(t, 0, page->attentions.at[i].remark);
-        const char *text = page->attentions.at[i].text; /* of a device: with what a message says of it */
+        const char *text = page->attentions.at[i].text; /* devices: also what an error message says about it */
         if (page->target->device && *page->attentions.at[i].where)
             text = format("%.*s, .where = %s}", (int)strlen(text) - 1, text, quoted(page->attentions.at[i].where));
         say_wrapped(t, format("static const Lathe_attention %s = %s;\n\n", page->attentions.at[i].name, text));
@@ -148,7 +148,7 @@ static void say_array(Page *page, Text *t, const Kernel *k, const char *field, c
     if (n) say(t, "%s.%s = %s", t->n ? ", " : "", field, pointer(page, reads_operand(k, n)));
 }
 
-/* The fields of what changes from call to call; NULL: all of it is zero. */
+/* The fields that differ from call to call; NULL: all are zero. */
 static const char *mask_fields(Page *page, const Kernel *k, const Attention *a)
 {
     Text t = {0};
@@ -167,7 +167,7 @@ static const char *mask_fields(Page *page, const Kernel *k, const Attention *a)
     return t.at;
 }
 
-/* Results, then inputs, as pointers. */
+/* Pointers to the results, then to the inputs. */
 static void say_pointers(Page *page, Text *t, const Kernel *k, const Attention *a, int results)
 {
     const Node *in[] = {a->q, a->k, a->v, a->o, a->lse, a->d_o};
@@ -190,7 +190,7 @@ char *attention_call(Page *page, const Kernel *k)
     return t.at;
 }
 
-/* What is called, up to its first operand: on tensor cores kernels are made for widths that are multiples of 16, the
+/* The call up to its first operand. Kernels on tensor cores are instantiated for widths that are multiples of 16, the
  * others for multiples of 64. */
 static char *attention_head(const Kernel *k, const Attention *a, bool back)
 {

@@ -1,7 +1,8 @@
 /* axes.c: the axes that a kernel's loops run over: their names, and indices along them. */
 #include "emit/emit.h"
 
-/* b for the batch, t for time, v for the vocabulary; r for rows made of several axes; c for the inner axis. */
+/* The axis's letter: b for the batch, t for time, v for the vocabulary; r for rows made of several axes; c for the
+ * inner axis. */
 static const char *letter_for(const Function *f, int j, int n)
 {
     int what = f->axis[j].what;
@@ -13,7 +14,7 @@ static const char *letter_for(const Function *f, int j, int n)
     return j == 0 ? "r" : NULL;
 }
 
-/* Of several of the kernel's axes as one: what is between them has extent 1. */
+/* The extent of walked axis j, which stands for several axes of the kernel. Axes between them have extent 1. */
 static const char *count_of(Page *page, const Space *s, int j)
 {
     int from = 0, to = s->own.rank;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* what: the kinds of things in it, in order. */
+/* what: says what the file contains, in order. */
 void say_head(Page *page, Text *t, const char *file, const char *what)
 {
     const Module *m = page->module;
@@ -37,7 +37,6 @@ static void say_model(Page *page, Text *c, Text *h)
     say_tables(page, c);
 }
 
-/* mkdir -p */
 void make_folder(const char *dir)
 {
     for (const char *s = strchr(dir + 1, '/');; s = strchr(s + 1, '/')) {
@@ -58,7 +57,7 @@ void put_file(const char *dir, const char *name, const char *text, size_t bytes)
         err((Where){0}, "cannot write %s: %s\n  is the disk full, the folder writable?", path, strerror(errno));
 }
 
-/* For people. */
+/* plan.txt is read by people, so control characters are escaped. */
 void put_plan(Page *page, const char *dir)
 {
     Text plan = {0};

@@ -1,9 +1,10 @@
-/* columns.c: reductions over all rows, in two stages: the rows of a block, whose sums are its partial results; then
- * these, in order.  What goes around a block's rows and adds up the partial results is the target's (Spelling). */
+/* columns.c: reductions over all rows, in two stages. The first reduces each block of rows to partial results, the
+ * second adds these up in order. Each target has its own text around a block of rows and for the second stage
+ * (Spelling). */
 #include "desc/target.h"
 #include "emit/threads.h"
 
-static const Spelling *spelling(const Rows *r) { return r->f->page->target->spelling; }
+static const Spelling *spelling_of(const Rows *r) { return r->f->page->target->spelling; }
 
 static Columns summed_columns(const Rows *r)
 {
@@ -36,7 +37,7 @@ const char *sum_at(const Rows *r, const Column *column, const char *team)
     return format("%s[%s][%s]", column->sums, team, c);
 }
 
-/* CUDA: by the thread that will add to it: no barrier is needed between. */
+/* On CUDA the thread that clears a sum is the one that adds to it, so no barrier is needed. */
 static void clear_columns(Rows *r, const Columns *columns, const char *team)
 {
     int depth = r->f->w.depth, names = r->f->names.n;
@@ -47,8 +48,8 @@ static void clear_columns(Rows *r, const Columns *columns, const char *team)
     r->f->names.n = names;
 }
 
-/* row < (k + 1) * 24; where the last block is shorter, and row < BATCH * SEQ.  Which comes first makes no difference;
- * each target has an order of its own. */
+/* row < (k + 1) * 24, and row < BATCH * SEQ if the last block is shorter. Their order makes no difference; each
+ * target keeps its own. */
 static const char *while_in_block(const Rows *r, const char *row)
 {
     const char *all = format("%s < %s", row, row_count_text(r));
@@ -78,19 +79,19 @@ static const char *rows_to_partials(Rows *r)
     Columns columns = summed_columns(r);
     Axis *k = &r->f->axis[r->block];
     k->now = r->n->blocks > 1 ? k->name : "0";
-    const char *team = spelling(r)->begin_block(r, &columns);
+    const char *team = spelling_of(r)->begin_block(r, &columns);
     clear_columns(r, &columns, team);
     rows_of_block(r, team);
-    return spelling(r)->end_block(r, &columns, team);
+    return spelling_of(r)->end_block(r, &columns, team);
 }
 
 static const char *partials_to_sums(Rows *r)
 {
     Columns columns = stored_columns(r);
-    return spelling(r)->add_blocks(r, &columns);
+    return spelling_of(r)->add_blocks(r, &columns);
 }
 
-/* Panels of rows have one stage each: some rows a call, and what adds up the sums of all calls. */
+/* With panels, the two stages are separate functions: one is called for each panel, the other after all of them. */
 void sums_over_rows(Rows *r)
 {
     if (r->k->share != COLUMN_SUMS) print_part(r, NULL, rows_to_partials);

@@ -1,5 +1,5 @@
-/* columns_threads.c: reductions over all rows by CUDA's threads: where the sums of a block's teams are
- * (schedule/columns.c), and how they, and then the partial results of blocks, are added up. */
+/* columns_threads.c: reductions over all rows on CUDA: where the teams of a block keep their sums
+ * (schedule/columns.c), and how sums of teams and of blocks are added up. */
 #include "emit/threads.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ static void share_columns(Rows *r, Columns *columns, const char *team)
     declare_sums(r, columns, "__shared__ ", extents, format("[%s]", team));
 }
 
-/* The teams' sums, one after another, are the block's. */
+/* Adds up the sums of the teams in order: these are the partial results of the block. */
 static void gather_columns(Rows *r, const Columns *columns)
 {
     Writer *w = &r->f->w;
@@ -54,8 +54,8 @@ static void gather_columns(Rows *r, const Columns *columns)
     r->f->names.n = names;
 }
 
-/* The same of what lies in registers: a team that is a warp puts its sums where the others find them, one column after
- * another. */
+/* The same for sums in registers. If a team is a warp, it first copies its sums to shared memory, one column at a
+ * time. */
 static void gather_from_registers(Rows *r, const Columns *columns, const char *team)
 {
     int depth = r->f->w.depth, names = r->f->names.n;
@@ -93,7 +93,7 @@ static void begin_teams(Rows *r, Columns *columns, const char *team)
 
 /* ------------------------------------------------------------------ some columns a thread */
 
-/* The blocks that share the columns of a block of rows. */
+/* How many blocks of threads share the columns of one block of rows. */
 static int64_t blocks_beside(const Rows *r)
 {
     int64_t each = (int64_t)THREADS * r->beside;
@@ -191,7 +191,7 @@ static void sum_by_thread(Rows *r, const Column *column)
     store_column(r, column, name);
 }
 
-/* Of many blocks: each warp adds up some, one after another, then the first what the warps have. */
+/* For many blocks: each warp adds up some of them in order, then the first warp adds up the results of all warps. */
 static void sum_by_warps(Rows *r, const Column *column, const char *warp)
 {
     Writer *w = &r->f->w;
@@ -219,7 +219,7 @@ static void sum_by_warps(Rows *r, const Column *column, const char *warp)
     close_block(w);
 }
 
-/* A thread's column, or a lane's. */
+/* Each thread takes a column; by warps, each lane does. */
 static const char *warp_of_column(Rows *r, bool by_warps)
 {
     Writer *w = &r->f->w;

@@ -1,11 +1,11 @@
-/* cuda.c: writes the folder of a generated program for CUDA: model.cu (kernels, and entries that launch them in
- * order on one stream), tables.c (what the trainer knows of the model), model.h, plan.txt, CMakeLists.txt.
+/* cuda.c: writes the folder of a CUDA program: model.cu (kernels, and entries that launch them in order on one
+ * stream), tables.c (what the trainer knows about the model), model.h, plan.txt, CMakeLists.txt.
  *
- * What a kernel computes is printed by the same code as for C (emit/rows.c, emit/values.c, emit/view.c, emit/index.c);
- * what runs over its space is the target's (emit/threads.c, emit/index_threads.c).  Maps have the bits of the CPU
- * (nvcc -fmad=false, runtime/math/math.h on both sides), but for the quick functions of runs in 16 bits; sums have an
- * order of their own, fixed by shapes.  Nothing in an entry waits or allocates, and single numbers are pointers into
- * the device's memory, so that an entry can be captured as a graph. */
+ * The same code prints what a kernel computes for C and CUDA (emit/rows.c, emit/values.c, emit/view.c, emit/index.c);
+ * loops and threads are the target's (emit/threads.c, emit/index_threads.c). Maps have the same bits as on the CPU
+ * (nvcc -fmad=false, runtime/math/math.h on both sides), except for the quick functions of 16-bit runs. Sums have an
+ * order of their own, fixed by shapes. No entry waits or allocates, and single numbers are pointers into device
+ * memory, so an entry can be captured as a graph. */
 #include "emit/emit.h"
 
 static void say_model_cu(Page *page, Text *cu, Text *h)

@@ -1,7 +1,7 @@
-/* done.c: the lines by which an entry says which gradients are done (schedule/done.c). */
+/* done.c: the lines that tell the trainer which gradients are done (schedule/done.c). */
 #include "emit/emit.h"
 
-/* A parameter's, or a copy of the struct that it is in. */
+/* The gradient of a parameter, or of one copy of the struct that contains it. */
 static char *gradients_text(Page *page, const Done *d)
 {
     const char *group = group_of(page, d->param);

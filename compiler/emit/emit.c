@@ -1,4 +1,4 @@
-/* emit.c: what every emitter leans on: statements with indentation, lines under 100 columns, names, expressions. */
+/* emit.c: what all of the emitter uses: statements with indentation, lines under 100 columns, names, expressions. */
 #include "desc/target.h"
 #include "emit/emit.h"
 #include "passes/passes.h"
@@ -26,7 +26,7 @@ void line(Writer *w, const char *fmt, ...)
     va_end(args);
 }
 
-/* The brace is put in by close_block, once the number of statements is known. */
+/* close_block() inserts the brace: only then is the number of statements known. */
 void open_block(Writer *w, const char *fmt, ...)
 {
     va_list args;
@@ -65,7 +65,7 @@ void close_lambda(Writer *w)
 
 /* ------------------------------------------------------------------ lines */
 
-/* How good a place the space at s[i] is to break a line: 0 is best; -1: none. */
+/* How bad it is to break the line at the space s[i]: 0 is best; -1: not allowed. */
 static int badness(const char *s, size_t i, int depth)
 {
     char before = s[i - 1];
@@ -77,7 +77,8 @@ static int badness(const char *s, size_t i, int depth)
     return 8 * depth + (strchr("+-", before) ? 3 : 4);
 }
 
-/* Where to break a line of more than `room` columns: 0: nowhere.  Late, and at a shallow, loosely binding place. */
+/* Where to break a line of more than `room` columns; 0: nowhere. Prefers late places, outside parentheses, at loosely
+ * binding operators. */
 static size_t breaking_point(const char *s, size_t start, size_t room)
 {
     size_t best = 0;
@@ -133,8 +134,8 @@ static size_t field_of(const char *text)
     return end ? (size_t)(end - text) : strlen(text);
 }
 
-/* The length of the next piece of a remark: a whole field (fields stand apart by blanks) where it fits a line; else a
- * word and the operator behind it. */
+/* The length of the next piece of a remark. This is a whole field (fields are separated by two blanks or more) if it
+ * fits in a line, else a word and the operator after it. */
 static size_t piece(const char *text, size_t room)
 {
     if (field_of(text) <= room) return field_of(text);
@@ -145,7 +146,7 @@ static size_t piece(const char *text, size_t room)
     return n;
 }
 
-/* Lines that go on with a field are indented more than those that begin one. */
+/* A line that continues a field is indented further than one that begins a field. */
 void say_comment(Text *t, int indent, const char *text)
 {
     enum { FIELD = 5, INSIDE = 9 };
@@ -221,8 +222,8 @@ static bool is_taken_everywhere(const char *word)
 
 static int by_letters(const void *word, const void *entry) { return strcmp(word, *(const char *const *)entry); }
 
-/* Words of C, of GNU's C and of C++ (model.h is read as either), and what headers have as macros in small letters; in
- * strcmp()'s order. */
+/* Keywords of C, GNU C and C++ (model.h is read as either), and lower-case macros of system headers; in strcmp()'s
+ * order. */
 static bool reserved(Page *page, const char *word)
 {
     static const char *const words[] = {
@@ -244,7 +245,7 @@ static bool reserved(Page *page, const char *word)
     return is_size_name(page, word) || is_taken_everywhere(word);
 }
 
-/* What begins with __ or _A is the compiler's own. */
+/* Names that begin with __ or _A are reserved for the compiler. */
 char *identifier(Page *page, const char *words)
 {
     Text t = {0};
@@ -288,7 +289,6 @@ const char *in_parentheses(const char *text) { return strchr(text, ' ') ? format
 
 char *within(Expr e, Binding least) { return e.binding < least ? format("(%s)", e.text) : copy_string(e.text); }
 
-/* The fewest digits that read back as the same number. */
 static char *digits(double x, bool single)
 {
     char *s = NULL;
@@ -299,7 +299,7 @@ static char *digits(double x, bool single)
     return s;
 }
 
-/* The largest double is not a float's. */
+/* The word for a number that C cannot write in digits; NULL: it can. */
 static const char *beyond(double x) { return isnan(x) ? "NAN" : isinf(x) ? (x < 0 ? "-INFINITY" : "INFINITY") : NULL; }
 
 const char *number_text(double x) { return beyond(x) ? beyond(x) : digits(x, false); }
@@ -319,8 +319,8 @@ Expr literal(double x, DType t, bool brief)
     return (Expr){format("%s%s%s", s, real ? "" : ".0", t == F32 ? "f" : ""), binding};
 }
 
-/* How the operators of graph/ops.def bind, and what their operands must bind at least.  Where gcc and clang warn about
- * a mix, more than C asks for. */
+/* How tightly the operators of graph/ops.def bind, and how tightly their operands must. Where gcc and clang warn
+ * about mixed operators, the table is stricter than C. */
 static const struct Operator {
     const char *text;
     Binding binding, left, right;
@@ -332,7 +332,7 @@ static const struct Operator {
     {"/", TIMES, TIMES, UNARY},
 };
 
-/* The operator that a blank begins: the place of " + " in operators; -1: none is there. */
+/* The index in operators of the operator that stands behind this blank, such as " + "; -1: none does. */
 static int operator_at(const char *blank)
 {
     for (int i = 0; i < COUNT_OF(operators); i++) {
@@ -342,8 +342,8 @@ static int operator_at(const char *blank)
     return -1;
 }
 
-/* The operator of an element text, the loosest one outside parentheses.  A text of several operators, such as
- * "MAX(a, 0) + LOG(1 + EXP(a))", wants each input in parentheses of its own. */
+/* The loosest operator of an element text outside parentheses. A text with several operators, such as "MAX(a, 0) +
+ * LOG(1 + EXP(a))", needs parentheses around each input. */
 static struct Operator operator_of(const char *text)
 {
     int all = 0, loosest = COUNT_OF(operators), depth = 0;
@@ -360,7 +360,7 @@ static struct Operator operator_of(const char *text)
     return found;
 }
 
-/* Has the target a form of the word for values kept in 16 bits, as those of this model are? */
+/* Does the target have a quick form of the word, and does this model keep its values in 16 bits? */
 static bool is_quick(Page *page, const char *word, DType t)
 {
     const char *const *w = page->target->quick;
@@ -369,7 +369,7 @@ static bool is_quick(Page *page, const char *word, DType t)
     return *w != NULL;
 }
 
-/* The word of an element text in the spelling of a type: EXP -> exp_f32. */
+/* The function for a word of an element text and a type: exp_f32 for EXP. */
 static char *spelled(Page *page, const char *word, size_t n, DType t)
 {
     char *s = copy_bytes_as_string(word, n);
@@ -379,7 +379,7 @@ static char *spelled(Page *page, const char *word, size_t n, DType t)
     return format("%s%s_%s", is_quick(page, s, t) ? "quick_" : "", s, type_suffix(t));
 }
 
-/* The text with identifiers a … e and r replaced. */
+/* Replaces the identifiers a … e by the inputs and r by the running value. */
 static char *filled_in(Page *page, const char *text, const Expr *in, const char *running, DType word_type,
                        DType cast_type)
 {
@@ -406,7 +406,7 @@ static char *filled_in(Page *page, const char *text, const Expr *in, const char 
     return t.at;
 }
 
-/* Integers that may leave their range wrap around as in the interpreter. */
+/* Integers that may overflow wrap around, as in the interpreter. */
 static const char *element_text(const Node *n)
 {
     if (!may_wrap(n)) return op_info[n->op].text;
@@ -420,7 +420,7 @@ static const char *element_text(const Node *n)
     }
 }
 
-/* Words that end in the type that is computed with: to_bf16_f32(x). */
+/* Casts to and from 16 bits end in the type of the other side: to_bf16_f32(x). */
 static const char *cast_text(DType from, DType to)
 {
     if (to == BOOL) return "a != 0";

@@ -1,9 +1,9 @@
-/* entry.c: one function per entry, which reads as a table of contents: a call and its number per line, loops kept as
- * loops, pointers into the arena declared on top, the memory plan drawn above.
+/* entry.c: prints a function for each entry. It reads as a table of contents: one call on each line, loops kept as
+ * loops, pointers into the arena declared at the top, the memory plan drawn above.
  *
- * Each line ends in LAP(n), the number of its kernel, which `trainer profile` and `trainer replay` use.  Where the
- * text goes from the forward part to the backward part or back (lower/sides.c), forward_part() or backward_part()
- * reads the clock: 0.1 µs per step of mlp.  In CUDA text they do nothing until `trainer bench` asks for the parts. */
+ * Each line ends in LAP(n), the number of its kernel, for `trainer profile` and `trainer replay`. Where the text
+ * changes between the forward and the backward part (lower/sides.c), forward_part() or backward_part() reads the
+ * clock, which takes 0.1 µs per step of mlp. In CUDA text they do nothing until `trainer bench` asks for the parts. */
 #include "desc/target.h"
 #include "emit/emit.h"
 #include "lower/lower.h"
@@ -46,14 +46,14 @@ static void say_call(Page *page, Text *t, int depth, const Kernel *k)
     char *lap = format("LAP(%d);", k->step);
     Text lines = {0};
     say_within(&lines, text, COLUMNS - 1 - (int)strlen(lap));
-    size_t start = --lines.n; /* the number goes to the end of the last line */
+    size_t start = --lines.n; /* the lap number is aligned on the last line */
     while (start > 0 && lines.at[start - 1] != '\n') start--;
     int used = (int)(lines.n - start);
     say_bytes(t, lines.at, lines.n);
     say(t, "%*s%s\n", used < REMARK_COLUMN ? REMARK_COLUMN - used : 1, "", lap);
 }
 
-/* now: the part that what was said last is of. */
+/* now: the part to which the last printed line belongs. */
 static void say_kernels(Page *page, Text *t, int depth, Kernel *const *kernels, int n, Side *now);
 
 static void say_part(Text *t, int depth, Side part, Side *now)
@@ -71,12 +71,12 @@ static void say_repeat(Page *page, Text *t, int depth, const Kernel *k, Side *no
     if (l->reverse) say(t, "for (int %s = %s - 1; %s >= 0; %s--) {", i, count, i, i);
     else say(t, "for (int %s = 0; %s < %s; %s++) {", i, i, count, i);
     say(t, "%*s/* %s */\n", 4, "", l->name && *l->name ? in_comment(l->name) : "loop");
-    if (first_part(k) != last_part(k)) *now = NO_SIDE; /* the one before is not known: it may be the loop's end */
+    if (first_part(k) != last_part(k)) *now = NO_SIDE; /* an iteration may begin after either part */
     say_kernels(page, t, depth + 1, k->body.at, k->body.n, now);
     say(t, "%*s}\n", depth * 4, "");
 }
 
-/* What is packed for the products comes first; then the threads share the panels. */
+/* First the operands of products are packed; then the threads share the panels. */
 static void say_panels(Page *page, Text *t, int depth, const Kernel *k, Side *now)
 {
     const char *rows = extent_text(page, k->rows, k->axis_rows);
@@ -113,7 +113,7 @@ static void say_kernels(Page *page, Text *t, int depth, Kernel *const *kernels, 
 
 typedef VEC(const Buffer *) Buffers;
 
-/* Of those that come to life together the first made. */
+/* Buffers that are first used in the same step keep the order in which they were made. */
 static int by_birth(const void *a, const void *b)
 {
     const Buffer *x = *(const Buffer *const *)a, *y = *(const Buffer *const *)b;
@@ -122,7 +122,7 @@ static int by_birth(const void *a, const void *b)
     return x->number - y->number;
 }
 
-/* The arena's buffers in the order in which they come to life. */
+/* The buffers of the arena, by their first use. */
 static Buffers arena(const Program *p)
 {
     Buffers all = {0};
@@ -155,7 +155,7 @@ static void say_pointers(Page *page, Text *t, const Program *p)
     }
 }
 
-/* first - last, drawn over so many columns */
+/* The steps from first to last, drawn in `columns` columns. */
 static char *drawing(const Buffer *b, int steps, int columns)
 {
     Text t = {0};
@@ -171,7 +171,7 @@ static const char *shortened(const char *s, int width)
     return n <= width ? s : format("..%s", s + n - width + 2);
 }
 
-/* Numbers for the longest names, until there is room. */
+/* Replaces the longest names of extents by numbers until the shape fits. */
 static const char *shape_within(Page *page, Shape s, int width)
 {
     for (int named = 0; named < s.rank && (int)strlen(array_text(page, s, 0)) > width; named++) {
@@ -183,7 +183,7 @@ static const char *shape_within(Page *page, Shape s, int width)
     return shortened(array_text(page, s, 0), width);
 }
 
-/* By number: the last step of those that take over the bytes of a buffer, one after another. */
+/* For each buffer by number: the last step in which its bytes are used, under any name. */
 static const int *last_of_bytes(const Program *p)
 {
     int *last = NEW_ARRAY(int, p->buffers.n + 1);
@@ -194,8 +194,8 @@ static const int *last_of_bytes(const Program *p)
     return last;
 }
 
-/* A row for all that lie at the same bytes by taking them over; the entry's pointers say which those are.  drawn: with
- * those rows, not the sums alone. */
+/* A row of the table is a range of bytes: buffers that are made in place of others share it, and the pointers in the
+ * entry show which ones do. drawn: print these rows, not the totals alone. */
 void say_memory(Page *page, Text *t, const Program *p, const char *margin, bool drawn)
 {
     enum { NAME = 24, SHAPE = 26, DRAWING = 8 };
@@ -231,7 +231,7 @@ static double entry_flops_of(Kernel *const *kernels, int n)
     for (int i = 0; i < n; i++) {
         const Kernel *k = kernels[i];
         if (k->kind == REPEAT) sum += (double)k->loop->trip * entry_flops_of(k->body.at, k->body.n);
-        else sum += k->flops; /* of its contractions */
+        else sum += k->flops;
     }
     return sum;
 }
@@ -241,7 +241,7 @@ double entry_flops(const Program *p) { return entry_flops_of(p->kernels.at, p->k
 static const struct Place {
     Home home;
     const char *name, *type,
-        *argument; /* type: of the struct; of the entry's own, or (STATES, parameters) the model's */
+        *argument; /* type: of the struct. own: each entry has its own type; else the model has one */
     bool own, read;
 } places[] = {{PARAMETERS, "p", "params", "c->params", false, true},
               {GRADIENTS, "d", "gradients", "c->grads", false, false},
@@ -268,11 +268,12 @@ const char *home_declaration(Page *page, Home home)
     return format("%s%s *%s", q->read ? "const " : "", type, q->name);
 }
 
-/* The parameters that the entry's text mentions, or what the thunk passes for them.  Needs: enter_scope(page, p). */
+/* The parameters of the entry, which are those that its text mentions; not declared: the arguments that its caller
+ * passes. Needs: enter_scope(page, p). */
 char *entry_arguments(Page *page, bool declared)
 {
     Text t = {0};
-    const char *cast = *page->target->stream ? page->target->untyped : ""; /* C++ converts no void * by itself */
+    const char *cast = *page->target->stream ? page->target->untyped : ""; /* C++ does not convert void * implicitly */
     if (*page->target->stream) say(&t, "%s", declared ? page->target->stream : "(cudaStream_t)c->stream");
     for (int i = 0; i < COUNT_OF(places); i++)
         if (home_noted(page, places[i].home))
@@ -281,7 +282,7 @@ char *entry_arguments(Page *page, bool declared)
     return t.n ? t.at : declared ? "void" : "";
 }
 
-/* gpt_train.  run_train is what calls it, and the runtime's own begin with lathe_. */
+/* gpt_train. run_… is the function that calls it, and lathe_… are names of the runtime. */
 char *entry_name(Page *page, const Program *p)
 {
     char *name = identifier(page, format("%s_%s", page->desc->model, p->graph->name));
@@ -306,7 +307,7 @@ static void say_thunk(Page *page, Text *t, const Program *p)
     say(t, "}\n\n");
 }
 
-/* Of the entries, which use one arena in turn, the memory of the first is drawn; that of all is in plan.txt.
+/* All entries use the same arena, one after another. Only the first has its memory drawn; plan.txt has all of them.
  * Needs: enter_scope(page, p). */
 void emit_entry(Page *page, Text *t, const Program *p)
 {

@@ -1,8 +1,7 @@
 /* formula.c: what a kernel computes, as a person would write it: ln_1 = centred * rstd * ln_1_weight.
  *
- * Values are written without indices.  A sum, a mean or a maximum has what it runs over behind it, as an index below a
- * sigma: total = sum_VOCAB(e), loss = mean_{BATCH * SEQ}(losses).  Where that axis has no name it is sum(x): over all
- * that the result does not have. */
+ * Values have no indices. A sum, a mean or a maximum names the axes that it runs over, as below a sigma: total =
+ * sum_VOCAB(e), loss = mean_{BATCH * SEQ}(losses). If these axes have no name it is sum(x). */
 #include "graph/parts.h"
 #include "emit/rows.h"
 #include "lower/lower.h"
@@ -10,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The element along its buffer's last axis at which a view begins. */
+/* The position along the buffer's last axis at which the view begins. */
 static int64_t first_column(const View *v)
 {
     const Buffer *b = v->buffer;
@@ -26,7 +25,7 @@ static bool begins_apart(const Operands *o, const View *v)
     return false;
 }
 
-/* Does the kernel know several parts of v's buffer? */
+/* Does the kernel use several parts of the buffer of v? */
 static bool one_of_parts(const Kernel *k, const View *v)
 {
     bool parts = begins_apart(&k->loads, v) || begins_apart(&k->reads, v) || begins_apart(&k->writes, v);
@@ -37,7 +36,7 @@ static bool one_of_parts(const Kernel *k, const View *v)
     return parts;
 }
 
-/* qkv, or a part of it from a column on: qkv[WIDTH..]; before: cell_before */
+/* qkv, or the part of it that begins at a column: qkv[WIDTH..]. before: cell_before. */
 static const char *part_name(Page *page, const Kernel *k, const View *v, bool before)
 {
     if (!v->buffer) return "an index";
@@ -46,12 +45,12 @@ static const char *part_name(Page *page, const Kernel *k, const View *v, bool be
     const char *from = subscript_text(page, v->buffer->shape, v->buffer->shape.rank - 1, first_column(v));
     Text t = {0};
     for (const char *s = from; *s; s++) say(&t, *s == ' ' ? "" : "%c", *s);
-    return format("%s[%s..]", name, t.at); /* without blanks: lines break there */
+    return format("%s[%s..]", name, t.at); /* no blanks: a line could break there */
 }
 
 static const char *place_name(Page *page, const Kernel *k, const View *v) { return part_name(page, k, v, false); }
 
-/* Parts of one array, q, k and v in qkv, are said once. */
+/* Several parts of one array, such as q, k and v in qkv, are mentioned once. */
 static void say_places(Page *page, Text *t, const Kernel *k, const Operands *o, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -67,7 +66,7 @@ static void say_attention(Page *page, Text *t, const Kernel *k)
     say_places(page, t, k, &k->reads, 3);
 }
 
-/* What a {word} of an operation's comment stands for. */
+/* The text for a {word} in the comment of an operation's row. */
 static const char *meant(Page *page, const Kernel *k, const char *word)
 {
     static const char *const inputs[] = {"x}", "ids}", "updates}"};
@@ -100,11 +99,11 @@ static void say_index(Page *page, Text *t, const Kernel *k)
 typedef struct Formula {
     Page *page;
     const Kernel *k;
-    Table loads, stored, members; /* who loads or keeps a node; itself */
+    Table loads, stored, members; /* by node: its load, its store, the node itself */
     Names said, arrays, words;
-    Nodes called; /* what each of the words stands for */
+    Nodes called; /* the node that each word stands for */
     Text text;
-    bool all; /* titled values on the way as well */
+    bool all; /* also print titled values on the way */
 } Formula;
 
 enum { MOST_DEPTH = 8, LONG_ENOUGH = 1200 };
@@ -131,7 +130,7 @@ static void note_members(Formula *f)
     }
 }
 
-/* exp(x) of exp_f32(x) */
+/* exp(x) for exp_f32(x). */
 static const char *without_types(const char *text)
 {
     Text t = {0};
@@ -154,7 +153,7 @@ static Expr number_in_formula(Page *page, const Node *n, double x)
     return (Expr){number_text(x), x < 0 ? UNARY : PRIMARY};
 }
 
-/* _WIDTH, _{BATCH * SEQ}; "": the axes have no names. */
+/* _WIDTH or _{BATCH * SEQ}; "" if the axes have no names. */
 static const char *below_sigma(Page *page, const Node *reduction)
 {
     Text t = {0};
@@ -177,7 +176,7 @@ static bool is_array(const Formula *f, const char *name)
     return false;
 }
 
-/* As in the code: one element is not called like the array. */
+/* As in the code, an element has another name than its array. */
 static const char *name_in_formula(Formula *f, const Node *n)
 {
     const Operand *kept = table_get(&f->stored, n);
@@ -187,13 +186,13 @@ static const char *name_in_formula(Formula *f, const Node *n)
     int at = 0;
     while (at < f->words.n && !same(f->words.at[at], word)) at++;
     if (at == f->words.n) push(&f->words, word), push(&f->called, (Node *)n);
-    if (f->called.at[at] != n) return NULL; /* of two halves of a value the first has its name */
+    if (f->called.at[at] != n) return NULL; /* if two values have one word, it names the first */
     return is_array(f, word) ? format("one_%s", word) : word;
 }
 
 static Expr written(Formula *f, const Node *n, int depth);
 
-/* The sum that n divides by the number of what it adds up, if the formula gives it no name; else NULL. */
+/* If n is a mean, its sum, unless the formula names that; else NULL. */
 static const Node *sum_of_mean(Formula *f, const Node *n)
 {
     double count, summed = 1;
@@ -210,7 +209,7 @@ static Expr reduced_text(Formula *f, const char *what, const Node *n, const Node
     return (Expr){format("%s%s(%s)", what, below_sigma(f->page, n), written(f, x, depth + 1).text), PRIMARY};
 }
 
-/* x of an arg-max: the least index at which x, less the largest of x, is 0; NULL: n is something else. */
+/* If n is an arg-max, its x: n is the least index at which x minus the largest x is 0. Else NULL. */
 static const Node *of_argmax(const Node *n)
 {
     double zero;
@@ -274,7 +273,7 @@ static void say_copies(Formula *f, const Operands *stores)
         if (!table_get(&f->members, stores->at[i].node)) say_statement(f, stores->at[i].node);
 }
 
-/* After panels: what their rows have added up. */
+/* What is added up after all panels. */
 static void say_column_sums(Page *page, Text *t, const Kernel *k)
 {
     for (int p = 0, n = 0; p < k->phases.n; p++)
@@ -304,7 +303,7 @@ static void formula_of_rows(Page *page, Text *t, const Kernel *k, bool all)
 
 /* ------------------------------------------------------------------ all kinds */
 
-/* c = a . b^T; a[M][K] is transposed where it lies as [K][M]. */
+/* c = a . b^T. An operand is marked as transposed if it is stored so. */
 static void formula_of_product(Page *page, Text *t, const Kernel *k)
 {
     const struct Gemm *g = &k->gemm;

@@ -1,5 +1,5 @@
-/* function.c: one function a kernel (CUDA: its parts and what launches them); kernels with the same text share it,
- * and its name: of ln_1 and ln_f it is ln. */
+/* function.c: prints a function for each kernel (CUDA: its parts and a launcher). Kernels with the same text share a
+ * function and its name: ln_1 and ln_f share ln. */
 #include "desc/target.h"
 #include "emit/emit.h"
 
@@ -12,7 +12,7 @@ static void take_name(Page *page, const char *name)
     *number += !*number;
 }
 
-/* The name of something of the file: taken from now on. */
+/* A new name for something in the file. */
 static const char *new_file_name(Page *page, const char *wish) { return unique_name(&page->functions.taken, wish); }
 
 void start_functions(Page *page)
@@ -21,7 +21,7 @@ void start_functions(Page *page)
     Names own = {0};
     for (int i = 0; i < header_word_count; i++) take_name(page, header_words[i].word);
     take_table_names(page, take_name);
-    take_entry_names(&own); /* or an entry could not call them */
+    take_entry_names(&own); /* or a name in an entry would hide a function */
     for (int i = 0; i < own.n; i++) take_name(page, own.at[i]);
     for (const char *const *word = page->target->words; *word; word++) take_name(page, *word);
     for (int i = 0; i < m->programs.n; i++) {
@@ -35,7 +35,7 @@ void start_functions(Page *page)
 
 /* ------------------------------------------------------------------ head and call */
 
-/* Outputs, inputs, single numbers; each in the order of first use. */
+/* Outputs come first, then inputs, then single numbers, each in the order of first use. */
 static int rank_of(const Arg *a) { return a->written ? 0 : a->by_value ? 2 : 1; }
 
 static void in_order(const Function *f, int *order)
@@ -137,7 +137,7 @@ static void say_function(Text *t, const char *remark, const char *head, const ch
     say(t, "\n");
 }
 
-/* A name for a function.  A launcher's arguments must not hide what it launches. */
+/* A name for a function. It must differ from the launcher's arguments, which would hide it. */
 static const char *function_name(const Function *f, const char *wish)
 {
     for (;;) {
@@ -148,7 +148,7 @@ static const char *function_name(const Function *f, const char *wish)
     }
 }
 
-/* Of one pointer for two arrays the function's head shows one. */
+/* If a value overwrites another, the function has one pointer for both: the remark names them. */
 static void say_overwritten(Page *page, Text *t, const Kernel *k)
 {
     Touches touches = {0};
@@ -171,7 +171,7 @@ static char *remark(Page *page, const Kernel *k)
     return t.at;
 }
 
-/* For messages: "lstm_time: char_rnn.lua:31 lstm". */
+/* "lstm_time: char_rnn.lua:31 lstm", for messages. */
 const char *name_and_place(const Kernel *k, const char *name)
 {
     const char *path = k->where.path;
@@ -183,14 +183,14 @@ const char *name_and_place(const Kernel *k, const char *name)
 static const char *const suffixes[] = {
     [LAUNCHED_ALL] = "", [LAUNCHED_START] = "_start", [LAUNCHED_COLUMNS] = "_columns", [LAUNCHED_PLAIN] = "_plain"};
 
-/* The next part takes the place of this one where that is wrong. */
+/* Is the next part a fallback for this one? */
 static bool has_fallback(const Function *f, int part)
 {
     return part + 1 < f->parts.n && f->parts.at[part + 1].launch->what == LAUNCHED_PLAIN;
 }
 
-/* CUDA: the parts as functions of their own, and beside them the one that launches them, but for the steps of a loop
- * that is one launch.  Returns the parts' names. */
+/* CUDA: prints the parts as functions, and a function that launches them. A step of a loop that is one launch needs
+ * no launcher. Returns the parts' names. */
 static const char *const *say_parts(Text *t, const Kernel *k, const Function *f, const int *order, const char *name)
 {
     Text launches = {0};
@@ -222,7 +222,8 @@ static char *canonical_text(const Function *f, const int *order)
 
 enum { LONG_WISH = 48 };
 
-/* The words that both begin with, and those that both end with: h_attn of h_0_attn and h_1_attn; NULL: none. */
+/* The words with which both names begin, and those with which both end: h_attn for h_0_attn and h_1_attn. NULL: there
+ * are none. */
 static const char *common_name(const char *a, const char *b)
 {
     size_t m = strlen(a), n = strlen(b), front = 0, back = 0;
@@ -250,7 +251,7 @@ static bool adds_two(const Kernel *k)
     return n->op == OP_add && !is_filled(n->in[0], NULL) && !is_filled(n->in[1], NULL);
 }
 
-/* The one number that a kernel makes; NULL: it makes others, too. */
+/* The single number that a kernel computes; NULL: it computes more. */
 static const Node *one_number(const Kernel *k)
 {
     const Phase *p = &k->phases.at[k->phases.n - 1];
@@ -265,7 +266,7 @@ static bool is_mean(const Node *n)
     return count == (double)elements(n->in[0]->in[0]->shape) / (double)elements(n->in[0]->shape);
 }
 
-/* What a kernel does, of whatever values: of these a person knows the word. */
+/* A word for what the kernel does, whatever its values are; NULL: there is no such word. */
 static const char *deed(const Kernel *k)
 {
     if (k->kind == GATHER) return "look_up";
@@ -274,7 +275,7 @@ static const char *deed(const Kernel *k)
     return adds_two(k) ? "add_two" : !n ? NULL : is_mean(n) ? "mean" : n->op == OP_sum ? "total" : NULL;
 }
 
-/* Says which text k has. */
+/* Finds or makes the text of k. */
 static void note_text(Page *page, Kernel *k)
 {
     begin_scratch();
@@ -310,7 +311,8 @@ void note_functions(Page *page, Kernel *const *kernels, int n)
     }
 }
 
-/* The wish, which an array may have: make_ln_1; or another function: decode_ln_1. */
+/* The wish, if that name is free. An array may have it: then make_ln_1. Another function may have it: then
+ * decode_ln_1. */
 static const char *free_wish(const Function *f, const char *wish)
 {
     const char *made = format("make_%s", wish), *entry = f->page->program->graph->name;
@@ -324,7 +326,7 @@ static const char *free_wish(const Function *f, const char *wish)
     return wish;
 }
 
-/* Kernels know what they are called, those too of which copies were called. */
+/* Gives kernels the names of their functions, also those that were not called themselves. */
 void name_functions(Page *page, Kernel *const *kernels, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -333,7 +335,7 @@ void name_functions(Page *page, Kernel *const *kernels, int n)
     }
 }
 
-/* A name of its own, and the function printed under it. */
+/* Names the function and prints it. */
 static void print(struct Printed_text *p, const Kernel *k, const Function *f, const int *order)
 {
     p->name = function_name(f, free_wish(f, p->wish));
@@ -371,7 +373,7 @@ static char *call_of(Page *page, const Kernel *k)
     return format("%s%s(%s);", page->target->call, c.name, t.n ? t.at : "");
 }
 
-/* Of all the text that a kernel's function takes only the call, and what is printed of it, is kept. */
+/* Making a function takes much memory. Only the call and what was printed are kept. */
 char *call_text(Page *page, const Kernel *k)
 {
     begin_scratch();

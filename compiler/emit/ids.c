@@ -1,8 +1,8 @@
-/* ids.c: an id where it is read: as it is, where it is in range for certain, else checked (id_below of
+/* ids.c: the text that reads an id: a plain read if the id is certainly in range, else with a check (id_below() of
  * lathe_rt.h). */
 #include "emit/emit.h"
 
-/* Whether it is a value of the data, or made of others. */
+/* Can n be data, or be computed from data? */
 static bool may_be_data(const Node *n, const Desc *d)
 {
     if (n->op == OP_parameter || n->op == OP_state) return false;
@@ -26,7 +26,7 @@ static void made_of(const Node *n, Nodes *out)
     for (int k = 0; n->op == OP_loop && k < l->ys.n; k++) push(out, l->ys.at[k]);
 }
 
-/* Whether n follows from the data alone: no parameter, state, seed or step is in it, as far as is looked. */
+/* Is n made of data alone, with no parameter, state, seed or step? Looks at a limited number of nodes. */
 static bool from_data(const Node *n, const Desc *d)
 {
     enum { MOST = 4096 };
@@ -56,7 +56,7 @@ const char *id_text(Page *page, const Kernel *k, const char *id, int64_t below, 
                   extent_text(page, below, axis), quoted(place), quoted(what));
 }
 
-/* Of a class, with its inputs' texts (class_id of graph/ops.def): the id itself where it is one for certain. */
+/* The text of class_id (graph/ops.def), given those of its inputs: just the id if that is certainly a class. */
 Expr class_id_text(Page *page, const Node *n, const Expr *in)
 {
     const char *id = within(in[0], PRIMARY);

@@ -1,7 +1,9 @@
-/* index.c: kernels that address by ids or walk along an axis: gather, scatter, overwrite, argmax, scans, topk:
- * what is the same for every target.  Ids are in range: known ones are checked by the front, those of the data where it
- * enters, others where they are read (emit/ids.c).  emit/walk.c puts loops around it, or CUDA's threads; what threads
- * do together is in emit/index_threads.c. */
+/* index.c: kernels that address by ids or walk along an axis, for both targets: gather, scatter, overwrite, argmax,
+ * scans, topk.
+ *
+ * Ids are in range: the front checks known ones, the trainer checks data when it reads it, and others are checked
+ * where they are used (emit/ids.c). emit/walk.c puts loops or CUDA threads around these texts; emit/index_threads.c
+ * has what threads do together. */
 #include "emit/index.h"
 #include "graph/parts.h"
 
@@ -17,7 +19,7 @@ static Picking picking_of(Function *f, const Kernel *k)
     const Nest *n = k->nest;
     const Picked *p = n->picked;
     const Space *s = &n->space;
-    int last = s->own.rank - 2; /* of the axes before the picked one */
+    int last = s->own.rank - 2; /* of the axes before the picked axis */
     Picking g = {.k = k, .n = n, .batch = p->batch, .ids = p->ids, .after = p->after, .id = p->id};
     g.x = p->x, g.y = p->y, g.by = p->by, g.uold = -1;
     push(&f->names, "id");
@@ -37,7 +39,7 @@ void declare_id(Function *f, const Picking *g)
 
 void forget_id(Function *f, const Picking *g) { f->axis[g->id].now = f->axis[g->id].name; }
 
-/* Is id among the words of an expression?  Not so in hidden[r]. */
+/* Does the expression contain the word id? hidden[r] does not. */
 static bool mentions_id(const char *text)
 {
     for (const char *at = text; (at = strstr(at, "id")); at += 2)
@@ -51,7 +53,8 @@ void say_picked(Function *f, const Picking *g, bool y_is_result, bool add)
 {
     const char *y = y_is_result ? element(f, g->uy) : value_at(f, g->uy).text;
     const char *x = y_is_result ? value_at(f, g->ux).text : element(f, g->ux);
-    if (!mentions_id(y) && !mentions_id(x)) line(&f->w, "(void)id;"); /* all entries are one */
+    if (!mentions_id(y) && !mentions_id(x))
+        line(&f->w, "(void)id;"); /* the array has one row, so nothing uses the id */
     DType t = (y_is_result ? &g->y : &g->x)->buffer->dtype;
     line(&f->w, "%s;", store_text(t, y_is_result ? y : x, add, y_is_result ? x : y));
 }
@@ -88,7 +91,7 @@ static void gather_ids(Function *f, Picking *g)
 
 /* ------------------------------------------------------------------ scatter, overwrite */
 
-/* x's elements before the ids' turn: 0, or the old ones. */
+/* The values of x before any id is applied: 0, or the old ones. */
 static void start_x(Function *f, const Picking *g)
 {
     int depth = f->w.depth, names = f->names.n;
@@ -104,7 +107,7 @@ static void start_x(Function *f, const Picking *g)
     f->names.n = names;
 }
 
-/* Each of C's threads goes through all ids, and takes some columns of the last axis. */
+/* C: each thread goes through all ids, and takes some columns of the last axis. */
 static void nest_by_columns(Function *f, const Picking *g, Walk w, bool add)
 {
     Axis *c = &f->axis[g->id - 1], whole = *c;
@@ -122,7 +125,7 @@ static void nest_by_columns(Function *f, const Picking *g, Walk w, bool add)
     close_block(&f->w);
 }
 
-/* The ids run in order; C's threads share what lies beside them. */
+/* The ids are applied in order. C: threads share the axes beside them. */
 static void ids_in_order(Function *f, const Picking *g, bool add)
 {
     Walk w = {.threads = g->n->threads};
@@ -165,7 +168,7 @@ static Along along_of(Function *f, const Kernel *k)
     return a;
 }
 
-/* A thread a row, in order. */
+/* Each thread takes a row and goes through it in order. */
 static void each_row(Function *f, Along *a, One_row row, const Kernel *k)
 {
     int depth = f->w.depth;
@@ -178,7 +181,7 @@ static void each_row(Function *f, Along *a, One_row row, const Kernel *k)
     end_part(f, NULL, blocks);
 }
 
-/* The first of the largest; starts from element 0. */
+/* The first of the largest elements. The search starts from element 0. */
 static void row_argmax(Function *f, Along *a, const Kernel *k)
 {
     Axis *c = &f->axis[a->axis];
@@ -207,7 +210,7 @@ static void emit_argmax(Function *f, const Kernel *k)
     if (a.n->team != TEAM_OF_WARP || a.n->plain) each_row(f, &a, whole_argmax, k);
 }
 
-/* A running value takes each element in order. */
+/* A running value that takes the elements in order. */
 static void row_scan(Function *f, Along *a, const Kernel *k)
 {
     Axis *c = &f->axis[a->axis];
@@ -229,7 +232,7 @@ static void emit_scan(Function *f, const Kernel *k)
     each_row(f, &a, row_scan, k);
 }
 
-/* The k largest so far, in falling order, in two small arrays; an equal one that comes later stays behind. */
+/* The k largest so far are in two small arrays, in falling order. Of equal elements the first comes first. */
 static void row_topk(Function *f, Along *a, const Kernel *k)
 {
     Axis *c = &f->axis[a->axis];

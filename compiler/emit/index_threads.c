@@ -1,17 +1,18 @@
 /* index_threads.c: index kernels as CUDA threads.
  *
- * A gather is a map: a thread an element.  What ids may send to one place comes in the order of the ids, so that it has
- * the same bits every time, the CPU's: a block of threads takes one id.  Of a scatter it looks back for an equal one,
- * in which case that block does the work, and else adds up all that follow; of an overwrite it looks ahead for a later
- * one that would win.  Ids in a text repeat soon, so that most blocks end after a glance.
+ * A gather is a map: each thread takes an element. A scatter or an overwrite may send several ids to one place. They
+ * are applied in the order of the ids, so the result has the same bits every time, and the same as on the CPU. A
+ * block of threads takes one id. In a scatter, the block looks for an equal id before its own; if there is one, that
+ * id's block does the work, else this block adds up all equal ids that follow. In an overwrite, it looks for an equal
+ * id after its own, which would win. Ids in a text repeat soon, so most blocks end early.
  *
- * Beside each there is the plain loop that it stands for, slow, where that is another text: a trainer compares the two
+ * Each of these has a slow plain loop beside it, if that has another text: a trainer compares the two
  * (trainer/selftest.c). */
 #include "emit/index.h"
 
 /* ------------------------------------------------------------------ a thread an element */
 
-/* The only axis of them that is longer than 1, or -1: there are none, or several. */
+/* The only axis among these that is longer than 1; -1: there is none, or several. */
 static int only_axis(const Function *f, const int *axes, int n)
 {
     int only = -1, many = 0;
@@ -20,7 +21,7 @@ static int only_axis(const Function *f, const int *axes, int n)
     return many == 1 ? only : -1;
 }
 
-/* Indices of the axes, from the number of the thread; those that are beyond leave. */
+/* Computes the indices of the axes from the number of the thread. Threads beyond the end leave. */
 const char *thread_indices(Function *f, const int *axes, int n)
 {
     int64_t size = space_size(f, axes, n);
@@ -36,8 +37,8 @@ const char *thread_indices(Function *f, const int *axes, int n)
     return blocks_of(f, all, size, THREADS);
 }
 
-/* Indices of the axes, n elements of the last from `from` on: const int r = i / (WIDTH / 4), c4 = i % (WIDTH / 4) * 4;
- */
+/* Likewise for n elements of the last axis, the first at `from`: const int r = i / (WIDTH / 4), c4 = i % (WIDTH / 4)
+ * * 4; */
 static const char *indices_beside(Function *f, const int *axes, int naxes, int n, const char *from)
 {
     const Axis *c = &f->axis[axes[naxes - 1]];
@@ -99,7 +100,7 @@ static void reset_axes(Function *f, int from, int n)
         if (f->axis[j].extent > 1) f->axis[j].now = f->axis[j].name;
 }
 
-/* A thread a row of y. */
+/* Each thread takes a row of y. */
 void gather_plainly(Function *f, Picking *g)
 {
     Walk w = {0};
@@ -110,7 +111,7 @@ void gather_plainly(Function *f, Picking *g)
     end_part(f, NULL, walk_ids(f, g, w, true, g->k->writes.at[0].add));
 }
 
-/* A thread a column of x, through all ids in order. */
+/* Each thread takes a column of x, and goes through all ids in order. */
 void scatter_plainly(Function *f, Picking *g, bool add)
 {
     Walk w = {0};
@@ -124,7 +125,7 @@ void scatter_plainly(Function *f, Picking *g, bool add)
 
 /* ------------------------------------------------------------------ a block an id */
 
-typedef struct Ids { /* the axes of the ids as one, and what stands for the index in it */
+typedef struct Ids { /* the axes of the ids, walked as one, and the text of that index */
     int axes[MAXRANK], n;
     const char *count;
 } Ids;
@@ -137,14 +138,14 @@ static Ids ids_of(const Function *f, const Picking *g)
     return s;
 }
 
-/* Its indices are worked out where they stand. */
+/* Its indices are computed where they are used. */
 static void set_id_number(Function *f, const Ids *s, const char *number)
 {
     for (int i = 0; i < s->n; i++)
         if (f->axis[s->axes[i]].extent > 1) f->axis[s->axes[i]].now = index_in(f, s->axes, s->n, i, number);
 }
 
-/* const int r = blockIdx.x / SEQ, t = blockIdx.x % SEQ; returns the second, the number among the ids. */
+/* const int r = blockIdx.x / SEQ, t = blockIdx.x % SEQ; returns t, the number of the id. */
 static const char *block_indices(Function *f, const Picking *g, const Ids *s)
 {
     int batch[MAXRANK];
@@ -172,7 +173,7 @@ static const char *blocks_of_ids(const Function *f, const Picking *g)
     return blocks_of(f, space_text(f, axes, n), space_size(f, axes, n), 1);
 }
 
-/* The elements beside, shared among the threads. */
+/* Opens the loops over the axes after the ids, which the threads of the block share. */
 static int open_after(Function *f, const Picking *g)
 {
     int axes[MAXRANK] = {0}, only = -1, many = 0;
@@ -259,7 +260,7 @@ void ids_by_blocks(Function *f, Picking *g, bool add)
 
 /* ------------------------------------------------------------------ along an axis */
 
-/* A warp a row: each lane has the first of the largest among its elements. */
+/* Each warp takes a row. Each lane finds the first of the largest among its elements. */
 void largest_by_warp(Function *f, Along *a, One_row row, const Kernel *k)
 {
     int axes[MAXRANK] = {0}, names = f->names.n;

@@ -1,4 +1,4 @@
-/* kept.c: CUDA: copies in shared memory of rows that several sweeps of a block read (schedule/keep.c). */
+/* kept.c: CUDA: copies of rows in shared memory, where several sweeps of a block read a row (schedule/keep.c). */
 #include "emit/threads.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* kernels.c: the table by which the trainer knows what each LAP of an entry stands for. */
+/* kernels.c: the table that tells the trainer what each LAP of an entry is. */
 #include "desc/target.h"
 #include "emit/emit.h"
 #include "lower/lower.h"
@@ -7,7 +7,7 @@
 
 enum { COLUMNS = 100 };
 
-/* The name of the function that the entry calls; products are told by what they are for. */
+/* The name of the function that the entry calls. A product is called by the name of its kernel. */
 const char *kernel_called(Page *page, const Kernel *k)
 {
     if (k->function) return k->function;
@@ -16,7 +16,7 @@ const char *kernel_called(Page *page, const Kernel *k)
     return copy_bytes_as_string(call, strcspn(call, "("));
 }
 
-/* Two lines: the formula is cut where the first is full. */
+/* Two lines; a formula that is too long for the first is cut. */
 static void say_kernel(Page *page, Text *t, const Kernel *k)
 {
     const char *where = k->where.file ? format("%s:%d", file_name(k->where.file), k->where.line) : "";
@@ -38,7 +38,7 @@ static void say_kernels(Page *page, Text *t, Kernel *const *kernels, int n)
     }
 }
 
-/* Steps are what is profiled; on a device a launch of any entry may fail, and is named by it. */
+/* Entries that are steps can be profiled. On a device any launch may fail, and the message names it. */
 static bool has_table(Page *page, const Program *p)
 {
     return (entry_of(p->graph)->step || page->target->device) && program_kernels(page, p);

@@ -1,4 +1,4 @@
-/* model.c: model.h (sizes, structs, entries) and the tables by which the trainer knows the model. */
+/* model.c: model.h (sizes, structs, entries) and the tables that describe the model to the trainer. */
 #include "desc/settings.h"
 #include "desc/target.h"
 #include "emit/emit.h"
@@ -69,7 +69,7 @@ static void say_state_struct(Page *page, Text *t)
     say(t, "} %s;\n\n", name);
 }
 
-/* The sizes come first, but which are used shows only in the end. */
+/* The sizes come first in the file, but only at the end is it known which are used. */
 void say_header(Page *page, Text *t, const char *prototypes)
 {
     const Module *m = page->module;
@@ -106,7 +106,7 @@ char *braces(int n, const int64_t *x)
     return t.at;
 }
 
-/* The runtime's types have our numbers. */
+/* The types of the compiler and of the runtime have the same numbers. */
 #define RUNTIME_HAS(member, ...) _Static_assert((int)member == (int)LATHE_##member, "as DType of the compiler");
 DTYPE_LIST(RUNTIME_HAS)
 
@@ -117,7 +117,7 @@ const char *dtype_word(DType t)
     return words[t];
 }
 
-/* The runtime's enums as it writes them.  No default: where they have a member more, this does not compile. */
+/* Members of the runtime's enums. There is no default: a member that is missing here is a compile error. */
 #define CASE(member)                                                                                                   \
     case member: return #member
 
@@ -184,7 +184,7 @@ static void say_param_table(Page *page, Text *t)
     say(t, "};\n\n");
 }
 
-/* more: further fields, ", .fixed = true" */
+/* more: further fields, such as ", .fixed = true". */
 static void say_tensor(Text *t, const char *name, Lathe_role role, DType type, Shape s, const char *of,
                        const char *member, const char *more)
 {
@@ -278,7 +278,7 @@ static void say_entry_table(Page *page, Text *t)
     say(t, "};\n\n");
 }
 
-/* What stands behind `.name =`. */
+/* The text after `.name =`. */
 static const char *setting_value(const Setting *s, const Lathe_recipe *r)
 {
     switch (s->kind) {
@@ -291,7 +291,7 @@ static const char *setting_value(const Setting *s, const Lathe_recipe *r)
     }
 }
 
-/* names: "lr beta1", of settings that share a line. */
+/* names: the settings that share a line, such as "lr beta1". */
 static void say_settings(Text *t, const Lathe_recipe *r, const char *names)
 {
     Text line = {0};
@@ -354,7 +354,7 @@ static void say_knobs(Text *t, const Desc *d)
     say(t, "};\n\n");
 }
 
-/* String literals a line, broken after line ends and blanks. */
+/* Prints s as string literals, one on each line, broken after newlines and blanks. */
 static void say_string(Text *t, const char *s)
 {
     enum { ROOM = 80 };
@@ -385,13 +385,13 @@ static void say_hf(Text *t, const char *json)
     say(t, ";\n\n");
 }
 
-/* What a user says for the same program again, on the way to `lathe replay`. */
+/* The command line that builds the same program again, for `lathe replay`. */
 static char *rebuild_words(const Desc *d)
 {
     return format("%s%s", shell_quoted(d->file), options_text(d->options, OTHER_MODEL));
 }
 
-/* No kernel has the name of a table or of what calls an entry. */
+/* Names that no kernel may have: those of tables, and of functions that call entries. */
 void take_table_names(Page *page, void (*take)(Page *page, const char *name))
 {
     const Module *m = page->module;

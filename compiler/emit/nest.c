@@ -1,14 +1,14 @@
-/* nest.c: ROWS kernels as loops of C: a nest over the row axes, and for each row the phases' sweeps over the inner
- * axis.
+/* nest.c: ROWS kernels as loops of C: loops over the row axes around the sweeps of a row; and what C needs around a
+ * block of rows (columns.c).
  *
- * A reduction over the inner axis runs in LANES lanes and ends in a fixed tree.  A reduction over all rows is a row of
- * partial results for each block of rows, added up in order at the end. */
+ * A reduction over the inner axis runs in LANES lanes and ends in a fixed tree. A reduction over all rows has a row
+ * of partial results for each block of rows; these are added up in order. */
 #include "desc/target.h"
 #include "emit/rows.h"
 
 /* ------------------------------------------------------------------ rows */
 
-/* Rows by their number, of those that the caller wants; with several row axes their indices are worked out from it. */
+/* The rows that the caller asks for, by number. If there are several row axes, their indices follow from the number. */
 static void some_rows(Rows *r)
 {
     const char *row = row_name(r);
@@ -74,7 +74,7 @@ static void take_partials(Rows *r, const Column *column, bool add)
     if (loop) close_block(w);
 }
 
-/* Those of the first block start the sum, if it is not added to what is there. */
+/* The partial results of the first block start the sum, unless the sum is added to what is there. */
 static void add_up(Rows *r, const Column *column)
 {
     Axis *k = &r->f->axis[r->block];

@@ -1,4 +1,5 @@
-/* page.c: begins the sources of a program; prints its entries, and the functions that they call, for both targets. */
+/* page.c: begins the sources of a program, and prints its entries and the functions that they call, for both targets.
+ */
 #include "emit/emit.h"
 #include "passes/passes.h"
 
@@ -14,7 +15,8 @@ Page *new_page(const Module *m)
     return page;
 }
 
-/* Entries come before the functions they call are printed, but after them in the file.  Returns their prototypes. */
+/* Entries are printed first, since their calls decide which functions exist, but come last in the file. Returns their
+ * prototypes. */
 const char *say_entries(Page *page, Text *entries)
 {
     const Module *m = page->module;
@@ -34,7 +36,7 @@ const char *say_entries(Page *page, Text *entries)
     return heads.n ? heads.at : "";
 }
 
-/* As in what would be written. */
+/* Kernels get the names that the sources would have. */
 void name_kernels(Page *page)
 {
     Text none = {0};

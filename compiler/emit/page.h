@@ -1,17 +1,17 @@
-/* page.h: the sources of one program while they are printed.  Whatever asks for a name or an extent is handed this, so
- * several programs can be printed side by side. */
+/* page.h: the sources of one program while they are printed. All of the printer is handed this, so several programs
+ * can be printed side by side. */
 #ifndef EMIT_PAGE_H
 #define EMIT_PAGE_H
 
 #include "kernels/nest.h"
 
-/* What a text describes is printed once, under one name. */
+/* A description that is printed once, and its name. */
 typedef struct Described {
     const char *text, *name, *remark, *where;
 } Described;
 typedef VEC(Described) Descriptions;
 
-/* An extent of the description: BATCH. */
+/* A size of the description, such as BATCH. */
 typedef struct Size {
     const char *name, *key;
     int64_t value;
@@ -24,7 +24,7 @@ typedef struct Placed {
     const char *group, *member; /* group: the array's name, or NULL */
 } Placed;
 
-/* The entry that is printed: what its buffers and loops are called, and which of them its text mentions. */
+/* The entry that is printed: the names of its buffers and loops, and which of them its text mentions. */
 typedef struct Scope {
     VEC(struct Named_buffer {
         const Buffer *buffer;
@@ -36,18 +36,18 @@ typedef struct Scope {
         const char *letter;
         bool noted;
     }) loops;
-    VEC(int) places; /* the buffers that are noted */
+    VEC(int) places; /* the numbers of buffers that are noted */
     bool homes[TABLES + 1];
-    bool in_kernel; /* the text is a kernel's, not the entry's */
+    bool in_kernel; /* the text belongs to a kernel, not to the entry */
 } Scope;
 
 /* The functions of kernels. */
 typedef struct Functions {
-    /* One for each text: the name that its kernels wish for, and, once it is printed, the name that it has. */
+    /* One for each text: the name that its kernels would like, and the name that it gets when it is printed. */
     VEC(struct Printed_text { const char *wish, *name, *const *part_names; }) printed;
     Strings texts; /* text without names -> 1 + its place in `printed` */
-    Strings names; /* of functions */
-    Strings taken; /* in the whole file: functions, and what the entries call their buffers */
+    Strings names; /* names of functions */
+    Strings taken; /* names in the file: functions, and the buffers of entries */
     Text text;
 } Functions;
 
@@ -57,17 +57,17 @@ typedef struct Page {
     const Target *target;
     Precision precision;
     VEC(Size) sizes;
-    VEC(Placed) params;      /* by their offsets */
+    VEC(Placed) params; /* in the order of their offsets */
     VEC(struct Constant {
         const Node *node;
         const char *name;
-    }) constants;            /* table.c: printed as static arrays */
-    const Program *program;  /* of the entry that is printed */
+    }) constants;           /* table.c: printed as static arrays */
+    const Program *program; /* whose entry is printed */
     Scope scope;
     Functions functions;
-    bool anonymous;          /* buffers and values get one name: to compare the text of kernels */
+    bool anonymous; /* all buffers and values have one name: to compare the texts of kernels */
     Descriptions products, attentions;
-    Descriptions step_products, launched_loops; /* CUDA: loops that are one launch, and the products in them */
+    Descriptions step_products, launched_loops; /* CUDA: products in loops that are one launch, and those loops */
 } Page;
 
 Page *new_page(const Module *m);

@@ -1,5 +1,5 @@
-/* params.c: the flat array of parameters as a C struct: tensors in the order of their offsets, the copies of one
- * nn.stack as an array of structs, padding spelled out. */
+/* params.c: the flat array of parameters as a C struct. Tensors are in the order of their offsets, the copies of an
+ * nn.stack are an array of structs, and padding is explicit. */
 #include "emit/emit.h"
 #include "passes/passes.h"
 
@@ -12,7 +12,7 @@ static int by_offset(const void *a, const void *b)
     return (x->param->offset > y->param->offset) - (x->param->offset < y->param->offset);
 }
 
-/* "layer.attn.weight" of stack "layer" is member attn_weight of struct layer. */
+/* Tensor "layer.attn.weight" of stack "layer" is the member attn_weight of struct layer. */
 static const char *member_text(Page *page, const Param *p)
 {
     size_t n = p->stack ? strlen(p->stack) : 0;
@@ -20,7 +20,7 @@ static const char *member_text(Page *page, const Param *p)
     return identifier(page, within ? p->name + n + 1 : p->name);
 }
 
-/* Those of one struct lie side by side. */
+/* Parameters of one struct are neighbours in this order. */
 void name_parameters(Page *page)
 {
     const Desc *d = page->desc;
@@ -91,7 +91,7 @@ static void say_padding(Text *t, int indent, const char *type, const char *after
     if (n) say(t, "%*s%s %s_pad[%lld];\n", indent, "", type, after, (long long)n);
 }
 
-/* The members of the array of structs that starts at number i; returns the number after the last. */
+/* Prints the array of structs whose first member is parameter i; returns the number of the next parameter. */
 static int say_struct(Page *page, Text *t, const char *type, int i)
 {
     const Placed *first = &page->params.at[i];

@@ -1,4 +1,4 @@
-/* passed.c: what an entry passes to a kernel: where a buffer is, as the caller writes it. */
+/* passed.c: what an entry passes to a kernel: the place of a buffer, as the caller writes it. */
 #include "desc/target.h"
 #include "emit/view.h"
 
@@ -26,7 +26,7 @@ char *place_text(Page *page, const Buffer *b, int nsub, const Index *sub)
     return t.at;
 }
 
-/* A struct's member of rank 0 is a value, a pointer into the arena is not. */
+/* A member of a struct with rank 0 is a value; in the arena it is a pointer. */
 static bool is_pointer(const Buffer *b) { return b->home == WORK || b->home == TABLES; }
 
 static char *starred(int n, const char *s)
@@ -37,7 +37,7 @@ static char *starred(int n, const char *s)
     return t.at;
 }
 
-/* An array of structs has no pointer that runs over all copies of a tensor: from the flat array. */
+/* No pointer runs over all copies of a tensor in an array of structs: it has to be taken from the flat array. */
 static bool through_structs(const Buffer *b, int nsub)
 {
     if (b->home != PARAMETERS && b->home != GRADIENTS) return false;
@@ -64,7 +64,7 @@ static char *from_flat_array(Page *page, const Buffer *b, int nlead, const Index
     return at.constant || at.nover ? format("%s + %s", start, index_text(&none, at)) : start;
 }
 
-/* The caller's subscripts that are more than the [0] of a unit axis right before what is passed. */
+/* The number of subscripts, without a final [0] for axes of extent 1. */
 static int telling_subscripts(const Arg *a)
 {
     int n = a->nlead, fixed = a->buffer->param ? a->buffer->param->loops : 0;
@@ -72,8 +72,8 @@ static int telling_subscripts(const Arg *a)
     return n;
 }
 
-/* n stars before the place: one more for a unit axis rather than a [0] behind, which gcc 12 takes for one out of bounds
- * in *x[t][0] where it unrolls the loop over t. */
+/* n stars before the place. An axis of extent 1 gets one more star, not a [0] at the end: gcc 12 takes the [0] in
+ * *x[t][0] for out of bounds when it unrolls the loop over t. */
 static char *starred_place(Page *page, const Arg *a, int n)
 {
     int nsub = n ? telling_subscripts(a) : a->nlead;
@@ -94,8 +94,8 @@ char *argument(Page *page, const Arg *a)
     return starred_place(page, a, a->first[1] - a->first[0] - 1);
 }
 
-/* Where steps are no multiples of the array's rows, or run over the end of one (chunks of what has another shape):
- * counted in elements. */
+/* The pointer as a number of elements, for steps that are not multiples of rows or that cross the end of one, such as
+ * chunks of an array with another shape. */
 static char *element_pointer(Page *page, const View *v, int rank)
 {
     Function none = {.page = page};

@@ -1,8 +1,8 @@
-/* persistent.c: CUDA: a loop that is one launch (plan/persist.c): a kernel whose text is that of an entry's loop,
- * in which all blocks take parts of each step, and meet where schedule/waits.c says.
+/* persistent.c: CUDA: a loop that is one launch (plan/persist.c). Its kernel has the text of the loop in the entry.
+ * All blocks take parts of each step, and meet where schedule/waits.c says.
  *
- * What the kernel is given are the entry's own names, so that places read the same in both; loops with the same text
- * share it. */
+ * The parameters of the kernel have the names that the entry uses, so places read the same in both. Loops with the
+ * same text share a kernel. */
 #include "desc/target.h"
 #include "emit/rows.h"
 #include "lower/lower.h"
@@ -18,14 +18,14 @@ int persistent_loops(Page *page) { return page->launched_loops.n; }
 
 typedef struct Steps {
     Page *page;
-    Text lines, keeping; /* of the loop; before it, what is kept in shared memory */
-    Names blocks;        /* how many each step takes */
-    Names kept, names;   /* the products whose b is kept, by their types; what that is called */
+    Text lines, keeping; /* of the loop; before it, copies into shared memory */
+    Names blocks;        /* the number of blocks of each step */
+    Names kept, names;   /* types of products whose b is kept; names of locals */
     VEC(struct Passed {
-        const Buffer *buffer; /* whose name a call says */
+        const Buffer *buffer; /* named in a call */
         bool written;
     }) passed;
-    int meetings; /* of an iteration */
+    int meetings; /* in an iteration */
     int depth;
 } Steps;
 
@@ -39,8 +39,8 @@ static void say_line(Steps *s, int depth, const char *text)
     say_within(&s->lines, format("%*s%s", (s->depth + depth) * 4, "", text), COLUMNS);
 }
 
-/* one: what runs of it at a time, NULL: it says nothing of blocks.  alone: threads must be done with what they share
- * before the next. */
+/* one: the index of the blocks that share the step, or NULL: one block runs it. alone: the step uses shared memory,
+ * so the threads of a block must meet before the next step. */
 static void say_step(Steps *s, const char *call, const char *one, const char *blocks, bool alone)
 {
     const char *open = alone ? " {" : "";
@@ -70,8 +70,9 @@ static void note_passed(Steps *s, const Buffer *b, bool written)
     if (b && b->home == WORK) push(&s->passed, ((struct Passed){b, written}));
 }
 
-/* A name by which the launch only reads bytes that it writes by another name: a value made in place of another.  nvcc
- * takes what a launch does not write for constant, by names, and reads it through a cache that no meeting empties. */
+/* Does the launch read bytes through b and write them under another name? That happens when a value is made in place
+ * of another. nvcc assumes that what is not written under its own name is constant, and reads it through a cache that
+ * meetings do not clear. */
 static bool changes_under(const Steps *s, const Buffer *b)
 {
     bool changes = false, read = false;
@@ -161,7 +162,7 @@ static void say_steps(Steps *s, const Kernel *repeat)
 /* ------------------------------------------------------------------ the kernel */
 
 typedef struct Parameters {
-    Text declared, passed, hidden; /* hidden: lines of the kernel that hide from nvcc where pointers come from */
+    Text declared, passed, hidden; /* hidden: lines that hide from nvcc where pointers come from */
 } Parameters;
 
 static void add_parameter(Parameters *p, const char *declaration, const char *name)
@@ -187,7 +188,7 @@ static Parameters parameters(const Notes *notes, const Steps *s, const Kernel *r
     return p;
 }
 
-/* Of the iterations in the order in which they run, those from grid.from to grid.to. */
+/* The iterations from grid.from to grid.to, in the order in which they run. */
 static const char *head_of_loop(Page *page, const Kernel *repeat)
 {
     const char *i = loop_letter(page, repeat->loop), *n = trip_text(page, repeat->loop);

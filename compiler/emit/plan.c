@@ -1,4 +1,4 @@
-/* plan.c: the memory plan: as text, for plan.txt and `lathe plan`, and as a table of model.c. */
+/* plan.c: the memory plan: as text for plan.txt and `lathe plan`, and as a table in model.c. */
 #include "desc/target.h"
 #include "emit/emit.h"
 #include "runtime/interface/names.h"
@@ -42,7 +42,7 @@ static void say_category(Text *t, const char *name, int64_t bytes)
     say(t, "  %-14s %18s bytes\n", name, grouped(bytes));
 }
 
-/* step: segments, sums and settings of the optimizer's step. */
+/* The line "step" has segments, sums and settings of the optimizer. */
 static void say_device(Text *t, const Plan *p)
 {
     say_category(t, "step", p->step);
@@ -75,7 +75,7 @@ void print_plan(Page *page, Text *t)
     say_category(t, "outputs", p->outputs);
     say_category(t, "work", p->work);
     if (!device) say_category(t, "blas", p->blas);
-    if (!device) say_category(t, p->data ? "data, at most" : "data", p->data); /* less where there is less of it */
+    if (!device) say_category(t, p->data ? "data, at most" : "data", p->data); /* a small data set takes less */
     say_category(t, "generation", p->generation);
     if (device) say_device(t, p);
     for (int i = 0; i < m->programs.n; i++) {

@@ -1,4 +1,4 @@
-/* product.c: calls of the runtime's matrix products, and the descriptions of extents and strides they take. */
+/* product.c: calls of matrix products in the runtime, and the descriptions of extents and strides that they take. */
 #include "emit/emit.h"
 #include "passes/passes.h"
 
@@ -37,7 +37,7 @@ const char *remark_of_product(Page *page, const Kernel *k)
     return k->where.file ? format("%s      %s:%d %s", remark, file_name(k->where.file), k->where.line, path) : remark;
 }
 
-/* The name of what describes the product k. */
+/* The name of the description of product k; `text` is the description. */
 static const char *description(Page *page, const Kernel *k, const char *text, const char *suffix)
 {
     for (int i = 0; i < page->products.n; i++)
@@ -62,7 +62,7 @@ void say_shapes(Page *page, Text *t)
             "static const Lathe_gemm");
 }
 
-/* Whether the product is added to what is there. */
+/* Is the product added to what is there? As an expression of C. */
 static const char *adds(Page *page, const struct Gemm *g)
 {
     if (!g->afresh) return g->c.add ? "true" : "false";
@@ -70,7 +70,7 @@ static const char *adds(Page *page, const struct Gemm *g)
     return g->afresh->reverse ? format("%s < %s - 1", i, trip_text(page, g->afresh)) : format("%s > 0", i);
 }
 
-/* matmul_nt(c, a, b, M, N, K): b given as its transpose [N][K]. */
+/* matmul_nt(c, a, b, M, N, K): b is stored as its transpose [N][K]. */
 char *product_call(Page *page, const Kernel *k)
 {
     static const char *const ways[] = {DENSE_LIST(LIST_WORD)};
@@ -129,7 +129,7 @@ char *cuda_product_call(Page *page, const Kernel *k)
                   adds(page, g), g->end ? ", " : "", g->end ? vector : "", aux);
 }
 
-/* And a list of them, for who times their algorithms. */
+/* Also prints a list of all products, for timing their algorithms. */
 void say_cuda_products(Page *page, Text *t)
 {
     Text list = {0};

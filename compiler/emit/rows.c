@@ -1,8 +1,8 @@
-/* rows.c: ROWS kernels: what is the same for every target: values per row, the body of a sweep, and what the
- * function is given.  emit/nest.c puts loops around it, emit/threads.c CUDA's threads.
+/* rows.c: ROWS kernels: what both targets share: values of a row, the body of a sweep, the arguments of the function.
+ * emit/nest.c puts loops around it, emit/threads.c CUDA's threads.
  *
- * Values per row are `const float mean = …;` before the sweep that reads them.  In a sweep what is used once is written
- * where it is used, the rest is named. */
+ * Values of a row are `const float mean = …;` before the sweep that reads them. In a sweep, a value that is used once
+ * is written where it is used; others get a name. */
 #include "desc/target.h"
 #include "emit/index.h"
 #include "lower/lower.h"
@@ -20,7 +20,7 @@ static bool is_kept(const Operands *stores, const Node *n)
     return false;
 }
 
-/* A person would name it, and no store does. */
+/* Is the expression so long that a person would name it? A value that is stored has a name already. */
 static bool is_long(const Node *n, const Operands *stores, const Expr *e, int long_titled)
 {
     bool titled = n->title_rank > TITLE_ARGUMENT && !is_kept(stores, n);
@@ -39,7 +39,7 @@ static void row_values(Rows *r)
     }
 }
 
-/* What a sweep reads once a row is read before it, if more than one place needs it. */
+/* A load that is the same for the whole row is read before the sweep, if it is used more than once. */
 static void row_loads(Rows *r)
 {
     for (int i = 0; i < r->k->loads.n; i++) {
@@ -95,8 +95,8 @@ static bool overwritten(const Rows *r, const Phase *p, int load)
     return is_another(r, load) || (r->f->args.at[u->arg].written && p->stores.n + p->sums.n + p->columns.n > 1);
 }
 
-/* Where a store overwrites what a later statement reads, the old value is read first; so is what is called otherwise
- * than the array in which it lies. */
+/* If a store overwrites what a later statement reads, the old value is read first. So is a value that has another
+ * name than the array that contains it. */
 static void rescue_loads(Rows *r)
 {
     for (int i = 0; i < r->k->loads.n; i++) {
@@ -113,7 +113,7 @@ static char *running_column(Rows *r, int i)
     return element(r->f, u->partial[i]);
 }
 
-/* Named values, stores, what feeds the reductions. */
+/* The text for one element: named values, stores, steps of reductions. */
 void one_element(Rows *r, const char *lane)
 {
     const Phase *p = r->phase;
@@ -131,7 +131,7 @@ void one_element(Rows *r, const char *lane)
     }
     Writer *w = &r->f->w;
     Expr *in = NEW_ARRAY(Expr, p->stores.n + p->sums.n + p->columns.n + 1);
-    int at = 0; /* all loads that have to be named are, before the first store */
+    int at = 0; /* all loads that need a name get it before the first store */
     for (int i = 0; i < p->stores.n; i++) in[at++] = value_of(r, p->stores.at[i].node);
     for (int i = 0; i < p->sums.n; i++) in[at++] = value_of(r, p->sums.at[i]->in[0]);
     for (int i = 0; i < p->columns.n; i++) in[at++] = value_of(r, p->columns.at[i]->in[0]);
@@ -180,7 +180,7 @@ void one_row(Rows *r)
     r->f->names.n = names;
 }
 
-/* What a row has besides its sweeps, whose reductions are known. */
+/* The text of a row whose reductions are known: everything but its sweeps. */
 void row_without_sweeps(Rows *r)
 {
     for (int p = 0; p < r->k->phases.n; p++) {
@@ -213,7 +213,7 @@ void row_indices(Rows *r, const char *row)
     if (r->rows > 1) say_indices(r->f, axes, r->rows, row);
 }
 
-/* Found by node, in the order of phases. */
+/* Partial results are found by node, in the order of phases. */
 int partial_of(const Rows *r, const Node **column)
 {
     for (const Node *n = *column;; n = n->in[0]) {

@@ -1,11 +1,11 @@
-/* scope.c: what the buffers and loops of an entry are called in C, and which of them its text mentions. */
+/* scope.c: the names of the buffers and loops of an entry, and which of them its text mentions. */
 #include "emit/emit.h"
 #include "passes/passes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The outputs' buffers are made in the order of the entry's values.  "a.b" and "a_b" are two members. */
+/* The buffers of outputs are in the order of the values of the entry. "a.b" and "a_b" must be different members. */
 static Names output_names(Page *page, const Program *p)
 {
     Names names = {0};
@@ -127,7 +127,7 @@ bool in_kernel(Page *page) { return page->scope.in_kernel; }
 
 static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
-/* Takes the notes away, in the buffers' order. */
+/* Returns the notes, in the order of the buffers, and clears them. */
 static Notes take_notes(Page *page)
 {
     Notes n = {0};

@@ -1,12 +1,12 @@
-/* sizes.c: extents in the sizes of the description, BATCH * SEQ rather than 768: what their axes are
- * (graph/axis.c). */
+/* sizes.c: extents in terms of the sizes of the description, BATCH * SEQ instead of 768. graph/axis.c knows what the
+ * axes are. */
 #include "emit/emit.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What the headers that generated sources include have for themselves; emit/sizes.sh compares. */
+/* Words that the headers of generated sources define; tests/emit/sizes.sh compares the list. */
 static const char theirs[] =
     " ALIGNED ALL_LANES AROUND BACKWARD_PART BLOCK_END BY_NAMES CEIL_DIV CHANGES CHUNK CUDNN_BACKWARD "
     "CUDNN_FORWARD CUDNN_FORWARD_LSE DEVICE DEVICE_MEMORY DYNAMIC_SHARED EACH EACH_BLOCK EOF EXTREME_OF_LANES "
@@ -16,7 +16,7 @@ static const char theirs[] =
     "SMALLER STEP_PARTS TABLE TEAM TENSOR_KERNEL TENSOR_THREADS TENSOR_WARPS THREADS UNROLL UNSEEN UNWATCHED "
     "UPDATE_PART WARP WARP_END WARP_FIRST WARPS WHOLE_LOOP ";
 
-/* Families of macros in C's own headers. */
+/* The starts are those of macro families in the headers of C. */
 static bool is_theirs(const char *word)
 {
     static const char *const starts[] = {
@@ -30,7 +30,7 @@ static bool is_theirs(const char *word)
     return strstr(theirs, format(" %s ", word)) != NULL;
 }
 
-/* Whether the sources have it already: as a macro, or as a size. */
+/* Do the sources have this word already, as a macro or as a size? */
 bool is_size_name(Page *page, const char *word)
 {
     for (int i = 0; i < page->sizes.n; i++)
@@ -38,7 +38,7 @@ bool is_size_name(Page *page, const char *word)
     return is_theirs(word);
 }
 
-/* KERNEL_ where the headers have a KERNEL. */
+/* KERNEL_ if the headers define KERNEL. */
 static const char *name_of(Page *page, const char *key)
 {
     char *name = identifier(page, key);
@@ -104,7 +104,7 @@ static bool all_named(Page *page, const Axis_sizes *a)
     return !a->behind || all_named(page, axis_numbered(a->behind));
 }
 
-/* 4 * WIDTH / HEADS + 1: evaluated from the left it is the extent.  NULL: it has no name. */
+/* 4 * WIDTH / HEADS + 1. Evaluated from left to right, it is the extent. NULL: the axis has no name. */
 static const char *axis_text(Page *page, int axis, int64_t n)
 {
     const Axis_sizes *a = axis_numbered(axis);
@@ -119,7 +119,7 @@ static const char *axis_text(Page *page, int axis, int64_t n)
     if (a->plus) say(&t, " %c %lld", a->plus < 0 ? '-' : '+', llabs(a->plus));
     const Axis_sizes *behind = axis_numbered(a->behind);
     if (behind) say(&t, " + %s", axis_text(page, a->behind, behind->extent));
-    return n > INT32_MAX && strchr(t.at, ' ') ? NULL : t.at; /* a product of int */
+    return n > INT32_MAX && strchr(t.at, ' ') ? NULL : t.at; /* the factors are int */
 }
 
 const char *extent_text(Page *page, int64_t n, int axis)
@@ -134,7 +134,7 @@ const char *factor_text(Page *page, int64_t n, int axis)
     return strchr(s, ' ') ? format("(%s)", s) : s;
 }
 
-/* Whether one of the operators stands outside of parentheses. */
+/* Does one of the operators occur outside parentheses? */
 static bool has_outside(const char *text, const char *operators)
 {
     int depth = 0;
@@ -192,8 +192,8 @@ const char *array_text(Page *page, Shape s, int from)
 
 /* ------------------------------------------------------------------ numbers along an axis */
 
-/* n elements along an axis: SEQ of SEQ + 1, WIDTH and 2 * WIDTH of 3 * WIDTH, SEQ of BATCH * SEQ; the number where it
- * is no such part. */
+/* n elements along an axis, if they are such a part: SEQ of SEQ + 1, WIDTH and 2 * WIDTH of 3 * WIDTH, SEQ of BATCH *
+ * SEQ. Else NULL. */
 static const char *part_text(Page *page, int64_t n, int axis)
 {
     const Axis_sizes *a = axis_numbered(axis);
@@ -213,7 +213,7 @@ const char *subscript_text(Page *page, Shape s, int k, int64_t at)
     return part ? part : format("%lld", (long long)at);
 }
 
-/* n elements of the array of axes from … to - 1: so many rows of the axes behind one. */
+/* n elements of the array that has the axes from … to - 1, as rows of the axes after one. */
 const char *step_text(Page *page, Shape s, int from, int to, int64_t n)
 {
     int64_t row = 1;

@@ -1,5 +1,5 @@
-/* spelling.c: common algebra as a person writes it: sigmoid_f32(x) for 0.5f + 0.5f * tanh_f32(0.5f * x), which is what
- * the runtime's sigmoid_f32 computes, to the bit. */
+/* spelling.c: common algebra as a person writes it: sigmoid_f32(x) for 0.5f + 0.5f * tanh_f32(0.5f * x). The
+ * runtime's sigmoid_f32 computes just that, so the bits are the same. */
 #include "emit/emit.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static const char *behind(const char *text, const char *start)
     return text && strncmp(text, start, n) == 0 ? text + n : NULL;
 }
 
-/* Does the parenthesis that is open here close with the last character? */
+/* Does the parenthesis that opens here close at the last character? */
 static bool closes_last(const char *s)
 {
     for (int open = 1; *s; s++) {
@@ -26,7 +26,7 @@ const Node *beneath_views(const Node *n)
     return n;
 }
 
-/* x of 0.5 * x; NULL: n is something else */
+/* If n is 0.5 * x, its x; else NULL. */
 static const Node *of_half(const Node *n)
 {
     double half;

@@ -13,10 +13,9 @@
 
 const char *inner_type(const Rows *r) { return index_type(r->f->axis[r->inner].extent); }
 
-/* Of the loop over an axis. */
 const char *short_mark(const Rows *r, int axis) { return r->n->rolled >> axis & 1 ? "SHORT " : ""; }
 
-/* Sweeps that store are marked where gcc would check for overlaps. */
+/* A sweep that stores is marked if gcc would otherwise check for overlaps. */
 static const char *mark_of_sweep(const Rows *r)
 {
     const Phase *p = r->phase;
@@ -63,8 +62,8 @@ void open_beside(Rows *r, const char *from)
 static const char *first_of_team(const Rows *r) { return r->team == WARP ? "lane" : "threadIdx.x"; }
 static const char *size_of_team(const Rows *r) { return r->team == WARP ? "WARP" : "THREADS"; }
 
-/* for (int c = lane; c < C; c += WARP), or four of them at a time.  Where a thread keeps elements of its row its turns
- * are counted, so that a compiler sees which: they stay in registers. */
+/* for (int c = lane; c < C; c += WARP), or several elements at a time. If a thread keeps elements of its row, the
+ * loop counts its turns instead: then the compiler knows which element is which, and keeps them in registers. */
 static void open_steps(Rows *r, const char *from, const char *first, const char *size)
 {
     const Axis *c = &r->f->axis[r->inner];
@@ -81,7 +80,7 @@ static void open_steps(Rows *r, const char *from, const char *first, const char 
     if (c->extent % (r->team * r->beside)) line(w, "if (%s >= %s) break;", from, c->count);
 }
 
-/* The loop over the inner axis, whose turns are each thread's of the team in every sweep. */
+/* The loop over the inner axis. In each sweep, a thread of the team takes the same elements. */
 static void open_turns(Rows *r, const char *mark)
 {
     Axis *c = &r->f->axis[r->inner];
@@ -94,7 +93,7 @@ static void open_turns(Rows *r, const char *mark)
     }
 }
 
-/* And that over the elements of a turn. */
+/* Also opens the loop over the elements of a turn. */
 void open_sweep(Rows *r)
 {
     open_turns(r, NULL);
@@ -111,7 +110,7 @@ static void sweep_in_turns(Rows *r)
     r->f->names.n = names;
 }
 
-/* What a thread keeps of its row, or adds up of all: the elements of its turns. */
+/* Counts the turns, so that arrays can hold an element for each: what a thread keeps of its row, or its sums. */
 void count_turns(Rows *r)
 {
     const Axis *c = &r->f->axis[r->inner];
@@ -124,7 +123,7 @@ void count_turns(Rows *r)
 
 /* ------------------------------------------------------------------ with a rest */
 
-/* Does an element's text say which it is? */
+/* Does the text of an element mention its index? */
 static bool says_which(Rows *r)
 {
     Writer kept = r->f->w;
@@ -142,8 +141,8 @@ static void call_each(Rows *r, const char *each, bool which)
     line(&r->f->w, "%s(%s%s);", each, which ? c : "", which || !*elements ? elements : elements + strlen(", "));
 }
 
-/* const auto each = [&](int c, float logits) { … };  of all elements, most of them side by side.  What is read or
- * written as wholes it is given, an element of each. */
+/* const auto each = [&](int c, float logits) { … }; is called for each element. Most elements go side by side; those
+ * that are read or written as wholes are arguments. */
 static void sweep_with_rest(Rows *r)
 {
     Axis *c = &r->f->axis[r->inner];

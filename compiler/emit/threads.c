@@ -1,8 +1,8 @@
 /* threads.c: ROWS kernels as CUDA threads.
  *
- * Maps: a thread takes elements.  Kernels that reduce: a team of threads takes a row; thread l of n takes elements l,
- * l + n, …, sums them up in a register, and the team ends the sum in a fixed tree.  Reductions over all rows are in
- * emit/columns_threads.c.  Nothing depends on when threads run: the same bits every time. */
+ * In a map, a thread takes elements. In a kernel that reduces, a team of threads takes a row: thread l of n sums up
+ * elements l, l + n, … in a register, and the team ends the sum in a fixed tree. emit/columns_threads.c has
+ * reductions over all rows. Nothing depends on the timing of threads, so the bits are the same every time. */
 #include "desc/target.h"
 #include "emit/index.h"
 #include "emit/threads.h"
@@ -21,7 +21,7 @@ const Launch *launch_now(const Function *f)
     return &f->nest->launches.at[f->parts.n];
 }
 
-/* "CEIL_DIV(BATCH * SEQ * WIDTH / 4, THREADS)": the program says how many that are. */
+/* "CEIL_DIV(BATCH * SEQ * WIDTH / 4, THREADS)": the number of blocks, which the program has planned. */
 const char *blocks_of(const Function *f, const char *text, int64_t n, int each)
 {
     must((n + each - 1) / each == launch_now(f)->blocks);
@@ -70,8 +70,8 @@ static bool emit_side_by_side(const Rows *r, int use)
     return u->view.buffer && u->arg >= 0 && u->view.stride[r->inner] == 1;
 }
 
-/* Does what is passed always begin at a multiple of so many bytes?  The arena and the flat arrays do at 64, members of
- * structs lie where C puts them. */
+/* Does the argument always begin at a multiple of `bytes`? The arena and the flat arrays begin at multiples of 64; C
+ * decides where members of structs are. */
 bool aligned(const Arg *a, int64_t bytes)
 {
     const Buffer *b = a->buffer;
@@ -86,7 +86,7 @@ bool aligned(const Arg *a, int64_t bytes)
     return all;
 }
 
-/* The uses of the sweeps that are not wholes: loads and stores of elements. */
+/* Is it a load or store of single elements in a sweep? */
 static bool swept(const Rows *r, int use)
 {
     bool found = false;
@@ -97,7 +97,7 @@ static bool swept(const Rows *r, int use)
     return found;
 }
 
-/* Does a sweep go through neighbours of this array in memory, one by one? */
+/* Does a sweep go through neighbours in this array, one by one? */
 static bool touches_neighbours(const Rows *r, int arg)
 {
     for (int i = 0; i < r->f->uses.n; i++)
@@ -115,7 +115,7 @@ void say_aligned(Rows *r)
 
 /* ------------------------------------------------------------------ maps */
 
-/* The element's indices, from the number of the thread. */
+/* The indices of the element, from the number of the thread. */
 static const char *indices_of_map(Rows *r)
 {
     Axis *c = &r->f->axis[r->inner];
@@ -226,7 +226,7 @@ const Spelling cuda_threads = {.begin_part = begin_launched,
                                .end_block = end_launched_block,
                                .add_blocks = add_launched_blocks};
 
-/* Of CUDA and lathe_cuda.cuh; then those by which C++ is more than C. */
+/* Words of CUDA and of lathe_cuda.cuh, then keywords that C++ has and C has not. */
 static const char *const words[] = {
     "lane",       "stream",     "threadIdx",  "blockIdx",     "blockDim",      "gridDim",
     "launch",     "max",        "min",        "norm",         "rsqrt",         "exp10",
@@ -248,10 +248,10 @@ static const char *const words[] = {
     "Wide",       "read_wide",  "write_wide", "cuda_lap",     "is_due",        "stretch",
     "WHOLE_LOOP", "over_ranks", "plain_loop", "Step_product", "Grid",          NULL};
 
-/* Of math/quick.h. */
+/* The functions of math/quick.h. */
 static const char *const quick[] = {"exp", "log", "tanh", "erf", NULL};
 
-/* Blocks of column partials: two for each of an H200's 132 processors. */
+/* column_blocks: two for each of the 132 processors of an H200. */
 const Target target_cuda = {.name = "cuda",
                             .row_budget = 8 * 1024,
                             .column_blocks = 264,

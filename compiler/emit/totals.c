@@ -1,7 +1,5 @@
-/* totals.c: the reductions of a sweep: how one starts, and how it ends, for each way in which it may run.
- *
- * Which way that is says the nest: in lanes, across rows, or by a team of threads.  What the ways look like is one
- * table:
+/* totals.c: the reductions of a sweep: how each begins and ends. The nest says which way it runs: in lanes, across
+ * rows, or by a team of threads. A table has the text of each way:
  *
  *     alone       float sum = 0;                                  sum
  *     in lanes    float sums[LANES] = {0};                        sum_lanes_f32(sums)
@@ -13,9 +11,9 @@
 typedef enum Way { ALONE, IN_LANES, ACROSS, BY_WARP, BY_BLOCK } Way;
 
 static const struct Way_spelled {
-    const char *index; /* of the running values, where there are several side by side; else NULL */
-    const char *end;   /* of what ends it: of the reduction, the type, the running values; NULL: it ends by itself */
-    bool by_team;      /* all threads of a team call that, so it stands by itself and not where the value is read */
+    const char *index; /* of the running values, if there are several; else NULL */
+    const char *end;   /* the call that ends it: of the reduction, the type, the running values; NULL: none is needed */
+    bool by_team;      /* all threads of a team make that call, so it is a statement of its own */
 } ways[] = {
     [ALONE] = {NULL, NULL, false},
     [IN_LANES] = {"l", "%s_lanes_%s(%s)", false},
@@ -39,7 +37,7 @@ bool any_in_lanes(const Rows *r)
     return false;
 }
 
-/* Its running value, or those side by side: `many` of them. */
+/* Declares the running value, or `many` of them. */
 static void start_total(Rows *r, const Total *t, const char *index, const char *many)
 {
     const char *type = c_type(t->node->dtype), *start = start_of(t->node);

@@ -1,11 +1,11 @@
-/* values.c: the values of a ROWS kernel as expressions: where each is found, which get names, and what names. */
+/* values.c: the values of a ROWS kernel as expressions: where each is, which ones get names, and which names. */
 #include "emit/rows.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
 
-/* A row's value is named if a sweep reads it or if it is read twice. */
+/* The value of a row gets a name if a sweep reads it or if it is read twice. */
 bool row_named(const Rows *r, const Node *n) { return is_swept(&r->values, n) || uses_in_rows(&r->values, n) > 1; }
 
 static int phase_number(const Rows *r) { return (int)(r->phase - r->k->phases.at); }
@@ -23,7 +23,7 @@ void know(Rows *r, const Node *n, Expr e) { push(&r->known, ((Known){n, e})); }
 
 /* ------------------------------------------------------------------ names of values */
 
-enum { MOST_LETTERS = 18 }; /* of an array's name within the name of its element */
+enum { MOST_LETTERS = 18 }; /* the longest name of an array that is part of the name of its element */
 
 bool is_another(const Rows *r, int load)
 {
@@ -46,7 +46,7 @@ static bool is_array_here(const Rows *r, const char *name)
     return false;
 }
 
-/* The short word for one element: weight of ln_1.weight, rstd of ln_1_rstd, target of the integers targets; NULL:
+/* A short word for an element: weight for ln_1.weight, rstd for ln_1_rstd, target for integers called targets. NULL:
  * there is none. */
 static const char *short_word(const Rows *r, const Node *n, const Buffer *b, const char *array)
 {
@@ -59,8 +59,8 @@ static const char *short_word(const Rows *r, const Node *n, const Buffer *b, con
     return plural && !is_real(b->dtype) ? copy_bytes_as_string(array, letters - 1) : NULL;
 }
 
-/* What one element of an array is called: d_cell_before of an array that the kernel also writes, else its short word,
- * else one_net of net, and plainly one where the array has a long name.  A second element is the other one. */
+/* The name of an element of an array: d_cell_before if the kernel also writes the array, else its short word, else
+ * one_net for net, or just `one` if the name of the array is long. A second element gets `other`. */
 const char *load_name(Rows *r, int load)
 {
     const Use *u = &r->f->uses.at[r->load[load]];
@@ -87,7 +87,8 @@ Expr declare(Rows *r, const Node *n, const char *name, Expr e)
 
 /* ------------------------------------------------------------------ expressions */
 
-/* Is the number next to it a value of its type, so that C converts a plain 2?  A division by a plain 0 is warned of. */
+/* May the number be a plain 2, because C converts it to the type of the other operand? Not so for a division by 0, of
+ * which compilers warn. */
 static bool brief_literal(const Rows *r, const Node *reader, int k)
 {
     double x;
@@ -115,7 +116,7 @@ Expr computed_here(Rows *r, const Node *n)
     Expr in[8];
     must(n->nin <= COUNT_OF(in));
     for (int k = 0; k < n->nin; k++) in[k] = value_expression(r, n->in[k], brief_literal(r, n, k));
-    double x; /* a mean is divided by an extent: it has a name */
+    double x; /* a mean is divided by an extent, which has a name */
     if (n->op == OP_div && is_filled(n->in[1], &x) && brief_literal(r, n, 1) && axis_counted(n->in[1]))
         in[1] = (Expr){factor_text(r->f->page, (int64_t)x, axis_counted(n->in[1])), PRIMARY};
     return as_written(n, apply(r->f->page, n, in));
@@ -146,7 +147,7 @@ char *store_at(const Rows *r, int store)
     return element(r->f, uses_now(r)->store[store]);
 }
 
-/* 1.0f / (BATCH * SEQ), where that is the number to the bit; of integers VOCAB - 1. */
+/* 1.0f / (BATCH * SEQ) if that is the number, to the bit; for integers VOCAB - 1. */
 Expr share_text(Page *page, const Node *n, double x, Expr number)
 {
     int axis = axis_shared(n), counted = n->dtype == I32 ? axis_counted(n) : 0;
@@ -159,7 +160,7 @@ Expr share_text(Page *page, const Node *n, double x, Expr number)
     return (Expr){format("%s1.0%s / %s", x < 0 ? "-" : "", single ? "f" : "", text), TIMES};
 }
 
-/* A load that is read twice in the sweep gets a name, where it is first needed. */
+/* A load that the sweep reads twice gets a name where it is first used. */
 static Expr loaded(Rows *r, const Node *n, int load)
 {
     const Operand *o = &r->k->loads.at[load];

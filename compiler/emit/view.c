@@ -1,10 +1,10 @@
-/* view.c: how a kernel function addresses its buffers: parameters as arrays of known size, and subscripts.
+/* view.c: how a kernel function addresses its buffers: parameters that are arrays of known size, and subscripts.
  *
- * A view says base + Σ stride · index.  The buffer is an array [D0][D1]… with strides S0 > S1 > …; each index of the
- * view is given to the axis whose stride is the largest not above its own, and the base is written in the mixed radix
- * of the axes.  Where an index runs over the end of its axis, that axis is merged with the one before: [B][T] becomes
- * [B * T].  What still does not fit is addressed through a flat pointer.  Leading axes that no index of the kernel runs
- * over are subscripts of the caller: h[l + 1]. */
+ * A view is base + Σ stride · index. The buffer is an array [D0][D1]… with strides S0 > S1 > …. Each index of the
+ * view goes to the axis with the largest stride that is not above its own, and the base is written in the mixed radix
+ * of the axes. If an index runs past the end of its axis, that axis is merged with the one before: [B][T] becomes [B
+ * * T]. If that does not help, the buffer is a flat pointer. Leading axes that no index of the kernel reaches are
+ * subscripts of the caller: h[l + 1]. */
 #include "desc/target.h"
 #include "emit/view.h"
 
@@ -66,7 +66,7 @@ static int axis_for(const Dims *d, int64_t stride)
     return -1;
 }
 
-/* Subscripts of a view on an array; false: they do not divide.  *crowded: an axis whose end is run over, or -1. */
+/* The subscripts of a view on an array; false: strides do not divide. *crowded: an axis whose end is crossed, or -1. */
 bool fits_subscripts(const Function *f, const View *v, const Dims *d, Index *sub, int *crowded)
 {
     int64_t least = v->base, span[MAXRANK] = {0};
@@ -103,7 +103,7 @@ bool fits_subscripts(const Function *f, const View *v, const Dims *d, Index *sub
     return least == 0;
 }
 
-/* How many leading axes no index of the kernel reaches. */
+/* The number of leading axes that no index of the kernel reaches. */
 static int leading(const Function *f, const View *v, const Dims *d)
 {
     int n = d->n;
@@ -135,7 +135,7 @@ static int find_arg(Function *f, Buffer *root, int nlead, const Index *lead)
     return -1;
 }
 
-/* The view from where the caller's subscripts leave off. */
+/* The view relative to the place that the caller's subscripts pick. */
 static View after_lead(const Arg *a, View v)
 {
     for (int k = 0; k < a->nlead; k++) {
@@ -148,7 +148,7 @@ static View after_lead(const Arg *a, View v)
     return v;
 }
 
-/* Every use of the root's bytes agrees on how many leading axes are the caller's. */
+/* All uses of the same bytes must agree on how many leading axes the caller picks. */
 static void make_args(Function *f, Buffer *root)
 {
     Buffer *b = NULL;
@@ -192,11 +192,11 @@ static bool merge_before(Arg *a, int k)
     return true;
 }
 
-/* Whether every use of the argument fits its dimensions; merges them until it does, or gives up. */
+/* Merges dimensions until every use of the argument fits; if that fails, the argument is flat. */
 static void fit_arg(Function *f, int arg)
 {
     Arg *a = &f->args.at[arg];
-    for (int k = 1; k < a->dims; k++) { /* an array of structs is no array of this tensor */
+    for (int k = 1; k < a->dims; k++) { /* a tensor in an array of structs is not an array */
         const Buffer *b = a->buffer;
         if (b->stride[a->nlead + k - 1] != b->stride[a->nlead + k] * b->shape.dim[a->nlead + k]) a->flat = true;
     }
@@ -243,7 +243,7 @@ static Index plain_index(const Function *f, const View *v)
     return x;
 }
 
-/* x as a count of elements of axes from … to - 1 of an array. */
+/* x as a number of elements of the axes from … to - 1 of an array. */
 Index elements_of(const Buffer *b, int from, int to, Index x)
 {
     x.in = b, x.from = from, x.to = to;
@@ -267,7 +267,7 @@ const char *wished_name(Page *page, const Buffer *b)
     return b->home == GRADIENTS ? format("d_%s", full) : full;
 }
 
-/* cell_before beside the cell that is made of it. */
+/* cell_before, if the kernel makes the next cell. */
 static const char *wish_of(const Function *f, int arg)
 {
     const Arg *a = &f->args.at[arg];
@@ -314,7 +314,7 @@ void fit_args(Function *f)
 
 /* ------------------------------------------------------------------ text */
 
-/* A bound of the index and of every sum and product on the way to it. */
+/* A bound for the index, and for each sum and product in it. */
 static int64_t bound_of(const Function *f, const Index *x)
 {
     int64_t bound = llabs(x->constant);
@@ -323,13 +323,13 @@ static int64_t bound_of(const Function *f, const Index *x)
     return bound;
 }
 
-/* A number of the elements that x counts; of a value it is a number. */
+/* The number n as text: as elements of an array if x counts those, else in digits. */
 static const char *number_for_index(Page *page, const Index *x, int64_t n)
 {
     return x->in ? step_text(page, x->in->shape, x->from, x->to, n) : format("%lld", (long long)n);
 }
 
-/* wide: 32 bits do not hold it, and nothing before it in the sum is of 64. */
+/* wide: the index needs 64 bits, and no term before this one has them. */
 static void add_term(Page *page, Text *t, const Index *x, int64_t coef, const char *what, bool compound, bool wide)
 {
     if (!coef) return;
@@ -340,7 +340,7 @@ static void add_term(Page *page, Text *t, const Index *x, int64_t coef, const ch
     else say(t, "%s%s%s", sign, cast, multiplied(number_for_index(page, x, n), body));
 }
 
-/* A number beyond 32 bits is said in digits: its factors are int. */
+/* A number beyond 32 bits is printed in digits, since its factors are int. */
 static void add_constant(Page *page, Text *t, const Index *x)
 {
     int64_t c = x->constant;
@@ -361,8 +361,8 @@ static const char *iteration_of(const Function *f, const Loop *l)
 
 static bool compound(const char *s) { return strchr(s, ' ') != NULL; }
 
-/* A positive term comes first: C - 1 - c rather than -c + C - 1.  Where 32 bits do not hold the index, the first term
- * has 64, so that all sums have, and each product that needs them. */
+/* A positive term comes first: C - 1 - c, not -c + C - 1. If the index needs 64 bits, the first term has them, so all
+ * sums do; so has each product that needs them. */
 char *index_text(Function *f, Index x)
 {
     Text t = {0};

@@ -1,5 +1,5 @@
-/* walk.c: loops over axes, which threads may share: a nest of loops in C; in CUDA indices worked out from the thread's
- * number, and loops over what is left.  Which of the two is the target's table of spellings (Spelling). */
+/* walk.c: loops over axes, which threads may share. In C these are nested loops. In CUDA, indices follow from the
+ * number of the thread, and loops cover the other axes. The target decides (Spelling). */
 #include "desc/target.h"
 #include "emit/index.h"
 
@@ -55,7 +55,7 @@ void share_axes(Walk *w, int from, int to)
     w->shared = w->n;
 }
 
-/* The last of them that the ids lie along; -1: none. */
+/* The last of the axes along which the ids lie; -1: none. */
 static int last_of_ids(const Function *f, const Walk *w)
 {
     int last = -1;
@@ -64,7 +64,7 @@ static int last_of_ids(const Function *f, const Walk *w)
     return last;
 }
 
-/* Threads share the outermost loop; inside, the innermost one has independent iterations. */
+/* Threads share the outermost loop. Inside it, the iterations of the innermost one are independent. */
 static const char *mark_of_loop(const Function *f, bool *share, bool *inside, bool innermost)
 {
     if (!*share) return innermost && *inside && f->nest->apart ? "EACH " : NULL;

@@ -1,4 +1,4 @@
-/* watch.c: --instrument: the tables by which `trainer replay` finds what each kernel of a step reads and writes. */
+/* watch.c: --instrument: the tables with which `trainer replay` finds what each kernel of a step reads and writes. */
 #include "emit/emit.h"
 
 #include <string.h>
@@ -15,8 +15,8 @@ typedef struct Listing {
     VEC(const Loop *) loops;
     const Kernel *k;
     int loop;    /* the innermost one that k runs in */
-    bool writes; /* which operands it is the turn of */
-    Names said;  /* of k: what is read twice is told once */
+    bool writes; /* list the operands that k writes, or those that it reads */
+    Names said;  /* operands of k that are listed: each is listed once */
 } Listing;
 
 static int loop_number(const Listing *g, const Loop *l)
@@ -45,7 +45,7 @@ static const char *const homes[] = {
     [INPUTS] = "LATHE_IN",         [OUTPUTS] = "LATHE_OUT",     [WORK] = "LATHE_WORK",
 };
 
-/* Bytes into its home. */
+/* The offset in bytes within its home. */
 static char *offset_of(const Listing *g, const Buffer *b)
 {
     const char *entry = g->p->graph->name, *name = buffer_name(g->page, b);
@@ -67,7 +67,7 @@ static void say_overs(const Listing *g, Text *t, const View *v)
     say(t, "},");
 }
 
-/* An axis that the view does not move along is told as one of a single element. */
+/* An axis along which the view does not move is listed with extent 1. */
 static char *operand_text(const Listing *g, const View *v)
 {
     Text t = {0};

@@ -23,7 +23,7 @@ static bool reads_whole(const Rows *r, int load)
     return is_wide(r, load) && sweep_uses(r, r->k->loads.at[load].node);
 }
 
-/* The element that a thread's turn begins with. */
+/* The first element of a turn. */
 static char *begin_of_turn(Rows *r, int use)
 {
     Axis *c = &r->f->axis[r->inner];
@@ -34,7 +34,7 @@ static char *begin_of_turn(Rows *r, int use)
     return first;
 }
 
-/* After the value, where that lies in another's array. */
+/* The name of the value, which may be in an array of another name. */
 static const char *value_in(const Rows *r, int use)
 {
     const Use *u = &r->f->uses.at[use];
@@ -55,7 +55,7 @@ static void read_whole(Rows *r, int load)
     r->wide[load] = name;
 }
 
-/* What the turn makes is put together, and begins with what is there where that is added to. */
+/* Declares the whole that the turn fills; if it is added to what is there, it begins with that. */
 static void begin_whole(Rows *r, int store)
 {
     int use = uses_now(r)->store[store];

@@ -1,16 +1,16 @@
-/* words.c: what the values of a kernel are called in its text.
+/* words.c: the names of values in the text of a kernel.
  *
- * A value has its title.  One without is called after what it is the gradient of (d_variance), or else after how it is
- * made of titled values, as long as that is short: sum_of_squares, centred_times_rstd; else it is part of the first
- * titled value that is made of it. */
+ * A value is called by its title. A value without one is called after the value of which it is the gradient
+ * (d_variance), else after how it is made of titled values, if that is short: sum_of_squares, centred_times_rstd.
+ * Else it is a part of the first titled value that is made of it. */
 #include "emit/rows.h"
 
 #include <ctype.h>
 #include <string.h>
 
-enum { MOST_LETTERS = 26 }; /* of a longer description a reader has less than of the expression */
+enum { MOST_LETTERS = 26 }; /* a longer description is harder to read than the expression */
 
-/* The value of which n shows the same elements: in other places, in another type, of an iteration; NULL: none. */
+/* The value whose elements n shows in other places, in another type or in an iteration; NULL: none. */
 static const Node *value_behind(const Node *n)
 {
     if (n->op == OP_cast || (op_info[n->op].kind == MOVE && n->nin == 1 && n->op != OP_pad)) return n->in[0];
@@ -30,14 +30,14 @@ const char *word_for(Page *page, const Node *n)
     return identifier(page, n->gradient ? format("d_%s", n->title) : n->title);
 }
 
-/* What a person called it; NULL: nobody did, or only as what a function of the library is given. */
+/* The name that a person gave it; NULL: none, or only the name of an argument in a library function. */
 static const char *own_word(Page *page, const Node *n)
 {
     n = value_shown(n);
     if (n->title_rank <= TITLE_ARGUMENT) return NULL;
     const char *word = word_for(page, n);
     size_t letters = strlen(word);
-    while (letters > 1 && word[letters - 1] == '_') letters--; /* one_minus_switch of switch_ */
+    while (letters > 1 && word[letters - 1] == '_') letters--; /* one_minus_switch for switch_ */
     return copy_bytes_as_string(word, letters);
 }
 
@@ -56,7 +56,7 @@ static bool is_number(const Node *n, double x)
     return is_filled(n, &value) && value == x;
 }
 
-/* minus_one … of one value; %s: its word. */
+/* minus_one, …, for a map of one value; %s is its word. */
 static const char *pattern_of_map(const Node *n)
 {
     switch (n->op) {
@@ -77,14 +77,14 @@ static const char *pattern_of_map(const Node *n)
     }
 }
 
-/* Divided by an extent: d_variance_over_width. */
+/* For a value divided by an extent: d_variance_over_width. */
 static const char *pattern_of_share(const Node *n)
 {
     const char *size = size_of_axis(axis_counted(n->in[1]));
     return size ? format("%%s_over_%s", in_small_letters(size)) : "scaled_%s";
 }
 
-/* Of a value and a number. */
+/* For an operation on a value and a number. */
 static const char *pattern_with_number(const Node *n)
 {
     bool first = is_filled(n->in[0], NULL);
@@ -129,7 +129,7 @@ static const char *described_reduction(Page *page, const Node *n)
     return of ? format("%s_of_%s", words, of) : NULL;
 }
 
-/* How a value without a title is made of values that have one; NULL: that is not said in short. */
+/* How a value without a title is made of titled values; NULL: there is no short way to say that. */
 static const char *description(Page *page, const Node *n)
 {
     const char *pattern, *of;
@@ -149,7 +149,7 @@ static const char *description(Page *page, const Node *n)
     return words ? fit(words) : NULL;
 }
 
-/* Of a gradient whose value has no name: d_sum_of_squares. */
+/* For the gradient of a value without a name: d_sum_of_squares. */
 static const char *described_gradient(Page *page, const Node *n)
 {
     const char *of = n->gradient && n->of ? description(page, n->of) : NULL;
@@ -184,7 +184,7 @@ const char *word_for_total(const Rows *r, const Node *n)
     return word ? word : n->op == OP_sum ? "total" : extreme_of(n);
 }
 
-/* The lanes of a reduction: sums_of_squares, d_rstd_sums. */
+/* The name of the lanes of a reduction: sums_of_squares, d_rstd_sums. */
 const char *word_for_lanes(const Rows *r, const Node *n)
 {
     bool sum = n->op == OP_sum;
@@ -198,7 +198,7 @@ const char *word_for_lanes(const Rows *r, const Node *n)
     return word_of_user(r, n) ? format("%s_for_%s", many, word_of_user(r, n)) : many;
 }
 
-/* Of the second value with a word, in a kernel of several layers: cross_norm_mean, d_cross_norm_centred. */
+/* For the second value with a word, in a kernel of several layers: cross_norm_mean, d_cross_norm_centred. */
 static const char *with_layer(Page *page, const Node *n, const char *word)
 {
     const char *path = n->title ? n->layer : n->where.path, *layer = path ? last_part_of(path) : "";
@@ -206,7 +206,7 @@ static const char *with_layer(Page *page, const Node *n, const char *word)
     return *layer ? identifier(page, format("%s%s_%s", gradient ? "d_" : "", layer, word + (gradient ? 2 : 0))) : word;
 }
 
-/* from_x_for_to_f */
+/* Adds the value that is made of it: from_x_for_to_f. */
 static const char *with_user(const Rows *r, const Node *n, const char *word)
 {
     const Node *user = table_get(&r->found.users, n);
@@ -256,8 +256,8 @@ static void note_places(Rows *r, const Operands *stores)
     for (int i = 0; i < stores->n; i++) *table_at(&r->found.places, stores->at[i].node) = stores->at[i].view.buffer;
 }
 
-/* Of the values of a kernel the first one with another title, or a place, that is made of them; no gradient, if others
- * are. */
+/* For each value, finds the first other one with a title or a place that is made of it. Gradients are taken only if
+ * there is no other. */
 void find_users(Rows *r)
 {
     for (int p = 0; p < r->k->phases.n; p++) {

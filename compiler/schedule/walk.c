@@ -139,7 +139,7 @@ static void walk_along(Nest *n, const Kernel *k)
 /* ------------------------------------------------------------------ all */
 
 /* Blocks of rows are an axis behind the inner one, which no view but that of a partial minds. */
-static void add_blocks(Nest *n)
+static void add_axis_of_blocks(Nest *n)
 {
     int64_t block = n->rows->block;
     int at = n->space.shape.rank;
@@ -155,7 +155,7 @@ static void add_blocks(Nest *n)
 
 void end_space(Nest *n)
 {
-    if (n->rows) add_blocks(n);
+    if (n->rows) add_axis_of_blocks(n);
     if (n->picked) count_picked(n);
     if (n->along) n->along->rows = n->along->axis = n->space.shape.rank - 1;
 }
