@@ -181,6 +181,7 @@ static void eval_op(const Node *n, const Value *in, Value *out)
     case LEAF: eval_leaf(n, out); break;
     case DOT: eval_dot(n, in, out); break;
     case MOVE:
+    case JOIN:
     case INDEX:
     case LOOP:
     case WHOLE: die("%s is evaluated elsewhere", op_info[n->op].name);

@@ -265,6 +265,7 @@ static Found found_type(const Node *n)
     case LEAF: return leaf_type(n);
     case DOT: return dot_type(n);
     case MOVE:
+    case JOIN:
     case INDEX: break;
     case LOOP: return loop_type(n);
     case WHOLE: return whole_type(n);

@@ -11,12 +11,10 @@
 
 /* ------------------------------------------------------------------ maps that read no memory */
 
-static bool is_plain_view(const Node *n) { return op_info[n->op].kind == MOVE && n->op != OP_concat; }
-
 /* One number that is there already: an input, a loop's index; perhaps seen through views. */
 static bool filled_number(const Node *n)
 {
-    while (is_plain_view(n) && n->op != OP_pad) n = n->in[0];
+    while (shows_all(n)) n = n->in[0];
     return elements(n->shape) == 1 && (op_info[n->op].kind == LEAF || n->op == OP_loop_arg);
 }
 
@@ -65,7 +63,7 @@ static bool is_stuck(Table *known, Node *n)
 /* Is n made of iotas, constants and single numbers by maps? `list` is then what the move rises through. */
 static bool movable(Table *known, Node *n, const Node *move, Nodes *list)
 {
-    if (move->op == OP_pad || !is_plain_view(move) || is_stuck(known, n)) return false;
+    if (!shows_all(move) || is_stuck(known, n)) return false;
     nodes_through(n, is_moved_map, (void *)move, list);
     for (int i = 0; i < list->n; i++) {
         const Node *m = list->at[i];
@@ -297,7 +295,7 @@ static Node *normal(Rewrite *r, Node *old, Node *const *in)
     if (old->op == OP_dot) return normal_dot(old, in[0], in[1]);
     bool leaf = in && old->nin && (in[0]->op == OP_iota || op_info[in[0]->op].kind == MAP || is_filled(in[0], NULL));
     Nodes list = {0};
-    if (is_plain_view(old) && leaf && movable(&s->known, in[0], old, &list)) return moved(&list, old);
+    if (is_view(old) && leaf && movable(&s->known, in[0], old, &list)) return moved(&list, old);
     return NULL;
 }
 

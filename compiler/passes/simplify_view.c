@@ -260,7 +260,7 @@ static Node *move_step(Node *n)
 Node *by_views(Node *n)
 {
     Node *m = NULL;
-    if (op_info[n->op].kind == MOVE) m = move_step(n);
+    if (is_view(n) || op_info[n->op].kind == JOIN) m = move_step(n);
     else if (op_info[n->op].kind == REDUCE) m = simplified_reduction(n);
     else if (n->op == OP_iota && n->shape.dim[n->ints[0]] == 1) m = filled(0, I32, n->shape);
     return m == n ? NULL : m;

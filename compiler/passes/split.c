@@ -60,7 +60,7 @@ static bool decide_outside(Body *b, const Node *n)
     const Fact *f = fact(b, n);
     if (f->after || f->before) return true;
     if (!has_along(n) || !is_cheap(n)) return false;
-    if (n->op == OP_reshape || n->op == OP_permute || n->op == OP_expand) return true;
+    if (op_info[n->op].facts & (REARRANGES | REPEATS)) return true;
     if (f->fixed && !f->can_precede) return false;
     for (int i = 0; i < n->nin; i++)
         if (!at_hand(b, n->in[i])) return false;
@@ -112,15 +112,13 @@ static int64_t contracted_rows(const Node *n)
     return rows;
 }
 
-static bool is_move(const Node *n) { return op_info[n->op].kind == MOVE && n->op != OP_concat; }
-
 /* Is the sum of c better taken after the loop? */
 static bool sums_well(Body *b, const Node *c)
 {
     if (!in_body(b, c) || fact(b, c)->after) return true;
     if (!has_along(c) || fact(b, c)->fixed) return false;
     bool first = in_body(b, c->in[0]), second = c->nin > 1 && in_body(b, c->in[1]);
-    if (is_move(c) || c->op == OP_neg) return sums_well(b, c->in[0]);
+    if (is_view(c) || c->op == OP_neg) return sums_well(b, c->in[0]);
     switch (c->op) {
     case OP_add:
     case OP_sub: return sums_well(b, c->in[0]) && sums_well(b, c->in[1]);
@@ -162,7 +160,7 @@ static Node *total(Body *b, Node *c)
     if (!in_body(b, c)) return map2(OP_mul, c, filled((double)b->l->trip, c->dtype, c->shape));
     if (c->op == OP_loop_arg || !has_along(c) || fact(b, c)->fixed || fact(b, c)->along) return total_of_stack(b, c);
     bool first = in_body(b, c->in[0]), second = c->nin > 1 && in_body(b, c->in[1]);
-    if (is_move(c) || c->op == OP_neg) return total_of_input(b, c, 0);
+    if (is_view(c) || c->op == OP_neg) return total_of_input(b, c, 0);
     if (op_parts[c->op].total) return second ? total_of_both(b, c) : total_of_input(b, c, 0);
     switch (c->op) {
     case OP_add:
