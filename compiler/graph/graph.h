@@ -47,7 +47,8 @@ typedef enum Op_facts {
     OF_RANKS = 16,              /* what other processes have is part of it */
     REARRANGES = 32,            /* input 0's elements, each once, under other axes */
     REPEATS = 64,               /* input 0's elements, repeated along axes */
-    PADS = 128                  /* zeros around input 0 */
+    PADS = 128,                 /* zeros around input 0 */
+    MULTIPLIES = 256            /* linear in input 0 and in input 1 */
 } Op_facts;
 
 typedef struct OpInfo {
@@ -248,7 +249,7 @@ bool has_several(const Node *n);                            /* results, which mu
 
 #include "graph/names.h" /* what axes and values are called */
 
-/* ops/reshape.c … ops/concat.c */
+/* ops/reshape.c, … */
 Node *reshape(Node *a, Shape s);
 Node *permute(Node *a, const int *perm);
 Node *expand(Node *a, Shape s);

@@ -30,6 +30,7 @@ typedef struct Range Part_range(const Node *n, int result, const struct Range *i
 typedef void Part_gradient(struct Grad_level *lv, Node *n, Node *g);                /* no gradient flows */
 typedef Node *Part_split(const Node *n, const struct Trips *in, int64_t trip);      /* it stays in its loop */
 typedef Node *Part_total(const Node *n, const struct Trips *in, int64_t trip);      /* sums over trips are of a stack */
+typedef int64_t Part_terms(const Node *n);                                          /* as many as it has elements */
 typedef Node *Part_normal(const Node *n, Node *const *in);                          /* nothing simpler is known */
 typedef const struct Kernel_part Part_kernel;                                       /* no kernel of an index kind */
 typedef struct Place Part_place(const Node *n, int axis);                           /* it is no view */
@@ -37,8 +38,8 @@ typedef void Part_axes(Node *n);                                                
 
 /* range: of a result, from the ranges of the first two inputs.  gradient: n is the node, or the pick of a result; it
  * contributes to the node's inputs.  split: n for all trips of a loop at once, [trip, …]; one input at least varies.
- * total: the sum of n over all trips, where in[1] varies.  normal: what takes its place over new inputs, or NULL.
- * place: of an axis of its input.  axes: what they are called, when n is made. */
+ * total: the sum of n over all trips, where in[1] varies.  terms: how many terms a trip adds to it.  normal: what takes
+ * its place over new inputs, or NULL.  place: of an axis of its input.  axes: what they are called, when n is made. */
 typedef struct Parts {
     Part_fault *fault;
     Part_eval *eval;
@@ -47,6 +48,7 @@ typedef struct Parts {
     Part_gradient *gradient;
     Part_split *split;
     Part_total *total;
+    Part_terms *terms;
     Part_normal *normal;
     Part_kernel *kernel;
     Part_place *place;
