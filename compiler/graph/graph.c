@@ -18,7 +18,7 @@ const OpInfo op_info[OPS] = {
 #define CORE(name, arity, kind, ints, doc) [OP_##name] = {#name, kind, arity, "", NULL, "", "", 1, 0, ints, doc},
 #define OWN(name, arity, kind, results, facts, parts, lua, ints, doc)                                                  \
     [OP_##name] = {#name, kind, arity, "", NULL, "", "", results, facts, ints, doc},
-#define WHOLE_OP(name, ints, doc) [OP_##name] = {#name, WHOLE, -1, "", NULL, "", "", 1, 0, ints, doc},
+#define WHOLE_OP(name, parts, ints, doc) [OP_##name] = {#name, WHOLE, -1, "", NULL, "", "", 1, 0, ints, doc},
 #include "graph/ops_default.h"
 #include "graph/ops.def"
 };
