@@ -41,7 +41,7 @@ static bool is_one_matrix(const Node *x, const int *axes, int n)
     return !before || !behind;
 }
 
-static const char *dot_fault(const Node *n)
+static const char *dot_form_fault(const Node *n)
 {
     Dot_axes x = dot_axes(n);
     const Node *a = n->in[0], *b = n->in[1];
@@ -55,7 +55,7 @@ static const char *dot_fault(const Node *n)
 static const char *form_fault(const Node *n)
 {
     if (op_info[n->op].kind == REDUCE) return reduction_fault(n);
-    return n->op == OP_dot ? dot_fault(n) : NULL;
+    return n->op == OP_dot ? dot_form_fault(n) : NULL;
 }
 
 void check_form(const Graph *g, const char *stage)

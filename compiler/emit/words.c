@@ -13,7 +13,7 @@ enum { MOST_LETTERS = 26 }; /* a longer description is harder to read than the e
 /* The value whose elements n shows in other places, in another type or in an iteration; NULL: none. */
 static const Node *value_behind(const Node *n)
 {
-    if (n->op == OP_cast || (op_info[n->op].kind == MOVE && n->nin == 1 && n->op != OP_pad)) return n->in[0];
+    if (n->op == OP_cast || shows_all(n)) return n->in[0];
     if (n->op == OP_loop_arg && n->ints[0] == ARG_X) return n->loop->xs.at[n->ints[1]].outer;
     bool stack = n->op == OP_pick && n->in[0]->op == OP_loop && n->ints[0] == PICK_STACK;
     return stack ? n->in[0]->loop->ys.at[n->ints[1]] : NULL;

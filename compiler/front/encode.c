@@ -94,8 +94,7 @@ static bool fits_a_state(const Cutting *c, const Node *n)
 static Node *seen_through_moves(const Node *n)
 {
     if (n->op == OP_loop_arg && n->ints[0] == ARG_X) return n->loop->xs.at[n->ints[1]].outer;
-    bool view = op_info[n->op].kind == MOVE && n->nin == 1;
-    return view && elements(n->in[0]->shape) <= elements(n->shape) ? n->in[0] : NULL;
+    return is_view(n) && elements(n->in[0]->shape) <= elements(n->shape) ? n->in[0] : NULL;
 }
 
 static Node *place_to_cut(const Cutting *c, Node *n)

@@ -77,14 +77,11 @@ static Split split_now(Rewrite *r, Node *old, int depth)
     double other;
     if ((intptr_t)table_get(p->factors, old) == FACTOR) return (Split){NULL, factor_number(rewritten(r, old))};
     if (depth >= DEEPEST) return (Split){rewritten(r, old), NULL};
+    if (shows_all(old)) return of_one(r, old, depth + 1);
     switch (old->op) {
     case OP_mul:
     case OP_div: return of_two(r, old, depth + 1);
-    case OP_neg:
-    case OP_reshape:
-    case OP_permute:
-    case OP_expand:
-    case OP_slice: return of_one(r, old, depth + 1);
+    case OP_neg: return of_one(r, old, depth + 1);
     case OP_where:
         if (is_filled(old->in[2], &other) && other == 0) return of_choice(r, old, depth + 1);
         break;

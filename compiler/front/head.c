@@ -30,7 +30,7 @@ static bool are_targets(const Node *n)
 {
     while (true) {
         if (n->op == OP_loop_arg && n->ints[0] == ARG_X) n = n->loop->xs.at[n->ints[1]].outer;
-        else if (op_info[n->op].kind == MOVE && n->nin == 1) n = n->in[0];
+        else if (is_view(n)) n = n->in[0];
         else return n->op == OP_input && same(n->name, "targets");
     }
 }

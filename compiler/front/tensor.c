@@ -56,7 +56,7 @@ static void name_axes_of(Trace *trace, Node *n)
     name_axes(trace, &s, AXES_OF_TENSOR);
     for (int k = 0; k < s.rank; k++)
         if (!n->known || !n->shape.axis[k]) n->shape.axis[k] = s.axis[k];
-    if (!n->known && n->op != OP_expand) n->weak = 0;
+    if (!n->known && !(op_info[n->op].facts & REPEATS)) n->weak = 0;
     if (n->op == OP_reshape) note_reshape(n->in[0]->shape, n->shape);
 }
 

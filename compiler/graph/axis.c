@@ -358,7 +358,7 @@ void axes_of_node(Node *n)
 
 static const Node *constant_below(const Node *n)
 {
-    while (op_info[n->op].kind == MOVE && n->nin == 1 && n->op != OP_pad) n = n->in[0];
+    while (shows_all(n)) n = n->in[0];
     return n->op == OP_constant && n->counts ? n : NULL;
 }
 

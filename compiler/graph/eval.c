@@ -179,8 +179,9 @@ static void eval_op(const Node *n, const Value *in, Value *out)
     case MAP: eval_map(n, in, out); break;
     case REDUCE: eval_reduce(n, in, out); break;
     case LEAF: eval_leaf(n, out); break;
-    case DOT: eval_dot(n, in, out); break;
     case MOVE:
+    case JOIN:
+    case DOT:
     case INDEX:
     case LOOP:
     case WHOLE: die("%s is evaluated elsewhere", op_info[n->op].name);
@@ -206,7 +207,7 @@ static bool rounds(const Node *n)
     default: break;
     }
     OpKind kind = op_info[n->op].kind;
-    bool counts = kind == MAP || kind == REDUCE || kind == DOT || (op_info[n->op].facts & ROUNDS);
+    bool counts = kind == MAP || kind == REDUCE || (op_info[n->op].facts & ROUNDS);
     return is_real(n->dtype) && counts;
 }
 
@@ -242,7 +243,6 @@ static void eval_node(Eval *e, const Node *n)
     s->v = fresh(n->shape);
     s->owned = true;
     eval_op(n, in, &s->v);
-    if (n->op == OP_dot && is_stored(n->dtype)) eval_stored(n->dtype, &s->v);
     if (e->off > 0 && rounds(n)) put_off(e, s->v);
     give(in);
 }

@@ -18,9 +18,6 @@ int64_t offset_at(Shape s, const int64_t *at);
 void *take(int64_t n);
 void give(void *words);
 
-/* graph/eval_move.c: fill out->at, whose shape is the node's. */
-void eval_dot(const Node *n, const Value *in, Value *out);
-
 /* Philox4x32-10 of Random123: four words from a counter and a key. */
 void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 

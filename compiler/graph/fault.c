@@ -122,60 +122,6 @@ static Found reduce_type(const Node *n)
     return typed(n->in[0]->dtype, s);
 }
 
-/* ------------------------------------------------------------------ dot */
-
-/* What is wrong with what it ends with, its axes being right; NULL: nothing, or it ends in nothing. */
-static const char *end_fault(const Node *n, Shape s)
-{
-    Product_end end = dot_end(n);
-    int64_t said = n->nints > dot_ints(n) ? n->ints[dot_ints(n)] : END_GELU;
-    if (said != END_GELU && said != END_GELU_BACK) return "what it ends in must be 2, gelu, or 3, its derivative";
-    if (end == END_GELU_BACK && n->nin == 2) return "gelu's derivative needs a third input: what gelu is of";
-    if (end == END_NONE) return NULL;
-    if (n->ints[0]) return "with batch axes it ends in nothing";
-    if (n->dtype == F64) return "of f64 it ends in nothing";
-    if (n->nin == 3 && n->in[2]->dtype != n->dtype) return "its third input must be of its type";
-    if (end == END_GELU_BACK && !same_shape(n->in[2]->shape, s)) return "what gelu is of must be of its shape";
-    if (end != END_GELU_BACK && n->nin == 3 && elements(n->in[2]->shape) != dot_columns(n))
-        return "the row that it adds must have an element for each of the free axes of b";
-    return NULL;
-}
-
-static Found dot_type(const Node *n)
-{
-    if (n->nin != 2 && n->nin != 3) return bad("dot takes two inputs, and a third where it ends in something");
-    const Node *a = n->in[0], *b = n->in[1];
-    if ((!is_real(a->dtype) && !is_stored(a->dtype)) || a->dtype != b->dtype)
-        return bad("dot takes two reals of one type");
-    if (n->dtype != a->dtype && !(is_stored(a->dtype) && n->dtype == F32))
-        return bad("dot makes what it takes, or f32 of what is stored");
-    if (n->nints < 2 || n->ints[0] < 0 || n->ints[0] > MAXRANK || n->ints[1] < 0 || n->ints[1] > MAXRANK ||
-        (n->nints != dot_ints(n) && n->nints != dot_ints(n) + 1))
-        return bad("its ints must be nb, nc, as many axes and perhaps what it ends in");
-    int nb = (int)n->ints[0], nc = (int)n->ints[1];
-    Dot_axes x = dot_axes(n);
-    int fa[MAXRANK], fb[MAXRANK];
-    if (!valid_axes(n, 2, nb, a->shape.rank, false) || !valid_axes(n, 2 + nb, nb, b->shape.rank, false) ||
-        !valid_axes(n, 2 + 2 * nb, nc, a->shape.rank, false) ||
-        !valid_axes(n, 2 + 2 * nb + nc, nc, b->shape.rank, false))
-        return bad("its ints must be axes of its inputs");
-    int na = free_axes(a->shape.rank, nb, x.ab, nc, x.ac, fa), nfb = free_axes(b->shape.rank, nb, x.bb, nc, x.bc, fb);
-    if (na != a->shape.rank - nb - nc || nfb != b->shape.rank - nb - nc)
-        return bad("an axis is batch and contracted at once");
-    if (nb + na + nfb > MAXRANK) return bad("its result has too many axes");
-    for (int k = 0; k < nb; k++)
-        if (a->shape.dim[x.ab[k]] != b->shape.dim[x.bb[k]]) return bad("batch axes must have equal extents");
-    for (int k = 0; k < nc; k++)
-        if (a->shape.dim[x.ac[k]] != b->shape.dim[x.bc[k]]) return bad("contracted axes must have equal extents");
-    Shape s = {0};
-    for (int k = 0; k < nb; k++) s.dim[s.rank++] = a->shape.dim[x.ab[k]];
-    for (int k = 0; k < na; k++) s.dim[s.rank++] = a->shape.dim[fa[k]];
-    for (int k = 0; k < nfb; k++) s.dim[s.rank++] = b->shape.dim[fb[k]];
-    if (!valid_shape(s)) return bad("it is too large");
-    const char *fault = same_shape(s, n->shape) ? end_fault(n, s) : NULL;
-    return fault ? bad(fault) : typed(n->dtype, s);
-}
-
 /* ------------------------------------------------------------------ loops */
 
 static Found argument_type(const Node *n)
@@ -263,8 +209,9 @@ static Found found_type(const Node *n)
     case MAP: return map_type(n);
     case REDUCE: return reduce_type(n);
     case LEAF: return leaf_type(n);
-    case DOT: return dot_type(n);
     case MOVE:
+    case JOIN:
+    case DOT:
     case INDEX: break;
     case LOOP: return loop_type(n);
     case WHOLE: return whole_type(n);

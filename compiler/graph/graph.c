@@ -18,7 +18,7 @@ const OpInfo op_info[OPS] = {
 #define CORE(name, arity, kind, ints, doc) [OP_##name] = {#name, kind, arity, "", NULL, "", "", 1, 0, ints, doc},
 #define OWN(name, arity, kind, results, facts, parts, lua, ints, doc)                                                  \
     [OP_##name] = {#name, kind, arity, "", NULL, "", "", results, facts, ints, doc},
-#define WHOLE_OP(name, ints, doc) [OP_##name] = {#name, WHOLE, -1, "", NULL, "", "", 1, 0, ints, doc},
+#define WHOLE_OP(name, parts, ints, doc) [OP_##name] = {#name, WHOLE, -1, "", NULL, "", "", 1, 0, ints, doc},
 #include "graph/ops_default.h"
 #include "graph/ops.def"
 };
@@ -130,16 +130,19 @@ Node *counted(Shape of, DType t, Shape s)
     return filled_for((double)elements(of), axis_merged(of, 0, of.rank), t, s);
 }
 
+bool is_view(const Node *n) { return op_info[n->op].kind == MOVE; }
+
+bool shows_all(const Node *n) { return is_view(n) && !(op_info[n->op].facts & PADS); }
+
 bool is_cheap(const Node *n)
 {
     OpKind kind = op_info[n->op].kind;
-    return kind == MAP || kind == REDUCE || kind == MOVE;
+    return kind == MAP || kind == REDUCE || kind == MOVE || kind == JOIN;
 }
 
 bool is_filled(const Node *n, double *value)
 {
-    while (n->op == OP_reshape || n->op == OP_expand || n->op == OP_permute || n->op == OP_slice || n->op == OP_flip)
-        n = n->in[0];
+    while (shows_all(n)) n = n->in[0];
     if (n->op != OP_constant || n->data) return false;
     if (value) *value = n->value;
     return true;
@@ -149,7 +152,7 @@ bool is_weight(const Node *n)
 {
     if (n->op != OP_cast || !is_stored(n->in[0]->dtype)) return false;
     n = n->in[0];
-    while (n->op == OP_loop_arg ? n->ints[0] == ARG_X : op_info[n->op].kind == MOVE && n->nin == 1 && n->op != OP_pad)
+    while (n->op == OP_loop_arg ? n->ints[0] == ARG_X : shows_all(n))
         n = n->op == OP_loop_arg ? n->loop->xs.at[n->ints[1]].outer : n->in[0];
     return n->op == OP_parameter;
 }

@@ -34,7 +34,7 @@ typedef enum Op {
 } Op;
 
 #define OP_KINDS(X) \
-    X(MAP, "map") X(REDUCE, "reduce") X(LEAF, "leaf") X(MOVE, "move") X(DOT, "dot") X(INDEX, "index") X(LOOP, "loop") X(WHOLE, "whole")
+    X(MAP, "map") X(REDUCE, "reduce") X(LEAF, "leaf") X(MOVE, "move") X(JOIN, "join") X(DOT, "dot") X(INDEX, "index") X(LOOP, "loop") X(WHOLE, "whole")
 typedef enum OpKind { OP_KINDS(LIST_MEMBER) } OpKind;
 
 /* Of ops with a file of their own, what passes ask. */
@@ -44,7 +44,11 @@ typedef enum Op_facts {
     LOOKS_UP = 2,               /* entries of input 0 picked by input 1; ints: axis, nbatch */
     UPDATES = 4,                /* input 0 with some entries replaced */
     IN_FULL = 8,                /* never kept in 16 bits */
-    OF_RANKS = 16               /* what other processes have is part of it */
+    OF_RANKS = 16,              /* what other processes have is part of it */
+    REARRANGES = 32,            /* input 0's elements, each once, under other axes */
+    REPEATS = 64,               /* input 0's elements, repeated along axes */
+    PADS = 128,                 /* zeros around input 0 */
+    MULTIPLIES = 256            /* linear in input 0 and in input 1 */
 } Op_facts;
 
 typedef struct OpInfo {
@@ -222,7 +226,9 @@ Node *filled(double value, DType t, Shape s);               /* an expanded scala
 Node *refilled(const Node *n, Shape s);                     /* the scalar that n expands, over another shape */
 Node *filled_for(double value, int axis, DType t, Shape s); /* likewise: of an axis its extent, or 1 / extent */
 Node *counted(Shape of, DType t, Shape s);                  /* likewise: the number of of's elements */
-bool is_cheap(const Node *n);                               /* a map, reduction or move: rather computed again than saved */
+bool is_view(const Node *n);                                /* its elements are its input's, or zeros */
+bool shows_all(const Node *n);                              /* a view without zeros */
+bool is_cheap(const Node *n);                               /* a map, reduction, view or join: rather computed again than saved */
 bool is_filled(const Node *n, double *value);               /* a constant scalar, seen through moves */
 Node *input_node(const char *name, DType t, Shape s);
 Node *parameter_node(const char *name, DType t, Shape s);
@@ -243,7 +249,7 @@ bool has_several(const Node *n);                            /* results, which mu
 
 #include "graph/names.h" /* what axes and values are called */
 
-/* ops/reshape.c … ops/concat.c */
+/* ops/reshape.c, … */
 Node *reshape(Node *a, Shape s);
 Node *permute(Node *a, const int *perm);
 Node *expand(Node *a, Shape s);

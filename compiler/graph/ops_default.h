@@ -27,5 +27,5 @@
 #define OWN(name, arity, kind, results, facts, parts, lua, ints, doc)
 #endif
 #ifndef WHOLE_OP
-#define WHOLE_OP(name, ints, doc)
+#define WHOLE_OP(name, parts, ints, doc)
 #endif

@@ -62,7 +62,7 @@ static bool nodes_alike(const Node *a, const Node *b)
 static void find_inputs(Rows *r, Row_pair *p)
 {
     Nodes own = {0}, wider = {0};
-    p->elided = p->wider->op == OP_expand && p->node->op != OP_expand;
+    p->elided = (op_info[p->wider->op].facts & REPEATS) && !(op_info[p->node->op].facts & REPEATS);
     if (p->elided) {
         p->in = NEW_ARRAY(Row_pair *, 1);
         p->edit = NEW(Row_edit);

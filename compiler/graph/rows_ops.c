@@ -1,5 +1,5 @@
 /* rows_ops.c: how an operation's result depends on the rows of the batch, from how its inputs do: maps, reductions,
- * leaves, loops.  rows_moves.c has what moves and contracts, ops/NAME.c their own. */
+ * leaves, loops; and what files of ops share.  ops/NAME.c has the others. */
 #include "graph/rows_ops.h"
 #include "graph/parts.h"
 
@@ -151,6 +151,13 @@ static Row_fact product_fact(Rows *r, Row_pair *p, bool over)
 
 Row_fact row_product(Rows *r, Row_pair *p) { return product_fact(r, p, false); }
 
+Row_fact row_total_of(const Rows *r, Row_fact a, Row_fact b)
+{
+    bool counted = a.counted || b.counted;
+    int power = r->single ? counted ? 0 : -1 : a.power + b.power + 1;
+    return (Row_fact){.kind = ROWS_TOTAL, .power = power, .learned = a.learned || b.learned, .counted = counted};
+}
+
 static Row_fact choice(Rows *r, Row_pair *p)
 {
     Row_fact c = row_demand(r, p, 0), f = row_sum_of(r, p, 1, 2);
@@ -164,6 +171,30 @@ static Row_fact choice(Rows *r, Row_pair *p)
     f = row_join(p, f, c);
     f.power = power;
     return f;
+}
+
+/* ------------------------------------------------------------------ reshape */
+
+static int64_t extents_from(Shape s, int axis)
+{
+    int64_t n = 1;
+    for (int i = axis; i < s.rank; i++) n *= s.dim[i];
+    return n;
+}
+
+Row_fact row_reshaped(const Rows *r, const Row_pair *p, Row_fact f, Shape old, Shape new)
+{
+    int64_t stride = extents_from(old, f.axis + 1) * f.inner, count = r->batch;
+    for (int k = 0; k < new.rank; k++) {
+        int64_t behind = extents_from(new, k + 1), whole = behind * new.dim[k];
+        bool holds = stride % behind == 0 && whole % (stride * count) == 0;
+        if (!holds) continue;
+        f.axis = k;
+        f.outer = whole / (stride * count);
+        f.inner = stride / behind;
+        return f;
+    }
+    return row_meets(p, "a reshape splits the batch axis");
 }
 
 /* ------------------------------------------------------------------ reductions */
@@ -382,7 +413,7 @@ Row_fact row_fact(Rows *r, Row_pair *p)
     case MAP: return map_fact(r, p);
     case REDUCE: return n->op == OP_sum ? sum(r, p) : largest(r, p);
     case LOOP: break;
-    default: return row_moved(r, p);
+    default: die("%s has no rows() of its own", op_info[n->op].name);
     }
     if (n->op == OP_loop) return (Row_fact){.kind = ROWS_SAME}; /* its results say more */
     if (n->op == OP_loop_arg) return loop_argument(r, p);

@@ -57,7 +57,7 @@ void title_alike(Node *to, const Node *from)
     if (takes_titles(to) && !to->title) take(to, from);
 }
 
-bool is_another_form(const Node *n) { return n->op == OP_reshape || n->op == OP_permute || n->op == OP_cast; }
+bool is_another_form(const Node *n) { return (op_info[n->op].facts & REARRANGES) || n->op == OP_cast; }
 
 void title_instead(Node *to, const Node *from)
 {

@@ -40,7 +40,7 @@ static bool is_made(const Kernel *k, int p, const Node *n)
 static bool stands_for(const Kernel *k, int p, const Node *n, const Node *loaded)
 {
     const Node *m = n;
-    while (m != loaded && op_info[m->op].kind == MOVE && m->nin == 1) m = m->in[0];
+    while (m != loaded && is_view(m)) m = m->in[0];
     if (m != loaded) return false;
     for (; n != loaded; n = n->in[0])
         if (is_made(k, p, n)) return false;

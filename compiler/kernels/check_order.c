@@ -100,10 +100,7 @@ static const Access *who_stores(const Run *r, const Table *stores, const Node *n
     return first;
 }
 
-static const Node *moved_from(const Node *n)
-{
-    return op_info[n->op].kind == MOVE && n->op != OP_concat && n->nin == 1 ? n->in[0] : NULL;
-}
+static const Node *moved_from(const Node *n) { return is_view(n) ? n->in[0] : NULL; }
 
 /* The body at whose beginning n is what its buffer holds; NULL: n is no such value. */
 static const Body *begins_with(const Access *a, const Node *n)

@@ -96,7 +96,7 @@ static bool is_there(const Kernel *k, int phase, const Node *n)
 static bool comes_from_somewhere(const Kernel *k, int phase, const Node *n)
 {
     while (!is_there(k, phase, n)) {
-        if (op_info[n->op].kind != MOVE || n->nin != 1) return false;
+        if (!is_view(n)) return false;
         n = n->in[0];
     }
     return true;

@@ -1,5 +1,6 @@
 /* view.c: views as affine maps: how moves change base, strides and guards. */
 #include "kernels/view.h"
+#include "graph/parts.h"
 
 View view_dense(Shape s)
 {
@@ -36,63 +37,22 @@ Shape squeezed(Shape s)
 
 /* ------------------------------------------------------------------ moves */
 
-static void apply_permute(View *v, const Node *n)
-{
-    View old = *v;
-    for (int i = 0; i < n->shape.rank; i++) {
-        int from = (int)n->ints[i];
-        v->stride[i] = old.stride[from];
-        v->low[i] = old.low[from];
-        v->high[i] = old.high[from];
-    }
-}
-
-static void apply_expand(View *v, const Node *n)
-{
-    for (int i = 0; i < n->shape.rank; i++) {
-        if (v->shape.dim[i] == n->shape.dim[i]) continue;
-        v->stride[i] = 0;
-        bool there = v->low[i] <= 0 && v->high[i] > 0;
-        v->low[i] = 0;
-        v->high[i] = there ? n->shape.dim[i] : 0;
-    }
-}
-
 static int64_t ceil_div(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
 static int64_t clamp(int64_t x, int64_t n) { return x < 0 ? 0 : x > n ? n : x; }
 
-static void apply_slice(View *v, const Node *n)
+/* Axis k of `old` as axis p.axis of v: its index is start + step · v's. */
+static void place_axis(View *v, const View *old, int k, Place p)
 {
-    for (int i = 0; i < n->shape.rank; i++) {
-        int64_t start = n->ints[i], step = n->ints[n->shape.rank + i], extent = n->shape.dim[i];
-        v->base += start * v->stride[i];
-        v->stride[i] *= step;
-        v->low[i] = clamp(ceil_div(v->low[i] - start, step), extent);
-        v->high[i] = clamp(ceil_div(v->high[i] - start, step), extent);
-    }
-}
-
-static void apply_pad(View *v, const Node *n)
-{
-    for (int i = 0; i < n->shape.rank; i++) {
-        int64_t before = n->ints[i];
-        if (v->shape.dim[i] == 1) v->stride[i] = 0; /* there is one element to show, wherever it stands */
-        v->base -= before * v->stride[i];
-        v->low[i] += before;
-        v->high[i] += before;
-    }
-}
-
-static void apply_flip(View *v, const Node *n)
-{
-    for (int k = 0; k < n->nints; k++) {
-        int i = (int)n->ints[k];
-        int64_t extent = n->shape.dim[i], low = v->low[i];
-        v->base += (extent - 1) * v->stride[i];
-        v->stride[i] = -v->stride[i];
-        v->low[i] = extent - v->high[i];
-        v->high[i] = extent - low;
-    }
+    int64_t extent = v->shape.dim[p.axis], low = old->low[k] - p.start, high = old->high[k] - p.start, low_then = low;
+    bool there = low <= 0 && high > 0;
+    if (p.step == 0) low = 0, high = there ? extent : 0;
+    else if (p.step == -1) low = 1 - high, high = 1 - low_then;
+    else low = ceil_div(low, p.step), high = ceil_div(high, p.step);
+    bool single = old->shape.dim[k] == 1 && extent > 1; /* there is one element to show, wherever it stands */
+    v->base += single ? 0 : p.start * old->stride[k];
+    v->stride[p.axis] = single ? 0 : p.step * old->stride[k];
+    v->low[p.axis] = clamp(low, extent);
+    v->high[p.axis] = clamp(high, extent);
 }
 
 static void note_guard(View *v)
@@ -109,15 +69,10 @@ bool view_move(View *v, const Node *n)
         *v = out;
         return true;
     }
-    switch (n->op) {
-    case OP_permute: apply_permute(v, n); break;
-    case OP_expand: apply_expand(v, n); break;
-    case OP_slice: apply_slice(v, n); break;
-    case OP_pad: apply_pad(v, n); break;
-    case OP_flip: apply_flip(v, n); break;
-    default: return false;
-    }
+    if (!op_parts[n->op].place) return false;
+    View old = *v;
     v->shape = n->shape;
+    for (int k = 0; k < n->shape.rank; k++) place_axis(v, &old, k, op_parts[n->op].place(n, k));
     note_guard(v);
     return true;
 }

@@ -21,7 +21,7 @@ static void absorb_next(Cut *cut, Level *level, Node *n)
 
 Node *beneath(Cut *cut, Node *n)
 {
-    while ((n->op == OP_reshape || n->op == OP_permute) && !info(cut, n)->forced) n = n->in[0];
+    while ((op_info[n->op].facts & REARRANGES) && !info(cut, n)->forced) n = n->in[0];
     return n;
 }
 

@@ -351,13 +351,15 @@ static void emit_product(Cut *cut, Level *level, Node *n, Kernels *out)
 
 static void emit_single(Cut *cut, Level *level, Node *n, Kernels *out)
 {
-    switch (n->op) {
-    case OP_dot:
+    switch (op_info[n->op].kind) {
+    case DOT:
         if (!info(cut, n)->product) emit_product(cut, level, n, out);
         break;
-    case OP_loop: emit_loop(cut, level, n, out); break;
-    case OP_concat: emit_copies(cut, level, &info(cut, n)->copies, out); break; /* the other parts were made in place */
-    default: /* of leaves, views, picks nothing runs */
+    case LOOP:
+        if (n->op == OP_loop) emit_loop(cut, level, n, out);
+        break;
+    case JOIN: emit_copies(cut, level, &info(cut, n)->copies, out); break; /* the other parts were made in place */
+    default:                                                               /* of leaves and views nothing runs */
         if (op_parts[n->op].kernel) add(level, out, index_kernel(cut, n));
     }
 }

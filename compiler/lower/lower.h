@@ -143,7 +143,6 @@ Reading reading(Cut *cut, Node *n);                             /* forces copies
 Reading reading_beneath(Cut *cut, Node *copied);                /* of a view that is copied: below the copy */
 Node *source_of(Cut *cut, Node *n);                             /* a reading's source, once readings have settled */
 void find_free(Cut *cut, Level *level);                         /* asks is_free() of all, in an order in which no chain is long */
-bool is_view(const Node *n);
 bool by_value(Cut *cut, const Node *n);                         /* an iota or a loop's index: an expression, not memory */
 View value_view(const Node *n);
 bool has_address(Cut *cut, Node *n);                            /* it shows memory: no constant, no value, not a slice of one either */

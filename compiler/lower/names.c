@@ -150,7 +150,7 @@ static const Node *same_value(const Node *n)
         if (n->op == OP_loop_arg && n->ints[0] == ARG_CARRY) return n->loop->carries.at[n->ints[1]].init;
         if (n->op == OP_loop_arg && n->ints[0] == ARG_X) return n->loop->xs.at[n->ints[1]].outer;
         if (n->op == OP_loop_arg) return n;
-        if (n->op != OP_cast && !(op_info[n->op].kind == MOVE && n->nin == 1)) return n;
+        if (n->op != OP_cast && !is_view(n)) return n;
     }
 }
 
@@ -212,7 +212,7 @@ const char *name_of_copy(const Cut *cut, const Node *n)
 /* The carry that n shows as an iteration found it, now or in the loop's history; NULL: none. */
 static const struct Carry *carry_before(const Node *n)
 {
-    while (n->op == OP_cast || (op_info[n->op].kind == MOVE && n->nin == 1)) n = n->in[0];
+    while (n->op == OP_cast || is_view(n)) n = n->in[0];
     bool slice = n->op == OP_loop_arg && n->ints[0] == ARG_X;
     return as_carry(slice ? stacked_by(n->loop->xs.at[n->ints[1]].outer) : n);
 }

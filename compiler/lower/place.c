@@ -166,7 +166,7 @@ static bool can_be_made_there(Cut *cut, Level *level, Node *n, const View *v, bo
     }
     if (info(cut, n)->group) return group_can_store(cut, n, v);
     if (n->op == OP_dot) return gemm_fits_at(cut, n, v) && !(add && (info(cut, n)->product || !can_be_added(n)));
-    if (n->op == OP_concat) return !add; /* its parts are placed, or copied, wherever it lies */
+    if (op_info[n->op].kind == JOIN) return !add; /* its parts are placed, or copied, wherever it lies */
     const Kernel_part *k = op_parts[n->op].kernel;
     return k && k->anywhere && (!add || k->adds) && same_strides(&own, v);
 }
@@ -447,7 +447,7 @@ static void place_parts(Cut *cut, Level *level, Node *n)
 static bool always_in_memory(const Node *n)
 {
     OpKind kind = op_info[n->op].kind;
-    return (kind == DOT || kind == INDEX || n->op == OP_concat) && !has_several(n);
+    return (kind == DOT || kind == INDEX || kind == JOIN) && !has_several(n);
 }
 
 static void place_level(Cut *cut, Level *level)
@@ -464,7 +464,7 @@ static void place_level(Cut *cut, Level *level)
         bool result = n->op == OP_pick && n->in[0]->op != OP_loop;
         bool own = always_in_memory(n) || (info(cut, n)->group && info(cut, n)->memory) || result;
         if (own && !info(cut, n)->placed) place_default(cut, n);
-        if (n->op == OP_concat) place_parts(cut, level, n);
+        if (op_info[n->op].kind == JOIN) place_parts(cut, level, n);
     }
 }
 

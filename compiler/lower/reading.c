@@ -5,8 +5,6 @@
 
 /* ------------------------------------------------------------------ kinds */
 
-bool is_view(const Node *n) { return op_info[n->op].kind == MOVE && n->op != OP_concat; }
-
 enum { MOST_FREE = 200 }; /* operations of a map that is computed wherever it is read */
 
 static bool number_read(const Node *n)
@@ -41,7 +39,7 @@ static int own_free_size(Cut *cut, const Node *n)
     if (is_widened_weight(cut, n)) return size;
     for (int i = 0; i < n->nin; i++) {
         const Node *in = n->in[i], *under = in;
-        while (is_view(under) && !info(cut, under)->forced && under->op != OP_pad) under = under->in[0];
+        while (shows_all(under) && !info(cut, under)->forced) under = under->in[0];
         if (is_filled(in, NULL) || by_value(cut, in) || number_read(under)) continue;
         int more = free_size(cut, in);
         if (!more || (size += more) > MOST_FREE) return 0;

@@ -71,10 +71,10 @@ static void straighten_node(Cut *cut, Level *level, Node *n)
     if (op_info[n->op].kind == REDUCE) straighten_reduction(cut, n);
     if (n->op == OP_dot) gemm_fits(cut, n);
     if (op_info[n->op].kind == WHOLE) straighten_attention(cut, n);
-    if (n->op == OP_concat || op_info[n->op].kind == INDEX)
+    if (op_info[n->op].kind == JOIN || op_info[n->op].kind == INDEX)
         for (int k = 0; k < n->nin; k++) {
             Reading r = reading(cut, n->in[k]);
-            if (r.view.guarded && n->op != OP_concat) info(cut, n->in[k])->forced = true;
+            if (r.view.guarded && op_info[n->op].kind == INDEX) info(cut, n->in[k])->forced = true;
             if (op_info[n->op].kind == INDEX && !has_address(cut, n->in[k])) info(cut, n->in[k])->forced = true;
             if (op_parts[n->op].kernel && op_parts[n->op].kernel->dense && !view_is_dense(&r.view))
                 info(cut, n->in[k])->forced = true;

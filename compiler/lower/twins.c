@@ -33,7 +33,8 @@ static bool find_twin_concat(Cut *cut, const Level *level, int at)
     for (int i = 0; i < n->nin; i++) again |= first_twin(cut, n->in[i]) != n->in[i];
     for (int i = 0; again && i < at && !info(cut, n)->twin; i++) {
         Node *m = level->nodes.at[i];
-        if (m->op == OP_concat && m->phase != n->phase && alike(cut, m, n)) info(cut, n)->twin = first_twin(cut, m);
+        if (op_info[m->op].kind == JOIN && m->phase != n->phase && alike(cut, m, n))
+            info(cut, n)->twin = first_twin(cut, m);
     }
     return info(cut, n)->twin;
 }
@@ -43,7 +44,7 @@ static bool find_twins(Cut *cut, const Level *level)
     bool any = false;
     for (int i = 0; i < level->nodes.n; i++) {
         Node *n = level->nodes.at[i];
-        if (n->op == OP_concat) any |= find_twin_concat(cut, level, i);
+        if (op_info[n->op].kind == JOIN) any |= find_twin_concat(cut, level, i);
         const Group *g = info(cut, n)->group;
         for (int k = 0; g && k < g->nodes.n && g->nodes.at[k] != n && !info(cut, n)->twin; k++)
             if (g->nodes.at[k]->phase != n->phase && alike(cut, g->nodes.at[k], n)) {

@@ -31,7 +31,7 @@
  * p is in memory. */
 #include "ops/attention.h"
 
-#include "ops/grad.h"
+#include "ops/parts.h"
 
 /* ------------------------------------------------------------------ parts, shapes */
 
@@ -181,6 +181,39 @@ int attention_back_results(const Node *n, Type *out)
     for (int k = 0; k < 3; k++) out[k] = (Type){n->in[k]->dtype, n->in[k]->shape};
     return 3;
 }
+
+/* ------------------------------------------------------------------ rows, trips */
+
+/* Batch axes come first in all that it reads and gives. */
+Row_fact attention_rows(Rows *r, Row_pair *p)
+{
+    int nbatch = p->in[0]->node->shape.rank - 3;
+    Row_fact f = {.kind = ROWS_SAME};
+    for (int k = 0; k < p->nin; k++)
+        if (p->in[k]) f = row_join(p, f, row_demand(r, p, k));
+    return f.kind == ROWS_EACH && f.axis >= nbatch ? row_meets(p, "attention runs along the batch axis") : f;
+}
+
+Row_fact attention_back_rows(Rows *r, Row_pair *p) { return attention_rows(r, p); }
+
+/* One more batch axis: the parts that all samples share must be the same in all iterations. */
+bool attention_splits(const Node *n)
+{
+    for (int k = 0; k < n->nin; k++)
+        if (is_attention_number(n, k) && n->in[k]->in_loop == n->in_loop) return false;
+    return n->in[0]->shape.rank + 2 <= MAXRANK; /* its scores in groups of heads */
+}
+
+bool attention_back_splits(const Node *n) { return attention_splits(n); }
+
+Node *attention_split(const Node *n, const Trips *in, int64_t trip)
+{
+    Node **all = NEW_ARRAY(Node *, n->nin);
+    for (int k = 0; k < n->nin; k++) all[k] = is_attention_number(n, k) ? in[k].node : spread_trips(in[k], trip);
+    return whole_op(n->op, n->nin, all, n->nints, n->ints);
+}
+
+Node *attention_back_split(const Node *n, const Trips *in, int64_t trip) { return attention_split(n, in, trip); }
 
 /* ------------------------------------------------------------------ gradient, expansion */
 

@@ -10,7 +10,7 @@ void cumsum_eval(const Node *n, const Value *in, Value *out) { scan_eval(n, in, 
 Row_fact cumsum_rows(Rows *r, Row_pair *p)
 {
     (void)r;
-    return rows_along(p, row_input(p, 0), "a running sum goes along the batch axis");
+    return rows_along(p, row_input(p, 0), "a running sum runs along the batch axis");
 }
 
 Range cumsum_range(const Node *n, int result, const Range *in)

@@ -9,8 +9,8 @@
  * anything of the weight's size is made.  A row whose id is the ignored one has no loss and no derivative; its id need
  * not be a class.  Differentiating the losses makes the same op once more, with upstream; pass_whole gives the losses
  * of the two from one.  ops/head_rows.c has the formulas. */
-#include "ops/grad.h"
 #include "ops/head.h"
+#include "ops/parts.h"
 
 enum { X, WEIGHT, IDS, SMOOTHING, MORE };
 enum { ACROSS, HAS_BIAS, HAS_UPSTREAM, IGNORES, IGNORED, INTS };
@@ -76,6 +76,18 @@ int linear_cross_entropy_results(const Node *n, Type *out)
     if (!n->ints[HAS_BIAS]) return DBIAS;
     out[DBIAS] = (Type){x->dtype, n->in[MORE]->shape};
     return DBIAS + 1;
+}
+
+Row_fact linear_cross_entropy_rows(Rows *r, Row_pair *p)
+{
+    Row_fact f = {.kind = ROWS_SAME};
+    for (int k = 0; k < p->nin; k++) {
+        Row_fact in = row_demand(r, p, k);
+        bool rows = k == X || k == IDS;
+        if (in.kind == ROWS_EACH && (!rows || in.axis != 0)) return row_meets(p, "the head's weight depends on rows");
+        f = row_join(p, f, in);
+    }
+    return f;
 }
 
 /* ------------------------------------------------------------------ meaning, derivative, form */

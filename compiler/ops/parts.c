@@ -4,6 +4,7 @@
 const Parts op_parts[OPS] = {
 #define ENTERED_PART(name, part)                            .part = &name##_##part,
 #define OWN(name, inputs, kind, results, facts, parts, ...) [OP_##name] = {EACH_PART(ENTERED_PART, name, parts)},
+#define WHOLE_OP(name, parts, ...)                          [OP_##name] = {EACH_OF(ENTERED_PART, name, UNWRAPPED parts)},
 #include "graph/ops_default.h"
 #include "graph/ops.def"
 };

@@ -26,6 +26,7 @@
 
 #define DECLARED_PART(name, part) extern Part_##part name##_##part;
 #define OWN(name, inputs, kind, results, facts, parts, ...) EACH_PART(DECLARED_PART, name, parts)
+#define WHOLE_OP(name, parts, ...) EACH_OF(DECLARED_PART, name, UNWRAPPED parts)
 #include "graph/ops_default.h"
 #include "graph/ops.def"
 

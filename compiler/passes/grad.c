@@ -60,7 +60,7 @@ static bool flows(const Node *n, int i)
     case OP_pick: return true;
     default: {
         OpKind kind = op_info[n->op].kind;
-        return kind == REDUCE || kind == DOT || kind == WHOLE || (kind == MAP && row_flows(n->op, i));
+        return kind == REDUCE || kind == WHOLE || (kind == MAP && row_flows(n->op, i));
     }
     }
 }

@@ -34,7 +34,7 @@
 
 enum { SMALL = 16 };
 
-static bool shows_another(const Node *v) { return v->op == OP_reshape || v->op == OP_permute || v->op == OP_expand; }
+static bool shows_another(const Node *v) { return op_info[v->op].facts & (REARRANGES | REPEATS); }
 
 /* ------------------------------------------------------------------ forward values */
 

@@ -1,4 +1,4 @@
-/* grad_ops.c: derivatives of the ops that have no row of their own: mixed maps, reductions, moves, dot. */
+/* grad_ops.c: derivatives of the ops that have no row of their own: mixed maps, reductions. */
 #include "graph/parts.h"
 #include "ops/grad.h"
 
@@ -86,68 +86,6 @@ static void grad_extreme(Grad_level *lv, Node *n, Node *g)
     contribute(lv, n->in[0], where_op(is_it, share, zeros_like(x)));
 }
 
-/* ------------------------------------------------------------------ dot */
-
-/* One operand of a dot, seen from its gradient: where its axes lie in it, in the other operand and in the result. */
-typedef struct Side {
-    const int *batch, *contracted; /* its own axes */
-    const int *other_batch, *other_contracted;
-    int free[MAXRANK], nfree, other_free[MAXRANK], nother;
-    int result_free, result_other; /* first axis in the result of its and of the other's free axes */
-} Side;
-
-static int smaller(const int *v, int n, int than)
-{
-    int count = 0;
-    for (int i = 0; i < n; i++) count += v[i] < than;
-    return count;
-}
-
-static bool is_identity(const int *perm, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (perm[i] != i) return false;
-    return true;
-}
-
-/* Axes of dot(g, other) are batch, free, contracted (in the other's order); those of dot(other, g) batch, contracted,
- * free. The one that needs no permutation is taken, if there is one. */
-static Node *grad_side(const Side *s, Dot_axes x, Node *g, Node *other)
-{
-    int g_first[MAXRANK], other_first[MAXRANK], rank = x.nb + x.nc + s->nfree;
-    for (int k = 0; k < x.nb; k++) g_first[s->batch[k]] = other_first[s->batch[k]] = k;
-    for (int k = 0; k < x.nc; k++) {
-        int place = smaller(s->other_contracted, x.nc, s->other_contracted[k]);
-        g_first[s->contracted[k]] = x.nb + s->nfree + place;
-        other_first[s->contracted[k]] = x.nb + place;
-    }
-    for (int k = 0; k < s->nfree; k++) {
-        g_first[s->free[k]] = x.nb + k;
-        other_first[s->free[k]] = x.nb + x.nc + k;
-    }
-    Dot_axes r = {.nb = x.nb, .nc = s->nother};
-    bool swap = !is_identity(g_first, rank) && is_identity(other_first, rank);
-    int *gb = swap ? r.bb : r.ab, *gc = swap ? r.bc : r.ac, *ob = swap ? r.ab : r.bb, *oc = swap ? r.ac : r.bc;
-    for (int k = 0; k < x.nb; k++) gb[k] = k, ob[k] = s->other_batch[k];
-    for (int k = 0; k < s->nother; k++) gc[k] = s->result_other + k, oc[k] = s->other_free[k];
-    return swap ? dot(other, g, r) : permute(dot(g, other, r), g_first);
-}
-
-static void grad_dot(Grad_level *lv, Node *n, Node *g)
-{
-    Dot_axes x = dot_axes(n);
-    Side a = {.batch = x.ab, .contracted = x.ac, .other_batch = x.bb, .other_contracted = x.bc};
-    Side b = {.batch = x.bb, .contracted = x.bc, .other_batch = x.ab, .other_contracted = x.ac};
-    a.nfree = b.nother = free_axes(n->in[0]->shape.rank, x.nb, x.ab, x.nc, x.ac, a.free);
-    b.nfree = a.nother = free_axes(n->in[1]->shape.rank, x.nb, x.bb, x.nc, x.bc, b.free);
-    memcpy(a.other_free, b.free, sizeof b.free);
-    memcpy(b.other_free, a.free, sizeof a.free);
-    a.result_free = b.result_other = x.nb;
-    b.result_free = a.result_other = x.nb + a.nfree;
-    if (to(lv, n, 0)) contribute(lv, n->in[0], grad_side(&a, x, g, value(lv, n->in[1])));
-    if (to(lv, n, 1)) contribute(lv, n->in[1], grad_side(&b, x, g, value(lv, n->in[0])));
-}
-
 /* ------------------------------------------------------------------ all of them */
 
 bool grad_op(Grad_level *lv, Node *n, Node *g)
@@ -159,7 +97,6 @@ bool grad_op(Grad_level *lv, Node *n, Node *g)
     case OP_sum: return contribute(lv, x, spread(n, g)), true;
     case OP_rmax:
     case OP_rmin: return grad_extreme(lv, n, g), true;
-    case OP_dot: return grad_dot(lv, n, g), true;
     default: break;
     }
     const Node *of = n->op == OP_pick ? x : n;

@@ -49,7 +49,7 @@ static void mark_term(Narrowing *s, Node *n)
     *slot = n;
     OpKind kind = op_info[n->op].kind;
     if (n->op == OP_loop_arg || (n->op == OP_pick && n->in[0]->op == OP_loop)) mark_loop_term(s, n);
-    if (kind == MAP || kind == MOVE)
+    if (kind == MAP || kind == MOVE || kind == JOIN)
         for (int k = 0; k < n->nin; k++) mark_term(s, n->in[k]);
 }
 
@@ -85,7 +85,7 @@ static void find_terms(Narrowing *s, const Graph *g)
 static const Node *uncast_source(const Node *n)
 {
     for (;;) {
-        if (op_info[n->op].kind == MOVE && n->nin == 1) n = n->in[0];
+        if (is_view(n)) n = n->in[0];
         else if (n->op == OP_loop_arg && n->ints[0] == ARG_X) n = n->loop->xs.at[n->ints[1]].outer;
         else if (n->op == OP_cast || (op_info[n->op].facts & UPDATES)) n = n->in[0];
         else return n;
@@ -129,6 +129,8 @@ static bool is_widened_here(const Narrowing *s, const Node *n) { return s->produ
 
 static Node *narrowed(Narrowing *s, Node *n);
 
+static bool is_move(const Node *n) { return is_view(n) || op_info[n->op].kind == JOIN; }
+
 static Node *narrowed_move(Narrowing *s, const Node *n)
 {
     Node **in = NEW_ARRAY(Node *, n->nin), key = *n;
@@ -141,7 +143,7 @@ static Node *narrowed_move(Narrowing *s, const Node *n)
 static Node *narrowed_here(Narrowing *s, Node *n)
 {
     if (is_filled(n, NULL)) return cast_op(n, s->narrow);
-    if (op_info[n->op].kind == MOVE) return narrowed_move(s, n);
+    if (is_move(n)) return narrowed_move(s, n);
     if (n->op == OP_loop_arg && n->ints[0] == ARG_X)
         return loop_x(n->loop, narrowed(s, n->loop->xs.at[n->ints[1]].outer));
     if (n->op == OP_pick && n->in[0]->op == OP_loop && n->ints[0] == PICK_STACK)
@@ -225,7 +227,7 @@ static Node *over_narrow(Rewrite *r, Node *old, Node *const *in)
     if (product) return product;
     if (old->op == OP_parameter) return narrow_weight(s, old);
     if ((op_info[old->op].facts & LOOKS_UP) && is_weight(in[0])) return narrow_gather(s, old, in);
-    if (op_info[old->op].kind == MOVE && old->dtype == s->real) return narrow_view(s, old, in);
+    if (is_move(old) && old->dtype == s->real) return narrow_view(s, old, in);
     if (!s->products) return NULL;
     if (old->op != OP_pick || op_info[in[0]->op].kind != WHOLE) return NULL;
     Node *result = pick(in[0], (int)old->ints[0], 0);

@@ -11,12 +11,10 @@
 
 /* ------------------------------------------------------------------ maps that read no memory */
 
-static bool is_plain_view(const Node *n) { return op_info[n->op].kind == MOVE && n->op != OP_concat; }
-
 /* One number that is there already: an input, a loop's index; perhaps seen through views. */
 static bool filled_number(const Node *n)
 {
-    while (is_plain_view(n) && n->op != OP_pad) n = n->in[0];
+    while (shows_all(n)) n = n->in[0];
     return elements(n->shape) == 1 && (op_info[n->op].kind == LEAF || n->op == OP_loop_arg);
 }
 
@@ -66,7 +64,7 @@ static bool is_stuck(Table *known, Node *n)
 /* Is n made of iotas, constants and single numbers by maps? `list` is then what the move rises through. */
 static bool movable(Table *known, Node *n, const Node *move, Nodes *list)
 {
-    if (move->op == OP_pad || !is_plain_view(move) || is_stuck(known, n)) return false;
+    if (!shows_all(move) || is_stuck(known, n)) return false;
     nodes_through(n, is_moved_map, (void *)move, list);
     for (int i = 0; i < list->n; i++) {
         const Node *m = list->at[i];
@@ -219,68 +217,6 @@ static Node *split_reduction(const Node *old, Node *x)
     return normal_reduction(reduce(old->op, first, head, heads), first);
 }
 
-/* ------------------------------------------------------------------ dots */
-
-/* x with its contracted axes last and as one. */
-static Node *contracted_last(Node *x, int nc, const int *axes)
-{
-    int perm[MAXRANK], n = free_axes(x->shape.rank, 0, NULL, nc, axes, perm);
-    Shape s = {.rank = n + 1, .dim = {0}};
-    for (int i = 0; i < n; i++) s.dim[i] = x->shape.dim[perm[i]];
-    s.dim[n] = 1;
-    for (int k = 0; k < nc; k++) {
-        perm[n + k] = axes[k];
-        s.dim[n] *= x->shape.dim[axes[k]];
-    }
-    return reshape(permute(x, perm), s);
-}
-
-static int all_but(int axis, int nc, const int *gone)
-{
-    int before = 0;
-    for (int k = 0; k < nc; k++) before += gone[k] < axis;
-    return axis - before;
-}
-
-static Node *neighbouring(DType t, Node *a, Node *b, Dot_axes x)
-{
-    Dot_axes y = {.nb = x.nb, .nc = 1, .ac = {a->shape.rank - x.nc}, .bc = {b->shape.rank - x.nc}};
-    for (int k = 0; k < x.nb; k++) {
-        y.ab[k] = all_but(x.ab[k], x.nc, x.ac);
-        y.bb[k] = all_but(x.bb[k], x.nc, x.bc);
-    }
-    return dot_into(t, contracted_last(a, x.nc, x.ac), contracted_last(b, x.nc, x.bc), y);
-}
-
-/* x as [batch…, free…, contracted…], its axis lists changed to match. */
-static Node *batches_first(Node *x, int nb, int *batch, int nc, int *contracted)
-{
-    int perm[MAXRANK], nfree = free_axes(x->shape.rank, nb, batch, nc, contracted, perm + nb);
-    for (int k = 0; k < nb; k++) perm[k] = batch[k], batch[k] = k;
-    for (int k = 0; k < nc; k++) perm[nb + nfree + k] = contracted[k], contracted[k] = nb + nfree + k;
-    return permute(x, perm);
-}
-
-static bool last_is_batch(const Node *x, int nb, const int *batch)
-{
-    for (int k = 0; k < nb; k++)
-        if (batch[k] == x->shape.rank - 1 && x->shape.dim[batch[k]] > 1) return true;
-    return false;
-}
-
-static Node *normal_dot(const Node *old, Node *a, Node *b)
-{
-    Dot_axes x = dot_axes(old);
-    bool neighbours = true, left = last_is_batch(a, x.nb, x.ab), right = last_is_batch(b, x.nb, x.bb);
-    for (int k = 0; k + 1 < x.nc; k++) neighbours &= x.ac[k + 1] == x.ac[k] + 1 && x.bc[k + 1] == x.bc[k] + 1;
-    if (neighbours && !left && !right) return NULL;
-    if (left) a = batches_first(a, x.nb, x.ab, x.nc, x.ac);
-    if (right) b = batches_first(b, x.nb, x.bb, x.nc, x.bc);
-    neighbours = true;
-    for (int k = 0; k + 1 < x.nc; k++) neighbours &= x.ac[k + 1] == x.ac[k] + 1 && x.bc[k + 1] == x.bc[k] + 1;
-    return neighbours ? dot_into(old->dtype, a, b, x) : neighbouring(old->dtype, a, b, x);
-}
-
 /* ------------------------------------------------------------------ */
 
 typedef struct Normal {
@@ -295,10 +231,9 @@ static Node *normal(Rewrite *r, Node *old, Node *const *in)
     if (op_info[old->op].kind == MAP && old->nin && !(s->fuses && is_weight_cast(old, in[0])))
         return before_repeating(old, in);
     if (op_parts[old->op].normal) return op_parts[old->op].normal(old, in);
-    if (old->op == OP_dot) return normal_dot(old, in[0], in[1]);
     bool leaf = in && old->nin && (in[0]->op == OP_iota || op_info[in[0]->op].kind == MAP || is_filled(in[0], NULL));
     Nodes list = {0};
-    if (is_plain_view(old) && leaf && movable(&s->known, in[0], old, &list)) return moved(&list, old);
+    if (is_view(old) && leaf && movable(&s->known, in[0], old, &list)) return moved(&list, old);
     return NULL;
 }
 

@@ -131,7 +131,7 @@ static void mark_share(const Nodes *body, double share)
     for (int i = 0; i < body->n; i++) {
         Node *n = body->at[i];
         OpKind kind = op_info[n->op].kind;
-        if (kind == MAP || kind == REDUCE || kind == MOVE) n->recompute = true;
+        if (is_cheap(n)) n->recompute = true;
         if (kind == DOT || kind == INDEX || kind == WHOLE) push(&all, cost_of(n, i));
     }
     for (int i = 0; i < all.n; i++) total += all.at[i].bytes;

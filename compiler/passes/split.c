@@ -60,7 +60,7 @@ static bool decide_outside(Body *b, const Node *n)
     const Fact *f = fact(b, n);
     if (f->after || f->before) return true;
     if (!has_along(n) || !is_cheap(n)) return false;
-    if (n->op == OP_reshape || n->op == OP_permute || n->op == OP_expand) return true;
+    if (op_info[n->op].facts & (REARRANGES | REPEATS)) return true;
     if (f->fixed && !f->can_precede) return false;
     for (int i = 0; i < n->nin; i++)
         if (!at_hand(b, n->in[i])) return false;
@@ -104,15 +104,8 @@ static Trips split_axis_of(Body *b, Node *n)
 
 /* ------------------------------------------------------------------ sums over the iterations */
 
-static int64_t contracted_rows(const Node *n)
-{
-    Dot_axes x = dot_axes(n);
-    int64_t rows = 1;
-    for (int k = 0; k < x.nc; k++) rows *= n->in[0]->shape.dim[x.ac[k]];
-    return rows;
-}
-
-static bool is_move(const Node *n) { return op_info[n->op].kind == MOVE && n->op != OP_concat; }
+/* Linear in each of its first two inputs. */
+static bool is_product(const Node *n) { return n->op == OP_mul || (op_info[n->op].facts & MULTIPLIES); }
 
 /* Is the sum of c better taken after the loop? */
 static bool sums_well(Body *b, const Node *c)
@@ -120,14 +113,15 @@ static bool sums_well(Body *b, const Node *c)
     if (!in_body(b, c) || fact(b, c)->after) return true;
     if (!has_along(c) || fact(b, c)->fixed) return false;
     bool first = in_body(b, c->in[0]), second = c->nin > 1 && in_body(b, c->in[1]);
-    if (is_move(c) || c->op == OP_neg) return sums_well(b, c->in[0]);
+    if (is_view(c) || c->op == OP_neg) return sums_well(b, c->in[0]);
+    if (is_product(c) && first != second) return sums_well(b, c->in[!first]);
+    if (op_parts[c->op].terms) return op_parts[c->op].terms(c) < FEW;
     switch (c->op) {
     case OP_add:
     case OP_sub: return sums_well(b, c->in[0]) && sums_well(b, c->in[1]);
-    case OP_mul: return first != second && sums_well(b, c->in[!first]);
-    case OP_dot: return first && second ? contracted_rows(c) < FEW : sums_well(b, c->in[!first]);
+    case OP_mul: return false;
     case OP_sum: return elements(c->in[0]->shape) / elements(c->shape) < FEW;
-    default: return elements((op_parts[c->op].total ? c->in[1] : c)->shape) < FEW; /* of ids, or of terms */
+    default: return elements(c->shape) < FEW;
     }
 }
 
@@ -153,7 +147,7 @@ static Node *total_of_both(Body *b, Node *c)
 {
     Trips in[2] = {split_axis_of(b, c->in[0]), split_axis_of(b, c->in[1])};
     make_with(making_of(c));
-    return c->op == OP_dot ? total_dot(c, in) : op_parts[c->op].total(c, in, b->l->trip);
+    return op_parts[c->op].total(c, in, b->l->trip);
 }
 
 static Node *total(Body *b, Node *c)
@@ -162,7 +156,8 @@ static Node *total(Body *b, Node *c)
     if (!in_body(b, c)) return map2(OP_mul, c, filled((double)b->l->trip, c->dtype, c->shape));
     if (c->op == OP_loop_arg || !has_along(c) || fact(b, c)->fixed || fact(b, c)->along) return total_of_stack(b, c);
     bool first = in_body(b, c->in[0]), second = c->nin > 1 && in_body(b, c->in[1]);
-    if (is_move(c) || c->op == OP_neg) return total_of_input(b, c, 0);
+    if (is_view(c) || c->op == OP_neg) return total_of_input(b, c, 0);
+    if (is_product(c) && first != second) return total_of_input(b, c, !first);
     if (op_parts[c->op].total) return second ? total_of_both(b, c) : total_of_input(b, c, 0);
     switch (c->op) {
     case OP_add:
@@ -171,8 +166,6 @@ static Node *total(Body *b, Node *c)
         make_with(making_of(c));
         return map2(c->op, p, q);
     }
-    case OP_mul: return first && second ? total_of_stack(b, c) : total_of_input(b, c, !first);
-    case OP_dot: return first && second ? total_of_both(b, c) : total_of_input(b, c, !first);
     case OP_sum: {
         Node *stack = split_axis_of(b, c->in[0]).node;
         make_with(making_of(c));

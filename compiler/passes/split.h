@@ -43,7 +43,6 @@ bool comes_back(Body *b, const Node *n); /* computed before the loop and read in
 bool has_along(const Node *n); /* whether op and rank allow it */
 Node *along(const Node *n, const Trips *in,
             int64_t trip);                       /* n for all iterations: [trip, …]; one input at least varies */
-Node *total_dot(const Node *n, const Trips *in); /* sums over the iterations, both inputs varying */
-Node *total_sum(const Node *n, Node *in);
+Node *total_sum(const Node *n, Node *in); /* sums over the iterations */
 
 #endif

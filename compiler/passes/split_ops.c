@@ -2,24 +2,14 @@
  * iterations. */
 #include "passes/split.h"
 
-/* One more batch axis: the parts that all samples share must be the same in all iterations.  (Heads are no whole ops
- * any more: pass_whole comes first.) */
-static bool whole_has_along(const Node *n)
-{
-    if (n->op != OP_attention && n->op != OP_attention_back) return false;
-    for (int k = 0; k < n->nin; k++)
-        if (is_attention_number(n, k) && n->in[k]->in_loop == n->in_loop) return false;
-    return n->in[0]->shape.rank + 2 <= MAXRANK; /* its scores in groups of heads */
-}
-
 bool has_along(const Node *n)
 {
     if (n->shape.rank >= MAXRANK) return false;
     for (int i = 0; i < n->nin; i++)
         if (n->in[i]->shape.rank >= MAXRANK) return false;
     const Node *from = n->op == OP_pick ? n->in[0] : n;
-    if (op_info[from->op].kind == WHOLE) return whole_has_along(from);
-    if (op_parts[from->op].fault) return op_parts[from->op].split;
+    const Parts *p = &op_parts[from->op];
+    if (p->rows) return p->split && (!p->splits || p->splits(from));
     return from->op != OP_loop && from->op != OP_loop_arg;
 }
 
@@ -39,52 +29,6 @@ static Node *reduced_along(const Node *n, Node *v)
     return reduce(n->op, v, n->nints, axes);
 }
 
-/* ------------------------------------------------------------------ dot */
-
-static void shift(int *axes, int n, bool by_one)
-{
-    for (int k = 0; k < n && by_one; k++) axes[k]++;
-}
-
-/* The axes of dot n where the varying operands have one more in front. */
-static Dot_axes shifted(const Node *n, const Trips *in)
-{
-    Dot_axes x = dot_axes(n);
-    shift(x.ab, x.nb, in[0].varies);
-    shift(x.ac, x.nc, in[0].varies);
-    shift(x.bb, x.nb, in[1].varies);
-    shift(x.bc, x.nc, in[1].varies);
-    return x;
-}
-
-/* Both vary: one more batch axis.  One varies: the iteration axis is the first of its free axes, so that the
- * contraction has more rows. */
-static Node *dot_along(const Node *n, const Trips *in)
-{
-    Dot_axes x = shifted(n, in);
-    if (in[0].varies && in[1].varies) {
-        for (int k = x.nb++; k > 0; k--) {
-            x.ab[k] = x.ab[k - 1];
-            x.bb[k] = x.bb[k - 1];
-        }
-        x.ab[0] = x.bb[0] = 0;
-        return dot(in[0].node, in[1].node, x);
-    }
-    int free_of_a = n->in[0]->shape.rank - x.nb - x.nc;
-    return to_front(dot(in[0].node, in[1].node, x), in[0].varies ? x.nb : x.nb + free_of_a);
-}
-
-Node *total_dot(const Node *n, const Trips *in)
-{
-    Dot_axes x = shifted(n, in);
-    for (int k = x.nc++; k > 0; k--) {
-        x.ac[k] = x.ac[k - 1];
-        x.bc[k] = x.bc[k - 1];
-    }
-    x.ac[0] = x.bc[0] = 0;
-    return dot(in[0].node, in[1].node, x);
-}
-
 Node *total_sum(const Node *n, Node *in)
 {
     int axes[MAXRANK] = {0};
@@ -94,23 +38,10 @@ Node *total_sum(const Node *n, Node *in)
 
 /* ------------------------------------------------------------------ all of them */
 
-static Node *split_attention(const Node *n, const Trips *in, int64_t trip)
-{
-    Node **all = NEW_ARRAY(Node *, n->nin);
-    for (int k = 0; k < n->nin; k++) all[k] = is_attention_number(n, k) ? in[k].node : spread_trips(in[k], trip);
-    return whole_op(n->op, n->nin, all, n->nints, n->ints);
-}
-
 Node *along(const Node *n, const Trips *in, int64_t trip)
 {
     if (op_parts[n->op].split) return op_parts[n->op].split(n, in, trip);
-    switch (n->op) {
-    case OP_dot: return dot_along(n, in);
-    case OP_attention:
-    case OP_attention_back: return split_attention(n, in, trip);
-    case OP_pick: return pick(in[0].node, (int)n->ints[0], (int)n->ints[1]);
-    default: break;
-    }
+    if (n->op == OP_pick) return pick(in[0].node, (int)n->ints[0], (int)n->ints[1]);
     must(op_info[n->op].kind == MAP || op_info[n->op].kind == REDUCE);
     return op_info[n->op].kind == MAP ? mapped(n, in, trip) : reduced_along(n, in[0].node);
 }

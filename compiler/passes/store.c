@@ -120,8 +120,6 @@ static bool may_round(Storing *s, const Node *v)
 
 /* ------------------------------------------------------------------ storing */
 
-static bool is_plain_move(const Node *n) { return op_info[n->op].kind == MOVE && n->op != OP_concat; }
-
 static Node *stored(Rewrite *r, Node *v);
 
 /* A body's value, for a stack: inner loops stack theirs in 16 bits themselves. */
@@ -141,7 +139,7 @@ static Node *stored_here(Rewrite *r, Node *v)
 {
     Storing *s = r->user;
     if (v->op == OP_loop_arg) return NULL; /* slice_of() has entered those that are */
-    if (is_plain_move(v)) {
+    if (is_view(v)) {
         Node *in = stored(r, v->in[0]);
         Node key = *v;
         key.in = &in;
@@ -172,7 +170,7 @@ static Node *stored(Rewrite *r, Node *v)
 {
     Storing *s = r->user;
     Nodes moves = {0};
-    for (Node *n = v; is_plain_move(n) && !table_get(&s->stored, n); n = n->in[0]) push(&moves, n);
+    for (Node *n = v; is_view(n) && !table_get(&s->stored, n); n = n->in[0]) push(&moves, n);
     while (moves.n) (void)stored_once(r, moves.at[--moves.n]);
     return stored_once(r, v);
 }
@@ -180,18 +178,18 @@ static Node *stored(Rewrite *r, Node *v)
 static bool is_made_late(void *user, const Node *n)
 {
     Storing *s = user;
-    return !table_get(&s->late, n) && (is_plain_move(n) || is_remade(s, n));
+    return !table_get(&s->late, n) && (is_view(n) || is_remade(s, n));
 }
 
 static Node *late_once(Rewrite *r, Node *v)
 {
     Storing *s = r->user;
-    Node *known = table_get(&s->late, v), *n = known || is_plain_move(v) ? NULL : stored(r, v);
+    Node *known = table_get(&s->late, v), *n = known || is_view(v) ? NULL : stored(r, v);
     if (known) return known;
     Making was = make_on_line_of(v);
     if (n) {
         n = cast_op(n, s->real);
-    } else if (is_plain_move(v) || is_remade(s, v)) {
+    } else if (is_view(v) || is_remade(s, v)) {
         Node **in = NEW_ARRAY(Node *, v->nin + 1);
         for (int k = 0; k < v->nin; k++) in[k] = table_get(&s->late, v->in[k]);
         n = remade(v, in);

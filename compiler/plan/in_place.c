@@ -25,7 +25,7 @@ static bool equal_views(const View *a, const View *b)
 static bool shows(const Node *n, const Node *value)
 {
     for (; n != value; n = n->in[0])
-        if (op_info[n->op].kind != MOVE || n->op == OP_concat) return false;
+        if (!is_view(n)) return false;
     return true;
 }
 

@@ -1,7 +1,7 @@
 /* space.c: the axes that a nest walks over: neighbours that memory lets be walked as one become one. */
 #include "kernels/nest.h"
 
-bool absorbed(const Node *n) { return op_info[n->op].kind == MOVE && n->nin == 1; }
+bool absorbed(const Node *n) { return is_view(n); }
 
 View view_axes(View v, int n, const int *from)
 {

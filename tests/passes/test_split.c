@@ -144,7 +144,7 @@ static void test_attention_stays(void)
 static bool to_be_remade(const Node *n)
 {
     OpKind kind = op_info[n->op].kind;
-    return kind == MAP || kind == REDUCE || kind == MOVE;
+    return kind == MAP || kind == REDUCE || kind == MOVE || kind == JOIN;
 }
 
 /* Cheap values of phase 0 that nodes of phase 1 read, at all levels. */
