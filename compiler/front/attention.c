@@ -1,4 +1,4 @@
-/* attention.c: core.attend(q, k, v, options): attention as one op, for attention.lua, which checks the options. */
+/* attention.c: core.attend(q, k, v, options): attention as one op; attention.lua has checked the options. */
 #include "front/front.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ static bool flag_option(lua_State *L, const char *key)
     return on;
 }
 
-/* Turns [T, D] are those of every sample. */
+/* Turns [T, D] apply to every sample. */
 static Node *turns_option(lua_State *L, const char *key, const Node *x)
 {
     Node *n = option(L, key);
@@ -64,7 +64,7 @@ static void read_masks(lua_State *L, Attention *a)
     if ((a->flags & CAUSAL || a->window) && !a->offset) a->offset = scalar(0, I32);
 }
 
-/* The draws of nn.dropout on probabilities [batch…, heads, T, S]. */
+/* Draws the same numbers as nn.dropout on probabilities [batch…, heads, T, S]. */
 static void read_dropout(lua_State *L, Attention *a, const Tensor *q)
 {
     Trace *trace = trace_of(L);
@@ -84,7 +84,7 @@ static void read_dropout(lua_State *L, Attention *a, const Tensor *q)
     a->keep = scalar(1 / (1 - p), F32);
 }
 
-/* The bias is repeated over the axes that it lacks. */
+/* The score bias is broadcast to the scores. */
 static void read_scores(lua_State *L, Attention *a, const Tensor *q)
 {
     double cap = number_option(L, "soft_cap");
@@ -109,7 +109,7 @@ static void read_scores(lua_State *L, Attention *a, const Tensor *q)
     lua_pop(L, 1);
 }
 
-/* A factor of a batch axis that queries have as well: each meets its own keys. */
+/* Is t's time a batch axis, or a factor of one, that q has as well, so that each query has its own keys? */
 static bool is_beside(const Tensor *q, const Tensor *t)
 {
     Factor a = q->time, b = t->time;
@@ -117,7 +117,7 @@ static bool is_beside(const Tensor *q, const Tensor *t)
     return b.axis < t->node->shape.rank - 3 && a.axis == b.axis && a.outer == b.outer && a.inner == b.inner;
 }
 
-/* follows: tokens meet earlier ones, and the library sees to it that decode remembers these. */
+/* follows: queries see only their own and earlier tokens, which the library makes decode remember. */
 static const Mixed *mixed_of(lua_State *L, const Tensor *q, const Tensor *k, const Tensor *v)
 {
     static const char *const others[] = {"bias",  "offset",       "lengths", "segments", "memory_segments",
@@ -137,7 +137,7 @@ static const Mixed *mixed_of(lua_State *L, const Tensor *q, const Tensor *k, con
     return m;
 }
 
-/* Time of results [batch…][H][T]…: that of queries. */
+/* The time axis of results [batch…][H][T]…. */
 static Factor time_behind_heads(const Tensor *q)
 {
     Factor f = q->time;
@@ -147,8 +147,8 @@ static Factor time_behind_heads(const Tensor *q)
     return f;
 }
 
-/* q [batch…, T, H, D], k [batch…, S, G, D], v [batch…, S, G, E] -> o [batch…, T, H, E], lse [batch…, H, T], and if
- * asked for the probabilities [batch…, H, T, S], before and after dropout */
+/* q [batch…, T, H, D], k [batch…, S, G, D], v [batch…, S, G, E] -> o [batch…, T, H, E], lse [batch…, H, T], and with
+ * the option `probabilities` these, [batch…, H, T, S], before and after dropout. */
 static int attend_call(lua_State *L)
 {
     const Tensor *q = tensor_at(L, 1, "nn.attend"), *k = tensor_at(L, 2, "nn.attend"),

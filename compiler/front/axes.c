@@ -15,17 +15,17 @@
 
 enum { MOST_NOTED = 20000, MOST_PROBES = 64, AT_A_TIME = 2 };
 
-typedef struct Noted { /* a shape */
+typedef struct Noted { /* a tensor's shape */
     uint64_t place;
     int32_t nth, rank; /* of its place */
     int64_t dim[MAXRANK];
     uint16_t axis[MAXRANK];
-    unsigned fixed; /* bits of extents that no size changes */
+    unsigned fixed; /* bit k: no size changes extent k */
 } Noted;
 
-typedef struct Notes { /* of a trace; shared with the process that traces */
+typedef struct Notes { /* of one trace, in memory shared with its process */
     int64_t n;
-    int whole; /* entries that were traced to their ends */
+    int whole; /* number of entries traced to their ends */
     bool read[MOST_PROBES];
     Noted at[MOST_NOTED];
 } Notes;
@@ -38,7 +38,7 @@ typedef struct Probe {
 
 /* ------------------------------------------------------------------ noting */
 
-/* Entries of a kind give Lua the same tensors: those that train have dropout. */
+/* Training, evaluating and decoding entries give Lua different tensors (dropout), so they count as different places. */
 static uint64_t place_now(const Trace *trace, Axes_of what)
 {
     unsigned kind = trace->decode ? 2 : trace->graph->training;
@@ -142,7 +142,7 @@ static void run_probes(lua_State *L, int model, int c, Probe *p, int n, int whol
     }
 }
 
-/* Is it an extent of the inputs? Forward need not read such a config key. */
+/* Is it an extent of the inputs?  Forward need not read it from c. */
 static bool of_inputs(const char *knob)
 {
     static const char *const names[] = {"batch", "seq", "vocab", "features", "source_seq"};
@@ -192,7 +192,7 @@ static void sort_notes(Notes *notes)
     if (notes->n) qsort(notes->at, (size_t)notes->n, sizeof *notes->at, by_place);
 }
 
-/* The same tensor in the other trace: the n-th of its place there. */
+/* The same tensor in the other trace: the n-th of its place. */
 static const Noted *partner(const Notes *base, int i, const Notes *other, int *at)
 {
     while (*at < other->n && other->at[*at].place < base->at[i].place) (*at)++;
@@ -201,11 +201,11 @@ static const Noted *partner(const Notes *base, int i, const Notes *other, int *a
     return n->rank == base->at[i].rank ? n : NULL;
 }
 
-/* How an extent goes with each size: as a factor or a divisor; else by so much for each more of it. */
+/* How an extent depends on each size: as a factor or divisor (power), or by slope per unit. */
 typedef struct Found {
     signed char power[MOST_PROBES];
     int64_t slope[MOST_PROBES];
-    bool product, sum; /* it may be one */
+    bool product, sum; /* whether all sizes fit that form */
     bool fixed;
 } Found;
 

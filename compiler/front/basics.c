@@ -1,9 +1,9 @@
-/* basics.c: what stands for print, setmetatable and pairs in a description. */
+/* basics.c: replacements of print, setmetatable and pairs for descriptions. */
 #include "front/front.h"
 
 #include <stdio.h>
 
-/* forward runs once for each entry, of each plan that is tried; its words are wanted once. */
+/* forward runs once per entry and per plan that is tried; it should print once. */
 int print_to_stderr(lua_State *L)
 {
     if (trace_of(L)->number > 1 || remarks_made) return 0;
@@ -15,7 +15,7 @@ int print_to_stderr(lua_State *L)
     return 0;
 }
 
-/* Finalizers would run outside of the limits. */
+/* __gc is refused, since finalizers would run outside the limits. */
 int set_metatable(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
@@ -43,7 +43,7 @@ static int next_pair(lua_State *L)
     return 1;
 }
 
-/* pairs in a fixed order: numbers ascending, then strings, then the rest as they come. */
+/* pairs in a fixed order: ascending numbers, then strings, then the rest in Lua's order. */
 int sorted_pairs(lua_State *L)
 {
     luaL_checkany(L, 1);

@@ -1,12 +1,12 @@
 /* cfunc.c: nn.cfunc: a scalar function written in C becomes a Lua function of tensors and numbers.
  *
- * The text is read once; each call traces the function on its arguments.  Nodes bear the Lua line of the call. */
+ * The text is read once; each call traces the function on its arguments.  The nodes have the Lua line of the call. */
 #include "front/cfunc.h"
 #include "front/clang.h"
 
 #include <math.h>
 
-static const DType tensors_of[] = {[C_BOOL] = BOOL, [C_INT] = I32, [C_REAL] = F32}; /* what is no number is no tensor */
+static const DType tensors_of[] = {[C_BOOL] = BOOL, [C_INT] = I32, [C_REAL] = F32}; /* a struct is not a tensor */
 
 /* "snake(float x, float a)" */
 static const char *signature_of(const C_function *f)

@@ -1,7 +1,7 @@
-/* cfunc_read.c: reads C functions: libclang's syntax tree becomes a small one of ours, or a message.
+/* cfunc_read.c: reads C functions: converts libclang's syntax tree to a small one of ours, or refuses it.
  *
- * Anything that the tables below do not name is refused, so that nothing is translated by chance.  Implicit conversions
- * are left out: tracing makes them again from the types of variables, parameters and results. */
+ * The tables below name all that is supported; anything else is refused.  Implicit conversions are dropped, since
+ * tracing makes them again from the types of variables, parameters and results. */
 #include "front/cfunc_read.h"
 
 #include <math.h>
@@ -39,7 +39,7 @@ C_place c_place(Cursor c) { return c_place_in_text(clang.getRangeStart(clang.get
 
 _Noreturn void c_refuse(C_reader *r, Cursor c, const char *what) { c_error(r->t, c_place(c), "%s", what); }
 
-/* Refuses a kind of syntax that has no translation. */
+/* Refuses an unsupported kind of syntax. */
 _Noreturn void c_refuse_kind(C_reader *r, Cursor c)
 {
     static const char *const words[][2] = {{"ArraySubscriptExpr", "arrays are not supported"},
@@ -132,7 +132,7 @@ C_node *c_read_kids(C_reader *r, Cursor c, C_form form, int n)
     return node;
 }
 
-/* Parentheses, and the conversions that C makes. */
+/* Parentheses and implicit conversions. */
 static C_node *read_inner(C_reader *r, Cursor c) { return c_read_kids(r, c, COMMA, 1)->kid[0]; }
 static C_node *read_choice(C_reader *r, Cursor c) { return c_read_kids(r, c, CHOOSE, 3); }
 
@@ -174,11 +174,11 @@ static C_node *read_cast(C_reader *r, Cursor c)
     C_node *node = c_new_node(CONVERT, c, 1);
     node->type = c_value_type(r, clang.getCursorType(c), c);
     if (node->type.kind == C_STRUCT || v.n < 1) c_refuse(r, c, "a cast must be to float, double, int or bool");
-    node->kid[0] = c_read_expression(r, v.at[v.n - 1]); /* before it the type's name */
+    node->kid[0] = c_read_expression(r, v.at[v.n - 1]); /* the one before it is the type's name */
     return node;
 }
 
-/* { a, b } or { .field = a } of a struct. */
+/* { a, b } or { .field = a }, of a struct. */
 static C_node *c_read_list(C_reader *r, Cursor c)
 {
     C_type type = c_value_type(r, clang.getCursorType(c), c);
@@ -199,7 +199,7 @@ static C_node *c_read_list(C_reader *r, Cursor c)
     return node;
 }
 
-/* (struct P){ a, b }: behind the type's name the list. */
+/* (struct P){ a, b }: the list is the last child. */
 static C_node *read_compound_literal(C_reader *r, Cursor c)
 {
     Cursors v = c_children(c);
@@ -213,7 +213,7 @@ static bool is_among(const char *word, const char *const *words)
     return *words != NULL;
 }
 
-/* Refuses what no value can be stored into. */
+/* Refuses targets that cannot be assigned to. */
 static void check_place(C_reader *r, Cursor c, const C_node *n)
 {
     bool field = n->form == FIELD && n->kid[0]->form == VARIABLE;
@@ -259,7 +259,7 @@ static C_node *read_unary(C_reader *r, Cursor c)
     return node;
 }
 
-/* The first child is what is called, seen through a conversion. */
+/* The first child is the function, inside a conversion. */
 static C_node *read_call(C_reader *r, Cursor c)
 {
     Cursors v = c_children(c);
@@ -318,7 +318,7 @@ static void read_function(C_reader *r, Cursor c)
         }
     }
     f->nslots = r->locals.n;
-    if (f->body) push(&r->functions, f); /* else it is a declaration */
+    if (f->body) push(&r->functions, f); /* not a declaration */
 }
 
 static void read_top(C_reader *r, Cursor c)
@@ -331,7 +331,7 @@ static void read_top(C_reader *r, Cursor c)
     else if (!same(kind, "TypedefDecl") && !(same(kind, "UnexposedDecl") && c_children(c).n == 0)) c_refuse_kind(r, c);
 }
 
-/* Calls find their functions when all are read; one that reaches itself is refused. */
+/* Links calls to their functions, after all are read; refuses recursion. */
 static void link_calls(C_reader *r, C_function *f);
 
 static void link_node(C_reader *r, C_node *n)
@@ -370,7 +370,7 @@ static void check_diagnostics(C_text *t, Clang unit)
     }
 }
 
-/* Also before a message: a fuzzer goes on after it. */
+/* Called before messages too, since a fuzzer continues after them. */
 void c_close(C_text *t)
 {
     if (t->unit) clang.disposeTranslationUnit(t->unit);
@@ -378,7 +378,7 @@ void c_close(C_text *t)
     t->index = t->unit = NULL;
 }
 
-/* Parses in memory, without folders to include from; the arguments define the names of math.h and its kin. */
+/* Parses in memory, without include folders; the arguments define the constants of math.h, float.h and limits.h. */
 static void parse(C_text *t)
 {
     static const char *const arguments[] = {"-x",

@@ -1,4 +1,4 @@
-/* cfunc_read.h: what the readers of C functions share: their state, what libclang says of a cursor, expressions. */
+/* cfunc_read.h: what the readers of C functions share: their state, questions to libclang, expressions. */
 #ifndef FRONT_CFUNC_READ_H
 #define FRONT_CFUNC_READ_H
 
@@ -29,10 +29,10 @@ Cursors c_children(Cursor c);
 const char *c_kind_of(Cursor c);
 bool c_is_kind(Cursor c, const char *kind);
 const char *c_name_of(Cursor c);
-C_place c_place(Cursor c);                                      /* where it begins in the text */
-C_place c_place_in_text(Clang_place p, unsigned *offset);       /* offset: in bytes; may be NULL */
+C_place c_place(Cursor c);                                      /* of its beginning in the text */
+C_place c_place_in_text(Clang_place p, unsigned *offset);       /* *offset: in bytes; may be NULL */
 
-/* Refuses what is not translated, with a message at its place. */
+/* Refuse unsupported syntax, with a message at its place. */
 _Noreturn void c_refuse(C_reader *r, Cursor c, const char *what);
 _Noreturn void c_refuse_kind(C_reader *r, Cursor c);
 
@@ -40,7 +40,7 @@ _Noreturn void c_refuse_kind(C_reader *r, Cursor c);
 C_type c_value_type(C_reader *r, Clang_type t, Cursor at);
 void c_read_record(C_reader *r, Cursor c);
 C_node *c_new_node(C_form form, Cursor c, int n);
-C_node *c_read_kids(C_reader *r, Cursor c, C_form form, int n); /* expressions, of which there must be n */
+C_node *c_read_kids(C_reader *r, Cursor c, C_form form, int n); /* n expressions */
 C_node *c_read_expression(C_reader *r, Cursor c);
 
 /* cfunc_statements.c */

@@ -23,7 +23,7 @@ static C_node *read_variable(C_reader *r, Cursor c)
         if (node->kid[0]) c_refuse(r, v.at[i], "this construct is not supported");
         node->kid[0] = c_read_expression(r, v.at[i]);
     }
-    node->slot = c_new_slot(r, c, node->type); /* after its first value, which cannot mention it */
+    node->slot = c_new_slot(r, c, node->type); /* after its first value, where it is not in scope */
     return node;
 }
 
@@ -58,7 +58,7 @@ static C_node *read_if(C_reader *r, Cursor c)
     return node;
 }
 
-/* The places of the two semicolons in the head of a `for`; its empty parts have no cursor. */
+/* Offsets of the two semicolons in the head of a `for`, since empty parts have no cursor. */
 static void semicolons(C_reader *r, Cursor c, unsigned *first, unsigned *second)
 {
     unsigned start = 0;

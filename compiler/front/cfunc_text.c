@@ -1,10 +1,9 @@
 /* cfunc_text.c: the text of a C function: its place in the Lua file, and what must not reach libclang.
  *
- * A description is a stranger's program and must read no file, so no directive but #define of a constant is let
- * through. That is decided here, on the bytes, in a language simpler than C's: no backslashes (which join lines before
- * comments are found), no quotes (which hide what follows), no # but at the beginning of a line.  What is left has no
- * second reading. A #define may only use what is defined above it, and little of that, so that it cannot grow without
- * end. */
+ * A description is untrusted and must not read files, so the only directive allowed is #define of a constant.  The
+ * bytes are checked here, by rules that leave only one way to read a text: no backslashes (they join lines before
+ * comments are found), no quotes (they hide what follows), # only at the beginning of a line.  A #define may use only
+ * those above it, and its expansion is limited. */
 #include "front/cfunc.h"
 
 #include <ctype.h>
@@ -55,7 +54,7 @@ static void find_in(C_text *t, const char *source, const char *from)
     }
 }
 
-/* Finds the text from the line of the call on, else anywhere (a local may have held it). */
+/* Looks for the text from the line of the call on, then anywhere (it may come from a local). */
 static void find_text(lua_State *L, C_text *t)
 {
     const char *source = t->where.file ? source_text(trace_of(L), t->where.file) : NULL, *from = source;
@@ -69,7 +68,7 @@ static void find_text(lua_State *L, C_text *t)
 
 static bool is_quote(char c) { return c == '"' || c == '\''; }
 
-/* Quotes are fine in comments: don't. */
+/* Quotes are allowed in comments: don't. */
 static void check_byte(C_text *t, const char *p, bool comment)
 {
     if (*p == '\\') c_error(t, place_of_offset(t, p), "backslashes are not allowed in a C text, not even in comments");
@@ -89,7 +88,7 @@ static char *end_of_comment(char *p)
 static void blank_comments(C_text *t)
 {
     char *plain = copy_string(t->text);
-    t->plain = t->text; /* for places, until it is done */
+    t->plain = t->text; /* for places in messages until then */
     for (char *p = plain; *p;) {
         char *end = p[0] == '/' && (p[1] == '/' || p[1] == '*') ? end_of_comment(p) : p;
         if (p == end) check_byte(t, t->text + (p++ - plain), false);
@@ -105,13 +104,13 @@ static void blank_comments(C_text *t)
 
 typedef struct Macro {
     const char *name;
-    int weight; /* words that it becomes, at most */
+    int weight; /* number of words of its expansion, at most */
 } Macro;
 
 typedef struct Macros {
     C_text *t;
     VEC(Macro) known;
-    VEC(const char *) mentioned; /* words in their replacements that were no macros themselves */
+    VEC(const char *) mentioned; /* words in replacements that were not macros */
 } Macros;
 
 static const char *word_at(const char **p)
@@ -129,7 +128,7 @@ static int weight_of(Macros *m, const char *word)
     return 1;
 }
 
-/* What stands behind the name: numbers, words, operators; parentheses in pairs. */
+/* The replacement: numbers, words, operators, balanced parentheses. */
 static int weight_of_body(Macros *m, const char *p, const char *end)
 {
     int weight = 0, depth = 0;
@@ -180,8 +179,8 @@ static void check_directive(Macros *m, const char *line)
             (int)strcspn(start, " \t\n"), start);
 }
 
-/* A bound for the parser's depth: words since the last statement ended, outside of it those before each open brace,
- * and each `else`, which goes on where a statement seemed to end. */
+/* A bound for the parser's depth: words since the last end of a statement, words before each open brace, and `else`s,
+ * since an `else` continues a statement that seemed to end. */
 typedef struct Depth {
     int run, around, elses, parens, braces;
     struct {

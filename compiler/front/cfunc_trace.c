@@ -1,13 +1,13 @@
-/* cfunc_trace.c: runs a C function on tensors; what remains are the nodes that its result needs.
+/* cfunc_trace.c: runs a C function on tensors, which makes the nodes of its result.
  *
  * If a condition is a constant, one side runs.  If it is a tensor, both sides run, each on a copy of the variables, and
- * variables that differ are chosen element by element.  So loops whose end depends on constants run as often as they
- * say, and straight code remains.
+ * variables that differ are selected per element.  So loops whose bounds are constants are unrolled, and the result is
+ * straight-line code.
  *
- * Leaving: `return`, `break` and `continue` end a path while others go on.  A State has a list of exits for each of the
- * three: exit (when, values) means: elements that took none of the earlier exits of this list, and for which `when`
- * holds, left with these values.  The values of variables in a State speak of elements that have not left; for the
- * others they may be anything.  `gone`: no element is left. */
+ * `return`, `break` and `continue` end the path of some elements while others continue.  A State has a list of exits
+ * for each of the three.  Exit (when, values): the elements for which `when` holds, and which took no earlier exit of
+ * the list, left with these values.  Variables of a State are valid for elements that have not left.  `gone`: all have.
+ */
 #include "front/cfunc.h"
 
 #include <string.h>
@@ -19,14 +19,14 @@ typedef enum Way { BY_RETURN, BY_BREAK, BY_CONTINUE, WAYS } Way;
 typedef struct Exit {
     const struct Exit *earlier;
     C_valuep when;
-    C_valuep any;     /* `when` of this one or of an earlier one: left by this list */
-    C_valuep *values; /* BY_RETURN: one, the result; else every variable */
+    C_valuep any;     /* `when` of this exit or an earlier one holds */
+    C_valuep *values; /* BY_RETURN: the result; else all variables */
 } Exit;
 
 typedef struct State {
     C_valuep *slot;
-    const Exit *exits[WAYS]; /* of the innermost loop, and of the function */
-    C_valuep left;           /* holds for elements that left a loop around the innermost one, or an iteration of it */
+    const Exit *exits[WAYS]; /* BY_RETURN: of the function; else of the innermost loop */
+    C_valuep left;           /* true for elements that left a loop around the innermost one, or its iteration */
     C_valuep path;
     bool gone;
 } State;
@@ -35,7 +35,7 @@ typedef struct Run {
     C_function *f;
     C_here *h;
     State s;
-    int calls; /* deep */
+    int calls; /* depth */
 } Run;
 
 static C_valuep eval(Run *r, const C_node *n);
@@ -52,7 +52,7 @@ static void count_step(Run *r, const C_node *n)
                 MOST_STEPS);
 }
 
-static const C_node *back_at(Run *r, const C_node *n) /* after parts of n were evaluated */
+static const C_node *back_at(Run *r, const C_node *n) /* after its parts were evaluated */
 {
     r->h->at = n->at;
     r->h->path = r->s.path;
@@ -86,7 +86,7 @@ static const Exit *new_exit(Run *r, const Exit *earlier, C_valuep when, C_valuep
     return copy_of(&(Exit){earlier, when, c_or(r->h, any_exit(earlier), when), values}, sizeof(Exit));
 }
 
-/* Holds for elements that took one of the exits down to `end`. */
+/* True for elements that took one of the exits down to `end`. */
 static C_valuep any_since(Run *r, const Exit *list, const Exit *end)
 {
     C_valuep any = c_number(C_BOOL, 0);
@@ -94,7 +94,7 @@ static C_valuep any_since(Run *r, const Exit *list, const Exit *end)
     return any;
 }
 
-/* The values with which elements left by the list down to `end`; of those who did not, anything. */
+/* The values with which elements left by the exits down to `end`; undefined for other elements. */
 static C_valuep *exit_values(Run *r, const Exit *list, const Exit *end, int n)
 {
     C_valuep *v = list->values;
@@ -108,7 +108,7 @@ static bool extends(const Exit *list, const Exit *end)
     return list == end;
 }
 
-/* Lists that were `before` when the two sides began: what either has added becomes one exit. */
+/* Merges two lists that both extend `before`: their new exits become one. */
 static const Exit *merged_exits(Run *r, C_valuep c, const Exit *a, const Exit *b, const Exit *before, int n)
 {
     if (a == b) return a;
@@ -119,7 +119,7 @@ static const Exit *merged_exits(Run *r, C_valuep c, const Exit *a, const Exit *b
     return new_exit(r, before, when, !va ? vb : !vb ? va : choose_values(r, c, va, vb, n));
 }
 
-/* r->s becomes a where c holds, else b; both were forked from `before`. */
+/* Sets r->s to a where c holds, else b; both were forked from `before`. */
 static void merge_paths(Run *r, C_valuep c, const State *a, const State *b, const State *before)
 {
     State s = *before;
@@ -134,9 +134,9 @@ static void merge_paths(Run *r, C_valuep c, const State *a, const State *b, cons
     r->s = s;
 }
 
-/* All elements leave that have not yet.  Those that left earlier by this way come first in its list.  Those that left
- * by another way are excluded by `when`, except where nobody will look: variables after a loop are not asked for
- * elements that returned, nor at the end of an iteration for those that broke. */
+/* All elements that are still here leave.  Those that left this way before are earlier in its list.  `when` excludes
+ * those that left another way, except where it does not matter: variables after a loop are not used for elements that
+ * returned, nor variables after an iteration for those that broke. */
 static void leave(Run *r, Way w, C_valuep *values)
 {
     C_valuep others = r->s.left;
@@ -148,7 +148,7 @@ static void leave(Run *r, Way w, C_valuep *values)
 
 /* ------------------------------------------------------------------ branches, in statements and in expressions */
 
-/* Runs f on both sides as far as c is not known; what it returns is chosen too. */
+/* Runs f on one side if c is known, else on both, and selects between their results. */
 static C_valuep branch(Run *r, C_valuep c, const C_node *yes, const C_node *no, C_valuep (*f)(Run *, const C_node *))
 {
     bool truth;
@@ -174,7 +174,7 @@ static C_valuep branch(Run *r, C_valuep c, const C_node *yes, const C_node *no, 
 
 static C_valuep eval_truth(Run *r, const C_node *n) { return c_truth(r->h, eval(r, n)); }
 
-/* a && b, a || b: b runs only where a does not decide. */
+/* a && b, a || b: b runs only for elements where a does not decide. */
 static C_valuep eval_logic(Run *r, const C_node *n)
 {
     C_valuep a = eval_truth(r, n->kid[0]), b;
@@ -212,7 +212,7 @@ static C_valuep struct_of(const C_record *record, C_valuep *fields)
     return copy_of(&(C_value){.kind = C_STRUCT, .record = record, .field = fields}, sizeof(C_value));
 }
 
-/* A value is called after the variable that holds it. */
+/* Names a value after its variable. */
 static C_valuep traced_call(C_valuep v, const char *name)
 {
     if (v && v->node && name)
@@ -357,8 +357,8 @@ static void come_back(Run *r, Way w)
     r->s.gone = false;
 }
 
-/* Elements that left by `continue` join the others. The path is that of the iteration's start again, without the
- * elements that left for good. */
+/* Elements that left by `continue` rejoin.  The path is again that of the iteration's start, without the elements that
+ * left by `return` or `break`. */
 static void end_iteration(Run *r, const State *start)
 {
     come_back(r, BY_CONTINUE);
@@ -367,7 +367,7 @@ static void end_iteration(Run *r, const State *start)
         if (r->s.exits[w] != start->exits[w]) r->s.path = c_and(r->h, r->s.path, c_not(r->h, any_exit(r->s.exits[w])));
 }
 
-/* Elements that left by `break` join the others, and the loop around is the innermost again. */
+/* Elements that left by `break` rejoin, and the outer loop becomes the innermost again. */
 static void end_loop(Run *r, const State *start)
 {
     come_back(r, BY_BREAK);
@@ -379,7 +379,7 @@ static void end_loop(Run *r, const State *start)
     r->s.exits[BY_CONTINUE] = start->exits[BY_CONTINUE];
 }
 
-/* Does any element go on? Elements whose condition fails leave. */
+/* Does any element continue?  Those whose condition fails leave. */
 static bool goes_on(Run *r, const C_node *n)
 {
     if (!n->kid[1]) return true;

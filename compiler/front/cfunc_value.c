@@ -1,11 +1,10 @@
-/* cfunc_value.c: arithmetic on the values of a C function while it is traced: constants are computed, the rest
- * becomes nodes, the same that the operators of Lua make.
+/* cfunc_value.c: arithmetic on the values of a C function while it is traced: constants are computed, the rest becomes
+ * the same nodes as with Lua's operators.
  *
- * Both sides of a branch are computed for every element, and one is taken.  The side that is not taken gets a gradient
- * of zero, and zero times the infinite slope of, say, a square root at 0 is no zero.  So what may be infinite
- * (`guarded` below) is computed, where the code at hand is not reached, of a harmless constant instead: the gradient of
- * that choice stops what comes back, whatever it is.  Products that overflow on a side that is not taken are left as
- * they are. */
+ * Both sides of a branch are computed for every element, and one is selected.  The other side gets a gradient of zero,
+ * but zero times an infinite slope, such as that of a square root at 0, is NaN.  So the argument of a function whose
+ * slope may be infinite is replaced by a harmless constant for elements that do not reach this code (`guarded` below),
+ * and the gradient of that choice is zero.  Products that overflow on the other side are not guarded. */
 #include "front/cfunc.h"
 #include "graph/eval.h"
 
@@ -43,7 +42,7 @@ static C_valuep checked(C_here *h, C_kind k, double x)
 
 /* ------------------------------------------------------------------ operations */
 
-static Shape joined(Shape a, Shape b) /* which are known to fit */
+static Shape joined(Shape a, Shape b) /* they fit */
 {
     Shape s = a.rank >= b.rank ? a : b, t = a.rank >= b.rank ? b : a;
     for (int i = 1; i <= t.rank; i++) s.dim[s.rank - i] = max64(s.dim[s.rank - i], t.dim[t.rank - i]);
@@ -57,7 +56,7 @@ static Shape shape_of_all(int n, Node *const *in)
     return s;
 }
 
-/* op over values of dtype t. */
+/* Applies op to values converted to dtype t. */
 static C_valuep apply_operator(C_here *h, Op op, DType t, C_kind result, int n, C_valuep const *v)
 {
     double x[3] = {0};
@@ -80,7 +79,7 @@ static C_valuep real2(C_here *h, Op op, C_valuep a, C_valuep b)
     return apply_operator(h, op, F32, C_REAL, 2, (C_valuep[]){a, b});
 }
 
-/* Constants beyond 32 bits would be undefined in C. */
+/* Refuses constants beyond 32 bits, which C leaves undefined. */
 static C_valuep integer2(C_here *h, Op op, C_valuep a, C_valuep b)
 {
     if (!a->node && !b->node) {
@@ -162,7 +161,7 @@ C_valuep c_choose(C_here *h, C_valuep c, C_valuep a, C_valuep b)
     return c_tensor(a->kind, where_op(broadcast(in[0], s), broadcast(in[1], s), broadcast(in[2], s)));
 }
 
-/* v, but `harmless` where this code is not reached: see the head of this file. */
+/* v, but `harmless` for elements that do not reach this code: see the head of this file. */
 static C_valuep guarded(C_here *h, C_valuep v, double harmless)
 {
     return v->node && h->path->node ? c_choose(h, h->path, v, c_number(C_REAL, harmless)) : v;
@@ -177,7 +176,8 @@ C_valuep c_convert(C_here *h, C_valuep v, C_type to)
         fail(h, "a struct and a number cannot be converted into each other");
     if (to.kind == C_BOOL) return c_truth(h, v);
     if (v->node) {
-        bool truth_as_int = to.kind == C_INT && v->node->dtype == BOOL; /* stays one until it is counted with */
+        bool truth_as_int =
+            to.kind == C_INT && v->node->dtype == BOOL; /* stays a BOOL node until arithmetic needs an int */
         return c_tensor(to.kind, truth_as_int ? v->node : cast_op(v->node, dtype_of(to.kind)));
     }
     double x = to.kind == C_INT ? trunc(v->number) : v->number;
@@ -200,7 +200,7 @@ C_valuep c_unary(C_here *h, const char *op, C_valuep a)
     return a->node ? apply_operator(h, OP_neg, I32, C_INT, 1, &a) : integer2(h, OP_sub, c_number(C_INT, 0), a);
 }
 
-/* C rounds quotients towards zero, idiv down: they differ where there is a rest and the signs are not the same. */
+/* C rounds quotients toward zero, idiv rounds down; they differ if there is a remainder and the signs differ. */
 static C_valuep integer_quotient(C_here *h, C_valuep a, C_valuep b, bool rest)
 {
     if (never(b)) fail(h, "division by zero");
@@ -262,7 +262,7 @@ static C_valuep whole_power(C_here *h, C_valuep x, int n)
     return real2(h, OP_mul, rest, n % 2 ? x : rest);
 }
 
-/* A whole constant exponent is a product: exact, of either sign, and cheaper.  Else as the op: x > 0. */
+/* A constant integer exponent becomes a product: exact, cheaper, and for any sign of x.  Otherwise pow needs x > 0. */
 static C_valuep power(C_here *h, C_valuep x, C_valuep e)
 {
     enum { LARGEST_WHOLE = 64 };
@@ -283,7 +283,7 @@ static C_valuep truncated(C_here *h, C_valuep x)
     return c_choose(h, below, ceiling(h, x), real1(h, OP_floor, x));
 }
 
-/* Functions that are one op; guard: the argument at which they are harmless, where they are not everywhere. */
+/* Functions that are one op; guard: their slope may be infinite, but not at `harmless`. */
 static const struct {
     const char *name;
     int arity;
@@ -296,7 +296,7 @@ static const struct {
               {"floor", 1, OP_floor, false, 0}, {"fabs", 1, OP_abs, false, 0},   {"fmax", 2, OP_max, false, 0},
               {"fmin", 2, OP_min, false, 0}};
 
-static bool is_function(const char *name, const char *of) /* expf and exp are the same here */
+static bool is_function(const char *name, const char *of) /* expf is exp */
 {
     size_t n = strlen(of);
     return strncmp(name, of, n) == 0 && (!name[n] || same(name + n, "f"));
@@ -321,7 +321,7 @@ static C_valuep several(C_here *h, const char *name, C_valuep *v)
     return real2(h, OP_mul, log, c_number(C_REAL, same(name, "log2") ? 1.4426950408889634 : 0.43429448190325183));
 }
 
-/* How many arguments the function takes; -1: it is not known. */
+/* Number of arguments; -1: unknown function. */
 static int arity_of(const char *name)
 {
     for (int i = 0; i < COUNT_OF(one_op); i++)

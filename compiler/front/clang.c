@@ -1,4 +1,4 @@
-/* clang.c: finds libclang and its functions when they are first wanted. */
+/* clang.c: loads libclang when it is first needed. */
 #include "front/clang.h"
 #include "base/util.h"
 
@@ -27,7 +27,7 @@ const char *clang_fault(void)
     void *library = open_library();
     if (!library) return format("nn.cfunc needs libclang 17 or newer (19 is tested), which was not found; %s", remedy);
 #define X(result, name, arguments)                                                                                     \
-    if (!(*(void **)&clang.name = dlsym(library, "clang_" #name))) goto too_old; /* POSIX's way of asking */
+    if (!(*(void **)&clang.name = dlsym(library, "clang_" #name))) goto too_old; /* as POSIX has it */
     CLANG_FUNCTIONS(X)
 #undef X
     return NULL;

@@ -1,8 +1,8 @@
-/* clang.h: the part of libclang's C interface that front/cfunc_read.c needs, by libclang's own names without their
- * prefix.  The library is looked for when a description first calls nn.cfunc, so that lathe is built and runs without it.
+/* clang.h: the part of libclang's C interface that front/cfunc_read.c needs, under libclang's names without the prefix.
+ * The library is loaded when a description first calls nn.cfunc, so lathe builds and runs without it.
  *
- * Only what libclang promises never to change is written down here: the layouts of the values it passes, and functions.
- * Kinds of cursors, types and operators are known by the names it gives them, not by their numbers. */
+ * This header has only what libclang keeps stable: functions and the layouts of values.  Kinds of cursors, types and
+ * operators are identified by the names that libclang gives them, since their numbers change. */
 #ifndef FRONT_CLANG_H
 #define FRONT_CLANG_H
 
@@ -36,11 +36,11 @@ typedef struct Clang_file {
     unsigned long bytes;
 } Clang_file;
 
-typedef void *Clang;            /* an index, a unit, a diagnostic, a value: libclang alone knows what is inside */
+typedef void *Clang;            /* an index, a unit, a diagnostic, a value; opaque */
 typedef int Visit_cursor(Cursor c, Cursor parent, void *user);
-enum { VISIT_NEXT = 1 };                /* what a visitor returns to go on without descending */
-enum { SEVERITY_ERROR = 3 };            /* of diagnostics; a fatal one is 4 */
-enum { POST_INCREMENT = 1, POST_DECREMENT = 2 };        /* unary operators that are spelled like others */
+enum { VISIT_NEXT = 1 };                /* a visitor's result: continue with the next sibling */
+enum { SEVERITY_ERROR = 3 };            /* of a diagnostic; fatal: 4 */
+enum { POST_INCREMENT = 1, POST_DECREMENT = 2 };        /* spelled like the prefix ones */
 enum { PLAIN_STORAGE = 1 };             /* neither static nor extern … */
 enum { VALUE_INTEGER = 1, VALUE_REAL = 2 };
 
@@ -94,7 +94,7 @@ extern struct Clang_library {
 #undef X
 } clang;
 
-const char *clang_fault(void);          /* NULL: the library is there; else why not, and what to do */
-const char *clang_text(Clang_string s); /* in the arena; gives s back */
+const char *clang_fault(void);          /* NULL: the library is loaded; else the message */
+const char *clang_text(Clang_string s); /* in the arena; disposes of s */
 
 #endif

@@ -1,5 +1,4 @@
-/* config.c: the configuration: defaults with their types, named configurations, --set; and c, which forward
- * reads. */
+/* config.c: the configuration c: defaults with their types, named configurations, --set. */
 #include "front/front.h"
 
 #include <errno.h>
@@ -56,7 +55,7 @@ static const char *type_of_value(lua_State *L, int index)
     }
 }
 
-/* The value on the top takes the type of the default below it, or it is an error; leaves it in place. */
+/* Converts the value on the top to the type of the default below it, or refuses it. */
 static void conform(lua_State *L, const char *key, Where where)
 {
     const char *want = type_of_value(L, -2), *have = type_of_value(L, -1);
@@ -71,7 +70,7 @@ static void conform(lua_State *L, const char *key, Where where)
         lua_text(L, -2), have ? lua_text(L, -1) : luaL_typename(L, -1));
 }
 
-/* The text of --set as a value of the type of the one on the top. */
+/* Pushes the text of --set as a value of the type of the value on the top. */
 static void push_parsed(lua_State *L, const char *key, const char *text)
 {
     const char *type = type_of_value(L, -1);
@@ -105,7 +104,7 @@ static void push_parsed(lua_State *L, const char *key, const char *text)
 
 /* ------------------------------------------------------------------ layers of values */
 
-/* The table at `values` gets the defaults. */
+/* Copies the defaults into the table at `values`. */
 static void take_defaults(lua_State *L, int model, int values)
 {
     const Trace *trace = trace_of(L);
@@ -148,7 +147,7 @@ static const char *advice_key(lua_State *L, int values, const char *key)
     return advice(key, known, n);
 }
 
-/* Every named configuration is checked, the chosen one is taken. */
+/* Checks every named configuration and takes the values of the chosen one. */
 static void take_configurations(lua_State *L, int model, int values, const char *chosen)
 {
     const char **names, **keys;
@@ -235,7 +234,7 @@ static int knob_pairs(lua_State *L)
     return 3;
 }
 
-/* An empty table before the values, which are at the top: nothing can change them. */
+/* c is an empty table whose __index reads the values at `values`, so a description cannot change them. */
 static void push_c(lua_State *L, int values)
 {
     static const luaL_Reg meta[] = {

@@ -1,12 +1,12 @@
-/* encode.c: takes out of decode what depends on the source alone: the entry encode.
+/* encode.c: moves what depends only on the source out of decode, into the entry encode.
  *
- * A value is ENCODED if it depends on the source, and on nothing that changes from step to step: no token, position or
- * state.  What decode reads of such values becomes a state, which encode writes and decode only reads.  In a loop (the
- * layers of a decoder, each with keys and values of its own) the values of all iterations are stacked, one state, and
- * decode's loop takes its slices; the two entries' copies of the loop lose what they do not need (pass_clean).
+ * A value is ENCODED if it depends on the source but on nothing that changes from step to step (token, position,
+ * state). ENCODED values that decode reads become states, which encode writes.  In a loop (the layers of a decoder,
+ * each with its own keys and values) the values of all iterations are stacked into one state, and decode's loop reads
+ * its slices; pass_clean then removes from each entry's copy of the loop what it does not need.
  *
- * A cut is made behind the views that only repeat or rearrange a value, where the front knows its batch axis.  Where it
- * does not, decode computes that value again, from what it is made of. */
+ * The cut is at a value before the views that repeat or rearrange it, if its batch axis is known.  Otherwise decode
+ * computes the value again from its inputs. */
 #include "front/front.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ typedef struct Cutting {
     Trace *trace;
     Table class;     /* Class + 1, of all nodes */
     Table seen;      /* what decode computes */
-    Table instead;   /* of a value that encode writes: what decode reads, among the nodes of its trace */
+    Table instead;   /* per value that encode writes: the state that decode reads */
     Nodes cut, todo; /* todo: STEP, or to be computed in decode */
 } Cutting;
 
@@ -61,7 +61,7 @@ static Class class_of(const Cutting *c, const Node *n)
     return class;
 }
 
-/* Carries begin as CONSTANT and are raised until nothing changes. */
+/* Carries start as CONSTANT and are raised until nothing changes. */
 static void fill_classes(Cutting *c, const Graph *g)
 {
     Nodes all = {0};
@@ -81,7 +81,7 @@ static void fill_classes(Cutting *c, const Graph *g)
 
 static const Factor *rows_of_state(const Cutting *c, const Node *n) { return table_get(&c->trace->rows, n); }
 
-/* A state of it has a number for each loop, and its batch factor as an axis of its own. */
+/* The state has an axis per loop around n, and an axis for the batch factor alone. */
 static bool fits_a_state(const Cutting *c, const Node *n)
 {
     const Factor *f = rows_of_state(c, n);
@@ -90,7 +90,7 @@ static bool fits_a_state(const Cutting *c, const Node *n)
     return f && n->shape.rank + loops + (f->outer > 1) + (f->inner > 1) <= MAXRANK;
 }
 
-/* The value that n shows if n is a view with all of its elements; else NULL. */
+/* The value that n is a view of, if n has all of its elements; else NULL. */
 static Node *seen_through_moves(const Node *n)
 {
     if (n->op == OP_loop_arg && n->ints[0] == ARG_X) return n->loop->xs.at[n->ints[1]].outer;
@@ -164,7 +164,7 @@ static const char *state_name(const Desc *d, const Node *n)
     return name;
 }
 
-/* n's shape with its batch factor as an axis of its own; *axis: that. */
+/* n's shape with its batch factor as the separate axis *axis. */
 static Shape encoded_apart(const Cutting *c, const Node *n, int *axis)
 {
     const Factor *f = rows_of_state(c, n);
@@ -185,7 +185,7 @@ static Node *stacked_states(Node *value)
     return value;
 }
 
-/* This iteration's slice of a state stacked over the loops around n. */
+/* The slice for this iteration of a state stacked over l and the loops around it. */
 static Node *slice_in(const Loop *l, Node *state)
 {
     if (!l) return state;
@@ -213,7 +213,7 @@ static Node *read_instead(Rewrite *r, Node *old)
     return state ? rewritten(r, state) : NULL;
 }
 
-/* Outputs that no token changes are none of decode. */
+/* decode does not give outputs that no token changes. */
 static void drop_constant_outputs(const Cutting *c, Graph *g)
 {
     int n = 0;

@@ -1,9 +1,9 @@
 /* equal.c: makes `tensor == number` an error.
  *
- * Lua asks no metamethod when `==` meets values of two types: `if i % 2 == 0` on a loop index would quietly be false.
- * So a description's text is loaded with every A == B spelled (__equal(A, B)), and A ~= B (not __equal(A, B)), on the
- * same lines.  Comparison binds loosest but for `and` and `or`: A reaches back to the token that opens the expression
- * or to a looser operator; B is read forward, operand by operand.  What is not understood stays as it is. */
+ * Lua calls no metamethod for `==` between values of two types, so `if i % 2 == 0` on a loop index would silently be
+ * false.  A description is therefore loaded with every A == B rewritten as (__equal(A, B)), and A ~= B as
+ * (not __equal(A, B)), on the same lines.  Only `and` and `or` bind looser than comparison: A reaches back to the start
+ * of the expression or to a looser operator, B is read forward operand by operand.  Anything unclear stays as it is. */
 #include "front/front.h"
 
 #include <ctype.h>
@@ -33,7 +33,7 @@ static bool among(const Token *t, const char *const *words)
 
 /* ------------------------------------------------------------------ tokens */
 
-/* The end of [[ … ]] or [=[ … ]=] beginning at p, or NULL if none begins there. */
+/* The end of the [[ … ]] or [=[ … ]=] that begins at p; NULL: none does. */
 static const char *long_bracket(const char *p)
 {
     int level = (int)strspn(p + 1, "=");
@@ -122,7 +122,7 @@ static int left_of(const Tokens *s, int k)
     return -1;
 }
 
-/* Past the bracket that closes the one at i. */
+/* The token after the bracket that closes the one at i. */
 static int past_bracket(const Tokens *s, int i)
 {
     int depth = 0;
@@ -133,7 +133,7 @@ static int past_bracket(const Tokens *s, int i)
     return -1;
 }
 
-/* Past a name, literal, bracket or constructor and its fields, indices and calls. */
+/* The token after a name, literal, bracket or constructor with its fields, indices and calls. */
 static int past_operand(const Tokens *s, int i)
 {
     static const char *const unary[] = {"-", "#", "~", "not", NULL}, *const field[] = {".", ":", NULL};
@@ -151,7 +151,7 @@ static int past_operand(const Tokens *s, int i)
     return i;
 }
 
-/* The token after B, or -1. */
+/* The token after B of the comparison at k, or -1. */
 static int right_of(const Tokens *s, int k)
 {
     static const char *const binary[] = {"+", "-", "*", "/", "//", "%", "^", "..", "&", "|", "~", "<<", ">>", NULL};
@@ -163,9 +163,9 @@ static int right_of(const Tokens *s, int k)
 
 /* ------------------------------------------------------------------ the text */
 
-typedef struct Edit {  /* texts before and after a token; instead of it where instead is set */
-    int before, after; /* how many comparisons begin and end here */
-    bool unequal[4];   /* of those that begin */
+typedef struct Edit {  /* of a token: text before and after it */
+    int before, after; /* numbers of comparisons that begin and end here */
+    bool unequal[4];   /* of the comparisons that begin */
     bool comma;
 } Edit;
 

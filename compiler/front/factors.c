@@ -1,18 +1,18 @@
-/* factors.c: a number that every row of a sum is multiplied by goes in front of the sum, if it is made of totals over
- * the rows: Σ x · (w / Σ w) becomes (Σ x · w) / Σ w, which scores.c can make of sums over many batches. */
+/* factors.c: pulls a common factor out of a sum over rows if it depends on totals over the rows: Σ x · (w / Σ w)
+ * becomes (Σ x · w) / Σ w, which scores.c can compute from sums over many batches. */
 #include "front/objective.h"
 #include "graph/rows.h"
 
-enum { DEEPEST = 100 }; /* maps and views that are looked through below a sum */
+enum { DEEPEST = 100 }; /* levels of maps and views to look through below a sum */
 
 typedef struct Split {
-    Node *rest, *factor; /* what is split is rest · factor; factor: one element; either NULL: one */
+    Node *rest, *factor; /* value = rest · factor; factor: one element; NULL: 1 */
 } Split;
 
 typedef enum Verdict { UNKNOWN, FACTOR, NO_FACTOR } Verdict;
 
 typedef struct Pulling {
-    const Table *factors; /* old node: FACTOR where it is one */
+    const Table *factors; /* old node: Verdict */
     Table split;          /* old node: Split */
 } Pulling;
 
@@ -46,7 +46,7 @@ static Split of_two(Rewrite *r, Node *old, int depth)
     return (Split){both_factors(old->op, a.rest, b.rest), both_factors(old->op, a.factor, b.factor)};
 }
 
-/* A view of one input, or the sign, of the rest. */
+/* A view or negation of the rest. */
 static Split of_one(Rewrite *r, Node *old, int depth)
 {
     Split s = split_factor(r, old->in[0], depth);
@@ -64,7 +64,7 @@ static Split of_choice(Rewrite *r, Node *old, int depth)
     return s;
 }
 
-/* One element, of no axis. */
+/* As a scalar. */
 static Node *factor_number(Node *n)
 {
     while (n->op == OP_reshape) n = n->in[0];
@@ -90,7 +90,7 @@ static Split split_now(Rewrite *r, Node *old, int depth)
     return (Split){rewritten(r, old), NULL};
 }
 
-/* Splits a value beneath a sum; its inputs are rewritten already. */
+/* Splits a value below a sum; its inputs are already rewritten. */
 static Split split_factor(Rewrite *r, Node *old, int depth)
 {
     void **slot = table_at(&((Pulling *)r->user)->split, old);

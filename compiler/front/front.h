@@ -1,5 +1,4 @@
-/* front.h: what the files of the front end share: the Lua state, places, tensors, scopes, loops, the entry being
- * traced. */
+/* front.h: what the files of the front end share: the trace, places in the user's files, tensors, scopes, loops. */
 #ifndef FRONT_H
 #define FRONT_H
 
@@ -14,14 +13,14 @@
 
 /* ------------------------------------------------------------------ tensors as Lua sees them */
 
-/* The axis that holds the batch or time axis of the inputs: axis `axis` has extent outer · count · inner, and the
- * middle factor is it (B and T merged: outer B, inner 1).  axis -1: the value has none. */
+/* Where the batch or time axis of the inputs is in a value: axis `axis` has extent outer · count · inner, and its middle
+ * factor is the batch or time (B and T merged: outer B, inner 1).  axis -1: the value has no such axis. */
 typedef struct Factor {
     int axis;
     int64_t outer, inner;
 } Factor;
 
-/* Why a value cannot be made one time step at a time. */
+/* Why a value cannot be computed one time step at a time. */
 typedef struct Mixed {
     Where where;
     const char *why;
@@ -31,7 +30,7 @@ typedef struct Tensor {
     Node *node;
     Factor batch, time;
     const Mixed *mixed; /* NULL: each time step depends on its own step alone */
-    int trace;          /* the trace it was made in: a value cannot be kept from one entry to the next */
+    int trace;          /* number of the trace that made it: no other entry may use it */
 } Tensor;
 
 enum { NO_AXIS = -1 };
@@ -43,28 +42,28 @@ typedef struct Trace {
     Desc *desc;
     Graph *graph; /* NULL while no entry is traced */
     int number;   /* 1, 2, … */
-    int first;    /* ids of its nodes begin here */
+    int first;    /* id of its first node */
     bool decode;
-    int64_t batch, time; /* extents of this entry: in decode the rows decoded together, and 1 */
-    int widened;         /* traced again, for comparison, at this multiple of the batch; 0: it is not */
-    int site;            /* random ops so far */
-    int time_places;     /* so far: calls that asked whether an axis is time, … */
-    VEC(bool) over_time; /* … and what they found in the entry before decode */
-    struct Uncounted {   /* what the first loss of input.targets said of ids that do not count */
+    int64_t batch, time; /* extents in this entry: in decode, the number of rows decoded together, and 1 */
+    int widened;         /* the multiple of the batch at which the entry is traced again for comparison; 0: not again */
+    int site;            /* number of random ops so far */
+    int time_places;     /* number of calls so far that asked whether an axis is time; … */
+    VEC(bool) over_time; /* … their answers in the entry before decode */
+    struct Uncounted {   /* the `ignore` of the first loss that reads input.targets */
         bool said;
-        int64_t id; /* beyond the classes; 0: none */
+        int64_t id; /* an id that is not a class; 0: none */
         Where where;
     } uncounted;
-    int time_aware;      /* > 0: inside a library function that answers for the time axis itself */
+    int time_aware;      /* > 0: inside a library function that keeps track of the time axis itself */
     const char *path;    /* layer path */
     VEC(Loop *) open;    /* every open loop but micro, outermost first */
-    VEC(Loop *) copies;  /* those of them that give each iteration its own parameters (stack, map) */
+    VEC(Loop *) copies;  /* the ones in which each iteration has its own parameters (stack, map) */
     VEC(struct New_state {
         const char *name;
         Node *node;
         int depth;
-    }) states; /* the entry's; depth: open loops around node, but for micro */
-    Table rows; /* decode: a Factor, where the batch axis of a value is */
+    }) states; /* new states of this entry; depth: number of open loops around node, without micro */
+    Table rows; /* decode: per node, the Factor of its batch axis */
 
     /* Each of these belongs to one file. */
     struct Usage *used;                                      /* front/limits.c */
@@ -79,10 +78,10 @@ typedef struct Trace {
     VEC(struct Noted) learned;              /* by place, and there in order */
     VEC(int) next_there;                    /* per place, at its first: tensors met so far in this entry */
     int lines;                              /* front/titles.c: since the last tensor was made */
-    bool untitled;                          /* locals are not looked at */
+    bool untitled;                          /* locals give no titles */
 } Trace;
 
-/* The trace that L runs for: each has a Lua state of its own. */
+/* The trace that L belongs to: each trace has its own Lua state. */
 static inline Trace *trace_of(lua_State *L) { return *(Trace **)lua_getextraspace(L); }
 
 /* front/limits.c */
@@ -90,17 +89,17 @@ lua_State *limited_state(Trace *trace);               /* a new one */
 void limit_run(lua_State *L);                         /* instructions and time count from now on … */
 void end_limits(lua_State *L);                        /* … to here */
 void call_lua(lua_State *L, int nargs, int nresults); /* a call of the user's code; errors end the program */
-void watch_lines(lua_State *L, bool lines);           /* are lines looked at before they run? */
-void leave_few_instructions(Trace *trace);            /* from now on a tenth of what a description may take */
+void watch_lines(lua_State *L, bool lines);           /* whether title_locals() runs before each line */
+void leave_few_instructions(Trace *trace);            /* sets the limit to a tenth of the usual, counted from now */
 
 /* ------------------------------------------------------------------ front/lua.c, front/where.c: files, places, errors */
 
 lua_State *sandbox_open(Trace *trace, const Options *o);
 void sandbox_close(lua_State *L);
-void run_description(lua_State *L, const char *file); /* leaves the returned table on the stack */
+void run_description(lua_State *L, const char *file); /* pushes the table that it returns */
 const char *library_text(const char *name);           /* compiler/lua/NAME.lua */
 void push_library(lua_State *L, const char *name);    /* what it returns */
-const char *source_text(const Trace *trace, const char *file); /* of a file read so far, or NULL */
+const char *source_text(const Trace *trace, const char *file); /* of a file that was read; else NULL */
 const char *source_name(const Trace *trace, const char *file); /* the same name, in the arena */
 Where lua_place(lua_State *L); /* the innermost line of the user's files, with the layer path */
 Where place_of_key(const Trace *trace, const char *section, const char *key); /* the description's first line with
@@ -113,29 +112,29 @@ const char *without_position(const char *message); /* a message of Lua without i
 const char *library_function(lua_State *L);    /* "nn.attention" while one runs, or NULL */
 const char *lua_text(lua_State *L, int index); /* a value as an error message shows it */
 void keys_of(lua_State *L, int index, const char ***words, int *n); /* string keys, sorted */
-void wrap_function(lua_State *L, const char *name, int most); /* the Lua function on the top becomes a C one that calls it */
+void wrap_function(lua_State *L, const char *name, int most); /* the Lua function on the top, in a C function */
 enum { ANY_NUMBER = -1 };
 int parameters_of(lua_State *L);
-void check_surplus(lua_State *L, int most, const char *name); /* of arguments, that are not nil */
-void wrap_library(lua_State *L, const char *name);  /* the table on the top: its functions become safe to tail-call */
-void strict_table(lua_State *L, const char *name);  /* the table on the top: unknown keys are errors */
+void check_surplus(lua_State *L, int most, const char *name); /* refuses more arguments, unless they are nil */
+void wrap_library(lua_State *L, const char *name);  /* makes the functions of the table on the top safe to tail-call */
+void strict_table(lua_State *L, const char *name);  /* makes unknown keys of the table on the top errors */
 
 /* front/config.c */
 void read_config(lua_State *L, int model, const Options *o); /* fills desc->knobs, pushes c */
 bool knob_integer(const Trace *trace, const char *name, int64_t *value);
-void size_of_entry(lua_State *L, int c, const char *name, int64_t value); /* c.name, for the entry that is traced */
-void change_knob(lua_State *L, int c, const char *name, int64_t value); /* and what knob_integer() gives */
+void size_of_entry(lua_State *L, int c, const char *name, int64_t value); /* sets c.name for the current entry */
+void change_knob(lua_State *L, int c, const char *name, int64_t value); /* for good, for knob_integer() too */
 void apply_late_sets(Trace *trace);           /* --set of the recipe's names */
 void check_model_keys(lua_State *L, int model);
 
-/* A function given to Lua, with what an editor shows of it: "axis: integer): lathe.Tensor", a line of documentation. */
+/* A function for Lua; for editors its signature, "axis: integer): lathe.Tensor", and a line of documentation. */
 typedef struct Binding {
     const char *name;
     lua_CFunction f;
     const char *signature, *doc;
 } Binding;
 
-/* front/axes.c: what the axes of the description's tensors are: named in Shapes where Lua is given them */
+/* front/axes.c: names the axes of tensors that Lua is given */
 typedef enum Axes_of { AXES_OF_TENSOR, AXES_OF_STATE, AXES_OF_PARAMETER, AXES_OF_LOOP } Axes_of;
 void title_locals(lua_State *L, lua_Debug *ar); /* front/titles.c: before a line runs */
 void expect_titles(lua_State *L);               /* a tensor has been made */
@@ -143,9 +142,9 @@ void leave_titles(lua_State *L);                /* for the rest of this trace */
 int gives_call(lua_State *L);
 void learn_axes(lua_State *L, int model, int c); /* before the entries are traced */
 void axes_new_entry(Trace *trace);
-void name_axes(Trace *trace, Shape *s, Axes_of what); /* of the node that is made next */
+void name_axes(Trace *trace, Shape *s, Axes_of what); /* of the next node */
 void note_read(Trace *trace, const char *knob);
-void end_notes_of_entry(Trace *trace); /* what is noted so far is whole */
+void end_notes_of_entry(Trace *trace); /* the entry was traced to its end */
 
 /* front/tensor.c: tensors as Lua values */
 extern const struct Bindings {
@@ -156,17 +155,17 @@ void open_tensors(lua_State *L); /* the metatable; nn and methods into the table
 void push_tensor(lua_State *L, Node *n, Factor batch, Factor time, const Mixed *mixed);
 void push_like(lua_State *L, Node *n, const Tensor *like);  /* of the same shape */
 Tensor *tensor_at(lua_State *L, int arg, const char *what); /* error unless a live tensor */
-Tensor *is_tensor(lua_State *L, int arg);                   /* NULL where it is none */
+Tensor *is_tensor(lua_State *L, int arg);                   /* NULL: it is not one */
 char *tensor_text(const Tensor *t);                         /* "[batch 12, time 64, width 128]" */
-char *shape_words(const Tensor *t, Shape s);                /* another shape with t's axis names */
+char *shape_words(const Tensor *t, Shape s);                /* shape s with the axis names of t */
 int axis_at(lua_State *L, int arg, int rank);               /* -rank … rank-1 */
 int axis_value(lua_State *L, lua_Integer axis, int rank);
 Shape shape_at(lua_State *L, int arg); /* {2, 3} */
 int64_t integer_at(lua_State *L, int arg, const char *what);
 void check_words(lua_State *L, int table, const char *const *known, int n, const char *what); /* refuses other keys */
-void check_list(lua_State *L, int table, const char *what);                                   /* refuses keys that are words */
-void check_size(lua_State *L, Shape s);                     /* extents and elements are not too many */
-int64_t extent_sum(lua_State *L, int64_t a, int64_t b, const char *doing); /* of an axis that is made longer */
+void check_list(lua_State *L, int table, const char *what);                                   /* refuses string keys */
+void check_size(lua_State *L, Shape s);                     /* refuses extents or a number of elements over the limits */
+int64_t extent_sum(lua_State *L, int64_t a, int64_t b, const char *doing); /* a + b, refused if too long for an axis */
 _Noreturn void refuse_comparison(lua_State *L, const char *symbol, const char *function);
 
 /* front/map.c: every element-wise op of graph/ops.def, operators, broadcasting */
@@ -176,14 +175,14 @@ void bind_operators(lua_State *L, int meta);
 void set_op(lua_State *L, int table, const char *name, lua_CFunction f, Op op);
 Op element_twin(Op reduction); /* max of rmax; OPS: none */
 Shape broadcast_shape(lua_State *L, const Tensor *t, int n, Tensor *result, const char *doing); /* of an element-wise
-                                                           result, and where its batch and time axes are */
+                                                           result; its batch and time axes */
 const Mixed *mixing(lua_State *L, const Mixed *already, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 void check_class(lua_State *L, Op op, DType t, const char *doing);
-enum { EXACT_INTEGERS = 1 << 24 }; /* fp32 holds all integers up to it */
-bool single(const Trace *trace);   /* whether reals are fp32, or less */
-double real_number(lua_State *L, int arg, const char *doing); /* refused beyond the numbers of fp32; a warning where an
-                                                                 integer is rounded */
+enum { EXACT_INTEGERS = 1 << 24 }; /* fp32 represents all integers up to it */
+bool single(const Trace *trace);   /* whether reals have fp32 precision or less */
+double real_number(lua_State *L, int arg, const char *doing); /* refuses numbers beyond fp32, warns if an integer
+                                                                 is rounded */
 
 /* front/reduce.c: sum, mean, max, min; axes for all reductions */
 extern const Binding reduce_bindings[];
@@ -194,35 +193,35 @@ void bind_reductions(lua_State *L, int nn, int methods);
 char *guard_comparisons(const char *text);
 int equal_call(lua_State *L); /* __equal(a, b) */
 
-/* front/move.c, front/index.c: reshape … topk, dot, zeros; batch and time axes are followed through */
+/* front/move.c, front/index.c: reshape … topk, dot, zeros; they keep track of the batch and time axes */
 extern const Binding move_methods[], join_functions[], index_methods[], shape_functions[];
 Factor factor_moved(Factor f, const int *to); /* to[axis]: where each axis went, or -1 */
-const Mixed *mixed_along(lua_State *L, const Tensor *t, int axis, const char *doing); /* values along axis meet */
+const Mixed *mixed_along(lua_State *L, const Tensor *t, int axis, const char *doing); /* of an op along axis */
 Shape axes_without(Shape s, int axis, int *to);
 void axes_kept(int *to);
 
 /* front/cfunc.c */
 extern const Binding cfunc_bindings[];
 
-/* front/scope.c: the layer path, and which parameters belong where */
+/* front/scope.c: the layer path, and where parameters belong */
 extern const luaL_Reg scope_functions[];
 void scopes_new_entry(Trace *trace);
 const char *path_of(const Trace *trace, const char *own);   /* "layer.attn" + own */
 const char *export_of(const Trace *trace, const char *own); /* "layer.%d.attn" + own */
-const char *stack_here(const Trace *trace); /* "layer": the stack whose copies parameters made here are; NULL */
-bool applied_again(const Trace *trace);     /* inside a layer that is applied once more: same names are meant */
+const char *stack_here(const Trace *trace); /* "layer": the stack to which parameters made here belong; NULL: none */
+bool applied_again(const Trace *trace);     /* whether a layer is applied again, with the same parameters */
 void check_name(lua_State *L, const char *name);
 
 /* front/param.c: parameters, and the states of decode */
 extern const luaL_Reg param_functions[];
 
-/* front/time.c: time, positions, random bits: what depends on the entry */
+/* front/time.c: what depends on the entry: time, positions, random bits */
 extern const luaL_Reg time_functions[];
 typedef struct Draws { /* philox(seed, step, site, row, index): seed, step and site i32 [], row and index like a tensor */
     Node *seed, *step, *site, *row, *index;
 } Draws;
-Node *position_node(Trace *trace); /* i32 []: decode: of the first token */
-Draws draws_of(lua_State *L, const Tensor *like, int64_t each); /* a new site; each: numbers an element needs, index counts them */
+Node *position_node(Trace *trace); /* i32 []: in decode, the position of the first token */
+Draws draws_of(lua_State *L, const Tensor *like, int64_t each); /* at a new site; each: numbers per element, the step of index */
 
 /* front/attention.c */
 extern const luaL_Reg attention_functions[];
@@ -235,39 +234,39 @@ extern const luaL_Reg loop_functions[];
 bool loop_is_open(const Trace *trace, const Loop *l);
 
 /* front/recipe.c */
-/* A part of the description: the table itself, or what the function of c returns; false: absent.  c is at the index given. */
+/* Pushes a part of the description: the table itself, or what the function returns for c, at index c; false: absent. */
 bool push_description_part(lua_State *L, int model, int c, const char *key);
 void read_recipe(lua_State *L, int model); /* c is at the top; fills desc->recipe */
-const char *const *recipe_names(int *n);   /* what --set may name beside the knobs */
-void check_recipe(lua_State *L);           /* what it says of parameters and outputs, which are there now */
+const char *const *recipe_names(int *n);   /* that --set takes besides the knobs */
+void check_recipe(lua_State *L);           /* against parameters and outputs, once entries are traced */
 bool recipe_knows(const char *key);
-bool run_knows(const char *key);   /* a setting that is no number: the trainer's alone */
+bool run_knows(const char *key);   /* a setting that is not a number: only the trainer reads it */
 void recipe_set(Trace *trace, const char *key, const char *value);
 extern const luaL_Reg recipe_functions[];
 
-/* front/groups.c: train's groups of parameters, on the top; then, with all parameters there, whether each has some */
+/* front/groups.c: reads train's groups, on the top; once entries are traced, checks that each has parameters */
 void read_groups(lua_State *L);
 void check_groups(const Trace *trace);
 
 /* front/hf.c */
 void read_hf(lua_State *L, int model); /* c is at the top, parameters are known; fills desc->hf */
 
-/* front/encode.c: what of decode depends on the source alone, as an entry of its own; decode reads states instead */
+/* front/encode.c: moves what depends only on the source out of decode, which reads states instead */
 Graph *take_encode(Trace *trace, Graph *decode);
 
 /* front/trace.c: the entries */
 void trace_entries(lua_State *L, int model); /* c is at the top */
-void trace_for_axes(lua_State *L, int model, int c); /* those that name axes: train, grad, decode */
+void trace_for_axes(lua_State *L, int model, int c); /* the entries that name axes: train, grad, decode */
 Graph *begin_entry(Trace *trace, Entry entry); /* from now on trace->graph */
-void push_input(lua_State *L);               /* what the function of an entry is given */
-Where function_place(lua_State *L, int model, const char *key); /* a function of the description */
+void push_input(lua_State *L);               /* the `input` of forward and sample */
+Where function_place(lua_State *L, int model, const char *key); /* of a function of the description */
 
-void push_begins(lua_State *L);              /* i32 [batch]: whether a row does not go on where it stopped */
+void push_begins(lua_State *L);              /* i32 [batch]: 1 for rows that do not continue their text */
 
 /* front/sample.c */
 #define SAMPLED_TOKENS "tokens" /* the output that is text */
-bool sampling(const Trace *trace); /* whether that entry is being traced */
-void trace_sample(lua_State *L, int model, int c); /* where the description has one */
+bool sampling(const Trace *trace); /* whether the entry sample is being traced */
+void trace_sample(lua_State *L, int model, int c); /* if the description has one */
 
 /* front/basics.c */
 int print_to_stderr(lua_State *L);

@@ -1,10 +1,10 @@
-/* groups.c: train's groups: learning rate, weight decay and freezing of parameters by patterns of their names. */
+/* groups.c: train's groups: learning rate, weight decay and freezing by patterns of parameter names. */
 #include "front/front.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A table's strings have no lines; the text has. */
+/* Lua strings know no lines, so the text is searched. */
 static Where place_of_pattern(const Trace *trace, const char *pattern)
 {
     const char *file = trace->desc->file, *text = source_text(trace, file), *at = NULL;
@@ -92,7 +92,7 @@ void read_groups(lua_State *L)
 
 /* ------------------------------------------------------------------ names */
 
-/* A copy's name: the numbers of its loops in the export name. */
+/* The export name of a copy, with its iteration for each %d. */
 static const char *copy_pattern_name(const Param *p, int64_t copy)
 {
     Text t = {0};

@@ -1,9 +1,8 @@
-/* head.c: the head, nn.linear_cross_entropy, as the library calls it (nn.lua checks and says what is wrong), and
- * ids that choose a class, wherever they do. */
+/* head.c: nn.linear_cross_entropy, whose arguments nn.lua has checked, and class ids. */
 #include "front/front.h"
 #include "ops/head.h"
 
-/* core.linear_cross_entropy(x, ids, weight, across, smoothing, bias or nil, ignored or nil): losses, predicted ids,
+/* losses, predicted ids = core.linear_cross_entropy(x, ids, weight, across, smoothing, bias or nil, ignored or nil):
  * both shaped like ids. */
 static int linear_cross_entropy_call(lua_State *L)
 {
@@ -37,8 +36,7 @@ static bool are_targets(const Node *n)
 
 static const char *uncounted_text(int64_t id) { return id ? format("ignore = %lld", (long long)id) : "no ignore"; }
 
-/* What the data may hold as target beside the classes is one id, for all losses and metrics; ignored: 0 where none is
- * said, and none is beyond the classes. */
+/* All losses and metrics must agree on the one target id that is not a class and does not count. */
 static void note_ignored(lua_State *L, const Node *ids, const int64_t *ignored, int64_t classes, const char *name)
 {
     Trace *trace = trace_of(L);
@@ -66,8 +64,8 @@ static void check_known(lua_State *L, const Node *ids, int64_t classes, const in
                        (long long)classes - 1, v.at[i]);
 }
 
-/* core.class_ids(ids, classes, ignored or nil, name): the ids, checked where they run (emit/ids.c) unless they are in
- * range for certain. */
+/* core.class_ids(ids, classes, ignored or nil, name): the ids, checked at run time (emit/ids.c) unless they are proven
+ * to be in range. */
 static int class_ids_call(lua_State *L)
 {
     const Tensor *ids = tensor_at(L, 1, "class ids");

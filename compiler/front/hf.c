@@ -1,5 +1,5 @@
-/* hf.c: the description's `hf`: how Hugging Face knows the model.  It is data for the trainer (runtime/model/hf.c says
- * what each part means) and travels there as JSON, so what is wrong with it is said here. */
+/* hf.c: the description's `hf`: how the model maps to Hugging Face's.  The trainer gets it as JSON (runtime/model/hf.c
+ * says what each part means), so mistakes are reported here. */
 #include "front/front.h"
 
 #include <math.h>
@@ -42,7 +42,7 @@ static void say_json_list(Text *t, lua_State *L, const char *key, int depth)
     say(t, "]");
 }
 
-/* A line for each part of hf and for each key of its config. */
+/* One line per part of hf and per key of its config. */
 static void say_object(Text *t, lua_State *L, int depth, const char **keys, int n)
 {
     const char *apart = depth < 2 ? format("\n%*s", 2 * (depth + 1), "") : "";
@@ -100,7 +100,7 @@ static const Param *need_param(lua_State *L, const char *key, const char *name)
         name ? name : "something else", advice(name ? name : "", names, d->params.n));
 }
 
-/* Pushes hf[key] or where it is absent nothing: false. */
+/* Pushes hf[key]; false: it is absent, and nothing is pushed. */
 static bool push_table(lua_State *L, const char *key)
 {
     if (lua_getfield(L, -1, key) == LUA_TNIL) return lua_pop(L, 1), false;
@@ -108,7 +108,7 @@ static bool push_table(lua_State *L, const char *key)
     return true;
 }
 
-/* Checks a list of parameters with at least (or exactly) `axes` axes of their own. */
+/* Checks that the parameters of the list on the top have at least (or exactly) `axes` axes of their own. */
 static void check_params(lua_State *L, const char *key, const char *where, int axes, bool exactly)
 {
     for (lua_Integer i = 1; i <= luaL_len(L, -1); i++) {
@@ -159,7 +159,7 @@ static void check_names(lua_State *L)
     lua_pop(L, 1);
 }
 
-/* Lists and tables of texts. */
+/* Checks a list or a table of strings. */
 static void check_texts(lua_State *L, const char *key)
 {
     if (!push_table(L, key)) return;
@@ -169,7 +169,7 @@ static void check_texts(lua_State *L, const char *key)
     lua_pop(L, 1);
 }
 
-/* The value on the top: an extent for each %d of the name and for each axis. */
+/* Is the value on the top a list of extents, one per %d of the name, then at least one more? */
 static bool is_shape(lua_State *L, const char *name)
 {
     lua_Integer n = lua_istable(L, -1) ? luaL_len(L, -1) : 0, loops = 0;
@@ -182,7 +182,7 @@ static bool is_shape(lua_State *L, const char *name)
     return ok;
 }
 
-/* zeros: name -> shape, an axis for each %d first; copies: name -> parameter; neither may be a parameter itself. */
+/* zeros: name -> shape, with an axis per %d first; copies: name -> parameter.  The names must not be parameters. */
 static void check_others(lua_State *L, const char *key)
 {
     const char **names;

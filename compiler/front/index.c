@@ -1,4 +1,4 @@
-/* index.c: tensor methods that address by ids, walk along an axis or contract, and tensors made from nothing. */
+/* index.c: tensor methods that index, scan or contract, and constructors of tensors. */
 #include "front/front.h"
 
 #include <math.h>
@@ -20,8 +20,8 @@ static void check_ids(lua_State *L, const Tensor *ids, const char *doing)
                    dtype_name(ids->node->dtype));
 }
 
-/* Ids that are known here; others are checked where they are used (emit/ids.c).  Where decode has cut x to one token
- * along the axis nothing can be said, and mixed_along() speaks. */
+/* Checks ids known at compile time; others are checked at run time (emit/ids.c).  Along the time axis decode has one
+ * token of x, so nothing is checked, and mixed_along() refuses. */
 static void check_known(lua_State *L, const Tensor *x, const Tensor *ids, int axis, const char *doing)
 {
     int64_t n = x->node->shape.dim[axis];
@@ -62,7 +62,7 @@ static int optional_integer(lua_State *L, int arg, int otherwise, const char *wh
     return i < INT32_MIN ? INT32_MIN : i > INT32_MAX ? INT32_MAX : (int)i; /* out of range in any case */
 }
 
-/* x:gather(ids, axis, shared): the rows of x along axis named by ids; the first `shared` axes of both run together. */
+/* x:gather(ids, axis, shared): the rows of x along axis picked by ids; the first `shared` axes are the same in both. */
 static int gather_call(lua_State *L)
 {
     const Tensor *x = tensor_at(L, 1, "x:gather"), *ids = tensor_at(L, 2, "x:gather");
@@ -84,8 +84,7 @@ static int gather_call(lua_State *L)
     return 1;
 }
 
-/* nn.scatter_add(updates, ids, extent, axis, shared): zeros of that extent along axis, with the updates added at ids.
- */
+/* nn.scatter_add(updates, ids, extent, axis, shared): zeros, `extent` along axis, with the updates added at ids. */
 static int scatter_add_call(lua_State *L)
 {
     const Tensor *u = tensor_at(L, 1, "nn.scatter_add"), *ids = tensor_at(L, 2, "nn.scatter_add");
@@ -152,7 +151,7 @@ static int argmax_call(lua_State *L)
     return 1;
 }
 
-/* x:NAME(axis, backwards): running values. */
+/* x:NAME(axis, backwards): the running values of a scan. */
 static int scan_call(lua_State *L, Op op, const char *doing)
 {
     Tensor t = *tensor_at(L, 1, doing);
@@ -342,7 +341,7 @@ static int full_call(lua_State *L)
     return push_filled(L, real_number(L, 2, "nn.full"));
 }
 
-/* An element of nn.constant, on the top. */
+/* The element of nn.constant on the top. */
 static double element_at(lua_State *L, DType t)
 {
     if (t == F32) {

@@ -1,4 +1,4 @@
-/* limits.c: calls a description's code within limits: memory, instructions, time; and says what went wrong in it. */
+/* limits.c: runs a description's code within limits of memory, instructions and time, and reports its errors. */
 #include "front/front.h"
 
 #include <signal.h>
@@ -19,7 +19,7 @@ typedef struct Usage { /* by a Lua state */
     lua_State *L;
     size_t bytes;
     int64_t instructions, instruction_limit;
-    bool refused;     /* the allocator said no, … */
+    bool refused;     /* the memory limit was reached, … */
     Where refused_at; /* … here */
 } Usage;
 
@@ -65,7 +65,7 @@ lua_State *limited_state(Trace *trace)
 
 static const char late_words[] = "the description has run for too long; what does this line compute?";
 
-/* Appends to what begins at *at and must end before `end`; control characters of a name do not reach a terminal. */
+/* Appends at *at, up to `end`; replaces control characters, which must not reach a terminal. */
 static void append_text(char **at, const char *end, const char *s)
 {
     for (; *s && *at < end; s++) *(*at)++ = (unsigned char)*s < 32 ? '?' : *s;
@@ -77,8 +77,8 @@ static void append_number(char **at, const char *end, int n)
     append_text(at, end, (char[]){(char)('0' + n % 10), 0});
 }
 
-/* A signal's handler must take no memory and use no stdio.  Lua's stack is still while it is within a C function, and
- * looking up a line there takes nothing. */
+/* A signal handler must not allocate or use stdio.  Lua's stack does not change during a C function, and looking up a
+ * line needs no memory. */
 static _Noreturn void end_late_call(void)
 {
     lua_Debug ar;
@@ -98,8 +98,8 @@ static _Noreturn void end_late_call(void)
     _exit(1);
 }
 
-/* The hook says it, within HOOK_EVERY instructions; but a single call of a string function can run for years without
- * executing one. */
+/* The hook reports it within HOOK_EVERY instructions.  If it does not within a second, a C function is running, such as
+ * one for strings, which may take years. */
 static void too_long(int signal)
 {
     static const struct itimerval again = {.it_value = {.tv_sec = 1}};
@@ -109,7 +109,7 @@ static void too_long(int signal)
     setitimer(ITIMER_VIRTUAL, &again, NULL);
 }
 
-/* Of L from now on; 0 seconds: of none. */
+/* Limits the time of L from now on; 0 seconds: no limit. */
 static void limit_time(lua_State *L, int seconds)
 {
     timed.late = 0;
@@ -157,8 +157,7 @@ void end_limits(lua_State *L) { limit_time(L, 0); }
 
 /* ------------------------------------------------------------------ calls and their errors */
 
-/* Lua's two commonest messages in the words of a description: what was called, or had its fields read, and what it is.
- */
+/* Rewords Lua's two most common messages. */
 static const char *in_words(const char *message)
 {
     char type[16], name[64] = "";

@@ -1,4 +1,4 @@
-/* loop.c: opens and closes the loops that nn.stack, nn.map and nn.scan are made of. */
+/* loop.c: opens and closes the loops of nn.stack, nn.map and nn.scan. */
 #include "front/front.h"
 
 bool loop_is_open(const Trace *trace, const Loop *l)
@@ -16,7 +16,7 @@ static Loop *loop_at(lua_State *L, int arg)
     return l;
 }
 
-/* l = core.loop(name, trip, reverse, copies): copies: parameters made inside are [trip, …] */
+/* l = core.loop(name, trip, reverse, copies); copies: parameters made inside become [trip, …] */
 static int open_call(lua_State *L)
 {
     Trace *trace = trace_of(L);
@@ -75,7 +75,7 @@ static int x_call(lua_State *L)
     return 1;
 }
 
-/* core.next(l, k, value, doing): checked against what the carry began with */
+/* core.next(l, k, value, doing): sets the next value of carry k */
 static int next_call(lua_State *L)
 {
     Loop *l = loop_at(L, 1);
@@ -93,8 +93,8 @@ static int next_call(lua_State *L)
     return 0;
 }
 
-/* core.keep(l, value): core.stacked will ask for it.  The call comes before the loop is closed, since what a loop
- * depends on decides which loop it belongs to. */
+/* core.keep(l, value): announces core.stacked(l, value) before the loop is closed, since closing decides from all
+ * values of a loop which loop it belongs to. */
 static int keep_call(lua_State *L)
 {
     Loop *l = loop_at(L, 1);
@@ -123,7 +123,7 @@ static int close_call(lua_State *L)
     return 0;
 }
 
-/* y = core.result(l, k, like): the last value of carry k; like: the tensor given to core.next */
+/* y = core.result(l, k, like): last value of carry k; like: the tensor given to core.next */
 static int result_call(lua_State *L)
 {
     const Tensor *like = is_tensor(L, 3);
@@ -132,7 +132,7 @@ static int result_call(lua_State *L)
     return 1;
 }
 
-/* ys = core.stacked(l, value): [trip, …] of a value that was kept, after closing */
+/* ys = core.stacked(l, value): [trip, …] of a kept value, after closing */
 static int stacked_call(lua_State *L)
 {
     Loop *l = lua_touserdata(L, 1);
@@ -141,7 +141,7 @@ static int stacked_call(lua_State *L)
     if (t->node->shape.rank == MAXRANK) user_error(L, "a stacked result would have more than %d axes", MAXRANK);
     Node *n = t->node;
     if (n->in_loop == l) n = loop_stack(l, n);
-    else { /* the same in each iteration */ Shape s = {1, {l->trip}, {(uint16_t)l->axis}};
+    else { /* it does not change in the loop */ Shape s = {1, {l->trip}, {(uint16_t)l->axis}};
         for (int i = 0; i < n->shape.rank; i++) s = with_axis(s, n->shape, i);
         n = broadcast(n, s);
     }

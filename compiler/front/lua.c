@@ -1,10 +1,10 @@
 /* lua.c: runs descriptions in a sandbox: what they may name, and which files they may read.
  *
- * A description is a stranger's program.  It sees table, string, math, utf8, the harmless part of the base library and
- * ours (nn, optim, data); no files, no operating system, no bytecode, no debug library.  Instructions, memory, graph
- * nodes and processor time are limited (front/limits.c); a limit that is reached is a message that names the line.
+ * A description is untrusted code.  It sees table, string, math, utf8, the harmless part of the base library and our
+ * libraries (nn, optim, data); no files, operating system, bytecode or debug library.  Instructions, memory, graph
+ * nodes and processor time are limited (front/limits.c); a message names the line that reached a limit.
  *
- * The same text must always give the same graph: tables are walked in sorted order (Lua's order differs between
+ * The same text must always give the same graph, so pairs() goes in sorted order (Lua's order differs between
  * processes), and there are no random numbers. */
 #include "front/front.h"
 
@@ -28,7 +28,7 @@ static void load_text(lua_State *L, const char *file, const char *text, size_t b
     const char *chunk = format("@%s", file);
     if (luaL_loadbufferx(L, start, bytes - (size_t)(start - text), chunk, "t") == LUA_OK) {
         const char *guarded = guard_comparisons(start);
-        bool whole = strlen(start) == bytes - (size_t)(start - text); /* no zero byte inside */
+        bool whole = strlen(start) == bytes - (size_t)(start - text); /* no zero bytes */
         if (whole && luaL_loadbufferx(L, guarded, strlen(guarded), chunk, "t") == LUA_OK) lua_remove(L, -2);
         else if (!whole) return;
         else lua_pop(L, 1);
@@ -86,7 +86,7 @@ void run_description(lua_State *L, const char *file)
             lua_text(L, -1));
 }
 
-/* A message may show lines of a required file, so a link must not lead to a file outside of the folder. */
+/* Messages show lines of required files, so links that lead out of the folder are refused. */
 static bool lies_beside(const char *folder_name, const char *file)
 {
     char *target = realpath(file, NULL), *folder = realpath(*folder_name ? folder_name : ".", NULL);
@@ -141,7 +141,7 @@ static void copy_fields(lua_State *L, int from, const char *const *without)
     }
 }
 
-/* Copies, so that nothing a description does to them reaches the library's own. */
+/* Gives a copy, so that a description cannot change the original. */
 static void give_library(lua_State *L, int env, const char *name, const char *const *without)
 {
     lua_getglobal(L, name);
@@ -230,7 +230,7 @@ const char *library_text(const char *name)
     die("no library %s", name);
 }
 
-/* Runs compiler/lua/NAME.lua once with `core`, the table of our C functions; leaves what it returns. */
+/* Runs compiler/lua/NAME.lua, once, with `core`, the table of our C functions; pushes its result. */
 void push_library(lua_State *L, const char *name)
 {
     lua_getfield(L, LUA_REGISTRYINDEX, "library");
@@ -254,7 +254,7 @@ static int use_library(lua_State *L)
     return 1;
 }
 
-/* The public face of nn, optim or data: its functions behind C ones, unknown names errors. */
+/* Gives nn, optim or data to the description: functions wrapped in C, unknown names refused. */
 static void give_ours(lua_State *L, int env, const char *name)
 {
     push_library(L, name);

@@ -1,7 +1,7 @@
 /* map.c: element-wise ops: a binding for every row of graph/ops.def, the operators, broadcasting.
  *
- * The table is walked, not copied: a new row of graph/ops.def is at once nn.NAME(…) and x:NAME(…).  Shapes and types
- * are checked here, before a node is made, so that the message can name the user's line. */
+ * Each row of graph/ops.def becomes nn.NAME(…) and x:NAME(…).  Shapes and types are checked here, before a node is
+ * made, so that messages name the user's line. */
 #include "front/front.h"
 #include "passes/passes.h"
 
@@ -42,7 +42,7 @@ static bool fits_operands(Shape a, Shape b)
     return true;
 }
 
-/* A change of b (named `name`) that would make it fit, as far as one is obvious. */
+/* A transpose or unsqueeze of b, called `name`, that would make it fit; NULL: none. */
 static const char *cure(Shape a, Shape b, char name)
 {
     Shape t = b;
@@ -102,7 +102,7 @@ static Factor aligned_operands(Factor f, int rank, int wider)
 
 static bool same_factor(Factor a, Factor b) { return a.axis == b.axis && a.outer == b.outer && a.inner == b.inner; }
 
-/* Finds the batch and time axes of the result of an element-wise op; inputs are not yet aligned to its shape s. */
+/* The batch and time axes of the result, of shape s; the inputs are not broadcast yet. */
 static void combine(lua_State *L, const Tensor *t, int n, Shape s, Tensor *r, const char *doing)
 {
     *r = (Tensor){.batch = NOWHERE, .time = NOWHERE, .trace = trace_of(L)->number};
@@ -173,7 +173,7 @@ static Node *constant_at(lua_State *L, int arg, DType t, const char *doing)
     return scalar(v, t);
 }
 
-/* Tensors and numbers at arguments first … first + n - 1, of one type. */
+/* Reads tensors or numbers of one type at arguments first … first + n - 1. */
 static void operands(lua_State *L, int first, int n, Tensor *t, const char *doing)
 {
     const Tensor *model = NULL;
@@ -231,8 +231,7 @@ static int push_map(lua_State *L, Op op, Tensor *t, int n)
     return 1;
 }
 
-/* torch.max(x, -1) reduces; here that is x:max(-1).  What names an axis of the tensor beside it is not taken for a
- * value. */
+/* torch.max(x, -1) reduces; here that is x:max(-1).  So an integer that is also an axis of x is refused. */
 static void refuse_axis_as_value(lua_State *L, Op op, const Tensor *t)
 {
     lua_Integer v = lua_tointeger(L, 2);
@@ -258,7 +257,7 @@ static int call_map(lua_State *L)
     return push_map(L, op, t, n);
 }
 
-/* Metamethods get the operand twice for unary ones; numbers on either side. */
+/* Unary metamethods get the operand twice; of binary ones either side may be a number. */
 static int operate(lua_State *L)
 {
     Op op = (Op)lua_tointeger(L, lua_upvalueindex(1));
@@ -289,7 +288,7 @@ static int power(lua_State *L)
     return 1;
 }
 
-/* a // b and a % b: integers as the ops say; for reals floor(a / b) and a - b floor(a / b). */
+/* a // b and a % b: for integers idiv and mod; for reals floor(a / b) and a - b floor(a / b). */
 static int divide_down(lua_State *L)
 {
     Op op = (Op)lua_tointeger(L, lua_upvalueindex(1));
@@ -386,7 +385,7 @@ void set_op(lua_State *L, int table, const char *name, lua_CFunction f, Op op)
     lua_setfield(L, table, name);
 }
 
-/* A reduction rX beside an element-wise X: x:X(axis) reduces, nn.X(a, b) is element by element. */
+/* A reduction rX with an element-wise X: x:X(axis) reduces, nn.X(a, b) works element by element. */
 Op element_twin(Op op)
 {
     for (int m = 0; m < OPS && op_info[op].kind == REDUCE && op_info[op].name[0] == 'r'; m++)

@@ -1,11 +1,11 @@
-/* move.c: tensor methods that rearrange; the batch and time axes are followed through. */
+/* move.c: tensor methods that rearrange elements, and where the batch and time axes go. */
 #include "front/front.h"
 
 #include <string.h>
 
 /* ------------------------------------------------------------------ following axes */
 
-/* to[axis]: where each axis went, or -1. */
+/* to[axis]: the new place of each axis, or -1. */
 Factor factor_moved(Factor f, const int *to)
 {
     if (f.axis < 0) return f;
@@ -20,7 +20,8 @@ static int64_t product_of_extents(Shape s, int from)
     return n;
 }
 
-/* An axis of extent 1 (decode) is found again by the extents after it; the same position is preferred. */
+/* In decode the axis has extent 1, so it is found by the product of the extents after it; the same position is
+ * preferred. */
 static Factor reshaped_unit(Factor f, Shape old, Shape new)
 {
     int64_t behind = product_of_extents(old, f.axis + 1) * f.inner;
@@ -35,7 +36,7 @@ static Factor reshaped_unit(Factor f, Shape old, Shape new)
     return NOWHERE;
 }
 
-/* The axis holding all of f's factor after a reshape, or NOWHERE (*split: it is spread over several). */
+/* The axis with all of f's factor after a reshape; NOWHERE with *split: the factor is spread over several axes. */
 static Factor reshaped(Factor f, Shape old, Shape new, bool *split)
 {
     *split = false;
@@ -57,7 +58,7 @@ static int push_moved(lua_State *L, Node *n, const Tensor *t, const int *to)
     return 1;
 }
 
-/* Values along `axis` meet each other: not step by step if that is time. */
+/* An op that combines values along `axis` cannot be computed step by step if that is time. */
 const Mixed *mixed_along(lua_State *L, const Tensor *t, int axis, const char *doing)
 {
     return t->time.axis == axis ? mixing(L, t->mixed, "%s works along the time axis", doing) : t->mixed;
@@ -246,7 +247,7 @@ static int push_part(lua_State *L, const Tensor *t, int axis, int64_t first, int
     return 1;
 }
 
-/* x:slice(axis, first, beyond, step): from first up to but not including beyond; negative counts from the end. */
+/* x:slice(axis, first, beyond, step): first … beyond - 1; negative ones count from the end. */
 static int slice_call(lua_State *L)
 {
     const Tensor *t = tensor_at(L, 1, "x:slice");

@@ -1,10 +1,10 @@
-/* objective.c: a batch that is cut into parts trains what the whole batch would.
+/* objective.c: makes a batch that is cut into parts give the gradients of the whole batch.
  *
- * The step takes the mean of the parts' losses.  For a mean over all rows that is the whole batch's; for a sum over a
- * count (targets that are not ignored, weights, lengths) it is not, since each part would count alike.  So what the
- * loss divides by is made of all parts before the first of them (a loop of its own; of several GPUs, over_ranks then
- * adds theirs), and sums are multiplied by the parts' number where the mean over the parts would divide by it.
- * graph/rows.h finds out which values these are. */
+ * The loss of a step is the mean of the losses of its parts.  For a mean over all rows, that equals the loss of the
+ * whole batch.  For a sum divided by a count (of targets that are not ignored, of weights, lengths) it does not, since
+ * all parts would weigh the same.  So such a divisor is computed over all parts before the first one (in a loop of its
+ * own; over_ranks adds up those of several GPUs), and sums that the mean over parts would divide by the number of parts
+ * are multiplied by it.  graph/rows.h finds these values. */
 #include "desc/target.h"
 #include "front/objective.h"
 #include "graph/rows.h"
@@ -14,8 +14,8 @@
 typedef struct Cut {
     Trace *trace;
     const Rows *rows;
-    const Loop *parts; /* the loop over them, before anything is rewritten; NULL: an entry's batch is one part */
-    Node *gpus;        /* real []: how many have a part; NULL: that is not asked yet */
+    const Loop *parts; /* the loop over parts, before the rewrite; NULL: the batch is one part */
+    Node *gpus;        /* real []: number of GPUs; NULL: not needed so far */
     Table edits;       /* node: Row_pair */
     Table totals;      /* node: its total over all parts */
 } Cut;
@@ -30,7 +30,7 @@ static Node *piece_of(Node *row, int64_t from, Shape s)
     return reshape(slice(row, &from, &extent, NULL), s);
 }
 
-/* A total over the GPUs: a one beside it tells how many they are. */
+/* The total of n over the GPUs; the total of a 1 beside it is their number. */
 static Node *over_gpus(Cut *c, Node *n)
 {
     if (!c->trace->desc->options->target->device) return n;
@@ -84,7 +84,7 @@ static Node *over_micro_batches(Cut *c, Node *n)
     return reduce(OP_sum, loop_stack(l, value), 1, &(int){0});
 }
 
-/* The sum (or mean) over all parts of a rewritten value of one part, made outside of the loop over parts. */
+/* The sum (or mean) of n over all parts, outside the loop over parts; new: its rewritten value for one part. */
 static Node *over_all_parts(Cut *c, Node *n, Node *new, bool mean)
 {
     Node *total = table_get(&c->totals, n);
@@ -107,15 +107,14 @@ static const char *fault_text(const Desc *d, const Row_fault *f)
     return format("%s:%d: %s", f->where.file ? f->where.file : d->file, f->where.line, f->why);
 }
 
-/* If the description cuts the batch, that is the user's mistake; what --memory or several GPUs would cut stays whole.
- */
+/* accumulate in the description is then the user's mistake; --memory and several GPUs just cannot cut the batch. */
 static void refuse(Desc *d, const Row_fault *f, const Graph *g)
 {
     if (g->micro && d->recipe.accumulate > 1) err(f->where, cannot_cut, f->why, (long long)g->micro->trip);
     d->uncut = d->one_gpu = fault_text(d, f);
 }
 
-/* Can the loss, and what is carried on, be computed from parts? */
+/* Can the loss and the states be computed from parts? */
 static bool check_outputs(Desc *d, const Rows *r, const Graph *g)
 {
     for (int k = 0; k < g->outs.n; k++) {
@@ -137,7 +136,7 @@ static bool same_edits(const Row_pair *a, const Row_pair *b)
     return true;
 }
 
-/* Collects the edits of all nodes; false: one node stands for two values that need different edits, and is refused. */
+/* Collects the edits of all nodes; false: refused, since one node has two roles that need different edits. */
 static bool collect_edits(Cut *c, const Graph *g)
 {
     for (int i = 0; i < c->rows->pairs.n; i++) {

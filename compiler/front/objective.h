@@ -1,4 +1,4 @@
-/* objective.h: what is trained and evaluated, of a batch that is cut. */
+/* objective.h: training and evaluating a batch that is cut into parts. */
 #ifndef FRONT_OBJECTIVE_H
 #define FRONT_OBJECTIVE_H
 
@@ -7,17 +7,17 @@
 struct Rows;
 
 /* Makes the train entry, whose batch is cut into parts (micro-batches), compute what the whole batch gives; wide: the
- * same entry at twice the batch, NULL where that does not go.  What cannot be cut is refused at its line; what several
- * GPUs cannot share is noted. */
+ * same entry at twice the batch, NULL: it cannot be traced so.  Refuses at its line what cannot be cut; notes what several
+ * GPUs cannot share. */
 void keep_objective(Trace *trace, Graph *train, const Graph *wide, int64_t batch);
 
-/* Entry score, where eval's outputs have to be made of sums over all batches; NULL where they are means. */
+/* The entry score, which computes outputs of eval from totals over all batches; NULL: all of them are means. */
 Graph *take_scores(Trace *trace, Graph *eval, Graph *wide, int64_t batch);
 
-/* In eval: moves a factor of a sum over rows in front of the sum, if the factor is made of such sums itself. */
+/* In eval: pulls a factor out of a sum over rows if the factor depends on such sums itself. */
 void pull_factors(Graph *g, Graph *wide, const struct Rows *rows);
 
-/* Tells which outputs that are no scalars depend on the other rows of a batch. */
+/* Warns of outputs with axes whose rows depend on other rows of the batch. */
 void tell_meeting(const Graph *grad, int64_t batch);
 
 #endif

@@ -1,4 +1,4 @@
-/* param.c: parameters, shared or one for each layer of a stack, and the states that decode keeps. */
+/* param.c: parameters, shared or per layer of a stack, and states. */
 #include "front/front.h"
 
 #include "runtime/base/printable.h"
@@ -40,7 +40,7 @@ static int count_places(const char *template)
     return n;
 }
 
-/* It is a key of a checkpoint, which is JSON and has a key of its own. */
+/* The export name is a key in a checkpoint's JSON, where __metadata__ is taken. */
 static void check_export(lua_State *L, const char *export)
 {
     enum { MOST = 1000 };
@@ -97,7 +97,7 @@ static Param *new_param(lua_State *L, const char *name, Shape own, const char *e
     return p;
 }
 
-/* Are a copy of a and a copy of b exported under one name? "h.%d.w" of three layers and "h.2.w" are. */
+/* Could a copy of a and a copy of b have one export name, as "h.%d.w" of three layers and "h.2.w"? */
 static bool meet(const Param *a, const char *s, int i, const Param *b, const char *t, int j)
 {
     for (; *s || *t; s++, t++) {
@@ -169,8 +169,7 @@ static void check_again(lua_State *L, const Known *k, Shape own)
                    k->param->where.line);
 }
 
-/* core.param(name, shape, init, a, b, decay, export, zero): export nil: from the path; zero: a row that is always zero
- */
+/* core.param(name, shape, init, a, b, decay, export, zero); export: nil: from the path; zero: a row that stays zero */
 static int param_call(lua_State *L)
 {
     Trace *trace = trace_of(L);
@@ -191,7 +190,7 @@ static int param_call(lua_State *L)
     }
     k->trace = trace->number;
     make_at(k->param->where);
-    Making was = make_recomputed(false); /* leaves are there anyway */
+    Making was = make_recomputed(false); /* leaves are always there */
     Node *n = k->node = parameter_node(k->param->name, F32, k->param->shape);
     for (int i = 0; i < trace->copies.n; i++) n = loop_x(trace->copies.at[i], n);
     make_with(was);
@@ -208,7 +207,7 @@ static Tensor_spec *state_named(const Trace *trace, const char *name)
     return NULL;
 }
 
-/* An entry keeps its own: "lstm.h" of decode, "train.lstm.h", "eval.lstm.h". */
+/* Each entry has its own states: decode "lstm.h", train "train.lstm.h", eval "eval.lstm.h". */
 static const char *state_name(const Trace *trace, const char *own)
 {
     const char *path = trace->decode ? path_of(trace, own) : format("%s.%s", trace->graph->name, path_of(trace, own)),
@@ -222,7 +221,7 @@ static Lathe_role state_role(const Trace *trace)
     return trace->decode ? LATHE_STATE : entry_of(trace->graph)->step ? LATHE_CARRIED : LATHE_EVAL_CARRIED;
 }
 
-/* With accumulation, each micro-batch keeps the state of its own rows. */
+/* With accumulation, each micro-batch has its own state. */
 static Shape with_micro(lua_State *L, Shape s)
 {
     const Trace *trace = trace_of(L);
@@ -234,14 +233,14 @@ static Shape with_micro(lua_State *L, Shape s)
     return all;
 }
 
-/* The axis of a state made here that holds the rows that decode takes at once; -1: unknown. */
+/* The axis of a state made here along which decode has its rows; -1: unknown. */
 static int rows_axis(const Trace *trace, Factor batch)
 {
     return !trace->decode || batch.axis < 0 || batch.outer * batch.inner != 1 ? -1 : trace->copies.n + batch.axis;
 }
 
-/* name, old = core.state(own name, shape, like): like gives the type and the batch axis.  Inside nn.stack each layer
- * has its own: [layers, shape…] outside. */
+/* name, old = core.state(own name, shape, like): type and batch axis are those of like.  Inside nn.stack each layer has
+ * its own state, so the entry's is [layers, shape…]. */
 static int state_call(lua_State *L)
 {
     Trace *trace = trace_of(L);
@@ -264,7 +263,7 @@ static int state_call(lua_State *L)
     return 2;
 }
 
-/* May rows decoded together have different values of n? */
+/* Can the value of n differ between rows decoded together? */
 static bool differs_by_row(const Trace *trace, Node *n)
 {
     Nodes all = {0};
@@ -279,7 +278,7 @@ static bool differs_by_row(const Trace *trace, Node *n)
     return false;
 }
 
-/* core.state_next(name, new): closing the loops around stacks it */
+/* core.state_next(name, new): close_call() stacks it over the loops around */
 static int state_next_call(lua_State *L)
 {
     Trace *trace = trace_of(L);

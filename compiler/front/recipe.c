@@ -1,4 +1,4 @@
-/* recipe.c: the description's train and data tables become the Lathe_recipe that the trainer follows. */
+/* recipe.c: reads the description's train, data and generate tables into the trainer's Lathe_recipe. */
 #include "front/front.h"
 
 #include "desc/settings.h"
@@ -51,13 +51,13 @@ static Where in_table(lua_State *L, const char *table, const char *key)
     return where.line ? where : at_key(L, key);
 }
 
-/* "lr": of the description's table of that name; of one that a function made, what the function takes. */
+/* Is it a key of this table?  If a function made the table, it must be an option of the function. */
 static bool belongs(const Setting *s, const char *table, const char *function)
 {
     return s->table && same(s->table, table) && (!function || option_of(s, function));
 }
 
-/* Settings that are read in a way of their own: lists, and these. */
+/* Lists and these settings have their own readers. */
 static bool is_read_apart(const Setting *s)
 {
     static const char *const apart[] = {"optimizer", "schedule", "tokenizer", "best"};
@@ -66,7 +66,7 @@ static bool is_read_apart(const Setting *s)
     return s->kind == SETTING_LIST;
 }
 
-/* The keys of the table on the top are settings of `table`, or among `others`. */
+/* Refuses keys of the table on the top that are neither settings of `table` nor among `others`. */
 static void check_keys(lua_State *L, const char *table, const char *function, const char *const *others, int nothers)
 {
     const char **keys;
@@ -85,7 +85,7 @@ static void check_keys(lua_State *L, const char *table, const char *function, co
     }
 }
 
-/* The number on the top; a flag is one too, or true or false. */
+/* Takes the number on the top; a flag may be a number, true or false. */
 static void take_number(lua_State *L, const Setting *s, const char *table, const char *key)
 {
     bool flag = s->kind == SETTING_FLAG && lua_isboolean(L, -1);
@@ -95,7 +95,7 @@ static void take_number(lua_State *L, const Setting *s, const char *table, const
     put_setting_number(s, &trace_of(L)->desc->recipe, v);
 }
 
-/* A word of the table on the top. */
+/* Takes one of the setting's words. */
 static void choose_word(lua_State *L, const Setting *s, const char *word)
 {
     int n = word_count(s);
@@ -112,7 +112,7 @@ static void choose_word(lua_State *L, const Setting *s, const char *word)
         close ? format("; did you mean '%s'?", close) : "");
 }
 
-/* The value on the top, which is not nil. */
+/* Takes the value on the top, which is not nil. */
 static void take_setting(lua_State *L, const Setting *s)
 {
     char *field = (char *)&trace_of(L)->desc->recipe + s->field;
@@ -122,7 +122,7 @@ static void take_setting(lua_State *L, const Setting *s)
     else if (lua_tostring(L, -1)) choose_word(L, s, lua_tostring(L, -1));
 }
 
-/* The settings of the table on the top, which `function` made; NULL: the description has it as it is. */
+/* Takes the settings of the table on the top; function: its maker, NULL: it is the description's own. */
 static void take_settings(lua_State *L, const char *table, const char *function, const char *const *others, int nothers)
 {
     const Setting *s;
@@ -134,7 +134,7 @@ static void take_settings(lua_State *L, const char *table, const char *function,
     }
 }
 
-/* "kind" of the table on the top, made by optim.NAME or data.NAME; which of names it is. */
+/* The index in names of the function, optim.NAME or data.NAME, that made the table on the top. */
 static int recipe_made_by(lua_State *L, const char *key, const char *const *names, int n, const char *library)
 {
     const char *name = NULL;
@@ -180,7 +180,7 @@ static void read_best(lua_State *L)
     trace_of(L)->desc->recipe.best = text_of_key(L, "best");
 }
 
-/* A list of prompts as a JSON array, or a number of samples without any, as --set takes them too. */
+/* Prompts as a JSON array, or a number of samples, in the form of --set. */
 static const char *prompts_text(lua_State *L)
 {
     Text t = {0};
@@ -203,7 +203,7 @@ static const char *prompts_text(lua_State *L)
     return t.at;
 }
 
-/* train.optimizer or train.schedule, made by optim.WORD: which word, and what the function takes. */
+/* Takes train.optimizer or train.schedule: the word of optim.WORD, which made it, and its options. */
 static void read_made(lua_State *L, const char *name, const char *const *others, int nothers)
 {
     Trace *trace = trace_of(L);
@@ -236,7 +236,7 @@ static void read_train(lua_State *L)
     lua_pop(L, 1);
 }
 
-/* {7, 3} as "7,3"; NULL where the data table on the top has none. */
+/* mix of the data table on the top, {7, 3}, as "7,3"; NULL: it has none. */
 static const char *mix_text(lua_State *L)
 {
     int64_t weight[LATHE_SOURCES];
@@ -256,7 +256,7 @@ static const char *mix_text(lua_State *L)
     return t.at;
 }
 
-/* Which rows of a text there are, and in which order. */
+/* Settles how rows are cut from a text, and their order. */
 static void settle_order(lua_State *L, Lathe_recipe *r)
 {
     r->mix = mix_text(L);
@@ -268,7 +268,7 @@ static void settle_order(lua_State *L, Lathe_recipe *r)
     if (r->pack || r->mix || r->pairs) r->order = LATHE_EPOCHS;
 }
 
-/* A file's or folder's name, from the description's own folder on.  Which tokenizer it is, trainers find out. */
+/* A file or folder, relative to the description's folder.  The trainer finds out which kind of tokenizer it is. */
 static void name_tokenizer(lua_State *L, const char *name, const char *found)
 {
     static const char *const tokenizers[] = {"bytes", "chars"};
@@ -313,7 +313,7 @@ static void read_data(lua_State *L)
         err(at_key(L, "val_fraction"), "val_fraction, the part of the data kept for evaluation, must be below 1");
 }
 
-/* generate.tokens is what sample.tokens is, for those who write for a source. */
+/* generate.tokens is another name of sample.tokens. */
 static void read_generate(lua_State *L)
 {
     static const char *const others[] = {"tokens"};
@@ -335,7 +335,7 @@ static void settle_generate(lua_State *L, Lathe_recipe *r)
 
 /* ------------------------------------------------------------------ the library's options */
 
-/* As recipe.def has it: a number, true, "text", none. */
+/* start: as in recipe.def: a number, true, "text", none. */
 static void push_default(lua_State *L, int marks, const char *start)
 {
     size_t n = strlen(start);
@@ -345,7 +345,7 @@ static void push_default(lua_State *L, int marks, const char *start)
     else must(lua_stringtonumber(L, start) == n + 1);
 }
 
-/* core.settings(function, options): what options.declare takes: { key = { type, default, what it is } } */
+/* core.settings(function, options): for options.declare: { key = { type, default, meaning } } */
 static int settings_of_function(lua_State *L)
 {
     static const char *const types[] = {
@@ -375,7 +375,7 @@ const luaL_Reg recipe_functions[] = {{"settings", settings_of_function}, {NULL, 
 static void check_best(lua_State *L, const Lathe_recipe *r)
 {
     static const char *const rouge[] = {LATHE_ROUGES};
-    const Graph *train = entry_graph(trace_of(L)->desc, ENTRY_train); /* which has the scores of eval and score */
+    const Graph *train = entry_graph(trace_of(L)->desc, ENTRY_train); /* it has all outputs of eval and score */
     VEC(const char *) known = {0};
     bool found = !r->best;
     for (int i = 0; i < train->outs.n; i++)

@@ -1,5 +1,4 @@
-/* reduce.c: reductions over axes: how axes are named, the same for all of them; sum, mean, max and min.  Those made of
- * others are in lua/reduce.lua. */
+/* reduce.c: sum, mean, max, min, and the arguments of all reductions.  lua/reduce.lua has those made of others. */
 #include "front/front.h"
 
 /* ------------------------------------------------------------------ axes */
@@ -15,7 +14,7 @@ static bool is_listed(lua_State *L, int list, const char *word)
     return found;
 }
 
-/* `keep` of { -1, keep = true }, which PyTorch calls keepdim; other words are those of the list `more`. */
+/* `keep` of { -1, keep = true }, also called keepdim as in PyTorch; more: a list of other keys that are allowed. */
 static bool wants_axes_kept(lua_State *L, int table, int more, const char *doing)
 {
     bool keep = false, said = false;
@@ -51,8 +50,8 @@ static void refuse_axis(lua_State *L, int arg, const char *doing)
                    lua_text(L, arg), name, lua_text(L, arg));
 }
 
-/* Axes as x:sum(-1), x:sum(0, 1), x:sum { -1, keep = true }; none: all, and `named` (or NULL) says so.  more: where a
- * list of further words is; 0: there are none. */
+/* Reads axes as in x:sum(-1), x:sum(0, 1), x:sum { -1, keep = true }; without any: all axes, and *named is false.
+ * more: stack index of a list of other keys; 0: none. */
 static int axes_at(lua_State *L, int first, int rank, int *axes, bool *keep, bool *named, int more, const char *doing)
 {
     int n = 0, top = lua_gettop(L);
@@ -80,7 +79,7 @@ static int axes_at(lua_State *L, int first, int rank, int *axes, bool *keep, boo
     return n;
 }
 
-/* core.axes(doing, x, words, …): the axes named there, all if none is, whether they stay, and whether any was named. */
+/* axes, keep, named = core.axes(doing, x, words, …): all axes if none is named */
 static int axes_call(lua_State *L)
 {
     const char *doing = luaL_checkstring(L, 1);
@@ -102,7 +101,7 @@ const luaL_Reg reduce_functions[] = {{"axes", axes_call}, {NULL, NULL}};
 
 /* ------------------------------------------------------------------ sum, mean, max, min */
 
-/* The factor of an axis after the marked axes are removed (or kept with extent 1). */
+/* Where f is after the axes in `gone` were removed (or kept with extent 1). */
 static Factor reduced(Factor f, const bool *gone, bool keep)
 {
     if (f.axis < 0) return f;
@@ -157,7 +156,7 @@ void bind_reductions(lua_State *L, int nn, int methods)
         const char *name;
         lua_CFunction f;
     } reductions[] = {{"sum", sum_call}, {"rmax", max_call}, {"rmin", min_call}, {"max", max_call}, {"min", min_call}};
-    for (int i = 0; i < COUNT_OF(reductions); i++) /* nn.max(a, b), nn.min(a, b) stay element by element */
+    for (int i = 0; i < COUNT_OF(reductions); i++) /* nn.max(a, b), nn.min(a, b) stay element-wise */
         for (int k = i < 3; k >= 0; k--) set_op(L, k ? nn : methods, reductions[i].name, reductions[i].f, OP_sum);
 }
 

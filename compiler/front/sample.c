@@ -1,5 +1,5 @@
-/* sample.c: the entry that a description draws samples with: `sample = function(c, input)` beside forward, over
- * forward's parameters.  It makes a row of each output for each sample of a batch. */
+/* sample.c: the entry sample, from `sample = function(c, input)` beside forward, with forward's parameters.  Each
+ * output has one row per sample of a batch. */
 #include "front/front.h"
 
 bool sampling(const Trace *trace) { return trace->graph && trace->graph->entry == ENTRY_sample; }
@@ -19,7 +19,7 @@ static void check_drawn(const Trace *trace, const char *name, const Tensor *t)
     push(&trace->graph->outs, ((Output){OUT_VALUE, copy_string(name), t->node}));
 }
 
-/* Takes the results of `sample` from the top of the stack: ids of texts, or named outputs. */
+/* Collects what `sample` returned, on the top: token ids, or named outputs. */
 static void collect_drawn(lua_State *L, Where where)
 {
     const char **names;

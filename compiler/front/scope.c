@@ -1,17 +1,17 @@
-/* scope.c: the layer path: scopes, the names they give, and which stacks' parameters are made where. */
+/* scope.c: the layer path: scopes, names inside them, and which stacks parameters belong to. */
 #include "front/front.h"
 
 #include <string.h>
 
-/* A scope is a part of the layer path.  Names that a layer chooses itself (no name given) are numbered inside their
- * scope.  A layer object belongs to the scope, and to the stack, in which it was made; when it is applied again, its
- * inside is entered with `again`: the same names then mean the same parameters. */
+/* A scope is a part of the layer path.  Layers without a given name are numbered within their scope.  A layer object
+ * belongs to the scope and the stack in which it was made; when it is applied again, its scope is entered with `again`,
+ * and the same names mean the same parameters. */
 
 typedef struct Scope {
     const char *path, *export; /* "layer.attn", "layer.%d.attn" */
     VEC(const char *) used;    /* names taken inside */
     bool again;
-    bool repeats;  /* a stack's or a map's */
+    bool repeats;  /* belongs to a stack or a map */
     Loop **copies; /* what trace->copies was outside */
     int ncopies;
 } Scope;
@@ -24,7 +24,7 @@ const char *path_of(const Trace *trace, const char *own) { return joined_scope(i
 const char *export_of(const Trace *trace, const char *own) { return joined_scope(innermost_scope(trace)->export, own); }
 bool applied_again(const Trace *trace) { return innermost_scope(trace)->again; }
 
-/* Innermost of the stacks and maps that give each of their iterations its own parameters here. */
+/* The innermost stack or map whose iterations have parameters of their own here. */
 const char *stack_here(const Trace *trace)
 {
     const char *path = NULL;
@@ -83,7 +83,7 @@ static bool is_scope_part(const char *at, size_t n)
     return n > 0 && (number ? number == n : strspn(at, letters) == n);
 }
 
-/* "attn", and of several parts as PyTorch writes them, "layers.0". */
+/* "attn", or several parts as PyTorch writes them: "layers.0". */
 void check_name(lua_State *L, const char *name)
 {
     enum { MOST = 200 };
@@ -106,7 +106,7 @@ static bool name_is_taken(const Scope *s, const char *name)
     return false;
 }
 
-/* The given name, or the kind's with a number where it is taken. */
+/* The given name; else the kind's, with a number if it is taken. */
 static const char *choose(lua_State *L, const char *kind, const char *given)
 {
     Scope *s = innermost_scope(trace_of(L));
@@ -117,7 +117,7 @@ static const char *choose(lua_State *L, const char *kind, const char *given)
     return s->used.at[s->used.n - 1];
 }
 
-/* The scope `name` inside the innermost one; export_name: its part of the export name. */
+/* The scope `name` in the innermost one; export_name: its part of export names. */
 static Scope *scope_inside(Trace *trace, const char *name, const char *export_name)
 {
     const Scope *s = innermost_scope(trace);
@@ -135,7 +135,7 @@ static int enter_call(lua_State *L)
     return 0;
 }
 
-/* core.enter_copies(kind, name): of a stack or map, whose loop is open */
+/* core.enter_copies(kind, name): the scope of a stack or map, whose loop is open */
 static int enter_copies_call(lua_State *L)
 {
     Trace *trace = trace_of(L);
@@ -205,7 +205,7 @@ static int text_call(lua_State *L)
     return 1;
 }
 
-/* core.wrap(f, name, most): most: arguments that f takes, where it does not say so itself */
+/* core.wrap(f, name, most): most: maximum number of arguments; default: f's parameters */
 static int wrap_call(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 2);

@@ -1,22 +1,22 @@
 /* scores.c: an evaluation over many batches gives what one batch of all rows would.
  *
- * The trainer averages a mean over all rows of a batch over the batches.  An output that is divided by a count, or is
- * another function of sums over rows, is treated otherwise: eval gives the sums, the trainer adds them up, and the
- * entry `score` makes the outputs from them.  If such a function also has a mean, that is multiplied by the batch's
- * share of all rows. */
+ * Outputs that are means over the rows of a batch are averaged over batches by the trainer.  For an output that is
+ * divided by a count, or is another function of sums over rows, eval gives the sums, the trainer adds them up, and the
+ * entry `score` computes the output from the totals.  A mean in such a function is multiplied by the batch's share of
+ * all rows. */
 #include "front/objective.h"
 #include "graph/rows.h"
 
 #include <string.h>
 
-enum { MOST_TOTALS = 4096 }; /* elements of one */
+enum { MOST_TOTALS = 4096 }; /* elements of each */
 
 typedef struct Scoring {
     Desc *desc;
     const Rows *rows;
-    Table made;              /* pair's node: its copy in score */
-    VEC(Row_pair *) totals;  /* that eval gives */
-    VEC(const char *) names; /* of these */
+    Table made;              /* node of a pair: its copy in score */
+    VEC(Row_pair *) totals;  /* outputs of eval */
+    VEC(const char *) names; /* of the totals */
     const Graph *eval;
 } Scoring;
 
@@ -34,7 +34,7 @@ static bool can_be_total(const Row_pair *p)
            !p->node->in_loop;
 }
 
-/* Whether it can, of totals and of what depends on no row; `seen` holds what has been asked. */
+/* Whether root can be computed from totals and from values that depend on no row. */
 static bool is_made_of_totals(const Row_pair *root)
 {
     VEC(const Row_pair *) todo = {0};
@@ -75,7 +75,7 @@ static Node *total_input(Scoring *s, Row_pair *p)
     return input_node(name, F32, p->node->shape);
 }
 
-/* n is of one batch: times its share^-power */
+/* n, of one batch, times share^-power */
 static Node *shared(Desc *d, Node *n, int power)
 {
     if (!power) return n;
@@ -123,7 +123,7 @@ static Node *made_of_totals(Scoring *s, Row_pair *root)
 
 /* ------------------------------------------------------------------ outputs */
 
-/* Does the mean over the batches differ from the value for all rows? */
+/* Can the mean over batches differ from the value for all rows? */
 static bool needs_totals(const Row_fact *f)
 {
     return f->kind == ROWS_FUNCTION || ((f->kind == ROWS_TOTAL || f->kind == ROWS_SAME) && f->counted);
@@ -131,7 +131,7 @@ static bool needs_totals(const Row_fact *f)
 
 static bool is_score(const Output *o) { return o->kind == OUT_VALUE && o->node->shape.rank == 0; }
 
-/* The first score that needs totals and cannot be made of them; NULL: there is none. */
+/* The first score that needs totals but cannot be computed from them; NULL: none. */
 static const Output *unmade(const Rows *r, const Graph *eval)
 {
     for (int k = 0; k < eval->outs.n; k++) {
@@ -141,7 +141,7 @@ static const Output *unmade(const Rows *r, const Graph *eval)
     return NULL;
 }
 
-/* Factors are brought in front of sums where that helps. */
+/* Pulls factors out of sums if scores cannot be computed from totals otherwise. */
 static Rows *facts_of(Graph *eval, Graph *wide, int64_t batch)
 {
     Rows *r = rows_of(eval, wide, batch, true);
@@ -180,7 +180,7 @@ Graph *take_scores(Trace *trace, Graph *eval, Graph *wide, int64_t batch)
     return score->outs.n ? score : NULL;
 }
 
-/* A prediction that depends on the other rows of the batch changes with the company that a user gives it. */
+/* Such a prediction changes with the rows that a user happens to batch it with. */
 void tell_meeting(const Graph *grad, int64_t batch)
 {
     if (batch == 1) return;

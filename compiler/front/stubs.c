@@ -13,7 +13,7 @@ static void set_text(lua_State *L, const char *key, const char *text)
     }
 }
 
-/* A row of the list at -1: { name, kind, arity, method, doc }; the other ops have functions of their own. */
+/* Appends { name, kind, arity, method, doc } to the list on the top; other ops have bindings of their own. */
 static void add_op(lua_State *L, const OpInfo *op)
 {
     bool map = op->kind == MAP && op->class[0];

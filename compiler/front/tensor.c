@@ -1,4 +1,4 @@
-/* tensor.c: tensors as Lua values: what they answer, how messages show them, and what they refuse. */
+/* tensor.c: tensors as Lua values: their fields and methods, how messages show them, what they refuse. */
 #include "front/front.h"
 
 #include <string.h>
@@ -11,8 +11,8 @@ enum { NODE_LIMIT = 200000 };
 
 Tensor *is_tensor(lua_State *L, int arg) { return luaL_testudata(L, arg, tensor_type); }
 
-/* Every shape passes here before a node is made of it: so its extents, strides and bytes are numbers that fit, and
- * generated loops count in 32 bits. */
+/* Every shape is checked here before a node is made, so extents, strides and bytes do not overflow, and generated loops
+ * can count in 32 bits. */
 void check_size(lua_State *L, Shape s)
 {
     double n = 1;
@@ -27,7 +27,7 @@ void check_size(lua_State *L, Shape s)
                    MOST_ELEMENTS);
 }
 
-/* A value made in a loop may be kept for all of its iterations, so the product must fit too. */
+/* A value made in a loop may be stored for all iterations, so the product must fit too. */
 static void check_iterations(lua_State *L, Shape s)
 {
     Trace *trace = trace_of(L);
@@ -49,7 +49,7 @@ int64_t extent_sum(lua_State *L, int64_t a, int64_t b, const char *doing)
     return sum;
 }
 
-/* What all of a description's lines share, 0 … 31, say, is named by the first. */
+/* A known node, such as 0 … 31, is shared by all lines; the first one names its axes. */
 static void name_axes_of(Trace *trace, Node *n)
 {
     Shape s = n->shape;
@@ -308,7 +308,7 @@ static int bound_call(lua_State *L)
     return lua_tocfunction(L, lua_upvalueindex(1))(L);
 }
 
-/* own: the tensor comes first, before what the signature has. */
+/* own: the tensor is the first argument, which the signature leaves out. */
 static void bind(lua_State *L, int table, const Binding *list, const char *prefix, bool own)
 {
     for (; list->name; list++) {
@@ -321,7 +321,7 @@ static void bind(lua_State *L, int table, const Binding *list, const char *prefi
     }
 }
 
-/* core is on the top: gets nn and methods. */
+/* Sets core.nn and core.methods; core is on the top. */
 void open_tensors(lua_State *L)
 {
     int core = lua_gettop(L), nn = core + 1, methods = core + 2, meta = core + 3;

@@ -20,7 +20,7 @@ static int time_aware_call(lua_State *L)
     return 0;
 }
 
-/* core.time_axis(x): the axis that is exactly time, or nil */
+/* core.time_axis(x): the axis that is time alone, or nil */
 static int time_axis_call(lua_State *L)
 {
     const Tensor *t = tensor_at(L, 1, "core.time_axis");
@@ -29,7 +29,7 @@ static int time_axis_call(lua_State *L)
     return 1;
 }
 
-/* core.holds_time(x, axis): whether time is that axis, or a factor of it */
+/* core.holds_time(x, axis): whether the axis is time or has time as a factor */
 static int holds_time_call(lua_State *L)
 {
     const Tensor *t = tensor_at(L, 1, "core.holds_time");
@@ -37,7 +37,7 @@ static int holds_time_call(lua_State *L)
     return 1;
 }
 
-/* core.with_time(x, axis): the library knows that this axis is time; nil: that none is */
+/* core.with_time(x, axis): declares that this axis is time; nil: that none is */
 static int with_time_call(lua_State *L)
 {
     const Tensor *t = tensor_at(L, 1, "core.with_time");
@@ -47,7 +47,7 @@ static int with_time_call(lua_State *L)
     return 1;
 }
 
-/* core.mixing(x, why): x depends on other times in a way that decode cannot follow */
+/* core.mixing(x, why): declares that x depends on other times in a way that decode cannot compute */
 static int mixing_call(lua_State *L)
 {
     const Tensor *t = tensor_at(L, 1, "core.mixing");
@@ -55,7 +55,7 @@ static int mixing_call(lua_State *L)
     return 1;
 }
 
-/* core.system("position"): a scalar the trainer feeds */
+/* A scalar input that the trainer sets. */
 static Node *system_input(Trace *trace, const char *name, Lathe_role role)
 {
     bool have = false;
@@ -73,8 +73,8 @@ static int position_call(lua_State *L)
     return 1;
 }
 
-/* core.over_time(found): whether the axis at this place of the description is time.  Where extents are 1 (decode) an
- * axis may have been lost, so what the entry before found decides; the places come in the same order. */
+/* core.over_time(found): whether an axis is time.  In decode, where its extent is 1, the axis may have been lost, so
+ * the answer of the entry before counts; the calls come in the same order. */
 static int over_time_call(lua_State *L)
 {
     Trace *trace = trace_of(L);
@@ -88,8 +88,7 @@ static int over_time_call(lua_State *L)
     return 1;
 }
 
-/* core.carries(): whether this entry takes states from batch to batch.  Only texts that go on have rows to do that
- * with. */
+/* core.carries(): whether this entry carries states from batch to batch.  This needs data whose rows continue. */
 static int carries_call(lua_State *L)
 {
     Trace *trace = trace_of(L);
@@ -107,7 +106,7 @@ static int carries_call(lua_State *L)
     return 1;
 }
 
-/* core.begins(): i32 [batch]: 1 for rows that do not go on */
+/* core.begins(): i32 [batch]: 1 for rows that do not continue their text */
 static int begins_call(lua_State *L)
 {
     push_begins(L);
@@ -120,8 +119,7 @@ static int sequence_call(lua_State *L)
     return 1;
 }
 
-/* core.packed(x): whether x says which document each place of the data is in; nil: whether targets of -1 do not
- * count */
+/* core.packed(x): whether x is input.segments of packed data; without x: whether targets of -1 are ignored */
 static int packed_call(lua_State *L)
 {
     Trace *trace = trace_of(L);
@@ -140,7 +138,7 @@ static int is_zero_call(lua_State *L)
     return 1;
 }
 
-/* core.values(x): the elements, integers, of what depends on no input and no parameter, in order; nil: it does */
+/* core.values(x): the integer elements of x in order; nil: x depends on an input or a parameter */
 static int values_call(lua_State *L)
 {
     Value v;
@@ -165,8 +163,8 @@ static Node *number_argument(double v, Shape s) { return filled(v, I32, s); }
 static Node *times(Node *a, int64_t k) { return k == 1 ? a : map2(OP_mul, a, number_argument((double)k, a->shape)); }
 static Node *plus(Node *a, Node *b) { return a ? map2(OP_add, a, b) : b; }
 
-/* Position inside the sample (all axes without the batch factor), counted through the iterations of the open loops, in
- * steps of `each`. */
+/* The index of each element in its sample (all axes but the batch factor, and the iterations of open loops), in steps
+ * of `each`. */
 static Node *draw_index(lua_State *L, const Tensor *t, int64_t each)
 {
     Trace *trace = trace_of(L);
@@ -195,7 +193,7 @@ static Node *draw_index(lua_State *L, const Tensor *t, int64_t each)
     return index ? index : number_argument(0, s);
 }
 
-/* The sample's row in the whole batch, all micro-batches counted, and in train those of other GPUs. */
+/* The row of each element in the whole batch, over all micro-batches, and in train over all GPUs. */
 static Node *draw_row(Trace *trace, const Tensor *t)
 {
     Shape s = t->node->shape;
@@ -218,7 +216,7 @@ Draws draws_of(lua_State *L, const Tensor *like, int64_t each)
                    .index = draw_index(L, like, each)};
 }
 
-/* core.random_bits(like): i32, other bits for each element, step and call */
+/* core.random_bits(like): i32, different for each element, step and call */
 static int random_bits_call(lua_State *L)
 {
     const Tensor *t = tensor_at(L, 1, "random bits");
@@ -230,7 +228,7 @@ static int random_bits_call(lua_State *L)
     return 1;
 }
 
-/* Sites are counted in every entry, so that train and eval agree on them. */
+/* Entries without dropout count its sites too, so that the numbers of later sites are the same in all. */
 static int skip_site_call(lua_State *L)
 {
     (void)L;
@@ -238,7 +236,7 @@ static int skip_site_call(lua_State *L)
     return 0;
 }
 
-/* How many different ids a tensor may hold: the vocabulary for the targets of a text, nil for anything else. */
+/* core.ids_below(x): the vocabulary if x is a text's targets, else nil */
 static int ids_below_call(lua_State *L)
 {
     const Trace *trace = trace_of(L);

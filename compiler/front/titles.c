@@ -1,13 +1,13 @@
-/* titles.c: gives values the names that the description gives them: by its locals, its layers, its outputs.
+/* titles.c: names values after the description's locals, layers and outputs.
  *
- * Whenever Lua comes to another line, this looks at the locals of the running function: a tensor without a name gets
- * the name of the local that holds it.  A letter (x, h) says less than the layer that made a value, a word says more.
- * After many lines in a row that make no tensor, it looks no more: a description may compute for long. */
+ * Before each line, a tensor without a title gets the name of the local that holds it.  A one-letter name (x, h) ranks
+ * below the layer that made the value, a longer one above it.  After many lines that make no tensor the hook is
+ * switched off until the next tensor, since it slows down long computations. */
 #include "front/front.h"
 
 #include <string.h>
 
-/* Library code that only passes tensors on for other functions gives them no names. */
+/* Locals of library code that only passes tensors on give no names. */
 static bool is_plumbing(const char *source)
 {
     static const char *const chunks[] = {"=loop", "=layer", "=options"};
@@ -52,7 +52,7 @@ void title_locals(lua_State *L, lua_Debug *ar)
     }
 }
 
-/* core.gives(x): the layer that is open gives x. */
+/* core.gives(x): x is a result of the open layer. */
 int gives_call(lua_State *L)
 {
     const Trace *trace = trace_of(L);

@@ -21,7 +21,7 @@ static void spec_of(Desc *d, const char *name, Lathe_role role, DType t, Shape s
     push(&d->inputs, ((Tensor_spec){.name = name, .dtype = t, .shape = s, .role = role, .where = where}));
 }
 
-/* A batch of the data: [micro][batch][…] where gradients are accumulated, of which forward sees [batch][…]. */
+/* A batch of the data.  With accumulation it is [micro][batch][…], and forward sees one [batch][…]. */
 static void push_data(lua_State *L, const char *name, Lathe_role role, DType t, Shape s, bool time)
 {
     const Trace *trace = trace_of(L);
@@ -38,7 +38,7 @@ static void push_data(lua_State *L, const char *name, Lathe_role role, DType t, 
     push_tensor(L, n, (Factor){0, 1, 1}, time ? (Factor){1, 1, 1} : NOWHERE, NULL);
 }
 
-/* Decode is inside one document: its first segment, and positions as they come. */
+/* Decode is inside one document: segment 1, and the position of the token. */
 static void push_packed(lua_State *L, const char *name, Lathe_role role, Shape s)
 {
     if (!trace_of(L)->decode) {
@@ -50,7 +50,7 @@ static void push_packed(lua_State *L, const char *name, Lathe_role role, Shape s
     push_tensor(L, broadcast(n, s), (Factor){0, 1, 1}, (Factor){1, 1, 1}, NULL);
 }
 
-/* In decode a target is as long as the part of it that is there. */
+/* In decode, the length of a target is that of its part so far. */
 static void push_reached(lua_State *L, Shape s)
 {
     make_at(lua_place(L));
@@ -58,17 +58,17 @@ static void push_reached(lua_State *L, Shape s)
     push_tensor(L, broadcast(n, s), (Factor){0, 1, 1}, NOWHERE, NULL);
 }
 
-typedef struct Field { /* of input: what a kind of data has */
+typedef struct Field { /* a field of input */
     const char *name;
     Lathe_role role;
     DType dtype;
-    bool packed, time; /* packed: where documents share a sequence */
+    bool packed, time; /* packed: only if documents share a sequence */
     int rank;
     int64_t width; /* of the last axis; the first is the batch */
     const char *size;
 } Field;
 
-/* Rows of an entry: those of decode, or some of a batch's. */
+/* [rows] in decode; else the rows of one part of a batch. */
 static Shape of_batch(const Trace *trace)
 {
     int64_t all = trace->desc->batch;
@@ -107,7 +107,7 @@ static void refuse_field(lua_State *L, const char *name, const Field *list, int 
     user_error(L, "there is no input.%s%s", name, advice(name, names.at, names.n));
 }
 
-/* sample is given texts to begin with, if they are texts that it makes: ids, -1 where there is none yet. */
+/* If sample generates texts, input.tokens holds their beginnings: ids, -1 where none is given. */
 static void push_begun(lua_State *L, const char *name)
 {
     const Trace *trace = trace_of(L);
@@ -179,7 +179,7 @@ static void read_extents(Trace *trace)
     d->batch = extent_knob(trace, "batch", true);
     d->seq = extent_knob(trace, "seq", !is_csv(trace));
     if (!is_csv(trace))
-        d->vocab = extent_knob(trace, "vocab", true); /* of a table, targets are classes, whatever vocab means there */
+        d->vocab = extent_knob(trace, "vocab", true); /* in a table targets are classes, so vocab may mean anything */
     if (is_csv(trace)) extent_knob(trace, "features", true);
     if (is_pairs(trace)) d->source_seq = extent_knob(trace, "source_seq", true);
 }
@@ -194,7 +194,7 @@ static void declare_loss_scale(Desc *d)
     push(&d->inputs, ((Tensor_spec){.name = "loss_scale", .dtype = F32, .role = LATHE_LOSS_SCALE}));
 }
 
-/* The number of pieces into which a plan for less memory cuts each micro-batch of training; it must divide the rows. */
+/* Number of pieces into which --memory cuts each micro-batch of training; it must divide the rows. */
 static int64_t split_of(const Graph *g, const Desc *d)
 {
     int split = d->options->split;
@@ -239,7 +239,7 @@ Where function_place(lua_State *L, int model, const char *key)
     return (Where){trace_of(L)->desc->file, ar.linedefined, NULL};
 }
 
-/* forward's line, for what it returns */
+/* for messages about what forward returns */
 static Where forward_place(lua_State *L, int model) { return function_place(L, model, "forward"); }
 
 static void check_loss(lua_State *L, int model)
@@ -277,7 +277,7 @@ static bool wanted(const Graph *g, const Tensor *t)
     die("entry %s does not give what forward returns", g->name);
 }
 
-/* An output of decode must not depend on other times; this is checked in the entry before it, eval. */
+/* Refuses outputs that decode cannot compute since they mix times; eval, which is traced before decode, knows it. */
 static void note_mixing(lua_State *L, int model, const char *name, const Tensor *t)
 {
     const Trace *trace = trace_of(L);
@@ -293,7 +293,7 @@ static void note_mixing(lua_State *L, int model, const char *name, const Tensor 
         t->mixed->why, name);
 }
 
-/* Named outputs, by name; the table is at the top. */
+/* From the table at the top, in the order of names. */
 static void collect_outputs(lua_State *L, int model)
 {
     Trace *trace = trace_of(L);
@@ -347,7 +347,7 @@ static Graph *trace_entry(lua_State *L, int model, int c, Entry entry)
     return g;
 }
 
-/* Once more at twice the batch, to compare with; nothing of it stays. */
+/* Traces the entry again at twice the batch, for comparison; keeps no inputs or states of it. */
 static Graph *trace_wider(lua_State *L, int model, int c, Entry entry)
 {
     Trace *trace = trace_of(L);
@@ -386,7 +386,7 @@ static Graph *trace_training(lua_State *L, int model, int c)
     return train;
 }
 
-/* decode needs text of one piece, an output that is no scalar, and no word against it. */
+/* decode needs text data, an output with axes, and no `decode = false`. */
 static bool wants_decode(lua_State *L, int model, const Graph *grad)
 {
     lua_getfield(L, model, "decode");
@@ -405,7 +405,7 @@ static void add_decode(lua_State *L, int model, int c)
     push(&trace->desc->graphs, decode);
 }
 
-/* A batch of one row is compared with one of two, to find its rows' axis. */
+/* A batch of one row is compared with one of two rows, to find the batch axes. */
 static Graph *trace_evaluation(lua_State *L, int model, int c, Graph **score)
 {
     Trace *trace = trace_of(L);
@@ -438,7 +438,7 @@ void trace_entries(lua_State *L, int model)
     int c = lua_gettop(L);
     read_extents(trace);
     learn_axes(L, model, c);
-    Graph *train = trace_training(L, model, c); /* before the list grows: tracing reads it */
+    Graph *train = trace_training(L, model, c); /* pushed only now, since tracing reads the list */
     push(&d->graphs, train);
     Graph *grad = trace_entry(L, model, c, ENTRY_grad);
     push(&d->graphs, grad);
@@ -458,7 +458,7 @@ static const char *model_name(const char *file)
     return copy_bytes_as_string(base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
 }
 
-/* Inside of one protected call: reading a table may run a function of the description (__index), and that may fail. */
+/* Runs in one protected call, since reading a table may run the description's __index. */
 static int read_description(lua_State *L)
 {
     const Options *o = lua_touserdata(L, 1);

@@ -1,4 +1,4 @@
-/* where.c: finds the user's line for a message, and words messages: nearest names, values, known keys. */
+/* where.c: finds the user's line for a message; its parts: nearest names, values, known keys. */
 #include "front/front.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ static const char *skip_comment(const char *p)
 
 static bool is_word(char c) { return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'); }
 
-/* each_word() calls it for each word of a text outside of comments; it returns true to stop there. */
+/* Called for each word of a text outside comments; true: stop. */
 typedef bool Visit(void *user, const char *word, const char *end, int line);
 
 static void each_word(const char *text, Visit *visit, void *user)
@@ -66,7 +66,7 @@ static bool found_key(void *user, const char *word, const char *end, int line)
     return s->line > 0;
 }
 
-/* A table has no lines; the text has. */
+/* Lua tables know no lines, so the text is searched. */
 Where place_of_key(const Trace *trace, const char *section, const char *key)
 {
     Search s = {section, key, 0};
@@ -193,7 +193,7 @@ void keys_of(lua_State *L, int index, const char ***words, int *n)
 
 /* ------------------------------------------------------------------ the library's public tables */
 
-/* How many parameters the Lua function on the top has; ANY_NUMBER with `...`.  It goes. */
+/* Pops a Lua function; returns its number of parameters, ANY_NUMBER with `...`. */
 int parameters_of(lua_State *L)
 {
     lua_Debug ar;
@@ -201,8 +201,8 @@ int parameters_of(lua_State *L)
     return ar.isvararg ? ANY_NUMBER : ar.nparams;
 }
 
-/* Refuses arguments that a function would ignore: nn.relu(x, true).  own: as a method its tensor stands before the
- * colon. */
+/* Refuses arguments that a function would ignore: nn.relu(x, true).  own: 1 for methods, whose tensor is not counted.
+ */
 void check_surplus(lua_State *L, int most, const char *name)
 {
     int n = lua_gettop(L), own = strncmp(name, "x:", 2) == 0;
@@ -211,7 +211,7 @@ void check_surplus(lua_State *L, int most, const char *name)
         user_error(L, "%s takes %d argument%s, found %d", name, most - own, most - own == 1 ? "" : "s", n - own);
 }
 
-/* A C function in between keeps the frame of a user's function that ends in `return nn.f(…)`, and with it the line. */
+/* `return nn.f(…)` is a tail call, which would lose the user's frame and line; a C function between keeps it. */
 static int library_call(lua_State *L)
 {
     int n = lua_gettop(L);
