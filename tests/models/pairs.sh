@@ -63,7 +63,7 @@ must "$LATHE" build models/gpt.lua --config char --set layers=1 --set width=32 -
     --set tokenizer=bytes --set pack=true -o "$TMP/gpt"
 awk -F '\t' '{ print $2 "\t" (NR > 1 ? "yes" : $3) }' "$TMP/pairs.tsv" >"$TMP/yes.tsv" # what is said to it is not to be foreseen
 must "$TMP/gpt/trainer" train --data "$TMP/yes.tsv" --steps 60 --set warmup=0 --set lr=5e-3 --out "$TMP/target"
-grep -q '% of places do not count' "$TMP/said" || tell "no word of what does not count"
+grep -q '% of positions do not count' "$TMP/said" || tell "no word of what does not count"
 must "$TMP/gpt/trainer" train --data "$TMP/yes.tsv" --steps 60 --set warmup=0 --set lr=5e-3 --set loss_on=all --out "$TMP/all"
 loss() { sed -n '/"split":"val"/s/.*"loss":\([0-9.]*\),.*/\1/p' "$TMP/$1/metrics.jsonl" | tail -n 1; }
 awk "BEGIN { exit !($(loss target) < 0.5 && $(loss all) > 1) }" || tell "targets $(loss target), all $(loss all)"

@@ -46,7 +46,7 @@ draw prompts --prompt 'the cat' sat --samples 2
 refuse 2 'the prompt has 40 tokens, and diffusion makes texts of 24' "$trainer" generate --out "$TMP/whole" \
     --prompt "$(head -c 40 "$TMP/t.txt")"
 refuse 3 'is not one of the' "$trainer" generate --out "$TMP/whole" --prompt Z
-refuse 2 'sample_tokens is of no use' "$trainer" generate --out "$TMP/whole" --tokens 9
+refuse 2 'sample_tokens has no effect' "$trainer" generate --out "$TMP/whole" --tokens 9
 refuse 2 'more than 1000000 in all' "$trainer" generate --out "$TMP/whole" --samples 1e9
 refuse 2 'expected 1 to' "$trainer" train --data "$TMP/t.txt" --steps 1 --set samples=0 --out "$TMP/none"
 
