@@ -159,7 +159,7 @@ usual_text='--steps 6 --set eval_every=3 --set eval_rows=3 --set warmup=2'
     run rnn1 rnn.parts --gpus 2 $usual_text --val-fraction 0 --steps 3 --set schedule_steps=6
     run rnn1 rnn.parts --gpus 2 --steps 6 --resume
     alike rnn.two rnn.parts 6
-    refused 3 'expected shape .*: states are of a batch.s rows; resume with the batch, accumulation and GPUs' rnn1 "--resume=$TMP/rnn.two" --steps 9
+    refused 3 'expected shape .*: states belong to a batch.s rows; resume with the batch, accumulation and GPUs' rnn1 "--resume=$TMP/rnn.two" --steps 9
     documents='--order epochs --documents blank --set shuffle_tokens=2000'
     run gpt4 docs.one $usual_text $documents
     run gpt2 docs.two --gpus 2 $usual_text $documents

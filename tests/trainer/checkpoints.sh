@@ -173,7 +173,7 @@ for size in 0 30 $((n / 2)) $((n - 1)); do
 done
 for place in 40 $((n / 2)) $((n - 10)) $((n - 1)); do
     flip $at/state.json $place
-    damaged 'its text does not give the checksum' state.json
+    damaged 'its text does not have the checksum' state.json
 done
 rm $at/state.json
 damaged 'expected the state of a checkpoint, but it cannot be read' state.json
