@@ -39,7 +39,7 @@ static void take_classes(const Npy *a, const char *path, const Csv_form *form, i
     }
 }
 
-/* Finite, and as numbers of fp32 too; of integers that fp32 rounds the first is reported. */
+/* Features must be finite, in fp32 too; the first integer that fp32 rounds is reported. */
 static void check_features(const double *x, int64_t rows, int64_t width, const Csv_form *form, const char *path)
 {
     bool told = false;
@@ -68,7 +68,7 @@ Csv_data *open_arrays(const Words *paths, const Csv_form *form)
         fail(EXIT_DATA, paths->at[1], "expected a class for each of the %lld rows of %s, found %lld rows of %lld",
              (long long)rows, paths->at[0], (long long)labels, (long long)npy_width(y));
     if (npy_width(x) >= INT32_MAX)
-        fail(EXIT_DATA, paths->at[0], "expected fewer than 2^31 numbers a row, found %lld", (long long)npy_width(x));
+        fail(EXIT_DATA, paths->at[0], "expected fewer than 2^31 numbers per row, found %lld", (long long)npy_width(x));
     Csv_data *c = new_csv(rows, (int)npy_width(x), &feature, &class);
     read_npy(x, 0, rows, feature);
     check_features(feature, rows, npy_width(x), form, paths->at[0]);

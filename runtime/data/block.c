@@ -1,7 +1,7 @@
-/* block.c: a block: ids of documents that follow each other, cut into rows, and the order in which rows are taken.
+/* block.c: a block: ids of consecutive documents, cut into rows, and the order in which rows are taken.
  *
- * Joined, row k is the ids from k · stride on, whatever document they belong to.  Packed (data/pack.h), a document is
- * cut into pieces of at most seq places, and those of all documents are put side by side into rows. */
+ * Joined: row k has the ids from k · stride on, across documents.  Packed (data/pack.h): documents are cut into pieces
+ * of at most seq positions, and pieces of several documents share a row. */
 #include "base/words.h"
 #include "data/pack.h"
 #include "data/stream.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { ROW_SITE = 0x7fff0003 };
-/* A block has room for a document of LATHE_SHORTEST ids after another, and ends where they are shorter. */
+/* A block has room for documents of LATHE_SHORTEST ids each; it ends early if they are shorter. */
 
 /* ------------------------------------------------------------------ room: interface/lathe_model.h says how much */
 
@@ -69,7 +69,7 @@ void start_rows(Block *b)
     b->length = -1;
 }
 
-/* length is -1 where the document began in another block. */
+/* length is -1 if the document began in another block. */
 static void note_size(Document_sizes *s, int64_t length, int64_t seq)
 {
     if (length < 0) return;
@@ -80,7 +80,7 @@ static void note_size(Document_sizes *s, int64_t length, int64_t seq)
     s->split += length > seq + 1;
 }
 
-/* A function of epoch and number alone, as the order has to be. */
+/* A function of epoch and number alone, because the order of rows must be. */
 static int64_t tokens_wanted(const Block *b, const Order *o)
 {
     int64_t n = b->epoch == 0 && o->first_tokens ? o->first_tokens : o->block_tokens;
@@ -114,7 +114,7 @@ static void count_part(Block *b, const Document_part *p)
     if (p->kind == PART_TARGET) count_pair(&b->sum, b->source, p->n);
 }
 
-/* Ids of a shard have their special tokens among them. */
+/* Ids of a shard include their special tokens. */
 void add_part(Block *b, const Order *o, const Document_part *p)
 {
     bool counts = p->counts || !o->targets_only;
@@ -137,7 +137,7 @@ void add_part(Block *b, const Order *o, const Document_part *p)
 
 /* ------------------------------------------------------------------ cutting */
 
-/* Of ids begin … begin + places - 1: targets that count. */
+/* The number of targets that count among the positions of ids begin … begin + places - 1. */
 static int64_t targets_of(const Block *b, int64_t begin, int64_t places)
 {
     int64_t n = 0;
@@ -151,7 +151,7 @@ static void number_rows(Block *b)
     for (int64_t i = 0; i < b->rows; i++) b->order[i] = (int32_t)i;
 }
 
-/* Rows, and pieces of documents, of which nothing counts are left out. */
+/* Rows and pieces without a target that counts are left out. */
 static void cut_joined(Block *b, const Order *o)
 {
     int64_t rows = b->ids > o->seq ? (b->ids - o->seq - 1) / o->stride + 1 : 0;
@@ -184,7 +184,7 @@ static void cut_documents(Block *b, const Order *o)
     }
 }
 
-/* A list of the pieces by rows, those of a row by column. */
+/* Lists the pieces by row, and those of a row by column. */
 static void list_block_rows(Block *b)
 {
     memset(b->row, 0, sizeof *b->row * (size_t)(b->rows + 1));
@@ -196,7 +196,7 @@ static void list_block_rows(Block *b)
 static void pack_documents(Block *b, const Order *o)
 {
     cut_documents(b, o);
-    int32_t *length = b->of_row; /* which is not in use yet */
+    int32_t *length = b->of_row; /* not in use yet */
     for (int64_t i = 0; i < b->pieces; i++) length[i] = b->piece[i].places;
     b->rows = pack_pieces(PACK_FIRST, length, b->pieces, o->seq, b->slot, b->scratch);
     list_block_rows(b);
@@ -233,7 +233,7 @@ void cut_rows(Block *b, const Order *o)
 
 /* ------------------------------------------------------------------ rows */
 
-/* What does not count is kept as its complement. */
+/* An id that does not count as a target is stored as its complement. */
 static void read_masked(const int32_t *id, Row_piece p, const Rows *to, int64_t at)
 {
     for (int32_t i = 0; i < p.places; i++) {
@@ -253,7 +253,7 @@ static void read_piece(const Block *b, Row_piece p, const Rows *to, int64_t at, 
     for (int32_t i = 0; to->positions && i < p.places; i++) to->positions[at + i] = i;
 }
 
-/* Padding reads as a segment of its own, of which nothing counts. */
+/* Padding is a segment of its own, and none of its targets count. */
 static void pad_row(const Rows *to, int64_t from, int64_t end)
 {
     for (int64_t i = from; i < end; i++) {

@@ -1,4 +1,4 @@
-/* buckets.c: batches of pairs that are about equally long: functions of lengths and a seed alone. */
+/* buckets.c: batches of pairs of similar lengths: functions of lengths and a seed alone. */
 #include "data/pack.h"
 #include "math/random.h"
 
@@ -13,7 +13,7 @@ static int32_t pair_length(const Pair_lengths *of, int32_t row, bool target)
     return target ? of[row].target : of[row].source;
 }
 
-/* By counting; rows of one length stay as they are. */
+/* A stable counting sort. */
 static void sort_by(const Pair_lengths *of, bool target, int64_t longest, int32_t *order, int64_t n, int32_t *scratch)
 {
     int32_t *begin = scratch, *sorted = scratch + longest + 2;
@@ -37,7 +37,7 @@ static void shuffle_batches(const Bucketing *how, int32_t *order, int64_t batche
     }
 }
 
-/* Rows that complete a batch begun before. */
+/* The number of rows that complete a batch begun before. */
 static int64_t rows_in_front(const Bucketing *how, int64_t n)
 {
     int64_t front = (how->batch - how->phase) % how->batch;

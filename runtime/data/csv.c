@@ -1,6 +1,6 @@
 /* csv.c: a table of numbers from CSV files: the first line names the columns, one of them holds the class.
  *
- * Fields are separated by commas and may stand in double quotes; every field is a number.  Several files must have the
+ * Fields are separated by commas and may be in double quotes; every field is a number.  Several files must have the
  * same columns; their rows are joined. */
 #include "base/hash.h"
 #include "base/words.h"
@@ -19,13 +19,13 @@ struct Csv_data {
     Csv_form form;
     int columns, target_column;
     char **name;   /* [columns] */
-    bool *rounded; /* [columns]: some integers of it are, and that was said */
+    bool *rounded; /* [columns]: the warning about rounded integers was given */
     int64_t rows, room;
     double *feature; /* [rows][columns - 1] */
     int32_t *class;  /* [rows] */
 };
 
-/* Where a field stands. */
+/* The position of a field. */
 typedef struct Cursor {
     const char *path;
     char *at;         /* the line, ended by 0 */
@@ -38,7 +38,7 @@ static char *line_place(const Cursor *c) { return text_of("%s:%d", c->path, c->l
 
 /* ------------------------------------------------------------------ reading a file */
 
-/* Unpacked, where it is packed. */
+/* The file's bytes, decompressed if it is compressed. */
 static char *read_input_whole(Input *in, int64_t *bytes)
 {
     int64_t room = 1 << 16, got;
@@ -68,7 +68,7 @@ static char *read_table_text(const char *path, int64_t *bytes)
     return text;
 }
 
-/* Cuts the next field out of the line, without blanks and quotes around it; the cursor's column is where it started. */
+/* Cuts the next field out of the line, without spaces and quotes around it; the cursor's column is its start. */
 static char *next_field(Cursor *c, int *width)
 {
     char *start = c->at, *end = start;
@@ -114,14 +114,14 @@ bool is_class(const Csv_form *f, double x)
 const char *no_class(const Csv_form *f, double x)
 {
     const char *cure = x != floor(x) ? "classes are whole numbers; is this a column to be predicted as a number?"
-                       : f->classes  ? "number the classes from 0, or rebuild for more of them"
+                       : f->classes  ? "number the classes from 0, or rebuild for more classes"
                                      : "number the classes from 0";
     return text_of("expected a class, 0%s%s, found %g; %s",
                    f->classes ? text_of(" to %lld", (long long)f->classes - 1) : " or more",
-                   f->ignored ? text_of(" (or %lld, which does not count)", (long long)f->ignored) : "", x, cure);
+                   f->ignored ? text_of(" (or %lld, which losses leave out)", (long long)f->ignored) : "", x, cure);
 }
 
-/* Whether fp32 holds x as well as it holds any number: fractions are rounded, integers should not be. */
+/* Whether fp32 represents x well enough: fractions may be rounded, integers should not be. */
 bool fits_single(const Csv_form *f, double x)
 {
     if (!f->single) return true;
@@ -129,12 +129,12 @@ bool fits_single(const Csv_form *f, double x)
     return fabs(x) <= EXACT || x != floor(x) || (double)(float)x == x;
 }
 
-/* Of an x that does not fit. */
+/* Reports an x that does not fit. */
 void tell_feature(double x, const char *place, const char *column)
 {
     if (fabs(x) > FLT_MAX)
         fail(EXIT_DATA, place,
-             "%s: %g is beyond the numbers of fp32, %g; scale the column, or build with --precision fp64", column, x,
+             "%s: %g is beyond the range of fp32, %g; scale the column, or build with --precision fp64", column, x,
              (double)FLT_MAX);
     note("warning: %s: %s: %.0f becomes %.0f in fp32, which holds integers up to %d; if these are ids or times, "
          "number them from 0 or build with --precision fp64",
@@ -255,7 +255,7 @@ static void take_file(Csv_data *c, const char *path, bool first)
 
 /* ------------------------------------------------------------------ what others call */
 
-/* Of rows that the caller fills in. */
+/* A table whose rows the caller fills in. */
 Csv_data *new_csv(int64_t rows, int features, double **feature, int32_t **class)
 {
     Csv_data *c = must_alloc(sizeof *c);

@@ -1,7 +1,7 @@
-/* data.c: where batches come from: which items a step uses, and how they get into an entry's inputs.
+/* data.c: which items a step uses, and how they get into an entry's inputs.
  *
- * Which items is a function of (seed, step, number in the step) alone, so that it depends neither on threads nor on
- * what was read before.  Random words are Philox's under a site that no random op has. */
+ * The choice of items is a function of (seed, step, number in the step) alone, so it depends neither on threads nor on
+ * earlier reads.  Random words are from Philox, with a site that no random op has. */
 #include "base/file.h"
 #include "base/words.h"
 #include "data/data.h"
@@ -21,7 +21,7 @@ enum { WINDOW_SITE = 0x7fff0001, ORDER_SITE = 0x7fff0002 };
 
 /* ------------------------------------------------------------------ opening */
 
-/* Both parts of n tokens or rows.  The bounds are nanoGPT's: the first part has floor(n (1 - fraction)). */
+/* Splits n tokens or rows into two parts.  As in nanoGPT, the first part has floor(n (1 - fraction)). */
 static void split(Data *d, int64_t n)
 {
     d->train = (int64_t)((double)n * (1 - d->reading->recipe->val_fraction));
@@ -46,9 +46,8 @@ static void check_val(const Data *d)
 {
     if (d->val_items > 0) return;
     if (d->epochs)
-        fail(
-            EXIT_DATA, d->reading->paths.at[0],
-            "expected documents to evaluate, found none that was drawn for it; give more, or --val-fraction 1 for all");
+        fail(EXIT_DATA, d->reading->paths.at[0],
+             "expected documents to evaluate, but none was drawn for it; give more, or --val-fraction 1 for all");
     const char *least = d->text ? text_of("%lld tokens (a sequence of %lld and the token after it)",
                                           (long long)d->seq + 1, (long long)d->seq)
                                 : "1 row";
@@ -61,15 +60,15 @@ static void check_val(const Data *d)
 static Tokenizer *described_tokenizer(const Lathe_recipe *r)
 {
     if (!r->tokenizer_file)
-        fail(EXIT_USAGE, NULL, "the tokenizer is a file's, and none was given: add --tokenizer FILE|DIR");
+        fail(EXIT_USAGE, NULL, "the description says that the tokenizer is a file: add --tokenizer FILE|DIR");
     if (access(r->tokenizer_file, F_OK) != 0)
-        fail(EXIT_DATA, r->tokenizer_place, "the tokenizer %s is not there any more; add --tokenizer FILE|DIR",
+        fail(EXIT_DATA, r->tokenizer_place, "the tokenizer %s no longer exists; add --tokenizer FILE|DIR",
              r->tokenizer_file);
     return load_tokenizer(r->tokenizer_file);
 }
 
-/* A text's tokenizer is, in this order: what the command line says, what was saved beside the weights that the run
- * starts from (so that ids keep their meaning), what the description says. */
+/* Chooses the tokenizer of text: the one that the command line names, else the one saved beside the weights that the
+ * run starts from (so that ids keep their meaning), else the description's. */
 Tokenizer *choose_tokenizer(const Reading *reading, const char *weights)
 {
     Token_kind kind = reading->recipe->tokenizer == LATHE_CHARS ? TOKEN_CHARS : TOKEN_BYTES;
@@ -79,8 +78,7 @@ Tokenizer *choose_tokenizer(const Reading *reading, const char *weights)
     if (saved && unread_tokenizer(saved))
         fail(EXIT_DATA, tokenizer_path(saved),
              "expected a tokenizer of bytes, characters, words, a byte-level BPE or a Unigram, found %s, which this "
-             "trainer does "
-             "not read; --tokenizer bytes (or chars, or a FILE) goes without it, and gives ids other meanings",
+             "trainer cannot read; --tokenizer bytes (or chars, or a FILE) replaces it, and gives ids other meanings",
              unread_tokenizer(saved));
     free(folder);
     if (!saved && reading->recipe->tokenizer == LATHE_TOKENIZER_FILE) return described_tokenizer(reading->recipe);
@@ -92,7 +90,7 @@ void check_tokenizer_size(const Reading *reading, const Tokenizer *own)
     int64_t n = tokenizer_size(own), vocab = reading->model->vocab;
     if (n > vocab)
         fail(EXIT_DATA, tokenizer_path(own),
-             "the tokenizer has %s, the model a vocabulary of %lld: it belongs to another model, or the model is to be "
+             "the tokenizer has %s, the model a vocabulary of %lld: it belongs to another model, or the model must be "
              "built with --set vocab=%lld",
              tokenizer_words(own), (long long)vocab, (long long)n);
 }
@@ -102,8 +100,8 @@ static void refuse_other_inputs(const Lathe_entry *e)
     const Lathe_tensor *t = tensor_with_role(e, LATHE_FEATURES);
     if (t)
         fail(EXIT_USAGE, NULL,
-             "entry %s has an input \"%s\" beside its tokens, and a text has nothing for it; use `trainer grad`, "
-             "which takes any input",
+             "entry %s has an input \"%s\" beside its tokens, which text data does not have; use `trainer grad`, which "
+             "takes any input",
              e->name, t->name);
 }
 
@@ -120,8 +118,7 @@ _Noreturn void fail_without_characters(void)
     fail(EXIT_USAGE, NULL, "token shards do not say which characters their ids are; give --tokenizer FILE");
 }
 
-/* Windows from anywhere or side by side: of plain text files, or of token shards, whose ids only these orders take so.
- */
+/* Windows of plain text files, or of token shards, drawn from anywhere or side by side. */
 static Text_data *open_windows(const Reading *reading, Tokenizer *k)
 {
     Sources *shards =
@@ -134,7 +131,7 @@ static Text_data *open_windows(const Reading *reading, Tokenizer *k)
     return open_token_shards(shards);
 }
 
-/* Each row of a step's batch has a stretch of its own and goes on in it from step to step. */
+/* Each row of a step's batch reads its own stretch of the text, window after window. */
 static void settle_stretches(Data *d)
 {
     const Reading *reading = d->reading;
@@ -153,8 +150,8 @@ static void check_order(const Reading *reading)
 {
     if (model_carries(reading->model) && reading->recipe->order != LATHE_CONTIGUOUS)
         fail(EXIT_USAGE, NULL,
-             "%s carries states from batch to batch, which go on where the text stopped: that is order=contiguous, and "
-             "this run has another; leave --order out, or begin a run anew (--init takes weights)",
+             "%s carries states from batch to batch, so each batch must continue the text of the last: that is "
+             "order=contiguous, and this run has another; leave --order out, or start a new run (--init takes weights)",
              reading->model->name);
 }
 
@@ -165,7 +162,7 @@ static void open_text_data(Data *d, const Lathe_entry *e, bool training)
     check_order(reading);
     if (reading->recipe->tokenizer == LATHE_NO_TEXT)
         fail(EXIT_USAGE, NULL,
-             "%s reads text, and its description does not say how: add --tokenizer bytes, chars or FILE",
+             "%s reads text, but its description names no tokenizer: add --tokenizer bytes, chars or FILE",
              reading->model->name);
     if (!d->tokenizer) d->tokenizer = choose_tokenizer(reading, reading->weights);
     if (wants_epochs(reading)) {
@@ -195,7 +192,7 @@ static void open_csv_data(Data *d, const Lathe_entry *e, bool training)
     const Reading *reading = d->reading;
     if (!reading->recipe->csv_target)
         fail(EXIT_USAGE, NULL,
-             "%s reads a CSV, and its description does not say which column is the class: add --set csv_target=COLUMN",
+             "%s reads a CSV, but its description does not say which column is the class: add --set csv_target=COLUMN",
              reading->model->name);
     d->csv = open_csv(&reading->paths, &(Csv_form){.target = reading->recipe->csv_target,
                                                    .classes = class_count(reading->model),
@@ -268,7 +265,7 @@ int64_t data_heap(const Data *d) { return heap_of(d, false) + (d->held ? heap_of
 
 /* ------------------------------------------------------------------ choosing items */
 
-/* A row's own number counts the elements of its batch: those of tokens without the last axis, or of the classes. */
+/* The number of rows of a batch: the elements of tokens without the last axis, or of the classes. */
 int64_t items_in_call(const Lathe_entry *e)
 {
     const Lathe_tensor *t = tensor_with_role(e, LATHE_TOKENS);
@@ -294,7 +291,7 @@ static void shuffle(Data *d, int64_t epoch)
     d->epoch = epoch;
 }
 
-/* The k-th of n. */
+/* The k-th item of n. */
 static int64_t train_item(Data *d, int64_t step, int64_t n, int64_t k)
 {
     if (d->stretch) return (k * d->stretch + step % d->stretch) * d->seq;
@@ -327,7 +324,7 @@ static void fill_classes(const Data *d, const Lathe_tensor *t, char *in, const i
     for (int64_t r = 0; r < rows; r++) ((int32_t *)(in + t->offset))[r] = csv_class(d->csv, item[r]);
 }
 
-/* Columns from, … of the table; returns the column after them. */
+/* Fills columns of the table, starting with `from`; returns the column after them. */
 static int64_t fill_columns(const Data *d, const Lathe_tensor *t, char *in, const int64_t *item, int64_t rows,
                             int64_t from)
 {

@@ -1,4 +1,4 @@
-/* encode.c: the ids of a parcel: of its text, or of a shard. */
+/* encode.c: the ids of a parcel: of its text, or from a shard. */
 #include "base/words.h"
 #include "data/parcel.h"
 #include "data/stream.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Ids of a shard, checked where they were read. */
+/* Ids of a shard, which were checked when they were read. */
 static void widen_ids(Ids *to, const char *text, const Document_part *part)
 {
     int64_t n = part->bytes / part->id_size;
@@ -26,7 +26,7 @@ static void check_part_ids(const Sources *from, int64_t ids, const Document_part
     if (!beyond) return;
     while ((uint32_t)*id < (uint64_t)ids) id++;
     fail(EXIT_DATA, source_place(from, &part->at),
-         "token %lld is beyond the model's vocabulary of %lld; rebuild with a larger --set vocab=N, or take another "
+         "token %lld is beyond the model's vocabulary of %lld; rebuild with a larger --set vocab=N, or use another "
          "tokenizer",
          (long long)*id, (long long)ids);
 }
@@ -56,6 +56,6 @@ void encode_parcel(const Sources *from, int64_t ids, Encoder *e, Parcel *q)
         part->n = q->ids.n - before;
         check_part_ids(from, ids, part, q->ids.at + before);
     }
-    const int32_t *id = q->ids.at; /* which may have moved while it grew */
+    const int32_t *id = q->ids.at; /* after it has grown, which may move it */
     for (int i = 0; i < q->parts; id += q->part[i++].n) q->part[i].id = id;
 }

@@ -1,10 +1,10 @@
-/* epochs.c: documents of files as the batches of a run: from which sources, which tokens stand around them, what
- * is held back for evaluation.  Where a resumed run goes on: data/place.c.
+/* epochs.c: batches made of the documents of files: which sources, which tokens surround documents, which documents are
+ * held back for evaluation.  data/place.c has the place where a resumed run continues.
  *
- * Plain text files are windows drawn from anywhere (data/text.c); everything else is documents, epoch after epoch:
- * folders, packed files, JSON lines, tables, shards, pipes, or any file with order=epochs.  A document is held back if
- * its hash says so, so the choice does not change when files are added; the first eval_tokens of those are read at the
- * start and kept.  The data of a run is known by the names, sizes and first 4 KB of its files. */
+ * Windows are drawn from anywhere in plain text files (data/text.c); all other data is documents in epochs: folders,
+ * compressed files, JSON lines, tables, shards, pipes, or any file with order=epochs.  The hash of a document decides
+ * whether it is held back, so the choice does not change when files are added; the first eval_tokens of those are read
+ * at the start and kept.  The data of a run is identified by the names, sizes and first 4 KB of its files. */
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "base/words.h"
@@ -28,8 +28,8 @@ enum { SOURCE_SITE = 0x7fff0007 };
 
 /* ------------------------------------------------------------------ which order */
 
-/* Windows drawn from anywhere need a text of which every token can be found: plain files.  What is empty or not there
- * is left to who opens them, unless it can only be a pattern. */
+/* Windows drawn from anywhere need a text in which every token can be found: plain files.  Empty and missing files are
+ * reported where they are opened, unless the path can only be a pattern. */
 static bool is_plain_file(const Reading *reading, const char *path)
 {
     struct stat about;
@@ -73,7 +73,7 @@ static Sources *find_files(const Reading *reading, const Words *paths, bool byte
     return open_sources(paths, &o);
 }
 
-/* By its first bytes; what is not UTF-8 further on is counted as it is read. */
+/* Checks the first bytes; later bytes that are not UTF-8 are counted when they are read. */
 static void check_texts(const Sources *s, bool bytes)
 {
     for (int i = 0; i < s->n; i++) {
@@ -98,7 +98,7 @@ Sources *shards_alone(const Reading *reading)
     return NULL;
 }
 
-/* Plain text is drawn from as windows, which know no documents. */
+/* Notes settings about documents, which windows of plain text do not have. */
 static void note_unused(const Reading *reading)
 {
     static const char *const names[] = {"documents", "shuffle_tokens", "stride", "bos", "eos", "bad_utf8"};
@@ -116,20 +116,19 @@ bool wants_epochs(const Reading *reading)
          windows = contiguous || reading->recipe->order == LATHE_WINDOWS;
     const char *order = contiguous ? "contiguous" : "windows";
     if (mixed && windows)
-        fail(EXIT_USAGE, NULL, "sources are mixed in epochs of documents, and order=%s has none; leave one out", order);
+        fail(EXIT_USAGE, NULL, "mix needs epochs of documents, which order=%s does not have; leave one out", order);
     if (reading->recipe->order == LATHE_EPOCHS || mixed || reading->model->recipe.pairs) return true;
     for (int i = 0; i < reading->paths.n && plain; i++) plain = is_plain_file(reading, reading->paths.at[i]);
     if (plain) note_unused(reading);
     if (plain || !windows) return !plain;
     Sources *s = shards_alone(reading);
     if (!s)
-        fail(
-            EXIT_USAGE, reading->paths.at[0],
-            "order=%s reads plain text files, or token shards that are not packed, and not all that is given are such; "
-            "%s",
-            order,
-            model_carries(reading->model) ? "this model carries states, and needs it"
-                                          : "leave it out, or give --order epochs");
+        fail(EXIT_USAGE, reading->paths.at[0],
+             "order=%s reads only plain text files, or token shards that are not compressed; "
+             "%s",
+             order,
+             model_carries(reading->model) ? "this model carries states, and needs that order"
+                                           : "leave it out, or give --order epochs");
     close_sources(s);
     return false;
 }
@@ -141,12 +140,13 @@ static void check_mix(const Reading *reading, int weights)
     const char *mix = reading->recipe->mix;
     if (weights < 0)
         fail(EXIT_USAGE, NULL,
-             "mix=%s: expected weights, one for each path of --data, as 7,3: at most %d, each from 0.000001 to 1000000",
+             "mix=%s: expected weights, one for each path of --data, such as 7,3: at most %d, each from 0.000001 to "
+             "1000000",
              mix, LATHE_SOURCES);
     if (weights > 0 && weights != reading->paths.n)
         fail(EXIT_USAGE, NULL,
              "mix=%s has %d weight%s, --data %d path%s: expected a weight for each (a folder is one path, and so is a "
-             "pattern in quotes); give as many, or --mix none",
+             "pattern in quotes); change one of them, or give --mix none",
              mix, weights, weights == 1 ? "" : "s", reading->paths.n, reading->paths.n == 1 ? "" : "s");
 }
 
@@ -155,8 +155,8 @@ static void check_no_pipe(const Epoch_source *s)
     for (int i = 0; i < s->files->n; i++)
         if (s->files->file[i].bytes < 0)
             fail(EXIT_USAGE, s->files->file[i].path,
-                 "standard input and pipes end, and a source of a mixture must not: the others would go on without its "
-                 "share; write what it yields into a file");
+                 "a source of a mixture must not end, as standard input and pipes do: the others would continue "
+                 "without its share; write the data into a file");
 }
 
 /* Without weights all paths are one source. */
@@ -179,7 +179,7 @@ static void find_sources(Epochs *e, bool bytes)
     }
 }
 
-/* Token shards are documents from one end token to the next. */
+/* In token shards, an end token ends a document. */
 static void separate_shards(Epochs *e)
 {
     int32_t by = e->order.bos >= 0 ? e->order.bos : e->order.eos;
@@ -196,7 +196,7 @@ static void settle_chats(Epochs *e)
     for (int i = 0; i < e->n && chatml; i++) e->source[i].files->options.chat = &chatml_chat;
 }
 
-/* Of the first block: 30 ms of encoding, 64 rows at least. */
+/* Tokens of the first block: 30 ms of encoding, and at least 64 rows. */
 int64_t first_block_tokens(const Order *o)
 {
     enum { FIRST = 1 << 16 };
@@ -212,7 +212,7 @@ static bool reads_pipe(const Epochs *e)
     return false;
 }
 
-/* Always the same rows, the first of the documents that are held back. */
+/* Keeps the first rows of the documents that are held back: always the same rows. */
 static void hold_rows(Epochs *e, Epoch_source *of)
 {
     Row_stream *s = open_stream(of->files, e->tokenizer, &of->held_order, e->readers, NULL);
@@ -232,8 +232,8 @@ static void learn_source(Learner *l, const Sources *from)
     for (int i = 0; i < from->n; i++) {
         if (from->file[i].bytes < 0)
             fail(EXIT_USAGE, from->file[i].path,
-                 "its characters are not known before it is read, and it can be read once; give --tokenizer FILE, as "
-                 "`lathe tokenize train` makes it");
+                 "its characters are not known before it is read, and it can be read only once; give --tokenizer FILE, "
+                 "which `lathe tokenize train` makes");
         reader_file(r, i, NULL);
         while (next_document(r, &d)) {
             if (d.text) learn_from(l, d.text, d.bytes);
@@ -253,7 +253,8 @@ static Tokenizer *learn_characters(const Epochs *e)
     return k;
 }
 
-/* What is shuffled and what is evaluated is shared out by weight.  Two sources of the same files have other seeds. */
+/* Divides shuffle_tokens and eval_tokens among the sources by weight.  Two sources with the same files have different
+ * seeds. */
 static void share_out(Epochs *e, Epoch_source *s, int number)
 {
     int64_t seq = e->order.seq;
@@ -264,7 +265,7 @@ static void share_out(Epochs *e, Epoch_source *s, int number)
     s->held_order = s->order;
     s->held_order.validation = s->held_order.once = true;
     s->held_order.shuffle = false;
-    s->held_order.first_tokens = 0; /* one block is all there is of it */
+    s->held_order.first_tokens = 0; /* it has only one block */
     s->held_order.block_tokens = lathe_share(e->eval_tokens, s->weight, e->weights, seq);
 }
 
@@ -288,7 +289,8 @@ Epochs *open_epochs(const Reading *reading, Tokenizer *k)
                        .seed = reading->seed,
                        .ids = reading->model->vocab};
     if (e->order.stride > e->order.seq)
-        fail(EXIT_USAGE, NULL, "--set stride=%lld is longer than a sequence of %lld: tokens between would be left out",
+        fail(EXIT_USAGE, NULL,
+             "--set stride=%lld is longer than a sequence of %lld: tokens between sequences would be left out",
              (long long)e->order.stride, (long long)e->order.seq);
     settle_pairs(&e->order, reading);
     settle_specials(&e->order, reading, k);
@@ -299,7 +301,8 @@ Epochs *open_epochs(const Reading *reading, Tokenizer *k)
     if (reading->check_memory) reading->check_memory(reading->with, epochs_bytes(e));
     if (reads_pipe(e) && reading->gpus > 1)
         fail(EXIT_USAGE, NULL,
-             "--gpus %d: standard input and pipes are read once, and every GPU's process reads all; give a file",
+             "--gpus %d: standard input and pipes can be read only once, and every GPU's process reads all data; give "
+             "a file",
              reading->gpus);
     if (reads_pipe(e)) {
         e->order.once = e->source->order.once = true;
@@ -313,7 +316,8 @@ Epochs *open_epochs(const Reading *reading, Tokenizer *k)
 
 static void refuse_once(const Epochs *e, const char *option)
 {
-    if (e->order.once) fail(EXIT_USAGE, NULL, "--%s: standard input and pipes are read once; give --steps", option);
+    if (e->order.once)
+        fail(EXIT_USAGE, NULL, "--%s: standard input and pipes can be read only once; give --steps", option);
 }
 
 static int64_t rows_of_source(const Epochs *e, const Epoch_source *of)
@@ -378,7 +382,8 @@ static Rows rows_of(const Lathe_entry *e, char *in)
                   .lengths = input_of(e, in, LATHE_LENGTHS)};
 }
 
-/* The rows of a step; what lies before them is left out (replay).  False: the data has ended, or failed. */
+/* Fills in the rows of a step; earlier rows that were not used are skipped (replay).  False: the data has ended, or
+ * reading failed. */
 bool fill_epochs(Epochs *e, const Lathe_entry *entry, char *in, int64_t step)
 {
     Rows to = rows_of(entry, in);
@@ -387,7 +392,7 @@ bool fill_epochs(Epochs *e, const Lathe_entry *entry, char *in, int64_t step)
     return mixture_rows(e->rows, &to, n, *e->reading->rank * to.n);
 }
 
-/* Whose k-th row is the k-th of all that are held back; *k is then that. */
+/* The source of the k-th row of all held-back rows; sets *k to the row's number in that source. */
 static const Epoch_source *holder(const Epochs *e, int64_t *k)
 {
     const Epoch_source *s = e->source;

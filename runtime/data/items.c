@@ -1,5 +1,5 @@
-/* items.c: sources of pairs, each once, and all targets that the data has for it: what texts are written for and
- * held against. */
+/* items.c: distinct sources of pairs, with all targets that the data has for each: texts are written for the sources
+ * and compared with the targets. */
 #include "base/words.h"
 #include "data/data.h"
 #include "data/reading.h"
@@ -23,7 +23,7 @@ typedef struct Seen { /* a source */
 typedef struct Finding {
     const Reading *reading;
     Sources *files;
-    bool held; /* only what is kept for evaluation */
+    bool held; /* only pairs kept for evaluation */
     Seen *list;
     int64_t n, room;
 } Finding;
@@ -43,7 +43,7 @@ static Sources *open_pairs_of(const Reading *reading, const Tokenizer *k, bool h
     for (int i = 0; i < s->n; i++)
         if (s->file[i].bytes < 0)
             fail(EXIT_USAGE, s->file[i].path,
-                 "sources are read twice, and standard input and pipes can be read once; write what it yields into a "
+                 "sources are read twice, but standard input and pipes can be read only once; write the data into a "
                  "file");
     return s;
 }
@@ -92,7 +92,7 @@ static int by_first(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Each source once, in the order in which they come. */
+/* Keeps the first of equal sources. */
 static void drop_repeats(Finding *f)
 {
     int64_t n = 0;
@@ -103,7 +103,7 @@ static void drop_repeats(Finding *f)
     if (n) qsort(f->list, (size_t)n, sizeof *f->list, by_first);
 }
 
-/* Of all, by the seed, without repeats (Fisher and Yates); in their order.  How many. */
+/* Draws items by the seed, without repeats (Fisher and Yates), and keeps their order.  Returns their number. */
 static int64_t draw_items(Finding *f, int64_t most)
 {
     int64_t n = most && most < f->n ? most : f->n, next = 0, *order = must_alloc(sizeof *order * (size_t)(f->n + 1));
@@ -158,7 +158,7 @@ Item_list *read_items(const Reading *reading, const Tokenizer *k, int64_t most, 
     drop_repeats(&f);
     if (f.n == 0)
         fail(EXIT_DATA, reading->paths.at[0], "expected pairs%s, found none%s", held ? " to evaluate" : "",
-             held ? "; give more, or --val-fraction 1 for all of them" : "");
+             held ? "; give more, or --val-fraction 1 for all" : "");
     all->found = f.n;
     all->n = draw_items(&f, most);
     all->source = must_alloc(sizeof *all->source * (size_t)all->n);

@@ -1,10 +1,10 @@
-/* kept.c: the parts of a file's documents with their ids, kept in the cache's folder, so that a later run reads
- * them instead of the text: the same parts and places, in any order and from any place on, with it or without.
+/* kept.c: keeps the parts of a file's documents, with their ids, in the cache folder.  A later run reads them instead
+ * of the text, in any order and from any place; parts and places are the same with the cache as without.
  *
- * A file's are kept under a hash of its bytes, of the tokenizer, and of all settings that decide on documents and
- * parts. So its bytes are read once more before, which takes a hundredth of the time in which they are encoded, and no
- * file that was touched, copied or changed is taken for what it is not.  An entry is frames of parts, each with a
- * checksum, the last one empty; what does not agree ends there, and whoever reads goes on in the file itself.
+ * The key of an entry is a hash of the file's bytes, of the tokenizer, and of all settings that affect documents and
+ * parts.  Hashing reads the file once more, in a hundredth of the time of encoding it; a file that was changed is never
+ * mistaken for the old one.  An entry consists of frames of parts, each with a checksum; the last is empty.  At a frame
+ * that is damaged, the reader continues with the file itself.
  *
  *     head         "LathePart", version · bytes of an id · key
  *     frame        parts, bytes · checksum of what follows · parts
@@ -32,23 +32,23 @@ enum {
     FRAME = 1 << 16,
     PART_HEAD = 64
 }; /* LEAST: bytes of a file; VERSION: of entries,
-to be raised when documents, parts or ids become others */
+raise it when documents, parts or ids change */
 enum { FRAME_ROOM = FRAME + PART_HEAD + 4 * PART_BYTES };
 _Static_assert(2 * FRAME_ROOM + 4 * PART_BYTES + 2 * (1 << 16) <= LATHE_KEPT_BYTES, "planned");
 
 typedef struct Head {
     char magic[12];
     uint32_t id_size;
-    uint64_t key, sum; /* sum: of what is before it */
+    uint64_t key, sum; /* sum: of the members before it */
 } Head;
 
 typedef struct Frame {
     uint32_t parts, bytes;
-    uint64_t number, sum; /* sum: of what is before it, and of the parts */
+    uint64_t number, sum; /* sum: of the members before it, and of the parts */
 } Frame;
 
 typedef struct Known {   /* of a file */
-    uint64_t stamp, key; /* stamp: of what stat() says; key 0: not known */
+    uint64_t stamp, key; /* stamp: hash of what stat() says; key 0: not known */
 } Known;
 
 struct Kept {
@@ -58,7 +58,7 @@ struct Kept {
     int id_size;
     int64_t ids;  /* all are below this */
     Known *known; /* [files] */
-    struct {      /* what is read */
+    struct {      /* the entry being read */
         int fd;   /* -1: nothing */
         char *path;
         uint64_t frames;
@@ -67,26 +67,26 @@ struct Kept {
         uint32_t parts; /* left in it */
         int32_t file, *id;
         bool ended;
-        Document_part first; /* found already */
+        Document_part first; /* already read */
         bool has_first;
     } in;
-    struct {      /* what is written */
+    struct {      /* the entry being written */
         Out *out; /* NULL: nothing */
         Fault fault;
         char *aside, *path;
         int lock;
         uint64_t key, frames;
-        int64_t limit;     /* bytes that an entry may have at all */
+        int64_t limit;     /* most bytes of an entry */
         unsigned char *at; /* [FRAME_ROOM] */
         int64_t n;
         uint32_t parts;
-        bool off; /* a fault: nothing any more */
+        bool off; /* after a fault: nothing more is written */
     } out;
 };
 
-/* ------------------------------------------------------------------ what it is kept as */
+/* ------------------------------------------------------------------ keys */
 
-/* Of the text that it is saved as, which takes a while to write; streams are opened by one thread. */
+/* The hash of a tokenizer's saved text, which takes a while to make; only one thread opens streams. */
 static uint64_t known_hash(const Tokenizer *t)
 {
     static const Tokenizer *last;
@@ -220,7 +220,7 @@ static int64_t get_number(Kept *k)
     return (int64_t)n;
 }
 
-/* The checksum was right; should the parts be none all the same, false. */
+/* False if the bytes are no part although the checksum is right. */
 static bool get_part(Kept *k, Document_part *p)
 {
     int flags = (int)get_number(k);
@@ -247,7 +247,7 @@ static bool get_part(Kept *k, Document_part *p)
     return true;
 }
 
-/* It loses its name; the next time that the file is read as a whole, it is made anew. */
+/* Unlinks the entry; it is made again when the whole file is read. */
 static Got_kept give_up(Kept *k)
 {
     note("%s is damaged: the rest of %s is encoded again", k->in.path, k->from->file[k->in.file].path);
@@ -330,7 +330,7 @@ static void start_entry(Kept *k, uint64_t key)
     put_out(k->out.out, &h, sizeof h);
 }
 
-/* What goes wrong is told once; the run goes on without. */
+/* A fault is reported once, and the run continues without the cache. */
 static void end_entry(Kept *k, bool whole)
 {
     if (whole) {
@@ -340,8 +340,8 @@ static void end_entry(Kept *k, bool whole)
     close_out(k->out.out);
     bool kept = whole && !k->out.fault.path && keep_in_cache(k->out.aside, k->out.path, &k->out.fault);
     if (!kept) (void)unlink(k->out.aside);
-    if (k->out.fault.path) note("%s %s; ids are not kept any more", k->out.fault.path, k->out.fault.text);
-    else if (whole && !kept) note("the cache is full (LATHE_CACHE_LIMIT); ids are not kept any more");
+    if (k->out.fault.path) note("%s %s; no more ids are cached", k->out.fault.path, k->out.fault.text);
+    else if (whole && !kept) note("the cache is full (LATHE_CACHE_LIMIT); no more ids are cached");
     k->out.off = whole && !kept;
     if (k->out.lock >= 0) close(k->out.lock);
     clear_fault(&k->out.fault);

@@ -1,4 +1,4 @@
-/* lengths.c: how long documents are: a histogram whose size does not depend on how many there are. */
+/* lengths.c: lengths of documents: a histogram whose size does not depend on their number. */
 #include "base/words.h"
 #include "data/pack.h"
 

@@ -1,11 +1,11 @@
-/* mix.c: several streams of rows as one: whose row comes next, by weights.
+/* mix.c: combines several streams of rows into one, by weights.
  *
- * Turns are given as by R. Tijdeman, The chairman assignment problem, Discrete Mathematics 32 (1980) 323-330: of the
- * sources that are at least 1 / (2n - 2) of a row behind their shares, the one that would be too far behind first.
- * After any number of rows each of n sources has had its share of them but for at most 1 - 1 / (2n - 2) of a row, which
- * no rule betters for all weights; draws would be off by hundreds of rows after a million.  Weights are whole numbers
- * and so is all that is computed: turns depend on them and the number of the row alone.  Nothing is drawn here: which
- * rows a source gives is drawn, by its own stream. */
+ * The next source is chosen by the rule of R. Tijdeman, The chairman assignment problem, Discrete Mathematics 32 (1980)
+ * 323-330: of the sources that are at least 1 / (2n - 2) of a row behind their shares, the one that would be too far
+ * behind first.  After any number of rows, each of n sources is within 1 - 1 / (2n - 2) of a row of its share; no rule
+ * does better for all weights, and random draws would be off by hundreds of rows after a million.  All arithmetic is in
+ * integers, so the choice depends only on the weights and the number of the row.  Only a source's own stream draws:
+ * which of its rows come next. */
 #include "base/words.h"
 #include "data/stream.h"
 #include "interface/lathe_model.h"
@@ -14,7 +14,7 @@
 
 /* ------------------------------------------------------------------ turns */
 
-/* lag: what a source is behind its share, in parts of a row of which there are `all`. */
+/* lag: how far a source is behind its share, in units of 1 / `all` of a row. */
 void start_turns(Turns *t, const int64_t *weight, const int64_t *had, int n)
 {
     int64_t rows = 0;
@@ -23,7 +23,7 @@ void start_turns(Turns *t, const int64_t *weight, const int64_t *had, int n)
     for (int i = 0; i < n; i++) t->lag[i] = (int64_t)((__int128)weight[i] * rows - (__int128)t->all * had[i]);
 }
 
-/* In how many rows, this one being 1, the source would be 1 - 1 / (2n - 2) of a row behind. */
+/* The number of rows, with this one, after which the source would be 1 - 1 / (2n - 2) of a row behind. */
 static int64_t rows_left(const Turns *t, int i)
 {
     int64_t parts = 2 * t->n - 2, step = parts * t->weight[i];
@@ -50,10 +50,10 @@ int next_turn(Turns *t)
 /* ------------------------------------------------------------------ rows */
 
 struct Mixture {
-    int n, failed; /* failed: the source that had no row any more */
+    int n, failed; /* failed: the source that ran out of rows */
     Turns turns;
-    Mix_part part[LATHE_SOURCES]; /* places are those behind the last call that had all its rows */
-    bool ended[LATHE_SOURCES];    /* an epoch, that nobody has asked for */
+    Mix_part part[LATHE_SOURCES]; /* places after the last call that got all its rows */
+    bool ended[LATHE_SOURCES];    /* an epoch that has not been reported */
     Stream_sum sum[LATHE_SOURCES];
 };
 
@@ -98,7 +98,7 @@ static bool take_row(Mixture *m, const Rows *to, int64_t row)
     return true;
 }
 
-/* Those from `first` on go to `to`, as many as it takes. */
+/* Takes n rows; those from `first` on go to `to`. */
 static bool take_rows(Mixture *m, int64_t n, const Rows *to, int64_t first)
 {
     int64_t mixed[LATHE_SOURCES];

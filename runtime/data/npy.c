@@ -1,7 +1,7 @@
-/* npy.c: arrays of NumPy (.npy, versions 1 to 3) for inputs that are numbers; rows are read where they lie.
+/* npy.c: arrays of NumPy (.npy, versions 1 to 3) for numeric inputs; rows are read from the file when they are needed.
  *
- * After numpy/lib/format.py: magic, version, length of the header, a Python dictionary with descr, fortran_order and
- * shape, then the elements. */
+ * The format is that of numpy/lib/format.py: magic, version, length of the header, a Python dictionary with descr,
+ * fortran_order and shape, then the elements. */
 #include "base/file.h"
 #include "base/words.h"
 #include "source/source.h"
@@ -25,7 +25,7 @@ struct Npy {
 
 /* ------------------------------------------------------------------ header */
 
-/* What follows 'key': in the dictionary. */
+/* The text after 'key': in the dictionary. */
 static const char *value_of(const Npy *a, const char *header, const char *key)
 {
     char quoted[32];
@@ -49,7 +49,7 @@ static void take_descr(Npy *a, const char *at)
             return;
         }
     fail(EXIT_DATA, a->path,
-         "expected booleans, integers or floats of little endian, found %.*s; convert the array (astype)",
+         "expected little-endian booleans, integers or floats, found %.*s; convert the array (astype)",
          (int)strcspn(at, ","), at);
 }
 
@@ -83,7 +83,7 @@ static void check_length(Npy *a, int64_t bytes)
     }
     if (beyond || all != bytes - a->data)
         fail(EXIT_DATA, a->path,
-             "its header says %s bytes of elements, and %lld follow it: the file is not whole; get it again",
+             "its header says %s bytes of elements, but %lld follow it: the file is incomplete; get it again",
              beyond ? "more than 2^63" : text_of("%lld", (long long)all), (long long)(bytes - a->data));
 }
 
@@ -92,7 +92,7 @@ static void read_at(const Npy *a, void *to, int64_t n, int64_t offset)
     ssize_t got = pread(a->fd, to, (size_t)n, (off_t)offset);
     if (got < n)
         fail(EXIT_DATA, a->path, "cannot be read at byte %lld: %s", (long long)offset,
-             got < 0 ? error_text(errno) : "the file ends; it was cut short");
+             got < 0 ? error_text(errno) : "the file ends too early");
 }
 
 /* Bytes before the header's text; its length in *n. */
@@ -112,14 +112,14 @@ static void read_npy_header(Npy *a, int64_t bytes)
 {
     int64_t n, before = prefix(a, bytes, &n);
     if (n > MOST_HEADER || before + n > bytes)
-        fail(EXIT_DATA, a->path, "its header should have %lld bytes, and the file has %lld; get it again", (long long)n,
+        fail(EXIT_DATA, a->path, "its header should have %lld bytes, but the file has %lld; get it again", (long long)n,
              (long long)bytes);
     char *header = must_alloc((size_t)n + 1);
     read_at(a, header, n, before);
     a->data = before + n;
     if (strncmp(value_of(a, header, "fortran_order"), "False", 5) != 0)
         fail(EXIT_DATA, a->path,
-             "expected rows one after the other, found Fortran's order; write it again with numpy.ascontiguousarray");
+             "expected row-major order, found Fortran's order; write it again with numpy.ascontiguousarray");
     take_descr(a, value_of(a, header, "descr"));
     take_npy_shape(a, value_of(a, header, "shape"));
     free(header);
@@ -135,7 +135,7 @@ Npy *open_npy(const char *path)
     if (a->fd < 0 || fstat(a->fd, &about) != 0)
         fail(EXIT_DATA, path, "cannot be read: %s; check the path", error_text(errno));
     if (!S_ISREG(about.st_mode))
-        fail(EXIT_DATA, path, "expected a regular file, since rows of arrays are read in any order");
+        fail(EXIT_DATA, path, "expected a regular file, because rows of arrays are read in any order");
     read_npy_header(a, about.st_size);
     return a;
 }

@@ -1,4 +1,4 @@
-/* pack.c: documents cut into windows, and pieces put side by side into rows: functions of lengths alone. */
+/* pack.c: cuts documents into windows, and packs pieces into rows: functions of lengths alone. */
 #include "base/words.h"
 #include "data/pack.h"
 
@@ -9,7 +9,7 @@
 
 static int64_t places_of(const Chunking *c, int64_t n) { return n > c->ahead ? n - c->ahead : 0; }
 
-/* Windows that are full, and whether places are left behind the last of them. */
+/* The number of full windows, and whether positions remain after the last. */
 static int64_t full_windows(const Chunking *c, int64_t places)
 {
     return places < c->seq ? 0 : (places - c->seq) / c->stride + 1;
@@ -43,8 +43,8 @@ int64_t chunks_drop(const Chunking *c, int64_t n)
 
 /* ------------------------------------------------------------------ rows */
 
-/* First fit asks for the first row with so much room: a tree over rows, each node the most room below it, all rows
- * there could be with room for `seq` from the start. */
+/* First fit looks for the first row with enough room, in a tree over all possible rows: each node has the most room
+ * below it; rows start with room for `seq`. */
 typedef struct Room_tree {
     int64_t leaves; /* a power of two */
     int32_t *room;  /* [2 leaves]; children of k: 2 k and 2 k + 1 */
@@ -76,8 +76,8 @@ static void take_room(Room_tree *t, int64_t row, int32_t length)
         t->room[k / 2] = t->room[k] > t->room[k ^ 1] ? t->room[k] : t->room[k ^ 1];
 }
 
-/* Numbers of pieces, the longest first, equal ones in order: sorted by counting, begin[l]: where those of length l go.
- */
+/* Sorts the numbers of pieces by counting, the longest first, equal ones in order; begin[l]: where those of length l
+ * go. */
 static void sort_by_length(const int32_t *length, int64_t n, int64_t seq, int64_t *begin, int64_t *order)
 {
     memset(begin, 0, sizeof *begin * (size_t)(seq + 1));

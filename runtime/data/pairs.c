@@ -1,8 +1,8 @@
-/* pairs.c: a block of pairs for an encoder and a decoder: a row each, cut where it is too long, and rows of like
+/* pairs.c: a block of pairs for an encoder and a decoder: one row per pair, cut if it is too long, and rows of similar
  * lengths in a batch.
  *
- * Pair k has its ids at run[k]: those of the source, then of the target, the end token behind it if there is room.  The
- * decoder reads bos and all of these but the last. */
+ * The ids of pair k start at run[k]: the source, then the target, then the end token if there is room.  The decoder
+ * reads bos and the target without its last id. */
 #include "base/words.h"
 #include "data/pack.h"
 #include "data/stream.h"
@@ -104,7 +104,7 @@ void sort_pairs(Block *b, const Order *o)
 
 /* ------------------------------------------------------------------ rows */
 
-/* [width], n of them from id, then `rest`. */
+/* Fills to[width] with n ids, then with `rest`. */
 static void fill_row(int32_t *to, int64_t width, const int32_t *id, int64_t n, int32_t rest)
 {
     memcpy(to, id, sizeof *id * (size_t)n);
@@ -127,7 +127,7 @@ void read_pair_row(const Block *b, const Order *o, int64_t k, const Rows *to, in
     to->tokens[at * T] = o->bos;
 }
 
-/* ------------------------------------------------------------------ what they are like */
+/* ------------------------------------------------------------------ statistics */
 
 /* "1,234 tokens (3 to 40, 12.3 on average)" */
 static char *tokens_text(int64_t sum, int64_t least, int64_t most, int64_t n)
@@ -144,7 +144,7 @@ static char *room_text(const Pair_sum *s, const Order *o)
     int64_t rows = s->pairs - s->skipped;
     char *sorted = text_of(", %.1f %% in buckets", padding(s->places, s->bucketed));
     return text_of("; %s %s to %lld and %lld; padding %.1f %%, to the longest of a batch %.1f %%%s",
-                   grouped_text(s->cut + s->skipped), o->skip_long ? "left out, being longer than fits" : "cut",
+                   grouped_text(s->cut + s->skipped), o->skip_long ? "left out because they are too long" : "cut",
                    (long long)o->source_seq, (long long)o->seq, padding(s->places, rows * (o->source_seq + o->seq)),
                    padding(s->places, s->drawn), o->buckets ? sorted : "");
 }

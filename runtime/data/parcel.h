@@ -13,12 +13,13 @@ typedef struct Parcel {
     int parts;
     Ids ids;
     bool ends_epoch, ready;
-    bool kept;     /* its ids are there already */
+    bool kept;     /* its ids come from the cache */
     char *failure; /* NULL: none */
     int code;      /* of the failure */
 } Parcel;
 
-/* Its text becomes ids, all of them below `ids`; e NULL: it has ids already.  A text with others ends the thread. */
+/* Encodes its text to ids, which must be below `ids`; e NULL: it has ids already.  A text with other ids ends the
+ * thread. */
 void encode_parcel(const Sources *from, int64_t ids, Encoder *e, Parcel *q);
 
 #endif

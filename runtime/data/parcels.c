@@ -1,10 +1,10 @@
-/* parcels.c: one thread reads documents into parcels, others encode them, and they come out in the order in which
- * they were read.  What goes wrong in a thread is kept with the parcel that it concerns, so that all before it still
- * come out.
+/* parcels.c: one thread reads documents into parcels, others encode them, and the parcels are returned in the order in
+ * which they were read.  A failure in a thread is stored with its parcel, so that all parcels before it are still
+ * returned.
  *
- * Parcel k lies in slot k % slots.  The reader fills the next one where its slot is free, an encoder takes the first
- * that nobody has taken, and next_part() waits for the one after the last it has used up.  Text is a parcel of up to
- * PART_BYTES and PARCEL_PARTS, so that threads meet rarely however short documents are. */
+ * Parcel k is in slot k % slots.  The reader fills the next one when its slot is free, an encoder takes the first that
+ * no other has taken, and next_part() waits for the one after the last it has used up.  A parcel has up to PART_BYTES
+ * of text and PARCEL_PARTS parts, so that threads rarely wait for each other, even with short documents. */
 #include "base/thread.h"
 #include "base/words.h"
 #include "data/kept.h"
@@ -23,7 +23,7 @@ enum { FILE_SITE = 0x7fff0005 };
 
 typedef struct Worker { /* a thread that encodes */
     Parcels *p;
-    Parcel *parcel; /* in its hands */
+    Parcel *parcel; /* the one it encodes */
     Encoder *encoder;
     pthread_t thread;
 } Worker;
@@ -43,10 +43,10 @@ struct Parcels {
     pthread_t reader_thread;
     Reader *reader;
     Encoder *cutter;
-    Kept *kept;     /* NULL: nothing is */
+    Kept *kept;     /* NULL: nothing is cached */
     Worker *worker; /* [encoders] */
-    int32_t *files; /* of the epoch that is read, in its order */
-    char *failure;  /* of the reader, behind the last parcel */
+    int32_t *files; /* of the current epoch, in its order */
+    char *failure;  /* of the reader, after the last parcel */
     int code;
 };
 
@@ -64,7 +64,7 @@ static Parcel *parcel(Parcels *p, int64_t number) { return &p->slot[number % p->
 
 /* ------------------------------------------------------------------ reading */
 
-/* Where the pipeline is closed while the reader waits, its thread ends. */
+/* Waits for a free slot; if the pipeline is closed meanwhile, the thread ends. */
 static Parcel *free_parcel(Parcels *p)
 {
     pthread_mutex_lock(&p->lock);
@@ -95,7 +95,7 @@ static Parcel *empty_parcel(Parcels *p)
     return q;
 }
 
-/* By the hash of its first bytes, so that a document never changes sides. */
+/* Decides by the hash of the first bytes, so that a document is always in the same part. */
 bool is_held(double val_fraction, uint64_t hash) { return val_fraction >= 1 || (double)hash * 0x1p-64 < val_fraction; }
 
 static bool is_part_wanted(const Order *o, uint64_t hash) { return is_held(o->val_fraction, hash) == o->validation; }
@@ -111,7 +111,7 @@ static Parcel *room_for_part(Parcels *p, Parcel *q, int64_t bytes, int64_t ids, 
     return q;
 }
 
-/* bytes of text, or of ids, into a parcel with room for them. */
+/* Copies a part's text or ids into a parcel with room for them. */
 static Parcel *add_part_to(Parcels *p, Parcel *q, const void *at, Document_part part)
 {
     bug_if(part.bytes > PART_BYTES);
@@ -123,7 +123,7 @@ static Parcel *add_part_to(Parcels *p, Parcel *q, const void *at, Document_part 
     return q;
 }
 
-/* Halves of a pair, what is said in a chat: parts of one place. */
+/* Adds the parts of one place: the halves of a pair, or the messages of a chat. */
 static Parcel *add_pair(Parcels *p, Parcel *q, const Document *d)
 {
     q = add_part_to(
@@ -134,8 +134,8 @@ static Parcel *add_pair(Parcels *p, Parcel *q, const Document *d)
         (Document_part){.at = d->at, .kind = PART_TARGET, .bytes = d->target_bytes, .last = true, .counts = true});
 }
 
-/* Behind the spans that are encoded as one text with that at `from`: what counts alike, up to a content that reads as a
- * special token, which is a text of its own. */
+/* The end of the spans that are encoded as one text with the span at `from`: those that count alike, up to a span that
+ * reads as a special token, which is a text of its own. */
 static int spans_together(const Parcels *p, const Document *d, const char *text, int from, bool *plain)
 {
     const Span *s = d->span;
@@ -163,17 +163,17 @@ static Parcel *add_chat(Parcels *p, Parcel *q, const Document *d)
     return q;
 }
 
-/* What the model has no use for. */
+/* Refuses kinds of documents that the model cannot use. */
 static void refuse_kind(const Parcels *p, const Document *d)
 {
     if (p->o.pairs && !d->target)
         fail(EXIT_DATA, source_place(p->sources, &d->at),
-             "expected a pair of source and target, found a text; give JSON lines or a table with both, and say what "
-             "they are called if it is not that (--set text_field=NAME --set target_field=NAME)");
+             "expected a pair of source and target, found a text; give JSON lines or a table with both; if they have "
+             "other names, give --set text_field=NAME --set target_field=NAME");
     if ((d->target || d->span) && !p->o.targets_only && !p->o.pairs && !p->o.all_count)
         fail(EXIT_DATA, source_place(p->sources, &d->at),
-             "expected a text, found a %s, and this model was built to count every token; build it with --set "
-             "loss_on=target, or say --set loss_on=all",
+             "expected a text, found a %s, but this model was built to count every token; build it with --set "
+             "loss_on=target, or give --set loss_on=all",
              d->target ? "pair of source and target" : "chat");
 }
 
@@ -194,7 +194,7 @@ static Parcel *add_document(Parcels *p, Parcel *q, const Document *d, uint64_t k
                                        .skipped = !is_part_wanted(&p->o, d->hash)});
 }
 
-/* The files' order in an epoch. */
+/* Draws the order of the files in an epoch. */
 static void draw_files(Parcels *p, int64_t epoch)
 {
     int n = p->sources->n;
@@ -206,7 +206,7 @@ static void draw_files(Parcels *p, int64_t epoch)
     }
 }
 
-/* Parts that an earlier run has kept; last: the last of them. */
+/* Adds parts that an earlier run has cached; last: the place of the last. */
 static Parcel *add_kept_parts(Parcels *p, Parcel *q, Place *last, bool *whole)
 {
     Document_part part;
@@ -223,7 +223,7 @@ static Parcel *add_kept_parts(Parcels *p, Parcel *q, Place *last, bool *whole)
     return q;
 }
 
-/* Pairs and chats are not kept: texts says whether there was nothing else. */
+/* Pairs and chats are not cached; *texts: there were only texts. */
 static Parcel *add_documents(Parcels *p, Parcel *q, uint64_t keep, bool *texts)
 {
     Document d;
@@ -234,7 +234,7 @@ static Parcel *add_documents(Parcels *p, Parcel *q, uint64_t keep, bool *texts)
     return q;
 }
 
-/* What is kept is of a whole file that did not change meanwhile and has no faults, which are told each time. */
+/* Only a whole file is cached, if it did not change meanwhile and has no faults; these are reported each time. */
 static Parcel *read_and_keep(Parcels *p, Parcel *q, int file, uint64_t key)
 {
     const Counts *c = reader_counts(p->reader);
@@ -258,11 +258,11 @@ static Parcel *read_documents(Parcels *p, Parcel *q, int file, const Place *from
     if (whole) return q;
     if (key && !from && last.file < 0 && !p->o.validation) return read_and_keep(p, q, file, key);
     reader_file(p->reader, file, last.file < 0 ? from : &last);
-    if (last.file >= 0) next_document(p->reader, &d); /* which is there already */
+    if (last.file >= 0) next_document(p->reader, &d); /* skips it: it was cached */
     return add_documents(p, q, 0, &texts);
 }
 
-/* What was passed over or put in while an epoch was read; each epoch has the same. */
+/* Reports records that were skipped and characters that were replaced; they are the same in each epoch. */
 static void tell_faults(const Parcels *p, int64_t epoch)
 {
     const Counts *c = reader_counts(p->reader);
@@ -270,8 +270,7 @@ static void tell_faults(const Parcels *p, int64_t epoch)
     if (c->bad_records)
         note("%s malformed record%s skipped in an epoch, the first: %s", grouped_text(c->bad_records),
              c->bad_records == 1 ? " is" : "s are", c->first_bad);
-    if (c->replaced)
-        note("U+FFFD takes the place of what is not UTF-8 %s times in an epoch", grouped_text(c->replaced));
+    if (c->replaced) note("U+FFFD replaces bytes that are not UTF-8 %s times in an epoch", grouped_text(c->replaced));
 }
 
 static void read_epoch(Parcels *p, int64_t epoch, const Place *from)

@@ -1,4 +1,4 @@
-/* place.c: where a run is in its documents: into a checkpoint, and from there on. */
+/* place.c: the position of a run in its documents: saved in a checkpoint, and resumed from there. */
 #include "base/json_text.h"
 #include "base/words.h"
 #include "data/data.h"
@@ -57,7 +57,7 @@ static json_t *stream_json(const Epoch_source *from, const Mix_part *p)
                      place_json(from, &p->at.from), "before", sum);
 }
 
-/* Of a mixture a list. */
+/* A list if it is a mixture. */
 json_t *epochs_json(const Epochs *e)
 {
     json_t *all = json_array();
@@ -81,8 +81,8 @@ static Place stored_place(const Epoch_source *of, const State *s, const json_t *
     int64_t file = whole_member(s, from, "file", 0);
     if (file >= of->files->n || !path || strcmp(path, utf8_of(of->files->file[file].path)) != 0)
         fail(EXIT_DATA, s->path,
-             "the run stopped in %s, file %lld of the data, which is not that file now; give the same --data, or start "
-             "anew from the weights with --init",
+             "the run stopped in %s, file %lld of the data, which is now another file; give the same --data, or start "
+             "a new run from the weights with --init",
              path ? path : "a file", (long long)file + 1);
     p = (Place){.file = (int32_t)file,
                 .offset = whole_member(s, from, "offset", 0),
@@ -109,29 +109,28 @@ static Stream_at stored_stream(const Epoch_source *of, const State *s, const jso
                                   .pairs = stored_pair_sum(json_object_get(before, "pairs"))}};
 }
 
-/* Of each source, its members. */
+/* The members of source i. */
 static const json_t *stored_source(const Epochs *e, const State *s, int i)
 {
     const json_t *all = json_object_get(json_object_get(s->all, "data"), "stream");
     int n = json_is_array(all) ? (int)json_array_size(all) : 1;
     if (!json_is_object(all) && !json_is_array(all))
         fail(EXIT_DATA, s->path,
-             "the checkpoint does not say where in the documents it was; go on with --set "
-             "order=windows as it was trained, or start anew from the weights with --init");
+             "the checkpoint has no position in documents; continue with --set order=windows, as it was trained, or "
+             "start a new run from the weights with --init");
     if (e->order.once)
         fail(EXIT_USAGE, NULL,
-             "standard input and pipes are read once, so a run on them cannot be resumed; put the data "
-             "into files, or start anew from the weights with --init");
+             "standard input and pipes can be read only once, so a run on them cannot be resumed; write the data into "
+             "files, or start a new run from the weights with --init");
     if (n != e->n)
         fail(EXIT_USAGE, NULL,
-             "the checkpoint mixes %d source%s, and here %s %d; give the same --data and as many weights, or start "
-             "anew from the weights with --init",
+             "the checkpoint mixes %d source%s, but here %s %d; give the same --data and weights, or start a new run "
+             "from the weights with --init",
              n, n == 1 ? "" : "s", e->n == 1 ? "is" : "are", e->n);
     return json_is_array(all) ? json_array_get(all, (size_t)i) : all;
 }
 
-/* A checkpoint of before blocks grew, or targets were counted, has no number there: its blocks are all alike, and its
- * rows count as full. */
+/* Older checkpoints lack these members: their blocks all have one size, and their rows count as full. */
 static void take_new_members(Epoch_source *of, const State *s, const json_t *all, Stream_at *at)
 {
     bool old = !json_object_get(all, "first_tokens");
@@ -139,7 +138,7 @@ static void take_new_members(Epoch_source *of, const State *s, const json_t *all
     at->predicted = old ? at->taken * of->order.seq : whole_member(s, all, "predicted", 0);
 }
 
-/* What a source has of shuffle_tokens stays when weights change: a place is in a block of so many. */
+/* A source's part of shuffle_tokens stays when weights change, because its place is in a block of that size. */
 static void take_block_tokens(const Epochs *e, Epoch_source *of, const State *s, const json_t *all)
 {
     const json_t *shuffled = json_object_get(json_object_get(s->all, "recipe"), "shuffle_tokens");
@@ -147,7 +146,7 @@ static void take_block_tokens(const Epochs *e, Epoch_source *of, const State *s,
     if (e->n > 1 && same) of->order.block_tokens = whole_member(s, all, "block_tokens", 1);
 }
 
-/* Shares begin anew where the weights are others: what was taken by the old ones is not made up for. */
+/* With other weights, shares start again: rows taken by the old weights are not compensated. */
 static bool same_weights(const Epochs *e, const State *s)
 {
     int64_t weight[LATHE_SOURCES];
@@ -179,7 +178,7 @@ Mixture *open_rows_of(const Epochs *e, const State *from)
     return rows;
 }
 
-/* A run may go on with another number of rows a step. */
+/* A run may be resumed with another number of rows per step. */
 void start_epochs(Epochs *e, const State *from)
 {
     int64_t rows = e->reading->gpus * items_in_call(need_entry(e->reading->model, ENTRY_train));

@@ -1,4 +1,4 @@
-/* reading.h: what a command asks of its data. */
+/* reading.h: a command's request for data. */
 #ifndef LATHE_DATA_READING_H
 #define LATHE_DATA_READING_H
 
@@ -8,18 +8,18 @@
 typedef struct Reading {
     const Lathe_model *model;
     const Lathe_recipe *recipe; /* of the run: the model's with --set applied */
-    Words paths;                /* --data; more than pointers are not kept */
+    Words paths;                /* --data; only the pointers are kept */
     Words named;                /* settings that the command line names */
     const char *command;        /* for messages: "train" */
     const char *tokenizer;      /* file or folder of one; NULL: the one beside the weights, or as the recipe says */
-    const char *weights;        /* that a run starts from, or that are read; NULL: none */
+    const char *weights;        /* those that a run starts from or uses; NULL: none */
     int64_t readers;            /* threads that encode; 0: one */
     int32_t seed;
     int gpus;             /* at least 1 */
-    const int *rank;      /* which of them this process has, once it has one */
+    const int *rank;      /* the number of this process' GPU, once it has one */
     bool tokenizer_given; /* the command line names the kind */
     bool training;
-    void (*check_memory)(const void *with, int64_t bytes); /* asked before the data takes so much; NULL: nobody */
+    void (*check_memory)(const void *with, int64_t bytes); /* called before data allocates `bytes`; NULL: no check */
     const void *with;
 } Reading;
 

@@ -1,5 +1,5 @@
-/* special.c: the tokens around documents, between the halves of pairs and behind them: as the recipe names them,
- * or as the tokenizer has them. */
+/* special.c: the tokens around documents, and between and after the halves of pairs, from the recipe or the
+ * tokenizer. */
 #include "base/words.h"
 #include "data/data.h"
 #include "data/reading.h"
@@ -28,7 +28,7 @@ static int32_t token_named(const Reading *reading, const Tokenizer *k, const cha
 
 /* ------------------------------------------------------------------ documents */
 
-/* Lines and paragraphs come without the newline at their end. */
+/* The usual end token; lines and paragraphs end with a newline, which is not part of the document. */
 static int32_t usual_end(const Reading *reading, const Tokenizer *k)
 {
     int32_t id = special_id(k, "<|endoftext|>");
@@ -47,8 +47,8 @@ static void settle_text(Order *o, const Reading *reading, const Tokenizer *k)
 
 /* ------------------------------------------------------------------ encoder and decoder */
 
-/* As named; as tokenizers call it; eos, if the tokenizer has one; the next id that the model has beyond the
- * tokenizer's. */
+/* The token that the setting names; else the tokenizer's own; else its eos; else the next id that the model has beyond
+ * the tokenizer's. */
 static int32_t pair_token(const Reading *reading, const Tokenizer *k, const char *knob, const char *named,
                           int32_t usual, int32_t eos, int64_t *beyond)
 {
@@ -57,8 +57,8 @@ static int32_t pair_token(const Reading *reading, const Tokenizer *k, const char
     if (eos >= 0 && eos < tokenizer_size(k)) return eos;
     if (*beyond < reading->model->vocab) return (int32_t)(*beyond)++;
     fail(EXIT_USAGE, NULL,
-         "the tokenizer has no token for %s, and its %s are all that the model has room for; name one (--set %s=…, its "
-         "text or id), or build with --set vocab=%lld",
+         "the tokenizer has no token for %s, and the model has no room beyond its %s; name one (--set %s=…, its text "
+         "or id), or build with --set vocab=%lld",
          knob, tokenizer_words(k), knob, (long long)tokenizer_size(k) + 3);
 }
 
@@ -72,7 +72,7 @@ static void settle_pair(Order *o, const Reading *reading, const Tokenizer *k)
     o->pad = pair_token(reading, k, "pad", r->pad, usual.pad, o->eos, &beyond);
     if (o->bos < 0 || o->pad < 0)
         fail(EXIT_USAGE, NULL,
-             "--set %s=none: a decoder begins with a token, and short rows are filled up with one; name it",
+             "--set %s=none: a decoder needs a token to begin with, and short rows one to fill them; name it",
              o->bos < 0 ? "bos" : "pad");
 }
 
@@ -86,7 +86,7 @@ void settle_specials(Order *o, const Reading *reading, const Tokenizer *k)
              (long long)o->ids);
 }
 
-/* ------------------------------------------------------------------ what counts */
+/* ------------------------------------------------------------------ targets that count */
 
 void settle_pairs(Order *o, const Reading *reading)
 {

@@ -1,8 +1,8 @@
-/* stream.c: rows one after another: a thread fills and cuts one block while the caller takes rows from the other.
+/* stream.c: a stream of rows: a thread fills and cuts one block while the caller takes rows from the other.
  *
- * The caller's place (Stream_at) is of the block it takes from; blocks without rows are handed over too, since an epoch
- * may end with one.  It waits on a semaphore, since a signal's handler may post one: a run that waits for a silent pipe
- * can still be asked to end. */
+ * The caller's place (Stream_at) is in the block it takes rows from; blocks without rows are handed over too, because
+ * an epoch may end with one.  The caller waits on a semaphore, because a signal handler may post one: a run that waits
+ * for a silent pipe can still be ended. */
 #include "base/thread.h"
 #include "base/words.h"
 #include "data/stream.h"
@@ -19,20 +19,20 @@ struct Row_stream {
     Order o;
     const Sources *sources;
     Parcels *parcels;
-    Block block[2];       /* number k of all lies in block[k % 2] */
+    Block block[2];       /* the k-th block is block[k % 2] */
     int64_t filled, used; /* blocks: by the thread, by the caller */
     bool ended, stop;     /* ended: no block follows */
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* a block is free, or none is wanted any more */
+    pthread_cond_t changed; /* a block is free, or the stream is being closed */
     sem_t news;             /* a block is ready, or none follows: for the caller */
     pthread_t thread;
     int code; /* of the failure */
     char *failure;
     /* of the caller */
     Stream_at at;
-    Block *now; /* the one that rows are taken from; NULL: none yet */
+    Block *now; /* the block that rows are taken from; NULL: none yet */
     bool resumed, epoch_ended;
-    Stream_sum epoch; /* that has ended */
+    Stream_sum epoch; /* the epoch that has ended */
     double waited;
 };
 
@@ -71,7 +71,7 @@ static void end_stream(void *stream, int code, char *text)
     sem_post(&s->news);
 }
 
-/* False: there is nothing to fill it with. */
+/* False: there is no more data. */
 static bool fill_block(Row_stream *s, Block *b, int64_t epoch, int64_t number, int64_t rows_before)
 {
     Document_part part;
@@ -114,7 +114,7 @@ static void *fill_blocks(void *stream)
         rows += b->rows;
         all += b->rows;
         if (last && rows == 0 && !s->o.validation) refuse_no_rows(s);
-        hand_over(s); /* b may be filled again from here on */
+        hand_over(s); /* from now on b may be filled again */
         if (!last) continue;
         epoch++;
         number = rows = 0;
@@ -144,7 +144,7 @@ static void end_epoch(Row_stream *s)
     s->epoch_ended = true;
 }
 
-/* Behind a block's last row. */
+/* Called after a block's last row. */
 static void finish_block(Row_stream *s)
 {
     if (s->now->last && s->now->rows == 0) end_epoch(s);
@@ -152,7 +152,7 @@ static void finish_block(Row_stream *s)
     else add_sum(&s->at.before, s->now);
 }
 
-static Row_stream *_Atomic waiting; /* what the caller waits for */
+static Row_stream *_Atomic waiting; /* the stream that the caller waits for */
 static volatile sig_atomic_t waits_end;
 
 void end_waits(void)
@@ -191,13 +191,13 @@ static void wait_for_block(Row_stream *s)
     s->waited += seconds_now() - from;
 }
 
-/* A place in the middle of a block comes from a checkpoint: files that have changed may have fewer rows there. */
+/* Checks a place from a checkpoint: changed files may have fewer rows in the block. */
 static void check_place(const Row_stream *s)
 {
     if (s->at.used <= s->now->rows) return;
     fail(EXIT_DATA, s->sources->file[0].path,
-         "the checkpoint has used %lld sequences of a block that has %lld now: the data or its settings have changed; "
-         "put them back, or start anew from the weights with --init",
+         "the checkpoint has used %lld sequences of a block that now has %lld: the data or its settings have changed; "
+         "restore them, or start a new run from the weights with --init",
          (long long)s->at.used, (long long)s->now->rows);
 }
 
@@ -251,7 +251,7 @@ bool take_block(Row_stream *s, Block *b)
     return true;
 }
 
-/* ------------------------------------------------------------------ what is known */
+/* ------------------------------------------------------------------ state */
 
 Stream_at stream_at(const Row_stream *s) { return s->at; }
 const Block *block_in_use(const Row_stream *s) { return s->now; }

@@ -1,8 +1,8 @@
-/* text.c: text files as tokens: bytes and characters are converted when they are read, from the files as they lie
- * mapped; the tokens of BPE and words are kept (token/cache.c).  Or token shards, which are ids already.
+/* text.c: text files as tokens.  Bytes and characters are converted when they are read, from mapped files; tokens of
+ * BPE and words are stored (token/cache.c).  Token shards already have ids.
  *
- * Tokens of all files are numbered through.  A byte's place is its number; to find a character fast the place of each
- * MARK-th one is kept, unless the file is plain ASCII. */
+ * Tokens are numbered across all files.  A byte's number is its offset.  To find a character fast, the offset of every
+ * MARK-th one is stored, unless the file is plain ASCII. */
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/utf8.h"
@@ -24,7 +24,7 @@ typedef struct File {
     const char *path;
     const unsigned char *at;
     int64_t bytes, first, tokens; /* first: number of its first token */
-    int64_t *mark;                /* byte of token MARK · k; NULL: token and byte are the same */
+    int64_t *mark;                /* byte offset of token MARK · k; NULL: tokens are bytes */
     int fd;                       /* of a shard */
 } File;
 
@@ -49,7 +49,7 @@ static void map_file(File *f, const char *path)
              error_text(errno));
     if (S_ISDIR(about.st_mode))
         fail(EXIT_DATA, path, "expected a text file, found a folder; name its files: --data %s/*", path);
-    if (!S_ISREG(about.st_mode)) fail(EXIT_DATA, path, "expected a regular file; write what it yields into one first");
+    if (!S_ISREG(about.st_mode)) fail(EXIT_DATA, path, "expected a regular file; write the data into one first");
     if (about.st_size == 0) fail(EXIT_DATA, path, "expected text, found an empty file; give one with something in it");
     f->bytes = about.st_size;
     f->at = mmap(NULL, (size_t)f->bytes, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -57,7 +57,7 @@ static void map_file(File *f, const char *path)
     close(fd);
 }
 
-/* "FILE:LINE" of a byte of the file. */
+/* "FILE:LINE" of a byte in the file. */
 static char *place_of_byte(const File *f, int64_t byte)
 {
     int64_t line = 1;
@@ -78,13 +78,13 @@ static void check_bytes(File *f, int64_t limit)
 
 /* ------------------------------------------------------------------ characters */
 
-/* What the scan of all files finds out. */
+/* Results of the scan of all files. */
 typedef struct Scan {
     Tokenizer *v;
-    bool known; /* the vocabulary was there before: nothing new may occur */
+    bool known; /* the vocabulary is fixed: no new characters may occur */
     int distinct;
     int64_t limit;
-    const File *beyond; /* the first character that did not fit in */
+    const File *beyond; /* the first character beyond the vocabulary */
     int64_t beyond_byte;
     uint32_t beyond_code;
 } Scan;
@@ -94,8 +94,8 @@ static void meet_character(Scan *s, const File *f, int64_t byte, uint32_t code)
     if (s->v->id[code]) return;
     if (s->known)
         fail(EXIT_DATA, place_of_byte(f, byte),
-             "%s is not one of the %d characters that the model was trained with; take it out of "
-             "the text, or train anew with this text",
+             "%s is not one of the %d characters that the model was trained with; remove it from the text, or train a "
+             "new model on this text",
              character_text(code), s->v->n);
     s->v->id[code] = 1;
     if (++s->distinct == s->limit + 1) {
@@ -174,7 +174,7 @@ Text_data *open_text(const Words *paths, Tokenizer *v, int64_t limit)
     t->file = must_alloc(sizeof *t->file * (size_t)t->n);
     t->tokenizer = v;
     for (int i = 0; i < t->n; i++) map_file(&t->file[i], paths->at[i]);
-    for (int i = 0; i < t->n && v->kind != TOKEN_CHARS; i++) /* those are all looked up */
+    for (int i = 0; i < t->n && v->kind != TOKEN_CHARS; i++) /* whose tokens are all looked up */
         check_is_text(paths->at[i], t->file[i].at, t->file[i].bytes, v->kind == TOKEN_BYTES, true);
     if (v->kind != TOKEN_BYTES && v->kind != TOKEN_CHARS) {
         list_all_tokens(t, v);
@@ -240,7 +240,7 @@ static void read_from(const File *f, const Tokenizer *v, int64_t token, int64_t 
         int length = code < 0x80 ? 1 : decode_utf8(f->at + at, f->bytes - at, &code);
         if (length == 0 || !v->id[code])
             fail(EXIT_DATA, f->path,
-                 "the file has changed since it was checked; start again, and do not change it during the run");
+                 "the file has changed since it was checked; start again, and do not modify it during the run");
         out[i] = v->id[code] - 1;
         at += length;
     }

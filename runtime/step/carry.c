@@ -1,9 +1,9 @@
-/* carry.c: states that an entry takes from call to call where the rows of its batches go on (nn.scan and nn.lstm
- * with carry = true): which rows begin, and how states get into a checkpoint and back.
+/* carry.c: states that an entry carries from call to call, for rows that continue from batch to batch (nn.scan and
+ * nn.lstm with carry = true): which rows begin, and how states get into a checkpoint and back.
  *
- * The entry itself reads and replaces its state.  A row whose `begins` is 1 begins as the description says, whatever
- * the state holds, so that nothing is cleared.  A checkpoint is written from a copy, since the next step replaces them.
- */
+ * The entry itself reads and replaces its states.  A row whose `begins` is 1 ignores the state and begins as the
+ * description says, so states are never cleared.  A checkpoint is written from a copy, because the next step replaces
+ * them. */
 #include "base/file.h"
 #include "base/words.h"
 #include "interface/lathe_model.h"
@@ -63,7 +63,7 @@ void place_carried(const Lathe_model *m, const char *copy, char *state)
 /* "train.lstm.h" as "lstm.h". */
 static const char *carried_name(const Lathe_tensor *s) { return strchr(s->name, '.') + 1; }
 
-/* Its axes in a file; returns how many. */
+/* Its axes in a file; returns their number. */
 static int stored_axes(const Lathe_tensor *s, int gpus, int64_t *dim)
 {
     int ahead = gpus > 1;
@@ -112,11 +112,12 @@ static const Stored *stored_state(const Lathe_tensor *s, const Store *from, int 
     if (!stored)
         fail(EXIT_DATA, from->path, "expected a state %s, which this model carries, found none", carried_name(s));
     if (stored->rank != rank || memcmp(stored->dim, dim, sizeof *dim * (size_t)rank) != 0)
-        fail(EXIT_DATA, from->path,
-             "%s: expected shape %s, found %s: states are of a batch's rows; resume with the batch, accumulation and "
-             "GPUs "
-             "that the run was begun with",
-             carried_name(s), dims_text(rank, dim), dims_text(stored->rank, stored->dim));
+        fail(
+            EXIT_DATA, from->path,
+            "%s: expected shape %s, found %s: states belong to a batch's rows; resume with the batch, accumulation and "
+            "GPUs "
+            "that the run was begun with",
+            carried_name(s), dims_text(rank, dim), dims_text(stored->rank, stored->dim));
     if (!stored_is(stored, whole ? "I32" : "F32 F64"))
         fail(EXIT_DATA, from->path, "%s: expected %s, found %s", carried_name(s), whole ? "I32" : "F32 or F64",
              stored->dtype);

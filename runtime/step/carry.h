@@ -7,13 +7,13 @@
 #include "model/safetensors.h"
 
 bool entry_carries(const Lathe_entry *e);
-bool model_carries(const Lathe_model *m); /* its entry train */
-void set_begins(const Lathe_entry *e, char *in, bool begins); /* all rows; where the entry asks for it */
-int64_t carried_bytes(const Lathe_model *m); /* 0 where nothing is carried */
+bool model_carries(const Lathe_model *m); /* in its entry train */
+void set_begins(const Lathe_entry *e, char *in, bool begins); /* for all rows, if the entry has that input */
+int64_t carried_bytes(const Lathe_model *m); /* 0: no states are carried */
 void copy_carried(const Lathe_model *m, char *to, const char *state);
 void place_carried(const Lathe_model *m, const char *copy, char *state);
-/* Writes such copies, of several GPUs one after the other, which the tensors have as a first axis. */
+/* Writes such copies, of several GPUs one after the other; the tensors then have GPUs as their first axis. */
 Store_writer *start_carried(const Lathe_model *m, const char *copy, int gpus, const char *path, Fault *f);
-void load_carried(const Lathe_model *m, const Store *from, int gpus, char *copy); /* ends the program (3) where it does not fit */
+void load_carried(const Lathe_model *m, const Store *from, int gpus, char *copy); /* wrong shapes: exit 3 */
 
 #endif

@@ -1,5 +1,5 @@
-/* entry.c: where entries run: on this processor, or on the device that the model was built for (step/device.h).
- * The rest of the trainer calls these and knows of neither. */
+/* entry.c: runs entries on this processor, or on the device that the model was built for (step/device.h).  The rest of
+ * the trainer calls these functions for both. */
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "interface/shard.h"
@@ -17,7 +17,7 @@ void device_must_work(void)
     if (!failure) return;
     device->close();
     fail(EXIT_ERROR, NULL, "the %s failed: %s%s", device->word, failure,
-         getenv("LATHE_CUDA_CHECK") ? "" : "\n  LATHE_CUDA_CHECK=1 in the environment says which kernel it was");
+         getenv("LATHE_CUDA_CHECK") ? "" : "\n  set LATHE_CUDA_CHECK=1 in the environment to find the kernel");
 }
 
 const Lathe_device *device_in_use(void) { return device; }
@@ -49,7 +49,7 @@ void device_down(void *at, int64_t bytes)
 void clear_there(void *at, int64_t bytes)
 {
     if (device) device->clear(at, bytes);
-    else if (bytes) memset(at, 0, (size_t)bytes); /* of nothing there may be no place */
+    else if (bytes) memset(at, 0, (size_t)bytes); /* an empty array may be NULL */
 }
 
 void copy_there(void *to, const void *from, int64_t piece, int64_t n, int64_t apart)
@@ -78,7 +78,7 @@ void run_entry(const Lathe_entry *e, const Lathe_call *call)
     device_down(call->out, e->out_bytes);
 }
 
-/* ------------------------------------------------------------------ several */
+/* ------------------------------------------------------------------ several devices */
 
 void name_devices(char *id)
 {

@@ -1,5 +1,5 @@
-/* ids.c: for kernels by ids: ids out of range, which end the program once the entry has run; how threads share
- * columns. */
+/* ids.c: for kernels that address by ids: reports ids out of range after the entry has run; divides columns among
+ * threads. */
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "lathe_rt.h"
@@ -16,7 +16,7 @@ static struct {
     bool data;
 } bad = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Of the first kernel that meets some the smallest id: no matter which thread is the first. */
+/* Notes the smallest id out of range of the first kernel with any, whatever the order of threads. */
 int bad_id(int id, int below, bool data, const char *place, const char *what)
 {
     pthread_mutex_lock(&bad.lock);
@@ -31,7 +31,7 @@ int bad_id(int id, int below, bool data, const char *place, const char *what)
     return 0;
 }
 
-enum { LINE = 16 }; /* numbers of a line of a cache; of fp64 two */
+enum { LINE = 16 }; /* numbers per cache line; fp64 uses two lines */
 
 int column_parts(int n)
 {
@@ -57,8 +57,8 @@ bool take_bad_id(Bad_id *to)
 void refuse_id(const Lathe_entry *e, const Bad_id *id)
 {
     fail(id->data ? EXIT_DATA : EXIT_ERROR, *id->place ? id->place : NULL,
-         "%s (entry %s): expected ids 0 to %d, found %d, which %s; make room for it, or keep ids in range there: "
+         "%s (entry %s): expected ids 0 to %d, found %d, which %s; use a larger table, or keep ids in range: "
          "nn.clamp(ids, 0, %d)",
-         id->what, e->name, id->below - 1, id->id, id->data ? "follows from the data alone" : "the model has computed",
+         id->what, e->name, id->below - 1, id->id, id->data ? "depends on the data alone" : "the model computed",
          id->below - 1);
 }

@@ -1,8 +1,8 @@
 /* optim.c: Adam, AdamW, Lion, SGD; groups of parameters; the norm of the gradient, and clipping.
  *
- * An update is one pass over the flat arrays in chunks of a fixed size; every element is updated alone and the norm
- * adds up the chunks in order, so that the number of threads changes no bit.  Formulas are in step/optim_element.h,
- * which a GPU computes by too (cuda/optim.cu), as it rounds by math/round.h. */
+ * An update is one pass over the flat arrays in chunks of a fixed size.  Every element is updated independently, and
+ * the norm adds the chunks in order, so results do not depend on the number of threads.  A GPU uses the same formulas
+ * (step/optim_element.h, cuda/optim.cu) and rounding (math/round.h). */
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "math/math.h"
@@ -16,13 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = LATHE_STEP_CHUNK }; /* elements; several segments may meet in one */
+enum { CHUNK = LATHE_STEP_CHUNK }; /* elements; a chunk may have several segments */
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t chunks_of(const Optimizer *o) { return lathe_step_chunks(o->n); }
 
-/* ---- what groups say of which elements */
+/* ---- groups and their elements */
 
 Rule rule_of(const Lathe_model *m, const Lathe_param *p, int64_t copy)
 {
@@ -60,7 +60,7 @@ static void add_runs(Optimizer *o, const Lathe_model *m, const Lathe_param *p)
     }
 }
 
-/* Sorted; neighbours of one kind become one, and the padding behind a segment belongs to it (it stays zero). */
+/* Sorts the segments and joins neighbours with one rule; padding after a segment belongs to it (it stays zero). */
 static void join_segments(Optimizer *o)
 {
     int n = 0;
@@ -143,7 +143,8 @@ void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, v
         o->moment[k] = (char *)memory + (size_t)k * moment_bytes(m);
         o->moment_name[k] = r->optimizer == LATHE_SGD ? velocity[k] : means[k];
     }
-    if (o->moments && !m->device) clear_memory(memory, (int64_t)optimizer_bytes(m, r)); /* there it is zero */
+    if (o->moments && !m->device)
+        clear_memory(memory, (int64_t)optimizer_bytes(m, r)); /* a device's memory is already zero */
     make_segments(o, m);
     o->partial = must_alloc((size_t)larger(chunks_of(o), 1) * sizeof *o->partial);
 }

@@ -8,24 +8,24 @@
 extern "C" {
 #endif
 
-/* What becomes of a parameter, groups included. */
+/* How a parameter is updated, groups included. */
 typedef struct Rule {
     double lr_scale, decay; /* decay: weight decay; negative: the recipe's */
     bool frozen;
 } Rule;
 Rule rule_of(const Lathe_model *m, const Lathe_param *p, int64_t copy);
 
-/* A run of elements of the flat arrays with one rule; runs cover the whole array, padding included. */
+/* A range of elements of the flat arrays with one rule; segments cover the whole array, padding included. */
 typedef struct Segment {
     int64_t begin, end;
     Rule rule;
 } Segment;
 
-/* Of fp16 (step/scale.h); all zero for programs without. */
+/* For fp16 (step/scale.h); all zero for other programs. */
 typedef struct Loss_scale {
     float scale;     /* a power of two, at least 1; 0: not begun */
     int32_t good;    /* steps since it changed */
-    int64_t skipped; /* steps that were not taken, in all */
+    int64_t skipped; /* number of skipped steps */
 } Loss_scale;
 
 typedef struct Optimizer {
@@ -34,12 +34,12 @@ typedef struct Optimizer {
     double beta2, eps, decay;
     bool nesterov;
     int64_t n;       /* elements of each flat array */
-    int moments;     /* how many of the next are in use */
+    int moments;     /* number of the next that are in use */
     void *moment[2]; /* Adam: mean of g, mean of g²; Lion: mean of g; SGD with momentum: velocity.  For checkpoints */
     const char *moment_name[2]; /* exp_avg, exp_avg_sq; momentum */
     int segments;
     Segment *segment;
-    double *partial; /* one for each chunk, of gradient_norm */
+    double *partial; /* one per chunk, for gradient_norm */
     Loss_scale loss_scale;
 } Optimizer;
 
@@ -47,16 +47,16 @@ typedef struct Optimizer {
 int optimizer_moments(const Lathe_recipe *r);
 /* Bytes of the moments: moments · flat_elements · element, the plan's category "optimizer". */
 size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r);
-/* memory: optimizer_bytes() of it, 64-byte aligned; zeroed here.  Two small tables come from malloc. */
-int64_t optimizer_runs(const Lathe_model *m); /* of elements side by side: no more segments there are */
+/* memory: optimizer_bytes() bytes, 64-byte aligned; it is cleared.  Two small tables come from malloc. */
+int64_t optimizer_runs(const Lathe_model *m); /* contiguous ranges of elements: at least the number of segments */
 void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, void *memory);
-/* The scale of a checkpoint.  A run of fp16 may go on in fp32, and the other way round: then it is as at the start. */
+/* Takes a checkpoint's scale.  A run in fp16 may be resumed in fp32 and vice versa; the scale then starts again. */
 void go_on_with_scale(Optimizer *o, Loss_scale *saved);
 void optimizer_free(Optimizer *o);
 
-/* Gradients of frozen parameters become zero, so that they count in no norm. */
+/* Clears gradients of frozen parameters, so that they do not count in norms. */
 void drop_frozen(const Optimizer *o, void *grads);
-/* 2-norm of a flat array, summed in double in an order fixed by its length; NaN or infinite where an element is. */
+/* 2-norm of a flat array, summed in double in an order fixed by its length; NaN or infinite if an element is. */
 double gradient_norm(const Optimizer *o, const void *grads);
 
 typedef struct Pace {    /* of one update */
@@ -72,10 +72,10 @@ typedef struct Rates {              /* of one update, for every element */
     int32_t seed;
 } Rates;
 Rates rates_of(const Optimizer *o, int64_t step, const Pace *pace);
-/* By the recipe, for gradients of that norm. */
+/* By the recipe, for gradients with that norm. */
 Pace pace_at(const Lathe_recipe *r, int64_t step, double norm); /* seed 0 */
 enum { LAP_NORM = -1, LAP_UPDATE = -2 }; /* the laps that a step adds to its entry's: see LAP */
-/* One update of params in one pass; step counts from 0. */
+/* Updates params in one pass; step counts from 0. */
 void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step, const Pace *pace);
 
 /* ---- step/schedule.c */
@@ -83,7 +83,7 @@ void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step,
 /* The learning rate of update `step` (from 0), and momentum of SGD, beta1 of the others; formulas there. */
 double rate_at(const Lathe_recipe *r, int64_t step);
 double momentum_at(const Lathe_recipe *r, int64_t step);
-bool are_milestones(const char *text); /* steps above 0, ascending, with commas between */
+bool are_milestones(const char *text); /* steps above 0, ascending, separated by commas */
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,10 @@
-/* optim_element.h: one element of an update, the same text for a CPU (step/optim_real.h) and a GPU (cuda/optim.cu),
- * for float and for double: REAL, NAME(x).  The arithmetic follows torch.optim. */
+/* optim_element.h: the update of one element, shared by a CPU (step/optim_real.h) and a GPU (cuda/optim.cu), for float
+ * and for double: REAL, NAME(x).  The arithmetic follows torch.optim. */
 
-typedef struct NAME(Update) {       /* what an element of a segment goes by */
-    REAL scale, most;               /* of its gradient: multiplied, then kept within ±most */
+typedef struct NAME(Update) {       /* factors of a segment's elements */
+    REAL scale, most;               /* the gradient is multiplied by scale, then kept within ±most */
     REAL rate, root;                /* lr; of Adam lr / c1, and √c2: c = 1 - β^(step + 1) */
-    REAL keep, coupled;             /* what decoupled decay leaves of a parameter; what coupled decay adds to its gradient */
+    REAL keep, coupled;             /* of p: factor by decoupled decay; part that coupled decay adds to g */
     REAL old1, new1, old2, new2;    /* β1 (momentum), 1 - β1, β2, 1 - β2 */
     REAL eps;
     bool nesterov, frozen;

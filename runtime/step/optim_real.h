@@ -28,7 +28,7 @@ static void NAME(update)(const Optimizer *o, REAL *__restrict__ p, const REAL *_
         for (int64_t i = 0; i < n; i++) NAME(sgd)(p + i, g[i], &u);
 }
 
-/* From element `at` on; NULL where the optimizer has no such moment. */
+/* From element `at` on; NULL if the optimizer has no such moment. */
 static REAL *NAME(moment)(const Optimizer *o, int k, int64_t at)
 {
     return o->moment[k] ? (REAL *)o->moment[k] + at : NULL;

@@ -12,7 +12,7 @@
  *     one_cycle     from lr / start_div to lr at s = e, on to lr / (start_div final_div) at T - 1, both along half a
  *                   cosine; momentum from high to low and back.  e = w - 1, or warm_fraction T - 1  (Smith, Topin 2018;
  *                   as torch.optim.lr_scheduler.OneCycleLR)
- * From T on those that fall to an end stay there. */
+ * From T on, a rate that falls to a final value stays there. */
 #include "interface/lathe_model.h"
 #include "step/optim.h"
 
@@ -27,7 +27,7 @@ static double along_cosine(double a, double b, double share)
     return b + 0.5 * (a - b) * (1 + cos(3.14159265358979323846 * share));
 }
 
-/* What goes from start to peak and on to end. */
+/* A value that goes from start to peak and then to end. */
 static double one_cycle(const Lathe_recipe *r, int64_t step, double start, double peak, double end)
 {
     double T = (double)schedule_length(r), s = fmin((double)step, T - 1);
@@ -76,7 +76,7 @@ double rate_at(const Lathe_recipe *r, int64_t step)
     }
 }
 
-/* SGD without momentum has none to be cycled. */
+/* SGD without momentum has none to cycle. */
 double momentum_at(const Lathe_recipe *r, int64_t step)
 {
     double still = r->optimizer == LATHE_SGD ? r->momentum : r->beta1;

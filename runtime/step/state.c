@@ -1,7 +1,7 @@
-/* state.c: the text of a state.json: its checksum, the checksums of the files beside it, and what is read
- * from it.  A file is not trusted.
+/* state.c: the text of state.json: its checksum, the checksums of the files beside it, and reading its members.  The
+ * file is not trusted.
  *
- * The last member is the checksum of all text before that member, so that a flipped bit anywhere is found. */
+ * The last member is the checksum of all text before it, so that a flipped bit anywhere is found. */
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json_text.h"
@@ -71,7 +71,7 @@ static void check_text(const char *path, const char *text, size_t bytes)
     if (bytes < length + 2) fail(EXIT_DATA, path, "is cut off: it has only %zu bytes", bytes);
     last = state_last_line(text, body);
     if (memcmp(text + body, last, length) != 0)
-        fail(EXIT_DATA, path, "its text does not give the checksum in its last line: it is cut off or damaged");
+        fail(EXIT_DATA, path, "its text does not have the checksum in its last line: it is cut off or damaged");
     free(last);
 }
 
@@ -84,7 +84,7 @@ int64_t whole_member(const State *s, const json_t *from, const char *name, int64
     return json_integer_value(value);
 }
 
-/* One that older files lack. */
+/* A member that older files lack. */
 static int64_t later_member(const State *s, const json_t *from, const char *name)
 {
     return json_object_get(from, name) ? whole_member(s, from, name, 0) : 0;
@@ -144,11 +144,10 @@ void check_mark(const State *s, const char *file, const char *path, const void *
     int64_t size = whole_member(s, mark, "bytes", 0);
     json_t *found = hash_json(hash_of(at, bytes));
     if (size != (int64_t)bytes)
-        fail(EXIT_DATA, path, "expected %lld bytes, as %s says, found %zu; it is cut off or of another checkpoint",
+        fail(EXIT_DATA, path, "expected %lld bytes, as %s says, found %zu; it is cut off or from another checkpoint",
              (long long)size, s->path, bytes);
     if (!wanted || strcmp(wanted, json_string_value(found)) != 0)
-        fail(EXIT_DATA, path,
-             "expected the checksum %s, as %s says, found %s; a bit was flipped on the disk or on the way",
+        fail(EXIT_DATA, path, "expected the checksum %s, as %s says, found %s; the file is damaged",
              wanted ? wanted : "(none)", s->path, json_string_value(found));
     json_decref(found);
 }

@@ -1,11 +1,11 @@
-/* step.h: what an optimizer's step on a CPU (step/optim.c) and on a GPU (cuda/optim.cu) have in common. */
+/* step.h: parts of an optimizer's step shared by a CPU (step/optim.c) and a GPU (cuda/optim.cu). */
 #ifndef LATHE_STEP_STEP_H
 #define LATHE_STEP_STEP_H
 
 #include "math/math.h"
 #include "step/optim.h"
 
-/* The segment that has the element. */
+/* The segment of an element. */
 MATH int segment_at(const Segment *segment, int segments, int64_t element)
 {
     int low = 0, high = segments - 1;
@@ -17,7 +17,7 @@ MATH int segment_at(const Segment *segment, int segments, int64_t element)
     return low;
 }
 
-/* x^n by squaring: a CPU and a GPU have the same bits of it, which they have not of pow. */
+/* x^n by squaring: a CPU and a GPU get the same bits, unlike with pow. */
 MATH double power_of(double x, int64_t n)
 {
     double all = 1;
@@ -26,7 +26,7 @@ MATH double power_of(double x, int64_t n)
     return all;
 }
 
-/* What to multiply gradients by so that their norm is at most clip; 1 where clip is 0: torch's clip_grad_norm_. */
+/* The factor of gradients that limits their norm to clip; 1 if clip is 0: torch's clip_grad_norm_. */
 MATH double clip_scale(double norm, double clip) { return clip > 0 ? min_f64(1, clip / (norm + 1e-6)) : 1; }
 
 #endif

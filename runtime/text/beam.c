@@ -1,4 +1,4 @@
-/* beam.c: beam search (text/beam.h): several samples at a time, all their texts a row each. */
+/* beam.c: beam search (text/beam.h) for several samples at a time, with one row per text. */
 #include "base/words.h"
 #include "model/tables.h"
 #include "text/beam.h"
@@ -6,23 +6,23 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct Candidate_text { /* a live text with a token behind it */
+typedef struct Candidate_text { /* a live text and its next token */
     double sum;
-    int32_t token, row; /* row: among the sample's */
+    int32_t token, row; /* row: index among the sample's rows */
 } Candidate_text;
 
-typedef struct Lines { /* texts, a row each: [rows][most], [rows][most][extras] */
+typedef struct Lines { /* texts, one per row: [rows][most], [rows][most][extras] */
     int32_t *token;
     float *extra;
     double *sum; /* [rows] */
 } Lines;
 
-typedef struct Search { /* a sample's */
+typedef struct Search { /* the search of a sample */
     Beam_start start;
     int64_t n;    /* tokens of each live text */
-    int64_t live; /* the first so many rows of its beams; 0: the search is over */
-    int side;     /* which of Beam.lines they are in */
-    int64_t best; /* tokens of the result; -1: there is none yet */
+    int64_t live; /* number of live texts, which are the first rows of its beams; 0: the search is over */
+    int side;     /* the one of Beam.lines with them */
+    int64_t best; /* tokens of the result; -1: none yet */
     double score;
     bool ended;
 } Search;
@@ -31,13 +31,13 @@ struct Beam {
     Beam_how how;
     Beam_model model;
     int64_t samples;
-    Lines lines[2], result; /* result: a row for each sample */
+    Lines lines[2], result; /* result: one row per sample */
     Search *search;         /* [samples] */
-    Candidate_text *list;   /* [2 beams], of the sample in turn, best first */
+    Candidate_text *list;   /* [2 beams], of the current sample, best first */
     int64_t listed;
-    int32_t *barred, *next, *from; /* [most], of the row in turn; [rows] */
+    int32_t *barred, *next, *from; /* barred: [most], of the current row; others: [rows] */
     int64_t n_barred;
-    float *extra; /* [rows][extras], of the tokens that come next */
+    float *extra; /* [rows][extras], of the next tokens */
 };
 
 /* ------------------------------------------------------------------ memory */
@@ -58,7 +58,7 @@ static Lines carve_lines(const Beam *b, int64_t rows, char **at)
     return l;
 }
 
-/* Returns what is behind it; memory may be no more than an address to count from. */
+/* Returns the end of the layout.  To compute its size, `memory` may be any address. */
 static char *lay_out(Beam *b, char *at)
 {
     int64_t rows = b->model.rows;
@@ -114,7 +114,7 @@ static void copy_line(const Beam *b, const Lines *to, int64_t row, const Lines *
 
 /* ------------------------------------------------------------------ candidates */
 
-/* Tokens that would repeat what the text has: whatever followed its last no_repeat - 1 tokens before. */
+/* Bars the tokens that followed earlier occurrences of the text's last no_repeat - 1 tokens. */
 static void bar_repeats(Beam *b, const int32_t *text, int64_t n)
 {
     int64_t before = b->how.no_repeat - 1;
@@ -140,7 +140,7 @@ static bool ranks_before(const Candidate_text *x, const Candidate_text *y)
     return x->token != y->token ? x->token < y->token : x->row < y->row;
 }
 
-/* There is room for it, or it ranks before the last. */
+/* Adds it if there is room or it ranks before the last. */
 static void list_candidate(Beam *b, Candidate_text c)
 {
     int64_t k = b->listed < 2 * b->how.beams ? b->listed++ : b->listed - 1;
@@ -161,11 +161,11 @@ static double log_sum_of_row(const Beam_model *m, const void *scores, int64_t ro
     for (int64_t i = 0; i < m->vocab; i++) {
         double x = read_element(m->type, scores, row * m->vocab + i);
         if (!(x < INFINITY))
-            fail(EXIT_DIVERGED, NULL, "the logit of token %lld is %g: these weights are of a run that diverged",
+            fail(EXIT_DIVERGED, NULL, "the logit of token %lld is %g: the weights are from a run that diverged",
                  (long long)i, x);
         if (x > most) most = x;
     }
-    if (most == -INFINITY) return 0; /* nothing can follow */
+    if (most == -INFINITY) return 0; /* no token can follow */
     for (int64_t i = 0; i < m->vocab; i++) sum += exp(read_element(m->type, scores, row * m->vocab + i) - most);
     return most + log(sum);
 }
@@ -189,7 +189,7 @@ static void list_row(Beam *b, const Search *s, const void *scores, int64_t first
 
 /* ------------------------------------------------------------------ one step */
 
-/* A text that is over, of n tokens beside its end, is the result if it is better than what is there. */
+/* An ended text of n tokens without its end becomes the result if it is better than the present one. */
 static void end_text(Beam *b, Search *s, const Lines *l, int64_t row, int64_t n, double score, bool ended)
 {
     if (s->best >= 0 && !(score > s->score)) return;
@@ -219,7 +219,7 @@ static void live_on(Beam *b, Search *s, int64_t first, const Candidate_text *c)
     b->from[row] = (int32_t)of;
 }
 
-/* Whether the text that just began to live on stops: then it is one that ended, if it was among the best `beams`. */
+/* Whether a text that was just extended stops; if it is among the best `beams`, it then counts as ended. */
 static bool stopped(Beam *b, Search *s, int64_t first, const Candidate_text *c, bool best)
 {
     const Lines *to = &b->lines[!s->side];
@@ -230,7 +230,7 @@ static bool stopped(Beam *b, Search *s, int64_t first, const Candidate_text *c, 
     return true;
 }
 
-/* Whether the live texts, the first of which is the best, cannot change the result any more. */
+/* Whether the live texts, of which the first is the best, can no longer change the result. */
 static bool is_over(const Beam *b, const Search *s, int64_t first)
 {
     if (s->live == 0 || s->n == b->how.most) return true;
@@ -270,7 +270,7 @@ static void start_search(Beam *b, int64_t k, Beam_start start)
     b->lines[0].sum[k * b->how.beams] = 0;
 }
 
-/* The tokens that the rows go on by, where they are of a start; the others' lie in b->next already. */
+/* Sets the next tokens of rows that are still fed their start; the others' are already in b->next. */
 static void feed_starts(Beam *b, int64_t samples, int64_t fed)
 {
     for (int64_t row = 0; row < b->model.rows; row++) {

@@ -1,21 +1,21 @@
-/* beam.h: beam search over anything that scores the next tokens of rows side by side.  Included by trainer/trainer.h.
+/* beam.h: beam search over any model that scores the next tokens of several rows at once.
  *
- * A text's score is the sum of its tokens' log probabilities over (number of its tokens)^power; its end is one of them.
- * Step by step the candidates, each live text with each token behind it, are ranked by that sum, the lower token, then
- * the lower row first where sums are equal.  An end among the best `beams` candidates ends its text; the best `beams`
- * of the others live on; what `stops` there ends its text with its last token.  Of the texts that ended the best by
- * score is the result, the first of several; where none has ended, the best of those that live, or that nothing may
- * follow.
+ * A text's score is the sum of its tokens' log probabilities, its end token included, divided by (number of its
+ * tokens)^power.  In each step, the candidates are all live texts with all next tokens.  They are ranked by that sum;
+ * if sums are equal, the lower token comes first, then the lower row.  An end token among the best `beams` candidates
+ * ends its text; the best `beams` of the others stay live; one that `stops` ends with its last token.  The result is
+ * the ended text with the best score, the first of several; if none has ended, it is the best text that is live or that
+ * no token may follow.
  *
- * A search ends after `most` tokens, or when no live text can do better: log probabilities are not above 0, so a
- * text of sum s ends with a score of s / most^power at best.  So that stopping changes no result. */
+ * A search ends after `most` tokens, or when no live text can do better: log probabilities are not above 0, so a text
+ * with sum s ends with a score of at most s / most^power.  So stopping early changes no result. */
 #ifndef LATHE_TEXT_BEAM_H
 #define LATHE_TEXT_BEAM_H
 
 #include "interface/lathe_model.h"
 
 enum { MAX_ENDS = 64 };
-typedef struct Ends { /* tokens that end a text; none of them is part of it */
+typedef struct Ends { /* tokens that end a text, and are not part of it */
     int n;
     int32_t id[MAX_ENDS];
 } Ends;
@@ -29,12 +29,12 @@ static inline bool is_end(const Ends *e, int32_t token)
 
 typedef struct Beam_how {
     int64_t beams;
-    int64_t least, most; /* tokens of a text: before its end; at most, its end included */
-    int64_t no_repeat;   /* no so many tokens in a row that the text has already; 0: any */
+    int64_t least, most; /* tokens of a text: at least, before its end; at most, with its end */
+    int64_t no_repeat;   /* no sequence of this many tokens may repeat; 0: any may */
     double power;        /* 0 or more */
-    Ends ends;           /* a row's likeliest is the one that counts */
-    int32_t ids;         /* only tokens below are written; ends come in any case */
-    /* Whether a text of these tokens is over with the last of them, which stays a part of it; NULL: none is. */
+    Ends ends;           /* the likeliest in a row is the one used */
+    int32_t ids;         /* only tokens below this are written; ends may be any */
+    /* Whether a text ends with the last of these tokens, which stays a part of it; NULL: never. */
     bool (*stops)(void *with, const int32_t *token, int64_t n);
     void *with;
 } Beam_how;
@@ -42,20 +42,20 @@ typedef struct Beam_how {
 typedef struct Beam_model {
     void *with;
     int64_t rows, vocab;
-    int extras; /* numbers beside each row's scores, about the token that they are of */
+    int extras; /* numbers beside each row's scores, about the next token */
     Lathe_dtype type;
-    /* Each row goes on by its token; returns the scores of what comes next [rows][vocab], to be normalised, and writes
-     * extra [rows][extras]. */
+    /* Feeds each row its token; returns unnormalised scores of the next tokens [rows][vocab], and writes extra
+     * [rows][extras]. */
     const void *(*feed)(void *with, const int32_t *token, float *extra);
     void (*reorder)(void *with, const int32_t *from); /* row k becomes what row from[k] is */
 } Beam_model;
 
-typedef struct Beam_start { /* what a text begins with, one token at least; not part of the result */
+typedef struct Beam_start { /* at least one token that a text begins with; not part of the result */
     const int32_t *token;
     int64_t n;
 } Beam_start;
 
-typedef struct Beam_text { /* in the search's memory, until the next */
+typedef struct Beam_text { /* in the search's memory, valid until the next search */
     const int32_t *token;  /* [n], without its end */
     const float *extra;    /* [n][extras] */
     int64_t n;
@@ -64,11 +64,11 @@ typedef struct Beam_text { /* in the search's memory, until the next */
 } Beam_text;
 
 typedef struct Beam Beam;
-/* In so many bytes of memory, beam_bytes() of the same, aligned to 16. */
+/* memory: beam_bytes() bytes, aligned to 16. */
 Beam *open_beam(const Beam_how *how, const Beam_model *model, void *memory);
 int64_t beam_bytes(const Beam_how *how, const Beam_model *model);
-int64_t beam_samples(const Beam *b); /* searches side by side, at most: rows / beams */
-/* Rows s · beams … are the s-th's; those that nobody has go on like the first. */
+int64_t beam_samples(const Beam *b); /* most searches at once: rows / beams */
+/* Search s has the rows from s · beams on; unused rows do the same as the first. */
 void search_beams(Beam *b, const Beam_start *start, int64_t samples, Beam_text *out);
 
 #endif

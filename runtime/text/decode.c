@@ -1,8 +1,8 @@
-/* decode.c: the entries encode and decode, row by row: feeding tokens, states that change places, sources.
+/* decode.c: the entries encode and decode, by rows: feeding tokens, reordering states, encoding sources.
  *
- * A state's rows are copied whole, wherever in it they lie (Lathe_tensor.rows_axis), so nothing here knows a model.
- * All rows are at one position: prompts of different lengths begin together, and each goes on by itself where it ends.
- * Of models with a source, `rows` sources are encoded at once, kept aside, and given to rows as their turn comes. */
+ * A state's rows are copied whole, whichever axis they are on (Lathe_tensor.rows_axis), so this file knows no model.
+ * All rows have the same position: prompts of different lengths begin together, and generation starts where each ends.
+ * For models with a source, `rows` sources are encoded at once and stored, and rows get them when their turn comes. */
 #include "base/words.h"
 #include "data/data.h"
 #include "interface/lathe_model.h"
@@ -21,7 +21,7 @@ static void find_tensors(Decoder *d, const Lathe_model *m)
     d->encode = find_entry(m, ENTRY_encode);
     d->token = tensor_with_role(d->entry, LATHE_TOKENS);
     d->logits = output_named(d->entry, "logits");
-    if (!d->token) fail(EXIT_ERROR, NULL, "%s takes no tokens: there is no text to continue", m->name);
+    if (!d->token) fail(EXIT_ERROR, NULL, "%s takes no tokens: it cannot continue a text", m->name);
     d->rows = items_in_call(d->entry);
     if (!d->logits || tensor_size(d->logits) != d->rows * m->vocab)
         fail(EXIT_ERROR, NULL,
@@ -30,7 +30,7 @@ static void find_tensors(Decoder *d, const Lathe_model *m)
              m->name, (long long)m->vocab);
 }
 
-/* What has one number for each token. */
+/* Finds the outputs that have one number per token. */
 static void find_extras(Decoder *d)
 {
     for (int i = 0; i < d->entry->outputs; i++) {
@@ -42,10 +42,10 @@ static void find_extras(Decoder *d)
 
 static int64_t state_size(const Lathe_tensor *s) { return tensor_size(s) * dtype_size(s->dtype); }
 
-/* Of encode and decode: not of those that train and eval carry. */
+/* Whether a state belongs to encode and decode, and is not one that train or eval carries. */
 static bool is_own(const Lathe_tensor *s) { return s->role == LATHE_STATE; }
 
-/* How states lie behind each other, each at a multiple of 64 bytes: all, or those that encode writes. */
+/* Bytes of the states one after the other, each at a multiple of 64 bytes: all, or those that encode writes. */
 static int64_t states_bytes(const Lathe_model *m, bool fixed)
 {
     int64_t sum = 0;
@@ -105,7 +105,7 @@ static void run_rows(Decoder *d, const int32_t *id)
     run_entry(d->entry, &d->call);
 }
 
-/* Past the context the states start anew from the newer half of what they held. */
+/* Past the context, states are computed again from the newer half of their tokens. */
 static void slide(Decoder *d)
 {
     int64_t rows = d->rows, half = d->context / 2;
@@ -133,7 +133,7 @@ void read_extras(const Decoder *d, int64_t row, float *to)
 
 /* ------------------------------------------------------------------ rows of states */
 
-/* Row k of s becomes row from[k] of what lies at `of`, for all k. */
+/* Row k of s becomes row from[k] of the states at `of`, for all k. */
 static void copy_rows(const Decoder *d, const Lathe_tensor *s, const char *of, const int32_t *from)
 {
     int64_t outer = 1, piece = dtype_size(s->dtype);

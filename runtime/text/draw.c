@@ -1,5 +1,5 @@
-/* draw.c: samples of a model that says itself how they are drawn: its entry `sample` makes a batch of them in one
- * call.  Draws depend on the seed, the call's number and, in a run, the step alone. */
+/* draw.c: samples of a model whose description has a function sample: the entry `sample` draws a batch of them in one
+ * call.  Draws depend only on the seed, the number of the call and, in a training run, the step. */
 #include "base/json_text.h"
 #include "base/words.h"
 #include "interface/lathe_model.h"
@@ -22,10 +22,10 @@ struct Drawing {
     const Lathe_entry *entry;
     Lathe_call call;
     char *in;
-    Tokenizer *tokenizer; /* NULL: no text is made or given */
+    Tokenizer *tokenizer; /* NULL: there are no texts */
     Encoder *encoder;
-    const Lathe_tensor *given, *tokens; /* what texts begin with, [batch][time]; the texts; NULL: none */
-    int64_t batch;                      /* samples of a call */
+    const Lathe_tensor *given, *tokens; /* beginnings of texts, [batch][time]; the texts; NULL: none */
+    int64_t batch;                      /* samples per call */
 };
 
 /* ------------------------------------------------------------------ a batch */
@@ -40,13 +40,13 @@ static void give_prompt(const Drawing *d, int64_t row, Passage prompt)
 {
     Ids ids = {0};
     if (prompt.bytes && !d->given)
-        fail(EXIT_USAGE, NULL, "%s draws without a prompt: its sample does not read input.tokens", d->model->name);
+        fail(EXIT_USAGE, NULL, "%s takes no prompt: its function sample does not read input.tokens", d->model->name);
     if (!d->given) return;
     int32_t *to = row_of_given(d, row);
     int64_t room = d->given->dim[1];
     encode_bytes(d->encoder, prompt.at, prompt.bytes, &ids);
     if (ids.n > room)
-        fail(EXIT_USAGE, NULL, "the prompt has %lld tokens, and %s makes texts of %lld; shorten it", (long long)ids.n,
+        fail(EXIT_USAGE, NULL, "the prompt has %lld tokens, but %s makes texts of %lld; shorten it", (long long)ids.n,
              d->model->name, (long long)room);
     for (int64_t i = 0; i < room; i++) to[i] = i < ids.n ? ids.at[i] : -1;
     free_ids(&ids);
@@ -66,14 +66,14 @@ void draw_batch(const Drawing *d, const Passage *prompt, int64_t n, int64_t numb
     run_entry(d->entry, &d->call);
 }
 
-/* ------------------------------------------------------------------ a sample of it */
+/* ------------------------------------------------------------------ a sample of the batch */
 
 static const char *row_of_output(const Drawing *d, const Lathe_tensor *o, int64_t row)
 {
     return (const char *)d->call.out + o->offset + tensor_size(o) / o->dim[0] * row * dtype_size(o->dtype);
 }
 
-/* Bytes of a token; U+FFFD for an id that is no token's. */
+/* Bytes of a token; U+FFFD for an id without a token. */
 static int64_t id_bytes(const Drawing *d, int32_t id, const char **at)
 {
     *at = "\xef\xbf\xbd";
@@ -136,7 +136,7 @@ json_t *drawn_json(const Drawing *d, int64_t row, Passage prompt)
     return all;
 }
 
-/* ------------------------------------------------------------------ shown to a person */
+/* ------------------------------------------------------------------ printing */
 
 static void print_numbers(const Drawing *d, const Lathe_tensor *o, int64_t row)
 {

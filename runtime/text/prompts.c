@@ -1,4 +1,4 @@
-/* prompts.c: what `generate` writes for: texts of --prompt, whole files of --prompt-file, in the order given. */
+/* prompts.c: the prompts of `generate`: texts of --prompt, whole files of --prompt-file, in the order given. */
 #include "base/words.h"
 #include "text/generate.h"
 
@@ -19,14 +19,15 @@ static void add(Prompts *p, Prompt one)
 
 void add_prompt(Prompts *p, const char *text) { add(p, (Prompt){{text, (int64_t)strlen(text)}, "prompt"}); }
 
-/* All of an open file; it may be a pipe. */
+/* Reads a whole open file, which may be a pipe. */
 static Passage read_prompt(int fd, const char *place)
 {
     size_t bytes = 0, room = 1 << 16;
     char *text = must_alloc(room);
     for (ssize_t got = 1; got;) {
         if (bytes > LARGEST)
-            fail(EXIT_DATA, place, "is larger than a prompt may be, %s; give a shorter one", bytes_text(LARGEST));
+            fail(EXIT_DATA, place, "is larger than the limit for a prompt, %s; give a shorter one",
+                 bytes_text(LARGEST));
         if (bytes == room) text = must_grow(text, room *= 2);
         got = read(fd, text + bytes, room - bytes);
         if (got < 0 && errno != EINTR) fail(EXIT_DATA, place, "the prompt cannot be read: %s", error_text(errno));
@@ -41,7 +42,7 @@ void add_prompt_file(Prompts *p, const char *path)
     struct stat about;
     bool input = strcmp(path, "-") == 0;
     const char *place = input ? "standard input" : path;
-    if (input && taken) fail(EXIT_USAGE, NULL, "--prompt-file -: standard input is one prompt; name it once");
+    if (input && taken) fail(EXIT_USAGE, NULL, "--prompt-file -: standard input is a single prompt; give it once");
     taken = taken || input;
     int fd = input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &about) != 0)

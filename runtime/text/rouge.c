@@ -1,6 +1,6 @@
-/* rouge.c: ROUGE-1, ROUGE-2 and ROUGE-L of a text against references (Lin, ROUGE: a package for automatic
- * evaluation of summaries, 2004), with the words that google-research's rouge_score has: runs of a-z and 0-9 in lower
- * case, those of more than three letters stemmed where asked for. */
+/* rouge.c: ROUGE-1, ROUGE-2 and ROUGE-L of a text against references (Lin, ROUGE: a package for automatic evaluation of
+ * summaries, 2004), with the words of google-research's rouge_score: lower-case runs of a-z and 0-9; on request, those
+ * of more than three letters are stemmed. */
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "text/rouge.h"
@@ -14,18 +14,19 @@ const char *const rouge_names[ROUGES] = {LATHE_ROUGES};
 
 typedef struct Token {
     const char *at;
-    int64_t bytes, place; /* place: among the words of both texts */
+    int64_t bytes, place; /* place: number among the words of both texts */
 } Token;
 
-typedef struct Tokens { /* of two texts, one behind the other */
+typedef struct Tokens { /* of two texts, one after the other */
     bool stem;
-    char *letters; /* as many as both texts have bytes */
+    char *letters; /* with the bytes of both texts */
     Token *list;   /* [n] */
     int64_t n, room;
 } Tokens;
 
-/* The letter that a text begins with in lower case; 0: none.  Beside A-Z two characters have one of ASCII there: the
- * sign for kelvin, and the capital i with a dot, whose second byte then ends the word as that dot does. */
+/* The first letter of the text in lower case; 0: none.  Beside A-Z, two characters have an ASCII letter in lower case:
+ * the kelvin sign, and the capital i with a dot, whose second byte then ends the word, as the dot does in
+ * rouge_score. */
 static char letter_at(const char *text, int64_t n, int *bytes)
 {
     char c = *text;
@@ -45,7 +46,7 @@ static void add_token(Tokens *t, char *at, int64_t bytes)
     t->n++;
 }
 
-/* to: of t->letters; returns what is behind them. */
+/* Writes letters to `to`, a part of t->letters; returns their end. */
 static char *split_words(Tokens *t, Passage text, char *to)
 {
     char *from = to;
@@ -70,7 +71,7 @@ static int by_letters(const void *a, const void *b)
     return order ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-typedef struct Words_of { /* both texts, as numbers: equal words have equal ones */
+typedef struct Words_of { /* both texts as numbers: equal words have equal numbers */
     int32_t *id;          /* [n + m] */
     int64_t n, m;         /* words of the first, of the second; ids are below n + m */
 } Words_of;
@@ -94,7 +95,7 @@ static Words_of number_words(Passage a, Passage b, bool stem)
     return w;
 }
 
-/* ------------------------------------------------------------------ words side by side */
+/* ------------------------------------------------------------------ n-grams */
 
 static int by_size(const void *a, const void *b)
 {
@@ -102,7 +103,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Each word with the length - 1 before it, length being 1 or 2, sorted.  How many. */
+/* The sorted n-grams of a length of 1 or 2; returns their number. */
 static int64_t sorted_grams(const int32_t *id, int64_t n, int length, uint64_t *out)
 {
     int64_t grams = 0;
@@ -112,7 +113,7 @@ static int64_t sorted_grams(const int32_t *id, int64_t n, int length, uint64_t *
     return grams;
 }
 
-/* How many the sorted lists have in common, each as often as both have it. */
+/* The size of the intersection of two sorted lists, with repeats. */
 static int64_t in_common(const uint64_t *a, int64_t n, const uint64_t *b, int64_t m)
 {
     int64_t common = 0, i = 0, k = 0;
@@ -127,7 +128,7 @@ static int64_t in_common(const uint64_t *a, int64_t n, const uint64_t *b, int64_
 
 /* ------------------------------------------------------------------ longest common subsequence */
 
-/* Places of each id in id[n]: list[start[k]] … list[start[k + 1] - 1]; start: [ids + 1]. */
+/* Lists the positions of each id k in id[n]: list[start[k]] … list[start[k + 1] - 1]; start: [ids + 1]. */
 static void sort_places(const int32_t *id, int64_t n, int64_t ids, int64_t *start, int64_t *list)
 {
     memset(start, 0, sizeof *start * (size_t)(ids + 1));
@@ -138,9 +139,9 @@ static void sort_places(const int32_t *id, int64_t n, int64_t ids, int64_t *star
     start[ids] = n;
 }
 
-/* Its length, 64 words of a at a time, in memory that is linear in both: a bit of row[] is 0 where the length grows
- * with that word of a (Crochemore, Iliopoulos, Pinzon, Reid, A fast and practical bit-vector algorithm for the longest
- * common subsequence problem, 2001).  ids: all are below. */
+/* The length of the longest common subsequence, 64 words of a at a time, with memory linear in both: a bit of row[] is
+ * 0 if the length grows with that word of a (Crochemore, Iliopoulos, Pinzon, Reid, A fast and practical bit-vector
+ * algorithm for the longest common subsequence problem, 2001).  ids: all ids are below this. */
 static int64_t common_subsequence(const int32_t *a, int64_t n, const int32_t *b, int64_t m, int64_t ids)
 {
     int64_t blocks = n / 64 + 1, zeros = 0;

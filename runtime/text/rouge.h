@@ -10,8 +10,9 @@ typedef struct Rouge {
 
 enum { ROUGE_1, ROUGE_2, ROUGE_L, ROUGES };
 extern const char *const rouge_names[ROUGES]; /* rouge1, rouge2, rougeL: as metrics */
-/* Of each kind that against the reference, of n, with the best f1; the first of several.  stem: words are stemmed. */
+/* Each kind of ROUGE against the one of n references with the best F1; the first of several.  stem: words are
+ * stemmed. */
 void best_rouge(const Passage *reference, int64_t n, Passage text, bool stem, Rouge *to);
-int64_t stem_word(char *word, int64_t n); /* in place, of a-z and 0-9; its length then */
+int64_t stem_word(char *word, int64_t n); /* in place, for a-z and 0-9; returns the new length */
 
 #endif

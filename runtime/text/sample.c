@@ -1,5 +1,5 @@
-/* sample.c: which token comes next: repetition penalty, temperature, top-k, top-p, then a draw that depends on
- * seed, step, number of the sample and position alone. */
+/* sample.c: chooses the next token: repetition penalty, temperature, top-k, top-p, then a draw that depends only on
+ * seed, step, number of the sample and position. */
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "math/math.h"
@@ -26,14 +26,14 @@ void sampler_init(Sampler *s, const Lathe_recipe *r, int32_t seed, int number)
 
 static bool may_come(const Sampler *s, int64_t id) { return is_end(s->ends, (int32_t)id) ? s->may_end : id < s->ids; }
 
-/* Tokens already there become less likely: positive logits are divided, negative ones multiplied. */
+/* Makes tokens of the text less likely: positive logits are divided, negative ones multiplied. */
 static double penalised(const Sampler *s, int64_t id, double logit)
 {
     if (!s->seen[id]) return logit;
     return logit > 0 ? logit / s->penalty : logit * s->penalty;
 }
 
-/* Best first; equal ones by id, so that the order is always the same. */
+/* Best first; equal ones by id, so that the order is unique. */
 static int better(const void *a, const void *b)
 {
     const Candidate *x = a, *y = b;
@@ -47,7 +47,7 @@ static double take_logits(Sampler *s, Lathe_dtype type, const void *logits)
     for (int64_t i = 0; i < s->n; i++) {
         double x = penalised(s, i, read_element(type, logits, i));
         if (!(x >= -INFINITY) || x == INFINITY)
-            fail(EXIT_DIVERGED, NULL, "the logit of token %lld is %g: these weights are of a run that diverged",
+            fail(EXIT_DIVERGED, NULL, "the logit of token %lld is %g: the weights are from a run that diverged",
                  (long long)i, x);
         if (!may_come(s, i)) x = -INFINITY;
         s->list[i] = (Candidate){x, (int32_t)i};
@@ -56,7 +56,7 @@ static double take_logits(Sampler *s, Lathe_dtype type, const void *logits)
     return best;
 }
 
-/* How many of the sorted list stay: at most top_k, and as many as first reach top_p of the sum. */
+/* How much of the sorted list to keep: at most top_k, and the fewest that reach top_p of the sum. */
 static int64_t keep(const Sampler *s)
 {
     double sum = 0, reached = 0;

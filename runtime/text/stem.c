@@ -1,8 +1,8 @@
-/* stem.c: stems of English words, as ROUGE has them: Porter's algorithm (An algorithm for suffix stripping,
- * Program 14.3, 1980) with the changes that NLTK makes by default and rouge_score therefore has.
+/* stem.c: stems of English words for ROUGE: Porter's algorithm (An algorithm for suffix stripping, Program 14.3, 1980)
+ * with the default changes of NLTK, which rouge_score uses.
  *
- * A word is bytes a-z and 0-9.  [C](VC)^m[V] is its form, C and V runs of consonants and vowels; m is its measure; y is
- * a vowel behind a consonant. */
+ * A word has bytes a-z and 0-9.  Its form is [C](VC)^m[V], where C and V are runs of consonants and vowels; m is its
+ * measure; y after a consonant is a vowel. */
 #include "text/rouge.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static bool is_consonant(const char *w, int64_t i)
     return !is_vowel_letter(w[i]) != turned;
 }
 
-/* Of the first n letters; 2 stands for more. */
+/* The measure of the first n letters; 2: two or more. */
 static int measure(const char *w, int64_t n)
 {
     int m = 0;
@@ -38,13 +38,13 @@ static int measure(const char *w, int64_t n)
 static bool has_vowel(const char *w, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
-        if (is_vowel_letter(w[i]) || (w[i] == 'y' && i > 0)) return true; /* the first y behind anything else is one */
+        if (is_vowel_letter(w[i]) || (w[i] == 'y' && i > 0)) return true; /* y after anything but a vowel is a vowel */
     return false;
 }
 
 static bool ends_double(Word w) { return w.n >= 2 && w.at[w.n - 1] == w.at[w.n - 2] && is_consonant(w.at, w.n - 1); }
 
-/* Consonant, vowel, consonant but w, x, y; or a word of vowel and consonant. */
+/* Ends in consonant, vowel, consonant other than w, x, y; or is a vowel and a consonant. */
 static bool ends_short(const char *w, int64_t n)
 {
     if (n == 2) return !is_consonant(w, 0) && is_consonant(w, 1);
@@ -69,10 +69,10 @@ static void end_in(Word *w, int64_t stem, const char *to)
 
 typedef struct Ending {
     const char *suffix, *to;
-    int least; /* measure of what stands before the suffix */
+    int least; /* measure of the part before the suffix */
 } Ending;
 
-/* The first suffix that fits decides, whether or not its stem is long enough. */
+/* The first suffix that matches decides, whether or not its stem is long enough. */
 static const Ending *fitting(Word w, const Ending *rules)
 {
     while (rules->suffix && !has_suffix(w, rules->suffix)) rules++;
@@ -95,7 +95,7 @@ static void step_1a(Word *w)
     else apply(w, rules);
 }
 
-/* What a verb had before -ed or -ing. */
+/* Restores the verb's ending before -ed or -ing. */
 static void restore(Word *w)
 {
     static const Ending rules[] = {{"at", "ate", 0}, {"bl", "ble", 0}, {"iz", "ize", 0}, {NULL, NULL, 0}};
@@ -135,7 +135,7 @@ static void step_2(Word *w)
         {"fulness", "ful", 1}, {"ousness", "ous", 1}, {"aliti", "al", 1},  {"iviti", "ive", 1}, {"biliti", "ble", 1},
         {"fulli", "ful", 1},   {NULL, NULL, 0}};
     if (has_suffix(*w, "alli") && measure(w->at, w->n - 4) > 0) end_in(w, w->n - 4, "al");
-    if (has_suffix(*w, "logi") && measure(w->at, w->n - 3) > 0) w->n--; /* a stem with its l */
+    if (has_suffix(*w, "logi") && measure(w->at, w->n - 3) > 0) w->n--; /* the l belongs to the stem */
     else apply(w, rules);
 }
 

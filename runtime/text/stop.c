@@ -1,5 +1,4 @@
-/* stop.c: where a text ends: the tokens that end it, and the texts that stop it (--stop), which may lie across
- * tokens. */
+/* stop.c: the end of a text: tokens that end it, and texts that stop it (--stop), which may span tokens. */
 #include "base/words.h"
 #include "model/origin.h"
 #include "text/beam.h"
@@ -16,12 +15,11 @@
 void add_end(Ends *e, int64_t id, int64_t vocab)
 {
     if (id < 0 || id >= vocab || is_end(e, (int32_t)id)) return;
-    if (e->n == MAX_ENDS) fail(EXIT_USAGE, NULL, "more than %d tokens end a text; leave some out", MAX_ENDS);
+    if (e->n == MAX_ENDS) fail(EXIT_USAGE, NULL, "more than %d tokens would end a text; leave some out", MAX_ENDS);
     e->id[e->n++] = (int32_t)id;
 }
 
-/* How published tokenizers name what ends a text, or an assistant's turn; those that a tokenizer has are special in it.
- */
+/* Names in published tokenizers of special tokens that end a text, or an assistant's turn. */
 static const char *const usual_ends[] = {
     "<|endoftext|>", "<|end_of_text|>", "</s>",          "<eos>",           "[EOS]",
     "<|im_end|>",    "<|eot_id|>",      "<end_of_turn>", "<|eom_id|>",      "<|end|>",
@@ -36,8 +34,8 @@ static void add_named(Ends *e, const Writing *asked, const Tokenizer *k)
         if (id < 0) id = token_of_text(k, text);
         if (id < 0 || id >= asked->model->vocab)
             fail(EXIT_USAGE, NULL,
-                 "--stop-token %s: expected a token of the tokenizer (%s) or its number, below %lld; a text of several "
-                 "tokens is for --stop",
+                 "--stop-token %s: expected a token of the tokenizer (%s) or its number, below %lld; for a text of "
+                 "several tokens, use --stop",
                  text, tokenizer_words(k), (long long)asked->model->vocab);
         add_end(e, id, asked->model->vocab);
     }
@@ -51,7 +49,7 @@ static void add_said_ends(Ends *e, const json_t *said, int64_t vocab)
     json_array_foreach(said, i, id) if (json_is_integer(id)) add_end(e, json_integer_value(id), vocab);
 }
 
-/* What config.json, generation_config.json and tokenizer_config.json call so; o may be NULL. */
+/* Adds the end tokens of config.json, generation_config.json and tokenizer_config.json; o may be NULL. */
 static void add_origin_ends(const Origin *o, const Tokenizer *k, Ends *e, int64_t vocab)
 {
     const json_t *token = json_object_get(origin_object(o, "tokenizer_config.json"), "eos_token");
@@ -80,7 +78,7 @@ struct Stops {
     const Tokenizer *tokenizer;
     const Words *text;
     int64_t longest; /* bytes */
-    char *room;      /* the end of a text: what may hold one of them */
+    char *room;      /* the end of a text, long enough for any stop */
     int64_t bytes, size;
 };
 
@@ -104,7 +102,7 @@ void close_stops(Stops *s)
     free(s);
 }
 
-/* Puts into room the last token's bytes and as many tokens before it as a stop that ends there can reach. */
+/* Puts into room the last token's bytes and enough earlier tokens for a stop that ends there. */
 static void take_tail(Stops *s, const int32_t *token, int64_t n)
 {
     const char *piece;
@@ -149,7 +147,7 @@ int64_t bytes_to_stop(Stops *s, const int32_t *token, int64_t n, const char **wh
     return first < 0 ? 0 : s->bytes - first;
 }
 
-/* The longest end of the text that a stop begins with. */
+/* The length of the longest end of the text that begins a stop. */
 int64_t unfinished_stop(const Words *stop, const char *text, int64_t bytes)
 {
     int64_t most = 0;

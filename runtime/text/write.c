@@ -1,5 +1,5 @@
-/* write.c: texts for prompts or sources: as many at a time as decode has rows, drawn token by token or by beams.
- */
+/* write.c: writes texts for prompts or sources, one per row of decode at a time, drawn token by token or by beam
+ * search. */
 #include "base/words.h"
 #include "data/data.h"
 #include "data/reading.h"
@@ -20,8 +20,8 @@ typedef struct Line { /* a text that is drawn */
     float *extra;     /* [made][extras] */
     int64_t n, given, made;
     bool ended, over;
-    const char *stop; /* of --stop, that ended it; NULL: none */
-    int64_t cut;      /* bytes of the last token that belong to it */
+    const char *stop; /* the text of --stop that ended it; NULL: none */
+    int64_t cut;      /* bytes of the last token that belong to the stop */
     Sampler sampler;
 } Line;
 
@@ -37,16 +37,16 @@ struct Text_writer {
     Beam_how how;
     Beam *beam;           /* NULL: tokens are drawn */
     Ids *prompt;          /* [rows], of a group */
-    int *added;           /* [rows]: tokens of `begin` before it */
-    Line *line;           /* [rows], where they are drawn */
+    int *added;           /* [rows]: number of tokens of `begin` before it */
+    Line *line;           /* [rows], if tokens are drawn */
     int32_t *next, *from; /* [rows] */
     int64_t cut;
-    bool empty; /* the group's first prompt is */
+    bool empty; /* the group's first prompt is empty */
 };
 
 /* ------------------------------------------------------------------ settings */
 
-/* An imported model has learnt texts that begin as its tokenizer begins them. */
+/* For an imported model, texts begin as its tokenizer begins them, because it was trained so. */
 static void settle_tokens(Text_writer *w)
 {
     const Writing *asked = &w->asked;
@@ -72,23 +72,23 @@ static void check_beams(const Text_writer *w)
     const Lathe_recipe *r = w->asked.recipe;
     if (r->beams > w->d.rows)
         fail(EXIT_USAGE, NULL,
-             "beams=%lld: this trainer decodes %lld row%s at once, and a beam is one; give --beams %lld or fewer, or "
-             "build with generate = { rows = %lld }",
+             "beams=%lld: each beam needs a row, and this trainer decodes %lld row%s at once; give --beams %lld or "
+             "fewer, or build with generate = { rows = %lld }",
              (long long)r->beams, (long long)w->d.rows, w->d.rows == 1 ? "" : "s", (long long)w->d.rows,
              (long long)r->beams);
     if (r->min_tokens && w->how.ends.n == 0)
         fail(EXIT_USAGE, NULL,
-             "min_tokens=%lld: these texts have no end before their last token: the tokenizer has no token for it; "
-             "name one with --set eos=TOKEN or --stop-token TOKEN",
+             "min_tokens=%lld has no effect, because the tokenizer has no token that ends texts; name one with --set "
+             "eos=TOKEN or --stop-token TOKEN",
              (long long)r->min_tokens);
     if (w->asked.ignore_eos && w->asked.stop_tokens.n)
-        fail(EXIT_USAGE, NULL, "--ignore-eos lets no token end a text, and --stop-token names some; give one of them");
+        fail(EXIT_USAGE, NULL, "--ignore-eos lets no token end a text, but --stop-token names some; give one of them");
     if (r->min_tokens > w->how.most)
         fail(EXIT_USAGE, NULL, "min_tokens=%lld: texts have at most %lld tokens; give more (--tokens) or a smaller one",
              (long long)r->min_tokens, (long long)w->how.most);
 }
 
-/* A decoder of pairs writes no more than it was built for; a language model goes on. */
+/* A decoder of pairs writes at most seq tokens; a language model has no limit. */
 static int64_t most_tokens(const Writing *asked)
 {
     int64_t most = lathe_written_tokens(asked->recipe, asked->model->seq);
@@ -135,7 +135,7 @@ static void open_beams(Text_writer *w)
     w->beam = open_beam(&w->how, &m, take_rest(w, beam_bytes(&w->how, &m)));
 }
 
-/* Ids that are drawn are those of the tokenizer, and ends, which may lie beyond. */
+/* Only ids of the tokenizer are drawn, and ends, which may be above them. */
 static void open_samplers(Text_writer *w)
 {
     int64_t ids = w->how.ids, n = ids, rows = w->d.rows;
@@ -203,17 +203,17 @@ void check_start(Text_writer *w, Passage prompt, const char *place)
     encoder_place(w->encoder, place);
     encode_bytes(w->encoder, prompt.at, prompt.bytes, &ids);
     if (w->d.encode && ids.n == 0)
-        fail(EXIT_USAGE, NULL, "%s reads a source and writes what belongs to it; give --prompt TEXT or --data FILE",
+        fail(EXIT_USAGE, NULL, "%s writes a text for a source; give --prompt TEXT or --data FILE",
              w->asked.model->name);
     if (w->d.encode && ids.n > most)
         fail(EXIT_USAGE, NULL,
-             "the prompt \"%.*s%s\" has %lld tokens, and this model reads sources of %lld; give less, or build it with "
-             "--set source_seq=%lld",
+             "the prompt \"%.*s%s\" has %lld tokens, but this model reads sources of at most %lld; shorten it, or "
+             "build with --set source_seq=%lld",
              40, prompt.at, prompt.bytes > 40 ? "…" : "", (long long)ids.n, (long long)most, (long long)ids.n);
     free_ids(&ids);
 }
 
-/* Without a prompt the text starts after a line's end, or with the first token if there is none. */
+/* Without a prompt, the text starts after a newline token, or after token 0 if there is none. */
 static void take_start(Text_writer *w, Ids *to)
 {
     int32_t line_end = token_of_text(w->tokenizer, "\n");
@@ -222,7 +222,7 @@ static void take_start(Text_writer *w, Ids *to)
     to->n = 1;
 }
 
-/* A prompt that begins so itself is left as it is. */
+/* Adds the tokens that texts begin with, unless the prompt begins with them. */
 static int take_begin(const Text_writer *w, Ids *to)
 {
     size_t bytes = sizeof *to->at * (size_t)w->begins;
@@ -267,8 +267,8 @@ static void begin_line(Text_writer *w, Line *l, Id_list start, int64_t number, i
     l->sampler.step = step;
 }
 
-/* Where a stop lies at the end of n tokens, what it covers is left out: returns how many tokens stay, the last of which
- * may be shown in part. */
+/* If the n tokens end in a stop, leaves it out: returns the number of tokens that stay; the last may be shown in
+ * part. */
 static int64_t cut_at_stop(Text_writer *w, const int32_t *token, int64_t n, const char **stop, int64_t *cut)
 {
     const char *piece;
@@ -282,7 +282,7 @@ static int64_t cut_at_stop(Text_writer *w, const int32_t *token, int64_t n, cons
     return n;
 }
 
-/* Behind token `fed`, which was fed. */
+/* Draws the token after token `fed`, if that was the prompt's last or a drawn one. */
 static void draw_next(Text_writer *w, Line *l, int64_t row, int64_t fed, const char *logits)
 {
     const Decoder *d = &w->d;
@@ -383,7 +383,7 @@ static void search_group(Text_writer *w, int64_t first, int64_t n, const Passage
 
 /* ------------------------------------------------------------------ all of them */
 
-/* Of a group: prompts first … first + n - 1, whose texts are written side by side. */
+/* Takes prompts first … first + n - 1, whose texts are written at once. */
 static void take_sources(Text_writer *w, int64_t first, int64_t n)
 {
     int64_t each = w->beam ? w->how.beams : 1;

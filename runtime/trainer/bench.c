@@ -1,5 +1,5 @@
-/* bench.c: `trainer bench`: the time of whole training steps on random data, or on one batch again and again,
- * whose losses then are those of any other program that trains on it. */
+/* bench.c: `trainer bench` times whole training steps on random data, or on one batch again and again.  The losses on
+ * one batch can be compared with those of another program that trains on it. */
 #include "base/json_text.h"
 #include "base/words.h"
 #include "data/data.h"
@@ -26,7 +26,7 @@
 enum { BENCH_SITE = 0x7fff0004, WARM_UP = 2, MOST_APART = 10 };
 enum { FORWARD, BACKWARD, UPDATE, PARTS };
 
-/* Milliseconds since the kernel made this process, in its clock ticks (10 ms); -1 where /proc does not tell. */
+/* Milliseconds since the kernel made this process, in its clock ticks (10 ms); -1 if /proc does not say. */
 static double ms_since_start(void)
 {
     char text[1024];
@@ -35,7 +35,7 @@ static double ms_since_start(void)
     size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
     if (f) fclose(f);
     text[n] = 0;
-    char *at = strrchr(text, ')'); /* the name may hold blanks and brackets; start time is the 20th field after it */
+    char *at = strrchr(text, ')'); /* names may contain spaces and brackets; 20 fields after it is the start time */
     struct timespec now;
     if (!at || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
                       &ticks) != 1)
@@ -51,7 +51,7 @@ static int64_t peak_rss_bytes(void)
     return (int64_t)usage.ru_maxrss * 1024;
 }
 
-/* Of the program, its libraries and tables now; 0 where /proc does not tell. */
+/* Resident memory: the program, its libraries and tables; 0 if /proc does not say. */
 static int64_t resident_bytes(void)
 {
     long long all, resident = 0;
@@ -61,7 +61,7 @@ static int64_t resident_bytes(void)
     return resident * sysconf(_SC_PAGESIZE);
 }
 
-/* Below the vocabulary, or where several documents may share a sequence: one document. */
+/* An id below the vocabulary.  Where several documents may share a sequence, it has one document. */
 static int32_t random_id(const Lathe_model *m, const Lathe_tensor *x, int64_t i, int word, int64_t limit)
 {
     if (x->role == LATHE_SEGMENTS || x->role == LATHE_BEGINS) return 1;
@@ -101,14 +101,14 @@ double median_of(double *x, int64_t n)
 
 typedef struct Bench {
     int64_t steps;
-    double *ms;                         /* [steps], sorted in the end */
-    double startup_ms, total_ms, items; /* items: tokens or rows of a step */
-    double median_ms, floor_ms; /* floor: all contractions of a step at the processor's rate of one large product */
-    int64_t peak_rss, program;  /* bytes, of start and steps; before what is planned was taken */
-    double *part[PARTS];        /* ms [apart], sorted in the end: of steps that have told them */
+    double *ms;                         /* [steps], sorted at the end */
+    double startup_ms, total_ms, items; /* items: tokens or rows per step */
+    double median_ms, floor_ms; /* floor: all contractions of a step at the rate that one large product reaches */
+    int64_t peak_rss, program;  /* bytes: maximum until the end of the steps; before the planned memory was taken */
+    double *part[PARTS];        /* ms [apart], sorted at the end: of steps that measured them */
     int64_t apart;
     double part_ms[PARTS]; /* medians */
-    int64_t skipped;       /* steps that fp16 could not take */
+    int64_t skipped;       /* steps skipped because gradients overflowed fp16 */
     double *loss;          /* [WARM_UP + steps] */
 } Bench;
 
@@ -123,8 +123,8 @@ static void check_bench_step(const Step *s)
 {
     if (has_diverged(s))
         fail(EXIT_DIVERGED, NULL,
-             "step %lld: loss %g, gradient norm %g: what follows would not be timed whole\n"
-             "  lower the learning rate: --set lr=…",
+             "step %lld: loss %g, gradient norm %g: the steps after it would skip the update\n  lower the learning "
+             "rate: --set lr=…",
              (long long)s->number + 1, s->loss, s->norm);
 }
 
@@ -137,7 +137,7 @@ static void end_bench_step(Bench *b)
     check_bench_step(&s);
 }
 
-/* 0 where there is no room for a large product.  What the block holds is lost. */
+/* 0 if there is no room for a large product.  The block is overwritten. */
 static double floor_of(const Trainer *t, const Lathe_entry *e, const Memory *m)
 {
     double copy = 0, product = 0;
@@ -146,7 +146,7 @@ static double floor_of(const Trainer *t, const Lathe_entry *e, const Memory *m)
     return product > 0 ? 1e3 * e->flops / product : 0;
 }
 
-/* A device tells the parts of steps apart only where it is asked: of a few more, one by one. */
+/* A device times the parts of a step only on request, so a few more steps are run one by one. */
 static void run_apart(Bench *b, const Trainer *t, const Lathe_entry *e, Memory *m, Optimizer *o)
 {
     const Lathe_call call = call_of(m, e);
@@ -180,7 +180,7 @@ static void run_steps(Bench *b, const Trainer *t, const Lathe_entry *e, Memory *
     b->median_ms = median_of(b->ms, b->steps);
     if (on_device()) run_apart(b, t, e, m, o);
     for (int i = 0; i < PARTS; i++) b->part_ms[i] = median_of(b->part[i], b->apart);
-    b->peak_rss = peak_rss_bytes(); /* the large product takes room of its own where the model is small */
+    b->peak_rss = peak_rss_bytes(); /* before the large product, which allocates memory if the model is small */
     b->floor_ms = floor_of(t, e, m);
 }
 
@@ -210,14 +210,14 @@ static void print_object(const Bench *b, const Lathe_model *m, const Lathe_entry
 
 static void print_text(const Bench *b, const Lathe_model *m, const Lathe_entry *e)
 {
-    show(stdout, "%lld steps, %d threads: median %.2f ms, least %.2f, most %.2f\n", (long long)b->steps,
+    show(stdout, "%lld steps, %d threads: median %.2f ms, minimum %.2f, maximum %.2f\n", (long long)b->steps,
          omp_get_max_threads(), b->median_ms, b->ms[0], b->ms[b->steps - 1]);
     show(stdout, "forward %.2f ms, backward %.2f, update %.2f\n", b->part_ms[FORWARD], b->part_ms[BACKWARD],
          b->part_ms[UPDATE]);
     show(stdout, "%.0f tokens or rows a second, %.2f GFLOP/s in contractions\n",
          b->items * (double)b->steps / (b->total_ms * 1e-3), e->flops / b->median_ms * 1e-6);
-    if (b->floor_ms > 0) show(stdout, "its contractions at the rate of one large product: %.2f ms\n", b->floor_ms);
-    if (b->skipped) show(stdout, "%lld steps were not taken: gradients beyond fp16\n", (long long)b->skipped);
+    if (b->floor_ms > 0) show(stdout, "contractions at the rate of one large product: %.2f ms\n", b->floor_ms);
+    if (b->skipped) show(stdout, "%lld steps were skipped: gradients overflowed fp16\n", (long long)b->skipped);
     show(stdout,
          "memory: planned %s, at most %s resident, %s of it the program itself; first step began %.0f ms after the "
          "process\n",

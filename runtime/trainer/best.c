@@ -1,5 +1,4 @@
-/* best.c: which evaluation is the best so far, by the recipe's metric, and when there is no more waiting for a
- * better one. */
+/* best.c: which evaluation is the best so far by the recipe's metric, and when patience runs out. */
 #include "base/words.h"
 #include "data/data.h"
 #include "interface/lathe_model.h"
@@ -33,14 +32,13 @@ void check_metric(const Trainer *t, const Data *d)
         all = text_of("%s%s%s", all, i ? ", " : "", known[i]);
     }
     if (!found)
-        fail(EXIT_USAGE, NULL, "best=%s: there is no such metric; this model's are %s%s", name, all,
-             strncmp(name, "rouge", 5) == 0 ? ", and with eval_generate=N those of ROUGE" : "");
+        fail(EXIT_USAGE, NULL, "best=%s: there is no such metric; this model has %s%s", name, all,
+             strncmp(name, "rouge", 5) == 0 ? ", and with eval_generate=N rouge1, rouge2 and rougeL" : "");
     if (r->best_mode == LATHE_MODE_KNOWN && lathe_less_is_better(name) < 0)
         fail(EXIT_USAGE, NULL,
-             "best=%s: whether less or more of it is better, its name does not tell; give --set best_mode=min or max",
-             name);
+             "best=%s: its name does not say whether lower or higher is better; give --set best_mode=min or max", name);
     if (r->patience && !r->eval_every && !r->eval_epochs)
-        note("patience counts evaluations, and there is only that at the end; give --eval-every N");
+        note("patience counts evaluations, and the only one is at the end; give --eval-every N");
 }
 
 double metric_value(const Lathe_recipe *r, const Scores *s)

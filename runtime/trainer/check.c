@@ -1,5 +1,5 @@
-/* check.c: what is tried before a long run: `train --overfit`, one batch until its loss is near zero, and `train
- * --dry-run`, a step and an evaluation on the run's own data, timed.  Neither writes anything. */
+/* check.c: trials before a long run.  `train --overfit` trains on one batch until its loss is near zero; `train
+ * --dry-run` times a step and an evaluation on the run's own data.  Neither writes anything. */
 #include "base/json_text.h"
 #include "base/words.h"
 #include "data/data.h"
@@ -34,7 +34,7 @@ static bool worth_a_line(int64_t step)
     return step == 1 || step == 2 || step == 5;
 }
 
-/* The recipe's rate without its schedule: near zero is to be reached soon. */
+/* The recipe's learning rate without its schedule, so that the loss gets near zero soon. */
 static void hold_rate(Lathe_recipe *r)
 {
     enum { WARM = 20 };
@@ -54,14 +54,15 @@ static void note_step(Fall *f, int64_t step, int64_t most, const Step *s)
     if (step >= most - f->tenth) f->recent += s->loss / (double)f->tenth;
 }
 
-/* Data, seed and step of the first step stay, and so do all random draws: the loss is a function of the parameters. */
+/* Every step has the first step's data, seed and number, and so its random draws: the loss depends on the parameters
+ * alone. */
 static Fall train_on_one(const Trial *c, int64_t most)
 {
     Trainer *t = c->t;
     Fall f = {.tenth = most / 10 + (most < 10)};
     Lathe_call call = call_of(c->memory, c->entry);
     if (!fill_step(c->data, c->entry, c->memory->call, 0))
-        fail(EXIT_DATA, NULL, "the data has ended before its first batch of %lld", (long long)c->items);
+        fail(EXIT_DATA, NULL, "the data ends before its first batch of %lld", (long long)c->items);
     set_scalars(c->entry, c->memory->call, t->seed, 0, 0);
     for (int64_t step = 0; step < most && !f.reached; step++) {
         Step s = take_step(t, c->entry, &call, c->optimizer, c->memory->params, step);
@@ -84,23 +85,24 @@ static void print_verdict(const Fall *f, const Lathe_recipe *r)
          (long long)f->steps);
     if (f->reached) show(stdout, ", to less than 1 %% of it: model, gradients and optimizer fit together\n");
     else if (f->norm == 0)
-        show(stdout, ".  The gradient is zero: the loss depends on no parameter that is trained.  Look at what forward "
-                     "returns, and at frozen groups\n");
+        show(stdout, ".  The gradient is zero: the loss depends on no trained parameter.  Check what forward returns, "
+                     "and frozen groups\n");
     else if (f->least > f->first - 0.05 * fabs(f->first))
         show(stdout,
-             ": it does not fall.  Look at the learning rate (%g; try ten times more and less, --set lr=N), at frozen "
-             "groups, and whether targets belong to their inputs\n",
+             ": it does not fall.  Check the learning rate (%g; try ten times more and less, --set lr=N), frozen "
+             "groups, and whether targets match their inputs\n",
              r->lr);
     else if (f->recent < f->before - 0.02 * fabs(f->before))
-        show(stdout, ", and still falls: give it more steps (--steps %lld) or another rate (--set lr=N; it is %g)\n",
+        show(stdout,
+             ", and still falls: give it more steps (--steps %lld) or another learning rate (--set lr=N; it is %g)\n",
              (long long)(4 * f->steps), r->lr);
     else
         show(
             stdout,
-            ", and stays there.  Label smoothing sets such a floor, and so do rows that look the same to the model and "
+            ", and stays there.  Label smoothing sets such a floor, and so do rows that look the same to the model but "
             "have "
-            "different targets (it sees too little of what is before them); else it is too small, or the rate is wrong "
-            "(--set lr=N; it is %g)\n",
+            "different targets (it sees too little context); otherwise the model is too small, or the learning rate is "
+            "wrong (--set lr=N; it is %g)\n",
             r->lr);
 }
 
@@ -121,7 +123,7 @@ int overfit(const Trial *c)
 /* ------------------------------------------------------------------ dry run */
 
 typedef struct Times { /* s */
-    Step step;         /* loss and norm of the first, times of the last */
+    Step step;         /* loss and norm of the first step, times of the last */
     double eval_batch, sample;
     int64_t eval_items, evaluations;
     Scores scores;
@@ -134,7 +136,7 @@ static Step timed_step(const Trial *c, int64_t step)
     Lathe_call call = call_of(c->memory, c->entry);
     double from = seconds_now();
     if (!fill_step(c->data, c->entry, c->memory->call, step))
-        fail(EXIT_DATA, NULL, "the data has ended after %lld steps of %lld", (long long)step, (long long)c->items);
+        fail(EXIT_DATA, NULL, "the data ends after %lld steps of %lld", (long long)step, (long long)c->items);
     double data = seconds_now() - from;
     set_scalars(c->entry, c->memory->call, c->t->seed, step, 0);
     Step s = take_step(c->t, c->entry, &call, c->optimizer, c->memory->params, step);
@@ -157,7 +159,8 @@ static Step time_steps(const Trial *c)
     return s;
 }
 
-/* Of the whole run; documents are not counted for eval_epochs, since that would read them all. */
+/* Number of evaluations in the whole run.  Those of eval_epochs are left out: counting documents would read them
+ * all. */
 static int64_t evaluations_of(const Trial *c)
 {
     const Lathe_recipe *r = &c->t->recipe;
@@ -174,7 +177,7 @@ static void time_evaluation(const Trial *c, Times *w)
     w->scores = evaluate(c->data, c->memory, c->t, rows);
     w->eval_batch = seconds_now() - from;
     w->eval_items = r->eval_rows && r->eval_rows < all ? r->eval_rows : all;
-    w->eval_batch *= (double)w->eval_items / (double)w->scores.items; /* of a whole one */
+    w->eval_batch *= (double)w->eval_items / (double)w->scores.items; /* scaled to a whole evaluation */
     w->evaluations = evaluations_of(c);
     from = seconds_now();
     add_rouge(&w->scores, c->texts, 0);
@@ -194,7 +197,8 @@ static void print_times(const Trial *c, const Times *w)
 {
     const Step *s = &w->step;
     const Lathe_model *m = c->t->model;
-    char *guess = has_tokens(c->data) ? text_of(" (guessing gives %.4f)", log((double)m->vocab)) : text_of("%s", "");
+    char *guess =
+        has_tokens(c->data) ? text_of(" (random guessing gives %.4f)", log((double)m->vocab)) : text_of("%s", "");
     show(stdout, "step: loss %.4f%s, gradient norm %.3g; %.1f ms: data %.1f", s->loss, guess, s->norm,
          1e3 * step_time(s), 1e3 * s->data);
     if (on_device()) show(stdout, ", on the GPU %.1f\n", 1e3 * s->there);

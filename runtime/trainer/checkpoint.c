@@ -1,4 +1,4 @@
-/* checkpoint.c: writes a checkpoint in the background, reads one back.
+/* checkpoint.c: writes checkpoints in the background, and reads them.
  *
  *     step-N/model.safetensors      parameters under their export names
  *           /optimizer.safetensors  moments, as exp_avg.NAME, …; absent where the optimizer has none
@@ -7,11 +7,11 @@
  *           /huggingface.json       what imported weights came with (model/origin.c)
  *           /state.json             the rest, and the checksums of the others (trainer/state.c)
  *
- * Written into step-N.part, every file and the folder synced, renamed, checkpoints/ synced: at every instant a folder
- * step-N is whole or not there.  No copy of the arrays is made: they change only in the optimizer's update, so the
- * writing thread reads them in place while the next step runs forward and backward, and that step's update waits until
- * all has been handed to the system (wait_until_copied); syncing goes on after that.  A device's arrays are copied to
- * the host's block first, which its steps do not touch. */
+ * It is written into step-N.part; every file and the folder are synced, the folder is renamed, and checkpoints/ is
+ * synced.  So at every moment a folder step-N is complete or absent.  The arrays are not copied: only the optimizer's
+ * update changes them.  The writing thread reads them in place while the next step runs forward and backward; that
+ * step's update waits until all bytes are written (wait_until_copied), and syncing continues after that.  A device's
+ * arrays are copied to the host's block first, which steps on the device do not touch. */
 #include "base/file.h"
 #include "base/thread.h"
 #include "base/words.h"
@@ -47,14 +47,14 @@ struct Saver {
     const Memory *m;
     const Optimizer *o;
     char *vocab, *origin; /* texts of tokenizer.json, huggingface.json; NULL: there is none */
-    int metrics;          /* synced with each checkpoint, so that it reaches at least as far */
+    int metrics;          /* metrics.jsonl, synced before each checkpoint, so that it has at least its steps */
     int64_t saved;
-    /* the save under way, or the last */
+    /* of the current save, or the last */
     Progress at;
     json_t *state;
-    Fault fault, links; /* links: of latest, best, …, without which the checkpoint is whole */
+    Fault fault, links; /* links: latest, best, …; the checkpoint is complete without them */
     pthread_t thread;
-    bool running, waited; /* waited: for copied, already */
+    bool running, waited; /* waited: wait_until_copied() has waited for it */
     sem_t copied;
     atomic_bool finished;
 };
@@ -186,7 +186,7 @@ void begin_save(Saver *s, const Progress *p, json_t *state)
 void wait_until_copied(Saver *s)
 {
     if (!s || !s->running || s->waited) return;
-    while (sem_wait(&s->copied) != 0) continue; /* a signal */
+    while (sem_wait(&s->copied) != 0) continue; /* interrupted by a signal */
     s->waited = true;
 }
 
@@ -218,7 +218,7 @@ const char *save_remedy(const Saver *s)
     case EPERM:
     case EROFS: return "make the folder writable";
     case ENOENT:
-    case ENOTDIR: return "the run folder has vanished: put it back, with checkpoints in it";
+    case ENOTDIR: return "the run folder is gone: restore it, with a folder checkpoints in it";
     default: return "look at the disk (dmesg)";
     }
 }
@@ -238,7 +238,7 @@ static char *newest_of(const char *run)
     int64_t step = newest_checkpoint(run, INT64_MAX);
     if (step < 0)
         fail(EXIT_DATA, run,
-             "holds no checkpoint to resume from; leave --resume out to start anew, or name one with --resume=PATH");
+             "has no checkpoint to resume from; leave --resume out to start a new run, or name one with --resume=PATH");
     return checkpoint_path(run, step);
 }
 
@@ -291,7 +291,7 @@ static void load_file(const Trainer *t, const State *s, const char *checkpoint, 
     free(path);
 }
 
-/* A small file of the checkpoint, if it has it. */
+/* Checks a small file of the checkpoint, if it has one. */
 static void check_beside(const State *s, const char *checkpoint, const char *file)
 {
     char *path = text_of("%s/%s", checkpoint, file);
@@ -329,7 +329,7 @@ static void load_states(const Trainer *t, const State *s, const char *checkpoint
     char *path = text_of("%s/%s", checkpoint, file);
     if (!json_object_get(json_object_get(s->all, "files"), file))
         fail(EXIT_DATA, checkpoint,
-             "expected %s: this model carries a state from step to step, and the run did not; begin another with its "
+             "expected %s: this model carries a state from step to step, and the run did not; start a new run from its "
              "weights: --init %s",
              file, checkpoint);
     read_store(&store, path);
@@ -354,14 +354,14 @@ void load_checkpoint(const Trainer *t, const State *s, const char *checkpoint, c
     for (int k = 0; k < o->moments; k++) free(prefix[k]);
 }
 
-/* What to try where a checkpoint turns out to be damaged. */
+/* Sets the remedy that is reported if a checkpoint is damaged. */
 void open_checkpoint(State *s, const char *checkpoint)
 {
     char *run = run_of(checkpoint), *base = strrchr(checkpoint, '/');
     int64_t step, before = -1;
     if (run && base && strncmp(base, "/step-", 6) == 0 && parse_count(base + 6, &step))
         before = newest_checkpoint(run, step);
-    if (before >= 0) advise(text_of("the checkpoint before it is %s", checkpoint_path(run, before)));
+    if (before >= 0) advise(text_of("the previous checkpoint is %s", checkpoint_path(run, before)));
     read_state(s, checkpoint);
     check_beside(s, checkpoint, "tokenizer.json");
     check_beside(s, checkpoint, "huggingface.json");

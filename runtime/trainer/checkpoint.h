@@ -12,24 +12,24 @@
 typedef struct Saver Saver;
 enum { NOT_SAVED = -1 };
 Saver *open_saver(const Trainer *t, const Memory *m, const Optimizer *o, const Data *d, int metrics, int64_t saved);
-/* Starts saving in the background; takes the reference to state.  One that is under way is waited for first. */
+/* Starts saving in the background, after waiting for a save that still runs.  Takes the reference to state. */
 void begin_save(Saver *s, const Progress *p, json_t *state);
-/* Until the arrays may be changed; nothing where no save is under way.  s may be NULL. */
+/* Waits until the arrays may be changed; returns at once if no save runs.  s may be NULL. */
 void wait_until_copied(Saver *s);
 /* Whether a save has ended since the last call, or, with wait, ends now. */
 bool end_save(Saver *s, bool wait);
-int64_t saved_step(const Saver *s);        /* of the last that was saved; NOT_SAVED: none */
-int64_t tried_step(const Saver *s);        /* of the last that was begun */
-const Fault *save_fault(const Saver *s);   /* of the last save; NULL: none */
-const Fault *link_fault(const Saver *s);   /* of its links; NULL: none */
+int64_t saved_step(const Saver *s);        /* the last step saved; NOT_SAVED: none */
+int64_t tried_step(const Saver *s);        /* step of the last save that was started */
+const Fault *save_fault(const Saver *s);   /* what went wrong in the last save; NULL: nothing */
+const Fault *link_fault(const Saver *s);   /* … with its links */
 const char *save_remedy(const Saver *s);
 /* The checkpoint that --resume means; also settles t->out. */
 char *find_checkpoint(Trainer *t);
-/* Reads and checks state.json and tokenizer.json; if anything of it is damaged, the message names the one before. */
+/* Reads and checks state.json and tokenizer.json; if the checkpoint is damaged, the message names the one before. */
 void open_checkpoint(State *s, const char *checkpoint);
-void check_model(const Trainer *t, const char *checkpoint); /* whether its parameters are this model's, by name and shape */
+void check_model(const Trainer *t, const char *checkpoint); /* names and shapes of its parameters */
 void load_checkpoint(const Trainer *t, const State *s, const char *checkpoint, const Memory *m, const Optimizer *o);
-/* Parameters alone, checked where they lie in a checkpoint. */
+/* Loads parameters alone; those of a checkpoint are checked against its checksums. */
 void load_saved_weights(const Trainer *t, const char *path, void *flat);
 
 #endif

@@ -1,8 +1,7 @@
-/* data.c: what a run reads, of its command line.
+/* data.c: the data that a run reads, as its command line says.
  *
- * --val-data: what is evaluated comes from files of its own, of which all is held back; of --data nothing is then.  A
- * Data beside the one that is trained on, opened as `eval --data FILES --val-fraction 1` would, but for the tokenizer,
- * which is the training's. */
+ * With --val-data, evaluations use all of other files, and training uses all of --data.  Those files are a second Data,
+ * opened as `eval --data FILES --val-fraction 1` opens it, but with the tokenizer of the training data. */
 #include "base/words.h"
 #include "data/data.h"
 #include "data/reading.h"
@@ -21,10 +20,10 @@
 static void refuse_both(const Trainer *t)
 {
     if (was_set(t, "val_fraction") && t->recipe.val_fraction > 0)
-        fail(EXIT_USAGE, NULL, "--val-data and --val-fraction both say what is evaluated; give one");
+        fail(EXIT_USAGE, NULL, "--val-data and --val-fraction both say which data is evaluated; give one");
 }
 
-/* A run that goes on keeps what it had left out of its training part. */
+/* A resumed run keeps out of its training part what it kept out before. */
 void settle_val_data(Trainer *t)
 {
     if (t->val_data.n == 0) return;
@@ -67,7 +66,7 @@ Reading *reading_of(const Trainer *t, bool training)
     return r;
 }
 
-/* What is evaluated is read with the tokenizer that lies beside its weights. */
+/* Data to evaluate is read with the tokenizer saved beside the weights. */
 void open_run_data(Data *d, const Trainer *t, bool training)
 {
     Reading *r = reading_of(t, training);
@@ -92,7 +91,7 @@ void open_val_data(Data *d, const Trainer *t)
     evaluate_val_data(own);
     for (int i = 0; i < own->data.n; i++)
         if (strcmp(own->data.at[i], "-") == 0)
-            fail(EXIT_USAGE, NULL, "--val-data -: standard input can be read once; write what it yields into a file");
+            fail(EXIT_USAGE, NULL, "--val-data -: standard input can be read only once; write the data into a file");
     d->held = must_alloc(sizeof *d->held);
     open_data(d->held, reading_of(own, false), d->tokenizer);
     refuse_pipe(d->held);
@@ -118,7 +117,7 @@ void settle_origin(Trainer *t, const Tokenizer *k)
     t->origin = t->weights ? read_origin(t->weights) : NULL;
     if (!t->origin || !k || !t->tokenizer_given || came_with(k, t->weights)) return;
     forget_tokens(t->origin);
-    note("the tokenizer is another than that of %s: its chat template, and which ids begin and end texts there, are "
+    note("the tokenizer differs from that of %s: its chat template, and the ids that begin and end texts there, are "
          "left out of checkpoints",
          t->weights);
 }

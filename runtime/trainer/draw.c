@@ -1,4 +1,4 @@
-/* draw.c: `trainer generate` of a model that draws its samples itself. */
+/* draw.c: `trainer generate` for a model whose description draws samples itself. */
 #include "base/json_text.h"
 #include "base/words.h"
 #include "model/block.h"
@@ -15,11 +15,11 @@
 
 static _Noreturn void refuse_setting(const Trainer *t, const char *name)
 {
-    fail(EXIT_USAGE, NULL, "%s is of no use: %s draws whole samples by the sample of its description", name,
+    fail(EXIT_USAGE, NULL, "%s has no effect: %s draws whole samples with the function sample of its description", name,
          t->model->name);
 }
 
-/* How the next token is drawn of logits says nothing here, nor what ends a text. */
+/* Settings for drawing the next token from logits, or for the end of a text, have no effect here. */
 static void refuse_settings(const Trainer *t)
 {
     static const char *const names[] = {"sample_tokens", "temperature", "top_k", "top_p", "repetition_penalty"};

@@ -36,12 +36,12 @@ static int64_t place_of_item(const Part *p, int64_t k)
 
 /* ------------------------------------------------------------------ sums over batches */
 
-typedef struct Tally { /* eval's outputs over batches: means, and totals that the entry score makes scores of */
-    const Lathe_entry *eval, *score; /* score: NULL where all are means */
+typedef struct Tally { /* sums of eval's outputs over batches: means, and totals, which are the inputs of score */
+    const Lathe_entry *eval, *score; /* score: NULL if all are means */
     Lathe_call call;
     Scores *s;
-    double mean[MAX_SCORES], items[MAX_SCORES]; /* of each mean: the sum over so many items */
-    double *total;                              /* of all elements of score's totals, in the order of its inputs */
+    double mean[MAX_SCORES], items[MAX_SCORES]; /* of each mean: its sum, and the number of items in it */
+    double *total;                              /* all elements of score's totals, in the order of its inputs */
 } Tally;
 
 static int64_t elements_of_totals(const Lathe_entry *score)
@@ -78,7 +78,7 @@ static void name_scores(Scores *s, const Lathe_model *m)
     }
 }
 
-/* A batch that counts as so many rows.  Where rows depend on each other it has to be a whole one, or the only one. */
+/* Adds a batch that counts as `rows` rows.  If rows depend on each other, it must be a whole batch or the only one. */
 static void add_call(Tally *t, double rows, bool whole)
 {
     run_entry(t->eval, &t->call);
@@ -127,7 +127,7 @@ static void make_scores(Tally *t, const Memory *m)
 
 /* ------------------------------------------------------------------ the validation part */
 
-/* Runs the entry on items first … first + real - 1; the rows that are left over repeat item first. */
+/* Runs the entry on items first … first + real - 1; the remaining rows repeat item first. */
 static void add_batch(const Part *p, Tally *t, char *in, int64_t first, int64_t real, double counts)
 {
     int64_t rows = items_in_call(t->eval), *item = must_alloc(sizeof *item * (size_t)rows);
@@ -135,12 +135,12 @@ static void add_batch(const Part *p, Tally *t, char *in, int64_t first, int64_t 
     fill_items(p->d, t->eval, in, item);
     free(item);
     set_begins(t->eval, in, true);
-    set_scalars(t->eval, in, 0, first / rows, 0); /* batches draw apart, each the same in every evaluation */
+    set_scalars(t->eval, in, 0, first / rows, 0); /* random draws differ by batch, not by evaluation */
     add_call(t, counts, real == rows);
 }
 
-/* The last batch may be short of rows.  An entry yields means and sums over its batch, so with `real` items and copies
- * of one of them, less a batch of nothing but that one:
+/* The last batch may have fewer rows.  An entry gives means and sums over its batch, so a batch of `real` items and
+ * copies of one of them is run, and a batch of copies alone is subtracted:
  *     Σ real = rows · mean(items, copies) - (rows - real) · mean(copies) */
 static void add_remainder(const Part *p, Tally *t, char *in, int64_t first, int64_t real)
 {
@@ -150,7 +150,8 @@ static void add_remainder(const Part *p, Tally *t, char *in, int64_t first, int6
     if (real > 1) add_batch(p, t, in, first, 1, (double)real - rows);
 }
 
-/* Where rows go on, each has a stretch of `length` windows; the stretches begin evenly spread. */
+/* Where rows carry states, each row has a stretch of `length` consecutive windows; the stretches start at even
+ * distances. */
 static void add_stretches(const Part *p, Tally *t, char *in, int64_t length)
 {
     int64_t rows = items_in_call(t->eval), *item = must_alloc(sizeof *item * (size_t)rows);
@@ -245,12 +246,12 @@ static void check_generate(const Trainer *t)
     static const char *const only[] = {"beams", "min_tokens", "length_penalty", "no_repeat_ngram", "sample_tokens"};
     if (t->generate) return;
     if (t->items || t->stem)
-        fail(EXIT_USAGE, NULL, "--%s is about what --generate writes; give both", t->items ? "items" : "stem");
+        fail(EXIT_USAGE, NULL, "--%s needs --generate, whose texts it is about", t->items ? "items" : "stem");
     for (size_t i = 0; i < sizeof only / sizeof *only; i++)
         if (was_set(t, only[i])) note("%s is not used without --generate", only[i]);
 }
 
-/* ROUGE of what the weights write. */
+/* ROUGE of the texts that the model writes. */
 static void eval_texts(Trainer *t, const Memory *m, const Data *d, json_t *json)
 {
     Rouge r[ROUGES];

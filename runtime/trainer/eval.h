@@ -1,4 +1,4 @@
-/* eval.h: the validation part: scores, texts, the best. */
+/* eval.h: evaluations: scores, texts, which is the best. */
 #ifndef LATHE_TRAINER_EVAL_H
 #define LATHE_TRAINER_EVAL_H
 
@@ -13,24 +13,24 @@
 #include "trainer/trainer.h"
 
 enum { MAX_SCORES = 16 };
-typedef struct Scores { /* every output of rank 0, averaged over the validation items; behind them f1 of ROUGE */
-    int n, rouge;       /* rouge: the first of those; n where there are none */
+typedef struct Scores { /* every output of rank 0, averaged over the validation items; then the F1 values of ROUGE */
+    int n, rouge;       /* rouge: index of the first of those; n if there are none */
     const char *name[MAX_SCORES + ROUGES]; /* name[0] is "loss" */
     double value[MAX_SCORES + ROUGES];
     int64_t items;
     bool complete; /* false: interrupted */
 } Scores;
 
-Scores no_scores(const Trainer *t); /* their names alone */
-/* Over so many items, spread evenly; most 0: over all. */
+Scores no_scores(const Trainer *t); /* with names and no values */
+/* Over at most `most` items, evenly spaced; 0: all. */
 Scores evaluate(const Data *d, const Memory *m, const Trainer *t, int64_t most);
 char *scores_text(const Scores *s, const Data *d); /* "loss 1.9012 | accuracy 0.4310 | perplexity 6.69" */
 json_t *scores_json(const Scores *s, const Data *d);
 
-/* ---- trainer/eval_texts.c: of what a model writes */
+/* ---- trainer/eval_texts.c: evaluation of texts that a model writes */
 
 typedef struct Text_eval Text_eval;
-/* Of so many of the sources kept for evaluation, drawn by the seed; most 0: of all. */
+/* For at most `most` of the sources kept for evaluation, drawn by the seed; 0: all. */
 Text_eval *open_text_eval(const Reading *r, Text_writer *w, const Tokenizer *k, int64_t most, bool stem);
 bool evaluate_texts(Text_eval *e, int64_t step, Rouge *to); /* means over them, [ROUGES]; false: interrupted */
 void add_rouge(Scores *s, Text_eval *e, int64_t step); /* e NULL: nothing to add; an interruption makes s incomplete */
@@ -40,9 +40,9 @@ json_t *rouge_json(const Text_eval *e, const Rouge *r);
 /* ---- trainer/best.c: which evaluation is the best */
 
 const char *metric_name(const Lathe_recipe *r);
-void check_metric(const Trainer *t, const Data *d); /* ends the program (2) where there is none of that name */
+void check_metric(const Trainer *t, const Data *d); /* ends the program (2) if there is none of that name */
 double metric_value(const Lathe_recipe *r, const Scores *s);
-/* Takes an evaluation in: true where it is the best so far.  A value that is no number never is. */
+/* Records an evaluation; returns whether it is the best so far.  NaN never is. */
 bool note_evaluation(Progress *p, const Lathe_recipe *r, const Scores *s);
 bool out_of_patience(const Progress *p, const Lathe_recipe *r);
 

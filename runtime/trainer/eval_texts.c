@@ -1,5 +1,5 @@
-/* eval_texts.c: evaluation by what a model writes: ROUGE of texts for distinct sources against all targets that
- * the data has for them. */
+/* eval_texts.c: evaluation of texts that a model writes: ROUGE of a text per distinct source, against all targets that
+ * the data has for it. */
 #include "base/json_text.h"
 #include "base/words.h"
 #include "data/data.h"
@@ -27,8 +27,8 @@ Text_eval *open_text_eval(const Reading *r, Text_writer *w, const Tokenizer *k, 
     *e = (Text_eval){.tokenizer = k, .stem = stem, .writer = w};
     if (!reads_sources(e->writer))
         fail(EXIT_USAGE, NULL,
-             "%s continues texts, and only what a model writes for a source is held against the targets of the data; "
-             "leave %s out",
+             "%s continues texts; only texts that a model writes for a source can be compared with targets; leave %s "
+             "out",
              r->model->name, r->recipe->eval_generate ? "eval_generate" : "--generate");
     e->items = read_items(r, k, most, true);
     return e;
@@ -51,7 +51,7 @@ static void take_evaluated(void *with, int64_t k, const Written *w)
 
 bool evaluate_texts(Text_eval *e, int64_t step, Rouge *to)
 {
-    enum { SOME = 64 }; /* between looks at whether a signal has come */
+    enum { SOME = 64 }; /* items between checks for a signal */
     for (int i = 0; i < ROUGES; i++) e->sum[i] = (Rouge){0};
     for (int64_t k = 0; k < e->items->n; k += SOME) {
         int64_t left = e->items->n - k;
@@ -83,9 +83,8 @@ char *rouge_text(const Text_eval *e, const Rouge *r)
         free(text);
         text = longer;
     }
-    return text_of("%s\nover texts for %s%s sources, each against the best of its targets%s", text,
-                   grouped_text(all->n), all->n < all->found ? text_of(" of %s", grouped_text(all->found)) : "",
-                   e->stem ? ", by stems" : "");
+    return text_of("%s\nover texts for %s%s sources, each against its best target%s", text, grouped_text(all->n),
+                   all->n < all->found ? text_of(" of %s", grouped_text(all->found)) : "", e->stem ? ", by stems" : "");
 }
 
 json_t *rouge_json(const Text_eval *e, const Rouge *r)

@@ -1,8 +1,8 @@
-/* export.c: `trainer export --to hf`: weights as a folder that Hugging Face's transformers load:
- * model.safetensors, config.json, and the tokenizer.
+/* export.c: `trainer export --to hf`: weights as a folder that Hugging Face's transformers loads: model.safetensors,
+ * config.json, and the tokenizer.
  *
- * The description's `hf` names every tensor, so no model is known by name here.  Tensors are transposed where they are
- * Conv1D's there; biases that the model lacks are written as zeros; rows of ids beyond the tokenizer's are left out. */
+ * The description's `hf` names every tensor, so this file knows no model by name.  Weights of a Conv1D are transposed;
+ * biases that the model lacks are written as zeros; rows of ids beyond the tokenizer's are left out. */
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/words.h"
@@ -32,12 +32,12 @@ typedef struct Export {
     Trainer *t;
     Hf hf;
     Tokenizer *tokenizer; /* NULL: not known */
-    Origin *origin;       /* what the weights came with; NULL: they began here */
-    int64_t ids;          /* rows that tables of ids are to have */
+    Origin *origin;       /* files that the weights came with; NULL: they were not imported */
+    int64_t ids;          /* number of rows in tables of ids */
     Memory memory;
 } Export;
 
-/* As saved beside the weights; a kind that this trainer cannot read is no tokenizer of the run. */
+/* The tokenizer saved beside the weights, if this trainer can read its kind. */
 static void find_tokenizer(Export *x)
 {
     char *folder = folder_of(x->t->weights);
@@ -48,8 +48,8 @@ static void find_tokenizer(Export *x)
     else if (tokenizer_kind(x->tokenizer) == TOKEN_BYTES) limit_bytes(x->tokenizer, x->t->model->vocab);
 }
 
-/* As many rows as the imported tables had, or all of the model's: those beyond the tokenizer's are a part of what it
- * computes. */
+/* The number of rows of the imported tables, or all of the model's: rows beyond the tokenizer's take part in
+ * softmax. */
 static void settle_ids(Export *x)
 {
     const Lathe_model *m = x->t->model;
@@ -59,7 +59,7 @@ static void settle_ids(Export *x)
     if (x->ids > m->vocab)
         fail(EXIT_USAGE, NULL, "expected at most %lld ids, the model's vocabulary, found %lld; they are %s",
              (long long)m->vocab, (long long)x->ids,
-             x->t->ids ? "from --ids" : "the tokenizer's, which is of another model");
+             x->t->ids ? "from --ids" : "those of the tokenizer, which belongs to another model");
     if (known > x->ids)
         fail(EXIT_USAGE, NULL, "--ids %lld: the tokenizer has %lld; leave --ids out", (long long)x->ids,
              (long long)known);
@@ -129,7 +129,7 @@ static char *with_end(char *text)
     return n && text[n - 1] == '\n' ? text : text_of("%s\n", text);
 }
 
-/* What the weights came with, but for config.json. */
+/* The files that the weights came with, without config.json. */
 static void write_origin(const Export *x)
 {
     for (int k = 0; k < origin_files(x->origin); k++) {
@@ -144,14 +144,14 @@ static bool same_folder(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* What is there may be replaced where it is an export too. */
+/* An earlier export may be replaced; any other contents may not. */
 static void make_folder(const Trainer *t)
 {
     Fault fault = {0};
     char *weights = text_of("%s/model.safetensors", t->out), *from = folder_of(t->weights);
     if (same_folder(from, t->out) || (holds_a_run(t->out) && !is_exchange(weights)))
         fail(EXIT_USAGE, t->out,
-             "holds weights of a trainer, which the export would replace; choose another folder with --out");
+             "has a trainer's weights, which the export would replace; choose another folder with --out");
     if (!make_folders(t->out, &fault)) fail(EXIT_DATA, fault.path, "%s; choose another folder with --out", fault.text);
     free(weights);
     free(from);
@@ -166,7 +166,7 @@ static void write_folder(const Export *x)
                with_end(hf_config(&x->hf, x->origin, x->tokenizer, lathe_weights(t->model), x->ids)));
     write_origin(x);
     if (!x->tokenizer) return;
-    write_file(t->out, "tokenizer.json", hf_tokenizer(x->tokenizer)); /* as it was read, to the byte */
+    write_file(t->out, "tokenizer.json", hf_tokenizer(x->tokenizer)); /* byte for byte as it was read */
     if (!origin_file(x->origin, "tokenizer_config.json"))
         write_file(t->out, "tokenizer_config.json", with_end(hf_tokenizer_config(x->tokenizer, t->model->seq)));
 }

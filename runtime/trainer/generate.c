@@ -1,4 +1,4 @@
-/* generate.c: `trainer generate`: texts for prompts, or for the sources of a file, as text or JSON. */
+/* generate.c: `trainer generate`: texts for prompts, or for the sources of a file, printed as text or JSON. */
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/utf8.h"
@@ -76,15 +76,15 @@ json_t *written_json(const Text_writer *from, const Tokenizer *k, Passage prompt
 
 /* ------------------------------------------------------------------ onto the terminal */
 
-typedef struct Shown { /* what has been written for the prompts so far */
+typedef struct Shown { /* what was shown for the prompts so far */
     const Trainer *t;
     Text_writer *writer;
     const Tokenizer *tokenizer;
     const Passage *prompt;
     int64_t prompts;
-    bool seen, lines;  /* seen: token by token already; lines: each text is one of output */
-    Text_written text; /* what was seen of the text in turn */
-    size_t printed;    /* bytes of it: a character that is not whole yet waits, and what may begin a stop */
+    bool seen, lines;  /* seen: the text was shown token by token; lines: each text is a line of output */
+    Text_written text; /* the part of the current text that was shown */
+    size_t printed;    /* bytes of it; an incomplete character waits, and so does what may begin a stop text */
     json_t *results;
 } Shown;
 
@@ -133,8 +133,8 @@ Tokenizer *vocabulary_of(Trainer *t, const char *weights)
         limit_bytes(own, t->model->vocab);
     if (tokenizer_size(own) == 0)
         fail(EXIT_DATA, text_of("%s/tokenizer.json", folder_of(weights)),
-             "expected the characters that the model was trained with, "
-             "as train leaves them beside its weights; give the text it was trained on with --data");
+             "expected the characters that the model was trained with, which train saves beside its weights; give the "
+             "text it was trained on with --data");
     check_tokenizer_size(reading, own);
     free(reading);
     return own;
@@ -156,13 +156,13 @@ Prompt prompt_number(const Trainer *t, int k)
     return t->prompts ? t->prompts->at[k / copies(t)] : (Prompt){{"", 0}, "prompt"};
 }
 
-/* What to write for: --prompt, each by itself; of models that read sources, those of --data too. */
+/* The prompts: each --prompt by itself; for models that read sources, the sources of --data too. */
 static const Passage *find_prompts(Shown *s, Item_list **items)
 {
     const Trainer *t = s->t;
     bool file = reads_sources(s->writer) && t->data.n > 0;
     s->prompts = generated(t);
-    if (file && t->prompts) fail(EXIT_USAGE, NULL, "--prompt and --data both say what to read; give one");
+    if (file && t->prompts) fail(EXIT_USAGE, NULL, "--prompt and --data both give sources; give one");
     if (file) {
         *items = read_items(reading_of(t, false), s->tokenizer, 0, false);
         s->prompts = (*items)->n;
@@ -187,7 +187,7 @@ int generate_command(Trainer *t)
     if (find_entry(t->model, ENTRY_sample)) return draw_command(t);
     need_entry(t->model, ENTRY_decode);
     char *path = weights_path(t);
-    take_own_settings(t, path, t->model->recipe.pairs ? NULL : "eos"); /* which tokens begin and end texts */
+    take_own_settings(t, path, t->model->recipe.pairs ? NULL : "eos"); /* the tokens that begin and end texts */
     t->origin = read_origin(path);
     s.tokenizer = vocabulary_of(t, path);
     use_threads(t);
@@ -200,7 +200,7 @@ int generate_command(Trainer *t)
     write_texts(s.writer, s.prompt, s.prompts, 0, 0, take_written, s.seen ? see_token : NULL, &s);
     if (t->json) print_json(s.results);
     if (sources_cut(s.writer))
-        note("%lld of %lld sources were longer than the %lld tokens that the model reads, and cut",
+        note("%lld of %lld sources were cut: they are longer than the %lld tokens that the model reads",
              (long long)sources_cut(s.writer), (long long)s.prompts, (long long)t->model->source_seq);
     return 0;
 }

@@ -1,5 +1,4 @@
-/* grad.c: `trainer grad`: loss, outputs and gradients for inputs from a file; `trainer init`: first parameters.
- */
+/* grad.c: `trainer grad`: loss, outputs and gradients for inputs from a file; `trainer init`: initial parameters. */
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "model/block.h"
@@ -35,7 +34,7 @@ static char *element_text(const Lathe_tensor *t, int64_t i)
     return text_of("%s%s", t->name, s);
 }
 
-/* Ids must be below this; 0: any 32-bit number.  Where there is no vocabulary, targets are classes. */
+/* Ids must be below this; 0: any 32-bit number.  Without a vocabulary, targets are classes. */
 static int64_t ids_below(const Lathe_model *m, const Lathe_tensor *t)
 {
     if (is_scalar_role(t->role) || t->role == LATHE_SEGMENTS) return 0;
@@ -56,19 +55,19 @@ static void check_id(const Lathe_model *m, const char *path, const Lathe_tensor 
         fail(EXIT_DATA, path, "%s is %.0f: expected a length from 0 to %lld, the number of positions",
              element_text(t, i), x, (long long)limit - 1);
     if (limit && (x < (double)least || x >= (double)limit))
-        fail(EXIT_DATA, path, "%s is %.0f: expected ids %lld to %lld%s, the model's %s being %lld", element_text(t, i),
-             x, (long long)least, (long long)limit - 1,
-             ignored ? text_of(" or %lld, which does not count", (long long)ignored) : "",
+        fail(EXIT_DATA, path, "%s is %.0f: expected ids %lld to %lld%s; the model's %s is %lld", element_text(t, i), x,
+             (long long)least, (long long)limit - 1,
+             ignored ? text_of(" or %lld, which losses leave out", (long long)ignored) : "",
              t->role == LATHE_POSITIONS ? "sequence"
              : m->vocab                 ? "vocabulary"
                                         : "number of classes (the last axis of logits)",
              (long long)limit);
     if (x < INT32_MIN || x > INT32_MAX)
-        fail(EXIT_DATA, path, "%s is %.0f, which is no 32-bit number", element_text(t, i), x);
+        fail(EXIT_DATA, path, "%s is %.0f: expected a 32-bit number", element_text(t, i), x);
 }
 
-/* Where a step has micro-batches, [micro][batch][…], a file may also have all their rows as one batch, or one batch as
- * `grad` takes it, which each of them is then. */
+/* Inputs of a step with micro-batches have shape [micro][batch][…].  A file may also have all rows as one batch, or a
+ * single batch, shaped as `grad` takes it, which every micro-batch then gets. */
 static bool is_batch_of(const Trainer *t, const Lathe_tensor *x, const Stored *s)
 {
     const Lathe_entry *plain = find_entry(t->model, ENTRY_grad);
@@ -120,8 +119,8 @@ static char *input_names(const Lathe_entry *e)
     return s;
 }
 
-/* What no kernel of the entry reads is none of its inputs, and may be in the file all the same; what looks like the
- * name of one that is missing is a slip. */
+/* The file may have tensors that are no inputs of the entry, since no kernel reads them.  A name that resembles a
+ * missing input is an error. */
 static void check_names(const Store *s, const Lathe_entry *e)
 {
     const char **names = must_alloc(sizeof *names * (size_t)(e->inputs + 2));
@@ -141,7 +140,7 @@ static void check_names(const Store *s, const Lathe_entry *e)
     free(names);
 }
 
-/* Seed, step and position may be left out: they are --seed, 0 and 0 then, and all rows begin. */
+/* Seed, step and position may be left out; they are then --seed, 0 and 0, and all rows begin. */
 void take_inputs(const Trainer *t, const Lathe_entry *e, char *in)
 {
     Store s;
@@ -165,7 +164,7 @@ static char *output_name(const Lathe_tensor *t)
     return strcmp(t->name, "loss") == 0 ? text_of("loss") : text_of("output.%s", t->name);
 }
 
-/* Whether --only, a list with commas between, has the name; without it all are wanted. */
+/* Whether the comma-separated list --only has the name; without --only, every name is wanted. */
 static bool is_named(const Trainer *t, const char *name)
 {
     size_t n = strlen(name);
@@ -184,7 +183,7 @@ static void check_only(const Trainer *t, const Lathe_entry *e)
         char *word = text_of("%.*s", (int)(end - at), at);
         bool known = strcmp(word, "gradients") == 0 || output_named(e, word);
         if (!known)
-            fail(EXIT_USAGE, NULL, "--only: there is no %s; expected some of %s, with commas between", word, names);
+            fail(EXIT_USAGE, NULL, "--only: there is no %s; expected some of %s, separated by commas", word, names);
         free(word);
     }
     free(names);
@@ -212,8 +211,8 @@ static void divide(const Lathe_model *m, void *grads, double by)
     for (int64_t i = 0; i < m->flat_elements; i++) write_real(m->real, grads, i, read_element(m->real, grads, i) / by);
 }
 
-/* Under fp16 of the loss times what the inputs say, halved for as long as a gradient is not finite, and divided by it:
- * exact where that is a power of two, but for what no 16 bits hold. */
+/* Under fp16, gradients are those of the loss times a scale.  The scale is halved while a gradient is not finite, and
+ * gradients are divided by it; this is exact for a power of two, except for values outside the range of fp16. */
 static void compute_results(const Trainer *t, const Lathe_entry *e, Memory *m)
 {
     const Lathe_tensor *x = tensor_with_role(e, LATHE_LOSS_SCALE);
@@ -226,7 +225,7 @@ static void compute_results(const Trainer *t, const Lathe_entry *e, Memory *m)
     if (!scale || !is_named(t, "gradients")) return;
     while (*scale > 1 && isfinite(output_scalar(e, call.out, "loss")) && !all_finite(t->model, m->grads)) {
         *scale /= 2;
-        clear_there(m->state, t->model->state_bytes); /* as they were at first */
+        clear_there(m->state, t->model->state_bytes); /* back to zero */
         compute_entry(e, &call);
         fetch_results(t, e, call.out, m->grads);
     }

@@ -34,7 +34,7 @@ static void print_entry(const Lathe_entry *e)
     show(stdout, "\n           %.3g GFLOP a call, %s of work memory\n", e->flops * 1e-9, bytes_text(e->work_bytes));
 }
 
-/* What groups and decay make of it; of several copies the first tells. */
+/* The effect of groups and decay on it; of several copies, the first is shown. */
 static char *rule_text(const Lathe_model *m, const Lathe_param *p)
 {
     Rule r = rule_of(m, p, 0);
@@ -44,7 +44,7 @@ static char *rule_text(const Lathe_model *m, const Lathe_param *p)
     return r.decay == 0 ? text_of("%s  (no decay)", rate) : text_of("%s  (decay %g)", rate, r.decay);
 }
 
-/* As checkpoints have it, with a * for the number of the copy, as a pattern of `groups` has it. */
+/* Its name in checkpoints, with a * for the number of the copy: a pattern for `groups`. */
 static char *pattern_of(const Lathe_param *p)
 {
     char *name = text_of("%s", p->export_name), *to = name;
@@ -77,7 +77,7 @@ static void print_info(const Trainer *t)
     for (int i = 0; i < m->knobs; i++) show(stdout, "  %-20s %s\n", m->knob[i][0], m->knob[i][1]);
     show(stdout, "\nrecipe (--set changes it):\n");
     print_knobs(stdout, &t->recipe);
-    show(stdout, "\nmemory: %s bytes planned, %s at least\n", grouped_text(m->planned_bytes),
+    show(stdout, "\nmemory: %s bytes planned, lower bound %s\n", grouped_text(m->planned_bytes),
          grouped_text(m->lower_bound_bytes));
     for (int i = 0; i < m->categories; i++)
         show(stdout, "  %-12s %16s\n", m->plan[i].category, grouped_text(m->plan[i].bytes));

@@ -1,4 +1,4 @@
-/* knobs.c: --set k=v: one table of what the recipe lets a run change, and the answer for what was fixed when
+/* knobs.c: --set k=v: the settings of the recipe that a run may change, and the message about those fixed when
  * built. */
 #include "base/json_text.h"
 #include "base/words.h"
@@ -28,7 +28,7 @@ static const Setting *setting_named(const char *name)
     return NULL;
 }
 
-/* Fixed when built, by a name that the user knows: a number. */
+/* A setting that is fixed when built and known to the user by name. */
 static bool is_fixed(const Setting *s) { return s->hold == SETTING_NOTED || s->hold == SETTING_BUILT; }
 
 static const Setting *find_knob(const char *name)
@@ -46,7 +46,7 @@ static void refuse_fixed(const Trainer *t, const char *name, const char *found, 
          value, name, found, config, name, value);
 }
 
-/* Neither a knob of this run nor known to the model: what was meant? */
+/* Refuses a name that is neither a setting of runs nor known to the model, and suggests another. */
 static void refuse_unknown(const Trainer *t, const char *name)
 {
     const Lathe_model *m = t->model;
@@ -99,12 +99,12 @@ static void change_knob(Lathe_recipe *r, const Setting *k, const char *value)
     if (setting_is_number(k)) put_setting_number(k, r, read_number(k, value));
     else if (k->kind == SETTING_WORD) *(int *)field = word_index(k, value);
     else if (k->field == FIELD(milestones) && !are_milestones(value))
-        fail(EXIT_USAGE, NULL, "%s=%s: expected steps in ascending order with commas between, as 1000,1500", k->name,
-             value);
+        fail(EXIT_USAGE, NULL, "%s=%s: expected steps in ascending order, separated by commas, such as 1000,1500",
+             k->name, value);
     else *(const char **)field = value;
 }
 
-/* What is no word may be the path of one. */
+/* A value that is not one of the words may be the path of a tokenizer. */
 static const char *tokenizer_file(const Setting *k, const char *value)
 {
     if (k->field != FIELD(tokenizer)) return NULL;
@@ -157,7 +157,7 @@ static char *short_text(const json_t *value)
     return text ? text : text_of("none");
 }
 
-/* A setting that was not given is the checkpoint's; where the two differ, it is added to *taken. */
+/* A setting that was not given gets the checkpoint's value; if that differs from the default, it is added to *taken. */
 static void take_knob(Trainer *t, const Setting *k, const json_t *from, char **taken)
 {
     json_t *own = value_json(&t->recipe, k);
@@ -166,14 +166,14 @@ static void take_knob(Trainer *t, const Setting *k, const json_t *from, char **t
         if (t->given[k - settings]) {
             note("%s is %s as given; it was %s in the checkpoint", k->name, short_text(own), short_text(from));
         } else {
-            change_knob(&t->recipe, k, theirs); /* theirs stays: a word is pointed to */
+            change_knob(&t->recipe, k, theirs); /* theirs is not freed: the recipe points to its text */
             *taken = text_of("%s %s=%s", *taken, k->name, short_text(from));
         }
     }
     json_decref(own);
 }
 
-/* Of the tokenizer, --tokenizer tells. */
+/* Settings about data.  The tokenizer is not among them: --tokenizer is its option. */
 static bool is_of_data(const Setting *k)
 {
     return is_knob(k) && strcmp(k->table, "data") == 0 && k->field != FIELD(tokenizer);
@@ -221,7 +221,7 @@ static json_t *value_json(const Lathe_recipe *r, const Setting *k)
     }
 }
 
-/* What a run can change comes first. */
+/* Settings that a run may change come first. */
 json_t *recipe_json(const Lathe_recipe *r)
 {
     static const Setting_hold remembered[] = {SETTING_RUN, SETTING_NOTED};
@@ -232,7 +232,7 @@ json_t *recipe_json(const Lathe_recipe *r)
     return all;
 }
 
-/* The shortest that is read as the same. */
+/* The shortest text that is read back as the same number. */
 static char *exact_text(const json_t *value)
 {
     double x = json_real_value(value);

@@ -38,8 +38,8 @@ volatile int interrupted;
 
 static volatile sig_atomic_t save_wanted; /* by SIGUSR1 */
 
-/* The first signal lets the step finish and saves; a second one ends at once, but for SIGXCPU (`ulimit -t`), which
- * comes each second from the limit on. */
+/* The first signal lets the step finish and saves; a second one ends at once.  A second SIGXCPU (`ulimit -t`) does not:
+ * it comes every second from the limit on. */
 static void on_signal(int number)
 {
     if (interrupted && number == SIGXCPU) return;
@@ -54,8 +54,8 @@ static void on_save_signal(int number)
     save_wanted = 1;
 }
 
-/* From the start: a run that is asked to save while it loads must not end of it, nor one whose progress nobody reads
- * any more: metrics.jsonl has it all. */
+/* Called at the start: a save requested during loading must not end the run.  SIGPIPE must not either: when nobody
+ * reads progress any more, metrics.jsonl still has it. */
 static void catch_save_signal(void)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -82,10 +82,10 @@ static void report_saved(Training *r)
     int64_t step = saved_step(r->saver);
     const Fault *link = link_fault(r->saver);
     report_text(&r->report, "step %lld: saved %s", (long long)step, checkpoint_path(run_folder(r->t), step));
-    if (link) report_text(&r->report, "note: %s %s; nothing that Lathe does needs this link", link->path, link->text);
+    if (link) report_text(&r->report, "note: %s %s; Lathe itself does not need this link", link->path, link->text);
 }
 
-/* Says what became of the save that has ended.  One that failed does not end the run: the next may succeed. */
+/* Reports the save that has ended.  A failed one does not end the run: the next may succeed. */
 static void report_save(Training *r)
 {
     const Fault *f = save_fault(r->saver);
@@ -95,7 +95,7 @@ static void report_save(Training *r)
         return;
     }
     char *newest = saved < 0 ? text_of("there is no checkpoint yet")
-                             : text_of("the newest checkpoint is that of step %lld", (long long)saved);
+                             : text_of("the newest checkpoint is of step %lld", (long long)saved);
     report_text(&r->report,
                 "%s: error: %s; step %lld is not saved, %s.  The run continues, and the next save tries again: %s "
                 "(`kill -USR1 %d` saves at once)",
@@ -117,7 +117,7 @@ static void save_run(Training *r)
     r->report.spent.saving += seconds_now() - from;
 }
 
-/* The last save of a run: without it the run has failed. */
+/* The last save of a run; if it fails, the run has failed. */
 static void save_last(Training *r)
 {
     save_run(r);
@@ -129,13 +129,14 @@ static void save_last(Training *r)
     }
     close_report(&r->report);
     fail(EXIT_DATA, f->path,
-         "%s; step %lld is not saved, and what was saved before is still there: %s, or choose another folder with "
+         "%s; step %lld is not saved, earlier checkpoints are still there: %s, or choose another folder with "
          "--out%s",
          f->text, (long long)r->at.step, save_remedy(r->saver),
-         saved_step(r->saver) < 0 ? "" : ", and go on with --resume");
+         saved_step(r->saver) < 0 ? "" : ", and continue with --resume");
 }
 
-/* An evaluation that a signal had cut off, made after the resume: the checkpoint of that step is there already. */
+/* Saves an evaluation that a signal had interrupted and that the resumed run made: that step's checkpoint exists
+ * already. */
 static void save_evaluation(Training *r)
 {
     const char *run = run_folder(r->t);
@@ -155,7 +156,7 @@ static void report_samples(Training *r)
     }
 }
 
-/* True where it is the best so far. */
+/* Returns whether it is the best so far. */
 static bool evaluate_run(Training *r)
 {
     finish_steps(r);
@@ -170,8 +171,8 @@ static bool evaluate_run(Training *r)
     bool best = note_evaluation(&r->at, recipe, &r->scores);
     double value = metric_value(recipe, &r->scores);
     if (!isfinite(value))
-        report_text(&r->report, "note: %s is %g at step %lld, which is never the best", metric_name(recipe), value,
-                    (long long)r->at.step);
+        report_text(&r->report, "note: %s is %g at step %lld, which never counts as the best", metric_name(recipe),
+                    value, (long long)r->at.step);
     report_samples(r);
     r->report.spent.evaluation += seconds_now() - from;
     if (late) save_evaluation(r);
@@ -181,8 +182,8 @@ static bool evaluate_run(Training *r)
 static void tell_patience(Training *r)
 {
     const Progress *p = &r->at;
-    char *best = p->best_step < 0 ? text_of("none was a number")
-                                  : text_of("the best is %.4g of step %lld", p->best_value, (long long)p->best_step);
+    char *best = p->best_step < 0 ? text_of("all were NaN")
+                                  : text_of("the best is %.4g at step %lld", p->best_value, (long long)p->best_step);
     report_text(&r->report,
                 "stopped after step %lld of %lld: no better %s in %lld evaluation%s, %s; to continue: `%s train "
                 "--resume --out %s --set "
@@ -193,14 +194,15 @@ static void tell_patience(Training *r)
 
 /* ------------------------------------------------------------------ divergence */
 
-/* The parameters are still those before the step (begin_step); they are kept apart from the run's own, for replay. */
+/* The parameters are still those before the step (begin_step).  They are saved for replay, apart from the run's
+ * checkpoints. */
 static _Noreturn void diverged(Training *r, int64_t step, Step s)
 {
     if (end_save(r->saver, true)) report_save(r);
     int64_t saved = saved_step(r->saver);
-    const char *kept = saved >= 0 ? text_of("the checkpoint of step %lld is kept in %s", (long long)saved,
+    const char *kept = saved >= 0 ? text_of("the checkpoint of step %lld is in %s", (long long)saved,
                                             checkpoint_path(run_folder(r->t), saved))
-                                  : "nothing had been saved yet";
+                                  : "there is no checkpoint";
     char *before = text_of("%s/diverged.safetensors", run_folder(r->t));
     end_line(&r->report);
     note("step %lld: expected a finite loss, found loss %g and gradient norm %g; %s.  Try a lower learning rate "
@@ -209,8 +211,8 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     if (s.loss_scale.scale > 0) note("fp16 holds numbers up to 65504; --precision bf16 holds what fp32 does");
     device_down(r->memory.params, weight_bytes(r->t->model));
     save_weights(r->t->model, before, r->memory.params);
-    fail(EXIT_DIVERGED, NULL, "step %lld diverged.  Which operation made it says\n  %s", (long long)step + 1,
-         replay_words(r->t, &r->data, before, step + 1));
+    fail(EXIT_DIVERGED, NULL, "step %lld diverged.  To find the operation that caused it, run\n  %s",
+         (long long)step + 1, replay_words(r->t, &r->data, before, step + 1));
 }
 
 /* ------------------------------------------------------------------ steps */
@@ -222,7 +224,7 @@ static void count_epoch(Training *r, Step s)
     bool told = false;
     r->at.epoch_steps++;
     r->at.epoch_loss += s.loss;
-    if (s.number + 1 < r->at.step) return; /* it is about a later one */
+    if (s.number + 1 < r->at.step) return; /* the remark is about a later step */
     while (mixture_epoch(r->data.epochs->rows, &source, &sum)) told |= report_epoch(&r->report, &r->at, source, &sum);
     if (!told) return;
     start_next_epoch(&r->report, r->at.step);
@@ -235,8 +237,8 @@ static void report_skipped(Training *r, const Step *s)
 {
     double now = s->loss_scale.scale;
     report_text(&r->report,
-                "step %lld | loss scale %g: gradients are beyond what fp16 holds; the step is not taken (%lld so far), "
-                "the scale is %g now",
+                "step %lld | loss scale %g: gradients overflowed fp16; the step is skipped (%lld so far), and the "
+                "scale is now %g",
                 (long long)s->number + 1, 2 * now, (long long)s->loss_scale.skipped, now);
 }
 
@@ -250,13 +252,13 @@ static void finish_step(Training *r)
     if (r->data.epochs) count_epoch(r, s);
 }
 
-/* What is not steps wants all of them done: the numbers that they have shown, and the parameters. */
+/* Finishes all steps under way: evaluations and saves need their results and the parameters. */
 static void finish_steps(Training *r)
 {
     while (steps_begun()) finish_step(r);
 }
 
-/* False: there is no data for it.  at.step counts steps that were begun; on a device the last is under way. */
+/* Returns false if there is no data for it.  at.step counts steps that were begun; on a device the last still runs. */
 static bool one_step(Training *r)
 {
     int64_t step = r->at.step;
@@ -274,14 +276,15 @@ static bool one_step(Training *r)
 
 static bool due(int64_t done, int64_t every) { return every > 0 && done % every == 0; }
 
-/* A run that nobody told when to save loses no more than a quarter of an hour.  Saving changes no bit of it. */
+/* Without save_every, a run is saved every quarter of an hour.  Saving does not change its results. */
 static bool long_unsaved(const Training *r)
 {
     enum { LONGEST = 15 * 60 }; /* s */
     return r->t->recipe.save_every == 0 && seconds_now() - r->saved_at > LONGEST;
 }
 
-/* Behind the step that ended so many epochs; of windows and rows, so many times the training part was taken. */
+/* Whether the step ended the number of epochs between evaluations; for windows and rows, an epoch is as many items as
+ * the training part has. */
 static bool epochs_due(const Training *r)
 {
     int64_t every = r->t->recipe.eval_epochs, step = r->at.step;
@@ -302,7 +305,7 @@ static bool is_tired(const Training *r) { return r->evaluates && out_of_patience
 
 static void all_steps(Training *r)
 {
-    if (r->at.step < r->t->recipe.steps && r->t->resume) evaluate_and_save(r); /* where an interruption left it out */
+    if (r->at.step < r->t->recipe.steps && r->t->resume) evaluate_and_save(r); /* an interruption had left it out */
     while (r->at.step < r->t->recipe.steps && !interrupted && !is_tired(r)) {
         bool done = one_step(r);
         r->data_ended = !done && !interrupted;
@@ -326,15 +329,15 @@ static void print_result(const Training *r)
     print_json(all);
 }
 
-/* The rows are used up: of a pipe, or because the thread that reads has met something that it cannot read; what was
- * trained before that is saved. */
+/* Reports that no rows are left: a pipe has ended, or the reading thread met data that it cannot read.  The steps
+ * before are saved. */
 static void tell_end_of_data(Training *r)
 {
     int code;
     const char *failure = mixture_failure(r->data.epochs->rows, &code);
     if (!failure) {
         report_text(&r->report,
-                    "the data has ended after step %lld of %lld; fewer than %lld sequences are left, no step",
+                    "the data ends after step %lld of %lld: fewer than %lld sequences are left for the next",
                     (long long)r->at.step, (long long)r->t->recipe.steps, (long long)r->items);
         return;
     }

@@ -1,5 +1,5 @@
-/* main.c: the trainer's command line: one table of options says who takes them, where they go, and what help prints.
- */
+/* main.c: the trainer's command line: one table says which commands take an option, where its value goes, and what help
+ * prints. */
 #include "base/process.h"
 #include "base/words.h"
 #include "interface/lathe_model.h"
@@ -87,8 +87,8 @@ typedef struct Option {
 static const Option options[] = {
     {"data", TRAIN | EVAL | REPLAY, TEXTS, AT(data), NULL, "PATH…", "text files, or a CSV; several are joined"},
     {"data", GENERATE, TEXTS, AT(data), NULL, "PATH…",
-     "sources to write texts for, if the model reads sources; else the training text, if there is no tokenizer.json "
-     "beside the weights"},
+     "sources to write texts for, if the model reads sources; otherwise the training text, if there is no "
+     "tokenizer.json beside the weights"},
     {"tokenizer", TRAIN | EVAL | GENERATE | REPLAY, KNOB, 0, "tokenizer", "NAME|PATH",
      "bytes, chars, or a file or folder of one (lathe tokenize train, tokenizer.json, vocab.json, *.tiktoken)"},
     {"val-fraction", TRAIN | EVAL | REPLAY, KNOB, 0, "val_fraction", "F", "last part of the data, kept for evaluation"},
@@ -115,7 +115,7 @@ static const Option options[] = {
      "changes a setting of the recipe"},
     {"seed", TRAIN | EVAL | GENERATE | GRAD | INIT | BENCH | PROFILE | REPLAY | SELFTEST, SEED, AT(seed), NULL, "S",
      "0 … 2147483647 (default 1)"},
-    {"threads", ALL & ~INFO, THREADS, AT(threads), NULL, "N", "wins over OMP_NUM_THREADS; results do not depend on it"},
+    {"threads", ALL & ~INFO, THREADS, AT(threads), NULL, "N", "overrides OMP_NUM_THREADS; results do not depend on it"},
     {"out", TRAIN | EVAL | GENERATE, TEXT, AT(out), NULL, "RUN", "run folder (default runs/NAME-CONFIG, -2, …)"},
     {"out", GRAD | INIT, TEXT, AT(out), NULL, "FILE", "safetensors file to write"},
     {"resume", TRAIN, RESUME, AT(resume), NULL, "[=PATH]",
@@ -218,7 +218,7 @@ static const Command *find_command(const Lathe_model *m, const char *name)
     exit(EXIT_USAGE);
 }
 
-/* An option that exists, but not here; or a name close to one. */
+/* Suggests a command that has the option, or an option with a similar name. */
 static _Noreturn void refuse_option(const Command *c, const char *name)
 {
     const char *names[OPTIONS + 1] = {"help"};
@@ -299,7 +299,7 @@ static int take_option(Trainer *t, const Command *c, int argc, char **argv, int 
         take_value(t, o, equals + 1);
     } else if (o->kind == RESUME) {
         if (i < argc && strncmp(argv[i], "--", 2) != 0)
-            fail(EXIT_USAGE, NULL, "--resume takes its path behind an equals sign: --resume=%s", argv[i]);
+            fail(EXIT_USAGE, NULL, "--resume takes its path after an equals sign: --resume=%s", argv[i]);
         take_value(t, o, NULL);
     } else {
         if (i == argc || (strncmp(argv[i], "--", 2) == 0 && o->kind != COUNT))
@@ -336,8 +336,7 @@ static void take_options(Trainer *t, const Command *c, int argc, char **argv)
 
 const char *run_folder(const Trainer *t) { return t->out; }
 
-/* runs/NAME-CONFIG, then -2, -3, …: training takes the first that holds no run yet, the others the last that holds one.
- */
+/* runs/NAME-CONFIG, then -2, -3, …: training takes the first without a run, other commands the last with one. */
 const char *default_folder(const Trainer *t)
 {
     const Lathe_model *m = t->model;
@@ -368,28 +367,27 @@ char *weights_path(const Trainer *t)
     return run_weights(run_folder(t), "name the run with --out RUN, or a file or folder with --weights PATH");
 }
 
-/* Data and weights are read where the system mapped them; a file cut short meanwhile shows as this signal. */
+/* Data and weights are read from mapped files; the system sends SIGBUS when such a file shrinks. */
 static void on_bus_error(int number)
 {
-    static const char words[] =
-        "\ntrainer: error: a file that is being read became shorter, or its disk failed; start again\n";
+    static const char words[] = "\ntrainer: error: a file shrank while being read, or its disk failed; do not modify "
+                                "files that a run reads, and start again\n";
     (void)number;
     (void)!write(2, words, sizeof words - 1);
     _exit(EXIT_DATA);
 }
 
-/* Threads that wait by spinning lose most of a machine that others use too (measured: 1,300 ms a step against 53), and
- * those that sleep at once lose a quarter of a small step to waking.  So they look 300 times, which is a few
- * microseconds, and then sleep: char on two cores takes 14.4 ms a step against 19.0 asleep, and 5 % more than asleep
- * with a foreign process beside.  What the user has set stands. */
+/* Threads that wait by spinning are slow on a busy machine (measured: 1,300 ms per step against 53), and threads that
+ * sleep at once lose a quarter of a small step to waking.  So they spin 300 times, a few microseconds, and then sleep:
+ * char on two cores takes 14.4 ms per step, against 19.0 when they sleep at once; beside another process it takes 5 %
+ * more than that.  The user's own settings are kept. */
 static bool wait_briefly(void)
 {
     if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT")) return false;
     return setenv("OMP_WAIT_POLICY", "passive", 1) == 0 && setenv("GOMP_SPINCOUNT", "300", 1) == 0;
 }
 
-/* OpenMP's own default is the limit of the first thread's stack (`ulimit -s`), which may be less than a kernel needs.
- */
+/* OpenMP's default is the first thread's stack limit (`ulimit -s`), which may be less than a kernel needs. */
 static bool give_threads_stacks(void)
 {
     enum { LEAST = 256 << 10 };
@@ -419,7 +417,7 @@ int lathe_main(const Lathe_model *model, int argc, char **argv)
     check_entries(model);
     set_up_openmp(argv);
     signal(SIGBUS, on_bus_error);
-    json_set_alloc_funcs(must_alloc, free); /* jansson leaves out what it has no memory for */
+    json_set_alloc_funcs(must_alloc, free); /* jansson silently leaves out values when memory runs out */
     if (argc < 2 || wants_help(argv[1])) {
         print_all_help(model, argc < 2 ? stderr : stdout);
         return end_process("trainer", argc < 2 ? EXIT_USAGE : 0);

@@ -1,10 +1,10 @@
-/* memory.c: the one block a run lives in, laid out from the model's tables, and touched where it pays.
+/* memory.c: allocates the one block of memory of a run, laid out by the model's tables.
  *
  *     parameters | gradients | optimizer | states | generation | step | inputs outputs work of the entry being called
  *
- * The first six stay, the first three of them flat arrays; `step` is there for a device alone.  The last part is used
- * by every entry in turn, so that its size is that of the largest that a run calls (the command `grad` takes what its
- * own entry needs).  Everything starts at a multiple of 64 bytes. */
+ * The first six parts last for the whole run; the first three are flat arrays; only a device has `step`.  Entries use
+ * the last part in turn, so it has the size of the largest entry that a run calls (the command `grad` allocates what
+ * its own entry needs).  Every part starts at a multiple of 64 bytes. */
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "interface/shard.h"
@@ -24,7 +24,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, BLOCK = 1 << 21 }; /* bytes: what is touched once; a huge page, which one thread touches */
+enum { PAGE = 4096, BLOCK = 1 << 21 }; /* bytes: of a page; of a huge page, which one thread touches */
 
 /* ------------------------------------------------------------------ sizes */
 
@@ -43,7 +43,7 @@ static int64_t largest_call(const Lathe_model *m, const Entry *entries)
     return most;
 }
 
-/* What the machine can give without swapping: MemAvailable, and what is left of a control group's limit. */
+/* Bytes available without swapping: the smaller of MemAvailable and the rest of a control group's limit. */
 static int64_t memory_there_is(void)
 {
     long long kb = 0, limit, used;
@@ -61,8 +61,8 @@ static int64_t memory_there_is(void)
     return bytes;
 }
 
-/* Of this machine's memory the whole plan takes, or beside a device's: of the block those pages that the host touches.
- */
+/* Bytes of this machine's memory that the plan takes.  With a device, only the pages of the block that the host touches
+ * count. */
 static int64_t whole_plan(const Lathe_model *m)
 {
     int64_t bytes = m->device ? 0 : m->planned_bytes;
@@ -96,20 +96,20 @@ void check_data_memory(const Trainer *t, int64_t bytes)
 
 static char *map_block(const Trainer *t, int64_t bytes)
 {
-    int flags =
-        MAP_PRIVATE | MAP_ANONYMOUS | (t->model->device ? MAP_NORESERVE : 0); /* most of it is the device's alone */
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS |
+                (t->model->device ? MAP_NORESERVE : 0); /* most of its pages are only on the device */
     char *base = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (base == MAP_FAILED)
         fail(EXIT_ERROR, NULL,
-             "%s needs %s and the system refused to give it; end other programs, or rebuild with a "
+             "%s needs %s and the system refused it; end other programs, or rebuild with a "
              "smaller batch",
              t->command, bytes_text(bytes));
     if (!t->model->device) (void)madvise(base, (size_t)bytes, MADV_HUGEPAGE);
     return base;
 }
 
-/* Touches the pages, shared among the threads, so that no step waits for the kernel; for so long at most: what is left
- * then is the first step's. */
+/* Touches the pages, shared among the threads, so that steps do not wait for the kernel.  It stops after a time limit
+ * and leaves the other pages to the first step. */
 static void touch(char *base, int64_t bytes)
 {
     const double until = seconds_now() + 0.15;
@@ -128,7 +128,7 @@ static void *part(Memory *m, int64_t *at, int64_t bytes)
     return p;
 }
 
-/* The optimizer's moments fit what was planned, or the recipe was changed to one that needs more. */
+/* Refuses a recipe that was changed to an optimizer whose moments need more than was planned. */
 static void check_optimizer(const Trainer *t, int64_t bytes)
 {
     int64_t room = planned(t->model, CATEGORY_optimizer);
@@ -139,7 +139,7 @@ static void check_optimizer(const Trainer *t, int64_t bytes)
          bytes_text(bytes), bytes_text(room));
 }
 
-/* Bytes of each part.  A whole run takes what was planned for it; other commands what they need of it. */
+/* Bytes of each part.  A training run takes the planned size; other commands take what they need. */
 typedef struct Parts {
     int64_t params, grads, moments, state, call, generation, step;
 } Parts;
@@ -157,7 +157,7 @@ static Parts planned_parts(const Lathe_model *m)
                    planned(m, CATEGORY_step)};
 }
 
-/* Of several GPUs each has its parts of the moments. */
+/* Each of several GPUs has its own part of the moments. */
 static Parts parts_of_gpu(const Trainer *t, Parts p)
 {
     const Lathe_model *m = t->model;
@@ -194,7 +194,7 @@ static int64_t parts_sum(Parts p, bool grads)
            align64(p.call) + align64(p.generation) + p.step;
 }
 
-/* The plan must hold what a run asks for, and must be the sum of its lines. */
+/* The plan must be large enough for a run, and must be the sum of its lines. */
 static void check_plan(const Lathe_model *m, bool run, Parts plan, Parts need)
 {
     bug_if(need.params > plan.params || need.grads > plan.grads || need.state > plan.state ||
@@ -211,7 +211,7 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     check_plan(t->model, optimizer, plan, need);
     check_optimizer(t, need.moments);
     Parts take = parts_of_gpu(t, optimizer ? plan : need);
-    if (need.generation > take.generation) take.generation = need.generation; /* longer texts than was said */
+    if (need.generation > take.generation) take.generation = need.generation; /* longer texts than were planned for */
     m->bytes = parts_sum(take, grads);
     if (t->model->device) check_memory(t);
     else refuse_too_large(t, m->bytes + planned(t->model, CATEGORY_blas) + planned(t->model, CATEGORY_data));
@@ -232,5 +232,5 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
         return;
     }
     if (m->grads) touch(m->grads, take.grads);
-    touch(m->call, take.call); /* parameters and moments are cleared and filled by who takes them */
+    touch(m->call, take.call); /* callers clear and fill parameters and moments */
 }

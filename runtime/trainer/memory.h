@@ -1,4 +1,4 @@
-/* memory.h: the block of a run: whether there is room for it, taking it. */
+/* memory.h: the block of memory of a run: checking that there is room, and allocating it. */
 #ifndef LATHE_TRAINER_MEMORY_H
 #define LATHE_TRAINER_MEMORY_H
 
@@ -6,16 +6,14 @@
 #include "model/block.h"
 #include "trainer/trainer.h"
 
-/* Ends the program (1) where the whole plan is larger than the memory there is; to be asked before anything is taken.
- */
+/* Ends the program (1) if the plan needs more memory than the machine has; called before anything is allocated. */
 void check_memory(const Trainer *t);
-void check_data_memory(const Trainer *t, int64_t bytes); /* the same, the data taking so many bytes */
-/* Takes the block: for train and bench exactly what was planned, for the others the part they use; touches
- * the pages of gradients and of the arena, for 0.15 s at most each; parameters and moments are left to who fills them.
- * NO_ENTRY ends the entries.  A block larger than the memory there is ends the program (1) before any is taken.
- */
+void check_data_memory(const Trainer *t, int64_t bytes); /* the same, with `bytes` for the data */
+/* Allocates the block: the planned size for train and bench, for other commands the part they use.  Touches the pages
+ * of gradients and of the arena, for at most 0.15 s each; callers fill parameters and moments.  NO_ENTRY ends
+ * `entries`.  If the machine has too little memory, the program ends (1) before anything is allocated. */
 void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const Entry *entries);
-int64_t shard_bytes(const Trainer *t);      /* of one moment, as far as this process' GPU has it: flat_bytes() for one GPU */
-int64_t bytes_of_run(const Trainer *t);     /* the plan's: of a device each, where there are several */
+int64_t shard_bytes(const Trainer *t);      /* bytes of one moment on this process' GPU: flat_bytes() for one GPU */
+int64_t bytes_of_run(const Trainer *t);     /* of the plan; with several devices, of each */
 
 #endif

@@ -1,6 +1,6 @@
-/* product_check.c: products of this processor (math/gemm.c) against plain loops in double, while an entry runs:
- * whatever is multiplied meanwhile, with the numbers and at the shapes that it is multiplied at.  A wrong element is
- * reported with the kernel that was done next. */
+/* product_check.c: compares matrix products of this processor (math/gemm.c) with plain loops in double, while an entry
+ * runs: every product, with its own numbers and shapes.  A wrong element is reported with the kernel whose LAP comes
+ * next. */
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "math/gemm.h"
@@ -12,7 +12,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
-enum { MOST_MULTIPLIED = 1 << 26, MOST_ELEMENTS = 1 << 20, PACKS = 512 }; /* of a product: all of it, if it is less */
+enum { MOST_MULTIPLIED = 1 << 26, MOST_ELEMENTS = 1 << 20, PACKS = 512 }; /* of a product; all of a smaller one */
 
 static struct Watched {
     Product_report *report;
@@ -31,11 +31,11 @@ static double number(const void *x, int64_t i, bool is_double)
     return is_double ? ((const double *)x)[i] : (double)((const float *)x)[i];
 }
 
-/* Elements to look at, in C order over batch, M and N: number i is i · step, round and round, and step shares no factor
- * with their number, so that rows, columns and tiles have their part each. */
+/* Elements to check, in C order over batch, M and N: element i · step modulo their number.  step and that number have
+ * no common factor, so the sample covers rows, columns and tiles evenly. */
 typedef struct Some {
     int64_t all, n, step;
-    double *old; /* of an addition: what was there */
+    double *old; /* of a product that is added: the values before */
 } Some;
 
 static int64_t common_factor(int64_t a, int64_t b)
@@ -57,7 +57,7 @@ static Some elements_of(const Product *p)
     return s;
 }
 
-typedef struct Spot { /* of an element of c, and of its row and column */
+typedef struct Spot { /* position of an element of c, and of its row and column */
     int64_t a, b, c;
 } Spot;
 
@@ -69,7 +69,7 @@ static Spot spot_of(const Product *p, const struct Pack *b, const Some *s, int64
     return (Spot){from.a + m * g->a_m, from.b + n * b->b_n, from.c + m * g->c_m + n * g->c_n};
 }
 
-/* How far element c is from a plain sum, in units of what rounding may do to it. */
+/* The distance of an element of c from a plain sum, in units of the possible rounding error. */
 static double off_by(const Product *p, const struct Pack *b, Spot at, double old, double *plain)
 {
     double sum = old, size = fabs(old), c = number(p->c, at.c, p->is_double);
@@ -84,7 +84,7 @@ static double off_by(const Product *p, const struct Pack *b, Spot at, double old
     return off >= 0 ? off : INFINITY;
 }
 
-/* What was packed, as it lies where it was packed from. */
+/* The unpacked source of a packed operand. */
 static struct Pack operand_of(const Product *p)
 {
     struct Pack own = {NULL, p->b, p->g->b_k, p->g->b_n};

@@ -1,9 +1,8 @@
-/* profile.c: `trainer profile`: where a training step's time goes, kernel by kernel, against the least it could
- * be.
+/* profile.c: `trainer profile`: where a training step's time goes, kernel by kernel, against the least it could be.
  *
- * A kernel's floor is what it must move at the rate of a copy as large as the whole plan, or its multiply-adds at the
- * rate of a large product, whichever is longer.  What it lost is its time beyond that; negative where its data lay in
- * cache. */
+ * A kernel's floor is the longer of two times: its bytes at the rate of a copy as large as the whole plan, and its
+ * multiply-adds at the rate of a large product.  Its loss is its time beyond the floor; it is negative if the data was
+ * in cache. */
 #include "base/json_text.h"
 #include "base/words.h"
 #include "interface/lathe_model.h"
@@ -28,7 +27,7 @@ void (*rt_lap)(int kernel);
 
 /* ------------------------------------------------------------------ the clock */
 
-static struct Laps { /* of the step that runs */
+static struct Laps { /* of the current step */
     int n, room;
     struct Lap {
         int kernel;
@@ -38,7 +37,7 @@ static struct Laps { /* of the step that runs */
 
 static void add_lap(int kernel, double end)
 {
-    if (laps.n == laps.room) { /* in the first step only */
+    if (laps.n == laps.room) { /* grows in the first step only */
         laps.room = 2 * laps.room + 64;
         laps.at = must_grow(laps.at, sizeof *laps.at * (size_t)laps.room);
     }
@@ -47,7 +46,7 @@ static void add_lap(int kernel, double end)
 
 static void take_lap(int kernel) { add_lap(kernel, seconds_now()); }
 
-/* Of a step on a device, whose clock begins with it. */
+/* For a step on a device, whose clock starts with the step. */
 static void take_lap_there(int kernel, double seconds)
 {
     add_lap(kernel, (laps.n ? laps.at[laps.n - 1].end : 0) + seconds);
@@ -80,7 +79,7 @@ static void add_row(Profile *p, Lathe_kernel k)
     p->row_of[k.lap - FIRST_LAP] = p->rows++;
 }
 
-/* The entry's kernels, and what take_step() adds to them. */
+/* Lists the entry's kernels, and those of the optimizer. */
 static void list_kernels(Profile *p, const Lathe_entry *e, const Optimizer *o)
 {
     int last = 0;
@@ -160,7 +159,7 @@ static bool is_of(const Lathe_kernel *k, const char *what)
     return strcmp(what, "all") == 0 || strcmp(what, part_of_step(k)) == 0;
 }
 
-/* Of the rows of a part of the step, or of those with contractions ("products"), those without ("the rest"), "all". */
+/* Sums over the rows of a part of the step, of "products" (rows with contractions), of "the rest", or of "all". */
 static Total total(const Profile *p, const char *what)
 {
     Total sum = {0, 0};

@@ -1,10 +1,9 @@
-/* ranks.c: `trainer train --gpus N`: a process a GPU, forked once the data is open and before CUDA is started.
+/* ranks.c: `trainer train --gpus N`: one process per GPU, forked after the data is opened and before CUDA is started.
  *
- * The program that was called stays behind, hands signals on and waits: where one of the others ends before its time it
- * ends all.  The first rank (0) is the trainer as it is with one GPU, it alone says, writes and decides; the others,
- * its followers, do what it orders: a step, handing in their parts of the optimizer's moments for a checkpoint, ending.
- * Orders, and arrays that are whole on the host alone (moments, what each rank carries from step to step), lie in
- * memory that all share. */
+ * The program that was called stays, passes signals on and waits; if a rank ends early, it ends all.  Rank 0 works like
+ * a trainer with one GPU: it alone prints, writes and decides.  The other ranks, its followers, do what it orders: take
+ * a step, copy their parts of the optimizer's moments for a checkpoint, or end.  Orders are in shared memory, and so
+ * are the arrays that are whole on the host alone: moments, and the states that each rank carries. */
 #include "base/words.h"
 #include "data/data.h"
 #include "data/stream.h"
@@ -36,14 +35,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-    ORDERS = 64
-}; /* that followers may be behind: a rank waits for the others in every step, so it is never as many */
+enum { ORDERS = 64 }; /* that followers may lag: every step waits for all ranks, so the queue never fills */
 
 typedef enum Ranks_order { RANKS_STEP, RANKS_GATHER, RANKS_END } Ranks_order;
 
 typedef struct Board {                                    /* shared */
-    sem_t ready[LATHE_MOST_GPUS], order[LATHE_MOST_GPUS]; /* of each follower: it may begin; an order is there */
+    sem_t ready[LATHE_MOST_GPUS], order[LATHE_MOST_GPUS]; /* of each follower: it may start; it has an order */
     sem_t gathered;
     char id[LATHE_RANKS_ID];
     Loss_scale loss_scale;
@@ -54,7 +51,7 @@ typedef struct Board {                                    /* shared */
 struct Ranks {
     Board *board;
     char *moments, *carried; /* whole; carried: [gpus], one after the other */
-    int64_t ordered;         /* given, or taken */
+    int64_t ordered;         /* orders given by rank 0, or taken by a follower */
 };
 
 int gpus_of(const Trainer *t) { return t->gpus > 1 ? (int)t->gpus : 1; }
@@ -75,10 +72,10 @@ void check_gpus(const Trainer *t)
     if (t->gpus > LATHE_MOST_GPUS)
         fail(EXIT_USAGE, NULL, "--gpus %lld: expected 1 to %d", (long long)t->gpus, LATHE_MOST_GPUS);
     if (t->overfit || t->dry_run)
-        fail(EXIT_USAGE, NULL, "--%s tries a run on one GPU; leave --gpus out", t->overfit ? "overfit" : "dry-run");
+        fail(EXIT_USAGE, NULL, "--%s runs on one GPU; leave --gpus out", t->overfit ? "overfit" : "dry-run");
 }
 
-/* ------------------------------------------------------------------ the one that was called */
+/* ------------------------------------------------------------------ the program that was called */
 
 static pid_t child[LATHE_MOST_GPUS]; /* 0: it has ended */
 
@@ -103,10 +100,11 @@ static bool all_ended(void)
 }
 
 typedef struct Ending {     /* of the run; code -1: none yet */
-    int code, lost, number; /* lost: the rank that a signal has ended, -1: none; number: the signal */
+    int code, lost, number; /* lost: the rank that a signal killed, -1: none; number: the signal */
 } Ending;
 
-/* A rank's own words say why it ended, but for one that a signal has ended: others then complain of missing it. */
+/* A rank that fails prints the reason itself, but one that a signal kills does not: the others only report that it is
+ * missing. */
 static void take_ending(Ending *e, int rank, int status, bool ending)
 {
     if (WIFSIGNALED(status)) {
@@ -135,11 +133,11 @@ static _Noreturn void end_run(const Trainer *t, const Ending *e)
     char *then = newest < 0 ? text_of("there is no checkpoint yet")
                             : text_of("`%s train --resume --out %s --gpus %d` continues after step %lld", t->program,
                                       run_folder(t), gpus_of(t), (long long)newest);
-    fail(EXIT_ERROR, NULL, "rank %d of %d (GPU %d) was ended by signal %d (%s), and so the run has ended; %s", e->lost,
+    fail(EXIT_ERROR, NULL, "rank %d of %d (GPU %d) was killed by signal %d (%s), which ended the run; %s", e->lost,
          gpus_of(t), e->lost, e->number, strsignal(e->number), then);
 }
 
-/* Waits until the run has ended: followers end by themselves where they were ordered to. */
+/* Waits until the run has ended: followers that are ordered to end do so by themselves. */
 static _Noreturn void wait_for_ranks(const Trainer *t, const Board *b, const sigset_t *signals)
 {
     const struct timespec soon = {0, 200000000}, patience = {10, 0};
@@ -172,7 +170,7 @@ static Ranks *share_memory(const Trainer *t)
     int64_t bytes = head + moments + gpus_of(t) * carried_bytes(t->model);
     char *at = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED)
-        fail(EXIT_ERROR, NULL, "%d GPUs: the system refuses %s of shared memory: %s", gpus_of(t), bytes_text(bytes),
+        fail(EXIT_ERROR, NULL, "%d GPUs: the system refused %s of shared memory: %s", gpus_of(t), bytes_text(bytes),
              error_text(errno));
     Ranks *r = must_alloc(sizeof *r);
     *r = (Ranks){(Board *)(void *)at, at + head, at + head + moments, 0};
@@ -188,8 +186,8 @@ static void wait_on(sem_t *s)
     while (sem_wait(s) != 0) continue; /* a signal */
 }
 
-/* A terminal's signals reach the one that was called alone, which hands them on.  Where that one is killed, so are
- * they. */
+/* A terminal's signals reach only the program that was called, which passes them on.  If it is killed, the ranks are
+ * too. */
 static void become_rank(Trainer *t, int rank, pid_t called, const sigset_t *before)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -213,7 +211,7 @@ void start_ranks(Trainer *t)
     t->ranks = share_memory(t);
     sigemptyset(&signals);
     for (const int *s = (const int[]){SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD, 0}; *s; s++) sigaddset(&signals, *s);
-    omp_pause_resource_all(omp_pause_hard); /* OpenMP's threads do not outlive a fork, and it would wait for them */
+    omp_pause_resource_all(omp_pause_hard); /* OpenMP's threads do not survive a fork, and it would wait for them */
     fflush(NULL);
     sigprocmask(SIG_BLOCK, &signals, &before);
     for (int k = 0; k < gpus_of(t); k++) {
@@ -225,7 +223,7 @@ void start_ranks(Trainer *t)
         if (child[k] > 0) continue;
         child[k] = 0;
         send_to_all(SIGKILL);
-        fail(EXIT_ERROR, NULL, "the system refuses a process for GPU %d: %s", k, error_text(errno));
+        fail(EXIT_ERROR, NULL, "the system refused a process for GPU %d: %s", k, error_text(errno));
     }
     wait_for_ranks(t, t->ranks->board, &signals);
 }
@@ -238,7 +236,7 @@ static Lathe_shards shards_of_run(const Trainer *t)
     return lathe_shards(t->model->flat_elements, bytes / dtype_size(t->model->real), gpus_of(t));
 }
 
-/* The first has all that it begins with; the others open their GPUs only then, and find how products are best made. */
+/* Rank 0 has loaded parameters and data; only then do the others open their GPUs and choose algorithms for products. */
 void join_ranks(const Trainer *t, Optimizer *o, const Memory *m)
 {
     if (!t->ranks) return;
@@ -261,7 +259,7 @@ void *whole_moments(const Trainer *t, const Memory *m) { return t->ranks ? t->ra
 
 char *all_carried(const Trainer *t, const Memory *m) { return t->ranks ? t->ranks->carried : m->carried; }
 
-/* Elements of a moment, and of the rank's part of it, which the block has. */
+/* Copies between a whole moment and the rank's part of it in the block. */
 static void copy_parts(const Trainer *t, char *whole, char *own, bool back)
 {
     const Lathe_model *m = t->model;
@@ -332,7 +330,7 @@ void end_ranks(const Trainer *t)
 
 /* ------------------------------------------------------------------ a follower */
 
-/* Its draws are those of these rows in a batch as large as all have. */
+/* Random draws count rows in the batch of all GPUs. */
 static void set_first_row(const Trial *c)
 {
     const Lathe_tensor *t = tensor_with_role(c->entry, LATHE_FIRST_ROW);
@@ -346,9 +344,9 @@ static void follow_step(const Trial *c, int64_t step)
     int code = EXIT_DATA;
     if (!fill_step(c->data, c->entry, c->memory->call, step)) {
         const char *failure = mixture_failure(c->data->epochs->rows, &code);
-        end_program(code, failure
-                              ? failure
-                              : text_of("trainer, rank %d: error: the data has ended, and not for rank 0", c->t->rank));
+        end_program(code,
+                    failure ? failure
+                            : text_of("trainer, rank %d: error: the data ended here, but not for rank 0", c->t->rank));
     }
     set_scalars(c->entry, c->memory->call, c->t->seed, step, 0);
     set_first_row(c);
@@ -361,7 +359,7 @@ static void finish_steps(void)
     while (steps_begun()) end_step();
 }
 
-/* What it was ordered before ends while it waits, so that what went wrong is told. */
+/* While it waits it finishes earlier orders, so that their errors are reported. */
 static Ranks_order next_order(const Trial *c)
 {
     Ranks *r = c->t->ranks;

@@ -1,10 +1,10 @@
-/* replay.c: `trainer replay`: runs a step again and names the first tensor that is not finite, what made it and
- * from what.
+/* replay.c: `trainer replay`: runs a step again and names the first tensor that is not finite, the operation that made
+ * it, and its inputs.
  *
- * In a build with --instrument every operation is a kernel, its operands stand in tables, and no value is made over an
- * input.  So after each kernel (its LAP) all it wrote is looked at, and what it read is still there.  A kernel gives
- * birth where it writes a NaN and read none, or an infinity and read finite numbers only; the first birth of the step
- * is what is looked for.  How often a kernel has run says in which iterations of its loops it is. */
+ * A build with --instrument makes every operation a kernel, lists its operands in tables, and never writes a value over
+ * an input.  So after each kernel (at its LAP) its results can be checked, and its inputs are still there.  A birth is
+ * a kernel that writes a NaN and read none, or writes an infinity and read only finite numbers.  Replay looks for the
+ * first birth of the step.  The number of times a kernel has run gives the iterations of its loops. */
 #include "base/json_text.h"
 #include "base/words.h"
 #include "data/data.h"
@@ -33,18 +33,18 @@
 
 enum { MOST_BIRTHS = 6 };
 
-/* ------------------------------------------------------------------ looking at a tensor */
+/* ------------------------------------------------------------------ checking a tensor */
 
 typedef struct Look {
     int64_t elements, nans, infinities;
     int64_t first[LATHE_MAXRANK];  /* subscripts of the first that is not finite */
-    double first_value, low, high; /* low, high: of the finite ones */
+    double first_value, low, high; /* low, high: of the finite elements */
 } Look;
 
 typedef struct Birth {
     const Lathe_operand *made;
     Look look;
-    int64_t iteration[LATHE_MAXRANK]; /* by loop, of those around it */
+    int64_t iteration[LATHE_MAXRANK]; /* by loop, of the loops around the kernel */
     Look *input;                      /* of its kernel's operands, in order; only those read are filled */
 } Birth;
 
@@ -52,9 +52,9 @@ static struct Watch {
     const Lathe_entry *e;
     const Lathe_instruments *with; /* e's */
     const Lathe_call *call;
-    int64_t *runs; /* by lap: how often it has run in this step */
+    int64_t *runs; /* by lap: number of times it has run in this step */
     int *first_of; /* by lap: its first operand; -1: none */
-    int64_t *now;  /* by loop: the iteration that runs */
+    int64_t *now;  /* by loop: the current iteration */
     int laps, births, missed;
     Birth birth[MOST_BIRTHS];
 } watch;
@@ -114,7 +114,8 @@ static bool is_real(const Lathe_operand *o) { return o->dtype != LATHE_BOOL && o
 
 /* ------------------------------------------------------------------ watching a step */
 
-/* The iterations of the loops around a kernel, from how often it has run before: the innermost turns fastest. */
+/* The iterations of the loops around a kernel, from the number of its earlier runs: the innermost loop is the
+ * fastest. */
 static void find_iterations(int loop, int64_t runs)
 {
     for (; loop >= 0; loop = watch.with->loop[loop].outer) {
@@ -142,7 +143,7 @@ static void note_birth(const Lathe_operand *made, Look look, Look *input)
         b->iteration[n++] = watch.now[l];
 }
 
-/* What it wrote is not finite: its fault, unless it read such numbers. */
+/* A kernel wrote a number that is not finite.  This is a birth unless it read such numbers. */
 static void judge(const Lathe_operand *first, int n, const Lathe_operand *made, Look look)
 {
     bool nan = false, infinity = false;
@@ -165,7 +166,7 @@ static void judge(const Lathe_operand *first, int n, const Lathe_operand *made, 
 static void look_after(int lap)
 {
     const Lathe_operand *first = NULL;
-    if (lap < 0) return; /* norm and update are no kernels of the entry */
+    if (lap < 0) return; /* norm and update are not kernels of the entry */
     int n = operands_of(lap, &first);
     if (!n) return;
     find_iterations(first->loop, watch.runs[lap]++);
@@ -193,7 +194,7 @@ static void start_watching(const Lathe_entry *e, const Lathe_call *call)
     rt_lap = look_after;
 }
 
-/* ------------------------------------------------------------------ saying it */
+/* ------------------------------------------------------------------ the report */
 
 static const Lathe_kernel *kernel_of(int lap)
 {
@@ -306,8 +307,8 @@ static void need_instruments(const Trainer *t, const Lathe_entry *e)
     const char *from = t->model->rebuild ? t->model->rebuild : "MODEL.lua";
     if (!e->instruments)
         fail(EXIT_USAGE, NULL,
-             "this trainer was built without instruments; `lathe replay %s` and the options given here builds one "
-             "that has them, and runs it",
+             "this trainer was built without --instrument; `lathe replay %s` with the options given here builds one "
+             "with it, and runs it",
              from);
     if (!t->steps) fail(EXIT_USAGE, NULL, "replay needs the number of a step: --step N, as the trainer counts them");
 }
@@ -341,10 +342,10 @@ typedef struct Replay {
     Optimizer optimizer;
     State from;       /* of a checkpoint */
     char *checkpoint; /* NULL: none */
-    int64_t step;     /* done so far; first those of the checkpoint */
+    int64_t step;     /* steps done so far, including the checkpoint's */
 } Replay;
 
-/* A checkpoint's settings and data hold where none are given.  Weights of a file are those before the step. */
+/* Settings and data that are not given are the checkpoint's.  Weights of a file are those before the step. */
 static void find_start(Replay *r)
 {
     Trainer *t = r->t;
@@ -357,7 +358,7 @@ static void find_start(Replay *r)
     t->weights = text_of("%s/model.safetensors", r->checkpoint);
     r->step = r->from.at.step;
     if (t->steps <= r->step)
-        fail(EXIT_USAGE, NULL, "--step %lld: the checkpoint %s has %lld steps behind it already; give an earlier one",
+        fail(EXIT_USAGE, NULL, "--step %lld: the checkpoint %s is from after step %lld; give an earlier one",
              (long long)t->steps, r->checkpoint, (long long)r->step);
 }
 
@@ -372,16 +373,16 @@ static void fill_arrays(Replay *r)
     check_parameters(t, r->memory.params);
     go_on_with_scale(&r->optimizer, &r->from.at.loss_scale);
     if (t->weights && !r->checkpoint)
-        r->optimizer.loss_scale.scale = 1; /* where a run diverges no smaller one is left */
+        r->optimizer.loss_scale.scale = 1; /* a run diverges only when no smaller scale is left */
 }
 
-/* What a step carries in is not among weights, but for one whose rows all begin. */
+/* Weights do not include carried states; only a step whose rows all begin needs none. */
 static void check_carried(const Replay *r)
 {
     if (!r->data.stretch || r->checkpoint || r->step % r->data.stretch == 0) return;
     fail(EXIT_USAGE, NULL,
-         "%s carries states from step to step, and weights do not hold what step %lld begins with; give a checkpoint "
-         "before it instead (--checkpoint C), or neither: then all steps before it are run",
+         "%s carries states from step to step, and weights do not include those before step %lld; give an earlier "
+         "checkpoint instead (--checkpoint C), or neither: then all steps before it are run",
          r->t->model->name, (long long)r->step + 1);
 }
 
@@ -391,8 +392,7 @@ static void start_replay(Replay *r, Trainer *t)
     r->t = t;
     r->e = need_entry(t->model, ENTRY_train);
     if (t->model->device)
-        fail(EXIT_USAGE, NULL,
-             "replay runs on the processor alone: build it there, with --target cpu (`lathe replay %s`)",
+        fail(EXIT_USAGE, NULL, "replay runs only on the processor: build with --target cpu (`lathe replay %s`)",
              t->model->rebuild ? t->model->rebuild : "MODEL.lua");
     need_instruments(t, r->e);
     check_memory(t);
@@ -405,7 +405,7 @@ static void start_replay(Replay *r, Trainer *t)
     if (r->data.epochs) start_epochs(r->data.epochs, r->checkpoint ? &r->from : NULL);
 }
 
-/* Steps up to the one asked for; an earlier one that is not finite is the last. */
+/* Runs the steps up to the requested one, and stops at an earlier one that is not finite. */
 static Step run_steps(Replay *r)
 {
     Lathe_call call = call_of(&r->memory, r->e);
@@ -423,17 +423,18 @@ static Step run_steps(Replay *r)
     return s;
 }
 
-/* " --tokenizer PATH", or nothing where the description's is the run's. */
+/* " --tokenizer PATH", or nothing if the run uses the description's. */
 static char *tokenizer_option(const Trainer *t, const Data *d)
 {
     const Tokenizer *k = d->tokenizer;
-    bool file = k && (t->tokenizer || strcmp(tokenizer_path(k), "text") != 0); /* what is not read is called text */
+    bool file = k && (t->tokenizer || strcmp(tokenizer_path(k), "text") !=
+                                          0); /* a tokenizer that was not read from a file is called text */
     if (!file && (!k || !t->tokenizer_given)) return text_of("%s", "");
     const char *word = file ? tokenizer_path(k) : tokenizer_kind(k) == TOKEN_CHARS ? "chars" : "bytes";
     return text_of(" --tokenizer %s", shell_word(word));
 }
 
-/* " --weights PATH"; where states are carried the newest checkpoint before it, or nothing: from the first step on. */
+/* " --weights PATH"; for a model that carries states " --checkpoint PATH", or nothing: from the first step on. */
 static char *start_words(const Trainer *t, const char *path)
 {
     int64_t step = model_carries(t->model) ? newest_checkpoint(run_folder(t), INT64_MAX) : -1;
@@ -441,7 +442,7 @@ static char *start_words(const Trainer *t, const char *path)
     return step < 0 ? text_of("%s", "") : text_of(" --checkpoint %s", shell_word(checkpoint_path(run_folder(t), step)));
 }
 
-/* What came through a pipe is to be put into a file first, and all of it was trained on. */
+/* Data that came through a pipe must be saved to a file first; all of it was trained on. */
 char *replay_words(const Trainer *t, const Data *d, const char *path, int64_t number)
 {
     const Lathe_model *m = t->model;
@@ -463,8 +464,8 @@ int replay_command(Trainer *t)
     if (t->json) print_object(r.step, s);
     else print_births(r.step, s);
     if (!t->json && finite)
-        show(stdout, "loss and gradients are finite here: the operations run one by one, and sums round otherwise than "
-                     "where they are fused\n");
+        show(stdout, "loss and gradients are finite here: operations run one by one, so sums round differently than in "
+                     "fused kernels\n");
     optimizer_free(&r.optimizer);
     return finite ? 0 : EXIT_DIVERGED;
 }

@@ -1,5 +1,4 @@
-/* report.c: how a run shows itself: the progress line on stderr, and config.json and metrics.jsonl in its folder.
- */
+/* report.c: the output of a run: the progress line on stderr, and config.json and metrics.jsonl in its folder. */
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/words.h"
@@ -73,7 +72,7 @@ static void write_config(const Trainer *t, const char *path)
 
 /* ------------------------------------------------------------------ metrics.jsonl */
 
-/* Whether a line is whole and belongs to the steps and evaluations that a run has behind it. */
+/* Whether a line is complete and belongs to the steps and evaluations that a run has done. */
 static bool is_kept(const char *line, size_t n, const Progress *at)
 {
     json_t *all = line[n - 1] == '\n' ? json_loadb(line, n, 0, NULL) : NULL;
@@ -86,7 +85,7 @@ static bool is_kept(const char *line, size_t n, const Progress *at)
     return kept;
 }
 
-/* What a resumed run had reported until its checkpoint: a kill may have left more, and half a line. */
+/* Copies the lines up to a resumed run's checkpoint: a killed run may have left more, and half a line. */
 static void copy_metrics(const char *from, Out *to, const Progress *at)
 {
     char *line = NULL;
@@ -115,7 +114,8 @@ static void start_metrics(Report *r, const char *from, const Progress *at)
     free(aside);
 }
 
-/* Whole, so that a reader never sees half a line; what a full disk took of one is taken back. */
+/* Writes the whole line at once, so that a reader never sees half of it; removes the part that fitted on a full
+ * disk. */
 static void put_line(Report *r, char *line)
 {
     size_t n = strlen(line);
@@ -130,12 +130,14 @@ static void put_line(Report *r, char *line)
     free(line);
 }
 
-/* Of the documents kept for evaluation, drawn by their hashes, and so a sample of all: nothing else is read yet. */
+/* Sizes of the documents kept for evaluation.  These are drawn by their hashes, so they are a sample of all documents,
+ * and the only ones read so far. */
 static void print_sizes(const Block *held)
 {
     const Document_sizes *s = &held->sizes;
     if (s->documents == 0) {
-        show(stderr, "data: how many documents and tokens is not known before they are read (`lathe data info`)\n");
+        show(stderr,
+             "data: the number of documents and tokens is not known before they are read (`lathe data info`)\n");
         return;
     }
     show(stderr,
@@ -177,7 +179,7 @@ void print_banner(const Report *r)
          config_of(m), grouped_text(m->parameter_count), m->precision, omp_get_max_threads(),
          omp_get_max_threads() == 1 ? "" : "s", bytes_text(bytes_of_run(t)), bytes_text(heap > 0 ? heap : 0));
     if (t->ranks)
-        show(stderr, "%d GPUs, each with so much memory and %s %s a step\n", gpus_of(t),
+        show(stderr, "%d GPUs, each with this memory and %s %s per step\n", gpus_of(t),
              grouped_text(r->items_per_step / gpus_of(t)), item_word(d));
     if (d->epochs) print_epochs(r);
     else
@@ -228,7 +230,7 @@ char *duration_text(double seconds)
     return text_of("%lld:%02lld", (long long)(s / 60), (long long)(s % 60));
 }
 
-/* Columns of the terminal; a longer line would not be overwritten by the next. */
+/* Columns of the terminal; the next line would not overwrite a longer one. */
 static int terminal_width(void)
 {
     struct winsize size;
@@ -237,7 +239,7 @@ static int terminal_width(void)
 
 static double units_per_second(const Report *r) { return r->smooth_units / (r->smooth_ms * 1e-3); }
 
-/* Of documents in epochs: of the time between steps, what was spent waiting for data. */
+/* The share of the time between steps that was spent waiting for data, of documents in epochs. */
 static double data_share(const Report *r) { return r->smooth_ms > 0 ? r->smooth_data * 1e3 / r->smooth_ms : 0; }
 
 static char *progress_text(const Report *r, int64_t done, Step s)
@@ -282,11 +284,11 @@ static void show_progress(Report *r, int64_t done, Step s, double now)
 
 /* ------------------------------------------------------------------ what happens in a run */
 
-/* What varies with the machine comes after "time". */
+/* Members after "time" vary with the machine. */
 static void write_metrics(Report *r, int64_t done, Step s, double now)
 {
     if (done % r->every != 0 && done != 1 && done != r->steps) return;
-    if (s.skipped) return; /* its norm is no number */
+    if (s.skipped) return; /* its norm is not a number */
     char *data = r->data->epochs
                      ? text_of(",\"data_wait\":%.4f,\"queue\":%.3f", data_share(r), mixture_fill(r->data->epochs->rows))
                      : text_of("%s", "");
@@ -342,7 +344,7 @@ static void show_first_pairs(Report *r)
     }
 }
 
-/* The first steps count for less: the mean of the time is over at most the last twenty or so. */
+/* Times are averaged over about the last twenty steps. */
 void report_step(Report *r, int64_t done, Step s)
 {
     double now = seconds_now(), ms = (now - r->last_step) * 1e3;
@@ -396,7 +398,7 @@ void report_sample(Report *r, int64_t done, const json_t *sample)
     const char *text = json_string_value(json_object_get(sample, "text"));
     json_object_set(line, "prompt", json_object_get(sample, "prompt"));
     json_object_set(line, "text", json_object_get(sample, "text"));
-    json_object_set(line, "outputs", json_object_get(sample, "outputs")); /* set where there are any */
+    json_object_set(line, "outputs", json_object_get(sample, "outputs")); /* only if there are any */
     char *json = json_written(line, JSON_COMPACT);
     put_line(r, text_of("%s\n", json));
     report_text(r, "sample %lld/%lld | %s", (long long)done, (long long)r->steps, text ? text : "in metrics.jsonl");
@@ -421,8 +423,8 @@ static char *parts_text(const Spent *s, double percent)
                    s->update * percent);
 }
 
-/* A small source of a mixture may end an epoch every other step: so many of its epochs that they took a hundred steps.
- */
+/* Whether to report an epoch.  A small source of a mixture may end one every few steps, so it is reported after at
+ * least a hundred steps. */
 static bool is_told(const Report *r, int source, const Stream_sum *sum)
 {
     const Epochs *e = r->data->epochs;
@@ -442,7 +444,8 @@ static char *source_member(const char *path)
     return member;
 }
 
-/* Loss, times and rates are those since the last summary, or the program, began; a token is a target that counts. */
+/* Loss, times and rates are those since the last summary or the start of the program; a token is a target that
+ * counts. */
 bool report_epoch(Report *r, const Progress *p, int source, const Stream_sum *sum)
 {
     if (!is_told(r, source, sum)) return false;
@@ -463,14 +466,14 @@ bool report_epoch(Report *r, const Progress *p, int source, const Stream_sum *su
                 (long long)p->step, (long long)number, member, loss, (long long)sum->documents, (long long)sum->tokens,
                 (long long)sum->rows, (long long)sum->predicted, now - r->started, units, rows, s.data, s.forward,
                 s.backward, s.update, on_device() ? text_of("\"gpu\":%.4f,", s.there) : "", s.evaluation, s.saving));
-    report_text(
-        r,
-        "epoch %lld%s%s | loss %.4f | %s documents, %s tokens, %s %s (%.1f %% of places do not count) | %s tok/s, %s "
-        "sequences/s | data %.1f %%, %s, evaluation %.1f %%, saving %.1f %%",
-        (long long)number, path ? " of " : "", path ? path : "", loss, grouped_text(sum->documents),
-        grouped_text(sum->tokens), grouped_text(sum->rows), item_word(r->data),
-        places ? 100 * (1 - (double)sum->predicted / (double)places) : 0.0, rate_text(units), rate_text(rows),
-        s.data * percent, parts, s.evaluation * percent, s.saving * percent);
+    report_text(r,
+                "epoch %lld%s%s | loss %.4f | %s documents, %s tokens, %s %s (%.1f %% of positions do not count) | %s "
+                "tok/s, %s "
+                "sequences/s | data %.1f %%, %s, evaluation %.1f %%, saving %.1f %%",
+                (long long)number, path ? " of " : "", path ? path : "", loss, grouped_text(sum->documents),
+                grouped_text(sum->tokens), grouped_text(sum->rows), item_word(r->data),
+                places ? 100 * (1 - (double)sum->predicted / (double)places) : 0.0, rate_text(units), rate_text(rows),
+                s.data * percent, parts, s.evaluation * percent, s.saving * percent);
     free(parts);
     show_pairs(r, text_of("epoch %lld | ", (long long)number), &sum->pairs);
     free(member);

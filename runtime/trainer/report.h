@@ -11,17 +11,17 @@
 #include "trainer/trainer.h"
 
 enum { SPIKE = 6 }; /* standard deviations that are worth a warning */
-typedef struct Spike { /* what is known of the losses so far */
+typedef struct Spike { /* statistics of the losses so far */
     double mean, variance;
     int64_t n;
 } Spike;
-double spike_score(Spike *s, double loss); /* and takes the loss in */
+double spike_score(Spike *s, double loss); /* and includes the loss in the statistics */
 
 typedef struct Spent { /* seconds of a run, or of an epoch */
     double data, forward, backward, update, there, evaluation, saving;
 } Spent;
 
-typedef struct Epoch_start { /* or the program's, in the midst of an epoch */
+typedef struct Epoch_start { /* or the program's start, in the middle of an epoch */
     double started;
     int64_t step, units;
     Spent spent;
@@ -37,26 +37,27 @@ typedef struct Report {
     int metrics; /* RUN/metrics.jsonl */
     Fault metrics_fault;
     char *metrics_path;
-    bool tty, line_open; /* a line without its end stands on the terminal */
+    bool tty, line_open; /* the terminal shows a line without its end */
     double started, last_line, last_step, smooth_ms;
-    int64_t steps, items_per_step, every; /* every: of the metrics' lines */
+    int64_t steps, items_per_step, every; /* every: steps between lines of metrics.jsonl */
     Spike spike;
-    int64_t next_warning; /* of a spike: not before this step */
+    int64_t next_warning; /* of a spike: the earliest step */
     int64_t first;                        /* steps done when the program started */
 } Report;
 
-/* Writes config.json and starts metrics.jsonl, or cuts the file `metrics` back to what a resumed run had behind it. */
+/* Writes config.json and starts metrics.jsonl, for a resumed run with the lines of the file `metrics` up to its
+ * checkpoint. */
 void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_step, const Progress *at,
                  const char *metrics);
-void print_banner(const Report *r); /* model, memory, data, and where the run goes, if somewhere */
+void print_banner(const Report *r); /* model, memory, data, and the run folder, if there is one */
 char *duration_text(double seconds); /* "1:02:03" */
 void report_step(Report *r, int64_t done, Step s);
 void report_scores(Report *r, int64_t done, const Scores *s);
 void report_sample(Report *r, int64_t done, const json_t *sample);
-bool report_epoch(Report *r, const Progress *p, int source, const Stream_sum *sum); /* its end, where the data comes in epochs */
+bool report_epoch(Report *r, const Progress *p, int source, const Stream_sum *sum); /* the end of an epoch */
 void start_next_epoch(Report *r, int64_t done);
-void report_text(Report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a line of its own */
-void end_line(Report *r); /* before anything else is said on stderr */
+void report_text(Report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* on a line of its own */
+void end_line(Report *r); /* before any other output on stderr */
 void close_report(Report *r);
 
 #endif

@@ -1,7 +1,7 @@
-/* samples.c: what a run writes after its evaluations: texts for prompts that stay the same.
+/* samples.c: texts that a run writes after its evaluations, for prompts that stay the same.
  *
- * Samples and evaluations write where the inputs, outputs and states of their entries are and nowhere else, and draw by
- * seed and step: they change no bit of what is trained. */
+ * Samples and evaluations write only the inputs, outputs and states of their entries, and draw by seed and step, so
+ * they do not change training in any bit. */
 #include "base/json_text.h"
 #include "base/words.h"
 #include "model/block.h"
@@ -17,10 +17,10 @@
 
 struct Samples {
     Text_writer *writer;
-    Drawing *drawing; /* where the model says itself how they are drawn; else NULL */
+    Drawing *drawing; /* if the description's function sample draws them; otherwise NULL */
     const Tokenizer *tokenizer;
     json_t *prompts;
-    json_t *sample; /* the last that was written */
+    json_t *sample; /* the last one written */
 };
 
 static json_t *without_prompts(int64_t n)
@@ -30,7 +30,7 @@ static json_t *without_prompts(int64_t n)
     return all;
 }
 
-/* A JSON array of texts, a number of samples without any, or one text as it is. */
+/* Reads a JSON array of texts, a number of samples without prompts, or one plain text. */
 static json_t *read_prompts(const char *text)
 {
     enum { MOST = 10000 };
@@ -43,7 +43,7 @@ static json_t *read_prompts(const char *text)
     bool texts = json_is_array(all);
     for (size_t i = 0; texts && i < json_array_size(all); i++) texts = json_is_string(json_array_get(all, i));
     if (!texts)
-        fail(EXIT_USAGE, NULL, "samples=%s: expected a text, or a JSON array of texts, as [\"Once upon\", \"A\"]",
+        fail(EXIT_USAGE, NULL, "samples=%s: expected a text, or a JSON array of texts, such as [\"Once upon\", \"A\"]",
              text);
     return all;
 }
@@ -61,7 +61,7 @@ static void open_drawn(Samples *s, const Trainer *t, const Memory *m, Tokenizer 
     for (int k = 0; k < sample_count(s); k++) check_prompt(s->drawing, prompt_of(s, k), NULL);
 }
 
-/* A batch at a time; the others of a batch lie where the call left them. */
+/* Draws a batch at a time; the other samples of a batch stay in the outputs of that call. */
 static json_t *drawn_sample(const Samples *s, int k, int64_t step)
 {
     int64_t rows = drawing_batch(s->drawing), row = k % rows, n = sample_count(s) - k;

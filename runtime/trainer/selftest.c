@@ -1,6 +1,7 @@
-/* selftest.c: `trainer selftest`, and the test at the first start on a device: the training entry on random data, at
- * the model's own shapes: twice, for the same bits; with each way of computing against its second one; and its gradient
- * against differences of its loss.  What differs takes its second way, which the folder of caches remembers. */
+/* selftest.c: `trainer selftest`, and the test at the first start on a device.  It runs the training entry on random
+ * data, with the model's own shapes: twice, which must give the same bits; with each way of computing, compared with
+ * its second way; and it compares the gradient with differences of the loss.  A way that differs is replaced by its
+ * second way, which the cache folder remembers. */
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "model/block.h"
@@ -20,18 +21,18 @@ typedef struct Test {
     const Trainer *t;
     const Lathe_entry *entry;
     Memory *m;
-    char *first;     /* outputs and gradients of a run, to compare others with */
+    char *first;     /* outputs and gradients of a run, for comparison with others */
     char *untouched; /* parameters */
     int tested, wrong;
-    bool says; /* each result, not mistakes alone */
+    bool says; /* prints every result, not only failures */
 } Test;
 
 /* ------------------------------------------------------------------ runs */
 
 static int64_t result_bytes(const Test *x) { return x->entry->out_bytes + flat_bytes(x->t->model); }
 
-/* The entry on random data, from states and an arena that are zero: what a way leaves out is not what another has left
- * there.  Outputs and gradients come to the host's block. */
+/* Runs the entry on random data.  States and arena are cleared first, so that values missing from one run are not taken
+ * from an earlier one.  Outputs and gradients are copied to the host's block. */
 static void run_once(const Test *x)
 {
     const Lathe_call call = call_of(x->m, x->entry);
@@ -72,8 +73,8 @@ static double norm_of(const Test *x, const void *grads, const void *other)
 
 static double loss_of(const Test *x, const void *out) { return output_scalar(x->entry, out, "loss"); }
 
-/* How far a run is from the kept one: the larger part of its loss and of its gradients' norm; infinite where one is no
- * number. */
+/* The relative difference between a run and the kept one: the larger of that of the loss and that of the gradients, by
+ * norm; infinite if one is NaN. */
 static double difference(const Test *x)
 {
     const void *kept = x->first + x->entry->out_bytes;
@@ -83,9 +84,9 @@ static double difference(const Test *x)
     return isfinite(off) && isfinite(loss) ? most : INFINITY;
 }
 
-/* ------------------------------------------------------------------ what is compared */
+/* ------------------------------------------------------------------ comparisons */
 
-/* The parts of 16 bits add up otherwise in another kernel. */
+/* Sums of 16-bit values differ more between kernels. */
 static double allowed(const Trainer *t)
 {
     const bool half = strcmp(t->model->precision, "bf16") == 0 || strcmp(t->model->precision, "fp16") == 0;
@@ -125,7 +126,7 @@ static void test_threads(Test *x)
     tell(x, same, text_of("%d threads and one give the same bits", threads), same ? "" : "they do not");
 }
 
-/* Each product of an entry against plain loops. */
+/* Compares each product of an entry with plain loops. */
 static void test_products(Test *x)
 {
     Product_report r = {0};
@@ -141,7 +142,7 @@ static void test_products(Test *x)
     if (x->says && !r.n) show(stdout, "ok    %d products against plain loops\n", r.products);
 }
 
-/* The first results are those of second ways alone; one way at a time is taken first again. */
+/* The reference uses second ways alone; then one way at a time is switched back to its first. */
 static void test_ways(Test *x)
 {
     const int n = device_ways();
@@ -158,7 +159,7 @@ static void test_ways(Test *x)
         const bool right = exact ? off == 0 : off <= allowed(x->t);
         tell(x, right, name,
              right ? ""
-                   : text_of("it differs from its second way by %.2g%s, and takes that", off,
+                   : text_of("it differs from its second way by %.2g%s, so the second way is used", off,
                              exact ? ", where bits are to be equal" : ""));
         take_second_way(name, true);
         if (right) continue;
@@ -168,7 +169,7 @@ static void test_ways(Test *x)
         if (!is_wrong_way(device_way(i, NULL))) take_second_way(device_way(i, NULL), false);
 }
 
-/* The parameters a step up or down their gradient. */
+/* The loss after a step of the parameters along the gradient. */
 static double loss_beside(const Test *x, double step)
 {
     const Lathe_model *m = x->t->model;
@@ -183,8 +184,7 @@ static double loss_beside(const Test *x, double step)
     return loss_of(x, call_of(x->m, x->entry).out);
 }
 
-/* What the gradient says of the loss a little beside, and what the loss is there: all that is only in one of them
- * shows. */
+/* Compares the change of the loss that the gradient predicts for a small step with the actual change. */
 static void test_gradient(Test *x)
 {
     const Lathe_model *m = x->t->model;
@@ -251,9 +251,10 @@ int selftest_command(Trainer *t)
     if (t->json) print_json(json_pack("{s:i, s:i}", "tested", x.tested, "wrong", x.wrong));
     else
         show(stdout, "%d tested, %d wrong%s\n", x.tested, x.wrong,
-             !x.wrong      ? ""
-             : on_device() ? ": a second way is taken where there is one, now and later"
-                           : ": do not train here; LATHE_GEMM=openblas in the environment has products of OpenBLAS");
+             !x.wrong ? ""
+             : on_device()
+                 ? ": second ways are used where there are any, now and at later starts"
+                 : ": do not train here; with LATHE_GEMM=openblas in the environment, OpenBLAS computes the products");
     free(x.first);
     free(x.untouched);
     return x.wrong ? EXIT_ERROR : 0;

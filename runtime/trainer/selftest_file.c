@@ -1,5 +1,5 @@
-/* selftest_file.c: what selftest.c has found on this device, by this program: a file in the folder of caches, named
- * after both: a line that says for which, then the names of the ways that are wrong here, a line each. */
+/* selftest_file.c: results of selftest.c on this device with this program.  They are a file in the cache folder, named
+ * after both: a line that identifies both, then the ways that failed, one per line. */
 #include "base/hash.h"
 #include "base/words.h"
 #include "step/entry.h"
@@ -14,13 +14,13 @@
 enum { MOST = 512, NAME = 200 };
 
 static struct Known {
-    char *path, *head; /* NULL: nothing is remembered */
+    char *path, *head; /* NULL: results are not saved */
     bool there;
     char wrong[MOST][NAME];
     int n;
 } known;
 
-/* Kernels are part of the program. */
+/* The hash covers the kernels, which are part of the program. */
 static uint64_t hash_of_program(void)
 {
     static char piece[1 << 16];
@@ -55,7 +55,7 @@ void remember_selftest(const char *folder, const Trainer *t)
     read_known();
     for (int i = 0; i < known.n; i++) {
         take_second_way(known.wrong[i], true);
-        note("%s: its second way is taken, as a test here has found it to be wrong", known.wrong[i]);
+        note("%s: its second way is used, because it failed a test on this machine", known.wrong[i]);
     }
 }
 
@@ -77,7 +77,7 @@ bool is_wrong_way(const char *name)
     return found;
 }
 
-/* Written aside and renamed: a reader finds the old one or the new one. */
+/* Written to another file and renamed: a reader finds the old file or the new one. */
 void keep_selftest(void)
 {
     if (!known.path) return;

@@ -1,17 +1,18 @@
-/* spike.c: how far a loss jumps above those before it. */
+/* spike.c: measures how far a loss jumps above those before it. */
 #include "trainer/report.h"
 
 #include <math.h>
 
-/* Standard deviations by which the loss lies above its mean, both over about the last hundred steps (exponentially
- * weighted; Welford's update).  0 for the first thirty, and for what is no more than rounding. */
+/* The number of standard deviations by which the loss is above its mean, both over about the last hundred steps
+ * (exponentially weighted; Welford's update).  0 for the first thirty steps, and for jumps of the size of rounding
+ * errors. */
 double spike_score(Spike *s, double loss)
 {
     enum { SETTLED = 30, MEMORY = 100 };
     double share = 1.0 / (s->n < MEMORY ? s->n + 1 : MEMORY), off = loss - s->mean;
     double deviation = sqrt(s->variance), least = 1e-3 * fabs(s->mean);
     double score = s->n < SETTLED ? 0 : off / (deviation > least ? deviation : least);
-    if (score > SPIKE) off = SPIKE * deviation; /* one jump shall not hide the next */
+    if (score > SPIKE) off = SPIKE * deviation; /* so that one jump does not hide the next */
     s->mean += share * off;
     s->variance = (1 - share) * (s->variance + share * off * off);
     s->n++;

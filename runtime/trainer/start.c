@@ -1,4 +1,4 @@
-/* start.c: a training run up to its first step: where it starts from, its data, its memory, its folder. */
+/* start.c: a training run up to its first step: starting point, data, memory, folder. */
 #include "base/file.h"
 #include "base/words.h"
 #include "data/data.h"
@@ -36,16 +36,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Before anything is read: the checkpoint says with which settings and data the run goes on. */
+/* Called before data is read: a checkpoint gives the settings and data of a resumed run. */
 static void find_start(Training *r)
 {
     Trainer *t = r->t;
     r->at = (Progress){.evaluated = -1, .best_step = -1};
     if (!t->resume) return;
     if (t->overfit || t->dry_run)
-        fail(EXIT_USAGE, NULL, "--%s tries a run from its start; leave --resume out",
-             t->overfit ? "overfit" : "dry-run");
-    if (t->weights) fail(EXIT_USAGE, NULL, "--resume and --init both say where to start from; give one");
+        fail(EXIT_USAGE, NULL, "--%s tries a new run; leave --resume out", t->overfit ? "overfit" : "dry-run");
+    if (t->weights) fail(EXIT_USAGE, NULL, "--resume and --init both give a starting point; give one");
     r->checkpoint = find_checkpoint(t);
     lock_run(run_folder(t));
     open_checkpoint(&r->from, r->checkpoint);
@@ -56,7 +55,7 @@ static void find_start(Training *r)
     take_evaluations(&r->at, t, &r->from);
 }
 
-/* --epochs and --tokens say how long in other units than steps. */
+/* Converts --epochs or --tokens to steps. */
 static void settle_steps(Training *r)
 {
     Trainer *t = r->t;
@@ -76,14 +75,13 @@ static void settle_evaluation(Training *r)
     r->evaluates = find_entry(r->t->model, ENTRY_eval) && evaluated(&r->data)->val_items > 0;
     if (r->evaluates) check_metric(r->t, &r->data);
     else if (r->t->recipe.patience)
-        note("patience counts evaluations, and there are none: no part of the data is kept for them; "
-             "--val-fraction F keeps one");
+        note("patience counts evaluations, but no part of the data is kept for them; give --val-fraction F");
     if (r->t->recipe.val_fraction == 0 || r->data.held) return;
     if (!r->evaluates && r->data.epochs)
         note("no evaluation: %s", r->data.epochs->order.once
-                                      ? "what comes through a pipe is trained on, all of it"
-                                      : "no document was drawn for it; more or shorter documents (--documents "
-                                        "blank) or a larger --val-fraction give some");
+                                      ? "all data from a pipe is used for training"
+                                      : "no document was drawn for it; use more or shorter documents (--documents "
+                                        "blank) or a larger --val-fraction");
     else if (!r->evaluates)
         note("no evaluation: the last %g of the data is %lld %s, less than one sequence", r->t->recipe.val_fraction,
              (long long)r->data.val, r->data.text ? "tokens" : "rows");
@@ -94,15 +92,16 @@ static void check_steps(const Training *r)
     const Lathe_recipe *recipe = &r->t->recipe;
     int64_t length = recipe->schedule_steps ? recipe->schedule_steps : recipe->steps;
     if (recipe->warmup >= length)
-        note("warmup is %lld steps and the schedule has %lld: the rate does not reach lr; --set warmup=N with a "
-             "smaller N",
-             (long long)recipe->warmup, (long long)length);
+        note(
+            "warmup is %lld steps and the schedule has %lld: the learning rate never reaches lr; --set warmup=N with a "
+            "smaller N",
+            (long long)recipe->warmup, (long long)length);
     if (r->at.step > r->t->recipe.steps)
-        fail(EXIT_USAGE, NULL, "--steps %lld: the checkpoint %s has %lld steps behind it already; give more",
+        fail(EXIT_USAGE, NULL, "--steps %lld: the checkpoint %s has done %lld steps already; give more",
              (long long)r->t->recipe.steps, r->checkpoint, (long long)r->at.step);
 }
 
-/* To a device, where the moments and states of a new run are zero. */
+/* Copies the arrays to a device, where the moments and states of a new run are already zero. */
 static void give_arrays(Training *r)
 {
     const Lathe_model *m = r->t->model;
@@ -141,7 +140,7 @@ static bool same_folder(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* A kill or a power cut may have left links to an older checkpoint, or to one that is gone. */
+/* Renews the links: a kill or a power cut may have left links to an older checkpoint, or to a missing one. */
 static void link_again(const Training *r)
 {
     const char *run = run_folder(r->t);
@@ -153,7 +152,7 @@ static void link_again(const Training *r)
     if (f.path) note("%s %s", f.path, f.text);
 }
 
-/* A run that goes on in its own folder keeps what its checkpoint had behind it; all else that is there is set aside. */
+/* A run resumed in its own folder keeps what was written up to its checkpoint; all other contents are moved aside. */
 static void open_run(Training *r)
 {
     const char *run = run_folder(r->t);
@@ -173,7 +172,7 @@ static void open_run(Training *r)
     free(checkpoints);
 }
 
-/* What is written after evaluations and for them. */
+/* Prepares the texts that are written after evaluations, and for them. */
 static void open_texts(Training *r)
 {
     Trainer *t = r->t;
@@ -225,7 +224,7 @@ int try_training(Training *r)
 {
     Trainer *t = r->t;
     Trial c = trial_of(r);
-    if (t->overfit && t->dry_run) fail(EXIT_USAGE, NULL, "--overfit and --dry-run are two things to try; give one");
+    if (t->overfit && t->dry_run) fail(EXIT_USAGE, NULL, "--overfit and --dry-run are different trials; give one");
     print_banner(&(Report){.t = t, .data = &r->data, .items_per_step = r->items, .steps = t->recipe.steps});
     return t->overfit ? overfit(&c) : dry_run(&c);
 }

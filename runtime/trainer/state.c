@@ -1,5 +1,5 @@
-/* state.c: what a state.json says: what a run is beside its arrays, and where it came from (its text:
- * step/state.c).
+/* state.c: the contents of state.json: the state of a run apart from its arrays, and its origin (step/state.c has its
+ * text).
  *
  * Random numbers and batches are functions of seed and step (data/data.c), so these two are the whole random state. */
 #include "base/file.h"
@@ -23,7 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ------------------------------------------------------------------ where a run comes from */
+/* ------------------------------------------------------------------ the origin of a run */
 
 static void add_text(Hash *h, char *text)
 {
@@ -40,7 +40,7 @@ static void add_entry(Hash *h, const Lathe_entry *e)
                             e->kernel[k].bytes));
 }
 
-/* Of what decides the order of sums: layout, kernels, the arena, the engine of products. */
+/* A hash of everything that decides the order of sums: layout, kernels, arena, engine of products. */
 static uint64_t plan_hash(const Trainer *t)
 {
     const Lathe_model *m = t->model;
@@ -138,7 +138,7 @@ void renew_evaluation(State *s, const Progress *p, const Lathe_recipe *r, Fault 
     free(text);
 }
 
-/* ------------------------------------------------------------------ going on */
+/* ------------------------------------------------------------------ resuming */
 
 static void take_paths(Words *to, const State *s, const char *key)
 {
@@ -147,7 +147,7 @@ static void take_paths(Words *to, const State *s, const char *key)
     json_array_foreach(paths, i, path) if (json_is_string(path)) add_word(to, word_of_json(path));
 }
 
-/* Those for evaluation, where nothing else was said about it. */
+/* Takes the paths of the data for evaluation, unless the command line gives other data for it. */
 static void take_val_paths(Trainer *t, const State *s)
 {
     if (!t->val_data.n && !was_set(t, "val_fraction")) take_paths(&t->val_data, s, "val_paths");
@@ -168,8 +168,8 @@ void take_evaluations(Progress *p, const Trainer *t, const State *s)
 {
     const char *theirs = json_string_value(json_object_get(json_object_get(s->all, "evaluation"), "best_metric"));
     if (!theirs || strcmp(theirs, metric_name(&t->recipe)) == 0) return;
-    note("the best checkpoint is by %s as given; it was by %s, and none is the best now", metric_name(&t->recipe),
-         theirs);
+    note("the best checkpoint is now chosen by %s as given; it was by %s, so none is the best yet",
+         metric_name(&t->recipe), theirs);
     p->best_step = -1;
     p->stale = 0;
 }
@@ -184,7 +184,7 @@ static void take_from_checkpoint(Trainer *t, const char *weights, bool paths, co
         if (paths) take_val_paths(t, &s);
         take_data_settings(t, json_object_get(s.all, "recipe"), only);
         const Words *own = t->val_data.n ? &t->val_data : &t->data;
-        if (paths && own->n) note("the data is the run's own: %s%s", own->at[0], own->n > 1 ? ", …" : "");
+        if (paths && own->n) note("using the run's own data: %s%s", own->at[0], own->n > 1 ? ", …" : "");
         close_state(&s);
     }
     free(folder);
@@ -201,13 +201,13 @@ void take_own_settings(Trainer *t, const char *weights, const char *only)
     take_from_checkpoint(t, weights, false, only);
 }
 
-/* The checkpoint's is a file whose checksum is its hash. */
+/* The checkpoint's tokenizer is a file whose checksum is its hash. */
 static void compare_tokenizer(const Data *d, const State *s)
 {
     const json_t *file = json_object_get(json_object_get(s->all, "files"), "tokenizer.json");
     json_t *own = d->tokenizer ? hash_json(tokenizer_hash(d->tokenizer)) : NULL;
     if (own && file && !json_equal(own, json_object_get(file, "xxh64")))
-        note("the tokenizer is not the one that the checkpoint was trained with: ids have other meanings now");
+        note("the tokenizer is not the one that the checkpoint was trained with: ids now have other meanings");
     json_decref(own);
 }
 
@@ -219,10 +219,9 @@ void compare_origin(const Trainer *t, Data *d, const State *s)
         {"description", "the description is not the one that the checkpoint was trained with"},
         {"plan", "this trainer adds in another order than the one that wrote the checkpoint (its plan differs, or the "
                  "number of "
-                 "GPUs): going on gives other bits"},
-        {"data", "the data is not the one that the checkpoint was trained on: going on gives another run"},
-        {"val_data",
-         "the data for evaluation is not the one that the checkpoint had: do not compare with its evaluations"},
+                 "GPUs): results differ in their last bits"},
+        {"data", "the data is not what the checkpoint was trained on: this is another run"},
+        {"val_data", "the data for evaluation is not the checkpoint's: do not compare with its evaluations"},
     };
     const json_t *theirs = json_object_get(s->all, "provenance");
     compare_tokenizer(d, s);

@@ -1,4 +1,4 @@
-/* state.h: state.json: what a checkpoint holds beside its arrays. */
+/* state.h: state.json: the part of a checkpoint beside its arrays. */
 #ifndef LATHE_TRAINER_STATE_H
 #define LATHE_TRAINER_STATE_H
 
@@ -9,13 +9,13 @@
 #include "trainer/trainer.h"
 
 json_t *state_json(const Trainer *t, Data *d, const Progress *p, int64_t items_per_step);
-void renew_evaluation(State *s, const Progress *p, const Lathe_recipe *r, Fault *f); /* in its file too: all else stays */
+void renew_evaluation(State *s, const Progress *p, const Lathe_recipe *r, Fault *f); /* also in its file */
 void resume_settings(Trainer *t, const State *s); /* recipe, seed, data: those that were not given */
-/* Where the best was by another metric than it is now, it is no longer the best. */
+/* If the best was chosen by another metric than now, it is no longer the best. */
 void take_evaluations(Progress *p, const Trainer *t, const State *s);
-void take_own_data(Trainer *t, const char *weights); /* where none is given: that of the checkpoint the weights lie in */
-/* What it says about data, whatever is given to read; only: one setting, NULL: all. */
+void take_own_data(Trainer *t, const char *weights); /* if none is given: the data of the weights' checkpoint */
+/* Takes the checkpoint's settings about data, whatever data is given; only: one setting, NULL: all. */
 void take_own_settings(Trainer *t, const char *weights, const char *only);
-void compare_origin(const Trainer *t, Data *d, const State *s); /* says where resuming is not bit-exact */
+void compare_origin(const Trainer *t, Data *d, const State *s); /* warns if resuming is not bit-exact */
 
 #endif

@@ -1,4 +1,4 @@
-/* step.c: opening the device, and steps of the optimizer: here, or there. */
+/* step.c: opening the device, and steps of the optimizer on this processor or the device. */
 #include "base/cache.h"
 #include "base/words.h"
 #include "interface/lathe_model.h"
@@ -30,7 +30,7 @@ void use_threads(const Trainer *t)
     else rt_init_gemm(threads);
 }
 
-/* What the plan has for a piece of a copy; the inputs of an entry are one. */
+/* Bytes that the plan has for a piece of a copy; it holds the inputs of any entry. */
 static int64_t slot_bytes(const Lathe_model *m)
 {
     int64_t bytes = (planned(m, CATEGORY_pinned) - LATHE_GPU_BESIDE) / LATHE_GPU_SLOTS;
@@ -67,7 +67,7 @@ void open_device(const Memory *m, const Trainer *t)
 
 /* ------------------------------------------------------------------ steps */
 
-static struct Parts {         /* of the step that runs on this processor, as its entry says */
+static struct Parts {         /* of the step on this processor, as its entry reports them */
     double since, seconds[2]; /* seconds: forward, backward */
     int now;
 } parts;
@@ -95,7 +95,7 @@ bool step_is_due(void) { return steps_begun() > (on_device() ? device_in_use()->
 
 bool has_diverged(const Step *s) { return !isfinite(s->loss) || (!isfinite(s->norm) && !s->skipped); }
 
-/* What the gradients of e will be multiplied by; its input where it has one. */
+/* The factor of e's gradients; writes it to the input that it has for that. */
 static double scale_loss(const Optimizer *o, const Lathe_entry *e, const Lathe_call *call)
 {
     const Lathe_tensor *t = tensor_with_role(e, LATHE_LOSS_SCALE);
@@ -104,7 +104,7 @@ static double scale_loss(const Optimizer *o, const Lathe_entry *e, const Lathe_c
     return (double)o->loss_scale.scale;
 }
 
-/* All of it, at once. */
+/* The whole step, at once. */
 static void step_here(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, Optimizer *o, void *params,
                       Step *s)
 {
@@ -130,7 +130,7 @@ static void step_here(const Trainer *t, const Lathe_entry *e, const Lathe_call *
     s->update = seconds_now() - parts.since;
 }
 
-/* What the norm decides is left to the device. */
+/* The device decides by the norm, without the host. */
 static void step_there(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, const Optimizer *o,
                        const Step *s)
 {

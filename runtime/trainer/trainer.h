@@ -8,10 +8,10 @@
 enum { MAX_SETTINGS = 96 }; /* of a recipe (trainer/knobs.c) */
 typedef struct Trainer { /* one run of the program */
     const Lathe_model *model;
-    const char *program, *command; /* as it was called; train, eval, … */
+    const char *program, *command; /* argv[0]; train, eval, … */
     Lathe_recipe recipe; /* the model's with --set applied */
     Words data, val_data;
-    struct Prompts *prompts;            /* of generate (text/prompts.c); NULL: none is given */
+    struct Prompts *prompts;            /* of generate (text/prompts.c); NULL: none given */
     Words stop, stop_tokens;            /* what ends texts (text/stop.c) */
     Words ignored_keys;                 /* of config.json (model/hf_config.c) */
     struct Origin *origin;              /* files that came with imported weights (model/origin.c); NULL: none */
@@ -29,15 +29,15 @@ typedef struct Trainer { /* one run of the program */
     bool ignore_eos;      /* no token ends a text */
     bool given[MAX_SETTINGS]; /* the k-th of the recipe was given */
     const char *resume;   /* NULL: a new run; "": from the run folder's newest checkpoint; else a path */
-    struct Saver *saver;  /* NULL where nothing is saved while steps are taken */
+    struct Saver *saver;  /* NULL unless the command saves while it trains */
     int64_t gpus;         /* 0 where not given */
-    int rank;             /* of several GPUs: which one this process has */
-    struct Ranks *ranks;  /* trainer/ranks.c; NULL: one GPU, or none */
+    int rank;             /* with several GPUs: the number of this process' GPU */
+    struct Ranks *ranks;  /* trainer/ranks.c; NULL: at most one GPU */
 } Trainer;
 
 const char *run_folder(const Trainer *t); /* --out, or runs/NAME-CONFIG */
-const char *default_folder(const Trainer *t); /* for a new run the first that is free, else that of the last run */
-char *run_weights(const char *run, const char *remedy); /* newest_weights() of a run; ends the program (3) where there are none */
+const char *default_folder(const Trainer *t); /* for a new run the first unused, otherwise the last run's */
+char *run_weights(const char *run, const char *remedy); /* newest_weights() of a run; ends the program (3) without */
 char *weights_path(const Trainer *t);     /* --weights, or the run folder's newest */
 
 /* The subcommands: each returns the exit code. */
@@ -54,13 +54,13 @@ int profile_command(Trainer *t);  /* trainer/profile.c */
 int replay_command(Trainer *t);   /* trainer/replay.c */
 int info_command(Trainer *t);     /* trainer/info.c */
 
-void use_threads(const Trainer *t);                    /* as many as it says; to be called before memory is taken */
+void use_threads(const Trainer *t); /* sets the number of threads; called before memory is allocated */
 /* ---- trainer/replay.c, trainer/bench.c */
 
 struct Data;
-/* Words for a shell: the replay of a step from the weights at `path`, with what decides on the step's data. */
+/* A shell command that replays a step from the weights at `path`, with the options that decide its data. */
 char *replay_words(const Trainer *t, const struct Data *d, const char *path, int64_t number);
-/* Ids below the vocabulary or the number of classes, reals in -1 … 1: the inputs of a step to be timed. */
+/* Random inputs for a step: ids below the vocabulary or the number of classes, reals in -1 … 1. */
 void random_inputs(const Trainer *t, const Lathe_entry *e, char *in, int64_t step);
 
 #endif

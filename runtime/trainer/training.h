@@ -1,4 +1,4 @@
-/* training.h: a training run, as trainer/start.c makes it ready and trainer/loop.c takes its steps. */
+/* training.h: a training run, which trainer/start.c prepares and trainer/loop.c runs. */
 #ifndef LATHE_TRAINER_TRAINING_H
 #define LATHE_TRAINER_TRAINING_H
 
@@ -21,7 +21,7 @@ typedef struct Training {
     Optimizer optimizer;
     Report report;
     Saver *saver;
-    double saved_at; /* seconds_now() of the last save that was begun, or of the start */
+    double saved_at; /* seconds_now() of the start of the last save, or of the run */
     Progress at;
     const Lathe_entry *entry;
     int64_t items; /* of one step */
@@ -33,9 +33,9 @@ typedef struct Training {
     char *checkpoint;
 } Training;
 
-/* Everything up to the first step; what cannot be trained ends the program.  Several GPUs: in each one's process. */
+/* Everything up to the first step; ends the program if it cannot train.  With several GPUs, each process calls it. */
 void prepare_training(Training *r, Trainer *t);
-void start_training(Training *r); /* the run folder, the saver: by the first of them */
+void start_training(Training *r); /* the run folder and the saver: rank 0 calls it */
 Trial trial_of(Training *r);
 int try_training(Training *r); /* --overfit, --dry-run: the exit code */
 

@@ -20,11 +20,11 @@ typedef struct Trial { /* a run that is ready to begin */
     Optimizer *optimizer;
     const Lathe_entry *entry;
     Samples *samples;    /* NULL: none */
-    Text_eval *texts;    /* NULL: none are written for evaluation */
+    Text_eval *texts;    /* NULL: no texts for evaluation */
     int64_t items;       /* of a step */
     bool evaluates;
 } Trial;
-/* trainer/check.c: what is tried before a run; they return the exit code and write nothing. */
+/* trainer/check.c: trials before a run; they return the exit code and write nothing. */
 int overfit(const Trial *c);
 int dry_run(const Trial *c);
 

@@ -53,7 +53,7 @@ printf x | dd of="$TMP/damaged/states.safetensors" bs=1 seek=300 conv=notrunc 2>
 refuse 3 'states.safetensors' "$trainer" train --resume="$TMP/damaged" --out "$TMP/other" --steps 999
 # shellcheck disable=SC2086
 must "$LATHE" build $model --set layers=2 --set carry=true --set batch=3 -o "$TMP/three"
-refuse 3 'states are of a batch' "$TMP/three/trainer" train --resume="$TMP/whole" --out "$TMP/other" --steps 999
+refuse 3 'states belong to a batch' "$TMP/three/trainer" train --resume="$TMP/whole" --out "$TMP/other" --steps 999
 # shellcheck disable=SC2086
 must "$LATHE" build $model --set layers=2 -o "$TMP/plain"
 must "$TMP/plain/trainer" train --data "$TMP/t.txt" --order contiguous --steps 5 --out "$TMP/without"

@@ -56,8 +56,8 @@ write a $four --beams 4 --prompt 'the cat' --no-repeat-ngram 2 --tokens 20
 [ -z "$(sed 's/^the cat//' "$TMP/a" | tr '\n' '_' | awk '{ for (i = 1; i < length($0) - 1; i++) if (seen[substr($0, i, 2)]++) print "twice" }')" ] ||
     tell "two tokens come twice"
 refuse 2 'this trainer decodes 1 row at once' $one --beams 2
-refuse 2 'these texts have no end' $one --min-tokens 3
-refuse 2 'these texts have no end' $four --beams 2 --min-tokens 3
+refuse 2 'has no effect, because the tokenizer has no token that ends texts' $one --min-tokens 3
+refuse 2 'has no effect, because the tokenizer has no token that ends texts' $four --beams 2 --min-tokens 3
 refuse 2 'eval has no option --prompt' "$TMP/one/trainer" eval --prompt a
 refuse 2 'continues texts' "$TMP/one/trainer" eval --out "$TMP/run" --generate
 refuse 1 'needs data.pairs' "$LATHE" check models/gpt.lua --set eval_generate=3
@@ -144,7 +144,7 @@ write b $trainer eval $run --data "$TMP/pairs.tsv" --val-fraction 1 --generate -
 same a b "the same items"
 grep -q 'perplexity' "$TMP/a" && grep -q 'over texts for 20 of .* sources' "$TMP/a" || tell "$(cat "$TMP/a")"
 
-for words in '--prompt etaoinshrdluc:reads sources of 10' '--tokens 15 --prompt a:was built for 14' '--beams 5 --prompt a:decodes 4 rows' \
+for words in '--prompt etaoinshrdluc:reads sources of at most 10' '--tokens 15 --prompt a:was built for 14' '--beams 5 --prompt a:decodes 4 rows' \
     '--min-tokens 15 --prompt a:at most 14 tokens' "--data $TMP/all.txt --prompt a:give one" '--seed 1:give --prompt TEXT or --data FILE' \
     '--set eos=none --min-tokens 2 --prompt a:name one with --set eos'; do
     # shellcheck disable=SC2086

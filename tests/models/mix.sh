@@ -76,9 +76,9 @@ taken() {       # CHECKPOINT: rows taken of each source
     refused 2 'mix=7 has 1 weight, --data 2 paths' $data --mix 7
     refused 2 'mix=7,x: expected weights' $data --mix 7,x
     refused 2 'mix=7,0: expected weights' $data --set mix=7,0
-    refused 2 'standard input and pipes end' --data "$TMP/books" -
+    refused 2 'a source of a mixture must not end, as standard input and pipes do' --data "$TMP/books" -
     refused 2 'order=windows' $data --order windows
-    refused 2 'mixes 2 sources, and here is 1' --resume="$TMP/whole" $data --mix none --steps 200
+    refused 2 'mixes 2 sources, but here is 1' --resume="$TMP/whole" $data --mix none --steps 200
 }
 echo 'return { config = { vocab = 256, seq = 8, batch = 1 }, data = data.text { mix = { 7, -3 } },
     forward = function(c, i) return nn.cross_entropy(nn.embedding(i.tokens, { rows = 256, width = 256 }), i.targets) end }' >"$TMP/bad.lua"

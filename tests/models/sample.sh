@@ -43,10 +43,10 @@ cmp -s "$TMP/one" "$TMP/other" && tell "the seed does not tell"
 [ "$(tr '{' '\n' <"$TMP/one" | grep '"text"' | sort -u | wc -l)" = 6 ] || tell "each is another, beyond a batch too"
 draw prompts --prompt 'the cat' sat --samples 2
 [ "$(grep -c '^the cat' "$TMP/prompts")" -ge 2 ] && [ "$(grep -c '^sat' "$TMP/prompts")" -ge 2 ] || { cat "$TMP/prompts"; tell "prompts"; }
-refuse 2 'the prompt has 40 tokens, and diffusion makes texts of 24' "$trainer" generate --out "$TMP/whole" \
+refuse 2 'the prompt has 40 tokens, but diffusion makes texts of 24' "$trainer" generate --out "$TMP/whole" \
     --prompt "$(head -c 40 "$TMP/t.txt")"
 refuse 3 'is not one of the' "$trainer" generate --out "$TMP/whole" --prompt Z
-refuse 2 'sample_tokens is of no use' "$trainer" generate --out "$TMP/whole" --tokens 9
+refuse 2 'sample_tokens has no effect' "$trainer" generate --out "$TMP/whole" --tokens 9
 refuse 2 'more than 1000000 in all' "$trainer" generate --out "$TMP/whole" --samples 1e9
 refuse 2 'expected 1 to' "$trainer" train --data "$TMP/t.txt" --steps 1 --set samples=0 --out "$TMP/none"
 
@@ -58,5 +58,5 @@ grep -q '"split":"sample".*"outputs":.*"x":{"shape":\[3\],"values":\[' "$TMP/tab
 must "$TMP/numbers/trainer" generate --out "$TMP/table" --samples 20
 [ "$(grep -c '^walk' "$TMP/said")" = 20 ] && [ "$(grep -A 1 '^x \[3\]' "$TMP/said" | grep -cE '^[-0-9.e]+ [-0-9.e]+ [-0-9.e]+$')" = 20 ] ||
     tell "twenty rows of numbers"
-refuse 2 'draws without a prompt' "$TMP/numbers/trainer" generate --out "$TMP/table" --prompt the
+refuse 2 'takes no prompt' "$TMP/numbers/trainer" generate --out "$TMP/table" --prompt the
 echo "samples of texts and numbers, any threads, resumed"

@@ -56,7 +56,7 @@ printf '{"text": "not \377 fine"}\n' >>"$TMP/some.jsonl"
     tell "exit code $?"
 grep -q '^epoch 3 |' "$TMP/said" || tell "fewer than three epochs"
 grep -q 'note: 3 malformed records are skipped in an epoch, the first: .*some.jsonl:8: the field "text" is neither' "$TMP/said" || tell "no word of malformed records"
-grep -q 'note: U+FFFD takes the place of what is not UTF-8 1 times in an epoch' "$TMP/said" || tell "no word of bytes"
+grep -q 'note: U+FFFD replaces bytes that are not UTF-8 1 times in an epoch' "$TMP/said" || tell "no word of bytes"
 "$trainer" train --data "$TMP/some.jsonl" --steps 60 --set bad_records=2 --tokenizer "$TMP/words" --out "$TMP/some-run" --set val_fraction=0 >"$TMP/said" 2>&1 &&
     tell "three of two malformed records were taken" || code=$?
 [ $code = 3 ] && grep -q 'some.jsonl:308: error: .*(2 were allowed' "$TMP/said" || tell "exit code $code"
@@ -64,9 +64,9 @@ grep -q 'note: U+FFFD takes the place of what is not UTF-8 1 times in an epoch' 
 # standard input
 cat "$TMP"/corpus/*.txt "$TMP"/corpus/*.txt | "$trainer" train --data - --set documents=blank --steps 5000 --out "$TMP/pipe" >"$TMP/said" 2>&1 ||
     tell "exit code $?"
-grep -q 'the data has ended after step' "$TMP/said" || tell "no word of the end"
+grep -q 'the data ends after step' "$TMP/said" || tell "no word of the end"
 "$trainer" train --resume --out "$TMP/pipe" </dev/null >"$TMP/said" 2>&1 && tell "a pipe was resumed" || code=$?
-grep -q 'read once' "$TMP/said" || tell "exit code $code"
+grep -q 'read only once' "$TMP/said" || tell "exit code $code"
 
 # a pipe that falls silent: a signal ends the run with what was trained saved
 mkfifo "$TMP/silent"

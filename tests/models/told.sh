@@ -11,7 +11,7 @@ says() {
 }
 silent() {
     "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"
-    ! grep -Eq 'warning|beyond the numbers|patience' "$TMP/said" || tell "nothing to tell: $*"
+    ! grep -Eq 'warning|beyond the range|patience' "$TMP/said" || tell "nothing to tell: $*"
 }
 # table ROW VALUE: 40 rows; in ROW the first column holds VALUE
 table() {
@@ -27,10 +27,10 @@ says 0 'rounded.csv:5:1: column "time": 16777217 becomes 16777216 in fp32, which
 [ "$(grep -c 'becomes' "$TMP/said")" = 1 ] || tell "each column once"
 silent train single even ""
 silent train double rounded ""
-says 3 'beyond.csv:5:1: .*column "time": -1e.39 is beyond the numbers of fp32' train single beyond ""
+says 3 'beyond.csv:5:1: .*column "time": -1e.39 is beyond the range of fp32' train single beyond ""
 silent train double beyond ""
-says 0 'patience counts evaluations, and there is only that at the end' train single even "--set patience=2 --eval-every 0 --out $TMP/a"
-says 0 'patience counts evaluations, and there are none' train single even "--set patience=2 --eval-every 1 --val-fraction 0 --out $TMP/b"
+says 0 'patience counts evaluations, and the only one is at the end' train single even "--set patience=2 --eval-every 0 --out $TMP/a"
+says 0 'patience counts evaluations, but no part of the data is kept for them' train single even "--set patience=2 --eval-every 1 --val-fraction 0 --out $TMP/b"
 silent train single even "--set patience=2 --eval-every 1 --out $TMP/c"
 # --memory compiles a description several times, and its remarks are made once.
 sed 's/forward = function(c, input)/&\n    print("a remark")\n    local far = input.features * 16777217/' tests/models/class_ids.lua >"$TMP/remarks.lua"

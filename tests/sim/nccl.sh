@@ -21,7 +21,7 @@ for settings in 'optimizer=adamw' 'optimizer=adam' 'optimizer=lion' 'optimizer=s
 done
 # shellcheck disable=SC2086
 SIM_TAKEN=1 run mlp4 three $usual --gpus 3 --steps 8
-grep -q '^3 GPUs, each with so much memory and 4 rows a step$' "$TMP/said" || tell "nothing is said of 3 GPUs"
+grep -q '^3 GPUs, each with this memory and 4 rows per step$' "$TMP/said" || tell "nothing is said of 3 GPUs"
 planned=$("$LATHE" plan models/mlp.lua --set batch=4 --set hidden=45 --target cuda --gpus 3 | sed -n '1s/^[^:]*: \([0-9,]*\) bytes.*/\1/p' | tr -d ,)
 [ "$(grep -c "^sim: $planned bytes are taken" "$TMP/said")" = 3 ] || tell "not the $planned bytes of the plan, three times"
 same "$TMP/one1" "$TMP/three" 1e-4
@@ -103,7 +103,7 @@ for victim in 1 3; do
     ranks=$(ranks_of $!)
     kill -KILL "$(echo "$ranks" | cut -d ' ' -f $victim)"
     ended 1
-    [ "$(grep -c "rank $((victim - 1)) of 3 (GPU $((victim - 1))) was ended by signal 9 (Killed), and so the run has ended; .*train --resume --out .* --gpus 3. continues after step" "$TMP/said")" = 1 ] ||
+    [ "$(grep -c "rank $((victim - 1)) of 3 (GPU $((victim - 1))) was killed by signal 9 (Killed), which ended the run; .*train --resume --out .* --gpus 3. continues after step" "$TMP/said")" = 1 ] ||
         tell "nothing is said of rank $((victim - 1))"
 done
 begun orphans
@@ -117,7 +117,7 @@ LATHE_NCCL=libm.so.6 refused 1 'has no ncclGetVersion, which several GPUs need' 
 FAKE_NCCL_VERSION=21703 refused 1 'is 2.17.3, and several GPUs need 2.18' mlp6 --gpus 2 --steps 2
 FAKE_NCCL_STARTS=0 refused 1 'NCCL does not start: unhandled system error: no interface was found' mlp6 --gpus 2 --steps 2
 refused 1 '--gpus 4: CUDA shows 3 GPUs here' mlp6 --gpus 4 --steps 2
-refused 2 '--dry-run tries a run on one GPU' mlp6 --gpus 2 --dry-run
+refused 2 '--dry-run runs on one GPU' mlp6 --gpus 2 --dry-run
 refused 2 'expected 1 to 64' mlp6 --gpus 65
 FAKE_NCCL_FAILS='1 9' refused 1 'remote process exited or there was a network error: a link is down' mlp6 --gpus 2 --steps 9
 times=2 SIM_DEVICE='stuck 3' LATHE_NCCL_TIMEOUT=2 refused 1 'rank [01] has waited for the other GPUs for 2 seconds' mlp6 --gpus 2 --steps 9
@@ -159,7 +159,7 @@ usual_text='--steps 6 --set eval_every=3 --set eval_rows=3 --set warmup=2'
     run rnn1 rnn.parts --gpus 2 $usual_text --val-fraction 0 --steps 3 --set schedule_steps=6
     run rnn1 rnn.parts --gpus 2 --steps 6 --resume
     alike rnn.two rnn.parts 6
-    refused 3 'expected shape .*: states are of a batch.s rows; resume with the batch, accumulation and GPUs' rnn1 "--resume=$TMP/rnn.two" --steps 9
+    refused 3 'expected shape .*: states belong to a batch.s rows; resume with the batch, accumulation and GPUs' rnn1 "--resume=$TMP/rnn.two" --steps 9
     documents='--order epochs --documents blank --set shuffle_tokens=2000'
     run gpt4 docs.one $usual_text $documents
     run gpt2 docs.two --gpus 2 $usual_text $documents
@@ -177,7 +177,7 @@ if [ -n "${LATHE_LONG:-}" ]; then
     sed 's/return loss,/return loss * 64,/' models/gpt.lua >"$TMP/loud.lua"
     built fp16 "$TMP/loud.lua" --set layers=2 --set width=16 --set heads=2 --set seq=8 --set clip=1 --set batch=2 --precision fp16
     run fp16 fp16.two --gpus 2 --steps 8 --set warmup=5 --set eval_every=0
-    grep -q 'step 1 | loss scale 65536: .* the step is not taken (1 so far), the scale is 32768 now' "$TMP/said" || tell "fp16: no step is skipped"
+    grep -q 'step 1 | loss scale 65536: .* the step is skipped (1 so far), and the scale is now 32768' "$TMP/said" || tell "fp16: no step is skipped"
     grep -q '^step 8/8 | loss [0-9.]* | norm [0-9]' "$TMP/said" || tell "fp16: all steps are skipped"
     run fp16 fp16.again --gpus 2 --steps 8 --set warmup=5 --set eval_every=0
     alike fp16.two fp16.again 8

@@ -49,7 +49,7 @@ done
 
 # What overflowed: told of step by step, halving each time, in the checkpoint too; parameters stay.
 skipped=$(grep -c 'is not taken' "$TMP/fp16.said") || tell "fp16: no step is skipped"
-grep -q 'step 1 | loss scale 65536: gradients are beyond what fp16 holds; the step is not taken (1 so far), the scale is 32768 now' \
+grep -q 'step 1 | loss scale 65536: gradients overflowed fp16; the step is skipped (1 so far), and the scale is now 32768' \
     "$TMP/fp16.said" || { cat "$TMP/fp16.said"; tell "fp16: the first step says nothing of its scale"; }
 for run in whole parts; do
     at=fp16.$run/checkpoints/step-20

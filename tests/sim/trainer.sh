@@ -121,9 +121,9 @@ SIM_DEVICE='memory 1000000' refused 1 "bench needs $planned bytes of the GPU.s m
 refused 1 "bench needs $planned bytes of the GPU.s memory .*--memory-limit allows 1048576" bench --memory-limit 1M
 SIM_DEVICE='image 0' refused 1 'the GPU failed: [a-z_0-9]*: gpt.lua:[0-9]* .*no kernel image' bench --steps 2
 SIM_DEVICE='failing 300' LATHE_CUDA_CHECK=1 refused 1 'the GPU failed: [a-z_0-9]*: gpt.lua:[0-9]* ' bench --steps 9
-SIM_DEVICE='failing 300' refused 1 'LATHE_CUDA_CHECK=1 in the environment says which kernel' bench --steps 9
+SIM_DEVICE='failing 300' refused 1 'set LATHE_CUDA_CHECK=1 in the environment to find the kernel' bench --steps 9
 SIM_DEVICE='image 0' refused 1 'the GPU failed: [a-z_0-9]*: gpt.lua:[0-9]* .*no kernel image' generate --out "$TMP/gpt.b"
-refused 2 'replay runs on the processor alone' replay --step 3 --data "$TMP/text.txt"
+refused 2 'replay runs only on the processor' replay --step 3 --data "$TMP/text.txt"
 # shellcheck disable=SC2086
 refused 4 'step [0-9]* diverged' train $text --steps 20 --set lr=1e30 --set warmup=0 --set clip=0 --out "$TMP/gpt.d"
 must "$cpu" eval $text --weights "$TMP/gpt.d/diverged.safetensors"

@@ -366,11 +366,11 @@ static void refuses_array(const char *header, int64_t bytes, const char *message
 static void check_arrays(void)
 {
     refuses_array("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }", 23,
-                  "its header says 24 bytes of elements, and 23 follow it");
+                  "its header says 24 bytes of elements, but 23 follow it");
     refuses_array("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }", 25,
-                  "its header says 24 bytes of elements, and 25 follow it");
+                  "its header says 24 bytes of elements, but 25 follow it");
     refuses_array("{'descr': '>f4', 'fortran_order': False, 'shape': (3, 2), }", 24,
-                  "expected booleans, integers or floats of little endian, found '>f4'");
+                  "expected little-endian booleans, integers or floats, found '>f4'");
     refuses_array("{'descr': '<f4', 'fortran_order': True, 'shape': (3, 2), }", 24, "found Fortran's order");
     refuses_array("{'descr': '<f4', 'fortran_order': False, }", 24, "expected 'shape' in the header");
     refuses_array("{'descr': '<f4', 'fortran_order': False, 'shape': (3, -2), }", 24,

@@ -120,7 +120,7 @@ works of-file/trainer train --data t.txt --steps 2 --out run-other --tokenizer w
 refuses 1 'gpt.lua:[0-9]*: error: the tokenizer must be .*found .tokk.; there is no named/tokk' "$lathe" check named/gpt.lua $small --set tokenizer=tokk
 refuses 1 'did you mean .bytes.' "$lathe" check named/gpt.lua $small --set tokenizer=byts
 rm -r named/tok
-refuses 3 'gpt.lua:[0-9]*: error: the tokenizer .*named/tok is not there any more; add --tokenizer FILE' of-file/trainer train --data t.txt --steps 2 --out x
+refuses 3 'gpt.lua:[0-9]*: error: the tokenizer .*named/tok no longer exists; add --tokenizer FILE' of-file/trainer train --data t.txt --steps 2 --out x
 works of-file/trainer train --resume --out run-named --steps 8
 
 works $gpt train --tokenizer uni --data t.txt --steps 3 --out run-uni
@@ -148,7 +148,7 @@ works $gpt eval --weights folder --data t.txt
 works "$lathe" build "$top/models/gpt.lua" ${small% --set vocab=*} --set vocab=270 -o narrow
 refuses 3 'tok/tokenizer.json: error: the tokenizer has BPE of 280 tokens, the model a vocabulary of 270' narrow/trainer train --tokenizer tok --data t.txt --out x
 refuses 2 'tokenizer=tokk: expected bytes, chars, or a file or folder of one' $gpt train --tokenizer tokk --data t.txt --out x
-refuses 2 'the tokenizer is a file.s, and none was given: add --tokenizer FILE' $gpt train --tokenizer file --data t.txt --out x
+refuses 2 'the description says that the tokenizer is a file: add --tokenizer FILE' $gpt train --tokenizer file --data t.txt --out x
 mkdir empty
 refuses 3 'empty: error: expected a tokenizer in this folder' "$lathe" tokenize encode --tokenizer empty --out x.bin t.txt
 mkdir bad

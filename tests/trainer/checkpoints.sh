@@ -94,15 +94,15 @@ says '"eval":{"loss":' out
 works "$toy" eval --data t.txt --out cut
 
 # What is different is said.
-refuses 2 'checkpoint a/checkpoints/step-60 has 60 steps behind it already' "$toy" train --out a --resume --steps 50
+refuses 2 'checkpoint a/checkpoints/step-60 has done 60 steps already' "$toy" train --out a --resume --steps 50
 refuses 2 '--resume and --init both' $train --out a --resume --init x
-refuses 2 '--resume takes its path behind an equals sign: --resume=a' $train --out a --resume a
-refuses 3 'none: error: holds no checkpoint to resume from' $train --out none --resume
+refuses 2 '--resume takes its path after an equals sign: --resume=a' $train --out a --resume a
+refuses 3 'none: error: has no checkpoint to resume from' $train --out none --resume
 refuses 3 'expected a checkpoint, which has a state.json' $train --resume=t.txt
 cut_to a b 30
 some_text u.txt 300
 works "$toy" train --out b --resume --data u.txt --set lr=0.01 --seed 3
-says 'note: the data is not the one' err
+says 'note: the data is not what the checkpoint was trained on' err
 says 'note: lr is 0.01 as given; it was 0.05 in the checkpoint' err
 says "note: using the checkpoint's settings instead of this trainer's defaults: eval_every=15 save_every=10$" err
 says 'note: the seed is 3 as given; it was 1' err
@@ -137,7 +137,7 @@ fi
 at=b/checkpoints/step-30
 damaged() {     # WORDS FILE: the file has been changed
     refuses 3 "$2: error: $1" "$toy" train --out b --resume
-    says 'note: the checkpoint before it is b/checkpoints/step-20' err
+    says 'note: the previous checkpoint is b/checkpoints/step-20' err
     cp a/checkpoints/step-30/"$2" $at/
 }
 flip() { old=$(od -An -tu1 -j"$2" -N1 "$1"); printf "\\$(printf %03o $((old ^ 16)))" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null; }
@@ -173,7 +173,7 @@ for size in 0 30 $((n / 2)) $((n - 1)); do
 done
 for place in 40 $((n / 2)) $((n - 10)) $((n - 1)); do
     flip $at/state.json $place
-    damaged 'its text does not give the checksum' state.json
+    damaged 'its text does not have the checksum' state.json
 done
 rm $at/state.json
 damaged 'expected the state of a checkpoint, but it cannot be read' state.json

@@ -113,9 +113,9 @@ says '"prompt":"red".*"prompt":"the cat"' out
 refuses 3 'nowhere: error: the prompt cannot be read: no such file' $one --prompt-file nowhere
 refuses 3 'expected a file with a prompt, found a folder' $one --prompt-file .
 refuses 3 'bytes: error: .*is not one of the\|bytes: error: byte .*' "$toy" generate --out toy --prompt-file bytes
-refuses 2 'standard input is one prompt' $one --prompt-file - -
+refuses 2 'standard input is a single prompt' $one --prompt-file - -
 head -c 70000000 /dev/zero >large
-refuses 3 'large: error: is larger than a prompt may be' $one --prompt-file large
+refuses 3 'large: error: is larger than the limit for a prompt' $one --prompt-file large
 rm large
 
 # Refusals.

@@ -6,10 +6,10 @@ some_text t.txt 400
 train="$toy train --data t.txt"
 
 export TOY_NAN_AT=30
-refuses 4 'step 31: expected a finite loss, found loss nan .*nothing had been saved yet' $train --out a --eval-every 0
+refuses 4 'step 31: expected a finite loss, found loss nan .*there is no checkpoint' $train --out a --eval-every 0
 says '--set lr=0.005' err
 [ -e a/model.safetensors ] && wrong 'a diverged run saved its weights' || ok 'nothing saved'
-refuses 4 'the checkpoint of step 20 is kept in a/checkpoints/step-20' $train --out a --save-every 20
+refuses 4 'the checkpoint of step 20 is in a/checkpoints/step-20' $train --out a --save-every 20
 unset TOY_NAN_AT
 works "$toy" eval --data t.txt --out a
 works $train --out b --steps 20 --set schedule=constant
@@ -69,7 +69,7 @@ wait_until -s run/metrics.jsonl
 wait $process
 code=$?
 [ $code = 3 ] && ok 'exit 3 when the text is cut' || wrong "exit $code when the text is cut, expected 3"
-says 'a file that is being read became shorter' err
+says 'a file shrank while being read' err
 
 refuses 1 'train needs 18.4 KB (18,368 bytes), and --memory-limit is 10.2 KB; nothing was taken' $train --out d --memory-limit 10K
 says 'lathe build MODEL.lua --set batch=N' err
@@ -157,7 +157,7 @@ kill -TERM $process
 wait $process
 code=$?
 [ $code = 3 ] && ok 'exit 3 without its folder' || wrong "exit $code without its folder, expected 3"
-says 'error: cannot be made: no such file or directory.*the run folder has vanished' err
+says 'error: cannot be made: no such file or directory.*the run folder is gone' err
 
 # No bit depends on a clock, nor does what is kept or resumed from; times in the metrics only on one that nobody sets.
 works env FAULT_CLOCK=any LD_PRELOAD="$shim" $train --out clock --save-every 7 --steps 30

@@ -19,9 +19,9 @@ nothing_half_done() { [ -z "$(find disk -name '*.part')" ] && ok 'nothing half d
 
 # It fills up while a run saves: each save that fails is said, what was saved stays, and the run ends with 3.
 head -c 150000 /dev/zero >disk/filler
-refuses 3 'step 60 is not saved, and what was saved before is still there: free some space' $train --out disk/run --save-every 10 --keep-last 0
+refuses 3 'step 60 is not saved, earlier checkpoints are still there: free some space' $train --out disk/run --save-every 10 --keep-last 0
 says 'step 10: saved' err
-says "cannot be written: no space left on device; step [0-9]* is not saved, the newest checkpoint is that of step [0-9]*" err
+says "cannot be written: no space left on device; step [0-9]* is not saved, the newest checkpoint is of step [0-9]*" err
 nothing_half_done
 works "$toy" eval --data t.txt --out disk/run
 for saved in disk/run/checkpoints/step-*; do same "$saved/model.safetensors" "whole/checkpoints/${saved##*/}/model.safetensors"; done
@@ -35,7 +35,7 @@ grep -vc '^{"step":[0-9]*,"split":"[a-z]*",.*}$' disk/run/metrics.jsonl >bad
 fill
 refuses 3 'no space left on device.*choose another' $train --out disk/new
 refuses 3 'no space left on device' "$toy" train --out disk/run --resume --steps 80
-says 'newest checkpoint\|what was saved before is still there\|free some space' err
+says 'newest checkpoint\|earlier checkpoints are still there\|free some space' err
 nothing_half_done
 works "$toy" eval --data t.txt --out disk/run
 same disk/run/checkpoints/step-60/model.safetensors whole/model.safetensors

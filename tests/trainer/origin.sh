@@ -34,7 +34,7 @@ works $trainer init --init exported --out back.safetensors
 
 # Another tokenizer: what speaks of tokens goes.
 works $trainer train --init "$ends" --data t.txt --steps 1 --tokenizer bytes --out bytes
-says 'the tokenizer is another than that of' err
+says 'the tokenizer differs from that of' err
 works $trainer export --weights bytes --out bytes-out
 [ ! -e bytes-out/chat_template.jinja ] && ok 'no chat template' || wrong 'the chat template of another tokenizer'
 grep -q '_token_id' bytes-out/config.json bytes-out/generation_config.json && wrong 'ids of another tokenizer' || ok 'no ids of tokens'

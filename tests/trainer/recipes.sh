@@ -62,12 +62,12 @@ lines() { sed 's/,"tok_s":.*//' "$1/metrics.jsonl" >"$1.lines"; }
         wrong "$(grep -c '"val"' other/metrics.jsonl) evaluations"
 }
 works "$toy" train --resume --out other --steps 210 --set best=loss
-says 'it was by accuracy, and none is the best now' err
+says 'it was by accuracy, so none is the best yet' err
 works "$toy" train --data n.txt --out other --steps 20 --set warmup=30 --set patience=2 --set eval_every=0
-says 'patience counts evaluations, and there is only that at the end' err
-says 'the rate does not reach lr' err
+says 'patience counts evaluations, and the only one is at the end' err
+says 'the learning rate never reaches lr' err
 
-refuses 2 "no such metric; this model's are loss, accuracy, perplexity" "$toy" train --data n.txt --set best=bleu
+refuses 2 "no such metric; this model has loss, accuracy, perplexity" "$toy" train --data n.txt --set best=bleu
 refuses 2 'expected a text, or a JSON array' "$toy" train --data n.txt --set samples='[1]'
 refuses 3 'is not one of the' "$toy" train --data n.txt --set samples=XYZ
 refuses 2 'expected steps in ascending order' "$toy" train --data t.txt --set milestones=9,7

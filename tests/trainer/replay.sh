@@ -16,7 +16,7 @@ plant() {
 at=$(plant '      local z = nn.where(nn.eq(i, 3), 0.0, 1.0) x = x * z / z')
 # shellcheck disable=SC2086
 refuses 4 'step 1: expected a finite loss, found loss -*nan' "$lathe" train planted.lua $small -o g --data text --out run --seed 7
-says 'nothing had been saved yet' err
+says 'there is no checkpoint' err
 replay=$(sed -n 's/^  lathe replay/replay/p' err)
 # shellcheck disable=SC2086
 "$lathe" $replay >out 2>err
@@ -55,7 +55,7 @@ step=$(sed -n 's/.*error: step \([0-9]*\) diverged.*/\1/p' err)
 says "step $step: loss" out
 says '  operation  ' out
 # shellcheck disable=SC2086
-refuses 2 'has 1 steps behind it already' "$lathe" replay "$top/models/gpt.lua" $small --set optimizer=sgd --checkpoint run4/checkpoints/step-1 --step 1
+refuses 2 'is from after step 1' "$lathe" replay "$top/models/gpt.lua" $small --set optimizer=sgd --checkpoint run4/checkpoints/step-1 --step 1
 
 # What is printed works as it stands, whatever the data: a token that one paragraph alone has ends the run in its step.
 cat >rare.lua <<'END'
@@ -75,7 +75,7 @@ mkdir "some texts"
 for k in 1 2 3; do awk -v k=$k '{ print $0 (NR == 40 && k == 2 ? " Z" : "") "\n" }' text >"some texts/it's $k.txt"; done
 works "$lathe" build rare.lua -o rare
 pasted() { # OPTION…: of a training that meets it; sets replay
-    refuses 4 'diverged.  Which operation made it says' rare/trainer train --out "a run" --seed 5 "$@"
+    refuses 4 'diverged.  To find the operation that caused it, run' rare/trainer train --out "a run" --seed 5 "$@"
     sed -n "s|^  lathe replay|'$lathe' replay|p" err >pasted
     sh pasted >out 2>err
     [ $? = 4 ] && ok "pasted: $(cat pasted)" || { wrong "replay: $(cat pasted)"; cat out err; }
@@ -93,7 +93,7 @@ loss=$(sed -n 's/^{"step":4,"split":"train","loss":\([0-9.]*\).*/\1/p' run3/metr
 works "$lathe" replay "$top/models/gpt.lua" $small --data text --step 4 --json
 close "$(number loss out)" "$loss" 1e-4 "loss of step 4"
 says '"born":\[\]' out
-refuses 2 'built without instruments; `lathe replay .*gpt.lua --config char --set layers=5' sound/trainer replay --step 1 --data text
+refuses 2 'built without --instrument; `lathe replay .*gpt.lua --config char --set layers=5' sound/trainer replay --step 1 --data text
 # shellcheck disable=SC2086
 refuses 2 'replay needs the number of a step' "$lathe" replay "$top/models/gpt.lua" $small --data text
 finish

@@ -23,7 +23,7 @@ for order in windows epochs; do
     value=$(number loss out)
     works "$toy" eval --out $run --json
     close "$(number loss out)" "$value" 1e-7 'eval without words: the run has it'
-    says 'the data is the run.s own: v.txt' err
+    says 'using the run.s own data: v.txt' err
     works "$toy" eval --out $run --val-data w.txt ${options#* * * *eval_every=20} --json
     [ "$(number loss out)" != "$value" ] && ok 'another file' || wrong 'another file has the same loss'
     # Stopped and gone on with.
@@ -33,7 +33,7 @@ for order in windows epochs; do
     [ "$(last cut-$order | sed 's/,"time.*//')" = "$(last $run | sed 's/,"time.*//')" ] && ok 'the same evaluation' || wrong "resumed: $(last cut-$order), whole: $(last $run)"
     cp v.txt kept && cat w.txt >>v.txt
     works "$toy" train --resume --out cut-$order --steps 70
-    says 'note: the data for evaluation is not the one' err
+    says 'note: the data for evaluation is not the checkpoint.s' err
     cp kept v.txt
     works $train $options --val-data v.txt --dry-run
     says 'evaluation: loss' out
@@ -94,8 +94,8 @@ if [ -x "$lathe" ]; then
     [ "$(last pairs-cut | sed 's/,"time.*//')" = "$(last pairs | sed 's/,"time.*//')" ] && ok 'pairs: the same evaluation' || wrong "resumed: $(last pairs-cut), whole: $(last pairs)"
 fi
 
-refuses 2 'val-data and --val-fraction both say what is evaluated; give one' $train --val-data v.txt --val-fraction 0.1 --out no
-refuses 2 'val-data -: standard input can be read once' $train --val-data - --out no
+refuses 2 'val-data and --val-fraction both say which data is evaluated; give one' $train --val-data v.txt --val-fraction 0.1 --out no
+refuses 2 'val-data -: standard input can be read only once' $train --val-data - --out no
 refuses 3 'none.txt' $train --val-data none.txt --out no
 : >empty
 refuses 3 'empty: error: expected' $train --val-data empty --out no

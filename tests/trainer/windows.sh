@@ -32,9 +32,9 @@ works $train --data a.txt --set documents=blank --out plain
 says 'note: documents is not used: windows are drawn from plain text files' err
 refuses 3 'raw/a.bin: error: expected a token shard' $train --data raw/a.bin --order windows --out no
 gzip -k shards/a.bin
-refuses 2 'order=windows reads plain text files, or token shards that are not packed' $train --data shards/a.bin.gz --order windows --out no
+refuses 2 'order=windows reads only plain text files, or token shards that are not compressed' $train --data shards/a.bin.gz --order windows --out no
 printf '{"text": "the cat"}\n' >some.jsonl
-refuses 2 'order=windows reads plain text files' $train --data some.jsonl --order windows --out no
+refuses 2 'order=windows reads only plain text files' $train --data some.jsonl --order windows --out no
 refuses 2 'token shards do not say which characters their ids are; give --tokenizer FILE' $train --data raw --set raw_id_size=2 --order windows --out no
 head -c 101 raw/a.bin >raw/odd.bin
 refuses 3 'raw/odd.bin: error: has 101 bytes, which is no whole number of ids of 2 bytes' $train --data raw/odd.bin --set raw_id_size=2 --order windows --tokenizer text --out no
