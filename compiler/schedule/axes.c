@@ -1,4 +1,4 @@
-/* axes.c: pass axes: gives each kernel its nest, which walks as one the axes that memory lets be walked as one. */
+/* axes.c: pass axes: gives each kernel its nest. Axes that are neighbours in memory are walked as one. */
 #include "desc/passes.h"
 #include "desc/target.h"
 #include "kernels/nest.h"

@@ -1,14 +1,15 @@
-/* columns.c: pass columns: where CUDA's reductions over all rows are added up.
+/* columns.c: pass columns: where reductions over all rows are added up on CUDA.
  *
- * They come in two stages.  Each block of threads takes a block of rows, whose teams add up in shared memory, or in
- * registers where rows are wide or that is too small, and then in order to a partial result; a second kernel adds the
- * partials up in order.  Where nothing is reduced along the rows and they are long, blocks share the columns, too. */
+ * There are two stages. In the first, a block of threads takes a block of rows. Its teams add up in shared memory, or
+ * in registers if rows are wide or shared memory is too small; their sums are then added in order to a partial
+ * result. In the second, another kernel adds up the partial results in order. If nothing is reduced along the rows
+ * and rows are long, several blocks also share the columns. */
 #include "desc/passes.h"
 #include "desc/target.h"
 #include "kernels/nest.h"
 
-enum { SHORT = 16 };         /* a row shorter than it is one thread's */
-enum { SHARED = 48 * 1024 }; /* what a block has without asking for more */
+enum { SHORT = 16 };         /* a shorter row is one thread's */
+enum { SHARED = 48 * 1024 }; /* bytes of shared memory that any block has */
 
 static int64_t column_bytes(const Kernel *k)
 {
@@ -17,7 +18,7 @@ static int64_t column_bytes(const Kernel *k)
     return bytes;
 }
 
-/* They go through one array, one after another. */
+/* Partial results must have one type: they go through one array, one after another. */
 static bool of_one_type(const Kernel *k)
 {
     bool all = true;
@@ -31,17 +32,18 @@ static int64_t inner_extent(const Kernel *k)
     return s->dim[s->rank - 1];
 }
 
-/* Numbers that a thread of a team adds up, of all columns. */
+/* The number of sums, over all columns, that a thread of a team has. */
 static int64_t sums_of_thread(const Kernel *k, int team) { return (inner_extent(k) + team - 1) / team * k->partials.n; }
 
-/* More registers than these for sums leave too few for the rest, and too many turns make long code. */
+/* With more sums than these in registers, too few registers are left for the rest, and many turns make long code. */
 enum { OF_WARP = 96, OF_BLOCK = 32 };
 
-/* From this number of columns on, lanes take elements side by side, which would share a bank of shared memory. */
+/* From this number of columns on, each lane takes several elements side by side. In shared memory they would be in
+ * the same bank. */
 enum { WIDE = 256 };
 
-/* Teams have sums of their own, in shared memory if those fit; else, and where rows are wide, in registers, and one
- * column after another goes through that memory.  Where that is too small for one, the block works as one team. */
+/* Each team has its own sums, in shared memory if they fit. If not, and for wide rows, the sums are in registers, and
+ * one column at a time goes through shared memory. If one column does not fit either, the whole block is one team. */
 static int team_for_columns(const Kernel *k, Column_sums *columns)
 {
     int64_t inner = inner_extent(k);
@@ -50,7 +52,7 @@ static int team_for_columns(const Kernel *k, Column_sums *columns)
     int64_t one = dtype_bytes(k->partials.at[0]->dtype) * inner * teams;
     bool registers =
         team == TEAM_OF_WARP && of_one_type(k) && one <= SHARED && sums_of_thread(k, TEAM_OF_WARP) <= OF_WARP;
-    bool better = registers && inner >= WIDE && k->partials.at[0]->dtype != F64; /* those would be twice as many */
+    bool better = registers && inner >= WIDE && k->partials.at[0]->dtype != F64; /* a double takes two registers */
     *columns = shared && !better ? IN_SHARED : IN_REGISTERS;
     if (shared || registers) return team;
     if (sums_of_thread(k, TEAM_OF_BLOCK) > OF_BLOCK) *columns = IN_PARTIALS;
@@ -68,7 +70,7 @@ int64_t shared_for_columns(const Kernel *k)
     return second + (has ? first * inner_extent(k) * (TEAM_OF_BLOCK / team) : 0);
 }
 
-/* Nothing is reduced along a row, and no team could keep the sums of all of it. */
+/* Is nothing reduced along a row, and is a row too long for a team to keep its sums? */
 static bool columns_run_apart(const Kernel *k, Column_sums columns)
 {
     bool sums = k->phases.n > 1 || k->phases.at[0].sums.n || k->phases.at[0].row_stores.n || k->kept.n;

@@ -1,13 +1,13 @@
-/* dense.c: pass dense: which products are called by their sizes alone, matmul_nt(c, a, b, M, N, K): those whose
- * matrices lie in memory without gaps, row by row, or column by column, as the transpose of what does.  Others, and
- * those with packed operands, are given strides (gemm). */
+/* dense.c: pass dense: which products are called by their sizes alone, as in matmul_nt(c, a, b, M, N, K). Their
+ * matrices must be in memory without gaps, row by row or (transposed) column by column. Other products, and those
+ * with packed operands, are called with strides (gemm). */
 #include "desc/passes.h"
 #include "desc/target.h"
 #include "kernels/nest.h"
 
 typedef struct Matrix {
-    int64_t row, column;   /* from one to the next, in numbers */
-    int64_t rows, columns; /* how many */
+    int64_t row, column; /* from one row or column to the next, in elements */
+    int64_t rows, columns;
 } Matrix;
 
 static bool lies_by_rows(Matrix m) { return (m.column == 1 || m.columns == 1) && (m.row == m.columns || m.rows == 1); }

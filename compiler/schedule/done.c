@@ -1,18 +1,18 @@
-/* done.c: pass done: finds the kernel after which a gradient is done: no later kernel reads or writes it.  Several GPUs
- * add it up from there on, while the rest of the backward part runs.
+/* done.c: pass done: finds the kernel after which a gradient is done: no later kernel reads or writes it. From there
+ * on, several GPUs add it up while the rest of the backward part runs.
  *
- * The unit is a parameter, or a copy of a stack's struct if a loop goes through the copies one by one (each iteration
- * touches its own, and nothing after the loop touches any).  The place is after the last kernel that touches it. If
- * that is a loop, it is after the last such kernel of the body, and, unless each iteration has its own copy, only in
- * the last iteration. */
+ * The unit is a parameter. If a loop goes through the copies of a stack one by one (each iteration touches its own
+ * copy, and nothing after the loop touches any), it is one copy of the struct. The place is after the last kernel
+ * that touches the unit. If that is a loop, it is after the last such kernel of the body, and only in the last
+ * iteration unless each iteration has its own copy. */
 #include "desc/passes.h"
 #include "desc/target.h"
 #include "kernels/nest.h"
 
-typedef struct Piece {  /* of the flat arrays: a parameter, or all copies of a struct */
-    const Param *param; /* the first */
+typedef struct Piece {  /* a part of the flat arrays: a parameter, or all copies of a struct */
+    const Param *param; /* the first parameter */
     int64_t first, end; /* elements */
-    int copies;         /* of which loops around have picked one */
+    int copies;         /* the number of axes of copies along which a loop around it has picked one */
 } Piece;
 
 static int64_t end_of_piece(const Param *p)
@@ -28,7 +28,7 @@ static int64_t end_of_piece(const Param *p)
 typedef struct Question {
     const Piece *piece;
     const Loop *loop;  /* picks asks of it: */
-    bool touches, own; /* own: all that was asked about so far touch, in an iteration, the copy of its number */
+    bool touches, own; /* own: all uses so far touch, in each iteration, the copy with its number */
 } Question;
 
 static bool picks_copy(const View *v, const Piece *p, const Loop *l)
@@ -81,7 +81,7 @@ static bool has_own_copies(const Kernel *repeat, const Piece *p)
 
 /* ------------------------------------------------------------------ places */
 
-/* NULL in d->after: nothing touches it. */
+/* d->after is NULL if no kernel touches it. */
 static void find_place(Done *d, Piece *p, Kernel *const *kernels, int n)
 {
     while (n > 0 && !touches_piece(kernels[n - 1], p)) n--;

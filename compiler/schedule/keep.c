@@ -1,20 +1,21 @@
-/* keep.c: pass keep: rows that a block of CUDA's threads copies into shared memory, since several of its sweeps read
+/* keep.c: pass keep: rows that a block of CUDA threads copies into shared memory, since several of its sweeps read
  * them.
  *
- * Eight blocks of THREADS run on a processor.  Where each sweeps three times over 100 KB of its own, 132 processors
- * have 106 MB of rows under way, and a second sweep finds none of it in an L2 of 50 MB: three reads and a write.  Kept
- * it is one read and a write.
+ * Eight blocks of THREADS run on a processor. If each sweeps three times over 100 KB, 132 processors have 106 MB of
+ * rows in use. An L2 of 50 MB holds none of it until the second sweep, so memory does three reads and a write. With
+ * copies it does one read and a write.
  *
- * Less than LEAST_KEPT is not worth it: of eight blocks a second sweep finds that in the L1 (256 KB; on sm_80 192).
+ * Below LEAST_KEPT a copy is not worth it: a second sweep of eight blocks finds the rows in the L1 (256 KB; 192 KB on
+ * sm_80).
  *
- * More than MOST_KEPT no block of sm_86 and sm_89 could have, less what the ends of reductions take.  Of the longest
- * there is room for two on sm_90 (228 KB), so that one copies while the other computes, and for one on sm_80 (164 KB).
- * All copies of a row are under way at once, and a thread has several elements in hand, so that fewer blocks should do:
- * not measured, and on sm_80 the first thing to measure, where one block copies and computes in turns.
+ * MOST_KEPT is what a block may have on sm_86 and sm_89, less what the ends of reductions take. Of the longest rows,
+ * two fit on sm_90 (228 KB), so one block copies while the other computes; one fits on sm_80 (164 KB). All copies of
+ * a row are in flight at once, and a thread has several elements, so few blocks should be enough. This is not
+ * measured. On sm_80, where one block copies and computes in turns, it is the first thing to measure.
  *
- * A row is kept if its elements lie side by side in whole accesses of 16 bytes, and is not read by all rows: that
- * stays in the caches.  A thread takes the same elements in every sweep, those that it has copied; so a kernel may also
- * overwrite what it has read. */
+ * A row is kept if its elements are contiguous in whole accesses of 16 bytes and if not all rows read it: such an
+ * array stays in the caches. A thread takes the same elements in every sweep, those that it has copied, so a kernel
+ * may also overwrite what it has read. */
 #include "desc/passes.h"
 #include "desc/target.h"
 #include "kernels/nest.h"
@@ -28,7 +29,7 @@ static int sweeps_over(const Values *v, const Node *load)
     return sweeps;
 }
 
-/* Is all that the kernel finds in these bytes of one type? */
+/* Do all uses of these bytes in the kernel have one type? */
 static bool of_one_type(const Nest *n, const Buffer *b)
 {
     bool all = true;
@@ -39,7 +40,7 @@ static bool of_one_type(const Nest *n, const Buffer *b)
     return all;
 }
 
-/* Does every row of the kernel have one of its own, that begins at a multiple of 16 bytes? */
+/* Does each row of the kernel read a row of its own, and do these begin at multiples of 16 bytes? */
 static bool is_own_row(const Nest *n, const View *v)
 {
     int inner = n->space.shape.rank - 1;

@@ -1,6 +1,6 @@
-/* launch.c: pass launch: the launches of a CUDA kernel: how many blocks of threads each has, and how much shared memory
- * a block has, for arrays that the kernel declares and for the rows that it keeps (schedule/keep.c).
- * Shared memory inside the runtime's reductions is not counted. */
+/* launch.c: pass launch: the launches of a CUDA kernel: the number of blocks of each, and the shared memory of a
+ * block, both for arrays that the kernel declares and for rows that it keeps (schedule/keep.c). Shared memory inside
+ * the runtime's reductions is not counted. */
 #include "desc/passes.h"
 #include "desc/target.h"
 #include "kernels/nest.h"
@@ -44,7 +44,7 @@ static int64_t bytes_kept(const Nest *n)
     return bytes;
 }
 
-/* Teams' sums of all columns, or of one column after another. */
+/* The sums of the teams: of all columns at once, or of one column after another. */
 static int64_t bytes_of_sums(const Kernel *k, const Nest *n)
 {
     int64_t bytes = 0, rows = inner_extent(n) * (THREADS / n->team);
@@ -77,7 +77,7 @@ static void launch_rows(const Kernel *k, Nest *n)
 
 /* ------------------------------------------------------------------ by ids, along an axis */
 
-/* A thread an element, or several side by side. */
+/* A thread takes an element, or several side by side. */
 static void launch_gather(Nest *n)
 {
     const Picked *p = n->picked;
@@ -85,7 +85,8 @@ static void launch_gather(Nest *n)
     if (n->plain) add_launch(n, LAUNCHED_PLAIN, blocks_for(extent_of(&n->space, 0, p->batch + p->ids), THREADS), 0, 0);
 }
 
-/* A block an id, which lists those that send to the same place; plainly a thread a column, through all ids. */
+/* A block takes an id, and lists those that address the same place. In the plain loop, a thread takes a column and
+ * goes through all ids. */
 static void launch_by_ids(const Kernel *k, Nest *n)
 {
     const Picked *p = n->picked;

@@ -3,7 +3,7 @@
 #include "desc/target.h"
 #include "kernels/nest.h"
 
-/* Threads cost some microseconds to call: worth it from about this many element operations on. */
+/* Starting threads takes some microseconds. It is worth it from about this number of element operations on. */
 enum { WORTH_THREADS = 16384 };
 enum { ROWS_ACROSS = 64, LANES = 16, MANY = 16, FEW = 16 };
 
@@ -15,7 +15,7 @@ static int64_t rows_to_share(const Nest *n) { return extent_of(&n->space, 0, row
 
 /* ------------------------------------------------------------------ across */
 
-/* Nothing but reductions in the first phase, and values per row after it. */
+/* Does the first phase only reduce, and do later ones only have values per row? */
 static bool only_reduces(const Kernel *k)
 {
     const Phase *first = &k->phases.at[0];
@@ -25,8 +25,8 @@ static bool only_reduces(const Kernel *k)
     return true;
 }
 
-/* Do neighbours in memory belong to neighbouring rows, such as in sums over time of [B][T][C]?  A row after the other
- * would fetch a line for each element. */
+/* Do neighbours in memory belong to neighbouring rows, as in a sum over time of [B][T][C]? One row after another
+ * would then fetch a line for each element. */
 static bool neighbours_are_rows(const Nest *n)
 {
     int inner = rows_axes(n), last = inner - 1, across = 0;
@@ -62,7 +62,7 @@ static int work_of(const Kernel *k)
     return n;
 }
 
-/* The number of loops that threads share: one if it is long enough, else two as one. */
+/* The number of loops that threads share: one if that is long enough, else two as one. */
 static int loops_to_share(const Nest *n, int loops)
 {
     return !loops ? 0 : n->space.shape.dim[0] >= MANY || loops == 1 ? 1 : 2;
@@ -84,11 +84,11 @@ static void share_rows(Kernel *k)
     n->sweep_shared = !k->block && !n->across && rows_to_share(n) == 1 && k->phases.n == 1 && !k->phases.at[0].sums.n;
 }
 
-/* Ids that may address the same place run in order. Threads share the axes beside them: batches, or columns of the last
- * axis.  For short rows one thread is faster than two that both look at every id. */
+/* Ids that may address the same place are applied in order. Threads share the axes beside them: batches, or columns
+ * of the last axis. For short rows, one thread is faster than two that both look at every id. */
 static void share_picked(Kernel *k)
 {
-    enum { SLICE = 16 }; /* columns that threads do not share: column_from() */
+    enum { SLICE = 16 }; /* threads do not share fewer columns: column_from() */
     Nest *n = k->nest;
     const Picked *p = n->picked;
     const Space *s = &n->space;
@@ -155,7 +155,7 @@ static bool loads_on_condition(const Kernel *k)
 }
 
 /* Loops that gcc would unroll before it vectorises the loop around them. The loop over the rows of a block has the
- * number after those of the axes. A loop whose extent varies is not unrolled. */
+ * number after those of the axes. Loops of varying extent are not unrolled. */
 static unsigned loops_to_keep(const Kernel *k)
 {
     const Nest *n = k->nest;
@@ -169,7 +169,7 @@ static unsigned loops_to_keep(const Kernel *k)
     return rolled;
 }
 
-/* Do sweeps store, so that gcc would check for overlaps of what it stores and reads? */
+/* Do sweeps store? Then gcc would check whether stores and loads overlap. */
 static bool stores_in_sweeps(const Kernel *k)
 {
     bool any = false;

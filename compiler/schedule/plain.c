@@ -1,11 +1,12 @@
-/* plain.c: pass plain: kernels by ids, and those that find the largest of a row, get a plain loop beside them, slow, in
- * case they are wrong on some machine: a trainer compares the two (trainer/selftest.c).  Where the loop would be the
- * same text there is none, nor inside of a loop that is one launch. */
+/* plain.c: pass plain: kernels by ids, and kernels that find the largest element of a row, get a slow plain loop
+ * beside them, in case they are wrong on some machine: a trainer compares the two (trainer/selftest.c). There is no
+ * plain loop if it would be the same text, or inside a loop that is one launch. */
 #include "desc/passes.h"
 #include "desc/target.h"
 #include "kernels/nest.h"
 
-/* One that takes elements of all columns at once, or ids in the order in which threads come by them. */
+/* Is the plain loop another text? The kernel takes elements of all columns at once, or ids in the order in which
+ * threads come to them. */
 static bool is_another_text(const Kernel *k)
 {
     const Nest *n = k->nest;

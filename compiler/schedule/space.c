@@ -1,4 +1,4 @@
-/* space.c: the axes that a nest walks over: neighbours that memory lets be walked as one become one. */
+/* space.c: the axes that a nest walks. Neighbours become one if memory allows it. */
 #include "kernels/nest.h"
 
 bool absorbed(const Node *n) { return is_view(n); }
@@ -58,7 +58,7 @@ static void take_axis_out(Space *s, int j)
     x->rank--;
 }
 
-/* Of an axis of extent 1 and another the other one is left. */
+/* If one of the two has extent 1, the other remains. */
 void merge_axis(Space *s, int j)
 {
     Shape *x = &s->shape;

@@ -1,9 +1,9 @@
-/* teams.c: passes teams and beside: how many of CUDA's threads take a row, and how many elements each takes in one
+/* teams.c: passes teams and beside: how many CUDA threads take a row, and how many elements a thread takes in one
  * access.
  *
- * Maps: a thread takes an element, or four side by side (of 16 bits eight) where they are contiguous.  Kernels that
- * reduce: a team of threads takes a row: one thread where it is short, a warp, or the whole block where it is long;
- * thread l of n takes elements l, l + n, … */
+ * In a map, a thread takes an element, or four side by side (eight of 16 bits) if they are contiguous. In a kernel
+ * that reduces, a team of threads takes a row: one thread if the row is short, a warp, or the whole block if the row
+ * is long. Thread l of n takes elements l, l + n, … */
 #include "desc/passes.h"
 #include "desc/target.h"
 #include "kernels/nest.h"
@@ -27,7 +27,7 @@ static int team_for_rows(const Nest *n)
     return inner < SHORT ? TEAM_OF_ONE : rows == 1 || inner > LONG ? TEAM_OF_BLOCK : TEAM_OF_WARP;
 }
 
-/* Of what ids may send to one place a block takes an id. */
+/* If several ids may address one place, a block takes an id. */
 static void give_teams(Kernel *k, const Desc *d)
 {
     Nest *n = k->nest;
@@ -68,13 +68,14 @@ int number_of_store(const Nest *n, int phase, int store)
     return at + store;
 }
 
-/* Are its elements along the inner axis neighbours in memory? */
+/* Are its elements along the inner axis contiguous in memory? */
 static bool side_by_side(const Nest *n, const View *v)
 {
     return v->buffer && !shows_nothing(&n->space, v) && v->stride[inner_of(n)] == 1;
 }
 
-/* Elements per 16-byte access (of 16 or 32 bits each) if all threads that share the axis get one; else 1. */
+/* The number of elements in an access of 16 bytes (they have 16 or 32 bits) if there are enough for all threads that
+ * share the axis; else 1. */
 static int most_beside(const Nest *n, int threads)
 {
     int64_t extent = inner_extent(n);
@@ -89,8 +90,8 @@ static int most_beside(const Nest *n, int threads)
     return most;
 }
 
-/* Does a buffer begin at an aligned byte? The arena and the flat arrays begin at multiples of 64; members of structs
- * are where C puts them. */
+/* Does a buffer begin at an aligned address? The arena and the flat arrays begin at multiples of 64; C decides where
+ * members of structs are. */
 static bool begins_aligned(const Buffer *b)
 {
     int64_t size = dtype_bytes(b->dtype);
@@ -107,7 +108,8 @@ bool rows_are_aligned(const Space *s, const View *v, int along, int many)
     return all;
 }
 
-/* The same where the row does not divide, but its buffers' rows do, being padded: a rest is left over. */
+/* The same if the length of the row is no multiple, but the rows of its buffers are padded to one: some elements are
+ * left over. */
 static int most_with_rest(const Nest *n, int threads)
 {
     Swept all = swept_views(n);
@@ -131,7 +133,7 @@ static void take_beside(Nest *n, bool sliced)
     n->rest = n->beside > 1;
 }
 
-/* Where they are neighbours on both sides. */
+/* Elements side by side must be contiguous on both sides. */
 static void gather_beside(Nest *n)
 {
     const Picked *p = n->picked;
@@ -142,7 +144,7 @@ static void gather_beside(Nest *n)
     if (extent % many == 0) n->beside = many;
 }
 
-/* Do rows of a begin at even elements, one after another: can two of 16 bits be read as a word? */
+/* Do all rows of a begin at even elements? Then two elements of 16 bits can be read as a word. */
 static bool rows_of_words(const struct Gemm *g)
 {
     const View *a = &g->a.view;

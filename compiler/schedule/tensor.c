@@ -1,5 +1,5 @@
-/* tensor.c: pass tensor: which attention runs on CUDA's tensor cores, or is cuDNN's: that of 16 bits, but for scores
- * with a cap or a bias, and for heads that are too wide. */
+/* tensor.c: pass tensor: which attention runs on CUDA tensor cores or in cuDNN. That is attention in 16 bits, unless
+ * scores have a cap or a bias, or heads are too wide. */
 #include "desc/passes.h"
 #include "desc/target.h"
 #include "kernels/nest.h"

@@ -1,4 +1,4 @@
-/* values.c: where the values of a ROWS kernel come from, and how often what is read: found once for each kernel. */
+/* values.c: where the values of a ROWS kernel come from, and how often each is read. Computed once for each kernel. */
 #include "kernels/nest.h"
 
 #include <ctype.h>
@@ -22,7 +22,7 @@ static void add_number(Table *t, const Node *n, intptr_t number)
 
 static int number_of_load(const Table *t, const Node *n) { return (int)(intptr_t)table_get(t, n); }
 
-/* The load of a node; of several that read the same the first. */
+/* The load of a node; if several read the same, the first of them. */
 static int first_load(const Kernel *k, int axes, int i)
 {
     const Operand *o = &k->loads.at[i];
@@ -63,7 +63,7 @@ bool is_per_row(const Values *v, int phase, const Node *n)
     return computed(v, phase, n) || (load >= 0 && v->k->loads.at[load].once_a_row);
 }
 
-/* How often the element text of an op names its input k: the word a, b, … of one letter. */
+/* How often the element text of an op mentions its input k, as one of the letters a, b, … */
 static int mentions(const Node *n, int k)
 {
     int count = 0;
@@ -79,7 +79,7 @@ static void count_use(Table *uses, const Node *n, int count)
     *slot = (void *)((intptr_t)*slot + count);
 }
 
-/* How often the readers of a phase read what. */
+/* Counts how often the readers of a phase read each value. */
 static void count_reads(const Values *v, int phase, const Nodes *readers, Table *uses)
 {
     for (int i = 0; i < readers->n; i++)

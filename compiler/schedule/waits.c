@@ -1,32 +1,32 @@
-/* waits.c: pass waits: CUDA: in a loop that is one launch (plan/persist.c), all blocks take parts of each kernel. They
- * meet before a kernel that touches what another has written, or writes what another touches. The plan must be made
- * before, since it says which values share bytes.
+/* waits.c: pass waits: CUDA: in a loop that is one launch (plan/persist.c), all blocks take parts of each kernel.
+ * They meet before a kernel that touches what another has written, or writes what another touches. The plan must be
+ * made before, since it decides which values share bytes.
  *
- * If a product's b is the same in all iterations, it is copied into shared memory before the loop.  The first wait of
- * an iteration also waits for that copy. If a product reads it before any wait, the threads of a block wait before the
- * loop. */
+ * If the b of a product is the same in all iterations, it is copied into shared memory before the loop. The first
+ * wait of an iteration also waits for that copy. If a product reads it before any wait, the threads of a block wait
+ * before the loop. */
 #include "desc/passes.h"
 #include "desc/target.h"
 #include "kernels/nest.h"
 #include "plan/plan.h"
 
-/* Gradients that are made as one lie over those that they are made of. */
+/* Gradients that are computed as one overlap those that they consist of. */
 bool bytes_overlap(const Buffer *a, const Buffer *b)
 {
     if (a == b || (a->home == GRADIENTS && b->home == GRADIENTS)) return true;
     return a->home == WORK && b->home == WORK && a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
 }
 
-/* Does the kernel touch element i of the buffer in slice i % period / wide alone? */
+/* Does only slice i % period / wide of the kernel touch element i of the buffer? */
 static bool by_slices(const Kernel *k, const Buffer *b)
 {
     return k->sliced && touches_by_period(k, b, k->persistent->period);
 }
 
-/* The same elements at the same places: one of them may lie over the other. */
+/* Have both the same elements at the same places? One of them may lie over the other. */
 static bool same_places(const Buffer *a, const Buffer *b) { return bytes_of(a) == bytes_of(b) && a->dtype == b->dtype; }
 
-typedef struct Uses { /* of memory, by one kernel */
+typedef struct Uses { /* what one kernel does with memory */
     VEC(struct Use_of {
         View view;
         bool writes;
@@ -58,7 +58,7 @@ static int64_t slot_stride(const View *v, const Loop *l)
     return 0;
 }
 
-/* Do both views move alike with every loop, so that their distance stays the same? */
+/* Do both views move alike with every loop? Then their distance stays the same. */
 static bool move_alike(const View *a, const View *b)
 {
     bool all = true;
@@ -75,7 +75,7 @@ static void reach_of(const View *v, int64_t *low, int64_t *high)
 
 typedef enum Later { SAME_ITERATION, NEXT_ITERATION, ANY_LATER } Later;
 
-/* Do two uses of one buffer touch different elements of it, the second one so much later: other slots of a stack? */
+/* Do two uses of a buffer touch different elements, such as different slots of a stack? The second use is `later`. */
 static bool slots_apart(const View *a, const View *b, const Loop *l, Later later)
 {
     int64_t low, high, from, to, step = later == NEXT_ITERATION ? slot_stride(b, l) * (l->reverse ? -1 : 1) : 0;
@@ -85,7 +85,7 @@ static bool slots_apart(const View *a, const View *b, const Loop *l, Later later
     return high < from + step || to + step < low;
 }
 
-/* What b must wait for if it runs after a, `later`. */
+/* What b must wait for if it runs `later` than a. */
 static Wait clash(const Kernel *a, const Kernel *b, Later later)
 {
     Uses x = uses_of(a), y = uses_of(b);
@@ -102,7 +102,7 @@ static Wait clash(const Kernel *a, const Kernel *b, Later later)
     return wait;
 }
 
-/* The most that any kernel from `from` to `to` makes k wait for. */
+/* The longest wait that any kernel from `from` to `to` requires of k. */
 static Wait wait_for(Kernel *const *kernels, int from, int to, const Kernel *k, Later later)
 {
     Wait most = NO_WAIT;
@@ -113,8 +113,9 @@ static Wait wait_for(Kernel *const *kernels, int from, int to, const Kernel *k, 
     return most;
 }
 
-/* A kernel waits for those since the last meeting of blocks; what an iteration begins with, for those after the last
- * one of the iteration before.  Where there is no meeting in an iteration, blocks may be any number of them apart. */
+/* A kernel waits for the kernels since the last meeting of blocks. The first ones of an iteration wait for those
+ * after the last meeting of the iteration before. If an iteration has no meeting, blocks may be any number of
+ * iterations apart. */
 static void find_waits(Kernel *repeat)
 {
     Kernel *const *k = repeat->body.at;
@@ -140,7 +141,7 @@ static bool reads_copies_early(const Kernel *repeat)
     return false;
 }
 
-/* Without the pass all blocks meet before each kernel. */
+/* Without this pass all blocks meet before each kernel. */
 static void find_all(Kernel *k, const Desc *d)
 {
     bool meet = without(d, PASS_waits);

@@ -1,4 +1,4 @@
-/* walk.c: what a kernel touches, as seen over the axes that its nest walks. */
+/* walk.c: what a kernel touches, over the axes that its nest walks. */
 #include "kernels/nest.h"
 
 bool is_picked(const Kernel *k) { return k->kind == GATHER || k->kind == SCATTER || k->kind == OVERWRITE; }
@@ -19,7 +19,7 @@ static Operands own_operands(const Operands *o)
     return r;
 }
 
-/* A column's view runs over the inner axis alone: over the space. */
+/* The view of a column, which has the inner axis alone, over the whole space. */
 static View views_over_space(View v, int rank)
 {
     if (v.shape.rank == rank) return v;
@@ -33,7 +33,7 @@ static void add_views(Space *s, Operands *o)
     for (int i = 0; i < o->n; i++) push(&s->views, &o->at[i].view);
 }
 
-/* Views change while axes merge: of a copy. */
+/* Views change when axes merge, so the nest has a copy. */
 static void walk_rows(Nest *n, const Kernel *k)
 {
     Kernel *c = n->rows = copy_of(k, sizeof *k);
@@ -65,7 +65,7 @@ static bool same_place(const View *a, const View *b)
     return equal;
 }
 
-/* x, and old: the tensors with the picked axis; y: the one of the ids' shape in its place. */
+/* x and old have the picked axis; y has the axes of the ids in its place. */
 static void walk_picked(Nest *n, const Kernel *k)
 {
     const Operand *ids = &k->reads.at[1], *result = &k->writes.at[0], *other = &k->reads.at[0];
@@ -105,7 +105,7 @@ static void count_picked(Nest *n)
     p->id = s->rank - 1;
     p->batch = p->ids = p->after = 0;
     for (int j = 0; j < p->id; j++)
-        if (s->dim[j] > 1 && !p->x.stride[j]) p->ids++; /* x is written where that matters */
+        if (s->dim[j] > 1 && !p->x.stride[j]) p->ids++; /* if x does not move along it, the axis belongs to the ids */
         else if (!p->ids) p->batch++;
         else p->after++;
 }
@@ -138,7 +138,7 @@ static void walk_along(Nest *n, const Kernel *k)
 
 /* ------------------------------------------------------------------ all */
 
-/* Blocks of rows are an axis behind the inner one, which no view but that of a partial minds. */
+/* Blocks of rows are an axis after the inner one. Only the views of partial results move along it. */
 static void add_axis_of_blocks(Nest *n)
 {
     int64_t block = n->rows->block;

@@ -1,9 +1,9 @@
-/* wide.c: pass wide: which of a kernel's arrays a CUDA thread reads or writes as wholes, its elements side by side in
- * one access of 16 bytes, or of what they have together.  A compiler makes one access of several where the code around
- * them is short, and says nothing where it does not.
+/* wide.c: pass wide: which arrays a CUDA thread reads or writes as wholes: its elements side by side in one access of
+ * 16 bytes, or less if they are fewer bytes together. A compiler merges several accesses into one only where the code
+ * around them is short, and does not say where it fails to.
  *
- * An array is read so if all elements are there, neighbours in memory, and each thread's begin at a multiple of the
- * access. */
+ * An array is read this way if all elements are present and contiguous in memory, and if those of each thread begin
+ * at a multiple of the access. */
 #include "desc/passes.h"
 #include "desc/target.h"
 #include "kernels/nest.h"
