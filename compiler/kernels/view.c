@@ -43,11 +43,10 @@ static int64_t clamp(int64_t x, int64_t n) { return x < 0 ? 0 : x > n ? n : x; }
 /* Axis k of `old` as axis p.axis of v: its index is start + step · v's. */
 static void place_axis(View *v, const View *old, int k, Place p)
 {
-    int64_t extent = v->shape.dim[p.axis], low = old->low[k] - p.start, high = old->high[k] - p.start, low_then = low;
-    bool there = low <= 0 && high > 0;
-    if (p.step == 0) low = 0, high = there ? extent : 0;
-    else if (p.step == -1) low = 1 - high, high = 1 - low_then;
-    else low = ceil_div(low, p.step), high = ceil_div(high, p.step);
+    int64_t extent = v->shape.dim[p.axis], from = old->low[k] - p.start, to = old->high[k] - p.start, low, high;
+    if (p.step == 0) low = 0, high = from <= 0 && to > 0 ? extent : 0;
+    else if (p.step == -1) low = 1 - to, high = 1 - from;
+    else low = ceil_div(from, p.step), high = ceil_div(to, p.step);
     bool single = old->shape.dim[k] == 1 && extent > 1; /* there is one element to show, wherever it stands */
     v->base += single ? 0 : p.start * old->stride[k];
     v->stride[p.axis] = single ? 0 : p.step * old->stride[k];

@@ -16,23 +16,33 @@ int free_axes(int rank, int nb, const int *batch, int nc, const int *contracted,
     return n;
 }
 
+/* What is wrong with the axes of a and b, all of which there are; or NULL and the result's shape. */
+static const char *result_fault(const Node *a, const Node *b, const Dot_axes *x, Shape *s)
+{
+    int fa[MAXRANK], fb[MAXRANK], na = free_axes(a->shape.rank, x->nb, x->ab, x->nc, x->ac, fa);
+    int nb = free_axes(b->shape.rank, x->nb, x->bb, x->nc, x->bc, fb);
+    if (na != a->shape.rank - x->nb - x->nc || nb != b->shape.rank - x->nb - x->nc)
+        return "an axis is batch and contracted at once";
+    if (x->nb + na + nb > MAXRANK) return "its result has too many axes";
+    for (int k = 0; k < x->nb; k++)
+        if (a->shape.dim[x->ab[k]] != b->shape.dim[x->bb[k]]) return "batch axes must have equal extents";
+    for (int k = 0; k < x->nc; k++)
+        if (a->shape.dim[x->ac[k]] != b->shape.dim[x->bc[k]]) return "contracted axes must have equal extents";
+    *s = (Shape){0};
+    for (int k = 0; k < x->nb; k++) {
+        bool named = a->shape.axis[x->ab[k]];
+        *s = named ? with_axis(*s, a->shape, x->ab[k]) : with_axis(*s, b->shape, x->bb[k]);
+    }
+    for (int k = 0; k < na; k++) *s = with_axis(*s, a->shape, fa[k]);
+    for (int k = 0; k < nb; k++) *s = with_axis(*s, b->shape, fb[k]);
+    return NULL;
+}
+
 Node *dot_into(DType t, Node *a, Node *b, Dot_axes x)
 {
     must(a->dtype == b->dtype && (t == a->dtype || is_stored(a->dtype)));
-    for (int k = 0; k < x.nb; k++) must(a->shape.dim[x.ab[k]] == b->shape.dim[x.bb[k]]);
-    for (int k = 0; k < x.nc; k++) must(a->shape.dim[x.ac[k]] == b->shape.dim[x.bc[k]]);
-    int fa[MAXRANK], fb[MAXRANK];
-    int na = free_axes(a->shape.rank, x.nb, x.ab, x.nc, x.ac, fa);
-    int nb = free_axes(b->shape.rank, x.nb, x.bb, x.nc, x.bc, fb);
-    must(na == a->shape.rank - x.nb - x.nc && nb == b->shape.rank - x.nb - x.nc);
-    must(x.nb + na + nb <= MAXRANK);
-    Shape s = {0};
-    for (int k = 0; k < x.nb; k++) {
-        bool named = a->shape.axis[x.ab[k]];
-        s = named ? with_axis(s, a->shape, x.ab[k]) : with_axis(s, b->shape, x.bb[k]);
-    }
-    for (int k = 0; k < na; k++) s = with_axis(s, a->shape, fa[k]);
-    for (int k = 0; k < nb; k++) s = with_axis(s, b->shape, fb[k]);
+    Shape s;
+    must(!result_fault(a, b, &x, &s));
     int64_t ints[2 + 4 * MAXRANK];
     int n = 0;
     ints[n++] = x.nb;
@@ -109,7 +119,8 @@ static const char *end_fault(const Node *n, Shape s)
     return NULL;
 }
 
-const char *dot_fault(const Node *n, Type *results)
+/* What is wrong with the types of its inputs, or with what its ints say of their axes. */
+static const char *factors_fault(const Node *n)
 {
     if (n->nin != 2 && n->nin != 3) return "dot takes two inputs, and a third where it ends in something";
     const Node *a = n->in[0], *b = n->in[1];
@@ -120,28 +131,22 @@ const char *dot_fault(const Node *n, Type *results)
         (n->nints != dot_ints(n) && n->nints != dot_ints(n) + 1))
         return "its ints must be nb, nc, as many axes and perhaps what it ends in";
     int nb = (int)n->ints[0], nc = (int)n->ints[1];
+    bool axes = valid_axes(n, 2, nb, a->shape.rank, false) && valid_axes(n, 2 + nb, nb, b->shape.rank, false) &&
+                valid_axes(n, 2 + 2 * nb, nc, a->shape.rank, false) &&
+                valid_axes(n, 2 + 2 * nb + nc, nc, b->shape.rank, false);
+    return axes ? NULL : "its ints must be axes of its inputs";
+}
+
+const char *dot_fault(const Node *n, Type *results)
+{
+    const char *fault = factors_fault(n);
+    if (fault) return fault;
     Dot_axes x = dot_axes(n);
-    int fa[MAXRANK], fb[MAXRANK];
-    if (!valid_axes(n, 2, nb, a->shape.rank, false) || !valid_axes(n, 2 + nb, nb, b->shape.rank, false) ||
-        !valid_axes(n, 2 + 2 * nb, nc, a->shape.rank, false) ||
-        !valid_axes(n, 2 + 2 * nb + nc, nc, b->shape.rank, false))
-        return "its ints must be axes of its inputs";
-    int na = free_axes(a->shape.rank, nb, x.ab, nc, x.ac, fa), nfb = free_axes(b->shape.rank, nb, x.bb, nc, x.bc, fb);
-    if (na != a->shape.rank - nb - nc || nfb != b->shape.rank - nb - nc)
-        return "an axis is batch and contracted at once";
-    if (nb + na + nfb > MAXRANK) return "its result has too many axes";
-    for (int k = 0; k < nb; k++)
-        if (a->shape.dim[x.ab[k]] != b->shape.dim[x.bb[k]]) return "batch axes must have equal extents";
-    for (int k = 0; k < nc; k++)
-        if (a->shape.dim[x.ac[k]] != b->shape.dim[x.bc[k]]) return "contracted axes must have equal extents";
-    Shape s = {0};
-    for (int k = 0; k < nb; k++) s.dim[s.rank++] = a->shape.dim[x.ab[k]];
-    for (int k = 0; k < na; k++) s.dim[s.rank++] = a->shape.dim[fa[k]];
-    for (int k = 0; k < nfb; k++) s.dim[s.rank++] = b->shape.dim[fb[k]];
+    Shape s;
+    if ((fault = result_fault(n->in[0], n->in[1], &x, &s))) return fault;
     if (!valid_shape(s)) return "it is too large";
-    const char *fault = same_shape(s, n->shape) ? end_fault(n, s) : NULL;
     *results = (Type){n->dtype, s};
-    return fault;
+    return same_shape(s, n->shape) ? end_fault(n, s) : NULL;
 }
 
 /* ------------------------------------------------------------------ its elements */
