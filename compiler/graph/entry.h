@@ -1,22 +1,22 @@
-/* entry.h: the entries of a model by number, and what is true of each (entries.def). */
+/* entry.h: the entries of a model and their properties (entries.def). */
 #ifndef GRAPH_ENTRY_H
 #define GRAPH_ENTRY_H
 
 #include <stdbool.h>
 
 typedef enum Entry {
-    NO_ENTRY,                   /* of a graph that came as text under another name */
+    NO_ENTRY,                   /* a graph read as text, with another name */
 #define ENTRY(name, ...) ENTRY_##name,
 #include "graph/entries.def"
 } Entry;
 
 typedef struct Entry_info {
     const char *name;           /* in texts, in model.c, and to the trainer */
-    bool step;                  /* the trainer's step: its batch is cut in micro-batches, it is timed, profiled and replayed */
+    bool step;                  /* a training step: has micro-batches, is timed, profiled and replayed */
     bool training;              /* dropout is on */
     bool gradients;             /* pass_grad adds an OUT_GRAD for every parameter that loss depends on */
     bool carries;               /* nn.lstm { carry = true } … has states that go from batch to batch */
-    bool decoding;              /* one token of each row at a time, with states */
+    bool decoding;              /* one token per row at a time, with states */
     enum { GIVES_OWN, GIVES_ALL, GIVES_METRICS, GIVES_ARRAYS } gives;   /* outputs: others than forward's; all; real
                                  * numbers; those with axes that depend on no target */
 } Entry_info;

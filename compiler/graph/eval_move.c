@@ -1,4 +1,4 @@
-/* eval_move.c: the interpreter's moves and contraction: where each element comes from. */
+/* eval_move.c: the interpreter's moves and dot. */
 #include "graph/eval.h"
 
 #include <math.h>
@@ -32,7 +32,7 @@ int64_t offset_at(Shape s, const int64_t *at)
 
 /* ------------------------------------------------------------------ moves */
 
-/* Where the result's element `at` comes from; false: it is padding. */
+/* The source of the result's element `at`; false: it is padding. */
 static bool source(const Node *n, Shape from, const int64_t *at, int64_t *to)
 {
     int rank = n->shape.rank;
@@ -83,7 +83,7 @@ void eval_move(const Node *n, const Value *in, Value *out)
 
 /* ------------------------------------------------------------------ dot */
 
-/* Offsets into x of every element of the box spanned by some of its axes, in order. */
+/* Offsets in x of all elements of the box that the given axes span, in order. */
 static int64_t *box_offsets(Shape x, const int *axes, int n, int64_t *count)
 {
     int64_t stride[MAXRANK];
@@ -99,7 +99,7 @@ static int64_t *box_offsets(Shape x, const int *axes, int n, int64_t *count)
     return offset;
 }
 
-/* Of what gelu in its tanh form takes the tanh, and the slope of that. */
+/* The argument of tanh in gelu's tanh form, and its slope. */
 static double inside_gelu(double x) { return 0.7978845608028654 * (x + 0.044715 * x * x * x); }
 static double slope_inside(double x) { return 0.7978845608028654 * (1 + 3 * 0.044715 * x * x); }
 
@@ -111,7 +111,7 @@ static double gelu_slope(double x)
     return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * slope_inside(x);
 }
 
-/* What the products of a and b end in. */
+/* Applies the end of a product. */
 static void eval_end(const Node *n, const Value *in, Value *out)
 {
     Product_end end = dot_end(n);

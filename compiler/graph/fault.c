@@ -1,10 +1,10 @@
-/* fault.c: what a node's type has to be, worked out again from its op, inputs and ints. */
+/* fault.c: derives a node's type again from its op, inputs and ints. */
 #include "graph/fault.h"
 #include "graph/parts.h"
 
 #include <string.h>
 
-/* Found: the type that the node must have, or why it has none. */
+/* The type that the node must have, or why it cannot have one. */
 typedef struct Found {
     const char *fault;
     DType dtype;
@@ -140,7 +140,7 @@ static Found concat_type(const Node *n)
     return typed(n->in[0]->dtype, s);
 }
 
-/* reshape and expand take the shape that the node says */
+/* the node itself says the shape of reshape and expand */
 static Found shaped_type(const Node *n)
 {
     Shape from = n->in[0]->shape, s = n->shape;
@@ -203,7 +203,7 @@ static Found move_type(const Node *n)
 
 /* ------------------------------------------------------------------ dot */
 
-/* What is wrong with what it ends with, its axes being right; NULL: nothing, or it ends in nothing. */
+/* What is wrong with the end of a dot whose axes are right; NULL: nothing. */
 static const char *end_fault(const Node *n, Shape s)
 {
     Product_end end = dot_end(n);

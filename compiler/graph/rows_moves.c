@@ -1,4 +1,4 @@
-/* rows_moves.c: where the batch axis goes in what moves and contracts, and where rows meet by it. */
+/* rows_moves.c: where moves and contractions put the batch axis, and which of them combine rows. */
 #include "graph/rows_ops.h"
 
 static int64_t extents_from(Shape s, int axis)
@@ -8,7 +8,7 @@ static int64_t extents_from(Shape s, int axis)
     return n;
 }
 
-/* Elements from one row to the next along the fact's axis; and one value of its outer factor. */
+/* Elements of the fact's axis per value of its outer factor. */
 static int64_t block_of(const Rows *r, Row_fact f) { return r->batch * f.inner; }
 
 /* ------------------------------------------------------------------ views */
@@ -38,7 +38,7 @@ static Row_fact permuted_rows(const Row_pair *p, Row_fact f)
     return f;
 }
 
-/* A part of the batch axis: whole blocks of its outer factor, or the rows differ by their place. */
+/* A part of the batch axis must consist of whole blocks of the outer factor; otherwise it selects rows by index. */
 static Row_fact sliced(const Rows *r, const Row_pair *p, Row_fact f)
 {
     const Node *n = p->wider;
@@ -119,7 +119,7 @@ static int place_in(const int *list, int n, int axis)
     return -1;
 }
 
-/* Axis of the result for a free axis of an operand. */
+/* The result's axis for a free axis of an operand. */
 static int free_axis(const Row_pair *p, int operand, int axis)
 {
     Dot_axes x = dot_axes(p->node);
@@ -136,7 +136,7 @@ Row_fact row_total_of(const Rows *r, Row_fact a, Row_fact b)
     return (Row_fact){.kind = ROWS_TOTAL, .power = power, .learned = a.learned || b.learned, .counted = counted};
 }
 
-/* Of one operand with rows; the other is the same for all. */
+/* f: of the operand with rows; the other is the same for all rows. */
 static Row_fact rows_times(const Rows *r, const Row_pair *p, int operand, Row_fact f, Row_fact other)
 {
     Dot_axes x = dot_axes(p->node);
@@ -179,7 +179,7 @@ static Row_fact contracted(Rows *r, Row_pair *p)
 
 /* ------------------------------------------------------------------ whole ops */
 
-/* Batch axes come first in all that it reads and gives. */
+/* Batch axes come first in all inputs and results. */
 static Row_fact attended(Rows *r, Row_pair *p)
 {
     int nbatch = p->in[0]->node->shape.rank - 3;
