@@ -74,8 +74,8 @@ void name_axes(Trace *trace, Shape *s, Axes_of what)
     int first = trace->learned.n ? first_of(trace, place_now(trace, what)) : -1;
     if (first < 0) return;
     int at = first + trace->next_there.at[first]++;
-    const Noted *n = &trace->learned.at[at];
-    if (at >= trace->learned.n || n->place != trace->learned.at[first].place || n->rank != s->rank) return;
+    const Noted *n = at < trace->learned.n ? &trace->learned.at[at] : NULL;
+    if (!n || n->place != trace->learned.at[first].place || n->rank != s->rank) return;
     for (int k = 0; k < s->rank; k++)
         if (n->axis[k] || n->fixed >> k & 1) s->axis[k] = n->axis[k];
     check_axes(s);

@@ -13,7 +13,7 @@
 
 /* ------------------------------------------------------------------ tensors as Lua sees them */
 
-/* Where the batch or time axis of the inputs is in a value: axis `axis` has extent outer · count · inner, and its middle
+/* Where the batch or time axis of the inputs is in a value: axis `axis` has extent outer · count · inner, whose middle
  * factor is the batch or time (B and T merged: outer B, inner 1).  axis -1: the value has no such axis. */
 typedef struct Factor {
     int axis;

@@ -133,7 +133,8 @@ static void hooked(lua_State *L, lua_Debug *ar)
     }
     used->instructions += HOOK_EVERY;
     if (used->instructions > used->instruction_limit)
-        err(lua_place(L), "the description has run %lld million Lua instructions without ending; is this loop endless?",
+        err(lua_place(L),
+            "the description has run for %lld million Lua instructions without ending; is this loop endless?",
             (long long)(used->instruction_limit / 1000000));
 }
 

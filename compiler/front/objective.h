@@ -7,8 +7,8 @@
 struct Rows;
 
 /* Makes the train entry, whose batch is cut into parts (micro-batches), compute what the whole batch gives; wide: the
- * same entry at twice the batch, NULL: it cannot be traced so.  Refuses at its line what cannot be cut; notes what several
- * GPUs cannot share. */
+ * same entry at twice the batch, NULL: it cannot be traced so.  Refuses at its line what cannot be cut; notes what
+ * several GPUs cannot share. */
 void keep_objective(Trace *trace, Graph *train, const Graph *wide, int64_t batch);
 
 /* The entry score, which computes outputs of eval from totals over all batches; NULL: all of them are means. */

@@ -1,9 +1,9 @@
-/* axis.c: what the axes of a tensor are: their extents in the sizes of the description, BATCH * SEQ, 4 * WIDTH,
+/* axis.c: names of axes: their extents as expressions in the description's sizes: BATCH * SEQ, 4 * WIDTH,
  * WIDTH / HEADS, SEQ + 1.
  *
- * A Shape carries the number of an axis beside each extent; 0: nothing is known of it.  Constructors hand axes on; a
- * reshape multiplies those that become one, and splits one the way the description split it, or factor by factor.  An
- * axis is never found by its extent: where nothing is known, nothing is said. */
+ * A Shape has the number of an axis beside each extent; 0: unknown.  Constructors pass axes on.  A reshape multiplies
+ * axes that it merges, and splits an axis as the description split it before, or factor by factor.  Axes are never
+ * guessed from extents. */
 #include "graph/graph.h"
 #include "graph/parts.h"
 
@@ -13,7 +13,7 @@
 
 enum { MOST_AXES = UINT16_MAX };
 
-typedef struct Cut { /* an axis, and what the description made of it */
+typedef struct Cut { /* how the description split an axis */
     int axis, n;
     int64_t extent[MAXRANK];
     int part[MAXRANK];
@@ -42,7 +42,7 @@ static bool same_axis(const Axis_sizes *a, const Axis_sizes *b)
     return equal;
 }
 
-/* Its extent; 0: it is no whole number of 32 bits. */
+/* The extent of a; 0: not a positive 32-bit integer. */
 static int64_t extent_of_axis(const Axis_sizes *a)
 {
     __int128 above = a->times, below = a->over;
@@ -94,7 +94,7 @@ int axis_longer(int axis, int64_t by)
     return axis_with(a);
 }
 
-/* Times and over apart. */
+/* Are a and b the same but for times and over? */
 static bool same_sizes(const Axis_sizes *a, const Axis_sizes *b)
 {
     Axis_sizes x = *a, y = *b;
@@ -115,7 +115,7 @@ int axis_sum(int a, int b)
     return x.behind ? axis_with(x) : 0;
 }
 
-/* Multiplies a by size^power; false: there are too many. */
+/* Multiplies a by size^power; false: a has too many factors. */
 static bool multiply(Axis_sizes *a, const char *size, int64_t extent, int power)
 {
     int i = 0;
@@ -149,7 +149,7 @@ static int first_wide_axis(Shape s, int from)
     return s.axis[from];
 }
 
-/* What axes from … to - 1 are as one. */
+/* Axes from … to - 1 merged. */
 int axis_merged(Shape s, int from, int to)
 {
     if (wide_axes(s, from, to) == 1) return first_wide_axis(s, from);
@@ -227,7 +227,7 @@ int axis_behind(int axis, int64_t n)
     return found;
 }
 
-/* The outermost factors first: BATCH * SEQ as [BATCH][SEQ]; a number stands wherever it fits. */
+/* Splits BATCH * SEQ as [BATCH][SEQ], outermost factors first; a number goes to the first axis where it fits. */
 static void cut_by_factors(const Axis_sizes *a, Shape *s, int from, int to)
 {
     int64_t times = a->times;
@@ -249,7 +249,7 @@ static void cut_by_factors(const Axis_sizes *a, Shape *s, int from, int to)
         if (!s->axis[k]) s->axis[k] = (uint16_t)axis[k];
 }
 
-/* Where a group of the axes of `from` has the elements of a group of to's, and no smaller ones do. */
+/* Visits the smallest groups of consecutive axes that have as many elements in `from` as in `to`. */
 static void each_group(Shape from, Shape *to, void (*visit)(Shape from, int a, int b, Shape *to, int c, int d))
 {
     for (int a = 0, c = 0; a < from.rank || c < to->rank;) {
@@ -311,7 +311,7 @@ void note_reshape(Shape from, Shape to)
 
 /* ------------------------------------------------------------------ nodes */
 
-/* Those that say another extent than there is say nothing. */
+/* Drops axes whose extent is not that of the shape. */
 void check_axes(Shape *s)
 {
     for (int k = 0; k < s->rank; k++)
@@ -324,8 +324,8 @@ void take_axes(Shape *s, Shape from)
         if (!s->axis[k] && s->dim[k] == from.dim[k] && s->dim[k] != 1) s->axis[k] = from.axis[k];
 }
 
-/* Of a node that others may share who mean other axes by its extents, numbers all over an axis or 0, 1, 2 …, the first
- * has named them: such names are weak, and count where there is no other. */
+/* Constants and iotas may be shared by users that mean different axes; the first user named them.  Such names are weak:
+ * they count only if there is no other. */
 static void take_strong_axes(Shape *s, const Node *from)
 {
     for (int k = 0; k < s->rank; k++)
@@ -347,7 +347,7 @@ unsigned axes_of_inputs(Node *n)
     return weak;
 }
 
-/* What the op of a node that is made says of its axes: strong names of its inputs, then who makes it. */
+/* Names the axes of a new node: strong names of inputs, then the maker's, then weak names of inputs. */
 void axes_of_node(Node *n)
 {
     check_axes(&n->shape);

@@ -1,22 +1,22 @@
 /* check.c: the invariants of graphs, checked between passes.
  *
  *   1. Every node's type follows from its op, inputs and ints (graph/fault.c).
- *   2. There is no cycle: a loop needs its initial values, stacks and what its body computes.
- *   3. A node belongs to the innermost loop that its inputs reach, and the loops of all its inputs enclose that one; so
- * a body's value leaves its loop only through picks.
- *   4. A loop lies in its parent, ids rise inwards; nexts have their carry's type; what starts a loop lies outside it.
- *   5. Outputs lie at the top, or in the open loop `micro`.  A loss is a real number.  A gradient is like its
- * parameter.
- *   6. Leaves of one name are one tensor. */
+ *   2. There is no cycle.  A loop depends on its initial values, its stacks and what its body computes.
+ *   3. A node belongs to the innermost loop that its inputs reach; the loops of all its inputs enclose it.  So values
+ *      leave a loop only through picks.
+ *   4. A loop is inside its parent, ids increase inwards, a next has the type of its carry.  Initial values and
+ *      stacks are outside the loop.
+ *   5. Outputs are at the top, or in the open loop `micro`.  A loss is a real scalar, a gradient is like its parameter.
+ *   6. Leaves of the same name are the same tensor. */
 #include "graph/graph.h"
 
 #include <string.h>
 
 typedef struct Check {
     const Graph *g;
-    char *color; /* by id: 0 new, 1 being visited, 2 done */
+    char *color; /* by id; 0: new, 1: being visited, 2: done */
     int ids;
-    Nodes leaves; /* with names */
+    Nodes leaves; /* that have names */
 } Check;
 
 static const char *at_node(const Node *n, const char *what) { return format("%s\n    %s", what, node_text(n)); }
@@ -25,10 +25,10 @@ static const char *at_node(const Node *n, const char *what) { return format("%s\
 
 static bool same_type(const Node *a, const Node *b) { return a->dtype == b->dtype && same_shape(a->shape, b->shape); }
 
-/* What reaches a loop from outside must be computed at its parent's level or further out. */
+/* Inputs of a loop must be computed at its parent's level or further out. */
 static bool outside(const Loop *l, const Node *n) { return loop_inside(l->parent, n->in_loop); }
 
-/* open: nexts may be missing yet */
+/* open: nexts may still be missing */
 static const char *loop_fault(const Loop *l, bool open)
 {
     if (l->trip < 1) return format("loop %d runs %lld times", l->id, (long long)l->trip);
@@ -110,7 +110,7 @@ static const char *fault_of(Check *c, Node *n)
     return fault ? at_node(n, fault) : NULL;
 }
 
-/* Depth first, without recursion; a node met again while it is being visited closes a cycle. */
+/* Depth first, without recursion; reaching a node that is being visited means a cycle. */
 static const char *visit(Check *c, Node *root)
 {
     VEC(struct Frame {
@@ -140,7 +140,8 @@ static const char *visit(Check *c, Node *root)
 
 /* ------------------------------------------------------------------ outputs, graphs */
 
-/* A state's next value; inside of micro that of one micro-batch's.  Gradients are in what is computed with. */
+/* Does a state's next value (inside micro, of one micro-batch) or a gradient (of a stored parameter, real) fit its
+ * leaf? */
 static bool fits_leaf(const Graph *g, const Output *o, const Node *leaf)
 {
     Shape s = leaf->shape;

@@ -1,4 +1,4 @@
-/* entry.h: what is true of each entry (runtime/interface/entries.def). */
+/* entry.h: properties of the entries of a model (runtime/interface/entries.def). */
 #ifndef GRAPH_ENTRY_H
 #define GRAPH_ENTRY_H
 
@@ -8,11 +8,11 @@
 
 typedef struct Entry_info {
     const char *name;           /* in texts, in model.c, and to the trainer */
-    bool step;                  /* the trainer's step: its batch is cut in micro-batches, it is timed, profiled and replayed */
+    bool step;                  /* a training step: has micro-batches, is timed, profiled and replayed */
     bool training;              /* dropout is on */
     bool gradients;             /* pass_grad adds an OUT_GRAD for every parameter that loss depends on */
     bool carries;               /* nn.lstm { carry = true } … has states that go from batch to batch */
-    bool decoding;              /* one token of each row at a time, with states */
+    bool decoding;              /* one token per row at a time, with states */
     enum { GIVES_OWN, GIVES_ALL, GIVES_METRICS, GIVES_ARRAYS } gives;   /* outputs: others than forward's; all; real
                                  * numbers; those with axes that depend on no target */
 } Entry_info;

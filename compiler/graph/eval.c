@@ -1,7 +1,7 @@
-/* eval.c: the interpreter: gives every node its meaning, slowly and plainly, in double precision.
+/* eval.c: the interpreter, the definition of what nodes mean: slow and simple, in double precision.
  *
  * Nodes of one level (the top, or a loop's body) are evaluated in the order of nodes_at; a loop node runs its
- * iterations. A value lies in the slot of its node's id.  Those of a body live for one iteration. */
+ * iterations.  The slot of a node's id holds its value; values of a body live for one iteration. */
 #include "graph/eval.h"
 #include "graph/parts.h"
 
@@ -9,7 +9,7 @@
 
 /* ------------------------------------------------------------------ memory */
 
-/* Blocks of 2^k words, chained by k when they are free. */
+/* Blocks of 2^k words; free ones are chained, one list per k. */
 typedef union Block {
     struct {
         union Block *next;
@@ -49,7 +49,7 @@ static void eval_map(const Node *n, const Value *in, Value *out)
     }
 }
 
-/* Elements are taken in their order in memory. */
+/* Elements in their order in memory. */
 static void eval_reduce(const Node *n, const Value *in, Value *out)
 {
     int64_t count = elements(n->shape);
@@ -82,21 +82,21 @@ enum { VALUE_WORDS = sizeof(Value) / sizeof(double) };
 
 typedef struct Slot {
     Value v;
-    Value *several; /* loop: final carries, then stacks; of ops with several results: these */
+    Value *several; /* loop: final carries, then stacks; other ops: their several results */
     int nseveral;
-    bool owned; /* v.at goes back to take()'s store */
+    bool owned; /* v.at is returned to take()'s blocks */
 } Slot;
 
 typedef struct Eval {
-    Slot *slot;  /* by id; NULL: in `found`, of a graph that is a small part of all nodes */
+    Slot *slot;  /* by id; NULL: `found` is used, for a graph with a small part of all nodes */
     Table found; /* of Slot * */
     VEC(struct Body {
         const Loop *loop;
         Nodes order;
-    }) bodies; /* of each loop, found once */
+    }) bodies; /* the nodes of each loop, found once */
     Feed feed;
     void *user;
-    double off; /* how far results that round are put off, relative */
+    double off; /* relative error added to results that round */
     uint32_t draws;
 } Eval;
 
@@ -188,7 +188,7 @@ static void eval_op(const Node *n, const Value *in, Value *out)
     }
 }
 
-/* Whether elements of the result are rounded to the nearest number of their type. */
+/* Does computing an element round to the nearest number of its type? */
 static bool rounds(const Node *n)
 {
     switch (n->op) {
@@ -211,7 +211,7 @@ static bool rounds(const Node *n)
     return is_real(n->dtype) && counts;
 }
 
-/* Each element off by another share of e->off, in [-1, 1): a multiplicative hash of a running number. */
+/* Adds to each element its own share in [-1, 1) of e->off, a hash of a running number. */
 static void put_off(Eval *e, Value v)
 {
     for (int64_t i = 0; i < elements(v.shape); i++) {
@@ -279,7 +279,7 @@ static void start_iteration(Eval *e, const Loop *l, int64_t i)
     }
 }
 
-/* All new carries are taken before any old one goes. */
+/* Copies all new carries before it frees an old one. */
 static void end_eval_iteration(Eval *e, const Loop *l, const Nodes *order, int64_t i, Value *carry, const Value *stack)
 {
     for (int k = 0; k < l->ys.n; k++) {
@@ -328,7 +328,7 @@ static void eval_level(Eval *e, Loop *level, const Nodes *roots, Nodes *order)
     for (int i = 0; i < order->n; i++) eval_node(e, order->at[i]);
 }
 
-/* Outputs inside the open loop over micro-batches are the mean over its iterations. */
+/* An output inside the open loop over micro-batches is the mean over its iterations. */
 static void eval_micro(Eval *e, const Graph *g, const Nodes *roots, Value *outs)
 {
     Nodes order = {0};
@@ -347,7 +347,7 @@ static void eval_micro(Eval *e, const Graph *g, const Nodes *roots, Value *outs)
 
 void eval_graph_off(const Graph *whole, Feed feed, void *user, double off, Value *outs)
 {
-    enum { SMALL = 16 }; /* part of all nodes */
+    enum { SMALL = 16 }; /* below 1 / SMALL of all nodes */
     const Graph *g = defined(whole);
     int64_t all = node_count(), nslots = count_nodes(g) >= all / SMALL ? all : 0;
     Eval e = {.feed = feed, .user = user, .off = off};

@@ -1,5 +1,5 @@
-/* eval_element.c: the interpreter's arithmetic: one element of a map, one step of a reduction, what a type can
- * hold.  I32 wraps around as the hardware's does. */
+/* eval_element.c: the interpreter's arithmetic: one element of a map, one step of a reduction, rounding to a type.  I32
+ * wraps around as in hardware. */
 #include "graph/eval.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ static double philox_word(double seed, double step, double site, double row, dou
 static int64_t floor_quotient(int64_t a, int64_t b) { return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 static int64_t floor_mod(int64_t a, int64_t b) { return b == 0 ? a : a - floor_quotient(a, b) * b; }
 
-/* The words of graph/ops.def; a NaN goes through MAX and MIN. */
+/* The words of graph/ops.def; MAX and MIN pass NaNs on. */
 #define ABS(x)    ((x) < 0 ? -(x) : (x) + 0)
 #define SIGN(x)   ((x) > 0 ? 1 : (x) < 0 ? -1 : (x))
 #define EXP       exp
@@ -53,9 +53,9 @@ static int64_t floor_mod(int64_t a, int64_t b) { return b == 0 ? a : a - floor_q
 #define PHILOX    philox_word
 #define U01(x)    ((word(x) >> 8) / 16777216.0)
 
-/* Each map as a function of reals, and those that take integers as one of (64-bit) integers too. */
+/* Each map as a function of doubles; maps that take integers also as one of 64-bit integers. */
 typedef double real;
-typedef double T; /* cast: fit_type() does the rest */
+typedef double T; /* cast: fit_type() converts */
 #define REALS(name, text)                                                                                              \
     static real real_##name(real a, real b, real c, real d, real e)                                                    \
     {                                                                                                                  \
@@ -107,7 +107,7 @@ static int64_t (*const int_map[OPS])(int64_t, int64_t) = {
 #include "graph/ops.def"
 };
 
-/* x to so many binary digits, ties to even, above 2^(least - 1) all of them; beyond the largest it is infinite. */
+/* x rounded to a number of binary digits, ties to even, fewer below 2^(least - 1); infinite above the largest. */
 static double rounded(double x, int digits, int least, double largest)
 {
     int exponent;
@@ -119,8 +119,8 @@ static double rounded(double x, int digits, int least, double largest)
 
 bool eval_rounds_stored = true;
 
-/* x as a value of dtype t: reals stored in 16 bits go through a float, as in C; reals to integers are cut towards zero,
- * out of range as x86 does; bools are 0 or 1. */
+/* x as a value of dtype t: 16-bit reals via float, as in C; reals to integers truncate, out of range as on x86; bools
+ * are 0 or 1. */
 static double fit_type(DType t, double x)
 {
     if (t == BOOL) return x != 0;

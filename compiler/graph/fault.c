@@ -1,10 +1,10 @@
-/* fault.c: what a node's type has to be, worked out again from its op, inputs and ints. */
+/* fault.c: derives a node's type again from its op, inputs and ints. */
 #include "graph/fault.h"
 #include "graph/parts.h"
 
 #include <string.h>
 
-/* Found: the type that the node must have, or why it has none. */
+/* The type that the node must have, or why it cannot have one. */
 typedef struct Found {
     const char *fault;
     DType dtype;

@@ -1,14 +1,14 @@
-/* fault.h: what checks of types share. */
+/* fault.h: for checks of types. */
 #ifndef GRAPH_FAULT_H
 #define GRAPH_FAULT_H
 
 #include "graph/graph.h"
 
-/* Limits that keep every product of sizes far from overflowing. */
+/* Limits that prevent overflow in products of sizes. */
 #define MOST_ELEMENTS ((int64_t)1 << 48)
 
 bool valid_shape(Shape s);
-/* ints[first … first + n) are axes below rank, each once; ascending if so wished */
+/* Are ints[first … first + n) axes below rank, each once, and ascending if asked? */
 bool valid_axes(const Node *n, int first, int count, int rank, bool ascending);
 
 #endif

@@ -83,7 +83,7 @@ char *shape_text(Shape s)
     return t.at;
 }
 
-/* Leaves are the same in every phase. */
+/* Leaves have no phase. */
 static int phase_of(Op op) { return op_info[op].kind == LEAF || op == OP_loop_arg ? 0 : making().phase; }
 
 Node *node_of(Op op, DType dtype, Shape shape, int nin, Node *const *in, int nints, const int64_t *ints)

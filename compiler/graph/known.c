@@ -1,7 +1,7 @@
-/* known.c: what is known while compiling: values that depend on no input, parameter, state or loop. */
+/* known.c: values known at compile time: they depend on no input, parameter, state or loop. */
 #include "graph/graph.h"
 
-enum { LONGEST = 256 }; /* steps from a constant to what is known: ids of a long chain of them are ids like others */
+enum { LONGEST = 256 }; /* ops from a constant to a known value; after longer chains it counts as unknown */
 
 bool known_values(Node *n, Value *v)
 {

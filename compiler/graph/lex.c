@@ -1,5 +1,5 @@
-/* lex.c: the lexical side of the text form of graphs and kernels, as it is read: lines, words, numbers, types.  What is
- * wrong with a text is an error with its line. */
+/* lex.c: reads the tokens of the text form of graphs and kernels: lines, words, numbers, types.  Errors name the line.
+ */
 #include "graph/text.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ void skip_spaces(Parser *q)
     while (*q->p == ' ' || *q->p == '\t' || *q->p == '\r') q->p++;
 }
 
-/* Moves to the next line with something on it. */
+/* Moves to the next line that is not empty. */
 bool next_line(Parser *q)
 {
     while (*q->next) {
@@ -43,7 +43,7 @@ void want_char(Parser *q, char c)
     if (!took_char(q, c)) err(q->at, "expected '%c', found %s", c, rest_of_line(q));
 }
 
-/* A word that must be exactly this; none of its characters may follow. */
+/* Reads exactly this word, if no other character of a word follows. */
 bool took_word(Parser *q, const char *word)
 {
     skip_spaces(q);
@@ -65,7 +65,7 @@ static int hex_digit(char c)
     return at ? (int)(at - digits) : -1;
 }
 
-/* NULL where it is not well formed */
+/* NULL: not well formed */
 static const char *quoted_name(Parser *q)
 {
     Text t = {0};
@@ -90,7 +90,7 @@ static const char *quoted_name(Parser *q)
     return t.at;
 }
 
-/* NULL where there is none */
+/* NULL: there is none */
 const char *maybe_word(Parser *q)
 {
     skip_spaces(q);
@@ -176,7 +176,7 @@ DType read_type(Parser *q, Shape *s)
     return t;
 }
 
-/* " models/gpt.lua:31 in layer.attn"; false: some other comment */
+/* " models/gpt.lua:31 in layer.attn"; false: another comment */
 bool read_where(Parser *q, Where *w)
 {
     if (!took_word(q, "in")) {

@@ -1,4 +1,4 @@
-/* ops_default.h: gives every row kind of graph/ops.def that the including file did not define an empty meaning. */
+/* ops_default.h: defines as empty the row macros of graph/ops.def that the including file did not define. */
 #ifndef MAP1
 #define MAP1(name, class, text, da, domain, doc)
 #endif

@@ -1,12 +1,12 @@
-/* parse.c: reads back what graph/text.c prints.  Text may come from anywhere: whatever is wrong with it is an
- * error with its line, found before a node is made of it. */
+/* parse.c: reads back what graph/text.c prints.  Text is untrusted: every mistake is found before a node is made of it,
+ * and reported with its line. */
 #include "graph/text.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEEPEST = 100 }; /* loops inside each other */
+enum { DEEPEST = 100 }; /* nested loops */
 
 /* ------------------------------------------------------------------ names, ends of lines */
 
@@ -25,7 +25,7 @@ static void define(Parser *q, int64_t n, Node *node)
     push(&q->defined, n);
 }
 
-/* Marks and the comment: what the nodes of the line are made with. */
+/* Reads the marks and the comment, for the nodes of the line. */
 static void marks(Parser *q)
 {
     Making m = {0};
@@ -98,7 +98,7 @@ static void constant(Parser *q, Node *key)
         push(&values, read_number(q));
     }
     key->data = copy_of(values.at, sizeof(double) * (size_t)values.n);
-    key->nints = values.n; /* checked against the shape, and then taken away, by node_line */
+    key->nints = values.n; /* node_line checks it against the shape and removes it */
 }
 
 static void inputs(Parser *q, Nodes *in)
@@ -181,7 +181,7 @@ static void index_line(Parser *q, Loop *l)
     DType t = read_type(q, &s);
     marks(q);
     require(q, l->index, t, s);
-    l->index->where = making().where; /* it was made with the loop, before its line was read */
+    l->index->where = making().where; /* loop_open made it, before its line was read */
     l->index->recompute = making().recompute;
     define(q, name, l->index);
 }
@@ -220,7 +220,7 @@ static Loop *open_line(Parser *q)
 
 static void statement(Parser *q);
 
-/* Up to `end`; what it defines goes out of scope unless keep. */
+/* Reads up to `end`; names defined there go out of scope unless keep. */
 static void block(Parser *q, Loop *l, bool keep)
 {
     int first = q->defined.n;

@@ -1,5 +1,5 @@
-/* rows.c: pairs the nodes of two traces and brings the facts of rows.h to rest: a list of pairs, inputs first, is gone
- * through until nothing changes, since what a loop carries depends on itself. */
+/* rows.c: pairs the nodes of two traces and computes the facts of rows.h: it iterates over all pairs, inputs first,
+ * until nothing changes, since a carry of a loop depends on itself. */
 #include "graph/rows.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static Row_pair *pair_of(Rows *r, Node *node, Node *wider)
     return p;
 }
 
-/* Draws count rows over the whole batch by themselves, so their row numbers are not followed. */
+/* Draws number rows over the whole batch in any case, so their row numbers are ignored. */
 static bool is_row_number(const Node *n, int k)
 {
     if (n->op == OP_philox) return true;
@@ -33,7 +33,7 @@ static bool is_row_number(const Node *n, int k)
     return n->in[k] == a.row || n->in[k] == a.base;
 }
 
-/* What a node's fact is made of: its inputs; of a loop what goes in, and what its body gives. */
+/* The nodes that n's fact depends on: its inputs; of a loop what goes in and the results of its body. */
 static void children_of(const Rows *r, Node *n, Nodes *out)
 {
     Loop *l = n->loop;
@@ -95,7 +95,7 @@ static void list_pairs(Rows *r, Row_pair *root)
     while (stack.n) {
         Visit *v = &stack.at[stack.n - 1];
         if (v->child < 0) {
-            if (v->pair->fact.kind == ROWS_SAME) { /* listed, or on its way */
+            if (v->pair->fact.kind == ROWS_SAME) { /* listed, or being visited */
                 stack.n--;
                 continue;
             }
@@ -134,7 +134,7 @@ static bool go_through(Rows *r)
 
 Rows *rows_of(const Graph *g, const Graph *wide, int64_t batch, bool single)
 {
-    enum { ROUNDS = 1000 }; /* far more than loops inside each other need */
+    enum { ROUNDS = 1000 }; /* far more than nested loops need */
     Rows *r = NEW(Rows);
     *r = (Rows){.graph = g, .wide = wide, .single = single, .batch = batch};
     for (int k = 0; k < g->outs.n; k++) list_pairs(r, pair_of(r, g->outs.at[k].node, wide->outs.at[k].node));

@@ -1,5 +1,5 @@
-/* rows_ops.c: how an operation's result depends on the rows of the batch, from how its inputs do: maps, reductions,
- * leaves, loops; and what files of ops share.  ops/NAME.c has the others. */
+/* rows_ops.c: how the result of a map, reduction, leaf or loop depends on the rows of the batch, given its inputs'
+ * facts; and what files of ops share.  ops/NAME.c has the other ops. */
 #include "graph/rows_ops.h"
 #include "graph/parts.h"
 
@@ -21,8 +21,8 @@ static Row_fact meets_at(Where where, const char *why)
 
 Row_fact row_meets(const Row_pair *p, const char *why) { return meets_at(p->node->where, why); }
 
-/* Row numbers are the same node as the positions of an axis that is as long as the batch.  Where the two traces made
- * this pair, one leaf after the other, is the user's line. */
+/* One node may hold row numbers here and positions there, if the axis is as long as the batch.  So the user's line is
+ * where both traces made this pair at the same time. */
 static Row_fact leaf_meets(const Rows *r, const Row_pair *p, const char *why)
 {
     const Made_leaves *a = &r->graph->leaves, *b = &r->wide->leaves;
@@ -39,7 +39,7 @@ static bool is_zero(const Row_pair *p)
 
 Row_fact row_input(const Row_pair *p, int k) { return p->in[k] ? p->in[k]->fact : (Row_fact){.kind = ROWS_SAME}; }
 
-/* Times parts^power where it is read, so that this is the whole batch's value. */
+/* Multiplies input k by parts^power, so that it is the value of the whole batch. */
 static Row_fact settle_fact(Rows *r, Row_pair *p, int k, Row_fact f)
 {
     if (f.power == 0) return f;
@@ -51,7 +51,8 @@ static Row_fact settle_fact(Rows *r, Row_pair *p, int k, Row_fact f)
     return f;
 }
 
-/* A total as a value that all parts share.  One without parameters can be had before the parts are gone through. */
+/* A total as a value that all parts share.  It must not depend on parameters, so that it can be computed before the
+ * parts. */
 static Row_fact as_whole(Rows *r, Row_pair *p, int k, Row_fact f)
 {
     if (f.learned) {
@@ -73,7 +74,7 @@ Row_fact row_demand(Rows *r, Row_pair *p, int k)
     return settle_fact(r, p, k, f);
 }
 
-/* Of inputs that are no totals, element by element. */
+/* Joins two inputs that are not totals, element by element. */
 Row_fact row_join(const Row_pair *p, Row_fact a, Row_fact b)
 {
     if (a.kind == ROWS_MEET || b.kind == ROWS_UNSEEN) return a;
@@ -97,7 +98,7 @@ static Row_fact plain(Rows *r, Row_pair *p)
 
 /* ------------------------------------------------------------------ sums and products of two */
 
-/* a total beside another value: that, too, is a total, but for what was added */
+/* A total plus another value is a total as well, maybe affine. */
 static Row_fact total_and(Rows *r, Row_pair *p, int i, int k, Row_fact a, Row_fact b)
 {
     if (b.kind != ROWS_TOTAL && b.kind != ROWS_SAME) return row_join(p, row_demand(r, p, i), row_demand(r, p, k));
@@ -127,7 +128,7 @@ Row_fact row_sum_of(Rows *r, Row_pair *p, int i, int k)
     return row_join(p, settle_fact(r, p, i, a), settle_fact(r, p, k, b));
 }
 
-/* Of input i times input k, or over it. */
+/* Input 0 times input 1, or over it. */
 static Row_fact product_fact(Rows *r, Row_pair *p, bool over)
 {
     Row_fact a = row_input(p, 0), b = row_input(p, 1);
@@ -143,7 +144,7 @@ static Row_fact product_fact(Rows *r, Row_pair *p, bool over)
     Row_fact t = a.kind == ROWS_TOTAL ? a : b, other = a.kind == ROWS_TOTAL ? b : a;
     if (other.kind != ROWS_SAME) return row_join(p, row_demand(r, p, 0), row_demand(r, p, 1));
     t.power += over ? -other.power : other.power;
-    if (r->single && other.counted && t.power < 0) t.power = 0; /* a sum over a count: the batch's size cancels */
+    if (r->single && other.counted && t.power < 0) t.power = 0; /* sum / count: the batch size cancels */
     t.learned |= other.learned;
     t.counted |= other.counted;
     return t;
@@ -199,7 +200,7 @@ Row_fact row_reshaped(const Rows *r, const Row_pair *p, Row_fact f, Shape old, S
 
 /* ------------------------------------------------------------------ reductions */
 
-/* x = 2^power, or 99 */
+/* The power with x = 2^power, or 99. */
 static int doublings(double x)
 {
     double power = log2(fabs(x));
@@ -215,7 +216,7 @@ static Row_fact over_axes(const Row_pair *p, Row_fact f)
     return f;
 }
 
-/* Values repeated as often as there are rows count as often in a sum. */
+/* The factor, as a power of 2, by which a sum in the wider trace has more terms on axes that are not rows. */
 static int repeated(const Rows *r, const Row_pair *p, Row_fact f)
 {
     const Node *a = p->in[0]->node, *b = p->in[0]->wider;
@@ -255,7 +256,8 @@ static Row_fact largest(Rows *r, Row_pair *p)
 
 static Row_fact rows_at(int axis) { return (Row_fact){.kind = ROWS_EACH, .axis = axis, .outer = 1, .inner = 1}; }
 
-/* Inputs begin with the batch; of a state the axis that is longer in the wider trace, or as long as the batch. */
+/* The batch axis is the first of an input; of a state the one that is longer in the wider trace, or has the extent of
+ * the batch. */
 static Row_fact leaf(const Rows *r, const Row_pair *p, const Node *origin)
 {
     if (origin->op == OP_input) return p->node->shape.rank ? rows_at(0) : (Row_fact){.kind = ROWS_SAME};
@@ -292,7 +294,7 @@ static Row_fact fixed_leaf(const Rows *r, const Row_pair *p)
     return (Row_fact){.kind = ROWS_SAME, .learned = n->op == OP_parameter};
 }
 
-/* Which axis the row numbers of a draw run along: they are iota / inner mod batch and more (front/time.c). */
+/* The axis along which the row numbers of a draw run; they are iota / inner mod batch, and more (front/time.c). */
 static Row_fact numbered_rows(const Rows *r, const Row_pair *p, const Node *n)
 {
     double by;
@@ -415,8 +417,8 @@ Row_fact row_fact(Rows *r, Row_pair *p)
     case LOOP: break;
     default: die("%s has no rows() of its own", op_info[n->op].name);
     }
-    if (n->op == OP_loop) return (Row_fact){.kind = ROWS_SAME}; /* its results say more */
+    if (n->op == OP_loop) return (Row_fact){.kind = ROWS_SAME}; /* the picks have the facts */
     if (n->op == OP_loop_arg) return loop_argument(r, p);
     if (n->in[0]->op == OP_loop) return result_of_loop(p);
-    return row_input(p, 0); /* of ops with several results */
+    return row_input(p, 0); /* pick, of ops with several results */
 }

@@ -1,4 +1,4 @@
-/* text.c: prints graphs: one node a line, inputs first, named by their place, so that two dumps differ where
+/* text.c: prints graphs: one node per line, inputs first, numbered in order, so that two dumps differ only where the
  * graphs do.
  *
  *     graph train training grads
@@ -15,8 +15,8 @@
  *     %8 = pick %3 {0, 0} : f32[]
  *     value loss = %8
  *
- * A word that is not plain is in quotes.  `keep` after a loop's `reverse` is its flag.  `open` instead of `%N = loop`
- * is the loop over micro-batches that the outputs live in.  `constant 0.5 counts (batch:2)` is 1 / the extent of an
+ * Words with other characters are quoted.  `keep` after a loop's `reverse` is its flag.  `open` instead of `%N = loop`
+ * is the loop over micro-batches, with the outputs inside.  `constant 0.5 counts (batch:2)` is 1 / the extent of an
  * axis, and another node than `constant 0.5`.  graph/parse.c reads this back. */
 #include "graph/text.h"
 
@@ -81,7 +81,7 @@ void say_where(Text *t, const Where *w)
     }
 }
 
-/* Everything after the type: marks, and where the user wrote it. */
+/* What follows the type: marks and the user's line. */
 static void say_end(Text *t, const Node *n)
 {
     if (n->phase) say(t, " phase %d", n->phase);
@@ -123,7 +123,7 @@ static void say_constant(Text *t, const Node *n)
     if (n->counts) say(t, " counts"), say_axis(t, axis_numbered(n->counts));
 }
 
-/* What stands between the op's name and the type, but for the inputs. */
+/* What is between the op's name and the type, except the inputs. */
 static void say_own(Text *t, const Node *n)
 {
     if (n->op == OP_constant) say_constant(t, n);
@@ -180,7 +180,7 @@ static void print_node(Printer *p, const Node *n)
     end_line(p, n);
 }
 
-/* outer NULL: the index */
+/* outer NULL: of the index */
 static void print_argument(Printer *p, const char *what, const Node *arg, const Node *outer)
 {
     indent(p);
@@ -245,7 +245,7 @@ static void print_level(Printer *p, Loop *level, const Nodes *roots)
     }
 }
 
-/* What the open loop needs from outside: initial values, stacks. */
+/* The inputs of the open loop: initial values, stacks. */
 static void micro_roots(const Loop *l, Nodes *roots)
 {
     for (int k = 0; k < l->carries.n; k++) push(roots, l->carries.at[k].init);
@@ -287,7 +287,7 @@ void print_graph(Text *t, const Graph *g)
     print_graph_by(&p, g);
 }
 
-/* Marks may name nodes of later lines: so all have their names first. */
+/* Marks may name nodes of later lines, so all nodes are numbered first. */
 void print_marked_graph(Text *t, const Graph *g, Marks marks, void *user)
 {
     Printer names = printer_to(&(Text){0}), p = printer_to(t);

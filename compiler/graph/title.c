@@ -1,21 +1,21 @@
-/* title.c: what values are called.
+/* title.c: names of values.
  *
- * The front gives a node the names that a person gave (front/titles.c).  The strongest counts, and the first of equals;
- * but what a layer gives is called after it, whatever its own lines call it.  Titles are no part of a node's key;
- * remade() copies them, and rewritten() hands them on to what stands for a node.  A gradient has the title of what it
- * is the gradient of, and says so. */
+ * The front gives nodes the names in the description (front/titles.c).  The highest rank wins, then the first; but the
+ * result of a layer is named after the layer, whatever its own locals are called.  Titles are not part of a node's key;
+ * remade() copies them, and rewritten() passes them on to replacements.  A gradient has the title of the value that it
+ * belongs to, and a flag. */
 #include "graph/graph.h"
 
 #include <string.h>
 
-/* A parameter's own, or that of the one of which it is an iteration's part. */
+/* The name of a parameter, also of its slice in a loop. */
 static const char *own_name(const Node *n)
 {
     while (n->op == OP_loop_arg && n->ints[0] == ARG_X) n = n->loop->xs.at[n->ints[1]].outer;
     return n->name;
 }
 
-/* Constants are shared by all who mean that number. */
+/* Constants get no titles, since all uses of a number share one node. */
 static bool takes_titles(const Node *n) { return !n->known && !own_name(n); }
 
 static bool is_inside(const char *inner, const char *outer)
@@ -26,7 +26,7 @@ static bool is_inside(const char *inner, const char *outer)
 
 void give_title(Node *n, const char *title, Title_rank rank, const char *layer)
 {
-    bool slice = n->op == OP_loop_arg && n->ints[0] == ARG_X; /* has the name of the whole, if no local gives it one */
+    bool slice = n->op == OP_loop_arg && n->ints[0] == ARG_X; /* named after the whole, unless a local names it */
     if (!takes_titles(n) || !*title || (slice && rank == TITLE_ARGUMENT)) return;
     bool around = rank == TITLE_LAYER && n->title_rank && n->title_rank < TITLE_OUTPUT && is_inside(n->layer, layer);
     if (n->title_rank >= rank && !around) return;
@@ -67,7 +67,8 @@ void title_instead(Node *to, const Node *from)
 void title_gradient(Node *g, const Node *of)
 {
     const char *name = own_name(of);
-    bool nameless = g->gradient && !g->title && (name || of->title); /* an addition's, and so its first term's */
+    bool nameless =
+        g->gradient && !g->title && (name || of->title); /* an addition's title would be that of its first term */
     if (!takes_titles(g) || (g->gradient && !nameless) || op_info[g->op].kind == LEAF) return;
     g->gradient = true;
     g->of = name || of->title ? NULL : of;
@@ -85,7 +86,7 @@ void title_of_gradient(Node *g, const char *parameter)
     g->layer = path_before(parameter);
 }
 
-/* Of a checkpoint's name, h.attn.c_attn.weight: weight, and h.attn.c_attn. */
+/* The parts of an export name: weight and h.attn.c_attn of h.attn.c_attn.weight. */
 const char *own_part_of(const char *name)
 {
     const char *dot = strrchr(name, '.');

@@ -1,11 +1,11 @@
-/* walk.c: visits graphs in order, keeps things by node, and copies graphs with some nodes replaced. */
+/* walk.c: visits graphs in order, tables by node, and copies of graphs with nodes replaced. */
 #include "graph/graph.h"
 
 #include <string.h>
 
 /* ------------------------------------------------------------------ the nodes a walk has been at */
 
-/* One table for all walks, which come one after another: by id, the number of the last walk that was there. */
+/* Shared by all walks, since only one runs at a time; by id: the number of the last walk that reached the node. */
 static struct {
     int *last;
     int n, now;
@@ -27,8 +27,7 @@ static bool first_time_at(const Node *n)
     return first;
 }
 
-/* The i-th node that n needs: inputs; for a loop initial values, stacks and what its body must compute.  NULL: no more.
- */
+/* The i-th node that n needs: inputs; of a loop initial values, stacks and roots of its body.  NULL: no more. */
 static Node *need(const Node *n, int i)
 {
     if (n->op != OP_loop) return i < n->nin ? n->in[i] : NULL;
@@ -42,7 +41,7 @@ static Node *need(const Node *n, int i)
     return i < l->ys.n ? l->ys.at[i] : NULL;
 }
 
-/* Depth first, without recursion: descriptions may be long chains. */
+/* Depth first, without recursion, since chains may be long. */
 static void visit(Loop *level, bool all, Node *root, Nodes *out)
 {
     VEC(struct Frame {
@@ -74,7 +73,7 @@ void nodes_through(Node *root, Through through, void *user, Nodes *out)
 {
     VEC(struct Frame {
         Node *n;
-        int next; /* input; -1: it has not been asked whether they count */
+        int next; /* index of the next input; -1: `through` was not asked yet */
     }) stack = {0};
     begin_walk();
     (void)first_time_at(root);
@@ -194,7 +193,7 @@ static void rewrite_loop_body(Rewrite *r, const Loop *old, Loop *new)
         if (old->carries.at[k].next) loop_next(new, k, rewritten(r, old->carries.at[k].next));
 }
 
-/* It is closed with all stacks, for any of them may be what makes it an inner loop; see rewritten_pick. */
+/* It is closed with all stacks, since any of them may make it an inner loop; see rewritten_pick. */
 static Node *rewritten_loop(Rewrite *r, Node *old)
 {
     Loop *new = loop_again(old->loop, old->loop->reverse);
@@ -210,7 +209,7 @@ static Node *rewritten_loop(Rewrite *r, Node *old)
     return n;
 }
 
-/* Stacks are copied when they are picked, so that unused ones go. */
+/* Stacks are copied when they are picked, so unused ones disappear. */
 static Node *rewritten_pick(Rewrite *r, const Node *old, Loop *new)
 {
     int which = (int)old->ints[1];
@@ -231,18 +230,18 @@ static Node *rewritten_op(Rewrite *r, Node *old, Node **in)
     return n;
 }
 
-/* old's inputs are done. */
+/* The inputs of old are done. */
 static Node *rewritten_over(Rewrite *r, Node *old)
 {
     if (old->op == OP_loop) return rewritten_loop(r, old);
     Node **in = NEW_ARRAY(Node *, old->nin + 1);
     for (int i = 0; i < old->nin; i++) in[i] = table_get(&r->done, old->in[i]);
-    must(old->op != OP_loop_arg); /* those of copied loops are done; others need `before` */
+    must(old->op != OP_loop_arg); /* arguments of copied loops are done; others need `before` */
     bool of_loop = old->op == OP_pick && in[0]->op == OP_loop && old->in[0]->op == OP_loop;
     return of_loop ? rewritten_pick(r, old, in[0]->loop) : rewritten_op(r, old, in);
 }
 
-/* A node on the way: what is done next of it. */
+/* A node on the stack, and its next step. */
 typedef struct Step {
     Node *old;
     enum { FIRST_NEEDS, REPLACEMENT, FROM_OUTSIDE, FROM_INPUTS } next;
@@ -252,7 +251,7 @@ typedef VEC(Step) Steps;
 
 static void push_all(const Rewrite *r, Steps *stack, const Nodes *nodes)
 {
-    for (int i = nodes->n; i-- > 0;) /* the first is taken first */
+    for (int i = nodes->n; i-- > 0;) /* so the first is on the top */
         if (!table_get(&r->done, nodes->at[i])) push(stack, ((Step){nodes->at[i], FIRST_NEEDS, 0}));
 }
 
@@ -267,7 +266,7 @@ void loops_first(Rewrite *r, const Node *old, Nodes *out)
     }
 }
 
-/* NULL: something has been put on the stack that comes first. */
+/* NULL: other nodes were pushed that must be done first. */
 static Node *made_by_step(Rewrite *r, Steps *stack)
 {
     Step *s = &stack->at[stack->n - 1];
@@ -278,7 +277,7 @@ static Node *made_by_step(Rewrite *r, Steps *stack)
         if (r->needs) r->needs(r, old, &first);
         break;
     case REPLACEMENT: return r->before ? r->before(r, old) : NULL;
-    case FROM_OUTSIDE: /* slices may be made of something else */
+    case FROM_OUTSIDE: /* slices may be replaced */
         if (old->op == OP_loop) loop_begins(old->loop, &first);
         if (old->op == OP_loop && !r->slice) loop_walks(old->loop, &first);
         break;
@@ -293,8 +292,7 @@ static Node *made_by_step(Rewrite *r, Steps *stack)
     return NULL;
 }
 
-/* Depth first, without recursion but for loops in loops, and where `before` asks for nodes that it has not said it
- * needs. */
+/* Depth first; recursive only for nested loops, and where `before` asks for nodes that `needs` did not announce. */
 Node *rewritten(Rewrite *r, Node *root)
 {
     Steps stack = {0};

@@ -1,5 +1,5 @@
--- activation.lua: functions of one tensor, element by element, beside those of graph/ops.def and nn.lua; values and gradients,
--- at corners too, are PyTorch's.
+-- activation.lua: element-wise functions besides those of graph/ops.def and nn.lua.  Values and gradients are PyTorch's, also
+-- at corners.
 local core = ...
 local nn = core.nn
 local fail = core.use("layer").fail
@@ -14,8 +14,7 @@ local function number(name, what, value, default)
   return value + 0.0
 end
 
--- x no less than low and no more than high; nil: no bound on that side.  Bounds are numbers or tensors; at them x has no
--- gradient.
+-- x limited to low … high; nil: no bound on that side.  Bounds are numbers or tensors; at a bound the gradient of x is 0.
 function nn.clamp(x, low, high)
   if not nn.is_tensor(x) or x.dtype == "bool" then fail("nn.clamp(x, low, high): x must be a tensor of numbers, found %s", core.text(x)) end
   if low == nil and high == nil then fail("nn.clamp(x, low, high) needs a bound: a number or a tensor") end
@@ -75,7 +74,7 @@ function nn.glu(x, axis)
   return a * nn.sigmoid(b)
 end
 
--- f32 [..., n]: 1 at each id's place, 0 elsewhere.  ignore: an id whose row is all 0.
+-- f32 [..., n]: 1 at each id, 0 elsewhere.  ignore: an id whose row is all 0.
 local one_hot_options = core.use("options").declare("nn.one_hot", {
   ignore = { "integer", core.use("options").none, "an id whose row is all 0" },
 })

@@ -1,4 +1,4 @@
--- attention.lua: what tells positions in time apart: position tables, rotary positions, attention.  [B, T, C] is batch, time, width.
+-- attention.lua: positions in time (tables, sinusoids, rotary) and attention.  [B, T, C] is batch, time, width.
 local core = ...
 local nn = core.nn
 local options = core.use("options")
@@ -43,7 +43,7 @@ layer("position_embedding", "the first T rows of a learned table [context, width
   return core.with_time(rows:slice(0, 0, T), over_time and 0 or nil)
 end)
 
--- Cosines and sines [..., width / 2] of x [...] times rates that fall evenly, by their logarithms, from 1 towards 1 / base.
+-- Cosines and sines [..., width / 2] of x [...] times rates that fall geometrically from 1 towards 1 / base.
 local function waves(x, width, base)
   local half = width // 2
   local rate = nn.exp(nn.iota(half):cast("f32") * (-math.log(base) / half))
@@ -56,7 +56,7 @@ local sinusoidal_options = options.declare("nn.sinusoidal", {
   alternate = { "boolean", false, "sine, cosine, sine, … (Vaswani et al. 2017); default: the cosines, then the sines" },
 })
 
--- Numbers x [...], such as nn.positions or how much noise there is, as cosines and sines of many rates: [..., width].
+-- Numbers x [...], such as nn.positions or a noise level, as cosines and sines of many rates: [..., width].
 function nn.sinusoidal(x, width, given)
   local o = sinusoidal_options(given)
   if not nn.is_tensor(x) then fail("nn.sinusoidal(x, width): x must be a tensor, found %s", core.text(x)) end
@@ -72,18 +72,18 @@ function nn.sinusoidal(x, width, given)
   return y:reshape(extents)
 end
 
--- Rotary positions for heads of width D at the positions [T]: cosines and sines [T, D / 2].
+-- Cosines and sines [T, D / 2] of rotary positions [T], for heads of width D.
 local function angles(at, dim, base)
   if dim % 2 ~= 0 then fail("nn.rotary: the width of a head must be even, found %d", dim) end
   return waves(at, dim, base)
 end
 
--- [T, D]: both side by side, as nn.attend takes them.
+-- [T, D]: cosines, then sines, for nn.attend.
 function nn.turns(at, dim, base)
   return nn.concat({ angles(at, dim, base) }, -1)
 end
 
--- Rotary positions: the two halves of each head [B, T, H, D] are turned by an angle that grows with the position.
+-- Rotary positions: rotates the two halves of each head [B, T, H, D] by an angle that grows with the position.
 function nn.rotary(x, at, base)
   local cos, sin = angles(at, x:size(-1), base)
   cos, sin = cos:reshape { at:size(0), 1, cos:size(-1) }, sin:reshape { at:size(0), 1, sin:size(-1) }
@@ -91,14 +91,14 @@ function nn.rotary(x, at, base)
   return nn.concat({ a * cos - b * sin, b * cos + a * sin }, -1)
 end
 
--- x [batch…, T, heads, D] turned by [T, D] or [batch…, T, D], the cosines and sines of nn.turns.
+-- x [batch…, T, heads, D] rotated by turns [T, D] or [batch…, T, D] (nn.turns).
 local function turned(x, turns)
   local a, b = x:chunk(2, -1)
   local cos, sin = turns:unsqueeze(-2):chunk(2, -1)
   return nn.concat({ a * cos - b * sin, b * cos + a * sin }, -1)
 end
 
--- Decode keeps earlier keys and values: time, the axis before the heads, has `context` places, one of them written a step.
+-- In decode, earlier keys or values: the time axis, before the heads, has `context` entries, of which each step writes one.
 local function remembered(name, new, context)
   local shape, axis = {}, new.rank - 3
   for a = 0, new.rank - 1 do shape[a + 1] = a == axis and context or new:size(a) end
@@ -113,12 +113,12 @@ local attend_options = options.declare("nn.attend", {
   soft_cap = { "number", none, "a score becomes soft_cap · tanh(score / soft_cap); default: it stays" },
   score_bias = { "scores", none, "added to the scores: a tensor that fits [batch…, H, T, S], or a function of positions i32 [T], [S] that gives one" },
   causal = { "boolean", false, "whether query t sees only keys up to offset + t" },
-  window = { "integer", 0, "how many keys back a query sees, the one at offset + t included; 0: all" },
+  window = { "integer", 0, "number of keys that a query sees, back from the one at offset + t; 0: all" },
   offset = { "tensor", none, "i32 []: position of query 0 among the keys; default: 0" },
-  lengths = { "tensor", none, "i32 [batch…]: how many keys there are" },
+  lengths = { "tensor", none, "i32 [batch…]: number of keys" },
   segments = { "tensor", none, "i32 [batch…, T]: a query sees the keys of its own segment" },
   memory_segments = { "tensor", none, "i32 [batch…, S], of the keys; default: segments" },
-  turns = { "tensor", none, "[T, D] or [batch…, T, D]: q and k are turned before they meet (rotary positions, nn.turns)" },
+  turns = { "tensor", none, "[T, D] or [batch…, T, D]: q and k are rotated by them (rotary positions, nn.turns)" },
   memory_turns = { "tensor", none, "of the keys; default: turns" },
   context = { "integer", none, "positions that decode remembers; default: seq" },
   dropout = { "number", 0, "on the probabilities" },
@@ -135,7 +135,7 @@ local function check_attend(name, o)
   end
 end
 
--- Why decode cannot follow the attention of tokens to earlier ones; nil: it can.
+-- Why decode cannot compute this attention; nil: it can.
 local function obstacle(o, packed, given)
   if not o.causal then return "without causal = true looks at later tokens" end
   if o.segments and not packed then return "with segments looks at the document of each token" end
@@ -145,10 +145,10 @@ local function obstacle(o, packed, given)
   end
 end
 
--- Whether x has an element for each position along its axis, and that axis is not time.
+-- Whether x has one element per position along its axis, which is not the time axis.
 local function stands_still(x, axis) return x and x:size(axis) > 1 and core.time_axis(x) ~= x.rank + axis end
 
--- What softmax is applied to has this added.
+-- The score_bias as a tensor, or nil.
 local function bias_of(name, o, q, S, timed)
   local b = o.score_bias
   if not b or nn.is_tensor(b) then return b end
@@ -157,12 +157,12 @@ local function bias_of(name, o, q, S, timed)
   return b
 end
 
--- nn.attend, as part of what is called `name`.
+-- nn.attend, called by `name`.
 local function attend(name, q, k, v, o)
   check_attend(name, o)
   local axis = q.rank - 3
-  local timed = core.over_time(is_time(q, axis))                        -- the queries are tokens
-  local over_time = core.over_time(is_time(q, axis) and is_time(k, axis) and is_time(v, axis))    -- and the keys are they, too
+  local timed = core.over_time(is_time(q, axis))                        -- queries are tokens
+  local over_time = core.over_time(is_time(q, axis) and is_time(k, axis) and is_time(v, axis))    -- and keys too
   local packed = over_time and core.packed(o.segments) and (not o.memory_segments or core.packed(o.memory_segments))
   local turns, offset, S = o.turns, o.offset, k:size(-3)
   local memory_turns = o.memory_turns or turns
@@ -194,7 +194,7 @@ end
 
 -- softmax(scale · q · k) · v for each head, as one operation: q [batch…, T, H, D], k [batch…, S, G, D], v [batch…, S, G, E]
 -- ->  [batch…, T, H, E], log of the sum of exp [batch…, H, T], and if asked for the probabilities [batch…, H, T, S] before
--- dropout, and after it.  H / G queries share a key.  A query that sees no key yields zeros.
+-- and after dropout.  H / G queries share a key.  A query that sees no key gives zeros.
 function nn.attend(q, k, v, given)
   local o = attend_options(given)
   if not (nn.is_tensor(q) and nn.is_tensor(k) and nn.is_tensor(v)) then
@@ -217,7 +217,7 @@ local function check_heads(o, x)
   return o.head_width or width // o.heads, groups
 end
 
--- The projections' names, given or not: { qkv, out } or { q, k, v, out }.
+-- The names of the projections, given or default: { qkv, out } or { q, k, v, out }.
 local function names_of(o, fused)
   local names = o.names or (fused and { "qkv", "out" } or { "q", "k", "v", "out" })
   if #names ~= (fused and 2 or 4) then
@@ -235,7 +235,7 @@ local norms = {
   end,
 }
 
--- q and k [B, T, heads, D] after the norm that qk_norm says, with parameters q_norm.… and k_norm.…
+-- q and k [B, T, heads, D] after qk_norm, with parameters q_norm.… and k_norm.…
 local function normed(o, q, k)
   local f = o.qk_norm
   if not f then return q, k end
@@ -257,7 +257,7 @@ local function normed(o, q, k)
   return apply(q, "q_norm"), apply(k, "k_norm")
 end
 
--- Queries from x, keys and values from memory (or x): one weight for all three, or one each.
+-- Queries from x, keys and values from memory (or x), with one weight for all three or one each.
 local function project(o, names, x, memory, dim, groups)
   local bias = o.qkv_bias
   if bias == nil then bias = o.bias end
@@ -281,8 +281,8 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   kv_heads = { "integer", none, "number of key and value heads, shared by groups of heads; default: heads" },
   head_width = { "integer", none, "default: width / heads" },
   causal = { "boolean", false, "whether a position sees only itself and earlier ones" },
-  window = { "integer", 0, "how many positions back it sees, its own included; 0: all" },
-  lengths = { "tensor", none, "i32 [batch]: how many keys there are" },
+  window = { "integer", 0, "number of positions that it sees, back from its own; 0: all" },
+  lengths = { "tensor", none, "i32 [batch]: number of keys" },
   segments = { "tensor", none, "i32 [batch, time]: a position sees those of its own segment (packed documents)" },
   score_bias = { "scores", none, "added to the scores: nn.alibi(heads), nn.relative_bias, or as in nn.attend" },
   soft_cap = { "number", none, "a score becomes soft_cap · tanh(score / soft_cap); default: it stays" },
@@ -347,7 +347,7 @@ end
 
 layer("additive_attention", "softmax(v · tanh(W_d · query + W_h · memory)) over the memory [B, S, M] -> its weighted sum, the probabilities (Bahdanau, Cho, Bengio 2015)", {
   width = { "integer", required, "of what tanh is applied to" },
-  lengths = { "tensor", none, "i32 [batch]: how much of the memory there is" },
+  lengths = { "tensor", none, "i32 [batch]: length of the memory" },
   bias = { "boolean", false, "whether W_d has a bias" },
 }, function(_, o, query, memory, seen)
   check_memory(query, memory, seen, o.lengths)
@@ -355,7 +355,7 @@ layer("additive_attention", "softmax(v · tanh(W_d · query + W_h · memory)) ov
   local added = nn.linear(query, { name = "W_d", out = o.width, bias = o.bias }):unsqueeze(-2)
   local keys = nn.linear(memory, { name = "W_h", out = o.width, bias = false })         -- inside a scan: once, before it
   added = added + (apart and keys:unsqueeze(1) or keys)                                     -- [B, (T,) S, width]
-  if seen then    -- coverage: what earlier steps have looked at (See, Liu, Manning 2017)
+  if seen then    -- coverage: attention of earlier steps (See, Liu, Manning 2017)
     added = added + seen:unsqueeze(-1) * param("W_c", { o.width }, nn.init.uniform(-1, 1))
   end
   local scores = (nn.tanh(added) * param("v", { o.width }, nn.init.uniform(-bound, bound))):sum(-1)

@@ -1,5 +1,5 @@
--- convolution.lua: nn.conv1d, nn.shift.  A sum over the taps of a kernel: each is a slice of the padded input, and all of them side by
--- side meet the weight in one product.
+-- convolution.lua: nn.conv1d, nn.shift.  Each tap of a kernel is a slice of the padded input; the slices side by side are
+-- multiplied with the weight in one product.
 local core = ...
 local nn = core.nn
 local options = core.use("options")
@@ -30,7 +30,7 @@ local function check(o, x)
   return reach
 end
 
--- x with what stands before it: zeros, or in decode the inputs before, which are kept between calls.
+-- x preceded by zeros, or in decode by earlier inputs, kept between calls.
 local function reaching_back(x, reach, over_time)
   if not (over_time and core.decoding()) then return x:pad(1, reach) end
   local shape = x.shape
@@ -41,7 +41,7 @@ local function reaching_back(x, reach, over_time)
   return all
 end
 
--- x [batch, time, …] later by `steps`: y[t] = x[t - steps], zeros before the first.
+-- x [batch, time, …] delayed by `steps`: y[t] = x[t - steps], zeros before the first.
 function nn.shift(x, steps)
   if not nn.is_tensor(x) or x.rank < 2 then fail("nn.shift needs x [batch, time, …], found %s", core.text(x)) end
   steps = steps or 1
@@ -55,7 +55,7 @@ function nn.shift(x, steps)
   return core.with_time(y, timed)
 end
 
--- Each channel by itself: one element-wise expression over the taps, [B, T, C] each.
+-- Each channel alone: one element-wise expression over the taps, [B, T, C] each.
 local function depthwise(taps, w, channels, out)
   local each, y = out // channels, nil
   w = w:reshape { channels, each, #taps }
@@ -66,7 +66,7 @@ local function depthwise(taps, w, channels, out)
   return y:reshape { y:size(0), y:size(1), out }
 end
 
--- [B, T, C] for each tap, weight [out, C / groups, kernel]  ->  [B, T, out]
+-- taps [B, T, C], weight [out, C / groups, kernel]  ->  [B, T, out]
 local function product(taps, w, groups)
   local B, T, width, out, kernel = taps[1]:size(0), taps[1]:size(1), taps[1]:size(2), w:size(0), #taps
   local side = {}
@@ -84,7 +84,7 @@ layer("conv1d", "a convolution along time, [B, T, C] -> [B, T', out]; weight [ou
   stride = { "integer", 1, "from one result to the next" },
   padding = { "integer", 0, "zeros at both ends" },
   dilation = { "integer", 1, "from one tap to the next" },
-  groups = { "integer", 1, "groups of channels that do not meet; as many as channels: each alone" },
+  groups = { "integer", 1, "groups of channels that are independent; with one channel per group, depthwise" },
   causal = { "boolean", false, "whether a result sees only its own input and earlier ones, zeros before the first; T' = T" },
   bias = { "boolean", true, "whether a bias is added" },
   init = { "init", none, "of the weight; default: uniform within 1 / sqrt(C / groups * kernel)" },
@@ -96,7 +96,7 @@ layer("conv1d", "a convolution along time, [B, T, C] -> [B, T', out]; weight [ou
   local b = o.bias and param("bias", { o.out }, nn.init.uniform(-bound, bound))
   core.time_aware(true)
   local padded = o.causal and reach > 0 and reaching_back(x, reach, over_time) or x:pad(1, o.padding, o.padding)
-  if padded:size(1) <= reach then padded = padded:pad(1, 0, reach) end          -- in decode, where it is an error if wanted
+  if padded:size(1) <= reach then padded = padded:pad(1, 0, reach) end          -- in decode, where it is refused if needed
   local count, taps = (padded:size(1) - reach - 1) // o.stride + 1, {}
   for k = 0, o.kernel - 1 do
     taps[k + 1] = padded:slice(1, k * o.dilation, k * o.dilation + (count - 1) * o.stride + 1, o.stride)

@@ -3,7 +3,7 @@ local core = ...
 local options = core.use("options")
 local data = {}
 
--- What a function takes: its settings are in runtime/interface/recipe.def.
+-- The options of a function are settings in runtime/interface/recipe.def.
 local function declare(name) return options.declare(name, core.settings(name, options)) end
 
 local text_options, pairs_options, csv_options = declare("data.text"), declare("data.pairs"), declare("data.csv")
@@ -11,7 +11,7 @@ local text_options, pairs_options, csv_options = declare("data.text"), declare("
 -- A text file as token ids: input.tokens and input.targets, both i32 [batch, seq].
 -- config has batch, seq and vocab (256 for bytes; for chars at least the number of different characters).
 -- With pack = true also input.segments, for nn.attention, and input.positions, both i32 [batch, seq]: several documents
--- share a sequence, and losses leave out targets of -1 by themselves.
+-- share a sequence, and losses ignore targets of -1.
 function data.text(given)
   local o = text_options(given)
   o.kind = "text"
@@ -19,8 +19,8 @@ function data.text(given)
 end
 
 -- Pairs of source and target for an encoder and a decoder: input.source, i32 [batch, source_seq], input.source_lengths,
--- i32 [batch], input.tokens (bos and the target), input.targets (the target and eos; -1 behind it), both i32 [batch, seq],
--- and input.lengths, i32 [batch], of both.  Losses leave out targets of -1 by themselves.
+-- i32 [batch], input.tokens (bos and the target), input.targets (the target and eos, then -1), both i32 [batch, seq],
+-- and input.lengths, i32 [batch], of both.  Losses ignore targets of -1.
 -- config has batch, source_seq, seq and vocab.
 function data.pairs(given)
   local o = pairs_options(given)

@@ -1,9 +1,9 @@
--- einsum.lua: nn.einsum: sums of products named by letters, as products of two tensors at a time, from the left.
+-- einsum.lua: nn.einsum, as products of two tensors at a time, from the left.
 local core = ...
 local nn = core.nn
 local fail = core.use("layer").fail
 
--- "ij...k": a list of letters, in which "..." stands for the axes that no letter names.
+-- "ij...k" as a list of letters; "..." stands for the other axes.
 local function letters_of(spec, part)
   local list, seen, at = {}, false, 1
   while at <= #part do
@@ -28,7 +28,7 @@ local function parse(spec)
   return parts, out
 end
 
--- Axes that '...' stands for are labelled from the right, as shapes meet: "~2", "~1".
+-- The axes of '...' are labelled from the right, as in broadcasting: "~2", "~1".
 local function labelled(spec, part, x, number)
   local list, open = letters_of(spec, part)
   local free = x.rank - (#list - (open and 1 or 0))
@@ -47,7 +47,7 @@ local function place(list, label)
   for i, other in ipairs(list) do if other == label then return i end end
 end
 
--- Both axes of "ii" become one: its diagonal.
+-- Replaces both axes of "ii" by one, the diagonal.
 local function diagonal(spec, x, labels)
   for i = 1, #labels do
     for j = #labels, i + 1, -1 do
@@ -70,7 +70,7 @@ local function diagonal(spec, x, labels)
   return x, labels
 end
 
--- The extent of each label; axes of 1 that meet longer ones go away.
+-- Checks the extent of each label; drops axes of extent 1 where another operand is longer.
 local function met(spec, operands)
   local extent = {}
   for number, o in ipairs(operands) do
@@ -92,7 +92,7 @@ local function met(spec, operands)
   end
 end
 
--- What the result's axes are: those written, or '...' and then, in their order, the letters that come once.
+-- The axes of the result: those written, or '...' and then, sorted, the letters that occur once.
 local function result_of(spec, out, count, free)
   local result = {}
   if not out then
@@ -111,7 +111,7 @@ local function result_of(spec, out, count, free)
   return result
 end
 
--- o without the axes that nobody reads
+-- o summed over axes that are not wanted
 local function summed(o, wanted)
   local axes, kept = {}, {}
   for i, label in ipairs(o.labels) do
@@ -121,7 +121,7 @@ local function summed(o, wanted)
   return { x = o.x:sum(axes), labels = kept }
 end
 
--- o's axes in the order of labels, of which it may lack some: those have extent 1.
+-- o with its axes in the order of labels; those that it lacks get extent 1.
 local function ordered(o, labels)
   local order, shape = {}, {}
   for _, label in ipairs(labels) do
@@ -136,7 +136,7 @@ local function ordered(o, labels)
   return #order < #labels and x:reshape(shape) or x
 end
 
--- The product of two, summed over what both have and nobody wants.
+-- The product of two, summed over axes that both have and that are not wanted.
 local function product(a, b, wanted)
   local batch, contract, labels = { {}, {} }, { {}, {} }, {}
   for i, label in ipairs(a.labels) do
@@ -158,8 +158,8 @@ local function product(a, b, wanted)
   return { x = nn.dot(a.x, b.x, { batch = batch, contract = contract }), labels = labels }
 end
 
--- Σ of products, as torch.einsum: nn.einsum("bqhd,bkhd->bhqk", q, k); letters are axes, those that the result lacks are
--- summed over, one that stands twice in an operand is its diagonal, '...' any further axes.
+-- Σ of products, as torch.einsum: nn.einsum("bqhd,bkhd->bhqk", q, k); letters are axes.  Those that the result
+-- lacks are summed over, a letter twice in an operand takes its diagonal, '...' stands for any other axes.
 function nn.einsum(spec, ...)
   local given = table.pack(...)
   if type(spec) ~= "string" then fail("nn.einsum(\"ij,jk->ik\", a, b): the axes must be a string, found %s", core.text(spec)) end
@@ -176,7 +176,7 @@ function nn.einsum(spec, ...)
   end
   local result = result_of(spec, out, count, free)
   met(spec, operands)
-  local function wanted_after(number)           -- by the result and by operands beyond that one
+  local function wanted_after(number)           -- by the result and by later operands
     local wanted = {}
     for _, label in ipairs(result) do wanted[label] = true end
     for i = number + 1, #operands do for _, label in ipairs(operands[i].labels) do wanted[label] = true end end

@@ -1,4 +1,4 @@
--- layer.lua: how layers are made: scopes, parameters, options; see nn.lua for how they are used.
+-- layer.lua: making layers: scopes, parameters, options; nn.lua shows their use.
 local core = ...
 local nn = core.nn
 local options = core.use("options")
@@ -9,11 +9,11 @@ local function fail(fmt, ...) core.fail(fmt:format(...)) end
 nn.init = {}
 -- Drawn from a normal distribution; mean: 0 by default.
 function nn.init.normal(sd, mean) return { init = "normal", a = sd, b = mean or 0 } end
--- Drawn evenly from low … high.
+-- Drawn uniformly from low … high.
 function nn.init.uniform(low, high) return { init = "uniform", a = low, b = high } end
 
--- A parameter named inside the current scope.  init: a number, nn.init.normal(sd) or nn.init.uniform(low, high); zero: a row
--- that is zero whatever is drawn or loaded.
+-- A parameter in the current scope.  init: a number, nn.init.normal(sd) or nn.init.uniform(low, high); zero: a row that stays
+-- zero, whatever is drawn or loaded.
 local function param(name, shape, init, decay, export, zero)
   if init == 0 then return core.param(name, shape, "zeros", nil, nil, decay, export, zero) end
   if init == 1 then return core.param(name, shape, "ones", nil, nil, decay, export, zero) end
@@ -35,7 +35,7 @@ function nn.param(given)
   return param(o.name, o.shape, o.init, o.decay, o.export)
 end
 
--- Runs f inside a part of the layer path: parameters made there are called name.…
+-- Runs f inside a part of the layer path: its parameters are called name.…
 function nn.scope(name, f, ...)
   core.enter(name)
   local results = table.pack(f(...))
@@ -56,7 +56,7 @@ local function settle(self)
 end
 
 local function apply(self, x, ...)
-  local most, n = core.parameters(self.body) - 2, select("#", ...) + 1        -- its own: self, options
+  local most, n = core.parameters(self.body) - 2, select("#", ...) + 1        -- without self and options
   if most > 0 and n > most and select(most, ...) ~= nil then fail("nn.%s takes %d tensor%s and options, found %d arguments", self.kind, most, most == 1 and "" or "s", n) end
   if not nn.is_tensor(x) then fail("nn.%s takes a tensor, found %s; its options are a table: nn.%s(x, { … })", self.kind, core.text(x), self.kind) end
   settle(self)

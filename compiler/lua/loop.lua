@@ -5,7 +5,7 @@ local options = core.use("options")
 local none = options.none
 local fail = core.use("layer").fail
 
--- Carried values are a tensor or a table of tensors (of tables …).
+-- Appends the tensors of a tensor or a nested table of tensors to list.
 local function flatten(value, list, what, key)
   if nn.is_tensor(value) then
     list[#list + 1] = value
@@ -24,7 +24,7 @@ local function flatten(value, list, what, key)
   return list
 end
 
--- The same structure as `like` over other tensors, taken from list in the order of flatten.
+-- The structure of `like` with the tensors of list, in the order of flatten.
 local function rebuild(like, list, at)
   at = at or { 0 }
   if nn.is_tensor(like) then
@@ -51,7 +51,7 @@ local function check_function(name, f)
   if type(f) ~= "function" then fail("%s needs a function here, found %s", name, core.text(f)) end
 end
 
--- Sets the next values of the carries from what the body returned.
+-- Sets the next values of the carries to what the body returned.
 local function set_next(l, name, begun, returned)
   if returned == nil then fail("%s: the function returns nothing; it must return the carried value", name) end
   local next = flatten(returned, {}, name .. ": what the function returns")
@@ -62,7 +62,7 @@ local function set_next(l, name, begun, returned)
   return next
 end
 
--- Closes the loop; what the body returned from the value `first` on comes back stacked, finish(ys) applied to each.
+-- Closes the loop; returns the body's results from number `first` on, stacked, after finish(ys).
 local function close(l, results, first, finish)
   local lists = {}
   for i = first, results.n do
@@ -87,7 +87,7 @@ local map_options = options.declare("nn.map", {
   over = { "tensors", none, "a tensor [n, …] or a table of such: copy i is f(i, slice i)" },
 })
 
--- The same block n times, each with its own parameters: x = f(x, i).  Further results of f come back as [n, …].
+-- Applies a block n times, each with its own parameters: x = f(x, i).  Other results of f are returned stacked, [n, …].
 function nn.stack(n, x, f, given)
   check_function("nn.stack(n, x, f)", f)
   local o = stack_options(given)
@@ -103,7 +103,7 @@ function nn.stack(n, x, f, given)
   return rebuild(x, last), table.unpack(rest, 1, results.n - 1)
 end
 
--- One iteration's slices of the tensors in `over`, which are [n, …].
+-- The slices for one iteration of the tensors in `over`, [n, …].
 local function slices(l, n, over)
   return rebuild(over, mapped(flatten(over, {}, "nn.map: over"), function(v)
     if v.rank == 0 or v:size(0) ~= n then fail("nn.map: over must be [%d, …], one slice per copy, found %s", n, core.text(v)) end
@@ -111,7 +111,7 @@ local function slices(l, n, over)
   end))
 end
 
--- n independent copies, each with its own parameters: f(i) is computed for every i, results stacked [n, …].
+-- n independent copies, each with its own parameters: computes f(i) for every i; results are stacked, [n, …].
 function nn.map(n, f, given)
   check_function("nn.map(n, f)", f)
   local o = map_options(given)
@@ -124,9 +124,9 @@ end
 
 local scan_options = options.declare("nn.scan", {
   axis = { "integer", 1, "the axis of xs that is walked" },
-  reverse = { "boolean", false, "whether from the last to the first" },
-  lengths = { "tensor", none, "i32 [batch]: from there on a sample keeps its state and gives zeros" },
-  carry = { "boolean", false, "whether a batch begins with the state that the batch before ended with, if the text continues" },
+  reverse = { "boolean", false, "whether it runs from the last to the first" },
+  lengths = { "tensor", none, "i32 [batch]: from that step on a sample keeps its state and gives zeros" },
+  carry = { "boolean", false, "whether a batch begins with the last state of the batch before, if its text continues" },
 })
 
 local function move_axis(x, from, to)
@@ -138,7 +138,7 @@ local function move_axis(x, from, to)
   return x:permute(order)
 end
 
--- lengths: i32 [batch], none of them (as far as they are known here) beyond the n steps
+-- lengths: i32 [batch]; if they are known here, 0 to n
 local function check_lengths(lengths, n)
   if lengths.dtype ~= "i32" or lengths.rank ~= 1 then
     fail("nn.scan: lengths must be i32 [batch], found %s %s", lengths.dtype, core.shape_text(lengths))
@@ -150,7 +150,7 @@ local function check_lengths(lengths, n)
   end
 end
 
--- keep [batch] against values of any rank with the batch first
+-- where(keep, new, old) for keep [batch] and values of any rank, with the batch first
 local function choose(keep, new, old)
   if new.rank == 0 or new:size(0) ~= keep:size(0) then
     fail("nn.scan: with lengths, the first axis of states and results must be the batch\n    lengths  %s\n    value    %s",
@@ -160,7 +160,7 @@ local function choose(keep, new, old)
   return nn.where(keep, new, old)
 end
 
--- One step of f, samples beyond their length left as they are.
+-- One step of f; samples past their length keep their state.
 local function scan_step(f, x, h, t, lengths)
   local results = table.pack(f(x, h, t))
   if not lengths then return results end
@@ -175,7 +175,7 @@ local function scan_step(f, x, h, t, lengths)
   return results
 end
 
--- decode: one step, the state kept between calls; it begins as h0 at position 0.
+-- decode: one step; the state is kept between calls and begins as h0 at position 0.
 local function scan_decode(xs, h0, f, o)
   local at = core.position()
   local x = rebuild(xs, mapped(flatten(xs, {}, "nn.scan: xs"), function(v) return core.with_time(v, nil):squeeze(o.axis) end))
@@ -197,8 +197,8 @@ local function scan_decode(xs, h0, f, o)
   return results[1], table.unpack(ys, 1, results.n - 1)
 end
 
--- Training and evaluation on a text that goes on, batch after batch: rows that do begin with the state kept from the call
--- before, to which no gradient flows; others with h0.  Gives these states and the names under which the last are kept.
+-- With carry = true: rows whose text continues begin with the state of the batch before, without gradient; others with h0.
+-- Returns these states and the names under which the last states are kept.
 local function carried_on(h0, o)
   if o.reverse then fail("nn.scan: carry = true continues where the text stopped, but reverse = true begins at its end") end
   if o.lengths then fail("nn.scan: carry = true continues where the text stopped, but lengths end rows earlier") end
@@ -250,5 +250,5 @@ function nn.scan(xs, h0, f, given)
   return rebuild(h0, last), table.unpack(ys, 1, results.n - 1)
 end
 
--- Calls f(...); what it computes is not kept for the backward pass but computed again.
+-- Calls f(...); the backward pass recomputes its values instead of saving them.
 nn.checkpoint = core.checkpoint

@@ -1,6 +1,6 @@
 -- losses.lua: losses by name, with PyTorch's values; nn.cross_entropy and the head are in nn.lua.
 --
--- reduction says what becomes of the losses of the elements: "mean" (the default), "sum", or "none": they are the result.
+-- reduction of the elements' losses: "mean" (the default), "sum" or "none".
 local core = ...
 local nn = core.nn
 local options = core.use("options")
@@ -16,7 +16,7 @@ local function reduced(name, losses, how)
   fail("%s: reduction must be \"mean\", \"sum\" or \"none\", found '%s'", name, how)
 end
 
--- Broadcasting here would be a slip: [B] against [B, 1] is [B, B].
+-- Broadcasting here is a mistake: [B] with [B, 1] gives [B, B].
 local function check_pair(name, a, b, of_a, of_b)
   local ok = nn.is_tensor(a) and nn.is_tensor(b) and a.dtype == "f32" and b.dtype == "f32" and a.rank == b.rank
   for axis = 0, ok and a.rank - 1 or -1 do ok = ok and a:size(axis) == b:size(axis) end
@@ -66,7 +66,7 @@ function nn.smooth_l1(x, target, given) return smooth(x, target, given) end
 
 local bce_options = options.declare("nn.bce_with_logits", {
   reduction = reduction,
-  pos_weight = { "value", none, "what a target of 1 counts beside one of 0: a number, or a tensor that fits the logits" },
+  pos_weight = { "value", none, "weight of targets of 1 relative to those of 0: a number, or a tensor that fits the logits" },
 })
 
 -- Binary cross entropy of sigmoid(logits); targets are real, 0 … 1.  Finite for any logit.
@@ -102,10 +102,10 @@ end
 
 local nll_options = options.declare("nn.nll", {
   reduction = reduction,
-  ignore = { "integer", none, "an id that does not count; default: none, or -1 where the data has such" },
+  ignore = { "integer", none, "an id that does not count; default: none, or -1 if the data has it" },
 })
 
--- -x[id] for x [..., classes] the logarithms of distributions; "mean" is over the ids that count, whose others are 0
+-- -x[id] for x [..., classes] the logarithms of distributions; "mean" is over the ids that count; the losses of others are 0
 function nn.nll(x, ids, given)
   local name = "nn.nll"
   local ok = nn.is_tensor(x) and nn.is_tensor(ids) and x.dtype == "f32" and ids.dtype == "i32" and x.rank == ids.rank + 1

@@ -62,10 +62,10 @@ end
 -- log(softmax(x))
 function nn.log_softmax(x, axis) return x - log_sum_exp(x, axis or -1) end
 
--- -Σ p · log(p + eps) along an axis, the last by default, which goes away: how evenly p is spread.
+-- -Σ p · log(p + eps) along an axis, the last by default, which is removed.
 function nn.entropy(p, axis, eps) return -(p * nn.log(p + (eps or 1e-9))):sum(axis or -1) end
 
--- The mean of the elements of x for which the bool `counts` holds, over all axes or those given; zero where none does.
+-- The mean of the elements of x where the bool `counts` is true, over all axes or those given; zero if none is.
 function nn.masked_mean(x, counts, ...)
   if not (nn.is_tensor(x) and x.dtype == "f32" and nn.is_tensor(counts) and counts.dtype == "bool") then
     fail("nn.masked_mean(x, counts): x must be real, and counts a bool tensor that fits it\n    x       %s\n    counts  %s", core.text(x), core.text(counts))
@@ -74,7 +74,7 @@ function nn.masked_mean(x, counts, ...)
   return counted:sum(...) / nn.max(nn.where(counts, nn.ones(counted.shape), 0):sum(...), 1.0)
 end
 
--- In training each element is dropped with probability p, the others grow by 1 / (1 - p).
+-- In training drops each element with probability p and multiplies the others by 1 / (1 - p).
 function nn.dropout(x, p)
   if type(p) ~= "number" or p < 0 or p >= 1 then
     fail("nn.dropout(x, p): p must be a probability below 1, found %s", core.text(p))
@@ -84,23 +84,23 @@ function nn.dropout(x, p)
     core.skip_site()
     return x
   end
-  local threshold = math.floor(p * 2 ^ 32)      -- of unsigned 32-bit integers; the constant is a signed one
+  local threshold = math.floor(p * 2 ^ 32)      -- of unsigned 32-bit integers, but the constant is signed
   if threshold >= 2 ^ 31 then threshold = threshold - 2 ^ 32 end
   local dropped = nn.ult(core.random_bits(x), threshold)
   return nn.where(dropped, 0, x * (1 / (1 - p)))
 end
 
--- Whether the entry that is traced trains.
+-- Whether the current entry trains.
 function nn.training() return core.training() end
 
--- i32 bits shaped like x: other ones for each element, sample, step and call.  nn.u01 makes uniform numbers of them.
+-- i32 bits shaped like x, different for each element, sample, step and call.  nn.u01 makes uniform numbers from them.
 function nn.random_bits(x) return core.random_bits(x) end
 
 -- ------------------------------------------------------------------ random numbers
 --
--- Each is shaped like x and drawn anew for each element, sample, step and call, in evaluation too.  They have no gradient.
+-- Shaped like x, different for each element, sample, step and call, in evaluation too; without gradient.
 
--- Uniform in [low, high), [0, 1) by default: one of 2^24 numbers evenly apart.
+-- Uniform in [low, high), [0, 1) by default: one of 2^24 equally spaced numbers.
 function nn.uniform(x, low, high)
   low, high = low or 0, high or 1
   return nn.u01(nn.random_bits(x)) * (high - low) + low
@@ -115,7 +115,7 @@ end
 -- bool: true with probability p, a number or a tensor that fits x.
 function nn.bernoulli(x, p) return nn.lt(nn.uniform(x), p) end
 
--- i32: 0 … n - 1; for n in the millions not quite evenly, since uniform numbers are 2^24.
+-- i32: 0 … n - 1; not quite uniform for n in the millions, since there are 2^24 uniform numbers.
 function nn.integers(x, n)
   if math.type(n) ~= "integer" or n < 1 then fail("nn.integers(x, n): n must be a positive integer, found %s", core.text(n)) end
   return nn.min((nn.uniform(x) * n):cast("i32"), n - 1.0)
@@ -172,7 +172,7 @@ layer("embedding", "rows of a table, by ids", {
   if zero and (zero < 0 or zero >= o.rows) then fail("nn.embedding: padding must be an id below rows = %d, found %d", o.rows, zero) end
   local rows = param("weight", { o.rows, o.width }, o.init, o.decay, nil, zero)
   local picked = rows:gather(ids, 0)
-  if zero then    -- it is zero; this keeps gradients from it, also those of a layer that shares the weight
+  if zero then    -- the row is zero; this blocks its gradient, also that of a layer that shares the weight
     picked = nn.where(nn.ne(ids, zero):unsqueeze(-1), picked, 0)
     rows = nn.where(nn.ne(nn.iota(o.rows), zero):unsqueeze(-1), rows, 0)
   end
@@ -243,7 +243,7 @@ local function begins_like(a, b, more)
   return ok
 end
 
--- called: what the user sees of the call; x: what has a last axis more than ids
+-- called: the name of x for the user; x has one axis more than ids, the last
 local function check_ids(name, called, x, ids, last)
   if begins_like(x, ids, 1) and x.dtype == "f32" and ids.dtype == "i32" then return end
   fail("%s(%s, ids): %s must be real [..., %s], ids i32 of the same shape without the last axis\n    %-6s  %s\n    ids     %s",
@@ -263,7 +263,7 @@ local function check_logits(name, logits, ids)
   check_classes(name, "logits", logits:size(-1), ids, logits)
 end
 
--- -log of the probability given to the right class: [...] for logits [..., classes] and ids that are classes.
+-- -log of the probability of the right class: [...] for logits [..., classes] and ids that are classes.
 local function surprise(logits, ids, smoothing)
   local classes = nn.iota(logits:size(-1))
   local right = nn.where(nn.eq(classes, ids:unsqueeze(-1)), logits, 0):sum(-1)
@@ -271,7 +271,7 @@ local function surprise(logits, ids, smoothing)
   return log_sum_exp(logits, -1):squeeze(-1) - right
 end
 
--- The mean of a value for each id, over the ids that count.
+-- The mean of values, one per id, over the ids that count.
 local function mean_of(values, ids, ignored)
   if not ignored then return values:mean() end
   return nn.masked_mean(values, nn.ne(ids, ignored))
@@ -280,7 +280,7 @@ end
 -- Padding, and sources of pairs in a sequence, have targets of -1 (data.text { pack = true }, { loss_on = "target" }, data.pairs).
 local function ignored(o) return o.ignore or core.packed() and -1 or nil end
 
-local does_not_count = "an id that does not count; default: none, or -1 where the data has such"
+local does_not_count = "an id that does not count; default: none, or -1 if the data has it"
 local shared_evenly = "part of each target that all classes share evenly"
 local cross_entropy_options = options.declare("nn.cross_entropy", {
   smoothing = { "number", 0, shared_evenly },
@@ -307,7 +307,7 @@ local head_options = options.declare("nn.linear_cross_entropy", {
   layout = { "string", "out_in", "of the weight; \"in_out\": [width, classes]" },
   smoothing = { "number", 0, shared_evenly },
   ignore = { "integer", none, does_not_count .. "; it need not be a class" },
-  row_weight = { "tensor", none, "what each id's loss counts in the sum, [...]; default: the mean over the ids that count" },
+  row_weight = { "tensor", none, "weight of each id's loss in the sum, [...]; default: the mean over the ids that count" },
 })
 
 local function check_head(name, x, ids, o)
@@ -331,7 +331,7 @@ local function check_head(name, x, ids, o)
   return across
 end
 
--- Cross entropy of a linear layer's result, x · weightᵀ + bias for x [..., width], which is never in memory as a whole.
+-- Cross entropy of a linear layer, x · weightᵀ + bias for x [..., width], whose logits are never in memory as a whole.
 -- Returns the mean (or with row_weight the weighted sum) over all ids, then each id's loss and predicted id, shaped like ids.
 function nn.linear_cross_entropy(x, ids, given)
   local name = "nn.linear_cross_entropy"
@@ -346,7 +346,7 @@ end
 
 local accuracy_options = options.declare("nn.accuracy", { ignore = { "integer", none, does_not_count } })
 
--- The part of the ids that count whose logit is the largest; or that were predicted, where predicted ids are given.
+-- The fraction of ids that count whose logit is the largest; or, given predicted ids, that are predicted.
 function nn.accuracy(logits, ids, given)
   local ignore, predicted = ignored(accuracy_options(given)), logits
   if not (nn.is_tensor(logits) and logits.dtype == "i32" and begins_like(logits, ids, 0) and ids.dtype == "i32") then
@@ -357,7 +357,7 @@ function nn.accuracy(logits, ids, given)
   return mean_of(nn.eq(predicted, ids):cast("f32"), ids, ignore)
 end
 
--- What these two make is named after them in the layer path, and so in the generated source.
+-- These name their values after themselves in the layer path, and so in the generated source.
 for _, name in ipairs { "cross_entropy", "linear_cross_entropy", "accuracy" } do
   local f = nn[name]
   nn[name] = function(a, b, given) return nn.scope(name, f, a, b, given) end
@@ -375,7 +375,7 @@ for _, name in ipairs(core.lua_methods) do
   end, "x:" .. name, core.parameters(nn[name]))
 end
 
--- Along time decode adds to the sum so far.
+-- Along time, decode adds to the sum so far.
 local cumsum = core.methods.cumsum
 nn.cumsum = core.wrap(function(x, axis, backwards)
   local follows = not backwards and nn.is_tensor(x) and math.type(axis) == "integer" and core.time_axis(x) == (axis < 0 and axis + x.rank or axis)

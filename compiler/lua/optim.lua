@@ -3,7 +3,7 @@ local core = ...
 local options = core.use("options")
 local optim = {}
 
--- What a function takes: its settings are in runtime/interface/recipe.def.
+-- The options of a function are settings in runtime/interface/recipe.def.
 local function declare(name) return options.declare(name, core.settings(name, options)) end
 
 local function positive(name, o)
@@ -51,7 +51,7 @@ local constant_options, linear_options, cosine_options = declare("optim.constant
 local one_cycle_options, step_options = declare("optim.one_cycle"), declare("optim.step")
 local inverse_sqrt_options = declare("optim.inverse_sqrt")
 
--- lr, after the warm-up and before the cool-down.
+-- lr, between warm-up and cool-down.
 function optim.constant(given)
   local o = constant_options(given)
   o.kind = "constant"
@@ -79,7 +79,7 @@ function optim.one_cycle(given)
   return o
 end
 
--- lr · factor^k: k grows by one every so many steps, or at given ones.
+-- lr · factor^k: k grows by one after every N steps, or at given steps.
 function optim.step(given)
   local o = step_options(given)
   if (o.every > 0) == (o.at ~= nil) then core.fail("optim.step takes either every = N or at = { N, … }") end

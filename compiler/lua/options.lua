@@ -1,10 +1,10 @@
--- options.lua: checks tables of named arguments, those of layers and of recipes.
+-- options.lua: checks tables of named arguments of layers and recipes.
 --
--- A specification names every key: { type, default, what it is }; `required` and `none` stand in for a default.
+-- A specification has { type, default, meaning } for each key; the default may be `required` or `none`.
 local core = ...
 local M = { required = {}, none = {} }
 
--- Whether a table has no keys but 1 … #t and those given.
+-- Whether a table has only keys 1 … #t and those given.
 local function only(t, keys)
   for key in pairs(t) do
     if not (math.type(key) == "integer" and key >= 1 and key <= #t) and not (keys and keys[key]) then return false end
@@ -49,7 +49,7 @@ local function sorted(t)
 end
 M.sorted = sorted
 
--- The options given for `name`, defaults filled in; unknown, missing and ill-typed ones are errors.
+-- The options given for `name`, with defaults; refuses unknown, missing and ill-typed ones.
 function M.check(name, given, spec)
   if given == nil then given = {} end
   if type(given) ~= "table" then
@@ -75,7 +75,7 @@ function M.check(name, given, spec)
   return o
 end
 
--- A function that checks options for `name`; editors are told of them by `lathe stubs`.
+-- A function that checks options for `name`; `lathe stubs` lists them.
 function M.declare(name, spec)
   core.specs[name] = spec
   return function(given) return M.check(name, given, spec) end

@@ -1,7 +1,7 @@
 -- recurrent.lua: nn.rnn, nn.gru, nn.lstm: names, layouts and equations of torch.nn.RNN, GRU and LSTM (batch_first).
 --
--- All three are one walk over time with another cell.  Layers are unrolled, since the first has another width; each is a
--- loop over time, or two of them where it is bidirectional.
+-- All three scan over time, with different cells.  Layers are unrolled, since the first has another width; each is one loop
+-- over time, or two if it is bidirectional.
 local core = ...
 local nn = core.nn
 local options = core.use("options")
@@ -20,8 +20,8 @@ function nn.lstm_cell(gates, c)
   return hidden, cell
 end
 
--- A cell: the number of its gates, the names of its state, and a step.  x, h [B, gates · H]: what input and state bring
--- to the gates, biases added; s: the state's tensors [B, H] by name.
+-- A cell: number of gates, names of its states, a step.  x, h [B, gates · H]: contributions of input and state to the gates,
+-- with biases; s: the state's tensors [B, H] by name.
 local lstm = { gates = 4, state = { "h", "c" } }
 function lstm.step(_, x, h, s)
   local gates = x + h
@@ -43,8 +43,9 @@ function rnn.step(o, x, h)
   return { h = o.activation == "relu" and nn.relu(x + h) or nn.tanh(x + h) }
 end
 
--- What tensors side by side, `width` wide in all, bring to the gates: products with weight_KIND, rows of H a gate, drawn from
--- ± 1 / sqrt(H), and bias_KIND or none, not yet added.  Each tensor has a product of its own: those of all steps are one outside of a loop.
+-- The contribution to the gates of tensors side by side, of total width `width`: products with weight_KIND (H rows per gate,
+-- drawn from ± 1 / sqrt(H)), and bias_KIND or none, not added yet.  Each tensor has its own product, so a product that does
+-- not depend on the step can be computed for all steps outside the loop.
 local function gates_of(cell, o, kind, suffix, width, with_bias)
   local rows, bound = cell.gates * o.hidden, 1 / math.sqrt(o.hidden)
   local init = nn.init.uniform(-bound, bound)
@@ -52,7 +53,7 @@ local function gates_of(cell, o, kind, suffix, width, with_bias)
   local b = with_bias and param("bias_" .. kind .. suffix, { rows }, init)
   return function(...)
     local y, first = nil, 0
-    for _, _v in ipairs { ... } do       -- it keeps its name
+    for _, _v in ipairs { ... } do       -- _: titles of the tensors stay
       local beyond = first + _v:size(-1)
       local columns = beyond - first == width and w or w:slice(1, first, beyond)
       local options = { contract = { 1, 1 } }
@@ -64,7 +65,7 @@ end
 
 local function biased(y, b) return b and y + b or y end
 
--- One direction of a layer: x [B, T, I], start: [B, H] by name  ->  [B, T, H], the last state.
+-- One direction of a layer: x [B, T, I], start [B, H] by name  ->  [B, T, H], the last state.
 local function walk(cell, o, x, start, suffix, reverse)
   local over_x = gates_of(cell, o, "ih", suffix, x:size(-1), o.bias)
   local over_h = gates_of(cell, o, "hh", suffix, o.hidden, o.bias == "two")
@@ -78,7 +79,7 @@ local function walk(cell, o, x, start, suffix, reverse)
   return ys, last
 end
 
--- What the walk number k (layer by layer, forward before reverse) starts from.
+-- The start of scan number k (layer by layer, forward before reverse).
 local function begins(cell, o, x, k)
   local start = {}
   for _, name in ipairs(cell.state) do
@@ -87,7 +88,7 @@ local function begins(cell, o, x, k)
   return start
 end
 
--- The states of all walks, [walks, B, H] by name.
+-- The states of all scans, [scans, B, H] by name.
 local function gathered(cell, states)
   local out = {}
   for _, name in ipairs(cell.state) do
@@ -130,22 +131,22 @@ end
 local function spec_of(more)
   local spec = {
     hidden = { "integer", required, "H" },
-    layers = { "integer", 1, "one on top of the other" },
-    dropout = { "number", 0, "of what a layer gives to the next" },
+    layers = { "integer", 1, "number of layers" },
+    dropout = { "number", 0, "between layers" },
     bias = { "word", "two", "\"two\" vectors as in PyTorch, \"one\" (bias_ih) or false" },
   }
   for key, row in pairs(more) do spec[key] = row end
   return spec
 end
 
--- Makes nn.KIND.  A state of one tensor is that tensor to the user, one of several a table.
+-- Makes nn.KIND.  For the user a state of one tensor is that tensor, a state of several a table.
 local function recurrent(kind, doc, cell, more)
   local several = #cell.state > 1
   local spec = {
-    bidirectional = { "boolean", false, "whether each layer also walks from the end; results side by side, [B, T, 2H]" },
+    bidirectional = { "boolean", false, "whether each layer also runs from the end; results side by side, [B, T, 2H]" },
     start = { several and "table" or "tensor", none, "the first state, shaped like the last; default: zeros" },
-    lengths = { "tensor", none, "i32 [batch]: samples end there (reverse: begin there); beyond it results are zero" },
-    carry = { "boolean", false, "training: a batch begins with the state that the one before has ended with (start: where none has)" },
+    lengths = { "tensor", none, "i32 [batch]: where samples end (reverse: begin); results past it are zero" },
+    carry = { "boolean", false, "whether a batch begins with the last state of the batch before, if its text continues (else with start)" },
   }
   for key, row in pairs(more or {}) do spec[key] = row end
   layer(kind, doc .. " over time, [B, T, I] -> [B, T, H], last state [layers (* 2), B, H]; names and layout of PyTorch's",
@@ -172,7 +173,7 @@ local function recurrent(kind, doc, cell, more)
     end)
 end
 
--- Makes nn.KIND_step: one step of all layers, for a scan whose input depends on its state, with the parameters of nn.KIND.
+-- Makes nn.KIND_step: one step of all layers, with the parameters of nn.KIND, for scans whose input depends on their state.
 local function recurrent_step(kind, doc, cell, more)
   local name, several = kind .. "_step", #cell.state > 1
   layer(name, doc .. " of one step: x [B, I] (and further tensors beside it) and the layers' states -> h [B, H], states",

@@ -1,7 +1,7 @@
--- reduce.lua: reductions made of others; front/reduce.c has sum, mean, max and min, and says how axes are named.
+-- reduce.lua: reductions made of others; front/reduce.c has sum, mean, max, min, and reads the axes.
 --
--- All are called alike, as x:NAME(…) or nn.NAME(x, …): over all axes, over those named, x:var(0, 1), or by a table with
--- further words, x:var { -1, keep = true }.
+-- All are called x:NAME(…) or nn.NAME(x, …): over all axes, over given ones, x:var(0, 1), or with a table that may have other
+-- keys, x:var { -1, keep = true }.
 local core = ...
 local nn = core.nn
 local fail = core.use("layer").fail
@@ -10,8 +10,8 @@ local fail = core.use("layer").fail
 local function known(name, doc) core.reductions[#core.reductions + 1] = { name = name, doc = doc } end
 core.reductions = {}
 
--- words: what else the table may say.  body(x, axes, given) keeps the axes, with extent 1; axes is a table that reductions
--- of the front take, given what the user wrote.
+-- words: other keys of the table.  body(x, axes, given) keeps the axes, with extent 1; axes: a table for the front's
+-- reductions, given: the user's table.
 local function reduction(name, doc, words, body)
   local doing = "x:" .. name
   local function f(x, ...)
@@ -40,7 +40,7 @@ local function truth(x) return (x.dtype == "bool" and x or nn.ne(x, 0)):cast("i3
 reduction("any", "bool: whether it holds, or is not 0, anywhere", {}, function(x, axes) return nn.ne(truth(x):max(axes), 0) end)
 reduction("all", "bool: whether it holds, or is not 0, everywhere", {}, function(x, axes) return nn.ne(truth(x):min(axes), 0) end)
 
--- Halves are multiplied until one is left: there are gradients beside zeros too.
+-- Multiplies halves until one element is left, so gradients are right beside zeros.
 reduction("prod", "product", {}, function(x, axes)
   if x.dtype == "bool" then fail("x:prod needs numbers, found a bool tensor") end
   for _, axis in ipairs(axes) do
@@ -66,7 +66,7 @@ end
 reduction("var", "sum of (x - mean)^2 / (n - correction); correction: 1 (the default, as PyTorch's) or 0", { "correction" }, function(x, axes, given) return variance("var", x, axes, given) end)
 reduction("std", "square root of x:var", { "correction" }, function(x, axes, given) return nn.sqrt(variance("std", x, axes, given)) end)
 
--- From near the largest, so that nothing overflows.
+-- Shifted by about the largest, so exp does not overflow.
 reduction("logsumexp", "log of the sum of exp(x)", {}, function(x, axes)
   local m = nn.floor(x:max(axes))
   m = nn.where(nn.lt(nn.abs(m), math.huge), m, 0)
@@ -90,7 +90,7 @@ end)
 
 local largest_at = nn.argmax    -- (x, axis)
 
--- Along one axis, or without one among all elements in order.
+-- Along one axis; without one, among all elements in order.
 local function index_of(name, sign, doc)
   local doing = "x:" .. name
   local function f(x, ...)

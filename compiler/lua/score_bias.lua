@@ -1,5 +1,5 @@
--- score_bias.lua: what attention adds to its scores for how far queries and keys are apart: nn.alibi, nn.relative_bias.  Both are
--- functions of positions, of queries i32 [T] and of keys i32 [S], so that decode can ask for one query and the keys it remembers.
+-- score_bias.lua: biases of attention scores by the distance between query and key: nn.alibi, nn.relative_bias.  Both are functions
+-- of the positions of queries i32 [T] and keys i32 [S], so decode can call them for one query and the keys it remembers.
 local core = ...
 local nn = core.nn
 local made = core.use("layer")
@@ -14,8 +14,8 @@ local function slopes_of(heads)
   return slopes
 end
 
--- Attention with linear biases (Press, Smith, Lewis 2022): score_bias = nn.alibi(heads) lowers each score by a slope, the head's
--- own, times the distance of query and key.  It has no parameters.
+-- Attention with linear biases (Press, Smith, Lewis 2022): score_bias = nn.alibi(heads) subtracts from each score the slope of its
+-- head times the distance between query and key.  It has no parameters.
 function nn.alibi(heads)
   if math.type(heads) ~= "integer" or heads < 1 then fail("nn.alibi(heads): heads must be a positive integer, found %s", core.text(heads)) end
   local slopes = slopes_of(heads)
@@ -27,8 +27,8 @@ end
 
 local function single(x) return (string.unpack("f", string.pack("f", x))) end
 
--- The bucket of a distance, of n: one each for the first half of them, then by logarithms up to `most`.  In single precision, as
--- the models that are about were trained.
+-- The bucket, of n, of a distance: one each for the first n / 2 distances, then logarithmically up to `most`.  Computed in single
+-- precision, as in the training of existing models.
 local function bucket_of(distance, n, most)
   local exact = n // 2
   if distance < exact then return distance end
@@ -39,8 +39,8 @@ end
 layer("relative_bias", "a learned number for each head and each bucket of distances from query to key (T5): a score_bias", {
   heads = { "integer", core.use("options").required, "of the attention" },
   buckets = { "integer", 32, "of distances" },
-  most = { "integer", 128, "the distance from which on all are in the last bucket" },
-  both = { "boolean", false, "whether keys after the query have buckets of their own, half of them; default: they count as distance 0" },
+  most = { "integer", 128, "distances from this one on are in the last bucket" },
+  both = { "boolean", false, "whether keys after the query have half of the buckets; default: they count as distance 0" },
   init = { "init", nn.init.normal(0.02), "of the numbers [buckets, heads]" },
 }, function(_, o, queries, keys)
   local n = o.both and o.buckets // 2 or o.buckets

@@ -1,4 +1,4 @@
--- stubs.lua: LuaCATS annotations of the language, made of the op table, the bindings and this library's own texts.
+-- stubs.lua: LuaCATS annotations of the language, from the op table, the bindings and the sources of this library.
 --
 -- core.ops: the op table's rows; core.bindings.nn and .methods: functions written in C with their signatures;
 -- core.specs: options by function; core.docs: a line for each layer; core.source(name): the text of a library.
@@ -89,7 +89,7 @@ end
 local returns = { ["nn.scope"] = "any", ["nn.checkpoint"] = "any", ["nn.training"] = "boolean", ["nn.scan"] = "any, lathe.Tensor",
   ["nn.stack"] = "any, ...", ["nn.map"] = "any, ..." }
 
--- Functions written in Lua: the comment above and the parameters' names are in the source.
+-- Functions written in Lua: documentation and parameter names come from the source.
 local function write_library(name, file)
   local doc = {}
   for text in core.source(file or name):gmatch("[^\n]*") do
