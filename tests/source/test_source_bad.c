@@ -250,9 +250,9 @@ static void check_json(void)
     char *three =
         file_of("three.jsonl", "{\"text\": \"one\"}\n1\n{\"text\": \"two\"}\n2\n{\"text\": \"three\"}\n3", -1);
     takes((Reading){.path = three, .o = {.bad_records = 3}}, "[one][two][three]");
-    refuses(
-        (Reading){.path = three, .o = {.bad_records = 2}},
-        "three.jsonl:6: error: expected '{', found '3'; repair it, or let malformed records be skipped (2 were allowed");
+    refuses((Reading){.path = three, .o = {.bad_records = 2}},
+            "three.jsonl:6: error: expected '{', found '3'; repair it, or let malformed records be skipped (2 were "
+            "allowed");
 
     char deep[2000] = "{\"a\": ";
     memset(deep + 6, '[', 600);
