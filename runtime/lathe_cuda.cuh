@@ -1,7 +1,7 @@
 /* lathe_cuda.cuh: the whole interface of generated CUDA: spelling, arithmetic, the ends of reductions, launching.
  *
- * To be compiled with -fmad=false: like the C, it fuses only what is written fmaf, so that maps have the bits of the CPU's.
- * Every block has THREADS threads.  A reduction ends in a fixed tree: the same bits every time. */
+ * Compile with -fmad=false: as in C, only fmaf is fused, so that maps have the CPU's bits.  Every block has THREADS
+ * threads.  A reduction ends in a fixed tree: the same bits every time. */
 #ifndef LATHE_CUDA_CUH
 #define LATHE_CUDA_CUH
 
@@ -22,26 +22,26 @@ constexpr int WARP = 32, THREADS = 256, WARPS = THREADS / WARP;
 
 #define CEIL_DIV(n, by) (((n) + (by) - 1) / (by))
 
-/* `UNROLL for (…)`: four elements side by side become one access of 16 bytes where the arrays are ALIGNED; what a thread
- * keeps of its row stays in registers.  `ROLLED for (…)`: around such a one, else nvcc may take the elements of two turns
- * one by one. */
+/* `UNROLL for (…)`: four adjacent elements become one access of 16 bytes if the arrays are ALIGNED; a thread's part of
+ * its row stays in registers.  `ROLLED for (…)`: a loop around it, which nvcc must not unroll, because it may then
+ * access elements one by one. */
 #ifdef __CUDACC__
 #define DYNAMIC_SHARED(T, name) extern __shared__ __align__(16) char name##_bytes[]; T *const name = (T *)name##_bytes
 #define TABLE         static __device__ const
 #define DEVICE_MEMORY static __device__
-#define UNWATCHED     /* the simulator does not see what a function reads and writes: texts of the program */
+#define UNWATCHED     /* the simulator does not record accesses of the function, which are to texts of the program */
 #define UNROLL        _Pragma("unroll")
 #define ROLLED        _Pragma("unroll 1")
 #define ALIGNED(x)    x = (decltype(x))__builtin_assume_aligned(x, 16)
 #else
-#define TABLE     __constant__ const /* static, as the simulator has it */
+#define TABLE     __constant__ const /* static in the simulator */
 #define UNWATCHED __attribute__((no_sanitize("thread")))
 #define UNROLL
 #define ROLLED
 #define ALIGNED(x) assert((uintptr_t)(x) % 16 == 0)
 #endif
 
-/* N elements side by side, read and written as one: in accesses of 16 bytes, or of what they have together. */
+/* N adjacent elements, read and written together: in accesses of 16 bytes, or of their total size. */
 template <class T, int N> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) Wide {
     T element[N];
     __device__ T &operator[](int i) { return element[i]; }
@@ -71,7 +71,7 @@ template <int N, class T> DEVICE void write_wide(T *to, const Wide<T, N> &elemen
         return x;                                                                                                      \
     }
 
-/* The first barrier: others may still read what the end before this one left. */
+/* The first barrier: others may still read the values of the last reduction. */
 #define BLOCK_END(name, T, step, in_warp)                                                                              \
     DEVICE T name(T x)                                                                                                 \
     {                                                                                                                  \
@@ -110,8 +110,8 @@ BLOCK_END(block_min_i32, int, min_i32, warp_min_i32)
 
 /* ---- index kernels; every thread of the warp or block calls them */
 
-/* Of the lanes' largest elements and where they are, where the first of the largest is; lanes without a larger one than
- * the row's element 0 say that. */
+/* The position of the first of the largest elements, from each lane's largest and its position; a lane without one
+ * larger than the row's element 0 gives that. */
 #define WARP_FIRST(name, T)                                                                                            \
     DEVICE int name(T x, int at)                                                                                       \
     {                                                                                                                  \
@@ -129,15 +129,15 @@ WARP_FIRST(warp_first_f64, double)
 WARP_FIRST(warp_first_i32, int)
 #undef WARP_FIRST
 
-/* A barrier too. */
+/* This is also a barrier. */
 #ifdef __CUDACC__
 DEVICE bool block_any(bool holds) { return __syncthreads_or(holds); }
 #else
 DEVICE bool block_any(bool holds) { return block_max_i32(holds); }
 #endif
 
-/* The values of the threads for which it holds, in the order of threads; returns how many: mostly none.  Nobody
- * reads the list before this one any more once all have asked. */
+/* Lists the values of the threads for which `holds` is true, in the order of threads; returns their number, which is
+ * mostly 0.  When all threads have called it, none reads the previous list any more. */
 DEVICE int block_list(bool holds, int value, int *list)
 {
     __shared__ int of_warp[WARPS];
@@ -156,7 +156,7 @@ DEVICE int block_list(bool holds, int value, int *list)
     return all;
 }
 
-/* ---- launching: what goes wrong stays with the runtime until cudaGetLastError asks */
+/* ---- launching: errors stay in CUDA's runtime until cudaGetLastError */
 
 template <class... Parameters, class... Arguments>
 static inline void launch(void (*kernel)(Parameters...), int blocks, cudaStream_t stream, Arguments... arguments)
@@ -168,8 +168,8 @@ static inline void launch(void (*kernel)(Parameters...), int blocks, cudaStream_
     (void)cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
-/* What the processors have of shared memory and first cache in one is shared memory, all of it: the blocks a processor are counted
- * with that. */
+/* Makes all of a multiprocessor's combined memory shared memory instead of cache: the number of blocks per
+ * multiprocessor assumes this. */
 template <class... Parameters> static inline void prefer_shared(void (*kernel)(Parameters...), int bytes)
 {
     (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
@@ -178,14 +178,14 @@ template <class... Parameters> static inline void prefer_shared(void (*kernel)(P
 
 /* ---- entries: functions of the host that launch kernels in order */
 
-/* A pointer that becomes one of whatever type is wanted: an array of known size at a place in the arena. */
+/* A pointer that converts to any type: an array of known size at a place in the arena. */
 struct Any {
     void *at;
     __host__ __device__ Any(const void *at) : at((void *)at) {}
     template <class T> __host__ __device__ operator T *() const { return (T *)at; }
 };
 
-/* Where a constant array lies; asked at each launch outside of a graph. */
+/* The address of a constant array; queried at each launch outside of a graph. */
 template <class T, size_t n> static inline const T *on_device(const T (&table)[n])
 {
     void *at = NULL;
@@ -193,25 +193,27 @@ template <class T, size_t n> static inline const T *on_device(const T (&table)[n
     return (const T *)at;
 }
 
-/* `launch_ln_1(…);  LAP(3);` kernel 3 of the entry has been launched: NULL, or who measures, or looks for a launch that
- * failed. */
+/* `launch_ln_1(…);  LAP(3);` kernel 3 of the entry has been launched: NULL, or a function that measures, or looks for a
+ * failed launch. */
 #define LAP(kernel) (cuda_lap ? cuda_lap(kernel, stream) : (void)0)
 extern void (*cuda_lap)(int kernel, cudaStream_t stream);
 
-/* `backward_part();` what follows is there for gradients alone, until `forward_part();`: NULL, or who times the parts of a step. */
+/* After `backward_part();`, until `forward_part();`, kernels run for gradients alone: NULL, or a function that times
+ * the parts of a step. */
 enum { FORWARD_PART, BACKWARD_PART, UPDATE_PART, STEP_PARTS };
 #define forward_part()  (cuda_part ? cuda_part(FORWARD_PART, stream) : (void)0)
 #define backward_part() (cuda_part ? cuda_part(BACKWARD_PART, stream) : (void)0)
 extern void (*cuda_part)(int part, cudaStream_t stream);
 
-/* An entry's gradients that no kernel behind this adds to any more: NULL, or who has several GPUs sum them meanwhile. */
+/* No later kernel of the entry adds to these gradients: NULL, or a function that makes several GPUs sum them
+ * meanwhile. */
 extern void (*cuda_gradients_done)(const void *first, size_t bytes, cudaStream_t stream);
 static inline void gradients_done(const void *first, size_t bytes, cudaStream_t stream)
 {
     if (cuda_gradients_done) cuda_gradients_done(first, bytes, stream);
 }
 
-/* Numbers of the entry, summed over the GPUs that take the step together: NULL, where this is the only one. */
+/* Sums numbers of the entry over the GPUs of a step: NULL with one GPU. */
 extern void (*cuda_over_ranks)(void *to, const void *from, size_t bytes, cudaStream_t stream);
 static inline void over_ranks(void *to, const void *from, size_t bytes, cudaStream_t stream)
 {

@@ -12,52 +12,54 @@
 
 #define RESTRICT __restrict__
 
-/* A kernel stays a function of its own: gcc 12 inlines it into a loop of calls and carries its RESTRICT past its end, where
- * the next iteration reads what this one wrote. */
+/* A kernel is not inlined: inlined into a loop, gcc 12 applies its RESTRICT beyond its end, although the next iteration
+ * reads what this one wrote. */
 #define KERNEL static __attribute__((noinline))
 
-#define LANES 16                /* a row reduction runs in so many lanes and ends in sum_lanes, max_lanes or min_lanes */
+#define LANES 16                /* lanes of a row reduction, which ends in sum_lanes, max_lanes or min_lanes */
 
-/* `PARALLEL for (…)`: iterations are independent and shared among the threads; their number never changes a bit. */
+/* `PARALLEL for (…)`: iterations are independent and divided among the threads; results do not depend on the number of
+ * threads. */
 #define PARALLEL   _Pragma("omp parallel for schedule(static)")
 #define PARALLEL_2 _Pragma("omp parallel for collapse(2) schedule(static)")     /* over the next two loops */
 
-/* `TEAM { … }`: by every thread.  In it `SHARED for (…)` is divided among them, and at MEET all wait for each other. */
+/* `TEAM { … }`: every thread runs it.  In it, `SHARED for (…)` is divided among the threads, and MEET is a barrier. */
 #define TEAM   _Pragma("omp parallel")
 #define SHARED _Pragma("omp for schedule(static) nowait")
 #define MEET   _Pragma("omp barrier")
 
-/* `EACH for (…)`: no iteration touches what another one stores.  gcc forgets RESTRICT inside PARALLEL. */
+/* `EACH for (…)`: no iteration reads or writes what another one stores.  gcc ignores RESTRICT inside PARALLEL. */
 #ifdef __clang__
 #define EACH _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define EACH _Pragma("GCC ivdep")
 #endif
 
-/* `SIMD for (…)`: the lanes of a reduction, all at once.  More than a hint: gcc 12 vectorises a plain loop of constant extent
- * wrongly where it compares integers and adds doubles (s[l] += a[i + l] == b[i + l] ? x[i + l] : 0). */
+/* `SIMD for (…)`: the lanes of a reduction, all at once.  It is necessary: gcc 12 vectorises a plain loop of constant
+ * extent wrongly if it compares integers and adds doubles (s[l] += a[i + l] == b[i + l] ? x[i + l] : 0). */
 #define SIMD _Pragma("omp simd")
 
-/* `SHORT for (…)`: stays a loop until the loop around it is vectorised.  Unrolled before that, gcc 12 gives loads under a
- * condition (m < a[3 * r + c] ? x[3 * r + c] : y[3 * r + c], c < 3) the masks of other elements. */
+/* `SHORT for (…)`: stays a loop until the loop around it is vectorised.  If it is unrolled earlier, gcc 12 gives
+ * conditional loads (m < a[3 * r + c] ? x[3 * r + c] : y[3 * r + c], c < 3) the masks of other elements. */
 #ifdef __clang__
 #define SHORT
 #else
 #define SHORT _Pragma("GCC unroll 1")
 #endif
 
-/* `ln_1(…);  LAP(3);` kernel 3 of the entry is done: `trainer profile` reads its clock.  Otherwise rt_lap is NULL, and this a
- * branch never taken, some hundred times a step. */
+/* `ln_1(…);  LAP(3);` kernel 3 of the entry has ended: `trainer profile` reads the clock.  Otherwise rt_lap is NULL,
+ * and this is a branch never taken, some hundred times per step. */
 #define LAP(kernel) (rt_lap ? rt_lap(kernel) : (void)0)
 extern void (*rt_lap)(int kernel);
 
-/* `backward_part();` what follows is there for gradients alone, until `forward_part();`.  They read the clock, a few times a
- * step, and a run shows what each part took (trainer/loop.c). */
+/* After `backward_part();`, until `forward_part();`, kernels run for gradients alone.  Both read the clock, a few times
+ * per step, for the times of the parts (trainer/loop.c). */
 void forward_part(void);
 void backward_part(void);
 
-/* One of `below` ids: itself where it is, else 0, and run_entry() (trainer/trainer.h) ends the program when the entry has run: with 3
- * where the id follows from the data alone, with 1 where the model has computed it.  place "gpt.lua:12", what "gather in wte". */
+/* Returns the id if it is in 0 … below - 1, else 0; run_entry() (step/entry.h) then ends the program after the entry:
+ * with 3 if the id depends on the data alone, with 1 if the model computed it.  place "gpt.lua:12", what "gather in
+ * wte". */
 int bad_id(int id, int below, bool data, const char *place, const char *what) __attribute__((cold, noinline));
 static inline int data_id(int id, int below, const char *place, const char *what)
 {
@@ -68,16 +70,17 @@ static inline int computed_id(int id, int below, const char *place, const char *
     return (unsigned)id < (unsigned)below ? id : bad_id(id, below, false, place, what);
 }
 
-/* In how many parts threads share n columns, and where part k begins: whole lines of a cache.  No bits depend on it. */
+/* The number of parts in which threads share n columns, and the beginning of part k: whole cache lines.  Results do not
+ * depend on it. */
 int column_parts(int n);
 int column_from(int n, int k, int parts);
 
-/* c = a · b (+ c where add); math/gemm_shape.h says of which elements.  An element's bits depend on the extents alone, not on how
- * threads share the work.  math/gemm.c. */
+/* c = a · b (+ c if add), for the elements of math/gemm_shape.h.  An element's bits depend on the extents alone, not on
+ * the division among threads.  math/gemm.c. */
 void gemm_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, bool add);
 void gemm_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, bool add);
 
-/* b of that product, copied once into the order in which many products will read it: K · N' elements, N' being N rounded
+/* b of that product, copied once into the order in which many products read it: K · N' elements, where N' is N rounded
  * up to a multiple of LATHE_PACKED.  gemm_packed: g->nbatch is 0, g->c_n 1.  shared: in TEAM; MEET before its use. */
 void pack_f32(float *packed, const float *b, const Lathe_gemm *g);
 void pack_f64(double *packed, const double *b, const Lathe_gemm *g);
@@ -86,17 +89,17 @@ void pack_shared_f64(double *packed, const double *b, const Lathe_gemm *g);
 void gemm_packed_f32(float *c, const float *a, const float *packed, const Lathe_gemm *g, bool add);
 void gemm_packed_f64(double *c, const double *a, const double *packed, const Lathe_gemm *g, bool add);
 
-/* Rows from … to - 1 of that product, by the thread that calls. */
+/* Rows from … to - 1 of that product, computed by the calling thread. */
 void gemm_packed_rows_f32(float *c, const float *a, const float *packed, const Lathe_gemm *g, bool add, int from, int to);
 void gemm_packed_rows_f64(double *c, const double *a, const double *packed, const Lathe_gemm *g, bool add, int from, int to);
 
-/* Of how many rows a panel is, if threads share `rows` of them panel by panel: a multiple of unit, about `most` at the
- * most, and equal shares for all.  No bits depend on it. */
+/* The rows of a panel if threads share `rows` rows by panels: a multiple of unit, at most about `most`, with equal
+ * shares.  Results do not depend on it. */
 int panel_rows(int rows, int unit, int most);
 
-/* Products of plain arrays: c[M][N] (+)= a · b, where n says a[M][K] or b[K][N], and t says that the array given holds the
- * transpose, a[K][M] or b[N][K]: matmul_nt_f32(c, a, b, M, N, K), matmul_nt_add_f32(…); the last argument of
- * matmul_nt_sum_f32(…, add) says whether to add. */
+/* Products of plain arrays: c[M][N] (+)= a · b, n stands for a[M][K] or b[K][N], and t for a transposed array, a[K][M]
+ * or b[N][K]: matmul_nt_f32(c, a, b, M, N, K), matmul_nt_add_f32(…); matmul_nt_sum_f32(…, add) has the choice as its
+ * last argument. */
 #define LATHE_MATMUL(way, type, suffix, am, ak, bk, bn)                                                                    \
     static inline void matmul_##way##_sum_##suffix(type *c, const type *a, const type *b, int64_t M, int64_t N, int64_t K, \
                                                    bool add)                                                               \
@@ -120,8 +123,8 @@ int panel_rows(int rows, int unit, int most);
 LATHE_MATMULS(float, f32)
 LATHE_MATMULS(double, f64)
 
-/* math/attention.c: attention and its derivative; math/attention.h says what they compute. */
-typedef struct Lathe_masks {    /* NULL instead of one: all of it zero */
+/* math/attention.c: attention and its derivative; math/attention.h defines them. */
+typedef struct Lathe_masks {    /* NULL: all members are zero */
     int offset;
     const int *lengths, *q_segments, *k_segments;
     const void *q_turns, *k_turns, *bias;

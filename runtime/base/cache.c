@@ -1,7 +1,8 @@
-/* cache.c: the folder of what is kept between runs: who is in it, how much of it there may be, what goes first.
+/* cache.c: the cache folder, which is kept between runs: files in use, the size limit, and which files are removed
+ * first.
  *
- * What is in use is locked (flock) by whoever reads or writes it, so that no other program removes it; a file's time of
- * modification is when it was last used.  All that goes wrong here costs a run time and nothing else. */
+ * Programs lock (flock) the files that they read or write, so that no other program removes them; a file's modification
+ * time is its last use.  Faults here only cost time. */
 #include "base/cache.h"
 #include "base/file.h"
 #include "base/words.h"
@@ -34,16 +35,16 @@ int open_cached(const char *path)
 {
     int fd = open_to_read(path);
     if (fd < 0) return -1;
-    (void)flock(fd, LOCK_SH); /* where there are no locks, what is mapped stays until it is closed all the same */
+    (void)flock(fd, LOCK_SH); /* without locks, a mapped file still exists until it is closed */
     (void)futimens(fd, (struct timespec[]){{0, UTIME_NOW}, {0, UTIME_NOW}});
     return fd;
 }
 
-/* ------------------------------------------------------------------ what there is */
+/* ------------------------------------------------------------------ contents */
 
 typedef struct Item {
     char *path;
-    int64_t bytes, used; /* used: when, ns */
+    int64_t bytes, used; /* used: time of the last use, ns */
 } Item;
 
 typedef struct Items {
@@ -77,7 +78,7 @@ static void add_item(Items *all, const char *folder, const char *name)
     all->bytes += about.st_size;
 }
 
-/* What was not used for longest comes first. */
+/* Least recently used first. */
 static Items list_items(const char *folder)
 {
     Items all = {0};
@@ -95,9 +96,9 @@ static void free_items(Items *all)
     free(all->at);
 }
 
-/* ------------------------------------------------------------------ how much there may be */
+/* ------------------------------------------------------------------ the limit */
 
-/* 20 GB, or a tenth of what the disk has for it, if that is less. */
+/* 20 GB, or a tenth of the space that the disk has for it, if that is less. */
 static int64_t limit_of(const char *folder, int64_t now)
 {
     const char *own = getenv("LATHE_CACHE_LIMIT");
@@ -121,7 +122,7 @@ int64_t cache_limit(const char *folder)
     return limit;
 }
 
-/* Nobody reads or writes it. */
+/* Whether no program reads or writes it. */
 static bool is_free(const char *path)
 {
     int fd = open_to_read(path);
@@ -144,7 +145,7 @@ static void remove_oldest(const Items *all, int64_t limit)
         if (is_free(all->at[i].path) && unlink(all->at[i].path) == 0) left -= all->at[i].bytes;
 }
 
-/* What a killed program was writing. */
+/* Removes files that killed programs were writing. */
 static void remove_stale(const char *folder)
 {
     Items all = list_items(folder);
@@ -153,7 +154,7 @@ static void remove_stale(const char *folder)
     free_items(&all);
 }
 
-/* One program at a time: the lock ends with the descriptor. */
+/* Admits one program at a time; closing the descriptor unlocks. */
 static int lock_folder(const char *folder)
 {
     char *path = text_of("%s/lock", folder);
@@ -163,7 +164,7 @@ static int lock_folder(const char *folder)
     return fd;
 }
 
-/* What is written aside is in use, and so counted. */
+/* The new file, PATH.part, is in use, so it is counted. */
 bool keep_in_cache(const char *aside, const char *path, Fault *f)
 {
     char *folder = folder_of(path);

@@ -1,8 +1,8 @@
-/* file.c: files that survive: written aside, synced, renamed, and the folder synced, so that a power cut leaves the
- * old one or the new one; links and folders likewise.
+/* file.c: files that survive a power cut: they are written under another name, synced, renamed, and the folder is
+ * synced, so that either the old file or the new one exists; links and folders likewise.
  *
- * What goes wrong is kept in a Fault, and everything after the first fault does nothing: who asked decides whether the
- * run ends (a save in the background must not end it). */
+ * An error is kept in a Fault, and calls after the first fault do nothing.  The caller decides whether the run ends (a
+ * save in the background must not end it). */
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/words.h"
@@ -81,7 +81,7 @@ void flush_out(Out *o)
 
 void put_out(Out *o, const void *at, size_t bytes)
 {
-    enum { PIECE = 1 << 20 }; /* hashed, then written, while it is in the cache */
+    enum { PIECE = 1 << 20 }; /* hashed, then written, while it is in the processor's cache */
     if (o->fault->path) return;
     if (o->waiting + bytes > sizeof o->room) flush_out(o);
     if (bytes < sizeof o->room) {
@@ -124,7 +124,7 @@ bool sync_folder(const char *path, Fault *f)
     if (f->path) return false;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return set_fault(f, path, "opened");
-    /* EINVAL: a file system that has no such thing for folders */
+    /* EINVAL: the file system cannot sync folders */
     bool ok = fsync(fd) == 0 || errno == EINVAL || set_fault(f, path, "synced to the disk");
     close(fd);
     return ok;
@@ -195,13 +195,13 @@ bool replace_link(const char *path, const char *target, Fault *f)
     unlink(aside);
     bool ok = symlink(target, aside) == 0, none = !ok && (errno == EPERM || errno == ENOTSUP);
     if (ok) ok = replace_file(aside, path, f);
-    else if (!none) set_fault(f, path, "made"); /* a file system without links does without */
+    else if (!none) set_fault(f, path, "made"); /* the file system has no links */
     if (!ok) unlink(aside);
     free(aside);
     return ok || none;
 }
 
-/* Of plain files; what else it holds stays, and the folder with it. */
+/* Removes plain files; if there is anything else, that stays, and so does the folder. */
 bool remove_folder(const char *path)
 {
     DIR *d = opendir(path);

@@ -9,12 +9,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
-typedef struct Fault { /* the first thing that went wrong; path NULL: nothing did */
+typedef struct Fault { /* the first error; path NULL: none */
     char *path, *text; /* "cannot be written: no space left on device" */
     int number;        /* errno */
 } Fault;
 
-typedef struct Mark { /* what a file must be again */
+typedef struct Mark { /* to recognise a file */
     int64_t bytes;
     uint64_t hash;
 } Mark;
@@ -30,24 +30,24 @@ typedef struct Out { /* a file being written */
 
 bool set_fault(Fault *f, const char *path, const char *doing); /* from errno, unless there is one already; false */
 void clear_fault(Fault *f);
-const char *room_remedy(int number); /* what to do where a file could not be written for this errno */
-/* To be read.  A pipe does not make it wait for somebody who writes: whoever wants a regular file sees what it is. */
+const char *room_remedy(int number); /* what to do if a file cannot be written because of this errno */
+/* Opens for reading.  It does not wait for a pipe's writer, so callers can check for a regular file. */
 int open_to_read(const char *path);
 FILE *open_stream_to_read(const char *path);
-/* After a fault they do nothing; those that return a bool return false then.  Folders that change are synced. */
-Out *open_out(const char *path, Fault *f); /* made or emptied; never NULL */
+/* After a fault, these do nothing, and return false if they return a bool.  Changed folders are synced. */
+Out *open_out(const char *path, Fault *f); /* creates or truncates it; never NULL */
 void put_out(Out *o, const void *at, size_t bytes);
-void flush_out(Out *o); /* to the system: nothing that was given is read any more */
+void flush_out(Out *o); /* writes to the system; after this, no given bytes are read any more */
 Mark close_out(Out *o); /* synced */
 Mark write_text(const char *path, const char *text, Fault *f);
 bool replace_text(const char *path, const char *text, Fault *f); /* by PATH.part */
 bool sync_folder(const char *path, Fault *f);
 char *folder_of(const char *path); /* from malloc */
-bool make_folders(const char *path, Fault *f);                   /* with all above it */
-bool move_file(const char *from, const char *to, Fault *f);      /* or folder; to be synced by the caller */
+bool make_folders(const char *path, Fault *f);                   /* with its parents */
+bool move_file(const char *from, const char *to, Fault *f);      /* or a folder; the caller syncs */
 bool replace_file(const char *from, const char *to, Fault *f);   /* within a folder */
-bool add_folder(const char *path, Fault *f); /* its parent is there */
-bool replace_link(const char *path, const char *target, Fault *f); /* true also where there are no links */
+bool add_folder(const char *path, Fault *f); /* its parent exists */
+bool replace_link(const char *path, const char *target, Fault *f); /* also true if the file system has no links */
 bool remove_folder(const char *path);                            /* and the plain files in it */
 
 #endif

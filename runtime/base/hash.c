@@ -1,6 +1,6 @@
-/* hash.c: XXH64 with seed 0, the checksum of checkpoints: as fast as memory, and `xxhsum -H1` gives the same digits.
+/* hash.c: XXH64 with seed 0, the checksum of checkpoints: as fast as memory; `xxhsum -H1` prints the same digits.
  *
- * After the specification of xxHash (Yann Collet, doc/xxhash_spec.md, "XXH64 algorithm description"). */
+ * From the specification of xxHash (Yann Collet, doc/xxhash_spec.md, "XXH64 algorithm description"). */
 #include "base/hash.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ static const uint64_t P1 = 0x9E3779B185EBCA87u, P2 = 0xC2B2AE3D27D4EB4Fu, P3 = 0
 static uint64_t rotate(uint64_t x, int by) { return x << by | x >> (64 - by); }
 static uint64_t mix(uint64_t lane, uint64_t word) { return rotate(lane + word * P2, 31) * P1; }
 
-/* Little endian, from anywhere. */
+/* Reads little-endian bytes at any address. */
 static uint64_t little_endian(const unsigned char *at, int bytes)
 {
     uint64_t x = 0;

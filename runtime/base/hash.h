@@ -13,7 +13,7 @@ typedef struct Hash { /* XXH64, seed 0 */
 
 void hash_start(Hash *h);
 void hash_add(Hash *h, const void *at, size_t bytes);
-uint64_t hash_end(const Hash *h); /* of all that was added; more may follow */
+uint64_t hash_end(const Hash *h); /* of all bytes so far; more may be added */
 uint64_t hash_of(const void *at, size_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* json_text.c: JSON that can always be made. */
+/* json_text.c: JSON of any text and number. */
 #include "base/json_text.h"
 #include "base/printable.h"
 #include "base/utf8.h"
@@ -43,7 +43,7 @@ char *json_written(const json_t *all, size_t flags)
     return text;
 }
 
-/* Bytes need not be UTF-8; JSON must be: what is not becomes U+FFFD. */
+/* JSON must be UTF-8; other bytes become U+FFFD. */
 json_t *text_json(const char *text, size_t bytes)
 {
     char *clean = must_alloc(3 * bytes + 1), *to = clean;

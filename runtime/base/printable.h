@@ -1,7 +1,7 @@
-/* printable.h: text from outside (names, paths, lines of files) made fit to be shown: UTF-8 without control characters.
+/* printable.h: makes text from outside (names, paths, lines of files) printable: UTF-8 without control characters.
  *
- * A terminal obeys control characters, and a reader is misled by those that turn the direction of writing; so a message
- * shows them as \x1b or \u202e, and a byte that is not UTF-8 as \xe9.  The compiler and the runtime share this. */
+ * Control characters act on a terminal, and those that change the direction of writing mislead readers; so messages
+ * show them as \x1b or \u202e, and bytes that are not UTF-8 as \xe9.  The compiler and the runtime share this. */
 #ifndef LATHE_BASE_PRINTABLE_H
 #define LATHE_BASE_PRINTABLE_H
 
@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The bytes of the character that text begins with, 0 where it is not UTF-8.  Refuses what Unicode refuses: stray and
- * missing continuation bytes, longer forms than needed, surrogates, beyond 10FFFF. */
+/* The length of the first character, 0 if it is not UTF-8.  Like Unicode, it refuses stray and missing continuation
+ * bytes, overlong forms, surrogates, and codes above 10FFFF. */
 static inline int utf8_character(const unsigned char *at, int64_t n, uint32_t *code)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -39,17 +39,18 @@ static inline bool is_utf8(const char *text)
     return true;
 }
 
-/* C0, DEL, C1; what ends a line elsewhere; marks that turn the direction of writing. */
+/* C0, DEL, C1; line and paragraph separators; marks that change the direction of writing. */
 static inline bool is_control(uint32_t c)
 {
     return c < 32 || (c >= 127 && c < 160) || c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
            (c >= 0x2066 && c <= 0x2069);
 }
 
-/* Room that n bytes may need, the zero at the end included. */
+/* The most bytes that n bytes may become, with the zero at the end. */
 static inline size_t printable_room(size_t n) { return 4 * n + 1; }
 
-/* Writes text so, and a zero; control characters that keep names ("\n\t") stay.  Returns the bytes before the zero. */
+/* Writes the printable text and a zero; control characters in `keep` ("\n\t") stay.  Returns the bytes before the
+ * zero. */
 static inline size_t make_printable(char *to, const char *text, size_t n, const char *keep)
 {
     char *start = to;
@@ -67,8 +68,8 @@ static inline size_t make_printable(char *to, const char *text, size_t n, const 
     return (size_t)(to - start);
 }
 
-/* Names and paths need not be UTF-8, and JSON must be: a byte that is none is written as \xe9, and a backslash that
- * would be read back so as \x5c.  All other text stays as it is, and unescape_bytes() gives back what was there. */
+/* For JSON, which must be UTF-8: a byte of a name or path that is not UTF-8 is written as \xe9, and a backslash that
+ * would be read back as such as \x5c.  All other text is unchanged, and unescape_bytes() restores the original. */
 static inline bool is_escape(const char *s)
 {
     static const char digits[] = "0123456789abcdef";
@@ -91,7 +92,7 @@ static inline void escape_bytes(char *to, const char *text)
     *to = 0;
 }
 
-/* In place. */
+/* Works in place. */
 static inline void unescape_bytes(char *text)
 {
     char *to = text;

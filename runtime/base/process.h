@@ -1,6 +1,6 @@
-/* process.h: what each of Lathe's programs does first and last: its standard descriptors are open, its stack
- * is as large as may be, a limit on the size of files is an error and not the end, and what standard output did not
- * take is said.  A header alone, since lathe does not link the runtime. */
+/* process.h: the start and end of each of Lathe's programs: it opens missing standard descriptors, makes the stack as
+ * large as allowed, turns a limit on the size of files into an error, and reports output that standard output did not
+ * accept.  It is only a header, because lathe does not link the runtime. */
 #ifndef LATHE_BASE_PROCESS_H
 #define LATHE_BASE_PROCESS_H
 
@@ -13,9 +13,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* A descriptor 0, 1 or 2 that is closed would become that of the next file opened, and text would land in it.  Standard
- * input and output are opened the wrong way round, so that using them is an error; what is said on a closed standard
- * error is lost, as its owner wanted. */
+/* If descriptor 0, 1 or 2 were closed, the next opened file would get it, and messages would be written into that file.
+ * Closed standard input and output are opened in the wrong direction, so that using them is an error; text for a closed
+ * standard error is dropped. */
 static inline void open_standard(void)
 {
     static const int modes[] = {O_WRONLY, O_RDONLY, O_WRONLY};
@@ -25,8 +25,8 @@ static inline void open_standard(void)
 
 enum { LEAST_STACK = 64 << 10, USUAL_STACK = 8 << 20 };
 
-/* The system's stack grows up to the limit that holds when it grows.  No function of Lathe has large arrays on it
- * (CMakeLists.txt: -Wframe-larger-than), so that 64 KB are enough. */
+/* The stack grows up to the current limit.  No function of Lathe has large arrays on the stack (CMakeLists.txt:
+ * -Wframe-larger-than), so 64 KB are enough. */
 static inline void raise_stack(const char *name)
 {
     struct rlimit r;
@@ -43,11 +43,11 @@ static inline void start_process(const char *name)
 {
     open_standard();
     raise_stack(name);
-    signal(SIGXFSZ, SIG_IGN); /* write and ftruncate say EFBIG (`ulimit -f`) */
+    signal(SIGXFSZ, SIG_IGN); /* write and ftruncate then return EFBIG (`ulimit -f`) */
 }
 
-/* The exit code: 1 instead of 0 where standard output did not take everything.  Nothing is said of a reader that has
- * gone (EPIPE; where SIGPIPE is not ignored, it has ended the program before). */
+/* The exit code: 1 instead of 0 if standard output did not accept everything.  A closed pipe is not reported (EPIPE;
+ * unless SIGPIPE is ignored, it has ended the program earlier). */
 static inline int end_process(const char *name, int code)
 {
     bool wrong = ferror(stdout) != 0;

@@ -1,5 +1,5 @@
-/* thread.c: threads beside the trainer's own: signals are the main thread's, and what goes wrong in them ends them
- * alone. */
+/* thread.c: threads beside the trainer's own: only the main thread gets signals, and a failure in another thread ends
+ * only that thread. */
 #include "base/thread.h"
 
 #include <pthread.h>

@@ -37,7 +37,7 @@ char *character_text(uint32_t code)
 
 static bool is_no_text(unsigned char c) { return (c < 32 && !(c >= 8 && c <= 13) && c != 27) || c == 127; }
 
-/* What most text is made of, quickly. */
+/* A fast check for common text. */
 static bool all_plain(const unsigned char *at)
 {
     unsigned char odd = 0;

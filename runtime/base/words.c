@@ -1,4 +1,4 @@
-/* words.c: the trainer's messages and its small text: failures, nearest names, numbers read and written. */
+/* words.c: the trainer's messages and text functions: failures, nearest names, reading and writing numbers. */
 #include "base/printable.h"
 #include "base/thread.h"
 #include "base/words.h"
@@ -14,11 +14,11 @@
 
 /* ------------------------------------------------------------------ memory */
 
-/* Without taking any. */
+/* Does not allocate. */
 static _Noreturn void out_of_memory(size_t bytes)
 {
     fprintf(stderr,
-            "trainer: error: out of memory: %zu bytes more were wanted; end other programs, or rebuild with a smaller "
+            "trainer: error: out of memory: %zu more bytes are needed; end other programs, or rebuild with a smaller "
             "batch\n",
             bytes);
     exit(EXIT_ERROR);
@@ -61,7 +61,7 @@ char *text_of(const char *fmt, ...)
     return s;
 }
 
-/* All that people read goes through here: control characters and bytes that are not UTF-8 are spelled out. */
+/* All output for people goes through here: control characters and bytes that are not UTF-8 are escaped. */
 void vshow(FILE *f, const char *fmt, va_list args)
 {
     char *text = vtext(fmt, args), *plain = must_alloc(printable_room(strlen(text)));
@@ -78,7 +78,7 @@ void show(FILE *f, const char *fmt, ...)
     va_end(args);
 }
 
-/* What a model or a file says, for people or for a program: only a terminal is kept from control characters. */
+/* Text of a model or a file: control characters are escaped only on a terminal. */
 void show_raw(FILE *f, const char *text, size_t n)
 {
     if (isatty(fileno(f))) show(f, "%.*s", (int)n, text);
@@ -160,7 +160,7 @@ static int distance(const char *a, const char *b)
 const char *nearest_word(const char *word, const char *const *words, int n)
 {
     const char *best = NULL;
-    int least = (int)strlen(word) / 3 + 2; /* farther than that is no help */
+    int least = (int)strlen(word) / 3 + 2; /* a name farther away is not suggested */
     for (int i = 0; i < n; i++) {
         int d = distance(word, words[i]);
         if (d < least) least = d, best = words[i];
@@ -184,7 +184,7 @@ char *bytes_text(int64_t bytes)
                             x, unit[u]);
 }
 
-/* As 'text', or with control characters as $'text'. */
+/* 'text', or $'text' if it has control characters. */
 char *shell_word(const char *text)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,%";
@@ -224,10 +224,11 @@ void print_padded(FILE *f, const char *s, int width)
     show(f, "%s%*s", s, width > 0 ? width : 0, "");
 }
 
-/* 15 digits: 0.05 is 0.05 again. */
+/* 15 digits: 0.05 stays 0.05. */
 void print_json(json_t *all)
 {
-    size_t plain = isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0; /* a terminal would obey what else is in a name */
+    size_t plain =
+        isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0; /* other characters of a name could act on a terminal */
     bug_if(!all);
     json_dumpf(all, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15) | plain);
     putchar('\n');

@@ -15,34 +15,34 @@ typedef struct Words {
     const char **at;
     int n;
 } Words;
-void add_word(Words *w, const char *word); /* which stays where it is */
+void add_word(Words *w, const char *word); /* w must outlive the list */
 
-typedef struct Passage { /* of text; no 0 at its end */
+typedef struct Passage { /* a text without a 0 at its end */
     const char *at;
     int64_t bytes;
 } Passage;
 
-void name_program(const char *name); /* in messages without a place, where it is not the trainer */
-/* The user's mistake: prints "PLACE: error: …" (PLACE NULL: "trainer: error: …") and exits with code.  The message says
- * what was expected, what was found and what to do. */
+void name_program(const char *name); /* for messages without a place, if it is not the trainer */
+/* For the user's mistakes: prints "PLACE: error: …" (PLACE NULL: "trainer: error: …") and exits with code.  The message
+ * says what was expected, what was found and what to do. */
 _Noreturn void fail(int code, const char *place, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-_Noreturn void end_program(int code, const char *text); /* what fail() does with its message */
-void advise(const char *advice); /* what fail() adds on a line of its own; NULL: nothing any more */
+_Noreturn void end_program(int code, const char *text); /* the end of fail(), with its message */
+void advise(const char *advice); /* text that fail() adds on its own line; NULL: none */
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* a remark on stderr */
-/* Prints with control characters, and bytes that are not UTF-8, spelled out: \x1b. */
+/* Prints with control characters, and bytes that are not UTF-8, escaped: \x1b. */
 void show(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void vshow(FILE *f, const char *fmt, va_list args);
-void show_raw(FILE *f, const char *text, size_t n); /* of a model or a file: so on a terminal alone */
-void keep_quiet(void); /* no remarks from here on: another process makes them */
+void show_raw(FILE *f, const char *text, size_t n); /* of a model or a file: escaped only on a terminal */
+void keep_quiet(void); /* prints no more remarks: another process does */
 
-/* Our mistake: says where, and aborts. */
+/* For our mistakes: prints the place, and aborts. */
 #define bug_if(condition) ((condition) ? bug_at(__FILE__, __LINE__, #condition) : (void)0)
 _Noreturn void bug_at(const char *file, int line, const char *what);
 
-void *must_alloc(size_t bytes); /* zeroed, from malloc; ends the program (1) where there is none */
+void *must_alloc(size_t bytes); /* zeroed, from malloc; ends the program (1) if there is no memory */
 void *must_grow(void *at, size_t bytes); /* realloc, likewise */
 char *text_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));   /* from malloc */
-char *shell_word(const char *text);                                          /* as a shell takes it for one word */
+char *shell_word(const char *text);                                          /* quoted as one word for a shell */
 const char *nearest_word(const char *word, const char *const *words, int n); /* by edit distance, or NULL */
 char *bytes_text(int64_t bytes);                                             /* "1.4 GB" */
 char *grouped_text(int64_t n);                                               /* "1,115,394" */

@@ -1,10 +1,10 @@
-/* attention.cuh: attention of generated CUDA: what its kernels share, who sees what, and launching.
+/* attention.cuh: attention of generated CUDA: code shared by its kernels, masks, and launching.
  *
- * math/attention.h says what is computed; the kernels are in cuda/attention_plain.cuh (any type and shape, arithmetic as
- * the CPU's) and cuda/attention_tensor.cuh (bf16 and fp16 on tensor cores).  Extents and strides are arguments, so that
- * all layers and shapes share a kernel; widths are rounded up to a constant, so that sums stay in registers.
+ * math/attention.h defines it; the kernels are in cuda/attention_plain.cuh (any type and shape, with the CPU's
+ * arithmetic) and cuda/attention_tensor.cuh (bf16 and fp16 on tensor cores).  Extents and strides are arguments, so all
+ * layers and shapes share a kernel; widths are rounded up to a constant, so that sums stay in registers.
  *
- * No sum is divided among blocks and nothing is added atomically: the same bits in every run. */
+ * No sum is divided among blocks, and there are no atomic additions: the same bits in every run. */
 #ifndef LATHE_CUDA_ATTENTION_CUH
 #define LATHE_CUDA_ATTENTION_CUH
 
@@ -17,14 +17,14 @@
 DEVICE int least(int a, int b) { return a < b ? a : b; }
 DEVICE int most(int a, int b) { return a > b ? a : b; }
 
-/* An integer that is known when the kernel is launched, or lies on the device. */
+/* An integer that is known at launch, or in the device's memory. */
 struct Cuda_number {
     int value;
     const int *at; /* NULL: value */
 };
 DEVICE int number(const Cuda_number &n) { return n.at ? *n.at : n.value; }
 
-/* As Lathe_masks; all pointers are the device's. */
+/* Like Lathe_masks; all pointers are to device memory. */
 struct Cuda_masks {
     Cuda_number offset;
     const int *lengths, *q_segments, *k_segments;
@@ -40,7 +40,7 @@ static inline int64_t samples_of(const Lathe_attention &g)
     return n;
 }
 
-/* Where the index-th sample of the batch begins. */
+/* The offset of the index-th sample of the batch. */
 DEVICE int64_t begin_of(const Lathe_attention &g, const Lathe_heads &x, int index)
 {
     int64_t at = 0;
@@ -56,7 +56,7 @@ template <class T> DEVICE T *head_of(T *x, const Lathe_attention &g, const Lathe
     return x ? x + begin_of(g, at, sample) + head * at.head : x;
 }
 
-/* ---- who sees what */
+/* ---- masks */
 
 struct Range {
     int from, end;
@@ -65,7 +65,7 @@ struct Range {
 struct Sight { /* of one sample */
     int T, S, offset, window, length;
     bool causal;
-    const int *q_segment, *k_segment; /* NULL: all are one */
+    const int *q_segment, *k_segment; /* NULL: one segment */
     int64_t q_step, k_step;
 };
 
@@ -80,7 +80,7 @@ DEVICE Sight sight_of(const Lathe_attention &g, const Cuda_masks &m, int sample)
     return s;
 }
 
-/* Of a query and a key that exist or do not. */
+/* Whether query t sees the key; false beyond the extents. */
 DEVICE bool sees(const Sight &s, int t, int key)
 {
     int i = s.offset + t;
@@ -88,7 +88,7 @@ DEVICE bool sees(const Sight &s, int t, int key)
     return !s.q_segment || s.q_segment[t * s.q_step] == s.k_segment[key * s.k_step];
 }
 
-/* All that queries t … t + n - 1 see, and perhaps more. */
+/* A range with all keys that queries t … t + n - 1 see. */
 DEVICE Range keys_seen(const Sight &s, int t, int n)
 {
     Range r = {s.window ? most(0, s.offset + t - s.window + 1) : 0, s.length};
@@ -96,7 +96,7 @@ DEVICE Range keys_seen(const Sight &s, int t, int n)
     return r;
 }
 
-/* All that see keys key … key + n - 1, and perhaps more. */
+/* A range with all queries that see keys key … key + n - 1. */
 DEVICE Range queries_seeing(const Sight &s, int key, int n)
 {
     Range r = {s.causal ? most(0, key - s.offset) : 0, key < s.length ? s.T : 0};
@@ -118,7 +118,7 @@ DEVICE Draws draws_of(const Lathe_attention &g, const Cuda_masks &m, int sample,
     return d;
 }
 
-/* A call, since a kernel asks for many weights; by value, or the draws would lie in a thread's memory. */
+/* Not inlined, because kernels call it for many weights; by value, so that the draws stay in registers. */
 static __device__ __noinline__ bool kept(Draws d, int t, int key, int S)
 {
     uint32_t index = d.base + (uint32_t)t * (uint32_t)S + (uint32_t)key;

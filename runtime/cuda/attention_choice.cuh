@@ -1,19 +1,19 @@
-/* attention_choice.cuh: attention as entries call it: by cuDNN where it was started and serves the call, else by
- * kernels of ours.  Forward and backward of one call choose for themselves: o and lse mean the same. */
+/* attention_choice.cuh: attention as entries call it: by cuDNN if it was started and serves the call, otherwise by our
+ * kernels.  Forward and backward of a call are chosen independently: o and lse have the same meaning. */
 #ifndef LATHE_CUDA_ATTENTION_CHOICE_CUH
 #define LATHE_CUDA_ATTENTION_CHOICE_CUH
 
 #include "cuda/attention.cuh"
 #include "cuda/cudnn.h"
 
-/* What cuDNN is not asked for; the rest it knows by the shape. */
+/* Excludes masks and dropout, which cuDNN does not serve here; the shape decides the rest. */
 template <class T, bool DROPOUT> static inline bool may_be_cudnns(const Cuda_masks &m)
 {
     return sizeof(T) == 2 && !DROPOUT && !m.offset.at && !m.offset.value && !m.lengths && !m.q_segments && !m.q_turns &&
            !m.k_turns;
 }
 
-/* What the library's failure has left is no error where another makes it. */
+/* Clears the CUDA error of a library failure if our kernel computes the result. */
 static inline bool made(bool clean, bool served)
 {
     if (!served && clean) (void)cudaGetLastError();

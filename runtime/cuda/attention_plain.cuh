@@ -1,17 +1,16 @@
-/* attention_plain.cuh: attention of any type, width and alignment, without tensor cores; part of
- * cuda/attention.cuh.
+/* attention_plain.cuh: attention of any type, width and alignment, without tensor cores; part of cuda/attention.cuh.
  *
- * A block has 16 x 16 threads and N queries or keys of its own; it meets those of the other side N at a time.  Thread
- * (y, x) has rows y + 16 i and columns x + 16 j of what is computed: a row is in the 16 neighbouring lanes of half a
- * warp, which find its maximum and sums by shuffles, and only they write and read its weights in shared memory.
+ * A block has 16 x 16 threads and N queries or keys of its own; it processes those of the other side N at a time.
+ * Thread (y, x) has rows y + 16 i and columns x + 16 j of what is computed: a row is in the 16 neighbouring lanes of
+ * half a warp, which find its maximum and sums by shuffles, and only they write and read its weights in shared memory.
  * Operands pass through shared memory in chunks of CHUNK columns, so that its size does not depend on the width.
  *
- * Backward makes the weights again from lse: once for d_q, with queries as the block's own, and once for d_k and d_v,
- * with keys. */
+ * Backward computes the weights again from lse: once for d_q, with queries as the block's own, and once for d_k and
+ * d_v, with keys. */
 
 enum { CHUNK = 32, SIDE = 16 };
 
-/* One block on a multiprocessor is enough: a thread may have all the registers there are. */
+/* One block per multiprocessor is enough, so a thread may use all registers. */
 #define PLAIN_KERNEL __global__ __launch_bounds__(THREADS, 1)
 
 template <class T> struct Arithmetic {
@@ -30,7 +29,7 @@ DEVICE double tanh_of(double x) { return tanh_f64(x); }
 DEVICE float fused(float a, float b, float c) { return fmaf(a, b, c); }
 DEVICE double fused(double a, double b, double c) { return fma(a, b, c); }
 
-/* Of half a warp, in a fixed tree. */
+/* Sum over half a warp, in a fixed tree. */
 template <class Real> DEVICE Real sum_of_16(Real x)
 {
     for (int apart = 8; apart > 0; apart /= 2) x += __shfl_xor_sync(ALL_LANES, x, apart);
@@ -45,11 +44,11 @@ template <class Real> DEVICE Real max_of_16(Real x)
     return x;
 }
 
-/* What a block's threads share. */
+/* Shared memory of a block. */
 template <class Real, int N> struct Plain_room {
     Real weights[N][N + 1];
     Real own[N][CHUNK + 1], other[N][CHUNK + 1];
-    Real lse[N], delta[N]; /* of the queries that are met */
+    Real lse[N], delta[N]; /* of the other side's queries */
 };
 
 /* A thread has ROWS rows of COLUMNS columns of a result. */
@@ -60,7 +59,7 @@ template <class T, int WIDTH> struct Plain {
     typedef Plain_room<Real, N> Room;
 };
 
-/* n rows of `width` elements, turned where there are turns; zero beyond. */
+/* n rows of `width` elements, turned if there are turns; zero beyond. */
 template <class T> struct Plain_rows {
     const T *at, *turns;
     int64_t step, turns_step;
@@ -79,14 +78,14 @@ template <class T> DEVICE typename Arithmetic<T>::Real element_of(const Plain_ro
     return (Real)row[w] * (Real)turn[w - half] + (Real)row[w - half] * (Real)turn[w];
 }
 
-/* Rows first … first + n - 1 of x, whose row 0 is at x, as far as they are below `end`. */
+/* Rows first … first + n - 1 of x below `end`; x points to row 0. */
 template <class T>
 DEVICE Plain_rows<T> rows_of(const T *x, const Lathe_heads &at, int64_t width, int first, int n, int end)
 {
     return {x + first * at.time, NULL, at.time, 0, least(n, end - first), (int)width};
 }
 
-/* Those of a sample with its turns. */
+/* Rows of a sample with its turns. */
 template <class T>
 DEVICE Plain_rows<T> turned_rows(const T *x, const Lathe_attention &g, const Lathe_heads &at, const void *turns,
                                  const Lathe_heads &turns_at, int sample, int first, int n, int end)
@@ -113,7 +112,7 @@ DEVICE void products(Real (&s)[N / SIDE][N / SIDE], Plain_room<Real, N> &room, c
     int y = threadIdx.x / SIDE, x = threadIdx.x % SIDE;
     UNROLL for (int i = 0; i < N / SIDE; i++) UNROLL for (int j = 0; j < N / SIDE; j++) s[i][j] = 0;
     for (int first = 0; first < own.width; first += CHUNK) {
-        __syncthreads(); /* others may still read what was there */
+        __syncthreads(); /* others may still read the old values */
         load_chunk(room.own, own, first);
         load_chunk(room.other, other, first);
         __syncthreads();
@@ -183,7 +182,7 @@ template <class T> DEVICE void turn_back(T *x, int64_t step, int n, int width, c
 
 /* ------------------------------------------------------------------ forward */
 
-/* Weights of one tile of keys for what is already a new maximum; sums are each lane's own. */
+/* Weights of one tile of keys, with the updated maximum; each lane has its own sums. */
 template <class Real, int N>
 DEVICE void take_weights(Real (&s)[N / SIDE][N / SIDE], Real (&m)[N / SIDE], Real (&sum)[N / SIDE],
                          Real (&factor)[N / SIDE])
@@ -204,10 +203,10 @@ DEVICE void take_weights(Real (&s)[N / SIDE][N / SIDE], Real (&m)[N / SIDE], Rea
     }
 }
 
-/* What becomes of products of one sample and head. */
+/* Turns products of one sample and head into scores. */
 template <class Real> struct Shaping {
     Real scale, cap;
-    const Real *bias; /* NULL: there is none */
+    const Real *bias; /* NULL: none */
     int64_t time, key;
 };
 
@@ -240,7 +239,7 @@ DEVICE void hide(Real (&s)[N / SIDE][N / SIDE], const Sight &sight, const Shapin
     }
 }
 
-/* p[n][S], 0 where it is not seen: every score once more */
+/* p[n][S], 0 for keys not seen; computes every score again */
 template <class T, class Real, int N>
 DEVICE void write_weights(T *p, int64_t step, Plain_room<Real, N> &room, const Plain_rows<T> &queries, const T *k,
                           const Lathe_attention &g, const Cuda_masks &m, const Sight &sight,
@@ -269,7 +268,7 @@ PLAIN_KERNEL void attention_plain(T *o, typename Arithmetic<T>::Real *lse, T *p,
     DYNAMIC_SHARED(Room, room_at);
     Room &room = *room_at;
     int tiles = CEIL_DIV((int)g.T, N),
-        t = (tiles - 1 - (int)blockIdx.x % tiles) * N; /* those who see most come first */
+        t = (tiles - 1 - (int)blockIdx.x % tiles) * N; /* tiles that see most keys come first */
     int head = blockIdx.x / tiles % (int)g.H, sample = blockIdx.x / tiles / (int)g.H, shared = head / (int)(g.H / g.G);
     int y = threadIdx.x / SIDE, x = threadIdx.x % SIDE;
     Sight sight = sight_of(g, m, sample);
@@ -316,10 +315,10 @@ PLAIN_KERNEL void attention_plain(T *o, typename Arithmetic<T>::Real *lse, T *p,
 
 /* ------------------------------------------------------------------ backward */
 
-/* s = own · other and dp = that of gradient and value become weight · factor and ds; (t, key) of each by what is own.
- */
+/* s = own · other and dp = gradient · value become weight · factor and ds; which of (t, key) is own depends on the
+ * kernel. */
 template <class Real> struct Weight {
-    Real met, ds; /* what met v, and the derivative of the score before it was scaled, times scale */
+    Real met, ds; /* met: the weight that multiplied v; ds: the derivative by the unscaled score */
 };
 
 template <bool DROPOUT, class Real>
@@ -443,7 +442,7 @@ PLAIN_KERNEL void attention_plain_back_k(T *d_k, T *d_v, const T *q, const T *k,
                 dp[i][j] = w.ds;
             }
             if (d_v) gather_rows(sum_v, room, gradients);
-            __syncwarp(); /* a row's weights are half a warp's */
+            __syncwarp(); /* half a warp has a row's weights */
             UNROLL for (int i = 0; i < ROWS; i++) UNROLL for (int j = 0; j < ROWS; j++)
                 room.weights[y + SIDE * i][x + SIDE * j] = dp[i][j];
             if (d_k) gather_rows(sum_k, room, queries);
@@ -457,7 +456,7 @@ PLAIN_KERNEL void attention_plain_back_k(T *d_k, T *d_v, const T *q, const T *k,
 
 /* ------------------------------------------------------------------ launching */
 
-/* WIDTH: at least D and E.  Results that are NULL are not made. */
+/* WIDTH: at least D and E.  Results that are NULL are not computed. */
 template <class T, int WIDTH, bool DROPOUT>
 static inline void launch_attention_plain(cudaStream_t stream, T *o, typename Arithmetic<T>::Real *lse, T *p,
                                           const T *q, const T *k, const T *v, const Lathe_attention &g,

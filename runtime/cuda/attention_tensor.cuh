@@ -1,24 +1,24 @@
 /* attention_tensor.cuh: attention of bf16 and fp16 on tensor cores (sm_80 and later); part of cuda/attention.cuh.
  *
- * A block has four warps and 64 rows of its own, 16 a warp: queries, or keys for their gradients.  Those of the other
- * side pass through shared memory a tile at a time, the next one being copied while this one is worked on:
+ * A block has four warps and 64 rows of its own, 16 per warp: queries, or keys for their gradients.  Rows of the other
+ * side pass through shared memory in tiles; the next tile is copied while the current one is processed:
  *
  *     forward         own q         other k, v      s = q · kT                    o += p · v
  *     back_q          own q, d_o    other k, v      s = q · kT, dp = d_o · vT     d_q += ds · k
  *     back_k          own k, v      other q, d_o    s = k · qT, dp = v · d_oT     d_k += ds · q, d_v += p · d_o
  *
- * What a warp has of s after the first product is laid out as the left operand of the second (cuda/tensor.cuh), so
- * weights never leave registers; they are rounded to 16 bits on the way, sums are fp32.  Rows in shared memory are 16
- * bytes longer than they need be: eight that follow each other begin in different banks.
+ * A warp's part of s after the first product has the layout of the second product's left operand (cuda/tensor.cuh), so
+ * weights stay in registers; they are rounded to 16 bits, sums are fp32.  Rows in shared memory are padded by 16 bytes,
+ * so that eight consecutive rows begin in different banks.
  *
- * Widths D and E are multiples of 16, at least those of the heads; what is beyond these is zero.  Rows that do not
- * begin at multiples of 16 bytes are copied element by element. */
+ * Widths D and E are multiples of 16, at least those of the heads; the rest is zero.  Rows that do not begin at
+ * multiples of 16 bytes are copied element by element. */
 
 #include "cuda/attention_tiles.cuh"
 
 /* ------------------------------------------------------------------ forward */
 
-/* s, in powers of two, becomes exp2(s - m), m the new maximum; factor is what earlier sums are to be multiplied by. */
+/* s, in powers of two, becomes exp2(s - m), where m is the new maximum; factor rescales earlier sums. */
 template <int N> DEVICE void tensor_weights(float (&s)[N][4], float (&m)[2], float (&sum)[2], float (&factor)[2])
 {
     UNROLL for (int half = 0; half < 2; half++)
@@ -88,7 +88,7 @@ TENSOR_KERNEL void attention_tensor(T *o, float *lse, const T *q, const T *k, co
             UNROLL for (int n = 0; n < OTHER / 8; n++) UNROLL for (int r = 0; r < 4; r++) s[n][r] *=
                 kept(draws, t + row_of(r), key + column_of(n, r), sight.S) ? (float)g.keep : 0;
         gather_tile<T>(sum_o, s, room->other_e[stage]);
-        __syncthreads(); /* before the next copies go there */
+        __syncthreads(); /* before the next copies overwrite it */
     }
     UNROLL for (int half = 0; half < 2; half++)
     {
@@ -105,7 +105,7 @@ TENSOR_KERNEL void attention_tensor(T *o, float *lse, const T *q, const T *k, co
 
 /* ------------------------------------------------------------------ backward */
 
-/* s and dp, in place, become what met v and the derivative of the score; lse in powers of two */
+/* s and dp become, in place, the weights that multiplied v and the derivative of the score; lse is in powers of two */
 template <bool DROPOUT>
 DEVICE void tensor_weight_back(float *s, float *dp, float lse, float delta, bool seen, const Lathe_attention &g,
                                const Sight &sight, const Draws &draws, int t, int key)
@@ -120,7 +120,7 @@ template <class T> struct alignas(16) Piece {
     T x[8];
 };
 
-/* Σ of o · d_o over one row, of which four lanes take parts: pieces of 16 bytes where rows are in such.  All get it. */
+/* Σ o · d_o over one row, shared by four lanes, in pieces of 16 bytes if rows are aligned.  All four get it. */
 template <class T> DEVICE float delta_of(const T *o, const T *d_o, int width, bool there, bool aligned)
 {
     const int own = threadIdx.x % 4;
@@ -136,8 +136,8 @@ template <class T> DEVICE float delta_of(const T *o, const T *d_o, int width, bo
     return sum_of_4(part);
 }
 
-/* Blocks on a multiprocessor for which registers are left: as many as ptxas chooses by itself, but for narrow heads,
- * where it chooses so many that it spills. */
+/* Blocks per multiprocessor that registers must allow: ptxas' own choice, except for narrow heads, where it would
+ * spill. */
 constexpr int back_blocks(int width) { return width < 64 ? 2 : width == 64 ? 3 : 1; }
 
 template <class T, int D, int E, bool DROPOUT>
@@ -204,8 +204,8 @@ __global__ __launch_bounds__(TENSOR_THREADS, back_blocks(wider(D, E))) void atte
     if (queries.turns) turn_back(d_q, g.d_q.time, queries.n, (int)g.D, queries.turns, queries.turns_step);
 }
 
-/* KEYS, VALUES: whether d_k and d_v are made here; NULL: for nobody.  Two blocks on a multiprocessor: for three ptxas
- * would spill at widths of 32. */
+/* KEYS, VALUES: whether this kernel computes d_k and d_v; NULL: not wanted.  Two blocks per multiprocessor: with three,
+ * ptxas would spill at widths of 32. */
 template <class T, int D, int E, bool DROPOUT, bool KEYS, bool VALUES>
 __global__ __launch_bounds__(TENSOR_THREADS, 2) void attention_tensor_back_k(T *d_k, T *d_v, const T *q, const T *k,
                                                                              const T *v, const T *o, const float *lse,
@@ -252,7 +252,7 @@ __global__ __launch_bounds__(TENSOR_THREADS, 2) void attention_tensor_back_k(T *
         if (STAGES == 2) bring_queries(i + 1, 1 - stage), copy_commit(), copy_wait<1>();
         else bring_queries(i, 0), copy_commit(), copy_wait<0>();
         int head = shared * heads + i / turns, t = from + i % turns * OTHER;
-        for (int r = threadIdx.x / 4; r < OTHER; r += TENSOR_THREADS / 4) { /* four lanes a row */
+        for (int r = threadIdx.x / 4; r < OTHER; r += TENSOR_THREADS / 4) { /* four lanes per row */
             int row = t + r;
             const T *own_o = head_of(o, g, g.o, sample, head) + row * g.o.time;
             const T *own_d = head_of(d_o, g, g.d_o, sample, head) + row * g.d_o.time;
@@ -316,7 +316,7 @@ static inline void launch_attention_tensor(cudaStream_t stream, T *o, float *lse
                  stream, o, lse, q, k, v, keys_in_pieces(g, q, k, v), g, m);
 }
 
-/* Both gradients of keys in one launch where the sums of both fit into registers. */
+/* Both gradients of keys in one launch, if their sums fit into registers. */
 template <class T, int D, int E, bool DROPOUT>
 static inline void launch_attention_tensor_back(cudaStream_t stream, T *d_q, T *d_k, T *d_v, const T *q, const T *k,
                                                 const T *v, const T *o, const float *lse, const T *d_o,
@@ -340,9 +340,9 @@ static inline void launch_attention_tensor_back(cudaStream_t stream, T *d_q, T *
     }
 }
 
-/* ------------------------------------------------------------------ whichever fits */
+/* ------------------------------------------------------------------ choosing the kernels */
 
-/* D and E: multiples of 16, at least those of g.  bf16 and fp16 run on tensor cores, but where probabilities are
+/* D and E: multiples of 16, at least those of g.  bf16 and fp16 run on tensor cores, unless probabilities are
  * wanted. */
 template <class T, int D, int E, bool DROPOUT>
 static inline void launch_attention(cudaStream_t stream, T *o, typename Arithmetic<T>::Real *lse, T *p, const T *q,

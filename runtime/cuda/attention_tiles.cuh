@@ -1,8 +1,7 @@
-/* attention_tiles.cuh: tiles of attention on tensor cores: which there are, how they are brought and read; part of
- * cuda/attention.cuh. */
+/* attention_tiles.cuh: tiles of attention on tensor cores: sizes, copying and reading; part of cuda/attention.cuh. */
 
 enum { TENSOR_WARPS = 4, TENSOR_THREADS = WARP * TENSOR_WARPS, OWN = 16 * TENSOR_WARPS };
-enum { LEAST_SHARED = 99 * 1024 }; /* what a block may have on sm_86 and sm_89; others have more */
+enum { LEAST_SHARED = 99 * 1024 }; /* the limit per block on sm_86 and sm_89; others allow more */
 
 #define TENSOR_KERNEL __global__ __launch_bounds__(TENSOR_THREADS)
 #define LOG2_E        1.4426950408889634
@@ -14,13 +13,13 @@ template <int ROWS, int WIDTH> struct Tile {
     uint16_t at[ROWS][WIDTH + 8];
 };
 
-/* What the threads of a block share: own rows of two operands (forward: one), and tiles of the others. */
+/* Shared memory of a block: own rows of two operands (forward: one), and tiles of the others. */
 template <int D, int E, int OTHER, int STAGES, int OWNS> struct Tensor_room {
     Tile<OWN, D> own_d;
     Tile<OWNS == 2 ? OWN : 1, E> own_e;
     Tile<OTHER, D> other_d[STAGES];
     Tile<OTHER, E> other_e[STAGES];
-    float lse[OTHER], delta[OTHER]; /* back_k: of the queries that are met */
+    float lse[OTHER], delta[OTHER]; /* back_k: of the current queries */
 };
 
 template <class Room> constexpr size_t room_bytes(void)
@@ -29,7 +28,7 @@ template <class Room> constexpr size_t room_bytes(void)
     return sizeof(Room);
 }
 
-/* How many rows are met at a time, so that sums stay in registers and tiles in shared memory. */
+/* Rows per tile, chosen so that sums fit into registers and tiles into shared memory. */
 template <int D, int E> struct Tensor_forward {
     static constexpr int WIDTH = wider(D, E), OTHER = WIDTH <= 128 ? 64 : 32, STAGES = WIDTH <= 128 ? 2 : 1;
     typedef Tensor_room<D, E, OTHER, STAGES, 1> Room;
@@ -40,7 +39,7 @@ template <int D, int E> struct Tensor_back {
     typedef Tensor_room<D, E, OTHER, STAGES, 2> Room;
 };
 
-/* Rows of a tile begin to be copied; zero beyond the rows and the width that there are. */
+/* Starts to copy the rows of a tile; zero beyond the rows and the width. */
 template <class T, int ROWS, int WIDTH> DEVICE void bring(Tile<ROWS, WIDTH> &to, const Plain_rows<T> &x, bool aligned)
 {
     constexpr int PIECES = WIDTH / 8;
@@ -56,7 +55,7 @@ template <class T, int ROWS, int WIDTH> DEVICE void bring(Tile<ROWS, WIDTH> &to,
     }
 }
 
-/* Rotary positions: a tile that has arrived is turned where it lies. */
+/* Rotary positions: turns an arrived tile in place. */
 template <class T, int ROWS, int WIDTH> DEVICE void turn_tile(Tile<ROWS, WIDTH> &tile, const Plain_rows<T> &x)
 {
     if (!x.turns) return;
@@ -114,8 +113,7 @@ DEVICE void gather_tile(float (&sum)[WIDTH / 8][4], const float (&weights)[ROWS 
     }
 }
 
-/* Of what a warp has in its registers: register r of s[n] is in row row_of(r) of the block's own, column column_of(n,
- * r). */
+/* The layout of a warp's registers: register r of s[n] is in own row row_of(r) of the block, column column_of(n, r). */
 DEVICE int row_of(int r) { return threadIdx.x / WARP * 16 + threadIdx.x % WARP / 4 + r / 2 * 8; }
 DEVICE int column_of(int n, int r) { return n * 8 + threadIdx.x % 4 * 2 + r % 2; }
 
@@ -139,7 +137,7 @@ DEVICE void store_tile(T *to, int64_t step, int n, int width, const float (&x)[N
     }
 }
 
-/* Over the four lanes that share a row. */
+/* Sum over the four lanes of a row. */
 DEVICE float sum_of_4(float x)
 {
     x += __shfl_xor_sync(ALL_LANES, x, 1);
@@ -151,7 +149,7 @@ DEVICE float max_of_4(float x)
     return fmaxf(x, __shfl_xor_sync(ALL_LANES, x, 2));
 }
 
-/* Every one of these queries sees every one of these keys. */
+/* Whether each of these queries sees each of these keys. */
 DEVICE bool all_seen(const Sight &s, int t, int queries, int key, int keys)
 {
     int i = s.offset + t;

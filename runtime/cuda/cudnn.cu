@@ -1,5 +1,5 @@
-/* cudnn.cu: cuDNN, loaded at run time: which calls of attention it serves, their compiled plans, and running them.
- */
+/* cudnn.cu: cuDNN, loaded at run time: the calls of attention that it serves, their compiled plans, and their
+ * execution. */
 #include "cuda/cudnn_internal.h"
 #include "cuda/second_way.h"
 
@@ -15,14 +15,14 @@ struct Cudnn_library cudnn_library;
 
 enum { OLDEST = 90600, PLANS = 64, WAYS = 16 };
 
-struct Plan { /* of one shape; plan NULL: not served */
+struct Plan { /* for one shape; plan NULL: not served */
     Lathe_attention shape;
     Lathe_dtype type;
     Cudnn_what what;
-    int64_t samples; /* of one call: a part of the batch */
+    int64_t samples; /* per call: a part of the batch */
     cudnnBackendDescriptor_t plan, way;
-    Cudnn_graph graph; /* what it was made of is kept with it */
-    char name[200];    /* for messages; others have others */
+    Cudnn_graph graph; /* the plan needs it */
+    char name[200];    /* for messages; unique */
 };
 
 static struct {
@@ -32,7 +32,7 @@ static struct {
 
 /* ------------------------------------------------------------------ the library */
 
-static char remark[512]; /* why there is none */
+static char remark[512]; /* why the library is not used */
 
 static const char *without(const char *format, const char *a, const char *b)
 {
@@ -98,8 +98,8 @@ void cudnn_stop(void)
 
 size_t cudnn_version(void) { return LIBRARY.handle ? LIBRARY.cudnnGetVersion() : 0; }
 
-/* A call that it takes and then does not do is none of its calls any more: ours writes all that it may have begun to
- * write. */
+/* A call that fails is not given to the library again: our kernel then computes it, and overwrites all partial
+ * results. */
 static bool failed(const char *name, const char *what, cudnnStatus_t status)
 {
     if (status == CUDNN_STATUS_SUCCESS) return false;
@@ -152,7 +152,7 @@ int64_t cudnn_way_bytes(cudnnBackendDescriptor_t way)
     return status == CUDNN_STATUS_SUCCESS && n == 1 ? bytes : INT64_MAX / 2;
 }
 
-/* An engine says so by not saying the contrary; one that says nothing at all is not believed. */
+/* An engine is deterministic if its notes do not say otherwise; an engine without notes is not trusted. */
 bool cudnn_way_repeats(cudnnBackendDescriptor_t way)
 {
     cudnnBackendNumericalNote_t notes[4 * CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
@@ -191,7 +191,7 @@ static int64_t all_samples(const Lathe_attention *g)
 
 int64_t cudnn_between_samples(const Lathe_attention *g, const Lathe_heads *x)
 {
-    int64_t apart = 0, n = 1; /* n samples so far, of the innermost axes, `apart` from each other */
+    int64_t apart = 0, n = 1; /* n samples so far, of the innermost axes, with stride `apart` */
     for (int i = g->nbatch - 1; i >= 0; i--) {
         if (g->batch[i] == 1) continue;
         if (n == 1) apart = x->batch[i];
@@ -201,7 +201,7 @@ int64_t cudnn_between_samples(const Lathe_attention *g, const Lathe_heads *x)
     return n > 1 ? apart : (g->H * x->head > g->T * x->time ? g->H * x->head : g->T * x->time);
 }
 
-/* of 16-bit elements, in pieces of 16 bytes */
+/* whether rows of 16-bit elements consist of pieces of 16 bytes */
 static bool in_pieces(const Lathe_attention *g, const Lathe_heads *x)
 {
     int64_t apart = cudnn_between_samples(g, x);
@@ -216,13 +216,13 @@ static bool may_be(Lathe_dtype type, const Lathe_attention *g, Cudnn_what what)
     whole = whole && in_pieces(g, &g->q) && in_pieces(g, &g->k) && in_pieces(g, &g->v) && in_pieces(g, &g->o) &&
             (what == CUDNN_FORWARD || cudnn_between_samples(g, &g->lse) > 0);
     if (what != CUDNN_BACKWARD || !whole) return whole;
-    if (LIBRARY.cudnnGetVersion() <= 91500 && g->S % 128) return false; /* until then gradients may be wrong */
+    if (LIBRARY.cudnnGetVersion() <= 91500 && g->S % 128) return false; /* up to that version, gradients may be wrong */
     return in_pieces(g, &g->d_o) && in_pieces(g, &g->d_q) && in_pieces(g, &g->d_k) && in_pieces(g, &g->d_v);
 }
 
 /* ------------------------------------------------------------------ plans of shapes */
 
-/* delta of a call's queries, which lie at the beginning of the workspace; the library's own follows. */
+/* Bytes of the deltas of a call's queries, at the beginning of the workspace; the library's part follows. */
 static int64_t delta_bytes(const Lathe_attention *g, int64_t samples)
 {
     return (samples * g->H * g->T * 4 + 255) / 256 * 256;
@@ -238,8 +238,8 @@ static cudnnDataType_t number_of(Lathe_dtype type)
     return type == LATHE_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF;
 }
 
-/* FNV-1a of a shape, strides included, tells those apart that have the same extents.  where: the
- * first line that asked. */
+/* The name has an FNV-1a hash of the shape and its strides, so that equal extents with other strides differ.  where:
+ * the first line that asked. */
 static void name_plan(Plan *p, const char *where)
 {
     static const char *const what[] = {"forward", "forward", "backward"};
@@ -252,7 +252,7 @@ static void name_plan(Plan *p, const char *where)
              g->causal ? ", causal" : "", hash);
 }
 
-/* For p->samples; where the workspace is too small or nothing can be compiled, NULL. */
+/* Makes the plan for p->samples; NULL if the workspace is too small or nothing can be compiled. */
 static void make_plan(Plan *p)
 {
     cudnnBackendDescriptor_t ways[WAYS];
@@ -268,8 +268,8 @@ static void make_plan(Plan *p)
     if (!p->plan) cudnn_forget_graph(&p->graph);
 }
 
-/* Whether a call may be for n samples: whether there is room for the derivative's (all else wants little), and parts
- * begin at multiples of 16 bytes. */
+/* Whether a call may have n samples: the derivative's workspace is large enough (forward needs little), and parts begin
+ * at multiples of 16 bytes. */
 static bool may_take(const Lathe_attention *g, Cudnn_what what, int64_t n)
 {
     int64_t all = all_samples(g);
@@ -312,7 +312,7 @@ struct Given { /* an operand of a call */
     const Lathe_heads *heads;
 };
 
-struct Pointers { /* of a part of a call, as the library takes them */
+struct Pointers { /* of a part of a call, in the library's form */
     int64_t id[16];
     const void *at[16];
     int n;
@@ -324,7 +324,7 @@ static void give(Pointers *p, Cudnn_id id, const void *at)
     p->at[p->n++] = at;
 }
 
-/* The samples from `first` on, as many as the plan is for; false: it failed. */
+/* Computes the plan's number of samples, from `first` on; false: it failed. */
 static bool run_part(const Plan *p, const Given *given, int n, int64_t first)
 {
     static const float unseen = -INFINITY, one = 1;

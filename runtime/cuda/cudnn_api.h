@@ -1,5 +1,5 @@
-/* cudnn_api.h: the part of cuDNN 9's C interface that attention needs, so that neither its headers nor the library are
- * needed to build.  Values and prototypes are NVIDIA's: tests/sim/cudnn.sh compares them where the headers are. */
+/* cudnn_api.h: the part of cuDNN 9's C interface that attention needs, so that building needs neither its headers nor
+ * the library.  Values and prototypes are NVIDIA's: tests/sim/cudnn.sh compares them if the headers are installed. */
 #ifndef LATHE_CUDA_CUDNN_API_H
 #define LATHE_CUDA_CUDNN_API_H
 
@@ -115,7 +115,7 @@ typedef enum {
     CUDNN_NUMERICAL_NOTE_TYPE_COUNT = 10
 } cudnnBackendNumericalNote_t;
 
-extern "C" { /* never called by these names: the library is loaded at run time */
+extern "C" { /* only for their types: the library is loaded at run time */
 size_t cudnnGetVersion(void);
 const char *cudnnGetErrorString(cudnnStatus_t status);
 void cudnnGetLastErrorString(char *message, size_t max_size);
@@ -132,7 +132,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudn
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack);
 }
 
-/* What is looked for in the library, by name. */
+/* The functions used from the library. */
 #define CUDNN_FUNCTIONS(X)                                                                                             \
     X(cudnnGetVersion)                                                                                                 \
     X(cudnnGetErrorString)                                                                                             \

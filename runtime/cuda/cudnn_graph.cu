@@ -1,8 +1,8 @@
-/* cudnn_graph.cu: attention and its derivative as graphs of cuDNN's operations, which it recognises as a whole.
+/* cudnn_graph.cu: attention and its derivative as graphs of cuDNN operations, which cuDNN recognises as a whole.
  *
- * Tensors are [sample][head][row][column] whatever lies in memory; k and v are given turned by their strides.  What is
- * between operations is never stored, but for delta = Σ o · d_o of each query.  d_q comes straight from its product:
- * adding it up elsewhere would be in any order. */
+ * Tensors are [sample][head][row][column] with any strides; k and v are transposed by their strides.  Values between
+ * operations are never stored, except delta = Σ o · d_o per query.  d_q is the direct result of its product: a separate
+ * reduction would add in arbitrary order. */
 #include "cuda/cudnn_internal.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 
 struct Making {
     Cudnn_graph g;
-    int64_t next; /* number of a tensor that is not given */
+    int64_t next; /* number of the next intermediate tensor */
 };
 
 static cudnnBackendDescriptor_t made(Making *m, cudnnBackendDescriptorType_t type)
@@ -81,7 +81,7 @@ static Tensor operand(Making *m, const Lathe_attention *g, Cudnn_id id, cudnnDat
     return tensor(m, id, type, GIVEN, {samples, heads, time, width}, {cudnn_between_samples(g, &x), x.head, x.time, 1});
 }
 
-/* That with rows as columns. */
+/* The same, transposed. */
 static Tensor turned_operand(Making *m, const Lathe_attention *g, Cudnn_id id, cudnnDataType_t type,
                              const Lathe_heads &x, int64_t samples, int64_t heads, int64_t time, int64_t width)
 {
@@ -101,7 +101,7 @@ static void set_tensor(Making *m, cudnnBackendDescriptor_t operation, cudnnBacke
     set(m, operation, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &t.at);
 }
 
-/* y = mode(x, b), of which where t holds; b and t may be NULL.  axis: of an index, else -1. */
+/* y = mode(x, b), or a selection by t; b and t may be NULL.  axis: of an index, else -1. */
 static Tensor pointwise(Making *m, cudnnPointwiseMode_t mode, cudnnDataType_t math, const Tensor &x, const Tensor *b,
                         const Tensor *t, int64_t axis, const Tensor &y)
 {
@@ -145,7 +145,7 @@ static Tensor product(Making *m, const Tensor &a, const Tensor &b, const Tensor 
     return c;
 }
 
-/* y: of what its extents of 1 leave of x. */
+/* Reduces x over the axes in which y has extent 1. */
 static Tensor reduction(Making *m, cudnnReduceTensorOp_t kind, const Tensor &x, const Tensor &y)
 {
     cudnnDataType_t type = CUDNN_DATA_FLOAT;
@@ -161,7 +161,7 @@ static Tensor reduction(Making *m, cudnnReduceTensorOp_t kind, const Tensor &x, 
     return y;
 }
 
-/* x with rows as columns, of this type. */
+/* x transposed, of this type. */
 static Tensor transposed(Making *m, cudnnDataType_t type, const Tensor &x)
 {
     Tensor y = tensor(m, m->next++, type, BETWEEN, {x.dim[0], x.dim[1], x.dim[3], x.dim[2]},
@@ -173,7 +173,7 @@ static Tensor transposed(Making *m, cudnnDataType_t type, const Tensor &x)
     return y;
 }
 
-/* ------------------------------------------------------------------ what forward and backward have in common */
+/* ------------------------------------------------------------------ shared by forward and backward */
 
 /* scale · q · kT, -inf where key > query */
 static Tensor scores(Making *m, const Lathe_attention *g, const Tensor &q, const Tensor &k, const Tensor &scale)
@@ -230,7 +230,7 @@ static Cudnn_graph forward_graph(const Lathe_attention *g, cudnnDataType_t type,
     return finished(&m);
 }
 
-/* x [sample][H][S][width] as a result with the G heads of keys: what their heads' queries add up to. */
+/* x [sample][H][S][width] as a result with the G heads of keys: the sum over the query heads of each. */
 static void keys_gradient(Making *m, const Lathe_attention *g, cudnnDataType_t type, const Tensor &weights,
                           const Tensor &of_queries, const Tensor &to)
 {

@@ -9,29 +9,29 @@
 
 enum { SLOTS = LATHE_GPU_SLOTS, SMALL_SLOTS = LATHE_GPU_SMALL_SLOTS, SMALL = LATHE_GPU_SMALL, ROOMS = LATHE_GPU_ROOMS };
 
-struct Slot { /* of pinned memory; `done`: the copy from it, or into it */
+struct Slot { /* of pinned memory; `done`: the copy from it or into it has ended */
     char *at;
     cudaEvent_t done;
 };
 
-struct Ring { /* taken in turn */
+struct Ring { /* slots are used in turn */
     Slot slot[SMALL_SLOTS];
     int n, next;
     int64_t bytes; /* of a slot */
 };
 
-struct Room { /* what is on its way to the host, in pinned memory */
+struct Room { /* pinned memory for bytes on their way to the host */
     char *at;
     cudaEvent_t begin, end;
 };
 
 enum { MOST_AHEAD = 2 };
 
-struct Ahead { /* what is on its way while the stream is busy */
-    char *at; /* where it arrives, */
+struct Ahead { /* bytes that arrive while the stream is busy */
+    char *at; /* the place where they arrive */
     int64_t bytes, used;
-    cudaStream_t stream;      /* that of the copies */
-    cudaEvent_t there, taken; /* all has arrived; the other stream has it where it belongs */
+    cudaStream_t stream;      /* the stream of the copies */
+    cudaEvent_t there, taken; /* all have arrived; the main stream has moved them to their places */
     int n;
     struct {
         char *to, *from;
@@ -44,13 +44,13 @@ static struct {
     int64_t bytes;
     cudaStream_t stream;
     Ahead ahead;
-    Ring large, small; /* for what is staged; for a few numbers */
+    Ring large, small; /* for staged copies; for a few numbers */
     Room room[ROOMS];
     char *pinned; /* all of it */
-    unsigned *stuck; /* pinned: which loop in one launch has given up */
+    unsigned *stuck; /* pinned: the number of the loop in one launch that gave up */
     bool (*trouble)(double waited); /* gpu_watch */
     bool (*others_failed)(void);    /* gpu_ask */
-    cudaEvent_t all; /* to wait for everything where that is asked */
+    cudaEvent_t all; /* to wait for everything */
     bool waits; /* LATHE_CUDA_CHECK */
     bool captures;
     char failure[512];
@@ -75,7 +75,7 @@ const char *gpu_failure(void) { return gpu.failure[0] ? gpu.failure : NULL; }
 
 bool gpu_in_trouble(void)
 {
-    if (gpu.failure[0] || gpu.captures) return false; /* what a capture refuses is done without it */
+    if (gpu.failure[0] || gpu.captures) return false; /* an error in a capture is handled by running without a graph */
     return (gpu.waits && cudaStreamSynchronize(gpu.stream) != cudaSuccess) || cudaPeekAtLastError() != cudaSuccess;
 }
 
@@ -86,7 +86,7 @@ void gpu_launched(const char *kernel)
     failed(kernel, cudaPeekAtLastError());
 }
 
-/* ------------------------------------------------------------------ taking and giving back */
+/* ------------------------------------------------------------------ allocating and freeing */
 
 static bool take_events(cudaEvent_t *event, int flags) { return !failed("an event", cudaEventCreateWithFlags(event, flags)); }
 
@@ -200,7 +200,8 @@ static double seconds_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* That it is not reached yet is an error to CUDA, which would be found behind the next launch if nobody took it back. */
+/* For an event not yet reached, CUDA also sets its last error; it is cleared here, or the check after the next launch
+ * would find it. */
 static cudaError_t query(cudaEvent_t event)
 {
     cudaError_t error = cudaEventQuery(event);
@@ -208,10 +209,10 @@ static cudaError_t query(cudaEvent_t event)
     return error;
 }
 
-/* False: there is trouble, or a failure. */
+/* Waits for the event; false: trouble or a failure. */
 static bool wait_for(const char *what, cudaEvent_t event)
 {
-    const struct timespec pause = {0, 20000}; /* ns: less than what a step takes on several GPUs */
+    const struct timespec pause = {0, 20000}; /* ns: less than a step on several GPUs */
     const double from = gpu.trouble ? seconds_now() : 0;
     cudaError_t error = gpu.trouble ? query(event) : cudaEventSynchronize(event);
     while (gpu.trouble && error == cudaErrorNotReady && !gpu.trouble(seconds_now() - from)) {
@@ -234,7 +235,7 @@ static char *place(const void *host, int64_t bytes)
 
 void *gpu_place(const void *host) { return place(host, 0); }
 
-/* The one that was used longest ago, once what reads it is done. */
+/* The slot that was used longest ago, after its last copy has ended. */
 static Slot *free_slot(Ring *r)
 {
     Slot *s = &r->slot[r->next++ % r->n];
@@ -258,7 +259,7 @@ static void send_up(char *to, const void *host, int64_t bytes, cudaStream_t stre
 
 void gpu_up(const void *host, int64_t bytes) { send_up(place(host, bytes), host, bytes, gpu.stream); }
 
-/* Not before what came before them has been taken. */
+/* Waits until the bytes sent before have been taken. */
 void gpu_ahead(const void *host, int64_t bytes)
 {
     Ahead *a = &gpu.ahead;
@@ -285,7 +286,7 @@ void gpu_arrive(void)
     a->used = 0;
 }
 
-struct Landing { /* a piece that is on its way to the host */
+struct Landing { /* a piece on its way to the host */
     Slot *slot;
     char *to;
     int64_t bytes;
@@ -296,7 +297,7 @@ static void land(const Landing &l)
     if (l.slot && wait_for("what the GPU was doing", l.slot->done)) memcpy(l.to, l.slot->at, (size_t)l.bytes);
 }
 
-/* A piece is taken out of its slot while the next one comes into another. */
+/* Copies a piece out of its slot while the next one arrives in another. */
 void gpu_down(void *host, int64_t bytes)
 {
     const char *from = place(host, bytes);
@@ -373,7 +374,7 @@ void gpu_ask(bool (*others_failed)(void)) { gpu.others_failed = others_failed; }
 
 static bool others_failed(void) { return gpu.others_failed && gpu.others_failed(); }
 
-/* No graph is made of what is not whole. */
+/* Makes no graph of an incomplete capture. */
 static cudaError_t capture(Gpu_entry *e, const Lathe_call *device)
 {
     cudaGraph_t graph = NULL;
@@ -388,7 +389,8 @@ static cudaError_t capture(Gpu_entry *e, const Lathe_call *device)
     return error;
 }
 
-/* A loop whose blocks are refused while it is captured may have broken the graph: the next one has its kernels. */
+/* A loop whose blocks are refused during capture may invalidate the graph; a second capture then has its separate
+ * kernels. */
 static cudaError_t make_graph(Gpu_entry *e, const Lathe_call *device)
 {
     int refused = loops_launched.refused;
@@ -401,7 +403,7 @@ static cudaError_t make_graph(Gpu_entry *e, const Lathe_call *device)
     return error;
 }
 
-/* Where CUDA makes no graph of the entry, or does not take it, its kernels are launched one by one from then on. */
+/* If CUDA refuses to make or run the entry's graph, its kernels are launched one by one from then on. */
 static void run_graph(Gpu_entry *e, const Lathe_call *device)
 {
     char why[200];

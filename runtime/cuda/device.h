@@ -1,8 +1,8 @@
-/* device.h: a trainer's memory on a GPU: one allocation that pictures the host's block (trainer/memory.c) byte for byte, copies
- * between the two, and entries as CUDA graphs.  For C as well.
+/* device.h: a trainer's memory on a GPU: one allocation, a copy of the host's block (trainer/memory.c) byte for byte,
+ * copies between the two, and entries as CUDA graphs.  For C as well.
  *
- * Everything happens in one stream, in order, but for what is sent ahead of it.  What goes wrong is kept until gpu_failure
- * asks; calls after it do nothing. */
+ * Everything happens in one stream, in order, except gpu_ahead.  An error is kept for gpu_failure; calls after it do
+ * nothing. */
 #ifndef LATHE_CUDA_DEVICE_H
 #define LATHE_CUDA_DEVICE_H
 
@@ -17,72 +17,72 @@ typedef struct CUstream_st *cudaStream_t;
 
 typedef struct Gpu_needs {
     const char *command;                /* for messages: "train" */
-    int number, gpus;                   /* which GPU, of those CUDA shows; so many are wanted in all */
+    int number, gpus;                   /* the index of this GPU; the number of GPUs wanted */
     void *host;                         /* the host's block, */
-    int64_t bytes;                      /* as the plan has it */
-    int64_t workspace;                  /* of products, behind it; LATHE_GPU_ALIGN of them may be lost to its alignment */
-    int64_t ahead;                      /* of what arrives between two gpu_arrive (gpu_ahead), behind that */
-    int64_t staged;                     /* copies go through pinned pieces of so many bytes: lathe_pinned_bytes(staged) are taken of the host's memory */
-    int64_t most;                       /* bytes that may be taken; 0: all there are */
-    int capability;                     /* that the kernels were compiled for: 80 */
+    int64_t bytes;                      /* the plan's */
+    int64_t workspace;                  /* of products, after the block; includes LATHE_GPU_ALIGN for alignment */
+    int64_t ahead;                      /* for the bytes of gpu_ahead between two gpu_arrive, after the workspace */
+    int64_t staged;                     /* bytes of a pinned piece for copies (lathe_pinned_bytes) */
+    int64_t most;                       /* limit of bytes; 0: none */
+    int capability;                     /* of the kernels' target: 80 */
 } Gpu_needs;
 
-/* Takes the GPU and its memory, all of it zero.  NULL: done.  Otherwise what to tell the user, and nothing is taken: no GPU, one
- * that is too old, a driver older than CUDA, too little memory. */
+/* Opens the GPU and allocates its memory, zeroed.  NULL: done.  Otherwise a message, and nothing is allocated: no GPU,
+ * too old a GPU, a driver older than CUDA, too little memory. */
 const char *gpu_open(const Gpu_needs *needs);
 void gpu_close(void);
-const char *gpu_failure(void);          /* the first, with the kernel's name where that is known; NULL: none */
+const char *gpu_failure(void);          /* the first error, with the kernel's name if it is known; NULL: none */
 
 cudaStream_t gpu_stream(void);
-void *gpu_place(const void *host);      /* where the device has that byte of the block; NULL of NULL */
+void *gpu_place(const void *host);      /* the address on the device of a byte of the block; NULL for NULL */
 void *gpu_workspace(void);
 
-/* Bytes of the block, to the device and back, by pieces through pinned memory.  After gpu_up the host may change them, and has
- * waited only where there were more than two pieces; gpu_down waits until they are there. */
+/* Copies bytes of the block to the device and back, in pieces through pinned memory.  After gpu_up the host may change
+ * them; it waits only if there are more than two pieces.  gpu_down waits until they have arrived. */
 void gpu_up(const void *host, int64_t bytes);
 void gpu_down(void *host, int64_t bytes);
-void gpu_clear(void *host, int64_t bytes);      /* zero there */
-/* There: n pieces of so many bytes, on both sides `apart` from each other. */
+void gpu_clear(void *host, int64_t bytes);      /* on the device */
+/* Copies on the device: n pieces of `piece` bytes, `apart` bytes from each other on both sides. */
 void gpu_copy(void *to, const void *from, int64_t piece, int64_t n, int64_t apart);
 void gpu_wait(void);                    /* for everything */
 
-/* The same as gpu_up in a stream of its own, while the stream does what it was asked for: bytes go to a place beside the block, and
- * gpu_arrive, behind all of them, has the stream take them from there to theirs. */
+/* Like gpu_up in a separate stream, while the main stream works: bytes go to a place beside the block.  gpu_arrive,
+ * after all of them, makes the main stream move them to their places. */
 void gpu_ahead(const void *host, int64_t bytes);
 void gpu_arrive(void);
 
-/* While the host waits it asks again and again whether there is trouble, waited: seconds so far; then it waits no longer, and
- * gpu_failure has nothing to say of it.  NULL: it just waits. */
+/* While the host waits, it calls `trouble` repeatedly with the seconds waited so far; if that returns true, it stops
+ * waiting, and gpu_failure does not report it.  NULL: it only waits. */
 void gpu_watch(bool (*trouble)(double waited));
 
-/* Whether a library has failed to do what it was asked for: then nothing that follows from that is launched.  NULL: none is asked. */
+/* others_failed: whether a library call has failed; then nothing that depends on it is launched.  NULL: not called. */
 void gpu_ask(bool (*others_failed)(void));
 
-/* What the host reads later: a few bytes of the device's memory into one of two pinned rooms, behind all that was asked for.
- * gpu_sent waits for them, and for nothing behind them; NULL: there was a failure, or trouble, and they have not come. */
+/* Sends a few bytes of device memory, in stream order, to one of two pinned rooms, for the host to read later.
+ * gpu_sent waits for them, and for nothing after them; NULL: they did not arrive because of a failure or trouble. */
 void gpu_begin(int room);               /* from here on */
 void gpu_send(int room, const void *device, int64_t bytes);     /* LATHE_GPU_SENT at most */
-const void *gpu_sent(int room, double *seconds);        /* seconds: from gpu_begin to there on the device's clock; NULL: not asked */
+const void *gpu_sent(int room, double *seconds);        /* seconds: since gpu_begin, by the device's clock; or NULL */
 
-/* An event where the stream has come, or in the graph that it is captured for: at each of its launches. */
+/* Records an event in the stream; in a captured graph, at each launch. */
 void gpu_mark(struct CUevent_st *event);
 
-/* After a launch: `kernel` (its name and Lua line) is who failed, if anyone has.  With LATHE_CUDA_CHECK=1 in the environment it
- * waits for it, so that it is not one of those before; entries are no graphs then. */
+/* Called after a launch: an error is attributed to `kernel` (its name and Lua line).  With LATHE_CUDA_CHECK=1 in the
+ * environment it waits for the kernel, so that the error cannot be an earlier one's; entries are then not graphs. */
 void gpu_launched(const char *kernel);
-bool gpu_in_trouble(void);              /* whether it would have something to say */
+bool gpu_in_trouble(void);              /* whether gpu_failure would report an error */
 
-/* An entry: what it puts into the stream is fixed but for what it reads from the device's memory.  The first call does it
- * (products make their plans), the second one captures it, and that graph is what runs from then on.  call: pointers into
- * the host's block, always the same ones; the entry gets the device's, and the stream. */
+/* An entry: it always enqueues the same work, apart from values in device memory.  The first call runs it directly
+ * (products make their plans), the second captures it, and from then on the graph runs.  call: pointers into the host's
+ * block, always the same; the entry gets the device's, and the stream. */
 typedef struct Gpu_entry {
     void (*enqueue)(void *with, const Lathe_call *device);
     void *with;
-    bool by_itself;                     /* no graph: every call does it */
+    bool by_itself;                     /* not captured: every call enqueues it */
     int calls;
     Lathe_call call;
     struct CUgraphExec_st *graph;
-    bool no_graph;                      /* CUDA makes none of it: every call does it */
+    bool no_graph;                      /* CUDA refused a graph: every call enqueues it */
 } Gpu_entry;
 void gpu_run(Gpu_entry *e, const Lathe_call *call);
 void gpu_forget(Gpu_entry *e);          /* before gpu_close */

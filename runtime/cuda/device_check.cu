@@ -1,4 +1,4 @@
-/* device_check.cu: whether a GPU will do for a trainer, and what to tell the user where it will not. */
+/* device_check.cu: checks whether a GPU is suitable for a trainer, and makes the message if not. */
 #include "cuda/device_check.h"
 
 #include <stdarg.h>

@@ -1,9 +1,10 @@
-/* gemm.cu: products of generated code in terms of cuBLASLt: layouts, batches, epilogues.
+/* gemm.cu: matrix products of generated code by cuBLASLt: layouts, batches, epilogues.
  *
- * The library's matrices are column-major.  A row-major c[M][N] is its c', so it multiplies c' = b' · a': its A is our b, its
- * rows are our columns (`exchanged`).  Where c itself lies by columns it multiplies as we say.  One batch axis, the longest, is
- * the library's; over the others the host loops.  An end that the library does not take follows in kernels of ours.  Where the
- * library is missing, has no algorithm or fails, the product itself is ours: slow, and said once. */
+ * The library's matrices are column-major.  A row-major c[M][N] is its c', so it computes c' = b' · a': its A is our b,
+ * its rows are our columns (`exchanged`).  If c is column-major, nothing is exchanged.  The library handles the longest
+ * batch axis; the host loops over the others.  If the library does not support an end, our kernels compute it
+ * afterwards.  If the library is missing, has no algorithm or fails, a kernel of ours computes the product, slowly;
+ * this is reported once. */
 #include "cuda/gemm_internal.h"
 #include "lathe_cuda.cuh"
 
@@ -18,14 +19,14 @@ struct Gemm_library gemm_library;
 void gemm_fail(const Cuda_gemm *g, const char *what, cublasStatus_t status)
 {
     if (gemm_library.failure[0]) return;
-    const char *call = strncmp(what, "LIBRARY.", 8) == 0 ? what + 8 : what; /* of a call its name */
+    const char *call = strncmp(what, "LIBRARY.", 8) == 0 ? what + 8 : what; /* the name of a library call */
     snprintf(gemm_library.failure, sizeof gemm_library.failure, "%s: %.*s: %s", g ? g->name : "cuBLASLt", (int)strcspn(call, "("), call,
              LIBRARY.cublasLtGetStatusName ? LIBRARY.cublasLtGetStatusName(status) : "");
 }
 
 const char *cuda_gemm_failure(void) { return gemm_library.failure[0] ? gemm_library.failure : NULL; }
 
-static char missing[400]; /* why there is no library */
+static char missing[400]; /* why the library is not used */
 
 static bool is_missing(const char *what, const char *name)
 {
@@ -33,8 +34,8 @@ static bool is_missing(const char *what, const char *name)
     return false;
 }
 
-/* LATHE_CUBLASLT names the library; else that of CUDA 13 or 12, where the system or the toolkit that built the trainer has it.
- * The simulator's is part of its programs. */
+/* LATHE_CUBLASLT names the library; otherwise it is that of CUDA 13 or 12, from the system or the toolkit that built
+ * the trainer.  The simulator's is linked into its programs. */
 static bool load(void)
 {
     static const char *const usual[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
@@ -147,7 +148,7 @@ static bool may_be(const Cuda_gemm *g, const Layouts *l)
 
 /* ------------------------------------------------------------------ plans */
 
-/* `apart`: from one product's matrix to the next one's, of `batch`. */
+/* apart: stride between the matrices of `batch` products. */
 static bool make_layout(const Cuda_gemm *g, cublasLtMatrixLayout_t *layout, cudaDataType type, const Stored *x, int64_t batch,
                         int64_t apart)
 {
@@ -194,7 +195,7 @@ static bool prefer(const Cuda_gemm *g, const Gemm_plan *p, cublasLtMatmulPrefere
     const struct Numbers *n = &numbers_of[g->numbers];
     uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     MUST(LIBRARY.cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes));
-    if (n->out_bytes == 2) /* parts of sums stay in fp32 */
+    if (n->out_bytes == 2) /* partial sums stay in fp32 */
         MUST(LIBRARY.cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions, sizeof reductions));
     for (int i = 0; i < 4; i++) {
         uint32_t align = (uint32_t)(p->align ? p->align : i < 2 ? n->in_bytes : n->out_bytes);
@@ -203,7 +204,7 @@ static bool prefer(const Cuda_gemm *g, const Gemm_plan *p, cublasLtMatmulPrefere
     return true;
 }
 
-/* Leaves those that the library says will do; how many. */
+/* Keeps the results that the library reports as usable; returns their number. */
 static int usable(cublasLtMatmulHeuristicResult_t *results, int found)
 {
     int n = 0;
@@ -226,7 +227,7 @@ int gemm_algorithms(const Cuda_gemm *g, const Gemm_plan *p, const Way *way, cubl
     return 0;
 }
 
-/* The algorithm that the library holds to be the fastest; not possible: it has none. */
+/* Chooses the algorithm that the library expects to be fastest; false: it has none. */
 static bool choose(const Cuda_gemm *g, const Gemm_plan *p, Way *way)
 {
     cublasLtMatmulHeuristicResult_t result;
@@ -251,7 +252,7 @@ static uint32_t epilogue_of(const Cuda_gemm *g, bool exchanged)
     return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-/* The library's bias runs along its rows, and its aux has rows of whole eights. */
+/* The library's bias is along its rows, and rows of its aux are multiples of eight. */
 static bool may_end(const Cuda_gemm *g, const Gemm_plan *p)
 {
     if (g->end == GEMM_END_NONE || !p->align) return false;
@@ -279,8 +280,8 @@ static bool set_epilogue(const Cuda_gemm *g, const Way *way, uint32_t epilogue)
     return true;
 }
 
-/* The product for an end of ours; the bias of a gelu is the library's if it has that.  The pointers: what they are multiples of
- * counts for the choice. */
+/* Chooses the product before an end of ours; the library adds the bias of a gelu if it can.  The alignment of the
+ * pointers matters for the choice. */
 static bool choose_plain(const Cuda_gemm *g, Gemm_plan *p, void *vector)
 {
     p->plain.d = p->to_aux ? p->aux : p->d;
@@ -308,7 +309,7 @@ static bool choose_ended(const Cuda_gemm *g, Gemm_plan *p, void *vector, void *a
 
 /* ------------------------------------------------------------------ making and freeing them */
 
-/* What the library knows of it. */
+/* Frees the library's objects. */
 static void free_library_plan(Gemm_plan *p)
 {
     if (p->plain.desc) LIBRARY.cublasLtMatmulDescDestroy(p->plain.desc);
@@ -391,7 +392,7 @@ static bool multiply(const Cuda_gemm *g, const Gemm_plan *p, const Way *way, voi
     return true;
 }
 
-/* Over the batch axes from number `axis` on that are not the library's. */
+/* Loops over the batch axes from number `axis` on, except the library's. */
 static bool multiply_all(const Cuda_gemm *g, const Gemm_plan *p, int axis, char *c, const char *a, const char *b, bool add,
                          cudaStream_t stream)
 {
@@ -421,8 +422,8 @@ void gemm_run(const Cuda_gemm *g, const Gemm_plan *p, bool ended, void *c, const
         gemm_end(g, p, c, a, b, add, vector, aux, gemm_library.workspace, gemm_library.workspace_bytes, stream);
 }
 
-/* The library's sums replace what is there.  Where it fails, all of the product is ours, from then on; not where some of its batch has
- * been added already. */
+/* If the library fails, our kernel computes the whole product from then on; not if a part of its batch has already been
+ * added. */
 void cuda_gemm(Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream, const void *read_vector,
                const void *read_aux)
 {

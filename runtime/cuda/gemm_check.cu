@@ -1,5 +1,5 @@
-/* gemm_check.cu: whether what the library makes of a product is what the plain kernel makes of it: every element, those
- * of its end and of its second result included. */
+/* gemm_check.cu: compares every element of the library's result with the plain kernel's, including ends and second
+ * results. */
 #include "cuda/gemm_internal.h"
 #include "cuda/tensor.cuh"
 
@@ -8,7 +8,7 @@
 template <class T> DEVICE double number_of(T x) { return (double)(float)x; }
 template <> __device__ inline double number_of(double x) { return x; }
 
-/* The largest |x - y| / (absolute + relative |y|), as the bits of a float; no number counts as infinitely far off. */
+/* The largest |x - y| / (absolute + relative |y|), as the bits of a float; NaN counts as infinite. */
 template <class T>
 KERNEL void largest_difference(unsigned *largest, const T *x, const T *y, Lathe_gemm s, double absolute,
                                double relative)
@@ -28,13 +28,13 @@ KERNEL void largest_difference(unsigned *largest, const T *x, const T *y, Lathe_
     most = block_max_f32(most);
     unsigned bits;
     memcpy(&bits, &most, sizeof bits);
-    if (threadIdx.x == 0) atomicMax(largest, bits); /* of floats that are not negative: as they are ordered */
+    if (threadIdx.x == 0) atomicMax(largest, bits); /* bits of floats that are not negative have the floats' order */
 }
 
-/* How far sums of K products of numbers between 1 and 2 may be from each other: by rounding what is stored, and by the
- * order and the numbers of the sum.  A wrong element is off by about √K. */
+/* The possible difference of sums of K products of numbers between 1 and 2: by rounding stored values, and by the order
+ * and precision of the sum.  A wrong element differs by about √K. */
 typedef struct Rounding {
-    double stored, summed; /* relative; of K */
+    double stored, summed; /* stored: relative; summed: per K */
 } Rounding;
 
 static Rounding rounding_of_product(const Cuda_gemm *g)
@@ -60,7 +60,7 @@ static Rounding rounding_of(const Cuda_gemm *g)
     return r;
 }
 
-/* A library may have gelu and its slope by an approximation of tanh. */
+/* A library may compute gelu and its slope with an approximation of tanh. */
 static Rounding rounding_of_end(const Cuda_gemm *g)
 {
     Rounding r = rounding_of(g);
@@ -92,7 +92,7 @@ static void compare(const Cuda_gemm *g, unsigned *largest, const void *x, const 
     }
 }
 
-/* [rows][columns], rows `apart`: a vector, or aux. */
+/* [rows][columns] with row stride `apart`: a vector, or aux. */
 static Lathe_gemm matrix_of(int64_t rows, int64_t columns, int64_t apart)
 {
     Lathe_gemm s = {};

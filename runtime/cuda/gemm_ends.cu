@@ -1,9 +1,10 @@
-/* gemm_ends.cu: what is ours of a product: all of it where cuBLASLt has no algorithm, or a wrong one; what follows it where
- * the library has no epilogue, or ours is faster: bias, gelu and its derivative, sums over an operand's rows.  Element-wise, or sums in two stages whose order follows from extents: the same bits every time. */
+/* gemm_ends.cu: our own kernels for products: the whole product if cuBLASLt has no algorithm, or a wrong one; its end
+ * if the library has no epilogue, or ours is faster: bias, gelu and its derivative, sums over an operand's rows.  They
+ * are element-wise, or sums in two stages whose order depends on extents alone, so the bits are always the same. */
 #include "cuda/gemm_internal.h"
 #include "cuda/tensor.cuh"
 
-/* ------------------------------------------------------------------ numbers as stored; arithmetic is in Real<T> */
+/* ------------------------------------------------------------------ stored numbers; arithmetic is in Real<T> */
 
 template <class T> struct Real_of {
     typedef float type;
@@ -16,7 +17,7 @@ template <class T> using Real = typename Real_of<T>::type;
 template <class T> DEVICE Real<T> loaded(T x) { return (Real<T>)x; }
 template <class T> DEVICE T stored(Real<T> x) { return (T)x; }
 
-/* As a model of that type has it. */
+/* tanh as models of that type compute it. */
 template <class T> DEVICE Real<T> tanh_of(Real<T> x)
 {
     if constexpr (sizeof(T) == 8) return tanh_f64(x);
@@ -38,7 +39,7 @@ template <class T, class R = Real<T>> DEVICE R gelu_slope(R x)
 
 /* ------------------------------------------------------------------ a thread some elements of c[M][N], side by side */
 
-/* Where W of them begin: in row m from column n on, W a divisor of N; rows lie c_m and aux_m apart. */
+/* W elements in row m from column n on, where W divides N; rows have strides c_m and aux_m. */
 template <class T, int W> struct Some {
     bool there;
     int64_t n;
@@ -51,7 +52,7 @@ template <class T, int W> DEVICE Some<T, W> some_of(T *c, T *aux, int64_t M, int
     return {m < M, n, c + m * c_m + n, aux + m * aux_m + n};
 }
 
-/* All are read before one is written, so that each side is one access of 16 bytes where W is that wide. */
+/* All are read before any is written, so that each side is one access of 16 bytes if W is wide enough. */
 template <class T, int W> DEVICE void read_some(Real<T> *x, const T *from)
 {
     if constexpr (W > 1) ALIGNED(from);
@@ -76,7 +77,7 @@ KERNEL void add_bias(T *c, const T *vector, T *aux, int64_t M, int64_t N, int64_
     write_some<T, W>(at.c, x);
 }
 
-/* Of what lies in aux or c; vector NULL: the bias is in it, or there is none. */
+/* Applies the end to values in aux or c; vector NULL: the bias is included, or there is none. */
 template <class T, int W>
 KERNEL void add_bias_gelu(T *c, const T *vector, T *aux, int64_t M, int64_t N, int64_t c_m, int64_t aux_m, bool in_aux)
 {
@@ -108,9 +109,9 @@ KERNEL void gelu_back(T *c, const T *vector, T *aux, int64_t M, int64_t N, int64
 
 /* ------------------------------------------------------------------ vector[n] = Σ_k x[k · x_k + n · x_n] */
 
-enum { PART = 2048 }; /* of k, at the least, in one partial sum */
+enum { PART = 2048 }; /* least number of k in one partial sum */
 
-/* part[p][n] = Σ over k = p · length … : a thread a column, so that neighbours read neighbours where x_n is 1. */
+/* part[p][n] = Σ over k = p · length … : one thread per column, for coalesced reads if x_n is 1. */
 template <class T>
 KERNEL void sum_parts(Real<T> *part, const T *x, int64_t K, int64_t N, int64_t x_k, int64_t x_n, int64_t length, int64_t blocks)
 {
@@ -122,7 +123,7 @@ KERNEL void sum_parts(Real<T> *part, const T *x, int64_t K, int64_t N, int64_t x
     part[p * N + n] = sum;
 }
 
-/* The same where x_k is 1: a warp a column. */
+/* The same for x_k = 1: one warp per column. */
 template <class R> DEVICE R warp_sum(R x);
 template <> inline __device__ float warp_sum(float x) { return warp_sum_f32(x); }
 template <> inline __device__ double warp_sum(double x) { return warp_sum_f64(x); }
@@ -162,11 +163,11 @@ static void sum_over(V *vector, const T *x, int64_t K, int64_t N, int64_t x_k, i
 
 /* ------------------------------------------------------------------ the product */
 
-/* A block makes a tile of c[M][N], a thread four elements of a row of it; k by tiles in its order, so that the bits are always the
- * same.  Operands pass through shared memory, whatever their strides. */
+/* A block computes a tile of c[M][N], a thread four elements of one of its rows; k goes by tiles in order, so that the
+ * bits are always the same.  Operands with any strides pass through shared memory. */
 enum { TILE = 32, EACH = TILE * TILE / THREADS };
 
-/* In no template: the simulator finds shared arrays by where the compiler puts them. */
+/* Outside of templates, because the simulator finds shared arrays by their section. */
 typedef float Tile_f32[TILE][TILE + 1];
 typedef double Tile_f64[TILE][TILE + 1];
 DEVICE Tile_f32 *tiles(float)
@@ -180,8 +181,8 @@ DEVICE Tile_f64 *tiles(double)
     return both;
 }
 
-/* tile[i][j] = x[(row + i) · x_row + (column + j) · x_column], zero outside; neighbours read neighbours where the rows' stride is
- * 1 too. */
+/* tile[i][j] = x[(row + i) · x_row + (column + j) · x_column], zero outside; reads are coalesced also if the rows'
+ * stride is 1. */
 template <class T, class R>
 DEVICE void bring_tile(R (*tile)[TILE + 1], const T *x, int64_t row, int64_t rows, int64_t x_row, int64_t column, int64_t columns,
                        int64_t x_column)
@@ -245,7 +246,7 @@ void gemm_own(const Cuda_gemm *g, void *c, const void *a, const void *b, bool ad
 
 /* ------------------------------------------------------------------ by type */
 
-/* W: as many as 16 bytes hold, where all rows begin at multiples of that. */
+/* W: the number in 16 bytes, if all rows begin at multiples of 16 bytes. */
 template <class T, int W>
 static void end_some(const Cuda_gemm *g, const Gemm_plan *p, void *c, void *vector, void *aux, cudaStream_t stream)
 {

@@ -1,18 +1,19 @@
-/* gemm_internal.h: what the files of CUDA's products share: how the library sees a product, and what was chosen for it. */
+/* gemm_internal.h: shared by the files of CUDA's products: the library's view of a product, and its chosen
+ * algorithm. */
 #ifndef LATHE_CUDA_GEMM_INTERNAL_H
 #define LATHE_CUDA_GEMM_INTERNAL_H
 
 #include "cuda/gemm.h"
 #include <cublasLt.h>
 
-/* x[rows][columns], element (i, j) at i · row + j · column, as the library stores it: by columns, or turned, its transpose
- * by columns.  Where both would do (a vector) it is one column. */
+/* x[rows][columns], element (i, j) at i · row + j · column, in the library's storage: column-major, or `turned`, its
+ * transpose column-major.  If both are possible (a vector), it is one column. */
 typedef struct Stored {
     bool fits, turned;
     int64_t rows, columns, ld; /* as stored */
 } Stored;
 
-/* A product as the library has it; `longest`: its batch axis, or -1. */
+/* The library's form of a product; longest: its batch axis, or -1. */
 typedef struct Layouts {
     bool exchanged;
     Stored a, b, d; /* the library's A, B, D */
@@ -26,14 +27,14 @@ typedef struct Way {
     bool possible;
 } Way;
 
-/* A product with operands at multiples of `align` bytes; 0: of their elements' alone.  Without its end a gelu's product goes to
- * aux where it can (`to_aux`), with its bias if the library adds it (`biased`). */
+/* The plan of a product with operands at multiples of `align` bytes; 0: only of their element size.  Without its end, a
+ * gelu's product goes to aux if possible (`to_aux`), with its bias if the library adds it (`biased`). */
 typedef struct Gemm_plan {
     Layouts layouts;
     cublasLtMatrixLayout_t a, b, d, aux;
     int align;
     bool to_aux, biased;
-    bool own;         /* in a kernel of ours: the library has none, or its is wrong */
+    bool own;         /* computed by our kernel: the library has no algorithm, or a wrong one */
     Way plain, ended; /* without and with g's end */
 } Gemm_plan;
 
@@ -42,7 +43,7 @@ static inline bool gemm_is_gelu(const Cuda_gemm *g) { return g->end == GEMM_END_
 static inline bool gemm_has_bias(const Cuda_gemm *g) { return g->end == GEMM_END_BIAS || g->end == GEMM_END_BIAS_GELU; }
 static inline bool gemm_uses_aux(const Cuda_gemm *g) { return g->end == GEMM_END_GELU_BACK || (gemm_is_gelu(g) && g->aux_m); }
 
-/* Of cuBLASLt, which is loaded at run time: of CUDA 12 or 13. */
+/* Functions of cuBLASLt from CUDA 12 or 13, which is loaded at run time. */
 #define CUBLASLT_FUNCTIONS(DO)                                                                                         \
     DO(cublasLtCreate) DO(cublasLtDestroy) DO(cublasLtGetVersion) DO(cublasLtGetStatusName)                            \
     DO(cublasLtMatrixLayoutCreate) DO(cublasLtMatrixLayoutDestroy) DO(cublasLtMatrixLayoutSetAttribute)                \
@@ -53,19 +54,19 @@ static inline bool gemm_uses_aux(const Cuda_gemm *g) { return g->end == GEMM_END
 
 #define LIBRARY gemm_library
 extern struct Gemm_library {
-    cublasLtHandle_t handle; /* NULL: there is none, and all products are ours */
+    cublasLtHandle_t handle; /* NULL: no library; our kernels compute all products */
 #define POINTER(name) decltype(&::name) name;
     CUBLASLT_FUNCTIONS(POINTER)
 #undef POINTER
     void *loaded;
     void *workspace;
     size_t workspace_bytes;
-    int done; /* calls of it, of the product that runs */
+    int done; /* library calls of the current product so far */
     char failure[512];
 } gemm_library;
 void gemm_fail(const Cuda_gemm *g, const char *what, cublasStatus_t status); /* the first is kept */
 
-/* In a function that returns false where a call of the library fails. */
+/* For functions that return false if a library call fails. */
 #define MUST(call)                                                                                                     \
     do {                                                                                                               \
         cublasStatus_t status = call;                                                                                  \
@@ -75,34 +76,34 @@ void gemm_fail(const Cuda_gemm *g, const char *what, cublasStatus_t status); /* 
         }                                                                                                              \
     } while (0)
 
-/* Of an element of a and b, and of c. */
+/* Sizes of an element of a and b, and of c. */
 typedef struct Gemm_bytes {
     int in, out;
 } Gemm_bytes;
 Gemm_bytes gemm_bytes(const Cuda_gemm *g);
 
-/* Whether all of the products' matrices lie at multiples of 16 bytes (those of the library's batch it knows itself): which of g's
- * plans is for these operands. */
+/* Whether all matrices of the products are at multiples of 16 bytes (the library checks those of its own batch):
+ * chooses among g's plans. */
 bool gemm_is_wide(const Cuda_gemm *g, const void *c, const void *a, const void *b, const void *vector, const void *aux);
 
-/* cuda/gemm.cu: g's plan, made where there is none; NULL: it failed.  Up to `most` algorithms, the most promising first.  A
- * call of the product by its plan, with the library's end or with ours. */
+/* cuda/gemm.cu: g's plan, made if there is none; NULL: it failed.  Up to `most` algorithms, best first.  A call of the
+ * product by its plan, with the library's end or ours. */
 Gemm_plan *gemm_plan(Cuda_gemm *g, bool wide, void *vector, void *aux);
 int gemm_algorithms(const Cuda_gemm *g, const Gemm_plan *p, const Way *way, cublasLtMatmulHeuristicResult_t *results, int most);
 void gemm_run(const Cuda_gemm *g, const Gemm_plan *p, bool ended, void *c, const void *a, const void *b, bool add,
               cudaStream_t stream, void *vector, void *aux);
 
-/* From now on the product is ours; why is said, and the library's failure is none any more. */
+/* From now on our kernel computes the product; reports why, and clears the library's failure. */
 void gemm_take_own(const Cuda_gemm *g, Gemm_plan *p, const char *why);
 
-/* cuda/gemm_ends.cu: c (+)= a · b in a kernel of ours, any strides and batch; what g's end makes of the product that has been stored as p says, in kernels of ours.  add: END_SUM_* adds to
- * what vector holds.  parts: `bytes` on the device, for partial sums. */
+/* cuda/gemm_ends.cu: c (+)= a · b in our kernel, with any strides and batch; and g's end in our kernels, for a product
+ * stored as p describes.  add: END_SUM_* adds to vector.  parts: `bytes` on the device, for partial sums. */
 void gemm_own(const Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream);
 void gemm_end(const Cuda_gemm *g, const Gemm_plan *p, void *c, const void *a, const void *b, bool add, void *vector, void *aux,
               void *parts, size_t bytes, cudaStream_t stream);
 
-/* gemm_check.cu: how far results x are from y, in multiples of what rounding explains: more than 1 is wrong.  room: a word of the
- * device's.  Waits for the stream. */
+/* gemm_check.cu: the difference of results x and y, in multiples of the possible rounding error: more than 1 is wrong.
+ * room: a word in device memory.  Waits for the stream. */
 typedef struct Gemm_results {
     void *c, *vector, *aux;
 } Gemm_results;

@@ -1,11 +1,11 @@
-/* gemm_tune.cu: which algorithm a product takes: the fastest of those that give what the plain kernel gives; and the file that
- * remembers it.
+/* gemm_tune.cu: chooses a product's algorithm, the fastest of those that agree with the plain kernel, and keeps the
+ * choice in a file.
  *
- * The file: a line that says for which GPU, version of cuBLASLt and workspace it is, then a line a product:
+ * The file: a line with GPU, version of cuBLASLt and workspace, then one line per product:
  *     KEY <tab> library|ours <tab> algorithm <tab> algorithm with the library's end, or - <tab> microseconds
  *     KEY <tab> wrong <tab> - <tab> - <tab> 0        every algorithm is wrong: the product is the plain kernel's
- * An algorithm is the library's own struct in hexadecimal, asked about before it is used.  What cannot be read is timed
- * again. */
+ * An algorithm is the library's struct in hexadecimal, which is checked before use.  Products whose lines cannot be
+ * read are timed again. */
 #include "cuda/gemm_internal.h"
 #include "lathe_cuda.cuh"
 
@@ -18,7 +18,7 @@ enum { CANDIDATES = 16, TIMES = 3, LINE = 2048 };
 
 /* ------------------------------------------------------------------ operands in the room */
 
-/* Numbers of about 1 to 2 of both signs, in any of the types. */
+/* Numbers between about 1 and 2 with both signs, in any of the types. */
 KERNEL void fill_with_numbers(uint16_t *x, int64_t n)
 {
     for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * THREADS) {
@@ -28,7 +28,7 @@ KERNEL void fill_with_numbers(uint16_t *x, int64_t n)
     }
 }
 
-/* Bytes from where an operand begins to its last element; batch strides are not negative here. */
+/* Bytes from an operand's beginning to its last element; batch strides are not negative here. */
 static int64_t span(const Lathe_gemm *s, const int64_t *batch, int64_t rows, int64_t row, int64_t columns, int64_t column, int size)
 {
     int64_t last = (rows - 1) * row + (columns - 1) * column;
@@ -71,8 +71,8 @@ typedef struct Clock {
     char *room;
     size_t bytes;
     double spent; /* ms */
-    Gemm_results plain; /* what the product is, behind the operands; c NULL: there is no room for it */
-    unsigned *word;     /* of the device's */
+    Gemm_results plain; /* the right result, after the operands; c NULL: no room for it */
+    unsigned *word;     /* in the device's memory */
     bool afresh;
     int wrong;          /* algorithms */
 } Clock;
@@ -83,7 +83,7 @@ static void fill(char *room, int64_t bytes, cudaStream_t stream)
     launch(fill_with_numbers, (int)(n / THREADS < 1024 ? n / THREADS + 1 : 1024), stream, (uint16_t *)room, n);
 }
 
-/* What the plain kernel makes of operands that are filled anew, at the end of the room, which ends before that from then on. */
+/* Fills the operands and computes the plain kernel's result at the end of the room, which is then shortened by it. */
 static void make_plain(Clock *k, const Cuda_gemm *g)
 {
     const Operands o = operands_at(g, k->room);
@@ -100,7 +100,8 @@ static void make_plain(Clock *k, const Cuda_gemm *g)
     gemm_run(g, &own, false, k->plain.c, o.a, o.b, false, k->stream, k->plain.vector, k->plain.aux);
 }
 
-/* Whether what the plan makes is what the plain kernel makes; or it fails, which others find. */
+/* Whether the plan's result agrees with the plain kernel's; also true if the plan fails, which is detected
+ * elsewhere. */
 static bool is_right(const Clock *k, const Cuda_gemm *g, const Gemm_plan *p, bool ended)
 {
     const Operands o = operands_at(g, k->room);
@@ -118,8 +119,8 @@ static bool is_right(const Clock *k, const Cuda_gemm *g, const Gemm_plan *p, boo
     return false;
 }
 
-/* ms of one run, the mean of a few; operands move through the room, so that they come from memory where it is large.  Infinite
- * where it does not run. */
+/* The mean time of a few runs in ms; operands move through the room, so that a large room makes them come from memory.
+ * Infinite if it fails. */
 static double time_of(Clock *k, const Cuda_gemm *g, const Gemm_plan *p, bool ended)
 {
     int64_t sets = (int64_t)k->bytes / operands_at(g, k->room).bytes;
@@ -139,8 +140,8 @@ static double time_of(Clock *k, const Cuda_gemm *g, const Gemm_plan *p, bool end
 
 #define ALL_WRONG "every algorithm of cuBLASLt gives other numbers than the plain kernel"
 
-/* Leaves the fastest algorithm in the way; its ms.  Where the library has none to try, that of the plan.  One that the library
- * takes and cannot launch is none, unless all are. */
+/* Sets *way to the fastest algorithm and returns its time in ms; the plan's own if the library offers none.  An
+ * algorithm that cannot be launched is left out, unless all are so. */
 static double fastest(Clock *k, const Cuda_gemm *g, Gemm_plan *p, Way *way)
 {
     cublasLtMatmulHeuristicResult_t some[CANDIDATES];
@@ -166,10 +167,10 @@ static double fastest(Clock *k, const Cuda_gemm *g, Gemm_plan *p, Way *way)
 
 static double choose_by_time(Clock *k, const Cuda_gemm *g, Gemm_plan *p)
 {
-    double ours = fastest(k, g, p, &p->plain); /* with what follows it, if anything does */
+    double ours = fastest(k, g, p, &p->plain); /* including our end, if there is one */
     if (!p->ended.possible || gemm_library.failure[0]) return ours;
     double theirs = fastest(k, g, p, &p->ended);
-    gemm_library.failure[0] = 0; /* then the end is ours */
+    gemm_library.failure[0] = 0; /* the end is then ours */
     p->ended.possible = theirs <= ours;
     return theirs <= ours ? theirs : ours;
 }
@@ -210,7 +211,7 @@ static void say_head(char *to)
     snprintf(to, LINE, "lathe products 3, %s, cuBLASLt %zu, workspace %zu\n", name, LIBRARY.cublasLtGetVersion(), gemm_library.workspace_bytes);
 }
 
-/* The file's lines, one after another, those of products that are not asked for included. */
+/* The file's lines in order, including those of other products. */
 typedef struct Lines {
     char *text;
     size_t n;
@@ -242,12 +243,12 @@ static void read_file(Lines *l, const char *path, Gemm_tuning *t)
         snprintf(t->remark, sizeof t->remark, "%.100s is of another GPU or library (%.80s); products are timed again", path, line);
     } else {
         while (fgets(line, sizeof line, f))
-            if (strchr(line, '\n')) add_line(l, line); /* whole ones */
+            if (strchr(line, '\n')) add_line(l, line); /* complete lines */
     }
     fclose(f);
 }
 
-/* Written aside and renamed: a reader finds the old one or the new one. */
+/* Written to another file and renamed: a reader finds the old file or the new one. */
 static void write_file(const Lines *l, const char *path, Gemm_tuning *t)
 {
     char head[LINE], aside[LINE];
@@ -289,7 +290,7 @@ static bool accepted(const Gemm_plan *p, const Way *way, const cublasLtMatmulAlg
            result.workspaceSize <= gemm_library.workspace_bytes;
 }
 
-/* What the file knows of g. */
+/* Takes g's choice from the file, if it has one. */
 static bool take_known(const Lines *l, const char *key, const Cuda_gemm *g, Gemm_plan *p)
 {
     char who[16], plain[2 * sizeof(cublasLtMatmulAlgo_t) + 8], ended[sizeof plain];

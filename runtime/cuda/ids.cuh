@@ -1,7 +1,7 @@
-/* ids.cuh: ids that kernels check where they read them; for model.cu alone, which has the record of a bad one.
+/* ids.cuh: checks of ids in kernels; for model.cu alone, which has the record of a bad id.
  *
- * A kernel goes on with id 0, which there always is: nothing is read out of bounds, and the trainer, which looks at the
- * record where it reads the loss, ends the program. */
+ * The kernel continues with id 0, which always exists, so nothing is read out of bounds.  The trainer checks the record
+ * when it reads the loss, and ends the program. */
 #ifndef LATHE_CUDA_IDS_CUH
 #define LATHE_CUDA_IDS_CUH
 
@@ -23,7 +23,7 @@ template <int n> UNWATCHED DEVICE void copy_text(char (&to)[n], const char *from
     for (int i = 0; i + 1 < n && from[i]; i++) to[i] = from[i];
 }
 
-/* Who is first with a check writes what it says; texts differ where checks do. */
+/* The first thread of a check writes its texts; different checks have different texts. */
 UNWATCHED static __noinline__ __device__ int bad_id(int id, int below, bool data, const char *place, const char *what)
 {
     Cuda_bad_id *bad = &found_bad_id;
@@ -39,7 +39,7 @@ UNWATCHED static __noinline__ __device__ int bad_id(int id, int below, bool data
     return 0;
 }
 
-/* One of `below` ids: itself where it is, else 0 (lathe_rt.h). */
+/* Returns the id if it is in 0 … below - 1, else 0 (lathe_rt.h). */
 DEVICE int data_id(int id, int below, const char *place, const char *what)
 {
     return (unsigned)id < (unsigned)below ? id : bad_id(id, below, true, place, what);

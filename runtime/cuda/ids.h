@@ -1,18 +1,19 @@
-/* ids.h: ids out of range on a GPU: where its kernels leave the first one for the trainer to find.  For C as well. */
+/* ids.h: the record of the first id out of range on a GPU, which kernels write and the trainer reads.  For C as
+ * well. */
 #ifndef LATHE_CUDA_IDS_H
 #define LATHE_CUDA_IDS_H
 
-/* All zero: none yet.  Of the first kernel that meets some the smallest id, as on a CPU (step/ids.c). */
+/* All zero: none yet.  It has the smallest id of the first kernel with any, as on a CPU (step/ids.c). */
 typedef struct Cuda_bad_id {
-    unsigned long long check;           /* which check it was */
-    int below, data;                    /* ids are 0 … below - 1; whether they follow from the data alone */
-    unsigned over;                      /* by which the smallest is less than the largest of ints: id = (int)(INT_MAX - over) */
-    char place[200], what[200];         /* "gpt.lua:12", "gather in wte"; cut where longer */
+    unsigned long long check;           /* number of the check */
+    int below, data;                    /* ids are 0 … below - 1; whether they depend on the data alone */
+    unsigned over;                      /* the smallest id as id = (int)(INT_MAX - over) */
+    char place[200], what[200];         /* "gpt.lua:12", "gather in wte"; truncated */
 } Cuda_bad_id;
 
 #ifdef __cplusplus
 extern "C"
 #endif
-void *cuda_bad_id(void);                /* the model's, in the device's memory; what went wrong asking stays with the runtime */
+void *cuda_bad_id(void);                /* the model's, in device memory; an error stays CUDA's last error */
 
 #endif

@@ -1,6 +1,5 @@
-/* machine.cuh: the instructions of a GPU that CUDA has only as PTX (sm_80 and later): products of small matrices,
- * copies into shared memory, and the loads and stores by which blocks meet.  tests/sim has a file of this name before
- * it. */
+/* machine.cuh: GPU instructions that CUDA has only as PTX (sm_80 and later): products of small matrices, copies into
+ * shared memory, and the loads and stores for barriers of blocks.  tests/sim replaces this file by its own. */
 #ifndef LATHE_CUDA_MACHINE_CUH
 #define LATHE_CUDA_MACHINE_CUH
 
@@ -40,9 +39,9 @@ LOAD_MATRICES(load_matrices, "")
 LOAD_MATRICES(load_columns, ".trans")
 #undef LOAD_MATRICES
 
-/* ---- copies of 16 bytes from global to shared memory, which go on while the thread does something else.  A commit
- * closes a group of them.  A wait is for all groups but the last LEFT; after it the thread sees what it has copied, and
- * after a barrier the others do.  If `there` is false, zeros are written. */
+/* ---- asynchronous copies of 16 bytes from global to shared memory.  A commit closes a group of them.  A wait is for
+ * all groups except the last LEFT; then the thread sees what it has copied, and after a barrier the others do.  If
+ * `there` is false, zeros are written. */
 DEVICE void copy_async(void *to, const void *from, bool there)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
@@ -52,7 +51,7 @@ DEVICE void copy_async(void *to, const void *from, bool there)
 DEVICE void copy_commit(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int LEFT> DEVICE void copy_wait(void) { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }
 
-/* ---- a number in memory by which blocks meet */
+/* ---- a counter in memory for barriers of blocks */
 DEVICE void add_release(unsigned *at, unsigned n)
 {
     asm volatile("red.release.gpu.add.u32 [%0], %1;" ::"l"(at), "r"(n) : "memory");
@@ -64,9 +63,9 @@ DEVICE unsigned load_acquire(const unsigned *at)
     return x;
 }
 
-/* A meeting takes microseconds.  A wrong number of blocks must not hang a GPU without a word: after this many looks at
- * the number, some 20 seconds, the launch fails.  Looks, not time, so that a machine that slept does not count as one
- * that hangs.  `stuck`: where the host reads which loop has failed, or NULL. */
+/* A barrier takes microseconds.  A wrong number of blocks must not hang a GPU silently: after this many reads of the
+ * counter, some 20 seconds, the launch fails.  Reads are counted instead of time, so that a suspended machine does not
+ * count as hanging.  stuck: where the host reads the number of the failed loop, or NULL. */
 constexpr unsigned MOST_LOOKS = 1u << 25;
 static __device__ __noinline__ void give_up(unsigned *stuck, unsigned loop)
 {

@@ -1,5 +1,5 @@
-/* nccl_api.h: the part of NCCL 2's C interface that several GPUs need, so that neither its header nor the library is needed
- * to build.  Values and prototypes are NVIDIA's: tests/sim/nccl.sh compares them where the header is. */
+/* nccl_api.h: the part of NCCL 2's C interface that several GPUs need, so that building needs neither its header nor
+ * the library.  Values and prototypes are NVIDIA's: tests/sim/nccl.sh compares them if the header is installed. */
 #ifndef LATHE_CUDA_NCCL_API_H
 #define LATHE_CUDA_NCCL_API_H
 
@@ -22,7 +22,7 @@ typedef enum {
 typedef enum { ncclInt8 = 0, ncclFloat32 = 7, ncclFloat64 = 8 } ncclDataType_t;
 typedef enum { ncclSum = 0 } ncclRedOp_t;
 
-extern "C" { /* never called by these names: the library is loaded at run time */
+extern "C" { /* only for their types: the library is loaded at run time */
 ncclResult_t ncclGetVersion(int *version);
 const char *ncclGetErrorString(ncclResult_t result);
 const char *ncclGetLastError(ncclComm_t comm);
@@ -42,7 +42,7 @@ ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataTyp
                            cudaStream_t stream);
 }
 
-/* What is looked for in the library, by name. */
+/* The functions used from the library. */
 #define NCCL_FUNCTIONS(X)                                                                                              \
     X(ncclGetVersion)                                                                                                  \
     X(ncclGetErrorString)                                                                                              \

@@ -1,9 +1,10 @@
 /* optim.cu: an optimizer's step on a GPU.
  *
- * squares: a block a chunk of the flat gradients, its sum of squares in double.  settle: one block adds those up in order, looks
- * whether all is finite, clips, and works out what the elements of each segment go by.  update: a block a chunk, four elements a
- * thread at a time, in accesses of 16 bytes (parameters of 16 bits: of 8); four that lie in two segments one by one.  Several GPUs have summed their gradients,
- * of batches as large: loss and gradient are those sums over their number, the norm is that of their parts, added in their order. */
+ * squares: one block per chunk of the flat gradients computes its sum of squares in double.  settle: one block adds
+ * these in order, checks that everything is finite, clips, and computes the factors of each segment.  update: one block
+ * per chunk, four elements per thread at a time, in accesses of 16 bytes (16-bit parameters: of 8); four elements
+ * across two segments are updated one by one.  Several GPUs have summed the gradients of batches of equal size: loss
+ * and gradient are these sums divided by the number of GPUs, and the norm adds their parts in order. */
 #include "cuda/optim.h"
 #include "lathe_cuda.cuh"
 #include "math/round.h"
@@ -46,7 +47,7 @@ template <class Real> struct alignas(sizeof(Real) < 4 ? 8 : 16) Beside {
     Real x[BESIDE];
 };
 
-/* The block's elements: `four` from i on that lie in segment s, or one. */
+/* Visits the block's elements: four at a time within segment s, or one. */
 template <class Four, class One> DEVICE void each_of_chunk(const Optimizer &o, const Lathe_part &part, Four four, One one)
 {
     const int64_t from = part.first + (int64_t)blockIdx.x * CHUNK, end = part.first + part.count;
@@ -103,14 +104,14 @@ MATH bool is_finite(double x) { return x - x == 0; }
 DEVICE void settle_segment(const Optimizer &o, const Rates &r, int s, Update_f32 *u) { u[s] = update_of_f32(&o, &o.segment[s].rule, &r); }
 DEVICE void settle_segment(const Optimizer &o, const Rates &r, int s, Update_f64 *u) { u[s] = update_of_f64(&o, &o.segment[s].rule, &r); }
 
-/* The host does not know yet which steps were skipped: they are none of Adam's. */
+/* Adam does not count skipped steps, and the host does not know yet which were skipped. */
 DEVICE void correct(Rates *r, const Optimizer &o, int64_t updates)
 {
     r->correction1 = 1 - power_of(r->momentum, updates + 1);
     r->correction2 = 1 - power_of(o.beta2, updates + 1);
 }
 
-/* Of all GPUs, which have one each. */
+/* The sum over all GPUs, which have one each. */
 DEVICE Gpu_rank_sum sum_of_ranks(const Gpu_rank_sum *sums, int gpus)
 {
     Gpu_rank_sum all = sums[0];
@@ -130,7 +131,7 @@ KERNEL void settle(Optimizer o, int chunks, Gpu_step *step, const Loss *own, Upd
     r.scale = clip_scale(norm, step->clip) / scale;
     if (before.skipped) correct(&r, o, step->number - before.skipped);
     for (int s = threadIdx.x; s < o.segments; s += THREADS) settle_segment(o, r, s, updates);
-    __syncthreads(); /* all have read the scale, which changes now */
+    __syncthreads(); /* all threads have read the scale, which changes now */
     if (threadIdx.x > 0) return;
     step->loss = loss;
     step->norm = norm;
@@ -155,7 +156,7 @@ ELEMENT(f32, float)
 ELEMENT(f64, double)
 #undef ELEMENT
 
-/* Parameters as they are stored: as they are computed with, or in bf16, which draws how it rounds. */
+/* Parameters in storage: in the computing type, or in bf16 with stochastic rounding. */
 template <class Real> DEVICE void widen(Beside<Real> *to, const Beside<Real> &from) { *to = from; }
 template <class Real> DEVICE void narrow(Beside<Real> *to, const Beside<Real> &from, const Rates &, int64_t) { *to = from; }
 

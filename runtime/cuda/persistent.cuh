@@ -1,5 +1,5 @@
-/* persistent.cuh: loops that run in one launch: blocks that are all there at once and walk through the steps of each
- * iteration together, the barrier at which they wait for each other, and the products of a step.
+/* persistent.cuh: loops that run in one launch: blocks that run at the same time and go through the steps of each
+ * iteration together, the barrier between steps, and the products of a step.
  *
  *     PERSISTENT void lstm_time(Grid grid, …)
  *     {
@@ -14,30 +14,31 @@
  *             meet(grid);
  *             …
  *
- * A step's blocks are taken by those that there are, however many: the bits do not depend on that.  What one block has
- * written others read after the next meeting, by plain loads: they go through caches that the acquire has emptied.
+ * A step's blocks are divided among the running ones; the bits do not depend on their number.  After the next barrier,
+ * others read what a block has written by plain loads, through caches that the acquire has invalidated.
  *
- * Where CUDA will not have the blocks together, the same kernel is launched again and again, each time for the stretch from one
- * meeting to the next: the end of a launch is what the meeting was.  The same bits. */
+ * If CUDA cannot run the blocks at the same time, the kernel is launched once per stretch between barriers, so that the
+ * end of a launch is the barrier.  The bits are the same. */
 #ifndef LATHE_CUDA_PERSISTENT_CUH
 #define LATHE_CUDA_PERSISTENT_CUH
 
 #include "cuda/tensor.cuh"
 #include "math/gemm_shape.h"
 
-/* ---- the meeting of all blocks: each adds 1 to a number that begins as 0 (cuda/machine.cuh), and waits for the rest */
+/* ---- the barrier of all blocks: each adds 1 to a counter that starts at 0 (cuda/machine.cuh), and waits for the
+ * rest */
 
 struct Grid {
     unsigned *arrived, due;
-    int room, used; /* bytes of shared memory for what is kept in it */
-    unsigned *stuck, loop; /* where the host reads which loop has given up, or NULL */
-    int from, to;          /* iterations that the launch walks through */
-    int only, met;         /* the stretch that it is, by the meetings before it, or WHOLE_LOOP; the meetings that it has come by */
+    int room, used; /* bytes of shared memory for kept operands */
+    unsigned *stuck, loop; /* where the host reads the number of a loop that gave up, or NULL */
+    int from, to;          /* iterations of the launch */
+    int only, met;         /* its stretch, by the number of barriers before it, or WHOLE_LOOP; barriers passed so far */
 };
 
-constexpr int WHOLE_LOOP = -1; /* one launch, in which blocks meet */
+constexpr int WHOLE_LOOP = -1; /* one launch with barriers */
 
-/* The barriers before and after make one thread's release and acquire those of its block. */
+/* The block's barriers before and after extend one thread's release and acquire to the block. */
 DEVICE void meet(Grid &grid)
 {
     grid.met++;
@@ -52,24 +53,24 @@ DEVICE void meet(Grid &grid)
     __syncthreads();
 }
 
-/* What the launch writes by another name than this pointer's: without this nvcc would find that nothing is stored through it, and
- * read by ld.global.nc, through a cache that a meeting does not empty. */
+/* Memory that the launch writes through another pointer.  Without this, nvcc would see no stores through this one and
+ * use ld.global.nc, whose cache a barrier does not invalidate. */
 #ifdef __CUDACC__
 #define CHANGES(x) asm volatile("" : "+l"(x))
 #else
 #define CHANGES(x) (void)(x)
 #endif
 
-/* One block a processor: its threads may have all registers that there are. */
+/* One block per multiprocessor, so its threads may use all registers. */
 #define PERSISTENT __global__ __launch_bounds__(THREADS, 1)
 
-/* Whether this launch does what stands here. */
+/* Whether this launch runs the current step. */
 DEVICE bool is_due(const Grid &grid) { return grid.only == WHOLE_LOOP || grid.only == grid.met; }
 
 #define EACH_BLOCK(block, n) for (int block = blockIdx.x; is_due(grid) && block < (n); block += gridDim.x)
 #define ONE_BLOCK            if (is_due(grid) && blockIdx.x == 0)
 
-/* ---- launching: one block a processor, and no more than there is work for */
+/* ---- launching: one block per multiprocessor, and no more than there is work for */
 
 template <int n> static inline int most_of(const int (&blocks)[n])
 {
@@ -80,14 +81,14 @@ template <int n> static inline int most_of(const int (&blocks)[n])
 
 /* The loops that were launched, by name. */
 struct Loop_launched {
-    char name[200]; /* its beginning, copied: the text that says it may be unloaded before this is */
-    bool refused;   /* its blocks together */
+    char name[200]; /* a copy of its beginning, because the text may be unloaded earlier */
+    bool refused;   /* CUDA cannot run its blocks at the same time */
 };
 
 inline struct Loops_launched {
     Loop_launched at[64], other;
     int n, refused;
-    unsigned *stuck; /* a word of the host's that a kernel may write: the number of a loop, from 1, that gave up; NULL: none */
+    unsigned *stuck; /* host memory for the number, from 1, of a loop that gave up; NULL: none */
 } loops_launched;
 
 static inline Loop_launched *loop_launched(const char *name)
@@ -109,17 +110,17 @@ static inline const char *loop_that_gave_up(void)
     return *all->stuck <= (unsigned)all->n ? all->at[*all->stuck - 1].name : "a loop";
 }
 
-/* Whether CUDA will not have so many blocks together, or none at all. */
+/* Whether CUDA cannot run that many blocks at the same time, or none. */
 static inline bool is_refusal(cudaError_t error)
 {
     return error == cudaErrorCooperativeLaunchTooLarge || error == cudaErrorNotSupported || error == cudaErrorLaunchOutOfResources;
 }
 
 struct Turns {
-    int count, meetings; /* iterations; meetings in each */
+    int count, meetings; /* iterations; barriers in each */
 };
 
-/* Stretch number `only` of them: it begins behind a meeting, in the iteration of that. */
+/* Stretch number `only`, which begins after a barrier, in that barrier's iteration. */
 static inline Grid stretch(Grid grid, Turns turns, int only)
 {
     grid.only = only;
@@ -129,7 +130,7 @@ static inline Grid stretch(Grid grid, Turns turns, int only)
     return grid;
 }
 
-/* A launch for each stretch, with nothing kept in shared memory from one to the next. */
+/* One launch per stretch; nothing is kept in shared memory between launches. */
 template <class... Parameters, class... Arguments>
 static inline void launch_stretches(void (*kernel)(Grid, Parameters...), int blocks, Turns turns, cudaStream_t stream, Grid grid,
                                     Arguments... arguments)
@@ -142,7 +143,7 @@ static inline void launch_stretches(void (*kernel)(Grid, Parameters...), int blo
 template <class... Parameters> static inline int room_beside(void (*kernel)(Parameters...), int room)
 {
     int device = 0, most = 0;
-    cudaFuncAttributes own = {}; /* the kernel's: what it has of shared memory beside that */
+    cudaFuncAttributes own = {}; /* of the kernel, for its static shared memory */
     (void)cudaGetDevice(&device);
     (void)cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
     (void)cudaFuncGetAttributes(&own, kernel);
@@ -158,7 +159,7 @@ static inline int processors_here(void)
     return processors;
 }
 
-/* In one launch; blocks that meet are there together or not at all. */
+/* One cooperative launch: all blocks run at the same time, or it fails. */
 template <class... Parameters, class... Arguments>
 static inline cudaError_t launch_together(void (*kernel)(Grid, Parameters...), int blocks, Turns turns, cudaStream_t stream, Grid grid,
                                           Arguments... arguments)
@@ -179,7 +180,7 @@ static inline cudaError_t launch_together(void (*kernel)(Grid, Parameters...), i
     return cudaLaunchKernelEx(&config, kernel, grid, arguments...);
 }
 
-/* room: bytes that the kernel would keep in shared memory; it keeps what there is room for. */
+/* room: bytes that the kernel wants to keep in shared memory; it keeps as much as fits. */
 template <class... Parameters, class... Arguments>
 static inline void launch_persistent(const char *name, void (*kernel)(Grid, Parameters...), int blocks, Turns turns, int room,
                                      cudaStream_t stream, unsigned *arrived, Arguments... arguments)
@@ -201,16 +202,17 @@ static inline void launch_persistent(const char *name, void (*kernel)(Grid, Para
     launch_stretches(kernel, blocks, turns, stream, grid, arguments...);
 }
 
-/* ---- products: c (+)= a · b (+ a row), by slices of c's columns, a block each
+/* ---- products: c (+)= a · b (+ a row), by slices of c's columns, one block per slice
  *
  *     struct Lstm_matmul : Step_product<float, float, HIDDEN, 2> { static constexpr Lathe_gemm shape = {…}; };
  *
- * Slice i of every PERIOD columns has the WIDE from i · WIDE on, so that what follows may find all that it needs of a
- * few columns in its own block (PERIOD 0: N).  A team of lanes makes a few elements: lane l takes k = l, l + LANES, …,
- * and the lanes' sums end in a fixed tree.  Of 16 bits, where rows of a are whole words (`words`: the compiler says so)
- * and K is a multiple of 16, a warp makes a tile on tensor cores; several share a tile's K if there are more than tiles. */
+ * Slice i of every PERIOD columns has the WIDE columns from i · WIDE on, so that the next step finds all values of a
+ * few columns in its own block (PERIOD 0: N).  A team of lanes computes a few elements: lane l takes k = l, l + LANES,
+ * …, and the lanes' sums are added in a fixed tree.  For 16-bit types, if rows of a are whole words (`words`, set by
+ * the compiler) and K is a multiple of 16, a warp computes a tile on tensor cores; if there are more warps than tiles,
+ * several share a tile's K. */
 
-constexpr int SLICE = 8; /* columns where nobody says how many: 32 bytes of fp32 */
+constexpr int SLICE = 8; /* default number of columns: 32 bytes of fp32 */
 
 template <class I, class O, int PERIOD = 0, int WIDE = SLICE> struct Step_product {
     typedef I In;
@@ -233,7 +235,7 @@ constexpr int batches_of(const Lathe_gemm &s)
     return n;
 }
 
-/* The fewest from 8 to 32 with which all threads have something to do. */
+/* The smallest of 8 to 32 with which all threads have work. */
 constexpr int lanes_for(int tiles)
 {
     int lanes = 8;
@@ -252,29 +254,29 @@ template <class G> struct Slices {
     static constexpr int period = G::period ? G::period : (int)G::shape.N;
     static constexpr int of_one = CEIL_DIV(period, G::wide), count = batches_of(G::shape) * of_one;
     static constexpr int columns = (int)G::shape.N / period * G::wide, K = (int)G::shape.K;
-    /* elements that a team makes at once; lanes of a team; tiles of a slice */
+    /* elements per team at once; lanes per team; tiles per slice */
     static constexpr int rows = G::shape.M == 1 ? 1 : 2, beside = columns % 4 == 0 ? 4 : columns % 2 == 0 ? 2 : 1;
     static constexpr int across = columns / beside, tiles = CEIL_DIV((int)G::shape.M, rows) * across;
     static constexpr int lanes = lanes_for(tiles);
-    /* the same on tensor cores: tiles of 16 x 8, and how many warps share one */
+    /* the same on tensor cores: tiles of 16 x 8, and the number of warps that share one */
     static constexpr bool tensor = G::words && sizeof(typename G::In) == 2 && K % 16 == 0;
     static constexpr int tiles_across = CEIL_DIV(columns, 8), tensor_tiles = CEIL_DIV((int)G::shape.M, 16) * tiles_across;
     static constexpr int parts = parts_for(tensor_tiles, K / 16);
-    /* a column of b as it is kept: behind it 16 bytes, by which the next one lies in other banks */
+    /* a kept column of b, padded by 16 bytes so that the next one is in other banks */
     static constexpr int kept_column = K + 16 / (int)sizeof(typename G::In);
     static constexpr int kept_bytes = CEIL_DIV(columns * kept_column * (int)sizeof(typename G::In), 16) * 16;
 };
-template <class G> constexpr int slices = Slices<G>::count; /* how many blocks it has */
+template <class G> constexpr int slices = Slices<G>::count; /* number of blocks */
 template <class G> constexpr int kept_bytes = Slices<G>::kept_bytes;
 
-/* Column j of a slice, in c; N or more: there is none. */
+/* The column in c of column j of a slice; N or more: none. */
 template <class G> DEVICE int column_of(int slice, int j)
 {
     const int within = slice * G::wide + j % G::wide;
     return within < Slices<G>::period ? j / G::wide * Slices<G>::period + within : (int)G::shape.N;
 }
 
-/* b of the slice that this block begins with, in shared memory; NULL: there is no room for it.  A barrier must follow. */
+/* Copies b of the block's first slice to shared memory; NULL: no room.  A barrier must follow. */
 template <class G> DEVICE const typename G::In *keep(Grid &grid, const void *b_at)
 {
     typedef typename G::In In;
@@ -306,7 +308,7 @@ DEVICE void add_products(Sum (&sum)[ROWS][COLUMNS], const In *const (&a)[ROWS], 
     }
 }
 
-/* The matrices of a product, one of a batch; kept: of b, this slice's columns, or NULL. */
+/* The matrices of one product of a batch; kept: this slice's columns of b, or NULL. */
 template <class G> struct Operands_of {
     typename G::Out *c;
     const typename G::In *a, *b, *kept;
@@ -334,7 +336,7 @@ template <class G> DEVICE void slice_by_teams(int slice, const Operands_of<G> &o
         const int m = (from + team) / S::across * S::rows, beside = (from + team) % S::across * S::beside;
         Sum sum[S::rows][S::beside] = {};
         const typename G::In *left[S::rows], *right[S::beside];
-        int n[S::beside]; /* of what is outside of c the last is made again, and not stored */
+        int n[S::beside]; /* outside of c, the last column is computed again and not stored */
         UNROLL for (int i = 0; i < S::rows; i++) left[i] = o.a + (m + i < M ? m + i : M - 1) * s.a_m;
         UNROLL for (int j = 0; j < S::beside; j++) n[j] = column_of<G>(slice, beside + j);
         if (o.kept) {
@@ -358,7 +360,8 @@ template <class T> DEVICE uint32_t word_of(const T *low, const T *high)
     return (uint32_t)high->bits << 16 | low->bits;
 }
 
-/* d[16][8] += a · b over every parts-th 16 of K, from number `part` on; a's two rows and b's column are this lane's. */
+/* d[16][8] += a · b over every parts-th group of 16 k, from group `part` on; the rows of a and the column of b are this
+ * lane's. */
 template <class G, int64_t B_K>
 DEVICE void add_tiles(float *d, const typename G::In *upper, const typename G::In *lower, const typename G::In *column, int part)
 {
@@ -372,7 +375,7 @@ DEVICE void add_tiles(float *d, const typename G::In *upper, const typename G::I
     }
 }
 
-/* In no template: the simulator finds shared arrays by where the compiler puts them. */
+/* Outside of templates, because the simulator finds shared arrays by their section. */
 typedef float Sums_of_warp[4][WARP];
 DEVICE Sums_of_warp *sums_of_warps(void)
 {
@@ -380,7 +383,7 @@ DEVICE Sums_of_warp *sums_of_warps(void)
     return of_warp;
 }
 
-/* By warps, on tensor cores; those that share a tile add up in shared memory, in order. */
+/* By warps on tensor cores; warps that share a tile add their sums in shared memory, in order. */
 template <class G> DEVICE void slice_by_warps(int slice, const Operands_of<G> &o)
 {
     typedef Slices<G> S;
@@ -412,7 +415,7 @@ template <class G> DEVICE void slice_by_warps(int slice, const Operands_of<G> &o
     }
 }
 
-/* kept: what keep() gave, of b; or NULL.  row: added to all rows of c; or NULL. */
+/* kept: the result of keep() for b, or NULL.  row: added to all rows of c, or NULL. */
 template <class G> DEVICE void step_product(int slice, const typename G::In *kept, void *c_at, const void *a_at,
                                             const void *b_at, bool add, const void *row_at = NULL)
 {

@@ -1,7 +1,8 @@
-/* ranks.cu: several GPUs by NCCL: which buckets are whole, what goes from GPU to GPU, behind which events.
+/* ranks.cu: several GPUs by NCCL: complete buckets, communication between GPUs, and the events that order it.
  *
- * A bucket is reduced as soon as the entry has said of all its elements that they are done, in a stream of its own, behind an
- * event; what the entry did not speak of is reduced behind it.  In a graph that stream is a fork that joins before the norm. */
+ * A bucket is reduced in a separate stream, after an event, as soon as the entry has reported all its elements as done;
+ * elements that the entry does not report are reduced after it.  In a graph, that stream is a fork that joins before
+ * the norm. */
 #include "cuda/ranks.h"
 #include "cuda/nccl_api.h"
 #include "lathe_cuda.cuh"
@@ -36,10 +37,10 @@ static struct {
     Lathe_shards shards;
     double patience;
     char failure[600], refusal[1024];
-    /* of the step that is put into the streams */
+    /* of the step being enqueued */
     const Gpu_optimizer *optimizer;
     char *grads;
-    int64_t left[LATHE_MOST_BUCKETS + 1]; /* elements of each bucket that are not done; REDUCED: all are, and it is */
+    int64_t left[LATHE_MOST_BUCKETS + 1]; /* number of unfinished elements per bucket; REDUCED: it is reduced */
 } ranks;
 
 enum { REDUCED = -1 };
@@ -164,7 +165,7 @@ const char *ranks_join(int rank, const char *id, const Lathe_shards *shards, Lat
     return NULL;
 }
 
-/* Behind a failure the others may never come: nothing is waited for. */
+/* After a failure, other ranks may never arrive, so this does not wait. */
 void ranks_leave(void)
 {
     cuda_gradients_done = NULL;
@@ -184,7 +185,7 @@ void ranks_leave(void)
 
 /* ------------------------------------------------------------------ streams */
 
-/* What is told from now on follows what is in the stream. */
+/* Later communication waits for what is in the stream. */
 static void fork_from(cudaStream_t stream)
 {
     failed("an event", cudaEventRecord(ranks.fork, stream));
@@ -207,7 +208,7 @@ void ranks_share(void *at, int64_t bytes, cudaStream_t stream)
 
 /* ------------------------------------------------------------------ counts */
 
-/* What a loss is divided by: each rank counts its own rows, in a step; elsewhere one rank runs alone. */
+/* The divisor of a loss: in a step, the sum of all ranks' counts; outside of steps, a rank runs alone. */
 static void over_ranks_here(void *to, const void *from, size_t bytes, cudaStream_t stream)
 {
     if (!ranks.grads) {
@@ -224,7 +225,7 @@ static void over_ranks_here(void *to, const void *from, size_t bytes, cudaStream
 
 static Lathe_part own_part(int k) { return lathe_shard(&ranks.shards, k, ranks.rank); }
 
-/* Its chunks' sums lie behind those of the buckets before it, whenever it is reduced. */
+/* The index of the first of its chunks' sums, which follow those of earlier buckets, in any order of reduction. */
 static int first_chunk(int k)
 {
     int chunks = 0;
@@ -232,7 +233,7 @@ static int first_chunk(int k)
     return chunks;
 }
 
-/* Sums over the ranks, each of which keeps that of its part; the rest is the last one's. */
+/* Sums over the ranks; each keeps the sum of its part, and the last rank that of the rest. */
 static void reduce_bucket(int k, cudaStream_t stream)
 {
     const Lathe_part all = lathe_bucket(&ranks.shards, k), own = own_part(k);

@@ -1,25 +1,26 @@
-/* ranks.h: several GPUs train together, a process each, by NCCL, which is loaded at run time: gradients are summed bucket by
- * bucket while the rest of them is still being made, each GPU updates its parts (interface/shard.h), and all get the new parameters.
+/* ranks.h: several GPUs train together, one process per GPU, by NCCL, which is loaded at run time: gradients are summed
+ * bucket by bucket while others are still being computed, each GPU updates its parts (interface/shard.h), and all get
+ * the new parameters.
  *
- * All that GPUs tell each other goes through one stream, in one order.  What goes wrong is kept until ranks_failure asks; calls
- * after it do nothing. */
+ * All communication goes through one stream, in order.  An error is kept for ranks_failure; calls after it do
+ * nothing. */
 #ifndef LATHE_CUDA_RANKS_H
 #define LATHE_CUDA_RANKS_H
 
 #include "cuda/optim.h"
 
-const char *ranks_load(void);           /* NULL: NCCL is there; else what to tell the user */
-const char *ranks_name(char *id);       /* by the first rank: what all join by, LATHE_RANKS_ID bytes */
+const char *ranks_load(void);           /* NULL: NCCL is loaded; otherwise a message */
+const char *ranks_name(char *id);       /* called by the first rank: the id with which all join, LATHE_RANKS_ID bytes */
 const char *ranks_join(int rank, const char *id, const Lathe_shards *shards, Lathe_dtype real, Lathe_dtype weights); /* waits for the others */
 void ranks_leave(void);
 bool ranks_joined(void);
 const char *ranks_failure(void);
-bool ranks_in_trouble(double waited);   /* asked again and again while the host waits, for so many seconds now */
+bool ranks_in_trouble(double waited);   /* called repeatedly while the host waits; waited: seconds so far */
 
-void ranks_share(void *at, int64_t bytes, cudaStream_t stream);        /* the first rank's to all */
+void ranks_share(void *at, int64_t bytes, cudaStream_t stream);        /* copies the first rank's bytes to all */
 
-/* Around an entry that makes gradients, which says itself when some of them are whole (gradients_done in lathe_cuda.cuh), and
- * behind it, as gpu_optimize. */
+/* Called around an entry that computes gradients, which reports finished ones itself (gradients_done in
+ * lathe_cuda.cuh), and after it, like gpu_optimize. */
 void ranks_begin(const Gpu_optimizer *o, void *grads);
 void ranks_optimize(void *params, const void *loss, Lathe_dtype loss_type, const Cuda_bad_id *bad, cudaStream_t stream);
 

@@ -1,11 +1,12 @@
-/* rows.cuh: rows that a block keeps in shared memory: read once from the device's, by all sweeps but that from here.
+/* rows.cuh: rows that a block keeps in shared memory: the first sweep reads them from device memory, later ones from
+ * here.
  *
  *     const bf16 *row = keep_row<8>(logits[r], VOCAB);
  *     copy_wait<0>();
  *
- * A thread copies the elements that it takes in every sweep: BESIDE side by side, turn by turn of the block, and one of
- * a rest.  So it waits for copies of its own alone, and needs no barrier.  All of them are under way at once: with the
- * few blocks a processor for which there is room, one load a thread would not keep its memory busy. */
+ * A thread copies the elements that it uses in every sweep: BESIDE adjacent ones per round of the block, and one of the
+ * rest.  So it waits only for its own copies and needs no barrier.  All copies are in flight at once: with few blocks
+ * per multiprocessor, one load per thread would not saturate memory. */
 #ifndef LATHE_CUDA_ROWS_CUH
 #define LATHE_CUDA_ROWS_CUH
 
@@ -13,7 +14,7 @@
 
 template <class T> __host__ __device__ constexpr int row_bytes(int n) { return CEIL_DIV(n * (int)sizeof(T), 16) * 16; }
 
-/* n elements, from a multiple of 16 bytes on; `at`: the bytes of rows that are kept already. */
+/* Keeps n elements, which start at a multiple of 16 bytes; at: bytes of the rows kept before. */
 template <int BESIDE, class T> DEVICE const T *keep_row(const T *from, int n, int at = 0)
 {
     constexpr int EACH = 16 / (int)sizeof(T);
@@ -27,7 +28,7 @@ template <int BESIDE, class T> DEVICE const T *keep_row(const T *from, int n, in
     return row;
 }
 
-/* Always asked for: beyond 48 KB it has to be, and what the kernel has of its own counts towards those. */
+/* Always set: it is needed beyond 48 KB, and the kernel's static shared memory counts. */
 template <class... Parameters, class... Arguments>
 static inline void launch(void (*kernel)(Parameters...), int blocks, int shared, cudaStream_t stream, Arguments... arguments)
 {

@@ -1,5 +1,5 @@
-/* second_way.h: what a trainer says, once, where CUDA or a library of its refuses the first way of doing something, and
- * it is done more slowly. */
+/* second_way.h: reports once that CUDA or a library refuses the first way of computing something, so that a slower way
+ * is used. */
 #ifndef LATHE_CUDA_SECOND_WAY_H
 #define LATHE_CUDA_SECOND_WAY_H
 
@@ -7,11 +7,11 @@
 #include <string.h>
 
 inline struct Second_ways {
-    char said[64][160]; /* of these there will be no more words */
+    char said[64][160]; /* those reported already */
     int n;
 } second_ways;
 
-/* what: a product or loop with its Lua line, or a library; why: what was refused, and what that costs. */
+/* what: a product or loop with its Lua line, or a library; why: what was refused, and the cost. */
 static inline void second_way(const char *what, const char *why)
 {
     Second_ways *all = &second_ways;
@@ -23,8 +23,7 @@ static inline void second_way(const char *what, const char *why)
     fprintf(stderr, "note: %s: %s\n", what, why);
 }
 
-/* Ways that a test has found to be wrong here, by name, or that are to be tested against their second one: not taken.
- */
+/* Names of ways that are not used: a test found them wrong here, or they are being compared with their second way. */
 inline struct Switched_off {
     char name[512][200];
     int n;
@@ -47,7 +46,7 @@ static inline void switch_off(const char *name, bool off)
         if (strcmp(all->name[i], name) == 0) memcpy(all->name[i], all->name[--all->n], sizeof all->name[0]);
 }
 
-/* Kernels that address by ids, by name: those launched so far.  plain: all by plain loops, for tests. */
+/* Names of the kernels launched so far that address by ids.  plain: all use plain loops, for tests. */
 inline struct Index_kernels {
     char name[256][200];
     int n;

@@ -47,7 +47,7 @@ template <class T> DEVICE uint32_t pair_of(float low, float high)
 #endif
 }
 
-/* ---- 2 to the x, within 2 units of the last place of a float */
+/* ---- 2 to the power x, within 2 units of the last place of a float */
 #ifdef __CUDACC__
 DEVICE float power_of_two(float x)
 {

@@ -1,9 +1,9 @@
 /* trainer.cu: a trainer's device (step/device.h) by CUDA: memory, entries, steps as one graph each, laps.
  *
- * A step is one graph: the entry, then the optimizer (cuda/optim.cu): the norm, one block that decides about clipping
- * and whether all is finite, and one launch that updates everything.  Loss and norm of a step are read after the next
+ * A step is one graph: the entry, then the optimizer (cuda/optim.cu): the norm, one block that clips and checks that
+ * everything is finite, and one launch that updates all parameters.  Loss and norm of a step are read after the next
  * one has begun (Lathe_device.lag).  A step that is not finite stops all updates on the device, so the parameters
- * before it are still there. */
+ * before it are preserved. */
 #include "cuda/cudnn.h"
 #include "cuda/device.h"
 #include "cuda/gemm.h"
@@ -22,7 +22,7 @@ void (*cuda_part)(int part, cudaStream_t stream);
 
 static struct {
     const Lathe_model *model;
-    const Lathe_entry *now;             /* the entry that is put into the stream */
+    const Lathe_entry *now;             /* the entry being enqueued */
     Gpu_entry entry[ENTRIES], step;
     Gpu_optimizer optimizer;
     Gpu_step *given;                    /* in the host's block: */
@@ -48,13 +48,13 @@ static bool others_failed(void) { return failure() != NULL; }
 
 /* ------------------------------------------------------------------ the clock */
 
-struct Marks {                          /* of the step that runs: events in the order in which it comes to them */
+struct Marks {                          /* events of the current step, in its order */
     cudaEvent_t *event;                 /* [room] */
     int *what;
     int n, room;
 };
 
-static struct Marks laps, parts;        /* behind each of its kernels, the first where it begins; where a part begins, the last where it ends */
+static struct Marks laps, parts;        /* beginning, then the end of each kernel; beginning of each part, then the end */
 static void (*told_lap)(int kernel, double seconds);
 static bool timed_parts;
 
@@ -93,7 +93,7 @@ static const char *kernel_text(const Lathe_entry *e, int lap)
     return text;
 }
 
-/* Each kernel of an entry, once it is launched. */
+/* Called after each launch of an entry's kernel. */
 static void lap_ended(int kernel, cudaStream_t)
 {
     if (gpu_in_trouble()) gpu_launched(kernel_text(trainer.now, kernel));
@@ -112,7 +112,7 @@ static void watch(void (*lap)(int kernel, double seconds))
     trainer.step.by_itself = lap != NULL;
 }
 
-/* They are in the step's graph, or they are not. */
+/* The events become part of the step's graph, so it is made again. */
 static void time_parts(bool wanted)
 {
     gpu_forget(&trainer.step);
@@ -133,7 +133,7 @@ static void tell_parts(Step_result *r)
 
 /* ------------------------------------------------------------------ opening */
 
-/* Before anything is in the block; what lies there afterwards is zero again. */
+/* Called while the block is unused; clears it afterwards. */
 static void tune(const Device_needs *n)
 {
     Cuda_gemm *const *products;
@@ -148,7 +148,7 @@ static void tune(const Device_needs *n)
     snprintf(trainer.remark, sizeof trainer.remark, "%s", tuning.remark);
 }
 
-/* Where the plan has room for attention's derivatives. */
+/* Starts cuDNN if the plan has a workspace for attention's derivatives. */
 static void start_cudnn(int64_t workspace)
 {
     if (workspace <= LATHE_GPU_WORKSPACE) return;
@@ -190,7 +190,7 @@ static const char *open_gpu(const Device_needs *n, const char **remark)
     return NULL;
 }
 
-/* Where the others are not to be waited for, nothing is: the program ends. */
+/* After another rank's failure, the program ends without waiting for anything. */
 static void close_gpu(void)
 {
     const bool lost = ranks_joined() && ranks_failure();
@@ -268,7 +268,7 @@ static void enqueue_step(void *with, const Lathe_call *device)
     const Lathe_entry *e = (const Lathe_entry *)with;
     const Lathe_tensor *loss = loss_of(e), *scale = loss_scale_of(e);
     const Loss_scale *now = &trainer.optimizer.step->loss_scale;
-    if (scale) /* what the host has sent there is older */
+    if (scale) /* the value from the host is older */
         (void)cudaMemcpyAsync((char *)device->in + scale->offset, &now->scale, sizeof now->scale, cudaMemcpyDeviceToDevice,
                               (cudaStream_t)device->stream);
     const void *at = (const char *)device->out + loss->offset;
@@ -330,7 +330,7 @@ static bool end_step(Step_result *result, Bad_id *bad)
     return !take_bad_id(room, bad);
 }
 
-/* ------------------------------------------------------------------ what the GPU can do */
+/* ------------------------------------------------------------------ the GPU's best rates */
 
 enum { SMALLEST = 64, LARGEST = 8192 }; /* matrices */
 
@@ -352,7 +352,7 @@ static void copy_half(void *)
     gpu_copy(trainer.block, trainer.block + trainer.bytes / 2, trainer.bytes / 2, 1, trainer.bytes / 2);
 }
 
-/* As the model multiplies. */
+/* The model's kind of products. */
 static Gemm_numbers numbers_of_model(void)
 {
     const char *precision = trainer.model->precision;
@@ -403,7 +403,7 @@ static const char *way(int i, bool *exact)
                                  : cudnn_plan(i - loops - kernels);
 }
 
-/* Graphs were made of the other one. */
+/* Graphs have the other way, so they are dropped. */
 static void second(const char *name, bool wanted)
 {
     for (Gpu_entry &e : trainer.entry) gpu_forget(&e);

@@ -1,5 +1,5 @@
-/* lathe_model.h: what a generated program says of itself, as tables; shared by the compiler, which prints them, and the
- * trainer, which reads them. */
+/* lathe_model.h: the tables by which a generated program describes itself; the compiler prints them, and the trainer
+ * reads them. */
 #ifndef LATHE_INTERFACE_LATHE_MODEL_H
 #define LATHE_INTERFACE_LATHE_MODEL_H
 
@@ -14,15 +14,16 @@
 
 enum { LATHE_MAXRANK = 8 };
 
-/* Rooms in which matrix products pack, bytes a thread: planned for so many threads; each one more takes as much. */
+/* Bytes per thread of the rooms for packing matrix products, and the number of threads in the plan; each further thread
+ * adds a room. */
 enum { LATHE_ROOM_BYTES = 1949696, LATHE_PLANNED_THREADS = 4 };
-enum { LATHE_SHUFFLE_TOKENS = 1 << 22, LATHE_EVAL_TOKENS = 1 << 20 };   /* where the description does not say */
-enum { LATHE_PACKED = 32 };        /* a packed matrix has a multiple of so many columns (lathe_rt.h: pack_f32) */
+enum { LATHE_SHUFFLE_TOKENS = 1 << 22, LATHE_EVAL_TOKENS = 1 << 20 };   /* defaults */
+enum { LATHE_PACKED = 32 };        /* columns of a packed matrix are a multiple of this (lathe_rt.h: pack_f32) */
 enum { LATHE_MAX_HEAD = 256 };     /* width of a head of attention (lathe_rt.h: attention_f32) */
 
-typedef enum Lathe_dtype { LATHE_BOOL, LATHE_I32, LATHE_F32, LATHE_F64, LATHE_BF16, LATHE_F16 } Lathe_dtype;   /* as DType of the compiler */
+typedef enum Lathe_dtype { LATHE_BOOL, LATHE_I32, LATHE_F32, LATHE_F64, LATHE_BF16, LATHE_F16 } Lathe_dtype;   /* as DType */
 
-/* What a parameter holds before training.  Draws are Philox words of (seed, parameter's name, element). */
+/* Initial values of a parameter.  Draws are Philox words of (seed, parameter's name, element). */
 typedef enum Lathe_init {
     LATHE_ZEROS, LATHE_ONES,
     LATHE_CONSTANT,             /* a */
@@ -30,10 +31,10 @@ typedef enum Lathe_init {
     LATHE_UNIFORM               /* a … b */
 } Lathe_init;
 
-/* What the trainer has to put into an input. */
+/* What the trainer writes into an input. */
 typedef enum Lathe_role {
     LATHE_TOKENS,               /* i32 [batch][seq] (or [micro][batch][seq]): ids of the text */
-    LATHE_TARGETS,              /* the ids one further; -1 where there is none (data.text { pack = true }) */
+    LATHE_TARGETS,              /* the next ids; -1 if there is none (data.text { pack = true }) */
     LATHE_FEATURES,             /* a named input of the data: CSV columns */
     LATHE_SEED,                 /* i32 []: of the random ops */
     LATHE_STEP,                 /* i32 []: optimizer steps done */
@@ -41,16 +42,16 @@ typedef enum Lathe_role {
     LATHE_STATE,                /* a tensor kept between decode calls, zero at first */
     LATHE_SEGMENTS,             /* i32, shaped like tokens: number of the document in its row, from 1; 0: padding */
     LATHE_POSITIONS,            /* i32, shaped like tokens: of the token in its document */
-    LATHE_SOURCE,               /* data.pairs: i32 [batch][source_seq], padded; tokens are what the decoder reads then */
-    LATHE_SOURCE_LENGTHS,       /* i32 [batch]: of the source; of tokens and targets: */
+    LATHE_SOURCE,               /* data.pairs: i32 [batch][source_seq], padded; the decoder then reads tokens */
+    LATHE_SOURCE_LENGTHS,       /* i32 [batch]: of the source; next: of tokens and targets */
     LATHE_LENGTHS,
-    LATHE_BEGINS,               /* i32 [batch] (or [micro][batch]): whether a row does not go on where it stopped */
+    LATHE_BEGINS,               /* i32 [batch] (or [micro][batch]): whether a row does not continue the last batch's */
     LATHE_CARRIED,              /* a state that train takes from one step to the next */
     LATHE_EVAL_CARRIED,         /* likewise eval, from one batch to the next */
-    LATHE_LOSS_SCALE,           /* f32 []: under fp16: the gradients are those of the loss times so much */
-    LATHE_TOTAL,                /* score: the output of eval that has its name, summed over all batches */
-    LATHE_SHARE,                /* f32 []: score: of all rows those of one batch */
-    LATHE_FIRST_ROW             /* i32 []: train: the number of its first row in the step's batch, of which several GPUs have parts */
+    LATHE_LOSS_SCALE,           /* f32 []: under fp16: factor of the loss */
+    LATHE_TOTAL,                /* score: the output of eval with its name, summed over all batches */
+    LATHE_SHARE,                /* f32 []: score: the rows of a batch divided by all rows */
+    LATHE_FIRST_ROW             /* i32 []: train: the number of its first row in the step's batch, which GPUs share */
 } Lathe_role;
 
 typedef struct Lathe_tensor {   /* an input, an output or a state of an entry */
@@ -61,9 +62,9 @@ typedef struct Lathe_tensor {   /* an input, an output or a state of an entry */
     int64_t dim[LATHE_MAXRANK];
     int64_t offset;             /* bytes, into the entry's struct of them */
     /* of a state: */
-    int rows_axis;              /* along it are the samples decoded together: row k is Π dim[< axis] pieces of Π dim[> axis]
+    int rows_axis;              /* the axis of samples decoded together: row k is Π dim[< axis] pieces of Π dim[> axis]
                                  * elements; -1: the same for all */
-    bool fixed;                 /* written by encode alone, and only read by decode */
+    bool fixed;                 /* only encode writes it, and decode reads it */
     bool meets;                 /* of an output: its rows depend on the other rows of the batch */
 } Lathe_tensor;
 
@@ -76,11 +77,11 @@ typedef struct Lathe_param {
     int64_t offset;
     Lathe_init init;
     double init_a, init_b;
-    bool decay;                 /* weight decay applies, where no group says otherwise */
-    int64_t zero_row;           /* 1 + the row of each copy that is zero, whatever is drawn or loaded; 0: none */
+    bool decay;                 /* weight decay applies, unless a group says otherwise */
+    int64_t zero_row;           /* 1 + the row of each copy that is always zero; 0: none */
 } Lathe_param;
 
-/* Everything an entry touches; the trainer owns the memory (with CUDA: all of it on the device). */
+/* All memory that an entry uses; the trainer owns it (with CUDA, all of it is on the device). */
 typedef struct Lathe_call {
     const void *params;         /* flat arrays, laid out by the parameter table */
     void *grads;
@@ -91,15 +92,15 @@ typedef struct Lathe_call {
     void *stream;               /* CUDA's; NULL on a CPU */
 } Lathe_call;
 
-typedef struct Lathe_kernel {   /* a line of an entry: what its LAP stands for */
+typedef struct Lathe_kernel {   /* a kernel of an entry, which its LAP identifies */
     int lap;                    /* the number in LAP(…) */
     const char *name, *formula; /* of the function called; "ln_1_mul: sum, sub, mul, rsqrt" */
     const char *path, *where;   /* layer, "gpt.lua:18" */
-    double flops, bytes;        /* of one call: 2 · multiply-adds of its contractions; what it cannot help moving */
-    bool backward;              /* makes what only gradients need */
+    double flops, bytes;        /* per call: 2 · multiply-adds of its contractions; least bytes moved */
+    bool backward;              /* computes values that only gradients need */
 } Lathe_kernel;
 
-/* What a kernel reads or writes, and the loops it runs in: printed by `lathe build --instrument` alone, for `trainer replay`. */
+/* The operands of kernels, and the loops around them: only in builds with `--instrument`, for `trainer replay`. */
 typedef enum Lathe_home { LATHE_PARAMS, LATHE_GRADS, LATHE_STATES, LATHE_IN, LATHE_OUT, LATHE_WORK } Lathe_home;
 
 typedef struct Lathe_loop {
@@ -109,10 +110,10 @@ typedef struct Lathe_loop {
     bool reverse;               /* iterations trip - 1 … 0 */
 } Lathe_loop;
 
-/* Element (i0, i1, …) is element base + Σ stride[k] · i_k + Σ over[l] · iteration of loop l, of the array `offset` bytes
- * into its home; where low[k] <= i_k < high[k] fails for some k (guarded), there is none. */
+/* Element (i0, i1, …) is element base + Σ stride[k] · i_k + Σ over[l] · iteration of loop l, of the array `offset`
+ * bytes into its home; if guarded, it exists only if low[k] <= i_k < high[k] for all k. */
 typedef struct Lathe_operand {
-    int lap, loop;              /* its kernel; the innermost loop that runs in, -1: none */
+    int lap, loop;              /* its kernel; the innermost loop around that, -1: none */
     bool written;
     const char *name;
     Lathe_home home;
@@ -129,7 +130,7 @@ typedef struct Lathe_operand {
 typedef struct Lathe_instruments {
     int loops, operands;
     const Lathe_loop *loop;
-    const Lathe_operand *operand;       /* in the order of the kernels' text; of one kernel, what it writes comes first */
+    const Lathe_operand *operand;       /* in the order of the kernels' text; a kernel's results come first */
 } Lathe_instruments;
 
 typedef struct Lathe_entry {
@@ -137,20 +138,20 @@ typedef struct Lathe_entry {
     void (*run)(const Lathe_call *);
     int64_t work_bytes, in_bytes, out_bytes;
     int inputs, outputs;
-    const Lathe_tensor *input, *output;     /* eval's outputs are means over its batch, but for those that score adds up */
-    int kernels;                /* 0 but for train */
+    const Lathe_tensor *input, *output;     /* eval's outputs are means over its batch, except those that score sums */
+    int kernels;                /* 0 except in train */
     const Lathe_kernel *kernel; /* in the order of its text */
-    double flops;               /* of one call: 2 · multiply-adds of its contractions */
-    const Lathe_instruments *instruments;   /* NULL but for train in a build with --instrument */
+    double flops;               /* per call: 2 · multiply-adds of its contractions */
+    const Lathe_instruments *instruments;   /* NULL except in train, in a build with --instrument */
 } Lathe_entry;
 
-/* The words that a setting takes (recipe.def), an enum each: LATHE_SGD, LATHE_ADAMW, … of Lathe_optimizer. */
+/* The words of a setting (recipe.def), one enum per setting: LATHE_SGD, LATHE_ADAMW, … of Lathe_optimizer. */
 #define IS(id, said)                        id,
 #define WORD(name, type, start, words, ...) typedef enum type { words } type;
 #include "recipe.def"
 
-/* How to train: the description's train, generate and data; the trainer's --set changes them (names as here).  A member
- * for each row of recipe.def, which says what it is. */
+/* How to train: the description's train, generate and data; the trainer's --set changes them under these names.  It has
+ * a member for each row of recipe.def, which explains it. */
 typedef struct Lathe_recipe {
 #define REAL(name, ...)                  double name;
 #define COUNT(name, ...)                 int64_t name;
@@ -163,16 +164,16 @@ typedef struct Lathe_recipe {
 #include "recipe.def"
 } Lathe_recipe;
 
-/* What the description says of parameters by their names, a line of train's groups; negative where it does not say.  Of
- * several that match a name each setting is the last's. */
+/* A line of the description's train.groups: settings of parameters by their names; negative: not set.  If several match
+ * a name, the last one that sets a member counts. */
 typedef struct Lathe_group {
-    const char *match;          /* of export names, copy by copy: "h.*.bias" */
-    double lr_scale;            /* of the learning rate */
+    const char *match;          /* pattern of export names of copies: "h.*.bias" */
+    double lr_scale;            /* factor of the learning rate */
     double decay;               /* instead of the recipe's */
     int decays, frozen;         /* 1: yes; 0: no */
 } Lathe_group;
 
-/* Whether a name is of the pattern's form: * stands for any text, ? for one byte. */
+/* Whether a name matches the pattern: * stands for any text, ? for one byte. */
 static inline bool lathe_matches(const char *pattern, const char *name)
 {
     const char *star = NULL, *from = NULL;
@@ -189,16 +190,16 @@ static inline bool lathe_matches(const char *pattern, const char *name)
 /* The metrics of the texts that an evaluation writes (eval_generate). */
 #define LATHE_ROUGES "rouge1", "rouge2", "rougeL"
 
-/* Whether less of a metric is better: 1; more: 0; -1: its name does not tell. */
+/* 1: lower values of a metric are better; 0: higher ones; -1: its name does not say. */
 static inline int lathe_less_is_better(const char *metric)
 {
     if (lathe_matches("loss", metric) || lathe_matches("perplexity", metric)) return 1;
     return lathe_matches("accuracy", metric) || lathe_matches("rouge*", metric) ? 0 : -1;
 }
 
-/* Bytes of a stream of rows (data/stream.h): for the plan, and for the trainer, which must not take more.  Of one block of so
- * many tokens; of the parcels between so many readers; of what a recipe's two blocks, that of evaluation and the parcels
- * take.  Tables of tokenizers are as large as their files and not counted. */
+/* Bytes of a stream of rows (data/stream.h), for the plan, and for the trainer, which must not allocate more: of a
+ * block of tokens; of the parcels between readers; of a recipe's two blocks, its block for evaluation and its parcels.
+ * Tables of tokenizers are as large as their files and are not counted. */
 enum { LATHE_PART_BYTES = 1 << 17, LATHE_PARCEL_BYTES = 6 << 17, LATHE_READER_BYTES = 1 << 22, LATHE_ENCODER_BYTES = 1 << 23,
        LATHE_KEPT_BYTES = 1 << 21 };
 enum { LATHE_SHORTEST = 16, LATHE_PIECE_BYTES = 60, LATHE_PLANNED_READERS = 1 };
@@ -228,9 +229,10 @@ static inline int64_t lathe_pair_bytes(int64_t tokens, int64_t seq, int64_t sour
 
 static inline int64_t lathe_parcels(int64_t readers) { return 4 + 2 * readers; }
 
-enum { LATHE_SOURCES = 64 };       /* of a mixture, at most */
+enum { LATHE_SOURCES = 64 };       /* most sources of a mixture */
 
-/* The weights of a mixture's sources, of "7,3" in millionths; how many there are: 0: no mixture, -1: no such list. */
+/* The weights of a mixture's sources, such as "7,3", in millionths; returns their number; 0: no mixture, -1: not a list
+ * of weights. */
 static inline int lathe_mix(const char *text, int64_t *weight)
 {
     int n = 0;
@@ -243,8 +245,8 @@ static inline int lathe_mix(const char *text, int64_t *weight)
     }
 }
 
-/* Of so many tokens, a source's by its weight: sources are shuffled over about the same time.  No less than 32
- * sequences, since a block's last ids, fewer than one, are lost. */
+/* A source's share of tokens by its weight, so that all sources are shuffled over about the same time.  It is at least
+ * 32 sequences, because a block loses its last ids, less than a sequence. */
 static inline int64_t lathe_share(int64_t tokens, int64_t weight, int64_t all, int64_t seq)
 {
     int64_t least = 32 * seq < tokens ? 32 * seq : tokens;
@@ -257,8 +259,8 @@ static inline int64_t lathe_rows_bytes(const Lathe_recipe *r, int64_t tokens, in
     return r->pairs ? lathe_pair_bytes(tokens, seq, source_seq) : lathe_block_bytes(tokens, seq, r->stride ? r->stride : seq, r->pack);
 }
 
-/* Beside the rows, of one stream: parcels, what is read, tables of those that encode, ids that are kept.  Bytes and
- * characters need no tables and are not kept, and nor are pairs. */
+/* Of one stream, beside the rows: parcels, the reader, tables of encoders, cached ids.  Bytes and characters need no
+ * tables and are not cached; pairs are not cached either. */
 static inline int64_t lathe_reading_bytes(bool plain, bool pairs, int64_t readers)
 {
     int64_t tables = plain ? 0 : (readers + 1) * LATHE_ENCODER_BYTES, kept = plain || pairs ? 0 : LATHE_KEPT_BYTES;
@@ -280,9 +282,9 @@ static inline int64_t lathe_stream_bytes(const Lathe_recipe *r, int64_t seq, int
     return bytes;
 }
 
-enum { LATHE_EXTRAS = 8 };         /* outputs of decode beside logits that are kept, a number a token each */
+enum { LATHE_EXTRAS = 8 };         /* most outputs of decode beside logits with one number per token */
 
-/* Tokens of a text that is written: a decoder of pairs knows no more than seq. */
+/* Tokens of a written text: at most seq for a decoder of pairs. */
 static inline int64_t lathe_written_tokens(const Lathe_recipe *r, int64_t seq)
 {
     int64_t tokens = r->sample_tokens > 0 ? r->sample_tokens : 256;
@@ -291,12 +293,12 @@ static inline int64_t lathe_written_tokens(const Lathe_recipe *r, int64_t seq)
 
 static inline int64_t lathe_history_bytes(int64_t rows, int64_t seq) { return (4 * rows * (seq + 1) + 63) / 64 * 64; }
 
-/* Where several rows are decoded together: the room in which their states change places, and what is kept of the sources
- * whose turn has not come; `fixed` bytes of the states are encode's. */
+/* If several rows are decoded together: room for reordering their states, and for encoded sources that wait for a row;
+ * encode writes `fixed` bytes of the states. */
 static inline int64_t lathe_rows_room(int64_t rows, int64_t states, int64_t fixed) { return rows > 1 ? states + fixed : 0; }
 
-/* Of those who write texts, beside the states of decode: that, the tokens that the states hold, the texts of a beam search,
- * two for each row and a result (text/beam.c), or what tokens are drawn from (text/write.c). */
+/* Bytes for writing texts, beside the states of decode: that room, the tokens in the states, and the texts of a beam
+ * search, two per row and a result (text/beam.c), or the lists for drawing tokens (text/write.c). */
 static inline int64_t lathe_generation_bytes(const Lathe_recipe *r, int64_t rows, int64_t seq, int64_t vocab, int64_t extras,
                                              int64_t states, int64_t fixed)
 {
@@ -305,7 +307,7 @@ static inline int64_t lathe_generation_bytes(const Lathe_recipe *r, int64_t rows
     return lathe_history_bytes(rows, seq) + lathe_rows_room(rows, states, fixed) + ((beams > drawn ? beams : drawn) + 63) / 64 * 64;
 }
 
-/* Elements of a parameter that lie side by side are a run; how many runs all its copies have. */
+/* A run is a range of contiguous elements of a parameter; the number of runs in all its copies. */
 static inline int64_t lathe_runs(int rank, int loops, const int64_t *dim, const int64_t *stride)
 {
     int64_t run = 1, runs = 1;
@@ -315,14 +317,14 @@ static inline int64_t lathe_runs(int rank, int loops, const int64_t *dim, const 
     return runs;
 }
 
-/* Of a GPU's trainer: the library's workspace, and of it what may be lost to alignment; pinned memory (cuda/device.cu): slots
- * for inputs, for a few numbers, rooms for results; what a step needs there beside its arrays (cuda/optim.cu): a head, and for
- * each run of elements and each chunk of the flat arrays. */
+/* Of a GPU's trainer: the library's workspace, including alignment; pinned memory (cuda/device.cu): slots for inputs,
+ * for a few numbers, rooms for results; tables of a step on the device (cuda/optim.cu): a head, and entries per run of
+ * elements and per chunk of the flat arrays. */
 enum { LATHE_GPU_ALIGN = 256, LATHE_GPU_WORKSPACE = (32 << 20) + LATHE_GPU_ALIGN };
 enum { LATHE_GPU_SLOTS = 2, LATHE_GPU_SMALL_SLOTS = 4, LATHE_GPU_SMALL = 4096, LATHE_GPU_ROOMS = 2, LATHE_GPU_SENT = 512 };
 enum { LATHE_STEP_HEAD = 256, LATHE_SEGMENT_BYTES = 40, LATHE_UPDATE_BYTES = 96, LATHE_STEP_CHUNK = 16384 };
 
-/* Whatever is copied goes through pinned slots, by pieces: no smaller ones where the inputs are small. */
+/* All copies go through pinned slots, in pieces of at least this size. */
 enum { LATHE_GPU_PIECE = 1 << 20 };
 static inline int64_t lathe_staged_bytes(int64_t inputs)
 {
@@ -336,12 +338,12 @@ enum { LATHE_GPU_BESIDE = LATHE_GPU_SMALL_SLOTS * LATHE_GPU_SMALL + LATHE_GPU_RO
 
 static inline int64_t lathe_pinned_bytes(int64_t inputs) { return LATHE_GPU_SLOTS * lathe_slot_bytes(inputs) + LATHE_GPU_BESIDE; }
 
-/* Where a step's settings and the inputs of train arrive while the step before it runs: beside those that it reads. */
+/* The place where a step's settings and the inputs of train arrive while the step before it runs. */
 static inline int64_t lathe_ahead_bytes(int64_t inputs) { return LATHE_STEP_HEAD + (inputs + 63) / 64 * 64; }
 
 static inline int64_t lathe_step_chunks(int64_t elements) { return (elements + LATHE_STEP_CHUNK - 1) / LATHE_STEP_CHUNK; }
 
-/* Each of several GPUs has a sum of every rank's beside, and sums of chunks of its own parts alone. */
+/* Each of several GPUs also has the sums of all ranks, and sums of the chunks of its own parts only. */
 static inline int64_t lathe_step_bytes(int64_t elements, int64_t runs, int gpus)
 {
     int64_t chunks = lathe_step_chunks(elements), beside = 0;
@@ -351,9 +353,9 @@ static inline int64_t lathe_step_bytes(int64_t elements, int64_t runs, int gpus)
 
 typedef struct Lathe_bytes { const char *category; int64_t bytes; } Lathe_bytes;
 
-/* What cuDNN takes for the derivative of attention (math/attention.h) of so many samples, to make it the same every time: a square of
- * weights a head, gradients of keys of heads that share them, a number a query.  Planned is as much as a batch needs, up to so
- * much: with less it takes a batch in parts. */
+/* cuDNN's workspace for a deterministic derivative of attention (math/attention.h) of `samples` samples: a square of
+ * weights per head, gradients of shared keys per head, one number per query.  The plan has the bytes for a batch, up to
+ * this limit; with less, a batch is divided into parts. */
 enum { LATHE_ATTENTION_WORKSPACE = 256 << 20 };
 static inline int64_t lathe_attention_bytes(int64_t samples, int64_t H, int64_t G, int64_t T, int64_t S, int64_t D, int64_t E)
 {
@@ -365,11 +367,11 @@ struct Lathe_device;            /* step/device.h */
 
 typedef struct Lathe_model {
     const char *name, *config, *precision, *source_hash;
-    const char *needs;          /* instruction sets that it was compiled for (interface/needs.h); may be NULL */
-    const char *rebuild;        /* what to say after `lathe build` for it again: "models/gpt.lua --config char"; may be NULL */
+    const char *needs;          /* instruction sets of its target (interface/needs.h); may be NULL */
+    const char *rebuild;        /* arguments for `lathe build`: "models/gpt.lua --config char"; may be NULL */
     Lathe_dtype real;           /* of gradients and optimizer, and of parameters */
-    Lathe_dtype weights;        /* of parameters, where it is another one: LATHE_BF16; else 0 */
-    int64_t batch, seq, source_seq, vocab;  /* 0 where it has none */
+    Lathe_dtype weights;        /* of parameters, if different: LATHE_BF16; else 0 */
+    int64_t batch, seq, source_seq, vocab;  /* 0: none */
     int params, entries, states, knobs, categories;
     const Lathe_param *param;
     const Lathe_entry *entry;
@@ -379,13 +381,13 @@ typedef struct Lathe_model {
     Lathe_recipe recipe;
     int groups;
     const Lathe_group *group;   /* of parameters, in the description's order */
-    const char *hf;             /* how Hugging Face knows it: the description's hf as JSON (model/hf.c); NULL: it does not */
+    const char *hf;             /* the description's hf as JSON (model/hf.c); NULL: none */
     const char *const (*knob)[2];                   /* configuration: name and value, fixed when built */
     const Lathe_bytes *plan;                        /* bytes by category, the whole of the program's memory */
-    int64_t planned_bytes, lower_bound_bytes;       /* of the device, where there is one */
+    int64_t planned_bytes, lower_bound_bytes;       /* of the device, if there is one */
     const struct Lathe_device *device;              /* on which its entries run; NULL: the processor */
     const char *one_gpu;        /* why several GPUs cannot share a batch: "gpt.lua:12: …"; NULL: they can */
-    int host_categories;                            /* so many of the last are of the host's memory, beside the device's */
+    int host_categories;                            /* the last ones, which are host memory beside the device's */
 } Lathe_model;
 
 static inline Lathe_dtype lathe_weights(const Lathe_model *m) { return m->weights ? m->weights : m->real; }

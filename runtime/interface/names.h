@@ -3,7 +3,7 @@
 #define LATHE_INTERFACE_NAMES_H
 
 typedef enum Entry {
-    NO_ENTRY,                   /* ends a list of entries; of a graph that came as text under another name */
+    NO_ENTRY,                   /* ends a list of entries; of a graph that was read as text with another name */
 #define ENTRY(name, ...) ENTRY_##name,
 #include "entries.def"
 } Entry;

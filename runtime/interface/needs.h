@@ -1,5 +1,5 @@
-/* needs.h: lathe_needs: the instruction sets that the file including this was compiled for, of those that not every processor
- * has; a blank before each.  The words are those of __builtin_cpu_supports(). */
+/* needs.h: lathe_needs: the optional instruction sets for which the including file was compiled, with a space before
+ * each, in the words of __builtin_cpu_supports(). */
 #ifndef LATHE_INTERFACE_NEEDS_H
 #define LATHE_INTERFACE_NEEDS_H
 

@@ -1,5 +1,4 @@
-/* settings.h: what a row of recipe.def says of a setting, as data: for the compiler (desc/settings.c) and for trainers
- * (trainer/knobs.c). */
+/* settings.h: a row of recipe.def as data, for the compiler (desc/settings.c) and for trainers (trainer/knobs.c). */
 #ifndef LATHE_INTERFACE_SETTINGS_H
 #define LATHE_INTERFACE_SETTINGS_H
 
@@ -15,14 +14,14 @@ typedef enum Setting_kind {
 typedef enum Setting_hold { SETTING_RUN, SETTING_NOTED, SETTING_BUILT, SETTING_INNER } Setting_hold;
 
 typedef struct Setting {
-    const char *name;               /* the member of Lathe_recipe, and what --set calls it */
+    const char *name;               /* the name of the member of Lathe_recipe, and for --set */
     Setting_kind kind;
     Setting_hold hold;
     size_t field;                   /* offset in Lathe_recipe */
     double least, most;             /* of numbers */
-    const char *table, *key;        /* where the description says it; NULL: nowhere */
+    const char *table, *key;        /* its place in a description; NULL: none */
     const char *unit, *meaning;
-    const char *const *words, *const *ids;  /* WORD: by its values, as they are said and as C has them; NULL at the end */
+    const char *const *words, *const *ids;  /* WORD: by value, in descriptions and in C; NULL at the end */
 } Setting;
 
 static inline bool setting_is_number(const Setting *s) { return s->kind <= SETTING_FLAG; }

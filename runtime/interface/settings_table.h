@@ -1,5 +1,4 @@
-/* settings_table.h: the table of all settings, by the rows of recipe.def and in their order; for the two files that look
- * settings up. */
+/* settings_table.h: the table of all settings, in the order of recipe.def, for the two files that look settings up. */
 #ifndef LATHE_INTERFACE_SETTINGS_TABLE_H
 #define LATHE_INTERFACE_SETTINGS_TABLE_H
 

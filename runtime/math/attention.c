@@ -1,18 +1,18 @@
-/* attention.c: attention of generated code, forward and backward; lathe_rt.h says what it computes.
+/* attention.c: attention of generated code, forward and backward; math/attention.h defines it.
  *
- * Lanes run over queries.  A tile has 64 of them: q is packed once as qᵀ [D][64], scaled; then for every 64 keys
+ * Lanes are queries.  A tile has 64 of them: q is packed once as qᵀ [D][64], scaled; then for every 64 keys
  *
  *     sᵀ [key][64] = k · qᵀ          pᵀ = exp(sᵀ - m), m the running maximum          oᵀ [E][64] += vᵀ · pᵀ
  *
  * where k and v are read in place, a scalar at a time (math/tile.h), and maximum and sum are vectors over the queries.
- * Rows that are turned (rotary positions) are first copied, turned, to where the tile is at hand: q once, k for each
- * tile of queries.
+ * Rows with rotary positions are first copied to the tile's buffer and turned there: q once, k for each tile of
+ * queries.
  *
- * Keys are taken in runs of 16 that the same lanes see, so that what a mask hides costs nothing, but at its edge.
- * Backward makes pᵀ again from lse; dq is gathered as dqᵀ [D][64], dk and dv [key][width] where they are wanted.
+ * Keys are processed in runs of 16 that the same lanes see, so that hidden keys cost nothing, except at the edge of a
+ * mask.  Backward computes pᵀ again from lse; dq is accumulated as dqᵀ [D][64], dk and dv in place as [key][width].
  *
- * The same bits for any number of threads: a task is one tile of queries (or, backward, all tiles of one key head, or,
- * if there are few of those, one tile of keys and then one of queries), and no two tasks write the same place. */
+ * The same bits for any number of threads: a task is one tile of queries (backward: all tiles of one key head, or, if
+ * there are few of those, one tile of keys and then one of queries), and no two tasks write the same elements. */
 #include "lathe_rt.h"
 #include "math/engine.h"
 
@@ -20,7 +20,7 @@
 
 enum {
     TILE = 64,   /* queries, keys */
-    RUN = 16,    /* keys that are masked as one */
+    RUN = 16,    /* keys that are masked together */
     ENOUGH = 32, /* tasks, for backward in one pass */
     WIDEST = LATHE_MAX_HEAD,
 };
@@ -39,7 +39,7 @@ static int64_t samples_of(const Lathe_attention *g)
     return n;
 }
 
-/* Where the index-th sample of the batch begins. */
+/* The offset of the index-th sample of the batch. */
 static int64_t begin_of(const Lathe_attention *g, const Lathe_heads *x, int64_t index)
 {
     int64_t at = 0;
@@ -50,16 +50,16 @@ static int64_t begin_of(const Lathe_attention *g, const Lathe_heads *x, int64_t 
     return at;
 }
 
-/* ---- who sees what */
+/* ---- masks */
 
-/* One tile of queries of one sample and head: n of them from t on; lane i's place among the keys is at + i. */
+/* One tile of queries of one sample and head: n of them from t on; lane i's position among the keys is at + i. */
 typedef struct Queries {
     const Lathe_attention *g;
     const Lathe_masks *m;
     int64_t sample, head, t, at;
     int n, lanes;     /* lanes: n rounded up */
-    int64_t key, end; /* no others are seen by any */
-    int64_t bias;     /* where that of query t and key 0 lies */
+    int64_t key, end; /* the range of keys that any of them sees */
+    int64_t bias;     /* offset of the bias of query t and key 0 */
     const int *segment, *key_segment;
     int row; /* of random draws */
     uint32_t base;
@@ -83,14 +83,14 @@ static Queries queries_of(const Lathe_attention *g, const Lathe_masks *m, int64_
     return q;
 }
 
-/* Keys key … end, which lanes from … to see (multiples of 16), some of those below `edge` only some of them. */
+/* Keys key … end, which lanes from … to see (multiples of 16); lanes below `edge` may see only some of them. */
 typedef struct Run {
     int64_t key, end;
     int from, to, edge;
 } Run;
 
 #ifdef __clang__
-#define LANEWISE /* it needs no hint, and warns where libm has no vectors */
+#define LANEWISE /* clang needs no hint, and warns if libm has no vector functions */
 #else
 #define LANEWISE SIMD
 #endif
@@ -103,7 +103,7 @@ typedef struct Run {
 static Run run_at(const Queries *q, int64_t key, int64_t end)
 {
     Run r = {key, end, 0, q->lanes, 0};
-    int64_t first = key - q->at, last = end - 1 - q->at; /* lanes that stand at these keys */
+    int64_t first = key - q->at, last = end - 1 - q->at; /* lanes at these keys' positions */
     if (q->g->causal) {
         r.from = (int)least(most(first, 0) / 16 * 16, q->lanes);
         r.edge = (int)least(rounded(most(last, 0)), q->lanes);
@@ -116,7 +116,7 @@ static Run run_at(const Queries *q, int64_t key, int64_t end)
     return r;
 }
 
-/* The runs of one tile of keys; neighbours that are alike are one. */
+/* The runs of one tile of keys; equal neighbours are joined. */
 typedef struct Runs {
     Run at[TILE / RUN];
     int n;

@@ -61,7 +61,7 @@ static void NAME(from_lanes)(REAL *to, int64_t row, const REAL *from, int n, int
 
 /* ---- rotary positions */
 
-/* to[n][D]: the halves of each row turned by those of its turn, or back (there = -1); to may be x. */
+/* to[n][D]: turns the halves of each row by those of its turn, or back (there = -1); to may be x. */
 static void NAME(turn)(REAL *to, int64_t to_row, const REAL *x, int64_t row, const REAL *turns, int64_t turns_row,
                        int64_t n, int64_t D, REAL there)
 {
@@ -75,7 +75,7 @@ static void NAME(turn)(REAL *to, int64_t to_row, const REAL *x, int64_t row, con
         }
 }
 
-/* Rows of queries, or of keys from `first` on, as they meet. */
+/* Rows of queries, or of keys from `first` on, after turning. */
 typedef struct NAME(Rows) {
     const REAL *at;
     int64_t row, first;
@@ -90,7 +90,7 @@ static NAME(Rows) NAME(queries)(REAL *room, const REAL *q, const Queries *own)
     return (NAME(Rows)){room, g->D, own->t};
 }
 
-/* k begins with key 0. */
+/* k points to key 0. */
 static NAME(Rows) NAME(keys)(REAL *room, const REAL *k, const Queries *own, int64_t from, int64_t end)
 {
     const Lathe_attention *g = own->g;
@@ -128,7 +128,7 @@ static void NAME(slopes)(REAL *slope, const REAL *s, const Queries *q, const Run
     EACH_LANE (r->from, r->to) slope[i] = s[i] > (REAL)-INFINITY ? 1 - slope[i] / cap * (slope[i] / cap) : 0;
 }
 
-/* sᵀ of one run, -infinity where it is not seen; s is that of the tile's first key */
+/* sᵀ of one run, -infinity for keys not seen; s belongs to the tile's first key */
 static void NAME(scores)(REAL *s, const Queries *q, const Run *r, int64_t key, NAME(Rows) k, const REAL *qt)
 {
     const Lathe_attention *g = q->g;
@@ -156,7 +156,7 @@ static void NAME(raise)(REAL *x, const REAL *s, const Runs *runs, int64_t key)
         }
 }
 
-/* What is there was made for the maximum m; now it is `now`. */
+/* Rescales sums made with the maximum m to the maximum `now`. */
 static void NAME(rescale)(REAL *ot, REAL *sum, REAL *m, const REAL *now, int lanes, int64_t width)
 {
     REAL factor[TILE];
@@ -177,7 +177,7 @@ static void NAME(thin)(REAL *p, const Queries *q, const Run *r, int64_t key)
     EACH_LANE (r->from, r->to) p[i] = kept[i] ? p[i] * keep : 0;
 }
 
-/* s becomes p = exp(s - m); sums grow by it, before anything is dropped */
+/* s becomes p = exp(s - m); adds it to sums, before dropout */
 static void NAME(weights)(REAL *s, REAL *sum, const REAL *m, const Queries *q, const Run *r, int64_t key)
 {
     for (int64_t j = r->key; j < r->end; j++) {
@@ -190,13 +190,13 @@ static void NAME(weights)(REAL *s, REAL *sum, const REAL *m, const Queries *q, c
     }
 }
 
-/* What a tile takes of its thread's room. */
+/* A tile's buffers in its thread's room. */
 typedef struct NAME(Forward) {
     REAL qt[WIDEST * TILE], ot[WIDEST * TILE], s[TILE * TILE], turned[TILE * WIDEST];
 } NAME(Forward);
 _Static_assert(sizeof(NAME(Forward)) <= LATHE_ROOM_BYTES, "what the plan counts");
 
-/* p[n][S] = exp(s - lse), 0 where it is not seen: every s once more. */
+/* p[n][S] = exp(s - lse), 0 for keys not seen; computes every s again. */
 static void NAME(write_weights)(REAL *p, REAL *s, REAL *room, const REAL *lse, const REAL *k, const REAL *qt,
                                 const Queries *own)
 {
@@ -220,7 +220,7 @@ static void NAME(write_weights)(REAL *p, REAL *s, REAL *room, const REAL *lse, c
     }
 }
 
-/* What one tile of queries makes; NULL: nobody wants it. */
+/* Results of one tile of queries; NULL: not wanted. */
 typedef struct NAME(Made) {
     REAL *o, *lse, *p;
 } NAME(Made);
@@ -296,7 +296,7 @@ typedef struct NAME(Backward) { /* as Forward */
 } NAME(Backward);
 _Static_assert(sizeof(NAME(Backward)) <= LATHE_ROOM_BYTES, "what the plan counts");
 
-/* Operands of one sample; queries' ones of one head and tile, keys' ones of the head that they share. */
+/* Operands of one sample: of queries, those of one head and tile; of keys, those of the head that they share. */
 typedef struct NAME(Back) {
     REAL *d_q, *d_k, *d_v; /* NULL: not wanted */
     const REAL *q, *k, *v, *o, *lse, *d_o;
@@ -328,7 +328,7 @@ static void NAME(row_products)(REAL *delta, const NAME(Back) * b, const Queries 
     for (int i = own->n; i < own->lanes; i++) delta[i] = 0;
 }
 
-/* s becomes the weights that met v, dp = do · vᵀ becomes ds. */
+/* s becomes the weights that multiplied v, and dp = do · vᵀ becomes ds. */
 static void NAME(weights_back)(REAL *s, REAL *dp, const REAL *lse, const REAL *delta, const Queries *q, const Run *r,
                                int64_t key)
 {
@@ -368,7 +368,7 @@ static void NAME(add_keys)(REAL *to, int64_t row, const REAL *p, const Run *r, c
         for (int64_t w = 0; w < width; w++) to[j * row + w] += room[j * x_row + w];
 }
 
-/* Rows from … end of a gradient, the first of them at x, turned back. */
+/* Turns rows from … end of a gradient back; x points to the first. */
 static void NAME(turn_back)(REAL *x, const Lathe_heads *at, const REAL *turns, const Lathe_heads *of,
                             const Queries *own, int64_t from, int64_t end)
 {
@@ -462,7 +462,8 @@ static void NAME(backward_head)(const NAME(Back) * all, const Lathe_attention *g
     (keys.d_k + from * g->d_k.time, &g->d_k, (const REAL *)any.m->k_turns, &g->k_turns, &any, from, end);
 }
 
-/* Two passes: gradients of keys and values, a tile of keys a task; then those of queries, a tile of them a task. */
+/* Two passes: gradients of keys and values, one tile of keys per task; then those of queries, one tile of queries per
+ * task. */
 static void NAME(backward_in_tiles)(const NAME(Back) * all, const Lathe_attention *g, const Lathe_masks *m)
 {
     NAME(Back) of_keys = *all, of_queries = *all;

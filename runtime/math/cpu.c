@@ -1,7 +1,8 @@
-/* cpu.c: a program that was built for another processor says so, instead of ending by an illegal instruction.
+/* cpu.c: checks the processor, so that a program built for another one ends with a message instead of an illegal
+ * instruction.
  *
- * Runs before main and before every constructor of ours, and is itself compiled for any processor of the family
- * (CMakeLists.txt, and that of a generated folder: -march=x86-64 after -march=native). */
+ * It runs before main and before all other constructors here, and is compiled for any processor of the family
+ * (CMakeLists.txt, also in a generated folder: -march=x86-64 after -march=native). */
 #include "interface/lathe_model.h"
 
 #include <stdio.h>
@@ -40,8 +41,8 @@ static void check(const char *needs)
         size_t n = strcspn(at, " ");
         if (has(at, n)) continue;
         fprintf(stderr,
-                "trainer: error: this program was built for a processor with %.*s instructions, and this one has none "
-                "of them; build it again on this machine: `lathe build MODEL.lua`, or cmake in its folder\n",
+                "trainer: error: this program was built for a processor with %.*s instructions, which this one lacks; "
+                "build it again on this machine: `lathe build MODEL.lua`, or cmake in its folder\n",
                 (int)n, at);
         _Exit(1);
     }

@@ -1,18 +1,18 @@
-/* engine.h: the products' engine: its threads and their rooms. */
+/* engine.h: the engine of matrix products: its threads and their buffers (rooms). */
 #ifndef LATHE_MATH_ENGINE_H
 #define LATHE_MATH_ENGINE_H
 
 #include <stddef.h>
 
-/* math/cpu.c: does nothing: what counts happens before main */
+/* math/cpu.c: does nothing: the check runs before main */
 void rt_check_processor(void);
 
-/* Before the first gemm: sets the number of OpenMP threads and takes a room for what each packs; loads OpenBLAS where
- * it is the engine.  Again for another number. */
+/* Called before the first gemm, and again for another number of threads: sets the number of OpenMP threads and
+ * allocates a room for what each packs; loads OpenBLAS if it is the engine. */
 void rt_init_gemm(int threads);
-/* The calling thread's room, LATHE_ROOM_BYTES: for whatever a kernel of the runtime needs while it runs and what is too
- * large for a stack.  The plan counts it. */
+/* The calling thread's room, LATHE_ROOM_BYTES: for temporary arrays of a kernel that are too large for a stack.  The
+ * plan counts it. */
 void *thread_room(void);
-const char *gemm_engine(void); /* the engine, or the vectors that ours was compiled for */
+const char *gemm_engine(void); /* the engine, or the vector instructions that ours was compiled for */
 
 #endif

@@ -1,9 +1,9 @@
-/* gemm.c: matrix products of generated code.  Thin ones are loops here; the others go to an engine: ours
- * (math/gemm_own.c), or OpenBLAS where this is built without fused multiply-adds, or LATHE_GEMM=openblas is set.
+/* gemm.c: matrix products of generated code.  Thin ones are loops here; the others are computed by an engine: ours
+ * (math/gemm_own.c), or OpenBLAS if this was built without fused multiply-adds or LATHE_GEMM=openblas is set.
  *
- * The same bits for any number of threads: which loops serve a product follows from extents and strides, and each
- * engine keeps the promise in its own way. */
-/* s += a * b becomes one fma wherever it stands here: the same at every run. */
+ * The same bits for any number of threads: extents and strides decide which loops compute a product, and each engine
+ * has its own way to ensure it. */
+/* In this file, s += a * b always becomes one fma, so that all runs agree. */
 #ifdef __clang__
 #pragma clang fp contract(fast)
 #else
@@ -16,7 +16,7 @@
 #include <string.h>
 
 enum {
-    WIDE = 32,   /* the other side of a thin product */
+    WIDE = 32,   /* least extent of a thin product's other side */
     CHUNK = 1024 /* of K, in the loops that may have to pack */
 };
 
@@ -34,7 +34,7 @@ static Tiles thin_tiles(const Lathe_gemm *g)
     return (Tiles){batch_of(g), n, parts_of(g->N, n)};
 }
 
-/* Where these loops are faster than the engines: up to 8 rows (or columns), 3 where they are short dot products. */
+/* Whether these loops are faster than the engines: up to 8 rows (or columns), or 3 if they are short dot products. */
 static bool is_thin(const Lathe_gemm *g)
 {
     int64_t narrow = at_most(g->M, g->N), wide = at_least(g->M, g->N);
@@ -94,6 +94,6 @@ void rt_init_gemm(int threads)
     if (!through_blas || gemm_init_blas(threads)) return;
     through_blas = false;
     if (engine)
-        fputs("trainer: LATHE_GEMM=openblas: libopenblas.so.0 is not to be had; products run in our own engine\n",
+        fputs("trainer: LATHE_GEMM=openblas: libopenblas.so.0 was not found; products use Lathe's own engine\n",
               stderr);
 }

@@ -1,4 +1,5 @@
-/* gemm.h: what the files of products share: extents, batches, and the two engines for what is not thin. */
+/* gemm.h: shared by the files of matrix products: extents, batches, and the two engines for products that are not
+ * thin. */
 #ifndef LATHE_MATH_GEMM_H
 #define LATHE_MATH_GEMM_H
 
@@ -18,7 +19,7 @@ static inline int64_t batch_of(const Lathe_gemm *g)
     return batch;
 }
 
-/* Where in a, b and c the index-th product of the batch begins. */
+/* Offsets in a, b and c of the index-th product of the batch. */
 typedef struct Begin {
     int64_t a, b, c;
 } Begin;
@@ -36,7 +37,7 @@ static inline Begin begin_of(const Lathe_gemm *g, int64_t index)
     return at;
 }
 
-/* Who looks at every product, before and behind it, for `selftest`; NULL: nobody. */
+/* Called before and after every product, for `selftest`; NULL: not called. */
 typedef struct Product {
     const Lathe_gemm *g; /* packed: but for b's strides */
     void *c;
@@ -45,20 +46,20 @@ typedef struct Product {
 } Product;
 typedef struct Gemm_watch {
     void *(*before)(const Product *p);
-    void (*after)(const Product *p, void *kept); /* kept: what `before` gave */
+    void (*after)(const Product *p, void *kept); /* kept: the result of `before` */
     void (*packs)(const void *packed, const void *b, int64_t b_k, int64_t b_n);
 } Gemm_watch;
 extern const Gemm_watch *gemm_watch;
 
-/* math/gemm_own.c: any strides.  Rooms for what each thread packs are taken once, before the first product. */
+/* math/gemm_own.c: any strides.  Rooms for packed operands are allocated once, before the first product. */
 void gemm_own_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, bool add);
 void gemm_own_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, bool add);
-int64_t gemm_room_bytes(void); /* of a thread */
+int64_t gemm_room_bytes(void); /* per thread */
 void gemm_take_rooms(int threads);
 
-/* math/gemm_blas.c: through OpenBLAS; false, and nothing done, where it cannot take the strides. */
+/* math/gemm_blas.c: through OpenBLAS; false, without doing anything, if it does not support the strides. */
 bool gemm_blas_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, bool add);
 bool gemm_blas_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, bool add);
-bool gemm_init_blas(int threads); /* false: it is not to be had */
+bool gemm_init_blas(int threads); /* false: it was not found */
 
 #endif

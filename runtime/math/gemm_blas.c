@@ -1,8 +1,8 @@
 /* gemm_blas.c: matrix products by OpenBLAS: tiles cut by shapes alone, each one call at one thread.
  *
  * The same bits for any number of threads:
- *   1. how a product is cut follows from extents and strides;
- *   2. a tile is done by one thread from beginning to end;
+ *   1. extents and strides decide how a product is cut;
+ *   2. one thread computes a tile from beginning to end;
  *   3. OpenBLAS must not use threads inside a call.  It does not inside an active parallel region; outside one it uses
  *      omp_get_max_threads(), whatever openblas_set_num_threads() said, so that is set to 1 around the call. */
 #include "math/gemm.h"
@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef LATHE_OPENBLAS /* the OpenMP build, where the build found it */
+#ifndef LATHE_OPENBLAS /* the OpenMP build, if CMake found it */
 #define LATHE_OPENBLAS "libopenblas.so.0"
 #endif
 
-/* The library is loaded when it is chosen: it takes memory and time as soon as it is there. */
+/* The library is loaded only if it is chosen, because loading takes memory and time. */
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 }; /* CBLAS's numbers */
 static void (*blas_f32)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *,
                         int);
@@ -42,7 +42,7 @@ static Tiles tiles_of_size(const Lathe_gemm *g, int64_t m, int64_t n)
 /* n cut into equal parts of about `size`, a multiple of 16. */
 static int64_t even_size(int64_t n, int64_t size) { return parts_of(parts_of(n, parts_of(n, size)), 16) * 16; }
 
-/* As large as can be (512 rows, all columns) while there are as many as wanted: 32, if each then has 5 MFLOP. */
+/* As large as possible (512 rows, all columns) while there are at least 32 tiles, or fewer of 5 MFLOP each. */
 static Tiles blas_tiles(const Lathe_gemm *g)
 {
     static const struct {
@@ -58,10 +58,10 @@ static Tiles blas_tiles(const Lathe_gemm *g)
     return t;
 }
 
-/* A rows × columns matrix as BLAS takes it. */
+/* A rows × columns matrix in the form that BLAS accepts. */
 typedef struct Blas_side {
     int trans;
-    int64_t ld; /* 0: BLAS cannot take it */
+    int64_t ld; /* 0: BLAS does not support it */
 } Blas_side;
 
 static Blas_side blas_side(int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride)
@@ -100,12 +100,12 @@ static bool load_blas(void)
     void *library = dlopen(LATHE_OPENBLAS, RTLD_NOW | RTLD_LOCAL);
     if (!library) library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (!library) return false;
-    *(void **)&blas_f32 = dlsym(library, "cblas_sgemm"); /* POSIX's way of asking for a function */
+    *(void **)&blas_f32 = dlsym(library, "cblas_sgemm"); /* the cast that POSIX recommends */
     *(void **)&blas_f64 = dlsym(library, "cblas_dgemm");
     return blas_f32 && blas_f64;
 }
 
-/* Packing buffers for `threads` callers taken and touched, so that no step pays for it. */
+/* Allocates and touches packing buffers for `threads` callers, so that no step pays for it. */
 bool gemm_init_blas(int threads)
 {
     enum { M = 64, N = 1024, K = 512 };

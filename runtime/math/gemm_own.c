@@ -1,12 +1,12 @@
-/* gemm_own.c: matrix products of our own, as fast as OpenBLAS's, whose bits depend on neither threads nor machine.
+/* gemm_own.c: our own matrix products, as fast as OpenBLAS; their bits depend neither on threads nor on the machine.
  *
  * Goto & van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).  K is cut into equal chunks of at
  * most CHUNK; a chunk of a is packed in panels of ROWS rows, one of b in panels of two vectors, both with k outermost,
  * and a tile of c stays in registers while k runs through the chunk.  An element of c is Σ over chunks, in order, of
- * (one chain of fused multiply-adds over k), whatever tile, task or vector it falls in.  So tasks may be cut to the
- * number of threads, as large as can be; where c is small and K long (gradients of small weights), each takes some of
- * the chunks, keeps their sums apart, and these are added up in the order of the chunks: the same bits again. */
-/* s += a * b becomes one fma wherever it stands here: the same at every run. */
+ * (one chain of fused multiply-adds over k), whatever its tile, task or vector.  So tasks may be cut by the number of
+ * threads, as large as possible.  If c is small and K is long (gradients of small weights), each task takes some of the
+ * chunks and keeps their sums separate; these are then added in the order of the chunks, which gives the same bits. */
+/* In this file, s += a * b always becomes one fma, so that all runs agree. */
 #ifdef __clang__
 #pragma clang fp contract(fast)
 #else
@@ -20,7 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* ROWS × two vectors of sums, what is read of b, and a factor fill the registers there are. */
+/* ROWS × two vectors of sums, two vectors of b and a factor fill the registers. */
 #if defined __AVX512F__
 #define TILE_ROWS 14
 enum { VECTOR_BYTES = 64 };
@@ -40,18 +40,18 @@ enum {
     CHUNK = 384,                /* of K */
     A_BYTES = 1008 * CHUNK * 4, /* of packed a, in the third level of cache */
     B_BYTES = 256 * CHUNK * 4,  /* of packed b, in the second */
-    SLACK = 4096,               /* after each: panels are rounded up, and packing writes a little ahead */
+    SLACK = 4096,               /* after each: panels are rounded up, and packing may write a little beyond */
     AHEAD = 256,                /* elements of b, fetched before they are read */
-    PACK_ALONE = 1 << 16,       /* elements that one thread packs before it could wake another */
-    TASK_FLOPS = 2000000,       /* less is not worth waking a thread */
-    PARTIAL = 32,               /* multiply-adds that keeping and adding one partial sum takes the time of */
-    WAVE = 1000000              /* likewise, meeting the other threads twice */
+    PACK_ALONE = 1 << 16,       /* elements that one thread packs in the time to wake another */
+    TASK_FLOPS = 2000000,       /* a smaller task is not worth waking a thread */
+    PARTIAL = 32,               /* cost in multiply-adds of storing and adding a partial sum */
+    WAVE = 1000000              /* likewise, of two barriers */
 };
 
 #define NOINLINE __attribute__((noinline))
 #define UNROLL   _Pragma("GCC unroll 16")
 
-/* ---- rooms: for what a thread packs */
+/* ---- rooms: buffers for packing */
 
 static char *rooms;
 static int threads_with_room;
@@ -66,7 +66,7 @@ void gemm_take_rooms(int threads)
     if (rooms) munmap(rooms, (size_t)threads_with_room * (size_t)gemm_room_bytes());
     rooms = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (rooms == MAP_FAILED) {
-        fprintf(stderr, "trainer: error: out of memory: %zu bytes more were wanted to pack matrices in\n", bytes);
+        fprintf(stderr, "trainer: error: out of memory: packing matrices needs %zu more bytes\n", bytes);
         exit(1);
     }
     (void)madvise(rooms, bytes, MADV_HUGEPAGE);
@@ -79,12 +79,12 @@ static char *gemm_room(int64_t number)
     return rooms + number * gemm_room_bytes();
 }
 
-/* Within a region of one thread, as those inside of others are, the number that counts is that of the outermost. */
+/* In nested regions, which have one thread, the thread number of the outermost region counts. */
 void *thread_room(void) { return gemm_room(omp_get_level() > 0 ? omp_get_ancestor_thread_num(1) : 0); }
 
 /* ---- how a product is cut */
 
-enum { FEWEST = 8 }; /* rows of a panel: a tile of less wastes most of what it reads */
+enum { FEWEST = 8 }; /* rows of a panel: a smaller tile wastes most of its reads */
 
 int panel_rows(int rows, int unit, int most)
 {
@@ -104,9 +104,9 @@ static int64_t equal_part(int64_t n, int64_t most, int64_t unit)
 typedef struct Grid {
     int64_t batch, m, n;   /* tasks: products, and parts of each */
     int64_t rows, columns; /* of a part */
-    bool shared;           /* among the threads */
-    int64_t split;         /* tasks side by side over the chunks of K; 1: all chunks are one task's */
-    int64_t kept;          /* chunks, of which a task of these keeps the sums at a time */
+    bool shared;           /* packed once for all threads */
+    int64_t split;         /* number of tasks that share the chunks of K; 1: one task has all chunks */
+    int64_t kept;          /* chunks whose sums such a task stores at a time */
 } Grid;
 
 static Grid parts_by(const Lathe_gemm *g, int64_t batch, int64_t m, int64_t n, int unit)
@@ -116,13 +116,13 @@ static Grid parts_by(const Lathe_gemm *g, int64_t batch, int64_t m, int64_t n, i
     return (Grid){batch, parts_of(g->M, rows), parts_of(g->N, columns), rows, columns, true, 1, 0};
 }
 
-/* Multiply-adds that one step of k takes the time of, packing included, in the largest part. */
+/* The cost in multiply-adds of one step of k in the largest part, packing included. */
 static double cost_of_step(const Grid *x)
 {
     return (double)(x->rows * x->columns) + 32.0 * (double)(x->rows + x->columns);
 }
 
-/* Likewise of all parts, on so many threads: no less than a thread's share. */
+/* Likewise for all parts on `threads` threads, at least a thread's share. */
 static double cost_of_all_steps(const Lathe_gemm *g, const Grid *x, int64_t threads)
 {
     double packed = (double)(g->M * x->n + g->N * x->m), all = (double)(g->M * g->N) + 32.0 * packed;
@@ -130,14 +130,14 @@ static double cost_of_all_steps(const Lathe_gemm *g, const Grid *x, int64_t thre
     return share > largest ? share : largest;
 }
 
-/* How many chunks' sums of rows × columns elements of `size` bytes a room has place for, behind packed a. */
+/* The number of chunks whose sums, rows × columns elements of `size` bytes each, fit into a room after packed a. */
 static int64_t kept_in_room(int64_t rows, int64_t columns, int64_t size)
 {
     int64_t left = A_BYTES - (rows + ROWS) * CHUNK * size;
     return left > 0 ? left / (rows * columns * size) : 0;
 }
 
-/* At most as many tasks as threads, of which several share the chunks of one part, if that costs less than `best`. */
+/* A grid of at most `threads` tasks in which several share the chunks of one part, if it costs less than `best`. */
 static Grid split_grid(const Lathe_gemm *g, Grid best, int unit, int64_t threads)
 {
     double least = (double)g->K * cost_of_all_steps(g, &best, threads);
@@ -159,7 +159,7 @@ static Grid split_grid(const Lathe_gemm *g, Grid best, int unit, int64_t threads
     return best;
 }
 
-/* As many tasks as threads, or somewhat more; among those grids the one that packs least. */
+/* Of the grids with as many tasks as threads, or slightly more, the one that packs least. */
 static Grid grid_of(const Lathe_gemm *g, int64_t batch, int unit)
 {
     Grid best = {batch, 1, 1, g->M, g->N, false, 1, 0};
@@ -171,7 +171,7 @@ static Grid grid_of(const Lathe_gemm *g, int64_t batch, int unit)
     int64_t wanted = parts_of(threads, batch);
     for (int64_t m = 1; m <= wanted; m++) {
         Grid x = parts_by(g, batch, m, parts_of(wanted, m), unit);
-        double cost = cost_of_step(&x) * (double)parts_of(batch * x.m * x.n, threads); /* turns that threads take */
+        double cost = cost_of_step(&x) * (double)parts_of(batch * x.m * x.n, threads); /* rounds of tasks */
         if (least && cost >= least) continue;
         least = cost;
         best = x;
@@ -179,8 +179,8 @@ static Grid grid_of(const Lathe_gemm *g, int64_t batch, int unit)
     return split_grid(g, best, unit, threads);
 }
 
-/* to[8][8] = from[8][8] transposed; lines of `to` and `from` are W and step apart.  Lines are written in order: where
- * W < 8 each goes over the beginning of the next. */
+/* to[8][8] = from[8][8] transposed; lines of `to` and `from` are W and step apart.  Lines are written in order; if W <
+ * 8, each overlaps the beginning of the next. */
 typedef float Eight __attribute__((vector_size(32), aligned(4), may_alias));
 #define MIX __builtin_shufflevector
 

@@ -3,9 +3,9 @@
 /* LANES numbers at any address. */
 typedef REAL NAME(Lanes) __attribute__((vector_size(LANES * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
 
-/* ---- thin products, b[K][N] with b_n = 1: one accumulator an element, k rising */
+/* ---- thin products, b[K][N] with b_n = 1: one accumulator per element, k ascending */
 
-/* c[R][V · LANES] from column n on; of the columns only those from `skip` on are stored. */
+/* c[R][V · LANES] from column n on; only columns from `skip` on are stored. */
 static INLINE void NAME(columns)(const int R, const int V, REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g,
                                  int64_t n, int skip, bool add)
 {
@@ -47,8 +47,7 @@ static void NAME(thin_by_columns)(REAL *c, const REAL *a, const REAL *b, const L
     }
 }
 
-/* ---- anything else: dot products of rows of a and columns of b, chunk of K by chunk, packed where they are not
- * contiguous */
+/* ---- other products: dot products of rows of a and columns of b, by chunks of K, packed if they are not contiguous */
 
 /* rows × K of x as contiguous rows: x itself, or a copy in room. */
 static const REAL *NAME(packed)(REAL *room, const REAL *x, int64_t rows, int64_t K, int64_t row, int64_t column,
@@ -62,7 +61,7 @@ static const REAL *NAME(packed)(REAL *room, const REAL *x, int64_t rows, int64_t
     return room;
 }
 
-/* c[R][C] (+)= a[R][K] · b[C][K], in lanes; a_row, b_row: from row to row. */
+/* c[R][C] (+)= a[R][K] · b[C][K], in lanes; a_row, b_row: strides of rows. */
 static INLINE void NAME(dots)(const int R, const int C, REAL *c, int64_t c_m, int64_t c_n, const REAL *a, int64_t a_row,
                               const REAL *b, int64_t b_row, int64_t K, bool add)
 {

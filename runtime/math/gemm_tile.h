@@ -11,8 +11,8 @@ enum {
 
 /* ---- packing: to[panels][K][W] with zeros beyond n; element (i, k) of x is x[i · step + k · along] */
 
-/* Eight by eight at a time, the last eight overlapping those before.  Where W < 8 two of eight lanes go beyond a line of
- * the panel, and the next line overwrites them; n rows can be read from here on, at least 8. */
+/* Blocks of eight by eight; the last overlaps the one before.  If W < 8, lanes beyond a line of the panel are
+ * overwritten by the next line; at least 8 rows must be readable. */
 static INLINE void NAME(pack_turned)(REAL *to, const int W, const REAL *x, int64_t step, int64_t K)
 {
     for (int64_t k = 0;; k = k + 16 <= K ? k + 8 : K - 8) {
@@ -100,7 +100,7 @@ static NOINLINE void NAME(tile)(int rows, REAL *c, int64_t c_m, const REAL *a, c
 #undef ROWS_ARE
 }
 
-/* The part m × n of a tile, to c with any strides. */
+/* Stores the part m × n of a tile to c with any strides. */
 static NOINLINE void NAME(tile_part)(int rows, REAL *c, const Lathe_gemm *g, int64_t m, int64_t n, const REAL *a,
                                      const REAL *b, int64_t K, bool add)
 {
@@ -128,19 +128,19 @@ static void NAME(block)(int rows, REAL *c, const Lathe_gemm *g, int64_t m, int64
         }
 }
 
-/* The right operand of a task: as it is, or packed chunk by chunk, of `columns` columns, from column `from` on. */
+/* The right operand of a task: as it is, or packed by chunks, of `columns` columns, from column `from` on. */
 typedef struct NAME(Right) {
     const REAL *at;
     bool packed;
     int64_t columns, from;
 } NAME(Right);
 
-/* One task: c[M][N] (+)= a · b by one thread, with its own room for what it packs. */
+/* One task: c[M][N] (+)= a · b by one thread, with its own room for packing. */
 static void NAME(task)(REAL *c, const REAL *a, NAME(Right) b, const Lathe_gemm *g, bool add, char *room)
 {
     REAL *pa = (REAL *)room, *pb = (REAL *)(room + A_BYTES + SLACK);
     int64_t chunk = equal_part(g->K, CHUNK, 1);
-    int panel = (int)equal_part(g->M, ROWS, 1); /* 32 rows are three panels of 11, not of 14 */
+    int panel = (int)equal_part(g->M, ROWS, 1); /* equal panels: 32 rows are three of 11 */
     int64_t rows = equal_part(g->M, NAME(A_ROOM) / chunk, panel);
     int64_t columns = equal_part(g->N, NAME(B_ROOM) / chunk, NAME(COLUMNS));
     for (int64_t m = 0; m < g->M; m += rows)
@@ -178,7 +178,7 @@ static NAME(Part) NAME(part_of)(REAL *c, const REAL *a, NAME(Right) b, const Lat
 
 /* ---- chunks of K shared by several tasks */
 
-/* Sums of the chunks first … end of a part, each for itself: [end - first][M][N], behind what is packed of a. */
+/* Separate sums of the chunks first … end of a part: [end - first][M][N], after packed a. */
 static REAL *NAME(sums_in)(const NAME(Part) * p, char *room)
 {
     return (REAL *)(room + (p->g.M + ROWS) * CHUNK * (int64_t)sizeof(REAL) + SLACK);
@@ -197,7 +197,7 @@ static void NAME(sum_chunks)(const NAME(Part) * p, int64_t chunk, int64_t first,
     }
 }
 
-/* Rows m … of the part (+)= sums[n], one after another. */
+/* Rows m … end of the part (+)= sums[n], added in order. */
 static void NAME(add_sums)(const NAME(Part) * p, int64_t m, int64_t end, const REAL *sums, int64_t n, bool add)
 {
     const Lathe_gemm *g = &p->g;
@@ -214,7 +214,8 @@ static void NAME(add_sums)(const NAME(Part) * p, int64_t m, int64_t end, const R
         }
 }
 
-/* Wave after wave of chunks: grid.split tasks sum up grid.kept chunks each; then each adds all sums to some rows of c. */
+/* In each wave, grid.split tasks compute the sums of grid.kept chunks each; then each adds all sums to some rows of
+ * c. */
 static void NAME(tasks_over_chunks)(REAL *c, const REAL *a, NAME(Right) b, const Lathe_gemm *g, const Grid *grid,
                                     bool add)
 {
@@ -281,7 +282,7 @@ void NAME(gemm_packed_rows)(REAL *c, const REAL *a, const REAL *packed, const La
     if (gemm_watch) gemm_watch->after(&p, kept);
 }
 
-/* Panel p of COLUMNS columns, all of its chunks. */
+/* Packs all chunks of panel p of COLUMNS columns. */
 static void NAME(pack_columns)(REAL *packed, const REAL *b, const Lathe_gemm *g, int64_t p)
 {
     int64_t chunk = equal_part(g->K, CHUNK, 1), panels = parts_of(g->N, NAME(COLUMNS)), n = p * NAME(COLUMNS);

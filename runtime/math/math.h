@@ -1,17 +1,17 @@
-/* math.h: the words of graph/ops.def for float, double and int: branch-free, so that a loop calling them vectorises, and
- * with the same bits in vector bodies and tails.
+/* math.h: the functions of graph/ops.def for float, double and int.  They have no branches, so that loops calling them
+ * vectorise, and give the same bits in vector bodies and tails.
  *
- * To be compiled with -ffp-contract=off -fno-math-errno -fno-trapping-math: what is fused is written fmaf.  Polynomials
- * are minimax fits of our own.  Every function takes NaN, infinities, zeros of both signs and subnormals as C's
- * function of that name does, but where its comment says otherwise; NaN goes through everything, max and min included.
+ * Compile with -ffp-contract=off -fno-math-errno -fno-trapping-math: fused operations are written as fmaf.  Polynomials
+ * are our own minimax fits.  Every function treats NaN, infinities, zeros of both signs and subnormals like C's
+ * function of that name, unless its comment says otherwise; NaN propagates through all functions, max and min included.
  * Largest errors in units of the last place, over all floats (tests/math/test_math.c):
  *
  *     exp 1.02   expm1 1.44   log 0.84   tanh 1.34   erf 1.16   sqrt 0.5   rsqrt 1.5
- *     sin, cos 0.51 where |x| < 2^48; pow 0.51 on twenty million random pairs
+ *     sin, cos 0.51 for |x| < 2^48; pow 0.51 on twenty million random pairs
  *
- * double calls libm.  The text is also C++ and CUDA (nvcc -fmad=false).  Some words have a text of their own on a GPU:
- * the same results but that a NaN is not the one that came in, and of zeros max_f32 takes the positive one and min_f32
- * the negative one, whichever is a. */
+ * double calls libm.  The file is also C++ and CUDA (nvcc -fmad=false).  Some functions have their own code on a GPU,
+ * with the same results, except that the bits of a NaN are not kept, and that of two zeros max_f32 returns the positive
+ * one and min_f32 the negative one. */
 #ifndef LATHE_MATH_MATH_H
 #define LATHE_MATH_MATH_H
 
@@ -26,8 +26,8 @@
 #define ROUNDS _Pragma("GCC unroll 10")
 #endif
 
-/* Code for a GPU, and of an nvcc that is known to have its instructions by name (in none of its manuals).  Inline PTX
- * would be for all, but around it nvcc reads and writes neighbours one by one. */
+/* Code for a GPU, with an nvcc that is known to have these undocumented intrinsics.  Inline PTX would work with any
+ * nvcc, but around it nvcc does not merge neighbouring loads and stores. */
 #ifdef __CUDA_ARCH__
 #define ON_GPU   1
 #define BY_NAMES (__CUDACC_VER_MAJOR__ == 13)
@@ -63,8 +63,8 @@ MATH double f64_of_bits(uint64_t u)
     return x;
 }
 
-/* ---- reals in 16 bits, as values are stored: a float's upper half, and IEEE's binary16.  To the nearest, ties to
- * even; beyond the largest it is infinity; NaN stays NaN.  A double goes through a float. */
+/* ---- storage in 16 bits: bf16, a float's upper half, and IEEE's binary16.  Rounded to nearest, ties to even; overflow
+ * gives infinity; NaN stays NaN.  A double is rounded to float first. */
 
 typedef uint16_t bf16;
 typedef uint16_t f16;
@@ -103,20 +103,20 @@ MATH bf16 to_bf16_f64(double a) { return to_bf16_f32((float)a); }
 MATH double from_f16_f64(f16 x) { return from_f16_f32(x); }
 MATH f16 to_f16_f64(double a) { return to_f16_f32((float)a); }
 
-/* ---- the plain ones */
+/* ---- simple functions */
 
 MATH float abs_f32(float a) { return fabsf(a); }
 MATH double abs_f64(double a) { return fabs(a); }
 MATH int abs_i32(int a) { return (int)(a < 0 ? 0u - (uint32_t)a : (uint32_t)a); }
 
-MATH float sign_f32(float a) { return a > 0 ? 1.0f : a < 0 ? -1.0f : a; } /* of a zero or NaN: itself */
+MATH float sign_f32(float a) { return a > 0 ? 1.0f : a < 0 ? -1.0f : a; } /* a zero or NaN is returned unchanged */
 MATH double sign_f64(double a) { return a > 0 ? 1.0 : a < 0 ? -1.0 : a; }
 MATH int sign_i32(int a) { return (a > 0) - (a < 0); }
 
 MATH float floor_f32(float a) { return floorf(a); }
 MATH double floor_f64(double a) { return floor(a); }
 
-/* A NaN on either side is the result.  A tie is a's, except between zeros on a GPU (above). */
+/* If either is NaN, the result is NaN.  If they are equal, it is a, except for zeros on a GPU (above). */
 #if ON_GPU
 MATH float max_f32(float a, float b)
 {
@@ -175,7 +175,7 @@ MATH int mod_i32(int a, int b)
     r += ((r != 0) & ((r < 0) != (d < 0))) ? d : 0;
     return b == 0 ? a : r;
 }
-/* Where these leave the range of 32 bits they wrap around. */
+/* Overflow wraps around. */
 MATH int neg_i32(int a) { return (int)(0u - (uint32_t)a); }
 MATH int add_i32(int a, int b) { return (int)((uint32_t)a + (uint32_t)b); }
 MATH int sub_i32(int a, int b) { return (int)((uint32_t)a - (uint32_t)b); }
@@ -185,10 +185,10 @@ MATH int ult_i32(int a, int b) { return (uint32_t)a < (uint32_t)b; }
 
 /* ---- exponentials: x = n ln 2 + r, |r| <= ln 2 / 2, e^x = 2^n e^r */
 
-#define LN2_HIGH_F32 0x1.62e400p-1f /* 15 bits: times any n it is exact */
+#define LN2_HIGH_F32 0x1.62e400p-1f /* 15 bits: exact times any n */
 #define LN2_LOW_F32  0x1.7f7d1cp-20f
 #define LOG2_E_F32   0x1.715476p+0f
-#define ROUND_F32    0x1.8p23f /* added, it pushes the fraction out: the low bits are the integer */
+#define ROUND_F32    0x1.8p23f /* adding it rounds to an integer, which is then in the low bits */
 
 MATH float power_of_two_f32(int32_t n) { return f32_of_bits((uint32_t)(n + 127) << 23); } /* -126 … 127 */
 
@@ -210,8 +210,8 @@ MATH float exp_core_f32(float x, int32_t *power)
 MATH float exp_f32(float a)
 {
     int32_t n;
-    float p = exp_core_f32(fabsf(a) > 104.0f ? copysignf(104.0f, a) : a, &n); /* infinity and 0 follow by themselves */
-    int32_t half = n >> 1; /* two steps, so that the one rounding to a subnormal is the last */
+    float p = exp_core_f32(fabsf(a) > 104.0f ? copysignf(104.0f, a) : a, &n); /* overflows to infinity or underflows to 0 */
+    int32_t half = n >> 1; /* in two steps, so that only the last rounds to a subnormal */
     return p * power_of_two_f32(half) * power_of_two_f32(n - half);
 }
 
@@ -223,7 +223,7 @@ MATH float exp_near_f32(float x)
     return p * power_of_two_f32(n);
 }
 
-/* 2 (2^(n-1) (e^r - 1) + 2^(n-1) - 1/2); where a is so small that it is the result, a */
+/* 2 (2^(n-1) (e^r - 1) + 2^(n-1) - 1/2); if a is very small, a */
 MATH float expm1_f32(float a)
 {
     float x = a > 89.0f ? 89.0f : a < -26.0f ? -26.0f : a;
@@ -242,7 +242,7 @@ MATH float expm1_f32(float a)
     return fabsf(x) < 0x1p-24f ? x : y;
 }
 
-/* a + a^3 q(a^2), where |a| < 0.6 */
+/* a + a^3 q(a^2), for |a| < 0.6 */
 MATH float tanh_near_0_f32(float a)
 {
     float xx = a * a;
@@ -254,7 +254,7 @@ MATH float tanh_near_0_f32(float a)
     return fmaf(q, xx * a, a);
 }
 
-/* From 0.6 on 1 - 2 / (e^(2 |a|) + 1) */
+/* From |a| = 0.6 on: 1 - 2 / (e^(2 |a|) + 1) */
 MATH float tanh_f32(float a)
 {
     float x = fabsf(a), small = tanh_near_0_f32(a);
@@ -264,7 +264,7 @@ MATH float tanh_f32(float a)
 
 MATH float sigmoid_f32(float a) { return 0.5f + 0.5f * tanh_f32(0.5f * a); }
 
-/* a + a q(a^2), where |a| < 1 */
+/* a + a q(a^2), for |a| < 1 */
 MATH float erf_near_0_f32(float a)
 {
     float xx = a * a;
@@ -301,7 +301,7 @@ MATH float erf_f32(float a)
 
 MATH float log_f32(float a)
 {
-    int tiny = a < 0x1p-126f; /* subnormal (or no positive number: mended below) */
+    int tiny = a < 0x1p-126f; /* subnormal (zero and negative numbers are handled below) */
     uint32_t u = bits_of_f32(tiny ? a * 0x1p23f : a);
     int32_t e = (int32_t)(u - 0x3f3504f3u) >> 23;
     float f = f32_of_bits(u - ((uint32_t)e << 23)) - 1.0f;
@@ -323,12 +323,12 @@ MATH float log_f32(float a)
     return a >= 0.0f ? y : NAN;
 }
 
-/* ---- sine and cosine, in double inside: x = n pi/2 + r, |r| <= pi/4.  Above 2^48 floats lie millions of periods
- * apart; the argument is then taken as 0. */
+/* ---- sine and cosine, in double inside: x = n pi/2 + r, |r| <= pi/4.  Above 2^48, neighbouring floats are millions of
+ * periods apart; the argument is then replaced by 0. */
 
 MATH float sin_shifted_f32(float a, uint64_t quarter)
 {
-    double x = fabsf(a) < 0x1p48f ? (double)a : (double)a * 0.0; /* infinity · 0 is the NaN wanted */
+    double x = fabsf(a) < 0x1p48f ? (double)a : (double)a * 0.0; /* infinity · 0 is NaN, as it should be */
     double t = fma(x, 0x1.45f306dc9c883p-1, 0x1.8p52);
     double n = t - 0x1.8p52;
     uint64_t k = bits_of_f64(t) + quarter;
@@ -351,7 +351,7 @@ MATH float sin_shifted_f32(float a, uint64_t quarter)
 MATH float sin_f32(float a) { return sin_shifted_f32(a, 0); }
 MATH float cos_f32(float a) { return sin_shifted_f32(a, 1); }
 
-/* ---- a to the power b, in double inside: 2^(b log2 |a|).  A negative a has a power where b is an integer. */
+/* ---- a to the power b, in double inside: 2^(b log2 |a|).  A negative a has a power if b is an integer. */
 
 MATH double log2_of_f32(float a) /* of |a|; -infinity at 0, infinity at infinity */
 {
@@ -369,12 +369,12 @@ MATH double log2_of_f32(float a) /* of |a|; -infinity at 0, infinity at infinity
     q = fma(q, ss, 0x1.71547652b82ffp+1);
     double y = fma(q, s, (double)(int32_t)e);
     y = x == 0.0 ? -(double)INFINITY : y;
-    return x < (double)INFINITY ? y : x; /* infinity and NaN are their own */
+    return x < (double)INFINITY ? y : x; /* infinity and NaN are returned unchanged */
 }
 
 MATH double exp2_for_f32(double a)
 {
-    double x = a > 200.0 ? 200.0 : a < -200.0 ? -200.0 : a; /* beyond what a float holds */
+    double x = a > 200.0 ? 200.0 : a < -200.0 ? -200.0 : a; /* beyond the range of float */
     double t = x + 0x1.8p52;
     double r = x - (t - 0x1.8p52);
     double p = 0x1.fde5f95233cb9p-17;
@@ -446,7 +446,7 @@ MATH int philox_word(int seed, int step, int site, int row, int index)
 MATH float u01_f32(int bits) { return (float)(int)((uint32_t)bits >> 8) * 0x1p-24f; }
 MATH double u01_f64(int bits) { return (double)(int)((uint32_t)bits >> 8) * 0x1p-24; }
 
-/* ---- the end of a reduction over 16 lanes: a fixed tree, halves onto each other */
+/* ---- the end of a reduction over 16 lanes: a fixed tree, which adds halves */
 
 #define LANES_END(name, T, step)                                                                                       \
     MATH T name(const T *lane)                                                                                         \

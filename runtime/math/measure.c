@@ -1,4 +1,4 @@
-/* measure.c: what this machine can do at its best, with the threads this program has: copies and products. */
+/* measure.c: measures this machine's best rates of copies and products, with this program's threads. */
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "lathe_rt.h"
@@ -9,7 +9,7 @@
 
 enum { BLOCK = 1 << 20, MOST_BLOCKS = 128, REPEATS = 12, ROWS = 2048, COLUMNS = 1024, INNER = 1024 };
 
-typedef struct Job { /* to and from are different memory */
+typedef struct Job { /* to and from do not overlap */
     char *to, *from;
     int blocks; /* of a copy */
 } Job;
@@ -54,7 +54,7 @@ double copy_rate(int64_t bytes)
     Job j = {.blocks = (int)(blocks < 1 ? 1 : blocks > MOST_BLOCKS ? MOST_BLOCKS : blocks)};
     size_t half = (size_t)j.blocks * BLOCK;
     j.from = must_alloc(half), j.to = must_alloc(half);
-    memset(j.from, 1, half); /* else every page of it is the one page of zeros */
+    memset(j.from, 1, half); /* otherwise all its pages would be the same page of zeros */
     double seconds = best_of(copy_blocks, &j);
     free(j.from);
     free(j.to);

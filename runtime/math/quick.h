@@ -1,13 +1,13 @@
-/* quick.h: exp, log, tanh, erf of floats in a few instructions of a GPU, for models that keep values in 16 bits: what
- * they are off by is far below those roundings.  fp32 has the words of math/math.h.
+/* quick.h: exp, log, tanh, erf of floats in a few GPU instructions, for models that store values in 16 bits: their
+ * errors are far below the rounding errors of 16 bits.  fp32 uses the functions of math/math.h.
  *
- * The instructions are functions, for which others stand in where no GPU is: the text made of them is the same
- * everywhere.  Largest errors in units of the last place, over all floats, with those that stand in
- * (tests/math/test_math.c), and with the instructions (tests/gpu/fragments.cu):
+ * The instructions are functions, which have substitutes without a GPU; the code that uses them is the same everywhere.
+ * Largest errors in units of the last place, over all floats, with the substitutes (tests/math/test_math.c), and with
+ * the instructions (tests/gpu/fragments.cu):
  *
  *     exp 6.1, 8.5 (|x| < 20: 3.1, 5)   log 2.4, 13   tanh 1.6, 3.5   erf 1.3, 2
  *
- * NaN, infinities and zeros as in math/math.h; where exp would be below the smallest normal number it may be 0. */
+ * NaN, infinities and zeros as in math/math.h; an exp below the smallest normal number may be 0. */
 #ifndef LATHE_MATH_QUICK_H
 #define LATHE_MATH_QUICK_H
 
@@ -15,7 +15,7 @@
 
 #define LN2_F32 0x1.62e430p-1f
 
-/* ---- instructions, by their names */
+/* ---- instructions, under their names */
 
 #if ON_GPU
 #if BY_NAMES
@@ -25,7 +25,7 @@ MATH float rcp_f32(float x) { return __nvvm_div_approx_ftz_f(1.0f, x); }
 MATH float ex2_f32(float x) { return exp2f(x); }
 MATH float rcp_f32(float x) { return __fdividef(1.0f, x); } /* within 2; of more than 2^126 it is 0 */
 #endif
-MATH float lg2_f32(float x) { return __log2f(x); } /* off by 2^-22, of itself where it is larger than 1 */
+MATH float lg2_f32(float x) { return __log2f(x); } /* error 2^-22, relative if the result is above 1 */
 MATH float add_sat_f32(float a, float b) { return __saturatef(a + b); }
 #else
 MATH float ex2_f32(float x)
@@ -42,17 +42,17 @@ MATH float add_sat_f32(float a, float b) /* the nearest number in [0, 1]; for Na
 }
 #endif
 
-/* ---- what is made of them */
+/* ---- functions made of them */
 
-/* a = h ln 2 + r, and e^a = 2^h (1 + r), |r| < 2^-17.  Where 2^h is 0 or infinity r may be anything, so the factor is held
- * between 1/2 and 3/2. */
+/* a = h ln 2 + r, and e^a = 2^h (1 + r), |r| < 2^-17.  If 2^h is 0 or infinity, r may have any value, so the factor is
+ * kept between 1/2 and 3/2. */
 MATH float quick_exp_f32(float a)
 {
     float h = a * LOG2_E_F32, r = fmaf(h, -LN2_F32, a);
     return ex2_f32(h) * (0.5f + add_sat_f32(0.5f, r));
 }
 
-/* Where a is near 1 by s = (a - 1) / (a + 1): 2 (s + s^3 / 3 + s^5 / 5 + s^7 / 7) */
+/* Near a = 1, with s = (a - 1) / (a + 1): 2 (s + s^3 / 3 + s^5 / 5 + s^7 / 7) */
 MATH float quick_log_f32(float a)
 {
     float f = a - 1.0f, s = f * rcp_f32(a + 1.0f), ss = s * s;

@@ -5,12 +5,12 @@
 
 #include "math/math.h"
 
-/* One stream: Philox's key and counter but for the element. */
+/* One stream: Philox's key and counter, without the element. */
 typedef struct Stream {
     int seed, step, site, row;
 } Stream;
 
-/* The name enters by its FNV-1a hash: half of it into the key, half into the counter. */
+/* Half of the name's FNV-1a hash goes into the key, half into the counter. */
 static inline Stream stream_of(uint64_t seed, const char *name)
 {
     uint64_t h = 0xcbf29ce484222325u;
@@ -24,7 +24,7 @@ static inline Philox stream_block(Stream s, int64_t block)
     return philox_block(s.seed, s.step, s.site, s.row ^ (int)(block >> 32), (int)(uint32_t)block);
 }
 
-/* Uniform below n, from 64 random bits of draw k at (step, site): the bias is below n / 2^64. */
+/* Uniform in 0 … n - 1, from 64 random bits of draw k at (step, site); the bias is below n / 2^64. */
 static inline int64_t uniform_below(int32_t seed, int64_t step, int site, int64_t k, int64_t n)
 {
     int32_t low = (int32_t)(uint32_t)step, high = (int32_t)(step >> 32);
@@ -36,7 +36,7 @@ static inline int64_t uniform_below(int32_t seed, int64_t step, int site, int64_
 /* (0, 1), 32 bits. */
 static inline double uniform_of_word(uint32_t word) { return ((double)word + 0.5) * 0x1p-32; }
 
-/* Two independent standard normals by Box and Muller: radius and angle from two words; up to 6.7. */
+/* Two independent standard normals by Box and Muller: radius and angle from two words; at most 6.7. */
 static inline void normals_of_words(uint32_t w0, uint32_t w1, float *z0, float *z1)
 {
     float radius = sqrtf(-2.0f * log_f32((float)uniform_of_word(w0)));

@@ -1,17 +1,16 @@
-/* round.h: parameters kept in bf16 (--parameters bf16), for a CPU and a GPU: an update is computed in fp32 and rounded to
- * one of the two neighbours at random, to each with the probability that makes the mean the number itself (stochastic
- * rounding; Gupta et al. 2015, "Deep Learning with Limited Numerical Precision", section 3.1).  To the nearest, changes
- * below half of a last place, 2^-9 of a parameter, would all be lost.  What is drawn depends on (seed, step, element) and
- * on nothing else. */
+/* round.h: parameters kept in bf16 (--parameters bf16), for a CPU and a GPU: an update is computed in fp32 and rounded
+ * at random to one of the two neighbours, with probabilities whose mean is the number itself (stochastic rounding;
+ * Gupta et al. 2015, "Deep Learning with Limited Numerical Precision", section 3.1).  Rounding to nearest would lose
+ * all changes below half a unit of the last place, 2^-9 of a parameter.  Draws depend only on (seed, step, element). */
 #ifndef LATHE_MATH_ROUND_H
 #define LATHE_MATH_ROUND_H
 
 #include "math/math.h"
 
-/* Of elements 4 · block … 4 · block + 3 of the flat array, a word each. */
+/* Random words of elements 4 · block … 4 · block + 3 of the flat array. */
 MATH Philox rounding_draws(int32_t seed, int64_t step, int64_t block)
 {
-    const int site = 0x726f756e; /* no other draws have it */
+    const int site = 0x726f756e; /* used by no other draws */
     return philox_block(seed ^ (int)(step >> 32), (int)(uint32_t)step, site, (int)(block >> 32), (int)(uint32_t)block);
 }
 
@@ -22,8 +21,8 @@ MATH uint32_t rounding_draw(int32_t seed, int64_t step, int64_t element)
     return element & 1 ? odd : even;
 }
 
-/* The upper half of x, or the next one away from zero where the lower half and 16 random bits make more than 2^16 - 1:
- * with the probability lower half / 2^16.  What bf16 holds stays; so does what is not finite. */
+/* The upper half of x, or the next number away from zero if the lower half plus 16 random bits exceeds 2^16 - 1, which
+ * has probability (lower half) / 2^16.  Numbers that bf16 represents stay, and so do numbers that are not finite. */
 MATH bf16 round_at_random(float x, uint32_t draw)
 {
     uint32_t u = bits_of_f32(x);

@@ -1,11 +1,11 @@
-/* tile.h: the innermost matrix product, for tiles that lie in cache: c[M][N] (+)= a[M][K] · b[K][N].
+/* tile.h: the innermost matrix product, for tiles in cache: c[M][N] (+)= a[M][K] · b[K][N].
  *
- * Compiled for float and double: REAL, NAME(x) and IS_FLOAT as in math/attention.c.  Element (m, k) of a is at
- * a[m · a_m + k · a_k], read as a scalar, so a needs no packing, whatever its strides.  Rows of b and c are contiguous,
- * b_k and c_m apart, and N is a multiple of TILE_LANES.
+ * Compiled for float and double: REAL, NAME(x) and IS_FLOAT as in math/attention.c.  Element (m, k) of a is at a[m ·
+ * a_m + k · a_k], read as a scalar, so a needs no packing for any strides.  Rows of b and c are contiguous, with
+ * strides b_k and c_m, and N is a multiple of TILE_LANES.
  *
- * Every element of c is one chain of fused multiply-adds with k rising, from 0 or from what is there.  So its bits
- * depend neither on M and N, nor on how c is cut into register blocks, nor on the instruction set, as long as it has an
+ * Every element of c is one chain of fused multiply-adds with ascending k, starting from 0 or its old value.  So its
+ * bits depend neither on M and N, nor on how c is cut into register blocks, nor on the instruction set, if that has an
  * fma. */
 
 #ifndef RT_TILE_COMMON
@@ -25,7 +25,7 @@ enum { TILE_LANES = 16 };
 
 /* A vector register at any address. */
 typedef REAL NAME(Vector) __attribute__((vector_size(TILE_BYTES), aligned(sizeof(REAL)), may_alias));
-enum { NAME(WIDTH) = TILE_BYTES / sizeof(REAL) }; /* lanes of it */
+enum { NAME(WIDTH) = TILE_BYTES / sizeof(REAL) }; /* its lanes */
 
 /* a · b + c, rounded once, lane by lane */
 static INLINE NAME(Vector) NAME(fused)(NAME(Vector) a, NAME(Vector) b, NAME(Vector) c)
@@ -42,7 +42,7 @@ static INLINE NAME(Vector) NAME(fused)(NAME(Vector) a, NAME(Vector) b, NAME(Vect
     for (int l = 0; l < NAME(WIDTH); l++) c[l] = NAME(fma)(a[l], b[l], c[l]);
     return c;
 #else
-    return a * b + c; /* rounded twice: in software an fma takes fifty times as long */
+    return a * b + c; /* rounded twice: an fma in software takes fifty times as long */
 #endif
 }
 

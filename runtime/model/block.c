@@ -1,4 +1,4 @@
-/* block.c: sizes of the one block that a run has, and what an entry sees of it. */
+/* block.c: sizes of the one block of a run, and the parts of it that an entry gets. */
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "lathe_rt.h"

@@ -1,4 +1,4 @@
-/* block.h: the one block of memory that a run has, and what an entry sees of it. */
+/* block.h: the one block of memory of a run, and the parts of it that an entry gets. */
 #ifndef LATHE_MODEL_BLOCK_H
 #define LATHE_MODEL_BLOCK_H
 
@@ -8,22 +8,22 @@
 typedef struct Memory {
     char *base;
     int64_t bytes;
-    void *params, *grads, *moments, *state; /* NULL where the command has no use for them; moments: the GPU's part */
-    char *carried;                          /* room for a copy of what train carries (step/carry.c); likewise */
-    void *step;                             /* of a device: what a step needs beside the arrays (cuda/optim.h); else NULL */
-    char *call;                             /* inputs, outputs, work of the entry called; shared by all entries */
-    char *generation;                       /* beside the states, for those who write texts (text/decode.c, …) */
+    void *params, *grads, *moments, *state; /* NULL if the command does not use them; moments: the GPU's part */
+    char *carried;                          /* a copy of the states that train carries (step/carry.c); likewise */
+    void *step;                             /* on a device: tables of a step (cuda/optim.h); else NULL */
+    char *call;                             /* inputs, outputs, work of the current entry; all entries share it */
+    char *generation;                       /* beside the states, for writing texts (text/decode.c, …) */
     int64_t call_bytes, generation_bytes;
 } Memory;
 
-Lathe_call call_of(const Memory *m, const Lathe_entry *e); /* in and out lie where later calls of entries put theirs */
+Lathe_call call_of(const Memory *m, const Lathe_entry *e); /* later calls of entries overwrite in and out */
 /* Parts of the block begin at multiples of 64 bytes. */
 static inline int64_t align64(int64_t n) { return (n + 63) & ~INT64_C(63); }
 int64_t call_bytes(const Lathe_entry *e); /* inputs, outputs and work */
 void clear_memory(void *at, int64_t bytes); /* to zero, by all threads */
 int64_t weight_bytes(const Lathe_model *m); /* of parameters */
 int64_t flat_bytes(const Lathe_model *m);   /* of gradients, and of each moment */
-int64_t ahead_bytes(const Lathe_model *m);  /* of a device, beside the block: where inputs of steps arrive */
-int64_t planned(const Lathe_model *m, Category category); /* bytes; 0 where the plan has no such line */
+int64_t ahead_bytes(const Lathe_model *m);  /* on a device, beside the block: where inputs of steps arrive */
+int64_t planned(const Lathe_model *m, Category category); /* bytes; 0 if the plan has no such line */
 
 #endif

@@ -1,10 +1,11 @@
-/* hf.c: how Hugging Face knows the model: the description's `hf`, which model.c carries as JSON.
+/* hf.c: the model's tensors and configuration in Hugging Face's format, by the description's `hf`, which model.c has as
+ * JSON.
  *
- *     config      keys of config.json that say what the model is: written, and compared when a folder is read
- *     absent      what a config.json means that lacks one of them (or says null)
- *     elsewhere   another place of one of them: "rope_parameters.rope_theta"
+ *     config      keys of config.json that describe the model: written, and compared when a folder is read
+ *     absent      the meaning of a config.json that lacks one of them (or has null)
+ *     elsewhere   another place of a key: "rope_parameters.rope_theta"
  *     unset       keys that must be absent or null
- *     also        keys that are written and not looked at
+ *     also        keys that are written and not checked
  *     harmless    {key: why}: keys that may be there and change nothing that the model computes, beside those of
  * model/hf_config.c's table
  *     ids         {config: the key that counts ids, tensors: those with a row for each id}: files hold as many rows as
@@ -13,7 +14,7 @@
  * each %d first copies      {name: parameter}: tensors that may be there as well, and must equal that parameter's
  *     ignored     tensors that may be there and are no parameters
  *
- * All names are those of this model's files; `names` makes theirs of them. */
+ * All names are those of this model's files; `names` translates them. */
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "model/hf.h"
@@ -25,7 +26,7 @@
 
 /* ------------------------------------------------------------------ names */
 
-/* The text that `*` stands for; NULL where the name is none of the pattern's.  A pattern without `*` is itself. */
+/* The text that `*` stands for; NULL if the name does not match.  A pattern without `*` matches itself. */
 static char *text_of_star(const char *pattern, const char *name)
 {
     const char *star = strchr(pattern, '*');
@@ -52,7 +53,7 @@ char *hf_name(const Hf *hf, const char *name)
     return text_of("%s", name);
 }
 
-/* Whether a name is one of the template's, %d standing for a number. */
+/* Whether a name matches the template, where %d stands for a number. */
 static bool is_made_of(const char *template, const char *name)
 {
     for (; *template; template ++) {
@@ -101,7 +102,7 @@ static void add_tensors(Hf *hf, const Lathe_param *p, bool zero)
     }
 }
 
-/* What the trainer knows of a parameter, for a tensor that is none: its name, shape, and how many copies. */
+/* A description of a tensor that is not a parameter, as one: name, shape and number of copies. */
 static Lathe_param *zero_param(const char *name, const json_t *shape)
 {
     Lathe_param *p = must_alloc(sizeof *p);
@@ -118,7 +119,7 @@ Hf open_hf(const Lathe_model *m)
     json_error_t error;
     if (!m->hf)
         fail(EXIT_ERROR, NULL,
-             "%s has no counterpart at Hugging Face: its description says nothing of it; add hf = { config = { … } } "
+             "%s cannot be exchanged with Hugging Face: its description has no hf; add hf = { config = { … } } "
              "(models/gpt.lua has one), and build again",
              m->name);
     Hf hf = {.all = json_loads(m->hf, JSON_REJECT_DUPLICATES, &error)};

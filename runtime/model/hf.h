@@ -1,4 +1,4 @@
-/* hf.h: how Hugging Face knows the model: its tensors, its config.json. */
+/* hf.h: the model in Hugging Face's format: tensors and config.json. */
 #ifndef LATHE_MODEL_HF_H
 #define LATHE_MODEL_HF_H
 
@@ -8,14 +8,14 @@
 #include "model/weights.h"
 #include "token/tokenizer.h"
 
-typedef struct Hf_tensor {  /* a tensor of its files */
+typedef struct Hf_tensor {  /* a tensor in its files */
     char *name, *own;       /* "transformer.h.0.ln_1.weight", "h.0.ln_1.weight" */
     const Lathe_param *param;
     int64_t copy;
-    bool zero;              /* not a parameter here: zeros there */
-    bool transposed, ids;   /* a matrix the other way round; a row for each id */
+    bool zero;              /* not a parameter here: written as zeros */
+    bool transposed, ids;   /* a transposed matrix; a table with one row per id */
     int rank;
-    int64_t dim[LATHE_MAXRANK];     /* there, with as many rows of ids as here */
+    int64_t dim[LATHE_MAXRANK];     /* in the file, with this model's number of rows of ids */
 } Hf_tensor;
 
 typedef struct Hf {
@@ -24,18 +24,18 @@ typedef struct Hf {
     Hf_tensor *tensor;
 } Hf;
 
-Hf open_hf(const Lathe_model *m);                           /* ends the program (1) where the description has none */
-int64_t hf_place(const Hf_tensor *t, int64_t element);      /* of an element of theirs, in the flat arrays */
+Hf open_hf(const Lathe_model *m);                           /* ends the program (1) if the description has none */
+int64_t hf_place(const Hf_tensor *t, int64_t element);      /* of an element of their tensor, in the flat arrays */
 char *hf_name(const Hf *hf, const char *name);              /* their name of one of ours, from malloc */
 bool hf_is_of(const Hf *hf, const char *template, const char *name); /* "h.%d.attn.bias", ours or theirs */
 
 /* ---- model/hf_config.c: config.json */
 
 typedef struct Origin Origin;
-void ignore_config(const Words *keys); /* what check_hf_config passes over */
+void ignore_config(const Words *keys); /* keys that check_hf_config ignores */
 void check_hf_config(const Hf *hf, const Lathe_model *m, const json_t *theirs, Misfits *bad);
-int64_t hf_ids(const Hf *hf, const json_t *theirs); /* rows of their tables of ids; 0: not said */
-/* Text of the one to write, from malloc; o: what the weights came with, or NULL; k: their tokenizer, or NULL. */
+int64_t hf_ids(const Hf *hf, const json_t *theirs); /* rows of their tables of ids; 0: not given */
+/* The text to write, from malloc; o: files that the weights came with, or NULL; k: their tokenizer, or NULL. */
 char *hf_config(const Hf *hf, const Origin *o, const Tokenizer *k, Lathe_dtype weights, int64_t ids);
 
 #endif

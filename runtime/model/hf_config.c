@@ -1,8 +1,8 @@
-/* hf_config.c: config.json: whether a folder's is of this model, and the one that export writes.
+/* hf_config.c: config.json: checks that a folder's belongs to this model, and makes the one that export writes.
  *
- * What the description's `hf` says is compared.  Every other key of a config.json may change what the model computes:
- * it passes where its value is the neutral one of the table `changes`, or where the table `harmless` says why it does
- * not matter; null means that it is not set.  All else is refused by name, unless --ignore-config names it. */
+ * Keys of the description's `hf` are compared.  Any other key may change what the model computes, so it is accepted
+ * only if it has the neutral value of the table `changes`, if the table `harmless` says why it does not matter, or if
+ * it is null, which means unset.  Other keys are refused by name, unless --ignore-config names them. */
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "model/hf.h"
@@ -15,7 +15,7 @@
 
 /* ------------------------------------------------------------------ keys beside the description's */
 
-/* Neutral: with this value (JSON) the model is the one without the key. */
+/* neutral: with this value (JSON), the model is the same as without the key. */
 static const struct {
     const char *key, *neutral, *what;
 } changes[] = {
@@ -72,10 +72,10 @@ static const struct {
      "pretraining_tp gradient_checkpointing chunk_size_feed_forward torchscript reorder_and_upcast_attn",
      "kernels, memory, the order of a sum"},
     {"return_dict use_return_dict output_attentions output_hidden_states output_scores return_dict_in_generate",
-     "what the library hands out"},
+     "what the library returns"},
     {"initializer_range", "weights before training"},
     {"attention_dropout attn_pdrop embd_pdrop resid_pdrop hidden_dropout embedding_dropout dropout",
-     "training alone, and the description says its own"},
+     "used in training only; the description has its own"},
     {"n_ctx", "what n_positions says, too"},
     {"max_window_layers", "counts only with use_sliding_window"},
     {"is_decoder", "blocks of a language model are causal in any case"},
@@ -124,7 +124,7 @@ static const json_t *found_at(const json_t *all, const char *path)
     return json_is_null(all) ? NULL : all;
 }
 
-/* Numbers by value: 10000 is 10000.0. */
+/* Numbers are compared by value: 10000 is 10000.0. */
 static bool agree(const json_t *a, const json_t *b)
 {
     const char *key;
@@ -144,7 +144,7 @@ static char *json_text(const json_t *x)
     return json_dumps(x, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
 }
 
-/* What their config.json says of a key of the description's, also elsewhere in it or by its silence; NULL: nothing. */
+/* The value of a key of the description's in their config.json, also elsewhere in it or by its absence; NULL: none. */
 static const json_t *said_of(const Hf *hf, const json_t *theirs, const char *key, bool *silent)
 {
     const json_t *said = found_at(theirs, key);
@@ -168,7 +168,7 @@ static bool is_ignored(const char *key)
 
 static void misfit(Misfits *bad, const char *key, char *line)
 {
-    if (is_ignored(key)) note("config.json: passed over as --ignore-config says: %s", line);
+    if (is_ignored(key)) note("config.json: ignored because of --ignore-config: %s", line);
     else add_misfit(bad, line);
 }
 
@@ -184,7 +184,7 @@ static void check_said(const Hf *hf, const json_t *theirs, Misfits *bad)
         if (!said || agree(ours, said)) continue;
         misfit(bad, key,
                text_of("%s: expected %s, found %s%s", key, json_text(ours), json_text(said),
-                       silent ? " (which is meant where it is not said)" : ""));
+                       silent ? " (the default if the key is absent)" : ""));
     }
     json_array_foreach(json_object_get(hf->all, "unset"), i, ours)
     {
@@ -195,7 +195,7 @@ static void check_said(const Hf *hf, const json_t *theirs, Misfits *bad)
     }
 }
 
-/* A window that no query sees the end of is none; nor is one that is switched off. */
+/* A window at least as long as the context has no effect, and neither has one that is switched off. */
 static bool is_wide_window(const Lathe_model *m, const json_t *theirs, const json_t *value)
 {
     return (json_is_integer(value) && json_integer_value(value) >= m->seq) ||
@@ -222,7 +222,7 @@ static bool is_neutral(const Lathe_model *m, const json_t *theirs, const char *k
     return is;
 }
 
-/* place: the key with what it lies in, "rope_parameters.partial_rotary_factor". */
+/* place: the key's full path, "rope_parameters.partial_rotary_factor". */
 static void check_key(const Hf *hf, const Lathe_model *m, const json_t *theirs, const char *key, const char *place,
                       const json_t *value, Misfits *bad)
 {
@@ -232,14 +232,13 @@ static void check_key(const Hf *hf, const Lathe_model *m, const json_t *theirs, 
         if (strcmp(changes[k].key, key) != 0) continue;
         if (is_neutral(m, theirs, key, value, (int)k)) return;
         misfit(bad, place,
-               text_of("%s: found %s: %s, and this description does not say so", place, json_text(value),
-                       changes[k].what));
+               text_of("%s: found %s: %s, but not in this description", place, json_text(value), changes[k].what));
         return;
     }
-    misfit(bad, place,
-           text_of("%s: found %s, and what it means is not known here; if it changes nothing that the model computes, "
-                   "add --ignore-config %s",
-                   place, json_text(value), place));
+    misfit(
+        bad, place,
+        text_of("%s: found %s, an unknown key; if it does not change what the model computes, add --ignore-config %s",
+                place, json_text(value), place));
 }
 
 static bool is_of_description(const Hf *hf, const char *key)
@@ -252,7 +251,8 @@ static bool is_of_description(const Hf *hf, const char *key)
     return (count && strcmp(count, key) == 0) || json_object_get(json_object_get(hf->all, "config"), key);
 }
 
-/* What lies within a key of the description's that is a table, such as rope_parameters, and not in its own. */
+/* Checks keys within one of the description's keys that is a table, such as rope_parameters, unless the description has
+ * them. */
 static void check_inner(const Hf *hf, const Lathe_model *m, const json_t *theirs, const char *key, const json_t *value,
                         Misfits *bad)
 {
@@ -320,7 +320,7 @@ static json_t *new_config(const Hf *hf, const Tokenizer *k)
     return all;
 }
 
-/* Theirs, with what is another here. */
+/* Their config.json, with this model's values where they differ. */
 static json_t *old_config(const Hf *hf, const json_t *theirs)
 {
     json_t *all = json_deep_copy(theirs), *ours;

@@ -1,9 +1,9 @@
-/* import.c: weights that others wrote: a folder as Hugging Face has it (config.json, model.safetensors or its
- * shards) into the flat array.
+/* import.c: imports weights from a folder in Hugging Face's format (config.json, model.safetensors or its shards) into
+ * the flat array.
  *
- * config.json must agree with the description's `hf`: numbers of heads and angles show in no tensor's shape.  Floats of
- * 16 bits are taken.  Rows of ids that the files lack become the mean of the others: rows of zeros would take
- * probability where logits are negative. */
+ * config.json must agree with the description's `hf`, because numbers of heads and rotary angles do not show in shapes.
+ * 16-bit floats are accepted.  Rows of ids that the files lack become the mean of the others: rows of zeros would get
+ * much probability if the other logits are negative. */
 #include "base/file.h"
 #include "base/words.h"
 #include "interface/lathe_model.h"
@@ -64,8 +64,8 @@ static json_t *read_json_file(const char *path, const char *remedy)
     return all;
 }
 
-/* config.json beside the weights, if it is Hugging Face's; a run's has no model_type, and is not looked at where
- * checkpoints show that the folder is a run's.  Elsewhere nothing else would tell how the matrices lie. */
+/* config.json beside the weights, if it is Hugging Face's; a run's has no model_type.  If the folder has checkpoints,
+ * it is a run's, and the file is not read.  Otherwise only this file says whether matrices are transposed. */
 static json_t *config_beside(const char *weights, char **path)
 {
     char *folder = folder_of(weights);
@@ -73,9 +73,8 @@ static json_t *config_beside(const char *weights, char **path)
     *path = text_of("%s/config.json", folder);
     free(folder);
     if (run || access(*path, F_OK) != 0) return NULL;
-    json_t *all =
-        read_json_file(*path, "it says how the weights beside it lie: fetch it again, or, if a trainer wrote these "
-                              "weights, remove it");
+    json_t *all = read_json_file(*path, "it gives the layout of the weights beside it: fetch it again, or, if a "
+                                        "trainer wrote these weights, remove it");
     if (json_is_string(json_object_get(all, "model_type"))) return all;
     json_decref(all);
     return NULL;
@@ -108,11 +107,11 @@ static const Stored *find_in(const Shards *s, const char *name)
     return NULL;
 }
 
-/* A shard lies beside its index: its name is no path. */
+/* A shard must be beside its index, so its name may not be a path. */
 static void add_shard(Shards *s, const char *file)
 {
     if (!file || !*file || strchr(file, '/'))
-        fail(EXIT_DATA, s->path, "\"weight_map\" names %s, and shards lie beside their index; the file is damaged",
+        fail(EXIT_DATA, s->path, "\"weight_map\" names %s, but shards must be beside their index; the file is damaged",
              file ? file : "no file");
     char *folder = folder_of(s->path), *path = text_of("%s/%s", folder, file);
     free(folder);
@@ -131,11 +130,11 @@ static void check_shards(const Shards *s, const json_t *map)
     const char *name;
     json_t *file;
     json_object_foreach((json_t *)map, name, file) if (!find_in(s, name))
-        fail(EXIT_DATA, s->path, "tensor %s is to be in %s, which lacks it; fetch the shards again", name,
+        fail(EXIT_DATA, s->path, "tensor %s should be in %s, which lacks it; fetch the shards again", name,
              json_string_value(file));
     for (int i = 0; i < s->n; i++) held += s->store[i].n;
     if (held != (int64_t)json_object_size(map))
-        fail(EXIT_DATA, s->path, "names %lld tensors, and its shards hold %lld; fetch index and shards again",
+        fail(EXIT_DATA, s->path, "names %lld tensors, but its shards have %lld; fetch index and shards again",
              (long long)json_object_size(map), (long long)held);
 }
 
@@ -183,8 +182,8 @@ static int64_t stored_elements(const Stored *s)
     return n;
 }
 
-/* A row more for each id that the files lack: the mean of theirs, under which the probabilities of the others shrink
- * by a part of missing / ids at most (Hewitt 2021, Initializing New Word Embeddings for Pretrained Language Models). */
+/* Adds a row for each id that the files lack: the mean of theirs, which lowers the probabilities of the others by at
+ * most missing / ids (Hewitt 2021, Initializing New Word Embeddings for Pretrained Language Models). */
 static void fill_rows(const Lathe_model *m, const Hf_tensor *t, int64_t rows, void *flat)
 {
     int64_t width = copy_elements(t->param) / t->dim[0];
@@ -201,7 +200,7 @@ static void take_zeros(const Hf_tensor *t, const Stored *from, Misfits *bad)
     int64_t n = stored_elements(from), i = 0;
     while (i < n && stored_element(from, i) == 0) i++;
     if (i < n)
-        add_misfit(bad, text_of("%s: expected zeros, since this model has no such parameter; element %lld is %g",
+        add_misfit(bad, text_of("%s: expected zeros, because this model has no such parameter; element %lld is %g",
                                 t->name, (long long)i, stored_element(from, i)));
 }
 
@@ -214,7 +213,7 @@ static void take_tensor(const Lathe_model *m, const Hf_tensor *t, const Stored *
 
 /* ------------------------------------------------------------------ what does not fit */
 
-/* Every table of ids has as many rows as the first; fewer than ours are filled up. */
+/* Every table of ids must have as many rows as the first; missing rows are added. */
 static bool fits(const Hf_tensor *t, const Stored *from, int64_t *rows)
 {
     if (from->rank != t->rank) return false;
@@ -230,7 +229,7 @@ static void take(const Lathe_model *m, const Hf_tensor *t, const Shards *s, int6
     const Stored *from = find_in(s, t->name);
     if (!from) from = find_in(s, t->own);
     char *wanted = dims_text(t->rank, t->dim);
-    const char *fewer = t->ids ? " or fewer rows, as many as the other tables of ids have" : "";
+    const char *fewer = t->ids ? " or fewer rows, but the same number in all tables of ids" : "";
     if (!from) {
         if (!t->zero) add_misfit(bad, text_of("%s: missing; expected %s (%s)", t->name, wanted, t->param->where));
     } else if (!fits(t, from, rows)) {
@@ -260,7 +259,7 @@ static const Stored *find_either(const Hf *hf, const Shards *s, const char *own)
     return found ? found : find_in(s, own);
 }
 
-/* Neither a tensor of the model, nor a copy of one, nor one to be ignored. */
+/* Whether it is neither a tensor of the model, nor a copy of one, nor one to ignore. */
 static bool is_extra(const Hf *hf, const Shards *s, const Stored *tensor, Misfits *bad)
 {
     const char *name;
@@ -286,9 +285,9 @@ static void refuse(const Lathe_model *m, const char *path, const Misfits *bad)
 {
     if (bad->n == 0) return;
     fail(EXIT_DATA, path,
-         "is not of the model that this trainer was built for, %s%s; %d thing%s not fit; build it with the "
-         "configuration that these weights have:%s%s",
-         m->name, config_of(m), bad->n, bad->n == 1 ? " does" : "s do", bad->text, more_misfits(bad));
+         "does not fit the model that this trainer was built for, %s%s: %d difference%s; build it with the "
+         "configuration of these weights:%s%s",
+         m->name, config_of(m), bad->n, bad->n == 1 ? "" : "s", bad->text, more_misfits(bad));
 }
 
 void load_exchange(const Lathe_model *m, const char *path, void *flat)
@@ -309,8 +308,8 @@ void load_exchange(const Lathe_model *m, const char *path, void *flat)
             if (is_extra(&hf, &s, &s.store[i].tensor[k], &bad))
                 add_misfit(&bad, text_of("%s: not a tensor of this model", s.store[i].tensor[k].name));
     if (told && rows && told != rows)
-        add_misfit(&bad, text_of("config.json says that there are %lld ids, and the tables of ids have %lld rows",
-                                 (long long)told, (long long)rows));
+        add_misfit(&bad, text_of("config.json says %lld ids, but the tables of ids have %lld rows", (long long)told,
+                                 (long long)rows));
     refuse(m, path, &bad);
     close_shards(&s);
     json_decref(config);

@@ -1,4 +1,4 @@
-/* init.c: parameters before training: each element a function of the seed, its tensor's name and its index. */
+/* init.c: parameters before training: each element is a function of the seed, its tensor's name and its index. */
 #include "interface/lathe_model.h"
 #include "math/math.h"
 #include "math/random.h"
@@ -100,7 +100,7 @@ static void fill_chunk(void *flat, Lathe_dtype type, const Lathe_param *p, int64
     }
 }
 
-/* Rows count along the first axis that is no copy. */
+/* Rows are along the first axis that does not count copies. */
 void clear_zero_rows(const Lathe_model *m, void *flat)
 {
     const Lathe_dtype type = lathe_weights(m);

@@ -1,6 +1,6 @@
-/* origin.c: files that come with imported weights and that training does not change: config.json, the ids that
- * end a text, the chat template.  They are kept as text, byte by byte, from the Hugging Face folder through every
- * checkpoint (huggingface.json: {"files": {name: text, …}}) to the folder that export writes. */
+/* origin.c: files that come with imported weights and that training does not change: config.json, the ids that end a
+ * text, the chat template.  Their text is kept byte for byte, from the Hugging Face folder through every checkpoint
+ * (huggingface.json: {"files": {name: text, …}}) to the folder that export writes. */
 #include "base/file.h"
 #include "base/words.h"
 #include "model/import.h"
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* tokenizer.json travels on its own. */
+/* tokenizer.json is not among them: the run saves it. */
 static const char *const names[] = {
     "config.json",       "generation_config.json", "tokenizer_config.json", "special_tokens_map.json",
     "added_tokens.json", "chat_template.json",     "chat_template.jinja"};
@@ -29,7 +29,7 @@ struct Origin {
 
 /* ------------------------------------------------------------------ reading */
 
-/* From malloc, with a 0 behind; NULL where there is none. */
+/* The file's text, from malloc, ended by a 0; NULL if there is no file. */
 static char *read_origin_file(const char *path, size_t *n)
 {
     struct stat about;
@@ -65,7 +65,7 @@ static void parse(Origin *o, int k, const char *place)
     if (!o->parsed[k]) /* "model_max_length": 1000000000000000019884624838656 */
         o->parsed[k] = json_loads(json_string_value(text), JSON_DECODE_INT_AS_REAL, &error);
     if (!json_is_object(o->parsed[k]))
-        fail(EXIT_DATA, place, "%s is no JSON object%s%s; fetch it again, or remove it", names[k],
+        fail(EXIT_DATA, place, "expected a JSON object in %s%s%s; fetch it again, or remove it", names[k],
              o->parsed[k] ? "" : ": ", o->parsed[k] ? "" : error.text);
 }
 
@@ -119,7 +119,7 @@ Origin *read_origin(const char *weights)
     return o;
 }
 
-/* ------------------------------------------------------------------ asking */
+/* ------------------------------------------------------------------ access */
 
 char *origin_text(const Origin *o)
 {
@@ -171,7 +171,8 @@ void forget_tokens(Origin *o)
     *o = *origin_of(files, "config.json");
 }
 
-/* By the text of tokenizer.json.  True also where there is none beside the weights: then --tokenizer brings theirs. */
+/* Compares the text of tokenizer.json.  Also true if there is none beside the weights: then --tokenizer gives
+ * theirs. */
 bool came_with(const Tokenizer *k, const char *weights)
 {
     size_t n = 0;

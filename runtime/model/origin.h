@@ -1,4 +1,4 @@
-/* origin.h: what came with imported weights. */
+/* origin.h: files that came with imported weights. */
 #ifndef LATHE_MODEL_ORIGIN_H
 #define LATHE_MODEL_ORIGIN_H
 
@@ -10,15 +10,15 @@
 
 typedef struct Origin Origin;
 
-/* The files of a Hugging Face folder that are no tensors and no tokenizer.json: kept as they are in checkpoints
- * (huggingface.json), given out again by export. */
+/* The files of a Hugging Face folder other than tensors and tokenizer.json: checkpoints keep them unchanged
+ * (huggingface.json), and export writes them again. */
 Origin *read_origin(const char *weights);   /* beside weights: of such a folder, or of a checkpoint; NULL: there are none */
 char *origin_text(const Origin *o);         /* of huggingface.json, from malloc */
-int origin_files(const Origin *o);          /* 0 where o is NULL */
+int origin_files(const Origin *o);          /* 0 if o is NULL */
 const char *origin_name(const Origin *o, int k);
 const char *origin_file(const Origin *o, const char *name); /* its text, or NULL */
 const json_t *origin_object(const Origin *o, const char *name); /* an object, or NULL */
-bool came_with(const Tokenizer *k, const char *weights); /* whether it is the one beside them */
-void forget_tokens(Origin *o); /* what speaks of tokens goes */
+bool came_with(const Tokenizer *k, const char *weights); /* whether k is the tokenizer beside them */
+void forget_tokens(Origin *o); /* drops what is about tokens */
 
 #endif

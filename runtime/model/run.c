@@ -1,7 +1,7 @@
-/* run.c: the run folder: who may write into it, which checkpoints it holds, which of them are kept.
+/* run.c: the run folder: its lock, its checkpoints, and which of them are kept.
  *
- * A folder checkpoints/step-N is complete by having that name (trainer/checkpoint.c), so the newest one is that with
- * the highest N; the links are for people and other programs.  What is removed loses its name first. */
+ * A folder named checkpoints/step-N is complete (trainer/checkpoint.c), so the newest is the one with the highest N;
+ * the links are for people and other programs.  A checkpoint is renamed before it is removed. */
 #include "base/file.h"
 #include "base/words.h"
 #include "model/run.h"
@@ -21,14 +21,14 @@ char *checkpoint_path(const char *run, int64_t step)
     return text_of("%s/checkpoints/step-%lld", run, (long long)step);
 }
 
-/* ------------------------------------------------------------------ which there are */
+/* ------------------------------------------------------------------ the list of checkpoints */
 
 typedef struct Steps {
     int64_t *at; /* ascending */
     int n;
 } Steps;
 
-/* The N of step-N; -1: the name is another. */
+/* The N of step-N; -1: another name. */
 static int64_t step_of_name(const char *name)
 {
     int64_t step;
@@ -42,7 +42,7 @@ static int by_step(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* None where there is no such folder; a fault where it cannot be read. */
+/* Empty if there is no such folder; a fault if it cannot be read. */
 static Steps list_steps(const char *run, Fault *f)
 {
     Steps s = {NULL, 0};
@@ -95,9 +95,9 @@ bool holds_a_run(const char *folder)
 
 /* ------------------------------------------------------------------ one trainer at a time */
 
-/* Locks are the system's and end with the program, however that ends.  The folder's own is what counts: whoever removes
- * the file `lock` does not let another trainer in.  The file's is for file systems that cannot lock folders, and its
- * words are for the message. */
+/* The system releases these locks when the program ends, however it ends.  The lock of the folder counts, so removing
+ * the file `lock` does not admit another trainer.  The lock of the file is for file systems that cannot lock folders;
+ * its text is for the message. */
 static int folder_fd = -1, file_fd = -1;
 
 static _Noreturn void refuse_second(const char *run, const char *then)
@@ -105,7 +105,7 @@ static _Noreturn void refuse_second(const char *run, const char *then)
     char *path = text_of("%s/lock", run), who[64] = "";
     int fd = open_to_read(path);
     if (fd >= 0 && read(fd, who, sizeof who - 1) > 0) who[strcspn(who, "\n")] = 0;
-    fail(EXIT_DATA, run, "another trainer (%s) is writing into this run folder; %s", *who ? who : "of unknown number",
+    fail(EXIT_DATA, run, "another trainer (%s) is writing into this run folder; %s", *who ? who : "process unknown",
          then);
 }
 
@@ -134,25 +134,26 @@ static bool is_file_at(int fd, const char *path)
            held.st_ino == there.st_ino;
 }
 
-/* Whoever has put another folder in its place may have started another trainer there. */
+/* If the folder was replaced, another trainer may run in the new one. */
 void keep_lock(const char *run)
 {
     struct stat there;
-    if (folder_fd < 0 || is_file_at(folder_fd, run) || stat(run, &there) != 0) return; /* not there: the save says so */
+    if (folder_fd < 0 || is_file_at(folder_fd, run) || stat(run, &there) != 0)
+        return; /* missing: the save will report it */
     int fd = open(run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (is_locked(fd))
-        refuse_second(run, "this one had the folder that was here before, and stops; its last steps are not saved");
+        refuse_second(run, "this trainer had the folder's predecessor, and stops; its last steps are not saved");
     close(folder_fd);
     close(file_fd);
     folder_fd = file_fd = -1;
     if (fd >= 0) close(fd);
     lock_run(run);
-    note("%s is not the folder that it was at the start of the run; the run continues in the new one", run);
+    note("%s was replaced by another folder during the run; the run continues in the new one", run);
 }
 
 /* ------------------------------------------------------------------ order */
 
-/* What a killed trainer was writing or removing. */
+/* Removes what a killed trainer was writing or removing. */
 static void remove_half_done(const char *run)
 {
     char *folder = text_of("%s/checkpoints", run);
@@ -191,7 +192,7 @@ static void set_aside(const char *run, const char *before, const char *name, Fau
     free(to);
 }
 
-/* Highest first: what is left of an interrupted round is older than what was moved. */
+/* Moves the highest first, so that after an interruption the remaining ones are older than those moved. */
 static void set_checkpoints_aside(const char *run, const char *before, const Steps *s, int64_t after, Fault *f)
 {
     for (int i = s->n - 1; i >= 0 && s->at[i] > after; i--) {
@@ -237,7 +238,7 @@ bool prepare_run(const char *run, int64_t after, char **where)
 
 /* ------------------------------------------------------------------ after a save */
 
-/* RUN/file, if the checkpoint has it. */
+/* Links RUN/file, if the checkpoint has the file. */
 static void link_file(const char *run, const char *checkpoint, const char *file, Fault *f)
 {
     char *path = text_of("%s/%s", run, file), *to = text_of("checkpoints/%s/%s", checkpoint, file);

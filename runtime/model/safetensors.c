@@ -1,8 +1,8 @@
-/* safetensors.c: reads and writes safetensors files.  A file is not trusted: every number in it is checked.
+/* safetensors.c: reads and writes safetensors files.  Files are not trusted: every number is checked.
  *
  *     u64 length N | N bytes of JSON: {"name": {"dtype": …, "shape": […], "data_offsets": [begin, end]}, …} | data
  *
- * little endian, offsets from the end of the JSON, no holes, no overlaps. */
+ * Little endian; offsets count from the end of the JSON; there are no holes and no overlaps. */
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/words.h"
@@ -56,8 +56,8 @@ static const char *parse_header(Store *s)
     for (int i = 7; i >= 0; i--) length = length << 8 | at[i];
     if (length > LONGEST_HEADER || length < 2 || length > s->map_bytes - 8)
         fail(EXIT_DATA, s->path,
-             "expected a safetensors file: its first 8 bytes give the header's length, here %llu, which does not "
-             "fit a file of %zu bytes; it is cut off or of another format",
+             "expected a safetensors file: its first 8 bytes give the header's length, here %llu, which does not fit a "
+             "file of %zu bytes; it is cut off or has another format",
              (unsigned long long)length, s->map_bytes);
     json_error_t error;
     s->header = json_loadb((const char *)at + 8, (size_t)length, JSON_REJECT_DUPLICATES, &error);
@@ -72,24 +72,23 @@ static int dtype_bytes_of(const Store *s, const char *tensor, const char *dtype)
 {
     for (size_t i = 0; dtype && i < sizeof dtypes / sizeof *dtypes; i++)
         if (strcmp(dtypes[i].name, dtype) == 0) return dtypes[i].bytes;
-    fail(EXIT_DATA, s->path, "tensor %s: dtype %s is not one of safetensors'", tensor, dtype ? dtype : "(none)");
+    fail(EXIT_DATA, s->path, "tensor %s: dtype %s is not a dtype of safetensors", tensor, dtype ? dtype : "(none)");
 }
 
 static int64_t whole_number(const Store *s, const char *tensor, const char *what, const json_t *value)
 {
     if (!json_is_integer(value) || json_integer_value(value) < 0)
-        fail(EXIT_DATA, s->path, "tensor %s: %s has something that is no whole number; the file is damaged", tensor,
-             what);
+        fail(EXIT_DATA, s->path, "tensor %s: expected whole numbers in %s; the file is damaged", tensor, what);
     return json_integer_value(value);
 }
 
-/* Bytes by shape; a product that does not fit is refused. */
+/* The number of bytes by the shape; an overflow is refused. */
 static int64_t take_shape(const Store *s, Stored *t, const json_t *shape)
 {
     int64_t bytes = dtype_bytes_of(s, t->name, t->dtype);
     if (!json_is_array(shape)) fail(EXIT_DATA, s->path, "tensor %s has no shape; the file is damaged", t->name);
     if (json_array_size(shape) > LATHE_MAXRANK)
-        fail(EXIT_DATA, s->path, "tensor %s has %zu axes; at most %d are read", t->name, json_array_size(shape),
+        fail(EXIT_DATA, s->path, "tensor %s has %zu axes; expected at most %d", t->name, json_array_size(shape),
              LATHE_MAXRANK);
     t->rank = (int)json_array_size(shape);
     for (int k = 0; k < t->rank; k++) {
@@ -191,7 +190,7 @@ bool stored_is(const Stored *s, const char *wanted)
     return false;
 }
 
-/* Of the 16 bits of an F16: sign, 5 of exponent, 10 of fraction. */
+/* The value of an F16: a sign bit, 5 bits of exponent, 10 of fraction. */
 static double half_value(uint16_t bits)
 {
     int exponent = bits >> 10 & 31, fraction = bits & 1023;
@@ -231,12 +230,12 @@ double stored_element(const Stored *s, int64_t i)
 /* ------------------------------------------------------------------ writing */
 
 struct Store_writer {
-    char *path, *aside; /* of start_store: PATH.part until it is whole */
+    char *path, *aside; /* of start_store: PATH.part, until it is complete */
     Out *out;
     Fault own, *fault; /* own: of start_store */
     json_t *header;
     int64_t declared, given; /* bytes of data */
-    bool started;            /* the header is written: no more declarations */
+    bool started;            /* the header is written: declarations are over */
 };
 
 static Store_writer *new_writer(const char *path)
@@ -281,7 +280,7 @@ void declare_tensor(Store_writer *w, const char *name, Lathe_dtype dtype, int ra
     w->declared += bytes;
 }
 
-/* The header is padded with blanks so that the data starts at a multiple of 8. */
+/* The header is padded with spaces so that the data starts at a multiple of 8. */
 static void write_header(Store_writer *w)
 {
     char *text = json_written(w->header, JSON_COMPACT);
@@ -336,7 +335,7 @@ void finish_store(Store_writer *w)
     close_writer(w);
     if (!replace_file(w->aside, w->path, w->fault)) {
         unlink(w->aside);
-        fail(EXIT_DATA, w->path, "%s; what it held before is still there: %s or choose another place with --out",
+        fail(EXIT_DATA, w->path, "%s; its old contents are still there: %s or choose another place with --out",
              w->own.text, room_remedy(w->own.number));
     }
     free_writer(w);

@@ -16,7 +16,7 @@ typedef struct Stored { /* a tensor in a file */
     int64_t bytes;
 } Stored;
 
-typedef struct Store { /* a file that was read, by name */
+typedef struct Store { /* an open file */
     const char *path;
     int n;
     Stored *tensor; /* sorted by name */
@@ -25,10 +25,10 @@ typedef struct Store { /* a file that was read, by name */
     json_t *header;
 } Store;
 
-/* Reads and checks the whole header; whatever is wrong ends the program (3). */
+/* Reads and checks the whole header; an error ends the program (3). */
 void read_store(Store *s, const char *path);
 void close_store(Store *s);
-const Stored *find_stored(const Store *s, const char *name); /* NULL where there is none */
+const Stored *find_stored(const Store *s, const char *name); /* NULL: none */
 double stored_element(const Stored *s, int64_t i);           /* F32, F64, F16, BF16, I32, I64 */
 bool stored_is(const Stored *s, const char *dtypes);         /* "F32 F64" */
 
@@ -36,13 +36,13 @@ typedef struct Store_writer Store_writer;
 /* Tensors are declared first, then given in the same order. */
 void declare_tensor(Store_writer *w, const char *name, Lathe_dtype dtype, int rank, const int64_t *dim);
 void put_elements(Store_writer *w, const void *at, int64_t n, Lathe_dtype dtype); /* the next n of the data */
-/* Writes PATH aside; finish_store syncs and renames it.  A failure (disk full, no permission) removes what was written
- * aside, leaves an old PATH alone and ends the program (3). */
+/* Writes PATH.part; finish_store syncs and renames it.  A failure (disk full, no permission) removes PATH.part, keeps
+ * an old PATH and ends the program (3). */
 Store_writer *start_store(const char *path);
 void finish_store(Store_writer *w);
-/* Writes PATH itself; what goes wrong is left in f. */
+/* Writes PATH itself; failures are recorded in f. */
 Store_writer *start_store_at(const char *path, Fault *f);
-void flush_store(Store_writer *w); /* nothing that was given is read any more */
+void flush_store(Store_writer *w); /* after this, the given elements are not read any more */
 Mark end_store(Store_writer *w);   /* synced */
 
 #endif

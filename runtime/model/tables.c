@@ -31,8 +31,8 @@ const Lathe_entry *need_entry(const Lathe_model *m, Entry entry)
     const Lathe_entry *e = find_entry(m, entry);
     if (!e)
         fail(EXIT_ERROR, NULL,
-             "%s has no entry %s: its description does not allow for one, or it was built without it; "
-             "`trainer info` lists what it has",
+             "%s has no entry %s: its description does not provide one, or it was built without it; `trainer info` "
+             "lists its entries",
              m->name, entry_names[entry]);
     return e;
 }
@@ -45,7 +45,7 @@ void set_scalars(const Lathe_entry *e, char *in, int32_t seed, int64_t step, int
         case LATHE_SEED: *at = seed; break;
         case LATHE_STEP: *at = (int32_t)step; break;
         case LATHE_POSITION: *at = (int32_t)position; break;
-        case LATHE_FIRST_ROW: *at = 0; break;                                  /* trainer/ranks.c has others */
+        case LATHE_FIRST_ROW: *at = 0; break; /* set_first_row() of trainer/ranks.c sets others */
         case LATHE_LOSS_SCALE: *(float *)(void *)at = FIRST_LOSS_SCALE; break; /* take_step() has its own */
         default: break;
         }

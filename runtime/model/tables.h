@@ -5,9 +5,9 @@
 #include "interface/names.h"
 #include "interface/lathe_model.h"
 
-const char *config_of(const Lathe_model *m);    /* " char", or "" where there is only one configuration */
+const char *config_of(const Lathe_model *m);    /* " char", or "" if there is only one configuration */
 void check_entries(const Lathe_model *m);       /* asserts that model.c names rows of entries.def, each once */
-const Lathe_entry *find_entry(const Lathe_model *m, Entry entry);   /* NULL where there is none */
+const Lathe_entry *find_entry(const Lathe_model *m, Entry entry);   /* NULL if there is none */
 const Lathe_entry *need_entry(const Lathe_model *m, Entry entry);   /* ends the program instead */
 #define FIRST_LOSS_SCALE 65536.0f /* of fp16 (step/scale.h) */
 void set_scalars(const Lathe_entry *e, char *in, int32_t seed, int64_t step, int64_t position);
@@ -20,6 +20,6 @@ void write_real(Lathe_dtype t, void *at, int64_t i, double x); /* of F32, F64, B
 const Lathe_tensor *tensor_with_role(const Lathe_entry *e, Lathe_role role); /* first such input, or NULL */
 const Lathe_tensor *output_named(const Lathe_entry *e, const char *name);    /* or NULL */
 double output_scalar(const Lathe_entry *e, const char *out, const char *name);
-int64_t class_count(const Lathe_model *m); /* ids are below this; 0 where it is not known */
+int64_t class_count(const Lathe_model *m); /* ids are below this; 0: not known */
 
 #endif

@@ -1,6 +1,6 @@
-/* weights.c: the flat array of parameters (or gradients) as tensors under their export names, out and in.
+/* weights.c: writes and reads the flat array of parameters (or gradients) as tensors under their export names.
  *
- * A parameter [copies…, shape…] becomes one tensor a copy: "h.%d.mlp.weight" is h.0.mlp.weight, h.1.mlp.weight, … */
+ * A parameter [copies…, shape…] becomes one tensor per copy: "h.%d.mlp.weight" is h.0.mlp.weight, h.1.mlp.weight, … */
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "model/import.h"
@@ -53,7 +53,7 @@ void save_weights(const Lathe_model *m, const char *path, const void *flat)
 
 static const char *stored_word(Lathe_dtype t) { return t == LATHE_F64 ? "F64" : t == LATHE_BF16 ? "BF16" : "F32"; }
 
-/* Of the flat array's own type as they are, bit for bit; of another one converted. */
+/* Copies elements of the flat array's type bit for bit, and converts others. */
 static void take_elements(Lathe_dtype type, const Lathe_param *p, int64_t copy, const Stored *from, void *flat)
 {
     int64_t run = contiguous_elements(p), size = dtype_size(type);
@@ -83,14 +83,14 @@ const char *more_misfits(const Misfits *m)
     return m->n > NAMED_MISFITS ? text_of("\n    and %d more", m->n - NAMED_MISFITS) : "";
 }
 
-/* What a file must hold: arrays of the parameters' layout, each under its prefix. */
+/* The expected contents of a file: arrays with the parameters' layout, each under its prefix. */
 typedef struct Wanted {
     const Lathe_model *m;
     int arrays;
     const char *const *prefix;
-    void *const *flat; /* NULL: only looked at */
+    void *const *flat; /* NULL: only checked */
     Lathe_dtype type;  /* of flat */
-    bool converted;    /* other reals will do */
+    bool converted;    /* other real types are accepted */
 } Wanted;
 
 static void prefixed_name(char *name, const char *prefix, const Lathe_param *p, int64_t copy)
@@ -134,7 +134,7 @@ static bool is_among(const char *name, char **sorted, int64_t n)
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* Tensors that the model has no use for. */
+/* Finds tensors that are not parameters. */
 static void find_unknown(const Wanted *w, const Store *s, Misfits *bad)
 {
     const Lathe_model *m = w->m;
@@ -166,10 +166,10 @@ static void take_arrays(const Wanted *w, const Store *s)
     }
     find_unknown(w, s, &bad);
     if (bad.n == 0) return;
-    advise(NULL); /* of the same run's other checkpoints none fits better */
+    advise(NULL); /* other checkpoints of the run would not fit either */
     fail(EXIT_DATA, s->path,
-         "does not hold the parameters of %s%s; %d tensors do not fit; use weights of a model built with "
-         "the same configuration:%s%s",
+         "does not hold the parameters of %s%s; %d tensors do not fit; use weights of a model built with the same "
+         "configuration:%s%s",
          m->name, config_of(m), bad.n, bad.text, more_misfits(&bad));
 }
 

@@ -5,7 +5,7 @@
 #include "interface/lathe_model.h"
 #include "model/safetensors.h"
 
-/* What does not fit is gathered, so that one message names it all. */
+/* Collects everything that does not fit, so that one message names it all. */
 typedef struct Misfits {
     int n;
     char *text;
@@ -15,7 +15,7 @@ const char *more_misfits(const Misfits *m); /* "and 3 more", or "" */
 
 void load_weights(const Lathe_model *m, const char *path, void *flat); /* every parameter, under its export name */
 void save_weights(const Lathe_model *m, const char *path, const void *flat);
-/* Arrays of the parameters' layout, every tensor in the model's own type; flat NULL: only whether they fit. */
+/* Arrays with the parameters' layout, every tensor in the model's own type; flat NULL: only checks them. */
 void load_arrays(const Lathe_model *m, const Store *s, int arrays, const char *const *prefix, void *const *flat,
                  Lathe_dtype type);
 /* The same tensors under prefix + export name, for grad. */

@@ -1,6 +1,6 @@
-/* chat.c: chats: the messages of a JSON record as one text, and what of it the assistant says.
+/* chat.c: chats: the messages of a JSON record as one text, with the assistant's parts marked.
  *
- * "messages": [{"role": "user", "content": "…"}, …]; other fields of a message are passed over. */
+ * "messages": [{"role": "user", "content": "…"}, …]; other fields of a message are ignored. */
 #include "base/words.h"
 #include "source/reader.h"
 #include "source/source.h"
@@ -36,7 +36,7 @@ static bool add_form(Reader *r, const char *words, bool counts)
     return add_span(r, words, (int64_t)strlen(words), counts, false);
 }
 
-/* The content lies in r->target. */
+/* The content is in r->target. */
 static bool add_message(Reader *r, int role)
 {
     const Chat_form *f = r->s->options.chat ? r->s->options.chat : &plain_chat;
@@ -48,7 +48,7 @@ static bool add_message(Reader *r, int role)
 
 static bool take_message_text(Reader *r, const char *key, Draft *to)
 {
-    if (json_blanks(&r->feed) != '"') return stop_record(r, "the %s of a message is no string", key), false;
+    if (json_blanks(&r->feed) != '"') return stop_record(r, "the %s of a message is not a string", key), false;
     r->feed.begin++;
     to->n = 0;
     Got got = take_json_string(r, to);
@@ -64,8 +64,7 @@ static bool take_role(Reader *r, int *role)
     if (!take_message_text(r, "role", &d)) return false;
     for (*role = 0; *role < ROLES; ++*role)
         if (d.n == (int64_t)strlen(roles[*role]) && memcmp(room, roles[*role], (size_t)d.n) == 0) return true;
-    stop_record(r, "the role of a message is system, developer, user, assistant or tool, and this is \"%.*s\"",
-                (int)d.n, room);
+    stop_record(r, "expected the role system, developer, user, assistant or tool, found \"%.*s\"", (int)d.n, room);
     return false;
 }
 
@@ -79,7 +78,7 @@ static bool take_field(Reader *r, int *role, bool *content)
     return take_message_text(r, key, &r->target);
 }
 
-/* Behind a value: a comma is passed; *more: there was one. */
+/* After a value: skips a comma; *more: there was one. */
 static bool go_on(Reader *r, int closing, const char *expected, bool *more)
 {
     *more = json_blanks(&r->feed) == ',';

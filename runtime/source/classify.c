@@ -1,4 +1,4 @@
-/* classify.c: what a file is: by its first bytes where they tell, by its name otherwise. */
+/* classify.c: the format of a file, by its first bytes if they identify it, otherwise by its name. */
 #include "base/words.h"
 #include "source/classify.h"
 #include "source/source.h"
@@ -35,7 +35,7 @@ bool parse_format(const char *word, Format *f)
     return false;
 }
 
-/* The name's ending is .ending, or that and .gz or .zst. */
+/* Whether the name ends in .ending, also followed by .gz or .zst. */
 static bool has_ending(const char *path, const char *ending)
 {
     size_t n = strlen(path), e = strlen(ending);
@@ -65,7 +65,7 @@ static int32_t header_word(const char *head, int k)
     return x;
 }
 
-/* The width of a shard's ids by its header; 0: it has none. */
+/* The size of a shard's ids by its header; 0: no header. */
 static int id_size_by(const char *head, int64_t n)
 {
     if (n < 12) return 0;
@@ -102,8 +102,7 @@ static void take_shard(Source_file *f, const Source_options *o, const char *head
     if (!f->id_size)
         fail(EXIT_DATA, f->path,
              "expected a token shard (llm.c's header 20240520 version 1, or 20240801 version 7), found none of them; "
-             "if it is raw "
-             "token ids, say how wide: u16 or u32");
+             "if it has raw token ids, give their size: u16 or u32");
     f->ids = bytes < 0 ? -1 : bytes / f->id_size;
     if (bytes >= 0 && bytes % f->id_size)
         fail(EXIT_DATA, f->path,
@@ -139,7 +138,7 @@ static void refuse_known(const char *path, const char *head, int64_t n)
     if (n > 262 && memcmp(head + 257, "ustar", 5) == 0) fail(EXIT_DATA, path, "is a tar archive: unpack it");
 }
 
-/* A pipe has no name: a line that opens an object is JSON. */
+/* The format of a pipe, which has no name: a line that begins an object is JSON. */
 static Format format_of_stream(const char *head, int64_t n)
 {
     int64_t i = 0;
@@ -156,7 +155,7 @@ static Format format_by(const Source_file *f, const Source_options *o, const cha
     return f_named == FORMAT_TEXT && f->stream ? format_of_stream(head, n) : f_named;
 }
 
-/* Text has no zero bytes near its beginning, as a rule. */
+/* Text rarely has zero bytes near its beginning. */
 static bool looks_binary(Format format, const char *head, int64_t n)
 {
     return format != FORMAT_SHARD && format != FORMAT_NPY && n && memchr(head, 0, (size_t)n);

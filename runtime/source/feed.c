@@ -1,4 +1,4 @@
-/* feed.c: text on its way from a file to the readers of formats: checked to be UTF-8, a window at a time. */
+/* feed.c: text from a file for the readers of formats, checked to be UTF-8, a window at a time. */
 #include "base/words.h"
 #include "source/reader.h"
 #include "source/source.h"
@@ -11,8 +11,8 @@ static const char replacement[] = "\xef\xbf\xbd";
 
 /* ------------------------------------------------------------------ UTF-8 */
 
-/* Bytes of the character at `at` of n: above 0: it is well-formed; below: minus the bytes of a maximal part of one
- * (Unicode 15, table 3-7 and section 3.9); *open: the text ends in the middle of it. */
+/* The length of the character at `at`, of n bytes, if it is well-formed; otherwise minus the length of a maximal part
+ * of one (Unicode 15, table 3-7 and section 3.9); *open: the text ends in the middle of it. */
 static int character_at(const unsigned char *at, int64_t n, bool *open)
 {
     unsigned char first = at[0];
@@ -36,7 +36,7 @@ static bool ascii_block(const unsigned char *at)
     return all < 0x80;
 }
 
-/* How many of n bytes from the start are UTF-8; *bad: bytes of what is not, or is not whole. */
+/* The number of bytes from the start that are UTF-8; *bad: bytes after them that are not, or are incomplete. */
 static int64_t good_prefix(const char *text, int64_t n, int *bad, bool *open)
 {
     const unsigned char *at = (const unsigned char *)text;
@@ -112,7 +112,7 @@ static _Noreturn void stop_at_bad(Feed *f)
     unsigned char byte = (unsigned char)f->raw[f->raw_begin];
     f->begin = f->end;
     fail(EXIT_DATA, text_of("%s:%lld", input_path(f->in), (long long)feed_line(f)),
-         "expected UTF-8, found byte 0x%02x at offset %lld; convert the file (iconv), or have such bytes replaced",
+         "expected UTF-8, found byte 0x%02x at offset %lld; convert the file (iconv), or let such bytes be replaced",
          byte, (long long)feed_offset(f));
 }
 
@@ -135,7 +135,7 @@ static void read_more(Feed *f)
     f->raw_ended = f->raw_end < f->chunk;
 }
 
-/* Checked bytes from raw into the window, as many as there are and fit. */
+/* Copies checked bytes from raw into the window, as many as fit. */
 static void copy_good(Feed *f, int64_t n)
 {
     const char *from = f->raw + f->raw_begin;
@@ -167,12 +167,12 @@ static void check_some(Feed *f)
     if (f->bad_utf8 != UTF8_KEEP) good = good_prefix(f->raw + f->raw_begin, good, &bad, &open);
     copy_good(f, good);
     if (!bad) return;
-    if (open && !all) return; /* only as much as fits was looked at: the window is full */
+    if (open && !all) return; /* the window is full: only the bytes that fit were checked */
     if (open && !f->raw_ended) read_more(f);
     else replace(f, bad);
 }
 
-/* What is in use goes to the window's beginning. */
+/* Moves the unused text to the window's beginning. */
 static void move_down(Feed *f)
 {
     feed_line(f);

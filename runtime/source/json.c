@@ -1,8 +1,7 @@
-/* json.c: JSON lines: of each line's object the fields that are wanted, whatever else is in it, without ever
- * holding the line.
+/* json.c: JSON lines: reads the wanted fields of each line's object, without ever storing the line.
  *
- * RFC 8259, but that a newline ends the record wherever it stands.  What is malformed is found as it is met: a text
- * longer than the reader's limit has been handed out in parts by then. */
+ * RFC 8259, except that a newline always ends the record.  Errors are found while reading: parts of a text longer than
+ * the reader's limit may have been returned before. */
 #include "base/utf8.h"
 #include "base/words.h"
 #include "source/reader.h"
@@ -17,7 +16,7 @@ enum { DEEPEST = 512 };
 
 /* ------------------------------------------------------------------ small things */
 
-/* Blanks within a record; the byte after them, -1 at the file's end. */
+/* Skips white space within a record; returns the byte after it, -1 at the file's end. */
 int json_blanks(Feed *f)
 {
     int c;
@@ -44,7 +43,7 @@ bool take_json(Reader *r, int wanted, const char *expected)
 
 /* ------------------------------------------------------------------ strings */
 
-/* Four hexadecimal digits at `at`; -1: they are not. */
+/* Four hexadecimal digits at `at`; -1: none. */
 static int32_t hex_at(const char *at, int64_t n)
 {
     int32_t x = 0;
@@ -61,7 +60,7 @@ static int32_t hex_at(const char *at, int64_t n)
     return x;
 }
 
-/* \uXXXX, or two of them: the code point, and how many bytes of the feed it takes.  Half of a pair is replaced. */
+/* \uXXXX, or two of them: the code point, and its bytes in the feed.  Half of a pair is replaced. */
 static int32_t unicode_escape(Reader *r, int64_t *used)
 {
     Feed *f = &r->feed;
@@ -79,14 +78,14 @@ static int32_t unicode_escape(Reader *r, int64_t *used)
     if (r->s->options.bad_utf8 == UTF8_STOP) {
         char *place = source_place(r->s, &r->at);
         fail(EXIT_DATA, place,
-             "expected Unicode, found half of a surrogate pair (\\u%04x); mend it, or have such be replaced",
+             "expected Unicode, found half of a surrogate pair (\\u%04x); repair it, or let such be replaced",
              (unsigned)code);
     }
     r->counts.replaced++;
     return 0xfffd;
 }
 
-/* What follows a backslash, into `to` where there is one. */
+/* Reads the characters after a backslash, into `to` if it is not NULL. */
 static bool take_escape(Reader *r, Draft *to)
 {
     static const char names[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
@@ -119,7 +118,7 @@ static bool plain_block(const char *at)
     return !special;
 }
 
-/* Bytes that stand for themselves, of n. */
+/* The number of leading bytes of n that need no escape. */
 static int64_t plain_run(const char *at, int64_t n)
 {
     int64_t i = 0;
@@ -128,7 +127,7 @@ static int64_t plain_run(const char *at, int64_t n)
     return i;
 }
 
-/* From inside of a string to behind its end; to: NULL: nowhere. */
+/* Reads from inside a string to after its end; to NULL: drops it. */
 Got take_json_string(Reader *r, Draft *to)
 {
     Feed *f = &r->feed;
@@ -147,7 +146,7 @@ Got take_json_string(Reader *r, Draft *to)
     }
 }
 
-/* Into key, as much as fits and a 0 byte. */
+/* Reads into key, truncated, with a 0 byte. */
 bool take_json_key(Reader *r, char *key)
 {
     char room[KEY_BYTES + 8];
@@ -157,11 +156,11 @@ bool take_json_key(Reader *r, char *key)
     if (got == GOT_PART) got = take_json_string(r, NULL);
     if (got == GOT_BAD || !take_json(r, ':', "':' after a name")) return false;
     memcpy(key, room, (size_t)d.n);
-    key[memchr(room, 0, (size_t)d.n) ? 0 : d.n] = 0; /* no field that is wanted has a zero byte in its name */
+    key[memchr(room, 0, (size_t)d.n) ? 0 : d.n] = 0; /* no wanted field has a zero byte in its name */
     return true;
 }
 
-/* ------------------------------------------------------------------ values that nobody wants */
+/* ------------------------------------------------------------------ unwanted values */
 
 static bool take_word(Reader *r, const char *word)
 {
@@ -210,12 +209,12 @@ static bool skip_scalar(Reader *r, int c)
     }
 }
 
-typedef struct Nest { /* the lists and objects that are open */
+typedef struct Nest { /* the open lists and objects */
     int depth;
     bool object[DEEPEST];
 } Nest;
 
-/* Behind [ or {, or behind a comma: at what follows there; *closed: it was the end of an empty one. */
+/* After [ or {, or a comma: goes to the next value; *closed: it was the end of an empty one. */
 static bool enter(Reader *r, Nest *nest, bool after_comma, bool *closed)
 {
     char key[KEY_BYTES + 8];
@@ -225,7 +224,7 @@ static bool enter(Reader *r, Nest *nest, bool after_comma, bool *closed)
     return !object || take_json_key(r, key);
 }
 
-/* Behind a value: out of all that ends there, to the next one. */
+/* After a value: leaves everything that ends there, up to the next value. */
 static bool leave(Reader *r, Nest *nest)
 {
     while (nest->depth) {
@@ -261,7 +260,7 @@ bool skip_json(Reader *r)
 
 /* ------------------------------------------------------------------ records */
 
-/* What a field is; 0: it is not wanted.  *naming: of a half of a pair. */
+/* The kind of a field; 0: not wanted.  *naming: of a half of a pair. */
 static int wanted(const Source_options *o, const char *key, int *naming)
 {
     bool either = !o->text && !o->target;
@@ -295,14 +294,14 @@ static void keep_name(Reader *r, const char *key)
     if (strlen(key) + 5 <= room) snprintf(at + n, room, "%s\"%s\"", n ? ", " : "", key);
 }
 
-/* One text, one pair or one chat. */
+/* A record has one text, one pair or one chat. */
 static bool fits_others(Reader *r, const char *key, int seen, int naming)
 {
     struct Json *j = &r->json;
     int pair = SEEN_SOURCE | SEEN_TARGET, first = j->seen & -j->seen;
     if (j->seen & seen && naming == j->naming) return stop_record(r, "there are two fields \"%s\"", key), false;
     if (!j->seen || ((j->seen | seen) == pair && naming == j->naming)) return true;
-    stop_record(r, "there are fields \"%s\" and \"%s\"; say which is meant", field_name(r, first), key);
+    stop_record(r, "there are fields \"%s\" and \"%s\"; name the one to read", field_name(r, first), key);
     return false;
 }
 
@@ -339,7 +338,7 @@ static bool begin_value(Reader *r)
     return begin_string(r, key);
 }
 
-/* A target of its own ends here. */
+/* Ends a target of TARGETS_EACH. */
 static bool end_target(Reader *r)
 {
     if (r->targets == MOST_TARGETS) return stop_record(r, "there are more than %d targets", MOST_TARGETS), false;
@@ -410,7 +409,7 @@ static bool close_record(Reader *r)
     return r->s->options.targets != TARGETS_EACH || end_target(r);
 }
 
-/* A full draft: parts are for texts alone, since what comes in pairs is wanted as a whole. */
+/* Handles a full draft: only texts may come in parts; pairs must be complete. */
 static Got string_step(Reader *r)
 {
     Draft *to = r->json.to;
@@ -434,7 +433,7 @@ static bool step(Reader *r)
     }
 }
 
-/* To the next record; false: there is none. */
+/* Goes to the next record; false: none. */
 static bool find_record(Reader *r)
 {
     int c;

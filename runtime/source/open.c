@@ -1,6 +1,6 @@
-/* open.c: the bytes of a file or pipe, in order, unpacked if they are packed.
+/* open.c: the bytes of a file or pipe, in order, decompressed if necessary.
  *
- * A file is read as far as it went when it was found, should it grow meanwhile; one that became shorter ends the
+ * Of a file that has grown since it was found, only the old length is read; a file that became shorter ends the
  * program. */
 #include "base/words.h"
 #include "source/open.h"
@@ -13,25 +13,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RAW = 1 << 17, FIRST = 1 << 12 }; /* FIRST: of a file whose head alone may be wanted */
+enum { RAW = 1 << 17, FIRST = 1 << 12 }; /* FIRST: bytes of the first read, in case only the head is wanted */
 
 struct Input {
     char *path;
     int fd;
-    bool stream, ended; /* ended: nothing more comes from fd */
+    bool stream, ended; /* ended: fd is at its end */
     Packed packed;
     int64_t listed;   /* bytes of the file that are read; -1: a pipe */
     int64_t taken;    /* bytes read from fd */
     int64_t offset;   /* of the next byte, unpacked */
-    int64_t unpacked; /* bytes that the unpacker has yielded */
-    char *raw;        /* [RAW] bytes as they lie in the file, begin … end */
+    int64_t unpacked; /* bytes from the decompressor */
+    char *raw;        /* [RAW] bytes of the file, begin … end */
     int64_t begin, end;
     Unpacker *unpacker;
-    char *ahead; /* [PEEK] unpacked bytes that were looked at, ahead_begin … ahead_end; NULL: none yet */
+    char *ahead; /* [PEEK] peeked unpacked bytes, ahead_begin … ahead_end; NULL: none yet */
     int64_t ahead_begin, ahead_end;
 };
 
-/* ------------------------------------------------------------------ bytes as they lie in the file */
+/* ------------------------------------------------------------------ bytes of the file */
 
 static _Noreturn void cut_while_read(const Input *in)
 {
@@ -41,7 +41,7 @@ static _Noreturn void cut_while_read(const Input *in)
          (long long)in->taken, (long long)in->listed);
 }
 
-/* At most n bytes, fewer only at the end. */
+/* Reads n bytes, fewer only at the end. */
 static int64_t read_raw(Input *in, char *to, int64_t n)
 {
     int64_t got = 0;
@@ -101,7 +101,7 @@ static void compare_size(Input *in, int64_t listed, int64_t bytes)
     in->listed = listed;
 }
 
-/* Opening a pipe that has a name waits for somebody who writes. */
+/* Opening a named pipe waits for its writer. */
 static void note_pipe(const char *path)
 {
     struct stat about;

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-/* Lines end with \n, \r\n, or the file.  A line with nothing in it: it is only that. */
+/* Lines end with \n, \r\n, or the end of the file.  An empty line has only its end. */
 
-/* Bytes of an empty line at `at` of n (ended: nothing follows); 0: it is none, or the file's end. */
+/* The length of an empty line at `at`, of n bytes (ended: nothing follows); 0: not an empty line, or the file's end. */
 static int empty_line(const char *at, int64_t n, bool ended)
 {
     if (n >= 1 && at[0] == '\n') return 1;
@@ -14,7 +14,7 @@ static int empty_line(const char *at, int64_t n, bool ended)
     return n == 1 && at[0] == '\r' && ended;
 }
 
-/* False: nothing but empty lines was left. */
+/* False: only empty lines were left. */
 static bool skip_empty_lines(Feed *f)
 {
     for (;;) {
@@ -35,7 +35,7 @@ static bool ends_here(const Feed *f, Split_text split, const char *at, int64_t i
 static int64_t find_end(const Feed *f, Split_text split, int64_t from, int64_t to, int64_t n)
 {
     const char *at = f->at + f->begin, *newline;
-    if (split != SPLIT_LINE && !f->ended && to > n - 2) to = n - 2; /* the last two cannot be judged yet */
+    if (split != SPLIT_LINE && !f->ended && to > n - 2) to = n - 2; /* the last two cannot be decided yet */
     for (int64_t i = from; i < to && (newline = memchr(at + i, '\n', (size_t)(to - i))); i++) {
         i = newline - at;
         if (ends_here(f, split, at, i, n)) return i;
@@ -43,8 +43,8 @@ static int64_t find_end(const Feed *f, Split_text split, int64_t from, int64_t t
     return -1;
 }
 
-/* The bytes of a document that begins at the feed's place: those without the newline at its end, *used with it.  -1:
- * more than the reader's limit. */
+/* The length of the document at the feed's place without the newline at its end; *used: with it.  -1: longer than the
+ * reader's limit. */
 static int64_t document_bytes(Reader *r, Split_text split, int64_t *used)
 {
     Feed *f = &r->feed;

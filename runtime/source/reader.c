@@ -1,7 +1,7 @@
-/* reader.c: one document after the other, or part after part, from files of any format.
+/* reader.c: reads documents, or parts of long ones, in order, from files of any format.
  *
- * A document that is longer than a part comes in parts, which are cut where the tokenizer says that the cut changes no
- * token.  Parts depend on the file, the limit and that function alone; the Place of each is one to go on from. */
+ * A document longer than a part is returned in parts, cut where the cut does not change tokens, as the tokenizer
+ * determines.  Parts depend only on the file, the limit and that function; reading can resume at the Place of each. */
 #include "base/hash.h"
 #include "base/words.h"
 #include "source/reader.h"
@@ -15,7 +15,7 @@
 
 static bool inside_character(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
 
-/* The last start of a character up to k; k where there is none near, since the bytes are no text. */
+/* The last start of a character up to k; k if there is none near, because the bytes are not text. */
 static int64_t character_start(const char *text, int64_t k)
 {
     int64_t back = k;
@@ -23,7 +23,7 @@ static int64_t character_start(const char *text, int64_t k)
     return inside_character(text[back]) ? k : back;
 }
 
-/* Where nobody knows better: before the last blank of the last eighth. */
+/* The default cut: before the last space of the last eighth. */
 static int64_t place_of_blank(const char *text, int64_t n)
 {
     for (int64_t k = n - 1; k > n - n / 8; k--)
@@ -31,7 +31,7 @@ static int64_t place_of_blank(const char *text, int64_t n)
     return character_start(text, n);
 }
 
-/* text[n] is there: the text goes on.  Unless bytes are kept as they are, a cut is never inside of a character. */
+/* The text continues at text[n].  Unless bytes are kept unchanged, a cut is never inside a character. */
 int64_t place_to_cut(Reader *r, const char *text, int64_t n)
 {
     int64_t k = r->cut ? r->cut(r->cut_arg, text, n) : 0;
@@ -83,13 +83,14 @@ static void count_bad(Reader *r)
     char *place = source_place(r->s, &r->at);
     if (++r->counts.bad_records == 1) r->counts.first_bad = r->first_bad = text_of("%s: %s", place, r->wrong);
     if (r->counts.bad_records > r->s->options.bad_records)
-        fail(EXIT_DATA, place, "%s; mend it, or let malformed records be skipped (%lld %s; this is one more)", r->wrong,
-             (long long)r->s->options.bad_records, r->s->options.bad_records == 1 ? "was allowed" : "were allowed");
+        fail(EXIT_DATA, place, "%s; repair it, or let malformed records be skipped (%lld %s; this is one more)",
+             r->wrong, (long long)r->s->options.bad_records,
+             r->s->options.bad_records == 1 ? "was allowed" : "were allowed");
     free(place);
 }
 
-/* The rest of a malformed record is skipped.  Of a document whose first parts were handed out already, what is there
- * becomes the last. */
+/* Skips the rest of a malformed record.  If parts of the document were returned already, its present text becomes the
+ * last part. */
 static bool end_bad_record(Reader *r)
 {
     count_bad(r);
@@ -105,10 +106,10 @@ static bool is_table(const Reader *r) { return r->file->format == FORMAT_CSV || 
 
 static bool is_pair(const Reader *r)
 {
-    return is_table(r) ? r->table.target >= 0 : !r->spans && r->json.seen > 1; /* not a text alone */
+    return is_table(r) ? r->table.target >= 0 : !r->spans && r->json.seen > 1; /* not only a text */
 }
 
-/* Where the k-th target begins, of a record with one or several. */
+/* The beginning of the k-th target of a record. */
 static int64_t target_begin(const Reader *r, int k) { return k ? r->target_end[k - 1] : 0; }
 
 static int64_t target_bytes(const Reader *r, int k)
@@ -127,7 +128,7 @@ static bool is_whole_pair(Reader *r)
     return false;
 }
 
-/* Reads to the end of a record with something in it, or until there is more of it than fits; false: the file's end. */
+/* Reads to the end of a non-empty record, or until the draft is full; false: the file's end. */
 static bool read_record(Reader *r)
 {
     while (!r->whole && r->text.n <= r->text.limit) {
@@ -142,7 +143,7 @@ static bool read_record(Reader *r)
     return true;
 }
 
-/* A pair for each target: place inside counts them. */
+/* Returns one pair per target; `inside` of its place counts them. */
 static void hand_pair(Reader *r, Document *d)
 {
     int k = (int)r->at.inside;
@@ -219,7 +220,7 @@ void close_reader(Reader *r)
     free(r);
 }
 
-/* A byte order mark is no text. */
+/* Skips a byte order mark. */
 static void skip_mark(Reader *r)
 {
     Feed *f = &r->feed;
@@ -288,7 +289,7 @@ static uint64_t hash_document(const Document *d)
     return hash_end(&h);
 }
 
-/* What the part is of its document; then on to the next.  Of a record with several targets each is a document. */
+/* Sets the part's place in its document, and advances to the next.  Each target of a record is a document. */
 static void number_part(Reader *r, Document *d)
 {
     d->first = r->at.inside == 0 || d->target;

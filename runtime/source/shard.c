@@ -40,7 +40,7 @@ static bool any_id(const void *ids, int size, int64_t from, int64_t to, uint32_t
     return any;
 }
 
-/* The first place of an id from `from` on; n: there is none. */
+/* The first index of an id from `from` on; n: none. */
 static int64_t find_id(const void *ids, int size, int64_t from, int64_t n, uint32_t id)
 {
     while (from < n) {
@@ -114,7 +114,7 @@ void start_shard(Reader *r, const Place *from)
     const Source_file *f = r->file;
     if (!b->at) b->at = must_alloc((size_t)(b->room = 2 * r->part + 64));
     b->begin = b->end = b->taken = b->total = 0;
-    b->ended = !f->id_size; /* nothing is in it */
+    b->ended = !f->id_size; /* the file is empty */
     r->at.line = 0;
     if (b->ended) r->counts.empty_files++;
     if (b->ended) return;

@@ -1,4 +1,4 @@
-/* source.c: finding files: from what the user named, files, globs, folders or standard input, to a list. */
+/* source.c: lists the files of paths: files, globs, folders or standard input. */
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/words.h"
@@ -14,12 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DEEPEST = 64 }; /* folders in folders: a link that leads back up ends there */
+enum { DEEPEST = 64 }; /* depth of folders, which ends cycles of links */
 
 typedef struct Found {
     Sources *s;
     int room;
-    int64_t left_out;     /* files in folders that are none of the formats */
+    int64_t left_out;     /* files in folders without a supported format */
     const char *left_one; /* the first of them */
 } Found;
 
@@ -44,7 +44,7 @@ static void add_file(Found *f, const char *path, bool named)
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* Names in a folder, but hidden ones, sorted by their bytes. */
+/* Names in a folder without hidden ones, sorted by their bytes. */
 static char **names_in(const char *folder, int *n)
 {
     DIR *d = opendir(folder);
@@ -108,7 +108,7 @@ static void add_glob(Found *f, const char *pattern)
     globfree(&found);
 }
 
-/* Standard input comes once. */
+/* Standard input can be read only once. */
 static void check_streams(const Sources *s)
 {
     int n = 0;
@@ -124,9 +124,8 @@ Sources *open_sources(const Words *paths, const Source_options *o)
     for (int i = 0; i < paths->n; i++)
         if (!add_path(&f, paths->at[i])) add_glob(&f, paths->at[i]);
     if (f.left_out)
-        note("%lld file%s in folders %s left out, being no text and no format that is read: %s%s",
-             (long long)f.left_out, f.left_out == 1 ? "" : "s", f.left_out == 1 ? "is" : "are", f.left_one,
-             f.left_out == 1 ? "" : ", …");
+        note("%lld file%s in folders %s left out (neither text nor a supported format): %s%s", (long long)f.left_out,
+             f.left_out == 1 ? "" : "s", f.left_out == 1 ? "is" : "are", f.left_one, f.left_out == 1 ? "" : ", …");
     if (s->n == 0) fail(EXIT_DATA, paths->n ? paths->at[0] : NULL, "expected files to read, found none");
     check_streams(s);
     return s;

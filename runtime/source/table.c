@@ -1,8 +1,7 @@
-/* table.c: CSV and TSV: of each row the columns that are wanted, whatever else is in it, without ever holding the
- * row.
+/* table.c: CSV and TSV: reads the wanted columns of each row, without ever storing the row.
  *
- * CSV after RFC 4180: fields may stand in double quotes, and hold separators, newlines and doubled quotes then.  TSV as
- * IANA registered it: no quoting.  The first row names the columns. */
+ * CSV follows RFC 4180: fields may be in double quotes, and then contain separators, newlines and doubled quotes.  TSV
+ * follows IANA's registration: no quoting.  The first row names the columns. */
 #include "base/words.h"
 #include "source/reader.h"
 #include "source/source.h"
@@ -22,7 +21,7 @@ static bool at_row_end(Feed *f)
     return n == 0 || at[0] == '\n' || (at[0] == '\r' && (n == 1 || at[1] == '\n'));
 }
 
-/* Adds n bytes where they are wanted, and passes them. */
+/* Consumes n bytes, and adds them to `to` if it is not NULL. */
 static void pass(Feed *f, Draft *to, int64_t n)
 {
     if (to) add_draft(to, f->at + f->begin, n);
@@ -41,11 +40,11 @@ static Got take_unquoted(Reader *r, Draft *to)
         at = f->at + f->begin;
         if (space > n) space = n;
         while (run < space && at[run] != separator && at[run] != '\n' && at[run] != '\r') run++;
-        pass(f, to, run ? run : 1); /* 1: a \r that ends no line */
+        pass(f, to, run ? run : 1); /* 1: a \r within a line */
     }
 }
 
-/* To behind the closing quote. */
+/* Reads up to and including the closing quote. */
 static Got take_quoted(Reader *r, Draft *to)
 {
     Feed *f = &r->feed;
@@ -78,7 +77,7 @@ static Got take_field(Reader *r, Draft *to)
     return got;
 }
 
-/* Behind a field: to the next (END), or at the row's end (NOTHING). */
+/* After a field: goes to the next (END), or to the row's end (NOTHING). */
 static Got pass_separator(Reader *r)
 {
     if (at_row_end(&r->feed)) return GOT_NOTHING;
@@ -149,7 +148,7 @@ static int need_column(const Reader *r, const char *name)
          close ? text_of(" (did you mean \"%s\"?)", close) : "", names_text(t));
 }
 
-/* Columns whose names nobody said. */
+/* Finds columns by their default names. */
 static void find_columns(Reader *r)
 {
     struct Table *t = &r->table;

@@ -1,4 +1,4 @@
-/* unpack.c: gzip and zstd, as streams: any number of members or frames one after the other. */
+/* unpack.c: streams of gzip and zstd: any number of members or frames in sequence. */
 #include "base/words.h"
 #include "source/open.h"
 #include "source/source.h"
@@ -17,7 +17,7 @@
 struct Unpacker {
     Packed kind;
     bool inside;  /* a member or frame has begun and not ended */
-    bool any;     /* one has ended */
+    bool any;     /* a member or frame has ended */
     bool padding; /* gzip: zero bytes after the last member */
 #ifdef LATHE_WITH_ZLIB
     z_stream gz;
@@ -39,7 +39,7 @@ static void start_gz(Unpacker *u)
     if (inflateInit2(&u->gz, GZIP_ONLY + MAX_WBITS) != Z_OK) fail(EXIT_ERROR, NULL, "out of memory for zlib");
 }
 
-/* Between members: zero bytes may end a file (tapes are padded so), nothing else. */
+/* Between members: only zero bytes may end a file (padding of tapes). */
 static const char *next_member(Unpacker *u, Flow *flow)
 {
     while (u->any && flow->in_bytes && *flow->in == 0) flow->in++, flow->in_bytes--, u->padding = true;
@@ -162,7 +162,7 @@ const char *unpack(Unpacker *u, Flow *flow)
     return "";
 }
 
-/* zlib: 32 KB of window and its tables; zstd says itself, with the window that the file asks for. */
+/* zlib: 32 KB of window and tables; zstd reports its memory, with the file's window. */
 int64_t unpacker_heap(const Unpacker *u)
 {
 #ifdef LATHE_WITH_ZSTD

@@ -1,9 +1,9 @@
-/* bpe.c: byte pair encoding of a piece (Sennrich et al. 2016; over bytes: Radford et al. 2019): from its
- * bytes, the pair of neighbours with the lowest rank becomes one token, the leftmost of equal ones first, until no two
+/* bpe.c: byte pair encoding of a piece (Sennrich et al. 2016; over bytes: Radford et al. 2019): starting from its
+ * bytes, the neighbours with the lowest rank are merged to one token, the leftmost of equal ones first, until no
  * neighbours are a pair.
  *
- * Short pieces are searched from end to end for each merge; long ones keep their pairs in a heap, so that a piece of n
- * bytes takes n log n steps. */
+ * Short pieces are searched completely for each merge; long ones keep their pairs in a heap, so that a piece of n bytes
+ * takes n log n steps. */
 #include "base/words.h"
 #include "token/heap.h"
 #include "token/token.h"
@@ -31,7 +31,7 @@ static void make_pairs(Tokenizer *t, int64_t most)
     for (uint64_t i = 0; i < t->pairs; i++) t->pair[i].key = NO_PAIR;
 }
 
-/* A pair that is listed twice has the later rank, as in Hugging Face's tokenizers. */
+/* As in Hugging Face's tokenizers, the later rank of a pair listed twice counts. */
 void set_pairs(Tokenizer *t)
 {
     enum { ROOM = 1 << 16 };
@@ -124,7 +124,7 @@ static int32_t id_of_byte(const Merger *m, unsigned char byte)
     return id;
 }
 
-/* In place; returns how many are left. */
+/* Merges in place; returns the number of tokens left. */
 static int merge_short(const Tokenizer *t, int32_t *id, int n)
 {
     int32_t rank[SHORT + 1], made[SHORT + 1];
@@ -186,7 +186,7 @@ static void merge_long(Merger *m, const char *at, int64_t n, Ids *out)
     for (int64_t i = 0; i + 1 < n; i++) push_pair(m, (int32_t)i);
     while (m->waiting) {
         Waiting w = pop_waiting(m->heap, &m->waiting);
-        int32_t right = l[w.at].id < 0 ? -1 : l[w.at].after; /* id -1: merged into the one before */
+        int32_t right = l[w.at].id < 0 ? -1 : l[w.at].after; /* id -1: merged into its predecessor */
         const Pair *p = right < 0 ? NULL : pair_of(m->t, l[w.at].id, l[right].id);
         if (!p || p->rank != w.rank) continue;
         l[w.at].id = p->made;

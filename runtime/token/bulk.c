@@ -1,5 +1,5 @@
-/* bulk.c: a long text to ids: parts of it by all threads at once, put back in their order; and shards, the
- * files that ids are kept in. */
+/* bulk.c: encodes a long text in parts, by all threads, with ids in the text's order; and shards, the files that store
+ * ids. */
 #include "base/file.h"
 #include "base/words.h"
 #include "token/token.h"
@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 enum {
-    PART = 1 << 20,      /* bytes of a text that are a part of it, where text can be cut */
-    JOB = 1 << 18,       /* bytes that a thread encodes at a time, at least */
-    BATCH = 1 << 21,     /* bytes of a batch, for each thread */
+    PART = 1 << 20,      /* bytes of a part of a text, if it can be cut */
+    JOB = 1 << 18,       /* least bytes that a thread encodes at a time */
+    BATCH = 1 << 21,     /* bytes of a batch per thread */
     MOST_PARTS = 1 << 16 /* of a batch */
 };
 
@@ -21,7 +21,7 @@ enum {
 typedef struct Part {
     const char *place;
     int64_t at, bytes; /* in the text */
-    int64_t ids;       /* of its job, with this part */
+    int64_t ids;       /* ids of its job, up to and including this part */
     bool first, last;
 } Part;
 
@@ -36,9 +36,9 @@ struct Bulk {
     void *arg;
     int threads;
     Encoder **encoder; /* [threads] */
-    char *text;        /* [room] of all parts that wait */
+    char *text;        /* [room] all waiting parts */
     Part *part;
-    Job *job; /* [job_room]; arrays of ids are kept for the next batch */
+    Job *job; /* [job_room]; the next batch reuses arrays of ids */
     int64_t bytes, room, parts, part_room, jobs, job_room;
 };
 
@@ -128,7 +128,7 @@ void close_bulk(Bulk *b)
 
 /* ------------------------------------------------------------------ one text */
 
-/* From `at` on: as far as PART, or, where no cut is found so far, as far as it takes. */
+/* The length of the next part: about PART, or more if no cut is found up to there. */
 static int64_t part_bytes(Encoder *e, const char *at, int64_t left)
 {
     for (int64_t n = PART; n < left; n *= 2) {
@@ -163,8 +163,8 @@ void encode_text(const Tokenizer *t, const char *place, const char *text, int64_
 
 /* ------------------------------------------------------------------ shards */
 
-/* As llm.c has them: 256 numbers, of which the first three are magic, version and how many ids follow: 16 bits each
- * (magic 20240520, version 1), or 32 (20240801, 7). */
+/* The header of llm.c: 256 numbers; the first three are magic, version and the number of ids, which have 16 bits (magic
+ * 20240520, version 1) or 32 bits (20240801, 7). */
 enum { HEAD = 256, MAGIC_16 = 20240520, VERSION_16 = 1, MAGIC_32 = 20240801, VERSION_32 = 7 };
 
 struct Shard_out {
@@ -213,7 +213,7 @@ void put_ids(Shard_out *s, const int32_t *id, int64_t n)
     }
 }
 
-/* The head goes in last: a shard that was cut off has none. */
+/* The header is written last, so an incomplete shard has none. */
 int64_t close_shard_out(Shard_out *s)
 {
     int32_t head[HEAD];
@@ -229,7 +229,7 @@ int64_t close_shard_out(Shard_out *s)
     return n;
 }
 
-/* How many ids of `size` bytes each; -1: it is none, or cut off. */
+/* The number of ids, of *size bytes each; -1: not a shard, or incomplete. */
 int64_t shard_ids(const void *at, int64_t bytes, int *size)
 {
     int32_t head[HEAD];

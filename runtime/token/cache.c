@@ -1,6 +1,6 @@
-/* cache.c: the ids of files' text, encoded once and kept: in a shard in the cache's folder (base/cache.c),
- * whose name is made of the hashes of text and tokenizer, so that it fits whoever asks again; or in memory, where there
- * is no such folder.  The shard's head has a checksum of its ids, in words that shards leave at zero. */
+/* cache.c: caches the ids of files' text: in a shard in the cache folder (base/cache.c), named by the hashes of text
+ * and tokenizer; or in memory, if there is no such folder.  The shard's header has a checksum of its ids, in words that
+ * other shards leave at zero. */
 #include "base/cache.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -16,7 +16,7 @@
 
 enum { HEAD_BYTES = 1024, SUM_AT = 16 };
 
-/* The first id that is none of the tokenizer's; -1: there is none. */
+/* The index of the first id beyond the tokenizer's; -1: none. */
 static int64_t beyond(const Token_list *l, int64_t size)
 {
     for (int64_t i = 0; i < l->n; i++)
@@ -24,7 +24,7 @@ static int64_t beyond(const Token_list *l, int64_t size)
     return -1;
 }
 
-/* The checksum says that it is what was written, and not that it was right. */
+/* The checksum shows that the ids were not changed; this also checks their range. */
 static bool is_sound(const Token_list *l, const Tokenizer *t, uint64_t sum, const char *path)
 {
     if (l->n < 0 || l->size != shard_id_size(t) || sum != hash_of(l->at, (size_t)(l->n * l->size))) return false;
@@ -35,8 +35,8 @@ static bool is_sound(const Token_list *l, const Tokenizer *t, uint64_t sum, cons
     return bad < 0;
 }
 
-/* The descriptor stays open: the shard is in use as long as the program runs.  False: not there, or damaged: then it
- * loses its name, so that it does not count as what is used. */
+/* The descriptor stays open, so the shard is in use until the program ends.  False: missing or damaged; a damaged one
+ * is removed. */
 static bool map_list(Token_list *l, const Tokenizer *t, const char *path)
 {
     struct stat about;
@@ -88,7 +88,7 @@ static void put_sum(const char *path, Fault *f)
     if (fd >= 0) close(fd);
 }
 
-/* Mapped before it is in its place: should it not fit there, it is of use as long as the program runs. */
+/* Maps the shard before renaming it: if it does not fit into the cache, it can still be used by this program. */
 static bool make_shard(Token_list *l, const Tokenizer *t, const Stretch *s, int n, const char *path)
 {
     Fault fault = {0};
@@ -100,9 +100,9 @@ static bool make_shard(Token_list *l, const Tokenizer *t, const Stretch *s, int 
     put_sum(aside, &fault);
     bool ok = !fault.path && map_list(l, t, aside);
     bool kept = keep_in_cache(aside, path, &fault);
-    if (fault.path) note("%s %s; the text's tokens are not kept", fault.path, fault.text);
+    if (fault.path) note("%s %s; the text's tokens are not cached", fault.path, fault.text);
     else if (!kept)
-        note("the text's tokens, %s of them, do not fit into the cache (LATHE_CACHE_LIMIT), and are not kept",
+        note("the text's tokens (%s) do not fit into the cache (LATHE_CACHE_LIMIT) and are not cached",
              grouped_text(l->n));
     if (lock >= 0) close(lock);
     clear_fault(&fault);

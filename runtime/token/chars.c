@@ -1,8 +1,8 @@
-/* chars.c: tokenizers of bytes and of characters: how they are numbered, and their tokenizer.json: our own,
- * which checkpoints have, and that of Hugging Face's tokenizers, which exports have.
+/* chars.c: tokenizers of bytes and of characters: their numbering, and their tokenizer.json: our own format in
+ * checkpoints, and Hugging Face's in exports.
  *
- * There bytes are a BPE without merges over GPT-2's letters for the 256 bytes; characters are words (WordLevel) of one
- * letter each, into which the text is split, and one that is not among them is an error there as it is here. */
+ * In the latter, bytes are a BPE without merges over GPT-2's letters for the 256 bytes; characters are words
+ * (WordLevel) of one letter each, into which the text is split, and an unknown one is an error, as it is here. */
 #include "base/json_text.h"
 #include "base/utf8.h"
 #include "base/words.h"
@@ -23,7 +23,7 @@ void number_characters(Tokenizer *t)
         }
 }
 
-/* Printable ones are themselves, the others follow each other from U+0100 on. */
+/* Printable bytes are their own letters; the others get consecutive letters from U+0100 on. */
 uint32_t letter_of_byte(int byte)
 {
     uint32_t n = 256;
@@ -173,7 +173,7 @@ char *hf_tokenizer_config(const Tokenizer *t, int64_t context)
 
 /* ------------------------------------------------------------------ Hugging Face's, in */
 
-/* letter[id] of every id, or NULL where they are not single letters numbered 0 … n-1. */
+/* letter[id] of every id, or NULL if they are not single letters numbered 0 … n-1. */
 static uint32_t *letters_of(json_t *words)
 {
     const char *word;

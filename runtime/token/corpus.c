@@ -1,5 +1,5 @@
-/* corpus.c: what a unigram model is learnt from: the characters that become tokens by themselves, and words
- * of these alone. */
+/* corpus.c: the data for learning a unigram model: characters that become tokens, and words of these characters
+ * alone. */
 #include "base/utf8.h"
 #include "base/words.h"
 #include "token/token.h"
@@ -18,7 +18,7 @@ static int by_count(const void *a, const void *b)
     return x->count != y->count ? (x->count > y->count ? -1 : 1) : x->code < y->code ? -1 : x->code > y->code;
 }
 
-/* [CODE_POINTS] how often each character occurs; all: together. */
+/* [CODE_POINTS] the count of each character; *all: their sum. */
 static int64_t *count_letters(const Strings *piece, const int64_t *count, int64_t *all)
 {
     int64_t *times = must_alloc(sizeof *times * CODE_POINTS);
@@ -35,7 +35,7 @@ static int64_t *count_letters(const Strings *piece, const int64_t *count, int64_
     return times;
 }
 
-/* The most frequent first, until nearly all of the text is covered; at most half of the tokens. */
+/* Chooses the most frequent until nearly all of the text is covered; at most half of the tokens. */
 static void choose_letters(const Strings *piece, const int64_t *count, int64_t most, Strings *single, double **weight)
 {
     int64_t all = 0, n = 0, *times = count_letters(piece, count, &all);
@@ -83,7 +83,7 @@ static void end_word(Draft_corpus *c, int64_t begin, int64_t count)
     c->count[c->words++] = count;
 }
 
-/* A piece, cut at characters that are no tokens. */
+/* Adds a piece, cut at characters that are not tokens. */
 static void put_piece(Draft_corpus *c, const Strings *single, const char *at, int64_t n, int64_t count)
 {
     int64_t begin = c->text.n;

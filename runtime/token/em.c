@@ -1,7 +1,7 @@
-/* em.c: learning a unigram model (Kudo 2018, section 3.2): from many strings that occur in several places
- * (token/seeds.c), those are left out, a quarter at a time, without which the text is least less probable, until
- * as many are left as are wanted.  Between, expectation maximisation fits their probabilities to all ways of cutting
- * the text (two rounds), with the digamma function in place of the logarithm, which keeps rare ones small. */
+/* em.c: learning a unigram model (Kudo 2018, section 3.2): it starts with many strings that occur in several places
+ * (token/seeds.c) and removes a quarter at a time, those whose removal lowers the text's probability least, until the
+ * wanted number is left.  In between, two rounds of expectation maximisation fit their probabilities to all ways of
+ * cutting the text, with the digamma function in place of the logarithm, which keeps rare ones small. */
 #include "base/words.h"
 #include "token/token.h"
 #include "token/tokenizer.h"
@@ -20,7 +20,7 @@ typedef struct Way { /* a token in a word */
     int32_t from, to, id;
 } Way;
 
-typedef struct Sums { /* of a word: log of the sum over all ways to cut what stands before a place, behind it */
+typedef struct Sums { /* of a word: log of the sums over all ways to cut the text before a position, and after it */
     double *before, *after;
     Way *way;
     int64_t ways, way_room;
@@ -52,7 +52,7 @@ static void free_model(Model *m)
     free(m->expected);
 }
 
-/* The tokens for which keep is not 0, with these scores. */
+/* Keeps the tokens for which keep is true, with these scores. */
 static void keep_some(Model *m, const bool *keep, const double *score)
 {
     Model new = new_model();
@@ -94,7 +94,7 @@ static void find_ways(const Model *m, Sums *s, const char *at, int32_t n)
     }
 }
 
-/* What a word that occurs `count` times adds to the expected counts. */
+/* Adds a word that occurs `count` times to the expected counts. */
 static void expect_word(Model *m, Sums *s, const char *at, int32_t n, double count)
 {
     const double *score = m->t->score;
@@ -178,7 +178,7 @@ static int by_loss(const void *a, const void *b)
     return x->loss != y->loss ? (x->loss > y->loss ? -1 : 1) : x->id - y->id;
 }
 
-/* How often each token is in the most probable cut; all: of these together. */
+/* Counts each token in the most probable cut; *all: their sum. */
 static double *count_best(const Model *m, const Corpus *c, Lattice *l, double *all)
 {
     Ids ids = {0};
@@ -195,7 +195,7 @@ static double *count_best(const Model *m, const Corpus *c, Lattice *l, double *a
     return count;
 }
 
-/* The token's text would be cut into others, which then occur so many times more. */
+/* Without the token, its text would be cut into others, whose counts would grow. */
 static double loss_without(const Model *m, Lattice *l, int32_t id, const double *count, double all, Ids *ids)
 {
     int64_t n;
@@ -266,7 +266,8 @@ static void take_best(Tokenizer *t, const Model *m, int64_t size)
     for (int32_t id = 0; id < m->t->n; id++) order[id] = (Loss){m->t->score[id], id};
     if (m->t->n) qsort(order, (size_t)m->t->n, sizeof *order, by_loss);
     int64_t others = size - m->single;
-    t->score = must_alloc(sizeof *t->score * (size_t)(t->token.n + m->t->n + t->specials)); /* 0 but for the learnt */
+    t->score =
+        must_alloc(sizeof *t->score * (size_t)(t->token.n + m->t->n + t->specials)); /* 0 except for learned ones */
     for (int32_t k = 0; k < m->t->n; k++) {
         int64_t n;
         const char *at = string_at(&m->t->token, order[k].id, &n);

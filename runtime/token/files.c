@@ -1,5 +1,5 @@
-/* files.c: which files a tokenizer is in: tokenizer.json, vocab.json and merges.txt, encoder.json and
- * vocab.bpe, ranks of tiktoken; and reading the last three.  None is trusted. */
+/* files.c: the files of a tokenizer: tokenizer.json, vocab.json and merges.txt, encoder.json and vocab.bpe, ranks of
+ * tiktoken; and reading the last three.  None is trusted. */
 #include "base/file.h"
 #include "base/words.h"
 #include "token/token.h"
@@ -36,7 +36,7 @@ static json_t *parse_json(const char *path, const char *text, int64_t n)
     return all;
 }
 
-/* The next line of *at … end, without its end; NULL: there is none. */
+/* The next line of *at … end, without its end; NULL: none. */
 static const char *next_line(const char **at, const char *end, int64_t *n)
 {
     const char *line = *at;
@@ -72,7 +72,7 @@ static void take_published(Tokenizer *t, const char *name)
     bug_if(!ok);
 }
 
-/* As GPT-2 writes them: its expression cuts text, and no token is special in text. */
+/* As in GPT-2: its expression cuts text, and no token is special in text. */
 static Tokenizer *read_pair(const char *vocab, json_t *words, const char *merges)
 {
     Tokenizer *t = new_tokenizer(TOKEN_BPE, vocab);
@@ -92,7 +92,7 @@ static Tokenizer *read_pair(const char *vocab, json_t *words, const char *merges
     return t;
 }
 
-/* Either of two files is given. */
+/* The user may give either of two files. */
 static const char *const pairs[][2] = {{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}};
 
 static Tokenizer *read_vocab(const char *path, json_t *words)
@@ -124,7 +124,7 @@ static Tokenizer *read_merges(const char *path)
 
 /* ------------------------------------------------------------------ tiktoken */
 
-/* What its files do not say: the expression and the special tokens that belong to so many ranks. */
+/* Its files lack the expression and the special tokens, which are found by the number of ranks. */
 typedef struct Known {
     int32_t ranks;
     const char *pattern;
@@ -179,7 +179,7 @@ int64_t decode_base64(const char *at, int64_t n, char *out)
     return bytes;
 }
 
-/* Ranks in their order, as tiktoken writes them. */
+/* Takes ranks in ascending order, as tiktoken writes them. */
 static void take_rank(Tokenizer *t, const char *place, const char *line, int64_t n)
 {
     char room[LONGEST_RANK + 4];
@@ -192,8 +192,7 @@ static void take_rank(Tokenizer *t, const char *place, const char *line, int64_t
              "expected a token in base 64 and its rank, as in \"IHRoZQ== 279\"; is this a tokenizer?");
     if (rank != t->token.n || find_string(&t->token, room, bytes) >= 0)
         fail(EXIT_DATA, place, "expected %s, found rank %lld",
-             rank != t->token.n ? text_of("rank %d, since ranks follow each other", (int)t->token.n)
-                                : "a token that was not there before",
+             rank != t->token.n ? text_of("rank %d, since ranks follow each other", (int)t->token.n) : "a new token",
              (long long)rank);
     add_string(&t->token, room, bytes, true);
     free(number);
@@ -206,10 +205,9 @@ static void take_known(Tokenizer *t)
         if (known[i].ranks == t->token.n) k = &known[i];
     take_published(t, k ? k->pattern : "gpt4");
     if (!k)
-        note(
-            "%s: %d ranks are of no vocabulary that is known here; text is cut by GPT-4's expression, and there are no "
-            "special tokens",
-            t->path, (int)t->token.n);
+        note("%s: the vocabulary with %d ranks is unknown; text is cut by GPT-4's expression, and there are no special "
+             "tokens",
+             t->path, (int)t->token.n);
     for (int i = 0; k && i < 8 && k->special[i].text; i++) {
         while (t->token.n < k->special[i].id) add_string(&t->token, NULL, 0, false);
         add_string(&t->token, k->special[i].text, (int64_t)strlen(k->special[i].text), false);
@@ -237,7 +235,7 @@ static Tokenizer *read_ranks(const char *path, const char *text, int64_t bytes)
     return t;
 }
 
-/* ------------------------------------------------------------------ what a path is */
+/* ------------------------------------------------------------------ the kind of a path */
 
 static Tokenizer *read_tokenizer_json(const char *path, char *text, int64_t n)
 {
@@ -278,7 +276,7 @@ static Tokenizer *read_tokenizer(const char *path)
     return t;
 }
 
-/* The only file *.tiktoken of a folder, or NULL; from malloc. */
+/* The only file *.tiktoken in a folder, or NULL; from malloc. */
 static char *ranks_in(const char *folder)
 {
     char *found = NULL;

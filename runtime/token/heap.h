@@ -1,9 +1,9 @@
-/* heap.h: a binary heap in an array, for whatever is to be taken in order. */
+/* heap.h: a binary heap in an array. */
 #ifndef LATHE_TOKEN_HEAP_H
 #define LATHE_TOKEN_HEAP_H
 
 /* static void push(Item *heap, int64_t *n, Item new): the array has room for *n + 1.  static Item pop(Item *heap,
- * int64_t *n): the one that is before all others; *n > 0. */
+ * int64_t *n): the first item; *n > 0. */
 #define DEFINE_HEAP(Item, before, push, pop)                                                                           \
     static void push(Item *heap, int64_t *n, Item new)                                                                 \
     {                                                                                                                  \

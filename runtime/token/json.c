@@ -1,6 +1,5 @@
-/* json.c: tokenizer.json as Hugging Face's tokenizers have it, of byte-level BPE, of Unigram models and of
- * words, in.  A file is not trusted: what is damaged ends the program, what is of another kind is told
- * (Tokenizer.other). */
+/* json.c: reads tokenizer.json of Hugging Face's tokenizers: byte-level BPE, Unigram models and words.  A file is not
+ * trusted: a damaged one ends the program, and another kind is reported (Tokenizer.other). */
 #include "base/utf8.h"
 #include "base/words.h"
 #include "token/token.h"
@@ -10,7 +9,7 @@ enum { MOST_IDS = 1 << 21 };
 
 /* ------------------------------------------------------------------ letters for bytes */
 
-/* Of GPT-2's letters the bytes; -1 where there are others.  out: room for n. */
+/* The bytes of GPT-2's letters; -1 if there are others.  out: room for n. */
 static int64_t bytes_of_letters(const char *at, int64_t n, char *out)
 {
     int64_t bytes = 0;
@@ -115,8 +114,8 @@ Name *names_of(Tokenizer *t, json_t *vocab, const json_t *added, int64_t *n)
     return name;
 }
 
-/* token[] in the order of ids.  BPE writes bytes as letters; what has other letters is as it stands, and text does not
- * give it. */
+/* Fills token[] in the order of ids.  BPE writes bytes as letters; a token with other letters is kept unchanged, and
+ * text never gives it. */
 void take_vocab(Tokenizer *t, json_t *vocab, const json_t *added)
 {
     if (!json_is_object(vocab)) fail(EXIT_DATA, t->path, "expected a \"vocab\" of {token: id, …}; the file is damaged");
@@ -212,7 +211,7 @@ void finish_tokens(Tokenizer *t)
 const char *type_of(const json_t *part)
 {
     const char *type = json_string_value(json_object_get(part, "type"));
-    return type ? type : "nothing that is known";
+    return type ? type : "an unknown expression";
 }
 
 void set_other(Tokenizer *t, char *what)
@@ -233,7 +232,7 @@ void take_pattern(Tokenizer *t, const char *pattern, bool only, bool digits)
     if (!add_split(t, pattern, only, digits, &fault)) fail(EXIT_DATA, t->path, "\"pre_tokenizer\": %s", fault);
 }
 
-/* A string, as an expression for itself. */
+/* An expression that matches the string. */
 static char *quoted(const char *s)
 {
     char *out = must_alloc(2 * strlen(s) + 1), *to = out;
@@ -269,7 +268,7 @@ bool flag_of(const json_t *part, const char *name, bool absent)
     return value ? json_is_true(value) : absent;
 }
 
-/* bytes: ByteLevel was met, after which text is letters for bytes. */
+/* bytes: ByteLevel has occurred; after it, text is letters for bytes. */
 static void take_part(Tokenizer *t, const json_t *part, bool *bytes)
 {
     const char *type = type_of(part);

@@ -1,5 +1,5 @@
-/* json_unigram.c: the part of tokenizer.json that Unigram models have: tokens with their log probabilities,
- * and text that is cut at blanks, which are written as U+2581 there. */
+/* json_unigram.c: the part of tokenizer.json for Unigram models: tokens with their log probabilities, and text cut at
+ * spaces, which are written as U+2581. */
 #include "base/words.h"
 #include "token/token.h"
 #include "token/tokenizer.h"
@@ -10,7 +10,7 @@
 
 /* ------------------------------------------------------------------ tokens */
 
-/* "<0x41>": 65; -1: it is no byte. */
+/* "<0x41>": 65; -1: not a byte. */
 static int byte_of_name(const Name *n)
 {
     unsigned byte = 0;
@@ -19,7 +19,7 @@ static int byte_of_name(const Name *n)
     return shaped && sscanf(n->at + 3, "%2X%c", &byte, &end) == 2 && end == '>' ? (int)byte : -1;
 }
 
-/* With blanks for their sign. */
+/* Replaces the sign by spaces. */
 static int64_t blanks_in(const Name *n, char *out)
 {
     char *to = out;
@@ -80,7 +80,8 @@ void finish_scores(Tokenizer *t)
     set_scores(t, least);
 }
 
-/* No token has a blank but as its first letter, and the blank is one: so nothing reaches over the place before one. */
+/* Whether a space is a token, and no token has a space after its first letter, so that no token spans the position
+ * before a space. */
 static bool blanks_begin(const Tokenizer *t)
 {
     for (int32_t id = 0; id < t->n; id++) {

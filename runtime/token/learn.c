@@ -1,11 +1,10 @@
-/* learn.c: tokenizers from text: how often its pieces, words or characters occur, and what is made of that.
- */
+/* learn.c: learns tokenizers from the counts of a text's pieces, words or characters. */
 #include "base/utf8.h"
 #include "base/words.h"
 #include "token/token.h"
 #include "token/tokenizer.h"
 
-enum { LONGEST_PIECE = 1024 }; /* bytes; longer ones teach nothing that occurs twice, and are left out */
+enum { LONGEST_PIECE = 1024 }; /* bytes; longer ones rarely repeat, and are left out */
 
 struct Learner {
     Learning what;
@@ -63,7 +62,7 @@ static void take_expression(Learner *s)
              pattern, fault);
 }
 
-/* Bytes are numbered in the order of their letters, as GPT-2's; special tokens follow all others. */
+/* Bytes are numbered in the order of their letters, as in GPT-2; special tokens follow all others. */
 static void open_bpe(Learner *s)
 {
     take_expression(s);
@@ -76,7 +75,7 @@ static void open_bpe(Learner *s)
     s->splitter = open_splitter(s->t, (const char *const *)&s->t->path);
 }
 
-/* <unk>, then the bytes, for what no other token covers. */
+/* <unk>, then the bytes, for text that no other token covers. */
 static void open_unigram(Learner *s)
 {
     Tokenizer *t = s->t;
@@ -121,7 +120,7 @@ static void count_piece(void *learner, const char *at, int64_t n)
     s->count[k]++;
 }
 
-/* A word that no JSON can hold is not learnt. */
+/* A word that JSON cannot represent is not learned. */
 static bool is_plain_ascii(const char *at, int64_t n)
 {
     uint32_t code;
@@ -213,7 +212,7 @@ static void make_words(Learner *s)
     finish_tokens(s->t);
 }
 
-/* Behind all others: from the special token `first` on. */
+/* Numbers the special tokens from `first` on, after all others. */
 static void number_specials(Learner *s, int first)
 {
     Tokenizer *t = s->t;

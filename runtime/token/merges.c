@@ -1,10 +1,10 @@
-/* merges.c: learning the merges of a BPE: again and again the two tokens that most often follow each other
- * become one (Sennrich et al. 2016, Algorithm 1).
+/* merges.c: learns the merges of a BPE: repeatedly, the most frequent pair of neighbours becomes one token (Sennrich et
+ * al. 2016, Algorithm 1).
  *
- * Text is there as its distinct pieces with their counts.  Each pair knows how often it occurs and in which pieces; a
- * merge visits these alone and corrects the counts of the pairs around it.  A heap has the pairs by count; an entry
- * whose count has fallen since goes back with the count of now.  Counts and ties are those of Hugging Face's trainer:
- * of equal counts the pair of the smaller ids first. */
+ * The text is represented by its distinct pieces with their counts.  Each pair has its count and a list of its pieces;
+ * a merge visits only these and updates the counts of the pairs around it.  A heap orders the pairs by count; an entry
+ * whose count has decreased is pushed again with its present count.  Counts and ties are those of Hugging Face's
+ * trainer: of equal counts, the pair with the smaller ids comes first. */
 #include "base/words.h"
 #include "token/heap.h"
 #include "token/token.h"
@@ -19,9 +19,9 @@ typedef struct Piece { /* symbols of a piece */
 typedef struct Seen { /* of a pair */
     uint64_t key;     /* left << 32 | right */
     int64_t count;
-    int32_t *where; /* pieces that hold it, or have held it */
+    int32_t *where; /* pieces with it, now or earlier */
     int32_t n, room;
-    int32_t stamp; /* the merge by which it grew last */
+    int32_t stamp; /* the last merge that increased its count */
 } Seen;
 
 typedef struct Top {
@@ -40,7 +40,7 @@ typedef struct Merging {
     uint64_t slots;
     Top *heap;
     int64_t waiting, heap_room;
-    int32_t *grown; /* pairs that the merge under way has made */
+    int32_t *grown; /* pairs that the current merge has made */
     int64_t grows, grown_room;
 } Merging;
 
@@ -144,7 +144,7 @@ static void change_count(Merging *m, int32_t left, int32_t right, int sign, int3
     m->grown[m->grows++] = pair;
 }
 
-/* From left to right; the neighbours' pairs change with it. */
+/* Merges from left to right and updates the neighbours' pairs. */
 static void merge_in(Merging *m, int32_t piece, int32_t left, int32_t right, int32_t made, int32_t stamp)
 {
     int32_t *s = m->symbol + m->piece[piece].first, n = m->piece[piece].n, kept = 0;

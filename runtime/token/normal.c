@@ -1,8 +1,8 @@
-/* normal.c: what is done to text before a Unigram model cuts it: SentencePiece's table of characters
- * (Precompiled in tokenizer.json: mostly NFKC), runs of blanks to one, ends without blanks, strings for strings.
+/* normal.c: normalises text before a Unigram model cuts it: SentencePiece's table of characters (Precompiled in
+ * tokenizer.json: mostly NFKC), collapsing of spaces, stripping of ends, replacement of strings.
  *
- * The table is a double array (Aoe 1989) over bytes; at each place of a text the longest entry is replaced, as
- * SentencePiece does it; a character that begins none stays. */
+ * The table is a double array (Aoe 1989) over bytes; as in SentencePiece, the longest entry at each position is
+ * replaced, and a character that begins no entry stays. */
 #include "base/utf8.h"
 #include "base/words.h"
 #include "token/token.h"
@@ -14,7 +14,7 @@ typedef enum Normal_kind { NORMAL_TABLE, NORMAL_RUNS, NORMAL_STRING, NORMAL_STRI
 
 typedef struct Normal {
     Normal_kind kind;
-    char *from, *to;  /* STRING: each `from` becomes `to`; RUNS: two blanks and more do */
+    char *from, *to;  /* STRING: each `from` becomes `to`; RUNS: each run of two or more spaces does */
     bool left, right; /* STRIP */
     char *blob;       /* TABLE: units, then strings that end in 0 */
     const uint32_t *unit;
@@ -32,7 +32,7 @@ struct Normals {
 
 static uint32_t unit_offset(uint32_t unit) { return unit >> 10 << ((unit & 1 << 9) >> 6); }
 
-/* Goes on by a byte; false: nothing does. */
+/* Follows a byte; false: no entry continues with it. */
 static bool follow_unit(const Normal *s, uint32_t *at, unsigned char byte)
 {
     uint32_t next = *at ^ byte;
@@ -41,7 +41,7 @@ static bool follow_unit(const Normal *s, uint32_t *at, unsigned char byte)
     return true;
 }
 
-/* What stands for the entry that ends at a unit reached by `last`; NULL: none does. */
+/* The replacement of the entry that ends at a unit reached by `last`; NULL: none. */
 static const char *string_of(const Normal *s, uint32_t last, uint32_t at)
 {
     if (!(s->unit[last] >> 8 & 1) || at >= s->units) return NULL;
@@ -49,7 +49,7 @@ static const char *string_of(const Normal *s, uint32_t last, uint32_t at)
     return value < s->string_bytes ? s->strings + value : NULL;
 }
 
-/* The longest entry that text begins with: its bytes, what stands for it in *to; 0: none. */
+/* The longest entry that text begins with: its bytes; *to: its replacement; 0: none. */
 static int64_t longest_entry(const Normal *s, const char *text, int64_t n, const char **to)
 {
     uint32_t at = unit_offset(s->unit[0]);
@@ -63,7 +63,7 @@ static int64_t longest_entry(const Normal *s, const char *text, int64_t n, const
     return longest;
 }
 
-/* An entry has a blank of ASCII behind its first byte, or there are too many to say. */
+/* Whether an entry has an ASCII space after its first byte, or there are too many entries to check. */
 static bool has_inner_blank(const Normal *s, uint32_t at, int depth, int *seen)
 {
     for (int byte = 1; byte < 256; byte++) {
@@ -97,7 +97,7 @@ static bool take_table(Tokenizer *t, Normal *s, const char *text)
 
 /* ------------------------------------------------------------------ from tokenizer.json */
 
-/* Whether text may still be cut before a blank; t->other where the part is not known. */
+/* Whether text may still be cut before a space; sets t->other if the part is unknown. */
 static bool take_normal(Tokenizer *t, const json_t *part)
 {
     const json_t *pattern = json_object_get(part, "pattern");
@@ -164,7 +164,7 @@ static int64_t character_bytes(const char *at, int64_t n)
     return length ? length : 1;
 }
 
-/* What a step finds at the beginning of text: its bytes, and what stands for it; 0: nothing. */
+/* The match of a step at the beginning of text: its bytes, and the replacement; 0: none. */
 static int64_t find_change(const Normal *s, const char *text, int64_t n, const char **to)
 {
     int64_t run = 0, bytes = s->from ? (int64_t)strlen(s->from) : 0;

@@ -1,4 +1,4 @@
-/* out.c: tokenizer.json as Hugging Face's tokenizers have it, of byte-level BPE and of words, out. */
+/* out.c: writes tokenizer.json of Hugging Face's tokenizers, for byte-level BPE, Unigram models and words. */
 #include "base/json_text.h"
 #include "base/utf8.h"
 #include "base/words.h"
@@ -20,7 +20,7 @@ static const Special *special_with(const Tokenizer *t, int32_t id)
     return NULL;
 }
 
-/* As it stands in the file; from malloc. */
+/* The token's name in the file; from malloc. */
 static char *name_of(const Tokenizer *t, int32_t id, size_t *bytes)
 {
     int64_t n;
@@ -37,7 +37,7 @@ static char *name_of(const Tokenizer *t, int32_t id, size_t *bytes)
     return own;
 }
 
-/* Of a unigram model: [[token, log probability], …]; special tokens behind it are among the added ones alone. */
+/* Of a unigram model: [[token, log probability], …]; special tokens after them are only among the added tokens. */
 static json_t *pieces_json(const Tokenizer *t)
 {
     json_t *all = json_array();
@@ -57,7 +57,8 @@ static json_t *vocab_json(const Tokenizer *t)
     for (int32_t id = 0; id < t->n; id++) {
         size_t n;
         char *name = name_of(t, id, &n);
-        if (n || id == t->n - 1) json_object_setn_new(all, name, n, json_integer(id)); /* the last says how many */
+        if (n || id == t->n - 1)
+            json_object_setn_new(all, name, n, json_integer(id)); /* the last gives the number of ids */
         free(name);
     }
     return all;

@@ -1,13 +1,13 @@
-/* pieces.c: a piece of text to tokens: what short pieces came to is kept in a cache, which starts anew when
- * it is full; others go to their kind. */
+/* pieces.c: encodes a piece of text: tokens of short pieces are cached, and a full cache is cleared; other pieces are
+ * encoded by the tokenizer's kind. */
 #include "base/words.h"
 #include "token/token.h"
 #include "token/tokenizer.h"
 
 enum {
-    SHORT = 64,          /* bytes of a piece that is kept */
+    SHORT = 64,          /* bytes of a cached piece */
     PLACES = 1 << 17,    /* of the cache; at most three quarters are used */
-    KEPT_BYTES = 4 << 20 /* of all pieces and ids kept */
+    KEPT_BYTES = 4 << 20 /* of all cached pieces and ids */
 };
 
 typedef struct Kept { /* a piece of the cache */

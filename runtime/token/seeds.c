@@ -1,8 +1,8 @@
-/* seeds.c: the strings that a unigram model may be made of: those that occur in several places of a text's
- * words, by a suffix array (the inner nodes of its tree of common beginnings), and the words themselves.
+/* seeds.c: candidates for tokens of a unigram model: strings that occur in several places of a text's words, found by a
+ * suffix array (the inner nodes of its tree of common prefixes), and the words themselves.
  *
- * Words follow each other with a byte 0xff behind each, which no UTF-8 has.  Suffixes are sorted by their first bytes
- * by multikey quicksort (Bentley and Sedgewick 1997). */
+ * The words are concatenated with a byte 0xff after each, which UTF-8 never has.  Suffixes are sorted by their first
+ * bytes by multikey quicksort (Bentley and Sedgewick 1997). */
 #include "base/words.h"
 #include "token/token.h"
 
@@ -25,7 +25,7 @@ static void swap(int32_t *a, int32_t *b)
     *b = c;
 }
 
-/* at[0 … n) by the bytes from depth on; equal ones end together. */
+/* Sorts at[0 … n) by the bytes from depth on; equal ones end up adjacent. */
 static void sort_suffixes(const Suffixes *s, int32_t *at, int64_t n, int depth)
 {
     while (n > 1 && depth < SEED_BYTES) {
@@ -48,7 +48,7 @@ static void sort_suffixes(const Suffixes *s, int32_t *at, int64_t n, int depth)
 
 static bool begins_character(char c) { return ((unsigned char)c & 0xc0) != 0x80; }
 
-/* Whole characters that two suffixes have in common: bytes. */
+/* The common prefix of two suffixes in whole characters, in bytes. */
 static int common(const Suffixes *s, int32_t a, int32_t b)
 {
     int n = 0;
@@ -80,7 +80,7 @@ static void add_seed(Suffixes *s, int32_t at, int bytes, int64_t count)
     s->seed[s->seeds++] = (Seed){s->c->text + at, bytes, (double)count, (double)count * characters};
 }
 
-/* Each stretch of neighbours with a beginning in common: the beginning, and how often they occur. */
+/* Finds each range of neighbours with a common prefix: the prefix, and its count. */
 static void find_repeated(Suffixes *s)
 {
     struct Open {

@@ -1,5 +1,5 @@
-/* special.c: special tokens in text: found before the text is cut into pieces, the leftmost first, of those
- * that start together the longest; and those that a tokenizer's file puts before a text. */
+/* special.c: special tokens in text: they are found before the text is cut into pieces, the leftmost first, and the
+ * longest of those at one position; and the tokens that a tokenizer's file puts before a text. */
 #include "base/words.h"
 #include "token/token.h"
 #include "token/tokenizer.h"
@@ -37,7 +37,7 @@ int64_t find_special(const Tokenizer *t, const char *text, int64_t from, int64_t
     return n;
 }
 
-/* Also where one may, with what follows text[n). */
+/* Also true if one may, depending on what follows text[n). */
 bool special_crosses(const Tokenizer *t, const char *text, int64_t n, int64_t cut)
 {
     for (int i = 0; i < t->specials; i++) {
@@ -110,7 +110,7 @@ int tokens_before(const Tokenizer *t, const int32_t **id)
 
 /* ------------------------------------------------------------------ tokens by their usual names */
 
-/* The first of some that the tokenizer has; NULL ends them. */
+/* The first of the names, ended by NULL, that the tokenizer has. */
 static int32_t first_special(const Tokenizer *k, const char *const *names)
 {
     int32_t id = -1;

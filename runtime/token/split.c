@@ -1,7 +1,7 @@
 /* split.c: cutting text into pieces by regular expressions (PCRE2), before byte pairs are merged.
  *
  * The expressions are those that GPT-2 and later models publish.  PCRE2 matches UTF-8 by Unicode's properties, so text
- * is first cut into stretches that are UTF-8; a byte that is not is a piece of its own. */
+ * is first cut into stretches that are UTF-8; any other byte is a piece of its own. */
 #include "base/utf8.h"
 #include "base/words.h"
 #include "token/token.h"
@@ -41,7 +41,7 @@ const char *published_pattern(const char *name)
 
 /* ------------------------------------------------------------------ UTF-8 */
 
-/* Bytes from the start of text that are UTF-8. */
+/* The number of leading bytes of text that are UTF-8. */
 static int64_t utf8_stretch(const char *text, int64_t n)
 {
     int64_t i = 0;
@@ -66,9 +66,9 @@ static int64_t utf8_stretch(const char *text, int64_t n)
 
 /* ------------------------------------------------------------------ compiling */
 
-enum { LONGEST_PATTERN = 10000, STEPS = 10 << 20, STACK = 1 << 20 }; /* STEPS: of one match, before it is given up */
+enum { LONGEST_PATTERN = 10000, STEPS = 10 << 20, STACK = 1 << 20 }; /* STEPS: limit for one match */
 
-/* A piece ends between a letter and a blank, whatever is around: token/token.c, safe_cut. */
+/* Published patterns always end a piece between a letter and a space: token/token.c, safe_cut. */
 static bool is_published(const char *pattern)
 {
     for (int i = 0; i < PUBLISHED; i++)
@@ -114,7 +114,7 @@ bool add_split(Tokenizer *t, const char *pattern, bool only, bool digits, char *
     pcre2_code *code = compile(pattern, fault);
     if (!code) return false;
     bool jit = false;
-#ifndef LATHE_NO_JIT /* fuzzers take memory back input by input, and this is not malloc's */
+#ifndef LATHE_NO_JIT /* fuzzers free memory per input, but JIT memory is not from malloc */
     jit = pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0;
 #endif
     bool known = (t->stages == 0 || t->known_stages) && is_published(pattern),
@@ -188,7 +188,7 @@ static bool find_match(Splitter *s, int stage, const char *text, int64_t n, int6
     char words[256];
     pcre2_get_error_message(rc, (PCRE2_UCHAR *)words, sizeof words);
     fail(EXIT_DATA, *s->place,
-         "the expression by which %s cuts text fails on a text of %lld bytes: %s; use another one", s->t->path,
+         "the expression with which %s cuts text fails on a text of %lld bytes: %s; use another one", s->t->path,
          (long long)n, words);
 }
 
@@ -198,7 +198,7 @@ static int64_t next_character(const char *text, int64_t n, int64_t i)
     return i;
 }
 
-/* All of text by one stage, and each piece of that by the next. */
+/* Splits text by one stage, and each of its pieces by the next. */
 static void split_by(Splitter *s, int stage, const char *text, int64_t n)
 {
     if (n == 0) return;
@@ -211,7 +211,7 @@ static void split_by(Splitter *s, int stage, const char *text, int64_t n)
     while (from < n && find_match(s, stage, text, n, from)) {
         const size_t *where = pcre2_get_ovector_pointer(s->found[stage]);
         int64_t begin = (int64_t)where[0], end = (int64_t)where[1];
-        if (end <= begin || begin < done) { /* nothing, or behind what was found: \K */
+        if (end <= begin || begin < done) { /* an empty match, or one before the last match's end (\K) */
             from = next_character(text, n, from > end ? from : end);
             continue;
         }
@@ -250,7 +250,7 @@ struct Splitter {
     const Tokenizer *t;
 };
 
-/* Without stages, all there is to cut is what is not UTF-8. */
+/* Without stages, text is cut only at bytes that are not UTF-8. */
 Splitter *open_splitter(const Tokenizer *t, const char *const *place)
 {
     Splitter *s = must_alloc(sizeof *s);

@@ -9,7 +9,7 @@ const char *string_at(const Strings *s, int32_t k, int64_t *n)
     return s->pool + begin;
 }
 
-/* Where a string's number is, or would be. */
+/* The slot of a string's number, or the free slot for it. */
 static uint64_t slot_of(const Strings *s, const char *at, int64_t n)
 {
     uint64_t i = quick_hash(at, n) & (s->slots - 1);

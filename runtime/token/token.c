@@ -1,10 +1,9 @@
-/* token.c: what a tokenizer is to others: its size and texts, and encoders, which hand each stretch of text to its
- * kind.
+/* token.c: the interface of tokenizers: size and texts, and encoders, which pass text to the tokenizer's kind.
  *
  * Text is cut at special tokens (token/special.c), then into pieces by the published expressions (token/split.c); each
- * piece is encoded by itself (token/pieces.c).  safe_cut() says where a text may be cut without changing an id: for
- * published expressions between an ASCII letter and a blank, or a wide letter and a wide mark (Chinese has no blanks).
- */
+ * piece is encoded independently (token/pieces.c).  safe_cut() finds a place where a text may be cut without changing
+ * an id: for published expressions, between an ASCII letter and a space, or a wide letter and a wide mark (Chinese has
+ * no spaces). */
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "base/words.h"
@@ -237,7 +236,7 @@ static const char *without_signs(Encoder *e, const char *text, int64_t *n)
     return room;
 }
 
-/* Each blank begins a piece of its own. */
+/* Each space begins a new piece. */
 static void take_blanks(void *encoder, const char *at, int64_t n)
 {
     Encoder *e = encoder;
@@ -251,7 +250,7 @@ static void take_blanks(void *encoder, const char *at, int64_t n)
     }
 }
 
-/* begins: nothing stands before text. */
+/* begins: text is at the beginning. */
 static void encode_pieces(Encoder *e, const char *text, int64_t n, bool begins)
 {
     const Tokenizer *t = e->t;
@@ -300,9 +299,9 @@ void encode_plain(Encoder *e, const char *text, int64_t n, Ids *out)
     encode_stretch(e, text, n, true);
 }
 
-/* ------------------------------------------------------------------ where text may be cut */
+/* ------------------------------------------------------------------ cutting text */
 
-/* Before a character: an incomplete one at the end is left to what follows. */
+/* Before a character; an incomplete one at the end belongs to the next part. */
 static int64_t cut_characters(const char *text, int64_t n)
 {
     for (int64_t k = n; k > 0 && k > n - 4; k--) {
@@ -317,8 +316,8 @@ static int64_t cut_characters(const char *text, int64_t n)
 
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-/* Between an ideograph, a letter of kana or hangul, and one of 。 、 ！ ， ？: published patterns match letters in runs
- * of letters alone, and those marks in pieces that begin with them, or go on with letters behind them. */
+/* Between an ideograph, a letter of kana or hangul, and one of 。 、 ！ ， ？: published patterns match letters only in
+ * runs of letters, and those marks in pieces that begin with them, letters following at most. */
 static bool is_wide_end(const char *text, int64_t n, int64_t k)
 {
     static const char marks[][4] = {"\xe3\x80\x82", "\xe3\x80\x81", "\xef\xbc\x81", "\xef\xbc\x8c", "\xef\xbc\x9f"};
@@ -330,10 +329,10 @@ static bool is_wide_end(const char *text, int64_t n, int64_t k)
                     (code >= 0x30a1 && code < 0x30fb) || (code >= 0xac00 && code < 0xd7a4));
 }
 
-/* Words: behind a blank, which belongs to none.  Unigram models without patterns: before a blank, which begins a piece.
- * Published patterns: between a letter and a blank: letters are
- * matched by runs of letters alone, which a blank ends as the end of the text does; no expression looks back, and those
- * that look ahead, by one character, have only blanks before them. */
+/* Words: after a space, which belongs to no word.  Unigram models without patterns: before a space, which begins a
+ * piece.  Published patterns: between a letter and a space.  Letters are matched only in runs of letters, which a space
+ * ends like the end of the text; no expression looks back, and those that look ahead by one character have only spaces
+ * before it. */
 static bool may_cut(const Tokenizer *t, const char *text, int64_t n, int64_t k)
 {
     bool pieces = t->kind == TOKEN_WORDS ? is_blank(text[k - 1])

@@ -1,4 +1,4 @@
-/* token.h: what the tokenizers' own files share: how one is kept, and the parts of an encoder. */
+/* token.h: shared by the files of tokenizers: the representation of a tokenizer, and the parts of an encoder. */
 #ifndef LATHE_TOKEN_TOKEN_H
 #define LATHE_TOKEN_TOKEN_H
 
@@ -13,7 +13,7 @@
 typedef struct Strings {
     char *pool;
     int64_t bytes, room;
-    int64_t *end; /* [n] string k ends there in the pool; it starts where the one before ends */
+    int64_t *end; /* [n] end of string k in the pool; it starts at the end of the one before */
     int32_t n, cap;
     int32_t *slot; /* [slots] number + 1, by hash; 0: free */
     uint64_t slots;
@@ -24,7 +24,7 @@ int32_t find_string(const Strings *s, const char *at, int64_t n);      /* -1: no
 const char *string_at(const Strings *s, int32_t k, int64_t *n);
 void free_strings(Strings *s);
 
-/* Of short strings, for tables in memory. */
+/* A hash of short strings, for tables in memory. */
 static inline uint64_t quick_hash(const char *at, int64_t n)
 {
     const uint64_t mix = 0x9E3779B97F4A7C15u;
@@ -49,12 +49,12 @@ static inline uint64_t quick_hash(const char *at, int64_t n)
     return h ^ h >> 32;
 }
 
-/* ------------------------------------------------------------------ token/trie.c: tokens that begin at a place */
+/* ------------------------------------------------------------------ token/trie.c: tokens that begin at a position */
 
 typedef struct Edge { /* from a node by a byte to the next node */
     uint64_t key;     /* node << 8 | byte */
-    int32_t to;       /* 0: a free place, since no edge leads to the root */
-    int32_t id;       /* of the token that ends there; -1: none */
+    int32_t to;       /* 0: a free slot, because no edge leads to the root */
+    int32_t id;       /* the token that ends there; -1: none */
 } Edge;
 
 typedef struct Trie {
@@ -66,30 +66,30 @@ typedef struct Trie {
 static inline uint64_t edge_key(int32_t node, char byte) { return (uint64_t)node << 8 | (unsigned char)byte; }
 
 void add_to_trie(Trie *t, const char *at, int64_t n, int32_t id);
-const Edge *follow_byte(const Trie *t, int32_t node, char byte); /* NULL: no token goes on so */
+const Edge *follow_byte(const Trie *t, int32_t node, char byte); /* NULL: no token continues with it */
 void free_trie(Trie *t);
 
 /* ------------------------------------------------------------------ a tokenizer */
 
 typedef struct Pair {   /* BPE: two tokens that become one */
-    uint64_t key;       /* left << 32 | right; NO_PAIR: a free place */
-    int32_t rank, made; /* the lowest rank of a text is merged first */
+    uint64_t key;       /* left << 32 | right; NO_PAIR: a free slot */
+    int32_t rank, made; /* the lowest rank is merged first */
 } Pair;
 #define NO_PAIR UINT64_MAX
 
-typedef struct Special { /* a token that text is cut at before anything else */
+typedef struct Special { /* a token at which text is cut first */
     char *text;
     int64_t bytes;
     int32_t id;
-    bool left, right; /* takes blanks on that side with it */
+    bool left, right; /* includes spaces on that side */
 } Special;
 
 enum { MAX_STAGES = 8, LONGEST_TOKEN = 1 << 15, LONGEST_RANK = 1000 }; /* bytes; LONGEST_RANK: tiktoken's */
 
-typedef struct Split { /* a stage of cutting text into pieces (token/split.c) */
+typedef struct Split { /* a stage of splitting text into pieces (token/split.c) */
     char *pattern;     /* regular expression: its matches are pieces */
-    bool only;         /* what lies between matches is left out; otherwise it is a piece, too */
-    bool digits;       /* as Hugging Face's Digits, which is written so again */
+    bool only;         /* text between matches is dropped; otherwise it is a piece, too */
+    bool digits;       /* Hugging Face's Digits, for writing it again */
     void *code;        /* pcre2_code */
     bool jit;
 } Split;
@@ -101,70 +101,70 @@ enum { MAX_BEGINS = 8 }; /* tokens before a text */
 struct Tokenizer {
     Token_kind kind;
     char *path;    /* of its file, for messages */
-    char *other;   /* what it is instead, where that cannot be read */
-    int32_t n;     /* ids are below */
-    Strings token; /* all but BYTES, CHARS: bytes of each id; found: those that text can give */
+    char *other;   /* the kind, if it is not supported */
+    int32_t n;     /* ids are below this */
+    Strings token; /* all but BYTES, CHARS: bytes of each id; find_string finds those that text can give */
     /* CHARS */
     uint32_t *character; /* [n] code point of each id */
     int32_t *id;         /* [CODE_POINTS] id + 1; 0: none */
     /* WORDS */
     bool lower, punctuation;
     Strings shown;   /* each word and a blank, for decoding */
-    int32_t unknown; /* for what has no token; -1: the program ends there */
+    int32_t unknown; /* for text without a token; -1: the program ends */
     /* UNIGRAM: in a file that writes blanks as U+2581 token[] has blanks */
     Trie trie;     /* of what text can give */
     double *score; /* [n] log probability */
     double unknown_score;
-    Normals *normals;   /* what is done to text first; NULL: nothing */
+    Normals *normals;   /* normalisation of text; NULL: none */
     bool blank_sign;    /* U+2581 in text is a blank */
-    bool cut_blanks;    /* a piece begins at each blank */
-    bool prefix_first;  /* prefix_space only where the text begins, not after a special token */
-    bool prefix_pieces; /* a blank before each piece that does not begin with one */
+    bool cut_blanks;    /* a piece begins at each space */
+    bool prefix_first;  /* prefix_space only at the beginning of the text, not after a special token */
+    bool prefix_pieces; /* a space before each piece that does not begin with one */
     /* BPE, UNIGRAM: how text is cut */
     int32_t byte_id[256]; /* -1: none */
-    bool prefix_space;    /* a blank before each text that does not begin with one */
+    bool prefix_space;    /* a space before each text that does not begin with one */
     int stages;
     Split stage[MAX_STAGES];
-    bool known_stages, words_end; /* all are published ones; one cuts words, not only numbers */
+    bool known_stages, words_end; /* all stages are published; one cuts words, not only numbers */
     bool marks_begin;             /* a piece ends between a wide letter and a wide full stop or comma: safe_cut */
-    bool letters_end;             /* a piece ends between a letter of ASCII and a blank, whatever is around: safe_cut */
+    bool letters_end;             /* a piece always ends between an ASCII letter and a space: safe_cut */
     /* BPE */
     int32_t (*merge)[2]; /* [merges] in order; by_token: none */
     int64_t merges;
     Pair *pair; /* [pairs], a power of two */
     uint64_t pairs;
-    bool whole;    /* a piece that is a token is that token, whatever its merges */
-    bool by_token; /* tiktoken: the rank of a pair is the id of the token it makes */
+    bool whole;    /* a piece that is a token is encoded as it, without merges */
+    bool by_token; /* tiktoken: the rank of a pair is the id of its token */
     Special *special;
     int specials;
     bool starts[256]; /* bytes that special tokens start with */
     int32_t begin[MAX_BEGINS];
     int begins;
-    char *text;       /* of tokenizer.json as it was read; NULL: to be written */
+    char *text;       /* of tokenizer.json as it was read; NULL: it must be made */
 };
 
 Tokenizer *new_tokenizer(Token_kind kind, const char *path);
 void add_special(Tokenizer *t, const char *text, int64_t bytes, int32_t id, bool left, bool right);
-void take_post_processor(Tokenizer *t, const json_t *post); /* what it puts before a text */
+void take_post_processor(Tokenizer *t, const json_t *post); /* the tokens before a text */
 
 /* ------------------------------------------------------------------ token/chars.c: bytes and characters */
 
-void number_characters(Tokenizer *t); /* from id[]: not 0 where a character occurs */
+void number_characters(Tokenizer *t); /* by id[], which is not 0 for characters that occur */
 uint32_t letter_of_byte(int byte);    /* GPT-2's letter for a byte: U+0021 … U+0143 */
-int byte_of_letter(uint32_t letter);  /* -1: it is none of them */
+int byte_of_letter(uint32_t letter);  /* -1: none */
 char *plain_text(const Tokenizer *t); /* our own tokenizer.json of bytes and characters */
 /* False: not of that kind. */
 bool take_plain(Tokenizer *t, const json_t *all);
 bool take_hf_plain(Tokenizer *t, const json_t *all);
 
-/* ------------------------------------------------------------------ token/normal.c: other text for text */
+/* ------------------------------------------------------------------ token/normal.c: normalisation */
 
-typedef struct Draft_text { /* put together from pieces */
+typedef struct Draft_text { /* built from pieces */
     char *at;
     int64_t n, room;
 } Draft_text;
 
-/* False: text may no longer be cut before a blank; t->other where the part is not known. */
+/* False: text may no longer be cut before a space; sets t->other if the part is unknown. */
 bool take_normalizer(Tokenizer *t, const json_t *part);
 const char *normal_text(const Normals *all, const char *text, int64_t *n, Draft_text room[2]);
 void free_normals(Normals *all);
@@ -173,8 +173,8 @@ bool is_space_at(const char *at, int64_t n); /* text begins with Unicode's White
 
 /* ------------------------------------------------------------------ token/split.c: regular expressions */
 
-/* In a published pattern's place its name may stand.  False where the name or the expression is none, and why in *fault
- * (from malloc); ends the program where it was built without PCRE2. */
+/* pattern: an expression, or the name of a published one.  False: invalid, with the reason in *fault (from malloc);
+ * ends the program if it was built without PCRE2. */
 const char *published_pattern(const char *name); /* NULL: no such name */
 bool add_split(Tokenizer *t, const char *pattern, bool only, bool digits, char **fault);
 void free_splits(Tokenizer *t);
@@ -188,15 +188,15 @@ void split_text(Splitter *s, const char *text, int64_t n, Take_piece *take, void
 
 /* ------------------------------------------------------------------ token/special.c: special tokens in text */
 
-/* The next special token of text[from … n): its place, and number in *which; n: none, and -1. */
+/* The next special token of text[from … n): its position, and its number in *which; n and -1: none. */
 int64_t find_special(const Tokenizer *t, const char *text, int64_t from, int64_t n, int *which);
-bool special_crosses(const Tokenizer *t, const char *text, int64_t n, int64_t cut); /* one may lie on both sides */
+bool special_crosses(const Tokenizer *t, const char *text, int64_t n, int64_t cut); /* whether one may span the cut */
 bool is_blank(char c);                                                              /* of ASCII */
 
 /* ------------------------------------------------------------------ token/bpe.c: merging */
 
 void set_pairs(Tokenizer *t);       /* of merge[] */
-void set_token_pairs(Tokenizer *t); /* by_token: of all ways to make a token of two */
+void set_token_pairs(Tokenizer *t); /* by_token: for all ways to make a token from two */
 typedef struct Merger Merger;       /* of one thread: memory and cache */
 Merger *open_merger(const Tokenizer *t, const char *const *place);
 void close_merger(Merger *m);
@@ -212,24 +212,24 @@ void unigram_piece(Lattice *l, const char *at, int64_t n, Ids *out);
 /* ------------------------------------------------------------------ token/pieces.c: a piece of either, cached */
 
 typedef struct Pieces Pieces;    /* of one thread */
-enum { PIECES_BYTES = 8 << 20 }; /* the most it takes, but for pieces of more than 100,000 bytes */
+enum { PIECES_BYTES = 8 << 20 }; /* largest size, except for pieces of more than 100,000 bytes */
 Pieces *open_pieces(const Tokenizer *t, const char *const *place);
 void close_pieces(Pieces *p);
 void encode_piece(Pieces *p, const char *at, int64_t n, Ids *out);
 
 /* ------------------------------------------------------------------ token/merges.c: learning them */
 
-/* merge[], until there are `size` tokens or none occurs `least` times, from pieces and how often each occurs; token[]
+/* Learns merge[] from pieces and their counts, until there are `size` tokens or no pair occurs `least` times; token[]
  * and byte_id[] have the bytes. */
 void learn_merges(Tokenizer *t, const Strings *piece, const int64_t *count, int64_t size, int64_t least);
 
 /* ------------------------------------------------------------------ token/seeds.c, token/em.c: unigram
  * models */
 
-typedef struct Corpus { /* distinct words of a text, 0xff behind each */
+typedef struct Corpus { /* distinct words of a text, each followed by 0xff */
     const char *text;
     int64_t bytes, words;
-    const int64_t *begin, *count; /* [words] where each is, and how often it occurs */
+    const int64_t *begin, *count; /* [words] position and count of each */
 } Corpus;
 
 typedef struct Seed { /* a string that may become a token */
@@ -240,24 +240,24 @@ typedef struct Seed { /* a string that may become a token */
 enum { SEED_CHARACTERS = 16, SEED_BYTES = 64, LONGEST_WORD = 1024 };
 
 Seed *find_seeds(const Corpus *c, int64_t *n); /* of several characters, each string once or twice */
-/* Puts the tokens behind those that t has, with their scores, until there are `size` more: all of `single`, the
- * characters that words are made of, which occur `count` times, and the best strings. */
+/* Adds up to `size` tokens with their scores to t: all of `single`, the characters of the words, with their counts, and
+ * the best strings. */
 void learn_unigram(Tokenizer *t, const Corpus *c, const Strings *single, const double *count, int64_t size);
 
-/* token/corpus.c: the same from pieces and how often each occurs. */
+/* token/corpus.c: the same from pieces and their counts. */
 void learn_corpus(Tokenizer *t, const Strings *piece, const int64_t *count, int64_t size);
 
 /* ------------------------------------------------------------------ token/words.c: words */
 
-/* The next word of text[*from … n), with *from after it; false: there is none.  word: room for 4 n bytes and more. */
+/* The next word of text[*from … n), with *from after it; false: none.  word: room for 4 n bytes and more. */
 bool next_word(const Tokenizer *t, const char *text, int64_t *from, int64_t n, char *word, int64_t *bytes);
 
 /* ------------------------------------------------------------------ token/json.c, token/out.c:
  * tokenizer.json */
 
-char *hf_text(const Tokenizer *t);       /* as Hugging Face has it, of what is not bytes or characters */
+char *hf_text(const Tokenizer *t);       /* in Hugging Face's format, except bytes and characters */
 void take_hf(Tokenizer *t, json_t *all); /* BPE, Unigram and words; other kinds leave t->other */
-void finish_tokens(Tokenizer *t);        /* of token[]: what else is made of them */
+void finish_tokens(Tokenizer *t);        /* builds the tables that depend on token[] */
 void take_vocab(Tokenizer *t, json_t *vocab, const json_t *added);             /* {token: id, …} */
 void take_merge(Tokenizer *t, const char *place, const char *pair, int64_t n); /* "a b" */
 
@@ -268,7 +268,7 @@ typedef struct Name { /* of an id, in a file */
 } Name;
 Name *names_of(Tokenizer *t, json_t *vocab, const json_t *added, int64_t *n); /* vocab: {token: id} or [[token, x]] */
 const char *type_of(const json_t *part);
-bool flag_of(const json_t *part, const char *name, bool absent); /* a member is true; absent: where it is missing */
+bool flag_of(const json_t *part, const char *name, bool absent); /* whether a member is true; absent: the default */
 bool is_nothing(const json_t *value);                            /* missing, null, false, "", 0 */
 void set_other(Tokenizer *t, char *what);                        /* unless it is set already */
 void take_pattern(Tokenizer *t, const char *pattern, bool only, bool digits);
@@ -278,7 +278,7 @@ void take_split(Tokenizer *t, const json_t *part);
 
 void take_unigram(Tokenizer *t, json_t *all, json_t *model);
 void set_scores(Tokenizer *t, double least); /* trie, and unknown_score from the least of all scores */
-void finish_scores(Tokenizer *t); /* learnt ones: those of bytes so low that text does not spell their names */
+void finish_scores(Tokenizer *t); /* of learned tokens; bytes get such low ones that text does not use their names */
 
 static inline void need_ids(Ids *ids, int64_t more)
 {

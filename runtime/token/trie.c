@@ -1,4 +1,4 @@
-/* trie.c: tokens by their bytes, one byte after the other: which tokens begin at a place of a text. */
+/* trie.c: a trie of tokens by their bytes, to find the tokens that begin at a position of a text. */
 #include "base/words.h"
 #include "token/token.h"
 

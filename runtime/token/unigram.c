@@ -1,17 +1,16 @@
-/* unigram.c: a piece of text to tokens by a unigram model (Kudo 2018, "Subword Regularization",
- * section 3.2): of all ways to cut it into tokens the most probable one, found by Viterbi's algorithm over its
- * characters.
+/* unigram.c: a piece of text to tokens by a unigram model (Kudo 2018, "Subword Regularization", section 3.2): finds the
+ * most probable way to cut it into tokens, by Viterbi's algorithm over its characters.
  *
- * A character that is no token by itself is unknown where no longer token covers it: so improbable that it is the last
- * resort.  Unknown characters that follow each other are spelt by tokens of bytes, or are one unknown token. */
+ * A character that is not a token is unknown if no longer token covers it; its probability is so low that this is the
+ * last resort.  Consecutive unknown characters are encoded as bytes, or as one unknown token. */
 #include "base/utf8.h"
 #include "base/words.h"
 #include "token/token.h"
 #include "token/tokenizer.h"
 
-typedef struct Best { /* way to cut the text before a place */
+typedef struct Best { /* way to cut the text before a position */
     double score;     /* log probability */
-    int32_t from, id; /* of its last token; from -1: there is none.  In going forward: where the next one ends */
+    int32_t from, id; /* of its last token; from -1: none.  After turn_way(): the end of the next token */
 } Best;
 
 struct Lattice {
@@ -48,8 +47,8 @@ static void offer(Best *b, double score, int32_t from, int32_t id)
     if (b->from < 0 || score > b->score) *b = (Best){score, from, id};
 }
 
-/* Sums and ties are those of Hugging Face's tokenizers: from left to right, the shorter token first, and only what is
- * better replaces what was found. */
+/* Sums and ties are those of Hugging Face's tokenizers: from left to right, the shorter token first; only a better way
+ * replaces an earlier one. */
 static void find_best(Lattice *l, const char *at, int64_t n)
 {
     const Tokenizer *t = l->t;
@@ -75,7 +74,7 @@ static void find_best(Lattice *l, const char *at, int64_t n)
     }
 }
 
-/* So that each place of the way says where its token ends. */
+/* Reverses the links, so that each position of the way has the end of its token. */
 static void turn_way(Best *b, int64_t n)
 {
     int32_t end = (int32_t)n, id = b[n].id;

@@ -1,5 +1,5 @@
-/* words.c: words: what stands between blanks; in lower case, and punctuation marks by themselves, where that
- * is asked for.  So Hugging Face's WhitespaceSplit, Lowercase and Punctuation cut text. */
+/* words.c: words are separated by white space; optionally in lower case, and with punctuation marks as separate words,
+ * as by Hugging Face's WhitespaceSplit, Lowercase and Punctuation. */
 #include "base/utf8.h"
 #include "token/token.h"
 #include "token/tokenizer.h"
@@ -50,8 +50,8 @@ static bool is_space(uint32_t c)
            c == 0x202f || c == 0x205f || c == 0x3000;
 }
 
-/* Capital letters of Unicode 14 beyond ASCII whose small letter is one character: each step-th of first … last has it
- * `away` from itself. */
+/* Capital letters of Unicode 14 beyond ASCII whose small letter is one character: the small letter of each step-th of
+ * first … last is `away` code points further. */
 static const struct Capitals {
     uint32_t first, last;
     int32_t away;
@@ -119,7 +119,7 @@ static uint32_t lower_of(uint32_t c)
     return (uint32_t)((int32_t)c + r->away);
 }
 
-/* One character, or one byte that is none (code then beyond Unicode). */
+/* Reads one character, or one byte that is not UTF-8 (code is then beyond Unicode). */
 static int read_character(const char *at, int64_t n, uint32_t *code)
 {
     int length = decode_utf8((const unsigned char *)at, n, code);

@@ -151,7 +151,7 @@ for words in '--prompt etaoinshrdluc:reads sources of at most 10' '--tokens 15 -
     refuse 2 "${words##*:}" $trainer generate $run ${words%:*}
 done
 # shellcheck disable=SC2086
-refuse 2 'give both' $trainer eval $run --items 3
+refuse 2 'needs --generate' $trainer eval $run --items 3
 # shellcheck disable=SC2086
 refuse 2 'ROUGE' $trainer train --data "$TMP/pairs.tsv" --set best=rougeL --out "$TMP/bad"
 sed 's/beams = 2/beams = 9/' "$TMP/pairs.lua" >"$TMP/beams.lua"

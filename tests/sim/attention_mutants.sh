@@ -22,7 +22,7 @@ mutant() {      # NAME FILE FROM TO WORD: the first FROM becomes TO, and the sim
 kernels=cuda/attention_tensor.cuh tiles=cuda/attention_tiles.cuh
 mutant none $kernels OWN OWN nothing
 mutant missing_wait $kernels '1 - stage), copy_commit(), copy_wait<1>();' '1 - stage), copy_commit(), copy_wait<2>();' 'has not waited for a copy'
-mutant missing_barrier $kernels '__syncthreads(); /* before the next copies go there */' '' 'shared memory'
+mutant missing_barrier $kernels '__syncthreads(); /* before the next copies overwrite it */' '' 'shared memory'
 mutant wrong_lane $tiles '__shfl_xor_sync(ALL_LANES, x, 2)' '__shfl_xor_sync(ALL_LANES, x, 4)' 'off by'
 mutant wrong_mask $tiles '__shfl_xor_sync(ALL_LANES, x, 1)' '__shfl_xor_sync(0x7fffffffu, x, 1)' 'leaves out its own lane'
 mutant one_row_on $tiles 'lane / 8 % 2 * 8 + lane % 8][w' 'lane / 8 % 2 * 8 + lane % 8 + 1][w' 'failed: case'

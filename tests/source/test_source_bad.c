@@ -230,8 +230,8 @@ static const struct {
     {"{\"messages\": [{\"role\": \"assistant\"}]}", "a message has no content"},
     {"{\"messages\": [{\"content\": \"a\"}]}", "a message has no role"},
     {"{\"messages\": [{\"role\": \"gpt\", \"content\": \"a\"}]}",
-     "the role of a message is system, developer, user, assistant or tool, and this is \"gpt\""},
-    {"{\"messages\": [{\"role\": \"assistant\", \"content\": null}]}", "the content of a message is no string"},
+     "expected the role system, developer, user, assistant or tool, found \"gpt\""},
+    {"{\"messages\": [{\"role\": \"assistant\", \"content\": null}]}", "the content of a message is not a string"},
     {"{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}", "no message is the assistant's"},
     {"{\"prompt\": \"a\", \"target\": \"b\"}", "there are fields \"prompt\" and \"target\""},
     {"{\"text\": \"a\tb\"}", "expected \" at the end of a string, found byte 0x09"},
@@ -250,9 +250,9 @@ static void check_json(void)
     char *three =
         file_of("three.jsonl", "{\"text\": \"one\"}\n1\n{\"text\": \"two\"}\n2\n{\"text\": \"three\"}\n3", -1);
     takes((Reading){.path = three, .o = {.bad_records = 3}}, "[one][two][three]");
-    refuses(
-        (Reading){.path = three, .o = {.bad_records = 2}},
-        "three.jsonl:6: error: expected '{', found '3'; mend it, or let malformed records be skipped (2 were allowed");
+    refuses((Reading){.path = three, .o = {.bad_records = 2}},
+            "three.jsonl:6: error: expected '{', found '3'; repair it, or let malformed records be skipped (2 were "
+            "allowed");
 
     char deep[2000] = "{\"a\": ";
     memset(deep + 6, '[', 600);

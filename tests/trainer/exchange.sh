@@ -105,7 +105,7 @@ change() {
 }
 refuse() { words=$1; shift; refuses 3 "$words" "$@" --out refused.safetensors; }
 change hf_gpt2 bad config.json 's/"n_head": 2/"n_head": 4/'
-refuse 'bad/config.json: error: is not of the model that this trainer was built for, gpt' $gpt init --init bad
+refuse 'bad/config.json: error: does not fit the model that this trainer was built for, gpt' $gpt init --init bad
 says 'n_head: expected 2, found 4' err
 change hf_gpt2 bad config.json '/"activation_function"/d; /"n_layer"/d'
 works $gpt init --init bad --out absent.safetensors
@@ -118,7 +118,7 @@ refuse 'tie_word_embeddings: expected true, found false' "$work/tied/trainer" in
 change hf_llama bad config.json 's/"rope_theta": 500.0/"rope_theta": 501.0/'
 refuse 'rope_theta: expected 500.0, found 501.0' $llama init --init bad
 change hf_llama bad config.json 's/"rope_parameters"/"rope_scaling"/'
-refuse 'rope_theta: expected 500.0, found 10000.0 (which is meant where it is not said)' $llama init --init bad
+refuse 'rope_theta: expected 500.0, found 10000.0 (the default if the key is absent)' $llama init --init bad
 says 'rope_scaling: expected none' err
 change hf_gpt2 bad config.json 's/"n_layer".*/"n_layer" 2/'
 refuse 'bad/config.json:[0-9]*:[0-9]*: error: not JSON.*fetch it again, or, if a trainer wrote these weights, remove it' $gpt init --init bad
@@ -127,14 +127,14 @@ rm bad/config.json
 works $gpt init --init bad --out absent.safetensors
 
 change hf_gpt2 bad model.safetensors 's/transformer.h.1.ln_1.weight/transformer.h.1.ln_9.weight/'
-refuse 'bad/model.safetensors: error: is not of the model' $gpt init --init bad
+refuse 'bad/model.safetensors: error: does not fit the model' $gpt init --init bad
 says 'transformer.h.1.ln_1.weight: missing; expected \[16\] (.*gpt.lua:' err
 says 'transformer.h.1.ln_9.weight: not a tensor of this model' err
 change hf_gpt2 bad model.safetensors 's/"dtype":"F32","shape":\[12,16\]/"dtype":"I32","shape":[12,16]/'
 refuse 'transformer.wpe.weight: expected F32, F64, F16 or BF16, found I32' $gpt init --init bad
 change hf_gpt2 bad model.safetensors 's/"shape":\[12,16\]/"shape":[16,12]/'
 refuse 'transformer.wpe.weight: expected \[12, 16\], found \[16, 12\]' $gpt init --init bad
-refuse 'transformer.h.0.attn.c_attn.bias: expected zeros, since this model has no such parameter' $plain init --init "$hf/hf_gpt2"
+refuse 'transformer.h.0.attn.c_attn.bias: expected zeros, because this model has no such parameter' $plain init --init "$hf/hf_gpt2"
 change hf_gpt2 bad model.safetensors 's/"transformer\.wte\.weight"/"wte.weight"            /'
 works $gpt init --init bad --out absent.safetensors
 same absent.safetensors gpt.safetensors
@@ -144,11 +144,11 @@ refuse 'transformer.wte.weight: expected \[60, 16\] or fewer rows.*, found \[61,
 change hf_llama bad model.safetensors.index.json 's/model-00002-of/model-00009-of/'
 refuse 'bad/model-00009-of-00004.safetensors: error: expected a safetensors file, but it cannot be read' $llama init --init bad
 change hf_llama bad model.safetensors.index.json 's/model-00002-of/..\/model-00002-of/'
-refuse 'names ../model-00002-of-00004.safetensors, and shards lie beside their index' $llama init --init bad
+refuse 'names ../model-00002-of-00004.safetensors, but shards must be beside their index' $llama init --init bad
 change hf_llama bad model.safetensors.index.json 's/weight_map/weight_mop/'
 refuse 'expected {"weight_map"' $llama init --init bad
 change hf_llama bad model.safetensors.index.json 's/"lm_head.weight"/"lm_tail.weight"/'
-refuse 'tensor lm_tail.weight is to be in model-0000.-of-00004.safetensors, which lacks it' $llama init --init bad
+refuse 'tensor lm_tail.weight should be in model-0000.-of-00004.safetensors, which lacks it' $llama init --init bad
 change hf_gpt2 bad config.json ''
 mv bad/model.safetensors bad/pytorch_model.bin
 refuse 'bad: error: expected model.safetensors, found pytorch_model.bin' $gpt init --init bad
@@ -166,7 +166,7 @@ refuses 2 '--to gguf: expected hf' $gpt export --to gguf --out x --weights gpt.s
 refuses 2 'export needs --out DIR' $gpt export --to hf --weights gpt.safetensors
 refuses 2 'expected at most 61 ids' $gpt export --ids 62 --out x --weights gpt.safetensors
 refuses 2 '--ids 5: the tokenizer has 14' $padded export --ids 5 --out x --weights run
-refuses 1 'toy has no counterpart at Hugging Face' "$toy" export --out x --weights gpt.safetensors
+refuses 1 'toy cannot be exchanged with Hugging Face' "$toy" export --out x --weights gpt.safetensors
 works "$lathe" export "$top/models/gpt.lua" --set layers=2 --set heads=2 --set width=16 --set seq=12 --set batch=2 --set gelu=tanh --set vocab=61 -o gpt --to hf --weights gpt.safetensors --out by-lathe
 same by-lathe/model.safetensors gpt-folder/model.safetensors
 finish

@@ -55,13 +55,13 @@ $long --out held 2>first &
 first=$!
 wait_for '^step 1/' first
 rm held/lock
-refuses 3 'held: error: another trainer (of unknown number) is writing into this run folder; wait for it' $train --out held
+refuses 3 'held: error: another trainer (process unknown) is writing into this run folder; wait for it' $train --out held
 # Another folder in its place: the run goes on there while it is free, and stops where another trainer has it.
 mv held elsewhere
 mkdir -p held/checkpoints
 kill -USR1 $first
 wait_for 'saved held/checkpoints' first
-says 'note: held is not the folder that it was at the start of the run; the run continues in the new one' first
+says 'note: held was replaced by another folder during the run; the run continues in the new one' first
 refuses 3 "another trainer (process $first) is writing" $train --out held
 mv held again
 $long --out held 2>second &
@@ -71,7 +71,7 @@ kill -USR1 $first
 wait $first
 code=$?
 [ $code = 3 ] && ok 'the first one stops' || wrong "exit $code, expected 3"
-says "another trainer (process $second) is writing into this run folder; this one had the folder" first
+says "another trainer (process $second) is writing into this run folder; this trainer had the folder" first
 kill -TERM $second
 wait $second
 code=$?

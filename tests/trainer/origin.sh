@@ -48,11 +48,11 @@ sed -i 's/endoftext/endoftaxt/' damaged/checkpoints/step-3/huggingface.json
 refuses 3 'step-3/huggingface.json: error: .*checksum' $trainer train --resume --steps 4 --out damaged
 copy() { rm -rf bad; cp -r "$ends" bad; }
 copy; printf '{"eos_token_id": ' >bad/generation_config.json
-refuses 3 'bad: error: generation_config.json is no JSON object' $trainer generate --weights bad --tokens 1
+refuses 3 'bad: error: expected a JSON object in generation_config.json' $trainer generate --weights bad --tokens 1
 copy; printf 'a\377' >bad/chat_template.jinja
 refuses 3 'bad/chat_template.jinja: error: is not UTF-8 text' $trainer generate --weights bad --tokens 1
 copy; printf '[2]' >bad/generation_config.json
-refuses 3 'generation_config.json is no JSON object' $trainer export --weights bad --out x
+refuses 3 'expected a JSON object in generation_config.json' $trainer export --weights bad --out x
 
 # config.json: with KEY VALUE a key is added
 with() { copy; sed -i "s/\"use_cache\"/\"$1\": $2,\n  &/" bad/config.json; }
@@ -63,10 +63,10 @@ refuse partial_rotary_factor 0.5 'partial_rotary_factor: found 0.5: rotary posit
 refuse final_logit_softcapping 30.0 'final_logit_softcapping: found 30.0: logits are capped'
 refuse qkv_bias true 'qkv_bias: found true: projections of attention have biases'
 refuse quantization_config '{"bits": 4}' 'quantization_config: found {"bits":4}: weights are quantised'
-refuse layer_types '["sliding_attention"]' 'layer_types: found \["sliding_attention"\], and what it means is not known'
-refuse norm_style '"odd"' 'norm_style: found "odd", and what it means is not known here.* --ignore-config norm_style'
+refuse layer_types '["sliding_attention"]' 'layer_types: found \["sliding_attention"\], an unknown key'
+refuse norm_style '"odd"' 'norm_style: found "odd", an unknown key.* --ignore-config norm_style'
 works $trainer init --init bad --out x.safetensors --ignore-config norm_style
-says 'config.json: passed over as --ignore-config says: norm_style: found "odd"' err
+says 'config.json: ignored because of --ignore-config: norm_style: found "odd"' err
 works $trainer export --weights bad --out odd --ignore-config norm_style
 says '"norm_style": "odd"' odd/config.json
 pass sliding_window null
@@ -82,5 +82,5 @@ refuses 3 'rope_parameters.partial_rotary_factor: found 0.5' $trainer init --ini
 copy; sed -i 's/"rms_norm_eps": 1e-05/"rms_norm_eps": 1e-06/; s/"vocab_size": 304/"vocab_size": 300/' bad/config.json
 refuses 3 'rms_norm_eps: expected 1e-0*5, found 1e-0*6' $trainer init --init bad --out x.safetensors
 copy; sed -i 's/"vocab_size": 304/"vocab_size": 300/' bad/config.json
-refuses 3 'config.json says that there are 300 ids, and the tables of ids have 304 rows' $trainer init --init bad --out x.safetensors
+refuses 3 'config.json says 300 ids, but the tables of ids have 304 rows' $trainer init --init bad --out x.safetensors
 finish

@@ -37,8 +37,8 @@ bad 'tensor a is not described by an object' '{"a":7}'
 bad 'tensor a: dtype F99' '{"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}}' 4
 bad 'tensor a has no shape' '{"a":{"dtype":"F32","data_offsets":[0,4]}}' 4
 bad 'tensor a has 9 axes' '{"a":{"dtype":"F32","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,4]}}' 4
-bad 'tensor a: shape has something that is no whole number' '{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}' 4
-bad 'tensor a: shape has something that is no whole number' '{"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}}' 4
+bad 'tensor a: expected whole numbers in shape' '{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}' 4
+bad 'tensor a: expected whole numbers in shape' '{"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}}' 4
 bad 'tensor a: its shape is larger than any file' '{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4]}}' 4
 bad 'tensor a has no data_offsets' '{"a":{"dtype":"F32","shape":[1],"data_offsets":[0]}}' 4
 bad 'tensor a is at bytes 4 to 0' '{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}}' 4
