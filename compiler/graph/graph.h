@@ -163,6 +163,7 @@ typedef struct Graph {
     VEC(const char *) meeting;  /* of those the names whose rows depend on the other rows of the batch */
     const char *file;           /* that it came from as text; NULL: from a description */
     struct Table *lines;        /* there: by node */
+    struct Defined *defined;    /* ops/whole.c: the last answer of defined() */
 } Graph;
 
 /* What a product ends with; the target says which of them its products have: ENDS_… */
