@@ -4,7 +4,7 @@
 #include "desc/target.h"
 #include "emit/threads.h"
 
-static const Spelling *spelling_of(const Rows *r) { return r->f->page->target->spelling; }
+static const Spelling *spelling_of_target(const Rows *r) { return r->f->page->target->spelling; }
 
 static Columns summed_columns(const Rows *r)
 {
@@ -79,16 +79,16 @@ static const char *rows_to_partials(Rows *r)
     Columns columns = summed_columns(r);
     Axis *k = &r->f->axis[r->block];
     k->now = r->n->blocks > 1 ? k->name : "0";
-    const char *team = spelling_of(r)->begin_block(r, &columns);
+    const char *team = spelling_of_target(r)->begin_block(r, &columns);
     clear_columns(r, &columns, team);
     rows_of_block(r, team);
-    return spelling_of(r)->end_block(r, &columns, team);
+    return spelling_of_target(r)->end_block(r, &columns, team);
 }
 
 static const char *partials_to_sums(Rows *r)
 {
     Columns columns = stored_columns(r);
-    return spelling_of(r)->add_blocks(r, &columns);
+    return spelling_of_target(r)->add_blocks(r, &columns);
 }
 
 /* With panels, the two stages are separate functions: one is called for each panel, the other after all of them. */

@@ -88,7 +88,7 @@ static void add_up(Rows *r, const Column *column)
     close_block(&r->f->w);
 }
 
-static const char *add_blocks(Rows *r, Columns *columns)
+static const char *add_up_blocks(Rows *r, Columns *columns)
 {
     for (int i = 0; i < columns->n; i++) add_up(r, &columns->at[i]);
     return NULL;
@@ -101,7 +101,7 @@ const Spelling loops_of_c = {.begin = open_function,
                              .end = close_function,
                              .begin_block = begin_block,
                              .end_block = end_block,
-                             .add_blocks = add_blocks};
+                             .add_blocks = add_up_blocks};
 
 static const char *const no_words[] = {NULL};
 

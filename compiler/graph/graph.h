@@ -166,6 +166,7 @@ typedef struct Graph {
     VEC(const char *) meeting;  /* names of outputs whose rows depend on other rows of the batch */
     const char *file;           /* the text that it was read from; NULL: from a description */
     struct Table *lines;        /* lines in that text, by node */
+    struct Defined *defined;    /* ops/whole.c: the last answer of defined() */
 } Graph;
 
 /* What a product may end with; the target says which ends its products have: ENDS_… */

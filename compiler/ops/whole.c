@@ -53,19 +53,24 @@ static bool same_outs(const Graph *a, const Graph *b)
     return equal;
 }
 
-/* Remembers the last answer: the interpreter asks again and again for one graph. */
+/* The last answer about a graph, which holds as long as no node was made since. */
+struct Defined {
+    Graph asked, *answer; /* answer: NULL: the graph itself */
+    int nodes;
+};
+
+/* A graph remembers the answer: the interpreter asks again and again. */
 Graph *defined(const Graph *g)
 {
-    static Graph asked, *answer;
-    static int nodes;
-    if (answer && nodes == node_count() && same_outs(&asked, g)) return answer;
+    struct Defined *last = g->defined;
+    if (last && last->nodes == node_count() && same_outs(&last->asked, g))
+        return last->answer ? last->answer : (Graph *)g;
     bool any = false;
     Graph *copy = copy_of(g, sizeof *g);
     copy->outs.at = copy_of(g->outs.at, sizeof *g->outs.at * (size_t)g->outs.n);
     rewrite_graph(&(Rewrite){.node = definition, .user = &any}, copy);
-    if (!any) copy = (Graph *)g;
-    asked = *g;
-    asked.outs.at = copy_of(g->outs.at, sizeof *g->outs.at * (size_t)g->outs.n);
-    nodes = node_count();
-    return answer = copy;
+    if (!last) last = ((Graph *)g)->defined = NEW(struct Defined);
+    *last = (struct Defined){.asked = *g, .answer = any ? copy : NULL, .nodes = node_count()};
+    last->asked.outs.at = copy_of(g->outs.at, sizeof *g->outs.at * (size_t)g->outs.n);
+    return any ? copy : (Graph *)g;
 }
