@@ -6,13 +6,14 @@
  *     elsewhere   another place of a key: "rope_parameters.rope_theta"
  *     unset       keys that must be absent or null
  *     also        keys that are written and not checked
- *     harmless    {key: why}: keys that may be there and change nothing that the model computes, beside those of
- * model/hf_config.c's table
- *     ids         {config: the key that counts ids, tensors: those with a row for each id}: files hold as many rows as
- * ids names       [[name here, name there], …], the first that fits: "*" stands for the same text in both transposed
- * matrices that lie there as [in, out] zeros       {name: shape}: tensors that belong there and not here; an axis for
- * each %d first copies      {name: parameter}: tensors that may be there as well, and must equal that parameter's
- *     ignored     tensors that may be there and are no parameters
+ *     harmless    {key: why}: keys that do not change what the model computes, beside those of hf_config.c
+ *     ids         {config: the key with the number of ids, tensors: those with one row per id}: files have that number
+ *                 of rows
+ *     names       [[name here, name there], …], the first that fits; "*" stands for the same text in both
+ *     transposed  matrices that are [in, out] there
+ *     zeros       {name: shape}: tensors that exist only there; the first axes are for each %d
+ *     copies      {name: parameter}: tensors that may exist there, and must equal that parameter's
+ *     ignored     tensors that may exist there and are not parameters
  *
  * All names are those of this model's files; `names` translates them. */
 #include "base/words.h"

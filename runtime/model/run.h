@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 
-/* RUN/checkpoints/step-N/   a checkpoint (trainer/checkpoint.c); step-N.part is being written, step-N.gone removed
+/*  RUN/checkpoints/step-N/   a checkpoint (trainer/checkpoint.c); step-N.part is being written, step-N.gone removed
  *                 /latest, best            links to one
  *     /model.safetensors, tokenizer.json, huggingface.json   links into the newest
  *     /config.json, metrics.jsonl, lock

@@ -245,7 +245,7 @@ bool skip_json(Reader *r)
         int c = json_blanks(&r->feed);
         if (c == '{' || c == '[') {
             bool closed;
-            if (nest.depth == DEEPEST) return stop_record(r, "lists and objects lie more than %d deep", DEEPEST), false;
+            if (nest.depth == DEEPEST) return stop_record(r, "lists and objects are nested more than %d deep", DEEPEST), false;
             nest.object[nest.depth++] = c == '{';
             r->feed.begin++;
             if (!enter(r, &nest, false, &closed)) return false;

@@ -114,7 +114,7 @@ void learn_corpus(Tokenizer *t, const Strings *piece, const int64_t *count, int6
     }
     if (c.text.n > INT32_MAX - SEED_BYTES)
         fail(EXIT_DATA, NULL,
-             "the text has %lld bytes of distinct words, and a unigram model is learnt from 2 GB at most",
+             "the text has %lld bytes of distinct words, and a unigram model is learned from at most 2 GB",
              (long long)c.text.n);
     put_bytes(&c.text, (char[SEED_BYTES]){0}, SEED_BYTES);
     Corpus corpus = {c.text.at, c.text.n - SEED_BYTES, c.words, c.begin, c.count};

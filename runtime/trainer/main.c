@@ -142,7 +142,7 @@ static const Option options[] = {
     {"only", GRAD, TEXT, AT(only), NULL, "NAME,…",
      "what to write, such as loss,gradients; logits of large models are larger than all else (default: all)"},
     {"overfit", TRAIN, FLAG, AT(overfit), NULL, NULL,
-     "only tries whether one batch can be learnt: its loss must come near zero (a new model's first check)"},
+     "only tries whether one batch can be learned: its loss must come near zero (a new model's first check)"},
     {"dry-run", TRAIN, FLAG, AT(dry_run), NULL, NULL,
      "only runs a step and an evaluation on the data, and estimates the time of the whole run"},
     {"eval-every", TRAIN, KNOB, 0, "eval_every", "N", "steps between evaluations"},

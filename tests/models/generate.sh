@@ -153,6 +153,6 @@ done
 # shellcheck disable=SC2086
 refuse 2 'needs --generate' $trainer eval $run --items 3
 # shellcheck disable=SC2086
-refuse 2 'ROUGE' $trainer train --data "$TMP/pairs.tsv" --set best=rougeL --out "$TMP/bad"
+refuse 2 'with eval_generate=N rouge1' $trainer train --data "$TMP/pairs.tsv" --set best=rougeL --out "$TMP/bad"
 sed 's/beams = 2/beams = 9/' "$TMP/pairs.lua" >"$TMP/beams.lua"
 refuse 1 '9 beams need 9 rows' "$LATHE" check "$TMP/beams.lua"

@@ -48,7 +48,7 @@ for p in bf16 weights fp16 tf32; do
 done
 
 # What overflowed: told of step by step, halving each time, in the checkpoint too; parameters stay.
-skipped=$(grep -c 'is not taken' "$TMP/fp16.said") || tell "fp16: no step is skipped"
+skipped=$(grep -c 'is skipped' "$TMP/fp16.said") || tell "fp16: no step is skipped"
 grep -q 'step 1 | loss scale 65536: gradients overflowed fp16; the step is skipped (1 so far), and the scale is now 32768' \
     "$TMP/fp16.said" || { cat "$TMP/fp16.said"; tell "fp16: the first step says nothing of its scale"; }
 for run in whole parts; do

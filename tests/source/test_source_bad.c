@@ -258,7 +258,7 @@ static void check_json(void)
     memset(deep + 6, '[', 600);
     strcpy(deep + 606, "\n");
     refuses((Reading){.path = file_of("deep.jsonl", deep, -1)},
-            "deep.jsonl:1: error: lists and objects lie more than 512 deep");
+            "deep.jsonl:1: error: lists and objects are nested more than 512 deep");
     Reading x = takes((Reading){.path = file_of("half.jsonl", "{\"text\": \"a\\ud800b\\udc00\\ud83d\\ude00\"}", -1)},
                       "[a\xef\xbf\xbd"
                       "b\xef\xbf\xbd\xf0\x9f\x98\x80]");
