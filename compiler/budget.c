@@ -156,7 +156,7 @@ static void refuse_budget(const Choices *c, const char *size, int64_t limit)
         size, grouped(limit), least->by.name, grouped(least->is.total), grouped(least->is.total - limit), uncut);
 }
 
-/* What a plan that cuts the batch changes, and what not. */
+/* What cutting the batch changes, and what it does not change. */
 static const char *text_of_cuts(const Desc *d)
 {
     int split = d->options->split;

@@ -131,11 +131,12 @@ static void begin_some_columns(Rows *r, Columns *columns)
 
 static void store_some_columns(Rows *r, const Columns *columns)
 {
+    int depth = r->f->w.depth;
     open_sweep(r);
     r->f->axis[r->inner].now = r->f->axis[r->inner].name;
     for (int i = 0; i < columns->n; i++)
         line(&r->f->w, "%s = %s;", element(r->f, columns->at[i].partial), sum_at(r, &columns->at[i], NULL));
-    close_block(&r->f->w);
+    close_down_to(&r->f->w, depth);
 }
 
 /* ------------------------------------------------------------------ a block of rows */

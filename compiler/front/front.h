@@ -112,7 +112,7 @@ const char *without_position(const char *message); /* a message of Lua without i
 const char *library_function(lua_State *L);    /* "nn.attention" while one runs, or NULL */
 const char *lua_text(lua_State *L, int index); /* a value as an error message shows it */
 void keys_of(lua_State *L, int index, const char ***words, int *n); /* string keys, sorted */
-void wrap_function(lua_State *L, const char *name, int most); /* the Lua function on the top, in a C function */
+void wrap_function(lua_State *L, const char *name, int most); /* replaces the Lua function on top by a C function that calls it */
 enum { ANY_NUMBER = -1 };
 int parameters_of(lua_State *L);
 void check_surplus(lua_State *L, int most, const char *name); /* refuses more arguments, unless they are nil */

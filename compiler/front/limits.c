@@ -154,7 +154,11 @@ void limit_run(lua_State *L)
     limit_time(L, SECONDS_LIMIT);
 }
 
-void end_limits(lua_State *L) { limit_time(L, 0); }
+/* A process has one timer: of two open states only the one that was opened last is limited in time. */
+void end_limits(lua_State *L)
+{
+    if (timed.L == L) limit_time(L, 0);
+}
 
 /* ------------------------------------------------------------------ calls and their errors */
 

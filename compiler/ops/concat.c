@@ -47,7 +47,7 @@ void concat_eval(const Node *n, const Value *in, Value *out)
     }
 }
 
-/* Is one joined along its rows? */
+/* Are inputs joined along the axis of the batch's rows? */
 static bool joins_rows(const Row_pair *p)
 {
     for (int k = 0; k < p->nin; k++) {

@@ -50,7 +50,7 @@ Range flip_range(const Node *n, int result, const Range *in)
     return in[0];
 }
 
-/* Of v, which has `before` axes more in front. */
+/* The same flip of v, which has `before` more axes in front. */
 static Node *flipped_as(const Node *n, Node *v, int before)
 {
     int axes[MAXRANK];

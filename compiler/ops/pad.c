@@ -1,4 +1,4 @@
-/* pad.c: zeros around. */
+/* pad.c: a tensor with zeros before and after it along each axis. */
 #include "ops/moves.h"
 
 Node *pad(Node *a, const int64_t *before, const int64_t *after)

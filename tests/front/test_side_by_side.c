@@ -1,5 +1,5 @@
-/* test_side_by_side.c: nothing of one trace reaches another: a description that is traced again after others, or while
- * another's Lua state is open, gives the same graphs. */
+/* test_side_by_side.c: nothing of one trace reaches another: a description that is traced again after others gives the
+ * same graphs, and a description runs while the Lua state of another is open. */
 #include "../harness.h"
 #include "front/front.h"
 
