@@ -30,7 +30,7 @@ table 0 9 97 12 >"$TMP/late.csv" # a row that is kept for evaluation
 refuse 3 'ids.lua:8: .*entry eval.*: expected ids 0 to 9, found 12' "$trainer" eval --data "$TMP/late.csv" --out "$TMP/run"
 
 must $model --set top=5 -o "$TMP/top"
-refuse 1 'ids.lua:11: error: gather .entry train.: expected ids 0 to 3, found 4, which the model has computed' \
+refuse 1 'ids.lua:11: error: gather .entry train.: expected ids 0 to 3, found 4, which the model computed' \
     "$TMP/top/trainer" train --data "$TMP/good.csv" --out "$TMP/none"
 must $model --set back=true --set rows=9 -o "$TMP/back" # gather and scatter_add meet it
 refuse 3 'ids.lua:8: .*: expected ids 0 to 8, found 9' "$TMP/back/trainer" train --data "$TMP/good.csv" --out "$TMP/none" --steps 60

@@ -83,4 +83,4 @@ taken() {       # CHECKPOINT: rows taken of each source
 echo 'return { config = { vocab = 256, seq = 8, batch = 1 }, data = data.text { mix = { 7, -3 } },
     forward = function(c, i) return nn.cross_entropy(nn.embedding(i.tokens, { rows = 256, width = 256 }), i.targets) end }' >"$TMP/bad.lua"
 "$LATHE" check "$TMP/bad.lua" >"$TMP/said" 2>&1 && tell "a negative weight was taken"
-grep -q 'bad.lua:1: .*mix is a list of weights' "$TMP/said" || tell "no line"
+grep -q 'bad.lua:1: .*mix must be a list of weights' "$TMP/said" || tell "no line"
