@@ -175,6 +175,7 @@ static const char *open_gpu(const Device_needs *n, const char **remark)
     trainer.rank = n->rank, trainer.gpus = n->gpus;
     trainer.block = (char *)n->block, trainer.bytes = n->bytes, trainer.multiplies = workspace > 0;
     trainer.remark[0] = 0;
+    if (n->model->entries > ENTRIES) return "this model has more entries than the trainer knows";
     refusal = gpu_open(&needs);
     if (refusal) return refusal;
     for (int i = 0; i < n->model->entries; i++) {
