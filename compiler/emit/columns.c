@@ -48,15 +48,13 @@ static void clear_columns(Rows *r, const Columns *columns, const char *team)
     r->f->names.n = names;
 }
 
-/* row < (k + 1) * 24, and row < BATCH * SEQ if the last block is shorter. Their order makes no difference; each
- * target keeps its own. */
+/* row < (k + 1) * 24, and row < BATCH * SEQ if the last block is shorter. */
 static const char *while_in_block(const Rows *r, const char *row)
 {
     const char *all = format("%s < %s", row, row_count_text(r));
     const char *end = format("%s < (%s + 1) * %lld", row, r->f->axis[r->block].name, (long long)r->k->block);
     if (r->n->blocks == 1) return all;
-    if (row_count(r) % r->k->block == 0) return end;
-    return r->n->team ? format("%s && %s", end, all) : format("%s && %s", all, end);
+    return row_count(r) % r->k->block == 0 ? end : format("%s && %s", end, all);
 }
 
 /* for (int row = k * 24 + w; row < (k + 1) * 24; row += WARPS) */

@@ -171,16 +171,20 @@ static bool last_is_batch(const Node *x, int nb, const int *batch)
     return false;
 }
 
+static bool contracted_are_neighbours(const Dot_axes *x)
+{
+    for (int k = 0; k + 1 < x->nc; k++)
+        if (x->ac[k + 1] != x->ac[k] + 1 || x->bc[k + 1] != x->bc[k] + 1) return false;
+    return true;
+}
+
 Node *dot_normal(const Node *old, Node *const *in)
 {
     Node *a = in[0], *b = in[1];
     Dot_axes x = dot_axes(old);
-    bool neighbours = true, left = last_is_batch(a, x.nb, x.ab), right = last_is_batch(b, x.nb, x.bb);
-    for (int k = 0; k + 1 < x.nc; k++) neighbours &= x.ac[k + 1] == x.ac[k] + 1 && x.bc[k + 1] == x.bc[k] + 1;
-    if (neighbours && !left && !right) return NULL;
+    bool left = last_is_batch(a, x.nb, x.ab), right = last_is_batch(b, x.nb, x.bb);
+    if (contracted_are_neighbours(&x) && !left && !right) return NULL;
     if (left) a = batches_first(a, x.nb, x.ab, x.nc, x.ac);
     if (right) b = batches_first(b, x.nb, x.bb, x.nc, x.bc);
-    neighbours = true;
-    for (int k = 0; k + 1 < x.nc; k++) neighbours &= x.ac[k + 1] == x.ac[k] + 1 && x.bc[k + 1] == x.bc[k] + 1;
-    return neighbours ? dot_into(old->dtype, a, b, x) : neighbouring(old->dtype, a, b, x);
+    return contracted_are_neighbours(&x) ? dot_into(old->dtype, a, b, x) : neighbouring(old->dtype, a, b, x);
 }
