@@ -2,7 +2,7 @@
  *
  * s counts steps from 0, T is the schedule's length, w the warm-up, in whose steps s < w (one_cycle has its own)
  *     rate = lr (s + 1) / (w + 1)
- * and after it
+ * as the row of warmup says (interface/recipe.def, RATE), and after it
  *     constant      lr; in the last c = cooldown of T steps final_lr + (lr - final_lr) (T - s) / c  (warm-up, stable,
  *                   decay: Hu et al. 2024, MiniCPM)
  *     linear        final_lr + (lr - final_lr) (1 - d),  d = (s - w) / (T - w)
@@ -63,17 +63,26 @@ static double falling(const Lathe_recipe *r, int64_t step)
     return r->final_lr + (r->lr - r->final_lr) * (1 - done);
 }
 
-double rate_at(const Lathe_recipe *r, int64_t step)
+static double scheduled(const Lathe_recipe *r, int64_t step)
 {
     double start = r->lr / r->start_div;
-    if (r->schedule == LATHE_ONE_CYCLE) return one_cycle(r, step, start, r->lr, start / r->final_div);
-    if (step < r->warmup) return r->lr * (double)(step + 1) / (double)(r->warmup + 1);
     switch (r->schedule) {
     case LATHE_CONSTANT_RATE: return cooled(r, schedule_length(r) - step);
+    case LATHE_ONE_CYCLE: return one_cycle(r, step, start, r->lr, start / r->final_div);
     case LATHE_STEPPED: return stepped(r, step);
     case LATHE_INVERSE_SQRT: return r->lr * sqrt((double)(r->warmup + 1) / (double)(step + 1));
     default: return falling(r, step);
     }
+}
+
+double rate_at(const Lathe_recipe *r, int64_t s)
+{
+    double rate = scheduled(r, s);
+#define REAL(name, start, least, most, table, key, hold, unit, meaning, ...)  __VA_ARGS__
+#define COUNT(name, start, least, most, table, key, hold, unit, meaning, ...) __VA_ARGS__
+#define RATE(when, value)                                                     rate = (when) ? (value) : rate;
+#include "interface/recipe.def"
+    return rate;
 }
 
 /* SGD without momentum has none to cycle. */

@@ -1,7 +1,9 @@
 /* test_op_gradients.c: every differentiable op in a small graph of its own; gradients of the generated code in fp64
- * against differences.  Maps and reductions come from the op table; any other op must have a builder here. */
+ * against differences.  Maps, reductions and scans come from the op table; any other op must have a builder here. */
 #include "../attention.h"
+#include "graph/parts.h"
 #include "harness.h"
+#include "kernels/kernel.h"
 #include "ops/head.h"
 
 #include <math.h>
@@ -125,7 +127,6 @@ static Node *build_overwrite(void)
     return overwrite(a, map2(OP_mul, iota(shape_of(1, &four), 0), filled(2, I32, shape_of(1, &four))), b, 0, 0);
 }
 
-static Node *build_cumsum(void) { return cumsum(cumsum(param("a", shape3(2, 7, 3)), 1, false), 2, true); }
 
 static Node *build_topk(void) { return pick(topk(param("a", shape2(5, 9)), 1, 3), 0, 0); }
 
@@ -213,7 +214,6 @@ static const struct Builder {
     {OP_gather, "gather", build_gather},
     {OP_scatter_add, "scatter_add", build_scatter_add},
     {OP_overwrite, "overwrite", build_overwrite},
-    {OP_cumsum, "cumsum", build_cumsum},
     {OP_topk, "topk", build_topk},
     {OP_attention, "attention", build_attention},
     {OP_linear_cross_entropy, "linear_cross_entropy", build_linear_cross_entropy},
@@ -265,6 +265,13 @@ static void add_reduction(Graphs *graphs, Op op)
     }
 }
 
+/* Along both ways, and along an axis with others behind it. */
+static void add_scan(Graphs *graphs, Op op)
+{
+    prefix = format("op_%s", op_info[op].name);
+    add_graph(graphs, prefix, scanned(op, scanned(op, param("a", shape3(2, 7, 3)), 1, false), 2, true));
+}
+
 /* How many graphs this op got. */
 static int add_built(Graphs *graphs, Op op)
 {
@@ -284,6 +291,7 @@ static void add_op(Graphs *graphs, Op op)
     bool real_map = info->kind == MAP && (same(info->class, "REAL") || same(info->class, "NUM"));
     if (real_map) add_map(graphs, op);
     else if (info->kind == REDUCE) add_reduction(graphs, op);
+    else if (op_parts[op].kernel && op_parts[op].kernel->kind == SCAN) add_scan(graphs, op);
     else if (!add_built(graphs, op)) {
         bool exempt = same(info->class, "INT") || same(info->class, "CMP") || same(info->class, "LOGIC");
         for (int k = 0; k < COUNT_OF(without_gradient); k++) exempt |= without_gradient[k] == op;
