@@ -39,6 +39,10 @@
  * extent wrongly if it compares integers and adds doubles (s[l] += a[i + l] == b[i + l] ? x[i + l] : 0). */
 #define SIMD _Pragma("omp simd")
 
+/* `SIMD_AND(reduction(min : first)) for (…)`: likewise, with integers that all lanes share. */
+#define AS_PRAGMA(text)   _Pragma(#text)
+#define SIMD_AND(clauses) AS_PRAGMA(omp simd clauses)
+
 /* `SHORT for (…)`: stays a loop until the loop around it is vectorised.  If it is unrolled earlier, gcc 12 gives
  * conditional loads (m < a[3 * r + c] ? x[3 * r + c] : y[3 * r + c], c < 3) the masks of other elements. */
 #ifdef __clang__

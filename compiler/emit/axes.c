@@ -2,10 +2,9 @@
 #include "emit/emit.h"
 
 /* The axis's letter: b for the batch, t for time, v for the vocabulary; r for rows made of several axes; c for the
- * inner axis. */
-static const char *letter_for(const Function *f, int j, int n)
+ * inner axis. NULL: it has none. j: its number among n. */
+const char *letter_of_axis(int what, int j, int n)
 {
-    int what = f->axis[j].what;
     if (is_axis_of(what, "batch") || is_axis_of(what, "rows")) return "b";
     if (is_axis_of(what, "vocab")) return "v";
     if (j == n - 1) return n > 1 ? "c" : "i";
@@ -34,7 +33,7 @@ void begin_axes(Function *f, const Space *s)
     }
     for (int j = 0; j < n; j++) {
         const char *wish = f->axis[j].name;
-        if (!wish || same(wish, "l") || name_taken(&f->names, wish)) wish = letter_for(f, j, n);
+        if (!wish || same(wish, "l") || name_taken(&f->names, wish)) wish = letter_of_axis(f->axis[j].what, j, n);
         for (int i = 0; (!wish || name_taken(&f->names, wish)) && i < COUNT_OF(others); i++) wish = others[i];
         f->axis[j].name = new_name(&f->names, identifier(f->page, wish));
         f->axis[j].now = f->axis[j].extent == 1 ? "0" : f->axis[j].name;

@@ -16,7 +16,7 @@ static void say_model_cu(Page *page, Text *cu, Text *h)
     say_cuda_products(page, &products);
     say_attentions(page, &attentions);
     say_head(page, cu, "model.cu",
-             " *   First the kernels, each with what launches it; then one function an entry, which launches them\n"
+             " *   First the kernels, each with what launches it; then one function per entry, which launches them\n"
              " *   in order.  All pointers are the device's; nothing waits, so that an entry can be captured.");
     if (attentions.n) say(cu, "#include \"cuda/attention_choice.cuh\"\n");
     const Text *kernels = function_text(page);

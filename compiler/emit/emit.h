@@ -86,6 +86,7 @@ const char *multiplied(const char *a, const char *b);     /* BATCH * (SEQ + 1); 
 const char *divided(const char *a, int64_t by);
 const char *extent_in(Page *page, Shape s, int k);     /* of axis k */
 const char *product_in(Page *page, Shape s, int from, int to); /* of merged axes */
+const char *letter_of_axis(int axis, int j, int n);    /* emit/axes.c: of its index, as axis j of n; or NULL */
 bool is_axis_of(int axis, const char *size);           /* is its extent that size and nothing else */
 const char *trip_text(Page *page, const Loop *l);      /* LAYERS */
 const char *array_text(Page *page, Shape s, int from); /* [LAYERS + 1][BATCH][SEQ][WIDTH], from axis `from` on */

@@ -86,12 +86,12 @@ static void say_panels(Page *page, Text *t, int depth, const Kernel *k, Side *no
                        : format("panel_rows(%s, %lld, %s)", rows, (long long)k->unit,
                                 k->highest == k->rows ? rows : format("%lld", (long long)k->highest));
     while (k->body.at[packs]->kind == PACK) packs++;
-    say(t, "%*sTEAM {   /* panels of rows */\n", depth * 4, "");
-    say(t, "%*sconst int tall = %s;\n", in, "", height);
+    say(t, "%*sTEAM {   /* %s: panels of rows */\n", depth * 4, "", kernel_called(page, k));
+    say(t, "%*sconst int height = %s;\n", in, "", height);
     say_kernels(page, t, depth + 1, k->body.at, packs, now);
     if (packs) say(t, "%*sMEET\n", in, "");
-    say(t, "%*sSHARED for (int from = 0; from < %s; from += tall) {\n", in, "", rows);
-    say(t, "%*sconst int to = min_i32(from + tall, %s);\n", in + 4, "", rows);
+    say(t, "%*sSHARED for (int from = 0; from < %s; from += height) {\n", in, "", rows);
+    say(t, "%*sconst int to = min_i32(from + height, %s);\n", in + 4, "", rows);
     say_kernels(page, t, depth + 2, k->body.at + packs, k->body.n - packs, now);
     say(t, "%*s}\n", in, "");
     say(t, "%*s}%*sLAP(%d);\n", depth * 4, "", REMARK_COLUMN - depth * 4 - 1, "", k->step);
@@ -205,9 +205,9 @@ void say_memory(Page *page, Text *t, const Program *p, const char *margin, bool 
         name = (int)min64(NAME, max64(name, (int64_t)strlen(buffer_name(page, all.at[i]))));
         shape = (int)max64(shape, (int64_t)strlen(shape_within(page, all.at[i]->shape, SHAPE)));
     }
-    say(t, "%smemory: %s bytes for %d buffers, %d of them made over an input\n", margin, grouped(p->work_bytes), all.n,
-        p->taken_over);
-    say(t, "%s        %s without sharing, no less than %s\n", margin, grouped(p->unshared_bytes),
+    say(t, "%smemory: %s bytes for %d buffers, of which %d take the bytes of an input\n", margin,
+        grouped(p->work_bytes), all.n, p->taken_over);
+    say(t, "%s        without sharing %s; at the fullest moment %s are needed\n", margin, grouped(p->unshared_bytes),
         grouped(p->lower_bound));
     if (!all.n || !drawn) return;
     const int *last = last_of_bytes(p);

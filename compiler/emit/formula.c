@@ -36,19 +36,47 @@ static bool one_of_parts(const Kernel *k, const View *v)
     return parts;
 }
 
-/* qkv, or the part of it that begins at a column: qkv[WIDTH..]. before: cell_before. */
-static const char *part_name(Page *page, const Kernel *k, const View *v, bool before)
+/* The position along the buffer's last axis at which the view ends. */
+static int64_t end_column(const View *v)
 {
-    if (!v->buffer) return "an index";
-    const char *name = name_before(wished_name(page, v->buffer), before);
-    if (!first_column(v) && !one_of_parts(k, v)) return name;
-    const char *from = subscript_text(page, v->buffer->shape, v->buffer->shape.rank - 1, first_column(v));
-    Text t = {0};
-    for (const char *s = from; *s; s++) say(&t, *s == ' ' ? "" : "%c", *s);
-    return format("%s[%s..]", name, t.at); /* no blanks: a line could break there */
+    const Buffer *b = v->buffer;
+    int64_t row = b->shape.rank > 1 ? b->stride[b->shape.rank - 2] : INT64_MAX, end = first_column(v) + 1;
+    for (int j = 0; j < v->shape.rank; j++)
+        if (v->stride[j] < row) end += (v->shape.dim[j] - 1) * v->stride[j];
+    return end;
 }
 
-static const char *place_name(Page *page, const Kernel *k, const View *v) { return part_name(page, k, v, false); }
+/* No blanks: a line could break there. */
+static const char *column_text(Page *page, const Buffer *b, int64_t column)
+{
+    Text t = {0};
+    for (const char *s = subscript_text(page, b->shape, b->shape.rank - 1, column); *s; s++)
+        say(&t, *s == ' ' ? "" : "%c", *s);
+    return t.at;
+}
+
+static bool is_part(const Kernel *k, const View *v) { return first_column(v) || one_of_parts(k, v); }
+
+/* qkv, or the part of it in some columns: qkv[WIDTH..2*WIDTH]. */
+static const char *place_name(Page *page, const Kernel *k, const View *v)
+{
+    if (!v->buffer) return "an index";
+    const char *name = wished_name(page, v->buffer);
+    if (!is_part(k, v)) return name;
+    return format("%s[%s..%s]", name, column_text(page, v->buffer, first_column(v)),
+                  column_text(page, v->buffer, end_column(v)));
+}
+
+/* An element of it in a formula: gates, or gates[HIDDEN+c] of one of its parts. before: cell_before. */
+static const char *element_name(Page *page, const Kernel *k, const View *v, bool before)
+{
+    const char *name = name_before(wished_name(page, v->buffer), before);
+    int inner = v->shape.rank - 1;
+    if (inner < 0 || v->stride[inner] != 1 || !is_part(k, v)) return name;
+    const char *letter = letter_of_axis(v->shape.axis[inner], inner, v->shape.rank);
+    if (!first_column(v)) return format("%s[%s]", name, letter);
+    return format("%s[%s+%s]", name, column_text(page, v->buffer, first_column(v)), letter);
+}
 
 /* Several parts of one array, such as q, k and v in qkv, are mentioned once. */
 static void say_places(Page *page, Text *t, const Kernel *k, const Operands *o, int n)
@@ -180,7 +208,7 @@ static bool is_array(const Formula *f, const char *name)
 static const char *name_in_formula(Formula *f, const Node *n)
 {
     const Operand *kept = table_get(&f->stored, n);
-    if (kept) return place_name(f->page, f->k, &kept->view);
+    if (kept) return element_name(f->page, f->k, &kept->view, false);
     if (n->title_rank <= TITLE_ARGUMENT) return NULL;
     const char *word = word_for(f->page, n);
     int at = 0;
@@ -236,10 +264,20 @@ static Expr computed_from(Formula *f, const Node *n, int depth)
     return as_written(n, (Expr){without_types(e.text), e.binding});
 }
 
+/* v, if it is the index along the vocabulary. */
+static const char *name_of_index(const View *v)
+{
+    for (int j = 0; j < v->shape.rank; j++) {
+        const char *letter = v->stride[j] ? letter_of_axis(v->shape.axis[j], j, v->shape.rank) : NULL;
+        if (letter) return letter;
+    }
+    return "i";
+}
+
 static const char *name_of_load(const Formula *f, const Operand *load)
 {
-    if (!load->view.buffer) return load->node->op == OP_iota ? "i" : "index";
-    return part_name(f->page, f->k, &load->view, meets_its_next(f->k, load));
+    if (!load->view.buffer) return load->node->op == OP_iota ? name_of_index(&load->view) : "index";
+    return element_name(f->page, f->k, &load->view, meets_its_next(f->k, load));
 }
 
 static Expr written(Formula *f, const Node *n, int depth)

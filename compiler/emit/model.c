@@ -380,7 +380,7 @@ static void say_string_member(Text *t, const char *name, const char *s)
 static void say_hf(Text *t, const char *json)
 {
     if (!json) return;
-    say(t, "/* How Hugging Face knows it: model/hf.c goes by this. */\nstatic const char hf[] =\n    ");
+    say(t, "/* Its form in Hugging Face's files, for the runtime's model/hf.c. */\nstatic const char hf[] =\n    ");
     say_string(t, json);
     say(t, ";\n\n");
 }
@@ -422,7 +422,7 @@ void say_tables(Page *page, Text *t)
     const Plan *p = &m->plan;
     const Categories categories = planned_categories(m);
     bool wide = in_doubles(page);
-    say(t, "/* ---------------------------------------------------------------- what the trainer knows of it */\n\n");
+    say(t, "/* ---------------------------------------------------------------- tables for the trainer */\n\n");
     say_param_table(page, t);
     say_state_table(page, t);
     say_entry_table(page, t);

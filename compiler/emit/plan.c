@@ -20,10 +20,11 @@ static void say_kernel_list(Page *page, Text *t, int depth, Kernel *const *kerne
     for (int i = 0; i < n; i++) {
         const Kernel *k = kernels[i];
         if (k->body.n) {
-            const char *loop = k->kind == PANELS ? "panels of rows" : k->loop->name ? k->loop->name : "loop";
-            say(t, "  %4d  %*s%s x %lld%s\n", k->step, depth * 2, "", loop,
-                (long long)(k->kind == PANELS ? k->rows : k->loop->trip),
-                is_one_launch(page, k) ? " in one launch" : "");
+            say(t, "  %4d  %*s", k->step, depth * 2, "");
+            if (k->kind == PANELS) say(t, "%s: %lld rows in panels\n", kernel_called(page, k), (long long)k->rows);
+            else
+                say(t, "%s x %lld%s\n", k->loop->name ? k->loop->name : "loop", (long long)k->loop->trip,
+                    is_one_launch(page, k) ? " in one launch" : "");
             say_kernel_list(page, t, depth + 1, k->body.at, k->body.n);
             continue;
         }

@@ -58,7 +58,8 @@ static void say_all(Page *page, Text *t, const char *head, const char *type)
 
 void say_shapes(Page *page, Text *t)
 {
-    say_all(page, t, "Matrix products with packed operands or strides of their own: extents, and strides in numbers.",
+    say_all(page, t,
+            "Matrix products with packed operands, or with strides: M, N and K are extents, the others count elements.",
             "static const Lathe_gemm");
 }
 

@@ -46,7 +46,7 @@ typedef struct Rows {
     const char **kept; /* the local array of each kept value */
     Values values;     /* where values come from */
     struct Found {     /* emit/words.c: for a value: the first titled value that is made of it; its buffer */
-        Table users, places;
+        Table users, places, added; /* added: values that are not only factors */
     } found;
     VEC(Total) totals;
     const Phase *phase; /* the one that is printed */

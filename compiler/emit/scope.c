@@ -53,7 +53,7 @@ static void name_loops(Page *page, const Kernel *const *kernels, int n, const Na
 void take_entry_names(Names *taken)
 {
     static const char *const own[] = {
-        "p",     "d",    "in",           "out",           "s",          "work",    "c",           "tall",
+        "p",     "d",    "in",           "out",           "s",          "work",    "c",           "height",
         "from",  "to",   "forward_part", "backward_part", "arrived",    "block",   "blocks",      "grid",
         "slice", "keep", "meet",         "slices",        "kept_bytes", "most_of", "step_product"};
     for (int i = 0; i < COUNT_OF(own); i++) push(taken, own[i]);

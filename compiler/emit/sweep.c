@@ -25,6 +25,20 @@ static const char *mark_of_sweep(const Rows *r)
 
 /* ------------------------------------------------------------------ in lanes */
 
+/* A variable without lanes, an integer's, must be named to OpenMP. */
+static const char *mark_of_lanes(const Rows *r)
+{
+    const char *clauses = "";
+    for (int i = 0; i < r->totals.n; i++) {
+        const Total *t = &r->totals.at[i];
+        if (t->several) continue;
+        must(!is_real(t->node->dtype)); /* a real sum has one order */
+        const char *how = t->node->op == OP_sum ? "+" : end_of(t->node);
+        clauses = format("%s%sreduction(%s : %s)", clauses, *clauses ? " " : "", how, t->name);
+    }
+    return *clauses ? format("SIMD_AND(%s) ", clauses) : "SIMD ";
+}
+
 static void sweep_in_lanes(Rows *r)
 {
     Axis *c = &r->f->axis[r->inner];
@@ -35,7 +49,7 @@ static void sweep_in_lanes(Rows *r)
     const char *whole = tail ? format("%s - %s %% LANES", c->count, c->count) : c->count;
     if (tail && strchr(c->count, ' ')) whole = format("%lld", (long long)(c->extent - tail));
     open_for(w, (For){.name = c->name, .to = whole, .step = "LANES"});
-    open_for(w, (For){.mark = "SIMD ", .name = lane, .to = "LANES"});
+    open_for(w, (For){.mark = mark_of_lanes(r), .name = lane, .to = "LANES"});
     c->now = format("%s + %s", c->name, lane);
     one_element(r, lane);
     close_block(w);

@@ -77,20 +77,21 @@ static const char *pattern_of_map(const Node *n)
     }
 }
 
-/* For a value divided by an extent: d_variance_over_width. */
-static const char *pattern_of_share(const Node *n)
+/* For a value divided by an extent: x_over_width; share_of_d_variance, since it is not a gradient itself. */
+static const char *pattern_of_share(const Node *n, const char *of)
 {
+    if (of && starts_with(of, "d_")) return "share_of_%s";
     const char *size = size_of_axis(axis_counted(n->in[1]));
     return size ? format("%%s_over_%s", in_small_letters(size)) : "scaled_%s";
 }
 
 /* For an operation on a value and a number. */
-static const char *pattern_with_number(const Node *n)
+static const char *pattern_with_number(const Node *n, const char *of)
 {
     bool first = is_filled(n->in[0], NULL);
     const Node *number = n->in[!first];
     if (n->op == OP_mul) return is_number(number, 0.5) ? "half_%s" : is_number(number, -1) ? "minus_%s" : "scaled_%s";
-    if (n->op == OP_div && !first) return pattern_of_share(n);
+    if (n->op == OP_div && !first) return pattern_of_share(n, of);
     if (n->op == OP_div) return is_number(number, 1) ? "one_over_%s" : NULL;
     if (n->op == OP_max) return "limited_%s";
     if (n->op == OP_sub && first && is_number(number, 1)) return "one_minus_%s";
@@ -107,7 +108,7 @@ static const char *described_pair(Page *page, const Node *n)
     bool first = is_filled(n->in[0], NULL), second = is_filled(n->in[1], NULL);
     const char *a = own_word(page, n->in[0]), *b = own_word(page, n->in[1]), *between = word_between(n->op);
     if (first != second) {
-        const char *pattern = pattern_with_number(n), *of = first ? b : a;
+        const char *of = first ? b : a, *pattern = pattern_with_number(n, of);
         return pattern && of ? format(pattern, of) : NULL;
     }
     if (!a || !b || !between) return NULL;
@@ -163,14 +164,22 @@ static const char *word_of_user(const Rows *r, const Node *n)
                 : NULL;
 }
 
+/* A summand is part_of_y, a factor factor_of_y; neither is said twice. */
+static const char *word_for_part(const char *user, const char *what)
+{
+    if (starts_with(user, "part_of_") || starts_with(user, "factor_of_")) return user;
+    const char *word = fit(format("%s_of_%s", what, user));
+    return word ? word : what;
+}
+
 const char *word_of(const Rows *r, const Node *n)
 {
     if (n->title) return word_for(r->f->page, n);
     if (n->dtype == BOOL) return "holds";
     const char *word = r->f->page->anonymous ? "value" : described_gradient(r->f->page, n);
     if (!word) word = description(r->f->page, n);
-    const char *user = word ? NULL : word_of_user(r, n), *part = user ? fit(format("part_of_%s", user)) : NULL;
-    if (user) word = starts_with(user, "part_of_") ? user : part ? part : "part";
+    const char *user = word ? NULL : word_of_user(r, n);
+    if (user) word = word_for_part(user, table_get(&r->found.added, n) ? "part" : "factor");
     return word ? word : n->gradient ? "gradient" : "value";
 }
 
@@ -184,7 +193,7 @@ const char *word_for_total(const Rows *r, const Node *n)
     return word ? word : n->op == OP_sum ? "total" : extreme_of(n);
 }
 
-/* The name of the lanes of a reduction: sums_of_squares, d_rstd_sums. */
+/* The name of the lanes of a reduction: sums_of_squares, sums_for_d_rstd. */
 const char *word_for_lanes(const Rows *r, const Node *n)
 {
     bool sum = n->op == OP_sum;
@@ -194,7 +203,7 @@ const char *word_for_lanes(const Rows *r, const Node *n)
     if (of && fit(of)) return format("%s_of_%s", many, of);
     if (!sum && n->title) return many;
     if (n->title_rank > TITLE_ARGUMENT)
-        return name_taken(&r->f->names, many) ? format("%s_%s", word_for(r->f->page, n), many) : many;
+        return name_taken(&r->f->names, many) ? format("%s_for_%s", many, word_for(r->f->page, n)) : many;
     return word_of_user(r, n) ? format("%s_for_%s", many, word_of_user(r, n)) : many;
 }
 
@@ -236,6 +245,11 @@ const char *name_for(Rows *r, const Node *n)
 
 /* ------------------------------------------------------------------ who is made of what */
 
+static bool multiplies(const Node *n)
+{
+    return n->op == OP_div || (n->op == OP_mul && !is_filled(n->in[0], NULL) && !is_filled(n->in[1], NULL));
+}
+
 static void note_users(Rows *r, const Node *n)
 {
     Table *users = &r->found.users;
@@ -247,6 +261,7 @@ static void note_users(Rows *r, const Node *n)
             const Node *user = alike ? table_get(users, of) : of, *later = table_get(users, x);
             bool back = later && user && user->gradient && !later->gradient;
             if (user && !back) *table_at(users, x) = (void *)user;
+            if (!multiplies(n)) *table_at(&r->found.added, x) = (void *)n;
             if (x->title || !absorbed(x) || !x->nin) break;
         }
 }

@@ -21,12 +21,12 @@ has() {  # FILE TEXT
     grep -qF "$2" "$TMP/$1" || tell "$1 has no $2"
 }
 has gpt/model.c 'float sums_of_squares[LANES]'
-has gpt/model.c 'const float d_variance_over_width = d_variance / WIDTH;'
+has gpt/model.c 'const float share_of_d_variance = d_variance / WIDTH;'
 has gpt/model.c 'const float centred_times_rstd = centred * rstd;'
 has gpt/model.c 'd_mean = sum_WIDTH(-d_centred);'
 has gpt/model.c 'loss = mean_{BATCH * SEQ}(losses)'
 has gpt/model.c ': VOCAB - 1);'
 has gpt/model.c 'predicted = argmax_VOCAB(head_logits);'
 has llama/model.c 'd_mean_square'
-has gpu/model.cu 'd_variance_over_width'
+has gpu/model.cu 'share_of_d_variance'
 exit $failed

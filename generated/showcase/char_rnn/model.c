@@ -3,8 +3,8 @@
  *
  *   350,593 parameters, 4,231,004,160 flop in a call of train, 46,596,096 bytes in all
  *
- *   First the kernels; then one function an entry, which calls them in order;
- *   then what the trainer knows of the model. */
+ *   First the kernels; then one function per entry, which calls them in order;
+ *   then the model's tables, which the trainer reads. */
 #include "model.h"
 
 /* embed = embed_weight[tokens]      char_rnn.lua:16 embed      moves 1,056,768 bytes */
@@ -34,16 +34,16 @@ KERNEL void zero_hidden(int from, int to, float (*RESTRICT hidden)[HIDDEN])
             hidden[b][c] = 0;
 }
 
-/* to_f = from_x[HIDDEN..] +
- *         lstm_bias_ih_l0[HIDDEN..] + (from_hidden[HIDDEN..] + lstm_bias_hh_l0[HIDDEN..]);
+/* to_f = from_x[HIDDEN+c] +
+ *         lstm_bias_ih_l0[HIDDEN+c] + (from_hidden[HIDDEN+c] + lstm_bias_hh_l0[HIDDEN+c]);
  *     f = sigmoid(to_f);
- *     to_i = from_x[0..] + lstm_bias_ih_l0[0..] + (from_hidden[0..] + lstm_bias_hh_l0[0..]);
+ *     to_i = from_x[c] + lstm_bias_ih_l0[c] + (from_hidden[c] + lstm_bias_hh_l0[c]);
  *     i = sigmoid(to_i);
- *     to_g = from_x[2*HIDDEN..] +
- *         lstm_bias_ih_l0[2*HIDDEN..] + (from_hidden[2*HIDDEN..] + lstm_bias_hh_l0[2*HIDDEN..]);
+ *     to_g = from_x[2*HIDDEN+c] +
+ *         lstm_bias_ih_l0[2*HIDDEN+c] + (from_hidden[2*HIDDEN+c] + lstm_bias_hh_l0[2*HIDDEN+c]);
  *     g = tanh(to_g);  cell = f * cell_before + i * g;
- *     to_o = from_x[3*HIDDEN..] +
- *         lstm_bias_ih_l0[3*HIDDEN..] + (from_hidden[3*HIDDEN..] + lstm_bias_hh_l0[3*HIDDEN..]);
+ *     to_o = from_x[3*HIDDEN+c] +
+ *         lstm_bias_ih_l0[3*HIDDEN+c] + (from_hidden[3*HIDDEN+c] + lstm_bias_hh_l0[3*HIDDEN+c]);
  *     o = sigmoid(to_o);  hidden = o * tanh(cell)      char_rnn.lua:17 lstm
  *     moves 368,640 bytes */
 KERNEL void cell_and_hidden(int from, int to, float (*RESTRICT cell)[HIDDEN],
@@ -82,10 +82,10 @@ KERNEL void copy_lstm(float (*RESTRICT lstm)[SEQ][HIDDEN],
  *     total = sum_VOCAB(exp(part_of_head_logits + head_bias - largest));
  *     predicted = argmax_VOCAB(part_of_head_logits + head_bias);
  *     losses =
- *         log(total) - sum_VOCAB(i == targets ? part_of_head_logits + head_bias - largest : 0);
+ *         log(total) - sum_VOCAB(v == targets ? part_of_head_logits + head_bias - largest : 0);
  *     accuracy_values = (float)(predicted == targets);
  *     d_head_logits = exp(part_of_head_logits + head_bias -
- *         largest) * (1 / (BATCH * SEQ) / total) - (i == targets ? 1 / (BATCH * SEQ) : 0);
+ *         largest) * (1 / (BATCH * SEQ) / total) - (v == targets ? 1 / (BATCH * SEQ) : 0);
  *     d_head_bias = sum_{BATCH * SEQ}(d_head_logits)      char_rnn.lua:21 linear_cross_entropy
  *     moves 1,098,248 bytes */
 KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB],
@@ -114,7 +114,7 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
             float sums_for_losses[LANES] = {0};
             int predicted = INT32_MAX;
             for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
-                SIMD for (int l = 0; l < LANES; l++) {
+                SIMD_AND(reduction(min : predicted)) for (int l = 0; l < LANES; l++) {
                     const float below_largest = part_of_head_logits[r][v + l] + head_bias[v + l] -
                             largest;
                     const float e = exp_f32(below_largest);
@@ -132,9 +132,9 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
                 predicted = min_i32(predicted, below_largest == 0 ? v : VOCAB - 1);
             }
             const float total = sum_lanes_f32(sums);
-            const float part_of_d_head_logits = 1.0f / (BATCH * SEQ) / total;
+            const float factor_of_d_head_logits = 1.0f / (BATCH * SEQ) / total;
             EACH for (int v = 0; v < VOCAB; v++) {
-                const float one_d_head_logits = e_row[v] * part_of_d_head_logits -
+                const float one_d_head_logits = e_row[v] * factor_of_d_head_logits -
                         (v == target ? 1.0f / (BATCH * SEQ) : 0.0f);
                 d_head_logits[r][v] = one_d_head_logits;
                 d_head_bias_partial[k][v] += one_d_head_logits;
@@ -172,25 +172,25 @@ KERNEL void copy_embed(float (*RESTRICT embed_copy)[BATCH][WIDTH],
 }
 
 /* one_d_hidden = d_hidden + d_lstm;
- *     to_o = from_x[3*HIDDEN..] +
- *         lstm_bias_ih_l0[3*HIDDEN..] + (from_hidden[3*HIDDEN..] + lstm_bias_hh_l0[3*HIDDEN..]);
+ *     to_o = from_x[3*HIDDEN+c] +
+ *         lstm_bias_ih_l0[3*HIDDEN+c] + (from_hidden[3*HIDDEN+c] + lstm_bias_hh_l0[3*HIDDEN+c]);
  *     o = sigmoid(to_o);
- *     to_f = from_x[HIDDEN..] +
- *         lstm_bias_ih_l0[HIDDEN..] + (from_hidden[HIDDEN..] + lstm_bias_hh_l0[HIDDEN..]);
+ *     to_f = from_x[HIDDEN+c] +
+ *         lstm_bias_ih_l0[HIDDEN+c] + (from_hidden[HIDDEN+c] + lstm_bias_hh_l0[HIDDEN+c]);
  *     f = sigmoid(to_f);
- *     to_i = from_x[0..] + lstm_bias_ih_l0[0..] + (from_hidden[0..] + lstm_bias_hh_l0[0..]);
+ *     to_i = from_x[c] + lstm_bias_ih_l0[c] + (from_hidden[c] + lstm_bias_hh_l0[c]);
  *     i = sigmoid(to_i);
- *     to_g = from_x[2*HIDDEN..] +
- *         lstm_bias_ih_l0[2*HIDDEN..] + (from_hidden[2*HIDDEN..] + lstm_bias_hh_l0[2*HIDDEN..]);
+ *     to_g = from_x[2*HIDDEN+c] +
+ *         lstm_bias_ih_l0[2*HIDDEN+c] + (from_hidden[2*HIDDEN+c] + lstm_bias_hh_l0[2*HIDDEN+c]);
  *     g = tanh(to_g);  one_cell = f * cell_before + i * g;
  *     one_d_cell = d_cell + one_d_hidden * o * (1 - tanh(one_cell) * tanh(one_cell));
  *     d_cell = one_d_cell * f;  d_i = one_d_cell * g;
- *     d_gates[0..] = d_i * 0.5 * (1 - tanh(0.5 * to_i) * tanh(0.5 * to_i)) * 0.5;
+ *     d_gates[c] = d_i * 0.5 * (1 - tanh(0.5 * to_i) * tanh(0.5 * to_i)) * 0.5;
  *     d_f = one_d_cell * cell_before;
- *     d_gates[HIDDEN..] = d_f * 0.5 * (1 - tanh(0.5 * to_f) * tanh(0.5 * to_f)) * 0.5;
- *     d_g = one_d_cell * i;  d_gates[2*HIDDEN..] = d_g * (1 - g * g);
+ *     d_gates[HIDDEN+c] = d_f * 0.5 * (1 - tanh(0.5 * to_f) * tanh(0.5 * to_f)) * 0.5;
+ *     d_g = one_d_cell * i;  d_gates[2*HIDDEN+c] = d_g * (1 - g * g);
  *     d_o = one_d_hidden * tanh(one_cell);
- *     d_gates[3*HIDDEN..] = d_o * 0.5 * (1 - tanh(0.5 * to_o) * tanh(0.5 * to_o)) * 0.5
+ *     d_gates[3*HIDDEN+c] = d_o * 0.5 * (1 - tanh(0.5 * to_o) * tanh(0.5 * to_o)) * 0.5
  *     char_rnn.lua:17 lstm      moves 565,248 bytes */
 KERNEL void lstm_back(int from, int to, float (*RESTRICT d_cell)[HIDDEN],
         float (*RESTRICT d_gates)[4 * HIDDEN], const float (*RESTRICT d_hidden)[HIDDEN],
@@ -283,10 +283,10 @@ KERNEL void copy_d_lstm_bias_hh_l0(float *RESTRICT d_lstm_bias_hh_l0,
  *     total = sum_VOCAB(exp(part_of_head_logits + head_bias - largest));
  *     predicted = argmax_VOCAB(part_of_head_logits + head_bias);
  *     losses =
- *         log(total) - sum_VOCAB(i == targets ? part_of_head_logits + head_bias - largest : 0);
+ *         log(total) - sum_VOCAB(v == targets ? part_of_head_logits + head_bias - largest : 0);
  *     accuracy_values = (float)(predicted == targets);
  *     d_head_logits = exp(part_of_head_logits + head_bias -
- *         largest) * (1 / (BATCH * SEQ) / total) - (i == targets ? 1 / (BATCH * SEQ) : 0);
+ *         largest) * (1 / (BATCH * SEQ) / total) - (v == targets ? 1 / (BATCH * SEQ) : 0);
  *     d_head_bias = sum_{BATCH * SEQ}(d_head_logits)      char_rnn.lua:21 linear_cross_entropy
  *     moves 2,163,468 bytes */
 KERNEL void linear_cross_entropy_head(float (*RESTRICT logits)[VOCAB],
@@ -320,7 +320,7 @@ KERNEL void linear_cross_entropy_head(float (*RESTRICT logits)[VOCAB],
             float sums_for_losses[LANES] = {0};
             int predicted = INT32_MAX;
             for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
-                SIMD for (int l = 0; l < LANES; l++) {
+                SIMD_AND(reduction(min : predicted)) for (int l = 0; l < LANES; l++) {
                     const float below_largest = part_of_head_logits[r][v + l] + head_bias[v + l] -
                             largest;
                     const float e = exp_f32(below_largest);
@@ -338,9 +338,9 @@ KERNEL void linear_cross_entropy_head(float (*RESTRICT logits)[VOCAB],
                 predicted = min_i32(predicted, below_largest == 0 ? v : VOCAB - 1);
             }
             const float total = sum_lanes_f32(sums);
-            const float part_of_d_head_logits = 1.0f / (BATCH * SEQ) / total;
+            const float factor_of_d_head_logits = 1.0f / (BATCH * SEQ) / total;
             EACH for (int v = 0; v < VOCAB; v++) {
-                const float one_d_head_logits = e_row[v] * part_of_d_head_logits -
+                const float one_d_head_logits = e_row[v] * factor_of_d_head_logits -
                         (v == target ? 1.0f / (BATCH * SEQ) : 0.0f);
                 d_head_logits[r][v] = one_d_head_logits;
                 d_head_bias_partial[k][v] += one_d_head_logits;
@@ -356,16 +356,16 @@ KERNEL void linear_cross_entropy_head(float (*RESTRICT logits)[VOCAB],
             d_head_bias[v] += d_head_bias_partial[k][v];
 }
 
-/* to_f = from_x[HIDDEN..] +
- *         lstm_bias_ih_l0[HIDDEN..] + (from_hidden[HIDDEN..] + lstm_bias_hh_l0[HIDDEN..]);
+/* to_f = from_x[HIDDEN+c] +
+ *         lstm_bias_ih_l0[HIDDEN+c] + (from_hidden[HIDDEN+c] + lstm_bias_hh_l0[HIDDEN+c]);
  *     f = sigmoid(to_f);
- *     to_i = from_x[0..] + lstm_bias_ih_l0[0..] + (from_hidden[0..] + lstm_bias_hh_l0[0..]);
+ *     to_i = from_x[c] + lstm_bias_ih_l0[c] + (from_hidden[c] + lstm_bias_hh_l0[c]);
  *     i = sigmoid(to_i);
- *     to_g = from_x[2*HIDDEN..] +
- *         lstm_bias_ih_l0[2*HIDDEN..] + (from_hidden[2*HIDDEN..] + lstm_bias_hh_l0[2*HIDDEN..]);
+ *     to_g = from_x[2*HIDDEN+c] +
+ *         lstm_bias_ih_l0[2*HIDDEN+c] + (from_hidden[2*HIDDEN+c] + lstm_bias_hh_l0[2*HIDDEN+c]);
  *     g = tanh(to_g);  cell = f * cell_before + i * g;
- *     to_o = from_x[3*HIDDEN..] +
- *         lstm_bias_ih_l0[3*HIDDEN..] + (from_hidden[3*HIDDEN..] + lstm_bias_hh_l0[3*HIDDEN..]);
+ *     to_o = from_x[3*HIDDEN+c] +
+ *         lstm_bias_ih_l0[3*HIDDEN+c] + (from_hidden[3*HIDDEN+c] + lstm_bias_hh_l0[3*HIDDEN+c]);
  *     o = sigmoid(to_o);  hidden = o * tanh(cell)      char_rnn.lua:17 lstm
  *     moves 368,640 bytes */
 KERNEL void eval_cell_and_hidden(int from, int to, float (*RESTRICT cell)[HIDDEN],
@@ -407,7 +407,7 @@ KERNEL void eval_copy_lstm(int from, int to, float (*RESTRICT lstm)[SEQ][HIDDEN]
  *     total = sum_VOCAB(exp(part_of_head_logits + head_bias - largest));
  *     predicted = argmax_VOCAB(part_of_head_logits + head_bias);
  *     losses =
- *         log(total) - sum_VOCAB(i == targets ? part_of_head_logits + head_bias - largest : 0);
+ *         log(total) - sum_VOCAB(v == targets ? part_of_head_logits + head_bias - largest : 0);
  *     accuracy_values = (float)(predicted == targets)      char_rnn.lua:22 accuracy
  *     moves 565,508 bytes */
 KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
@@ -429,7 +429,7 @@ KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
         float sums_for_losses[LANES] = {0};
         int predicted = INT32_MAX;
         for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
-            SIMD for (int l = 0; l < LANES; l++) {
+            SIMD_AND(reduction(min : predicted)) for (int l = 0; l < LANES; l++) {
                 const float below_largest = part_of_head_logits[r][v + l] + head_bias[v + l] -
                         largest;
                 sums[l] += exp_f32(below_largest);
@@ -456,16 +456,16 @@ KERNEL void decode_embed(float *RESTRICT embed, const float (*RESTRICT embed_wei
         embed[c] = embed_weight[id][c];
 }
 
-/* to_f = from_x[HIDDEN..] +
- *         lstm_bias_ih_l0[HIDDEN..] + (from_hidden[HIDDEN..] + lstm_bias_hh_l0[HIDDEN..]);
+/* to_f = from_x[HIDDEN+i] +
+ *         lstm_bias_ih_l0[HIDDEN+i] + (from_hidden[HIDDEN+i] + lstm_bias_hh_l0[HIDDEN+i]);
  *     f = sigmoid(to_f);
- *     to_i = from_x[0..] + lstm_bias_ih_l0[0..] + (from_hidden[0..] + lstm_bias_hh_l0[0..]);
+ *     to_i = from_x[i] + lstm_bias_ih_l0[i] + (from_hidden[i] + lstm_bias_hh_l0[i]);
  *     i = sigmoid(to_i);
- *     to_g = from_x[2*HIDDEN..] +
- *         lstm_bias_ih_l0[2*HIDDEN..] + (from_hidden[2*HIDDEN..] + lstm_bias_hh_l0[2*HIDDEN..]);
+ *     to_g = from_x[2*HIDDEN+i] +
+ *         lstm_bias_ih_l0[2*HIDDEN+i] + (from_hidden[2*HIDDEN+i] + lstm_bias_hh_l0[2*HIDDEN+i]);
  *     g = tanh(to_g);  lstm_c = f * lstm_c_before + i * g;
- *     to_o = from_x[3*HIDDEN..] +
- *         lstm_bias_ih_l0[3*HIDDEN..] + (from_hidden[3*HIDDEN..] + lstm_bias_hh_l0[3*HIDDEN..]);
+ *     to_o = from_x[3*HIDDEN+i] +
+ *         lstm_bias_ih_l0[3*HIDDEN+i] + (from_hidden[3*HIDDEN+i] + lstm_bias_hh_l0[3*HIDDEN+i]);
  *     o = sigmoid(to_o);  lstm_h = o * tanh(lstm_c)      char_rnn.lua:17 lstm
  *     moves 19,456 bytes */
 KERNEL void decode_cell_and_hidden(float *RESTRICT lstm_c, float *RESTRICT lstm_h,
@@ -495,7 +495,7 @@ KERNEL void make_logits(float *RESTRICT logits, const float *RESTRICT head_y,
         logits[v] = head_y[v] + head_bias[v];
 }
 
-/* Matrix products with packed operands or strides of their own: extents, and strides in numbers. */
+/* Matrix products with packed operands, or with strides: M, N and K are extents, the others count elements. */
 
 /* from_hidden = hidden . lstm_weight_hh_l0_packed      char_rnn.lua:17 lstm */
 static const Lathe_gemm from_hidden_shape = {.M = 32, .N = 1024, .K = 256, .a_m = 256, .a_k = 1,
@@ -516,8 +516,8 @@ static const Lathe_gemm part_of_head_logits_shape = {.M = 2048, .N = 65, .K = 25
 
 /* train
  *
- *   memory: 33,161,216 bytes for 20 buffers, 0 of them made over an input
- *           38,576,256 without sharing, no less than 33,161,216
+ *   memory: 33,161,216 bytes for 20 buffers, of which 0 take the bytes of an input
+ *           without sharing 38,576,256; at the fullest moment 33,161,216 are needed
  *   buffer                   shape                        bytes    offset steps
  *   embed                    [BATCH][SEQ][WIDTH]         524288  19939328   0-15  |------|
  *   lstm_weight_hh_l0_packed [HIDDEN][4 * HIDDEN]       1048576  16777216   1-8   |---|
@@ -569,10 +569,10 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
     pack_f32(*lstm_weight_hh_l0_packed, *p->lstm_weight_hh_l0, &from_hidden_shape); LAP(1);
     zero_cell(cell[0]);                                                 LAP(2);
     gemm_f32(**from_x, **embed, *p->lstm_weight_ih_l0, &from_x_shape, false); LAP(3);
-    TEAM {   /* panels of rows */
-        const int tall = panel_rows(BATCH, 1, BATCH);
-        SHARED for (int from = 0; from < BATCH; from += tall) {
-            const int to = min_i32(from + tall, BATCH);
+    TEAM {   /* zero_hidden_to_time: panels of rows */
+        const int height = panel_rows(BATCH, 1, BATCH);
+        SHARED for (int from = 0; from < BATCH; from += height) {
+            const int to = min_i32(from + height, BATCH);
             zero_hidden(from, to, hidden[0]);
             for (int t = 0; t < SEQ; t++) {    /* time */
                 gemm_packed_rows_f32(*from_hidden[t], *hidden[t], *lstm_weight_hh_l0_packed,
@@ -596,10 +596,10 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
     pack_f32(*lstm_weight_hh_l0_packed_for_d_hidden, *p->lstm_weight_hh_l0,
             &d_hidden_shape);                                           LAP(17);
     matmul_nn_f32(*d_lstm, *d_head_logits, *p->head_weight, BATCH * SEQ, HIDDEN, VOCAB); LAP(18);
-    TEAM {   /* panels of rows */
-        const int tall = panel_rows(BATCH, 1, BATCH);
-        SHARED for (int from = 0; from < BATCH; from += tall) {
-            const int to = min_i32(from + tall, BATCH);
+    TEAM {   /* zero_d_hidden_to_time: panels of rows */
+        const int height = panel_rows(BATCH, 1, BATCH);
+        SHARED for (int from = 0; from < BATCH; from += height) {
+            const int to = min_i32(from + height, BATCH);
             zero_hidden(from, to, d_hidden);
             for (int t = SEQ - 1; t >= 0; t--) {    /* time */
                 lstm_back(from, to, d_cell, d_gates[t], d_hidden, d_lstm, from_x[t],
@@ -627,8 +627,8 @@ static void run_train(const Lathe_call *c)
 
 /* grad
  *
- *   memory: 33,161,216 bytes for 21 buffers, 0 of them made over an input
- *           39,108,736 without sharing, no less than 33,161,216
+ *   memory: 33,161,216 bytes for 21 buffers, of which 0 take the bytes of an input
+ *           without sharing 39,108,736; at the fullest moment 33,161,216 are needed
  */
 void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_grad_in *in,
         Char_rnn_grad_out *out, char *work)
@@ -660,10 +660,10 @@ void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_
     pack_f32(*lstm_weight_hh_l0_packed, *p->lstm_weight_hh_l0, &from_hidden_shape); LAP(1);
     zero_cell(cell[0]);                                                 LAP(2);
     gemm_f32(**from_x, **embed, *p->lstm_weight_ih_l0, &from_x_shape, false); LAP(3);
-    TEAM {   /* panels of rows */
-        const int tall = panel_rows(BATCH, 1, BATCH);
-        SHARED for (int from = 0; from < BATCH; from += tall) {
-            const int to = min_i32(from + tall, BATCH);
+    TEAM {   /* zero_hidden_to_time: panels of rows */
+        const int height = panel_rows(BATCH, 1, BATCH);
+        SHARED for (int from = 0; from < BATCH; from += height) {
+            const int to = min_i32(from + height, BATCH);
             zero_hidden(from, to, hidden[0]);
             for (int t = 0; t < SEQ; t++) {    /* time */
                 gemm_packed_rows_f32(*from_hidden[t], *hidden[t], *lstm_weight_hh_l0_packed,
@@ -689,10 +689,10 @@ void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_
     pack_f32(*lstm_weight_hh_l0_packed_for_d_hidden, *p->lstm_weight_hh_l0,
             &d_hidden_shape);                                           LAP(18);
     matmul_nn_f32(*d_lstm, *d_head_logits, *p->head_weight, BATCH * SEQ, HIDDEN, VOCAB); LAP(19);
-    TEAM {   /* panels of rows */
-        const int tall = panel_rows(BATCH, 1, BATCH);
-        SHARED for (int from = 0; from < BATCH; from += tall) {
-            const int to = min_i32(from + tall, BATCH);
+    TEAM {   /* zero_d_hidden_to_time: panels of rows */
+        const int height = panel_rows(BATCH, 1, BATCH);
+        SHARED for (int from = 0; from < BATCH; from += height) {
+            const int to = min_i32(from + height, BATCH);
             zero_hidden(from, to, d_hidden);
             for (int t = SEQ - 1; t >= 0; t--) {    /* time */
                 lstm_back(from, to, d_cell, d_gates[t], d_hidden, d_lstm, from_x[t],
@@ -720,8 +720,8 @@ static void run_grad(const Lathe_call *c)
 
 /* eval
  *
- *   memory: 11,730,944 bytes for 11 buffers, 0 of them made over an input
- *           14,999,552 without sharing, no less than 11,730,944
+ *   memory: 11,730,944 bytes for 11 buffers, of which 0 take the bytes of an input
+ *           without sharing 14,999,552; at the fullest moment 11,730,944 are needed
  */
 void char_rnn_eval(const Char_rnn_params *p, const Char_rnn_eval_in *in, Char_rnn_eval_out *out,
         char *work)
@@ -742,10 +742,10 @@ void char_rnn_eval(const Char_rnn_params *p, const Char_rnn_eval_in *in, Char_rn
     make_embed(*embed, p->embed_weight, *in->tokens);                   LAP(1);
     pack_f32(*lstm_weight_hh_l0_packed, *p->lstm_weight_hh_l0, &from_hidden_shape); LAP(2);
     gemm_f32(**from_x, **embed, *p->lstm_weight_ih_l0, &from_x_shape, false); LAP(3);
-    TEAM {   /* panels of rows */
-        const int tall = panel_rows(BATCH, 1, BATCH);
-        SHARED for (int from = 0; from < BATCH; from += tall) {
-            const int to = min_i32(from + tall, BATCH);
+    TEAM {   /* zero_hidden_to_time: panels of rows */
+        const int height = panel_rows(BATCH, 1, BATCH);
+        SHARED for (int from = 0; from < BATCH; from += height) {
+            const int to = min_i32(from + height, BATCH);
             zero_hidden(from, to, hidden[0]);
             for (int t = 0; t < SEQ; t++) {    /* time */
                 gemm_packed_rows_f32(*from_hidden, *hidden[t], *lstm_weight_hh_l0_packed,
@@ -755,12 +755,12 @@ void char_rnn_eval(const Char_rnn_params *p, const Char_rnn_eval_in *in, Char_rn
             }
         }
     }                                                                   LAP(4);
-    TEAM {   /* panels of rows */
-        const int tall = panel_rows(BATCH * SEQ, 1, 405);
+    TEAM {   /* copy_lstm_to_losses_and_accuracy_values: panels of rows */
+        const int height = panel_rows(BATCH * SEQ, 1, 405);
         pack_shared_f32(*head_weight_packed, *p->head_weight, &part_of_head_logits_shape);
         MEET
-        SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
-            const int to = min_i32(from + tall, BATCH * SEQ);
+        SHARED for (int from = 0; from < BATCH * SEQ; from += height) {
+            const int to = min_i32(from + height, BATCH * SEQ);
             eval_copy_lstm(from, to, lstm, hidden);
             gemm_packed_rows_f32(*part_of_head_logits, **lstm, *head_weight_packed,
                     &part_of_head_logits_shape, false, from, to);
@@ -779,8 +779,8 @@ static void run_eval(const Lathe_call *c)
 
 /* decode
  *
- *   memory: 8,192 bytes for 4 buffers, 0 of them made over an input
- *           8,768 without sharing, no less than 8,192
+ *   memory: 8,192 bytes for 4 buffers, of which 0 take the bytes of an input
+ *           without sharing 8,768; at the fullest moment 8,192 are needed
  */
 void char_rnn_decode(const Char_rnn_params *p, const Char_rnn_decode_in *in,
         Char_rnn_decode_out *out, Char_rnn_state *s, char *work)
@@ -804,7 +804,7 @@ static void run_decode(const Lathe_call *c)
     char_rnn_decode(c->params, c->in, c->out, c->state, c->work);
 }
 
-/* ---------------------------------------------------------------- what the trainer knows of it */
+/* ---------------------------------------------------------------- tables for the trainer */
 
 static const Lathe_param params[] = {
     {.name = "embed.weight", .export_name = "embed.weight",
@@ -879,7 +879,7 @@ static const Lathe_kernel train_kernels[] = {
      "lstm", "char_rnn.lua:17", 0, 4194304, false},
     {10, "part_of_head_logits", "part_of_head_logits = lstm . head_weight^T",
      "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192, false},
-    {11, "linear_cross_entropy_accuracy", "losses = log(total) - sum_VOCAB(i == targets ? part_...",
+    {11, "linear_cross_entropy_accuracy", "losses = log(total) - sum_VOCAB(v == targets ? part_...",
      "linear_cross_entropy", "char_rnn.lua:21", 0, 1098248, false},
     {12, "mean", "loss = mean_{BATCH * SEQ}(losses)",
      "linear_cross_entropy", "char_rnn.lua:21", 0, 8196, false},

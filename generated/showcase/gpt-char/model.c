@@ -3,8 +3,8 @@
  *
  *   804,096 parameters, 4,014,538,752 flop in a call of train, 40,650,496 bytes in all
  *
- *   First the kernels; then one function an entry, which calls them in order;
- *   then what the trainer knows of the model. */
+ *   First the kernels; then one function per entry, which calls them in order;
+ *   then the model's tables, which the trainer reads. */
 #include "model.h"
 
 /* wte = wte_weight[tokens]      gpt.lua:142 wte      moves 789,504 bytes */
@@ -130,10 +130,10 @@ KERNEL void make_ln_f(float (*RESTRICT ln_f)[WIDTH], const float (*RESTRICT h_re
 
 /* largest = max_VOCAB(head_logits);  total = sum_VOCAB(exp(head_logits - largest));
  *     predicted = argmax_VOCAB(head_logits);
- *     losses = log(total) - sum_VOCAB(i == targets ? head_logits - largest : 0);
+ *     losses = log(total) - sum_VOCAB(v == targets ? head_logits - largest : 0);
  *     accuracy_values = (float)(predicted == targets);
  *     d_head_logits = exp(head_logits -
- *         largest) * (1 / (BATCH * SEQ) / total) - (i == targets ? 1 / (BATCH * SEQ) : 0);
+ *         largest) * (1 / (BATCH * SEQ) / total) - (v == targets ? 1 / (BATCH * SEQ) : 0);
  *     d_head_logits overwrites head_logits      gpt.lua:152 linear_cross_entropy
  *     moves 411,648 bytes */
 KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB],
@@ -158,7 +158,7 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
         float sums_for_losses[LANES] = {0};
         int predicted = INT32_MAX;
         for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
-            SIMD for (int l = 0; l < LANES; l++) {
+            SIMD_AND(reduction(min : predicted)) for (int l = 0; l < LANES; l++) {
                 const float head_logits = d_head_logits[r][v + l];
                 const float below_largest = head_logits - largest;
                 const float e = exp_f32(below_largest);
@@ -177,9 +177,9 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
             predicted = min_i32(predicted, below_largest == 0 ? v : VOCAB - 1);
         }
         const float total = sum_lanes_f32(sums);
-        const float part_of_d_head_logits = 1.0f / (BATCH * SEQ) / total;
+        const float factor_of_d_head_logits = 1.0f / (BATCH * SEQ) / total;
         EACH for (int v = 0; v < VOCAB; v++)
-            d_head_logits[r][v] = e_row[v] * part_of_d_head_logits -
+            d_head_logits[r][v] = e_row[v] * factor_of_d_head_logits -
                     (v == target ? 1.0f / (BATCH * SEQ) : 0.0f);
         losses[r] = log_f32(total) - sum_lanes_f32(sums_for_losses);
         accuracy_values[r] = (float)(predicted == target);
@@ -231,25 +231,25 @@ KERNEL void ln_f_back(float *RESTRICT d_ln_f_weight,
                 }
             const float rstd = rsqrt_f32(sum_lanes_f32(sums_of_squares) / WIDTH + 1e-05f);
             const float d_variance = sum_lanes_f32(sums) * (-0.5f * (rstd * (rstd * rstd)));
-            const float d_variance_over_width = d_variance / WIDTH;
-            float d_mean_sums[LANES] = {0};
+            const float share_of_d_variance = d_variance / WIDTH;
+            float sums_for_d_mean[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
                     const float d_ln_f = d_h_residual[r][c + l];
                     const float centred = h_residual[r][c + l] - mean;
-                    const float part_of_d_centred = d_variance_over_width * centred;
+                    const float part_of_d_centred = share_of_d_variance * centred;
                     const float d_centred = d_ln_f * ln_f_weight[c + l] * rstd +
                             part_of_d_centred + part_of_d_centred;
-                    d_mean_sums[l] += -d_centred;
+                    sums_for_d_mean[l] += -d_centred;
                     d_ln_f_weight_partial[k][c + l] += d_ln_f * (centred * rstd);
                 }
-            const float d_mean_over_width = sum_lanes_f32(d_mean_sums) / WIDTH;
+            const float share_of_d_mean = sum_lanes_f32(sums_for_d_mean) / WIDTH;
             EACH for (int c = 0; c < WIDTH; c++) {
                 const float d_ln_f = d_h_residual[r][c];
-                const float part_of_d_centred = d_variance_over_width * (h_residual[r][c] - mean);
+                const float part_of_d_centred = share_of_d_variance * (h_residual[r][c] - mean);
                 const float d_centred = d_ln_f * ln_f_weight[c] * rstd + part_of_d_centred +
                         part_of_d_centred;
-                d_h_residual[r][c] = d_centred + d_mean_over_width;
+                d_h_residual[r][c] = d_centred + share_of_d_mean;
             }
         }
     }
@@ -274,12 +274,12 @@ KERNEL void active_back(float (*RESTRICT d_c_fc)[4 * WIDTH],
             const float one_c_fc = c_fc[r][c];
             const float half_c_fc = 0.5f * one_c_fc;
             const float scaled_c_fc = one_c_fc * 0.70710677f;
-            const float part_of_active = 1 + erf_f32(scaled_c_fc);
+            const float factor_of_active = 1 + erf_f32(scaled_c_fc);
             const float one_d_c_fc = d_active * half_c_fc *
                     (1.1283792f * exp_f32(-(scaled_c_fc * scaled_c_fc))) * 0.70710677f +
-                    d_active * part_of_active * 0.5f;
+                    d_active * factor_of_active * 0.5f;
             d_c_fc[r][c] = one_d_c_fc;
-            active_again[r][c] = half_c_fc * part_of_active;
+            active_again[r][c] = half_c_fc * factor_of_active;
         }
 }
 
@@ -321,30 +321,30 @@ KERNEL void ln_2_h_back(float (*RESTRICT ln_2_again)[WIDTH], float *RESTRICT d_l
                 }
             const float rstd = rsqrt_f32(sum_lanes_f32(sums_of_squares) / WIDTH + 1e-05f);
             const float d_variance = sum_lanes_f32(sums) * (-0.5f * (rstd * (rstd * rstd)));
-            const float d_variance_over_width = d_variance / WIDTH;
-            float d_mean_sums[LANES] = {0};
+            const float share_of_d_variance = d_variance / WIDTH;
+            float sums_for_d_mean[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
                     const float d_ln_2 = d_attended[r][c + l];
                     const float weight = ln_2_weight[c + l];
                     const float attended = h_residual[r][c + l] + attn[r][c + l];
                     const float centred = attended - mean;
-                    const float part_of_d_centred = d_variance_over_width * centred;
+                    const float part_of_d_centred = share_of_d_variance * centred;
                     const float d_centred = d_ln_2 * weight * rstd + part_of_d_centred +
                             part_of_d_centred;
                     const float centred_times_rstd = centred * rstd;
                     ln_2_again[r][c + l] = centred_times_rstd * weight;
-                    d_mean_sums[l] += -d_centred;
+                    sums_for_d_mean[l] += -d_centred;
                     d_h_ln_2_weight_partial[k][c + l] += d_ln_2 * centred_times_rstd;
                 }
-            const float d_mean_over_width = sum_lanes_f32(d_mean_sums) / WIDTH;
+            const float share_of_d_mean = sum_lanes_f32(sums_for_d_mean) / WIDTH;
             EACH for (int c = 0; c < WIDTH; c++) {
                 const float d_ln_2 = d_attended[r][c];
                 const float centred = h_residual[r][c] + attn[r][c] - mean;
-                const float part_of_d_centred = d_variance_over_width * centred;
+                const float part_of_d_centred = share_of_d_variance * centred;
                 const float d_centred = d_ln_2 * ln_2_weight[c] * rstd + part_of_d_centred +
                         part_of_d_centred;
-                d_attended[r][c] = d_h_residual[r][c] + d_centred + d_mean_over_width;
+                d_attended[r][c] = d_h_residual[r][c] + d_centred + share_of_d_mean;
             }
         }
     }
@@ -389,27 +389,27 @@ KERNEL void ln_1_h_back(int from, int to, float (*RESTRICT ln_1_again)[WIDTH],
                 }
             const float rstd = rsqrt_f32(sum_lanes_f32(sums_of_squares) / WIDTH + 1e-05f);
             const float d_variance = sum_lanes_f32(sums) * (-0.5f * (rstd * (rstd * rstd)));
-            const float d_variance_over_width = d_variance / WIDTH;
-            float d_mean_sums[LANES] = {0};
+            const float share_of_d_variance = d_variance / WIDTH;
+            float sums_for_d_mean[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
                     const float one_d_ln_1 = d_ln_1[r][c + l];
                     const float weight = ln_1_weight[c + l];
                     const float centred = h_residual[r][c + l] - mean;
-                    const float part_of_d_centred = d_variance_over_width * centred;
+                    const float part_of_d_centred = share_of_d_variance * centred;
                     const float d_centred = one_d_ln_1 * weight * rstd + part_of_d_centred +
                             part_of_d_centred;
                     const float centred_times_rstd = centred * rstd;
                     ln_1_again[r][c + l] = centred_times_rstd * weight;
-                    d_mean_sums[l] += -d_centred;
+                    sums_for_d_mean[l] += -d_centred;
                     d_h_ln_1_weight_partial[k][c + l] += one_d_ln_1 * centred_times_rstd;
                 }
-            const float d_mean_over_width = sum_lanes_f32(d_mean_sums) / WIDTH;
+            const float share_of_d_mean = sum_lanes_f32(sums_for_d_mean) / WIDTH;
             for (int c = 0; c < WIDTH; c++) {
-                const float part_of_d_centred = d_variance_over_width * (h_residual[r][c] - mean);
+                const float part_of_d_centred = share_of_d_variance * (h_residual[r][c] - mean);
                 const float d_centred = d_ln_1[r][c] * ln_1_weight[c] * rstd + part_of_d_centred +
                         part_of_d_centred;
-                d_h_residual[r][c] = d_attended[r][c] + d_centred + d_mean_over_width;
+                d_h_residual[r][c] = d_attended[r][c] + d_centred + share_of_d_mean;
             }
         }
     }
@@ -463,7 +463,7 @@ KERNEL void make_d_wpe_weight(float *RESTRICT d_wpe_weight,
 
 /* largest = max_VOCAB(head_logits);  total = sum_VOCAB(exp(head_logits - largest));
  *     predicted = argmax_VOCAB(head_logits);
- *     losses = log(total) - sum_VOCAB(i == targets ? head_logits - largest : 0);
+ *     losses = log(total) - sum_VOCAB(v == targets ? head_logits - largest : 0);
  *     accuracy_values = (float)(predicted == targets)      gpt.lua:153 accuracy
  *     moves 211,968 bytes */
 KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
@@ -484,7 +484,7 @@ KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
         float sums_for_losses[LANES] = {0};
         int predicted = INT32_MAX;
         for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
-            SIMD for (int l = 0; l < LANES; l++) {
+            SIMD_AND(reduction(min : predicted)) for (int l = 0; l < LANES; l++) {
                 const float below_largest = head_logits[r][v + l] - largest;
                 sums[l] += exp_f32(below_largest);
                 sums_for_losses[l] += v + l == target ? below_largest : 0;
@@ -539,7 +539,7 @@ KERNEL void decode_ln(float *RESTRICT ln_1, const float *RESTRICT h_residual,
         ln_1[i] = (h_residual[i] - mean) * rstd * ln_1_weight[i];
 }
 
-/* h_attn_keys[position] = qkv[WIDTH..]      gpt.lua:18 h.attn      moves 1,028 bytes */
+/* h_attn_keys[position] = qkv[WIDTH..2*WIDTH]      gpt.lua:18 h.attn      moves 1,028 bytes */
 KERNEL void store_keys(float (*RESTRICT h_attn_keys)[WIDTH], const float *RESTRICT qkv,
         int position)
 {
@@ -548,7 +548,8 @@ KERNEL void store_keys(float (*RESTRICT h_attn_keys)[WIDTH], const float *RESTRI
         h_attn_keys[id][r] = qkv[r + WIDTH];
 }
 
-/* h_attn_values[position] = qkv[2*WIDTH..]      gpt.lua:18 h.attn      moves 1,028 bytes */
+/* h_attn_values[position] = qkv[2*WIDTH..3*WIDTH]      gpt.lua:18 h.attn
+ *     moves 1,028 bytes */
 KERNEL void store_values(float (*RESTRICT h_attn_values)[WIDTH], const float *RESTRICT qkv,
         int position)
 {
@@ -593,7 +594,7 @@ KERNEL void decode_active(float *RESTRICT active, const float *RESTRICT c_fc)
     }
 }
 
-/* Matrix products with packed operands or strides of their own: extents, and strides in numbers. */
+/* Matrix products with packed operands, or with strides: M, N and K are extents, the others count elements. */
 
 /* qkv = ln_1 . c_attn_weight_packed      gpt.lua:18 h.attn.c_attn */
 static const Lathe_gemm qkv_shape = {.M = 768, .N = 384, .K = 128, .a_m = 128, .a_k = 1, .b_k = 1,
@@ -621,7 +622,8 @@ static const Lathe_gemm head_logits_shape = {.M = 768, .N = 65, .K = 128, .a_m =
 
 /* Attention: extents, and strides of its operands in numbers. */
 
-/* heads, lse = attention of qkv[0..], qkv[WIDTH..], qkv[2*WIDTH..]      gpt.lua:18 h.attn */
+/* heads, lse = attention of qkv[0..WIDTH], qkv[WIDTH..2*WIDTH], qkv[2*WIDTH..3*WIDTH]
+ *     gpt.lua:18 h.attn */
 static const Lathe_attention heads_shape = {.nbatch = 1, .batch = {12}, .T = 64, .S = 64, .H = 4,
         .G = 4, .D = 32, .E = 32, .scale = 0.17677669529663687, .causal = true,
         .q = {.batch = {24576}, .time = 384, .head = 32},
@@ -630,8 +632,8 @@ static const Lathe_attention heads_shape = {.nbatch = 1, .batch = {12}, .T = 64,
         .o = {.batch = {8192}, .time = 128, .head = 32},
         .lse = {.batch = {256}, .time = 1, .head = 64}};
 
-/* d_qkv[0..], d_qkv[WIDTH..],
- *         d_qkv[2*WIDTH..] = gradients of attention of qkv[0..], qkv[WIDTH..], qkv[2*WIDTH..]
+/* d_qkv[0..WIDTH], d_qkv[WIDTH..2*WIDTH], d_qkv[2*WIDTH..3*WIDTH] =
+ *         gradients of attention of qkv[0..WIDTH], qkv[WIDTH..2*WIDTH], qkv[2*WIDTH..3*WIDTH]
  *     gpt.lua:18 h.attn */
 static const Lathe_attention heads_back_shape = {.nbatch = 1, .batch = {12}, .T = 64, .S = 64,
         .H = 4, .G = 4, .D = 32, .E = 32, .scale = 0.17677669529663687, .causal = true,
@@ -645,7 +647,8 @@ static const Lathe_attention heads_back_shape = {.nbatch = 1, .batch = {12}, .T 
         .d_k = {.batch = {24576}, .time = 384, .head = 32},
         .d_v = {.batch = {24576}, .time = 384, .head = 32}};
 
-/* heads = attention of qkv[0..], qkv[WIDTH..], qkv[2*WIDTH..]      gpt.lua:18 h.attn */
+/* heads = attention of qkv[0..WIDTH], qkv[WIDTH..2*WIDTH], qkv[2*WIDTH..3*WIDTH]
+ *     gpt.lua:18 h.attn */
 static const Lathe_attention heads_shape_b = {.nbatch = 1, .batch = {12}, .T = 64, .S = 64, .H = 4,
         .G = 4, .D = 32, .E = 32, .scale = 0.17677669529663687, .causal = true,
         .q = {.batch = {24576}, .time = 384, .head = 32},
@@ -662,8 +665,8 @@ static const Lathe_attention heads_shape_c = {.nbatch = 1, .batch = {1}, .T = 1,
 
 /* train
  *
- *   memory: 19,709,952 bytes for 38 buffers, 4 of them made over an input
- *           30,650,368 without sharing, no less than 19,709,952
+ *   memory: 19,709,952 bytes for 38 buffers, of which 4 take the bytes of an input
+ *           without sharing 30,650,368; at the fullest moment 19,709,952 are needed
  *   buffer                   shape                          bytes    offset steps
  *   wte                      [BATCH][SEQ][WIDTH]           393216         0   0-1   |
  *   h_residual               [5][BATCH][SEQ][WIDTH]       1966080  11010048   1-41  |-----------|
@@ -746,12 +749,12 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
     make_wte(*wte, p->wte_weight, *in->tokens);                         LAP(0);
     residual(h_residual[0], wte, p->wpe_weight);                        LAP(1);
     for (int l = 0; l < LAYERS; l++) {    /* layer */
-        TEAM {   /* panels of rows */
-            const int tall = panel_rows(BATCH * SEQ, 1, 255);
+        TEAM {   /* ln_1_to_qkv: panels of rows */
+            const int height = panel_rows(BATCH * SEQ, 1, 255);
             pack_shared_f32(*c_attn_weight_packed, *p->h[l].attn_c_attn_weight, &qkv_shape);
             MEET
-            SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
-                const int to = min_i32(from + tall, BATCH * SEQ);
+            SHARED for (int from = 0; from < BATCH * SEQ; from += height) {
+                const int to = min_i32(from + height, BATCH * SEQ);
                 ln(from, to, *ln_1, *h_residual[l], p->h[l].ln_1_weight);
                 gemm_packed_rows_f32(**qkv[l], **ln_1, *c_attn_weight_packed, &qkv_shape, false,
                         from, to);
@@ -759,14 +762,14 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
         }                                                               LAP(3);
         attention_f32(***heads[l], **lse[l], **qkv[l], &qkv[l][0][0][WIDTH],
                 &qkv[l][0][0][2 * WIDTH], &heads_shape, NULL);          LAP(7);
-        TEAM {   /* panels of rows */
-            const int tall = panel_rows(BATCH * SEQ, 1, 192);
+        TEAM {   /* attn_to_h_residual: panels of rows */
+            const int height = panel_rows(BATCH * SEQ, 1, 192);
             pack_shared_f32(*c_proj_weight_packed, *p->h[l].attn_c_proj_weight, &attn_shape);
             pack_shared_f32(*c_fc_weight_packed, *p->h[l].mlp_c_fc_weight, &c_fc_shape);
             pack_shared_f32(*c_proj_weight_packed_for_mlp, *p->h[l].mlp_c_proj_weight, &mlp_shape);
             MEET
-            SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
-                const int to = min_i32(from + tall, BATCH * SEQ);
+            SHARED for (int from = 0; from < BATCH * SEQ; from += height) {
+                const int to = min_i32(from + height, BATCH * SEQ);
                 gemm_packed_rows_f32(**attn[l], ***heads[l], *c_proj_weight_packed, &attn_shape,
                         false, from, to);
                 attended_and_ln_2(from, to, *attended, *ln_2, *h_residual[l], *attn[l],
@@ -810,13 +813,13 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
         attention_back_f32(**d_qkv, &d_qkv[0][0][WIDTH], &d_qkv[0][0][2 * WIDTH],
                 **qkv[l], &qkv[l][0][0][WIDTH], &qkv[l][0][0][2 * WIDTH], ***heads[l],
                 **lse[l], **d_heads, &heads_back_shape, NULL);          LAP(35);
-        TEAM {   /* panels of rows */
-            const int tall = panel_rows(BATCH * SEQ, 24, 336);
+        TEAM {   /* d_ln_1_to_ln_1_h_back: panels of rows */
+            const int height = panel_rows(BATCH * SEQ, 24, 336);
             pack_shared_f32(*c_attn_weight_packed_for_d_ln_1, *p->h[l].attn_c_attn_weight,
                     &d_ln_1_shape);
             MEET
-            SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
-                const int to = min_i32(from + tall, BATCH * SEQ);
+            SHARED for (int from = 0; from < BATCH * SEQ; from += height) {
+                const int to = min_i32(from + height, BATCH * SEQ);
                 gemm_packed_rows_f32(**d_ln_1, **d_qkv, *c_attn_weight_packed_for_d_ln_1,
                         &d_ln_1_shape, false, from, to);
                 ln_1_h_back(from, to, *ln_1_again, d_h_ln_1_weight_partial, *d_h_residual,
@@ -838,8 +841,8 @@ static void run_train(const Lathe_call *c)
 
 /* grad
  *
- *   memory: 19,709,952 bytes for 38 buffers, 4 of them made over an input
- *           30,650,368 without sharing, no less than 19,709,952
+ *   memory: 19,709,952 bytes for 38 buffers, of which 4 take the bytes of an input
+ *           without sharing 30,650,368; at the fullest moment 19,709,952 are needed
  */
 void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_grad_out *out,
         char *work)
@@ -887,12 +890,12 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
     make_wte(*wte, p->wte_weight, *in->tokens);                         LAP(0);
     residual(h_residual[0], wte, p->wpe_weight);                        LAP(1);
     for (int l = 0; l < LAYERS; l++) {    /* layer */
-        TEAM {   /* panels of rows */
-            const int tall = panel_rows(BATCH * SEQ, 1, 255);
+        TEAM {   /* ln_1_to_qkv: panels of rows */
+            const int height = panel_rows(BATCH * SEQ, 1, 255);
             pack_shared_f32(*c_attn_weight_packed, *p->h[l].attn_c_attn_weight, &qkv_shape);
             MEET
-            SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
-                const int to = min_i32(from + tall, BATCH * SEQ);
+            SHARED for (int from = 0; from < BATCH * SEQ; from += height) {
+                const int to = min_i32(from + height, BATCH * SEQ);
                 ln(from, to, *ln_1, *h_residual[l], p->h[l].ln_1_weight);
                 gemm_packed_rows_f32(**qkv[l], **ln_1, *c_attn_weight_packed, &qkv_shape, false,
                         from, to);
@@ -900,14 +903,14 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
         }                                                               LAP(3);
         attention_f32(***heads[l], **lse[l], **qkv[l], &qkv[l][0][0][WIDTH],
                 &qkv[l][0][0][2 * WIDTH], &heads_shape, NULL);          LAP(7);
-        TEAM {   /* panels of rows */
-            const int tall = panel_rows(BATCH * SEQ, 1, 192);
+        TEAM {   /* attn_to_h_residual: panels of rows */
+            const int height = panel_rows(BATCH * SEQ, 1, 192);
             pack_shared_f32(*c_proj_weight_packed, *p->h[l].attn_c_proj_weight, &attn_shape);
             pack_shared_f32(*c_fc_weight_packed, *p->h[l].mlp_c_fc_weight, &c_fc_shape);
             pack_shared_f32(*c_proj_weight_packed_for_mlp, *p->h[l].mlp_c_proj_weight, &mlp_shape);
             MEET
-            SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
-                const int to = min_i32(from + tall, BATCH * SEQ);
+            SHARED for (int from = 0; from < BATCH * SEQ; from += height) {
+                const int to = min_i32(from + height, BATCH * SEQ);
                 gemm_packed_rows_f32(**attn[l], ***heads[l], *c_proj_weight_packed, &attn_shape,
                         false, from, to);
                 attended_and_ln_2(from, to, *attended, *ln_2, *h_residual[l], *attn[l],
@@ -952,13 +955,13 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
         attention_back_f32(**d_qkv, &d_qkv[0][0][WIDTH], &d_qkv[0][0][2 * WIDTH],
                 **qkv[l], &qkv[l][0][0][WIDTH], &qkv[l][0][0][2 * WIDTH], ***heads[l],
                 **lse[l], **d_heads, &heads_back_shape, NULL);          LAP(36);
-        TEAM {   /* panels of rows */
-            const int tall = panel_rows(BATCH * SEQ, 24, 336);
+        TEAM {   /* d_ln_1_to_ln_1_h_back: panels of rows */
+            const int height = panel_rows(BATCH * SEQ, 24, 336);
             pack_shared_f32(*c_attn_weight_packed_for_d_ln_1, *p->h[l].attn_c_attn_weight,
                     &d_ln_1_shape);
             MEET
-            SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
-                const int to = min_i32(from + tall, BATCH * SEQ);
+            SHARED for (int from = 0; from < BATCH * SEQ; from += height) {
+                const int to = min_i32(from + height, BATCH * SEQ);
                 gemm_packed_rows_f32(**d_ln_1, **d_qkv, *c_attn_weight_packed_for_d_ln_1,
                         &d_ln_1_shape, false, from, to);
                 ln_1_h_back(from, to, *ln_1_again, d_h_ln_1_weight_partial, *d_h_residual,
@@ -980,8 +983,8 @@ static void run_grad(const Lathe_call *c)
 
 /* eval
  *
- *   memory: 6,094,848 bytes for 20 buffers, 0 of them made over an input
- *           8,905,728 without sharing, no less than 6,094,848
+ *   memory: 6,094,848 bytes for 20 buffers, of which 0 take the bytes of an input
+ *           without sharing 8,905,728; at the fullest moment 6,094,848 are needed
  */
 void gpt_eval(const Gpt_params *p, const Gpt_eval_in *in, Gpt_eval_out *out, char *work)
 {
@@ -1009,12 +1012,12 @@ void gpt_eval(const Gpt_params *p, const Gpt_eval_in *in, Gpt_eval_out *out, cha
     make_wte(*wte, p->wte_weight, *in->tokens);                         LAP(0);
     residual(h_residual, wte, p->wpe_weight);                           LAP(1);
     for (int l = 0; l < LAYERS; l++) {    /* layer */
-        TEAM {   /* panels of rows */
-            const int tall = panel_rows(BATCH * SEQ, 1, 255);
+        TEAM {   /* ln_1_to_qkv: panels of rows */
+            const int height = panel_rows(BATCH * SEQ, 1, 255);
             pack_shared_f32(*c_attn_weight_packed, *p->h[l].attn_c_attn_weight, &qkv_shape);
             MEET
-            SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
-                const int to = min_i32(from + tall, BATCH * SEQ);
+            SHARED for (int from = 0; from < BATCH * SEQ; from += height) {
+                const int to = min_i32(from + height, BATCH * SEQ);
                 ln(from, to, *ln_1, *h_residual, p->h[l].ln_1_weight);
                 gemm_packed_rows_f32(**qkv, **ln_1, *c_attn_weight_packed, &qkv_shape, false, from,
                         to);
@@ -1022,14 +1025,14 @@ void gpt_eval(const Gpt_params *p, const Gpt_eval_in *in, Gpt_eval_out *out, cha
         }                                                               LAP(3);
         attention_f32(***heads, NULL, **qkv, &qkv[0][0][WIDTH], &qkv[0][0][2 * WIDTH],
                 &heads_shape_b, NULL);                                  LAP(7);
-        TEAM {   /* panels of rows */
-            const int tall = panel_rows(BATCH * SEQ, 1, 192);
+        TEAM {   /* attn_to_h_residual: panels of rows */
+            const int height = panel_rows(BATCH * SEQ, 1, 192);
             pack_shared_f32(*c_proj_weight_packed, *p->h[l].attn_c_proj_weight, &attn_shape);
             pack_shared_f32(*c_fc_weight_packed, *p->h[l].mlp_c_fc_weight, &c_fc_shape);
             pack_shared_f32(*c_proj_weight_packed_for_mlp, *p->h[l].mlp_c_proj_weight, &mlp_shape);
             MEET
-            SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
-                const int to = min_i32(from + tall, BATCH * SEQ);
+            SHARED for (int from = 0; from < BATCH * SEQ; from += height) {
+                const int to = min_i32(from + height, BATCH * SEQ);
                 gemm_packed_rows_f32(**attn, ***heads, *c_proj_weight_packed, &attn_shape, false,
                         from, to);
                 attended_and_ln_2(from, to, *attended, *ln_2, *h_residual, *attn,
@@ -1043,12 +1046,12 @@ void gpt_eval(const Gpt_params *p, const Gpt_eval_in *in, Gpt_eval_out *out, cha
             }
         }                                                               LAP(8);
     }
-    TEAM {   /* panels of rows */
-        const int tall = panel_rows(BATCH * SEQ, 1, 512);
+    TEAM {   /* ln_f_to_losses_and_accuracy_values: panels of rows */
+        const int height = panel_rows(BATCH * SEQ, 1, 512);
         pack_shared_f32(*wte_weight_packed, *p->wte_weight, &head_logits_shape);
         MEET
-        SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
-            const int to = min_i32(from + tall, BATCH * SEQ);
+        SHARED for (int from = 0; from < BATCH * SEQ; from += height) {
+            const int to = min_i32(from + height, BATCH * SEQ);
             ln(from, to, *ln_f, *h_residual, p->ln_f_weight);
             gemm_packed_rows_f32(*head_logits, **ln_f, *wte_weight_packed, &head_logits_shape,
                     false, from, to);
@@ -1067,8 +1070,8 @@ static void run_eval(const Lathe_call *c)
 
 /* decode
  *
- *   memory: 5,120 bytes for 13 buffers, 0 of them made over an input
- *           10,752 without sharing, no less than 5,120
+ *   memory: 5,120 bytes for 13 buffers, of which 0 take the bytes of an input
+ *           without sharing 10,752; at the fullest moment 5,120 are needed
  */
 void gpt_decode(const Gpt_params *p, const Gpt_decode_in *in, Gpt_decode_out *out, Gpt_state *s,
         char *work)
@@ -1114,7 +1117,7 @@ static void run_decode(const Lathe_call *c)
     gpt_decode(c->params, c->in, c->out, c->state, c->work);
 }
 
-/* ---------------------------------------------------------------- what the trainer knows of it */
+/* ---------------------------------------------------------------- tables for the trainer */
 
 static const Lathe_param params[] = {
     {.name = "wte.weight", .export_name = "wte.weight",
@@ -1192,7 +1195,7 @@ static const Lathe_kernel train_kernels[] = {
      "", "gpt.lua:142", 0, 819200, false},
     {3, "ln_1_to_qkv", "panel by panel: qkv_pack, ln, qkv",
      "h.ln_1", "gpt.lua:17", 75497472, 2949632, false},
-    {7, "heads", "heads, lse = attention of qkv[0..], qkv[WIDTH..], qkv[2*WIDTH..]",
+    {7, "heads", "heads, lse = attention of qkv[0..WIDTH], qkv[WIDTH..2*WIDTH], qkv[2*WIDTH..3*...",
      "h.attn", "gpt.lua:18", 25165824, 1585152, false},
     {8, "attn_to_h_residual", "panel by panel: attn_pack, c_fc_pack, mlp_pack, attn, attended_a...",
      "h.attn.c_proj", "gpt.lua:18", 226492416, 12386816, false},
@@ -1200,7 +1203,7 @@ static const Lathe_kernel train_kernels[] = {
      "ln_f", "gpt.lua:148", 0, 786944, false},
     {19, "head_logits", "head_logits = ln_f . wte_weight^T",
      "linear_cross_entropy", "gpt.lua:152", 12779520, 626176, false},
-    {20, "linear_cross_entropy_accuracy", "losses = log(total) - sum_VOCAB(i == targets ? head_...",
+    {20, "linear_cross_entropy_accuracy", "losses = log(total) - sum_VOCAB(v == targets ? head_...",
      "linear_cross_entropy", "gpt.lua:152", 0, 411648, false},
     {21, "mean", "loss = mean_{BATCH * SEQ}(losses)",
      "linear_cross_entropy", "gpt.lua:152", 0, 3076, false},
@@ -1228,7 +1231,7 @@ static const Lathe_kernel train_kernels[] = {
      "h.attn.c_proj", "gpt.lua:18", 25165824, 851968, true},
     {34, "d_heads", "d_heads = d_attended . attn_c_proj_weight",
      "h.attn.c_proj", "gpt.lua:18", 25165824, 851968, true},
-    {35, "heads_back", "d_qkv[0..], d_qkv[WIDTH..], d_qkv[2*WIDTH..] = gradients of attention o...",
+    {35, "heads_back", "d_qkv[0..WIDTH], d_qkv[WIDTH..2*WIDTH], d_qkv[2*WIDTH..3*WIDTH] = gradi...",
      "h.attn", "gpt.lua:18", 62914560, 3158016, true},
     {36, "d_ln_1_to_ln_1_h_back", "panel by panel: d_ln_1_pack, d_ln_1, ln_1_h_back",
      "h.attn.c_attn", "gpt.lua:18", 75497472, 4129792, true},
@@ -1328,7 +1331,7 @@ static const char *const knobs[][2] = {
     {"width", "128"},
 };
 
-/* How Hugging Face knows it: model/hf.c goes by this. */
+/* Its form in Hugging Face's files, for the runtime's model/hf.c. */
 static const char hf[] =
     "{\n"
     "  \"absent\": {\n"
