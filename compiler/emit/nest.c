@@ -6,6 +6,8 @@
 #include "desc/target.h"
 #include "emit/rows.h"
 
+#include <string.h>
+
 /* ------------------------------------------------------------------ rows */
 
 /* The rows that the caller asks for, by number. If there are several row axes, their indices follow from the number. */
@@ -41,16 +43,25 @@ void nest_of_loops(Rows *r)
 
 /* ------------------------------------------------------------------ reductions over all rows */
 
+/* BATCH * SEQ / 24 blocks of 24 rows; the number itself if the last block is shorter. */
+static const char *blocks_text(const Rows *r)
+{
+    bool whole = row_count(r) == r->n->blocks * r->k->block;
+    const char *rows = row_count_text(r);
+    if (whole && strspn(rows, "0123456789") < strlen(rows)) return format("%s / %lld", rows, (long long)r->k->block);
+    return format("%lld", (long long)r->n->blocks);
+}
+
 static const char *begin_block(Rows *r, Columns *columns)
 {
     (void)columns;
     Function *f = r->f;
     const char *k = f->axis[r->block].name;
-    long long blocks = r->n->blocks, rows = r->k->block;
-    if (blocks > 1 && f->some_rows)
+    long long rows = r->k->block;
+    if (r->n->blocks > 1 && f->some_rows)
         open_block(&f->w, "for (int %s = from / %lld; %s * %lld < to; %s++)", k, rows, k, rows, k);
-    else if (blocks > 1)
-        open_for(&f->w, (For){.mark = r->n->threads ? "PARALLEL " : NULL, .name = k, .to = format("%lld", blocks)});
+    else if (r->n->blocks > 1)
+        open_for(&f->w, (For){.mark = r->n->threads ? "PARALLEL " : NULL, .name = k, .to = blocks_text(r)});
     return NULL;
 }
 
@@ -82,8 +93,7 @@ static void add_up(Rows *r, const Column *column)
     if (!column->add || r->n->blocks == 1) take_partials(r, column, column->add);
     if (r->n->blocks == 1) return;
     k->now = k->name;
-    open_for(&r->f->w,
-             (For){.name = k->name, .from = column->add ? "0" : "1", .to = format("%lld", (long long)r->n->blocks)});
+    open_for(&r->f->w, (For){.name = k->name, .from = column->add ? "0" : "1", .to = blocks_text(r)});
     take_partials(r, column, true);
     close_block(&r->f->w);
 }

@@ -1,6 +1,6 @@
 /* check.c: what must hold of the kernels of a program after each pass over them: its views lie in their buffers, values
  * are written before they are read (check_order.c), last as long as they are needed (check_lives.c), and are not
- * overwritten until they have been read (check_bytes.c). */
+ * overwritten, within a kernel or in panels, until they have been read (check_bytes.c). */
 #include "desc/passes.h"
 #include "desc/target.h"
 #include "kernels/check_nests.h"

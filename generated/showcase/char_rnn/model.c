@@ -94,7 +94,7 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
         const float (*RESTRICT part_of_head_logits)[VOCAB], const float *RESTRICT head_bias,
         const int *RESTRICT targets)
 {
-    PARALLEL for (int k = 0; k < 32; k++) {
+    PARALLEL for (int k = 0; k < BATCH * SEQ / 64; k++) {
         for (int v = 0; v < VOCAB; v++)
             d_head_bias_partial[k][v] = 0;
         for (int r = k * 64; r < (k + 1) * 64; r++) {
@@ -145,7 +145,7 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
     }
     for (int v = 0; v < VOCAB; v++)
         d_head_bias[v] = d_head_bias_partial[0][v];
-    for (int k = 1; k < 32; k++)
+    for (int k = 1; k < BATCH * SEQ / 64; k++)
         for (int v = 0; v < VOCAB; v++)
             d_head_bias[v] += d_head_bias_partial[k][v];
 }
@@ -236,7 +236,7 @@ KERNEL void make_d_lstm_bias_ih_l0(float *RESTRICT d_lstm_bias_ih_l0,
         float (*RESTRICT d_lstm_bias_ih_l0_partial)[4 * HIDDEN],
         const float (*RESTRICT d_gates)[4 * HIDDEN])
 {
-    PARALLEL for (int k = 0; k < 32; k++) {
+    PARALLEL for (int k = 0; k < SEQ * BATCH / 64; k++) {
         for (int c = 0; c < 4 * HIDDEN; c++)
             d_lstm_bias_ih_l0_partial[k][c] = 0;
         for (int r = k * 64; r < (k + 1) * 64; r++)
@@ -245,7 +245,7 @@ KERNEL void make_d_lstm_bias_ih_l0(float *RESTRICT d_lstm_bias_ih_l0,
     }
     for (int c = 0; c < 4 * HIDDEN; c++)
         d_lstm_bias_ih_l0[c] = d_lstm_bias_ih_l0_partial[0][c];
-    for (int k = 1; k < 32; k++)
+    for (int k = 1; k < SEQ * BATCH / 64; k++)
         for (int c = 0; c < 4 * HIDDEN; c++)
             d_lstm_bias_ih_l0[c] += d_lstm_bias_ih_l0_partial[k][c];
 }
@@ -296,7 +296,7 @@ KERNEL void linear_cross_entropy_head(float (*RESTRICT logits)[VOCAB],
         const float (*RESTRICT part_of_head_logits)[VOCAB], const float *RESTRICT head_bias,
         const float (*RESTRICT head_y)[VOCAB], const int *RESTRICT targets)
 {
-    PARALLEL for (int k = 0; k < 32; k++) {
+    PARALLEL for (int k = 0; k < BATCH * SEQ / 64; k++) {
         for (int v = 0; v < VOCAB; v++)
             d_head_bias_partial[k][v] = 0;
         for (int r = k * 64; r < (k + 1) * 64; r++) {
@@ -351,7 +351,7 @@ KERNEL void linear_cross_entropy_head(float (*RESTRICT logits)[VOCAB],
     }
     for (int v = 0; v < VOCAB; v++)
         d_head_bias[v] = d_head_bias_partial[0][v];
-    for (int k = 1; k < 32; k++)
+    for (int k = 1; k < BATCH * SEQ / 64; k++)
         for (int v = 0; v < VOCAB; v++)
             d_head_bias[v] += d_head_bias_partial[k][v];
 }

@@ -211,7 +211,7 @@ KERNEL void ln_f_back(float *RESTRICT d_ln_f_weight,
         float (*RESTRICT d_ln_f_weight_partial)[WIDTH], float (*RESTRICT d_h_residual)[WIDTH],
         const float (*RESTRICT h_residual)[WIDTH], const float *RESTRICT ln_f_weight)
 {
-    PARALLEL for (int k = 0; k < 32; k++) {
+    PARALLEL for (int k = 0; k < BATCH * SEQ / 24; k++) {
         for (int c = 0; c < WIDTH; c++)
             d_ln_f_weight_partial[k][c] = 0;
         for (int r = k * 24; r < (k + 1) * 24; r++) {
@@ -255,7 +255,7 @@ KERNEL void ln_f_back(float *RESTRICT d_ln_f_weight,
     }
     for (int c = 0; c < WIDTH; c++)
         d_ln_f_weight[c] = d_ln_f_weight_partial[0][c];
-    for (int k = 1; k < 32; k++)
+    for (int k = 1; k < BATCH * SEQ / 24; k++)
         for (int c = 0; c < WIDTH; c++)
             d_ln_f_weight[c] += d_ln_f_weight_partial[k][c];
 }
@@ -298,7 +298,7 @@ KERNEL void ln_2_h_back(float (*RESTRICT ln_2_again)[WIDTH], float *RESTRICT d_l
         const float (*RESTRICT h_residual)[WIDTH], const float (*RESTRICT attn)[WIDTH],
         const float *RESTRICT ln_2_weight, const float (*RESTRICT d_h_residual)[WIDTH])
 {
-    PARALLEL for (int k = 0; k < 32; k++) {
+    PARALLEL for (int k = 0; k < BATCH * SEQ / 24; k++) {
         for (int c = 0; c < WIDTH; c++)
             d_h_ln_2_weight_partial[k][c] = 0;
         for (int r = k * 24; r < (k + 1) * 24; r++) {
@@ -350,7 +350,7 @@ KERNEL void ln_2_h_back(float (*RESTRICT ln_2_again)[WIDTH], float *RESTRICT d_l
     }
     for (int c = 0; c < WIDTH; c++)
         d_ln_2_weight[c] = d_h_ln_2_weight_partial[0][c];
-    for (int k = 1; k < 32; k++)
+    for (int k = 1; k < BATCH * SEQ / 24; k++)
         for (int c = 0; c < WIDTH; c++)
             d_ln_2_weight[c] += d_h_ln_2_weight_partial[k][c];
 }
@@ -421,7 +421,7 @@ KERNEL void ln_1_h_back_sums(float *RESTRICT d_ln_1_weight,
 {
     for (int c = 0; c < WIDTH; c++)
         d_ln_1_weight[c] = d_h_ln_1_weight_partial[0][c];
-    for (int k = 1; k < 32; k++)
+    for (int k = 1; k < BATCH * SEQ / 24; k++)
         for (int c = 0; c < WIDTH; c++)
             d_ln_1_weight[c] += d_h_ln_1_weight_partial[k][c];
 }
@@ -447,7 +447,7 @@ KERNEL void make_d_wpe_weight(float *RESTRICT d_wpe_weight,
         float (*RESTRICT d_wpe_weight_partial)[SEQ * WIDTH],
         const float (*RESTRICT d_h_residual)[SEQ * WIDTH])
 {
-    PARALLEL for (int k = 0; k < 2; k++) {
+    PARALLEL for (int k = 0; k < BATCH / 6; k++) {
         for (int c = 0; c < SEQ * WIDTH; c++)
             d_wpe_weight_partial[k][c] = 0;
         for (int b = k * 6; b < (k + 1) * 6; b++)
@@ -456,7 +456,7 @@ KERNEL void make_d_wpe_weight(float *RESTRICT d_wpe_weight,
     }
     for (int c = 0; c < SEQ * WIDTH; c++)
         d_wpe_weight[c] = d_wpe_weight_partial[0][c];
-    for (int k = 1; k < 2; k++)
+    for (int k = 1; k < BATCH / 6; k++)
         for (int c = 0; c < SEQ * WIDTH; c++)
             d_wpe_weight[c] += d_wpe_weight_partial[k][c];
 }
