@@ -78,12 +78,14 @@ static const char *element_name(Page *page, const Kernel *k, const View *v, bool
     return format("%s[%s+%s]", name, column_text(page, v->buffer, first_column(v)), letter);
 }
 
-/* Several parts of one array, such as q, k and v in qkv, are mentioned once. */
+/* Of several parts of one array, the first says its name: qkv[0..WIDTH], [WIDTH..2*WIDTH], [2*WIDTH..3*WIDTH]. */
 static void say_places(Page *page, Text *t, const Kernel *k, const Operands *o, int n)
 {
     for (int i = 0; i < n; i++) {
         const char *name = place_name(page, k, &o->at[i].view);
-        if (!i || !same(name, place_name(page, k, &o->at[i - 1].view))) say(t, "%s%s", i ? ", " : "", name);
+        if (i && same(name, place_name(page, k, &o->at[i - 1].view))) continue;
+        bool again = i && o->at[i].view.buffer && o->at[i].view.buffer == o->at[i - 1].view.buffer;
+        say(t, "%s%s", i ? ", " : "", again ? strchr(name, '[') : name);
     }
 }
 

@@ -42,16 +42,16 @@ check() {       # FILE MODEL.lua
     return 0
 }
 
-# The table of kernels in model.c, which profiles read, has step and name; so has plan.txt, where loops in one launch and
-# panels are lines of their own.
+# The table of kernels in model.c, which profiles read, has step and name; so has plan.txt, where a loop in one launch
+# is a line of its own.
 same_kernels() {        # FOLDER TABLE TEXT
-    sed -n -e 's/^ *\([0-9][0-9]*\)  *\(panels\) of rows.*/\1 \2/p' -e 's/^ *\([0-9][0-9]*\) .* in one launch$/\1 panels/p' \
+    sed -n -e 's/^ *\([0-9][0-9]*\)  *\([A-Za-z_0-9]*\): [0-9]* rows in panels$/\1 \2/p' -e 's/^ *\([0-9][0-9]*\) .* in one launch$/\1 loop/p' \
         -e 's/^ *\([0-9][0-9]*\)  *\([A-Za-z_0-9]*\)  (.*/\1 \2/p' -e 's/^ *\([0-9][0-9]*\)  *\([A-Za-z_0-9]*\)  *[0-9,]* bytes$/\1 \2/p' \
         "$1/plan.txt" | sort -u >"$TMP/plan"
     sed -n 's/^    {\([0-9][0-9]*\), "\([A-Za-z_0-9]*\)", .*/\1 \2/p' "$1/$2" | sort -u >"$TMP/table"
     [ -s "$TMP/table" ] || complain "$1/$2 has no table of kernels"
     comm -13 "$TMP/plan" "$TMP/table" | while read -r step kernel; do
-        grep -q "^$step panels$" "$TMP/plan" || echo "$step $kernel"
+        grep -q "^$step loop$" "$TMP/plan" || echo "$step $kernel"
     done >"$TMP/only"
     [ ! -s "$TMP/only" ] || complain "$1: $2 calls these otherwise than plan.txt: $(tr '\n' ' ' <"$TMP/only")"
     [ "$3" != model.c ] || sed -n 's/^KERNEL void \([A-Za-z_0-9]*\)(.*/\1/p' "$1/$3" | while read -r kernel; do

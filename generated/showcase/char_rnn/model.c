@@ -495,7 +495,7 @@ KERNEL void make_logits(float *RESTRICT logits, const float *RESTRICT head_y,
         logits[v] = head_y[v] + head_bias[v];
 }
 
-/* Matrix products with packed operands, or with strides: M, N and K are extents, the others count elements. */
+/* Matrix products with packed operands, or with strides (in elements); M, N and K are extents. */
 
 /* from_hidden = hidden . lstm_weight_hh_l0_packed      char_rnn.lua:17 lstm */
 static const Lathe_gemm from_hidden_shape = {.M = 32, .N = 1024, .K = 256, .a_m = 256, .a_k = 1,

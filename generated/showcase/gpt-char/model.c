@@ -594,7 +594,7 @@ KERNEL void decode_active(float *RESTRICT active, const float *RESTRICT c_fc)
     }
 }
 
-/* Matrix products with packed operands, or with strides: M, N and K are extents, the others count elements. */
+/* Matrix products with packed operands, or with strides (in elements); M, N and K are extents. */
 
 /* qkv = ln_1 . c_attn_weight_packed      gpt.lua:18 h.attn.c_attn */
 static const Lathe_gemm qkv_shape = {.M = 768, .N = 384, .K = 128, .a_m = 128, .a_k = 1, .b_k = 1,
@@ -622,7 +622,7 @@ static const Lathe_gemm head_logits_shape = {.M = 768, .N = 65, .K = 128, .a_m =
 
 /* Attention: extents, and strides of its operands in numbers. */
 
-/* heads, lse = attention of qkv[0..WIDTH], qkv[WIDTH..2*WIDTH], qkv[2*WIDTH..3*WIDTH]
+/* heads, lse = attention of qkv[0..WIDTH], [WIDTH..2*WIDTH], [2*WIDTH..3*WIDTH]
  *     gpt.lua:18 h.attn */
 static const Lathe_attention heads_shape = {.nbatch = 1, .batch = {12}, .T = 64, .S = 64, .H = 4,
         .G = 4, .D = 32, .E = 32, .scale = 0.17677669529663687, .causal = true,
@@ -632,8 +632,8 @@ static const Lathe_attention heads_shape = {.nbatch = 1, .batch = {12}, .T = 64,
         .o = {.batch = {8192}, .time = 128, .head = 32},
         .lse = {.batch = {256}, .time = 1, .head = 64}};
 
-/* d_qkv[0..WIDTH], d_qkv[WIDTH..2*WIDTH], d_qkv[2*WIDTH..3*WIDTH] =
- *         gradients of attention of qkv[0..WIDTH], qkv[WIDTH..2*WIDTH], qkv[2*WIDTH..3*WIDTH]
+/* d_qkv[0..WIDTH], [WIDTH..2*WIDTH], [2*WIDTH..3*WIDTH] =
+ *         gradients of attention of qkv[0..WIDTH], [WIDTH..2*WIDTH], [2*WIDTH..3*WIDTH]
  *     gpt.lua:18 h.attn */
 static const Lathe_attention heads_back_shape = {.nbatch = 1, .batch = {12}, .T = 64, .S = 64,
         .H = 4, .G = 4, .D = 32, .E = 32, .scale = 0.17677669529663687, .causal = true,
@@ -647,7 +647,7 @@ static const Lathe_attention heads_back_shape = {.nbatch = 1, .batch = {12}, .T 
         .d_k = {.batch = {24576}, .time = 384, .head = 32},
         .d_v = {.batch = {24576}, .time = 384, .head = 32}};
 
-/* heads = attention of qkv[0..WIDTH], qkv[WIDTH..2*WIDTH], qkv[2*WIDTH..3*WIDTH]
+/* heads = attention of qkv[0..WIDTH], [WIDTH..2*WIDTH], [2*WIDTH..3*WIDTH]
  *     gpt.lua:18 h.attn */
 static const Lathe_attention heads_shape_b = {.nbatch = 1, .batch = {12}, .T = 64, .S = 64, .H = 4,
         .G = 4, .D = 32, .E = 32, .scale = 0.17677669529663687, .causal = true,
@@ -1195,7 +1195,7 @@ static const Lathe_kernel train_kernels[] = {
      "", "gpt.lua:142", 0, 819200, false},
     {3, "ln_1_to_qkv", "panel by panel: qkv_pack, ln, qkv",
      "h.ln_1", "gpt.lua:17", 75497472, 2949632, false},
-    {7, "heads", "heads, lse = attention of qkv[0..WIDTH], qkv[WIDTH..2*WIDTH], qkv[2*WIDTH..3*...",
+    {7, "heads", "heads, lse = attention of qkv[0..WIDTH], [WIDTH..2*WIDTH], [2*WIDTH..3*WIDTH]",
      "h.attn", "gpt.lua:18", 25165824, 1585152, false},
     {8, "attn_to_h_residual", "panel by panel: attn_pack, c_fc_pack, mlp_pack, attn, attended_a...",
      "h.attn.c_proj", "gpt.lua:18", 226492416, 12386816, false},
@@ -1231,7 +1231,7 @@ static const Lathe_kernel train_kernels[] = {
      "h.attn.c_proj", "gpt.lua:18", 25165824, 851968, true},
     {34, "d_heads", "d_heads = d_attended . attn_c_proj_weight",
      "h.attn.c_proj", "gpt.lua:18", 25165824, 851968, true},
-    {35, "heads_back", "d_qkv[0..WIDTH], d_qkv[WIDTH..2*WIDTH], d_qkv[2*WIDTH..3*WIDTH] = gradi...",
+    {35, "heads_back", "d_qkv[0..WIDTH], [WIDTH..2*WIDTH], [2*WIDTH..3*WIDTH] = gradients of at...",
      "h.attn", "gpt.lua:18", 62914560, 3158016, true},
     {36, "d_ln_1_to_ln_1_h_back", "panel by panel: d_ln_1_pack, d_ln_1, ln_1_h_back",
      "h.attn.c_attn", "gpt.lua:18", 75497472, 4129792, true},
