@@ -26,8 +26,7 @@ static void say_model(Page *page, Text *c, Text *h)
     Text entries = {0};
     say_header(page, h, say_entries(page, &entries));
     say_head(page, c, "model.c",
-             " *   First the kernels; then one function per entry, which calls them in order;\n"
-             " *   then the model's tables, which the trainer reads.");
+             " *   First the kernels; then a function per entry, which calls them; then tables for the trainer.");
     say(c, "\n");
     say_constants(page, c);
     say_functions(page, c);

@@ -59,8 +59,8 @@ static const char *short_word(const Rows *r, const Node *n, const Buffer *b, con
     return plural && !is_real(b->dtype) ? copy_bytes_as_string(array, letters - 1) : NULL;
 }
 
-/* The name of an element of an array: d_cell_before if the kernel also writes the array, else its short word, else
- * one_net for net, or just `one` if the name of the array is long. A second element gets `other`. */
+/* The name of an element of an array. If the kernel also writes the array: cell_before, and of a gradient d_cell_later;
+ * else its short word, or one_net for net, or just `one` if the array's name is long. A second one gets `other`. */
 const char *load_name(Rows *r, int load)
 {
     const Use *u = &r->f->uses.at[r->load[load]];
@@ -70,8 +70,8 @@ const char *load_name(Rows *r, int load)
     if (is_another(r, load) || (written && u->before)) return name_of_one(r, array);
     const char *brief = short_word(r, r->k->loads.at[load].node, u->view.buffer, array);
     const char *tail = strlen(array) > MOST_LETTERS ? "" : format("_%s", array);
-    const char *const wishes[] = {written ? format("%s_before", array) : brief, format("one%s", tail),
-                                  format("other%s", tail)};
+    const char *const wishes[] = {written ? format(starts_with(array, "d_") ? "%s_later" : "%s_before", array) : brief,
+                                  format("one%s", tail), format("other%s", tail)};
     for (int i = 0; i < COUNT_OF(wishes); i++)
         if (wishes[i] && !name_taken(&r->f->names, wishes[i])) return new_name(&r->f->names, wishes[i]);
     return new_name(&r->f->names, wishes[1]);

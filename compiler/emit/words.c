@@ -130,6 +130,14 @@ static const char *described_reduction(Page *page, const Node *n)
     return of ? format("%s_of_%s", words, of) : NULL;
 }
 
+/* cell, or half_cell if it is that much of a titled value. */
+static const char *word_or_scaled(Page *page, const Node *n)
+{
+    const char *word = own_word(page, n);
+    bool scaled = !word && n->op == OP_mul && is_filled(n->in[0], NULL) != is_filled(n->in[1], NULL);
+    return scaled ? described_pair(page, n) : word;
+}
+
 /* How a value without a title is made of titled values; NULL: there is no short way to say that. */
 static const char *description(Page *page, const Node *n)
 {
@@ -139,7 +147,7 @@ static const char *description(Page *page, const Node *n)
         return words ? fit(words) : NULL;
     }
     if (n->nin == 1) {
-        pattern = pattern_of_map(n), of = own_word(page, n->in[0]);
+        pattern = pattern_of_map(n), of = word_or_scaled(page, n->in[0]);
         return pattern && of ? fit(format(pattern, of)) : NULL;
     }
     if (n->op == OP_where) {

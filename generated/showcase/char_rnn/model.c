@@ -3,8 +3,7 @@
  *
  *   350,593 parameters, 4,231,004,160 flop in a call of train, 46,596,096 bytes in all
  *
- *   First the kernels; then one function per entry, which calls them in order;
- *   then the model's tables, which the trainer reads. */
+ *   First the kernels; then a function per entry, which calls them; then tables for the trainer. */
 #include "model.h"
 
 /* embed = embed_weight[tokens]      char_rnn.lua:16 embed      moves 1,056,768 bytes */
@@ -200,33 +199,35 @@ KERNEL void lstm_back(int from, int to, float (*RESTRICT d_cell)[HIDDEN],
 {
     for (int b = from; b < to; b++)
         for (int c = 0; c < HIDDEN; c++) {
-            const float d_cell_before = d_cell[b][c];
+            const float d_cell_later = d_cell[b][c];
             const float one_d_hidden = d_hidden[b][c] + d_lstm[t + SEQ * b][c];
             const float to_o = from_x[b][c + 3 * HIDDEN] + lstm_bias_ih_l0[c + 3 * HIDDEN] +
                     (from_hidden[b][c + 3 * HIDDEN] + lstm_bias_hh_l0[c + 3 * HIDDEN]);
-            const float part_of_o = tanh_f32(0.5f * to_o);
+            const float tanh_of_half_to_o = tanh_f32(0.5f * to_o);
             const float to_f = from_x[b][c + HIDDEN] + lstm_bias_ih_l0[c + HIDDEN] +
                     (from_hidden[b][c + HIDDEN] + lstm_bias_hh_l0[c + HIDDEN]);
-            const float part_of_f = tanh_f32(0.5f * to_f);
-            const float f = 0.5f + 0.5f * part_of_f;
+            const float tanh_of_half_to_f = tanh_f32(0.5f * to_f);
+            const float f = 0.5f + 0.5f * tanh_of_half_to_f;
             const float one_cell_before = cell_before[b][c];
             const float to_i = from_x[b][c] + lstm_bias_ih_l0[c] +
                     (from_hidden[b][c] + lstm_bias_hh_l0[c]);
-            const float part_of_i = tanh_f32(0.5f * to_i);
-            const float i = 0.5f + 0.5f * part_of_i;
+            const float tanh_of_half_to_i = tanh_f32(0.5f * to_i);
+            const float i = 0.5f + 0.5f * tanh_of_half_to_i;
             const float to_g = from_x[b][c + 2 * HIDDEN] + lstm_bias_ih_l0[c + 2 * HIDDEN] +
                     (from_hidden[b][c + 2 * HIDDEN] + lstm_bias_hh_l0[c + 2 * HIDDEN]);
             const float g = tanh_f32(to_g);
             const float tanh_of_cell = tanh_f32(f * one_cell_before + i * g);
-            const float one_d_cell = d_cell_before +
-                    one_d_hidden * (0.5f + 0.5f * part_of_o) * (1 - tanh_of_cell * tanh_of_cell);
+            const float one_d_cell = d_cell_later +
+                    one_d_hidden * (0.5f + 0.5f * tanh_of_half_to_o) *
+                    (1 - tanh_of_cell * tanh_of_cell);
             d_cell[b][c] = one_d_cell * f;
-            d_gates[b][c] = one_d_cell * g * 0.5f * (1 - part_of_i * part_of_i) * 0.5f;
+            d_gates[b][c] = one_d_cell * g * 0.5f * (1 - tanh_of_half_to_i * tanh_of_half_to_i) *
+                    0.5f;
             d_gates[b][c + HIDDEN] = one_d_cell * one_cell_before * 0.5f *
-                    (1 - part_of_f * part_of_f) * 0.5f;
+                    (1 - tanh_of_half_to_f * tanh_of_half_to_f) * 0.5f;
             d_gates[b][c + 2 * HIDDEN] = one_d_cell * i * (1 - g * g);
             d_gates[b][c + 3 * HIDDEN] = one_d_hidden * tanh_of_cell * 0.5f *
-                    (1 - part_of_o * part_of_o) * 0.5f;
+                    (1 - tanh_of_half_to_o * tanh_of_half_to_o) * 0.5f;
         }
 }
 

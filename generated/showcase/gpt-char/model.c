@@ -3,8 +3,7 @@
  *
  *   804,096 parameters, 4,014,538,752 flop in a call of train, 40,650,496 bytes in all
  *
- *   First the kernels; then one function per entry, which calls them in order;
- *   then the model's tables, which the trainer reads. */
+ *   First the kernels; then a function per entry, which calls them; then tables for the trainer. */
 #include "model.h"
 
 /* wte = wte_weight[tokens]      gpt.lua:142 wte      moves 789,504 bytes */
