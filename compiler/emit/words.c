@@ -247,7 +247,7 @@ static void note_users(Rows *r, const Node *n)
             const Node *user = alike ? table_get(users, of) : of, *later = table_get(users, x);
             bool back = later && user && user->gradient && !later->gradient;
             if (user && !back) *table_at(users, x) = (void *)user;
-            if (x->title || !absorbed(x) || !x->nin) break;
+            if (x->title || !is_view(x) || !x->nin) break;
         }
 }
 
