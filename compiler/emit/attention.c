@@ -112,7 +112,7 @@ static const char *description(Page *page, const Kernel *k, const Attention *a, 
     char *text = description_text(k, a, back);
     for (int i = 0; i < page->attentions.n; i++)
         if (same(page->attentions.at[i].text, text)) return page->attentions.at[i].name;
-    const char *name = file_name_of(page, format("%s_shape", identifier(page, k->name)));
+    const char *name = new_file_name(page, format("%s_shape", identifier(page, k->name)));
     const char *remark = formula_text(page, k, false), *where = "";
     if (k->where.file) {
         where = format("%s:%d %s", file_name(k->where.file), k->where.line, k->where.path ? k->where.path : "");

@@ -58,7 +58,7 @@ static const char *type_of_product(Page *page, const Kernel *k)
     const char *text = step_product_type(page, k);
     for (int i = 0; i < page->step_products.n; i++)
         if (same(page->step_products.at[i].text, text)) return page->step_products.at[i].name;
-    const char *name = file_name_of(page, upper(identifier(page, k->name)));
+    const char *name = new_file_name(page, upper(identifier(page, k->name)));
     say_comment(function_text(page), 0, remark_of_product(page, k));
     say_wrapped(function_text(page), format("struct %s%s\n\n", name, text));
     push(&page->step_products, ((Described){.text = text, .name = name}));
@@ -251,7 +251,7 @@ static const char *name_of_loop(const Kernel *repeat, const Steps *s, const Para
     const char *text = kernel_and_launch(repeat, "", s, p);
     for (int i = 0; i < s->page->launched_loops.n; i++)
         if (same(s->page->launched_loops.at[i].text, text)) return s->page->launched_loops.at[i].name;
-    const char *name = file_name_of(s->page, wished_loop_name(s->page, repeat));
+    const char *name = new_file_name(s->page, wished_loop_name(s->page, repeat));
     say_comment(function_text(s->page), 0, remark(s->page, repeat));
     say(function_text(s->page), "%s", kernel_and_launch(repeat, name, s, p));
     push(&s->page->launched_loops, ((Described){.text = text, .name = name}));

@@ -42,7 +42,7 @@ static const char *description(Page *page, const Kernel *k, const char *text, co
 {
     for (int i = 0; i < page->products.n; i++)
         if (same(page->products.at[i].text, text)) return page->products.at[i].name;
-    const char *name = file_name_of(page, format("%s_%s", identifier(page, k->name), suffix));
+    const char *name = new_file_name(page, format("%s_%s", identifier(page, k->name), suffix));
     push(&page->products, ((Described){text, name, remark_of_product(page, k), NULL}));
     return name;
 }
