@@ -36,12 +36,12 @@ typedef struct Tensor {
 enum { NO_AXIS = -1 };
 #define NOWHERE ((Factor){.axis = NO_AXIS, .outer = 1, .inner = 1})
 
-/* ------------------------------------------------------------------ the trace: what is true while `forward` runs */
+/* ------------------------------------------------------------------ the trace: one description while it is read */
 
 typedef struct Trace {
     Desc *desc;
     Graph *graph; /* NULL while no entry is traced */
-    int number;   /* 1, 2, … */
+    int number;   /* of the entry, from 1 */
     int first;    /* id of its first node */
     bool decode;
     int64_t batch, time; /* extents in this entry: in decode, the number of rows decoded together, and 1 */
@@ -86,8 +86,8 @@ static inline Trace *trace_of(lua_State *L) { return *(Trace **)lua_getextraspac
 
 /* front/limits.c */
 lua_State *limited_state(Trace *trace);               /* a new one */
-void limit_run(lua_State *L);                         /* instructions and time count from now on … */
-void end_limits(lua_State *L);                        /* … to here */
+void limit_run(lua_State *L);                         /* from now on instructions are counted and time is limited */
+void end_limits(lua_State *L);                        /* ends the limit of time */
 void call_lua(lua_State *L, int nargs, int nresults); /* a call of the user's code; errors end the program */
 void watch_lines(lua_State *L, bool lines);           /* whether title_locals() runs before each line */
 void leave_few_instructions(Trace *trace);            /* sets the limit to a tenth of the usual, counted from now */
