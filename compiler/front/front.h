@@ -106,6 +106,7 @@ Where place_of_key(const Trace *trace, const char *section, const char *key); /*
                                         `key =` (after the one with `section =`, unless NULL), or its file */
 void local_names(const char *text, const char ***words, int *n);              /* that follow `local` or `function` */
 _Noreturn void user_error(lua_State *L, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *did_you_mean(const char *word, const char *const *known, int n); /* "; did you mean 'x'?" or "" */
 const char *advice(const char *word, const char *const *known,
                    int n);                     /* "; did you mean 'x'?" or "; known are a, b" or "" */
 const char *without_position(const char *message); /* a message of Lua without its "file:line: " */
@@ -214,6 +215,7 @@ void check_name(lua_State *L, const char *name);
 
 /* front/param.c: parameters, and the states of decode */
 extern const luaL_Reg param_functions[];
+const char *new_state_name(const Desc *d, const char *wish); /* wish, wish_2, …: one that no state has */
 
 /* front/time.c: what depends on the entry: time, positions, random bits */
 extern const luaL_Reg time_functions[];
