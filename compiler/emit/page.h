@@ -71,5 +71,6 @@ typedef struct Page {
 } Page;
 
 Page *new_page(const Module *m);
+const char *described(const Descriptions *list, const char *text); /* the name of the one with this text, or NULL */
 
 #endif
