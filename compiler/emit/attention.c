@@ -110,9 +110,9 @@ static char *description_text(const Kernel *k, const Attention *a, bool back)
 static const char *description(Page *page, const Kernel *k, const Attention *a, bool back)
 {
     char *text = description_text(k, a, back);
-    for (int i = 0; i < page->attentions.n; i++)
-        if (same(page->attentions.at[i].text, text)) return page->attentions.at[i].name;
-    const char *name = file_name_of(page, format("%s_shape", identifier(page, k->name)));
+    const char *name = described(&page->attentions, text);
+    if (name) return name;
+    name = new_file_name(page, format("%s_shape", identifier(page, k->name)));
     const char *remark = formula_text(page, k, false), *where = "";
     if (k->where.file) {
         where = format("%s:%d %s", file_name(k->where.file), k->where.line, k->where.path ? k->where.path : "");

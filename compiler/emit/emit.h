@@ -20,7 +20,7 @@ void line(Writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)))
 void open_block(Writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void close_block(Writer *w);
 void close_lambda(Writer *w);                /* ends a lambda of C++: }; */
-void say_wrapped(Text *t, const char *text); /* breaks lines at 100 columns */
+void say_wrapped(Text *t, const char *text); /* keeps lines under 100 columns */
 void say_within(Text *t, const char *text, int columns);
 void say_comment(Text *t, int indent, const char *text); /* a block comment, filled into lines */
 
@@ -285,9 +285,9 @@ typedef struct Call {
     const char *name;
     const char *const *part_names; /* CUDA: the names of its parts */
 } Call;
-Call kernel_call(Page *page, const Kernel *k);          /* the function of a kernel, which is printed if it is new */
-const char *file_name_of(Page *page, const char *wish); /* a new name in the file */
-Text *function_text(Page *page);                        /* the text of all functions */
+Call kernel_call(Page *page, const Kernel *k);           /* the function of a kernel, which is printed if it is new */
+const char *new_file_name(Page *page, const char *wish); /* a new name in the file */
+Text *function_text(Page *page);                         /* the text of all functions */
 bool has_word(const char *text, const char *word);
 char *call_text(Page *page, const Kernel *k); /* "bias_gelu(act, pre, p->b1);" */
 /* Does part `part` of the function (-1: any) get a parameter that these parts mention? C has no parts: its functions
@@ -332,8 +332,9 @@ char *entry_arguments(Page *page, bool declared);
 double entry_flops(const Program *p);
 
 /* budget.c: how long a step takes */
-double estimated_ms(const Module *m);                        /* of a step of training */
-double step_ms(const Module *m, double flops, double bytes); /* the same for a machine with these rates a second */
+double estimated_ms(const Module *m); /* of a step of training */
+/* For a machine that does `flops` operations and copies `bytes` bytes a second. */
+double step_ms(const Module *m, double flops, double bytes);
 
 const char *kernel_called(Page *page, const Kernel *k); /* emit/kernels.c: its name in model.c, plan.txt and profiles */
 /* emit/function.c: for all programs: before the first is printed, and after the last. */

@@ -228,7 +228,7 @@ static const Node *sum_of_mean(Formula *f, const Node *n)
     double count, summed = 1;
     if (n->op != OP_div || !is_filled(n->in[1], &count)) return NULL;
     const Node *sum = n->in[0];
-    while (!table_get(&f->members, sum) && absorbed(sum)) sum = sum->in[0];
+    while (!table_get(&f->members, sum) && is_view(sum)) sum = sum->in[0];
     if (sum->op != OP_sum || !table_get(&f->members, sum) || name_in_formula(f, sum)) return NULL;
     for (int i = 0; i < sum->nints; i++) summed *= (double)sum->in[0]->shape.dim[sum->ints[i]];
     return summed == count ? sum : NULL;
@@ -289,7 +289,7 @@ static Expr written(Formula *f, const Node *n, int depth)
         const Operand *load = table_get(&f->loads, n);
         if (load) return (Expr){name_of_load(f, load), PRIMARY};
         if (is_filled(n, &x)) return number_in_formula(f->page, n, x);
-        if (table_get(&f->members, n) || !absorbed(n)) break;
+        if (table_get(&f->members, n) || !is_view(n)) break;
     }
     const char *name = depth ? name_in_formula(f, n) : NULL;
     if (name) return (Expr){name, PRIMARY};

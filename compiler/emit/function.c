@@ -12,8 +12,7 @@ static void take_name(Page *page, const char *name)
     *number += !*number;
 }
 
-/* A new name for something in the file. */
-static const char *new_file_name(Page *page, const char *wish) { return unique_name(&page->functions.taken, wish); }
+const char *new_file_name(Page *page, const char *wish) { return unique_name(&page->functions.taken, wish); }
 
 void start_functions(Page *page)
 {
@@ -385,7 +384,6 @@ char *call_text(Page *page, const Kernel *k)
     return text;
 }
 
-const char *file_name_of(Page *page, const char *wish) { return new_file_name(page, wish); }
 Text *function_text(Page *page) { return &page->functions.text; }
 
 void say_functions(Page *page, Text *t)

@@ -415,13 +415,62 @@ void say_runs(Page *page, Text *t)
     say(t, "\n");
 }
 
-void say_tables(Page *page, Text *t)
+/* Which model it is: its name, options and sizes. */
+static void say_identity(Page *page, Text *t)
+{
+    const Desc *d = page->desc;
+    say_wrapped(t, format("    .name = %s, .config = %s, .precision = \"%s\", .source_hash = \"%016llx\",",
+                          quoted(d->model), quoted(d->config ? d->config : ""), page->precision.name,
+                          (unsigned long long)d->source_hash));
+    say(t, "    .needs = lathe_needs,\n");
+    say_string_member(t, "rebuild", rebuild_words(d));
+    say(t, "    .real = %s, .batch = %lld, .seq = %lld, .vocab = %lld,\n", in_doubles(page) ? "LATHE_F64" : "LATHE_F32",
+        (long long)d->batch, (long long)d->seq, (long long)d->vocab);
+    if (page->precision.weights != page->precision.real)
+        say(t, "    .weights = %s,\n", dtype_word(page->precision.weights));
+    if (d->source_seq) say(t, "    .source_seq = %lld,\n", (long long)d->source_seq);
+}
+
+/* The tables above, and how long they are. */
+static void say_lengths(Page *page, Text *t, const Categories *categories)
 {
     const Module *m = page->module;
     const Desc *d = page->desc;
-    const Plan *p = &m->plan;
-    const Categories categories = planned_categories(m);
-    bool wide = in_doubles(page);
+    say(t, "    .params = %d, .entries = %d, .states = %d, .knobs = %d, .categories = %d,\n", d->params.n,
+        m->programs.n, d->states.n, d->knobs.n, categories->all.n);
+    say(t, "    .param = %s, .entry = %s, .state = %s,\n", d->params.n ? "params" : "NULL",
+        m->programs.n ? "entries" : "NULL", d->states.n ? "states" : "NULL");
+    if (d->states.n) say(t, "    .state_bytes = sizeof(%s),\n", type_name(page, NULL, "state"));
+    say(t, "    .parameter_count = %lld, .flat_elements = %lld,\n", (long long)m->plan.parameter_count,
+        (long long)m->plan.flat_elements);
+}
+
+static void say_device(Page *page, Text *t, const Categories *categories)
+{
+    if (!page->target->device) return;
+    say(t, "    .device = &%s, .host_categories = %d,\n", page->target->device, categories->host);
+    if (page->desc->one_gpu) say_wrapped(t, format("    .one_gpu = %s,", quoted(page->desc->one_gpu)));
+}
+
+static void say_model_table(Page *page, Text *t, const Categories *categories)
+{
+    const Desc *d = page->desc;
+    const Plan *p = &page->module->plan;
+    say(t, "const Lathe_model lathe_model = {\n");
+    say_identity(page, t);
+    say_lengths(page, t, categories);
+    say_recipe(t, &d->recipe);
+    if (d->groups.n) say(t, "    .groups = %d, .group = groups,\n", d->groups.n);
+    say(t, "    .hf = %s, .knob = %s, .plan = planned,\n", d->hf ? "hf" : "NULL", d->knobs.n ? "knobs" : "NULL");
+    say(t, "    .planned_bytes = %lld, .lower_bound_bytes = %lld,\n", (long long)p->total, (long long)p->lower_bound);
+    say_device(page, t, categories);
+    say(t, "};\n\n");
+}
+
+void say_tables(Page *page, Text *t)
+{
+    const Desc *d = page->desc;
+    const Categories categories = planned_categories(page->module);
     say(t, "/* ---------------------------------------------------------------- tables for the trainer */\n\n");
     say_param_table(page, t);
     say_state_table(page, t);
@@ -430,32 +479,6 @@ void say_tables(Page *page, Text *t)
     say_knobs(t, d);
     say_hf(t, d->hf);
     say_plan_table(t, &categories);
-    say(t, "const Lathe_model lathe_model = {\n");
-    say_wrapped(t, format("    .name = %s, .config = %s, .precision = \"%s\", .source_hash = \"%016llx\",",
-                          quoted(d->model), quoted(d->config ? d->config : ""), page->precision.name,
-                          (unsigned long long)d->source_hash));
-    say(t, "    .needs = lathe_needs,\n");
-    say_string_member(t, "rebuild", rebuild_words(d));
-    say(t, "    .real = %s, .batch = %lld, .seq = %lld, .vocab = %lld,\n", wide ? "LATHE_F64" : "LATHE_F32",
-        (long long)d->batch, (long long)d->seq, (long long)d->vocab);
-    if (page->precision.weights != page->precision.real)
-        say(t, "    .weights = %s,\n", dtype_word(page->precision.weights));
-    if (d->source_seq) say(t, "    .source_seq = %lld,\n", (long long)d->source_seq);
-    say(t, "    .params = %d, .entries = %d, .states = %d, .knobs = %d, .categories = %d,\n", d->params.n,
-        m->programs.n, d->states.n, d->knobs.n, categories.all.n);
-    say(t, "    .param = %s, .entry = %s, .state = %s,\n", d->params.n ? "params" : "NULL",
-        m->programs.n ? "entries" : "NULL", d->states.n ? "states" : "NULL");
-    if (d->states.n) say(t, "    .state_bytes = sizeof(%s),\n", type_name(page, NULL, "state"));
-    say(t, "    .parameter_count = %lld, .flat_elements = %lld,\n", (long long)p->parameter_count,
-        (long long)p->flat_elements);
-    say_recipe(t, &d->recipe);
-    if (d->groups.n) say(t, "    .groups = %d, .group = groups,\n", d->groups.n);
-    say(t, "    .hf = %s, .knob = %s, .plan = planned,\n", d->hf ? "hf" : "NULL", d->knobs.n ? "knobs" : "NULL");
-    say(t, "    .planned_bytes = %lld, .lower_bound_bytes = %lld,\n", (long long)p->total, (long long)p->lower_bound);
-    if (page->target->device)
-        say(t, "    .device = &%s, .host_categories = %d,\n", page->target->device, categories.host);
-    if (page->target->device && page->desc->one_gpu)
-        say_wrapped(t, format("    .one_gpu = %s,", quoted(page->desc->one_gpu)));
-    say(t, "};\n\n");
+    say_model_table(page, t, &categories);
     say(t, "int main(int argc, char **argv) { return lathe_main(&lathe_model, argc, argv); }\n");
 }

@@ -15,6 +15,13 @@ Page *new_page(const Module *m)
     return page;
 }
 
+const char *described(const Descriptions *list, const char *text)
+{
+    for (int i = 0; i < list->n; i++)
+        if (same(list->at[i].text, text)) return list->at[i].name;
+    return NULL;
+}
+
 /* Entries are printed first, since their calls decide which functions exist, but come last in the file. Returns their
  * prototypes. */
 const char *say_entries(Page *page, Text *entries)

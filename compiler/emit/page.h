@@ -1,5 +1,5 @@
-/* page.h: the sources of one program while they are printed. All of the printer is handed this, so several programs
- * can be printed side by side. */
+/* page.h: the sources of one module while they are printed. All of the printer is handed this, so several modules can
+ * be printed side by side; of one module, one page at a time. */
 #ifndef EMIT_PAGE_H
 #define EMIT_PAGE_H
 
@@ -47,7 +47,7 @@ typedef struct Functions {
     VEC(struct Printed_text { const char *wish, *name, *const *part_names; }) printed;
     Strings texts; /* text without names -> 1 + its place in `printed` */
     Strings names; /* names of functions */
-    Strings taken; /* names in the file: functions, and the buffers of entries */
+    Strings taken; /* every name that a new function may not have */
     Text text;
 } Functions;
 
@@ -71,5 +71,6 @@ typedef struct Page {
 } Page;
 
 Page *new_page(const Module *m);
+const char *described(const Descriptions *list, const char *text); /* the name of the one with this text, or NULL */
 
 #endif

@@ -39,26 +39,26 @@ static void say_line(Steps *s, int depth, const char *text)
     say_within(&s->lines, format("%*s%s", (s->depth + depth) * 4, "", text), COLUMNS);
 }
 
-/* one: the index of the blocks that share the step, or NULL: one block runs it. alone: the step uses shared memory,
+/* index: of the blocks that share the step, or NULL: one block runs it. alone: the step uses shared memory,
  * so the threads of a block must meet before the next step. */
-static void say_step(Steps *s, const char *call, const char *one, const char *blocks, bool alone)
+static void say_step(Steps *s, const char *call, const char *index, const char *blocks, bool alone)
 {
     const char *open = alone ? " {" : "";
-    say_line(s, 0, one ? format("EACH_BLOCK(%s, %s)%s", one, blocks, open) : format("ONE_BLOCK%s", open));
+    say_line(s, 0, index ? format("EACH_BLOCK(%s, %s)%s", index, blocks, open) : format("ONE_BLOCK%s", open));
     say_line(s, 1, call);
     if (alone) {
         say_line(s, 1, "__syncthreads();");
         say_line(s, 0, "}");
     }
-    note_blocks(s, one ? blocks : "1");
+    note_blocks(s, index ? blocks : "1");
 }
 
 static const char *type_of_product(Page *page, const Kernel *k)
 {
     const char *text = step_product_type(page, k);
-    for (int i = 0; i < page->step_products.n; i++)
-        if (same(page->step_products.at[i].text, text)) return page->step_products.at[i].name;
-    const char *name = file_name_of(page, upper(identifier(page, k->name)));
+    const char *name = described(&page->step_products, text);
+    if (name) return name;
+    name = new_file_name(page, upper(identifier(page, k->name)));
     say_comment(function_text(page), 0, remark_of_product(page, k));
     say_wrapped(function_text(page), format("struct %s%s\n\n", name, text));
     push(&page->step_products, ((Described){.text = text, .name = name}));
@@ -138,8 +138,8 @@ static void say_launched_kernel(Steps *s, const Kernel *k)
     for (int i = 0; i < c.f->parts.n; i++) {
         const Part *p = &c.f->parts.at[i];
         if (i) say_meeting(s);
-        const char *one = has_word(p->body, c.f->block) ? c.f->block : NULL;
-        say_step(s, format("%s(%s);", c.part_names[i], passed_to(&c, i)), one, p->blocks, p->launch->shared > 0);
+        const char *index = has_word(p->body, c.f->block) ? c.f->block : NULL;
+        say_step(s, format("%s(%s);", c.part_names[i], passed_to(&c, i)), index, p->blocks, p->launch->shared > 0);
     }
 }
 
@@ -249,9 +249,9 @@ static const char *wished_loop_name(Page *page, const Kernel *repeat)
 static const char *name_of_loop(const Kernel *repeat, const Steps *s, const Parameters *p)
 {
     const char *text = kernel_and_launch(repeat, "", s, p);
-    for (int i = 0; i < s->page->launched_loops.n; i++)
-        if (same(s->page->launched_loops.at[i].text, text)) return s->page->launched_loops.at[i].name;
-    const char *name = file_name_of(s->page, wished_loop_name(s->page, repeat));
+    const char *name = described(&s->page->launched_loops, text);
+    if (name) return name;
+    name = new_file_name(s->page, wished_loop_name(s->page, repeat));
     say_comment(function_text(s->page), 0, remark(s->page, repeat));
     say(function_text(s->page), "%s", kernel_and_launch(repeat, name, s, p));
     push(&s->page->launched_loops, ((Described){.text = text, .name = name}));

@@ -40,9 +40,9 @@ const char *remark_of_product(Page *page, const Kernel *k)
 /* The name of the description of product k; `text` is the description. */
 static const char *description(Page *page, const Kernel *k, const char *text, const char *suffix)
 {
-    for (int i = 0; i < page->products.n; i++)
-        if (same(page->products.at[i].text, text)) return page->products.at[i].name;
-    const char *name = file_name_of(page, format("%s_%s", identifier(page, k->name), suffix));
+    const char *name = described(&page->products, text);
+    if (name) return name;
+    name = new_file_name(page, format("%s_%s", identifier(page, k->name), suffix));
     push(&page->products, ((Described){text, name, remark_of_product(page, k), NULL}));
     return name;
 }

@@ -223,7 +223,7 @@ int partial_of(const Rows *r, const Node **column)
                 if (r->k->phases.at[q].columns.at[c] == n) partial = r->uses[q].partial[c];
         *column = n;
         if (partial >= 0) return partial;
-        if (!absorbed(n)) die("kernel %s stores a column that it does not sum", r->k->name);
+        if (!is_view(n)) die("kernel %s stores a column that it does not sum", r->k->name);
     }
 }
 

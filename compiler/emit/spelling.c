@@ -22,7 +22,7 @@ static bool closes_last(const char *s)
 
 const Node *beneath_views(const Node *n)
 {
-    while (absorbed(n) && !is_filled(n, NULL)) n = n->in[0];
+    while (is_view(n) && !is_filled(n, NULL)) n = n->in[0];
     return n;
 }
 

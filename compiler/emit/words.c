@@ -270,7 +270,7 @@ static void note_users(Rows *r, const Node *n)
             bool back = later && user && user->gradient && !later->gradient;
             if (user && !back) *table_at(users, x) = (void *)user;
             if (!multiplies(n)) *table_at(&r->found.added, x) = (void *)n;
-            if (x->title || !absorbed(x) || !x->nin) break;
+            if (x->title || !is_view(x) || !x->nin) break;
         }
 }
 

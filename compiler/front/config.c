@@ -191,10 +191,10 @@ static void take_sets(lua_State *L, int values, const Options *o)
             const char **known;
             int n, m;
             keys_of(L, values, &known, &n);
-            const char *const *recipe = recipe_names(&m), *close = nearest(key, known, n);
-            if (!close) close = nearest(key, recipe, m);
+            const char *const *recipe = recipe_names(&m), *meant = did_you_mean(key, known, n);
+            if (!*meant) meant = did_you_mean(key, recipe, m);
             err(place_of_key(trace, NULL, "config"), "--set %s: there is no '%s' in the configuration%s", o->sets.at[i],
-                key, close ? format("; did you mean '%s'?", close) : advice(key, known, n));
+                key, *meant ? meant : advice(key, known, n));
         }
         lua_pop(L, 1);
     }

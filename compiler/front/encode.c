@@ -148,20 +148,10 @@ static void find_cuts(Cutting *c, const Graph *g)
 
 /* ------------------------------------------------------------------ the two entries */
 
-static bool is_state(const Desc *d, const char *name)
-{
-    for (int i = 0; i < d->states.n; i++)
-        if (same(d->states.at[i].name, name)) return true;
-    return false;
-}
-
 static const char *state_name(const Desc *d, const Node *n)
 {
     bool pathless = !n->where.path || !*n->where.path;
-    const char *path = n->name ? n->name : pathless ? op_info[n->op].name : n->where.path;
-    const char *name = path;
-    for (int k = 2; is_state(d, name); k++) name = format("%s_%d", path, k);
-    return name;
+    return new_state_name(d, n->name ? n->name : pathless ? op_info[n->op].name : n->where.path);
 }
 
 /* n's shape with its batch factor as the separate axis *axis. */

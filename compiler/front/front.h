@@ -36,12 +36,12 @@ typedef struct Tensor {
 enum { NO_AXIS = -1 };
 #define NOWHERE ((Factor){.axis = NO_AXIS, .outer = 1, .inner = 1})
 
-/* ------------------------------------------------------------------ the trace: what is true while `forward` runs */
+/* ------------------------------------------------------------------ the trace: one description while it is read */
 
 typedef struct Trace {
     Desc *desc;
     Graph *graph; /* NULL while no entry is traced */
-    int number;   /* 1, 2, … */
+    int number;   /* of the entry, from 1 */
     int first;    /* id of its first node */
     bool decode;
     int64_t batch, time; /* extents in this entry: in decode, the number of rows decoded together, and 1 */
@@ -86,8 +86,8 @@ static inline Trace *trace_of(lua_State *L) { return *(Trace **)lua_getextraspac
 
 /* front/limits.c */
 lua_State *limited_state(Trace *trace);               /* a new one */
-void limit_run(lua_State *L);                         /* instructions and time count from now on … */
-void end_limits(lua_State *L);                        /* … to here */
+void limit_run(lua_State *L);                         /* from now on instructions are counted and time is limited */
+void end_limits(lua_State *L);                        /* ends the limit of time */
 void call_lua(lua_State *L, int nargs, int nresults); /* a call of the user's code; errors end the program */
 void watch_lines(lua_State *L, bool lines);           /* whether title_locals() runs before each line */
 void leave_few_instructions(Trace *trace);            /* sets the limit to a tenth of the usual, counted from now */
@@ -106,6 +106,7 @@ Where place_of_key(const Trace *trace, const char *section, const char *key); /*
                                         `key =` (after the one with `section =`, unless NULL), or its file */
 void local_names(const char *text, const char ***words, int *n);              /* that follow `local` or `function` */
 _Noreturn void user_error(lua_State *L, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *did_you_mean(const char *word, const char *const *known, int n); /* "; did you mean 'x'?" or "" */
 const char *advice(const char *word, const char *const *known,
                    int n);                     /* "; did you mean 'x'?" or "; known are a, b" or "" */
 const char *without_position(const char *message); /* a message of Lua without its "file:line: " */
@@ -214,6 +215,7 @@ void check_name(lua_State *L, const char *name);
 
 /* front/param.c: parameters, and the states of decode */
 extern const luaL_Reg param_functions[];
+const char *new_state_name(const Desc *d, const char *wish); /* wish, wish_2, …: one that no state has */
 
 /* front/time.c: what depends on the entry: time, positions, random bits */
 extern const luaL_Reg time_functions[];

@@ -178,8 +178,7 @@ static int unknown_name(lua_State *L)
     local_names(source_text(trace_of(L), lua_place(L).file), &words, &n);
     for (int i = 0; i < n; i++)
         if (!same(words[i], name)) push(&known, words[i]);
-    const char *close = nearest(name, known.at, known.n);
-    user_error(L, "unknown name '%s'%s", name, close ? format("; did you mean '%s'?", close) : "");
+    user_error(L, "unknown name '%s'%s", name, did_you_mean(name, known.at, known.n));
 }
 
 static int global_assigned(lua_State *L)

@@ -107,8 +107,9 @@ static const char *fault_text(const Desc *d, const Row_fault *f)
     return format("%s:%d: %s", f->where.file ? f->where.file : d->file, f->where.line, f->why);
 }
 
-/* accumulate in the description is then the user's mistake; --memory and several GPUs just cannot cut the batch. */
-static void refuse(Desc *d, const Row_fault *f, const Graph *g)
+/* The loss cannot be computed from parts. If the description accumulates, that is an error; else the reason is kept for
+ * --memory and several GPUs. */
+static void note_uncut(Desc *d, const Row_fault *f, const Graph *g)
 {
     if (g->micro && d->recipe.accumulate > 1) err(f->where, cannot_cut, f->why, (long long)g->micro->trip);
     d->uncut = d->one_gpu = fault_text(d, f);
@@ -121,7 +122,7 @@ static bool check_outputs(Desc *d, const Rows *r, const Graph *g)
         const Row_fact *f = &row_output(r, k)->fact;
         bool metric = k > 0 && g->outs.at[k].kind == OUT_VALUE;
         if (cuttable(f) || metric) continue;
-        refuse(d, f->fault, g);
+        note_uncut(d, f->fault, g);
         return false;
     }
     return true;
@@ -145,7 +146,7 @@ static bool collect_edits(Cut *c, const Graph *g)
         void **slot = table_at(&c->edits, p->node);
         if (*slot && !same_edits(*slot, p)) {
             Row_fault f = {p->node->where, "one value depends on the batch size in two ways"};
-            refuse(c->trace->desc, &f, g);
+            note_uncut(c->trace->desc, &f, g);
             return false;
         }
         *slot = p;
@@ -165,7 +166,7 @@ void keep_objective(Trace *trace, Graph *g, const Graph *wide, int64_t batch)
 {
     if (!wide) {
         Row_fault f = {g->outs.at[0].node->where, "forward works for one batch size only"};
-        return refuse(trace->desc, &f, g);
+        return note_uncut(trace->desc, &f, g);
     }
     Rows *r = rows_of(g, wide, batch, false);
     Cut c = {.trace = trace, .rows = r, .parts = g->micro};

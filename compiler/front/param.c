@@ -200,20 +200,26 @@ static int param_call(lua_State *L)
 
 /* ------------------------------------------------------------------ states */
 
-static Tensor_spec *state_named(const Trace *trace, const char *name)
+static Tensor_spec *state_named(const Desc *d, const char *name)
 {
-    for (int i = 0; i < trace->desc->states.n; i++)
-        if (same(trace->desc->states.at[i].name, name)) return &trace->desc->states.at[i];
+    for (int i = 0; i < d->states.n; i++)
+        if (same(d->states.at[i].name, name)) return &d->states.at[i];
     return NULL;
+}
+
+const char *new_state_name(const Desc *d, const char *wish)
+{
+    const char *name = wish;
+    for (int n = 2; state_named(d, name); n++) name = format("%s_%d", wish, n);
+    return name;
 }
 
 /* Each entry has its own states: decode "lstm.h", train "train.lstm.h", eval "eval.lstm.h". */
 static const char *state_name(const Trace *trace, const char *own)
 {
-    const char *path = trace->decode ? path_of(trace, own) : format("%s.%s", trace->graph->name, path_of(trace, own)),
-               *name = path;
-    for (int n = 2; state_named(trace, name); n++) name = format("%s_%d", path, n);
-    return copy_string(name);
+    const char *path = path_of(trace, own);
+    if (!trace->decode) path = format("%s.%s", trace->graph->name, path);
+    return copy_string(new_state_name(trace->desc, path));
 }
 
 static Lathe_role state_role(const Trace *trace)
@@ -273,7 +279,7 @@ static bool differs_by_row(const Trace *trace, Node *n)
     for (int i = 0; i < all.n; i++) {
         const Node *leaf = all.at[i];
         bool input = leaf->op == OP_input && leaf->shape.rank > 0;
-        if (input || (leaf->op == OP_state && state_named(trace, leaf->name)->rows_axis >= 0)) return true;
+        if (input || (leaf->op == OP_state && state_named(trace->desc, leaf->name)->rows_axis >= 0)) return true;
     }
     return false;
 }
@@ -283,7 +289,7 @@ static int state_next_call(lua_State *L)
 {
     Trace *trace = trace_of(L);
     const Tensor *t = tensor_at(L, 2, "a state");
-    Tensor_spec *s = state_named(trace, luaL_checkstring(L, 1));
+    Tensor_spec *s = state_named(trace->desc, luaL_checkstring(L, 1));
     if (rows_axis(trace, t->batch) >= 0) s->rows_axis = rows_axis(trace, t->batch);
     if (trace->decode && s->rows_axis < 0 && trace->batch > 1 && differs_by_row(trace, t->node))
         user_error(L,

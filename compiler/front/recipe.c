@@ -107,9 +107,8 @@ static void choose_word(lua_State *L, const Setting *s, const char *word)
         }
         say(&all, "%s\"%s\"", i ? ", " : "", s->words[i]);
     }
-    const char *close = nearest(word, s->words, n);
     err(at_key(L, s->key), "%s must be one of %s, found \"%s\"%s", s->key, all.at, word,
-        close ? format("; did you mean '%s'?", close) : "");
+        did_you_mean(word, s->words, n));
 }
 
 /* Takes the value on the top, which is not nil. */

@@ -149,10 +149,16 @@ void user_error(lua_State *L, const char *fmt, ...)
     err(lua_place(L), "%s%s%s", function && !named ? function : "", function && !named ? ": " : "", message);
 }
 
-const char *advice(const char *word, const char *const *known, int n)
+const char *did_you_mean(const char *word, const char *const *known, int n)
 {
     const char *close = nearest(word, known, n);
-    if (close) return format("; did you mean '%s'?", close);
+    return close ? format("; did you mean '%s'?", close) : "";
+}
+
+const char *advice(const char *word, const char *const *known, int n)
+{
+    const char *meant = did_you_mean(word, known, n);
+    if (*meant) return meant;
     if (n == 0) return "; there is none";
     if (n > 24) return "";
     Text t = {0};

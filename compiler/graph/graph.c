@@ -132,12 +132,14 @@ Node *counted(Shape of, DType t, Shape s)
 
 bool is_view(const Node *n) { return op_info[n->op].kind == MOVE; }
 
+bool is_move(const Node *n) { return is_view(n) || op_info[n->op].kind == JOIN; }
+
 bool shows_all(const Node *n) { return is_view(n) && !(op_info[n->op].facts & PADS); }
 
 bool is_cheap(const Node *n)
 {
     OpKind kind = op_info[n->op].kind;
-    return kind == MAP || kind == REDUCE || kind == MOVE || kind == JOIN;
+    return kind == MAP || kind == REDUCE || is_move(n);
 }
 
 bool is_filled(const Node *n, double *value)

@@ -227,6 +227,7 @@ Node *refilled(const Node *n, Shape s);                     /* the scalar that n
 Node *filled_for(double value, int axis, DType t, Shape s); /* likewise; value: the extent of the axis, or 1 / extent */
 Node *counted(Shape of, DType t, Shape s);                  /* likewise: the number of of's elements */
 bool is_view(const Node *n);                                /* its elements are its input's, or zeros */
+bool is_move(const Node *n);                                /* a view or a join */
 bool shows_all(const Node *n);                              /* a view without zeros */
 bool is_cheap(const Node *n);                               /* to recompute: a map, reduction, view or join */
 bool is_filled(const Node *n, double *value);               /* a constant scalar, seen through moves */

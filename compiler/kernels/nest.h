@@ -102,7 +102,6 @@ typedef struct Nest {
 } Nest;
 
 /* space.c: axes that become one */
-bool absorbed(const Node *n);                          /* a move, seen through inside a kernel */
 View view_axes(View v, int n, const int *from);        /* axis k of the result is axis from[k] of v; -1: not used */
 bool guarded_on(const View *v, int j, int64_t extent); /* is there an index of axis j at which it shows nothing */
 bool may_merge(const Space *s, int j);                 /* may axes j and j + 1 be walked as one */

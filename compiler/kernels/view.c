@@ -109,16 +109,43 @@ static bool view_unchanged(const View *v, Shape s, View *out)
     return true;
 }
 
-/* Old axes (without unit ones) and new ones are walked in runs of equal size. */
-bool view_reshape(const View *v, Shape s, View *out)
+/* s laid out densely from where v begins. */
+static View dense_where(const View *v, Shape s)
 {
-    if (same_shape(v->shape, s) && !unit_axis_guarded(v)) return view_unchanged(v, s, out);
-    axes_of_reshape(v->shape, &s);
     View r = view_dense(s);
     r.buffer = v->buffer;
     r.base = v->base;
     r.nover = v->nover;
     for (int i = 0; i < v->nover; i++) r.over[i] = v->over[i];
+    return r;
+}
+
+/* Old axes from old[*at] on and new ones from *i on, as few as have equal size; both are then the first after them. */
+static bool reshape_run(const View *v, const int *old, int *at, View *r, int *i)
+{
+    const int64_t *dim = r->shape.dim;
+    int first = *i, from = old[*at], n = 1, end = first + 1;
+    int64_t have = v->shape.dim[from], want = dim[first], stride;
+    while (have != want) {
+        if (have < want) have *= v->shape.dim[old[*at + n++]];
+        else want *= dim[end++];
+    }
+    if (!merged_stride(v, old + *at, n, &stride)) return false;
+    bool one_to_one = n == 1 && end == first + 1;
+    if (!one_to_one && axis_guarded(v, from)) return false;
+    for (int k = end; k-- > first; stride *= dim[k]) r->stride[k] = dim[k] == 1 ? 0 : stride;
+    if (one_to_one) r->low[first] = v->low[from], r->high[first] = v->high[from];
+    *at += n;
+    *i = end;
+    return true;
+}
+
+/* Old axes (without unit ones) and new ones are walked in runs of equal size. */
+bool view_reshape(const View *v, Shape s, View *out)
+{
+    if (same_shape(v->shape, s) && !unit_axis_guarded(v)) return view_unchanged(v, s, out);
+    axes_of_reshape(v->shape, &s);
+    View r = dense_where(v, s);
     int old[MAXRANK], nold = 0;
     bool nothing = false; /* a guard leaves out a unit axis's only element */
     for (int i = 0; i < v->shape.rank; i++) {
@@ -126,27 +153,11 @@ bool view_reshape(const View *v, Shape s, View *out)
         else nothing |= axis_guarded(v, i);
     }
     if (nothing && s.rank == 0) return false;
-    int at = 0;
-    for (int i = 0; i < s.rank;) {
-        if (s.dim[i] == 1) {
-            r.stride[i++] = 0;
-            continue;
-        }
-        must(at < nold);
-        int64_t have = v->shape.dim[old[at]], want = s.dim[i];
-        int n = 1, end = i + 1;
-        while (have != want) {
-            if (have < want) have *= v->shape.dim[old[at + n++]];
-            else want *= s.dim[end++];
-        }
-        int64_t stride;
-        if (!merged_stride(v, old + at, n, &stride)) return false;
-        bool one_to_one = n == 1 && end == i + 1;
-        if (!one_to_one && axis_guarded(v, old[at])) return false;
-        for (int k = end; k-- > i; stride *= s.dim[k]) r.stride[k] = s.dim[k] == 1 ? 0 : stride;
-        if (one_to_one) r.low[i] = v->low[old[at]], r.high[i] = v->high[old[at]];
-        at += n;
-        i = end;
+    for (int i = 0, at = 0; i < s.rank;) {
+        bool unit = s.dim[i] == 1;
+        must(unit || at < nold);
+        if (unit) r.stride[i++] = 0;
+        else if (!reshape_run(v, old, &at, &r, &i)) return false;
     }
     if (nothing) r.low[0] = r.high[0] = 0;
     note_guard(&r);

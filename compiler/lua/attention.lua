@@ -141,7 +141,7 @@ local function obstacle(o, packed, given)
   if o.segments and not packed then return "with segments looks at the document of each token" end
   if o.offset then return "with an offset looks at other tokens than its own and earlier ones" end
   if given and nn.is_tensor(o.score_bias) and given:size(-1) > 1 then
-    return "with a tensor as score_bias has one number per key (a function of positions does not)"
+    return "has a score_bias tensor with one number per key (give a function of the positions of queries and keys instead)"
   end
 end
 

@@ -53,7 +53,7 @@ local function gates_of(cell, o, kind, suffix, width, with_bias)
   local b = with_bias and param("bias_" .. kind .. suffix, { rows }, init)
   return function(...)
     local y, first = nil, 0
-    for _, _v in ipairs { ... } do       -- _: titles of the tensors stay
+    for _, _v in ipairs { ... } do       -- a local that begins with _ gives no title
       local beyond = first + _v:size(-1)
       local columns = beyond - first == width and w or w:slice(1, first, beyond)
       local options = { contract = { 1, 1 } }

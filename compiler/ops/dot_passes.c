@@ -10,10 +10,10 @@ typedef struct Dot_side {
     const int *batch, *contracted; /* its own axes */
     const int *other_batch, *other_contracted;
     int free[MAXRANK], nfree, other_free[MAXRANK], nother;
-    int result_free, result_other; /* first axis in the result of its and of the other's free axes */
+    int result_other; /* first axis in the result of the other's free axes */
 } Dot_side;
 
-static int smaller(const int *v, int n, int than)
+static int count_below(const int *v, int n, int than)
 {
     int count = 0;
     for (int i = 0; i < n; i++) count += v[i] < than;
@@ -34,7 +34,7 @@ static Node *grad_side(const Dot_side *s, Dot_axes x, Node *g, Node *other)
     int g_first[MAXRANK], other_first[MAXRANK], rank = x.nb + x.nc + s->nfree;
     for (int k = 0; k < x.nb; k++) g_first[s->batch[k]] = other_first[s->batch[k]] = k;
     for (int k = 0; k < x.nc; k++) {
-        int place = smaller(s->other_contracted, x.nc, s->other_contracted[k]);
+        int place = count_below(s->other_contracted, x.nc, s->other_contracted[k]);
         g_first[s->contracted[k]] = x.nb + s->nfree + place;
         other_first[s->contracted[k]] = x.nb + place;
     }
@@ -59,8 +59,8 @@ void dot_gradient(Grad_level *lv, Node *n, Node *g)
     b.nfree = a.nother = free_axes(n->in[1]->shape.rank, x.nb, x.bb, x.nc, x.bc, b.free);
     memcpy(a.other_free, b.free, sizeof b.free);
     memcpy(b.other_free, a.free, sizeof a.free);
-    a.result_free = b.result_other = x.nb;
-    b.result_free = a.result_other = x.nb + a.nfree;
+    a.result_other = x.nb + a.nfree;
+    b.result_other = x.nb;
     if (grad_active(lv, n->in[0])) contribute(lv, n->in[0], grad_side(&a, x, g, value(lv, n->in[1])));
     if (grad_active(lv, n->in[1])) contribute(lv, n->in[1], grad_side(&b, x, g, value(lv, n->in[0])));
 }
@@ -138,19 +138,19 @@ static Node *contracted_last(Node *x, int nc, const int *axes)
     return reshape(permute(x, perm), s);
 }
 
-static int all_but(int axis, int nc, const int *gone)
+static int axis_without(int axis, int nc, const int *gone)
 {
     int before = 0;
     for (int k = 0; k < nc; k++) before += gone[k] < axis;
     return axis - before;
 }
 
-static Node *neighbouring(DType t, Node *a, Node *b, Dot_axes x)
+static Node *with_one_contracted_axis(DType t, Node *a, Node *b, Dot_axes x)
 {
     Dot_axes y = {.nb = x.nb, .nc = 1, .ac = {a->shape.rank - x.nc}, .bc = {b->shape.rank - x.nc}};
     for (int k = 0; k < x.nb; k++) {
-        y.ab[k] = all_but(x.ab[k], x.nc, x.ac);
-        y.bb[k] = all_but(x.bb[k], x.nc, x.bc);
+        y.ab[k] = axis_without(x.ab[k], x.nc, x.ac);
+        y.bb[k] = axis_without(x.bb[k], x.nc, x.bc);
     }
     return dot_into(t, contracted_last(a, x.nc, x.ac), contracted_last(b, x.nc, x.bc), y);
 }
@@ -186,5 +186,6 @@ Node *dot_normal(const Node *old, Node *const *in)
     if (contracted_are_neighbours(&x) && !left && !right) return NULL;
     if (left) a = batches_first(a, x.nb, x.ab, x.nc, x.ac);
     if (right) b = batches_first(b, x.nb, x.bb, x.nc, x.bc);
-    return contracted_are_neighbours(&x) ? dot_into(old->dtype, a, b, x) : neighbouring(old->dtype, a, b, x);
+    return contracted_are_neighbours(&x) ? dot_into(old->dtype, a, b, x)
+                                         : with_one_contracted_axis(old->dtype, a, b, x);
 }

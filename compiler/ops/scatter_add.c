@@ -76,7 +76,7 @@ Node *scatter_add_total(const Node *n, const Trips *in, int64_t trip)
     return scatter_add(updates, permute(ids, perm), n->shape, axis, nbatch);
 }
 
-/* What it adds in one trip goes by ids. */
+/* The number of ids of one trip. */
 int64_t scatter_add_terms(const Node *n) { return elements(n->in[1]->shape); }
 
 const Kernel_part scatter_add_kernel = {

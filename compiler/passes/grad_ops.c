@@ -5,7 +5,6 @@
 #include <string.h>
 
 static Node *zeros_like(const Node *n) { return filled(0, n->dtype, n->shape); }
-static bool to(const Grad_level *lv, const Node *n, int i) { return grad_active(lv, n->in[i]); }
 
 /* ------------------------------------------------------------------ sums of contributions */
 
@@ -62,8 +61,8 @@ Node *sum_of(const Nodes *parts)
 static void grad_where(Grad_level *lv, Node *n, Node *g)
 {
     Node *c = value(lv, n->in[0]);
-    if (to(lv, n, 1)) contribute(lv, n->in[1], where_op(c, g, zeros_like(g)));
-    if (to(lv, n, 2)) contribute(lv, n->in[2], where_op(c, zeros_like(g), g));
+    if (grad_active(lv, n->in[1])) contribute(lv, n->in[1], where_op(c, g, zeros_like(g)));
+    if (grad_active(lv, n->in[2])) contribute(lv, n->in[2], where_op(c, zeros_like(g), g));
 }
 
 /* v, of the shape of reduction n, repeated along the axes that n reduces. */

@@ -47,9 +47,8 @@ static void mark_term(Narrowing *s, Node *n)
     void **slot = table_at(&s->terms, n);
     if (*slot) return;
     *slot = n;
-    OpKind kind = op_info[n->op].kind;
     if (n->op == OP_loop_arg || (n->op == OP_pick && n->in[0]->op == OP_loop)) mark_loop_term(s, n);
-    if (kind == MAP || kind == MOVE || kind == JOIN)
+    if (op_info[n->op].kind == MAP || is_move(n))
         for (int k = 0; k < n->nin; k++) mark_term(s, n->in[k]);
 }
 
@@ -128,8 +127,6 @@ static bool is_widened(const Narrowing *s, const Node *n)
 static bool is_widened_here(const Narrowing *s, const Node *n) { return s->products ? is_widened(s, n) : is_weight(n); }
 
 static Node *narrowed(Narrowing *s, Node *n);
-
-static bool is_move(const Node *n) { return is_view(n) || op_info[n->op].kind == JOIN; }
 
 static Node *narrowed_move(Narrowing *s, const Node *n)
 {

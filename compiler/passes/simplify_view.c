@@ -260,7 +260,7 @@ static Node *move_step(const Rules *rules, Node *n)
 Node *by_views(const Rules *rules, Node *n)
 {
     Node *m = NULL;
-    if (is_view(n) || op_info[n->op].kind == JOIN) m = move_step(rules, n);
+    if (is_move(n)) m = move_step(rules, n);
     else if (op_info[n->op].kind == REDUCE) m = simplified_reduction(rules, n);
     else if (n->op == OP_iota && n->shape.dim[n->ints[0]] == 1) m = filled(0, I32, n->shape);
     return m == n ? NULL : m;

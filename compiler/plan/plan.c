@@ -345,41 +345,49 @@ static void check_counts(Kernel *const *kernels, int n, int64_t bytes)
     }
 }
 
+/* What all entries share. */
+static void plan_shared(Plan *plan, const Desc *d)
+{
+    const Precision precision = precision_of(d->options);
+    add_parameters(plan, d);
+    plan->parameters = round_up(plan->flat_elements * dtype_bytes(precision.weights), ALIGN);
+    plan->gradients = plan->flat_elements * dtype_bytes(precision.real);
+    plan->optimizer = moments(&d->recipe) * plan->gradients;
+    if (streams(d)) plan->data = lathe_stream_bytes(&d->recipe, d->seq, d->source_seq, LATHE_PLANNED_READERS);
+    if (d->options->target->device) plan->step = lathe_step_bytes(plan->flat_elements, runs_in_step(d), 1);
+    plan->states = state_bytes(d);
+    plan->generation = generation_bytes(d);
+}
+
+/* Entries run one at a time, so the plan has the arena, inputs and outputs of the one that needs most. */
+static void plan_program(Module *m, Program *p, int64_t *largest, int64_t *bound)
+{
+    Plan *plan = &m->plan;
+    pack(p, !without(m->desc, PASS_plan));
+    if (multiplies(p->kernels.at, p->kernels.n)) plan_products(plan, p, m->desc->options->target->device);
+    if (!in_a_run(p)) return;
+    int64_t in = home_bytes(p, INPUTS), out = home_bytes(p, OUTPUTS);
+    if (p->work_bytes + in + out > *largest) {
+        *largest = p->work_bytes + in + out;
+        plan->inputs = in;
+        plan->outputs = out;
+        plan->work = p->work_bytes;
+    }
+    *bound = max64(*bound, p->lower_bound + in + out);
+    if (entry_of(p->graph)->step)
+        for (int k = 0; k < p->kernels.n; k++) m->flops_per_step += p->kernels.at[k]->flops;
+}
+
 void pass_plan(Module *m)
 {
     Plan *plan = &m->plan;
-    const Precision precision = precision_of(m->desc->options);
     const bool device = m->desc->options->target->device;
-    int64_t real = dtype_bytes(precision.real);
     int64_t largest = 0, bound = 0;
     *plan = (Plan){.gpus = 1};
     check_plan_bytes(m);
     in_place_where_it_pays(m);
-    add_parameters(plan, m->desc);
-    plan->parameters = round_up(plan->flat_elements * dtype_bytes(precision.weights), ALIGN);
-    plan->gradients = plan->flat_elements * real;
-    plan->optimizer = moments(&m->desc->recipe) * plan->gradients;
-    if (streams(m->desc))
-        plan->data = lathe_stream_bytes(&m->desc->recipe, m->desc->seq, m->desc->source_seq, LATHE_PLANNED_READERS);
-    if (device) plan->step = lathe_step_bytes(plan->flat_elements, runs_in_step(m->desc), 1);
-    plan->states = state_bytes(m->desc);
-    plan->generation = generation_bytes(m->desc);
-    for (int i = 0; i < m->programs.n; i++) {
-        Program *p = m->programs.at[i];
-        pack(p, !without(m->desc, PASS_plan));
-        if (multiplies(p->kernels.at, p->kernels.n)) plan_products(plan, p, device);
-        if (!in_a_run(p)) continue;
-        int64_t in = home_bytes(p, INPUTS), out = home_bytes(p, OUTPUTS);
-        if (p->work_bytes + in + out > largest) {
-            largest = p->work_bytes + in + out;
-            plan->inputs = in;
-            plan->outputs = out;
-            plan->work = p->work_bytes;
-        }
-        bound = max64(bound, p->lower_bound + in + out);
-        if (entry_of(p->graph)->step)
-            for (int k = 0; k < p->kernels.n; k++) m->flops_per_step += p->kernels.at[k]->flops;
-    }
+    plan_shared(plan, m->desc);
+    for (int i = 0; i < m->programs.n; i++) plan_program(m, m->programs.at[i], &largest, &bound);
     int64_t persistent = plan->parameters + plan->gradients + plan->optimizer + plan->states;
     int64_t beside = plan->blas + plan->generation + plan->step + plan->workspace;
     if (!device) beside += plan->data;

@@ -1,8 +1,6 @@
 /* space.c: the axes that a nest walks. Neighbours become one if memory allows it. */
 #include "kernels/nest.h"
 
-bool absorbed(const Node *n) { return is_view(n); }
-
 View view_axes(View v, int n, const int *from)
 {
     View r = v;

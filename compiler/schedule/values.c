@@ -49,7 +49,7 @@ static bool computed(const Values *v, int phase, const Node *n)
 const Node *value_meant(const Values *v, int phase, const Node *n)
 {
     while (!computed(v, phase, n) && load_of(v, n) < 0 && !is_filled(n, NULL)) {
-        if (!absorbed(n)) die("kernel %s: no value for %s node %d", v->k->name, op_info[n->op].name, n->id);
+        if (!is_view(n)) die("kernel %s: no value for %s node %d", v->k->name, op_info[n->op].name, n->id);
         n = n->in[0];
     }
     int load = computed(v, phase, n) ? -1 : load_of(v, n);

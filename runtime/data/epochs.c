@@ -269,16 +269,10 @@ static void share_out(Epochs *e, Epoch_source *s, int number)
     s->held_order.block_tokens = lathe_share(e->eval_tokens, s->weight, e->weights, seq);
 }
 
-Epochs *open_epochs(const Reading *reading, Tokenizer *k)
+/* The order of all sources together, but for the tokens of their first blocks. */
+static void settle_order(Epochs *e, const Reading *reading)
 {
     const Lathe_recipe *r = reading->recipe;
-    Epochs *e = must_alloc(sizeof *e);
-    *e = (Epochs){.reading = reading, .readers = reading->readers ? (int)reading->readers : 1};
-    find_sources(e, tokenizer_kind(k) == TOKEN_BYTES);
-    if (tokenizer_kind(k) == TOKEN_BYTES) limit_bytes(k, reading->model->vocab);
-    if (tokenizer_kind(k) == TOKEN_CHARS && tokenizer_size(k) == 0) k = learn_characters(e);
-    if (tokenizer_kind(k) != TOKEN_BYTES) check_tokenizer_size(reading, k);
-    e->tokenizer = k;
     e->eval_tokens = r->eval_tokens ? r->eval_tokens : LATHE_EVAL_TOKENS;
     e->order = (Order){.seq = reading->model->seq,
                        .stride = r->stride ? r->stride : reading->model->seq,
@@ -293,21 +287,38 @@ Epochs *open_epochs(const Reading *reading, Tokenizer *k)
              "--set stride=%lld is longer than a sequence of %lld: tokens between sequences would be left out",
              (long long)e->order.stride, (long long)e->order.seq);
     settle_pairs(&e->order, reading);
-    settle_specials(&e->order, reading, k);
+    settle_specials(&e->order, reading, e->tokenizer);
+}
+
+/* The data of a pipe is read once, and nothing of it is held back. */
+static void read_once(Epochs *e, int gpus)
+{
+    if (gpus > 1)
+        fail(EXIT_USAGE, NULL,
+             "--gpus %d: standard input and pipes can be read only once, and every GPU's process reads all data; give "
+             "a file",
+             gpus);
+    e->order.once = e->source->order.once = true;
+    e->order.val_fraction = e->source->order.val_fraction = 0;
+}
+
+Epochs *open_epochs(const Reading *reading, Tokenizer *k)
+{
+    Epochs *e = must_alloc(sizeof *e);
+    *e = (Epochs){.reading = reading, .readers = reading->readers ? (int)reading->readers : 1};
+    find_sources(e, tokenizer_kind(k) == TOKEN_BYTES);
+    if (tokenizer_kind(k) == TOKEN_BYTES) limit_bytes(k, reading->model->vocab);
+    if (tokenizer_kind(k) == TOKEN_CHARS && tokenizer_size(k) == 0) k = learn_characters(e);
+    if (tokenizer_kind(k) != TOKEN_BYTES) check_tokenizer_size(reading, k);
+    e->tokenizer = k;
+    settle_order(e, reading);
     separate_shards(e);
     settle_chats(e);
     e->order.first_tokens = first_block_tokens(&e->order);
     for (int i = 0; i < e->n; i++) share_out(e, &e->source[i], i);
     if (reading->check_memory) reading->check_memory(reading->with, epochs_bytes(e));
-    if (reads_pipe(e) && reading->gpus > 1)
-        fail(EXIT_USAGE, NULL,
-             "--gpus %d: standard input and pipes can be read only once, and every GPU's process reads all data; give "
-             "a file",
-             reading->gpus);
-    if (reads_pipe(e)) {
-        e->order.once = e->source->order.once = true;
-        e->order.val_fraction = e->source->order.val_fraction = 0;
-    } else if (e->order.val_fraction > 0)
+    if (reads_pipe(e)) read_once(e, reading->gpus);
+    else if (e->order.val_fraction > 0)
         for (int i = 0; i < e->n; i++) hold_rows(e, &e->source[i]);
     return e;
 }

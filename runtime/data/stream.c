@@ -33,7 +33,6 @@ struct Row_stream {
     Block *now; /* the block that rows are taken from; NULL: none yet */
     bool resumed, epoch_ended;
     Stream_sum epoch; /* the epoch that has ended */
-    double waited;
 };
 
 int64_t stream_bytes(const Order *o, const Tokenizer *t, int encoders)
@@ -183,12 +182,10 @@ static bool find_block(Row_stream *s)
 
 static void wait_for_block(Row_stream *s)
 {
-    double from = seconds_now();
     free_used_block(s);
     waiting = s;
     while (!find_block(s) && !waits_end) sem_wait(&s->news);
     waiting = NULL;
-    s->waited += seconds_now() - from;
 }
 
 /* Checks a place from a checkpoint: changed files may have fewer rows in the block. */
@@ -272,8 +269,6 @@ bool epoch_ended(Row_stream *s, Stream_sum *of)
     s->epoch_ended = false;
     return ended;
 }
-
-double stream_waited(const Row_stream *s) { return s->waited; }
 
 double stream_fill(Row_stream *s)
 {

@@ -184,7 +184,6 @@ const Block *block_in_use(const Row_stream *s); /* the block of the last row */
 /* A thread's failure, as a message for fail(), once the rows before it are used up; NULL: none. */
 const char *stream_failure(Row_stream *s, int *code);
 bool epoch_ended(Row_stream *s, Stream_sum *of); /* true once after the last row of each epoch */
-double stream_waited(const Row_stream *s);       /* seconds that the caller has waited for rows */
 double stream_fill(Row_stream *s);               /* 0 … 1: the share of rows that are ready */
 
 /* ------------------------------------------------------------------ data/mix.c: several streams as one */

@@ -78,7 +78,6 @@ Ends ends_of_texts(const Writing *asked, const Tokenizer *k, bool pairs, int32_t
 
 typedef struct Stops Stops;                              /* the texts of --stop */
 Stops *open_stops(const Writing *asked, const Tokenizer *k); /* NULL: none */
-void close_stops(Stops *s);
 /* If a stop ends within the text's last token, the bytes from its beginning to the end of the text; otherwise 0.
  * Called for each token. */
 int64_t bytes_to_stop(Stops *s, const int32_t *token, int64_t n, const char **which);
@@ -121,7 +120,6 @@ typedef void See_token(void *with, int32_t id);
 /* Only one may be open in the same memory.  place: of prompts, in messages.  Settings that exclude each other end the
  * program (2). */
 Text_writer *open_text_writer(Writing asked, const Memory *m, const Tokenizer *k, const char *place);
-void close_text_writer(Text_writer *w);
 bool reads_sources(const Text_writer *w);
 bool writes_by_rows(const Text_writer *w);   /* one row and no beams: See_token is called */
 int writer_extras(const Text_writer *w);

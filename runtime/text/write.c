@@ -175,19 +175,6 @@ Text_writer *open_text_writer(Writing asked, const Memory *m, const Tokenizer *k
     return w;
 }
 
-void close_text_writer(Text_writer *w)
-{
-    for (int64_t r = 0; r < w->d.rows; r++) free_ids(&w->prompt[r]);
-    close_encoder(w->encoder);
-    close_stops(w->stops);
-    free(w->prompt);
-    free(w->added);
-    free(w->line);
-    free(w->next);
-    free(w->from);
-    free(w);
-}
-
 bool reads_sources(const Text_writer *w) { return w->d.encode != NULL; }
 bool writes_by_rows(const Text_writer *w) { return w->d.rows == 1 && !w->beam; }
 int writer_extras(const Text_writer *w) { return w->d.extras; }

@@ -68,7 +68,7 @@ static const Row refused[] = {
      "nn.attention with segments looks at the document of each token"},
     {"return nn.attention(x, { heads = 2, causal = true, score_bias = nn.zeros { x:size(1), x:size(1) } + x:select(-1, "
      "0):unsqueeze(1):unsqueeze(-1) })",
-     "nn.attention with a tensor as score_bias has one number per key"},
+     "nn.attention has a score_bias tensor with one number per key (give a function of the positions"},
     {"local w = nn.param { name = \"b\", shape = { 9, 1 } };"
      "  return nn.attention(x, { heads = 2, causal = true, score_bias = function(q, k) return w + k:cast(\"f32\") end "
      "})",
