@@ -55,14 +55,14 @@ static const char *column_text(Page *page, const Buffer *b, int64_t column)
     return t.at;
 }
 
-static bool is_part(const Kernel *k, const View *v) { return first_column(v) || one_of_parts(k, v); }
+static bool is_some_columns(const Kernel *k, const View *v) { return first_column(v) || one_of_parts(k, v); }
 
 /* qkv, or the part of it in some columns: qkv[WIDTH..2*WIDTH]. */
 static const char *place_name(Page *page, const Kernel *k, const View *v)
 {
     if (!v->buffer) return "an index";
     const char *name = wished_name(page, v->buffer);
-    if (!is_part(k, v)) return name;
+    if (!is_some_columns(k, v)) return name;
     return format("%s[%s..%s]", name, column_text(page, v->buffer, first_column(v)),
                   column_text(page, v->buffer, end_column(v)));
 }
@@ -72,7 +72,7 @@ static const char *element_name(Page *page, const Kernel *k, const View *v, bool
 {
     const char *name = name_before(wished_name(page, v->buffer), before);
     int inner = v->shape.rank - 1;
-    if (inner < 0 || v->stride[inner] != 1 || !is_part(k, v)) return name;
+    if (inner < 0 || v->stride[inner] != 1 || !is_some_columns(k, v)) return name;
     const char *letter = letter_of_axis(v->shape.axis[inner], inner, v->shape.rank);
     if (!first_column(v)) return format("%s[%s]", name, letter);
     return format("%s[%s+%s]", name, column_text(page, v->buffer, first_column(v)), letter);

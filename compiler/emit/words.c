@@ -253,7 +253,7 @@ const char *name_for(Rows *r, const Node *n)
 
 /* ------------------------------------------------------------------ who is made of what */
 
-static bool multiplies(const Node *n)
+static bool takes_as_factor(const Node *n)
 {
     return n->op == OP_div || (n->op == OP_mul && !is_filled(n->in[0], NULL) && !is_filled(n->in[1], NULL));
 }
@@ -269,7 +269,7 @@ static void note_users(Rows *r, const Node *n)
             const Node *user = alike ? table_get(users, of) : of, *later = table_get(users, x);
             bool back = later && user && user->gradient && !later->gradient;
             if (user && !back) *table_at(users, x) = (void *)user;
-            if (!multiplies(n)) *table_at(&r->found.added, x) = (void *)n;
+            if (!takes_as_factor(n)) *table_at(&r->found.added, x) = (void *)n;
             if (x->title || !is_view(x) || !x->nin) break;
         }
 }
