@@ -205,10 +205,12 @@ void say_memory(Page *page, Text *t, const Program *p, const char *margin, bool 
         name = (int)min64(NAME, max64(name, (int64_t)strlen(buffer_name(page, all.at[i]))));
         shape = (int)max64(shape, (int64_t)strlen(shape_within(page, all.at[i]->shape, SHAPE)));
     }
-    say(t, "%smemory: %s bytes for %d buffers, of which %d take the bytes of an input\n", margin,
-        grouped(p->work_bytes), all.n, p->taken_over);
-    say(t, "%s        without sharing %s; at the fullest moment %s are needed\n", margin, grouped(p->unshared_bytes),
-        grouped(p->lower_bound));
+    say(t, "%smemory: %s bytes (%s without sharing) for %d buffers", margin, grouped(p->work_bytes),
+        grouped(p->unshared_bytes), all.n);
+    if (p->taken_over) say(t, ", %d of them over an input", p->taken_over);
+    say(t, "\n");
+    if (p->lower_bound != p->work_bytes)
+        say(t, "%s        at the fullest moment %s bytes are needed\n", margin, grouped(p->lower_bound));
     if (!all.n || !drawn) return;
     const int *last = last_of_bytes(p);
     int room = COLUMNS - (int)strlen(margin) - name - shape - 12 - 2 * digits;

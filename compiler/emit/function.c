@@ -159,13 +159,33 @@ static void say_overwritten(Page *page, Text *t, const Kernel *k)
                     buffer_name(page, touches.at[j].buffer));
 }
 
+/* "gpt.lua:17 h.ln_1"; NULL: the kernel has no line. */
+static const char *place_of(const Kernel *k)
+{
+    const char *path = k->where.path;
+    if (!k->where.file) return NULL;
+    return format("%s:%d%s%s", file_name(k->where.file), k->where.line, path && *path ? " " : "", path ? path : "");
+}
+
+/* Where the description asks for this kernel, and for others that share its function. */
+static void say_places_of(Page *page, Text *t, const Kernel *k)
+{
+    enum { MOST = 3 };
+    const struct Printed_text *p = k->text ? &page->functions.printed.at[k->text - 1] : NULL;
+    const char *own = place_of(k);
+    if (own) say(t, "      %s", own);
+    int said = 1;
+    for (int i = 0; own && p && i < p->places.n; i++)
+        if (!same(p->places.at[i], own) && said++ < MOST) say(t, ", %s", p->places.at[i]);
+    if (said > MOST) say(t, " and %d more", said - MOST);
+}
+
 static char *remark(Page *page, const Kernel *k)
 {
     Text t = {0};
     say(&t, "%s", formula_text(page, k, true));
     say_overwritten(page, &t, k);
-    if (k->where.file) say(&t, "      %s:%d", file_name(k->where.file), k->where.line);
-    if (k->where.path && *k->where.path) say(&t, " %s", k->where.path);
+    say_places_of(page, &t, k);
     if (k->bytes > 0) say(&t, "      moves %s bytes", grouped((int64_t)k->bytes));
     return t.at;
 }
@@ -173,10 +193,8 @@ static char *remark(Page *page, const Kernel *k)
 /* "lstm_time: char_rnn.lua:31 lstm", for messages. */
 const char *name_and_place(const Kernel *k, const char *name)
 {
-    const char *path = k->where.path;
-    if (!*name || !k->where.file) return name;
-    return format("%s: %s:%d%s%s", name, file_name(k->where.file), k->where.line, path && *path ? " " : "",
-                  path ? path : "");
+    const char *place = place_of(k);
+    return *name && place ? format("%s: %s", name, place) : name;
 }
 
 static const char *const suffixes[] = {
@@ -274,6 +292,14 @@ static const char *deed(const Kernel *k)
     return adds_two(k) ? "add_two" : !n ? NULL : is_mean(n) ? "mean" : n->op == OP_sum ? "total" : NULL;
 }
 
+static void note_asked(struct Printed_text *p, const Kernel *k)
+{
+    const char *place = place_of(k);
+    for (int i = 0; place && i < p->places.n; i++)
+        if (same(p->places.at[i], place)) return;
+    if (place) push(&p->places, place);
+}
+
 /* Finds or makes the text of k. */
 static void note_text(Page *page, Kernel *k)
 {
@@ -296,6 +322,7 @@ static void note_text(Page *page, Kernel *k)
         if (!both && strlen(p->wish) < LONG_WISH) both = format("%s_or_%s", p->wish, wish);
         if (both) p->wish = copy_string(both);
     }
+    note_asked(&page->functions.printed.at[k->text - 1], k);
     for_a_while(again);
     end_scratch();
 }

@@ -43,8 +43,9 @@ typedef struct Scope {
 
 /* The functions of kernels. */
 typedef struct Functions {
-    /* One for each text: the name that its kernels would like, and the name that it gets when it is printed. */
-    VEC(struct Printed_text { const char *wish, *name, *const *part_names; }) printed;
+    /* One for each text: the name that its kernels would like, and the name that it gets when it is printed; where the
+     * description asks for it: "gpt.lua:17 h.ln_1". */
+    VEC(struct Printed_text { const char *wish, *name, *const *part_names; VEC(const char *) places; }) printed;
     Strings texts; /* text without names -> 1 + its place in `printed` */
     Strings names; /* names of functions */
     Strings taken; /* every name that a new function may not have */
