@@ -149,8 +149,8 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
             d_head_bias[v] += d_head_bias_partial[k][v];
 }
 
-/* loss = mean_{BATCH * SEQ}(losses)      char_rnn.lua:21 linear_cross_entropy
- *     moves 8,196 bytes */
+/* loss = mean_{BATCH * SEQ}(losses)
+ *     char_rnn.lua:21 linear_cross_entropy, char_rnn.lua:22 accuracy      moves 8,196 bytes */
 KERNEL void mean(float *RESTRICT loss, const float *RESTRICT losses)
 {
     float sums_of_losses[LANES] = {0};
@@ -517,8 +517,7 @@ static const Lathe_gemm part_of_head_logits_shape = {.M = 2048, .N = 65, .K = 25
 
 /* train
  *
- *   memory: 33,161,216 bytes for 20 buffers, of which 0 take the bytes of an input
- *           without sharing 38,576,256; at the fullest moment 33,161,216 are needed
+ *   memory: 33,161,216 bytes (38,576,256 without sharing) for 20 buffers
  *   buffer                   shape                        bytes    offset steps
  *   embed                    [BATCH][SEQ][WIDTH]         524288  19939328   0-15  |------|
  *   lstm_weight_hh_l0_packed [HIDDEN][4 * HIDDEN]       1048576  16777216   1-8   |---|
@@ -628,8 +627,7 @@ static void run_train(const Lathe_call *c)
 
 /* grad
  *
- *   memory: 33,161,216 bytes for 21 buffers, of which 0 take the bytes of an input
- *           without sharing 39,108,736; at the fullest moment 33,161,216 are needed
+ *   memory: 33,161,216 bytes (39,108,736 without sharing) for 21 buffers
  */
 void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_grad_in *in,
         Char_rnn_grad_out *out, char *work)
@@ -721,8 +719,7 @@ static void run_grad(const Lathe_call *c)
 
 /* eval
  *
- *   memory: 11,730,944 bytes for 11 buffers, of which 0 take the bytes of an input
- *           without sharing 14,999,552; at the fullest moment 11,730,944 are needed
+ *   memory: 11,730,944 bytes (14,999,552 without sharing) for 11 buffers
  */
 void char_rnn_eval(const Char_rnn_params *p, const Char_rnn_eval_in *in, Char_rnn_eval_out *out,
         char *work)
@@ -780,8 +777,7 @@ static void run_eval(const Lathe_call *c)
 
 /* decode
  *
- *   memory: 8,192 bytes for 4 buffers, of which 0 take the bytes of an input
- *           without sharing 8,768; at the fullest moment 8,192 are needed
+ *   memory: 8,192 bytes (8,768 without sharing) for 4 buffers
  */
 void char_rnn_decode(const Char_rnn_params *p, const Char_rnn_decode_in *in,
         Char_rnn_decode_out *out, Char_rnn_state *s, char *work)

@@ -29,7 +29,8 @@ KERNEL void residual(float (*RESTRICT h_residual)[SEQ][WIDTH],
 
 /* mean = mean_WIDTH(h_residual);  centred = h_residual - mean;
  *     variance = mean_WIDTH(centred * centred);  rstd = rsqrt(variance + 1e-05);
- *     ln_1 = centred * rstd * ln_1_weight      gpt.lua:17 h.ln_1      moves 786,944 bytes */
+ *     ln_1 = centred * rstd * ln_1_weight      gpt.lua:17 h.ln_1, gpt.lua:148 ln_f
+ *     moves 786,944 bytes */
 KERNEL void ln(int from, int to, float (*RESTRICT ln_1)[WIDTH],
         const float (*RESTRICT h_residual)[WIDTH], const float *RESTRICT ln_1_weight)
 {
@@ -185,8 +186,8 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
     }
 }
 
-/* loss = mean_{BATCH * SEQ}(losses)      gpt.lua:152 linear_cross_entropy
- *     moves 3,076 bytes */
+/* loss = mean_{BATCH * SEQ}(losses)
+ *     gpt.lua:152 linear_cross_entropy, gpt.lua:153 accuracy      moves 3,076 bytes */
 KERNEL void mean(float *RESTRICT loss, const float *RESTRICT losses)
 {
     float sums_of_losses[LANES] = {0};
@@ -500,7 +501,7 @@ KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
     }
 }
 
-/* wte = wte_weight[tokens]      gpt.lua:142 wte      moves 1,028 bytes */
+/* wte = wte_weight[tokens]      gpt.lua:142 wte, gpt.lua:142 wpe      moves 1,028 bytes */
 KERNEL void look_up(float *RESTRICT wte, const float (*RESTRICT wte_weight)[WIDTH], int tokens)
 {
     const int id = tokens;
@@ -508,7 +509,7 @@ KERNEL void look_up(float *RESTRICT wte, const float (*RESTRICT wte_weight)[WIDT
         wte[c] = wte_weight[id][c];
 }
 
-/* h_residual = wte + wpe      gpt.lua:142      moves 1,536 bytes */
+/* h_residual = wte + wpe      gpt.lua:142, gpt.lua:29 h      moves 1,536 bytes */
 KERNEL void decode_residual(float *RESTRICT h_residual, const float *RESTRICT wte,
         const float *RESTRICT wpe)
 {
@@ -518,7 +519,8 @@ KERNEL void decode_residual(float *RESTRICT h_residual, const float *RESTRICT wt
 
 /* mean = mean_WIDTH(h_residual);  centred = h_residual - mean;
  *     variance = mean_WIDTH(centred * centred);  rstd = rsqrt(variance + 1e-05);
- *     ln_1 = centred * rstd * ln_1_weight      gpt.lua:17 h.ln_1      moves 2,048 bytes */
+ *     ln_1 = centred * rstd * ln_1_weight      gpt.lua:17 h.ln_1, gpt.lua:148 ln_f
+ *     moves 2,048 bytes */
 KERNEL void decode_ln(float *RESTRICT ln_1, const float *RESTRICT h_residual,
         const float *RESTRICT ln_1_weight)
 {
@@ -664,8 +666,7 @@ static const Lathe_attention heads_shape_c = {.nbatch = 1, .batch = {1}, .T = 1,
 
 /* train
  *
- *   memory: 19,709,952 bytes for 38 buffers, of which 4 take the bytes of an input
- *           without sharing 30,650,368; at the fullest moment 19,709,952 are needed
+ *   memory: 19,709,952 bytes (30,650,368 without sharing) for 38 buffers, 4 of them over an input
  *   buffer                   shape                          bytes    offset steps
  *   wte                      [BATCH][SEQ][WIDTH]           393216         0   0-1   |
  *   h_residual               [5][BATCH][SEQ][WIDTH]       1966080  11010048   1-41  |-----------|
@@ -840,8 +841,7 @@ static void run_train(const Lathe_call *c)
 
 /* grad
  *
- *   memory: 19,709,952 bytes for 38 buffers, of which 4 take the bytes of an input
- *           without sharing 30,650,368; at the fullest moment 19,709,952 are needed
+ *   memory: 19,709,952 bytes (30,650,368 without sharing) for 38 buffers, 4 of them over an input
  */
 void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_grad_out *out,
         char *work)
@@ -982,8 +982,7 @@ static void run_grad(const Lathe_call *c)
 
 /* eval
  *
- *   memory: 6,094,848 bytes for 20 buffers, of which 0 take the bytes of an input
- *           without sharing 8,905,728; at the fullest moment 6,094,848 are needed
+ *   memory: 6,094,848 bytes (8,905,728 without sharing) for 20 buffers
  */
 void gpt_eval(const Gpt_params *p, const Gpt_eval_in *in, Gpt_eval_out *out, char *work)
 {
@@ -1069,8 +1068,7 @@ static void run_eval(const Lathe_call *c)
 
 /* decode
  *
- *   memory: 5,120 bytes for 13 buffers, of which 0 take the bytes of an input
- *           without sharing 10,752; at the fullest moment 5,120 are needed
+ *   memory: 5,120 bytes (10,752 without sharing) for 13 buffers
  */
 void gpt_decode(const Gpt_params *p, const Gpt_decode_in *in, Gpt_decode_out *out, Gpt_state *s,
         char *work)
