@@ -160,7 +160,7 @@ static void say_overwritten(Page *page, Text *t, const Kernel *k)
 }
 
 /* "gpt.lua:17 h.ln_1"; NULL: the kernel has no line. */
-static const char *place_of(const Kernel *k)
+static const char *asked_at(const Kernel *k)
 {
     const char *path = k->where.path;
     if (!k->where.file) return NULL;
@@ -172,7 +172,7 @@ static void say_places_of(Page *page, Text *t, const Kernel *k)
 {
     enum { MOST = 3 };
     const struct Printed_text *p = k->text ? &page->functions.printed.at[k->text - 1] : NULL;
-    const char *own = place_of(k);
+    const char *own = asked_at(k);
     if (own) say(t, "      %s", own);
     int said = 1;
     for (int i = 0; own && p && i < p->places.n; i++)
@@ -193,7 +193,7 @@ static char *remark(Page *page, const Kernel *k)
 /* "lstm_time: char_rnn.lua:31 lstm", for messages. */
 const char *name_and_place(const Kernel *k, const char *name)
 {
-    const char *place = place_of(k);
+    const char *place = asked_at(k);
     return *name && place ? format("%s: %s", name, place) : name;
 }
 
@@ -294,7 +294,7 @@ static const char *deed(const Kernel *k)
 
 static void note_asked(struct Printed_text *p, const Kernel *k)
 {
-    const char *place = place_of(k);
+    const char *place = asked_at(k);
     for (int i = 0; place && i < p->places.n; i++)
         if (same(p->places.at[i], place)) return;
     if (place) push(&p->places, place);
