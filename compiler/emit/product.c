@@ -59,7 +59,8 @@ static void say_all(Page *page, Text *t, const char *head, const char *type)
 void say_shapes(Page *page, Text *t)
 {
     say_all(page, t,
-            "Matrix products with packed operands, or with strides (in elements); M, N and K are extents.",
+            "Matrix products with packed operands or with strides. M, N and K are extents; strides count\n"
+            " * elements, and are those before packing.",
             "static const Lathe_gemm");
 }
 

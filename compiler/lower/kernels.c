@@ -146,6 +146,15 @@ static bool sums_rows(const Group *g)
     return false;
 }
 
+/* d_ln_1_weight_partial: as the struct of gradients calls it, without the name of a stack. */
+static const char *partial_name(const Buffer *sum)
+{
+    const Param *p = sum->param;
+    const char *inner = p && p->stack && !p->wide ? format("%s.", p->stack) : NULL;
+    if (!inner || !starts_with(p->name, inner)) return format("%s_partial", sum->name);
+    return format("d_%s_partial", p->name + strlen(inner));
+}
+
 static void add_partials(Cut *cut, Build *b, Node *n)
 {
     Kernel *k = b->k;
@@ -154,8 +163,7 @@ static void add_partials(Cut *cut, Build *b, Node *n)
     if (inner >= cut->desc->options->target->columns_alone && !sums_rows(b->g)) blocks = 1;
     k->block = (rows + blocks - 1) / blocks;
     Shape s = {2, {(rows + k->block - 1) / k->block, inner}, {0, k->space.axis[k->space.rank - 1]}};
-    push(&k->partials,
-         new_buffer(cut, n->in_loop, format("%s_partial", info(cut, n)->place.buffer->name), WORK, n->dtype, s, n));
+    push(&k->partials, new_buffer(cut, n->in_loop, partial_name(info(cut, n)->place.buffer), WORK, n->dtype, s, n));
 }
 
 static void add_member(Cut *cut, Build *b, int p, int i)

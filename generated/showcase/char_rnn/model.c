@@ -496,7 +496,8 @@ KERNEL void make_logits(float *RESTRICT logits, const float *RESTRICT head_y,
         logits[v] = head_y[v] + head_bias[v];
 }
 
-/* Matrix products with packed operands, or with strides (in elements); M, N and K are extents. */
+/* Matrix products with packed operands or with strides. M, N and K are extents; strides count
+ * elements, and are those before packing. */
 
 /* from_hidden = hidden . lstm_weight_hh_l0_packed      char_rnn.lua:17 lstm */
 static const Lathe_gemm from_hidden_shape = {.M = 32, .N = 1024, .K = 256, .a_m = 256, .a_k = 1,
@@ -754,7 +755,7 @@ void char_rnn_eval(const Char_rnn_params *p, const Char_rnn_eval_in *in, Char_rn
         }
     }                                                                   LAP(4);
     TEAM {   /* copy_lstm_to_losses_and_accuracy_values: panels of rows */
-        const int height = panel_rows(BATCH * SEQ, 1, 405);
+        const int height = panel_rows(BATCH * SEQ, 1, 405);   /* at most 405 */
         pack_shared_f32(*head_weight_packed, *p->head_weight, &part_of_head_logits_shape);
         MEET
         SHARED for (int from = 0; from < BATCH * SEQ; from += height) {

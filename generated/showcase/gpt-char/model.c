@@ -294,13 +294,13 @@ KERNEL void active_back(float (*RESTRICT d_c_fc)[4 * WIDTH],
  *     d_attended = d_h_residual + d_centred + d_mean / WIDTH;  d_attended overwrites d_ln_2
  *     gpt.lua:24 h.ln_2      moves 2,360,320 bytes */
 KERNEL void ln_2_h_back(float (*RESTRICT ln_2_again)[WIDTH], float *RESTRICT d_ln_2_weight,
-        float (*RESTRICT d_h_ln_2_weight_partial)[WIDTH], float (*RESTRICT d_attended)[WIDTH],
+        float (*RESTRICT d_ln_2_weight_partial)[WIDTH], float (*RESTRICT d_attended)[WIDTH],
         const float (*RESTRICT h_residual)[WIDTH], const float (*RESTRICT attn)[WIDTH],
         const float *RESTRICT ln_2_weight, const float (*RESTRICT d_h_residual)[WIDTH])
 {
     PARALLEL for (int k = 0; k < BATCH * SEQ / 24; k++) {
         for (int c = 0; c < WIDTH; c++)
-            d_h_ln_2_weight_partial[k][c] = 0;
+            d_ln_2_weight_partial[k][c] = 0;
         for (int r = k * 24; r < (k + 1) * 24; r++) {
             float sums_of_attended[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
@@ -335,7 +335,7 @@ KERNEL void ln_2_h_back(float (*RESTRICT ln_2_again)[WIDTH], float *RESTRICT d_l
                     const float centred_times_rstd = centred * rstd;
                     ln_2_again[r][c + l] = centred_times_rstd * weight;
                     sums_for_d_mean[l] += -d_centred;
-                    d_h_ln_2_weight_partial[k][c + l] += d_ln_2 * centred_times_rstd;
+                    d_ln_2_weight_partial[k][c + l] += d_ln_2 * centred_times_rstd;
                 }
             const float share_of_d_mean = sum_lanes_f32(sums_for_d_mean) / WIDTH;
             EACH for (int c = 0; c < WIDTH; c++) {
@@ -349,10 +349,10 @@ KERNEL void ln_2_h_back(float (*RESTRICT ln_2_again)[WIDTH], float *RESTRICT d_l
         }
     }
     for (int c = 0; c < WIDTH; c++)
-        d_ln_2_weight[c] = d_h_ln_2_weight_partial[0][c];
+        d_ln_2_weight[c] = d_ln_2_weight_partial[0][c];
     for (int k = 1; k < BATCH * SEQ / 24; k++)
         for (int c = 0; c < WIDTH; c++)
-            d_ln_2_weight[c] += d_h_ln_2_weight_partial[k][c];
+            d_ln_2_weight[c] += d_ln_2_weight_partial[k][c];
 }
 
 /* mean = mean_WIDTH(h_residual);  centred = h_residual - mean;
@@ -366,13 +366,13 @@ KERNEL void ln_2_h_back(float (*RESTRICT ln_2_again)[WIDTH], float *RESTRICT d_l
  *     d_h_residual = d_attended + d_centred + d_mean / WIDTH      gpt.lua:17 h.ln_1
  *     moves 1,967,104 bytes */
 KERNEL void ln_1_h_back(int from, int to, float (*RESTRICT ln_1_again)[WIDTH],
-        float (*RESTRICT d_h_ln_1_weight_partial)[WIDTH], float (*RESTRICT d_h_residual)[WIDTH],
+        float (*RESTRICT d_ln_1_weight_partial)[WIDTH], float (*RESTRICT d_h_residual)[WIDTH],
         const float (*RESTRICT h_residual)[WIDTH], const float (*RESTRICT d_ln_1)[WIDTH],
         const float *RESTRICT ln_1_weight, const float (*RESTRICT d_attended)[WIDTH])
 {
     for (int k = from / 24; k * 24 < to; k++) {
         for (int c = 0; c < WIDTH; c++)
-            d_h_ln_1_weight_partial[k][c] = 0;
+            d_ln_1_weight_partial[k][c] = 0;
         for (int r = k * 24; r < (k + 1) * 24; r++) {
             float sums_of_residual[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
@@ -402,7 +402,7 @@ KERNEL void ln_1_h_back(int from, int to, float (*RESTRICT ln_1_again)[WIDTH],
                     const float centred_times_rstd = centred * rstd;
                     ln_1_again[r][c + l] = centred_times_rstd * weight;
                     sums_for_d_mean[l] += -d_centred;
-                    d_h_ln_1_weight_partial[k][c + l] += one_d_ln_1 * centred_times_rstd;
+                    d_ln_1_weight_partial[k][c + l] += one_d_ln_1 * centred_times_rstd;
                 }
             const float share_of_d_mean = sum_lanes_f32(sums_for_d_mean) / WIDTH;
             for (int c = 0; c < WIDTH; c++) {
@@ -415,15 +415,15 @@ KERNEL void ln_1_h_back(int from, int to, float (*RESTRICT ln_1_again)[WIDTH],
     }
 }
 
-/* d_ln_1_weight = sum(d_h_ln_1_weight_partial)      gpt.lua:17 h.ln_1      moves 16,384 bytes */
+/* d_ln_1_weight = sum(d_ln_1_weight_partial)      gpt.lua:17 h.ln_1      moves 16,384 bytes */
 KERNEL void ln_1_h_back_sums(float *RESTRICT d_ln_1_weight,
-        float (*RESTRICT d_h_ln_1_weight_partial)[WIDTH])
+        float (*RESTRICT d_ln_1_weight_partial)[WIDTH])
 {
     for (int c = 0; c < WIDTH; c++)
-        d_ln_1_weight[c] = d_h_ln_1_weight_partial[0][c];
+        d_ln_1_weight[c] = d_ln_1_weight_partial[0][c];
     for (int k = 1; k < BATCH * SEQ / 24; k++)
         for (int c = 0; c < WIDTH; c++)
-            d_ln_1_weight[c] += d_h_ln_1_weight_partial[k][c];
+            d_ln_1_weight[c] += d_ln_1_weight_partial[k][c];
 }
 
 /* d_wte_weight[tokens] += d_h_residual, in order      gpt.lua:142 wte      moves 429,568 bytes */
@@ -595,7 +595,8 @@ KERNEL void decode_active(float *RESTRICT active, const float *RESTRICT c_fc)
     }
 }
 
-/* Matrix products with packed operands, or with strides (in elements); M, N and K are extents. */
+/* Matrix products with packed operands or with strides. M, N and K are extents; strides count
+ * elements, and are those before packing. */
 
 /* qkv = ln_1 . c_attn_weight_packed      gpt.lua:18 h.attn.c_attn */
 static const Lathe_gemm qkv_shape = {.M = 768, .N = 384, .K = 128, .a_m = 128, .a_k = 1, .b_k = 1,
@@ -694,13 +695,13 @@ static const Lathe_attention heads_shape_c = {.nbatch = 1, .batch = {1}, .T = 1,
  *   active_again             [BATCH][SEQ][4 * WIDTH]      1572864  17694720  28-29          |
  *   d_ln_2                   [BATCH][SEQ][WIDTH]           393216  17694720  30-39           |-|
  *   ln_2_again               [BATCH][SEQ][WIDTH]           393216  18087936  31-32           |
- *   d_h_ln_2_weight_partial  [32][WIDTH]                    16384  18481152  31-31           |
+ *   d_ln_2_weight_partial    [32][WIDTH]                    16384  18481152  31-31           |
  *   d_heads                  [BATCH][SEQ][WIDTH]           393216  17301504  34-35            |
  *   d_qkv                    [BATCH][SEQ][3 * WIDTH]      1179648  16121856  35-40            |-|
  *   ..ight_packed_for_d_ln_1 [3 * WIDTH][WIDTH]            196608  18481152  36-39            ||
  *   d_ln_1                   [BATCH][SEQ][WIDTH]           393216  17301504  36-39            ||
  *   ln_1_again               [BATCH][SEQ][WIDTH]           393216  18087936  36-40            |-|
- *   d_h_ln_1_weight_partial  [32][WIDTH]                    16384  18677760  36-41            |-|
+ *   d_ln_1_weight_partial    [32][WIDTH]                    16384  18677760  36-41            |-|
  *   d_wpe_weight_partial     [2][SEQ * WIDTH]               65536         0  43-43               |
  */
 void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_train_out *out,
@@ -736,13 +737,13 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
     float (*d_ln_2)[SEQ][WIDTH] = (void *)(work + 17694720);
     float (*ln_2_again)[SEQ][WIDTH] = (void *)(work + 18087936);
     float (*d_attended)[SEQ][WIDTH] = (void *)d_ln_2;
-    float (*d_h_ln_2_weight_partial)[WIDTH] = (void *)(work + 18481152);
+    float (*d_ln_2_weight_partial)[WIDTH] = (void *)(work + 18481152);
     float (*d_heads)[SEQ][WIDTH] = (void *)(work + 17301504);
     float (*d_qkv)[SEQ][3 * WIDTH] = (void *)(work + 16121856);
     float (*c_attn_weight_packed_for_d_ln_1)[WIDTH] = (void *)(work + 18481152);
     float (*d_ln_1)[SEQ][WIDTH] = (void *)(work + 17301504);
     float (*ln_1_again)[SEQ][WIDTH] = (void *)(work + 18087936);
-    float (*d_h_ln_1_weight_partial)[WIDTH] = (void *)(work + 18677760);
+    float (*d_ln_1_weight_partial)[WIDTH] = (void *)(work + 18677760);
     float (*d_wpe_weight_partial)[SEQ * WIDTH] = (void *)(work + 0);
 
     forward_part();
@@ -750,7 +751,7 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
     residual(h_residual[0], wte, p->wpe_weight);                        LAP(1);
     for (int l = 0; l < LAYERS; l++) {    /* layer */
         TEAM {   /* ln_1_to_qkv: panels of rows */
-            const int height = panel_rows(BATCH * SEQ, 1, 255);
+            const int height = panel_rows(BATCH * SEQ, 1, 255);   /* at most 255 */
             pack_shared_f32(*c_attn_weight_packed, *p->h[l].attn_c_attn_weight, &qkv_shape);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += height) {
@@ -763,7 +764,7 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
         attention_f32(***heads[l], **lse[l], **qkv[l], &qkv[l][0][0][WIDTH],
                 &qkv[l][0][0][2 * WIDTH], &heads_shape, NULL);          LAP(7);
         TEAM {   /* attn_to_h_residual: panels of rows */
-            const int height = panel_rows(BATCH * SEQ, 1, 192);
+            const int height = panel_rows(BATCH * SEQ, 1, 192);   /* at most 192 */
             pack_shared_f32(*c_proj_weight_packed, *p->h[l].attn_c_proj_weight, &attn_shape);
             pack_shared_f32(*c_fc_weight_packed, *p->h[l].mlp_c_fc_weight, &c_fc_shape);
             pack_shared_f32(*c_proj_weight_packed_for_mlp, *p->h[l].mlp_c_proj_weight, &mlp_shape);
@@ -801,9 +802,8 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
                 4 * WIDTH, BATCH * SEQ);                                LAP(29);
         matmul_nn_f32(**d_ln_2, **d_c_fc, *p->h[l].mlp_c_fc_weight, BATCH * SEQ, WIDTH,
                 4 * WIDTH);                                             LAP(30);
-        ln_2_h_back(*ln_2_again, d->h[l].ln_2_weight, d_h_ln_2_weight_partial,
-                *d_attended, *h_residual[l], *attn[l], p->h[l].ln_2_weight,
-                *d_h_residual);                                         LAP(31);
+        ln_2_h_back(*ln_2_again, d->h[l].ln_2_weight, d_ln_2_weight_partial, *d_attended,
+                *h_residual[l], *attn[l], p->h[l].ln_2_weight, *d_h_residual); LAP(31);
         matmul_tn_f32(*d->h[l].mlp_c_fc_weight, **d_c_fc, **ln_2_again, 4 * WIDTH, WIDTH,
                 BATCH * SEQ);                                           LAP(32);
         matmul_tn_f32(*d->h[l].attn_c_proj_weight, **d_attended, ***heads[l], WIDTH,
@@ -814,7 +814,7 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
                 **qkv[l], &qkv[l][0][0][WIDTH], &qkv[l][0][0][2 * WIDTH], ***heads[l],
                 **lse[l], **d_heads, &heads_back_shape, NULL);          LAP(35);
         TEAM {   /* d_ln_1_to_ln_1_h_back: panels of rows */
-            const int height = panel_rows(BATCH * SEQ, 24, 336);
+            const int height = panel_rows(BATCH * SEQ, 24, 336);   /* at most 336, in steps of 24 */
             pack_shared_f32(*c_attn_weight_packed_for_d_ln_1, *p->h[l].attn_c_attn_weight,
                     &d_ln_1_shape);
             MEET
@@ -822,13 +822,13 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
                 const int to = min_i32(from + height, BATCH * SEQ);
                 gemm_packed_rows_f32(**d_ln_1, **d_qkv, *c_attn_weight_packed_for_d_ln_1,
                         &d_ln_1_shape, false, from, to);
-                ln_1_h_back(from, to, *ln_1_again, d_h_ln_1_weight_partial, *d_h_residual,
+                ln_1_h_back(from, to, *ln_1_again, d_ln_1_weight_partial, *d_h_residual,
                         *h_residual[l], *d_ln_1, p->h[l].ln_1_weight, *d_attended);
             }
         }                                                               LAP(36);
         matmul_tn_f32(*d->h[l].attn_c_attn_weight, **d_qkv, **ln_1_again, 3 * WIDTH,
                 WIDTH, BATCH * SEQ);                                    LAP(40);
-        ln_1_h_back_sums(d->h[l].ln_1_weight, d_h_ln_1_weight_partial); LAP(41);
+        ln_1_h_back_sums(d->h[l].ln_1_weight, d_ln_1_weight_partial);   LAP(41);
     }
     wte_back(d->wte_weight, *d_h_residual, *in->tokens);                LAP(42);
     make_d_wpe_weight(*d->wpe_weight, d_wpe_weight_partial, (void *)d_h_residual); LAP(43);
@@ -876,13 +876,13 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
     float (*d_ln_2)[SEQ][WIDTH] = (void *)(work + 17694720);
     float (*ln_2_again)[SEQ][WIDTH] = (void *)(work + 18087936);
     float (*d_attended)[SEQ][WIDTH] = (void *)d_ln_2;
-    float (*d_h_ln_2_weight_partial)[WIDTH] = (void *)(work + 18481152);
+    float (*d_ln_2_weight_partial)[WIDTH] = (void *)(work + 18481152);
     float (*d_heads)[SEQ][WIDTH] = (void *)(work + 17301504);
     float (*d_qkv)[SEQ][3 * WIDTH] = (void *)(work + 16121856);
     float (*c_attn_weight_packed_for_d_ln_1)[WIDTH] = (void *)(work + 18481152);
     float (*d_ln_1)[SEQ][WIDTH] = (void *)(work + 17301504);
     float (*ln_1_again)[SEQ][WIDTH] = (void *)(work + 18087936);
-    float (*d_h_ln_1_weight_partial)[WIDTH] = (void *)(work + 18677760);
+    float (*d_ln_1_weight_partial)[WIDTH] = (void *)(work + 18677760);
     float (*d_wpe_weight_partial)[SEQ * WIDTH] = (void *)(work + 0);
 
     forward_part();
@@ -890,7 +890,7 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
     residual(h_residual[0], wte, p->wpe_weight);                        LAP(1);
     for (int l = 0; l < LAYERS; l++) {    /* layer */
         TEAM {   /* ln_1_to_qkv: panels of rows */
-            const int height = panel_rows(BATCH * SEQ, 1, 255);
+            const int height = panel_rows(BATCH * SEQ, 1, 255);   /* at most 255 */
             pack_shared_f32(*c_attn_weight_packed, *p->h[l].attn_c_attn_weight, &qkv_shape);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += height) {
@@ -903,7 +903,7 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
         attention_f32(***heads[l], **lse[l], **qkv[l], &qkv[l][0][0][WIDTH],
                 &qkv[l][0][0][2 * WIDTH], &heads_shape, NULL);          LAP(7);
         TEAM {   /* attn_to_h_residual: panels of rows */
-            const int height = panel_rows(BATCH * SEQ, 1, 192);
+            const int height = panel_rows(BATCH * SEQ, 1, 192);   /* at most 192 */
             pack_shared_f32(*c_proj_weight_packed, *p->h[l].attn_c_proj_weight, &attn_shape);
             pack_shared_f32(*c_fc_weight_packed, *p->h[l].mlp_c_fc_weight, &c_fc_shape);
             pack_shared_f32(*c_proj_weight_packed_for_mlp, *p->h[l].mlp_c_proj_weight, &mlp_shape);
@@ -942,9 +942,8 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
                 4 * WIDTH, BATCH * SEQ);                                LAP(30);
         matmul_nn_f32(**d_ln_2, **d_c_fc, *p->h[l].mlp_c_fc_weight, BATCH * SEQ, WIDTH,
                 4 * WIDTH);                                             LAP(31);
-        ln_2_h_back(*ln_2_again, d->h[l].ln_2_weight, d_h_ln_2_weight_partial,
-                *d_attended, *h_residual[l], *attn[l], p->h[l].ln_2_weight,
-                *d_h_residual);                                         LAP(32);
+        ln_2_h_back(*ln_2_again, d->h[l].ln_2_weight, d_ln_2_weight_partial, *d_attended,
+                *h_residual[l], *attn[l], p->h[l].ln_2_weight, *d_h_residual); LAP(32);
         matmul_tn_f32(*d->h[l].mlp_c_fc_weight, **d_c_fc, **ln_2_again, 4 * WIDTH, WIDTH,
                 BATCH * SEQ);                                           LAP(33);
         matmul_tn_f32(*d->h[l].attn_c_proj_weight, **d_attended, ***heads[l], WIDTH,
@@ -955,7 +954,7 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
                 **qkv[l], &qkv[l][0][0][WIDTH], &qkv[l][0][0][2 * WIDTH], ***heads[l],
                 **lse[l], **d_heads, &heads_back_shape, NULL);          LAP(36);
         TEAM {   /* d_ln_1_to_ln_1_h_back: panels of rows */
-            const int height = panel_rows(BATCH * SEQ, 24, 336);
+            const int height = panel_rows(BATCH * SEQ, 24, 336);   /* at most 336, in steps of 24 */
             pack_shared_f32(*c_attn_weight_packed_for_d_ln_1, *p->h[l].attn_c_attn_weight,
                     &d_ln_1_shape);
             MEET
@@ -963,13 +962,13 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
                 const int to = min_i32(from + height, BATCH * SEQ);
                 gemm_packed_rows_f32(**d_ln_1, **d_qkv, *c_attn_weight_packed_for_d_ln_1,
                         &d_ln_1_shape, false, from, to);
-                ln_1_h_back(from, to, *ln_1_again, d_h_ln_1_weight_partial, *d_h_residual,
+                ln_1_h_back(from, to, *ln_1_again, d_ln_1_weight_partial, *d_h_residual,
                         *h_residual[l], *d_ln_1, p->h[l].ln_1_weight, *d_attended);
             }
         }                                                               LAP(37);
         matmul_tn_f32(*d->h[l].attn_c_attn_weight, **d_qkv, **ln_1_again, 3 * WIDTH,
                 WIDTH, BATCH * SEQ);                                    LAP(41);
-        ln_1_h_back_sums(d->h[l].ln_1_weight, d_h_ln_1_weight_partial); LAP(42);
+        ln_1_h_back_sums(d->h[l].ln_1_weight, d_ln_1_weight_partial);   LAP(42);
     }
     wte_back(d->wte_weight, *d_h_residual, *in->tokens);                LAP(43);
     make_d_wpe_weight(*d->wpe_weight, d_wpe_weight_partial, (void *)d_h_residual); LAP(44);
@@ -1011,7 +1010,7 @@ void gpt_eval(const Gpt_params *p, const Gpt_eval_in *in, Gpt_eval_out *out, cha
     residual(h_residual, wte, p->wpe_weight);                           LAP(1);
     for (int l = 0; l < LAYERS; l++) {    /* layer */
         TEAM {   /* ln_1_to_qkv: panels of rows */
-            const int height = panel_rows(BATCH * SEQ, 1, 255);
+            const int height = panel_rows(BATCH * SEQ, 1, 255);   /* at most 255 */
             pack_shared_f32(*c_attn_weight_packed, *p->h[l].attn_c_attn_weight, &qkv_shape);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += height) {
@@ -1024,7 +1023,7 @@ void gpt_eval(const Gpt_params *p, const Gpt_eval_in *in, Gpt_eval_out *out, cha
         attention_f32(***heads, NULL, **qkv, &qkv[0][0][WIDTH], &qkv[0][0][2 * WIDTH],
                 &heads_shape_b, NULL);                                  LAP(7);
         TEAM {   /* attn_to_h_residual: panels of rows */
-            const int height = panel_rows(BATCH * SEQ, 1, 192);
+            const int height = panel_rows(BATCH * SEQ, 1, 192);   /* at most 192 */
             pack_shared_f32(*c_proj_weight_packed, *p->h[l].attn_c_proj_weight, &attn_shape);
             pack_shared_f32(*c_fc_weight_packed, *p->h[l].mlp_c_fc_weight, &c_fc_shape);
             pack_shared_f32(*c_proj_weight_packed_for_mlp, *p->h[l].mlp_c_proj_weight, &mlp_shape);
@@ -1045,7 +1044,7 @@ void gpt_eval(const Gpt_params *p, const Gpt_eval_in *in, Gpt_eval_out *out, cha
         }                                                               LAP(8);
     }
     TEAM {   /* ln_f_to_losses_and_accuracy_values: panels of rows */
-        const int height = panel_rows(BATCH * SEQ, 1, 512);
+        const int height = panel_rows(BATCH * SEQ, 1, 512);   /* at most 512 */
         pack_shared_f32(*wte_weight_packed, *p->wte_weight, &head_logits_shape);
         MEET
         SHARED for (int from = 0; from < BATCH * SEQ; from += height) {
@@ -1234,7 +1233,7 @@ static const Lathe_kernel train_kernels[] = {
      "h.attn.c_attn", "gpt.lua:18", 75497472, 4129792, true},
     {40, "d_attn_c_attn_weight", "d_attn_c_attn_weight = d_qkv^T . ln_1_again",
      "h.attn.c_attn", "gpt.lua:18", 75497472, 1769472, true},
-    {41, "ln_1_h_back_sums", "d_ln_1_weight = sum(d_h_ln_1_weight_partial)",
+    {41, "ln_1_h_back_sums", "d_ln_1_weight = sum(d_ln_1_weight_partial)",
      "h.ln_1", "gpt.lua:17", 0, 16384, true},
     {42, "wte_back", "d_wte_weight[tokens] += d_h_residual, in order",
      "wte", "gpt.lua:142", 0, 429568, true},
