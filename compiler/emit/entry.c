@@ -210,7 +210,7 @@ void say_memory(Page *page, Text *t, const Program *p, const char *margin, bool 
     }
     say(t, "%smemory: %s bytes (%s without sharing) for %d buffers", margin, grouped(p->work_bytes),
         grouped(p->unshared_bytes), all.n);
-    if (p->taken_over) say(t, ", %d of them over an input", p->taken_over);
+    if (p->taken_over) say(t, ", %d of them over another", p->taken_over);
     say(t, "\n");
     if (p->lower_bound != p->work_bytes)
         say(t, "%s        at the fullest moment %s bytes are needed\n", margin, grouped(p->lower_bound));

@@ -667,7 +667,7 @@ static const Lathe_attention heads_shape_c = {.nbatch = 1, .batch = {1}, .T = 1,
 
 /* train
  *
- *   memory: 19,709,952 bytes (30,650,368 without sharing) for 38 buffers, 4 of them over an input
+ *   memory: 19,709,952 bytes (30,650,368 without sharing) for 38 buffers, 4 of them over another
  *   buffer                   shape                          bytes    offset steps
  *   wte                      [BATCH][SEQ][WIDTH]           393216         0   0-1   |
  *   h_residual               [5][BATCH][SEQ][WIDTH]       1966080  11010048   1-41  |-----------|
@@ -841,7 +841,7 @@ static void run_train(const Lathe_call *c)
 
 /* grad
  *
- *   memory: 19,709,952 bytes (30,650,368 without sharing) for 38 buffers, 4 of them over an input
+ *   memory: 19,709,952 bytes (30,650,368 without sharing) for 38 buffers, 4 of them over another
  */
 void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_grad_out *out,
         char *work)
