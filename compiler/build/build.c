@@ -110,11 +110,16 @@ void add_libraries(Words *w)
     for (int i = 0; i < COUNT_OF(libraries); i++) push(w, libraries[i]);
 }
 
+/* Nothing is compiled for optimization at link time, and gcc's plugin for it takes some ms to load. clang has none, and
+ * would warn. */
+static const char *const without_plugin[] = {"-fno-use-linker-plugin", "-Wno-ignored-optimization-argument"};
+
 static Words command_line(const char *cc, const char *dir, const char *to)
 {
     Words w = {0};
     push(&w, cc);
     add_c_flags(&w);
+    for (int i = 0; i < COUNT_OF(without_plugin); i++) push(&w, without_plugin[i]);
     push(&w, "-o");
     push(&w, to);
     push(&w, format("%s/model.c", dir));
