@@ -7,15 +7,12 @@
  * The same text must always give the same graph, so pairs() goes in sorted order (Lua's order differs between
  * processes), and there are no random numbers. */
 #include "front/front.h"
+#include "front/library.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-extern const struct {
-    const char *name, *text;
-} lua_library[];
 
 /* ------------------------------------------------------------------ files */
 
@@ -222,11 +219,22 @@ static void guard_environment(lua_State *L, int env)
 
 /* ------------------------------------------------------------------ our library in Lua */
 
-const char *library_text(const char *name)
+static const Library *library_named(const char *name)
 {
-    for (int k = 0; lua_library[k].name; k++)
-        if (same(lua_library[k].name, name)) return lua_library[k].text;
+    for (const Library *l = lua_library; l->name; l++)
+        if (same(l->name, name)) return l;
     die("no library %s", name);
+}
+
+const char *library_text(const char *name) { return library_named(name)->text; }
+
+/* Another Lua than that of the build may have another format; then the text is read. */
+static void load_library(lua_State *L, const Library *l)
+{
+    const char *chunk = format("=%s", l->name);
+    if (luaL_loadbufferx(L, l->compiled, l->bytes, chunk, "b") == LUA_OK) return;
+    lua_pop(L, 1);
+    if (luaL_loadbufferx(L, l->text, strlen(l->text), chunk, "t") != LUA_OK) die("%s", lua_tostring(L, -1));
 }
 
 /* Runs compiler/lua/NAME.lua, once, with `core`, the table of our C functions; pushes its result. */
@@ -235,10 +243,10 @@ void push_library(lua_State *L, const char *name)
     lua_getfield(L, LUA_REGISTRYINDEX, "library");
     if (lua_getfield(L, -1, name) == LUA_TNIL) {
         lua_pop(L, 1);
-        const char *text = library_text(name);
+        const Library *l = library_named(name);
         Trace *trace = trace_of(L);
-        trace->hash = hash_bytes(text, strlen(text), trace->hash);
-        if (luaL_loadbufferx(L, text, strlen(text), format("=%s", name), "t") != LUA_OK) die("%s", lua_tostring(L, -1));
+        trace->hash = hash_bytes(l->text, strlen(l->text), trace->hash);
+        load_library(L, l);
         lua_getfield(L, LUA_REGISTRYINDEX, "core");
         if (lua_pcall(L, 1, 1, 0) != LUA_OK) die("%s", lua_tostring(L, -1));
         lua_pushvalue(L, -1);
