@@ -1,4 +1,4 @@
-/* library.h: the files of compiler/lua, as embed.c puts them into the program. */
+/* library.h: the files of compiler/lua, as lua/embed.c puts them into the program. */
 #ifndef FRONT_LIBRARY_H
 #define FRONT_LIBRARY_H
 
