@@ -87,10 +87,9 @@ static void say_panels(Page *page, Text *t, int depth, const Kernel *k, Side *no
                                 k->highest == k->rows ? rows : format("%lld", (long long)k->highest));
     while (k->body.at[packs]->kind == PACK) packs++;
     say(t, "%*sTEAM {   /* %s: panels of rows */\n", depth * 4, "", kernel_called(page, k));
-    say(t, "%*sconst int height = %s;", in, "", height);
-    if (k->highest < k->rows) say(t, "   /* at most %lld", (long long)k->highest);
-    if (k->highest < k->rows) say(t, k->unit > 1 ? ", in steps of %lld */" : " */", (long long)k->unit);
-    say(t, "\n");
+    const char *steps = k->unit > 1 ? format(", in steps of %lld", (long long)k->unit) : "";
+    const char *most = k->highest < k->rows ? format("   /* at most %lld%s */", (long long)k->highest, steps) : "";
+    say(t, "%*sconst int height = %s;%s\n", in, "", height, most);
     say_kernels(page, t, depth + 1, k->body.at, packs, now);
     if (packs) say(t, "%*sMEET\n", in, "");
     say(t, "%*sSHARED for (int from = 0; from < %s; from += height) {\n", in, "", rows);
