@@ -110,16 +110,21 @@ void add_libraries(Words *w)
     for (int i = 0; i < COUNT_OF(libraries); i++) push(w, libraries[i]);
 }
 
-/* Nothing is compiled for optimization at link time, and gcc's plugin for it takes some ms to load. clang has none, and
- * would warn. */
-static const char *const without_plugin[] = {"-fno-use-linker-plugin", "-Wno-ignored-optimization-argument"};
+/* Most of the linker's time would go into the runtime's debug information, which a trainer has no use for, and into
+ * gcc's plugin for optimization at link time, for which nothing is compiled. clang has no plugin, and would warn. A
+ * sanitizer's reports need the debug information. */
+static const char *const quick_link[] = {
+#ifndef LATHE_SANITIZE
+    "-Wl,--strip-debug",
+#endif
+    "-fno-use-linker-plugin", "-Wno-ignored-optimization-argument"};
 
 static Words command_line(const char *cc, const char *dir, const char *to)
 {
     Words w = {0};
     push(&w, cc);
     add_c_flags(&w);
-    for (int i = 0; i < COUNT_OF(without_plugin); i++) push(&w, without_plugin[i]);
+    for (int i = 0; i < COUNT_OF(quick_link); i++) push(&w, quick_link[i]);
     push(&w, "-o");
     push(&w, to);
     push(&w, format("%s/model.c", dir));

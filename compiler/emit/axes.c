@@ -1,13 +1,17 @@
 /* axes.c: the axes that a kernel's loops run over: their names, and indices along them. */
 #include "emit/emit.h"
 
+/* Is the extent a multiple of a single size? 4 * HIDDEN */
+static bool is_one_size(int axis) { return axis && axis_numbered(axis)->n == 1; }
+
 /* The axis's letter: b for the batch, t for time, v for the vocabulary; r for rows made of several axes; c for the
- * inner axis. NULL: it has none. j: its number among n. */
+ * inner axis; i for all elements of a tensor. NULL: it has none. j: its number among n. */
 const char *letter_of_axis(int what, int j, int n)
 {
     if (is_axis_of(what, "batch") || is_axis_of(what, "rows")) return "b";
     if (is_axis_of(what, "vocab")) return "v";
-    if (j == n - 1) return n > 1 ? "c" : "i";
+    if (n == 1 && is_axis_of(what, "seq")) return "t";
+    if (j == n - 1) return n > 1 || is_one_size(what) ? "c" : "i";
     if (is_axis_of(what, "seq")) return "t";
     if (is_axis_of(what, "heads")) return "h";
     return j == 0 ? "r" : NULL;

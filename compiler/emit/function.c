@@ -159,25 +159,60 @@ static void say_overwritten(Page *page, Text *t, const Kernel *k)
                     buffer_name(page, touches.at[j].buffer));
 }
 
-/* "gpt.lua:17 h.ln_1"; NULL: the kernel has no line. */
-static const char *asked_at(const Kernel *k)
+/* "gpt.lua:17 h.ln_1"; NULL: there is no line. */
+static const char *line_asked(Where at)
 {
-    const char *path = k->where.path;
-    if (!k->where.file) return NULL;
-    return format("%s:%d%s%s", file_name(k->where.file), k->where.line, path && *path ? " " : "", path ? path : "");
+    const char *path = at.path;
+    if (!at.file) return NULL;
+    return format("%s:%d%s%s", file_name(at.file), at.line, path && *path ? " " : "", path ? path : "");
+}
+
+static void add_line(Lines *lines, const char *line)
+{
+    for (int i = 0; line && i < lines->n; i++)
+        if (same(lines->at[i], line)) return;
+    if (line) push(lines, line);
+}
+
+static int values_stored(const Kernel *k)
+{
+    int n = 0;
+    for (int i = 0; i < k->phases.n; i++)
+        n += k->phases.at[i].stores.n + k->phases.at[i].row_stores.n + k->phases.at[i].column_stores.n;
+    return n;
+}
+
+static void add_lines_of_stores(Lines *lines, const Kernel *k, const Operands *stores)
+{
+    for (int i = 0; i < stores->n; i++) {
+        Where at = stores->at[i].node->where;
+        bool own = at.line == k->where.line && at.file && k->where.file && same(at.file, k->where.file);
+        if (!own) add_line(lines, line_asked(at));
+    }
+}
+
+/* The lines of the description that ask for k, and for each value if it writes several. */
+static void add_lines(Lines *lines, const Kernel *k)
+{
+    add_line(lines, line_asked(k->where));
+    for (int i = 0; i < k->phases.n && values_stored(k) > 1; i++) {
+        const Phase *p = &k->phases.at[i];
+        add_lines_of_stores(lines, k, &p->stores);
+        add_lines_of_stores(lines, k, &p->row_stores);
+        add_lines_of_stores(lines, k, &p->column_stores);
+    }
 }
 
 /* Where the description asks for this kernel, and for others that share its function. */
-static void say_places_of(Page *page, Text *t, const Kernel *k)
+static void say_lines(Page *page, Text *t, const Kernel *k)
 {
     enum { MOST = 3 };
-    const struct Printed_text *p = k->text ? &page->functions.printed.at[k->text - 1] : NULL;
-    const char *own = asked_at(k);
-    if (own) say(t, "      %s", own);
-    int said = 1;
-    for (int i = 0; own && p && i < p->places.n; i++)
-        if (!same(p->places.at[i], own) && said++ < MOST) say(t, ", %s", p->places.at[i]);
-    if (said > MOST) say(t, " and %d more", said - MOST);
+    Lines lines = {0};
+    add_lines(&lines, k);
+    for (int i = 0; k->text && i < page->functions.printed.at[k->text - 1].lines.n; i++)
+        add_line(&lines, page->functions.printed.at[k->text - 1].lines.at[i]);
+    for (int i = 0; i < lines.n && i < MOST; i++) say(t, "%s%s", i ? ", " : "      ", lines.at[i]);
+    if (lines.n > MOST) say(t, " and %d more", lines.n - MOST);
 }
 
 static char *remark(Page *page, const Kernel *k)
@@ -185,7 +220,7 @@ static char *remark(Page *page, const Kernel *k)
     Text t = {0};
     say(&t, "%s", formula_text(page, k, true));
     say_overwritten(page, &t, k);
-    say_places_of(page, &t, k);
+    say_lines(page, &t, k);
     if (k->bytes > 0) say(&t, "      moves %s bytes", grouped((int64_t)k->bytes));
     return t.at;
 }
@@ -193,7 +228,7 @@ static char *remark(Page *page, const Kernel *k)
 /* "lstm_time: char_rnn.lua:31 lstm", for messages. */
 const char *name_and_place(const Kernel *k, const char *name)
 {
-    const char *place = asked_at(k);
+    const char *place = line_asked(k->where);
     return *name && place ? format("%s: %s", name, place) : name;
 }
 
@@ -292,14 +327,6 @@ static const char *deed(const Kernel *k)
     return adds_two(k) ? "add_two" : !n ? NULL : is_mean(n) ? "mean" : n->op == OP_sum ? "total" : NULL;
 }
 
-static void note_asked(struct Printed_text *p, const Kernel *k)
-{
-    const char *place = asked_at(k);
-    for (int i = 0; place && i < p->places.n; i++)
-        if (same(p->places.at[i], place)) return;
-    if (place) push(&p->places, place);
-}
-
 /* Finds or makes the text of k. */
 static void note_text(Page *page, Kernel *k)
 {
@@ -322,7 +349,7 @@ static void note_text(Page *page, Kernel *k)
         if (!both && strlen(p->wish) < LONG_WISH) both = format("%s_or_%s", p->wish, wish);
         if (both) p->wish = copy_string(both);
     }
-    note_asked(&page->functions.printed.at[k->text - 1], k);
+    add_lines(&page->functions.printed.at[k->text - 1].lines, k);
     for_a_while(again);
     end_scratch();
 }

@@ -41,11 +41,13 @@ typedef struct Scope {
     bool in_kernel; /* the text belongs to a kernel, not to the entry */
 } Scope;
 
+typedef VEC(const char *) Lines; /* of the description: "gpt.lua:17 h.ln_1" */
+
 /* The functions of kernels. */
 typedef struct Functions {
-    /* One for each text: the name that its kernels would like, and the name that it gets when it is printed; where the
-     * description asks for it: "gpt.lua:17 h.ln_1". */
-    VEC(struct Printed_text { const char *wish, *name, *const *part_names; VEC(const char *) places; }) printed;
+    /* One for each text: the name that its kernels would like, and the name that it gets when it is printed; the lines
+     * that ask for it. */
+    VEC(struct Printed_text { const char *wish, *name, *const *part_names; Lines lines; }) printed;
     Strings texts; /* text without names -> 1 + its place in `printed` */
     Strings names; /* names of functions */
     Strings taken; /* every name that a new function may not have */

@@ -85,7 +85,8 @@ KERNEL void copy_lstm(float (*RESTRICT lstm)[SEQ][HIDDEN],
  *     accuracy_values = (float)(predicted == targets);
  *     d_head_logits = exp(part_of_head_logits + head_bias -
  *         largest) * (1 / (BATCH * SEQ) / total) - (v == targets ? 1 / (BATCH * SEQ) : 0);
- *     d_head_bias = sum_{BATCH * SEQ}(d_head_logits)      char_rnn.lua:21 linear_cross_entropy
+ *     d_head_bias = sum_{BATCH * SEQ}(d_head_logits)
+ *     char_rnn.lua:21 linear_cross_entropy, char_rnn.lua:22 accuracy
  *     moves 1,098,248 bytes */
 KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB],
         float *RESTRICT losses, float *RESTRICT accuracy_values, float *RESTRICT d_head_bias,
@@ -276,8 +277,8 @@ KERNEL void make_d_embed_weight(float (*RESTRICT d_embed_weight)[WIDTH],
 KERNEL void copy_d_lstm_bias_hh_l0(float *RESTRICT d_lstm_bias_hh_l0,
         const float *RESTRICT d_lstm_bias_ih_l0)
 {
-    for (int i = 0; i < 4 * HIDDEN; i++)
-        d_lstm_bias_hh_l0[i] = d_lstm_bias_ih_l0[i];
+    for (int c = 0; c < 4 * HIDDEN; c++)
+        d_lstm_bias_hh_l0[c] = d_lstm_bias_ih_l0[c];
 }
 
 /* logits = head_y + head_bias;  largest = max_VOCAB(part_of_head_logits + head_bias);
@@ -288,7 +289,8 @@ KERNEL void copy_d_lstm_bias_hh_l0(float *RESTRICT d_lstm_bias_hh_l0,
  *     accuracy_values = (float)(predicted == targets);
  *     d_head_logits = exp(part_of_head_logits + head_bias -
  *         largest) * (1 / (BATCH * SEQ) / total) - (v == targets ? 1 / (BATCH * SEQ) : 0);
- *     d_head_bias = sum_{BATCH * SEQ}(d_head_logits)      char_rnn.lua:21 linear_cross_entropy
+ *     d_head_bias = sum_{BATCH * SEQ}(d_head_logits)
+ *     char_rnn.lua:21 linear_cross_entropy, char_rnn.lua:20 head, char_rnn.lua:22 accuracy
  *     moves 2,163,468 bytes */
 KERNEL void linear_cross_entropy_head(float (*RESTRICT logits)[VOCAB],
         float (*RESTRICT d_head_logits)[VOCAB], float *RESTRICT losses,
@@ -409,8 +411,8 @@ KERNEL void eval_copy_lstm(int from, int to, float (*RESTRICT lstm)[SEQ][HIDDEN]
  *     predicted = argmax_VOCAB(part_of_head_logits + head_bias);
  *     losses =
  *         log(total) - sum_VOCAB(v == targets ? part_of_head_logits + head_bias - largest : 0);
- *     accuracy_values = (float)(predicted == targets)      char_rnn.lua:22 accuracy
- *     moves 565,508 bytes */
+ *     accuracy_values = (float)(predicted == targets)
+ *     char_rnn.lua:22 accuracy, char_rnn.lua:21 linear_cross_entropy      moves 565,508 bytes */
 KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
         float *RESTRICT accuracy_values, const float (*RESTRICT part_of_head_logits)[VOCAB],
         const float *RESTRICT head_bias, const int *RESTRICT targets)
@@ -457,34 +459,34 @@ KERNEL void decode_embed(float *RESTRICT embed, const float (*RESTRICT embed_wei
         embed[c] = embed_weight[id][c];
 }
 
-/* to_f = from_x[HIDDEN+i] +
- *         lstm_bias_ih_l0[HIDDEN+i] + (from_hidden[HIDDEN+i] + lstm_bias_hh_l0[HIDDEN+i]);
+/* to_f = from_x[HIDDEN+c] +
+ *         lstm_bias_ih_l0[HIDDEN+c] + (from_hidden[HIDDEN+c] + lstm_bias_hh_l0[HIDDEN+c]);
  *     f = sigmoid(to_f);
- *     to_i = from_x[i] + lstm_bias_ih_l0[i] + (from_hidden[i] + lstm_bias_hh_l0[i]);
+ *     to_i = from_x[c] + lstm_bias_ih_l0[c] + (from_hidden[c] + lstm_bias_hh_l0[c]);
  *     i = sigmoid(to_i);
- *     to_g = from_x[2*HIDDEN+i] +
- *         lstm_bias_ih_l0[2*HIDDEN+i] + (from_hidden[2*HIDDEN+i] + lstm_bias_hh_l0[2*HIDDEN+i]);
+ *     to_g = from_x[2*HIDDEN+c] +
+ *         lstm_bias_ih_l0[2*HIDDEN+c] + (from_hidden[2*HIDDEN+c] + lstm_bias_hh_l0[2*HIDDEN+c]);
  *     g = tanh(to_g);  lstm_c = f * lstm_c_before + i * g;
- *     to_o = from_x[3*HIDDEN+i] +
- *         lstm_bias_ih_l0[3*HIDDEN+i] + (from_hidden[3*HIDDEN+i] + lstm_bias_hh_l0[3*HIDDEN+i]);
+ *     to_o = from_x[3*HIDDEN+c] +
+ *         lstm_bias_ih_l0[3*HIDDEN+c] + (from_hidden[3*HIDDEN+c] + lstm_bias_hh_l0[3*HIDDEN+c]);
  *     o = sigmoid(to_o);  lstm_h = o * tanh(lstm_c)      char_rnn.lua:17 lstm
  *     moves 19,456 bytes */
 KERNEL void decode_cell_and_hidden(float *RESTRICT lstm_c, float *RESTRICT lstm_h,
         const float *RESTRICT from_x, const float *RESTRICT lstm_bias_ih_l0,
         const float *RESTRICT from_hidden, const float *RESTRICT lstm_bias_hh_l0)
 {
-    for (int i = 0; i < HIDDEN; i++) {
-        const float lstm_c_before = lstm_c[i];
-        const float to_f = from_x[i + HIDDEN] + lstm_bias_ih_l0[i + HIDDEN] +
-                (from_hidden[i + HIDDEN] + lstm_bias_hh_l0[i + HIDDEN]);
-        const float to_i = from_x[i] + lstm_bias_ih_l0[i] + (from_hidden[i] + lstm_bias_hh_l0[i]);
-        const float to_g = from_x[i + 2 * HIDDEN] + lstm_bias_ih_l0[i + 2 * HIDDEN] +
-                (from_hidden[i + 2 * HIDDEN] + lstm_bias_hh_l0[i + 2 * HIDDEN]);
+    for (int c = 0; c < HIDDEN; c++) {
+        const float lstm_c_before = lstm_c[c];
+        const float to_f = from_x[c + HIDDEN] + lstm_bias_ih_l0[c + HIDDEN] +
+                (from_hidden[c + HIDDEN] + lstm_bias_hh_l0[c + HIDDEN]);
+        const float to_i = from_x[c] + lstm_bias_ih_l0[c] + (from_hidden[c] + lstm_bias_hh_l0[c]);
+        const float to_g = from_x[c + 2 * HIDDEN] + lstm_bias_ih_l0[c + 2 * HIDDEN] +
+                (from_hidden[c + 2 * HIDDEN] + lstm_bias_hh_l0[c + 2 * HIDDEN]);
         const float cell = sigmoid_f32(to_f) * lstm_c_before + sigmoid_f32(to_i) * tanh_f32(to_g);
-        const float to_o = from_x[i + 3 * HIDDEN] + lstm_bias_ih_l0[i + 3 * HIDDEN] +
-                (from_hidden[i + 3 * HIDDEN] + lstm_bias_hh_l0[i + 3 * HIDDEN]);
-        lstm_c[i] = cell;
-        lstm_h[i] = sigmoid_f32(to_o) * tanh_f32(cell);
+        const float to_o = from_x[c + 3 * HIDDEN] + lstm_bias_ih_l0[c + 3 * HIDDEN] +
+                (from_hidden[c + 3 * HIDDEN] + lstm_bias_hh_l0[c + 3 * HIDDEN]);
+        lstm_c[c] = cell;
+        lstm_h[c] = sigmoid_f32(to_o) * tanh_f32(cell);
     }
 }
 

@@ -54,7 +54,8 @@ KERNEL void ln(int from, int to, float (*RESTRICT ln_1)[WIDTH],
 
 /* attended = h_residual + attn;  mean = mean_WIDTH(attended);  centred = attended - mean;
  *     variance = mean_WIDTH(centred * centred);  rstd = rsqrt(variance + 1e-05);
- *     ln_2 = centred * rstd * ln_2_weight      gpt.lua:24 h.ln_2      moves 1,573,376 bytes */
+ *     ln_2 = centred * rstd * ln_2_weight      gpt.lua:24 h.ln_2, gpt.lua:23 h
+ *     moves 1,573,376 bytes */
 KERNEL void attended_and_ln_2(int from, int to, float (*RESTRICT attended)[WIDTH],
         float (*RESTRICT ln_2)[WIDTH], const float (*RESTRICT h_residual)[WIDTH],
         const float (*RESTRICT attn)[WIDTH], const float *RESTRICT ln_2_weight)
@@ -134,8 +135,8 @@ KERNEL void make_ln_f(float (*RESTRICT ln_f)[WIDTH], const float (*RESTRICT h_re
  *     accuracy_values = (float)(predicted == targets);
  *     d_head_logits = exp(head_logits -
  *         largest) * (1 / (BATCH * SEQ) / total) - (v == targets ? 1 / (BATCH * SEQ) : 0);
- *     d_head_logits overwrites head_logits      gpt.lua:152 linear_cross_entropy
- *     moves 411,648 bytes */
+ *     d_head_logits overwrites head_logits
+ *     gpt.lua:152 linear_cross_entropy, gpt.lua:153 accuracy      moves 411,648 bytes */
 KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB],
         float *RESTRICT losses, float *RESTRICT accuracy_values, const int *RESTRICT targets)
 {
@@ -206,7 +207,7 @@ KERNEL void mean(float *RESTRICT loss, const float *RESTRICT losses)
  *     d_mean = sum_WIDTH(-d_centred);
  *     d_ln_f_weight = sum_{BATCH * SEQ}(d_ln_f * (centred * rstd));
  *     d_h_residual = d_centred + d_mean / WIDTH;  d_h_residual overwrites d_ln_f
- *     gpt.lua:148 ln_f      moves 1,180,672 bytes */
+ *     gpt.lua:148 ln_f, gpt.lua:147      moves 1,180,672 bytes */
 KERNEL void ln_f_back(float *RESTRICT d_ln_f_weight,
         float (*RESTRICT d_ln_f_weight_partial)[WIDTH], float (*RESTRICT d_h_residual)[WIDTH],
         const float (*RESTRICT h_residual)[WIDTH], const float *RESTRICT ln_f_weight)
@@ -292,7 +293,7 @@ KERNEL void active_back(float (*RESTRICT d_c_fc)[4 * WIDTH],
  *     ln_2_again = centred * rstd * ln_2_weight;  d_mean = sum_WIDTH(-d_centred);
  *     d_ln_2_weight = sum_{BATCH * SEQ}(d_ln_2 * (centred * rstd));
  *     d_attended = d_h_residual + d_centred + d_mean / WIDTH;  d_attended overwrites d_ln_2
- *     gpt.lua:24 h.ln_2      moves 2,360,320 bytes */
+ *     gpt.lua:24 h.ln_2, gpt.lua:23 h      moves 2,360,320 bytes */
 KERNEL void ln_2_h_back(float (*RESTRICT ln_2_again)[WIDTH], float *RESTRICT d_ln_2_weight,
         float (*RESTRICT d_ln_2_weight_partial)[WIDTH], float (*RESTRICT d_attended)[WIDTH],
         const float (*RESTRICT h_residual)[WIDTH], const float (*RESTRICT attn)[WIDTH],
@@ -363,8 +364,8 @@ KERNEL void ln_2_h_back(float (*RESTRICT ln_2_again)[WIDTH], float *RESTRICT d_l
  *         ln_1_weight * rstd + d_variance / WIDTH * centred + d_variance / WIDTH * centred;
  *     ln_1_again = centred * rstd * ln_1_weight;  d_mean = sum_WIDTH(-d_centred);
  *     d_ln_1_weight = sum_{BATCH * SEQ}(d_ln_1 * (centred * rstd));
- *     d_h_residual = d_attended + d_centred + d_mean / WIDTH      gpt.lua:17 h.ln_1
- *     moves 1,967,104 bytes */
+ *     d_h_residual = d_attended + d_centred + d_mean / WIDTH
+ *     gpt.lua:17 h.ln_1, gpt.lua:147 h      moves 1,967,104 bytes */
 KERNEL void ln_1_h_back(int from, int to, float (*RESTRICT ln_1_again)[WIDTH],
         float (*RESTRICT d_ln_1_weight_partial)[WIDTH], float (*RESTRICT d_h_residual)[WIDTH],
         const float (*RESTRICT h_residual)[WIDTH], const float (*RESTRICT d_ln_1)[WIDTH],
@@ -415,7 +416,8 @@ KERNEL void ln_1_h_back(int from, int to, float (*RESTRICT ln_1_again)[WIDTH],
     }
 }
 
-/* d_ln_1_weight = sum(d_ln_1_weight_partial)      gpt.lua:17 h.ln_1      moves 16,384 bytes */
+/* d_ln_1_weight = sum(d_ln_1_weight_partial)      gpt.lua:17 h.ln_1, gpt.lua:147 h
+ *     moves 16,384 bytes */
 KERNEL void ln_1_h_back_sums(float *RESTRICT d_ln_1_weight,
         float (*RESTRICT d_ln_1_weight_partial)[WIDTH])
 {
@@ -464,8 +466,8 @@ KERNEL void make_d_wpe_weight(float *RESTRICT d_wpe_weight,
 /* largest = max_VOCAB(head_logits);  total = sum_VOCAB(exp(head_logits - largest));
  *     predicted = argmax_VOCAB(head_logits);
  *     losses = log(total) - sum_VOCAB(v == targets ? head_logits - largest : 0);
- *     accuracy_values = (float)(predicted == targets)      gpt.lua:153 accuracy
- *     moves 211,968 bytes */
+ *     accuracy_values = (float)(predicted == targets)
+ *     gpt.lua:153 accuracy, gpt.lua:152 linear_cross_entropy      moves 211,968 bytes */
 KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
         float *RESTRICT accuracy_values, const float (*RESTRICT head_logits)[VOCAB],
         const int *RESTRICT targets)
@@ -513,8 +515,8 @@ KERNEL void look_up(float *RESTRICT wte, const float (*RESTRICT wte_weight)[WIDT
 KERNEL void decode_residual(float *RESTRICT h_residual, const float *RESTRICT wte,
         const float *RESTRICT wpe)
 {
-    for (int i = 0; i < WIDTH; i++)
-        h_residual[i] = wte[i] + wpe[i];
+    for (int c = 0; c < WIDTH; c++)
+        h_residual[c] = wte[c] + wpe[c];
 }
 
 /* mean = mean_WIDTH(h_residual);  centred = h_residual - mean;
@@ -525,19 +527,19 @@ KERNEL void decode_ln(float *RESTRICT ln_1, const float *RESTRICT h_residual,
         const float *RESTRICT ln_1_weight)
 {
     float sums_of_residual[LANES] = {0};
-    for (int i = 0; i < WIDTH; i += LANES)
+    for (int c = 0; c < WIDTH; c += LANES)
         SIMD for (int l = 0; l < LANES; l++)
-            sums_of_residual[l] += h_residual[i + l];
+            sums_of_residual[l] += h_residual[c + l];
     const float mean = sum_lanes_f32(sums_of_residual) / WIDTH;
     float sums_of_squares[LANES] = {0};
-    for (int i = 0; i < WIDTH; i += LANES)
+    for (int c = 0; c < WIDTH; c += LANES)
         SIMD for (int l = 0; l < LANES; l++) {
-            const float centred = h_residual[i + l] - mean;
+            const float centred = h_residual[c + l] - mean;
             sums_of_squares[l] += centred * centred;
         }
     const float rstd = rsqrt_f32(sum_lanes_f32(sums_of_squares) / WIDTH + 1e-05f);
-    for (int i = 0; i < WIDTH; i++)
-        ln_1[i] = (h_residual[i] - mean) * rstd * ln_1_weight[i];
+    for (int c = 0; c < WIDTH; c++)
+        ln_1[c] = (h_residual[c] - mean) * rstd * ln_1_weight[c];
 }
 
 /* h_attn_keys[position] = qkv[WIDTH..2*WIDTH]      gpt.lua:18 h.attn      moves 1,028 bytes */
@@ -561,37 +563,38 @@ KERNEL void store_values(float (*RESTRICT h_attn_values)[WIDTH], const float *RE
 
 /* attended = h_residual + attn;  mean = mean_WIDTH(attended);  centred = attended - mean;
  *     variance = mean_WIDTH(centred * centred);  rstd = rsqrt(variance + 1e-05);
- *     ln_2 = centred * rstd * ln_2_weight      gpt.lua:24 h.ln_2      moves 2,560 bytes */
+ *     ln_2 = centred * rstd * ln_2_weight      gpt.lua:24 h.ln_2, gpt.lua:23 h
+ *     moves 2,560 bytes */
 KERNEL void decode_attended_and_ln_2(float *RESTRICT attended, float *RESTRICT ln_2,
         const float *RESTRICT h_residual, const float *RESTRICT attn,
         const float *RESTRICT ln_2_weight)
 {
     float sums_of_attended[LANES] = {0};
-    for (int i = 0; i < WIDTH; i += LANES)
+    for (int c = 0; c < WIDTH; c += LANES)
         SIMD for (int l = 0; l < LANES; l++) {
-            const float one_attended = h_residual[i + l] + attn[i + l];
-            attended[i + l] = one_attended;
+            const float one_attended = h_residual[c + l] + attn[c + l];
+            attended[c + l] = one_attended;
             sums_of_attended[l] += one_attended;
         }
     const float mean = sum_lanes_f32(sums_of_attended) / WIDTH;
     float sums_of_squares[LANES] = {0};
-    for (int i = 0; i < WIDTH; i += LANES)
+    for (int c = 0; c < WIDTH; c += LANES)
         SIMD for (int l = 0; l < LANES; l++) {
-            const float centred = h_residual[i + l] + attn[i + l] - mean;
+            const float centred = h_residual[c + l] + attn[c + l] - mean;
             sums_of_squares[l] += centred * centred;
         }
     const float rstd = rsqrt_f32(sum_lanes_f32(sums_of_squares) / WIDTH + 1e-05f);
-    for (int i = 0; i < WIDTH; i++)
-        ln_2[i] = (h_residual[i] + attn[i] - mean) * rstd * ln_2_weight[i];
+    for (int c = 0; c < WIDTH; c++)
+        ln_2[c] = (h_residual[c] + attn[c] - mean) * rstd * ln_2_weight[c];
 }
 
 /* active = 0.5 * c_fc * (1 + erf(c_fc * 0.7071067811865476))      gpt.lua:25 h.mlp
  *     moves 4,096 bytes */
 KERNEL void decode_active(float *RESTRICT active, const float *RESTRICT c_fc)
 {
-    for (int i = 0; i < 4 * WIDTH; i++) {
-        const float one_c_fc = c_fc[i];
-        active[i] = 0.5f * one_c_fc * (1 + erf_f32(one_c_fc * 0.70710677f));
+    for (int c = 0; c < 4 * WIDTH; c++) {
+        const float one_c_fc = c_fc[c];
+        active[c] = 0.5f * one_c_fc * (1 + erf_f32(one_c_fc * 0.70710677f));
     }
 }
 
