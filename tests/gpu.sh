@@ -57,7 +57,7 @@ bundle() {
     cp -r runtime "$out/"
     cp tests/gpu.sh "$out/tests/"
     cp -r tests/gpu/. "$out/tests/gpu/"
-    cp -r tests/sim/include tests/sim/compile tests/sim/*.cc tests/sim/*.h tests/sim/*.cu "$out/tests/sim/"
+    cp -r tests/sim/include tests/sim/compile tests/sim/*.cc tests/sim/*.h tests/sim/*.cu tests/sim/*.cuh "$out/tests/sim/"
     cp tests/bench/torch_*.py tests/bench/bench.py "$out/tests/bench/"
     grep -v '^#' "$models" | while read -r name loss gradients arguments; do
         # shellcheck disable=SC2086

@@ -190,7 +190,7 @@ ordered_jobs() {
 # The programs of $work/rows.
 build() {
     mkdir -p "$work/rt" "$work/src" "$work/entry"
-    cp tests/sim/*.cu "$work/src/"      # away from the simulator's sim.h, which is beside them
+    cp tests/sim/*.cu tests/sim/*.cuh "$work/src/"  # away from the simulator's sim.h, which is beside them
     while read -r row; do rm -rf "${work:?}/$row"; mkdir -p "$work/$row"; done <"$work/rows"
     ordered_jobs >"$work/jobs"
     # shellcheck disable=SC2086

@@ -10,7 +10,7 @@ mutant() {      # NAME FILE FROM TO WORD: the first FROM becomes TO, and the sim
     for header in runtime/cuda/attention*.cuh; do    # they include each other by name
         [ -e "$TMP/$1/cuda/${header##*/}" ] || cp "$header" "$TMP/$1/cuda"
     done
-    { echo '#define MUTANT'; echo "#line 1 \"attention.cu\""; cat tests/sim/attention.cu; } >"$TMP/$1/mutant.cu"
+    cp tests/sim/attention_mutant.cu "$TMP/$1/mutant.cu"
     rm -f "$TMP"/program_*.o
     SIM_FLAGS="-I$TMP/$1" sh tests/sim/compile program "$TMP" "$TMP/$1/mutant.cu"
     if timeout 60 "$TMP/program" >"$TMP/said" 2>&1; then word=nothing; else word=$(cat "$TMP/said"); fi

@@ -1,10 +1,7 @@
 /* cudnn.cu: attention by cuDNN (runtime/cuda_cudnn*.cu) with the simulator's, against plain loops in doubles: random
  * shapes, all of a batch at once and in parts; forward and backward by cuDNN or by kernels of Lathe, in each
  * combination; what it must leave to them; in a graph; missing, too old. */
-#define MUTANT /* attention.cu has the cases and the loops */
-#define main   attention_main
-#include "attention.cu"
-#undef main
+#include "attention_judge.cuh"
 
 #include "cuda/attention_choice.cuh"
 #include "cuda/cudnn_internal.h"

@@ -2,7 +2,7 @@
 # mistakes put into it (a wait left out, a graph of other pointers), each of which must be noticed.  Where nvcc is, it compiles the file.
 set -eu
 sh tests/sim/compile simulator "$TMP" || exit
-sh tests/sim/compile program "$TMP" tests/sim/device.cu runtime/cuda/device.cu runtime/cuda/device_check.cu
+sh tests/sim/compile program "$TMP" tests/sim/device.cu tests/sim/device_wrong.cu runtime/cuda/device.cu runtime/cuda/device_check.cu
 "$TMP/program"
 
 failed=0

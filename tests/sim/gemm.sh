@@ -1,11 +1,20 @@
-# gemm.sh: products of generated CUDA (runtime/cuda/gemm*.cu) with the simulator's cuBLASLt: random ones against loops in fp64;
-# algorithms by timing and their file; what it must refuse; and mistakes put into cuda/gemm.cu, each of which must be noticed.
+# gemm.sh: products of generated CUDA (runtime/cuda/gemm*.cu) with the simulator's cuBLASLt: random ones against loops in fp64
+# (gemm.cu); algorithms by timing and their file (gemm_timing.cu); what is refused (gemm_refused.cu); and mistakes put into
+# cuda/gemm.cu, each of which must be noticed.
 # Where nvcc is, it compiles the files, and no kernel spills.
 set -eu
 sh tests/sim/compile simulator "$TMP" || exit
-sh tests/sim/compile program "$TMP" tests/sim/gemm.cu runtime/cuda/gemm.cu runtime/cuda/gemm_ends.cu runtime/cuda/gemm_tune.cu \
-    runtime/cuda/gemm_check.cu
-"$TMP/program" "$TMP/products.txt"
+runtime='runtime/cuda/gemm.cu runtime/cuda/gemm_ends.cu runtime/cuda/gemm_tune.cu runtime/cuda/gemm_check.cu'
+for name in gemm_timing gemm_refused; do
+    mkdir "$TMP/$name"
+    sh tests/sim/compile simulator "$TMP/$name"
+    # shellcheck disable=SC2086  # several files
+    sh tests/sim/compile program "$TMP/$name" tests/sim/$name.cu $runtime
+    "$TMP/$name/program" "$TMP/products.txt"
+done
+# shellcheck disable=SC2086
+sh tests/sim/compile program "$TMP" tests/sim/gemm.cu $runtime
+"$TMP/program"
 
 failed=0
 mutants=0

@@ -2,14 +2,15 @@
 # compiles the same text.
 set -eu
 sh tests/sim/compile simulator "$TMP" || exit
-sh tests/sim/compile program "$TMP" tests/sim/persistent.cu
-"$TMP/program"
-if command -v nvcc >/dev/null; then
-    nvcc -Werror all-warnings -std=c++20 -fmad=false -Iruntime -arch=sm_90 -c tests/sim/persistent.cu -o "$TMP/persistent.o"
-    echo "note: nvcc compiles persistent.cu"
-else
-    echo "note: nvcc is not here: persistent.cu is compiled for the simulator alone"
-fi
+command -v nvcc >/dev/null || echo "note: nvcc is not here: they are compiled for the simulator alone"
+for name in persistent persistent_products; do
+    rm -f "$TMP"/program_*.o
+    sh tests/sim/compile program "$TMP" tests/sim/$name.cu
+    "$TMP/program"
+    command -v nvcc >/dev/null || continue
+    nvcc -Werror all-warnings -std=c++20 -fmad=false -Iruntime -arch=sm_90 -c tests/sim/$name.cu -o "$TMP/$name.o"
+    echo "note: nvcc compiles $name.cu"
+done
 
 # What a launch writes by another name: read by ld.global.nc where nvcc takes it for constant, by plain loads with CHANGES.
 command -v nvcc >/dev/null || exit 0

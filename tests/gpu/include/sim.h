@@ -18,11 +18,9 @@ static inline const char *sim_report(void)
 
 /* Only in tests that are left out on a GPU. */
 struct Sim_device {
-    const char *name = "";
+    const char *refuses = "";
 };
 static Sim_device sim_device __attribute__((unused));
-static inline void fake_cublaslt_costs(double, double, double, double) {}
-static inline void fake_cublaslt_version(size_t) {}
 static inline void fake_cublaslt_epilogues(bool, bool) {}
 
 #endif
