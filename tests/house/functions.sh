@@ -1,5 +1,5 @@
 # functions.sh: no function of the compiler has the name of another of its rooms, static ones too, nor one of the
-# runtime; and no file of either is longer than 500 lines: names and files can be found by what they say.
+# runtime; and no file of either, nor code of the tests, is longer than 500 lines: names and files can be found by what they say.
 failed=0
 complain() { echo "failed: $*"; failed=1; }
 
@@ -35,7 +35,15 @@ once 2500 compiler/*.c compiler/*/*.c
 once 1700 runtime/*/*.c
 [ -n "$(printf 'compiler/plan settle\ncompiler/lower settle\n' | twice)" ] || complain "nobody minds a name in two rooms"
 
-for file in compiler/*.[ch] compiler/*/*.[ch] runtime/*/*.[ch] runtime/*/*.cu runtime/*/*.cuh; do
-    [ "$(wc -l <"$file")" -le 500 ] || complain "$file has more than 500 lines"
+# long FILE…: those of more than 500 lines.
+long() { wc -l "$@" | awk '$2 != "total" && $1 > 500 { print $2 }'; }
+# Of tests/ what is written by hand to be run: no descriptions that are refused, nor recordings.
+code() { find tests \( -name '*.[ch]' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' -o -name '*.sh' -o -name '*.py' -o -name '*.awk' -o -name '*.lua' \) | sort; }
+[ "$(code | wc -l)" -gt 300 ] || complain "only $(code | wc -l) files of tests' code were found"
+# shellcheck disable=SC2046  # names without blanks
+for file in $(long compiler/*.[ch] compiler/*/*.[ch] runtime/*/*.[ch] runtime/*/*.cu runtime/*/*.cuh $(code)); do
+    complain "$file has more than 500 lines"
 done
+awk 'BEGIN { for (i = 0; i < 501; i++) print "" }' >"$TMP/long.c"
+[ "$(long "$TMP/long.c" tests/run.sh)" = "$TMP/long.c" ] || complain "nobody minds a long file"
 exit $failed

@@ -29,7 +29,7 @@ void sim_order(Sim_order order, unsigned seed); /* in which blocks and threads r
 const char *sim_report(void);                   /* what was said since it was last asked; "" if nothing */
 long sim_conflicts(void);                       /* since it was last asked: how many rounds ldmatrix took more than one a matrix */
 
-/* The device, as it tells of itself (sim_runtime.cc). */
+/* The device, as it tells of itself (sim_device.cc). */
 struct Sim_device {
     const char *name = "Simulated GPU";
     int count = 1, major = 9, minor = 0, driver = 13000, runtime = 13000;

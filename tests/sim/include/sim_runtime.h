@@ -1,5 +1,6 @@
 /* sim_runtime.h: the part of the simulator's cuda_runtime.h that is about the device: streams, events, graphs, memory.
- * sim_runtime.cc says how they behave.  Differences from CUDA: cudaDeviceProp and cudaFuncAttributes have the members used. */
+ * sim_runtime.cc says how they behave, sim_device.cc what the device is.  Differences from CUDA: cudaDeviceProp and
+ * cudaFuncAttributes have the members used. */
 #ifndef SIM_RUNTIME_H
 #define SIM_RUNTIME_H
 
