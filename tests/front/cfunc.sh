@@ -56,10 +56,16 @@ return {
   data = data.csv { target = "t" },
 }
 LUA
+# A comment on one line, as the lines that it cites decide where it breaks.
+unwrapped() {
+    awk '/^\/\*/ { inside = 1 } inside { sub(/^ \* +/, ""); gsub(/  +/, " ") }
+        { last = !inside || /\*\/$/; printf "%s%s", $0, last ? "\n" : " " } last { inside = 0 }' "$1"
+}
 # What is not the description's name, lines and options, which differ.
 text_of() {
     "$LATHE" build "$TMP/pair.lua" --set "c=$1" -o "$TMP/$1" >"$TMP/out" 2>&1 || { wrong "c=$1 is not built"; cat "$TMP/out"; }
-    sed -e 's/pair.lua:[0-9]*/pair.lua/g' "$TMP/$1/model.c" | grep -v -e 'hash' -e 'c *= *\(true\|false\)' -e '{"c", ' >"$TMP/$1.c"
+    unwrapped "$TMP/$1/model.c" | sed -e 's/pair.lua:[0-9]*/pair.lua/g' -e 's/ pair\.lua[a-z0-9_., ]* moves/ moves/' |
+        grep -v -e 'hash' -e 'c *= *\(true\|false\)' -e '{"c", ' >"$TMP/$1.c"
 }
 text_of true
 text_of false

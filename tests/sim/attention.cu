@@ -74,5 +74,5 @@ int main(int argc, char **argv)
                              : run_widths<Bf16, float, 64, 64>;
     });
     test_tensor<F16>("fp16", n / 4, 64, 0x1p-12, [](Case &) { return run_widths<F16, float, 64, 64>; });
-    return failed > 0;
+    return failures > 0;
 }

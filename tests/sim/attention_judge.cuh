@@ -3,16 +3,7 @@
 #define TEST_ATTENTION_JUDGE_H
 
 #include "attention_cases.cuh"
-
-static int failed;
-
-#define EXPECT(holds, ...)                                                                                             \
-    do {                                                                                                               \
-        if (holds) break;                                                                                              \
-        failed++;                                                                                                      \
-        printf("failed: " __VA_ARGS__);                                                                                \
-        printf("\n");                                                                                                  \
-    } while (0)
+#include "expect.cuh"
 
 /* ------------------------------------------------------------------ plain loops */
 

@@ -20,5 +20,5 @@ int main(void)
             c.g.o = make_operand(c, O, c.g.T, c.g.H, c.g.E, false, [](double x) { return x; });
         check_case(c, i, 0x1p-9, run_32);
     }
-    return failed > 0;
+    return failures > 0;
 }

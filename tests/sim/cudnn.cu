@@ -45,7 +45,7 @@ template <class T> static Results run_by(Case &c, bool forward_cudnn, bool back_
 template <class T> static void test_type(const char *name, Lathe_dtype type, int n, double epsilon)
 {
     int number = 0, left = 0;
-    for (int i = 0; i < n && !failed; i++) {
+    for (int i = 0; i < n && !failures; i++) {
         restart();
         Case c = served_case<T>(&number);
         Results r[4];
@@ -67,7 +67,7 @@ template <class T> static void test_type(const char *name, Lathe_dtype type, int
 /* Masks and turns that cuDNN is not asked for, though it would take the shape. */
 static void test_left_to_ours(int n)
 {
-    for (int i = 0, number = 0; i < n && !failed; number += 4) {
+    for (int i = 0, number = 0; i < n && !failures; number += 4) {
         Case c = make_case(
             number | 32, false, 0, 64, 8, [](double x) { return (double)(float)Bf16((float)x); }, keys_in());
         restart();
@@ -262,5 +262,5 @@ int main(int argc, char **)
     cudnn_stop();
     const char *said = sim_report();
     EXPECT(!*said, "at the end: %s", said);
-    return failed > 0;
+    return failures > 0;
 }

@@ -5,22 +5,12 @@
 
 #include "cuda/device.h"
 #include "cuda/persistent.cuh"
+#include "expect.cuh"
 #include "sim.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string>
-
-inline int failures;
-#define EXPECT(holds, ...)                                                                                             \
-    do {                                                                                                               \
-        if (!(holds)) {                                                                                                \
-            failures++;                                                                                                \
-            printf("failed: line %d: ", __LINE__);                                                                     \
-            printf(__VA_ARGS__);                                                                                       \
-            printf("\n");                                                                                              \
-        }                                                                                                              \
-    } while (0)
 
 /* ------------------------------------------------------------------ a model of one number a block */
 

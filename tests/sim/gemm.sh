@@ -5,16 +5,13 @@
 set -eu
 sh tests/sim/compile simulator "$TMP" || exit
 runtime='runtime/cuda/gemm.cu runtime/cuda/gemm_ends.cu runtime/cuda/gemm_tune.cu runtime/cuda/gemm_check.cu'
-for name in gemm_timing gemm_refused; do
-    mkdir "$TMP/$name"
-    sh tests/sim/compile simulator "$TMP/$name"
+for name in gemm_timing gemm_refused gemm; do
+    rm -f "$TMP"/program_gemm*.o
     # shellcheck disable=SC2086  # several files
-    sh tests/sim/compile program "$TMP/$name" tests/sim/$name.cu $runtime
-    "$TMP/$name/program" "$TMP/products.txt"
+    sh tests/sim/compile program "$TMP" tests/sim/$name.cu $runtime
+    runtime=    # it is compiled
+    "$TMP/program" "$TMP/products.txt"
 done
-# shellcheck disable=SC2086
-sh tests/sim/compile program "$TMP" tests/sim/gemm.cu $runtime
-"$TMP/program"
 
 failed=0
 mutants=0

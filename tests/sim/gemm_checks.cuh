@@ -4,8 +4,9 @@
 #define TEST_GEMM_CHECKS_H
 
 #include "cuda/gemm_internal.h"
-
+#include "expect.cuh"
 #include "sim.h"
+
 #include <math.h>
 #include <random>
 #include <stdio.h>
@@ -14,21 +15,10 @@
 #include <vector>
 
 static std::mt19937 rng(1);
-static int failures;
 
 static inline bool refused_start(void) { return sim_device.refuses && strcmp(sim_device.refuses, "start") == 0; }
 static inline int below(int n) { return (int)(rng() % (unsigned)n); }
 static inline double normal(void) { return std::normal_distribution<double>()(rng); }
-
-#define EXPECT(holds, ...)                                                                                             \
-    do {                                                                                                               \
-        if (!(holds)) {                                                                                                \
-            failures++;                                                                                                \
-            printf("failed: ");                                                                                        \
-            printf(__VA_ARGS__);                                                                                       \
-            printf("\n");                                                                                              \
-        }                                                                                                              \
-    } while (0)
 
 /* ------------------------------------------------------------------ numbers, as stored */
 

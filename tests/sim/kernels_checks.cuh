@@ -28,11 +28,11 @@ template <class... P, class... A> static inline void run(void (*kernel)(P...), d
 
 static int failed;
 
-static inline void expect(bool holds, const char *what)
+static inline void expect(bool holds, const char *what, const char *said = "")
 {
     if (holds) return;
     failed++;
-    printf("failed: %s\n", what);
+    printf("failed: %s%s%s\n", what, *said ? ": " : "", said);
 }
 
 template <class T> static inline T *device(const T *from, size_t n)

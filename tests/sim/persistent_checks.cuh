@@ -4,20 +4,14 @@
 #define TEST_PERSISTENT_CHECKS_H
 
 #include "cuda/persistent.cuh"
+#include "kernels_checks.cuh"
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <vector>
 #ifdef __CUDACC__
-static const char *sim_report(void) { return ""; }
-enum Sim_order { SIM_FORWARD, SIM_BACKWARD, SIM_SHUFFLED };
-static inline void sim_order(Sim_order, unsigned) {}
 static inline void set_processors(int) {}
 static inline void set_refusals(const char *) {}
 static inline void set_looks(bool) {}
 #else
-#include "sim.h"
 static inline void set_processors(int n) { sim_device.processors = n; }
 static inline void set_refusals(const char *words)
 {
@@ -29,21 +23,9 @@ static inline void set_looks(bool looks) { sim_device.looks = looks; }
 
 #define LOOP "a loop of the test"
 
-static int failed;
-
-static inline void expect(bool holds, const char *what, const char *said = "")
-{
-    if (holds) return;
-    failed++;
-    printf("failed: %s%s%s\n", what, *said ? ": " : "", said);
-}
-
 template <class T> static inline T *device(const std::vector<T> &from)
 {
-    T *at;
-    cudaMalloc(&at, from.size() * sizeof(T));
-    cudaMemcpy(at, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice);
-    return at;
+    return device(from.data(), from.size());
 }
 
 template <class T> static inline void fetch(std::vector<T> *to, const T *at)

@@ -1,22 +1,12 @@
 /* runtime.cu: the simulator's streams, events, graphs and pinned memory: programs that are right give the right numbers in every
  * order, and each mistake shows, in a number or in words. */
 #include "cuda/gemm.h"
+#include "expect.cuh"
 #include "sim.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string>
-
-static int failures;
-#define EXPECT(holds, ...)                                                                                             \
-    do {                                                                                                               \
-        if (!(holds)) {                                                                                                \
-            failures++;                                                                                                \
-            printf("failed: line %d: ", __LINE__);                                                                     \
-            printf(__VA_ARGS__);                                                                                       \
-            printf("\n");                                                                                              \
-        }                                                                                                              \
-    } while (0)
 
 static void said(const char *word) /* "": nothing */
 {
