@@ -36,6 +36,7 @@ typedef struct Tensor_spec {    /* an input or a state */
     Where where;
     int rows_axis;              /* of a state: as in Lathe_tensor */
     bool fixed;
+    int64_t below;              /* of an input of ids: they are 0 … below - 1; 0: the description does not say */
 } Tensor_spec;
 
 typedef struct Knob { const char *name, *value; } Knob;     /* resolved configuration, printed as Lua would */

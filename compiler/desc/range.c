@@ -105,13 +105,15 @@ static Range of_targets(const Desc *d)
 static Range of_input(const Desc *d, const Node *n)
 {
     Lathe_role role = LATHE_FEATURES;
+    int64_t below = 0;
     for (int i = 0; i < d->inputs.n; i++)
-        if (same(d->inputs.at[i].name, n->name)) role = d->inputs.at[i].role;
+        if (same(d->inputs.at[i].name, n->name)) role = d->inputs.at[i].role, below = d->inputs.at[i].below;
+    if (below) return (Range){0, below - 1};
     bool sampled = entry_graph(d, ENTRY_sample);
     switch (role) {
     case LATHE_TOKENS: return d->vocab ? (Range){sampled ? -1 : 0, d->vocab - 1} : anything;
     case LATHE_SOURCE: return d->vocab ? (Range){0, d->vocab - 1} : anything;
-    case LATHE_TARGETS: return of_targets(d);
+    case LATHE_TARGETS: return d->recipe.arrays ? anything : of_targets(d);
     case LATHE_POSITION:
     case LATHE_POSITIONS: return d->seq ? (Range){0, d->seq - 1} : anything;
     case LATHE_LENGTHS: return d->seq ? (Range){0, d->seq} : anything;

@@ -97,7 +97,7 @@ static void examine_data(Doctor *doc, const Desc *d)
     if (!doc->data.n) return;
     finding(doc, bytes ? FINE : BAD, "data", format("%s in %d files", in_mb(bytes), doc->data.n),
             "give a file with something in it");
-    if (!d->seq || r->csv_target) return;
+    if (!d->seq || lathe_reads_rows(r)) return;
     double val = r->val_fraction * (double)bytes, epochs = (double)(r->steps * items_of(d)) / ((double)bytes - val + 1);
     if ((double)bytes - val < (double)(d->seq + 1))
         finding(doc, BAD, "data", format("less than one sequence of %lld tokens", (long long)d->seq),

@@ -220,7 +220,9 @@ static void say_tensors(Page *page, Text *t, const Program *p, Home home, const 
         const char *name = home == INPUTS ? b->value->name : output_words(p, which++);
         const Tensor_spec *spec = spec_text(page->desc, home, name);
         say_tensor(t, name, spec ? spec->role : LATHE_FEATURES, b->dtype, b->shape, of, buffer_name(page, b),
-                   home == OUTPUTS && rows_meet(p->graph, name) ? ", .meets = true" : "");
+                   home == OUTPUTS && rows_meet(p->graph, name) ? ", .meets = true"
+                   : spec && spec->below                        ? format(", .below = %lld", (long long)spec->below)
+                                                                : "");
     }
     say(t, "};\n");
 }
@@ -249,6 +251,12 @@ static char *array_or_null(Page *page, const Program *p, Home home, const char *
     return count_home(p, home) ? format("%s_%s", identifier(page, p->graph->name), what) : "NULL";
 }
 
+static int64_t rows_in_call(const Desc *d, const Graph *g)
+{
+    if (entry_of(g)->decoding || g->entry == ENTRY_encode) return d->recipe.rows;
+    return entry_of(g)->step ? d->batch * d->recipe.accumulate : d->batch;
+}
+
 static void say_entry_table(Page *page, Text *t)
 {
     const Module *m = page->module;
@@ -266,8 +274,9 @@ static void say_entry_table(Page *page, Text *t)
         const Program *p = m->programs.at[i];
         const char *instruments =
             page->desc->options->instrument ? format(", .instruments = %s", watch_table(page, p)) : "";
-        say(t, "    {.name = %s, .run = run_%s, .work_bytes = %lld, .flops = %.0f,\n", quoted(p->graph->name),
-            identifier(page, p->graph->name), (long long)p->work_bytes, entry_flops(p));
+        say(t, "    {.name = %s, .run = run_%s, .work_bytes = %lld, .flops = %.0f, .rows = %lld,\n",
+            quoted(p->graph->name), identifier(page, p->graph->name), (long long)p->work_bytes, entry_flops(p),
+            (long long)rows_in_call(page->desc, p->graph));
         say_wrapped(t, format("     .in_bytes = %s, .out_bytes = %s, .inputs = %d, .outputs = %d, .input = %s, "
                               ".output = %s, .kernels = %s, .kernel = %s%s},\n",
                               size_of(page, p, INPUTS, "in"), size_of(page, p, OUTPUTS, "out"), count_home(p, INPUTS),

@@ -142,15 +142,6 @@ static void run_probes(lua_State *L, int model, int c, Probe *p, int n, int whol
     }
 }
 
-/* Is it an extent of the inputs?  Forward need not read it from c. */
-static bool of_inputs(const char *knob)
-{
-    static const char *const names[] = {"batch", "seq", "vocab", "features", "source_seq"};
-    for (int i = 0; i < COUNT_OF(names); i++)
-        if (same(knob, names[i])) return true;
-    return false;
-}
-
 static void probe_sizes(lua_State *L, int model, int c, const Notes *base, Probe *found, int *n)
 {
     Trace *trace = trace_of(L);
@@ -161,7 +152,8 @@ static void probe_sizes(lua_State *L, int model, int c, const Notes *base, Probe
         const char *name = trace->desc->knobs.at[i].name;
         int64_t value = 0;
         if (!knob_integer(trace, name, &value) || value < 2 || value > INT32_MAX / 4) continue;
-        if (base->read[i] || of_inputs(name)) found[(*n)++] = (Probe){.size = copy_string(name), .value = value};
+        if (base->read[i] || is_size_of_inputs(trace, name))
+            found[(*n)++] = (Probe){.size = copy_string(name), .value = value};
     }
     for (int way = 0; way < COUNT_OF(ways); way++) {
         Probe todo[MOST_PROBES];

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const model_keys[] = {"config", "configs",  "check",  "forward", "train",
-                                         "data",   "generate", "decode", "sample",  "hf"};
+static const char *const model_keys[] = {"config", "configs",  "check",  "forward", "train", "data",
+                                         "inputs", "generate", "decode", "sample",  "hf"};
 
 void check_model_keys(lua_State *L, int model)
 {

@@ -66,6 +66,7 @@ typedef struct Trace {
     Table rows; /* decode: per node, the Factor of its batch axis */
 
     /* Each of these belongs to one file. */
+    struct Fields *fields; /* front/inputs.c: what `input` has */
     struct Usage *used;                                      /* front/limits.c */
     VEC(struct Source { const char *file, *text; }) sources; /* front/lua.c: read so far */
     const char *folder;                                      /* of the description: require looks nowhere else */
@@ -261,6 +262,8 @@ void trace_entries(lua_State *L, int model); /* c is at the top */
 void trace_for_axes(lua_State *L, int model, int c); /* the entries that name axes: train, grad, decode */
 Graph *begin_entry(Trace *trace, Entry entry); /* from now on trace->graph */
 void push_input(lua_State *L);               /* the `input` of forward and sample */
+void read_extents(lua_State *L, int model, int c); /* batch, seq, …, and what `input` has */
+bool is_size_of_inputs(const Trace *trace, const char *knob); /* forward need not read it from c */
 Where function_place(lua_State *L, int model, const char *key); /* of a function of the description */
 
 void push_begins(lua_State *L);              /* i32 [batch]: 1 for rows that do not continue their text */

@@ -297,13 +297,14 @@ static void read_tokenizer(lua_State *L)
 
 static void read_data(lua_State *L)
 {
-    enum { TEXT, CSV, PAIRS };
-    static const char *const kinds[] = {"text", "csv", "pairs"}, *const others[] = {"kind"};
+    enum { TEXT, CSV, PAIRS, ARRAYS };
+    static const char *const kinds[] = {"text", "csv", "pairs", "arrays"}, *const others[] = {"kind"};
     Lathe_recipe *r = &trace_of(L)->desc->recipe;
     int kind = recipe_made_by(L, "data", kinds, COUNT_OF(kinds), "data");
     take_settings(L, "data", format("data.%s", kinds[kind]), others, COUNT_OF(others));
     r->pairs = kind == PAIRS;
-    if (kind == CSV) r->tokenizer = LATHE_NO_TEXT;
+    r->arrays = kind == ARRAYS;
+    if (kind == CSV || kind == ARRAYS) r->tokenizer = LATHE_NO_TEXT;
     else {
         settle_order(L, r);
         read_tokenizer(L);
@@ -379,7 +380,7 @@ static void check_best(lua_State *L, const Lathe_recipe *r)
     bool found = !r->best;
     for (int i = 0; i < train->outs.n; i++)
         if (train->outs.at[i].kind == OUT_VALUE) push(&known, train->outs.at[i].name);
-    if (!r->csv_target) push(&known, "perplexity");
+    if (!lathe_reads_rows(r)) push(&known, "perplexity");
     for (int i = 0; i < COUNT_OF(rouge) && r->eval_generate; i++) push(&known, rouge[i]);
     for (int i = 0; i < known.n; i++) found |= same(known.at[i], r->best);
     if (!found)

@@ -10,7 +10,7 @@ static void check_drawn(const Trace *trace, const char *name, const Tensor *t)
     if (s.rank < 1 || s.dim[0] != trace->batch)
         err(t->node->where, "what sample returns must have one row per sample, [batch %lld, …], but '%s' is %s",
             (long long)trace->batch, name, tensor_text(t));
-    if (same(name, SAMPLED_TOKENS) && trace->desc->recipe.csv_target)
+    if (same(name, SAMPLED_TOKENS) && lathe_reads_rows(&trace->desc->recipe))
         err(t->node->where, "'%s' of sample means token ids, but this model's data is a table; give it another name",
             name);
     if (same(name, SAMPLED_TOKENS) && (t->node->dtype != I32 || s.rank != 2))

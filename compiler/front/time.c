@@ -93,11 +93,11 @@ static int carries_call(lua_State *L)
 {
     Trace *trace = trace_of(L);
     Lathe_recipe *r = &trace->desc->recipe;
-    if (r->csv_target || r->pairs || r->pack)
+    if (lathe_reads_rows(r) || r->pairs || r->pack)
         user_error(L, "carry = true passes the state of a row to the batch that continues its text, but %s",
-                   r->csv_target ? "the rows of a table have no order"
-                   : r->pairs    ? "each pair is a text of its own"
-                                 : "packed documents do not continue; leave pack out");
+                   lathe_reads_rows(r) ? "the rows of a table have no order"
+                   : r->pairs          ? "each pair is a text of its own"
+                                       : "packed documents do not continue; leave pack out");
     if (r->order && r->order != LATHE_CONTIGUOUS)
         user_error(L, "carry = true passes the state of a row to the batch that continues its text; use data.text { "
                       "order = \"contiguous\" }, or leave order out");

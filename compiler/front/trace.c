@@ -8,182 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ------------------------------------------------------------------ inputs */
-
-static bool is_csv(const Trace *trace) { return trace->desc->recipe.csv_target != NULL; }
-static bool is_packed(const Trace *trace) { return trace->desc->recipe.pack; }
-static bool is_pairs(const Trace *trace) { return trace->desc->recipe.pairs; }
-
-static void spec_of(Desc *d, const char *name, Lathe_role role, DType t, Shape s, Where where)
-{
-    for (int i = 0; i < d->inputs.n; i++)
-        if (same(d->inputs.at[i].name, name)) return;
-    push(&d->inputs, ((Tensor_spec){.name = name, .dtype = t, .shape = s, .role = role, .where = where}));
-}
-
-/* A batch of the data.  With accumulation it is [micro][batch][…], and forward sees one [batch][…]. */
-static void push_data(lua_State *L, const char *name, Lathe_role role, DType t, Shape s, bool time)
-{
-    const Trace *trace = trace_of(L);
-    check_size(L, s);
-    make_at(lua_place(L));
-    spec_of(trace->desc, name, role, t, s, making().where);
-    Node *n;
-    if (trace->graph->micro) {
-        Shape all = {1, {trace->graph->micro->trip}, {(uint16_t)trace->graph->micro->axis}};
-        for (int i = 0; i < s.rank; i++) all = with_axis(all, s, i);
-        check_size(L, all);
-        n = loop_x(trace->graph->micro, input_node(name, t, all));
-    } else n = input_node(name, t, s);
-    push_tensor(L, n, (Factor){0, 1, 1}, time ? (Factor){1, 1, 1} : NOWHERE, NULL);
-}
-
-/* Decode is inside one document: segment 1, and the position of the token. */
-static void push_packed(lua_State *L, const char *name, Lathe_role role, Shape s)
-{
-    if (!trace_of(L)->decode) {
-        push_data(L, name, role, I32, s, true);
-        return;
-    }
-    make_at(lua_place(L));
-    Node *n = role == LATHE_SEGMENTS ? scalar(1, I32) : position_node(trace_of(L));
-    push_tensor(L, broadcast(n, s), (Factor){0, 1, 1}, (Factor){1, 1, 1}, NULL);
-}
-
-/* In decode, the length of a target is that of its part so far. */
-static void push_reached(lua_State *L, Shape s)
-{
-    make_at(lua_place(L));
-    Node *n = map2(OP_add, position_node(trace_of(L)), scalar(1, I32));
-    push_tensor(L, broadcast(n, s), (Factor){0, 1, 1}, NOWHERE, NULL);
-}
-
-typedef struct Field { /* a field of input */
-    const char *name;
-    Lathe_role role;
-    DType dtype;
-    bool packed, time; /* packed: only if documents share a sequence */
-    int rank;
-    int64_t width; /* of the last axis; the first is the batch */
-    const char *size;
-} Field;
-
-/* [rows] in decode; else the rows of one part of a batch. */
-static Shape of_batch(const Trace *trace)
-{
-    int64_t all = trace->desc->batch;
-    int axis = trace->decode ? axis_of("rows", trace->batch) : axis_scaled(axis_of("batch", all), trace->batch, all);
-    return (Shape){1, {trace->batch}, {(uint16_t)axis}};
-}
-
-static Shape of_batch_and(const Trace *trace, const char *size, int64_t extent)
-{
-    Shape s = of_batch(trace);
-    s.dim[s.rank] = extent;
-    s.axis[s.rank++] = (uint16_t)axis_of(size, extent);
-    return s;
-}
-
-static void push_field(lua_State *L, const Field *f)
-{
-    const Trace *trace = trace_of(L);
-    Shape s = f->rank == 1 ? of_batch(trace) : of_batch_and(trace, f->size, f->width);
-    if (f->packed) push_packed(L, f->name, f->role, s);
-    else if (trace->decode && f->role == LATHE_LENGTHS) push_reached(L, s);
-    else push_data(L, f->name, f->role, f->dtype, s, f->time);
-}
-
-static void refuse_field(lua_State *L, const char *name, const Field *list, int n)
-{
-    VEC(const char *) names = {0};
-    for (int i = 0; i < n; i++) push(&names, list[i].name);
-    if (same(name, "segments") || same(name, "positions"))
-        user_error(L, "there is no input.%s; it exists where documents share a sequence, data.text { pack = true }",
-                   name);
-    if (same(name, "source") || same(name, "source_lengths") || same(name, "lengths"))
-        user_error(
-            L, "there is no input.%s; it exists where the data is pairs for an encoder and a decoder, data.pairs {}",
-            name);
-    user_error(L, "there is no input.%s%s", name, advice(name, names.at, names.n));
-}
-
-/* If sample generates texts, input.tokens holds their beginnings: ids, -1 where none is given. */
-static void push_begun(lua_State *L, const char *name)
-{
-    const Trace *trace = trace_of(L);
-    if (!same(name, "tokens") || is_csv(trace) || is_pairs(trace))
-        user_error(L, "there is no input.%s in sample, which makes its own%s", name,
-                   is_csv(trace) || is_pairs(trace)
-                       ? ""
-                       : "; input.tokens holds what the texts begin with, -1 where nothing is given");
-    push_data(L, name, LATHE_TOKENS, I32, of_batch_and(trace, "seq", trace->time), true);
-}
-
-void push_begins(lua_State *L) { push_data(L, "begins", LATHE_BEGINS, I32, of_batch(trace_of(L)), false); }
-
-/* input.tokens … */
-static int input_field(lua_State *L)
-{
-    Trace *trace = trace_of(L);
-    const char *name = luaL_checkstring(L, 2);
-    if (sampling(trace)) return push_begun(L, name), 1;
-    int64_t features = 0, T = trace->time, S = trace->desc->source_seq;
-    knob_integer(trace, "features", &features);
-    const Field text[] = {{"tokens", LATHE_TOKENS, I32, false, true, 2, T, "seq"},
-                          {"targets", LATHE_TARGETS, I32, false, true, 2, T, "seq"},
-                          {"segments", LATHE_SEGMENTS, I32, true, true, 2, T, "seq"},
-                          {"positions", LATHE_POSITIONS, I32, true, true, 2, T, "seq"}};
-    const Field pairs[] = {{"source", LATHE_SOURCE, I32, false, false, 2, S, "source_seq"},
-                           {"source_lengths", LATHE_SOURCE_LENGTHS, I32, false, false, 1, 0, NULL},
-                           {"tokens", LATHE_TOKENS, I32, false, true, 2, T, "seq"},
-                           {"targets", LATHE_TARGETS, I32, false, true, 2, T, "seq"},
-                           {"lengths", LATHE_LENGTHS, I32, false, false, 1, 0, NULL}};
-    const Field csv[] = {{"features", LATHE_FEATURES, F32, false, false, 2, features, "features"},
-                         {"targets", LATHE_TARGETS, I32, false, false, 1, 0, NULL}};
-    const Field *list = is_csv(trace) ? csv : is_pairs(trace) ? pairs : text;
-    int n = is_csv(trace) ? COUNT_OF(csv) : is_pairs(trace) ? COUNT_OF(pairs) : is_packed(trace) ? 4 : 2;
-    for (int i = 0; i < n; i++)
-        if (same(list[i].name, name)) return push_field(L, &list[i]), 1;
-    refuse_field(L, name, list, n);
-    return 0;
-}
-
-void push_input(lua_State *L)
-{
-    lua_newtable(L);
-    lua_newtable(L);
-    lua_pushcfunction(L, input_field);
-    lua_setfield(L, -2, "__index");
-    lua_pushliteral(L, "protected");
-    lua_setfield(L, -2, "__metatable");
-    lua_setmetatable(L, -2);
-}
-
-static int64_t extent_knob(const Trace *trace, const char *name, bool needed)
-{
-    int64_t n = 0;
-    bool have = knob_integer(trace, name, &n);
-    if (!have && !needed) return 0;
-    if (n < 1)
-        err(place_of_key(trace, NULL, "config"), "config needs `%s`, a positive integer, for this kind of data%s", name,
-            have ? format(", found %lld", (long long)n) : "");
-    if (n > INT32_MAX)
-        err(place_of_key(trace, "config", name), "config's `%s` is %lld; the limit is %d", name, (long long)n,
-            INT32_MAX);
-    return n;
-}
-
-static void read_extents(Trace *trace)
-{
-    Desc *d = trace->desc;
-    d->batch = extent_knob(trace, "batch", true);
-    d->seq = extent_knob(trace, "seq", !is_csv(trace));
-    if (!is_csv(trace))
-        d->vocab = extent_knob(trace, "vocab", true); /* in a table targets are classes, so vocab may mean anything */
-    if (is_csv(trace)) extent_knob(trace, "features", true);
-    if (is_pairs(trace)) d->source_seq = extent_knob(trace, "source_seq", true);
-}
-
 /* ------------------------------------------------------------------ one entry */
 
 /* Declares the input by which pass_grad multiplies the gradient of the loss. */
@@ -256,22 +80,32 @@ static void check_loss(lua_State *L, int model)
             lua_text(L, -1));
 }
 
-static bool reaches_targets(Node *n)
+static bool is_target(const Desc *d, const char *input)
+{
+    for (int i = 0; i < d->inputs.n; i++)
+        if (same(d->inputs.at[i].name, input)) return d->inputs.at[i].role == LATHE_TARGETS;
+    return false;
+}
+
+static bool reaches_targets(const Desc *d, Node *n)
 {
     Nodes all = {0};
     nodes_at(NULL, &n, 1, &all);
     for (int i = 0; i < all.n; i++)
-        if (all.at[i]->op == OP_input && same(all.at[i]->name, "targets")) return true;
+        if (all.at[i]->op == OP_input && is_target(d, all.at[i]->name)) return true;
     return false;
 }
 
-static bool wanted(const Graph *g, const Tensor *t)
+static bool has_batch_rows(const Tensor *t) { return t->batch.axis == 0 && t->batch.outer == 1 && t->batch.inner == 1; }
+
+static bool wanted(const Desc *d, const Graph *g, const Tensor *t)
 {
     bool scalar_value = t->node->shape.rank == 0;
     switch (entry_of(g)->gives) {
     case GIVES_ALL: return true;
     case GIVES_METRICS: return scalar_value && is_real(t->node->dtype);
-    case GIVES_ARRAYS: return !scalar_value && !reaches_targets(t->node);
+    case GIVES_ARRAYS: return !scalar_value && !reaches_targets(d, t->node);
+    case GIVES_ROWS: return has_batch_rows(t) && !reaches_targets(d, t->node);
     case GIVES_OWN: break;
     }
     die("entry %s does not give what forward returns", g->name);
@@ -281,11 +115,13 @@ static bool wanted(const Graph *g, const Tensor *t)
 static void note_mixing(lua_State *L, int model, const char *name, const Tensor *t)
 {
     const Trace *trace = trace_of(L);
-    if (trace->graph->entry != ENTRY_eval || !t->mixed || t->node->shape.rank == 0 || is_csv(trace)) return;
+    if (trace->graph->entry != ENTRY_eval || !t->mixed || t->node->shape.rank == 0 ||
+        lathe_reads_rows(&trace->desc->recipe))
+        return;
     lua_getfield(L, model, "decode");
     bool out = lua_isboolean(L, -1) && !lua_toboolean(L, -1);
     lua_pop(L, 1);
-    if (out || reaches_targets(t->node)) return;
+    if (out || reaches_targets(trace->desc, t->node)) return;
     err(t->mixed->where,
         "%s, so output '%s' cannot be computed one token at a time (entry decode)\n"
         "  nn.attention and nn.attend with causal = true, nn.scan, nn.shift and nn.positions can; or opt out with "
@@ -314,7 +150,7 @@ static void collect_outputs(lua_State *L, int model)
         if (t->node->shape.rank == 0 && !is_real(t->node->dtype) && !trace->decode)
             warn(t->node->where, "output '%s' is %s, so it is not a metric; x:cast(\"f32\") makes it one", names[i],
                  dtype_name(t->node->dtype));
-        if (wanted(trace->graph, t)) push(&trace->graph->outs, ((Output){OUT_VALUE, names[i], t->node}));
+        if (wanted(trace->desc, trace->graph, t)) push(&trace->graph->outs, ((Output){OUT_VALUE, names[i], t->node}));
         lua_pop(L, 1);
     }
 }
@@ -327,6 +163,11 @@ static void call_forward(lua_State *L, int model, int c)
     call_lua(L, 2, 2);
 }
 
+static bool gives_loss(const Graph *g)
+{
+    return entry_of(g)->gives == GIVES_ALL || entry_of(g)->gives == GIVES_METRICS;
+}
+
 static Graph *trace_entry(lua_State *L, int model, int c, Entry entry)
 {
     Trace *trace = trace_of(L);
@@ -335,7 +176,7 @@ static Graph *trace_entry(lua_State *L, int model, int c, Entry entry)
     call_forward(L, model, c);
     check_loss(L, model);
     give_title(is_tensor(L, -2)->node, "loss", TITLE_OUTPUT, "");
-    if (!trace->decode) push(&g->outs, ((Output){OUT_VALUE, "loss", is_tensor(L, -2)->node}));
+    if (gives_loss(g)) push(&g->outs, ((Output){OUT_VALUE, "loss", is_tensor(L, -2)->node}));
     if (lua_istable(L, -1)) collect_outputs(L, model);
     for (int i = 0; i < trace->states.n; i++)
         push(&g->outs, ((Output){OUT_STATE, trace->states.at[i].name, trace->states.at[i].node}));
@@ -393,16 +234,25 @@ static bool wants_decode(lua_State *L, int model, const Graph *grad)
     bool out = lua_isboolean(L, -1) && !lua_toboolean(L, -1), any = false;
     lua_pop(L, 1);
     for (int i = 1; i < grad->outs.n; i++)
-        any |= grad->outs.at[i].node->shape.rank > 0 && !reaches_targets(grad->outs.at[i].node);
-    return !out && any && !is_csv(trace_of(L));
+        any |= grad->outs.at[i].node->shape.rank > 0 && !reaches_targets(trace_of(L)->desc, grad->outs.at[i].node);
+    return !out && any && !lathe_reads_rows(&trace_of(L)->desc->recipe);
 }
 
 static void add_decode(lua_State *L, int model, int c)
 {
     Trace *trace = trace_of(L);
     Graph *decode = trace_entry(L, model, c, ENTRY_decode);
-    if (is_pairs(trace)) push(&trace->desc->graphs, take_encode(trace, decode));
+    if (trace->desc->recipe.pairs) push(&trace->desc->graphs, take_encode(trace, decode));
     push(&trace->desc->graphs, decode);
+}
+
+/* Rows of data can be predicted if forward returns outputs that need no target. */
+static void add_predict(lua_State *L, int model, int c)
+{
+    Desc *d = trace_of(L)->desc;
+    if (!lathe_reads_rows(&d->recipe)) return;
+    Graph *g = trace_entry(L, model, c, ENTRY_predict);
+    if (g->outs.n) push(&d->graphs, g);
 }
 
 /* A batch of one row is compared with one of two rows, to find the batch axes. */
@@ -420,7 +270,7 @@ static Graph *trace_evaluation(lua_State *L, int model, int c, Graph **score)
 void trace_for_axes(lua_State *L, int model, int c)
 {
     Trace *trace = trace_of(L);
-    read_extents(trace);
+    read_extents(L, model, c);
     trace_entry(L, model, c, ENTRY_train);
     end_notes_of_entry(trace);
     const Graph *grad = trace_entry(L, model, c, ENTRY_grad);
@@ -436,7 +286,7 @@ void trace_entries(lua_State *L, int model)
     Trace *trace = trace_of(L);
     Desc *d = trace->desc;
     int c = lua_gettop(L);
-    read_extents(trace);
+    read_extents(L, model, c);
     learn_axes(L, model, c);
     Graph *train = trace_training(L, model, c); /* pushed only now, since tracing reads the list */
     push(&d->graphs, train);
@@ -446,6 +296,7 @@ void trace_entries(lua_State *L, int model)
     Graph *eval = trace_evaluation(L, model, c, &score);
     push(&d->graphs, eval);
     if (wants_decode(L, model, grad)) add_decode(L, model, c);
+    add_predict(L, model, c);
     trace_sample(L, model, c);
     if (score) push(&d->graphs, score);
 }

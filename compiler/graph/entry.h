@@ -13,8 +13,9 @@ typedef struct Entry_info {
     bool gradients;             /* pass_grad adds an OUT_GRAD for every parameter that loss depends on */
     bool carries;               /* nn.lstm { carry = true } … has states that go from batch to batch */
     bool decoding;              /* one token per row at a time, with states */
-    enum { GIVES_OWN, GIVES_ALL, GIVES_METRICS, GIVES_ARRAYS } gives;   /* outputs: others than forward's; all; real
-                                 * numbers; those with axes that depend on no target */
+    enum { GIVES_OWN, GIVES_ALL, GIVES_METRICS, GIVES_ARRAYS, GIVES_ROWS } gives;   /* outputs: others than forward's;
+                                 * all; real numbers; those with axes that depend on no target; of these, those with
+                                 * a row for each row of the batch */
 } Entry_info;
 
 /* graph/entry.c */

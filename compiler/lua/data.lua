@@ -6,7 +6,8 @@ local data = {}
 -- The options of a function are settings in runtime/interface/recipe.def.
 local function declare(name) return options.declare(name, core.settings(name, options)) end
 
-local text_options, pairs_options, csv_options = declare("data.text"), declare("data.pairs"), declare("data.csv")
+local text_options, pairs_options = declare("data.text"), declare("data.pairs")
+local csv_options, arrays_options = declare("data.csv"), declare("data.arrays")
 
 -- A text file as token ids: input.tokens and input.targets, both i32 [batch, seq].
 -- config has batch, seq and vocab (256 for bytes; for chars at least the number of different characters).
@@ -33,6 +34,14 @@ end
 function data.csv(given)
   local o = csv_options(given)
   o.kind = "csv"
+  return o
+end
+
+-- Arrays: rows of the inputs that the description declares, `inputs = { image = { "f32", 28, 28, 1 }, … }`.
+-- config has batch.
+function data.arrays(given)
+  local o = arrays_options(given)
+  o.kind = "arrays"
   return o
 end
 

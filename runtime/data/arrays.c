@@ -1,5 +1,6 @@
 /* arrays.c: a table of numbers from two arrays of NumPy: features [rows][…], classes [rows]. */
 #include "base/words.h"
+#include "data/array.h"
 #include "data/data.h"
 #include "source/source.h"
 
@@ -17,10 +18,10 @@ bool are_arrays(const Words *paths)
     return paths->n > 0;
 }
 
-static int64_t rows_of(const Npy *a, const char *path)
+static int64_t rows_of(const Array *a, const char *path)
 {
-    if (npy_rank(a) == 0) fail(EXIT_DATA, path, "expected an array of rows, found a single number");
-    return npy_dim(a)[0];
+    if (a->rank == 0) fail(EXIT_DATA, path, "expected an array of rows, found a single number");
+    return a->dim[0];
 }
 
 static int32_t class_in(double x, const Csv_form *form, const char *path, int64_t row)
@@ -29,12 +30,12 @@ static int32_t class_in(double x, const Csv_form *form, const char *path, int64_
     fail(EXIT_DATA, text_of("%s: row %lld", path, (long long)row), "%s", no_class(form, x));
 }
 
-static void take_classes(const Npy *a, const char *path, const Csv_form *form, int64_t rows, int32_t *out)
+static void take_classes(const Array *a, const char *path, const Csv_form *form, int64_t rows, int32_t *out)
 {
     double x[1024];
     for (int64_t r = 0; r < rows; r += 1024) {
         int64_t n = rows - r < 1024 ? rows - r : 1024;
-        read_npy(a, r, n, x);
+        read_array(a, r, n, x);
         for (int64_t i = 0; i < n; i++) out[r + i] = class_in(x[i], form, path, r + i);
     }
 }
@@ -62,18 +63,18 @@ Csv_data *open_arrays(const Words *paths, const Csv_form *form)
         fail(EXIT_DATA, paths->at[0],
              "expected two arrays, features [rows][…] and classes [rows], found %d: --data FEATURES.npy CLASSES.npy",
              paths->n);
-    Npy *x = open_npy(paths->at[0]), *y = open_npy(paths->at[1]);
+    Array *x = open_npy(paths->at[0]), *y = open_npy(paths->at[1]);
     int64_t rows = rows_of(x, paths->at[0]), labels = rows_of(y, paths->at[1]);
-    if (rows != labels || npy_width(y) != 1)
+    if (rows != labels || y->width != 1)
         fail(EXIT_DATA, paths->at[1], "expected a class for each of the %lld rows of %s, found %lld rows of %lld",
-             (long long)rows, paths->at[0], (long long)labels, (long long)npy_width(y));
-    if (npy_width(x) >= INT32_MAX)
-        fail(EXIT_DATA, paths->at[0], "expected fewer than 2^31 numbers per row, found %lld", (long long)npy_width(x));
-    Csv_data *c = new_csv(rows, (int)npy_width(x), &feature, &class);
-    read_npy(x, 0, rows, feature);
-    check_features(feature, rows, npy_width(x), form, paths->at[0]);
+             (long long)rows, paths->at[0], (long long)labels, (long long)y->width);
+    if (x->width >= INT32_MAX)
+        fail(EXIT_DATA, paths->at[0], "expected fewer than 2^31 numbers per row, found %lld", (long long)x->width);
+    Csv_data *c = new_csv(rows, (int)x->width, &feature, &class);
+    read_array(x, 0, rows, feature);
+    check_features(feature, rows, x->width, form, paths->at[0]);
     take_classes(y, paths->at[1], form, rows, class);
-    close_npy(x);
-    close_npy(y);
+    close_array(x);
+    close_array(y);
     return c;
 }

@@ -164,7 +164,7 @@ static void take_header(Csv_data *c, Cursor *at)
     }
     c->rounded = must_alloc(sizeof *c->rounded * (size_t)c->columns);
     memset(c->rounded, 0, sizeof *c->rounded * (size_t)c->columns);
-    if (c->target_column >= 0) return;
+    if (c->target_column >= 0 || c->form.optional) return;
     const char *close = nearest_word(c->form.target, (const char *const *)c->name, c->columns);
     fail(EXIT_DATA, line_place(at),
          "expected a column \"%s\" (the class) among the %d that the first line names, %s%s%s%s; name it "
@@ -224,10 +224,10 @@ static void take_row(Csv_data *c, Cursor *at)
 {
     int width, k = 0;
     if (c->rows == c->room) grow_rows(c);
-    double *to = c->feature + c->rows * (c->columns - 1);
+    double *to = c->feature + c->rows * csv_features(c);
     for (at->more = true; at->more; at->column += width, k++) {
         char *field = next_field(at, &width);
-        if (k >= c->columns) continue;
+        if (k >= c->columns || (k == c->target_column && c->form.optional)) continue;
         double x = number_in(c, at, field, k);
         if (k == c->target_column) c->class[c->rows] = class_in(c, at, x);
         else *to++ = feature_in(c, at, x, k);
@@ -276,17 +276,17 @@ Csv_data *open_csv(const Words *paths, const Csv_form *form)
 }
 
 int64_t csv_rows(const Csv_data *c) { return c->rows; }
-int csv_features(const Csv_data *c) { return c->columns - 1; }
+int csv_features(const Csv_data *c) { return c->columns - (c->target_column >= 0); }
 
 uint64_t csv_hash(const Csv_data *c)
 {
     Hash h;
     hash_start(&h);
-    hash_add(&h, c->feature, sizeof *c->feature * (size_t)(c->rows * (c->columns - 1)));
+    hash_add(&h, c->feature, sizeof *c->feature * (size_t)(c->rows * csv_features(c)));
     hash_add(&h, c->class, sizeof *c->class * (size_t)c->rows);
     return hash_end(&h);
 }
 
 int64_t csv_heap(const Csv_data *c) { return c->room * (8 * c->columns + 4); }
-const double *csv_row(const Csv_data *c, int64_t row) { return c->feature + row * (c->columns - 1); }
+const double *csv_row(const Csv_data *c, int64_t row) { return c->feature + row * csv_features(c); }
 int32_t csv_class(const Csv_data *c, int64_t row) { return c->class[row]; }

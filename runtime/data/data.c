@@ -135,7 +135,7 @@ static Text_data *open_windows(const Reading *reading, Tokenizer *k)
 static void settle_stretches(Data *d)
 {
     const Reading *reading = d->reading;
-    int64_t rows = reading->gpus * items_in_call(need_entry(reading->model, ENTRY_train));
+    int64_t rows = reading->gpus * need_entry(reading->model, ENTRY_train)->rows;
     d->stretch = (d->train - 1) / (rows * d->seq);
     if (d->stretch < 1)
         fail(
@@ -187,6 +187,17 @@ static int64_t features_wanted(const Lathe_entry *e, int64_t rows)
     return n;
 }
 
+static void settle_rows(Data *d, int64_t rows, bool training)
+{
+    d->seq = 1;
+    split(d, rows);
+    d->train_items = d->train;
+    d->val_items = d->val;
+    if (training && d->train < 1)
+        fail(EXIT_DATA, d->reading->paths.at[0], "expected rows to train on, found none; give more data");
+    d->order = must_alloc(sizeof *d->order * (size_t)d->train);
+}
+
 static void open_csv_data(Data *d, const Lathe_entry *e, bool training)
 {
     const Reading *reading = d->reading;
@@ -197,24 +208,30 @@ static void open_csv_data(Data *d, const Lathe_entry *e, bool training)
     d->csv = open_csv(&reading->paths, &(Csv_form){.target = reading->recipe->csv_target,
                                                    .classes = class_count(reading->model),
                                                    .ignored = reading->model->recipe.ignored,
-                                                   .single = reading->model->real != LATHE_F64});
-    int64_t wanted = features_wanted(e, items_in_call(e));
+                                                   .single = reading->model->real != LATHE_F64,
+                                                   .optional = reading->predicting});
+    int64_t wanted = features_wanted(e, e->rows);
     if (csv_features(d->csv) != wanted)
         fail(EXIT_DATA, reading->paths.at[0],
              "expected %lld columns besides \"%s\", found %d; rebuild for that number, or leave columns out",
              (long long)wanted, reading->recipe->csv_target, csv_features(d->csv));
-    d->seq = 1;
-    split(d, csv_rows(d->csv));
-    d->train_items = d->train;
-    d->val_items = d->val;
-    if (training && d->train < 1)
-        fail(EXIT_DATA, reading->paths.at[0], "expected rows to train on, found none; give more data");
-    d->order = must_alloc(sizeof *d->order * (size_t)d->train);
+    settle_rows(d, csv_rows(d->csv), training);
+}
+
+/* Rows of the inputs that the description declares. */
+static void open_row_data(Data *d, const Lathe_entry *e, bool training)
+{
+    const Reading *reading = d->reading;
+    const Lathe_entry *eval = training ? find_entry(reading->model, ENTRY_eval) : NULL;
+    d->rows = rows_of_arrays(&reading->paths, reading->model, (const Lathe_entry *const[]){e, eval, NULL});
+    settle_rows(d, rows_in_data(d->rows), training);
 }
 
 static const Lathe_entry *entry_of_reading(const Reading *reading)
 {
-    return need_entry(reading->model, reading->training ? ENTRY_train : ENTRY_eval);
+    return need_entry(reading->model, reading->training     ? ENTRY_train
+                                      : reading->predicting ? ENTRY_predict
+                                                            : ENTRY_eval);
 }
 
 bool reads_text(const Reading *reading)
@@ -230,6 +247,7 @@ void open_data(Data *d, const Reading *reading, Tokenizer *k)
     if (reading->paths.n == 0)
         fail(EXIT_USAGE, NULL, "%s needs --data PATH…: the text or table to read", reading->command);
     if (reads_text(reading)) open_text_data(d, e, training);
+    else if (reading->model->recipe.arrays) open_row_data(d, e, training);
     else open_csv_data(d, e, training);
     if (!training) check_val(d);
 }
@@ -258,25 +276,13 @@ const Data *evaluated(const Data *d) { return d->held ? d->held : d; }
 static int64_t heap_of(const Data *d, bool held)
 {
     if (d->epochs) return held ? held_bytes(d->epochs) : epochs_bytes(d->epochs);
+    if (d->rows) return rows_heap(d->rows);
     return d->text ? text_heap(d->text) : csv_heap(d->csv);
 }
 
 int64_t data_heap(const Data *d) { return heap_of(d, false) + (d->held ? heap_of(d->held, true) : 0); }
 
 /* ------------------------------------------------------------------ choosing items */
-
-/* The number of rows of a batch: the elements of tokens without the last axis, or of the classes. */
-int64_t items_in_call(const Lathe_entry *e)
-{
-    const Lathe_tensor *t = tensor_with_role(e, LATHE_TOKENS);
-    if (!t) t = tensor_with_role(e, LATHE_SOURCE);
-    if (t) return t->rank ? tensor_size(t) / t->dim[t->rank - 1] : 1;
-    for (int i = 0; i < e->inputs; i++)
-        if (e->input[i].dtype == LATHE_I32 && (e->input[i].role == LATHE_FEATURES || e->input[i].role == LATHE_TARGETS))
-            return tensor_size(&e->input[i]);
-    t = tensor_with_role(e, LATHE_FEATURES);
-    return t && t->rank ? t->dim[0] : 1;
-}
 
 /* Fisher and Yates's shuffle of the training rows. */
 static void shuffle(Data *d, int64_t epoch)
@@ -341,9 +347,13 @@ static int64_t fill_columns(const Data *d, const Lathe_tensor *t, char *in, cons
 
 void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *item)
 {
-    int64_t rows = items_in_call(e), column = 0;
+    int64_t rows = e->rows, column = 0;
     if (d->epochs) {
         fill_held(d->epochs, e, in, item);
+        return;
+    }
+    if (d->rows) {
+        fill_from_rows(d->rows, e, in, item);
         return;
     }
     for (int i = 0; i < e->inputs; i++) {
@@ -357,7 +367,7 @@ void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *it
 
 bool fill_step(Data *d, const Lathe_entry *e, char *in, int64_t step)
 {
-    int64_t n = items_in_call(e);
+    int64_t n = e->rows;
     if (d->epochs) return fill_epochs(d->epochs, e, in, step);
     if (!d->item) d->item = must_alloc(sizeof *d->item * (size_t)n);
     train_items(d, step, n, d->item);

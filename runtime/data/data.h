@@ -4,6 +4,7 @@
 
 #include "base/words.h"
 #include "data/reading.h"
+#include "data/rows.h"
 #include "data/stream.h"
 #include "interface/lathe_model.h"
 #include "source/source.h"
@@ -32,6 +33,7 @@ typedef struct Csv_form {
     int64_t classes;    /* classes are below this; 0: not known */
     int64_t ignored;    /* another class, which losses leave out: -100; 0: none */
     bool single;        /* features become fp32 */
+    bool optional;      /* the column of classes may be missing or hold anything, and is not read */
 } Csv_form;
 bool is_class(const Csv_form *f, double x);
 const char *no_class(const Csv_form *f, double x); /* the message */
@@ -130,8 +132,9 @@ void start_epochs(Epochs *e, const State *from);
  * last val_fraction of the tokens or rows is never trained on. */
 typedef struct Data {
     const Reading *reading;
-    Text_data *text; /* one of the three */
+    Text_data *text; /* one of the four */
     Csv_data *csv;
+    Row_data *rows;
     Epochs *epochs;
     Tokenizer *tokenizer;           /* of text */
     int64_t seq;                    /* tokens in a window; 1 for rows */
@@ -154,7 +157,6 @@ Tokenizer *choose_tokenizer(const Reading *reading, const char *weights);
 /* Ends the program (3) if the tokenizer has more tokens than the model. */
 void check_tokenizer_size(const Reading *reading, const Tokenizer *own);
 _Noreturn void fail_without_characters(void); /* shards do not say which characters their ids are */
-int64_t items_in_call(const Lathe_entry *e); /* rows of its batch, micro-batches included */
 /* The items of an optimizer step: windows drawn uniformly, or those that follow the last step's; rows in a new order
  * each epoch.  They depend on seed, step and n.  With several GPUs, each gets n: this one items rank n … rank n + n -
  * 1. */

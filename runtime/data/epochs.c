@@ -383,7 +383,7 @@ static int32_t *input_of(const Lathe_entry *e, char *in, Lathe_role role)
 
 static Rows rows_of(const Lathe_entry *e, char *in)
 {
-    return (Rows){.n = items_in_call(e),
+    return (Rows){.n = e->rows,
                   .tokens = input_of(e, in, LATHE_TOKENS),
                   .targets = input_of(e, in, LATHE_TARGETS),
                   .segments = input_of(e, in, LATHE_SEGMENTS),

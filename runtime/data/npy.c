@@ -1,44 +1,38 @@
-/* npy.c: arrays of NumPy (.npy, versions 1 to 3) for numeric inputs; rows are read from the file when they are needed.
+/* npy.c: arrays of NumPy: .npy (versions 1 to 3), and archives of them, .npz.
  *
  * The format is that of numpy/lib/format.py: magic, version, length of the header, a Python dictionary with descr,
- * fortran_order and shape, then the elements. */
-#include "base/file.h"
+ * fortran_order and shape, then the elements.  An archive is a zip file (PKWARE's APPNOTE.TXT), whose members are read
+ * in place if numpy.savez wrote it, and unpacked into memory if numpy.savez_compressed did. */
 #include "base/words.h"
-#include "source/source.h"
+#include "data/array.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_DIMS = 32, MOST_HEADER = 1 << 16 };
+#ifdef LATHE_WITH_ZLIB
+#include <zlib.h>
+#endif
 
-struct Npy {
-    char *path;
-    int fd, rank, size; /* size: bytes of an element */
-    char kind;          /* b boolean, i, u, f */
-    int64_t dim[MOST_DIMS], width, data;
-};
+enum { MOST_HEADER = 1 << 16 };
 
 /* ------------------------------------------------------------------ header */
 
 /* The text after 'key': in the dictionary. */
-static const char *value_of(const Npy *a, const char *header, const char *key)
+static const char *value_of(const Array *a, const char *header, const char *key)
 {
     char quoted[32];
     snprintf(quoted, sizeof quoted, "'%s'", key);
     const char *at = strstr(header, quoted);
     if (at) at += strlen(quoted), at += strspn(at, " ");
     if (!at || *at != ':')
-        fail(EXIT_DATA, a->path,
+        fail(EXIT_DATA, a->place,
              "expected '%s' in the header of a NumPy array, found none; write it again with numpy.save", key);
     return at + 1 + strspn(at + 1, " ");
 }
 
-static void take_descr(Npy *a, const char *at)
+static void take_descr(Array *a, const char *at)
 {
     static const char *const known[] = {"|b1", "|i1", "|u1", "<i2", "<u2", "<i4",
                                         "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"};
@@ -48,149 +42,240 @@ static void take_descr(Npy *a, const char *at)
             a->size = known[i][2] - '0';
             return;
         }
-    fail(EXIT_DATA, a->path,
+    fail(EXIT_DATA, a->place,
          "expected little-endian booleans, integers or floats, found %.*s; convert the array (astype)",
          (int)strcspn(at, ","), at);
 }
 
-static void take_npy_shape(Npy *a, const char *at)
+static void take_npy_shape(Array *a, const char *at)
 {
     if (*at++ != '(')
-        fail(EXIT_DATA, a->path, "expected a shape in the header, found none; write it again with numpy.save");
+        fail(EXIT_DATA, a->place, "expected a shape in the header, found none; write it again with numpy.save");
     for (at += strspn(at, " "); *at && *at != ')'; at += strspn(at, ", ")) {
         char *end;
         errno = 0;
         long long n = strtoll(at, &end, 10);
         if (end == at || errno || n < 0 || a->rank == MOST_DIMS)
-            fail(EXIT_DATA, a->path, "expected at most %d dimensions of 0 or more in the header, found %.*s", MOST_DIMS,
-                 (int)strcspn(at, "}"), at);
+            fail(EXIT_DATA, a->place, "expected at most %d dimensions of 0 or more in the header, found %.*s",
+                 MOST_DIMS, (int)strcspn(at, "}"), at);
         a->dim[a->rank++] = n;
         at = end;
     }
     if (*at != ')')
-        fail(EXIT_DATA, a->path,
+        fail(EXIT_DATA, a->place,
              "expected the end of the shape in the header, found none; write it again with numpy.save");
 }
 
-static void check_length(Npy *a, int64_t bytes)
-{
-    int64_t all = a->size;
-    bool beyond = false;
-    a->width = 1;
-    for (int i = 0; i < a->rank; i++) {
-        beyond |= __builtin_mul_overflow(all, a->dim[i], &all);
-        if (i > 0) beyond |= __builtin_mul_overflow(a->width, a->dim[i], &a->width);
-    }
-    if (beyond || all != bytes - a->data)
-        fail(EXIT_DATA, a->path,
-             "its header says %s bytes of elements, but %lld follow it: the file is incomplete; get it again",
-             beyond ? "more than 2^63" : text_of("%lld", (long long)all), (long long)(bytes - a->data));
-}
-
-static void read_at(const Npy *a, void *to, int64_t n, int64_t offset)
-{
-    ssize_t got = pread(a->fd, to, (size_t)n, (off_t)offset);
-    if (got < n)
-        fail(EXIT_DATA, a->path, "cannot be read at byte %lld: %s", (long long)offset,
-             got < 0 ? error_text(errno) : "the file ends too early");
-}
-
 /* Bytes before the header's text; its length in *n. */
-static int64_t prefix(const Npy *a, int64_t bytes, int64_t *n)
+static int64_t prefix(const Array *a, int64_t first, int64_t bytes, int64_t *n)
 {
     unsigned char head[12] = {0};
-    if (bytes < 10) fail(EXIT_DATA, a->path, "expected a NumPy array, found %lld bytes", (long long)bytes);
-    read_at(a, head, bytes < 12 ? bytes : 12, 0);
+    if (bytes < 10) fail(EXIT_DATA, a->place, "expected a NumPy array, found %lld bytes", (long long)bytes);
+    read_bytes_at(a, head, bytes < 12 ? bytes : 12, first);
     if (memcmp(head, "\x93NUMPY", 6) != 0 || head[6] < 1 || head[6] > 3)
-        fail(EXIT_DATA, a->path, "expected a NumPy array (.npy, version 1 to 3, not compressed), found something else");
+        fail(EXIT_DATA, a->place,
+             "expected a NumPy array (.npy, version 1 to 3, not compressed), found something else");
     *n = head[8] | head[9] << 8;
     if (head[6] > 1) *n |= (int64_t)head[10] << 16 | (int64_t)head[11] << 24;
     return head[6] > 1 ? 12 : 10;
 }
 
-static void read_npy_header(Npy *a, int64_t bytes)
+Array *npy_at(const char *place, int fd, int64_t first, int64_t bytes)
 {
-    int64_t n, before = prefix(a, bytes, &n);
+    Array *a = new_array(place, fd);
+    int64_t n, before = prefix(a, first, bytes, &n);
     if (n > MOST_HEADER || before + n > bytes)
-        fail(EXIT_DATA, a->path, "its header should have %lld bytes, but the file has %lld; get it again", (long long)n,
-             (long long)bytes);
+        fail(EXIT_DATA, a->place, "its header should have %lld bytes, but the file has %lld; get it again",
+             (long long)n, (long long)bytes);
     char *header = must_alloc((size_t)n + 1);
-    read_at(a, header, n, before);
-    a->data = before + n;
+    read_bytes_at(a, header, n, first + before);
+    a->data = first + before + n;
     if (strncmp(value_of(a, header, "fortran_order"), "False", 5) != 0)
-        fail(EXIT_DATA, a->path,
+        fail(EXIT_DATA, a->place,
              "expected row-major order, found Fortran's order; write it again with numpy.ascontiguousarray");
     take_descr(a, value_of(a, header, "descr"));
     take_npy_shape(a, value_of(a, header, "shape"));
     free(header);
-    check_length(a, bytes);
-}
-
-Npy *open_npy(const char *path)
-{
-    struct stat about;
-    Npy *a = must_alloc(sizeof *a);
-    a->path = text_of("%s", path);
-    a->fd = open_to_read(path);
-    if (a->fd < 0 || fstat(a->fd, &about) != 0)
-        fail(EXIT_DATA, path, "cannot be read: %s; check the path", error_text(errno));
-    if (!S_ISREG(about.st_mode))
-        fail(EXIT_DATA, path, "expected a regular file, because rows of arrays are read in any order");
-    read_npy_header(a, about.st_size);
+    check_array_length(a, bytes - before - n);
     return a;
 }
 
-void close_npy(Npy *a)
+Array *open_npy(const char *path)
 {
-    close(a->fd);
-    free(a->path);
-    free(a);
+    int64_t bytes;
+    int fd = open_array_file(path, &bytes);
+    return npy_at(path, fd, 0, bytes);
 }
 
-int npy_rank(const Npy *a) { return a->rank; }
-const int64_t *npy_dim(const Npy *a) { return a->dim; }
-int64_t npy_width(const Npy *a) { return a->width; }
+/* ------------------------------------------------------------------ archives */
 
-/* ------------------------------------------------------------------ elements */
+enum { END_BYTES = 22, ENTRY_BYTES = 46, LOCAL_BYTES = 30, MOST_COMMENT = 65535, STORED = 0, DEFLATED = 8 };
 
-static double half(uint16_t bits)
+static int64_t little(const unsigned char *at, int bytes)
 {
-    int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double x = exponent == 31 ? (fraction ? NAN : INFINITY)
-               : exponent     ? ldexp(1024 + fraction, exponent - 25)
-                              : ldexp(fraction, -24);
-    return bits & 0x8000 ? -x : x;
+    uint64_t x = 0;
+    while (bytes-- > 0) x = x << 8 | at[bytes];
+    return (int64_t)x;
 }
 
-static double integer_at(const Npy *a, const char *at)
+typedef struct Zip {
+    const Array *file; /* for reading bytes */
+    int64_t bytes;
+    unsigned char *directory;
+    int64_t directory_bytes, entries;
+} Zip;
+
+static _Noreturn void bad_zip(const Zip *z, const char *what)
 {
-    uint64_t bits = 0;
-    memcpy(&bits, at, (size_t)a->size);
-    if (a->kind == 'b') return bits != 0;
-    int unused = 64 - 8 * a->size;
-    return a->kind == 'i' ? (double)((int64_t)(bits << unused) >> unused) : (double)bits;
+    fail(EXIT_DATA, z->file->place,
+         "expected an archive of numpy.savez, found %s; get the file again, or write it again", what);
 }
 
-static double element_at(const Npy *a, const char *at)
+/* The end record is the last one, before a comment.  Archives above 4 GB have a second one, ahead of it. */
+static void find_directory(Zip *z)
 {
-    uint16_t bits;
-    float x;
-    double y;
-    if (a->kind != 'f') return integer_at(a, at);
-    if (a->size == 2) return memcpy(&bits, at, 2), half(bits);
-    if (a->size == 4) return memcpy(&x, at, 4), (double)x;
-    return memcpy(&y, at, 8), y;
-}
-
-void read_npy(const Npy *a, int64_t row, int64_t n, double *out)
-{
-    char room[1 << 13];
-    int64_t first = row * a->width, left = n * a->width, most = (int64_t)sizeof room / a->size;
-    bug_if(row < 0 || n < 0 || (a->rank ? row + n > a->dim[0] : row + n > 1));
-    while (left > 0) {
-        int64_t here = left < most ? left : most;
-        read_at(a, room, here * a->size, a->data + first * a->size);
-        for (int64_t i = 0; i < here; i++) *out++ = element_at(a, room + i * a->size);
-        first += here, left -= here;
+    int64_t tail = z->bytes < END_BYTES + MOST_COMMENT ? z->bytes : END_BYTES + MOST_COMMENT, at = tail - END_BYTES;
+    unsigned char *text = must_alloc((size_t)tail + 1), wide[56], locator[20];
+    if (at < 0) bad_zip(z, "too few bytes");
+    read_bytes_at(z->file, text, tail, z->bytes - tail);
+    while (at >= 0 && (memcmp(text + at, "PK\5\6", 4) != 0 || at + END_BYTES + little(text + at + 20, 2) != tail)) at--;
+    if (at < 0) bad_zip(z, "no directory at its end: it is cut off, or no zip file");
+    int64_t here = z->bytes - tail + at, first = little(text + at + 16, 4);
+    z->entries = little(text + at + 10, 2);
+    z->directory_bytes = little(text + at + 12, 4);
+    free(text);
+    if (here >= 20 && (read_bytes_at(z->file, locator, 20, here - 20), memcmp(locator, "PK\6\7", 4) == 0)) {
+        int64_t place = little(locator + 8, 8);
+        if (place < 0 || place > z->bytes - 56) bad_zip(z, "a damaged directory");
+        read_bytes_at(z->file, wide, 56, place);
+        z->entries = little(wide + 32, 8), z->directory_bytes = little(wide + 40, 8), first = little(wide + 48, 8);
     }
+    if (first < 0 || z->directory_bytes < 0 || first > z->bytes || z->directory_bytes > z->bytes - first)
+        bad_zip(z, "a directory beyond its end");
+    z->directory = must_alloc((size_t)z->directory_bytes + 1);
+    read_bytes_at(z->file, z->directory, z->directory_bytes, first);
+}
+
+typedef struct Member {
+    char *name, *place;
+    int64_t method, packed, bytes, first; /* bytes packed and unpacked; first: of its data */
+} Member;
+
+/* Sizes beyond 32 bits are in an extra field of kind 1, in this order, those that are -1 in 32 bits. */
+static void take_wide_sizes(Member *m, const unsigned char *extra, int64_t n)
+{
+    while (n >= 4) {
+        int64_t kind = little(extra, 2), size = little(extra + 2, 2);
+        if (size > n - 4) return;
+        const unsigned char *at = extra + 4, *end = at + size;
+        int64_t *const wide[] = {&m->bytes, &m->packed, &m->first};
+        for (int i = 0; kind == 1 && i < 3; i++)
+            if (*wide[i] == UINT32_MAX && end - at >= 8) *wide[i] = little(at, 8), at += 8;
+        extra += 4 + size, n -= 4 + size;
+    }
+}
+
+/* Takes the directory's entry at *at, and moves *at behind it. */
+static Member next_in_archive(const Zip *z, int64_t *at)
+{
+    const unsigned char *e = z->directory + *at;
+    int64_t left = z->directory_bytes - *at;
+    if (left < ENTRY_BYTES || memcmp(e, "PK\1\2", 4) != 0) bad_zip(z, "a damaged directory");
+    int64_t name = little(e + 28, 2), extra = little(e + 30, 2), comment = little(e + 32, 2);
+    if (left < ENTRY_BYTES + name + extra + comment) bad_zip(z, "a damaged directory");
+    Member m = {.method = little(e + 10, 2),
+                .packed = little(e + 20, 4),
+                .bytes = little(e + 24, 4),
+                .first = little(e + 42, 4)};
+    take_wide_sizes(&m, e + ENTRY_BYTES + name, extra);
+    m.name = text_of("%.*s", (int)name, (const char *)e + ENTRY_BYTES);
+    m.place = text_of("%s: %s", z->file->place, m.name);
+    *at += ENTRY_BYTES + name + extra + comment;
+    unsigned char local[LOCAL_BYTES];
+    if (m.first < 0 || m.first > z->bytes - LOCAL_BYTES) bad_zip(z, "a member beyond its end");
+    read_bytes_at(z->file, local, LOCAL_BYTES, m.first);
+    if (memcmp(local, "PK\3\4", 4) != 0) bad_zip(z, "a damaged member");
+    m.first += LOCAL_BYTES + little(local + 26, 2) + little(local + 28, 2);
+    if (m.packed < 0 || m.bytes < 0 || m.first > z->bytes || m.packed > z->bytes - m.first)
+        bad_zip(z, "a member beyond its end");
+    return m;
+}
+
+#ifdef LATHE_WITH_ZLIB
+enum { ROOM = 1 << 12 };
+
+static void write_unpacked(const Member *m, int fd, const unsigned char *at, int64_t n)
+{
+    while (n > 0) {
+        ssize_t done = write(fd, at, (size_t)n);
+        if (done < 0) fail(EXIT_ERROR, m->place, "cannot be unpacked into memory: %s", error_text(errno));
+        at += done, n -= done;
+    }
+}
+
+/* Into a file in memory, of as many bytes as the directory says, not one more. */
+static int unpack_member(const Zip *z, const Member *m)
+{
+    unsigned char in[ROOM], out[ROOM];
+    int fd = memory_file(m->place), code = Z_OK;
+    int64_t taken = 0, given = 0;
+    z_stream s = {0};
+    if (inflateInit2(&s, -MAX_WBITS) != Z_OK) fail(EXIT_ERROR, NULL, "out of memory for zlib");
+    while (code == Z_OK) {
+        if (!s.avail_in) {
+            int64_t n = m->packed - taken < ROOM ? m->packed - taken : ROOM;
+            read_bytes_at(z->file, in, n, m->first + taken);
+            s.next_in = in, s.avail_in = (uInt)n, taken += n;
+        }
+        s.next_out = out, s.avail_out = ROOM;
+        code = inflate(&s, Z_NO_FLUSH);
+        given += ROOM - s.avail_out;
+        if (given > m->bytes || (code != Z_OK && code != Z_STREAM_END)) break;
+        write_unpacked(m, fd, out, ROOM - s.avail_out);
+    }
+    inflateEnd(&s);
+    if (code != Z_STREAM_END || given != m->bytes)
+        fail(EXIT_DATA, m->place,
+             "does not unpack to the %lld bytes that its archive says: it is damaged; get it again",
+             (long long)m->bytes);
+    return fd;
+}
+#endif
+
+static Array *open_member(const Zip *z, const Member *m)
+{
+    if (m->method == STORED) {
+        if (m->packed != m->bytes) bad_zip(z, "a stored member with two sizes");
+        return npy_at(m->place, dup(z->file->fd), m->first, m->bytes);
+    }
+#ifdef LATHE_WITH_ZLIB
+    if (m->method == DEFLATED) {
+        Array *a = npy_at(m->place, unpack_member(z, m), 0, m->bytes);
+        a->heap = m->bytes;
+        return a;
+    }
+#endif
+    fail(EXIT_DATA, m->place, "is packed in a way that this trainer cannot read; write it again with numpy.savez");
+}
+
+void open_npz(Array_list *all, const char *path)
+{
+    Zip z = {0};
+    int fd = open_array_file(path, &z.bytes);
+    Array *file = new_array(path, fd);
+    z.file = file;
+    find_directory(&z);
+    for (int64_t i = 0, at = 0; i < z.entries; i++) {
+        Member m = next_in_archive(&z, &at);
+        size_t n = strlen(m.name);
+        if (has_end(m.name, ".npy")) {
+            char *name = text_of("%.*s", (int)(n - 4), m.name);
+            add_array(all, open_member(&z, &m), name);
+            free(name);
+        }
+        free(m.name);
+        free(m.place);
+    }
+    free(z.directory);
+    close_array(file);
 }

@@ -19,6 +19,7 @@ typedef struct Reading {
     const int *rank;      /* the number of this process' GPU, once it has one */
     bool tokenizer_given; /* the command line names the kind */
     bool training;
+    bool predicting;      /* targets are not needed */
     void (*check_memory)(const void *with, int64_t bytes); /* called before data allocates `bytes`; NULL: no check */
     const void *with;
 } Reading;

@@ -61,6 +61,7 @@ typedef struct Lathe_tensor {   /* an input, an output or a state of an entry */
     int rank;
     int64_t dim[LATHE_MAXRANK];
     int64_t offset;             /* bytes, into the entry's struct of them */
+    int64_t below;              /* of an input of ids: they are 0 … below - 1; 0: the description does not say */
     /* of a state: */
     int rows_axis;              /* the axis of samples decoded together: row k is Π dim[< axis] pieces of Π dim[> axis]
                                  * elements; -1: the same for all */
@@ -137,6 +138,7 @@ typedef struct Lathe_entry {
     const char *name;           /* train, grad, eval, score, encode, decode */
     void (*run)(const Lathe_call *);
     int64_t work_bytes, in_bytes, out_bytes;
+    int64_t rows;               /* of the batch in a call, micro-batches included; in decode, texts side by side */
     int inputs, outputs;
     const Lathe_tensor *input, *output;     /* eval's outputs are means over its batch, except those that score sums */
     int kernels;                /* 0 except in train */
@@ -204,6 +206,9 @@ enum { LATHE_PART_BYTES = 1 << 17, LATHE_PARCEL_BYTES = 6 << 17, LATHE_READER_BY
        LATHE_KEPT_BYTES = 1 << 21 };
 enum { LATHE_SHORTEST = 16, LATHE_PIECE_BYTES = 60, LATHE_PLANNED_READERS = 1 };
 enum { LATHE_AROUND = 3, LATHE_PAIR_BYTES = 20, LATHE_BUCKETS = 100, LATHE_PAIR_ROWS = 4 }; /* AROUND: ids around a document: bos, sep, eos */
+
+/* Whether an item of the data is a row of a table or of arrays, not text. */
+static inline bool lathe_reads_rows(const Lathe_recipe *r) { return r->csv_target || r->arrays; }
 
 /* Whether losses leave out targets of -1. */
 static inline bool lathe_ignores(const Lathe_recipe *r) { return r->pack || r->pairs || r->loss_on == LATHE_LOSS_TARGET; }

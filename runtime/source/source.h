@@ -183,15 +183,4 @@ char *source_place(const Sources *s, const Place *p); /* "a.jsonl:17", "a.bin: t
 int open_shard(const Sources *s, int file);
 void read_shard(const Sources *s, int file, int fd, int64_t first, int64_t n, int32_t *out);
 
-/* ------------------------------------------------------------------ data/npy.c: arrays of NumPy */
-
-typedef struct Npy Npy;
-
-Npy *open_npy(const char *path); /* C order; booleans, integers, float16 to float64, little endian */
-void close_npy(Npy *a);
-int npy_rank(const Npy *a);
-const int64_t *npy_dim(const Npy *a);                             /* [rank]; rows are along the first */
-int64_t npy_width(const Npy *a);                                  /* elements of a row */
-void read_npy(const Npy *a, int64_t row, int64_t n, double *out); /* [n][width] */
-
 #endif

@@ -22,7 +22,7 @@ static void find_tensors(Decoder *d, const Lathe_model *m)
     d->token = tensor_with_role(d->entry, LATHE_TOKENS);
     d->logits = output_named(d->entry, "logits");
     if (!d->token) fail(EXIT_ERROR, NULL, "%s takes no tokens: it cannot continue a text", m->name);
-    d->rows = items_in_call(d->entry);
+    d->rows = d->entry->rows;
     if (!d->logits || tensor_size(d->logits) != d->rows * m->vocab)
         fail(EXIT_ERROR, NULL,
              "%s has no output \"logits\" of %lld elements for one token, which generate draws from; return it from "
@@ -80,7 +80,7 @@ int64_t generation_bytes(const Lathe_model *m, const Lathe_recipe *r)
 {
     Decoder d = {.entry = find_entry(m, ENTRY_decode)};
     if (!d.entry || !tensor_with_role(d.entry, LATHE_TOKENS)) return 0;
-    d.rows = items_in_call(d.entry);
+    d.rows = d.entry->rows;
     d.logits = output_named(d.entry, "logits");
     find_extras(&d);
     return lathe_generation_bytes(r, d.rows, m->seq, m->vocab, d.extras, states_bytes(m, false), states_bytes(m, true));

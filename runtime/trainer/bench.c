@@ -234,7 +234,7 @@ int bench_command(Trainer *t)
     Optimizer o;
     check_memory(t);
     b.program = resident_bytes();
-    b.items = (double)(tokens ? tensor_size(tokens) : items_in_call(e));
+    b.items = (double)(tokens ? tensor_size(tokens) : e->rows);
     b.ms = must_alloc(sizeof *b.ms * (size_t)b.steps);
     for (int i = 0; i < PARTS; i++) b.part[i] = must_alloc(sizeof **b.part * (size_t)b.steps);
     b.loss = must_alloc(sizeof *b.loss * (size_t)(b.steps + WARM_UP));

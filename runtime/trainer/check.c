@@ -172,7 +172,7 @@ static int64_t evaluations_of(const Trial *c)
 static void time_evaluation(const Trial *c, Times *w)
 {
     const Lathe_recipe *r = &c->t->recipe;
-    int64_t rows = items_in_call(need_entry(c->t->model, ENTRY_eval)), all = evaluated(c->data)->val_items;
+    int64_t rows = need_entry(c->t->model, ENTRY_eval)->rows, all = evaluated(c->data)->val_items;
     double from = seconds_now();
     w->scores = evaluate(c->data, c->memory, c->t, rows);
     w->eval_batch = seconds_now() - from;

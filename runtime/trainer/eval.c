@@ -96,8 +96,8 @@ static void add_call(Tally *t, double rows, bool whole)
         const Lathe_tensor *o = output_named(t->eval, x->name);
         bug_if(!o);
         for (int64_t k = 0; k < tensor_size(x); k++)
-            t->total[at++] += rows / (double)items_in_call(t->eval) *
-                              read_element(o->dtype, (const char *)t->call.out + o->offset, k);
+            t->total[at++] +=
+                rows / (double)t->eval->rows * read_element(o->dtype, (const char *)t->call.out + o->offset, k);
     }
 }
 
@@ -116,7 +116,7 @@ static void make_scores(Tally *t, const Memory *m)
     set_scalars(t->score, m->call, 0, 0, 0);
     for (int i = 0; i < t->score->inputs; i++) {
         const Lathe_tensor *x = &t->score->input[i];
-        double share = (double)items_in_call(t->eval) / (double)t->s->items;
+        double share = (double)t->eval->rows / (double)t->s->items;
         if (x->role == LATHE_SHARE) put_real(x, m->call, 0, share);
         for (int64_t k = 0; x->role == LATHE_TOTAL && k < tensor_size(x); k++) put_real(x, m->call, k, t->total[at++]);
     }
@@ -130,7 +130,7 @@ static void make_scores(Tally *t, const Memory *m)
 /* Runs the entry on items first … first + real - 1; the remaining rows repeat item first. */
 static void add_batch(const Part *p, Tally *t, char *in, int64_t first, int64_t real, double counts)
 {
-    int64_t rows = items_in_call(t->eval), *item = must_alloc(sizeof *item * (size_t)rows);
+    int64_t rows = t->eval->rows, *item = must_alloc(sizeof *item * (size_t)rows);
     for (int64_t r = 0; r < rows; r++) item[r] = val_item(p->d, place_of_item(p, first + (r < real ? r : 0)));
     fill_items(p->d, t->eval, in, item);
     free(item);
@@ -144,7 +144,7 @@ static void add_batch(const Part *p, Tally *t, char *in, int64_t first, int64_t 
  *     Σ real = rows · mean(items, copies) - (rows - real) · mean(copies) */
 static void add_remainder(const Part *p, Tally *t, char *in, int64_t first, int64_t real)
 {
-    double rows = (double)items_in_call(t->eval);
+    double rows = (double)t->eval->rows;
     if (real == 0) return;
     add_batch(p, t, in, first, real, real == 1 ? 1 : rows);
     if (real > 1) add_batch(p, t, in, first, 1, (double)real - rows);
@@ -154,7 +154,7 @@ static void add_remainder(const Part *p, Tally *t, char *in, int64_t first, int6
  * distances. */
 static void add_stretches(const Part *p, Tally *t, char *in, int64_t length)
 {
-    int64_t rows = items_in_call(t->eval), *item = must_alloc(sizeof *item * (size_t)rows);
+    int64_t rows = t->eval->rows, *item = must_alloc(sizeof *item * (size_t)rows);
     for (int64_t k = 0; k < length && !interrupted; k++) {
         for (int64_t r = 0; r < rows; r++) item[r] = val_item(p->d, r * (p->d->val_items / rows) + k);
         fill_items(p->d, t->eval, in, item);
@@ -180,7 +180,7 @@ Scores evaluate(const Data *all_data, const Memory *m, const Trainer *t, int64_t
     const Data *d = evaluated(all_data);
     const Lathe_entry *e = need_entry(t->model, ENTRY_eval), *score = find_entry(t->model, ENTRY_score);
     const Part p = {d, most && most < d->val_items ? most : d->val_items};
-    int64_t rows = items_in_call(e), k = 0;
+    int64_t rows = e->rows, k = 0;
     Scores s = no_scores(t);
     Tally tally = {.eval = e, .score = score, .call = call_of(m, e), .s = &s};
     tally.total = must_alloc(sizeof *tally.total * (size_t)(elements_of_totals(score) + 1));

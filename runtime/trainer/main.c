@@ -32,7 +32,8 @@ enum { /* subcommands, as bits */
        REPLAY = 256,
        EXPORT = 512,
        SELFTEST = 1024,
-       ALL = 2047
+       PREDICT = 2048,
+       ALL = 4095
 };
 
 typedef struct Command {
@@ -47,6 +48,8 @@ static const Command commands[] = {
      "Trains; writes config.json, metrics.jsonl and checkpoints into the run folder."},
     {"eval", EVAL, eval_command, "--data PATH… [--weights W.safetensors] [options]",
      "Loss and metrics over the last part of the data (all of it: --val-fraction 1)."},
+    {"predict", PREDICT, predict_command, "--data PATH… [--out FILE] [--weights PATH] [options]",
+     "What the model says of each row of the data: .csv (also standard output), .jsonl, .npy or .safetensors."},
     {"generate", GENERATE, generate_command,
      "[--prompt TEXT… | --data PATH…] [--samples N] [--weights W.safetensors] [options]",
      "Continues each prompt. Past the context the window slides: its newer half is read again. Models of pairs write\n"
@@ -85,7 +88,10 @@ typedef struct Option {
 #define AT(f) offsetof(Trainer, f)
 
 static const Option options[] = {
-    {"data", TRAIN | EVAL | REPLAY, TEXTS, AT(data), NULL, "PATH…", "text files, or a CSV; several are joined"},
+    {"data", TRAIN | EVAL | REPLAY, TEXTS, AT(data), NULL, "PATH…",
+     "text files, a CSV, or arrays: .npz, .safetensors, a folder of NAME.npy, INPUT=FILE; several are joined"},
+    {"data", PREDICT, TEXTS, AT(data), NULL, "PATH…",
+     "a CSV, or arrays: .npz, .safetensors, a folder of NAME.npy, INPUT=FILE; targets are not needed"},
     {"data", GENERATE, TEXTS, AT(data), NULL, "PATH…",
      "sources to write texts for, if the model reads sources; otherwise the training text, if there is no "
      "tokenizer.json beside the weights"},
@@ -111,12 +117,13 @@ static const Option options[] = {
     {"items", EVAL, COUNT, AT(items), NULL, "N",
      "with --generate: number of sources, drawn by the seed (default: all)"},
     {"stem", EVAL, FLAG, AT(stem), NULL, NULL, "with --generate: ROUGE of stems of words (Porter)"},
-    {"set", TRAIN | EVAL | GENERATE | BENCH | PROFILE | REPLAY | INFO, SET, 0, NULL, "k=v",
+    {"set", TRAIN | EVAL | PREDICT | GENERATE | BENCH | PROFILE | REPLAY | INFO, SET, 0, NULL, "k=v",
      "changes a setting of the recipe"},
     {"seed", TRAIN | EVAL | GENERATE | GRAD | INIT | BENCH | PROFILE | REPLAY | SELFTEST, SEED, AT(seed), NULL, "S",
      "0 … 2147483647 (default 1)"},
     {"threads", ALL & ~INFO, THREADS, AT(threads), NULL, "N", "overrides OMP_NUM_THREADS; results do not depend on it"},
     {"out", TRAIN | EVAL | GENERATE, TEXT, AT(out), NULL, "RUN", "run folder (default runs/NAME-CONFIG, -2, …)"},
+    {"out", PREDICT, TEXT, AT(out), NULL, "FILE", "file to write, or -, a CSV on standard output (default)"},
     {"out", GRAD | INIT, TEXT, AT(out), NULL, "FILE", "safetensors file to write"},
     {"resume", TRAIN, RESUME, AT(resume), NULL, "[=PATH]",
      "continue from the run folder's newest checkpoint, or from PATH (a checkpoint, a run folder)"},
@@ -128,8 +135,8 @@ static const Option options[] = {
      "keys of an imported config.json to ignore: they change nothing that the model computes"},
     {"init", TRAIN | INIT, TEXT, AT(weights), NULL, "PATH",
      "parameters to start from: a file, or a folder, Hugging Face's too (default: drawn from the seed)"},
-    {"weights", EVAL | GENERATE | GRAD | EXPORT, TEXT, AT(weights), NULL, "PATH",
-     "parameters to use, a file or a folder (default of eval, generate, export: the run folder's)"},
+    {"weights", EVAL | PREDICT | GENERATE | GRAD | EXPORT, TEXT, AT(weights), NULL, "PATH",
+     "parameters to use, a file or a folder (default of eval, predict, generate, export: the run folder's)"},
     {"weights", REPLAY, TEXT, AT(weights), NULL, "W.safetensors",
      "parameters before the step (default: drawn from the seed, and all steps before it run)"},
     {"checkpoint", REPLAY, TEXT, AT(resume), NULL, "C",
@@ -141,6 +148,7 @@ static const Option options[] = {
     {"training", GRAD, FLAG, AT(training), NULL, NULL, "as in a training step: dropout on"},
     {"only", GRAD, TEXT, AT(only), NULL, "NAME,…",
      "what to write, such as loss,gradients; logits of large models are larger than all else (default: all)"},
+    {"only", PREDICT, TEXT, AT(only), NULL, "NAME,…", "outputs to write (default: all)"},
     {"overfit", TRAIN, FLAG, AT(overfit), NULL, NULL,
      "only tries whether one batch can be learned: its loss must come near zero (a new model's first check)"},
     {"dry-run", TRAIN, FLAG, AT(dry_run), NULL, NULL,
@@ -317,7 +325,7 @@ static bool wants_help(const char *s)
 
 static _Noreturn void refuse_word(const Command *c, const char *word)
 {
-    if (access(word, F_OK) == 0 && (c->bit & (TRAIN | EVAL | REPLAY)))
+    if (access(word, F_OK) == 0 && (c->bit & (TRAIN | EVAL | PREDICT | REPLAY)))
         fail(EXIT_USAGE, NULL, "%s: expected an option, found %s; did you mean --data %s?", c->name, word, word);
     fail(EXIT_USAGE, NULL, "%s: expected an option, found %s; `trainer %s --help` lists them", c->name, word, c->name);
 }

@@ -334,7 +334,7 @@ void end_ranks(const Trainer *t)
 static void set_first_row(const Trial *c)
 {
     const Lathe_tensor *t = tensor_with_role(c->entry, LATHE_FIRST_ROW);
-    int32_t row = (int32_t)(c->t->rank * items_in_call(c->entry));
+    int32_t row = (int32_t)(c->t->rank * c->entry->rows);
     if (t) memcpy(c->memory->call + t->offset, &row, sizeof row);
 }
 

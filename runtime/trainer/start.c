@@ -196,7 +196,7 @@ void prepare_training(Training *r, Trainer *t)
     open_run_data(&r->data, t, true);
     open_val_data(&r->data, t);
     settle_origin(t, r->data.tokenizer);
-    r->items = gpus_of(t) * items_in_call(r->entry);
+    r->items = gpus_of(t) * r->entry->rows;
     settle_steps(r);
     check_steps(r);
     settle_evaluation(r);

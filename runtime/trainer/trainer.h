@@ -43,6 +43,7 @@ char *weights_path(const Trainer *t);     /* --weights, or the run folder's newe
 /* The subcommands: each returns the exit code. */
 int train_command(Trainer *t);    /* trainer/loop.c */
 int eval_command(Trainer *t);     /* trainer/eval.c */
+int predict_command(Trainer *t);  /* trainer/predict.c */
 int generate_command(Trainer *t); /* trainer/generate.c */
 int grad_command(Trainer *t);     /* trainer/grad.c */
 void take_inputs(const Trainer *t, const Lathe_entry *e, char *in); /* of --inputs */

@@ -1,4 +1,5 @@
 /* test_npy.c: arrays of every type and shape hold what numpy.save wrote (NumPy 1.24). */
+#include "data/array.h"
 #include "sources.h"
 
 static void check_arrays(void)
@@ -33,15 +34,15 @@ static void check_arrays(void)
         put(&b, text_of("%-117s\n", header), 118);
         put(&b, known[k].bytes, known[k].n);
         write_bytes(in_folder("a.npy"), b.at, b.n);
-        Npy *a = open_npy(in_folder("a.npy"));
+        Array *a = open_npy(in_folder("a.npy"));
         double out[6];
-        int64_t rows = npy_rank(a) ? npy_dim(a)[0] : 1;
-        read_npy(a, 0, rows, out);
-        for (int64_t i = 0; i < rows * npy_width(a); i++)
+        int64_t rows = array_rows(a);
+        read_array(a, 0, rows, out);
+        for (int64_t i = 0; i < rows * a->width; i++)
             expect(out[i] == known[k].value[i], "%s element %d", known[k].descr, (int)i);
-        read_npy(a, rows - 1, 1, out);
-        expect(out[0] == known[k].value[(rows - 1) * npy_width(a)], "%s last row", known[k].descr);
-        close_npy(a);
+        read_array(a, rows - 1, 1, out);
+        expect(out[0] == known[k].value[(rows - 1) * a->width], "%s last row", known[k].descr);
+        close_array(a);
     }
 }
 

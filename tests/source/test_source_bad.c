@@ -1,5 +1,6 @@
 /* test_source_bad.c: everything that can be wrong with a file ends the program with code 3, naming the file and the
  * place, or is skipped and counted, as the user chose. */
+#include "data/array.h"
 #include "sources.h"
 
 #include <sys/stat.h>
@@ -349,7 +350,7 @@ static void check_places(void)
 
 /* ------------------------------------------------------------------ arrays */
 
-static void open_array(void *path) { close_npy(open_npy(path)); }
+static void open_array(void *path) { close_array(open_npy(path)); }
 
 static void refuses_array(const char *header, int64_t bytes, const char *message)
 {

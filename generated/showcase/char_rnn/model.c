@@ -946,17 +946,17 @@ static const Lathe_tensor decode_out[] = {
 };
 
 static const Lathe_entry entries[] = {
-    {.name = "train", .run = run_train, .work_bytes = 33161216, .flops = 4231004160,
+    {.name = "train", .run = run_train, .work_bytes = 33161216, .flops = 4231004160, .rows = 32,
      .in_bytes = sizeof(Char_rnn_train_in), .out_bytes = sizeof(Char_rnn_train_out), .inputs = 2,
              .outputs = 2, .input = train_in, .output = train_out, .kernels = 22,
              .kernel = train_kernels},
-    {.name = "grad", .run = run_grad, .work_bytes = 33161216, .flops = 4299161600,
+    {.name = "grad", .run = run_grad, .work_bytes = 33161216, .flops = 4299161600, .rows = 32,
      .in_bytes = sizeof(Char_rnn_grad_in), .out_bytes = sizeof(Char_rnn_grad_out), .inputs = 2,
              .outputs = 3, .input = grad_in, .output = grad_out, .kernels = 0, .kernel = NULL},
-    {.name = "eval", .run = run_eval, .work_bytes = 11730944, .flops = 1410334720,
+    {.name = "eval", .run = run_eval, .work_bytes = 11730944, .flops = 1410334720, .rows = 32,
      .in_bytes = sizeof(Char_rnn_eval_in), .out_bytes = sizeof(Char_rnn_eval_out), .inputs = 2,
              .outputs = 2, .input = eval_in, .output = eval_out, .kernels = 0, .kernel = NULL},
-    {.name = "decode", .run = run_decode, .work_bytes = 8192, .flops = 688640,
+    {.name = "decode", .run = run_decode, .work_bytes = 8192, .flops = 688640, .rows = 1,
      .in_bytes = sizeof(Char_rnn_decode_in), .out_bytes = sizeof(Char_rnn_decode_out), .inputs = 1,
              .outputs = 1, .input = decode_in, .output = decode_out, .kernels = 0, .kernel = NULL},
 };
@@ -995,7 +995,7 @@ static const Lathe_bytes planned[] = {
 
 const Lathe_model lathe_model = {
     .name = "char_rnn", .config = "default", .precision = "fp32",
-            .source_hash = "da2a94efefac520f",
+            .source_hash = "c8875ac50891bc9c",
     .needs = lathe_needs,
     .rebuild = "models/char_rnn.lua",
     .real = LATHE_F32, .batch = 32, .seq = 64, .vocab = 65,

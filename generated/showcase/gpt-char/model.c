@@ -1281,17 +1281,17 @@ static const Lathe_tensor decode_out[] = {
 };
 
 static const Lathe_entry entries[] = {
-    {.name = "train", .run = run_train, .work_bytes = 19709952, .flops = 4014538752,
+    {.name = "train", .run = run_train, .work_bytes = 19709952, .flops = 4014538752, .rows = 12,
      .in_bytes = sizeof(Gpt_train_in), .out_bytes = sizeof(Gpt_train_out), .inputs = 2,
              .outputs = 2, .input = train_in, .output = train_out, .kernels = 27,
              .kernel = train_kernels},
-    {.name = "grad", .run = run_grad, .work_bytes = 19709952, .flops = 4027318272,
+    {.name = "grad", .run = run_grad, .work_bytes = 19709952, .flops = 4027318272, .rows = 12,
      .in_bytes = sizeof(Gpt_grad_in), .out_bytes = sizeof(Gpt_grad_out), .inputs = 2, .outputs = 3,
              .input = grad_in, .output = grad_out, .kernels = 0, .kernel = NULL},
-    {.name = "eval", .run = run_eval, .work_bytes = 6094848, .flops = 1321402368,
+    {.name = "eval", .run = run_eval, .work_bytes = 6094848, .flops = 1321402368, .rows = 12,
      .in_bytes = sizeof(Gpt_eval_in), .out_bytes = sizeof(Gpt_eval_out), .inputs = 2, .outputs = 2,
              .input = eval_in, .output = eval_out, .kernels = 0, .kernel = NULL},
-    {.name = "decode", .run = run_decode, .work_bytes = 5120, .flops = 1720576,
+    {.name = "decode", .run = run_decode, .work_bytes = 5120, .flops = 1720576, .rows = 1,
      .in_bytes = sizeof(Gpt_decode_in), .out_bytes = sizeof(Gpt_decode_out), .inputs = 2,
              .outputs = 1, .input = decode_in, .output = decode_out, .kernels = 0, .kernel = NULL},
 };
@@ -1389,7 +1389,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "b41b11fa8cae0abe",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "337a3e7dfb30553c",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,

@@ -1,0 +1,245 @@
+/* rows.c: rows of the inputs that a description declares, from arrays in files.
+ *
+ * All values are read once when the data is opened, to check them and for the hash of the data; batches read their rows
+ * from the files, so no more than the compressed files is kept in memory. */
+#include "base/words.h"
+#include "data/array.h"
+#include "data/rows.h"
+#include "model/tables.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct Row_field { /* an input */
+    const Lathe_tensor *input;
+    int64_t width, rows; /* width: numbers of a row */
+    Array_list parts;    /* one after another */
+} Row_field;
+
+struct Row_data {
+    const Lathe_model *model;
+    Row_field *field;
+    int fields;
+    int64_t heap;
+    uint64_t hash;
+};
+
+/* ------------------------------------------------------------------ which inputs */
+
+static bool comes_from_data(const Lathe_tensor *t) { return t->role == LATHE_FEATURES || t->role == LATHE_TARGETS; }
+
+static Row_field *field_of(const Row_data *d, const char *name)
+{
+    for (int i = 0; i < d->fields; i++)
+        if (strcmp(d->field[i].input->name, name) == 0) return &d->field[i];
+    return NULL;
+}
+
+static void want_inputs(Row_data *d, const Lathe_entry *e)
+{
+    for (int i = 0; i < e->inputs; i++) {
+        const Lathe_tensor *t = &e->input[i];
+        if (!comes_from_data(t) || field_of(d, t->name)) continue;
+        d->field = must_grow(d->field, sizeof *d->field * (size_t)(d->fields + 1));
+        d->field[d->fields++] = (Row_field){.input = t, .width = tensor_size(t) / e->rows};
+    }
+}
+
+/* "image [28, 28, 1], label [] below 10": the axes of a row */
+static char *field_text(const Row_field *f)
+{
+    const Lathe_tensor *t = f->input;
+    int first = t->rank;
+    for (int64_t left = f->width; first > 0 && left > 1; first--) left /= t->dim[first - 1];
+    while (first > 2 && t->dim[first - 1] == 1) first--; /* axes of one number, which are not the batch */
+    return text_of("%s %s %s%s", t->name, t->dtype == LATHE_I32 ? "i32" : "f32",
+                   dims_text(t->rank - first, t->dim + first),
+                   t->below ? text_of(" below %lld", (long long)t->below) : "");
+}
+
+static char *inputs_text(const Row_data *d)
+{
+    char *s = text_of("%s", "");
+    for (int i = 0; i < d->fields; i++) s = text_of("%s%s%s", s, i ? ", " : "", field_text(&d->field[i]));
+    return s;
+}
+
+/* ------------------------------------------------------------------ which files */
+
+/* NAME=FILE; a file of that whole name is taken as such. */
+static char *name_before(const char *path, const char **file)
+{
+    struct stat about;
+    const char *equals = path;
+    while (isalnum((unsigned char)*equals) || *equals == '_') equals++;
+    if (*equals != '=' || equals == path || stat(path, &about) == 0) return NULL;
+    *file = equals + 1;
+    return text_of("%.*s", (int)(equals - path), path);
+}
+
+/* "x" of "data/x.npy" */
+static char *stem_of(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    return text_of("%.*s", (int)strcspn(base, "."), base);
+}
+
+static _Noreturn void refuse_name(const Row_data *d, const char *path, const char *name)
+{
+    fail(EXIT_DATA, path, "there is no input \"%s\"; the inputs are %s; --data INPUT=%s says which one it is", name,
+         inputs_text(d), path);
+}
+
+/* Also an input that only other entries read. */
+static bool is_input(const Lathe_model *m, const char *name)
+{
+    for (int i = 0; i < m->entries; i++)
+        for (int k = 0; k < m->entry[i].inputs; k++)
+            if (strcmp(m->entry[i].input[k].name, name) == 0) return true;
+    return false;
+}
+
+static void take_array(Row_data *d, Array *a)
+{
+    Row_field *f = field_of(d, a->name);
+    if (!f) {
+        if (!is_input(d->model, a->name)) note("%s is not read: there is no such input", a->place);
+        close_array(a);
+        return;
+    }
+    d->heap += a->heap;
+    f->rows += array_rows(a);
+    add_array(&f->parts, a, f->input->name);
+}
+
+static void take_path(Row_data *d, const char *path)
+{
+    const char *file = path;
+    char *said = name_before(path, &file), *name = said ? said : stem_of(file);
+    Array_list all = {0};
+    list_arrays(&all, file, name);
+    bool alone = all.n == 1 && strcmp(all.at[0]->name, name) == 0;
+    if (said && !is_input(d->model, said)) refuse_name(d, file, said);
+    if (said && all.n != 1)
+        fail(EXIT_DATA, file, "expected one array, for input \"%s\", found %d; give --data %s, whose arrays have names",
+             said, all.n, file);
+    if (said) all.at[0]->name = text_of("%s", said);
+    if (alone && !is_input(d->model, name)) refuse_name(d, file, name);
+    for (int i = 0; i < all.n; i++) take_array(d, all.at[i]);
+    free(all.at);
+    free(name);
+}
+
+/* ------------------------------------------------------------------ checks */
+
+/* The axes must be the input's, but for axes of one number: [60000, 28, 28] is an f32 { 28, 28, 1 }. */
+static void check_shape(const Row_field *f, const Array *a)
+{
+    const Lathe_tensor *t = f->input;
+    int64_t left = f->width;
+    int k = t->rank, i = a->rank;
+    bool fits = a->rank > 0 && a->width == f->width;
+    while (fits && left > 1) {
+        int64_t want = t->dim[--k], have = 1;
+        while (have == 1 && i > 1) have = a->dim[--i];
+        if (want == 1) i += have != 1;
+        else fits = have == want;
+        left /= want;
+    }
+    if (fits) return;
+    fail(EXIT_DATA, a->place, "expected rows of %s, an array [rows, …], found %s", field_text(f),
+         dims_text(a->rank, a->dim));
+}
+
+static void check_number(const Row_field *f, const Array *a, int64_t row, double x)
+{
+    const Lathe_tensor *t = f->input;
+    const char *place = a->place;
+    if (t->dtype != LATHE_I32 && isfinite(x) && (t->dtype == LATHE_F64 || isfinite((float)x))) return;
+    if (t->dtype == LATHE_I32 && x == floor(x) && x >= INT32_MIN && x <= INT32_MAX &&
+        (!t->below || (x >= 0 && x < (double)t->below)))
+        return;
+    place = text_of("%s: row %lld", place, (long long)row);
+    if (t->dtype != LATHE_I32) fail(EXIT_DATA, place, "input %s: expected finite numbers, found %g", t->name, x);
+    fail(EXIT_DATA, place, "input %s: expected %s, found %.17g", t->name,
+         t->below ? text_of("ids from 0 to %lld", (long long)t->below - 1) : "32-bit integers", x);
+}
+
+static void read_whole(const Row_field *f, Hash *h)
+{
+    enum { CHUNK = 1 << 14 };
+    int64_t most = f->width < CHUNK ? CHUNK / f->width : 1;
+    double *x = must_alloc(sizeof *x * (size_t)(most * f->width));
+    for (int p = 0; p < f->parts.n; p++) {
+        const Array *a = f->parts.at[p];
+        check_shape(f, a);
+        for (int64_t row = 0, rows = array_rows(a); row < rows; row += most) {
+            int64_t n = rows - row < most ? rows - row : most;
+            read_array(a, row, n, x);
+            for (int64_t i = 0; i < n * f->width; i++) check_number(f, a, row + i / f->width, x[i]);
+            hash_add(h, x, sizeof *x * (size_t)(n * f->width));
+        }
+    }
+    free(x);
+}
+
+static void check_rows(const Row_data *d, const char *path)
+{
+    const Row_field *first = &d->field[0];
+    for (int i = 0; i < d->fields; i++) {
+        const Row_field *f = &d->field[i];
+        if (!f->parts.n)
+            fail(EXIT_DATA, path, "there is no array for input %s; expected %s", field_text(f), inputs_text(d));
+        if (f->rows != first->rows)
+            fail(EXIT_DATA, f->parts.at[0]->place, "expected as many rows as input %s has, %lld, found %lld",
+                 first->input->name, (long long)first->rows, (long long)f->rows);
+    }
+}
+
+Row_data *rows_of_arrays(const Words *paths, const Lathe_model *m, const Lathe_entry *const *entries)
+{
+    Row_data *d = must_alloc(sizeof *d);
+    Hash h;
+    d->model = m;
+    for (; *entries; entries++) want_inputs(d, *entries);
+    for (int i = 0; i < paths->n; i++) take_path(d, paths->at[i]);
+    check_rows(d, paths->at[0]);
+    hash_start(&h);
+    for (int i = 0; i < d->fields; i++) read_whole(&d->field[i], &h);
+    d->hash = hash_end(&h);
+    return d;
+}
+
+/* ------------------------------------------------------------------ batches */
+
+int64_t rows_in_data(const Row_data *d) { return d->fields ? d->field[0].rows : 0; }
+int64_t rows_heap(const Row_data *d) { return d->heap; }
+uint64_t rows_hash(const Row_data *d) { return d->hash; }
+
+static void read_row(const Row_field *f, int64_t row, double *out)
+{
+    int p = 0;
+    while (row >= array_rows(f->parts.at[p])) row -= array_rows(f->parts.at[p++]);
+    read_array(f->parts.at[p], row, 1, out);
+}
+
+void fill_from_rows(const Row_data *d, const Lathe_entry *e, char *in, const int64_t *row)
+{
+    for (int i = 0; i < e->inputs; i++) {
+        const Lathe_tensor *t = &e->input[i];
+        const Row_field *f = comes_from_data(t) ? field_of(d, t->name) : NULL;
+        if (!f) continue;
+        char *at = in + t->offset;
+        double *x = must_alloc(sizeof *x * (size_t)f->width);
+        for (int64_t r = 0; r < e->rows; r++) {
+            read_row(f, row[r], x);
+            for (int64_t k = 0; k < f->width; k++)
+                if (t->dtype == LATHE_I32) ((int32_t *)(void *)at)[r * f->width + k] = (int32_t)x[k];
+                else write_real(t->dtype, at, r * f->width + k, x[k]);
+        }
+        free(x);
+    }
+}

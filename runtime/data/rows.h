@@ -1,0 +1,20 @@
+/* rows.h: rows of the inputs that a description declares. */
+#ifndef LATHE_DATA_ROWS_H
+#define LATHE_DATA_ROWS_H
+
+#include "base/words.h"
+#include "interface/lathe_model.h"
+
+typedef struct Row_data Row_data;
+
+/* Opens the arrays of --data for the inputs of these entries of m, which end with NULL.  A path is a file with several arrays
+ * by the inputs' names (.npz, .safetensors), a folder of NAME.npy, an array whose file has an input's name, or
+ * NAME=FILE.  Files of the same input are joined.  An error in them ends the program (3). */
+Row_data *rows_of_arrays(const Words *paths, const Lathe_model *m, const Lathe_entry *const *entries);
+int64_t rows_in_data(const Row_data *d);
+int64_t rows_heap(const Row_data *d);  /* bytes allocated */
+uint64_t rows_hash(const Row_data *d); /* of all values */
+/* Fills the inputs of a call with the rows row [e->rows]. */
+void fill_from_rows(const Row_data *d, const Lathe_entry *e, char *in, const int64_t *row);
+
+#endif

@@ -1,0 +1,130 @@
+/* predict.c: `trainer predict`: what the model says of each row of new data, as a table, JSON lines or arrays.
+ *
+ * The entry `predict` has a row for each row of its batch and needs no targets.  The last batch is filled up with
+ * copies of its first row, which are not written. */
+#include "base/file.h"
+#include "base/json_text.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "interface/lathe_model.h"
+#include "model/block.h"
+#include "model/safetensors.h"
+#include "model/tables.h"
+#include "step/entry.h"
+#include "trainer/checkpoint.h"
+#include "trainer/data.h"
+#include "trainer/memory.h"
+#include "trainer/predict.h"
+#include "trainer/state.h"
+#include "trainer/trainer.h"
+
+#include <errno.h>
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ the rows, batch after batch */
+
+void each_prediction(const Predictions *p, void (*give)(void *with, const char *out, int64_t row), void *with)
+{
+    const Lathe_entry *e = p->entry;
+    int64_t *item = must_alloc(sizeof *item * (size_t)e->rows);
+    set_scalars(e, p->memory->call, 0, 0, 0);
+    for (int64_t first = 0; first < p->rows; first += e->rows) {
+        int64_t real = p->rows - first < e->rows ? p->rows - first : e->rows;
+        for (int64_t r = 0; r < e->rows; r++) item[r] = val_item(p->data, first + (r < real ? r : 0));
+        fill_items(p->data, e, p->memory->call, item);
+        run_entry(e, &p->call);
+        for (int64_t r = 0; r < real; r++) give(with, p->call.out, r);
+    }
+    free(item);
+}
+
+int64_t output_width(const Predictions *p, const Lathe_tensor *t) { return tensor_size(t) / p->entry->rows; }
+
+/* ------------------------------------------------------------------ which outputs, which file */
+
+static char *output_words(const Lathe_entry *e)
+{
+    char *s = text_of("%s", "");
+    for (int i = 0; i < e->outputs; i++) s = text_of("%s%s%s", s, i ? ", " : "", e->output[i].name);
+    return s;
+}
+
+/* In the order of --only; without it all. */
+static void choose_outputs(Predictions *p, const Trainer *t)
+{
+    const Lathe_entry *e = p->entry;
+    p->output = must_alloc(sizeof *p->output * (size_t)(e->outputs + 1));
+    for (int i = 0; i < e->outputs && !t->only; i++) p->output[p->outputs++] = &e->output[i];
+    for (const char *at = t->only, *end; at; at = *end ? end + 1 : NULL) {
+        end = at + strcspn(at, ",");
+        char *word = text_of("%.*s", (int)(end - at), at);
+        const Lathe_tensor *o = output_named(e, word);
+        if (!o)
+            fail(EXIT_USAGE, NULL, "--only: there is no output %s; expected some of %s, separated by commas", word,
+                 output_words(e));
+        if (p->outputs == e->outputs) fail(EXIT_USAGE, NULL, "--only %s names an output twice", t->only);
+        p->output[p->outputs++] = o;
+        free(word);
+    }
+    for (int i = 0; i < p->outputs; i++)
+        if (p->output[i]->meets) note("output %s of a row depends on the other rows of its batch", p->output[i]->name);
+}
+
+typedef struct Form {
+    const char *end;
+    void (*write)(const Predictions *, const char *path);
+} Form;
+
+static const Form forms[] = {
+    {".csv", write_csv}, {".jsonl", write_jsonl}, {".npy", write_npy}, {".safetensors", write_predicted_store}};
+enum { FORMS = sizeof forms / sizeof *forms };
+
+static const Form *form_of(const char *path)
+{
+    if (strcmp(path, "-") == 0) return &forms[0];
+    for (int i = 0; i < FORMS; i++)
+        if (has_end(path, forms[i].end)) return &forms[i];
+    fail(EXIT_USAGE, NULL,
+         "--out %s: expected a file whose name ends in .csv, .jsonl, .npy or .safetensors, or - for a "
+         "CSV on standard output",
+         path);
+}
+
+/* ------------------------------------------------------------------ trainer predict */
+
+int predict_command(Trainer *t)
+{
+    static const Entry entries[] = {ENTRY_predict, NO_ENTRY};
+    Predictions p = {.entry = find_entry(t->model, ENTRY_predict)};
+    Data d;
+    Memory m;
+    if (!p.entry)
+        fail(
+            EXIT_ERROR, NULL,
+            "%s has nothing to predict: its data is text (see `trainer generate`), or forward returns no output with a "
+            "row for each row of the batch that needs no target, such as { logits = logits }",
+            t->model->name);
+    if (!t->out) t->out = "-";
+    const Form *form = form_of(t->out);
+    if (!t->weights) t->weights = run_weights(default_folder(t), "name a run's folder or a file with --weights PATH");
+    take_own_settings(t, t->weights, "csv_target");
+    t->recipe.val_fraction = 1;
+    choose_outputs(&p, t);
+    Reading *r = reading_of(t, false);
+    r->predicting = true;
+    open_data(&d, r, NULL);
+    use_threads(t);
+    take_memory(&m, t, false, false, entries);
+    load_saved_weights(t, t->weights, m.params);
+    device_up(m.params, weight_bytes(t->model));
+    p.data = &d, p.memory = &m, p.call = call_of(&m, p.entry), p.rows = d.val_items;
+    form->write(&p, t->out);
+    if (strcmp(t->out, "-") == 0) return 0;
+    if (t->json) print_json(json_pack("{s:I, s:o}", "rows", (json_int_t)p.rows, "out", word_json(t->out)));
+    else show(stdout, "wrote %s rows to %s\n", grouped_text(p.rows), t->out);
+    return 0;
+}

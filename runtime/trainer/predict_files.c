@@ -1,0 +1,266 @@
+/* predict_files.c: predictions as CSV, JSON lines, a NumPy array, safetensors.
+ *
+ * An output named logits, [batch][classes], is written to tables as class, the likeliest, and the probability of each
+ * class: the softmax of logits. */
+#include "base/file.h"
+#include "base/json_text.h"
+#include "base/words.h"
+#include "model/safetensors.h"
+#include "model/tables.h"
+#include "trainer/predict.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ files */
+
+typedef struct Writer {
+    const Predictions *p;
+    const char *path;
+    char *aside; /* PATH.part, until it is complete; NULL: standard output */
+    FILE *f;
+    double *x; /* room for a row of an output */
+    int64_t number;
+} Writer;
+
+static _Noreturn void cannot_write(const Writer *w)
+{
+    int why = errno;
+    if (w->aside) unlink(w->aside);
+    fail(EXIT_ERROR, w->path, "cannot be written: %s%s", error_text(why), room_remedy(why));
+}
+
+static Writer open_writer(const Predictions *p, const char *path)
+{
+    int64_t most = 1;
+    Writer w = {.p = p, .path = path, .f = stdout};
+    for (int i = 0; i < p->outputs; i++)
+        if (output_width(p, p->output[i]) > most) most = output_width(p, p->output[i]);
+    w.x = must_alloc(sizeof *w.x * (size_t)most);
+    if (strcmp(path, "-") == 0) return w;
+    w.aside = text_of("%s.part", path);
+    if (!(w.f = fopen(w.aside, "wb"))) cannot_write(&w);
+    return w;
+}
+
+static void end_writer(Writer *w)
+{
+    Fault fault = {0};
+    if (fflush(w->f) != 0 || ferror(w->f)) cannot_write(w);
+    free(w->x);
+    if (!w->aside) return;
+    if (fsync(fileno(w->f)) != 0 || fclose(w->f) != 0) cannot_write(w);
+    if (!replace_file(w->aside, w->path, &fault)) fail(EXIT_ERROR, fault.path, "%s", fault.text);
+    free(w->aside);
+}
+
+/* ------------------------------------------------------------------ a row of an output */
+
+/* Its numbers, into w->x. */
+static int64_t take_numbers(const Writer *w, const Lathe_tensor *t, const char *out, int64_t row)
+{
+    int64_t n = output_width(w->p, t);
+    for (int64_t k = 0; k < n; k++) w->x[k] = read_element(t->dtype, out + t->offset, row * n + k);
+    return n;
+}
+
+static bool are_logits(const Lathe_tensor *t)
+{
+    return t->rank == 2 && strcmp(t->name, "logits") == 0 && t->dtype != LATHE_I32 && t->dtype != LATHE_BOOL;
+}
+
+/* Turns logits into probabilities; returns the likeliest class, the first of equal ones; -1 if one is not a number. */
+static int64_t to_probabilities(double *x, int64_t n)
+{
+    int64_t best = 0;
+    double sum = 0;
+    for (int64_t k = 0; k < n; k++) {
+        if (isnan(x[k])) return -1;
+        if (x[k] > x[best]) best = k;
+    }
+    double largest = x[best];
+    for (int64_t k = 0; k < n; k++) sum += x[k] = exp(x[k] - largest);
+    for (int64_t k = 0; k < n; k++) x[k] /= sum;
+    return best;
+}
+
+static int digits_of(const Lathe_tensor *t) { return t->dtype == LATHE_F64 ? 17 : 9; }
+
+/* ------------------------------------------------------------------ CSV */
+
+/* "_1_4": the place of element k in a row */
+static void put_place(FILE *f, const Lathe_tensor *t, int64_t k, int64_t width)
+{
+    for (int axis = 1; axis < t->rank; axis++) {
+        width /= t->dim[axis];
+        fprintf(f, "_%lld", (long long)(k / width));
+        k %= width;
+    }
+}
+
+static void put_header(const Writer *w)
+{
+    for (int i = 0; i < w->p->outputs; i++) {
+        const Lathe_tensor *t = w->p->output[i];
+        int64_t n = output_width(w->p, t);
+        if (i) fputc(',', w->f);
+        if (are_logits(t)) fprintf(w->f, "class,");
+        for (int64_t k = 0; k < n; k++) {
+            fprintf(w->f, "%s%s", k ? "," : "", are_logits(t) ? "probability" : t->name);
+            put_place(w->f, t, k, n);
+        }
+    }
+    fputc('\n', w->f);
+}
+
+static void put_numbers(const Writer *w, const Lathe_tensor *t, int64_t n)
+{
+    for (int64_t k = 0; k < n; k++) fprintf(w->f, "%s%.*g", k ? "," : "", digits_of(t), w->x[k]);
+}
+
+static void give_csv(void *with, const char *out, int64_t row)
+{
+    Writer *w = with;
+    for (int i = 0; i < w->p->outputs; i++) {
+        const Lathe_tensor *t = w->p->output[i];
+        int64_t n = take_numbers(w, t, out, row);
+        if (i) fputc(',', w->f);
+        if (are_logits(t)) fprintf(w->f, "%lld,", (long long)to_probabilities(w->x, n));
+        put_numbers(w, t, n);
+    }
+    fputc('\n', w->f);
+    if (ferror(w->f)) cannot_write(w);
+}
+
+void write_csv(const Predictions *p, const char *path)
+{
+    Writer w = open_writer(p, path);
+    put_header(&w);
+    each_prediction(p, give_csv, &w);
+    end_writer(&w);
+}
+
+/* ------------------------------------------------------------------ JSON lines */
+
+static json_t *list_of(const double *x, int64_t n)
+{
+    json_t *all = json_array();
+    for (int64_t k = 0; k < n; k++) {
+        json_t *number = real_json(x[k]);
+        add_json(all, number);
+    }
+    return all;
+}
+
+/* Numbers of several axes are one list, in row-major order. */
+static void give_jsonl(void *with, const char *out, int64_t row)
+{
+    Writer *w = with;
+    json_t *all = json_object();
+    put_json(all, "row", json_integer(w->number++));
+    for (int i = 0; i < w->p->outputs; i++) {
+        const Lathe_tensor *t = w->p->output[i];
+        int64_t n = take_numbers(w, t, out, row);
+        if (are_logits(t)) put_json(all, "class", json_integer(to_probabilities(w->x, n)));
+        put_json(all, are_logits(t) ? "probabilities" : t->name, t->rank == 1 ? real_json(*w->x) : list_of(w->x, n));
+    }
+    char *line = json_written(all, JSON_COMPACT | JSON_REAL_PRECISION((size_t)digits_of(w->p->output[0])));
+    fprintf(w->f, "%s\n", line);
+    free(line);
+    json_decref(all);
+    if (ferror(w->f)) cannot_write(w);
+}
+
+void write_jsonl(const Predictions *p, const char *path)
+{
+    Writer w = open_writer(p, path);
+    each_prediction(p, give_jsonl, &w);
+    end_writer(&w);
+}
+
+/* ------------------------------------------------------------------ arrays */
+
+static const char *npy_type(const Lathe_tensor *t)
+{
+    switch (t->dtype) {
+    case LATHE_BOOL: return "|b1";
+    case LATHE_I32: return "<i4";
+    case LATHE_F64: return "<f8";
+    default: return "<f4";
+    }
+}
+
+static void put_npy_header(const Writer *w, const Lathe_tensor *t)
+{
+    char *shape = text_of("(%lld,", (long long)w->p->rows);
+    for (int k = 1; k < t->rank; k++) shape = text_of("%s %lld,", shape, (long long)t->dim[k]);
+    char *header = text_of("{'descr': '%s', 'fortran_order': False, 'shape': %s), }", npy_type(t), shape);
+    int n = (int)strlen(header) + 1, padded = (n + 10 + 63) / 64 * 64 - 10; /* elements begin at a multiple of 64 */
+    fwrite("\x93NUMPY\1\0", 1, 8, w->f);
+    fputc(padded & 255, w->f);
+    fputc(padded >> 8, w->f);
+    fprintf(w->f, "%-*s\n", padded - 1, header);
+    free(shape);
+    free(header);
+}
+
+static void give_npy(void *with, const char *out, int64_t row)
+{
+    Writer *w = with;
+    const Lathe_tensor *t = w->p->output[0];
+    int64_t n = output_width(w->p, t), bytes = dtype_size(t->dtype);
+    if (t->dtype != LATHE_BF16 && t->dtype != LATHE_F16) {
+        fwrite(out + t->offset + row * n * bytes, (size_t)bytes, (size_t)n, w->f);
+    } else {
+        take_numbers(w, t, out, row);
+        for (int64_t k = 0; k < n; k++) fwrite(&(float){(float)w->x[k]}, sizeof(float), 1, w->f);
+    }
+    if (ferror(w->f)) cannot_write(w);
+}
+
+void write_npy(const Predictions *p, const char *path)
+{
+    if (p->outputs != 1)
+        fail(EXIT_USAGE, NULL,
+             "--out %s: a .npy holds one array, and there are %d outputs; name one with --only, or use .safetensors",
+             path, p->outputs);
+    Writer w = open_writer(p, path);
+    put_npy_header(&w, p->output[0]);
+    each_prediction(p, give_npy, &w);
+    end_writer(&w);
+}
+
+typedef struct Store_row {
+    const Predictions *p;
+    const Lathe_tensor *output;
+    Store_writer *to;
+} Store_row;
+
+static void give_store(void *with, const char *out, int64_t row)
+{
+    const Store_row *s = with;
+    int64_t n = output_width(s->p, s->output), bytes = n * dtype_size(s->output->dtype);
+    put_elements(s->to, out + s->output->offset + row * bytes, n, s->output->dtype);
+    flush_store(s->to);
+}
+
+/* The file has its tensors one after another, so the model runs over the rows once for each. */
+void write_predicted_store(const Predictions *p, const char *path)
+{
+    Store_writer *w = start_store(path);
+    for (int i = 0; i < p->outputs; i++) {
+        const Lathe_tensor *t = p->output[i];
+        int64_t dim[LATHE_MAXRANK];
+        memcpy(dim, t->dim, sizeof dim);
+        dim[0] = p->rows;
+        declare_tensor(w, t->name, t->dtype, t->rank, dim);
+    }
+    for (int i = 0; i < p->outputs; i++) {
+        Store_row s = {p, p->output[i], w};
+        each_prediction(p, give_store, &s);
+    }
+    finish_store(w);
+}

@@ -1,0 +1,92 @@
+# arrays.sh: a description that declares its inputs is trained on arrays by name, wherever they lie, to the same bits for
+# any threads and on resuming; predictions in every format are the outputs of the model; what does not fit is told.
+set -eu
+tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
+must() { "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
+refuse() { # CODE WORDS COMMAND…
+    wanted=$1 words=$2
+    shift 2
+    "$@" >"$TMP/said" 2>&1 && tell "was taken: $*" || code=$?
+    [ $code = "$wanted" ] && grep -qF -- "$words" "$TMP/said" || tell "exit code $code, expected $wanted and: $words"
+}
+must "$LATHE" build tests/models/digits.lua -o "$TMP/built"
+must "$LATHE" build models/mlp.lua --set batch=7 -o "$TMP/mlp"
+trainer="$TMP/built/trainer"
+cd "$TMP"
+
+# npy FILE DESCR SHAPE OCTAL…: an array of NumPy
+npy() {
+    file=$1
+    printf "\223NUMPY\1\0\166\0%-117s\n" "{'descr': '$2', 'fortran_order': False, 'shape': $3, }" >"$file"
+    shift 3
+    printf "$*" >>"$file"
+}
+# 83 pictures of 6 x 6 bytes whose class shows in a quarter, classes 0 … 3, weights 1 as bytes.
+pictures=$(awk 'BEGIN { for (r = 0; r < 83; r++) { c = (r * 7) % 4; for (i = 0; i < 36; i++) {
+    q = 2 * (i >= 18) + (i % 6 >= 3); printf "\\%03o", (q == c ? 5 : 0) + (r * 31 + i * 17) % 4 } } }')
+classes=$(awk 'BEGIN { for (r = 0; r < 83; r++) printf "\\%03o", (r * 7) % 4 }')
+ones=$(awk 'BEGIN { for (r = 0; r < 83; r++) printf "\\001" }')
+mkdir folder bad
+npy folder/image.npy '|u1' '(83, 6, 6)' "$pictures"
+npy folder/label.npy '|u1' '(83,)' "$classes"
+npy folder/weight.npy '|u1' '(83,)' "$ones"
+printf "\\0\\0\\010\\003\\0\\0\\0\\123\\0\\0\\0\\006\\0\\0\\0\\006$pictures" | gzip >train-images-ubyte.gz
+
+must "$trainer" train --data folder --out run --threads 1
+grep -q 'data: 66 rows to train on, 17 to evaluate' said || tell "the number of rows"
+must "$trainer" train --data image=train-images-ubyte.gz folder/label.npy weight=folder/weight.npy --out files --threads 2
+cmp run/model.safetensors files/model.safetensors || tell "other bits from other files"
+must "$trainer" train --data folder --out halves --steps 30 --set schedule_steps=60
+must "$trainer" train --resume --out halves --steps 60
+cmp run/model.safetensors halves/model.safetensors || tell "other bits after resuming"
+must "$trainer" eval --out run --json
+grep -q '"accuracy":1.0' said || tell "the classes are easy"
+
+# Predictions need no targets; the last batch has 3 rows, and none is written twice.
+must "$trainer" predict --data folder/image.npy --weights run --out p.csv
+[ "$(wc -l <p.csv)" = 84 ] || tell "a line a row, and the names"
+head -n 1 p.csv | grep -q '^hidden_0,.*,hidden_15,class,probability_0,.*,probability_3,most$' || tell "$(head -n 1 p.csv)"
+awk -F , 'NR > 1 { m = 0; for (i = 1; i <= 16; i++) if ($i > m) m = $i
+    best = 18; sum = 0; for (i = 18; i <= 21; i++) { sum += $i; if ($i > $best) best = i }
+    if (m != $22 || best - 18 != $17 || sum < 0.99999 || sum > 1.00001 || $17 != ((NR - 2) * 7) % 4) { print; exit 1 } }' \
+    p.csv >said || tell "a row whose outputs do not agree, or a wrong class"
+must "$trainer" predict --data folder --weights run --out -
+cmp p.csv said || tell "other predictions on standard output"
+must "$trainer" predict --data folder --weights run --threads 1 --out again.csv
+cmp p.csv again.csv || tell "other predictions with one thread"
+must "$trainer" predict --data folder --weights run --only most,logits --out p.jsonl
+[ "$(sed -n 83p p.jsonl | sed 's/.*"row":\([0-9]*\),"most":\([^,]*\),"class":\([0-9]*\).*/\1 \2 \3/')" = \
+    "82 $(sed -n 84p p.csv | cut -d , -f 22) $(sed -n 84p p.csv | cut -d , -f 17)" ] || tell "$(sed -n 83p p.jsonl)"
+must "$trainer" predict --data folder --weights run --only logits --out p.npy
+[ "$(head -c 128 p.npy | tail -c 118 | tr -d '\n' | sed 's/ *$//')" = \
+    "{'descr': '<f4', 'fortran_order': False, 'shape': (83, 4,), }" ] || tell "the header of p.npy"
+must "$trainer" predict --data folder --weights run --only logits --out p.safetensors
+tail -c $((83 * 4 * 4)) p.npy >a
+tail -c $((83 * 4 * 4)) p.safetensors >b
+cmp a b || tell "other logits in safetensors"
+
+# A CSV without its class is predicted; with it, the column is not read.
+awk 'BEGIN { print "a,class,b,c,d"; for (r = 0; r < 40; r++) print r % 3 "," r % 3 "," r % 5 "," (3 - r % 3) "," r / 40 }' >t.csv
+must "$TMP/mlp/trainer" train --data t.csv --out table --steps 300
+sed 's/,class//; s/^\([0-9]*\),[0-9]*,/\1,/' t.csv >new.csv
+sed 's/^\([0-9]*\),[0-9]*,/\1,unknown,/' t.csv >odd.csv
+for file in t new odd; do must "$TMP/mlp/trainer" predict --data $file.csv --weights table --out $file.out.csv; done
+cmp t.out.csv new.out.csv && cmp t.out.csv odd.out.csv || tell "predictions depend on the target"
+awk -F , 'NR > 1 && $1 != (NR - 2) % 3 { exit 1 }' new.out.csv || tell "the classes of the table"
+
+refuse 3 'there is no array for input weight f32 []; expected image f32 [6, 6, 1], weight f32 [], label i32 [] below 4' "$trainer" train --data folder/image.npy
+npy bad/label.npy '|u1' '(83,)' "$(printf %s "$classes" | sed 's/\\003/\\004/')"
+refuse 3 'bad/label.npy: row 1: error: input label: expected ids from 0 to 3, found 4' "$trainer" train --data folder/image.npy folder/weight.npy bad/label.npy
+npy bad/short.npy '|u1' '(82,)' "$(printf %s "$ones" | sed 's/\\001//')"
+refuse 3 'expected as many rows as input image has, 83, found 82' "$trainer" train --data folder/image.npy folder/label.npy weight=bad/short.npy
+npy bad/turned.npy '|u1' '(83, 4, 9)' "$pictures"
+refuse 3 'expected rows of image f32 [6, 6, 1], an array [rows, …], found [83, 4, 9]' "$trainer" train --data folder/label.npy folder/weight.npy image=bad/turned.npy
+npy bad/weight.npy '<f2' '(83,)' "$(printf %s "$ones" | sed 's/\\001/\\000\\176/g')"
+refuse 3 'bad/weight.npy: row 0: error: input weight: expected finite numbers, found nan' "$trainer" train --data folder/image.npy folder/label.npy bad/weight.npy
+refuse 3 'there is no input "picture"' "$trainer" train --data picture=folder/image.npy
+refuse 3 'its name has none of these endings' "$trainer" train --data p.csv
+refuse 2 '--only: there is no output loss; expected some of hidden, logits, most' "$trainer" predict --data folder --weights run --only loss
+refuse 2 'expected a file whose name ends in .csv' "$trainer" predict --data folder --weights run --out p.txt
+refuse 2 'a .npy holds one array, and there are 3 outputs' "$trainer" predict --data folder --weights run --out q.npy
+refuse 1 'cannot be written: no such file or directory' "$trainer" predict --data folder --weights run --out nowhere/p.csv
+[ ! -e q.npy ] && [ ! -e q.npy.part ] || tell "a refused file was begun"
