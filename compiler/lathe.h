@@ -18,8 +18,12 @@ Module *compile_within(const Options *o, const Choices **tried);         /* the 
 void say_choices(Text *t, const Choices *tried);
 void say_choices_json(Text *t, const Choices *tried);
 
+/* sizes.c */
+void take_sizes_from_data(Options *o);                      /* those of data.table, as --set gives them, if the line has --data */
+
 /* front/lua.c and its family */
 Desc *front(const Options *o);                              /* traces every entry */
+Desc *front_recipe(const Options *o);                       /* reads config, train and data alone */
 void front_stubs(const char *dir);
 
 /* build/build.c: returns the path of the trainer */

@@ -42,6 +42,7 @@ static Module *compiled_of(const Choices **tried)
 {
     const Options *o = &line_of.options;
     need_description();
+    if (line_of.command->manner & RUNS) take_sizes_from_data(&line_of.options);
     if (is_graph(o->model_file) || is_kernels(o->model_file))
         usage_error("%s: texts of graphs and of kernels are for `lathe dump`", o->model_file);
     return o->memory ? compile_within(o, tried) : compile(front(o));

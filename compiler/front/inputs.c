@@ -46,7 +46,7 @@ static const Field of_pairs[] = {
 static const Field of_csv[] = {{.name = "features", .role = LATHE_FEATURES, .dtype = F32, AXIS("features")},
                                IDS("targets", LATHE_TARGETS)};
 
-static bool is_csv(const Trace *trace) { return trace->desc->recipe.csv_target != NULL; }
+static bool is_csv(const Trace *trace) { return trace->desc->recipe.csv_target && !trace->desc->recipe.table; }
 static bool is_pairs(const Trace *trace) { return trace->desc->recipe.pairs; }
 
 static void add_fields(Trace *trace, const Field *field, int n)
@@ -54,9 +54,32 @@ static void add_fields(Trace *trace, const Field *field, int n)
     for (int i = 0; i < n; i++) push(&trace->fields->all, field[i]);
 }
 
+/* Of a table of mixed columns; a kind of column that it lacks has no field. */
+static void add_fields_of_table(Trace *trace)
+{
+    int64_t n[4];
+    static const char *const sizes[] = {"numbers", "categories", "levels", "classes"};
+    for (int i = 0; i < COUNT_OF(sizes); i++)
+        if (!knob_integer(trace, sizes[i], &n[i]) || n[i] < 0)
+            err(place_of_key(trace, NULL, "config"),
+                "config needs `%s`, an integer, which `lathe train` takes from the data of data.table", sizes[i]);
+    if (!n[0] && !n[1])
+        err(place_of_key(trace, NULL, "config"),
+            "the sizes of the table are not known\n  lathe train MODEL.lua --data FILE finds them; other commands need "
+            "--set numbers=N --set categories=N --set levels=N --set classes=N, as that shows them");
+    const Field number = {.name = "numbers", .role = LATHE_FEATURES, .dtype = F32, AXIS("numbers")},
+                category = IDS("categories", LATHE_FEATURES, AXIS("categories"), .below = {.name = "levels"}),
+                class = IDS("targets", LATHE_TARGETS, .below = {.name = "classes"}),
+                value = {.name = "targets", .role = LATHE_TARGETS, .dtype = F32};
+    if (n[0]) add_fields(trace, &number, 1);
+    if (n[1]) add_fields(trace, &category, 1);
+    add_fields(trace, n[3] ? &class : &value, 1);
+}
+
 static void add_fields_of_data(Trace *trace)
 {
-    if (is_csv(trace)) add_fields(trace, of_csv, COUNT_OF(of_csv));
+    if (trace->desc->recipe.table) add_fields_of_table(trace);
+    else if (is_csv(trace)) add_fields(trace, of_csv, COUNT_OF(of_csv));
     else if (is_pairs(trace)) add_fields(trace, of_pairs, COUNT_OF(of_pairs));
     else add_fields(trace, of_text, trace->desc->recipe.pack ? COUNT_OF(of_text) : 2);
 }
@@ -181,7 +204,8 @@ static void read_inputs(lua_State *L, int model, int c)
         if (!r->arrays)
             err(place_of_key(trace, NULL, "inputs"),
                 "data.%s declares its own inputs; leave `inputs` out, or use data.arrays",
-                is_csv(trace)     ? "csv"
+                r->table          ? "table"
+                : is_csv(trace)   ? "csv"
                 : is_pairs(trace) ? "pairs"
                                   : "text");
         read_declared(L);

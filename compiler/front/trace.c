@@ -309,22 +309,29 @@ static const char *model_name(const char *file)
     return copy_bytes_as_string(base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
 }
 
-/* Runs in one protected call, since reading a table may run the description's __index. */
-static int read_description(lua_State *L)
+/* Leaves the description, and c at the top. */
+static int read_settings(lua_State *L)
 {
     const Options *o = lua_touserdata(L, 1);
     run_description(L, o->model_file);
-    int model = lua_gettop(L);
-    check_model_keys(L, model);
-    read_config(L, model, o);
-    read_recipe(L, model);
+    check_model_keys(L, lua_gettop(L));
+    read_config(L, lua_gettop(L), o);
+    read_recipe(L, lua_gettop(L) - 1);
+    return 0;
+}
+
+/* Runs in one protected call, since reading a table may run the description's __index. */
+static int read_description(lua_State *L)
+{
+    read_settings(L);
+    int model = lua_gettop(L) - 1;
     trace_entries(L, model);
     check_recipe(L);
     read_hf(L, model);
     return 0;
 }
 
-Desc *front(const Options *o)
+static Desc *read_with(lua_CFunction read, const Options *o)
 {
     Desc *d = NEW(Desc);
     Trace *trace = NEW(Trace);
@@ -333,7 +340,7 @@ Desc *front(const Options *o)
     d->file = o->model_file;
     d->model = model_name(o->model_file);
     lua_State *L = sandbox_open(trace, o);
-    lua_pushcfunction(L, read_description);
+    lua_pushcfunction(L, read);
     lua_pushlightuserdata(L, (void *)o);
     call_lua(L, 1, 0);
     d->source_hash = trace->hash;
@@ -341,3 +348,6 @@ Desc *front(const Options *o)
     make_at((Where){0});
     return d;
 }
+
+Desc *front(const Options *o) { return read_with(read_description, o); }
+Desc *front_recipe(const Options *o) { return read_with(read_settings, o); }

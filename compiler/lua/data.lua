@@ -7,7 +7,7 @@ local data = {}
 local function declare(name) return options.declare(name, core.settings(name, options)) end
 
 local text_options, pairs_options = declare("data.text"), declare("data.pairs")
-local csv_options, arrays_options = declare("data.csv"), declare("data.arrays")
+local csv_options, table_options, arrays_options = declare("data.csv"), declare("data.table"), declare("data.arrays")
 
 -- A text file as token ids: input.tokens and input.targets, both i32 [batch, seq].
 -- config has batch, seq and vocab (256 for bytes; for chars at least the number of different characters).
@@ -34,6 +34,15 @@ end
 function data.csv(given)
   local o = csv_options(given)
   o.kind = "csv"
+  return o
+end
+
+-- A CSV file of mixed columns: input.numbers, f32 [batch, numbers], scaled; input.categories, ids below c.levels, i32
+-- [batch, categories]; input.targets: class ids i32 [batch], or with c.classes == 0 numbers, f32 [batch], scaled.
+-- config has batch, and numbers, categories, levels, classes, which `lathe train --data FILE` takes from the file.
+function data.table(given)
+  local o = table_options(given)
+  o.kind = "table"
   return o
 end
 

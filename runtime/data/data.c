@@ -227,6 +227,32 @@ static void open_row_data(Data *d, const Lathe_entry *e, bool training)
     settle_rows(d, rows_in_data(d->rows), training);
 }
 
+/* The columns of the data that the weights were trained on. */
+static Schema *saved_schema(const Reading *reading)
+{
+    char *folder = reading->weights ? folder_of(reading->weights) : NULL;
+    char *path = folder ? text_of("%s/table.json", folder) : NULL;
+    if (!path || access(path, F_OK) != 0)
+        fail(EXIT_DATA, reading->weights,
+             "expected table.json beside the weights, which says what the columns were in training, found none; take "
+             "weights from a run's folder");
+    return read_schema(path);
+}
+
+static void open_table(Data *d, const Lathe_entry *e, bool training)
+{
+    const Reading *reading = d->reading;
+    const Lathe_recipe *r = reading->recipe;
+    const Table_form form = {r->csv_target, r->task, r->drop, r->as_categories};
+    Schema *s = training ? find_schema(&reading->paths, &form) : reading->schema;
+    if (training) tell_left_out(s);
+    if (!s) s = saved_schema(reading);
+    d->table = load_table(&reading->paths, s, reading->predicting);
+    settle_rows(d, table_rows(d->table), training);
+    if (training) learn_columns(d->table, d->train);
+    check_sizes(d->table, e, reading->paths.at[0]);
+}
+
 static const Lathe_entry *entry_of_reading(const Reading *reading)
 {
     return need_entry(reading->model, reading->training     ? ENTRY_train
@@ -247,6 +273,7 @@ void open_data(Data *d, const Reading *reading, Tokenizer *k)
     if (reading->paths.n == 0)
         fail(EXIT_USAGE, NULL, "%s needs --data PATH…: the text or table to read", reading->command);
     if (reads_text(reading)) open_text_data(d, e, training);
+    else if (reading->model->recipe.table) open_table(d, e, training);
     else if (reading->model->recipe.arrays) open_row_data(d, e, training);
     else open_csv_data(d, e, training);
     if (!training) check_val(d);
@@ -277,6 +304,7 @@ static int64_t heap_of(const Data *d, bool held)
 {
     if (d->epochs) return held ? held_bytes(d->epochs) : epochs_bytes(d->epochs);
     if (d->rows) return rows_heap(d->rows);
+    if (d->table) return table_heap(d->table);
     return d->text ? text_heap(d->text) : csv_heap(d->csv);
 }
 
@@ -354,6 +382,10 @@ void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *it
     }
     if (d->rows) {
         fill_from_rows(d->rows, e, in, item);
+        return;
+    }
+    if (d->table) {
+        fill_table(d->table, e, in, item);
         return;
     }
     for (int i = 0; i < e->inputs; i++) {

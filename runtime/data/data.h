@@ -6,6 +6,7 @@
 #include "data/reading.h"
 #include "data/rows.h"
 #include "data/stream.h"
+#include "data/table.h"
 #include "interface/lathe_model.h"
 #include "source/source.h"
 #include "step/state.h"
@@ -132,9 +133,10 @@ void start_epochs(Epochs *e, const State *from);
  * last val_fraction of the tokens or rows is never trained on. */
 typedef struct Data {
     const Reading *reading;
-    Text_data *text; /* one of the four */
+    Text_data *text; /* one of the five */
     Csv_data *csv;
     Row_data *rows;
+    Table *table;
     Epochs *epochs;
     Tokenizer *tokenizer;           /* of text */
     int64_t seq;                    /* tokens in a window; 1 for rows */

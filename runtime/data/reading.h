@@ -19,6 +19,7 @@ typedef struct Reading {
     const int *rank;      /* the number of this process' GPU, once it has one */
     bool tokenizer_given; /* the command line names the kind */
     bool training;
+    struct Schema *schema; /* of a table whose columns are known; NULL: those saved beside the weights */
     bool predicting;      /* targets are not needed */
     void (*check_memory)(const void *with, int64_t bytes); /* called before data allocates `bytes`; NULL: no check */
     const void *with;

@@ -4,6 +4,7 @@
  *           /optimizer.safetensors  moments, as exp_avg.NAME, …; absent where the optimizer has none
  *           /states.safetensors     what train carries from step to step (step/carry.c); absent where it does not
  *           /tokenizer.json         where the data is text
+ *           /table.json             where it is a table of mixed columns
  *           /huggingface.json       what imported weights came with (model/origin.c)
  *           /state.json             the rest, and the checksums of the others (trainer/state.c)
  *
@@ -13,6 +14,7 @@
  * step's update waits until all bytes are written (wait_until_copied), and syncing continues after that.  A device's
  * arrays are copied to the host's block first, which steps on the device do not touch. */
 #include "base/file.h"
+#include "base/json_text.h"
 #include "base/thread.h"
 #include "base/words.h"
 #include "data/data.h"
@@ -46,8 +48,8 @@ struct Saver {
     const Trainer *t;
     const Memory *m;
     const Optimizer *o;
-    char *vocab, *origin; /* texts of tokenizer.json, huggingface.json; NULL: there is none */
-    int metrics;          /* metrics.jsonl, synced before each checkpoint, so that it has at least its steps */
+    char *vocab, *table, *origin; /* texts of tokenizer.json, table.json, huggingface.json; NULL: there is none */
+    int metrics;                  /* metrics.jsonl, synced before each checkpoint, so that it has at least its steps */
     int64_t saved;
     /* of the current save, or the last */
     Progress at;
@@ -97,17 +99,22 @@ static Store_writer *start_states(const Saver *s, const char *folder, Fault *f)
     return w;
 }
 
+static void write_one_beside(Saver *s, const char *folder, const char *file, const char *text, Fault *f)
+{
+    if (!text) return;
+    char *path = text_of("%s/%s", folder, file);
+    add_mark(s->state, file, write_text(path, text, f));
+    free(path);
+}
+
 static void write_beside(Saver *s, const char *folder, Fault *f)
 {
-    char *vocab = text_of("%s/tokenizer.json", folder), *state = text_of("%s/state.json", folder);
-    char *origin = text_of("%s/huggingface.json", folder);
-    if (s->vocab) add_mark(s->state, "tokenizer.json", write_text(vocab, s->vocab, f));
-    if (s->origin) add_mark(s->state, "huggingface.json", write_text(origin, s->origin, f));
-    char *text = state_text(s->state);
+    write_one_beside(s, folder, "tokenizer.json", s->vocab, f);
+    write_one_beside(s, folder, "table.json", s->table, f);
+    write_one_beside(s, folder, "huggingface.json", s->origin, f);
+    char *text = state_text(s->state), *state = text_of("%s/state.json", folder);
     write_text(state, text, f);
     free(text);
-    free(vocab);
-    free(origin);
     free(state);
 }
 
@@ -151,6 +158,7 @@ Saver *open_saver(const Trainer *t, const Memory *m, const Optimizer *o, const D
     Saver *s = must_alloc(sizeof *s);
     *s = (Saver){.t = t, .m = m, .o = o, .metrics = metrics, .saved = saved, .at.step = saved};
     if (has_tokens(d)) s->vocab = tokenizer_text(d->tokenizer);
+    if (d->table) s->table = json_written(schema_json(table_schema(d->table)), JSON_COMPACT | JSON_REAL_PRECISION(17));
     if (t->origin) s->origin = origin_text(t->origin);
     return s;
 }
@@ -299,8 +307,7 @@ static void check_beside(const State *s, const char *checkpoint, const char *fil
         struct stat about;
         int fd = open_to_read(path);
         if (fd < 0 || fstat(fd, &about) != 0) fail(EXIT_DATA, path, "cannot be read: %s", error_text(errno));
-        if (!S_ISREG(about.st_mode))
-            fail(EXIT_DATA, path, "expected the tokenizer of a checkpoint, found no regular file");
+        if (!S_ISREG(about.st_mode)) fail(EXIT_DATA, path, "expected a file of a checkpoint, found no regular file");
         size_t bytes = (size_t)about.st_size;
         void *at = bytes ? mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
         if (at == MAP_FAILED) fail(EXIT_DATA, path, "cannot be read: %s", error_text(errno));
@@ -364,6 +371,7 @@ void open_checkpoint(State *s, const char *checkpoint)
     if (before >= 0) advise(text_of("the previous checkpoint is %s", checkpoint_path(run, before)));
     read_state(s, checkpoint);
     check_beside(s, checkpoint, "tokenizer.json");
+    check_beside(s, checkpoint, "table.json");
     check_beside(s, checkpoint, "huggingface.json");
     free(run);
 }

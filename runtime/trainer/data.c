@@ -70,7 +70,7 @@ Reading *reading_of(const Trainer *t, bool training)
 void open_run_data(Data *d, const Trainer *t, bool training)
 {
     Reading *r = reading_of(t, training);
-    if (!training && t->data.n && reads_text(r)) r->weights = weights_path(t);
+    if (!training && t->data.n && (reads_text(r) || t->model->recipe.table)) r->weights = weights_path(t);
     open_data(d, r, NULL);
 }
 
@@ -93,7 +93,9 @@ void open_val_data(Data *d, const Trainer *t)
         if (strcmp(own->data.at[i], "-") == 0)
             fail(EXIT_USAGE, NULL, "--val-data -: standard input can be read only once; write the data into a file");
     d->held = must_alloc(sizeof *d->held);
-    open_data(d->held, reading_of(own, false), d->tokenizer);
+    Reading *r = reading_of(own, false);
+    r->schema = d->table ? table_schema(d->table) : NULL;
+    open_data(d->held, r, d->tokenizer);
     refuse_pipe(d->held);
     check_data_memory(t, data_heap(d));
 }

@@ -116,6 +116,7 @@ int predict_command(Trainer *t)
     choose_outputs(&p, t);
     Reading *r = reading_of(t, false);
     r->predicting = true;
+    r->weights = t->weights;
     open_data(&d, r, NULL);
     use_threads(t);
     take_memory(&m, t, false, false, entries);

@@ -1,7 +1,7 @@
 /* predict_files.c: predictions as CSV, JSON lines, a NumPy array, safetensors.
  *
  * An output named logits, [batch][classes], is written to tables as class, the likeliest, and the probability of each
- * class: the softmax of logits. */
+ * class: the softmax of logits.  For a table whose target is a number, prediction is written in the target's units. */
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/words.h"
@@ -59,12 +59,30 @@ static void end_writer(Writer *w)
 
 /* ------------------------------------------------------------------ a row of an output */
 
-/* Its numbers, into w->x. */
+static const Schema *schema_of(const Predictions *p) { return p->data->table ? table_schema(p->data->table) : NULL; }
+
+/* The target, if t predicts it in the model's scale; else NULL. */
+static const Column *scaled_target(const Predictions *p, const Lathe_tensor *t)
+{
+    const Schema *s = schema_of(p);
+    return s && !s->classes && strcmp(t->name, "prediction") == 0 ? &s->column[s->target] : NULL;
+}
+
+/* Its numbers into x. */
+static int64_t numbers_of(const Predictions *p, const Lathe_tensor *t, const char *out, int64_t row, double *x)
+{
+    int64_t n = output_width(p, t);
+    const Column *target = scaled_target(p, t);
+    for (int64_t k = 0; k < n; k++) {
+        x[k] = read_element(t->dtype, out + t->offset, row * n + k);
+        if (target) x[k] = x[k] * *target->deviation + *target->mean;
+    }
+    return n;
+}
+
 static int64_t take_numbers(const Writer *w, const Lathe_tensor *t, const char *out, int64_t row)
 {
-    int64_t n = output_width(w->p, t);
-    for (int64_t k = 0; k < n; k++) w->x[k] = read_element(t->dtype, out + t->offset, row * n + k);
-    return n;
+    return numbers_of(w->p, t, out, row, w->x);
 }
 
 static bool are_logits(const Lathe_tensor *t)
@@ -89,7 +107,33 @@ static int64_t to_probabilities(double *x, int64_t n)
 
 static int digits_of(const Lathe_tensor *t) { return t->dtype == LATHE_F64 ? 17 : 9; }
 
+/* The name of a class; NULL: it is its number. */
+static const char *class_name(const Predictions *p, int64_t class)
+{
+    const Schema *s = schema_of(p);
+    return s && s->classes && class >= 0 && class < s->column[s->target].levels ? s->column[s->target].level[class]
+                                                                                : NULL;
+}
+
 /* ------------------------------------------------------------------ CSV */
+
+/* In quotes where RFC 4180 asks for them. */
+static void put_text(FILE *f, const char *text)
+{
+    bool quoted = text[strcspn(text, ",\"\r\n")];
+    if (quoted) fputc('"', f);
+    for (; *text; text++) {
+        if (*text == '"') fputc('"', f);
+        fputc(*text, f);
+    }
+    if (quoted) fputc('"', f);
+}
+
+static void put_class(const Writer *w, int64_t class)
+{
+    if (class_name(w->p, class)) put_text(w->f, class_name(w->p, class));
+    else fprintf(w->f, "%lld", (long long)class);
+}
 
 /* "_1_4": the place of element k in a row */
 static void put_place(FILE *f, const Lathe_tensor *t, int64_t k, int64_t width)
@@ -109,7 +153,12 @@ static void put_header(const Writer *w)
         if (i) fputc(',', w->f);
         if (are_logits(t)) fprintf(w->f, "class,");
         for (int64_t k = 0; k < n; k++) {
-            fprintf(w->f, "%s%s", k ? "," : "", are_logits(t) ? "probability" : t->name);
+            if (k) fputc(',', w->f);
+            if (are_logits(t) && class_name(w->p, k)) {
+                put_text(w->f, text_of("probability of %s", class_name(w->p, k)));
+                continue;
+            }
+            fprintf(w->f, "%s", are_logits(t) ? "probability" : t->name);
             put_place(w->f, t, k, n);
         }
     }
@@ -128,7 +177,10 @@ static void give_csv(void *with, const char *out, int64_t row)
         const Lathe_tensor *t = w->p->output[i];
         int64_t n = take_numbers(w, t, out, row);
         if (i) fputc(',', w->f);
-        if (are_logits(t)) fprintf(w->f, "%lld,", (long long)to_probabilities(w->x, n));
+        if (are_logits(t)) {
+            put_class(w, to_probabilities(w->x, n));
+            fputc(',', w->f);
+        }
         put_numbers(w, t, n);
     }
     fputc('\n', w->f);
@@ -164,7 +216,11 @@ static void give_jsonl(void *with, const char *out, int64_t row)
     for (int i = 0; i < w->p->outputs; i++) {
         const Lathe_tensor *t = w->p->output[i];
         int64_t n = take_numbers(w, t, out, row);
-        if (are_logits(t)) put_json(all, "class", json_integer(to_probabilities(w->x, n)));
+        if (are_logits(t)) {
+            int64_t class = to_probabilities(w->x, n);
+            const char *name = class_name(w->p, class);
+            put_json(all, "class", name ? word_json(name) : json_integer(class));
+        }
         put_json(all, are_logits(t) ? "probabilities" : t->name, t->rank == 1 ? real_json(*w->x) : list_of(w->x, n));
     }
     char *line = json_written(all, JSON_COMPACT | JSON_REAL_PRECISION((size_t)digits_of(w->p->output[0])));
@@ -212,11 +268,13 @@ static void give_npy(void *with, const char *out, int64_t row)
     Writer *w = with;
     const Lathe_tensor *t = w->p->output[0];
     int64_t n = output_width(w->p, t), bytes = dtype_size(t->dtype);
-    if (t->dtype != LATHE_BF16 && t->dtype != LATHE_F16) {
+    if (t->dtype != LATHE_BF16 && t->dtype != LATHE_F16 && !scaled_target(w->p, t)) {
         fwrite(out + t->offset + row * n * bytes, (size_t)bytes, (size_t)n, w->f);
     } else {
         take_numbers(w, t, out, row);
-        for (int64_t k = 0; k < n; k++) fwrite(&(float){(float)w->x[k]}, sizeof(float), 1, w->f);
+        for (int64_t k = 0; k < n; k++)
+            if (t->dtype == LATHE_F64) fwrite(&w->x[k], sizeof(double), 1, w->f);
+            else fwrite(&(float){(float)w->x[k]}, sizeof(float), 1, w->f);
     }
     if (ferror(w->f)) cannot_write(w);
 }
@@ -237,13 +295,18 @@ typedef struct Store_row {
     const Predictions *p;
     const Lathe_tensor *output;
     Store_writer *to;
+    double *x;   /* room for a row */
+    char *bytes; /* the same in the output's type */
 } Store_row;
 
 static void give_store(void *with, const char *out, int64_t row)
 {
     const Store_row *s = with;
-    int64_t n = output_width(s->p, s->output), bytes = n * dtype_size(s->output->dtype);
-    put_elements(s->to, out + s->output->offset + row * bytes, n, s->output->dtype);
+    const Lathe_tensor *t = s->output;
+    int64_t n = numbers_of(s->p, t, out, row, s->x), bytes = n * dtype_size(t->dtype);
+    memcpy(s->bytes, out + t->offset + row * bytes, (size_t)bytes);
+    for (int64_t k = 0; k < n && scaled_target(s->p, t); k++) write_real(t->dtype, s->bytes, k, s->x[k]);
+    put_elements(s->to, s->bytes, n, t->dtype);
     flush_store(s->to);
 }
 
@@ -259,8 +322,11 @@ void write_predicted_store(const Predictions *p, const char *path)
         declare_tensor(w, t->name, t->dtype, t->rank, dim);
     }
     for (int i = 0; i < p->outputs; i++) {
-        Store_row s = {p, p->output[i], w};
+        int64_t n = output_width(p, p->output[i]);
+        Store_row s = {p, p->output[i], w, must_alloc(sizeof(double) * (size_t)n), must_alloc(8 * (size_t)n)};
         each_prediction(p, give_store, &s);
+        free(s.x);
+        free(s.bytes);
     }
     finish_store(w);
 }

@@ -60,10 +60,10 @@ static uint64_t plan_hash(const Trainer *t)
 
 static uint64_t data_hash(const Data *d)
 {
-    return d->epochs ? epochs_hash(d->epochs)
-           : d->text ? text_hash(d->text)
-           : d->rows ? rows_hash(d->rows)
-                     : csv_hash(d->csv);
+    if (d->epochs) return epochs_hash(d->epochs);
+    if (d->text) return text_hash(d->text);
+    if (d->rows) return rows_hash(d->rows);
+    return d->table ? table_hash(d->table) : csv_hash(d->csv);
 }
 
 static json_t *origin_json(const Trainer *t, const Data *d)

@@ -1,0 +1,57 @@
+/* sizes.c: sizes that a description with data.table takes from its data: `lathe train MODEL.lua --data FILE…` reads the
+ * files by `lathe-data sizes`, and goes on as if --set gave what it found. */
+#include "emit/emit.h"
+#include "lathe.h"
+#include "line.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The words after --data that go to the trainer. */
+static Texts data_words(void)
+{
+    Texts all = {0};
+    bool data = false;
+    for (int i = 0; i < line_of.rest.n; i++) {
+        const char *word = line_of.rest.at[i];
+        if (starts_with(word, "--")) data = same(word, "--data");
+        if (starts_with(word, "--data=")) push(&all, word + strlen("--data="));
+        else if (data && !starts_with(word, "--")) push(&all, word);
+    }
+    return all;
+}
+
+static bool was_set(const Options *o, const char *name)
+{
+    for (int i = 0; i < o->sets.n; i++)
+        if (starts_with(o->sets.at[i], name) && o->sets.at[i][strlen(name)] == '=') return true;
+    return false;
+}
+
+static const char *sizes_command(const Lathe_recipe *r, const Texts *files)
+{
+    static const char *const tasks[] = {
+        [LATHE_TASK_FOUND] = "auto", [LATHE_CLASSES] = "class", [LATHE_REAL_TARGET] = "real"};
+    const char *s = format("%s sizes --target %s --task %s", shell_quoted(program_beside("lathe-data")),
+                           shell_quoted(r->csv_target), tasks[r->task]);
+    if (r->drop) s = format("%s --drop %s", s, shell_quoted(r->drop));
+    if (r->as_categories) s = format("%s --categories %s", s, shell_quoted(r->as_categories));
+    for (int i = 0; i < files->n; i++) s = format("%s %s", s, shell_quoted(files->at[i]));
+    return s;
+}
+
+void take_sizes_from_data(Options *o)
+{
+    Texts files = data_words();
+    char name[32];
+    long long value;
+    if (!files.n) return;
+    const Desc *d = front_recipe(o);
+    if (!d->recipe.table) return;
+    fflush(NULL);
+    FILE *f = popen(sizes_command(&d->recipe, &files), "r");
+    while (f && fscanf(f, "%31s %lld\n", name, &value) == 2)
+        if (!was_set(o, name)) push(&o->sets, format("%s=%lld", name, value));
+    int status = f ? pclose(f) : -1;
+    if (status != 0) exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1); /* it has said why */
+}

@@ -1,0 +1,38 @@
+/* data_sizes.c: `lathe-data sizes`: what lathe must know of a table before it builds a model for it. */
+#include "data/schema.h"
+#include "tools/data_command.h"
+
+#include <string.h>
+
+static Lathe_task task_of(const char *word)
+{
+    static const char *const words[] = {"auto", "class", "real"};
+    return (Lathe_task)choice_of("--task", word, words, 3);
+}
+
+int sizes_command(int argc, char **argv)
+{
+    Table_form form = {0};
+    const char *task = NULL;
+    Words files = {0};
+    const Flag flags[] = {
+        {"--target", FLAG_TEXT, &form.target, "NAME", "column to predict"},
+        {"--task", FLAG_TEXT, &task, "NAME", "of the target: auto, class, real"},
+        {"--drop", FLAG_TEXT, &form.drop, "NAME,…", "columns to leave out"},
+        {"--categories", FLAG_TEXT, &form.as_categories, "NAME,…", "columns of numbers or dates that are categories"},
+    };
+    const Command_line line = {"sizes", "--target NAME FILE…", "Prints the sizes of a table, for `lathe train`.", flags,
+                               sizeof flags / sizeof *flags};
+    take_command_line(&line, argc, argv, 1, &files);
+    need_flag(&line, "--target", form.target);
+    need_inputs(&line, &files);
+    form.task = task_of(task);
+    const Schema *s = find_schema(&files, &form);
+    note("table: %s", schema_text(s));
+    if (!s->numbers && !s->categories)
+        fail(EXIT_DATA, files.at[0], "expected columns besides the target \"%s\", found none that can be used",
+             form.target);
+    show(stdout, "numbers %d\ncategories %d\nlevels %lld\nclasses %d\n", s->numbers, s->categories,
+         (long long)s->levels, s->classes ? s->column[s->target].levels : 0);
+    return 0;
+}

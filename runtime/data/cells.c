@@ -1,0 +1,228 @@
+/* cells.c: reads CSV and TSV files, a row at a time. */
+#include "base/words.h"
+#include "data/cells.h"
+#include "source/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { CHUNK = 1 << 16, MOST_ROW = 1 << 24, MOST_COLUMNS = 1 << 16 };
+
+struct Cells {
+    char *path;
+    Input *in;
+    char *chunk; /* [CHUNK] bytes of the file, at … end */
+    int64_t at, end;
+    bool ended;
+    char separator;
+    int64_t line, next_line; /* of the row's first byte; of the next byte */
+    char *text;              /* of the row: its fields, each ended by 0 */
+    int64_t used, room;
+    int64_t *field; /* [fields] where each begins in text */
+    int fields, field_room;
+    char **name; /* [columns] */
+    int columns;
+};
+
+/* ------------------------------------------------------------------ bytes */
+
+/* The next byte; -1 at the end. */
+static int look(Cells *c)
+{
+    if (c->at == c->end && !c->ended) {
+        c->at = 0;
+        c->end = read_input(c->in, c->chunk, CHUNK);
+        c->ended = c->end == 0;
+    }
+    return c->at < c->end ? (unsigned char)c->chunk[c->at] : -1;
+}
+
+static char *row_place(const Cells *c) { return text_of("%s:%lld", c->path, (long long)c->line); }
+
+static void keep_byte(Cells *c, int byte)
+{
+    if (c->used == MOST_ROW)
+        fail(EXIT_DATA, row_place(c), "the row has more than %d bytes; is a closing \" missing?", MOST_ROW);
+    if (c->used == c->room) c->text = must_grow(c->text, (size_t)(c->room = c->room * 2 + 256));
+    c->text[c->used++] = (char)byte;
+}
+
+static void begin_field(Cells *c)
+{
+    if (c->fields == MOST_COLUMNS)
+        fail(EXIT_DATA, row_place(c), "expected at most %d columns; is this a table?", MOST_COLUMNS);
+    if (c->fields == c->field_room)
+        c->field = must_grow(c->field, sizeof *c->field * (size_t)(c->field_room = c->field_room * 2 + 16));
+    c->field[c->fields++] = c->used;
+}
+
+static bool at_line_end(int byte) { return byte < 0 || byte == '\n' || byte == '\r'; }
+
+static void pass_line_end(Cells *c)
+{
+    if (look(c) == '\r') {
+        c->at++;
+        if (look(c) != '\n') c->next_line++;
+    }
+    if (look(c) == '\n') c->at++, c->next_line++;
+}
+
+/* ------------------------------------------------------------------ fields */
+
+/* Up to the closing quote, after the opening one. */
+static void take_quoted_text(Cells *c)
+{
+    for (;; c->at++) {
+        int byte = look(c);
+        if (byte < 0)
+            fail(EXIT_DATA, row_place(c),
+                 "expected a closing \" of a field that begins in this row, found the end of the file");
+        c->next_line += byte == '\n';
+        if (byte == '"') {
+            c->at++;
+            if (look(c) != '"') return;
+        }
+        keep_byte(c, byte);
+    }
+}
+
+static void take_plain_text(Cells *c, int64_t begin)
+{
+    for (int byte; !at_line_end(byte = look(c)) && byte != c->separator; c->at++) {
+        if (byte == 0) fail(EXIT_DATA, row_place(c), "expected text, found a zero byte; is this a CSV file?");
+        keep_byte(c, byte);
+    }
+    while (c->used > begin && (c->text[c->used - 1] == ' ' || c->text[c->used - 1] == '\t')) c->used--;
+}
+
+static void skip_blanks(Cells *c)
+{
+    while (look(c) == ' ' || (look(c) == '\t' && c->separator != '\t')) c->at++;
+}
+
+static void take_cell(Cells *c)
+{
+    begin_field(c);
+    skip_blanks(c);
+    if (look(c) != '"') take_plain_text(c, c->used);
+    else {
+        c->at++;
+        take_quoted_text(c);
+        skip_blanks(c);
+        if (!at_line_end(look(c)) && look(c) != c->separator)
+            fail(EXIT_DATA, cell_place(c, c->fields - 1),
+                 "expected a separator after the closing \", found byte 0x%02x", (unsigned)look(c));
+    }
+    keep_byte(c, 0);
+}
+
+/* False: the file has no further row. */
+static bool take_cells(Cells *c)
+{
+    for (; look(c) >= 0; pass_line_end(c)) {
+        c->fields = 0;
+        c->used = 0;
+        c->line = c->next_line;
+        skip_blanks(c);
+        if (at_line_end(look(c))) continue;
+        take_cell(c);
+        while (look(c) == c->separator) {
+            c->at++;
+            take_cell(c);
+        }
+        pass_line_end(c);
+        return true;
+    }
+    return false;
+}
+
+/* ------------------------------------------------------------------ the names */
+
+static void skip_mark(Cells *c)
+{
+    look(c);
+    if (c->end - c->at >= 3 && memcmp(c->chunk + c->at, "\xef\xbb\xbf", 3) == 0) c->at += 3;
+}
+
+static char separator_of(const Cells *c)
+{
+    static const char known[] = ",\t;";
+    int64_t most = 0;
+    char best = ',';
+    for (const char *k = known; *k; k++) {
+        int64_t n = 0;
+        for (int64_t i = c->at; i < c->end && !at_line_end((unsigned char)c->chunk[i]); i++) n += c->chunk[i] == *k;
+        if (n > most) best = *k, most = n;
+    }
+    return best;
+}
+
+static void take_names(Cells *c)
+{
+    if (!take_cells(c))
+        fail(EXIT_DATA, c->path, "expected a table, found an empty file; its first line should name the columns");
+    c->name = must_alloc(sizeof *c->name * (size_t)c->fields);
+    for (int k = 0; k < c->fields; k++) {
+        const char *word = cell(c, k);
+        if (*word && column_named(c, word) >= 0)
+            fail(EXIT_DATA, row_place(c), "two columns are called \"%.60s\"; each needs a name of its own", word);
+        c->name[k] = *word ? text_of("%s", word) : text_of("column %d", k + 1);
+        c->columns++;
+    }
+}
+
+Cells *open_cells(const char *path)
+{
+    struct stat about;
+    Cells *c = must_alloc(sizeof *c);
+    c->path = text_of("%s", path);
+    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
+        fail(EXIT_DATA, path, "expected a CSV file, found a folder; name its files: --data %s/*.csv", path);
+    c->in = open_input(path, -1);
+    c->chunk = must_alloc(CHUNK);
+    c->line = c->next_line = 1;
+    skip_mark(c);
+    c->separator = separator_of(c);
+    take_names(c);
+    return c;
+}
+
+void close_cells(Cells *c)
+{
+    close_input(c->in);
+    for (int k = 0; k < c->columns; k++) free(c->name[k]);
+    free(c->name);
+    free(c->chunk);
+    free(c->text);
+    free(c->field);
+    free(c->path);
+    free(c);
+}
+
+/* ------------------------------------------------------------------ rows */
+
+bool next_cells(Cells *c)
+{
+    if (!take_cells(c)) return false;
+    if (c->fields != c->columns)
+        fail(EXIT_DATA, row_place(c), "expected %d fields, as the first line has, found %d", c->columns, c->fields);
+    return true;
+}
+
+int cell_count(const Cells *c) { return c->columns; }
+const char *column_name(const Cells *c, int k) { return c->name[k]; }
+const char *cell(const Cells *c, int k) { return c->text + c->field[k]; }
+
+int column_named(const Cells *c, const char *name)
+{
+    for (int k = 0; k < c->columns; k++)
+        if (strcmp(c->name[k], name) == 0) return k;
+    return -1;
+}
+
+char *cell_place(const Cells *c, int k)
+{
+    if (k >= c->columns) return row_place(c);
+    return text_of("%s:%lld, column \"%.60s\"", c->path, (long long)c->line, c->name[k]);
+}

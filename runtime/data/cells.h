@@ -1,0 +1,22 @@
+/* cells.h: the rows of a table in a text file, as texts. */
+#ifndef LATHE_DATA_CELLS_H
+#define LATHE_DATA_CELLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A CSV or TSV file, compressed or not.  The separator is a tab, a semicolon or a comma, the one that the first line has
+ * most of.  Fields may be in double quotes, as in RFC 4180; lines end in \n, \r\n or \r; empty lines do not count.  What
+ * is no table ends the program (3). */
+typedef struct Cells Cells;
+
+Cells *open_cells(const char *path); /* and reads the names of the columns */
+void close_cells(Cells *c);
+bool next_cells(Cells *c);     /* the next row; false: there is none */
+int cell_count(const Cells *c); /* of each row, and of the names */
+const char *column_name(const Cells *c, int k);
+const char *cell(const Cells *c, int k);      /* of the row; without spaces around it, unless quoted */
+char *cell_place(const Cells *c, int k);      /* "t.csv:12, column "b""; from malloc */
+int column_named(const Cells *c, const char *name); /* -1: none */
+
+#endif

@@ -1,0 +1,275 @@
+/* schema.c: finds out what the columns of a table are: one pass over all rows. */
+#include "base/words.h"
+#include "data/cells.h"
+#include "data/schema.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_LEVELS = 1 << 16, FEW_CLASSES = 10, FEW_NAMES = 20 };
+
+/* ------------------------------------------------------------------ cells */
+
+bool is_missing(const char *text)
+{
+    static const char *const words[] = {"", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "none", "?"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(text, words[i]) == 0) return true;
+    return false;
+}
+
+/* Days from 1970-01-01 to a date of the Gregorian calendar (Howard Hinnant, chrono-compatible low-level date
+ * algorithms, days_from_civil). */
+static int64_t days_of(int year, int month, int day)
+{
+    int64_t y = year - (month <= 2), era = (y >= 0 ? y : y - 399) / 400, of_era = y - era * 400;
+    int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+/* The number of `digits` digits at *at, which moves behind it; -1: there are others. */
+static int digits_at(const char **at, int digits)
+{
+    int n = 0;
+    for (; digits > 0; digits--, ++*at) {
+        if (!isdigit((unsigned char)**at)) return -1;
+        n = 10 * n + (**at - '0');
+    }
+    return n;
+}
+
+bool parse_date(const char *text, double *days)
+{
+    static const int lengths[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    const char *at = text;
+    int year = digits_at(&at, 4), month = *at == '-' ? at++, digits_at(&at, 2) : -1;
+    int day = *at == '-' && month > 0 ? at++, digits_at(&at, 2) : -1, hour = 0, minute = 0, second = 0;
+    if (year < 0 || month < 1 || month > 12 || day < 1 || day > lengths[month - 1]) return false;
+    if (*at == ' ' || *at == 'T') {
+        at++, hour = digits_at(&at, 2);
+        minute = *at == ':' ? at++, digits_at(&at, 2) : -1;
+        if (*at == ':') at++, second = digits_at(&at, 2);
+    }
+    if (*at == 'Z') at++;
+    if (*at || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60) return false;
+    *days = (double)days_of(year, month, day) + (hour * 3600 + minute * 60 + second) / 86400.0;
+    return true;
+}
+
+int slots_of(const Column *c) { return c->kind == COLUMN_NUMBER ? 1 : c->kind == COLUMN_DATE ? MOST_SLOTS : 0; }
+
+int level_of(const Column *c, const char *name)
+{
+    int low = 0, high = c->levels - 1;
+    while (low <= high) {
+        int middle = (low + high) / 2, order = strcmp(name, c->level[middle]);
+        if (order == 0) return middle;
+        if (order < 0) high = middle - 1;
+        else low = middle + 1;
+    }
+    return -1;
+}
+
+/* ------------------------------------------------------------------ what was seen of a column */
+
+typedef struct Seen {
+    bool numbers, dates, whole; /* all that is not missing is a number, a date, a whole number */
+    bool many;                  /* more different values than MOST_LEVELS, which are not kept */
+    int64_t present;
+    Strings values;
+    char *first_missing; /* its place */
+} Seen;
+
+static void see(Seen *s, const char *text)
+{
+    double x;
+    s->present++;
+    if (s->numbers) s->numbers = parse_real(text, &x);
+    if (s->dates) s->dates = parse_date(text, &x);
+    if (s->whole) s->whole = s->numbers && x == floor(x) && fabs(x) < 1e9;
+    if (s->many || find_string(&s->values, text, (int64_t)strlen(text)) >= 0) return;
+    s->many = s->values.n == MOST_LEVELS;
+    if (s->many) free_strings(&s->values);
+    else add_string(&s->values, text, (int64_t)strlen(text), true);
+}
+
+static void see_row(Schema *s, Seen *seen, const Cells *c, const int *at)
+{
+    s->rows++;
+    for (int k = 0; k < s->columns; k++) {
+        const char *text = cell(c, at[k]);
+        if (!is_missing(text)) {
+            see(&seen[k], text);
+            continue;
+        }
+        if (!s->column[k].missing++) seen[k].first_missing = cell_place(c, at[k]);
+    }
+}
+
+/* ------------------------------------------------------------------ kinds */
+
+/* Whether the list "a,b" names the column. */
+static bool lists(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = list; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (strncmp(at, name, n) == 0 && (at[n] == ',' || !at[n])) return true;
+    return false;
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static void take_levels(Column *c, const Seen *s)
+{
+    int missing = c->missing && c->kind == COLUMN_CATEGORY;
+    c->levels = s->values.n + missing;
+    c->level = must_alloc(sizeof *c->level * (size_t)(c->levels + 1));
+    c->id = must_alloc(sizeof *c->id * (size_t)(c->levels + 1));
+    for (int32_t k = 0; k < s->values.n; k++) {
+        int64_t n;
+        const char *text = string_at(&s->values, k, &n);
+        c->level[k] = text_of("%.*s", (int)n, text);
+    }
+    if (missing) c->level[s->values.n] = text_of("%s", "");
+    qsort(c->level, (size_t)c->levels, sizeof *c->level, by_name);
+}
+
+static void leave_out(Column *c, const char *why)
+{
+    c->kind = COLUMN_LEFT_OUT;
+    c->why = text_of("%s", why);
+}
+
+static void find_kind(Column *c, const Seen *s, const Table_form *form, int64_t rows)
+{
+    bool category = lists(form->as_categories, c->name);
+    if (lists(form->drop, c->name)) c->kind = COLUMN_LEFT_OUT;
+    else if (!s->present) leave_out(c, "all its values are missing");
+    else if (!s->many && s->values.n == 1 && !c->missing) leave_out(c, "it has the same value in all rows");
+    else if (s->numbers && !category) c->kind = COLUMN_NUMBER;
+    else if (s->dates && !category) c->kind = COLUMN_DATE;
+    else if (s->many || (!category && s->values.n > FEW_NAMES && s->values.n > rows / 2))
+        leave_out(c, "nearly every row has a text of its own");
+    else c->kind = COLUMN_CATEGORY;
+    c->flagged = c->missing && (c->kind == COLUMN_NUMBER || c->kind == COLUMN_DATE);
+    if (c->kind == COLUMN_CATEGORY) take_levels(c, s);
+}
+
+static void find_target(Schema *s, const Seen *seen, const Table_form *form)
+{
+    Column *c = &s->column[s->target];
+    const Seen *t = &seen[s->target];
+    const char *place = text_of("column \"%.60s\"", c->name);
+    bool few = t->whole && !t->many && t->values.n <= FEW_CLASSES;
+    c->kind = COLUMN_TARGET;
+    if (c->missing)
+        fail(EXIT_DATA, t->first_missing,
+             "expected a value of the target in each row, found none; leave out the rows without one");
+    if (!t->many && t->values.n == 1) fail(EXIT_DATA, place, "the target has the same value in all rows");
+    s->classes = form->task == LATHE_CLASSES || (form->task == LATHE_TASK_FOUND && (!t->numbers || few));
+    if (!s->classes && !t->numbers)
+        fail(EXIT_DATA, place,
+             "expected a number in each row, as task=real says, found text; task=class takes classes");
+    if (s->classes && (t->many || t->values.n > s->rows / 2))
+        fail(EXIT_DATA, place, "expected classes, found %s different values in %lld rows%s",
+             t->many ? "too many" : text_of("%d", t->values.n), (long long)s->rows,
+             t->numbers ? "; task=real predicts a number" : "");
+    if (s->classes) take_levels(c, t);
+    for (int k = 0; k < c->levels; k++) c->id[k] = k;
+}
+
+static void count_inputs(Schema *s)
+{
+    for (int k = 0; k < s->columns; k++) {
+        const Column *c = &s->column[k];
+        s->numbers += slots_of(c) + c->flagged;
+        if (c->kind != COLUMN_CATEGORY) continue;
+        s->categories++;
+        s->levels += c->levels + 1; /* and the unknown */
+    }
+}
+
+/* ------------------------------------------------------------------ files */
+
+static Schema *new_schema(const Cells *c, const Table_form *form)
+{
+    Schema *s = must_alloc(sizeof *s);
+    s->columns = cell_count(c);
+    s->column = must_alloc(sizeof *s->column * (size_t)s->columns);
+    for (int k = 0; k < s->columns; k++) s->column[k].name = text_of("%s", column_name(c, k));
+    s->target = column_named(c, form->target);
+    return s;
+}
+
+static _Noreturn void refuse_target(const Schema *s, const char *path, const char *target)
+{
+    const char **names = must_alloc(sizeof *names * (size_t)s->columns), *close;
+    char *all = text_of("%s", "");
+    for (int k = 0; k < s->columns; k++) {
+        names[k] = s->column[k].name;
+        if (k < 8) all = text_of("%s%s\"%.60s\"", all, k ? ", " : "", names[k]);
+    }
+    close = nearest_word(target, names, s->columns);
+    fail(EXIT_DATA, path,
+         "expected a column \"%s\" (the target) among the %d that the first line names, %s%s%s%s%s; "
+         "name it with --set csv_target=COLUMN",
+         target, s->columns, all, s->columns > 8 ? ", …" : "", close ? "; did you mean \"" : "", close ? close : "",
+         close ? "\"?" : "");
+}
+
+/* Where each column of the first file is in this one; names may come in another order. */
+static int *columns_of_first(const Schema *s, const Cells *c, const char *path)
+{
+    int *at = must_alloc(sizeof *at * (size_t)s->columns);
+    for (int k = 0; k < s->columns; k++)
+        if ((at[k] = column_named(c, s->column[k].name)) < 0)
+            fail(EXIT_DATA, path, "expected a column \"%.60s\", as in the first file, found none", s->column[k].name);
+    return at;
+}
+
+Schema *find_schema(const Words *paths, const Table_form *form)
+{
+    Schema *s = NULL;
+    Seen *seen = NULL;
+    for (int i = 0; i < paths->n; i++) {
+        Cells *c = open_cells(paths->at[i]);
+        if (!s) {
+            s = new_schema(c, form);
+            if (s->target < 0) refuse_target(s, paths->at[i], form->target);
+            seen = must_alloc(sizeof *seen * (size_t)s->columns);
+            for (int k = 0; k < s->columns; k++) seen[k].numbers = seen[k].dates = seen[k].whole = true;
+        }
+        int *at = columns_of_first(s, c, paths->at[i]);
+        while (next_cells(c)) see_row(s, seen, c, at);
+        free(at);
+        close_cells(c);
+    }
+    if (!s->rows) fail(EXIT_DATA, paths->at[0], "expected rows to train on, found none; give more data");
+    for (int k = 0; k < s->columns; k++)
+        if (k != s->target) find_kind(&s->column[k], &seen[k], form, s->rows);
+    find_target(s, seen, form);
+    count_inputs(s);
+    for (int k = 0; k < s->columns; k++) free_strings(&seen[k].values);
+    free(seen);
+    return s;
+}
+
+/* ------------------------------------------------------------------ words */
+
+const char *schema_text(const Schema *s)
+{
+    const Column *t = &s->column[s->target];
+    char *target = s->classes ? text_of("one of %d classes", t->levels) : text_of("a number");
+    return text_of("%lld rows; %d number%s, %d categor%s of %lld values; target \"%s\": %s", (long long)s->rows,
+                   s->numbers, s->numbers == 1 ? "" : "s", s->categories, s->categories == 1 ? "y" : "ies",
+                   (long long)s->levels, t->name, target);
+}
+
+void tell_left_out(const Schema *s)
+{
+    for (int k = 0; k < s->columns; k++)
+        if (s->column[k].kind == COLUMN_LEFT_OUT && s->column[k].why)
+            note("column \"%s\" is left out: %s", s->column[k].name, s->column[k].why);
+}

@@ -1,0 +1,299 @@
+/* table.c: a table of mixed columns: cells become numbers and ids.
+ *
+ * Kept in memory: 8 bytes a number, 4 a category.  Numbers are scaled to mean 0 and deviation 1 as a batch is filled;
+ * a missing one is 0 then, the mean. */
+#include "base/hash.h"
+#include "base/words.h"
+#include "data/cells.h"
+#include "data/table.h"
+#include "model/tables.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct Table {
+    Schema *schema;
+    int64_t rows, room;
+    int slots;            /* numbers of a row, without flags */
+    double *number;       /* [rows][slots], NAN: missing */
+    int32_t *level;       /* [rows][categories] the level's number in its column; -1: unknown */
+    double *target;       /* [rows] */
+    int64_t *unknown;     /* [columns] cells that are not known */
+    char **first_unknown; /* [columns] its place and text */
+};
+
+/* ------------------------------------------------------------------ cells */
+
+static double circle(double x, double period) { return 2 * 3.14159265358979323846 * x / period; }
+
+/* A date's day, and where it is in the year and in the week. */
+static void take_date(const Cells *c, int at, double *to)
+{
+    double day;
+    if (!parse_date(cell(c, at), &day))
+        fail(EXIT_DATA, cell_place(c, at), "expected a date such as 2024-02-29, as in training, found \"%.60s\"",
+             cell(c, at));
+    to[0] = day;
+    to[1] = sin(circle(day, 365.2425)), to[2] = cos(circle(day, 365.2425));
+    to[3] = sin(circle(day, 7)), to[4] = cos(circle(day, 7));
+}
+
+static void take_number(const Cells *c, int at, double *to)
+{
+    if (!parse_real(cell(c, at), to))
+        fail(EXIT_DATA, cell_place(c, at), "expected a number, found \"%.60s\"", cell(c, at));
+}
+
+static int32_t take_level(Table *t, int column, const Cells *c, int at)
+{
+    const char *text = is_missing(cell(c, at)) ? "" : cell(c, at);
+    int level = level_of(&t->schema->column[column], text);
+    if (level < 0 && !t->unknown[column]++)
+        t->first_unknown[column] = text_of("\"%.60s\" at %s", text, cell_place(c, at));
+    return level;
+}
+
+static double take_target(const Table *t, const Cells *c, int at)
+{
+    const Column *target = &t->schema->column[t->schema->target];
+    double x = 0;
+    if (is_missing(cell(c, at))) fail(EXIT_DATA, cell_place(c, at), "expected a value of the target, found none");
+    if (!t->schema->classes) {
+        take_number(c, at, &x);
+        return x;
+    }
+    int level = level_of(target, cell(c, at));
+    if (level < 0)
+        fail(EXIT_DATA, cell_place(c, at), "expected one of the %d classes of the training data, found \"%.60s\"",
+             target->levels, cell(c, at));
+    return target->id[level];
+}
+
+/* ------------------------------------------------------------------ rows */
+
+static void make_room(Table *t)
+{
+    if (t->rows < t->room) return;
+    t->room = t->room * 2 + 1024;
+    t->number = must_grow(t->number, sizeof *t->number * (size_t)(t->room * t->slots + 1));
+    t->level = must_grow(t->level, sizeof *t->level * (size_t)(t->room * t->schema->categories + 1));
+    t->target = must_grow(t->target, sizeof *t->target * (size_t)t->room);
+}
+
+/* at: where each column is in the file; -1: it is not read. */
+static void take_table_row(Table *t, const Cells *c, const int *at)
+{
+    make_room(t);
+    double *to = t->number + t->rows * t->slots;
+    int32_t *level = t->level + t->rows * t->schema->categories;
+    t->target[t->rows] = 0;
+    for (int k = 0; k < t->schema->columns; k++) {
+        const Column *column = &t->schema->column[k];
+        int slots = slots_of(column);
+        if (at[k] < 0) continue;
+        if (slots && is_missing(cell(c, at[k])))
+            for (int i = 0; i < slots; i++) to[i] = NAN;
+        else if (column->kind == COLUMN_NUMBER) take_number(c, at[k], to);
+        else if (column->kind == COLUMN_DATE) take_date(c, at[k], to);
+        else if (column->kind == COLUMN_CATEGORY) *level++ = take_level(t, k, c, at[k]);
+        else if (column->kind == COLUMN_TARGET) t->target[t->rows] = take_target(t, c, at[k]);
+        to += slots;
+    }
+    t->rows++;
+}
+
+static int *places_of_columns(const Table *t, const Cells *c, const char *path, bool without_target)
+{
+    int *at = must_alloc(sizeof *at * (size_t)t->schema->columns);
+    for (int k = 0; k < t->schema->columns; k++) {
+        const Column *column = &t->schema->column[k];
+        at[k] = column_named(c, column->name);
+        if (column->kind == COLUMN_LEFT_OUT || (k == t->schema->target && without_target)) at[k] = -1;
+        else if (at[k] < 0)
+            fail(EXIT_DATA, path, "expected a column \"%.60s\", as in the training data, found none among %d",
+                 column->name, cell_count(c));
+    }
+    return at;
+}
+
+static void tell_unknown(const Table *t)
+{
+    for (int k = 0; k < t->schema->columns; k++)
+        if (t->unknown[k])
+            note("column \"%s\": %lld value%s not in the training data, such as %s", t->schema->column[k].name,
+                 (long long)t->unknown[k], t->unknown[k] == 1 ? " is" : "s are", t->first_unknown[k]);
+}
+
+Table *load_table(const Words *paths, Schema *s, bool without_target)
+{
+    Table *t = must_alloc(sizeof *t);
+    t->schema = s;
+    t->unknown = must_alloc(sizeof *t->unknown * (size_t)s->columns);
+    t->first_unknown = must_alloc(sizeof *t->first_unknown * (size_t)s->columns);
+    for (int k = 0; k < s->columns; k++) t->slots += slots_of(&s->column[k]);
+    for (int i = 0; i < paths->n; i++) {
+        Cells *c = open_cells(paths->at[i]);
+        int *at = places_of_columns(t, c, paths->at[i], without_target);
+        while (next_cells(c)) take_table_row(t, c, at);
+        free(at);
+        close_cells(c);
+    }
+    tell_unknown(t);
+    return t;
+}
+
+/* ------------------------------------------------------------------ learning */
+
+/* Mean and deviation of n numbers, `step` apart; those that are missing do not count. */
+static void learn_scale(const double *x, int64_t n, int step, double *mean, double *deviation)
+{
+    double sum = 0, squares = 0;
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (!isnan(x[i * step])) sum += x[i * step], count++;
+    *mean = count ? sum / (double)count : 0;
+    for (int64_t i = 0; i < n; i++)
+        if (!isnan(x[i * step])) squares += (x[i * step] - *mean) * (x[i * step] - *mean);
+    *deviation = count ? sqrt(squares / (double)count) : 0;
+}
+
+/* Ids of the column from `next` on, first its unknown one; returns the one after them. */
+static int32_t learn_ids(const Table *t, Column *c, int category, int64_t rows, int32_t next)
+{
+    c->unknown = next++;
+    int64_t *count = must_alloc(sizeof *count * (size_t)(c->levels + 1));
+    for (int64_t r = 0; r < rows; r++) count[t->level[r * t->schema->categories + category]]++;
+    for (int k = 0; k < c->levels; k++) c->id[k] = count[k] > 1 ? next++ : c->unknown;
+    free(count);
+    return next;
+}
+
+void learn_columns(Table *t, int64_t rows)
+{
+    Schema *s = t->schema;
+    Column *target = &s->column[s->target];
+    int32_t next = 0;
+    for (int k = 0, slot = 0, category = 0; k < s->columns; k++) {
+        Column *c = &s->column[k];
+        for (int i = 0; i < slots_of(c); i++, slot++)
+            learn_scale(t->number + slot, rows, t->slots, &c->mean[i], &c->deviation[i]);
+        if (c->kind == COLUMN_CATEGORY) next = learn_ids(t, c, category++, rows, next);
+    }
+    if (s->classes) return;
+    learn_scale(t->target, rows, 1, target->mean, target->deviation);
+    if (!(*target->deviation > 0))
+        fail(EXIT_DATA, text_of("column \"%.60s\"", target->name),
+             "the target has the same value in all rows to train on");
+}
+
+/* ------------------------------------------------------------------ batches */
+
+int64_t table_rows(const Table *t) { return t->rows; }
+Schema *table_schema(const Table *t) { return t->schema; }
+double table_target(const Table *t, int64_t row) { return t->target[row]; }
+
+int64_t table_heap(const Table *t) { return t->room * (8 * t->slots + 4 * t->schema->categories + 8); }
+
+uint64_t table_hash(const Table *t)
+{
+    Hash h;
+    hash_start(&h);
+    hash_add(&h, t->number, sizeof *t->number * (size_t)(t->rows * t->slots));
+    hash_add(&h, t->level, sizeof *t->level * (size_t)(t->rows * t->schema->categories));
+    hash_add(&h, t->target, sizeof *t->target * (size_t)t->rows);
+    return hash_end(&h);
+}
+
+static double scaled(double x, double mean, double deviation)
+{
+    return isnan(x) || !(deviation > 0) ? 0 : (x - mean) / deviation;
+}
+
+static void fill_numbers(const Table *t, const Lathe_tensor *to, char *at, int64_t row, int64_t first)
+{
+    const double *x = t->number + row * t->slots;
+    for (int k = 0; k < t->schema->columns; k++) {
+        const Column *c = &t->schema->column[k];
+        int slots = slots_of(c);
+        for (int i = 0; i < slots; i++) write_real(to->dtype, at, first++, scaled(x[i], c->mean[i], c->deviation[i]));
+        if (c->flagged) write_real(to->dtype, at, first++, isnan(x[0]));
+        x += slots;
+    }
+}
+
+static void fill_categories(const Table *t, int32_t *to, int64_t row)
+{
+    const int32_t *level = t->level + row * t->schema->categories;
+    for (int k = 0; k < t->schema->columns; k++) {
+        const Column *c = &t->schema->column[k];
+        if (c->kind == COLUMN_CATEGORY) *to++ = *level < 0 ? c->unknown : c->id[*level], level++;
+    }
+}
+
+static void fill_target(const Table *t, const Lathe_tensor *to, char *at, int64_t row, int64_t place)
+{
+    const Column *c = &t->schema->column[t->schema->target];
+    if (to->dtype == LATHE_I32) ((int32_t *)(void *)at)[place] = (int32_t)t->target[row];
+    else write_real(to->dtype, at, place, scaled(t->target[row], *c->mean, *c->deviation));
+}
+
+void fill_table(const Table *t, const Lathe_entry *e, char *in, const int64_t *row)
+{
+    for (int i = 0; i < e->inputs; i++) {
+        const Lathe_tensor *to = &e->input[i];
+        char *at = in + to->offset;
+        for (int64_t r = 0; r < e->rows; r++) {
+            if (to->role == LATHE_TARGETS) fill_target(t, to, at, row[r], r);
+            else if (to->role == LATHE_FEATURES && to->dtype == LATHE_I32)
+                fill_categories(t, (int32_t *)(void *)at + r * t->schema->categories, row[r]);
+            else if (to->role == LATHE_FEATURES) fill_numbers(t, to, at, row[r], r * t->schema->numbers);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ sizes */
+
+static _Noreturn void refuse_size(const char *path, const char *what, int64_t found, int64_t built)
+{
+    fail(EXIT_DATA, path,
+         "the data has %lld %s, and this trainer was built for %lld; build it for this data: lathe train MODEL.lua "
+         "--data %s",
+         (long long)found, what, (long long)built, path);
+}
+
+/* All ids are below it. */
+static int64_t ids_of_categories(const Schema *s)
+{
+    int64_t next = 0;
+    for (int k = 0; k < s->columns; k++) {
+        const Column *c = &s->column[k];
+        if (c->kind != COLUMN_CATEGORY) continue;
+        if (c->unknown >= next) next = c->unknown + 1;
+        for (int i = 0; i < c->levels; i++)
+            if (c->id[i] >= next) next = c->id[i] + 1;
+    }
+    return next;
+}
+
+void check_sizes(const Table *t, const Lathe_entry *e, const char *path)
+{
+    const Schema *s = t->schema;
+    int64_t next = ids_of_categories(s);
+    for (int i = 0; i < e->inputs; i++) {
+        const Lathe_tensor *x = &e->input[i];
+        int64_t width = tensor_size(x) / e->rows, classes = s->column[s->target].levels;
+        if (x->role == LATHE_TARGETS && s->classes != (x->dtype == LATHE_I32))
+            fail(EXIT_DATA, path,
+                 "the target is %s, and this trainer was built for %s; build it for this data, or say task=%s",
+                 s->classes ? "a class" : "a number", s->classes ? "a number" : "classes",
+                 s->classes ? "real" : "class");
+        if (x->role == LATHE_TARGETS && s->classes && classes != x->below)
+            refuse_size(path, "classes", classes, x->below);
+        if (x->role != LATHE_FEATURES) continue;
+        bool ids = x->dtype == LATHE_I32;
+        if (!ids && width != s->numbers) refuse_size(path, "numbers", s->numbers, width);
+        if (ids && width != s->categories) refuse_size(path, "categories", s->categories, width);
+        if (ids && next > x->below) refuse_size(path, "values of categories", next, x->below);
+    }
+}
