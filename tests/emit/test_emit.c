@@ -163,6 +163,7 @@ static void along_axes(void)
         out(format("argmax%d", k), argmax(x, k));
         out(format("sums%d", k), cumsum(x, k, false));
         out(format("tails%d", k), cumsum(x, k, true));
+        out(format("products%d", k), scanned(OP_cumprod, x, k, k == 1));
         out(format("top%d", k), pick(top, 0, 0));
         out(format("top_ids%d", k), pick(top, 1, 0));
     }

@@ -224,6 +224,8 @@ static void test_index(void)
     GIVES("argmax, axis 0", argmax(REAL(SHAPE(2, 2), 1, 5, 2, 3), 0), 1, 0);
     GIVES("cumsum", cumsum(x, 0, false), 1, 2, 4, 6, 9, 12);
     GIVES("cumsum backwards", cumsum(x, 1, true), 3, 2, 7, 4, 11, 6);
+    GIVES("cumprod", scanned(OP_cumprod, x, 0, false), 1, 2, 3, 8, 15, 48);
+    GIVES("cumprod backwards", scanned(OP_cumprod, x, 1, true), 2, 2, 12, 4, 30, 6);
     Node *top = topk(REAL(SHAPE(2, 4), 1, 3, 3, 2, 9, 8, 7, 6), 1, 3);
     GIVES("topk values", pick(top, 0, 0), 3, 3, 2, 9, 8, 7);
     GIVES("topk ids", pick(top, 1, 0), 1, 2, 3, 0, 1, 2);

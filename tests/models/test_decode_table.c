@@ -86,6 +86,7 @@ static const Row refused[] = {
     {"return nn.shift(x:reshape { x:size(0), 2 * x:size(1), 4 })",
      "nn.shift moves an axis that merges time with another"},
     {"return x:reshape { x:size(0), 2 * x:size(1), 4 }:cumsum(1)", "x:cumsum works along the time axis"},
+    {"return x:cumprod(1)", "x:cumprod works along the time axis"},
     {"return x:flip(1)", "x:flip works along the time axis"},
     {"return x:pad(1, 1)", "x:pad works along the time axis"},
     {"return x:slice(1, 1)", "x:slice works along the time axis"},
