@@ -9,7 +9,7 @@ local out = {}
 local function line(fmt, ...) out[#out + 1] = select("#", ...) > 0 and fmt:format(...) or fmt end
 
 local types = { integer = "integer", number = "number", boolean = "boolean", string = "string", word = "string|false", tensor = "lathe.Tensor",
-  init = "number|lathe.Init", ["function"] = "function", table = "table", list = "any[]", value = "lathe.Tensor|number",
+  init = "number|lathe.Init", ["function"] = "function", table = "table", list = "any[]", numbers = "number|number[]", value = "lathe.Tensor|number",
   tensors = "lathe.Tensor|table", scores = "lathe.Tensor|fun(queries: lathe.Tensor, keys: lathe.Tensor): lathe.Tensor",
   norm = "string|false|fun(y: lathe.Tensor, name: string): lathe.Tensor" }
 
@@ -143,7 +143,7 @@ for _, r in ipairs(core.reductions) do
 end
 for _, b in ipairs(core.bindings.nn) do annotated("nn." .. b.name, b.first, b.signature, b.doc) end
 write_layers()
-for _, file in ipairs { "layer", "nn", "activation", "losses", "einsum", "attention", "score_bias", "loop", "recurrent", "convolution" } do write_library("nn", file) end
+for _, file in ipairs { "layer", "nn", "activation", "losses", "similarity", "ctc", "einsum", "attention", "score_bias", "loop", "recurrent", "convolution" } do write_library("nn", file) end
 write_library("optim")
 write_library("data")
 return table.concat(out, "\n")
