@@ -409,6 +409,7 @@ end, "x:cumsum")
 core.methods.cumsum = nn.cumsum
 
 core.use("reduce")              -- x:var, x:prod, …
+core.use("order")               -- nn.cummax, nn.cummin, nn.sort
 core.use("activation")          -- nn.clamp, nn.elu, …, nn.one_hot
 core.use("losses")              -- nn.mse, nn.huber, nn.bce_with_logits, …
 core.use("similarity")          -- nn.normalize, nn.cosine_similarity, …, nn.triplet_margin, nn.info_nce

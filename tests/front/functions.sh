@@ -79,6 +79,14 @@ taken nn.min(x, x)
 refused nn.max(x, -1) ~ -1 is also an axis of x .batch 4, features 6.
 refused nn.min(x, 1) ~ compares element by element, but 1 is also an axis
 refused nn.max(ids, -1) ~ compares element by element
+taken x:cummax(1) + x:cummin(0, true) + x:sort() + nn.sort(x, 0, true) + x:cumprod(-1)
+taken ids:sort() + x:argsort(0):select(1, 0) + counts:sort(-1, false):cast("i32")
+refused x:sort(2) ~ there is no axis 2
+refused x:sort { -1 } ~ x:sort: an axis must be an integer, found a table
+refused x:cummax() ~ x:cummax: an axis must be an integer, found nil
+refused x:sort(0, true, 1) ~ x:sort takes 2 arguments, found 3
+refused nn.lt(x, 0):sort() ~ x:sort needs a tensor of numbers with an axis, found a tensor bool
+refused nn.lt(x, 0):argsort() ~ x:argsort needs numbers, found bool
 taken nn.clamp(x, -1, 1)
 taken ids:clamp(0, 3)
 refused nn.clamp(x) ~ needs a bound

@@ -93,6 +93,28 @@ local cases = {
   { "distance", { { 4, 5 }, { 4, 5 } }, function(a, b) return nn.pairwise_distance(a, b) end },
   { "distance_3", { { 4, 5 }, { 5 } }, function(a, b) return nn.pairwise_distance(a, b, { p = 3, eps = 0.1, keep = true }) end },
 
+  -- in order: the gradient goes to where a value comes from
+  { "cummax", { { 4, 9 } }, function(a)
+    local values, ids = a:cummax(-1)
+    return values * (1 + ids:cast("f32"))
+  end },
+  { "cummin", { { 9, 4 } }, function(a)
+    local values, ids = a:cummin(0, true)
+    return values * (1 + ids:cast("f32"))
+  end },
+  { "sort", { { 3, 13 } }, function(a)
+    local values, ids = a:sort()
+    return values * (1 + ids:cast("f32"))
+  end },
+  { "sort_falling", { { 2, 13, 3 } }, function(a)
+    local values, ids = a:sort(1, true)
+    return values * (1 + ids:cast("f32"))
+  end },
+  { "order_nan", { { 3, 9 } }, function(a)       -- the logarithms of negative numbers
+    local _, most = nn.log(a):cummax(1)
+    return (most + 10 * nn.log(a):argsort() + 100 * nn.log(a):argsort(1, true)):cast("f32")
+  end },
+
   -- more losses
   { "focal", { { 3, 5 }, { 3, 5 } }, function(a, b) return nn.focal(20 * a, nn.lt(0, b):cast("f32")) end },
   { "focal_soft", { { 3, 5 }, { 3, 5 } }, function(a, b)

@@ -75,6 +75,17 @@ def ctc_by_paths(a, labels):
     return torch.stack(losses)
 
 
+def weighed(values, ids, last=None):
+    """last: ids count from there, backwards."""
+    return values * (1 + (ids if last is None else last - ids))
+
+
+def order_nan(a):
+    x = a.detach().log()
+    falling = x.argsort(dim=1, descending=True, stable=True)
+    return (x.cummax(1)[1] + 10 * x.argsort(dim=-1, stable=True) + 100 * falling).double() + 0 * a
+
+
 WEIGHT = torch.tensor([0.5, 2, 1, 0.25, 3], dtype=torch.float64)
 CLOSED = torch.tensor([[0, 0, 1], [0, 1, 0], [0, 0, 0], [0, 0, 1], [1, 0, 0]])
 IGNORED = torch.tensor([2, -100, 0])
@@ -174,6 +185,11 @@ CASES = {
     "ctc_zero": ([4, 4, 3], lambda a: ctc(a, [[1, 1, 1], [1, 2, 1], [2, 2, 1], [1, 2, 1]], [4, 4, 0, 0], [3, 3, 0, 1],
                                           zero_infinity=True, reduction="none")),
     "ctc_never": ([2, 5, 3], lambda a: ctc_by_paths(a, [[1, 2], [1, 1]])),
+    "cummax": ([4, 9], lambda a: weighed(*a.cummax(-1))),
+    "cummin": ([9, 4], lambda a: weighed(*(x.flip(0) for x in a.flip(0).cummin(0)), last=8)),
+    "sort": ([3, 13], lambda a: weighed(*a.sort(stable=True))),
+    "sort_falling": ([2, 13, 3], lambda a: weighed(*a.sort(dim=1, descending=True, stable=True))),
+    "order_nan": ([3, 9], order_nan),
 }
 TIED = ("pinball", "distance", "ranking", "triplet")            # elements of a and b that are equal
 CORNERS = [0.0, -0.5, 2.0, 6.0, 1.0, 0.25]
@@ -193,6 +209,8 @@ def operands(name, shapes, r):
         xs[0][2, 1] = xs[0][3, 1] = xs[0][3, 2] = xs[0][4, 0] = xs[0][0, 0] = 0.0
     if name in ("normalize", "cosine", "cosine_loss"):
         xs[0][0], xs[0][1] = 0.0, 2.0**-50 * xs[0][1]           # shorter than eps
+    if name in ("cummax", "cummin", "sort", "sort_falling"):
+        xs[0] = xs[0].round()                                   # with ties
     if name in TIED:
         xs[1][1, :2] = xs[0][1, :2]
     if name == "distance":
