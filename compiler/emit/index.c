@@ -1,5 +1,5 @@
 /* index.c: kernels that address by ids or walk along an axis, for both targets: gather, scatter, overwrite, argmax,
- * scans, topk.
+ * scans, sorting, topk.
  *
  * Ids are in range: the front checks known ones, the trainer checks data when it reads it, and others are checked
  * where they are used (emit/ids.c). emit/walk.c puts loops or CUDA threads around these texts; emit/index_threads.c
@@ -49,12 +49,16 @@ static bool mentions_id(const char *text)
     return false;
 }
 
+void use_id(Function *f, const char *y, const char *x)
+{
+    if (!mentions_id(y) && !mentions_id(x)) line(&f->w, "(void)id;"); /* the array has one row */
+}
+
 void say_picked(Function *f, const Picking *g, bool y_is_result, bool add)
 {
     const char *y = y_is_result ? element(f, g->uy) : value_at(f, g->uy).text;
     const char *x = y_is_result ? value_at(f, g->ux).text : element(f, g->ux);
-    if (!mentions_id(y) && !mentions_id(x))
-        line(&f->w, "(void)id;"); /* the array has one row, so nothing uses the id */
+    use_id(f, y, x);
     DType t = (y_is_result ? &g->y : &g->x)->buffer->dtype;
     line(&f->w, "%s;", store_text(t, y_is_result ? y : x, add, y_is_result ? x : y));
 }
@@ -210,16 +214,38 @@ static void emit_argmax(Function *f, const Kernel *k)
     if (a.n->team != TEAM_OF_WARP || a.n->plain) each_row(f, &a, whole_argmax, k);
 }
 
+/* Opens the loop over the row, forwards or backwards. */
+static void open_row(Function *f, const Along *a, bool backwards)
+{
+    Axis *c = &f->axis[a->axis];
+    if (backwards) open_block(&f->w, "for (int %s = %s - 1; %s >= 0; %s--)", c->name, c->count, c->name, c->name);
+    else open_axis(f, a->axis, NULL);
+    if (c->extent == 1) c->now = "0";
+}
+
+/* Where the largest element so far is. A NaN is larger than all. */
+static void row_places(Function *f, Along *a, const Kernel *k)
+{
+    Axis *c = &f->axis[a->axis];
+    bool back = k->node->ints[1], may_be_nan = is_real(k->node->in[0]->dtype);
+    line(&f->w, back ? "int best = %s - 1;" : "int best = 0;", c->count);
+    open_row(f, a, back);
+    const char *here = within(value_at(f, a->ux), PLUS), *now = c->now;
+    c->now = "best";
+    const char *best = within(value_at(f, a->ux), PLUS);
+    c->now = now;
+    if (may_be_nan) line(&f->w, "if (%s >= %s || %s != %s) best = %s;", here, best, here, here, now);
+    else line(&f->w, "if (%s >= %s) best = %s;", here, best, now);
+    line(&f->w, "%s = best;", element(f, a->uy[0]));
+    close_block(&f->w);
+}
+
 /* A running value that takes the elements in order. */
 static void row_scan(Function *f, Along *a, const Kernel *k)
 {
-    Axis *c = &f->axis[a->axis];
     const Kernel_part *p = op_parts[k->node->op].kernel;
     line(&f->w, "%s %s = %s;", c_type(k->node->dtype), p->running, p->start);
-    if (k->node->ints[1])
-        open_block(&f->w, "for (int %s = %s - 1; %s >= 0; %s--)", c->name, c->count, c->name, c->name);
-    else open_axis(f, a->axis, NULL);
-    if (c->extent == 1) c->now = "0";
+    open_row(f, a, k->node->ints[1]);
     line(&f->w, may_wrap(k->node) ? p->wraps : p->step, value_at(f, a->ux).text);
     line(&f->w, "%s = %s;", element(f, a->uy[0]), p->running);
     close_block(&f->w);
@@ -227,9 +253,71 @@ static void row_scan(Function *f, Along *a, const Kernel *k)
 
 static void emit_scan(Function *f, const Kernel *k)
 {
-    push(&f->names, op_parts[k->node->op].kernel->running);
+    const Kernel_part *p = op_parts[k->node->op].kernel;
+    push(&f->names, p->running);
     Along a = along_of(f, k);
-    each_row(f, &a, row_scan, k);
+    each_row(f, &a, p->places ? row_places : row_scan, k);
+}
+
+/* x or y at an index that is a variable */
+static const char *x_at(Function *f, const Along *a, const char *index)
+{
+    f->axis[a->axis].now = index;
+    return value_at(f, a->ux).text;
+}
+
+static const char *y_at(Function *f, const Along *a, const char *index)
+{
+    f->axis[a->axis].now = index;
+    return element(f, a->uy[0]);
+}
+
+/* Moves what comes after id up, from below `at`, until id can stand at `at`. */
+static void sift_id(Function *f, const Along *a, const Kernel *k)
+{
+    Writer *w = &f->w;
+    DType t = k->node->in[0]->dtype;
+    const char *after = format("comes_after_%s", type_suffix(t)), *falling = k->node->ints[1] ? "true" : "false";
+    open_block(w, "for (int below = 2 * at + 1; below < end; below = 2 * at + 1)");
+    line(w, "const int beside = below + 1 < end ? below + 1 : below;");
+    line(w, "const int left = %s, right = %s;", y_at(f, a, "below"), y_at(f, a, "beside"));
+    const char *x_right = x_at(f, a, "right"), *x_left = x_at(f, a, "left");
+    line(w, "if (%s(%s, right, %s, left, %s)) below = beside;", after, x_right, x_left, falling);
+    line(w, "const int next = %s;", y_at(f, a, "below"));
+    line(w, "if (!%s(%s, next, x, id, %s)) break;", after, x_at(f, a, "next"), falling);
+    line(w, "%s = next;", y_at(f, a, "at"));
+    line(w, "at = below;");
+    close_block(w);
+    line(w, "%s = id;", y_at(f, a, "at"));
+}
+
+/* Heap sort, in place: y[heap … end - 1] is a heap with what comes last on top; y[end …] is in order. Equal elements
+ * are told apart by their indices, so there is only one order. */
+static void row_argsort(Function *f, Along *a, const Kernel *k)
+{
+    Axis *c = &f->axis[a->axis];
+    Writer *w = &f->w;
+    open_axis(f, a->axis, NULL);
+    line(w, "%s = %s;", element(f, a->uy[0]), c->now);
+    close_block(w);
+    if (c->extent == 1) return;
+    line(w, "int heap = %s / 2, end = %s;", in_parentheses(c->count), c->count);
+    open_block(w, "while (end > 1)");
+    line(w, "const int from = heap > 0 ? --heap : --end, id = %s;", y_at(f, a, "from"));
+    line(w, "const %s x = %s;", c_type(k->node->in[0]->dtype), x_at(f, a, "id"));
+    line(w, "int at = heap;");
+    line(w, "%s = %s;", y_at(f, a, "from"), y_at(f, a, "at"));
+    sift_id(f, a, k);
+    close_block(w);
+}
+
+static void emit_argsort(Function *f, const Kernel *k)
+{
+    static const char *const own[] = {"heap",  "end",    "from", "id",    "x",   "at",
+                                      "below", "beside", "left", "right", "next"};
+    for (int i = 0; i < COUNT_OF(own); i++) push(&f->names, own[i]);
+    Along a = along_of(f, k);
+    each_row(f, &a, row_argsort, k);
 }
 
 /* The k largest so far are in two small arrays, in falling order. Of equal elements the first comes first. */
@@ -276,6 +364,7 @@ void emit_index(Function *f, const Kernel *k)
     case OVERWRITE: emit_picked(f, k); break;
     case ARGMAX: emit_argmax(f, k); break;
     case SCAN: emit_scan(f, k); break;
+    case ARGSORT: emit_argsort(f, k); break;
     case TOPK: emit_topk(f, k); break;
     default: die("kernel %s is of no index kind", k->name);
     }

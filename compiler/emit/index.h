@@ -40,6 +40,7 @@ bool loops_over(const Function *f, const View *v, int j);
 /* const int id = ids[…]; from then on it is the index along the picked axis */
 void declare_id(Function *f, const Picking *g);
 void forget_id(Function *f, const Picking *g);
+void use_id(Function *f, const char *y, const char *x); /* says so if neither text does */
 void say_picked(Function *f, const Picking *g, bool y_is_result, bool add); /* y = x[id], or x[id] = y */
 /* the same for all ids; returns the number of blocks */
 const char *walk_ids(Function *f, const Picking *g, Walk w, bool y_is_result, bool add);

@@ -62,7 +62,9 @@ static const char *gather_wholes(Function *f, Picking *g, const int *axes, int n
     const char *blocks = indices_beside(f, axes, g->id, n, from);
     declare_id(f, g);
     c->now = from;
-    line(&f->w, "write_wide(&%s, read_wide<%d>(&%s));", element(f, g->uy), n, element(f, g->ux));
+    const char *y = element(f, g->uy), *x = element(f, g->ux);
+    use_id(f, y, x);
+    line(&f->w, "write_wide(&%s, read_wide<%d>(&%s));", y, n, x);
     c->now = c->name;
     return blocks;
 }

@@ -173,6 +173,18 @@ static int scan_call(lua_State *L, Op op, const char *doing)
 #include "graph/ops.def"
 #undef SCAN_CALL
 
+/* x:argsort(axis, descending): along the last axis if none is given. */
+static int argsort_call(lua_State *L)
+{
+    Tensor t = *tensor_at(L, 1, "x:argsort");
+    int axis = axis_value(L, optional_integer(L, 2, -1, "an axis"), t.node->shape.rank);
+    check_numbers(L, &t, false, "x:argsort");
+    t.mixed = mixed_along(L, &t, axis, "x:argsort");
+    make_at(lua_place(L));
+    push_like(L, argsort(t.node, axis, lua_toboolean(L, 3)), &t);
+    return 1;
+}
+
 /* values, ids = x:topk(k, axis) */
 static int topk_call(lua_State *L)
 {
@@ -411,6 +423,8 @@ const Binding index_methods[] = {
 #define OWN(name, inputs, kind, results, facts, parts, lua, ints, doc) lua(name, doc)
 #include "graph/ops_default.h"
 #include "graph/ops.def"
+    {"argsort", argsort_call, "axis?: integer, descending?: boolean): lathe.Tensor",
+     "i32: the indices along an axis (the last) in the order of its elements; of equal ones the first comes first"},
     {"topk", topk_call, "k: integer, axis?: integer): lathe.Tensor, lathe.Tensor",
      "the k largest in falling order, and their i32 indices"},
     {"matmul", matmul_call, "b: lathe.Tensor): lathe.Tensor",

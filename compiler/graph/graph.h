@@ -279,6 +279,7 @@ Node *argmax(Node *x, int axis);
 Node *scanned(Op op, Node *x, int axis, bool backwards);     /* cumsum, …: running values (ops/lines.c) */
 Node *cumsum(Node *x, int axis, bool backwards);
 Node *over_ranks(Node *x);                                  /* x: reals [n] */
+Node *argsort(Node *x, int axis, bool falling);
 Node *topk(Node *x, int axis, int64_t k);                   /* pick(n, 0, 0) values, pick(n, 1, 0) ids */
 
 /* ops/whole.c */

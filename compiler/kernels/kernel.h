@@ -48,8 +48,8 @@ typedef struct View {
 
 #define KERNEL_KINDS(X)                                                                                                \
     X(ROWS, "rows") X(GEMM, "gemm") X(ATTENTION, "attention") X(GATHER, "gather") X(SCATTER, "scatter")                \
-    X(OVERWRITE, "overwrite") X(ARGMAX, "argmax") X(SCAN, "scan") X(TOPK, "topk") X(OVER_RANKS, "over_ranks")      \
-    X(PACK, "pack") X(REPEAT, "repeat") X(PANELS, "panels")
+    X(OVERWRITE, "overwrite") X(ARGMAX, "argmax") X(SCAN, "scan") X(ARGSORT, "argsort") X(TOPK, "topk")           \
+    X(OVER_RANKS, "over_ranks") X(PACK, "pack") X(REPEAT, "repeat") X(PANELS, "panels")
 typedef enum KernelKind { KERNEL_KINDS(LIST_MEMBER) } KernelKind;
 
 /* Which part of a training step a kernel is of.  NO_SIDE: of an entry without gradients. */
@@ -65,6 +65,7 @@ typedef struct Kernel_part {
     /* SCAN: an axis in order (ints: axis, backwards); `running`, declared as `start`, takes each element and is the result */
     const char *running, *start;
     const char *step, *wraps;   /* a statement; the same of an i32 that may be beyond 32 bits */
+    bool places;                /* or it is the index of the largest so far, an i32 */
 } Kernel_part;
 
 /* The share of a kernel that runs at its place: inside PANELS only some rows (ROWS with columns: the partial sums of their

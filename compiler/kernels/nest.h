@@ -70,7 +70,7 @@ typedef struct Nest {
     Space space;
     Kernel *rows;      /* ROWS: the kernel with its views over the space */
     Picked *picked;    /* GATHER, SCATTER, OVERWRITE */
-    Lengthwise *along; /* ARGMAX, SCAN, TOPK */
+    Lengthwise *along; /* ARGMAX, SCAN, ARGSORT, TOPK */
     int64_t blocks;    /* of rows, where columns are reduced; else 0 */
 
     /* loops of C */

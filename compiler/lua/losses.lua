@@ -100,9 +100,30 @@ function nn.kl_div(x, target, given)
   return losses:sum() / (losses:size(0) + 0.0)
 end
 
+-- weight[id] for each id, 0 for ids that are no class
+local function weights_of(name, weight, ids, classes)
+  if weight.rank ~= 1 or weight.dtype ~= "f32" or weight:size(0) ~= classes then
+    fail("%s: weight must be real [%d], a number for each class, found %s", name, classes, core.text(weight))
+  end
+  return nn.where(nn.eq(nn.iota(classes), ids:unsqueeze(-1)), weight, 0):sum(-1)
+end
+
+-- Losses of ids; "mean" is over the ids that count, with `weights` over the sum of theirs; the losses of others are 0.
+local function reduced_over_ids(name, losses, weights, ids, ignore, how)
+  local counts = ignore and nn.ne(ids, ignore)
+  if how == "mean" and weights then
+    local total = (counts and nn.where(counts, weights, 0) or weights):sum()
+    return (counts and nn.where(counts, losses, 0) or losses):sum() / nn.where(nn.eq(total, 0), 1, total)
+  end
+  if not counts then return reduced(name, losses, how) end
+  if how == "mean" then return nn.masked_mean(losses, counts) end
+  return reduced(name, nn.where(counts, losses, 0), how)
+end
+
 local nll_options = options.declare("nn.nll", {
   reduction = reduction,
   ignore = { "integer", none, "an id that does not count; default: none, or -1 if the data has it" },
+  weight = { "tensor", none, "[classes]: how much each class counts" },
 })
 
 -- -x[id] for x [..., classes] the logarithms of distributions; "mean" is over the ids that count; the losses of others are 0
@@ -114,16 +135,176 @@ function nn.nll(x, ids, given)
     fail("%s(x, ids): x must be real [..., classes], ids i32 of the same shape without the last axis\n    x    %s\n    ids  %s", name, core.text(x), core.text(ids))
   end
   local o = nll_options(given)
-  local ignore = o.ignore or core.packed() and -1 or nil
+  local ignore, weights = o.ignore or core.packed() and -1 or nil, nil
   ids = core.class_ids(ids, x:size(-1), ignore, name)
   local losses = -nn.where(nn.eq(nn.iota(x:size(-1)), ids:unsqueeze(-1)), x, 0):sum(-1)
-  if not ignore then return reduced(name, losses, o.reduction) end
-  local counts = nn.ne(ids, ignore)
-  if o.reduction == "mean" then return nn.masked_mean(losses, counts) end
-  return reduced(name, nn.where(counts, losses, 0), o.reduction)
+  if o.weight then
+    weights = weights_of(name, o.weight, ids, x:size(-1))
+    losses = losses * weights
+  end
+  return reduced_over_ids(name, losses, weights, ids, ignore, o.reduction)
 end
 
-for _, name in ipairs { "mse", "l1", "huber", "smooth_l1", "bce_with_logits", "kl_div", "nll" } do
-  local f = nn[name]
-  nn[name] = function(a, b, given) return nn.scope(name, f, a, b, given) end
+-- ------------------------------------------------------------------ classes that are rare, quantiles, distributions
+
+local focal_options = options.declare("nn.focal", {
+  reduction = reduction,
+  alpha = { "number", 0.25, "weight of targets of 1; targets of 0 have 1 - alpha; below 0: all have 1" },
+  gamma = { "number", 2.0, "how much what is predicted well counts less, 0 or more" },
+})
+
+-- bce_with_logits · (1 - p)^gamma · weight, p the probability of the target (Lin et al. 2017; torchvision's
+-- sigmoid_focal_loss)
+function nn.focal(logits, target, given)
+  local name = "nn.focal"
+  check_pair(name, logits, target, "logits", "target")
+  local o = focal_options(given)
+  if not (o.gamma >= 0) then fail("%s: gamma must be 0 or more, found %s", name, core.text(o.gamma)) end
+  local losses = (1 - target) * logits + nn.softplus(-logits)
+  if o.gamma > 0 then
+    local missed = nn.sigmoid(logits) * (1 - target) + nn.sigmoid(-logits) * target      -- 1 - p
+    local none_missed = nn.eq(missed, 0)        -- has no slope, which would be infinite for gamma < 1
+    losses = losses * nn.where(none_missed, 0, nn.where(none_missed, 1, missed) ^ o.gamma)
+  end
+  if o.alpha >= 0 then losses = losses * (o.alpha * target + (1 - o.alpha) * (1 - target)) end
+  return reduced(name, losses, o.reduction)
 end
+
+local pinball_options = options.declare("nn.pinball", {
+  reduction = reduction,
+  quantiles = { "numbers", 0.5, "between 0 and 1: a number, or a list with one for each element of x's last axis" },
+})
+
+-- x [..., n], and target [...] with an axis of extent 1 behind it
+local function check_quantiles(name, x, target, n)
+  local ok = nn.is_tensor(x) and nn.is_tensor(target) and x.dtype == "f32" and target.dtype == "f32"
+  ok = ok and x.rank == target.rank + 1
+  for axis = 0, ok and target.rank - 1 or -1 do ok = ok and x:size(axis) == target:size(axis) end
+  if ok and x:size(-1) == n then return target:unsqueeze(-1) end
+  fail("%s(x, target): with a list of %d quantiles x must be real [..., %d], target real of the same shape without the "
+    .. "last axis\n    x       %s\n    target  %s", name, n, n, core.text(x), core.text(target))
+end
+
+-- Pinball loss, smallest where x is the quantile q of target: q · (target - x), above target (1 - q) · (x - target)
+function nn.pinball(x, target, given)
+  local name = "nn.pinball"
+  local o = pinball_options(given)
+  local q, list = o.quantiles, type(o.quantiles) == "table" and o.quantiles or { o.quantiles }
+  for _, v in ipairs(list) do
+    if not (type(v) == "number" and v > 0 and v < 1) then
+      fail("%s: quantiles must be numbers between 0 and 1, found %s", name, core.text(v))
+    end
+  end
+  if q == list then
+    if #list == 0 then fail("%s: quantiles is an empty list; it needs at least one number between 0 and 1", name) end
+    target, q = check_quantiles(name, x, target, #list), nn.constant(list)
+  else
+    check_pair(name, x, target, "x", "target")
+  end
+  local short = target - x
+  return reduced(name, nn.max(q * short, (q - 1) * short), o.reduction)
+end
+
+-- var: a number, or real [...] like x, with 1 in place of the last axis, or without it
+local function check_variance(name, x, var)
+  if type(var) == "number" then
+    if not (var >= 0) then fail("%s: var must be 0 or more, found %s", name, core.text(var)) end
+    return nn.full({ 1 }, var)
+  end
+  local ok = nn.is_tensor(var) and var.dtype == "f32" and x.rank - var.rank <= 1 and x.rank >= var.rank
+  for axis = 0, ok and x.rank - 2 or -1 do ok = ok and var:size(axis) == x:size(axis) end
+  if ok and var.rank < x.rank then return var:unsqueeze(-1) end
+  if ok and (x.rank == 0 or var:size(-1) == x:size(-1) or var:size(-1) == 1) then return var end
+  fail("%s(x, target, var): var must be a number, or real and shaped like x; its last axis may be 1 or missing\n    x    %s\n    var  %s",
+    name, core.text(x), core.text(var))
+end
+
+local gaussian_options = options.declare("nn.gaussian_nll", {
+  reduction = reduction,
+  full = { "boolean", false, "whether the constant ½ log 2π is added" },
+  eps = { "number", 1e-6, "least variance that is counted with" },
+})
+
+-- ½ (log var + (x - target)² / var): target is normal with mean x and variance var
+function nn.gaussian_nll(x, target, var, given)
+  local name = "nn.gaussian_nll"
+  check_pair(name, x, target, "x", "target")
+  local o = gaussian_options(given)
+  var = check_variance(name, x, var)
+  var = var + nn.stop_gradient(nn.max(positive(name, "eps", o.eps), var) - var)      -- below eps it keeps its gradient
+  local d = x - target
+  local losses = 0.5 * (nn.log(var) + d * d / var)
+  if o.full then losses = losses + 0.5 * math.log(2 * math.pi) end
+  return reduced(name, losses, o.reduction)
+end
+
+local poisson_options = options.declare("nn.poisson_nll", {
+  reduction = reduction,
+  log_input = { "boolean", true, "whether x is the logarithm of the rate" },
+  full = { "boolean", false, "whether Stirling's approximation of log target! is added, for targets above 1" },
+  eps = { "number", 1e-8, "added to x before its logarithm is taken, if log_input = false" },
+})
+
+-- exp(x) - target · x, or with log_input = false x - target · log(x + eps): target is a count of mean exp(x), or x
+function nn.poisson_nll(x, target, given)
+  local name = "nn.poisson_nll"
+  check_pair(name, x, target, "x", "target")
+  local o = poisson_options(given)
+  local losses = o.log_input and nn.exp(x) - target * x or x - target * nn.log(x + o.eps)
+  if o.full then
+    local counts = nn.lt(1, target)
+    local many = nn.where(counts, target, 1)
+    losses = losses + nn.where(counts, many * nn.log(many) - many + 0.5 * nn.log(2 * math.pi * many), 0)
+  end
+  return reduced(name, losses, o.reduction)
+end
+
+-- ------------------------------------------------------------------ targets of 1 and -1
+
+local soft_margin_options = options.declare("nn.soft_margin", { reduction = reduction })
+
+-- log(1 + exp(-target · x))
+function nn.soft_margin(x, target, given)
+  check_pair("nn.soft_margin", x, target, "x", "target")
+  local o = soft_margin_options(given)
+  return reduced("nn.soft_margin", nn.softplus(-target * x), o.reduction)
+end
+
+local hinge_options = options.declare("nn.hinge_embedding", {
+  reduction = reduction,
+  margin = { "number", 1.0, "distance from which on targets of -1 cost nothing" },
+})
+
+-- x for targets of 1, max(0, margin - x) for targets of -1
+function nn.hinge_embedding(x, target, given)
+  check_pair("nn.hinge_embedding", x, target, "x", "target")
+  local o = hinge_options(given)
+  local losses = nn.where(nn.eq(target, -1), 0, x) + nn.where(nn.eq(target, 1), 0, nn.relu(o.margin - x))
+  return reduced("nn.hinge_embedding", losses, o.reduction)
+end
+
+local ranking_options = options.declare("nn.margin_ranking", {
+  reduction = reduction,
+  margin = { "number", 0.0, "by how much the right one must be larger" },
+})
+
+-- max(0, margin - target · (a - b)): a should be larger where target is 1, b where it is -1
+function nn.margin_ranking(a, b, target, given)
+  check_pair("nn.margin_ranking", a, b, "a", "b")
+  check_pair("nn.margin_ranking", a, target, "a", "target")
+  local o = ranking_options(given)
+  return reduced("nn.margin_ranking", nn.relu(o.margin - target * (a - b)), o.reduction)
+end
+
+-- Each names its values after itself in the layer path.
+local function named(...)
+  for _, name in ipairs { ... } do
+    local f = nn[name]
+    nn[name] = core.wrap(function(...) return nn.scope(name, f, ...) end, "nn." .. name, core.parameters(f))
+  end
+end
+named("mse", "l1", "huber", "smooth_l1", "bce_with_logits", "kl_div", "nll", "focal", "pinball", "gaussian_nll",
+  "poisson_nll", "soft_margin", "hinge_embedding", "margin_ranking")
+
+return { reduction = reduction, reduced = reduced, check_pair = check_pair, positive = positive, named = named,
+  weights_of = weights_of, reduced_over_ids = reduced_over_ids }

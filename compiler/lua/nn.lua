@@ -285,10 +285,21 @@ local shared_evenly = "part of each target that all classes share evenly"
 local cross_entropy_options = options.declare("nn.cross_entropy", {
   smoothing = { "number", 0, shared_evenly },
   ignore = { "integer", none, does_not_count },
+  weight = { "tensor", none, "[classes]: how much each class counts" },
+  reduction = { "string", "mean", "over the ids that count; \"sum\" or \"none\"" },
 })
 
 local function check_smoothing(name, s)
   if not (s >= 0 and s < 1) then fail("%s: smoothing must be from 0 to below 1, found %s", name, core.text(s)) end
+end
+
+-- With weights w of classes: (1 - smoothing) · w[id] · -log p[id] + smoothing · mean of w · -log p; then w[id].
+local function weighed_surprise(name, logits, ids, o)
+  local weights = core.use("losses").weights_of(name, o.weight, ids, logits:size(-1))
+  local missed = -o.weight * nn.log_softmax(logits)
+  local right = nn.where(nn.eq(nn.iota(logits:size(-1)), ids:unsqueeze(-1)), missed, 0):sum(-1)
+  if o.smoothing > 0 then right = (1 - o.smoothing) * right + o.smoothing * missed:mean(-1) end
+  return right, weights
 end
 
 -- Mean over all ids that count of -log softmax(logits)[id].
@@ -298,7 +309,11 @@ function nn.cross_entropy(logits, ids, given)
   check_smoothing("nn.cross_entropy", o.smoothing)
   local ignore = ignored(o)
   ids = core.class_ids(ids, logits:size(-1), ignore, "nn.cross_entropy")
-  return mean_of(surprise(logits, ids, o.smoothing), ids, ignore)
+  if not o.weight and o.reduction == "mean" then return mean_of(surprise(logits, ids, o.smoothing), ids, ignore) end
+  local losses, weights
+  if o.weight then losses, weights = weighed_surprise("nn.cross_entropy", logits, ids, o)
+  else losses = surprise(logits, ids, o.smoothing) end
+  return core.use("losses").reduced_over_ids("nn.cross_entropy", losses, weights, ids, ignore, o.reduction)
 end
 
 local head_options = options.declare("nn.linear_cross_entropy", {
@@ -394,14 +409,17 @@ end, "x:cumsum")
 core.methods.cumsum = nn.cumsum
 
 core.use("reduce")              -- x:var, x:prod, …
+core.use("order")               -- nn.cummax, nn.cummin, nn.sort
 core.use("activation")          -- nn.clamp, nn.elu, …, nn.one_hot
 core.use("losses")              -- nn.mse, nn.huber, nn.bce_with_logits, …
+core.use("similarity")          -- nn.normalize, nn.cosine_similarity, …, nn.triplet_margin, nn.info_nce
 core.use("einsum")              -- nn.einsum
 for _, name in ipairs { "leaky_relu", "elu", "selu", "relu6", "hardswish", "mish" } do activations[name] = nn[name] end
 core.use("attention")           -- nn.positions, nn.position_embedding, nn.sinusoidal, nn.rotary, nn.attention, nn.additive_attention
 core.use("score_bias")          -- nn.alibi, nn.relative_bias
 core.use("loop")                -- nn.stack, nn.map, nn.scan, nn.checkpoint
 core.use("recurrent")           -- nn.rnn, nn.gru, nn.lstm
+core.use("ctc")                 -- nn.ctc
 core.use("convolution")         -- nn.conv1d, nn.shift
 
 return nn

@@ -29,6 +29,7 @@ local checks = {
   ["function"] = function(v) return type(v) == "function" end,
   table = function(v) return type(v) == "table" end,
   list = function(v) return type(v) == "table" and only(v) end,
+  numbers = function(v) return type(v) == "number" or (type(v) == "table" and only(v)) end,
   tensors = function(v) return core.nn.is_tensor(v) or type(v) == "table" end,
   scores = function(v) return core.nn.is_tensor(v) or type(v) == "function" or getmetatable(v) == "layer" end,
   norm = function(v) return v == false or type(v) == "string" or type(v) == "function" end,
@@ -38,7 +39,7 @@ local what = {
   integer = "an integer", number = "a number", boolean = "true or false", string = "a string", word = "a string or false", tensor = "a tensor",
   value = "a number or a tensor",
   init = "a number or nn.init.normal(sd), nn.init.uniform(low, high)", ["function"] = "a function", table = "a table", list = "a list { …, … }",
-  tensors = "a tensor or a table of tensors", scores = "a tensor, or a function of positions", norm = "a string, a function or false",
+  numbers = "a number or a list { …, … }", tensors = "a tensor or a table of tensors", scores = "a tensor, or a function of positions", norm = "a string, a function or false",
 }
 
 local function sorted(t)

@@ -9,7 +9,7 @@ local out = {}
 local function line(fmt, ...) out[#out + 1] = select("#", ...) > 0 and fmt:format(...) or fmt end
 
 local types = { integer = "integer", number = "number", boolean = "boolean", string = "string", word = "string|false", tensor = "lathe.Tensor",
-  init = "number|lathe.Init", ["function"] = "function", table = "table", list = "any[]", value = "lathe.Tensor|number",
+  init = "number|lathe.Init", ["function"] = "function", table = "table", list = "any[]", numbers = "number|number[]", value = "lathe.Tensor|number",
   tensors = "lathe.Tensor|table", scores = "lathe.Tensor|fun(queries: lathe.Tensor, keys: lathe.Tensor): lathe.Tensor",
   norm = "string|false|fun(y: lathe.Tensor, name: string): lathe.Tensor" }
 
@@ -87,6 +87,7 @@ local function write_tensor()
 end
 
 local returns = { ["nn.scope"] = "any", ["nn.checkpoint"] = "any", ["nn.training"] = "boolean", ["nn.scan"] = "any, lathe.Tensor",
+  ["nn.cummax"] = "lathe.Tensor, lathe.Tensor", ["nn.cummin"] = "lathe.Tensor, lathe.Tensor", ["nn.sort"] = "lathe.Tensor, lathe.Tensor",
   ["nn.stack"] = "any, ...", ["nn.map"] = "any, ..." }
 
 -- Functions written in Lua: documentation and parameter names come from the source.
@@ -143,7 +144,7 @@ for _, r in ipairs(core.reductions) do
 end
 for _, b in ipairs(core.bindings.nn) do annotated("nn." .. b.name, b.first, b.signature, b.doc) end
 write_layers()
-for _, file in ipairs { "layer", "nn", "activation", "losses", "einsum", "attention", "score_bias", "loop", "recurrent", "convolution" } do write_library("nn", file) end
+for _, file in ipairs { "layer", "nn", "order", "activation", "losses", "similarity", "ctc", "einsum", "attention", "score_bias", "loop", "recurrent", "convolution" } do write_library("nn", file) end
 write_library("optim")
 write_library("data")
 return table.concat(out, "\n")

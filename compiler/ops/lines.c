@@ -25,14 +25,14 @@ Row_fact rows_along(const Row_pair *p, Row_fact f, const char *why)
 Node *scanned(Op op, Node *x, int axis, bool backwards)
 {
     must(axis >= 0 && axis < x->shape.rank && x->dtype != BOOL);
-    return node_of(op, x->dtype, x->shape, 1, &x, 2, (int64_t[]){axis, backwards});
+    return node_of(op, op_parts[op].kernel->places ? I32 : x->dtype, x->shape, 1, &x, 2, (int64_t[]){axis, backwards});
 }
 
 const char *scan_fault(const Node *n, Type *results)
 {
     const char *fault = line_fault(n, 2);
     if (fault) return fault;
-    *results = (Type){n->in[0]->dtype, n->in[0]->shape};
+    *results = (Type){op_parts[n->op].kernel->places ? I32 : n->in[0]->dtype, n->in[0]->shape};
     return n->ints[1] != 0 && n->ints[1] != 1 ? "its direction must be 0 or 1" : NULL;
 }
 

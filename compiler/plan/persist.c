@@ -37,6 +37,7 @@ static bool fits_launch(const Kernel *k)
     case OVERWRITE:
     case ARGMAX:
     case SCAN:
+    case ARGSORT:
     case TOPK: return true;
     case GEMM: return k->gemm.end == END_NONE || k->gemm.end == END_BIAS;
     default: return false;

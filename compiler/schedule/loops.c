@@ -101,7 +101,7 @@ static void share_picked(Kernel *k)
 
 static void share_lengthwise(Kernel *k)
 {
-    int work = k->kind == TOPK ? (int)k->node->ints[1] : 2;
+    int work = k->kind == TOPK ? (int)k->node->ints[1] : k->kind == ARGSORT ? 20 : 2;
     k->nest->threads = are_worth_threads(extent_of(&k->nest->space, 0, k->nest->space.shape.rank), work);
 }
 

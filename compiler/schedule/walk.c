@@ -2,7 +2,7 @@
 #include "kernels/nest.h"
 
 bool is_picked(const Kernel *k) { return k->kind == GATHER || k->kind == SCATTER || k->kind == OVERWRITE; }
-bool is_lengthwise(const Kernel *k) { return k->kind == ARGMAX || k->kind == SCAN || k->kind == TOPK; }
+bool is_lengthwise(const Kernel *k) { return k->kind >= ARGMAX && k->kind <= TOPK; }
 
 static void set_axes(Space *s, Shape shape)
 {

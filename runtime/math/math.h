@@ -16,6 +16,7 @@
 #define LATHE_MATH_MATH_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __CUDACC__
@@ -182,6 +183,17 @@ MATH int sub_i32(int a, int b) { return (int)((uint32_t)a - (uint32_t)b); }
 MATH int mul_i32(int a, int b) { return (int)((uint32_t)a * (uint32_t)b); }
 
 MATH int ult_i32(int a, int b) { return (uint32_t)a < (uint32_t)b; }
+
+/* Does element i, a, come after element j, b?  NaN counts as largest; of equal ones the first comes first. */
+#define COMES_AFTER(name, T)                                                                                           \
+    MATH int name(T a, int i, T b, int j, bool falling)                                                                \
+    {                                                                                                                  \
+        return (a == b || ((a != a) & (b != b))) ? i > j : ((a > b) | (a != a)) != falling;                            \
+    }
+COMES_AFTER(comes_after_f32, float)
+COMES_AFTER(comes_after_f64, double)
+#undef COMES_AFTER
+MATH int comes_after_i32(int a, int i, int b, int j, bool falling) { return a == b ? i > j : (a > b) != falling; }
 
 /* ---- exponentials: x = n ln 2 + r, |r| <= ln 2 / 2, e^x = 2^n e^r */
 

@@ -163,9 +163,27 @@ static void along_axes(void)
         out(format("argmax%d", k), argmax(x, k));
         out(format("sums%d", k), cumsum(x, k, false));
         out(format("tails%d", k), cumsum(x, k, true));
+        out(format("products%d", k), scanned(OP_cumprod, x, k, k == 1));
+        out(format("largest%d", k), scanned(OP_cumargmax, x, k, k == 1));
+        out(format("sorted%d", k), argsort(x, k, k == 1));
         out(format("top%d", k), pick(top, 0, 0));
         out(format("top_ids%d", k), pick(top, 1, 0));
     }
+}
+
+/* Long rows, with many equal elements, and some that are no numbers. */
+static void sorts(void)
+{
+    Node *x = input("x", shape(2, 3, 1777)), *steps = map1(OP_floor, map2(OP_mul, x, number(16, x)));
+    Node *odd = where_op(map2(OP_lt, number(0.375, x), x), map1(OP_log, map1(OP_neg, x)), x);
+    for (int falling = 0; falling < 2; falling++) {
+        out(format("steps%d", falling), argsort(steps, 1, falling));
+        out(format("ids%d", falling), argsort(cast_op(steps, I32), 1, falling));
+        out(format("odd%d", falling), argsort(odd, 1, falling));
+        out(format("first%d", falling), argsort(odd, 0, falling));
+        out(format("far%d", falling), scanned(OP_cumargmax, odd, 1, falling));
+    }
+    out("ints", scanned(OP_cumargmax, cast_op(steps, I32), 1, false));
 }
 
 static void attention(void)
@@ -360,10 +378,23 @@ static const struct {
     void (*make)(void);
     int64_t ids;
 } cases[] = {
-    {"moves", moves, 5},           {"maps", maps, 5},      {"sigmoids", sigmoids, 5},   {"integers", integers, 40},
-    {"reductions", reductions, 5}, {"across", across, 9},  {"by_ids", by_ids, 5},       {"along_axes", along_axes, 5},
-    {"attention", attention, 5},   {"scan", scan, 8},      {"scan_back", scan_back, 8}, {"nested", nested, 5},
-    {"states", states, 9},         {"draws", draws, 1000}, {"shift", shift, 8},         {"shift_back", shift_back, 8},
+    {"moves", moves, 5},
+    {"maps", maps, 5},
+    {"sigmoids", sigmoids, 5},
+    {"integers", integers, 40},
+    {"reductions", reductions, 5},
+    {"across", across, 9},
+    {"by_ids", by_ids, 5},
+    {"along_axes", along_axes, 5},
+    {"sorts", sorts, 5},
+    {"attention", attention, 5},
+    {"scan", scan, 8},
+    {"scan_back", scan_back, 8},
+    {"nested", nested, 5},
+    {"states", states, 9},
+    {"draws", draws, 1000},
+    {"shift", shift, 8},
+    {"shift_back", shift_back, 8},
 };
 
 int main(void)

@@ -79,6 +79,14 @@ taken nn.min(x, x)
 refused nn.max(x, -1) ~ -1 is also an axis of x .batch 4, features 6.
 refused nn.min(x, 1) ~ compares element by element, but 1 is also an axis
 refused nn.max(ids, -1) ~ compares element by element
+taken x:cummax(1) + x:cummin(0, true) + x:sort() + nn.sort(x, 0, true) + x:cumprod(-1)
+taken ids:sort() + x:argsort(0):select(1, 0) + counts:sort(-1, false):cast("i32")
+refused x:sort(2) ~ there is no axis 2
+refused x:sort { -1 } ~ x:sort: an axis must be an integer, found a table
+refused x:cummax() ~ x:cummax: an axis must be an integer, found nil
+refused x:sort(0, true, 1) ~ x:sort takes 2 arguments, found 3
+refused nn.lt(x, 0):sort() ~ x:sort needs a tensor of numbers with an axis, found a tensor bool
+refused nn.lt(x, 0):argsort() ~ x:argsort needs numbers, found bool
 taken nn.clamp(x, -1, 1)
 taken ids:clamp(0, 3)
 refused nn.clamp(x) ~ needs a bound
@@ -115,6 +123,37 @@ refused nn.l1(counts, counts:unsqueeze(-1)) ~ both must be real tensors of one s
 refused nn.huber(x, x, { delta = 0 }) ~ delta must be above 0
 refused nn.bce_with_logits(x, nn.lt(x, 0)) ~ both must be real tensors
 refused nn.bce_with_logits(x, x, { weight = 2 }) ~ no option 'weight'
+refused nn.focal(x, counts) ~ nn.focal.logits, target.: both must be real tensors of one shape
+refused nn.focal(x, x, { gamma = -1 }) ~ gamma must be 0 or more, found -1
+refused nn.pinball(x, x, { quantiles = 1.5 }) ~ quantiles must be numbers between 0 and 1, found 1.5
+refused nn.pinball(x, x, { quantiles = "half" }) ~ option 'quantiles' must be a number or a list
+refused nn.pinball(x, counts, { quantiles = {} }) ~ quantiles is an empty list
+refused nn.pinball(x, counts, { quantiles = { 0.1, 0.9 } }) ~ with a list of 2 quantiles x must be real .*, 2
+taken nn.pinball(x:slice(1, 0, 2), counts, { quantiles = { 0.1, 0.9 } })
+refused nn.gaussian_nll(x, x) ~ var must be a number, or real and shaped like x
+refused nn.gaussian_nll(x, x, x:slice(1, 0, 2)) ~ its last axis may be 1 or missing
+refused nn.gaussian_nll(x, x, -1) ~ var must be 0 or more, found -1
+taken nn.gaussian_nll(x, x, counts * counts) + nn.gaussian_nll(x, x, 1)
+refused nn.poisson_nll(x, ids) ~ nn.poisson_nll.x, target.: both must be real
+refused nn.hinge_embedding(x, t) ~ both must be real tensors of one shape
+refused nn.margin_ranking(x, x, counts) ~ nn.margin_ranking.a, target.: both must be
+refused nn.triplet_margin(x, x, counts) ~ nn.triplet_margin.anchor, negative.: both must be
+refused nn.cosine_embedding(x, x, x) ~ .a without its last axis, target.: both must be
+taken nn.cosine_embedding(x, x, counts)
+refused nn.normalize(ids) ~ vectors must be real .*, width., found a tensor i32
+refused nn.normalize(x, { eps = 0 }) ~ eps must be above 0
+refused nn.cosine_similarity(x, x:slice(1, 0, 2)) ~ vectors of one width are compared; axis -1 has 6 and 2
+refused nn.pairwise_distance(x, x:sum()) ~ vectors must be real
+refused nn.info_nce(counts, counts) ~ both must be .pairs, width., found
+refused nn.info_nce(x, x, { temperature = 0 }) ~ temperature must be above 0
+refused nn.ctc(x, ids) ~ log_probs must be real .batch, time, classes., targets i32
+refused nn.ctc(x:unsqueeze(0), ids:unsqueeze(0), ids) ~ input_lengths must be i32 .1., a number for each row of the batch, or nil
+refused nn.ctc(x:unsqueeze(0), ids:unsqueeze(0), nil, nil, { blank = 6 }) ~ blank must be a class, 0 to 5, found 6
+refused nn.ctc(x:unsqueeze(0), nn.constant({ 1, 6 }, "i32"):unsqueeze(0)) ~ ids must be 0 to 5, found 6
+refused nn.ctc(x, ids, nil, nil, {}, 1) ~ nn.ctc takes 5 arguments, found 6
+taken nn.ctc(x:unsqueeze(0), ids:unsqueeze(0)) + nn.info_nce(x, x)
+refused nn.cross_entropy(x, t, { weight = counts }) ~ weight must be real .6., a number for each class
+refused nn.cross_entropy(x, t, { reduction = "avg" }) ~ reduction must be
 refused nn.kl_div(x:sum(), x:sum(), { reduction = "batchmean" }) ~ a scalar has none
 refused nn.nll(x, counts) ~ ids i32
 refused nn.nll(x, nn.constant({ 0, 6, 1, 2 }, "i32")) ~ there are 6 classes, so ids must be 0 to 5, found 6

@@ -395,7 +395,14 @@ static void rg_along(Maker *m)
     Thing x = rg_ranked(m);
     int axis = rg_below(m, x.n->shape.rank);
     int64_t extent = x.n->shape.dim[axis];
-    switch (rg_below(m, 4)) {
+    switch (rg_below(m, 7)) {
+    case 6: rg_push(m, argsort(stop_gradient(rg_steps(x)), axis, rg_chance(m, 0.5)), 0); break;
+    case 5: rg_push(m, scanned(OP_cumargmax, stop_gradient(rg_steps(x)), axis, rg_chance(m, 0.5)), 0); break;
+    case 4: {
+        Node *below_1 = map2(OP_mul, x.n, rg_number(1 / x.bound, x.n));
+        rg_push(m, scanned(OP_cumprod, below_1, axis, rg_chance(m, 0.5)), 1);
+        break;
+    }
     case 3: rg_over_ranks(m, x); break;
     case 0: rg_push(m, argmax(stop_gradient(rg_steps(x)), axis), 0); break;
     case 1: rg_push(m, cumsum(x.n, axis, rg_chance(m, 0.5)), x.bound * (double)extent); break;

@@ -224,6 +224,14 @@ static void test_index(void)
     GIVES("argmax, axis 0", argmax(REAL(SHAPE(2, 2), 1, 5, 2, 3), 0), 1, 0);
     GIVES("cumsum", cumsum(x, 0, false), 1, 2, 4, 6, 9, 12);
     GIVES("cumsum backwards", cumsum(x, 1, true), 3, 2, 7, 4, 11, 6);
+    GIVES("cumprod", scanned(OP_cumprod, x, 0, false), 1, 2, 3, 8, 15, 48);
+    GIVES("cumprod backwards", scanned(OP_cumprod, x, 1, true), 2, 2, 12, 4, 30, 6);
+    Node *tied = REAL(SHAPE(1, 6), 2, 3, 1, 3, NAN, 1), *steps = INT(SHAPE(3, 2), 5, 7, 5, 8, 6, 7);
+    GIVES("cumargmax", scanned(OP_cumargmax, tied, 1, false), 0, 1, 1, 3, 4, 4);
+    GIVES("cumargmax backwards", scanned(OP_cumargmax, steps, 0, true), 2, 1, 2, 1, 2, 2);
+    GIVES("argsort", argsort(tied, 1, false), 2, 5, 0, 1, 3, 4);
+    GIVES("argsort falling", argsort(tied, 1, true), 4, 1, 3, 0, 2, 5);
+    GIVES("argsort, axis 0", argsort(steps, 0, true), 2, 1, 0, 0, 1, 2);
     Node *top = topk(REAL(SHAPE(2, 4), 1, 3, 3, 2, 9, 8, 7, 6), 1, 3);
     GIVES("topk values", pick(top, 0, 0), 3, 3, 2, 9, 8, 7);
     GIVES("topk ids", pick(top, 1, 0), 1, 2, 3, 0, 1, 2);

@@ -82,6 +82,113 @@ local cases = {
       return nn.stack(3, x, function(x, i) return x + nn.sin(x) * nn.stop_gradient(nn.sin(x)) * (i:cast("f32") + 1) end)
     end, a)
   end },
+
+  -- running values, vectors
+  { "cumprod", { { 5, 7 } }, function(a) return a:cumprod(1) end },
+  { "cumprod_back", { { 5, 3 } }, function(a) return a:cumprod(0, true) end },
+  { "normalize", { { 4, 5 } }, function(a) return nn.normalize(a) end },
+  { "normalize_1", { { 4, 5 } }, function(a) return nn.normalize(a, { p = 1, axis = 0, eps = 3.0 }) end },
+  { "cosine", { { 4, 5 }, { 4, 5 } }, function(a, b) return nn.cosine_similarity(a, b) end },
+  { "cosine_all", { { 3, 5, 1 }, { 5, 4 } }, function(a, b) return nn.cosine_similarity(a, b, { axis = 1, eps = 2 }) end },
+  { "distance", { { 4, 5 }, { 4, 5 } }, function(a, b) return nn.pairwise_distance(a, b) end },
+  { "distance_3", { { 4, 5 }, { 5 } }, function(a, b) return nn.pairwise_distance(a, b, { p = 3, eps = 0.1, keep = true }) end },
+
+  -- in order: the gradient goes to where a value comes from
+  { "cummax", { { 4, 9 } }, function(a)
+    local values, ids = a:cummax(-1)
+    return values * (1 + ids:cast("f32"))
+  end },
+  { "cummin", { { 9, 4 } }, function(a)
+    local values, ids = a:cummin(0, true)
+    return values * (1 + ids:cast("f32"))
+  end },
+  { "sort", { { 3, 13 } }, function(a)
+    local values, ids = a:sort()
+    return values * (1 + ids:cast("f32"))
+  end },
+  { "sort_falling", { { 2, 13, 3 } }, function(a)
+    local values, ids = a:sort(1, true)
+    return values * (1 + ids:cast("f32"))
+  end },
+  { "order_nan", { { 3, 9 } }, function(a)       -- the logarithms of negative numbers
+    local _, most = nn.log(a):cummax(1)
+    return (most + 10 * nn.log(a):argsort() + 100 * nn.log(a):argsort(1, true)):cast("f32")
+  end },
+
+  -- more losses
+  { "focal", { { 3, 5 }, { 3, 5 } }, function(a, b) return nn.focal(20 * a, nn.lt(0, b):cast("f32")) end },
+  { "focal_soft", { { 3, 5 }, { 3, 5 } }, function(a, b)
+    return nn.focal(a, nn.sigmoid(b), { alpha = -1, gamma = 0.5, reduction = "none" })
+  end },
+  { "focal_0", { { 3, 5 } }, function(a) return nn.focal(a, nn.lt(0, a):cast("f32"), { gamma = 0, reduction = "sum" }) end },
+  { "pinball", { { 3, 5 }, { 3, 5 } }, function(a, b) return nn.pinball(a, b, { quantiles = 0.3, reduction = "none" }) end },
+  { "pinball_list", { { 2, 4, 3 }, { 2, 4 } }, function(a, b) return nn.pinball(a, b, { quantiles = { 0.1, 0.5, 0.9 } }) end },
+  { "gaussian", { { 3, 5 }, { 3, 5 }, { 3, 5 } }, function(a, b, c)
+    return nn.gaussian_nll(a, b, nn.softplus(c), { eps = 0.5, reduction = "none" })
+  end },
+  { "gaussian_row", { { 3, 5 }, { 3, 5 }, { 3 } }, function(a, b, c)
+    return nn.gaussian_nll(a, b, nn.softplus(c), { full = true })
+  end },
+  { "gaussian_one", { { 3, 5 }, { 3, 5 } }, function(a, b) return nn.gaussian_nll(a, b, 0.25, { reduction = "sum" }) end },
+  { "poisson", { { 3, 5 }, { 3, 5 } }, function(a, b) return nn.poisson_nll(a, 3 * nn.relu(b), { reduction = "none" }) end },
+  { "poisson_full", { { 3, 5 }, { 3, 5 } }, function(a, b)
+    return nn.poisson_nll(a, 3 * nn.relu(b), { full = true, reduction = "none" })
+  end },
+  { "poisson_rate", { { 3, 5 }, { 3, 5 } }, function(a, b)
+    return nn.poisson_nll(nn.relu(a), 3 * nn.relu(b), { log_input = false, eps = 0.01 })
+  end },
+  { "soft_margin", { { 3, 5 }, { 3, 5 } }, function(a, b) return nn.soft_margin(30 * a, nn.sign(b)) end },
+  { "hinge", { { 3, 5 }, { 3, 5 } }, function(a, b)
+    return nn.hinge_embedding(a, nn.sign(b), { margin = 0.5, reduction = "none" })
+  end },
+  { "ranking", { { 3, 5 }, { 3, 5 } }, function(a, b) return nn.margin_ranking(a, b, nn.sign(b), { reduction = "none" }) end },
+  { "ranking_margin", { { 3, 5 }, { 3, 5 } }, function(a, b) return nn.margin_ranking(a, b, nn.sign(b), { margin = 0.75 }) end },
+  { "triplet", { { 5, 3 }, { 5, 3 }, { 5, 3 } }, function(a, b, c) return nn.triplet_margin(a, b, c, { reduction = "none" }) end },
+  { "triplet_swap", { { 5, 3 }, { 5, 3 }, { 5, 3 } }, function(a, b, c)
+    return nn.triplet_margin(a, b, c, { margin = 0.5, p = 1, eps = 0.01, swap = true })
+  end },
+  { "cosine_loss", { { 4, 5 }, { 4, 5 } }, function(a, b)
+    return nn.cosine_embedding(a, b, nn.constant { 1, -1, 1, -1 }, { margin = 0.1, reduction = "none" })
+  end },
+  { "info_nce", { { 5, 3 }, { 5, 3 } }, function(a, b) return nn.info_nce(a, b) end },
+  { "info_nce_one", { { 5, 3 }, { 5, 3 }, {} }, function(a, b, c)
+    return nn.info_nce(a, b, { both = false, normalize = false, temperature = nn.exp(c) })
+  end },
+  { "ce_weight", { { 7, 5 } }, function(a)
+    local ids, weight = nn.constant({ 2, -100, 0, 4, -100, 4, 1 }, "i32"), nn.constant { 0.5, 2, 1, 0.25, 3 }
+    return nn.cross_entropy(a, ids, { weight = weight, smoothing = 0.1, ignore = -100 })
+  end },
+  { "ce_none", { { 7, 5 } }, function(a)
+    local ids, weight = nn.constant({ 2, 3, 0, 4, 3, 4, 1 }, "i32"), nn.constant { 0.5, 2, 1, 0.25, 3 }
+    return nn.cross_entropy(a, ids, { weight = weight, ignore = 3, reduction = "none" })
+  end },
+  { "ce_sum", { { 7, 5 } }, function(a)
+    return nn.cross_entropy(a, nn.constant({ 2, 3, 0, 4, 3, 4, 1 }, "i32"), { smoothing = 0.2, reduction = "sum" })
+  end },
+  { "nll_weight", { { 3, 4 } }, function(a)
+    local ids, weight = nn.constant({ 2, -100, 0 }, "i32"), nn.constant { 0.5, 2, 1, 3 }
+    return nn.nll(nn.log_softmax(a), ids, { ignore = -100, weight = weight })
+  end },
+
+  -- alignments: repeated labels, short rows, what is behind a row's labels, what does not fit
+  { "ctc", { { 3, 11, 5 } }, function(a)
+    local labels = nn.constant({ 1, 1, 2, 2, 4, 3, 4, -1, 3, 99, 99, 99 }, "i32"):reshape { 3, 4 }
+    return nn.ctc(nn.log_softmax(a), labels, nn.constant({ 11, 8, 9 }, "i32"), nn.constant({ 4, 3, 1 }, "i32"))
+  end },
+  { "ctc_whole", { { 2, 7, 3 } }, function(a)
+    local labels = nn.constant({ 1, 0, 0, 1, 1, 0 }, "i32"):reshape { 2, 3 }
+    return nn.ctc(nn.log_softmax(30 * a), labels, nil, nil, { blank = 2, reduction = "sum" })
+  end },
+  { "ctc_zero", { { 4, 4, 3 } }, function(a)
+    local labels = nn.constant({ 1, 1, 1, 1, 2, 1, 2, 2, 1, 1, 2, 1 }, "i32"):reshape { 4, 3 }
+    local times, counts = nn.constant({ 4, 4, 0, 0 }, "i32"), nn.constant({ 3, 3, 0, 1 }, "i32")
+    return nn.ctc(nn.log_softmax(a), labels, times, counts, { zero_infinity = true, reduction = "none" })
+  end },
+  { "ctc_never", { { 2, 5, 3 } }, function(a)      -- some classes have probability 0 at some times
+    local closed = nn.constant({ 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0 }):reshape { 5, 3 }
+    local open = nn.where(nn.eq(closed, 1), -math.huge, a)
+    return nn.ctc(nn.log_softmax(open), nn.constant({ 1, 2, 1, 1 }, "i32"):reshape { 2, 2 }, nil, nil, { reduction = "none" })
+  end },
 }
 
 return {

@@ -53,6 +53,12 @@ static const char *const decodes[] = {
     "return x:gather(nn.constant({ 1, 0, 3, 2, 4, 7, 6, 5 }, \"i32\"), -1) + x:softmax() + "
     "x:argmax(-1):cast(\"f32\"):unsqueeze(-1)",
     "local top, ids = x:topk(3, -1); return x + nn.concat({ top, ids:cast(\"f32\"), top:slice(-1, 0, 2) }, -1)",
+    "local v, ids = x:cummin(-1); return v + x:sort(-1, true) + (ids + x:cumargmax(-1)):cast(\"f32\")",
+    "return nn.normalize(x) + (nn.cosine_similarity(x, 2 - x) + nn.pairwise_distance(x, 1 + x * x)):unsqueeze(-1)",
+    "return nn.triplet_margin(x, x * x, 1 - x, { reduction = \"none\" }):unsqueeze(-1) + x",
+    "return nn.cosine_embedding(x, x * x, x:sum(-1) * 0 + 1, { reduction = \"none\" }):unsqueeze(-1) + x",
+    "return nn.pinball(x:slice(-1, 0, 2), x:sum(-1), { quantiles = { 0.1, 0.9 }, reduction = \"none\" "
+    "}):mean(-1):unsqueeze(-1) + x",
     "return x:matmul(nn.param { name = \"m\", shape = { 8, 8 }, init = 0.1 }) + x:select(-1, 0):unsqueeze(-1)",
     "return x:overwrite(nn.constant({ 0, 2 }, \"i32\"), x:slice(-1, 3, 5), -1) + x:transpose(1, 2):transpose(2, 1)",
     "return x:permute { 2, 0, 1 }:cumsum(2):permute { 1, 2, 0 }",
@@ -86,6 +92,12 @@ static const Row refused[] = {
     {"return nn.shift(x:reshape { x:size(0), 2 * x:size(1), 4 })",
      "nn.shift moves an axis that merges time with another"},
     {"return x:reshape { x:size(0), 2 * x:size(1), 4 }:cumsum(1)", "x:cumsum works along the time axis"},
+    {"return x:cumprod(1)", "x:cumprod works along the time axis"},
+    {"return x:cummax(1)", "x:cummax works along the time axis"},
+    {"return x:cummin(-2)", "x:cummin works along the time axis"},
+    {"return x:sort(1)", "x:sort works along the time axis"},
+    {"return x:cumargmax(1):cast(\"f32\")", "x:cumargmax works along the time axis"},
+    {"return x:argsort(1):cast(\"f32\")", "x:argsort works along the time axis"},
     {"return x:flip(1)", "x:flip works along the time axis"},
     {"return x:pad(1, 1)", "x:pad works along the time axis"},
     {"return x:slice(1, 1)", "x:slice works along the time axis"},
@@ -122,6 +134,8 @@ static const Row refused[] = {
     {"local _, y = nn.scan(x, nn.zeros { x:size(0), 8 }, function(x, h) return x + h, h end, { reverse = true }); "
      "return y",
      "nn.scan with reverse = true looks at later tokens"},
+    {"return nn.ctc(nn.log_softmax(x), x:argmax(-1)):reshape { 1, 1, 1 } + x", "x:argmax"},
+    {"return nn.info_nce(x:reshape { -1, 8 }, x:reshape { -1, 8 }):reshape { 1, 1, 1 } + x", "time"},
     {"return (nn.scan(x, nn.zeros { x:size(0), 8 }, function(x, h) return x + h end))",
      "the last state of nn.scan depends on the whole sequence"},
     {"return (nn.lstm(x, { hidden = 4, bidirectional = true }))", "nn.scan with reverse = true looks at later tokens"},
@@ -133,7 +147,7 @@ static const char elsewhere[] =
     "layernorm linear mlp rmsnorm swiglu normal uniform param scope sigmoid relu silu gelu dropout training "
     "random_bits "
     "clamp leaky_relu elu selu hardtanh relu6 hardsigmoid hardswish softsign log_sigmoid mish one_hot mse l1 huber "
-    "smooth_l1 bce_with_logits kl_div nll "
+    "smooth_l1 bce_with_logits kl_div nll focal gaussian_nll poisson_nll soft_margin hinge_embedding margin_ranking "
     "bernoulli integers gumbel cross_entropy linear_cross_entropy accuracy lstm_cell ";
 
 /* Made by the same library function as lstm_step; other names of max, min. */

@@ -226,7 +226,8 @@ static const struct Builder {
 /* Nothing to differentiate: leaves, what yields integers, derivatives. */
 static const Op without_gradient[] = {OP_input,    OP_parameter, OP_state,         OP_constant,      OP_iota,
                                       OP_philox,   OP_u01,       OP_class_id,      OP_stop_gradient, OP_argmax,
-                                      OP_loop_arg, OP_pick,      OP_attention_back, OP_over_ranks};
+                                      OP_loop_arg, OP_pick,      OP_attention_back, OP_over_ranks,
+                                      OP_cumargmax, OP_argsort};
 
 /* ------------------------------------------------------------------ the table of graphs */
 
@@ -291,7 +292,7 @@ static void add_op(Graphs *graphs, Op op)
     bool real_map = info->kind == MAP && (same(info->class, "REAL") || same(info->class, "NUM"));
     if (real_map) add_map(graphs, op);
     else if (info->kind == REDUCE) add_reduction(graphs, op);
-    else if (op_parts[op].kernel && op_parts[op].kernel->kind == SCAN) add_scan(graphs, op);
+    else if (op_parts[op].kernel && op_parts[op].kernel->kind == SCAN && op_parts[op].gradient) add_scan(graphs, op);
     else if (!add_built(graphs, op)) {
         bool exempt = same(info->class, "INT") || same(info->class, "CMP") || same(info->class, "LOGIC");
         for (int k = 0; k < COUNT_OF(without_gradient); k++) exempt |= without_gradient[k] == op;

@@ -64,6 +64,9 @@ static Node *result_of(Op op, Node *const *in)
     case OP_u01: return u01(in[0], F32);
     case OP_argmax: return argmax(in[0], axis);
     case OP_cumsum: return cumsum(in[0], axis, false);
+    case OP_argsort: return argsort(in[0], axis, true);
+    case OP_cumargmax:
+    case OP_cumprod: return scanned(op, in[0], axis, false);
     case OP_topk: return pick(topk(in[0], axis, told(name, "k", 0)), 0, 0);
     case OP_gather: return gather(in[0], in[1], axis, nbatch);
     case OP_scatter_add: return scatter_add(in[0], in[1], recorded(&file, "scatter_add.y").shape, axis, nbatch);

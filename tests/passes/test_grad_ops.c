@@ -148,6 +148,9 @@ static void test_walks(void)
     check_gradients_of("cumsum", loss_of_all(tanh_of(cumsum(x, 1, false))), NULL, 30);
     x = param("x", SHAPE(3, 5));
     check_gradients_of("cumsum backwards", loss_of_all(tanh_of(cumsum(x, 0, true))), NULL, 15);
+    check_gradients_of("cumprod", loss_of_all(tanh_of(scanned(OP_cumprod, x, 1, false))), NULL, 15);
+    Node *most = cast_op(map2(OP_ne, iota(x->shape, 1), filled(2, I32, x->shape)), F64), *y = mul(x, most);
+    check_gradients_of("cumprod of zeros", loss_of_all(tanh_of(scanned(OP_cumprod, y, 1, true))), NULL, 15);
     for (int axis = 0; axis < 3; axis++) {
         x = param("x", SHAPE(4, 5, 6));
         Node *top = topk(x, axis, 3), *which = cast_op(pick(top, 1, 0), F64);

@@ -6,6 +6,7 @@ weight.CASE_a … F64: operands, exact as float32; y.CASE F64 [elements]; grad.C
 y · cos(0, 1, 2, …).  Operands hold corners: zeros, bounds, ties that are not differentiated.
 """
 
+import itertools
 import math
 
 import torch
@@ -34,6 +35,59 @@ def einsum(spec):
     return lambda *operands: torch.einsum(spec, *operands)
 
 
+def softplus(x):
+    """log(1 + e^x) for all x."""
+    return F.softplus(x, threshold=1000)
+
+
+def focal(x, t, alpha=0.25, gamma=2.0):
+    """torchvision.ops.sigmoid_focal_loss, without its reduction."""
+    p = torch.sigmoid(x)
+    loss = F.binary_cross_entropy_with_logits(x, t, reduction="none")
+    missed = p * (1 - t) + torch.sigmoid(-x) * t               # torchvision's 1 - p_t, before what is near 0 cancels
+    loss = loss * missed ** gamma
+    return loss * (alpha * t + (1 - alpha) * (1 - t)) if alpha >= 0 else loss
+
+
+def pinball(x, t, q):
+    d = t - x
+    return torch.where(d >= 0, q * d, (q - 1) * d)
+
+
+def info_nce(a, b):
+    s = F.normalize(a, dim=-1) @ F.normalize(b, dim=-1).T / 0.07
+    return (F.cross_entropy(s, torch.arange(5)) + F.cross_entropy(s.T, torch.arange(5))) / 2
+
+
+def ctc(a, labels, times, counts, **options):
+    return F.ctc_loss(F.log_softmax(a, -1).transpose(0, 1), torch.tensor(labels), torch.tensor(times), torch.tensor(counts), **options)
+
+
+def ctc_by_paths(a, labels):
+    """-log of the sum over all paths that read as the labels: finite gradients where probabilities are 0."""
+    p, losses = F.softmax(torch.where(CLOSED == 1, -math.inf, a), -1), []
+    for row, want in zip(p, labels):
+        total = 0
+        for path in itertools.product(range(3), repeat=5):
+            if [k for k, _ in itertools.groupby(path) if k] == want:
+                total = total + math.prod(row[t, k] for t, k in enumerate(path))
+        losses.append(-torch.log(total))
+    return torch.stack(losses)
+
+
+def weighed(values, ids, last=None):
+    """last: ids count from there, backwards."""
+    return values * (1 + (ids if last is None else last - ids))
+
+
+def order_nan(a):
+    x = a.detach().log()
+    falling = x.argsort(dim=1, descending=True, stable=True)
+    return (x.cummax(1)[1] + 10 * x.argsort(dim=-1, stable=True) + 100 * falling).double() + 0 * a
+
+
+WEIGHT = torch.tensor([0.5, 2, 1, 0.25, 3], dtype=torch.float64)
+CLOSED = torch.tensor([[0, 0, 1], [0, 1, 0], [0, 0, 0], [0, 0, 1], [1, 0, 0]])
 IGNORED = torch.tensor([2, -100, 0])
 CASES = {
     "leaky_relu": ([12], lambda a: F.leaky_relu(a, 0.2)),
@@ -93,7 +147,51 @@ CASES = {
     "stopped": ([12], [12], lambda a, b: torch.tanh(a * b) * torch.tanh(a * b).detach()),
     "stopped_loop": ([3, 4], stopped_loop),
     "stopped_stack": ([4], stopped_stack),
+    "cumprod": ([5, 7], lambda a: a.cumprod(1)),
+    "cumprod_back": ([5, 3], lambda a: a.flip(0).cumprod(0).flip(0)),
+    "normalize": ([4, 5], lambda a: F.normalize(a, dim=-1)),
+    "normalize_1": ([4, 5], lambda a: F.normalize(a, p=1, dim=0, eps=3.0)),
+    "cosine": ([4, 5], [4, 5], lambda a, b: F.cosine_similarity(a, b, dim=-1)),
+    "cosine_all": ([3, 5, 1], [5, 4], lambda a, b: F.cosine_similarity(a, b, dim=1, eps=2.0)),
+    "distance": ([4, 5], [4, 5], F.pairwise_distance),
+    "distance_3": ([4, 5], [5], lambda a, b: F.pairwise_distance(a, b, p=3, eps=0.1, keepdim=True)),
+    "focal": ([3, 5], [3, 5], lambda a, b: focal(20 * a, (b > 0).double()).mean()),
+    "focal_soft": ([3, 5], [3, 5], lambda a, b: focal(a, torch.sigmoid(b), -1, 0.5)),
+    "focal_0": ([3, 5], lambda a: focal(a, (a > 0).double(), gamma=0).sum()),
+    "pinball": ([3, 5], [3, 5], lambda a, b: pinball(a, b, 0.3)),
+    "pinball_list": ([2, 4, 3], [2, 4], lambda a, b: pinball(a, b[..., None], torch.tensor([0.1, 0.5, 0.9])).mean()),
+    "gaussian": ([3, 5], [3, 5], [3, 5], lambda a, b, c: F.gaussian_nll_loss(a, b, softplus(c), eps=0.5, reduction="none")),
+    "gaussian_row": ([3, 5], [3, 5], [3], lambda a, b, c: F.gaussian_nll_loss(a, b, softplus(c), full=True)),
+    "gaussian_one": ([3, 5], [3, 5], lambda a, b: F.gaussian_nll_loss(a, b, 0.25, reduction="sum")),
+    "poisson": ([3, 5], [3, 5], lambda a, b: F.poisson_nll_loss(a, 3 * F.relu(b), reduction="none")),
+    "poisson_full": ([3, 5], [3, 5], lambda a, b: F.poisson_nll_loss(a, 3 * F.relu(b), full=True, reduction="none")),
+    "poisson_rate": ([3, 5], [3, 5], lambda a, b: F.poisson_nll_loss(F.relu(a), 3 * F.relu(b), log_input=False, eps=0.01)),
+    "soft_margin": ([3, 5], [3, 5], lambda a, b: softplus(-b.sign() * 30 * a).mean()),      # torch's own is infinite from 710 on
+    "hinge": ([3, 5], [3, 5], lambda a, b: F.hinge_embedding_loss(a, b.sign(), 0.5, reduction="none")),
+    "ranking": ([3, 5], [3, 5], lambda a, b: F.margin_ranking_loss(a, b, b.sign(), reduction="none")),
+    "ranking_margin": ([3, 5], [3, 5], lambda a, b: F.margin_ranking_loss(a, b, b.sign(), 0.75)),
+    "triplet": ([5, 3], [5, 3], [5, 3], lambda a, b, c: F.triplet_margin_loss(a, b, c, reduction="none")),
+    "triplet_swap": ([5, 3], [5, 3], [5, 3], lambda a, b, c: F.triplet_margin_loss(a, b, c, 0.5, p=1, eps=0.01, swap=True)),
+    "cosine_loss": ([4, 5], [4, 5], lambda a, b: F.cosine_embedding_loss(
+        a, b, torch.tensor([1.0, -1.0, 1.0, -1.0]), 0.1, reduction="none")),
+    "info_nce": ([5, 3], [5, 3], info_nce),
+    "info_nce_one": ([5, 3], [5, 3], [], lambda a, b, c: F.cross_entropy(a @ b.T / c.exp(), torch.arange(5))),
+    "ce_weight": ([7, 5], lambda a: F.cross_entropy(a, torch.tensor([2, -100, 0, 4, -100, 4, 1]), WEIGHT, label_smoothing=0.1)),
+    "ce_none": ([7, 5], lambda a: F.cross_entropy(a, torch.tensor([2, 3, 0, 4, 3, 4, 1]), WEIGHT, ignore_index=3, reduction="none")),
+    "ce_sum": ([7, 5], lambda a: F.cross_entropy(a, torch.tensor([2, 3, 0, 4, 3, 4, 1]), reduction="sum", label_smoothing=0.2)),
+    "nll_weight": ([3, 4], lambda a: F.nll_loss(F.log_softmax(a, -1), IGNORED, WEIGHT[[0, 1, 2, 4]])),
+    "ctc": ([3, 11, 5], lambda a: ctc(a, [[1, 1, 2, 2], [4, 3, 4, 0], [3, 0, 0, 0]], [11, 8, 9], [4, 3, 1])),
+    "ctc_whole": ([2, 7, 3], lambda a: ctc(30 * a, [[1, 0, 0], [1, 1, 0]], [7, 7], [3, 3], blank=2, reduction="sum")),
+    "ctc_zero": ([4, 4, 3], lambda a: ctc(a, [[1, 1, 1], [1, 2, 1], [2, 2, 1], [1, 2, 1]], [4, 4, 0, 0], [3, 3, 0, 1],
+                                          zero_infinity=True, reduction="none")),
+    "ctc_never": ([2, 5, 3], lambda a: ctc_by_paths(a, [[1, 2], [1, 1]])),
+    "cummax": ([4, 9], lambda a: weighed(*a.cummax(-1))),
+    "cummin": ([9, 4], lambda a: weighed(*(x.flip(0) for x in a.flip(0).cummin(0)), last=8)),
+    "sort": ([3, 13], lambda a: weighed(*a.sort(stable=True))),
+    "sort_falling": ([2, 13, 3], lambda a: weighed(*a.sort(dim=1, descending=True, stable=True))),
+    "order_nan": ([3, 9], order_nan),
 }
+TIED = ("pinball", "distance", "ranking", "triplet")            # elements of a and b that are equal
 CORNERS = [0.0, -0.5, 2.0, 6.0, 1.0, 0.25]
 
 
@@ -107,6 +205,20 @@ def operands(name, shapes, r):
         xs[0][0] = 0.0                                          # a whole row
     if name == "kl_div":
         xs[1][0, 0] = 0.0
+    if name in ("cumprod", "cumprod_back"):
+        xs[0][2, 1] = xs[0][3, 1] = xs[0][3, 2] = xs[0][4, 0] = xs[0][0, 0] = 0.0
+    if name in ("normalize", "cosine", "cosine_loss"):
+        xs[0][0], xs[0][1] = 0.0, 2.0**-50 * xs[0][1]           # shorter than eps
+    if name in ("cummax", "cummin", "sort", "sort_falling"):
+        xs[0] = xs[0].round()                                   # with ties
+    if name in TIED:
+        xs[1][1, :2] = xs[0][1, :2]
+    if name == "distance":
+        xs[1][2] = xs[0][2] + 2.0**-20                          # a difference of -eps, all but
+    if name == "hinge":
+        xs[0][1, :2], xs[1][0, 0] = 0.5, 0.0
+    if name.startswith("poisson"):
+        xs[0][0, 0], xs[1][0, 0], xs[1][1, 1] = 0.0, 0.0, 0.25
     return [x.requires_grad_() for x in xs]
 
 

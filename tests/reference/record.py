@@ -26,7 +26,8 @@ op_values: for each op of compiler/graph/ops.def it covers, inputs OP.a, OP.b, O
 gradient OP.g of a scalar towards the result with the gradients OP.da, OP.db towards inputs.  Reals are F64, integers I32,
 bools U8.  Ops with ints carry them in the metadata under their name ("axis=1" …); shapes are those of the tensors.
     neg … erf, add … pow, where    element by element, [N]
-    sum rmax cumsum argmax topk gather scatter_add dot softmax cross_entropy linear_cross_entropy    small, of several axes
+    sum rmax cumsum cumprod cumargmax argmax argsort topk gather scatter_add dot    small, of several axes
+    softmax cross_entropy linear_cross_entropy    likewise
 
 functions: cases of tests/lua/functions.lua; functions.py says what the file holds.
 
@@ -327,6 +328,12 @@ def record_others(o):
     o.put("linear_cross_entropy",
           lambda a, b, c: F.cross_entropy(a @ b.T, c.long(), reduction="none", label_smoothing=0.15, ignore_index=-100),
           {"a": 2 * o.uniform(-1, 1, 11, 6), "b": o.uniform(-1, 1, 37, 6), "c": classes}, "percent=15 ignored=-100")
+    holed = x.clone()                                               # lines without a zero, with one, with two
+    holed[0, 2, 1] = holed[1, 0, 0] = holed[1, 1, 3] = holed[1, 3, 3] = 0.0
+    o.put("cumprod", lambda a: a.cumprod(1), {"a": holed}, "axis=1")
+    steps = (2 * x).round()                                         # with ties
+    o.put("cumargmax", lambda a: a.cummax(1)[1], {"a": steps}, "axis=1")
+    o.put("argsort", lambda a: a.argsort(dim=1, descending=True, stable=True), {"a": steps}, "axis=1")
 
 
 # ---------------------------------------------------------------- optimizers
