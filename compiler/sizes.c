@@ -28,7 +28,7 @@ static bool was_set(const Options *o, const char *name)
     return false;
 }
 
-static const char *sizes_command(const Lathe_recipe *r, const Texts *files)
+static const char *reading_command(const Lathe_recipe *r, const Texts *files)
 {
     static const char *const tasks[] = {
         [LATHE_TASK_FOUND] = "auto", [LATHE_CLASSES] = "class", [LATHE_REAL_TARGET] = "real"};
@@ -49,7 +49,7 @@ void take_sizes_from_data(Options *o)
     const Desc *d = front_recipe(o);
     if (!d->recipe.table) return;
     fflush(NULL);
-    FILE *f = popen(sizes_command(&d->recipe, &files), "r");
+    FILE *f = popen(reading_command(&d->recipe, &files), "r");
     while (f && fscanf(f, "%31s %lld\n", name, &value) == 2)
         if (!was_set(o, name)) push(&o->sets, format("%s=%lld", name, value));
     int status = f ? pclose(f) : -1;

@@ -139,7 +139,7 @@ static bool take_cells(Cells *c)
 
 /* ------------------------------------------------------------------ the names */
 
-static void skip_mark(Cells *c)
+static void skip_byte_order_mark(Cells *c)
 {
     look(c);
     if (c->end - c->at >= 3 && memcmp(c->chunk + c->at, "\xef\xbb\xbf", 3) == 0) c->at += 3;
@@ -158,7 +158,7 @@ static char separator_of(const Cells *c)
     return best;
 }
 
-static void take_names(Cells *c)
+static void take_column_names(Cells *c)
 {
     if (!take_cells(c))
         fail(EXIT_DATA, c->path, "expected a table, found an empty file; its first line should name the columns");
@@ -182,9 +182,9 @@ Cells *open_cells(const char *path)
     c->in = open_input(path, -1);
     c->chunk = must_alloc(CHUNK);
     c->line = c->next_line = 1;
-    skip_mark(c);
+    skip_byte_order_mark(c);
     c->separator = separator_of(c);
-    take_names(c);
+    take_column_names(c);
     return c;
 }
 

@@ -111,7 +111,7 @@ static void see_row(Schema *s, Seen *seen, const Cells *c, const int *at)
 /* ------------------------------------------------------------------ kinds */
 
 /* Whether the list "a,b" names the column. */
-static bool lists(const char *list, const char *name)
+static bool list_has(const char *list, const char *name)
 {
     size_t n = strlen(name);
     for (const char *at = list; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
@@ -119,7 +119,7 @@ static bool lists(const char *list, const char *name)
     return false;
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int by_level(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 static void take_levels(Column *c, const Seen *s)
 {
@@ -133,10 +133,10 @@ static void take_levels(Column *c, const Seen *s)
         c->level[k] = text_of("%.*s", (int)n, text);
     }
     if (missing) c->level[s->values.n] = text_of("%s", "");
-    qsort(c->level, (size_t)c->levels, sizeof *c->level, by_name);
+    qsort(c->level, (size_t)c->levels, sizeof *c->level, by_level);
 }
 
-static void leave_out(Column *c, const char *why)
+static void leave_column_out(Column *c, const char *why)
 {
     c->kind = COLUMN_LEFT_OUT;
     c->why = text_of("%s", why);
@@ -144,14 +144,14 @@ static void leave_out(Column *c, const char *why)
 
 static void find_kind(Column *c, const Seen *s, const Table_form *form, int64_t rows)
 {
-    bool category = lists(form->as_categories, c->name);
-    if (lists(form->drop, c->name)) c->kind = COLUMN_LEFT_OUT;
-    else if (!s->present) leave_out(c, "all its values are missing");
-    else if (!s->many && s->values.n == 1 && !c->missing) leave_out(c, "it has the same value in all rows");
+    bool category = list_has(form->as_categories, c->name);
+    if (list_has(form->drop, c->name)) c->kind = COLUMN_LEFT_OUT;
+    else if (!s->present) leave_column_out(c, "all its values are missing");
+    else if (!s->many && s->values.n == 1 && !c->missing) leave_column_out(c, "it has the same value in all rows");
     else if (s->numbers && !category) c->kind = COLUMN_NUMBER;
     else if (s->dates && !category) c->kind = COLUMN_DATE;
     else if (s->many || (!category && s->values.n > FEW_NAMES && s->values.n > rows / 2))
-        leave_out(c, "nearly every row has a text of its own");
+        leave_column_out(c, "nearly every row has a text of its own");
     else c->kind = COLUMN_CATEGORY;
     c->flagged = c->missing && (c->kind == COLUMN_NUMBER || c->kind == COLUMN_DATE);
     if (c->kind == COLUMN_CATEGORY) take_levels(c, s);

@@ -39,7 +39,7 @@ static void take_date(const Cells *c, int at, double *to)
     to[3] = sin(circle(day, 7)), to[4] = cos(circle(day, 7));
 }
 
-static void take_number(const Cells *c, int at, double *to)
+static void number_of_cell(const Cells *c, int at, double *to)
 {
     if (!parse_real(cell(c, at), to))
         fail(EXIT_DATA, cell_place(c, at), "expected a number, found \"%.60s\"", cell(c, at));
@@ -60,7 +60,7 @@ static double take_target(const Table *t, const Cells *c, int at)
     double x = 0;
     if (is_missing(cell(c, at))) fail(EXIT_DATA, cell_place(c, at), "expected a value of the target, found none");
     if (!t->schema->classes) {
-        take_number(c, at, &x);
+        number_of_cell(c, at, &x);
         return x;
     }
     int level = level_of(target, cell(c, at));
@@ -94,7 +94,7 @@ static void take_table_row(Table *t, const Cells *c, const int *at)
         if (at[k] < 0) continue;
         if (slots && is_missing(cell(c, at[k])))
             for (int i = 0; i < slots; i++) to[i] = NAN;
-        else if (column->kind == COLUMN_NUMBER) take_number(c, at[k], to);
+        else if (column->kind == COLUMN_NUMBER) number_of_cell(c, at[k], to);
         else if (column->kind == COLUMN_DATE) take_date(c, at[k], to);
         else if (column->kind == COLUMN_CATEGORY) *level++ = take_level(t, k, c, at[k]);
         else if (column->kind == COLUMN_TARGET) t->target[t->rows] = take_target(t, c, at[k]);

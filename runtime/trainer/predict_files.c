@@ -118,7 +118,7 @@ static const char *class_name(const Predictions *p, int64_t class)
 /* ------------------------------------------------------------------ CSV */
 
 /* In quotes where RFC 4180 asks for them. */
-static void put_text(FILE *f, const char *text)
+static void put_field(FILE *f, const char *text)
 {
     bool quoted = text[strcspn(text, ",\"\r\n")];
     if (quoted) fputc('"', f);
@@ -131,7 +131,7 @@ static void put_text(FILE *f, const char *text)
 
 static void put_class(const Writer *w, int64_t class)
 {
-    if (class_name(w->p, class)) put_text(w->f, class_name(w->p, class));
+    if (class_name(w->p, class)) put_field(w->f, class_name(w->p, class));
     else fprintf(w->f, "%lld", (long long)class);
 }
 
@@ -155,7 +155,7 @@ static void put_header(const Writer *w)
         for (int64_t k = 0; k < n; k++) {
             if (k) fputc(',', w->f);
             if (are_logits(t) && class_name(w->p, k)) {
-                put_text(w->f, text_of("probability of %s", class_name(w->p, k)));
+                put_field(w->f, text_of("probability of %s", class_name(w->p, k)));
                 continue;
             }
             fprintf(w->f, "%s", are_logits(t) ? "probability" : t->name);

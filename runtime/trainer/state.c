@@ -189,6 +189,7 @@ static void take_from_checkpoint(Trainer *t, const char *weights, bool paths, co
         const Words *own = t->val_data.n ? &t->val_data : &t->data;
         if (paths && own->n) note("using the run's own data: %s%s", own->at[0], own->n > 1 ? ", …" : "");
         close_state(&s);
+        advise(NULL);
     }
     free(folder);
     free(state);

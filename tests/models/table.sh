@@ -1,0 +1,84 @@
+# table.sh: a table as people have it, with text, missing values, dates and another order of columns, goes from the file to
+# predictions of new rows in two commands; a hostile copy of it to the same; runs resume and repeat to the bit.
+set -eu
+tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
+must() { "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
+refuse() { # CODE WORDS COMMAND…
+    wanted=$1 words=$2
+    shift 2
+    "$@" >"$TMP/said" 2>&1 && tell "was taken: $*" || code=$?
+    [ $code = "$wanted" ] && grep -qF -- "$words" "$TMP/said" || tell "exit code $code, expected $wanted and: $words"
+}
+top=$PWD
+case $LATHE in /*) ;; *) LATHE=$PWD/$LATHE ;; esac
+cd "$TMP"
+
+# A price from a city, a size that is sometimes missing, a date and whether there is a garden.
+awk 'BEGIN {
+    split("Bern;Basel;Zug, upper;\"Old\" Chur", city, ";"); split("5;4;9;2", base, ";"); srand(7)
+    print "id,city,size,sold,garden,price"
+    for (r = 0; r < 600; r++) {
+        c = 1 + r % 4; size = 50 + (r * 37) % 100; day = 1 + r % 28; g = int(r / 3) % 2
+        name = city[c]; if (name ~ /[,"]/) { gsub(/"/, "\"\"", name); name = "\"" name "\"" }
+        printf "h%d,%s,%s,2021-%02d-%02d,%s,%.2f\n", r, r % 31 ? name : "", r % 11 ? size : "NA", 1 + r % 12, day,
+            g ? "yes" : "no", base[c] * 100 + size * 3 + g * 50 + 2.5
+    }
+}' >houses.csv
+head -n 401 houses.csv >train.csv
+{ head -n 1 houses.csv; tail -n 200 houses.csv; } >new.csv
+
+must "$LATHE" train "$top/models/tabular.lua" --set target=price --data train.csv -o built --out run --set steps=400
+grep -q 'column "id" is left out: nearly every row has a text of its own' said || tell "the identifier"
+grep -q 'table: 400 rows; 7 numbers, 2 categories of 9 values; target "price": a number' said || tell "the sizes"
+must built/trainer predict --data new.csv --weights run --out p.csv
+# R² of the predictions, in the target's units, on rows whose city and size are there.
+r2() { paste -d '|' new.csv "$1" | awk -F '|' 'NR == 1 { next } { n = split($1, f, ","); if ($1 ~ /,NA,/ || $1 ~ /^h[0-9]*,,/) next
+    t = f[n]; e += (t - $2) ^ 2; s += t; q += t * t; k++ } END { print 1 - e / (q - s * s / k) }'; }
+awk "BEGIN { exit !($(r2 p.csv) > 0.97) }" || tell "R² $(r2 p.csv)"
+
+# Without the target, columns in another order, other separators, line ends, quotes, a mark, empty lines: the same.
+awk 'function field(s) { gsub(/"/, "\"\"", s); return "\"" s "\"" }
+    BEGIN { printf "\357\273\277" }
+    { gsub(/"Zug, upper"/, "Zug; upper"); gsub(/"""Old"" Chur"/, "\"Old\" Chur"); split($0, f, ",")
+      sub(/;/, ",", f[2]); end = NR % 3 == 0 ? "\r\n" : NR % 3 == 1 ? "\n" : "\r"
+      printf "%s;%s ;%s; %s;%s;more%s%s", field(f[5]), f[4], field(f[2]), f[3], f[1], end, NR % 5 ? "" : "\n\r\n" }' new.csv |
+    sed '1s/"more\|more/extra/' >hostile.csv
+must built/trainer predict --data hostile.csv --weights run --out h.csv
+cmp p.csv h.csv || tell "other predictions from the hostile copy"
+gzip -k hostile.csv
+must built/trainer predict --data hostile.csv.gz --weights run --threads 1 --out g.csv
+cmp p.csv g.csv || tell "other predictions from the packed copy, one thread"
+
+must built/trainer train --data train.csv --out halves --steps 200 --set schedule_steps=400 --threads 1
+must built/trainer train --resume --out halves --steps 400
+cmp run/model.safetensors halves/model.safetensors || tell "other bits after resuming"
+cmp run/table.json halves/table.json || tell "other columns after resuming"
+
+# What is new: a city, a missing garden.  What cannot be: text for a number, no such column, another table.
+sed '2s/^\(h[0-9]*\),[^,]*,/\1,Nowhere,/' new.csv >odd.csv
+must built/trainer predict --data odd.csv --weights run --out o.csv
+grep -q 'column "city": 1 value is not in the training data, such as "Nowhere" at odd.csv:2, column "city"' said || tell "a city"
+sed '5s/2021-[0-9]*-[0-9]*/yesterday/' new.csv >odd.csv
+refuse 3 'odd.csv:5, column "sold": error: expected a date such as 2024-02-29, as in training, found "yesterday"' built/trainer predict --data odd.csv --weights run
+sed 's/^\(h[0-9]*,.*\),[0-9NA]*,2021/\1,large,2021/' new.csv >odd.csv
+refuse 3 'odd.csv:2, column "size": error: expected a number, found "large"' built/trainer predict --data odd.csv --weights run
+sed '1s/size/area/' new.csv >odd.csv
+refuse 3 'expected a column "size", as in the training data, found none among 6' built/trainer predict --data odd.csv --weights run
+cut -d , -f 1-3 new.csv >odd.csv
+refuse 3 'expected a column' built/trainer train --data odd.csv
+sed '1s/garden/garden,x/; 2,$s/,\([a-z]*\),\([0-9.]*\)$/,\1,1\2,\2/' train.csv >wide.csv
+refuse 3 'the data has 8 numbers, and this trainer was built for 7' built/trainer train --data wide.csv --out other
+sed '3s/,[0-9.]*$/,/' train.csv >odd.csv
+refuse 3 'odd.csv:3, column "price": error: expected a value of the target in each row' built/trainer train --data odd.csv --out other
+refuse 3 'expected a column "prize" (the target)' "$LATHE" train "$top/models/tabular.lua" --set target=prize --data train.csv
+{ head -n 2 new.csv; echo 'h1,"Bern'; } >odd.csv
+refuse 3 'odd.csv:3: error: expected a closing "' built/trainer predict --data odd.csv --weights run
+refuse 1 'the sizes of the table are not known' "$LATHE" check "$top/models/tabular.lua"
+
+# Classes by their names.
+must "$LATHE" train "$top/models/tabular.lua" --set target=garden --data train.csv -o classes --out kinds --set steps=200
+must classes/trainer predict --data new.csv --weights kinds --out c.csv
+head -n 1 c.csv | grep -qx 'class,probability of no,probability of yes' || tell "$(head -n 1 c.csv)"
+right=$(paste -d '|' new.csv c.csv | awk -F '|' 'NR > 1 { n = split($1, f, ","); split($2, g, ","); k += f[n - 1] == g[1] } END { print k }')
+[ "$right" -gt 150 ] || tell "$right of 200 gardens"
+must classes/trainer eval --out kinds --data new.csv --val-fraction 1 --json
