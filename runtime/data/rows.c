@@ -243,3 +243,17 @@ void fill_from_rows(const Row_data *d, const Lathe_entry *e, char *in, const int
         free(x);
     }
 }
+
+bool class_of_row(const Row_data *d, int64_t row, double *class)
+{
+    const Row_field *target = NULL;
+    for (int i = 0; i < d->fields; i++) {
+        const Row_field *f = &d->field[i];
+        if (f->input->role != LATHE_TARGETS || f->input->dtype != LATHE_I32) continue;
+        if (target) return false;
+        target = f;
+    }
+    if (!target || target->width != 1 || row >= target->rows) return false;
+    read_row(target, row, class);
+    return true;
+}

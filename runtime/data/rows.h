@@ -14,6 +14,7 @@ Row_data *rows_of_arrays(const Words *paths, const Lathe_model *m, const Lathe_e
 int64_t rows_in_data(const Row_data *d);
 int64_t rows_heap(const Row_data *d);  /* bytes allocated */
 uint64_t rows_hash(const Row_data *d); /* of all values */
+bool class_of_row(const Row_data *d, int64_t row, double *class); /* of the only target, if that is an id; else false */
 /* Fills the inputs of a call with the rows row [e->rows]. */
 void fill_from_rows(const Row_data *d, const Lathe_entry *e, char *in, const int64_t *row);
 

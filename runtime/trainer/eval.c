@@ -15,6 +15,7 @@
 #include "trainer/eval.h"
 #include "trainer/knobs.h"
 #include "trainer/memory.h"
+#include "trainer/metrics.h"
 #include "trainer/state.h"
 #include "trainer/trainer.h"
 #include "trainer/trial.h"
@@ -262,9 +263,20 @@ static void eval_texts(Trainer *t, const Memory *m, const Data *d, json_t *json)
     else show(stdout, "%s\n", rouge_text(e, r));
 }
 
+/* Of rows, by the task. */
+static Metrics *task_metrics(const Trainer *t, const Memory *m, const Data *d)
+{
+    Predictions *p = must_alloc(sizeof *p);
+    *p = (Predictions){.entry = find_entry(t->model, ENTRY_predict), .data = evaluated(d), .memory = m};
+    if (!p->entry) return NULL;
+    p->call = call_of(m, p->entry);
+    p->rows = p->data->val_items;
+    return measure_predictions(p);
+}
+
 int eval_command(Trainer *t)
 {
-    static const Entry entries[] = {ENTRY_eval, ENTRY_score, NO_ENTRY},
+    static const Entry entries[] = {ENTRY_eval, ENTRY_score, ENTRY_predict, NO_ENTRY},
                        both[] = {ENTRY_eval, ENTRY_score, ENTRY_encode, ENTRY_decode, NO_ENTRY};
     Data d;
     Memory m;
@@ -279,13 +291,16 @@ int eval_command(Trainer *t)
     load_saved_weights(t, path, m.params);
     device_up(m.params, weight_bytes(t->model));
     Scores s = evaluate(&d, &m, t, was_set(t, "eval_rows") ? t->recipe.eval_rows : 0);
+    Metrics *by_task = task_metrics(t, &m, &d);
     if (t->json) {
         json_t *all = scores_json(&s, &d);
+        if (by_task) put_json(all, "metrics", metrics_json(by_task));
         put_json(all, "weights", word_json(path));
         if (t->generate) eval_texts(t, &m, &d, all);
         print_json(all);
     } else {
         print_scores(&s, &d);
+        if (by_task) print_metrics(by_task);
         if (t->generate) eval_texts(t, &m, &d, NULL);
     }
     return 0;

@@ -27,7 +27,7 @@
 
 /* ------------------------------------------------------------------ the rows, batch after batch */
 
-void each_prediction(const Predictions *p, void (*give)(void *with, const char *out, int64_t row), void *with)
+void each_prediction(const Predictions *p, Give_row *give, void *with)
 {
     const Lathe_entry *e = p->entry;
     int64_t *item = must_alloc(sizeof *item * (size_t)e->rows);
@@ -37,12 +37,41 @@ void each_prediction(const Predictions *p, void (*give)(void *with, const char *
         for (int64_t r = 0; r < e->rows; r++) item[r] = val_item(p->data, first + (r < real ? r : 0));
         fill_items(p->data, e, p->memory->call, item);
         run_entry(e, &p->call);
-        for (int64_t r = 0; r < real; r++) give(with, p->call.out, r);
+        for (int64_t r = 0; r < real; r++) give(with, p->call.out, r, first + r);
     }
     free(item);
 }
 
-int64_t output_width(const Predictions *p, const Lathe_tensor *t) { return tensor_size(t) / p->entry->rows; }
+/* ------------------------------------------------------------------ a row of an output */
+
+int64_t predicted_width(const Predictions *p, const Lathe_tensor *t) { return tensor_size(t) / p->entry->rows; }
+
+static const Schema *schema_of(const Predictions *p) { return p->data->table ? table_schema(p->data->table) : NULL; }
+
+/* The target, if t predicts it in the model's scale; else NULL. */
+const Column *scaled_target(const Predictions *p, const Lathe_tensor *t)
+{
+    const Schema *s = schema_of(p);
+    return s && !s->classes && strcmp(t->name, "prediction") == 0 ? &s->column[s->target] : NULL;
+}
+
+int64_t predicted_numbers(const Predictions *p, const Lathe_tensor *t, const char *out, int64_t row, double *x)
+{
+    int64_t n = predicted_width(p, t);
+    const Column *target = scaled_target(p, t);
+    for (int64_t k = 0; k < n; k++) {
+        x[k] = read_element(t->dtype, out + t->offset, row * n + k);
+        if (target) x[k] = x[k] * *target->deviation + *target->mean;
+    }
+    return n;
+}
+
+const char *predicted_class(const Predictions *p, int64_t class)
+{
+    const Schema *s = schema_of(p);
+    return s && s->classes && class >= 0 && class < s->column[s->target].levels ? s->column[s->target].level[class]
+                                                                                : NULL;
+}
 
 /* ------------------------------------------------------------------ which outputs, which file */
 

@@ -16,9 +16,14 @@ typedef struct Predictions {
     int64_t rows;
 } Predictions;
 
-/* Runs the entry over all rows, and gives each: out is the outputs of its batch, row its number there. */
-void each_prediction(const Predictions *p, void (*give)(void *with, const char *out, int64_t row), void *with);
-int64_t output_width(const Predictions *p, const Lathe_tensor *output); /* numbers of a row */
+/* Gives the number-th row: out is the outputs of its batch, row its place there. */
+typedef void Give_row(void *with, const char *out, int64_t row, int64_t number);
+void each_prediction(const Predictions *p, Give_row *give, void *with); /* runs the entry over all rows, in order */
+int64_t predicted_width(const Predictions *p, const Lathe_tensor *output); /* numbers of a row */
+/* The numbers of a row, into x; a table's prediction in the target's units.  Returns predicted_width(). */
+int64_t predicted_numbers(const Predictions *p, const Lathe_tensor *t, const char *out, int64_t row, double *x);
+const Column *scaled_target(const Predictions *p, const Lathe_tensor *t); /* whose units those are; NULL: as it is */
+const char *predicted_class(const Predictions *p, int64_t class); /* its name; NULL: it has none but its number */
 
 /* ---- trainer/predict_files.c: a file that cannot be written ends the program (1), and an old one stays as it was */
 

@@ -23,7 +23,6 @@ typedef struct Writer {
     char *aside; /* PATH.part, until it is complete; NULL: standard output */
     FILE *f;
     double *x; /* room for a row of an output */
-    int64_t number;
 } Writer;
 
 static _Noreturn void cannot_write(const Writer *w)
@@ -38,7 +37,7 @@ static Writer open_writer(const Predictions *p, const char *path)
     int64_t most = 1;
     Writer w = {.p = p, .path = path, .f = stdout};
     for (int i = 0; i < p->outputs; i++)
-        if (output_width(p, p->output[i]) > most) most = output_width(p, p->output[i]);
+        if (predicted_width(p, p->output[i]) > most) most = predicted_width(p, p->output[i]);
     w.x = must_alloc(sizeof *w.x * (size_t)most);
     if (strcmp(path, "-") == 0) return w;
     w.aside = text_of("%s.part", path);
@@ -59,30 +58,9 @@ static void end_writer(Writer *w)
 
 /* ------------------------------------------------------------------ a row of an output */
 
-static const Schema *schema_of(const Predictions *p) { return p->data->table ? table_schema(p->data->table) : NULL; }
-
-/* The target, if t predicts it in the model's scale; else NULL. */
-static const Column *scaled_target(const Predictions *p, const Lathe_tensor *t)
-{
-    const Schema *s = schema_of(p);
-    return s && !s->classes && strcmp(t->name, "prediction") == 0 ? &s->column[s->target] : NULL;
-}
-
-/* Its numbers into x. */
-static int64_t numbers_of(const Predictions *p, const Lathe_tensor *t, const char *out, int64_t row, double *x)
-{
-    int64_t n = output_width(p, t);
-    const Column *target = scaled_target(p, t);
-    for (int64_t k = 0; k < n; k++) {
-        x[k] = read_element(t->dtype, out + t->offset, row * n + k);
-        if (target) x[k] = x[k] * *target->deviation + *target->mean;
-    }
-    return n;
-}
-
 static int64_t take_numbers(const Writer *w, const Lathe_tensor *t, const char *out, int64_t row)
 {
-    return numbers_of(w->p, t, out, row, w->x);
+    return predicted_numbers(w->p, t, out, row, w->x);
 }
 
 static bool are_logits(const Lathe_tensor *t)
@@ -107,14 +85,6 @@ static int64_t to_probabilities(double *x, int64_t n)
 
 static int digits_of(const Lathe_tensor *t) { return t->dtype == LATHE_F64 ? 17 : 9; }
 
-/* The name of a class; NULL: it is its number. */
-static const char *class_name(const Predictions *p, int64_t class)
-{
-    const Schema *s = schema_of(p);
-    return s && s->classes && class >= 0 && class < s->column[s->target].levels ? s->column[s->target].level[class]
-                                                                                : NULL;
-}
-
 /* ------------------------------------------------------------------ CSV */
 
 /* In quotes where RFC 4180 asks for them. */
@@ -131,7 +101,7 @@ static void put_field(FILE *f, const char *text)
 
 static void put_class(const Writer *w, int64_t class)
 {
-    if (class_name(w->p, class)) put_field(w->f, class_name(w->p, class));
+    if (predicted_class(w->p, class)) put_field(w->f, predicted_class(w->p, class));
     else fprintf(w->f, "%lld", (long long)class);
 }
 
@@ -149,13 +119,13 @@ static void put_header(const Writer *w)
 {
     for (int i = 0; i < w->p->outputs; i++) {
         const Lathe_tensor *t = w->p->output[i];
-        int64_t n = output_width(w->p, t);
+        int64_t n = predicted_width(w->p, t);
         if (i) fputc(',', w->f);
         if (are_logits(t)) fprintf(w->f, "class,");
         for (int64_t k = 0; k < n; k++) {
             if (k) fputc(',', w->f);
-            if (are_logits(t) && class_name(w->p, k)) {
-                put_field(w->f, text_of("probability of %s", class_name(w->p, k)));
+            if (are_logits(t) && predicted_class(w->p, k)) {
+                put_field(w->f, text_of("probability of %s", predicted_class(w->p, k)));
                 continue;
             }
             fprintf(w->f, "%s", are_logits(t) ? "probability" : t->name);
@@ -170,9 +140,10 @@ static void put_numbers(const Writer *w, const Lathe_tensor *t, int64_t n)
     for (int64_t k = 0; k < n; k++) fprintf(w->f, "%s%.*g", k ? "," : "", digits_of(t), w->x[k]);
 }
 
-static void give_csv(void *with, const char *out, int64_t row)
+static void give_csv(void *with, const char *out, int64_t row, int64_t number)
 {
     Writer *w = with;
+    (void)number;
     for (int i = 0; i < w->p->outputs; i++) {
         const Lathe_tensor *t = w->p->output[i];
         int64_t n = take_numbers(w, t, out, row);
@@ -208,17 +179,17 @@ static json_t *list_of(const double *x, int64_t n)
 }
 
 /* Numbers of several axes are one list, in row-major order. */
-static void give_jsonl(void *with, const char *out, int64_t row)
+static void give_jsonl(void *with, const char *out, int64_t row, int64_t number)
 {
     Writer *w = with;
     json_t *all = json_object();
-    put_json(all, "row", json_integer(w->number++));
+    put_json(all, "row", json_integer(number));
     for (int i = 0; i < w->p->outputs; i++) {
         const Lathe_tensor *t = w->p->output[i];
         int64_t n = take_numbers(w, t, out, row);
         if (are_logits(t)) {
             int64_t class = to_probabilities(w->x, n);
-            const char *name = class_name(w->p, class);
+            const char *name = predicted_class(w->p, class);
             put_json(all, "class", name ? word_json(name) : json_integer(class));
         }
         put_json(all, are_logits(t) ? "probabilities" : t->name, t->rank == 1 ? real_json(*w->x) : list_of(w->x, n));
@@ -263,11 +234,12 @@ static void put_npy_header(const Writer *w, const Lathe_tensor *t)
     free(header);
 }
 
-static void give_npy(void *with, const char *out, int64_t row)
+static void give_npy(void *with, const char *out, int64_t row, int64_t number)
 {
     Writer *w = with;
+    (void)number;
     const Lathe_tensor *t = w->p->output[0];
-    int64_t n = output_width(w->p, t), bytes = dtype_size(t->dtype);
+    int64_t n = predicted_width(w->p, t), bytes = dtype_size(t->dtype);
     if (t->dtype != LATHE_BF16 && t->dtype != LATHE_F16 && !scaled_target(w->p, t)) {
         fwrite(out + t->offset + row * n * bytes, (size_t)bytes, (size_t)n, w->f);
     } else {
@@ -299,11 +271,12 @@ typedef struct Store_row {
     char *bytes; /* the same in the output's type */
 } Store_row;
 
-static void give_store(void *with, const char *out, int64_t row)
+static void give_store(void *with, const char *out, int64_t row, int64_t number)
 {
     const Store_row *s = with;
+    (void)number;
     const Lathe_tensor *t = s->output;
-    int64_t n = numbers_of(s->p, t, out, row, s->x), bytes = n * dtype_size(t->dtype);
+    int64_t n = predicted_numbers(s->p, t, out, row, s->x), bytes = n * dtype_size(t->dtype);
     memcpy(s->bytes, out + t->offset + row * bytes, (size_t)bytes);
     for (int64_t k = 0; k < n && scaled_target(s->p, t); k++) write_real(t->dtype, s->bytes, k, s->x[k]);
     put_elements(s->to, s->bytes, n, t->dtype);
@@ -322,7 +295,7 @@ void write_predicted_store(const Predictions *p, const char *path)
         declare_tensor(w, t->name, t->dtype, t->rank, dim);
     }
     for (int i = 0; i < p->outputs; i++) {
-        int64_t n = output_width(p, p->output[i]);
+        int64_t n = predicted_width(p, p->output[i]);
         Store_row s = {p, p->output[i], w, must_alloc(sizeof(double) * (size_t)n), must_alloc(8 * (size_t)n)};
         each_prediction(p, give_store, &s);
         free(s.x);

@@ -81,4 +81,18 @@ must classes/trainer predict --data new.csv --weights kinds --out c.csv
 head -n 1 c.csv | grep -qx 'class,probability of no,probability of yes' || tell "$(head -n 1 c.csv)"
 right=$(paste -d '|' new.csv c.csv | awk -F '|' 'NR > 1 { n = split($1, f, ","); split($2, g, ","); k += f[n - 1] == g[1] } END { print k }')
 [ "$right" -gt 150 ] || tell "$right of 200 gardens"
+
+# What eval says of the task, from the predictions by definition: pairs of rows for the area under the curve.
 must classes/trainer eval --out kinds --data new.csv --val-fraction 1 --json
+paste -d '|' new.csv c.csv | awk -F '|' 'NR > 1 { n = split($1, f, ","); split($2, g, ","); yes = f[n - 1] == "yes"
+        p[++k] = g[3]; is[k] = yes; right += f[n - 1] == g[1]; brier += (g[3] - yes) ^ 2; loss -= log(yes ? g[3] : g[2]) }
+    END { for (i = 1; i <= k; i++) if (is[i]) for (j = 1; j <= k; j++) if (!is[j]) { pairs++; auc += p[i] > p[j] ? 1 : p[i] == p[j] ? .5 : 0 }
+        print right / k, auc / pairs, brier / k, loss / k }' >expected
+sed 's/.*"metrics":{"accuracy":\([^,]*\),.*"log_loss":\([^,]*\),"auc":\([^,]*\),.*"brier":\([^,]*\),.*/\1 \3 \4 \2/' said |
+    paste -d ' ' - expected | awk '{ for (i = 1; i <= 4; i++) if (($i - $(i + 4)) ^ 2 > 1e-9) exit 1 } END { exit NF != 8 }' ||
+    tell "other metrics than $(cat expected)"
+must built/trainer eval --out run --data new.csv --val-fraction 1 --json
+paste -d '|' new.csv p.csv | awk -F '|' 'NR > 1 { n = split($1, f, ","); t = f[n]; d = t - $2; e += d * d; a += d < 0 ? -d : d; s += t; q += t * t; k++ }
+    END { printf "%.9g %.9g %.9g\n", sqrt(e / k), a / k, 1 - e / (q - s * s / k) }' >expected
+sed 's/.*"rmse":\([^,]*\),"mae":\([^,]*\),"r2":\([^}]*\)}.*/\1 \2 \3/' said | paste -d ' ' - expected |
+    awk '{ for (i = 1; i <= 3; i++) if (($i - $(i + 3)) ^ 2 > 1e-8 * $i * $i) exit 1 } END { exit NF != 6 }' || tell "other metrics than $(cat expected)"

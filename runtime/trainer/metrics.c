@@ -1,0 +1,231 @@
+/* metrics.c: what `trainer eval` says of predictions by their task: of classes, of numbers.
+ *
+ * Computed over all rows of the evaluation, not as means of batches; definitions are those of scikit-learn.metrics. */
+#include "base/json_text.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "model/tables.h"
+#include "trainer/metrics.h"
+#include "trainer/predict.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CLASSES = 1000, SHOWN_CLASSES = 12, TOP = 5 };
+
+typedef struct Ranked { /* a row of two classes */
+    double score;       /* log odds of class 1 */
+    bool is;            /* it is of class 1 */
+} Ranked;
+
+struct Metrics {
+    const Predictions *p;
+    const Lathe_tensor *output;
+    bool classes;
+    int64_t n, k;                                                   /* rows; classes */
+    int64_t *confusion;                                             /* [k][k] rows of a class, by what is predicted */
+    int64_t top;                                                    /* rows whose class is among the TOP likeliest */
+    double log_loss, brier, squares, sizes, target, target_squares; /* sums */
+    Ranked *ranked;                                                 /* [n] of two classes */
+    double *x;                                                      /* [k] */
+};
+
+/* ------------------------------------------------------------------ rows */
+
+static double target_of_row(const Data *d, int64_t item)
+{
+    double x = 0;
+    if (d->csv) return csv_class(d->csv, item);
+    if (d->table) return table_target(d->table, item);
+    bug_if(!class_of_row(d->rows, item, &x));
+    return x;
+}
+
+static void add_class(Metrics *m, int64_t class)
+{
+    double largest = -INFINITY, sum = 0;
+    int64_t best = 0, before = 0;
+    if (class < 0 || class >= m->k) return; /* one that losses leave out */
+    for (int64_t k = 0; k < m->k; k++) {
+        if (m->x[k] > m->x[best]) best = k;
+        if (m->x[k] > largest) largest = m->x[k];
+        before += m->x[k] > m->x[class] || (m->x[k] == m->x[class] && k < class);
+    }
+    if (m->k == 2) m->ranked[m->n] = (Ranked){m->x[1] - m->x[0], class == 1};
+    for (int64_t k = 0; k < m->k; k++) sum += exp(m->x[k] - largest);
+    double log_probability = m->x[class] - largest - log(sum), missed = 1 - exp(log_probability);
+    m->n++;
+    m->confusion[class * m->k + best]++;
+    m->top += before < TOP;
+    m->log_loss -= log_probability;
+    m->brier += missed * missed;
+}
+
+static void add_number(Metrics *m, double target)
+{
+    double error = *m->x - target;
+    m->n++;
+    m->squares += error * error;
+    m->sizes += fabs(error);
+    m->target += target;
+    m->target_squares += target * target;
+}
+
+static void give_metric(void *with, const char *out, int64_t row, int64_t number)
+{
+    Metrics *m = with;
+    double target = target_of_row(m->p->data, val_item(m->p->data, number));
+    (void)predicted_numbers(m->p, m->output, out, row, m->x);
+    if (m->classes) add_class(m, (int64_t)target);
+    else add_number(m, target);
+}
+
+/* ------------------------------------------------------------------ which task */
+
+static bool has_class(const Data *d)
+{
+    double x;
+    if (d->table) return table_schema(d->table)->classes;
+    return d->csv || (d->rows && class_of_row(d->rows, 0, &x));
+}
+
+Metrics *measure_predictions(const Predictions *p)
+{
+    const Lathe_tensor *logits = output_named(p->entry, "logits"), *number = output_named(p->entry, "prediction");
+    const Data *d = p->data;
+    Metrics *m = must_alloc(sizeof *m);
+    m->p = p;
+    m->classes = has_class(d);
+    m->output = m->classes ? logits : d->table ? number : NULL;
+    if (!m->output || m->output->rank != (m->classes ? 2 : 1) || p->rows < 1) return NULL;
+    m->k = predicted_width(p, m->output);
+    if (m->classes && (m->k < 2 || m->k > MOST_CLASSES)) return NULL;
+    m->confusion = must_alloc(sizeof *m->confusion * (size_t)(m->k * m->k));
+    m->ranked = must_alloc(sizeof *m->ranked * (size_t)(m->k == 2 ? p->rows : 1));
+    m->x = must_alloc(sizeof *m->x * (size_t)m->k);
+    each_prediction(p, give_metric, m);
+    return m->n ? m : NULL;
+}
+
+/* ------------------------------------------------------------------ values */
+
+static int64_t sum_of(const int64_t *x, int64_t n, int64_t step)
+{
+    int64_t sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += x[i * step];
+    return sum;
+}
+
+static double accuracy_of(const Metrics *m) { return (double)sum_of(m->confusion, m->k, m->k + 1) / (double)m->n; }
+
+/* The mean over classes that occur of the part that is found; f1: the mean over classes that occur or are predicted of
+ * 2 right / (rows + predicted). */
+static double mean_of_classes(const Metrics *m, bool f1)
+{
+    double sum = 0;
+    int64_t count = 0;
+    for (int64_t k = 0; k < m->k; k++) {
+        int64_t right = m->confusion[k * m->k + k], rows = sum_of(m->confusion + k * m->k, m->k, 1);
+        int64_t predicted = sum_of(m->confusion + k, m->k, m->k), all = f1 ? rows + predicted : rows;
+        if (!all) continue;
+        sum += (f1 ? 2 : 1) * (double)right / (double)all;
+        count++;
+    }
+    return sum / (double)count;
+}
+
+static int by_score(const void *a, const void *b)
+{
+    double x = ((const Ranked *)a)->score, y = ((const Ranked *)b)->score;
+    return (x < y) - (x > y);
+}
+
+/* Area under the curve of true over false positives, equal scores counting half; and the average precision. */
+static void areas(const Metrics *m, double *auc, double *precision)
+{
+    int64_t found = 0, missed = 0, all = sum_of(m->confusion + m->k, m->k, 1), others = m->n - all;
+    qsort(m->ranked, (size_t)m->n, sizeof *m->ranked, by_score);
+    *auc = *precision = 0;
+    for (int64_t i = 0, end; i < m->n; i = end) {
+        int64_t here = 0;
+        for (end = i; end < m->n && m->ranked[end].score == m->ranked[i].score; end++) here += m->ranked[end].is;
+        *auc += (double)(end - i - here) * ((double)found + 0.5 * (double)here);
+        found += here, missed += end - i - here;
+        *precision += (double)here * (double)found / (double)(found + missed);
+    }
+    *auc = all && others ? *auc / ((double)all * (double)others) : NAN;
+    *precision = all ? *precision / (double)all : NAN;
+}
+
+enum { MOST_VALUES = 8 };
+typedef struct Value {
+    const char *name;
+    double value;
+} Value;
+
+static int values_of(const Metrics *m, Value *v)
+{
+    double n = (double)m->n, auc, precision, spread = m->target_squares - m->target * m->target / n;
+    int c = 0;
+    if (!m->classes) {
+        v[c++] = (Value){"rmse", sqrt(m->squares / n)};
+        v[c++] = (Value){"mae", m->sizes / n};
+        v[c++] = (Value){"r2", spread > 0 ? 1 - m->squares / spread : NAN};
+        return c;
+    }
+    v[c++] = (Value){"accuracy", accuracy_of(m)};
+    v[c++] = (Value){"balanced_accuracy", mean_of_classes(m, false)};
+    v[c++] = (Value){"macro_f1", mean_of_classes(m, true)};
+    v[c++] = (Value){"log_loss", m->log_loss / n};
+    if (m->k > TOP) v[c++] = (Value){"top_5_accuracy", (double)m->top / n};
+    if (m->k > 2) return c;
+    areas(m, &auc, &precision);
+    v[c++] = (Value){"auc", auc};
+    v[c++] = (Value){"average_precision", precision};
+    v[c++] = (Value){"brier", m->brier / n};
+    return c;
+}
+
+/* ------------------------------------------------------------------ printing */
+
+static char *shown_class(const Metrics *m, int64_t class)
+{
+    const char *name = predicted_class(m->p, class);
+    return name ? text_of("%.20s", name) : text_of("%lld", (long long)class);
+}
+
+static void print_confusion(const Metrics *m)
+{
+    show(stdout, "%-20s  predicted\n", "class");
+    for (int64_t k = 0; k < m->k; k++) {
+        print_padded(stdout, shown_class(m, k), 20);
+        for (int64_t i = 0; i < m->k; i++) show(stdout, " %6lld", (long long)m->confusion[k * m->k + i]);
+        show(stdout, "\n");
+    }
+}
+
+void print_metrics(const Metrics *m)
+{
+    Value v[MOST_VALUES];
+    int n = values_of(m, v);
+    for (int i = 0; i < n; i++) show(stdout, "%s%s %.5g", i ? " | " : "", v[i].name, v[i].value);
+    show(stdout, "\n");
+    if (m->classes && m->k <= SHOWN_CLASSES) print_confusion(m);
+}
+
+json_t *metrics_json(const Metrics *m)
+{
+    Value v[MOST_VALUES];
+    int n = values_of(m, v);
+    json_t *all = json_object(), *confusion = json_array();
+    for (int i = 0; i < n; i++) put_json(all, v[i].name, real_json(v[i].value));
+    for (int64_t k = 0; m->classes && k < m->k; k++) {
+        json_t *row = json_array();
+        for (int64_t i = 0; i < m->k; i++) add_json(row, json_integer(m->confusion[k * m->k + i]));
+        add_json(confusion, row);
+    }
+    if (m->classes) put_json(all, "confusion", confusion);
+    else json_decref(confusion);
+    return all;
+}

@@ -1,0 +1,17 @@
+/* metrics.h: metrics of predictions by their task. */
+#ifndef LATHE_TRAINER_METRICS_H
+#define LATHE_TRAINER_METRICS_H
+
+#include "trainer/predict.h"
+
+#include <jansson.h>
+
+typedef struct Metrics Metrics;
+
+/* Runs the model over the rows, and compares the output logits with their classes, or prediction with their numbers.
+ * NULL: it has no such output, or the data no such target. */
+Metrics *measure_predictions(const Predictions *p);
+void print_metrics(const Metrics *m);
+json_t *metrics_json(const Metrics *m); /* confusion: rows of each class, by what is predicted */
+
+#endif
