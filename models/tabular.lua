@@ -11,7 +11,7 @@ end
 return {
   config = {
     target = "target",
-    numbers = 0, categories = 0, levels = 0, classes = 0,       -- of the table; classes 0: the target is a number
+    numbers = 8, categories = 3, levels = 20, classes = 0,      -- of the table; classes 0: the target is a number
     embed = 8, width = 64, layers = 2, dropout = 0.1,
     batch = 64, lr = 2e-3, steps = 1000,
   },

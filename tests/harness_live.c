@@ -309,6 +309,8 @@ static int64_t ids_of(const Lathe_model *m)
 
 static double input_value(const Lathe_model *m, const Lathe_tensor *t, Rng *r)
 {
+    if (t->below) return (double)below(r, t->below);
+    if (t->role == LATHE_TARGETS && t->dtype != LATHE_I32) return normal(r);
     switch (t->role) {
     case LATHE_TOKENS: return (double)below(r, ids_of(m));
     case LATHE_TARGETS: /* -1: does not count */

@@ -82,7 +82,6 @@ Row_fact concat_rows(Rows *r, Row_pair *p)
         Row_fact g = row_input(p, k);
         if (g.power != f.power)
             return row_meets(p, "values that depend on the batch size are concatenated with others");
-        g.outer = f.outer;
         if (f.kind == ROWS_TOTAL && g.kind == ROWS_TOTAL) f.learned |= g.learned, f.affine |= g.affine;
         else if (f.kind == ROWS_TOTAL || g.kind == ROWS_TOTAL)
             return row_meets(p, "a sum over rows is concatenated with other values");

@@ -64,6 +64,7 @@ static int64_t resident_bytes(void)
 /* An id below the vocabulary.  Where several documents may share a sequence, it has one document. */
 static int32_t random_id(const Lathe_model *m, const Lathe_tensor *x, int64_t i, int word, int64_t limit)
 {
+    if (x->below) limit = x->below;
     if (x->role == LATHE_SEGMENTS || x->role == LATHE_BEGINS) return 1;
     if (x->role == LATHE_LENGTHS) return (int32_t)m->seq; /* full rows */
     if (x->role == LATHE_SOURCE_LENGTHS) return (int32_t)m->source_seq;

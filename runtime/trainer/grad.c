@@ -37,6 +37,7 @@ static char *element_text(const Lathe_tensor *t, int64_t i)
 /* Ids must be below this; 0: any 32-bit number.  Without a vocabulary, targets are classes. */
 static int64_t ids_below(const Lathe_model *m, const Lathe_tensor *t)
 {
+    if (t->below) return t->below;
     if (is_scalar_role(t->role) || t->role == LATHE_SEGMENTS) return 0;
     if (t->role == LATHE_BEGINS) return 2;
     if (t->role == LATHE_POSITIONS) return m->seq;
@@ -58,9 +59,10 @@ static void check_id(const Lathe_model *m, const char *path, const Lathe_tensor 
         fail(EXIT_DATA, path, "%s is %.0f: expected ids %lld to %lld%s; the model's %s is %lld", element_text(t, i), x,
              (long long)least, (long long)limit - 1,
              ignored ? text_of(" or %lld, which losses leave out", (long long)ignored) : "",
-             t->role == LATHE_POSITIONS ? "sequence"
-             : m->vocab                 ? "vocabulary"
-                                        : "number of classes (the last axis of logits)",
+             t->below                     ? "bound of this input"
+             : t->role == LATHE_POSITIONS ? "sequence"
+             : m->vocab                   ? "vocabulary"
+                                          : "number of classes (the last axis of logits)",
              (long long)limit);
     if (x < INT32_MIN || x > INT32_MAX)
         fail(EXIT_DATA, path, "%s is %.0f: expected a 32-bit number", element_text(t, i), x);

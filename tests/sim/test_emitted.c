@@ -18,6 +18,11 @@ static const char *const models[] = {
     "models/mlp.lua --set hidden=1600 --set batch=20 --set features=3",
     "models/mlp.lua --set hidden=9000 --set batch=20 --set features=3",
     "models/mlp.lua --set hidden=20 --set batch=521 --set features=3",
+    "models/tabular.lua --set numbers=7 --set categories=3 --set levels=19 --set classes=3 --set embed=5 --set width=20"
+    " --set layers=2 --set batch=9",
+    "models/tabular.lua --set numbers=7 --set categories=0 --set width=20 --set layers=1 --set batch=9 --set "
+    "dropout=0.0 --precision bf16",
+    "models/vit.lua --set layers=2 --set width=20 --set heads=2 --set side=6 --set batch=3",
     "models/gpt.lua --set layers=1 --set width=520 --set heads=2 --set seq=3 --set batch=2 --set vocab=11",
     "models/gpt.lua --set layers=2 --set width=128 --set heads=2 --set seq=20 --set batch=2 --set vocab=65"
     " --set dropout=0.2",
