@@ -227,29 +227,37 @@ static void open_row_data(Data *d, const Lathe_entry *e, bool training)
     settle_rows(d, rows_in_data(d->rows), training);
 }
 
-/* The columns of the data that the weights were trained on. */
+/* The columns as they were when the weights were trained, so that ids and scales keep their meaning; NULL: none. */
 static Schema *saved_schema(const Reading *reading)
 {
     char *folder = reading->weights ? folder_of(reading->weights) : NULL;
     char *path = folder ? text_of("%s/table.json", folder) : NULL;
-    if (!path || access(path, F_OK) != 0)
+    Schema *s = path && access(path, F_OK) == 0 ? read_schema(path) : NULL;
+    if (!s && !reading->training)
         fail(EXIT_DATA, reading->weights,
              "expected table.json beside the weights, which says what the columns were in training, found none; take "
              "weights from a run's folder");
-    return read_schema(path);
+    free(folder);
+    free(path);
+    return s;
+}
+
+static Schema *new_schema_of(const Reading *reading)
+{
+    const Lathe_recipe *r = reading->recipe;
+    const Table_form form = {r->csv_target, r->task, r->drop, r->as_categories};
+    Schema *s = find_schema(&reading->paths, &form);
+    tell_left_out(s);
+    return s;
 }
 
 static void open_table(Data *d, const Lathe_entry *e, bool training)
 {
     const Reading *reading = d->reading;
-    const Lathe_recipe *r = reading->recipe;
-    const Table_form form = {r->csv_target, r->task, r->drop, r->as_categories};
-    Schema *s = training ? find_schema(&reading->paths, &form) : reading->schema;
-    if (training) tell_left_out(s);
-    if (!s) s = saved_schema(reading);
-    d->table = load_table(&reading->paths, s, reading->predicting);
+    Schema *known = reading->schema ? reading->schema : saved_schema(reading);
+    d->table = load_table(&reading->paths, known ? known : new_schema_of(reading), reading->predicting);
     settle_rows(d, table_rows(d->table), training);
-    if (training) learn_columns(d->table, d->train);
+    if (!known) learn_columns(d->table, d->train);
     check_sizes(d->table, e, reading->paths.at[0]);
 }
 

@@ -192,7 +192,6 @@ MATH int ult_i32(int a, int b) { return (uint32_t)a < (uint32_t)b; }
     }
 COMES_AFTER(comes_after_f32, float)
 COMES_AFTER(comes_after_f64, double)
-#undef COMES_AFTER
 MATH int comes_after_i32(int a, int i, int b, int j, bool falling) { return a == b ? i > j : (a > b) != falling; }
 
 /* ---- exponentials: x = n ln 2 + r, |r| <= ln 2 / 2, e^x = 2^n e^r */

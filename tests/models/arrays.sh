@@ -10,6 +10,8 @@ refuse() { # CODE WORDS COMMAND…
     [ $code = "$wanted" ] && grep -qF -- "$words" "$TMP/said" || tell "exit code $code, expected $wanted and: $words"
 }
 must "$LATHE" build tests/models/digits.lua -o "$TMP/built"
+must "$LATHE" check models/vit.lua
+! grep warning "$TMP/said" || tell "rows of a batch are apart in an image's tokens"
 must "$LATHE" build models/mlp.lua --set batch=7 -o "$TMP/mlp"
 trainer="$TMP/built/trainer"
 cd "$TMP"

@@ -54,6 +54,10 @@ must built/trainer train --resume --out halves --steps 400
 cmp run/model.safetensors halves/model.safetensors || tell "other bits after resuming"
 cmp run/table.json halves/table.json || tell "other columns after resuming"
 
+# From another run's weights, columns mean what they meant there: other data does not move scales or ids.
+must built/trainer train --data new.csv --init run --out further --steps 1
+cmp run/table.json further/table.json || tell "other columns from the same weights"
+
 # What is new: a city, a missing garden.  What cannot be: text for a number, no such column, another table.
 sed '2s/^\(h[0-9]*\),[^,]*,/\1,Nowhere,/' new.csv >odd.csv
 must built/trainer predict --data odd.csv --weights run --out o.csv
