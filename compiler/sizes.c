@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The words after --data that go to the trainer. */
 static Texts data_words(void)
@@ -14,11 +15,32 @@ static Texts data_words(void)
     bool data = false;
     for (int i = 0; i < line_of.rest.n; i++) {
         const char *word = line_of.rest.at[i];
-        if (starts_with(word, "--")) data = same(word, "--data");
+        if (starts_with(word, "--")) data = same(word, "--data") || starts_with(word, "--data=");
         if (starts_with(word, "--data=")) push(&all, word + strlen("--data="));
         else if (data && !starts_with(word, "--")) push(&all, word);
     }
     return all;
+}
+
+/* The value of an option of the trainer: "--out RUN", "--out=RUN"; NULL: it is not there. */
+static const char *word_after(const char *option)
+{
+    size_t n = strlen(option);
+    for (int i = 0; i < line_of.rest.n; i++) {
+        const char *word = line_of.rest.at[i];
+        if (starts_with(word, option) && word[n] == '=') return word + n + 1;
+        if (same(word, option)) return i + 1 < line_of.rest.n ? line_of.rest.at[i + 1] : "";
+    }
+    return NULL;
+}
+
+/* The columns of the run whose weights the trainer starts from, which it keeps; NULL: there are none. */
+static const char *saved_columns(void)
+{
+    const char *init = word_after("--init"), *resume = word_after("--resume"), *run = init;
+    if (!run && resume) run = *resume && !starts_with(resume, "--") ? resume : word_after("--out");
+    const char *path = run ? format("%s/table.json", run) : NULL;
+    return path && access(path, R_OK) == 0 ? path : NULL;
 }
 
 static bool was_set(const Options *o, const char *name)
@@ -32,6 +54,8 @@ static const char *reading_command(const Lathe_recipe *r, const Texts *files)
 {
     static const char *const tasks[] = {
         [LATHE_TASK_FOUND] = "auto", [LATHE_CLASSES] = "class", [LATHE_REAL_TARGET] = "real"};
+    if (saved_columns())
+        return format("%s sizes --like %s", shell_quoted(program_beside("lathe-data")), shell_quoted(saved_columns()));
     const char *s = format("%s sizes --target %s --task %s", shell_quoted(program_beside("lathe-data")),
                            shell_quoted(r->csv_target), tasks[r->task]);
     if (r->drop) s = format("%s --drop %s", s, shell_quoted(r->drop));
@@ -45,7 +69,7 @@ void take_sizes_from_data(Options *o)
     Texts files = data_words();
     char name[32];
     long long value;
-    if (!files.n) return;
+    if (!files.n && !saved_columns()) return;
     const Desc *d = front_recipe(o);
     if (!d->recipe.table) return;
     fflush(NULL);

@@ -13,23 +13,26 @@ static Lathe_task task_of(const char *word)
 int sizes_command(int argc, char **argv)
 {
     Table_form form = {0};
-    const char *task = NULL;
+    const char *task = NULL, *like = NULL;
     Words files = {0};
     const Flag flags[] = {
         {"--target", FLAG_TEXT, &form.target, "NAME", "column to predict"},
         {"--task", FLAG_TEXT, &task, "NAME", "of the target: auto, class, real"},
+        {"--like", FLAG_TEXT, &like, "FILE", "the table.json of a run, instead of files"},
         {"--drop", FLAG_TEXT, &form.drop, "NAME,…", "columns to leave out"},
         {"--categories", FLAG_TEXT, &form.as_categories, "NAME,…", "columns of numbers or dates that are categories"},
     };
     const Command_line line = {"sizes", "--target NAME FILE…", "Prints the sizes of a table, for `lathe train`.", flags,
                                sizeof flags / sizeof *flags};
     take_command_line(&line, argc, argv, 1, &files);
-    need_flag(&line, "--target", form.target);
-    need_inputs(&line, &files);
+    if (!like) {
+        need_flag(&line, "--target", form.target);
+        need_inputs(&line, &files);
+    }
     form.task = task_of(task);
-    const Schema *s = find_schema(&files, &form);
-    note("table: %s", schema_text(s));
-    if (!s->numbers && !s->categories)
+    const Schema *s = like ? read_schema(like) : find_schema(&files, &form);
+    if (!like) note("table: %s", schema_text(s));
+    if (!like && !s->numbers && !s->categories)
         fail(EXIT_DATA, files.at[0], "expected columns besides the target \"%s\", found none that can be used",
              form.target);
     show(stdout, "numbers %d\ncategories %d\nlevels %lld\nclasses %d\n", s->numbers, s->categories,

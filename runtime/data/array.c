@@ -129,13 +129,14 @@ static void take_stored_type(Array *a, const Stored *s)
     fail(EXIT_DATA, a->place, "expected booleans, integers or floats, found %s", s->dtype);
 }
 
-static void open_stored(Array_list *all, const char *path)
+static void open_stored(Array_list *all, const char *path, Wanted *wanted, const void *with)
 {
     Store s;
     read_store(&s, path);
     for (int i = 0; i < s.n; i++) {
         const Stored *t = &s.tensor[i];
         int64_t bytes;
+        if (wanted && !wanted(with, t->name)) continue;
         char *place = text_of("%s: %s", path, t->name);
         Array *a = new_array(place, open_array_file(path, &bytes));
         free(place);
@@ -166,7 +167,7 @@ static Ending ending_of(const char *path)
 static int by_word(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 /* The folder's arrays, in the order of their names: NAME.npy is NAME. */
-static void open_folder(Array_list *all, const char *path)
+static void open_folder(Array_list *all, const char *path, Wanted *wanted, const void *with)
 {
     Words names = {0};
     DIR *folder = opendir(path);
@@ -179,22 +180,22 @@ static void open_folder(Array_list *all, const char *path)
     for (int i = 0; i < names.n; i++) {
         char *file = text_of("%s/%s", path, names.at[i]), *name = text_of("%s", names.at[i]);
         name[strcspn(name, ".")] = 0;
-        list_arrays(all, file, name);
+        if (!wanted || wanted(with, name)) list_arrays(all, file, name, NULL, NULL);
         free(file);
         free(name);
     }
     free(names.at);
 }
 
-void list_arrays(Array_list *all, const char *path, const char *name)
+void list_arrays(Array_list *all, const char *path, const char *name, Wanted *wanted, const void *with)
 {
     struct stat about;
-    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) return open_folder(all, path);
+    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) return open_folder(all, path, wanted, with);
     switch (ending_of(path)) {
     case NPY: return add_array(all, open_npy(path), name);
     case IDX: return add_array(all, open_idx(path), name);
-    case NPZ: return open_npz(all, path);
-    case SAFETENSORS: return open_stored(all, path);
+    case NPZ: return open_npz(all, path, wanted, with);
+    case SAFETENSORS: return open_stored(all, path, wanted, with);
     case NO_ENDING: break;
     }
     fail(EXIT_DATA, path,

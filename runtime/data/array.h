@@ -26,7 +26,9 @@ typedef struct Array_list {
 
 /* All of these end the program (3) if a file is not what its name says. */
 Array *open_npy(const char *path); /* C order; booleans, integers, float16 to float64, little endian */
-void list_arrays(Array_list *all, const char *path, const char *name); /* of a file or folder; name: of a lone array */
+/* Those of a file or folder that are wanted; name: of a lone array, which is.  wanted NULL: all. */
+typedef bool Wanted(const void *with, const char *name);
+void list_arrays(Array_list *all, const char *path, const char *name, Wanted *wanted, const void *with);
 void close_array(Array *a);
 int64_t array_rows(const Array *a);                                 /* of a scalar: 1 */
 void read_array(const Array *a, int64_t row, int64_t n, double *out); /* [n][width] */
@@ -42,7 +44,7 @@ void check_array_length(Array *a, int64_t bytes); /* bytes: of the elements, fou
 int open_array_file(const char *path, int64_t *bytes); /* a regular file */
 int open_unpacked(const char *path, int64_t *bytes, int64_t *heap); /* likewise; .gz and .zst are kept in memory */
 int memory_file(const char *path); /* an empty file in memory, for what is unpacked */
-void open_npz(Array_list *all, const char *path);
+void open_npz(Array_list *all, const char *path, Wanted *wanted, const void *with);
 Array *open_idx(const char *path);
 
 #endif

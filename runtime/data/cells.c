@@ -150,9 +150,15 @@ static char separator_of(const Cells *c)
     static const char known[] = ",\t;";
     int64_t most = 0;
     char best = ',';
+    int64_t begin = c->at;
+    while (begin < c->end && at_line_end((unsigned char)c->chunk[begin])) begin++;
     for (const char *k = known; *k; k++) {
         int64_t n = 0;
-        for (int64_t i = c->at; i < c->end && !at_line_end((unsigned char)c->chunk[i]); i++) n += c->chunk[i] == *k;
+        bool quoted = false;
+        for (int64_t i = begin; i < c->end && (quoted || !at_line_end((unsigned char)c->chunk[i])); i++) {
+            quoted ^= c->chunk[i] == '"';
+            n += !quoted && c->chunk[i] == *k;
+        }
         if (n > most) best = *k, most = n;
     }
     return best;

@@ -258,7 +258,7 @@ static Array *open_member(const Zip *z, const Member *m)
     fail(EXIT_DATA, m->place, "is packed in a way that this trainer cannot read; write it again with numpy.savez");
 }
 
-void open_npz(Array_list *all, const char *path)
+void open_npz(Array_list *all, const char *path, Wanted *wanted, const void *with)
 {
     Zip z = {0};
     int fd = open_array_file(path, &z.bytes);
@@ -270,7 +270,7 @@ void open_npz(Array_list *all, const char *path)
         size_t n = strlen(m.name);
         if (has_end(m.name, ".npy")) {
             char *name = text_of("%.*s", (int)(n - 4), m.name);
-            add_array(all, open_member(&z, &m), name);
+            if (!wanted || wanted(with, name)) add_array(all, open_member(&z, &m), name);
             free(name);
         }
         free(m.name);

@@ -102,14 +102,18 @@ static bool is_input(const Lathe_model *m, const char *name)
     return false;
 }
 
+/* Of several arrays in a file those that the entries read. */
+static bool is_wanted(const void *with, const char *name)
+{
+    const Row_data *d = with;
+    if (!is_input(d->model, name)) note("array \"%s\" is not read: there is no such input", name);
+    return field_of(d, name);
+}
+
 static void take_array(Row_data *d, Array *a)
 {
     Row_field *f = field_of(d, a->name);
-    if (!f) {
-        if (!is_input(d->model, a->name)) note("%s is not read: there is no such input", a->place);
-        close_array(a);
-        return;
-    }
+    if (!f) return close_array(a); /* an input that other entries read */
     d->heap += a->heap;
     f->rows += array_rows(a);
     add_array(&f->parts, a, f->input->name);
@@ -120,7 +124,7 @@ static void take_path(Row_data *d, const char *path)
     const char *file = path;
     char *said = name_before(path, &file), *name = said ? said : stem_of(file);
     Array_list all = {0};
-    list_arrays(&all, file, name);
+    list_arrays(&all, file, name, said ? NULL : is_wanted, d);
     bool alone = all.n == 1 && strcmp(all.at[0]->name, name) == 0;
     if (said && !is_input(d->model, said)) refuse_name(d, file, said);
     if (said && all.n != 1)

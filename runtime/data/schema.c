@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { MOST_LEVELS = 1 << 16, FEW_CLASSES = 10, FEW_NAMES = 20 };
 
@@ -114,9 +115,24 @@ static void see_row(Schema *s, Seen *seen, const Cells *c, const int *at)
 static bool list_has(const char *list, const char *name)
 {
     size_t n = strlen(name);
-    for (const char *at = list; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+    for (const char *at = list; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        at += strspn(at, " ");
         if (strncmp(at, name, n) == 0 && (at[n] == ',' || !at[n])) return true;
+    }
     return false;
+}
+
+static void check_listed(const Cells *c, const char *path, const char *option, const char *list)
+{
+    for (const char *at = list, *end; at && *at; at = *end ? end + 1 : NULL) {
+        at += strspn(at, " ");
+        end = at + strcspn(at, ",");
+        char *word = text_of("%.*s", (int)(end - at), at);
+        if (column_named(c, word) < 0)
+            fail(EXIT_DATA, path, "%s: there is no column \"%.60s\" among the %d that the first line names", option,
+                 word, cell_count(c));
+        free(word);
+    }
 }
 
 static int by_level(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
@@ -229,14 +245,26 @@ static int *columns_of_first(const Schema *s, const Cells *c, const char *path)
     return at;
 }
 
+static void refuse_stream(const char *path)
+{
+    struct stat about;
+    bool pipe = stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
+    if (pipe || strcmp(path, "-") == 0)
+        fail(EXIT_DATA, path,
+             "a table to train on is read twice, and a pipe can be read only once; write it into a file");
+}
+
 Schema *find_schema(const Words *paths, const Table_form *form)
 {
     Schema *s = NULL;
     Seen *seen = NULL;
     for (int i = 0; i < paths->n; i++) {
+        refuse_stream(paths->at[i]);
         Cells *c = open_cells(paths->at[i]);
         if (!s) {
             s = new_schema(c, form);
+            check_listed(c, paths->at[i], "drop", form->drop);
+            check_listed(c, paths->at[i], "categories", form->as_categories);
             if (s->target < 0) refuse_target(s, paths->at[i], form->target);
             seen = must_alloc(sizeof *seen * (size_t)s->columns);
             for (int k = 0; k < s->columns; k++) seen[k].numbers = seen[k].dates = seen[k].whole = true;

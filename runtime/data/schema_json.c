@@ -41,7 +41,8 @@ json_t *schema_json(const Schema *s)
     json_t *columns = json_array();
     for (int k = 0; k < s->columns; k++)
         if (s->column[k].kind != COLUMN_LEFT_OUT) add_json(columns, column_json(&s->column[k]));
-    return json_pack("{s:i, s:b, s:o}", "format", 1, "classes", s->classes, "columns", columns);
+    return json_pack("{s:i, s:b, s:I, s:o}", "format", 1, "classes", s->classes, "levels", (json_int_t)s->levels,
+                     "columns", columns);
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -89,6 +90,7 @@ static void take_column(const char *path, Column *c, const json_t *from)
         json_int_t id = json_integer_value(json_array_get(ids, (size_t)k));
         if (!c->level[k] || id < 0 || id > INT32_MAX || (k && strcmp(c->level[k - 1], c->level[k]) >= 0))
             damaged(path, "values out of order");
+        if (c->kind == COLUMN_TARGET && id != k) damaged(path, "classes out of order");
         c->id[k] = (int32_t)id;
     }
 }
@@ -106,6 +108,8 @@ Schema *read_schema(const char *path)
     s->column = must_alloc(sizeof *s->column * (size_t)(s->columns + 1));
     s->target = -1;
     s->classes = json_is_true(json_object_get(all, "classes"));
+    s->levels = json_integer_value(json_object_get(all, "levels"));
+    if (s->levels < 0 || s->levels > INT32_MAX) damaged(path, "an impossible number of values");
     for (int k = 0; k < s->columns; k++) {
         Column *c = &s->column[k];
         take_column(path, c, json_array_get(columns, (size_t)k));

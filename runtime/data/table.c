@@ -145,17 +145,25 @@ Table *load_table(const Words *paths, Schema *s, bool without_target)
 
 /* ------------------------------------------------------------------ learning */
 
-/* Mean and deviation of n numbers, `step` apart; those that are missing do not count. */
-static void learn_scale(const double *x, int64_t n, int step, double *mean, double *deviation)
+/* Mean and deviation of n numbers of a column, `step` apart; those that are missing do not count.  Equal numbers have
+ * deviation 0, not the rounding of their mean. */
+static void learn_scale(const Column *c, const double *x, int64_t n, int step, double *mean, double *deviation)
 {
-    double sum = 0, squares = 0;
+    double sum = 0, squares = 0, low = INFINITY, high = -INFINITY;
     int64_t count = 0;
     for (int64_t i = 0; i < n; i++)
-        if (!isnan(x[i * step])) sum += x[i * step], count++;
-    *mean = count ? sum / (double)count : 0;
+        if (!isnan(x[i * step]))
+            sum += x[i * step], low = fmin(low, x[i * step]), high = fmax(high, x[i * step]), count++;
+    *mean = !count ? 0 : low == high ? low : sum / (double)count;
+    *deviation = 0;
+    if (!count || low == high) return;
     for (int64_t i = 0; i < n; i++)
         if (!isnan(x[i * step])) squares += (x[i * step] - *mean) * (x[i * step] - *mean);
-    *deviation = count ? sqrt(squares / (double)count) : 0;
+    *deviation = sqrt(squares / (double)count);
+    if (!isfinite(*mean) || !isfinite(*deviation))
+        fail(EXIT_DATA, text_of("column \"%.60s\"", c->name),
+             "its numbers are too large to be scaled, up to %g; mend them, or leave the column out (drop)",
+             fmax(fabs(low), fabs(high)));
 }
 
 /* Ids of the column from `next` on, first its unknown one; returns the one after them. */
@@ -163,7 +171,10 @@ static int32_t learn_ids(const Table *t, Column *c, int category, int64_t rows, 
 {
     c->unknown = next++;
     int64_t *count = must_alloc(sizeof *count * (size_t)(c->levels + 1));
-    for (int64_t r = 0; r < rows; r++) count[t->level[r * t->schema->categories + category]]++;
+    for (int64_t r = 0; r < rows; r++) {
+        int32_t level = t->level[r * t->schema->categories + category];
+        if (level >= 0) count[level]++; /* below: the file has changed since its columns were found */
+    }
     for (int k = 0; k < c->levels; k++) c->id[k] = count[k] > 1 ? next++ : c->unknown;
     free(count);
     return next;
@@ -177,11 +188,12 @@ void learn_columns(Table *t, int64_t rows)
     for (int k = 0, slot = 0, category = 0; k < s->columns; k++) {
         Column *c = &s->column[k];
         for (int i = 0; i < slots_of(c); i++, slot++)
-            learn_scale(t->number + slot, rows, t->slots, &c->mean[i], &c->deviation[i]);
+            if (i == 0) learn_scale(c, t->number + slot, rows, t->slots, &c->mean[i], &c->deviation[i]);
+            else c->deviation[i] = 1; /* sines and cosines are as they are */
         if (c->kind == COLUMN_CATEGORY) next = learn_ids(t, c, category++, rows, next);
     }
     if (s->classes) return;
-    learn_scale(t->target, rows, 1, target->mean, target->deviation);
+    learn_scale(target, t->target, rows, 1, target->mean, target->deviation);
     if (!(*target->deviation > 0))
         fail(EXIT_DATA, text_of("column \"%.60s\"", target->name),
              "the target has the same value in all rows to train on");

@@ -23,12 +23,13 @@ struct Metrics {
     const Predictions *p;
     const Lathe_tensor *output;
     bool classes;
-    int64_t n, k;                                                   /* rows; classes */
-    int64_t *confusion;                                             /* [k][k] rows of a class, by what is predicted */
-    int64_t top;                                                    /* rows whose class is among the TOP likeliest */
-    double log_loss, brier, squares, sizes, target, target_squares; /* sums */
-    Ranked *ranked;                                                 /* [n] of two classes */
-    double *x;                                                      /* [k] */
+    int64_t n, k;                           /* rows; classes */
+    int64_t *confusion;                     /* [k][k] rows of a class, by what is predicted */
+    int64_t top;                            /* rows whose class is among the TOP likeliest */
+    double log_loss, brier, squares, sizes; /* sums */
+    double first, target, target_squares;   /* of numbers: the first target; sums of targets less that */
+    Ranked *ranked;                         /* [n] of two classes */
+    double *x;                              /* [k] */
 };
 
 /* ------------------------------------------------------------------ rows */
@@ -65,7 +66,8 @@ static void add_class(Metrics *m, int64_t class)
 static void add_number(Metrics *m, double target)
 {
     double error = *m->x - target;
-    m->n++;
+    if (!m->n++) m->first = target;
+    target -= m->first; /* so that their spread keeps its digits */
     m->squares += error * error;
     m->sizes += fabs(error);
     m->target += target;
@@ -145,6 +147,9 @@ static int by_score(const void *a, const void *b)
 static void areas(const Metrics *m, double *auc, double *precision)
 {
     int64_t found = 0, missed = 0, all = sum_of(m->confusion + m->k, m->k, 1), others = m->n - all;
+    *auc = *precision = NAN;
+    for (int64_t i = 0; i < m->n; i++)
+        if (isnan(m->ranked[i].score)) return;
     qsort(m->ranked, (size_t)m->n, sizeof *m->ranked, by_score);
     *auc = *precision = 0;
     for (int64_t i = 0, end; i < m->n; i = end) {
@@ -210,7 +215,7 @@ void print_metrics(const Metrics *m)
     Value v[MOST_VALUES];
     int n = values_of(m, v);
     for (int i = 0; i < n; i++) show(stdout, "%s%s %.5g", i ? " | " : "", v[i].name, v[i].value);
-    show(stdout, "\n");
+    show(stdout, "; over all %s rows\n", grouped_text(m->n));
     if (m->classes && m->k <= SHOWN_CLASSES) print_confusion(m);
 }
 

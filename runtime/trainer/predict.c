@@ -23,6 +23,7 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ------------------------------------------------------------------ the rows, batch after batch */
@@ -95,12 +96,30 @@ static void choose_outputs(Predictions *p, const Trainer *t)
         if (!o)
             fail(EXIT_USAGE, NULL, "--only: there is no output %s; expected some of %s, separated by commas", word,
                  output_words(e));
-        if (p->outputs == e->outputs) fail(EXIT_USAGE, NULL, "--only %s names an output twice", t->only);
+        for (int i = 0; i < p->outputs; i++)
+            if (p->output[i] == o) fail(EXIT_USAGE, NULL, "--only %s names %s twice", t->only, word);
         p->output[p->outputs++] = o;
         free(word);
     }
     for (int i = 0; i < p->outputs; i++)
         if (p->output[i]->meets) note("output %s of a row depends on the other rows of its batch", p->output[i]->name);
+}
+
+/* PATH, or the FILE of NAME=FILE */
+static bool is_same_file(const char *out, const char *data)
+{
+    struct stat a, b;
+    const char *equals = strchr(data, '=');
+    if (stat(out, &a) != 0) return false;
+    if (stat(data, &b) != 0 && (!equals || stat(equals + 1, &b) != 0)) return false;
+    return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static void check_out(const Trainer *t)
+{
+    for (int i = 0; i < t->data.n; i++)
+        if (is_same_file(t->out, t->data.at[i]))
+            fail(EXIT_USAGE, NULL, "--out %s would replace the data; give another file", t->out);
 }
 
 typedef struct Form {
@@ -139,6 +158,7 @@ int predict_command(Trainer *t)
             t->model->name);
     if (!t->out) t->out = "-";
     const Form *form = form_of(t->out);
+    check_out(t);
     if (!t->weights) t->weights = run_weights(default_folder(t), "name a run's folder or a file with --weights PATH");
     take_own_settings(t, t->weights, "csv_target");
     t->recipe.val_fraction = 1;

@@ -65,7 +65,8 @@ static int64_t take_numbers(const Writer *w, const Lathe_tensor *t, const char *
 
 static bool are_logits(const Lathe_tensor *t)
 {
-    return t->rank == 2 && strcmp(t->name, "logits") == 0 && t->dtype != LATHE_I32 && t->dtype != LATHE_BOOL;
+    return t->rank == 2 && t->dim[1] > 1 && strcmp(t->name, "logits") == 0 && t->dtype != LATHE_I32 &&
+           t->dtype != LATHE_BOOL;
 }
 
 /* Turns logits into probabilities; returns the likeliest class, the first of equal ones; -1 if one is not a number. */
@@ -74,16 +75,18 @@ static int64_t to_probabilities(double *x, int64_t n)
     int64_t best = 0;
     double sum = 0;
     for (int64_t k = 0; k < n; k++) {
-        if (isnan(x[k])) return -1;
-        if (x[k] > x[best]) best = k;
+        if (isnan(x[k])) best = -1;
+        else if (best >= 0 && x[k] > x[best]) best = k;
     }
+    for (int64_t k = 0; k < n && best < 0; k++) x[k] = NAN;
+    if (best < 0) return best;
     double largest = x[best];
     for (int64_t k = 0; k < n; k++) sum += x[k] = exp(x[k] - largest);
     for (int64_t k = 0; k < n; k++) x[k] /= sum;
     return best;
 }
 
-static int digits_of(const Lathe_tensor *t) { return t->dtype == LATHE_F64 ? 17 : 9; }
+static int digits_of(const Lathe_tensor *t) { return t->dtype == LATHE_F64 ? 17 : t->dtype == LATHE_I32 ? 10 : 9; }
 
 /* ------------------------------------------------------------------ CSV */
 
@@ -178,6 +181,14 @@ static json_t *list_of(const double *x, int64_t n)
     return all;
 }
 
+static int most_digits(const Predictions *p)
+{
+    int most = 0;
+    for (int i = 0; i < p->outputs; i++)
+        if (digits_of(p->output[i]) > most) most = digits_of(p->output[i]);
+    return most;
+}
+
 /* Numbers of several axes are one list, in row-major order. */
 static void give_jsonl(void *with, const char *out, int64_t row, int64_t number)
 {
@@ -194,7 +205,7 @@ static void give_jsonl(void *with, const char *out, int64_t row, int64_t number)
         }
         put_json(all, are_logits(t) ? "probabilities" : t->name, t->rank == 1 ? real_json(*w->x) : list_of(w->x, n));
     }
-    char *line = json_written(all, JSON_COMPACT | JSON_REAL_PRECISION((size_t)digits_of(w->p->output[0])));
+    char *line = json_written(all, JSON_COMPACT | JSON_REAL_PRECISION((size_t)most_digits(w->p)));
     fprintf(w->f, "%s\n", line);
     free(line);
     json_decref(all);

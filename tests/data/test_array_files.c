@@ -39,13 +39,13 @@ static void check_contents(void)
 {
     for (size_t i = 0; i < sizeof several / sizeof *several; i++) {
         Array_list all = {0};
-        list_arrays(&all, file_of(several[i]), "unused");
+        list_arrays(&all, file_of(several[i]), "unused", NULL, NULL);
         check_x(several[i], array_named(&all, "x"));
         check_ids(several[i], array_named(&all, "ids"));
     }
     for (size_t i = 0; i < sizeof alone / sizeof *alone; i++) {
         Array_list all = {0};
-        list_arrays(&all, file_of(alone[i]), "given");
+        list_arrays(&all, file_of(alone[i]), "given", NULL, NULL);
         if (alone[i][0] == 'x') check_x(alone[i], array_named(&all, "given"));
         else check_ids(alone[i], array_named(&all, "given"));
     }
@@ -56,7 +56,7 @@ static void check_contents(void)
 static void read_all(void *path)
 {
     Array_list all = {0};
-    list_arrays(&all, path, "a");
+    list_arrays(&all, path, "a", NULL, NULL);
     for (int i = 0; i < all.n; i++) {
         const Array *a = all.at[i];
         if (a->width > 1 << 16) continue;

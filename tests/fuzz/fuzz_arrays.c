@@ -25,7 +25,7 @@ void fuzz_one(const char *path, const char *text, size_t n)
         read_ends(open_idx(path));
         return;
     }
-    open_npz(&all, path);
+    open_npz(&all, path, NULL, NULL);
     for (int i = 0; i < all.n; i++) read_ends(all.at[i]);
     free(all.at);
 }

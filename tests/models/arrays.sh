@@ -76,6 +76,7 @@ for file in t new odd; do must "$TMP/mlp/trainer" predict --data $file.csv --wei
 cmp t.out.csv new.out.csv && cmp t.out.csv odd.out.csv || tell "predictions depend on the target"
 awk -F , 'NR > 1 && $1 != (NR - 2) % 3 { exit 1 }' new.out.csv || tell "the classes of the table"
 
+refuse 2 '--out folder/image.npy would replace the data' "$trainer" predict --data image=folder/image.npy --weights run --only logits --out folder/image.npy
 refuse 3 'there is no array for input weight f32 []; expected image f32 [6, 6, 1], weight f32 [], label i32 [] below 4' "$trainer" train --data folder/image.npy
 npy bad/label.npy '|u1' '(83,)' "$(printf %s "$classes" | sed 's/\\003/\\004/')"
 refuse 3 'bad/label.npy: row 1: error: input label: expected ids from 0 to 3, found 4' "$trainer" train --data folder/image.npy folder/weight.npy bad/label.npy

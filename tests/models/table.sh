@@ -58,6 +58,24 @@ cmp run/table.json halves/table.json || tell "other columns after resuming"
 must built/trainer train --data new.csv --init run --out further --steps 1
 cmp run/table.json further/table.json || tell "other columns from the same weights"
 
+must "$LATHE" train "$top/models/tabular.lua" --set target=price --data new.csv -o built --init run --out again --steps 1
+cmp run/table.json again/table.json || tell "other columns from the same weights, built again"
+must "$LATHE" train "$top/models/tabular.lua" --set target=price -o built --resume --out run --steps 401 --set schedule_steps=400
+
+# A column that is constant in the training part, and a date in the same week day, do not become noise; nor do large numbers.
+awk -F , 'BEGIN { OFS = "," } { print NR == 1 ? "flat,day" : (NR > 350 ? 0.3 : 0.1) ",2021-03-" (NR % 4 == 0 ? "01" : NR % 4 == 1 ? "08" : NR % 4 == 2 ? "15" : "22"), $0 }' train.csv >flat.csv
+must "$LATHE" train "$top/models/tabular.lua" --set target=price --data flat.csv -o flat --out level --steps 5 --val-fraction 0.2
+sed -n 's/.*"flat","kind":"number","flagged":false,"mean":\[\([^]]*\)\],"deviation":\[\([^]]*\)\].*/\1 \2/p' level/table.json |
+    awk '{ exit !($1 > 0.09999 && $1 < 0.10001 && $2 == 0) }' || tell "$(cat level/table.json)"
+sed '2s/^[0-9.]*,/1e200,/' flat.csv >odd.csv
+refuse 3 'column "flat": error: its numbers are too large to be scaled, up to 1e+200' flat/trainer train --data odd.csv --out other
+refuse 3 'drop: there is no column "prize" among the 8' flat/trainer train --data flat.csv --out other --set "drop=id, prize"
+cp new.csv own.csv
+refuse 2 '--out own.csv would replace the data' built/trainer predict --data own.csv --weights run --out own.csv
+refuse 2 '--only prediction,prediction names prediction twice' built/trainer predict --data new.csv --weights run --only prediction,prediction
+mkfifo pipe
+refuse 3 'a table to train on is read twice' flat/trainer train --data pipe --out other
+
 # What is new: a city, a missing garden.  What cannot be: text for a number, no such column, another table.
 sed '2s/^\(h[0-9]*\),[^,]*,/\1,Nowhere,/' new.csv >odd.csv
 must built/trainer predict --data odd.csv --weights run --out o.csv
