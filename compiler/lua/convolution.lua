@@ -26,7 +26,7 @@ end
 
 -- The options with a list for each that is per axis.
 local function read(name, o, x, n)
-  window.check_rank(name, x, n)
+  window.check_input(name, x, n)
   local c = window.lists(name, o, n, { { "kernel", 1 }, { "stride", 1 }, { "dilation", 1 } })
   for _, key in ipairs { "groups", "out" } do window.check_range(name, key, o[key], 1) end
   read_padding(name, o, c, n)
@@ -209,11 +209,11 @@ local function spread_length(name, o, c, x, axis, more)
   local length = (x:size(axis) - 1) * c.stride[axis] + (c.kernel[axis] - 1) * c.dilation[axis] + 1 + more
   if more >= math.max(c.stride[axis], c.dilation[axis]) then
     fail("%s: output_padding must be less than stride or dilation, found %d along axis %d", name, more, axis)
-  elseif length <= 2 * c.before[axis] then
+  elseif length <= 2 * c.before[axis] and not core.decoding() then
     fail("%s: padding = %d leaves nothing of the %d results along axis %d\n    x  %s", name, c.before[axis], length,
       axis, core.shape_text(x))
   end
-  return length
+  return math.max(length, 2 * c.before[axis] + 1)
 end
 
 local function transposed(n, doc)

@@ -81,7 +81,7 @@ local function pool(kind, n, doc, more, over)
   kind = ("%s_pool%dd"):format(kind, n)
   layer(kind, doc .. input[n], all, function(_, o, x)
     local name = "nn." .. kind
-    window.check_rank(name, x, n)
+    window.check_input(name, x, n)
     local c = window.lists(name, o, n, { { "kernel", 1 }, { "padding", 0 } })
     c.stride = window.per_axis(name, "stride", o.stride or o.kernel, n, 1)
     c.dilation = window.per_axis(name, "dilation", o.dilation or 1, n, 1)
@@ -153,7 +153,7 @@ local function adaptive(kind, n, doc, over)
     size = { "integers", required, "extents of the result: an integer, or a list with one for each axis" },
   }, function(_, o, x)
     local name = "nn." .. kind
-    window.check_rank(name, x, n)
+    window.check_input(name, x, n)
     local size = window.per_axis(name, "size", o.size, n, 1)
     for axis = n, 1, -1 do
       if not window.keeps(x, axis, size[axis]) then x = over(x, axis, size[axis], x:size(axis) % size[axis] == 0) end

@@ -18,16 +18,17 @@ local function repeated(x, axis, times)
   return wide:expand(repeats):reshape(shape)
 end
 
--- step: elements of x from one of the n results to the next
-local function nearest(x, axis, n, step)
+-- n results; scale: a factor said instead of their number, which need not be n / extent
+local function nearest(x, axis, n, scale)
   local extent, ids = x:size(axis), {}
-  if n % extent == 0 and step * n == extent then return repeated(x, axis, n // extent) end
-  for i = 0, n - 1 do ids[i + 1] = math.min(math.floor(i * step), extent - 1) end
+  if n % extent == 0 and n == extent * (scale or n / extent) then return repeated(x, axis, n // extent) end
+  for i = 0, n - 1 do ids[i + 1] = scale and math.min(math.floor(i / scale), extent - 1) or i * extent // n end
   return x:gather(nn.constant(ids, "i32"), axis)
 end
 
-local function linear(x, axis, n, step, align_corners)
+local function linear(x, axis, n, scale, align_corners)
   local extent, low, high, share, rest = x:size(axis), {}, {}, {}, {}
+  local step = scale and 1 / scale or extent / n
   if align_corners then step = n > 1 and (extent - 1) / (n - 1) or 0.0 end
   for i = 1, n do
     local at = align_corners and step * (i - 1) or math.max(step * (i - 1 + 0.5) - 0.5, 0.0)
@@ -40,34 +41,29 @@ local function linear(x, axis, n, step, align_corners)
   return before * window.across(x, axis, rest) + after * window.across(x, axis, share)
 end
 
-local function resized(x, axis, n, step, o)
+local function resized(x, axis, n, scale, o)
   local timed = core.time_axis(x) == axis
-  if x:size(axis) == n and step == 1 then return x end
+  if x:size(axis) == n and (scale or 1) == 1 then return x end
   if timed and core.decoding() then return x end                     -- what changes time was refused before
-  local y = o.mode == "nearest" and nearest(x, axis, n, step) or linear(x, axis, n, step, o.align_corners)
+  local y = o.mode == "nearest" and nearest(x, axis, n, scale) or linear(x, axis, n, scale, o.align_corners)
   return timed and core.mixing(y, "nn.upsample works along the time axis") or y
 end
 
--- For each axis the extent of the result, and how far its elements are apart in x.
+-- For each axis the extent of the result, and a list of scales if they are given.
 local function extents(o, x, n)
-  local name, sizes, steps = "nn.upsample", {}, {}
+  local name = "nn.upsample"
   if (o.size == nil) == (o.scale == nil) then
     fail("%s needs size = { … }, the extents of the result, or scale, a factor", name)
   end
-  for axis = 1, n do
-    local extent = x:size(axis)
-    if o.size then
-      sizes[axis] = window.per_axis(name, "size", o.size, n, 1)[axis]
-      steps[axis] = extent / sizes[axis]
-    else
-      local scale = window.per_axis(name, "scale", o.scale, n, 0)[axis]
-      sizes[axis], steps[axis] = math.floor(extent * scale), 1 / scale
-      if sizes[axis] < 1 then
-        fail("%s: scale = %g leaves nothing of axis %d\n    x  %s", name, scale, axis, core.shape_text(x))
-      end
+  if o.size then return window.per_axis(name, "size", o.size, n, 1), {} end
+  local scales, sizes = window.per_axis(name, "scale", o.scale, n, 0), {}
+  for axis, scale in ipairs(scales) do
+    sizes[axis] = math.floor(x:size(axis) * scale)
+    if sizes[axis] < 1 and not core.decoding() then
+      fail("%s: scale = %s leaves nothing of axis %d\n    x  %s", name, core.text(scale), axis, core.shape_text(x))
     end
   end
-  return sizes, steps
+  return sizes, scales
 end
 
 local function check(o, x)
@@ -93,7 +89,7 @@ layer("upsample", "x with more or fewer elements along the axes between batch an
   align_corners = { "boolean", false, "whether first and last elements of x and result coincide; else outer edges" },
 }, function(_, o, x)
   local n = check(o, x)
-  local sizes, steps = extents(o, x, n)
-  for axis = 1, n do x = resized(x, axis, sizes[axis], steps[axis], o) end
+  local sizes, scales = extents(o, x, n)
+  for axis = 1, n do x = resized(x, axis, math.max(sizes[axis], 1), scales[axis], o) end
   return x
 end)

@@ -8,8 +8,9 @@ local M = {}
 local needs = { "[batch, time, width]", "[batch, height, width, channels]", "[batch, depth, height, width, channels]" }
 
 -- n: number of axes between batch and channels
-function M.check_rank(name, x, n)
+function M.check_input(name, x, n)
   if x.rank ~= n + 2 then fail("%s needs %s, found %s", name, needs[n], core.shape_text(x)) end
+  if x.dtype ~= "f32" then fail("%s needs a real x, found %s; x:cast(\"f32\") converts it", name, x.dtype) end
 end
 
 function M.check_range(name, key, value, least)
