@@ -102,5 +102,8 @@ Recording open_recording(const char *path);
 bool has_recorded(const Recording *r, const char *name);
 Recorded recorded(const Recording *r, const char *name);
 const char *said(const Recording *r, const char *key); /* the file's metadata; NULL where there is none */
+/* Outputs and gradients of the entry grad, from the recorded weights, are those recorded, within bound of each tensor's
+ * norm.  Returns the number of outputs but the loss. */
+int check_recorded(const char *description, const char *recording, const char *precision, double bound);
 
 #endif

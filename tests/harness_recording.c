@@ -1,4 +1,4 @@
-/* harness_recording.c: reads the safetensors files of tests/reference. */
+/* harness_recording.c: reads the safetensors files of tests/reference, and compares a program with one. */
 #include "harness.h"
 
 #include <jansson.h>
@@ -47,4 +47,41 @@ Recorded recorded(const Recording *r, const char *name)
 const char *said(const Recording *r, const char *key)
 {
     return json_string_value(json_object_get(json_object_get(r->header, "__metadata__"), key));
+}
+
+static void compare_recorded(const char *what, const double *got, const Recorded *expected, double bound)
+{
+    double norm = norm_of(expected->at, expected->n), error = norm_of_difference(got, expected->at, expected->n);
+    expect(error <= bound * (norm > 0 ? norm : 1), "%s is off by %.3g (norm %.3g)", what, error, norm);
+}
+
+static void take_recorded_weights(Live *l, const Recording *file)
+{
+    for (int k = 0; k < l->model->params; k++)
+        write_param(l, &l->model->param[k], recorded(file, format("weight.%s", l->model->param[k].name)).at);
+}
+
+int check_recorded(const char *description, const char *recording, const char *precision, double bound)
+{
+    Recording file = open_recording(recording);
+    Live *l = build_model(format("%s --precision %s", description, precision));
+    int grad = entry_index(l, "grad"), seen = 0;
+    const Lathe_entry *e = &l->model->entry[grad];
+    take_recorded_weights(l, &file);
+    call_entry(l, grad);
+    for (int k = 0; k < e->outputs; k++) {
+        if (same(e->output[k].name, "loss")) continue;
+        Recorded y = recorded(&file, format("y.%s", e->output[k].name));
+        must(tensor_elements(&e->output[k]) == y.n);
+        compare_recorded(format("%s %s", precision, e->output[k].name), read_output(l, grad, e->output[k].name), &y,
+                         bound);
+        seen++;
+    }
+    for (int k = 0; k < l->model->params; k++) {
+        const Lathe_param *p = &l->model->param[k];
+        Recorded g = recorded(&file, format("grad.%s", p->name));
+        compare_recorded(format("%s gradient of %s", precision, p->name), read_param(l, l->grads, p), &g, bound);
+    }
+    unload(l);
+    return seen;
 }

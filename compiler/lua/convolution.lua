@@ -1,33 +1,50 @@
--- convolution.lua: nn.conv1d, nn.shift.  Each tap of a kernel is a slice of the padded input; the slices side by side are
--- multiplied with the weight in one product.
+-- convolution.lua: convolutions over one to three axes, their transposes, nn.shift.  Each place of a kernel, a tap, is
+-- a slice of the padded input; the slices side by side are multiplied with the weight in one product.  A transposed
+-- convolution is one product whose results, one for each tap, are added where they lie over each other.
 local core = ...
 local nn = core.nn
 local options = core.use("options")
 local required, none = options.required, options.none
 local made = core.use("layer")
 local layer, param, fail = made.layer, made.param, made.fail
+local window = core.use("window")
 
-local function check(o, x)
-  if x.rank ~= 3 then fail("nn.conv1d needs [batch, time, width], found %s", core.shape_text(x)) end
-  for _, key in ipairs { "kernel", "stride", "dilation", "groups", "out" } do
-    if o[key] < 1 then fail("nn.conv1d: %s must be at least 1, found %d", key, o[key]) end
+-- Zeros before and after each axis: "same" gives as many results as x has elements, the odd zero after, as in PyTorch.
+local function read_padding(name, o, c, n)
+  if o.padding ~= "same" then
+    c.before = window.per_axis(name, "padding", o.padding, n, 0)
+    c.after = c.before
+    return
   end
-  for _, key in ipairs { "kernel", "stride", "padding", "dilation", "groups", "out" } do
-    if o[key] > 2147483647 then fail("nn.conv1d: %s must be at most 2147483647, found %d", key, o[key]) end
+  c.before, c.after = {}, {}
+  for axis = 1, n do
+    if c.stride[axis] > 1 then fail("%s: padding = \"same\" gives one result per element; leave stride out", name) end
+    local reach = (c.kernel[axis] - 1) * c.dilation[axis]
+    c.before[axis], c.after[axis] = reach // 2, reach - reach // 2
   end
-  if o.padding < 0 then fail("nn.conv1d: padding must not be negative, found %d", o.padding) end
+end
+
+-- The options with a list for each that is per axis.
+local function read(name, o, x, n)
+  window.check_input(name, x, n)
+  local c = window.lists(name, o, n, { { "kernel", 1 }, { "stride", 1 }, { "dilation", 1 } })
+  for _, key in ipairs { "groups", "out" } do window.check_range(name, key, o[key], 1) end
+  read_padding(name, o, c, n)
   local width = x:size(-1)
   if width % o.groups ~= 0 or o.out % o.groups ~= 0 then
-    fail("nn.conv1d: the width of x, %d, and out, %d, must be multiples of groups, %d", width, o.out, o.groups)
+    fail("%s: the channels of x, %d, and out, %d, must be multiples of groups, %d", name, width, o.out, o.groups)
   end
-  if o.causal and (o.padding > 0 or o.stride > 1) then
-    fail("nn.conv1d: causal = true gives one result per input; leave padding and stride out")
-  end
-  local reach, T = (o.kernel - 1) * o.dilation, x:size(1) + 2 * o.padding
-  if not o.causal and reach >= T and not core.decoding() then
-    fail("nn.conv1d: the kernel spans %d, but the padded x is only %d long\n    x  %s", reach + 1, T, core.shape_text(x))
-  end
-  return reach
+  c.groups, c.out, c.places = o.groups, o.out, 1
+  for axis = 1, n do c.places = c.places * c.kernel[axis] end
+  return c
+end
+
+-- Weight and bias; inputs: of one result and tap, whose number bounds both at first.
+local function parameters(o, c, shape, inputs)
+  local bound = 1 / math.sqrt(inputs * c.places)
+  table.move(c.kernel, 1, #c.kernel, 3, shape)
+  local w = param("weight", shape, o.init or nn.init.uniform(-bound, bound))
+  return w, o.bias and param("bias", { o.out }, nn.init.uniform(-bound, bound))
 end
 
 -- x preceded by zeros, or in decode by earlier inputs, kept between calls.
@@ -45,7 +62,9 @@ end
 function nn.shift(x, steps)
   if not nn.is_tensor(x) or x.rank < 2 then fail("nn.shift needs x [batch, time, …], found %s", core.text(x)) end
   steps = steps or 1
-  if math.type(steps) ~= "integer" or steps < 1 then fail("nn.shift(x, steps): steps must be a positive integer, found %s", core.text(steps)) end
+  if math.type(steps) ~= "integer" or steps < 1 then
+    fail("nn.shift(x, steps): steps must be a positive integer, found %s", core.text(steps))
+  end
   local timed, T = core.time_axis(x), x:size(1)
   local over_time, mixes = core.over_time(timed == 1), core.holds_time(x, 1)
   core.time_aware(true)
@@ -55,57 +74,170 @@ function nn.shift(x, steps)
   return core.with_time(y, timed)
 end
 
--- Each channel alone: one element-wise expression over the taps, [B, T, C] each.
+-- ------------------------------------------------------------------ convolutions
+
+-- Each channel alone: one element-wise expression over the taps, [B, …, C] each.
 local function depthwise(taps, w, channels, out)
-  local each, y = out // channels, nil
+  local each, shape, y = out // channels, taps[1].shape, nil
   w = w:reshape { channels, each, #taps }
   for k, tap in ipairs(taps) do
     local part = tap:unsqueeze(-1) * w:select(2, k - 1)
     y = y and y + part or part
   end
-  return y:reshape { y:size(0), y:size(1), out }
+  shape[#shape] = out
+  return y:reshape(shape)
 end
 
--- taps [B, T, C], weight [out, C / groups, kernel]  ->  [B, T, out]
+-- taps [B, …, C], weight [out, C / groups, kernel]  ->  [B, …, out]
 local function product(taps, w, groups)
-  local B, T, width, out, kernel = taps[1]:size(0), taps[1]:size(1), taps[1]:size(2), w:size(0), #taps
-  local side = {}
-  for k, tap in ipairs(taps) do side[k] = tap:reshape { B, T, groups, 1, width // groups } end
-  local x = nn.concat(side, 3)                                                  -- [B, T, groups, kernel, C / groups]
-  if groups == 1 then return nn.dot(x:squeeze(2), w, { contract = { { 2, 3 }, { 2, 1 } } }) end
-  w = w:reshape { groups, out // groups, width // groups, kernel }
-  local y = nn.dot(x, w, { batch = { 2, 0 }, contract = { { 3, 4 }, { 3, 2 } } })       -- [groups, B, T, out / groups]
-  return y:permute { 1, 2, 0, 3 }:reshape { B, T, out }
+  local shape, out, width, side = taps[1].shape, w:size(0), taps[1]:size(-1) // groups, {}
+  local grouped = #shape - 1                                                    -- the axis of groups
+  table.move({ groups, 1, width }, 1, 3, grouped + 1, shape)
+  for k, tap in ipairs(taps) do side[k] = tap:reshape(shape) end
+  local x = nn.concat(side, grouped + 1)                                        -- [B, …, groups, kernel, C / groups]
+  w = w:reshape { groups, out // groups, width, #taps }
+  if groups == 1 then
+    return nn.dot(x:squeeze(grouped), w:squeeze(0), { contract = { { grouped, grouped + 1 }, { 2, 1 } } })
+  end
+  local y = nn.dot(x, w, { batch = { grouped, 0 }, contract = { { grouped + 1, grouped + 2 }, { 3, 2 } } })
+  y = y:permute(window.first_axis_to(y, grouped))                               -- it was [groups, B, …, out / groups]
+  return y:reshape(window.with_last(taps[1], out))
 end
 
-layer("conv1d", "a convolution along time, [B, T, C] -> [B, T', out]; weight [out, C / groups, kernel] as in PyTorch", {
-  out = { "integer", required, "channels of the result" },
-  kernel = { "integer", required, "taps" },
-  stride = { "integer", 1, "from one result to the next" },
-  padding = { "integer", 0, "zeros at both ends" },
-  dilation = { "integer", 1, "from one tap to the next" },
-  groups = { "integer", 1, "groups of channels that are independent; with one channel per group, depthwise" },
-  causal = { "boolean", false, "whether a result sees only its own input and earlier ones, zeros before the first; T' = T" },
-  bias = { "boolean", true, "whether a bias is added" },
-  init = { "init", none, "of the weight; default: uniform within 1 / sqrt(C / groups * kernel)" },
-}, function(_, o, x)
-  local reach, width, timed = check(o, x), x:size(-1), core.time_axis(x)
-  local over_time = core.over_time(timed == 1)
-  local bound = 1 / math.sqrt(width // o.groups * o.kernel)
-  local w = param("weight", { o.out, width // o.groups, o.kernel }, o.init or nn.init.uniform(-bound, bound))
-  local b = o.bias and param("bias", { o.out }, nn.init.uniform(-bound, bound))
+-- x with the zeros that the taps reach into.  reach: of a causal convolution, which reaches back alone
+local function padded(x, c, reach, over_time)
+  if reach then return reach > 0 and reaching_back(x, reach, over_time) or x end
+  for axis, before in ipairs(c.before) do x = window.padded(x, axis, before, c.after[axis]) end
+  return x
+end
+
+local function convolve(name, c, x, w, reach, over_time)
+  local wide = padded(x, c, reach, over_time)
+  for axis = 1, #c.kernel do
+    window.check_span(name, x, axis, (c.kernel[axis] - 1) * c.dilation[axis] + 1, wide:size(axis))
+  end
+  local taps = window.taps(wide, c)
+  return c.groups == x:size(-1) and depthwise(taps, w, c.groups, c.out) or product(taps, w, c.groups)
+end
+
+-- Along time, where a causal one can be computed step by step.
+local function over_time(name, o, c, x, w)
+  local timed = core.time_axis(x)
+  local follows = core.over_time(timed == 1)
+  if o.causal and (c.before[1] > 0 or c.after[1] > 0 or c.stride[1] > 1) then
+    fail("%s: causal = true gives one result per input; leave padding and stride out", name)
+  end
   core.time_aware(true)
-  local padded = o.causal and reach > 0 and reaching_back(x, reach, over_time) or x:pad(1, o.padding, o.padding)
-  if padded:size(1) <= reach then padded = padded:pad(1, 0, reach) end          -- in decode, where it is refused if needed
-  local count, taps = (padded:size(1) - reach - 1) // o.stride + 1, {}
-  for k = 0, o.kernel - 1 do
-    taps[k + 1] = padded:slice(1, k * o.dilation, k * o.dilation + (count - 1) * o.stride + 1, o.stride)
-  end
-  local y = o.groups == width and depthwise(taps, w, width, o.out) or product(taps, w, o.groups)
+  local y = convolve(name, c, x, w, o.causal and (c.kernel[1] - 1) * c.dilation[1] or nil, follows)
   core.time_aware(false)
-  if over_time and not o.causal and o.kernel * o.stride > 1 then
-    y = core.mixing(y, "nn.conv1d without causal = true looks at later tokens")
+  if follows and not o.causal and c.kernel[1] * c.stride[1] > 1 then
+    y = core.mixing(y, name .. " without causal = true looks at later tokens")
   end
-  y = core.with_time(y, count == x:size(1) and timed or nil)
-  return b and y + b or y
-end)
+  return core.with_time(y, y:size(1) == x:size(1) and timed or nil)
+end
+
+local function options_of(more)
+  local all = {
+    out = { "integer", required, "channels of the result" },
+    kernel = { "integers", required, "taps; as all of these an integer, or a list with one for each axis" },
+    stride = { "integers", 1, "from one result to the next" },
+    padding = { "padding", 0, "zeros at both ends of an axis; \"same\": as many as give a result per element" },
+    dilation = { "integers", 1, "from one tap to the next" },
+    groups = { "integer", 1, "groups of channels that are independent; with one channel per group, depthwise" },
+    bias = { "boolean", true, "whether a bias is added" },
+    init = { "init", none, "of the weight; default: uniform within 1 / sqrt(C / groups * taps)" },
+  }
+  for key, row in pairs(more) do all[key] = row end
+  return all
+end
+
+local function convolution(n, doc, more)
+  local kind = ("conv%dd"):format(n)
+  layer(kind, doc, options_of(more), function(_, o, x)
+    local name = "nn." .. kind
+    local c = read(name, o, x, n)
+    local width = x:size(-1) // c.groups
+    local w, b = parameters(o, c, { c.out, width }, width)
+    local y = n == 1 and over_time(name, o, c, x, w) or convolve(name, c, x, w)
+    return b and y + b or y
+  end)
+end
+
+convolution(1, "a convolution along time, [B, T, C] -> [B, T', out]; weight [out, C / groups, kernel] as in PyTorch", {
+  causal = { "boolean", false, "whether a result sees only its own and earlier inputs, then zeros; T' = T" },
+})
+convolution(2, "a convolution of images, [B, H, W, C] -> [B, H', W', out]; weight as in PyTorch", {})
+convolution(3, "a convolution of volumes, [B, D, H, W, C] -> [B, D', H', W', out]; weight as in PyTorch", {})
+
+-- ------------------------------------------------------------------ transposed
+
+-- x [B, …, C], weight [C, out / groups, kernel]  ->  for each tap [B, …, out]
+local function products(x, w, groups)
+  local shape, each, taps, parts = x.shape, w:size(1), w:size(2), {}
+  local grouped = #shape - 1                                                    -- the axis of groups
+  table.move({ groups, x:size(-1) // groups }, 1, 2, grouped + 1, shape)
+  w = w:reshape { groups, x:size(-1) // groups, each, taps }:permute { 0, 1, 3, 2 }
+  local y = nn.dot(x:reshape(shape), w, { batch = { grouped, 0 }, contract = { grouped + 1, 1 } })
+  for k = 0, taps - 1 do
+    local part = y:select(-2, k)                                                -- [groups, B, …, out / groups]
+    parts[k + 1] = part:permute(window.first_axis_to(part, grouped)):reshape(window.with_last(x, groups * each))
+  end
+  return parts
+end
+
+-- The elements of x along an axis with stride - 1 zeros between two.
+local function spread(x, axis, stride)
+  if stride == 1 then return x end
+  local shape, last = x.shape, (x:size(axis) - 1) * stride + 1
+  shape[axis + 1] = shape[axis + 1] * stride
+  return x:unsqueeze(axis + 1):pad(axis + 1, 0, stride - 1):reshape(shape):slice(axis, 0, last)
+end
+
+-- Taps one after another along an axis, parts[first] …: each at its place, added; `length` results.
+local function overlapped(parts, first, axis, c, length)
+  local sum
+  for k = 0, c.kernel[axis] - 1 do
+    local part, before = spread(parts[first + k], axis, c.stride[axis]), k * c.dilation[axis]
+    part = window.padded(part, axis, before, length - before - part:size(axis))
+    sum = sum and sum + part or part
+  end
+  return sum:slice(axis, c.before[axis], length - c.after[axis])
+end
+
+-- Results along an axis, before padding takes some away.
+local function spread_length(name, o, c, x, axis, more)
+  local length = (x:size(axis) - 1) * c.stride[axis] + (c.kernel[axis] - 1) * c.dilation[axis] + 1 + more
+  if more >= math.max(c.stride[axis], c.dilation[axis]) then
+    fail("%s: output_padding must be less than stride or dilation, found %d along axis %d", name, more, axis)
+  elseif length <= 2 * c.before[axis] and not core.decoding() then
+    fail("%s: padding = %d leaves nothing of the %d results along axis %d\n    x  %s", name, c.before[axis], length,
+      axis, core.shape_text(x))
+  end
+  return math.max(length, 2 * c.before[axis] + 1)
+end
+
+local function transposed(n, doc)
+  local kind = ("conv_transpose%dd"):format(n)
+  local all = options_of {
+    padding = { "integers", 0, "results dropped at both ends" },
+    output_padding = { "integers", 0, "results more at the end" },
+    init = { "init", none, "of the weight; default: uniform within 1 / sqrt(out / groups * taps)" },
+  }
+  layer(kind, doc, all, function(_, o, x)
+    local name = "nn." .. kind
+    local c = read(name, o, x, n)
+    local more = window.per_axis(name, "output_padding", o.output_padding, n, 0)
+    local w, b = parameters(o, c, { x:size(-1), c.out // c.groups }, c.out // c.groups)
+    local parts = products(x, w:reshape { w:size(0), w:size(1), c.places }, c.groups)
+    for axis = n, 1, -1 do
+      local length, sums = spread_length(name, o, c, x, axis, more[axis]), {}
+      for first = 1, #parts, c.kernel[axis] do sums[#sums + 1] = overlapped(parts, first, axis, c, length) end
+      parts = sums
+    end
+    return b and parts[1] + b or parts[1]
+  end)
+end
+
+transposed(1, "nn.conv1d's transpose, [B, T, C] -> [B, T', out]; weight [C, out / groups, kernel] as in PyTorch")
+transposed(2, "nn.conv2d's transpose, [B, H, W, C] -> [B, H', W', out]; weight as in PyTorch")
+transposed(3, "nn.conv3d's transpose, [B, D, H, W, C] -> [B, D', H', W', out]; weight as in PyTorch")

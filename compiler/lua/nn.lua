@@ -420,6 +420,10 @@ core.use("score_bias")          -- nn.alibi, nn.relative_bias
 core.use("loop")                -- nn.stack, nn.map, nn.scan, nn.checkpoint
 core.use("recurrent")           -- nn.rnn, nn.gru, nn.lstm
 core.use("ctc")                 -- nn.ctc
-core.use("convolution")         -- nn.conv1d, nn.shift
+core.use("convolution")         -- nn.conv1d … nn.conv3d, nn.conv_transpose1d …, nn.shift
+core.use("pooling")             -- nn.max_pool1d …, nn.avg_pool1d …, nn.adaptive_max_pool1d …, nn.adaptive_avg_pool1d …
+core.use("normalisation")       -- nn.groupnorm, nn.instancenorm, nn.local_response_norm
+core.use("upsample")            -- nn.upsample
+core.use("embedding_bag")       -- nn.embedding_bag
 
 return nn

@@ -17,9 +17,23 @@ local function is_init(v)
     and (v.init == "normal" or v.init == "uniform")
 end
 
+local function list_of(v, kind)
+  if type(v) ~= "table" or #v == 0 or not only(v) then return false end
+  for _, element in ipairs(v) do
+    if not kind(element) then return false end
+  end
+  return true
+end
+
+local function integer(v) return math.type(v) == "integer" end
+local function number(v) return type(v) == "number" end
+
 local checks = {
-  integer = function(v) return math.type(v) == "integer" end,
-  number = function(v) return type(v) == "number" end,
+  integer = integer,
+  number = number,
+  integers = function(v) return integer(v) or list_of(v, integer) end,
+  numbers = function(v) return number(v) or list_of(v, number) end,
+  padding = function(v) return v == "same" or integer(v) or list_of(v, integer) end,
   boolean = function(v) return type(v) == "boolean" end,
   string = function(v) return type(v) == "string" end,
   word = function(v) return v == false or type(v) == "string" end,
@@ -29,7 +43,6 @@ local checks = {
   ["function"] = function(v) return type(v) == "function" end,
   table = function(v) return type(v) == "table" end,
   list = function(v) return type(v) == "table" and only(v) end,
-  numbers = function(v) return type(v) == "number" or (type(v) == "table" and only(v)) end,
   tensors = function(v) return core.nn.is_tensor(v) or type(v) == "table" end,
   scores = function(v) return core.nn.is_tensor(v) or type(v) == "function" or getmetatable(v) == "layer" end,
   norm = function(v) return v == false or type(v) == "string" or type(v) == "function" end,
@@ -38,8 +51,10 @@ local checks = {
 local what = {
   integer = "an integer", number = "a number", boolean = "true or false", string = "a string", word = "a string or false", tensor = "a tensor",
   value = "a number or a tensor",
+  integers = "an integer or a list of integers", numbers = "a number or a list of numbers",
+  padding = "an integer, a list of integers or \"same\"",
   init = "a number or nn.init.normal(sd), nn.init.uniform(low, high)", ["function"] = "a function", table = "a table", list = "a list { …, … }",
-  numbers = "a number or a list { …, … }", tensors = "a tensor or a table of tensors", scores = "a tensor, or a function of positions", norm = "a string, a function or false",
+  tensors = "a tensor or a table of tensors", scores = "a tensor, or a function of positions", norm = "a string, a function or false",
 }
 
 local function sorted(t)

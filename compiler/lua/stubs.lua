@@ -9,7 +9,8 @@ local out = {}
 local function line(fmt, ...) out[#out + 1] = select("#", ...) > 0 and fmt:format(...) or fmt end
 
 local types = { integer = "integer", number = "number", boolean = "boolean", string = "string", word = "string|false", tensor = "lathe.Tensor",
-  init = "number|lathe.Init", ["function"] = "function", table = "table", list = "any[]", numbers = "number|number[]", value = "lathe.Tensor|number",
+  init = "number|lathe.Init", ["function"] = "function", table = "table", list = "any[]", value = "lathe.Tensor|number",
+  integers = "integer|integer[]", numbers = "number|number[]", padding = "integer|integer[]|\"same\"",
   tensors = "lathe.Tensor|table", scores = "lathe.Tensor|fun(queries: lathe.Tensor, keys: lathe.Tensor): lathe.Tensor",
   norm = "string|false|fun(y: lathe.Tensor, name: string): lathe.Tensor" }
 

@@ -11,6 +11,9 @@ typedef struct Row {
 
 #define HEADS "local function heads(w) return w:reshape { w:size(0), w:size(1), 2, 4 } end; local q = heads(x); "
 
+#define IMAGE "local i = x:reshape { x:size(0), x:size(1), 4, 2 }; "
+#define CUBE  "local i = x:reshape { x:size(0), x:size(1), 2, 2, 2 }; "
+
 /* Of x [B][T][8], real, something shaped like it. */
 static const char *const decodes[] = {
     /* time is looked back upon */
@@ -62,6 +65,26 @@ static const char *const decodes[] = {
     "return x:matmul(nn.param { name = \"m\", shape = { 8, 8 }, init = 0.1 }) + x:select(-1, 0):unsqueeze(-1)",
     "return x:overwrite(nn.constant({ 0, 2 }, \"i32\"), x:slice(-1, 3, 5), -1) + x:transpose(1, 2):transpose(2, 1)",
     "return x:permute { 2, 0, 1 }:cumsum(2):permute { 1, 2, 0 }",
+    IMAGE "return nn.conv2d(i, { out = 2, kernel = { 1, 3 }, padding = { 0, 1 } }):reshape(x.shape)",
+    IMAGE "return nn.conv_transpose2d(i, { out = 1, kernel = { 1, 2 }, stride = { 1, 2 } }):reshape(x.shape)",
+    CUBE "return nn.conv3d(i, { out = 2, kernel = { 1, 3, 2 }, padding = \"same\" }):reshape(x.shape)",
+    CUBE "return nn.conv_transpose3d(i, { out = 1, kernel = { 1, 1, 2 }, stride = { 1, 1, 2 } }):reshape(x.shape)",
+    IMAGE "return nn.max_pool2d(i, { kernel = { 1, 3 }, stride = 1, padding = { 0, 1 } }):reshape(x.shape)",
+    IMAGE "return nn.avg_pool2d(i, { kernel = { 1, 3 }, stride = 1, padding = { 0, 1 } }):reshape(x.shape)",
+    CUBE "return nn.max_pool3d(i, { kernel = { 1, 2, 2 } }):reshape { x:size(0), x:size(1), 2 }:sum(-1):unsqueeze(-1) "
+         "+ x",
+    CUBE "return nn.avg_pool3d(i, { kernel = { 1, 2, 2 } }):reshape { x:size(0), x:size(1), 2 }:sum(-1):unsqueeze(-1) "
+         "+ x",
+    IMAGE "return nn.adaptive_max_pool2d(i, { size = { 9, 3 } }):sum(2):sum(-1):unsqueeze(-1) + x",
+    IMAGE "return nn.adaptive_avg_pool2d(i, { size = { 9, 3 } }):sum(2):sum(-1):unsqueeze(-1) + x",
+    CUBE "return nn.adaptive_max_pool3d(i, { size = { 9, 3, 1 } }):sum(2):sum(2):sum(-1):unsqueeze(-1) + x",
+    CUBE "return nn.adaptive_avg_pool3d(i, { size = { 9, 1, 3 } }):sum(2):sum(2):sum(-1):unsqueeze(-1) + x",
+    IMAGE "return nn.upsample(i, { scale = { 1, 0.5 } }):reshape { x:size(0), x:size(1), 4 }:sum(-1):unsqueeze(-1) + x",
+    IMAGE "return nn.upsample(i, { size = { 9, 7 }, mode = \"bilinear\" }):sum(2):sum(-1):unsqueeze(-1) + x",
+    "return nn.groupnorm(x:reshape { x:size(0) * x:size(1), 8 }, { groups = 2 }):reshape(x.shape)",
+    "return nn.instancenorm(x:reshape { x:size(0) * x:size(1), 4, 2 }):reshape(x.shape)",
+    "return nn.local_response_norm(x, { size = 3 })",
+    "local _, ids = x:topk(3); return nn.embedding_bag(ids, { rows = 8, width = 8, padding = 5 })",
 };
 
 /* Later tokens, all of them, or others than the library keeps. */
@@ -88,6 +111,16 @@ static const Row refused[] = {
     {HEADS "return nn.attend(q:slice(1, 0, 2), q, q)", "x:slice works along the time axis"},
     {"return (nn.additive_attention(x, x, { width = 3 }))", "of different times"},
     {"return nn.conv1d(x, { out = 8, kernel = 3, padding = 1 })", "nn.conv1d without causal = true looks at later"},
+    {IMAGE "return nn.conv2d(i, { out = 8, kernel = 3 })", "along the time axis"},
+    {"return nn.conv_transpose1d(x, { out = 8, kernel = 3, padding = 1 })", "along the time axis"},
+    {"return nn.max_pool1d(x, { kernel = 2 })", "along the time axis"},
+    {"return nn.avg_pool1d(x, { kernel = 3, stride = 1, padding = 1 })", "along the time axis"},
+    {"return nn.adaptive_max_pool1d(x, { size = 3 })", "along the time axis"},
+    {"return nn.adaptive_avg_pool1d(x, { size = 4 })", "along the time axis"},
+    {"return nn.upsample(x, { size = 18 })", "nn.upsample works along the time axis"},
+    {"return nn.groupnorm(x, { groups = 2 })", "runs over the time axis"},
+    {"return nn.instancenorm(x)", "runs over the time axis"},
+    {"return nn.embedding_bag(input.tokens, { rows = 11, width = 8 })", "runs over the time axis"},
     {"return x:cumsum(1, true)", "x:cumsum works along the time axis"},
     {"return nn.shift(x:reshape { x:size(0), 2 * x:size(1), 4 })",
      "nn.shift moves an axis that merges time with another"},

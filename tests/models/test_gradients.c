@@ -106,6 +106,8 @@ static const Case cases[] = {
     {"attention's options", "grad", "tests/models/attends.lua", 4},
     {"attention's options, packed, dropout, accumulated", "train",
      "tests/models/attends.lua --set pack=true --set dropout=0.2 --set accumulate=2 --set seq=7", 3},
+    {"images", "grad", "tests/models/images.lua", 4},
+    {"images, accumulated", "train", "tests/models/images.lua --set accumulate=2", 3},
     {"rows of zeros", "grad", "tests/models/padding.lua", 6},
     {"copies in layers", "train", "tests/models/copies.lua --set accumulate=2", 4},
     {"copies of the same", "grad", "tests/models/copies.lua --set over=false", 4},

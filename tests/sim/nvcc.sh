@@ -47,6 +47,7 @@ compile llama models/llama.lua --set heads=16 --set kv_heads=8 --set vocab=5003 
 compile rnn models/char_rnn.lua --precision fp64
 compile ids tests/models/ids.lua --set back=true
 compile blocks tests/models/blocks.lua --set layers=6
+compile images tests/models/images.lua
 compile rows tests/models/rows.lua --set classes=12301 --precision bf16
 [ "${LATHE_LONG:-0}" = 0 ] || for model in models/*.lua; do
     name=${model##*/}

@@ -50,6 +50,8 @@ static const char *const models[] = {
     "models/mu.lua --config tiny --set seq=6 --set vocab=40 --set accumulate=2",
     "models/pointer_generator.lua --config tiny --set coverage=0.5 --set source_seq=9 --set dropout=0.2",
     "models/seq2seq.lua --config tiny --set layers=2 --set dropout=0.2",
+    "tests/models/images.lua",
+    "tests/models/images.lua --set batch=2 --set channels=4 --precision bf16",
     "tests/models/attends.lua",
     "tests/models/attends.lua --set pack=true --set dropout=0.2 --precision bf16",
 };

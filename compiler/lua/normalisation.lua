@@ -1,0 +1,80 @@
+-- normalisation.lua: nn.groupnorm, nn.instancenorm, nn.local_response_norm; nn.layernorm and nn.rmsnorm are in nn.lua.
+local core = ...
+local nn = core.nn
+local options = core.use("options")
+local required, none = options.required, options.none
+local made = core.use("layer")
+local layer, param, fail = made.layer, made.param, made.fail
+
+-- (x - mean) / sqrt(variance + eps) over some axes
+local function normal(x, eps, axes)
+  axes.keep = true
+  local mean = x:mean(axes)
+  local centred = x - mean
+  local variance = (centred * centred):mean(axes)
+  local rstd = nn.rsqrt(variance + eps)
+  return centred * rstd
+end
+
+-- y · weight + bias, one of each per channel
+local function affine(y)
+  local width = y:size(-1)
+  return y * param("weight", { width }, 1) + param("bias", { width }, 0)
+end
+
+-- The axes from 1 to `last`.
+local function axes_to(last)
+  local axes = {}
+  for axis = 1, last do axes[axis] = axis end
+  return axes
+end
+
+local eps = { "number", 1e-5, "added to the variance" }
+
+layer("groupnorm", "as nn.layernorm, over a group of channels and all axes between batch and channels", {
+  groups = { "integer", required, "into which the channels, the last axis, are divided" },
+  eps = eps,
+  affine = { "boolean", true, "whether there are a weight and a bias for each channel" },
+}, function(_, o, x)
+  local shape, rank = x.shape, x.rank
+  if rank < 2 then fail("nn.groupnorm needs [batch, …, channels], found %s", core.shape_text(x)) end
+  if o.groups < 1 or x:size(-1) % o.groups ~= 0 then
+    fail("nn.groupnorm: the channels of x, %d, must be a multiple of groups, found %d", x:size(-1), o.groups)
+  end
+  shape[rank], shape[rank + 1] = o.groups, x:size(-1) // o.groups
+  local axes = axes_to(rank - 2)
+  axes[rank - 1] = rank
+  local y = normal(x:reshape(shape), o.eps, axes):reshape(x.shape)
+  return o.affine and affine(y) or y
+end)
+
+layer("instancenorm", "as nn.layernorm, of each channel over all axes between batch and channels", {
+  eps = eps,
+  affine = { "boolean", false, "whether that is multiplied with a weight and added to a bias, one for each channel" },
+}, function(_, o, x)
+  local places = 1
+  for axis = 1, x.rank - 2 do places = places * x:size(axis) end
+  if places == 1 and not core.decoding() then
+    fail("nn.instancenorm needs [batch, axes…, channels] with several elements per channel, found %s",
+      core.shape_text(x))
+  end
+  local y = normal(x, o.eps, axes_to(x.rank - 2))
+  return o.affine and affine(y) or y
+end)
+
+layer("local_response_norm", "x / (k + alpha · mean of squares of the channels around)^beta", {
+  size = { "integer", required, "channels of a mean; of an even number one more before the channel than after it" },
+  alpha = { "number", 1e-4, "factor of the mean" },
+  beta = { "number", 0.75, "exponent" },
+  k = { "number", 1, "added to the mean" },
+}, function(_, o, x)
+  local width, size = x:size(-1), o.size
+  if size < 1 then fail("nn.local_response_norm: size must be at least 1, found %d", size) end
+  local before, after, total = math.min(size // 2, width), math.min((size - 1) // 2, width), nil
+  local squares = (x * x):pad(-1, before, after)
+  for k = 0, before + after do
+    local part = squares:slice(-1, k, k + width)
+    total = total and total + part or part
+  end
+  return x / (total * (o.alpha / size) + o.k) ^ o.beta
+end)
