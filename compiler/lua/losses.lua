@@ -196,7 +196,6 @@ function nn.pinball(x, target, given)
     end
   end
   if q == list then
-    if #list == 0 then fail("%s: quantiles is an empty list; it needs at least one number between 0 and 1", name) end
     target, q = check_quantiles(name, x, target, #list), nn.constant(list)
   else
     check_pair(name, x, target, "x", "target")

@@ -127,7 +127,7 @@ refused nn.focal(x, counts) ~ nn.focal.logits, target.: both must be real tensor
 refused nn.focal(x, x, { gamma = -1 }) ~ gamma must be 0 or more, found -1
 refused nn.pinball(x, x, { quantiles = 1.5 }) ~ quantiles must be numbers between 0 and 1, found 1.5
 refused nn.pinball(x, x, { quantiles = "half" }) ~ option 'quantiles' must be a number or a list
-refused nn.pinball(x, counts, { quantiles = {} }) ~ quantiles is an empty list
+refused nn.pinball(x, counts, { quantiles = {} }) ~ quantiles.* must be a number or a list of numbers
 refused nn.pinball(x, counts, { quantiles = { 0.1, 0.9 } }) ~ with a list of 2 quantiles x must be real .*, 2
 taken nn.pinball(x:slice(1, 0, 2), counts, { quantiles = { 0.1, 0.9 } })
 refused nn.gaussian_nll(x, x) ~ var must be a number, or real and shaped like x
