@@ -52,15 +52,22 @@ static const uint64_t untouched = 0x1badcafe2badcafe;
 
 /* One for each thread of a block; the lowest page of each cannot be touched, so an overflow stops the program.  Behind them
  * those of cooperative launches, whose lowest word is looked at: a page for each would be more than a process may have. */
+static char *all_stacks;
+
 static char *stacks(void)
 {
-    static char *all;
-    if (all) return all;
+    if (all_stacks) return all_stacks;
     size_t bytes = (size_t)STACK * MOST_FIBERS;
-    all = (char *)mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *all = (char *)mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (all == MAP_FAILED) abort();
     for (size_t i = 0; i < SIM_MOST_THREADS; i++) mprotect(all + i * STACK, PAGE, PROT_NONE);
-    return all;
+    return all_stacks = all;
+}
+
+/* Each guarded stack is two mappings, of which a process may have 65,530: a library that is closed gives its own back. */
+__attribute__((destructor)) static void free_stacks(void)
+{
+    if (all_stacks) munmap(all_stacks, (size_t)STACK * MOST_FIBERS);
 }
 
 char *stack_of_slot(size_t slot) { return stacks() + slot * STACK; }
