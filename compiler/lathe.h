@@ -18,8 +18,9 @@ Module *compile_within(const Options *o, const Choices **tried);         /* the 
 void say_choices(Text *t, const Choices *tried);
 void say_choices_json(Text *t, const Choices *tried);
 
-/* sizes.c */
-void take_sizes_from_data(Options *o);                      /* those of data.table, as --set gives them, if the line has --data */
+/* build/sizes.c: line: the words that go to the trainer */
+bool names_data(const Texts *line);                         /* it has --data, or a run whose columns are known */
+void take_sizes_from_data(Options *o, const Lathe_recipe *r, const Texts *line); /* those of data.table, added to o->sets */
 
 /* front/lua.c and its family */
 Desc *front(const Options *o);                              /* traces every entry */

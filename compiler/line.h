@@ -19,13 +19,11 @@ typedef struct Command {
     const char *arguments, *help;
 } Command;
 
-typedef VEC(const char *) Words;
-
 struct Line {
     const Command *command;
     const char *model;
     Options options; /* what every compilation of the command is asked for */
-    Words rest; /* what the command passes on */
+    Texts rest; /* what the command passes on */
     char **all; /* tokenize, data: what lathe-data gets */
 };
 

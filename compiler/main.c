@@ -42,7 +42,10 @@ static Module *compiled_of(const Choices **tried)
 {
     const Options *o = &line_of.options;
     need_description();
-    if (line_of.command->manner & RUNS) take_sizes_from_data(&line_of.options);
+    if (line_of.command->manner & RUNS && names_data(&line_of.rest)) {
+        const Desc *d = front_recipe(&line_of.options);
+        if (d->recipe.table) take_sizes_from_data(&line_of.options, &d->recipe, &line_of.rest);
+    }
     if (is_graph(o->model_file) || is_kernels(o->model_file))
         usage_error("%s: texts of graphs and of kernels are for `lathe dump`", o->model_file);
     return o->memory ? compile_within(o, tried) : compile(front(o));
@@ -161,7 +164,7 @@ static int do_run(void)
     const Module *m = compiled();
     const char *program = trainer(m);
     say_to(stderr, "trainer: %s\n", program);
-    Words words = {0};
+    Texts words = {0};
     push(&words, program);
     push(&words, line_of.command->name);
     if (line_of.options.json) push(&words, "--json");

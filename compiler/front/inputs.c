@@ -162,7 +162,7 @@ static void read_field(lua_State *L, Field *f)
     read_field_words(L, f);
 }
 
-/* Names are also those of files and of options of the command line; some are the trainer's. */
+/* The command line uses an input's name too: INPUT=FILE.  Some names belong to the trainer. */
 static void check_input_name(const Trace *trace, const char *name)
 {
     static const char *const taken[] = {"seed",       "step",  "position", "first_row",

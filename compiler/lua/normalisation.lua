@@ -50,7 +50,7 @@ end)
 
 layer("instancenorm", "as nn.layernorm, of each channel over all axes between batch and channels", {
   eps = eps,
-  affine = { "boolean", false, "whether that is multiplied with a weight and added to a bias, one for each channel" },
+  affine = { "boolean", false, "whether each channel has a weight, by which the result is multiplied, and a bias, which is added" },
 }, function(_, o, x)
   local places = 1
   for axis = 1, x.rank - 2 do places = places * x:size(axis) end

@@ -105,7 +105,7 @@ end
 
 local nce_options = options.declare("nn.info_nce", {
   temperature = { "value", 0.07, "that similarities are divided by: a number, or a learned scalar" },
-  normalize = { "boolean", true, "whether the vectors are brought to length 1" },
+  normalize = { "boolean", true, "whether the vectors are scaled to length 1" },
   both = { "boolean", true, "whether b also looks for its a, as in CLIP; the loss is the mean of both" },
 })
 

@@ -63,7 +63,7 @@ Node *argsort_split(const Node *n, const Trips *in, int64_t trip)
     return argsort(in[0].node, (int)n->ints[0] + 1, n->ints[1]);
 }
 
-/* Of one element it is that. */
+/* The only index of an axis with one element is 0. */
 Node *argsort_normal(const Node *n, Node *const *in)
 {
     return in[0]->shape.dim[n->ints[0]] == 1 ? filled(0, I32, n->shape) : NULL;

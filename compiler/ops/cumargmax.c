@@ -36,7 +36,7 @@ Node *cumargmax_split(const Node *n, const Trips *in, int64_t trip)
     return scan_split(n, in);
 }
 
-/* Of one element it is that. */
+/* The only index of an axis with one element is 0. */
 Node *cumargmax_normal(const Node *n, Node *const *in)
 {
     return in[0]->shape.dim[n->ints[0]] == 1 ? filled(0, I32, n->shape) : NULL;

@@ -1,14 +1,7 @@
 # arrays.sh: a description that declares its inputs is trained on arrays by name, wherever they lie, to the same bits for
 # any threads and on resuming; predictions in every format are the outputs of the model; what does not fit is told.
 set -eu
-tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
-must() { "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
-refuse() { # CODE WORDS COMMAND…
-    wanted=$1 words=$2
-    shift 2
-    "$@" >"$TMP/said" 2>&1 && tell "was taken: $*" || code=$?
-    [ $code = "$wanted" ] && grep -qF -- "$words" "$TMP/said" || tell "exit code $code, expected $wanted and: $words"
-}
+. tests/models/common
 must "$LATHE" build tests/models/digits.lua -o "$TMP/built"
 must "$LATHE" check models/vit.lua
 ! grep warning "$TMP/said" || tell "rows of a batch are apart in an image's tokens"

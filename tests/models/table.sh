@@ -1,14 +1,7 @@
 # table.sh: a table as people have it, with text, missing values, dates and another order of columns, goes from the file to
 # predictions of new rows in two commands; a hostile copy of it to the same; runs resume and repeat to the bit.
 set -eu
-tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
-must() { "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
-refuse() { # CODE WORDS COMMAND…
-    wanted=$1 words=$2
-    shift 2
-    "$@" >"$TMP/said" 2>&1 && tell "was taken: $*" || code=$?
-    [ $code = "$wanted" ] && grep -qF -- "$words" "$TMP/said" || tell "exit code $code, expected $wanted and: $words"
-}
+. tests/models/common
 top=$PWD
 case $LATHE in /*) ;; *) LATHE=$PWD/$LATHE ;; esac
 cd "$TMP"

@@ -1,20 +1,19 @@
-/* sizes.c: sizes that a description with data.table takes from its data: `lathe train MODEL.lua --data FILE…` reads the
- * files by `lathe-data sizes`, and goes on as if --set gave what it found. */
+/* sizes.c: finds the sizes of a model with data.table.  `lathe train MODEL.lua --data FILE…` starts `lathe-data sizes`,
+ * which reads the files, and then builds as if the user had given these sizes with --set. */
+#include "build/build.h"
 #include "emit/emit.h"
-#include "lathe.h"
-#include "line.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* The words after --data that go to the trainer. */
-static Texts data_words(void)
+static Texts data_words(const Texts *line)
 {
     Texts all = {0};
     bool data = false;
-    for (int i = 0; i < line_of.rest.n; i++) {
-        const char *word = line_of.rest.at[i];
+    for (int i = 0; i < line->n; i++) {
+        const char *word = line->at[i];
         if (starts_with(word, "--")) data = same(word, "--data") || starts_with(word, "--data=");
         if (starts_with(word, "--data=")) push(&all, word + strlen("--data="));
         else if (data && !starts_with(word, "--")) push(&all, word);
@@ -23,22 +22,22 @@ static Texts data_words(void)
 }
 
 /* The value of an option of the trainer: "--out RUN", "--out=RUN"; NULL: it is not there. */
-static const char *word_after(const char *option)
+static const char *word_after(const Texts *line, const char *option)
 {
     size_t n = strlen(option);
-    for (int i = 0; i < line_of.rest.n; i++) {
-        const char *word = line_of.rest.at[i];
+    for (int i = 0; i < line->n; i++) {
+        const char *word = line->at[i];
         if (starts_with(word, option) && word[n] == '=') return word + n + 1;
-        if (same(word, option)) return i + 1 < line_of.rest.n ? line_of.rest.at[i + 1] : "";
+        if (same(word, option)) return i + 1 < line->n ? line->at[i + 1] : "";
     }
     return NULL;
 }
 
 /* The columns of the run whose weights the trainer starts from, which it keeps; NULL: there are none. */
-static const char *saved_columns(void)
+static const char *saved_columns(const Texts *line)
 {
-    const char *init = word_after("--init"), *resume = word_after("--resume"), *run = init;
-    if (!run && resume) run = *resume && !starts_with(resume, "--") ? resume : word_after("--out");
+    const char *init = word_after(line, "--init"), *resume = word_after(line, "--resume"), *run = init;
+    if (!run && resume) run = *resume && !starts_with(resume, "--") ? resume : word_after(line, "--out");
     const char *path = run ? format("%s/table.json", run) : NULL;
     return path && access(path, R_OK) == 0 ? path : NULL;
 }
@@ -50,12 +49,11 @@ static bool was_set(const Options *o, const char *name)
     return false;
 }
 
-static const char *reading_command(const Lathe_recipe *r, const Texts *files)
+static const char *reading_command(const Lathe_recipe *r, const Texts *files, const char *saved)
 {
     static const char *const tasks[] = {
         [LATHE_TASK_FOUND] = "auto", [LATHE_CLASSES] = "class", [LATHE_REAL_TARGET] = "real"};
-    if (saved_columns())
-        return format("%s sizes --like %s", shell_quoted(program_beside("lathe-data")), shell_quoted(saved_columns()));
+    if (saved) return format("%s sizes --like %s", shell_quoted(program_beside("lathe-data")), shell_quoted(saved));
     const char *s = format("%s sizes --target %s --task %s", shell_quoted(program_beside("lathe-data")),
                            shell_quoted(r->csv_target), tasks[r->task]);
     if (r->drop) s = format("%s --drop %s", s, shell_quoted(r->drop));
@@ -64,18 +62,17 @@ static const char *reading_command(const Lathe_recipe *r, const Texts *files)
     return s;
 }
 
-void take_sizes_from_data(Options *o)
+bool names_data(const Texts *line) { return data_words(line).n > 0 || saved_columns(line); }
+
+void take_sizes_from_data(Options *o, const Lathe_recipe *r, const Texts *line)
 {
-    Texts files = data_words();
+    Texts files = data_words(line);
     char name[32];
     long long value;
-    if (!files.n && !saved_columns()) return;
-    const Desc *d = front_recipe(o);
-    if (!d->recipe.table) return;
     fflush(NULL);
-    FILE *f = popen(reading_command(&d->recipe, &files), "r");
+    FILE *f = popen(reading_command(r, &files, saved_columns(line)), "r");
     while (f && fscanf(f, "%31s %lld\n", name, &value) == 2)
         if (!was_set(o, name)) push(&o->sets, format("%s=%lld", name, value));
     int status = f ? pclose(f) : -1;
-    if (status != 0) exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1); /* it has said why */
+    if (status != 0) exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1); /* lathe-data has printed the reason */
 }
