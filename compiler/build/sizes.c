@@ -1,6 +1,5 @@
 /* sizes.c: finds the sizes of a model with data.table.  `lathe train MODEL.lua --data FILE…` starts `lathe-data sizes`,
  * which reads the files, and then builds as if the user had given these sizes with --set. */
-#include "build/build.h"
 #include "emit/emit.h"
 
 #include <stdlib.h>
