@@ -319,6 +319,10 @@ char *pointer_declaration(Page *page, const Buffer *b);  /* emit/entry.c: float 
 const char *home_declaration(Page *page, Home home);     /* const Gpt_params *p */
 const char *home_name(Home home);                        /* p */
 
+/* emit/convolution.c */
+char *convolution_call(Page *page, const Kernel *k);
+void say_convolutions(Page *page, Text *t); /* descriptions of those so far */
+
 /* emit/attention.c */
 char *attention_call(Page *page, const Kernel *k);
 char *cuda_attention_call(Page *page, const Kernel *k);

@@ -226,6 +226,9 @@ typedef struct Draws { /* philox(seed, step, site, row, index): seed, step and s
 Node *position_node(Trace *trace); /* i32 []: in decode, the position of the first token */
 Draws draws_of(lua_State *L, const Tensor *like, int64_t each); /* at a new site; each: numbers per element, the step of index */
 
+/* front/convolution.c */
+extern const luaL_Reg convolution_functions[];
+
 /* front/attention.c */
 extern const luaL_Reg attention_functions[];
 

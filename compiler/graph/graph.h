@@ -309,6 +309,20 @@ Attention attention_of(const Node *n);                      /* either op's parts
 bool is_attention_number(const Node *n, int k);             /* one for all samples: scale, cap, offset, …? */
 const char *attention_fault_of(const Attention *a);         /* for the user; parts may still be missing */
 
+/* ops/convolution.c explains it; of x, y and w one is made of the other two */
+typedef enum Side_of { TOWARDS_Y, TOWARDS_X, TOWARDS_W } Side_of;
+enum { CONVOLVED = 3 };                                     /* axes at most */
+typedef struct Convolved { int64_t kernel, stride, dilation, before, extent; } Convolved;
+typedef struct Convolution {
+    Side_of side;                                           /* what is made, and NULL below */
+    int n;                                                  /* axes */
+    int64_t groups, parts;
+    Convolved axis[CONVOLVED];
+    Node *x, *y, *w;                                        /* [batch…][X…][C], [batch…][Y…][O], [O][C / groups][K…] */
+} Convolution;
+Node *convolution_op(const Convolution *v);                 /* the side; parts are its own matter, and so are w's extents */
+Convolution convolution_of(const Node *n);
+
 /* ops/loop.c: Loop *l = loop_open("layer", 12); x = loop_carry(l, x0); w = loop_x(l, stacked); loop_next(l, 0, y);
  * loop_close(l); y = loop_result(l, 0); s = loop_stack(l, body_value) */
 Loop *loop_open(const char *name, int64_t trip, bool reverse);

@@ -225,7 +225,7 @@ static bool in_a_run(const Program *p) { return p->graph->entry != ENTRY_grad; }
 static bool multiplies(Kernel *const *kernels, int n)
 {
     for (int i = 0; i < n; i++)
-        if (kernels[i]->kind == GEMM || kernels[i]->kind == ATTENTION ||
+        if (kernels[i]->kind == GEMM || kernels[i]->kind == ATTENTION || kernels[i]->kind == CONVOLUTION ||
             multiplies(kernels[i]->body.at, kernels[i]->body.n))
             return true;
     return false;

@@ -20,6 +20,9 @@ enum { LATHE_ROOM_BYTES = 1949696, LATHE_PLANNED_THREADS = 4 };
 enum { LATHE_SHUFFLE_TOKENS = 1 << 22, LATHE_EVAL_TOKENS = 1 << 20 };   /* defaults */
 enum { LATHE_PACKED = 32 };        /* columns of a packed matrix are a multiple of this (lathe_rt.h: pack_f32) */
 enum { LATHE_MAX_HEAD = 256 };     /* width of a head of attention (lathe_rt.h: attention_f32) */
+/* Convolutions of the runtime (math/convolution.h): axes; places of a kernel; bytes of its weights for 16 channels and a
+ * vector of results. */
+enum { LATHE_CONVOLVED = 3, LATHE_CONVOLVED_PLACES = 4096, LATHE_CONVOLVED_WEIGHTS = 640 << 10 };
 
 typedef enum Lathe_dtype { LATHE_BOOL, LATHE_I32, LATHE_F32, LATHE_F64, LATHE_BF16, LATHE_F16 } Lathe_dtype;   /* as DType */
 

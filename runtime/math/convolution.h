@@ -15,10 +15,6 @@
 
 #include "interface/lathe_model.h"
 
-/* Axes; those that a convolution lacks come first and have extent 1.  Places of a kernel; bytes of its weights for 16
- * channels and a vector of results: larger ones are computed by other kernels (compiler/ops/convolution.c). */
-enum { LATHE_CONVOLVED = 3, LATHE_CONVOLVED_PLACES = 4096, LATHE_CONVOLVED_WEIGHTS = 640 << 10 };
-
 typedef struct Lathe_pixels {   /* strides in elements; along the channels: 1 */
     int64_t batch[LATHE_MAXRANK], axis[LATHE_CONVOLVED];
 } Lathe_pixels;
@@ -26,6 +22,7 @@ typedef struct Lathe_pixels {   /* strides in elements; along the channels: 1 */
 typedef struct Lathe_convolution {
     int nbatch;
     int64_t batch[LATHE_MAXRANK], groups, C, O, parts;
+    /* along each axis; axes that it lacks come first and have extent 1 */
     int64_t X[LATHE_CONVOLVED], Y[LATHE_CONVOLVED], K[LATHE_CONVOLVED];
     int64_t stride[LATHE_CONVOLVED], dilation[LATHE_CONVOLVED], before[LATHE_CONVOLVED];
     Lathe_pixels x, y;          /* w has no gaps */
