@@ -3,7 +3,7 @@
 #include "emit/emit.h"
 
 /* One number for each axis; those that the convolution lacks come first. */
-static void say_axes(Text *t, const char *field, const Convolution *v, const int64_t *of, int64_t lacking)
+static void say_by_axis(Text *t, const char *field, const Convolution *v, const int64_t *of, int64_t lacking)
 {
     say(t, ", .%s = {", field);
     for (int i = 0; i < CONVOLVED; i++) {
@@ -38,10 +38,10 @@ static void say_kernel(Text *t, const Convolution *v)
         const Convolved *a = &v->axis[i];
         K[i] = a->kernel, stride[i] = a->stride, dilation[i] = a->dilation, before[i] = a->before;
     }
-    say_axes(t, "K", v, K, 1);
-    say_axes(t, "stride", v, stride, 1);
-    say_axes(t, "dilation", v, dilation, 1);
-    say_axes(t, "before", v, before, 0);
+    say_by_axis(t, "K", v, K, 1);
+    say_by_axis(t, "stride", v, stride, 1);
+    say_by_axis(t, "dilation", v, dilation, 1);
+    say_by_axis(t, "before", v, before, 0);
 }
 
 /* Where x and y lie, read or written. */
@@ -60,8 +60,8 @@ static char *description_text(const Kernel *k, const Convolution *v)
     if (nb) say(&t, ".nbatch = %d, ", nb), say_numbers(&t, ".batch", nb, x->shape.dim), say(&t, ", ");
     say(&t, ".groups = %lld, .C = %lld, .O = %lld, .parts = %lld", (long long)v->groups, (long long)x->shape.dim[last],
         (long long)y->shape.dim[last], (long long)v->parts);
-    say_axes(&t, "X", v, x->shape.dim + nb, 1);
-    say_axes(&t, "Y", v, y->shape.dim + nb, 1);
+    say_by_axis(&t, "X", v, x->shape.dim + nb, 1);
+    say_by_axis(&t, "Y", v, y->shape.dim + nb, 1);
     say_kernel(&t, v);
     say_pixels(&t, "x", v, x);
     say_pixels(&t, "y", v, y);

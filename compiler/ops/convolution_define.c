@@ -44,14 +44,14 @@ static Node *sliced_at(Node *x, int axis, int64_t start, int64_t extent, int64_t
     return slice(x, from, s.dim, step);
 }
 
-static int64_t reach_of(const Convolved *a) { return (a->kernel - 1) * a->dilation; }
+static int64_t tap_reach(const Convolved *a) { return (a->kernel - 1) * a->dilation; }
 
 /* What place number k along axis i reads: [batch][… Y_i …][channels]. */
 static Node *tap_along(const Convolution *v, Node *x, int i, int64_t k)
 {
     const Convolved *a = &v->axis[i];
     int64_t Y = extent_of_y(v, i);
-    int64_t missing = (Y - 1) * a->stride + reach_of(a) + 1 - a->before - x->shape.dim[1 + i];
+    int64_t missing = (Y - 1) * a->stride + tap_reach(a) + 1 - a->before - x->shape.dim[1 + i];
     Node *wide = padded_at(x, 1 + i, a->before, missing > 0 ? missing : 0);
     return sliced_at(wide, 1 + i, k * a->dilation, Y, a->stride);
 }
@@ -107,7 +107,7 @@ static Node *towards_y(const Convolution *v)
 /* ------------------------------------------------------------------ towards x */
 
 /* The elements along an axis with stride - 1 zeros between two. */
-static Node *spread(Node *x, int axis, int64_t stride)
+static Node *strided(Node *x, int axis, int64_t stride)
 {
     Shape between = axes_before(x->shape, axis + 1), whole = x->shape;
     int64_t last = (x->shape.dim[axis] - 1) * stride + 1;
@@ -125,9 +125,9 @@ static Node *overlapped(const Convolution *v, Node *const *parts, int64_t apart,
 {
     const Convolved *a = &v->axis[i];
     Node *sum = NULL;
-    int64_t Y = parts[0]->shape.dim[1 + i], length = (Y - 1) * a->stride + reach_of(a) + 1, X = a->extent;
+    int64_t Y = parts[0]->shape.dim[1 + i], length = (Y - 1) * a->stride + tap_reach(a) + 1, X = a->extent;
     for (int64_t k = 0; k < a->kernel; k++) {
-        Node *part = spread(parts[k * apart], 1 + i, a->stride);
+        Node *part = strided(parts[k * apart], 1 + i, a->stride);
         int64_t before = k * a->dilation;
         part = padded_at(part, 1 + i, before, length - before - part->shape.dim[1 + i]);
         sum = sum ? map2(OP_add, sum, part) : part;

@@ -18,7 +18,7 @@
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t parts_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
-static int64_t floor_of(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+static int64_t floor_divide(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
 enum {
     AXES = LATHE_CONVOLVED,
@@ -49,13 +49,13 @@ static int64_t samples_of(const Lathe_convolution *g)
     return n;
 }
 
-static int64_t places_of(const Lathe_convolution *g) { return g->K[0] * g->K[1] * g->K[2]; }
+static int64_t kernel_places(const Lathe_convolution *g) { return g->K[0] * g->K[1] * g->K[2]; }
 
 /* Multiply-adds of two. */
 static double flops_of(const Lathe_convolution *g)
 {
     double pixels = (double)(samples_of(g) * g->Y[0] * g->Y[1] * g->Y[2]);
-    return 2 * pixels * (double)(g->O * (g->C / g->groups) * places_of(g));
+    return 2 * pixels * (double)(g->O * (g->C / g->groups) * kernel_places(g));
 }
 
 /* Along one axis, results number j · apart + first, j < n, read element j · step + at[i] and place[i] of the kernel. */
@@ -87,9 +87,9 @@ static void backward_axis(Axis *a, const Lathe_convolution *g, int i, int64_t fi
     a->taps = 0;
     for (int64_t k = g->K[i] - 1; k >= 0; k--) {
         int64_t from = first + g->before[i] - k * g->dilation[i];
-        if (from != floor_of(from, stride) * stride) continue;
+        if (from != floor_divide(from, stride) * stride) continue;
         a->place[a->taps] = (int)k;
-        a->at[a->taps++] = (int)floor_of(from, stride);
+        a->at[a->taps++] = (int)floor_divide(from, stride);
     }
 }
 
@@ -156,7 +156,7 @@ static int64_t lanes_that_fit(const Way *w, int64_t vector, int64_t size)
 
 static int64_t weight_lanes(const Lathe_convolution *g, int64_t vector, int64_t size)
 {
-    return lanes_for(places_of(g), g->C / g->groups, g->O / g->groups, vector, size);
+    return lanes_for(kernel_places(g), g->C / g->groups, g->O / g->groups, vector, size);
 }
 
 /* Behind where taps are, in the thread's room. */

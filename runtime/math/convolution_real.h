@@ -250,7 +250,7 @@ static void NAME(make_way)(Way w, REAL *to, const REAL *from, const REAL *weight
 
 void NAME(convolution)(REAL *y, const REAL *x, const REAL *weight, const Lathe_convolution *g)
 {
-    int64_t C = g->C / g->groups, O = g->O / g->groups, K = places_of(g);
+    int64_t C = g->C / g->groups, O = g->O / g->groups, K = kernel_places(g);
 #pragma omp parallel if (flops_of(g) > TASK_FLOPS && !omp_in_parallel())
     {
         Way w = {.g = g, .from = &g->x, .to = &g->y, .depth = C, .width = O, .w_from = K, .w_to = C * K, .w_group = O * C * K};
@@ -265,7 +265,7 @@ void NAME(convolution)(REAL *y, const REAL *x, const REAL *weight, const Lathe_c
 
 void NAME(convolution_input)(REAL *x, const REAL *y, const REAL *weight, const Lathe_convolution *g)
 {
-    int64_t C = g->C / g->groups, O = g->O / g->groups, K = places_of(g);
+    int64_t C = g->C / g->groups, O = g->O / g->groups, K = kernel_places(g);
 #pragma omp parallel if (flops_of(g) > TASK_FLOPS && !omp_in_parallel())
     {
         Way w = {.g = g, .from = &g->y, .to = &g->x, .depth = O, .width = C, .w_from = C * K, .w_to = K, .w_group = O * C * K};
@@ -370,7 +370,7 @@ static void NAME(add_lines)(const NAME(Weights) *t, int n)
     int64_t pieces = parts_of(t->deep, two ? ROWS_OF_2 : ROWS_OF_1), piece = parts_of(t->deep, pieces);
     REAL *sums = t->sums;
     NAME(copy_pixels)(t, n);
-    for (int64_t k = 0; k < places_of(g); k++, sums += t->deep * t->lanes) {
+    for (int64_t k = 0; k < kernel_places(g); k++, sums += t->deep * t->lanes) {
         int count = NAME(stretches_of)(t, n, k / g->K[2] / g->K[1], k / g->K[2] % g->K[1], k % g->K[2]);
         int64_t apart = g->stride[2] * g->x.axis[2];
         for (int64_t c = 0; c < t->deep; c += piece) {
@@ -386,7 +386,7 @@ static void NAME(add_lines)(const NAME(Weights) *t, int n)
 static void NAME(make_weights)(const NAME(Weights) *t, REAL *weight, int64_t part)
 {
     const Lathe_convolution *g = t->g;
-    int64_t C = g->C / g->groups, K = places_of(g), lines = samples_of(g) * g->Y[0] * g->Y[1];
+    int64_t C = g->C / g->groups, K = kernel_places(g), lines = samples_of(g) * g->Y[0] * g->Y[1];
     int64_t each = parts_of(lines, g->parts), end = least((part + 1) * each, lines) * g->Y[2];
     memset(t->sums, 0, (size_t)(K * t->deep * t->lanes) * sizeof *t->sums);
     for (int64_t at = part * each * g->Y[2]; at < end;) NAME(add_lines)(t, next_lines(g, t->lines, &at, end));
@@ -397,7 +397,7 @@ static void NAME(make_weights)(const NAME(Weights) *t, REAL *weight, int64_t par
 
 static void NAME(weight_task)(REAL *weight, const REAL *x, const REAL *y, const Lathe_convolution *g, int64_t i)
 {
-    int64_t C = g->C / g->groups, O = g->O / g->groups, K = places_of(g), lanes = weight_lanes(g, NAME(WIDTH), sizeof(REAL));
+    int64_t C = g->C / g->groups, O = g->O / g->groups, K = kernel_places(g), lanes = weight_lanes(g, NAME(WIDTH), sizeof(REAL));
     int64_t chunks = parts_of(C, CHANNELS), blocks = parts_of(O, lanes);
     int64_t block = i % blocks, chunk = i / blocks % chunks, group = i / blocks / chunks % g->groups;
     int64_t part = i / blocks / chunks / g->groups, o = block * lanes, c = chunk * CHANNELS;
