@@ -108,17 +108,40 @@ typedef struct Way {
     int64_t depth, width;          /* channels of a group that are read, and that results have */
     int64_t w_from, w_to, w_group; /* strides of the weight along those, and from group to group */
     Axis axis[AXES];
+    bool pairs;                      /* math/convolution_pairs.h */
     int64_t taps, lanes, chunks;     /* lanes: of a block of results; chunks: blocks of channels of a pass */
     int64_t blocks;                  /* of results' channels, in a pass */
     int64_t rows, columns;           /* results of a task along the last two axes */
     int64_t read_rows, read_columns; /* what they read, columns for each rest by the step */
+    int64_t line;                    /* numbers of a line that is read, one block of channels */
 } Way;
+
+/* Are results made two by two?  Decided by extents alone, since it changes bits. */
+static bool makes_pairs(const Way *w)
+{
+    const Axis *a = w->axis;
+    bool neighbours = a[2].taps == 3 && a[2].step == 1 && a[2].at[1] == a[2].at[0] + 1 && a[2].at[2] == a[2].at[0] + 2;
+    int64_t weights = a[0].taps * a[1].taps * least(w->depth, CHANNELS) * 4;
+    return neighbours && a[2].n > 1 && w->depth >= CHANNELS / 2 && weights * 64 <= W_BYTES;
+}
+
+static int64_t line_of(const Way *w, int64_t columns)
+{
+    const Axis *a = &w->axis[2];
+    if (w->pairs) return parts_of(columns, 2) * 4 * CHANNELS;
+    return a->step * (columns + (a->span - 1) / a->step) * CHANNELS;
+}
 
 static int64_t room_for_rows(const Way *w, int64_t rows, int64_t columns, int64_t chunks)
 {
     const Axis *a = w->axis;
-    int64_t read = (rows - 1) * a[1].step + a[1].span, across = columns + (a[2].span - 1) / a[2].step;
-    return chunks * a[0].taps * read * a[2].step * across * CHANNELS;
+    return chunks * a[0].taps * ((rows - 1) * a[1].step + a[1].span) * line_of(w, columns);
+}
+
+/* Channels whose weights fit, for some lanes.  Of pairs, sums are added up in passes: the same number everywhere. */
+static int64_t channels_that_fit(const Way *w, int64_t lanes, int64_t size)
+{
+    return w->pairs ? W_BYTES / (64 * 4 * w->taps) : W_BYTES / size / (w->taps * lanes);
 }
 
 /* Cuts the results so that all that a task needs fits: as many channels at once as possible, then as many rows. */
@@ -126,18 +149,18 @@ static void cut(Way *w, int64_t size, int64_t threads)
 {
     const Axis *a = w->axis;
     int64_t room = (LATHE_ROOM_BYTES - W_BYTES - LISTS_BYTES) / size;
-    int64_t packed = W_BYTES / size / (w->taps * w->lanes);
-    w->chunks = most(least(parts_of(w->depth, CHANNELS), packed / CHANNELS), 1);
-    w->blocks = most(packed / (w->chunks * CHANNELS), 1);
+    w->chunks = most(least(parts_of(w->depth, CHANNELS), channels_that_fit(w, w->lanes, size) / CHANNELS), 1);
     w->columns = a[2].n, w->rows = 1;
-    while (room_for_rows(w, 1, w->columns, w->chunks) > room)
-        if (w->columns > 4 * CHANNELS || w->chunks == 1) w->columns = parts_of(w->columns, 2);
+    while (room_for_rows(w, 1, w->columns, w->chunks) * (8 / size) > room)
+        if (w->columns > 4 * CHANNELS || w->chunks == 1) w->columns = parts_of(parts_of(w->columns, 2), 2) * 2;
         else w->chunks = parts_of(w->chunks, 2);
+    w->blocks = most(W_BYTES / size / (w->chunks * CHANNELS * w->taps * w->lanes * (w->pairs ? 4 : 1)), 1);
     int64_t tasks = samples_of(w->g) * a[0].n * parts_of(a[2].n, w->columns), wanted = ENOUGH * threads;
     int64_t highest = most(a[1].n / most(parts_of(wanted, tasks), 1), 1);
     room = least(room, FITTING / size);
     while (w->rows < highest && room_for_rows(w, w->rows + 1, w->columns, w->chunks) <= room) w->rows++;
     w->rows = parts_of(a[1].n, parts_of(a[1].n, w->rows));
+    w->line = line_of(w, w->columns);
     w->read_rows = (w->rows - 1) * a[1].step + a[1].span;
     w->read_columns = w->columns + (a[2].span - 1) / a[2].step;
 }

@@ -4,11 +4,11 @@
 #define CONVOLUTION_TILES
 /* Rows of a tile that is one vector wide, or two: its sums, a vector or two of the other operand, and a factor. */
 #ifdef __AVX512F__
-enum { ROWS_OF_1 = 16, ROWS_OF_2 = 14 };
+enum { ROWS_OF_1 = 16, ROWS_OF_2 = 14, MOST_PAIRS = 6 };
 #elif defined __FMA__
-enum { ROWS_OF_1 = 12, ROWS_OF_2 = 6 };
+enum { ROWS_OF_1 = 12, ROWS_OF_2 = 6, MOST_PAIRS = 3 };
 #else
-enum { ROWS_OF_1 = 8, ROWS_OF_2 = 4 };
+enum { ROWS_OF_1 = 8, ROWS_OF_2 = 4, MOST_PAIRS = 2 };
 #endif
 /* `call`, with R a constant. */
 #define FOR_ROWS(r, call)                                                                                              \
@@ -24,6 +24,8 @@ enum { ROWS_OF_1 = 8, ROWS_OF_2 = 4 };
     } break;
 #endif
 
+
+static void NAME(copy_pairs)(const Way *w, REAL *to, const REAL *from, int64_t first, int64_t deep);
 
 /* ---- what a task reads */
 
@@ -45,7 +47,7 @@ static void NAME(copy_line)(const Way *w, REAL *to, const REAL *from, int64_t fi
 static void NAME(copy_rows)(const Way *w, const Task *t, REAL *to, const REAL *from, int64_t channel, int64_t end)
 {
     const Axis *a = w->axis;
-    int64_t step = a[2].step, line = step * w->read_columns * CHANNELS, first = t->column * step + a[2].low;
+    int64_t line = w->line, first = t->column * a[2].step + a[2].low;
     int64_t rows = (t->rows - 1) * a[1].step + a[1].span;
     for (; channel < end; channel += CHANNELS)
         for (int p = 0; p < a[0].taps; p++, to += w->read_rows * line)
@@ -53,7 +55,9 @@ static void NAME(copy_rows)(const Way *w, const Task *t, REAL *to, const REAL *f
                 int64_t plane = t->plane * a[0].step + a[0].at[p], row = t->row * a[1].step + a[1].low + r;
                 bool inside = plane >= 0 && plane < a[0].extent && row >= 0 && row < a[1].extent;
                 const REAL *at = inside ? from + channel + plane * w->from->axis[0] + row * w->from->axis[1] : NULL;
-                NAME(copy_line)(w, to + r * line, at, first, least(CHANNELS, end - channel));
+                int64_t deep = least(CHANNELS, end - channel);
+                if (w->pairs) NAME(copy_pairs)(w, to + r * line, at, first, deep);
+                else NAME(copy_line)(w, to + r * line, at, first, deep);
             }
 }
 
@@ -61,13 +65,12 @@ static void NAME(copy_rows)(const Way *w, const Task *t, REAL *to, const REAL *f
 static void NAME(place_taps)(const Way *w, int *place)
 {
     const Axis *a = w->axis;
-    int64_t line = a[2].step * w->read_columns * CHANNELS;
     for (int p = 0; p < a[0].taps; p++)
         for (int q = 0; q < a[1].taps; q++)
-            for (int s = 0; s < a[2].taps; s++) {
+            for (int s = 0; s < (w->pairs ? 1 : a[2].taps); s++) {
                 int64_t across = a[2].at[s] - a[2].low, row = p * w->read_rows + a[1].at[q] - a[1].low;
                 int64_t column = across % a[2].step * w->read_columns + across / a[2].step;
-                *place++ = (int)(row * line + column * CHANNELS);
+                *place++ = (int)(row * w->line + column * CHANNELS);
             }
 }
 
@@ -130,18 +133,31 @@ static void NAME(results_by_2)(int64_t rows, const NAME(Tile) *t)
     FOR_ROWS(rows, if (R <= ROWS_OF_2) NAME(tile_of_results)(R, 2, t))
 }
 
+/* A tile that makes whole vectors where only `lanes` of them, of `results`, have a place: it makes them in `whole`. */
+static void NAME(to_whole)(NAME(Tile) *t, const NAME(Tile) *given, REAL *whole, int64_t wide, int64_t results,
+                           int64_t lanes)
+{
+    t->to = whole, t->apart = wide;
+    for (int64_t r = 0; r < results && t->add; r++)
+        memcpy(whole + r * wide, given->to + r * given->apart, (size_t)lanes * sizeof(REAL));
+}
+
+static void NAME(from_whole)(const NAME(Tile) *given, const REAL *whole, int64_t wide, int64_t results, int64_t lanes)
+{
+    for (int64_t r = 0; r < results; r++)
+        memcpy(given->to + r * given->apart, whole + r * wide, (size_t)lanes * sizeof(REAL));
+}
+
 /* `rows` neighbouring results, `lanes` channels of a block of one vector, or two. */
 static void NAME(make_tile)(const NAME(Tile) *given, int64_t rows, int64_t lanes, bool two)
 {
     REAL whole[16 * 2 * NAME(WIDTH)];
     NAME(Tile) t = *given;
     int64_t wide = (two ? 2 : 1) * NAME(WIDTH);
-    size_t bytes = (size_t)lanes * sizeof(REAL);
-    if (lanes < wide) t.to = whole, t.apart = wide;
-    for (int64_t r = 0; r < rows && lanes < wide && t.add; r++) memcpy(whole + r * wide, given->to + r * given->apart, bytes);
+    if (lanes < wide) NAME(to_whole)(&t, given, whole, wide, rows, lanes);
     if (two) NAME(results_by_2)(rows, &t);
     else NAME(results_by_1)(rows, &t);
-    for (int64_t r = 0; r < rows && lanes < wide; r++) memcpy(given->to + r * given->apart, whole + r * wide, bytes);
+    if (lanes < wide) NAME(from_whole)(given, whole, wide, rows, lanes);
 }
 
 /* One line of results of a task, some lanes wide. */
@@ -154,6 +170,8 @@ static void NAME(line_of_results)(NAME(Tile) t, int64_t columns, int64_t lanes, 
         t.to += piece * t.apart;
     }
 }
+
+#include "math/convolution_pairs.h"
 
 /* ---- a pass over all results: some channels that are read, some that are made */
 
@@ -171,7 +189,7 @@ static int64_t NAME(lanes_of)(const Way *w, int64_t lane)
 static void NAME(make_task)(const Way *w, const NAME(Pass) *p, const REAL *packed, REAL *lines, const int *place, const Task *t)
 {
     const Axis *a = w->axis;
-    int64_t line = a[2].step * w->read_columns * CHANNELS, depth = p->end - p->channel, start = 0;
+    int64_t line = w->line, depth = p->end - p->channel, start = 0;
     const REAL *from = p->from + sample_at(w->g, w->from, t->sample);
     REAL *to = p->to + sample_at(w->g, w->to, t->sample);
     NAME(copy_rows)(w, t, lines, from, p->channel, p->end);
@@ -187,9 +205,10 @@ static void NAME(make_task)(const Way *w, const NAME(Pass) *p, const REAL *packe
         for (int64_t r = 0; r < t->rows; r++) {
             tile.from = lines + r * a[1].step * line;
             tile.to = to + start + lane + r * a[1].apart * w->to->axis[1];
-            NAME(line_of_results)(tile, t->columns, lanes, two);
+            if (w->pairs) NAME(line_of_pairs)(tile, t->columns, lanes);
+            else NAME(line_of_results)(tile, t->columns, lanes, two);
         }
-        tile.w += depth * w->taps * (two ? 2 : 1) * NAME(WIDTH);
+        tile.w += depth * w->taps * (w->pairs ? 4 : two ? 2 : 1) * NAME(WIDTH);
     }
 }
 
@@ -200,9 +219,10 @@ static void NAME(make_pass)(const Way *w, const NAME(Pass) *p)
     REAL *packed = (REAL *)((char *)thread_room() + LISTS_BYTES), *lines = packed + W_BYTES / sizeof(REAL), *to = packed;
     NAME(place_taps)(w, place);
     for (int64_t lane = p->lane; lane < p->lanes_end; lane += w->lanes) {
-        int64_t lanes = NAME(lanes_of)(w, lane);
-        NAME(pack_weights)(w, to, p->w + lane * w->w_to, p->channel, p->end, lanes, least(lanes, w->width - lane));
-        to += (p->end - p->channel) * w->taps * lanes;
+        int64_t lanes = NAME(lanes_of)(w, lane), width = least(lanes, w->width - lane);
+        if (w->pairs) NAME(pack_pairs)(w, to, p->w + lane * w->w_to, p->channel, p->end, width);
+        else NAME(pack_weights)(w, to, p->w + lane * w->w_to, p->channel, p->end, lanes, width);
+        to += (p->end - p->channel) * w->taps * lanes * (w->pairs ? 4 : 1);
     }
     int64_t n = tasks_of(w);
 #pragma omp for schedule(dynamic)
@@ -236,7 +256,9 @@ static void NAME(make_way)(Way w, REAL *to, const REAL *from, const REAL *weight
         NAME(make_zeros)(&w, to);
         return;
     }
-    w.lanes = lanes_that_fit(&w, NAME(WIDTH), sizeof(REAL));
+    w.pairs = makes_pairs(&w);
+    if (w.pairs) w.taps /= 3;
+    w.lanes = w.pairs ? NAME(WIDTH) : lanes_that_fit(&w, NAME(WIDTH), sizeof(REAL));
     cut(&w, sizeof(REAL), omp_get_num_threads());
     for (int64_t i = 0; i < w.g->groups; i++)
         for (int64_t lane = 0; lane < w.width; lane += w.blocks * w.lanes)
@@ -289,7 +311,8 @@ typedef struct NAME(Stretch) {
     int64_t n;
 } NAME(Stretch);
 
-/* sums[R][V · WIDTH] += Σ over pixels of x[pixel][R] · y[pixel][V · WIDTH] */
+/* sums[R][V · WIDTH] += Σ over pixels of x[pixel][R] · y[pixel][V · WIDTH]; pixels of x are `apart` numbers from each
+ * other. */
 static INLINE void NAME(tile_of_weights)(const int R, const int V, REAL *sums, const NAME(Stretch) *s, int n, int64_t apart)
 {
     NAME(Vector) sum[16][2] = {0};
@@ -362,37 +385,49 @@ static int NAME(stretches_of)(const NAME(Weights) *t, int n, int64_t p, int64_t 
     return count;
 }
 
+/* Adds the products of stretches for all of the task's channels. */
+static void NAME(add_stretches)(const NAME(Weights) *t, REAL *sums, int count)
+{
+    bool two = t->lanes > NAME(WIDTH);
+    int64_t apart = t->g->stride[2] * t->g->x.axis[2];
+    int64_t pieces = parts_of(t->deep, two ? ROWS_OF_2 : ROWS_OF_1), piece = parts_of(t->deep, pieces);
+    for (int64_t c = 0; c < t->deep; c += piece) {
+        int64_t rows = least(piece, t->deep - c);
+        if (two) NAME(weights_by_2)(rows, sums + c * t->lanes, t->stretches, count, apart);
+        else NAME(weights_by_1)(rows, sums + c * t->lanes, t->stretches, count, apart);
+        for (int i = 0; i < count; i++) t->stretches[i].x += rows;
+    }
+}
+
 /* Adds the products of a run of lines, for all places of the kernel. */
 static void NAME(add_lines)(const NAME(Weights) *t, int n)
 {
     const Lathe_convolution *g = t->g;
-    bool two = t->lanes > NAME(WIDTH);
-    int64_t pieces = parts_of(t->deep, two ? ROWS_OF_2 : ROWS_OF_1), piece = parts_of(t->deep, pieces);
     REAL *sums = t->sums;
     NAME(copy_pixels)(t, n);
     for (int64_t k = 0; k < kernel_places(g); k++, sums += t->deep * t->lanes) {
         int count = NAME(stretches_of)(t, n, k / g->K[2] / g->K[1], k / g->K[2] % g->K[1], k % g->K[2]);
-        int64_t apart = g->stride[2] * g->x.axis[2];
-        for (int64_t c = 0; c < t->deep; c += piece) {
-            int64_t rows = least(piece, t->deep - c);
-            if (two) NAME(weights_by_2)(rows, sums + c * t->lanes, t->stretches, count, apart);
-            else NAME(weights_by_1)(rows, sums + c * t->lanes, t->stretches, count, apart);
-            for (int i = 0; i < count; i++) t->stretches[i].x += rows;
-        }
+        NAME(add_stretches)(t, sums, count);
     }
+}
+
+static void NAME(end_weights)(const NAME(Weights) *t, REAL *weight)
+{
+    int64_t C = t->g->C / t->g->groups, K = kernel_places(t->g);
+    for (int64_t o = 0; o < t->width; o++)
+        for (int64_t c = 0; c < t->deep; c++)
+            for (int64_t k = 0; k < K; k++) weight[(o * C + c) * K + k] = t->sums[(k * t->deep + c) * t->lanes + o];
 }
 
 /* weight[o][c][k] of one part, for the task's channels and lanes. */
 static void NAME(make_weights)(const NAME(Weights) *t, REAL *weight, int64_t part)
 {
     const Lathe_convolution *g = t->g;
-    int64_t C = g->C / g->groups, K = kernel_places(g), lines = samples_of(g) * g->Y[0] * g->Y[1];
-    int64_t each = parts_of(lines, g->parts), end = least((part + 1) * each, lines) * g->Y[2];
-    memset(t->sums, 0, (size_t)(K * t->deep * t->lanes) * sizeof *t->sums);
+    int64_t lines = samples_of(g) * g->Y[0] * g->Y[1], each = parts_of(lines, g->parts);
+    int64_t end = least((part + 1) * each, lines) * g->Y[2];
+    memset(t->sums, 0, (size_t)(kernel_places(g) * t->deep * t->lanes) * sizeof *t->sums);
     for (int64_t at = part * each * g->Y[2]; at < end;) NAME(add_lines)(t, next_lines(g, t->lines, &at, end));
-    for (int64_t o = 0; o < t->width; o++)
-        for (int64_t c = 0; c < t->deep; c++)
-            for (int64_t k = 0; k < K; k++) weight[(o * C + c) * K + k] = t->sums[(k * t->deep + c) * t->lanes + o];
+    NAME(end_weights)(t, weight);
 }
 
 static void NAME(weight_task)(REAL *weight, const REAL *x, const REAL *y, const Lathe_convolution *g, int64_t i)
