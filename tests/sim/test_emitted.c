@@ -52,6 +52,8 @@ static const char *const models[] = {
     "models/seq2seq.lua --config tiny --set layers=2 --set dropout=0.2",
     "tests/models/images.lua",
     "tests/models/images.lua --set batch=2 --set channels=4 --precision bf16",
+    "tests/lua/batchnorm.lua --set accumulate=2",
+    "tests/lua/batchnorm.lua --precision bf16",
     "tests/models/attends.lua",
     "tests/models/attends.lua --set pack=true --set dropout=0.2 --precision bf16",
 };
@@ -116,6 +118,7 @@ static int test_model(int number)
     Live *cpu = build_model(line);
     compare_entries(&b.device, cpu, line, long_run() ? 20 : 2, bound_of(line), bound_of(line), &rng);
     memset(cpu->state, 0, (size_t)cpu->model->state_bytes);
+    fill_statistics(cpu->model, cpu->state);
     setenv("SIM_REFUSES", "product cooperative", 1); /* by second ways alone: our products, launches for loops, */
     b.device.plain(true);                            /* plain loops for ids */
     compare_entries(&b.device, cpu, format("%s, second ways", line), 1, bound_of(line), bound_of(line), &rng);
