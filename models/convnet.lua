@@ -23,14 +23,15 @@ local function block(x, out, stride)
   return nn.relu(h + shortcut(x, out, stride))
 end
 
-local function stage(c, x, number, out, stride)
+-- name: what is left of the image's sides
+local function stage(c, x, name, out, stride)
   local alike = c.blocks
   if stride > 1 then
-    x = nn.scope("down" .. number, block, x, out, stride)
+    x = nn.scope("to_" .. name, block, x, out, stride)
     alike = alike - 1
   end
   if alike == 0 then return x end
-  return nn.stack(alike, x, function(y) return block(y, out, 1) end, { name = "stage" .. number })
+  return nn.stack(alike, x, function(y) return block(y, out, 1) end, { name = name })
 end
 
 return {
@@ -51,9 +52,9 @@ return {
 
   forward = function(c, input)
     local x = nn.relu(nn.batchnorm(convolved(input.image / c.scale, "conv", c.width, 1), { name = "bn" }))
-    x = stage(c, x, 1, c.width, 1)
-    x = stage(c, x, 2, 2 * c.width, 2)
-    x = stage(c, x, 3, 4 * c.width, 2)
+    x = stage(c, x, "whole", c.width, 1)
+    x = stage(c, x, "half", 2 * c.width, 2)
+    x = stage(c, x, "quarter", 4 * c.width, 2)
     local embedding = x:mean { 1, 2 }
     local logits = nn.linear(embedding, { name = "head", out = c.classes })
     return nn.cross_entropy(logits, input.label), {

@@ -192,9 +192,8 @@ void say_param_table(Page *page, Text *t)
     say(t, "static const Lathe_param params[] = {\n");
     for (int i = 0; i < d->params.n; i++) {
         const Param *p = d->params.at[i];
-        say_table_row(
-            t, p, p->stride,
-            format("offsetof(%s, %s) / sizeof(%s)", type, param_text(page, p, "", zero), real));
+        say_table_row(t, p, p->stride,
+                      format("offsetof(%s, %s) / sizeof(%s)", type, param_text(page, p, "", zero), real));
     }
     say(t, "};\n\n");
 }

@@ -352,10 +352,10 @@ static int statistic_call(lua_State *L)
     const struct New_state *made = new_state_named(trace, p->name);
     describe_statistic(trace->desc, p);
     if (trace->graph->training && trace->open.n != trace->copies.n)
-        user_error(L, "statistics of a batch cannot be kept inside this loop: each of its iterations would replace "
-                      "them; make the layer outside nn.scan, or inside the nn.stack that applies it");
-    if (made && made->depth != trace->open.n)
-        user_error(L, "this layer keeps statistics, so it cannot be applied in nn.stack and outside it");
+        user_error(L,
+                   "this layer keeps statistics of a batch, which each iteration of the loop around it would replace; "
+                   "apply it outside nn.scan, and make it inside the nn.stack that applies it");
+    must(!made || made->depth == trace->open.n);
     lua_pushstring(L, p->name);
     push_tensor(L, made ? made->node : statistic_here(trace, p), NOWHERE, NOWHERE, NULL);
     return 2;

@@ -15,7 +15,10 @@ typedef struct Case {
 } Case;
 
 /* "layers.%d.norm.weight" of copy c */
-static const char *name_of(const Lathe_param *p, int64_t c) { return p->loops ? format(p->export_name, (int)c) : p->name; }
+static const char *name_of(const Lathe_param *p, int64_t c)
+{
+    return p->loops ? format(p->export_name, (int)c) : p->name;
+}
 
 static int64_t copies(const Lathe_param *p) { return p->loops ? p->dim[0] : 1; }
 
@@ -44,7 +47,8 @@ static void take_weights(Case *c)
         int64_t each = param_elements(p) / copies(p);
         double *all = NEW_ARRAY(double, param_elements(p));
         for (int64_t i = 0; i < copies(p); i++)
-            memcpy(all + i * each, recorded(&c->said, format("weight.%s", name_of(p, i))).at, sizeof *all * (size_t)each);
+            memcpy(all + i * each, recorded(&c->said, format("weight.%s", name_of(p, i))).at,
+                   sizeof *all * (size_t)each);
         write_param(c->l, p, all);
     }
 }

@@ -39,7 +39,7 @@ awk -F , 'NR > 1 && $1 != ((NR - 2) * 7) % 4 { print; exit 1 }' p.csv >said || t
 names() { head -c 20000 "$1" | tr -c '[:print:]' '\n' | grep -o '"[a-z0-9_.]*"' | tr -d '"' | sort; }
 names built.safetensors >said
 [ "$(grep -c 'running_mean$' said)" = 13 ] && [ "$(grep -c 'running_var$' said)" = 13 ] || tell "the statistics of 13 norms"
-grep -q '^stage2.0.bn1.running_var$' said && grep -q '^down3.bn2.running_mean$' said || tell "their names"
+grep -q '^half.0.bn1.running_var$' said && grep -q '^to_quarter.bn2.running_mean$' said || tell "their names"
 must "$trainer" init --init built.safetensors --out again.safetensors
 cmp built.safetensors again.safetensors
 must "$trainer" init --seed 1 --out new.safetensors
