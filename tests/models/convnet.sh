@@ -16,8 +16,11 @@ npy folder/image.npy '(83, 6, 6)' "$(awk 'BEGIN { for (r = 0; r < 83; r++) for (
     q = 2 * (i >= 18) + (i % 6 >= 3); printf "\\%03o", (q == (r * 7) % 4 ? 4 : 0) + (r * 31 + i * 17) % 4 } }')"
 npy folder/label.npy '(83,)' "$(awk 'BEGIN { for (r = 0; r < 83; r++) printf "\\%03o", (r * 7) % 4 }')"
 
+awk 'BEGIN { print "a,b,class"; for (i = 0; i < 60; i++) print i % 10 ",1." i "," i % 3 }' >cut.csv
 for name in built cut; do
-    trainer=$TMP/$name/trainer steps=60 kills=2 start="--data folder --steps 60 --save-every 9"
+    data=folder
+    [ $name = built ] || data=cut.csv
+    trainer=$TMP/$name/trainer steps=60 kills=2 start="--data $data --steps 60 --save-every 9"
     rm -rf whole run
     # shellcheck disable=SC2086
     must "$trainer" train $start --out whole --threads 1
