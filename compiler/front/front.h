@@ -214,7 +214,7 @@ const char *stack_here(const Trace *trace); /* "layer": the stack to which param
 bool applied_again(const Trace *trace);     /* whether a layer is applied again, with the same parameters */
 void check_name(lua_State *L, const char *name);
 
-/* front/param.c: parameters, and the states of decode */
+/* front/param.c: parameters, states, statistics */
 extern const luaL_Reg param_functions[];
 const char *new_state_name(const Desc *d, const char *wish); /* wish, wish_2, …: one that no state has */
 

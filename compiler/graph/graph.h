@@ -163,6 +163,7 @@ typedef struct Graph {
     Loop *micro;                /* accumulation: the open loop over micro-batches that loss lives in, or NULL */
     VEC(Output) outs;           /* outs.at[0] is the loss, if there is one */
     Made_leaves leaves;         /* of its trace */
+    Nodes statistics;           /* of nn.batchnorm: those that it keeps, and in training those of its rows; all rows share them */
     VEC(const char *) meeting;  /* names of outputs whose rows depend on other rows of the batch */
     const char *file;           /* the text that it was read from; NULL: from a description */
     struct Table *lines;        /* lines in that text, by node */
