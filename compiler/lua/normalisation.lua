@@ -6,12 +6,19 @@ local required, none = options.required, options.none
 local made = core.use("layer")
 local layer, param, fail = made.layer, made.param, made.fail
 
+-- The deviations from a mean add up to nothing, so no gradient comes to it from here; making one would take a sweep
+-- over x.
+local function variance_about(x, mean, axes)
+  local centred = x - nn.stop_gradient(mean)
+  return (centred * centred):mean(axes)
+end
+
 -- (x - mean) / sqrt(variance + eps) over some axes
 local function normal(x, eps, axes)
   axes.keep = true
   local mean = x:mean(axes)
   local centred = x - mean
-  local variance = (centred * centred):mean(axes)
+  local variance = variance_about(x, mean, axes)
   local rstd = nn.rsqrt(variance + eps)
   return centred * rstd
 end
@@ -58,7 +65,7 @@ local function seen(x, momentum, running)
   table.insert(axes, 1, 0)
   local mean = core.of_rows(x:mean(axes))
   local centred = x - mean
-  local variance = core.of_rows((centred * centred):mean(axes))
+  local variance = core.of_rows(variance_about(x, mean, axes))
   local unbiased = core.of_rows(variance * (count / math.max(count - 1, 1)))
   local next_mean = (1 - momentum) * running.mean + momentum * mean
   local next_var = (1 - momentum) * running.variance + momentum * unbiased
