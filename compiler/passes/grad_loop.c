@@ -89,10 +89,13 @@ static bool stacked_and_small(Grad_level *lv, const Node *v)
 bool sums_columns(const Node *v)
 {
     if (op_info[v->op].kind != REDUCE) return false;
-    Shape of = v->in[0]->shape;
-    for (int i = 0; i < v->nints; i++)
-        if (v->ints[i] == of.rank - 1) return false;
-    return of.dim[of.rank - 1] > 1 && elements(of) >= SMALL * elements(v->shape);
+    const Shape *of = &v->in[0]->shape;
+    int last = of->rank - 1; /* sums over the last axes alone run along a row, by the way */
+    for (int i = v->nints - 1; i >= 0; i--, last--) {
+        while (last > v->ints[i] && of->dim[last] == 1) last--;
+        if (v->ints[i] < last) return elements(*of) >= SMALL * elements(v->shape);
+    }
+    return false;
 }
 
 static bool is_costly(const Node *v) { return !is_cheap(v) || sums_columns(v); }

@@ -125,7 +125,7 @@ static bool makes_pairs(const Way *w)
     return neighbours && a[2].n > 1 && w->depth >= CHANNELS / 2 && weights * 64 <= W_BYTES;
 }
 
-static int64_t line_of(const Way *w, int64_t columns)
+static int64_t line_length(const Way *w, int64_t columns)
 {
     const Axis *a = &w->axis[2];
     if (w->pairs) return parts_of(columns, 2) * 4 * CHANNELS;
@@ -135,7 +135,7 @@ static int64_t line_of(const Way *w, int64_t columns)
 static int64_t room_for_rows(const Way *w, int64_t rows, int64_t columns, int64_t chunks)
 {
     const Axis *a = w->axis;
-    return chunks * a[0].taps * ((rows - 1) * a[1].step + a[1].span) * line_of(w, columns);
+    return chunks * a[0].taps * ((rows - 1) * a[1].step + a[1].span) * line_length(w, columns);
 }
 
 /* Channels whose weights fit, for some lanes.  Of pairs, sums are added up in passes: the same number everywhere. */
@@ -160,7 +160,7 @@ static void cut(Way *w, int64_t size, int64_t threads)
     room = least(room, FITTING / size);
     while (w->rows < highest && room_for_rows(w, w->rows + 1, w->columns, w->chunks) <= room) w->rows++;
     w->rows = parts_of(a[1].n, parts_of(a[1].n, w->rows));
-    w->line = line_of(w, w->columns);
+    w->line = line_length(w, w->columns);
     w->read_rows = (w->rows - 1) * a[1].step + a[1].span;
     w->read_columns = w->columns + (a[2].span - 1) / a[2].step;
 }

@@ -80,6 +80,8 @@ ROWS = {
     "char_rnn": NoFloor("char_rnn", "large"),
     "mu": NoFloor("mu"),
     "diffusion": NoFloor("diffusion", "cpu"),
+    "convnet": NoFloor("convnet", "cifar"),
+    "vit": NoFloor("vit", "cifar"),
     "pointer": NoFloor("pointer_generator", sets=("batch=4", "accumulate=1")),
 }  # fmt: skip
 
@@ -245,16 +247,19 @@ def sum_of_least(all_times):
 
 
 def write_inputs(path, info):
-    """Random ids for each input of the model but seed and step; rows of full length."""
+    """Random ids, or numbers up to `scale`, for each input of the model but seed and step; rows of full length."""
     draw = random.Random(1)
     inputs = {name: x for name, x in info["entries"]["grad"]["inputs"].items() if x["shape"]}
     full = {"source_lengths": inputs["source"]["shape"][-1] if "source" in inputs else 0, "lengths": info["seq"]}
     header, body = {}, b""
     for name, x in inputs.items():
         count = math.prod(x["shape"])
-        ids = [full[name]] * count if name in full else [draw.randrange(info["vocab"]) for _ in range(count)]
-        header[name] = {"dtype": "I32", "shape": x["shape"], "data_offsets": [len(body), len(body) + 4 * count]}
-        body += struct.pack(f"<{count}i", *ids)
+        real, below = x["dtype"] == "f32", info["vocab"] or int(info["built_with"].get("classes", 0))
+        scale = float(info["built_with"].get("scale", 1))
+        values = [full.get(name) or (draw.random() * scale if real else draw.randrange(below)) for _ in range(count)]
+        header[name] = {"dtype": "F32" if real else "I32", "shape": x["shape"],
+                        "data_offsets": [len(body), len(body) + 4 * count]}  # fmt: skip
+        body += struct.pack(f"<{count}{'f' if real else 'i'}", *values)
     head = json.dumps(header).encode()
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(head)) + head + body)
@@ -290,7 +295,7 @@ def prepare(a, name, row):
         check_sizes(name, row, built)
     files = {k: os.path.join(folder, k + ".safetensors") for k in ("weights", "inputs", "gradients")}
     files["model"] = os.path.join(folder, "model.json")
-    recipe = {k: info["recipe"][k] for k in ("optimizer", "lr", "beta1", "beta2", "eps", "decay", "clip", "accumulate")}
+    recipe = {k: info["recipe"][k] for k in ("optimizer", "lr", "momentum", "beta1", "beta2", "eps", "decay", "clip", "accumulate")}
     with open(files["model"], "w") as file:
         json.dump({**{k: number(str(v)) for k, v in built.items()}, **asdict(row), **recipe, "seed": SEED}, file)
     if a.python:
@@ -403,7 +408,7 @@ def measure_row(a, name, row):
         times = spread([r.result for r in repeats[c.name]], base)
         rows[c.name] = {**times, **tallies[c.name], "foreign": [round(r.foreign, 4) for r in repeats[c.name]]}
     train = info["entries"]["train"]
-    tokens = math.prod(train["inputs"]["tokens"]["shape"])
+    tokens = math.prod(train["inputs"]["tokens"]["shape"]) if "tokens" in train["inputs"] else info["batch"]
     flops = floors[0].flops if floors else train["flops"]
     return {"sizes": {**asdict(row), "batch": info["batch"], "seq": info["seq"], "vocab": info["vocab"]}, "flops": flops,
             "tokens": tokens, "rounds": a.rounds, "contestants": rows}  # fmt: skip

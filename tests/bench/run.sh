@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh: how long training steps take: Lathe, the step's matrix products alone (gemm_floor.c), and PyTorch where there is one.
 #
-#   tests/bench/run.sh [--rows char,small,large,stream,gpt2,llama,char_rnn,mu,diffusion,pointer] [--quick] [options: --help]
+#   tests/bench/run.sh [--rows char,small,large,stream,gpt2,llama,char_rnn,mu,diffusion,convnet,vit,pointer] [--quick] [options: --help]
 #
 # PyTorch: that of $LATHE_TORCH_PYTHON, or of python3.  Needs, beyond what builds Lathe, python3; BLAS libraries other than
 # Lathe's own (Debian: libopenblas0-pthread, libopenblas0-serial, libblis4-openmp, libblis4-pthread) take part in the floor

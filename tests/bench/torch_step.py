@@ -22,10 +22,11 @@ import torch
 
 from torch_diffusion import Diffusion
 from torch_gpt import GPT, Llama
+from torch_images import ConvNet, ViT
 from torch_systems import CharRNN, MU, PointerGenerator
 
 MODELS = {"gpt": GPT, "llama": Llama, "char_rnn": CharRNN, "mu": MU, "pointer_generator": PointerGenerator,
-          "diffusion": Diffusion}  # fmt: skip
+          "diffusion": Diffusion, "convnet": ConvNet, "vit": ViT}  # fmt: skip
 
 TYPES = {"F32": torch.float32, "F64": torch.float64, "I32": torch.int32, "I64": torch.int64}
 
@@ -57,7 +58,7 @@ def is_turned(name, m):
 
 
 def load(model, weights, m):
-    own = dict(model.named_parameters())
+    own = {**{name: x for name, x in model.named_buffers() if name in weights}, **dict(model.named_parameters())}
     if set(own) != set(weights):
         sys.exit(f"torch_step.py: other parameters: {sorted(set(own) ^ set(weights))[:6]}")
     with torch.no_grad():
@@ -108,7 +109,9 @@ def check(model, inputs, other, m, half=False):
 
 
 def optimizer(model, m):
-    """The recipe's; weight decay of matrices alone, but for Adam, whose L2 is a part of every gradient."""
+    """The recipe's; weight decay of matrices alone, but for SGD's and Adam's, which is a part of every gradient."""
+    if m["optimizer"] == "sgd":
+        return torch.optim.SGD(model.parameters(), m["lr"], m["momentum"], weight_decay=m["decay"])
     rest = {"lr": m["lr"], "betas": (m["beta1"], m["beta2"]), "eps": m["eps"]}
     kind, groups = torch.optim.Adam, [{"params": list(model.parameters()), "weight_decay": m["decay"]}]
     if m["optimizer"] == "adamw":
@@ -141,10 +144,10 @@ def main():
     half = torch.autocast(a.device, torch.bfloat16, enabled=a.bf16)
     model = MODELS[m["model"]](m)
     load(model, weights, m)
-    inputs = {name: x.long() for name, x in inputs.items()}
+    inputs = {name: x if x.is_floating_point() else x.long() for name, x in inputs.items()}
     draw = getattr(model, "draw", lambda tokens, step=None: {})
     with half:
-        loss = check(model, {**inputs, **draw(inputs["tokens"], 0)}, gradients_there, m, a.bf16)
+        loss = check(model, {**inputs, **draw(inputs.get("tokens"), 0)}, gradients_there, m, a.bf16)
     del weights, gradients_there
     if gpu:
         torch.cuda.empty_cache()
@@ -154,9 +157,10 @@ def main():
     def step(number=None):
         for _ in range(m["accumulate"]):
             with half:
-                loss = run(**inputs, **draw(inputs["tokens"], number)) / m["accumulate"]
+                loss = run(**inputs, **draw(inputs.get("tokens"), number)) / m["accumulate"]
             loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), m["clip"])
+        if m["clip"]:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), m["clip"])
         update.step()
         update.zero_grad(set_to_none=True)
         return loss if gpu else loss.item()
