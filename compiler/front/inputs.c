@@ -195,6 +195,23 @@ static void read_declared(lua_State *L)
     }
 }
 
+/* data.images has a picture in each row, and may have its class. */
+static void check_images(const Trace *trace)
+{
+    int pictures = 0, classes = 0, all = trace->fields->all.n;
+    for (int i = 0; i < all; i++) {
+        const Field *f = &trace->fields->all.at[i];
+        bool colours = f->axes == 3 && (f->axis[2].n == 1 || f->axis[2].n == 3);
+        pictures += f->dtype == F32 && f->role == LATHE_FEATURES && colours;
+        classes += f->dtype == I32 && f->role == LATHE_TARGETS && f->axes == 0 && f->below.n;
+    }
+    if (pictures != 1 || classes != 1 || all != 2)
+        err(place_of_key(trace, NULL, "inputs"),
+            "data.images needs two inputs, the picture and its class, such as { image = { \"f32\", 32, 32, 3 }, label "
+            "= { "
+            "\"i32\", below = 10, target = true } }\n  the sizes are height, width and channels: 3, or 1 for grey");
+}
+
 static void read_inputs(lua_State *L, int model, int c)
 {
     Trace *trace = trace_of(L);
@@ -210,8 +227,10 @@ static void read_inputs(lua_State *L, int model, int c)
                                   : "text");
         read_declared(L);
         lua_pop(L, 1);
+        if (r->images) check_images(trace);
     } else if (r->arrays) {
-        err(place_of_key(trace, NULL, "data"), "data.arrays needs `inputs`, a table such as %s", form);
+        err(place_of_key(trace, NULL, "data"), "data.%s needs `inputs`, a table such as %s",
+            r->images ? "images" : "arrays", form);
     } else add_fields_of_data(trace);
 }
 
