@@ -27,7 +27,7 @@ static const char *last_part(const char *name)
     return slash ? slash + 1 : name;
 }
 
-static char *key_of(const char *name)
+static char *sample_key(const char *name)
 {
     const char *last = last_part(name);
     return text_of("%.*s", (int)(last - name + (int64_t)strcspn(last, ".")), name);
@@ -72,7 +72,7 @@ static char *read_label(const Tar *t, const char *path, const Tar_member *m)
 static void take_member(Shelf *s, Sample *a, const Tar *t, const Tar_member *m)
 {
     const char *path = s->archives.at[s->archives.n - 1];
-    char *key = key_of(m->name);
+    char *key = sample_key(m->name);
     bool picture = is_picture_name(m->name);
     if (!a->key || strcmp(a->key, key) != 0 || (picture && a->found)) {
         end_sample(s, a);
@@ -85,7 +85,7 @@ static void take_member(Shelf *s, Sample *a, const Tar *t, const Tar_member *m)
     } else if (has_end(m->name, ".cls")) {
         free(a->label);
         a->label = read_label(t, path, m);
-    } else leave_out(s, m->name);
+    } else leave_file_out(s, m->name);
 }
 
 void add_archive(Shelf *s, const char *path)
@@ -97,7 +97,7 @@ void add_archive(Shelf *s, const char *path)
     while (next_tar_member(t, &m)) {
         bool hidden = last_part(m.name)[0] == '.';
         if (m.regular && !hidden) take_member(s, &a, t, &m);
-        else if (is_picture_name(m.name) && !hidden) leave_out(s, m.name); /* a link */
+        else if (is_picture_name(m.name) && !hidden) leave_file_out(s, m.name); /* a link */
     }
     end_sample(s, &a);
     close_tar(t);

@@ -169,7 +169,7 @@ static void start_desks(Pictures *p)
 }
 
 /* Turns of the batch are set; its pictures are read. */
-static void hand_out(Pictures *p, Batch *b, int64_t step, int64_t n)
+static void give_to_desks(Pictures *p, Batch *b, int64_t step, int64_t n)
 {
     pthread_mutex_lock(&p->lock);
     b->step = step;
@@ -231,7 +231,7 @@ void fill_pictures(Pictures *p, const Lathe_entry *e, char *in, const int64_t *i
     Batch *b = &p->batch[ASKED];
     bug_if(e->rows > p->rows);
     for (int64_t r = 0; r < e->rows; r++) b->turn[r] = (Picture_turn){item[r], 0};
-    hand_out(p, b, -1, e->rows);
+    give_to_desks(p, b, -1, e->rows);
     wait_for(p, b, true);
     char *fault = batch_fault(p, b);
     if (fault) end_program(EXIT_DATA, fault);
@@ -249,7 +249,7 @@ static void read_ahead(Pictures *p, int64_t step, int64_t n, Give_turns *give, v
         wait_for(p, b, false);
         free(batch_fault(p, b));
         give(with, s, n, b->turn);
-        hand_out(p, b, s, n);
+        give_to_desks(p, b, s, n);
     }
 }
 

@@ -11,7 +11,7 @@
 
 /* ------------------------------------------------------------------ data/shelf.c: which pictures there are */
 
-typedef struct Picture { /* a file, or a member of an archive */
+typedef struct Picture {  /* a file, or a member of an archive */
     int64_t first, bytes; /* first: byte of the archive */
     int64_t name;         /* where it begins in Shelf.names: a path, or a member's name */
     uint64_t draw;        /* a hash of the name, without the path of --data */
@@ -43,10 +43,10 @@ int64_t shelf_bytes(const Shelf *s);
 
 /* ---- for those who find pictures.  below: the name without the path of --data; label NULL: not known */
 void add_picture(Shelf *s, Picture p, const char *name, const char *below, const char *label);
-void leave_out(Shelf *s, const char *name); /* counts a file that is no picture */
+void leave_file_out(Shelf *s, const char *name); /* counts a file that is no picture */
 bool is_picture_name(const char *name);
-void add_archive(Shelf *s, const char *path);       /* data/archive.c */
-void add_picture_list(Shelf *s, const char *path);  /* data/archive.c: a CSV */
+void add_archive(Shelf *s, const char *path);      /* data/archive.c */
+void add_picture_list(Shelf *s, const char *path); /* data/archive.c: a CSV */
 
 /* ------------------------------------------------------------------ data/classes.c: names of classes */
 
@@ -68,7 +68,8 @@ uint64_t pictures_hash(const Pictures *p); /* of names, sizes and classes */
 const Words *pictures_classes(const Pictures *p);
 int32_t picture_class(const Pictures *p, int64_t item);
 const char *picture_name(const Pictures *p, int64_t item);
-/* Fills the inputs with the pictures item [e->rows], as they are; a picture that cannot be read ends the program (3). */
+/* Fills the inputs with the pictures item [e->rows], as they are; a picture that cannot be read ends the program (3).
+ */
 void fill_pictures(Pictures *p, const Lathe_entry *e, char *in, const int64_t *item);
 
 typedef struct Picture_turn { /* a picture in training */

@@ -1,9 +1,9 @@
 /* resample.c: resizes pictures as Pillow's Image.BILINEAR does, to the bit: each number is a mean of those around its
  * place, weighted by a triangle that is as wide as two pixels of the smaller of both pictures.
  *
- * First along rows, rounded to 8 bits, then along columns.  Weights are whole numbers in units of 2^-22, so sums do not
- * depend on their order: a row that comes in is resized and added at once to the rows of the result that it counts for,
- * and no more of the picture is held than that. */
+ * First along rows, nearest_byte to 8 bits, then along columns.  Weights are whole numbers in units of 2^-22, so sums
+ * do not depend on their order: a row that comes in is resized and added at once to the rows of the result that it
+ * counts for, and no more of the picture is held than that. */
 #include "base/words.h"
 #include "data/resample.h"
 #include "source/picture.h"
@@ -82,7 +82,7 @@ static void close_taps(Taps *t)
 
 /* ------------------------------------------------------------------ rows */
 
-static uint8_t rounded(int32_t sum)
+static uint8_t nearest_byte(int32_t sum)
 {
     int32_t x = sum >> UNIT_BITS;
     return (uint8_t)(x < 0 ? 0 : x > 255 ? 255 : x);
@@ -102,7 +102,7 @@ static void resize_grey(Resampler *r, const uint8_t *from)
         const uint8_t *at = r->across.n[x] ? from + r->across.first[x] : from;
         int32_t sum = 1 << (UNIT_BITS - 1);
         for (int k = 0; k < r->across.n[x]; k++) sum += w[k] * at[k];
-        r->row[x] = rounded(sum);
+        r->row[x] = nearest_byte(sum);
     }
 }
 
@@ -117,9 +117,9 @@ static void resize_colours(Resampler *r, const uint8_t *from)
             green += w[k] * at[1];
             blue += w[k] * at[2];
         }
-        r->row[3 * x] = rounded(red);
-        r->row[3 * x + 1] = rounded(green);
-        r->row[3 * x + 2] = rounded(blue);
+        r->row[3 * x] = nearest_byte(red);
+        r->row[3 * x + 1] = nearest_byte(green);
+        r->row[3 * x + 2] = nearest_byte(blue);
     }
 }
 
@@ -167,7 +167,8 @@ void end_picture(Resampler *r, uint8_t *out)
     for (int y = 0; y < r->height; y++)
         for (int x = 0; x < r->width; x++) {
             int to = r->mirrored ? r->width - 1 - x : x;
-            for (int c = 0; c < r->channels; c++) out[((int64_t)y * r->width + to) * r->channels + c] = rounded(*sum++);
+            for (int c = 0; c < r->channels; c++)
+                out[((int64_t)y * r->width + to) * r->channels + c] = nearest_byte(*sum++);
         }
 }
 

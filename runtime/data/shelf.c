@@ -13,7 +13,7 @@
 
 enum { MOST_DEPTH = 16 };
 
-static bool has_ending(const char *name, const char *end)
+static bool ends_in(const char *name, const char *end)
 {
     size_t n = strlen(name), k = strlen(end);
     return n > k && strcasecmp(name + n - k, end) == 0;
@@ -23,11 +23,11 @@ bool is_picture_name(const char *name)
 {
     static const char *const ends[] = {".jpg", ".jpeg", ".png"};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (has_ending(name, ends[i])) return true;
+        if (ends_in(name, ends[i])) return true;
     return false;
 }
 
-void leave_out(Shelf *s, const char *name)
+void leave_file_out(Shelf *s, const char *name)
 {
     if (!s->left_out++) s->example = text_of("%s", name);
 }
@@ -66,7 +66,7 @@ void add_picture(Shelf *s, Picture p, const char *name, const char *below, const
 static int by_word(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 /* What is in a folder, sorted; no hidden files. */
-static Words names_in(const char *path)
+static Words names_of_folder(const char *path)
 {
     Words names = {0};
     DIR *folder = opendir(path);
@@ -78,7 +78,7 @@ static Words names_in(const char *path)
     return names;
 }
 
-static void add_file(Shelf *s, const char *path, const char *below, const char *label)
+static void add_picture_file(Shelf *s, const char *path, const char *below, const char *label)
 {
     struct stat about;
     if (stat(path, &about) != 0) fail(EXIT_DATA, path, "cannot be read: %s; check the path", error_text(errno));
@@ -90,7 +90,7 @@ static void add_file(Shelf *s, const char *path, const char *below, const char *
 /* Pictures of a folder and those in it.  skip: bytes of the path before what is below --data. */
 static void add_folder_of(Shelf *s, const char *path, size_t skip, const char *label, int depth)
 {
-    Words names = names_in(path);
+    Words names = names_of_folder(path);
     if (depth > MOST_DEPTH)
         fail(EXIT_DATA, path, "expected at most %d folders in each other; does a link lead back?", MOST_DEPTH);
     for (int i = 0; i < names.n; i++) {
@@ -98,24 +98,24 @@ static void add_folder_of(Shelf *s, const char *path, size_t skip, const char *l
         char *file = text_of("%s/%s", path, names.at[i]);
         if (stat(file, &about) == 0 && S_ISDIR(about.st_mode))
             add_folder_of(s, file, skip, label ? label : names.at[i], depth + 1);
-        else if (is_picture_name(file)) add_file(s, file, file + skip, label);
-        else leave_out(s, file);
+        else if (is_picture_name(file)) add_picture_file(s, file, file + skip, label);
+        else leave_file_out(s, file);
         free(file);
     }
     for (int i = 0; i < names.n; i++) free((char *)names.at[i]);
     free(names.at);
 }
 
-static void add_path(Shelf *s, const char *path)
+static void add_data_path(Shelf *s, const char *path)
 {
     struct stat about;
     if (stat(path, &about) != 0) fail(EXIT_DATA, path, "cannot be read: %s; check the path", error_text(errno));
     if (S_ISDIR(about.st_mode)) {
         s->by_folder = true;
         add_folder_of(s, path, strlen(path) + 1, NULL, 0);
-    } else if (has_ending(path, ".csv")) add_picture_list(s, path);
-    else if (is_picture_name(path)) add_file(s, path, path, NULL);
-    else if (has_ending(path, ".tar") || has_ending(path, ".tar.gz") || has_ending(path, ".tgz")) add_archive(s, path);
+    } else if (ends_in(path, ".csv")) add_picture_list(s, path);
+    else if (is_picture_name(path)) add_picture_file(s, path, path, NULL);
+    else if (ends_in(path, ".tar") || ends_in(path, ".tar.gz") || ends_in(path, ".tgz")) add_archive(s, path);
     else
         fail(EXIT_DATA, path,
              "expected pictures: a folder with a folder for each class, a .tar archive, a .csv of paths and labels, a "
@@ -143,7 +143,7 @@ Shelf *find_pictures(const Words *paths, bool labelled, const Words *known)
 {
     Shelf *s = must_alloc(sizeof *s);
     s->labelled = labelled;
-    for (int i = 0; i < paths->n; i++) add_path(s, paths->at[i]);
+    for (int i = 0; i < paths->n; i++) add_data_path(s, paths->at[i]);
     if (s->left_out)
         note("%lld file%s that %s no .jpg, .jpeg or .png %s not read, such as %s", (long long)s->left_out,
              s->left_out == 1 ? "" : "s", s->left_out == 1 ? "is" : "are", s->left_out == 1 ? "is" : "are", s->example);

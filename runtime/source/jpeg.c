@@ -24,7 +24,7 @@ typedef struct Jpeg {
     uint8_t *rgb;
 } Jpeg;
 
-static void give_up(Jpeg *j, char *wrong)
+static void abandon(Jpeg *j, char *wrong)
 {
     j->wrong = wrong;
     longjmp(j->out, 1);
@@ -35,7 +35,7 @@ static void stop_at_error(j_common_ptr d)
     char text[JMSG_LENGTH_MAX];
     bool memory = d->err->msg_code == JERR_NO_BACKING_STORE || d->err->msg_code == JERR_OUT_OF_MEMORY;
     d->err->format_message(d, text);
-    give_up((Jpeg *)d, memory ? text_of("is a progressive JPEG that needs more than %d MB; save it as a baseline one",
+    abandon((Jpeg *)d, memory ? text_of("is a progressive JPEG that needs more than %d MB; save it as a baseline one",
                                         PICTURE_ROOM >> 20)
                               : text_of("is a damaged JPEG: %s; get it again, or leave it out", text));
 }
@@ -47,7 +47,7 @@ static void mind_scans(j_common_ptr d)
 {
     Jpeg *j = (Jpeg *)d;
     if (j->d.input_scan_number > MOST_SCANS)
-        give_up(j,
+        abandon(j,
                 text_of("expected at most %d scans in a JPEG, found more; save it again, or leave it out", MOST_SCANS));
 }
 
@@ -55,11 +55,11 @@ static void mind_scans(j_common_ptr d)
 
 static void nothing(j_decompress_ptr d) { (void)d; }
 
-static boolean fill_chunk(j_decompress_ptr d)
+static boolean refill(j_decompress_ptr d)
 {
     Jpeg *j = (Jpeg *)d;
-    int64_t n = take_bytes(j->from, j->from->chunk, PICTURE_CHUNK);
-    if (n == 0) give_up(j, text_of("is a JPEG that was cut short; get it again, or leave it out"));
+    int64_t n = take_picture_bytes(j->from, j->from->chunk, PICTURE_CHUNK);
+    if (n == 0) abandon(j, text_of("is a JPEG that was cut short; get it again, or leave it out"));
     j->source.next_input_byte = j->from->chunk;
     j->source.bytes_in_buffer = (size_t)n;
     return TRUE;
@@ -70,7 +70,7 @@ static void skip_bytes(j_decompress_ptr d, long n)
     Jpeg *j = (Jpeg *)d;
     while (n > (long)j->source.bytes_in_buffer) {
         n -= (long)j->source.bytes_in_buffer;
-        fill_chunk(d);
+        refill(d);
     }
     j->source.next_input_byte += n;
     j->source.bytes_in_buffer -= (size_t)n;
@@ -128,7 +128,7 @@ char *read_jpeg(Picture_bytes *from, const Picture_taker *to)
     j->errors.error_exit = stop_at_error;
     j->errors.emit_message = say_nothing;
     j->source = (struct jpeg_source_mgr){.init_source = nothing,
-                                         .fill_input_buffer = fill_chunk,
+                                         .fill_input_buffer = refill,
                                          .skip_input_data = skip_bytes,
                                          .resync_to_restart = jpeg_resync_to_restart,
                                          .term_source = nothing};

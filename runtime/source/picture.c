@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-int64_t take_bytes(Picture_bytes *from, void *at, int64_t n)
+int64_t take_picture_bytes(Picture_bytes *from, void *at, int64_t n)
 {
     int64_t done = 0;
     if (n > from->bytes) n = from->bytes;
@@ -36,7 +36,7 @@ char *read_picture(const Picture_bytes *from, const Picture_taker *to)
     static const unsigned char png[] = {0x89, 'P', 'N', 'G'};
     unsigned char head[4] = {0};
     Picture_bytes look = *from, own = *from;
-    int64_t n = take_bytes(&look, head, sizeof head);
+    int64_t n = take_picture_bytes(&look, head, sizeof head);
     if (n >= 3 && head[0] == 0xff && head[1] == 0xd8 && head[2] == 0xff) return read_jpeg(&own, to);
     if (n == 4 && memcmp(head, png, sizeof png) == 0) return read_png(&own, to);
     if (from->bytes == 0) return text_of("expected a JPEG or PNG picture, found an empty file; leave it out");

@@ -29,7 +29,7 @@ char *read_picture(const Picture_bytes *from, const Picture_taker *to);
 /* ---- for the two formats */
 char *read_jpeg(Picture_bytes *from, const Picture_taker *to);
 char *read_png(Picture_bytes *from, const Picture_taker *to);
-int64_t take_bytes(Picture_bytes *from, void *at, int64_t n); /* the next ones; fewer at the end */
-char *size_fault(int64_t width, int64_t height); /* NULL: the sizes are within the limits */
+int64_t take_picture_bytes(Picture_bytes *from, void *at, int64_t n); /* the next ones; fewer at the end */
+char *size_fault(int64_t width, int64_t height);                      /* NULL: the sizes are within the limits */
 
 #endif

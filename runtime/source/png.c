@@ -20,7 +20,7 @@ typedef struct Png {
     uint8_t *rows;
 } Png;
 
-static void give_up(Png *p, char *wrong)
+static void abandon(Png *p, char *wrong)
 {
     p->wrong = wrong;
     longjmp(p->out, 1);
@@ -28,7 +28,7 @@ static void give_up(Png *p, char *wrong)
 
 static void stop_at_error(png_structp png, png_const_charp text)
 {
-    give_up(png_get_error_ptr(png), text_of("is a damaged PNG: %s; get it again, or leave it out", text));
+    abandon(png_get_error_ptr(png), text_of("is a damaged PNG: %s; get it again, or leave it out", text));
 }
 
 static void say_nothing(png_structp png, png_const_charp text) { (void)png, (void)text; }
@@ -36,8 +36,8 @@ static void say_nothing(png_structp png, png_const_charp text) { (void)png, (voi
 static void give_bytes(png_structp png, png_bytep to, size_t n)
 {
     Png *p = png_get_io_ptr(png);
-    if (take_bytes(p->from, to, (int64_t)n) < (int64_t)n)
-        give_up(p, text_of("is a PNG that was cut short; get it again, or leave it out"));
+    if (take_picture_bytes(p->from, to, (int64_t)n) < (int64_t)n)
+        abandon(p, text_of("is a PNG that was cut short; get it again, or leave it out"));
 }
 
 /* All kinds become 8 bits of red, green, blue. */
@@ -57,7 +57,7 @@ static void give_interlaced(Png *p, int width, int height, int passes)
 {
     int64_t row = (int64_t)width * 3;
     if (row * height > PICTURE_ROOM)
-        give_up(p, text_of("is an interlaced PNG of %d x %d, which needs more than %d MB; save it without interlacing",
+        abandon(p, text_of("is an interlaced PNG of %d x %d, which needs more than %d MB; save it without interlacing",
                            width, height, PICTURE_ROOM >> 20));
     p->rows = must_alloc((size_t)(row * height));
     while (passes--)
@@ -78,7 +78,7 @@ static void give_rows(Png *p)
 {
     int width = (int)png_get_image_width(p->png, p->info), height = (int)png_get_image_height(p->png, p->info);
     char *wrong = size_fault(png_get_image_width(p->png, p->info), png_get_image_height(p->png, p->info));
-    if (wrong) give_up(p, wrong);
+    if (wrong) abandon(p, wrong);
     int passes = settle_kind(p);
     bug_if(png_get_rowbytes(p->png, p->info) != (size_t)width * 3);
     p->to->size(p->to->with, width, height);

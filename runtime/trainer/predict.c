@@ -76,6 +76,11 @@ const char *predicted_class(const Predictions *p, int64_t class)
                                                                                 : NULL;
 }
 
+const char *predicted_name(const Predictions *p, int64_t number)
+{
+    return p->data->pictures ? picture_name(p->data->pictures, val_item(p->data, number)) : NULL;
+}
+
 /* ------------------------------------------------------------------ which outputs, which file */
 
 static char *output_words(const Lathe_entry *e)
