@@ -195,14 +195,26 @@ static void read_declared(lua_State *L)
     }
 }
 
-/* data.images has a picture in each row, and may have its class. */
+/* The resized picture must cover the part that is cut from it. */
+static void check_resize(const Trace *trace, const Field *f)
+{
+    int64_t side = trace->desc->recipe.resize, least = f->axis[f->axis[0].n < f->axis[1].n].n;
+    if (side && side < least)
+        err(place_of_key(trace, "data", "resize"),
+            "resize, the shorter side of a picture before it is cut, must be 0 or at least %lld, as input '%s' has, "
+            "found "
+            "%lld",
+            (long long)least, f->name, (long long)side);
+}
+
+/* data.images has a picture in each row, and its class. */
 static void check_images(const Trace *trace)
 {
     int pictures = 0, classes = 0, all = trace->fields->all.n;
     for (int i = 0; i < all; i++) {
         const Field *f = &trace->fields->all.at[i];
         bool colours = f->axes == 3 && (f->axis[2].n == 1 || f->axis[2].n == 3);
-        pictures += f->dtype == F32 && f->role == LATHE_FEATURES && colours;
+        if (f->dtype == F32 && f->role == LATHE_FEATURES && colours && !pictures++) check_resize(trace, f);
         classes += f->dtype == I32 && f->role == LATHE_TARGETS && f->axes == 0 && f->below.n;
     }
     if (pictures != 1 || classes != 1 || all != 2)

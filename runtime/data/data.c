@@ -454,6 +454,11 @@ bool fill_step(Data *d, const Lathe_entry *e, char *in, int64_t step)
     return true;
 }
 
+int data_readers(const Data *d)
+{
+    return d->epochs ? d->epochs->readers : d->pictures ? pictures_readers(d->pictures) : 0;
+}
+
 const char *data_failure(const Data *d, int *code)
 {
     return d->pictures ? pictures_failure(d->pictures, code) : mixture_failure(d->epochs->rows, code);

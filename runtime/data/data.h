@@ -173,6 +173,7 @@ int64_t epoch_items(const Data *d);   /* items of the training part; documents a
 /* Units: rows of a table; tokens of text; for padded rows, targets that count. */
 int64_t items_for_units(const Data *d, int64_t units);
 int64_t units_taken(const Data *d, int64_t items); /* by `items` items; of documents, by all rows so far */
+int data_readers(const Data *d); /* threads that read ahead; 0: there are none */
 const char *data_failure(const Data *d, int *code); /* why fill_step() returned false; NULL: no more data */
 bool has_tokens(const Data *d);       /* items are text */
 const char *item_word(const Data *d); /* "windows", "sequences" or "rows" */

@@ -354,6 +354,7 @@ Pictures *open_pictures(const Reading *reading, const Lathe_entry *e, const Word
 /* ------------------------------------------------------------------ what there is */
 
 int64_t pictures_rows(const Pictures *p) { return p->shelf->n; }
+int pictures_readers(const Pictures *p) { return p->desks; }
 const Words *pictures_classes(const Pictures *p) { return &p->shelf->classes; }
 int32_t picture_class(const Pictures *p, int64_t item) { return p->shelf->at[item].class; }
 const char *picture_name(const Pictures *p, int64_t item) { return p->shelf->names + p->shelf->at[item].name; }

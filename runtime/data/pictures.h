@@ -64,6 +64,7 @@ typedef struct Pictures Pictures;
 Pictures *open_pictures(const Reading *reading, const Lathe_entry *e, const Words *known);
 int64_t pictures_rows(const Pictures *p);
 int64_t pictures_heap(const Pictures *p);
+int pictures_readers(const Pictures *p);   /* threads */
 uint64_t pictures_hash(const Pictures *p); /* of names, sizes and classes */
 const Words *pictures_classes(const Pictures *p);
 int32_t picture_class(const Pictures *p, int64_t item);
