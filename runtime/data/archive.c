@@ -42,7 +42,7 @@ static char *folder_label(const char *name)
     return text_of("%.*s", (int)(end - begin), begin);
 }
 
-static void end_sample(Shelf *s, Sample *a)
+static void end_sample(Picture_index *s, Sample *a)
 {
     if (a->found) {
         char *folder = a->label ? NULL : folder_label(a->name);
@@ -69,7 +69,7 @@ static char *read_label(const Tar *t, const char *path, const Tar_member *m)
     return text_of("%s", text);
 }
 
-static void take_member(Shelf *s, Sample *a, const Tar *t, const Tar_member *m)
+static void take_member(Picture_index *s, Sample *a, const Tar *t, const Tar_member *m)
 {
     const char *path = s->archives.at[s->archives.n - 1];
     char *key = sample_key(m->name);
@@ -88,7 +88,7 @@ static void take_member(Shelf *s, Sample *a, const Tar *t, const Tar_member *m)
     } else leave_file_out(s, m->name);
 }
 
-void add_archive(Shelf *s, const char *path)
+void add_archive(Picture_index *s, const char *path)
 {
     Sample a = {0};
     Tar_member m;
@@ -106,7 +106,7 @@ void add_archive(Shelf *s, const char *path)
 /* ------------------------------------------------------------------ a list */
 
 /* Paths are relative to the list's folder. */
-static void add_listed(Shelf *s, const Cells *c, int path, int label, const char *folder)
+static void add_listed(Picture_index *s, const Cells *c, int path, int label, const char *folder)
 {
     struct stat about;
     const char *name = cell(c, path);
@@ -122,7 +122,7 @@ static void add_listed(Shelf *s, const Cells *c, int path, int label, const char
     free(place);
 }
 
-void add_picture_list(Shelf *s, const char *path)
+void add_picture_list(Picture_index *s, const char *path)
 {
     const char *slash = strrchr(path, '/');
     char *folder = slash ? text_of("%.*s", (int)(slash - path), path) : text_of(".");

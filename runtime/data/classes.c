@@ -10,7 +10,7 @@
 
 enum { MOST_NUMBER = 1 << 20, SHOWN = 8 };
 
-static char *label_of(const Shelf *s, int32_t k)
+static char *label_of(const Picture_index *s, int32_t k)
 {
     int64_t n;
     const char *at = string_at(&s->labels, k, &n);
@@ -20,7 +20,7 @@ static char *label_of(const Shelf *s, int32_t k)
 static int by_word(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 /* The largest label, if all are numbers without a sign or a 0 before them; else -1. */
-static int64_t largest_number(const Shelf *s)
+static int64_t largest_number(const Picture_index *s)
 {
     int64_t most = -1;
     for (int32_t k = 0; k < s->labels.n; k++) {
@@ -35,7 +35,7 @@ static int64_t largest_number(const Shelf *s)
     return most;
 }
 
-static Words sorted_labels(const Shelf *s)
+static Words sorted_labels(const Picture_index *s)
 {
     Words all = {0};
     int64_t most = s->by_folder ? -1 : largest_number(s);
@@ -54,14 +54,14 @@ static char *shown_classes(const Words *classes)
     return classes->n > SHOWN ? text_of("%s, …", text) : text;
 }
 
-static const Picture *first_of_label(const Shelf *s, int32_t label)
+static const Picture *first_of_label(const Picture_index *s, int32_t label)
 {
     const Picture *p = s->at;
     while (p->class != label) p++;
     return p;
 }
 
-static int32_t id_of(const Shelf *s, const Strings *names, int32_t label)
+static int32_t id_of(const Picture_index *s, const Strings *names, int32_t label)
 {
     int64_t n;
     const char *at = string_at(&s->labels, label, &n);
@@ -72,7 +72,7 @@ static int32_t id_of(const Shelf *s, const Strings *names, int32_t label)
          s->classes.n, shown_classes(&s->classes), label_of(s, label));
 }
 
-void settle_classes(Shelf *s, const Words *known)
+void settle_classes(Picture_index *s, const Words *known)
 {
     Strings names = {0};
     s->classes = known ? *known : sorted_labels(s);

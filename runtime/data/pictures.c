@@ -31,24 +31,24 @@ typedef struct Batch {
     uint8_t *pixels;        /* [n][height][width][channels] */
 } Batch;
 
-typedef struct Desk { /* of a thread */
+typedef struct Decoder { /* of a thread */
     Pictures *p;
     pthread_t thread;
     Resampler *resampler;
     unsigned char *chunk;
     const Picture_turn *turn; /* the one at work */
     bool varied;              /* cropped and flipped as in training */
-} Desk;
+} Decoder;
 
 struct Pictures {
     const Reading *reading;
-    Shelf *shelf;
+    Picture_index *index;
     int width, height, channels;
     int64_t pixels; /* numbers of a picture */
     int64_t rows;   /* room of a batch */
     Batch batch[BATCHES];
-    int batches, desks;
-    Desk *desk;
+    int batches, decoders;
+    Decoder *decoder;
     bool started;
     char *failure;
     pthread_mutex_t lock;
@@ -57,7 +57,7 @@ struct Pictures {
 
 /* ------------------------------------------------------------------ one picture */
 
-static int64_t drawn_below(const Desk *d, int site, int64_t n)
+static int64_t drawn_below(const Decoder *d, int site, int64_t n)
 {
     return uniform_below(d->p->reading->seed, d->turn->epoch, site, d->turn->item, n);
 }
@@ -75,7 +75,7 @@ static void settle_size(const Pictures *p, int64_t width, int64_t height, Cut *c
 
 static void take_size(void *with, int width, int height)
 {
-    Desk *d = with;
+    Decoder *d = with;
     const Pictures *p = d->p;
     const Lathe_recipe *r = p->reading->recipe;
     Cut cut = {0};
@@ -93,12 +93,12 @@ static void take_size(void *with, int width, int height)
 
 static void take_row(void *with, int y, const uint8_t *rgb)
 {
-    const Desk *d = with;
+    const Decoder *d = with;
     add_picture_row(d->resampler, y, rgb);
 }
 
 /* NULL, or what is wrong. */
-static char *read_open_picture(Desk *d, const Picture *q, int fd)
+static char *read_open_picture(Decoder *d, const Picture *q, int fd)
 {
     struct stat about;
     Picture_bytes from = {fd, q->first, q->bytes, d->chunk};
@@ -111,9 +111,9 @@ static char *read_open_picture(Desk *d, const Picture *q, int fd)
     return read_picture(&from, &(Picture_taker){d, take_size, take_row});
 }
 
-static char *read_turn(Desk *d, uint8_t *out)
+static char *read_turn(Decoder *d, uint8_t *out)
 {
-    const Shelf *s = d->p->shelf;
+    const Picture_index *s = d->p->index;
     const Picture *q = &s->at[d->turn->item];
     int fd = open_to_read(q->archive < 0 ? s->names + q->name : s->archives.at[q->archive]);
     char *wrong = fd < 0 ? text_of("cannot be read: %s", error_text(errno)) : read_open_picture(d, q, fd);
@@ -138,7 +138,7 @@ static Batch *batch_to_read(Pictures *p)
 
 static void *read_turns(void *with)
 {
-    Desk *d = with;
+    Decoder *d = with;
     Pictures *p = d->p;
     pthread_mutex_lock(&p->lock);
     for (;;) {
@@ -160,16 +160,16 @@ static void *read_turns(void *with)
 }
 
 /* At the first batch, because processes of several GPUs are made after the data is opened. */
-static void start_desks(Pictures *p)
+static void start_decoders(Pictures *p)
 {
-    for (int i = 0; i < p->desks && !p->started; i++)
-        if (!start_thread(&p->desk[i].thread, read_turns, &p->desk[i]))
+    for (int i = 0; i < p->decoders && !p->started; i++)
+        if (!start_thread(&p->decoder[i].thread, read_turns, &p->decoder[i]))
             fail(EXIT_ERROR, NULL, "a thread that reads pictures cannot be started");
     p->started = true;
 }
 
 /* Turns of the batch are set; its pictures are read. */
-static void give_to_desks(Pictures *p, Batch *b, int64_t step, int64_t n)
+static void hand_to_decoders(Pictures *p, Batch *b, int64_t step, int64_t n)
 {
     pthread_mutex_lock(&p->lock);
     b->step = step;
@@ -177,7 +177,7 @@ static void give_to_desks(Pictures *p, Batch *b, int64_t step, int64_t n)
     b->n = n;
     pthread_cond_broadcast(&p->work);
     pthread_mutex_unlock(&p->lock);
-    start_desks(p);
+    start_decoders(p);
 }
 
 /* Turns that nobody has begun are left out if they are not wanted. */
@@ -219,7 +219,7 @@ static char *batch_fault(const Pictures *p, Batch *b)
     char *text = NULL;
     for (int64_t k = 0; k < b->n; k++) {
         if (b->wrong[k] && !text)
-            text = text_of("%s: error: %s", picture_place(p->shelf, &p->shelf->at[b->turn[k].item]), b->wrong[k]);
+            text = text_of("%s: error: %s", picture_place(p->index, &p->index->at[b->turn[k].item]), b->wrong[k]);
         free(b->wrong[k]);
         b->wrong[k] = NULL;
     }
@@ -231,7 +231,7 @@ void fill_pictures(Pictures *p, const Lathe_entry *e, char *in, const int64_t *i
     Batch *b = &p->batch[ASKED];
     bug_if(e->rows > p->rows);
     for (int64_t r = 0; r < e->rows; r++) b->turn[r] = (Picture_turn){item[r], 0};
-    give_to_desks(p, b, -1, e->rows);
+    hand_to_decoders(p, b, -1, e->rows);
     wait_for(p, b, true);
     char *fault = batch_fault(p, b);
     if (fault) end_program(EXIT_DATA, fault);
@@ -249,7 +249,7 @@ static void read_ahead(Pictures *p, int64_t step, int64_t n, Give_turns *give, v
         wait_for(p, b, false);
         free(batch_fault(p, b));
         give(with, s, n, b->turn);
-        give_to_desks(p, b, s, n);
+        hand_to_decoders(p, b, s, n);
     }
 }
 
@@ -302,19 +302,19 @@ static int64_t most_rows(const Pictures *p)
 static void check_classes(const Pictures *p, const Lathe_entry *e)
 {
     const Lathe_tensor *t = tensor_with_role(e, LATHE_TARGETS);
-    int n = p->shelf->classes.n;
+    int n = p->index->classes.n;
     if (t && t->below && n > t->below)
         fail(EXIT_DATA, p->reading->paths.at[0],
              "expected at most %lld classes (input %s is below that), found %d, such as %s; build the model for %d "
              "classes",
-             (long long)t->below, t->name, n, p->shelf->classes.at[n - 1], n);
+             (long long)t->below, t->name, n, p->index->classes.at[n - 1], n);
 }
 
 int64_t pictures_heap(const Pictures *p)
 {
-    int64_t desk = resampler_bytes(p->width, p->height, p->channels) + PICTURE_CHUNK + PICTURE_ROOM;
+    int64_t own = resampler_bytes(p->width, p->height, p->channels) + PICTURE_CHUNK + PICTURE_ROOM;
     int64_t turn = (int64_t)(sizeof(Picture_turn) + sizeof(char *)) + p->pixels;
-    return shelf_bytes(p->shelf) + p->batches * p->rows * turn + p->desks * desk;
+    return index_bytes(p->index) + p->batches * p->rows * turn + p->decoders * own;
 }
 
 static void take_room(Pictures *p)
@@ -324,9 +324,9 @@ static void take_room(Pictures *p)
                               .turn = must_alloc(sizeof(Picture_turn) * (size_t)p->rows),
                               .wrong = must_alloc(sizeof(char *) * (size_t)p->rows),
                               .pixels = must_alloc((size_t)(p->rows * p->pixels))};
-    p->desk = must_alloc(sizeof *p->desk * (size_t)p->desks);
-    for (int i = 0; i < p->desks; i++)
-        p->desk[i] = (Desk){
+    p->decoder = must_alloc(sizeof *p->decoder * (size_t)p->decoders);
+    for (int i = 0; i < p->decoders; i++)
+        p->decoder[i] = (Decoder){
             .p = p, .resampler = open_resampler(p->width, p->height, p->channels), .chunk = must_alloc(PICTURE_CHUNK)};
 }
 
@@ -335,16 +335,16 @@ Pictures *open_pictures(const Reading *reading, const Lathe_entry *e, const Word
     Pictures *p = must_alloc(sizeof *p);
     *p = (Pictures){.reading = reading,
                     .batches = reading->training ? BATCHES : AHEAD,
-                    .desks = reading->readers ? (int)reading->readers : 1};
+                    .decoders = reading->readers ? (int)reading->readers : 1};
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->work, NULL);
     pthread_cond_init(&p->ready, NULL);
     settle_form(p, e);
     p->rows = most_rows(p);
-    p->shelf = find_pictures(&reading->paths, !reading->predicting, known);
+    p->index = find_pictures(&reading->paths, !reading->predicting, known);
     if (!reading->predicting) {
         check_classes(p, e);
-        shuffle_shelf(p->shelf);
+        shuffle_pictures(p->index);
     }
     if (reading->check_memory) reading->check_memory(reading->with, pictures_heap(p));
     take_room(p);
@@ -353,18 +353,18 @@ Pictures *open_pictures(const Reading *reading, const Lathe_entry *e, const Word
 
 /* ------------------------------------------------------------------ what there is */
 
-int64_t pictures_rows(const Pictures *p) { return p->shelf->n; }
-int pictures_readers(const Pictures *p) { return p->desks; }
-const Words *pictures_classes(const Pictures *p) { return &p->shelf->classes; }
-int32_t picture_class(const Pictures *p, int64_t item) { return p->shelf->at[item].class; }
-const char *picture_name(const Pictures *p, int64_t item) { return p->shelf->names + p->shelf->at[item].name; }
+int64_t pictures_rows(const Pictures *p) { return p->index->n; }
+int pictures_readers(const Pictures *p) { return p->decoders; }
+const Words *pictures_classes(const Pictures *p) { return &p->index->classes; }
+int32_t picture_class(const Pictures *p, int64_t item) { return p->index->at[item].class; }
+const char *picture_name(const Pictures *p, int64_t item) { return p->index->names + p->index->at[item].name; }
 
 uint64_t pictures_hash(const Pictures *p)
 {
     Hash h;
     hash_start(&h);
-    for (int64_t i = 0; i < p->shelf->n; i++) {
-        const Picture *q = &p->shelf->at[i];
+    for (int64_t i = 0; i < p->index->n; i++) {
+        const Picture *q = &p->index->at[i];
         hash_add(&h, &q->draw, sizeof q->draw);
         hash_add(&h, &q->bytes, sizeof q->bytes);
         hash_add(&h, &q->class, sizeof q->class);

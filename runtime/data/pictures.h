@@ -9,17 +9,17 @@
 
 #include <jansson.h>
 
-/* ------------------------------------------------------------------ data/shelf.c: which pictures there are */
+/* ------------------------------------------------------------------ data/picture_index.c: which pictures there are */
 
 typedef struct Picture {  /* a file, or a member of an archive */
     int64_t first, bytes; /* first: byte of the archive */
-    int64_t name;         /* where it begins in Shelf.names: a path, or a member's name */
+    int64_t name;         /* where it begins in Picture_index.names: a path, or a member's name */
     uint64_t draw;        /* a hash of the name, without the path of --data */
     int32_t archive;      /* -1: a file */
     int32_t class;        /* -1: not known */
 } Picture;
 
-typedef struct Shelf {
+typedef struct Picture_index {
     Picture *at;
     int64_t n, room;
     char *names;
@@ -31,28 +31,28 @@ typedef struct Shelf {
     Words classes;    /* by id */
     int64_t left_out; /* files that are no pictures */
     char *example;    /* one of them */
-} Shelf;
+} Picture_index;
 
 /* All pictures of paths: folders with a folder for each class, tar archives, CSV files with the columns path and label,
  * single pictures.  known: the classes of training; NULL: those of the data.  An error in the files ends the program
  * (3). */
-Shelf *find_pictures(const Words *paths, bool labelled, const Words *known);
-char *picture_place(const Shelf *s, const Picture *p); /* "a.tar: member cats/1.jpg", from malloc */
-void shuffle_shelf(Shelf *s); /* by names alone, so that any part of the shelf has all classes */
-int64_t shelf_bytes(const Shelf *s);
+Picture_index *find_pictures(const Words *paths, bool labelled, const Words *known);
+char *picture_place(const Picture_index *s, const Picture *p); /* "a.tar: member cats/1.jpg", from malloc */
+void shuffle_pictures(Picture_index *s); /* by names alone, so that any part of the list has all classes */
+int64_t index_bytes(const Picture_index *s);
 
 /* ---- for those who find pictures.  below: the name without the path of --data; label NULL: not known */
-void add_picture(Shelf *s, Picture p, const char *name, const char *below, const char *label);
-void leave_file_out(Shelf *s, const char *name); /* counts a file that is no picture */
+void add_picture(Picture_index *s, Picture p, const char *name, const char *below, const char *label);
+void leave_file_out(Picture_index *s, const char *name); /* counts a file that is no picture */
 bool is_picture_name(const char *name);
-void add_archive(Shelf *s, const char *path);      /* data/archive.c */
-void add_picture_list(Shelf *s, const char *path); /* data/archive.c: a CSV */
+void add_archive(Picture_index *s, const char *path);      /* data/archive.c */
+void add_picture_list(Picture_index *s, const char *path); /* data/archive.c: a CSV */
 
 /* ------------------------------------------------------------------ data/classes.c: names of classes */
 
 /* Gives the pictures the ids of their classes: those of `known`, or the labels in their order; labels that are all
  * numbers, and no folders, are ids themselves.  A label that is not known ends the program (3). */
-void settle_classes(Shelf *s, const Words *known);
+void settle_classes(Picture_index *s, const Words *known);
 json_t *classes_json(const Words *classes); /* classes.json */
 Words *read_classes(const char *path);
 

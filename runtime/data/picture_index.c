@@ -1,4 +1,4 @@
-/* shelf.c: finds pictures in folders, and keeps what is needed to read each: its name, its place, its class. */
+/* picture_index.c: finds pictures in folders, and keeps what is needed to read each: its name, its place, its class. */
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/words.h"
@@ -27,18 +27,18 @@ bool is_picture_name(const char *name)
     return false;
 }
 
-void leave_file_out(Shelf *s, const char *name)
+void leave_file_out(Picture_index *s, const char *name)
 {
     if (!s->left_out++) s->example = text_of("%s", name);
 }
 
-char *picture_place(const Shelf *s, const Picture *p)
+char *picture_place(const Picture_index *s, const Picture *p)
 {
     const char *name = s->names + p->name;
     return p->archive < 0 ? text_of("%s", name) : text_of("%s: member %s", s->archives.at[p->archive], name);
 }
 
-void add_picture(Shelf *s, Picture p, const char *name, const char *below, const char *label)
+void add_picture(Picture_index *s, Picture p, const char *name, const char *below, const char *label)
 {
     int64_t bytes = (int64_t)strlen(name) + 1;
     if (s->name_bytes + bytes > s->name_room)
@@ -78,7 +78,7 @@ static Words names_of_folder(const char *path)
     return names;
 }
 
-static void add_picture_file(Shelf *s, const char *path, const char *below, const char *label)
+static void add_picture_file(Picture_index *s, const char *path, const char *below, const char *label)
 {
     struct stat about;
     if (stat(path, &about) != 0) fail(EXIT_DATA, path, "cannot be read: %s; check the path", error_text(errno));
@@ -88,7 +88,7 @@ static void add_picture_file(Shelf *s, const char *path, const char *below, cons
 }
 
 /* Pictures of a folder and those in it.  skip: bytes of the path before what is below --data. */
-static void add_folder_of(Shelf *s, const char *path, size_t skip, const char *label, int depth)
+static void add_folder_of(Picture_index *s, const char *path, size_t skip, const char *label, int depth)
 {
     Words names = names_of_folder(path);
     if (depth > MOST_DEPTH)
@@ -106,7 +106,7 @@ static void add_folder_of(Shelf *s, const char *path, size_t skip, const char *l
     free(names.at);
 }
 
-static void add_data_path(Shelf *s, const char *path)
+static void add_data_path(Picture_index *s, const char *path)
 {
     struct stat about;
     if (stat(path, &about) != 0) fail(EXIT_DATA, path, "cannot be read: %s; check the path", error_text(errno));
@@ -132,16 +132,16 @@ static int by_draw(const void *a, const void *b)
     return p->name < q->name ? -1 : p->name > q->name;
 }
 
-void shuffle_shelf(Shelf *s)
+void shuffle_pictures(Picture_index *s)
 {
     if (s->n) qsort(s->at, (size_t)s->n, sizeof *s->at, by_draw);
 }
 
-int64_t shelf_bytes(const Shelf *s) { return s->room * (int64_t)sizeof *s->at + s->name_room; }
+int64_t index_bytes(const Picture_index *s) { return s->room * (int64_t)sizeof *s->at + s->name_room; }
 
-Shelf *find_pictures(const Words *paths, bool labelled, const Words *known)
+Picture_index *find_pictures(const Words *paths, bool labelled, const Words *known)
 {
-    Shelf *s = must_alloc(sizeof *s);
+    Picture_index *s = must_alloc(sizeof *s);
     s->labelled = labelled;
     for (int i = 0; i < paths->n; i++) add_data_path(s, paths->at[i]);
     if (s->left_out)
