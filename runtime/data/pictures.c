@@ -9,7 +9,7 @@
 #include "base/words.h"
 #include "data/pictures.h"
 #include "data/resample.h"
-#include "math/random.h"
+#include "data/vary.h"
 #include "model/tables.h"
 #include "source/picture.h"
 
@@ -20,7 +20,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ACROSS_SITE = 0x7fff000a, DOWN_SITE = 0x7fff000b, MIRROR_SITE = 0x7fff000c };
 enum { ASKED, AHEAD, BATCHES = 3 }; /* one that is waited for; those of the steps to come */
 
 typedef struct Batch {
@@ -43,7 +42,7 @@ typedef struct Decoder { /* of a thread */
 struct Pictures {
     const Reading *reading;
     Picture_index *index;
-    int width, height, channels;
+    Picture_form form;
     int64_t pixels; /* numbers of a picture */
     int64_t rows;   /* room of a batch */
     Batch batch[BATCHES];
@@ -57,37 +56,12 @@ struct Pictures {
 
 /* ------------------------------------------------------------------ one picture */
 
-static int64_t drawn_below(const Decoder *d, int site, int64_t n)
-{
-    return uniform_below(d->p->reading->seed, d->turn->epoch, site, d->turn->item, n);
-}
-
-/* The resized picture covers the part that is wanted: its shorter side is `resize`, or as long as it must be. */
-static void settle_size(const Pictures *p, int64_t width, int64_t height, Cut *cut)
-{
-    int64_t side = p->reading->recipe->resize;
-    bool upright = side ? width <= height : p->width * height >= p->height * width;
-    cut->width = upright ? (side ? side : p->width) : (side ? side : p->height) * width / height;
-    cut->height = upright ? (side ? side : p->width) * height / width : (side ? side : p->height);
-    if (cut->width < p->width) cut->width = p->width;
-    if (cut->height < p->height) cut->height = p->height;
-}
+static const Picture_turn *varied_turn(const Decoder *d) { return d->varied ? d->turn : NULL; }
 
 static void take_size(void *with, int width, int height)
 {
     Decoder *d = with;
-    const Pictures *p = d->p;
-    const Lathe_recipe *r = p->reading->recipe;
-    Cut cut = {0};
-    settle_size(p, width, height, &cut);
-    int64_t across = cut.width - p->width, down = cut.height - p->height, pad = r->crop_pad;
-    cut.x = across / 2;
-    cut.y = down / 2;
-    if (d->varied && r->crop == LATHE_CROP_RANDOM) {
-        cut.x = drawn_below(d, ACROSS_SITE, across + 2 * pad + 1) - pad;
-        cut.y = drawn_below(d, DOWN_SITE, down + 2 * pad + 1) - pad;
-    }
-    cut.mirrored = d->varied && r->flip && drawn_below(d, MIRROR_SITE, 2);
+    Cut cut = settle_cut(&d->p->form, varied_turn(d), width, height);
     start_picture(d->resampler, width, height, &cut);
 }
 
@@ -120,6 +94,7 @@ static char *read_turn(Decoder *d, uint8_t *out)
     if (fd >= 0) close(fd);
     if (wrong) return wrong;
     end_picture(d->resampler, out);
+    if (d->varied) vary_pixels(&d->p->form, d->turn, out);
     return NULL;
 }
 
@@ -256,6 +231,7 @@ static void read_ahead(Pictures *p, int64_t step, int64_t n, Give_turns *give, v
 bool fill_picture_step(Pictures *p, const Lathe_entry *e, char *in, int64_t step, Give_turns *give, void *with)
 {
     Batch *b = batch_of_step(p, step);
+    if (p->failure) return false;
     bug_if(e->rows > p->rows || p->batches < BATCHES);
     read_ahead(p, step, e->rows, give, with);
     wait_for(p, b, true);
@@ -282,10 +258,12 @@ static void settle_form(Pictures *p, const Lathe_entry *e)
         const Lathe_tensor *t = &e->input[i];
         if (t->role != LATHE_FEATURES || t->dtype == LATHE_I32 || t->rank < 4) continue;
         const int64_t *last = t->dim + t->rank - 3;
-        p->height = (int)last[0], p->width = (int)last[1], p->channels = (int)last[2];
+        p->form.height = (int)last[0], p->form.width = (int)last[1], p->form.channels = (int)last[2];
     }
-    p->pixels = (int64_t)p->height * p->width * p->channels;
-    bug_if(p->pixels == 0 || p->pixels != (int64_t)p->height * p->width * (p->channels == 1 ? 1 : 3));
+    p->form.recipe = p->reading->recipe;
+    p->form.seed = p->reading->seed;
+    p->pixels = (int64_t)p->form.height * p->form.width * p->form.channels;
+    bug_if(p->form.channels != 1 && p->form.channels != 3);
 }
 
 static int64_t most_rows(const Pictures *p)
@@ -312,7 +290,7 @@ static void check_classes(const Pictures *p, const Lathe_entry *e)
 
 int64_t pictures_heap(const Pictures *p)
 {
-    int64_t own = resampler_bytes(p->width, p->height, p->channels) + PICTURE_CHUNK + PICTURE_ROOM;
+    int64_t own = resampler_bytes(p->form.width, p->form.height, p->form.channels) + PICTURE_CHUNK + PICTURE_ROOM;
     int64_t turn = (int64_t)(sizeof(Picture_turn) + sizeof(char *)) + p->pixels;
     return index_bytes(p->index) + p->batches * p->rows * turn + p->decoders * own;
 }
@@ -326,8 +304,9 @@ static void take_room(Pictures *p)
                               .pixels = must_alloc((size_t)(p->rows * p->pixels))};
     p->decoder = must_alloc(sizeof *p->decoder * (size_t)p->decoders);
     for (int i = 0; i < p->decoders; i++)
-        p->decoder[i] = (Decoder){
-            .p = p, .resampler = open_resampler(p->width, p->height, p->channels), .chunk = must_alloc(PICTURE_CHUNK)};
+        p->decoder[i] = (Decoder){.p = p,
+                                  .resampler = open_resampler(p->form.width, p->form.height, p->form.channels),
+                                  .chunk = must_alloc(PICTURE_CHUNK)};
 }
 
 Pictures *open_pictures(const Reading *reading, const Lathe_entry *e, const Words *known)

@@ -54,7 +54,8 @@ static void fill_taps(Taps *t, int at, int64_t place, int64_t whole, int side)
     t->n[at] = end - first;
 }
 
-static void settle_taps(Taps *t, int64_t from, int64_t whole, int side)
+/* side: of the part of the picture that begins at `begin`. */
+static void settle_taps(Taps *t, int64_t from, int64_t whole, int64_t begin, int side)
 {
     double scale = (double)side / (double)whole;
     t->most = 2 * (int)ceil(scale < 1 ? 1 : scale) + 1;
@@ -63,7 +64,9 @@ static void settle_taps(Taps *t, int64_t from, int64_t whole, int side)
         int64_t place = from + i;
         t->first[i] = place < 0 ? 0 : INT32_MAX;
         t->n[i] = 0;
-        if (place >= 0 && place < whole) fill_taps(t, i, place, whole, side);
+        if (place < 0 || place >= whole) continue;
+        fill_taps(t, i, place, whole, side);
+        t->first[i] += (int)begin;
     }
 }
 
@@ -153,8 +156,9 @@ void add_picture_row(Resampler *r, int y, const uint8_t *rgb)
 void start_picture(Resampler *r, int width, int height, const Cut *cut)
 {
     int64_t n = (int64_t)r->height * r->width * r->channels;
-    settle_taps(&r->across, cut->x, cut->width, width);
-    settle_taps(&r->down, cut->y, cut->height, height);
+    bug_if(cut->left + cut->across > width || cut->top + cut->down > height);
+    settle_taps(&r->across, cut->x, cut->width, cut->left, (int)cut->across);
+    settle_taps(&r->down, cut->y, cut->height, cut->top, (int)cut->down);
     r->side = width;
     r->mirrored = cut->mirrored;
     r->least = 0;

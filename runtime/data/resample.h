@@ -7,10 +7,10 @@
 
 typedef struct Resampler Resampler;
 
-/* The part that is wanted of a resized picture: x, y are its first column and row; where it reaches beyond the picture,
- * it is 0. */
+/* What is wanted of a resized picture begins at column x, row y; where it reaches beyond the picture, it is 0. */
 typedef struct Cut {
-    int64_t width, height; /* of the whole picture, resized */
+    int64_t left, top, across, down; /* the part of the picture that is resized */
+    int64_t width, height;           /* what it becomes */
     int64_t x, y;
     bool mirrored; /* left and right, after the cut */
 } Cut;

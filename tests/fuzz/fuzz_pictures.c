@@ -15,7 +15,8 @@ enum { HEIGHT = 7, WIDTH = 9, CHANNELS = 3 };
 static void take_size(void *with, int width, int height)
 {
     int64_t across = width < WIDTH ? WIDTH : width / 2 + WIDTH, down = height < HEIGHT ? HEIGHT : height / 2 + HEIGHT;
-    start_picture(with, width, height, &(Cut){across, down, across / 3 - 2, -1, true});
+    start_picture(with, width, height,
+                  &(Cut){width / 3, 0, width - width / 3, height, across, down, across / 3 - 2, -1, true});
 }
 
 static void take_row(void *with, int y, const uint8_t *rgb) { add_picture_row(with, y, rgb); }
