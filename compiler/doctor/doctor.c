@@ -111,7 +111,7 @@ static void examine_compiler(Doctor *d)
                        works
                            ? ""
                            : "; it cannot build a program with OpenMP, jansson, PCRE2, zstd, libjpeg, libpng and zlib"),
-                "apt install gcc libc6-dev libjansson-dev libpcre2-dev libzstd-dev libjpeg62-turbo-dev libpng-dev "
+                "apt install gcc libc6-dev libjansson-dev libpcre2-dev libzstd-dev libjpeg-dev libpng-dev "
                 "zlib1g-dev (for clang also libomp-dev)");
     }
     bool runtime = access(format("%s/lathe_rt.h", runtime_dir()), R_OK) == 0;

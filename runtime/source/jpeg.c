@@ -145,6 +145,6 @@ char *read_jpeg(Picture_bytes *from, const Picture_taker *to)
 {
     (void)from, (void)to;
     return text_of("is a JPEG, and this program was built without libjpeg; convert it to PNG, or install "
-                   "libjpeg62-turbo-dev and build again");
+                   "libjpeg-dev and build again");
 }
 #endif

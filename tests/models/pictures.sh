@@ -35,6 +35,11 @@ cmp run/model.safetensors halves/model.safetensors || tell "other bits after res
 must "$trainer" train --data colours --out plain --set flip=0 --set crop=centre
 ! cmp -s run/model.safetensors plain/model.safetensors || tell "pictures in training are not varied"
 
+for readers in 1 3; do
+    must "$trainer" train --data colours --out zoomed-$readers --readers $readers --steps 20 --set crop=zoom --set jitter=0.3 --set cutout=4
+done
+cmp zoomed-1/model.safetensors zoomed-3/model.safetensors || tell "other bits of varied pictures with other threads"
+
 must "$trainer" eval --out run --json
 grep -q '"accuracy":1.0' said || tell "the classes are easy"
 must "$trainer" predict --data colours --weights run --out p.csv
