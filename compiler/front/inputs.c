@@ -91,6 +91,8 @@ static Where at_input(const Trace *trace, const char *name) { return place_of_ke
 static const char form[] =
     "{ image = { \"f32\", 28, 28, 1 }, label = \"i32\" }: names, each with a type and the sizes of a row's axes";
 
+static const char image_form[] = "{ image = { \"f32\", 32, 32, 3 }, label = { \"i32\", below = 10, target = true } }";
+
 /* The number, or the name of a number in config, on the top. */
 static Size size_of_field(lua_State *L, const char *input, const char *what)
 {
@@ -219,9 +221,9 @@ static void check_images(const Trace *trace)
     }
     if (pictures != 1 || classes != 1 || all != 2)
         err(place_of_key(trace, NULL, "inputs"),
-            "data.images needs two inputs, the picture and its class, such as { image = { \"f32\", 32, 32, 3 }, label "
-            "= { "
-            "\"i32\", below = 10, target = true } }\n  the sizes are height, width and channels: 3, or 1 for grey");
+            "data.images needs two inputs, the picture and its class, such as %s\n  the sizes are height, width and "
+            "channels: 3, or 1 for grey",
+            image_form);
 }
 
 static void read_inputs(lua_State *L, int model, int c)
@@ -242,7 +244,7 @@ static void read_inputs(lua_State *L, int model, int c)
         if (r->images) check_images(trace);
     } else if (r->arrays) {
         err(place_of_key(trace, NULL, "data"), "data.%s needs `inputs`, a table such as %s",
-            r->images ? "images" : "arrays", form);
+            r->images ? "images" : "arrays", r->images ? image_form : form);
     } else add_fields_of_data(trace);
 }
 

@@ -284,7 +284,7 @@ static void check_classes(const Pictures *p, const Lathe_entry *e)
     if (t && t->below && n > t->below)
         fail(EXIT_DATA, p->reading->paths.at[0],
              "expected at most %lld classes (input %s is below that), found %d, such as %s; build the model for %d "
-             "classes",
+             "classes (--set classes=N, if its description calls them that)",
              (long long)t->below, t->name, n, p->index->classes.at[n - 1], n);
 }
 
