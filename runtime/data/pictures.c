@@ -309,12 +309,20 @@ static void take_room(Pictures *p)
                                   .chunk = must_alloc(PICTURE_CHUNK)};
 }
 
+/* Beside a step on this processor one; beside a GPU half the processors, shared among the GPUs. */
+static int threads_of(const Reading *reading)
+{
+    enum { MOST = 8 };
+    long share = sysconf(_SC_NPROCESSORS_ONLN) / 2 / reading->gpus;
+    if (reading->readers) return (int)reading->readers;
+    return !reading->model->device || share < 1 ? 1 : share > MOST ? MOST : (int)share;
+}
+
 Pictures *open_pictures(const Reading *reading, const Lathe_entry *e, const Words *known)
 {
     Pictures *p = must_alloc(sizeof *p);
-    *p = (Pictures){.reading = reading,
-                    .batches = reading->training ? BATCHES : AHEAD,
-                    .decoders = reading->readers ? (int)reading->readers : 1};
+    *p =
+        (Pictures){.reading = reading, .batches = reading->training ? BATCHES : AHEAD, .decoders = threads_of(reading)};
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->work, NULL);
     pthread_cond_init(&p->ready, NULL);

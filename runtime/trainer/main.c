@@ -181,7 +181,8 @@ static const Option options[] = {
     {"gpus", TRAIN, COUNT, AT(gpus), NULL, "N",
      "number of GPUs, each with the description's batch, by NCCL (default 1)"},
     {"readers", TRAIN | EVAL | REPLAY, COUNT, AT(readers), NULL, "N",
-     "threads that encode documents or decode pictures (default 1); the order does not depend on it"},
+     "threads that encode documents or decode pictures (default 1; pictures beside a GPU: up to 8); the order does not "
+     "depend on it"},
     {"json", ALL, FLAG, AT(json), NULL, NULL, "the result as one JSON object on standard output"},
 };
 enum { OPTIONS = sizeof options / sizeof *options };
