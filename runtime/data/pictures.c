@@ -309,25 +309,28 @@ static void take_room(Pictures *p)
                                   .chunk = must_alloc(PICTURE_CHUNK)};
 }
 
-/* Beside a step on this processor one; beside a GPU half the processors, shared among the GPUs. */
-static int threads_of(const Reading *reading)
+/* Beside a step on this processor one; beside a GPU half the processors, shared among the GPUs.  More threads than
+ * pictures that are read ahead would have nothing to do. */
+static int threads_of(const Reading *reading, int64_t rows)
 {
     enum { MOST = 8 };
-    long share = sysconf(_SC_NPROCESSORS_ONLN) / 2 / reading->gpus;
-    if (reading->readers) return (int)reading->readers;
-    return !reading->model->device || share < 1 ? 1 : share > MOST ? MOST : (int)share;
+    int64_t n = sysconf(_SC_NPROCESSORS_ONLN) / 2 / reading->gpus;
+    if (n > MOST) n = MOST;
+    if (!reading->model->device || n < 1) n = 1;
+    if (reading->readers) n = reading->readers;
+    return (int)(n < 2 * rows ? n : 2 * rows);
 }
 
 Pictures *open_pictures(const Reading *reading, const Lathe_entry *e, const Words *known)
 {
     Pictures *p = must_alloc(sizeof *p);
-    *p =
-        (Pictures){.reading = reading, .batches = reading->training ? BATCHES : AHEAD, .decoders = threads_of(reading)};
+    *p = (Pictures){.reading = reading, .batches = reading->training ? BATCHES : AHEAD};
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->work, NULL);
     pthread_cond_init(&p->ready, NULL);
     settle_form(p, e);
     p->rows = most_rows(p);
+    p->decoders = threads_of(reading, p->rows);
     p->index = find_pictures(&reading->paths, !reading->predicting, known);
     if (!reading->predicting) {
         check_classes(p, e);
