@@ -4,6 +4,7 @@
 
 #include "interface/lathe_model.h"
 #include "math/attention.h"
+#include "math/convolution.h"
 #include "math/gemm_shape.h"
 #include "math/math.h"
 #include "interface/needs.h"
@@ -147,6 +148,14 @@ void attention_back_f32(float *d_q, float *d_k, float *d_v, const float *q, cons
                         const float *lse, const float *d_o, const Lathe_attention *g, const Lathe_masks *m);
 void attention_back_f64(double *d_q, double *d_k, double *d_v, const double *q, const double *k, const double *v, const double *o,
                         const double *lse, const double *d_o, const Lathe_attention *g, const Lathe_masks *m);
+
+/* math/convolution.c: a convolution, and its derivatives towards x and weight; math/convolution.h defines them. */
+void convolution_f32(float *y, const float *x, const float *weight, const Lathe_convolution *g);
+void convolution_f64(double *y, const double *x, const double *weight, const Lathe_convolution *g);
+void convolution_input_f32(float *x, const float *y, const float *weight, const Lathe_convolution *g);
+void convolution_input_f64(double *x, const double *y, const double *weight, const Lathe_convolution *g);
+void convolution_weight_f32(float *parts, const float *x, const float *y, const Lathe_convolution *g);
+void convolution_weight_f64(double *parts, const double *x, const double *y, const Lathe_convolution *g);
 
 /* trainer/main.c: the trainer's command line; generated programs have no other main. */
 int lathe_main(const Lathe_model *model, int argc, char **argv);

@@ -58,6 +58,8 @@ Live *live_in(void *library);             /* of one that is loaded */
 Live *build_model(const char *arguments); /* compile_model, load_module */
 void unload(Live *l);
 
+void fill_statistics(const Lathe_model *m, char *state); /* as they are before training */
+
 int entry_index(const Live *l, const char *name); /* -1 where there is none */
 void call_entry(Live *l, int entry);      /* NaN in outputs, work memory and, if there are any, gradients first */
 double loss_of(const Live *l, int entry); /* the output of that name */

@@ -14,7 +14,8 @@
 
 /* The generated code finds the runtime in the test program, which must therefore have it linked in. */
 __attribute__((used)) static const void *const linked_in[] = {
-    (const void *)gemm_f32, (const void *)gemm_f64, (const void *)attention_f32, (const void *)bad_id, &rt_lap};
+    (const void *)gemm_f32,        (const void *)gemm_f64, (const void *)attention_f32,
+    (const void *)convolution_f32, (const void *)bad_id,   &rt_lap};
 
 const char *gcc_level = "-O0";
 
@@ -44,12 +45,24 @@ static int64_t flat_bytes(const Lathe_model *m, Lathe_dtype t)
     return m->flat_elements * (t == LATHE_F64 ? 8 : t == LATHE_F32 ? 4 : 2);
 }
 
+void fill_statistics(const Lathe_model *m, char *state)
+{
+    int n = 0;
+    for (int k = 0; k < m->states; k++) {
+        const Lathe_tensor *s = &m->state[k];
+        if (s->role != LATHE_STATISTIC) continue;
+        double value = m->statistic[n++].init == LATHE_ONES;
+        for (int64_t i = 0; i < tensor_elements(s); i++) set_element(s->dtype, state + s->offset, i, value);
+    }
+}
+
 static void make_room(Live *l)
 {
     const Lathe_model *m = l->model;
     l->params = room_of(flat_bytes(m, lathe_weights(m)));
     l->grads = room_of(flat_bytes(m, m->real));
     l->state = room_of(m->state_bytes);
+    fill_statistics(m, l->state);
     l->room = calloc((size_t)m->entries, sizeof *l->room);
     for (int i = 0; i < m->entries; i++) {
         const Lathe_entry *e = &m->entry[i];

@@ -38,6 +38,15 @@ static char *room(const Device *d, int64_t bytes, int filling)
     return at;
 }
 
+static char *room_of_states(const Device *d)
+{
+    char *at = room(d, d->model->state_bytes, 0), *host = calloc(1, (size_t)d->model->state_bytes + 1);
+    fill_statistics(d->model, host);
+    d->copy(at, host, (size_t)d->model->state_bytes, TO_DEVICE);
+    free(host);
+    return at;
+}
+
 static int64_t flat_bytes(const Lathe_model *m) { return m->flat_elements * (m->real == LATHE_F64 ? 8 : 4); }
 static int64_t weight_bytes(const Lathe_model *m) { return m->weights ? 2 * m->flat_elements : flat_bytes(m); }
 
@@ -46,7 +55,7 @@ static There there_of(const Device *d)
     There t = {.device = d, .model = d->model};
     t.params = room(d, weight_bytes(t.model), 0);
     t.grads = room(d, flat_bytes(t.model), 0xff);
-    t.state = room(d, t.model->state_bytes, 0);
+    t.state = room_of_states(d);
     t.room = calloc((size_t)t.model->entries, sizeof *t.room);
     for (int i = 0; i < t.model->entries; i++) {
         const Lathe_entry *e = &t.model->entry[i];

@@ -18,6 +18,7 @@ struct Param {
     bool decay;                 /* weight decay applies */
     int64_t zero_row;           /* 1 + the row of each copy that is always zero; 0: none */
     Where where;
+    bool statistic;             /* no parameter, but a state that checkpoints have beside them: Desc.statistics */
     /* set by layout_parameters(): */
     int64_t offset;             /* elements, in each of the flat arrays */
     int64_t stride[MAXRANK];    /* elements */
@@ -49,7 +50,8 @@ typedef struct Desc {
     Texts for_run;                          /* those of Options.sets that a run of the trainer knows, and nobody before it */
     VEC(Param *) params;                    /* in order of first use */
     VEC(Tensor_spec) inputs;                /* of all entries, by name */
-    VEC(Tensor_spec) states;                /* of encode and decode */
+    VEC(Param *) statistics;                /* of nn.batchnorm; also states, in the same order: offset, stride are not used */
+    VEC(Tensor_spec) states;                /* that entries keep */
     VEC(Graph *) graphs;                    /* of its entries: train, grad, eval and those that it has */
     Lathe_recipe recipe;                    /* train = {…} and data = {…} */
     VEC(Lathe_group) groups;                /* of parameters, as train says */

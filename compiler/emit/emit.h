@@ -319,6 +319,10 @@ char *pointer_declaration(Page *page, const Buffer *b);  /* emit/entry.c: float 
 const char *home_declaration(Page *page, Home home);     /* const Gpt_params *p */
 const char *home_name(Home home);                        /* p */
 
+/* emit/convolution.c */
+char *convolution_call(Page *page, const Kernel *k);
+void say_convolutions(Page *page, Text *t); /* descriptions of those so far */
+
 /* emit/attention.c */
 char *attention_call(Page *page, const Kernel *k);
 char *cuda_attention_call(Page *page, const Kernel *k);
@@ -396,7 +400,9 @@ char *kernel_table(Page *page, const Program *p); /* its name */
 void say_watch_tables(Page *page, Text *t, const Program *p);
 char *watch_table(Page *page, const Program *p); /* its name */
 
-/* emit/params.c: the struct of parameters */
+/* emit/params.c: the struct of parameters; tables of them and of statistics */
+void say_param_table(Page *page, Text *t);
+void say_statistic_table(Text *t, const Desc *d);
 void name_parameters(Page *page);
 void say_params(Page *page, Text *t);
 char *gradients_type(Page *page);                 /* Gpt_params, if gradients have the same type, or Gpt_gradients */

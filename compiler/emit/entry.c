@@ -32,12 +32,13 @@ static char *over_ranks_call(Page *page, const Kernel *k)
 static void say_call(Page *page, Text *t, int depth, const Kernel *k)
 {
     const Target *to = page->target;
-    char *call = k->kind == REPEAT       ? persistent_call(page, k)
-                 : k->kind == GEMM       ? to->product(page, k)
-                 : k->kind == PACK       ? pack_call(page, k)
-                 : k->kind == ATTENTION  ? to->attention(page, k)
-                 : k->kind == OVER_RANKS ? over_ranks_call(page, k)
-                                         : call_text(page, k);
+    char *call = k->kind == REPEAT        ? persistent_call(page, k)
+                 : k->kind == GEMM        ? to->product(page, k)
+                 : k->kind == PACK        ? pack_call(page, k)
+                 : k->kind == ATTENTION   ? to->attention(page, k)
+                 : k->kind == CONVOLUTION ? convolution_call(page, k)
+                 : k->kind == OVER_RANKS  ? over_ranks_call(page, k)
+                                          : call_text(page, k);
     char *text = format("%*s%s", depth * 4, "", call);
     if (k->panels) {
         say_within(t, text, COLUMNS);

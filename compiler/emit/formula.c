@@ -89,6 +89,16 @@ static void say_places(Page *page, Text *t, const Kernel *k, const Operands *o, 
     }
 }
 
+/* "y = convolution of x, conv_weight", "d_x = convolution of d_y, conv_weight, towards x" */
+static void say_convolution(Page *page, Text *t, const Kernel *k)
+{
+    static const char *const towards[] = {"", ", towards the input", ", towards the weight"};
+    say_places(page, t, k, &k->writes, k->writes.n);
+    say(t, " = convolution of ");
+    say_places(page, t, k, &k->reads, k->reads.n);
+    say(t, "%s", towards[convolution_of(k->node).side]);
+}
+
 static void say_attention(Page *page, Text *t, const Kernel *k)
 {
     say_places(page, t, k, &k->writes, k->writes.n);
@@ -110,8 +120,9 @@ static const char *meant(Page *page, const Kernel *k, const char *word)
 static void say_index(Page *page, Text *t, const Kernel *k)
 {
     const Kernel_part *part = op_parts[k->node->op].kernel;
-    if (k->kind == ATTENTION) {
-        say_attention(page, t, k);
+    if (k->kind == ATTENTION || k->kind == CONVOLUTION) {
+        if (k->kind == ATTENTION) say_attention(page, t, k);
+        else say_convolution(page, t, k);
         return;
     }
     for (const char *s = part ? part->says : "{y} = {x}"; *s; s++) {

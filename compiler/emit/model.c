@@ -56,10 +56,10 @@ static void say_state_struct(Page *page, Text *t)
     if (!page->desc->states.n) return;
     char *name = type_name(page, NULL, "state");
     bool wide = in_doubles(page);
-    bool fixed = false;
+    bool fixed = false, statistics = page->desc->statistics.n > 0;
     for (int i = 0; i < page->desc->states.n; i++) fixed |= page->desc->states.at[i].fixed;
-    say(t, "/* Kept between calls; zero at first%s. */\ntypedef struct %s {\n",
-        fixed ? ", but for what encode writes" : "", name);
+    say(t, "/* Kept between calls; zero at first%s%s. */\ntypedef struct %s {\n",
+        fixed ? ", but for what encode writes" : "", statistics ? ", but for statistics" : "", name);
     for (int i = 0; i < page->desc->states.n; i++) {
         const Tensor_spec *s = &page->desc->states.at[i];
         DType type = s->dtype == F32 && wide ? F64 : s->dtype;
@@ -139,49 +139,13 @@ static const char *role_word(Lathe_role r)
         CASE(LATHE_BEGINS);
         CASE(LATHE_CARRIED);
         CASE(LATHE_EVAL_CARRIED);
+        CASE(LATHE_STATISTIC);
         CASE(LATHE_LOSS_SCALE);
         CASE(LATHE_TOTAL);
         CASE(LATHE_SHARE);
         CASE(LATHE_FIRST_ROW);
     }
     die("role %d", (int)r);
-}
-
-static const char *init_word(Lathe_init init)
-{
-    switch (init) {
-        CASE(LATHE_ZEROS);
-        CASE(LATHE_ONES);
-        CASE(LATHE_CONSTANT);
-        CASE(LATHE_NORMAL);
-        CASE(LATHE_UNIFORM);
-    }
-    die("init %d", (int)init);
-}
-
-static void say_param_table(Page *page, Text *t)
-{
-    const Desc *d = page->desc;
-    if (!d->params.n) return;
-    char *type = type_name(page, NULL, "params");
-    const char *zero[MAXRANK] = {"0", "0", "0", "0", "0", "0", "0", "0"};
-    const char *real = c_type(page->precision.weights);
-    say(t, "static const Lathe_param params[] = {\n");
-    for (int i = 0; i < d->params.n; i++) {
-        const Param *p = d->params.at[i];
-        say_wrapped(t, format("    {.name = %s, .export_name = %s,", quoted(p->name), quoted(p->export_name)));
-        say(t, "     .where = %s, .rank = %d, .loops = %d,\n",
-            quoted(format("%s:%d", p->where.file ? p->where.file : "", p->where.line)), p->shape.rank, p->loops);
-        say_wrapped(t, format("     .dim = %s, .stride = %s,", braces(p->shape.rank, p->shape.dim),
-                              braces(p->shape.rank, p->stride)));
-        say_wrapped(t, format("     .offset = offsetof(%s, %s) / sizeof(%s), .decay = %s,", type,
-                              param_text(page, p, "", zero), real, p->decay ? "true" : "false"));
-        say(t, "     .init = %s, .init_a = %s, .init_b = %s", init_word(p->init), number_text(p->init_a),
-            number_text(p->init_b));
-        if (p->zero_row) say(t, ", .zero_row = %lld", (long long)p->zero_row);
-        say(t, "},\n");
-    }
-    say(t, "};\n\n");
 }
 
 /* more: further fields, such as ", .fixed = true". */
@@ -404,8 +368,9 @@ static char *rebuild_words(const Desc *d)
 void take_table_names(Page *page, void (*take)(Page *page, const char *name))
 {
     const Module *m = page->module;
-    static const char *const own[] = {"params", "states",  "entries",     "groups",         "knobs",
-                                      "hf",     "planned", "train_loops", "train_operands", "train_instruments"};
+    static const char *const own[] = {
+        "params", "statistics", "states",      "entries",        "groups",           "knobs",
+        "hf",     "planned",    "train_loops", "train_operands", "train_instruments"};
     static const struct {
         const char *before, *after;
     } of_entries[] = {{"run_", ""}, {"", "_in"}, {"", "_out"}, {"", "_kernels"}};
@@ -449,6 +414,7 @@ static void say_lengths(Page *page, Text *t, const Categories *categories)
         m->programs.n, d->states.n, d->knobs.n, categories->all.n);
     say(t, "    .param = %s, .entry = %s, .state = %s,\n", d->params.n ? "params" : "NULL",
         m->programs.n ? "entries" : "NULL", d->states.n ? "states" : "NULL");
+    if (d->statistics.n) say(t, "    .statistics = %d, .statistic = statistics,\n", d->statistics.n);
     if (d->states.n) say(t, "    .state_bytes = sizeof(%s),\n", type_name(page, NULL, "state"));
     say(t, "    .parameter_count = %lld, .flat_elements = %lld,\n", (long long)m->plan.parameter_count,
         (long long)m->plan.flat_elements);
@@ -482,6 +448,7 @@ void say_tables(Page *page, Text *t)
     const Categories categories = planned_categories(page->module);
     say(t, "/* ---------------------------------------------------------------- tables for the trainer */\n\n");
     say_param_table(page, t);
+    say_statistic_table(t, d);
     say_state_table(page, t);
     say_entry_table(page, t);
     say_groups(t, d);

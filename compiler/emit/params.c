@@ -154,3 +154,62 @@ void say_params(Page *page, Text *t)
     say(t, "/* Their gradients, in the same layout. */\n");
     say_flat(page, t, gradients, page->precision.real);
 }
+
+/* ------------------------------------------------------------------ tables */
+
+static const char *init_word(Lathe_init init)
+{
+    static const char *const word[] = {[LATHE_ZEROS] = "LATHE_ZEROS",
+                                       [LATHE_ONES] = "LATHE_ONES",
+                                       [LATHE_CONSTANT] = "LATHE_CONSTANT",
+                                       [LATHE_NORMAL] = "LATHE_NORMAL",
+                                       [LATHE_UNIFORM] = "LATHE_UNIFORM"};
+    must(init < COUNT_OF(word));
+    return word[init];
+}
+
+static void say_table_row(Text *t, const Param *p, const int64_t *stride, const char *offset)
+{
+    say_wrapped(t, format("    {.name = %s, .export_name = %s,", quoted(p->name), quoted(p->export_name)));
+    say(t, "     .where = %s, .rank = %d, .loops = %d,\n",
+        quoted(format("%s:%d", p->where.file ? p->where.file : "", p->where.line)), p->shape.rank, p->loops);
+    say_wrapped(
+        t, format("     .dim = %s, .stride = %s,", braces(p->shape.rank, p->shape.dim), braces(p->shape.rank, stride)));
+    say_wrapped(t, format("     .offset = %s, .decay = %s,", offset, p->decay ? "true" : "false"));
+    say(t, "     .init = %s, .init_a = %s, .init_b = %s", init_word(p->init), number_text(p->init_a),
+        number_text(p->init_b));
+    if (p->zero_row) say(t, ", .zero_row = %lld", (long long)p->zero_row);
+    say(t, "},\n");
+}
+
+void say_param_table(Page *page, Text *t)
+{
+    const Desc *d = page->desc;
+    if (!d->params.n) return;
+    char *type = type_name(page, NULL, "params");
+    const char *zero[MAXRANK] = {"0", "0", "0", "0", "0", "0", "0", "0"};
+    const char *real = c_type(page->precision.weights);
+    say(t, "static const Lathe_param params[] = {\n");
+    for (int i = 0; i < d->params.n; i++) {
+        const Param *p = d->params.at[i];
+        say_table_row(t, p, p->stride,
+                      format("offsetof(%s, %s) / sizeof(%s)", type, param_text(page, p, "", zero), real));
+    }
+    say(t, "};\n\n");
+}
+
+/* Files have them one after another. */
+void say_statistic_table(Text *t, const Desc *d)
+{
+    int64_t at = 0;
+    if (!d->statistics.n) return;
+    say(t, "static const Lathe_param statistics[] = {\n");
+    for (int i = 0; i < d->statistics.n; i++) {
+        const Param *p = d->statistics.at[i];
+        int64_t stride[MAXRANK];
+        dense_strides(p->shape, stride);
+        say_table_row(t, p, stride, format("%lld", (long long)at));
+        at += elements(p->shape);
+    }
+    say(t, "};\n\n");
+}

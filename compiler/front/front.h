@@ -214,7 +214,7 @@ const char *stack_here(const Trace *trace); /* "layer": the stack to which param
 bool applied_again(const Trace *trace);     /* whether a layer is applied again, with the same parameters */
 void check_name(lua_State *L, const char *name);
 
-/* front/param.c: parameters, and the states of decode */
+/* front/param.c: parameters, states, statistics */
 extern const luaL_Reg param_functions[];
 const char *new_state_name(const Desc *d, const char *wish); /* wish, wish_2, …: one that no state has */
 
@@ -225,6 +225,9 @@ typedef struct Draws { /* philox(seed, step, site, row, index): seed, step and s
 } Draws;
 Node *position_node(Trace *trace); /* i32 []: in decode, the position of the first token */
 Draws draws_of(lua_State *L, const Tensor *like, int64_t each); /* at a new site; each: numbers per element, the step of index */
+
+/* front/convolution.c */
+extern const luaL_Reg convolution_functions[];
 
 /* front/attention.c */
 extern const luaL_Reg attention_functions[];

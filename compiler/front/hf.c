@@ -219,12 +219,23 @@ static void check_keys(lua_State *L)
     lua_pop(L, 1);
 }
 
+/* Hugging Face's names are of parameters alone. */
+static void check_statistics(lua_State *L)
+{
+    const Desc *d = trace_of(L)->desc;
+    if (d->statistics.n)
+        err(d->statistics.at[0]->where,
+            "nn.batchnorm keeps statistics, which hf has no names for: take hf out of the description; checkpoints "
+            "have them beside the parameters");
+}
+
 void read_hf(lua_State *L, int model)
 {
     int c = lua_gettop(L);
     if (push_description_part(L, model, c, "hf")) {
         Text t = {0};
         check_keys(L);
+        check_statistics(L);
         check_ids(L);
         check_names(L);
         if (push_table(L, "transposed")) {

@@ -289,6 +289,7 @@ static void open_core(lua_State *L)
     luaL_setfuncs(L, param_functions, 0);
     luaL_setfuncs(L, time_functions, 0);
     luaL_setfuncs(L, attention_functions, 0);
+    luaL_setfuncs(L, convolution_functions, 0);
     luaL_setfuncs(L, loop_functions, 0);
     luaL_setfuncs(L, head_functions, 0);
     luaL_setfuncs(L, reduce_functions, 0);

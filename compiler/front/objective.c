@@ -162,8 +162,18 @@ static bool changes(const Rows *r, const Graph *g)
     return any;
 }
 
+/* Micro-batches of the description have statistics of their own, as it says; no others may be made. */
+static bool may_be_cut(Desc *d, const Graph *g)
+{
+    if (!g->statistics.n) return true;
+    Row_fault f = {g->statistics.at[0]->where, "all rows of a batch share the statistics of nn.batchnorm"};
+    d->uncut = d->one_gpu = fault_text(d, &f);
+    return g->micro && d->recipe.accumulate > 1;
+}
+
 void keep_objective(Trace *trace, Graph *g, const Graph *wide, int64_t batch)
 {
+    if (!may_be_cut(trace->desc, g)) return;
     if (!wide) {
         Row_fault f = {g->outs.at[0].node->where, "forward works for one batch size only"};
         return note_uncut(trace->desc, &f, g);

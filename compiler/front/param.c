@@ -1,4 +1,4 @@
-/* param.c: parameters, shared or per layer of a stack, and states. */
+/* param.c: parameters, shared or per layer of a stack; states, and among them statistics, which belong to the model. */
 #include "front/front.h"
 
 #include "runtime/base/printable.h"
@@ -151,11 +151,12 @@ static Known *add_known(Trace *trace, Param *p)
     *strings_at(&trace->known_names, p->name) = trace->known.n;
     if (p->loops) push(&trace->of_stacks, k);
     else *strings_at(&trace->known_exports, p->export_name) = trace->known.n;
-    push(&trace->desc->params, p);
+    if (p->statistic) push(&trace->desc->statistics, p);
+    else push(&trace->desc->params, p);
     return k;
 }
 
-static void check_again(lua_State *L, const Known *k, Shape own)
+static void check_again(lua_State *L, const Known *k, Shape own, bool statistic)
 {
     if (k->trace == trace_of(L)->number && !applied_again(trace_of(L)))
         user_error(L,
@@ -163,14 +164,17 @@ static void check_again(lua_State *L, const Known *k, Shape own)
                    "twice to share its parameters\n"
                    "  the first is made at %s:%d",
                    k->param->name, k->param->where.file, k->param->where.line);
+    if (k->param->statistic != statistic)
+        user_error(L, "'%s' is a parameter, and a statistic at another place; give one of the layers another name",
+                   k->param->name);
     if (!same_shape(k->param->shape, with_copies(L, own)))
         user_error(L, "parameter '%s' has shape %s here; it was made with %s at %s:%d", k->param->name,
                    shape_text(with_copies(L, own)), shape_text(k->param->shape), k->param->where.file,
                    k->param->where.line);
 }
 
-/* core.param(name, shape, init, a, b, decay, export, zero); export: nil: from the path; zero: a row that stays zero */
-static int param_call(lua_State *L)
+/* The one called `own` in this scope; L holds the arguments of core.param. */
+static Known *known_here(lua_State *L, bool statistic)
 {
     Trace *trace = trace_of(L);
     if (!trace->graph) user_error(L, "parameters can only be made inside forward");
@@ -180,16 +184,25 @@ static int param_call(lua_State *L)
     const char *name = copy_string(path_of(trace, own));
     const char *export = lua_isnoneornil(L, 7) ? export_of(trace, own) : luaL_checkstring(L, 7);
     Known *k = known_at(trace, strings_get(&trace->known_names, name));
-    if (k) check_again(L, k, shape);
+    if (k) check_again(L, k, shape, statistic);
     else {
         if (sampling(trace))
             user_error(L, "sample makes parameter '%s', which forward does not have, so nothing would train it", name);
         Param *p = new_param(L, name, shape, copy_string(export));
+        p->statistic = statistic;
         check_export_of(L, p);
         k = add_known(trace, p);
     }
     k->trace = trace->number;
     make_at(k->param->where);
+    return k;
+}
+
+/* core.param(name, shape, init, a, b, decay, export, zero); export: nil: from the path; zero: a row that stays zero */
+static int param_call(lua_State *L)
+{
+    Trace *trace = trace_of(L);
+    Known *k = known_here(L, false);
     Making was = make_recomputed(false); /* leaves are always there */
     Node *n = k->node = parameter_node(k->param->name, F32, k->param->shape);
     for (int i = 0; i < trace->copies.n; i++) n = loop_x(trace->copies.at[i], n);
@@ -300,5 +313,88 @@ static int state_next_call(lua_State *L)
     return 0;
 }
 
-const luaL_Reg param_functions[] = {
-    {"param", param_call}, {"state", state_call}, {"state_next", state_next_call}, {NULL, NULL}};
+/* ------------------------------------------------------------------ statistics */
+
+static struct New_state *new_state_named(Trace *trace, const char *name)
+{
+    for (int i = 0; i < trace->states.n; i++)
+        if (same(trace->states.at[i].name, name)) return &trace->states.at[i];
+    return NULL;
+}
+
+/* Inside micro each micro-batch has what the one before it left. */
+static Node *statistic_here(Trace *trace, const Param *p)
+{
+    Loop *micro = trace->graph->training ? trace->graph->micro : NULL;
+    Making was = make_recomputed(false);
+    Node *n = state_node(p->name, F32, p->shape);
+    push(&trace->graph->statistics, n);
+    if (micro) push(&trace->graph->statistics, n = loop_carry(micro, n));
+    for (int i = 0; i < trace->copies.n; i++) n = loop_x(trace->copies.at[i], n);
+    make_with(was);
+    return n;
+}
+
+static void describe_statistic(Desc *d, const Param *p)
+{
+    if (state_named(d, p->name)) return;
+    push(&d->states, ((Tensor_spec){p->name, F32, p->shape, LATHE_STATISTIC, p->where, .rows_axis = -1}));
+}
+
+/* name, value = core.statistic(own name, shape, init): a state that belongs to the model, as its parameters do: all
+ * entries have the same, and the entry that trains may set its next value.  A layer that is applied again goes on with
+ * what the application before made. */
+static int statistic_call(lua_State *L)
+{
+    Trace *trace = trace_of(L);
+    Known *k = known_here(L, true);
+    const Param *p = k->param;
+    const struct New_state *made = new_state_named(trace, p->name);
+    describe_statistic(trace->desc, p);
+    if (trace->graph->training && trace->open.n != trace->copies.n)
+        user_error(L,
+                   "this layer keeps statistics of a batch, which each iteration of the loop around it would replace; "
+                   "apply it outside nn.scan, and make it inside the nn.stack that applies it");
+    must(!made || made->depth == trace->open.n);
+    lua_pushstring(L, p->name);
+    push_tensor(L, made ? made->node : statistic_here(trace, p), NOWHERE, NOWHERE, NULL);
+    return 2;
+}
+
+/* core.statistic_next(name, new) */
+static int statistic_next_call(lua_State *L)
+{
+    Trace *trace = trace_of(L);
+    const char *name = luaL_checkstring(L, 1);
+    Node *new = tensor_at(L, 2, "a statistic")->node;
+    struct New_state *made = new_state_named(trace, name);
+    if (made) made->node = new;
+    else push(&trace->states, ((struct New_state){copy_string(name), new, trace->open.n}));
+    return 0;
+}
+
+/* x = core.of_rows(x): a statistic of the rows that are trained on together, whichever these are: all rows share it,
+ * and a micro-batch has its own. */
+static int of_rows_call(lua_State *L)
+{
+    const Tensor *t = tensor_at(L, 1, "a statistic");
+    push(&trace_of(L)->graph->statistics, t->node);
+    push_tensor(L, t->node, NOWHERE, NOWHERE, t->mixed);
+    return 1;
+}
+
+/* core.cut(): whether --memory tries a batch in parts, which statistics will refuse */
+static int cut_call(lua_State *L)
+{
+    lua_pushboolean(L, trace_of(L)->desc->options->split > 1);
+    return 1;
+}
+
+const luaL_Reg param_functions[] = {{"param", param_call},
+                                    {"state", state_call},
+                                    {"state_next", state_next_call},
+                                    {"statistic", statistic_call},
+                                    {"statistic_next", statistic_next_call},
+                                    {"of_rows", of_rows_call},
+                                    {"cut", cut_call},
+                                    {NULL, NULL}};

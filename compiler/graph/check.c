@@ -145,7 +145,8 @@ static const char *visit(Check *c, Node *root)
 static bool fits_leaf(const Graph *g, const Output *o, const Node *leaf)
 {
     Shape s = leaf->shape;
-    bool slice = g->micro && o->kind == OUT_STATE && s.rank && s.dim[0] == g->micro->trip;
+    bool slice = false;
+    for (int k = 0; g->micro && k < g->micro->xs.n; k++) slice |= g->micro->xs.at[k].outer == leaf;
     if (slice) memmove(s.dim, s.dim + 1, sizeof *s.dim * (size_t)--s.rank);
     bool gradient = o->kind == OUT_GRAD && is_stored(leaf->dtype) && is_real(o->node->dtype);
     return same_shape(s, o->node->shape) && (leaf->dtype == o->node->dtype || gradient);

@@ -163,6 +163,7 @@ typedef struct Graph {
     Loop *micro;                /* accumulation: the open loop over micro-batches that loss lives in, or NULL */
     VEC(Output) outs;           /* outs.at[0] is the loss, if there is one */
     Made_leaves leaves;         /* of its trace */
+    Nodes statistics;           /* of nn.batchnorm: those that it keeps, and in training those of its rows; all rows share them */
     VEC(const char *) meeting;  /* names of outputs whose rows depend on other rows of the batch */
     const char *file;           /* the text that it was read from; NULL: from a description */
     struct Table *lines;        /* lines in that text, by node */
@@ -308,6 +309,20 @@ Node *attention_back_op(const Attention *a);                   /* picks: gradien
 Attention attention_of(const Node *n);                      /* either op's parts */
 bool is_attention_number(const Node *n, int k);             /* one for all samples: scale, cap, offset, …? */
 const char *attention_fault_of(const Attention *a);         /* for the user; parts may still be missing */
+
+/* ops/convolution.c explains it; of x, y and w one is made of the other two */
+typedef enum Side_of { TOWARDS_Y, TOWARDS_X, TOWARDS_W } Side_of;
+enum { CONVOLVED = 3 };                                     /* axes at most */
+typedef struct Convolved { int64_t kernel, stride, dilation, before, extent; } Convolved;
+typedef struct Convolution {
+    Side_of side;                                           /* what is made, and NULL below */
+    int n;                                                  /* axes */
+    int64_t groups, parts;
+    Convolved axis[CONVOLVED];
+    Node *x, *y, *w;                                        /* [batch…][X…][C], [batch…][Y…][O], [O][C / groups][K…] */
+} Convolution;
+Node *convolution_op(const Convolution *v);                 /* the side; parts are its own matter, and so are w's extents */
+Convolution convolution_of(const Node *n);
 
 /* ops/loop.c: Loop *l = loop_open("layer", 12); x = loop_carry(l, x0); w = loop_x(l, stacked); loop_next(l, 0, y);
  * loop_close(l); y = loop_result(l, 0); s = loop_stack(l, body_value) */

@@ -137,6 +137,7 @@ Rows *rows_of(const Graph *g, const Graph *wide, int64_t batch, bool single)
     enum { ROUNDS = 1000 }; /* far more than nested loops need */
     Rows *r = NEW(Rows);
     *r = (Rows){.graph = g, .wide = wide, .single = single, .batch = batch};
+    for (int k = 0; k < g->statistics.n; k++) *table_at(&r->statistics, g->statistics.at[k]) = r;
     for (int k = 0; k < g->outs.n; k++) list_pairs(r, pair_of(r, g->outs.at[k].node, wide->outs.at[k].node));
     for (int i = 0; i < r->pairs.n; i++) r->pairs.at[i]->fact = (Row_fact){0};
     int round = 0;

@@ -57,6 +57,7 @@ typedef struct Rows {
     bool single;               /* powers are unknown: a sum over rows has -1 until a count divides it */
     int64_t batch;             /* of wide, whose extents axes are followed by: at least 2 */
     Table by_node;             /* of wider nodes: Row_pair */
+    Table statistics;          /* those of graph: the same for all rows, though made of them */
     VEC(Row_pair *) pairs;     /* inputs first */
     bool recording;            /* facts are final, so edits are noted */
 } Rows;

@@ -407,6 +407,7 @@ static Row_fact leaf_fact(const Rows *r, const Row_pair *p)
 Row_fact row_fact(Rows *r, Row_pair *p)
 {
     const Node *n = p->node;
+    if (table_get(&r->statistics, n)) return (Row_fact){.kind = ROWS_SAME, .learned = true};
     if (p->elided) return row_input(p, 0);
     if (p->misfit) return row_meets(p, "what is computed here depends on the batch size");
     if (op_parts[n->op].rows) return op_parts[n->op].rows(r, p);

@@ -47,9 +47,9 @@ typedef struct View {
 } View;
 
 #define KERNEL_KINDS(X)                                                                                                \
-    X(ROWS, "rows") X(GEMM, "gemm") X(ATTENTION, "attention") X(GATHER, "gather") X(SCATTER, "scatter")                \
-    X(OVERWRITE, "overwrite") X(ARGMAX, "argmax") X(SCAN, "scan") X(ARGSORT, "argsort") X(TOPK, "topk")           \
-    X(OVER_RANKS, "over_ranks") X(PACK, "pack") X(REPEAT, "repeat") X(PANELS, "panels")
+    X(ROWS, "rows") X(GEMM, "gemm") X(ATTENTION, "attention") X(CONVOLUTION, "convolution") X(GATHER, "gather")        \
+    X(SCATTER, "scatter") X(OVERWRITE, "overwrite") X(ARGMAX, "argmax") X(SCAN, "scan") X(ARGSORT, "argsort")          \
+    X(TOPK, "topk") X(OVER_RANKS, "over_ranks") X(PACK, "pack") X(REPEAT, "repeat") X(PANELS, "panels")
 typedef enum KernelKind { KERNEL_KINDS(LIST_MEMBER) } KernelKind;
 
 /* Which part of a training step a kernel is of.  NO_SIDE: of an entry without gradients. */

@@ -19,12 +19,6 @@ static bool has_width(const Node *n, const Attention *a)
     return (is_real(n->dtype) || is_stored(n->dtype)) && n->shape.rank && n != a->lse && n != a->bias;
 }
 
-static bool neighbours(const View *v)
-{
-    int last = v->shape.rank - 1;
-    return v->stride[last] == 1 || v->shape.dim[last] == 1;
-}
-
 void straighten_attention(Cut *cut, Node *n)
 {
     Attention a = attention_of(n);
@@ -58,27 +52,15 @@ static double attention_flops(const Node *n, const Attention *a)
     return n->op == OP_attention ? 2 * (scores + v + again) : 2 * (3 * scores + 2 * v);
 }
 
-static double value_bytes(const Node *n) { return (double)(elements(n->shape) * dtype_bytes(n->dtype)); }
-
-/* Reads: all inputs in order, numbers without a buffer.  Writes: the results that somebody picks. */
-Kernel *attention_kernel(Cut *cut, Node *n)
+/* Reads all inputs in order, numbers without a buffer. */
+void fill_attention(Cut *cut, Node *n, Kernel *k)
 {
-    Kernel *k = NEW(Kernel);
     Attention a = attention_of(n);
     k->kind = ATTENTION;
-    k->node = n;
-    k->where = n->where;
+    k->flops = attention_flops(n, &a);
     for (int i = 0; i < n->nin; i++) {
         bool number = is_one_number(n->in[i], &a);
         push(&k->reads,
              ((Operand){.node = n->in[i], .view = number ? view_dense((Shape){0}) : final_view(cut, n->in[i])}));
-        if (!number) k->bytes += value_bytes(n->in[i]);
     }
-    for (int i = 0; i < info(cut, n)->picks.n; i++) {
-        Node *p = info(cut, n)->picks.at[i];
-        push(&k->writes, ((Operand){.node = p, .view = info(cut, p)->place}));
-        k->bytes += value_bytes(p);
-    }
-    k->flops = attention_flops(n, &a);
-    return k;
 }

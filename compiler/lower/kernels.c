@@ -372,13 +372,6 @@ static void emit_single(Cut *cut, Level *level, Node *n, Kernels *out)
     }
 }
 
-static void emit_attention(Cut *cut, Level *level, Node *n, Kernels *out)
-{
-    Kernel *k = attention_kernel(cut, n);
-    k->name = attention_kernel_name(cut, k);
-    add(level, out, k);
-}
-
 /* Its last is a sum that a product makes. */
 static bool comes_with_product(Cut *cut, const Group *g) { return info(cut, g->nodes.at[g->nodes.n - 1])->product; }
 
@@ -398,7 +391,7 @@ static void emit(Cut *cut, Level *level, Node *n, Kernels *out)
         if (info(cut, n)->memory) add(level, out, copy_kernel(cut, n, NULL, info(cut, n)->place, false, true));
     } else if (g) {
         if (!comes_with_product(cut, g)) add(level, out, rows_kernel(cut, g));
-    } else if (op_info[n->op].kind == WHOLE) emit_attention(cut, level, n, out);
+    } else if (op_info[n->op].kind == WHOLE) add(level, out, whole_kernel(cut, n));
     else emit_single(cut, level, n, out);
 }
 

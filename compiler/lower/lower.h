@@ -196,6 +196,7 @@ const char *copy_kernel_name(const Cut *cut, const Node *n, const Buffer *to, bo
 const char *product_name(const Cut *cut, const Node *n);
 const char *whole_kernel_name(const Cut *cut, const Node *n, const Node *result);
 const char *attention_kernel_name(const Cut *cut, const Kernel *k);
+const char *convolution_kernel_name(const Cut *cut, const Kernel *k);
 
 Buffer *new_buffer(Cut *cut, Loop *level, const char *name, Home home, DType t, Shape s, Node *value);
 
@@ -211,10 +212,20 @@ bool sum_up(Cut *cut, Kernel *k);                               /* false: it can
 bool gemm_fits_at(Cut *cut, Node *dot, const View *c);          /* can the product be made there */
 bool gemm_fits(Cut *cut, Node *dot);                            /* forces copies of operands that BLAS cannot address */
 
-/* ---- lower/attention.c */
-const char *attention_result_name(const Node *result);          /* "lse" */
-void straighten_attention(Cut *cut, Node *n);                   /* forces copies of operands that it cannot read */
-bool attention_fits_at(const Node *result, const View *v);      /* can the result be made there */
-Kernel *attention_kernel(Cut *cut, Node *n);                    /* all but its name */
+/* ---- lower/whole.c */
+const char *whole_result_name(const Node *result);              /* "lse" */
+void straighten_whole(Cut *cut, Node *n);                       /* forces copies of operands that it cannot read */
+bool whole_fits_at(const Node *result, const View *v);          /* can the result be made there */
+Kernel *whole_kernel(Cut *cut, Node *n);
+bool neighbours(const View *v);                                 /* are elements along the last axis side by side */
+
+/* ---- lower/attention.c, lower/convolution.c: the same for each */
+const char *attention_result_name(const Node *result);
+void straighten_attention(Cut *cut, Node *n);
+bool attention_fits_at(const Node *result, const View *v);
+void fill_attention(Cut *cut, Node *n, Kernel *k);              /* reads, flops */
+void straighten_convolution(Cut *cut, Node *n);
+bool convolution_fits_at(const Node *result, const View *v);
+void fill_convolution(Cut *cut, Node *n, Kernel *k);
 
 #endif

@@ -156,7 +156,7 @@ static const Node *same_value(const Node *n)
 
 static const char *name_of_whole(const Node *n)
 {
-    const char *layer = last_part_of(layer_of(n->in[0])), *result = attention_result_name(n);
+    const char *layer = last_part_of(layer_of(n->in[0])), *result = whole_result_name(n);
     return format("%s%s", n->in[0]->op == OP_attention_back ? "d_" : "", behind_layer(layer, result));
 }
 
@@ -357,6 +357,16 @@ const char *whole_kernel_name(const Cut *cut, const Node *n, const Node *result)
         return format("store_%s", last_part_of(same_value(n->in[0])->name));
     if (is_called(result) || !*layer) return value_name(cut, result);
     return n->phase ? format("%s_back", layer) : layer;
+}
+
+/* A convolution is called after its result, or its layer; its derivatives after what they are made towards. */
+const char *convolution_kernel_name(const Cut *cut, const Kernel *k)
+{
+    static const char *const towards[] = {"again", "input_back", "weight_back"};
+    const Node *first = k->writes.n ? k->writes.at[0].node : k->node;
+    const char *layer = place_of_node(k->node);
+    if (!k->node->phase || !*layer) return whole_kernel_name(cut, k->node, first);
+    return format("%s_%s", layer, towards[convolution_of(k->node).side]);
 }
 
 /* Attention is called after its result, heads; its derivative is heads_back. */

@@ -156,7 +156,7 @@ static bool can_be_made_there(Cut *cut, Level *level, Node *n, const View *v, bo
     if ((add || !same_strides(&own, v)) && info(cut, n)->uses > 1) return false;
     if (is_view(n) && !info(cut, n)->forced) return false;
     if (n->op == OP_pick) {
-        if (op_info[n->in[0]->op].kind == WHOLE) return !add && attention_fits_at(n, v);
+        if (op_info[n->in[0]->op].kind == WHOLE) return !add && whole_fits_at(n, v);
         if (n->in[0]->op != OP_loop || (add && !adds_up_from_zero(cut, n))) return false;
         const Loop *l = n->in[0]->loop;
         if (n->ints[0] == PICK_CARRY) return !loop_has_history(l, (int)n->ints[1]) && same_strides(&own, v);

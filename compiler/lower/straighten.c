@@ -70,7 +70,7 @@ static void straighten_node(Cut *cut, Level *level, Node *n)
     if (n->op == OP_loop) straighten_loop(cut, n->loop);
     if (op_info[n->op].kind == REDUCE) straighten_reduction(cut, n);
     if (n->op == OP_dot) gemm_fits(cut, n);
-    if (op_info[n->op].kind == WHOLE) straighten_attention(cut, n);
+    if (op_info[n->op].kind == WHOLE) straighten_whole(cut, n);
     if (op_info[n->op].kind == JOIN || op_info[n->op].kind == INDEX)
         for (int k = 0; k < n->nin; k++) {
             Reading r = reading(cut, n->in[k]);

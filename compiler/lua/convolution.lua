@@ -1,6 +1,6 @@
--- convolution.lua: convolutions over one to three axes, their transposes, nn.shift.  Each place of a kernel, a tap, is
--- a slice of the padded input; the slices side by side are multiplied with the weight in one product.  A transposed
--- convolution is one product whose results, one for each tap, are added where they lie over each other.
+-- convolution.lua: convolutions over one to three axes, their transposes, nn.shift.  core.convolve is the operation
+-- (compiler/ops/convolution.c); where each channel is alone, the taps are an element-wise expression, and one tap is a
+-- plain product.
 local core = ...
 local nn = core.nn
 local options = core.use("options")
@@ -88,36 +88,38 @@ local function depthwise(taps, w, channels, out)
   return y:reshape(shape)
 end
 
--- taps [B, …, C], weight [out, C / groups, kernel]  ->  [B, …, out]
-local function product(taps, w, groups)
-  local shape, out, width, side = taps[1].shape, w:size(0), taps[1]:size(-1) // groups, {}
-  local grouped = #shape - 1                                                    -- the axis of groups
-  table.move({ groups, 1, width }, 1, 3, grouped + 1, shape)
-  for k, tap in ipairs(taps) do side[k] = tap:reshape(shape) end
-  local x = nn.concat(side, grouped + 1)                                        -- [B, …, groups, kernel, C / groups]
-  w = w:reshape { groups, out // groups, width, #taps }
-  if groups == 1 then
-    return nn.dot(x:squeeze(grouped), w:squeeze(0), { contract = { { grouped, grouped + 1 }, { 2, 1 } } })
-  end
-  local y = nn.dot(x, w, { batch = { grouped, 0 }, contract = { { grouped + 1, grouped + 2 }, { 3, 2 } } })
-  y = y:permute(window.first_axis_to(y, grouped))                               -- it was [groups, B, …, out / groups]
-  return y:reshape(window.with_last(taps[1], out))
-end
-
--- x with the zeros that the taps reach into.  reach: of a causal convolution, which reaches back alone
-local function padded(x, c, reach, over_time)
-  if reach then return reach > 0 and reaching_back(x, reach, over_time) or x end
+-- x preceded by zeros; in decode by earlier inputs, where it is causal.
+local function padded(x, c)
   for axis, before in ipairs(c.before) do x = window.padded(x, axis, before, c.after[axis]) end
   return x
 end
 
-local function convolve(name, c, x, w, reach, over_time)
-  local wide = padded(x, c, reach, over_time)
+-- Results along each axis.
+local function extents(name, c, x)
+  local all = {}
   for axis = 1, #c.kernel do
-    window.check_span(name, x, axis, (c.kernel[axis] - 1) * c.dilation[axis] + 1, wide:size(axis))
+    local span, length = (c.kernel[axis] - 1) * c.dilation[axis] + 1, c.before[axis] + x:size(axis) + c.after[axis]
+    window.check_span(name, x, axis, span, length)
+    all[axis] = math.max((length - span) // c.stride[axis] + 1, 1)
   end
-  local taps = window.taps(wide, c)
-  return c.groups == x:size(-1) and depthwise(taps, w, c.groups, c.out) or product(taps, w, c.groups)
+  return all
+end
+
+local function convolve(name, c, x, w)
+  local extent, plain = extents(name, c, x), c.places == 1 and c.groups == 1
+  if c.groups == x:size(-1) and c.groups > 1 then return depthwise(window.taps(padded(x, c), c), w, c.groups, c.out) end
+  for axis = 1, #c.kernel do plain = plain and c.stride[axis] == 1 and c.before[axis] + c.after[axis] == 0 end
+  if plain then return nn.dot(x, w:reshape { c.out, x:size(-1) }, { contract = { { -1 }, { 1 } } }) end
+  return core.convolve(x, w, { groups = c.groups, kernel = c.kernel, stride = c.stride, dilation = c.dilation,
+    before = c.before, extent = extent })
+end
+
+-- A causal one reaches back; in decode, to inputs that are kept.
+local function causal(name, c, x, w, follows)
+  local reach = (c.kernel[1] - 1) * c.dilation[1]
+  if follows and core.decoding() and reach > 0 then return convolve(name, c, reaching_back(x, reach, true), w) end
+  c.before, c.after = { reach }, { 0 }
+  return convolve(name, c, x, w)
 end
 
 -- Along time, where a causal one can be computed step by step.
@@ -128,7 +130,7 @@ local function over_time(name, o, c, x, w)
     fail("%s: causal = true gives one result per input; leave padding and stride out", name)
   end
   core.time_aware(true)
-  local y = convolve(name, c, x, w, o.causal and (c.kernel[1] - 1) * c.dilation[1] or nil, follows)
+  local y = (o.causal and causal or convolve)(name, c, x, w, follows)
   core.time_aware(false)
   if follows and not o.causal and c.kernel[1] * c.stride[1] > 1 then
     y = core.mixing(y, name .. " without causal = true looks at later tokens")
@@ -171,39 +173,6 @@ convolution(3, "a convolution of volumes, [B, D, H, W, C] -> [B, D', H', W', out
 
 -- ------------------------------------------------------------------ transposed
 
--- x [B, …, C], weight [C, out / groups, kernel]  ->  for each tap [B, …, out]
-local function products(x, w, groups)
-  local shape, each, taps, parts = x.shape, w:size(1), w:size(2), {}
-  local grouped = #shape - 1                                                    -- the axis of groups
-  table.move({ groups, x:size(-1) // groups }, 1, 2, grouped + 1, shape)
-  w = w:reshape { groups, x:size(-1) // groups, each, taps }:permute { 0, 1, 3, 2 }
-  local y = nn.dot(x:reshape(shape), w, { batch = { grouped, 0 }, contract = { grouped + 1, 1 } })
-  for k = 0, taps - 1 do
-    local part = y:select(-2, k)                                                -- [groups, B, …, out / groups]
-    parts[k + 1] = part:permute(window.first_axis_to(part, grouped)):reshape(window.with_last(x, groups * each))
-  end
-  return parts
-end
-
--- The elements of x along an axis with stride - 1 zeros between two.
-local function spread(x, axis, stride)
-  if stride == 1 then return x end
-  local shape, last = x.shape, (x:size(axis) - 1) * stride + 1
-  shape[axis + 1] = shape[axis + 1] * stride
-  return x:unsqueeze(axis + 1):pad(axis + 1, 0, stride - 1):reshape(shape):slice(axis, 0, last)
-end
-
--- Taps one after another along an axis, parts[first] …: each at its place, added; `length` results.
-local function overlapped(parts, first, axis, c, length)
-  local sum
-  for k = 0, c.kernel[axis] - 1 do
-    local part, before = spread(parts[first + k], axis, c.stride[axis]), k * c.dilation[axis]
-    part = window.padded(part, axis, before, length - before - part:size(axis))
-    sum = sum and sum + part or part
-  end
-  return sum:slice(axis, c.before[axis], length - c.after[axis])
-end
-
 -- Results along an axis, before padding takes some away.
 local function spread_length(name, o, c, x, axis, more)
   local length = (x:size(axis) - 1) * c.stride[axis] + (c.kernel[axis] - 1) * c.dilation[axis] + 1 + more
@@ -228,13 +197,13 @@ local function transposed(n, doc)
     local c = read(name, o, x, n)
     local more = window.per_axis(name, "output_padding", o.output_padding, n, 0)
     local w, b = parameters(o, c, { x:size(-1), c.out // c.groups }, c.out // c.groups)
-    local parts = products(x, w:reshape { w:size(0), w:size(1), c.places }, c.groups)
-    for axis = n, 1, -1 do
-      local length, sums = spread_length(name, o, c, x, axis, more[axis]), {}
-      for first = 1, #parts, c.kernel[axis] do sums[#sums + 1] = overlapped(parts, first, axis, c, length) end
-      parts = sums
+    local extent = {}
+    for axis = 1, n do
+      extent[axis] = spread_length(name, o, c, x, axis, more[axis]) - c.before[axis] - c.after[axis]
     end
-    return b and parts[1] + b or parts[1]
+    local y = core.convolve(x, w, { transposed = true, groups = c.groups, kernel = c.kernel, stride = c.stride,
+      dilation = c.dilation, before = c.before, extent = extent })
+    return b and y + b or y
   end)
 end
 

@@ -422,7 +422,7 @@ core.use("recurrent")           -- nn.rnn, nn.gru, nn.lstm
 core.use("ctc")                 -- nn.ctc
 core.use("convolution")         -- nn.conv1d … nn.conv3d, nn.conv_transpose1d …, nn.shift
 core.use("pooling")             -- nn.max_pool1d …, nn.avg_pool1d …, nn.adaptive_max_pool1d …, nn.adaptive_avg_pool1d …
-core.use("normalisation")       -- nn.groupnorm, nn.instancenorm, nn.local_response_norm
+core.use("normalisation")       -- nn.batchnorm, nn.groupnorm, nn.instancenorm, nn.local_response_norm
 core.use("upsample")            -- nn.upsample
 core.use("embedding_bag")       -- nn.embedding_bag
 

@@ -1,4 +1,4 @@
--- normalisation.lua: nn.groupnorm, nn.instancenorm, nn.local_response_norm; nn.layernorm and nn.rmsnorm are in nn.lua.
+-- normalisation.lua: nn.batchnorm, nn.groupnorm, nn.instancenorm, nn.local_response_norm; nn.layernorm and nn.rmsnorm are in nn.lua.
 local core = ...
 local nn = core.nn
 local options = core.use("options")
@@ -6,12 +6,19 @@ local required, none = options.required, options.none
 local made = core.use("layer")
 local layer, param, fail = made.layer, made.param, made.fail
 
+-- The deviations from a mean add up to nothing, so no gradient comes to it from here; making one would take a sweep
+-- over x.
+local function variance_about(x, mean, axes)
+  local centred = x - nn.stop_gradient(mean)
+  return (centred * centred):mean(axes)
+end
+
 -- (x - mean) / sqrt(variance + eps) over some axes
 local function normal(x, eps, axes)
   axes.keep = true
   local mean = x:mean(axes)
   local centred = x - mean
-  local variance = (centred * centred):mean(axes)
+  local variance = variance_about(x, mean, axes)
   local rstd = nn.rsqrt(variance + eps)
   return centred * rstd
 end
@@ -45,6 +52,45 @@ layer("groupnorm", "as nn.layernorm, over a group of channels and all axes betwe
   local axes = axes_to(rank - 2)
   axes[rank - 1] = rank
   local y = normal(x:reshape(shape), o.eps, axes):reshape(x.shape)
+  return o.affine and affine(y) or y
+end)
+
+-- Mean and variance of each channel over the rows that are trained on, which become the next running ones.
+local function seen(x, momentum, running)
+  local axes, count = axes_to(x.rank - 2), x:size(0)
+  for _, axis in ipairs(axes) do count = count * x:size(axis) end
+  if count == 1 and not core.cut() then
+    fail("nn.batchnorm needs several values per channel to train on, found %s", core.shape_text(x))
+  end
+  table.insert(axes, 1, 0)
+  local mean = core.of_rows(x:mean(axes))
+  local centred = x - mean
+  local variance = core.of_rows(variance_about(x, mean, axes))
+  local unbiased = core.of_rows(variance * (count / math.max(count - 1, 1)))
+  local next_mean = (1 - momentum) * running.mean + momentum * mean
+  local next_var = (1 - momentum) * running.variance + momentum * unbiased
+  core.statistic_next(running.mean_name, next_mean)
+  core.statistic_next(running.var_name, next_var)
+  return centred, variance
+end
+
+layer("batchnorm", "(x - mean) / sqrt(variance + eps) · weight + bias of each channel, the last axis, over all other axes; " ..
+  "not in training: of the running mean and variance", {
+  eps = eps,
+  momentum = { "number", 0.1, "share of a batch in the running mean and variance" },
+  affine = { "boolean", true, "whether there are a weight and a bias for each channel" },
+}, function(_, o, x)
+  if x.rank < 2 then fail("nn.batchnorm needs [batch, …, channels], found %s", core.shape_text(x)) end
+  if not (o.momentum >= 0 and o.momentum <= 1) then
+    fail("nn.batchnorm: momentum must be from 0 to 1, found %s", core.text(o.momentum))
+  end
+  local width, running = { x:size(-1) }, {}
+  running.mean_name, running.mean = core.statistic("running_mean", width, "zeros")
+  running.var_name, running.variance = core.statistic("running_var", width, "ones")
+  local centred, variance
+  if core.training() then centred, variance = seen(x, o.momentum, running)
+  else centred, variance = x - running.mean, running.variance end
+  local y = centred * nn.rsqrt(variance + o.eps)
   return o.affine and affine(y) or y
 end)
 

@@ -46,5 +46,6 @@ Node *sum_of(const Nodes *parts);
 Node *value(Grad_level *lv, Node *v); /* what stands for the forward node v at this level */
 void grad_loop(Grad_level *lv, Node *node);
 bool region_ends(Grad *all, const Node *v); /* not under recompute, but made from costly values that are: worth saving */
+bool sums_columns(const Node *v); /* into far fewer, along other axes than the last: a sweep of its own over memory */
 
 #endif

@@ -324,19 +324,41 @@ static Node *for_each(const Loop *m, Node *n)
     return broadcast(n, s);
 }
 
-/* Gradients become carries of micro, scalar values their mean over its iterations, other values and states stacks. */
+/* The carry of micro that begins with the state; -1: each micro-batch has its own. */
+static int carry_of_state(const Loop *m, const char *name)
+{
+    for (int k = 0; k < m->carries.n; k++)
+        if (m->carries.at[k].init->op == OP_state && same(m->carries.at[k].init->name, name)) return k;
+    return -1;
+}
+
+static void carry_out(Loop *m, const Output *o)
+{
+    if (o->kind == OUT_STATE) {
+        int own = carry_of_state(m, o->name);
+        if (own >= 0) loop_next(m, own, o->node);
+    } else if (o->kind == OUT_GRAD) {
+        Node *arg = loop_carry(m, filled(0, o->node->dtype, o->node->shape));
+        title_instead(arg, o->node);
+        loop_next(m, m->carries.n - 1, map2(OP_add, arg, o->node));
+    }
+}
+
+static Node *state_behind(Loop *m, const Output *o)
+{
+    int own = carry_of_state(m, o->name);
+    if (own >= 0) return loop_result(m, own);
+    return o->node->in_loop == m ? loop_stack(m, o->node) : for_each(m, o->node);
+}
+
+/* Gradients become carries of micro, scalar values their mean over its iterations, other values and states stacks, but
+ * for states that one micro-batch hands to the next. */
 static void close_micro(Graph *g)
 {
     Loop *m = g->micro;
     int grads = m->carries.n;
     m->keeps = true;
-    for (int i = 0; i < g->outs.n; i++) {
-        Output *o = &g->outs.at[i];
-        if (o->kind != OUT_GRAD) continue;
-        Node *arg = loop_carry(m, filled(0, o->node->dtype, o->node->shape));
-        title_instead(arg, o->node);
-        loop_next(m, m->carries.n - 1, map2(OP_add, arg, o->node));
-    }
+    for (int i = 0; i < g->outs.n; i++) carry_out(m, &g->outs.at[i]);
     Making was = make_in_phase(0);
     loop_close(m);
     for (int i = 0; i < g->outs.n; i++) {
@@ -345,7 +367,7 @@ static void close_micro(Graph *g)
             o->node = loop_result(m, grads++);
             title_instead(o->node, m->carries.at[grads - 1].arg);
         } else if (o->kind == OUT_STATE) {
-            o->node = o->node->in_loop == m ? loop_stack(m, o->node) : for_each(m, o->node);
+            o->node = state_behind(m, o);
         } else if (o->node->in_loop == m) {
             o->node = loop_stack(m, o->node);
             if (o->node->shape.rank == 1 && is_real(o->node->dtype))

@@ -86,12 +86,23 @@ static bool stacked_and_small(Grad_level *lv, const Node *v)
     return false;
 }
 
+bool sums_columns(const Node *v)
+{
+    if (op_info[v->op].kind != REDUCE) return false;
+    Shape of = v->in[0]->shape;
+    for (int i = 0; i < v->nints; i++)
+        if (v->ints[i] == of.rank - 1) return false;
+    return of.dim[of.rank - 1] > 1 && elements(of) >= SMALL * elements(v->shape);
+}
+
+static bool is_costly(const Node *v) { return !is_cheap(v) || sums_columns(v); }
+
 static bool is_saved(Grad_level *lv, const Node *v)
 {
     if (lv->copying) return false;
-    if (lv->replayed) return !is_cheap(v);
+    if (lv->replayed) return is_costly(v);
     if (recomputed(lv->all, v)) return false;
-    return !is_cheap(v) || region_ends(lv->all, v) || (lv->up && stacked_and_small(lv, v));
+    return is_costly(v) || region_ends(lv->all, v) || (lv->up && stacked_and_small(lv, v));
 }
 
 static Grad_level *copied(Grad_level *lv, Node *node);

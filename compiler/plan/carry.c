@@ -161,6 +161,14 @@ static void move_in(Body *b, Kernel *const *kernels, int n)
 
 /* ------------------------------------------------------------------ the pass */
 
+/* A carry that begins with the state that it has moved into. */
+static bool copies_to_itself(const Kernel *k)
+{
+    if (!is_plain_copy(k)) return false;
+    const View *from = &k->loads.at[0].view, *to = &k->phases.at[0].stores.at[0].view;
+    return from->buffer == to->buffer && from->base == to->base && !from->nover && !to->nover && same_layout(from, to);
+}
+
 static bool drop_copy(Body *b, int at)
 {
     if (!find_maker(b) || !maker_can(b) || !has_room(b, b->list, b->n)) return false;
@@ -168,9 +176,14 @@ static bool drop_copy(Body *b, int at)
     int last = last_reader(b, after);
     if (last < 0) return false;
     move_behind(b, after, last);
-    for (int i = at; i + 1 < b->n; i++) b->list[i] = b->list[i + 1];
+    Kernel **list = b->list;
+    for (int i = at; i + 1 < b->n; i++) list[i] = list[i + 1];
     b->n--;
     move_in(b, b->list, b->n);
+    int n = b->n;
+    b->n = 0;
+    for (int i = 0; i < n; i++)
+        if (!copies_to_itself(list[i])) list[b->n++] = list[i];
     return true;
 }
 

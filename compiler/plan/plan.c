@@ -158,14 +158,16 @@ static int64_t decode_bytes(const Desc *d, bool fixed)
     return sum;
 }
 
-/* Bytes of the states of all entries, and of a copy of what train carries: a checkpoint is written from that copy while
- * the next step runs. */
+static bool is_copied(const Tensor_spec *s) { return s->role == LATHE_CARRIED || s->role == LATHE_STATISTIC; }
+
+/* Bytes of the states of all entries, and of a copy of what train hands from step to step: a checkpoint is written from
+ * that copy while the next step runs. */
 static int64_t state_bytes(const Desc *d)
 {
     int64_t sum = decode_bytes(d, false);
     for (int i = 0; i < d->states.n; i++) {
         const Tensor_spec *s = &d->states.at[i];
-        if (s->role != LATHE_STATE) sum += bytes_of_state(d, s) * (s->role == LATHE_CARRIED ? 2 : 1);
+        if (s->role != LATHE_STATE) sum += bytes_of_state(d, s) * (is_copied(s) ? 2 : 1);
     }
     return sum;
 }
@@ -225,7 +227,7 @@ static bool in_a_run(const Program *p) { return p->graph->entry != ENTRY_grad; }
 static bool multiplies(Kernel *const *kernels, int n)
 {
     for (int i = 0; i < n; i++)
-        if (kernels[i]->kind == GEMM || kernels[i]->kind == ATTENTION ||
+        if (kernels[i]->kind == GEMM || kernels[i]->kind == ATTENTION || kernels[i]->kind == CONVOLUTION ||
             multiplies(kernels[i]->body.at, kernels[i]->body.n))
             return true;
     return false;

@@ -162,9 +162,8 @@ void end_space(Nest *n)
 
 Nest *new_nest(const Kernel *k)
 {
-    if (k->kind != ROWS && k->kind != GEMM && k->kind != ATTENTION && k->kind != REPEAT && !is_picked(k) &&
-        !is_lengthwise(k))
-        return NULL;
+    bool called = k->kind == GEMM || k->kind == ATTENTION || k->kind == CONVOLUTION;
+    if (k->kind != ROWS && !called && k->kind != REPEAT && !is_picked(k) && !is_lengthwise(k)) return NULL;
     Nest *n = NEW(Nest);
     if (k->kind == ROWS) walk_rows(n, k);
     if (is_picked(k)) walk_picked(n, k);

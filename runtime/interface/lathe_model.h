@@ -20,6 +20,9 @@ enum { LATHE_ROOM_BYTES = 1949696, LATHE_PLANNED_THREADS = 4 };
 enum { LATHE_SHUFFLE_TOKENS = 1 << 22, LATHE_EVAL_TOKENS = 1 << 20 };   /* defaults */
 enum { LATHE_PACKED = 32 };        /* columns of a packed matrix are a multiple of this (lathe_rt.h: pack_f32) */
 enum { LATHE_MAX_HEAD = 256 };     /* width of a head of attention (lathe_rt.h: attention_f32) */
+/* Convolutions of the runtime (math/convolution.h): axes; places of a kernel; bytes of its weights for 16 channels and a
+ * vector of results. */
+enum { LATHE_CONVOLVED = 3, LATHE_CONVOLVED_PLACES = 4096, LATHE_CONVOLVED_WEIGHTS = 640 << 10 };
 
 typedef enum Lathe_dtype { LATHE_BOOL, LATHE_I32, LATHE_F32, LATHE_F64, LATHE_BF16, LATHE_F16 } Lathe_dtype;   /* as DType */
 
@@ -48,6 +51,7 @@ typedef enum Lathe_role {
     LATHE_BEGINS,               /* i32 [batch] (or [micro][batch]): whether a row does not continue the last batch's */
     LATHE_CARRIED,              /* a state that train takes from one step to the next */
     LATHE_EVAL_CARRIED,         /* likewise eval, from one batch to the next */
+    LATHE_STATISTIC,            /* a state that train changes, other entries read and weights in files have: Lathe_model.statistic */
     LATHE_LOSS_SCALE,           /* f32 []: under fp16: factor of the loss */
     LATHE_TOTAL,                /* score: the output of eval with its name, summed over all batches */
     LATHE_SHARE,                /* f32 []: score: the rows of a batch divided by all rows */
@@ -377,8 +381,9 @@ typedef struct Lathe_model {
     Lathe_dtype real;           /* of gradients and optimizer, and of parameters */
     Lathe_dtype weights;        /* of parameters, if different: LATHE_BF16; else 0 */
     int64_t batch, seq, source_seq, vocab;  /* 0: none */
-    int params, entries, states, knobs, categories;
+    int params, entries, states, statistics, knobs, categories;
     const Lathe_param *param;
+    const Lathe_param *statistic;   /* in the order of their states; offset and stride: in an array of all, of `real` */
     const Lathe_entry *entry;
     const Lathe_tensor *state;
     int64_t state_bytes;

@@ -8,43 +8,19 @@
  * bits depend neither on M and N, nor on how c is cut into register blocks, nor on the instruction set, if that has an
  * fma. */
 
+#include "math/vector.h"
+
 #ifndef RT_TILE_COMMON
 #define RT_TILE_COMMON
 #ifdef __AVX512F__
-enum { TILE_BYTES = 64, TILE_VECTORS = 4, TILE_ROWS = 6 }; /* 24 sums in 32 registers */
+enum { TILE_VECTORS = 4, TILE_ROWS = 6 }; /* 24 sums in 32 registers */
 #elif defined __FMA__
-enum { TILE_BYTES = 32, TILE_VECTORS = 2, TILE_ROWS = 6 }; /* 12 in 16 */
+enum { TILE_VECTORS = 2, TILE_ROWS = 6 }; /* 12 in 16 */
 #else
-enum { TILE_BYTES = 16, TILE_VECTORS = 2, TILE_ROWS = 4 };
-#endif
-#if defined __AVX512F__ || defined __FMA__
-#include <immintrin.h>
+enum { TILE_VECTORS = 2, TILE_ROWS = 4 };
 #endif
 enum { TILE_LANES = 16 };
 #endif
-
-/* A vector register at any address. */
-typedef REAL NAME(Vector) __attribute__((vector_size(TILE_BYTES), aligned(sizeof(REAL)), may_alias));
-enum { NAME(WIDTH) = TILE_BYTES / sizeof(REAL) }; /* its lanes */
-
-/* a · b + c, rounded once, lane by lane */
-static INLINE NAME(Vector) NAME(fused)(NAME(Vector) a, NAME(Vector) b, NAME(Vector) c)
-{
-#if defined __AVX512F__ && IS_FLOAT
-    return (NAME(Vector))_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
-#elif defined __AVX512F__
-    return (NAME(Vector))_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
-#elif defined __FMA__ && IS_FLOAT
-    return (NAME(Vector))_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
-#elif defined __FMA__
-    return (NAME(Vector))_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
-#elif defined FP_FAST_FMAF
-    for (int l = 0; l < NAME(WIDTH); l++) c[l] = NAME(fma)(a[l], b[l], c[l]);
-    return c;
-#else
-    return a * b + c; /* rounded twice: an fma in software takes fifty times as long */
-#endif
-}
 
 /* R rows, V registers wide; both constants once inlined. */
 static INLINE void NAME(tile_block)(const int R, const int V, REAL *c, int64_t c_m, const REAL *a, int64_t a_m,

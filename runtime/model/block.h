@@ -10,6 +10,7 @@ typedef struct Memory {
     int64_t bytes;
     void *params, *grads, *moments, *state; /* NULL if the command does not use them; moments: the GPU's part */
     char *carried;                          /* a copy of the states that train carries (step/carry.c); likewise */
+    char *statistics;                       /* what files have of the model's statistics (step/statistics.c) */
     void *step;                             /* on a device: tables of a step (cuda/optim.h); else NULL */
     char *call;                             /* inputs, outputs, work of the current entry; all entries share it */
     char *generation;                       /* beside the states, for writing texts (text/decode.c, …) */

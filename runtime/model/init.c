@@ -113,21 +113,33 @@ void clear_zero_rows(const Lathe_model *m, void *flat)
     }
 }
 
+static void draw_parameter(const Lathe_param *p, Lathe_dtype type, uint64_t seed, void *flat)
+{
+    int64_t n = copy_elements(p), chunks = (n + CHUNK - 1) / CHUNK;
+#pragma omp parallel for schedule(static)
+    for (int64_t k = 0; k < copies_of_parameter(p) * chunks; k++) {
+        char name[512];
+        int64_t copy = k / chunks, first = k % chunks * CHUNK;
+        copy_name(name, sizeof name, p, copy);
+        fill_chunk(flat, type, p, copy, stream_of(seed, name), first, (int)(n - first < CHUNK ? n - first : CHUNK));
+    }
+}
+
 void init_parameters(const Lathe_model *m, uint64_t seed, void *flat)
 {
-    const Lathe_dtype type = lathe_weights(m);
     clear_memory(flat, weight_bytes(m));
-    for (int i = 0; i < m->params; i++) {
-        const Lathe_param *p = &m->param[i];
-        int64_t n = copy_elements(p), chunks = (n + CHUNK - 1) / CHUNK;
-        if (p->init == LATHE_ZEROS) continue;
-#pragma omp parallel for schedule(static)
-        for (int64_t k = 0; k < copies_of_parameter(p) * chunks; k++) {
-            char name[512];
-            int64_t copy = k / chunks, first = k % chunks * CHUNK;
-            copy_name(name, sizeof name, p, copy);
-            fill_chunk(flat, type, p, copy, stream_of(seed, name), first, (int)(n - first < CHUNK ? n - first : CHUNK));
-        }
-    }
+    for (int i = 0; i < m->params; i++)
+        if (m->param[i].init != LATHE_ZEROS) draw_parameter(&m->param[i], lathe_weights(m), seed, flat);
     clear_zero_rows(m, flat);
+}
+
+void init_statistics(const Lathe_model *m, void *statistics)
+{
+    for (int i = 0; i < m->statistics; i++) draw_parameter(&m->statistic[i], m->real, 0, statistics);
+}
+
+void init_weights(const Lathe_model *m, uint64_t seed, const Memory *memory)
+{
+    init_parameters(m, seed, memory->params);
+    init_statistics(m, memory->statistics);
 }

@@ -3,11 +3,14 @@
 #define LATHE_MODEL_INIT_H
 
 #include "interface/lathe_model.h"
+#include "model/block.h"
 
 /* Fills the flat array (elements of lathe_weights(m)) by the parameter table.  An element's value depends only on the
  * seed, the parameter's export name with its copy numbers filled in, and the element's index in that copy.  Padding is
  * zeroed. */
 void init_parameters(const Lathe_model *m, uint64_t seed, void *flat);
+void init_statistics(const Lathe_model *m, void *statistics); /* one after another */
+void init_weights(const Lathe_model *m, uint64_t seed, const Memory *memory); /* both */
 void clear_zero_rows(const Lathe_model *m, void *flat); /* after drawing or loading */
 
 /* The number of copies of a parameter (the product of its loop axes), and of elements in each. */

@@ -16,10 +16,10 @@ enum { LONGEST_NAME = 512 };
 
 /* ------------------------------------------------------------------ out */
 
-void declare_parameters(Store_writer *w, const Lathe_model *m, const char *prefix, Lathe_dtype type)
+static void declare_table(Store_writer *w, const Lathe_param *table, int n, const char *prefix, Lathe_dtype type)
 {
-    for (int i = 0; i < m->params; i++) {
-        const Lathe_param *p = &m->param[i];
+    for (int i = 0; i < n; i++) {
+        const Lathe_param *p = &table[i];
         for (int64_t c = 0; c < copies_of_parameter(p); c++) {
             char name[LONGEST_NAME];
             copy_name(name, sizeof name, p, c);
@@ -30,10 +30,10 @@ void declare_parameters(Store_writer *w, const Lathe_model *m, const char *prefi
     }
 }
 
-void put_parameters(Store_writer *w, const Lathe_model *m, const void *flat, Lathe_dtype type)
+static void put_table(Store_writer *w, const Lathe_param *table, int n, const void *flat, Lathe_dtype type)
 {
-    for (int i = 0; i < m->params; i++) {
-        const Lathe_param *p = &m->param[i];
+    for (int i = 0; i < n; i++) {
+        const Lathe_param *p = &table[i];
         int64_t run = contiguous_elements(p);
         for (int64_t c = 0; c < copies_of_parameter(p); c++)
             for (int64_t e = 0; e < copy_elements(p); e += run)
@@ -41,11 +41,28 @@ void put_parameters(Store_writer *w, const Lathe_model *m, const void *flat, Lat
     }
 }
 
-void save_weights(const Lathe_model *m, const char *path, const void *flat)
+void declare_parameters(Store_writer *w, const Lathe_model *m, const char *prefix, Lathe_dtype type)
+{
+    declare_table(w, m->param, m->params, prefix, type);
+}
+
+void put_parameters(Store_writer *w, const Lathe_model *m, const void *flat, Lathe_dtype type)
+{
+    put_table(w, m->param, m->params, flat, type);
+}
+
+void put_weights(Store_writer *w, const Lathe_model *m, const void *flat, const void *statistics)
+{
+    declare_table(w, m->param, m->params, "", lathe_weights(m));
+    declare_table(w, m->statistic, m->statistics, "", m->real);
+    put_table(w, m->param, m->params, flat, lathe_weights(m));
+    put_table(w, m->statistic, m->statistics, statistics, m->real);
+}
+
+void save_weights(const Lathe_model *m, const char *path, const void *flat, const void *statistics)
 {
     Store_writer *w = start_store(path);
-    declare_parameters(w, m, "", lathe_weights(m));
-    put_parameters(w, m, flat, lathe_weights(m));
+    put_weights(w, m, flat, statistics);
     finish_store(w);
 }
 
@@ -83,14 +100,20 @@ const char *more_misfits(const Misfits *m)
     return m->n > NAMED_MISFITS ? text_of("\n    and %d more", m->n - NAMED_MISFITS) : "";
 }
 
-/* The expected contents of a file: arrays with the parameters' layout, each under its prefix. */
+/* A part of the expected contents of a file: an array, each tensor under a prefix. */
+typedef struct Wanted_array {
+    const Lathe_param *table;
+    int n;
+    const char *prefix;
+    void *flat; /* NULL: only checked */
+    Lathe_dtype type;
+} Wanted_array;
+
 typedef struct Wanted {
     const Lathe_model *m;
     int arrays;
-    const char *const *prefix;
-    void *const *flat; /* NULL: only checked */
-    Lathe_dtype type;  /* of flat */
-    bool converted;    /* other real types are accepted */
+    Wanted_array array[4];
+    bool converted; /* other real types are accepted */
 } Wanted;
 
 static void prefixed_name(char *name, const char *prefix, const Lathe_param *p, int64_t copy)
@@ -99,10 +122,11 @@ static void prefixed_name(char *name, const char *prefix, const Lathe_param *p, 
     copy_name(name + n, LONGEST_NAME - n, p, copy);
 }
 
-static void take_copy(const Wanted *w, const Store *s, int array, const Lathe_param *p, int64_t copy, Misfits *bad)
+static void take_copy(const Wanted *w, const Store *s, const Wanted_array *a, const Lathe_param *p, int64_t copy,
+                      Misfits *bad)
 {
     char name[LONGEST_NAME];
-    prefixed_name(name, w->prefix[array], p, copy);
+    prefixed_name(name, a->prefix, p, copy);
     const Stored *from = find_stored(s, name);
     char *wanted = dims_text(p->rank - p->loops, p->dim + p->loops);
     if (!from) {
@@ -110,11 +134,11 @@ static void take_copy(const Wanted *w, const Store *s, int array, const Lathe_pa
     } else if (!same_dims(p, from)) {
         add_misfit(bad,
                    text_of("%s: expected %s, found %s (%s)", name, wanted, dims_text(from->rank, from->dim), p->where));
-    } else if (!stored_is(from, w->converted ? "F32 F64 BF16" : stored_word(w->type))) {
+    } else if (!stored_is(from, w->converted ? "F32 F64 BF16" : stored_word(a->type))) {
         add_misfit(bad, text_of("%s: expected %s, found %s", name,
-                                w->converted ? "F32, F64 or BF16" : stored_word(w->type), from->dtype));
-    } else if (w->flat) {
-        take_elements(w->type, p, copy, from, w->flat[array]);
+                                w->converted ? "F32, F64 or BF16" : stored_word(a->type), from->dtype));
+    } else if (a->flat) {
+        take_elements(a->type, p, copy, from, a->flat);
     }
     free(wanted);
 }
@@ -134,24 +158,38 @@ static bool is_among(const char *name, char **sorted, int64_t n)
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
+static char **wanted_names(const Wanted *w, int64_t *n)
+{
+    int64_t k = 0;
+    *n = 0;
+    for (int a = 0; a < w->arrays; a++)
+        for (int i = 0; i < w->array[a].n; i++) *n += copies_of_parameter(&w->array[a].table[i]);
+    char **names = must_alloc(sizeof *names * (size_t)(*n + 1));
+    for (int a = 0; a < w->arrays; a++)
+        for (int i = 0; i < w->array[a].n; i++)
+            for (int64_t c = 0; c < copies_of_parameter(&w->array[a].table[i]); c++) {
+                names[k] = must_alloc(LONGEST_NAME);
+                prefixed_name(names[k++], w->array[a].prefix, &w->array[a].table[i], c);
+            }
+    qsort(names, (size_t)*n, sizeof *names, by_name);
+    return names;
+}
+
+/* PyTorch counts the batches of its norms beside their statistics; nothing here needs that. */
+static bool is_a_count(const Wanted *w, const char *name)
+{
+    return w->converted && w->m->statistics && has_end(name, ".num_batches_tracked");
+}
+
 /* Finds tensors that are not parameters. */
 static void find_unknown(const Wanted *w, const Store *s, Misfits *bad)
 {
-    const Lathe_model *m = w->m;
-    int64_t n = 0, k = 0;
-    for (int i = 0; i < m->params; i++) n += copies_of_parameter(&m->param[i]) * w->arrays;
-    char **names = must_alloc(sizeof *names * (size_t)n);
-    for (int a = 0; a < w->arrays; a++)
-        for (int i = 0; i < m->params; i++)
-            for (int64_t c = 0; c < copies_of_parameter(&m->param[i]); c++) {
-                names[k] = must_alloc(LONGEST_NAME);
-                prefixed_name(names[k++], w->prefix[a], &m->param[i], c);
-            }
-    qsort(names, (size_t)n, sizeof *names, by_name);
+    int64_t n;
+    char **names = wanted_names(w, &n);
     for (int i = 0; i < s->n; i++)
-        if (!is_among(s->tensor[i].name, names, n))
+        if (!is_among(s->tensor[i].name, names, n) && !is_a_count(w, s->tensor[i].name))
             add_misfit(bad, text_of("%s: not a parameter of this model", s->tensor[i].name));
-    for (k = 0; k < n; k++) free(names[k]);
+    for (int64_t k = 0; k < n; k++) free(names[k]);
     free(names);
 }
 
@@ -159,11 +197,9 @@ static void take_arrays(const Wanted *w, const Store *s)
 {
     const Lathe_model *m = w->m;
     Misfits bad = {0};
-    for (int a = 0; a < w->arrays; a++) {
-        if (w->flat) memset(w->flat[a], 0, (size_t)(m->flat_elements * dtype_size(w->type)));
-        for (int i = 0; i < m->params; i++)
-            for (int64_t c = 0; c < copies_of_parameter(&m->param[i]); c++) take_copy(w, s, a, &m->param[i], c, &bad);
-    }
+    for (const Wanted_array *a = w->array; a < w->array + w->arrays; a++)
+        for (int i = 0; i < a->n; i++)
+            for (int64_t c = 0; c < copies_of_parameter(&a->table[i]); c++) take_copy(w, s, a, &a->table[i], c, &bad);
     find_unknown(w, s, &bad);
     if (bad.n == 0) return;
     advise(NULL); /* other checkpoints of the run would not fit either */
@@ -173,20 +209,39 @@ static void take_arrays(const Wanted *w, const Store *s)
          m->name, config_of(m), bad.n, bad.text, more_misfits(&bad));
 }
 
+static void clear_flat(const Lathe_model *m, void *flat, Lathe_dtype type)
+{
+    if (flat) memset(flat, 0, (size_t)(m->flat_elements * dtype_size(type)));
+}
+
 void load_arrays(const Lathe_model *m, const Store *s, int arrays, const char *const *prefix, void *const *flat,
                  Lathe_dtype type)
 {
-    take_arrays(&(Wanted){m, arrays, prefix, flat, type, false}, s);
+    Wanted w = {.m = m, .arrays = arrays};
+    bug_if(arrays > (int)(sizeof w.array / sizeof *w.array));
+    for (int k = 0; k < arrays; k++) {
+        w.array[k] = (Wanted_array){m->param, m->params, prefix[k], flat[k], type};
+        clear_flat(m, flat[k], type);
+    }
+    take_arrays(&w, s);
 }
 
-void load_weights(const Lathe_model *m, const char *path, void *flat)
+void load_model(const Lathe_model *m, const Store *s, void *flat, void *statistics, bool converted)
 {
-    static const char *const prefix[] = {""};
+    Wanted w = {.m = m, .arrays = 2, .converted = converted};
+    w.array[0] = (Wanted_array){m->param, m->params, "", flat, lathe_weights(m)};
+    w.array[1] = (Wanted_array){m->statistic, m->statistics, "", statistics, m->real};
+    clear_flat(m, flat, lathe_weights(m));
+    take_arrays(&w, s);
+}
+
+void load_weights(const Lathe_model *m, const char *path, void *flat, void *statistics)
+{
     Store s;
     if (is_exchange(path)) load_exchange(m, path, flat);
     else {
         read_store(&s, path);
-        take_arrays(&(Wanted){m, 1, prefix, &flat, lathe_weights(m), true}, &s);
+        load_model(m, &s, flat, statistics, true);
         close_store(&s);
     }
     clear_zero_rows(m, flat);

@@ -13,9 +13,13 @@ typedef struct Misfits {
 void add_misfit(Misfits *m, char *line);   /* takes the line */
 const char *more_misfits(const Misfits *m); /* "and 3 more", or "" */
 
-void load_weights(const Lathe_model *m, const char *path, void *flat); /* every parameter, under its export name */
-void save_weights(const Lathe_model *m, const char *path, const void *flat);
-/* Arrays with the parameters' layout, every tensor in the model's own type; flat NULL: only checks them. */
+/* Every parameter and statistic, under its export name. */
+void load_weights(const Lathe_model *m, const char *path, void *flat, void *statistics);
+void save_weights(const Lathe_model *m, const char *path, const void *flat, const void *statistics);
+void put_weights(Store_writer *w, const Lathe_model *m, const void *flat, const void *statistics);
+/* NULL: only checks them; converted: of any real type, else of the model's own. */
+void load_model(const Lathe_model *m, const Store *s, void *flat, void *statistics, bool converted);
+/* Arrays with the parameters' layout, of the type given. */
 void load_arrays(const Lathe_model *m, const Store *s, int arrays, const char *const *prefix, void *const *flat,
                  Lathe_dtype type);
 /* The same tensors under prefix + export name, for grad. */

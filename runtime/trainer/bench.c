@@ -12,6 +12,7 @@
 #include "model/weights.h"
 #include "step/entry.h"
 #include "step/optim.h"
+#include "step/statistics.h"
 #include "trainer/memory.h"
 #include "trainer/step.h"
 #include "trainer/trainer.h"
@@ -242,10 +243,10 @@ int bench_command(Trainer *t)
     use_threads(t);
     take_memory(&m, t, true, true, entries);
     optimizer_init(&o, t->model, &t->recipe, m.moments);
-    if (t->weights) load_weights(t->model, t->weights, m.params);
-    else init_parameters(t->model, (uint64_t)t->seed, m.params);
+    if (t->weights) load_weights(t->model, t->weights, m.params, m.statistics);
+    else init_weights(t->model, (uint64_t)t->seed, &m);
     if (t->inputs) take_inputs(t, e, m.call);
-    device_up(m.params, weight_bytes(t->model));
+    weights_up(t->model, &m);
     ready_optimizer(&o, &m);
     run_steps(&b, t, e, &m, &o);
     if (t->json) print_object(&b, t->model, e);

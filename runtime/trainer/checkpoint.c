@@ -1,6 +1,6 @@
 /* checkpoint.c: writes checkpoints in the background, and reads them.
  *
- *     step-N/model.safetensors      parameters under their export names
+ *     step-N/model.safetensors      parameters, and statistics of nn.batchnorm, under their export names
  *           /optimizer.safetensors  moments, as exp_avg.NAME, …; absent where the optimizer has none
  *           /states.safetensors     what train carries from step to step (step/carry.c); absent where it does not
  *           /tokenizer.json         where the data is text
@@ -29,6 +29,7 @@
 #include "step/entry.h"
 #include "step/optim.h"
 #include "step/state.h"
+#include "step/statistics.h"
 #include "token/tokenizer.h"
 #include "trainer/checkpoint.h"
 #include "trainer/ranks.h"
@@ -69,8 +70,7 @@ static Store_writer *start_model(const Saver *s, const char *folder, Fault *f)
 {
     char *path = text_of("%s/model.safetensors", folder);
     Store_writer *w = start_store_at(path, f);
-    declare_parameters(w, s->t->model, "", lathe_weights(s->t->model));
-    put_parameters(w, s->t->model, s->m->params, lathe_weights(s->t->model));
+    put_weights(w, s->t->model, s->m->params, s->m->statistics);
     flush_store(w);
     free(path);
     return w;
@@ -171,6 +171,7 @@ static void take_from_device(const Saver *s)
 {
     const Lathe_model *m = s->t->model;
     device_down(s->m->params, weight_bytes(m));
+    copy_statistics(m, s->m);
     if (s->t->ranks) {
         gather_ranks(s->t, s->m);
         return;
@@ -291,16 +292,38 @@ char *find_checkpoint(Trainer *t)
 
 /* ------------------------------------------------------------------ reading */
 
-static void load_file(const Trainer *t, const State *s, const char *checkpoint, const char *file, int arrays,
-                      const char *const *prefix, void *const *flat, Lathe_dtype type)
+static void read_marked(Store *store, const State *s, const char *checkpoint, const char *file)
+{
+    char *path = text_of("%s/%s", checkpoint, file);
+    read_store(store, path);
+    check_mark(s, file, path, store->map, store->map_bytes);
+}
+
+static void close_marked(Store *store)
+{
+    char *path = (char *)store->path;
+    close_store(store);
+    free(path);
+}
+
+static void load_parameters(const Trainer *t, const State *s, const char *checkpoint, const Memory *m)
 {
     Store store;
-    char *path = text_of("%s/%s", checkpoint, file);
-    read_store(&store, path);
-    check_mark(s, file, path, store.map, store.map_bytes);
-    load_arrays(t->model, &store, arrays, prefix, flat, type);
-    close_store(&store);
-    free(path);
+    read_marked(&store, s, checkpoint, "model.safetensors");
+    load_model(t->model, &store, m->params, m->statistics, false);
+    close_marked(&store);
+}
+
+static void load_moments(const Trainer *t, const State *s, const char *checkpoint, const Optimizer *o)
+{
+    Store store;
+    const char *prefix[2];
+    if (!o->moments) return;
+    for (int k = 0; k < o->moments; k++) prefix[k] = text_of("%s.", o->moment_name[k]);
+    read_marked(&store, s, checkpoint, "optimizer.safetensors");
+    load_arrays(t->model, &store, o->moments, prefix, o->moment, o->real);
+    close_marked(&store);
+    for (int k = 0; k < o->moments; k++) free((char *)prefix[k]);
 }
 
 /* Checks a small file of the checkpoint, if it has one. */
@@ -324,11 +347,10 @@ static void check_beside(const State *s, const char *checkpoint, const char *fil
 
 void check_model(const Trainer *t, const char *checkpoint)
 {
-    static const char *const plain[] = {""};
     Store store;
     char *path = text_of("%s/model.safetensors", checkpoint);
     read_store(&store, path);
-    load_arrays(t->model, &store, 1, plain, NULL, lathe_weights(t->model));
+    load_model(t->model, &store, NULL, NULL, false);
     close_store(&store);
     free(path);
 }
@@ -337,32 +359,22 @@ static void load_states(const Trainer *t, const State *s, const char *checkpoint
 {
     static const char file[] = "states.safetensors";
     Store store;
-    char *path = text_of("%s/%s", checkpoint, file);
     if (!json_object_get(json_object_get(s->all, "files"), file))
         fail(EXIT_DATA, checkpoint,
              "expected %s: this model carries a state from step to step, and the run did not; start a new run from its "
              "weights: --init %s",
              file, checkpoint);
-    read_store(&store, path);
-    check_mark(s, file, path, store.map, store.map_bytes);
+    read_marked(&store, s, checkpoint, file);
     load_carried(t->model, &store, gpus_of(t), all_carried(t, m));
     if (!t->ranks) place_carried(t->model, m->carried, m->state);
-    close_store(&store);
-    free(path);
+    close_marked(&store);
 }
 
 void load_checkpoint(const Trainer *t, const State *s, const char *checkpoint, const Memory *m, const Optimizer *o)
 {
-    void *params = m->params;
-    static const char *const plain[] = {""};
-    char *prefix[2];
-    for (int k = 0; k < o->moments; k++) prefix[k] = text_of("%s.", o->moment_name[k]);
-    load_file(t, s, checkpoint, "model.safetensors", 1, plain, &params, lathe_weights(t->model));
-    if (o->moments)
-        load_file(t, s, checkpoint, "optimizer.safetensors", o->moments, (const char *const *)prefix, o->moment,
-                  o->real);
+    load_parameters(t, s, checkpoint, m);
+    load_moments(t, s, checkpoint, o);
     if (carried_bytes(t->model)) load_states(t, s, checkpoint, m);
-    for (int k = 0; k < o->moments; k++) free(prefix[k]);
 }
 
 /* Sets the remedy that is reported if a checkpoint is damaged. */
@@ -381,7 +393,7 @@ void open_checkpoint(State *s, const char *checkpoint)
     free(run);
 }
 
-void load_saved_weights(const Trainer *t, const char *path, void *flat)
+void load_saved_weights(const Trainer *t, const char *path, const Memory *m)
 {
     char *folder = folder_of(path);
     const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
@@ -395,7 +407,7 @@ void load_saved_weights(const Trainer *t, const char *path, void *flat)
         close_store(&store);
         close_state(&s);
     }
-    load_weights(t->model, path, flat);
+    load_weights(t->model, path, m->params, m->statistics);
     advise(NULL);
     free(folder);
 }

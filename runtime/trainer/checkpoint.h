@@ -29,7 +29,8 @@ char *find_checkpoint(Trainer *t);
 void open_checkpoint(State *s, const char *checkpoint);
 void check_model(const Trainer *t, const char *checkpoint); /* names and shapes of its parameters */
 void load_checkpoint(const Trainer *t, const State *s, const char *checkpoint, const Memory *m, const Optimizer *o);
-/* Loads parameters alone; those of a checkpoint are checked against its checksums. */
-void load_saved_weights(const Trainer *t, const char *path, void *flat);
+/* Loads parameters and statistics alone; those of a checkpoint are checked against its checksums.  weights_up() then
+ * takes them to where entries read them. */
+void load_saved_weights(const Trainer *t, const char *path, const Memory *m);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/words.h"
 #include "model/block.h"
 #include "step/entry.h"
+#include "step/statistics.h"
 #include "text/draw.h"
 #include "text/generate.h"
 #include "trainer/checkpoint.h"
@@ -64,8 +65,8 @@ int draw_command(Trainer *t)
     Drawing *d = open_drawing(t->model, t->seed, &memory);
     if (draws_text(d)) set_drawing_tokens(d, vocabulary_of(t, path), "prompt");
     Passage *prompt = prompts_of(t, d, n);
-    load_saved_weights(t, path, memory.params);
-    device_up(memory.params, weight_bytes(t->model));
+    load_saved_weights(t, path, &memory);
+    weights_up(t->model, &memory);
     json_t *results = json_array();
     draw_all(t, d, prompt, n, results);
     if (t->json) print_json(results);

@@ -8,6 +8,7 @@
 #include "model/tables.h"
 #include "step/carry.h"
 #include "step/entry.h"
+#include "step/statistics.h"
 #include "text/generate.h"
 #include "text/rouge.h"
 #include "trainer/checkpoint.h"
@@ -288,8 +289,8 @@ int eval_command(Trainer *t)
     open_run_data(&d, t, false);
     use_threads(t);
     take_memory(&m, t, false, false, t->generate ? both : entries);
-    load_saved_weights(t, path, m.params);
-    device_up(m.params, weight_bytes(t->model));
+    load_saved_weights(t, path, &m);
+    weights_up(t->model, &m);
     Scores s = evaluate(&d, &m, t, was_set(t, "eval_rows") ? t->recipe.eval_rows : 0);
     Metrics *by_task = task_metrics(t, &m, &d);
     if (t->json) {

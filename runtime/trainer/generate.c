@@ -9,6 +9,7 @@
 #include "model/origin.h"
 #include "model/tables.h"
 #include "step/entry.h"
+#include "step/statistics.h"
 #include "text/generate.h"
 #include "token/tokenizer.h"
 #include "trainer/checkpoint.h"
@@ -194,8 +195,8 @@ int generate_command(Trainer *t)
     take_memory(&memory, t, false, false, entries);
     s.writer = open_text_writer(writing_of(t), &memory, s.tokenizer, "prompt");
     s.prompt = find_prompts(&s, &items);
-    load_saved_weights(t, path, memory.params);
-    device_up(memory.params, weight_bytes(t->model));
+    load_saved_weights(t, path, &memory);
+    weights_up(t->model, &memory);
     s.seen = writes_by_rows(s.writer) && !s.lines && !t->json;
     write_texts(s.writer, s.prompt, s.prompts, 0, 0, take_written, s.seen ? see_token : NULL, &s);
     if (t->json) print_json(s.results);

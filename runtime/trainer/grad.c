@@ -8,6 +8,7 @@
 #include "model/weights.h"
 #include "step/carry.h"
 #include "step/entry.h"
+#include "step/statistics.h"
 #include "trainer/memory.h"
 #include "trainer/trainer.h"
 
@@ -227,7 +228,7 @@ static void compute_results(const Trainer *t, const Lathe_entry *e, Memory *m)
     if (!scale || !is_named(t, "gradients")) return;
     while (*scale > 1 && isfinite(output_scalar(e, call.out, "loss")) && !all_finite(t->model, m->grads)) {
         *scale /= 2;
-        clear_there(m->state, t->model->state_bytes); /* back to zero */
+        if (!t->model->statistics) clear_there(m->state, t->model->state_bytes); /* back to zero */
         compute_entry(e, &call);
         fetch_results(t, e, call.out, m->grads);
     }
@@ -259,8 +260,8 @@ int grad_command(Trainer *t)
     check_only(t, e);
     use_threads(t);
     take_memory(&m, t, true, false, entries);
-    load_weights(t->model, t->weights, m.params);
-    device_up(m.params, weight_bytes(t->model));
+    load_weights(t->model, t->weights, m.params, m.statistics);
+    weights_up(t->model, &m);
     take_inputs(t, e, m.call);
     Lathe_call call = call_of(&m, e);
     compute_results(t, e, &m);
@@ -280,9 +281,9 @@ int init_command(Trainer *t)
     if (!t->out) fail(EXIT_USAGE, NULL, "init needs --out W.safetensors: where to write the parameters");
     use_threads(t);
     take_memory(&m, t, false, false, none);
-    if (t->weights) load_weights(t->model, t->weights, m.params);
-    else init_parameters(t->model, (uint64_t)t->seed, m.params);
-    save_weights(t->model, t->out, m.params);
+    if (t->weights) load_weights(t->model, t->weights, m.params, m.statistics);
+    else init_weights(t->model, (uint64_t)t->seed, &m);
+    save_weights(t->model, t->out, m.params, m.statistics);
     if (t->json) show(stdout, "{\"parameters\":%lld}\n", (long long)t->model->parameter_count);
     else show(stdout, "wrote %s parameters to %s\n", grouped_text(t->model->parameter_count), t->out);
     return 0;

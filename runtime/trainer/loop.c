@@ -13,6 +13,7 @@
 #include "step/entry.h"
 #include "step/optim.h"
 #include "step/state.h"
+#include "step/statistics.h"
 #include "trainer/checkpoint.h"
 #include "trainer/eval.h"
 #include "trainer/ranks.h"
@@ -210,7 +211,8 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
          (long long)step + 1, s.loss, s.norm, kept, r->t->recipe.lr / 10);
     if (s.loss_scale.scale > 0) note("fp16 holds numbers up to 65504; --precision bf16 holds what fp32 does");
     device_down(r->memory.params, weight_bytes(r->t->model));
-    save_weights(r->t->model, before, r->memory.params);
+    copy_statistics(r->t->model, &r->memory);
+    save_weights(r->t->model, before, r->memory.params, r->memory.statistics);
     fail(EXIT_DIVERGED, NULL, "step %lld diverged.  To find the operation that caused it, run\n  %s",
          (long long)step + 1, replay_words(r->t, &r->data, before, step + 1));
 }

@@ -13,6 +13,7 @@
 #include "model/tables.h"
 #include "step/carry.h"
 #include "step/optim.h"
+#include "step/statistics.h"
 #include "text/generate.h"
 #include "trainer/memory.h"
 #include "trainer/ranks.h"
@@ -182,7 +183,8 @@ static bool has_decode(const Entry *entries)
 static Parts needed_parts(const Trainer *t, bool optimizer, const Entry *entries)
 {
     const Lathe_model *m = t->model;
-    Parts p = {weight_bytes(m), flat_bytes(m), 0, m->state_bytes, largest_call(m, entries), 0, 0};
+    int64_t states = align64(m->state_bytes) + statistics_bytes(m);
+    Parts p = {weight_bytes(m), flat_bytes(m), 0, states, largest_call(m, entries), 0, 0};
     if (optimizer) p.moments = (int64_t)optimizer_bytes(m, &t->recipe);
     if (has_decode(entries)) p.generation = generation_bytes(m, &t->recipe);
     return p;
@@ -205,6 +207,14 @@ static void check_plan(const Lathe_model *m, bool run, Parts plan, Parts need)
     bug_if(m->device && plan.step < lathe_step_bytes(m->flat_elements, optimizer_runs(m), 1));
 }
 
+/* Beside the states: copies of the model's statistics, and of what train carries. */
+static void place_copies(Memory *m, const Lathe_model *model, bool optimizer)
+{
+    char *at = (char *)m->state + align64(model->state_bytes);
+    m->statistics = model->statistics ? at : NULL;
+    m->carried = optimizer && carried_bytes(model) ? at + align64(statistics_bytes(model)) : NULL;
+}
+
 void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const Entry *entries)
 {
     Parts need = needed_parts(t, optimizer, entries), plan = planned_parts(t->model);
@@ -221,7 +231,7 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     m->grads = part(m, &at, grads ? take.grads : 0);
     m->moments = part(m, &at, take.moments);
     m->state = part(m, &at, take.state);
-    m->carried = optimizer && carried_bytes(t->model) ? (char *)m->state + align64(t->model->state_bytes) : NULL;
+    place_copies(m, t->model, optimizer);
     m->generation = part(m, &at, take.generation);
     m->generation_bytes = take.generation;
     m->step = part(m, &at, take.step);

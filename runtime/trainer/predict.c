@@ -11,6 +11,7 @@
 #include "model/safetensors.h"
 #include "model/tables.h"
 #include "step/entry.h"
+#include "step/statistics.h"
 #include "trainer/checkpoint.h"
 #include "trainer/data.h"
 #include "trainer/memory.h"
@@ -176,8 +177,8 @@ int predict_command(Trainer *t)
     open_data(&d, r, NULL);
     use_threads(t);
     take_memory(&m, t, false, false, entries);
-    load_saved_weights(t, t->weights, m.params);
-    device_up(m.params, weight_bytes(t->model));
+    load_saved_weights(t, t->weights, &m);
+    weights_up(t->model, &m);
     p.data = &d, p.memory = &m, p.call = call_of(&m, p.entry), p.rows = d.val_items;
     form->write(&p, t->out);
     if (strcmp(t->out, "-") == 0) return 0;

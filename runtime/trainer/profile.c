@@ -13,6 +13,7 @@
 #include "model/tables.h"
 #include "step/entry.h"
 #include "step/optim.h"
+#include "step/statistics.h"
 #include "trainer/memory.h"
 #include "trainer/step.h"
 #include "trainer/trainer.h"
@@ -273,8 +274,8 @@ int profile_command(Trainer *t)
     take_memory(&m, t, true, true, entries);
     if (on_device()) device_rates(&p.copy_rate, &p.product_rate);
     optimizer_init(&o, t->model, &t->recipe, m.moments);
-    init_parameters(t->model, (uint64_t)t->seed, m.params);
-    device_up(m.params, weight_bytes(t->model));
+    init_weights(t->model, (uint64_t)t->seed, &m);
+    weights_up(t->model, &m);
     ready_optimizer(&o, &m);
     list_kernels(&p, e, &o);
     run_steps(&p, e, &m, &o);

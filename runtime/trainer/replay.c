@@ -17,6 +17,7 @@
 #include "step/carry.h"
 #include "step/optim.h"
 #include "step/state.h"
+#include "step/statistics.h"
 #include "token/tokenizer.h"
 #include "trainer/checkpoint.h"
 #include "trainer/data.h"
@@ -367,9 +368,10 @@ static void fill_arrays(Replay *r)
     Trainer *t = r->t;
     optimizer_init(&r->optimizer, t->model, &t->recipe, r->memory.moments);
     if (r->checkpoint) load_checkpoint(t, &r->from, r->checkpoint, &r->memory, &r->optimizer);
-    else if (t->weights) load_saved_weights(t, t->weights, r->memory.params);
-    else init_parameters(t->model, (uint64_t)t->seed, r->memory.params);
+    else if (t->weights) load_saved_weights(t, t->weights, &r->memory);
+    else init_weights(t->model, (uint64_t)t->seed, &r->memory);
     advise(NULL);
+    weights_up(t->model, &r->memory);
     check_parameters(t, r->memory.params);
     go_on_with_scale(&r->optimizer, &r->from.at.loss_scale);
     if (t->weights && !r->checkpoint)

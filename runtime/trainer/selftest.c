@@ -8,6 +8,7 @@
 #include "model/init.h"
 #include "model/tables.h"
 #include "step/entry.h"
+#include "step/statistics.h"
 #include "trainer/memory.h"
 #include "trainer/selftest.h"
 #include "trainer/trainer.h"
@@ -233,8 +234,8 @@ int selftest_command(Trainer *t)
     check_memory(t);
     use_threads(t);
     take_memory(&m, t, true, true, entries);
-    init_parameters(t->model, (uint64_t)t->seed, m.params);
-    device_up(m.params, weight_bytes(t->model));
+    init_weights(t->model, (uint64_t)t->seed, &m);
+    weights_up(t->model, &m);
     Test x = test_of(t, e, &m);
     x.untouched = must_alloc((size_t)weight_bytes(t->model));
     x.says = !t->json;

@@ -11,6 +11,7 @@
 #include "step/entry.h"
 #include "step/optim.h"
 #include "step/state.h"
+#include "step/statistics.h"
 #include "text/generate.h"
 #include "token/tokenizer.h"
 #include "trainer/checkpoint.h"
@@ -106,28 +107,25 @@ static void give_arrays(Training *r)
 {
     const Lathe_model *m = r->t->model;
     join_ranks(r->t, &r->optimizer, &r->memory);
-    if (!r->t->ranks) device_up(r->memory.params, weight_bytes(m));
+    if (!r->t->ranks) weights_up(m, &r->memory);
     test_first_start(r->t, r->entry, &r->memory);
     if (r->t->resume && r->t->ranks) take_parts(r->t, &r->memory);
-    if (r->t->resume && !r->t->ranks) {
-        device_up(r->memory.moments, (int64_t)optimizer_bytes(m, &r->t->recipe));
-        device_up(r->memory.state, m->state_bytes);
-    }
+    if (r->t->resume && !r->t->ranks) device_up(r->memory.moments, (int64_t)optimizer_bytes(m, &r->t->recipe));
+    if ((r->t->resume || m->statistics) && !r->t->ranks) device_up(r->memory.state, m->state_bytes);
     ready_optimizer(&r->optimizer, &r->memory);
 }
 
 static void fill_arrays(Training *r)
 {
     Trainer *t = r->t;
-    void *params = r->memory.params;
     optimizer_init(&r->optimizer, t->model, &t->recipe, whole_moments(t, &r->memory));
     if (is_follower(t)) {
         give_arrays(r);
         return;
     }
     if (t->resume) load_checkpoint(t, &r->from, r->checkpoint, &r->memory, &r->optimizer);
-    else if (t->weights) load_saved_weights(t, t->weights, params);
-    else init_parameters(t->model, (uint64_t)t->seed, params);
+    else if (t->weights) load_saved_weights(t, t->weights, &r->memory);
+    else init_weights(t->model, (uint64_t)t->seed, &r->memory);
     advise(NULL);
     go_on_with_scale(&r->optimizer, &r->at.loss_scale);
     give_arrays(r);

@@ -81,6 +81,31 @@ static void rg_attention(Maker *m)
     if (a.flags & PROBABILITIES) rg_push(m, pick(n, 2, 0), 1);
 }
 
+/* A convolution, a transposed one, or the derivative towards the weight; some places read nothing but zeros. */
+static void rg_convolution(Maker *m)
+{
+    Convolution v = {.side = (Side_of)rg_below(m, 3), .n = 1 + rg_below(m, 2), .groups = rg_chance(m, 0.3) ? 2 : 1};
+    Shape x = {.rank = rg_below(m, 3)}, y, w = {.rank = 2};
+    for (int i = 0; i < x.rank; i++) x.dim[i] = 1 + rg_below(m, 3);
+    int64_t C = 1 + rg_below(m, 3), O = 1 + rg_below(m, 4);
+    w.dim[0] = O * v.groups, w.dim[1] = C;
+    y = x;
+    for (int i = 0; i < v.n; i++) {
+        Convolved *a = &v.axis[i];
+        *a = (Convolved){1 + rg_below(m, 3), 1 + rg_below(m, 2), 1 + rg_below(m, 2), rg_below(m, 3), 0};
+        int64_t X = 1 + rg_below(m, 6), places = X + a->before + rg_below(m, 3) - (a->kernel - 1) * a->dilation - 1;
+        int64_t Y = places < 0 ? 1 : places / a->stride + 1;
+        a->extent = v.side == TOWARDS_X ? X : Y;
+        x.dim[x.rank++] = X, y.dim[y.rank++] = Y, w.dim[w.rank++] = a->kernel;
+    }
+    x.dim[x.rank++] = C * v.groups, y.dim[y.rank++] = O * v.groups;
+    Thing a = rg_real_of(m, v.side == TOWARDS_X ? y : x), b = rg_real_of(m, v.side == TOWARDS_W ? y : w);
+    *(v.side == TOWARDS_X ? &v.y : &v.x) = a.n;
+    *(v.side == TOWARDS_W ? &v.y : &v.w) = b.n;
+    double terms = (double)(v.side == TOWARDS_W ? elements(y) / O : elements(w) / (v.side == TOWARDS_X ? C : O));
+    rg_push(m, convolution_op(&v), a.bound * b.bound * terms);
+}
+
 /* Other for each class: what all logits have in common has no gradient but rounding. */
 static Node *rg_by_class(Thing t, int axis)
 {

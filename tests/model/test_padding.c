@@ -66,11 +66,11 @@ int main(void)
     const char *file = format("%s/weights.safetensors", temp_folder());
     Live *plain = build_model("tests/models/padding.lua --set padding=-1");
     init_parameters(plain->model, 5, plain->params);
-    save_weights(plain->model, file, plain->params);
+    save_weights(plain->model, file, plain->params, NULL);
     unload(plain);
     Live *l = build_model("tests/models/padding.lua");
     feed(l);
-    load_weights(l->model, file, l->params);
+    load_weights(l->model, file, l->params, NULL);
     check_rows(l, l->params, "loaded");
     static const Lathe_optimizer kinds[] = {LATHE_SGD, LATHE_ADAM, LATHE_ADAMW, LATHE_LION};
     for (int i = 0; i < COUNT_OF(kinds); i++) check_optimizer(l, kinds[i]);

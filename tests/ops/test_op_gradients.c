@@ -184,6 +184,21 @@ static Node *build_attention(void)
     return pick(attention_op(&a), 0, 0);
 }
 
+static Node *build_convolution_to(Side_of side)
+{
+    Convolution v = {.side = side, .n = 2, .groups = 2, .axis = {{3, 2, 1, 1, 4}, {2, 1, 2, 0, 5}}};
+    Shape x = shape_of(4, (int64_t[]){3, 8, 7, 6}), y = shape_of(4, (int64_t[]){3, 4, 5, 4});
+    if (side != TOWARDS_Y) v.y = param("y", y);
+    if (side != TOWARDS_X) v.x = param("x", x);
+    if (side != TOWARDS_W) v.w = param("w", shape_of(4, (int64_t[]){4, 3, 3, 2}));
+    for (int i = 0; i < 2 && side == TOWARDS_X; i++) v.axis[i].extent = x.dim[1 + i];
+    return convolution_op(&v);
+}
+
+static Node *build_convolution(void) { return build_convolution_to(TOWARDS_Y); }
+static Node *build_transposed(void) { return build_convolution_to(TOWARDS_X); }
+static Node *build_weight_gradient(void) { return build_convolution_to(TOWARDS_W); }
+
 /* A loss for each row, weighed by something that depends on a parameter and on the losses. */
 static Node *build_linear_cross_entropy(void)
 {
@@ -216,6 +231,9 @@ static const struct Builder {
     {OP_overwrite, "overwrite", build_overwrite},
     {OP_topk, "topk", build_topk},
     {OP_attention, "attention", build_attention},
+    {OP_convolution, "convolution", build_convolution},
+    {OP_convolution, "convolution_transposed", build_transposed},
+    {OP_convolution, "convolution_weight", build_weight_gradient},
     {OP_linear_cross_entropy, "linear_cross_entropy", build_linear_cross_entropy},
     {OP_loop, "loop", build_loop},
     {OP_loop, "reversed_loop", build_reversed_loop},

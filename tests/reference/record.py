@@ -31,6 +31,7 @@ bools U8.  Ops with ints carry them in the metadata under their name ("axis=1" �
 
 functions: cases of tests/lua/functions.lua; functions.py says what the file holds.
 layers: cases of tests/lua/layers.lua; layers.py says what the file holds.
+batchnorm: tests/lua/batchnorm.lua; batchnorm.py says what the file holds.
 
 optimizers: updates of step/optim.c.  start.w [3][4], start.b [5], start.c [3]; grad.w [20][3][4], …, gradients given to
 update s; NAME.w [20][3][4], …: parameters after it.  The metadata has under NAME the settings "key=value …" of the recipe
@@ -52,6 +53,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 from attends import Attends
+from batchnorm import batchnorm
 from functions import functions
 from layers import layers
 from models import GPT, CharRNN, Library, Llama, Recurrent
@@ -470,6 +472,7 @@ def main():
     record_models()
     save("functions", functions(), {})
     save("layers", layers(), {})
+    save("batchnorm", batchnorm(), {})
     o = Ops()
     record_maps(o)
     record_others(o)

@@ -52,6 +52,9 @@ static const char *const models[] = {
     "models/seq2seq.lua --config tiny --set layers=2 --set dropout=0.2",
     "tests/models/images.lua",
     "tests/models/images.lua --set batch=2 --set channels=4 --precision bf16",
+    "models/convnet.lua --set width=4 --set blocks=2 --set side=5 --set batch=3",
+    "models/convnet.lua --set width=8 --set blocks=1 --set side=6 --set batch=3 --precision bf16",
+    "tests/lua/batchnorm.lua --set accumulate=2",
     "tests/models/attends.lua",
     "tests/models/attends.lua --set pack=true --set dropout=0.2 --precision bf16",
 };
@@ -116,6 +119,7 @@ static int test_model(int number)
     Live *cpu = build_model(line);
     compare_entries(&b.device, cpu, line, long_run() ? 20 : 2, bound_of(line), bound_of(line), &rng);
     memset(cpu->state, 0, (size_t)cpu->model->state_bytes);
+    fill_statistics(cpu->model, cpu->state);
     setenv("SIM_REFUSES", "product cooperative", 1); /* by second ways alone: our products, launches for loops, */
     b.device.plain(true);                            /* plain loops for ids */
     compare_entries(&b.device, cpu, format("%s, second ways", line), 1, bound_of(line), bound_of(line), &rng);

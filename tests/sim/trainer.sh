@@ -153,6 +153,12 @@ refused 3 'ids.lua:8: error: gather in embedding .entry train.: expected ids 0 t
 must "$cpu" init --out "$TMP/w.safetensors"
 refused 3 'ids.lua:8: .*entry eval.*: expected ids 0 to 9, found 12' eval --data "$TMP/late.csv" --weights "$TMP/w.safetensors"
 
+# Statistics of batch norms are states beside the weights.
+both norms tests/models/batchnorm.lua --precision fp64
+table 60 0 >"$TMP/norms.csv"
+trained --data "$TMP/norms.csv" --eval-every 5
+agree eval --out "$TMP/norms.b" --data "$TMP/norms.csv"
+
 both rnn models/char_rnn.lua --config tiny --precision fp64 --set vocab=256 --set carry=true --set accumulate=2
 # shellcheck disable=SC2086
 trained $text --set eval_every=10 --set eval_rows=6

@@ -1,0 +1,52 @@
+/* convolution.c: core.convolve(x, w, options): a convolution or its transpose as one op; convolution.lua has checked the
+ * options. */
+#include "front/front.h"
+
+/* A list's element of an option that has one for each axis. */
+static int64_t option_of_axis(lua_State *L, const char *key, int axis)
+{
+    lua_getfield(L, 3, key);
+    lua_geti(L, -1, axis + 1);
+    int64_t value = lua_tointeger(L, -1);
+    lua_pop(L, 2);
+    return value;
+}
+
+static Convolution read_options(lua_State *L, const Tensor *x, const Tensor *w)
+{
+    Convolution v = {.n = x->node->shape.rank - 2, .w = w->node};
+    lua_getfield(L, 3, "groups");
+    v.groups = lua_tointeger(L, -1);
+    lua_getfield(L, 3, "transposed");
+    v.side = lua_toboolean(L, -1) ? TOWARDS_X : TOWARDS_Y;
+    lua_pop(L, 2);
+    *(v.side == TOWARDS_X ? &v.y : &v.x) = x->node;
+    for (int i = 0; i < v.n; i++) {
+        v.axis[i] = (Convolved){option_of_axis(L, "kernel", i), option_of_axis(L, "stride", i),
+                                option_of_axis(L, "dilation", i), option_of_axis(L, "before", i),
+                                option_of_axis(L, "extent", i)};
+    }
+    return v;
+}
+
+/* x [batch, axes…, C], w [out, C / groups, kernel…] -> y [batch, extents…, out]; transposed: w [C, out / groups, …] */
+static int convolve_call(lua_State *L)
+{
+    const Tensor *x = tensor_at(L, 1, "core.convolve"), *w = tensor_at(L, 2, "core.convolve");
+    make_at(lua_place(L));
+    Convolution v = read_options(L, x, w);
+    Node *y = convolution_op(&v);
+    Factor batch = x->batch.axis == 0 ? x->batch : NOWHERE, time = x->time;
+    const Mixed *mixed = x->mixed ? x->mixed : w->mixed;
+    if (time.axis > v.n) mixed = mixing(L, mixed, "a convolution combines channels of different times"), time = NOWHERE;
+    else if (time.axis > 0) {
+        const Convolved *a = &v.axis[time.axis - 1];
+        if (a->kernel > 1 || a->stride > 1 || a->before)
+            mixed = mixing(L, mixed, "a convolution runs along the time axis");
+        if (a->extent != x->node->shape.dim[time.axis]) time = NOWHERE;
+    }
+    push_tensor(L, y, batch, time, mixed);
+    return 1;
+}
+
+const luaL_Reg convolution_functions[] = {{"convolve", convolve_call}, {NULL, NULL}};

@@ -1,0 +1,265 @@
+/* convolution.c: convolutions of generated code, and their derivatives; math/convolution.h defines them.
+ *
+ * A result is a sum over the kernel's places and the channels.  A tile of up to 16 neighbouring results stays in
+ * registers while that sum runs.  Lanes are the result's channels, so what is read comes a number at a time and is
+ * never unfolded: the rows that a task reads are copied once to the thread's room, zeros around them, in blocks of 16
+ * channels, so that neighbours are a constant apart whatever the stride.  The derivative towards x is that of y again
+ * with x and y exchanged: results whose index leaves the same rest by the stride read neighbours.  Towards w, the tile
+ * is 16 input channels, and the sum runs over pixels.
+ *
+ * Elements do not depend on how a call is cut, so threads may cut it by their number. */
+#include "lathe_rt.h"
+#include "math/engine.h"
+
+#include <omp.h>
+
+#define INLINE inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 16")
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t parts_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
+static int64_t floor_divide(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+
+enum {
+    AXES = LATHE_CONVOLVED,
+    CHANNELS = 16, /* of a block */
+    RUN = 256,     /* pixels whose products towards w are summed before they are added to the sum */
+    LISTS_BYTES = 16 * LATHE_CONVOLVED_PLACES, /* of the room: where taps are, then weights, then what is read */
+    W_BYTES = LATHE_CONVOLVED_WEIGHTS,         /* in the second level of cache */
+    ENOUGH = 4,                                /* tasks for each thread */
+    FITTING = 256 << 10,                       /* bytes of a task's rows, in the second level of cache */
+    TASK_FLOPS = 1000000                       /* a smaller call is not worth waking threads */
+};
+
+/* The offset of the index-th sample of the batch. */
+static int64_t sample_at(const Lathe_convolution *g, const Lathe_pixels *x, int64_t index)
+{
+    int64_t at = 0;
+    for (int i = g->nbatch - 1; i >= 0; i--) {
+        at += index % g->batch[i] * x->batch[i];
+        index /= g->batch[i];
+    }
+    return at;
+}
+
+static int64_t samples_of(const Lathe_convolution *g)
+{
+    int64_t n = 1;
+    for (int i = 0; i < g->nbatch; i++) n *= g->batch[i];
+    return n;
+}
+
+static int64_t kernel_places(const Lathe_convolution *g) { return g->K[0] * g->K[1] * g->K[2]; }
+
+/* Multiply-adds of two. */
+static double flops_of(const Lathe_convolution *g)
+{
+    double pixels = (double)(samples_of(g) * g->Y[0] * g->Y[1] * g->Y[2]);
+    return 2 * pixels * (double)(g->O * (g->C / g->groups) * kernel_places(g));
+}
+
+/* Along one axis, results number j · apart + first, j < n, read element j · step + at[i] and place[i] of the kernel. */
+typedef struct Axis {
+    int64_t n, first, apart, step, extent; /* extent: of what is read; beyond it are zeros */
+    int64_t low, span;                     /* the least at[], and how far they reach */
+    int taps;
+    int *at, *place;
+} Axis;
+
+/* From x, results y: every place of the kernel is read. */
+static void forward_axis(Axis *a, const Lathe_convolution *g, int i)
+{
+    a->n = g->Y[i], a->first = 0, a->apart = 1, a->step = g->stride[i], a->extent = g->X[i];
+    a->taps = (int)g->K[i];
+    for (int k = 0; k < a->taps; k++) {
+        a->place[k] = k;
+        a->at[k] = (int)(k * g->dilation[i] - g->before[i]);
+    }
+}
+
+/* From y, results x whose index leaves the rest `first`: x[i] has y[j] at place k if i = j · stride + k · dilation -
+ * before. */
+static void backward_axis(Axis *a, const Lathe_convolution *g, int i, int64_t first)
+{
+    int64_t stride = g->stride[i];
+    a->n = first < g->X[i] ? parts_of(g->X[i] - first, stride) : 0;
+    a->first = first, a->apart = stride, a->step = 1, a->extent = g->Y[i];
+    a->taps = 0;
+    for (int64_t k = g->K[i] - 1; k >= 0; k--) {
+        int64_t from = first + g->before[i] - k * g->dilation[i];
+        if (from != floor_divide(from, stride) * stride) continue;
+        a->place[a->taps] = (int)k;
+        a->at[a->taps++] = (int)floor_divide(from, stride);
+    }
+}
+
+static void end_axis(Axis *a)
+{
+    int64_t high = a->taps ? a->at[0] : 0;
+    a->low = high;
+    for (int i = 1; i < a->taps; i++) a->low = least(a->low, a->at[i]), high = most(high, a->at[i]);
+    a->span = high - a->low + 1;
+}
+
+/* How results are made: from which array, by which weights, in which steps. */
+typedef struct Way {
+    const Lathe_convolution *g;
+    const Lathe_pixels *from, *to;
+    int64_t depth, width;          /* channels of a group that are read, and that results have */
+    int64_t w_from, w_to, w_group; /* strides of the weight along those, and from group to group */
+    Axis axis[AXES];
+    bool pairs;                      /* math/convolution_pairs.h */
+    int64_t taps, lanes, chunks;     /* lanes: of a block of results; chunks: blocks of channels of a pass */
+    int64_t blocks;                  /* of results' channels, in a pass */
+    int64_t rows, columns;           /* results of a task along the last two axes */
+    int64_t read_rows, read_columns; /* what they read, columns for each rest by the step */
+    int64_t line;                    /* numbers of a line that is read, one block of channels */
+} Way;
+
+/* Are results made two by two?  Decided by extents alone, since it changes bits. */
+static bool makes_pairs(const Way *w)
+{
+    const Axis *a = w->axis;
+    bool neighbours = a[2].taps == 3 && a[2].step == 1 && a[2].at[1] == a[2].at[0] + 1 && a[2].at[2] == a[2].at[0] + 2;
+    int64_t weights = a[0].taps * a[1].taps * least(w->depth, CHANNELS) * 4;
+    return neighbours && a[2].n > 1 && w->depth >= CHANNELS / 2 && weights * 64 <= W_BYTES;
+}
+
+static int64_t line_of(const Way *w, int64_t columns)
+{
+    const Axis *a = &w->axis[2];
+    if (w->pairs) return parts_of(columns, 2) * 4 * CHANNELS;
+    return a->step * (columns + (a->span - 1) / a->step) * CHANNELS;
+}
+
+static int64_t room_for_rows(const Way *w, int64_t rows, int64_t columns, int64_t chunks)
+{
+    const Axis *a = w->axis;
+    return chunks * a[0].taps * ((rows - 1) * a[1].step + a[1].span) * line_of(w, columns);
+}
+
+/* Channels whose weights fit, for some lanes.  Of pairs, sums are added up in passes: the same number everywhere. */
+static int64_t channels_that_fit(const Way *w, int64_t lanes, int64_t size)
+{
+    return w->pairs ? W_BYTES / (64 * 4 * w->taps) : W_BYTES / size / (w->taps * lanes);
+}
+
+/* Cuts the results so that all that a task needs fits: as many channels at once as possible, then as many rows. */
+static void cut(Way *w, int64_t size, int64_t threads)
+{
+    const Axis *a = w->axis;
+    int64_t room = (LATHE_ROOM_BYTES - W_BYTES - LISTS_BYTES) / size;
+    w->chunks = most(least(parts_of(w->depth, CHANNELS), channels_that_fit(w, w->lanes, size) / CHANNELS), 1);
+    w->columns = a[2].n, w->rows = 1;
+    while (room_for_rows(w, 1, w->columns, w->chunks) * (8 / size) > room)
+        if (w->columns > 4 * CHANNELS || w->chunks == 1) w->columns = parts_of(parts_of(w->columns, 2), 2) * 2;
+        else w->chunks = parts_of(w->chunks, 2);
+    w->blocks = most(W_BYTES / size / (w->chunks * CHANNELS * w->taps * w->lanes * (w->pairs ? 4 : 1)), 1);
+    int64_t tasks = samples_of(w->g) * a[0].n * parts_of(a[2].n, w->columns), wanted = ENOUGH * threads;
+    int64_t highest = most(a[1].n / most(parts_of(wanted, tasks), 1), 1);
+    room = least(room, FITTING / size);
+    while (w->rows < highest && room_for_rows(w, w->rows + 1, w->columns, w->chunks) <= room) w->rows++;
+    w->rows = parts_of(a[1].n, parts_of(a[1].n, w->rows));
+    w->line = line_of(w, w->columns);
+    w->read_rows = (w->rows - 1) * a[1].step + a[1].span;
+    w->read_columns = w->columns + (a[2].span - 1) / a[2].step;
+}
+
+/* Lanes of a block: two vectors, or one where the weights of 16 channels would not fit. */
+static int64_t lanes_for(int64_t taps, int64_t depth, int64_t width, int64_t vector, int64_t size)
+{
+    bool two = width > vector && taps * least(depth, CHANNELS) * 2 * vector * size <= W_BYTES;
+    return two ? 2 * vector : vector;
+}
+
+static int64_t lanes_that_fit(const Way *w, int64_t vector, int64_t size)
+{
+    return lanes_for(w->taps, w->depth, w->width, vector, size);
+}
+
+static int64_t weight_lanes(const Lathe_convolution *g, int64_t vector, int64_t size)
+{
+    return lanes_for(kernel_places(g), g->C / g->groups, g->O / g->groups, vector, size);
+}
+
+/* Behind where taps are, in the thread's room. */
+static int *lists_of_room(void) { return (int *)thread_room() + LATHE_CONVOLVED_PLACES; }
+
+static int *give_lists(Axis *a, int *list, int64_t taps)
+{
+    a->at = list, a->place = list + taps;
+    return list + 2 * taps;
+}
+
+/* Some lines of results, and what is read for them, of one sample. */
+typedef struct Task {
+    int64_t sample, plane, row, column, rows, columns;
+} Task;
+
+static int64_t tasks_of(const Way *w)
+{
+    const Axis *a = w->axis;
+    return samples_of(w->g) * a[0].n * parts_of(a[1].n, w->rows) * parts_of(a[2].n, w->columns);
+}
+
+static Task task_at(const Way *w, int64_t i)
+{
+    const Axis *a = w->axis;
+    int64_t across = parts_of(a[2].n, w->columns), down = parts_of(a[1].n, w->rows);
+    Task t = {.column = i % across * w->columns, .row = i / across % down * w->rows};
+    t.plane = i / across / down % a[0].n;
+    t.sample = i / across / down / a[0].n;
+    t.columns = least(w->columns, a[2].n - t.column);
+    t.rows = least(w->rows, a[1].n - t.row);
+    return t;
+}
+
+/* ---- towards w: pixels of y, a line or a part of one */
+
+typedef struct Line {
+    int64_t sample, at[AXES]; /* of its first pixel */
+    int64_t n;
+} Line;
+
+/* The range of its pixels that read x at place k along the last axis. */
+static void seen_by(const Lathe_convolution *g, const Line *l, int64_t k, int64_t *from, int64_t *to)
+{
+    int64_t first = l->at[2] * g->stride[2] + k * g->dilation[2] - g->before[2], step = g->stride[2];
+    *from = first >= 0 ? 0 : parts_of(-first, step);
+    *to = first >= g->X[2] ? 0 : least(l->n, parts_of(g->X[2] - first, step));
+}
+
+/* Where places k0, k1 read along the axes before; false: outside. */
+static bool reads(const Lathe_convolution *g, const Line *l, int axis, int64_t k, int64_t *at)
+{
+    *at = l->at[axis] * g->stride[axis] + k * g->dilation[axis] - g->before[axis];
+    return *at >= 0 && *at < g->X[axis];
+}
+
+/* The next lines of y from pixel `*at` on, at most RUN pixels together; `*at` becomes the pixel behind them. */
+static int next_lines(const Lathe_convolution *g, Line *lines, int64_t *at, int64_t end)
+{
+    int n = 0;
+    for (int64_t pixels = 0; *at < end && pixels < RUN;) {
+        int64_t line = *at / g->Y[2], column = *at % g->Y[2];
+        int64_t take = least(g->Y[2] - column, RUN - pixels);
+        lines[n++] = (Line){line / g->Y[1] / g->Y[0], {line / g->Y[1] % g->Y[0], line % g->Y[1], column}, take};
+        pixels += take;
+        *at += take;
+    }
+    return n;
+}
+
+#define REAL     float
+#define NAME(x)  x##_f32
+#define IS_FLOAT 1
+#include "math/vector.h"
+#include "math/convolution_real.h"
+#undef REAL
+#undef NAME
+#undef IS_FLOAT
+#define REAL     double
+#define NAME(x)  x##_f64
+#define IS_FLOAT 0
+#include "math/vector.h"
+#include "math/convolution_real.h"

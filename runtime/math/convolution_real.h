@@ -1,0 +1,454 @@
+/* convolution_real.h: the part of math/convolution.c that is compiled for float and for double: REAL, NAME(x). */
+
+#ifndef CONVOLUTION_TILES
+#define CONVOLUTION_TILES
+/* Rows of a tile that is one vector wide, or two: its sums, a vector or two of the other operand, and a factor. */
+#ifdef __AVX512F__
+enum { ROWS_OF_1 = 16, ROWS_OF_2 = 14, MOST_PAIRS = 6 };
+#elif defined __FMA__
+enum { ROWS_OF_1 = 12, ROWS_OF_2 = 6, MOST_PAIRS = 3 };
+#else
+enum { ROWS_OF_1 = 8, ROWS_OF_2 = 4, MOST_PAIRS = 2 };
+#endif
+/* `call`, with R a constant. */
+#define FOR_ROWS(r, call)                                                                                              \
+    switch (r) {                                                                                                       \
+        ROW_CASE(1, call) ROW_CASE(2, call) ROW_CASE(3, call) ROW_CASE(4, call) ROW_CASE(5, call) ROW_CASE(6, call)    \
+        ROW_CASE(7, call) ROW_CASE(8, call) ROW_CASE(9, call) ROW_CASE(10, call) ROW_CASE(11, call)                    \
+        ROW_CASE(12, call) ROW_CASE(13, call) ROW_CASE(14, call) ROW_CASE(15, call) ROW_CASE(16, call) default : break; \
+    }
+#define ROW_CASE(r, call)                                                                                              \
+    case r: {                                                                                                          \
+        const int R = (r);                                                                                              \
+        call;                                                                                                          \
+    } break;
+#endif
+
+
+static void NAME(copy_pairs)(const Way *w, REAL *to, const REAL *from, int64_t first, int64_t deep);
+
+/* ---- what a task reads */
+
+/* Column first + rest + step · i of a line, i < read_columns, for each rest by the step; from NULL: zeros. */
+static void NAME(copy_line)(const Way *w, REAL *to, const REAL *from, int64_t first, int64_t deep)
+{
+    const Axis *a = &w->axis[2];
+    int64_t stride = w->from->axis[2];
+    for (int64_t rest = 0; rest < a->step; rest++)
+        for (int64_t i = 0; i < w->read_columns; i++, to += CHANNELS) {
+            int64_t at = first + rest + i * a->step;
+            if (!from || at < 0 || at >= a->extent) memset(to, 0, CHANNELS * sizeof *to);
+            else if (deep == CHANNELS) memcpy(to, from + at * stride, CHANNELS * sizeof *to);
+            else memcpy(to, from + at * stride, (size_t)deep * sizeof *to);
+        }
+}
+
+/* The lines that a task reads: [chunk][tap of the first axis][row][rest][column][16 channels], zeros outside. */
+static void NAME(copy_rows)(const Way *w, const Task *t, REAL *to, const REAL *from, int64_t channel, int64_t end)
+{
+    const Axis *a = w->axis;
+    int64_t line = w->line, first = t->column * a[2].step + a[2].low;
+    int64_t rows = (t->rows - 1) * a[1].step + a[1].span;
+    for (; channel < end; channel += CHANNELS)
+        for (int p = 0; p < a[0].taps; p++, to += w->read_rows * line)
+            for (int64_t r = 0; r < rows; r++) {
+                int64_t plane = t->plane * a[0].step + a[0].at[p], row = t->row * a[1].step + a[1].low + r;
+                bool inside = plane >= 0 && plane < a[0].extent && row >= 0 && row < a[1].extent;
+                const REAL *at = inside ? from + channel + plane * w->from->axis[0] + row * w->from->axis[1] : NULL;
+                int64_t deep = least(CHANNELS, end - channel);
+                if (w->pairs) NAME(copy_pairs)(w, to + r * line, at, first, deep);
+                else NAME(copy_line)(w, to + r * line, at, first, deep);
+            }
+}
+
+/* Where in those lines each tap finds what the first result reads of the first chunk. */
+static void NAME(place_taps)(const Way *w, int *place)
+{
+    const Axis *a = w->axis;
+    for (int p = 0; p < a[0].taps; p++)
+        for (int q = 0; q < a[1].taps; q++)
+            for (int s = 0; s < (w->pairs ? 1 : a[2].taps); s++) {
+                int64_t across = a[2].at[s] - a[2].low, row = p * w->read_rows + a[1].at[q] - a[1].low;
+                int64_t column = across % a[2].step * w->read_columns + across / a[2].step;
+                *place++ = (int)(row * w->line + column * CHANNELS);
+            }
+}
+
+/* Weights of some channels of results, as [chunk][tap][channel][lanes]; lanes beyond `width` are 0. */
+static void NAME(pack_weights)(const Way *w, REAL *to, const REAL *from, int64_t channel, int64_t end, int64_t lanes,
+                               int64_t width)
+{
+    const Axis *a = w->axis;
+    const int64_t *K = w->g->K;
+    for (; channel < end; channel += CHANNELS)
+        for (int p = 0; p < a[0].taps; p++)
+            for (int q = 0; q < a[1].taps; q++)
+                for (int s = 0; s < a[2].taps; s++) {
+                    const REAL *at = from + (a[0].place[p] * K[1] + a[1].place[q]) * K[2] + a[2].place[s];
+                    for (int64_t c = channel; c < least(channel + CHANNELS, end); c++, to += lanes)
+                        for (int64_t l = 0; l < lanes; l++) to[l] = l < width ? at[c * w->w_from + l * w->w_to] : 0;
+                }
+}
+
+/* ---- a tile of results */
+
+typedef struct NAME(Tile) {
+    REAL *to;
+    const REAL *from, *w;
+    const int *place;
+    int64_t apart, taps, chunk, depth; /* apart: from result to result; chunk: from chunk to chunk of what is read */
+    bool add;
+} NAME(Tile);
+
+static INLINE void NAME(tile_of_results)(const int R, const int V, const NAME(Tile) *t)
+{
+    NAME(Vector) sum[16][2];
+    const REAL *w = t->w, *from = t->from;
+    UNROLL for (int r = 0; r < R; r++) UNROLL for (int v = 0; v < V; v++)
+        sum[r][v] = t->add ? *(const NAME(Vector) *)(t->to + r * t->apart + v * NAME(WIDTH)) : (NAME(Vector)){0};
+    for (int64_t d = 0; d < t->depth; d += CHANNELS, from += t->chunk)
+        for (int64_t k = 0; k < t->taps; k++) {
+            const REAL *x = from + t->place[k];
+            for (int64_t c = least(CHANNELS, t->depth - d); c > 0; c--, x++, w += V * NAME(WIDTH)) {
+                NAME(Vector) row[2];
+                UNROLL for (int v = 0; v < V; v++) row[v] = *(const NAME(Vector) *)(w + v * NAME(WIDTH));
+                UNROLL for (int r = 0; r < R; r++)
+                {
+                    NAME(Vector) factor = x[r * CHANNELS] - (NAME(Vector)){0};
+                    UNROLL for (int v = 0; v < V; v++) sum[r][v] = NAME(fused)(factor, row[v], sum[r][v]);
+                }
+            }
+        }
+    UNROLL for (int r = 0; r < R; r++) UNROLL for (int v = 0; v < V; v++)
+        *(NAME(Vector) *)(t->to + r * t->apart + v * NAME(WIDTH)) = sum[r][v];
+}
+
+static void NAME(results_by_1)(int64_t rows, const NAME(Tile) *t)
+{
+    FOR_ROWS(rows, if (R <= ROWS_OF_1) NAME(tile_of_results)(R, 1, t))
+}
+
+static void NAME(results_by_2)(int64_t rows, const NAME(Tile) *t)
+{
+    FOR_ROWS(rows, if (R <= ROWS_OF_2) NAME(tile_of_results)(R, 2, t))
+}
+
+/* A tile that makes whole vectors where only `lanes` of them, of `results`, have a place: it makes them in `whole`. */
+static void NAME(to_whole)(NAME(Tile) *t, const NAME(Tile) *given, REAL *whole, int64_t wide, int64_t results,
+                           int64_t lanes)
+{
+    t->to = whole, t->apart = wide;
+    for (int64_t r = 0; r < results && t->add; r++)
+        memcpy(whole + r * wide, given->to + r * given->apart, (size_t)lanes * sizeof(REAL));
+}
+
+static void NAME(from_whole)(const NAME(Tile) *given, const REAL *whole, int64_t wide, int64_t results, int64_t lanes)
+{
+    for (int64_t r = 0; r < results; r++)
+        memcpy(given->to + r * given->apart, whole + r * wide, (size_t)lanes * sizeof(REAL));
+}
+
+/* `rows` neighbouring results, `lanes` channels of a block of one vector, or two. */
+static void NAME(make_tile)(const NAME(Tile) *given, int64_t rows, int64_t lanes, bool two)
+{
+    REAL whole[16 * 2 * NAME(WIDTH)];
+    NAME(Tile) t = *given;
+    int64_t wide = (two ? 2 : 1) * NAME(WIDTH);
+    if (lanes < wide) NAME(to_whole)(&t, given, whole, wide, rows, lanes);
+    if (two) NAME(results_by_2)(rows, &t);
+    else NAME(results_by_1)(rows, &t);
+    if (lanes < wide) NAME(from_whole)(given, whole, wide, rows, lanes);
+}
+
+/* One line of results of a task, some lanes wide. */
+static void NAME(line_of_results)(NAME(Tile) t, int64_t columns, int64_t lanes, bool two)
+{
+    int64_t pieces = parts_of(columns, two ? ROWS_OF_2 : ROWS_OF_1), piece = parts_of(columns, pieces);
+    for (int64_t i = 0; i < columns; i += piece) {
+        NAME(make_tile)(&t, least(piece, columns - i), lanes, two);
+        t.from += piece * CHANNELS;
+        t.to += piece * t.apart;
+    }
+}
+
+#include "math/convolution_pairs.h"
+
+/* ---- a pass over all results: some channels that are read, some that are made */
+
+typedef struct NAME(Pass) {
+    REAL *to;
+    const REAL *from, *w;
+    int64_t channel, end, lane, lanes_end; /* of a group */
+} NAME(Pass);
+
+static int64_t NAME(lanes_of)(const Way *w, int64_t lane)
+{
+    return w->lanes > NAME(WIDTH) && w->width - lane > NAME(WIDTH) ? 2 * NAME(WIDTH) : NAME(WIDTH);
+}
+
+static void NAME(make_task)(const Way *w, const NAME(Pass) *p, const REAL *packed, REAL *lines, const int *place, const Task *t)
+{
+    const Axis *a = w->axis;
+    int64_t line = w->line, depth = p->end - p->channel, start = 0;
+    const REAL *from = p->from + sample_at(w->g, w->from, t->sample);
+    REAL *to = p->to + sample_at(w->g, w->to, t->sample);
+    NAME(copy_rows)(w, t, lines, from, p->channel, p->end);
+    for (int64_t axis = 0; axis < AXES; axis++) {
+        int64_t first = axis == 0 ? t->plane : axis == 1 ? t->row : t->column;
+        start += (first * a[axis].apart + a[axis].first) * w->to->axis[axis];
+    }
+    NAME(Tile) tile = {.w = packed, .place = place, .apart = a[2].apart * w->to->axis[2], .taps = w->taps,
+                       .chunk = a[0].taps * w->read_rows * line, .depth = depth, .add = p->channel > 0};
+    for (int64_t lane = p->lane; lane < p->lanes_end; lane += w->lanes) {
+        bool two = NAME(lanes_of)(w, lane) > NAME(WIDTH);
+        int64_t lanes = least(w->width - lane, two ? 2 * NAME(WIDTH) : NAME(WIDTH));
+        for (int64_t r = 0; r < t->rows; r++) {
+            tile.from = lines + r * a[1].step * line;
+            tile.to = to + start + lane + r * a[1].apart * w->to->axis[1];
+            if (w->pairs) NAME(line_of_pairs)(tile, t->columns, lanes);
+            else NAME(line_of_results)(tile, t->columns, lanes, two);
+        }
+        tile.w += depth * w->taps * (w->pairs ? 4 : two ? 2 : 1) * NAME(WIDTH);
+    }
+}
+
+/* All threads call it. */
+static void NAME(make_pass)(const Way *w, const NAME(Pass) *p)
+{
+    int *place = (int *)thread_room();
+    REAL *packed = (REAL *)((char *)thread_room() + LISTS_BYTES), *lines = packed + W_BYTES / sizeof(REAL), *to = packed;
+    NAME(place_taps)(w, place);
+    for (int64_t lane = p->lane; lane < p->lanes_end; lane += w->lanes) {
+        int64_t lanes = NAME(lanes_of)(w, lane), width = least(lanes, w->width - lane);
+        if (w->pairs) NAME(pack_pairs)(w, to, p->w + lane * w->w_to, p->channel, p->end, width);
+        else NAME(pack_weights)(w, to, p->w + lane * w->w_to, p->channel, p->end, lanes, width);
+        to += (p->end - p->channel) * w->taps * lanes * (w->pairs ? 4 : 1);
+    }
+    int64_t n = tasks_of(w);
+#pragma omp for schedule(dynamic)
+    for (int64_t i = 0; i < n; i++) {
+        Task t = task_at(w, i);
+        NAME(make_task)(w, p, packed, lines, place, &t);
+    }
+}
+
+/* Results that no place of the kernel reaches. */
+static void NAME(make_zeros)(const Way *w, REAL *to)
+{
+    const Axis *a = w->axis;
+    int64_t n = samples_of(w->g) * a[0].n * a[1].n * a[2].n;
+#pragma omp for schedule(static)
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at[AXES] = {i / a[2].n / a[1].n % a[0].n, i / a[2].n % a[1].n, i % a[2].n};
+        REAL *y = to + sample_at(w->g, w->to, i / a[2].n / a[1].n / a[0].n);
+        for (int axis = 0; axis < AXES; axis++) y += (at[axis] * a[axis].apart + a[axis].first) * w->to->axis[axis];
+        memset(y, 0, (size_t)(w->width * w->g->groups) * sizeof *y);
+    }
+}
+
+/* All threads call it. */
+static void NAME(make_way)(Way w, REAL *to, const REAL *from, const REAL *weight)
+{
+    w.taps = 1;
+    for (int i = 0; i < AXES; i++) end_axis(&w.axis[i]), w.taps *= w.axis[i].taps;
+    if (w.axis[0].n * w.axis[1].n * w.axis[2].n == 0) return;
+    if (w.taps == 0) {
+        NAME(make_zeros)(&w, to);
+        return;
+    }
+    w.pairs = makes_pairs(&w);
+    if (w.pairs) w.taps /= 3;
+    w.lanes = w.pairs ? NAME(WIDTH) : lanes_that_fit(&w, NAME(WIDTH), sizeof(REAL));
+    cut(&w, sizeof(REAL), omp_get_num_threads());
+    for (int64_t i = 0; i < w.g->groups; i++)
+        for (int64_t lane = 0; lane < w.width; lane += w.blocks * w.lanes)
+            for (int64_t channel = 0; channel < w.depth; channel += w.chunks * CHANNELS) {
+                NAME(Pass) p = {to + i * w.width, from + i * w.depth, weight + i * w.w_group, channel,
+                                least(channel + w.chunks * CHANNELS, w.depth), lane,
+                                least(lane + w.blocks * w.lanes, w.width)};
+                NAME(make_pass)(&w, &p);
+            }
+}
+
+void NAME(convolution)(REAL *y, const REAL *x, const REAL *weight, const Lathe_convolution *g)
+{
+    int64_t C = g->C / g->groups, O = g->O / g->groups, K = kernel_places(g);
+#pragma omp parallel if (flops_of(g) > TASK_FLOPS && !omp_in_parallel())
+    {
+        Way w = {.g = g, .from = &g->x, .to = &g->y, .depth = C, .width = O, .w_from = K, .w_to = C * K, .w_group = O * C * K};
+        int *list = lists_of_room();
+        for (int i = 0; i < AXES; i++) {
+            list = give_lists(&w.axis[i], list, g->K[i]);
+            forward_axis(&w.axis[i], g, i);
+        }
+        NAME(make_way)(w, y, x, weight);
+    }
+}
+
+void NAME(convolution_input)(REAL *x, const REAL *y, const REAL *weight, const Lathe_convolution *g)
+{
+    int64_t C = g->C / g->groups, O = g->O / g->groups, K = kernel_places(g);
+#pragma omp parallel if (flops_of(g) > TASK_FLOPS && !omp_in_parallel())
+    {
+        Way w = {.g = g, .from = &g->y, .to = &g->x, .depth = O, .width = C, .w_from = C * K, .w_to = K, .w_group = O * C * K};
+        int64_t phases[AXES] = {0}, n = g->stride[0] * g->stride[1] * g->stride[2];
+        int *list = lists_of_room();
+        for (int i = 0; i < AXES; i++) list = give_lists(&w.axis[i], list, g->K[i]);
+        for (int64_t k = 0; k < n; k++) {
+            phases[2] = k % g->stride[2], phases[1] = k / g->stride[2] % g->stride[1];
+            phases[0] = k / g->stride[2] / g->stride[1];
+            for (int i = 0; i < AXES; i++) backward_axis(&w.axis[i], g, i, phases[i]);
+            NAME(make_way)(w, x, y, weight);
+        }
+    }
+}
+
+/* ---- towards the weight */
+
+/* Pixels that a place of the kernel reads, one behind another in x, and what they are multiplied with. */
+typedef struct NAME(Stretch) {
+    const REAL *x, *y;
+    int64_t n;
+} NAME(Stretch);
+
+/* sums[R][V · WIDTH] += Σ over pixels of x[pixel][R] · y[pixel][V · WIDTH]; pixels of x are `apart` numbers from each
+ * other. */
+static INLINE void NAME(tile_of_weights)(const int R, const int V, REAL *sums, const NAME(Stretch) *s, int n, int64_t apart)
+{
+    NAME(Vector) sum[16][2] = {0};
+    for (int i = 0; i < n; i++) {
+        const REAL *x = s[i].x, *y = s[i].y;
+        for (int64_t k = s[i].n; k > 0; k--, x += apart, y += V * NAME(WIDTH)) {
+            NAME(Vector) row[2];
+            UNROLL for (int v = 0; v < V; v++) row[v] = *(const NAME(Vector) *)(y + v * NAME(WIDTH));
+            UNROLL for (int r = 0; r < R; r++)
+            {
+                NAME(Vector) factor = x[r] - (NAME(Vector)){0};
+                UNROLL for (int v = 0; v < V; v++) sum[r][v] = NAME(fused)(factor, row[v], sum[r][v]);
+            }
+        }
+    }
+    UNROLL for (int r = 0; r < R; r++) UNROLL for (int v = 0; v < V; v++)
+        *(NAME(Vector) *)(sums + (r * V + v) * NAME(WIDTH)) += sum[r][v];
+}
+
+static void NAME(weights_by_1)(int64_t rows, REAL *sums, const NAME(Stretch) *s, int n, int64_t apart)
+{
+    FOR_ROWS(rows, if (R <= ROWS_OF_1) NAME(tile_of_weights)(R, 1, sums, s, n, apart))
+}
+
+static void NAME(weights_by_2)(int64_t rows, REAL *sums, const NAME(Stretch) *s, int n, int64_t apart)
+{
+    FOR_ROWS(rows, if (R <= ROWS_OF_2) NAME(tile_of_weights)(R, 2, sums, s, n, apart))
+}
+
+/* A task: some input channels and some lanes of a group, and the room in which their sums are. */
+typedef struct NAME(Weights) {
+    const Lathe_convolution *g;
+    const REAL *x, *y;            /* from the task's first channels on */
+    int64_t deep, lanes, width;   /* input channels; lanes, of which `width` are the array's */
+    REAL *sums, *copied;          /* [tap][deep][lanes]; y's pixels [RUN][lanes] */
+    Line *lines;
+    NAME(Stretch) *stretches;
+} NAME(Weights);
+
+static void NAME(copy_pixels)(const NAME(Weights) *t, int n)
+{
+    const int64_t *axis = t->g->y.axis;
+    REAL *to = t->copied;
+    for (int i = 0; i < n; i++) {
+        const Line *l = &t->lines[i];
+        const REAL *y = t->y + sample_at(t->g, &t->g->y, l->sample) + l->at[0] * axis[0] + l->at[1] * axis[1] + l->at[2] * axis[2];
+        for (int64_t k = 0; k < l->n; k++, y += axis[2], to += t->lanes) {
+            memcpy(to, y, (size_t)t->width * sizeof *to);
+            if (t->width < t->lanes) memset(to + t->width, 0, (size_t)(t->lanes - t->width) * sizeof *to);
+        }
+    }
+}
+
+/* What place (p, q, s) reads of the lines. */
+static int NAME(stretches_of)(const NAME(Weights) *t, int n, int64_t p, int64_t q, int64_t s)
+{
+    const Lathe_convolution *g = t->g;
+    const REAL *y = t->copied;
+    int count = 0;
+    for (int i = 0; i < n; y += t->lines[i++].n * t->lanes) {
+        const Line *l = &t->lines[i];
+        int64_t plane, row, from, to;
+        if (!reads(g, l, 0, p, &plane) || !reads(g, l, 1, q, &row)) continue;
+        seen_by(g, l, s, &from, &to);
+        if (from >= to) continue;
+        int64_t column = (l->at[2] + from) * g->stride[2] + s * g->dilation[2] - g->before[2];
+        const REAL *x = t->x + sample_at(g, &g->x, l->sample) + plane * g->x.axis[0] + row * g->x.axis[1];
+        t->stretches[count++] = (NAME(Stretch)){x + column * g->x.axis[2], y + from * t->lanes, to - from};
+    }
+    return count;
+}
+
+/* Adds the products of stretches for all of the task's channels. */
+static void NAME(add_stretches)(const NAME(Weights) *t, REAL *sums, int count)
+{
+    bool two = t->lanes > NAME(WIDTH);
+    int64_t apart = t->g->stride[2] * t->g->x.axis[2];
+    int64_t pieces = parts_of(t->deep, two ? ROWS_OF_2 : ROWS_OF_1), piece = parts_of(t->deep, pieces);
+    for (int64_t c = 0; c < t->deep; c += piece) {
+        int64_t rows = least(piece, t->deep - c);
+        if (two) NAME(weights_by_2)(rows, sums + c * t->lanes, t->stretches, count, apart);
+        else NAME(weights_by_1)(rows, sums + c * t->lanes, t->stretches, count, apart);
+        for (int i = 0; i < count; i++) t->stretches[i].x += rows;
+    }
+}
+
+/* Adds the products of a run of lines, for all places of the kernel. */
+static void NAME(add_lines)(const NAME(Weights) *t, int n)
+{
+    const Lathe_convolution *g = t->g;
+    REAL *sums = t->sums;
+    NAME(copy_pixels)(t, n);
+    for (int64_t k = 0; k < kernel_places(g); k++, sums += t->deep * t->lanes) {
+        int count = NAME(stretches_of)(t, n, k / g->K[2] / g->K[1], k / g->K[2] % g->K[1], k % g->K[2]);
+        NAME(add_stretches)(t, sums, count);
+    }
+}
+
+static void NAME(end_weights)(const NAME(Weights) *t, REAL *weight)
+{
+    int64_t C = t->g->C / t->g->groups, K = kernel_places(t->g);
+    for (int64_t o = 0; o < t->width; o++)
+        for (int64_t c = 0; c < t->deep; c++)
+            for (int64_t k = 0; k < K; k++) weight[(o * C + c) * K + k] = t->sums[(k * t->deep + c) * t->lanes + o];
+}
+
+/* weight[o][c][k] of one part, for the task's channels and lanes. */
+static void NAME(make_weights)(const NAME(Weights) *t, REAL *weight, int64_t part)
+{
+    const Lathe_convolution *g = t->g;
+    int64_t lines = samples_of(g) * g->Y[0] * g->Y[1], each = parts_of(lines, g->parts);
+    int64_t end = least((part + 1) * each, lines) * g->Y[2];
+    memset(t->sums, 0, (size_t)(kernel_places(g) * t->deep * t->lanes) * sizeof *t->sums);
+    for (int64_t at = part * each * g->Y[2]; at < end;) NAME(add_lines)(t, next_lines(g, t->lines, &at, end));
+    NAME(end_weights)(t, weight);
+}
+
+static void NAME(weight_task)(REAL *weight, const REAL *x, const REAL *y, const Lathe_convolution *g, int64_t i)
+{
+    int64_t C = g->C / g->groups, O = g->O / g->groups, K = kernel_places(g), lanes = weight_lanes(g, NAME(WIDTH), sizeof(REAL));
+    int64_t chunks = parts_of(C, CHANNELS), blocks = parts_of(O, lanes);
+    int64_t block = i % blocks, chunk = i / blocks % chunks, group = i / blocks / chunks % g->groups;
+    int64_t part = i / blocks / chunks / g->groups, o = block * lanes, c = chunk * CHANNELS;
+    char *room = (char *)thread_room() + LISTS_BYTES;
+    NAME(Weights) t = {.g = g, .x = x + group * C + c, .y = y + group * O + o, .deep = least(CHANNELS, C - c),
+                       .width = least(lanes, O - o), .sums = (REAL *)room, .copied = (REAL *)(room + W_BYTES)};
+    t.lanes = t.width > NAME(WIDTH) ? lanes : NAME(WIDTH);
+    t.lines = (Line *)(t.copied + RUN * lanes);
+    t.stretches = (NAME(Stretch) *)(t.lines + RUN);
+    NAME(make_weights)(&t, weight + (part * g->O + group * O + o) * C * K + c * K, part);
+}
+
+void NAME(convolution_weight)(REAL *weight, const REAL *x, const REAL *y, const Lathe_convolution *g)
+{
+    int64_t lanes = weight_lanes(g, NAME(WIDTH), sizeof(REAL)), C = g->C / g->groups, O = g->O / g->groups;
+    int64_t n = g->parts * g->groups * parts_of(C, CHANNELS) * parts_of(O, lanes);
+#pragma omp parallel for schedule(dynamic) if (flops_of(g) > TASK_FLOPS && !omp_in_parallel())
+    for (int64_t i = 0; i < n; i++) NAME(weight_task)(weight, x, y, g, i);
+}
