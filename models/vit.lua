@@ -23,9 +23,11 @@ return {
     side = 8, channels = 1, patch = 2, classes = 10, scale = 16.0,      -- scale: the largest value of a pixel
     width = 48, heads = 4, layers = 3, dropout = 0.1,
     batch = 64, lr = 2e-3, steps = 1200,
+    files = false,                                                      -- pictures in files, not rows of arrays
   },
 
   configs = {
+    pictures = { files = true, side = 32, channels = 3, patch = 4, scale = 255.0, width = 96, lr = 1e-3 },
     cifar = { side = 32, channels = 3, patch = 4, scale = 255.0, width = 192, heads = 3, layers = 9, batch = 128, lr = 1e-3, steps = 20000 },
   },
 
@@ -56,5 +58,8 @@ return {
     }
   end,
 
-  data = data.arrays { val_fraction = 0.2 },
+  data = function(c)
+    if not c.files then return data.arrays { val_fraction = 0.2 } end
+    return data.images { val_fraction = 0.2, crop = "random", pad = c.side // 8, flip = true }
+  end,
 }

@@ -106,7 +106,8 @@ void add_c_flags(Words *w)
 
 void add_libraries(Words *w)
 {
-    static const char *const libraries[] = {"-ljansson", "-lpcre2-8", "-lzstd", "-lz", "-lm", "-ldl"};
+    static const char *const libraries[] = {"-ljansson", "-lpcre2-8", "-lzstd", "-ljpeg",
+                                            "-lpng",     "-lz",       "-lm",    "-ldl"};
     for (int i = 0; i < COUNT_OF(libraries); i++) push(w, libraries[i]);
 }
 

@@ -103,14 +103,16 @@ static void examine_compiler(Doctor *d)
     } else {
         char *version = said_by(format("%s --version 2>/dev/null", shell_quoted(cc)), "");
         char *probe = format("echo 'int main(void){return 0;}' | %s -fopenmp -march=native -x c - -ljansson "
-                             "-lpcre2-8 -lzstd -lz -o /dev/null 2>&1",
+                             "-lpcre2-8 -lzstd -ljpeg -lpng -lz -o /dev/null 2>&1",
                              shell_quoted(cc));
         bool works = system(format("(%s) >/dev/null 2>&1", probe)) == 0;
-        finding(
-            d, works ? FINE : BAD, "compiler",
-            format("%s: %s%s", cc, version ? version : "?",
-                   works ? "" : "; it cannot build a program with OpenMP, jansson, PCRE2, zstd and zlib"),
-            "apt install gcc libc6-dev libjansson-dev libpcre2-dev libzstd-dev zlib1g-dev (for clang also libomp-dev)");
+        finding(d, works ? FINE : BAD, "compiler",
+                format("%s: %s%s", cc, version ? version : "?",
+                       works
+                           ? ""
+                           : "; it cannot build a program with OpenMP, jansson, PCRE2, zstd, libjpeg, libpng and zlib"),
+                "apt install gcc libc6-dev libjansson-dev libpcre2-dev libzstd-dev libjpeg-dev libpng-dev "
+                "zlib1g-dev (for clang also libomp-dev)");
     }
     bool runtime = access(format("%s/lathe_rt.h", runtime_dir()), R_OK) == 0;
     finding(d, runtime ? FINE : BAD, "runtime", format("%s%s", runtime_dir(), runtime ? "" : ": not there"),

@@ -91,6 +91,8 @@ static Where at_input(const Trace *trace, const char *name) { return place_of_ke
 static const char form[] =
     "{ image = { \"f32\", 28, 28, 1 }, label = \"i32\" }: names, each with a type and the sizes of a row's axes";
 
+static const char image_form[] = "{ image = { \"f32\", 32, 32, 3 }, label = { \"i32\", below = 10, target = true } }";
+
 /* The number, or the name of a number in config, on the top. */
 static Size size_of_field(lua_State *L, const char *input, const char *what)
 {
@@ -195,6 +197,35 @@ static void read_declared(lua_State *L)
     }
 }
 
+/* The resized picture must cover the part that is cut from it. */
+static void check_resize(const Trace *trace, const Field *f)
+{
+    int64_t side = trace->desc->recipe.resize, least = f->axis[f->axis[0].n < f->axis[1].n].n;
+    if (side && side < least)
+        err(place_of_key(trace, "data", "resize"),
+            "resize, the shorter side of a picture before it is cut, must be 0 or at least %lld, as input '%s' has, "
+            "found "
+            "%lld",
+            (long long)least, f->name, (long long)side);
+}
+
+/* data.images has a picture in each row, and its class. */
+static void check_images(const Trace *trace)
+{
+    int pictures = 0, classes = 0, all = trace->fields->all.n;
+    for (int i = 0; i < all; i++) {
+        const Field *f = &trace->fields->all.at[i];
+        bool colours = f->axes == 3 && (f->axis[2].n == 1 || f->axis[2].n == 3);
+        if (f->dtype == F32 && f->role == LATHE_FEATURES && colours && !pictures++) check_resize(trace, f);
+        classes += f->dtype == I32 && f->role == LATHE_TARGETS && f->axes == 0 && f->below.n;
+    }
+    if (pictures != 1 || classes != 1 || all != 2)
+        err(place_of_key(trace, NULL, "inputs"),
+            "data.images needs two inputs, the picture and its class, such as %s\n  the sizes are height, width and "
+            "channels: 3, or 1 for grey",
+            image_form);
+}
+
 static void read_inputs(lua_State *L, int model, int c)
 {
     Trace *trace = trace_of(L);
@@ -210,8 +241,10 @@ static void read_inputs(lua_State *L, int model, int c)
                                   : "text");
         read_declared(L);
         lua_pop(L, 1);
+        if (r->images) check_images(trace);
     } else if (r->arrays) {
-        err(place_of_key(trace, NULL, "data"), "data.arrays needs `inputs`, a table such as %s", form);
+        err(place_of_key(trace, NULL, "data"), "data.%s needs `inputs`, a table such as %s",
+            r->images ? "images" : "arrays", r->images ? image_form : form);
     } else add_fields_of_data(trace);
 }
 

@@ -297,13 +297,15 @@ static void read_tokenizer(lua_State *L)
 
 static void read_data(lua_State *L)
 {
-    enum { TEXT, CSV, PAIRS, ARRAYS, TABLE };
-    static const char *const kinds[] = {"text", "csv", "pairs", "arrays", "table"}, *const others[] = {"kind"};
+    enum { TEXT, CSV, PAIRS, ARRAYS, TABLE, IMAGES };
+    static const char *const kinds[] = {"text", "csv", "pairs", "arrays", "table", "images"}, *const others[] = {
+                                                                                                  "kind"};
     Lathe_recipe *r = &trace_of(L)->desc->recipe;
     int kind = recipe_made_by(L, "data", kinds, COUNT_OF(kinds), "data");
     take_settings(L, "data", format("data.%s", kinds[kind]), others, COUNT_OF(others));
     r->pairs = kind == PAIRS;
-    r->arrays = kind == ARRAYS;
+    r->arrays = kind == ARRAYS || kind == IMAGES;
+    r->images = kind == IMAGES;
     r->table = kind == TABLE;
     if (kind != TEXT && kind != PAIRS) r->tokenizer = LATHE_NO_TEXT;
     else {

@@ -8,6 +8,7 @@ local function declare(name) return options.declare(name, core.settings(name, op
 
 local text_options, pairs_options = declare("data.text"), declare("data.pairs")
 local csv_options, table_options, arrays_options = declare("data.csv"), declare("data.table"), declare("data.arrays")
+local images_options = declare("data.images")
 
 -- A text file as token ids: input.tokens and input.targets, both i32 [batch, seq].
 -- config has batch, seq and vocab (256 for bytes; for chars at least the number of different characters).
@@ -51,6 +52,16 @@ end
 function data.arrays(given)
   local o = arrays_options(given)
   o.kind = "arrays"
+  return o
+end
+
+-- Pictures, JPEG or PNG: folders with a folder for each class, tar archives, CSV files of paths and labels.  The
+-- description declares both, `inputs = { image = { "f32", H, W, 3 }, label = { "i32", below = N, target = true } }`, with
+-- 3 channels or 1, grey.  Pictures are resized and cropped to H x W; pixels are 0 … 255.
+-- config has batch.
+function data.images(given)
+  local o = images_options(given)
+  o.kind = "images"
   return o
 end
 

@@ -261,6 +261,28 @@ static void open_table(Data *d, const Lathe_entry *e, bool training)
     check_sizes(d->table, e, reading->paths.at[0]);
 }
 
+/* The classes as they were when the weights were trained. */
+static const Words *saved_classes(const Reading *reading)
+{
+    char *folder = reading->weights ? folder_of(reading->weights) : NULL;
+    char *path = folder ? text_of("%s/classes.json", folder) : NULL;
+    const Words *known = path && access(path, F_OK) == 0 ? read_classes(path) : NULL;
+    if (!known && !reading->training)
+        fail(EXIT_DATA, reading->weights,
+             "expected classes.json beside the weights, with the names of the classes of training, found none; take "
+             "weights from a run's folder");
+    free(folder);
+    free(path);
+    return known;
+}
+
+static void open_picture_data(Data *d, const Lathe_entry *e, bool training)
+{
+    const Reading *reading = d->reading;
+    d->pictures = open_pictures(reading, e, reading->classes ? reading->classes : saved_classes(reading));
+    settle_rows(d, pictures_rows(d->pictures), training);
+}
+
 static const Lathe_entry *entry_of_reading(const Reading *reading)
 {
     return need_entry(reading->model, reading->training     ? ENTRY_train
@@ -282,6 +304,7 @@ void open_data(Data *d, const Reading *reading, Tokenizer *k)
         fail(EXIT_USAGE, NULL, "%s needs --data PATH…: the text or table to read", reading->command);
     if (reads_text(reading)) open_text_data(d, e, training);
     else if (reading->model->recipe.table) open_table(d, e, training);
+    else if (reading->model->recipe.images) open_picture_data(d, e, training);
     else if (reading->model->recipe.arrays) open_row_data(d, e, training);
     else open_csv_data(d, e, training);
     if (!training) check_val(d);
@@ -313,6 +336,7 @@ static int64_t heap_of(const Data *d, bool held)
     if (d->epochs) return held ? held_bytes(d->epochs) : epochs_bytes(d->epochs);
     if (d->rows) return rows_heap(d->rows);
     if (d->table) return table_heap(d->table);
+    if (d->pictures) return pictures_heap(d->pictures);
     return d->text ? text_heap(d->text) : csv_heap(d->csv);
 }
 
@@ -396,6 +420,10 @@ void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *it
         fill_table(d->table, e, in, item);
         return;
     }
+    if (d->pictures) {
+        fill_pictures(d->pictures, e, in, item);
+        return;
+    }
     for (int i = 0; i < e->inputs; i++) {
         const Lathe_tensor *t = &e->input[i];
         if (t->role != LATHE_TOKENS && t->role != LATHE_TARGETS && t->role != LATHE_FEATURES) continue; /* scalars */
@@ -405,13 +433,33 @@ void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *it
     }
 }
 
+/* The pictures of a step, and the epochs they are drawn in. */
+static void give_turns(void *with, int64_t step, int64_t n, Picture_turn *turn)
+{
+    Data *d = with;
+    int64_t all = n * d->reading->gpus, first = step * all + n * *d->reading->rank;
+    train_items(d, step, n, d->item);
+    for (int64_t k = 0; k < n; k++) turn[k] = (Picture_turn){d->item[k], (first + k) / d->train};
+}
+
 bool fill_step(Data *d, const Lathe_entry *e, char *in, int64_t step)
 {
     int64_t n = e->rows;
     if (d->epochs) return fill_epochs(d->epochs, e, in, step);
     if (!d->item) d->item = must_alloc(sizeof *d->item * (size_t)n);
+    if (d->pictures) return fill_picture_step(d->pictures, e, in, step, give_turns, d);
     train_items(d, step, n, d->item);
     fill_items(d, e, in, d->item);
     set_begins(e, in, d->stretch && step % d->stretch == 0);
     return true;
+}
+
+int data_readers(const Data *d)
+{
+    return d->epochs ? d->epochs->readers : d->pictures ? pictures_readers(d->pictures) : 0;
+}
+
+const char *data_failure(const Data *d, int *code)
+{
+    return d->pictures ? pictures_failure(d->pictures, code) : mixture_failure(d->epochs->rows, code);
 }

@@ -3,6 +3,7 @@
 #define LATHE_DATA_DATA_H
 
 #include "base/words.h"
+#include "data/pictures.h"
 #include "data/reading.h"
 #include "data/rows.h"
 #include "data/stream.h"
@@ -133,10 +134,11 @@ void start_epochs(Epochs *e, const State *from);
  * last val_fraction of the tokens or rows is never trained on. */
 typedef struct Data {
     const Reading *reading;
-    Text_data *text; /* one of the five */
+    Text_data *text; /* one of the six */
     Csv_data *csv;
     Row_data *rows;
     Table *table;
+    Pictures *pictures;
     Epochs *epochs;
     Tokenizer *tokenizer;           /* of text */
     int64_t seq;                    /* tokens in a window; 1 for rows */
@@ -171,6 +173,8 @@ int64_t epoch_items(const Data *d);   /* items of the training part; documents a
 /* Units: rows of a table; tokens of text; for padded rows, targets that count. */
 int64_t items_for_units(const Data *d, int64_t units);
 int64_t units_taken(const Data *d, int64_t items); /* by `items` items; of documents, by all rows so far */
+int data_readers(const Data *d); /* threads that read ahead; 0: there are none */
+const char *data_failure(const Data *d, int *code); /* why fill_step() returned false; NULL: no more data */
 bool has_tokens(const Data *d);       /* items are text */
 const char *item_word(const Data *d); /* "windows", "sequences" or "rows" */
 

@@ -20,6 +20,7 @@ typedef struct Reading {
     bool tokenizer_given; /* the command line names the kind */
     bool training;
     struct Schema *schema; /* of a table whose columns are known; NULL: those saved beside the weights */
+    const Words *classes;  /* of pictures, if they are known; NULL: those saved beside the weights */
     bool predicting;      /* targets are not needed */
     void (*check_memory)(const void *with, int64_t bytes); /* called before data allocates `bytes`; NULL: no check */
     const void *with;

@@ -215,9 +215,9 @@ static void sync_moved(const char *run, const char *before, Fault *f)
 
 bool prepare_run(const char *run, int64_t after, char **where)
 {
-    static const char *const files[] = {"metrics.jsonl",    "config.json",          "model.safetensors",
-                                        "tokenizer.json",   "diverged.safetensors", "checkpoints/latest",
-                                        "checkpoints/best", "huggingface.json",     "table.json"};
+    static const char *const files[] = {
+        "metrics.jsonl",      "config.json",      "model.safetensors", "tokenizer.json", "diverged.safetensors",
+        "checkpoints/latest", "checkpoints/best", "huggingface.json",  "table.json",     "classes.json"};
     char *checkpoints = text_of("%s/checkpoints", run);
     Fault f = {0};
     Steps s = list_steps(run, &f);
@@ -249,7 +249,8 @@ static void link_file(const char *run, const char *checkpoint, const char *file,
 
 void link_checkpoint(const char *run, int64_t step, int64_t best, Fault *f)
 {
-    static const char *const files[] = {"model.safetensors", "tokenizer.json", "table.json", "huggingface.json"};
+    static const char *const files[] = {"model.safetensors", "tokenizer.json", "table.json", "classes.json",
+                                        "huggingface.json"};
     char *name = text_of("step-%lld", (long long)step), *path = text_of("%s/checkpoints/latest", run);
     char *best_path = text_of("%s/checkpoints/best", run), *best_name = text_of("step-%lld", (long long)best);
     replace_link(path, name, f);

@@ -5,6 +5,7 @@
  *           /states.safetensors     what train carries from step to step (step/carry.c); absent where it does not
  *           /tokenizer.json         where the data is text
  *           /table.json             where it is a table of mixed columns
+ *           /classes.json           where it is pictures
  *           /huggingface.json       what imported weights came with (model/origin.c)
  *           /state.json             the rest, and the checksums of the others (trainer/state.c)
  *
@@ -49,8 +50,9 @@ struct Saver {
     const Trainer *t;
     const Memory *m;
     const Optimizer *o;
-    char *vocab, *table, *origin; /* texts of tokenizer.json, table.json, huggingface.json; NULL: there is none */
-    int metrics;                  /* metrics.jsonl, synced before each checkpoint, so that it has at least its steps */
+    char *vocab, *table, *classes,
+        *origin; /* texts of tokenizer.json, table.json, classes.json, huggingface.json; NULL: there is none */
+    int metrics; /* metrics.jsonl, synced before each checkpoint, so that it has at least its steps */
     int64_t saved;
     /* of the current save, or the last */
     Progress at;
@@ -111,6 +113,7 @@ static void write_beside(Saver *s, const char *folder, Fault *f)
 {
     write_one_beside(s, folder, "tokenizer.json", s->vocab, f);
     write_one_beside(s, folder, "table.json", s->table, f);
+    write_one_beside(s, folder, "classes.json", s->classes, f);
     write_one_beside(s, folder, "huggingface.json", s->origin, f);
     char *text = state_text(s->state), *state = text_of("%s/state.json", folder);
     write_text(state, text, f);
@@ -159,6 +162,7 @@ Saver *open_saver(const Trainer *t, const Memory *m, const Optimizer *o, const D
     *s = (Saver){.t = t, .m = m, .o = o, .metrics = metrics, .saved = saved, .at.step = saved};
     if (has_tokens(d)) s->vocab = tokenizer_text(d->tokenizer);
     if (d->table) s->table = json_written(schema_json(table_schema(d->table)), JSON_COMPACT | JSON_REAL_PRECISION(17));
+    if (d->pictures) s->classes = json_written(classes_json(pictures_classes(d->pictures)), JSON_COMPACT);
     if (t->origin) s->origin = origin_text(t->origin);
     return s;
 }
@@ -384,6 +388,7 @@ void open_checkpoint(State *s, const char *checkpoint)
     read_state(s, checkpoint);
     check_beside(s, checkpoint, "tokenizer.json");
     check_beside(s, checkpoint, "table.json");
+    check_beside(s, checkpoint, "classes.json");
     check_beside(s, checkpoint, "huggingface.json");
     free(run);
 }

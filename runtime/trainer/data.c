@@ -70,7 +70,8 @@ Reading *reading_of(const Trainer *t, bool training)
 void open_run_data(Data *d, const Trainer *t, bool training)
 {
     Reading *r = reading_of(t, training);
-    if (!training && t->data.n && (reads_text(r) || t->model->recipe.table)) r->weights = weights_path(t);
+    if (!training && t->data.n && (reads_text(r) || t->model->recipe.table || t->model->recipe.images))
+        r->weights = weights_path(t);
     open_data(d, r, NULL);
 }
 
@@ -95,6 +96,7 @@ void open_val_data(Data *d, const Trainer *t)
     d->held = must_alloc(sizeof *d->held);
     Reading *r = reading_of(own, false);
     r->schema = d->table ? table_schema(d->table) : NULL;
+    r->classes = d->pictures ? pictures_classes(d->pictures) : NULL;
     open_data(d->held, r, d->tokenizer);
     refuse_pipe(d->held);
     check_data_memory(t, data_heap(d));

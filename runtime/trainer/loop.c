@@ -336,7 +336,7 @@ static void print_result(const Training *r)
 static void tell_end_of_data(Training *r)
 {
     int code;
-    const char *failure = mixture_failure(r->data.epochs->rows, &code);
+    const char *failure = data_failure(&r->data, &code);
     if (!failure) {
         report_text(&r->report,
                     "the data ends after step %lld of %lld: fewer than %lld sequences are left for the next",
@@ -353,7 +353,7 @@ static void tell_end_of_data(Training *r)
 static bool has_failed(const Training *r)
 {
     int code;
-    return r->data_ended && mixture_failure(r->data.epochs->rows, &code);
+    return r->data_ended && data_failure(&r->data, &code);
 }
 
 int train_command(Trainer *t)

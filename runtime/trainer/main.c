@@ -89,9 +89,11 @@ typedef struct Option {
 
 static const Option options[] = {
     {"data", TRAIN | EVAL | REPLAY, TEXTS, AT(data), NULL, "PATH…",
-     "text files, a CSV, or arrays: .npz, .safetensors, a folder of NAME.npy, INPUT=FILE; several are joined"},
+     "text files, a CSV, or arrays: .npz, .safetensors, a folder of NAME.npy, INPUT=FILE; pictures: a folder of "
+     "folders, "
+     ".tar; several are joined"},
     {"data", PREDICT, TEXTS, AT(data), NULL, "PATH…",
-     "a CSV, or arrays: .npz, .safetensors, a folder of NAME.npy, INPUT=FILE; targets are not needed"},
+     "a CSV, or arrays: .npz, .safetensors, a folder of NAME.npy, INPUT=FILE; pictures; targets are not needed"},
     {"data", GENERATE, TEXTS, AT(data), NULL, "PATH…",
      "sources to write texts for, if the model reads sources; otherwise the training text, if there is no "
      "tokenizer.json beside the weights"},
@@ -179,7 +181,8 @@ static const Option options[] = {
     {"gpus", TRAIN, COUNT, AT(gpus), NULL, "N",
      "number of GPUs, each with the description's batch, by NCCL (default 1)"},
     {"readers", TRAIN | EVAL | REPLAY, COUNT, AT(readers), NULL, "N",
-     "threads that encode documents (default 1); the order does not depend on it"},
+     "threads that encode documents or decode pictures (default 1; pictures beside a GPU: up to 8); the order does not "
+     "depend on it"},
     {"json", ALL, FLAG, AT(json), NULL, NULL, "the result as one JSON object on standard output"},
 };
 enum { OPTIONS = sizeof options / sizeof *options };

@@ -39,6 +39,7 @@ static double target_of_row(const Data *d, int64_t item)
     double x = 0;
     if (d->csv) return csv_class(d->csv, item);
     if (d->table) return table_target(d->table, item);
+    if (d->pictures) return picture_class(d->pictures, item);
     bug_if(!class_of_row(d->rows, item, &x));
     return x;
 }
@@ -89,7 +90,7 @@ static bool has_class(const Data *d)
 {
     double x;
     if (d->table) return table_schema(d->table)->classes;
-    return d->csv || (d->rows && class_of_row(d->rows, 0, &x));
+    return d->csv || d->pictures || (d->rows && class_of_row(d->rows, 0, &x));
 }
 
 Metrics *measure_predictions(const Predictions *p)

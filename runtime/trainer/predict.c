@@ -71,8 +71,15 @@ int64_t predicted_numbers(const Predictions *p, const Lathe_tensor *t, const cha
 const char *predicted_class(const Predictions *p, int64_t class)
 {
     const Schema *s = schema_of(p);
+    const Words *names = p->data->pictures ? pictures_classes(p->data->pictures) : NULL;
+    if (names) return class >= 0 && class < names->n ? names->at[class] : NULL;
     return s && s->classes && class >= 0 && class < s->column[s->target].levels ? s->column[s->target].level[class]
                                                                                 : NULL;
+}
+
+const char *predicted_name(const Predictions *p, int64_t number)
+{
+    return p->data->pictures ? picture_name(p->data->pictures, val_item(p->data, number)) : NULL;
 }
 
 /* ------------------------------------------------------------------ which outputs, which file */

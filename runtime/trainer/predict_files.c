@@ -120,6 +120,7 @@ static void put_place(FILE *f, const Lathe_tensor *t, int64_t k, int64_t width)
 
 static void put_header(const Writer *w)
 {
+    if (predicted_name(w->p, 0)) fprintf(w->f, "file,");
     for (int i = 0; i < w->p->outputs; i++) {
         const Lathe_tensor *t = w->p->output[i];
         int64_t n = predicted_width(w->p, t);
@@ -146,7 +147,8 @@ static void put_numbers(const Writer *w, const Lathe_tensor *t, int64_t n)
 static void give_csv(void *with, const char *out, int64_t row, int64_t number)
 {
     Writer *w = with;
-    (void)number;
+    const char *name = predicted_name(w->p, number);
+    if (name) put_field(w->f, name), fputc(',', w->f);
     for (int i = 0; i < w->p->outputs; i++) {
         const Lathe_tensor *t = w->p->output[i];
         int64_t n = take_numbers(w, t, out, row);
@@ -195,6 +197,7 @@ static void give_jsonl(void *with, const char *out, int64_t row, int64_t number)
     Writer *w = with;
     json_t *all = json_object();
     put_json(all, "row", json_integer(number));
+    if (predicted_name(w->p, number)) put_json(all, "file", word_json(predicted_name(w->p, number)));
     for (int i = 0; i < w->p->outputs; i++) {
         const Lathe_tensor *t = w->p->output[i];
         int64_t n = take_numbers(w, t, out, row);

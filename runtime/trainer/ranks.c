@@ -343,7 +343,7 @@ static void follow_step(const Trial *c, int64_t step)
     Lathe_call call = call_of(c->memory, c->entry);
     int code = EXIT_DATA;
     if (!fill_step(c->data, c->entry, c->memory->call, step)) {
-        const char *failure = mixture_failure(c->data->epochs->rows, &code);
+        const char *failure = data_failure(c->data, &code);
         end_program(code,
                     failure ? failure
                             : text_of("trainer, rank %d: error: the data ended here, but not for rank 0", c->t->rank));

@@ -319,12 +319,13 @@ static void warn_of_spike(Report *r, int64_t done, double loss)
 static void warn_of_waiting(Report *r, int64_t done, double now)
 {
     enum { SETTLED = 20, APART = 60 }; /* steps; seconds between two warnings */
-    if (!r->data->epochs || data_share(r) < 0.2 || done - r->first < SETTLED || now < r->next_data_warning) return;
+    int readers = data_readers(r->data);
+    if (!readers || data_share(r) < 0.2 || done - r->first < SETTLED || now < r->next_data_warning) return;
     r->next_data_warning = now + APART;
-    report_text(r,
-                "step %lld: %.0f %% of the time is spent waiting for data; give more --readers (%d now), or encode the "
-                "text once: lathe tokenize encode",
-                (long long)done, 100 * data_share(r), r->data->epochs->readers);
+    report_text(r, "step %lld: %.0f %% of the time is spent waiting for data; give more --readers (%d now), or %s",
+                (long long)done, 100 * data_share(r), readers,
+                r->data->pictures ? "make the pictures as small as the model reads them"
+                                  : "encode the text once: lathe tokenize encode");
 }
 
 static void show_pairs(Report *r, const char *of, const Pair_sum *s)

@@ -63,6 +63,7 @@ static uint64_t data_hash(const Data *d)
     if (d->epochs) return epochs_hash(d->epochs);
     if (d->text) return text_hash(d->text);
     if (d->rows) return rows_hash(d->rows);
+    if (d->pictures) return pictures_hash(d->pictures);
     return d->table ? table_hash(d->table) : csv_hash(d->csv);
 }
 

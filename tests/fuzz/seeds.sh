@@ -25,6 +25,7 @@ seeds vocab tests/fuzz/corpus/vocab/*
 seeds merges tests/fuzz/corpus/merges/*
 seeds ranks tests/fuzz/corpus/ranks/*
 seeds state tests/fuzz/corpus/state/*
+seeds pictures tests/fuzz/corpus/pictures/*
 for reader in plain jsonl table shard npy arrays packed; do seeds $reader tests/fuzz/corpus/$reader/*; done
 
 # libFuzzer's programs (tests/long.sh) link the files of the runtime that are named there, and no others.

@@ -16,7 +16,7 @@ try() {
     done
     for name in gemm attention; do
         ${CC:-gcc} $flags -O2 -march="$1" -rdynamic tests/math/test_$name.c "$dir"/rt_*.o "$BUILD/libharness.a" "$BUILD/liblathe.a" \
-            "$BUILD/liblathe_rt.a" -llua5.4 -ljansson -lpcre2-8 -lzstd -lz -lm -ldl -o "$dir/$name" || return 1
+            "$BUILD/liblathe_rt.a" -llua5.4 -ljansson -lpcre2-8 -lzstd -ljpeg -lpng -lz -lm -ldl -o "$dir/$name" || return 1
         LATHE_GEMM=own "$dir/$name" >"$dir/said" 2>&1 || { echo "FAILED: $name, compiled for $1:"; head -n 20 "$dir/said"; return 1; }
     done
 }

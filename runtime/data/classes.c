@@ -1,0 +1,119 @@
+/* classes.c: the names of a run's classes, and which picture has which.  A checkpoint has them in classes.json. */
+#include "base/file.h"
+#include "base/json_text.h"
+#include "base/words.h"
+#include "data/pictures.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_NUMBER = 1 << 20, SHOWN = 8 };
+
+static char *label_of(const Picture_index *s, int32_t k)
+{
+    int64_t n;
+    const char *at = string_at(&s->labels, k, &n);
+    return text_of("%.*s", (int)n, at);
+}
+
+static int by_word(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+/* The largest label, if all are numbers without a sign or a 0 before them; else -1. */
+static int64_t largest_number(const Picture_index *s)
+{
+    int64_t most = -1;
+    for (int32_t k = 0; k < s->labels.n; k++) {
+        char *label = label_of(s, k), *again;
+        int64_t x = strspn(label, "0123456789") < 8 ? strtoll(label, NULL, 10) : MOST_NUMBER;
+        bool same = strcmp(again = text_of("%lld", (long long)x), label) == 0;
+        free(label);
+        free(again);
+        if (!same || x >= MOST_NUMBER) return -1;
+        if (x > most) most = x;
+    }
+    return most;
+}
+
+static Words sorted_labels(const Picture_index *s)
+{
+    Words all = {0};
+    int64_t most = s->by_folder ? -1 : largest_number(s);
+    for (int64_t k = 0; k <= most; k++) add_word(&all, text_of("%lld", (long long)k));
+    for (int32_t k = 0; k < s->labels.n && most < 0; k++) add_word(&all, label_of(s, k));
+    if (most < 0 && all.n) qsort(all.at, (size_t)all.n, sizeof *all.at, by_word);
+    return all;
+}
+
+/* ------------------------------------------------------------------ ids */
+
+static char *shown_classes(const Words *classes)
+{
+    char *text = text_of("%s", "");
+    for (int i = 0; i < classes->n && i < SHOWN; i++) text = text_of("%s%s%s", text, i ? ", " : "", classes->at[i]);
+    return classes->n > SHOWN ? text_of("%s, …", text) : text;
+}
+
+static const Picture *first_of_label(const Picture_index *s, int32_t label)
+{
+    const Picture *p = s->at;
+    while (p->class != label) p++;
+    return p;
+}
+
+static int32_t id_of(const Picture_index *s, const Strings *names, int32_t label)
+{
+    int64_t n;
+    const char *at = string_at(&s->labels, label, &n);
+    int32_t id = find_string(names, at, n);
+    if (id >= 0) return id;
+    fail(EXIT_DATA, picture_place(s, first_of_label(s, label)),
+         "expected one of the %d classes of training (%s), found \"%s\"; leave its pictures out, or train a new model",
+         s->classes.n, shown_classes(&s->classes), label_of(s, label));
+}
+
+void settle_classes(Picture_index *s, const Words *known)
+{
+    Strings names = {0};
+    s->classes = known ? *known : sorted_labels(s);
+    for (int i = 0; i < s->classes.n; i++)
+        add_string(&names, s->classes.at[i], (int64_t)strlen(s->classes.at[i]), true);
+    int32_t *id = must_alloc(sizeof *id * (size_t)(s->labels.n + 1));
+    for (int32_t k = 0; k < s->labels.n; k++) id[k] = id_of(s, &names, k);
+    for (int64_t i = 0; i < s->n; i++)
+        if (s->at[i].class >= 0) s->at[i].class = id[s->at[i].class];
+    free(id);
+    free_strings(&names);
+    free_strings(&s->labels);
+}
+
+/* ------------------------------------------------------------------ classes.json */
+
+json_t *classes_json(const Words *classes)
+{
+    json_t *names = json_array();
+    for (int i = 0; i < classes->n; i++) add_json(names, word_json(classes->at[i]));
+    return json_pack("{s:i, s:o}", "format", 1, "classes", names);
+}
+
+Words *read_classes(const char *path)
+{
+    json_error_t error;
+    FILE *f = open_stream_to_read(path);
+    if (!f) fail(EXIT_DATA, path, "cannot be read: %s", error_text(errno));
+    json_t *all = json_loadf(f, JSON_REJECT_DUPLICATES, &error), *names = json_object_get(all, "classes"), *name;
+    fclose(f);
+    size_t i;
+    Words *classes = must_alloc(sizeof *classes);
+    json_array_foreach(names, i, name)
+    {
+        char *word = word_of_json(name);
+        if (!word) break;
+        add_word(classes, word);
+    }
+    if (!json_is_array(names) || (size_t)classes->n != json_array_size(names))
+        fail(EXIT_DATA, path, "expected a list of classes, found %s; the file is damaged",
+             all ? "something else" : error.text);
+    json_decref(all);
+    return classes;
+}

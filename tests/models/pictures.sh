@@ -1,0 +1,94 @@
+# pictures.sh: a model is trained on pictures from folders, archives and lists to the same bits, for any number of threads
+# and on resuming; classes keep their names and meaning; pictures and archives that cannot be read are told, with what to
+# do.
+set -eu
+. tests/models/common
+must "$LATHE" build tests/models/snapshots.lua -o "$TMP/built"
+must "$LATHE" build tests/models/snapshots.lua --set classes=2 --set channels=1 --set resize=14 -o "$TMP/two"
+refuse 1 'data.images needs two inputs, the picture and its class' "$LATHE" check tests/models/snapshots.lua --set channels=2
+must ${CC:-cc} tests/models/draw_pictures.c -o "$TMP/draw" -ljpeg -lpng
+trainer="$TMP/built/trainer" two="$TMP/two/trainer"
+cd "$TMP"
+./draw colours 20
+ls colours/*/* | sed 's/^colours\///' >names
+
+# Folders, with a file that is none; an archive; two archives; a list.
+must "$trainer" train --data colours --out run --threads 1
+grep -q 'data: 45 rows to train on, 15 to evaluate' said || tell "the number of pictures"
+[ "$(cat run/classes.json)" = '{"format":1,"classes":["deep blue","green","red"]}' ] || tell "$(cat run/classes.json)"
+cp -r colours more && echo text >more/red/notes.txt
+must "$trainer" train --data more --out other --threads 2 --readers 3
+grep -q 'note: 1 file that is no .jpg, .jpeg or .png is not read, such as more/red/notes.txt' said || tell "the text"
+cmp run/model.safetensors other/model.safetensors || tell "other bits with other threads"
+tar -cf all.tar -C colours .
+tar --format=pax -cf red.tar -C colours red && tar -cf rest.tar -C colours green 'deep blue'
+must "$trainer" train --data all.tar --out archive
+cmp run/model.safetensors archive/model.safetensors || tell "other bits from an archive"
+must "$trainer" train --data red.tar rest.tar --out archives
+cmp run/model.safetensors archives/model.safetensors || tell "other bits from two archives"
+{ echo 'label,path'; sed 's/^\([^/]*\).*/\1,&/' names; } >colours/list.csv
+must "$trainer" train --data colours/list.csv --out list
+cmp run/model.safetensors list/model.safetensors || tell "other bits from a list"
+must "$trainer" train --data colours --out halves --steps 20 --set schedule_steps=60
+must "$trainer" train --resume --out halves --steps 60 --readers 2
+cmp run/model.safetensors halves/model.safetensors || tell "other bits after resuming"
+must "$trainer" train --data colours --out plain --set flip=0 --set crop=centre
+! cmp -s run/model.safetensors plain/model.safetensors || tell "pictures in training are not varied"
+
+for readers in 1 100000; do
+    must "$trainer" train --data colours --out zoomed-$readers --readers $readers --steps 20 --set crop=zoom --set jitter=0.3 --set cutout=4
+done
+cmp zoomed-1/model.safetensors zoomed-100000/model.safetensors || tell "other bits of varied pictures with other threads"
+
+must "$trainer" eval --out run --json
+grep -q '"accuracy":1.0' said || tell "the classes are easy"
+must "$trainer" predict --data colours --weights run --out p.csv
+head -n 1 p.csv | grep -q '^file,class,probability of deep blue,probability of green,probability of red$' || tell "$(head -n 1 p.csv)"
+awk -F , 'NR > 1 && !index($1, "/" $2 "/") { print; exit 1 }' p.csv >said || tell "a wrong class"
+[ "$(wc -l <p.csv)" = 61 ] || tell "a line a picture, and the names"
+cp colours/red/01.png new.png
+must "$trainer" predict --data new.png colours/green/00.jpg --weights run --out p.jsonl
+[ "$(sed 's/,"probabilities.*//' p.jsonl | tr '\n' ' ')" = \
+    '{"row":0,"file":"new.png","class":"red" {"row":1,"file":"colours/green/00.jpg","class":"green" ' ] || tell "$(cat p.jsonl)"
+
+# WebDataset: NAME.cls beside NAME.jpg; numbers are ids.  Other colours of one folder are evaluated as their classes.
+mkdir web && i=0
+ls colours/red/* colours/green/* | while read -r file; do
+    i=$((i + 1)); name=$(printf 'web/%04d' $i)
+    cp "$file" "$name.${file##*.}"
+    case $file in */red/*) echo 1 ;; *) printf 0 ;; esac >"$name.cls"
+    echo '{}' >"$name.json"
+done
+(cd web && tar --sort=name -cf ../web.tar *)
+must "$two" train --data web.tar --val-data web.tar --out web
+[ "$(cat web/classes.json)" = '{"format":1,"classes":["0","1"]}' ] || tell "$(cat web/classes.json)"
+
+# What cannot be.
+mkdir -p bad/red empty
+refuse 3 'colours: error: expected at most 2 classes (input label is below that), found 3, such as red' "$two" train --data colours --out no
+cp -r colours/red bad/teal
+refuse 3 'expected one of the 3 classes of training (deep blue, green, red), found "teal"' "$trainer" eval --data bad --weights run
+rm -r bad/teal
+refuse 3 'empty: error: expected pictures (.jpg, .jpeg, .png), found none' "$trainer" train --data empty --out no
+refuse 3 'new.png: error: expected the class of a picture' "$trainer" train --data new.png --out no
+refuse 3 'p.csv: error: expected the columns path and label in its first line, found no "path"' "$trainer" train --data p.csv --out no
+refuse 3 'its name has none of these endings' "$trainer" train --data p.jsonl --out no
+head -c 300 colours/red/00.jpg >bad/red/00.jpg
+refuse 3 'bad/red/00.jpg: error: is a JPEG that was cut short; get it again, or leave it out' "$trainer" predict --data bad --weights run
+cp colours/green/* bad/red/ && head -c 150 colours/red/01.png >bad/red/01.png
+tar -cf bad.tar -C bad .
+for readers in 1 100000; do
+    refuse 3 'bad.tar: member red/01.png: error: is a PNG that was cut short' "$trainer" train --data bad.tar --out failed --readers $readers
+done
+echo '<svg/>' >bad/red/01.png
+refuse 3 'bad/red/01.png: error: expected a JPEG or PNG picture, found a file that begins with the bytes 3c 73 76 67' "$trainer" predict --data bad --weights run
+: >bad/red/01.png
+refuse 3 'found an empty file' "$trainer" predict --data bad --weights run
+head -c 20000 all.tar >cut.tar
+refuse 3 'to the end of the archive; it was cut short: get it again' "$trainer" train --data cut.tar --out no
+gzip -k all.tar
+refuse 3 'all.tar.gz: error: is compressed; unpack it' "$trainer" train --data all.tar.gz --out no
+tar -P --transform 's|^colours|x/../..|' -cf climbs.tar colours/red
+refuse 3 'climbs.tar: member x/../../red/' "$trainer" train --data climbs.tar --out no
+cp run/model.safetensors alone.safetensors
+refuse 3 'expected classes.json beside the weights' "$trainer" eval --data colours --weights alone.safetensors
