@@ -287,6 +287,29 @@ uint64_t csv_hash(const Csv_data *c)
     return hash_end(&h);
 }
 
+static uint64_t hash_of_number(double x)
+{
+    x += 0; /* -0 is 0 */
+    return hash_of(&x, sizeof x);
+}
+
+uint64_t csv_row_hash(const Csv_data *c, int64_t row)
+{
+    uint64_t sum = hash_of_number(c->class[row]);
+    for (int k = 0; k < csv_features(c); k++) sum = sum * 31 + hash_of_number(csv_row(c, row)[k]);
+    return hash_of(&sum, sizeof sum);
+}
+
+bool csv_group(const Csv_data *c, const char *column, int64_t row, uint64_t *key)
+{
+    int k = 0;
+    while (c->name && k < c->columns && strcmp(c->name[k], column) != 0) k++;
+    if (!c->name || k == c->columns) return false;
+    if (k == c->target_column) *key = hash_of_number(c->class[row]);
+    else *key = hash_of_number(csv_row(c, row)[k - (c->target_column >= 0 && k > c->target_column)]);
+    return true;
+}
+
 int64_t csv_heap(const Csv_data *c) { return c->room * (8 * c->columns + 4); }
 const double *csv_row(const Csv_data *c, int64_t row) { return c->feature + row * csv_features(c); }
 int32_t csv_class(const Csv_data *c, int64_t row) { return c->class[row]; }

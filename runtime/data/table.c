@@ -21,6 +21,8 @@ struct Table {
     double *target;       /* [rows] */
     int64_t *unknown;     /* [columns] cells that are not known */
     char **first_unknown; /* [columns] its place and text */
+    Split_rule split;
+    uint64_t *key; /* [rows] what the split compares; NULL: nothing */
 };
 
 /* ------------------------------------------------------------------ cells */
@@ -72,6 +74,11 @@ static double take_target(const Table *t, const Cells *c, int at)
 
 /* ------------------------------------------------------------------ rows */
 
+static bool keeps_keys(const Split_rule *s)
+{
+    return reads_keys(s) && (s->by == LATHE_BY_HASH || s->by == LATHE_BY_GROUP);
+}
+
 static void make_room(Table *t)
 {
     if (t->rows < t->room) return;
@@ -79,15 +86,32 @@ static void make_room(Table *t)
     t->number = must_grow(t->number, sizeof *t->number * (size_t)(t->room * t->slots + 1));
     t->level = must_grow(t->level, sizeof *t->level * (size_t)(t->room * t->schema->categories + 1));
     t->target = must_grow(t->target, sizeof *t->target * (size_t)t->room);
+    if (keeps_keys(&t->split)) t->key = must_grow(t->key, sizeof *t->key * (size_t)t->room);
 }
 
-/* at: where each column is in the file; -1: it is not read. */
-static void take_table_row(Table *t, const Cells *c, const int *at)
+/* Of the group, or of the row as the file has it: columns may come in another order. */
+static uint64_t key_of_cells(const Split_rule *s, const Cells *c, int group)
+{
+    uint64_t sum = 0;
+    if (s->by == LATHE_BY_GROUP) return hash_of(cell(c, group), strlen(cell(c, group)));
+    for (int k = 0; k < cell_count(c); k++) {
+        Hash h;
+        hash_start(&h);
+        hash_add(&h, column_name(c, k), strlen(column_name(c, k)) + 1);
+        hash_add(&h, cell(c, k), strlen(cell(c, k)));
+        sum += hash_end(&h);
+    }
+    return hash_of(&sum, sizeof sum);
+}
+
+/* at: where each column is in the file; -1: it is not read.  group: where the group is. */
+static void take_table_row(Table *t, const Cells *c, const int *at, int group)
 {
     make_room(t);
     double *to = t->number + t->rows * t->slots;
     int32_t *level = t->level + t->rows * t->schema->categories;
     t->target[t->rows] = 0;
+    if (t->key) t->key[t->rows] = key_of_cells(&t->split, c, group);
     for (int k = 0; k < t->schema->columns; k++) {
         const Column *column = &t->schema->column[k];
         int slots = slots_of(column);
@@ -117,6 +141,18 @@ static int *places_of_columns(const Table *t, const Cells *c, const char *path, 
     return at;
 }
 
+static int place_of_group(const Split_rule *s, const Cells *c, const char *path)
+{
+    int at = s->group ? column_named(c, s->group) : -1;
+    if (s->by == LATHE_BY_GROUP && keeps_keys(s) && at < 0)
+        fail(
+            EXIT_DATA, path,
+            "expected a column \"%.60s\", the group that rows are split by, found none among %d; to evaluate all rows, "
+            "--val-fraction 1",
+            s->group, cell_count(c));
+    return at;
+}
+
 static void tell_unknown(const Table *t)
 {
     for (int k = 0; k < t->schema->columns; k++)
@@ -125,17 +161,19 @@ static void tell_unknown(const Table *t)
                  (long long)t->unknown[k], t->unknown[k] == 1 ? " is" : "s are", t->first_unknown[k]);
 }
 
-Table *load_table(const Words *paths, Schema *s, bool without_target)
+Table *load_table(const Words *paths, Schema *s, bool without_target, const Split_rule *split)
 {
     Table *t = must_alloc(sizeof *t);
     t->schema = s;
+    t->split = *split;
     t->unknown = must_alloc(sizeof *t->unknown * (size_t)s->columns);
     t->first_unknown = must_alloc(sizeof *t->first_unknown * (size_t)s->columns);
     for (int k = 0; k < s->columns; k++) t->slots += slots_of(&s->column[k]);
     for (int i = 0; i < paths->n; i++) {
         Cells *c = open_cells(paths->at[i]);
         int *at = places_of_columns(t, c, paths->at[i], without_target);
-        while (next_cells(c)) take_table_row(t, c, at);
+        int group = place_of_group(split, c, paths->at[i]);
+        while (next_cells(c)) take_table_row(t, c, at, group);
         free(at);
         close_cells(c);
     }
@@ -145,20 +183,28 @@ Table *load_table(const Words *paths, Schema *s, bool without_target)
 
 /* ------------------------------------------------------------------ learning */
 
-/* Mean and deviation of n numbers of a column, `step` apart; those that are missing do not count.  Equal numbers have
- * deviation 0, not the rounding of their mean. */
-static void learn_scale(const Column *c, const double *x, int64_t n, int step, double *mean, double *deviation)
+typedef struct Learned { /* the rows that columns are learned from */
+    const int32_t *row;
+    int64_t n;
+} Learned;
+
+/* Mean and deviation of a column's numbers, which are `step` apart; those that are missing do not count.  Equal numbers
+ * have deviation 0, not the rounding of their mean. */
+static void learn_scale(const Column *c, const Learned *l, const double *x, int step, double *mean, double *deviation)
 {
     double sum = 0, squares = 0, low = INFINITY, high = -INFINITY;
     int64_t count = 0;
-    for (int64_t i = 0; i < n; i++)
-        if (!isnan(x[i * step]))
-            sum += x[i * step], low = fmin(low, x[i * step]), high = fmax(high, x[i * step]), count++;
+    for (int64_t i = 0; i < l->n; i++) {
+        double y = x[l->row[i] * (int64_t)step];
+        if (!isnan(y)) sum += y, low = fmin(low, y), high = fmax(high, y), count++;
+    }
     *mean = !count ? 0 : low == high ? low : sum / (double)count;
     *deviation = 0;
     if (!count || low == high) return;
-    for (int64_t i = 0; i < n; i++)
-        if (!isnan(x[i * step])) squares += (x[i * step] - *mean) * (x[i * step] - *mean);
+    for (int64_t i = 0; i < l->n; i++) {
+        double y = x[l->row[i] * (int64_t)step];
+        if (!isnan(y)) squares += (y - *mean) * (y - *mean);
+    }
     *deviation = sqrt(squares / (double)count);
     if (!isfinite(*mean) || !isfinite(*deviation))
         fail(EXIT_DATA, text_of("column \"%.60s\"", c->name),
@@ -167,12 +213,12 @@ static void learn_scale(const Column *c, const double *x, int64_t n, int step, d
 }
 
 /* Ids of the column from `next` on, first its unknown one; returns the one after them. */
-static int32_t learn_ids(const Table *t, Column *c, int category, int64_t rows, int32_t next)
+static int32_t learn_ids(const Table *t, const Learned *l, Column *c, int category, int32_t next)
 {
     c->unknown = next++;
     int64_t *count = must_alloc(sizeof *count * (size_t)(c->levels + 1));
-    for (int64_t r = 0; r < rows; r++) {
-        int32_t level = t->level[r * t->schema->categories + category];
+    for (int64_t i = 0; i < l->n; i++) {
+        int32_t level = t->level[l->row[i] * (int64_t)t->schema->categories + category];
         if (level >= 0) count[level]++; /* below: the file has changed since its columns were found */
     }
     for (int k = 0; k < c->levels; k++) c->id[k] = count[k] > 1 ? next++ : c->unknown;
@@ -180,20 +226,21 @@ static int32_t learn_ids(const Table *t, Column *c, int category, int64_t rows, 
     return next;
 }
 
-void learn_columns(Table *t, int64_t rows)
+void learn_columns(Table *t, const int32_t *row, int64_t rows)
 {
     Schema *s = t->schema;
+    const Learned l = {row, rows};
     Column *target = &s->column[s->target];
     int32_t next = 0;
     for (int k = 0, slot = 0, category = 0; k < s->columns; k++) {
         Column *c = &s->column[k];
         for (int i = 0; i < slots_of(c); i++, slot++)
-            if (i == 0) learn_scale(c, t->number + slot, rows, t->slots, &c->mean[i], &c->deviation[i]);
+            if (i == 0) learn_scale(c, &l, t->number + slot, t->slots, &c->mean[i], &c->deviation[i]);
             else c->deviation[i] = 1; /* sines and cosines are as they are */
-        if (c->kind == COLUMN_CATEGORY) next = learn_ids(t, c, category++, rows, next);
+        if (c->kind == COLUMN_CATEGORY) next = learn_ids(t, &l, c, category++, next);
     }
     if (s->classes) return;
-    learn_scale(target, t->target, rows, 1, target->mean, target->deviation);
+    learn_scale(target, &l, t->target, 1, target->mean, target->deviation);
     if (!(*target->deviation > 0))
         fail(EXIT_DATA, text_of("column \"%.60s\"", target->name),
              "the target has the same value in all rows to train on");
@@ -205,7 +252,22 @@ int64_t table_rows(const Table *t) { return t->rows; }
 Schema *table_schema(const Table *t) { return t->schema; }
 double table_target(const Table *t, int64_t row) { return t->target[row]; }
 
-int64_t table_heap(const Table *t) { return t->room * (8 * t->slots + 4 * t->schema->categories + 8); }
+const uint64_t *table_keys(const Table *t) { return t->key; }
+
+int64_t table_heap(const Table *t)
+{
+    return t->room * (8 * t->slots + 4 * t->schema->categories + 8 + (t->key ? 8 : 0));
+}
+
+uint64_t table_row_hash(const Table *t, int64_t row)
+{
+    Hash h;
+    hash_start(&h);
+    hash_add(&h, t->number + row * t->slots, sizeof *t->number * (size_t)t->slots);
+    hash_add(&h, t->level + row * t->schema->categories, sizeof *t->level * (size_t)t->schema->categories);
+    hash_add(&h, &t->target[row], sizeof *t->target);
+    return hash_end(&h);
+}
 
 uint64_t table_hash(const Table *t)
 {

@@ -98,6 +98,8 @@ static const Option options[] = {
     {"tokenizer", TRAIN | EVAL | GENERATE | REPLAY, KNOB, 0, "tokenizer", "NAME|PATH",
      "bytes, chars, or a file or folder of one (lathe tokenize train, tokenizer.json, vocab.json, *.tiktoken)"},
     {"val-fraction", TRAIN | EVAL | REPLAY, KNOB, 0, "val_fraction", "F", "last part of the data, kept for evaluation"},
+    {"fold", TRAIN | EVAL | REPLAY, KNOB, 0, "fold", "K/N",
+     "rows in N folds, of which the K-th is kept for evaluation, instead of --val-fraction"},
     {"val-data", TRAIN | EVAL, TEXTS, AT(val_data), NULL, "PATH…",
      "data to evaluate, all of it, instead of a part of --data"},
     {"steps", TRAIN, KNOB, 0, "steps", "N", "optimizer steps"},
