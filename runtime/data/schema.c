@@ -245,13 +245,11 @@ static int *columns_of_first(const Schema *s, const Cells *c, const char *path)
     return at;
 }
 
-static void refuse_stream(const char *path)
+void refuse_stream(const char *path, const char *why)
 {
     struct stat about;
     bool pipe = stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
-    if (pipe || strcmp(path, "-") == 0)
-        fail(EXIT_DATA, path,
-             "a table to train on is read twice, and a pipe can be read only once; write it into a file");
+    if (pipe || strcmp(path, "-") == 0) fail(EXIT_DATA, path, "%s; write it into a file", why);
 }
 
 Schema *find_schema(const Words *paths, const Table_form *form)
@@ -259,7 +257,7 @@ Schema *find_schema(const Words *paths, const Table_form *form)
     Schema *s = NULL;
     Seen *seen = NULL;
     for (int i = 0; i < paths->n; i++) {
-        refuse_stream(paths->at[i]);
+        refuse_stream(paths->at[i], "a table to train on is read twice, and a pipe can be read only once");
         Cells *c = open_cells(paths->at[i]);
         if (!s) {
             s = new_schema(c, form);

@@ -44,6 +44,7 @@ typedef struct Table_form { /* what the user says of a table */
 /* Reads the files once.  Kinds are found from all rows; means, deviations and ids are still to be learned
  * (learn_columns). */
 Schema *find_schema(const Words *paths, const Table_form *form);
+void refuse_stream(const char *path, const char *why); /* ends the program (3) if it is a pipe or standard input */
 int slots_of(const Column *c);    /* numbers that it becomes, without the flag */
 bool is_missing(const char *cell); /* "", NA, NaN, null, None, ? … */
 bool parse_date(const char *cell, double *days); /* "2024-02-29", "2024-02-29 12:30:00"; days since 1970-01-01 */

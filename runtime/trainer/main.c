@@ -151,6 +151,8 @@ static const Option options[] = {
     {"only", GRAD, TEXT, AT(only), NULL, "NAME,…",
      "what to write, such as loss,gradients; logits of large models are larger than all else (default: all)"},
     {"only", PREDICT, TEXT, AT(only), NULL, "NAME,…", "outputs to write (default: all)"},
+    {"keep", PREDICT, TEXT, AT(keep), NULL, "NAME,…",
+     "columns of the CSV to write before the predictions, as they are (.csv, .jsonl)"},
     {"overfit", TRAIN, FLAG, AT(overfit), NULL, NULL,
      "only tries whether one batch can be learned: its loss must come near zero (a new model's first check)"},
     {"dry-run", TRAIN, FLAG, AT(dry_run), NULL, NULL,

@@ -125,10 +125,13 @@ static void check_out(const Trainer *t)
 typedef struct Form {
     const char *end;
     void (*write)(const Predictions *, const char *path);
+    bool texts; /* it can hold them */
 } Form;
 
-static const Form forms[] = {
-    {".csv", write_csv}, {".jsonl", write_jsonl}, {".npy", write_npy}, {".safetensors", write_predicted_store}};
+static const Form forms[] = {{".csv", write_csv, true},
+                             {".jsonl", write_jsonl, true},
+                             {".npy", write_npy, false},
+                             {".safetensors", write_predicted_store, false}};
 enum { FORMS = sizeof forms / sizeof *forms };
 
 static const Form *form_of(const char *path)
@@ -140,6 +143,22 @@ static const Form *form_of(const char *path)
          "--out %s: expected a file whose name ends in .csv, .jsonl, .npy or .safetensors, or - for a "
          "CSV on standard output",
          path);
+}
+
+/* Opens the columns of --keep. */
+static void open_kept_columns(Predictions *p, const Trainer *t, const Form *form)
+{
+    if (!t->keep) return;
+    if (!form->texts)
+        fail(EXIT_USAGE, NULL, "--keep needs a file that can hold texts, .csv or .jsonl, and %s is none", t->out);
+    if (p->data->rows || are_arrays(&t->data))
+        fail(EXIT_USAGE, NULL, "--keep copies columns of a CSV, and the data is arrays");
+    p->copied = open_copied(&t->data, t->keep);
+    for (int k = 0; k < copied_columns(p->copied); k++)
+        if (is_written(p, copied_name(p->copied, k)))
+            fail(EXIT_USAGE, NULL,
+                 "--keep %s: the predictions have a column of that name; rename it in the data, or leave it out",
+                 copied_name(p->copied, k));
 }
 
 /* ------------------------------------------------------------------ trainer predict */
@@ -172,7 +191,9 @@ int predict_command(Trainer *t)
     load_saved_weights(t, t->weights, m.params);
     device_up(m.params, weight_bytes(t->model));
     p.data = &d, p.memory = &m, p.call = call_of(&m, p.entry), p.rows = d.val_items;
+    open_kept_columns(&p, t, form);
     form->write(&p, t->out);
+    if (p.copied) close_copied(p.copied);
     if (strcmp(t->out, "-") == 0) return 0;
     if (t->json) print_json(json_pack("{s:I, s:o}", "rows", (json_int_t)p.rows, "out", word_json(t->out)));
     else show(stdout, "wrote %s rows to %s\n", grouped_text(p.rows), t->out);

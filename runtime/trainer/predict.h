@@ -2,6 +2,7 @@
 #ifndef LATHE_TRAINER_PREDICT_H
 #define LATHE_TRAINER_PREDICT_H
 
+#include "data/copied.h"
 #include "data/data.h"
 #include "interface/lathe_model.h"
 #include "model/block.h"
@@ -14,6 +15,7 @@ typedef struct Predictions {
     const Memory *memory;
     Lathe_call call;
     int64_t rows;
+    Copied *copied; /* columns of the data that are written before the outputs; NULL: none */
 } Predictions;
 
 /* Gives the number-th row: out is the outputs of its batch, row its place there. */
@@ -27,6 +29,7 @@ const char *predicted_class(const Predictions *p, int64_t class); /* its name; N
 
 /* ---- trainer/predict_files.c: a file that cannot be written ends the program (1), and an old one stays as it was */
 
+bool is_written(const Predictions *p, const char *name); /* whether tables of predictions have a column of that name */
 void write_csv(const Predictions *p, const char *path); /* -: standard output */
 void write_jsonl(const Predictions *p, const char *path);
 void write_npy(const Predictions *p, const char *path); /* one output */

@@ -88,6 +88,16 @@ static int64_t to_probabilities(double *x, int64_t n)
 
 static int digits_of(const Lathe_tensor *t) { return t->dtype == LATHE_F64 ? 17 : t->dtype == LATHE_I32 ? 10 : 9; }
 
+bool is_written(const Predictions *p, const char *name)
+{
+    for (int i = 0; i < p->outputs; i++) {
+        const Lathe_tensor *t = p->output[i];
+        if (strcmp(t->name, name) == 0) return true;
+        if (are_logits(t) && (strcmp(name, "class") == 0 || strcmp(name, "probabilities") == 0)) return true;
+    }
+    return strcmp(name, "row") == 0;
+}
+
 /* ------------------------------------------------------------------ CSV */
 
 /* In quotes where RFC 4180 asks for them. */
@@ -118,8 +128,18 @@ static void put_place(FILE *f, const Lathe_tensor *t, int64_t k, int64_t width)
     }
 }
 
+static void put_copied(const Writer *w, const char *(*text)(const Copied *, int k))
+{
+    const Copied *c = w->p->copied;
+    for (int k = 0; c && k < copied_columns(c); k++) {
+        put_field(w->f, text(c, k));
+        fputc(',', w->f);
+    }
+}
+
 static void put_header(const Writer *w)
 {
+    put_copied(w, copied_name);
     for (int i = 0; i < w->p->outputs; i++) {
         const Lathe_tensor *t = w->p->output[i];
         int64_t n = predicted_width(w->p, t);
@@ -147,6 +167,8 @@ static void give_csv(void *with, const char *out, int64_t row, int64_t number)
 {
     Writer *w = with;
     (void)number;
+    if (w->p->copied) next_copied(w->p->copied);
+    put_copied(w, copied_text);
     for (int i = 0; i < w->p->outputs; i++) {
         const Lathe_tensor *t = w->p->output[i];
         int64_t n = take_numbers(w, t, out, row);
@@ -195,6 +217,10 @@ static void give_jsonl(void *with, const char *out, int64_t row, int64_t number)
     Writer *w = with;
     json_t *all = json_object();
     put_json(all, "row", json_integer(number));
+    Copied *c = w->p->copied;
+    if (c) next_copied(c);
+    for (int k = 0; c && k < copied_columns(c); k++)
+        put_json(all, copied_name(c, k), text_json(copied_text(c, k), strlen(copied_text(c, k))));
     for (int i = 0; i < w->p->outputs; i++) {
         const Lathe_tensor *t = w->p->output[i];
         int64_t n = take_numbers(w, t, out, row);
