@@ -180,13 +180,14 @@ static void check_number(const Row_field *f, const Array *a, int64_t row, double
          t->below ? text_of("ids from 0 to %lld", (long long)t->below - 1) : "32-bit integers", x);
 }
 
-/* The hash of n numbers, or of one; name: what they are. */
-static uint64_t hash_of_numbers(const char *name, const double *x, int64_t n)
+/* The hash of n numbers, whose zeros lose their sign; name: what they are. */
+static uint64_t hash_of_numbers(const char *name, double *x, int64_t n)
 {
     Hash h;
     hash_start(&h);
     hash_add(&h, name, strlen(name));
-    for (int64_t k = 0; k < n; k++) hash_add(&h, &(double){x[k] + 0}, sizeof *x); /* -0 is 0 */
+    for (int64_t k = 0; k < n; k++) x[k] += 0;
+    hash_add(&h, x, sizeof *x * (size_t)n);
     return hash_end(&h);
 }
 
