@@ -236,11 +236,11 @@ static _Noreturn void refuse_target(const Schema *s, const char *path, const cha
 }
 
 /* Where each column of the first file is in this one; names may come in another order. */
-static int *columns_of_first(const Schema *s, const Cells *c, const char *path)
+static int *columns_of_first(const Schema *s, Cells *c, const char *path)
 {
     int *at = must_alloc(sizeof *at * (size_t)s->columns);
     for (int k = 0; k < s->columns; k++)
-        if ((at[k] = column_named(c, s->column[k].name)) < 0)
+        if ((at[k] = wanted_column(c, s->column[k].name)) < 0)
             fail(EXIT_DATA, path, "expected a column \"%.60s\", as in the first file, found none", s->column[k].name);
     return at;
 }

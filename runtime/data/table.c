@@ -96,6 +96,7 @@ static uint64_t key_of_cells(const Split_rule *s, const Cells *c, int group)
     if (s->by == LATHE_BY_GROUP) return hash_of(cell(c, group), strlen(cell(c, group)));
     for (int k = 0; k < cell_count(c); k++) {
         Hash h;
+        if (!*cell(c, k)) continue; /* a key of other JSON lines */
         hash_start(&h);
         hash_add(&h, column_name(c, k), strlen(column_name(c, k)) + 1);
         hash_add(&h, cell(c, k), strlen(cell(c, k)));
@@ -127,14 +128,15 @@ static void take_table_row(Table *t, const Cells *c, const int *at, int group)
     t->rows++;
 }
 
-static int *places_of_columns(const Table *t, const Cells *c, const char *path, bool without_target)
+static int *places_of_columns(const Table *t, Cells *c, const char *path, bool without_target)
 {
     int *at = must_alloc(sizeof *at * (size_t)t->schema->columns);
     for (int k = 0; k < t->schema->columns; k++) {
         const Column *column = &t->schema->column[k];
-        at[k] = column_named(c, column->name);
-        if (column->kind == COLUMN_LEFT_OUT || (k == t->schema->target && without_target)) at[k] = -1;
-        else if (at[k] < 0)
+        at[k] = -1;
+        if (column->kind == COLUMN_LEFT_OUT || (k == t->schema->target && without_target)) continue;
+        at[k] = k == t->schema->target ? column_named(c, column->name) : wanted_column(c, column->name);
+        if (at[k] < 0)
             fail(EXIT_DATA, path, "expected a column \"%.60s\", as in the training data, found none among %d",
                  column->name, cell_count(c));
     }
