@@ -78,6 +78,8 @@ static void add_fields_of_table(Trace *trace)
 
 static void add_fields_of_data(Trace *trace)
 {
+    static const Field weight = {.name = "weight", .role = LATHE_TARGETS, .dtype = F32};
+    if (trace->desc->recipe.row_weight) add_fields(trace, &weight, 1);
     if (trace->desc->recipe.table) add_fields_of_table(trace);
     else if (is_csv(trace)) add_fields(trace, of_csv, COUNT_OF(of_csv));
     else if (is_pairs(trace)) add_fields(trace, of_pairs, COUNT_OF(of_pairs));
@@ -315,6 +317,9 @@ static void refuse_field(lua_State *L, const char *name)
     const struct Fields *fields = trace_of(L)->fields;
     VEC(const char *) names = {0};
     for (int i = 0; i < fields->all.n; i++) push(&names, fields->all.at[i].name);
+    if (same(name, "weight"))
+        user_error(L, "there is no input.weight; it exists where data.csv or data.table says which column it is: "
+                      "weight = \"NAME\"");
     if (same(name, "segments") || same(name, "positions"))
         user_error(L, "there is no input.%s; it exists where documents share a sequence, data.text { pack = true }",
                    name);

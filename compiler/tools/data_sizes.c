@@ -20,6 +20,7 @@ int sizes_command(int argc, char **argv)
         {"--task", FLAG_TEXT, &task, "NAME", "of the target: auto, class, real"},
         {"--like", FLAG_TEXT, &like, "FILE", "the table.json of a run, instead of files"},
         {"--drop", FLAG_TEXT, &form.drop, "NAME,…", "columns to leave out"},
+        {"--weight", FLAG_TEXT, &form.weight, "NAME", "column with the weights of rows"},
         {"--categories", FLAG_TEXT, &form.as_categories, "NAME,…", "columns of numbers or dates that are categories"},
     };
     const Command_line line = {"sizes", "--target NAME FILE…", "Prints the sizes of a table, for `lathe train`.", flags,

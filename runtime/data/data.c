@@ -211,6 +211,7 @@ static void open_csv_data(Data *d, const Lathe_entry *e, bool training)
              "%s reads a CSV, but its description does not say which column is the class: add --set csv_target=COLUMN",
              reading->model->name);
     d->csv = open_csv(&reading->paths, &(Csv_form){.target = reading->recipe->csv_target,
+                                                   .weight = reading->recipe->row_weight,
                                                    .classes = class_count(reading->model),
                                                    .ignored = reading->model->recipe.ignored,
                                                    .single = reading->model->real != LATHE_F64,
@@ -251,7 +252,7 @@ static Schema *saved_schema(const Reading *reading)
 static Schema *new_schema_of(const Reading *reading)
 {
     const Lathe_recipe *r = reading->recipe;
-    const Table_form form = {r->csv_target, r->task, r->drop, r->as_categories};
+    const Table_form form = {r->csv_target, r->task, r->drop, r->as_categories, r->row_weight};
     Schema *s = find_schema(&reading->paths, &form);
     tell_left_out(s);
     return s;
@@ -261,7 +262,8 @@ static void open_table(Data *d, const Lathe_entry *e, bool training)
 {
     const Reading *reading = d->reading;
     Schema *known = reading->schema ? reading->schema : saved_schema(reading);
-    d->table = load_table(&reading->paths, known ? known : new_schema_of(reading), reading->predicting, &d->rule);
+    d->table = load_table(&reading->paths, known ? known : new_schema_of(reading),
+                          &(Table_reading){reading->predicting, d->rule, reading->recipe->row_weight});
     settle_rows(d, table_rows(d->table), training);
     if (!known) learn_columns(d->table, d->row, d->train);
     check_sizes(d->table, e, reading->paths.at[0]);
@@ -279,6 +281,18 @@ bool reads_text(const Reading *reading)
     return tensor_with_role(entry_of_reading(reading), LATHE_TOKENS) || reading->model->recipe.pairs;
 }
 
+static void check_weight(const Reading *reading, const Lathe_entry *e)
+{
+    bool read = false;
+    for (int i = 0; i < e->inputs; i++) read |= weighs_rows(&e->input[i]);
+    if (reading->recipe->row_weight && !read && !reading->predicting)
+        fail(EXIT_USAGE, NULL,
+             "row_weight=%s: %s does not read the weights of rows; its loss should read input.weight, of data with "
+             "weight = "
+             "\"%s\"",
+             reading->recipe->row_weight, reading->model->name, reading->recipe->row_weight);
+}
+
 void open_data(Data *d, const Reading *reading, Tokenizer *k)
 {
     const bool training = reading->training;
@@ -287,6 +301,7 @@ void open_data(Data *d, const Reading *reading, Tokenizer *k)
     if (reading->paths.n == 0)
         fail(EXIT_USAGE, NULL, "%s needs --data PATH…: the text or table to read", reading->command);
     if (!reads_text(reading)) d->rule = split_rule(reading->recipe);
+    check_weight(reading, e);
     if (reads_text(reading)) open_text_data(d, e, training);
     else if (reading->model->recipe.table) open_table(d, e, training);
     else if (reading->model->recipe.arrays) open_row_data(d, e, training);
@@ -377,6 +392,11 @@ static void fill_classes(const Data *d, const Lathe_tensor *t, char *in, const i
     for (int64_t r = 0; r < rows; r++) ((int32_t *)(in + t->offset))[r] = csv_class(d->csv, item[r]);
 }
 
+static void fill_weights(const Data *d, const Lathe_tensor *t, char *in, const int64_t *item, int64_t rows)
+{
+    for (int64_t r = 0; r < rows; r++) write_real(t->dtype, in + t->offset, r, csv_weight(d->csv, item[r]));
+}
+
 /* Fills columns of the table, starting with `from`; returns the column after them. */
 static int64_t fill_columns(const Data *d, const Lathe_tensor *t, char *in, const int64_t *item, int64_t rows,
                             int64_t from)
@@ -412,6 +432,7 @@ void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *it
         if (t->role != LATHE_TOKENS && t->role != LATHE_TARGETS && t->role != LATHE_FEATURES) continue; /* scalars */
         if (d->text) fill_tokens(d, t, in, item, rows);
         else if (t->dtype == LATHE_I32) fill_classes(d, t, in, item, rows);
+        else if (weighs_rows(t)) fill_weights(d, t, in, item, rows);
         else column = fill_columns(d, t, in, item, rows, column);
     }
 }

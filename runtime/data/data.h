@@ -32,10 +32,11 @@ void read_tokens(const Text_data *t, int64_t first, int64_t n, int32_t *out);
 /* Requirements on a table of numbers. */
 typedef struct Csv_form {
     const char *target; /* the column of classes */
+    const char *weight; /* the column of the weights of rows; NULL: none */
     int64_t classes;    /* classes are below this; 0: not known */
     int64_t ignored;    /* another class, which losses leave out: -100; 0: none */
     bool single;        /* features become fp32 */
-    bool optional;      /* the column of classes may be missing or hold anything, and is not read */
+    bool optional;      /* these columns may be missing or hold anything, and are not read */
 } Csv_form;
 bool is_class(const Csv_form *f, double x);
 const char *no_class(const Csv_form *f, double x); /* the message */
@@ -55,6 +56,7 @@ uint64_t csv_row_hash(const Csv_data *c, int64_t row);
 bool csv_group(const Csv_data *c, const char *column, int64_t row, uint64_t *key); /* false: no such column */
 const double *csv_row(const Csv_data *c, int64_t row); /* [features] */
 int32_t csv_class(const Csv_data *c, int64_t row);
+double csv_weight(const Csv_data *c, int64_t row);
 
 /* ------------------------------------------------------------------ data/epochs.c: documents, epoch after epoch */
 

@@ -21,8 +21,9 @@ struct Table {
     double *target;       /* [rows] */
     int64_t *unknown;     /* [columns] cells that are not known */
     char **first_unknown; /* [columns] its place and text */
-    Split_rule split;
-    uint64_t *key; /* [rows] what the split compares; NULL: nothing */
+    Table_reading how;
+    uint64_t *key;  /* [rows] what the split compares; NULL: nothing */
+    double *weight; /* [rows]; NULL: there is none */
 };
 
 /* ------------------------------------------------------------------ cells */
@@ -86,7 +87,8 @@ static void make_room(Table *t)
     t->number = must_grow(t->number, sizeof *t->number * (size_t)(t->room * t->slots + 1));
     t->level = must_grow(t->level, sizeof *t->level * (size_t)(t->room * t->schema->categories + 1));
     t->target = must_grow(t->target, sizeof *t->target * (size_t)t->room);
-    if (keeps_keys(&t->split)) t->key = must_grow(t->key, sizeof *t->key * (size_t)t->room);
+    if (t->how.weight) t->weight = must_grow(t->weight, sizeof *t->weight * (size_t)t->room);
+    if (keeps_keys(&t->how.split)) t->key = must_grow(t->key, sizeof *t->key * (size_t)t->room);
 }
 
 /* Of the group, or of the row as the file has it: columns may come in another order. */
@@ -105,36 +107,50 @@ static uint64_t key_of_cells(const Split_rule *s, const Cells *c, int group)
     return hash_of(&sum, sizeof sum);
 }
 
-/* at: where each column is in the file; -1: it is not read.  group: where the group is. */
-static void take_table_row(Table *t, const Cells *c, const int *at, int group)
+static double take_weight(const Cells *c, int at)
+{
+    double x;
+    if (is_missing(cell(c, at))) fail(EXIT_DATA, cell_place(c, at), "expected the weight of the row, found none");
+    number_of_cell(c, at, &x);
+    if (x < 0) fail(EXIT_DATA, cell_place(c, at), "expected a weight of 0 or more, found %g", x);
+    return x;
+}
+
+typedef struct Places { /* of columns in a file */
+    int *of_schema;     /* [columns] -1: it is not read */
+    int group, weight;  /* -1: likewise */
+} Places;
+
+static void take_table_row(Table *t, const Cells *c, const Places *at)
 {
     make_room(t);
     double *to = t->number + t->rows * t->slots;
     int32_t *level = t->level + t->rows * t->schema->categories;
     t->target[t->rows] = 0;
-    if (t->key) t->key[t->rows] = key_of_cells(&t->split, c, group);
+    if (t->key) t->key[t->rows] = key_of_cells(&t->how.split, c, at->group);
+    if (t->weight) t->weight[t->rows] = take_weight(c, at->weight);
     for (int k = 0; k < t->schema->columns; k++) {
         const Column *column = &t->schema->column[k];
-        int slots = slots_of(column);
-        if (at[k] < 0) continue;
-        if (slots && is_missing(cell(c, at[k])))
+        int slots = slots_of(column), here = at->of_schema[k];
+        if (here < 0) continue;
+        if (slots && is_missing(cell(c, here)))
             for (int i = 0; i < slots; i++) to[i] = NAN;
-        else if (column->kind == COLUMN_NUMBER) number_of_cell(c, at[k], to);
-        else if (column->kind == COLUMN_DATE) take_date(c, at[k], to);
-        else if (column->kind == COLUMN_CATEGORY) *level++ = take_level(t, k, c, at[k]);
-        else if (column->kind == COLUMN_TARGET) t->target[t->rows] = take_target(t, c, at[k]);
+        else if (column->kind == COLUMN_NUMBER) number_of_cell(c, here, to);
+        else if (column->kind == COLUMN_DATE) take_date(c, here, to);
+        else if (column->kind == COLUMN_CATEGORY) *level++ = take_level(t, k, c, here);
+        else if (column->kind == COLUMN_TARGET) t->target[t->rows] = take_target(t, c, here);
         to += slots;
     }
     t->rows++;
 }
 
-static int *places_of_columns(const Table *t, Cells *c, const char *path, bool without_target)
+static int *places_of_columns(const Table *t, Cells *c, const char *path)
 {
     int *at = must_alloc(sizeof *at * (size_t)t->schema->columns);
     for (int k = 0; k < t->schema->columns; k++) {
         const Column *column = &t->schema->column[k];
         at[k] = -1;
-        if (column->kind == COLUMN_LEFT_OUT || (k == t->schema->target && without_target)) continue;
+        if (column->kind == COLUMN_LEFT_OUT || (k == t->schema->target && t->how.predicting)) continue;
         at[k] = k == t->schema->target ? column_named(c, column->name) : wanted_column(c, column->name);
         if (at[k] < 0)
             fail(EXIT_DATA, path, "expected a column \"%.60s\", as in the training data, found none among %d",
@@ -155,6 +171,15 @@ static int place_of_group(const Split_rule *s, const Cells *c, const char *path)
     return at;
 }
 
+static int place_of_weight(const char *name, const Cells *c, const char *path)
+{
+    int at = name ? column_named(c, name) : -1;
+    if (name && at < 0)
+        fail(EXIT_DATA, path, "expected a column \"%.60s\", the weights of rows, found none among %d", name,
+             cell_count(c));
+    return at;
+}
+
 static void tell_unknown(const Table *t)
 {
     for (int k = 0; k < t->schema->columns; k++)
@@ -163,22 +188,26 @@ static void tell_unknown(const Table *t)
                  (long long)t->unknown[k], t->unknown[k] == 1 ? " is" : "s are", t->first_unknown[k]);
 }
 
-Table *load_table(const Words *paths, Schema *s, bool without_target, const Split_rule *split)
+static void load_file(Table *t, const char *path)
+{
+    Cells *c = open_cells(path);
+    const Places at = {places_of_columns(t, c, path), place_of_group(&t->how.split, c, path),
+                       place_of_weight(t->how.weight, c, path)};
+    while (next_cells(c)) take_table_row(t, c, &at);
+    free(at.of_schema);
+    close_cells(c);
+}
+
+Table *load_table(const Words *paths, Schema *s, const Table_reading *how)
 {
     Table *t = must_alloc(sizeof *t);
     t->schema = s;
-    t->split = *split;
+    t->how = *how;
+    if (how->predicting) t->how.weight = NULL;
     t->unknown = must_alloc(sizeof *t->unknown * (size_t)s->columns);
     t->first_unknown = must_alloc(sizeof *t->first_unknown * (size_t)s->columns);
     for (int k = 0; k < s->columns; k++) t->slots += slots_of(&s->column[k]);
-    for (int i = 0; i < paths->n; i++) {
-        Cells *c = open_cells(paths->at[i]);
-        int *at = places_of_columns(t, c, paths->at[i], without_target);
-        int group = place_of_group(split, c, paths->at[i]);
-        while (next_cells(c)) take_table_row(t, c, at, group);
-        free(at);
-        close_cells(c);
-    }
+    for (int i = 0; i < paths->n; i++) load_file(t, paths->at[i]);
     tell_unknown(t);
     return t;
 }
@@ -258,7 +287,7 @@ const uint64_t *table_keys(const Table *t) { return t->key; }
 
 int64_t table_heap(const Table *t)
 {
-    return t->room * (8 * t->slots + 4 * t->schema->categories + 8 + (t->key ? 8 : 0));
+    return t->room * (8 * t->slots + 4 * t->schema->categories + 8 + (t->key ? 8 : 0) + (t->weight ? 8 : 0));
 }
 
 uint64_t table_row_hash(const Table *t, int64_t row)
@@ -278,6 +307,7 @@ uint64_t table_hash(const Table *t)
     hash_add(&h, t->number, sizeof *t->number * (size_t)(t->rows * t->slots));
     hash_add(&h, t->level, sizeof *t->level * (size_t)(t->rows * t->schema->categories));
     hash_add(&h, t->target, sizeof *t->target * (size_t)t->rows);
+    if (t->weight) hash_add(&h, t->weight, sizeof *t->weight * (size_t)t->rows);
     return hash_end(&h);
 }
 
@@ -320,7 +350,8 @@ void fill_table(const Table *t, const Lathe_entry *e, char *in, const int64_t *r
         const Lathe_tensor *to = &e->input[i];
         char *at = in + to->offset;
         for (int64_t r = 0; r < e->rows; r++) {
-            if (to->role == LATHE_TARGETS) fill_target(t, to, at, row[r], r);
+            if (weighs_rows(to)) write_real(to->dtype, at, r, t->weight[row[r]]);
+            else if (to->role == LATHE_TARGETS) fill_target(t, to, at, row[r], r);
             else if (to->role == LATHE_FEATURES && to->dtype == LATHE_I32)
                 fill_categories(t, (int32_t *)(void *)at + r * t->schema->categories, row[r]);
             else if (to->role == LATHE_FEATURES) fill_numbers(t, to, at, row[r], r * t->schema->numbers);
@@ -359,6 +390,7 @@ void check_sizes(const Table *t, const Lathe_entry *e, const char *path)
     for (int i = 0; i < e->inputs; i++) {
         const Lathe_tensor *x = &e->input[i];
         int64_t width = tensor_size(x) / e->rows, classes = s->column[s->target].levels;
+        if (weighs_rows(x)) continue;
         if (x->role == LATHE_TARGETS && s->classes != (x->dtype == LATHE_I32))
             fail(EXIT_DATA, path,
                  "the target is %s, and this trainer was built for %s; build it for this data, or say task=%s",

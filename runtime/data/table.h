@@ -9,10 +9,15 @@
 
 typedef struct Table Table;
 
+typedef struct Table_reading {
+    bool predicting;   /* neither target nor weight is read */
+    Split_rule split;  /* what it compares of rows is kept */
+    const char *weight; /* column; NULL: none */
+} Table_reading;
+
 /* Reads the files by the schema: columns are found by their names.  A value that does not fit ends the program (3); one
- * of a category that is not known counts as unknown, and is told.  without_target: it is not read.  split: what it
- * compares of rows is kept. */
-Table *load_table(const Words *paths, Schema *s, bool without_target, const Split_rule *split);
+ * of a category that is not known counts as unknown, and is told. */
+Table *load_table(const Words *paths, Schema *s, const Table_reading *how);
 /* Learns means, deviations and the ids of categories from the rows row[0 … rows - 1].  A value of a category that is
  * found only once there has the id of unknown ones, which is so learned too. */
 void learn_columns(Table *t, const int32_t *row, int64_t rows);

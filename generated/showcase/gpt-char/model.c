@@ -1389,7 +1389,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "5543c8d7c62ac801",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "9669caa513af2359",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
