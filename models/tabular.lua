@@ -17,7 +17,8 @@ end
 return {
   config = {
     target = "target", weight = "",
-    numbers = 8, categories = 3, levels = 20, classes = 0,      -- of the table; classes 0: the target is a number
+    numbers = 8, categories = 3, levels = 20, classes = 0,      -- of the table; classes 0: the target is a number,
+    targets = 1,                                                -- or several
     embed = 8, width = 64, layers = 2, dropout = 0.1,
     batch = 64, lr = 2e-3, steps = 1000,
   },
@@ -42,8 +43,11 @@ return {
         logits = logits, accuracy = nn.accuracy(logits, input.targets),
       }
     end
-    local prediction = nn.linear(x, { name = "head", out = 1 }):squeeze(-1)
-    return mean(c, nn.mse(prediction, input.targets, { reduction = "none" }), input), { prediction = prediction }
+    local prediction = nn.linear(x, { name = "head", out = c.targets })
+    if c.targets == 1 then prediction = prediction:squeeze(-1) end
+    local losses = nn.mse(prediction, input.targets, { reduction = "none" })
+    if c.targets > 1 then losses = losses:mean(-1) end
+    return mean(c, losses, input), { prediction = prediction }
   end,
 
   train = function(c)

@@ -70,10 +70,13 @@ static void add_fields_of_table(Trace *trace)
     const Field number = {.name = "numbers", .role = LATHE_FEATURES, .dtype = F32, AXIS("numbers")},
                 category = IDS("categories", LATHE_FEATURES, AXIS("categories"), .below = {.name = "levels"}),
                 class = IDS("targets", LATHE_TARGETS, .below = {.name = "classes"}),
-                value = {.name = "targets", .role = LATHE_TARGETS, .dtype = F32};
+                value = {.name = "targets", .role = LATHE_TARGETS, .dtype = F32},
+                values = {.name = "targets", .role = LATHE_TARGETS, .dtype = F32, AXIS("targets")};
+    int64_t targets = 1; /* config need not say it */
     if (n[0]) add_fields(trace, &number, 1);
     if (n[1]) add_fields(trace, &category, 1);
-    add_fields(trace, n[3] ? &class : &value, 1);
+    (void)knob_integer(trace, "targets", &targets);
+    add_fields(trace, n[3] ? &class : targets > 1 ? &values : &value, 1);
 }
 
 static void add_fields_of_data(Trace *trace)

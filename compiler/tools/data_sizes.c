@@ -38,5 +38,6 @@ int sizes_command(int argc, char **argv)
              form.target);
     show(stdout, "numbers %d\ncategories %d\nlevels %lld\nclasses %d\n", s->numbers, s->categories,
          (long long)s->levels, s->classes ? s->column[s->target].levels : 0);
+    if (s->targets > 1) show(stdout, "targets %d\n", s->targets);
     return 0;
 }

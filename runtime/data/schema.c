@@ -174,17 +174,17 @@ static void find_kind(Column *c, const Seen *s, const Table_form *form, int64_t 
     if (c->kind == COLUMN_CATEGORY) take_levels(c, s);
 }
 
-static void find_target(Schema *s, const Seen *seen, const Table_form *form)
+static void find_target(Schema *s, Column *c, const Seen *t, const Table_form *form)
 {
-    Column *c = &s->column[s->target];
-    const Seen *t = &seen[s->target];
     const char *place = text_of("column \"%.60s\"", c->name);
-    bool few = t->whole && !t->many && t->values.n <= FEW_CLASSES;
-    c->kind = COLUMN_TARGET;
+    bool few = t->whole && !t->many && t->values.n <= FEW_CLASSES && s->targets == 1;
     if (c->missing)
         fail(EXIT_DATA, t->first_missing,
              "expected a value of the target in each row, found none; leave out the rows without one");
     if (!t->many && t->values.n == 1) fail(EXIT_DATA, place, "the target has the same value in all rows");
+    if (s->targets > 1 && (!t->numbers || form->task == LATHE_CLASSES))
+        fail(EXIT_DATA, place, "expected a number in each row, since there are %d targets, found %s", s->targets,
+             t->numbers ? "task=class; name one target" : "text; name one target for classes");
     s->classes = form->task == LATHE_CLASSES || (form->task == LATHE_TASK_FOUND && (!t->numbers || few));
     if (!s->classes && !t->numbers)
         fail(EXIT_DATA, place,
@@ -216,8 +216,22 @@ static Schema *new_schema(const Cells *c, const Table_form *form)
     s->columns = cell_count(c);
     s->column = must_alloc(sizeof *s->column * (size_t)s->columns);
     for (int k = 0; k < s->columns; k++) s->column[k].name = text_of("%s", column_name(c, k));
-    s->target = column_named(c, form->target);
+    bool one = column_named(c, form->target) >= 0; /* also with commas in its name */
+    s->target = -1;
+    for (int k = s->columns - 1; k >= 0; k--) {
+        if (one ? strcmp(s->column[k].name, form->target) != 0 : !list_has(form->target, s->column[k].name)) continue;
+        s->column[k].kind = COLUMN_TARGET;
+        s->target = k;
+        s->targets++;
+    }
     return s;
+}
+
+Column *target_column(const Schema *s, int k)
+{
+    Column *c = &s->column[s->target];
+    for (; k > 0 || c->kind != COLUMN_TARGET; c++) k -= c->kind == COLUMN_TARGET;
+    return c;
 }
 
 static _Noreturn void refuse_target(const Schema *s, const char *path, const char *target)
@@ -265,6 +279,8 @@ Schema *find_schema(const Words *paths, const Table_form *form)
             check_listed(c, paths->at[i], "drop", form->drop);
             check_listed(c, paths->at[i], "categories", form->as_categories);
             if (s->target < 0) refuse_target(s, paths->at[i], form->target);
+            if (s->targets > 1 || strcmp(s->column[s->target].name, form->target) != 0)
+                check_listed(c, paths->at[i], "target", form->target);
             seen = must_alloc(sizeof *seen * (size_t)s->columns);
             for (int k = 0; k < s->columns; k++) seen[k].numbers = seen[k].dates = seen[k].whole = true;
         }
@@ -275,8 +291,8 @@ Schema *find_schema(const Words *paths, const Table_form *form)
     }
     if (!s->rows) fail(EXIT_DATA, paths->at[0], "expected rows to train on, found none; give more data");
     for (int k = 0; k < s->columns; k++)
-        if (k != s->target) find_kind(&s->column[k], &seen[k], form, s->rows);
-    find_target(s, seen, form);
+        if (s->column[k].kind == COLUMN_TARGET) find_target(s, &s->column[k], &seen[k], form);
+        else find_kind(&s->column[k], &seen[k], form, s->rows);
     count_inputs(s);
     for (int k = 0; k < s->columns; k++) free_strings(&seen[k].values);
     free(seen);
@@ -288,10 +304,12 @@ Schema *find_schema(const Words *paths, const Table_form *form)
 const char *schema_text(const Schema *s)
 {
     const Column *t = &s->column[s->target];
-    char *target = s->classes ? text_of("one of %d classes", t->levels) : text_of("a number");
-    return text_of("%lld rows; %d number%s, %d categor%s of %lld values; target \"%s\": %s", (long long)s->rows,
-                   s->numbers, s->numbers == 1 ? "" : "s", s->categories, s->categories == 1 ? "y" : "ies",
-                   (long long)s->levels, t->name, target);
+    char *target =
+        s->classes ? text_of("\"%s\": one of %d classes", t->name, t->levels) : text_of("\"%s\": a number", t->name);
+    for (int k = 1; k < s->targets; k++) target = text_of("%s, \"%s\": a number", target, target_column(s, k)->name);
+    return text_of("%lld rows; %d number%s, %d categor%s of %lld values; target %s", (long long)s->rows, s->numbers,
+                   s->numbers == 1 ? "" : "s", s->categories, s->categories == 1 ? "y" : "ies", (long long)s->levels,
+                   target);
 }
 
 void tell_left_out(const Schema *s)

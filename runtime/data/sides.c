@@ -20,7 +20,7 @@ static uint64_t class_key(const Data *d, int64_t row)
 {
     double class = 0;
     if (d->csv) class = csv_class(d->csv, row);
-    else if (d->table && table_schema(d->table)->classes) class = table_target(d->table, row);
+    else if (d->table && table_schema(d->table)->classes) class = table_target(d->table, row, 0);
     else if (d->table || !class_of_row(d->rows, row, &class))
         fail(EXIT_USAGE, place_of_data(d),
              "split=stratified divides each class alike, but %s; use --set split=hash, or last",
@@ -65,7 +65,8 @@ static bool is_input_column(const Data *d, const char *name)
 {
     const Schema *s = d->table ? table_schema(d->table) : NULL;
     for (int k = 0; s && k < s->columns; k++)
-        if (strcmp(s->column[k].name, name) == 0) return k != s->target && s->column[k].kind != COLUMN_LEFT_OUT;
+        if (strcmp(s->column[k].name, name) == 0)
+            return s->column[k].kind != COLUMN_TARGET && s->column[k].kind != COLUMN_LEFT_OUT;
     return false;
 }
 

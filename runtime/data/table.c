@@ -18,7 +18,7 @@ struct Table {
     int slots;            /* numbers of a row, without flags */
     double *number;       /* [rows][slots], NAN: missing */
     int32_t *level;       /* [rows][categories] the level's number in its column; -1: unknown */
-    double *target;       /* [rows] */
+    double *target;       /* [rows][targets] */
     int64_t *unknown;     /* [columns] cells that are not known */
     char **first_unknown; /* [columns] its place and text */
     Table_reading how;
@@ -57,9 +57,8 @@ static int32_t take_level(Table *t, int column, const Cells *c, int at)
     return level;
 }
 
-static double take_target(const Table *t, const Cells *c, int at)
+static double take_target(const Table *t, const Column *target, const Cells *c, int at)
 {
-    const Column *target = &t->schema->column[t->schema->target];
     double x = 0;
     if (is_missing(cell(c, at))) fail(EXIT_DATA, cell_place(c, at), "expected a value of the target, found none");
     if (!t->schema->classes) {
@@ -86,7 +85,7 @@ static void make_room(Table *t)
     t->room = t->room * 2 + 1024;
     t->number = must_grow(t->number, sizeof *t->number * (size_t)(t->room * t->slots + 1));
     t->level = must_grow(t->level, sizeof *t->level * (size_t)(t->room * t->schema->categories + 1));
-    t->target = must_grow(t->target, sizeof *t->target * (size_t)t->room);
+    t->target = must_grow(t->target, sizeof *t->target * (size_t)(t->room * t->schema->targets));
     if (t->how.weight) t->weight = must_grow(t->weight, sizeof *t->weight * (size_t)t->room);
     if (keeps_keys(&t->how.split)) t->key = must_grow(t->key, sizeof *t->key * (size_t)t->room);
 }
@@ -126,7 +125,8 @@ static void take_table_row(Table *t, const Cells *c, const Places *at)
     make_room(t);
     double *to = t->number + t->rows * t->slots;
     int32_t *level = t->level + t->rows * t->schema->categories;
-    t->target[t->rows] = 0;
+    double *target = t->target + t->rows * t->schema->targets;
+    for (int k = 0; k < t->schema->targets; k++) target[k] = 0;
     if (t->key) t->key[t->rows] = key_of_cells(&t->how.split, c, at->group);
     if (t->weight) t->weight[t->rows] = take_weight(c, at->weight);
     for (int k = 0; k < t->schema->columns; k++) {
@@ -138,7 +138,7 @@ static void take_table_row(Table *t, const Cells *c, const Places *at)
         else if (column->kind == COLUMN_NUMBER) number_of_cell(c, here, to);
         else if (column->kind == COLUMN_DATE) take_date(c, here, to);
         else if (column->kind == COLUMN_CATEGORY) *level++ = take_level(t, k, c, here);
-        else if (column->kind == COLUMN_TARGET) t->target[t->rows] = take_target(t, c, here);
+        else if (column->kind == COLUMN_TARGET) *target++ = take_target(t, column, c, here);
         to += slots;
     }
     t->rows++;
@@ -150,8 +150,9 @@ static int *places_of_columns(const Table *t, Cells *c, const char *path)
     for (int k = 0; k < t->schema->columns; k++) {
         const Column *column = &t->schema->column[k];
         at[k] = -1;
-        if (column->kind == COLUMN_LEFT_OUT || (k == t->schema->target && t->how.predicting)) continue;
-        at[k] = k == t->schema->target ? column_named(c, column->name) : wanted_column(c, column->name);
+        const bool target = column->kind == COLUMN_TARGET;
+        if (column->kind == COLUMN_LEFT_OUT || (target && t->how.predicting)) continue;
+        at[k] = target ? column_named(c, column->name) : wanted_column(c, column->name);
         if (at[k] < 0)
             fail(EXIT_DATA, path, "expected a column \"%.60s\", as in the training data, found none among %d",
                  column->name, cell_count(c));
@@ -261,7 +262,6 @@ void learn_columns(Table *t, const int32_t *row, int64_t rows)
 {
     Schema *s = t->schema;
     const Learned l = {row, rows};
-    Column *target = &s->column[s->target];
     int32_t next = 0;
     for (int k = 0, slot = 0, category = 0; k < s->columns; k++) {
         Column *c = &s->column[k];
@@ -270,24 +270,27 @@ void learn_columns(Table *t, const int32_t *row, int64_t rows)
             else c->deviation[i] = 1; /* sines and cosines are as they are */
         if (c->kind == COLUMN_CATEGORY) next = learn_ids(t, &l, c, category++, next);
     }
-    if (s->classes) return;
-    learn_scale(target, &l, t->target, 1, target->mean, target->deviation);
-    if (!(*target->deviation > 0))
-        fail(EXIT_DATA, text_of("column \"%.60s\"", target->name),
-             "the target has the same value in all rows to train on");
+    for (int k = 0; k < s->targets && !s->classes; k++) {
+        Column *target = target_column(s, k);
+        learn_scale(target, &l, t->target + k, s->targets, target->mean, target->deviation);
+        if (!(*target->deviation > 0))
+            fail(EXIT_DATA, text_of("column \"%.60s\"", target->name),
+                 "the target has the same value in all rows to train on");
+    }
 }
 
 /* ------------------------------------------------------------------ batches */
 
 int64_t table_rows(const Table *t) { return t->rows; }
 Schema *table_schema(const Table *t) { return t->schema; }
-double table_target(const Table *t, int64_t row) { return t->target[row]; }
+double table_target(const Table *t, int64_t row, int k) { return t->target[row * t->schema->targets + k]; }
 
 const uint64_t *table_keys(const Table *t) { return t->key; }
 
 int64_t table_heap(const Table *t)
 {
-    return t->room * (8 * t->slots + 4 * t->schema->categories + 8 + (t->key ? 8 : 0) + (t->weight ? 8 : 0));
+    return t->room *
+           (8 * t->slots + 4 * t->schema->categories + 8 * t->schema->targets + (t->key ? 8 : 0) + (t->weight ? 8 : 0));
 }
 
 uint64_t table_row_hash(const Table *t, int64_t row)
@@ -296,7 +299,7 @@ uint64_t table_row_hash(const Table *t, int64_t row)
     hash_start(&h);
     hash_add(&h, t->number + row * t->slots, sizeof *t->number * (size_t)t->slots);
     hash_add(&h, t->level + row * t->schema->categories, sizeof *t->level * (size_t)t->schema->categories);
-    hash_add(&h, &t->target[row], sizeof *t->target);
+    hash_add(&h, t->target + row * t->schema->targets, sizeof *t->target * (size_t)t->schema->targets);
     return hash_end(&h);
 }
 
@@ -306,7 +309,7 @@ uint64_t table_hash(const Table *t)
     hash_start(&h);
     hash_add(&h, t->number, sizeof *t->number * (size_t)(t->rows * t->slots));
     hash_add(&h, t->level, sizeof *t->level * (size_t)(t->rows * t->schema->categories));
-    hash_add(&h, t->target, sizeof *t->target * (size_t)t->rows);
+    hash_add(&h, t->target, sizeof *t->target * (size_t)(t->rows * t->schema->targets));
     if (t->weight) hash_add(&h, t->weight, sizeof *t->weight * (size_t)t->rows);
     return hash_end(&h);
 }
@@ -339,9 +342,13 @@ static void fill_categories(const Table *t, int32_t *to, int64_t row)
 
 static void fill_target(const Table *t, const Lathe_tensor *to, char *at, int64_t row, int64_t place)
 {
-    const Column *c = &t->schema->column[t->schema->target];
-    if (to->dtype == LATHE_I32) ((int32_t *)(void *)at)[place] = (int32_t)t->target[row];
-    else write_real(to->dtype, at, place, scaled(t->target[row], *c->mean, *c->deviation));
+    const int n = t->schema->targets;
+    const double *x = t->target + row * n;
+    if (to->dtype == LATHE_I32) ((int32_t *)(void *)at)[place] = (int32_t)*x;
+    for (int k = 0; k < n && to->dtype != LATHE_I32; k++) {
+        const Column *c = target_column(t->schema, k);
+        write_real(to->dtype, at, place * n + k, scaled(x[k], *c->mean, *c->deviation));
+    }
 }
 
 void fill_table(const Table *t, const Lathe_entry *e, char *in, const int64_t *row)
@@ -398,6 +405,7 @@ void check_sizes(const Table *t, const Lathe_entry *e, const char *path)
                  s->classes ? "real" : "class");
         if (x->role == LATHE_TARGETS && s->classes && classes != x->below)
             refuse_size(path, "classes", classes, x->below);
+        if (x->role == LATHE_TARGETS && width != s->targets) refuse_size(path, "targets", s->targets, width);
         if (x->role != LATHE_FEATURES) continue;
         bool ids = x->dtype == LATHE_I32;
         if (!ids && width != s->numbers) refuse_size(path, "numbers", s->numbers, width);

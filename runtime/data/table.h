@@ -28,7 +28,7 @@ int64_t table_heap(const Table *t); /* bytes */
 uint64_t table_hash(const Table *t);
 uint64_t table_row_hash(const Table *t, int64_t row); /* of what the model reads of it */
 const uint64_t *table_keys(const Table *t); /* [rows] hashes of all cells' texts, or of the group's; NULL: not kept */
-double table_target(const Table *t, int64_t row); /* in its own units, or the class */
+double table_target(const Table *t, int64_t row, int k); /* the k-th, in its own units, or the class */
 void fill_table(const Table *t, const Lathe_entry *e, char *in, const int64_t *row);
 
 #endif

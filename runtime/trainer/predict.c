@@ -49,18 +49,19 @@ int64_t predicted_width(const Predictions *p, const Lathe_tensor *t) { return te
 
 static const Schema *schema_of(const Predictions *p) { return p->data->table ? table_schema(p->data->table) : NULL; }
 
-/* The target, if t predicts it in the model's scale; else NULL. */
-const Column *scaled_target(const Predictions *p, const Lathe_tensor *t)
+const Column *scaled_target(const Predictions *p, const Lathe_tensor *t, int64_t k)
 {
     const Schema *s = schema_of(p);
-    return s && !s->classes && strcmp(t->name, "prediction") == 0 ? &s->column[s->target] : NULL;
+    if (!s || s->classes || strcmp(t->name, "prediction") != 0) return NULL;
+    if (s->targets > 1 && predicted_width(p, t) != s->targets) return NULL;
+    return target_column(s, s->targets > 1 ? (int)k : 0);
 }
 
 int64_t predicted_numbers(const Predictions *p, const Lathe_tensor *t, const char *out, int64_t row, double *x)
 {
     int64_t n = predicted_width(p, t);
-    const Column *target = scaled_target(p, t);
     for (int64_t k = 0; k < n; k++) {
+        const Column *target = scaled_target(p, t, k);
         x[k] = read_element(t->dtype, out + t->offset, row * n + k);
         if (target) x[k] = x[k] * *target->deviation + *target->mean;
     }

@@ -24,7 +24,8 @@ void each_prediction(const Predictions *p, Give_row *give, void *with); /* runs 
 int64_t predicted_width(const Predictions *p, const Lathe_tensor *output); /* numbers of a row */
 /* The numbers of a row, into x; a table's prediction in the target's units.  Returns predicted_width(). */
 int64_t predicted_numbers(const Predictions *p, const Lathe_tensor *t, const char *out, int64_t row, double *x);
-const Column *scaled_target(const Predictions *p, const Lathe_tensor *t); /* whose units those are; NULL: as it is */
+/* Whose units the k-th of them has; NULL: it is as it is. */
+const Column *scaled_target(const Predictions *p, const Lathe_tensor *t, int64_t k);
 const char *predicted_class(const Predictions *p, int64_t class); /* its name; NULL: it has none but its number */
 
 /* ---- trainer/predict_files.c: a file that cannot be written ends the program (1), and an old one stays as it was */

@@ -151,6 +151,11 @@ static void put_header(const Writer *w)
                 put_field(w->f, text_of("probability of %s", predicted_class(w->p, k)));
                 continue;
             }
+            if (n > 1 && w->p->data->table && table_schema(w->p->data->table)->targets == n &&
+                scaled_target(w->p, t, k)) {
+                put_field(w->f, text_of("prediction of %s", scaled_target(w->p, t, k)->name));
+                continue;
+            }
             fprintf(w->f, "%s", are_logits(t) ? "probability" : t->name);
             put_place(w->f, t, k, n);
         }
@@ -277,7 +282,7 @@ static void give_npy(void *with, const char *out, int64_t row, int64_t number)
     (void)number;
     const Lathe_tensor *t = w->p->output[0];
     int64_t n = predicted_width(w->p, t), bytes = dtype_size(t->dtype);
-    if (t->dtype != LATHE_BF16 && t->dtype != LATHE_F16 && !scaled_target(w->p, t)) {
+    if (t->dtype != LATHE_BF16 && t->dtype != LATHE_F16 && !scaled_target(w->p, t, 0)) {
         fwrite(out + t->offset + row * n * bytes, (size_t)bytes, (size_t)n, w->f);
     } else {
         take_numbers(w, t, out, row);
@@ -315,7 +320,7 @@ static void give_store(void *with, const char *out, int64_t row, int64_t number)
     const Lathe_tensor *t = s->output;
     int64_t n = predicted_numbers(s->p, t, out, row, s->x), bytes = n * dtype_size(t->dtype);
     memcpy(s->bytes, out + t->offset + row * bytes, (size_t)bytes);
-    for (int64_t k = 0; k < n && scaled_target(s->p, t); k++) write_real(t->dtype, s->bytes, k, s->x[k]);
+    for (int64_t k = 0; k < n && scaled_target(s->p, t, 0); k++) write_real(t->dtype, s->bytes, k, s->x[k]);
     put_elements(s->to, s->bytes, n, t->dtype);
     flush_store(s->to);
 }

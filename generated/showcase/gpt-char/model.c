@@ -1389,7 +1389,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "9669caa513af2359",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "10bb7eb652d69090",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
