@@ -7,8 +7,8 @@
 
 /* A CSV or TSV file, compressed or not.  The separator is a tab, a semicolon or a comma, the one that the first line has
  * most of.  Fields may be in double quotes, as in RFC 4180; lines end in \n, \r\n or \r; empty lines do not count.  What
- * is no table ends the program (3).  In JSON lines (.jsonl, .ndjson) each line is an object of texts, numbers, true, false
- * and null; null, and a key that a line has not, is an empty cell. */
+ * is no table ends the program (3).  In JSON lines (.jsonl, .ndjson) each line is an object of texts, numbers, true,
+ * false and null; null, and a key that a line has not, is an empty cell. */
 typedef struct Cells Cells;
 
 Cells *open_cells(const char *path); /* and reads the names of the columns */

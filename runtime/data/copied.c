@@ -65,10 +65,3 @@ void next_copied(Copied *c)
         open_file(c);
     }
 }
-
-void close_copied(Copied *c)
-{
-    close_cells(c->cells);
-    free(c->at);
-    free(c);
-}

@@ -13,6 +13,5 @@ int copied_columns(const Copied *c);
 const char *copied_name(const Copied *c, int k);
 void next_copied(Copied *c); /* the next row; ends the program (3) if the files have no more */
 const char *copied_text(const Copied *c, int k); /* of the row */
-void close_copied(Copied *c);
 
 #endif

@@ -194,7 +194,6 @@ int predict_command(Trainer *t)
     p.data = &d, p.memory = &m, p.call = call_of(&m, p.entry), p.rows = d.val_items;
     open_kept_columns(&p, t, form);
     form->write(&p, t->out);
-    if (p.copied) close_copied(p.copied);
     if (strcmp(t->out, "-") == 0) return 0;
     if (t->json) print_json(json_pack("{s:I, s:o}", "rows", (json_int_t)p.rows, "out", word_json(t->out)));
     else show(stdout, "wrote %s rows to %s\n", grouped_text(p.rows), t->out);
