@@ -9,8 +9,8 @@ typedef struct Row_data Row_data;
 
 /* Opens the arrays of --data for the inputs of these entries of m, which end with NULL, and the array group [rows], if
  * there is one (group NULL: none is wanted).  A path is a file with several arrays by the inputs' names (.npz,
- * .safetensors), a folder of NAME.npy, an array whose file has an input's name, or NAME=FILE.  Files of the same input are
- * joined.  An error in them ends the program (3). */
+ * .safetensors), a folder of NAME.npy, an array whose file has an input's name, or NAME=FILE.  Files of the same input
+ * are joined.  An error in them ends the program (3). */
 Row_data *rows_of_arrays(const Words *paths, const Lathe_model *m, const Lathe_entry *const *entries,
                          const char *group);
 int64_t rows_in_data(const Row_data *d);
