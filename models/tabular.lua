@@ -1,17 +1,24 @@
 -- tabular.lua: numbers, dates and categories of a table to a class or a number: residual blocks over all columns.
 --
 -- A category is an embedding; numbers are scaled by the data.  lathe train models/tabular.lua --data FILE.csv --set
--- target=COLUMN finds the sizes of the table, and whether the target is a class.
+-- target=COLUMN finds the sizes of the table, and whether the target is a class.  --set weight=COLUMN: weights of rows.
 
 local function block(c, x)
   local h = nn.gelu(nn.linear(nn.layernorm(x, { name = "ln" }), { name = "up", out = 2 * c.width }))
   return x + nn.linear(nn.dropout(h, c.dropout), { name = "down", out = c.width })
 end
 
+-- Of the rows' losses, [batch].
+local function mean(c, losses, input)
+  if c.weight == "" then return losses:mean() end
+  return nn.weighted_mean(losses, input.weight)
+end
+
 return {
   config = {
-    target = "target",
-    numbers = 8, categories = 3, levels = 20, classes = 0,      -- of the table; classes 0: the target is a number
+    target = "target", weight = "",
+    numbers = 8, categories = 3, levels = 20, classes = 0,      -- of the table; classes 0: the target is a number,
+    targets = 1,                                                -- or several
     embed = 8, width = 64, layers = 2, dropout = 0.1,
     batch = 64, lr = 2e-3, steps = 1000,
   },
@@ -32,12 +39,15 @@ return {
     x = nn.layernorm(x, { name = "ln" })
     if c.classes > 0 then
       local logits = nn.linear(x, { name = "head", out = c.classes })
-      return nn.cross_entropy(logits, input.targets), {
+      return mean(c, nn.cross_entropy(logits, input.targets, { reduction = "none" }), input), {
         logits = logits, accuracy = nn.accuracy(logits, input.targets),
       }
     end
-    local prediction = nn.linear(x, { name = "head", out = 1 }):squeeze(-1)
-    return nn.mse(prediction, input.targets), { prediction = prediction }
+    local prediction = nn.linear(x, { name = "head", out = c.targets })
+    if c.targets == 1 then prediction = prediction:squeeze(-1) end
+    local losses = nn.mse(prediction, input.targets, { reduction = "none" })
+    if c.targets > 1 then losses = losses:mean(-1) end
+    return mean(c, losses, input), { prediction = prediction }
   end,
 
   train = function(c)
@@ -47,5 +57,7 @@ return {
     }
   end,
 
-  data = function(c) return data.table { target = c.target, val_fraction = 0.2 } end,
+  data = function(c)
+    return data.table { target = c.target, weight = c.weight ~= "" and c.weight or nil, val_fraction = 0.2 }
+  end,
 }

@@ -56,6 +56,7 @@ static const char *reading_command(const Lathe_recipe *r, const Texts *files, co
     const char *s = format("%s sizes --target %s --task %s", shell_quoted(program_beside("lathe-data")),
                            shell_quoted(r->csv_target), tasks[r->task]);
     if (r->drop) s = format("%s --drop %s", s, shell_quoted(r->drop));
+    if (r->row_weight) s = format("%s --weight %s", s, shell_quoted(r->row_weight));
     if (r->as_categories) s = format("%s --categories %s", s, shell_quoted(r->as_categories));
     for (int i = 0; i < files->n; i++) s = format("%s %s", s, shell_quoted(files->at[i]));
     return s;

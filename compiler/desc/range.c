@@ -108,6 +108,7 @@ static Range of_input(const Desc *d, const Node *n)
     int64_t below = 0;
     for (int i = 0; i < d->inputs.n; i++)
         if (same(d->inputs.at[i].name, n->name)) role = d->inputs.at[i].role, below = d->inputs.at[i].below;
+    if (is_real(n->dtype)) return anything;
     if (below) return (Range){0, below - 1};
     bool sampled = entry_graph(d, ENTRY_sample);
     switch (role) {

@@ -70,14 +70,19 @@ static void add_fields_of_table(Trace *trace)
     const Field number = {.name = "numbers", .role = LATHE_FEATURES, .dtype = F32, AXIS("numbers")},
                 category = IDS("categories", LATHE_FEATURES, AXIS("categories"), .below = {.name = "levels"}),
                 class = IDS("targets", LATHE_TARGETS, .below = {.name = "classes"}),
-                value = {.name = "targets", .role = LATHE_TARGETS, .dtype = F32};
+                value = {.name = "targets", .role = LATHE_TARGETS, .dtype = F32},
+                values = {.name = "targets", .role = LATHE_TARGETS, .dtype = F32, AXIS("targets")};
+    int64_t targets = 1; /* config need not say it */
     if (n[0]) add_fields(trace, &number, 1);
     if (n[1]) add_fields(trace, &category, 1);
-    add_fields(trace, n[3] ? &class : &value, 1);
+    (void)knob_integer(trace, "targets", &targets);
+    add_fields(trace, n[3] ? &class : targets > 1 ? &values : &value, 1);
 }
 
 static void add_fields_of_data(Trace *trace)
 {
+    static const Field weight = {.name = "weight", .role = LATHE_TARGETS, .dtype = F32};
+    if (trace->desc->recipe.row_weight) add_fields(trace, &weight, 1);
     if (trace->desc->recipe.table) add_fields_of_table(trace);
     else if (is_csv(trace)) add_fields(trace, of_csv, COUNT_OF(of_csv));
     else if (is_pairs(trace)) add_fields(trace, of_pairs, COUNT_OF(of_pairs));
@@ -348,6 +353,9 @@ static void refuse_field(lua_State *L, const char *name)
     const struct Fields *fields = trace_of(L)->fields;
     VEC(const char *) names = {0};
     for (int i = 0; i < fields->all.n; i++) push(&names, fields->all.at[i].name);
+    if (same(name, "weight"))
+        user_error(L, "there is no input.weight; it exists where data.csv or data.table says which column it is: "
+                      "weight = \"NAME\"");
     if (same(name, "segments") || same(name, "positions"))
         user_error(L, "there is no input.%s; it exists where documents share a sequence, data.text { pack = true }",
                    name);

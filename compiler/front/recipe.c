@@ -312,6 +312,10 @@ static void read_data(lua_State *L)
         settle_order(L, r);
         read_tokenizer(L);
     }
+    if (r->split == LATHE_BY_GROUP && !r->group)
+        err(at_key(L, "split"), "split = \"group\" needs the column or array that says it: group = \"NAME\"");
+    if (r->split != LATHE_BY_GROUP && r->group)
+        err(at_key(L, "group"), "group = \"%s\" is read with split = \"group\" only", r->group);
     if (r->val_fraction >= 1)
         err(at_key(L, "val_fraction"), "val_fraction, the part of the data kept for evaluation, must be below 1");
 }

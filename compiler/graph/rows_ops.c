@@ -159,8 +159,19 @@ Row_fact row_total_of(const Rows *r, Row_fact a, Row_fact b)
     return (Row_fact){.kind = ROWS_TOTAL, .power = power, .learned = a.learned || b.learned, .counted = counted};
 }
 
+/* Whether a count of the whole batch stands in for another value, as in where(count == 0, 1, count): it is no mean. */
+static bool is_count_or_other(const Row_pair *p)
+{
+    Row_fact a = row_input(p, 1), b = row_input(p, 2);
+    int other = a.kind == ROWS_TOTAL ? 2 : 1;
+    if ((a.kind == ROWS_TOTAL) == (b.kind == ROWS_TOTAL)) return false;
+    return row_input(p, other).kind == ROWS_SAME && !row_input(p, 3 - other).learned && p->in[other] &&
+           !is_zero(p->in[other]);
+}
+
 static Row_fact choice(Rows *r, Row_pair *p)
 {
+    if (is_count_or_other(p)) return plain(r, p);
     Row_fact c = row_demand(r, p, 0), f = row_sum_of(r, p, 1, 2);
     if (f.kind == ROWS_TOTAL && c.kind == ROWS_SAME) {
         f.counted |= c.counted;

@@ -38,9 +38,11 @@ function data.csv(given)
   return o
 end
 
--- A CSV file of mixed columns: input.numbers, f32 [batch, numbers], scaled; input.categories, ids below c.levels, i32
--- [batch, categories]; input.targets: class ids i32 [batch], or with c.classes == 0 numbers, f32 [batch], scaled.
--- config has batch, and numbers, categories, levels, classes, which `lathe train --data FILE` takes from the file.
+-- A table of mixed columns, CSV or JSON lines: input.numbers, f32 [batch, numbers], scaled; input.categories, ids below c.levels, i32
+-- [batch, categories]; input.targets: class ids i32 [batch], or with c.classes == 0 numbers, f32 [batch], scaled,
+-- or [batch, targets] if there are several.  With weight also input.weight, f32 [batch].
+-- config has batch, and numbers, categories, levels, classes, targets (if there are several), which `lathe train --data
+-- FILE` takes from the file.
 function data.table(given)
   local o = table_options(given)
   o.kind = "table"

@@ -74,6 +74,16 @@ function nn.masked_mean(x, counts, ...)
   return counted:sum(...) / nn.max(nn.where(counts, nn.ones(counted.shape), 0):sum(...), 1.0)
 end
 
+-- The mean of x over all axes or those given, where an element counts as its weight says; zero if all weights are.
+function nn.weighted_mean(x, weights, ...)
+  if not (nn.is_tensor(x) and x.dtype == "f32" and nn.is_tensor(weights) and weights.dtype == "f32") then
+    fail("nn.weighted_mean(x, weights): x and weights must be real tensors that fit each other\n    x        %s\n    weights  %s", core.text(x), core.text(weights))
+  end
+  local weighted = x * weights
+  local total = (weights * nn.ones(weighted.shape)):sum(...)
+  return weighted:sum(...) / nn.where(nn.eq(total, 0), 1, total)
+end
+
 -- In training drops each element with probability p and multiplies the others by 1 / (1 - p).
 function nn.dropout(x, p)
   if type(p) ~= "number" or p < 0 or p >= 1 then

@@ -20,6 +20,7 @@ int sizes_command(int argc, char **argv)
         {"--task", FLAG_TEXT, &task, "NAME", "of the target: auto, class, real"},
         {"--like", FLAG_TEXT, &like, "FILE", "the table.json of a run, instead of files"},
         {"--drop", FLAG_TEXT, &form.drop, "NAME,…", "columns to leave out"},
+        {"--weight", FLAG_TEXT, &form.weight, "NAME", "column with the weights of rows"},
         {"--categories", FLAG_TEXT, &form.as_categories, "NAME,…", "columns of numbers or dates that are categories"},
     };
     const Command_line line = {"sizes", "--target NAME FILE…", "Prints the sizes of a table, for `lathe train`.", flags,
@@ -37,5 +38,6 @@ int sizes_command(int argc, char **argv)
              form.target);
     show(stdout, "numbers %d\ncategories %d\nlevels %lld\nclasses %d\n", s->numbers, s->categories,
          (long long)s->levels, s->classes ? s->column[s->target].levels : 0);
+    if (s->targets > 1) show(stdout, "targets %d\n", s->targets);
     return 0;
 }

@@ -59,6 +59,11 @@ Csv_data *open_arrays(const Words *paths, const Csv_form *form)
 {
     double *feature;
     int32_t *class;
+    if (form->weight)
+        fail(EXIT_DATA, paths->at[0],
+             "expected a CSV with a column \"%s\", the weights of rows, found arrays; data.arrays takes weights as an "
+             "input",
+             form->weight);
     if (paths->n != 2)
         fail(EXIT_DATA, paths->at[0],
              "expected two arrays, features [rows][…] and classes [rows], found %d: --data FEATURES.npy CLASSES.npy",

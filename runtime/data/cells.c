@@ -1,4 +1,7 @@
-/* cells.c: reads CSV and TSV files, a row at a time. */
+/* cells.c: reads tables in CSV and TSV files, and in JSON lines, a row at a time.
+ *
+ * Of JSON lines the columns are all keys of the file, in the order of their first lines, so the file is read once more
+ * before its rows. */
 #include "base/words.h"
 #include "data/cells.h"
 #include "source/source.h"
@@ -15,7 +18,7 @@ struct Cells {
     char *chunk; /* [CHUNK] bytes of the file, at … end */
     int64_t at, end;
     bool ended;
-    char separator;
+    char separator;          /* 0: JSON lines */
     int64_t line, next_line; /* of the row's first byte; of the next byte */
     char *text;              /* of the row: its fields, each ended by 0 */
     int64_t used, room;
@@ -137,6 +140,96 @@ static bool take_cells(Cells *c)
     return false;
 }
 
+/* ------------------------------------------------------------------ JSON lines */
+
+static bool names_json_lines(const char *path)
+{
+    static const char *const ends[] = {".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson", ".ndjson.gz", ".ndjson.zst"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (has_end(path, ends[i])) return true;
+    return false;
+}
+
+/* The object of the next line; NULL: there is none. */
+static json_t *next_object(Cells *c)
+{
+    json_error_t why;
+    for (skip_blanks(c); at_line_end(look(c)) && look(c) >= 0; skip_blanks(c)) pass_line_end(c);
+    if (look(c) < 0) return NULL;
+    c->used = 0;
+    c->line = c->next_line;
+    for (int byte; (byte = look(c)) >= 0 && byte != '\n'; c->at++) keep_byte(c, byte);
+    pass_line_end(c);
+    json_t *all = json_loadb(c->text, (size_t)c->used, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
+    if (!all) fail(EXIT_DATA, row_place(c), "expected a JSON object in this line, found a fault in it: %s", why.text);
+    if (!json_is_object(all))
+        fail(EXIT_DATA, row_place(c), "expected a JSON object, {\"column\": value, …}, found another value");
+    return all;
+}
+
+static void keep_text(Cells *c, const char *text)
+{
+    while (*text) keep_byte(c, (unsigned char)*text++);
+    keep_byte(c, 0);
+}
+
+/* The fewest digits that are read as the same number. */
+static void keep_real(Cells *c, double x)
+{
+    char text[32];
+    int digits = 14;
+    do snprintf(text, sizeof text, "%.*g", ++digits, x);
+    while (digits < 17 && strtod(text, NULL) != x);
+    keep_text(c, text);
+}
+
+static void take_json_cell(Cells *c, const json_t *value)
+{
+    char text[32] = "";
+    begin_field(c);
+    if (json_is_string(value)) keep_text(c, json_string_value(value));
+    else if (json_is_real(value)) keep_real(c, json_real_value(value));
+    else if (json_is_object(value) || json_is_array(value))
+        fail(EXIT_DATA, cell_place(c, c->fields - 1),
+             "expected a text, a number, true, false or null, found %s; give each of its values a column",
+             json_is_array(value) ? "a list" : "an object");
+    else {
+        if (json_is_integer(value)) snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        if (json_is_boolean(value)) snprintf(text, sizeof text, "%s", json_is_true(value) ? "true" : "false");
+        keep_text(c, text);
+    }
+}
+
+static bool take_json_cells(Cells *c)
+{
+    json_t *row = next_object(c);
+    if (!row) return false;
+    c->used = c->fields = 0;
+    for (int k = 0; k < c->columns; k++) take_json_cell(c, json_object_get(row, c->name[k]));
+    json_decref(row);
+    return true;
+}
+
+/* Reads the file for the names of the columns. */
+static void take_keys(Cells *c)
+{
+    json_t *keys = json_object(), *value, *row;
+    const char *key;
+    while ((row = next_object(c))) {
+        json_object_foreach(row, key, value) if (!json_object_get(keys, key))
+            json_object_set_new(keys, key, json_true());
+        if (json_object_size(keys) > MOST_COLUMNS)
+            fail(EXIT_DATA, row_place(c), "expected at most %d different keys; is this a table?", MOST_COLUMNS);
+        json_decref(row);
+    }
+    if (!json_object_size(keys))
+        fail(EXIT_DATA, c->path,
+             "expected a table, found no rows; each line should be an object: {\"column\": value, …}");
+    c->name = must_alloc(sizeof *c->name * json_object_size(keys));
+    json_object_foreach(keys, key, value) c->name[c->columns++] = text_of("%s", key);
+    json_decref(keys);
+}
+
 /* ------------------------------------------------------------------ the names */
 
 static void skip_byte_order_mark(Cells *c)
@@ -178,6 +271,25 @@ static void take_column_names(Cells *c)
     }
 }
 
+static void start_cells(Cells *c)
+{
+    c->in = open_input(c->path, -1);
+    c->at = c->end = 0;
+    c->ended = false;
+    c->line = c->next_line = 1;
+    skip_byte_order_mark(c);
+}
+
+static void open_json_cells(Cells *c)
+{
+    if (input_is_stream(c->in))
+        fail(EXIT_DATA, c->path,
+             "a table of JSON lines is read twice, and a pipe can be read only once; write it into a file");
+    take_keys(c);
+    close_input(c->in);
+    start_cells(c);
+}
+
 Cells *open_cells(const char *path)
 {
     struct stat about;
@@ -185,10 +297,12 @@ Cells *open_cells(const char *path)
     c->path = text_of("%s", path);
     if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
         fail(EXIT_DATA, path, "expected a CSV file, found a folder; name its files: --data %s/*.csv", path);
-    c->in = open_input(path, -1);
     c->chunk = must_alloc(CHUNK);
-    c->line = c->next_line = 1;
-    skip_byte_order_mark(c);
+    start_cells(c);
+    if (names_json_lines(path)) {
+        open_json_cells(c);
+        return c;
+    }
     c->separator = separator_of(c);
     take_column_names(c);
     return c;
@@ -210,6 +324,7 @@ void close_cells(Cells *c)
 
 bool next_cells(Cells *c)
 {
+    if (!c->separator) return take_json_cells(c);
     if (!take_cells(c)) return false;
     if (c->fields != c->columns)
         fail(EXIT_DATA, row_place(c), "expected %d fields, as the first line has, found %d", c->columns, c->fields);
@@ -225,6 +340,16 @@ int column_named(const Cells *c, const char *name)
     for (int k = 0; k < c->columns; k++)
         if (strcmp(c->name[k], name) == 0) return k;
     return -1;
+}
+
+int wanted_column(Cells *c, const char *name)
+{
+    int at = column_named(c, name);
+    if (at >= 0 || c->separator) return at;
+    note("%s: no line has the key \"%.60s\": its values count as missing", c->path, name);
+    c->name = must_grow(c->name, sizeof *c->name * (size_t)(c->columns + 1));
+    c->name[c->columns] = text_of("%s", name);
+    return c->columns++;
 }
 
 char *cell_place(const Cells *c, int k)

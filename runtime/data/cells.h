@@ -7,7 +7,8 @@
 
 /* A CSV or TSV file, compressed or not.  The separator is a tab, a semicolon or a comma, the one that the first line has
  * most of.  Fields may be in double quotes, as in RFC 4180; lines end in \n, \r\n or \r; empty lines do not count.  What
- * is no table ends the program (3). */
+ * is no table ends the program (3).  In JSON lines (.jsonl, .ndjson) each line is an object of texts, numbers, true,
+ * false and null; null, and a key that a line has not, is an empty cell. */
 typedef struct Cells Cells;
 
 Cells *open_cells(const char *path); /* and reads the names of the columns */
@@ -18,5 +19,6 @@ const char *column_name(const Cells *c, int k);
 const char *cell(const Cells *c, int k);      /* of the row; without spaces around it, unless quoted */
 char *cell_place(const Cells *c, int k);      /* "t.csv:12, column "b""; from malloc */
 int column_named(const Cells *c, const char *name); /* -1: none */
+int wanted_column(Cells *c, const char *name); /* the same; JSON lines get an empty one, with a note */
 
 #endif

@@ -17,12 +17,13 @@
 
 struct Csv_data {
     Csv_form form;
-    int columns, target_column;
-    char **name;   /* [columns] */
-    bool *rounded; /* [columns]: the warning about rounded integers was given */
+    int columns, target_column, weight_column; /* -1: there is none */
+    char **name;                               /* [columns] */
+    bool *rounded;                             /* [columns]: the warning about rounded integers was given */
     int64_t rows, room;
     double *feature; /* [rows][columns - 1] */
     int32_t *class;  /* [rows] */
+    double *weight;  /* [rows], if there are weights */
 };
 
 /* The position of a field. */
@@ -155,15 +156,20 @@ static char *column_names(const Csv_data *c)
 static void take_header(Csv_data *c, Cursor *at)
 {
     int cap = 0, width;
-    c->target_column = -1;
+    c->target_column = c->weight_column = -1;
     for (at->more = true; at->more; at->column += width) {
         char *name = next_field(at, &width);
         if (c->columns == cap) c->name = must_grow(c->name, sizeof *c->name * (size_t)(cap = cap * 2 + 16));
         if (strcmp(name, c->form.target) == 0) c->target_column = c->columns;
+        else if (c->form.weight && strcmp(name, c->form.weight) == 0) c->weight_column = c->columns;
         c->name[c->columns++] = text_of("%s", name);
     }
     c->rounded = must_alloc(sizeof *c->rounded * (size_t)c->columns);
     memset(c->rounded, 0, sizeof *c->rounded * (size_t)c->columns);
+    if (c->form.weight && c->weight_column < 0 && !c->form.optional)
+        fail(EXIT_DATA, line_place(at),
+             "expected a column \"%s\" (the weights of rows) among the %d that the first line names, %s",
+             c->form.weight, c->columns, column_names(c));
     if (c->target_column >= 0 || c->form.optional) return;
     const char *close = nearest_word(c->form.target, (const char *const *)c->name, c->columns);
     fail(EXIT_DATA, line_place(at),
@@ -204,6 +210,13 @@ static int32_t class_in(const Csv_data *c, const Cursor *at, double x)
     return (int32_t)x;
 }
 
+static double weight_in(const Csv_data *c, const Cursor *at, double x)
+{
+    if (x < 0)
+        fail(EXIT_DATA, field_place(at), "column \"%s\": expected a weight of 0 or more, found %g", c->form.weight, x);
+    return x;
+}
+
 static double feature_in(Csv_data *c, const Cursor *at, double x, int column)
 {
     if (fits_single(&c->form, x)) return x;
@@ -218,6 +231,7 @@ static void grow_rows(Csv_data *c)
     c->room = c->room * 2 + 1024;
     c->feature = must_grow(c->feature, sizeof *c->feature * (size_t)c->room * (size_t)c->columns);
     c->class = must_grow(c->class, sizeof *c->class * (size_t)c->room);
+    if (c->form.weight) c->weight = must_grow(c->weight, sizeof *c->weight * (size_t)c->room);
 }
 
 static void take_row(Csv_data *c, Cursor *at)
@@ -227,9 +241,10 @@ static void take_row(Csv_data *c, Cursor *at)
     double *to = c->feature + c->rows * csv_features(c);
     for (at->more = true; at->more; at->column += width, k++) {
         char *field = next_field(at, &width);
-        if (k >= c->columns || (k == c->target_column && c->form.optional)) continue;
+        if (k >= c->columns || ((k == c->target_column || k == c->weight_column) && c->form.optional)) continue;
         double x = number_in(c, at, field, k);
         if (k == c->target_column) c->class[c->rows] = class_in(c, at, x);
+        else if (k == c->weight_column) c->weight[c->rows] = weight_in(c, at, x);
         else *to++ = feature_in(c, at, x, k);
     }
     if (k != c->columns)
@@ -260,6 +275,7 @@ Csv_data *new_csv(int64_t rows, int features, double **feature, int32_t **class)
 {
     Csv_data *c = must_alloc(sizeof *c);
     c->columns = features + 1;
+    c->weight_column = -1;
     c->rows = c->room = rows;
     c->feature = *feature = must_alloc(sizeof *c->feature * (size_t)rows * (size_t)features);
     c->class = *class = must_alloc(sizeof *c->class * (size_t)rows);
@@ -276,7 +292,7 @@ Csv_data *open_csv(const Words *paths, const Csv_form *form)
 }
 
 int64_t csv_rows(const Csv_data *c) { return c->rows; }
-int csv_features(const Csv_data *c) { return c->columns - (c->target_column >= 0); }
+int csv_features(const Csv_data *c) { return c->columns - (c->target_column >= 0) - (c->weight_column >= 0); }
 
 uint64_t csv_hash(const Csv_data *c)
 {
@@ -284,9 +300,35 @@ uint64_t csv_hash(const Csv_data *c)
     hash_start(&h);
     hash_add(&h, c->feature, sizeof *c->feature * (size_t)(c->rows * csv_features(c)));
     hash_add(&h, c->class, sizeof *c->class * (size_t)c->rows);
+    if (c->weight) hash_add(&h, c->weight, sizeof *c->weight * (size_t)c->rows);
     return hash_end(&h);
+}
+
+static uint64_t hash_of_number(double x)
+{
+    x += 0; /* -0 is 0 */
+    return hash_of(&x, sizeof x);
+}
+
+uint64_t csv_row_hash(const Csv_data *c, int64_t row)
+{
+    uint64_t sum = hash_of_number(c->class[row]);
+    for (int k = 0; k < csv_features(c); k++) sum = sum * 31 + hash_of_number(csv_row(c, row)[k]);
+    return hash_of(&sum, sizeof sum);
+}
+
+bool csv_group(const Csv_data *c, const char *column, int64_t row, uint64_t *key)
+{
+    int k = 0;
+    while (c->name && k < c->columns && strcmp(c->name[k], column) != 0) k++;
+    if (!c->name || k == c->columns) return false;
+    int before = (c->target_column >= 0 && k > c->target_column) + (c->weight_column >= 0 && k > c->weight_column);
+    if (k == c->target_column) *key = hash_of_number(c->class[row]);
+    else *key = hash_of_number(k == c->weight_column ? c->weight[row] : csv_row(c, row)[k - before]);
+    return true;
 }
 
 int64_t csv_heap(const Csv_data *c) { return c->room * (8 * c->columns + 4); }
 const double *csv_row(const Csv_data *c, int64_t row) { return c->feature + row * csv_features(c); }
 int32_t csv_class(const Csv_data *c, int64_t row) { return c->class[row]; }
+double csv_weight(const Csv_data *c, int64_t row) { return c->weight[row]; }

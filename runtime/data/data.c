@@ -21,7 +21,7 @@ enum { WINDOW_SITE = 0x7fff0001, ORDER_SITE = 0x7fff0002 };
 
 /* ------------------------------------------------------------------ opening */
 
-/* Splits n tokens or rows into two parts.  As in nanoGPT, the first part has floor(n (1 - fraction)). */
+/* Splits n tokens into two parts.  As in nanoGPT, the first part has floor(n (1 - fraction)). */
 static void split(Data *d, int64_t n)
 {
     d->train = (int64_t)((double)n * (1 - d->reading->recipe->val_fraction));
@@ -51,6 +51,10 @@ static void check_val(const Data *d)
     const char *least = d->text ? text_of("%lld tokens (a sequence of %lld and the token after it)",
                                           (long long)d->seq + 1, (long long)d->seq)
                                 : "1 row";
+    if (words_of_split(&d->rule))
+        fail(EXIT_DATA, d->reading->paths.at[0],
+             "expected rows to evaluate, found none (%s); give more, or --val-fraction 1 for all of them",
+             words_of_split(&d->rule));
     fail(EXIT_DATA, d->reading->paths.at[0],
          "expected at least %s to evaluate, found %lld in the last %g of the data; give more, or "
          "--val-fraction 1 for all of it",
@@ -190,12 +194,13 @@ static int64_t features_wanted(const Lathe_entry *e, int64_t rows)
 static void settle_rows(Data *d, int64_t rows, bool training)
 {
     d->seq = 1;
-    split(d, rows);
+    divide_rows(d, rows);
     d->train_items = d->train;
     d->val_items = d->val;
     if (training && d->train < 1)
         fail(EXIT_DATA, d->reading->paths.at[0], "expected rows to train on, found none; give more data");
     d->order = must_alloc(sizeof *d->order * (size_t)d->train);
+    if (training) tell_equal_rows(d, d);
 }
 
 static void open_csv_data(Data *d, const Lathe_entry *e, bool training)
@@ -206,6 +211,7 @@ static void open_csv_data(Data *d, const Lathe_entry *e, bool training)
              "%s reads a CSV, but its description does not say which column is the class: add --set csv_target=COLUMN",
              reading->model->name);
     d->csv = open_csv(&reading->paths, &(Csv_form){.target = reading->recipe->csv_target,
+                                                   .weight = reading->recipe->row_weight,
                                                    .classes = class_count(reading->model),
                                                    .ignored = reading->model->recipe.ignored,
                                                    .single = reading->model->real != LATHE_F64,
@@ -223,7 +229,8 @@ static void open_row_data(Data *d, const Lathe_entry *e, bool training)
 {
     const Reading *reading = d->reading;
     const Lathe_entry *eval = training ? find_entry(reading->model, ENTRY_eval) : NULL;
-    d->rows = rows_of_arrays(&reading->paths, reading->model, (const Lathe_entry *const[]){e, eval, NULL});
+    d->rows =
+        rows_of_arrays(&reading->paths, reading->model, (const Lathe_entry *const[]){e, eval, NULL}, d->rule.group);
     settle_rows(d, rows_in_data(d->rows), training);
 }
 
@@ -245,7 +252,7 @@ static Schema *saved_schema(const Reading *reading)
 static Schema *new_schema_of(const Reading *reading)
 {
     const Lathe_recipe *r = reading->recipe;
-    const Table_form form = {r->csv_target, r->task, r->drop, r->as_categories};
+    const Table_form form = {r->csv_target, r->task, r->drop, r->as_categories, r->row_weight};
     Schema *s = find_schema(&reading->paths, &form);
     tell_left_out(s);
     return s;
@@ -255,9 +262,10 @@ static void open_table(Data *d, const Lathe_entry *e, bool training)
 {
     const Reading *reading = d->reading;
     Schema *known = reading->schema ? reading->schema : saved_schema(reading);
-    d->table = load_table(&reading->paths, known ? known : new_schema_of(reading), reading->predicting);
+    d->table = load_table(&reading->paths, known ? known : new_schema_of(reading),
+                          &(Table_reading){reading->predicting, d->rule, reading->recipe->row_weight});
     settle_rows(d, table_rows(d->table), training);
-    if (!known) learn_columns(d->table, d->train);
+    if (!known) learn_columns(d->table, d->row, d->train);
     check_sizes(d->table, e, reading->paths.at[0]);
 }
 
@@ -295,6 +303,18 @@ bool reads_text(const Reading *reading)
     return tensor_with_role(entry_of_reading(reading), LATHE_TOKENS) || reading->model->recipe.pairs;
 }
 
+static void check_weight(const Reading *reading, const Lathe_entry *e)
+{
+    bool read = false;
+    for (int i = 0; i < e->inputs; i++) read |= weighs_rows(&e->input[i]);
+    if (reading->recipe->row_weight && !read && !reading->predicting)
+        fail(EXIT_USAGE, NULL,
+             "row_weight=%s: %s does not read the weights of rows; its loss should read input.weight, of data with "
+             "weight = "
+             "\"%s\"",
+             reading->recipe->row_weight, reading->model->name, reading->recipe->row_weight);
+}
+
 void open_data(Data *d, const Reading *reading, Tokenizer *k)
 {
     const bool training = reading->training;
@@ -302,6 +322,8 @@ void open_data(Data *d, const Reading *reading, Tokenizer *k)
     *d = (Data){.reading = reading, .epoch = -1, .tokenizer = k};
     if (reading->paths.n == 0)
         fail(EXIT_USAGE, NULL, "%s needs --data PATH…: the text or table to read", reading->command);
+    if (!reads_text(reading)) d->rule = split_rule(reading->recipe);
+    check_weight(reading, e);
     if (reads_text(reading)) open_text_data(d, e, training);
     else if (reading->model->recipe.table) open_table(d, e, training);
     else if (reading->model->recipe.images) open_picture_data(d, e, training);
@@ -347,7 +369,7 @@ int64_t data_heap(const Data *d) { return heap_of(d, false) + (d->held ? heap_of
 /* Fisher and Yates's shuffle of the training rows. */
 static void shuffle(Data *d, int64_t epoch)
 {
-    for (int64_t i = 0; i < d->train; i++) d->order[i] = (int32_t)i;
+    for (int64_t i = 0; i < d->train; i++) d->order[i] = d->row[i];
     for (int64_t i = d->train - 1; i > 0; i--) {
         int64_t k = uniform_below(d->reading->seed, epoch, ORDER_SITE, i, i + 1);
         int32_t swap = d->order[i];
@@ -373,7 +395,11 @@ void train_items(Data *d, int64_t step, int64_t n, int64_t *item)
     for (int64_t k = 0; k < n; k++) item[k] = train_item(d, step, all, first + k);
 }
 
-int64_t val_item(const Data *d, int64_t k) { return d->epochs ? k : d->train + k * d->seq; }
+int64_t val_item(const Data *d, int64_t k)
+{
+    if (d->epochs) return k;
+    return d->row ? d->row[d->train + k] : d->train + k * d->seq;
+}
 
 /* ------------------------------------------------------------------ filling inputs */
 
@@ -388,6 +414,11 @@ static void fill_tokens(const Data *d, const Lathe_tensor *t, char *in, const in
 static void fill_classes(const Data *d, const Lathe_tensor *t, char *in, const int64_t *item, int64_t rows)
 {
     for (int64_t r = 0; r < rows; r++) ((int32_t *)(in + t->offset))[r] = csv_class(d->csv, item[r]);
+}
+
+static void fill_weights(const Data *d, const Lathe_tensor *t, char *in, const int64_t *item, int64_t rows)
+{
+    for (int64_t r = 0; r < rows; r++) write_real(t->dtype, in + t->offset, r, csv_weight(d->csv, item[r]));
 }
 
 /* Fills columns of the table, starting with `from`; returns the column after them. */
@@ -429,6 +460,7 @@ void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *it
         if (t->role != LATHE_TOKENS && t->role != LATHE_TARGETS && t->role != LATHE_FEATURES) continue; /* scalars */
         if (d->text) fill_tokens(d, t, in, item, rows);
         else if (t->dtype == LATHE_I32) fill_classes(d, t, in, item, rows);
+        else if (weighs_rows(t)) fill_weights(d, t, in, item, rows);
         else column = fill_columns(d, t, in, item, rows, column);
     }
 }

@@ -6,6 +6,7 @@
 #include "data/pictures.h"
 #include "data/reading.h"
 #include "data/rows.h"
+#include "data/split.h"
 #include "data/stream.h"
 #include "data/table.h"
 #include "interface/lathe_model.h"
@@ -32,10 +33,11 @@ void read_tokens(const Text_data *t, int64_t first, int64_t n, int32_t *out);
 /* Requirements on a table of numbers. */
 typedef struct Csv_form {
     const char *target; /* the column of classes */
+    const char *weight; /* the column of the weights of rows; NULL: none */
     int64_t classes;    /* classes are below this; 0: not known */
     int64_t ignored;    /* another class, which losses leave out: -100; 0: none */
     bool single;        /* features become fp32 */
-    bool optional;      /* the column of classes may be missing or hold anything, and is not read */
+    bool optional;      /* these columns may be missing or hold anything, and are not read */
 } Csv_form;
 bool is_class(const Csv_form *f, double x);
 const char *no_class(const Csv_form *f, double x); /* the message */
@@ -51,8 +53,11 @@ int64_t csv_rows(const Csv_data *c);
 int csv_features(const Csv_data *c);
 int64_t csv_heap(const Csv_data *c);
 uint64_t csv_hash(const Csv_data *c); /* of all values */
+uint64_t csv_row_hash(const Csv_data *c, int64_t row);
+bool csv_group(const Csv_data *c, const char *column, int64_t row, uint64_t *key); /* false: no such column */
 const double *csv_row(const Csv_data *c, int64_t row); /* [features] */
 int32_t csv_class(const Csv_data *c, int64_t row);
+double csv_weight(const Csv_data *c, int64_t row);
 
 /* ------------------------------------------------------------------ data/epochs.c: documents, epoch after epoch */
 
@@ -131,7 +136,7 @@ void start_epochs(Epochs *e, const State *from);
 /* ------------------------------------------------------------------ data/data.c */
 
 /* Where batches come from.  An item is a window of seq + 1 tokens (named by its first token) or a row of a CSV; the
- * last val_fraction of the tokens or rows is never trained on. */
+ * last val_fraction of the tokens, or the rows that data/split.c picks, are never trained on. */
 typedef struct Data {
     const Reading *reading;
     Text_data *text; /* one of the six */
@@ -145,12 +150,19 @@ typedef struct Data {
     int64_t train, val;             /* tokens or rows in each part */
     int64_t train_items, val_items; /* number of windows to draw from; of windows side by side; or of rows */
     int64_t stretch; /* order contiguous: consecutive windows that a row of the batch reads in an epoch; otherwise 0 */
+    Split_rule rule;                /* of rows */
+    int32_t *row;                   /* [train + val] of rows: their numbers in the data, those to train on first */
     int32_t *order;                 /* CSV: [train] this epoch's permutation */
     int64_t *item;                  /* of a step */
     int64_t epoch;                  /* of `order`; -1: none yet */
     struct Data *held;              /* of --val-data; NULL: the last part of this is evaluated */
     json_t *origin;                 /* hashes of description, plan and data (trainer/state.c); NULL: not yet taken */
 } Data;
+
+/* data/sides.c: divides rows by d->rule: row, train, val. */
+void divide_rows(Data *d, int64_t rows);
+/* Tells how many rows of the evaluated part of `held` are also in the training part of d, value for value. */
+void tell_equal_rows(const Data *d, const Data *held);
 
 void open_data(Data *d, const Reading *reading, Tokenizer *k); /* reading outlives d; k: NULL: choose_tokenizer()'s */
 bool reads_text(const Reading *reading); /* not a table */

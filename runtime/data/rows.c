@@ -23,8 +23,10 @@ struct Row_data {
     const Lathe_model *model;
     Row_field *field;
     int fields;
+    const char *group; /* name of the array of groups; NULL: none */
+    Row_field groups;  /* if it is no field */
     int64_t heap;
-    uint64_t hash;
+    uint64_t hash, *row_hash, *row_group; /* [rows] */
 };
 
 /* ------------------------------------------------------------------ which inputs */
@@ -102,21 +104,27 @@ static bool is_input(const Lathe_model *m, const char *name)
     return false;
 }
 
+static bool is_group(const Row_data *d, const char *name) { return d->group && strcmp(name, d->group) == 0; }
+
 /* Of several arrays in a file those that the entries read. */
 static bool is_wanted(const void *with, const char *name)
 {
     const Row_data *d = with;
+    if (is_group(d, name)) return true;
     if (!is_input(d->model, name)) note("array \"%s\" is not read: there is no such input", name);
     return field_of(d, name);
 }
 
+static bool is_known(const Row_data *d, const char *name) { return is_input(d->model, name) || is_group(d, name); }
+
 static void take_array(Row_data *d, Array *a)
 {
     Row_field *f = field_of(d, a->name);
+    if (!f && is_group(d, a->name)) f = &d->groups;
     if (!f) return close_array(a); /* an input that other entries read */
     d->heap += a->heap;
     f->rows += array_rows(a);
-    add_array(&f->parts, a, f->input->name);
+    add_array(&f->parts, a, a->name);
 }
 
 static void take_path(Row_data *d, const char *path)
@@ -126,12 +134,12 @@ static void take_path(Row_data *d, const char *path)
     Array_list all = {0};
     list_arrays(&all, file, name, said ? NULL : is_wanted, d);
     bool alone = all.n == 1 && strcmp(all.at[0]->name, name) == 0;
-    if (said && !is_input(d->model, said)) refuse_name(d, file, said);
+    if (said && !is_known(d, said)) refuse_name(d, file, said);
     if (said && all.n != 1)
         fail(EXIT_DATA, file, "expected one array, for input \"%s\", found %d; give --data %s, whose arrays have names",
              said, all.n, file);
     if (said) all.at[0]->name = text_of("%s", said);
-    if (alone && !is_input(d->model, name)) refuse_name(d, file, name);
+    if (alone && !is_known(d, name)) refuse_name(d, file, name);
     for (int i = 0; i < all.n; i++) take_array(d, all.at[i]);
     free(all.at);
     free(name);
@@ -172,11 +180,32 @@ static void check_number(const Row_field *f, const Array *a, int64_t row, double
          t->below ? text_of("ids from 0 to %lld", (long long)t->below - 1) : "32-bit integers", x);
 }
 
-static void read_whole(const Row_field *f, Hash *h)
+/* The hash of n numbers, whose zeros lose their sign; name: what they are. */
+static uint64_t hash_of_numbers(const char *name, double *x, int64_t n)
+{
+    Hash h;
+    hash_start(&h);
+    hash_add(&h, name, strlen(name));
+    for (int64_t k = 0; k < n; k++) x[k] += 0;
+    hash_add(&h, x, sizeof *x * (size_t)n);
+    return hash_end(&h);
+}
+
+/* Whether eval reads it: only such inputs are compared, so that training and evaluation see the same rows. */
+static bool is_compared(const Row_data *d, const Row_field *f)
+{
+    const Lathe_entry *e = find_entry(d->model, ENTRY_eval);
+    for (int i = 0; e && i < e->inputs; i++)
+        if (strcmp(e->input[i].name, f->input->name) == 0) return true;
+    return !e;
+}
+
+static void read_whole(const Row_data *d, const Row_field *f, Hash *h)
 {
     enum { CHUNK = 1 << 14 };
     int64_t most = f->width < CHUNK ? CHUNK / f->width : 1;
     double *x = must_alloc(sizeof *x * (size_t)(most * f->width));
+    uint64_t *to = d->row_hash;
     for (int p = 0; p < f->parts.n; p++) {
         const Array *a = f->parts.at[p];
         check_shape(f, a);
@@ -185,9 +214,30 @@ static void read_whole(const Row_field *f, Hash *h)
             read_array(a, row, n, x);
             for (int64_t i = 0; i < n * f->width; i++) check_number(f, a, row + i / f->width, x[i]);
             hash_add(h, x, sizeof *x * (size_t)(n * f->width));
+            for (int64_t i = 0; i < n && is_compared(d, f); i++)
+                *to++ += hash_of_numbers(f->input->name, x + i * f->width, f->width);
         }
     }
     free(x);
+}
+
+static void read_groups(Row_data *d)
+{
+    const Row_field *f = d->group ? field_of(d, d->group) : NULL;
+    const Array_list *parts = f ? &f->parts : &d->groups.parts;
+    if (!parts->n) return;
+    uint64_t *to = d->row_group = must_alloc(sizeof *to * (size_t)(d->field->rows + 1));
+    for (int p = 0; p < parts->n; p++) {
+        const Array *a = parts->at[p];
+        double x;
+        if (a->width != 1 || (!f && d->groups.rows != d->field->rows))
+            fail(EXIT_DATA, a->place, "expected a group for each of the %lld rows, found %s%s",
+                 (long long)d->field->rows, dims_text(a->rank, a->dim), parts->n > 1 ? " and more" : "");
+        for (int64_t row = 0; row < array_rows(a); row++) {
+            read_array(a, row, 1, &x);
+            *to++ = hash_of_numbers("", &x, 1);
+        }
+    }
 }
 
 static void check_rows(const Row_data *d, const char *path)
@@ -203,25 +253,30 @@ static void check_rows(const Row_data *d, const char *path)
     }
 }
 
-Row_data *rows_of_arrays(const Words *paths, const Lathe_model *m, const Lathe_entry *const *entries)
+Row_data *rows_of_arrays(const Words *paths, const Lathe_model *m, const Lathe_entry *const *entries, const char *group)
 {
     Row_data *d = must_alloc(sizeof *d);
     Hash h;
     d->model = m;
+    d->group = group;
     for (; *entries; entries++) want_inputs(d, *entries);
     for (int i = 0; i < paths->n; i++) take_path(d, paths->at[i]);
     check_rows(d, paths->at[0]);
     hash_start(&h);
-    for (int i = 0; i < d->fields; i++) read_whole(&d->field[i], &h);
+    d->row_hash = must_alloc(sizeof *d->row_hash * (size_t)(rows_in_data(d) + 1));
+    for (int i = 0; i < d->fields; i++) read_whole(d, &d->field[i], &h);
     d->hash = hash_end(&h);
+    read_groups(d);
     return d;
 }
 
 /* ------------------------------------------------------------------ batches */
 
 int64_t rows_in_data(const Row_data *d) { return d->fields ? d->field[0].rows : 0; }
-int64_t rows_heap(const Row_data *d) { return d->heap; }
+int64_t rows_heap(const Row_data *d) { return d->heap + 8 * rows_in_data(d) * (d->row_group ? 2 : 1); }
 uint64_t rows_hash(const Row_data *d) { return d->hash; }
+const uint64_t *row_hashes(const Row_data *d) { return d->row_hash; }
+const uint64_t *row_groups(const Row_data *d) { return d->row_group; }
 
 static void read_row(const Row_field *f, int64_t row, double *out)
 {

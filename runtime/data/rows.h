@@ -7,13 +7,17 @@
 
 typedef struct Row_data Row_data;
 
-/* Opens the arrays of --data for the inputs of these entries of m, which end with NULL.  A path is a file with several arrays
- * by the inputs' names (.npz, .safetensors), a folder of NAME.npy, an array whose file has an input's name, or
- * NAME=FILE.  Files of the same input are joined.  An error in them ends the program (3). */
-Row_data *rows_of_arrays(const Words *paths, const Lathe_model *m, const Lathe_entry *const *entries);
+/* Opens the arrays of --data for the inputs of these entries of m, which end with NULL, and the array group [rows], if
+ * there is one (group NULL: none is wanted).  A path is a file with several arrays by the inputs' names (.npz,
+ * .safetensors), a folder of NAME.npy, an array whose file has an input's name, or NAME=FILE.  Files of the same input
+ * are joined.  An error in them ends the program (3). */
+Row_data *rows_of_arrays(const Words *paths, const Lathe_model *m, const Lathe_entry *const *entries,
+                         const char *group);
 int64_t rows_in_data(const Row_data *d);
 int64_t rows_heap(const Row_data *d);  /* bytes allocated */
 uint64_t rows_hash(const Row_data *d); /* of all values */
+const uint64_t *row_hashes(const Row_data *d); /* [rows] of the inputs of eval */
+const uint64_t *row_groups(const Row_data *d); /* [rows] hashes of the group's values; NULL: there is no such array */
 bool class_of_row(const Row_data *d, int64_t row, double *class); /* of the only target, if that is an id; else false */
 /* Fills the inputs of a call with the rows row [e->rows]. */
 void fill_from_rows(const Row_data *d, const Lathe_entry *e, char *in, const int64_t *row);

@@ -161,7 +161,8 @@ static void leave_column_out(Column *c, const char *why)
 static void find_kind(Column *c, const Seen *s, const Table_form *form, int64_t rows)
 {
     bool category = list_has(form->as_categories, c->name);
-    if (list_has(form->drop, c->name)) c->kind = COLUMN_LEFT_OUT;
+    if (list_has(form->drop, c->name) || (form->weight && strcmp(c->name, form->weight) == 0))
+        c->kind = COLUMN_LEFT_OUT;
     else if (!s->present) leave_column_out(c, "all its values are missing");
     else if (!s->many && s->values.n == 1 && !c->missing) leave_column_out(c, "it has the same value in all rows");
     else if (s->numbers && !category) c->kind = COLUMN_NUMBER;
@@ -173,17 +174,17 @@ static void find_kind(Column *c, const Seen *s, const Table_form *form, int64_t 
     if (c->kind == COLUMN_CATEGORY) take_levels(c, s);
 }
 
-static void find_target(Schema *s, const Seen *seen, const Table_form *form)
+static void find_target(Schema *s, Column *c, const Seen *t, const Table_form *form)
 {
-    Column *c = &s->column[s->target];
-    const Seen *t = &seen[s->target];
     const char *place = text_of("column \"%.60s\"", c->name);
-    bool few = t->whole && !t->many && t->values.n <= FEW_CLASSES;
-    c->kind = COLUMN_TARGET;
+    bool few = t->whole && !t->many && t->values.n <= FEW_CLASSES && s->targets == 1;
     if (c->missing)
         fail(EXIT_DATA, t->first_missing,
              "expected a value of the target in each row, found none; leave out the rows without one");
     if (!t->many && t->values.n == 1) fail(EXIT_DATA, place, "the target has the same value in all rows");
+    if (s->targets > 1 && (!t->numbers || form->task == LATHE_CLASSES))
+        fail(EXIT_DATA, place, "expected a number in each row, since there are %d targets, found %s", s->targets,
+             t->numbers ? "task=class; name one target" : "text; name one target for classes");
     s->classes = form->task == LATHE_CLASSES || (form->task == LATHE_TASK_FOUND && (!t->numbers || few));
     if (!s->classes && !t->numbers)
         fail(EXIT_DATA, place,
@@ -215,8 +216,22 @@ static Schema *new_schema(const Cells *c, const Table_form *form)
     s->columns = cell_count(c);
     s->column = must_alloc(sizeof *s->column * (size_t)s->columns);
     for (int k = 0; k < s->columns; k++) s->column[k].name = text_of("%s", column_name(c, k));
-    s->target = column_named(c, form->target);
+    bool one = column_named(c, form->target) >= 0; /* also with commas in its name */
+    s->target = -1;
+    for (int k = s->columns - 1; k >= 0; k--) {
+        if (one ? strcmp(s->column[k].name, form->target) != 0 : !list_has(form->target, s->column[k].name)) continue;
+        s->column[k].kind = COLUMN_TARGET;
+        s->target = k;
+        s->targets++;
+    }
     return s;
+}
+
+Column *target_column(const Schema *s, int k)
+{
+    Column *c = &s->column[s->target];
+    for (; k > 0 || c->kind != COLUMN_TARGET; c++) k -= c->kind == COLUMN_TARGET;
+    return c;
 }
 
 static _Noreturn void refuse_target(const Schema *s, const char *path, const char *target)
@@ -236,22 +251,20 @@ static _Noreturn void refuse_target(const Schema *s, const char *path, const cha
 }
 
 /* Where each column of the first file is in this one; names may come in another order. */
-static int *columns_of_first(const Schema *s, const Cells *c, const char *path)
+static int *columns_of_first(const Schema *s, Cells *c, const char *path)
 {
     int *at = must_alloc(sizeof *at * (size_t)s->columns);
     for (int k = 0; k < s->columns; k++)
-        if ((at[k] = column_named(c, s->column[k].name)) < 0)
+        if ((at[k] = wanted_column(c, s->column[k].name)) < 0)
             fail(EXIT_DATA, path, "expected a column \"%.60s\", as in the first file, found none", s->column[k].name);
     return at;
 }
 
-static void refuse_stream(const char *path)
+void refuse_stream(const char *path, const char *why)
 {
     struct stat about;
     bool pipe = stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
-    if (pipe || strcmp(path, "-") == 0)
-        fail(EXIT_DATA, path,
-             "a table to train on is read twice, and a pipe can be read only once; write it into a file");
+    if (pipe || strcmp(path, "-") == 0) fail(EXIT_DATA, path, "%s; write it into a file", why);
 }
 
 Schema *find_schema(const Words *paths, const Table_form *form)
@@ -259,13 +272,15 @@ Schema *find_schema(const Words *paths, const Table_form *form)
     Schema *s = NULL;
     Seen *seen = NULL;
     for (int i = 0; i < paths->n; i++) {
-        refuse_stream(paths->at[i]);
+        refuse_stream(paths->at[i], "a table to train on is read twice, and a pipe can be read only once");
         Cells *c = open_cells(paths->at[i]);
         if (!s) {
             s = new_schema(c, form);
             check_listed(c, paths->at[i], "drop", form->drop);
             check_listed(c, paths->at[i], "categories", form->as_categories);
             if (s->target < 0) refuse_target(s, paths->at[i], form->target);
+            if (s->targets > 1 || strcmp(s->column[s->target].name, form->target) != 0)
+                check_listed(c, paths->at[i], "target", form->target);
             seen = must_alloc(sizeof *seen * (size_t)s->columns);
             for (int k = 0; k < s->columns; k++) seen[k].numbers = seen[k].dates = seen[k].whole = true;
         }
@@ -276,8 +291,8 @@ Schema *find_schema(const Words *paths, const Table_form *form)
     }
     if (!s->rows) fail(EXIT_DATA, paths->at[0], "expected rows to train on, found none; give more data");
     for (int k = 0; k < s->columns; k++)
-        if (k != s->target) find_kind(&s->column[k], &seen[k], form, s->rows);
-    find_target(s, seen, form);
+        if (s->column[k].kind == COLUMN_TARGET) find_target(s, &s->column[k], &seen[k], form);
+        else find_kind(&s->column[k], &seen[k], form, s->rows);
     count_inputs(s);
     for (int k = 0; k < s->columns; k++) free_strings(&seen[k].values);
     free(seen);
@@ -289,10 +304,12 @@ Schema *find_schema(const Words *paths, const Table_form *form)
 const char *schema_text(const Schema *s)
 {
     const Column *t = &s->column[s->target];
-    char *target = s->classes ? text_of("one of %d classes", t->levels) : text_of("a number");
-    return text_of("%lld rows; %d number%s, %d categor%s of %lld values; target \"%s\": %s", (long long)s->rows,
-                   s->numbers, s->numbers == 1 ? "" : "s", s->categories, s->categories == 1 ? "y" : "ies",
-                   (long long)s->levels, t->name, target);
+    char *target =
+        s->classes ? text_of("\"%s\": one of %d classes", t->name, t->levels) : text_of("\"%s\": a number", t->name);
+    for (int k = 1; k < s->targets; k++) target = text_of("%s, \"%s\": a number", target, target_column(s, k)->name);
+    return text_of("%lld rows; %d number%s, %d categor%s of %lld values; target %s", (long long)s->rows, s->numbers,
+                   s->numbers == 1 ? "" : "s", s->categories, s->categories == 1 ? "y" : "ies", (long long)s->levels,
+                   target);
 }
 
 void tell_left_out(const Schema *s)

@@ -28,7 +28,7 @@ typedef struct Column {
 typedef struct Schema Schema;
 struct Schema {
     Column *column;
-    int columns, target; /* target: -1: the file has none */
+    int columns, target, targets; /* target: the first; -1: the file has none */
     bool classes;        /* the target is a class */
     int numbers, categories; /* inputs of a row */
     int64_t levels;          /* ids of categories are below this */
@@ -36,14 +36,17 @@ struct Schema {
 };
 
 typedef struct Table_form { /* what the user says of a table */
-    const char *target;
+    const char *target; /* a column, or several, separated by commas: numbers */
     Lathe_task task;
     const char *drop, *as_categories; /* columns, separated by commas; NULL: none */
+    const char *weight;               /* the column with the weights of rows, which is no input; NULL: none */
 } Table_form;
 
 /* Reads the files once.  Kinds are found from all rows; means, deviations and ids are still to be learned
  * (learn_columns). */
 Schema *find_schema(const Words *paths, const Table_form *form);
+void refuse_stream(const char *path, const char *why); /* ends the program (3) if it is a pipe or standard input */
+Column *target_column(const Schema *s, int k); /* the k-th, in the order of the columns */
 int slots_of(const Column *c);    /* numbers that it becomes, without the flag */
 bool is_missing(const char *cell); /* "", NA, NaN, null, None, ? … */
 bool parse_date(const char *cell, double *days); /* "2024-02-29", "2024-02-29 12:30:00"; days since 1970-01-01 */

@@ -113,11 +113,12 @@ Schema *read_schema(const char *path)
     for (int k = 0; k < s->columns; k++) {
         Column *c = &s->column[k];
         take_column(path, c, json_array_get(columns, (size_t)k));
-        if (c->kind == COLUMN_TARGET) s->target = k;
+        if (c->kind == COLUMN_TARGET && s->targets++ == 0) s->target = k;
         s->numbers += slots_of(c) + c->flagged;
         s->categories += c->kind == COLUMN_CATEGORY;
     }
     if (s->target < 0) damaged(path, "no target");
+    if (s->classes && s->targets > 1) damaged(path, "several targets that are classes");
     json_decref(all);
     return s;
 }

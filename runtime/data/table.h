@@ -4,22 +4,31 @@
 
 #include "base/words.h"
 #include "data/schema.h"
+#include "data/split.h"
 #include "interface/lathe_model.h"
 
 typedef struct Table Table;
 
+typedef struct Table_reading {
+    bool predicting;   /* neither target nor weight is read */
+    Split_rule split;  /* what it compares of rows is kept */
+    const char *weight; /* column; NULL: none */
+} Table_reading;
+
 /* Reads the files by the schema: columns are found by their names.  A value that does not fit ends the program (3); one
- * of a category that is not known counts as unknown, and is told.  without_target: it is not read. */
-Table *load_table(const Words *paths, Schema *s, bool without_target);
-/* Learns means, deviations and the ids of categories from the first `rows` rows.  A value of a category that is found
- * only once there has the id of unknown ones, which is so learned too. */
-void learn_columns(Table *t, int64_t rows);
+ * of a category that is not known counts as unknown, and is told. */
+Table *load_table(const Words *paths, Schema *s, const Table_reading *how);
+/* Learns means, deviations and the ids of categories from the rows row[0 … rows - 1].  A value of a category that is
+ * found only once there has the id of unknown ones, which is so learned too. */
+void learn_columns(Table *t, const int32_t *row, int64_t rows);
 void check_sizes(const Table *t, const Lathe_entry *e, const char *path); /* ends the program (3) if the model's differ */
 int64_t table_rows(const Table *t);
 Schema *table_schema(const Table *t);
 int64_t table_heap(const Table *t); /* bytes */
 uint64_t table_hash(const Table *t);
-double table_target(const Table *t, int64_t row); /* in its own units, or the class */
+uint64_t table_row_hash(const Table *t, int64_t row); /* of what the model reads of it */
+const uint64_t *table_keys(const Table *t); /* [rows] hashes of all cells' texts, or of the group's; NULL: not kept */
+double table_target(const Table *t, int64_t row, int k); /* the k-th, in its own units, or the class */
 void fill_table(const Table *t, const Lathe_entry *e, char *in, const int64_t *row);
 
 #endif

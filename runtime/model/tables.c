@@ -96,6 +96,8 @@ void write_real(Lathe_dtype t, void *at, int64_t i, double x)
     else ((float *)at)[i] = (float)x;
 }
 
+bool weighs_rows(const Lathe_tensor *t) { return t->role == LATHE_TARGETS && strcmp(t->name, "weight") == 0; }
+
 const Lathe_tensor *tensor_with_role(const Lathe_entry *e, Lathe_role role)
 {
     for (int i = 0; i < e->inputs; i++)

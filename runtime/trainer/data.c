@@ -19,6 +19,7 @@
 
 static void refuse_both(const Trainer *t)
 {
+    if (was_set(t, "fold")) fail(EXIT_USAGE, NULL, "--val-data and --fold both say which data is evaluated; give one");
     if (was_set(t, "val_fraction") && t->recipe.val_fraction > 0)
         fail(EXIT_USAGE, NULL, "--val-data and --val-fraction both say which data is evaluated; give one");
 }
@@ -66,10 +67,23 @@ Reading *reading_of(const Trainer *t, bool training)
     return r;
 }
 
+static void check_split(const Trainer *t)
+{
+    const Lathe_recipe *r = &t->recipe;
+    if (!lathe_reads_rows(r) && (r->fold || was_set(t, "split")))
+        fail(EXIT_USAGE, NULL, "%s divides rows, and %s reads text, of which --val-fraction F is kept for evaluation",
+             r->fold ? "--fold" : "split", t->model->name);
+    if (r->fold && was_set(t, "val_fraction") && (r->val_fraction < 1 || was_set(t, "fold")))
+        fail(EXIT_USAGE, NULL,
+             "fold %s and --val-fraction both say which rows are evaluated; give one (--val-fraction 1 alone: all)",
+             r->fold);
+}
+
 /* Data to evaluate is read with the tokenizer saved beside the weights. */
 void open_run_data(Data *d, const Trainer *t, bool training)
 {
     Reading *r = reading_of(t, training);
+    check_split(t);
     if (!training && t->data.n && (reads_text(r) || t->model->recipe.table || t->model->recipe.images))
         r->weights = weights_path(t);
     open_data(d, r, NULL);
@@ -99,6 +113,7 @@ void open_val_data(Data *d, const Trainer *t)
     r->classes = d->pictures ? pictures_classes(d->pictures) : NULL;
     open_data(d->held, r, d->tokenizer);
     refuse_pipe(d->held);
+    tell_equal_rows(d, d->held);
     check_data_memory(t, data_heap(d));
 }
 

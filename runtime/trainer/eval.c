@@ -240,6 +240,8 @@ static void print_scores(const Scores *s, const Data *d)
         show(stdout, "over %s windows of %lld tokens, side by side in the last %s tokens; %lld at the end fill none\n",
              grouped_text(s->items), (long long)d->seq, grouped_text(d->val),
              (long long)(d->val - 1 - s->items * d->seq));
+    else if (words_of_split(&d->rule))
+        show(stdout, "over %s rows: %s\n", grouped_text(s->items), words_of_split(&d->rule));
     else show(stdout, "over the last %s rows\n", grouped_text(s->items));
 }
 
@@ -283,7 +285,8 @@ int eval_command(Trainer *t)
     Memory m;
     check_generate(t);
     char *path = weights_path(t);
-    take_own_data(t, path);
+    if (t->data.n) take_own_split(t, path);
+    else take_own_data(t, path);
     evaluate_val_data(t);
     if (t->generate) t->origin = read_origin(path);
     open_run_data(&d, t, false);

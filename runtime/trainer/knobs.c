@@ -2,6 +2,7 @@
  * built. */
 #include "base/json_text.h"
 #include "base/words.h"
+#include "data/split.h"
 #include "interface/lathe_model.h"
 #include "model/tables.h"
 #include "step/optim.h"
@@ -93,6 +94,14 @@ static double read_number(const Setting *k, const char *value)
     return x;
 }
 
+static void check_fold(const char *value)
+{
+    int64_t fold, folds;
+    if (!parse_fold(value, &fold, &folds))
+        fail(EXIT_USAGE, NULL,
+             "fold=%s: expected K/N, the fold to evaluate and the number of folds, 2 to 1000, such as 2/5", value);
+}
+
 static void change_knob(Lathe_recipe *r, const Setting *k, const char *value)
 {
     void *field = (char *)r + k->field;
@@ -101,7 +110,10 @@ static void change_knob(Lathe_recipe *r, const Setting *k, const char *value)
     else if (k->field == FIELD(milestones) && !are_milestones(value))
         fail(EXIT_USAGE, NULL, "%s=%s: expected steps in ascending order, separated by commas, such as 1000,1500",
              k->name, value);
-    else *(const char **)field = value;
+    else {
+        if (k->field == FIELD(fold)) check_fold(value);
+        *(const char **)field = value;
+    }
 }
 
 /* A value that is not one of the words may be the path of a tokenizer. */
@@ -179,12 +191,18 @@ static bool is_of_data(const Setting *k)
     return is_knob(k) && strcmp(k->table, "data") == 0 && k->field != FIELD(tokenizer);
 }
 
-void take_data_settings(Trainer *t, const json_t *recipe, const char *only)
+static bool is_listed(const char *const *names, const char *name)
+{
+    while (*names && strcmp(*names, name) != 0) names++;
+    return *names;
+}
+
+void take_data_settings(Trainer *t, const json_t *recipe, const char *const *only)
 {
     for (int i = 0; i < SETTINGS; i++) {
         const Setting *k = &settings[i];
         bool wanted = is_of_data(k) && !was_set(t, k->name);
-        if (only && strcmp(k->name, only) != 0) continue;
+        if (only && !is_listed(only, k->name)) continue;
         char *theirs = wanted ? value_text(json_object_get(recipe, k->name)) : NULL;
         if (theirs) change_knob(&t->recipe, k, theirs);
     }

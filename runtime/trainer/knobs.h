@@ -13,8 +13,8 @@ void set_knob(Trainer *t, const char *name, const char *value);
 void set_knob_text(Trainer *t, const char *assignment); /* "lr=3e-4" */
 json_t *recipe_json(const Lathe_recipe *r);             /* every setting under its name */
 void take_recipe(Trainer *t, const json_t *recipe);     /* of a checkpoint: sets what was not given */
-/* … its settings about data, without a message; only: the name of one; NULL: all. */
-void take_data_settings(Trainer *t, const json_t *recipe, const char *only);
+/* … its settings about data, without a message; only: their names, and NULL; NULL: all. */
+void take_data_settings(Trainer *t, const json_t *recipe, const char *const *only);
 bool is_setting(const char *name);                      /* whether --set takes the name, in any trainer */
 bool was_set(const Trainer *t, const char *name);       /* by an option or --set */
 Words settings_given(const Trainer *t);                 /* their names */

@@ -19,26 +19,31 @@ typedef struct Ranked { /* a row of two classes */
     bool is;            /* it is of class 1 */
 } Ranked;
 
+typedef struct Errors { /* of a number: sums */
+    double squares, sizes;
+    double first, target, target_squares; /* the first target; of targets less that */
+} Errors;
+
 struct Metrics {
     const Predictions *p;
     const Lathe_tensor *output;
     bool classes;
-    int64_t n, k;                           /* rows; classes */
-    int64_t *confusion;                     /* [k][k] rows of a class, by what is predicted */
-    int64_t top;                            /* rows whose class is among the TOP likeliest */
-    double log_loss, brier, squares, sizes; /* sums */
-    double first, target, target_squares;   /* of numbers: the first target; sums of targets less that */
-    Ranked *ranked;                         /* [n] of two classes */
-    double *x;                              /* [k] */
+    int64_t n, k;           /* rows; classes, or numbers */
+    int64_t *confusion;     /* [k][k] rows of a class, by what is predicted */
+    int64_t top;            /* rows whose class is among the TOP likeliest */
+    double log_loss, brier; /* sums */
+    Errors *errors;         /* [k] of numbers */
+    Ranked *ranked;         /* [n] of two classes */
+    double *x;              /* [k] */
 };
 
 /* ------------------------------------------------------------------ rows */
 
-static double target_of_row(const Data *d, int64_t item)
+static double target_of_row(const Data *d, int64_t item, int64_t k)
 {
     double x = 0;
     if (d->csv) return csv_class(d->csv, item);
-    if (d->table) return table_target(d->table, item);
+    if (d->table) return table_target(d->table, item, (int)k);
     if (d->pictures) return picture_class(d->pictures, item);
     bug_if(!class_of_row(d->rows, item, &x));
     return x;
@@ -64,24 +69,29 @@ static void add_class(Metrics *m, int64_t class)
     m->brier += missed * missed;
 }
 
-static void add_number(Metrics *m, double target)
+static void add_number(const Metrics *m, int64_t k, double target)
 {
-    double error = *m->x - target;
-    if (!m->n++) m->first = target;
-    target -= m->first; /* so that their spread keeps its digits */
-    m->squares += error * error;
-    m->sizes += fabs(error);
-    m->target += target;
-    m->target_squares += target * target;
+    Errors *e = &m->errors[k];
+    double error = m->x[k] - target;
+    if (!m->n) e->first = target;
+    target -= e->first; /* so that their spread keeps its digits */
+    e->squares += error * error;
+    e->sizes += fabs(error);
+    e->target += target;
+    e->target_squares += target * target;
 }
 
 static void give_metric(void *with, const char *out, int64_t row, int64_t number)
 {
     Metrics *m = with;
-    double target = target_of_row(m->p->data, val_item(m->p->data, number));
+    int64_t item = val_item(m->p->data, number);
     (void)predicted_numbers(m->p, m->output, out, row, m->x);
-    if (m->classes) add_class(m, (int64_t)target);
-    else add_number(m, target);
+    if (m->classes) {
+        add_class(m, (int64_t)target_of_row(m->p->data, item, 0));
+        return;
+    }
+    for (int64_t k = 0; k < m->k; k++) add_number(m, k, target_of_row(m->p->data, item, k));
+    m->n++;
 }
 
 /* ------------------------------------------------------------------ which task */
@@ -101,10 +111,13 @@ Metrics *measure_predictions(const Predictions *p)
     m->p = p;
     m->classes = has_class(d);
     m->output = m->classes ? logits : d->table ? number : NULL;
-    if (!m->output || m->output->rank != (m->classes ? 2 : 1) || p->rows < 1) return NULL;
+    int64_t numbers = d->table ? table_schema(d->table)->targets : 1;
+    if (!m->output || m->output->rank != (m->classes || numbers > 1 ? 2 : 1) || p->rows < 1) return NULL;
     m->k = predicted_width(p, m->output);
+    if (!m->classes && m->k != numbers) return NULL;
     if (m->classes && (m->k < 2 || m->k > MOST_CLASSES)) return NULL;
-    m->confusion = must_alloc(sizeof *m->confusion * (size_t)(m->k * m->k));
+    m->confusion = must_alloc(sizeof *m->confusion * (size_t)(m->classes ? m->k * m->k : 1));
+    m->errors = must_alloc(sizeof *m->errors * (size_t)m->k);
     m->ranked = must_alloc(sizeof *m->ranked * (size_t)(m->k == 2 ? p->rows : 1));
     m->x = must_alloc(sizeof *m->x * (size_t)m->k);
     each_prediction(p, give_metric, m);
@@ -170,16 +183,21 @@ typedef struct Value {
     double value;
 } Value;
 
-static int values_of(const Metrics *m, Value *v)
+static int values_of_number(const Errors *e, double n, Value *v)
 {
-    double n = (double)m->n, auc, precision, spread = m->target_squares - m->target * m->target / n;
+    double spread = e->target_squares - e->target * e->target / n;
+    v[0] = (Value){"rmse", sqrt(e->squares / n)};
+    v[1] = (Value){"mae", e->sizes / n};
+    v[2] = (Value){"r2", spread > 0 ? 1 - e->squares / spread : NAN};
+    return 3;
+}
+
+/* Of the classes, or of the k-th number. */
+static int values_of(const Metrics *m, int64_t k, Value *v)
+{
+    double n = (double)m->n, auc, precision;
     int c = 0;
-    if (!m->classes) {
-        v[c++] = (Value){"rmse", sqrt(m->squares / n)};
-        v[c++] = (Value){"mae", m->sizes / n};
-        v[c++] = (Value){"r2", spread > 0 ? 1 - m->squares / spread : NAN};
-        return c;
-    }
+    if (!m->classes) return values_of_number(&m->errors[k], n, v);
     v[c++] = (Value){"accuracy", accuracy_of(m)};
     v[c++] = (Value){"balanced_accuracy", mean_of_classes(m, false)};
     v[c++] = (Value){"macro_f1", mean_of_classes(m, true)};
@@ -211,21 +229,34 @@ static void print_confusion(const Metrics *m)
     }
 }
 
+/* One of several numbers has its name. */
+static const char *name_of_number(const Metrics *m, int64_t k)
+{
+    return !m->classes && m->k > 1 ? target_column(table_schema(m->p->data->table), (int)k)->name : NULL;
+}
+
 void print_metrics(const Metrics *m)
 {
-    Value v[MOST_VALUES];
-    int n = values_of(m, v);
-    for (int i = 0; i < n; i++) show(stdout, "%s%s %.5g", i ? " | " : "", v[i].name, v[i].value);
-    show(stdout, "; over all %s rows\n", grouped_text(m->n));
+    for (int64_t k = 0; k < (m->classes ? 1 : m->k); k++) {
+        Value v[MOST_VALUES];
+        int n = values_of(m, k, v);
+        const char *name = name_of_number(m, k);
+        show(stdout, "%s%s", name ? name : "", name ? ": " : "");
+        for (int i = 0; i < n; i++) show(stdout, "%s%s %.5g", i ? " | " : "", v[i].name, v[i].value);
+        show(stdout, "; over all %s rows\n", grouped_text(m->n));
+    }
     if (m->classes && m->k <= SHOWN_CLASSES) print_confusion(m);
 }
 
 json_t *metrics_json(const Metrics *m)
 {
-    Value v[MOST_VALUES];
-    int n = values_of(m, v);
     json_t *all = json_object(), *confusion = json_array();
-    for (int i = 0; i < n; i++) put_json(all, v[i].name, real_json(v[i].value));
+    for (int64_t k = 0; k < (m->classes ? 1 : m->k); k++) {
+        Value v[MOST_VALUES];
+        json_t *to = name_of_number(m, k) ? json_object() : all;
+        for (int i = 0, n = values_of(m, k, v); i < n; i++) put_json(to, v[i].name, real_json(v[i].value));
+        if (to != all) put_json(all, name_of_number(m, k), to);
+    }
     for (int64_t k = 0; m->classes && k < m->k; k++) {
         json_t *row = json_array();
         for (int64_t i = 0; i < m->k; i++) add_json(row, json_integer(m->confusion[k * m->k + i]));

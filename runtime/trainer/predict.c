@@ -50,18 +50,19 @@ int64_t predicted_width(const Predictions *p, const Lathe_tensor *t) { return te
 
 static const Schema *schema_of(const Predictions *p) { return p->data->table ? table_schema(p->data->table) : NULL; }
 
-/* The target, if t predicts it in the model's scale; else NULL. */
-const Column *scaled_target(const Predictions *p, const Lathe_tensor *t)
+const Column *scaled_target(const Predictions *p, const Lathe_tensor *t, int64_t k)
 {
     const Schema *s = schema_of(p);
-    return s && !s->classes && strcmp(t->name, "prediction") == 0 ? &s->column[s->target] : NULL;
+    if (!s || s->classes || strcmp(t->name, "prediction") != 0) return NULL;
+    if (s->targets > 1 && predicted_width(p, t) != s->targets) return NULL;
+    return target_column(s, s->targets > 1 ? (int)k : 0);
 }
 
 int64_t predicted_numbers(const Predictions *p, const Lathe_tensor *t, const char *out, int64_t row, double *x)
 {
     int64_t n = predicted_width(p, t);
-    const Column *target = scaled_target(p, t);
     for (int64_t k = 0; k < n; k++) {
+        const Column *target = scaled_target(p, t, k);
         x[k] = read_element(t->dtype, out + t->offset, row * n + k);
         if (target) x[k] = x[k] * *target->deviation + *target->mean;
     }
@@ -133,10 +134,13 @@ static void check_out(const Trainer *t)
 typedef struct Form {
     const char *end;
     void (*write)(const Predictions *, const char *path);
+    bool texts; /* it can hold them */
 } Form;
 
-static const Form forms[] = {
-    {".csv", write_csv}, {".jsonl", write_jsonl}, {".npy", write_npy}, {".safetensors", write_predicted_store}};
+static const Form forms[] = {{".csv", write_csv, true},
+                             {".jsonl", write_jsonl, true},
+                             {".npy", write_npy, false},
+                             {".safetensors", write_predicted_store, false}};
 enum { FORMS = sizeof forms / sizeof *forms };
 
 static const Form *form_of(const char *path)
@@ -148,6 +152,22 @@ static const Form *form_of(const char *path)
          "--out %s: expected a file whose name ends in .csv, .jsonl, .npy or .safetensors, or - for a "
          "CSV on standard output",
          path);
+}
+
+/* Opens the columns of --keep. */
+static void open_kept_columns(Predictions *p, const Trainer *t, const Form *form)
+{
+    if (!t->keep) return;
+    if (!form->texts)
+        fail(EXIT_USAGE, NULL, "--keep needs a file that can hold texts, .csv or .jsonl, and %s is none", t->out);
+    if (p->data->rows || are_arrays(&t->data))
+        fail(EXIT_USAGE, NULL, "--keep copies columns of a CSV, and the data is arrays");
+    p->copied = open_copied(&t->data, t->keep);
+    for (int k = 0; k < copied_columns(p->copied); k++)
+        if (is_written(p, copied_name(p->copied, k)))
+            fail(EXIT_USAGE, NULL,
+                 "--keep %s: the predictions have a column of that name; rename it in the data, or leave it out",
+                 copied_name(p->copied, k));
 }
 
 /* ------------------------------------------------------------------ trainer predict */
@@ -180,6 +200,7 @@ int predict_command(Trainer *t)
     load_saved_weights(t, t->weights, &m);
     weights_up(t->model, &m);
     p.data = &d, p.memory = &m, p.call = call_of(&m, p.entry), p.rows = d.val_items;
+    open_kept_columns(&p, t, form);
     form->write(&p, t->out);
     if (strcmp(t->out, "-") == 0) return 0;
     if (t->json) print_json(json_pack("{s:I, s:o}", "rows", (json_int_t)p.rows, "out", word_json(t->out)));

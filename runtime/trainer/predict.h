@@ -2,6 +2,7 @@
 #ifndef LATHE_TRAINER_PREDICT_H
 #define LATHE_TRAINER_PREDICT_H
 
+#include "data/copied.h"
 #include "data/data.h"
 #include "interface/lathe_model.h"
 #include "model/block.h"
@@ -14,6 +15,7 @@ typedef struct Predictions {
     const Memory *memory;
     Lathe_call call;
     int64_t rows;
+    Copied *copied; /* columns of the data that are written before the outputs; NULL: none */
 } Predictions;
 
 /* Gives the number-th row: out is the outputs of its batch, row its place there. */
@@ -22,12 +24,14 @@ void each_prediction(const Predictions *p, Give_row *give, void *with); /* runs 
 int64_t predicted_width(const Predictions *p, const Lathe_tensor *output); /* numbers of a row */
 /* The numbers of a row, into x; a table's prediction in the target's units.  Returns predicted_width(). */
 int64_t predicted_numbers(const Predictions *p, const Lathe_tensor *t, const char *out, int64_t row, double *x);
-const Column *scaled_target(const Predictions *p, const Lathe_tensor *t); /* whose units those are; NULL: as it is */
 const char *predicted_name(const Predictions *p, int64_t number);  /* the file of a row; NULL: rows have none */
+/* Whose units the k-th of them has; NULL: it is as it is. */
+const Column *scaled_target(const Predictions *p, const Lathe_tensor *t, int64_t k);
 const char *predicted_class(const Predictions *p, int64_t class); /* its name; NULL: it has none but its number */
 
 /* ---- trainer/predict_files.c: a file that cannot be written ends the program (1), and an old one stays as it was */
 
+bool is_written(const Predictions *p, const char *name); /* whether tables of predictions have a column of that name */
 void write_csv(const Predictions *p, const char *path); /* -: standard output */
 void write_jsonl(const Predictions *p, const char *path);
 void write_npy(const Predictions *p, const char *path); /* one output */

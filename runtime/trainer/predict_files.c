@@ -88,6 +88,16 @@ static int64_t to_probabilities(double *x, int64_t n)
 
 static int digits_of(const Lathe_tensor *t) { return t->dtype == LATHE_F64 ? 17 : t->dtype == LATHE_I32 ? 10 : 9; }
 
+bool is_written(const Predictions *p, const char *name)
+{
+    for (int i = 0; i < p->outputs; i++) {
+        const Lathe_tensor *t = p->output[i];
+        if (strcmp(t->name, name) == 0) return true;
+        if (are_logits(t) && (strcmp(name, "class") == 0 || strcmp(name, "probabilities") == 0)) return true;
+    }
+    return strcmp(name, "row") == 0;
+}
+
 /* ------------------------------------------------------------------ CSV */
 
 /* In quotes where RFC 4180 asks for them. */
@@ -118,9 +128,19 @@ static void put_place(FILE *f, const Lathe_tensor *t, int64_t k, int64_t width)
     }
 }
 
+static void put_copied(const Writer *w, const char *(*text)(const Copied *, int k))
+{
+    const Copied *c = w->p->copied;
+    for (int k = 0; c && k < copied_columns(c); k++) {
+        put_field(w->f, text(c, k));
+        fputc(',', w->f);
+    }
+}
+
 static void put_header(const Writer *w)
 {
     if (predicted_name(w->p, 0)) fprintf(w->f, "file,");
+    put_copied(w, copied_name);
     for (int i = 0; i < w->p->outputs; i++) {
         const Lathe_tensor *t = w->p->output[i];
         int64_t n = predicted_width(w->p, t);
@@ -130,6 +150,11 @@ static void put_header(const Writer *w)
             if (k) fputc(',', w->f);
             if (are_logits(t) && predicted_class(w->p, k)) {
                 put_field(w->f, text_of("probability of %s", predicted_class(w->p, k)));
+                continue;
+            }
+            if (n > 1 && w->p->data->table && table_schema(w->p->data->table)->targets == n &&
+                scaled_target(w->p, t, k)) {
+                put_field(w->f, text_of("prediction of %s", scaled_target(w->p, t, k)->name));
                 continue;
             }
             fprintf(w->f, "%s", are_logits(t) ? "probability" : t->name);
@@ -149,6 +174,8 @@ static void give_csv(void *with, const char *out, int64_t row, int64_t number)
     Writer *w = with;
     const char *name = predicted_name(w->p, number);
     if (name) put_field(w->f, name), fputc(',', w->f);
+    if (w->p->copied) next_copied(w->p->copied);
+    put_copied(w, copied_text);
     for (int i = 0; i < w->p->outputs; i++) {
         const Lathe_tensor *t = w->p->output[i];
         int64_t n = take_numbers(w, t, out, row);
@@ -198,6 +225,10 @@ static void give_jsonl(void *with, const char *out, int64_t row, int64_t number)
     json_t *all = json_object();
     put_json(all, "row", json_integer(number));
     if (predicted_name(w->p, number)) put_json(all, "file", word_json(predicted_name(w->p, number)));
+    Copied *c = w->p->copied;
+    if (c) next_copied(c);
+    for (int k = 0; c && k < copied_columns(c); k++)
+        put_json(all, copied_name(c, k), text_json(copied_text(c, k), strlen(copied_text(c, k))));
     for (int i = 0; i < w->p->outputs; i++) {
         const Lathe_tensor *t = w->p->output[i];
         int64_t n = take_numbers(w, t, out, row);
@@ -254,7 +285,7 @@ static void give_npy(void *with, const char *out, int64_t row, int64_t number)
     (void)number;
     const Lathe_tensor *t = w->p->output[0];
     int64_t n = predicted_width(w->p, t), bytes = dtype_size(t->dtype);
-    if (t->dtype != LATHE_BF16 && t->dtype != LATHE_F16 && !scaled_target(w->p, t)) {
+    if (t->dtype != LATHE_BF16 && t->dtype != LATHE_F16 && !scaled_target(w->p, t, 0)) {
         fwrite(out + t->offset + row * n * bytes, (size_t)bytes, (size_t)n, w->f);
     } else {
         take_numbers(w, t, out, row);
@@ -292,7 +323,7 @@ static void give_store(void *with, const char *out, int64_t row, int64_t number)
     const Lathe_tensor *t = s->output;
     int64_t n = predicted_numbers(s->p, t, out, row, s->x), bytes = n * dtype_size(t->dtype);
     memcpy(s->bytes, out + t->offset + row * bytes, (size_t)bytes);
-    for (int64_t k = 0; k < n && scaled_target(s->p, t); k++) write_real(t->dtype, s->bytes, k, s->x[k]);
+    for (int64_t k = 0; k < n && scaled_target(s->p, t, 0); k++) write_real(t->dtype, s->bytes, k, s->x[k]);
     put_elements(s->to, s->bytes, n, t->dtype);
     flush_store(s->to);
 }

@@ -175,6 +175,7 @@ void print_banner(const Report *r)
     const Data *d = r->data;
     const char *unit = has_tokens(d) ? "tokens" : "rows";
     int64_t heap = data_heap(d) - planned(m, CATEGORY_data);
+    char *split = d->val ? words_of_split(&d->rule) : NULL;
     show(stderr, "%s%s: %s parameters, %s, %d thread%s, %s of memory (%s beside it for the data's tables)\n", m->name,
          config_of(m), grouped_text(m->parameter_count), m->precision, omp_get_max_threads(),
          omp_get_max_threads() == 1 ? "" : "s", bytes_text(bytes_of_run(t)), bytes_text(heap > 0 ? heap : 0));
@@ -183,8 +184,9 @@ void print_banner(const Report *r)
              grouped_text(r->items_per_step / gpus_of(t)), item_word(d));
     if (d->epochs) print_epochs(r);
     else
-        show(stderr, "data: %s %s to train on, %s to evaluate; %s %s a step\n", grouped_text(d->train), unit,
-             grouped_text(d->held ? 0 : d->val), grouped_text(r->items_per_step * d->seq), unit);
+        show(stderr, "data: %s %s to train on, %s to evaluate%s; %s %s a step\n", grouped_text(d->train), unit,
+             grouped_text(d->held ? 0 : d->val), split ? text_of(" (%s)", split) : "",
+             grouped_text(r->items_per_step * d->seq), unit);
     if (d->held)
         show(stderr, "data: %s %s of %s%s to evaluate\n", grouped_text(d->held->val_items), item_word(d->held),
              t->val_data.at[0], t->val_data.n > 1 ? ", …" : "");

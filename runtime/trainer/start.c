@@ -83,6 +83,8 @@ static void settle_evaluation(Training *r)
                                       ? "all data from a pipe is used for training"
                                       : "no document was drawn for it; use more or shorter documents (--documents "
                                         "blank) or a larger --val-fraction");
+    else if (!r->evaluates && words_of_split(&r->data.rule))
+        note("no evaluation: there are no rows for it (%s)", words_of_split(&r->data.rule));
     else if (!r->evaluates)
         note("no evaluation: the last %g of the data is %lld %s, less than one sequence", r->t->recipe.val_fraction,
              (long long)r->data.val, r->data.text ? "tokens" : "rows");

@@ -157,9 +157,58 @@ static void take_val_paths(Trainer *t, const State *s)
     if (!t->val_data.n && !was_set(t, "val_fraction")) take_paths(&t->val_data, s, "val_paths");
 }
 
+/* Settings that say which rows are evaluated. */
+static const char *const of_split[] = {"split", "group", "fold", "val_fraction", NULL};
+
+static char *split_value(const json_t *value)
+{
+    if (json_is_string(value)) return word_of_json(value);
+    return json_is_null(value) || !value ? text_of("none") : text_of("%g", json_number_value(value));
+}
+
+/* The name of a setting that is given and says otherwise than theirs; NULL: there is none. */
+static const char *other_split(const Trainer *t, const json_t *theirs, char **own, char **their)
+{
+    json_t *all = recipe_json(&t->recipe);
+    const char *found = NULL;
+    for (const char *const *name = of_split; *name && !found; name++) {
+        const json_t *a = json_object_get(all, *name), *b = json_object_get(theirs, *name);
+        *own = split_value(a);
+        *their =
+            b || strcmp(*name, "split") != 0 ? split_value(b) : text_of("last"); /* of runs older than the setting */
+        if (was_set(t, *name) && strcmp(*own, *their) != 0) found = *name;
+    }
+    json_decref(all);
+    return found;
+}
+
+/* With another split, a resumed run would evaluate rows that it was trained on. */
+static void refuse_other_split(Trainer *t, const json_t *theirs)
+{
+    char *own, *their;
+    const char *name = lathe_reads_rows(&t->recipe) ? other_split(t, theirs, &own, &their) : NULL;
+    if (name)
+        fail(
+            EXIT_USAGE, NULL,
+            "--resume: %s is %s as given, and %s in the checkpoint, so rows that it was trained on would be evaluated; "
+            "leave it out, or start a new run (--init takes weights)",
+            name, own, their);
+    if (!json_object_get(theirs, "split") && !was_set(t, "split")) t->recipe.split = LATHE_LAST_PART;
+}
+
+static void tell_other_split(const Trainer *t, const json_t *theirs)
+{
+    char *own, *their;
+    bool whole = was_set(t, "val_fraction") && t->recipe.val_fraction >= 1; /* asked for */
+    const char *name = lathe_reads_rows(&t->recipe) && !whole ? other_split(t, theirs, &own, &their) : NULL;
+    if (name)
+        note("%s is %s as given; it was %s in training: rows that were trained on may be evaluated", name, own, their);
+}
+
 void resume_settings(Trainer *t, const State *s)
 {
     int64_t seed = whole_member(s, s->all, "seed", 0);
+    refuse_other_split(t, json_object_get(s->all, "recipe"));
     take_recipe(t, json_object_get(s->all, "recipe"));
     if (seed > INT32_MAX) fail(EXIT_DATA, s->path, "expected a seed below 2147483648; the file is damaged");
     if (!t->seed_given) t->seed = (int32_t)seed;
@@ -186,7 +235,8 @@ static void take_from_checkpoint(Trainer *t, const char *weights, bool paths, co
         open_checkpoint(&s, folder);
         if (paths) take_paths(&t->data, &s, "paths");
         if (paths) take_val_paths(t, &s);
-        take_data_settings(t, json_object_get(s.all, "recipe"), only);
+        if (paths) tell_other_split(t, json_object_get(s.all, "recipe"));
+        take_data_settings(t, json_object_get(s.all, "recipe"), only ? (const char *const[]){only, NULL} : NULL);
         const Words *own = t->val_data.n ? &t->val_data : &t->data;
         if (paths && own->n) note("using the run's own data: %s%s", own->at[0], own->n > 1 ? ", …" : "");
         close_state(&s);
@@ -204,6 +254,27 @@ void take_own_data(Trainer *t, const char *weights)
 void take_own_settings(Trainer *t, const char *weights, const char *only)
 {
     take_from_checkpoint(t, weights, false, only);
+}
+
+/* Of files that eval is given: the part that the weights were not trained on. */
+void take_own_split(Trainer *t, const char *weights)
+{
+    char *folder = folder_of(weights), *state = text_of("%s/state.json", folder);
+    if (lathe_reads_rows(&t->recipe) && t->data.n && access(state, F_OK) == 0) {
+        State s;
+        open_checkpoint(&s, folder);
+        const json_t *recipe = json_object_get(s.all, "recipe");
+        tell_other_split(t, recipe);
+        double fraction = t->recipe.val_fraction;
+        take_data_settings(t, recipe, of_split);
+        if (!json_object_get(recipe, "split") && !was_set(t, "split")) t->recipe.split = LATHE_LAST_PART;
+        if (t->recipe.val_fraction == 0 && !was_set(t, "val_fraction"))
+            t->recipe.val_fraction = fraction; /* --val-data */
+        close_state(&s);
+        advise(NULL);
+    }
+    free(folder);
+    free(state);
 }
 
 /* The checkpoint's tokenizer is a file whose checksum is its hash. */

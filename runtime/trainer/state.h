@@ -14,6 +14,8 @@ void resume_settings(Trainer *t, const State *s); /* recipe, seed, data: those t
 /* If the best was chosen by another metric than now, it is no longer the best. */
 void take_evaluations(Progress *p, const Trainer *t, const State *s);
 void take_own_data(Trainer *t, const char *weights); /* if none is given: the data of the weights' checkpoint */
+/* If data is given: how the checkpoint's rows were split, so that its part for evaluation is evaluated. */
+void take_own_split(Trainer *t, const char *weights);
 /* Takes the checkpoint's settings about data, whatever data is given; only: one setting, NULL: all. */
 void take_own_settings(Trainer *t, const char *weights, const char *only);
 void compare_origin(const Trainer *t, Data *d, const State *s); /* warns if resuming is not bit-exact */

@@ -26,64 +26,12 @@ import threading
 import time
 from dataclasses import asdict, dataclass
 
+from rows import ROWS, Row
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 SEED = 1  # of what a model draws
 START_LIMIT = 600  # seconds until PyTorch must have done its first steps
 TUNED_MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1 << 32), "MALLOC_TRIM_THRESHOLD_": str(1 << 36)}
-
-
-@dataclass
-class Row:
-    """Sizes, told independently of the compiler, which is asked whether it agrees."""
-
-    layers: int
-    heads: int
-    width: int
-    seq: int
-    batch: int
-    vocab: int
-    context: int
-    kv_heads: int = 0
-    hidden: int = 0
-    up: int = 1  # matrices that lead into the middle of the feed-forward part
-    tied: bool = False
-    bias: bool = True
-    attention_bias: bool = False
-    gelu: str = "tanh"
-    in_out: bool = False
-    model: str = "gpt"
-    config: str = ""
-    sets: tuple = ()
-
-    def __post_init__(self):
-        self.kv_heads = self.kv_heads or self.heads
-        self.hidden = self.hidden or 4 * self.width
-
-
-@dataclass
-class NoFloor:
-    """Whose products hang on each other, or are too small to be a floor: Lathe and PyTorch side by side."""
-
-    model: str
-    config: str = ""
-    sets: tuple = ()
-
-
-ROWS = {
-    "char": Row(4, 4, 128, 64, 12, 65, 64, tied=True, bias=False, gelu="erf"),
-    "small": Row(2, 8, 256, 128, 32, 10000, 512),
-    "large": Row(6, 8, 512, 128, 8, 50000, 512),
-    "stream": Row(6, 8, 512, 256, 16, 16000, 512),
-    "gpt2": Row(12, 12, 768, 256, 4, 50257, 1024, tied=True, attention_bias=True, in_out=True,
-                sets=("seq=256", "batch=4", "context=1024", "accumulate=1")),
-    "llama": Row(2, 8, 256, 128, 32, 10000, 512, kv_heads=4, hidden=704, up=2, model="llama", config="small"),
-    "char_rnn": NoFloor("char_rnn", "large"),
-    "mu": NoFloor("mu"),
-    "diffusion": NoFloor("diffusion", "cpu"),
-    "convnet": NoFloor("convnet", "cifar"),
-    "vit": NoFloor("vit", "cifar"),
-    "pointer": NoFloor("pointer_generator", sets=("batch=4", "accumulate=1")),
-}  # fmt: skip
 
 
 # ------------------------------------------------------------------ processes and the machine
@@ -257,16 +205,15 @@ def write_inputs(path, info):
         real, below = x["dtype"] == "f32", info["vocab"] or int(info["built_with"].get("classes", 0))
         scale = float(info["built_with"].get("scale", 1))
         values = [full.get(name) or (draw.random() * scale if real else draw.randrange(below)) for _ in range(count)]
-        header[name] = {"dtype": "F32" if real else "I32", "shape": x["shape"],
-                        "data_offsets": [len(body), len(body) + 4 * count]}  # fmt: skip
-        body += struct.pack(f"<{count}{'f' if real else 'i'}", *values)
+        header[name] = {"dtype": x["dtype"].upper(), "shape": x["shape"], "data_offsets": [len(body), len(body) + 4 * count]}
+        body += struct.pack(f"<{count}{x['dtype'][0]}", *values)
     head = json.dumps(header).encode()
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(head)) + head + body)
 
 
 def check_sizes(name, row, built):
-    """What the row says against what the trainer was built with."""
+    """What the row says against the trainer."""
     for key, value in asdict(row).items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
         if key in built and str(built[key]) not in (text, "0" if key == "context" and value == row.seq else text):

@@ -36,6 +36,8 @@ refuses 2 'found t.txt; did you mean --data t.txt' "$toy" train t.txt
 refuses 2 '--steps and --epochs both say how long' "$toy" train --data t.txt --steps 3 --epochs 1
 refuses 2 'give one' "$toy" train --data t.txt --epochs 1 --tokens 5
 refuses 2 'does not say how long to train' "$toy" train --data t.txt --set steps=0
+refuses 2 '--fold divides rows, and .* reads text' "$toy" train --data t.txt --fold 1/5
+refuses 2 'split divides rows, and .* reads text' "$toy" train --data t.txt --set split=hash
 
 works "$toy" --help
 says 'generate ' out

@@ -1,0 +1,204 @@
+/* split.c: divides rows between training and evaluation, by rules that no seed changes.
+ *
+ *     last        the last rows; folds are stretches of the data.
+ *     hash        a row is evaluated if its hash, as a number from 0 to 1, is below the fraction; or lies in the fold's
+ *                 part of 0 … 1.  What other rows there are does not matter.
+ *     group       groups in the order of their hashes: one is evaluated if this brings the number of rows nearer to the
+ *                 fraction; at least one is.  For folds, in the order of their sizes, each to the smallest fold so far.
+ *     stratified  rows in the order of their classes, in that of the data within a class: row p of this order is
+ *                 evaluated if a whole number lies between p times the fraction and p + 1 times; fold k has the rows
+ *                 whose p leaves k - 1 when divided by the number of folds.  So the parts of a class differ from equal
+ *                 ones by less than a row, and so do those of all rows. */
+#include "base/words.h"
+#include "data/split.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_FOLDS = 1000 };
+
+typedef struct Keyed { /* a row, or a group */
+    uint64_t key;
+    int64_t row, n; /* its number; of a group: its first among sorted rows, and its size */
+} Keyed;
+
+/* ------------------------------------------------------------------ the rule */
+
+bool parse_fold(const char *text, int64_t *fold, int64_t *folds)
+{
+    const char *slash = strchr(text, '/');
+    char *first = slash ? text_of("%.*s", (int)(slash - text), text) : NULL;
+    bool fits = first && parse_count(first, fold) && parse_count(slash + 1, folds) && *folds >= 2 &&
+                *folds <= MOST_FOLDS && *fold >= 1 && *fold <= *folds;
+    free(first);
+    return fits;
+}
+
+Split_rule split_rule(const Lathe_recipe *r)
+{
+    Split_rule s = {.by = r->split, .fraction = r->val_fraction, .group = r->group};
+    if (r->fold && !parse_fold(r->fold, &s.fold, &s.folds)) fail(EXIT_USAGE, NULL, "fold=%s: expected K/N", r->fold);
+    if (s.by == LATHE_BY_GROUP && !s.group)
+        fail(EXIT_USAGE, NULL, "split=group: it is not said which column is the group; add --set group=COLUMN");
+    if (s.by != LATHE_BY_GROUP && s.group && !r->fold && s.fraction > 0 && s.fraction < 1)
+        note("group=%s is not used: rows are not split by it (--set split=group)", s.group);
+    return s;
+}
+
+bool reads_keys(const Split_rule *s)
+{
+    return s->by != LATHE_LAST_PART && s->fraction < 1 && (s->folds || s->fraction > 0);
+}
+
+char *words_of_split(const Split_rule *s)
+{
+    static const char *const words[] = {[LATHE_LAST_PART] = "by the order of the data",
+                                        [LATHE_BY_HASH] = "by the hash of a row",
+                                        [LATHE_BY_GROUP] = "by group",
+                                        [LATHE_STRATIFIED] = "stratified by class"};
+    if (s->fraction >= 1 || (!s->folds && s->by == LATHE_LAST_PART)) return NULL;
+    return text_of("%s%s%s%s", s->folds ? text_of("fold %lld of %lld, ", (long long)s->fold, (long long)s->folds) : "",
+                   words[s->by], s->by == LATHE_BY_GROUP ? " " : "", s->by == LATHE_BY_GROUP ? s->group : "");
+}
+
+/* ------------------------------------------------------------------ by order, by hash */
+
+static void mark_last(const Split_rule *s, int64_t rows, bool *held)
+{
+    int64_t from = (int64_t)((double)rows * (1 - s->fraction)), to = rows; /* as in nanoGPT */
+    if (s->folds) {
+        from = (s->fold - 1) * rows / s->folds;
+        to = s->fold * rows / s->folds;
+    }
+    for (int64_t r = from; r < to; r++) held[r] = true;
+}
+
+static void mark_by_hash(const Split_rule *s, int64_t rows, const uint64_t *key, bool *held)
+{
+    for (int64_t r = 0; r < rows; r++)
+        if (s->folds) held[r] = (int64_t)((double)(key[r] >> 11) * 0x1p-53 * (double)s->folds) == s->fold - 1;
+        else held[r] = (double)(key[r] >> 11) * 0x1p-53 < s->fraction;
+}
+
+/* ------------------------------------------------------------------ by class, by group */
+
+static int by_key(const void *a, const void *b)
+{
+    const Keyed *x = a, *y = b;
+    if (x->key != y->key) return x->key < y->key ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static int by_group_size(const void *a, const void *b)
+{
+    const Keyed *x = a, *y = b;
+    return x->n != y->n ? (x->n < y->n) - (x->n > y->n) : by_key(a, b);
+}
+
+static Keyed *sorted_rows(int64_t rows, const uint64_t *key)
+{
+    Keyed *all = must_alloc(sizeof *all * (size_t)(rows + 1));
+    for (int64_t r = 0; r < rows; r++) all[r] = (Keyed){.key = key[r], .row = r};
+    qsort(all, (size_t)rows, sizeof *all, by_key);
+    return all;
+}
+
+static void mark_stratified(const Split_rule *s, int64_t rows, const uint64_t *key, bool *held)
+{
+    Keyed *all = sorted_rows(rows, key);
+    for (int64_t p = 0; p < rows; p++)
+        if (s->folds) held[all[p].row] = p % s->folds == s->fold - 1;
+        else held[all[p].row] = (int64_t)((double)p * s->fraction) < (int64_t)((double)(p + 1) * s->fraction);
+    free(all);
+}
+
+/* From sorted rows. */
+static Keyed *find_groups(const Keyed *all, int64_t rows, int64_t *n)
+{
+    Keyed *group = must_alloc(sizeof *group * (size_t)(rows + 1));
+    *n = 0;
+    for (int64_t p = 0; p < rows; p++) {
+        if (p == 0 || all[p].key != all[p - 1].key) group[(*n)++] = (Keyed){.key = all[p].key, .row = p};
+        group[*n - 1].n++;
+    }
+    return group;
+}
+
+int64_t count_groups(int64_t rows, const uint64_t *key)
+{
+    int64_t n;
+    Keyed *all = sorted_rows(rows, key);
+    free(find_groups(all, rows, &n));
+    free(all);
+    return n;
+}
+
+static void mark_group(const Keyed *all, const Keyed *group, bool *held)
+{
+    for (int64_t i = 0; i < group->n; i++) held[all[group->row + i].row] = true;
+}
+
+static void mark_groups_by_fraction(const Split_rule *s, int64_t rows, const Keyed *all, Keyed *group, int64_t n,
+                                    bool *held)
+{
+    double wanted = s->fraction * (double)rows;
+    int64_t taken = 0;
+    for (int64_t g = 0; g < n; g++) {
+        if ((double)taken + 0.5 * (double)group[g].n >= wanted) continue;
+        mark_group(all, &group[g], held);
+        taken += group[g].n;
+    }
+    if (taken || n < 2) return;
+    qsort(group, (size_t)n, sizeof *group, by_group_size);
+    mark_group(all, &group[n - 1], held);
+}
+
+/* The number of the smallest fold, the first of equal ones. */
+static int64_t smallest_fold(const int64_t *size, int64_t folds)
+{
+    int64_t least = 0;
+    for (int64_t k = 1; k < folds; k++)
+        if (size[k] < size[least]) least = k;
+    return least;
+}
+
+static void mark_fold_of_groups(const Split_rule *s, const Keyed *all, Keyed *group, int64_t n, bool *held)
+{
+    int64_t folds = s->folds < n ? s->folds : n, *size = must_alloc(sizeof *size * (size_t)(folds + 1));
+    qsort(group, (size_t)n, sizeof *group, by_group_size);
+    for (int64_t g = 0; g < n; g++) {
+        int64_t k = smallest_fold(size, folds);
+        size[k] += group[g].n;
+        if (k == s->fold - 1) mark_group(all, &group[g], held);
+    }
+    free(size);
+}
+
+static void mark_groups(const Split_rule *s, int64_t rows, const uint64_t *key, bool *held)
+{
+    int64_t n;
+    Keyed *all = sorted_rows(rows, key), *group = find_groups(all, rows, &n);
+    if (s->folds) mark_fold_of_groups(s, all, group, n, held);
+    else mark_groups_by_fraction(s, rows, all, group, n, held);
+    free(all);
+    free(group);
+}
+
+/* ------------------------------------------------------------------ the two parts */
+
+int64_t split_rows(const Split_rule *s, int64_t rows, const uint64_t *key, int32_t *row)
+{
+    bool *held = must_alloc((size_t)rows + 1);
+    int64_t train = 0, at;
+    if (!reads_keys(s)) mark_last(s->fraction >= 1 ? &(Split_rule){.fraction = 1} : s, rows, held);
+    else if (s->by == LATHE_BY_HASH) mark_by_hash(s, rows, key, held);
+    else if (s->by == LATHE_BY_GROUP) mark_groups(s, rows, key, held);
+    else mark_stratified(s, rows, key, held);
+    for (int64_t r = 0; r < rows; r++)
+        if (!held[r]) row[train++] = (int32_t)r;
+    at = train;
+    for (int64_t r = 0; r < rows; r++)
+        if (held[r]) row[at++] = (int32_t)r;
+    free(held);
+    return train;
+}
