@@ -347,6 +347,8 @@ int64_t pictures_rows(const Pictures *p) { return p->index->n; }
 int pictures_readers(const Pictures *p) { return p->decoders; }
 const Words *pictures_classes(const Pictures *p) { return &p->index->classes; }
 int32_t picture_class(const Pictures *p, int64_t item) { return p->index->at[item].class; }
+uint64_t picture_draw(const Pictures *p, int64_t item) { return p->index->at[item].draw; }
+
 const char *picture_name(const Pictures *p, int64_t item) { return p->index->names + p->index->at[item].name; }
 
 uint64_t pictures_hash(const Pictures *p)

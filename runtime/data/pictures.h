@@ -68,6 +68,7 @@ int pictures_readers(const Pictures *p);   /* threads */
 uint64_t pictures_hash(const Pictures *p); /* of names, sizes and classes */
 const Words *pictures_classes(const Pictures *p);
 int32_t picture_class(const Pictures *p, int64_t item);
+uint64_t picture_draw(const Pictures *p, int64_t item); /* the hash of its name */
 const char *picture_name(const Pictures *p, int64_t item);
 /* Fills the inputs with the pictures item [e->rows], as they are; a picture that cannot be read ends the program (3).
  */
