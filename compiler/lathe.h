@@ -19,8 +19,8 @@ void say_choices(Text *t, const Choices *tried);
 void say_choices_json(Text *t, const Choices *tried);
 
 /* build/sizes.c: line: the words that go to the trainer */
-bool names_data(const Texts *line);                         /* it has --data, or a run whose columns are known */
-void take_sizes_from_data(Options *o, const Lathe_recipe *r, const Texts *line); /* those of data.table, added to o->sets */
+bool names_data(const Texts *line);                         /* it has --data, or begins with a run */
+void take_sizes_from_data(Options *o, const Desc *d, const Texts *line); /* of data.table or data.images, added to o->sets */
 
 /* front/lua.c and its family */
 Desc *front(const Options *o);                              /* traces every entry */

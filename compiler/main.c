@@ -44,7 +44,7 @@ static Module *compiled_of(const Choices **tried)
     need_description();
     if (line_of.command->manner & RUNS && names_data(&line_of.rest)) {
         const Desc *d = front_recipe(&line_of.options);
-        if (d->recipe.table) take_sizes_from_data(&line_of.options, &d->recipe, &line_of.rest);
+        take_sizes_from_data(&line_of.options, d, &line_of.rest);
     }
     if (is_graph(o->model_file) || is_kernels(o->model_file))
         usage_error("%s: texts of graphs and of kernels are for `lathe dump`", o->model_file);

@@ -1,5 +1,5 @@
-/* sizes.c: finds the sizes of a model with data.table.  `lathe train MODEL.lua --data FILE…` starts `lathe-data sizes`,
- * which reads the files, and then builds as if the user had given these sizes with --set. */
+/* sizes.c: finds the sizes of a model with data.table or data.images.  `lathe train MODEL.lua --data FILE…` starts
+ * `lathe-data sizes`, which reads the files, and then builds as if the user had given these sizes with --set. */
 #include "emit/emit.h"
 
 #include <stdlib.h>
@@ -32,12 +32,12 @@ static const char *word_after(const Texts *line, const char *option)
     return NULL;
 }
 
-/* The columns of the run whose weights the trainer starts from, which it keeps; NULL: there are none. */
-static const char *saved_columns(const Texts *line)
+/* What the run says of its data whose weights the trainer starts from, which it keeps; NULL: there is none. */
+static const char *saved_sizes(const Texts *line, const char *file)
 {
     const char *init = word_after(line, "--init"), *resume = word_after(line, "--resume"), *run = init;
     if (!run && resume) run = *resume && !starts_with(resume, "--") ? resume : word_after(line, "--out");
-    const char *path = run ? format("%s/table.json", run) : NULL;
+    const char *path = run ? format("%s/%s", run, file) : NULL;
     return path && access(path, R_OK) == 0 ? path : NULL;
 }
 
@@ -48,13 +48,15 @@ static bool was_set(const Options *o, const char *name)
     return false;
 }
 
+static const char *file_of_sizes(const Lathe_recipe *r) { return r->images ? "classes.json" : "table.json"; }
+
 static const char *reading_command(const Lathe_recipe *r, const Texts *files, const char *saved)
 {
     static const char *const tasks[] = {
         [LATHE_TASK_FOUND] = "auto", [LATHE_CLASSES] = "class", [LATHE_REAL_TARGET] = "real"};
-    if (saved) return format("%s sizes --like %s", shell_quoted(program_beside("lathe-data")), shell_quoted(saved));
-    const char *s = format("%s sizes --target %s --task %s", shell_quoted(program_beside("lathe-data")),
-                           shell_quoted(r->csv_target), tasks[r->task]);
+    const char *s = format("%s sizes%s", shell_quoted(program_beside("lathe-data")), r->images ? " --pictures" : "");
+    if (saved) return format("%s --like %s", s, shell_quoted(saved));
+    if (!r->images) s = format("%s --target %s --task %s", s, shell_quoted(r->csv_target), tasks[r->task]);
     if (r->drop) s = format("%s --drop %s", s, shell_quoted(r->drop));
     if (r->row_weight) s = format("%s --weight %s", s, shell_quoted(r->row_weight));
     if (r->as_categories) s = format("%s --categories %s", s, shell_quoted(r->as_categories));
@@ -62,15 +64,29 @@ static const char *reading_command(const Lathe_recipe *r, const Texts *files, co
     return s;
 }
 
-bool names_data(const Texts *line) { return data_words(line).n > 0 || saved_columns(line); }
-
-void take_sizes_from_data(Options *o, const Lathe_recipe *r, const Texts *line)
+bool names_data(const Texts *line)
 {
+    return data_words(line).n > 0 || word_after(line, "--init") || word_after(line, "--resume");
+}
+
+/* A description of pictures may call their classes something else, or say how many there are. */
+static bool has_size(const Desc *d, const char *name)
+{
+    for (int i = 0; i < d->knobs.n; i++)
+        if (same(d->knobs.at[i].name, name)) return true;
+    return d->recipe.table;
+}
+
+void take_sizes_from_data(Options *o, const Desc *d, const Texts *line)
+{
+    const Lathe_recipe *r = &d->recipe;
     Texts files = data_words(line);
+    const char *saved = saved_sizes(line, file_of_sizes(r));
+    if ((!r->table && !r->images) || (!files.n && !saved) || !has_size(d, "classes")) return;
     char name[32];
     long long value;
     fflush(NULL);
-    FILE *f = popen(reading_command(r, &files, saved_columns(line)), "r");
+    FILE *f = popen(reading_command(r, &files, saved), "r");
     while (f && fscanf(f, "%31s %lld\n", name, &value) == 2)
         if (!was_set(o, name)) push(&o->sets, format("%s=%lld", name, value));
     int status = f ? pclose(f) : -1;

@@ -1,4 +1,6 @@
-/* data_sizes.c: `lathe-data sizes`: what lathe must know of a table before it builds a model for it. */
+/* data_sizes.c: `lathe-data sizes`: what lathe must know of a table, or of pictures, before it builds a model for them.
+ */
+#include "data/pictures.h"
 #include "data/schema.h"
 #include "tools/data_command.h"
 
@@ -10,22 +12,33 @@ static Lathe_task task_of(const char *word)
     return (Lathe_task)choice_of("--task", word, words, 3);
 }
 
+static int show_classes(const Words *files, const char *like)
+{
+    const Words *classes = like ? read_classes(like) : &find_pictures(files, true, NULL)->classes;
+    show(stdout, "classes %d\n", classes->n);
+    return 0;
+}
+
 int sizes_command(int argc, char **argv)
 {
     Table_form form = {0};
     const char *task = NULL, *like = NULL;
+    bool pictures = false;
     Words files = {0};
     const Flag flags[] = {
         {"--target", FLAG_TEXT, &form.target, "NAME", "column to predict"},
         {"--task", FLAG_TEXT, &task, "NAME", "of the target: auto, class, real"},
-        {"--like", FLAG_TEXT, &like, "FILE", "the table.json of a run, instead of files"},
+        {"--like", FLAG_TEXT, &like, "FILE", "the table.json or classes.json of a run, instead of files"},
+        {"--pictures", FLAG_ON, &pictures, "", "the files are pictures, in folders, archives or lists"},
         {"--drop", FLAG_TEXT, &form.drop, "NAME,…", "columns to leave out"},
         {"--weight", FLAG_TEXT, &form.weight, "NAME", "column with the weights of rows"},
         {"--categories", FLAG_TEXT, &form.as_categories, "NAME,…", "columns of numbers or dates that are categories"},
     };
-    const Command_line line = {"sizes", "--target NAME FILE…", "Prints the sizes of a table, for `lathe train`.", flags,
+    const Command_line line = {"sizes", "--target NAME FILE…",
+                               "Prints the sizes of a table or of pictures, for `lathe train`.", flags,
                                sizeof flags / sizeof *flags};
     take_command_line(&line, argc, argv, 1, &files);
+    if (pictures) return show_classes(&files, like);
     if (!like) {
         need_flag(&line, "--target", form.target);
         need_inputs(&line, &files);

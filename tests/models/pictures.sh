@@ -8,6 +8,7 @@ must "$LATHE" build tests/models/snapshots.lua --set classes=2 --set channels=1 
 refuse 1 'data.images needs two inputs, the picture and its class' "$LATHE" check tests/models/snapshots.lua --set channels=2
 must ${CC:-cc} tests/models/draw_pictures.c -o "$TMP/draw" -ljpeg -lpng
 trainer="$TMP/built/trainer" two="$TMP/two/trainer"
+top=$PWD
 cd "$TMP"
 ./draw colours 20
 ls colours/*/* | sed 's/^colours\///' >names
@@ -92,3 +93,9 @@ tar -P --transform 's|^colours|x/../..|' -cf climbs.tar colours/red
 refuse 3 'climbs.tar: member x/../../red/' "$trainer" train --data climbs.tar --out no
 cp run/model.safetensors alone.safetensors
 refuse 3 'expected classes.json beside the weights' "$trainer" eval --data colours --weights alone.safetensors
+
+# lathe counts the classes, or takes those of the run that it begins with.
+tiny="--config pictures --set side=16 --set width=16 --set layers=1 --steps 1"
+must "$LATHE" train "$top/models/vit.lua" $tiny --data colours --out counted
+grep -q '"classes":\["deep blue","green","red"\]' counted/classes.json || tell "the classes"
+must "$LATHE" train "$top/models/vit.lua" $tiny --data colours --init counted --out again
