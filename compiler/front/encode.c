@@ -49,7 +49,7 @@ static bool is_result(const Node *n) { return n->op == OP_pick && n->in[0]->op =
 
 static Class class_of(const Cutting *c, const Node *n)
 {
-    if (n->op == OP_state) return STEP;
+    if (n->op == OP_state) return is_statistic(c->trace->desc, n->name) ? CONSTANT : STEP;
     if (n->op == OP_input) return class_of_input(n->name);
     if (n->op == OP_loop_arg) return class_of_argument(c, n);
     if (is_result(n)) {

@@ -216,6 +216,7 @@ void check_name(lua_State *L, const char *name);
 
 /* front/param.c: parameters, states, statistics */
 extern const luaL_Reg param_functions[];
+bool is_statistic(const Desc *d, const char *state);
 const char *new_state_name(const Desc *d, const char *wish); /* wish, wish_2, …: one that no state has */
 
 /* front/time.c: what depends on the entry: time, positions, random bits */

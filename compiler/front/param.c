@@ -315,6 +315,12 @@ static int state_next_call(lua_State *L)
 
 /* ------------------------------------------------------------------ statistics */
 
+bool is_statistic(const Desc *d, const char *state)
+{
+    const Tensor_spec *s = state_named(d, state);
+    return s && s->role == LATHE_STATISTIC;
+}
+
 static struct New_state *new_state_named(Trace *trace, const char *name)
 {
     for (int i = 0; i < trace->states.n; i++)

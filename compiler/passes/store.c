@@ -13,10 +13,12 @@
  * These values are not rounded:
  *   leaves             parameters, inputs, states are kept anyway; constants take no memory
  *   log sum exp        of attention: its weights are exp(score - lse), so an error of 2^-9 lse is one of the exponent
+ *   sums of columns    far smaller than what they are made of, whose differences from a mean matter
  *   cumulative sums    their differences matter, which are small beside them
  *   gradients          what loss, metrics and states do not need lives for a short time, and adds up
  *   copies of loops    that backward makes under nn.checkpoint: they, too, live for a short time
  *   single numbers     nothing is gained */
+#include "ops/grad.h"
 #include "passes/passes.h"
 
 typedef struct Storing {
@@ -115,7 +117,7 @@ static bool may_round(Storing *s, const Node *v)
     if (v->dtype != s->real || elements(v->shape) == 1 || is_filled(v, NULL) || !is_forward(s, v)) return false;
     if (is_stack(v)) return may_round(s, v->in[0]->loop->ys.at[v->ints[1]]);
     bool lse = v->op == OP_pick && v->in[0]->op == OP_attention && v->ints[0] == 1;
-    return op_info[v->op].kind != LEAF && !(op_info[v->op].facts & IN_FULL) && !lse;
+    return op_info[v->op].kind != LEAF && !(op_info[v->op].facts & IN_FULL) && !lse && !sums_columns(v);
 }
 
 /* ------------------------------------------------------------------ storing */

@@ -57,12 +57,12 @@ static char *pattern_of(const Lathe_param *p)
     return name;
 }
 
-static void print_param(const Lathe_model *m, const Lathe_param *p)
+static void print_param(const Lathe_param *p, const char *rule)
 {
     char *name = pattern_of(p);
     show(stdout, "  %-40s ", name);
     for (int k = 0; k < p->loops; k++) show(stdout, "%lld × ", (long long)p->dim[k]);
-    show(stdout, "%s  %s%s\n", dims_text(p->rank - p->loops, p->dim + p->loops), p->where, rule_text(m, p));
+    show(stdout, "%s  %s%s\n", dims_text(p->rank - p->loops, p->dim + p->loops), p->where, rule);
     free(name);
 }
 
@@ -84,7 +84,9 @@ static void print_info(const Trainer *t)
     show(stdout, "\nentries:\n");
     for (int i = 0; i < m->entries; i++) print_entry(&m->entry[i]);
     show(stdout, "\nparameters, as checkpoints and groups name them (* is the number of a layer):\n");
-    for (int i = 0; i < m->params; i++) print_param(m, &m->param[i]);
+    for (int i = 0; i < m->params; i++) print_param(&m->param[i], rule_text(m, &m->param[i]));
+    if (m->statistics) show(stdout, "\nstatistics, which checkpoints have beside them:\n");
+    for (int i = 0; i < m->statistics; i++) print_param(&m->statistic[i], "");
 }
 
 /* ------------------------------------------------------------------ for programs */
@@ -118,11 +120,11 @@ static json_t *entries_json(const Lathe_model *m)
     return all;
 }
 
-static json_t *parameters_json(const Lathe_model *m)
+static json_t *parameters_json(const Lathe_param *table, int n)
 {
     json_t *all = json_object();
-    for (int i = 0; i < m->params; i++) {
-        const Lathe_param *p = &m->param[i];
+    for (int i = 0; i < n; i++) {
+        const Lathe_param *p = &table[i];
         char *name = pattern_of(p);
         put_json(all, name,
                  json_pack("{s:s, s:o, s:i, s:b, s:s}", "export", p->export_name, "shape", dims_json(p->rank, p->dim),
@@ -147,7 +149,8 @@ static void print_info_json(const Trainer *t)
     put_json(all, "built_with", built);
     put_json(all, "recipe", recipe_json(&t->recipe));
     put_json(all, "entries", entries_json(m));
-    put_json(all, "parameters", parameters_json(m));
+    put_json(all, "parameters", parameters_json(m->param, m->params));
+    if (m->statistics) put_json(all, "statistics", parameters_json(m->statistic, m->statistics));
     print_json(all);
 }
 

@@ -45,6 +45,17 @@ names built.safetensors >said
 grep -q '^half.0.bn1.running_var$' said && grep -q '^to_quarter.bn2.running_mean$' said || tell "their names"
 must "$trainer" init --init built.safetensors --out again.safetensors
 cmp built.safetensors again.safetensors
+# PyTorch's file of the same weights counts batches, too.
+bytes=$(od -A n -t u8 -N 8 built.safetensors | tr -d ' ') all=$(wc -c <built.safetensors)
+end=$((all - 8 - bytes))
+count='"bn.num_batches_tracked":{"dtype":"I64","shape":[],"data_offsets":'"[$end,$((end + 8))]},"
+head=$(head -c $((8 + bytes)) built.safetensors | tail -c "$bytes" | sed "s/^{/{$count/")
+{ printf "\\$(printf %03o $((${#head} % 256)))\\$(printf %03o $((${#head} / 256)))\0\0\0\0\0\0%s" "$head"
+    tail -c $end built.safetensors; printf '\7\0\0\0\0\0\0\0'; } >torch.safetensors
+must "$trainer" init --init torch.safetensors --out again.safetensors
+cmp built.safetensors again.safetensors
+must "$trainer" info
+grep -q 'half.\*.bn1.running_var  *1 × \[8\]' said || tell "info has no statistics"
 must "$trainer" init --seed 1 --out new.safetensors
 names new.safetensors >said
 [ "$(grep -c running said)" = 26 ] || tell "a new model has statistics"

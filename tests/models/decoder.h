@@ -40,6 +40,7 @@ static void begin(const Decoder *d, int64_t first)
         int64_t each = s->dtype == LATHE_F64 ? 8 : s->dtype == LATHE_BOOL ? 1 : 4;
         if (!s->fixed) memset(d->l->state + s->offset, 0, (size_t)(tensor_elements(s) * each));
     }
+    fill_statistics(d->l->model, d->l->state);
     if (d->encode < 0) return;
     give_source(d, "source", first);
     give_source(d, "source_lengths", first);

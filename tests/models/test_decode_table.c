@@ -81,6 +81,7 @@ static const char *const decodes[] = {
     CUBE "return nn.adaptive_avg_pool3d(i, { size = { 9, 1, 3 } }):sum(2):sum(2):sum(-1):unsqueeze(-1) + x",
     IMAGE "return nn.upsample(i, { scale = { 1, 0.5 } }):reshape { x:size(0), x:size(1), 4 }:sum(-1):unsqueeze(-1) + x",
     IMAGE "return nn.upsample(i, { size = { 9, 7 }, mode = \"bilinear\" }):sum(2):sum(-1):unsqueeze(-1) + x",
+    "return nn.batchnorm(x)",
     "return nn.groupnorm(x:reshape { x:size(0) * x:size(1), 8 }, { groups = 2 }):reshape(x.shape)",
     "return nn.instancenorm(x:reshape { x:size(0) * x:size(1), 4, 2 }):reshape(x.shape)",
     "return nn.local_response_norm(x, { size = 3 })",

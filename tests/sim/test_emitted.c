@@ -53,8 +53,8 @@ static const char *const models[] = {
     "tests/models/images.lua",
     "tests/models/images.lua --set batch=2 --set channels=4 --precision bf16",
     "models/convnet.lua --set width=4 --set blocks=2 --set side=5 --set batch=3",
-    "models/convnet.lua --set width=8 --set blocks=1 --set side=6 --set batch=3 --precision bf16",
     "tests/lua/batchnorm.lua --set accumulate=2",
+    "tests/lua/batchnorm.lua --precision bf16",
     "tests/models/attends.lua",
     "tests/models/attends.lua --set pack=true --set dropout=0.2 --precision bf16",
 };
