@@ -64,14 +64,13 @@ local function seen(x, momentum, running)
   end
   table.insert(axes, 1, 0)
   local mean = core.of_rows(x:mean(axes))
-  local centred = x - mean
   local variance = core.of_rows(variance_about(x, mean, axes))
   local unbiased = core.of_rows(variance * (count / math.max(count - 1, 1)))
   local next_mean = (1 - momentum) * running.mean + momentum * mean
   local next_var = (1 - momentum) * running.variance + momentum * unbiased
   core.statistic_next(running.mean_name, next_mean)
   core.statistic_next(running.var_name, next_var)
-  return centred, variance
+  return mean, variance
 end
 
 layer("batchnorm", "(x - mean) / sqrt(variance + eps) · weight + bias of each channel, the last axis, over all other axes; " ..
@@ -87,11 +86,14 @@ layer("batchnorm", "(x - mean) / sqrt(variance + eps) · weight + bias of each c
   local width, running = { x:size(-1) }, {}
   running.mean_name, running.mean = core.statistic("running_mean", width, "zeros")
   running.var_name, running.variance = core.statistic("running_var", width, "ones")
-  local centred, variance
-  if core.training() then centred, variance = seen(x, o.momentum, running)
-  else centred, variance = x - running.mean, running.variance end
-  local y = centred * nn.rsqrt(variance + o.eps)
-  return o.affine and affine(y) or y
+  local mean, variance = running.mean, running.variance
+  if core.training() then mean, variance = seen(x, o.momentum, running) end
+  local scale, shift = nn.rsqrt(variance + o.eps), nil
+  if o.affine then
+    scale = scale * param("weight", width, 1)
+    shift = param("bias", width, 0) - mean * scale
+  end
+  return x * scale + (shift or -mean * scale)              -- a sweep that reads x alone
 end)
 
 layer("instancenorm", "as nn.layernorm, of each channel over all axes between batch and channels", {
