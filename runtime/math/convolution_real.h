@@ -186,8 +186,23 @@ static int64_t NAME(lanes_of)(const Way *w, int64_t lane)
     return w->lanes > NAME(WIDTH) && w->width - lane > NAME(WIDTH) ? 2 * NAME(WIDTH) : NAME(WIDTH);
 }
 
-static void NAME(make_task)(const Way *w, const NAME(Pass) *p, const REAL *packed, REAL *lines, const int *place, const Task *t)
+/* Asks for line r of what the task reads, which is probably this thread's next one. */
+static void NAME(ask_ahead)(const Way *w, const NAME(Pass) *p, int64_t task, int64_t r)
 {
+    if (task >= tasks_of(w)) return;
+    const Axis *a = w->axis;
+    Task t = task_at(w, task);
+    int64_t row = t.row * a[1].step + a[1].low + r, plane = t.plane * a[0].step + a[0].at[0];
+    if (row < 0 || row >= a[1].extent || plane < 0 || plane >= a[0].extent) return;
+    const REAL *from = p->from + p->channel + sample_at(w->g, w->from, t.sample) + plane * w->from->axis[0] +
+                       row * w->from->axis[1];
+    int64_t bytes = t.columns * a[2].step * w->from->axis[2] * (int64_t)sizeof(REAL);
+    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch((const char *)from + i, 0, 2);
+}
+
+static void NAME(make_task)(const Way *w, const NAME(Pass) *p, const REAL *packed, REAL *lines, const int *place, int64_t number)
+{
+    const Task task = task_at(w, number), *t = &task;
     const Axis *a = w->axis;
     int64_t line = w->line, depth = p->end - p->channel, start = 0;
     const REAL *from = p->from + sample_at(w->g, w->from, t->sample);
@@ -203,6 +218,7 @@ static void NAME(make_task)(const Way *w, const NAME(Pass) *p, const REAL *packe
         bool two = NAME(lanes_of)(w, lane) > NAME(WIDTH);
         int64_t lanes = least(w->width - lane, two ? 2 * NAME(WIDTH) : NAME(WIDTH));
         for (int64_t r = 0; r < t->rows; r++) {
+            if (lane == p->lane) NAME(ask_ahead)(w, p, number + omp_get_num_threads(), r);
             tile.from = lines + r * a[1].step * line;
             tile.to = to + start + lane + r * a[1].apart * w->to->axis[1];
             if (w->pairs) NAME(line_of_pairs)(tile, t->columns, lanes);
@@ -226,10 +242,7 @@ static void NAME(make_pass)(const Way *w, const NAME(Pass) *p)
     }
     int64_t n = tasks_of(w);
 #pragma omp for schedule(dynamic)
-    for (int64_t i = 0; i < n; i++) {
-        Task t = task_at(w, i);
-        NAME(make_task)(w, p, packed, lines, place, &t);
-    }
+    for (int64_t i = 0; i < n; i++) NAME(make_task)(w, p, packed, lines, place, i);
 }
 
 /* Results that no place of the kernel reaches. */
