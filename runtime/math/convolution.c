@@ -22,8 +22,12 @@ static int64_t floor_divide(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-
 
 enum {
     AXES = LATHE_CONVOLVED,
-    CHANNELS = 16, /* of a block */
-    RUN = 256,     /* pixels whose products towards w are summed before they are added to the sum */
+    CHANNELS = 16,    /* of a block */
+    PAIRED_RUN = 128, /* the same by pairs, for so many places of the other axes at most */
+    MOST_PAIRED = 9,
+    MOST_RUN_PAIRS = 96,                               /* of a run: lines of three pixels have two pairs each */
+    X_PLANE = MOST_RUN_PAIRS * MOST_PAIRED * CHANNELS, /* numbers between two factors of x's pairs */
+    RUN = 256, /* pixels whose products towards w are summed before they are added to the sum */
     LISTS_BYTES = 16 * LATHE_CONVOLVED_PLACES, /* of the room: where taps are, then weights, then what is read */
     W_BYTES = LATHE_CONVOLVED_WEIGHTS,         /* in the second level of cache */
     ENOUGH = 4,                                /* tasks for each thread */
@@ -100,6 +104,12 @@ static void end_axis(Axis *a)
     for (int i = 1; i < a->taps; i++) a->low = least(a->low, a->at[i]), high = most(high, a->at[i]);
     a->span = high - a->low + 1;
 }
+
+/* What a line of pairs is made of: pixels from `first` on, `apart` numbers from each other, of which there are
+ * `extent`; and how far the pairs, and their four factors, are from each other. */
+typedef struct Span {
+    int64_t apart, extent, first, pairs, pair, factor;
+} Span;
 
 /* How results are made: from which array, by which weights, in which steps. */
 typedef struct Way {
@@ -221,6 +231,13 @@ typedef struct Line {
     int64_t n;
 } Line;
 
+/* Is the derivative towards w made by pairs? */
+static bool pairs_of_weights(const Lathe_convolution *g)
+{
+    bool neighbours = g->K[2] == 3 && g->stride[2] == 1 && g->dilation[2] == 1 && g->Y[2] > 1;
+    return neighbours && g->C / g->groups >= CHANNELS / 2 && g->K[0] * g->K[1] <= MOST_PAIRED;
+}
+
 /* The range of its pixels that read x at place k along the last axis. */
 static void seen_by(const Lathe_convolution *g, const Line *l, int64_t k, int64_t *from, int64_t *to)
 {
@@ -236,13 +253,15 @@ static bool reads(const Lathe_convolution *g, const Line *l, int axis, int64_t k
     return *at >= 0 && *at < g->X[axis];
 }
 
-/* The next lines of y from pixel `*at` on, at most RUN pixels together; `*at` becomes the pixel behind them. */
-static int next_lines(const Lathe_convolution *g, Line *lines, int64_t *at, int64_t end)
+/* The next lines of y from pixel `*at` on, at most `run` pixels together, an even number; short lines are whole.  `*at`
+ * becomes the pixel behind them. */
+static int next_lines(const Lathe_convolution *g, Line *lines, int64_t *at, int64_t end, int64_t run)
 {
     int n = 0;
-    for (int64_t pixels = 0; *at < end && pixels < RUN;) {
-        int64_t line = *at / g->Y[2], column = *at % g->Y[2];
-        int64_t take = least(g->Y[2] - column, RUN - pixels);
+    for (int64_t pixels = 0; *at < end && pixels < run - 1;) {
+        int64_t line = *at / g->Y[2], column = *at % g->Y[2], left = g->Y[2] - column;
+        if (n && left > run - pixels) break;
+        int64_t take = least(left, (run - pixels) / 2 * 2);
         lines[n++] = (Line){line / g->Y[1] / g->Y[0], {line / g->Y[1] % g->Y[0], line % g->Y[1], column}, take};
         pixels += take;
         *at += take;

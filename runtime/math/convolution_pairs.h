@@ -10,27 +10,31 @@
  * The sums over channels and over the places of the other axes are made of m0 … m3.  Pairs begin at even results, so
  * bits do not depend on how a call is cut.  Errors are up to twice those of plain sums. */
 
-static INLINE void NAME(copy_pair)(REAL *RESTRICT to, const REAL *const *x, int64_t deep)
+static INLINE void NAME(copy_pair)(REAL *RESTRICT to, const REAL *x0, const REAL *x1, const REAL *x2, const REAL *x3,
+                                   int64_t factor, int64_t deep)
 {
     for (int64_t c = 0; c < deep; c++) {
-        to[c] = x[0][c] - x[2][c];
-        to[c + CHANNELS] = x[1][c] + x[2][c];
-        to[c + 2 * CHANNELS] = x[2][c] - x[1][c];
-        to[c + 3 * CHANNELS] = x[1][c] - x[3][c];
+        to[c] = x0[c] - x2[c];
+        to[c + factor] = x1[c] + x2[c];
+        to[c + 2 * factor] = x2[c] - x1[c];
+        to[c + 3 * factor] = x1[c] - x3[c];
     }
 }
 
 /* The four factors of each pair of a line, 16 channels each; from NULL: zeros. */
-static void NAME(copy_pairs)(const Way *w, REAL *to, const REAL *from, int64_t first, int64_t deep)
+static void NAME(copy_pairs)(REAL *to, const REAL *from, Span s, int64_t deep)
 {
     static const REAL zeros[CHANNELS];
-    int64_t stride = w->from->axis[2], extent = w->axis[2].extent;
-    for (int64_t i = 0; i < parts_of(w->columns, 2); i++, first += 2, to += 4 * CHANNELS) {
+    for (int64_t i = 0; i < s.pairs; i++, s.first += 2, to += s.pair) {
+        if (from && s.first >= 0 && s.first + 3 < s.extent && deep == CHANNELS) {
+            const REAL *x = from + s.first * s.apart;
+            NAME(copy_pair)(to, x, x + s.apart, x + 2 * s.apart, x + 3 * s.apart, s.factor, CHANNELS);
+            continue;
+        }
         const REAL *x[4];
-        for (int64_t k = 0, at = first; k < 4; k++, at++)
-            x[k] = from && at >= 0 && at < extent ? from + at * stride : zeros;
-        if (deep == CHANNELS) NAME(copy_pair)(to, x, CHANNELS);
-        else NAME(copy_pair)(to, x, deep);
+        for (int64_t k = 0, at = s.first; k < 4; k++, at++)
+            x[k] = from && at >= 0 && at < s.extent ? from + at * s.apart : zeros;
+        NAME(copy_pair)(to, x[0], x[1], x[2], x[3], s.factor, deep);
     }
 }
 

@@ -25,7 +25,7 @@ enum { ROWS_OF_1 = 8, ROWS_OF_2 = 4, MOST_PAIRS = 2 };
 #endif
 
 
-static void NAME(copy_pairs)(const Way *w, REAL *to, const REAL *from, int64_t first, int64_t deep);
+static void NAME(copy_pairs)(REAL *to, const REAL *from, Span s, int64_t deep);
 
 /* ---- what a task reads */
 
@@ -56,7 +56,8 @@ static void NAME(copy_rows)(const Way *w, const Task *t, REAL *to, const REAL *f
                 bool inside = plane >= 0 && plane < a[0].extent && row >= 0 && row < a[1].extent;
                 const REAL *at = inside ? from + channel + plane * w->from->axis[0] + row * w->from->axis[1] : NULL;
                 int64_t deep = least(CHANNELS, end - channel);
-                if (w->pairs) NAME(copy_pairs)(w, to + r * line, at, first, deep);
+                Span s = {w->from->axis[2], a[2].extent, first, parts_of(w->columns, 2), 4 * CHANNELS, CHANNELS};
+                if (w->pairs) NAME(copy_pairs)(to + r * line, at, s, deep);
                 else NAME(copy_line)(w, to + r * line, at, first, deep);
             }
 }
@@ -398,11 +399,10 @@ static int NAME(stretches_of)(const NAME(Weights) *t, int n, int64_t p, int64_t 
     return count;
 }
 
-/* Adds the products of stretches for all of the task's channels. */
-static void NAME(add_stretches)(const NAME(Weights) *t, REAL *sums, int count)
+/* Adds the products of stretches for all of the task's channels; apart: from pixel to pixel of x. */
+static void NAME(add_stretches)(const NAME(Weights) *t, REAL *sums, int count, int64_t apart)
 {
     bool two = t->lanes > NAME(WIDTH);
-    int64_t apart = t->g->stride[2] * t->g->x.axis[2];
     int64_t pieces = parts_of(t->deep, two ? ROWS_OF_2 : ROWS_OF_1), piece = parts_of(t->deep, pieces);
     for (int64_t c = 0; c < t->deep; c += piece) {
         int64_t rows = least(piece, t->deep - c);
@@ -420,9 +420,11 @@ static void NAME(add_lines)(const NAME(Weights) *t, int n)
     NAME(copy_pixels)(t, n);
     for (int64_t k = 0; k < kernel_places(g); k++, sums += t->deep * t->lanes) {
         int count = NAME(stretches_of)(t, n, k / g->K[2] / g->K[1], k / g->K[2] % g->K[1], k % g->K[2]);
-        NAME(add_stretches)(t, sums, count);
+        NAME(add_stretches)(t, sums, count, g->stride[2] * g->x.axis[2]);
     }
 }
+
+#include "math/convolution_pairs_back.h"
 
 static void NAME(end_weights)(const NAME(Weights) *t, REAL *weight)
 {
@@ -438,9 +440,16 @@ static void NAME(make_weights)(const NAME(Weights) *t, REAL *weight, int64_t par
     const Lathe_convolution *g = t->g;
     int64_t lines = samples_of(g) * g->Y[0] * g->Y[1], each = parts_of(lines, g->parts);
     int64_t end = least((part + 1) * each, lines) * g->Y[2];
-    memset(t->sums, 0, (size_t)(kernel_places(g) * t->deep * t->lanes) * sizeof *t->sums);
-    for (int64_t at = part * each * g->Y[2]; at < end;) NAME(add_lines)(t, next_lines(g, t->lines, &at, end));
-    NAME(end_weights)(t, weight);
+    bool pairs = pairs_of_weights(g);
+    int64_t sums = pairs ? 4 * g->K[0] * g->K[1] : kernel_places(g);
+    memset(t->sums, 0, (size_t)(sums * t->deep * t->lanes) * sizeof *t->sums);
+    for (int64_t at = part * each * g->Y[2]; at < end;) {
+        int n = next_lines(g, t->lines, &at, end, pairs ? PAIRED_RUN : RUN);
+        if (pairs) NAME(add_pairs)(t, n);
+        else NAME(add_lines)(t, n);
+    }
+    if (pairs) NAME(end_pairs)(t, weight);
+    else NAME(end_weights)(t, weight);
 }
 
 static void NAME(weight_task)(REAL *weight, const REAL *x, const REAL *y, const Lathe_convolution *g, int64_t i)
@@ -453,7 +462,7 @@ static void NAME(weight_task)(REAL *weight, const REAL *x, const REAL *y, const 
     NAME(Weights) t = {.g = g, .x = x + group * C + c, .y = y + group * O + o, .deep = least(CHANNELS, C - c),
                        .width = least(lanes, O - o), .sums = (REAL *)room, .copied = (REAL *)(room + W_BYTES)};
     t.lanes = t.width > NAME(WIDTH) ? lanes : NAME(WIDTH);
-    t.lines = (Line *)(t.copied + RUN * lanes);
+    t.lines = (Line *)(t.copied + (pairs_of_weights(g) ? 4 * NAME(Y_PLANE) : RUN * lanes));
     t.stretches = (NAME(Stretch) *)(t.lines + RUN);
     NAME(make_weights)(&t, weight + (part * g->O + group * O + o) * C * K + c * K, part);
 }

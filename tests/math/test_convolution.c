@@ -131,6 +131,70 @@ static void towards_w(Case *c, int64_t x, int64_t w, int64_t y)
     add(c, W, w, get(c, c->given[Y], y) * get(c, c->given[X], x));
 }
 
+/* ------------------------------------------------------------------ errors of pairs (math/convolution_pairs.h) */
+
+static bool may_pair(const Lathe_convolution *g) { return g->K[2] == 3 && g->stride[2] == 1 && g->dilation[2] == 1; }
+
+/* Of the three weights of one place of the other axes: what is added up for one is made of the products of all. */
+static void widen_weights(Case *c)
+{
+    for (int64_t i = 0; i < c->span[W]; i += 3) {
+        double *size = c->size[W] + i, all = size[0] + size[1] + size[2];
+        size[0] = size[1] = size[2] = all;
+    }
+}
+
+/* What the place k of the other axes reads for pixel `at` of y, or of x; false: nothing. */
+static bool read_from(const Lathe_convolution *g, bool x, const int64_t *at, const int64_t *k, int64_t *from)
+{
+    for (int i = 0; i < 2; i++) {
+        int64_t far = k[i] * g->dilation[i] - g->before[i];
+        from[i] = x ? (at[i] - far) / g->stride[i] : at[i] * g->stride[i] + far;
+        if (from[i] < 0 || from[i] >= (x ? g->Y : g->X)[i]) return false;
+        if (x && from[i] * g->stride[i] != at[i] - far) return false;
+    }
+    return true;
+}
+
+/* The four neighbours that the pair of pixel `at` reads, each with all three weights: channel o of y, i of the group.
+ */
+static double products_of_pair(Case *c, bool x, int64_t s, const int64_t *at, int64_t o, int64_t i)
+{
+    const Lathe_convolution *g = &c->g;
+    int64_t C = g->C / g->groups, first = o / (g->O / g->groups) * C, k[3] = {0}, from[3];
+    double all = 0;
+    const int64_t places[3] = {g->K[0], g->K[1], 1};
+    do {
+        double sum = 0, w = 0;
+        if (!read_from(g, x, at, k, from)) continue;
+        int64_t base = at[2] / 2 * 2 - (x ? 2 - g->before[2] : g->before[2]);
+        for (int n = 0; n < 3; n++)
+            w += fabs(get(c, c->given[W], (((o * C + i) * g->K[0] + k[0]) * g->K[1] + k[1]) * 3 + n));
+        for (from[2] = base; from[2] < base + 4; from[2]++) {
+            if (from[2] < 0 || from[2] >= (x ? g->Y : g->X)[2]) continue;
+            sum += fabs(x ? get(c, c->given[Y], pixel(c, &g->y, s, from) + o)
+                          : get(c, c->given[X], pixel(c, &g->x, s, from) + first + i));
+        }
+        all += sum * w;
+    } while (next(places, k));
+    return all;
+}
+
+static void widen_pixels(Case *c, bool x)
+{
+    const Lathe_convolution *g = &c->g;
+    int64_t C = g->C / g->groups, O = g->O / g->groups;
+    for (int64_t s = 0; s < samples_of(c); s++) {
+        int64_t at[3] = {0};
+        do {
+            double *size = c->size[x ? X : Y] + pixel(c, x ? &g->x : &g->y, s, at);
+            for (int64_t k = 0; k < (x ? g->C : g->O); k++) size[k] = 0;
+            for (int64_t o = 0; o < g->O; o++)
+                for (int64_t i = 0; i < C; i++) size[x ? o / O * C + i : o] += products_of_pair(c, x, s, at, o, i);
+        } while (next(x ? g->X : g->Y, at));
+    }
+}
+
 /* Sum of `n` numbers that a group of shares was cut into, each `apart` behind the one before. */
 static double total(const Case *c, const void *data, int64_t at, int64_t n, int64_t apart)
 {
@@ -215,6 +279,7 @@ static void run(Case *c, Rng *r)
     each_pair(c, towards_y);
     each_pair(c, towards_x);
     each_pair(c, towards_w);
+    if (may_pair(g)) widen_pixels(c, false), widen_pixels(c, true), widen_weights(c);
     run_and_check(c, "convolution", Y, (double)(C * K));
     run_and_check(c, "gradient of the input", X, (double)(O * K));
     run_and_check(c, "gradient of the weight", W, (double)(samples_of(c) * g->Y[0] * g->Y[1] * g->Y[2]));
