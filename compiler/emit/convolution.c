@@ -1,4 +1,5 @@
-/* convolution.c: calls of the runtime's convolutions, and the constant descriptions of extents and strides they take. */
+/* convolution.c: calls of the runtime's convolutions, and the constant descriptions of extents and strides they take.
+ */
 #include "desc/target.h"
 #include "emit/emit.h"
 

@@ -1,5 +1,5 @@
-/* convolution.c: core.convolve(x, w, options): a convolution or its transpose as one op; convolution.lua has checked the
- * options. */
+/* convolution.c: core.convolve(x, w, options): a convolution or its transpose as one op; convolution.lua has checked
+ * the options. */
 #include "front/front.h"
 
 /* A list's element of an option that has one for each axis. */

@@ -29,6 +29,5 @@ void fill_convolution(Cut *cut, Node *n, Kernel *k)
     k->kind = CONVOLUTION;
     k->flops = 2 * (double)elements(*y) * (double)channels;
     for (int i = 0; i < v.n; i++) k->flops *= (double)v.axis[i].kernel;
-    for (int i = 0; i < n->nin; i++)
-        push(&k->reads, ((Operand){.node = n->in[i], .view = final_view(cut, n->in[i])}));
+    for (int i = 0; i < n->nin; i++) push(&k->reads, ((Operand){.node = n->in[i], .view = final_view(cut, n->in[i])}));
 }

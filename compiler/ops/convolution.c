@@ -9,10 +9,10 @@
  *   ints      side (enum Side_of) · axes · groups · parts · for each axis kernel, stride, dilation, before, and the
  *             extent of the result, x or y
  *
- * TOWARDS_X adds up what each x[i] is multiplied with: a transposed convolution, and the derivative towards x.  TOWARDS_W
- * is the derivative towards w, in parts that are added outside: [parts][O][C / groups][K…].  Batch and axes but the last
- * are lines; part p has lines p · L … (p + 1) · L - 1, where L is their number divided by `parts`, rounded up.  Parts are
- * tasks for threads; there are as many as the extents ask for.
+ * TOWARDS_X adds up what each x[i] is multiplied with: a transposed convolution, and the derivative towards x.
+ * TOWARDS_W is the derivative towards w, in parts that are added outside: [parts][O][C / groups][K…].  Batch and axes
+ * but the last are lines; part p has lines p · L … (p + 1) · L - 1, where L is their number divided by `parts`, rounded
+ * up.  Parts are tasks for threads; there are as many as the extents ask for.
  *
  * On a CPU math/convolution.c computes it; elsewhere its definition takes its place. */
 #include "ops/convolution.h"
@@ -20,7 +20,11 @@
 #include "ops/parts.h"
 
 enum { SIDE, AXES, GROUPS, PARTS, FIRST, EACH = 5 };
-enum { TASKS = 32, CHANNELS = 16, LANES = 32 }; /* tasks that are enough for the threads; input and output channels of one */
+enum {
+    TASKS = 32,
+    CHANNELS = 16,
+    LANES = 32
+}; /* tasks that are enough for the threads; input and output channels of one */
 
 /* Where the inputs belong. */
 static void inputs_of(Convolution *v, Node ***slot)
@@ -104,7 +108,8 @@ static const char *axis_fault(const Convolution *v)
 const char *convolution_fault(const Node *n)
 {
     if (n->nin != 2 || n->nints < FIRST) return "it takes two of x, y and weight";
-    if (n->ints[SIDE] < TOWARDS_Y || n->ints[SIDE] > TOWARDS_W) return "its first int is the side that it makes, 0 to 2";
+    if (n->ints[SIDE] < TOWARDS_Y || n->ints[SIDE] > TOWARDS_W)
+        return "its first int is the side that it makes, 0 to 2";
     if (n->ints[AXES] < 1 || n->ints[AXES] > CONVOLVED || n->nints != FIRST + EACH * n->ints[AXES])
         return "it has one to three axes, with five ints each";
     if (n->ints[GROUPS] < 1 || n->ints[PARTS] < 1) return "there is at least one group, and one part";
@@ -192,7 +197,8 @@ static void contribute_side(Grad_level *lv, const Node *n, Side_of missing, Node
     Node **const place[] = {[TOWARDS_Y] = &d.y, [TOWARDS_X] = &d.x, [TOWARDS_W] = &d.w};
     Node *of = *place[missing];
     if (!grad_active(lv, of)) return;
-    for (int side = 0; side < 3; side++) *place[side] = side == (int)v.side ? g : side == (int)missing ? NULL : value(lv, *place[side]);
+    for (int side = 0; side < 3; side++)
+        *place[side] = side == (int)v.side ? g : side == (int)missing ? NULL : value(lv, *place[side]);
     for (int i = 0; i < v.n; i++)
         d.axis[i].extent = missing == TOWARDS_X ? extent_of_x(&v, i) : missing == TOWARDS_Y ? extent_of_y(&v, i) : 0;
     d.side = missing;

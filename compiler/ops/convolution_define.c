@@ -1,5 +1,5 @@
-/* convolution_define.c: a convolution and its derivatives written in primitives: what the interpreter computes, and what
- * takes their place where no kernel does (pass_whole).  ops/convolution.c says what they mean.
+/* convolution_define.c: a convolution and its derivatives written in primitives: what the interpreter computes, and
+ * what takes their place where no kernel does (pass_whole).  ops/convolution.c says what they mean.
  *
  * Each place of a kernel, a tap, is a slice of the padded x; the slices side by side are multiplied in one product. */
 #include "ops/convolution.h"
@@ -141,7 +141,7 @@ static Node *towards_x(const Convolution *v)
     int g = v->n + 1, last = v->n + 3;
     Dot_axes axes = {.nb = 1, .nc = 1, .ab = {g}, .bb = {0}, .ac = {g + 1}, .bc = {1}};
     Node *all = dot(in_groups(one_batch(v->y, batch_axes(v)), v->groups), grouped_weight(v), axes);
-    Nodes parts = {0};                                   /* [groups][batch][Y…][C / groups], for each place */
+    Nodes parts = {0}; /* [groups][batch][Y…][C / groups], for each place */
     for (int64_t k = 0; k < places_of(v); k++) {
         Node *part = sliced_at(all, last, k, 1, 1);
         push(&parts, groups_last(v, reshape(part, axes_before(part->shape, last))));
@@ -174,10 +174,10 @@ static Node *in_parts(const Convolution *v, Node *x, int n)
 
 static Node *towards_w(const Convolution *v)
 {
-    Node *taps = in_parts(v, taps_of(v), 3);                                            /* [groups][places][C / groups] */
-    Node *y = in_parts(v, in_groups(one_batch(v->y, batch_axes(v)), v->groups), 2);     /* [groups][O / groups] */
+    Node *taps = in_parts(v, taps_of(v), 3);                                        /* [groups][places][C / groups] */
+    Node *y = in_parts(v, in_groups(one_batch(v->y, batch_axes(v)), v->groups), 2); /* [groups][O / groups] */
     Dot_axes axes = {.nb = 2, .nc = 1, .ab = {0, 2}, .bb = {0, 2}, .ac = {1}, .bc = {1}};
-    Node *w = permute(dot(y, taps, axes), (int[]){0, 1, 2, 4, 3});       /* it was [parts][groups][O][places][C] */
+    Node *w = permute(dot(y, taps, axes), (int[]){0, 1, 2, 4, 3}); /* it was [parts][groups][O][places][C] */
     Shape s = extents(3, (int64_t[]){v->parts, channels_of_y(v), channels_of_x(v) / v->groups});
     for (int i = 0; i < v->n; i++) s.dim[s.rank++] = v->axis[i].kernel;
     return reshape(w, s);
