@@ -39,9 +39,11 @@ return {
     side = 8, channels = 1, classes = 10, scale = 16.0,      -- scale: the largest value of a pixel
     width = 16, blocks = 3,                                  -- of the first stage; in each: 3 make ResNet-20
     batch = 64, lr = 0.1, steps = 700,
+    files = false,                                           -- pictures in files, not rows of arrays
   },
 
   configs = {
+    pictures = { files = true, side = 32, channels = 3, scale = 255.0, steps = 7000 },
     cifar = { side = 32, channels = 3, scale = 255.0, batch = 128, steps = 64000 },
   },
 
@@ -71,5 +73,9 @@ return {
     }
   end,
 
-  data = data.arrays { val_fraction = 0.2 },
+  -- The paper varies pictures: mirrored or not, moved by up to 4 pixels of 32.
+  data = function(c)
+    if not c.files then return data.arrays { val_fraction = 0.2 } end
+    return data.images { val_fraction = 0.2, crop = "random", pad = c.side // 8, flip = true }
+  end,
 }

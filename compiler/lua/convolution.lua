@@ -24,12 +24,22 @@ local function read_padding(name, o, c, n)
   end
 end
 
+local far = 536870911        -- ops/convolution.c: places that a kernel may span, and zeros before them
+
+local function check_reach(name, c)
+  for axis = 1, #c.kernel do
+    local span = math.max(c.kernel[axis] * c.dilation[axis], c.before[axis] + c.after[axis], c.stride[axis])
+    if span > far then fail("%s: a kernel, its padding and its stride may span up to %d places, found %d", name, far, span) end
+  end
+end
+
 -- The options with a list for each that is per axis.
 local function read(name, o, x, n)
   window.check_input(name, x, n)
   local c = window.lists(name, o, n, { { "kernel", 1 }, { "stride", 1 }, { "dilation", 1 } })
   for _, key in ipairs { "groups", "out" } do window.check_range(name, key, o[key], 1) end
   read_padding(name, o, c, n)
+  check_reach(name, c)
   local width = x:size(-1)
   if width % o.groups ~= 0 or o.out % o.groups ~= 0 then
     fail("%s: the channels of x, %d, and out, %d, must be multiples of groups, %d", name, width, o.out, o.groups)
@@ -132,7 +142,8 @@ local function over_time(name, o, c, x, w)
   core.time_aware(true)
   local y = (o.causal and causal or convolve)(name, c, x, w, follows)
   core.time_aware(false)
-  if follows and not o.causal and c.kernel[1] * c.stride[1] > 1 then
+  local moves = c.kernel[1] * c.stride[1] > 1 or c.before[1] + c.after[1] > 0
+  if follows and not o.causal and moves then
     y = core.mixing(y, name .. " without causal = true looks at later tokens")
   end
   return core.with_time(y, y:size(1) == x:size(1) and timed or nil)

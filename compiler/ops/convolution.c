@@ -21,10 +21,10 @@
 
 enum { SIDE, AXES, GROUPS, PARTS, FIRST, EACH = 5 };
 enum {
-    TASKS = 32,
-    CHANNELS = 16,
+    TASKS = 32,    /* of the derivative towards w: enough for the threads */
+    CHANNELS = 16, /* input and output channels of a task, as in math/convolution.c */
     LANES = 32
-}; /* tasks that are enough for the threads; input and output channels of one */
+};
 
 /* Where the inputs belong. */
 static void inputs_of(Convolution *v, Node ***slot)
@@ -168,12 +168,8 @@ Row_fact convolution_rows(Rows *r, Row_pair *p)
     if (a.kind == ROWS_TOTAL) a = row_demand(r, p, 0);
     if (b.kind == ROWS_TOTAL) b = row_demand(r, p, 1);
     if (a.kind == ROWS_EACH && a.axis >= nb) return row_meets(p, "a convolution runs along the batch axis");
-    if (v.side == TOWARDS_W && a.kind == ROWS_EACH && b.kind == ROWS_EACH) {
-        bool alike = a.axis == b.axis && a.outer == b.outer && a.inner == b.inner;
-        return alike ? row_total_of(r, a, b) : row_meets(p, "rows are multiplied with other rows");
-    }
+    if (v.side == TOWARDS_W) return row_meets(p, "a convolution's weight is made of rows"); /* of gradients alone */
     if (b.kind == ROWS_EACH) return row_meets(p, "a convolution's weight depends on rows");
-    if (v.side == TOWARDS_W && a.kind == ROWS_EACH) return row_total_of(r, a, b);
     if (a.kind > ROWS_EACH || b.kind > ROWS_EACH || !a.kind || !b.kind) return row_join(p, a, b);
     a.power += b.power;
     a.learned |= b.learned;
@@ -219,18 +215,19 @@ void convolution_gradient(Grad_level *lv, Node *n, Node *const *g)
 
 Node *convolution_part(Node *n) { return (void)n, NULL; }
 
-/* What the runtime's rooms hold, of doubles: the weights of a block, and the lines that 16 results read. */
+/* What the runtime's rooms hold (math/convolution.c), of doubles: the weights of a block of channels, and the lines
+ * that 16 results read of it. */
 static bool fits_rooms(const Convolution *v)
 {
-    int64_t deep = channels_of_x(v) > channels_of_y(v) ? channels_of_x(v) : channels_of_y(v), lines = 16 * 8;
-    if (deep / v->groups < CHANNELS) deep = deep / v->groups;
-    else deep = CHANNELS;
+    enum { PIXEL = CHANNELS * 8, VECTOR = 64, LEAST = 16 }; /* bytes; results of a line */
+    int64_t deep = max64(channels_of_x(v), channels_of_y(v)) / v->groups, lines = PIXEL;
     for (int i = 0; i < v->n; i++) {
         int64_t reach = (v->axis[i].kernel - 1) * v->axis[i].dilation + 1;
-        lines *= i + 1 < v->n ? reach : reach + 16 * v->axis[i].stride;
+        lines *= i + 1 < v->n ? reach : reach + LEAST * v->axis[i].stride;
         if (reach > LATHE_CONVOLVED_PLACES || lines > LATHE_ROOM_BYTES) return false;
     }
-    return places_of(v) <= LATHE_CONVOLVED_PLACES && places_of(v) * deep * 64 <= LATHE_CONVOLVED_WEIGHTS &&
+    int64_t weights = places_of(v) * (deep < CHANNELS ? deep : CHANNELS) * VECTOR;
+    return places_of(v) <= LATHE_CONVOLVED_PLACES && weights <= LATHE_CONVOLVED_WEIGHTS &&
            lines <= LATHE_ROOM_BYTES - LATHE_CONVOLVED_WEIGHTS - 16 * LATHE_CONVOLVED_PLACES;
 }
 

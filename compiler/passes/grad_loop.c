@@ -90,10 +90,10 @@ bool sums_columns(const Node *v)
 {
     if (op_info[v->op].kind != REDUCE) return false;
     const Shape *of = &v->in[0]->shape;
-    int last = of->rank - 1; /* sums over the last axes alone run along a row, by the way */
+    int last = of->rank - 1; /* sums over the last axes alone are made along with the row */
     for (int i = v->nints - 1; i >= 0; i--, last--) {
         while (last > v->ints[i] && of->dim[last] == 1) last--;
-        if (v->ints[i] < last) return elements(*of) >= SMALL * elements(v->shape);
+        if (of->dim[v->ints[i]] > 1 && v->ints[i] < last) return elements(*of) >= SMALL * elements(v->shape);
     }
     return false;
 }

@@ -7,7 +7,8 @@
  * with x and y exchanged: results whose index leaves the same rest by the stride read neighbours.  Towards w, the tile
  * is 16 input channels, and the sum runs over pixels.
  *
- * Elements do not depend on how a call is cut, so threads may cut it by their number. */
+ * Elements do not depend on how a call is cut, but for the channels of a pass where results are made by pairs: these
+ * follow from extents alone.  So threads may cut a call by their number. */
 #include "lathe_rt.h"
 #include "math/engine.h"
 
@@ -55,11 +56,12 @@ static int64_t samples_of(const Lathe_convolution *g)
 
 static int64_t kernel_places(const Lathe_convolution *g) { return g->K[0] * g->K[1] * g->K[2]; }
 
-/* Multiply-adds of two. */
-static double flops_of(const Lathe_convolution *g)
+/* Is a call worth waking all threads, and are they free? */
+static bool is_for_all(const Lathe_convolution *g)
 {
     double pixels = (double)(samples_of(g) * g->Y[0] * g->Y[1] * g->Y[2]);
-    return 2 * pixels * (double)(g->O * (g->C / g->groups) * kernel_places(g));
+    double flops = 2 * pixels * (double)(g->O * (g->C / g->groups) * kernel_places(g));
+    return flops > TASK_FLOPS && !omp_in_parallel();
 }
 
 /* Along one axis, results number j · apart + first, j < n, read element j · step + at[i] and place[i] of the kernel. */
@@ -154,6 +156,8 @@ static int64_t channels_that_fit(const Way *w, int64_t lanes, int64_t size)
     return w->pairs ? W_BYTES / (64 * 4 * w->taps) : W_BYTES / size / (w->taps * lanes);
 }
 
+static int64_t half_of(int64_t columns) { return parts_of(parts_of(columns, 2), 2) * 2; }
+
 /* Cuts the results so that all that a task needs fits: as many channels at once as possible, then as many rows. */
 static void cut(Way *w, int64_t size, int64_t threads)
 {
@@ -161,11 +165,15 @@ static void cut(Way *w, int64_t size, int64_t threads)
     int64_t room = (LATHE_ROOM_BYTES - W_BYTES - LISTS_BYTES) / size;
     w->chunks = most(least(parts_of(w->depth, CHANNELS), channels_that_fit(w, w->lanes, size) / CHANNELS), 1);
     w->columns = a[2].n, w->rows = 1;
-    while (room_for_rows(w, 1, w->columns, w->chunks) * (8 / size) > room)
-        if (w->columns > 4 * CHANNELS || w->chunks == 1) w->columns = parts_of(parts_of(w->columns, 2), 2) * 2;
+    while (room_for_rows(w, 1, w->columns, w->chunks) * (8 / size) > room) /* as if of doubles: chunks of both alike */
+        if (w->columns > 4 * CHANNELS || w->chunks == 1) w->columns = half_of(w->columns);
         else w->chunks = parts_of(w->chunks, 2);
-    w->blocks = most(W_BYTES / size / (w->chunks * CHANNELS * w->taps * w->lanes * (w->pairs ? 4 : 1)), 1);
-    int64_t tasks = samples_of(w->g) * a[0].n * parts_of(a[2].n, w->columns), wanted = ENOUGH * threads;
+    int64_t deep = least(w->chunks * CHANNELS, w->depth);
+    w->blocks = most(W_BYTES / size / (deep * w->taps * w->lanes * (w->pairs ? 4 : 1)), 1);
+    int64_t lines = samples_of(w->g) * a[0].n, wanted = ENOUGH * threads;
+    while (a[1].n == 1 && w->columns > 8 * CHANNELS && lines * parts_of(a[2].n, w->columns) < wanted)
+        w->columns = half_of(w->columns);
+    int64_t tasks = lines * parts_of(a[2].n, w->columns);
     int64_t highest = most(a[1].n / most(parts_of(wanted, tasks), 1), 1);
     room = least(room, FITTING / size);
     while (w->rows < highest && room_for_rows(w, w->rows + 1, w->columns, w->chunks) <= room) w->rows++;

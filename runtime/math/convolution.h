@@ -8,8 +8,9 @@
  * towards w.  The latter comes in parts whose sum it is: the batch and the first axis that is not 1 are rows, and part p
  * has rows p · R … (p + 1) · R - 1, where R is their number divided by `parts`, rounded up.
  *
- * Work is divided by extents alone, and each element is one sum in a fixed order: first by blocks of 16 channels, then
- * by the kernel's places, then by channel (towards w: by runs of rows). */
+ * Each element is one sum in a fixed order, which extents alone decide: first by blocks of 16 channels, then by the
+ * kernel's places, then by channel (towards w: by runs of pixels).  Where a kernel reads three neighbours, the sum is made
+ * of four sums, which serve two results (math/convolution_pairs.h). */
 #ifndef LATHE_MATH_CONVOLUTION_H
 #define LATHE_MATH_CONVOLUTION_H
 

@@ -82,7 +82,8 @@ static INLINE void NAME(tile_of_pairs)(const int P, const NAME(Tile) *t)
         }
     UNROLL for (int j = 0; j < P; j++)
     {
-        NAME(Vector) *y0 = (NAME(Vector) *)(t->to + 2 * j * t->apart), *y1 = (NAME(Vector) *)(t->to + (2 * j + 1) * t->apart);
+        NAME(Vector) *y0 = (NAME(Vector) *)(t->to + 2 * j * t->apart);
+        NAME(Vector) *y1 = (NAME(Vector) *)(t->to + (2 * j + 1) * t->apart);
         NAME(Vector) first = sum[j][0] + sum[j][1] + sum[j][2], second = sum[j][1] - sum[j][2] - sum[j][3];
         if (t->add) first = *y0 + first, second = *y1 + second;
         *y0 = first;

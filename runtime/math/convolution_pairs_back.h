@@ -30,7 +30,8 @@ static void NAME(copy_gradients)(const NAME(Weights) *t, int n)
                         l->at[2] * axis[2];
         for (int64_t k = 0; k < l->n; k += 2, y += 2 * axis[2], to += t->lanes) {
             const REAL *d1 = k + 1 < l->n ? y + axis[2] : NULL;
-            if (t->width == 2 * NAME(WIDTH) && d1) NAME(copy_gradient)(to, y, y + axis[2], 2 * NAME(WIDTH), 2 * NAME(WIDTH));
+            if (t->width == 2 * NAME(WIDTH) && d1)
+                NAME(copy_gradient)(to, y, y + axis[2], 2 * NAME(WIDTH), 2 * NAME(WIDTH));
             else if (t->width == NAME(WIDTH) && d1) NAME(copy_gradient)(to, y, y + axis[2], NAME(WIDTH), NAME(WIDTH));
             else NAME(copy_gradient)(to, y, d1, t->width, t->lanes);
         }
@@ -78,8 +79,8 @@ static int NAME(paired_stretches)(const NAME(Weights) *t, int n, const NAME(Row)
     for (int i = 0; i < n; i++) {
         int64_t pairs = parts_of(t->lines[i].n, 2);
         const REAL *x = rows[i * places + place].at;
-        NAME(Stretch) *last = &t->stretches[count - 1];
-        bool behind = x && count && last->x + last->n * CHANNELS == x && last->y + last->n * t->lanes == y;
+        NAME(Stretch) *last = count ? &t->stretches[count - 1] : NULL;
+        bool behind = x && last && last->x + last->n * CHANNELS == x && last->y + last->n * t->lanes == y;
         if (behind) last->n += pairs;
         else if (x) t->stretches[count++] = (NAME(Stretch)){x, y, pairs};
         y += pairs * t->lanes;

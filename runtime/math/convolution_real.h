@@ -194,11 +194,13 @@ static void NAME(ask_ahead)(const Way *w, const NAME(Pass) *p, int64_t task, int
     const Axis *a = w->axis;
     Task t = task_at(w, task);
     int64_t row = t.row * a[1].step + a[1].low + r, plane = t.plane * a[0].step + a[0].at[0];
+    int64_t column = most(t.column * a[2].step + a[2].low, 0), line = 64 / (int64_t)sizeof(REAL);
     if (row < 0 || row >= a[1].extent || plane < 0 || plane >= a[0].extent) return;
     const REAL *from = p->from + p->channel + sample_at(w->g, w->from, t.sample) + plane * w->from->axis[0] +
                        row * w->from->axis[1];
-    int64_t bytes = t.columns * a[2].step * w->from->axis[2] * (int64_t)sizeof(REAL);
-    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch((const char *)from + i, 0, 2);
+    for (int64_t end = least(column + t.columns * a[2].step, a[2].extent); column < end; column++)
+        for (int64_t c = 0; c < p->end - p->channel; c += line)
+            __builtin_prefetch(from + column * w->from->axis[2] + c, 0, 2);
 }
 
 static void NAME(make_task)(const Way *w, const NAME(Pass) *p, const REAL *packed, REAL *lines, const int *place, int64_t number)
@@ -242,8 +244,10 @@ static void NAME(make_pass)(const Way *w, const NAME(Pass) *p)
         to += (p->end - p->channel) * w->taps * lanes * (w->pairs ? 4 : 1);
     }
     int64_t n = tasks_of(w);
-#pragma omp for schedule(dynamic)
+#pragma omp for schedule(dynamic) nowait
     for (int64_t i = 0; i < n; i++) NAME(make_task)(w, p, packed, lines, place, i);
+    if (p->channel == 0 && p->end == w->depth) return; /* no other pass writes what this one does */
+#pragma omp barrier
 }
 
 /* Results that no place of the kernel reaches. */
@@ -251,7 +255,7 @@ static void NAME(make_zeros)(const Way *w, REAL *to)
 {
     const Axis *a = w->axis;
     int64_t n = samples_of(w->g) * a[0].n * a[1].n * a[2].n;
-#pragma omp for schedule(static)
+#pragma omp for schedule(static) nowait
     for (int64_t i = 0; i < n; i++) {
         int64_t at[AXES] = {i / a[2].n / a[1].n % a[0].n, i / a[2].n % a[1].n, i % a[2].n};
         REAL *y = to + sample_at(w->g, w->to, i / a[2].n / a[1].n / a[0].n);
@@ -287,7 +291,8 @@ static void NAME(make_way)(Way w, REAL *to, const REAL *from, const REAL *weight
 void NAME(convolution)(REAL *y, const REAL *x, const REAL *weight, const Lathe_convolution *g)
 {
     int64_t C = g->C / g->groups, O = g->O / g->groups, K = kernel_places(g);
-#pragma omp parallel if (flops_of(g) > TASK_FLOPS && !omp_in_parallel())
+    bool together = is_for_all(g);
+#pragma omp parallel if (together)
     {
         Way w = {.g = g, .from = &g->x, .to = &g->y, .depth = C, .width = O, .w_from = K, .w_to = C * K, .w_group = O * C * K};
         int *list = lists_of_room();
@@ -302,7 +307,8 @@ void NAME(convolution)(REAL *y, const REAL *x, const REAL *weight, const Lathe_c
 void NAME(convolution_input)(REAL *x, const REAL *y, const REAL *weight, const Lathe_convolution *g)
 {
     int64_t C = g->C / g->groups, O = g->O / g->groups, K = kernel_places(g);
-#pragma omp parallel if (flops_of(g) > TASK_FLOPS && !omp_in_parallel())
+    bool together = is_for_all(g);
+#pragma omp parallel if (together)
     {
         Way w = {.g = g, .from = &g->y, .to = &g->x, .depth = O, .width = C, .w_from = C * K, .w_to = K, .w_group = O * C * K};
         int64_t phases[AXES] = {0}, n = g->stride[0] * g->stride[1] * g->stride[2];
@@ -471,6 +477,7 @@ void NAME(convolution_weight)(REAL *weight, const REAL *x, const REAL *y, const 
 {
     int64_t lanes = weight_lanes(g, NAME(WIDTH), sizeof(REAL)), C = g->C / g->groups, O = g->O / g->groups;
     int64_t n = g->parts * g->groups * parts_of(C, CHANNELS) * parts_of(O, lanes);
-#pragma omp parallel for schedule(dynamic) if (flops_of(g) > TASK_FLOPS && !omp_in_parallel())
+    bool together = is_for_all(g);
+#pragma omp parallel for schedule(dynamic) if (together)
     for (int64_t i = 0; i < n; i++) NAME(weight_task)(weight, x, y, g, i);
 }

@@ -339,6 +339,8 @@ int main(void)
     large_case(&r, 1, 12000, 3, 1, 16, 3, true); /* a line that does not fit into a room */
     large_case(&r, 3, 4, 3, 1, 700, 130, false); /* channels, weights */
     large_case(&r, 3, 5, 3, 2, 130, 700, true);
+    large_case(&r, 5, 7, 3, 1, 1000, 20, true); /* by pairs, in several passes */
+    large_case(&r, 1, 2000, 3, 1, 900, 3, true);
     large_case(&r, 1, 900, 600, 2, 1, 9, false); /* a long kernel */
     return finish();
 }

@@ -168,6 +168,8 @@ static const Row refused[] = {
     {"local _, y = nn.scan(x, nn.zeros { x:size(0), 8 }, function(x, h) return x + h, h end, { reverse = true }); "
      "return y",
      "nn.scan with reverse = true looks at later tokens"},
+    {"return nn.weighted_mean(x, nn.ones(x.shape), 1):unsqueeze(1) + x", "runs over the time axis"},
+    {"return nn.conv1d(x, { out = 8, kernel = 1, padding = 1 }):slice(1, 0, x:size(1))", "looks at later tokens"},
     {"return nn.ctc(nn.log_softmax(x), x:argmax(-1)):reshape { 1, 1, 1 } + x", "x:argmax"},
     {"return nn.info_nce(x:reshape { -1, 8 }, x:reshape { -1, 8 }):reshape { 1, 1, 1 } + x", "time"},
     {"return (nn.scan(x, nn.zeros { x:size(0), 8 }, function(x, h) return x + h end))",
