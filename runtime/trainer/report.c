@@ -241,12 +241,12 @@ static int terminal_width(void)
 
 static double units_per_second(const Report *r) { return r->smooth_units / (r->smooth_ms * 1e-3); }
 
-/* The share of the time between steps that was spent waiting for data, of documents in epochs. */
+/* The share of the time between steps that was spent waiting for data that threads read ahead. */
 static double data_share(const Report *r) { return r->smooth_ms > 0 ? r->smooth_data * 1e3 / r->smooth_ms : 0; }
 
 static char *progress_text(const Report *r, int64_t done, Step s)
 {
-    char *data = r->data->epochs ? text_of(" | data %.1f %%", 100 * data_share(r)) : text_of("%s", "");
+    char *data = data_readers(r->data) ? text_of(" | data %.1f %%", 100 * data_share(r)) : text_of("%s", "");
     char *line = text_of("step %lld/%lld | loss %.4f | norm %.3g | lr %.1e | %.*f ms%s | %s %s/s | ETA %s",
                          (long long)done, (long long)r->steps, s.loss, s.norm, s.rate, r->smooth_ms < 10 ? 1 : 0,
                          r->smooth_ms, data, rate_text(units_per_second(r)), has_tokens(r->data) ? "tok" : "rows",
@@ -286,14 +286,19 @@ static void show_progress(Report *r, int64_t done, Step s, double now)
 
 /* ------------------------------------------------------------------ what happens in a run */
 
+static char *waits_text(const Report *r)
+{
+    if (!data_readers(r->data)) return text_of("%s", "");
+    if (!r->data->epochs) return text_of(",\"data_wait\":%.4f", data_share(r));
+    return text_of(",\"data_wait\":%.4f,\"queue\":%.3f", data_share(r), mixture_fill(r->data->epochs->rows));
+}
+
 /* Members after "time" vary with the machine. */
 static void write_metrics(Report *r, int64_t done, Step s, double now)
 {
     if (done % r->every != 0 && done != 1 && done != r->steps) return;
     if (s.skipped) return; /* its norm is not a number */
-    char *data = r->data->epochs
-                     ? text_of(",\"data_wait\":%.4f,\"queue\":%.3f", data_share(r), mixture_fill(r->data->epochs->rows))
-                     : text_of("%s", "");
+    char *data = waits_text(r);
     put_line(
         r,
         text_of(
