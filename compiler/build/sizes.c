@@ -48,18 +48,32 @@ static bool was_set(const Options *o, const char *name)
     return false;
 }
 
+/* The trainer's setting as --set gives it; or as the description does. */
+static const char *setting_of(const Options *o, const char *name, const char *described)
+{
+    size_t n = strlen(name);
+    for (int i = 0; i < o->sets.n; i++)
+        if (starts_with(o->sets.at[i], name) && o->sets.at[i][n] == '=') described = o->sets.at[i] + n + 1;
+    return described;
+}
+
 static const char *file_of_sizes(const Lathe_recipe *r) { return r->images ? "classes.json" : "table.json"; }
 
-static const char *reading_command(const Lathe_recipe *r, const Texts *files, const char *saved)
+static const char *reading_command(const Options *o, const Lathe_recipe *r, const Texts *files, const char *saved)
 {
+    const char *drop = setting_of(o, "drop", r->drop), *weight = setting_of(o, "row_weight", r->row_weight);
+    const char *categories = setting_of(o, "as_categories", r->as_categories);
+    const char *target = setting_of(o, "csv_target", r->csv_target);
     static const char *const tasks[] = {
         [LATHE_TASK_FOUND] = "auto", [LATHE_CLASSES] = "class", [LATHE_REAL_TARGET] = "real"};
     const char *s = format("%s sizes%s", shell_quoted(program_beside("lathe-data")), r->images ? " --pictures" : "");
     if (saved) return format("%s --like %s", s, shell_quoted(saved));
-    if (!r->images) s = format("%s --target %s --task %s", s, shell_quoted(r->csv_target), tasks[r->task]);
-    if (r->drop) s = format("%s --drop %s", s, shell_quoted(r->drop));
-    if (r->row_weight) s = format("%s --weight %s", s, shell_quoted(r->row_weight));
-    if (r->as_categories) s = format("%s --categories %s", s, shell_quoted(r->as_categories));
+    if (!r->images)
+        s = format("%s --target %s --task %s", s, shell_quoted(target),
+                   shell_quoted(setting_of(o, "task", tasks[r->task])));
+    if (drop) s = format("%s --drop %s", s, shell_quoted(drop));
+    if (weight) s = format("%s --weight %s", s, shell_quoted(weight));
+    if (categories) s = format("%s --categories %s", s, shell_quoted(categories));
     for (int i = 0; i < files->n; i++) s = format("%s %s", s, shell_quoted(files->at[i]));
     return s;
 }
@@ -86,7 +100,7 @@ void take_sizes_from_data(Options *o, const Desc *d, const Texts *line)
     char name[32];
     long long value;
     fflush(NULL);
-    FILE *f = popen(reading_command(r, &files, saved), "r");
+    FILE *f = popen(reading_command(o, r, &files, saved), "r");
     while (f && fscanf(f, "%31s %lld\n", name, &value) == 2)
         if (!was_set(o, name)) push(&o->sets, format("%s=%lld", name, value));
     int status = f ? pclose(f) : -1;
