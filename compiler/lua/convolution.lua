@@ -98,7 +98,7 @@ local function depthwise(taps, w, channels, out)
   return y:reshape(shape)
 end
 
--- x preceded by zeros; in decode by earlier inputs, where it is causal.
+-- x and the zeros around it.
 local function padded(x, c)
   for axis, before in ipairs(c.before) do x = window.padded(x, axis, before, c.after[axis]) end
   return x

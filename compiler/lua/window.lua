@@ -90,18 +90,4 @@ function M.across(x, axis, numbers)
   return nn.constant(numbers):reshape(shape)
 end
 
--- x's shape with another last extent.
-function M.with_last(x, extent)
-  local shape = x.shape
-  shape[#shape] = extent
-  return shape
-end
-
--- For x:permute: the first axis goes to place `to`, those before it move up.
-function M.first_axis_to(x, to)
-  local axes = {}
-  for axis = 0, x.rank - 1 do axes[axis + 1] = axis < to and axis + 1 or axis == to and 0 or axis end
-  return axes
-end
-
 return M

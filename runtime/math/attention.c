@@ -14,6 +14,7 @@
  * The same bits for any number of threads: a task is one tile of queries (backward: all tiles of one key head, or, if
  * there are few of those, one tile of keys and then one of queries), and no two tasks write the same elements. */
 #include "lathe_rt.h"
+#include "math/batch.h"
 #include "math/engine.h"
 
 #include <omp.h>
@@ -32,22 +33,12 @@ static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t rounded(int64_t n) { return (n + 15) / 16 * 16; }
 static int64_t tiles_of(int64_t n) { return (n + TILE - 1) / TILE; }
 
-static int64_t samples_of(const Lathe_attention *g)
-{
-    int64_t n = 1;
-    for (int i = 0; i < g->nbatch; i++) n *= g->batch[i];
-    return n;
-}
+static int64_t samples_of(const Lathe_attention *g) { return samples_in(g->nbatch, g->batch); }
 
 /* The offset of the index-th sample of the batch. */
 static int64_t begin_of(const Lathe_attention *g, const Lathe_heads *x, int64_t index)
 {
-    int64_t at = 0;
-    for (int i = g->nbatch - 1; i >= 0; i--) {
-        at += index % g->batch[i] * x->batch[i];
-        index /= g->batch[i];
-    }
-    return at;
+    return sample_offset(g->nbatch, g->batch, x->batch, index);
 }
 
 /* ---- masks */

@@ -10,6 +10,7 @@
  * Elements do not depend on how a call is cut, but for the channels of a pass where results are made by pairs: these
  * follow from extents alone.  So threads may cut a call by their number. */
 #include "lathe_rt.h"
+#include "math/batch.h"
 #include "math/engine.h"
 
 #include <omp.h>
@@ -39,20 +40,10 @@ enum {
 /* The offset of the index-th sample of the batch. */
 static int64_t sample_at(const Lathe_convolution *g, const Lathe_pixels *x, int64_t index)
 {
-    int64_t at = 0;
-    for (int i = g->nbatch - 1; i >= 0; i--) {
-        at += index % g->batch[i] * x->batch[i];
-        index /= g->batch[i];
-    }
-    return at;
+    return sample_offset(g->nbatch, g->batch, x->batch, index);
 }
 
-static int64_t samples_of(const Lathe_convolution *g)
-{
-    int64_t n = 1;
-    for (int i = 0; i < g->nbatch; i++) n *= g->batch[i];
-    return n;
-}
+static int64_t samples_of(const Lathe_convolution *g) { return samples_in(g->nbatch, g->batch); }
 
 static int64_t kernel_places(const Lathe_convolution *g) { return g->K[0] * g->K[1] * g->K[2]; }
 

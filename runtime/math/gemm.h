@@ -4,6 +4,7 @@
 #define LATHE_MATH_GEMM_H
 
 #include "lathe_rt.h"
+#include "math/batch.h"
 #include "math/engine.h"
 
 #define INLINE inline __attribute__((always_inline))
@@ -12,12 +13,7 @@ static inline int64_t at_least(int64_t n, int64_t least) { return n < least ? le
 static inline int64_t at_most(int64_t n, int64_t most) { return n > most ? most : n; }
 static inline int64_t parts_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
-static inline int64_t batch_of(const Lathe_gemm *g)
-{
-    int64_t batch = 1;
-    for (int i = 0; i < g->nbatch; i++) batch *= g->batch[i];
-    return batch;
-}
+static inline int64_t batch_of(const Lathe_gemm *g) { return samples_in(g->nbatch, g->batch); }
 
 /* Offsets in a, b and c of the index-th product of the batch. */
 typedef struct Begin {

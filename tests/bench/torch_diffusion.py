@@ -32,11 +32,11 @@ def shifted(x, scale, shift):
 
 
 class Attention(nn.Module):
-    def __init__(self, m):
+    def __init__(self, m, bias=False):
         super().__init__()
         self.heads, self.p = m["heads"], m["dropout"]
-        self.qkv = nn.Linear(m["width"], 3 * m["width"], bias=False)
-        self.out = nn.Linear(m["width"], m["width"], bias=False)
+        self.qkv = nn.Linear(m["width"], 3 * m["width"], bias)
+        self.out = nn.Linear(m["width"], m["width"], bias)
 
     def forward(self, x):
         B, T, C = x.shape
@@ -46,10 +46,10 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    def __init__(self, m):
+    def __init__(self, m, bias=False):
         super().__init__()
-        self.up = nn.Linear(m["width"], 4 * m["width"], bias=False)
-        self.down = nn.Linear(4 * m["width"], m["width"], bias=False)
+        self.up = nn.Linear(m["width"], 4 * m["width"], bias)
+        self.down = nn.Linear(4 * m["width"], m["width"], bias)
 
     def forward(self, x):
         return self.down(F.gelu(self.up(x)))

@@ -8,6 +8,8 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
+from torch_diffusion import Attention, FeedForward
+
 
 class ResidualBlock(nn.Module):
     def __init__(self, width, out, stride):
@@ -47,35 +49,11 @@ class ConvNet(nn.Module):
         return F.cross_entropy(self.head(x.mean((2, 3))), label)
 
 
-class Attention(nn.Module):
-    def __init__(self, m):
-        super().__init__()
-        self.heads, self.p = m["heads"], m["dropout"]
-        self.qkv = nn.Linear(m["width"], 3 * m["width"])
-        self.out = nn.Linear(m["width"], m["width"])
-
-    def forward(self, x):
-        B, T, C = x.shape
-        q, k, v = (y.view(B, T, self.heads, C // self.heads).transpose(1, 2) for y in self.qkv(x).split(C, dim=2))
-        y = F.scaled_dot_product_attention(q, k, v, dropout_p=self.p if self.training else 0.0)
-        return self.out(y.transpose(1, 2).reshape(B, T, C))
-
-
-class FeedForward(nn.Module):
-    def __init__(self, m):
-        super().__init__()
-        self.up = nn.Linear(m["width"], 4 * m["width"])
-        self.down = nn.Linear(4 * m["width"], m["width"])
-
-    def forward(self, x):
-        return self.down(F.gelu(self.up(x)))
-
-
 class Block(nn.Module):
     def __init__(self, m):
         super().__init__()
         self.ln_1, self.ln_2 = nn.LayerNorm(m["width"]), nn.LayerNorm(m["width"])
-        self.attn, self.mlp = Attention(m), FeedForward(m)
+        self.attn, self.mlp = Attention(m, bias=True), FeedForward(m, bias=True)
         self.drop = nn.Dropout(m["dropout"])
 
     def forward(self, x):
