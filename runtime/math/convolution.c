@@ -15,8 +15,9 @@
 
 #include <omp.h>
 
-#define INLINE inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 16")
+#define INLINE   inline __attribute__((always_inline))
+#define NOINLINE __attribute__((noinline))
+#define UNROLL   _Pragma("GCC unroll 16")
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t parts_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
@@ -27,6 +28,10 @@ enum {
     CHANNELS = 16,    /* of a block */
     PAIRED_RUN = 128, /* the same by pairs, for so many places of the other axes at most */
     MOST_PAIRED = 9,
+    SQUARED_DEPTH = 128,                               /* channels of a pass by squares, at most */
+    SQUARES = 8,                                       /* of a block */
+    RUN_SQUARES = 32,                                  /* of a run */
+    X_SQUARES = RUN_SQUARES * CHANNELS,                /* numbers between two factors of x's squares */
     MOST_RUN_PAIRS = 96,                               /* of a run: lines of three pixels have two pairs each */
     X_PLANE = MOST_RUN_PAIRS * MOST_PAIRED * CHANNELS, /* numbers between two factors of x's pairs */
     RUN = 256, /* pixels whose products towards w are summed before they are added to the sum */
@@ -111,21 +116,31 @@ typedef struct Way {
     int64_t depth, width;          /* channels of a group that are read, and that results have */
     int64_t w_from, w_to, w_group; /* strides of the weight along those, and from group to group */
     Axis axis[AXES];
-    bool pairs;                      /* math/convolution_pairs.h */
-    int64_t taps, lanes, chunks;     /* lanes: of a block of results; chunks: blocks of channels of a pass */
-    int64_t blocks;                  /* of results' channels, in a pass */
-    int64_t rows, columns;           /* results of a task along the last two axes */
-    int64_t read_rows, read_columns; /* what they read, columns for each rest by the step */
-    int64_t line;                    /* numbers of a line that is read, one block of channels */
+    bool pairs, squares;               /* math/convolution_pairs.h, math/convolution_squares.h: also pairs */
+    int64_t taps, lanes, chunks;       /* lanes: of a block of results; chunks: blocks of channels of a pass */
+    int64_t blocks;                    /* of results' channels, in a pass */
+    int64_t rows, columns;             /* results of a task along the last two axes */
+    int64_t block_rows, block_columns; /* by squares: of results whose factors are made together */
+    int64_t read_rows, read_columns;   /* what they read, columns for each rest by the step */
+    int64_t line;                      /* numbers of a line that is read, one block of channels */
 } Way;
 
-/* Are results made two by two?  Decided by extents alone, since it changes bits. */
+static bool reads_neighbours(const Axis *a)
+{
+    return a->taps == 3 && a->step == 1 && a->n > 1 && a->at[1] == a->at[0] + 1 && a->at[2] == a->at[0] + 2;
+}
+
+/* Are results made two by two, or in squares?  Decided by extents alone, since it changes bits. */
 static bool makes_pairs(const Way *w)
 {
     const Axis *a = w->axis;
-    bool neighbours = a[2].taps == 3 && a[2].step == 1 && a[2].at[1] == a[2].at[0] + 1 && a[2].at[2] == a[2].at[0] + 2;
     int64_t weights = a[0].taps * a[1].taps * least(w->depth, CHANNELS) * 4;
-    return neighbours && a[2].n > 1 && w->depth >= CHANNELS / 2 && weights * 64 <= W_BYTES;
+    return reads_neighbours(&a[2]) && w->depth >= CHANNELS / 2 && weights * 64 <= W_BYTES;
+}
+
+static bool makes_squares(const Way *w)
+{
+    return w->pairs && reads_neighbours(&w->axis[1]) && w->axis[0].taps <= MOST_PAIRED / 3;
 }
 
 static int64_t line_length(const Way *w, int64_t columns)
@@ -144,34 +159,72 @@ static int64_t room_for_rows(const Way *w, int64_t rows, int64_t columns, int64_
 /* Channels whose weights fit, for some lanes.  Of pairs, sums are added up in passes: the same number everywhere. */
 static int64_t channels_that_fit(const Way *w, int64_t lanes, int64_t size)
 {
+    if (w->squares) return least(W_BYTES / (64 * 16 * w->taps), SQUARED_DEPTH);
     return w->pairs ? W_BYTES / (64 * 4 * w->taps) : W_BYTES / size / (w->taps * lanes);
 }
 
+/* Sums of a result's weights: how many numbers a channel and lane have for a tap. */
+static int64_t factors_of(const Way *w) { return w->squares ? 16 : w->pairs ? 4 : 1; }
+
 static int64_t half_of(int64_t columns) { return parts_of(parts_of(columns, 2), 2) * 2; }
+
+/* Channels of a pass, and blocks of lanes whose weights fit with them. */
+static void cut_channels(Way *w, int64_t size)
+{
+    w->chunks = most(least(parts_of(w->depth, CHANNELS), channels_that_fit(w, w->lanes, size) / CHANNELS), 1);
+}
+
+static void cut_lanes(Way *w, int64_t size)
+{
+    int64_t deep = least(w->chunks * CHANNELS, w->depth);
+    w->blocks = most(W_BYTES / size / (deep * w->taps * w->lanes * factors_of(w)), 1);
+}
+
+/* Rows of a task, at most: so few that there are enough tasks. */
+static int64_t most_rows(const Way *w, int64_t threads)
+{
+    const Axis *a = w->axis;
+    int64_t tasks = samples_of(w->g) * a[0].n * parts_of(a[2].n, w->columns);
+    return most(a[1].n / most(parts_of(ENOUGH * threads, tasks), 1), 1);
+}
 
 /* Cuts the results so that all that a task needs fits: as many channels at once as possible, then as many rows. */
 static void cut(Way *w, int64_t size, int64_t threads)
 {
     const Axis *a = w->axis;
     int64_t room = (LATHE_ROOM_BYTES - W_BYTES - LISTS_BYTES) / size;
-    w->chunks = most(least(parts_of(w->depth, CHANNELS), channels_that_fit(w, w->lanes, size) / CHANNELS), 1);
+    cut_channels(w, size);
     w->columns = a[2].n, w->rows = 1;
     while (room_for_rows(w, 1, w->columns, w->chunks) * (8 / size) > room) /* as if of doubles: chunks of both alike */
         if (w->columns > 4 * CHANNELS || w->chunks == 1) w->columns = half_of(w->columns);
         else w->chunks = parts_of(w->chunks, 2);
-    int64_t deep = least(w->chunks * CHANNELS, w->depth);
-    w->blocks = most(W_BYTES / size / (deep * w->taps * w->lanes * (w->pairs ? 4 : 1)), 1);
-    int64_t lines = samples_of(w->g) * a[0].n, wanted = ENOUGH * threads;
-    while (a[1].n == 1 && w->columns > 8 * CHANNELS && lines * parts_of(a[2].n, w->columns) < wanted)
+    cut_lanes(w, size);
+    int64_t lines = samples_of(w->g) * a[0].n;
+    while (a[1].n == 1 && w->columns > 8 * CHANNELS && lines * parts_of(a[2].n, w->columns) < ENOUGH * threads)
         w->columns = half_of(w->columns);
-    int64_t tasks = lines * parts_of(a[2].n, w->columns);
-    int64_t highest = most(a[1].n / most(parts_of(wanted, tasks), 1), 1);
+    int64_t highest = most_rows(w, threads);
     room = least(room, FITTING / size);
     while (w->rows < highest && room_for_rows(w, w->rows + 1, w->columns, w->chunks) <= room) w->rows++;
     w->rows = parts_of(a[1].n, parts_of(a[1].n, w->rows));
     w->line = line_length(w, w->columns);
     w->read_rows = (w->rows - 1) * a[1].step + a[1].span;
     w->read_columns = w->columns + (a[2].span - 1) / a[2].step;
+}
+
+/* The same by squares.  A task makes the factors of a few squares at a time, which stay in the first level of cache. */
+static void cut_squares(Way *w, int64_t size, int64_t threads)
+{
+    const Axis *a = w->axis;
+    cut_channels(w, size);
+    cut_lanes(w, size);
+    int64_t across = least(parts_of(a[2].n, 2), SQUARES), high = parts_of(a[1].n, 2);
+    w->block_columns = 2 * across, w->block_rows = 2 * least(SQUARES / across, high);
+    w->line = line_length(w, w->block_columns);
+    w->read_rows = 2 * w->block_rows;
+    w->columns = a[2].n;
+    int64_t fitting = FITTING / size / (w->columns * w->chunks * CHANNELS),
+            rows = least(fitting, most_rows(w, threads));
+    w->rows = most(rows / w->block_rows, 1) * w->block_rows;
 }
 
 /* Lanes of a block: two vectors, or one where the weights of 16 channels would not fit. */
@@ -223,11 +276,20 @@ static Task task_at(const Way *w, int64_t i)
     return t;
 }
 
+/* Where the first of them lies. */
+static int64_t first_result(const Way *w, const Task *t)
+{
+    int64_t at = sample_at(w->g, w->to, t->sample), first[AXES] = {t->plane, t->row, t->column};
+    for (int i = 0; i < AXES; i++) at += (first[i] * w->axis[i].apart + w->axis[i].first) * w->to->axis[i];
+    return at;
+}
+
 /* ---- towards w: pixels of y, a line or a part of one */
 
 typedef struct Line {
     int64_t sample, at[AXES]; /* of its first pixel */
     int64_t n;
+    int rows; /* by squares: 2, or 1 at an odd end */
 } Line;
 
 /* Is the derivative towards w made by pairs? */
@@ -236,6 +298,15 @@ static bool pairs_of_weights(const Lathe_convolution *g)
     bool neighbours = g->K[2] == 3 && g->stride[2] == 1 && g->dilation[2] == 1 && g->Y[2] > 1;
     return neighbours && g->C / g->groups >= CHANNELS / 2 && g->K[0] * g->K[1] <= MOST_PAIRED;
 }
+
+static bool squares_of_weights(const Lathe_convolution *g)
+{
+    bool neighbours = g->K[1] == 3 && g->stride[1] == 1 && g->dilation[1] == 1 && g->Y[1] > 1;
+    return pairs_of_weights(g) && neighbours;
+}
+
+/* Input channels of a task. */
+static int64_t depth_of_task(const Lathe_convolution *g) { return squares_of_weights(g) ? 2 * CHANNELS : CHANNELS; }
 
 /* The range of its pixels that read x at place k along the last axis. */
 static void seen_by(const Lathe_convolution *g, const Line *l, int64_t k, int64_t *from, int64_t *to)
@@ -261,9 +332,25 @@ static int next_lines(const Lathe_convolution *g, Line *lines, int64_t *at, int6
         int64_t line = *at / g->Y[2], column = *at % g->Y[2], left = g->Y[2] - column;
         if (n && left > run - pixels) break;
         int64_t take = least(left, (run - pixels) / 2 * 2);
-        lines[n++] = (Line){line / g->Y[1] / g->Y[0], {line / g->Y[1] % g->Y[0], line % g->Y[1], column}, take};
+        lines[n++] = (Line){line / g->Y[1] / g->Y[0], {line / g->Y[1] % g->Y[0], line % g->Y[1], column}, take, 1};
         pixels += take;
         *at += take;
+    }
+    return n;
+}
+
+/* The same by squares: lines two by two, whose pixels come with those of the first. */
+static int next_squares(const Lathe_convolution *g, Line *lines, int64_t *at, int64_t end)
+{
+    int n = 0;
+    for (int64_t squares = 0, across = g->Y[2]; *at < end && squares < RUN_SQUARES;) {
+        int64_t line = *at / across, column = *at % across, row = line % g->Y[1];
+        int64_t left = across - column, take = least(left, 2 * (RUN_SQUARES - squares));
+        if (n && take < left) break;
+        int rows = row % 2 == 0 && row + 1 < g->Y[1] && (line + 1) * across < end ? 2 : 1;
+        lines[n++] = (Line){line / g->Y[1] / g->Y[0], {line / g->Y[1] % g->Y[0], row, column}, take, rows};
+        squares += parts_of(take, 2);
+        *at += take + (take == left ? (rows - 1) * across : 0);
     }
     return n;
 }

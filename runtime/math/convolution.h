@@ -10,7 +10,8 @@
  *
  * Each element is one sum in a fixed order, which extents alone decide: first by blocks of 16 channels, then by the
  * kernel's places, then by channel (towards w: by runs of pixels).  Where a kernel reads three neighbours, the sum is made
- * of four sums, which serve two results (math/convolution_pairs.h). */
+ * of four sums, which serve two results (math/convolution_pairs.h); along two axes, of 16, which serve four
+ * (math/convolution_squares.h). */
 #ifndef LATHE_MATH_CONVOLUTION_H
 #define LATHE_MATH_CONVOLUTION_H
 

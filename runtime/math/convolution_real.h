@@ -67,7 +67,7 @@ static void NAME(place_taps)(const Way *w, int *place)
 {
     const Axis *a = w->axis;
     for (int p = 0; p < a[0].taps; p++)
-        for (int q = 0; q < a[1].taps; q++)
+        for (int q = 0; q < (w->squares ? 1 : a[1].taps); q++)
             for (int s = 0; s < (w->pairs ? 1 : a[2].taps); s++) {
                 int64_t across = a[2].at[s] - a[2].low, row = p * w->read_rows + a[1].at[q] - a[1].low;
                 int64_t column = across % a[2].step * w->read_columns + across / a[2].step;
@@ -187,49 +187,63 @@ static int64_t NAME(lanes_of)(const Way *w, int64_t lane)
     return w->lanes > NAME(WIDTH) && w->width - lane > NAME(WIDTH) ? 2 * NAME(WIDTH) : NAME(WIDTH);
 }
 
-/* Asks for line r of what the task reads, which is probably this thread's next one. */
-static void NAME(ask_ahead)(const Way *w, const NAME(Pass) *p, int64_t task, int64_t r)
+/* What a task reads of the first plane: from line `row` and column `column` on, both maybe outside; NULL: there is no
+ * such task. */
+typedef struct NAME(Ahead) {
+    const REAL *plane;
+    int64_t row, column;
+} NAME(Ahead);
+
+static NAME(Ahead) NAME(read_by)(const Way *w, const NAME(Pass) *p, int64_t task)
 {
-    if (task >= tasks_of(w)) return;
     const Axis *a = w->axis;
+    if (task >= tasks_of(w)) return (NAME(Ahead)){0};
     Task t = task_at(w, task);
-    int64_t row = t.row * a[1].step + a[1].low + r, plane = t.plane * a[0].step + a[0].at[0];
-    int64_t column = most(t.column * a[2].step + a[2].low, 0), line = 64 / (int64_t)sizeof(REAL);
-    if (row < 0 || row >= a[1].extent || plane < 0 || plane >= a[0].extent) return;
-    const REAL *from = p->from + p->channel + sample_at(w->g, w->from, t.sample) + plane * w->from->axis[0] +
-                       row * w->from->axis[1];
-    for (int64_t end = least(column + t.columns * a[2].step, a[2].extent); column < end; column++)
-        for (int64_t c = 0; c < p->end - p->channel; c += line)
-            __builtin_prefetch(from + column * w->from->axis[2] + c, 0, 2);
+    int64_t plane = t.plane * a[0].step + a[0].at[0];
+    if (plane < 0 || plane >= a[0].extent) return (NAME(Ahead)){0};
+    const REAL *from = p->from + p->channel + sample_at(w->g, w->from, t.sample) + plane * w->from->axis[0];
+    return (NAME(Ahead)){from, t.row * a[1].step + a[1].low, t.column * a[2].step + a[2].low};
+}
+
+/* Asks for columns of line r of what a task reads, which is probably this thread's next one. */
+static void NAME(ask_ahead)(const Way *w, const NAME(Pass) *p, const NAME(Ahead) *to, int64_t r, int64_t column,
+                            int64_t columns)
+{
+    const Axis *a = w->axis;
+    int64_t row = to->row + r, line = 64 / (int64_t)sizeof(REAL), apart = w->from->axis[2];
+    if (!to->plane || row < 0 || row >= a[1].extent) return;
+    column += to->column;
+    const REAL *from = to->plane + row * w->from->axis[1];
+    for (int64_t end = least(column + columns, a[2].extent), at = most(column, 0); at < end; at++)
+        for (int64_t c = 0; c < p->end - p->channel; c += line) __builtin_prefetch(from + at * apart + c, 0, 2);
 }
 
 static void NAME(make_task)(const Way *w, const NAME(Pass) *p, const REAL *packed, REAL *lines, const int *place, int64_t number)
 {
     const Task task = task_at(w, number), *t = &task;
     const Axis *a = w->axis;
-    int64_t line = w->line, depth = p->end - p->channel, start = 0;
+    int64_t line = w->line, depth = p->end - p->channel;
     const REAL *from = p->from + sample_at(w->g, w->from, t->sample);
-    REAL *to = p->to + sample_at(w->g, w->to, t->sample);
+    REAL *to = p->to + first_result(w, t);
     NAME(copy_rows)(w, t, lines, from, p->channel, p->end);
-    for (int64_t axis = 0; axis < AXES; axis++) {
-        int64_t first = axis == 0 ? t->plane : axis == 1 ? t->row : t->column;
-        start += (first * a[axis].apart + a[axis].first) * w->to->axis[axis];
-    }
+    NAME(Ahead) ahead = NAME(read_by)(w, p, number + omp_get_num_threads());
     NAME(Tile) tile = {.w = packed, .place = place, .apart = a[2].apart * w->to->axis[2], .taps = w->taps,
                        .chunk = a[0].taps * w->read_rows * line, .depth = depth, .add = p->channel > 0};
     for (int64_t lane = p->lane; lane < p->lanes_end; lane += w->lanes) {
         bool two = NAME(lanes_of)(w, lane) > NAME(WIDTH);
         int64_t lanes = least(w->width - lane, two ? 2 * NAME(WIDTH) : NAME(WIDTH));
         for (int64_t r = 0; r < t->rows; r++) {
-            if (lane == p->lane) NAME(ask_ahead)(w, p, number + omp_get_num_threads(), r);
+            if (lane == p->lane) NAME(ask_ahead)(w, p, &ahead, r, 0, t->columns * a[2].step);
             tile.from = lines + r * a[1].step * line;
-            tile.to = to + start + lane + r * a[1].apart * w->to->axis[1];
+            tile.to = to + lane + r * a[1].apart * w->to->axis[1];
             if (w->pairs) NAME(line_of_pairs)(tile, t->columns, lanes);
             else NAME(line_of_results)(tile, t->columns, lanes, two);
         }
-        tile.w += depth * w->taps * (w->pairs ? 4 : two ? 2 : 1) * NAME(WIDTH);
+        tile.w += depth * w->taps * factors_of(w) * (two ? 2 : 1) * NAME(WIDTH);
     }
 }
+
+#include "math/convolution_squares.h"
 
 /* All threads call it. */
 static void NAME(make_pass)(const Way *w, const NAME(Pass) *p)
@@ -239,13 +253,16 @@ static void NAME(make_pass)(const Way *w, const NAME(Pass) *p)
     NAME(place_taps)(w, place);
     for (int64_t lane = p->lane; lane < p->lanes_end; lane += w->lanes) {
         int64_t lanes = NAME(lanes_of)(w, lane), width = least(lanes, w->width - lane);
-        if (w->pairs) NAME(pack_pairs)(w, to, p->w + lane * w->w_to, p->channel, p->end, width);
+        if (w->squares) NAME(pack_squares)(w, to, p->w + lane * w->w_to, p->channel, p->end, width);
+        else if (w->pairs) NAME(pack_pairs)(w, to, p->w + lane * w->w_to, p->channel, p->end, width);
         else NAME(pack_weights)(w, to, p->w + lane * w->w_to, p->channel, p->end, lanes, width);
-        to += (p->end - p->channel) * w->taps * lanes * (w->pairs ? 4 : 1);
+        to += (p->end - p->channel) * w->taps * lanes * factors_of(w);
     }
     int64_t n = tasks_of(w);
 #pragma omp for schedule(dynamic) nowait
-    for (int64_t i = 0; i < n; i++) NAME(make_task)(w, p, packed, lines, place, i);
+    for (int64_t i = 0; i < n; i++)
+        if (w->squares) NAME(make_squares)(w, p, packed, lines, place, i);
+        else NAME(make_task)(w, p, packed, lines, place, i);
     if (p->channel == 0 && p->end == w->depth) return; /* no other pass writes what this one does */
 #pragma omp barrier
 }
@@ -275,9 +292,11 @@ static void NAME(make_way)(Way w, REAL *to, const REAL *from, const REAL *weight
         return;
     }
     w.pairs = makes_pairs(&w);
-    if (w.pairs) w.taps /= 3;
+    w.squares = makes_squares(&w);
+    w.taps /= w.squares ? 9 : w.pairs ? 3 : 1;
     w.lanes = w.pairs ? NAME(WIDTH) : lanes_that_fit(&w, NAME(WIDTH), sizeof(REAL));
-    cut(&w, sizeof(REAL), omp_get_num_threads());
+    if (w.squares) cut_squares(&w, sizeof(REAL), omp_get_num_threads());
+    else cut(&w, sizeof(REAL), omp_get_num_threads());
     for (int64_t i = 0; i < w.g->groups; i++)
         for (int64_t lane = 0; lane < w.width; lane += w.blocks * w.lanes)
             for (int64_t channel = 0; channel < w.depth; channel += w.chunks * CHANNELS) {
@@ -323,161 +342,4 @@ void NAME(convolution_input)(REAL *x, const REAL *y, const REAL *weight, const L
     }
 }
 
-/* ---- towards the weight */
-
-/* Pixels that a place of the kernel reads, one behind another in x, and what they are multiplied with. */
-typedef struct NAME(Stretch) {
-    const REAL *x, *y;
-    int64_t n;
-} NAME(Stretch);
-
-/* sums[R][V · WIDTH] += Σ over pixels of x[pixel][R] · y[pixel][V · WIDTH]; pixels of x are `apart` numbers from each
- * other. */
-static INLINE void NAME(tile_of_weights)(const int R, const int V, REAL *sums, const NAME(Stretch) *s, int n, int64_t apart)
-{
-    NAME(Vector) sum[16][2] = {0};
-    for (int i = 0; i < n; i++) {
-        const REAL *x = s[i].x, *y = s[i].y;
-        for (int64_t k = s[i].n; k > 0; k--, x += apart, y += V * NAME(WIDTH)) {
-            NAME(Vector) row[2];
-            UNROLL for (int v = 0; v < V; v++) row[v] = *(const NAME(Vector) *)(y + v * NAME(WIDTH));
-            UNROLL for (int r = 0; r < R; r++)
-            {
-                NAME(Vector) factor = x[r] - (NAME(Vector)){0};
-                UNROLL for (int v = 0; v < V; v++) sum[r][v] = NAME(fused)(factor, row[v], sum[r][v]);
-            }
-        }
-    }
-    UNROLL for (int r = 0; r < R; r++) UNROLL for (int v = 0; v < V; v++)
-        *(NAME(Vector) *)(sums + (r * V + v) * NAME(WIDTH)) += sum[r][v];
-}
-
-static void NAME(weights_by_1)(int64_t rows, REAL *sums, const NAME(Stretch) *s, int n, int64_t apart)
-{
-    FOR_ROWS(rows, if (R <= ROWS_OF_1) NAME(tile_of_weights)(R, 1, sums, s, n, apart))
-}
-
-static void NAME(weights_by_2)(int64_t rows, REAL *sums, const NAME(Stretch) *s, int n, int64_t apart)
-{
-    FOR_ROWS(rows, if (R <= ROWS_OF_2) NAME(tile_of_weights)(R, 2, sums, s, n, apart))
-}
-
-/* A task: some input channels and some lanes of a group, and the room in which their sums are. */
-typedef struct NAME(Weights) {
-    const Lathe_convolution *g;
-    const REAL *x, *y;            /* from the task's first channels on */
-    int64_t deep, lanes, width;   /* input channels; lanes, of which `width` are the array's */
-    REAL *sums, *copied;          /* [tap][deep][lanes]; y's pixels [RUN][lanes] */
-    Line *lines;
-    NAME(Stretch) *stretches;
-} NAME(Weights);
-
-static void NAME(copy_pixels)(const NAME(Weights) *t, int n)
-{
-    const int64_t *axis = t->g->y.axis;
-    REAL *to = t->copied;
-    for (int i = 0; i < n; i++) {
-        const Line *l = &t->lines[i];
-        const REAL *y = t->y + sample_at(t->g, &t->g->y, l->sample) + l->at[0] * axis[0] + l->at[1] * axis[1] + l->at[2] * axis[2];
-        for (int64_t k = 0; k < l->n; k++, y += axis[2], to += t->lanes) {
-            memcpy(to, y, (size_t)t->width * sizeof *to);
-            if (t->width < t->lanes) memset(to + t->width, 0, (size_t)(t->lanes - t->width) * sizeof *to);
-        }
-    }
-}
-
-/* What place (p, q, s) reads of the lines. */
-static int NAME(stretches_of)(const NAME(Weights) *t, int n, int64_t p, int64_t q, int64_t s)
-{
-    const Lathe_convolution *g = t->g;
-    const REAL *y = t->copied;
-    int count = 0;
-    for (int i = 0; i < n; y += t->lines[i++].n * t->lanes) {
-        const Line *l = &t->lines[i];
-        int64_t plane, row, from, to;
-        if (!reads(g, l, 0, p, &plane) || !reads(g, l, 1, q, &row)) continue;
-        seen_by(g, l, s, &from, &to);
-        if (from >= to) continue;
-        int64_t column = (l->at[2] + from) * g->stride[2] + s * g->dilation[2] - g->before[2];
-        const REAL *x = t->x + sample_at(g, &g->x, l->sample) + plane * g->x.axis[0] + row * g->x.axis[1];
-        t->stretches[count++] = (NAME(Stretch)){x + column * g->x.axis[2], y + from * t->lanes, to - from};
-    }
-    return count;
-}
-
-/* Adds the products of stretches for all of the task's channels; apart: from pixel to pixel of x. */
-static void NAME(add_stretches)(const NAME(Weights) *t, REAL *sums, int count, int64_t apart)
-{
-    bool two = t->lanes > NAME(WIDTH);
-    int64_t pieces = parts_of(t->deep, two ? ROWS_OF_2 : ROWS_OF_1), piece = parts_of(t->deep, pieces);
-    for (int64_t c = 0; c < t->deep; c += piece) {
-        int64_t rows = least(piece, t->deep - c);
-        if (two) NAME(weights_by_2)(rows, sums + c * t->lanes, t->stretches, count, apart);
-        else NAME(weights_by_1)(rows, sums + c * t->lanes, t->stretches, count, apart);
-        for (int i = 0; i < count; i++) t->stretches[i].x += rows;
-    }
-}
-
-/* Adds the products of a run of lines, for all places of the kernel. */
-static void NAME(add_lines)(const NAME(Weights) *t, int n)
-{
-    const Lathe_convolution *g = t->g;
-    REAL *sums = t->sums;
-    NAME(copy_pixels)(t, n);
-    for (int64_t k = 0; k < kernel_places(g); k++, sums += t->deep * t->lanes) {
-        int count = NAME(stretches_of)(t, n, k / g->K[2] / g->K[1], k / g->K[2] % g->K[1], k % g->K[2]);
-        NAME(add_stretches)(t, sums, count, g->stride[2] * g->x.axis[2]);
-    }
-}
-
-#include "math/convolution_pairs_back.h"
-
-static void NAME(end_weights)(const NAME(Weights) *t, REAL *weight)
-{
-    int64_t C = t->g->C / t->g->groups, K = kernel_places(t->g);
-    for (int64_t o = 0; o < t->width; o++)
-        for (int64_t c = 0; c < t->deep; c++)
-            for (int64_t k = 0; k < K; k++) weight[(o * C + c) * K + k] = t->sums[(k * t->deep + c) * t->lanes + o];
-}
-
-/* weight[o][c][k] of one part, for the task's channels and lanes. */
-static void NAME(make_weights)(const NAME(Weights) *t, REAL *weight, int64_t part)
-{
-    const Lathe_convolution *g = t->g;
-    int64_t lines = samples_of(g) * g->Y[0] * g->Y[1], each = parts_of(lines, g->parts);
-    int64_t end = least((part + 1) * each, lines) * g->Y[2];
-    bool pairs = pairs_of_weights(g);
-    int64_t sums = pairs ? 4 * g->K[0] * g->K[1] : kernel_places(g);
-    memset(t->sums, 0, (size_t)(sums * t->deep * t->lanes) * sizeof *t->sums);
-    for (int64_t at = part * each * g->Y[2]; at < end;) {
-        int n = next_lines(g, t->lines, &at, end, pairs ? PAIRED_RUN : RUN);
-        if (pairs) NAME(add_pairs)(t, n);
-        else NAME(add_lines)(t, n);
-    }
-    if (pairs) NAME(end_pairs)(t, weight);
-    else NAME(end_weights)(t, weight);
-}
-
-static void NAME(weight_task)(REAL *weight, const REAL *x, const REAL *y, const Lathe_convolution *g, int64_t i)
-{
-    int64_t C = g->C / g->groups, O = g->O / g->groups, K = kernel_places(g), lanes = weight_lanes(g, NAME(WIDTH), sizeof(REAL));
-    int64_t chunks = parts_of(C, CHANNELS), blocks = parts_of(O, lanes);
-    int64_t block = i % blocks, chunk = i / blocks % chunks, group = i / blocks / chunks % g->groups;
-    int64_t part = i / blocks / chunks / g->groups, o = block * lanes, c = chunk * CHANNELS;
-    char *room = (char *)thread_room() + LISTS_BYTES;
-    NAME(Weights) t = {.g = g, .x = x + group * C + c, .y = y + group * O + o, .deep = least(CHANNELS, C - c),
-                       .width = least(lanes, O - o), .sums = (REAL *)room, .copied = (REAL *)(room + W_BYTES)};
-    t.lanes = t.width > NAME(WIDTH) ? lanes : NAME(WIDTH);
-    t.lines = (Line *)(t.copied + (pairs_of_weights(g) ? 4 * NAME(Y_PLANE) : RUN * lanes));
-    t.stretches = (NAME(Stretch) *)(t.lines + RUN);
-    NAME(make_weights)(&t, weight + (part * g->O + group * O + o) * C * K + c * K, part);
-}
-
-void NAME(convolution_weight)(REAL *weight, const REAL *x, const REAL *y, const Lathe_convolution *g)
-{
-    int64_t lanes = weight_lanes(g, NAME(WIDTH), sizeof(REAL)), C = g->C / g->groups, O = g->O / g->groups;
-    int64_t n = g->parts * g->groups * parts_of(C, CHANNELS) * parts_of(O, lanes);
-    bool together = is_for_all(g);
-#pragma omp parallel for schedule(dynamic) if (together)
-    for (int64_t i = 0; i < n; i++) NAME(weight_task)(weight, x, y, g, i);
-}
+#include "math/convolution_weight.h"
