@@ -181,7 +181,7 @@ static void cut_lanes(Way *w, int64_t size)
 }
 
 /* Rows of a task, at most: so few that there are enough tasks. */
-static int64_t most_rows(const Way *w, int64_t threads)
+static int64_t rows_for_tasks(const Way *w, int64_t threads)
 {
     const Axis *a = w->axis;
     int64_t tasks = samples_of(w->g) * a[0].n * parts_of(a[2].n, w->columns);
@@ -202,7 +202,7 @@ static void cut(Way *w, int64_t size, int64_t threads)
     int64_t lines = samples_of(w->g) * a[0].n;
     while (a[1].n == 1 && w->columns > 8 * CHANNELS && lines * parts_of(a[2].n, w->columns) < ENOUGH * threads)
         w->columns = half_of(w->columns);
-    int64_t highest = most_rows(w, threads);
+    int64_t highest = rows_for_tasks(w, threads);
     room = least(room, FITTING / size);
     while (w->rows < highest && room_for_rows(w, w->rows + 1, w->columns, w->chunks) <= room) w->rows++;
     w->rows = parts_of(a[1].n, parts_of(a[1].n, w->rows));
@@ -223,7 +223,7 @@ static void cut_squares(Way *w, int64_t size, int64_t threads)
     w->read_rows = 2 * w->block_rows;
     w->columns = a[2].n;
     int64_t fitting = FITTING / size / (w->columns * w->chunks * CHANNELS),
-            rows = least(fitting, most_rows(w, threads));
+            rows = least(fitting, rows_for_tasks(w, threads));
     w->rows = most(rows / w->block_rows, 1) * w->block_rows;
 }
 
