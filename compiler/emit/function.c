@@ -275,7 +275,7 @@ static char *canonical_text(const Function *f, const int *order)
 enum { LONG_WISH = 48 };
 
 /* The words with which both names begin, and those with which both end: h_attn for h_0_attn and h_1_attn. NULL: there
- * are none. */
+ * are none, or they would begin with a number, as 0_x of down_0_x and join_0_x. */
 static const char *common_name(const char *a, const char *b)
 {
     size_t m = strlen(a), n = strlen(b), front = 0, back = 0;
@@ -292,6 +292,7 @@ static const char *common_name(const char *a, const char *b)
     }
     if (!front && !back) return NULL;
     const char *last = a + m - back;
+    if (!front && *last >= '0' && *last <= '9') return NULL;
     return format("%.*s%s%s", (int)front, a, front && back ? "_" : "", last + (front && back && *last == '_'));
 }
 

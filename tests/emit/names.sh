@@ -23,6 +23,7 @@ check() {       # FILE MODEL.lua
     names_in "$1" >"$TMP/names"
     [ -s "$TMP/names" ] || complain "$1: no names were found"
     words_of "$2" >"$TMP/words"
+    grep '^[0-9]' "$TMP/names" && complain "$1: a name begins with a number"
     while read -r value; do
         last=${value##*_}
         if grep -qxF "$last" "$TMP/ops" && ! grep -qE "local [a-z_, ]*\b$last\b" "$2" &&
