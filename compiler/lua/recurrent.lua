@@ -9,7 +9,7 @@ local required, none = options.required, options.none
 local made = core.use("layer")
 local layer, param, fail = made.layer, made.param, made.fail
 
--- One step: gates [B, 4H] in the order i, f, g, o; c [B, H]  ->  h, c.
+-- One step: gates [..., 4H] in the order i, f, g, o; c [..., H]  ->  h, c.
 function nn.lstm_cell(gates, c)
   local to_i, to_f, to_g, to_o = gates:chunk(4, -1)
   local f = nn.sigmoid(to_f)
@@ -20,8 +20,8 @@ function nn.lstm_cell(gates, c)
   return hidden, cell
 end
 
--- A cell: number of gates, names of its states, a step.  x, h [B, gates · H]: contributions of input and state to the gates,
--- with biases; s: the state's tensors [B, H] by name.
+-- A cell: number of gates, names of its states, a step.  x, h [..., gates · H]: contributions of input and state to the
+-- gates, with biases; s: the state's tensors [..., H] by name.
 local lstm = { gates = 4, state = { "h", "c" } }
 function lstm.step(_, x, h, s)
   local gates = x + h
@@ -56,7 +56,7 @@ local function gates_of(cell, o, kind, suffix, width, with_bias)
     for _, _v in ipairs { ... } do       -- a local that begins with _ gives no title
       local beyond = first + _v:size(-1)
       local columns = beyond - first == width and w or w:slice(1, first, beyond)
-      local options = { contract = { 1, 1 } }
+      local options = { contract = { -1, 1 } }
       y, first = y and y + nn.dot(_v, columns, options) or nn.dot(_v, columns, options), beyond
     end
     return y, b
@@ -176,14 +176,14 @@ end
 -- Makes nn.KIND_step: one step of all layers, with the parameters of nn.KIND, for scans whose input depends on their state.
 local function recurrent_step(kind, doc, cell, more)
   local name, several = kind .. "_step", #cell.state > 1
-  layer(name, doc .. " of one step: x [B, I] (and further tensors beside it) and the layers' states -> h [B, H], states",
+  layer(name, doc .. " of one step: x [..., I] (and further tensors beside it) and the layers' states -> h [..., H], states",
     spec_of(more or {}), function(_, o, x, states, ...)
       check(name, o)
       local of = several and states or { [cell.state[1]] = states }
       local new, input = {}, { x, ... }
       for _, key in ipairs(cell.state) do
         if type(of) ~= "table" or type(of[key]) ~= "table" or #of[key] ~= o.layers then
-          fail("nn.%s(x, states): states must be %s, a tensor [batch, hidden] per layer", name,
+          fail("nn.%s(x, states): states must be %s, a tensor [..., hidden] per layer", name,
             several and "{ h = { … }, c = { … } }" or "{ … }")
         end
         new[key] = {}
