@@ -172,6 +172,31 @@ static bool rows_meet(const Graph *g, const char *output)
     return false;
 }
 
+/* Lathe_tensor.reads of an output */
+static uint64_t inputs_read(const Program *p, const char *output)
+{
+    uint64_t bits = 0;
+    Nodes all = {0};
+    for (int i = 0; i < p->graph->outs.n; i++)
+        if (same(p->graph->outs.at[i].name, output)) nodes_at(NULL, &p->graph->outs.at[i].node, 1, &all);
+    for (int i = 0, which = 0; i < p->buffers.n; i++) {
+        if (p->buffers.at[i]->home != INPUTS) continue;
+        for (int k = 0; k < all.n; k++)
+            if (all.at[k]->op == OP_input && same(all.at[k]->name, p->buffers.at[i]->value->name))
+                bits |= 1ull << (which < 63 ? which : 63);
+        which++;
+    }
+    return bits;
+}
+
+/* What an output has beside its shape. */
+static const char *said_of_output(const Program *p, const char *name)
+{
+    const char *meets = rows_meet(p->graph, name) ? ", .meets = true" : "";
+    if (entry_of(p->graph)->gives != GIVES_ROWS) return meets;
+    return format("%s, .reads = 0x%llx", meets, (unsigned long long)inputs_read(p, name));
+}
+
 static void say_tensors(Page *page, Text *t, const Program *p, Home home, const char *what)
 {
     if (!count_home(p, home)) return;
@@ -184,9 +209,9 @@ static void say_tensors(Page *page, Text *t, const Program *p, Home home, const 
         const char *name = home == INPUTS ? b->value->name : output_words(p, which++);
         const Tensor_spec *spec = spec_text(page->desc, home, name);
         say_tensor(t, name, spec ? spec->role : LATHE_FEATURES, b->dtype, b->shape, of, buffer_name(page, b),
-                   home == OUTPUTS && rows_meet(p->graph, name) ? ", .meets = true"
-                   : spec && spec->below                        ? format(", .below = %lld", (long long)spec->below)
-                                                                : "");
+                   home == OUTPUTS       ? said_of_output(p, name)
+                   : spec && spec->below ? format(", .below = %lld", (long long)spec->below)
+                                         : "");
     }
     say(t, "};\n");
 }

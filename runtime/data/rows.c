@@ -40,11 +40,12 @@ static Row_field *field_of(const Row_data *d, const char *name)
     return NULL;
 }
 
-static void want_inputs(Row_data *d, const Lathe_entry *e)
+static void want_inputs(Row_data *d, const Lathe_entry *e, uint64_t inputs)
 {
     for (int i = 0; i < e->inputs; i++) {
         const Lathe_tensor *t = &e->input[i];
-        if (!comes_from_data(t) || field_of(d, t->name)) continue;
+        bool wanted = inputs >> (i < 63 ? i : 63) & 1;
+        if (!wanted || !comes_from_data(t) || field_of(d, t->name)) continue;
         d->field = must_grow(d->field, sizeof *d->field * (size_t)(d->fields + 1));
         d->field[d->fields++] = (Row_field){.input = t, .width = tensor_size(t) / e->rows};
     }
@@ -253,13 +254,14 @@ static void check_rows(const Row_data *d, const char *path)
     }
 }
 
-Row_data *rows_of_arrays(const Words *paths, const Lathe_model *m, const Lathe_entry *const *entries, const char *group)
+Row_data *rows_of_arrays(const Words *paths, const Lathe_model *m, const Lathe_entry *const *entries, uint64_t inputs,
+                         const char *group)
 {
     Row_data *d = must_alloc(sizeof *d);
     Hash h;
     d->model = m;
     d->group = group;
-    for (; *entries; entries++) want_inputs(d, *entries);
+    for (; *entries; entries++, inputs = ~0ull) want_inputs(d, *entries, inputs);
     for (int i = 0; i < paths->n; i++) take_path(d, paths->at[i]);
     check_rows(d, paths->at[0]);
     hash_start(&h);
@@ -290,8 +292,9 @@ void fill_from_rows(const Row_data *d, const Lathe_entry *e, char *in, const int
     for (int i = 0; i < e->inputs; i++) {
         const Lathe_tensor *t = &e->input[i];
         const Row_field *f = comes_from_data(t) ? field_of(d, t->name) : NULL;
-        if (!f) continue;
         char *at = in + t->offset;
+        if (comes_from_data(t) && !f) memset(at, 0, (size_t)(tensor_size(t) * dtype_size(t->dtype))); /* no one asks */
+        if (!f) continue;
         double *x = must_alloc(sizeof *x * (size_t)f->width);
         for (int64_t r = 0; r < e->rows; r++) {
             read_row(f, row[r], x);

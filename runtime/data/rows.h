@@ -7,11 +7,11 @@
 
 typedef struct Row_data Row_data;
 
-/* Opens the arrays of --data for the inputs of these entries of m, which end with NULL, and the array group [rows], if
- * there is one (group NULL: none is wanted).  A path is a file with several arrays by the inputs' names (.npz,
+/* Opens the arrays of --data for the inputs of these entries of m, which end with NULL, of the first entry those of
+ * `inputs` (as in Lathe_tensor.reads), and the array group [rows], if there is one (group NULL: none is wanted).  A path is a file with several arrays by the inputs' names (.npz,
  * .safetensors), a folder of NAME.npy, an array whose file has an input's name, or NAME=FILE.  Files of the same input
  * are joined.  An error in them ends the program (3). */
-Row_data *rows_of_arrays(const Words *paths, const Lathe_model *m, const Lathe_entry *const *entries,
+Row_data *rows_of_arrays(const Words *paths, const Lathe_model *m, const Lathe_entry *const *entries, uint64_t inputs,
                          const char *group);
 int64_t rows_in_data(const Row_data *d);
 int64_t rows_heap(const Row_data *d);  /* bytes allocated */

@@ -71,6 +71,7 @@ typedef struct Lathe_tensor {   /* an input, an output or a state of an entry */
                                  * elements; -1: the same for all */
     bool fixed;                 /* only encode writes it, and decode reads it */
     bool meets;                 /* of an output: its rows depend on the other rows of the batch */
+    uint64_t reads;             /* of an output of predict: bit i: it depends on input i; 63: on that or a later one */
 } Lathe_tensor;
 
 typedef struct Lathe_param {

@@ -114,6 +114,14 @@ static void choose_outputs(Predictions *p, const Trainer *t)
         if (p->output[i]->meets) note("output %s of a row depends on the other rows of its batch", p->output[i]->name);
 }
 
+/* Those that the outputs depend on; rows are counted by some input in any case. */
+static uint64_t inputs_needed(const Predictions *p)
+{
+    uint64_t bits = 0;
+    for (int i = 0; i < p->outputs; i++) bits |= p->output[i]->reads;
+    return bits ? bits : ~0ull;
+}
+
 /* PATH, or the FILE of NAME=FILE */
 static bool is_same_file(const char *out, const char *data)
 {
@@ -193,6 +201,7 @@ int predict_command(Trainer *t)
     choose_outputs(&p, t);
     Reading *r = reading_of(t, false);
     r->predicting = true;
+    r->inputs = inputs_needed(&p);
     r->weights = t->weights;
     open_data(&d, r, NULL);
     use_threads(t);
