@@ -6,14 +6,14 @@ writes tests/reference/*.safetensors, or those named; with --check it compares w
 numpy; the tests do not, they read the files.  The models (models.py, systems.py) share nothing with the compiler.
 Everything is computed in float64 on one thread, from weights that are exactly representable as float32.
 
-A model's file (gpt_*, char_rnn*, llama_*, lstm*, gru*, rnn*, pointer_*, seq2seq*, postnorm*, mu*, diffusion*, library, attends):
+A model's file (gpt_*, char_rnn*, llama_*, lstm*, gru*, rnn*, pointer_*, seq2seq*, postnorm*, mu*, diffusion*, vae*, gnn*, library, attends):
     metadata    model      description, from the top folder, and
                 set        its configuration, "key=value key=value …", for --set
                 optimizer  adamw; with lr, final_lr, beta1, beta2, eps, decay, clip, warmup, steps, schedule (all of them
                            numbers but schedule: constant or cosine); decay applies to tensors of two axes
                 seed       of what the model draws, if it does; the step is the number of the batch
     weight.NAME F32        before training, under the export names and in the export layouts
-    tokens      I32 [20][B][T], targets I32 [20][B][T]    one batch for each step; of pairs source [20][B][S],
+    tokens      I32 [20][B][T], targets I32 [20][B][T]    one batch for each step, or other inputs by their names; of pairs source [20][B][S],
                 source_lengths [20][B] and lengths [20][B] as well, and targets of -1 do not count
     logits      F64 [B][T][V]                             of batch 0, before the first update; of models that have them
     grad.NAME   F32        gradients of the loss of batch 0 before the first update, not clipped; F64 values rounded
@@ -57,6 +57,7 @@ from batchnorm import batchnorm
 from functions import functions
 from layers import layers
 from models import GPT, CharRNN, Library, Llama, Recurrent
+from networks import GNN, VAE
 from systems import Diffusion, Mu, PointerGenerator, PostNorm, Seq2seq
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -157,6 +158,9 @@ def record_model(name, file, model, c, recipe, seed, fixed=("seed",)):
     out = {f"weight.{n}": p.detach().float().clone() for n, p in model.named_parameters()}
     if "source_seq" in c:
         inputs = draw_pairs(c, seed + 1)
+    elif hasattr(model, "draw"):
+        drawn = model.draw(torch.Generator().manual_seed(seed + 1), STEPS * c["batch"])
+        inputs = {n: x.view(STEPS, c["batch"], *x.shape[1:]) for n, x in drawn.items()}
     else:
         text = draw_text(c, seed + 1)
         inputs = {"tokens": text[:, :, :-1], "targets": text[:, :, 1:]}
@@ -238,6 +242,12 @@ def record_models():
     c = {"layers": 2, "heads": 3, "width": 18, "cond": 5, "seq": 9, "batch": 3, "vocab": 7, "dropout": 0.0, "least": 1e-4, "most": 20.0}
     record_model("diffusion", "models/diffusion.lua", Diffusion(d := dict(c, doubled=False, seed=71)), d, constant, 260)
     record_model("diffusion_doubled", "models/diffusion.lua", Diffusion(d := dict(c, doubled=True, layers=1, seed=78)), d, recipe, 261)
+    c = {"side": 3, "channels": 2, "scale": 16.0, "latent": 4, "hidden": 7, "batch": 5, "least_var": 1e-3}
+    record_model("vae", "models/vae.lua", VAE(d := dict(c, pixels="bernoulli", seed=77)), d, recipe, 262)
+    record_model("vae_gaussian", "models/vae.lua", VAE(d := dict(c, pixels="gaussian", seed=78)), d, constant, 263)
+    c = {"nodes": 6, "edges": 9, "node_kinds": 5, "edge_kinds": 4, "width": 8, "rounds": 3, "batch": 4}
+    record_model("gnn", "models/gnn.lua", GNN(d := dict(c, classes=0)), d, recipe, 264)
+    record_model("gnn_classes", "models/gnn.lua", GNN(d := dict(c, classes=3)), d, constant, 265)
     c = {"vocab": 13, "width": 6, "seq": 9, "batch": 4, "smoothing": 0.1}
     record_model("library", "tests/models/library.lua", Library(c), c, constant, 270)
     c = {"vocab": 13, "width": 8, "heads": 2, "seq": 9, "batch": 2}
