@@ -47,11 +47,11 @@ static Words sorted_labels(const Picture_index *s)
 
 /* ------------------------------------------------------------------ ids */
 
-static char *shown_classes(const Words *classes)
+char *shown_words(const Words *all)
 {
     char *text = text_of("%s", "");
-    for (int i = 0; i < classes->n && i < SHOWN; i++) text = text_of("%s%s%s", text, i ? ", " : "", classes->at[i]);
-    return classes->n > SHOWN ? text_of("%s, …", text) : text;
+    for (int i = 0; i < all->n && i < SHOWN; i++) text = text_of("%s%s%s", text, i ? ", " : "", all->at[i]);
+    return all->n > SHOWN ? text_of("%s, …", text) : text;
 }
 
 static const Picture *first_of_label(const Picture_index *s, int32_t label)
@@ -69,7 +69,7 @@ static int32_t id_of(const Picture_index *s, const Strings *names, int32_t label
     if (id >= 0) return id;
     fail(EXIT_DATA, picture_place(s, first_of_label(s, label)),
          "expected one of the %d classes of training (%s), found \"%s\"; leave its pictures out, or train a new model",
-         s->classes.n, shown_classes(&s->classes), label_of(s, label));
+         s->classes.n, shown_words(&s->classes), label_of(s, label));
 }
 
 void settle_classes(Picture_index *s, const Words *known)
@@ -85,6 +85,26 @@ void settle_classes(Picture_index *s, const Words *known)
     free(id);
     free_strings(&names);
     free_strings(&s->labels);
+}
+
+char *class_counts(const Picture_index *s)
+{
+    const int n = s->classes.n;
+    int64_t *count = must_alloc(sizeof *count * (size_t)(n + 1));
+    int least = 0, most = 0;
+    for (int64_t i = 0; i < s->n; i++) count[s->at[i].class]++;
+    char *text = text_of("%s pictures of %d class%s:", grouped_text(s->n), n, n == 1 ? "" : "es");
+    for (int k = 0; k < n; k++) {
+        if (n <= SHOWN) text = text_of("%s%s %s %s", text, k ? "," : "", s->classes.at[k], grouped_text(count[k]));
+        if (count[k] < count[least]) least = k;
+        if (count[k] > count[most]) most = k;
+    }
+    if (n > SHOWN)
+        text =
+            text_of("%s %s; the fewest, %s, of %s, the most, %s, of %s", text, shown_words(&s->classes),
+                    grouped_text(count[least]), s->classes.at[least], grouped_text(count[most]), s->classes.at[most]);
+    free(count);
+    return text;
 }
 
 /* ------------------------------------------------------------------ classes.json */

@@ -348,7 +348,8 @@ int64_t units_taken(const Data *d, int64_t items) { return d->epochs ? targets_t
 bool has_tokens(const Data *d) { return d->text || d->epochs; }
 const char *item_word(const Data *d)
 {
-    return d->epochs ? (d->epochs->order.pairs ? "pairs" : "sequences") : d->text ? "windows" : "rows";
+    if (d->epochs) return d->epochs->order.pairs ? "pairs" : "sequences";
+    return d->text ? "windows" : d->pictures ? "pictures" : "rows";
 }
 
 const Data *evaluated(const Data *d) { return d->held ? d->held : d; }

@@ -188,6 +188,6 @@ int64_t units_taken(const Data *d, int64_t items); /* by `items` items; of docum
 int data_readers(const Data *d); /* threads that read ahead; 0: there are none */
 const char *data_failure(const Data *d, int *code); /* why fill_step() returned false; NULL: no more data */
 bool has_tokens(const Data *d);       /* items are text */
-const char *item_word(const Data *d); /* "windows", "sequences" or "rows" */
+const char *item_word(const Data *d); /* "windows", "sequences", "pairs", "pictures" or "rows" */
 
 #endif

@@ -87,40 +87,100 @@ static void add_picture_file(Picture_index *s, const char *path, const char *bel
     add_picture(s, (Picture){.bytes = about.st_size, .archive = -1}, path, below, label);
 }
 
-/* Pictures of a folder and those in it.  skip: bytes of the path before what is below --data. */
-static void add_folder_of(Picture_index *s, const char *path, size_t skip, const char *label, int depth)
+typedef struct Walk { /* through a folder of --data */
+    Picture_index *index;
+    const char *path;
+    Words hollow; /* class folders without pictures of their own, with some in their folders */
+    char *within; /* one of those */
+    bool filled;  /* there is a class folder with pictures of its own */
+} Walk;
+
+/* path: a class folder with `own` pictures of its own. */
+static void note_class_folder(Walk *w, const char *name, bool own, bool some)
 {
+    w->filled |= own;
+    if (!own && some) add_word(&w->hollow, text_of("%s", name));
+}
+
+/* Pictures of a folder and those in it; returns whether it has some of its own. */
+static bool add_folder_of(Walk *w, const char *path, const char *label, int depth)
+{
+    Picture_index *s = w->index;
     Words names = names_of_folder(path);
+    bool own = false;
     if (depth > MOST_DEPTH)
         fail(EXIT_DATA, path, "expected at most %d folders in each other; does a link lead back?", MOST_DEPTH);
     for (int i = 0; i < names.n; i++) {
         struct stat about;
         char *file = text_of("%s/%s", path, names.at[i]);
-        if (stat(file, &about) == 0 && S_ISDIR(about.st_mode))
-            add_folder_of(s, file, skip, label ? label : names.at[i], depth + 1);
-        else if (is_picture_name(file)) add_picture_file(s, file, file + skip, label);
-        else leave_file_out(s, file);
+        int64_t before = s->n;
+        if (stat(file, &about) == 0 && S_ISDIR(about.st_mode)) {
+            bool filled = add_folder_of(w, file, label ? label : names.at[i], depth + 1);
+            if (depth == 0) note_class_folder(w, names.at[i], filled, s->n > before);
+            if (depth == 1 && filled && !w->within) w->within = text_of("%s", names.at[i]);
+        } else if (is_picture_name(file)) {
+            add_picture_file(s, file, file + strlen(w->path) + 1, label);
+            own = true;
+        } else leave_file_out(s, file);
         free(file);
     }
     for (int i = 0; i < names.n; i++) free((char *)names.at[i]);
     free(names.at);
+    return own;
+}
+
+static bool is_part_of_data(const char *name)
+{
+    static const char *const parts[] = {"train", "training", "val",     "valid", "validation",
+                                        "test",  "testing",  "testset", "dev",   "eval"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strcasecmp(name, parts[i]) == 0) return true;
+    return false;
+}
+
+/* ROOT/train/CLASS/…: ROOT was given, and its folders are no classes. */
+static void check_walk(const Walk *w)
+{
+    bool parts = w->hollow.n == 1;
+    for (int i = 0; i < w->hollow.n; i++) parts |= is_part_of_data(w->hollow.at[i]);
+    if (w->filled || !w->hollow.n || !w->index->labelled) return;
+    const char *first = w->hollow.at[w->hollow.n - 1], *inside = w->within ? w->within : "another";
+    for (int i = w->hollow.n - 1; i >= 0; i--)
+        if (strncasecmp(w->hollow.at[i], "train", 5) == 0) first = w->hollow.at[i];
+    if (parts)
+        fail(
+            EXIT_DATA, w->path,
+            "expected a folder for each class, with pictures in it, found %s, without pictures of %s own (folders such "
+            "as %s are inside); "
+            "if those are the classes, give %s/%s",
+            shown_words(&w->hollow), w->hollow.n == 1 ? "its" : "their", inside, w->path, first);
+    note("%s: the classes are %s, whose pictures lie in folders of theirs, such as %s", w->path,
+         shown_words(&w->hollow), inside);
+}
+
+static void add_data_folder(Picture_index *s, const char *path)
+{
+    Walk w = {.index = s, .path = path};
+    s->by_folder = true;
+    add_folder_of(&w, path, NULL, 0);
+    check_walk(&w);
+    for (int i = 0; i < w.hollow.n; i++) free((char *)w.hollow.at[i]);
+    free(w.hollow.at);
+    free(w.within);
 }
 
 static void add_data_path(Picture_index *s, const char *path)
 {
     struct stat about;
     if (stat(path, &about) != 0) fail(EXIT_DATA, path, "cannot be read: %s; check the path", error_text(errno));
-    if (S_ISDIR(about.st_mode)) {
-        s->by_folder = true;
-        add_folder_of(s, path, strlen(path) + 1, NULL, 0);
-    } else if (ends_in(path, ".csv")) add_picture_list(s, path);
+    if (S_ISDIR(about.st_mode)) add_data_folder(s, path);
+    else if (ends_in(path, ".csv")) add_picture_list(s, path);
     else if (is_picture_name(path)) add_picture_file(s, path, path, NULL);
     else if (ends_in(path, ".tar") || ends_in(path, ".tar.gz") || ends_in(path, ".tgz")) add_archive(s, path);
     else
         fail(EXIT_DATA, path,
              "expected pictures: a folder with a folder for each class, a .tar archive, a .csv of paths and labels, a "
-             ".jpg "
-             "or .png; its name has none of these endings");
+             ".jpg or .png; its name has none of these endings");
 }
 
 /* ------------------------------------------------------------------ all of them */

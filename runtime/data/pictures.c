@@ -346,6 +346,7 @@ Pictures *open_pictures(const Reading *reading, const Lathe_entry *e, const Word
 int64_t pictures_rows(const Pictures *p) { return p->index->n; }
 int pictures_readers(const Pictures *p) { return p->decoders; }
 const Words *pictures_classes(const Pictures *p) { return &p->index->classes; }
+char *classes_text(const Pictures *p) { return class_counts(p->index); }
 int32_t picture_class(const Pictures *p, int64_t item) { return p->index->at[item].class; }
 uint64_t picture_draw(const Pictures *p, int64_t item) { return p->index->at[item].draw; }
 

@@ -53,6 +53,8 @@ void add_picture_list(Picture_index *s, const char *path); /* data/archive.c: a 
 /* Gives the pictures the ids of their classes: those of `known`, or the labels in their order; labels that are all
  * numbers, and no folders, are ids themselves.  A label that is not known ends the program (3). */
 void settle_classes(Picture_index *s, const Words *known);
+char *shown_words(const Words *all); /* "cat, dog"; of many the first */
+char *class_counts(const Picture_index *s); /* "60 pictures of 3 classes: blue 20, green 20, red 20" */
 json_t *classes_json(const Words *classes); /* classes.json */
 Words *read_classes(const char *path);
 
@@ -67,6 +69,7 @@ int64_t pictures_heap(const Pictures *p);
 int pictures_readers(const Pictures *p);   /* threads */
 uint64_t pictures_hash(const Pictures *p); /* of names, sizes and classes */
 const Words *pictures_classes(const Pictures *p);
+char *classes_text(const Pictures *p); /* how many pictures each has */
 int32_t picture_class(const Pictures *p, int64_t item);
 uint64_t picture_draw(const Pictures *p, int64_t item); /* the hash of its name */
 const char *picture_name(const Pictures *p, int64_t item);

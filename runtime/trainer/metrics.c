@@ -235,7 +235,7 @@ static const char *name_of_number(const Metrics *m, int64_t k)
     return !m->classes && m->k > 1 ? target_column(table_schema(m->p->data->table), (int)k)->name : NULL;
 }
 
-void print_metrics(const Metrics *m)
+void print_metrics(const Metrics *m, const char *items)
 {
     for (int64_t k = 0; k < (m->classes ? 1 : m->k); k++) {
         Value v[MOST_VALUES];
@@ -243,7 +243,7 @@ void print_metrics(const Metrics *m)
         const char *name = name_of_number(m, k);
         show(stdout, "%s%s", name ? name : "", name ? ": " : "");
         for (int i = 0; i < n; i++) show(stdout, "%s%s %.5g", i ? " | " : "", v[i].name, v[i].value);
-        show(stdout, "; over all %s rows\n", grouped_text(m->n));
+        show(stdout, "; over all %s %s\n", grouped_text(m->n), items);
     }
     if (m->classes && m->k <= SHOWN_CLASSES) print_confusion(m);
 }

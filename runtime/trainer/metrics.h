@@ -11,7 +11,7 @@ typedef struct Metrics Metrics;
 /* Runs the model over the rows, and compares the output logits with their classes, or prediction with their numbers.
  * NULL: it has no such output, or the data no such target. */
 Metrics *measure_predictions(const Predictions *p);
-void print_metrics(const Metrics *m);
+void print_metrics(const Metrics *m, const char *items); /* items: "rows" */
 json_t *metrics_json(const Metrics *m); /* confusion: rows of each class, by what is predicted */
 
 #endif

@@ -173,7 +173,7 @@ void print_banner(const Report *r)
     const Trainer *t = r->t;
     const Lathe_model *m = t->model;
     const Data *d = r->data;
-    const char *unit = has_tokens(d) ? "tokens" : "rows";
+    const char *unit = has_tokens(d) ? "tokens" : item_word(d);
     int64_t heap = data_heap(d) - planned(m, CATEGORY_data);
     char *split = d->val ? words_of_split(&d->rule) : NULL;
     show(stderr, "%s%s: %s parameters, %s, %d thread%s, %s of memory (%s beside it for the data's tables)\n", m->name,
@@ -182,6 +182,7 @@ void print_banner(const Report *r)
     if (t->ranks)
         show(stderr, "%d GPUs, each with this memory and %s %s per step\n", gpus_of(t),
              grouped_text(r->items_per_step / gpus_of(t)), item_word(d));
+    if (d->pictures) show(stderr, "data: %s\n", classes_text(d->pictures));
     if (d->epochs) print_epochs(r);
     else
         show(stderr, "data: %s %s to train on, %s to evaluate%s; %s %s a step\n", grouped_text(d->train), unit,
@@ -247,10 +248,11 @@ static double data_share(const Report *r) { return r->smooth_ms > 0 ? r->smooth_
 static char *progress_text(const Report *r, int64_t done, Step s)
 {
     char *data = data_readers(r->data) ? text_of(" | data %.1f %%", 100 * data_share(r)) : text_of("%s", "");
-    char *line = text_of("step %lld/%lld | loss %.4f | norm %.3g | lr %.1e | %.*f ms%s | %s %s/s | ETA %s",
-                         (long long)done, (long long)r->steps, s.loss, s.norm, s.rate, r->smooth_ms < 10 ? 1 : 0,
-                         r->smooth_ms, data, rate_text(units_per_second(r)), has_tokens(r->data) ? "tok" : "rows",
-                         duration_text((double)(r->steps - done) * r->smooth_ms * 1e-3));
+    char *line =
+        text_of("step %lld/%lld | loss %.4f | norm %.3g | lr %.1e | %.*f ms%s | %s %s/s | ETA %s", (long long)done,
+                (long long)r->steps, s.loss, s.norm, s.rate, r->smooth_ms < 10 ? 1 : 0, r->smooth_ms, data,
+                rate_text(units_per_second(r)), has_tokens(r->data) ? "tok" : item_word(r->data),
+                duration_text((double)(r->steps - done) * r->smooth_ms * 1e-3));
     free(data);
     return line;
 }
@@ -476,8 +478,7 @@ bool report_epoch(Report *r, const Progress *p, int source, const Stream_sum *su
                 s.backward, s.update, on_device() ? text_of("\"gpu\":%.4f,", s.there) : "", s.evaluation, s.saving));
     report_text(r,
                 "epoch %lld%s%s | loss %.4f | %s documents, %s tokens, %s %s (%.1f %% of positions do not count) | %s "
-                "tok/s, %s "
-                "sequences/s | data %.1f %%, %s, evaluation %.1f %%, saving %.1f %%",
+                "tok/s, %s sequences/s | data %.1f %%, %s, evaluation %.1f %%, saving %.1f %%",
                 (long long)number, path ? " of " : "", path ? path : "", loss, grouped_text(sum->documents),
                 grouped_text(sum->tokens), grouped_text(sum->rows), item_word(r->data),
                 places ? 100 * (1 - (double)sum->predicted / (double)places) : 0.0, rate_text(units), rate_text(rows),

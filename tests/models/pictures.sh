@@ -15,7 +15,8 @@ ls colours/*/* | sed 's/^colours\///' >names
 
 # Folders, with a file that is none; an archive; two archives; a list.
 must "$trainer" train --data colours --out run --threads 1
-grep -q 'data: 45 rows to train on, 15 to evaluate' said || tell "the number of pictures"
+grep -q '^data: 60 pictures of 3 classes: deep blue 20, green 20, red 20$' said || tell "the classes"
+grep -q 'data: 45 pictures to train on, 15 to evaluate; 8 pictures a step' said || tell "the number of pictures"
 [ "$(cat run/classes.json)" = '{"format":1,"classes":["deep blue","green","red"]}' ] || tell "$(cat run/classes.json)"
 cp -r colours more && echo text >more/red/notes.txt
 must "$trainer" train --data more --out other --threads 2 --readers 3
@@ -43,6 +44,10 @@ cmp zoomed-1/model.safetensors zoomed-100000/model.safetensors || tell "other bi
 
 must "$trainer" eval --out run --json
 grep -q '"accuracy":1.0' said || tell "the classes are easy"
+must "$trainer" eval --out run
+grep -q '^over 15 pictures, chosen by their names$' said && grep -q '; over all 15 pictures$' said || tell "what was evaluated"
+must "$trainer" eval --data colours --val-fraction 1 --out run
+grep -q '^over all 60 pictures$' said || tell "what was evaluated"
 must "$trainer" predict --data colours --weights run --out p.csv
 head -n 1 p.csv | grep -q '^file,class,probability of deep blue,probability of green,probability of red$' || tell "$(head -n 1 p.csv)"
 awk -F , 'NR > 1 && !index($1, "/" $2 "/") { print; exit 1 }' p.csv >said || tell "a wrong class"
@@ -70,6 +75,15 @@ refuse 3 'colours: error: expected at most 2 classes (input label is below that)
 cp -r colours/red bad/teal
 refuse 3 'expected one of the 3 classes of training (deep blue, green, red), found "teal"' "$trainer" eval --data bad --weights run
 rm -r bad/teal
+mkdir split && cp -r colours split/train && mkdir split/val && cp -r colours/red split/val
+refuse 3 'split: error: expected a folder for each class, with pictures in it, found train, val, without pictures of their own (folders such as deep blue are inside); if those are the classes, give split/train' \
+    "$LATHE" train "$top/models/vit.lua" --config pictures --data split --out no
+mkdir zip && mv split/train zip/pets
+refuse 3 'found pets, without pictures of its own (folders such as deep blue are inside); if those are the classes, give zip/pets' "$trainer" train --data zip --out no
+cp -r zip/pets/red more/deep && mkdir days && mv more/deep days/red && mkdir days/red/monday days/green
+mv days/red/*.* days/red/monday && cp -r colours/green days/green/friday
+must "$trainer" train --data days --out days-run --steps 1
+grep -q 'note: days: the classes are green, red, whose pictures lie in folders of theirs, such as friday' said || tell "folders in classes"
 refuse 3 'empty: error: expected pictures (.jpg, .jpeg, .png), found none' "$trainer" train --data empty --out no
 refuse 3 'new.png: error: expected the class of a picture' "$trainer" train --data new.png --out no
 refuse 3 'p.csv: error: expected the columns path and label in its first line, found no "path"' "$trainer" train --data p.csv --out no
