@@ -24,12 +24,6 @@ typedef struct Encoding {
     Fault fault;
 } Encoding;
 
-static _Noreturn void give_up(Encoding *e)
-{
-    if (e->aside) unlink(e->aside);
-    refuse_fault(&e->fault);
-}
-
 /* tokens.bin, or tokens-000000.bin and so on. */
 static char *shard_name(const Encoding *e)
 {
@@ -47,6 +41,7 @@ static void open_file(Encoding *e, bool json)
     if (!json) e->shard = open_shard_out(e->aside, shard_id_size(e->t), &e->fault);
     else e->json = e->aside ? fopen(e->aside, "w") : stdout;
     if (json && !e->json) fail(EXIT_DATA, e->aside, "cannot be written: %s", error_text(errno));
+    if (e->aside) begin_unfinished(e->aside);
 }
 
 static void close_file(Encoding *e)
@@ -55,7 +50,8 @@ static void close_file(Encoding *e)
     if (e->json && e->path && (fflush(e->json) != 0 || ferror(e->json) | (fclose(e->json) != 0)))
         set_fault(&e->fault, e->aside, "written");
     if (e->path) replace_file(e->aside, e->name, &e->fault);
-    if (e->fault.path) give_up(e);
+    if (e->fault.path) refuse_fault(&e->fault);
+    end_unfinished();
     free(e->aside);
     free(e->name);
     e->aside = e->name = NULL;
@@ -68,7 +64,7 @@ static void put_all(Encoding *e, const int32_t *id, int64_t n)
     for (int64_t i = 0; e->json && i < n; i++) fprintf(e->json, "%s%d", e->n + i ? ", " : "", (int)id[i]);
     e->n += n;
     e->all += n;
-    if (e->fault.path) give_up(e);
+    if (e->fault.path) refuse_fault(&e->fault);
 }
 
 /* A shard ends with the document in which it becomes full. */

@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -166,6 +167,44 @@ bool make_folders(const char *path, Fault *f)
     free(parent);
     return ok && add_folder(path, f);
 }
+
+/* ------------------------------------------------------------------ what an early end removes */
+
+static char *unfinished; /* NULL: nothing */
+
+static void remove_unfinished(void)
+{
+    if (unfinished) (void)unlink(unfinished);
+}
+
+static void on_end(int number)
+{
+    remove_unfinished();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+void begin_unfinished(const char *path)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+    static bool ready;
+    free(unfinished);
+    unfinished = text_of("%s", path);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && !ready; i++) {
+        struct sigaction before;
+        if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL) signal(ends[i], on_end);
+    }
+    if (!ready) atexit(remove_unfinished);
+    ready = true;
+}
+
+void end_unfinished(void)
+{
+    free(unfinished);
+    unfinished = NULL;
+}
+
+/* ------------------------------------------------------------------ moving */
 
 bool move_file(const char *from, const char *to, Fault *f)
 {

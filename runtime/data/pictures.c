@@ -50,6 +50,8 @@ struct Pictures {
     Decoder *decoder;
     bool started;
     char *failure;
+    char **fault; /* [n] of the pictures, if some may be bad: what is wrong; else NULL */
+    int64_t bad;
     pthread_mutex_t lock;
     pthread_cond_t work, ready;
 };
@@ -188,6 +190,23 @@ static void fill_from_batch(const Pictures *p, const Batch *b, const Lathe_entry
     }
 }
 
+/* A picture that cannot be read and may be so becomes black. */
+static void pass_over_bad(Pictures *p, Batch *b)
+{
+    for (int64_t k = 0; k < b->n && p->fault; k++) {
+        char **known = &p->fault[b->turn[k].item];
+        if (!b->wrong[k] || (!*known && p->bad == p->reading->recipe->bad_records)) continue;
+        if (!*known) {
+            p->bad++;
+            *known = text_of("%s", b->wrong[k]);
+            note("%s: %s; its predictions stay empty", picture_place(p->index, &p->index->at[b->turn[k].item]), *known);
+        }
+        free(b->wrong[k]);
+        b->wrong[k] = NULL;
+        memset(b->pixels + k * p->pixels, 0, (size_t)p->pixels);
+    }
+}
+
 /* The message of the first picture that cannot be read; NULL: there is none. */
 static char *batch_fault(const Pictures *p, Batch *b)
 {
@@ -208,6 +227,7 @@ void fill_pictures(Pictures *p, const Lathe_entry *e, char *in, const int64_t *i
     for (int64_t r = 0; r < e->rows; r++) b->turn[r] = (Picture_turn){item[r], 0};
     hand_to_decoders(p, b, -1, e->rows);
     wait_for(p, b, true);
+    pass_over_bad(p, b);
     char *fault = batch_fault(p, b);
     if (fault) end_program(EXIT_DATA, fault);
     fill_from_batch(p, b, e, in);
@@ -288,11 +308,14 @@ static void check_classes(const Pictures *p, const Lathe_entry *e)
              (long long)t->below, t->name, n, p->index->classes.at[n - 1], n);
 }
 
+static bool may_be_bad(const Reading *reading) { return reading->predicting && reading->recipe->bad_records > 0; }
+
 int64_t pictures_heap(const Pictures *p)
 {
     int64_t own = resampler_bytes(p->form.width, p->form.height, p->form.channels) + PICTURE_CHUNK + PICTURE_ROOM;
     int64_t turn = (int64_t)(sizeof(Picture_turn) + sizeof(char *)) + p->pixels;
-    return index_bytes(p->index) + p->batches * p->rows * turn + p->decoders * own;
+    int64_t faults = may_be_bad(p->reading) ? p->index->n * (int64_t)sizeof(char *) : 0;
+    return index_bytes(p->index) + p->batches * p->rows * turn + p->decoders * own + faults;
 }
 
 static void take_room(Pictures *p)
@@ -302,6 +325,7 @@ static void take_room(Pictures *p)
                               .turn = must_alloc(sizeof(Picture_turn) * (size_t)p->rows),
                               .wrong = must_alloc(sizeof(char *) * (size_t)p->rows),
                               .pixels = must_alloc((size_t)(p->rows * p->pixels))};
+    if (may_be_bad(p->reading)) p->fault = must_alloc(sizeof *p->fault * (size_t)p->index->n);
     p->decoder = must_alloc(sizeof *p->decoder * (size_t)p->decoders);
     for (int i = 0; i < p->decoders; i++)
         p->decoder[i] = (Decoder){.p = p,
@@ -348,6 +372,7 @@ int pictures_readers(const Pictures *p) { return p->decoders; }
 const Words *pictures_classes(const Pictures *p) { return &p->index->classes; }
 char *classes_text(const Pictures *p) { return class_counts(p->index); }
 int32_t picture_class(const Pictures *p, int64_t item) { return p->index->at[item].class; }
+const char *picture_fault(const Pictures *p, int64_t item) { return p->fault ? p->fault[item] : NULL; }
 uint64_t picture_draw(const Pictures *p, int64_t item) { return p->index->at[item].draw; }
 
 const char *picture_name(const Pictures *p, int64_t item) { return p->index->names + p->index->at[item].name; }

@@ -260,6 +260,7 @@ Store_writer *start_store(const char *path)
     Store_writer *w = new_writer(path);
     w->fault = &w->own;
     w->aside = text_of("%s.part", path);
+    begin_unfinished(w->aside);
     w->out = open_out(w->aside, w->fault);
     return w;
 }
@@ -333,10 +334,9 @@ Mark end_store(Store_writer *w)
 void finish_store(Store_writer *w)
 {
     close_writer(w);
-    if (!replace_file(w->aside, w->path, w->fault)) {
-        unlink(w->aside);
+    if (!replace_file(w->aside, w->path, w->fault))
         fail(EXIT_DATA, w->path, "%s; its old contents are still there: %s or choose another place with --out",
              w->own.text, room_remedy(w->own.number));
-    }
+    end_unfinished();
     free_writer(w);
 }

@@ -29,6 +29,21 @@
 
 /* ------------------------------------------------------------------ the rows, batch after batch */
 
+const char *predicted_fault(const Predictions *p, int64_t number)
+{
+    return p->data->pictures ? picture_fault(p->data->pictures, val_item(p->data, number)) : NULL;
+}
+
+/* The outputs of a row that cannot be read.  All bits set are NaN in each format of reals, and -1. */
+static void blank_row(const Predictions *p, int64_t row)
+{
+    for (int i = 0; i < p->entry->outputs; i++) {
+        const Lathe_tensor *t = &p->entry->output[i];
+        int64_t bytes = predicted_width(p, t) * dtype_size(t->dtype);
+        memset((char *)p->call.out + t->offset + row * bytes, t->dtype == LATHE_BOOL ? 0 : 0xff, (size_t)bytes);
+    }
+}
+
 void each_prediction(const Predictions *p, Give_row *give, void *with)
 {
     const Lathe_entry *e = p->entry;
@@ -39,7 +54,10 @@ void each_prediction(const Predictions *p, Give_row *give, void *with)
         for (int64_t r = 0; r < e->rows; r++) item[r] = val_item(p->data, first + (r < real ? r : 0));
         fill_items(p->data, e, p->memory->call, item);
         run_entry(e, &p->call);
-        for (int64_t r = 0; r < real; r++) give(with, p->call.out, r, first + r);
+        for (int64_t r = 0; r < real; r++) {
+            if (predicted_fault(p, first + r)) blank_row(p, r);
+            give(with, p->call.out, r, first + r);
+        }
     }
     free(item);
 }
@@ -92,12 +110,19 @@ static char *output_words(const Lathe_entry *e)
     return s;
 }
 
-/* In the order of --only; without it all. */
+static bool is_answer(const Lathe_tensor *t)
+{
+    return strcmp(t->name, "logits") == 0 || strcmp(t->name, "prediction") == 0;
+}
+
+/* In the order of --only; without it all, the answer first. */
 static void choose_outputs(Predictions *p, const Trainer *t)
 {
     const Lathe_entry *e = p->entry;
     p->output = must_alloc(sizeof *p->output * (size_t)(e->outputs + 1));
-    for (int i = 0; i < e->outputs && !t->only; i++) p->output[p->outputs++] = &e->output[i];
+    for (int answer = 1; answer >= 0 && !t->only; answer--)
+        for (int i = 0; i < e->outputs; i++)
+            if (is_answer(&e->output[i]) == answer) p->output[p->outputs++] = &e->output[i];
     for (const char *at = t->only, *end; at; at = *end ? end + 1 : NULL) {
         end = at + strcspn(at, ",");
         char *word = text_of("%.*s", (int)(end - at), at);
@@ -210,7 +235,11 @@ int predict_command(Trainer *t)
     weights_up(t->model, &m);
     p.data = &d, p.memory = &m, p.call = call_of(&m, p.entry), p.rows = d.val_items;
     open_kept_columns(&p, t, form);
+    if (d.pictures)
+        advise(text_of("%s; to go on past up to N such pictures, whose predictions stay empty: --set bad_records=N",
+                       strcmp(t->out, "-") == 0 ? "the table ends here" : text_of("%s was not written", t->out)));
     form->write(&p, t->out);
+    advise(NULL);
     if (strcmp(t->out, "-") == 0) return 0;
     if (t->json) print_json(json_pack("{s:I, s:o}", "rows", (json_int_t)p.rows, "out", word_json(t->out)));
     else show(stdout, "wrote %s rows to %s\n", grouped_text(p.rows), t->out);

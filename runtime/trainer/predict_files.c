@@ -28,7 +28,6 @@ typedef struct Writer {
 static _Noreturn void cannot_write(const Writer *w)
 {
     int why = errno;
-    if (w->aside) unlink(w->aside);
     fail(EXIT_ERROR, w->path, "cannot be written: %s%s", error_text(why), room_remedy(why));
 }
 
@@ -42,6 +41,7 @@ static Writer open_writer(const Predictions *p, const char *path)
     if (strcmp(path, "-") == 0) return w;
     w.aside = text_of("%s.part", path);
     if (!(w.f = fopen(w.aside, "wb"))) cannot_write(&w);
+    begin_unfinished(w.aside);
     return w;
 }
 
@@ -53,6 +53,7 @@ static void end_writer(Writer *w)
     if (!w->aside) return;
     if (fsync(fileno(w->f)) != 0 || fclose(w->f) != 0) cannot_write(w);
     if (!replace_file(w->aside, w->path, &fault)) fail(EXIT_ERROR, fault.path, "%s", fault.text);
+    end_unfinished();
     free(w->aside);
 }
 
@@ -169,6 +170,24 @@ static void put_numbers(const Writer *w, const Lathe_tensor *t, int64_t n)
     for (int64_t k = 0; k < n; k++) fprintf(w->f, "%s%.*g", k ? "," : "", digits_of(t), w->x[k]);
 }
 
+static void put_outputs(Writer *w, const char *out, int64_t row, bool empty)
+{
+    for (int i = 0; i < w->p->outputs; i++) {
+        const Lathe_tensor *t = w->p->output[i];
+        int64_t n = take_numbers(w, t, out, row);
+        if (i) fputc(',', w->f);
+        if (empty) {
+            for (int64_t k = are_logits(t) ? 0 : 1; k < n; k++) fputc(',', w->f);
+            continue;
+        }
+        if (are_logits(t)) {
+            put_class(w, to_probabilities(w->x, n));
+            fputc(',', w->f);
+        }
+        put_numbers(w, t, n);
+    }
+}
+
 static void give_csv(void *with, const char *out, int64_t row, int64_t number)
 {
     Writer *w = with;
@@ -176,16 +195,7 @@ static void give_csv(void *with, const char *out, int64_t row, int64_t number)
     if (name) put_field(w->f, name), fputc(',', w->f);
     if (w->p->copied) next_copied(w->p->copied);
     put_copied(w, copied_text);
-    for (int i = 0; i < w->p->outputs; i++) {
-        const Lathe_tensor *t = w->p->output[i];
-        int64_t n = take_numbers(w, t, out, row);
-        if (i) fputc(',', w->f);
-        if (are_logits(t)) {
-            put_class(w, to_probabilities(w->x, n));
-            fputc(',', w->f);
-        }
-        put_numbers(w, t, n);
-    }
+    put_outputs(w, out, row, predicted_fault(w->p, number));
     fputc('\n', w->f);
     if (ferror(w->f)) cannot_write(w);
 }
@@ -229,7 +239,9 @@ static void give_jsonl(void *with, const char *out, int64_t row, int64_t number)
     if (c) next_copied(c);
     for (int k = 0; c && k < copied_columns(c); k++)
         put_json(all, copied_name(c, k), text_json(copied_text(c, k), strlen(copied_text(c, k))));
-    for (int i = 0; i < w->p->outputs; i++) {
+    const char *fault = predicted_fault(w->p, number);
+    if (fault) put_json(all, "error", text_json(fault, strlen(fault)));
+    for (int i = 0; i < w->p->outputs && !fault; i++) {
         const Lathe_tensor *t = w->p->output[i];
         int64_t n = take_numbers(w, t, out, row);
         if (are_logits(t)) {

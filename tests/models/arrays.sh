@@ -40,10 +40,10 @@ grep -q '"accuracy":1.0' said || tell "the classes are easy"
 # Predictions need no targets; the last batch has 3 rows, and none is written twice.
 must "$trainer" predict --data folder/image.npy --weights run --out p.csv
 [ "$(wc -l <p.csv)" = 84 ] || tell "a line a row, and the names"
-head -n 1 p.csv | grep -q '^hidden_0,.*,hidden_15,class,probability_0,.*,probability_3,most$' || tell "$(head -n 1 p.csv)"
-awk -F , 'NR > 1 { m = 0; for (i = 1; i <= 16; i++) if ($i > m) m = $i
-    best = 18; sum = 0; for (i = 18; i <= 21; i++) { sum += $i; if ($i > $best) best = i }
-    if (m != $22 || best - 18 != $17 || sum < 0.99999 || sum > 1.00001 || $17 != ((NR - 2) * 7) % 4) { print; exit 1 } }' \
+head -n 1 p.csv | grep -q '^class,probability_0,.*,probability_3,hidden_0,.*,hidden_15,most$' || tell "$(head -n 1 p.csv)"
+awk -F , 'NR > 1 { m = 0; for (i = 6; i <= 21; i++) if ($i > m) m = $i
+    best = 2; sum = 0; for (i = 2; i <= 5; i++) { sum += $i; if ($i > $best) best = i }
+    if (m != $22 || best - 2 != $1 || sum < 0.99999 || sum > 1.00001 || $1 != ((NR - 2) * 7) % 4) { print; exit 1 } }' \
     p.csv >said || tell "a row whose outputs do not agree, or a wrong class"
 must "$trainer" predict --data folder --weights run --out -
 cmp p.csv said || tell "other predictions on standard output"
@@ -51,7 +51,7 @@ must "$trainer" predict --data folder --weights run --threads 1 --out again.csv
 cmp p.csv again.csv || tell "other predictions with one thread"
 must "$trainer" predict --data folder --weights run --only most,logits --out p.jsonl
 [ "$(sed -n 83p p.jsonl | sed 's/.*"row":\([0-9]*\),"most":\([^,]*\),"class":\([0-9]*\).*/\1 \2 \3/')" = \
-    "82 $(sed -n 84p p.csv | cut -d , -f 22) $(sed -n 84p p.csv | cut -d , -f 17)" ] || tell "$(sed -n 83p p.jsonl)"
+    "82 $(sed -n 84p p.csv | cut -d , -f 22) $(sed -n 84p p.csv | cut -d , -f 1)" ] || tell "$(sed -n 83p p.jsonl)"
 must "$trainer" predict --data folder --weights run --only logits --out p.npy
 [ "$(head -c 128 p.npy | tail -c 118 | tr -d '\n' | sed 's/ *$//')" = \
     "{'descr': '<f4', 'fortran_order': False, 'shape': (83, 4,), }" ] || tell "the header of p.npy"

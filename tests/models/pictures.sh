@@ -90,6 +90,20 @@ refuse 3 'p.csv: error: expected the columns path and label in its first line, f
 refuse 3 'its name has none of these endings' "$trainer" train --data p.jsonl --out no
 head -c 300 colours/red/00.jpg >bad/red/00.jpg
 refuse 3 'bad/red/00.jpg: error: is a JPEG that was cut short; get it again, or leave it out' "$trainer" predict --data bad --weights run
+mkdir mixed && cp colours/green/* mixed && cp bad/red/00.jpg mixed/06.jpg && echo '<svg/>' >mixed/12.png
+for end in csv jsonl safetensors; do
+    refuse 3 "note: q.$end was not written; to go on past up to N such pictures" "$trainer" predict --data mixed --weights run --out q.$end --set bad_records=1
+    [ -z "$(ls | grep '^q')" ] || tell "what is left: $(ls)"
+done
+for end in csv jsonl npy safetensors; do
+    must "$trainer" predict --data mixed --weights run --only logits --out q.$end --set bad_records=2
+    [ "$(grep -c 'its predictions stay empty$' said)" = 2 ] || tell "two pictures cannot be read"
+done
+[ "$(sed 1d q.csv | grep -v ',green,' | tr '\n' ' ')" = 'mixed/06.jpg,,,, mixed/12.png,,,, ' ] || tell "$(cat q.csv)"
+grep -q '^{"row":6,"file":"mixed/06.jpg","error":"is a JPEG that was cut short' q.jsonl || tell "$(cat q.jsonl)"
+for end in npy safetensors; do
+    [ "$(tail -c $((21 * 12)) q.$end | od -An -v -w12 -tf4 | grep -n nan | tr -d '\n -')" = '7:nannannan14:nannannan' ] || tell "numbers of pictures that cannot be read: $end"
+done
 cp colours/green/* bad/red/ && head -c 150 colours/red/01.png >bad/red/01.png
 tar -cf bad.tar -C bad .
 for readers in 1 100000; do
