@@ -63,6 +63,7 @@ static const char *reading_command(const Options *o, const Lathe_recipe *r, cons
 {
     const char *drop = setting_of(o, "drop", r->drop), *weight = setting_of(o, "row_weight", r->row_weight);
     const char *categories = setting_of(o, "as_categories", r->as_categories);
+    const char *group = setting_of(o, "group", r->group);
     const char *target = setting_of(o, "csv_target", r->csv_target);
     static const char *const tasks[] = {
         [LATHE_TASK_FOUND] = "auto", [LATHE_CLASSES] = "class", [LATHE_REAL_TARGET] = "real"};
@@ -73,6 +74,7 @@ static const char *reading_command(const Options *o, const Lathe_recipe *r, cons
                    shell_quoted(setting_of(o, "task", tasks[r->task])));
     if (drop) s = format("%s --drop %s", s, shell_quoted(drop));
     if (weight) s = format("%s --weight %s", s, shell_quoted(weight));
+    if (group) s = format("%s --group %s", s, shell_quoted(group));
     if (categories) s = format("%s --categories %s", s, shell_quoted(categories));
     for (int i = 0; i < files->n; i++) s = format("%s %s", s, shell_quoted(files->at[i]));
     return s;

@@ -32,6 +32,7 @@ int sizes_command(int argc, char **argv)
         {"--pictures", FLAG_ON, &pictures, "", "the files are pictures, in folders, archives or lists"},
         {"--drop", FLAG_TEXT, &form.drop, "NAME,…", "columns to leave out"},
         {"--weight", FLAG_TEXT, &form.weight, "NAME", "column with the weights of rows"},
+        {"--group", FLAG_TEXT, &form.group, "NAME", "column that rows are split by"},
         {"--categories", FLAG_TEXT, &form.as_categories, "NAME,…", "columns of numbers or dates that are categories"},
     };
     const Command_line line = {"sizes", "--target NAME FILE…",

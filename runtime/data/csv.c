@@ -17,13 +17,14 @@
 
 struct Csv_data {
     Csv_form form;
-    int columns, target_column, weight_column; /* -1: there is none */
-    char **name;                               /* [columns] */
-    bool *rounded;                             /* [columns]: the warning about rounded integers was given */
+    int columns, target_column, weight_column, group_column; /* -1: there is none; group: none that is no feature */
+    char **name;                                             /* [columns] */
+    bool *rounded; /* [columns]: the warning about rounded integers was given */
     int64_t rows, room;
     double *feature; /* [rows][columns - 1] */
     int32_t *class;  /* [rows] */
     double *weight;  /* [rows], if there are weights */
+    uint64_t *group; /* [rows] of the column that is no feature */
 };
 
 /* The position of a field. */
@@ -156,14 +157,17 @@ static char *column_names(const Csv_data *c)
 static void take_header(Csv_data *c, Cursor *at)
 {
     int cap = 0, width;
-    c->target_column = c->weight_column = -1;
+    int group = -1;
+    c->target_column = c->weight_column = c->group_column = -1;
     for (at->more = true; at->more; at->column += width) {
         char *name = next_field(at, &width);
         if (c->columns == cap) c->name = must_grow(c->name, sizeof *c->name * (size_t)(cap = cap * 2 + 16));
         if (strcmp(name, c->form.target) == 0) c->target_column = c->columns;
         else if (c->form.weight && strcmp(name, c->form.weight) == 0) c->weight_column = c->columns;
+        else if (c->form.group && strcmp(name, c->form.group) == 0) group = c->columns;
         c->name[c->columns++] = text_of("%s", name);
     }
+    if (csv_features(c) == c->form.features + 1) c->group_column = group;
     c->rounded = must_alloc(sizeof *c->rounded * (size_t)c->columns);
     memset(c->rounded, 0, sizeof *c->rounded * (size_t)c->columns);
     if (c->form.weight && c->weight_column < 0 && !c->form.optional)
@@ -232,6 +236,7 @@ static void grow_rows(Csv_data *c)
     c->feature = must_grow(c->feature, sizeof *c->feature * (size_t)c->room * (size_t)c->columns);
     c->class = must_grow(c->class, sizeof *c->class * (size_t)c->room);
     if (c->form.weight) c->weight = must_grow(c->weight, sizeof *c->weight * (size_t)c->room);
+    if (c->group_column >= 0) c->group = must_grow(c->group, sizeof *c->group * (size_t)c->room);
 }
 
 static void take_row(Csv_data *c, Cursor *at)
@@ -242,6 +247,10 @@ static void take_row(Csv_data *c, Cursor *at)
     for (at->more = true; at->more; at->column += width, k++) {
         char *field = next_field(at, &width);
         if (k >= c->columns || ((k == c->target_column || k == c->weight_column) && c->form.optional)) continue;
+        if (k == c->group_column) {
+            c->group[c->rows] = hash_of(field, strlen(field));
+            continue;
+        }
         double x = number_in(c, at, field, k);
         if (k == c->target_column) c->class[c->rows] = class_in(c, at, x);
         else if (k == c->weight_column) c->weight[c->rows] = weight_in(c, at, x);
@@ -275,7 +284,7 @@ Csv_data *new_csv(int64_t rows, int features, double **feature, int32_t **class)
 {
     Csv_data *c = must_alloc(sizeof *c);
     c->columns = features + 1;
-    c->weight_column = -1;
+    c->weight_column = c->group_column = -1;
     c->rows = c->room = rows;
     c->feature = *feature = must_alloc(sizeof *c->feature * (size_t)rows * (size_t)features);
     c->class = *class = must_alloc(sizeof *c->class * (size_t)rows);
@@ -292,7 +301,11 @@ Csv_data *open_csv(const Words *paths, const Csv_form *form)
 }
 
 int64_t csv_rows(const Csv_data *c) { return c->rows; }
-int csv_features(const Csv_data *c) { return c->columns - (c->target_column >= 0) - (c->weight_column >= 0); }
+
+int csv_features(const Csv_data *c)
+{
+    return c->columns - (c->target_column >= 0) - (c->weight_column >= 0) - (c->group_column >= 0);
+}
 
 uint64_t csv_hash(const Csv_data *c)
 {
@@ -322,13 +335,17 @@ bool csv_group(const Csv_data *c, const char *column, int64_t row, uint64_t *key
     int k = 0;
     while (c->name && k < c->columns && strcmp(c->name[k], column) != 0) k++;
     if (!c->name || k == c->columns) return false;
+    if (k == c->group_column) {
+        *key = c->group[row];
+        return true;
+    }
     int before = (c->target_column >= 0 && k > c->target_column) + (c->weight_column >= 0 && k > c->weight_column);
     if (k == c->target_column) *key = hash_of_number(c->class[row]);
     else *key = hash_of_number(k == c->weight_column ? c->weight[row] : csv_row(c, row)[k - before]);
     return true;
 }
 
-int64_t csv_heap(const Csv_data *c) { return c->room * (8 * c->columns + 4); }
+int64_t csv_heap(const Csv_data *c) { return c->room * (8 * c->columns + 4 + (c->group ? 8 : 0)); }
 const double *csv_row(const Csv_data *c, int64_t row) { return c->feature + row * csv_features(c); }
 int32_t csv_class(const Csv_data *c, int64_t row) { return c->class[row]; }
 double csv_weight(const Csv_data *c, int64_t row) { return c->weight[row]; }

@@ -212,6 +212,8 @@ static void open_csv_data(Data *d, const Lathe_entry *e, bool training)
              reading->model->name);
     d->csv = open_csv(&reading->paths, &(Csv_form){.target = reading->recipe->csv_target,
                                                    .weight = reading->recipe->row_weight,
+                                                   .group = reading->recipe->group,
+                                                   .features = features_wanted(e, e->rows),
                                                    .classes = class_count(reading->model),
                                                    .ignored = reading->model->recipe.ignored,
                                                    .single = reading->model->real != LATHE_F64,
@@ -252,7 +254,7 @@ static Schema *saved_schema(const Reading *reading)
 static Schema *new_schema_of(const Reading *reading)
 {
     const Lathe_recipe *r = reading->recipe;
-    const Table_form form = {r->csv_target, r->task, r->drop, r->as_categories, r->row_weight};
+    const Table_form form = {r->csv_target, r->task, r->drop, r->as_categories, r->row_weight, r->group};
     Schema *s = find_schema(&reading->paths, &form);
     tell_left_out(s);
     return s;

@@ -34,6 +34,8 @@ void read_tokens(const Text_data *t, int64_t first, int64_t n, int32_t *out);
 typedef struct Csv_form {
     const char *target; /* the column of classes */
     const char *weight; /* the column of the weights of rows; NULL: none */
+    const char *group;  /* the column that rows are split by; NULL: none.  A feature only if the model has one for it */
+    int64_t features;   /* of the model */
     int64_t classes;    /* classes are below this; 0: not known */
     int64_t ignored;    /* another class, which losses leave out: -100; 0: none */
     bool single;        /* features become fp32 */

@@ -161,8 +161,9 @@ static void leave_column_out(Column *c, const char *why)
 static void find_kind(Column *c, const Seen *s, const Table_form *form, int64_t rows)
 {
     bool category = list_has(form->as_categories, c->name);
-    if (list_has(form->drop, c->name) || (form->weight && strcmp(c->name, form->weight) == 0))
-        c->kind = COLUMN_LEFT_OUT;
+    bool weight = form->weight && strcmp(c->name, form->weight) == 0;
+    bool group = form->group && strcmp(c->name, form->group) == 0 && !category;
+    if (list_has(form->drop, c->name) || weight || group) c->kind = COLUMN_LEFT_OUT;
     else if (!s->present) leave_column_out(c, "all its values are missing");
     else if (!s->many && s->values.n == 1 && !c->missing) leave_column_out(c, "it has the same value in all rows");
     else if (s->numbers && !category) c->kind = COLUMN_NUMBER;

@@ -368,12 +368,17 @@ void fill_table(const Table *t, const Lathe_entry *e, char *in, const int64_t *r
 
 /* ------------------------------------------------------------------ sizes */
 
-static _Noreturn void refuse_size(const char *path, const char *what, int64_t found, int64_t built)
+static _Noreturn void refuse_size(const Table *t, const char *path, const char *what, int64_t found, int64_t built)
 {
+    const char *group = t->how.split.group;
     fail(EXIT_DATA, path,
          "the data has %lld %s, and this trainer was built for %lld; build it for this data: lathe train MODEL.lua "
-         "--data %s",
-         (long long)found, what, (long long)built, path);
+         "--data %s%s%s%s",
+         (long long)found, what, (long long)built, path,
+         group ? text_of("; column \"%.60s\", the group, is no input unless categories name it (--set as_categories=",
+                         group)
+               : "",
+         group ? shell_word(group) : "", group ? ")" : "");
 }
 
 /* All ids are below it. */
@@ -404,12 +409,12 @@ void check_sizes(const Table *t, const Lathe_entry *e, const char *path)
                  s->classes ? "a class" : "a number", s->classes ? "a number" : "classes",
                  s->classes ? "real" : "class");
         if (x->role == LATHE_TARGETS && s->classes && classes != x->below)
-            refuse_size(path, "classes", classes, x->below);
-        if (x->role == LATHE_TARGETS && width != s->targets) refuse_size(path, "targets", s->targets, width);
+            refuse_size(t, path, "classes", classes, x->below);
+        if (x->role == LATHE_TARGETS && width != s->targets) refuse_size(t, path, "targets", s->targets, width);
         if (x->role != LATHE_FEATURES) continue;
         bool ids = x->dtype == LATHE_I32;
-        if (!ids && width != s->numbers) refuse_size(path, "numbers", s->numbers, width);
-        if (ids && width != s->categories) refuse_size(path, "categories", s->categories, width);
-        if (ids && next > x->below) refuse_size(path, "values of categories", next, x->below);
+        if (!ids && width != s->numbers) refuse_size(t, path, "numbers", s->numbers, width);
+        if (ids && width != s->categories) refuse_size(t, path, "categories", s->categories, width);
+        if (ids && next > x->below) refuse_size(t, path, "values of categories", next, x->below);
     }
 }

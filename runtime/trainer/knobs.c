@@ -146,6 +146,11 @@ bool is_setting(const char *name) { return find_knob(name) != NULL; }
 
 bool was_set(const Trainer *t, const char *name) { return t->given[find_knob(name) - settings]; }
 
+void settle_group(Trainer *t)
+{
+    if (was_set(t, "group") && !was_set(t, "split")) set_knob(t, "split", "group");
+}
+
 Words settings_given(const Trainer *t)
 {
     Words all = {0};

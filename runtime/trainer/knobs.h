@@ -10,6 +10,7 @@
 
 /* Changes a field of the recipe; unknown names, wrong values and settings fixed when built end the program (2). */
 void set_knob(Trainer *t, const char *name, const char *value);
+void settle_group(Trainer *t); /* group=COLUMN alone means split=group */
 void set_knob_text(Trainer *t, const char *assignment); /* "lr=3e-4" */
 json_t *recipe_json(const Lathe_recipe *r);             /* every setting under its name */
 void take_recipe(Trainer *t, const json_t *recipe);     /* of a checkpoint: sets what was not given */

@@ -442,6 +442,7 @@ int lathe_main(const Lathe_model *model, int argc, char **argv)
     Trainer t = {.model = model, .program = argv[0], .command = c->name, .recipe = model->recipe, .seed = 1};
     take_options(&t, c, argc, argv);
     t.out_given = t.out != NULL;
+    settle_group(&t);
     ignore_config(&t.ignored_keys);
     if (t.weights) t.weights = weights_file(t.weights);
     if (!t.out && wants_run_folder(t.command)) t.out = default_folder(&t);

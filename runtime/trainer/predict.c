@@ -222,6 +222,7 @@ int predict_command(Trainer *t)
     check_out(t);
     if (!t->weights) t->weights = run_weights(default_folder(t), "name a run's folder or a file with --weights PATH");
     take_own_settings(t, t->weights, "csv_target");
+    take_own_settings(t, t->weights, "group");
     t->recipe.val_fraction = 1;
     choose_outputs(&p, t);
     Reading *r = reading_of(t, false);

@@ -52,7 +52,7 @@ sed 's/.*"name":"size","kind":"number","flagged":false,"mean":\[\([^]]*\)\].*/\1
 awk -F , 'NR == FNR { n = split($1, held, " "); next } FNR == 1 { next }
     { if (held[substr($3, 2) + 1] == 0) { s += $4; k++ } } END { printf "%.9g\n", s / k }' kept rows.csv >expected
 paste -d ' ' mean expected | awk '{ exit !(($1 - $2) ^ 2 < 1e-12) }' || tell "mean $(cat mean), of the training part $(cat expected)"
-for by in hash stratified "group --set group=who"; do
+for by in hash stratified "group --set group=who --set as_categories=who"; do
     rm -rf a b
     # shellcheck disable=SC2086
     must city/trainer train --data rows.csv --out a --set split=$by --fold 2/3 --steps 30 --threads 1
@@ -94,6 +94,24 @@ must mlp/trainer train --data n.csv --out n --set split=group --set group=a --fo
 grep -q '187 rows to train on, 16 to evaluate (fold 3 of 13, by group a)' said || tell "a group a fold"
 must mlp/trainer train --data n.csv --out n --set split=stratified --val-fraction 0.1 --steps 5
 grep -q '183 rows to train on, 20 to evaluate (stratified by class)' said || tell "a tenth"
+
+# The group is no input unless the description asks for it, and new rows need none.
+{ echo "id,who,size,kind"; sed '1d; s/^\([^,]*,[^,]*\),[^,]*/\1/' rows.csv; } >people.csv
+must "$LATHE" train "$top/models/tabular.lua" --set target=kind --set group=who --data people.csv -o people --out p --set steps=6 --set batch=16 --set layers=1 --set width=16
+grep -q '^note: table: 203 rows; 1 number, 0 categories' said || tell "the group among the inputs"
+grep -q 'to evaluate (by group who)' said || tell "group alone means split=group"
+cut -d, -f1,3 people.csv >strangers.csv
+must people/trainer predict --data strangers.csv --weights p --out p.csv
+must "$LATHE" train "$top/models/tabular.lua" --set target=kind --set group=who --set as_categories=who --data people.csv -o both --out p2 --set steps=6 --set batch=16 --set layers=1 --set width=16
+grep -q 'note: column "who" is the group, and an input too' said || tell "a group that is an input, too"
+refuse 3 'column "who", the group, is no input unless categories name it (--set as_categories=who)' both/trainer train --data people.csv --set group=who --out no
+awk 'BEGIN { print "a,who,class,b"; for (r = 0; r < 203; r++) printf "%d,person %d,%d,%d\n", r % 13, r % 31, r * r % 7, r % 5 }' >m.csv
+must mlp/trainer train --data m.csv --out m --set group=who --fold 3/31 --steps 5
+grep -q '196 rows to train on, 7 to evaluate (fold 3 of 31, by group who)' said || tell "groups of texts in a CSV of numbers"
+must mlp/trainer predict --data m.csv --weights m --out with.csv
+cut -d, -f1,4 m.csv >m-new.csv
+must mlp/trainer predict --data m-new.csv --weights m --out without.csv
+cmp with.csv without.csv || tell "predictions depend on the group"
 
 # Arrays: a group is an array of its own, which is no input.
 npy() {
