@@ -46,8 +46,9 @@ typedef struct Command {
 static const Command commands[] = {
     {"train", TRAIN, train_command, "--data PATH… [options]",
      "Trains; writes config.json, metrics.jsonl and checkpoints into the run folder."},
-    {"eval", EVAL, eval_command, "--data PATH… [--weights W.safetensors] [options]",
-     "Loss and metrics over the last part of the data (all of it: --val-fraction 1)."},
+    {"eval", EVAL, eval_command, "[--data PATH…] [--weights W.safetensors] [options]",
+     "Loss and metrics over the part of the data that the run kept for it (all: --val-fraction 1). Without --data: of\n"
+     "the run's own."},
     {"predict", PREDICT, predict_command, "--data PATH… [--out FILE] [--weights PATH] [options]",
      "What the model says of each row of the data: .csv (also standard output), .jsonl, .npy or .safetensors."},
     {"generate", GENERATE, generate_command,

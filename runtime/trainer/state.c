@@ -256,20 +256,34 @@ void take_own_settings(Trainer *t, const char *weights, const char *only)
     take_from_checkpoint(t, weights, false, only);
 }
 
+/* A run that kept nothing back is evaluated on all of the files that eval is given. */
+static void take_whole(Trainer *t, const State *s)
+{
+    Words own = {0};
+    take_paths(&own, s, "paths");
+    t->recipe.val_fraction = 1;
+    for (int i = 0; i < t->data.n; i++)
+        for (int k = 0; k < own.n; k++)
+            if (strcmp(t->data.at[i], own.at[k]) == 0)
+                note("all of %s is evaluated, and the run was trained on all of it", own.at[k]);
+}
+
 /* Of files that eval is given: the part that the weights were not trained on. */
 void take_own_split(Trainer *t, const char *weights)
 {
     char *folder = folder_of(weights), *state = text_of("%s/state.json", folder);
-    if (lathe_reads_rows(&t->recipe) && t->data.n && access(state, F_OK) == 0) {
+    if (t->data.n && access(state, F_OK) == 0) {
         State s;
         open_checkpoint(&s, folder);
-        const json_t *recipe = json_object_get(s.all, "recipe");
-        tell_other_split(t, recipe);
-        double fraction = t->recipe.val_fraction;
-        take_data_settings(t, recipe, of_split);
-        if (!json_object_get(recipe, "split") && !was_set(t, "split")) t->recipe.split = LATHE_LAST_PART;
-        if (t->recipe.val_fraction == 0 && !was_set(t, "val_fraction"))
-            t->recipe.val_fraction = fraction; /* --val-data */
+        const json_t *recipe = json_object_get(s.all, "recipe"), *kept = json_object_get(recipe, "val_fraction");
+        const double fraction = t->recipe.val_fraction;
+        if (lathe_reads_rows(&t->recipe)) {
+            tell_other_split(t, recipe);
+            take_data_settings(t, recipe, of_split);
+            if (!json_object_get(recipe, "split") && !was_set(t, "split")) t->recipe.split = LATHE_LAST_PART;
+        }
+        if (was_set(t, "fold")) t->recipe.val_fraction = fraction;
+        else if (kept && json_number_value(kept) <= 0 && !was_set(t, "val_fraction")) take_whole(t, &s);
         close_state(&s);
         advise(NULL);
     }

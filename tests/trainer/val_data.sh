@@ -24,6 +24,8 @@ for order in windows epochs; do
     works "$toy" eval --out $run --json
     close "$(number loss out)" "$value" 1e-7 'eval without words: the run has it'
     says 'using the run.s own data: v.txt' err
+    works "$toy" eval --data v.txt ${options#* * * *eval_every=20} --out $run --json
+    close "$(number loss out)" "$value" 1e-7 'a run that kept nothing is evaluated on all of a file'
     works "$toy" eval --out $run --val-data w.txt ${options#* * * *eval_every=20} --json
     [ "$(number loss out)" != "$value" ] && ok 'another file' || wrong 'another file has the same loss'
     # Stopped and gone on with.
@@ -49,6 +51,13 @@ value=$(number loss out)
 [ "$(number rows out)" = 21 ] && ok 'all rows' || wrong "rows: $(cat out)"
 works "$table" eval --data v.csv --val-fraction 1 --out table --json
 close "$(number loss out)" "$value" 1e-7 'table: loss of v.csv'
+works "$table" eval --data v.csv --out table --json
+close "$(number loss out)" "$value" 1e-7 'table: all of v.csv'
+works "$table" eval --data t.csv --out table --json
+[ "$(number rows out)" = 60 ] && ok 'all of its own data' || wrong "rows: $(cat out)"
+says 'note: all of t.csv is evaluated, and the run was trained on all of it' err
+works "$table" eval --data t.csv --out table --json --fold 2/3
+[ "$(number rows out)" = 20 ] && ok 'a fold that is asked for' || wrong "rows: $(cat out)"
 
 # npy SHAPE <BYTES: an array of bytes, given as numbers
 npy() {
