@@ -93,6 +93,16 @@ static bool is_description(const char *word)
     return dot && (same(dot, ".lua") || same(dot, ".graph") || same(dot, ".kernels"));
 }
 
+bool asks_for_help(const Command *command, int argc, char **argv)
+{
+    bool asks = false, described = false;
+    for (int i = 2; i < argc; i++) {
+        asks |= same(argv[i], "--help") || same(argv[i], "-h");
+        described |= is_description(argv[i]);
+    }
+    return asks && !(described && command->manner & PASSES_ON);
+}
+
 /* What `train`, `export` and `replay` do not know goes to the trainer, in its order. */
 static void take_word(const char *word)
 {

@@ -30,6 +30,8 @@ struct Line {
 extern struct Line line_of;
 /* Into line_of; ends the program where an option is wrong. */
 void take_line(const Command *command, int argc, char **argv);
+/* --help or -h; with a description, help of what passes words on is the trainer's. */
+bool asks_for_help(const Command *command, int argc, char **argv);
 void print_options(void);
 
 #endif

@@ -356,6 +356,15 @@ static int do_help(void)
     return 0;
 }
 
+static int help_of(const Command *c)
+{
+    printf("usage: lathe %s %s [options]\n\n  %s\n\noptions\n", c->name, c->arguments, c->help);
+    print_options();
+    if (c->manner & PASSES_ON && c->run == do_run)
+        printf("\nAll others are the trainer's: `lathe %s MODEL.lua --help` builds it and lists them.\n", c->name);
+    return 0;
+}
+
 static const Command *command_named(const char *name)
 {
     const char *names[COUNT_OF(commands)];
@@ -378,8 +387,9 @@ int main(int argc, char **argv)
     }
     const Command *command = command_named(argv[1]);
     line_of.all = argv;
-    if (command->run != do_data) take_line(command, argc, argv);
-    int code = command->run();
+    bool help = command->run != do_data && asks_for_help(command, argc, argv);
+    if (command->run != do_data && !help) take_line(command, argc, argv);
+    int code = help ? help_of(command) : command->run();
     free_all();
     return end_process("lathe", code);
 }

@@ -64,13 +64,14 @@ Csv_data *open_arrays(const Words *paths, const Csv_form *form)
              "expected a CSV with a column \"%s\", the weights of rows, found arrays; data.arrays takes weights as an "
              "input",
              form->weight);
-    if (paths->n != 2)
+    const bool classes = paths->n == 2 && !form->optional;
+    if (paths->n != 2 && !(paths->n == 1 && form->optional))
         fail(EXIT_DATA, paths->at[0],
              "expected two arrays, features [rows][…] and classes [rows], found %d: --data FEATURES.npy CLASSES.npy",
              paths->n);
-    Array *x = open_npy(paths->at[0]), *y = open_npy(paths->at[1]);
-    int64_t rows = rows_of(x, paths->at[0]), labels = rows_of(y, paths->at[1]);
-    if (rows != labels || y->width != 1)
+    Array *x = open_npy(paths->at[0]), *y = classes ? open_npy(paths->at[1]) : NULL;
+    int64_t rows = rows_of(x, paths->at[0]), labels = y ? rows_of(y, paths->at[1]) : rows;
+    if (rows != labels || (y && y->width != 1))
         fail(EXIT_DATA, paths->at[1], "expected a class for each of the %lld rows of %s, found %lld rows of %lld",
              (long long)rows, paths->at[0], (long long)labels, (long long)y->width);
     if (x->width >= INT32_MAX)
@@ -78,8 +79,8 @@ Csv_data *open_arrays(const Words *paths, const Csv_form *form)
     Csv_data *c = new_csv(rows, (int)x->width, &feature, &class);
     read_array(x, 0, rows, feature);
     check_features(feature, rows, x->width, form, paths->at[0]);
-    take_classes(y, paths->at[1], form, rows, class);
+    if (y) take_classes(y, paths->at[1], form, rows, class);
+    if (y) close_array(y);
     close_array(x);
-    close_array(y);
     return c;
 }

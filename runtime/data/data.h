@@ -161,12 +161,17 @@ typedef struct Data {
     json_t *origin;                 /* hashes of description, plan and data (trainer/state.c); NULL: not yet taken */
 } Data;
 
+/* data/open_rows.c: all data but text, by the model's kind. */
+void open_data_of_rows(Data *d, const Lathe_entry *e, bool training);
+const char *rows_words(const Reading *reading); /* what --data should be */
+
 /* data/sides.c: divides rows by d->rule: row, train, val. */
 void divide_rows(Data *d, int64_t rows);
 /* Tells how many rows of the evaluated part of `held` are also in the training part of d, value for value. */
 void tell_equal_rows(const Data *d, const Data *held);
 
 void open_data(Data *d, const Reading *reading, Tokenizer *k); /* reading outlives d; k: NULL: choose_tokenizer()'s */
+void need_data(const Reading *reading); /* ends the program (2) if the command line names none */
 bool reads_text(const Reading *reading); /* not a table */
 const Data *evaluated(const Data *d); /* the data of evaluations */
 int64_t data_heap(const Data *d);     /* most bytes allocated beside mapped files */

@@ -140,7 +140,10 @@ static void take_path(Row_data *d, const char *path)
         fail(EXIT_DATA, file, "expected one array, for input \"%s\", found %d; give --data %s, whose arrays have names",
              said, all.n, file);
     if (said) all.at[0]->name = text_of("%s", said);
-    if (alone && !is_known(d, name)) refuse_name(d, file, name);
+    if (alone && !is_known(d, name)) {
+        if (d->fields != 1) refuse_name(d, file, name);
+        all.at[0]->name = text_of("%s", d->field[0].input->name); /* there is no other that it could be */
+    }
     for (int i = 0; i < all.n; i++) take_array(d, all.at[i]);
     free(all.at);
     free(name);

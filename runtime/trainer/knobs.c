@@ -68,7 +68,10 @@ static int word_index(const Setting *k, const char *value)
     for (int i = 0; i < n; i++)
         if (strcmp(k->words[i], value) == 0) return i;
     const char *close = nearest_word(value, k->words, n);
-    fail(EXIT_USAGE, NULL, "%s=%s: expected %s%s%s%s", k->name, value, k->meaning, close ? "; did you mean " : "",
+    char *all = text_of("%s", k->words[0]);
+    for (int i = 1; i < n; i++) all = text_of("%s%s%s", all, i + 1 < n ? ", " : " or ", k->words[i]);
+    if (k->field == FIELD(tokenizer)) all = text_of("%s", k->meaning);
+    fail(EXIT_USAGE, NULL, "%s=%s: expected %s%s%s%s", k->name, value, all, close ? "; did you mean " : "",
          close ? close : "", close ? "?" : "");
 }
 

@@ -220,6 +220,7 @@ int predict_command(Trainer *t)
     if (!t->out) t->out = "-";
     const Form *form = form_of(t->out);
     check_out(t);
+    need_data(&(Reading){.model = t->model, .paths = t->data, .command = t->command, .predicting = true});
     if (!t->weights) t->weights = run_weights(default_folder(t), "name a run's folder or a file with --weights PATH");
     take_own_settings(t, t->weights, "csv_target");
     take_own_settings(t, t->weights, "group");

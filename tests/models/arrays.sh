@@ -47,6 +47,9 @@ awk -F , 'NR > 1 { m = 0; for (i = 6; i <= 21; i++) if ($i > m) m = $i
     p.csv >said || tell "a row whose outputs do not agree, or a wrong class"
 must "$trainer" predict --data folder --weights run --out -
 cmp p.csv said || tell "other predictions on standard output"
+cp folder/image.npy new.npy
+must "$trainer" predict --data new.npy --weights run --out -
+cmp p.csv said || tell "an array of another name is the only input"
 must "$trainer" predict --data folder --weights run --threads 1 --out again.csv
 cmp p.csv again.csv || tell "other predictions with one thread"
 must "$trainer" predict --data folder --weights run --only most,logits --out p.jsonl
@@ -68,7 +71,12 @@ sed 's/^\([0-9]*\),[0-9]*,/\1,unknown,/' t.csv >odd.csv
 for file in t new odd; do must "$TMP/mlp/trainer" predict --data $file.csv --weights table --out $file.out.csv; done
 cmp t.out.csv new.out.csv && cmp t.out.csv odd.out.csv || tell "predictions depend on the target"
 awk -F , 'NR > 1 && $1 != (NR - 2) % 3 { exit 1 }' new.out.csv || tell "the classes of the table"
+npy x.npy '|u1' '(83, 4)' "$(awk 'BEGIN { for (r = 0; r < 83; r++) printf "\\%03o\\%03o\\%03o\\000", r % 3, r % 5, 3 - r % 3 }')"
+must "$TMP/mlp/trainer" predict --data x.npy --weights table --out x.csv
+awk -F , 'NR > 1 && $1 != (NR - 2) % 3 { exit 1 }' x.csv || tell "the classes of an array"
 
+refuse 2 'predict needs --data PATH…: arrays, without targets if there are none: .npz, .safetensors, a folder of NAME.npy' "$trainer" predict
+refuse 2 'predict needs --data PATH…: a table of numbers, without targets if there are none: a .csv, or FEATURES.npy' "$TMP/mlp/trainer" predict
 refuse 2 '--out folder/image.npy would replace the data' "$trainer" predict --data image=folder/image.npy --weights run --only logits --out folder/image.npy
 refuse 3 'there is no array for input weight f32 []; expected image f32 [6, 6, 1], weight f32 [], label i32 [] below 4' "$trainer" train --data folder/image.npy
 npy bad/label.npy '|u1' '(83,)' "$(printf %s "$classes" | sed 's/\\003/\\004/')"

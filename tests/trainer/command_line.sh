@@ -28,7 +28,8 @@ refuses 2 'lr=-1 is out of range: expected 0 or more' "$toy" train --set lr=-1
 refuses 2 'steps=1e17: expected a whole number\|out of range' "$toy" train --set steps=1e17
 works "$toy" info --set lr=2e9
 refuses 2 'schedule=cosin: expected constant, linear, cosine, one_cycle, step or inverse_sqrt; did you mean cosine?' "$toy" train --set schedule=cosin
-refuses 2 'train needs --data PATH' "$toy" train
+refuses 2 'train needs --data PATH…: the text to read: files, folders, or - for standard input' "$toy" train
+refuses 2 'split=groups: expected last, hash, group or stratified; did you mean group?' "$table" train --set split=groups
 refuses 2 'grad needs --weights' "$toy" grad
 refuses 2 'init needs --out' "$toy" init
 some_text t.txt 50
@@ -39,6 +40,10 @@ refuses 2 'does not say how long to train' "$toy" train --data t.txt --set steps
 refuses 2 '--fold divides rows, and .* reads text' "$toy" train --data t.txt --fold 1/5
 refuses 2 'split divides rows, and .* reads text' "$toy" train --data t.txt --set split=hash
 
+for command in train check; do
+    works "$BUILD/lathe" $command --help
+    says "usage: lathe $command MODEL.lua" out
+done
 works "$toy" --help
 says 'generate ' out
 works "$toy" train --help
