@@ -37,6 +37,7 @@ static const char *saved_sizes(const Texts *line, const char *file)
 {
     const char *init = word_after(line, "--init"), *resume = word_after(line, "--resume"), *run = init;
     if (!run && resume) run = *resume && !starts_with(resume, "--") ? resume : word_after(line, "--out");
+    if (word_after(line, "--init-except") && same(file, "classes.json")) return NULL; /* those of the data */
     const char *path = run ? format("%s/%s", run, file) : NULL;
     return path && access(path, R_OK) == 0 ? path : NULL;
 }

@@ -68,7 +68,8 @@ static int32_t id_of(const Picture_index *s, const Strings *names, int32_t label
     int32_t id = find_string(names, at, n);
     if (id >= 0) return id;
     fail(EXIT_DATA, picture_place(s, first_of_label(s, label)),
-         "expected one of the %d classes of training (%s), found \"%s\"; leave its pictures out, or train a new model",
+         "expected one of the %d classes of training (%s), found \"%s\"; leave its pictures out, or train a new model "
+         "(from --init PATH with --init-except LAYER, such as head)",
          s->classes.n, shown_words(&s->classes), label_of(s, label));
 }
 

@@ -21,6 +21,7 @@ typedef struct Reading {
     bool training;
     struct Schema *schema; /* of a table whose columns are known; NULL: those saved beside the weights */
     const Words *classes;  /* of pictures, if they are known; NULL: those saved beside the weights */
+    bool own_classes;     /* of pictures: those of the data, whatever those beside the weights are */
     bool predicting;      /* targets are not needed */
     uint64_t inputs;      /* predicting: those that are needed, as Lathe_tensor.reads has them */
     void (*check_memory)(const void *with, int64_t bytes); /* called before data allocates `bytes`; NULL: no check */

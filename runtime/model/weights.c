@@ -9,6 +9,7 @@
 #include "model/tables.h"
 #include "model/weights.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,7 +115,52 @@ typedef struct Wanted {
     int arrays;
     Wanted_array array[4];
     bool converted; /* other real types are accepted */
+    const char *except;
 } Wanted;
+
+/* ------------------------------------------------------------------ layers that are not taken */
+
+/* pattern: a layer, whose parameters are below it, or one of names. */
+static bool is_of_pattern(const char *pattern, const char *name)
+{
+    size_t n = strlen(pattern);
+    return fnmatch(pattern, name, 0) == 0 || (strncmp(name, pattern, n) == 0 && name[n] == '.');
+}
+
+static char *next_pattern(const char **rest)
+{
+    size_t n = strcspn(*rest, ",");
+    char *word = text_of("%.*s", (int)n, *rest);
+    *rest += n + ((*rest)[n] != 0);
+    return word;
+}
+
+static bool is_left_as_it_is(const Wanted *w, const char *name)
+{
+    bool found = false;
+    for (const char *rest = w->except ? w->except : ""; *rest && !found;) {
+        char *pattern = next_pattern(&rest);
+        found = is_of_pattern(pattern, name);
+        free(pattern);
+    }
+    return found;
+}
+
+/* "head,norm" of a list of misfits: the layers of tensors that are missing or have other shapes. */
+static void suggest_layer(Misfits *bad, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    char *layer = text_of("%.*s", dot ? (int)(dot - name) : (int)strlen(name), name);
+    for (const char *rest = bad->layers ? bad->layers : ""; *rest;) {
+        char *known = next_pattern(&rest);
+        bool same = strcmp(known, layer) == 0;
+        free(known);
+        if (same) return;
+    }
+    bad->layers = text_of("%s%s%s", bad->layers ? bad->layers : "", bad->layers ? "," : "", layer);
+}
+
+/* ------------------------------------------------------------------ in */
 
 static void prefixed_name(char *name, const char *prefix, const Lathe_param *p, int64_t copy)
 {
@@ -127,8 +173,10 @@ static void take_copy(const Wanted *w, const Store *s, const Wanted_array *a, co
 {
     char name[LONGEST_NAME];
     prefixed_name(name, a->prefix, p, copy);
+    if (is_left_as_it_is(w, name)) return;
     const Stored *from = find_stored(s, name);
     char *wanted = dims_text(p->rank - p->loops, p->dim + p->loops);
+    if (!from || !same_dims(p, from)) suggest_layer(bad, name);
     if (!from) {
         add_misfit(bad, text_of("%s: missing; expected %s (%s)", name, wanted, p->where));
     } else if (!same_dims(p, from)) {
@@ -187,7 +235,8 @@ static void find_unknown(const Wanted *w, const Store *s, Misfits *bad)
     int64_t n;
     char **names = wanted_names(w, &n);
     for (int i = 0; i < s->n; i++)
-        if (!is_among(s->tensor[i].name, names, n) && !is_a_count(w, s->tensor[i].name))
+        if (!is_among(s->tensor[i].name, names, n) && !is_a_count(w, s->tensor[i].name) &&
+            !is_left_as_it_is(w, s->tensor[i].name))
             add_misfit(bad, text_of("%s: not a parameter of this model", s->tensor[i].name));
     for (int64_t k = 0; k < n; k++) free(names[k]);
     free(names);
@@ -203,10 +252,33 @@ static void take_arrays(const Wanted *w, const Store *s)
     find_unknown(w, s, &bad);
     if (bad.n == 0) return;
     advise(NULL); /* other checkpoints of the run would not fit either */
+    if (w->except && bad.layers)
+        advise(
+            text_of("--init takes all parameters from %s; --init-except %s draws those anew, such as for other classes",
+                    s->path, *w->except ? text_of("%s,%s", w->except, bad.layers) : bad.layers));
     fail(EXIT_DATA, s->path,
          "does not hold the parameters of %s%s; %d tensors do not fit; use weights of a model built with the same "
          "configuration:%s%s",
          m->name, config_of(m), bad.n, bad.text, more_misfits(&bad));
+}
+
+/* Each of --init-except names parameters. */
+static void check_patterns(const Wanted *w)
+{
+    int64_t n;
+    char **names = wanted_names(w, &n);
+    for (const char *rest = w->except; *rest;) {
+        char *pattern = next_pattern(&rest);
+        bool found = false;
+        for (int64_t k = 0; k < n; k++) found |= is_of_pattern(pattern, names[k]);
+        if (!found)
+            fail(EXIT_USAGE, NULL,
+                 "--init-except %s: there is no such layer or parameter; `trainer info` lists them, such as %s",
+                 pattern, names[0]);
+        free(pattern);
+    }
+    for (int64_t k = 0; k < n; k++) free(names[k]);
+    free(names);
 }
 
 static void clear_flat(const Lathe_model *m, void *flat, Lathe_dtype type)
@@ -226,22 +298,34 @@ void load_arrays(const Lathe_model *m, const Store *s, int arrays, const char *c
     take_arrays(&w, s);
 }
 
-void load_model(const Lathe_model *m, const Store *s, void *flat, void *statistics, bool converted)
+static void load_parameters(const Lathe_model *m, const Store *s, void *flat, void *statistics, bool converted,
+                            const char *except)
 {
-    Wanted w = {.m = m, .arrays = 2, .converted = converted};
+    Wanted w = {.m = m, .arrays = 2, .converted = converted, .except = except};
     w.array[0] = (Wanted_array){m->param, m->params, "", flat, lathe_weights(m)};
     w.array[1] = (Wanted_array){m->statistic, m->statistics, "", statistics, m->real};
-    clear_flat(m, flat, lathe_weights(m));
+    if (!except || !*except) clear_flat(m, flat, lathe_weights(m));
+    else check_patterns(&w);
     take_arrays(&w, s);
 }
 
-void load_weights(const Lathe_model *m, const char *path, void *flat, void *statistics)
+void load_model(const Lathe_model *m, const Store *s, void *flat, void *statistics, bool converted)
+{
+    load_parameters(m, s, flat, statistics, converted, NULL);
+}
+
+void load_weights(const Lathe_model *m, const char *path, void *flat, void *statistics, const char *except)
 {
     Store s;
-    if (is_exchange(path)) load_exchange(m, path, flat);
-    else {
+    if (is_exchange(path)) {
+        if (except && *except)
+            fail(EXIT_USAGE, path,
+                 "--init-except is for weights of Lathe's own, and these are Hugging Face's; take all "
+                 "of them, or give a file of Lathe's");
+        load_exchange(m, path, flat);
+    } else {
         read_store(&s, path);
-        load_model(m, &s, flat, statistics, true);
+        load_parameters(m, &s, flat, statistics, true, except);
         close_store(&s);
     }
     clear_zero_rows(m, flat);

@@ -243,7 +243,7 @@ int bench_command(Trainer *t)
     use_threads(t);
     take_memory(&m, t, true, true, entries);
     optimizer_init(&o, t->model, &t->recipe, m.moments);
-    if (t->weights) load_weights(t->model, t->weights, m.params, m.statistics);
+    if (t->weights) load_weights(t->model, t->weights, m.params, m.statistics, NULL);
     else init_weights(t->model, (uint64_t)t->seed, &m);
     if (t->inputs) take_inputs(t, e, m.call);
     weights_up(t->model, &m);

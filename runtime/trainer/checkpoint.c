@@ -22,6 +22,7 @@
 #include "interface/lathe_model.h"
 #include "model/block.h"
 #include "model/origin.h"
+#include "model/init.h"
 #include "model/run.h"
 #include "model/safetensors.h"
 #include "model/weights.h"
@@ -407,7 +408,14 @@ void load_saved_weights(const Trainer *t, const char *path, const Memory *m)
         close_store(&store);
         close_state(&s);
     }
-    load_weights(t->model, path, m->params, m->statistics);
+    bool starts = strcmp(t->command, "train") == 0 || strcmp(t->command, "init") == 0;
+    load_weights(t->model, path, m->params, m->statistics, !t->init_except && starts ? "" : t->init_except);
     advise(NULL);
     free(folder);
+}
+
+void take_first_weights(const Trainer *t, const Memory *m)
+{
+    if (!t->weights || t->init_except) init_weights(t->model, (uint64_t)t->seed, m);
+    if (t->weights) load_saved_weights(t, t->weights, m);
 }

@@ -31,6 +31,8 @@ void check_model(const Trainer *t, const char *checkpoint); /* names and shapes 
 void load_checkpoint(const Trainer *t, const State *s, const char *checkpoint, const Memory *m, const Optimizer *o);
 /* Loads parameters and statistics alone; those of a checkpoint are checked against its checksums.  weights_up() then
  * takes them to where entries read them. */
+/* --init, or drawn from the seed; with --init-except both. */
+void take_first_weights(const Trainer *t, const Memory *m);
 void load_saved_weights(const Trainer *t, const char *path, const Memory *m);
 
 #endif

@@ -62,6 +62,7 @@ Reading *reading_of(const Trainer *t, bool training)
                    .rank = &t->rank,
                    .tokenizer_given = t->tokenizer_given,
                    .training = training,
+                   .own_classes = t->init_except != NULL,
                    .check_memory = strcmp(t->command, "train") == 0 ? check_run_memory : NULL,
                    .with = t};
     return r;

@@ -203,7 +203,7 @@ int export_command(Trainer *t)
     settle_ids(&x);
     rt_init_gemm(1);
     take_memory(&x.memory, t, false, false, none);
-    load_weights(t->model, t->weights, x.memory.params, x.memory.statistics);
+    load_weights(t->model, t->weights, x.memory.params, x.memory.statistics, NULL);
     write_folder(&x);
     print_export(&x);
     return 0;

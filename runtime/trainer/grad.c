@@ -9,6 +9,7 @@
 #include "step/carry.h"
 #include "step/entry.h"
 #include "step/statistics.h"
+#include "trainer/checkpoint.h"
 #include "trainer/memory.h"
 #include "trainer/trainer.h"
 
@@ -260,7 +261,7 @@ int grad_command(Trainer *t)
     check_only(t, e);
     use_threads(t);
     take_memory(&m, t, true, false, entries);
-    load_weights(t->model, t->weights, m.params, m.statistics);
+    load_weights(t->model, t->weights, m.params, m.statistics, NULL);
     weights_up(t->model, &m);
     take_inputs(t, e, m.call);
     Lathe_call call = call_of(&m, e);
@@ -281,8 +282,7 @@ int init_command(Trainer *t)
     if (!t->out) fail(EXIT_USAGE, NULL, "init needs --out W.safetensors: where to write the parameters");
     use_threads(t);
     take_memory(&m, t, false, false, none);
-    if (t->weights) load_weights(t->model, t->weights, m.params, m.statistics);
-    else init_weights(t->model, (uint64_t)t->seed, &m);
+    take_first_weights(t, &m);
     save_weights(t->model, t->out, m.params, m.statistics);
     if (t->json) show(stdout, "{\"parameters\":%lld}\n", (long long)t->model->parameter_count);
     else show(stdout, "wrote %s parameters to %s\n", grouped_text(t->model->parameter_count), t->out);

@@ -141,6 +141,8 @@ static const Option options[] = {
      "keys of an imported config.json to ignore: they change nothing that the model computes"},
     {"init", TRAIN | INIT, TEXT, AT(weights), NULL, "PATH",
      "parameters to start from: a file, or a folder, Hugging Face's too (default: drawn from the seed)"},
+    {"init-except", TRAIN | INIT, TEXT, AT(init_except), NULL, "LAYER,…",
+     "layers not taken from --init, but drawn from the seed, such as head; pictures then have the classes of the data"},
     {"weights", EVAL | PREDICT | GENERATE | GRAD | EXPORT, TEXT, AT(weights), NULL, "PATH",
      "parameters to use, a file or a folder (default of eval, predict, generate, export: the run folder's)"},
     {"weights", REPLAY, TEXT, AT(weights), NULL, "W.safetensors",
@@ -445,6 +447,8 @@ int lathe_main(const Lathe_model *model, int argc, char **argv)
     t.out_given = t.out != NULL;
     settle_group(&t);
     ignore_config(&t.ignored_keys);
+    if (t.init_except && !t.weights)
+        fail(EXIT_USAGE, NULL, "--init-except %s needs --init PATH, whose other layers are taken", t.init_except);
     if (t.weights) t.weights = weights_file(t.weights);
     if (!t.out && wants_run_folder(t.command)) t.out = default_folder(&t);
     return end_process("trainer", c->run(&t));

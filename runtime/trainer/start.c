@@ -126,8 +126,7 @@ static void fill_arrays(Training *r)
         return;
     }
     if (t->resume) load_checkpoint(t, &r->from, r->checkpoint, &r->memory, &r->optimizer);
-    else if (t->weights) load_saved_weights(t, t->weights, &r->memory);
-    else init_weights(t->model, (uint64_t)t->seed, &r->memory);
+    else take_first_weights(t, &r->memory);
     advise(NULL);
     go_on_with_scale(&r->optimizer, &r->at.loss_scale);
     give_arrays(r);

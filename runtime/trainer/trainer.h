@@ -16,6 +16,7 @@ typedef struct Trainer { /* one run of the program */
     Words ignored_keys;                 /* of config.json (model/hf_config.c) */
     struct Origin *origin;              /* files that came with imported weights (model/origin.c); NULL: none */
     const char *out, *weights, *inputs, *only, *keep, *trace, *to; /* NULL where not given */
+    const char *init_except;            /* layers that --init leaves as they are drawn; NULL where not given */
     const char *tokenizer;              /* file or folder of one; NULL: the recipe says which */
     int64_t steps, epochs, tokens, samples; /* 0 where not given */
     int64_t ids;                        /* export: ids in use; 0 where not given */

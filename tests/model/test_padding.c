@@ -70,7 +70,7 @@ int main(void)
     unload(plain);
     Live *l = build_model("tests/models/padding.lua");
     feed(l);
-    load_weights(l->model, file, l->params, NULL);
+    load_weights(l->model, file, l->params, NULL, NULL);
     check_rows(l, l->params, "loaded");
     static const Lathe_optimizer kinds[] = {LATHE_SGD, LATHE_ADAM, LATHE_ADAMW, LATHE_LION};
     for (int i = 0; i < COUNT_OF(kinds); i++) check_optimizer(l, kinds[i]);

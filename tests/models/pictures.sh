@@ -127,3 +127,28 @@ tiny="--config pictures --set side=16 --set width=16 --set layers=1 --steps 1"
 must "$LATHE" train "$top/models/vit.lua" $tiny --data colours --out counted
 grep -q '"classes":\["deep blue","green","red"\]' counted/classes.json || tell "the classes"
 must "$LATHE" train "$top/models/vit.lua" $tiny --data colours --init counted --out again
+
+# Other classes on the same body: the head is drawn anew, all else is taken, and the classes are those of the data.
+mkdir shades && cp -r colours/red colours/green shades/ && cp -r colours/red shades/pink && cp -r colours/green shades/teal
+refuse 3 'found "pink"; leave its pictures out, or train a new model (from --init PATH with --init-except LAYER, such as head)' \
+    "$LATHE" train "$top/models/vit.lua" $tiny --data shades --init counted --out no
+must "$LATHE" train "$top/models/vit.lua" $tiny --data shades --init counted --init-except head --out head -o shades-built --set lr=0
+grep -q '"classes":\["green","pink","red","teal"\]' head/classes.json || tell "the classes of the data"
+shades-built/trainer init --init counted --init-except head --seed 1 --out first.safetensors
+cmp first.safetensors head/model.safetensors || tell "init and train take the same weights"
+refuse 3 'head.weight: expected [4, 16], found [3, 16]' shades-built/trainer init --init counted --out no.safetensors
+grep -q '^note: --init takes all parameters from counted.*; --init-except head draws those anew' said || tell "what to do"
+refuse 3 '2 tensors do not fit' shades-built/trainer init --init counted --init-except patches --out no.safetensors
+refuse 2 '--init-except haed: there is no such layer or parameter' shades-built/trainer init --init counted --init-except haed --out no.safetensors
+refuse 2 '--init-except head needs --init PATH' shades-built/trainer train --data shades --init-except head
+must shades-built/trainer init --seed 1 --out drawn.safetensors
+tensor() { # FILE NAME: its bytes
+    n=$(od -An -tu8 -N8 "$1" | tr -d ' ')
+    set -- "$1" $(tail -c +9 "$1" | head -c "$n" | sed 's/.*"'"$2"'":{[^}]*"data_offsets":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2/')
+    tail -c +$((9 + n + $2)) "$1" | head -c $(($3 - $2))
+}
+for name in head.weight patches.weight layers.0.attn.qkv.weight positions; do
+    case $name in head*) from=drawn.safetensors ;; *) from=counted/model.safetensors ;; esac
+    tensor first.safetensors $name >a; tensor $from $name >b
+    [ -s a ] && cmp a b || tell "$name is not that of $from"
+done

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* runtime/trainer/trainer.h, whose other names are not meant for programs that link the compiler. */
-void load_weights(const Lathe_model *m, const char *path, void *flat, void *statistics);
+void load_weights(const Lathe_model *m, const char *path, void *flat, void *statistics, const char *except);
 char *weights_file(const char *path);
 
 static void give_ids(Live *l, int entry, const char *name, const Recorded *ids)
@@ -42,7 +42,7 @@ static void compare(const char *folder, const char *arguments, double tolerance)
              loss = recorded(&r, "loss");
     Live *l = build_model(arguments);
     int entry = entry_index(l, "grad");
-    load_weights(l->model, weights_file(path), l->params, NULL);
+    load_weights(l->model, weights_file(path), l->params, NULL, NULL);
     give_ids(l, entry, "tokens", &tokens);
     give_ids(l, entry, "targets", &targets);
     call_entry(l, entry);
