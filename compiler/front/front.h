@@ -107,6 +107,8 @@ Where place_of_key(const Trace *trace, const char *section, const char *key); /*
                                         `key =` (after the one with `section =`, unless NULL), or its file */
 void local_names(const char *text, const char ***words, int *n);              /* that follow `local` or `function` */
 _Noreturn void user_error(lua_State *L, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* front/pytorch.c: "; here it is nn.mse" for a name of PyTorch's; NULL: it is none.  known: the functions of nn. */
+const char *known_as(const char *name, const char *const *known, int n);
 const char *did_you_mean(const char *word, const char *const *known, int n); /* "; did you mean 'x'?" or "" */
 const char *advice(const char *word, const char *const *known,
                    int n);                     /* "; did you mean 'x'?" or "; known are a, b" or "" */

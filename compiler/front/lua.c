@@ -168,6 +168,12 @@ static int unknown_name(lua_State *L)
     const char *name = luaL_tolstring(L, 2, NULL);
     const char **words;
     int n;
+    if (same(name, "F") || same(name, "torch"))
+        user_error(
+            L,
+            "unknown name '%s'; what PyTorch has there is in nn, and in the methods of tensors (models/README.md, "
+            "From PyTorch)",
+            name);
     lua_getfield(L, LUA_REGISTRYINDEX, "environment");
     keys_of(L, -1, &words, &n);
     VEC(const char *) known = {0};

@@ -308,6 +308,9 @@ static int flip_call(lua_State *L)
 static int pad_call(lua_State *L)
 {
     const Tensor *t = tensor_at(L, 1, "x:pad");
+    if (lua_istable(L, 2) || lua_isnoneornil(L, 3))
+        user_error(L, "x:pad takes an axis, and the zeros before and after along it; around an image [B, H, W, C]: "
+                      "x:pad(1, n, n):pad(2, n, n)");
     int64_t before[MAXRANK] = {0}, after[MAXRANK] = {0};
     int axis = axis_at(L, 2, t->node->shape.rank), to[MAXRANK];
     before[axis] = integer_at(L, 3, "the zeros before");

@@ -226,7 +226,8 @@ static int index_tensor(lua_State *L)
     const char **words;
     int n;
     keys_of(L, lua_upvalueindex(1), &words, &n);
-    const char *close = nearest(key, words, n);
+    const char *theirs = known_as(key, NULL, 0), *close = nearest(key, words, n);
+    if (theirs) user_error(L, "a tensor has no '%s'%s", key, theirs);
     user_error(L, "a tensor has no '%s'%s", key, close ? format("; did you mean x:%s(…)?", close) : "");
 }
 

@@ -261,6 +261,8 @@ static int unknown_field(lua_State *L)
     int n;
     keys_of(L, 1, &words, &n);
     if (n <= 24) user_error(L, "there is no %s.%s%s", name, key, advice(key, words, n));
+    const char *theirs = same(name, "nn") ? known_as(key, words, n) : NULL;
+    if (theirs) user_error(L, "there is no nn.%s%s", key, theirs);
     const char *close = nearest(key, words, n);
     user_error(L, "there is no %s.%s%s", name, key, close ? format("; did you mean %s.%s?", name, close) : "");
 }

@@ -253,11 +253,21 @@ local function begins_like(a, b, more)
   return ok
 end
 
+-- An image that was not flattened before the last layer: x has axes between the samples and the classes.
+local function unflattened(x, ids)
+  if not (nn.is_tensor(x) and nn.is_tensor(ids)) or x.rank <= ids.rank + 1 then return "" end
+  for axis = 0, ids.rank - 1 do
+    if x:size(axis) ~= ids:size(axis) then return "" end
+  end
+  return ("\n    the axes between are one sample's: before the last layer, put them into one, x:reshape { %sx:size(%d), -1 }, or take means, x:mean(%d, …)"):format(
+    ids.rank > 1 and "…, " or "", ids.rank - 1, ids.rank)
+end
+
 -- called: the name of x for the user; x has one axis more than ids, the last
 local function check_ids(name, called, x, ids, last)
   if begins_like(x, ids, 1) and x.dtype == "f32" and ids.dtype == "i32" then return end
-  fail("%s(%s, ids): %s must be real [..., %s], ids i32 of the same shape without the last axis\n    %-6s  %s\n    ids     %s",
-    name, called, called, last, called, core.text(x), core.text(ids))
+  fail("%s(%s, ids): %s must be real [..., %s], ids i32 of the same shape without the last axis\n    %-6s  %s\n    ids     %s%s",
+    name, called, called, last, called, core.text(x), core.text(ids), unflattened(x, ids))
 end
 
 local function check_classes(name, called, classes, ids, x)

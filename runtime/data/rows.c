@@ -151,6 +151,20 @@ static void take_path(Row_data *d, const char *path)
 
 /* ------------------------------------------------------------------ checks */
 
+/* [rows, C, H, W] where the input is [H, W, C], as PyTorch has pictures. */
+static char *order_hint(const Row_field *f, const Array *a)
+{
+    const Lathe_tensor *t = f->input;
+    const int n = a->rank - 1;
+    if (n < 2 || t->rank < n || a->width != f->width || a->dim[1] != t->dim[t->rank - 1]) return "";
+    char *axes = text_of("%s", "0");
+    for (int k = 2; k <= n; k++) {
+        if (a->dim[k] != t->dim[t->rank - n + k - 2]) return "";
+        axes = text_of("%s, %d", axes, k);
+    }
+    return text_of("; channels come last here: in NumPy, a.transpose(%s, 1)", axes);
+}
+
 /* The axes must be the input's, but for axes of one number: [60000, 28, 28] is an f32 { 28, 28, 1 }. */
 static void check_shape(const Row_field *f, const Array *a)
 {
@@ -166,8 +180,8 @@ static void check_shape(const Row_field *f, const Array *a)
         left /= want;
     }
     if (fits) return;
-    fail(EXIT_DATA, a->place, "expected rows of %s, an array [rows, …], found %s", field_text(f),
-         dims_text(a->rank, a->dim));
+    fail(EXIT_DATA, a->place, "expected rows of %s, an array [rows, …], found %s%s", field_text(f),
+         dims_text(a->rank, a->dim), order_hint(f, a));
 }
 
 static void check_number(const Row_field *f, const Array *a, int64_t row, double x)

@@ -5,6 +5,7 @@ set -eu
 must "$LATHE" build tests/models/digits.lua -o "$TMP/built"
 must "$LATHE" check models/vit.lua
 ! grep warning "$TMP/said" || tell "rows of a batch are apart in an image's tokens"
+must "$LATHE" build models/vit.lua --set side=4 --set channels=3 --set layers=1 --set width=16 --set heads=1 -o "$TMP/vit"
 must "$LATHE" build models/mlp.lua --set batch=7 -o "$TMP/mlp"
 trainer="$TMP/built/trainer"
 cd "$TMP"
@@ -85,6 +86,8 @@ npy bad/short.npy '|u1' '(82,)' "$(printf %s "$ones" | sed 's/\\001//')"
 refuse 3 'expected as many rows as input image has, 83, found 82' "$trainer" train --data folder/image.npy folder/label.npy weight=bad/short.npy
 npy bad/turned.npy '|u1' '(83, 4, 9)' "$pictures"
 refuse 3 'expected rows of image f32 [6, 6, 1], an array [rows, …], found [83, 4, 9]' "$trainer" train --data folder/label.npy folder/weight.npy image=bad/turned.npy
+npy bad/first.npy '|u1' '(83, 3, 4, 4)' "$(awk 'BEGIN { for (r = 0; r < 249 * 16; r++) printf "\\001" }')"
+refuse 3 'expected rows of image f32 [4, 4, 3], an array [rows, …], found [83, 3, 4, 4]; channels come last here: in NumPy, a.transpose(0, 2, 3, 1)' "$TMP/vit/trainer" predict --data bad/first.npy --weights run
 npy bad/weight.npy '<f2' '(83,)' "$(printf %s "$ones" | sed 's/\\001/\\000\\176/g')"
 refuse 3 'bad/weight.npy: row 0: error: input weight: expected finite numbers, found nan' "$trainer" train --data folder/image.npy folder/label.npy bad/weight.npy
 refuse 3 'there is no input "picture"' "$trainer" train --data picture=folder/image.npy
