@@ -50,6 +50,11 @@ Order pairs_order(const Pairs_asked *a);
 Pair_sum count_pairs(const Words *paths, Source_options how, const Tokenizer *t, const Order *o); /* of an epoch */
 json_t *pairs_json(const Pair_sum *s, const Order *o);
 
+/* ------------------------------------------------------------------ tools/data_info_pictures.c */
+
+bool are_pictures(const Words *paths); /* .jpg, .jpeg, .png, .tar, folders with some */
+void tell_pictures(const Words *paths, bool json); /* prints what is in them */
+
 /* ------------------------------------------------------------------ commands */
 
 /* The commands themselves: each returns the exit code; argv[0] is its name. */

@@ -94,7 +94,7 @@ char *class_counts(const Picture_index *s)
     int64_t *count = must_alloc(sizeof *count * (size_t)(n + 1));
     int least = 0, most = 0;
     for (int64_t i = 0; i < s->n; i++) count[s->at[i].class]++;
-    char *text = text_of("%s pictures of %d class%s:", grouped_text(s->n), n, n == 1 ? "" : "es");
+    char *text = text_of("%d class%s:", n, n == 1 ? "" : "es");
     for (int k = 0; k < n; k++) {
         if (n <= SHOWN) text = text_of("%s%s %s %s", text, k ? "," : "", s->classes.at[k], grouped_text(count[k]));
         if (count[k] < count[least]) least = k;

@@ -54,7 +54,7 @@ void add_picture_list(Picture_index *s, const char *path); /* data/archive.c: a 
  * numbers, and no folders, are ids themselves.  A label that is not known ends the program (3). */
 void settle_classes(Picture_index *s, const Words *known);
 char *shown_words(const Words *all); /* "cat, dog"; of many the first */
-char *class_counts(const Picture_index *s); /* "60 pictures of 3 classes: blue 20, green 20, red 20" */
+char *class_counts(const Picture_index *s); /* "3 classes: blue 20, green 20, red 20" */
 json_t *classes_json(const Words *classes); /* classes.json */
 Words *read_classes(const char *path);
 

@@ -182,7 +182,7 @@ void print_banner(const Report *r)
     if (t->ranks)
         show(stderr, "%d GPUs, each with this memory and %s %s per step\n", gpus_of(t),
              grouped_text(r->items_per_step / gpus_of(t)), item_word(d));
-    if (d->pictures) show(stderr, "data: %s\n", classes_text(d->pictures));
+    if (d->pictures) show(stderr, "data: pictures of %s\n", classes_text(d->pictures));
     if (d->epochs) print_epochs(r);
     else
         show(stderr, "data: %s %s to train on, %s to evaluate%s; %s %s a step\n", grouped_text(d->train), unit,

@@ -15,7 +15,7 @@ ls colours/*/* | sed 's/^colours\///' >names
 
 # Folders, with a file that is none; an archive; two archives; a list.
 must "$trainer" train --data colours --out run --threads 1
-grep -q '^data: 60 pictures of 3 classes: deep blue 20, green 20, red 20$' said || tell "the classes"
+grep -q '^data: pictures of 3 classes: deep blue 20, green 20, red 20$' said || tell "the classes"
 grep -q 'data: 45 pictures to train on, 15 to evaluate; 8 pictures a step' said || tell "the number of pictures"
 [ "$(cat run/classes.json)" = '{"format":1,"classes":["deep blue","green","red"]}' ] || tell "$(cat run/classes.json)"
 cp -r colours more && echo text >more/red/notes.txt
@@ -56,6 +56,16 @@ cp colours/red/01.png new.png
 must "$trainer" predict --data new.png colours/green/00.jpg --weights run --out p.jsonl
 [ "$(sed 's/,"probabilities.*//' p.jsonl | tr '\n' ' ')" = \
     '{"row":0,"file":"new.png","class":"red" {"row":1,"file":"colours/green/00.jpg","class":"green" ' ] || tell "$(cat p.jsonl)"
+
+# What is in files.
+must "$LATHE" data info colours
+grep -q '^pictures    60, .* KB, of 3 classes: deep blue 20, green 20, red 20$' said || tell "the classes"
+! grep damaged said || tell "all can be read"
+head -c 150 colours/red/01.png >other-01.png
+must "$LATHE" data info new.png other-01.png
+grep -q '^pictures    2, .*, without classes: they are in no folder$' said && grep -q '^damaged     1 cannot be read; the first: other-01.png: is a PNG that was cut short' said || tell "a damaged one"
+must "$LATHE" data info all.tar --json
+grep -q '^{"pictures":60,"file_bytes":[0-9]*,"classes":{"deep blue":20,"green":20,"red":20},"width":{"min":[0-9]*,"median":[0-9]*,"max":[0-9]*},"height":{.*},"damaged":0}$' said || tell "as JSON"
 
 # WebDataset: NAME.cls beside NAME.jpg; numbers are ids.  Other colours of one folder are evaluated as their classes.
 mkdir web && i=0
