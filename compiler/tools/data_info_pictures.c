@@ -4,10 +4,8 @@
 #include "source/picture.h"
 #include "tools/data_command.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct Looked { /* at each picture */
@@ -19,27 +17,10 @@ typedef struct Looked { /* at each picture */
 
 /* ------------------------------------------------------------------ which they are */
 
-/* Whether there are pictures in the folder; bare: in itself. */
-static bool has_pictures(const char *path, bool bare, int depth)
-{
-    bool found = false;
-    DIR *folder = opendir(path);
-    for (struct dirent *e; folder && !found && depth < 8 && (e = readdir(folder));) {
-        struct stat about;
-        char *name = text_of("%s/%s", path, e->d_name);
-        if (*e->d_name == '.' || stat(name, &about) != 0) continue;
-        if (S_ISDIR(about.st_mode)) found = !bare && has_pictures(name, false, depth + 1);
-        else found = is_picture_name(name);
-    }
-    if (folder) closedir(folder);
-    return found;
-}
-
 bool are_pictures(const Words *paths)
 {
     for (int i = 0; i < paths->n; i++)
-        if (!is_picture_name(paths->at[i]) && !has_end(paths->at[i], ".tar") && !has_pictures(paths->at[i], false, 0))
-            return false;
+        if (!holds_pictures(paths->at[i], false)) return false;
     return paths->n > 0;
 }
 
@@ -47,7 +28,7 @@ bool are_pictures(const Words *paths)
 static bool have_classes(const Words *paths)
 {
     for (int i = 0; i < paths->n; i++)
-        if (is_picture_name(paths->at[i]) || has_pictures(paths->at[i], true, 0)) return false;
+        if (is_picture_name(paths->at[i]) || holds_pictures(paths->at[i], true)) return false;
     return true;
 }
 

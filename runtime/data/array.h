@@ -22,6 +22,9 @@ typedef struct Array {
 typedef struct Array_list {
     Array **at;
     int n;
+    int64_t unpacked;                                   /* bytes of those that are kept in memory */
+    void (*before)(const void *with, int64_t unpacked); /* called before more are; NULL: nothing is */
+    const void *with;
 } Array_list;
 
 /* All of these end the program (3) if a file is not what its name says. */

@@ -4,6 +4,7 @@
  * before its rows. */
 #include "base/words.h"
 #include "data/cells.h"
+#include "data/pictures.h"
 #include "source/source.h"
 
 #include <stdlib.h>
@@ -290,13 +291,18 @@ static void open_json_cells(Cells *c)
     start_cells(c);
 }
 
+_Noreturn void refuse_folder(const char *path)
+{
+    fail(EXIT_DATA, path, "expected a CSV file, found a folder; name its files: --data %s/*.csv%s", path,
+         picture_hint(path));
+}
+
 Cells *open_cells(const char *path)
 {
     struct stat about;
     Cells *c = must_alloc(sizeof *c);
     c->path = text_of("%s", path);
-    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
-        fail(EXIT_DATA, path, "expected a CSV file, found a folder; name its files: --data %s/*.csv", path);
+    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) refuse_folder(path);
     c->chunk = must_alloc(CHUNK);
     start_cells(c);
     if (names_json_lines(path)) {

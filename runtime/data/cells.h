@@ -11,6 +11,7 @@
  * false and null; null, and a key that a line has not, is an empty cell. */
 typedef struct Cells Cells;
 
+_Noreturn void refuse_folder(const char *path); /* where a table is expected */
 Cells *open_cells(const char *path); /* and reads the names of the columns */
 void close_cells(Cells *c);
 bool next_cells(Cells *c);     /* the next row; false: there is none */

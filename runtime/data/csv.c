@@ -4,6 +4,7 @@
  * same columns; their rows are joined. */
 #include "base/hash.h"
 #include "base/words.h"
+#include "data/cells.h"
 #include "data/data.h"
 #include "source/source.h"
 
@@ -60,8 +61,7 @@ static char *read_table_text(const char *path, int64_t *bytes)
     if (stat(path, &about) != 0 || access(path, R_OK) != 0)
         fail(EXIT_DATA, path, "expected a CSV file, but it cannot be read: %s; check the path given to --data",
              error_text(errno));
-    if (S_ISDIR(about.st_mode))
-        fail(EXIT_DATA, path, "expected a CSV file, found a folder; name its files: --data %s/*.csv", path);
+    if (S_ISDIR(about.st_mode)) refuse_folder(path);
     Input *in = open_input(path, -1);
     char *text = read_input_whole(in, bytes);
     close_input(in);

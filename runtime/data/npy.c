@@ -242,7 +242,7 @@ static int unpack_member(const Zip *z, const Member *m)
 }
 #endif
 
-static Array *open_member(const Zip *z, const Member *m)
+static Array *open_member(Array_list *all, const Zip *z, const Member *m)
 {
     if (m->method == STORED) {
         if (m->packed != m->bytes) bad_zip(z, "a stored member with two sizes");
@@ -250,11 +250,14 @@ static Array *open_member(const Zip *z, const Member *m)
     }
 #ifdef LATHE_WITH_ZLIB
     if (m->method == DEFLATED) {
+        all->unpacked += m->bytes;
+        if (all->before) all->before(all->with, all->unpacked);
         Array *a = npy_at(m->place, unpack_member(z, m), 0, m->bytes);
         a->heap = m->bytes;
         return a;
     }
 #endif
+    (void)all;
     fail(EXIT_DATA, m->place, "is packed in a way that this trainer cannot read; write it again with numpy.savez");
 }
 
@@ -270,7 +273,7 @@ void open_npz(Array_list *all, const char *path, Wanted *wanted, const void *wit
         size_t n = strlen(m.name);
         if (has_end(m.name, ".npy")) {
             char *name = text_of("%.*s", (int)(n - 4), m.name);
-            if (!wanted || wanted(with, name)) add_array(all, open_member(&z, &m), name);
+            if (!wanted || wanted(with, name)) add_array(all, open_member(all, &z, &m), name);
             free(name);
         }
         free(m.name);

@@ -57,9 +57,7 @@ static void open_row_data(Data *d, const Lathe_entry *e, bool training)
 {
     const Reading *reading = d->reading;
     const Lathe_entry *eval = training ? find_entry(reading->model, ENTRY_eval) : NULL;
-    d->rows =
-        rows_of_arrays(&reading->paths, reading->model, (const Lathe_entry *const[]){e, eval, NULL},
-                       reading->predicting ? reading->inputs : ~0ull, d->rule.group);
+    d->rows = rows_of_arrays(reading, (const Lathe_entry *const[]){e, eval, NULL});
     settle_rows(d, rows_in_data(d->rows), training);
 }
 

@@ -183,6 +183,36 @@ static void add_data_path(Picture_index *s, const char *path)
              ".jpg or .png; its name has none of these endings");
 }
 
+/* ------------------------------------------------------------------ told from other data */
+
+static bool has_pictures(const char *path, bool bare, int depth)
+{
+    bool found = false;
+    DIR *folder = opendir(path);
+    for (struct dirent *e; folder && !found && depth < MOST_DEPTH && (e = readdir(folder));) {
+        struct stat about;
+        char *name = text_of("%s/%s", path, e->d_name);
+        if (*e->d_name != '.' && stat(name, &about) == 0)
+            found = S_ISDIR(about.st_mode) ? !bare && has_pictures(name, false, depth + 1) : is_picture_name(name);
+        free(name);
+    }
+    if (folder) closedir(folder);
+    return found;
+}
+
+bool holds_pictures(const char *path, bool bare)
+{
+    return (!bare && (is_picture_name(path) || ends_in(path, ".tar"))) || has_pictures(path, bare, 0);
+}
+
+const char *picture_hint(const char *path)
+{
+    return !holds_pictures(path, false)
+               ? ""
+               : ". These are pictures: models/vit.lua and models/convnet.lua read them with --config pictures, a "
+                 "description of your own with data.images";
+}
+
 /* ------------------------------------------------------------------ all of them */
 
 static int by_draw(const void *a, const void *b)

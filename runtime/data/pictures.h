@@ -45,6 +45,9 @@ int64_t index_bytes(const Picture_index *s);
 void add_picture(Picture_index *s, Picture p, const char *name, const char *below, const char *label);
 void leave_file_out(Picture_index *s, const char *name); /* counts a file that is no picture */
 bool is_picture_name(const char *name);
+/* A picture, an archive, a folder with some in it, or with bare in itself. */
+bool holds_pictures(const char *path, bool bare);
+const char *picture_hint(const char *path); /* what to do with it where other data is expected; "" if it has none */
 void add_archive(Picture_index *s, const char *path);      /* data/archive.c */
 void add_picture_list(Picture_index *s, const char *path); /* data/archive.c: a CSV */
 

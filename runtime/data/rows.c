@@ -20,6 +20,7 @@ typedef struct Row_field { /* an input */
 } Row_field;
 
 struct Row_data {
+    const Reading *reading;
     const Lathe_model *model;
     Row_field *field;
     int fields;
@@ -128,11 +129,18 @@ static void take_array(Row_data *d, Array *a)
     add_array(&f->parts, a, a->name);
 }
 
+/* unpacked: of the file at hand. */
+static void check_unpacked(const void *with, int64_t unpacked)
+{
+    const Row_data *d = with;
+    if (d->reading->check_memory) d->reading->check_memory(d->reading->with, d->heap + unpacked);
+}
+
 static void take_path(Row_data *d, const char *path)
 {
     const char *file = path;
     char *said = name_before(path, &file), *name = said ? said : stem_of(file);
-    Array_list all = {0};
+    Array_list all = {.before = check_unpacked, .with = d};
     list_arrays(&all, file, name, said ? NULL : is_wanted, d);
     bool alone = all.n == 1 && strcmp(all.at[0]->name, name) == 0;
     if (said && !is_known(d, said)) refuse_name(d, file, said);
@@ -271,13 +279,15 @@ static void check_rows(const Row_data *d, const char *path)
     }
 }
 
-Row_data *rows_of_arrays(const Words *paths, const Lathe_model *m, const Lathe_entry *const *entries, uint64_t inputs,
-                         const char *group)
+Row_data *rows_of_arrays(const Reading *reading, const Lathe_entry *const *entries)
 {
+    const Words *paths = &reading->paths;
     Row_data *d = must_alloc(sizeof *d);
     Hash h;
-    d->model = m;
-    d->group = group;
+    uint64_t inputs = reading->predicting ? reading->inputs : ~0ull;
+    d->reading = reading;
+    d->model = reading->model;
+    d->group = reading->recipe->group;
     for (; *entries; entries++, inputs = ~0ull) want_inputs(d, *entries, inputs);
     for (int i = 0; i < paths->n; i++) take_path(d, paths->at[i]);
     check_rows(d, paths->at[0]);

@@ -3,16 +3,16 @@
 #define LATHE_DATA_ROWS_H
 
 #include "base/words.h"
+#include "data/reading.h"
 #include "interface/lathe_model.h"
 
 typedef struct Row_data Row_data;
 
-/* Opens the arrays of --data for the inputs of these entries of m, which end with NULL, of the first entry those of
- * `inputs` (as in Lathe_tensor.reads), and the array group [rows], if there is one (group NULL: none is wanted).  A path is a file with several arrays by the inputs' names (.npz,
- * .safetensors), a folder of NAME.npy, an array whose file has an input's name, or NAME=FILE.  Files of the same input
- * are joined.  An error in them ends the program (3). */
-Row_data *rows_of_arrays(const Words *paths, const Lathe_model *m, const Lathe_entry *const *entries, uint64_t inputs,
-                         const char *group);
+/* Opens the arrays of --data for the inputs of these entries of the model, which end with NULL, and the array
+ * recipe.group [rows], if there is one; where predictions are made, for those inputs that they read (reading.inputs).  A
+ * path is a file with several arrays by the inputs' names (.npz, .safetensors), a folder of NAME.npy, an array whose
+ * file has an input's name, or NAME=FILE.  Files of the same input are joined.  An error in them ends the program (3). */
+Row_data *rows_of_arrays(const Reading *reading, const Lathe_entry *const *entries);
 int64_t rows_in_data(const Row_data *d);
 int64_t rows_heap(const Row_data *d);  /* bytes allocated */
 uint64_t rows_hash(const Row_data *d); /* of all values */

@@ -193,6 +193,7 @@ void prepare_training(Training *r, Trainer *t)
     find_start(r);
     settle_val_data(t);
     open_run_data(&r->data, t, true);
+    if (t->memory_limit && r->data.row) check_data_memory(t, data_heap(&r->data));
     open_val_data(&r->data, t);
     settle_origin(t, r->data.tokenizer);
     r->items = gpus_of(t) * r->entry->rows;

@@ -51,6 +51,25 @@ static void check_contents(void)
     }
 }
 
+/* What is packed is said before it is unpacked: arrays so far take less. */
+static void note_unpacked(const void *with, int64_t unpacked)
+{
+    const Array_list *all = with;
+    int64_t taken = 0;
+    for (int i = 0; i < all->n; i++) taken += all->at[i]->heap;
+    expect(unpacked > taken, "%lld bytes are said, %lld taken before", (long long)unpacked, (long long)taken);
+}
+
+static void check_announced(void)
+{
+    Array_list all = {.before = note_unpacked, .with = &all};
+    int64_t taken = 0;
+    list_arrays(&all, file_of("packed.npz"), "unused", NULL, NULL);
+    for (int i = 0; i < all.n; i++) taken += all.at[i]->heap;
+    expect(taken > 0 && all.unpacked == taken, "%lld bytes were said, %lld are taken", (long long)all.unpacked,
+           (long long)taken);
+}
+
 /* ------------------------------------------------------------------ damage */
 
 static void read_all(void *path)
@@ -100,6 +119,7 @@ int main(void)
 {
     make_test_folder();
     check_contents();
+    check_announced();
     for (size_t i = 0; i < sizeof several / sizeof *several; i++) check_damage(several[i]);
     for (size_t i = 0; i < sizeof alone / sizeof *alone; i++) check_damage(alone[i]);
     return finish();

@@ -76,6 +76,7 @@ npy x.npy '|u1' '(83, 4)' "$(awk 'BEGIN { for (r = 0; r < 83; r++) printf "\\%03
 must "$TMP/mlp/trainer" predict --data x.npy --weights table --out x.csv
 awk -F , 'NR > 1 && $1 != (NR - 2) % 3 { exit 1 }' x.csv || tell "the classes of an array"
 
+refuse 1 'and --memory-limit is' "$trainer" train --data folder --out no --memory-limit $(($("$trainer" info --json | sed 's/.*"planned_bytes":\([0-9]*\).*/\1/') + 100))
 refuse 2 'predict needs --data PATH…: arrays, without targets if there are none: .npz, .safetensors, a folder of NAME.npy' "$trainer" predict
 refuse 2 'predict needs --data PATH…: a table of numbers, without targets if there are none: a .csv, or FEATURES.npy' "$TMP/mlp/trainer" predict
 refuse 2 '--out folder/image.npy would replace the data' "$trainer" predict --data image=folder/image.npy --weights run --only logits --out folder/image.npy

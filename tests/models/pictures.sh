@@ -132,6 +132,9 @@ refuse 3 'climbs.tar: member x/../../red/' "$trainer" train --data climbs.tar --
 cp run/model.safetensors alone.safetensors
 refuse 3 'expected classes.json beside the weights' "$trainer" eval --data colours --weights alone.safetensors
 
+refuse 3 'found none. These are pictures: models/vit.lua and models/convnet.lua read them with --config pictures' \
+    "$LATHE" train "$top/models/vit.lua" --set side=16 --set width=16 --set layers=1 --data colours --out no
+
 # lathe counts the classes, or takes those of the run that it begins with.
 tiny="--config pictures --set side=16 --set width=16 --set layers=1 --steps 1"
 must "$LATHE" train "$top/models/vit.lua" $tiny --data colours --out counted
