@@ -5,16 +5,7 @@ set -eu
 kills=2
 [ -z "${LATHE_LONG:-}" ] || kills=20
 steps=$((100 + 30 * kills))
-tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
-# must COMMAND…: must go well
-must() { "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
-# refuse CODE WORDS COMMAND…
-refuse() {
-    wanted=$1 words=$2
-    shift 2
-    "$@" >"$TMP/said" 2>&1 && tell "was taken: $*" || code=$?
-    [ $code = "$wanted" ] && grep -q -- "$words" "$TMP/said" || tell "exit code $code: $*"
-}
+. tests/models/common
 # A letter for forty places, then another one: which, shows only at the change.
 awk 'BEGIN {
     for (i = 0; i < 1500; i++) {

@@ -1,15 +1,7 @@
 # generate.sh: texts of several rows and of beams: as of one row, each prompt by itself as all together, past the context;
 # for sources, of prompts and files; held against targets, in evaluations and while training; what does not go together.
 set -eu
-tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
-must() { "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
-# refuse CODE WORDS COMMAND…
-refuse() {
-    wanted=$1 words=$2
-    shift 2
-    "$@" >"$TMP/said" 2>&1 && tell "was taken: $*" || code=$?
-    [ $code = "$wanted" ] && grep -q -- "$words" "$TMP/said" || tell "exit code $code: $*"
-}
+. tests/models/common
 # write FILE COMMAND…: its standard output
 write() {
     to=$1

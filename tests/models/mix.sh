@@ -23,7 +23,7 @@ EOF
 "$LATHE" build "$TMP/mixed.lua" -o "$TMP/mixed" >"$TMP/said" 2>&1 || { cat "$TMP/said"; exit 1; }
 trainer=$TMP/mixed/trainer
 data="--data $TMP/books $TMP/chats.jsonl"
-tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
+. tests/models/common
 train() { "$trainer" train "$@" >"$TMP/said" 2>&1 || tell "train $*: exit code $?"; }
 refused() {     # CODE WORDS OPTIONS…
     wanted=$1 words=$2

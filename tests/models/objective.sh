@@ -1,7 +1,7 @@
 # objective.sh: a loss over targets that count is the same for every cut of a batch and every batch of an evaluation: train at
 # a rate of 0 gives what eval gives, whatever accumulate and batch are; rows that depend on each other are left whole.
 set -eu
-tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
+. tests/models/common
 must() { timeout 200 "$@" >"$TMP/said" 2>"$TMP/errors" || { cat "$TMP/errors"; tell "exit code $?: $*"; }; }
 
 # fault 1, acc

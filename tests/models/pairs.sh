@@ -13,16 +13,7 @@ awk 'BEGIN {
         print i "\t" i % 10 i % 7 " " word "\t" word word
     }
 }' >"$TMP/pairs.tsv"
-tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
-# must COMMAND…: must go well
-must() { "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
-# refuse CODE WORDS COMMAND…
-refuse() {
-    wanted=$1 words=$2
-    shift 2
-    "$@" >"$TMP/said" 2>&1 && tell "was taken: $*" || code=$?
-    [ $code = "$wanted" ] && grep -q -- "$words" "$TMP/said" || tell "exit code $code: $*"
-}
+. tests/models/common
 must "$LATHE" build tests/models/pairs.lua --set vocab=259 --set width=24 --set source_seq=10 --set seq=14 --set batch=4 --set accumulate=2 -o "$TMP/pairs"
 trainer="$TMP/pairs/trainer"
 start="--data $TMP/pairs.tsv --steps $steps --seed 7 --eval-every 25 --save-every 7 --set shuffle_tokens=3000"

@@ -1,16 +1,7 @@
 # sample.sh: samples by a description's own `sample`: texts that begin with prompts, numbers; the same for any threads,
 # others for another seed; after evaluations, the same on resuming; what the user asks that cannot be.
 set -eu
-tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
-# must COMMAND…: must go well
-must() { "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
-# refuse CODE WORDS COMMAND…
-refuse() {
-    wanted=$1 words=$2
-    shift 2
-    "$@" >"$TMP/said" 2>&1 && tell "was taken: $*" || code=$?
-    [ $code = "$wanted" ] && grep -q -- "$words" "$TMP/said" || tell "exit code $code: $*"
-}
+. tests/models/common
 awk 'BEGIN { for (i = 0; i < 400; i++) print "the cat sat on " i % 7 " mats" }' >"$TMP/t.txt"
 must "$LATHE" build models/diffusion.lua --config cpu --set layers=1 --set width=16 --set heads=2 --set cond=4 \
     --set seq=24 --set batch=4 --set chain=8 --set vocab=40 -o "$TMP/built"

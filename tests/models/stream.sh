@@ -16,7 +16,7 @@ awk -v to="$TMP/corpus/" 'BEGIN {
     --set tokenizer=bytes --set pack=true --set accumulate=2 -o "$TMP/gpt" >"$TMP/said" 2>&1 || { cat "$TMP/said"; exit 1; }
 trainer="$TMP/gpt/trainer"
 start="--data $TMP/corpus --set documents=blank --steps $steps --seed 7 --eval-every 25 --save-every 7 --set shuffle_tokens=3000"
-tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
+. tests/models/common
 
 # shellcheck disable=SC2086
 "$trainer" train $start --out "$TMP/whole" --threads 1 --readers 1 >"$TMP/said" 2>&1 || tell "exit code $?"

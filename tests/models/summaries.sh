@@ -8,8 +8,7 @@ awk 'BEGIN {
         print "say " word "\t" word
     }
 }' >"$TMP/pairs.tsv"
-tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
-must() { "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
+. tests/models/common
 loss() { sed -n '/"split":"val"/s/.*"loss":\([0-9.]*\),.*/\1/p' "$1/metrics.jsonl" | tail -n 1; }
 
 # train NAME BOUND SETTINGS…: in one piece, and in two; the loss ends below BOUND

@@ -1,6 +1,6 @@
 # told.sh: numbers of the data that the model would see otherwise than they are, and settings without effect, are told.
 set -eu
-tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
+. tests/models/common
 # says CODE WORDS COMMAND…
 says() {
     wanted=$1 words=$2

@@ -5,7 +5,7 @@ set -eu
 . tests/sim/libraries
 export LATHE_CACHE=off LATHE_CUDA_TUNE=off LATHE_CUDNN=none
 sh tests/sim/compile simulator "$TMP" || exit
-tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
+. tests/models/common
 must() { timeout 300 "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
 
 cat compiler/*/*.c | head -c 20000 >"$TMP/text.txt"

@@ -1,7 +1,7 @@
 # trainer_nvcc.sh: `lathe build --target cuda` where nvcc is: a trainer of real libraries, which says that there is no GPU here, or runs;
 # built again only where something has changed.  Where it is not, what is told.  LATHE_LONG: a bundle, built by cmake.
 set -eu
-tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
+. tests/models/common
 
 found=0
 NVCC=/nowhere/nvcc "$LATHE" build models/mlp.lua --target cuda -o "$TMP/none" >"$TMP/said" 2>&1 || found=$?
