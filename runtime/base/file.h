@@ -39,7 +39,8 @@ Out *open_out(const char *path, Fault *f); /* creates or truncates it; never NUL
 void put_out(Out *o, const void *at, size_t bytes);
 void flush_out(Out *o); /* writes to the system; after this, no given bytes are read any more */
 Mark close_out(Out *o); /* synced */
-/* Until end_unfinished(), the end of the program, also by SIGINT, SIGTERM or SIGHUP, removes this file, one at a time. */
+/* Until end_unfinished(), the end of the program, also by SIGINT, SIGTERM or SIGHUP, removes this file.  One at a time.
+ */
 void begin_unfinished(const char *path);
 void end_unfinished(void);
 Mark write_text(const char *path, const char *text, Fault *f);

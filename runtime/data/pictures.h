@@ -77,8 +77,8 @@ int32_t picture_class(const Pictures *p, int64_t item);
 const char *picture_fault(const Pictures *p, int64_t item); /* why it cannot be read; NULL: it was */
 uint64_t picture_draw(const Pictures *p, int64_t item); /* the hash of its name */
 const char *picture_name(const Pictures *p, int64_t item);
-/* Fills the inputs with the pictures item [e->rows], as they are.  A picture that cannot be read ends the program (3); to
- * predict, bad_records of them are black, and told. */
+/* Fills the inputs with the pictures item [e->rows], as they are.  A picture that cannot be read ends the program (3);
+ * to predict, bad_records of them are black, and told. */
 void fill_pictures(Pictures *p, const Lathe_entry *e, char *in, const int64_t *item);
 
 typedef struct Picture_turn { /* a picture in training */

@@ -40,7 +40,7 @@ typedef struct Table_form { /* what the user says of a table */
     Lathe_task task;
     const char *drop, *as_categories; /* columns, separated by commas; NULL: none */
     const char *weight;               /* the column with the weights of rows, which is no input; NULL: none */
-    const char *group;                /* that whose values the split keeps together: no input, unless as_categories names it */
+    const char *group;                /* whose values the split keeps together; no input, unless as_categories has it */
 } Table_form;
 
 /* Reads the files once.  Kinds are found from all rows; means, deviations and ids are still to be learned

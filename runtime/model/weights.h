@@ -13,9 +13,9 @@ typedef struct Misfits {
 void add_misfit(Misfits *m, char *line);   /* takes the line */
 const char *more_misfits(const Misfits *m); /* "and 3 more", or "" */
 
-/* Every parameter and statistic, under its export name.  except: layers (head) or patterns of names (h.*.attn.*), separated
- * by commas, that keep what they have, whatever the file holds; "": none, and the message about tensors that do not fit
- * says how to give some; NULL: none. */
+/* Every parameter and statistic, under its export name.  except: layers (head) or patterns of names (h.*.attn.*),
+ * separated by commas, that keep what they have, whatever the file holds; "": none, and the message about tensors that
+ * do not fit says how to give some; NULL: none. */
 void load_weights(const Lathe_model *m, const char *path, void *flat, void *statistics, const char *except);
 void save_weights(const Lathe_model *m, const char *path, const void *flat, const void *statistics);
 void put_weights(Store_writer *w, const Lathe_model *m, const void *flat, const void *statistics);
