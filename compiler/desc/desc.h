@@ -40,6 +40,12 @@ typedef struct Tensor_spec {    /* an input or a state */
     int64_t below;              /* of an input of ids: they are 0 … below - 1; 0: the description does not say */
 } Tensor_spec;
 
+typedef struct Train_turn {           /* of training: Lathe_turn says what its words mean */
+    const char *name, *loss, *of;
+    int64_t every;
+    Lathe_recipe recipe;        /* train's, with the turn's own settings */
+} Train_turn;
+
 typedef struct Knob { const char *name, *value; } Knob;     /* resolved configuration, printed as Lua would */
 
 typedef struct Desc {
@@ -55,6 +61,7 @@ typedef struct Desc {
     VEC(Graph *) graphs;                    /* of its entries: train, grad, eval and those that it has */
     Lathe_recipe recipe;                    /* train = {…} and data = {…} */
     VEC(Lathe_group) groups;                /* of parameters, as train says */
+    VEC(Train_turn) turns;                        /* in their order; none: one loss, one optimizer */
     const char *hf;                         /* how Hugging Face knows it, as JSON (front/hf.c); NULL: it does not */
     int64_t batch, seq, source_seq, vocab;              /* 0 where it has none */
     const char *uncut, *one_gpu;            /* why --memory, several GPUs may not cut the batch, with the line; NULL: they may */
@@ -67,6 +74,7 @@ Desc *parse_graphs(const char *file, const char *text, const Options *o);    /* 
 Desc *describe(Graph *g, const char *file, const Options *o);    /* g may be NULL */
 void describe_also(Desc *d, Graph *g);
 const Graph *entry_graph(const Desc *d, Entry entry);       /* the first of that entry; NULL: it has none */
+int turn_of(const Desc *d, const char *param);              /* the turn that trains it; -1: none */
 
 /* parameters.c */
 Param *find_param(const Desc *d, const char *name);         /* wide ones too; NULL where there is none */

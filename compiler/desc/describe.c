@@ -63,6 +63,13 @@ const Graph *entry_graph(const Desc *d, Entry entry)
     return NULL;
 }
 
+int turn_of(const Desc *d, const char *param)
+{
+    for (int k = 0; k < d->turns.n; k++)
+        if (lathe_in_scopes(d->turns.at[k].of, param)) return k;
+    return -1;
+}
+
 Desc *describe(Graph *g, const char *file, const Options *o)
 {
     Desc *d = NEW(Desc);

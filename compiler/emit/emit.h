@@ -378,6 +378,11 @@ const char *plain_c_flags(void);        /* c_flags() without sanitizers */
 const char *runtime_dir(void);
 const char *blas_library(void);
 
+/* emit/recipe.c */
+void say_recipe(Text *t, const Lathe_recipe *r);              /* a member of the model */
+void say_groups(Text *t, const Desc *d);
+void say_turns(Text *t, const Desc *d);
+
 /* emit/model.c */
 void say_header(Page *page, Text *t, const char *prototypes); /* model.h */
 void say_runs(Page *page, Text *t);                           /* declares the entries, which another file has */

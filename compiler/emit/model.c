@@ -246,6 +246,8 @@ static int64_t rows_in_call(const Desc *d, const Graph *g)
     return entry_of(g)->step ? d->batch * d->recipe.accumulate : d->batch;
 }
 
+static const char *turn_member(const Graph *g) { return g->turn ? format(".turn = %s,\n     ", quoted(g->turn)) : ""; }
+
 static void say_entry_table(Page *page, Text *t)
 {
     const Module *m = page->module;
@@ -263,8 +265,9 @@ static void say_entry_table(Page *page, Text *t)
         const Program *p = m->programs.at[i];
         const char *instruments =
             page->desc->options->instrument ? format(", .instruments = %s", watch_table(page, p)) : "";
-        say(t, "    {.name = %s, .run = run_%s, .work_bytes = %lld, .flops = %.0f, .rows = %lld,\n",
-            quoted(p->graph->name), identifier(page, p->graph->name), (long long)p->work_bytes, entry_flops(p),
+        say(t, "    {.name = %s, %s.run = run_%s, .work_bytes = %lld, .flops = %.0f, .rows = %lld,\n",
+            quoted(p->graph->turn ? entry_of(p->graph)->name : p->graph->name), turn_member(p->graph),
+            identifier(page, p->graph->name), (long long)p->work_bytes, entry_flops(p),
             (long long)rows_in_call(page->desc, p->graph));
         say_wrapped(t, format("     .in_bytes = %s, .out_bytes = %s, .inputs = %d, .outputs = %d, .input = %s, "
                               ".output = %s, .kernels = %s, .kernel = %s%s},\n",
@@ -272,73 +275,6 @@ static void say_entry_table(Page *page, Text *t)
                               count_home(p, OUTPUTS), array_or_null(page, p, INPUTS, "in"),
                               array_or_null(page, p, OUTPUTS, "out"), kernel_count(page, p), kernel_table(page, p),
                               instruments));
-    }
-    say(t, "};\n\n");
-}
-
-/* The text after `.name =`. */
-static const char *setting_value(const Setting *s, const Lathe_recipe *r)
-{
-    switch (s->kind) {
-    case SETTING_REAL: return number_text(setting_number(s, r));
-    case SETTING_COUNT:
-    case SETTING_FLAG: return format("%lld", (long long)setting_number(s, r));
-    case SETTING_WORD: return s->ids[setting_choice(s, r)];
-    case SETTING_BOOL: return *(const bool *)((const char *)r + s->field) ? "true" : "false";
-    default: return quoted(setting_text(s, r));
-    }
-}
-
-/* names: the settings that share a line, such as "lr beta1". */
-static void say_settings(Text *t, const Lathe_recipe *r, const char *names)
-{
-    Text line = {0};
-    for (const char *at = names; *at; at += strspn(at, " ")) {
-        size_t n = strcspn(at, " ");
-        const Setting *s = find_setting(copy_bytes_as_string(at, n));
-        must(s);
-        say(&line, "%s.%s = %s,", at == names ? "        " : " ", s->name, setting_value(s, r));
-        at += n;
-    }
-    say_wrapped(t, line.at);
-}
-
-static bool has_line(const Setting *s)
-{
-    static const char *const lines[] = {
-#define LINE(when, names) " " names " ",
-#include "runtime/interface/recipe.def"
-    };
-    for (int i = 0; i < COUNT_OF(lines); i++)
-        if (strstr(lines[i], format(" %s ", s->name))) return true;
-    return false;
-}
-
-static void say_recipe(Text *t, const Lathe_recipe *r)
-{
-    const Setting *s;
-    say(t, "    .recipe = {\n");
-#define LINE(when, names)                                                                                              \
-    if (when) say_settings(t, r, names);
-#include "runtime/interface/recipe.def"
-    for (int k = 0; (s = setting_at(k)); k++) {
-        const char *value = setting_value(s, r);
-        bool zero = same(value, "0") || same(value, "NULL") || same(value, "false");
-        if (s->kind == SETTING_WORD) zero = setting_choice(s, r) == 0;
-        if (!has_line(s) && !zero) say_settings(t, r, s->name);
-    }
-    say(t, "    },\n");
-}
-
-static void say_groups(Text *t, const Desc *d)
-{
-    if (!d->groups.n) return;
-    say(t, "/* Of several that match, each setting is the last's; negative: it says nothing of that. */\n");
-    say(t, "static const Lathe_group groups[] = {\n");
-    for (int i = 0; i < d->groups.n; i++) {
-        const Lathe_group *g = &d->groups.at[i];
-        say_wrapped(t, format("    {.match = %s, .lr_scale = %s, .decay = %s, .decays = %d, .frozen = %d},",
-                              quoted(g->match), number_text(g->lr_scale), number_text(g->decay), g->decays, g->frozen));
     }
     say(t, "};\n\n");
 }
@@ -395,7 +331,7 @@ void take_table_names(Page *page, void (*take)(Page *page, const char *name))
     const Module *m = page->module;
     static const char *const own[] = {
         "params", "statistics", "states",      "entries",        "groups",           "knobs",
-        "hf",     "planned",    "train_loops", "train_operands", "train_instruments"};
+        "hf",     "planned",    "train_loops", "train_operands", "train_instruments", "turns"};
     static const struct {
         const char *before, *after;
     } of_entries[] = {{"run_", ""}, {"", "_in"}, {"", "_out"}, {"", "_kernels"}};
@@ -461,6 +397,7 @@ static void say_model_table(Page *page, Text *t, const Categories *categories)
     say_lengths(page, t, categories);
     say_recipe(t, &d->recipe);
     if (d->groups.n) say(t, "    .groups = %d, .group = groups,\n", d->groups.n);
+    if (d->turns.n) say(t, "    .turns = %d, .turn = turns,\n", d->turns.n);
     say(t, "    .hf = %s, .knob = %s, .plan = planned,\n", d->hf ? "hf" : "NULL", d->knobs.n ? "knobs" : "NULL");
     say(t, "    .planned_bytes = %lld, .lower_bound_bytes = %lld,\n", (long long)p->total, (long long)p->lower_bound);
     say_device(page, t, categories);
@@ -477,6 +414,7 @@ void say_tables(Page *page, Text *t)
     say_state_table(page, t);
     say_entry_table(page, t);
     say_groups(t, d);
+    say_turns(t, d);
     say_knobs(t, d);
     say_hf(t, d->hf);
     say_plan_table(t, &categories);

@@ -45,6 +45,7 @@ typedef struct Trace {
     int first;    /* id of its first node */
     bool decode;
     int64_t batch, time; /* extents in this entry: in decode, the number of rows decoded together, and 1 */
+    const Train_turn *turn;    /* that is traced; NULL: none */
     int widened;         /* the multiple of the batch at which the entry is traced again for comparison; 0: not again */
     int site;            /* number of random ops so far */
     int time_places;     /* number of calls so far that asked whether an axis is time; … */
@@ -105,6 +106,8 @@ const char *source_name(const Trace *trace, const char *file); /* the same name,
 Where lua_place(lua_State *L); /* the innermost line of the user's files, with the layer path */
 Where place_of_key(const Trace *trace, const char *section, const char *key); /* the description's first line with
                                         `key =` (after the one with `section =`, unless NULL), or its file */
+Where place_of_quoted(const Trace *trace, const char *key, const char *word); /* the description's first line with
+                                        "word", at `key =` or below, or that line */
 void local_names(const char *text, const char ***words, int *n);              /* that follow `local` or `function` */
 _Noreturn void user_error(lua_State *L, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* front/pytorch.c: "; here it is nn.mse" for a name of PyTorch's; NULL: it is none.  known: the functions of nn. */
@@ -242,9 +245,23 @@ extern const luaL_Reg head_functions[];
 extern const luaL_Reg loop_functions[];
 bool loop_is_open(const Trace *trace, const Loop *l);
 
+/* front/outputs.c: the entry's outputs, of forward's two results at the top */
+void collect_returned(lua_State *L, int model);
+bool reaches_targets(const Desc *d, Node *n);
+void check_loss_name(const char *name, Where w); /* a word that C can have in names */
+
+/* front/turns.c: the turns of a step */
+void read_turn_list(lua_State *L);   /* train's turns, on the top; all else of train was read */
+bool next_turn(Trace *trace, int k); /* goes to the k-th; without turns there is one round, of none; false: no more */
+void begin_turn(const Trace *trace, Graph *g);
+int first_site(const Trace *trace);  /* of random ops: each turn draws its own */
+Where place_of_turn(const Trace *trace, const Train_turn *u);
+void check_turns(const Trace *trace); /* once entries are traced */
+
 /* front/recipe.c */
 /* Pushes a part of the description: the table itself, or what the function returns for c, at index c; false: absent. */
 bool push_description_part(lua_State *L, int model, int c, const char *key);
+void read_turn_settings(lua_State *L);     /* of the table on the top: optimizer, schedule, clipping */
 void read_recipe(lua_State *L, int model); /* c is at the top; fills desc->recipe */
 const char *const *recipe_names(int *n);   /* that --set takes besides the knobs */
 void check_recipe(lua_State *L);           /* against parameters and outputs, once entries are traced */
@@ -256,6 +273,7 @@ extern const luaL_Reg recipe_functions[];
 /* front/groups.c: reads train's groups, on the top; once entries are traced, checks that each has parameters */
 void read_groups(lua_State *L);
 void check_groups(const Trace *trace);
+bool is_frozen(const Desc *d, const Param *p); /* by train's groups, in all its copies or some */
 
 /* front/hf.c */
 void read_hf(lua_State *L, int model); /* c is at the top, parameters are known; fills desc->hf */

@@ -4,17 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Lua strings know no lines, so the text is searched. */
-static Where place_of_pattern(const Trace *trace, const char *pattern)
-{
-    const char *file = trace->desc->file, *text = source_text(trace, file), *at = NULL;
-    if (text) at = strstr(text, format("\"%s\"", pattern));
-    if (text && !at) at = strstr(text, format("'%s'", pattern));
-    if (!at) return place_of_key(trace, NULL, "groups");
-    Where w = {file, 1, NULL};
-    for (; text < at; text++) w.line += *text == '\n';
-    return w;
-}
+static Where place_of_pattern(const Trace *trace, const char *pattern) { return place_of_quoted(trace, "groups", pattern); }
 
 static bool field(lua_State *L, const char *key)
 {
@@ -127,6 +117,14 @@ static const char *all_names(const Desc *d)
         say(&t, "%s%s", i ? ", " : "", copy_pattern_name(d->params.at[i], 0));
     if (d->params.n > MOST) say(&t, ", … (`trainer info` lists all)");
     return t.at ? t.at : "none";
+}
+
+bool is_frozen(const Desc *d, const Param *p)
+{
+    bool frozen = false;
+    for (int g = 0; g < d->groups.n; g++)
+        if (d->groups.at[g].frozen >= 0 && matches(d->groups.at[g].match, p)) frozen = d->groups.at[g].frozen;
+    return frozen;
 }
 
 void check_groups(const Trace *trace)

@@ -36,6 +36,8 @@ void recipe_set(Trace *trace, const char *key, const char *text)
     const Setting *s = find_setting(key);
     char *end;
     double v = strtod(text, &end);
+    if (trace->desc->turns.n && lathe_is_of_turn(s->table, s->name))
+        usage_error("--set %s=%s: each turn has its own %s; change it in train.turns of the description", key, text, key);
     if (end == text || *end || !setting_holds(s, v))
         usage_error("--set %s=%s: %s must be %s", key, text, key, range_text(s));
     put_setting_number(s, &trace->desc->recipe, v);
@@ -216,12 +218,28 @@ static void read_made(lua_State *L, const char *name, const char *const *others,
     lua_pop(L, 1);
 }
 
-static void read_train(lua_State *L)
+static void read_optimizer(lua_State *L)
 {
-    static const char *const parts[] = {"sample", "groups"}, *const kind[] = {"kind", "milestones"};
-    take_settings(L, "train", NULL, parts, COUNT_OF(parts));
+    static const char *const kind[] = {"kind", "milestones"};
     read_made(L, "optimizer", kind, 1);
     read_made(L, "schedule", kind, 2);
+}
+
+void read_turn_settings(lua_State *L)
+{
+    static const char *const clips[] = {"clip", "clip_value"};
+    read_optimizer(L);
+    for (int i = 0; i < COUNT_OF(clips); i++) {
+        if (lua_getfield(L, -1, clips[i]) != LUA_TNIL) take_setting(L, find_setting(clips[i]));
+        lua_pop(L, 1);
+    }
+}
+
+static void read_train(lua_State *L)
+{
+    static const char *const parts[] = {"sample", "groups", "turns"};
+    take_settings(L, "train", NULL, parts, COUNT_OF(parts));
+    read_optimizer(L);
     if (lua_getfield(L, -1, "sample") != LUA_TNIL) {
         if (!lua_istable(L, -1))
             err(at_key(L, "sample"), "`sample` must be a table such as { temperature = 0.8, tokens = 200 }");
@@ -232,6 +250,8 @@ static void read_train(lua_State *L)
     lua_pop(L, 1);
     read_best(L);
     if (lua_getfield(L, -1, "samples") != LUA_TNIL) trace_of(L)->desc->recipe.samples = prompts_text(L);
+    lua_pop(L, 1);
+    if (lua_getfield(L, -1, "turns") != LUA_TNIL) read_turn_list(L);
     lua_pop(L, 1);
 }
 
@@ -382,11 +402,12 @@ const luaL_Reg recipe_functions[] = {{"settings", settings_of_function}, {NULL, 
 static void check_best(lua_State *L, const Lathe_recipe *r)
 {
     static const char *const rouge[] = {LATHE_ROUGES};
-    const Graph *train = entry_graph(trace_of(L)->desc, ENTRY_train); /* it has all outputs of eval and score */
+    const Desc *d = trace_of(L)->desc;
+    const Graph *g = entry_graph(d, d->turns.n ? ENTRY_grad : ENTRY_train); /* it has all outputs of eval and score */
     VEC(const char *) known = {0};
     bool found = !r->best;
-    for (int i = 0; i < train->outs.n; i++)
-        if (train->outs.at[i].kind == OUT_VALUE) push(&known, train->outs.at[i].name);
+    for (int i = 0; i < g->outs.n; i++)
+        if (g->outs.at[i].kind == OUT_VALUE && g->outs.at[i].node->shape.rank == 0) push(&known, g->outs.at[i].name);
     if (!lathe_reads_rows(r)) push(&known, "perplexity");
     for (int i = 0; i < COUNT_OF(rouge) && r->eval_generate; i++) push(&known, rouge[i]);
     for (int i = 0; i < known.n; i++) found |= same(known.at[i], r->best);
@@ -403,6 +424,7 @@ void check_recipe(lua_State *L)
     const Trace *trace = trace_of(L);
     const Lathe_recipe *r = &trace->desc->recipe;
     check_groups(trace);
+    check_turns(trace);
     check_best(L, r);
     if (r->samples && !entry_graph(trace->desc, ENTRY_decode) && !entry_graph(trace->desc, ENTRY_sample))
         err(at_key(L, "samples"), "`samples` needs an output to generate from: return { logits = logits } from "

@@ -30,6 +30,7 @@ Graph *begin_entry(Trace *trace, Entry entry)
 {
     Desc *d = trace->desc;
     Graph *g = graph_of(entry);
+    begin_turn(trace, g);
     if (d->recipe.accumulate > INT32_MAX)
         err(place_of_key(trace, NULL, "accumulate"), "train.accumulate is %lld; the limit is %d",
             (long long)d->recipe.accumulate, INT32_MAX);
@@ -41,7 +42,8 @@ Graph *begin_entry(Trace *trace, Entry entry)
     trace->decode = entry_of(g)->decoding;
     trace->batch = trace->decode ? d->recipe.rows : d->batch / split * (trace->widened ? trace->widened : 1);
     trace->time = trace->decode ? 1 : d->seq;
-    trace->site = trace->time_aware = trace->time_places = 0;
+    trace->site = first_site(trace);
+    trace->time_aware = trace->time_places = 0;
     trace->uncounted.said = false;
     trace->open.n = trace->copies.n = trace->states.n = 0;
     trace->rows = (Table){0};
@@ -63,98 +65,6 @@ Where function_place(lua_State *L, int model, const char *key)
     return (Where){trace_of(L)->desc->file, ar.linedefined, NULL};
 }
 
-/* for messages about what forward returns */
-static Where forward_place(lua_State *L, int model) { return function_place(L, model, "forward"); }
-
-static void check_loss(lua_State *L, int model)
-{
-    const Tensor *t = is_tensor(L, -2);
-    Where w = forward_place(L, model);
-    if (!t)
-        err(w, "forward must return the loss, a tensor, and then a table of named outputs, found %s", lua_text(L, -2));
-    if (t->node->shape.rank != 0 || !is_real(t->node->dtype))
-        err(t->node->where, "the loss must be a real scalar, found %s %s; x:mean() makes one",
-            dtype_name(t->node->dtype), tensor_text(t));
-    if (!lua_isnil(L, -1) && (!lua_istable(L, -1) || is_tensor(L, -1)))
-        err(w, "forward's second result must be a table of named outputs like { logits = … }, found %s",
-            lua_text(L, -1));
-}
-
-static bool is_target(const Desc *d, const char *input)
-{
-    for (int i = 0; i < d->inputs.n; i++)
-        if (same(d->inputs.at[i].name, input)) return d->inputs.at[i].role == LATHE_TARGETS;
-    return false;
-}
-
-static bool reaches_targets(const Desc *d, Node *n)
-{
-    Nodes all = {0};
-    nodes_at(NULL, &n, 1, &all);
-    for (int i = 0; i < all.n; i++)
-        if (all.at[i]->op == OP_input && is_target(d, all.at[i]->name)) return true;
-    return false;
-}
-
-static bool has_batch_rows(const Tensor *t) { return t->batch.axis == 0 && t->batch.outer == 1 && t->batch.inner == 1; }
-
-static bool wanted(const Desc *d, const Graph *g, const Tensor *t)
-{
-    bool scalar_value = t->node->shape.rank == 0;
-    switch (entry_of(g)->gives) {
-    case GIVES_ALL: return true;
-    case GIVES_METRICS: return scalar_value && is_real(t->node->dtype);
-    case GIVES_ARRAYS: return !scalar_value && !reaches_targets(d, t->node);
-    case GIVES_ROWS: return has_batch_rows(t) && !reaches_targets(d, t->node);
-    case GIVES_OWN: break;
-    }
-    die("entry %s does not give what forward returns", g->name);
-}
-
-/* Refuses outputs that decode cannot compute since they mix times; eval, which is traced before decode, knows it. */
-static void note_mixing(lua_State *L, int model, const char *name, const Tensor *t)
-{
-    const Trace *trace = trace_of(L);
-    if (trace->graph->entry != ENTRY_eval || !t->mixed || t->node->shape.rank == 0 ||
-        lathe_reads_rows(&trace->desc->recipe))
-        return;
-    lua_getfield(L, model, "decode");
-    bool out = lua_isboolean(L, -1) && !lua_toboolean(L, -1);
-    lua_pop(L, 1);
-    if (out || reaches_targets(trace->desc, t->node)) return;
-    err(t->mixed->where,
-        "%s, so output '%s' cannot be computed one token at a time (entry decode)\n"
-        "  nn.attention and nn.attend with causal = true, nn.scan, nn.shift and nn.positions can; or opt out with "
-        "`decode = false`",
-        t->mixed->why, name);
-}
-
-/* From the table at the top, in the order of names. */
-static void collect_outputs(lua_State *L, int model)
-{
-    Trace *trace = trace_of(L);
-    const char **names;
-    int n;
-    keys_of(L, -1, &names, &n);
-    if (lua_rawlen(L, -1) > 0)
-        err(forward_place(L, model),
-            "forward's second result must name each output, { logits = … }, but %d ha%s no name",
-            (int)lua_rawlen(L, -1), lua_rawlen(L, -1) > 1 ? "ve" : "s");
-    for (int i = 0; i < n; i++) {
-        lua_getfield(L, -1, names[i]);
-        const Tensor *t = is_tensor(L, -1);
-        if (!t) err(forward_place(L, model), "output '%s' must be a tensor, found %s", names[i], lua_text(L, -1));
-        if (same(names[i], "loss")) err(forward_place(L, model), "the name 'loss' belongs to forward's first result");
-        note_mixing(L, model, names[i], t);
-        give_title(t->node, names[i], TITLE_OUTPUT, "");
-        if (t->node->shape.rank == 0 && !is_real(t->node->dtype) && !trace->decode)
-            warn(t->node->where, "output '%s' is %s, so it is not a metric; x:cast(\"f32\") makes it one", names[i],
-                 dtype_name(t->node->dtype));
-        if (wanted(trace->desc, trace->graph, t)) push(&trace->graph->outs, ((Output){OUT_VALUE, names[i], t->node}));
-        lua_pop(L, 1);
-    }
-}
-
 static void call_forward(lua_State *L, int model, int c)
 {
     lua_getfield(L, model, "forward");
@@ -163,23 +73,16 @@ static void call_forward(lua_State *L, int model, int c)
     call_lua(L, 2, 2);
 }
 
-static bool gives_loss(const Graph *g)
-{
-    return entry_of(g)->gives == GIVES_ALL || entry_of(g)->gives == GIVES_METRICS;
-}
-
 static Graph *trace_entry(lua_State *L, int model, int c, Entry entry)
 {
     Trace *trace = trace_of(L);
     Graph *g = begin_entry(trace, entry);
     size_of_entry(L, c, "batch", trace->decode ? trace->desc->batch : trace->batch);
     call_forward(L, model, c);
-    check_loss(L, model);
-    give_title(is_tensor(L, -2)->node, "loss", TITLE_OUTPUT, "");
-    if (gives_loss(g)) push(&g->outs, ((Output){OUT_VALUE, "loss", is_tensor(L, -2)->node}));
-    if (lua_istable(L, -1)) collect_outputs(L, model);
+    collect_returned(L, model);
     for (int i = 0; i < trace->states.n; i++)
-        push(&g->outs, ((Output){OUT_STATE, trace->states.at[i].name, trace->states.at[i].node}));
+        if (trains(g, trace->states.at[i].name))
+            push(&g->outs, ((Output){OUT_STATE, trace->states.at[i].name, trace->states.at[i].node}));
     lua_pop(L, 2);
     size_of_entry(L, c, "batch", trace->desc->batch);
     trace->graph = NULL;
@@ -288,10 +191,12 @@ void trace_entries(lua_State *L, int model)
     int c = lua_gettop(L);
     read_extents(L, model, c);
     learn_axes(L, model, c);
-    Graph *train = trace_training(L, model, c); /* pushed only now, since tracing reads the list */
-    push(&d->graphs, train);
-    Graph *grad = trace_entry(L, model, c, ENTRY_grad);
-    push(&d->graphs, grad);
+    VEC(Graph *) graphs = {0}; /* pushed only at their end, since tracing reads the list */
+    for (int k = 0; next_turn(trace, k); k++) push(&graphs, trace_training(L, model, c));
+    for (int k = 0; k < graphs.n; k++) push(&d->graphs, graphs.at[k]);
+    for (int k = 0; next_turn(trace, k); k++) push(&d->graphs, trace_entry(L, model, c, ENTRY_grad));
+    const Graph *grad = entry_graph(d, ENTRY_grad);
+    trace->turn = NULL;
     tell_meeting(grad, d->batch);
     Graph *eval = trace_evaluation(L, model, c, &score);
     push(&d->graphs, eval);

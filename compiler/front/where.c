@@ -74,6 +74,18 @@ Where place_of_key(const Trace *trace, const char *section, const char *key)
     return (Where){trace->desc->file, s.line, NULL};
 }
 
+/* Lua strings know no lines, so the text is searched. */
+Where place_of_quoted(const Trace *trace, const char *key, const char *word)
+{
+    const char *text = source_text(trace, trace->desc->file), *from = text, *at = NULL;
+    Where w = place_of_key(trace, NULL, key);
+    for (int line = 1; from && *from && line < w.line; from++) line += *from == '\n';
+    if (from) at = strstr(from, format("\"%s\"", word));
+    if (from && !at) at = strstr(from, format("'%s'", word));
+    for (; at && from < at; from++) w.line += *from == '\n';
+    return w;
+}
+
 typedef struct Locals {
     bool next;
     VEC(const char *) names;

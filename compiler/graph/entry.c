@@ -1,5 +1,6 @@
 /* entry.c: the table of entries (runtime/interface/entries.def). */
 #include "graph/graph.h"
+#include "runtime/interface/lathe_model.h"
 
 const Entry_info entry_info[] = {
     [NO_ENTRY] = {.name = NULL},
@@ -23,3 +24,11 @@ Graph *graph_of(Entry entry)
 }
 
 const Entry_info *entry_of(const Graph *g) { return &entry_info[g->entry]; }
+
+const char *name_of_entry(Entry entry, const char *turn)
+{
+    const char *name = entry_info[entry].name;
+    return turn ? format("%s_%s", name, turn) : name;
+}
+
+bool trains(const Graph *g, const char *param) { return !g->of || lathe_in_scopes(g->of, param); }

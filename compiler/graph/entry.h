@@ -21,5 +21,6 @@ typedef struct Entry_info {
 /* graph/entry.c */
 extern const Entry_info entry_info[];
 Entry entry_named(const char *name);                        /* NO_ENTRY: there is none of that name */
+const char *name_of_entry(Entry entry, const char *turn);   /* train, train_generator */
 
 #endif

@@ -160,6 +160,7 @@ typedef struct Graph {
     Entry entry;
     bool training;              /* dropout on */
     bool wants_grads;           /* see Entry_info.gradients */
+    const char *turn, *of;      /* of a turn: its name, and the scopes of its parameters, "encoder, decoder"; NULL: it has all */
     Loop *micro;                /* accumulation: the open loop over micro-batches that loss lives in, or NULL */
     VEC(Output) outs;           /* outs.at[0] is the loss, if there is one */
     Made_leaves leaves;         /* of its trace */
@@ -187,6 +188,7 @@ typedef enum Product_end { PRODUCT_ENDS(LIST_MEMBER) } Product_end;
 /* graph/entry.c */
 Graph *graph_of(Entry entry);                               /* an empty one */
 const Entry_info *entry_of(const Graph *g);
+bool trains(const Graph *g, const char *param);             /* whether its gradients are of this parameter too */
 
 /* graph/intern.c */
 typedef struct Making {         /* of every new node */

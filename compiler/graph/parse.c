@@ -280,6 +280,16 @@ static bool took_out_line(Parser *q)
     return false;
 }
 
+/* The entry is what its name says before that of the turn. */
+static void turn_words(Parser *q)
+{
+    q->g->turn = read_word(q, "a turn");
+    if (!took_word(q, "of")) err(q->at, "expected 'of' and the scopes of the turn, found %s", rest_of_line(q));
+    q->g->of = read_word(q, "its scopes");
+    for (int i = NO_ENTRY + 1; i <= ENTRIES; i++)
+        if (same(q->g->name, name_of_entry((Entry)i, q->g->turn))) q->g->entry = (Entry)i;
+}
+
 static void header(Parser *q)
 {
     if (!took_word(q, "graph")) err(q->at, "expected 'graph NAME', found %s", rest_of_line(q));
@@ -287,6 +297,7 @@ static void header(Parser *q)
     q->g->entry = entry_named(q->g->name);
     q->g->training = took_word(q, "training");
     q->g->wants_grads = took_word(q, "grads");
+    if (took_word(q, "turn")) turn_words(q);
     end_of_line(q);
 }
 

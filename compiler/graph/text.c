@@ -263,7 +263,9 @@ void print_graph_by(Printer *p, const Graph *g)
     Nodes roots = {0};
     say(t, "graph ");
     say_word(t, g->name ? g->name : "");
-    say(t, "%s%s\n", g->training ? " training" : "", g->wants_grads ? " grads" : "");
+    say(t, "%s%s", g->training ? " training" : "", g->wants_grads ? " grads" : "");
+    if (g->turn) say(t, " turn "), say_word(t, g->turn), say(t, " of "), say_word(t, g->of);
+    say(t, "\n");
     if (g->micro) micro_roots(g->micro, &roots);
     graph_roots(g, &roots);
     print_level(p, NULL, &roots);

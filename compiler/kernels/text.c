@@ -307,12 +307,16 @@ static void say_buffer(Kernel_printer *q, const Buffer *b)
 
 /* ------------------------------------------------------------------ programs */
 
+/* An input that another turn of the step may read. */
+static bool is_other_turns(const Program *p, const Buffer *b) { return p->graph->turn && b->home == INPUTS; }
+
 void print_kernels(Text *t, const Program *p)
 {
-    Nodes leaves = {0}; /* a state that is written alone is not in the graph */
+    Nodes leaves = {0}; /* a state that is written alone is not in the graph, nor is an input of another turn */
     Kernel_printer q = {.p = printer_to(t), .program = p};
     for (int i = 0; i < p->buffers.n; i++)
-        if (p->buffers.at[i]->home == STATES) push(&leaves, p->buffers.at[i]->value);
+        if (p->buffers.at[i]->home == STATES || is_other_turns(p, p->buffers.at[i]))
+            push(&leaves, p->buffers.at[i]->value);
     q.p.also = &leaves;
     print_graph_by(&q.p, p->graph);
     say(t, "program after %s", p->after);

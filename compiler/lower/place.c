@@ -468,11 +468,25 @@ static void place_level(Cut *cut, Level *level)
     }
 }
 
+/* The turns of a step are given the same inputs, so each has a place for all that one of them reads. */
+static void place_inputs_of_turns(Cut *c)
+{
+    for (int i = 0; i < c->desc->graphs.n; i++) {
+        const Graph *g = c->desc->graphs.at[i];
+        Nodes all = {0};
+        if (!g->turn || !entry_of(g)->step) continue;
+        all_nodes(g, &all);
+        for (int k = 0; k < all.n; k++)
+            if (all.at[k]->op == OP_input) place_of(c, all.at[k]);
+    }
+}
+
 void pass_place(Cut *c)
 {
     c->program = NEW(Program);
     c->program->graph = c->graph;
     note_readers(c);
     name_values(c);
+    if (c->graph->turn && entry_of(c->graph)->step) place_inputs_of_turns(c);
     place_level(c, c->top);
 }

@@ -6,6 +6,7 @@
 
 typedef struct Grad { /* facts about the forward graph */
     const struct Desc *desc;
+    const struct Graph *graph;
     Table order;      /* loop's index -> Nodes *: its body, inputs first */
     Table active;     /* nodes that a parameter reaches along differentiable inputs */
     Table reached;    /* active nodes that the loss depends on along differentiable inputs */

@@ -1,7 +1,7 @@
 /* grad.c: reverse-mode differentiation: adds the gradient of the loss with respect to every parameter.
  *
  * Needs: wants_grads, outs[0] a real of rank 0; Graph.micro, if any, still open.  Leaves: an OUT_GRAD for each
- * parameter of the graph (zeros where the loss does not depend on it), Graph.micro closed and NULL.
+ * parameter that the graph reads and trains (zeros where the loss does not depend on it), Graph.micro closed and NULL.
  *
  * Invariants, which hold while it works (passes/grad_loop.c keeps those of loops):
  *
@@ -84,7 +84,7 @@ static bool activate_loop(Grad *all, Loop *l);
 
 static bool becomes_active(Grad *all, Node *n)
 {
-    if (n->op == OP_parameter) return is_real(n->dtype);
+    if (n->op == OP_parameter) return is_real(n->dtype) && trains(all->graph, n->name);
     if (n->op == OP_pick && n->in[0]->op == OP_loop) {
         const Loop *l = n->in[0]->loop;
         return is_active(all, n->ints[0] == PICK_CARRY ? l->carries.at[n->ints[1]].arg : l->ys.at[n->ints[1]]);
@@ -296,7 +296,7 @@ void differentiate(Grad_level *lv, const Nodes *body)
 
 /* ------------------------------------------------------------------ the pass */
 
-/* The parameters that the graph reads, in the order of the description; those it does not know (tests) last. */
+/* The parameters that the graph reads and trains, in the order of the description; those it does not know (tests) last. */
 static void trained_parameters(const Graph *g, const Desc *d, Nodes *out)
 {
     Nodes roots = {0}, all = {0};
@@ -305,7 +305,8 @@ static void trained_parameters(const Graph *g, const Desc *d, Nodes *out)
     Strings number = {0}; /* of a name's first node, from 1 */
     Table listed = {0};
     for (int i = 0; i < all.n; i++) {
-        int *first = all.at[i]->op == OP_parameter ? strings_at(&number, all.at[i]->name) : NULL;
+        bool taken = all.at[i]->op == OP_parameter && trains(g, all.at[i]->name);
+        int *first = taken ? strings_at(&number, all.at[i]->name) : NULL;
         if (first && !*first) *first = i + 1;
     }
     for (int k = 0; d && k < d->params.n; k++) {
@@ -313,7 +314,8 @@ static void trained_parameters(const Graph *g, const Desc *d, Nodes *out)
         if (first && set(&listed, all.at[first - 1])) push(out, all.at[first - 1]);
     }
     for (int i = 0; i < all.n; i++)
-        if (all.at[i]->op == OP_parameter && set(&listed, all.at[i])) push(out, all.at[i]);
+        if (all.at[i]->op == OP_parameter && trains(g, all.at[i]->name) && set(&listed, all.at[i]))
+            push(out, all.at[i]);
 }
 
 /* The same for all micro-batches: [trip, …] all the same. */
@@ -359,6 +361,8 @@ static void close_micro(Graph *g)
     int grads = m->carries.n;
     m->keeps = true;
     for (int i = 0; i < g->outs.n; i++) carry_out(m, &g->outs.at[i]);
+    for (int k = 0; k < m->carries.n; k++) /* a statistic of another turn's layers stays */
+        if (!m->carries.at[k].next) loop_next(m, k, m->carries.at[k].arg);
     Making was = make_in_phase(0);
     loop_close(m);
     for (int i = 0; i < g->outs.n; i++) {
@@ -391,7 +395,7 @@ static Node *gradient_of_loss(const Graph *g, const Desc *d)
 static void add_gradients(Graph *g, const Desc *d)
 {
     Node *loss = g->outs.at[0].node;
-    Grad all = {.desc = d};
+    Grad all = {.desc = d, .graph = g};
     Nodes outer = {0}, inner = {0}, params = {0};
     nodes_at(NULL, &loss, 1, &outer);
     if (g->micro) nodes_at(g->micro, &loss, 1, &inner);

@@ -71,9 +71,10 @@ static int64_t elements_of_weight(const Param *p)
     return n;
 }
 
-/* Do the rows of q follow those of p, in every copy? */
-static bool follows(const Param *p, const Param *q)
+/* Do the rows of q follow those of p, in every copy, and does one turn train both? */
+static bool follows(const Desc *d, const Param *p, const Param *q)
 {
+    if (turn_of(d, p->name) != turn_of(d, q->name)) return false;
     if (p->loops != q->loops || p->shape.rank != q->shape.rank || q->offset != p->offset + elements_of_weight(p))
         return false;
     for (int i = 0; i < p->shape.rank; i++)
@@ -160,7 +161,8 @@ static void merge_sibling_dots(Merging *m, const Weighteds *all, int which, bool
     }
     qsort(group.at, (size_t)group.n, sizeof *group.at, by_weight_offset);
     for (int i = 0, end; i < group.n; i = end) {
-        for (end = i + 1; end < group.n && follows(group.at[end - 1].weight, group.at[end].weight);) end++;
+        for (end = i + 1; end < group.n && follows(m->desc, group.at[end - 1].weight, group.at[end].weight);)
+            end++;
         merge_run(m, &group.at[i], end - i);
     }
 }

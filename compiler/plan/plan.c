@@ -200,12 +200,6 @@ static int64_t generation_bytes(const Desc *d)
                                   decode_bytes(d, true));
 }
 
-static int64_t moments(const Lathe_recipe *r)
-{
-    if (r->optimizer == LATHE_SGD) return r->momentum != 0;
-    return r->optimizer == LATHE_LION ? 1 : 2;
-}
-
 static void add_parameters(Plan *plan, const Desc *d)
 {
     for (int i = 0; i < d->params.n; i++) {
@@ -311,7 +305,7 @@ void plan_for_gpus(Module *m, int gpus)
     int64_t real = dtype_bytes(precision_of(m->desc->options).real), before = plan->optimizer + plan->step;
     plan->gpus = gpus;
     plan->shared = plan->optimizer + gpus * carried_bytes(m->desc);
-    plan->optimizer = moments(&m->desc->recipe) * lathe_shard_elements(plan->flat_elements, gpus) * real;
+    plan->optimizer = lathe_moments(&m->desc->recipe) * lathe_shard_elements(plan->flat_elements, gpus) * real;
     plan->step = lathe_step_bytes(plan->flat_elements, runs_in_step(m->desc), gpus);
     plan->total += plan->optimizer + plan->step - before;
     plan->lower_bound += plan->optimizer + plan->step - before;
@@ -354,9 +348,10 @@ static void plan_shared(Plan *plan, const Desc *d)
     add_parameters(plan, d);
     plan->parameters = round_up(plan->flat_elements * dtype_bytes(precision.weights), ALIGN);
     plan->gradients = plan->flat_elements * dtype_bytes(precision.real);
-    plan->optimizer = moments(&d->recipe) * plan->gradients;
+    plan->optimizer = lathe_moments(&d->recipe) * plan->gradients;
     if (streams(d)) plan->data = lathe_stream_bytes(&d->recipe, d->seq, d->source_seq, LATHE_PLANNED_READERS);
-    if (d->options->target->device) plan->step = lathe_step_bytes(plan->flat_elements, runs_in_step(d), 1);
+    if (d->options->target->device)
+        plan->step = max64(1, d->turns.n) * lathe_step_bytes(plan->flat_elements, runs_in_step(d), 1);
     plan->states = state_bytes(d);
     plan->generation = generation_bytes(d);
 }

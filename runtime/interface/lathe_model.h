@@ -141,6 +141,7 @@ typedef struct Lathe_instruments {
 
 typedef struct Lathe_entry {
     const char *name;           /* train, grad, eval, score, encode, decode */
+    const char *turn;           /* of train and grad: whose it is; NULL: the description has no turns */
     void (*run)(const Lathe_call *);
     int64_t work_bytes, in_bytes, out_bytes;
     int64_t rows;               /* of the batch in a call, micro-batches included; in decode, texts side by side */
@@ -170,6 +171,43 @@ typedef struct Lathe_recipe {
 #define INNER(type, kind, name, meaning) type name;
 #include "recipe.def"
 } Lathe_recipe;
+
+/* Moments that the optimizer keeps of each element. */
+static inline int lathe_moments(const Lathe_recipe *r)
+{
+    if (r->optimizer == LATHE_SGD) return r->momentum != 0;
+    return r->optimizer == LATHE_LION ? 1 : 2;
+}
+
+/* Settings that each turn of a description has for itself: its optimizer, schedule and clipping. */
+static inline bool lathe_is_of_turn(const char *table, const char *name)
+{
+    static const char *const own[] = {"optimizer", "schedule", "clip", "clip_value"};
+    for (int i = 0; i < 4; i++)
+        if (strcmp(own[i], name) == 0) return true;
+    return table && (strcmp(table, own[0]) == 0 || strcmp(table, own[1]) == 0);
+}
+
+/* A line of the description's train.turns.  Each step takes the turns in order; a turn computes the gradients of its
+ * loss with respect to the parameters of its scopes, and updates them. */
+enum { LATHE_TURNS = 8 };          /* most of a description */
+typedef struct Lathe_turn {
+    const char *name, *loss;
+    const char *of;             /* its scopes: "generator", "encoder, decoder" */
+    int64_t every;              /* it is taken in each step whose number, from 1, is a multiple of this */
+    Lathe_recipe recipe;        /* only what lathe_is_of_turn() */
+} Lathe_turn;
+
+/* Whether a parameter, by its path, lies in one of the scopes "encoder, decoder". */
+static inline bool lathe_in_scopes(const char *scopes, const char *param)
+{
+    while (*scopes) {
+        size_t n = strcspn(scopes, ",");
+        if (strncmp(scopes, param, n) == 0 && param[n] == '.') return true;
+        scopes += n + strspn(scopes + n, ", ");
+    }
+    return false;
+}
 
 /* A line of the description's train.groups: settings of parameters by their names; negative: not set.  If several match
  * a name, the last one that sets a member counts. */
@@ -392,6 +430,8 @@ typedef struct Lathe_model {
     Lathe_recipe recipe;
     int groups;
     const Lathe_group *group;   /* of parameters, in the description's order */
+    int turns;                  /* 0: one loss, one optimizer */
+    const Lathe_turn *turn;     /* in the order of a step; recipe then has the optimizer of the one with most moments */
     const char *hf;             /* the description's hf as JSON (model/hf.c); NULL: none */
     const char *const (*knob)[2];                   /* configuration: name and value, fixed when built */
     const Lathe_bytes *plan;                        /* bytes by category, the whole of the program's memory */

@@ -99,15 +99,6 @@ static void make_segments(Optimizer *o, const Lathe_model *m)
 
 /* ---- start */
 
-int optimizer_moments(const Lathe_recipe *r)
-{
-    switch (r->optimizer) {
-    case LATHE_SGD: return r->momentum != 0;
-    case LATHE_LION: return 1;
-    default: return 2;
-    }
-}
-
 static size_t moment_bytes(const Lathe_model *m)
 {
     return (size_t)m->flat_elements * (m->real == LATHE_F64 ? sizeof(double) : sizeof(float));
@@ -115,7 +106,7 @@ static size_t moment_bytes(const Lathe_model *m)
 
 size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r)
 {
-    return (size_t)optimizer_moments(r) * moment_bytes(m);
+    return (size_t)lathe_moments(r) * moment_bytes(m);
 }
 
 static bool is_loss_scaled(const Lathe_model *m)
@@ -138,7 +129,7 @@ void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, v
                      .nesterov = r->nesterov != 0,
                      .n = m->flat_elements,
                      .loss_scale.scale = is_loss_scaled(m) ? FIRST_LOSS_SCALE : 0,
-                     .moments = optimizer_moments(r)};
+                     .moments = lathe_moments(r)};
     for (int k = 0; k < o->moments; k++) {
         o->moment[k] = (char *)memory + (size_t)k * moment_bytes(m);
         o->moment_name[k] = r->optimizer == LATHE_SGD ? velocity[k] : means[k];

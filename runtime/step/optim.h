@@ -43,8 +43,6 @@ typedef struct Optimizer {
     Loss_scale loss_scale;
 } Optimizer;
 
-/* Adam, AdamW 2, Lion 1, SGD 1 with momentum, else 0. */
-int optimizer_moments(const Lathe_recipe *r);
 /* Bytes of the moments: moments · flat_elements · element, the plan's category "optimizer". */
 size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r);
 /* memory: optimizer_bytes() bytes, 64-byte aligned; it is cleared.  Two small tables come from malloc. */

@@ -275,7 +275,7 @@ static void copy_parts(const Trainer *t, char *whole, char *own, bool back)
 static void copy_moments(const Trainer *t, const Memory *m, bool back)
 {
     int64_t each = shard_bytes(t);
-    for (int k = 0; k < optimizer_moments(&t->recipe); k++)
+    for (int k = 0; k < lathe_moments(&t->recipe); k++)
         copy_parts(t, t->ranks->moments + k * flat_bytes(t->model), (char *)m->moments + k * each, back);
 }
 
@@ -283,7 +283,7 @@ void take_parts(const Trainer *t, const Memory *m)
 {
     int64_t carried = carried_bytes(t->model);
     copy_moments(t, m, false);
-    device_up(m->moments, optimizer_moments(&t->recipe) * shard_bytes(t));
+    device_up(m->moments, lathe_moments(&t->recipe) * shard_bytes(t));
     if (!carried) return;
     place_carried(t->model, t->ranks->carried + t->rank * carried, m->state);
     device_up(m->state, t->model->state_bytes);
@@ -292,7 +292,7 @@ void take_parts(const Trainer *t, const Memory *m)
 static void hand_in_parts(const Trainer *t, const Memory *m)
 {
     int64_t carried = carried_bytes(t->model);
-    device_down(m->moments, optimizer_moments(&t->recipe) * shard_bytes(t));
+    device_down(m->moments, lathe_moments(&t->recipe) * shard_bytes(t));
     copy_moments(t, m, true);
     if (!carried) return;
     device_down(m->state, t->model->state_bytes);
