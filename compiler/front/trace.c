@@ -30,7 +30,7 @@ Graph *begin_entry(Trace *trace, Entry entry)
 {
     Desc *d = trace->desc;
     Graph *g = graph_of(entry);
-    begin_turn(trace, g);
+    mark_turn(trace, g);
     if (d->recipe.accumulate > INT32_MAX)
         err(place_of_key(trace, NULL, "accumulate"), "train.accumulate is %lld; the limit is %d",
             (long long)d->recipe.accumulate, INT32_MAX);

@@ -138,7 +138,7 @@ bool next_turn(Trace *trace, int k)
     return trace->turn || (k == 0 && d->turns.n == 0);
 }
 
-void begin_turn(const Trace *trace, Graph *g)
+void mark_turn(const Trace *trace, Graph *g)
 {
     if (!trace->turn) return;
     g->turn = trace->turn->name;

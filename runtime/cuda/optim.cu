@@ -30,7 +30,8 @@ static_assert(sizeof(Update_f32) <= LATHE_UPDATE_BYTES && sizeof(Update_f64) == 
 
 Gpu_optimizer gpu_optimizer(const Optimizer *of, Gpu_step *step, void *device, int gpus, int rank)
 {
-    Gpu_optimizer g = {*of, (Gpu_step *)device, NULL, NULL, gpus, rank, false};
+    Gpu_step *there = (Gpu_step *)device;
+    Gpu_optimizer g = {*of, there, &there->stopped, NULL, NULL, gpus, rank, false};
     char *segments = (char *)device + LATHE_STEP_HEAD;
     memcpy((char *)step + LATHE_STEP_HEAD, of->segment, (size_t)of->segments * sizeof(Segment));
     for (int s = 0; s < of->segments; s++) g.some_frozen |= of->segment[s].rule.frozen;
@@ -120,7 +121,7 @@ DEVICE Gpu_rank_sum sum_of_ranks(const Gpu_rank_sum *sums, int gpus)
 }
 
 template <class Loss, class Update>
-KERNEL void settle(Optimizer o, int chunks, Gpu_step *step, const Loss *own, Update *updates, const Cuda_bad_id *bad,
+KERNEL void settle(Optimizer o, int chunks, Gpu_step *step, int64_t *stopped, const Loss *own, Update *updates, const Cuda_bad_id *bad,
                    const Gpu_rank_sum *sums, int gpus)
 {
     const Loss_scale before = step->loss_scale;
@@ -137,7 +138,7 @@ KERNEL void settle(Optimizer o, int chunks, Gpu_step *step, const Loss *own, Upd
     step->norm = norm;
     step->bad_id = bad && bad->check;
     step->skipped = is_finite(loss) && adapt_loss_scale(&step->loss_scale, is_finite(norm));
-    if (!is_finite(loss) || (!is_finite(norm) && !step->skipped)) step->stopped = 1;
+    if (!is_finite(loss) || (!is_finite(norm) && !step->skipped)) *stopped = 1;
 }
 
 /* ------------------------------------------------------------------ the update */
@@ -180,13 +181,14 @@ DEVICE void put(bf16 *p, float x, const Rates &rates, int64_t i)
 }
 
 template <Way way, class Real, class Stored, class Update>
-KERNEL void update(Optimizer o, Lathe_part part, const Gpu_step *step, const Update *RESTRICT updates, Stored *RESTRICT p,
+KERNEL void update(Optimizer o, Lathe_part part, const Gpu_step *step, const int64_t *stopped, const Update *RESTRICT updates,
+                   Stored *RESTRICT p,
                    const Real *RESTRICT g)
 {
     typedef Beside<Real> Some;
     const int64_t before = part.moments - part.first;
     Real *m = (Real *)o.moment[0] + before, *v = (Real *)o.moment[1] + before;
-    if (step->stopped) return;
+    if (*stopped) return;
     if (step->skipped) return;
     auto four = [&](int s, int64_t i) {
         const Update u = updates[s];
@@ -241,8 +243,8 @@ template <class Update>
 static void settle_by(const Gpu_optimizer *g, int chunks, const void *loss, Lathe_dtype loss_type, const Cuda_bad_id *bad, cudaStream_t stream)
 {
     Update *u = (Update *)g->updates;
-    if (loss_type == LATHE_F64) launch(settle<double, Update>, 1, stream, g->o, chunks, g->step, (const double *)loss, u, bad, g->sums, g->gpus);
-    else launch(settle<float, Update>, 1, stream, g->o, chunks, g->step, (const float *)loss, u, bad, g->sums, g->gpus);
+    if (loss_type == LATHE_F64) launch(settle<double, Update>, 1, stream, g->o, chunks, g->step, g->stopped, (const double *)loss, u, bad, g->sums, g->gpus);
+    else launch(settle<float, Update>, 1, stream, g->o, chunks, g->step, g->stopped, (const float *)loss, u, bad, g->sums, g->gpus);
 }
 
 void gpu_settle(const Gpu_optimizer *g, int chunks, const void *loss, Lathe_dtype loss_type, const Cuda_bad_id *bad, cudaStream_t stream)
@@ -258,10 +260,10 @@ static void update_part(const Gpu_optimizer *g, Stored *params, const Real *grad
     const Update *u = (const Update *)g->updates;
     if (n == 0) return;
     switch (way_of(&g->o)) {
-    case ADAM: launch(update<ADAM, Real, Stored, Update>, n, stream, g->o, *part, g->step, u, params, grads); break;
-    case LION: launch(update<LION, Real, Stored, Update>, n, stream, g->o, *part, g->step, u, params, grads); break;
-    case SGD: launch(update<SGD, Real, Stored, Update>, n, stream, g->o, *part, g->step, u, params, grads); break;
-    case SGD_MOMENTUM: launch(update<SGD_MOMENTUM, Real, Stored, Update>, n, stream, g->o, *part, g->step, u, params, grads); break;
+    case ADAM: launch(update<ADAM, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads); break;
+    case LION: launch(update<LION, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads); break;
+    case SGD: launch(update<SGD, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads); break;
+    case SGD_MOMENTUM: launch(update<SGD_MOMENTUM, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads); break;
     }
 }
 

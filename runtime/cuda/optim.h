@@ -36,6 +36,7 @@ typedef struct Gpu_rank_sum { /* sums over a GPU's batch and its parts of the gr
 typedef struct Gpu_optimizer {
     Optimizer o;            /* device pointers; segment, partial: in the step's part; moments: of its parts */
     Gpu_step *step;
+    int64_t *stopped;       /* of step; of turns, which stop together, the first one's */
     void *updates;          /* Update_f32 or _f64 [segments] */
     Gpu_rank_sum *sums;     /* [gpus], if there are several */
     int gpus, rank;

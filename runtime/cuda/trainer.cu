@@ -15,7 +15,7 @@
 #include "lathe_cuda.cuh"
 #include "step/device.h"
 
-enum { CAPABILITY = 80, LAG = 1 };
+enum { CAPABILITY = 80, LAG = 1, MOST_ENTRIES = ENTRIES + 2 * LATHE_TURNS };
 
 void (*cuda_lap)(int kernel, cudaStream_t stream);
 void (*cuda_part)(int part, cudaStream_t stream);
@@ -23,9 +23,12 @@ void (*cuda_part)(int part, cudaStream_t stream);
 static struct {
     const Lathe_model *model;
     const Lathe_entry *now;             /* the entry being enqueued */
-    Gpu_entry entry[ENTRIES], step;
-    Gpu_optimizer optimizer;
-    Gpu_step *given;                    /* in the host's block: */
+    Gpu_entry entry[MOST_ENTRIES];
+    struct Gpu_turn {                   /* of a step */
+        Gpu_entry step;
+        Gpu_optimizer optimizer;
+        Gpu_step *given;                /* in the host's block */
+    } turn[LATHE_TURNS], *taken;        /* taken: the one being enqueued */
     char *block;
     int64_t bytes;
     bool multiplies;
@@ -109,13 +112,13 @@ static void tell_laps(void)
 static void watch(void (*lap)(int kernel, double seconds))
 {
     told_lap = lap;
-    trainer.step.by_itself = lap != NULL;
+    for (struct Gpu_turn &u : trainer.turn) u.step.by_itself = lap != NULL;
 }
 
 /* The events become part of the step's graph, so it is made again. */
 static void time_parts(bool wanted)
 {
-    gpu_forget(&trainer.step);
+    for (struct Gpu_turn &u : trainer.turn) gpu_forget(&u.step);
     timed_parts = wanted;
 }
 
@@ -175,7 +178,7 @@ static const char *open_gpu(const Device_needs *n, const char **remark)
     trainer.rank = n->rank, trainer.gpus = n->gpus;
     trainer.block = (char *)n->block, trainer.bytes = n->bytes, trainer.multiplies = workspace > 0;
     trainer.remark[0] = 0;
-    if (n->model->entries > ENTRIES) return "this model has more entries than the trainer knows";
+    if (n->model->entries > MOST_ENTRIES) return "this model has more entries than the trainer knows";
     refusal = gpu_open(&needs);
     if (refusal) return refusal;
     for (int i = 0; i < n->model->entries; i++) {
@@ -200,7 +203,7 @@ static void close_gpu(void)
     if (lost) ranks_leave();
     if (lost) return;
     for (Gpu_entry &e : trainer.entry) gpu_forget(&e);
-    gpu_forget(&trainer.step);
+    for (struct Gpu_turn &u : trainer.turn) gpu_forget(&u.step);
     ranks_leave();
     cuda_gemm_stop();
     cudnn_stop();
@@ -268,7 +271,8 @@ static void enqueue_step(void *with, const Lathe_call *device)
 {
     const Lathe_entry *e = (const Lathe_entry *)with;
     const Lathe_tensor *loss = loss_of(e), *scale = loss_scale_of(e);
-    const Loss_scale *now = &trainer.optimizer.step->loss_scale;
+    const Gpu_optimizer *o = &trainer.taken->optimizer;
+    const Loss_scale *now = &o->step->loss_scale;
     if (scale) /* the value from the host is older */
         (void)cudaMemcpyAsync((char *)device->in + scale->offset, &now->scale, sizeof now->scale, cudaMemcpyDeviceToDevice,
                               (cudaStream_t)device->stream);
@@ -277,43 +281,48 @@ static void enqueue_step(void *with, const Lathe_call *device)
     cudaStream_t stream = (cudaStream_t)device->stream;
     parts.n = 0;
     cuda_part = part_begins;
-    if (ranks_joined()) ranks_begin(&trainer.optimizer, device->grads);
+    if (ranks_joined()) ranks_begin(o, device->grads);
     enqueue_entry(with, device);
     cuda_part = NULL;
     if (failure()) return; /* the gradients are not those of this step */
     part_begins(UPDATE_PART, stream);
     if (ranks_joined()) ranks_optimize((void *)device->params, at, loss->dtype, bad, stream);
-    else gpu_optimize(&trainer.optimizer, (void *)device->params, device->grads, at, loss->dtype, bad, stream);
+    else gpu_optimize(o, (void *)device->params, device->grads, at, loss->dtype, bad, stream);
     part_begins(STEP_PARTS, stream);
 }
 
-static void set_optimizer(const Optimizer *o, void *moments, void *step)
+/* Each turn has a part of `step`; updates stop for all turns at once. */
+static void set_optimizer(int turn, const Optimizer *o, void *moments, void *step)
 {
+    struct Gpu_turn *u = &trainer.turn[turn];
     Optimizer device = *o;
+    const Lathe_model *m = trainer.model;
     const int64_t each = lathe_shard_elements(o->n, trainer.gpus) * (o->real == LATHE_F64 ? 8 : 4);
+    char *own = (char *)step + turn * lathe_step_bytes(m->flat_elements, optimizer_runs(m), trainer.gpus);
     for (int k = 0; k < o->moments; k++) device.moment[k] = gpu_place((char *)moments + k * each);
-    trainer.given = (Gpu_step *)step;
-    trainer.given->loss_scale = o->loss_scale;
-    trainer.optimizer = gpu_optimizer(&device, trainer.given, gpu_place(step), trainer.gpus, trainer.rank);
-    gpu_up(step, LATHE_STEP_HEAD + o->segments * LATHE_SEGMENT_BYTES);
+    u->given = (Gpu_step *)own;
+    u->given->loss_scale = o->loss_scale;
+    u->optimizer = gpu_optimizer(&device, u->given, gpu_place(own), trainer.gpus, trainer.rank);
+    u->optimizer.stopped = &trainer.turn[0].optimizer.step->stopped;
+    gpu_up(own, LATHE_STEP_HEAD + o->segments * LATHE_SEGMENT_BYTES);
 }
 
-static void begin_step(const Lathe_entry *e, const Lathe_call *call, const Rates *rates, double clip, int64_t number)
+static void begin_step(int turn, const Lathe_entry *e, const Lathe_call *call, const Rates *rates, double clip, int64_t number)
 {
     const int room = (int)(trainer.begun++ % LATHE_GPU_ROOMS);
-    Gpu_step *given = trainer.given;
-    trainer.step.enqueue = enqueue_step;
-    trainer.step.with = (void *)e;
-    given->rates = *rates;
-    given->clip = clip;
-    given->number = number;
-    gpu_ahead(given, offsetof(Gpu_step, loss));
+    struct Gpu_turn *u = trainer.taken = &trainer.turn[turn];
+    u->step.enqueue = enqueue_step;
+    u->step.with = (void *)e;
+    u->given->rates = *rates;
+    u->given->clip = clip;
+    u->given->number = number;
+    gpu_ahead(u->given, offsetof(Gpu_step, loss));
     gpu_ahead(call->in, e->in_bytes);
     gpu_arrive();
     gpu_begin(room);
     if (told_lap) mark(&laps, 0);
-    gpu_run(&trainer.step, call);
-    gpu_send(room, gpu_place(given), sizeof *given);
+    gpu_run(&u->step, call);
+    gpu_send(room, gpu_place(u->given), sizeof *u->given);
 }
 
 static bool end_step(Step_result *result, Bad_id *bad)

@@ -19,10 +19,23 @@ const Lathe_entry *find_entry(const Lathe_model *m, Entry entry)
     return NULL;
 }
 
+const Lathe_entry *find_turn(const Lathe_model *m, Entry entry, const char *turn)
+{
+    for (int i = 0; i < m->entries; i++) {
+        const Lathe_entry *e = &m->entry[i];
+        if (strcmp(e->name, entry_names[entry]) == 0 && e->turn && strcmp(e->turn, turn) == 0) return e;
+    }
+    return NULL;
+}
+
 void check_entries(const Lathe_model *m)
 {
     int known = 0;
-    for (int e = NO_ENTRY + 1; e <= ENTRIES; e++) known += find_entry(m, (Entry)e) != NULL;
+    for (int e = NO_ENTRY + 1; e <= ENTRIES; e++) {
+        const Lathe_entry *first = find_entry(m, (Entry)e);
+        known += first && !first->turn;
+        for (int k = 0; k < m->turns; k++) known += find_turn(m, (Entry)e, m->turn[k].name) != NULL;
+    }
     bug_if(known != m->entries);
 }
 
@@ -46,7 +59,7 @@ void set_scalars(const Lathe_entry *e, char *in, int32_t seed, int64_t step, int
         case LATHE_STEP: *at = (int32_t)step; break;
         case LATHE_POSITION: *at = (int32_t)position; break;
         case LATHE_FIRST_ROW: *at = 0; break; /* set_first_row() of trainer/ranks.c sets others */
-        case LATHE_LOSS_SCALE: *(float *)(void *)at = FIRST_LOSS_SCALE; break; /* take_step() has its own */
+        case LATHE_LOSS_SCALE: *(float *)(void *)at = FIRST_LOSS_SCALE; break; /* a turn has its own */
         default: break;
         }
     }

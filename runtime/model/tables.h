@@ -7,7 +7,8 @@
 
 const char *config_of(const Lathe_model *m);    /* " char", or "" if there is only one configuration */
 void check_entries(const Lathe_model *m);       /* asserts that model.c names rows of entries.def, each once */
-const Lathe_entry *find_entry(const Lathe_model *m, Entry entry);   /* NULL if there is none */
+const Lathe_entry *find_entry(const Lathe_model *m, Entry entry);   /* NULL if there is none; of turns, the first */
+const Lathe_entry *find_turn(const Lathe_model *m, Entry entry, const char *turn);  /* likewise, of a turn */
 const Lathe_entry *need_entry(const Lathe_model *m, Entry entry);   /* ends the program instead */
 #define FIRST_LOSS_SCALE 65536.0f /* of fp16 (step/scale.h) */
 void set_scalars(const Lathe_entry *e, char *in, int32_t seed, int64_t step, int64_t position);

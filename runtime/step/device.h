@@ -60,11 +60,12 @@ typedef struct Lathe_device {
     /* Steps begin and end in order; `lag` of them run while the host continues.  A step's inputs are copied while the
      * step before it runs. */
     int lag;
-    /* Called once, before steps; moments: those of its parts, one after the other; step: its part of the block. */
-    void (*optimizer)(const Optimizer *o, void *moments, void *step);
+    /* Called once for each turn of a step, from 0, before steps; moments: those of its parts, one after the other, of
+     * all turns; step: its part of the block.  Each turn begins and ends as a step of its own. */
+    void (*optimizer)(int turn, const Optimizer *o, void *moments, void *step);
     /* clip: limit of the norm; 0: none.  After a loss or norm that is not finite, neither this step nor later ones
-     * change parameters, except after steps that a loss scale skips (step/scale.h).  number: steps before it. */
-    void (*begin_step)(const Lathe_entry *e, const Lathe_call *call, const Rates *rates, double clip, int64_t number);
+     * change parameters, except after steps that a loss scale skips (step/scale.h).  number: updates before it. */
+    void (*begin_step)(int turn, const Lathe_entry *e, const Lathe_call *call, const Rates *rates, double clip, int64_t number);
     bool (*end_step)(Step_result *result, Bad_id *bad);
 
     /* Several devices, one process per device.  The first calls name, for an id of LATHE_RANKS_ID bytes; all join with

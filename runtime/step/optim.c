@@ -48,11 +48,13 @@ static int by_begin(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void add_runs(Optimizer *o, const Lathe_model *m, const Lathe_param *p)
+static void add_runs(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn, const Lathe_param *p)
 {
+    const Rule others = {1, -1, true};
+    const bool own = !turn || lathe_in_scopes(turn->of, p->name);
     int64_t run = contiguous_elements(p), n = copy_elements(p);
     for (int64_t copy = 0; copy < copies_of_parameter(p); copy++) {
-        Rule rule = rule_of(m, p, copy);
+        Rule rule = own ? rule_of(m, p, copy) : others;
         for (int64_t e = 0; e < n; e += run) {
             int64_t at = copy_place(p, copy, e);
             o->segment[o->segments++] = (Segment){at, at + run, rule};
@@ -88,12 +90,12 @@ int64_t optimizer_runs(const Lathe_model *m)
     return runs;
 }
 
-static void make_segments(Optimizer *o, const Lathe_model *m)
+static void make_segments(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn)
 {
     int64_t runs = optimizer_runs(m);
     o->segment = must_alloc((size_t)larger(runs, 1) * sizeof *o->segment);
     for (int i = 0; i < m->params; i++)
-        if (copy_elements(&m->param[i]) > 0) add_runs(o, m, &m->param[i]);
+        if (copy_elements(&m->param[i]) > 0) add_runs(o, m, turn, &m->param[i]);
     join_segments(o);
 }
 
@@ -119,6 +121,11 @@ static bool is_loss_scaled(const Lathe_model *m)
 
 void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, void *memory)
 {
+    optimizer_of_turn(o, m, NULL, r, memory);
+}
+
+void optimizer_of_turn(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn, const Lathe_recipe *r, void *memory)
+{
     static const char *const means[] = {"exp_avg", "exp_avg_sq"}, *const velocity[] = {"momentum"};
     *o = (Optimizer){.kind = r->optimizer,
                      .real = m->real,
@@ -136,7 +143,7 @@ void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, v
     }
     if (o->moments && !m->device)
         clear_memory(memory, (int64_t)optimizer_bytes(m, r)); /* a device's memory is already zero */
-    make_segments(o, m);
+    make_segments(o, m, turn);
     o->partial = must_alloc((size_t)larger(chunks_of(o), 1) * sizeof *o->partial);
 }
 

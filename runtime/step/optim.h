@@ -11,7 +11,7 @@ extern "C" {
 /* How a parameter is updated, groups included. */
 typedef struct Rule {
     double lr_scale, decay; /* decay: weight decay; negative: the recipe's */
-    bool frozen;
+    bool frozen;            /* or another turn's */
 } Rule;
 Rule rule_of(const Lathe_model *m, const Lathe_param *p, int64_t copy);
 
@@ -48,6 +48,7 @@ size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r);
 /* memory: optimizer_bytes() bytes, 64-byte aligned; it is cleared.  Two small tables come from malloc. */
 int64_t optimizer_runs(const Lathe_model *m); /* contiguous ranges of elements: at least the number of segments */
 void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, void *memory);
+void optimizer_of_turn(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn, const Lathe_recipe *r, void *memory);
 /* Takes a checkpoint's scale.  A run in fp16 may be resumed in fp32 and vice versa; the scale then starts again. */
 void go_on_with_scale(Optimizer *o, Loss_scale *saved);
 void optimizer_free(Optimizer *o);

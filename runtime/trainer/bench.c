@@ -132,7 +132,7 @@ static void check_bench_step(const Step *s)
 
 static void end_bench_step(Bench *b)
 {
-    Step s = end_step();
+    Step s = end_turn();
     b->skipped += s.skipped;
     b->loss[s.number] = s.loss;
     if (s.number >= WARM_UP && !on_device()) add_parts(b, &s);
@@ -149,38 +149,37 @@ static double floor_of(const Trainer *t, const Lathe_entry *e, const Memory *m)
 }
 
 /* A device times the parts of a step only on request, so a few more steps are run one by one. */
-static void run_apart(Bench *b, const Trainer *t, const Lathe_entry *e, Memory *m, Optimizer *o)
+static void run_apart(Bench *b, const Trainer *t, Turn *u, Memory *m)
 {
-    const Lathe_call call = call_of(m, e);
     const int64_t from = b->steps + WARM_UP, n = b->steps < MOST_APART ? b->steps : MOST_APART;
     time_parts(true);
     for (int64_t step = from; step < from + n + WARM_UP; step++) {
-        set_scalars(e, m->call, t->seed, step, 0);
-        Step s = take_step(t, e, &call, o, m->params, step);
+        set_scalars(u->entry, m->call, t->seed, step, 0);
+        Step s = take_turn(t, u, m, step);
         check_bench_step(&s);
         if (step >= from + WARM_UP) add_parts(b, &s);
     }
     time_parts(false);
 }
 
-static void run_steps(Bench *b, const Trainer *t, const Lathe_entry *e, Memory *m, Optimizer *o)
+static void run_steps(Bench *b, const Trainer *t, Turn *u, Memory *m)
 {
-    Lathe_call call = call_of(m, e);
+    const Lathe_entry *e = u->entry;
     b->startup_ms = ms_since_start();
     for (int64_t step = 0; step < b->steps + WARM_UP; step++) {
         double begin = seconds_now();
         if (t->inputs) set_scalars(e, m->call, t->seed, step, 0);
         else random_inputs(t, e, m->call, step);
-        begin_step(t, e, &call, o, m->params, step, 0);
-        while (step_is_due()) end_bench_step(b);
+        begin_turn(t, u, m, step, 0);
+        while (turn_must_end()) end_bench_step(b);
         double ms = 1e3 * (seconds_now() - begin);
         if (step < WARM_UP) continue;
         b->ms[step - WARM_UP] = ms;
         b->total_ms += ms;
     }
-    while (steps_begun()) end_bench_step(b);
+    while (turns_begun()) end_bench_step(b);
     b->median_ms = median_of(b->ms, b->steps);
-    if (on_device()) run_apart(b, t, e, m, o);
+    if (on_device()) run_apart(b, t, u, m);
     for (int i = 0; i < PARTS; i++) b->part_ms[i] = median_of(b->part[i], b->apart);
     b->peak_rss = peak_rss_bytes(); /* before the large product, which allocates memory if the model is small */
     b->floor_ms = floor_of(t, e, m);
@@ -233,7 +232,7 @@ int bench_command(Trainer *t)
     const Lathe_tensor *tokens = tensor_with_role(e, LATHE_TOKENS);
     Bench b = {.steps = t->steps ? t->steps : 10};
     Memory m;
-    Optimizer o;
+    Step_turns turns;
     check_memory(t);
     b.program = resident_bytes();
     b.items = (double)(tokens ? tensor_size(tokens) : e->rows);
@@ -242,15 +241,16 @@ int bench_command(Trainer *t)
     b.loss = must_alloc(sizeof *b.loss * (size_t)(b.steps + WARM_UP));
     use_threads(t);
     take_memory(&m, t, true, true, entries);
-    optimizer_init(&o, t->model, &t->recipe, m.moments);
+    open_turns(&turns, t->model, &t->recipe, m.moments);
+    Turn *u = wanted_turn(t, &turns);
     if (t->weights) load_weights(t->model, t->weights, m.params, m.statistics, NULL);
     else init_weights(t->model, (uint64_t)t->seed, &m);
     if (t->inputs) take_inputs(t, e, m.call);
     weights_up(t->model, &m);
-    ready_optimizer(&o, &m);
-    run_steps(&b, t, e, &m, &o);
-    if (t->json) print_object(&b, t->model, e);
-    else print_text(&b, t->model, e);
-    optimizer_free(&o);
+    ready_optimizers(&turns, &m);
+    run_steps(&b, t, u, &m);
+    if (t->json) print_object(&b, t->model, u->entry);
+    else print_text(&b, t->model, u->entry);
+    close_turns(&turns);
     return 0;
 }

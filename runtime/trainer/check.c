@@ -60,12 +60,11 @@ static Fall train_on_one(const Trial *c, int64_t most)
 {
     Trainer *t = c->t;
     Fall f = {.tenth = most / 10 + (most < 10)};
-    Lathe_call call = call_of(c->memory, c->entry);
     if (!fill_step(c->data, c->entry, c->memory->call, 0))
         fail(EXIT_DATA, NULL, "the data ends before its first batch of %lld", (long long)c->items);
     set_scalars(c->entry, c->memory->call, t->seed, 0, 0);
     for (int64_t step = 0; step < most && !f.reached; step++) {
-        Step s = take_step(t, c->entry, &call, c->optimizer, c->memory->params, step);
+        Step s = take_step(t, c->turns, c->memory, step);
         if (has_diverged(&s))
             fail(EXIT_DIVERGED, NULL,
                  "overfit: expected a finite loss, found loss %g and gradient norm %g in step %lld; try a lower "
@@ -110,6 +109,10 @@ int overfit(const Trial *c)
 {
     enum { MOST = 1000 };
     Trainer *t = c->t;
+    if (t->model->turns)
+        fail(EXIT_USAGE, NULL, "--overfit waits for one loss to come near zero, and %s has turns, whose losses need not; "
+                               "--dry-run tries a step of them",
+             t->model->name);
     int64_t most = was_set(t, "steps") ? t->recipe.steps : MOST;
     hold_rate(&t->recipe);
     Fall f = train_on_one(c, most);
@@ -133,13 +136,12 @@ static double step_time(const Step *s) { return s->data + s->forward + s->backwa
 
 static Step timed_step(const Trial *c, int64_t step)
 {
-    Lathe_call call = call_of(c->memory, c->entry);
     double from = seconds_now();
     if (!fill_step(c->data, c->entry, c->memory->call, step))
         fail(EXIT_DATA, NULL, "the data ends after %lld steps of %lld", (long long)step, (long long)c->items);
     double data = seconds_now() - from;
     set_scalars(c->entry, c->memory->call, c->t->seed, step, 0);
-    Step s = take_step(c->t, c->entry, &call, c->optimizer, c->memory->params, step);
+    Step s = take_step(c->t, c->turns, c->memory, step);
     s.data = data;
     return s;
 }

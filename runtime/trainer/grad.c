@@ -249,10 +249,16 @@ static void write_results(const Trainer *t, const Lathe_entry *e, const char *ou
     finish_store(w);
 }
 
+/* A turn has no gradients of other turns' parameters. */
+static void clear_others(const Lathe_model *m, const Memory *memory)
+{
+    if (m->turns) clear_there(memory->grads, flat_bytes(m));
+}
+
 int grad_command(Trainer *t)
 {
     const Entry entries[] = {t->training ? ENTRY_train : ENTRY_grad, NO_ENTRY};
-    const Lathe_entry *e = need_entry(t->model, *entries);
+    const Lathe_entry *e = wanted_entry(t, *entries);
     Memory m;
     if (!t->weights)
         fail(EXIT_USAGE, NULL, "grad needs --weights W.safetensors: the parameters (`trainer init` makes some)");
@@ -261,6 +267,7 @@ int grad_command(Trainer *t)
     check_only(t, e);
     use_threads(t);
     take_memory(&m, t, true, false, entries);
+    clear_others(t->model, &m);
     load_weights(t->model, t->weights, m.params, m.statistics, NULL);
     weights_up(t->model, &m);
     take_inputs(t, e, m.call);

@@ -27,7 +27,8 @@ static void print_tensor(const Lathe_tensor *t, const char *before)
 
 static void print_entry(const Lathe_entry *e)
 {
-    show(stdout, "  %-8s in:", e->name);
+    if (e->turn) show(stdout, "  %s, turn %s\n           in:", e->name, e->turn);
+    else show(stdout, "  %-8s in:", e->name);
     for (int i = 0; i < e->inputs; i++) print_tensor(&e->input[i], i ? ", " : " ");
     show(stdout, "\n           out:");
     for (int i = 0; i < e->outputs; i++) print_tensor(&e->output[i], i ? ", " : " ");
@@ -66,6 +67,16 @@ static void print_param(const Lathe_param *p, const char *rule)
     free(name);
 }
 
+static void print_turn(const Lathe_turn *u)
+{
+    static const char *const words[] = {
+        [LATHE_SGD] = "sgd", [LATHE_ADAMW] = "adamw", [LATHE_ADAM] = "adam", [LATHE_LION] = "lion"};
+    show(stdout, "\nturn %s: loss %s, parameters of %s, %s at rate %g", u->name, u->loss, u->of,
+         words[u->recipe.optimizer], u->recipe.lr);
+    if (u->every > 1) show(stdout, ", in every step whose number is a multiple of %lld", (long long)u->every);
+    show(stdout, "\n");
+}
+
 static void print_info(const Trainer *t)
 {
     const Lathe_model *m = t->model;
@@ -76,7 +87,8 @@ static void print_info(const Trainer *t)
     show(stdout, "\nbuilt with (rebuild to change):\n");
     for (int i = 0; i < m->knobs; i++) show(stdout, "  %-20s %s\n", m->knob[i][0], m->knob[i][1]);
     show(stdout, "\nrecipe (--set changes it):\n");
-    print_knobs(stdout, &t->recipe);
+    print_knobs(stdout, &t->recipe, m->turns);
+    for (int k = 0; k < m->turns; k++) print_turn(&m->turn[k]);
     show(stdout, "\nmemory: %s bytes planned, lower bound %s\n", grouped_text(m->planned_bytes),
          grouped_text(m->lower_bound_bytes));
     for (int i = 0; i < m->categories; i++)
@@ -112,7 +124,7 @@ static json_t *entries_json(const Lathe_model *m)
     json_t *all = json_object();
     for (int i = 0; i < m->entries; i++) {
         const Lathe_entry *e = &m->entry[i];
-        put_json(all, e->name,
+        put_json(all, e->turn ? text_of("%s_%s", e->name, e->turn) : e->name,
                  json_pack("{s:o, s:o, s:f, s:I}", "inputs", tensors_json(e->input, e->inputs), "outputs",
                            tensors_json(e->output, e->outputs), "flops", e->flops, "work_bytes",
                            (json_int_t)e->work_bytes));

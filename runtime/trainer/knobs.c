@@ -128,9 +128,19 @@ static const char *tokenizer_file(const Setting *k, const char *value)
     return access(value, F_OK) == 0 ? value : NULL;
 }
 
+/* Turns have it for themselves, as the description says. */
+static bool is_of_turns(const Trainer *t, const Setting *k)
+{
+    return t->model->turns && lathe_is_of_turn(k->table, k->name);
+}
+
 void set_knob(Trainer *t, const char *name, const char *value)
 {
     const Setting *k = find_knob(name);
+    if (k && is_of_turns(t, k))
+        fail(EXIT_USAGE, NULL,
+             "--set %s=%s: each turn of %s has its own %s; change it in train.turns of the description, and rebuild", name,
+             value, t->model->name, name);
     if (k) {
         t->tokenizer = k->field == FIELD(tokenizer) ? tokenizer_file(k, value) : t->tokenizer;
         if (k->field == FIELD(tokenizer) && t->tokenizer) value = "file";
@@ -220,7 +230,8 @@ void take_recipe(Trainer *t, const json_t *recipe)
 {
     char *taken = text_of("%s", "");
     for (int i = 0; i < SETTINGS; i++) {
-        const json_t *from = is_knob(&settings[i]) ? json_object_get(recipe, settings[i].name) : NULL;
+        bool taking = is_knob(&settings[i]) && !is_of_turns(t, &settings[i]);
+        const json_t *from = taking ? json_object_get(recipe, settings[i].name) : NULL;
         if (from) take_knob(t, &settings[i], from, &taken);
     }
     if (*taken) note("using the checkpoint's settings instead of this trainer's defaults:%s", taken);
@@ -280,10 +291,10 @@ char *data_settings(const Trainer *t)
     return all;
 }
 
-void print_knobs(FILE *f, const Lathe_recipe *r)
+void print_knobs(FILE *f, const Lathe_recipe *r, bool turns)
 {
     for (const Setting *k = settings; k < settings + SETTINGS; k++) {
-        if (!is_knob(k)) continue;
+        if (!is_knob(k) || (turns && lathe_is_of_turn(k->table, k->name))) continue;
         json_t *value = value_json(r, k);
         char *text = json_is_real(value)     ? text_of("%g", json_real_value(value))
                      : json_is_string(value) ? text_of("%s", json_string_value(value))

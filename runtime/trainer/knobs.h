@@ -20,6 +20,7 @@ bool is_setting(const char *name);                      /* whether --set takes t
 bool was_set(const Trainer *t, const char *name);       /* by an option or --set */
 Words settings_given(const Trainer *t);                 /* their names */
 char *data_settings(const Trainer *t);                  /* " --set order=epochs", unless the model's, for a shell */
-void print_knobs(FILE *f, const Lathe_recipe *r);       /* name, value, meaning: one a line */
+void print_knobs(FILE *f, const Lathe_recipe *r, bool turns); /* name, value, meaning: one a line; turns: not what
+                                                                 each has for itself */
 
 #endif

@@ -195,7 +195,7 @@ static void tell_patience(Training *r)
 
 /* ------------------------------------------------------------------ divergence */
 
-/* The parameters are still those before the step (begin_step).  They are saved for replay, apart from the run's
+/* The parameters are still those before the turn (begin_turn).  They are saved for replay, apart from the run's
  * checkpoints. */
 static _Noreturn void diverged(Training *r, int64_t step, Step s)
 {
@@ -206,13 +206,20 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
                                   : "there is no checkpoint";
     char *before = text_of("%s/diverged.safetensors", run_folder(r->t));
     end_line(&r->report);
-    note("step %lld: expected a finite loss, found loss %g and gradient norm %g; %s.  Try a lower learning rate "
-         "(--set lr=%g), a longer warm-up (--set warmup=N) or clipping (--set clip=1)",
-         (long long)step + 1, s.loss, s.norm, kept, r->t->recipe.lr / 10);
+    const Turn *u = &r->turns.at[s.turn];
+    if (u->name)
+        note("step %lld: expected a finite loss of turn %s, found loss %g and gradient norm %g; %s.  Try a lower learning "
+             "rate for it in the description (it is %g here), a warm-up or clipping",
+             (long long)step + 1, u->name, s.loss, s.norm, kept, s.rate);
+    else
+        note("step %lld: expected a finite loss, found loss %g and gradient norm %g; %s.  Try a lower learning rate "
+             "(--set lr=%g), a longer warm-up (--set warmup=N) or clipping (--set clip=1)",
+             (long long)step + 1, s.loss, s.norm, kept, r->t->recipe.lr / 10);
     if (s.loss_scale.scale > 0) note("fp16 holds numbers up to 65504; --precision bf16 holds what fp32 does");
     device_down(r->memory.params, weight_bytes(r->t->model));
     copy_statistics(r->t->model, &r->memory);
     save_weights(r->t->model, before, r->memory.params, r->memory.statistics);
+    if (u->name) fail(EXIT_DIVERGED, NULL, "step %lld diverged; %s has the parameters before it", (long long)step + 1, before);
     fail(EXIT_DIVERGED, NULL, "step %lld diverged.  To find the operation that caused it, run\n  %s",
          (long long)step + 1, replay_words(r->t, &r->data, before, step + 1));
 }
@@ -244,11 +251,16 @@ static void report_skipped(Training *r, const Step *s)
                 (long long)s->number + 1, 2 * now, (long long)s->loss_scale.skipped, now);
 }
 
-static void finish_step(Training *r)
+/* Ends the oldest turn that was begun, and with its last turn the step. */
+static void finish_turn(Training *r)
 {
-    Step s = end_step();
+    Step s = end_turn();
+    const Turn *u = &r->turns.at[s.turn];
     if (has_diverged(&s)) diverged(r, s.number, s);
     if (s.skipped) report_skipped(r, &s);
+    note_turn(&r->report.notes, u, &s);
+    if (!is_last_turn(&r->turns, u, s.number)) return;
+    s = noted_step(&r->report.notes);
     r->at.loss_scale = s.loss_scale;
     report_step(&r->report, s.number + 1, s);
     if (r->data.epochs) count_epoch(r, s);
@@ -257,7 +269,7 @@ static void finish_step(Training *r)
 /* Finishes all steps under way: evaluations and saves need their results and the parameters. */
 static void finish_steps(Training *r)
 {
-    while (steps_begun()) finish_step(r);
+    while (turns_begun()) finish_turn(r);
 }
 
 /* Returns false if there is no data for it.  at.step counts steps that were begun; on a device the last still runs. */
@@ -265,13 +277,17 @@ static bool one_step(Training *r)
 {
     int64_t step = r->at.step;
     double from = seconds_now();
-    Lathe_call call = call_of(&r->memory, r->entry);
     if (!fill_step(&r->data, r->entry, r->memory.call, step)) return false;
     set_scalars(r->entry, r->memory.call, r->t->seed, step, 0);
     order_step(r->t);
-    begin_step(r->t, r->entry, &call, &r->optimizer, r->memory.params, step, seconds_now() - from);
+    double data = seconds_now() - from;
     r->at.step++;
-    while (step_is_due()) finish_step(r);
+    for (int k = 0; k < r->turns.n; k++) {
+        if (!turn_is_due(&r->turns.at[k], step)) continue;
+        begin_turn(r->t, &r->turns.at[k], &r->memory, step, data);
+        data = 0;
+        while (turn_must_end()) finish_turn(r);
+    }
     if (r->data.epochs && mixture_epoch_ended(r->data.epochs->rows)) finish_steps(r);
     return true;
 }
@@ -291,7 +307,7 @@ static bool epochs_due(const Training *r)
 {
     int64_t every = r->t->recipe.eval_epochs, step = r->at.step;
     if (every == 0 || step == 0) return false;
-    if (r->data.epochs) return steps_begun() == 0 && r->at.epoch_steps == 0 && due(r->at.epochs, every);
+    if (r->data.epochs) return turns_begun() == 0 && r->at.epoch_steps == 0 && due(r->at.epochs, every);
     int64_t items = every * epoch_items(&r->data);
     return step * r->items / items > (step - 1) * r->items / items;
 }
@@ -379,6 +395,6 @@ int train_command(Trainer *t)
                     (long long)t->recipe.steps, text_of("%s train --resume --out %s", t->program, run_folder(t)));
     close_report(&r.report);
     if (t->json) print_result(&r);
-    optimizer_free(&r.optimizer);
+    close_turns(&r.turns);
     return interrupted ? 128 + interrupted : 0;
 }

@@ -154,6 +154,8 @@ static const Option options[] = {
      "the batch of every step, as grad takes it (default: random ones)"},
     {"weights", BENCH, TEXT, AT(weights), NULL, "PATH", "parameters to start from (default: drawn from the seed)"},
     {"training", GRAD, FLAG, AT(training), NULL, NULL, "as in a training step: dropout on"},
+    {"turn", GRAD | BENCH | PROFILE, TEXT, AT(turn), NULL, "NAME",
+     "of a model that trains in turns: the one to run (default: the first)"},
     {"only", GRAD, TEXT, AT(only), NULL, "NAME,…",
      "what to write, such as loss,gradients; logits of large models are larger than all else (default: all)"},
     {"only", PREDICT, TEXT, AT(only), NULL, "NAME,…", "outputs to write (default: all)"},
@@ -217,7 +219,7 @@ static void print_help(const Trainer *t, const Command *c)
         }
     if (c->bit & (TRAIN | INFO)) {
         show(stdout, "\nSettings for --set, with their values now:\n");
-        print_knobs(stdout, &t->recipe);
+        print_knobs(stdout, &t->recipe, t->model->turns);
     }
 }
 

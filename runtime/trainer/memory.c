@@ -38,8 +38,10 @@ static int64_t largest_call(const Lathe_model *m, const Entry *entries)
 {
     int64_t most = 0;
     for (; *entries != NO_ENTRY; entries++) {
-        const Lathe_entry *e = find_entry(m, *entries);
-        if (e && call_bytes(e) > most) most = call_bytes(e);
+        const Lathe_entry *first = find_entry(m, *entries);
+        for (int i = 0; first && i < m->entries; i++) /* those of all turns */
+            if (strcmp(m->entry[i].name, first->name) == 0 && call_bytes(&m->entry[i]) > most)
+                most = call_bytes(&m->entry[i]);
     }
     return most;
 }

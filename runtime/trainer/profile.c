@@ -108,16 +108,15 @@ static void count_laps(Profile *p, int64_t step, double begin)
     p->begin = begin;
 }
 
-static void run_steps(Profile *p, const Lathe_entry *e, Memory *m, Optimizer *o)
+static void run_steps(Profile *p, Turn *u, Memory *m)
 {
-    Lathe_call call = call_of(m, e);
     rt_lap = take_lap;
     watch_laps(take_lap_there);
     for (int64_t step = 0; step < p->steps + WARM_UP; step++) {
-        random_inputs(p->t, e, m->call, step);
+        random_inputs(p->t, u->entry, m->call, step);
         laps.n = 0;
         double begin = on_device() ? 0 : seconds_now();
-        take_step(p->t, e, &call, o, m->params, step);
+        take_turn(p->t, u, m, step);
         if (step >= WARM_UP) count_laps(p, step - WARM_UP, begin);
     }
     rt_lap = NULL;
@@ -262,10 +261,9 @@ static void write_trace(const Profile *p, const char *path)
 int profile_command(Trainer *t)
 {
     static const Entry entries[] = {ENTRY_train, NO_ENTRY};
-    const Lathe_entry *e = need_entry(t->model, ENTRY_train);
     Profile p = {.t = t, .steps = t->steps ? t->steps : 10};
     Memory m;
-    Optimizer o;
+    Step_turns turns;
     check_memory(t);
     p.step = must_alloc(sizeof *p.step * (size_t)p.steps);
     use_threads(t);
@@ -273,17 +271,18 @@ int profile_command(Trainer *t)
     if (!t->model->device) p.product_rate = product_rate(t->model->real, NULL, 0);
     take_memory(&m, t, true, true, entries);
     if (on_device()) device_rates(&p.copy_rate, &p.product_rate);
-    optimizer_init(&o, t->model, &t->recipe, m.moments);
+    open_turns(&turns, t->model, &t->recipe, m.moments);
+    Turn *u = wanted_turn(t, &turns);
     init_weights(t->model, (uint64_t)t->seed, &m);
     weights_up(t->model, &m);
-    ready_optimizer(&o, &m);
-    list_kernels(&p, e, &o);
-    run_steps(&p, e, &m, &o);
+    ready_optimizers(&turns, &m);
+    list_kernels(&p, u->entry, &u->optimizer);
+    run_steps(&p, u, &m);
     settle(&p);
     if (t->trace) write_trace(&p, t->trace);
     qsort(p.row, (size_t)p.rows, sizeof *p.row, by_seconds_lost);
     if (t->json) print_object(&p);
     else print_table(&p);
-    optimizer_free(&o);
+    close_turns(&turns);
     return 0;
 }

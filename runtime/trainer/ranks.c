@@ -340,7 +340,6 @@ static void set_first_row(const Trial *c)
 
 static void follow_step(const Trial *c, int64_t step)
 {
-    Lathe_call call = call_of(c->memory, c->entry);
     int code = EXIT_DATA;
     if (!fill_step(c->data, c->entry, c->memory->call, step)) {
         const char *failure = data_failure(c->data, &code);
@@ -350,13 +349,13 @@ static void follow_step(const Trial *c, int64_t step)
     }
     set_scalars(c->entry, c->memory->call, c->t->seed, step, 0);
     set_first_row(c);
-    begin_step(c->t, c->entry, &call, c->optimizer, c->memory->params, step, 0);
-    while (step_is_due()) end_step();
+    begin_turn(c->t, &c->turns->at[0], c->memory, step, 0);
+    while (turn_must_end()) end_turn();
 }
 
 static void finish_steps(void)
 {
-    while (steps_begun()) end_step();
+    while (turns_begun()) end_turn();
 }
 
 /* While it waits it finishes earlier orders, so that their errors are reported. */

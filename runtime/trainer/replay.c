@@ -340,7 +340,7 @@ typedef struct Replay {
     const Lathe_entry *e;
     Data data;
     Memory memory;
-    Optimizer optimizer;
+    Step_turns turns;      /* one */
     State from;       /* of a checkpoint */
     char *checkpoint; /* NULL: none */
     int64_t step;     /* steps done so far, including the checkpoint's */
@@ -366,16 +366,17 @@ static void find_start(Replay *r)
 static void fill_arrays(Replay *r)
 {
     Trainer *t = r->t;
-    optimizer_init(&r->optimizer, t->model, &t->recipe, r->memory.moments);
-    if (r->checkpoint) load_checkpoint(t, &r->from, r->checkpoint, &r->memory, &r->optimizer);
+    open_turns(&r->turns, t->model, &t->recipe, r->memory.moments);
+    Optimizer *o = &r->turns.at[0].optimizer;
+    if (r->checkpoint) load_checkpoint(t, &r->from, r->checkpoint, &r->memory, o);
     else if (t->weights) load_saved_weights(t, t->weights, &r->memory);
     else init_weights(t->model, (uint64_t)t->seed, &r->memory);
     advise(NULL);
     weights_up(t->model, &r->memory);
     check_parameters(t, r->memory.params);
-    go_on_with_scale(&r->optimizer, &r->from.at.loss_scale);
+    go_on_with_scale(o, &r->from.at.loss_scale);
     if (t->weights && !r->checkpoint)
-        r->optimizer.loss_scale.scale = 1; /* a run diverges only when no smaller scale is left */
+        o->loss_scale.scale = 1; /* a run diverges only when no smaller scale is left */
 }
 
 /* Weights do not include carried states; only a step whose rows all begin needs none. */
@@ -396,6 +397,10 @@ static void start_replay(Replay *r, Trainer *t)
     if (t->model->device)
         fail(EXIT_USAGE, NULL, "replay runs only on the processor: build with --target cpu (`lathe replay %s`)",
              t->model->rebuild ? t->model->rebuild : "MODEL.lua");
+    if (t->model->turns)
+        fail(EXIT_USAGE, NULL, "replay runs steps of one loss, and %s has turns; `trainer grad --turn NAME --training` "
+                               "computes the gradients of one",
+             t->model->name);
     need_instruments(t, r->e);
     check_memory(t);
     find_start(r);
@@ -419,7 +424,7 @@ static Step run_steps(Replay *r)
         if (!fill_step(&r->data, r->e, r->memory.call, r->step))
             fail(EXIT_DATA, NULL, "the data ends before step %lld", (long long)r->step + 1);
         set_scalars(r->e, r->memory.call, r->t->seed, r->step, 0);
-        s = take_step(r->t, r->e, &call, &r->optimizer, r->memory.params, r->step++);
+        s = take_turn(r->t, &r->turns.at[0], &r->memory, r->step++);
     }
     rt_lap = NULL;
     return s;
@@ -468,6 +473,6 @@ int replay_command(Trainer *t)
     if (!t->json && finite)
         show(stdout, "loss and gradients are finite here: operations run one by one, so sums round differently than in "
                      "fused kernels\n");
-    optimizer_free(&r.optimizer);
+    close_turns(&r.turns);
     return finite ? 0 : EXIT_DIVERGED;
 }

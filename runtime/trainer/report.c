@@ -248,12 +248,14 @@ static double data_share(const Report *r) { return r->smooth_ms > 0 ? r->smooth_
 static char *progress_text(const Report *r, int64_t done, Step s)
 {
     char *data = data_readers(r->data) ? text_of(" | data %.1f %%", 100 * data_share(r)) : text_of("%s", "");
-    char *line =
-        text_of("step %lld/%lld | loss %.4f | norm %.3g | lr %.1e | %.*f ms%s | %s %s/s | ETA %s", (long long)done,
-                (long long)r->steps, s.loss, s.norm, s.rate, r->smooth_ms < 10 ? 1 : 0, r->smooth_ms, data,
-                rate_text(units_per_second(r)), has_tokens(r->data) ? "tok" : item_word(r->data),
-                duration_text((double)(r->steps - done) * r->smooth_ms * 1e-3));
+    char *turns = turns_text(&r->notes);
+    char *line = text_of("step %lld/%lld | loss %.4f%s | norm %.3g | lr %.1e | %.*f ms%s | %s %s/s | ETA %s",
+                         (long long)done, (long long)r->steps, s.loss, turns, s.norm, s.rate, r->smooth_ms < 10 ? 1 : 0,
+                         r->smooth_ms, data, rate_text(units_per_second(r)),
+                         has_tokens(r->data) ? "tok" : item_word(r->data),
+                         duration_text((double)(r->steps - done) * r->smooth_ms * 1e-3));
     free(data);
+    free(turns);
     return line;
 }
 
@@ -300,30 +302,19 @@ static void write_metrics(Report *r, int64_t done, Step s, double now)
 {
     if (done % r->every != 0 && done != 1 && done != r->steps) return;
     if (s.skipped) return; /* its norm is not a number */
-    char *data = waits_text(r);
+    char *data = waits_text(r), *turns = turns_member(&r->notes);
     put_line(
         r,
         text_of(
             "{\"step\":%lld,\"split\":\"train\",\"loss\":%.9g,\"lr\":%.9g,\"grad_norm\":%.9g,\"%s\":%.6g,\"%s\":%lld,"
-            "\"time\":%.3f%s}\n",
+            "\"time\":%.3f%s%s}\n",
             (long long)done, s.loss, s.rate, s.norm, has_tokens(r->data) ? "tok_s" : "rows_s", units_per_second(r),
-            has_tokens(r->data) ? "tokens" : "rows", (long long)r->units, now - r->started, data));
+            has_tokens(r->data) ? "tokens" : "rows", (long long)r->units, now - r->started, data, turns));
     free(data);
+    free(turns);
 }
 
 /* ------------------------------------------------------------------ a loss that jumps */
-
-static void warn_of_spike(Report *r, int64_t done, double loss)
-{
-    enum { APART = 100 }; /* steps between two warnings */
-    double mean = r->spike.mean, score = spike_score(&r->spike, loss);
-    if (score <= SPIKE || done < r->next_warning) return;
-    r->next_warning = done + APART;
-    report_text(r,
-                "step %lld: the loss jumped to %.4f, %.0f standard deviations above its mean of %.4f; if that lasts, "
-                "lower the learning rate (--set lr=%g) or clip gradients (--set clip=1)",
-                (long long)done, loss, score, mean, r->t->recipe.lr / 2);
-}
 
 static void warn_of_waiting(Report *r, int64_t done, double now)
 {
@@ -372,7 +363,7 @@ void report_step(Report *r, int64_t done, Step s)
     r->last_step = now;
     write_metrics(r, done, s, now);
     show_progress(r, done, s, now);
-    warn_of_spike(r, done, s.loss);
+    if (!r->t->model->turns) warn_of_spike(r, done, s.loss);
     warn_of_waiting(r, done, now);
     if (n == 1 && r->data->epochs) show_first_pairs(r);
 }

@@ -27,8 +27,23 @@ typedef struct Epoch_start { /* or the program's start, in the middle of an epoc
     Spent spent;
 } Epoch_start;
 
+typedef struct Turn_notes { /* trainer/turns.c: the last results of each turn, for reports of steps */
+    int n;
+    struct {
+        const char *name;
+        double loss, norm, rate;
+    } of[LATHE_TURNS];
+    Step step; /* that is under way: of its turns so far */
+    bool begun;
+} Turn_notes;
+void note_turn(Turn_notes *notes, const Turn *u, const Step *s);
+Step noted_step(Turn_notes *notes); /* all of it; loss is the sum of all turns' last losses */
+char *turns_text(const Turn_notes *notes);   /* " (discriminator 0.6931, generator 0.7012)"; "" without turns */
+char *turns_member(const Turn_notes *notes); /* of metrics.jsonl; "" likewise */
+
 typedef struct Report {
     const Trainer *t;
+    Turn_notes notes;
     const Data *data;
     Spent spent;
     Epoch_start epoch;
@@ -56,6 +71,7 @@ void report_scores(Report *r, int64_t done, const Scores *s);
 void report_sample(Report *r, int64_t done, const json_t *sample);
 bool report_epoch(Report *r, const Progress *p, int source, const Stream_sum *sum); /* the end of an epoch */
 void start_next_epoch(Report *r, int64_t done);
+void warn_of_spike(Report *r, int64_t done, double loss);
 void report_text(Report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* on a line of its own */
 void end_line(Report *r); /* before any other output on stderr */
 void close_report(Report *r);

@@ -1,4 +1,4 @@
-/* spike.c: measures how far a loss jumps above those before it. */
+/* spike.c: measures how far a loss jumps above those before it, and warns. */
 #include "trainer/report.h"
 
 #include <math.h>
@@ -17,4 +17,16 @@ double spike_score(Spike *s, double loss)
     s->variance = (1 - share) * (s->variance + share * off * off);
     s->n++;
     return score;
+}
+
+void warn_of_spike(Report *r, int64_t done, double loss)
+{
+    enum { APART = 100 }; /* steps between two warnings */
+    double mean = r->spike.mean, score = spike_score(&r->spike, loss);
+    if (score <= SPIKE || done < r->next_warning) return;
+    r->next_warning = done + APART;
+    report_text(r,
+                "step %lld: the loss jumped to %.4f, %.0f standard deviations above its mean of %.4f; if that lasts, "
+                "lower the learning rate (--set lr=%g) or clip gradients (--set clip=1)",
+                (long long)done, loss, score, mean, r->t->recipe.lr / 2);
 }

@@ -108,27 +108,27 @@ static void check_steps(const Training *r)
 static void give_arrays(Training *r)
 {
     const Lathe_model *m = r->t->model;
-    join_ranks(r->t, &r->optimizer, &r->memory);
+    join_ranks(r->t, &r->turns.at[0].optimizer, &r->memory);
     if (!r->t->ranks) weights_up(m, &r->memory);
     test_first_start(r->t, r->entry, &r->memory);
     if (r->t->resume && r->t->ranks) take_parts(r->t, &r->memory);
     if (r->t->resume && !r->t->ranks) device_up(r->memory.moments, (int64_t)optimizer_bytes(m, &r->t->recipe));
     if ((r->t->resume || m->statistics) && !r->t->ranks) device_up(r->memory.state, m->state_bytes);
-    ready_optimizer(&r->optimizer, &r->memory);
+    ready_optimizers(&r->turns, &r->memory);
 }
 
 static void fill_arrays(Training *r)
 {
     Trainer *t = r->t;
-    optimizer_init(&r->optimizer, t->model, &t->recipe, whole_moments(t, &r->memory));
+    open_turns(&r->turns, t->model, &t->recipe, whole_moments(t, &r->memory));
     if (is_follower(t)) {
         give_arrays(r);
         return;
     }
-    if (t->resume) load_checkpoint(t, &r->from, r->checkpoint, &r->memory, &r->optimizer);
+    if (t->resume) load_checkpoint(t, &r->from, r->checkpoint, &r->memory, saved_optimizer(&r->turns));
     else take_first_weights(t, &r->memory);
     advise(NULL);
-    go_on_with_scale(&r->optimizer, &r->at.loss_scale);
+    go_on_with_scale(&r->turns.at[0].optimizer, &r->at.loss_scale);
     give_arrays(r);
     if (t->resume) compare_origin(t, &r->data, &r->from);
 }
@@ -164,7 +164,7 @@ static void open_run(Training *r)
         note("%s moved to %s", own ? "later checkpoints were" : "the earlier contents of the run folder were", where);
     if (own) link_again(r);
     open_report(&r->report, r->t, &r->data, r->items, &r->at, metrics);
-    r->saver = open_saver(r->t, &r->memory, &r->optimizer, &r->data, r->report.metrics, own ? r->at.step : NOT_SAVED);
+    r->saver = open_saver(r->t, &r->memory, saved_optimizer(&r->turns), &r->data, r->report.metrics, own ? r->at.step : NOT_SAVED);
     r->saved_at = seconds_now();
     free(folder);
     free(metrics);
@@ -216,7 +216,7 @@ void start_training(Training *r)
 
 Trial trial_of(Training *r)
 {
-    return (Trial){r->t, &r->data, &r->memory, &r->optimizer, r->entry, r->samples, r->texts, r->items, r->evaluates};
+    return (Trial){r->t, &r->data, &r->memory, &r->turns, r->entry, r->samples, r->texts, r->items, r->evaluates};
 }
 
 /* --overfit, --dry-run */

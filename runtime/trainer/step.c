@@ -10,6 +10,7 @@
 #include "step/entry.h"
 #include "step/optim.h"
 #include "step/scale.h"
+#include "step/turn.h"
 #include "trainer/checkpoint.h"
 #include "trainer/ranks.h"
 #include "trainer/selftest.h"
@@ -86,12 +87,12 @@ void backward_part(void) { begin_part(1); }
 enum { MOST_BEGUN = 2 };
 static struct {
     int64_t begun, ended;
-    const Lathe_entry *entry;
+    const Lathe_entry *entry[MOST_BEGUN];
     Step at[MOST_BEGUN];
 } steps;
 
-int steps_begun(void) { return (int)(steps.begun - steps.ended); }
-bool step_is_due(void) { return steps_begun() > (on_device() ? device_in_use()->lag : 0); }
+int turns_begun(void) { return (int)(steps.begun - steps.ended); }
+bool turn_must_end(void) { return turns_begun() > (on_device() ? device_in_use()->lag : 0); }
 
 bool has_diverged(const Step *s) { return !isfinite(s->loss) || (!isfinite(s->norm) && !s->skipped); }
 
@@ -104,24 +105,24 @@ static double scale_loss(const Optimizer *o, const Lathe_entry *e, const Lathe_c
     return (double)o->loss_scale.scale;
 }
 
-/* The whole step, at once. */
-static void step_here(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, Optimizer *o, void *params,
-                      Step *s)
+/* All of the turn, at once. */
+static void turn_here(const Trainer *t, Turn *u, const Lathe_call *call, void *params, Step *s)
 {
-    double scale = scale_loss(o, e, call);
+    Optimizer *o = &u->optimizer;
+    double scale = scale_loss(o, u->entry, call);
     parts = (struct Parts){.since = seconds_now()};
-    run_entry(e, call);
+    run_entry(u->entry, call);
     forward_part();
     drop_frozen(o, call->grads);
-    s->loss = output_scalar(e, call->out, "loss");
+    s->loss = output_scalar(u->entry, call->out, "loss");
     s->norm = gradient_norm(o, call->grads) / scale;
     LAP(LAP_NORM);
     wait_until_copied(t->saver);
-    Pace pace = pace_at(&t->recipe, s->number, s->norm);
+    Pace pace = pace_at(u->recipe, s->number, s->norm);
     pace.seed = t->seed;
     pace.scale /= scale;
     if (isfinite(s->loss) && isfinite(s->norm))
-        optimizer_step(o, params, call->grads, s->number - o->loss_scale.skipped, &pace);
+        optimizer_step(o, params, call->grads, updates_before(u, s->number) - o->loss_scale.skipped, &pace);
     if (isfinite(s->loss)) s->skipped = adapt_loss_scale(&o->loss_scale, isfinite(s->norm));
     s->loss_scale = o->loss_scale;
     LAP(LAP_UPDATE);
@@ -131,39 +132,41 @@ static void step_here(const Trainer *t, const Lathe_entry *e, const Lathe_call *
 }
 
 /* The device decides by the norm, without the host. */
-static void step_there(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, const Optimizer *o,
-                       const Step *s)
+static void turn_there(const Trainer *t, const Turn *u, const Lathe_call *call, const Step *s)
 {
-    Pace pace = pace_at(&t->recipe, s->number, 0);
+    Pace pace = pace_at(u->recipe, s->number, 0);
     pace.seed = t->seed;
-    Rates rates = rates_of(o, s->number, &pace);
-    device_in_use()->begin_step(e, call, &rates, t->recipe.clip, s->number);
+    int64_t updates = updates_before(u, s->number);
+    Rates rates = rates_of(&u->optimizer, updates, &pace);
+    device_in_use()->begin_step(u->number, u->entry, call, &rates, u->recipe->clip, updates);
     device_must_work();
 }
 
-void begin_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, Optimizer *o, void *params,
-                int64_t number, double data)
+void begin_turn(const Trainer *t, Turn *u, const Memory *m, int64_t number, double data)
 {
-    Step *s = &steps.at[steps.begun % MOST_BEGUN];
-    bug_if(steps_begun() == MOST_BEGUN);
-    *s = (Step){.number = number, .rate = rate_at(&t->recipe, number), .data = data};
-    if (on_device()) step_there(t, e, call, o, s);
-    else step_here(t, e, call, o, params, s);
-    steps.entry = e;
+    const int64_t slot = steps.begun % MOST_BEGUN;
+    const Lathe_call call = call_of(m, u->entry);
+    Step *s = &steps.at[slot];
+    bug_if(turns_begun() == MOST_BEGUN);
+    *s = (Step){.number = number, .turn = u->number, .rate = rate_at(u->recipe, number), .data = data};
+    if (on_device()) turn_there(t, u, &call, s);
+    else turn_here(t, u, &call, m->params, s);
+    steps.entry[slot] = u->entry;
     steps.begun++;
 }
 
-Step end_step(void)
+Step end_turn(void)
 {
-    Step *s = &steps.at[steps.ended % MOST_BEGUN];
+    const int64_t slot = steps.ended % MOST_BEGUN;
+    Step *s = &steps.at[slot];
     Step_result got;
     Bad_id bad;
-    bug_if(steps_begun() == 0);
+    bug_if(turns_begun() == 0);
     steps.ended++;
     if (!on_device()) return *s;
     bool fine = device_in_use()->end_step(&got, &bad);
     device_must_work();
-    if (!fine) refuse_id(steps.entry, &bad);
+    if (!fine) refuse_id(steps.entry[slot], &bad);
     s->loss = got.loss;
     s->norm = got.norm;
     s->skipped = got.skipped;
@@ -175,17 +178,44 @@ Step end_step(void)
     return *s;
 }
 
-Step take_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, Optimizer *o, void *params,
-               int64_t number)
+Step take_turn(const Trainer *t, Turn *u, const Memory *m, int64_t number)
 {
-    bug_if(steps_begun() > 0);
-    begin_step(t, e, call, o, params, number, 0);
-    return end_step();
+    bug_if(turns_begun() > 0);
+    begin_turn(t, u, m, number, 0);
+    return end_turn();
 }
 
-void ready_optimizer(const Optimizer *o, const Memory *m)
+void add_to_step(Step *all, const Step *s)
 {
-    if (!on_device()) return;
-    device_in_use()->optimizer(o, m->moments, m->step);
-    device_must_work();
+    all->number = s->number;
+    all->loss += s->loss;
+    all->norm = hypot(all->norm, s->norm);
+    all->rate = s->rate;
+    all->data += s->data;
+    all->forward += s->forward;
+    all->backward += s->backward;
+    all->update += s->update;
+    all->there += s->there;
+    all->skipped |= s->skipped;
+    all->loss_scale = s->loss_scale;
+}
+
+Step take_step(const Trainer *t, Step_turns *turns, const Memory *m, int64_t number)
+{
+    Step all = {0}, s;
+    if (turns->n == 1) return take_turn(t, &turns->at[0], m, number);
+    for (int k = 0; k < turns->n; k++) {
+        if (!turn_is_due(&turns->at[k], number)) continue;
+        s = take_turn(t, &turns->at[k], m, number);
+        add_to_step(&all, &s);
+    }
+    return all;
+}
+
+void ready_optimizers(const Step_turns *turns, const Memory *m)
+{
+    for (int k = 0; on_device() && k < turns->n; k++) {
+        device_in_use()->optimizer(k, &turns->at[k].optimizer, m->moments, m->step);
+        device_must_work();
+    }
 }

@@ -5,30 +5,33 @@
 #include "interface/lathe_model.h"
 #include "model/block.h"
 #include "step/optim.h"
+#include "step/turn.h"
 #include "trainer/trainer.h"
 
 void open_device(const Memory *m, const Trainer *t);   /* does nothing if the model runs on this processor */
-typedef struct Step { /* results of an optimizer step */
+typedef struct Step { /* results of an optimizer step, or of a turn of it */
     double loss, norm, rate;
     /* seconds: waiting for inputs; the entry; norm, clipping and update, with the wait for a save that copies */
     double data, forward, backward, update;
-    double there; /* on a device, by its clock: the whole step; the parts are 0 without time_parts() */
+    double there; /* on a device, by its clock: all of it; the parts are 0 without time_parts() */
     int64_t number; /* steps before it */
+    int turn;       /* its number */
     bool skipped; /* gradients overflowed fp16: parameters are unchanged, and the next loss scale is smaller */
     Loss_scale loss_scale; /* behind it */
 } Step;
 
-void ready_optimizer(const Optimizer *o, const Memory *m); /* before the first step */
-/* A step on the inputs at call->in: gradients, norm, clipping, update.  If loss or norm is not finite, this step and
- * all later ones leave the parameters unchanged.  begin_step has used the inputs when it returns; end_step returns the
- * result of the oldest step begun, and must be called when step_is_due. */
-void begin_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, Optimizer *o, void *params,
-                int64_t number, double data);
-Step end_step(void);
-int steps_begun(void); /* that have not ended */
-bool step_is_due(void);
-Step take_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, Optimizer *o, void *params,
-               int64_t number); /* both */
+void ready_optimizers(const Step_turns *turns, const Memory *m); /* before the first step */
+/* A turn of a step, on the inputs at m->call: gradients, norm, clipping, update.  If loss or norm is not finite, it and
+ * all later ones leave the parameters unchanged.  begin_turn has used the inputs when it returns; end_turn returns the
+ * result of the oldest turn begun, and must be called when turn_must_end. */
+void begin_turn(const Trainer *t, Turn *u, const Memory *m, int64_t number, double data);
+Step end_turn(void);
+int turns_begun(void); /* that have not ended */
+bool turn_must_end(void);
+Step take_turn(const Trainer *t, Turn *u, const Memory *m, int64_t number); /* both */
+Step take_step(const Trainer *t, Step_turns *turns, const Memory *m, int64_t number); /* all turns that are due */
+void add_to_step(Step *all, const Step *s); /* losses add up, norms as those of parts of one vector */
+Turn *wanted_turn(const Trainer *t, Step_turns *turns); /* trainer/turns.c: of --turn; the first */
 bool has_diverged(const Step *s);
 
 #endif

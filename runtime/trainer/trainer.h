@@ -4,6 +4,7 @@
 
 #include "base/words.h"
 #include "interface/lathe_model.h"
+#include "interface/names.h"
 
 enum { MAX_SETTINGS = 96 }; /* of a recipe (trainer/knobs.c) */
 typedef struct Trainer { /* one run of the program */
@@ -17,6 +18,7 @@ typedef struct Trainer { /* one run of the program */
     struct Origin *origin;              /* files that came with imported weights (model/origin.c); NULL: none */
     const char *out, *weights, *inputs, *only, *keep, *trace, *to; /* NULL where not given */
     const char *init_except;            /* layers that --init leaves as they are drawn; NULL where not given */
+    const char *turn;                   /* of grad, bench, profile; NULL: the first */
     const char *tokenizer;              /* file or folder of one; NULL: the recipe says which */
     int64_t steps, epochs, tokens, samples; /* 0 where not given */
     int64_t ids;                        /* export: ids in use; 0 where not given */
@@ -59,6 +61,7 @@ int info_command(Trainer *t);     /* trainer/info.c */
 void use_threads(const Trainer *t); /* sets the number of threads; called before memory is allocated */
 /* ---- trainer/replay.c, trainer/bench.c */
 
+const Lathe_entry *wanted_entry(const Trainer *t, Entry entry); /* trainer/turns.c: of --turn */
 struct Data;
 /* A shell command that replays a step from the weights at `path`, with the options that decide its data. */
 char *replay_words(const Trainer *t, const struct Data *d, const char *path, int64_t number);

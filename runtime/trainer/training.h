@@ -5,7 +5,7 @@
 #include "data/data.h"
 #include "interface/lathe_model.h"
 #include "model/block.h"
-#include "step/optim.h"
+#include "step/turn.h"
 #include "step/state.h"
 #include "trainer/checkpoint.h"
 #include "trainer/eval.h"
@@ -18,7 +18,7 @@ typedef struct Training {
     Trainer *t;
     Data data;
     Memory memory;
-    Optimizer optimizer;
+    Step_turns turns;
     Report report;
     Saver *saver;
     double saved_at; /* seconds_now() of the start of the last save, or of the run */

@@ -5,7 +5,7 @@
 #include "data/data.h"
 #include "interface/lathe_model.h"
 #include "model/block.h"
-#include "step/optim.h"
+#include "step/turn.h"
 #include "trainer/eval.h"
 #include "trainer/samples.h"
 #include "trainer/trainer.h"
@@ -17,7 +17,7 @@ typedef struct Trial { /* a run that is ready to begin */
     Trainer *t;
     Data *data;
     Memory *memory;
-    Optimizer *optimizer;
+    Step_turns *turns;
     const Lathe_entry *entry;
     Samples *samples;    /* NULL: none */
     Text_eval *texts;    /* NULL: no texts for evaluation */

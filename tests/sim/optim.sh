@@ -9,7 +9,7 @@ sh tests/sim/compile program "$TMP" tests/sim/optim.cu runtime/cuda/optim.cu
 failed=0
 . tests/sim/mutant
 mutant runtime/cuda/optim.cu 'if (i + BESIDE <= o.segment[s].end)' 'if (i < o.segment[s].end)'
-mutant runtime/cuda/optim.cu 'if (step->stopped) return;' 'if (step->stopped > 1) return;'
+mutant runtime/cuda/optim.cu 'if (*stopped) return;' 'if (*stopped > 1) return;'
 mutant runtime/cuda/optim.cu 'sum = block_sum_f64(sum);' ''
 mutant runtime/cuda/optim.cu '!is_finite(norm)' 'false'
 mutant runtime/cuda/optim.cu 'rates.step, i / BESIDE)' 'rates.step, 0 * i + threadIdx.x)'

@@ -1,0 +1,73 @@
+/* turn.c: the turns of a step: their entries, recipes and optimizers. */
+#include "step/turn.h"
+#include "base/words.h"
+#include "interface/names.h"
+#include "model/tables.h"
+
+#include <string.h>
+
+/* r: the run's recipe, which gets what the turn has for itself. */
+static void take_own_settings(Lathe_recipe *r, const Lathe_recipe *own)
+{
+#define TAKE(table, name)                                                                                              \
+    if (lathe_is_of_turn(#table, #name)) r->name = own->name;
+#define REAL(name, start, least, most, table, ...)  TAKE(table, name)
+#define COUNT(name, start, least, most, table, ...) TAKE(table, name)
+#define FLAG(name, start, table, ...)               TAKE(table, name)
+#define WORD(name, type, start, words, table, ...)  TAKE(table, name)
+#define TEXT(name, table, ...)                      TAKE(table, name)
+#define LIST(name, table, ...)                      TAKE(table, name)
+#include "interface/recipe.def"
+#undef TAKE
+}
+
+static void open_turn(Turn *u, const Lathe_model *m, const Lathe_turn *of, const Lathe_recipe *run, void *moments)
+{
+    u->name = of->name;
+    u->every = of->every;
+    u->entry = find_turn(m, ENTRY_train, of->name);
+    bug_if(!u->entry);
+    u->own = *run;
+    take_own_settings(&u->own, &of->recipe);
+    u->recipe = &u->own;
+    optimizer_of_turn(&u->optimizer, m, of, u->recipe, moments);
+}
+
+void open_turns(Step_turns *all, const Lathe_model *m, const Lathe_recipe *run, void *moments)
+{
+    memset(all, 0, sizeof *all);
+    all->n = m->turns ? m->turns : 1;
+    for (int k = 0; k < m->turns; k++) open_turn(&all->at[k], m, &m->turn[k], run, moments);
+    for (int k = 0; k < all->n; k++) all->at[k].number = k;
+    if (m->turns) return;
+    Turn *one = &all->at[0];
+    one->every = 1;
+    one->entry = need_entry(m, ENTRY_train);
+    one->recipe = run;
+    optimizer_init(&one->optimizer, m, run, moments);
+}
+
+void close_turns(Step_turns *all)
+{
+    for (int k = 0; k < all->n; k++) optimizer_free(&all->at[k].optimizer);
+    all->n = 0;
+}
+
+Optimizer *saved_optimizer(Step_turns *all)
+{
+    Optimizer *most = &all->at[0].optimizer;
+    for (int k = 1; k < all->n; k++)
+        if (all->at[k].optimizer.moments > most->moments) most = &all->at[k].optimizer;
+    return most;
+}
+
+bool turn_is_due(const Turn *u, int64_t step) { return (step + 1) % u->every == 0; }
+
+bool is_last_turn(const Step_turns *all, const Turn *u, int64_t step)
+{
+    for (int k = u->number + 1; k < all->n; k++)
+        if (turn_is_due(&all->at[k], step)) return false;
+    return true;
+}
+
+int64_t updates_before(const Turn *u, int64_t step) { return step / u->every; }
