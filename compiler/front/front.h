@@ -252,7 +252,7 @@ void check_loss_name(const char *name, Where w); /* a word that C can have in na
 
 /* front/turns.c: the turns of a step */
 void read_turn_list(lua_State *L);   /* train's turns, on the top; all else of train was read */
-bool next_turn(Trace *trace, int k); /* goes to the k-th; without turns there is one round, of none; false: no more */
+bool go_to_turn(Trace *trace, int k); /* goes to the k-th; without turns there is one round, of none; false: no more */
 void mark_turn(const Trace *trace, Graph *g);
 int first_site(const Trace *trace);  /* of random ops: each turn draws its own */
 Where place_of_turn(const Trace *trace, const Train_turn *u);

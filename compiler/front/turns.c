@@ -131,7 +131,7 @@ void read_turn_list(lua_State *L)
 
 /* ------------------------------------------------------------------ entries */
 
-bool next_turn(Trace *trace, int k)
+bool go_to_turn(Trace *trace, int k)
 {
     const Desc *d = trace->desc;
     trace->turn = k < d->turns.n ? &d->turns.at[k] : NULL;

@@ -141,7 +141,6 @@ typedef struct Lathe_instruments {
 
 typedef struct Lathe_entry {
     const char *name;           /* train, grad, eval, score, encode, decode */
-    const char *turn;           /* of train and grad: whose it is; NULL: the description has no turns */
     void (*run)(const Lathe_call *);
     int64_t work_bytes, in_bytes, out_bytes;
     int64_t rows;               /* of the batch in a call, micro-batches included; in decode, texts side by side */
@@ -151,6 +150,7 @@ typedef struct Lathe_entry {
     const Lathe_kernel *kernel; /* in the order of its text */
     double flops;               /* per call: 2 · multiply-adds of its contractions */
     const Lathe_instruments *instruments;   /* NULL except in train, in a build with --instrument */
+    const char *turn;           /* of train and grad: whose it is; NULL: the description has no turns */
 } Lathe_entry;
 
 /* The words of a setting (recipe.def), one enum per setting: LATHE_SGD, LATHE_ADAMW, … of Lathe_optimizer. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* r: the run's recipe, which gets what the turn has for itself. */
-static void take_own_settings(Lathe_recipe *r, const Lathe_recipe *own)
+static void take_turn_settings(Lathe_recipe *r, const Lathe_recipe *own)
 {
 #define TAKE(table, name)                                                                                              \
     if (lathe_is_of_turn(#table, #name)) r->name = own->name;
@@ -28,7 +28,7 @@ static void open_turn(Turn *u, const Lathe_model *m, const Lathe_turn *of, const
     u->entry = find_turn(m, ENTRY_train, of->name);
     bug_if(!u->entry);
     u->own = *run;
-    take_own_settings(&u->own, &of->recipe);
+    take_turn_settings(&u->own, &of->recipe);
     u->recipe = &u->own;
     optimizer_of_turn(&u->optimizer, m, of, u->recipe, moments);
 }

@@ -32,6 +32,7 @@ bools U8.  Ops with ints carry them in the metadata under their name ("axis=1" �
 functions: cases of tests/lua/functions.lua; functions.py says what the file holds.
 layers: cases of tests/lua/layers.lua; layers.py says what the file holds.
 batchnorm: tests/lua/batchnorm.lua; batchnorm.py says what the file holds.
+turns: tests/models/turns.lua; turns.py says what the file holds.
 
 optimizers: updates of step/optim.c.  start.w [3][4], start.b [5], start.c [3]; grad.w [20][3][4], …, gradients given to
 update s; NAME.w [20][3][4], …: parameters after it.  The metadata has under NAME the settings "key=value …" of the recipe
@@ -59,6 +60,7 @@ from layers import layers
 from models import GPT, CharRNN, Library, Llama, Recurrent
 from networks import GNN, VAE
 from systems import Diffusion, Mu, PointerGenerator, PostNorm, Seq2seq
+from turns import turns
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STEPS = 20
@@ -483,6 +485,7 @@ def main():
     save("functions", functions(), {})
     save("layers", layers(), {})
     save("batchnorm", batchnorm(), {})
+    save("turns", turns(), {})
     o = Ops()
     record_maps(o)
     record_others(o)
