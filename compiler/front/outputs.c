@@ -65,7 +65,7 @@ static void collect_losses(lua_State *L, int model)
     keys_of(L, losses, &names, &n);
     if (n == 0 || lua_rawlen(L, losses) > 0)
         err(w, "forward's first result must name each loss, { discriminator = …, generator = … }, but %s",
-            n ? "one has no name" : "there is none");
+            lua_rawlen(L, losses) ? "one has no name" : "there is none");
     push(&g->outs, ((Output){OUT_VALUE, "loss", NULL}));
     for (int i = 0; i < n; i++) {
         check_loss_name(names[i], w);

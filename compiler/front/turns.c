@@ -111,6 +111,14 @@ static void settle_moments(Desc *d)
     d->recipe = most->recipe;
 }
 
+static void check_every_step(const Trace *trace)
+{
+    const Desc *d = trace->desc;
+    bool any = false;
+    for (int k = 0; k < d->turns.n; k++) any |= d->turns.at[k].every == 1;
+    if (!any) err(place_of_turns(trace), "some steps would have no turn: leave `every` out of one of them");
+}
+
 void read_turn_list(lua_State *L)
 {
     Trace *trace = trace_of(L);
@@ -126,6 +134,7 @@ void read_turn_list(lua_State *L)
         read_turn(L);
         lua_pop(L, 1);
     }
+    check_every_step(trace);
     settle_moments(trace->desc);
 }
 

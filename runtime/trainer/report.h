@@ -27,17 +27,17 @@ typedef struct Epoch_start { /* or the program's start, in the middle of an epoc
     Spent spent;
 } Epoch_start;
 
-typedef struct Turn_notes { /* trainer/turns.c: the last results of each turn, for reports of steps */
+typedef struct Turn_notes { /* trainer/turns.c: results of the turns of a step, for its report */
     int n;
     struct {
         const char *name;
         double loss, norm, rate;
     } of[LATHE_TURNS];
-    Step step; /* that is under way: of its turns so far */
+    Step step; /* of these turns together */
     bool begun;
 } Turn_notes;
 void note_turn(Turn_notes *notes, const Turn *u, const Step *s);
-Step noted_step(Turn_notes *notes); /* all of it; loss is the sum of all turns' last losses */
+Step noted_step(Turn_notes *notes); /* all of it; the next turn begins another */
 char *turns_text(const Turn_notes *notes);   /* " (discriminator 0.6931, generator 0.7012)"; "" without turns */
 char *turns_member(const Turn_notes *notes); /* of metrics.jsonl; "" likewise */
 

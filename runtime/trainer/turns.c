@@ -12,34 +12,25 @@
 
 void note_turn(Turn_notes *notes, const Turn *u, const Step *s)
 {
-    if (!notes->begun) notes->step = (Step){0};
-    notes->begun = true;
-    if (u->number >= notes->n) notes->n = u->number + 1;
-    notes->of[u->number].name = u->name;
-    notes->of[u->number].loss = s->loss;
-    notes->of[u->number].norm = s->norm;
-    notes->of[u->number].rate = s->rate;
+    if (!notes->begun) *notes = (Turn_notes){.begun = true};
+    notes->of[notes->n].name = u->name;
+    notes->of[notes->n].loss = s->loss;
+    notes->of[notes->n].norm = s->norm;
+    notes->of[notes->n++].rate = s->rate;
     add_to_step(&notes->step, s);
 }
 
 Step noted_step(Turn_notes *notes)
 {
-    Step s = notes->step;
     notes->begun = false;
-    s.loss = 0;
-    for (int k = 0; k < notes->n; k++) s.loss += notes->of[k].loss;
-    return s;
+    return notes->step;
 }
-
-/* A turn that was not due so far has no name yet. */
-static bool has_turns(const Turn_notes *notes) { return notes->n > 1 || notes->of[0].name; }
 
 char *turns_text(const Turn_notes *notes)
 {
     char *all = text_of("%s", "");
-    for (int k = 0, said = 0; k < notes->n && has_turns(notes); k++) {
-        if (!notes->of[k].name) continue;
-        char *more = text_of("%s%s%s %.4f", all, said++ ? ", " : " (", notes->of[k].name, notes->of[k].loss);
+    for (int k = 0; k < notes->n && notes->of[k].name; k++) {
+        char *more = text_of("%s%s%s %.4f", all, k ? ", " : " (", notes->of[k].name, notes->of[k].loss);
         free(all);
         all = more;
     }
@@ -51,10 +42,9 @@ char *turns_text(const Turn_notes *notes)
 char *turns_member(const Turn_notes *notes)
 {
     char *all = text_of("%s", "");
-    for (int k = 0, said = 0; k < notes->n && has_turns(notes); k++) {
-        if (!notes->of[k].name) continue;
+    for (int k = 0; k < notes->n && notes->of[k].name; k++) {
         char *more = text_of("%s%s\"%s\":{\"loss\":%.9g,\"lr\":%.9g,\"grad_norm\":%.9g}", all,
-                             said++ ? "," : ",\"turns\":{", notes->of[k].name, notes->of[k].loss, notes->of[k].rate,
+                             k ? "," : ",\"turns\":{", notes->of[k].name, notes->of[k].loss, notes->of[k].rate,
                              notes->of[k].norm);
         free(all);
         all = more;

@@ -1,0 +1,14 @@
+-- a loss without a name
+return {
+  config = { batch = 4, wide = 3 },
+  inputs = { x = { "f32", "wide" } },
+  forward = function(c, input)
+    local made = nn.linear(input.x, { name = "generator", out = 3 })
+    local judged = nn.linear(made, { name = "discriminator", out = 1 })
+    return { judged:mean() }
+  end,
+  train = { steps = 5, turns = {
+    { loss = "discriminator" },
+  } },
+  data = data.arrays {},
+}
