@@ -191,10 +191,14 @@ void trace_entries(lua_State *L, int model)
     int c = lua_gettop(L);
     read_extents(L, model, c);
     learn_axes(L, model, c);
-    VEC(Graph *) graphs = {0}; /* pushed only at their end, since tracing reads the list */
-    for (int k = 0; go_to_turn(trace, k); k++) push(&graphs, trace_training(L, model, c));
-    for (int k = 0; k < graphs.n; k++) push(&d->graphs, graphs.at[k]);
-    for (int k = 0; go_to_turn(trace, k); k++) push(&d->graphs, trace_entry(L, model, c, ENTRY_grad));
+    for (int k = 0; go_to_turn(trace, k); k++) {
+        Graph *train = trace_training(L, model, c); /* pushed only now, since tracing reads the list */
+        push(&d->graphs, train);
+    }
+    for (int k = 0; go_to_turn(trace, k); k++) {
+        Graph *grad = trace_entry(L, model, c, ENTRY_grad);
+        push(&d->graphs, grad);
+    }
     const Graph *grad = entry_graph(d, ENTRY_grad);
     trace->turn = NULL;
     tell_meeting(grad, d->batch);
