@@ -79,11 +79,13 @@ static void release(There *t)
     free(t->room);
 }
 
-static int entry_there(const There *t, const char *name)
+static int entry_there(const There *t, const Lathe_entry *here)
 {
-    for (int i = 0; i < t->model->entries; i++)
-        if (same(t->model->entry[i].name, name)) return i;
-    die("%s has no entry %s", t->model->name, name);
+    for (int i = 0; i < t->model->entries; i++) {
+        const Lathe_entry *e = &t->model->entry[i];
+        if (same(e->name, here->name) && same(e->turn ? e->turn : "", here->turn ? here->turn : "")) return i;
+    }
+    die("%s has no entry %s", t->model->name, here->name);
 }
 
 static int64_t tensor_bytes(const Lathe_tensor *x)
@@ -209,12 +211,20 @@ static void numbers(double *to, const char *flat, const Lathe_model *m)
     for (int64_t i = 0; i < m->flat_elements; i++) to[i] = get_element(m->real, flat, i);
 }
 
-/* Gradients of padding are nobody's: zero. */
-static void gradients(double *to, const char *flat, const Lathe_model *m)
+/* Has the entry a gradient of the parameter? */
+static bool has_gradient(const Lathe_model *m, const Lathe_entry *e, const Lathe_param *p)
+{
+    for (int k = 0; k < m->turns; k++)
+        if (e->turn && same(m->turn[k].name, e->turn)) return lathe_in_scopes(m->turn[k].of, p->name);
+    return true;
+}
+
+/* Gradients of padding, and those of other turns, are nobody's: zero. */
+static void gradients(double *to, const char *flat, const Lathe_model *m, const Lathe_entry *e)
 {
     memset(to, 0, (size_t)m->flat_elements * sizeof *to);
     for (int p = 0; p < m->params; p++)
-        for (int64_t i = 0; i < param_elements(&m->param[p]); i++) {
+        for (int64_t i = 0; has_gradient(m, e, &m->param[p]) && i < param_elements(&m->param[p]); i++) {
             int64_t at = flat_place(&m->param[p], i);
             to[at] = get_element(m->real, flat, at);
         }
@@ -240,11 +250,11 @@ static void forget_gradients(const There *t)
     t->device->copy(t->grads, nothing, (size_t)flat_bytes(t->model), TO_DEVICE);
 }
 
-static void take_gradients(const There *t, double *to)
+static void take_gradients(const There *t, const Lathe_entry *e, double *to)
 {
     char *flat = alloc((size_t)flat_bytes(t->model));
     t->device->copy(flat, t->grads, (size_t)flat_bytes(t->model), FROM_DEVICE);
-    gradients(to, flat, t->model);
+    gradients(to, flat, t->model, e);
 }
 
 /* ------------------------------------------------------------------ both */
@@ -276,8 +286,8 @@ static bool is_scaled(const Pairing *p)
 static double compare_gradients(const Pairing *p, Adam *here, Adam *there)
 {
     int64_t n = here->model->flat_elements;
-    gradients(here->grads, p->here->grads, here->model);
-    take_gradients(p->there, there->grads);
+    gradients(here->grads, p->here->grads, here->model, &p->here->model->entry[p->entry]);
+    take_gradients(p->there, &p->there->model->entry[p->entry_there], there->grads);
     for (int64_t i = 0; i < n && is_scaled(p); i++) there->grads[i] /= LOSS_SCALE;
     return norm_of_difference(here->grads, there->grads, n) / norm_of(here->grads, n);
 }
@@ -327,8 +337,9 @@ void compare_entries(const Device *d, Live *c, const char *what, int steps, doub
     memcpy(there.params, here.params, (size_t)c->model->flat_elements * sizeof *here.params);
     d->order(0, 7);
     for (int i = 0; i < c->model->entries; i++) {
-        const char *name = c->model->entry[i].name;
-        Pairing p = {c, &t, format("%s: %s", what, name), i, entry_there(&t, name), bound, gradients};
+        const Lathe_entry *e = &c->model->entry[i];
+        const char *name = e->name, *turn = e->turn ? e->turn : "";
+        Pairing p = {c, &t, format("%s: %s %s", what, name, turn), i, entry_there(&t, e), bound, gradients};
         if (same(name, "train")) compare_training(&p, steps, &here, &there, rng);
         else compare_calls(&p, same(name, "decode") ? POSITIONS : 1, &here, &there, rng);
     }
@@ -349,7 +360,7 @@ uint64_t entry_bits(const Device *d, Live *c, const char *entry, uint64_t seed, 
     There t = there_of(d);
     int number = 0;
     while (!same(c->model->entry[number].name, entry)) must(++number < c->model->entries);
-    Pairing p = {c, &t, entry, number, entry_there(&t, entry), 0, 0};
+    Pairing p = {c, &t, entry, number, entry_there(&t, &c->model->entry[number]), 0, 0};
     const struct There_room *r = &t.room[p.entry_there];
     Rng rng = rng_of(seed);
     fill_loud(c, &rng);
@@ -358,7 +369,7 @@ uint64_t entry_bits(const Device *d, Live *c, const char *entry, uint64_t seed, 
     t.model->entry[p.entry_there].run(&(Lathe_call){t.params, t.grads, r->in, r->out, t.state, r->work, NULL});
     *said = copy_string(d->report());
     double *grads = calloc((size_t)t.model->flat_elements, sizeof *grads);
-    take_gradients(&t, grads);
+    take_gradients(&t, &t.model->entry[p.entry_there], grads);
     uint64_t hash = hash_bytes(grads, (size_t)t.model->flat_elements * sizeof *grads, 1);
     hash = bits_there(&t, r->out, t.model->entry[p.entry_there].out_bytes, hash);
     hash = bits_there(&t, t.state, t.model->state_bytes, hash);

@@ -58,6 +58,8 @@ static const char *const models[] = {
     "models/unet.lua --set side=8 --set channels=2 --set width=3 --set depth=2 --set batch=2",
     "models/twotower.lua --set length=7 --set embed=3 --set hidden=10 --set width=6 --set batch=5",
     "models/gnn.lua --set nodes=7 --set edges=11 --set width=6 --set rounds=3 --set batch=3",
+    "models/gan.lua --set width=3 --set noise=5 --set batch=3",
+    "tests/models/turns.lua --set normal=true --set drawn=true --set batch=4 --set accumulate=2",
     "tests/lua/batchnorm.lua --set accumulate=2",
     "tests/lua/batchnorm.lua --precision bf16",
     "tests/models/attends.lua",
