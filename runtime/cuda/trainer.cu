@@ -20,15 +20,17 @@ enum { CAPABILITY = 80, LAG = 1, MOST_ENTRIES = ENTRIES + 2 * LATHE_TURNS };
 void (*cuda_lap)(int kernel, cudaStream_t stream);
 void (*cuda_part)(int part, cudaStream_t stream);
 
+struct Gpu_turn {                       /* of a step */
+    Gpu_entry step;
+    Gpu_optimizer optimizer;
+    Gpu_step *given;                    /* in the host's block */
+};
+
 static struct {
     const Lathe_model *model;
     const Lathe_entry *now;             /* the entry being enqueued */
     Gpu_entry entry[MOST_ENTRIES];
-    struct Gpu_turn {                   /* of a step */
-        Gpu_entry step;
-        Gpu_optimizer optimizer;
-        Gpu_step *given;                /* in the host's block */
-    } turn[LATHE_TURNS], *taken;        /* taken: the one being enqueued */
+    Gpu_turn turn[LATHE_TURNS], *taken; /* taken: the one being enqueued */
     char *block;
     int64_t bytes;
     bool multiplies;
@@ -112,13 +114,18 @@ static void tell_laps(void)
 static void watch(void (*lap)(int kernel, double seconds))
 {
     told_lap = lap;
-    for (struct Gpu_turn &u : trainer.turn) u.step.by_itself = lap != NULL;
+    for (Gpu_turn &u : trainer.turn) u.step.by_itself = lap != NULL;
+}
+
+static void forget_steps(void)
+{
+    for (Gpu_turn &u : trainer.turn) gpu_forget(&u.step);
 }
 
 /* The events become part of the step's graph, so it is made again. */
 static void time_parts(bool wanted)
 {
-    for (struct Gpu_turn &u : trainer.turn) gpu_forget(&u.step);
+    forget_steps();
     timed_parts = wanted;
 }
 
@@ -203,7 +210,7 @@ static void close_gpu(void)
     if (lost) ranks_leave();
     if (lost) return;
     for (Gpu_entry &e : trainer.entry) gpu_forget(&e);
-    for (struct Gpu_turn &u : trainer.turn) gpu_forget(&u.step);
+    forget_steps();
     ranks_leave();
     cuda_gemm_stop();
     cudnn_stop();
@@ -294,7 +301,7 @@ static void enqueue_step(void *with, const Lathe_call *device)
 /* Each turn has a part of `step`; updates stop for all turns at once. */
 static void set_optimizer(int turn, const Optimizer *o, void *moments, void *step)
 {
-    struct Gpu_turn *u = &trainer.turn[turn];
+    Gpu_turn *u = &trainer.turn[turn];
     Optimizer device = *o;
     const Lathe_model *m = trainer.model;
     const int64_t each = lathe_shard_elements(o->n, trainer.gpus) * (o->real == LATHE_F64 ? 8 : 4);
@@ -310,7 +317,7 @@ static void set_optimizer(int turn, const Optimizer *o, void *moments, void *ste
 static void begin_step(int turn, const Lathe_entry *e, const Lathe_call *call, const Rates *rates, double clip, int64_t number)
 {
     const int room = (int)(trainer.begun++ % LATHE_GPU_ROOMS);
-    struct Gpu_turn *u = trainer.taken = &trainer.turn[turn];
+    Gpu_turn *u = trainer.taken = &trainer.turn[turn];
     u->step.enqueue = enqueue_step;
     u->step.with = (void *)e;
     u->given->rates = *rates;
@@ -417,7 +424,7 @@ static const char *way(int i, bool *exact)
 static void second(const char *name, bool wanted)
 {
     for (Gpu_entry &e : trainer.entry) gpu_forget(&e);
-    gpu_forget(&trainer.step);
+    forget_steps();
     switch_off(name, wanted);
 }
 

@@ -1,0 +1,62 @@
+# turns.sh: a model that trains in turns (tests/models/turns.lua), by the trainer for a GPU in the simulator beside the CPU's: losses of
+# 20 steps, micro-batches, evaluations; resumed in the middle to the same bytes, with streams that get ahead of each other; the plan's
+# bytes and no other; bench and profile of each turn; a turn that diverges stops the updates of all; several GPUs are refused.
+set -eu
+. tests/sim/libraries
+export LATHE_CACHE=off LATHE_CUDA_TUNE=off LATHE_CUDNN=none
+sh tests/sim/compile simulator "$TMP" || exit
+tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
+must() { timeout 300 "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
+. tests/sim/same
+
+# npy FILE SHAPE ELEMENTS: an array of bytes
+npy() {
+    printf "\223NUMPY\1\0\166\0%-117s\n" "{'descr': '|u1', 'fortran_order': False, 'shape': $2, }" >"$1"
+    # shellcheck disable=SC2059
+    printf "$(awk -v n="$3" 'BEGIN { for (i = 0; i < n; i++) printf "\\%03o", (i * 31 + int(i / 7) * 5) % 4 }')" >>"$1"
+}
+mkdir "$TMP/data"
+npy "$TMP/data/x.npy" '(90, 5)' 450
+npy "$TMP/data/z.npy" '(90, 3)' 270
+
+# both NAME DESCRIPTION OPTIONS…
+both() {
+    name=$1
+    shift
+    must "$LATHE" build "$@" -o "$TMP/$name-cpu"
+    must "$LATHE" build "$@" --target cuda --source -o "$TMP/$name"
+    must sh tests/sim/compile trainer "$TMP" "$TMP/$name"
+    gpu=$TMP/$name/trainer
+}
+
+both turns tests/models/turns.lua --set normal=true --set drawn=true --set batch=4 --set accumulate=2 --set steps=20
+must "$TMP/turns-cpu/trainer" train --data "$TMP/data" --out "$TMP/a"
+SIM_TAKEN=1 must "$gpu" train --data "$TMP/data" --out "$TMP/b" --save-every 7 --keep-last 0
+planned=$(sed -n '1s/^[^:]*: \([0-9,]*\) bytes.*/\1/p' "$TMP/turns/plan.txt" | tr -d ,)
+grep -q "^sim: $planned bytes are taken" "$TMP/said" || tell "not the $planned bytes of the plan"
+same "$TMP/a" "$TMP/b" 1e-4
+SIM_EARLY=1 must "$gpu" train --resume="$TMP/b/checkpoints/step-7" --out "$TMP/c"
+for file in model optimizer; do
+    cmp "$TMP/b/checkpoints/step-20/$file.safetensors" "$TMP/c/checkpoints/step-20/$file.safetensors" || tell "resumed to other bytes"
+done
+SIM_REFUSES=graph must "$gpu" train --data "$TMP/data" --out "$TMP/d"
+for file in model optimizer; do
+    cmp "$TMP/b/checkpoints/step-20/$file.safetensors" "$TMP/d/checkpoints/step-20/$file.safetensors" || tell "other bytes without graphs"
+done
+for turn in discriminator generator encoding; do
+    must "$gpu" bench --turn $turn --steps 4
+    must "$gpu" profile --turn $turn --steps 1
+    grep -q ' optimizer_step ' "$TMP/said" || tell "profile of $turn"
+done
+# ---- the generator overflows; then nothing is updated, though its turn is not the first
+sed 's/lr = 0.05/lr = 1e30/' tests/models/turns.lua >"$TMP/wild.lua"
+both wild "$TMP/wild.lua"
+timeout 60 "$gpu" train --data "$TMP/data" --out "$TMP/two" --gpus 2 >"$TMP/said" 2>&1 && tell "two GPUs are taken"
+grep -q 'wild.lua:[0-9]*: turns train on one GPU' "$TMP/said" || tell "two GPUs are refused without a reason"
+for side in "$gpu" "$TMP/wild-cpu/trainer"; do
+    rm -rf "$TMP/w"
+    code=0
+    timeout 60 "$side" train --data "$TMP/data" --out "$TMP/w" --steps 20 >"$TMP/said" 2>&1 || code=$?
+    [ $code = 4 ] && grep -q 'expected a finite loss of turn' "$TMP/said" || tell "exit code $code"
+    must "$TMP/wild-cpu/trainer" eval --data "$TMP/data" --weights "$TMP/w/diverged.safetensors"
+done
