@@ -4,7 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-static Where place_of_pattern(const Trace *trace, const char *pattern) { return place_of_quoted(trace, "groups", pattern); }
+static Where place_of_pattern(const Trace *trace, const char *pattern)
+{
+    return place_of_quoted(trace, "groups", pattern);
+}
 
 static bool field(lua_State *L, const char *key)
 {

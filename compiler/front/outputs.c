@@ -1,4 +1,5 @@
-/* outputs.c: what forward returns: the loss, or several by name, and then named outputs; which of them an entry gives. */
+/* outputs.c: what forward returns: the loss, or several by name, and then named outputs; which of them an entry gives.
+ */
 #include "front/front.h"
 
 #include <ctype.h>

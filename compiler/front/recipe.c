@@ -37,7 +37,8 @@ void recipe_set(Trace *trace, const char *key, const char *text)
     char *end;
     double v = strtod(text, &end);
     if (trace->desc->turns.n && lathe_is_of_turn(s->table, s->name))
-        usage_error("--set %s=%s: each turn has its own %s; change it in train.turns of the description", key, text, key);
+        usage_error("--set %s=%s: each turn has its own %s; change it in train.turns of the description", key, text,
+                    key);
     if (end == text || *end || !setting_holds(s, v))
         usage_error("--set %s=%s: %s must be %s", key, text, key, range_text(s));
     put_setting_number(s, &trace->desc->recipe, v);

@@ -99,8 +99,9 @@ static int carries_call(lua_State *L)
                    : r->pairs          ? "each pair is a text of its own"
                                        : "packed documents do not continue; leave pack out");
     if (trace->desc->turns.n)
-        user_error(L, "carry = true takes a state from one step to the next, and each turn would change it; leave carry "
-                      "out, or train without turns");
+        user_error(L,
+                   "carry = true takes a state from one step to the next, and each turn would change it; leave carry "
+                   "out, or train without turns");
     if (r->order && r->order != LATHE_CONTIGUOUS)
         user_error(L, "carry = true passes the state of a row to the batch that continues its text; use data.text { "
                       "order = \"contiguous\" }, or leave order out");

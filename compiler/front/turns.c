@@ -1,4 +1,5 @@
-/* turns.c: train's turns: parts of a step, each with a loss, the scopes whose parameters it trains, and an optimizer. */
+/* turns.c: train's turns: parts of a step, each with a loss, the scopes whose parameters it trains, and an optimizer.
+ */
 #include "front/front.h"
 #include "passes/passes.h"
 
@@ -24,8 +25,9 @@ static const char *word_at(lua_State *L, const char *key)
 static void check_scope(Where w, const char *scope)
 {
     if (!*scope || strpbrk(scope, ", ") || scope[strlen(scope) - 1] == '.')
-        err(w, "`of` must be the name of a scope whose parameters the turn trains, such as \"generator\", or a list of "
-               "such names, found '%s'",
+        err(w,
+            "`of` must be the name of a scope whose parameters the turn trains, such as \"generator\", or a list of "
+            "such names, found '%s'",
             scope);
 }
 
@@ -75,15 +77,17 @@ static void check_turn_keys(lua_State *L)
     }
 }
 
-/* { loss = "generator", of = "generator", every = 1, optimizer = optim.adam { … }, … }; what it does not say is train's. */
+/* { loss = "generator", of = "generator", every = 1, optimizer = optim.adam { … }, … }; what it does not say is
+ * train's. */
 static void read_turn(lua_State *L)
 {
     Trace *trace = trace_of(L);
     Desc *d = trace->desc;
     const Lathe_recipe whole = d->recipe;
     if (!lua_istable(L, -1))
-        err(place_of_turns(trace), "a turn must be a table such as { loss = \"generator\", optimizer = optim.adam {} }, "
-                                   "found %s",
+        err(place_of_turns(trace),
+            "a turn must be a table such as { loss = \"generator\", optimizer = optim.adam {} }, "
+            "found %s",
             lua_text(L, -1));
     check_turn_keys(L);
     Train_turn u = {.loss = word_at(L, "loss"), .name = word_at(L, "name")};
@@ -124,8 +128,9 @@ void read_turn_list(lua_State *L)
     Trace *trace = trace_of(L);
     int n = lua_istable(L, -1) ? (int)lua_rawlen(L, -1) : 0;
     if (n == 0 || n > LATHE_TURNS)
-        err(place_of_turns(trace), "`turns` must be a list of 1 to %d tables such as { loss = \"generator\", optimizer = "
-                                   "optim.adam {} }, found %s",
+        err(place_of_turns(trace),
+            "`turns` must be a list of 1 to %d tables such as { loss = \"generator\", optimizer = "
+            "optim.adam {} }, found %s",
             LATHE_TURNS, n ? format("%d", n) : lua_text(L, -1));
     if (precision_of(trace->desc->options).scaled)
         err(place_of_turns(trace), "turns do not train in fp16, whose loss scale is one for all; use --precision bf16");

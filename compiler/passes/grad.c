@@ -296,7 +296,8 @@ void differentiate(Grad_level *lv, const Nodes *body)
 
 /* ------------------------------------------------------------------ the pass */
 
-/* The parameters that the graph reads and trains, in the order of the description; those it does not know (tests) last. */
+/* The parameters that the graph reads and trains, in the order of the description; those it does not know (tests) last.
+ */
 static void trained_parameters(const Graph *g, const Desc *d, Nodes *out)
 {
     Nodes roots = {0}, all = {0};

@@ -161,8 +161,7 @@ static void merge_sibling_dots(Merging *m, const Weighteds *all, int which, bool
     }
     qsort(group.at, (size_t)group.n, sizeof *group.at, by_weight_offset);
     for (int i = 0, end; i < group.n; i = end) {
-        for (end = i + 1; end < group.n && follows(m->desc, group.at[end - 1].weight, group.at[end].weight);)
-            end++;
+        for (end = i + 1; end < group.n && follows(m->desc, group.at[end - 1].weight, group.at[end].weight);) end++;
         merge_run(m, &group.at[i], end - i);
     }
 }

@@ -110,8 +110,9 @@ int overfit(const Trial *c)
     enum { MOST = 1000 };
     Trainer *t = c->t;
     if (t->model->turns)
-        fail(EXIT_USAGE, NULL, "--overfit waits for one loss to come near zero, and %s has turns, whose losses need not; "
-                               "--dry-run tries a step of them",
+        fail(EXIT_USAGE, NULL,
+             "--overfit waits for one loss to come near zero, and %s has turns, whose losses need not; "
+             "--dry-run tries a step of them",
              t->model->name);
     int64_t most = was_set(t, "steps") ? t->recipe.steps : MOST;
     hold_rate(&t->recipe);

@@ -139,8 +139,8 @@ void set_knob(Trainer *t, const char *name, const char *value)
     const Setting *k = find_knob(name);
     if (k && is_of_turns(t, k))
         fail(EXIT_USAGE, NULL,
-             "--set %s=%s: each turn of %s has its own %s; change it in train.turns of the description, and rebuild", name,
-             value, t->model->name, name);
+             "--set %s=%s: each turn of %s has its own %s; change it in train.turns of the description, and rebuild",
+             name, value, t->model->name, name);
     if (k) {
         t->tokenizer = k->field == FIELD(tokenizer) ? tokenizer_file(k, value) : t->tokenizer;
         if (k->field == FIELD(tokenizer) && t->tokenizer) value = "file";

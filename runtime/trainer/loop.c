@@ -208,7 +208,8 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     end_line(&r->report);
     const Turn *u = &r->turns.at[s.turn];
     if (u->name)
-        note("step %lld: expected a finite loss of turn %s, found loss %g and gradient norm %g; %s.  Try a lower learning "
+        note("step %lld: expected a finite loss of turn %s, found loss %g and gradient norm %g; %s.  Try a lower "
+             "learning "
              "rate for it in the description (it is %g here), a warm-up or clipping",
              (long long)step + 1, u->name, s.loss, s.norm, kept, s.rate);
     else
@@ -219,7 +220,8 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     device_down(r->memory.params, weight_bytes(r->t->model));
     copy_statistics(r->t->model, &r->memory);
     save_weights(r->t->model, before, r->memory.params, r->memory.statistics);
-    if (u->name) fail(EXIT_DIVERGED, NULL, "step %lld diverged; %s has the parameters before it", (long long)step + 1, before);
+    if (u->name)
+        fail(EXIT_DIVERGED, NULL, "step %lld diverged; %s has the parameters before it", (long long)step + 1, before);
     fail(EXIT_DIVERGED, NULL, "step %lld diverged.  To find the operation that caused it, run\n  %s",
          (long long)step + 1, replay_words(r->t, &r->data, before, step + 1));
 }

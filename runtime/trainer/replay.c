@@ -340,7 +340,7 @@ typedef struct Replay {
     const Lathe_entry *e;
     Data data;
     Memory memory;
-    Step_turns turns;      /* one */
+    Step_turns turns; /* one */
     State from;       /* of a checkpoint */
     char *checkpoint; /* NULL: none */
     int64_t step;     /* steps done so far, including the checkpoint's */
@@ -375,8 +375,7 @@ static void fill_arrays(Replay *r)
     weights_up(t->model, &r->memory);
     check_parameters(t, r->memory.params);
     go_on_with_scale(o, &r->from.at.loss_scale);
-    if (t->weights && !r->checkpoint)
-        o->loss_scale.scale = 1; /* a run diverges only when no smaller scale is left */
+    if (t->weights && !r->checkpoint) o->loss_scale.scale = 1; /* a run diverges only when no smaller scale is left */
 }
 
 /* Weights do not include carried states; only a step whose rows all begin needs none. */
@@ -398,8 +397,9 @@ static void start_replay(Replay *r, Trainer *t)
         fail(EXIT_USAGE, NULL, "replay runs only on the processor: build with --target cpu (`lathe replay %s`)",
              t->model->rebuild ? t->model->rebuild : "MODEL.lua");
     if (t->model->turns)
-        fail(EXIT_USAGE, NULL, "replay runs steps of one loss, and %s has turns; `trainer grad --turn NAME --training` "
-                               "computes the gradients of one",
+        fail(EXIT_USAGE, NULL,
+             "replay runs steps of one loss, and %s has turns; `trainer grad --turn NAME --training` "
+             "computes the gradients of one",
              t->model->name);
     need_instruments(t, r->e);
     check_memory(t);

@@ -164,7 +164,8 @@ static void open_run(Training *r)
         note("%s moved to %s", own ? "later checkpoints were" : "the earlier contents of the run folder were", where);
     if (own) link_again(r);
     open_report(&r->report, r->t, &r->data, r->items, &r->at, metrics);
-    r->saver = open_saver(r->t, &r->memory, saved_optimizer(&r->turns), &r->data, r->report.metrics, own ? r->at.step : NOT_SAVED);
+    r->saver = open_saver(r->t, &r->memory, saved_optimizer(&r->turns), &r->data, r->report.metrics,
+                          own ? r->at.step : NOT_SAVED);
     r->saved_at = seconds_now();
     free(folder);
     free(metrics);

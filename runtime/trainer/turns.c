@@ -43,9 +43,8 @@ char *turns_member(const Turn_notes *notes)
 {
     char *all = text_of("%s", "");
     for (int k = 0; k < notes->n && notes->of[k].name; k++) {
-        char *more = text_of("%s%s\"%s\":{\"loss\":%.9g,\"lr\":%.9g,\"grad_norm\":%.9g}", all,
-                             k ? "," : ",\"turns\":{", notes->of[k].name, notes->of[k].loss, notes->of[k].rate,
-                             notes->of[k].norm);
+        char *more = text_of("%s%s\"%s\":{\"loss\":%.9g,\"lr\":%.9g,\"grad_norm\":%.9g}", all, k ? "," : ",\"turns\":{",
+                             notes->of[k].name, notes->of[k].loss, notes->of[k].rate, notes->of[k].norm);
         free(all);
         all = more;
     }
@@ -67,8 +66,8 @@ static int turn_number(const Trainer *t)
         if (strcmp(names[k], t->turn) == 0) return k;
     }
     const char *close = nearest_word(t->turn, names, (size_t)m->turns);
-    fail(EXIT_USAGE, NULL, "--turn %s: there is no such turn; %s%s", t->turn, close ? "did you mean " : "`trainer info` lists them",
-         close ? text_of("%s?", close) : "");
+    fail(EXIT_USAGE, NULL, "--turn %s: there is no such turn; %s%s", t->turn,
+         close ? "did you mean " : "`trainer info` lists them", close ? text_of("%s?", close) : "");
 }
 
 Turn *wanted_turn(const Trainer *t, Step_turns *turns) { return &turns->at[turn_number(t)]; }

@@ -1,7 +1,7 @@
-/* test_turns.c: steps of three turns (turns.lua), each with an optimizer of its own, against those of torch's optimizers
- * (tests/reference/turns.py): losses, parameters and running statistics over six steps, in fp64 to 1e-12 of each
- * tensor's norm, as one batch and as three micro-batches; each turn's gradients against differences, and none of other
- * parameters; every turn draws its own random numbers. */
+/* test_turns.c: steps of three turns (turns.lua), each with an optimizer of its own, against those of torch's
+ * optimizers (tests/reference/turns.py): losses, parameters and running statistics over six steps, in fp64 to 1e-12 of
+ * each tensor's norm, as one batch and as three micro-batches; each turn's gradients against differences, and none of
+ * other parameters; every turn draws its own random numbers; without turns the sum of the losses is trained. */
 #include "harness.h"
 #include "base/words.h"
 #include "step/turn.h"
@@ -17,7 +17,8 @@ enum { BOUND = 12 }; /* digits */
 static void compare(const char *what, const double *got, const double *expected, int64_t n)
 {
     double norm = norm_of(expected, n), error = norm_of_difference(got, expected, n);
-    expect(error <= pow(10, -BOUND) * fmax(norm, 1e-30), "%s is off by %.2g of its norm %.3g", what, error / norm, norm);
+    expect(error <= pow(10, -BOUND) * fmax(norm, 1e-30), "%s is off by %.2g of its norm %.3g", what, error / norm,
+           norm);
 }
 
 static void load_recorded(Live *l, const Recording *r, const char *kind)
@@ -33,8 +34,7 @@ static void feed_step(Live *l, int entry, const Recording *r, int64_t step)
         const Lathe_tensor *t = &e->input[k];
         int64_t n = tensor_elements(t);
         Recorded all = recorded(r, t->name);
-        for (int64_t i = 0; i < n; i++)
-            set_element(t->dtype, l->room[entry].in + t->offset, i, all.at[step * n + i]);
+        for (int64_t i = 0; i < n; i++) set_element(t->dtype, l->room[entry].in + t->offset, i, all.at[step * n + i]);
     }
 }
 
@@ -102,7 +102,8 @@ static void check_others(Live *l, int entry, const char *scope)
         const double *g = read_param(l, l->grads, &m->param[k]);
         bool own = lathe_in_scopes(scope, m->param[k].name);
         for (int64_t i = 0; i < param_elements(&m->param[k]); i++)
-            expect((g[i] == 7) == !own, "%s: gradient of %s is %g", l->model->entry[entry].turn, m->param[k].name, g[i]);
+            expect((g[i] == 7) == !own, "%s: gradient of %s is %g", l->model->entry[entry].turn, m->param[k].name,
+                   g[i]);
     }
 }
 
@@ -118,7 +119,8 @@ static void check_turn_gradients(const char *description, const char *entry_name
         fill_inputs(l, e, &r);
         check_others(l, e, l->model->turn[turns].of);
         for (int64_t i = 0; i < l->model->flat_elements; i++) set_element(l->model->real, l->grads, i, 0);
-        double worst = check_gradients(l, e, format("%s %s", entry_name, turn), l->model->turn[turns++].of, samples, &r);
+        double worst =
+            check_gradients(l, e, format("%s %s", entry_name, turn), l->model->turn[turns++].of, samples, &r);
         printf("%s, %s: worst relative error %.1e\n", description, turn, worst);
     }
     expect(turns == l->model->turns, "%d of %d turns", turns, l->model->turns);
@@ -145,8 +147,30 @@ static void check_draws(void)
         call_entry(l, e);
         expect(read_output(l, e, "made")[0] == made[turns - 1], "%s draws anew", x->turn);
     }
-    expect(turns == 3 && made[0] != made[1] && made[1] != made[2] && made[0] != made[2], "turns draw the same: %g %g %g",
-           made[0], made[1], made[2]);
+    expect(turns == 3 && made[0] != made[1] && made[1] != made[2] && made[0] != made[2],
+           "turns draw the same: %g %g %g", made[0], made[1], made[2]);
+    unload(l);
+}
+
+/* ------------------------------------------------------------------ several losses, no turns */
+
+/* The sum is trained. */
+static void check_sum(const char *options)
+{
+    Rng r = rng_of(14);
+    Live *l = build_model(format("tests/models/turns.lua --precision fp64 --set together=true %s", options));
+    int train = entry_index(l, "train");
+    fill_params(l, &r);
+    fill_inputs(l, train, &r);
+    check_gradients(l, train, "the sum of losses", "", 3, &r);
+    double sum = 0;
+    for (int k = 0; k < l->model->entry[train].outputs; k++) {
+        const char *name = l->model->entry[train].output[k].name;
+        if (!same(name, "loss")) sum += read_output(l, train, name)[0];
+    }
+    double loss = loss_of(l, train);
+    compare("the sum of losses", &loss, &sum, 1);
+    expect(l->model->turns == 0 && l->model->entry[train].outputs == 4, "%d turns", l->model->turns);
     unload(l);
 }
 
@@ -159,5 +183,7 @@ int main(void)
     check_turn_gradients("tests/models/turns.lua --set drawn=true --set batch=4 --set accumulate=3", "train", 4);
     check_turn_gradients("models/gan.lua --set width=3 --set noise=4 --set batch=3", "train", 3);
     check_draws();
+    check_sum("");
+    check_sum("--set batch=4 --set accumulate=3");
     return finish();
 }

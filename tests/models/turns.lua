@@ -11,7 +11,7 @@ local function discriminator(c)
 end
 
 return {
-  config = { batch = 12, wide = 5, noise = 3, width = 7, normal = false, drawn = false, accumulate = 1, steps = 6 },
+  config = { batch = 12, wide = 5, noise = 3, width = 7, normal = false, drawn = false, together = false, accumulate = 1, steps = 6 },
   inputs = { x = { "f32", "wide" }, z = { "f32", "noise" } },
   forward = function(c, input)
     local judge, z = nn.scope("discriminator", discriminator, c), input.z
@@ -26,6 +26,7 @@ return {
     }, { made = made }
   end,
   train = function(c)
+    if c.together then return { steps = c.steps, accumulate = c.accumulate, best = "encoder", best_mode = "min" } end
     return {
       steps = c.steps, accumulate = c.accumulate, eval_every = 4,
       turns = {
