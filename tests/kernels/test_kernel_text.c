@@ -66,9 +66,9 @@ static void all_panels_by_text(void *arguments)
 static void models_by_text(void)
 {
     static const char *const models[] = {
-        "models/gpt.lua",      "models/char_rnn.lua",    "models/llama.lua",   "models/mlp.lua",
-        "models/mu.lua",       "models/diffusion.lua",   "models/seq2seq.lua", "models/pointer_generator.lua",
-        "models/postnorm.lua", "tests/models/blocks.lua"};
+        "models/gpt.lua",      "models/char_rnn.lua",     "models/llama.lua",      "models/mlp.lua",
+        "models/mu.lua",       "models/diffusion.lua",    "models/seq2seq.lua",    "models/pointer_generator.lua",
+        "models/postnorm.lua", "tests/models/blocks.lua", "tests/models/turns.lua"};
     static const char *const ways[] = {"", "--target cuda", "--precision bf16 --target cuda"};
     for (int i = 0; i < COUNT_OF(models); i++)
         for (int w = 0; w < COUNT_OF(ways); w++) {
