@@ -20,7 +20,7 @@ void say_choices_json(Text *t, const Choices *tried);
 
 /* build/sizes.c: line: the words that go to the trainer */
 bool names_data(const Texts *line);                         /* it has --data, or begins with a run */
-void take_sizes_from_data(Options *o, const Desc *d, const Texts *line); /* of data.table or data.images, added to o->sets */
+void take_sizes_from_data(Options *o, const Desc *d, const Texts *line); /* of data.table, images or series, added to o->sets */
 
 /* front/lua.c and its family */
 Desc *front(const Options *o);                              /* traces every entry */

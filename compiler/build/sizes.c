@@ -1,5 +1,6 @@
-/* sizes.c: finds the sizes of a model with data.table or data.images.  `lathe train MODEL.lua --data FILE…` starts
- * `lathe-data sizes`, which reads the files, and then builds as if the user had given these sizes with --set. */
+/* sizes.c: finds the sizes of a model with data.table, data.images or data.series.  `lathe train MODEL.lua --data
+ * FILE…` starts `lathe-data sizes`, which reads the files, and then builds as if the user had given these sizes with
+ * --set. */
 #include "emit/emit.h"
 
 #include <stdlib.h>
@@ -60,6 +61,20 @@ static const char *setting_of(const Options *o, const char *name, const char *de
 
 static const char *file_of_sizes(const Lathe_recipe *r) { return r->images ? "classes.json" : "table.json"; }
 
+static const char *with_option(const char *command, const char *option, const char *value)
+{
+    return value && *value ? format("%s %s %s", command, option, shell_quoted(value)) : command;
+}
+
+/* Options of lathe-data sizes for the columns of series. */
+static const char *series_options(const char *s, const Options *o, const Lathe_recipe *r)
+{
+    s = with_option(s, "--series", setting_of(o, "series_column", r->series_column));
+    s = with_option(s, "--time", setting_of(o, "time_column", r->time_column));
+    s = with_option(s, "--past", setting_of(o, "past_columns", r->past_columns));
+    return with_option(s, "--known", setting_of(o, "known_columns", r->known_columns));
+}
+
 static const char *reading_command(const Options *o, const Lathe_recipe *r, const Texts *files, const char *saved)
 {
     const char *drop = setting_of(o, "drop", r->drop), *weight = setting_of(o, "row_weight", r->row_weight);
@@ -68,15 +83,18 @@ static const char *reading_command(const Options *o, const Lathe_recipe *r, cons
     const char *target = setting_of(o, "csv_target", r->csv_target);
     static const char *const tasks[] = {
         [LATHE_TASK_FOUND] = "auto", [LATHE_CLASSES] = "class", [LATHE_REAL_TARGET] = "real"};
-    const char *s = format("%s sizes%s", shell_quoted(program_beside("lathe-data")), r->images ? " --pictures" : "");
+    const char *s = format("%s sizes%s", shell_quoted(program_beside("lathe-data")),
+                           r->images   ? " --pictures"
+                           : r->series ? " --windows"
+                                       : "");
     if (saved) return format("%s --like %s", s, shell_quoted(saved));
-    if (!r->images)
-        s = format("%s --target %s --task %s", s, shell_quoted(target),
-                   shell_quoted(setting_of(o, "task", tasks[r->task])));
-    if (drop) s = format("%s --drop %s", s, shell_quoted(drop));
-    if (weight) s = format("%s --weight %s", s, shell_quoted(weight));
-    if (group) s = format("%s --group %s", s, shell_quoted(group));
-    if (categories) s = format("%s --categories %s", s, shell_quoted(categories));
+    if (r->series) s = series_options(s, o, r);
+    s = with_option(s, "--target", r->images ? NULL : target);
+    if (r->table) s = with_option(s, "--task", setting_of(o, "task", tasks[r->task]));
+    s = with_option(s, "--drop", drop);
+    s = with_option(s, "--weight", weight);
+    s = with_option(s, "--group", r->series ? NULL : group);
+    s = with_option(s, "--categories", categories);
     for (int i = 0; i < files->n; i++) s = format("%s %s", s, shell_quoted(files->at[i]));
     return s;
 }
@@ -86,7 +104,7 @@ bool names_data(const Texts *line)
     return data_words(line).n > 0 || word_after(line, "--init") || word_after(line, "--resume");
 }
 
-/* A description of pictures may call their classes something else, or say how many there are. */
+/* A description of pictures or of series may call a size something else, or say it. */
 static bool has_size(const Desc *d, const char *name)
 {
     for (int i = 0; i < d->knobs.n; i++)
@@ -94,18 +112,25 @@ static bool has_size(const Desc *d, const char *name)
     return d->recipe.table;
 }
 
+static bool wants_sizes(const Desc *d)
+{
+    const Lathe_recipe *r = &d->recipe;
+    if (r->series) return has_size(d, "channels") || has_size(d, "targets") || has_size(d, "known");
+    return (r->table || r->images) && has_size(d, "classes");
+}
+
 void take_sizes_from_data(Options *o, const Desc *d, const Texts *line)
 {
     const Lathe_recipe *r = &d->recipe;
     Texts files = data_words(line);
     const char *saved = saved_sizes(line, file_of_sizes(r));
-    if ((!r->table && !r->images) || (!files.n && !saved) || !has_size(d, "classes")) return;
+    if ((!files.n && !saved) || !wants_sizes(d)) return;
     char name[32];
     long long value;
     fflush(NULL);
     FILE *f = popen(reading_command(o, r, &files, saved), "r");
     while (f && fscanf(f, "%31s %lld\n", name, &value) == 2)
-        if (!was_set(o, name)) push(&o->sets, format("%s=%lld", name, value));
+        if (!was_set(o, name) && has_size(d, name)) push(&o->sets, format("%s=%lld", name, value));
     int status = f ? pclose(f) : -1;
     if (status != 0) exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1); /* lathe-data has printed the reason */
 }

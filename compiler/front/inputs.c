@@ -46,7 +46,11 @@ static const Field of_pairs[] = {
 static const Field of_csv[] = {{.name = "features", .role = LATHE_FEATURES, .dtype = F32, AXIS("features")},
                                IDS("targets", LATHE_TARGETS)};
 
-static bool is_csv(const Trace *trace) { return trace->desc->recipe.csv_target && !trace->desc->recipe.table; }
+static bool is_csv(const Trace *trace)
+{
+    const Lathe_recipe *r = &trace->desc->recipe;
+    return r->csv_target && !r->table && !r->arrays;
+}
 static bool is_pairs(const Trace *trace) { return trace->desc->recipe.pairs; }
 
 static void add_fields(Trace *trace, const Field *field, int n)
@@ -231,6 +235,56 @@ static void check_images(const Trace *trace)
             image_form);
 }
 
+/* The form of an input of data.series; sizes that must be equal are the same letter. */
+typedef struct Series_input {
+    const char *name, *form;
+    bool target;
+} Series_input;
+static const Series_input of_series[] = {{"past", "{ \"f32\", past, channels }", false},
+                                         {"future", "{ \"f32\", ahead, targets, target = true }", true},
+                                         {"known", "{ \"f32\", past + ahead, known }", false},
+                                         {"past_observed", "{ \"f32\", past, channels }", false},
+                                         {"future_observed", "{ \"f32\", ahead, targets, target = true }", true}};
+
+static const Field *field_named(const Trace *trace, const char *name)
+{
+    for (int i = 0; i < trace->fields->all.n; i++)
+        if (same(trace->fields->all.at[i].name, name)) return &trace->fields->all.at[i];
+    return NULL;
+}
+
+static bool fits_series(const Series_input *s, const Field *f, const Field *past, const Field *future)
+{
+    if (f->dtype != F32 || f->axes != 2 || (f->role == LATHE_TARGETS) != s->target) return false;
+    if (same(s->name, "known")) return f->axis[0].n == past->axis[0].n + future->axis[0].n;
+    const Field *like = s->target ? future : past;
+    return f->axis[0].n == like->axis[0].n && f->axis[1].n == like->axis[1].n;
+}
+
+/* data.series has windows of these names. */
+static void check_series(const Trace *trace)
+{
+    const Field *past = field_named(trace, "past"), *future = field_named(trace, "future");
+    const char *names[COUNT_OF(of_series)];
+    for (int i = 0; i < COUNT_OF(of_series); i++) names[i] = of_series[i].name;
+    if (!past || !future)
+        err(place_of_key(trace, NULL, "inputs"), "data.series needs the inputs past = %s and future = %s",
+            of_series[0].form, of_series[1].form);
+    for (int i = 0; i < trace->fields->all.n; i++) {
+        const Field *f = &trace->fields->all.at[i];
+        const Series_input *s = of_series;
+        while (s < of_series + COUNT_OF(of_series) && !same(s->name, f->name)) s++;
+        if (s == of_series + COUNT_OF(of_series))
+            err(f->where, "data.series has no input '%s'%s", f->name, advice(f->name, names, COUNT_OF(of_series)));
+        if (!fits_series(s, f, past, future))
+            err(f->where, "input '%s' of data.series must be %s, with sizes as past and future have them", f->name,
+                s->form);
+    }
+    if (future->axis[1].n > past->axis[1].n)
+        err(future->where, "input 'future' has %lld targets, which must be among the %lld channels of input 'past'",
+            (long long)future->axis[1].n, (long long)past->axis[1].n);
+}
+
 static void read_inputs(lua_State *L, int model, int c)
 {
     Trace *trace = trace_of(L);
@@ -247,7 +301,11 @@ static void read_inputs(lua_State *L, int model, int c)
         read_declared(L);
         lua_pop(L, 1);
         if (r->images) check_images(trace);
+        if (r->series) check_series(trace);
     } else if (r->arrays) {
+        if (r->series)
+            err(place_of_key(trace, NULL, "data"), "data.series needs `inputs = { past = %s, future = %s }`",
+                of_series[0].form, of_series[1].form);
         err(place_of_key(trace, NULL, "data"), "data.%s needs `inputs`, a table such as %s",
             r->images ? "images" : "arrays", r->images ? image_form : form);
     } else add_fields_of_data(trace);

@@ -318,22 +318,23 @@ static void read_tokenizer(lua_State *L)
 
 static void read_data(lua_State *L)
 {
-    enum { TEXT, CSV, PAIRS, ARRAYS, TABLE, IMAGES };
-    static const char *const kinds[] = {"text", "csv", "pairs", "arrays", "table", "images"}, *const others[] = {
-                                                                                                  "kind"};
+    enum { TEXT, CSV, PAIRS, ARRAYS, TABLE, IMAGES, SERIES };
+    static const char *const kinds[] = {"text", "csv", "pairs", "arrays", "table", "images", "series"},
+                             *const others[] = {"kind"};
     Lathe_recipe *r = &trace_of(L)->desc->recipe;
     int kind = recipe_made_by(L, "data", kinds, COUNT_OF(kinds), "data");
     take_settings(L, "data", format("data.%s", kinds[kind]), others, COUNT_OF(others));
     r->pairs = kind == PAIRS;
-    r->arrays = kind == ARRAYS || kind == IMAGES;
+    r->arrays = kind == ARRAYS || kind == IMAGES || kind == SERIES;
     r->images = kind == IMAGES;
+    r->series = kind == SERIES;
     r->table = kind == TABLE;
     if (kind != TEXT && kind != PAIRS) r->tokenizer = LATHE_NO_TEXT;
     else {
         settle_order(L, r);
         read_tokenizer(L);
     }
-    if (r->split == LATHE_BY_GROUP && !r->group)
+    if (r->split == LATHE_BY_GROUP && !r->group && !r->series)
         err(at_key(L, "split"), "split = \"group\" needs the column or array that says it: group = \"NAME\"");
     if (r->split != LATHE_BY_GROUP && r->group)
         err(at_key(L, "group"), "group = \"%s\" is read with split = \"group\" only", r->group);

@@ -8,7 +8,7 @@ local function declare(name) return options.declare(name, core.settings(name, op
 
 local text_options, pairs_options = declare("data.text"), declare("data.pairs")
 local csv_options, table_options, arrays_options = declare("data.csv"), declare("data.table"), declare("data.arrays")
-local images_options = declare("data.images")
+local images_options, series_options = declare("data.images"), declare("data.series")
 
 -- A text file as token ids: input.tokens and input.targets, both i32 [batch, seq].
 -- config has batch, seq and vocab (256 for bytes; for chars at least the number of different characters).
@@ -64,6 +64,21 @@ end
 function data.images(given)
   local o = images_options(given)
   o.kind = "images"
+  return o
+end
+
+-- Time series of tables, a series a file or by a column, or arrays [time, columns] or [series, time, columns]: windows of
+-- rows.  The description declares inputs of these names, all f32, with sizes of its own:
+--   past            [past, channels]: the rows before the forecast: the targets, then columns known of the past alone
+--   future          [ahead, targets], target = true: the rows to forecast
+--   known           [past + ahead, known]: columns known ahead, of both
+--   past_observed, future_observed: as past and future: 1 where a value is in the data, 0 where it was filled in
+-- Each column is scaled to mean 0 and deviation 1 in the training part; an output prediction is scaled back.
+-- config has batch, and channels, targets, known, which `lathe train --data FILE` takes from the file, as far as it names
+-- them.
+function data.series(given)
+  local o = series_options(given)
+  o.kind = "series"
   return o
 end
 

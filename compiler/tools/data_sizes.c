@@ -1,7 +1,8 @@
-/* data_sizes.c: `lathe-data sizes`: what lathe must know of a table, or of pictures, before it builds a model for them.
- */
+/* data_sizes.c: `lathe-data sizes`: what lathe must know of a table, of pictures or of series, before it builds a model
+ * for them. */
 #include "data/pictures.h"
 #include "data/schema.h"
+#include "data/series.h"
 #include "tools/data_command.h"
 
 #include <string.h>
@@ -19,27 +20,49 @@ static int show_classes(const Words *files, const char *like)
     return 0;
 }
 
+static int show_channels(const Words *files, const char *like, const Series_form *form)
+{
+    const Schema *s = like ? read_schema(like) : find_series_schema(files, form);
+    int past = columns_of_kind(s, COLUMN_NUMBER), known = columns_of_kind(s, COLUMN_KNOWN);
+    if (!like)
+        note("series: %d column%s to forecast, from \"%.60s\" on; %d more known of the past, %d known ahead",
+             s->targets, s->targets == 1 ? "" : "s", s->column[s->target].name, past, known);
+    show(stdout, "channels %d\ntargets %d\nknown %d\n", s->targets + past, s->targets, known);
+    return 0;
+}
+
 int sizes_command(int argc, char **argv)
 {
     Table_form form = {0};
+    Series_form series = {0};
     const char *task = NULL, *like = NULL;
-    bool pictures = false;
+    bool pictures = false, windows = false;
     Words files = {0};
     const Flag flags[] = {
         {"--target", FLAG_TEXT, &form.target, "NAME", "column to predict"},
         {"--task", FLAG_TEXT, &task, "NAME", "of the target: auto, class, real"},
         {"--like", FLAG_TEXT, &like, "FILE", "the table.json or classes.json of a run, instead of files"},
         {"--pictures", FLAG_ON, &pictures, "", "the files are pictures, in folders, archives or lists"},
+        {"--windows", FLAG_ON, &windows, "", "the files are time series"},
+        {"--series", FLAG_TEXT, &series.series, "NAME", "of series: column that says which one a row belongs to"},
+        {"--time", FLAG_TEXT, &series.time, "NAME", "of series: column with the time of a row"},
+        {"--past", FLAG_TEXT, &series.past, "NAME,…", "of series: columns known of the past alone"},
+        {"--known", FLAG_TEXT, &series.known, "NAME,…", "of series: columns known ahead"},
         {"--drop", FLAG_TEXT, &form.drop, "NAME,…", "columns to leave out"},
         {"--weight", FLAG_TEXT, &form.weight, "NAME", "column with the weights of rows"},
         {"--group", FLAG_TEXT, &form.group, "NAME", "column that rows are split by"},
         {"--categories", FLAG_TEXT, &form.as_categories, "NAME,…", "columns of numbers or dates that are categories"},
     };
     const Command_line line = {"sizes", "--target NAME FILE…",
-                               "Prints the sizes of a table or of pictures, for `lathe train`.", flags,
+                               "Prints the sizes of a table, of pictures or of series, for `lathe train`.", flags,
                                sizeof flags / sizeof *flags};
     take_command_line(&line, argc, argv, 1, &files);
     if (pictures) return show_classes(&files, like);
+    if (windows) {
+        if (!like) need_inputs(&line, &files);
+        series.target = form.target, series.drop = form.drop;
+        return show_channels(&files, like, &series);
+    }
     if (!like) {
         need_flag(&line, "--target", form.target);
         need_inputs(&line, &files);

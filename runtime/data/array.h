@@ -32,6 +32,7 @@ Array *open_npy(const char *path); /* C order; booleans, integers, float16 to fl
 /* Those of a file or folder that are wanted; name: of a lone array, which is.  wanted NULL: all. */
 typedef bool Wanted(const void *with, const char *name);
 void list_arrays(Array_list *all, const char *path, const char *name, Wanted *wanted, const void *with);
+bool are_arrays(const Words *paths); /* all of them .npy */
 void close_array(Array *a);
 int64_t array_rows(const Array *a);                                 /* of a scalar: 1 */
 void read_array(const Array *a, int64_t row, int64_t n, double *out); /* [n][width] */

@@ -9,15 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool are_arrays(const Words *paths)
-{
-    for (int i = 0; i < paths->n; i++) {
-        size_t n = strlen(paths->at[i]);
-        if (n < 4 || strcmp(paths->at[i] + n - 4, ".npy") != 0) return false;
-    }
-    return paths->n > 0;
-}
-
 static int64_t rows_of(const Array *a, const char *path)
 {
     if (a->rank == 0) fail(EXIT_DATA, path, "expected an array of rows, found a single number");

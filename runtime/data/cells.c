@@ -363,3 +363,11 @@ char *cell_place(const Cells *c, int k)
     if (k >= c->columns) return row_place(c);
     return text_of("%s:%lld, column \"%.60s\"", c->path, (long long)c->line, c->name[k]);
 }
+
+int64_t cell_line(const Cells *c) { return c->line; }
+
+void number_of_cell(const Cells *c, int k, double *to)
+{
+    if (!parse_real(cell(c, k), to))
+        fail(EXIT_DATA, cell_place(c, k), "expected a number, found \"%.60s\"", cell(c, k));
+}

@@ -19,6 +19,8 @@ int cell_count(const Cells *c); /* of each row, and of the names */
 const char *column_name(const Cells *c, int k);
 const char *cell(const Cells *c, int k);      /* of the row; without spaces around it, unless quoted */
 char *cell_place(const Cells *c, int k);      /* "t.csv:12, column "b""; from malloc */
+int64_t cell_line(const Cells *c);            /* of the row */
+void number_of_cell(const Cells *c, int k, double *to); /* ends the program (3) if it is none */
 int column_named(const Cells *c, const char *name); /* -1: none */
 int wanted_column(Cells *c, const char *name); /* the same; JSON lines get an empty one, with a note */
 

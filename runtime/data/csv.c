@@ -4,6 +4,7 @@
  * same columns; their rows are joined. */
 #include "base/hash.h"
 #include "base/words.h"
+#include "data/array.h"
 #include "data/cells.h"
 #include "data/data.h"
 #include "source/source.h"

@@ -48,6 +48,12 @@ static void check_val(const Data *d)
     if (d->epochs)
         fail(EXIT_DATA, d->reading->paths.at[0],
              "expected documents to evaluate, but none was drawn for it; give more, or --val-fraction 1 for all");
+    if (d->series)
+        fail(EXIT_DATA, d->reading->paths.at[0],
+             "expected windows to evaluate, whose %lld rows to forecast lie in the last %g of a series%s, found none; "
+             "give more, or --val-fraction 1 for all windows",
+             (long long)d->series->ahead, d->reading->recipe->val_fraction,
+             words_of_split(&d->rule) ? text_of(" (%s)", words_of_split(&d->rule)) : "");
     const char *least = d->text ? text_of("%lld tokens (a sequence of %lld and the token after it)",
                                           (long long)d->seq + 1, (long long)d->seq)
                                 : "1 row";
@@ -244,10 +250,12 @@ bool has_tokens(const Data *d) { return d->text || d->epochs; }
 const char *item_word(const Data *d)
 {
     if (d->epochs) return d->epochs->order.pairs ? "pairs" : "sequences";
-    return d->text ? "windows" : d->pictures ? "pictures" : "rows";
+    return d->text || d->series ? "windows" : d->pictures ? "pictures" : "rows";
 }
 
 const Data *evaluated(const Data *d) { return d->held ? d->held : d; }
+
+Schema *columns_of(const Data *d) { return d->table ? table_schema(d->table) : d->series ? d->series->schema : NULL; }
 
 static int64_t heap_of(const Data *d, bool held)
 {
@@ -255,6 +263,7 @@ static int64_t heap_of(const Data *d, bool held)
     if (d->rows) return rows_heap(d->rows);
     if (d->table) return table_heap(d->table);
     if (d->pictures) return pictures_heap(d->pictures);
+    if (d->series) return series_heap(d->series) + 4 * (2 * d->train + d->val);
     return d->text ? text_heap(d->text) : csv_heap(d->csv);
 }
 
@@ -345,6 +354,10 @@ void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *it
     }
     if (d->table) {
         fill_table(d->table, e, in, item);
+        return;
+    }
+    if (d->series) {
+        fill_series(d->series, e, in, item);
         return;
     }
     if (d->pictures) {

@@ -6,6 +6,7 @@
 #include "data/pictures.h"
 #include "data/reading.h"
 #include "data/rows.h"
+#include "data/series.h"
 #include "data/split.h"
 #include "data/stream.h"
 #include "data/table.h"
@@ -49,7 +50,6 @@ void tell_feature(double x, const char *place, const char *column); /* refuses o
 /* A table of numbers: first line names, one column integers 0 … classes-1.  Or two arrays (data/arrays.c). */
 Csv_data *open_csv(const Words *paths, const Csv_form *form);
 Csv_data *new_csv(int64_t rows, int features, double **feature, int32_t **class); /* the caller fills both */
-bool are_arrays(const Words *paths);                         /* all of them .npy */
 Csv_data *open_arrays(const Words *paths, const Csv_form *form); /* FEATURES.npy [rows][…] CLASSES.npy [rows] */
 int64_t csv_rows(const Csv_data *c);
 int csv_features(const Csv_data *c);
@@ -141,11 +141,12 @@ void start_epochs(Epochs *e, const State *from);
  * last val_fraction of the tokens, or the rows that data/split.c picks, are never trained on. */
 typedef struct Data {
     const Reading *reading;
-    Text_data *text; /* one of the six */
+    Text_data *text; /* one of the seven */
     Csv_data *csv;
     Row_data *rows;
     Table *table;
     Pictures *pictures;
+    Series *series;
     Epochs *epochs;
     Tokenizer *tokenizer;           /* of text */
     int64_t seq;                    /* tokens in a window; 1 for rows */
@@ -153,7 +154,7 @@ typedef struct Data {
     int64_t train_items, val_items; /* number of windows to draw from; of windows side by side; or of rows */
     int64_t stretch; /* order contiguous: consecutive windows that a row of the batch reads in an epoch; otherwise 0 */
     Split_rule rule;                /* of rows */
-    int32_t *row;                   /* [train + val] of rows: their numbers in the data, those to train on first */
+    int32_t *row; /* [train + val] of rows: their numbers in the data, those to train on first; of series: of windows */
     int32_t *order;                 /* CSV: [train] this epoch's permutation */
     int64_t *item;                  /* of a step */
     int64_t epoch;                  /* of `order`; -1: none yet */
@@ -174,6 +175,7 @@ void open_data(Data *d, const Reading *reading, Tokenizer *k); /* reading outliv
 void need_data(const Reading *reading); /* ends the program (2) if the command line names none */
 bool reads_text(const Reading *reading); /* not a table */
 const Data *evaluated(const Data *d); /* the data of evaluations */
+Schema *columns_of(const Data *d);    /* of a table or series; NULL: it has none */
 int64_t data_heap(const Data *d);     /* most bytes allocated beside mapped files */
 /* The command line's; else the one saved beside the weights (NULL: none); else the recipe's. */
 Tokenizer *choose_tokenizer(const Reading *reading, const char *weights);

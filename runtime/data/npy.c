@@ -282,3 +282,12 @@ void open_npz(Array_list *all, const char *path, Wanted *wanted, const void *wit
     free(z.directory);
     close_array(file);
 }
+
+bool are_arrays(const Words *paths)
+{
+    for (int i = 0; i < paths->n; i++) {
+        size_t n = strlen(paths->at[i]);
+        if (n < 4 || strcmp(paths->at[i] + n - 4, ".npy") != 0) return false;
+    }
+    return paths->n > 0;
+}

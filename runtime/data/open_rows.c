@@ -1,4 +1,5 @@
-/* open_rows.c: opens data of rows, of each kind: a CSV of numbers, a table of mixed columns, arrays, pictures. */
+/* open_rows.c: opens data of rows, of each kind: a CSV of numbers, a table of mixed columns, arrays, pictures,
+ * time series. */
 #include "base/file.h"
 #include "base/words.h"
 #include "data/data.h"
@@ -17,16 +18,23 @@ static int64_t features_wanted(const Lathe_entry *e, int64_t rows)
     return n;
 }
 
-static void settle_rows(Data *d, int64_t rows, bool training)
+/* Once row, train and val are known. */
+static void settle_parts(Data *d, bool training)
 {
     d->seq = 1;
-    divide_rows(d, rows);
     d->train_items = d->train;
     d->val_items = d->val;
     if (training && d->train < 1)
-        fail(EXIT_DATA, d->reading->paths.at[0], "expected rows to train on, found none; give more data");
+        fail(EXIT_DATA, d->reading->paths.at[0], "expected %s to train on, found none; give more data%s",
+             d->series ? "windows" : "rows", d->series ? ", or less of it to evaluate (--val-fraction)" : "");
     d->order = must_alloc(sizeof *d->order * (size_t)d->train);
     if (training) tell_equal_rows(d, d);
+}
+
+static void settle_rows(Data *d, int64_t rows, bool training)
+{
+    divide_rows(d, rows);
+    settle_parts(d, training);
 }
 
 static void open_csv_data(Data *d, const Lathe_entry *e, bool training)
@@ -118,11 +126,23 @@ static void open_picture_data(Data *d, const Lathe_entry *e, bool training)
     settle_rows(d, pictures_rows(d->pictures), training);
 }
 
+static void open_series_data(Data *d, bool training)
+{
+    const Reading *reading = d->reading;
+    Schema *known = reading->schema ? reading->schema : saved_schema(reading);
+    d->series = open_series(reading, known);
+    d->val = divide_series(d->series, &d->rule, &d->row, &d->train) - d->train;
+    if (!known) learn_series(d->series, &d->rule, d->row, d->train);
+    fill_missing(d->series);
+    settle_parts(d, training);
+}
+
 void open_data_of_rows(Data *d, const Lathe_entry *e, bool training)
 {
     const Lathe_recipe *r = &d->reading->model->recipe;
     if (r->table) open_table(d, e, training);
     else if (r->images) open_picture_data(d, e, training);
+    else if (r->series) open_series_data(d, training);
     else if (r->arrays) open_row_data(d, e, training);
     else open_csv_data(d, e, training);
 }
@@ -135,6 +155,7 @@ const char *rows_words(const Reading *reading)
     if (r->images && reading->predicting)
         return "pictures: .jpg or .png files, folders, .tar archives, a .csv of paths";
     if (r->images) return "pictures: a folder with a folder for each class, .tar archives, a .csv of paths and labels";
+    if (r->series) return "time series: .csv, .tsv, .jsonl or .npy";
     if (r->arrays) return text_of("arrays%s: .npz, .safetensors, a folder of NAME.npy, INPUT=FILE.npy", targets);
     return text_of("a table of numbers%s: a .csv, or FEATURES.npy%s", targets,
                    reading->predicting ? "" : " CLASSES.npy");

@@ -24,6 +24,7 @@ typedef struct Reading {
     bool own_classes;     /* of pictures: those of the data, whatever those beside the weights are */
     bool predicting;      /* targets are not needed */
     uint64_t inputs;      /* predicting: those that are needed, as Lathe_tensor.reads has them */
+    bool every_window;    /* predicting: of series, forecasts from every stride-th row, not from the last alone */
     void (*check_memory)(const void *with, int64_t bytes); /* called before data allocates `bytes`; NULL: no check */
     const void *with;
 } Reading;

@@ -59,7 +59,19 @@ bool parse_date(const char *text, double *days)
     return true;
 }
 
-int slots_of(const Column *c) { return c->kind == COLUMN_NUMBER ? 1 : c->kind == COLUMN_DATE ? MOST_SLOTS : 0; }
+int slots_of(const Column *c)
+{
+    return c->kind == COLUMN_NUMBER || c->kind == COLUMN_KNOWN ? 1 : c->kind == COLUMN_DATE ? MOST_SLOTS : 0;
+}
+
+int place_of_column(Cells *c, const char *name, bool needed, const char *path)
+{
+    int at = needed ? column_named(c, name) : wanted_column(c, name);
+    if (at < 0)
+        fail(EXIT_DATA, path, "expected a column \"%.60s\", as in the training data, found none among %d", name,
+             cell_count(c));
+    return at;
+}
 
 int level_of(const Column *c, const char *name)
 {
@@ -111,8 +123,7 @@ static void see_row(Schema *s, Seen *seen, const Cells *c, const int *at)
 
 /* ------------------------------------------------------------------ kinds */
 
-/* Whether the list "a,b" names the column. */
-static bool list_has(const char *list, const char *name)
+bool list_has(const char *list, const char *name)
 {
     size_t n = strlen(name);
     for (const char *at = list; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
@@ -122,7 +133,7 @@ static bool list_has(const char *list, const char *name)
     return false;
 }
 
-static void check_listed(const Cells *c, const char *path, const char *option, const char *list)
+void check_listed(const Cells *c, const char *path, const char *option, const char *list)
 {
     for (const char *at = list, *end; at && *at; at = *end ? end + 1 : NULL) {
         at += strspn(at, " ");

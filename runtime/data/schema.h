@@ -1,14 +1,24 @@
-/* schema.h: what the columns of a table mean: numbers, dates, categories, the target. */
+/* schema.h: what the columns of a table mean: numbers, dates, categories, the target; time and series. */
 #ifndef LATHE_DATA_SCHEMA_H
 #define LATHE_DATA_SCHEMA_H
 
 #include "base/words.h"
+#include "data/cells.h"
 #include "interface/lathe_model.h"
 #include "token/token.h"
 
 #include <jansson.h>
 
-typedef enum Column_kind { COLUMN_NUMBER, COLUMN_DATE, COLUMN_CATEGORY, COLUMN_LEFT_OUT, COLUMN_TARGET } Column_kind;
+typedef enum Column_kind {
+    COLUMN_NUMBER,
+    COLUMN_DATE,
+    COLUMN_CATEGORY,
+    COLUMN_LEFT_OUT,
+    COLUMN_TARGET,
+    COLUMN_KNOWN, /* of series: a number that is known ahead; a NUMBER is known of the past alone */
+    COLUMN_TIME,  /* of series: of a row */
+    COLUMN_SERIES /* of series: which one a row belongs to */
+} Column_kind;
 
 enum { MOST_SLOTS = 5 }; /* numbers that a column becomes: of a date its day, and sine and cosine of year and week */
 
@@ -46,6 +56,11 @@ typedef struct Table_form { /* what the user says of a table */
 /* Reads the files once.  Kinds are found from all rows; means, deviations and ids are still to be learned
  * (learn_columns). */
 Schema *find_schema(const Words *paths, const Table_form *form);
+/* Ends the program (3) if the file lacks the column; unless it is needed, JSON lines get an empty one, with a note. */
+int place_of_column(Cells *c, const char *name, bool needed, const char *path);
+bool list_has(const char *list, const char *name);                 /* whether the list "a,b" names the column */
+/* Ends the program (3) if the list names others than the columns of c; option: for the message. */
+void check_listed(const Cells *c, const char *path, const char *option, const char *list);
 void refuse_stream(const char *path, const char *why); /* ends the program (3) if it is a pipe or standard input */
 Column *target_column(const Schema *s, int k); /* the k-th, in the order of the columns */
 int slots_of(const Column *c);    /* numbers that it becomes, without the flag */

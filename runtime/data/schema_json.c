@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const kind_words[] = {"number", "date", "category", "left out", "target"};
+static const char *const kind_words[] = {"number", "date", "category", "left out", "target", "known", "time", "series"};
 
 static json_t *reals_json(const double *x, int n)
 {

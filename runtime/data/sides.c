@@ -14,6 +14,7 @@ static uint64_t hash_of_row(const Data *d, int64_t row)
 {
     if (d->rows) return row_hashes(d->rows)[row];
     if (d->pictures) return picture_draw(d->pictures, row);
+    if (d->series) return window_hash(d->series, row);
     return d->table ? table_row_hash(d->table, row) : csv_row_hash(d->csv, row);
 }
 
@@ -109,8 +110,9 @@ void tell_equal_rows(const Data *d, const Data *held)
     }
     free(known);
     if (equal)
-        note("%s of the %s rows to evaluate %s equal to one that is trained on, target included, so evaluations look "
+        note("%s of the %s %s to evaluate %s equal to one that is trained on, target included, so evaluations look "
              "better than they are%s",
-             grouped_text(equal), grouped_text(held->val), equal == 1 ? "is" : "are",
-             d == held && d->rule.by != LATHE_BY_HASH ? "; --set split=hash keeps equal rows on one side" : "");
+             grouped_text(equal), grouped_text(held->val), item_word(d), equal == 1 ? "is" : "are",
+             d == held && !d->series && d->rule.by != LATHE_BY_HASH ? "; --set split=hash keeps equal rows on one side"
+                                                                    : "");
 }

@@ -36,11 +36,12 @@ bool parse_fold(const char *text, int64_t *fold, int64_t *folds)
 
 Split_rule split_rule(const Lathe_recipe *r)
 {
-    Split_rule s = {.by = r->split, .fraction = r->val_fraction, .group = r->group};
+    Split_rule s = {.by = r->split, .fraction = r->val_fraction, .series = r->series};
+    s.group = r->series ? "series" : r->group;
     if (r->fold && !parse_fold(r->fold, &s.fold, &s.folds)) fail(EXIT_USAGE, NULL, "fold=%s: expected K/N", r->fold);
     if (s.by == LATHE_BY_GROUP && !s.group)
         fail(EXIT_USAGE, NULL, "split=group: it is not said which column is the group; add --set group=COLUMN");
-    if (s.by != LATHE_BY_GROUP && s.group && !r->fold && s.fraction > 0 && s.fraction < 1)
+    if (s.by != LATHE_BY_GROUP && r->group && !r->fold && s.fraction > 0 && s.fraction < 1)
         note("group=%s is not used: rows are not split by it (--set split=group)", s.group);
     return s;
 }
@@ -53,12 +54,16 @@ bool reads_keys(const Split_rule *s)
 char *words_of_split(const Split_rule *s)
 {
     static const char *const words[] = {[LATHE_LAST_PART] = "by the order of the data",
-                                        [LATHE_BY_HASH] = "by the hash of a row",
+                                        [LATHE_BY_HASH] = "by the hash of a",
                                         [LATHE_BY_GROUP] = "by group",
                                         [LATHE_STRATIFIED] = "stratified by class"};
     if (s->fraction >= 1 || (!s->folds && s->by == LATHE_LAST_PART)) return NULL;
     return text_of("%s%s%s%s", s->folds ? text_of("fold %lld of %lld, ", (long long)s->fold, (long long)s->folds) : "",
-                   words[s->by], s->by == LATHE_BY_GROUP ? " " : "", s->by == LATHE_BY_GROUP ? s->group : "");
+                   words[s->by], s->by == LATHE_BY_HASH || s->by == LATHE_BY_GROUP ? " " : "",
+                   s->by == LATHE_BY_GROUP  ? s->group
+                   : s->by != LATHE_BY_HASH ? ""
+                   : s->series              ? "series"
+                                            : "row");
 }
 
 /* ------------------------------------------------------------------ by order, by hash */

@@ -9,6 +9,7 @@ typedef struct Split_rule {
     double fraction;     /* of the rows, to evaluate; 1: all */
     int64_t fold, folds; /* instead of the fraction: the fold-th of so many parts, from 1; folds 0: the fraction */
     const char *group;   /* column or array; NULL: none */
+    bool series;         /* it divides whole series, by their names */
 } Split_rule;
 
 bool parse_fold(const char *text, int64_t *fold, int64_t *folds); /* "2/5" */

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/words.h"
 #include "data/cells.h"
+#include "data/scale.h"
 #include "data/table.h"
 #include "model/tables.h"
 
@@ -40,12 +41,6 @@ static void take_date(const Cells *c, int at, double *to)
     to[0] = day;
     to[1] = sin(circle(day, 365.2425)), to[2] = cos(circle(day, 365.2425));
     to[3] = sin(circle(day, 7)), to[4] = cos(circle(day, 7));
-}
-
-static void number_of_cell(const Cells *c, int at, double *to)
-{
-    if (!parse_real(cell(c, at), to))
-        fail(EXIT_DATA, cell_place(c, at), "expected a number, found \"%.60s\"", cell(c, at));
 }
 
 static int32_t take_level(Table *t, int column, const Cells *c, int at)
@@ -152,10 +147,7 @@ static int *places_of_columns(const Table *t, Cells *c, const char *path)
         at[k] = -1;
         const bool target = column->kind == COLUMN_TARGET;
         if (column->kind == COLUMN_LEFT_OUT || (target && t->how.predicting)) continue;
-        at[k] = target ? column_named(c, column->name) : wanted_column(c, column->name);
-        if (at[k] < 0)
-            fail(EXIT_DATA, path, "expected a column \"%.60s\", as in the training data, found none among %d",
-                 column->name, cell_count(c));
+        at[k] = place_of_column(c, column->name, target, path);
     }
     return at;
 }
@@ -215,35 +207,6 @@ Table *load_table(const Words *paths, Schema *s, const Table_reading *how)
 
 /* ------------------------------------------------------------------ learning */
 
-typedef struct Learned { /* the rows that columns are learned from */
-    const int32_t *row;
-    int64_t n;
-} Learned;
-
-/* Mean and deviation of a column's numbers, which are `step` apart; those that are missing do not count.  Equal numbers
- * have deviation 0, not the rounding of their mean. */
-static void learn_scale(const Column *c, const Learned *l, const double *x, int step, double *mean, double *deviation)
-{
-    double sum = 0, squares = 0, low = INFINITY, high = -INFINITY;
-    int64_t count = 0;
-    for (int64_t i = 0; i < l->n; i++) {
-        double y = x[l->row[i] * (int64_t)step];
-        if (!isnan(y)) sum += y, low = fmin(low, y), high = fmax(high, y), count++;
-    }
-    *mean = !count ? 0 : low == high ? low : sum / (double)count;
-    *deviation = 0;
-    if (!count || low == high) return;
-    for (int64_t i = 0; i < l->n; i++) {
-        double y = x[l->row[i] * (int64_t)step];
-        if (!isnan(y)) squares += (y - *mean) * (y - *mean);
-    }
-    *deviation = sqrt(squares / (double)count);
-    if (!isfinite(*mean) || !isfinite(*deviation))
-        fail(EXIT_DATA, text_of("column \"%.60s\"", c->name),
-             "its numbers are too large to be scaled, up to %g; mend them, or leave the column out (drop)",
-             fmax(fabs(low), fabs(high)));
-}
-
 /* Ids of the column from `next` on, first its unknown one; returns the one after them. */
 static int32_t learn_ids(const Table *t, const Learned *l, Column *c, int category, int32_t next)
 {
@@ -266,13 +229,13 @@ void learn_columns(Table *t, const int32_t *row, int64_t rows)
     for (int k = 0, slot = 0, category = 0; k < s->columns; k++) {
         Column *c = &s->column[k];
         for (int i = 0; i < slots_of(c); i++, slot++)
-            if (i == 0) learn_scale(c, &l, t->number + slot, t->slots, &c->mean[i], &c->deviation[i]);
+            if (i == 0) learn_scale(c->name, &l, t->number + slot, t->slots, &c->mean[i], &c->deviation[i]);
             else c->deviation[i] = 1; /* sines and cosines are as they are */
         if (c->kind == COLUMN_CATEGORY) next = learn_ids(t, &l, c, category++, next);
     }
     for (int k = 0; k < s->targets && !s->classes; k++) {
         Column *target = target_column(s, k);
-        learn_scale(target, &l, t->target + k, s->targets, target->mean, target->deviation);
+        learn_scale(target->name, &l, t->target + k, s->targets, target->mean, target->deviation);
         if (!(*target->deviation > 0))
             fail(EXIT_DATA, text_of("column \"%.60s\"", target->name),
                  "the target has the same value in all rows to train on");
@@ -312,11 +275,6 @@ uint64_t table_hash(const Table *t)
     hash_add(&h, t->target, sizeof *t->target * (size_t)(t->rows * t->schema->targets));
     if (t->weight) hash_add(&h, t->weight, sizeof *t->weight * (size_t)t->rows);
     return hash_end(&h);
-}
-
-static double scaled(double x, double mean, double deviation)
-{
-    return isnan(x) || !(deviation > 0) ? 0 : (x - mean) / deviation;
 }
 
 static void fill_numbers(const Table *t, const Lathe_tensor *to, char *at, int64_t row, int64_t first)

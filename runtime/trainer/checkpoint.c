@@ -162,7 +162,7 @@ Saver *open_saver(const Trainer *t, const Memory *m, const Optimizer *o, const D
     Saver *s = must_alloc(sizeof *s);
     *s = (Saver){.t = t, .m = m, .o = o, .metrics = metrics, .saved = saved, .at.step = saved};
     if (has_tokens(d)) s->vocab = tokenizer_text(d->tokenizer);
-    if (d->table) s->table = json_written(schema_json(table_schema(d->table)), JSON_COMPACT | JSON_REAL_PRECISION(17));
+    if (columns_of(d)) s->table = json_written(schema_json(columns_of(d)), JSON_COMPACT | JSON_REAL_PRECISION(17));
     if (d->pictures) s->classes = json_written(classes_json(pictures_classes(d->pictures)), JSON_COMPACT);
     if (t->origin) s->origin = origin_text(t->origin);
     return s;

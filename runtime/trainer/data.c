@@ -85,7 +85,8 @@ void open_run_data(Data *d, const Trainer *t, bool training)
 {
     Reading *r = reading_of(t, training);
     check_split(t);
-    if (!training && t->data.n && (reads_text(r) || t->model->recipe.table || t->model->recipe.images))
+    if (!training && t->data.n &&
+        (reads_text(r) || t->model->recipe.table || t->model->recipe.images || t->model->recipe.series))
         r->weights = weights_path(t);
     open_data(d, r, NULL);
 }
@@ -110,7 +111,7 @@ void open_val_data(Data *d, const Trainer *t)
             fail(EXIT_USAGE, NULL, "--val-data -: standard input can be read only once; write the data into a file");
     d->held = must_alloc(sizeof *d->held);
     Reading *r = reading_of(own, false);
-    r->schema = d->table ? table_schema(d->table) : NULL;
+    r->schema = columns_of(d);
     r->classes = d->pictures ? pictures_classes(d->pictures) : NULL;
     open_data(d->held, r, d->tokenizer);
     refuse_pipe(d->held);

@@ -244,7 +244,7 @@ static void print_scores(const Scores *s, const Data *d)
         show(stdout, "over %s %s: %s\n", grouped_text(s->items), item_word(d), words_of_split(&d->rule));
     else if (!d->train) show(stdout, "over all %s %s\n", grouped_text(s->items), item_word(d));
     else if (d->pictures) show(stdout, "over %s pictures, chosen by their names\n", grouped_text(s->items));
-    else show(stdout, "over the last %s rows\n", grouped_text(s->items));
+    else show(stdout, "over the last %s %s\n", grouped_text(s->items), item_word(d));
 }
 
 static void check_generate(const Trainer *t)

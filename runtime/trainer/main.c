@@ -94,7 +94,8 @@ static const Option options[] = {
      "folders, "
      ".tar; several are joined"},
     {"data", PREDICT, TEXTS, AT(data), NULL, "PATH…",
-     "a CSV, or arrays: .npz, .safetensors, a folder of NAME.npy, INPUT=FILE; pictures; targets are not needed"},
+     "a CSV, or arrays: .npz, .safetensors, a folder of NAME.npy, INPUT=FILE; pictures; series; targets are not "
+     "needed"},
     {"data", GENERATE, TEXTS, AT(data), NULL, "PATH…",
      "sources to write texts for, if the model reads sources; otherwise the training text, if there is no "
      "tokenizer.json beside the weights"},
@@ -161,6 +162,8 @@ static const Option options[] = {
     {"only", PREDICT, TEXT, AT(only), NULL, "NAME,…", "outputs to write (default: all)"},
     {"keep", PREDICT, TEXT, AT(keep), NULL, "NAME,…",
      "columns of the CSV to write before the predictions, as they are (.csv, .jsonl)"},
+    {"every-window", PREDICT, FLAG, AT(every_window), NULL, NULL,
+     "of series: forecasts from each row that has enough before it, stride apart (default: from the last alone)"},
     {"overfit", TRAIN, FLAG, AT(overfit), NULL, NULL,
      "only tries whether one batch can be learned: its loss must come near zero (a new model's first check)"},
     {"dry-run", TRAIN, FLAG, AT(dry_run), NULL, NULL,

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CLASSES = 1000, SHOWN_CLASSES = 12, TOP = 5 };
+enum { MOST_CLASSES = 1000, SHOWN_CLASSES = 12, SHOWN_NUMBERS = 12, TOP = 5 };
 
 typedef struct Ranked { /* a row of two classes */
     double score;       /* log odds of class 1 */
@@ -20,6 +20,7 @@ typedef struct Ranked { /* a row of two classes */
 } Ranked;
 
 typedef struct Errors { /* of a number: sums */
+    int64_t n;          /* rows, or forecasts, whose target is there */
     double squares, sizes;
     double first, target, target_squares; /* the first target; of targets less that */
 } Errors;
@@ -29,12 +30,14 @@ struct Metrics {
     const Lathe_tensor *output;
     bool classes;
     int64_t n, k;           /* rows; classes, or numbers */
+    int64_t steps;          /* of a forecast, each of k numbers; else 1 */
     int64_t *confusion;     /* [k][k] rows of a class, by what is predicted */
     int64_t top;            /* rows whose class is among the TOP likeliest */
     double log_loss, brier; /* sums */
     Errors *errors;         /* [k] of numbers */
+    Errors scaled;          /* of forecasts: of all, in units of their columns' deviations */
     Ranked *ranked;         /* [n] of two classes */
-    double *x;              /* [k] */
+    double *x;              /* [steps][k] */
 };
 
 /* ------------------------------------------------------------------ rows */
@@ -45,6 +48,7 @@ static double target_of_row(const Data *d, int64_t item, int64_t k)
     if (d->csv) return csv_class(d->csv, item);
     if (d->table) return table_target(d->table, item, (int)k);
     if (d->pictures) return picture_class(d->pictures, item);
+    if (d->series) return series_target(d->series, item, k / d->series->targets, (int)(k % d->series->targets));
     bug_if(!class_of_row(d->rows, item, &x));
     return x;
 }
@@ -69,11 +73,10 @@ static void add_class(Metrics *m, int64_t class)
     m->brier += missed * missed;
 }
 
-static void add_number(const Metrics *m, int64_t k, double target)
+static void add_error(Errors *e, double predicted, double target)
 {
-    Errors *e = &m->errors[k];
-    double error = m->x[k] - target;
-    if (!m->n) e->first = target;
+    double error = predicted - target;
+    if (!e->n++) e->first = target;
     target -= e->first; /* so that their spread keeps its digits */
     e->squares += error * error;
     e->sizes += fabs(error);
@@ -90,7 +93,13 @@ static void give_metric(void *with, const char *out, int64_t row, int64_t number
         add_class(m, (int64_t)target_of_row(m->p->data, item, 0));
         return;
     }
-    for (int64_t k = 0; k < m->k; k++) add_number(m, k, target_of_row(m->p->data, item, k));
+    for (int64_t i = 0; i < m->steps * m->k; i++) {
+        double target = target_of_row(m->p->data, item, i);
+        const Column *c = m->p->data->series ? scaled_target(m->p, m->output, i) : NULL;
+        if (isnan(target)) continue; /* a value that was filled in */
+        add_error(&m->errors[i % m->k], m->x[i], target);
+        if (c && *c->deviation > 0) add_error(&m->scaled, m->x[i] / *c->deviation, target / *c->deviation);
+    }
     m->n++;
 }
 
@@ -110,16 +119,18 @@ Metrics *measure_predictions(const Predictions *p)
     Metrics *m = must_alloc(sizeof *m);
     m->p = p;
     m->classes = has_class(d);
-    m->output = m->classes ? logits : d->table ? number : NULL;
-    int64_t numbers = d->table ? table_schema(d->table)->targets : 1;
-    if (!m->output || m->output->rank != (m->classes || numbers > 1 ? 2 : 1) || p->rows < 1) return NULL;
-    m->k = predicted_width(p, m->output);
+    m->output = m->classes ? logits : columns_of(d) ? number : NULL;
+    int64_t numbers = columns_of(d) ? columns_of(d)->targets : 1;
+    if (!m->output || p->rows < 1) return NULL;
+    if (d->series ? !are_forecasts(p, m->output) : m->output->rank != (m->classes || numbers > 1 ? 2 : 1)) return NULL;
+    m->steps = d->series ? d->series->ahead : 1;
+    m->k = predicted_width(p, m->output) / m->steps;
     if (!m->classes && m->k != numbers) return NULL;
     if (m->classes && (m->k < 2 || m->k > MOST_CLASSES)) return NULL;
     m->confusion = must_alloc(sizeof *m->confusion * (size_t)(m->classes ? m->k * m->k : 1));
     m->errors = must_alloc(sizeof *m->errors * (size_t)m->k);
     m->ranked = must_alloc(sizeof *m->ranked * (size_t)(m->k == 2 ? p->rows : 1));
-    m->x = must_alloc(sizeof *m->x * (size_t)m->k);
+    m->x = must_alloc(sizeof *m->x * (size_t)(m->steps * m->k));
     each_prediction(p, give_metric, m);
     return m->n ? m : NULL;
 }
@@ -183,8 +194,9 @@ typedef struct Value {
     double value;
 } Value;
 
-static int values_of_number(const Errors *e, double n, Value *v)
+static int values_of_number(const Errors *e, Value *v)
 {
+    double n = (double)e->n;
     double spread = e->target_squares - e->target * e->target / n;
     v[0] = (Value){"rmse", sqrt(e->squares / n)};
     v[1] = (Value){"mae", e->sizes / n};
@@ -197,7 +209,7 @@ static int values_of(const Metrics *m, int64_t k, Value *v)
 {
     double n = (double)m->n, auc, precision;
     int c = 0;
-    if (!m->classes) return values_of_number(&m->errors[k], n, v);
+    if (!m->classes) return values_of_number(&m->errors[k], v);
     v[c++] = (Value){"accuracy", accuracy_of(m)};
     v[c++] = (Value){"balanced_accuracy", mean_of_classes(m, false)};
     v[c++] = (Value){"macro_f1", mean_of_classes(m, true)};
@@ -232,37 +244,59 @@ static void print_confusion(const Metrics *m)
 /* One of several numbers has its name. */
 static const char *name_of_number(const Metrics *m, int64_t k)
 {
-    return !m->classes && m->k > 1 ? target_column(table_schema(m->p->data->table), (int)k)->name : NULL;
+    return !m->classes && m->k > 1 ? target_column(columns_of(m->p->data), (int)k)->name : NULL;
+}
+
+static int values_of_scaled(const Errors *e, Value *v)
+{
+    v[0] = (Value){"mse", e->squares / (double)e->n};
+    v[1] = (Value){"mae", e->sizes / (double)e->n};
+    return 2;
+}
+
+static void print_values(const Value *v, int n, const char *name, int64_t rows, const char *of)
+{
+    show(stdout, "%s%s", name ? name : "", name ? ": " : "");
+    for (int i = 0; i < n; i++) show(stdout, "%s%s %.5g", i ? " | " : "", v[i].name, v[i].value);
+    show(stdout, "; over all %s %s\n", grouped_text(rows), of);
 }
 
 void print_metrics(const Metrics *m, const char *items)
 {
-    for (int64_t k = 0; k < (m->classes ? 1 : m->k); k++) {
-        Value v[MOST_VALUES];
-        int n = values_of(m, k, v);
-        const char *name = name_of_number(m, k);
-        show(stdout, "%s%s", name ? name : "", name ? ": " : "");
-        for (int i = 0; i < n; i++) show(stdout, "%s%s %.5g", i ? " | " : "", v[i].name, v[i].value);
-        show(stdout, "; over all %s %s\n", grouped_text(m->n), items);
-    }
+    Value v[MOST_VALUES];
+    for (int64_t k = 0; k < (m->classes ? 1 : m->k) && k < SHOWN_NUMBERS; k++)
+        print_values(v, values_of(m, k, v), name_of_number(m, k), m->n, items);
+    if (!m->classes && m->k > SHOWN_NUMBERS)
+        show(stdout, "and %lld more columns; --json has all\n", (long long)(m->k - SHOWN_NUMBERS));
+    if (m->scaled.n) print_values(v, values_of_scaled(&m->scaled, v), "in deviations", m->n, items);
     if (m->classes && m->k <= SHOWN_CLASSES) print_confusion(m);
 }
 
-json_t *metrics_json(const Metrics *m)
+static json_t *values_json(const Value *v, int n)
 {
-    json_t *all = json_object(), *confusion = json_array();
-    for (int64_t k = 0; k < (m->classes ? 1 : m->k); k++) {
-        Value v[MOST_VALUES];
-        json_t *to = name_of_number(m, k) ? json_object() : all;
-        for (int i = 0, n = values_of(m, k, v); i < n; i++) put_json(to, v[i].name, real_json(v[i].value));
-        if (to != all) put_json(all, name_of_number(m, k), to);
-    }
-    for (int64_t k = 0; m->classes && k < m->k; k++) {
+    json_t *all = json_object();
+    for (int i = 0; i < n; i++) put_json(all, v[i].name, real_json(v[i].value));
+    return all;
+}
+
+static json_t *confusion_json(const Metrics *m)
+{
+    json_t *confusion = json_array();
+    for (int64_t k = 0; k < m->k; k++) {
         json_t *row = json_array();
         for (int64_t i = 0; i < m->k; i++) add_json(row, json_integer(m->confusion[k * m->k + i]));
         add_json(confusion, row);
     }
-    if (m->classes) put_json(all, "confusion", confusion);
-    else json_decref(confusion);
+    return confusion;
+}
+
+json_t *metrics_json(const Metrics *m)
+{
+    Value v[MOST_VALUES];
+    json_t *all = m->classes || m->k == 1 ? values_json(v, values_of(m, 0, v)) : json_object();
+    for (int64_t k = 0; k < m->k && name_of_number(m, k); k++)
+        put_json(all, name_of_number(m, k), values_json(v, values_of(m, k, v)));
+    if (m->scaled.n) put_json(all, "in deviations", values_json(v, values_of_scaled(&m->scaled, v)));
+    if (m->classes) put_json(all, "confusion", confusion_json(m));
     return all;
 }

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/words.h"
+#include "data/array.h"
 #include "data/data.h"
 #include "interface/lathe_model.h"
 #include "model/block.h"
@@ -66,12 +67,17 @@ void each_prediction(const Predictions *p, Give_row *give, void *with)
 
 int64_t predicted_width(const Predictions *p, const Lathe_tensor *t) { return tensor_size(t) / p->entry->rows; }
 
-static const Schema *schema_of(const Predictions *p) { return p->data->table ? table_schema(p->data->table) : NULL; }
+bool are_forecasts(const Predictions *p, const Lathe_tensor *t)
+{
+    const Series *s = p->data->series;
+    return s && strcmp(t->name, "prediction") == 0 && predicted_width(p, t) == s->ahead * s->targets;
+}
 
 const Column *scaled_target(const Predictions *p, const Lathe_tensor *t, int64_t k)
 {
-    const Schema *s = schema_of(p);
+    const Schema *s = columns_of(p->data);
     if (!s || s->classes || strcmp(t->name, "prediction") != 0) return NULL;
+    if (p->data->series) return are_forecasts(p, t) ? target_column(s, (int)(k % s->targets)) : NULL;
     if (s->targets > 1 && predicted_width(p, t) != s->targets) return NULL;
     return target_column(s, s->targets > 1 ? (int)k : 0);
 }
@@ -89,7 +95,7 @@ int64_t predicted_numbers(const Predictions *p, const Lathe_tensor *t, const cha
 
 const char *predicted_class(const Predictions *p, int64_t class)
 {
-    const Schema *s = schema_of(p);
+    const Schema *s = columns_of(p->data);
     const Words *names = p->data->pictures ? pictures_classes(p->data->pictures) : NULL;
     if (names) return class >= 0 && class < names->n ? names->at[class] : NULL;
     return s && s->classes && class >= 0 && class < s->column[s->target].levels ? s->column[s->target].level[class]
@@ -120,7 +126,9 @@ static void choose_outputs(Predictions *p, const Trainer *t)
 {
     const Lathe_entry *e = p->entry;
     p->output = must_alloc(sizeof *p->output * (size_t)(e->outputs + 1));
-    for (int answer = 1; answer >= 0 && !t->only; answer--)
+    const Lathe_tensor *forecasts = t->model->recipe.series && !t->only ? output_named(e, "prediction") : NULL;
+    if (forecasts) p->output[p->outputs++] = forecasts;
+    for (int answer = 1; answer >= 0 && !t->only && !forecasts; answer--)
         for (int i = 0; i < e->outputs; i++)
             if (is_answer(&e->output[i]) == answer) p->output[p->outputs++] = &e->output[i];
     for (const char *at = t->only, *end; at; at = *end ? end + 1 : NULL) {
@@ -195,6 +203,8 @@ static void open_kept_columns(Predictions *p, const Trainer *t, const Form *form
         fail(EXIT_USAGE, NULL, "--keep needs a file that can hold texts, .csv or .jsonl, and %s is none", t->out);
     if (p->data->rows || are_arrays(&t->data))
         fail(EXIT_USAGE, NULL, "--keep copies columns of a CSV, and the data is arrays");
+    if (p->data->series)
+        fail(EXIT_USAGE, NULL, "--keep copies columns beside their rows; forecasts are of rows that are still to come");
     p->copied = open_copied(&t->data, t->keep);
     for (int k = 0; k < copied_columns(p->copied); k++)
         if (is_written(p, copied_name(p->copied, k)))
@@ -222,13 +232,16 @@ int predict_command(Trainer *t)
     check_out(t);
     need_data(&(Reading){.model = t->model, .paths = t->data, .command = t->command, .predicting = true});
     if (!t->weights) t->weights = run_weights(default_folder(t), "name a run's folder or a file with --weights PATH");
-    take_own_settings(t, t->weights, "csv_target");
-    take_own_settings(t, t->weights, "group");
+    take_own_settings(t, t->weights, t->model->recipe.series ? NULL : "csv_target");
+    if (!t->model->recipe.series) take_own_settings(t, t->weights, "group");
     t->recipe.val_fraction = 1;
     choose_outputs(&p, t);
     Reading *r = reading_of(t, false);
     r->predicting = true;
     r->inputs = inputs_needed(&p);
+    r->every_window = t->every_window;
+    if (t->every_window && !t->model->recipe.series)
+        fail(EXIT_USAGE, NULL, "--every-window is for series, and %s reads other data", t->model->name);
     r->weights = t->weights;
     open_data(&d, r, NULL);
     use_threads(t);
@@ -244,6 +257,6 @@ int predict_command(Trainer *t)
     advise(NULL);
     if (strcmp(t->out, "-") == 0) return 0;
     if (t->json) print_json(json_pack("{s:I, s:o}", "rows", (json_int_t)p.rows, "out", word_json(t->out)));
-    else show(stdout, "wrote %s rows to %s\n", grouped_text(p.rows), t->out);
+    else show(stdout, "wrote %s %s to %s\n", grouped_text(p.rows), d.series ? "forecasts" : "rows", t->out);
     return 0;
 }

@@ -26,6 +26,7 @@ int64_t predicted_width(const Predictions *p, const Lathe_tensor *output); /* nu
 int64_t predicted_numbers(const Predictions *p, const Lathe_tensor *t, const char *out, int64_t row, double *x);
 const char *predicted_name(const Predictions *p, int64_t number);  /* the file of a row; NULL: rows have none */
 const char *predicted_fault(const Predictions *p, int64_t number); /* why the row cannot be read; NULL: it was */
+bool are_forecasts(const Predictions *p, const Lathe_tensor *t);   /* of series: [rows][ahead][targets] */
 /* Whose units the k-th of them has; NULL: it is as it is. */
 const Column *scaled_target(const Predictions *p, const Lathe_tensor *t, int64_t k);
 const char *predicted_class(const Predictions *p, int64_t class); /* its name; NULL: it has none but its number */

@@ -1,7 +1,8 @@
 /* predict_files.c: predictions as CSV, JSON lines, a NumPy array, safetensors.
  *
  * An output named logits, [batch][classes], is written to tables as class, the likeliest, and the probability of each
- * class: the softmax of logits.  For a table whose target is a number, prediction is written in the target's units. */
+ * class: the softmax of logits.  For a table whose target is a number, prediction is written in the target's units, and
+ * so is that of series, of which a CSV has a line for each step of a forecast. */
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/words.h"
@@ -99,6 +100,32 @@ bool is_written(const Predictions *p, const char *name)
     return strcmp(name, "row") == 0;
 }
 
+/* ------------------------------------------------------------------ forecasts */
+
+static const Series *series_of(const Writer *w) { return w->p->data->series; }
+
+/* The last row that a forecast knows. */
+static int64_t last_known(const Writer *w, int64_t number)
+{
+    return val_item(w->p->data, number) + series_of(w)->past - 1;
+}
+
+static const char *name_of_series(const Writer *w, int64_t number)
+{
+    return series_of_row(series_of(w), last_known(w, number))->name;
+}
+
+/* Its time; without times its number in the series, from 1. */
+static char *time_of_forecast(const Writer *w, int64_t number)
+{
+    const Series *s = series_of(w);
+    int64_t row = last_known(w, number);
+    return s->time ? series_time_text(s, row) : text_of("%lld", (long long)(row - series_of_row(s, row)->first + 1));
+}
+
+/* Whether the file is of forecasts alone: a line a step. */
+static bool has_steps(const Writer *w) { return w->p->outputs == 1 && are_forecasts(w->p, w->p->output[0]); }
+
 /* ------------------------------------------------------------------ CSV */
 
 /* In quotes where RFC 4180 asks for them. */
@@ -138,9 +165,34 @@ static void put_copied(const Writer *w, const char *(*text)(const Copied *, int 
     }
 }
 
+static void put_header_of_steps(const Writer *w)
+{
+    fprintf(w->f, "series,after,step");
+    for (int k = 0; k < series_of(w)->targets; k++) {
+        fputc(',', w->f);
+        put_field(w->f, target_column(columns_of(w->p->data), k)->name);
+    }
+    fputc('\n', w->f);
+}
+
+static void put_steps(const Writer *w, const Lathe_tensor *t, int64_t number)
+{
+    const Series *s = series_of(w);
+    const char *name = name_of_series(w, number);
+    char *time = time_of_forecast(w, number);
+    for (int64_t step = 0; step < s->ahead; step++) {
+        put_field(w->f, name);
+        fprintf(w->f, ",%s,%lld", time, (long long)step + 1);
+        for (int k = 0; k < s->targets; k++) fprintf(w->f, ",%.*g", digits_of(t), w->x[step * s->targets + k]);
+        fputc('\n', w->f);
+    }
+    free(time);
+}
+
 static void put_header(const Writer *w)
 {
     if (predicted_name(w->p, 0)) fprintf(w->f, "file,");
+    if (series_of(w)) fprintf(w->f, "series,after,");
     put_copied(w, copied_name);
     for (int i = 0; i < w->p->outputs; i++) {
         const Lathe_tensor *t = w->p->output[i];
@@ -192,7 +244,17 @@ static void give_csv(void *with, const char *out, int64_t row, int64_t number)
 {
     Writer *w = with;
     const char *name = predicted_name(w->p, number);
+    if (has_steps(w)) {
+        take_numbers(w, w->p->output[0], out, row);
+        put_steps(w, w->p->output[0], number);
+        if (ferror(w->f)) cannot_write(w);
+        return;
+    }
     if (name) put_field(w->f, name), fputc(',', w->f);
+    if (series_of(w)) {
+        put_field(w->f, name_of_series(w, number));
+        fprintf(w->f, ",%s,", time_of_forecast(w, number));
+    }
     if (w->p->copied) next_copied(w->p->copied);
     put_copied(w, copied_text);
     put_outputs(w, out, row, predicted_fault(w->p, number));
@@ -203,7 +265,8 @@ static void give_csv(void *with, const char *out, int64_t row, int64_t number)
 void write_csv(const Predictions *p, const char *path)
 {
     Writer w = open_writer(p, path);
-    put_header(&w);
+    if (has_steps(&w)) put_header_of_steps(&w);
+    else put_header(&w);
     each_prediction(p, give_csv, &w);
     end_writer(&w);
 }
@@ -235,6 +298,12 @@ static void give_jsonl(void *with, const char *out, int64_t row, int64_t number)
     json_t *all = json_object();
     put_json(all, "row", json_integer(number));
     if (predicted_name(w->p, number)) put_json(all, "file", word_json(predicted_name(w->p, number)));
+    if (series_of(w)) {
+        char *time = time_of_forecast(w, number);
+        put_json(all, "series", word_json(name_of_series(w, number)));
+        put_json(all, "after", word_json(time));
+        free(time);
+    }
     Copied *c = w->p->copied;
     if (c) next_copied(c);
     for (int k = 0; c && k < copied_columns(c); k++)

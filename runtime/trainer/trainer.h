@@ -6,7 +6,7 @@
 #include "interface/lathe_model.h"
 #include "interface/names.h"
 
-enum { MAX_SETTINGS = 96 }; /* of a recipe (trainer/knobs.c) */
+enum { MAX_SETTINGS = 112 }; /* of a recipe (trainer/knobs.c) */
 typedef struct Trainer { /* one run of the program */
     const Lathe_model *model;
     const char *program, *command; /* argv[0]; train, eval, … */
@@ -29,6 +29,7 @@ typedef struct Trainer { /* one run of the program */
     int threads; /* 0: OpenMP decides */
     bool json, training, overfit, dry_run, tokenizer_given, seed_given, out_given;
     bool generate, stem;  /* eval: ROUGE of what is written; of stems */
+    bool every_window;    /* predict: forecasts from each row of series */
     bool ignore_eos;      /* no token ends a text */
     bool given[MAX_SETTINGS]; /* the k-th of the recipe was given */
     const char *resume;   /* NULL: a new run; "": from the run folder's newest checkpoint; else a path */

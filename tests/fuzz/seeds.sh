@@ -26,12 +26,13 @@ seeds merges tests/fuzz/corpus/merges/*
 seeds ranks tests/fuzz/corpus/ranks/*
 seeds state tests/fuzz/corpus/state/*
 seeds pictures tests/fuzz/corpus/pictures/*
+seeds series tests/fuzz/corpus/series/*
 for reader in plain jsonl table shard npy arrays packed; do seeds $reader tests/fuzz/corpus/$reader/*; done
 
 # libFuzzer's programs (tests/long.sh) link the files of the runtime that are named there, and no others.
 . tests/fuzz/libfuzzer
 nm -A "$build/liblathe_rt.a" 2>/dev/null | awk -v named="$fuzz_runtime" '
-    BEGIN { split(named, word); for (i in word) wanted[word[i]] = 1; known["dtype_size"] = known["usual_tokens"] = 1 }
+    BEGIN { split(named, word); for (i in word) wanted[word[i]] = 1; known["usual_tokens"] = 1 }
     { split($1, part, ":"); file = part[2]; sub(/\.c\.o$/, "", file) }
     $(NF - 1) ~ /^[TDBRCV]$/ { from[$NF] = file; if (file in wanted) known[$NF] = 1 }
     $(NF - 1) == "U" && file in wanted { needs[$NF] = file }

@@ -1,0 +1,10 @@
+-- Inputs of series have their names.
+return {
+  config = { batch = 4, past = 6, ahead = 2 },
+  inputs = { past = { "f32", "past", 3 }, future = { "f32", "ahead", 1, target = true }, knwon = { "f32", 8, 2 } },
+  forward = function(c, input)
+    local prediction = nn.linear(input.past:reshape { c.batch, -1 }, { out = 2 }):unsqueeze(-1)
+    return nn.mse(prediction, input.future), { prediction = prediction }
+  end,
+  data = data.series {},
+}
