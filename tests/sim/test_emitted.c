@@ -60,6 +60,8 @@ static const char *const models[] = {
     "models/gnn.lua --set nodes=7 --set edges=11 --set width=6 --set rounds=3 --set batch=3",
     "models/gan.lua --set width=3 --set noise=5 --set batch=3",
     "tests/models/turns.lua --set normal=true --set drawn=true --set batch=4 --set accumulate=2",
+    "models/forecast.lua --set past=20 --set ahead=3 --set channels=2 --set patch=8 --set patch_stride=4 --set width=12"
+    " --set hidden=10 --set layers=2 --set batch=3",
     "tests/lua/batchnorm.lua --set accumulate=2",
     "tests/lua/batchnorm.lua --precision bf16",
     "tests/models/attends.lua",
