@@ -6,6 +6,8 @@
 
 local init = nn.init.normal(0.02)
 
+local left = { "half", "quarter", "eighth", "sixteenth", "thirty_second" }      -- of the sides, halved so often
+
 -- Channels where the sides are side / 2^k: more where they are smaller.
 local function channels(c, k) return c.width << (k - 1) end
 
@@ -15,8 +17,9 @@ local function generator(c, noise)
   local x = nn.linear(noise, { name = "first", out = least * least * widest, bias = false, init = init })
   x = nn.relu(nn.batchnorm(x:reshape { c.batch, least, least, widest }, { name = "norm" }))
   for k = c.halvings - 1, 1, -1 do
-    x = nn.conv_transpose2d(x, { name = "up" .. k, out = channels(c, k), kernel = 4, stride = 2, padding = 1, bias = false, init = init })
-    x = nn.relu(nn.batchnorm(x, { name = "norm" .. k }))
+    local name = "to_" .. left[k]
+    x = nn.conv_transpose2d(x, { name = name, out = channels(c, k), kernel = 4, stride = 2, padding = 1, bias = false, init = init })
+    x = nn.relu(nn.batchnorm(x, { name = name .. "_norm" }))
   end
   return nn.tanh(nn.conv_transpose2d(x, { name = "last", out = c.channels, kernel = 4, stride = 2, padding = 1, init = init }))
 end
@@ -26,7 +29,7 @@ end
 local function discriminator(c)
   local down = {}
   for k = 1, c.halvings do
-    down[k] = nn.conv2d { name = "down" .. k, out = channels(c, k), kernel = 4, stride = 2, padding = 1, init = init }
+    down[k] = nn.conv2d { name = "to_" .. left[k], out = channels(c, k), kernel = 4, stride = 2, padding = 1, init = init }
   end
   local last = nn.linear { name = "last", out = 1, init = init }
   return function(x)
@@ -54,7 +57,10 @@ return {
       lr_generator = 2e-4, lr_discriminator = 2e-4, steps = 50000 },
   },
 
-  check = function(c) assert(c.side % (1 << c.halvings) == 0, "side must be a multiple of 2 to the power of halvings") end,
+  check = function(c)
+    assert(c.halvings >= 1 and c.halvings <= #left, "halvings must be 1 to " .. #left)
+    assert(c.side % (1 << c.halvings) == 0, "side must be a multiple of 2 to the power of halvings")
+  end,
 
   inputs = {
     image = { "f32", "side", "side", "channels" },
