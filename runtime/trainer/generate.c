@@ -185,6 +185,10 @@ int generate_command(Trainer *t)
     Shown s = {.t = t, .results = t->json ? json_array() : NULL};
     Memory memory;
     Item_list *items = NULL;
+    if (t->out_given && t->weights)
+        fail(EXIT_USAGE, NULL,
+             "--out names the run whose weights are taken, and --weights names them too: leave one "
+             "out; to write into a file: `> FILE`, for numbers `--json > FILE`");
     if (find_entry(t->model, ENTRY_sample)) return draw_command(t);
     need_entry(t->model, ENTRY_decode);
     char *path = weights_path(t);

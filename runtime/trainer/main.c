@@ -54,7 +54,8 @@ static const Command commands[] = {
     {"generate", GENERATE, generate_command,
      "[--prompt TEXT… | --data PATH…] [--samples N] [--weights W.safetensors] [options]",
      "Continues each prompt. Past the context the window slides: its newer half is read again. Models of pairs write\n"
-     "one text per prompt, or per source of the data, one per line."},
+     "one text per prompt, or per source of the data, one per line. Samples that are arrays are printed as numbers\n"
+     "(--json > FILE: with their shapes)."},
     {"grad", GRAD, grad_command, "--weights W.safetensors --inputs I.safetensors --out G.safetensors",
      "Loss, outputs and gradients for given inputs: loss, output.NAME, grad.NAME."},
     {"init", INIT, init_command, "--out W.safetensors [--seed S | --init PATH]",

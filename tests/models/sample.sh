@@ -49,5 +49,7 @@ grep -q '"split":"sample".*"outputs":.*"x":{"shape":\[3\],"values":\[' "$TMP/tab
 must "$TMP/numbers/trainer" generate --out "$TMP/table" --samples 20
 [ "$(grep -c '^walk' "$TMP/said")" = 20 ] && [ "$(grep -A 1 '^x \[3\]' "$TMP/said" | grep -cE '^[-0-9.e]+ [-0-9.e]+ [-0-9.e]+$')" = 20 ] ||
     tell "twenty rows of numbers"
+must "$TMP/numbers/trainer" generate --weights "$TMP/table" --samples 2
+refuse 2 'for numbers `--json > FILE`' "$TMP/numbers/trainer" generate --weights "$TMP/table" --out "$TMP/s.npy"
 refuse 2 'takes no prompt' "$TMP/numbers/trainer" generate --out "$TMP/table" --prompt the
 echo "samples of texts and numbers, any threads, resumed"

@@ -61,7 +61,7 @@ must "$TMP/bf16/trainer" export --to hf --out "$TMP/hf2" --weights "$TMP/hf/mode
 cmp "$TMP/hf/model.safetensors" "$TMP/hf2/model.safetensors" || complain "other weights come back"
 must "$TMP/bf16/trainer" generate --out "$TMP/bf16.300" --prompt "static" --tokens 40 --set temperature=0
 cp "$TMP/log" "$TMP/text16"
-must "$TMP/fp32/trainer" generate --out "$TMP/bf16.300" --weights "$TMP/bf16.300/model.safetensors" --prompt "static" --tokens 40 --set temperature=0
+must "$TMP/fp32/trainer" generate --weights "$TMP/bf16.300/model.safetensors" --prompt "static" --tokens 40 --set temperature=0
 cmp "$TMP/text16" "$TMP/log" || { cat "$TMP/text16" "$TMP/log"; complain "other texts of the same weights"; }
 must "$TMP/bf16/trainer" eval --out "$TMP/bf16.300" --data "$TMP/text"
 
