@@ -42,6 +42,7 @@ typedef struct Trace {
     Desc *desc;
     Graph *graph; /* NULL while no entry is traced */
     int number;   /* of the entry, from 1 */
+    int losses;   /* how many outputs of grad, the first, are losses */
     int first;    /* id of its first node */
     bool decode;
     int64_t batch, time; /* extents in this entry: in decode, the number of rows decoded together, and 1 */

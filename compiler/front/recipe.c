@@ -407,7 +407,8 @@ static void check_best(lua_State *L, const Lathe_recipe *r)
     const Desc *d = trace_of(L)->desc;
     const Graph *g = entry_graph(d, d->turns.n ? ENTRY_grad : ENTRY_train); /* it has all outputs of eval and score */
     VEC(const char *) known = {0};
-    bool found = !r->best;
+    bool found = !r->best, loss = false;
+    for (int i = 0; r->best && i < trace_of(L)->losses && i < g->outs.n; i++) loss |= same(g->outs.at[i].name, r->best);
     for (int i = 0; i < g->outs.n; i++)
         if (g->outs.at[i].kind == OUT_VALUE && g->outs.at[i].node->shape.rank == 0) push(&known, g->outs.at[i].name);
     if (!lathe_reads_rows(r)) push(&known, "perplexity");
@@ -416,7 +417,7 @@ static void check_best(lua_State *L, const Lathe_recipe *r)
     if (!found)
         err(at_key(L, "best"), "there is no metric '%s'; a metric is a scalar output of forward%s", r->best,
             advice(r->best, known.at, known.n));
-    if (r->best && !r->best_mode && lathe_less_is_better(r->best) < 0)
+    if (r->best && !loss && !r->best_mode && lathe_less_is_better(r->best) < 0)
         err(at_key(L, "best"), "set best_mode = \"min\" or \"max\"; the name '%s' does not tell which is better",
             r->best);
 }

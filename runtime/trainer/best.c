@@ -12,9 +12,19 @@
 
 const char *metric_name(const Lathe_recipe *r) { return r->best ? r->best : "loss"; }
 
+/* Of what check_metric() takes: a name that does not say is a loss's. */
 static bool less_is_better(const Lathe_recipe *r)
 {
-    return r->best_mode == LATHE_MODE_KNOWN ? lathe_less_is_better(metric_name(r)) == 1 : r->best_mode == LATHE_LOWEST;
+    return r->best_mode == LATHE_MODE_KNOWN ? lathe_less_is_better(metric_name(r)) != 0 : r->best_mode == LATHE_LOWEST;
+}
+
+/* Is it one of several losses? The description's `best` is, if its name does not say and no mode was given. */
+static bool is_loss(const Lathe_model *m, const char *name)
+{
+    const Lathe_recipe *own = &m->recipe;
+    bool loss = own->best && own->best_mode == LATHE_MODE_KNOWN && strcmp(own->best, name) == 0;
+    for (int k = 0; k < m->turns; k++) loss |= strcmp(m->turn[k].loss, name) == 0;
+    return loss;
 }
 
 void check_metric(const Trainer *t, const Data *d)
@@ -34,7 +44,7 @@ void check_metric(const Trainer *t, const Data *d)
     if (!found)
         fail(EXIT_USAGE, NULL, "best=%s: there is no such metric; this model has %s%s", name, all,
              strncmp(name, "rouge", 5) == 0 ? ", and with eval_generate=N rouge1, rouge2 and rougeL" : "");
-    if (r->best_mode == LATHE_MODE_KNOWN && lathe_less_is_better(name) < 0)
+    if (r->best_mode == LATHE_MODE_KNOWN && lathe_less_is_better(name) < 0 && !is_loss(t->model, name))
         fail(EXIT_USAGE, NULL,
              "best=%s: its name does not say whether lower or higher is better; give --set best_mode=min or max", name);
     if (r->patience && !r->eval_every && !r->eval_epochs)

@@ -26,7 +26,7 @@ return {
     }, { made = made }
   end,
   train = function(c)
-    if c.together then return { steps = c.steps, accumulate = c.accumulate, best = "encoder", best_mode = "min" } end
+    if c.together then return { steps = c.steps, accumulate = c.accumulate, best = "encoder" } end
     return {
       steps = c.steps, accumulate = c.accumulate, eval_every = 4,
       turns = {
