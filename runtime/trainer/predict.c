@@ -222,11 +222,11 @@ int predict_command(Trainer *t)
     Data d;
     Memory m;
     if (!p.entry)
-        fail(
-            EXIT_ERROR, NULL,
-            "%s has nothing to predict: its data is text (see `trainer generate`), or forward returns no output with a "
-            "row for each row of the batch that needs no target, such as { logits = logits }",
-            t->model->name);
+        fail(EXIT_ERROR, NULL, "%s has nothing to predict: %s", t->model->name,
+             lathe_reads_rows(&t->model->recipe)
+                 ? "forward returns no output with a row for each row of the batch that needs no target, such as "
+                   "{ logits = logits }"
+                 : "its data is text (see `trainer generate`)");
     if (!t->out) t->out = "-";
     const Form *form = form_of(t->out);
     check_out(t);
