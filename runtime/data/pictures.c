@@ -213,7 +213,8 @@ static char *batch_fault(const Pictures *p, Batch *b)
     char *text = NULL;
     for (int64_t k = 0; k < b->n; k++) {
         if (b->wrong[k] && !text)
-            text = text_of("%s: error: %s", picture_place(p->index, &p->index->at[b->turn[k].item]), b->wrong[k]);
+            text = text_of("%s: error: %s%s", picture_place(p->index, &p->index->at[b->turn[k].item]), b->wrong[k],
+                           p->reading->predicting ? "" : "; `lathe data info FOLDER` tells how many are so");
         free(b->wrong[k]);
         b->wrong[k] = NULL;
     }
@@ -357,6 +358,8 @@ Pictures *open_pictures(const Reading *reading, const Lathe_entry *e, const Word
     p->decoders = threads_of(reading, p->rows);
     p->index = find_pictures(&reading->paths, !reading->predicting, known);
     if (!reading->predicting) {
+        if (reading->recipe->bad_records)
+            note("bad_records has no effect here: only predict goes on past pictures that cannot be read");
         check_classes(p, e);
         shuffle_pictures(p->index);
     }

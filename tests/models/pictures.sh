@@ -62,6 +62,8 @@ must "$LATHE" data info colours
 grep -q '^pictures    60, .* KB, of 3 classes: deep blue 20, green 20, red 20$' said || tell "the classes"
 ! grep damaged said || tell "all can be read"
 head -c 150 colours/red/01.png >other-01.png
+mkdir cut && cp -r colours/red colours/green "colours/deep blue" cut && cp other-01.png cut/red/01.png
+refuse 3 '; `lathe data info FOLDER` tells how many are so' "$trainer" eval --data cut --weights run --set val_fraction=1
 must "$LATHE" data info new.png other-01.png
 grep -q '^pictures    2, .*, without classes: they are in no folder$' said && grep -q '^damaged     1 cannot be read; the first: other-01.png: is a PNG that was cut short' said || tell "a damaged one"
 must "$LATHE" data info all.tar --json
