@@ -249,7 +249,7 @@ bool loop_is_open(const Trace *trace, const Loop *l);
 /* front/outputs.c: the entry's outputs, of forward's two results at the top */
 void collect_returned(lua_State *L, int model);
 bool reaches_targets(const Desc *d, Node *n);
-void check_loss_name(const char *name, Where w); /* a word that C can have in names */
+void check_plain_name(const char *of, const char *name, Where w); /* of a loss or turn: a word that C can have in names */
 
 /* front/turns.c: the turns of a step */
 void read_turn_list(lua_State *L);   /* train's turns, on the top; all else of train was read */

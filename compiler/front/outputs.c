@@ -37,12 +37,21 @@ static bool gives_loss(const Graph *g)
 }
 
 /* A loss names entries and struct members. */
-void check_loss_name(const char *name, Where w)
+void check_plain_name(const char *of, const char *name, Where w)
 {
     bool plain = !isdigit((unsigned char)*name);
     for (const char *c = name; *c; c++) plain &= isalnum((unsigned char)*c) || *c == '_';
-    if (!plain || !*name) err(w, "the name of a loss must be a word of letters, digits and _, found '%s'", name);
+    if (!plain || !*name) err(w, "the name of %s must be a word of letters, digits and _, found '%s'", of, name);
+}
+
+/* What else a line of metrics.jsonl says. */
+static void check_loss_name(const char *name, Where w)
+{
+    static const char *const taken[] = {"step", "split", "rows", "windows", "pictures"};
+    check_plain_name("a loss", name, w);
     if (same(name, "loss")) err(w, "the name 'loss' belongs to the sum of all losses; give this one another");
+    for (int i = 0; i < COUNT_OF(taken); i++)
+        if (same(name, taken[i])) err(w, "a line of metrics.jsonl has '%s' already; give this loss another name", name);
 }
 
 static Tensor *loss_named(lua_State *L, int losses, const char *name, Where w)

@@ -94,7 +94,7 @@ static void read_turn(lua_State *L)
     if (!u.loss) err(place_of_turns(trace), "a turn needs the name of its loss: loss = \"generator\"");
     if (!u.name) u.name = u.loss;
     Where w = place_of_turn(trace, &u);
-    check_loss_name(u.name, w);
+    check_plain_name("a turn", u.name, w);
     for (int k = 0; k < d->turns.n; k++)
         if (same(d->turns.at[k].name, u.name))
             err(w, "two turns are called '%s'; give one of them another name = \"…\"", u.name);
@@ -199,6 +199,16 @@ static void check_has_turn(const Trace *trace, const Param *p)
                 p->name, d->turns.at[first].name, d->turns.at[k].name);
 }
 
+/* Running statistics change in the turn that trains their layer (front/trace.c). */
+static void check_statistic_has_turn(const Trace *trace, const Param *p)
+{
+    if (turn_of(trace->desc, p->name) < 0)
+        err(p->where,
+            "the running statistics '%s' are in no turn, so nothing would change them; name the layer's scope in `of` "
+            "of a turn, beside others in a list; frozen parameters in it stay frozen",
+            p->name);
+}
+
 void check_turns(const Trace *trace)
 {
     Desc *d = trace->desc;
@@ -206,5 +216,6 @@ void check_turns(const Trace *trace)
     if (!d->turns.n) return;
     for (int k = 0; k < d->turns.n; k++) check_has_parameters(trace, &d->turns.at[k]);
     for (int i = 0; i < d->params.n; i++) check_has_turn(trace, d->params.at[i]);
+    for (int i = 0; i < d->statistics.n; i++) check_statistic_has_turn(trace, d->statistics.at[i]);
     if (!d->one_gpu) d->one_gpu = format("%s:%d: turns train on one GPU", w.file, w.line);
 }

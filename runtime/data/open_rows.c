@@ -109,7 +109,10 @@ static const Words *saved_classes(const Reading *reading)
 {
     char *folder = reading->weights ? folder_of(reading->weights) : NULL;
     char *path = folder ? text_of("%s/classes.json", folder) : NULL;
-    const Words *known = path && !reading->own_classes && access(path, F_OK) == 0 ? read_classes(path) : NULL;
+    bool there = path && access(path, F_OK) == 0;
+    const Words *known = there && !reading->own_classes ? read_classes(path) : NULL;
+    if (there && reading->own_classes)
+        note("classes are numbered anew, by this data: --init-except must name the layer that scores them");
     if (!known && !reading->training)
         fail(EXIT_DATA, reading->weights,
              "expected classes.json beside the weights, with the names of the classes of training, found none; take "

@@ -32,7 +32,7 @@ struct Row_data {
 
 /* ------------------------------------------------------------------ which inputs */
 
-static bool comes_from_data(const Lathe_tensor *t) { return t->role == LATHE_FEATURES || t->role == LATHE_TARGETS; }
+bool comes_from_data(const Lathe_tensor *t) { return t->role == LATHE_FEATURES || t->role == LATHE_TARGETS; }
 
 static Row_field *field_of(const Row_data *d, const char *name)
 {

@@ -13,6 +13,7 @@ typedef struct Row_data Row_data;
  * path is a file with several arrays by the inputs' names (.npz, .safetensors), a folder of NAME.npy, an array whose
  * file has an input's name, or NAME=FILE.  Files of the same input are joined.  An error in them ends the program (3). */
 Row_data *rows_of_arrays(const Reading *reading, const Lathe_entry *const *entries);
+bool comes_from_data(const Lathe_tensor *t); /* an input: not drawn, nor the step's number */
 int64_t rows_in_data(const Row_data *d);
 int64_t rows_heap(const Row_data *d);  /* bytes allocated */
 uint64_t rows_hash(const Row_data *d); /* of all values */

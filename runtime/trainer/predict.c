@@ -7,6 +7,7 @@
 #include "base/words.h"
 #include "data/array.h"
 #include "data/data.h"
+#include "data/rows.h"
 #include "interface/lathe_model.h"
 #include "model/block.h"
 #include "model/safetensors.h"
@@ -150,9 +151,11 @@ static void choose_outputs(Predictions *p, const Trainer *t)
 /* Those that the outputs depend on; rows are counted by some input in any case. */
 static uint64_t inputs_needed(const Predictions *p)
 {
-    uint64_t bits = 0;
+    uint64_t bits = 0, of_data = 0;
     for (int i = 0; i < p->outputs; i++) bits |= p->output[i]->reads;
-    return bits ? bits : ~0ull;
+    for (int i = 0; i < p->entry->inputs && i < 64; i++)
+        if (comes_from_data(&p->entry->input[i])) of_data |= 1ull << i;
+    return bits & of_data ? bits : ~0ull;
 }
 
 /* PATH, or the FILE of NAME=FILE */

@@ -284,7 +284,8 @@ void take_own_split(Trainer *t, const char *weights)
             if (!json_object_get(recipe, "split") && !was_set(t, "split")) t->recipe.split = LATHE_LAST_PART;
         }
         if (was_set(t, "fold")) t->recipe.val_fraction = fraction;
-        else if (kept && json_number_value(kept) <= 0 && !was_set(t, "val_fraction")) take_whole(t, &s);
+        else if (!t->recipe.fold && kept && json_number_value(kept) <= 0 && !was_set(t, "val_fraction"))
+            take_whole(t, &s);
         close_state(&s);
         advise(NULL);
     }
