@@ -52,7 +52,8 @@ static void expect(const char *what, int found, int wanted)
 
 int main(void)
 {
-    Trainer t = {.recipe.log_every = 1000000};
+    Lathe_model model = {0};
+    Trainer t = {.model = &model, .recipe.log_every = 1000000};
     Epochs e = {.readers = 3};
     Data d = {.epochs = &e};
     Report r = {.t = &t, .data = &d, .steps = 100000, .every = 1000000, .first = 100, .last_step = now};
