@@ -55,7 +55,7 @@ for name in plain turned; do
 done
 paste -d , plain.csv turned.csv | awk -F , 'NR > 1 { for (i = 1; i <= 9; i++) if (($i - $(i + 9)) ^ 2 > 1e-10 * (1 + $i * $i)) { print; exit 1 } }' >said ||
     tell "a graph is another when its nodes are renumbered"
-cut -d , -f 9 plain.csv | tail -n +2 | paste -d ' ' - plain/target.txt | awk '{ e += ($1 - $2) ^ 2 } END { print e / NR; exit !(e / NR < 0.5) }' >said ||
+cut -d , -f 1 plain.csv | tail -n +2 | paste -d ' ' - plain/target.txt | awk '{ e += ($1 - $2) ^ 2 } END { print e / NR; exit !(e / NR < 0.5) }' >said ||
     tell "squares of errors of easy graphs"
 must classes/trainer train --data plain/node.npy plain/edge.npy plain/edge_kind.npy target=plain/class.npy --out sorted
 must classes/trainer eval --out sorted --data plain/node.npy plain/edge.npy plain/edge_kind.npy target=plain/class.npy --json
