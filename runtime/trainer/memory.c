@@ -104,7 +104,7 @@ static char *map_block(const Trainer *t, int64_t bytes)
     char *base = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (base == MAP_FAILED)
         fail(EXIT_ERROR, NULL,
-             "%s needs %s and the system refused it; end other programs, or rebuild with a "
+             "%s needs %s of memory and the system refused it; end other programs, or rebuild with a "
              "smaller batch",
              t->command, bytes_text(bytes));
     if (!t->model->device) (void)madvise(base, (size_t)bytes, MADV_HUGEPAGE);
