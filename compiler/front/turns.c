@@ -106,7 +106,7 @@ static void read_turn(lua_State *L)
     push(&d->turns, u);
 }
 
-/* The recipe of all gets the optimizer whose moments need most, for those of the others fit in them. */
+/* The run's recipe gets the optimizer that keeps the most moments, since all turns share its arrays. */
 static void settle_moments(Desc *d)
 {
     const Train_turn *most = &d->turns.at[0];

@@ -74,7 +74,7 @@ Where place_of_key(const Trace *trace, const char *section, const char *key)
     return (Where){trace->desc->file, s.line, NULL};
 }
 
-/* Lua strings know no lines, so the text is searched. */
+/* A Lua string does not know its line, so the description's text is searched. */
 Where place_of_quoted(const Trace *trace, const char *key, const char *word)
 {
     const char *text = source_text(trace, trace->desc->file), *from = text, *at = NULL;

@@ -190,7 +190,7 @@ static void fill_from_batch(const Pictures *p, const Batch *b, const Lathe_entry
     }
 }
 
-/* A picture that cannot be read and may be so becomes black. */
+/* A damaged picture becomes black, where bad_records allows it. */
 static void pass_over_bad(Pictures *p, Batch *b)
 {
     for (int64_t k = 0; k < b->n && p->fault; k++) {

@@ -163,7 +163,7 @@ static int64_t channels_that_fit(const Way *w, int64_t lanes, int64_t size)
     return w->pairs ? W_BYTES / (64 * 4 * w->taps) : W_BYTES / size / (w->taps * lanes);
 }
 
-/* Sums of a result's weights: how many numbers a channel and lane have for a tap. */
+/* How many weights a channel and lane have for a tap. */
 static int64_t factors_of(const Way *w) { return w->squares ? 16 : w->pairs ? 4 : 1; }
 
 static int64_t half_of(int64_t columns) { return parts_of(parts_of(columns, 2), 2) * 2; }

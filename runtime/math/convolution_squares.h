@@ -1,9 +1,10 @@
 /* convolution_squares.h: results in squares of two by two, where three neighbours are read along the last two axes: 16
  * products instead of 36.  Part of math/convolution.c that is compiled for float and for double: REAL, NAME(x).
  *
- * It is math/convolution_pairs.h once more along the axis before.  Of four neighbouring lines, four lines of factors
- * are made as there of four numbers; line i of factors meets line i of weights, also made so; and two lines of results
- * are sums of the four lines that come of it, each made by pairs.  Squares begin at even results along both axes.
+ * This is the scheme of math/convolution_pairs.h, applied again along the axis before.  Of four neighbouring lines,
+ * four lines of factors are made, as there of four numbers; the weights likewise.  Line i of factors meets line i of
+ * weights, which makes a line of sums, by pairs; two lines of results are sums of these four.  Squares begin at even
+ * results along both axes.
  * (Winograd's F(2 x 2, 3 x 3); Lavin & Gray 2016, section 4.1.) */
 
 /* Number i of the factors that four neighbours have. */
@@ -144,7 +145,7 @@ static NOINLINE void NAME(join_lines)(const Way *w, REAL *to, const REAL *sums, 
     }
 }
 
-/* Some squares of a task, whose factors and sums stay near: rows two by two. */
+/* Some squares of a task, whose factors and sums stay in the first level of cache. */
 typedef struct NAME(Block) {
     REAL *factors, *sums;
     Task at;                /* row, column, rows, columns of results */
@@ -174,8 +175,8 @@ static void NAME(copy_block)(const Way *w, const NAME(Block) *b, const REAL *fro
         }
 }
 
-/* The results of a block, `lanes` channels from `to` on; given: the weights.  Of one line of factors, all rows are made
- * before the next one's, so its weights stay near. */
+/* The results of a block, `lanes` channels from `to` on; given: the weights.  One line of factors is used for
+ * all rows before the next, so that its weights stay in the cache. */
 static void NAME(results_of_block)(const Way *w, const NAME(Pass) *p, const NAME(Block) *b, REAL *to,
                                    NAME(Tile) given, int64_t lanes)
 {

@@ -1,7 +1,8 @@
 /* convolution_squares_back.h: the derivative towards the weight by squares of results (math/convolution_squares.h).
  *
- * It is math/convolution_pairs_back.h once more along the axis before: factors of two lines of y are made as there of two
- * numbers.  Part of math/convolution.c that is compiled for float and for double: REAL, NAME(x). */
+ * This is the scheme of math/convolution_pairs_back.h, applied again along the axis before: the factors of two lines of
+ * y are made as there those of two numbers.  Part of math/convolution.c that is compiled for float and for double: REAL,
+ * NAME(x). */
 
 /* Numbers between two factors of y's squares, at most. */
 enum { NAME(Y_SQUARES) = RUN_SQUARES * 2 * NAME(WIDTH) };

@@ -55,7 +55,7 @@ bool take_bad_id(Bad_id *to)
     return true;
 }
 
-/* Clamped, a class would be another one: a wrong label. */
+/* Clamping would turn a class into another one: a wrong label. */
 static char *id_remedy(const Bad_id *id)
 {
     int last = id->below - 1;

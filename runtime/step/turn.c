@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* r: the run's recipe, which gets what the turn has for itself. */
+/* r: a copy of the run's recipe, in which the turn's own settings take their places. */
 static void take_turn_settings(Lathe_recipe *r, const Lathe_recipe *own)
 {
 #define TAKE(table, name)                                                                                              \

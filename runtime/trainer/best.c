@@ -12,7 +12,7 @@
 
 const char *metric_name(const Lathe_recipe *r) { return r->best ? r->best : "loss"; }
 
-/* Of what check_metric() takes: a name that does not say is a loss's. */
+/* Of a name that check_metric() accepts: where it does not tell which is better, it is a loss's. */
 static bool less_is_better(const Lathe_recipe *r)
 {
     return r->best_mode == LATHE_MODE_KNOWN ? lathe_less_is_better(metric_name(r)) != 0 : r->best_mode == LATHE_LOWEST;

@@ -128,7 +128,7 @@ static const char *tokenizer_file(const Setting *k, const char *value)
     return access(value, F_OK) == 0 ? value : NULL;
 }
 
-/* Turns have it for themselves, as the description says. */
+/* The description sets these for each turn. */
 static bool is_of_turns(const Trainer *t, const Setting *k)
 {
     return t->model->turns && lathe_is_of_turn(k->table, k->name);
