@@ -122,6 +122,10 @@ void one_element(Rows *r, const char *lane)
     rescue_loads(r);
     for (int i = 0; i < p->each.n; i++) {
         const Node *n = p->each.at[i];
+        if (is_drawn(r, n)) {
+            know(r, n, drawn_bits(r, n));
+            continue;
+        }
         Expr e = computed_here(r, n);
         int kept = kept_number(r, n);
         if (kept >= 0 || sweep_uses(r, n) > 1 || is_long(n, &p->stores, &e, LONG_TITLED_TEXT))
@@ -170,6 +174,7 @@ void one_row(Rows *r)
         line(&r->f->w, "%s %s[%s];", c_type(n->dtype), r->kept[i],
              r->kept_count ? r->kept_count : r->f->axis[r->inner].count);
     }
+    r->drawn = NEW_ARRAY(const char *, r->n->draws.n + 1);
     for (int p = 0; p < r->k->phases.n; p++) {
         r->phase = &r->k->phases.at[p];
         row_values(r);

@@ -44,6 +44,7 @@ typedef struct Rows {
     Phase_uses *uses;  /* for each phase */
     VEC(Known) known;  /* values that have an expression now; each sweep removes its own */
     const char **kept; /* the local array of each kept value */
+    const char **drawn; /* that of the bits of each of Nest.draws; NULL: not yet drawn for this row */
     Values values;     /* where values come from */
     struct Found {     /* emit/words.c: for a value: the first titled value that is made of it; its buffer */
         Table users, places, added; /* added: values that are not only factors */
@@ -85,6 +86,11 @@ const char *end_of(const Node *n);             /* "sum", "max" or "min": the wor
 void sweep(Rows *r);                             /* of the phase; afterwards its reductions are known */
 const char *short_mark(const Rows *r, int axis); /* "SHORT ", if the compiler must not unroll the loop over the axis */
 const char *row_name(Rows *r);                   /* emit/rows.c: the name of the index of a row, or of its number */
+
+/* emit/draws.c: random bits that are drawn for a whole row */
+void draw_bits(Rows *r); /* those of the phase, before its sweep */
+bool is_drawn(const Rows *r, const Node *n);
+Expr drawn_bits(const Rows *r, const Node *n); /* of the element */
 
 /* emit/totals.c: the reductions of a sweep */
 bool any_in_lanes(const Rows *r);

@@ -191,6 +191,7 @@ static void sweep_with_rest(Rows *r)
 
 void sweep(Rows *r)
 {
+    draw_bits(r);
     start_totals(r, "LANES");
     if (any_in_lanes(r)) sweep_in_lanes(r);
     else if (r->n->rest) sweep_with_rest(r);

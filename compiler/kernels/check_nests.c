@@ -98,6 +98,39 @@ static int64_t loops_around(const Kernel *k, const Nest *n)
     return n->across ? rows - 1 + (n->space.shape.dim[rows - 1] > n->across) : rows;
 }
 
+/* The number of indices along the row that an integer is the sum of, whatever else it is made of; an index times a
+ * number, or one that a guard hides, counts as many. */
+static int indices_of_row(const Nest *n, const Node *x)
+{
+    enum { MANY = 1000 };
+    int inner = n->space.shape.rank - 1, all = 0;
+    for (int i = 0; i < n->rows->loads.n; i++) {
+        const View *v = &n->rows->loads.at[i].view;
+        if (n->rows->loads.at[i].node != x) continue;
+        if (v->guarded || (v->buffer && v->stride[inner])) return MANY;
+        return v->stride[inner] == 0 || v->stride[inner] == 1 ? (int)v->stride[inner] : MANY;
+    }
+    for (int i = 0; i < x->nin; i++) all += indices_of_row(n, x->in[i]);
+    return all && x->op != OP_add && !is_view(x) ? MANY : all;
+}
+
+static bool has_neighbouring_bits(const Nest *n, const Node *drawn)
+{
+    int fixed = 0;
+    if (drawn->op != OP_philox) return false;
+    for (int i = 0; i < 4; i++) fixed += indices_of_row(n, drawn->in[i]);
+    return !fixed && indices_of_row(n, drawn->in[4]) == 1;
+}
+
+static const char *draws_fault(const Nest *n)
+{
+    if (n->draws.n && (n->across || n->sweep_shared)) return "threads that share a row do not draw it together";
+    for (int i = 0; i < n->draws.n; i++)
+        if (!has_neighbouring_bits(n, n->draws.at[i]))
+            return "what is drawn together is random bits of a row, in order";
+    return NULL;
+}
+
 static const char *loops_of_rows_fault(const Kernel *k, const Nest *n)
 {
     int rows = n->space.shape.rank - 1;
@@ -109,7 +142,7 @@ static const char *loops_of_rows_fault(const Kernel *k, const Nest *n)
         return "threads share a sweep that reduces, or that is not the only one";
     for (int i = 0; i < n->lanes.n; i++)
         if (!is_sum_of(k, n->lanes.at[i]) || n->across) return "lanes are of reductions over the inner axis";
-    return NULL;
+    return draws_fault(n);
 }
 
 /* Ids may send to one place: threads must not share them. */
@@ -117,7 +150,7 @@ static const char *loops_of_ids_fault(const Kernel *k, const Nest *n)
 {
     const Picked *p = n->picked;
     bool writes_by_ids = k->kind != GATHER;
-    if (n->sweep_shared || n->lanes.n || n->across) return "by ids there are no sweeps";
+    if (n->sweep_shared || n->lanes.n || n->draws.n || n->across) return "by ids there are no sweeps";
     if (n->threads > 1) return "by ids threads share one loop";
     if (n->threads && writes_by_ids && extent_of(&n->space, 0, p->batch) == 1)
         return "threads share ids that may send to one place";
@@ -127,7 +160,7 @@ static const char *loops_of_ids_fault(const Kernel *k, const Nest *n)
 
 static const char *loops_of_walk_fault(const Nest *n)
 {
-    if (n->sweep_shared || n->by_columns || n->start_shared || n->lanes.n || n->across)
+    if (n->sweep_shared || n->by_columns || n->start_shared || n->lanes.n || n->draws.n || n->across)
         return "along an axis threads share rows";
     return n->threads > 1 ? "along an axis threads share one loop" : NULL;
 }
@@ -315,8 +348,8 @@ static const char *threads_of_others_fault(const Kernel *k, const Nest *n)
 
 static const char *threads_fault(const Kernel *k, const Nest *n)
 {
-    if (n->threads || n->sweep_shared || n->by_columns || n->start_shared || n->lanes.n || n->across || n->rolled ||
-        n->apart || n->dense)
+    if (n->threads || n->sweep_shared || n->by_columns || n->start_shared || n->lanes.n || n->draws.n || n->across ||
+        n->rolled || n->apart || n->dense)
         return "CUDA's threads are no loops of C";
     if (n->tensor && (k->kind != ATTENTION || !is_stored(k->node->dtype))) return "tensor cores take 16 bits";
     if ((n->words || n->stays) && (k->kind != GEMM || !k->persistent)) return "it is no product in one launch";

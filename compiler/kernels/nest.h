@@ -79,6 +79,7 @@ typedef struct Nest {
     bool by_columns;   /* by ids: each thread goes through all ids, and takes some columns of the last axis */
     bool start_shared; /* by ids: threads share the loop that writes the starting values */
     Nodes lanes;       /* reductions over the inner axis that run in LANES lanes */
+    Nodes draws;       /* random bits that are drawn for a whole row before its sweep */
     int64_t across;    /* the number of rows that are reduced side by side; 0: one after another */
     unsigned rolled;   /* axes whose loops a compiler must not unroll, bit by bit */
     bool apart;        /* iterations of the innermost loop share nothing, which compilers do not see */

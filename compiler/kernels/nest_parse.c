@@ -67,6 +67,7 @@ static void read_loops(Reader *r, Nest *n)
     n->by_columns = took_word(q, "by_columns");
     n->start_shared = took_word(q, "start");
     if (took_word(q, "lanes")) read_nest_list(r, &n->lanes);
+    if (took_word(q, "draws")) read_nest_list(r, &n->draws);
     if (took_word(q, "across")) n->across = read_integer(q, 1, 1024);
     if (took_word(q, "rolled")) n->rolled = (unsigned)read_bits(r, MAXRANK);
     n->apart = took_word(q, "apart");

@@ -1,6 +1,6 @@
 /* nest_text.c: nests as text: a line of a kernel, which parse.c reads.
  *
- *     nest [i0 i1] [i2] threads 1 sweep by_columns start lanes %N … across N rolled N … apart dense nt
+ *     nest [i0 i1] [i2] threads 1 sweep by_columns start lanes %N … draws %N … across N rolled N … apart dense nt
  *          columns shared team warp beside 4 wide N … rest keep %N … by_warps tensor words stays plain wait blocks
  *                                                                                               (one line)
  *     launch all blocks N shared BYTES room BYTES
@@ -11,6 +11,7 @@
  *                with sweep, the loop over the inner axis, with by_columns, the columns
  *                beside ids, with start, the loop that writes the starting values
  *     lanes      reductions that run in lanes; across: the number of rows at a time
+ *     draws      random bits that are drawn for a whole row before its sweep
  *     rolled     numbers of walked axes; the number after them is the loop over a block's rows
  *     apart      loops store to other elements than those that they read
  *     dense      nn, nt, tn, tt: which matrices of a product are transposed; they have no gaps
@@ -71,6 +72,7 @@ static void print_loops_of_nest(Printer *p, const Nest *n)
     say_word_if(t, n->by_columns, "by_columns");
     say_word_if(t, n->start_shared, "start");
     say_list(p, "lanes", &n->lanes);
+    say_list(p, "draws", &n->draws);
     say_number_if(t, "across", n->across);
     say_word_if(t, n->rolled, "rolled");
     for (int j = 0; j <= MAXRANK; j++)

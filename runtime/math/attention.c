@@ -141,15 +141,36 @@ static void lanes_seeing(const Queries *q, const Run *r, int64_t key, int *seen)
     for (int i = r->from; i < least(r->edge, q->n); i++) seen[i] &= -(q->segment[i * g->q_segments.time] == own);
 }
 
-/* kept[i]: whether the weight of lane i and this key is kept by dropout */
-static void lanes_kept(const Queries *q, const Run *r, int64_t key, int *kept)
+/* Random bits of four keys, and of the four behind them: a block of Philox is drawn once for its four words. A lane's
+ * numbers are S apart, so its first key may have any word of a block. */
+typedef struct Drawn {
+    uint32_t word[8][TILE];
+} Drawn;
+
+/* Draws the block that number `ahead` behind the key's is in. */
+static void draw_block(uint32_t (*word)[TILE], const Queries *q, const Run *r, int64_t key, uint32_t ahead)
 {
-    const Lathe_attention *g = q->g;
     const Lathe_masks *m = q->m;
-    uint32_t index = q->base + (uint32_t)((q->head * g->T + q->t) * g->S + key), step = (uint32_t)g->S;
+    uint32_t index = q->base + (uint32_t)((q->head * q->g->T + q->t) * q->g->S + key), step = (uint32_t)q->g->S;
     EACH_LANE (r->from, r->to) {
-        uint32_t bits = (uint32_t)philox_word(m->seed, m->step, m->site, q->row, (int)(index + (uint32_t)i * step));
-        kept[i] = -(bits >= g->threshold);
+        Philox p = philox_block(m->seed, m->step, m->site, q->row, (int)((index + (uint32_t)i * step + ahead) >> 2));
+        for (int w = 0; w < 4; w++) word[w][i] = p.word[w];
+    }
+}
+
+/* kept[i]: whether the weight of lane i and this key is kept by dropout; the run's keys come one after another. */
+static void lanes_kept(Drawn *d, const Queries *q, const Run *r, int64_t key, int *kept)
+{
+    int at = (int)((key - r->key) & 3);
+    uint32_t index = q->base + (uint32_t)((q->head * q->g->T + q->t) * q->g->S + r->key), step = (uint32_t)q->g->S;
+    if (key == r->key) draw_block(d->word, q, r, key, 0);
+    else if (at == 0) memcpy(d->word, d->word + 4, 4 * sizeof *d->word);
+    if (at == 0) draw_block(d->word + 4, q, r, key, 4);
+    const uint32_t(*word)[TILE] = (const uint32_t(*)[TILE])d->word + at;
+    EACH_LANE (r->from, r->to) {
+        uint32_t first = (index + (uint32_t)i * step) & 3;
+        uint32_t low = first & 1 ? word[1][i] : word[0][i], high = first & 1 ? word[3][i] : word[2][i];
+        kept[i] = -((first & 2 ? high : low) >= q->g->threshold);
     }
 }
 

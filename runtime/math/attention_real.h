@@ -169,24 +169,21 @@ static void NAME(rescale)(REAL *ot, REAL *sum, REAL *m, const REAL *now, int lan
         EACH_LANE (0, lanes) ot[e * TILE + i] *= factor[i];
 }
 
-static void NAME(thin)(REAL *p, const Queries *q, const Run *r, int64_t key)
-{
-    int kept[TILE];
-    REAL keep = (REAL)q->g->keep;
-    lanes_kept(q, r, key, kept);
-    EACH_LANE (r->from, r->to) p[i] = kept[i] ? p[i] * keep : 0;
-}
-
 /* s becomes p = exp(s - m); adds it to sums, before dropout */
 static void NAME(weights)(REAL *s, REAL *sum, const REAL *m, const Queries *q, const Run *r, int64_t key)
 {
+    Drawn drawn;
+    int kept[TILE];
+    REAL keep = (REAL)q->g->keep;
     for (int64_t j = r->key; j < r->end; j++) {
         REAL *row = s + (j - key) * TILE;
         EACH_LANE (r->from, r->to) {
             row[i] = NAME(exp)(row[i] - m[i]);
             sum[i] += row[i];
         }
-        if (q->g->keep > 0) NAME(thin)(row, q, r, j);
+        if (keep <= 0) continue;
+        lanes_kept(&drawn, q, r, j, kept);
+        EACH_LANE (r->from, r->to) row[i] = kept[i] ? row[i] * keep : 0;
     }
 }
 
@@ -332,6 +329,7 @@ static void NAME(row_products)(REAL *delta, const NAME(Back) * b, const Queries 
 static void NAME(weights_back)(REAL *s, REAL *dp, const REAL *lse, const REAL *delta, const Queries *q, const Run *r,
                                int64_t key)
 {
+    Drawn drawn;
     int kept[TILE];
     REAL scale = (REAL)q->g->scale, keep = (REAL)q->g->keep, slope[TILE];
     for (int64_t j = r->key; j < r->end; j++) {
@@ -339,7 +337,7 @@ static void NAME(weights_back)(REAL *s, REAL *dp, const REAL *lse, const REAL *d
         if (q->g->cap > 0) NAME(slopes)(slope, p, q, r, j);
         EACH_LANE (r->from, r->to) p[i] = NAME(exp)(p[i] - lse[i]);
         if (keep > 0) {
-            lanes_kept(q, r, j, kept);
+            lanes_kept(&drawn, q, r, j, kept);
             EACH_LANE (r->from, r->to) {
                 REAL factor = kept[i] ? keep : 0, weight = p[i];
                 d[i] = weight * (d[i] * factor - delta[i]) * scale;

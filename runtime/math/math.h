@@ -27,6 +27,8 @@
 #define ROUNDS _Pragma("GCC unroll 10")
 #endif
 
+#include "math/philox.h"
+
 /* Code for a GPU, with an nvcc that is known to have these undocumented intrinsics.  Inline PTX would work with any
  * nvcc, but around it nvcc does not merge neighbouring loads and stores. */
 #ifdef __CUDA_ARCH__
@@ -421,41 +423,6 @@ MATH double tanh_f64(double a) { return tanh(a); }
 MATH double sigmoid_f64(double a) { return 0.5 + 0.5 * tanh(0.5 * a); }
 MATH double erf_f64(double a) { return erf(a); }
 MATH double pow_f64(double a, double b) { return pow(a, b); }
-
-/* ---- random bits: Philox4x32-10, key (seed, site), counter (index / 4, row, step, 0), word index mod 4 */
-
-typedef struct Philox {
-    uint32_t word[4];
-} Philox;
-
-MATH Philox philox_block(int seed, int step, int site, int row, int block)
-{
-    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)site;
-    uint32_t c0 = (uint32_t)block, c1 = (uint32_t)row, c2 = (uint32_t)step, c3 = 0;
-    ROUNDS for (int round = 0; round < 10; round++)
-    {
-        uint64_t p0 = (uint64_t)c0 * 0xD2511F53u, p1 = (uint64_t)c2 * 0xCD9E8D57u;
-        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
-        c1 = (uint32_t)p1;
-        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
-        c3 = (uint32_t)p0;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    Philox p = {{c0, c1, c2, c3}};
-    return p;
-}
-
-MATH int philox_word(int seed, int step, int site, int row, int index)
-{
-    Philox p = philox_block(seed, step, site, row, (int)((uint32_t)index >> 2));
-    uint32_t even = index & 2 ? p.word[2] : p.word[0], odd = index & 2 ? p.word[3] : p.word[1];
-    return (int)(index & 1 ? odd : even);
-}
-
-/* The top 24 bits as a number in [0, 1): exact in both. */
-MATH float u01_f32(int bits) { return (float)(int)((uint32_t)bits >> 8) * 0x1p-24f; }
-MATH double u01_f64(int bits) { return (double)(int)((uint32_t)bits >> 8) * 0x1p-24; }
 
 /* ---- the end of a reduction over 16 lanes: a fixed tree, which adds halves */
 

@@ -290,6 +290,7 @@ static void draws(void)
          *step = broadcast(input_node("step", I32, shape(0)), s);
     Node *bits = philox(seed, step, filled(3, I32, s), iota(s, 0), iota(s, 1)), *x = input("x", s);
     out("bits", bits);
+    out("begun_anywhere", philox(seed, step, filled(4, I32, s), iota(s, 0), map2(OP_add, iota(s, 1), iota(s, 0))));
     out("uniform", u01(bits, F32));
     out("dropped",
         where_op(map2(OP_ult, bits, filled(-1000000000, I32, s)), map2(OP_div, x, number(0.7, x)), number(0, x)));

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { MOST_PLACES = 30, FIRST_OF_LAUNCHES = 22 };
+enum { MOST_PLACES = 30, FIRST_OF_LAUNCHES = 23 };
 
 typedef struct Fault {
     const char *what;
@@ -83,6 +83,19 @@ static bool other_lanes(Kernel *k, int n)
 {
     if (n || k->kind != ROWS || !k->phases.at[0].each.n) return false;
     push(&k->nest->lanes, k->phases.at[0].each.at[0]);
+    return true;
+}
+
+/* Bits of an element alone, or of numbers two apart. */
+static bool other_draws(Kernel *k, int n)
+{
+    Nest *nest = k->nest;
+    if (n > 1 || k->kind != ROWS || (n ? !nest->draws.n : !k->phases.at[0].each.n)) return false;
+    if (n == 0) push(&nest->draws, k->phases.at[0].each.at[0]);
+    for (int i = 0; n && i < nest->rows->loads.n; i++) {
+        View *v = &nest->rows->loads.at[i].view;
+        if (!v->buffer) v->stride[nest->space.shape.rank - 1] *= 2;
+    }
     return true;
 }
 
@@ -250,6 +263,7 @@ static const Fault faults[] = {
     {"threads share a sweep that reduces", shared_sweep, 5, false},
     {"rows side by side that store", across, 5, false},
     {"lanes of what is no sum", other_lanes, 5, false},
+    {"bits of no row", other_draws, 5, false},
     {"matrices that lie otherwise", other_density, 20, false},
     {"rows that do not divide", too_many_beside, 20, false},
     {"elements of rows that reduce", elements_of_rows, 10, false},

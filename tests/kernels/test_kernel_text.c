@@ -167,6 +167,7 @@ static const struct {
     {GRAPH "program after axes\n" BUFFERS MAP "nest [i0 i1] threads 9\n", "from 1 to 2"},
     {GRAPH "program after axes\n" BUFFERS MAP "nest [i0] [i1] threads 2\n", "more loops than there are"},
     {GRAPH "program after axes\n" BUFFERS MAP "nest [i0] [i1] lanes %2\n", "lanes are of reductions"},
+    {GRAPH "program after axes\n" BUFFERS MAP "nest [i0] [i1] draws %2\n", "random bits of a row"},
     {GRAPH "program after axes\n" BUFFERS MAP "nest [i0] [i1] team warp\n", "loops of C have no teams"},
     {GRAPH "program after axes\n" BUFFERS MAP "nest [i0] [i1]\nnest [i0] [i1]\n", "has a nest already"},
     {GRAPH "program after axes\n" BUFFERS MAP "nest [i0] [i1]\nlaunch all blocks 1\n", "only what pass launch leaves"},

@@ -313,6 +313,25 @@ static void test_philox(void)
            "u01");
 }
 
+/* Rows that begin and end anywhere in a block, at index 2^32 too; nothing is written beside them. */
+static void test_philox_row(void)
+{
+    enum { MOST = 150 };
+    static const int first[] = {0, 1, 2, 3, 4094, INT32_MAX - 50, -70, -1};
+    for (int i = 0; i < COUNT_OF(first); i++)
+        for (int n = 0; n <= MOST; n++) {
+            int words[MOST + 2] = {0};
+            words[0] = words[n + 1] = 77;
+            philox_row(words + 1, n, 5, 6, 7, 8, first[i]);
+            for (int k = 0; k < n; k++) {
+                uint32_t index = (uint32_t)first[i] + (uint32_t)k, counter[4] = {index / 4, 8, 6, 0};
+                expect((uint32_t)words[k + 1] == plain_philox(counter, 5, 7, (int)(index % 4)),
+                       "word %d of %d from %d on", k, n, first[i]);
+            }
+            expect(words[0] == 77 && words[n + 1] == 77, "%d words from %d on write beside them", n, first[i]);
+        }
+}
+
 int main(void)
 {
     for (int i = 0; i < COUNT_OF(functions); i++) {
@@ -324,5 +343,6 @@ int main(void)
     test_order();
     test_integers();
     test_philox();
+    test_philox_row();
     return finish();
 }
