@@ -90,6 +90,24 @@ local function instancenorm(x, name)
   if pixels(x) >= 4 then return nn.instancenorm(x, { name = name, affine = below(2) == 1, eps = 0.1 }) end
 end
 
+local function batchnorm(x, name)
+  if x:size(0) * pixels(x) < 4 then return end
+  return nn.batchnorm(x, { name = name, affine = below(2) == 1, eps = 0.1, momentum = either(0.1, 0.25, 1.0) })
+end
+
+-- The bags of the batch's samples, beside every pixel.
+local function bag(x, name)
+  local count, rows = between(1, 5), between(2, 6)
+  local bags = { x:size(0), count }
+  local ids = nn.mod(nn.iota(bags, 0) * between(1, 5) + nn.iota(bags, 1) * between(0, 3), rows)
+  local mode = either("sum", "mean", "max")
+  local shape = { x:size(0) }
+  for _ = 1, sides(x) do shape[#shape + 1] = 1 end
+  shape[#shape + 1] = x:size(-1)
+  local padding = either(nil, 0, rows - 1)
+  return x + nn.embedding_bag(ids, { name = name, rows = rows, width = x:size(-1), mode = mode, padding = padding }):reshape(shape)
+end
+
 local function response(x) return nn.local_response_norm(x, { size = between(1, 5), alpha = 0.1 }) end
 
 local function activation(x)
@@ -109,7 +127,7 @@ end
 
 local layers = {
   convolution = convolution, transposed = transposed, pool = pool, fitted_pool = fitted_pool, upsample = upsample,
-  groupnorm = groupnorm, instancenorm = instancenorm, response = response, activation = activation,
+  groupnorm = groupnorm, batchnorm = batchnorm, bag = bag, instancenorm = instancenorm, response = response, activation = activation,
   around = around,
   softmax = of_several(function(x) return nn.softmax(x) end),
   layernorm = of_several(function(x, name) return nn.layernorm(x, { name = name }) end),

@@ -1,5 +1,5 @@
 /* test_random_layers.c: layers and losses of the library drawn by a seed (random_layers.lua): gradients through
- * generated code against differences of the loss; the same results where whole ops are their definitions in primitives
+ * generated code against differences of the loss; the same results, running statistics among them, where whole ops are their definitions in primitives
  * and nothing is fused; fp32 near fp64.  Fails where too few layers and losses were drawn; in the long form, where one
  * never was.
  *
@@ -53,6 +53,13 @@ typedef struct Result {
 } Result;
 typedef VEC(Result) Results;
 
+static double *read_state(const Live *l, const Lathe_tensor *s)
+{
+    double *values = NEW_ARRAY(double, tensor_elements(s));
+    for (int64_t i = 0; i < tensor_elements(s); i++) values[i] = get_element(s->dtype, l->state + s->offset, i);
+    return values;
+}
+
 static bool is_drawn(const char *name) { return !strncmp(name, "drew_", 5); }
 
 static Results results_of(Live *l, uint64_t seed, double off)
@@ -61,7 +68,12 @@ static Results results_of(Live *l, uint64_t seed, double off)
     const Lathe_entry *e = &l->model->entry[entry];
     Results all = {0};
     fill(l, seed, off);
+    fill_statistics(l->model, l->state);
     call_entry(l, entry);
+    for (int k = 0; k < l->model->states; k++) {
+        const Lathe_tensor *s = &l->model->state[k];
+        push(&all, ((Result){s->name, tensor_elements(s), read_state(l, s)}));
+    }
     for (int k = 0; k < e->outputs; k++)
         if (!is_drawn(e->output[k].name))
             push(&all, ((Result){e->output[k].name, tensor_elements(&e->output[k]),
