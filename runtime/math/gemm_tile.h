@@ -24,15 +24,26 @@ static INLINE void NAME(pack_turned)(REAL *to, const int W, const REAL *x, int64
     }
 }
 
+/* Whole panels of lines that lie as they are wanted: some lines for all panels, while these lines are in the cache. */
+static INLINE void NAME(pack_lines)(REAL *to, const int W, const REAL *x, int64_t along, int64_t n, int64_t K)
+{
+    enum { LINES = 16 };
+    for (int64_t from = 0; from < K; from += LINES)
+        for (int64_t i = 0; i + W <= n; i += W)
+            for (int64_t k = from; k < at_most(from + LINES, K); k++)
+                memcpy(to + i * K + k * W, x + k * along + i, (size_t)W * sizeof(REAL));
+}
+
 static INLINE void NAME(pack_panels)(REAL *to, const int W, const REAL *x, int64_t step, int64_t along, int64_t n, int64_t K)
 {
-    for (int64_t i = 0; i < n; i += W, to += W * K, x += W * step) {
-        if (along == 1 && K >= 8 && n - i >= (W < 8 ? 8 : W)) NAME(pack_turned)(to, W, x, step, K);
-        else if (step == 1 && n - i >= W)
-            for (int64_t k = 0; k < K; k++) memcpy(to + k * W, x + k * along, (size_t)W * sizeof(REAL));
+    if (step == 1) NAME(pack_lines)(to, W, x, along, n, K);
+    for (int64_t i = step == 1 ? n / W * W : 0; i < n; i += W) {
+        REAL *panel = to + i * K;
+        const REAL *from = x + i * step;
+        if (along == 1 && K >= 8 && n - i >= (W < 8 ? 8 : W)) NAME(pack_turned)(panel, W, from, step, K);
         else
             for (int64_t k = 0; k < K; k++)
-                for (int j = 0; j < W; j++) to[k * W + j] = i + j < n ? x[j * step + k * along] : 0;
+                for (int j = 0; j < W; j++) panel[k * W + j] = i + j < n ? from[j * step + k * along] : 0;
     }
 }
 
