@@ -1,6 +1,5 @@
 -- convolution.lua: convolutions over one to three axes, their transposes, nn.shift.  core.convolve is the operation
--- (compiler/ops/convolution.c); where each channel is alone, the taps are an element-wise expression, and one tap is a
--- plain product.
+-- (compiler/ops/convolution.c); one tap is a plain product.
 local core = ...
 local nn = core.nn
 local options = core.use("options")
@@ -86,22 +85,15 @@ end
 
 -- ------------------------------------------------------------------ convolutions
 
--- Each channel alone: one element-wise expression over the taps, [B, …, C] each.
-local function depthwise(taps, w, channels, out)
-  local each, shape, y = out // channels, taps[1].shape, nil
-  w = w:reshape { channels, each, #taps }
-  for k, tap in ipairs(taps) do
-    local part = tap:unsqueeze(-1) * w:select(2, k - 1)
-    y = y and y + part or part
-  end
+-- Each channel several times, one behind another: [B, …, C] -> [B, …, out].
+local function repeated(x, out)
+  local shape, each = x.shape, out // x:size(-1)
+  if each == 1 then return x end
+  shape[#shape + 1] = each
+  x = x:unsqueeze(-1):expand(shape)
+  shape[#shape] = nil
   shape[#shape] = out
-  return y:reshape(shape)
-end
-
--- x and the zeros around it.
-local function padded(x, c)
-  for axis, before in ipairs(c.before) do x = window.padded(x, axis, before, c.after[axis]) end
-  return x
+  return x:reshape(shape)
 end
 
 -- Results along each axis.
@@ -116,11 +108,11 @@ local function extents(name, c, x)
 end
 
 local function convolve(name, c, x, w)
-  local extent, plain = extents(name, c, x), c.places == 1 and c.groups == 1
-  if c.groups == x:size(-1) and c.groups > 1 then return depthwise(window.taps(padded(x, c), c), w, c.groups, c.out) end
+  local extent, groups, plain = extents(name, c, x), c.groups, c.places == 1 and c.groups == 1
+  if groups == x:size(-1) and groups > 1 then x, groups = repeated(x, c.out), c.out end        -- each channel alone
   for axis = 1, #c.kernel do plain = plain and c.stride[axis] == 1 and c.before[axis] + c.after[axis] == 0 end
   if plain then return nn.dot(x, w:reshape { c.out, x:size(-1) }, { contract = { { -1 }, { 1 } } }) end
-  return core.convolve(x, w, { groups = c.groups, kernel = c.kernel, stride = c.stride, dilation = c.dilation,
+  return core.convolve(x, w, { groups = groups, kernel = c.kernel, stride = c.stride, dilation = c.dilation,
     before = c.before, extent = extent })
 end
 

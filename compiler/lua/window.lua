@@ -69,20 +69,6 @@ function M.along(x, axis, kernel, stride, dilation, count)
   return places
 end
 
--- The places of a window over all axes, those of the last axis running fastest.
-function M.taps(x, c)
-  local taps = { x }
-  for axis = 1, #c.kernel do
-    local finer = {}
-    for _, tap in ipairs(taps) do
-      local places = M.along(tap, axis, c.kernel[axis], c.stride[axis], c.dilation[axis])
-      table.move(places, 1, #places, #finer + 1, finer)
-    end
-    taps = finer
-  end
-  return taps
-end
-
 -- Numbers, one for each element of an axis, so that they broadcast with x.
 function M.across(x, axis, numbers)
   local shape = { #numbers }

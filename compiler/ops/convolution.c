@@ -69,6 +69,7 @@ static int64_t parts_for(const Convolution *v)
     for (int i = 0; i + 2 < y->rank; i++) lines *= y->dim[i];
     blocks *= (channels_of_x(v) / v->groups + CHANNELS - 1) / CHANNELS;
     blocks *= (channels_of_y(v) / v->groups + LANES - 1) / LANES;
+    if (each_channel_alone(v)) blocks = (v->groups + CHANNELS - 1) / CHANNELS; /* whose lanes are of several groups */
     int64_t parts = (TASKS + blocks - 1) / blocks;
     return parts < lines ? parts : lines;
 }

@@ -17,6 +17,11 @@ static inline int64_t channels_of_y(const Convolution *v)
     return y->shape.dim[v->side == TOWARDS_Y ? 0 : y->shape.rank - 1];
 }
 
+static inline bool each_channel_alone(const Convolution *v)
+{
+    return v->groups > 1 && channels_of_x(v) == v->groups && channels_of_y(v) == v->groups;
+}
+
 /* What it reads that has pixels: x, or y towards x. */
 static inline Node *image_of(const Convolution *v) { return v->side == TOWARDS_X ? v->y : v->x; }
 static inline int batch_axes(const Convolution *v) { return image_of(v)->shape.rank - v->n - 1; }

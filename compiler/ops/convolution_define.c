@@ -1,7 +1,8 @@
 /* convolution_define.c: a convolution and its derivatives written in primitives: what the interpreter computes, and
  * what takes their place where no kernel does (pass_whole).  ops/convolution.c says what they mean.
  *
- * Each place of a kernel, a tap, is a slice of the padded x; the slices side by side are multiplied in one product. */
+ * Each place of a kernel, a tap, is a slice of the padded x; the slices side by side are multiplied in one product.
+ * Where each channel is alone (depthwise), taps are multiplied element by element. */
 #include "ops/convolution.h"
 
 static Shape extents(int n, const int64_t *dim) { return shape_of(n, dim); }
@@ -136,6 +137,18 @@ static Node *overlapped(const Convolution *v, Node *const *parts, int64_t apart,
     return sliced_at(sum, 1 + i, a->before, X, 1);
 }
 
+/* parts: [batch][Y…][C] for each place: what it adds to x. */
+static Node *added_up(const Convolution *v, Nodes *parts)
+{
+    int64_t left = places_of(v);
+    for (int i = v->n - 1; i >= 0; i--) {
+        int64_t kernel = v->axis[i].kernel;
+        left /= kernel;
+        for (int64_t k = 0; k < left; k++) parts->at[k] = overlapped(v, parts->at + k * kernel, 1, i);
+    }
+    return parts->at[0];
+}
+
 static Node *towards_x(const Convolution *v)
 {
     int g = v->n + 1, last = v->n + 3;
@@ -146,13 +159,7 @@ static Node *towards_x(const Convolution *v)
         Node *part = sliced_at(all, last, k, 1, 1);
         push(&parts, groups_last(v, reshape(part, axes_before(part->shape, last))));
     }
-    int64_t left = places_of(v);
-    for (int i = v->n - 1; i >= 0; i--) {
-        int64_t kernel = v->axis[i].kernel;
-        left /= kernel;
-        for (int64_t k = 0; k < left; k++) parts.at[k] = overlapped(v, parts.at + k * kernel, 1, i);
-    }
-    return parts.at[0];
+    return added_up(v, &parts);
 }
 
 /* ------------------------------------------------------------------ towards w */
@@ -183,6 +190,48 @@ static Node *towards_w(const Convolution *v)
     return reshape(w, s);
 }
 
+/* ------------------------------------------------------------------ each channel alone */
+
+/* x · the weights of place k, channel by channel */
+static Node *times_place(const Convolution *v, Node *x, int64_t k)
+{
+    Node *w = reshape(v->w, extents(2, (int64_t[]){channels_of_y(v), places_of(v)}));
+    w = sliced_at(w, 1, k, 1, 1);
+    return map2(OP_mul, x, broadcast(reshape(w, axes_before(w->shape, 1)), x->shape));
+}
+
+static Node *alone_towards_y(const Convolution *v)
+{
+    Nodes taps = {0};
+    add_taps(v, one_batch(v->x, batch_axes(v)), 0, &taps);
+    Node *y = times_place(v, taps.at[0], 0);
+    for (int k = 1; k < taps.n; k++) y = map2(OP_add, y, times_place(v, taps.at[k], k));
+    return y;
+}
+
+static Node *alone_towards_x(const Convolution *v)
+{
+    Nodes parts = {0};
+    Node *y = one_batch(v->y, batch_axes(v));
+    for (int64_t k = 0; k < places_of(v); k++) push(&parts, times_place(v, y, k));
+    return added_up(v, &parts);
+}
+
+static Node *alone_towards_w(const Convolution *v)
+{
+    Nodes taps = {0};
+    Node *y = in_parts(v, one_batch(v->y, batch_axes(v)), 1);
+    int64_t C = channels_of_y(v);
+    add_taps(v, one_batch(v->x, batch_axes(v)), 0, &taps);
+    for (int k = 0; k < taps.n; k++) {
+        Node *products = map2(OP_mul, in_parts(v, taps.at[k], 1), y);
+        taps.at[k] = reshape(reduce(OP_sum, products, 1, (int[]){1}), extents(3, (int64_t[]){v->parts, C, 1}));
+    }
+    Shape s = extents(3, (int64_t[]){v->parts, C, 1});
+    for (int i = 0; i < v->n; i++) s.dim[s.rank++] = v->axis[i].kernel;
+    return reshape(taps.n > 1 ? concat(taps.n, taps.at, 2) : taps.at[0], s);
+}
+
 /* ------------------------------------------------------------------ all */
 
 /* [batch][…] as [batch…][…] */
@@ -193,8 +242,18 @@ static Node *batch_again(const Convolution *v, Node *x)
     return reshape(x, s);
 }
 
+static Node *alone_meant(const Convolution *v)
+{
+    switch (v->side) {
+    case TOWARDS_Y: return batch_again(v, alone_towards_y(v));
+    case TOWARDS_X: return batch_again(v, alone_towards_x(v));
+    default: return alone_towards_w(v);
+    }
+}
+
 Node *convolution_meant(const Convolution *v)
 {
+    if (each_channel_alone(v)) return alone_meant(v);
     switch (v->side) {
     case TOWARDS_Y: return batch_again(v, towards_y(v));
     case TOWARDS_X: return batch_again(v, towards_x(v));

@@ -52,6 +52,9 @@ static int64_t samples_of(const Lathe_convolution *g) { return samples_in(g->nba
 
 static int64_t kernel_places(const Lathe_convolution *g) { return g->K[0] * g->K[1] * g->K[2]; }
 
+/* Does each channel of y read the one of x that has its number? */
+static bool is_alone(const Lathe_convolution *g) { return g->groups == g->C && g->groups == g->O; }
+
 /* Is a call worth waking all threads, and are they free? */
 static bool is_for_all(const Lathe_convolution *g)
 {

@@ -281,9 +281,15 @@ static void NAME(make_zeros)(const Way *w, REAL *to)
     }
 }
 
+#include "math/convolution_alone.h"
+
 /* All threads call it. */
 static void NAME(make_way)(Way w, REAL *to, const REAL *from, const REAL *weight)
 {
+    if (is_alone(w.g)) {
+        NAME(make_alone)(w, to, from, weight);
+        return;
+    }
     w.taps = 1;
     for (int i = 0; i < AXES; i++) end_axis(&w.axis[i]), w.taps *= w.axis[i].taps;
     if (w.axis[0].n * w.axis[1].n * w.axis[2].n == 0) return;

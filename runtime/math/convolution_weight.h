@@ -158,7 +158,10 @@ void NAME(convolution_weight)(REAL *weight, const REAL *x, const REAL *y, const 
 {
     int64_t lanes = weight_lanes(g, NAME(WIDTH), sizeof(REAL)), C = g->C / g->groups, O = g->O / g->groups;
     int64_t n = g->parts * g->groups * parts_of(C, depth_of_task(g)) * parts_of(O, lanes);
-    bool together = is_for_all(g);
+    bool together = is_for_all(g), alone = is_alone(g);
+    if (alone) n = g->parts * parts_of(g->groups, NAME(WIDTH));
 #pragma omp parallel for schedule(dynamic) if (together)
-    for (int64_t i = 0; i < n; i++) NAME(weight_task)(weight, x, y, g, i);
+    for (int64_t i = 0; i < n; i++)
+        if (alone) NAME(weight_alone)(weight, x, y, g, i);
+        else NAME(weight_task)(weight, x, y, g, i);
 }

@@ -1,6 +1,6 @@
 /* test_convolution.c: math/convolution.c on random shapes against plain loops in doubles: one to three axes, strides,
- * dilation, groups, zeros around, operands with gaps whose surroundings stay as they were, sizes that are made in
- * several passes; the same bits for 1, 2, 3 and 8 threads. */
+ * dilation, groups, each channel alone, zeros around, operands with gaps whose surroundings stay as they were, sizes
+ * that are made in several passes; the same bits for 1, 2, 3 and 8 threads. */
 #include "harness.h"
 #include "lathe_rt.h"
 #include "math/engine.h"
@@ -335,10 +335,11 @@ static void random_case(Rng *r)
     }
     c.g.groups = below(r, 3) ? 1 : 1 + below(r, 3);
     c.g.C = c.g.groups * (1 + below(r, 40)), c.g.O = c.g.groups * (1 + below(r, 40));
+    if (below(r, 4) == 0) c.g.C = c.g.O = c.g.groups = 1 + below(r, 75); /* each channel alone */
     run(&c, r);
 }
 
-/* One image or line of `width` pixels. */
+/* One image or line of `width` pixels. O = 0: each channel alone. */
 static void large_case(Rng *r, int64_t height, int64_t width, int64_t k, int64_t stride, int64_t C, int64_t O,
                        bool is_f64)
 {
@@ -347,9 +348,9 @@ static void large_case(Rng *r, int64_t height, int64_t width, int64_t k, int64_t
               .g = {.nbatch = 2,
                     .batch = {1, 1},
                     .parts = 2,
-                    .groups = 1,
+                    .groups = O ? 1 : C,
                     .C = C,
-                    .O = O,
+                    .O = O ? O : C,
                     .X = {1, height, width},
                     .Y = {1, height, (width - 1) / stride + 1},
                     .K = {1, high, k},
@@ -372,5 +373,7 @@ int main(void)
     large_case(&r, 1, 9, 3, 1, 1000, 20, true); /* by pairs, in several passes */
     large_case(&r, 1, 2000, 3, 1, 900, 3, true);
     large_case(&r, 1, 900, 600, 2, 1, 9, false); /* a long kernel */
+    large_case(&r, 9, 9, 9, 1, 2100, 0, true); /* weights of channels alone, in several passes */
+    large_case(&r, 3, 50, 7, 2, 1500, 0, false);
     return finish();
 }
