@@ -6,6 +6,7 @@
 #include "data/cells.h"
 #include "data/pictures.h"
 #include "source/source.h"
+#include "token/token.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,8 @@ struct Cells {
     int64_t *field; /* [fields] where each begins in text */
     int fields, field_room;
     char **name; /* [columns] */
-    int columns;
+    int columns, name_room;
+    Strings places; /* the names, to find their columns by */
 };
 
 /* ------------------------------------------------------------------ bytes */
@@ -168,6 +170,15 @@ static json_t *next_object(Cells *c)
     return all;
 }
 
+static void add_column(Cells *c, char *name)
+{
+    const int64_t n = (int64_t)strlen(name);
+    if (c->columns == c->name_room)
+        c->name = must_grow(c->name, sizeof *c->name * (size_t)(c->name_room = c->name_room * 2 + 16));
+    add_string(&c->places, name, n, find_string(&c->places, name, n) < 0);
+    c->name[c->columns++] = name;
+}
+
 static void keep_text(Cells *c, const char *text)
 {
     while (*text) keep_byte(c, (unsigned char)*text++);
@@ -226,8 +237,7 @@ static void take_keys(Cells *c)
     if (!json_object_size(keys))
         fail(EXIT_DATA, c->path,
              "expected a table, found no rows; each line should be an object: {\"column\": value, …}");
-    c->name = must_alloc(sizeof *c->name * json_object_size(keys));
-    json_object_foreach(keys, key, value) c->name[c->columns++] = text_of("%s", key);
+    json_object_foreach(keys, key, value) add_column(c, text_of("%s", key));
     json_decref(keys);
 }
 
@@ -262,13 +272,11 @@ static void take_column_names(Cells *c)
 {
     if (!take_cells(c))
         fail(EXIT_DATA, c->path, "expected a table, found an empty file; its first line should name the columns");
-    c->name = must_alloc(sizeof *c->name * (size_t)c->fields);
     for (int k = 0; k < c->fields; k++) {
         const char *word = cell(c, k);
         if (*word && column_named(c, word) >= 0)
             fail(EXIT_DATA, row_place(c), "two columns are called \"%.60s\"; each needs a name of its own", word);
-        c->name[k] = *word ? text_of("%s", word) : text_of("column %d", k + 1);
-        c->columns++;
+        add_column(c, *word ? text_of("%s", word) : text_of("column %d", k + 1));
     }
 }
 
@@ -319,6 +327,7 @@ void close_cells(Cells *c)
     close_input(c->in);
     for (int k = 0; k < c->columns; k++) free(c->name[k]);
     free(c->name);
+    free_strings(&c->places);
     free(c->chunk);
     free(c->text);
     free(c->field);
@@ -341,21 +350,15 @@ int cell_count(const Cells *c) { return c->columns; }
 const char *column_name(const Cells *c, int k) { return c->name[k]; }
 const char *cell(const Cells *c, int k) { return c->text + c->field[k]; }
 
-int column_named(const Cells *c, const char *name)
-{
-    for (int k = 0; k < c->columns; k++)
-        if (strcmp(c->name[k], name) == 0) return k;
-    return -1;
-}
+int column_named(const Cells *c, const char *name) { return find_string(&c->places, name, (int64_t)strlen(name)); }
 
 int wanted_column(Cells *c, const char *name)
 {
     int at = column_named(c, name);
     if (at >= 0 || c->separator) return at;
     note("%s: no line has the key \"%.60s\": its values count as missing", c->path, name);
-    c->name = must_grow(c->name, sizeof *c->name * (size_t)(c->columns + 1));
-    c->name[c->columns] = text_of("%s", name);
-    return c->columns++;
+    add_column(c, text_of("%s", name));
+    return c->columns - 1;
 }
 
 char *cell_place(const Cells *c, int k)

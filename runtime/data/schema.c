@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_LEVELS = 1 << 16, FEW_CLASSES = 10, FEW_NAMES = 20 };
+enum { MOST_LEVELS = 1 << 16, FEW_CLASSES = 10, FEW_NAMES = 20, FEW_NUMBERS = 16, SHOWN = 8, MOST_TEXT = 1 << 30 };
 
 /* ------------------------------------------------------------------ cells */
 
@@ -87,34 +87,51 @@ int level_of(const Column *c, const char *name)
 
 /* ------------------------------------------------------------------ what was seen of a column */
 
+/* Values of a column that may be numbers or dates are not kept beyond the first FEW_NUMBERS, since there may be as many
+ * as rows.  If a later cell is a text after all, the files are read once more for its values. */
 typedef struct Seen {
     bool numbers, dates, whole; /* all that is not missing is a number, a date, a whole number */
+    bool all;                   /* values are kept whatever they are */
+    bool passed;                /* some were not kept */
     bool many;                  /* more different values than MOST_LEVELS, which are not kept */
     int64_t present;
     Strings values;
     char *first_missing; /* its place */
 } Seen;
 
-static void see(Seen *s, const char *text)
+static void keep_value(Seen *s, const char *text, int64_t *kept, const Cells *c)
+{
+    const int64_t n = (int64_t)strlen(text);
+    if (s->many || find_string(&s->values, text, n) >= 0) return;
+    s->many = s->values.n == MOST_LEVELS;
+    *kept += s->many ? -s->values.bytes : n;
+    if (s->many) free_strings(&s->values);
+    else add_string(&s->values, text, n, true);
+    if (*kept > MOST_TEXT)
+        fail(EXIT_DATA, cell_place(c, cell_count(c)),
+             "the different texts of the columns up to this row have more than %s; leave out the columns that are no "
+             "categories (drop)",
+             bytes_text(MOST_TEXT));
+}
+
+static void see(Seen *s, const char *text, int64_t *kept, const Cells *c)
 {
     double x;
     s->present++;
     if (s->numbers) s->numbers = parse_real(text, &x);
     if (s->dates) s->dates = parse_date(text, &x);
     if (s->whole) s->whole = s->numbers && x == floor(x) && fabs(x) < 1e9;
-    if (s->many || find_string(&s->values, text, (int64_t)strlen(text)) >= 0) return;
-    s->many = s->values.n == MOST_LEVELS;
-    if (s->many) free_strings(&s->values);
-    else add_string(&s->values, text, (int64_t)strlen(text), true);
+    s->passed |= !s->all && (s->numbers || s->dates) && s->values.n == FEW_NUMBERS;
+    if (!s->passed) keep_value(s, text, kept, c);
 }
 
-static void see_row(Schema *s, Seen *seen, const Cells *c, const int *at)
+static void see_row(Schema *s, Seen *seen, const Cells *c, const int *at, int64_t *kept)
 {
     s->rows++;
     for (int k = 0; k < s->columns; k++) {
         const char *text = cell(c, at[k]);
         if (!is_missing(text)) {
-            see(&seen[k], text);
+            see(&seen[k], text, kept, c);
             continue;
         }
         if (!s->column[k].missing++) seen[k].first_missing = cell_place(c, at[k]);
@@ -279,29 +296,62 @@ void refuse_stream(const char *path, const char *why)
     if (pipe || strcmp(path, "-") == 0) fail(EXIT_DATA, path, "%s; write it into a file", why);
 }
 
+static Schema *schema_of_first(Cells *c, const Table_form *form, const char *path)
+{
+    Schema *s = new_schema(c, form);
+    check_listed(c, path, "drop", form->drop);
+    check_listed(c, path, "categories", form->as_categories);
+    if (s->target < 0) refuse_target(s, path, form->target);
+    if (s->targets > 1 || strcmp(s->column[s->target].name, form->target) != 0)
+        check_listed(c, path, "target", form->target);
+    return s;
+}
+
+static Seen *see_nothing(const Schema *s, const Table_form *form)
+{
+    Seen *seen = must_alloc(sizeof *seen * (size_t)s->columns);
+    for (int k = 0; k < s->columns; k++) {
+        seen[k].numbers = seen[k].dates = seen[k].whole = true;
+        seen[k].all = s->column[k].kind == COLUMN_TARGET || list_has(form->as_categories, s->column[k].name);
+    }
+    return seen;
+}
+
+/* Reads the files once more for the values of columns that turned out to be texts after many numbers. */
+static void see_again(const Words *paths, const Schema *s, Seen *seen, int64_t *kept)
+{
+    int *again = must_alloc(sizeof *again * (size_t)s->columns), n = 0;
+    for (int k = 0; k < s->columns; k++)
+        if (seen[k].passed && !seen[k].numbers && !seen[k].dates) again[n++] = k;
+    for (int i = 0; i < paths->n && n; i++) {
+        Cells *c = open_cells(paths->at[i]);
+        int *at = columns_of_first(s, c, paths->at[i]);
+        while (next_cells(c))
+            for (int k = 0; k < n; k++)
+                if (!is_missing(cell(c, at[again[k]]))) keep_value(&seen[again[k]], cell(c, at[again[k]]), kept, c);
+        free(at);
+        close_cells(c);
+    }
+    free(again);
+}
+
 Schema *find_schema(const Words *paths, const Table_form *form)
 {
     Schema *s = NULL;
     Seen *seen = NULL;
+    int64_t kept = 0; /* bytes of values */
     for (int i = 0; i < paths->n; i++) {
         refuse_stream(paths->at[i], "a table to train on is read twice, and a pipe can be read only once");
         Cells *c = open_cells(paths->at[i]);
-        if (!s) {
-            s = new_schema(c, form);
-            check_listed(c, paths->at[i], "drop", form->drop);
-            check_listed(c, paths->at[i], "categories", form->as_categories);
-            if (s->target < 0) refuse_target(s, paths->at[i], form->target);
-            if (s->targets > 1 || strcmp(s->column[s->target].name, form->target) != 0)
-                check_listed(c, paths->at[i], "target", form->target);
-            seen = must_alloc(sizeof *seen * (size_t)s->columns);
-            for (int k = 0; k < s->columns; k++) seen[k].numbers = seen[k].dates = seen[k].whole = true;
-        }
+        if (!s) s = schema_of_first(c, form, paths->at[i]);
+        if (!seen) seen = see_nothing(s, form);
         int *at = columns_of_first(s, c, paths->at[i]);
-        while (next_cells(c)) see_row(s, seen, c, at);
+        while (next_cells(c)) see_row(s, seen, c, at, &kept);
         free(at);
         close_cells(c);
     }
     if (!s->rows) fail(EXIT_DATA, paths->at[0], "expected rows to train on, found none; give more data");
+    see_again(paths, s, seen, &kept);
     for (int k = 0; k < s->columns; k++)
         if (s->column[k].kind == COLUMN_TARGET) find_target(s, &s->column[k], &seen[k], form);
         else find_kind(&s->column[k], &seen[k], form, s->rows);
@@ -326,7 +376,10 @@ const char *schema_text(const Schema *s)
 
 void tell_left_out(const Schema *s)
 {
+    int n = 0;
     for (int k = 0; k < s->columns; k++)
-        if (s->column[k].kind == COLUMN_LEFT_OUT && s->column[k].why)
+        if (s->column[k].kind == COLUMN_LEFT_OUT && s->column[k].why && n++ < SHOWN)
             note("column \"%s\" is left out: %s", s->column[k].name, s->column[k].why);
+    if (n > SHOWN)
+        note("%d more column%s left out for reasons like these", n - SHOWN, n == SHOWN + 1 ? " is" : "s are");
 }

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SHOWN = 8 }; /* columns that are told of */
+
 struct Table {
     Schema *schema;
     int64_t rows, room;
@@ -175,10 +177,12 @@ static int place_of_weight(const char *name, const Cells *c, const char *path)
 
 static void tell_unknown(const Table *t)
 {
+    int n = 0;
     for (int k = 0; k < t->schema->columns; k++)
-        if (t->unknown[k])
+        if (t->unknown[k] && n++ < SHOWN)
             note("column \"%s\": %lld value%s not in the training data, such as %s", t->schema->column[k].name,
                  (long long)t->unknown[k], t->unknown[k] == 1 ? " is" : "s are", t->first_unknown[k]);
+    if (n > SHOWN) note("%d more column%s such values", n - SHOWN, n == SHOWN + 1 ? " has" : "s have");
 }
 
 static void load_file(Table *t, const char *path)
