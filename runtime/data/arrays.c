@@ -21,35 +21,39 @@ static int32_t class_in(double x, const Csv_form *form, const char *path, int64_
     fail(EXIT_DATA, text_of("%s: row %lld", path, (long long)row), "%s", no_class(form, x));
 }
 
-static void take_classes(const Array *a, const char *path, const Csv_form *form, int64_t rows, int32_t *out)
+/* Features must be finite, in fp32 too; the first integer that fp32 rounds is reported. */
+static void check_feature(double x, int64_t row, int64_t k, const Csv_form *form, const char *path, bool *told)
 {
-    double x[1024];
-    for (int64_t r = 0; r < rows; r += 1024) {
-        int64_t n = rows - r < 1024 ? rows - r : 1024;
-        read_array(a, r, n, x);
-        for (int64_t i = 0; i < n; i++) out[r + i] = class_in(x[i], form, path, r + i);
-    }
+    char *place = NULL;
+    if (isfinite(x) && (fits_single(form, x) || (*told && fabs(x) <= FLT_MAX))) return;
+    place = text_of("%s: row %lld", path, (long long)row);
+    if (!isfinite(x)) fail(EXIT_DATA, place, "expected finite numbers, found %g", x);
+    tell_feature(x, place, text_of("number %lld", (long long)k));
+    *told = true;
 }
 
-/* Features must be finite, in fp32 too; the first integer that fp32 rounds is reported. */
-static void check_features(const double *x, int64_t rows, int64_t width, const Csv_form *form, const char *path)
+static void take_rows(Csv_data *c, const Array *x, const Array *y, const Words *paths, const Csv_form *form)
 {
+    enum { MANY = 1 << 14 };
+    const int64_t width = x->width, rows = array_rows(x), most = 1 + MANY / (width + 1);
+    double *feature = must_alloc(sizeof *feature * (size_t)(most * width + 1));
+    double *class = must_alloc(sizeof *class * (size_t)most);
     bool told = false;
-    for (int64_t i = 0; i < rows * width; i++) {
-        if (!isfinite(x[i]))
-            fail(EXIT_DATA, text_of("%s: row %lld", path, (long long)(i / width)), "expected finite numbers, found %g",
-                 x[i]);
-        if (fits_single(form, x[i]) || (told && fabs(x[i]) <= FLT_MAX)) continue;
-        tell_feature(x[i], text_of("%s: row %lld", path, (long long)(i / width)),
-                     text_of("number %lld", (long long)(i % width)));
-        told = true;
+    for (int64_t first = 0; first < rows; first += most) {
+        const int64_t n = rows - first < most ? rows - first : most;
+        read_array(x, first, n, feature);
+        if (y) read_array(y, first, n, class);
+        for (int64_t i = 0; i < n * width; i++)
+            check_feature(feature[i], first + i / width, i % width, form, paths->at[0], &told);
+        for (int64_t r = 0; r < n; r++)
+            add_csv_row(c, feature + r * width, y ? class_in(class[r], form, paths -> at[1], first + r) : 0);
     }
+    free(feature);
+    free(class);
 }
 
 Csv_data *open_arrays(const Words *paths, const Csv_form *form)
 {
-    double *feature;
-    int32_t *class;
     if (form->weight)
         fail(EXIT_DATA, paths->at[0],
              "expected a CSV with a column \"%s\", the weights of rows, found arrays; data.arrays takes weights as an "
@@ -67,10 +71,8 @@ Csv_data *open_arrays(const Words *paths, const Csv_form *form)
              (long long)rows, paths->at[0], (long long)labels, (long long)y->width);
     if (x->width >= INT32_MAX)
         fail(EXIT_DATA, paths->at[0], "expected fewer than 2^31 numbers per row, found %lld", (long long)x->width);
-    Csv_data *c = new_csv(rows, (int)x->width, &feature, &class);
-    read_array(x, 0, rows, feature);
-    check_features(feature, rows, x->width, form, paths->at[0]);
-    if (y) take_classes(y, paths->at[1], form, rows, class);
+    Csv_data *c = new_csv((int)x->width);
+    take_rows(c, x, y, paths, form);
     if (y) close_array(y);
     close_array(x);
     return c;

@@ -7,6 +7,7 @@
 #include "data/array.h"
 #include "data/cells.h"
 #include "data/data.h"
+#include "data/stored.h"
 #include "source/source.h"
 
 #include <errno.h>
@@ -17,17 +18,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A stored row is its features, its class, its weight, and the hash of its group if that is no feature: 8 bytes each.
+ */
+enum { CLASS, WEIGHT, GROUP, BEHIND }; /* behind its features */
+enum { CHUNK = 1 << 17, MOST_LINE = 1 << 24 };
+
 struct Csv_data {
     Csv_form form;
     int columns, target_column, weight_column, group_column; /* -1: there is none; group: none that is no feature */
     char **name;                                             /* [columns] */
     bool *rounded; /* [columns]: the warning about rounded integers was given */
-    int64_t rows, room;
-    double *feature; /* [rows][columns - 1] */
-    int32_t *class;  /* [rows] */
-    double *weight;  /* [rows], if there are weights */
-    uint64_t *group; /* [rows] of the column that is no feature */
+    Stored *rows;
 };
+
+typedef struct Lines { /* of a file */
+    Input *in;
+    char *room; /* what of it is in memory: at … end, and a byte more */
+    int64_t at, end, size;
+    bool ended;
+} Lines;
 
 /* The position of a field. */
 typedef struct Cursor {
@@ -42,33 +51,39 @@ static char *line_place(const Cursor *c) { return text_of("%s:%d", c->path, c->l
 
 /* ------------------------------------------------------------------ reading a file */
 
-/* The file's bytes, decompressed if it is compressed. */
-static char *read_input_whole(Input *in, int64_t *bytes)
+/* Reads more behind `end`; the line that begins at `at` moves to the front. */
+static void read_csv_bytes(Lines *l, const Cursor *c)
 {
-    int64_t room = 1 << 16, got;
-    char *text = NULL;
-    *bytes = 0;
-    do {
-        text = must_grow(text, (size_t)(room *= 2) + 1);
-        got = read_input(in, text + *bytes, room - *bytes);
-        *bytes += got;
-    } while (*bytes == room);
-    return text;
+    if (l->end > l->at) memmove(l->room, l->room + l->at, (size_t)(l->end - l->at));
+    l->end -= l->at;
+    l->at = 0;
+    if (l->end > MOST_LINE)
+        fail(EXIT_DATA, line_place(c), "the line has more than %d bytes; is this a CSV file?", MOST_LINE);
+    if (l->size < l->end + CHUNK) l->room = must_grow(l->room, (size_t)(l->size = 2 * l->size + CHUNK) + 1);
+    int64_t got = read_input(l->in, l->room + l->end, l->size - l->end);
+    l->ended = got < l->size - l->end;
+    l->end += got;
 }
 
-static char *read_table_text(const char *path, int64_t *bytes)
+static Lines open_lines(const Cursor *c)
 {
     struct stat about;
-    if (stat(path, &about) != 0 || access(path, R_OK) != 0)
-        fail(EXIT_DATA, path, "expected a CSV file, but it cannot be read: %s; check the path given to --data",
+    if (stat(c->path, &about) != 0 || access(c->path, R_OK) != 0)
+        fail(EXIT_DATA, c->path, "expected a CSV file, but it cannot be read: %s; check the path given to --data",
              error_text(errno));
-    if (S_ISDIR(about.st_mode)) refuse_folder(path);
-    Input *in = open_input(path, -1);
-    char *text = read_input_whole(in, bytes);
-    close_input(in);
-    if (*bytes == 0)
-        fail(EXIT_DATA, path, "expected a CSV file, found an empty one; its first line should name the columns");
-    return text;
+    if (S_ISDIR(about.st_mode)) refuse_folder(c->path);
+    Lines l = {.in = open_input(c->path, -1)};
+    read_csv_bytes(&l, c);
+    if (l.end == 0)
+        fail(EXIT_DATA, c->path, "expected a CSV file, found an empty one; its first line should name the columns");
+    if (l.end >= 3 && memcmp(l.room, "\xef\xbb\xbf", 3) == 0) l.at = 3;
+    return l;
+}
+
+static void close_lines(Lines *l)
+{
+    close_input(l->in);
+    free(l->room);
 }
 
 /* Cuts the next field out of the line, without spaces and quotes around it; the cursor's column is its start. */
@@ -91,12 +106,18 @@ static char *next_field(Cursor *c, int *width)
     return start;
 }
 
-static char *next_row(Cursor *c, char **rest, const char *end)
+/* The next line, without its end; NULL: there is none. */
+static char *next_csv_line(const Cursor *c, Lines *l)
 {
-    if (*rest >= end) return NULL;
-    char *line = *rest, *stop = memchr(line, '\n', (size_t)(end - line));
-    if (!stop) stop = (char *)end;
-    *rest = stop + 1;
+    char *stop;
+    for (int64_t from = l->at; !(stop = memchr(l->room + from, '\n', (size_t)(l->end - from))) && !l->ended;) {
+        from = l->end - l->at;
+        read_csv_bytes(l, c);
+    }
+    if (l->at >= l->end) return NULL;
+    if (!stop) stop = l->room + l->end;
+    char *line = l->room + l->at;
+    l->at = stop + 1 - l->room;
     if (stop > line && stop[-1] == '\r') stop--;
     if (memchr(line, 0, (size_t)(stop - line)))
         fail(EXIT_DATA, line_place(c), "expected text, found a zero byte; is this a CSV file?");
@@ -155,6 +176,8 @@ static char *column_names(const Csv_data *c)
     return c->columns > SHOWN ? text_of("%s, …", all) : all;
 }
 
+static void open_csv_rows(Csv_data *c) { c->rows = open_stored(8 * (csv_features(c) + BEHIND)); }
+
 static void take_header(Csv_data *c, Cursor *at)
 {
     int cap = 0, width;
@@ -170,7 +193,7 @@ static void take_header(Csv_data *c, Cursor *at)
     }
     if (csv_features(c) == c->form.features + 1) c->group_column = group;
     c->rounded = must_alloc(sizeof *c->rounded * (size_t)c->columns);
-    memset(c->rounded, 0, sizeof *c->rounded * (size_t)c->columns);
+    open_csv_rows(c);
     if (c->form.weight && c->weight_column < 0 && !c->form.optional)
         fail(EXIT_DATA, line_place(at),
              "expected a column \"%s\" (the weights of rows) among the %d that the first line names, %s",
@@ -231,65 +254,56 @@ static double feature_in(Csv_data *c, const Cursor *at, double x, int column)
     return x;
 }
 
-static void grow_rows(Csv_data *c)
-{
-    c->room = c->room * 2 + 1024;
-    c->feature = must_grow(c->feature, sizeof *c->feature * (size_t)c->room * (size_t)c->columns);
-    c->class = must_grow(c->class, sizeof *c->class * (size_t)c->room);
-    if (c->form.weight) c->weight = must_grow(c->weight, sizeof *c->weight * (size_t)c->room);
-    if (c->group_column >= 0) c->group = must_grow(c->group, sizeof *c->group * (size_t)c->room);
-}
-
 static void take_row(Csv_data *c, Cursor *at)
 {
     int width, k = 0;
-    if (c->rows == c->room) grow_rows(c);
-    double *to = c->feature + c->rows * csv_features(c);
+    double *to = add_stored(c->rows), *behind = to + csv_features(c);
     for (at->more = true; at->more; at->column += width, k++) {
         char *field = next_field(at, &width);
         if (k >= c->columns || ((k == c->target_column || k == c->weight_column) && c->form.optional)) continue;
         if (k == c->group_column) {
-            c->group[c->rows] = hash_of(field, strlen(field));
+            *(uint64_t *)(void *)(behind + GROUP) = hash_of(field, strlen(field));
             continue;
         }
         double x = number_in(c, at, field, k);
-        if (k == c->target_column) c->class[c->rows] = class_in(c, at, x);
-        else if (k == c->weight_column) c->weight[c->rows] = weight_in(c, at, x);
+        if (k == c->target_column) behind[CLASS] = class_in(c, at, x);
+        else if (k == c->weight_column) behind[WEIGHT] = weight_in(c, at, x);
         else *to++ = feature_in(c, at, x, k);
     }
     if (k != c->columns)
         fail(EXIT_DATA, line_place(at), "expected %d fields, as the first line has, found %d", c->columns, k);
-    c->rows++;
 }
 
 static void take_file(Csv_data *c, const char *path, bool first)
 {
-    int64_t bytes;
-    char *text = read_table_text(path, &bytes), *rest = text;
     Cursor at = {.path = path, .line = 1, .column = 1};
-    if (bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) rest += 3;
-    for (char *line; (line = next_row(&at, &rest, text + bytes)); at.line++) {
+    Lines l = open_lines(&at);
+    for (char *line; (line = next_csv_line(&at, &l)); at.line++) {
         at.at = line;
         at.column = 1;
         if (at.line == 1 && first) take_header(c, &at);
         else if (at.line == 1) compare_header(c, &at);
         else if (*line) take_row(c, &at);
     }
-    free(text);
+    close_lines(&l);
 }
 
 /* ------------------------------------------------------------------ what others call */
 
-/* A table whose rows the caller fills in. */
-Csv_data *new_csv(int64_t rows, int features, double **feature, int32_t **class)
+Csv_data *new_csv(int features)
 {
     Csv_data *c = must_alloc(sizeof *c);
     c->columns = features + 1;
     c->weight_column = c->group_column = -1;
-    c->rows = c->room = rows;
-    c->feature = *feature = must_alloc(sizeof *c->feature * (size_t)rows * (size_t)features);
-    c->class = *class = must_alloc(sizeof *c->class * (size_t)rows);
+    open_csv_rows(c);
     return c;
+}
+
+void add_csv_row(Csv_data *c, const double *feature, int32_t class)
+{
+    double *to = add_stored(c->rows);
+    memcpy(to, feature, sizeof *to * (size_t)csv_features(c));
+    to[csv_features(c) + CLASS] = class;
 }
 
 Csv_data *open_csv(const Words *paths, const Csv_form *form)
@@ -301,7 +315,7 @@ Csv_data *open_csv(const Words *paths, const Csv_form *form)
     return c;
 }
 
-int64_t csv_rows(const Csv_data *c) { return c->rows; }
+int64_t csv_rows(const Csv_data *c) { return stored_rows(c->rows); }
 
 int csv_features(const Csv_data *c)
 {
@@ -312,9 +326,9 @@ uint64_t csv_hash(const Csv_data *c)
 {
     Hash h;
     hash_start(&h);
-    hash_add(&h, c->feature, sizeof *c->feature * (size_t)(c->rows * csv_features(c)));
-    hash_add(&h, c->class, sizeof *c->class * (size_t)c->rows);
-    if (c->weight) hash_add(&h, c->weight, sizeof *c->weight * (size_t)c->rows);
+    hash_stored(&h, c->rows, 0, 8 * (int64_t)csv_features(c));
+    for (int64_t row = 0; row < csv_rows(c); row++) hash_add(&h, &(int32_t){csv_class(c, row)}, sizeof(int32_t));
+    if (c->form.weight) hash_stored(&h, c->rows, 8 * (int64_t)(csv_features(c) + WEIGHT), 8);
     return hash_end(&h);
 }
 
@@ -326,8 +340,9 @@ static uint64_t hash_of_number(double x)
 
 uint64_t csv_row_hash(const Csv_data *c, int64_t row)
 {
-    uint64_t sum = hash_of_number(c->class[row]);
-    for (int k = 0; k < csv_features(c); k++) sum = sum * 31 + hash_of_number(csv_row(c, row)[k]);
+    uint64_t sum = hash_of_number(csv_class(c, row));
+    const double *x = csv_row(c, row);
+    for (int k = 0; k < csv_features(c); k++) sum = sum * 31 + hash_of_number(x[k]);
     return hash_of(&sum, sizeof sum);
 }
 
@@ -337,16 +352,16 @@ bool csv_group(const Csv_data *c, const char *column, int64_t row, uint64_t *key
     while (c->name && k < c->columns && strcmp(c->name[k], column) != 0) k++;
     if (!c->name || k == c->columns) return false;
     if (k == c->group_column) {
-        *key = c->group[row];
+        *key = *(const uint64_t *)(const void *)(csv_row(c, row) + csv_features(c) + GROUP);
         return true;
     }
     int before = (c->target_column >= 0 && k > c->target_column) + (c->weight_column >= 0 && k > c->weight_column);
-    if (k == c->target_column) *key = hash_of_number(c->class[row]);
-    else *key = hash_of_number(k == c->weight_column ? c->weight[row] : csv_row(c, row)[k - before]);
+    if (k == c->target_column) *key = hash_of_number(csv_class(c, row));
+    else *key = hash_of_number(k == c->weight_column ? csv_weight(c, row) : csv_row(c, row)[k - before]);
     return true;
 }
 
-int64_t csv_heap(const Csv_data *c) { return c->room * (8 * c->columns + 4 + (c->group ? 8 : 0)); }
-const double *csv_row(const Csv_data *c, int64_t row) { return c->feature + row * csv_features(c); }
-int32_t csv_class(const Csv_data *c, int64_t row) { return c->class[row]; }
-double csv_weight(const Csv_data *c, int64_t row) { return c->weight[row]; }
+int64_t csv_heap(const Csv_data *c) { return stored_heap(c->rows); }
+const double *csv_row(const Csv_data *c, int64_t row) { return stored_row(c->rows, row); }
+int32_t csv_class(const Csv_data *c, int64_t row) { return (int32_t)csv_row(c, row)[csv_features(c) + CLASS]; }
+double csv_weight(const Csv_data *c, int64_t row) { return csv_row(c, row)[csv_features(c) + WEIGHT]; }

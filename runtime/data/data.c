@@ -332,12 +332,12 @@ static int64_t fill_columns(const Data *d, const Lathe_tensor *t, char *in, cons
 {
     int64_t width = tensor_size(t) / rows;
     char *at = in + t->offset;
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t k = 0; k < width; k++) {
-            double x = csv_row(d->csv, item[r])[from + k];
-            if (t->dtype == LATHE_F64) ((double *)at)[r * width + k] = x;
-            else ((float *)at)[r * width + k] = (float)x;
-        }
+    for (int64_t r = 0; r < rows; r++) {
+        const double *x = csv_row(d->csv, item[r]) + from;
+        for (int64_t k = 0; k < width; k++)
+            if (t->dtype == LATHE_F64) ((double *)at)[r * width + k] = x[k];
+            else ((float *)at)[r * width + k] = (float)x[k];
+    }
     return from + width;
 }
 

@@ -49,7 +49,8 @@ void tell_feature(double x, const char *place, const char *column); /* refuses o
 
 /* A table of numbers: first line names, one column integers 0 … classes-1.  Or two arrays (data/arrays.c). */
 Csv_data *open_csv(const Words *paths, const Csv_form *form);
-Csv_data *new_csv(int64_t rows, int features, double **feature, int32_t **class); /* the caller fills both */
+Csv_data *new_csv(int features);
+void add_csv_row(Csv_data *c, const double *feature, int32_t class);
 Csv_data *open_arrays(const Words *paths, const Csv_form *form); /* FEATURES.npy [rows][…] CLASSES.npy [rows] */
 int64_t csv_rows(const Csv_data *c);
 int csv_features(const Csv_data *c);
@@ -57,7 +58,7 @@ int64_t csv_heap(const Csv_data *c);
 uint64_t csv_hash(const Csv_data *c); /* of all values */
 uint64_t csv_row_hash(const Csv_data *c, int64_t row);
 bool csv_group(const Csv_data *c, const char *column, int64_t row, uint64_t *key); /* false: no such column */
-const double *csv_row(const Csv_data *c, int64_t row); /* [features] */
+const double *csv_row(const Csv_data *c, int64_t row); /* [features]; until the next call for another row */
 int32_t csv_class(const Csv_data *c, int64_t row);
 double csv_weight(const Csv_data *c, int64_t row);
 

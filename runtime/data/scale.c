@@ -4,26 +4,43 @@
 
 #include <math.h>
 
-void learn_scale(const char *column, const Learned *l, const double *x, int step, double *mean, double *deviation)
+void start_scale(Scale *s) { *s = (Scale){.low = INFINITY, .high = -INFINITY}; }
+
+void see_number(Scale *s, double x)
 {
-    double sum = 0, squares = 0, low = INFINITY, high = -INFINITY;
-    int64_t count = 0;
-    for (int64_t i = 0; i < l->n; i++) {
-        double y = x[l->row[i] * (int64_t)step];
-        if (!isnan(y)) sum += y, low = fmin(low, y), high = fmax(high, y), count++;
-    }
-    *mean = !count ? 0 : low == high ? low : sum / (double)count;
-    *deviation = 0;
-    if (!count || low == high) return;
-    for (int64_t i = 0; i < l->n; i++) {
-        double y = x[l->row[i] * (int64_t)step];
-        if (!isnan(y)) squares += (y - *mean) * (y - *mean);
-    }
-    *deviation = sqrt(squares / (double)count);
-    if (!isfinite(*mean) || !isfinite(*deviation))
+    if (isnan(x)) return;
+    s->sum += x;
+    s->low = fmin(s->low, x);
+    s->high = fmax(s->high, x);
+    s->count++;
+}
+
+double mean_of_scale(const Scale *s) { return !s->count ? 0 : s->low == s->high ? s->low : s->sum / (double)s->count; }
+
+void see_deviation(Scale *s, double x, double mean)
+{
+    if (!isnan(x) && s->low < s->high) s->squares += (x - mean) * (x - mean);
+}
+
+double deviation_of_scale(const Scale *s, const char *column, double mean)
+{
+    if (!s->count || s->low == s->high) return 0;
+    double deviation = sqrt(s->squares / (double)s->count);
+    if (!isfinite(mean) || !isfinite(deviation))
         fail(EXIT_DATA, text_of("column \"%.60s\"", column),
              "its numbers are too large to be scaled, up to %g; mend them, or leave the column out (drop)",
-             fmax(fabs(low), fabs(high)));
+             fmax(fabs(s->low), fabs(s->high)));
+    return deviation;
+}
+
+void learn_scale(const char *column, const Learned *l, const double *x, int step, double *mean, double *deviation)
+{
+    Scale s;
+    start_scale(&s);
+    for (int64_t i = 0; i < l->n; i++) see_number(&s, x[l->row[i] * (int64_t)step]);
+    *mean = mean_of_scale(&s);
+    for (int64_t i = 0; i < l->n; i++) see_deviation(&s, x[l->row[i] * (int64_t)step], *mean);
+    *deviation = deviation_of_scale(&s, column, *mean);
 }
 
 double scaled(double x, double mean, double deviation)

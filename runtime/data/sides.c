@@ -45,12 +45,11 @@ static uint64_t group_key(const Data *d, int64_t row)
 static uint64_t *keys_of_rows(const Data *d, int64_t rows)
 {
     uint64_t *key = must_alloc(sizeof *key * (size_t)(rows + 1));
-    if (d->table && table_keys(d->table)) memcpy(key, table_keys(d->table), sizeof *key * (size_t)rows);
-    else
-        for (int64_t r = 0; r < rows; r++)
-            key[r] = d->rule.by == LATHE_BY_HASH    ? hash_of_row(d, r)
-                     : d->rule.by == LATHE_BY_GROUP ? group_key(d, r)
-                                                    : class_key(d, r);
+    for (int64_t r = 0; r < rows; r++)
+        key[r] = d->table && table_has_keys(d->table) ? table_key(d->table, r)
+                 : d->rule.by == LATHE_BY_HASH        ? hash_of_row(d, r)
+                 : d->rule.by == LATHE_BY_GROUP       ? group_key(d, r)
+                                                      : class_key(d, r);
     return key;
 }
 
@@ -91,24 +90,44 @@ void divide_rows(Data *d, int64_t rows)
 
 /* ------------------------------------------------------------------ equal rows */
 
-static int by_hash(const void *a, const void *b)
+typedef struct Hashes { /* of the rows to evaluate: the smaller part of most data */
+    uint64_t *slot;     /* [slots] 0: free; the lowest bit: a row to train on has this hash */
+    uint64_t slots;
+} Hashes;
+
+static uint64_t without_mark(uint64_t hash) { return hash < 4 ? 4 : hash & ~UINT64_C(1); }
+
+static uint64_t *slot_of_hash(const Hashes *all, uint64_t hash)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
+    uint64_t i = hash >> 1 & (all->slots - 1);
+    while (all->slot[i] && (all->slot[i] & ~UINT64_C(1)) != hash) i = (i + 1) & (all->slots - 1);
+    return &all->slot[i];
+}
+
+static Hashes hashes_of_held(const Data *held)
+{
+    Hashes all = {.slots = 1024};
+    while (2 * all.slots < 3 * (uint64_t)held->val) all.slots *= 2;
+    all.slot = must_alloc(sizeof *all.slot * all.slots);
+    for (int64_t k = 0; k < held->val; k++) {
+        uint64_t hash = without_mark(hash_of_row(held, val_item(held, k)));
+        *slot_of_hash(&all, hash) = hash;
+    }
+    return all;
 }
 
 void tell_equal_rows(const Data *d, const Data *held)
 {
     int64_t equal = 0;
     if (!d->row || !held->row || !held->val || d->pictures) return; /* equal pictures may have other names */
-    uint64_t *known = must_alloc(sizeof *known * (size_t)(d->train + 1));
-    for (int64_t i = 0; i < d->train; i++) known[i] = hash_of_row(d, d->row[i]);
-    qsort(known, (size_t)d->train, sizeof *known, by_hash);
-    for (int64_t k = 0; k < held->val; k++) {
-        uint64_t own = hash_of_row(held, val_item(held, k));
-        equal += bsearch(&own, known, (size_t)d->train, sizeof *known, by_hash) != NULL;
+    Hashes all = hashes_of_held(held);
+    for (int64_t i = 0; i < d->train; i++) {
+        uint64_t *slot = slot_of_hash(&all, without_mark(hash_of_row(d, d->row[i])));
+        if (*slot) *slot |= 1;
     }
-    free(known);
+    for (int64_t k = 0; k < held->val; k++)
+        equal += *slot_of_hash(&all, without_mark(hash_of_row(held, val_item(held, k)))) & 1;
+    free(all.slot);
     if (equal)
         note("%s of the %s %s to evaluate %s equal to one that is trained on, target included, so evaluations look "
              "better than they are%s",

@@ -17,10 +17,10 @@
 
 enum { MOST_FOLDS = 1000 };
 
-typedef struct Keyed { /* a row, or a group */
+typedef struct Group { /* of rows with one key */
     uint64_t key;
-    int64_t row, n; /* its number; of a group: its first among sorted rows, and its size */
-} Keyed;
+    int64_t first, n; /* its first among sorted rows, and its size */
+} Group;
 
 /* ------------------------------------------------------------------ the rule */
 
@@ -87,44 +87,58 @@ static void mark_by_hash(const Split_rule *s, int64_t rows, const uint64_t *key,
 
 /* ------------------------------------------------------------------ by class, by group */
 
-static int by_key(const void *a, const void *b)
-{
-    const Keyed *x = a, *y = b;
-    if (x->key != y->key) return x->key < y->key ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
-}
-
 static int by_group_size(const void *a, const void *b)
 {
-    const Keyed *x = a, *y = b;
-    return x->n != y->n ? (x->n < y->n) - (x->n > y->n) : by_key(a, b);
+    const Group *x = a, *y = b;
+    if (x->n != y->n) return x->n < y->n ? 1 : -1;
+    return (x->key > y->key) - (x->key < y->key);
 }
 
-static Keyed *sorted_rows(int64_t rows, const uint64_t *key)
+/* Sorts rows by byte `byte` of their keys; those with equal ones keep their order. */
+static void sort_by_byte(int64_t rows, const uint64_t *key, int byte, const int32_t *from, int32_t *to)
 {
-    Keyed *all = must_alloc(sizeof *all * (size_t)(rows + 1));
-    for (int64_t r = 0; r < rows; r++) all[r] = (Keyed){.key = key[r], .row = r};
-    qsort(all, (size_t)rows, sizeof *all, by_key);
+    int64_t place[257] = {0};
+    for (int64_t p = 0; p < rows; p++) place[1 + (key[from[p]] >> 8 * byte & 255)]++;
+    for (int k = 0; k < 256; k++) place[k + 1] += place[k];
+    for (int64_t p = 0; p < rows; p++) to[place[key[from[p]] >> 8 * byte & 255]++] = from[p];
+}
+
+/* Rows by their keys, and by their numbers within a key.  They take 8 bytes a row for a while, then 4. */
+static int32_t *sorted_rows(int64_t rows, const uint64_t *key)
+{
+    int32_t *all = must_alloc(sizeof *all * (size_t)(rows + 1)),
+            *other = must_alloc(sizeof *other * (size_t)(rows + 1));
+    uint64_t differ = 0;
+    for (int64_t r = 0; r < rows; r++) all[r] = (int32_t)r, differ |= key[r] ^ key[0];
+    for (int byte = 0; byte < 8; byte++) {
+        if (!(differ >> 8 * byte & 255)) continue;
+        sort_by_byte(rows, key, byte, all, other);
+        int32_t *swap = all;
+        all = other;
+        other = swap;
+    }
+    free(other);
     return all;
 }
 
 static void mark_stratified(const Split_rule *s, int64_t rows, const uint64_t *key, bool *held)
 {
-    Keyed *all = sorted_rows(rows, key);
+    int32_t *all = sorted_rows(rows, key);
     for (int64_t p = 0; p < rows; p++)
-        if (s->folds) held[all[p].row] = p % s->folds == s->fold - 1;
-        else held[all[p].row] = (int64_t)((double)p * s->fraction) < (int64_t)((double)(p + 1) * s->fraction);
+        if (s->folds) held[all[p]] = p % s->folds == s->fold - 1;
+        else held[all[p]] = (int64_t)((double)p * s->fraction) < (int64_t)((double)(p + 1) * s->fraction);
     free(all);
 }
 
 /* From sorted rows. */
-static Keyed *find_groups(const Keyed *all, int64_t rows, int64_t *n)
+static Group *find_groups(const int32_t *all, int64_t rows, const uint64_t *key, int64_t *n)
 {
-    Keyed *group = must_alloc(sizeof *group * (size_t)(rows + 1));
     *n = 0;
-    for (int64_t p = 0; p < rows; p++) {
-        if (p == 0 || all[p].key != all[p - 1].key) group[(*n)++] = (Keyed){.key = all[p].key, .row = p};
-        group[*n - 1].n++;
+    for (int64_t p = 0; p < rows; p++) *n += p == 0 || key[all[p]] != key[all[p - 1]];
+    Group *group = must_alloc(sizeof *group * (size_t)(*n + 1));
+    for (int64_t p = 0, g = -1; p < rows; p++) {
+        if (p == 0 || key[all[p]] != key[all[p - 1]]) group[++g] = (Group){.key = key[all[p]], .first = p};
+        group[g].n++;
     }
     return group;
 }
@@ -132,18 +146,18 @@ static Keyed *find_groups(const Keyed *all, int64_t rows, int64_t *n)
 int64_t count_groups(int64_t rows, const uint64_t *key)
 {
     int64_t n;
-    Keyed *all = sorted_rows(rows, key);
-    free(find_groups(all, rows, &n));
+    int32_t *all = sorted_rows(rows, key);
+    free(find_groups(all, rows, key, &n));
     free(all);
     return n;
 }
 
-static void mark_group(const Keyed *all, const Keyed *group, bool *held)
+static void mark_group(const int32_t *all, const Group *group, bool *held)
 {
-    for (int64_t i = 0; i < group->n; i++) held[all[group->row + i].row] = true;
+    for (int64_t i = 0; i < group->n; i++) held[all[group->first + i]] = true;
 }
 
-static void mark_groups_by_fraction(const Split_rule *s, int64_t rows, const Keyed *all, Keyed *group, int64_t n,
+static void mark_groups_by_fraction(const Split_rule *s, int64_t rows, const int32_t *all, Group *group, int64_t n,
                                     bool *held)
 {
     double wanted = s->fraction * (double)rows;
@@ -167,7 +181,7 @@ static int64_t smallest_fold(const int64_t *size, int64_t folds)
     return least;
 }
 
-static void mark_fold_of_groups(const Split_rule *s, const Keyed *all, Keyed *group, int64_t n, bool *held)
+static void mark_fold_of_groups(const Split_rule *s, const int32_t *all, Group *group, int64_t n, bool *held)
 {
     int64_t folds = s->folds < n ? s->folds : n, *size = must_alloc(sizeof *size * (size_t)(folds + 1));
     qsort(group, (size_t)n, sizeof *group, by_group_size);
@@ -182,7 +196,8 @@ static void mark_fold_of_groups(const Split_rule *s, const Keyed *all, Keyed *gr
 static void mark_groups(const Split_rule *s, int64_t rows, const uint64_t *key, bool *held)
 {
     int64_t n;
-    Keyed *all = sorted_rows(rows, key), *group = find_groups(all, rows, &n);
+    int32_t *all = sorted_rows(rows, key);
+    Group *group = find_groups(all, rows, key, &n);
     if (s->folds) mark_fold_of_groups(s, all, group, n, held);
     else mark_groups_by_fraction(s, rows, all, group, n, held);
     free(all);

@@ -1,11 +1,12 @@
 /* table.c: a table of mixed columns: cells become numbers and ids.
  *
- * Kept in memory: 8 bytes a number, 4 a category.  Numbers are scaled to mean 0 and deviation 1 as a batch is filled;
- * a missing one is 0 then, the mean. */
+ * A row is kept as 8 bytes a number, 4 a category (data/stored.c).  Numbers are scaled to mean 0 and deviation 1 as a
+ * batch is filled; a missing one is 0 then, the mean. */
 #include "base/hash.h"
 #include "base/words.h"
 #include "data/cells.h"
 #include "data/scale.h"
+#include "data/stored.h"
 #include "data/table.h"
 #include "model/tables.h"
 
@@ -15,19 +16,25 @@
 
 enum { SHOWN = 8 }; /* columns that are told of */
 
+/* A stored row is, one after another:
+ *     double number [slots]        NAN: missing
+ *     double target [targets]
+ *     double weight                if there are weights
+ *     uint64_t key                 if the split compares them: of the row's texts, or of its group
+ *     int32_t level [categories]   the level's number in its column; -1: unknown */
 struct Table {
     Schema *schema;
-    int64_t rows, room;
-    int slots;            /* numbers of a row, without flags */
-    double *number;       /* [rows][slots], NAN: missing */
-    int32_t *level;       /* [rows][categories] the level's number in its column; -1: unknown */
-    double *target;       /* [rows][targets] */
-    int64_t *unknown;     /* [columns] cells that are not known */
-    char **first_unknown; /* [columns] its place and text */
+    Stored *rows;
+    int slots;                  /* numbers of a row, without flags */
+    int64_t weight, key, level; /* where they begin in a row, in units of 8 bytes */
+    int64_t *unknown;           /* [columns] cells that are not known */
+    char **first_unknown;       /* [columns] its place and text */
     Table_reading how;
-    uint64_t *key;  /* [rows] what the split compares; NULL: nothing */
-    double *weight; /* [rows]; NULL: there is none */
 };
+
+static const double *row_of(const Table *t, int64_t row) { return stored_row(t->rows, row); }
+static const double *targets_of(const Table *t, int64_t row) { return row_of(t, row) + t->slots; }
+static const int32_t *levels_of(const Table *t, int64_t row) { return (const void *)(row_of(t, row) + t->level); }
 
 /* ------------------------------------------------------------------ cells */
 
@@ -76,17 +83,6 @@ static bool keeps_keys(const Split_rule *s)
     return reads_keys(s) && (s->by == LATHE_BY_HASH || s->by == LATHE_BY_GROUP);
 }
 
-static void make_room(Table *t)
-{
-    if (t->rows < t->room) return;
-    t->room = t->room * 2 + 1024;
-    t->number = must_grow(t->number, sizeof *t->number * (size_t)(t->room * t->slots + 1));
-    t->level = must_grow(t->level, sizeof *t->level * (size_t)(t->room * t->schema->categories + 1));
-    t->target = must_grow(t->target, sizeof *t->target * (size_t)(t->room * t->schema->targets));
-    if (t->how.weight) t->weight = must_grow(t->weight, sizeof *t->weight * (size_t)t->room);
-    if (keeps_keys(&t->how.split)) t->key = must_grow(t->key, sizeof *t->key * (size_t)t->room);
-}
-
 /* Of the group, or of the row as the file has it: columns may come in another order. */
 static uint64_t key_of_cells(const Split_rule *s, const Cells *c, int group)
 {
@@ -119,13 +115,10 @@ typedef struct Places { /* of columns in a file */
 
 static void take_table_row(Table *t, const Cells *c, const Places *at)
 {
-    make_room(t);
-    double *to = t->number + t->rows * t->slots;
-    int32_t *level = t->level + t->rows * t->schema->categories;
-    double *target = t->target + t->rows * t->schema->targets;
-    for (int k = 0; k < t->schema->targets; k++) target[k] = 0;
-    if (t->key) t->key[t->rows] = key_of_cells(&t->how.split, c, at->group);
-    if (t->weight) t->weight[t->rows] = take_weight(c, at->weight);
+    double *row = add_stored(t->rows), *to = row, *target = row + t->slots;
+    int32_t *level = (void *)(row + t->level);
+    if (t->key < t->level) *(uint64_t *)(void *)(row + t->key) = key_of_cells(&t->how.split, c, at->group);
+    if (t->weight < t->key) row[t->weight] = take_weight(c, at->weight);
     for (int k = 0; k < t->schema->columns; k++) {
         const Column *column = &t->schema->column[k];
         int slots = slots_of(column), here = at->of_schema[k];
@@ -138,7 +131,6 @@ static void take_table_row(Table *t, const Cells *c, const Places *at)
         else if (column->kind == COLUMN_TARGET) *target++ = take_target(t, column, c, here);
         to += slots;
     }
-    t->rows++;
 }
 
 static int *places_of_columns(const Table *t, Cells *c, const char *path)
@@ -204,6 +196,10 @@ Table *load_table(const Words *paths, Schema *s, const Table_reading *how)
     t->unknown = must_alloc(sizeof *t->unknown * (size_t)s->columns);
     t->first_unknown = must_alloc(sizeof *t->first_unknown * (size_t)s->columns);
     for (int k = 0; k < s->columns; k++) t->slots += slots_of(&s->column[k]);
+    t->weight = t->slots + s->targets;
+    t->key = t->weight + (t->how.weight != NULL);
+    t->level = t->key + keeps_keys(&how->split);
+    t->rows = open_stored(8 * t->level + (4 * (int64_t)s->categories + 7) / 8 * 8);
     for (int i = 0; i < paths->n; i++) load_file(t, paths->at[i]);
     tell_unknown(t);
     return t;
@@ -211,62 +207,113 @@ Table *load_table(const Words *paths, Schema *s, const Table_reading *how)
 
 /* ------------------------------------------------------------------ learning */
 
+typedef struct Sums {       /* from rows in their order */
+    Scale *number, *target; /* [slots], [targets] */
+    double *number_mean, *target_mean;
+    int64_t **count; /* [categories][levels] rows */
+} Sums;
+
+static Sums start_sums(const Table *t)
+{
+    const Schema *s = t->schema;
+    Sums l = {.number = must_alloc(sizeof *l.number * (size_t)(t->slots + 1)),
+              .target = must_alloc(sizeof *l.target * (size_t)(s->targets + 1)),
+              .number_mean = must_alloc(sizeof *l.number_mean * (size_t)(t->slots + 1)),
+              .target_mean = must_alloc(sizeof *l.target_mean * (size_t)(s->targets + 1)),
+              .count = must_alloc(sizeof *l.count * (size_t)(s->categories + 1))};
+    for (int i = 0; i < t->slots; i++) start_scale(&l.number[i]);
+    for (int k = 0; k < s->targets; k++) start_scale(&l.target[k]);
+    for (int k = 0, category = 0; k < s->columns; k++)
+        if (s->column[k].kind == COLUMN_CATEGORY)
+            l.count[category++] = must_alloc(sizeof **l.count * (size_t)(s->column[k].levels + 1));
+    return l;
+}
+
+static void free_sums(const Table *t, Sums *l)
+{
+    for (int k = 0; k < t->schema->categories; k++) free(l->count[k]);
+    free(l->number), free(l->target), free(l->number_mean), free(l->target_mean), free(l->count);
+}
+
+static void sum_rows(const Table *t, Sums *l, const int32_t *row, int64_t rows)
+{
+    const int targets = t->schema->targets, categories = t->schema->categories;
+    for (int64_t r = 0; r < rows; r++) {
+        const double *x = row_of(t, row[r]);
+        const int32_t *level = levels_of(t, row[r]);
+        for (int i = 0; i < t->slots; i++) see_number(&l->number[i], x[i]);
+        for (int k = 0; k < targets; k++) see_number(&l->target[k], x[t->slots + k]);
+        for (int k = 0; k < categories; k++)
+            if (level[k] >= 0) l->count[k][level[k]]++; /* below: the file has changed since its columns were found */
+    }
+    for (int i = 0; i < t->slots; i++) l->number_mean[i] = mean_of_scale(&l->number[i]);
+    for (int k = 0; k < targets; k++) l->target_mean[k] = mean_of_scale(&l->target[k]);
+    for (int64_t r = 0; r < rows; r++) {
+        const double *x = row_of(t, row[r]);
+        for (int i = 0; i < t->slots; i++) see_deviation(&l->number[i], x[i], l->number_mean[i]);
+        for (int k = 0; k < targets; k++) see_deviation(&l->target[k], x[t->slots + k], l->target_mean[k]);
+    }
+}
+
 /* Ids of the column from `next` on, first its unknown one; returns the one after them. */
-static int32_t learn_ids(const Table *t, const Learned *l, Column *c, int category, int32_t next)
+static int32_t learn_ids(Column *c, const int64_t *count, int32_t next)
 {
     c->unknown = next++;
-    int64_t *count = must_alloc(sizeof *count * (size_t)(c->levels + 1));
-    for (int64_t i = 0; i < l->n; i++) {
-        int32_t level = t->level[l->row[i] * (int64_t)t->schema->categories + category];
-        if (level >= 0) count[level]++; /* below: the file has changed since its columns were found */
-    }
     for (int k = 0; k < c->levels; k++) c->id[k] = count[k] > 1 ? next++ : c->unknown;
-    free(count);
     return next;
 }
 
-void learn_columns(Table *t, const int32_t *row, int64_t rows)
+static void learn_targets(Schema *s, const Sums *l)
 {
-    Schema *s = t->schema;
-    const Learned l = {row, rows};
-    int32_t next = 0;
-    for (int k = 0, slot = 0, category = 0; k < s->columns; k++) {
-        Column *c = &s->column[k];
-        for (int i = 0; i < slots_of(c); i++, slot++)
-            if (i == 0) learn_scale(c->name, &l, t->number + slot, t->slots, &c->mean[i], &c->deviation[i]);
-            else c->deviation[i] = 1; /* sines and cosines are as they are */
-        if (c->kind == COLUMN_CATEGORY) next = learn_ids(t, &l, c, category++, next);
-    }
     for (int k = 0; k < s->targets && !s->classes; k++) {
         Column *target = target_column(s, k);
-        learn_scale(target->name, &l, t->target + k, s->targets, target->mean, target->deviation);
+        *target->mean = l->target_mean[k];
+        *target->deviation = deviation_of_scale(&l->target[k], target->name, *target->mean);
         if (!(*target->deviation > 0))
             fail(EXIT_DATA, text_of("column \"%.60s\"", target->name),
                  "the target has the same value in all rows to train on");
     }
 }
 
+void learn_columns(Table *t, const int32_t *row, int64_t rows)
+{
+    Schema *s = t->schema;
+    Sums l = start_sums(t);
+    int32_t next = 0;
+    sum_rows(t, &l, row, rows);
+    for (int k = 0, slot = 0, category = 0; k < s->columns; k++) {
+        Column *c = &s->column[k];
+        for (int i = 0; i < slots_of(c); i++, slot++) {
+            c->mean[i] = i ? 0 : l.number_mean[slot];
+            c->deviation[i] = i ? 1 : deviation_of_scale(&l.number[slot], c->name, *c->mean);
+        } /* sines and cosines are as they are */
+        if (c->kind == COLUMN_CATEGORY) next = learn_ids(c, l.count[category++], next);
+    }
+    learn_targets(s, &l);
+    free_sums(t, &l);
+}
+
 /* ------------------------------------------------------------------ batches */
 
-int64_t table_rows(const Table *t) { return t->rows; }
+int64_t table_rows(const Table *t) { return stored_rows(t->rows); }
 Schema *table_schema(const Table *t) { return t->schema; }
-double table_target(const Table *t, int64_t row, int k) { return t->target[row * t->schema->targets + k]; }
+double table_target(const Table *t, int64_t row, int k) { return targets_of(t, row)[k]; }
+int64_t table_heap(const Table *t) { return stored_heap(t->rows); }
+bool table_has_keys(const Table *t) { return t->key < t->level; }
 
-const uint64_t *table_keys(const Table *t) { return t->key; }
-
-int64_t table_heap(const Table *t)
+uint64_t table_key(const Table *t, int64_t row)
 {
-    return t->room *
-           (8 * t->slots + 4 * t->schema->categories + 8 * t->schema->targets + (t->key ? 8 : 0) + (t->weight ? 8 : 0));
+    bug_if(!table_has_keys(t));
+    return *(const uint64_t *)(const void *)(row_of(t, row) + t->key);
 }
 
 uint64_t table_row_hash(const Table *t, int64_t row)
 {
     Hash h;
     hash_start(&h);
-    hash_add(&h, t->number + row * t->slots, sizeof *t->number * (size_t)t->slots);
-    hash_add(&h, t->level + row * t->schema->categories, sizeof *t->level * (size_t)t->schema->categories);
-    hash_add(&h, t->target + row * t->schema->targets, sizeof *t->target * (size_t)t->schema->targets);
+    hash_add(&h, row_of(t, row), sizeof(double) * (size_t)t->slots);
+    hash_add(&h, levels_of(t, row), sizeof(int32_t) * (size_t)t->schema->categories);
+    hash_add(&h, targets_of(t, row), sizeof(double) * (size_t)t->schema->targets);
     return hash_end(&h);
 }
 
@@ -274,16 +321,15 @@ uint64_t table_hash(const Table *t)
 {
     Hash h;
     hash_start(&h);
-    hash_add(&h, t->number, sizeof *t->number * (size_t)(t->rows * t->slots));
-    hash_add(&h, t->level, sizeof *t->level * (size_t)(t->rows * t->schema->categories));
-    hash_add(&h, t->target, sizeof *t->target * (size_t)(t->rows * t->schema->targets));
-    if (t->weight) hash_add(&h, t->weight, sizeof *t->weight * (size_t)t->rows);
+    hash_stored(&h, t->rows, 0, 8 * (int64_t)t->slots);
+    hash_stored(&h, t->rows, 8 * t->level, 4 * (int64_t)t->schema->categories);
+    hash_stored(&h, t->rows, 8 * (int64_t)t->slots, 8 * (int64_t)t->schema->targets);
+    if (t->weight < t->key) hash_stored(&h, t->rows, 8 * t->weight, 8);
     return hash_end(&h);
 }
 
-static void fill_numbers(const Table *t, const Lathe_tensor *to, char *at, int64_t row, int64_t first)
+static void fill_numbers(const Table *t, const Lathe_tensor *to, char *at, const double *x, int64_t first)
 {
-    const double *x = t->number + row * t->slots;
     for (int k = 0; k < t->schema->columns; k++) {
         const Column *c = &t->schema->column[k];
         int slots = slots_of(c);
@@ -293,37 +339,38 @@ static void fill_numbers(const Table *t, const Lathe_tensor *to, char *at, int64
     }
 }
 
-static void fill_categories(const Table *t, int32_t *to, int64_t row)
+static void fill_categories(const Table *t, int32_t *to, const int32_t *level)
 {
-    const int32_t *level = t->level + row * t->schema->categories;
     for (int k = 0; k < t->schema->columns; k++) {
         const Column *c = &t->schema->column[k];
         if (c->kind == COLUMN_CATEGORY) *to++ = *level < 0 ? c->unknown : c->id[*level], level++;
     }
 }
 
-static void fill_target(const Table *t, const Lathe_tensor *to, char *at, int64_t row, int64_t place)
+static void fill_target(const Table *t, const Lathe_tensor *to, char *at, const double *x, int64_t place)
 {
     const int n = t->schema->targets;
-    const double *x = t->target + row * n;
     if (to->dtype == LATHE_I32) ((int32_t *)(void *)at)[place] = (int32_t)*x;
-    for (int k = 0; k < n && to->dtype != LATHE_I32; k++) {
-        const Column *c = target_column(t->schema, k);
+    for (int k = 0, column = t->schema->target; k < n && to->dtype != LATHE_I32; column++) {
+        const Column *c = &t->schema->column[column];
+        if (c->kind != COLUMN_TARGET) continue;
         write_real(to->dtype, at, place * n + k, scaled(x[k], *c->mean, *c->deviation));
+        k++;
     }
 }
 
 void fill_table(const Table *t, const Lathe_entry *e, char *in, const int64_t *row)
 {
-    for (int i = 0; i < e->inputs; i++) {
-        const Lathe_tensor *to = &e->input[i];
-        char *at = in + to->offset;
-        for (int64_t r = 0; r < e->rows; r++) {
-            if (weighs_rows(to)) write_real(to->dtype, at, r, t->weight[row[r]]);
-            else if (to->role == LATHE_TARGETS) fill_target(t, to, at, row[r], r);
+    for (int64_t r = 0; r < e->rows; r++) {
+        const double *x = row_of(t, row[r]);
+        for (int i = 0; i < e->inputs; i++) {
+            const Lathe_tensor *to = &e->input[i];
+            char *at = in + to->offset;
+            if (weighs_rows(to)) write_real(to->dtype, at, r, x[t->weight]);
+            else if (to->role == LATHE_TARGETS) fill_target(t, to, at, x + t->slots, r);
             else if (to->role == LATHE_FEATURES && to->dtype == LATHE_I32)
-                fill_categories(t, (int32_t *)(void *)at + r * t->schema->categories, row[r]);
-            else if (to->role == LATHE_FEATURES) fill_numbers(t, to, at, row[r], r * t->schema->numbers);
+                fill_categories(t, (int32_t *)(void *)at + r * t->schema->categories, (const void *)(x + t->level));
+            else if (to->role == LATHE_FEATURES) fill_numbers(t, to, at, x, r * t->schema->numbers);
         }
     }
 }

@@ -15,7 +15,7 @@ typedef struct Table_reading {
     const char *weight; /* column; NULL: none */
 } Table_reading;
 
-/* Reads the files by the schema: columns are found by their names.  A value that does not fit ends the program (3); one
+/* Reads the files by the schema; rows are in memory or in a file (data/stored.h): columns are found by their names.  A value that does not fit ends the program (3); one
  * of a category that is not known counts as unknown, and is told. */
 Table *load_table(const Words *paths, Schema *s, const Table_reading *how);
 /* Learns means, deviations and the ids of categories from the rows row[0 … rows - 1].  A value of a category that is
@@ -24,10 +24,11 @@ void learn_columns(Table *t, const int32_t *row, int64_t rows);
 void check_sizes(const Table *t, const Lathe_entry *e, const char *path); /* ends the program (3) if the model's differ */
 int64_t table_rows(const Table *t);
 Schema *table_schema(const Table *t);
-int64_t table_heap(const Table *t); /* bytes */
+int64_t table_heap(const Table *t); /* bytes of memory */
 uint64_t table_hash(const Table *t);
 uint64_t table_row_hash(const Table *t, int64_t row); /* of what the model reads of it */
-const uint64_t *table_keys(const Table *t); /* [rows] hashes of all cells' texts, or of the group's; NULL: not kept */
+bool table_has_keys(const Table *t);
+uint64_t table_key(const Table *t, int64_t row); /* hash of the texts of all its cells, or of its group's */
 double table_target(const Table *t, int64_t row, int k); /* the k-th, in its own units, or the class */
 void fill_table(const Table *t, const Lathe_entry *e, char *in, const int64_t *row);
 

@@ -1,0 +1,153 @@
+/* stored.c: rows of equal size, in memory or, when they are many, in a file without a name.
+ *
+ * The file is read with pread, since pages of a mapped file would count as the program's own memory.  A row that comes
+ * soon after the last one is taken as the next of a scan, and twice as many bytes are read ahead as for the one before.
+ */
+#include "base/words.h"
+#include "data/stored.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { IN_MEMORY = 64 << 20, AHEAD = 1 << 20, NEAR = 64 };
+
+struct Stored {
+    int64_t row_bytes, rows;
+    int64_t limit; /* bytes in memory */
+    char *room;    /* [room_rows][row_bytes] in memory all rows; with a file first … first + held - 1 */
+    int64_t room_rows, first, held;
+    int64_t ahead; /* rows that were read last */
+    bool writing;  /* there is a file, and the rows in `room` are not yet in it */
+    int fd;        /* -1: all rows are in memory */
+    const char *folder;
+};
+
+static int64_t memory_limit(void)
+{
+    const char *said = getenv("LATHE_TABLE_MEMORY");
+    int64_t bytes = IN_MEMORY;
+    if (said && !parse_size(said, &bytes))
+        fail(EXIT_USAGE, NULL, "LATHE_TABLE_MEMORY=%s: expected a number of bytes, such as 64M", said);
+    return bytes;
+}
+
+Stored *open_stored(int64_t row_bytes)
+{
+    Stored *s = must_alloc(sizeof *s);
+    bug_if(row_bytes % 8);
+    s->row_bytes = row_bytes ? row_bytes : 8;
+    s->limit = memory_limit();
+    s->fd = -1;
+    return s;
+}
+
+int64_t stored_rows(const Stored *s) { return s->rows; }
+int64_t stored_heap(const Stored *s) { return s->room_rows * s->row_bytes; }
+
+/* ------------------------------------------------------------------ the file */
+
+static _Noreturn void refuse_file(const Stored *s, const char *doing, int number)
+{
+    fail(EXIT_DATA, s->folder,
+         "the rows of the table, %s so far, need a temporary file here, which cannot be %s: %s; name a folder with "
+         "room in TMPDIR, or give LATHE_TABLE_MEMORY=N for more of them in memory",
+         bytes_text(s->rows * s->row_bytes), doing, error_text(number));
+}
+
+static void open_file_of_rows(Stored *s)
+{
+    s->folder = getenv("TMPDIR");
+    if (!s->folder || !*s->folder) s->folder = "/var/tmp";
+    char *path = text_of("%s/lathe-rows-XXXXXX", s->folder);
+    s->fd = mkstemp(path);
+    if (s->fd < 0 || unlink(path) != 0 || fcntl(s->fd, F_SETFD, FD_CLOEXEC) != 0) refuse_file(s, "made", errno);
+    free(path);
+}
+
+/* Appends what is in memory. */
+static void write_rows(Stored *s)
+{
+    const char *at = s->room;
+    for (int64_t left = s->held * s->row_bytes; left > 0;) {
+        ssize_t n = write(s->fd, at, (size_t)left);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) refuse_file(s, "written", n < 0 ? errno : ENOSPC);
+        at += n;
+        left -= n;
+    }
+    s->first += s->held;
+    s->held = 0;
+}
+
+static void read_rows(Stored *s, int64_t first, int64_t rows)
+{
+    char *to = s->room;
+    int64_t at = first * s->row_bytes;
+    for (int64_t left = rows * s->row_bytes; left > 0;) {
+        ssize_t n = pread(s->fd, to, (size_t)left, at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) refuse_file(s, "read", n < 0 ? errno : EIO);
+        to += n, at += n, left -= n;
+    }
+    s->first = first;
+    s->held = rows;
+}
+
+/* ------------------------------------------------------------------ rows */
+
+/* From now on the rows are in a file, and memory has some of them. */
+static void leave_memory(Stored *s)
+{
+    open_file_of_rows(s);
+    write_rows(s);
+    s->writing = true;
+    free(s->room);
+    s->room_rows = s->row_bytes < AHEAD ? AHEAD / s->row_bytes : 1;
+    s->room = must_alloc((size_t)(s->room_rows * s->row_bytes));
+}
+
+static void make_room(Stored *s)
+{
+    if (s->held < s->room_rows) return;
+    if (s->fd >= 0) {
+        write_rows(s);
+        return;
+    }
+    int64_t most = s->limit / s->row_bytes, more = s->room_rows * 2 + 1024;
+    if (s->held >= most) return leave_memory(s);
+    s->room_rows = more < most ? more : most;
+    s->room = must_grow(s->room, (size_t)(s->room_rows * s->row_bytes));
+}
+
+void *add_stored(Stored *s)
+{
+    bug_if(s->fd >= 0 && !s->writing);
+    make_room(s);
+    s->rows++;
+    return memset(s->room + s->held++ * s->row_bytes, 0, (size_t)s->row_bytes);
+}
+
+const void *stored_row(Stored *s, int64_t row)
+{
+    bug_if(row < 0 || row >= s->rows);
+    if (s->writing) {
+        write_rows(s);
+        s->writing = false;
+    }
+    if (row < s->first || row >= s->first + s->held) {
+        int64_t end = s->first + s->held;
+        bool scan = s->held && row >= end && row < end + NEAR;
+        s->ahead = !scan ? 1 : 2 * s->ahead < s->room_rows ? 2 * s->ahead : s->room_rows;
+        read_rows(s, row, s->ahead < s->rows - row ? s->ahead : s->rows - row);
+    }
+    return s->room + (row - s->first) * s->row_bytes;
+}
+
+void hash_stored(Hash *h, Stored *s, int64_t first, int64_t bytes)
+{
+    for (int64_t row = 0; row < s->rows && bytes; row++)
+        hash_add(h, (const char *)stored_row(s, row) + first, (size_t)bytes);
+}
