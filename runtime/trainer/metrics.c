@@ -12,16 +12,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CLASSES = 1000, SHOWN_CLASSES = 12, SHOWN_NUMBERS = 12, TOP = 5 };
+enum { MOST_CLASSES = 1000, SHOWN_CLASSES = 12, SHOWN_NUMBERS = 12, TOP = 5, BINS = 15 };
 
 typedef struct Ranked { /* a row of two classes */
     double score;       /* log odds of class 1 */
     bool is;            /* it is of class 1 */
 } Ranked;
 
-typedef struct Errors { /* of a number: sums */
-    int64_t n;          /* rows, or forecasts, whose target is there */
-    double squares, sizes;
+typedef struct Bin { /* of rows whose likeliest class has a probability above k / BINS, up to (k + 1) / BINS */
+    int64_t n, right;
+    double confidence; /* the sum of these probabilities */
+} Bin;
+
+typedef struct Errors {                   /* of a number: sums */
+    int64_t n;                            /* rows, or forecasts, whose target is there */
+    int64_t zeros;                        /* of these, whose target is 0: their error is no part of it */
+    double squares, sizes, parts;         /* parts: of errors, as parts of the target */
     double first, target, target_squares; /* the first target; of targets less that */
 } Errors;
 
@@ -34,10 +40,11 @@ struct Metrics {
     int64_t *confusion;     /* [k][k] rows of a class, by what is predicted */
     int64_t top;            /* rows whose class is among the TOP likeliest */
     double log_loss, brier; /* sums */
-    Errors *errors;         /* [k] of numbers */
-    Errors scaled;          /* of forecasts: of all, in units of their columns' deviations */
-    Ranked *ranked;         /* [n] of two classes */
-    double *x;              /* [steps][k] */
+    Bin bin[BINS];
+    Errors *errors; /* [k] of numbers */
+    Errors scaled;  /* of forecasts: of all, in units of their columns' deviations */
+    Ranked *ranked; /* [n] of two classes */
+    double *x;      /* [steps][k] */
 };
 
 /* ------------------------------------------------------------------ rows */
@@ -51,6 +58,16 @@ static double target_of_row(const Data *d, int64_t item, int64_t k)
     if (d->series) return series_target(d->series, item, k / d->series->targets, (int)(k % d->series->targets));
     bug_if(!class_of_row(d->rows, item, &x));
     return x;
+}
+
+/* NaN, which is in no bin, makes the first one's sum NaN. */
+static void add_confidence(Metrics *m, double confidence, bool right)
+{
+    int k = confidence > 0 ? (int)ceil(confidence * BINS) - 1 : 0;
+    Bin *b = &m->bin[k < 0 ? 0 : k < BINS ? k : BINS - 1];
+    b->n++;
+    b->right += right;
+    b->confidence += confidence;
 }
 
 static void add_class(Metrics *m, int64_t class)
@@ -71,12 +88,15 @@ static void add_class(Metrics *m, int64_t class)
     m->top += before < TOP;
     m->log_loss -= log_probability;
     m->brier += missed * missed;
+    add_confidence(m, 1 / sum, best == class);
 }
 
 static void add_error(Errors *e, double predicted, double target)
 {
     double error = predicted - target;
     if (!e->n++) e->first = target;
+    if (target == 0) e->zeros++;
+    else e->parts += fabs(error / target);
     target -= e->first; /* so that their spread keeps its digits */
     e->squares += error * error;
     e->sizes += fabs(error);
@@ -162,6 +182,14 @@ static double mean_of_classes(const Metrics *m, bool f1)
     return sum / (double)count;
 }
 
+/* Guo et al. 2017: the mean over rows of the difference between accuracy and mean confidence in a row's bin. */
+static double calibration_error(const Metrics *m)
+{
+    double sum = 0;
+    for (int k = 0; k < BINS; k++) sum += fabs((double)m->bin[k].right - m->bin[k].confidence);
+    return sum / (double)m->n;
+}
+
 static int by_score(const void *a, const void *b)
 {
     double x = ((const Ranked *)a)->score, y = ((const Ranked *)b)->score;
@@ -188,7 +216,7 @@ static void areas(const Metrics *m, double *auc, double *precision)
     *precision = all ? *precision / (double)all : NAN;
 }
 
-enum { MOST_VALUES = 8 };
+enum { MOST_VALUES = 10 };
 typedef struct Value {
     const char *name;
     double value;
@@ -201,7 +229,8 @@ static int values_of_number(const Errors *e, Value *v)
     v[0] = (Value){"rmse", sqrt(e->squares / n)};
     v[1] = (Value){"mae", e->sizes / n};
     v[2] = (Value){"r2", spread > 0 ? 1 - e->squares / spread : NAN};
-    return 3;
+    v[3] = (Value){"mape", e->zeros < e->n ? e->parts / (double)(e->n - e->zeros) : NAN};
+    return 4;
 }
 
 /* Of the classes, or of the k-th number. */
@@ -215,11 +244,13 @@ static int values_of(const Metrics *m, int64_t k, Value *v)
     v[c++] = (Value){"macro_f1", mean_of_classes(m, true)};
     v[c++] = (Value){"log_loss", m->log_loss / n};
     if (m->k > TOP) v[c++] = (Value){"top_5_accuracy", (double)m->top / n};
-    if (m->k > 2) return c;
-    areas(m, &auc, &precision);
-    v[c++] = (Value){"auc", auc};
-    v[c++] = (Value){"average_precision", precision};
-    v[c++] = (Value){"brier", m->brier / n};
+    if (m->k == 2) {
+        areas(m, &auc, &precision);
+        v[c++] = (Value){"auc", auc};
+        v[c++] = (Value){"average_precision", precision};
+        v[c++] = (Value){"brier", m->brier / n};
+    }
+    v[c++] = (Value){"calibration_error", calibration_error(m)};
     return c;
 }
 
@@ -254,28 +285,50 @@ static int values_of_scaled(const Errors *e, Value *v)
     return 2;
 }
 
-static void print_values(const Value *v, int n, const char *name, int64_t rows, const char *of)
+/* zeros: rows that mape leaves out */
+static void print_values(const Value *v, int n, const char *name, int64_t rows, const char *of, int64_t zeros)
 {
     show(stdout, "%s%s", name ? name : "", name ? ": " : "");
     for (int i = 0; i < n; i++) show(stdout, "%s%s %.5g", i ? " | " : "", v[i].name, v[i].value);
-    show(stdout, "; over all %s %s\n", grouped_text(rows), of);
+    show(stdout, "; over all %s %s", grouped_text(rows), of);
+    if (zeros) show(stdout, "; mape without %s whose target is 0", grouped_text(zeros));
+    show(stdout, "\n");
 }
+
+static int64_t zeros_of(const Metrics *m, int64_t k) { return m->classes ? 0 : m->errors[k].zeros; }
 
 void print_metrics(const Metrics *m, const char *items)
 {
     Value v[MOST_VALUES];
     for (int64_t k = 0; k < (m->classes ? 1 : m->k) && k < SHOWN_NUMBERS; k++)
-        print_values(v, values_of(m, k, v), name_of_number(m, k), m->n, items);
+        print_values(v, values_of(m, k, v), name_of_number(m, k), m->n, items, zeros_of(m, k));
     if (!m->classes && m->k > SHOWN_NUMBERS)
         show(stdout, "and %lld more columns; --json has all\n", (long long)(m->k - SHOWN_NUMBERS));
-    if (m->scaled.n) print_values(v, values_of_scaled(&m->scaled, v), "in deviations", m->n, items);
+    if (m->scaled.n) print_values(v, values_of_scaled(&m->scaled, v), "in deviations", m->n, items, 0);
     if (m->classes && m->k <= SHOWN_CLASSES) print_confusion(m);
 }
 
-static json_t *values_json(const Value *v, int n)
+static json_t *values_json(const Value *v, int n, int64_t zeros)
 {
     json_t *all = json_object();
     for (int i = 0; i < n; i++) put_json(all, v[i].name, real_json(v[i].value));
+    if (zeros) put_json(all, "mape_left_out", json_integer(zeros));
+    return all;
+}
+
+/* The table of reliability: a bin's rows, mean confidence and accuracy. */
+static json_t *calibration_json(const Metrics *m)
+{
+    json_t *all = json_array();
+    for (int k = 0; k < BINS; k++) {
+        const Bin *b = &m->bin[k];
+        json_t *row = json_object();
+        put_json(row, "above", real_json((double)k / BINS));
+        put_json(row, "rows", json_integer(b->n));
+        put_json(row, "confidence", b->n ? real_json(b->confidence / (double)b->n) : json_null());
+        put_json(row, "accuracy", b->n ? real_json((double)b->right / (double)b->n) : json_null());
+        add_json(all, row);
+    }
     return all;
 }
 
@@ -293,10 +346,11 @@ static json_t *confusion_json(const Metrics *m)
 json_t *metrics_json(const Metrics *m)
 {
     Value v[MOST_VALUES];
-    json_t *all = m->classes || m->k == 1 ? values_json(v, values_of(m, 0, v)) : json_object();
+    json_t *all = m->classes || m->k == 1 ? values_json(v, values_of(m, 0, v), zeros_of(m, 0)) : json_object();
     for (int64_t k = 0; k < m->k && name_of_number(m, k); k++)
-        put_json(all, name_of_number(m, k), values_json(v, values_of(m, k, v)));
-    if (m->scaled.n) put_json(all, "in deviations", values_json(v, values_of_scaled(&m->scaled, v)));
+        put_json(all, name_of_number(m, k), values_json(v, values_of(m, k, v), zeros_of(m, k)));
+    if (m->scaled.n) put_json(all, "in deviations", values_json(v, values_of_scaled(&m->scaled, v), 0));
+    if (m->classes) put_json(all, "calibration", calibration_json(m));
     if (m->classes) put_json(all, "confusion", confusion_json(m));
     return all;
 }
