@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const model_keys[] = {"config", "configs",  "check",  "forward", "train", "data",
-                                         "inputs", "generate", "decode", "sample",  "hf"};
+static const char *const model_keys[] = {"config", "configs",  "check",  "forward", "train",   "data",
+                                         "inputs", "generate", "decode", "sample",  "metrics", "hf"};
 
 void check_model_keys(lua_State *L, int model)
 {
@@ -29,6 +29,7 @@ void check_model_keys(lua_State *L, int model)
                  {"configs", LUA_TTABLE, "a table of named configurations"},
                  {"check", LUA_TFUNCTION, "a function of c"},
                  {"sample", LUA_TFUNCTION, "a function of c and input that returns the samples"},
+                 {"metrics", LUA_TFUNCTION, "a function of c, outputs and input that returns named metrics"},
                  {"decode", LUA_TBOOLEAN, "true or false"}};
     for (int i = 0; i < COUNT_OF(parts); i++) {
         int type = lua_getfield(L, model, parts[i].key);

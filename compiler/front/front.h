@@ -43,6 +43,8 @@ typedef struct Trace {
     Graph *graph; /* NULL while no entry is traced */
     int number;   /* of the entry, from 1 */
     int losses;   /* how many outputs of grad, the first, are losses */
+    VEC(const char *) metrics; /* front/metrics.c: the description's own, once eval is traced */
+    bool measuring;            /* they are being traced */
     int first;    /* id of its first node */
     bool decode;
     int64_t batch, time; /* extents in this entry: in decode, the number of rows decoded together, and 1 */
@@ -250,6 +252,14 @@ bool loop_is_open(const Trace *trace, const Loop *l);
 void collect_returned(lua_State *L, int model);
 bool reaches_targets(const Desc *d, Node *n);
 void check_plain_name(const char *of, const char *name, Where w); /* of a loss or turn: a word that C can have in names */
+void check_logged_name(const char *of, const char *name, Where w); /* likewise; lines of metrics.jsonl have nothing of it */
+void check_scalar(const Tensor *t, const char *what);
+
+/* front/metrics.c: the description's own metrics, added to the outputs of eval; forward's two results are at the top */
+void collect_metrics(lua_State *L, int model, int c);
+void check_metrics(lua_State *L, int model, const Graph *eval, const Graph *wide);
+bool is_own_metric(const Trace *trace, const char *name);
+_Noreturn void refuse_metric(const char *name, Where where, const char *why);
 
 /* front/turns.c: the turns of a step */
 void read_turn_list(lua_State *L);   /* train's turns, on the top; all else of train was read */

@@ -10,7 +10,7 @@ static Where forward_place(lua_State *L, int model) { return function_place(L, m
 
 /* ------------------------------------------------------------------ losses */
 
-static void check_scalar(const Tensor *t, const char *what)
+void check_scalar(const Tensor *t, const char *what)
 {
     if (t->node->shape.rank != 0 || !is_real(t->node->dtype))
         err(t->node->where, "%s must be a real scalar, found %s %s; x:mean() makes one", what,
@@ -45,13 +45,18 @@ void check_plain_name(const char *of, const char *name, Where w)
 }
 
 /* What else a line of metrics.jsonl says. */
-static void check_loss_name(const char *name, Where w)
+void check_logged_name(const char *of, const char *name, Where w)
 {
     static const char *const taken[] = {"step", "split", "rows", "windows", "pictures"};
-    check_plain_name("a loss", name, w);
-    if (same(name, "loss")) err(w, "the name 'loss' belongs to the sum of all losses; give this one another");
+    check_plain_name(of, name, w);
     for (int i = 0; i < COUNT_OF(taken); i++)
-        if (same(name, taken[i])) err(w, "a line of metrics.jsonl has '%s' already; give this loss another name", name);
+        if (same(name, taken[i])) err(w, "a line of metrics.jsonl has '%s' already; give this one another name", name);
+}
+
+static void check_loss_name(const char *name, Where w)
+{
+    check_logged_name("a loss", name, w);
+    if (same(name, "loss")) err(w, "the name 'loss' belongs to the sum of all losses; give this one another");
 }
 
 static Tensor *loss_named(lua_State *L, int losses, const char *name, Where w)

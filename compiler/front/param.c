@@ -186,8 +186,9 @@ static Known *known_here(lua_State *L, bool statistic)
     Known *k = known_at(trace, strings_get(&trace->known_names, name));
     if (k) check_again(L, k, shape, statistic);
     else {
-        if (sampling(trace))
-            user_error(L, "sample makes parameter '%s', which forward does not have, so nothing would train it", name);
+        if (sampling(trace) || trace->measuring)
+            user_error(L, "%s parameter '%s', which forward does not have, so nothing would train it",
+                       trace->measuring ? "metrics make" : "sample makes", name);
         Param *p = new_param(L, name, shape, copy_string(export));
         p->statistic = statistic;
         check_export_of(L, p);

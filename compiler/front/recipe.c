@@ -411,12 +411,13 @@ static void check_best(lua_State *L, const Lathe_recipe *r)
     for (int i = 0; r->best && i < trace_of(L)->losses && i < g->outs.n; i++) loss |= same(g->outs.at[i].name, r->best);
     for (int i = 0; i < g->outs.n; i++)
         if (g->outs.at[i].kind == OUT_VALUE && g->outs.at[i].node->shape.rank == 0) push(&known, g->outs.at[i].name);
+    for (int i = 0; i < trace_of(L)->metrics.n; i++) push(&known, trace_of(L)->metrics.at[i]);
     if (!lathe_reads_rows(r)) push(&known, "perplexity");
     for (int i = 0; i < COUNT_OF(rouge) && r->eval_generate; i++) push(&known, rouge[i]);
     for (int i = 0; i < known.n; i++) found |= same(known.at[i], r->best);
     if (!found)
-        err(at_key(L, "best"), "there is no metric '%s'; a metric is a scalar output of forward%s", r->best,
-            advice(r->best, known.at, known.n));
+        err(at_key(L, "best"), "there is no metric '%s'; a metric is a scalar output of forward, or one of metrics%s",
+            r->best, advice(r->best, known.at, known.n));
     if (r->best && !loss && !r->best_mode && lathe_less_is_better(r->best) < 0)
         err(at_key(L, "best"), "set best_mode = \"min\" or \"max\"; the name '%s' does not tell which is better",
             r->best);

@@ -141,8 +141,21 @@ static const Output *unmade(const Rows *r, const Graph *eval)
     return NULL;
 }
 
+/* The description's own metrics must be those of all rows. */
+static void check_own_metrics(const Trace *trace, const Rows *r, const Graph *eval)
+{
+    for (int k = 0; k < eval->outs.n; k++) {
+        const Output *o = &eval->outs.at[k];
+        const Row_pair *p = row_output(r, k);
+        if (o->kind != OUT_VALUE || !is_own_metric(trace, o->name)) continue;
+        if (p->fact.kind == ROWS_MEET) refuse_metric(o->name, o->node->where, p->fact.fault->why);
+        if (needs_totals(&p->fact) && !is_made_of_totals(p))
+            refuse_metric(o->name, o->node->where, "it is no function of sums over rows");
+    }
+}
+
 /* Pulls factors out of sums if scores cannot be computed from totals otherwise. */
-static Rows *facts_of(Graph *eval, Graph *wide, int64_t batch)
+static Rows *facts_of(const Trace *trace, Graph *eval, Graph *wide, int64_t batch)
 {
     Rows *r = rows_of(eval, wide, batch, true);
     if (unmade(r, eval)) {
@@ -150,7 +163,7 @@ static Rows *facts_of(Graph *eval, Graph *wide, int64_t batch)
         r = rows_of(eval, wide, batch, true);
     }
     const Output *o = unmade(r, eval);
-    if (o)
+    if (o && !is_own_metric(trace, o->name))
         warn(o->node->where,
              "'%s' cannot be computed from sums over batches, so `trainer eval` gives the mean of its values per "
              "batch, not the value over all rows\n"
@@ -161,7 +174,8 @@ static Rows *facts_of(Graph *eval, Graph *wide, int64_t batch)
 
 Graph *take_scores(Trace *trace, Graph *eval, Graph *wide, int64_t batch)
 {
-    Rows *r = facts_of(eval, wide, batch);
+    Rows *r = facts_of(trace, eval, wide, batch);
+    check_own_metrics(trace, r, eval);
     Scoring s = {.desc = trace->desc, .rows = r, .eval = eval};
     Graph *score = graph_of(ENTRY_score);
     Making was = making();

@@ -80,6 +80,7 @@ static Graph *trace_entry(lua_State *L, int model, int c, Entry entry)
     size_of_entry(L, c, "batch", trace->decode ? trace->desc->batch : trace->batch);
     call_forward(L, model, c);
     collect_returned(L, model);
+    collect_metrics(L, model, c);
     for (int i = 0; i < trace->states.n; i++)
         if (trains(g, trace->states.at[i].name))
             push(&g->outs, ((Output){OUT_STATE, trace->states.at[i].name, trace->states.at[i].node}));
@@ -166,6 +167,7 @@ static Graph *trace_evaluation(lua_State *L, int model, int c, Graph **score)
     Graph *eval = trace_entry(L, model, c, ENTRY_eval);
     Graph *wide = batch > 1 ? eval : NULL;
     if (!wide && traces_wider(L, model, c, ENTRY_eval)) wide = trace_wider(L, model, c, ENTRY_eval);
+    check_metrics(L, model, eval, wide);
     *score = wide ? take_scores(trace, eval, wide, max64(2, batch)) : NULL;
     return eval;
 }

@@ -190,6 +190,7 @@ static inline bool lathe_is_of_turn(const char *table, const char *name)
 
 /* A line of the description's train.turns.  Each step takes the turns in order; a turn computes the gradients of its
  * loss with respect to the parameters of its scopes, and updates them. */
+enum { LATHE_MAX_SCORES = 16 };    /* most losses and metrics */
 enum { LATHE_TURNS = 8 };          /* most of a description */
 typedef struct Lathe_turn {
     const char *name, *loss;

@@ -12,7 +12,7 @@
 #include "token/tokenizer.h"
 #include "trainer/trainer.h"
 
-enum { MAX_SCORES = 16 };
+enum { MAX_SCORES = LATHE_MAX_SCORES };
 typedef struct Scores { /* every output of rank 0, averaged over the validation items; then the F1 values of ROUGE */
     int n, rouge;       /* rouge: index of the first of those; n if there are none */
     const char *name[MAX_SCORES + ROUGES]; /* name[0] is "loss" */

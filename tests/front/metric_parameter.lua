@@ -1,0 +1,13 @@
+-- Metrics learn nothing.
+return {
+  config = { features = 3, classes = 3, batch = 8 },
+  forward = function(c, input)
+    local logits = nn.linear(input.features, { name = "head", out = c.classes })
+    return nn.cross_entropy(logits, input.targets), { logits = logits }
+  end,
+  metrics = function(c, out, input)
+    return { score = nn.linear(out.logits, { name = "judge", out = 1 }):mean() }
+  end,
+  train = { optimizer = optim.sgd { lr = 0.1 }, steps = 1 },
+  data = data.csv { target = "class" },
+}

@@ -1,0 +1,13 @@
+-- Rows that are compared with each other make no metric of all rows.
+return {
+  config = { features = 3, classes = 3, batch = 8 },
+  forward = function(c, input)
+    local logits = nn.linear(input.features, { name = "head", out = c.classes })
+    return nn.cross_entropy(logits, input.targets), { logits = logits }
+  end,
+  metrics = function(c, out, input)
+    return { pairs = (out.logits:unsqueeze(0) - out.logits:unsqueeze(1)):abs():mean() }
+  end,
+  train = { optimizer = optim.sgd { lr = 0.1 }, steps = 1 },
+  data = data.csv { target = "class" },
+}
