@@ -212,8 +212,10 @@ static void find_target(Schema *s, Column *c, const Seen *t, const Table_form *f
              "expected a value of the target in each row, found none; leave out the rows without one");
     if (!t->many && t->values.n == 1) fail(EXIT_DATA, place, "the target has the same value in all rows");
     if (s->targets > 1 && (!t->numbers || form->task == LATHE_CLASSES))
-        fail(EXIT_DATA, place, "expected a number in each row, since there are %d targets, found %s", s->targets,
-             t->numbers ? "task=class; name one target" : "text; name one target for classes");
+        fail(EXIT_DATA, place,
+             "expected a number in each row, since there are %d targets, found %s; a table has one target of classes, "
+             "or several of numbers; for both give arrays (data.arrays), or train a model for each",
+             s->targets, t->numbers ? "task=class" : "text");
     s->classes = form->task == LATHE_CLASSES || (form->task == LATHE_TASK_FOUND && (!t->numbers || few));
     if (!s->classes && !t->numbers)
         fail(EXIT_DATA, place,
