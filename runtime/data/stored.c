@@ -1,4 +1,4 @@
-/* stored.c: rows of equal size, in memory or, when they are many, in a file without a name.
+/* stored.c: rows of equal size: the first in memory and, when they are many, the others in a file without a name.
  *
  * The file is read with pread, since pages of a mapped file would count as the program's own memory.  A row that comes
  * soon after the last one is taken as the next of a scan, and twice as many bytes are read ahead as for the one before.
@@ -16,12 +16,14 @@ enum { IN_MEMORY = 64 << 20, AHEAD = 1 << 20, NEAR = 64 };
 
 struct Stored {
     int64_t row_bytes, rows;
-    int64_t limit; /* bytes in memory */
-    char *room;    /* [room_rows][row_bytes] in memory all rows; with a file first … first + held - 1 */
-    int64_t room_rows, first, held;
+    int64_t most; /* rows in memory */
+    char *memory; /* [memory_room][row_bytes] the first rows */
+    int64_t memory_room;
+    int fd;       /* the others; -1: there are none */
+    char *window; /* [window_rows][row_bytes] first … first + held - 1 of them */
+    int64_t window_rows, first, held;
     int64_t ahead; /* rows that were read last */
-    bool writing;  /* there is a file, and the rows in `room` are not yet in it */
-    int fd;        /* -1: all rows are in memory */
+    bool writing;  /* those in the window are not yet in the file */
     const char *folder;
 };
 
@@ -39,13 +41,13 @@ Stored *open_stored(int64_t row_bytes)
     Stored *s = must_alloc(sizeof *s);
     bug_if(row_bytes % 8);
     s->row_bytes = row_bytes ? row_bytes : 8;
-    s->limit = memory_limit();
+    s->most = memory_limit() / s->row_bytes;
     s->fd = -1;
     return s;
 }
 
 int64_t stored_rows(const Stored *s) { return s->rows; }
-int64_t stored_heap(const Stored *s) { return s->room_rows * s->row_bytes; }
+int64_t stored_heap(const Stored *s) { return (s->memory_room + s->window_rows) * s->row_bytes; }
 
 /* ------------------------------------------------------------------ the file */
 
@@ -67,10 +69,10 @@ static void open_file_of_rows(Stored *s)
     free(path);
 }
 
-/* Appends what is in memory. */
+/* Appends the window. */
 static void write_rows(Stored *s)
 {
-    const char *at = s->room;
+    const char *at = s->window;
     for (int64_t left = s->held * s->row_bytes; left > 0;) {
         ssize_t n = write(s->fd, at, (size_t)left);
         if (n < 0 && errno == EINTR) continue;
@@ -84,7 +86,7 @@ static void write_rows(Stored *s)
 
 static void read_rows(Stored *s, int64_t first, int64_t rows)
 {
-    char *to = s->room;
+    char *to = s->window;
     int64_t at = first * s->row_bytes;
     for (int64_t left = rows * s->row_bytes; left > 0;) {
         ssize_t n = pread(s->fd, to, (size_t)left, at);
@@ -98,52 +100,54 @@ static void read_rows(Stored *s, int64_t first, int64_t rows)
 
 /* ------------------------------------------------------------------ rows */
 
-/* From now on the rows are in a file, and memory has some of them. */
-static void leave_memory(Stored *s)
+static void *add_to_memory(Stored *s)
 {
-    open_file_of_rows(s);
-    write_rows(s);
-    s->writing = true;
-    free(s->room);
-    s->room_rows = s->row_bytes < AHEAD ? AHEAD / s->row_bytes : 1;
-    s->room = must_alloc((size_t)(s->room_rows * s->row_bytes));
+    int64_t more = s->memory_room * 2 + 1024;
+    if (s->rows == s->memory_room) {
+        s->memory_room = more < s->most ? more : s->most;
+        s->memory = must_grow(s->memory, (size_t)(s->memory_room * s->row_bytes));
+    }
+    return s->memory + s->rows * s->row_bytes;
 }
 
-static void make_room(Stored *s)
+static void *add_to_file(Stored *s)
 {
-    if (s->held < s->room_rows) return;
-    if (s->fd >= 0) {
-        write_rows(s);
-        return;
+    if (s->fd < 0) {
+        open_file_of_rows(s);
+        s->window_rows = s->row_bytes < AHEAD ? AHEAD / s->row_bytes : 1;
+        s->window = must_alloc((size_t)(s->window_rows * s->row_bytes));
+        s->writing = true;
     }
-    int64_t most = s->limit / s->row_bytes, more = s->room_rows * 2 + 1024;
-    if (s->held >= most) return leave_memory(s);
-    s->room_rows = more < most ? more : most;
-    s->room = must_grow(s->room, (size_t)(s->room_rows * s->row_bytes));
+    bug_if(!s->writing);
+    if (s->held == s->window_rows) write_rows(s);
+    return s->window + s->held++ * s->row_bytes;
 }
 
 void *add_stored(Stored *s)
 {
-    bug_if(s->fd >= 0 && !s->writing);
-    make_room(s);
+    void *row = s->rows < s->most ? add_to_memory(s) : add_to_file(s);
     s->rows++;
-    return memset(s->room + s->held++ * s->row_bytes, 0, (size_t)s->row_bytes);
+    return memset(row, 0, (size_t)s->row_bytes);
+}
+
+static const char *row_in_file(Stored *s, int64_t row)
+{
+    const int64_t end = s->first + s->held, rows = s->rows - s->most;
+    if (row < s->first || row >= end) {
+        bool scan = s->held && row >= end && row < end + NEAR;
+        s->ahead = !scan ? 1 : 2 * s->ahead < s->window_rows ? 2 * s->ahead : s->window_rows;
+        read_rows(s, row, s->ahead < rows - row ? s->ahead : rows - row);
+    }
+    return s->window + (row - s->first) * s->row_bytes;
 }
 
 const void *stored_row(Stored *s, int64_t row)
 {
     bug_if(row < 0 || row >= s->rows);
-    if (s->writing) {
-        write_rows(s);
-        s->writing = false;
-    }
-    if (row < s->first || row >= s->first + s->held) {
-        int64_t end = s->first + s->held;
-        bool scan = s->held && row >= end && row < end + NEAR;
-        s->ahead = !scan ? 1 : 2 * s->ahead < s->room_rows ? 2 * s->ahead : s->room_rows;
-        read_rows(s, row, s->ahead < s->rows - row ? s->ahead : s->rows - row);
-    }
-    return s->room + (row - s->first) * s->row_bytes;
+    if (row < s->most) return s->memory + row * s->row_bytes;
+    if (s->writing) write_rows(s);
+    s->writing = false;
+    return row_in_file(s, row - s->most);
 }
 
 void hash_stored(Hash *h, Stored *s, int64_t first, int64_t bytes)

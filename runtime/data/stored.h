@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* Rows are kept in memory up to LATHE_TABLE_MEMORY bytes (64 MB); from then on all of them lie in a file in $TMPDIR (else
+/* The first LATHE_TABLE_MEMORY bytes (64 MB) of rows are kept in memory.  The others lie in a file in $TMPDIR (else
  * /var/tmp), which has no name, so that it is gone however the program ends. */
 typedef struct Stored Stored;
 
