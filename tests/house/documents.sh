@@ -78,11 +78,11 @@ tr -c 'A-Za-z0-9_./-' '\n' <"$TMP/words" |
 
 # A fragment is the body of forward, or a part of the description that begins with its key.
 wrapped() {
-    echo 'return { config = { vocab = 256, seq = 16, batch = 4, width = 32, heads = 4, layers = 2, hidden = 24, tied = true, lr = 1e-3, steps = 10 }, decode = false,'
-    if grep -qE '^(train|data) = ' "$1"; then cat "$1"; echo ','; fi
+    echo 'return { config = { vocab = 256, seq = 16, batch = 4, width = 32, heads = 4, layers = 2, hidden = 24, tied = true, lr = 1e-3, steps = 10, classes = 256 }, decode = false,'
+    if grep -qE '^(train|data|metrics) = ' "$1"; then cat "$1"; echo ','; fi
     echo 'forward = function(c, input) local x = nn.embedding(input.tokens, { rows = c.vocab, width = c.width, name = "given" }) do'
-    grep -qE '^(train|data) = ' "$1" || cat "$1"
-    echo 'end return x:mean() end,'
+    grep -qE '^(train|data|metrics) = ' "$1" || cat "$1"
+    echo 'end return x:mean(), { logits = x } end,'
     grep -qE '^data = ' "$1" || echo 'data = data.text { tokenizer = "bytes" },'
     echo '}'
 }

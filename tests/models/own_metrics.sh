@@ -25,7 +25,7 @@ return {
     local is = nn.one_hot(input.targets, c.classes)
     local said = nn.one_hot(outputs.logits:argmax(-1), c.classes)
     local rows, hits = is:sum(0), (is * said):sum(0)
-    local f2 = 5 * hits / nn.max(4 * rows + said:sum(0), 1)
+    local f2 = 5 * hits / nn.max(4 * rows + said:sum(0), 1.0)
     local own = (outputs.logits * is):sum(-1):unsqueeze(-1)
     local before = nn.lt(own, outputs.logits):cast("f32"):sum(-1)
     local p = (nn.softmax(outputs.logits) * is):sum(-1)
