@@ -81,10 +81,8 @@ static void add_fields_of_table(Trace *trace)
     if (n[1]) add_fields(trace, &category, 1);
     (void)knob_integer(trace, "targets", &targets);
     if (n[3] && targets > 1)
-        err(place_of_key(trace, NULL, "config"),
-            "a table has one target of %lld classes, or %lld of numbers, not both\n"
-            "  data.arrays takes both, as two inputs with target = true; or train a model for each",
-            (long long)n[3], (long long)targets);
+        err(place_of_key(trace, NULL, "config"), "a table has one target of classes or several of numbers, not both\n"
+                                                 "  data.arrays takes both, as two inputs with target = true");
     add_fields(trace, n[3] ? &class : targets > 1 ? &values : &value, 1);
 }
 
