@@ -115,6 +115,11 @@ void local_names(const char *text, const char ***words, int *n);              /*
 _Noreturn void user_error(lua_State *L, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* front/pytorch.c: "; here it is nn.mse" for a name of PyTorch's; NULL: it is none.  known: the functions of nn. */
 const char *known_as(const char *name, const char *const *known, int n);
+_Noreturn void refuse_torch(lua_State *L, const char *name); /* name: "torch" or "F", which the line says */
+const char *option_known_as(const char *word, const char *const *known, int n); /* of options, in the same way */
+/* front/python.c */
+const char *python_hint(const char *text, int line, const char *message); /* "\n  in Lua, …" or "" */
+const char *python_name(const char *name);                                /* "; in Lua it is nil", or NULL */
 const char *did_you_mean(const char *word, const char *const *known, int n); /* "; did you mean 'x'?" or "" */
 const char *advice(const char *word, const char *const *known,
                    int n);                     /* "; did you mean 'x'?" or "; known are a, b" or "" */

@@ -36,7 +36,7 @@ static void load_text(lua_State *L, const char *file, const char *text, size_t b
     if (plain > message)
         for (plain--; plain > message && plain[-1] != ':';) plain--;
     w.line = atoi(plain);
-    err(w, "%s", without_position(message));
+    err(w, "%s%s", without_position(message), python_hint(text, w.line, message));
 }
 
 static void load_file(lua_State *L, const char *file)
@@ -168,12 +168,8 @@ static int unknown_name(lua_State *L)
     const char *name = luaL_tolstring(L, 2, NULL);
     const char **words;
     int n;
-    if (same(name, "F") || same(name, "torch"))
-        user_error(
-            L,
-            "unknown name '%s'; what PyTorch has there is in nn, and in the methods of tensors (models/README.md, "
-            "From PyTorch)",
-            name);
+    if (same(name, "F") || same(name, "torch")) refuse_torch(L, name);
+    if (python_name(name)) user_error(L, "unknown name '%s'%s", name, python_name(name));
     lua_getfield(L, LUA_REGISTRYINDEX, "environment");
     keys_of(L, -1, &words, &n);
     VEC(const char *) known = {0};

@@ -179,6 +179,8 @@ static void operands(lua_State *L, int first, int n, Tensor *t, const char *doin
     const Tensor *model = NULL;
     for (int k = 0; k < n && !model; k++)
         if (is_tensor(L, first + k)) model = tensor_at(L, first + k, doing);
+    if (!model && n == 1 && lua_isnoneornil(L, first))
+        user_error(L, "%s needs its tensor at once: %s(x)", doing, doing);
     if (!model) user_error(L, "%s needs a tensor, found %s", doing, lua_text(L, first));
     for (int k = 0; k < n; k++) {
         if (is_tensor(L, first + k)) t[k] = *tensor_at(L, first + k, doing);

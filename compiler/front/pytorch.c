@@ -38,6 +38,16 @@ static const struct Other {
     {"interpolate", "nn.upsample(x, { scale = N })"},
     {"flatten", "x:reshape { x:size(0), -1 }"},
     {"view", "x:reshape { … }"},
+    {"weightnorm", "x:matmul(g * v / nn.sqrt(nn.sum(v * v, 0))), with v and g made by nn.param"},
+    {"t", "x:transpose(0, 1)"},
+    {"ndim", "x.rank"},
+    {"dim", "x.rank"},
+    {"numel", "the product of x.shape"},
+    {"cosineannealinglr", "optim.cosine { final_lr = 0 }, of the whole training"},
+    {"onecyclelr", "optim.one_cycle {}, up to the optimizer's lr"},
+    {"steplr", "optim.step { every = N, factor = 0.1 }, of steps"},
+    {"multisteplr", "optim.step { at = { … }, factor = 0.1 }, of steps"},
+    {"linearlr", "optim.linear { warmup = N }"},
     {"sequential", "one call after another: x = nn.relu(nn.linear(x, { … }))"},
     {"modulelist", "nn.stack(n, x, f), or a `for` of Lua"},
     {"module", "a function of tensors"},
@@ -68,6 +78,27 @@ static const struct Other {
     {"backward", "nothing to write: gradients follow from the loss that forward returns"},
 };
 
+/* What is not here at all, and what to do. */
+static const struct Other absent[] = {
+    {"spectralnorm", "it can be written: divide a weight made by nn.param by a bound of its norm, then x:matmul(w)"},
+    {"functional", "its functions are in nn itself: nn.relu(x)"},
+    {"utils", "`clip = 1.0` in train clips gradients; weight norm and spectral norm are not here"},
+    {"autograd", "gradients follow from the loss that forward returns; forward cannot use them"},
+    {"grad", "gradients follow from the loss that forward returns; forward cannot use them"},
+    {"requiresgrad",
+     "nn.stop_gradient(x) stops gradients, and a group { match = \"…\", frozen = true } freezes parameters"},
+    {"nograd", "nn.stop_gradient(x) stops gradients"},
+    {"item", "forward is traced before values exist; return x among the outputs, and a scalar is reported"},
+    {"numpy", "forward is traced before values exist; return x among the outputs, and `predict` writes it"},
+    {"tolist", "forward is traced before values exist; return x among the outputs, and `predict` writes it"},
+    {"device", "--target says where it runs"},
+    {"lrscheduler", "schedules are in optim itself: schedule = optim.cosine { warmup = 100 }"},
+    {"optim", "optimizers are in optim: optim.adamw { lr = 1e-3 }"},
+    {"manualseed", "`--seed` of the trainer sets the seed"},
+    {"save", "`train` saves checkpoints, as safetensors"},
+    {"load", "`--init FILE` of the trainer reads weights"},
+};
+
 /* "maxpool2d" of "MaxPool2d" and "max_pool2d", "mse" of "MSELoss" and "mse_loss". */
 static const char *letters_of_name(const char *name)
 {
@@ -83,7 +114,105 @@ const char *known_as(const char *name, const char *const *known, int n)
     const char *plain = letters_of_name(name);
     for (int i = 0; i < COUNT_OF(others); i++)
         if (same(others[i].theirs, plain)) return format("; here it is %s", others[i].here);
+    for (int i = 0; i < COUNT_OF(absent); i++)
+        if (same(absent[i].theirs, plain)) return format("; %s", absent[i].here);
     for (int i = 0; i < n; i++)
         if (same(letters_of_name(known[i]), plain)) return format("; here it is nn.%s", known[i]);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ torch.…, F.… */
+
+/* "autograd.grad" of a line with torch.autograd.grad(…) */
+static const char *words_after(lua_State *L, const char *name)
+{
+    Where w = lua_place(L);
+    const char *text = source_text(trace_of(L), w.file), *at;
+    for (int line = 1; text && *text && line < w.line; text++) line += *text == '\n';
+    text = text ? copy_bytes_as_string(text, strcspn(text, "\n")) : "";
+    if (!(at = strstr(text, format("%s.", name)))) return "";
+    at += strlen(name) + 1;
+    return copy_bytes_as_string(at, strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."));
+}
+
+void refuse_torch(lua_State *L, const char *name)
+{
+    const char *words = words_after(L, name), *dot = strrchr(words, '.'), *last = dot ? dot + 1 : words;
+    const char **known;
+    int n;
+    push_library(L, "nn");
+    keys_of(L, -1, &known, &n);
+    const char *here = *last ? known_as(last, known, n) : NULL;
+    if (here) user_error(L, "there is no %s.%s%s", name, words, here);
+    user_error(L,
+               "unknown name '%s'; what PyTorch has there is in nn, and in the methods of tensors (models/README.md, "
+               "From PyTorch)",
+               name);
+}
+
+/* ------------------------------------------------------------------ options */
+
+static const char width_is_known[] = "leave it out: the width of the input is known";
+
+/* An option of ours, if the function has it; what is no plain word is advice. */
+static const struct Other options[] = {
+    {"out_features", "out"},
+    {"out_channels", "out"},
+    {"in_features", width_is_known},
+    {"in_channels", width_is_known},
+    {"input_size", width_is_known},
+    {"embed_dim", width_is_known},
+    {"num_features", width_is_known},
+    {"num_channels", width_is_known},
+    {"normalized_shape", width_is_known},
+    {"kernel_size", "kernel"},
+    {"hidden_size", "hidden"},
+    {"num_layers", "layers"},
+    {"num_heads", "heads"},
+    {"num_groups", "groups"},
+    {"num_embeddings", "rows"},
+    {"embedding_dim", "width"},
+    {"scale_factor", "scale"},
+    {"output_size", "size"},
+    {"is_causal", "causal"},
+    {"attn_mask", "score_bias"},
+    {"ignore_index", "ignore"},
+    {"label_smoothing", "smoothing"},
+    {"keepdim", "keep"},
+    {"dim", "axis"},
+    {"batch_first", "leave it out: the batch is the first axis"},
+    {"inplace", "leave it out: there is nothing to write"},
+    {"device", "leave it out: --target says where it runs"},
+    {"weight_decay", "decay"},
+    {"betas", "write beta1 = 0.9, beta2 = 0.999"},
+    {"learning_rate", "lr"},
+    {"learning_rate", "it belongs to the optimizer: optimizer = optim.adamw { lr = 1e-3 }"},
+    {"lr", "it belongs to the optimizer: optimizer = optim.adamw { lr = 1e-3 }"},
+    {"decay", "it belongs to the optimizer: optimizer = optim.adamw { decay = 0.01 }"},
+    {"weight_decay", "it belongs to the optimizer: optimizer = optim.adamw { decay = 0.01 }"},
+    {"momentum", "it belongs to the optimizer: optimizer = optim.sgd { momentum = 0.9 }"},
+    {"batch_size", "the batch is `batch` of config"},
+    {"batch", "the batch is `batch` of config"},
+    {"epochs", "the recipe has `steps`, and `trainer train --epochs N` makes N passes"},
+    {"num_epochs", "the recipe has `steps`, and `trainer train --epochs N` makes N passes"},
+    {"scheduler", "schedule"},
+    {"max_norm", "clip"},
+    {"grad_clip", "clip"},
+    {"gradient_clip_val", "clip"},
+    {"max_grad_norm", "clip"},
+    {"gradient_accumulation_steps", "accumulate"},
+    {"seed", "`--seed` of the trainer sets it"},
+    {"loss", "the loss is the first result of forward"},
+    {"metrics", "metrics are the scalar outputs of forward"},
+};
+
+const char *option_known_as(const char *word, const char *const *known, int n)
+{
+    for (int i = 0; i < COUNT_OF(options); i++) {
+        if (!same(options[i].theirs, word)) continue;
+        if (strchr(options[i].here, ' ')) return format("; %s", options[i].here);
+        for (int k = 0; k < n; k++)
+            if (same(known[k], options[i].here)) return format("; here it is '%s'", options[i].here);
+    }
     return NULL;
 }

@@ -83,8 +83,10 @@ static void check_keys(lua_State *L, const char *table, const char *function, co
     for (int k = 0; k < n; k++) {
         bool found = false;
         for (int i = 0; i < known.n; i++) found |= same(known.at[i], keys[k]);
-        if (!found)
-            err(in_table(L, table, keys[k]), "%s has no '%s'%s", table, keys[k], advice(keys[k], known.at, known.n));
+        if (found) continue;
+        const char *theirs = option_known_as(keys[k], known.at, known.n);
+        err(in_table(L, table, keys[k]), "%s has no '%s'%s", table, keys[k],
+            theirs ? theirs : advice(keys[k], known.at, known.n));
     }
 }
 

@@ -195,7 +195,8 @@ static int advice_call(lua_State *L)
         push(&words, copy_string(lua_tostring(L, -1)));
         lua_pop(L, 1);
     }
-    lua_pushstring(L, advice(luaL_checkstring(L, 1), words.at, words.n));
+    const char *word = luaL_checkstring(L, 1), *theirs = option_known_as(word, words.at, words.n);
+    lua_pushstring(L, theirs ? theirs : advice(word, words.at, words.n));
     return 1;
 }
 

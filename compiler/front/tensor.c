@@ -114,6 +114,8 @@ Tensor *tensor_at(lua_State *L, int arg, const char *what)
 {
     Tensor *t = is_tensor(L, arg);
     const char *colon = arg == 1 && starts_with(what, "x:") ? format("; call a method with a colon, %s(…)", what) : "";
+    if (!t && lua_gettop(L) == 0 && starts_with(what, "nn."))
+        user_error(L, "%s needs its tensor at once: %s(x)", what, what);
     if (!t) user_error(L, "%s needs a tensor here, found %s%s", what, lua_text(L, arg), colon);
     check_live(L, t, what);
     return t;
@@ -200,6 +202,29 @@ static int cannot_compare(lua_State *L)
 
 static int cannot(lua_State *L) { user_error(L, "a tensor cannot be %s", lua_tostring(L, lua_upvalueindex(1))); }
 
+/* x.shape[0], x.shape[-1]; what is beyond the last axis is nil, as ipairs needs it. */
+static int index_shape(lua_State *L)
+{
+    lua_Integer i = lua_tointeger(L, 2);
+    if (!lua_isinteger(L, 2)) user_error(L, "x.shape is a list of extents; it has no %s", lua_text(L, 2));
+    if (i < 1)
+        user_error(L, "x.shape[%lld]: a list of Lua begins with [1]; the extent of axis %lld is x:size(%lld)", i, i, i);
+    return lua_pushnil(L), 1;
+}
+
+/* { 4, 28, 28 } */
+static int shape_as_text(lua_State *L)
+{
+    Text t = {0};
+    for (int i = 1, n = (int)lua_rawlen(L, 1); i <= n; i++) {
+        lua_rawgeti(L, 1, i);
+        say(&t, "%s%s", i > 1 ? ", " : "{ ", luaL_tolstring(L, -1, NULL));
+        lua_pop(L, 2);
+    }
+    lua_pushstring(L, t.at ? format("%s }", t.at) : "{}");
+    return 1;
+}
+
 static int push_shape(lua_State *L, Shape s)
 {
     lua_createtable(L, s.rank, 0);
@@ -207,6 +232,13 @@ static int push_shape(lua_State *L, Shape s)
         lua_pushinteger(L, s.dim[i]);
         lua_seti(L, -2, i + 1);
     }
+    if (luaL_newmetatable(L, "lathe.shape")) {
+        static const luaL_Reg shown[] = {{"__index", index_shape}, {"__tostring", shape_as_text}, {NULL, NULL}};
+        luaL_setfuncs(L, shown, 0);
+        lua_pushliteral(L, "shape");
+        lua_setfield(L, -2, "__metatable");
+    }
+    lua_setmetatable(L, -2);
     return 1;
 }
 
@@ -234,6 +266,7 @@ static int index_tensor(lua_State *L)
 static int size_call(lua_State *L)
 {
     const Tensor *t = tensor_at(L, 1, "x:size");
+    if (lua_isnoneornil(L, 2)) user_error(L, "x:size needs an axis: x:size(0) is the first; x.shape is a list of all");
     lua_pushinteger(L, t->node->shape.dim[axis_at(L, 2, t->node->shape.rank)]);
     return 1;
 }

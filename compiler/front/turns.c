@@ -71,9 +71,10 @@ static void check_turn_keys(lua_State *L)
     for (int k = 0; k < n; k++) {
         bool found = false;
         for (int i = 0; i < COUNT_OF(known); i++) found |= same(known[i], keys[k]);
-        if (!found)
-            err(place_of_key(trace_of(L), "turns", keys[k]), "a turn has no '%s'%s", keys[k],
-                advice(keys[k], known, COUNT_OF(known)));
+        if (found) continue;
+        const char *theirs = option_known_as(keys[k], known, COUNT_OF(known));
+        err(place_of_key(trace_of(L), "turns", keys[k]), "a turn has no '%s'%s", keys[k],
+            theirs ? theirs : advice(keys[k], known, COUNT_OF(known)));
     }
 }
 

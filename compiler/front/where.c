@@ -229,10 +229,22 @@ void check_surplus(lua_State *L, int most, const char *name)
         user_error(L, "%s takes %d argument%s, found %d", name, most - own, most - own == 1 ? "" : "s", n - own);
 }
 
+/* nn.relu()(x), nn.dropout(0.5)(x), as PyTorch's modules are written */
+static void check_is_applied(lua_State *L, const char *name)
+{
+    bool options_alone = lua_gettop(L) == 1 && lua_isnumber(L, 1);
+    if (starts_with(name, "nn.") && (lua_gettop(L) == 0 || options_alone))
+        user_error(L, "%s needs its tensor at once: %s(x%s)", name, name, options_alone ? ", …" : "");
+}
+
+/* Is the first parameter of the function on the top called x? */
+static bool takes_x(lua_State *L) { return same(lua_getlocal(L, NULL, 1), "x"); }
+
 /* `return nn.f(…)` is a tail call, which would lose the user's frame and line; a C function between keeps it. */
 static int library_call(lua_State *L)
 {
     int n = lua_gettop(L);
+    if (lua_toboolean(L, lua_upvalueindex(4))) check_is_applied(L, lua_tostring(L, lua_upvalueindex(3)));
     check_surplus(L, (int)lua_tointeger(L, lua_upvalueindex(2)), lua_tostring(L, lua_upvalueindex(3)));
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);
@@ -242,9 +254,11 @@ static int library_call(lua_State *L)
 
 void wrap_function(lua_State *L, const char *name, int most)
 {
+    bool x = takes_x(L);
     lua_pushinteger(L, most);
     lua_pushstring(L, name);
-    lua_pushcclosure(L, library_call, 3);
+    lua_pushboolean(L, x);
+    lua_pushcclosure(L, library_call, 4);
     lua_getfield(L, LUA_REGISTRYINDEX, "wrappers");
     lua_pushvalue(L, -2);
     lua_pushstring(L, name);
@@ -272,9 +286,11 @@ static int unknown_field(lua_State *L)
     const char **words;
     int n;
     keys_of(L, 1, &words, &n);
+    const char *theirs = same(name, "nn")      ? known_as(key, words, n)
+                         : same(name, "optim") ? known_as(key, NULL, 0)
+                                               : NULL;
+    if (theirs) user_error(L, "there is no %s.%s%s", name, key, theirs);
     if (n <= 24) user_error(L, "there is no %s.%s%s", name, key, advice(key, words, n));
-    const char *theirs = same(name, "nn") ? known_as(key, words, n) : NULL;
-    if (theirs) user_error(L, "there is no nn.%s%s", key, theirs);
     const char *close = nearest(key, words, n);
     user_error(L, "there is no %s.%s%s", name, key, close ? format("; did you mean %s.%s?", name, close) : "");
 }

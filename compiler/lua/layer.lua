@@ -55,10 +55,21 @@ local function settle(self)
   self.export = self.options.export or self.export
 end
 
+-- "nn.linear(x, { out = 10 })": how a layer is written, with the options that it needs; n: what was given for a single one.
+local function call_text(kind, n)
+  local spec, needed = core.specs["nn." .. kind], {}
+  for _, key in ipairs(options.sorted(spec)) do
+    if spec[key][2] == required then needed[#needed + 1] = key end
+  end
+  if #needed == 0 and spec.out then needed[1] = "out" end
+  local value = #needed == 1 and math.type(n) == "integer" and tostring(n) or "N"
+  return ("nn.%s(x, { %s })"):format(kind, #needed == 0 and "…" or table.concat(needed, " = N, ") .. " = " .. value)
+end
+
 local function apply(self, x, ...)
   local most, n = core.parameters(self.body) - 2, select("#", ...) + 1        -- without self and options
   if most > 0 and n > most and select(most, ...) ~= nil then fail("nn.%s takes %d tensor%s and options, found %d arguments", self.kind, most, most == 1 and "" or "s", n) end
-  if not nn.is_tensor(x) then fail("nn.%s takes a tensor, found %s; its options are a table: nn.%s(x, { … })", self.kind, core.text(x), self.kind) end
+  if not nn.is_tensor(x) then fail("nn.%s takes a tensor, found %s; its options are a table: %s", self.kind, core.text(x), call_text(self.kind, x)) end
   settle(self)
   core.enter_module(self.path, self.export, self.copies, self.applied)
   self.applied = true
@@ -95,7 +106,8 @@ local function layer(kind, doc, spec, body)
     end
     if n == 0 then return make {} end
     if n > 1 and last ~= nil and not nn.is_tensor(last) and getmetatable(last) ~= "layer" then
-      fail("nn.%s: its options must be a table, nn.%s(x, { … }), found %s", kind, kind, core.text(last))
+      local more = type((...)) == "number" and "; the width of x is known" or ""
+      fail("nn.%s: its options must be a table, %s, found %s%s", kind, call_text(kind, last), core.text(last), more)
     end
     return apply(make {}, ...)
   end

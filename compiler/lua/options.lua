@@ -69,7 +69,8 @@ M.sorted = sorted
 function M.check(name, given, spec)
   if given == nil then given = {} end
   if type(given) ~= "table" then
-    core.fail(name .. ": its options must be a table { key = value, … }, found " .. core.text(given))
+    local such = number(given) and spec.lr and "{ lr = " .. core.text(given) .. " }" or "{ key = value, … }"
+    core.fail(name .. ": its options must be a table " .. such .. ", found " .. core.text(given))
   end
   local o = {}
   for _, key in ipairs(sorted(given)) do
