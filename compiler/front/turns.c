@@ -124,10 +124,24 @@ static void check_every_step(const Trace *trace)
     if (!any) err(place_of_turns(trace), "some steps would have no turn: leave `every` out of one of them");
 }
 
+/* { discriminator = { … } } would pass silently beside others. */
+static void check_turns_have_no_keys(lua_State *L)
+{
+    const char **keys;
+    int n = 0;
+    if (lua_istable(L, -1)) keys_of(L, -1, &keys, &n);
+    if (n)
+        err(place_of_key(trace_of(L), "turns", keys[0]),
+            "`turns` is a list in the order in which turns are taken, so '%s' is no key of it: write { loss = \"%s\", "
+            "… }",
+            keys[0], keys[0]);
+}
+
 void read_turn_list(lua_State *L)
 {
     Trace *trace = trace_of(L);
     int n = lua_istable(L, -1) ? (int)lua_rawlen(L, -1) : 0;
+    check_turns_have_no_keys(L);
     if (n == 0 || n > LATHE_TURNS)
         err(place_of_turns(trace),
             "`turns` must be a list of 1 to %d tables such as { loss = \"generator\", optimizer = "
@@ -172,17 +186,59 @@ int first_site(const Trace *trace)
 /* "generator", of "generator.up.weight" */
 static const char *top_scope(const char *param) { return copy_bytes_as_string(param, strcspn(param, ".")); }
 
-static void check_has_parameters(const Trace *trace, const Train_turn *u)
+static void check_scope_has_parameters(const Trace *trace, const Train_turn *u, const char *of)
 {
     const Desc *d = trace->desc;
     VEC(const char *) scopes = {0};
     for (int i = 0; i < d->params.n; i++) {
         const char *name = d->params.at[i]->name, *scope = top_scope(name);
-        if (lathe_in_scopes(u->of, name)) return;
+        if (lathe_in_scopes(of, name)) return;
         if (!scopes.n || !same(scopes.at[scopes.n - 1], scope)) push(&scopes, scope);
     }
-    err(place_of_turn(trace, u), "turn '%s' has no parameters: none is in a scope called %s%s", u->name, u->of,
-        advice(u->of, scopes.at, scopes.n));
+    err(place_of_turn(trace, u), "turn '%s' trains '%s', but there is no scope or parameter of that name%s", u->name,
+        of, advice(of, scopes.at, scopes.n));
+}
+
+static void check_has_parameters(const Trace *trace, const Train_turn *u)
+{
+    for (const char *of = u->of; *of; of += strspn(of, ", ")) {
+        size_t n = strcspn(of, ",");
+        check_scope_has_parameters(trace, u, copy_bytes_as_string(of, n));
+        of += n;
+    }
+}
+
+static const Graph *graph_of_turn(const Desc *d, const Train_turn *u)
+{
+    for (int i = 0; i < d->graphs.n; i++)
+        if (d->graphs.at[i]->entry == ENTRY_train && same(d->graphs.at[i]->turn, u->name)) return d->graphs.at[i];
+    die("turn %s has no graph", u->name);
+}
+
+/* A turn whose loss depends on none of its parameters would train nothing; of those that it does not depend on, the
+ * first is told. */
+static void check_reaches(const Trace *trace, const Train_turn *u)
+{
+    const Desc *d = trace->desc;
+    const Param *missed = NULL;
+    int reached = 0, n = 0;
+    Strings names = {0};
+    reached_parameters(graph_of_turn(d, u), &names);
+    for (int i = 0; i < d->params.n; i++) {
+        const Param *p = d->params.at[i];
+        if (!lathe_in_scopes(u->of, p->name) || is_frozen(d, p)) continue;
+        if (strings_get(&names, p->name)) reached++;
+        else if (!n++) missed = p;
+    }
+    if (!n) return;
+    const char *more = n > 1 ? format(" and %d other%s", n - 1, n > 2 ? "s" : "") : "";
+    if (!reached)
+        err(place_of_turn(trace, u),
+            "turn '%s' would train nothing: no gradient leads from its loss '%s' to its parameters, %s%s (line %d); is "
+            "there an nn.stop_gradient between them, or is it another turn's loss?",
+            u->name, u->loss, missed->name, more, missed->where.line);
+    warn(missed->where, "no gradient leads from the loss '%s' of turn '%s' to parameter '%s'%s, so %s as drawn",
+         u->loss, u->name, missed->name, more, n > 1 ? "they stay" : "it stays");
 }
 
 static void check_has_turn(const Trace *trace, const Param *p)
@@ -191,9 +247,9 @@ static void check_has_turn(const Trace *trace, const Param *p)
     int first = turn_of(d, p->name);
     if (first < 0 && !is_frozen(d, p))
         err(p->where,
-            "parameter '%s' is in no turn, so nothing would train it; name its scope in `of` of a turn, or freeze it: "
+            "parameter '%s' is in no turn, so nothing would train it; name %s in `of` of a turn, or freeze it: "
             "groups = { { match = \"%s\", frozen = true } }",
-            p->name, p->export_name);
+            p->name, strchr(p->name, '.') ? "its scope" : "it", p->export_name);
     for (int k = first + 1; first >= 0 && k < d->turns.n; k++)
         if (lathe_in_scopes(d->turns.at[k].of, p->name))
             err(place_of_turn(trace, &d->turns.at[k]), "parameter '%s' is in the turns '%s' and '%s'; one may train it",
@@ -216,6 +272,7 @@ void check_turns(const Trace *trace)
     Where w = place_of_turns(trace);
     if (!d->turns.n) return;
     for (int k = 0; k < d->turns.n; k++) check_has_parameters(trace, &d->turns.at[k]);
+    for (int k = 0; k < d->turns.n; k++) check_reaches(trace, &d->turns.at[k]);
     for (int i = 0; i < d->params.n; i++) check_has_turn(trace, d->params.at[i]);
     for (int i = 0; i < d->statistics.n; i++) check_statistic_has_turn(trace, d->statistics.at[i]);
     if (!d->one_gpu) d->one_gpu = format("%s:%d: turns train on one GPU", w.file, w.line);

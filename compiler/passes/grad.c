@@ -50,7 +50,7 @@ static bool row_flows(Op op, int i)
 }
 
 /* Does a gradient of n give its input i one? */
-static bool flows(const Node *n, int i)
+bool gradient_flows(const Node *n, int i)
 {
     if (!is_real(n->dtype) || !is_real(n->in[i]->dtype)) return false;
     if (op_parts[n->op].gradient) return true;
@@ -90,7 +90,7 @@ static bool becomes_active(Grad *all, Node *n)
         return is_active(all, n->ints[0] == PICK_CARRY ? l->carries.at[n->ints[1]].arg : l->ys.at[n->ints[1]]);
     }
     for (int i = 0; i < n->nin; i++)
-        if (flows(n, i) && is_active(all, n->in[i])) return true;
+        if (gradient_flows(n, i) && is_active(all, n->in[i])) return true;
     return false;
 }
 
@@ -139,7 +139,7 @@ static void reach_body(Grad *all, const Nodes *body)
             set(&all->reached, n->in[0]);
         } else {
             for (int k = 0; k < n->nin; k++)
-                if (flows(n, k)) reach(all, n->in[k]);
+                if (gradient_flows(n, k)) reach(all, n->in[k]);
         }
     }
 }
@@ -203,7 +203,7 @@ static inline Node *where_(Node *c, Node *p, Node *q) { return where_op(c, p, q)
 static bool grad_map(Grad_level *lv, Node *n, Node *g)
 {
     bool to[2] = {false};
-    for (int i = 0; i < n->nin && i < 2; i++) to[i] = flows(n, i) && grad_active(lv, n->in[i]);
+    for (int i = 0; i < n->nin && i < 2; i++) to[i] = gradient_flows(n, i) && grad_active(lv, n->in[i]);
     switch (n->op) {
 #define MAP1(name, class, text, da, domain, doc)                                                                       \
     case OP_##name:                                                                                                    \

@@ -194,17 +194,17 @@ enum { LATHE_MAX_SCORES = 16 };    /* most losses and metrics */
 enum { LATHE_TURNS = 8 };          /* most of a description */
 typedef struct Lathe_turn {
     const char *name, *loss;
-    const char *of;             /* its scopes: "generator", "encoder, decoder" */
+    const char *of;             /* its scopes, or parameters: "generator", "encoder, decoder" */
     int64_t every;              /* it is taken in each step whose number, from 1, is a multiple of this */
     Lathe_recipe recipe;        /* only what lathe_is_of_turn() */
 } Lathe_turn;
 
-/* Whether a parameter, by its path, lies in one of the scopes "encoder, decoder". */
+/* Whether a parameter, by its path, lies in one of the scopes "encoder, decoder", or is one of them. */
 static inline bool lathe_in_scopes(const char *scopes, const char *param)
 {
     while (*scopes) {
         size_t n = strcspn(scopes, ",");
-        if (strncmp(scopes, param, n) == 0 && param[n] == '.') return true;
+        if (strncmp(scopes, param, n) == 0 && (param[n] == '.' || !param[n])) return true;
         scopes += n + strspn(scopes + n, ", ");
     }
     return false;
