@@ -269,6 +269,14 @@ json_t *recipe_json(const Lathe_recipe *r)
     return all;
 }
 
+json_t *turn_recipe_json(const Lathe_recipe *r)
+{
+    json_t *all = json_object();
+    for (const Setting *k = settings; k < settings + SETTINGS; k++)
+        if (lathe_is_of_turn(k->table, k->name)) put_json(all, k->name, value_json(r, k));
+    return all;
+}
+
 /* The shortest text that is read back as the same number. */
 static char *exact_text(const json_t *value)
 {

@@ -13,6 +13,7 @@ void set_knob(Trainer *t, const char *name, const char *value);
 void settle_group(Trainer *t); /* group=COLUMN alone means split=group */
 void set_knob_text(Trainer *t, const char *assignment); /* "lr=3e-4" */
 json_t *recipe_json(const Lathe_recipe *r);             /* every setting under its name */
+json_t *turn_recipe_json(const Lathe_recipe *r);        /* those of a turn */
 void take_recipe(Trainer *t, const json_t *recipe);     /* of a checkpoint: sets what was not given */
 /* … its settings about data, without a message; only: their names, and NULL; NULL: all. */
 void take_data_settings(Trainer *t, const json_t *recipe, const char *const *only);

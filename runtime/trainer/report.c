@@ -249,10 +249,9 @@ static char *progress_text(const Report *r, int64_t done, Step s)
 {
     char *data = data_readers(r->data) ? text_of(" | data %.1f %%", 100 * data_share(r)) : text_of("%s", "");
     char *turns = turns_text(&r->notes);
-    char *line = text_of("step %lld/%lld | loss %.4f%s | norm %.3g | lr %.1e | %.*f ms%s | %s %s/s | ETA %s",
-                         (long long)done, (long long)r->steps, s.loss, turns, s.norm, s.rate, r->smooth_ms < 10 ? 1 : 0,
-                         r->smooth_ms, data, rate_text(units_per_second(r)),
-                         has_tokens(r->data) ? "tok" : item_word(r->data),
+    char *line = text_of("step %lld/%lld | loss %.4f%s | %.*f ms%s | %s %s/s | ETA %s", (long long)done,
+                         (long long)r->steps, s.loss, turns, r->smooth_ms < 10 ? 1 : 0, r->smooth_ms, data,
+                         rate_text(units_per_second(r)), has_tokens(r->data) ? "tok" : item_word(r->data),
                          duration_text((double)(r->steps - done) * r->smooth_ms * 1e-3));
     free(data);
     free(turns);
@@ -303,13 +302,10 @@ static void write_metrics(Report *r, int64_t done, Step s, double now)
     if (done % r->every != 0 && done != 1 && done != r->steps) return;
     if (s.skipped) return; /* its norm is not a number */
     char *data = waits_text(r), *turns = turns_member(&r->notes);
-    put_line(
-        r,
-        text_of(
-            "{\"step\":%lld,\"split\":\"train\",\"loss\":%.9g,\"lr\":%.9g,\"grad_norm\":%.9g,\"%s\":%.6g,\"%s\":%lld,"
-            "\"time\":%.3f%s%s}\n",
-            (long long)done, s.loss, s.rate, s.norm, has_tokens(r->data) ? "tok_s" : "rows_s", units_per_second(r),
-            has_tokens(r->data) ? "tokens" : "rows", (long long)r->units, now - r->started, data, turns));
+    put_line(r, text_of("{\"step\":%lld,\"split\":\"train\",\"loss\":%.9g%s,\"%s\":%.6g,\"%s\":%lld,"
+                        "\"time\":%.3f%s}\n",
+                        (long long)done, s.loss, turns, has_tokens(r->data) ? "tok_s" : "rows_s", units_per_second(r),
+                        has_tokens(r->data) ? "tokens" : "rows", (long long)r->units, now - r->started, data));
     free(data);
     free(turns);
 }

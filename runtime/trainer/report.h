@@ -38,8 +38,9 @@ typedef struct Turn_notes { /* trainer/turns.c: results of the turns of a step, 
 } Turn_notes;
 void note_turn(Turn_notes *notes, const Turn *u, const Step *s);
 Step noted_step(Turn_notes *notes); /* all of it; the next turn begins another */
-char *turns_text(const Turn_notes *notes);   /* " (discriminator 0.6931, generator 0.7012)"; "" without turns */
-char *turns_member(const Turn_notes *notes); /* of metrics.jsonl; "" likewise */
+/* " (discriminator 0.6931, generator 0.7012) | norm 0.5, 0.4 | lr 1e-3, 2e-3"; " | norm 0.5 | lr 1e-3" without turns */
+char *turns_text(const Turn_notes *notes);
+char *turns_member(const Turn_notes *notes); /* of metrics.jsonl: `turns`, or lr and grad_norm */
 
 typedef struct Report {
     const Trainer *t;

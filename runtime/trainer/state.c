@@ -119,6 +119,7 @@ json_t *state_json(const Trainer *t, Data *d, const Progress *p, int64_t items_p
     put_json(all, "schedule",
              json_pack("{s:I, s:f}", "steps", (json_int_t)t->recipe.steps, "next_lr", rate_at(&t->recipe, p->step)));
     put_json(all, "recipe", recipe_json(&t->recipe));
+    if (m->turns) put_json(all, "turns", turns_json(t));
     put_json(all, "data", data_json(t, d, p->step * items_per_step));
     put_json(all, "evaluation", evaluation_json(p, &t->recipe));
     if (d->epochs)
@@ -211,6 +212,7 @@ void resume_settings(Trainer *t, const State *s)
     int64_t seed = whole_member(s, s->all, "seed", 0);
     refuse_other_split(t, json_object_get(s->all, "recipe"));
     take_recipe(t, json_object_get(s->all, "recipe"));
+    compare_turns(t, json_object_get(s->all, "turns"), s->path);
     if (seed > INT32_MAX) fail(EXIT_DATA, s->path, "expected a seed below 2147483648; the file is damaged");
     if (!t->seed_given) t->seed = (int32_t)seed;
     else if (t->seed != seed) note("the seed is %d as given; it was %d in the checkpoint", (int)t->seed, (int)seed);

@@ -18,6 +18,8 @@ void take_own_data(Trainer *t, const char *weights); /* if none is given: the da
 void take_own_split(Trainer *t, const char *weights);
 /* Takes the checkpoint's settings about data, whatever data is given; only: one setting, NULL: all. */
 void take_own_settings(Trainer *t, const char *weights, const char *only);
+json_t *turns_json(const Trainer *t); /* trainer/turns.c; a resumed run tells what differs, or refuses it: */
+void compare_turns(const Trainer *t, const json_t *theirs, const char *checkpoint);
 void compare_origin(const Trainer *t, Data *d, const State *s); /* warns if resuming is not bit-exact */
 
 #endif

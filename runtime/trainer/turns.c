@@ -1,8 +1,11 @@
-/* turns.c: the turns of a step as reports and commands see them. */
+/* turns.c: the turns of a step as reports, commands and checkpoints see them. */
+#include "base/json_text.h"
 #include "base/words.h"
 #include "model/tables.h"
 #include "step/turn.h"
+#include "trainer/knobs.h"
 #include "trainer/report.h"
+#include "trainer/state.h"
 #include "trainer/trainer.h"
 
 #include <stdlib.h>
@@ -26,7 +29,8 @@ Step noted_step(Turn_notes *notes)
     return notes->step;
 }
 
-char *turns_text(const Turn_notes *notes)
+/* " (discriminator 0.6931, generator 0.7012)" */
+static char *named_losses(const Turn_notes *notes)
 {
     char *all = text_of("%s", "");
     for (int k = 0; k < notes->n && notes->of[k].name; k++) {
@@ -39,6 +43,31 @@ char *turns_text(const Turn_notes *notes)
     return closed;
 }
 
+static double norm_of(const Turn_notes *notes, int k) { return notes->of[k].norm; }
+static double rate_of(const Turn_notes *notes, int k) { return notes->of[k].rate; }
+
+/* " | norm 0.51, 0.49": of each turn, in their order */
+static char *numbers_text(const Turn_notes *notes, double of(const Turn_notes *, int), bool rate)
+{
+    char *all = text_of(" | %s", rate ? "lr" : "norm");
+    for (int k = 0; k < notes->n; k++) {
+        char *more = text_of(rate ? "%s%s %.1e" : "%s%s %.3g", all, k ? "," : "", of(notes, k));
+        free(all);
+        all = more;
+    }
+    return all;
+}
+
+char *turns_text(const Turn_notes *notes)
+{
+    char *losses = named_losses(notes), *norms = numbers_text(notes, norm_of, false);
+    char *rates = numbers_text(notes, rate_of, true), *all = text_of("%s%s%s", losses, norms, rates);
+    free(losses);
+    free(norms);
+    free(rates);
+    return all;
+}
+
 char *turns_member(const Turn_notes *notes)
 {
     char *all = text_of("%s", "");
@@ -48,7 +77,9 @@ char *turns_member(const Turn_notes *notes)
         free(all);
         all = more;
     }
-    char *closed = text_of("%s%s", all, *all ? "}" : "");
+    bool one = !*all;
+    char *closed =
+        one ? text_of(",\"lr\":%.9g,\"grad_norm\":%.9g", notes->step.rate, notes->step.norm) : text_of("%s}", all);
     free(all);
     return closed;
 }
@@ -78,4 +109,83 @@ const Lathe_entry *wanted_entry(const Trainer *t, Entry entry)
     int k = turn_number(t);
     const Lathe_entry *e = m->turns ? find_turn(m, entry, m->turn[k].name) : NULL;
     return e ? e : need_entry(m, entry);
+}
+
+/* ------------------------------------------------------------------ a resumed run */
+
+json_t *turns_json(const Trainer *t)
+{
+    const Lathe_model *m = t->model;
+    json_t *all = json_array();
+    for (const Lathe_turn *u = m->turn; u < m->turn + m->turns; u++) {
+        json_t *one = json_object(), *settings = turn_recipe_json(&u->recipe);
+        put_json(one, "name", word_json(u->name));
+        put_json(one, "loss", word_json(u->loss));
+        put_json(one, "of", word_json(u->of));
+        put_json(one, "every", json_integer(u->every));
+        json_object_update(one, settings);
+        json_decref(settings);
+        add_json(all, one);
+    }
+    return all;
+}
+
+static const json_t *turn_called(const json_t *turns, const json_t *name)
+{
+    size_t i;
+    const json_t *one;
+    json_array_foreach(turns, i, one) if (json_equal(json_object_get(one, "name"), name)) return one;
+    return NULL;
+}
+
+static char *said(const json_t *value)
+{
+    if (json_is_string(value)) return word_of_json(value);
+    return json_is_null(value) ? text_of("none") : text_of("%.6g", json_number_value(value));
+}
+
+/* AdamW goes on with Adam's means; other optimizers would take them for something else. */
+static bool keeps_moments(const char *a, const char *b)
+{
+    return a && b && (strcmp(a, b) == 0 || (strncmp(a, "adam", 4) == 0 && strncmp(b, "adam", 4) == 0));
+}
+
+static void compare_turn(const json_t *own, const json_t *theirs, const char *checkpoint)
+{
+    char *name = word_of_json(json_object_get(own, "name"));
+    const char *key;
+    const json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)own, key, value)
+    {
+        const json_t *other = json_object_get(theirs, key);
+        if (!other || json_equal(value, other)) continue;
+        char *now = said(value), *then = said(other);
+        if (strcmp(key, "optimizer") == 0 && !keeps_moments(now, then))
+            fail(EXIT_DATA, checkpoint,
+                 "turn %s was trained by %s, and this trainer has %s for it, which cannot go on with the other's "
+                 "moments; "
+                 "start a new run (--init takes weights)",
+                 name, then, now);
+        note("turn %s: %s is %s in this trainer; it was %s in the checkpoint", name, key, now, then);
+        free(now);
+        free(then);
+    }
+    free(name);
+}
+
+/* theirs: a checkpoint's, as turns_json() writes them; NULL: it has none. */
+void compare_turns(const Trainer *t, const json_t *theirs, const char *checkpoint)
+{
+    json_t *own = turns_json(t), *one;
+    size_t i;
+    if (!theirs && !t->model->turns) return;
+    json_array_foreach(own, i, one)
+    {
+        const json_t *other = turn_called(theirs, json_object_get(one, "name"));
+        if (other) compare_turn(one, other, checkpoint);
+        else if (theirs) note("turn %s is new: the checkpoint's run had none called so", t->model->turn[i].name);
+    }
+    json_array_foreach((json_t *)(uintptr_t)theirs, i, one) if (!turn_called(own, json_object_get(one, "name")))
+        note("the checkpoint's turn %s is not in this trainer", json_string_value(json_object_get(one, "name")));
+    json_decref(own);
 }

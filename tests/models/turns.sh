@@ -44,6 +44,22 @@ awk -F '[:,{}]+' '/"split":"train"/ {
 must "$trainer" eval --out whole --data folder --json
 grep -q '"encoder":' said || tell "eval leaves losses out"
 
+grep -q '"split":"train","loss":[-0-9.e]*,"lr"' whole/metrics.jsonl && tell "a rate that is no turn's"
+
+# ---- best may follow one of the losses
+must "$trainer" train --data folder --steps 10 --save-every 0 --eval-every 5 --set best=discriminator --out best
+grep -qE "^step 10/10 \| loss [-0-9.]+ \(discriminator [-0-9.]+, generator [-0-9.]+, encoding [-0-9.]+\) \| norm [-0-9.e]+, [-0-9.e]+, [-0-9.e]+ \| lr [-0-9.e+]+, [-0-9.e+]+, [-0-9.e+]+ \|" said || tell "the step line does not tell turns apart"
+grep -q '"best_metric": *"discriminator"' best/checkpoints/latest/state.json || tell "best follows another loss"
+
+# ---- a resumed run says which turn differs; another optimizer's moments are refused
+sed 's/every = 2/every = 3/' turns.lua >other.lua
+must "$LATHE" build other.lua --set normal=true --set drawn=true --set batch=4 --set accumulate=2 -o "$TMP/other"
+must "$TMP/other/trainer" train --resume --steps 12 --out best
+grep -qF 'turn encoding: every is 3 in this trainer; it was 2 in the checkpoint' said || tell "a turn that differs is not told"
+sed 's/optim.sgd {[^}]*}/optim.lion {}/' turns.lua >other.lua
+must "$LATHE" build other.lua --set normal=true --set drawn=true --set batch=4 --set accumulate=2 -o "$TMP/other"
+refuse 3 "cannot go on with the other's moments" "$TMP/other/trainer" train --resume --steps 14 --out best
+
 # ---- the turn of a command; others have no gradients
 must "$trainer" init --out w.safetensors
 awk 'BEGIN { printf "{\"x\":{\"dtype\":\"F32\",\"shape\":[4,5],\"data_offsets\":[0,80]},\"z\":{\"dtype\":\"F32\",\"shape\":[4,3],\"data_offsets\":[80,128]}}" }' >head
