@@ -61,6 +61,7 @@ typedef struct Desc {
     VEC(Graph *) graphs;                    /* of its entries: train, grad, eval and those that it has */
     Lathe_recipe recipe;                    /* train = {…} and data = {…} */
     VEC(Lathe_group) groups;                /* of parameters, as train says */
+    int losses;                                   /* by name, which a step reports beside their sum; 0: one, or turns */
     VEC(Train_turn) turns;                        /* in their order; none: one loss, one optimizer */
     const char *hf;                         /* how Hugging Face knows it, as JSON (front/hf.c); NULL: it does not */
     int64_t batch, seq, source_seq, vocab;              /* 0 where it has none */

@@ -397,6 +397,7 @@ static void say_model_table(Page *page, Text *t, const Categories *categories)
     say_lengths(page, t, categories);
     say_recipe(t, &d->recipe);
     if (d->groups.n) say(t, "    .groups = %d, .group = groups,\n", d->groups.n);
+    if (d->losses) say(t, "    .losses = %d,\n", d->losses);
     if (d->turns.n) say(t, "    .turns = %d, .turn = turns,\n", d->turns.n);
     say(t, "    .hf = %s, .knob = %s, .plan = planned,\n", d->hf ? "hf" : "NULL", d->knobs.n ? "knobs" : "NULL");
     say(t, "    .planned_bytes = %lld, .lower_bound_bytes = %lld,\n", (long long)p->total, (long long)p->lower_bound);

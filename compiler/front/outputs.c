@@ -44,19 +44,28 @@ void check_plain_name(const char *of, const char *name, Where w)
     if (!plain || !*name) err(w, "the name of %s must be a word of letters, digits and _, found '%s'", of, name);
 }
 
-/* What else a line of metrics.jsonl says. */
-void check_logged_name(const char *of, const char *name, Where w)
+static void refuse_taken(const char *name, const char *const *taken, int n, Where w)
 {
-    static const char *const taken[] = {"step", "split", "rows", "windows", "pictures"};
-    check_plain_name(of, name, w);
-    for (int i = 0; i < COUNT_OF(taken); i++)
+    for (int i = 0; i < n; i++)
         if (same(name, taken[i])) err(w, "a line of metrics.jsonl has '%s' already; give this one another name", name);
 }
 
+/* What else a line of metrics.jsonl, or of `eval --json`, says of an evaluation. */
+void check_logged_name(const char *of, const char *name, Where w)
+{
+    static const char *const taken[] = {"step",      "split", "rows",    "windows", "pictures",
+                                        "sequences", "pairs", "weights", "metrics"};
+    check_plain_name(of, name, w);
+    refuse_taken(name, taken, COUNT_OF(taken), w);
+}
+
+/* Losses are in the lines of steps, too. */
 static void check_loss_name(const char *name, Where w)
 {
+    static const char *const taken[] = {"lr", "grad_norm", "rows_s", "tok_s", "tokens", "time", "data_wait", "queue"};
     check_logged_name("a loss", name, w);
     if (same(name, "loss")) err(w, "the name 'loss' belongs to the sum of all losses; give this one another");
+    refuse_taken(name, taken, COUNT_OF(taken), w);
 }
 
 static Tensor *loss_named(lua_State *L, int losses, const char *name, Where w)
@@ -199,6 +208,7 @@ static void collect_outputs(lua_State *L, int model)
         const Tensor *t = is_tensor(L, -1);
         if (!t) err(forward_place(L, model), "output '%s' must be a tensor, found %s", names[i], lua_text(L, -1));
         if (same(names[i], "loss")) err(forward_place(L, model), "the name 'loss' belongs to forward's first result");
+        if (t->node->shape.rank == 0) check_metric_name("output", names[i], forward_place(L, model));
         note_mixing(L, model, names[i], t);
         give_title(t->node, names[i], TITLE_OUTPUT, "");
         if (t->node->shape.rank == 0 && !is_real(t->node->dtype) && !trace->decode)

@@ -184,6 +184,7 @@ static const struct Other options[] = {
     {"inplace", "leave it out: there is nothing to write"},
     {"device", "leave it out: --target says where it runs"},
     {"weight_decay", "decay"},
+    {"alpha", "beta2"},
     {"betas", "write beta1 = 0.9, beta2 = 0.999"},
     {"learning_rate", "lr"},
     {"learning_rate", "it belongs to the optimizer: optimizer = optim.adamw { lr = 1e-3 }"},

@@ -230,7 +230,7 @@ static void read_optimizer(lua_State *L)
 
 void read_turn_settings(lua_State *L)
 {
-    static const char *const clips[] = {"clip", "clip_value"};
+    static const char *const clips[] = {"clip", "clip_value", "clip_weights"};
     read_optimizer(L);
     for (int i = 0; i < COUNT_OF(clips); i++) {
         if (lua_getfield(L, -1, clips[i]) != LUA_TNIL) take_setting(L, find_setting(clips[i]));

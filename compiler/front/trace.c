@@ -210,6 +210,7 @@ void trace_entries(lua_State *L, int model)
     add_predict(L, model, c);
     trace_sample(L, model, c);
     if (score) push(&d->graphs, score);
+    if (!d->turns.n) d->losses = trace->losses - 1;
 }
 
 /* ------------------------------------------------------------------ front */

@@ -16,7 +16,7 @@ local function positive(name, o)
 end
 
 local adamw_options, adam_options = declare("optim.adamw"), declare("optim.adam")
-local lion_options, sgd_options = declare("optim.lion"), declare("optim.sgd")
+local lion_options, sgd_options, rmsprop_options = declare("optim.lion"), declare("optim.sgd"), declare("optim.rmsprop")
 
 -- AdamW: decoupled weight decay (lr · decay · w), applied to the parameters whose decay flag is set.
 function optim.adamw(given)
@@ -45,6 +45,13 @@ function optim.sgd(given)
   if o.nesterov and o.momentum == 0 then core.fail("optim.sgd: nesterov needs a momentum above 0") end
   o.kind = "sgd"
   return positive("optim.sgd", o)
+end
+
+-- RMSprop (Hinton 2012), as torch.optim has it, with coupled decay: a gradient is divided by the root of a mean of squares.
+function optim.rmsprop(given)
+  local o = rmsprop_options(given)
+  o.kind = "rmsprop"
+  return positive("optim.rmsprop", o)
 end
 
 local constant_options, linear_options, cosine_options = declare("optim.constant"), declare("optim.linear"), declare("optim.cosine")

@@ -143,15 +143,17 @@ KERNEL void settle(Optimizer o, int chunks, Gpu_step *step, int64_t *stopped, co
 
 /* ------------------------------------------------------------------ the update */
 
-enum Way { ADAM, LION, SGD, SGD_MOMENTUM };
+enum Way { ADAM, LION, SGD, SGD_MOMENTUM, RMSPROP };
 
 #define ELEMENT(x, Real)                                                                                               \
-    template <Way way> DEVICE void element(Real *p, Real g, Real *m, Real *v, const Update_##x *u)                     \
+    template <Way way> DEVICE void element(Real *p, Real g, Real *m, Real *v, Real *a, const Update_##x *u)            \
     {                                                                                                                  \
         if (way == ADAM) adam_##x(p, g, m, v, u);                                                                      \
         if (way == LION) lion_##x(p, g, m, u);                                                                         \
         if (way == SGD) sgd_##x(p, g, u);                                                                              \
         if (way == SGD_MOMENTUM) sgd_momentum_##x(p, g, m, u);                                                         \
+        if (way == RMSPROP) rmsprop_##x(p, g, v, m, a, u);                                                             \
+        bounded_##x(p, u);                                                                                             \
     }
 ELEMENT(f32, float)
 ELEMENT(f64, double)
@@ -180,6 +182,19 @@ DEVICE void put(bf16 *p, float x, const Rates &rates, int64_t i)
     *p = round_at_random(x, rounding_draw(rates.seed, rates.step, i));
 }
 
+/* Of an optimizer's moments; nullptr: RMSprop has none. */
+template <class Real> struct Moments {
+    Real *m, *v, *a; /* mean of g or velocity; mean of g²; RMSprop's mean of g */
+};
+
+template <Way way, class Real> DEVICE Moments<Real> moments_of(const Optimizer &o, int64_t before)
+{
+    Real *first = (Real *)o.moment[0] + before, *second = (Real *)o.moment[1] + before;
+    if (way != RMSPROP) return {first, second, nullptr};
+    Real *last = o.moments == 3 ? (Real *)o.moment[2] + before : second;
+    return {o.moments - o.centered == 2 ? second : nullptr, first, o.centered ? last : nullptr};
+}
+
 template <Way way, class Real, class Stored, class Update>
 KERNEL void update(Optimizer o, Lathe_part part, const Gpu_step *step, const int64_t *stopped, const Update *RESTRICT updates,
                    Stored *RESTRICT p,
@@ -187,28 +202,34 @@ KERNEL void update(Optimizer o, Lathe_part part, const Gpu_step *step, const int
 {
     typedef Beside<Real> Some;
     const int64_t before = part.moments - part.first;
-    Real *m = (Real *)o.moment[0] + before, *v = (Real *)o.moment[1] + before;
+    const Moments<Real> at = moments_of<way, Real>(o, before);
+    Real *m = at.m, *v = at.v, *a = at.a;
+    const bool has_m = way == RMSPROP ? m != nullptr : way != SGD, has_v = way == ADAM || way == RMSPROP;
+    const bool has_a = way == RMSPROP && a != nullptr;
     if (*stopped) return;
     if (step->skipped) return;
     auto four = [&](int s, int64_t i) {
         const Update u = updates[s];
         if (u.frozen) return;
         Beside<Stored> stored = *(Beside<Stored> *)(p + i);
-        Some some_p, some_m = {}, some_v = {};
+        Some some_p, some_m = {}, some_v = {}, some_a = {};
         const Some some_g = *(const Some *)(g + i);
         widen(&some_p, stored);
-        if (way != SGD) some_m = *(Some *)(m + i);
-        if (way == ADAM) some_v = *(Some *)(v + i);
-        UNROLL for (int k = 0; k < BESIDE; k++) element<way>(&some_p.x[k], some_g.x[k], &some_m.x[k], &some_v.x[k], &u);
+        if (has_m) some_m = *(Some *)(m + i);
+        if (has_v) some_v = *(Some *)(v + i);
+        if (has_a) some_a = *(Some *)(a + i);
+        UNROLL for (int k = 0; k < BESIDE; k++)
+            element<way>(&some_p.x[k], some_g.x[k], &some_m.x[k], &some_v.x[k], &some_a.x[k], &u);
         narrow(&stored, some_p, step->rates, i);
         *(Beside<Stored> *)(p + i) = stored;
-        if (way != SGD) *(Some *)(m + i) = some_m;
-        if (way == ADAM) *(Some *)(v + i) = some_v;
+        if (has_m) *(Some *)(m + i) = some_m;
+        if (has_v) *(Some *)(v + i) = some_v;
+        if (has_a) *(Some *)(a + i) = some_a;
     };
     auto one = [&](int s, int64_t i) {
         if (updates[s].frozen) return;
         Real x = widened(p[i]);
-        element<way>(&x, g[i], m + i, v + i, &updates[s]);
+        element<way>(&x, g[i], m + i, v + i, a + i, &updates[s]);
         put(p + i, x, step->rates, i);
     };
     each_of_chunk(o, part, four, one);
@@ -219,6 +240,7 @@ KERNEL void update(Optimizer o, Lathe_part part, const Gpu_step *step, const int
 static Way way_of(const Optimizer *o)
 {
     if (o->kind == LATHE_LION) return LION;
+    if (o->kind == LATHE_RMSPROP) return RMSPROP;
     if (o->kind != LATHE_SGD) return ADAM;
     return o->moments ? SGD_MOMENTUM : SGD;
 }
@@ -263,6 +285,7 @@ static void update_part(const Gpu_optimizer *g, Stored *params, const Real *grad
     case ADAM: launch(update<ADAM, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads); break;
     case LION: launch(update<LION, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads); break;
     case SGD: launch(update<SGD, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads); break;
+    case RMSPROP: launch(update<RMSPROP, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads); break;
     case SGD_MOMENTUM: launch(update<SGD_MOMENTUM, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads); break;
     }
 }

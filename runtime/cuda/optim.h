@@ -27,6 +27,7 @@ typedef struct Gpu_step {
     int64_t bad_id;         /* 1: an id out of range is on record (cuda/ids.h) */
     int64_t skipped;        /* 1: this step's gradients overflowed, and a smaller loss scale may help (step/scale.h) */
     Loss_scale loss_scale;  /* of the next step; only the device changes it */
+    double part[LATHE_LOSSES]; /* losses by name, in their own type */
 } Gpu_step;
 
 typedef struct Gpu_rank_sum { /* sums over a GPU's batch and its parts of the gradients */

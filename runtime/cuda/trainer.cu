@@ -274,6 +274,26 @@ static const Lathe_tensor *loss_scale_of(const Lathe_entry *e)
     return NULL;
 }
 
+static int losses_reported(void) { return trainer.model->losses < LATHE_LOSSES ? trainer.model->losses : LATHE_LOSSES; }
+
+/* Losses by name, before the next step overwrites them. */
+static void keep_losses(const Lathe_entry *e, const Lathe_call *device, Gpu_step *step)
+{
+    for (int k = 0; k < losses_reported(); k++) {
+        const Lathe_tensor *t = &e->output[1 + k];
+        (void)cudaMemcpyAsync(&step->part[k], (const char *)device->out + t->offset, t->dtype == LATHE_F64 ? 8 : 4,
+                              cudaMemcpyDeviceToDevice, (cudaStream_t)device->stream);
+    }
+}
+
+static double kept_loss(const Lathe_entry *e, const Gpu_step *step, int k)
+{
+    float x;
+    if (e->output[1 + k].dtype == LATHE_F64) return step->part[k];
+    memcpy(&x, &step->part[k], sizeof x);
+    return (double)x;
+}
+
 static void enqueue_step(void *with, const Lathe_call *device)
 {
     const Lathe_entry *e = (const Lathe_entry *)with;
@@ -292,6 +312,7 @@ static void enqueue_step(void *with, const Lathe_call *device)
     enqueue_entry(with, device);
     cuda_part = NULL;
     if (failure()) return; /* the gradients are not those of this step */
+    keep_losses(e, device, o->step);
     part_begins(UPDATE_PART, stream);
     if (ranks_joined()) ranks_optimize((void *)device->params, at, loss->dtype, bad, stream);
     else gpu_optimize(o, (void *)device->params, device->grads, at, loss->dtype, bad, stream);
@@ -339,7 +360,8 @@ static bool end_step(Step_result *result, Bad_id *bad)
     const Gpu_step *sent = (const Gpu_step *)gpu_sent(room, &seconds);
     if (!sent) return true;
     const Gpu_step got = *sent;
-    *result = {got.loss, got.norm, seconds, 0, 0, 0, got.skipped != 0, got.loss_scale};
+    *result = {got.loss, got.norm, seconds, 0, 0, 0, {}, got.skipped != 0, got.loss_scale};
+    for (int k = 0; k < losses_reported(); k++) result->part[k] = kept_loss((const Lathe_entry *)trainer.taken->step.with, &got, k);
     tell_laps();
     tell_parts(result);
     if (!got.bad_id) return true;

@@ -172,18 +172,25 @@ typedef struct Lathe_recipe {
 #include "recipe.def"
 } Lathe_recipe;
 
+/* Whether `momentum` is a setting of the optimizer. */
+static inline bool lathe_has_velocity(const Lathe_recipe *r)
+{
+    return r->optimizer == LATHE_SGD || r->optimizer == LATHE_RMSPROP;
+}
+
 /* Moments that the optimizer keeps of each element. */
 static inline int lathe_moments(const Lathe_recipe *r)
 {
     if (r->optimizer == LATHE_SGD) return r->momentum != 0;
+    if (r->optimizer == LATHE_RMSPROP) return 1 + (r->momentum != 0) + (r->centered != 0);
     return r->optimizer == LATHE_LION ? 1 : 2;
 }
 
 /* Settings that each turn of a description has for itself: its optimizer, schedule and clipping. */
 static inline bool lathe_is_of_turn(const char *table, const char *name)
 {
-    static const char *const own[] = {"optimizer", "schedule", "clip", "clip_value"};
-    for (int i = 0; i < 4; i++)
+    static const char *const own[] = {"optimizer", "schedule", "clip", "clip_value", "clip_weights"};
+    for (int i = 0; i < 5; i++)
         if (strcmp(own[i], name) == 0) return true;
     return table && (strcmp(table, own[0]) == 0 || strcmp(table, own[1]) == 0);
 }
@@ -192,6 +199,7 @@ static inline bool lathe_is_of_turn(const char *table, const char *name)
  * loss with respect to the parameters of its scopes, and updates them. */
 enum { LATHE_MAX_SCORES = 16 };    /* most losses and metrics */
 enum { LATHE_TURNS = 8 };          /* most of a description */
+enum { LATHE_LOSSES = 8 };         /* most that a step reports by their names */
 typedef struct Lathe_turn {
     const char *name, *loss;
     const char *of;             /* its scopes, or parameters: "generator", "encoder, decoder" */
@@ -371,7 +379,7 @@ static inline int64_t lathe_runs(int rank, int loops, const int64_t *dim, const 
  * elements and per chunk of the flat arrays. */
 enum { LATHE_GPU_ALIGN = 256, LATHE_GPU_WORKSPACE = (32 << 20) + LATHE_GPU_ALIGN };
 enum { LATHE_GPU_SLOTS = 2, LATHE_GPU_SMALL_SLOTS = 4, LATHE_GPU_SMALL = 4096, LATHE_GPU_ROOMS = 2, LATHE_GPU_SENT = 512 };
-enum { LATHE_STEP_HEAD = 256, LATHE_SEGMENT_BYTES = 40, LATHE_UPDATE_BYTES = 96, LATHE_STEP_CHUNK = 16384 };
+enum { LATHE_STEP_HEAD = 256, LATHE_SEGMENT_BYTES = 40, LATHE_UPDATE_BYTES = 104, LATHE_STEP_CHUNK = 16384 };
 
 /* All copies go through pinned slots, in pieces of at least this size. */
 enum { LATHE_GPU_PIECE = 1 << 20 };
@@ -431,6 +439,7 @@ typedef struct Lathe_model {
     Lathe_recipe recipe;
     int groups;
     const Lathe_group *group;   /* of parameters, in the description's order */
+    int losses;                 /* by name: the outputs of train behind their sum; 0: one loss, or turns */
     int turns;                  /* 0: one loss, one optimizer */
     const Lathe_turn *turn;     /* in the order of a step; recipe then has the optimizer of the one with most moments */
     const char *hf;             /* the description's hf as JSON (model/hf.c); NULL: none */

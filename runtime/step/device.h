@@ -28,6 +28,7 @@ typedef struct Device_needs {
 typedef struct Step_result {
     double loss, norm, seconds;         /* seconds: of the step on the device, by its own clock */
     double forward, backward, update;   /* parts of seconds, after time_parts(true) */
+    double part[LATHE_LOSSES];          /* losses by name, in the order of the entry's outputs behind the loss */
     bool skipped;                       /* its gradients overflowed fp16, so it did not update parameters */
     Loss_scale loss_scale;              /* after the step */
 } Step_result;

@@ -1,4 +1,4 @@
-/* optim.c: Adam, AdamW, Lion, SGD; groups of parameters; the norm of the gradient, and clipping.
+/* optim.c: Adam, AdamW, Lion, SGD, RMSprop; groups of parameters; the norm of the gradient, and clipping.
  *
  * An update is one pass over the flat arrays in chunks of a fixed size.  Every element is updated independently, and
  * the norm adds the chunks in order, so results do not depend on the number of threads.  A GPU uses the same formulas
@@ -124,22 +124,32 @@ void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, v
     optimizer_of_turn(o, m, NULL, r, memory);
 }
 
+/* The name of moment k, in checkpoints. */
+static const char *name_of_moment(const Lathe_recipe *r, int k)
+{
+    static const char mean[] = "exp_avg", squares[] = "exp_avg_sq", velocity[] = "momentum";
+    if (r->optimizer == LATHE_SGD) return velocity;
+    if (r->optimizer != LATHE_RMSPROP) return k ? squares : mean;
+    return k == 0 ? squares : k == 1 && r->momentum != 0 ? velocity : mean;
+}
+
 void optimizer_of_turn(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn, const Lathe_recipe *r, void *memory)
 {
-    static const char *const means[] = {"exp_avg", "exp_avg_sq"}, *const velocity[] = {"momentum"};
     *o = (Optimizer){.kind = r->optimizer,
                      .real = m->real,
                      .weights = lathe_weights(m),
                      .beta2 = r->beta2,
                      .eps = r->eps,
                      .decay = r->decay,
+                     .bound = r->clip_weights,
                      .nesterov = r->nesterov != 0,
+                     .centered = r->optimizer == LATHE_RMSPROP && r->centered != 0,
                      .n = m->flat_elements,
                      .loss_scale.scale = is_loss_scaled(m) ? FIRST_LOSS_SCALE : 0,
                      .moments = lathe_moments(r)};
     for (int k = 0; k < o->moments; k++) {
         o->moment[k] = (char *)memory + (size_t)k * moment_bytes(m);
-        o->moment_name[k] = r->optimizer == LATHE_SGD ? velocity[k] : means[k];
+        o->moment_name[k] = name_of_moment(r, k);
     }
     if (o->moments && !m->device)
         clear_memory(memory, (int64_t)optimizer_bytes(m, r)); /* a device's memory is already zero */
@@ -188,7 +198,7 @@ static void update_segment_bf16(const Optimizer *o, bf16 *p, const float *g, int
             memcpy(draw + i, four.word, sizeof four.word);
         }
         for (int64_t i = 0; i < n; i++) wide[i] = from_bf16_f32(p[at + i]);
-        update_f32(o, wide, g + at, moment_f32(o, 0, at), moment_f32(o, 1, at), n, u);
+        update_f32(o, wide, g + at, moments_f32(o, at), n, u);
         for (int64_t i = 0; i < n; i++) p[at + i] = round_at_random(wide[i], draw[skipped + i]);
     }
 }

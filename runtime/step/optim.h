@@ -31,12 +31,14 @@ typedef struct Loss_scale {
 typedef struct Optimizer {
     Lathe_optimizer kind;
     Lathe_dtype real, weights; /* of gradients and moments; of parameters */
-    double beta2, eps, decay;
-    bool nesterov;
+    double beta2, eps, decay, bound; /* bound: of parameters after an update; 0: none */
+    bool nesterov, centered;
     int64_t n;       /* elements of each flat array */
     int moments;     /* number of the next that are in use */
-    void *moment[2]; /* Adam: mean of g, mean of g²; Lion: mean of g; SGD with momentum: velocity.  For checkpoints */
-    const char *moment_name[2]; /* exp_avg, exp_avg_sq; momentum */
+    /* Adam: mean of g, mean of g²; Lion: mean of g; SGD with momentum: velocity; RMSprop: mean of g², then velocity if
+     * it has momentum, then mean of g if it is centered.  For checkpoints */
+    void *moment[3];
+    const char *moment_name[3]; /* exp_avg, exp_avg_sq; momentum */
     int segments;
     Segment *segment;
     double *partial; /* one per chunk, for gradient_norm */

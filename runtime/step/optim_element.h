@@ -6,15 +6,16 @@ typedef struct NAME(Update) {       /* factors of a segment's elements */
     REAL rate, root;                /* lr; of Adam lr / c1, and √c2: c = 1 - β^(step + 1) */
     REAL keep, coupled;             /* of p: factor by decoupled decay; part that coupled decay adds to g */
     REAL old1, new1, old2, new2;    /* β1 (momentum), 1 - β1, β2, 1 - β2 */
-    REAL eps;
+    REAL eps, bound;                /* bound: of |p| after the update; 0: none */
     bool nesterov, frozen;
+    bool moving, centered;          /* of RMSprop: whether it has momentum; a mean of g */
 } NAME(Update);
 
 MATH NAME(Update) NAME(update_of)(const Optimizer *o, const Rule *rule, const Rates *r)
 {
     NAME(Update) u;
     double decay = rule->decay < 0 ? o->decay : rule->decay, lr = r->lr * rule->lr_scale;
-    bool adam = o->kind == LATHE_ADAM || o->kind == LATHE_ADAMW, coupled = o->kind == LATHE_ADAM;
+    bool adam = o->kind == LATHE_ADAM || o->kind == LATHE_ADAMW, coupled = o->kind == LATHE_ADAM || o->kind == LATHE_RMSPROP;
     u.scale = (REAL)r->scale;
     u.most = (REAL)r->most;
     u.rate = (REAL)(adam ? lr / r->correction1 : lr);
@@ -26,8 +27,11 @@ MATH NAME(Update) NAME(update_of)(const Optimizer *o, const Rule *rule, const Ra
     u.old2 = (REAL)o->beta2;
     u.new2 = (REAL)(1 - o->beta2);
     u.eps = (REAL)o->eps;
+    u.bound = (REAL)o->bound;
     u.nesterov = o->nesterov;
     u.frozen = rule->frozen;
+    u.centered = o->centered;
+    u.moving = o->moments - o->centered == 2;
     return u;
 }
 
@@ -70,4 +74,29 @@ MATH void NAME(sgd_momentum)(REAL *p, REAL g, REAL *m, const NAME(Update) *u)
     REAL d = NAME(clipped)(g, u), next = u->old1 * *m + d;
     *m = next;
     *p = u->keep * *p - u->rate * (u->nesterov ? d + u->old1 * next : next);
+}
+
+/* RMSprop (Hinton 2012; as torch.optim.RMSprop), with coupled decay; m: velocity, if it is moving; a: mean of g, if it is
+ * centered.
+ *     g += λ p;  v = β2 v + (1 - β2) g²;  a += (g - a)(1 - β2);  d = g / (√(v - a²) + eps);  u = µ u + d;  p -= lr u
+ * v - a² is a variance, which rounding may make negative. */
+MATH void NAME(rmsprop)(REAL *p, REAL g, REAL *v, REAL *m, REAL *a, const NAME(Update) *u)
+{
+    REAL d = NAME(clipped)(g, u) + u->coupled * *p;
+    REAL square = u->old2 * *v + u->new2 * d * d;
+    *v = square;
+    if (u->centered) {
+        REAL mean = *a + u->new2 * (d - *a);
+        *a = mean;
+        square = NAME(max)(square - mean * mean, (REAL)0);
+    }
+    d = d / (NAME(sqrt)(square) + u->eps);
+    if (u->moving) d = *m = u->old1 * *m + d;
+    *p -= u->rate * d;
+}
+
+/* The parameter after its update (Arjovsky et al. 2017 clip a critic's). */
+MATH void NAME(bounded)(REAL *p, const NAME(Update) *u)
+{
+    if (u->bound > 0) *p = NAME(min)(NAME(max)(*p, -u->bound), u->bound);
 }

@@ -14,11 +14,33 @@ static double NAME(squares)(const REAL *x, int64_t n)
     return sum_lanes_f64(sum);
 }
 
-static void NAME(update)(const Optimizer *o, REAL *__restrict__ p, const REAL *__restrict__ g, REAL *__restrict__ m,
-                         REAL *__restrict__ v, int64_t n, const NAME(Update) *of)
+typedef struct NAME(Moments) {
+    REAL *at[3]; /* of the optimizer; NULL beyond its own */
+} NAME(Moments);
+
+/* From element `at` on. */
+static NAME(Moments) NAME(moments)(const Optimizer *o, int64_t at)
+{
+    NAME(Moments) m = {{0}};
+    for (int k = 0; k < o->moments; k++) m.at[k] = (REAL *)o->moment[k] + at;
+    return m;
+}
+
+static void NAME(update_rmsprop)(const Optimizer *o, REAL *__restrict__ p, const REAL *__restrict__ g, NAME(Moments) m,
+                                 int64_t n, const NAME(Update) *of)
 {
     const NAME(Update) u = *of;
-    if (o->kind == LATHE_LION)
+    REAL *v = m.at[0], *velocity = u.moving ? m.at[1] : v, *mean = u.centered ? m.at[o->moments - 1] : v; /* or unread */
+    for (int64_t i = 0; i < n; i++) NAME(rmsprop)(p + i, g[i], v + i, velocity + i, mean + i, &u);
+}
+
+static void NAME(update)(const Optimizer *o, REAL *__restrict__ p, const REAL *__restrict__ g, NAME(Moments) moments,
+                         int64_t n, const NAME(Update) *of)
+{
+    const NAME(Update) u = *of;
+    REAL *__restrict__ m = moments.at[0], *__restrict__ v = moments.at[1];
+    if (o->kind == LATHE_RMSPROP) NAME(update_rmsprop)(o, p, g, moments, n, of);
+    else if (o->kind == LATHE_LION)
         for (int64_t i = 0; i < n; i++) NAME(lion)(p + i, g[i], m + i, &u);
     else if (o->kind != LATHE_SGD)
         for (int64_t i = 0; i < n; i++) NAME(adam)(p + i, g[i], m + i, v + i, &u);
@@ -26,16 +48,11 @@ static void NAME(update)(const Optimizer *o, REAL *__restrict__ p, const REAL *_
         for (int64_t i = 0; i < n; i++) NAME(sgd_momentum)(p + i, g[i], m + i, &u);
     else
         for (int64_t i = 0; i < n; i++) NAME(sgd)(p + i, g[i], &u);
-}
-
-/* From element `at` on; NULL if the optimizer has no such moment. */
-static REAL *NAME(moment)(const Optimizer *o, int k, int64_t at)
-{
-    return o->moment[k] ? (REAL *)o->moment[k] + at : NULL;
+    for (int64_t i = 0; u.bound > 0 && i < n; i++) NAME(bounded)(p + i, &u);
 }
 
 static void NAME(update_segment)(const Optimizer *o, REAL *p, const REAL *g, int64_t begin, int64_t end,
                                  const NAME(Update) *u)
 {
-    NAME(update)(o, p + begin, g + begin, NAME(moment)(o, 0, begin), NAME(moment)(o, 1, begin), end - begin, u);
+    NAME(update)(o, p + begin, g + begin, NAME(moments)(o, begin), end - begin, u);
 }

@@ -85,10 +85,10 @@ double rate_at(const Lathe_recipe *r, int64_t s)
     return rate;
 }
 
-/* SGD without momentum has none to cycle. */
+/* Without momentum there is none to cycle. */
 double momentum_at(const Lathe_recipe *r, int64_t step)
 {
-    double still = r->optimizer == LATHE_SGD ? r->momentum : r->beta1;
+    double still = lathe_has_velocity(r) ? r->momentum : r->beta1;
     if (r->schedule != LATHE_ONE_CYCLE || !r->cycle_momentum || still == 0) return still;
     return one_cycle(r, step, r->high_momentum, r->low_momentum, r->high_momentum);
 }

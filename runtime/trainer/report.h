@@ -33,14 +33,16 @@ typedef struct Turn_notes { /* trainer/turns.c: results of the turns of a step, 
         const char *name;
         double loss, norm, rate;
     } of[LATHE_TURNS];
+    const char *part_name[LATHE_LOSSES]; /* of losses without turns: Step.part */
     Step step; /* of these turns together */
     bool begun;
 } Turn_notes;
 void note_turn(Turn_notes *notes, const Turn *u, const Step *s);
 Step noted_step(Turn_notes *notes); /* all of it; the next turn begins another */
-/* " (discriminator 0.6931, generator 0.7012) | norm 0.5, 0.4 | lr 1e-3, 2e-3"; " | norm 0.5 | lr 1e-3" without turns */
+/* " (discriminator 0.6931, generator 0.7012) | norm 0.5, 0.4 | lr 1e-3, 2e-3"; " | norm 0.5 | lr 1e-3" without turns,
+ * after losses by name, if there are several */
 char *turns_text(const Turn_notes *notes);
-char *turns_member(const Turn_notes *notes); /* of metrics.jsonl: `turns`, or lr and grad_norm */
+char *turns_member(const Turn_notes *notes); /* of metrics.jsonl: `turns`, or losses by name, lr and grad_norm */
 
 typedef struct Report {
     const Trainer *t;

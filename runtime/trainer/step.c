@@ -105,6 +105,13 @@ static double scale_loss(const Optimizer *o, const Lathe_entry *e, const Lathe_c
     return (double)o->loss_scale.scale;
 }
 
+/* The number of losses by name that a step reports. */
+static int losses_reported(const Trainer *t)
+{
+    const int n = t->model->losses < LATHE_LOSSES ? t->model->losses : LATHE_LOSSES;
+    return gpus_of(t) > 1 ? 0 : n;
+}
+
 /* All of the turn, at once. */
 static void turn_here(const Trainer *t, Turn *u, const Lathe_call *call, void *params, Step *s)
 {
@@ -115,6 +122,7 @@ static void turn_here(const Trainer *t, Turn *u, const Lathe_call *call, void *p
     forward_part();
     drop_frozen(o, call->grads);
     s->loss = output_scalar(u->entry, call->out, "loss");
+    for (int k = 0; k < s->parts; k++) s->part[k] = output_scalar(u->entry, call->out, u->entry->output[1 + k].name);
     s->norm = gradient_norm(o, call->grads) / scale;
     LAP(LAP_NORM);
     wait_until_copied(t->saver);
@@ -149,6 +157,7 @@ void begin_turn(const Trainer *t, Turn *u, const Memory *m, int64_t number, doub
     Step *s = &steps.at[slot];
     bug_if(turns_begun() == MOST_BEGUN);
     *s = (Step){.number = number, .turn = u->number, .rate = rate_at(u->recipe, number), .data = data};
+    s->parts = losses_reported(t);
     if (on_device()) turn_there(t, u, &call, s);
     else turn_here(t, u, &call, m->params, s);
     steps.entry[slot] = u->entry;
@@ -171,6 +180,7 @@ Step end_turn(void)
     s->norm = got.norm;
     s->skipped = got.skipped;
     s->loss_scale = got.loss_scale;
+    for (int k = 0; k < s->parts; k++) s->part[k] = got.part[k];
     s->there = got.seconds;
     s->forward = got.forward;
     s->backward = got.backward;
@@ -191,6 +201,8 @@ void add_to_step(Step *all, const Step *s)
     all->loss += s->loss;
     all->norm = hypot(all->norm, s->norm);
     all->rate = s->rate;
+    all->parts = s->parts;
+    memcpy(all->part, s->part, sizeof all->part);
     all->data += s->data;
     all->forward += s->forward;
     all->backward += s->backward;

@@ -16,6 +16,8 @@ typedef struct Step { /* results of an optimizer step, or of a turn of it */
     double there; /* on a device, by its clock: all of it; the parts are 0 without time_parts() */
     int64_t number; /* steps before it */
     int turn;       /* its number */
+    int parts;      /* number of losses by name, and these; on several GPUs none */
+    double part[LATHE_LOSSES];
     bool skipped; /* gradients overflowed fp16: parameters are unchanged, and the next loss scale is smaller */
     Loss_scale loss_scale; /* behind it */
 } Step;

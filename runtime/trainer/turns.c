@@ -20,6 +20,7 @@ void note_turn(Turn_notes *notes, const Turn *u, const Step *s)
     notes->of[notes->n].loss = s->loss;
     notes->of[notes->n].norm = s->norm;
     notes->of[notes->n++].rate = s->rate;
+    for (int k = 0; k < s->parts; k++) notes->part_name[k] = u->entry->output[1 + k].name;
     add_to_step(&notes->step, s);
 }
 
@@ -32,9 +33,11 @@ Step noted_step(Turn_notes *notes)
 /* " (discriminator 0.6931, generator 0.7012)" */
 static char *named_losses(const Turn_notes *notes)
 {
+    const bool turns = notes->of[0].name;
     char *all = text_of("%s", "");
-    for (int k = 0; k < notes->n && notes->of[k].name; k++) {
-        char *more = text_of("%s%s%s %.4f", all, k ? ", " : " (", notes->of[k].name, notes->of[k].loss);
+    for (int k = 0; k < (turns ? notes->n : notes->step.parts); k++) {
+        char *more = text_of("%s%s%s %.4f", all, k ? ", " : " (", turns ? notes->of[k].name : notes->part_name[k],
+                             turns ? notes->of[k].loss : notes->step.part[k]);
         free(all);
         all = more;
     }
@@ -68,8 +71,23 @@ char *turns_text(const Turn_notes *notes)
     return all;
 }
 
+/* Of a step without turns: ,"encoder":4.1,"lr":0.001,"grad_norm":0.5 */
+static char *step_members(const Turn_notes *notes)
+{
+    char *all = text_of("%s", "");
+    for (int k = 0; k < notes->step.parts; k++) {
+        char *more = text_of("%s,\"%s\":%.9g", all, notes->part_name[k], notes->step.part[k]);
+        free(all);
+        all = more;
+    }
+    char *closed = text_of("%s,\"lr\":%.9g,\"grad_norm\":%.9g", all, notes->step.rate, notes->step.norm);
+    free(all);
+    return closed;
+}
+
 char *turns_member(const Turn_notes *notes)
 {
+    if (!notes->of[0].name) return step_members(notes);
     char *all = text_of("%s", "");
     for (int k = 0; k < notes->n && notes->of[k].name; k++) {
         char *more = text_of("%s%s\"%s\":{\"loss\":%.9g,\"lr\":%.9g,\"grad_norm\":%.9g}", all, k ? "," : ",\"turns\":{",
@@ -77,9 +95,7 @@ char *turns_member(const Turn_notes *notes)
         free(all);
         all = more;
     }
-    bool one = !*all;
-    char *closed =
-        one ? text_of(",\"lr\":%.9g,\"grad_norm\":%.9g", notes->step.rate, notes->step.norm) : text_of("%s}", all);
+    char *closed = text_of("%s}", all);
     free(all);
     return closed;
 }

@@ -112,8 +112,8 @@ static const struct {
     Lathe_optimizer kind;
     double momentum;
     int64_t nesterov;
-} kinds[] = {{LATHE_SGD, 0, 0},  {LATHE_SGD, 0.9, 0}, {LATHE_SGD, 0.9, 1},
-             {LATHE_ADAM, 0, 0}, {LATHE_ADAMW, 0, 0}, {LATHE_LION, 0, 0}};
+} kinds[] = {{LATHE_SGD, 0, 0},   {LATHE_SGD, 0.9, 0}, {LATHE_SGD, 0.9, 1},    {LATHE_ADAM, 0, 0},
+             {LATHE_ADAMW, 0, 0}, {LATHE_LION, 0, 0},  {LATHE_RMSPROP, 0.9, 0}};
 
 static void fill(Arrays *a, uint64_t seed)
 {
@@ -141,6 +141,10 @@ static double expected(int k, const Arrays *a, int i, const Pace *pace, double b
     if (kind == LATHE_SGD) {
         double u = kinds[k].momentum > 0 ? b * m + g : g;
         return p - lr * d * p - lr * (kinds[k].nesterov ? g + b * u : u);
+    }
+    if (kind == LATHE_RMSPROP) {
+        g += d * p;
+        return p - lr * (b * m + g / (sqrt(beta2 * v + (1 - beta2) * g * g) + eps));
     }
     if (kind == LATHE_ADAM) g += d * p;
     m = b * m + (1 - b) * g;
@@ -172,7 +176,8 @@ static Optimizer optimizer_of(int k, Arrays *a, const Lathe_model *m, Lathe_reci
                         .eps = 1e-8,
                         .decay = 0.1};
     optimizer_init(&o, m, r, alloc(optimizer_bytes(m, r) + 1));
-    for (int i = 0; i < o.moments; i++) o.moment[i] = a->moment[i];
+    for (int i = 0; i < o.moments; i++)
+        o.moment[i] = a->moment[kinds[k].kind == LATHE_RMSPROP ? 1 - i : i]; /* its first: squares */
     return o;
 }
 

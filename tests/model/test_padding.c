@@ -72,7 +72,7 @@ int main(void)
     feed(l);
     load_weights(l->model, file, l->params, NULL, NULL);
     check_rows(l, l->params, "loaded");
-    static const Lathe_optimizer kinds[] = {LATHE_SGD, LATHE_ADAM, LATHE_ADAMW, LATHE_LION};
+    static const Lathe_optimizer kinds[] = {LATHE_SGD, LATHE_ADAM, LATHE_ADAMW, LATHE_LION, LATHE_RMSPROP};
     for (int i = 0; i < COUNT_OF(kinds); i++) check_optimizer(l, kinds[i]);
     unload(l);
     return finish();

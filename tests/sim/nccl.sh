@@ -11,7 +11,7 @@ data="--data $TMP/table.csv"
 for rows in 12 6 4; do built mlp$rows models/mlp.lua --set batch=$rows --set hidden=45; done
 usual='--set eval_every=4 --set clip=0.5 --set decay=0.1'
 number=0
-for settings in 'optimizer=adamw' 'optimizer=adam' 'optimizer=lion' 'optimizer=sgd --set clip_value=0.01' 'optimizer=sgd --set momentum=0.9 --set nesterov=1'; do
+for settings in 'optimizer=adamw' 'optimizer=adam' 'optimizer=lion' 'optimizer=rmsprop --set momentum=0.9 --set clip_weights=0.3' 'optimizer=sgd --set clip_value=0.01' 'optimizer=sgd --set momentum=0.9 --set nesterov=1'; do
     number=$((number + 1))
     # shellcheck disable=SC2086
     run mlp12 one$number $usual --steps 8 --set $settings

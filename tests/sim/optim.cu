@@ -53,7 +53,7 @@ static Lathe_model model(Lathe_dtype real)
 
 template <class Real, class Stored = Real> struct Arrays {
     std::vector<Stored> params = std::vector<Stored>(FLAT);
-    std::vector<Real> grads = std::vector<Real>(FLAT), moments = std::vector<Real>(2 * FLAT);
+    std::vector<Real> grads = std::vector<Real>(FLAT), moments = std::vector<Real>(3 * FLAT);
 };
 
 static double drawn(uint64_t i) /* -1 … 1 */
@@ -102,7 +102,7 @@ template <class Real, class Stored = Real> struct Gpu { /* its arrays there */
         float three = 3;
         params = there<Stored>(a.params.data(), FLAT * sizeof(Stored));
         grads = there<Real>(a.grads.data(), FLAT * sizeof(Real));
-        moments = there<Real>(a.moments.data(), 2 * FLAT * sizeof(Real));
+        moments = there<Real>(a.moments.data(), 3 * FLAT * sizeof(Real));
         loss = there<float>(&three, sizeof three);
         step.resize((size_t)lathe_step_bytes(FLAT, o->segments, 1));
         Optimizer device = *o;
@@ -195,6 +195,14 @@ template <class Real, class Stored = Real> static void test_all(Lathe_dtype real
     compare<Real, Stored>("adamw", recipe_of(LATHE_ADAMW), real, weights);
     compare<Real, Stored>("adam", recipe_of(LATHE_ADAM), real, weights);
     compare<Real, Stored>("lion", recipe_of(LATHE_LION), real, weights);
+    Lathe_recipe root = recipe_of(LATHE_RMSPROP), centered = root, all = root, bounded = root;
+    centered.centered = 1;
+    all.centered = 1, all.momentum = 0.8;
+    bounded.momentum = 0.8, bounded.clip_weights = 0.1;
+    compare<Real, Stored>("rmsprop", root, real, weights);
+    compare<Real, Stored>("rmsprop, centered", centered, real, weights);
+    compare<Real, Stored>("rmsprop, centered, momentum", all, real, weights);
+    compare<Real, Stored>("rmsprop, momentum, clip_weights", bounded, real, weights);
     compare<Real, Stored>("sgd", plain, real, weights);
     compare<Real, Stored>("momentum", moving, real, weights);
     compare<Real, Stored>("nesterov", nesterov, real, weights);

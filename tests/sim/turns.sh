@@ -64,3 +64,13 @@ for side in wild wild-cpu; do
 done
 paste "$TMP/wild.txt" "$TMP/wild-cpu.txt" | awk '$1 ^ 2 < 1e6 { n++; off += ($1 - $2) ^ 2; all += $1 ^ 2 }
     END { print n " numbers, off by " sqrt(off / all); exit !(n > 100 && off <= 1e-10 * all) }' >"$TMP/said" || tell "other parameters than the CPU's"
+
+# ---- several losses without turns: each by its name, as on the CPU
+both together tests/models/turns.lua --set together=true --set batch=4 --set accumulate=2 --set steps=4
+must "$TMP/together-cpu/trainer" train --data "$TMP/data" --out "$TMP/e"
+must "$gpu" train --data "$TMP/data" --out "$TMP/f"
+same "$TMP/e" "$TMP/f" 1e-4
+for loss in discriminator encoder generator; do
+    for run in e f; do sed -n "s/.*\"split\":\"train\".*\"$loss\":\([-0-9.e]*\),.*/\1/p" "$TMP/$run/metrics.jsonl" >"$TMP/$run.losses"; done
+    paste "$TMP/e.losses" "$TMP/f.losses" | awk '{ n++; off = $1 - $2; if (off * off > 1e-8) exit 1 } END { if (n != 4) exit 1 }' || tell "$loss differs on the device"
+done
