@@ -29,12 +29,32 @@ static Convolution read_options(lua_State *L, const Tensor *x, const Tensor *w)
     return v;
 }
 
+/* The input that a value is, after operations element by element; NULL: it is none. */
+static const Node *input_behind(const Node *n)
+{
+    while (n->nin && (op_info[n->op].kind == MAP || n->op == OP_cast)) n = n->in[0];
+    return n->op == OP_input ? n : NULL;
+}
+
+/* [B, 3, 32, 32] are PyTorch's axes, and would be 3 x 32 pixels of 32 channels. */
+static void warn_of_channels_first(lua_State *L, const Convolution *v, const Node *x)
+{
+    const int64_t *d = x->shape.dim;
+    const Node *input = v->n == 2 ? input_behind(x) : NULL;
+    if (!input || d[2] != d[3] || d[2] < 8 || (d[1] != 1 && d[1] != 3 && d[1] != 4)) return;
+    warn(lua_place(L),
+         "input '%s' %s has %lld × %lld pixels of %lld channels here: channels are the last axis; if they are axis 1, "
+         "as in PyTorch, write x:permute(0, 2, 3, 1)",
+         input->name, shape_text(x->shape), (long long)d[1], (long long)d[2], (long long)d[3]);
+}
+
 /* x [batch, axes…, C], w [out, C / groups, kernel…] -> y [batch, extents…, out]; transposed: w [C, out / groups, …] */
 static int convolve_call(lua_State *L)
 {
     const Tensor *x = tensor_at(L, 1, "core.convolve"), *w = tensor_at(L, 2, "core.convolve");
     make_at(lua_place(L));
     Convolution v = read_options(L, x, w);
+    warn_of_channels_first(L, &v, x->node);
     Node *y = convolution_op(&v);
     Factor batch = x->batch.axis == 0 ? x->batch : NOWHERE, time = x->time;
     const Mixed *mixed = x->mixed ? x->mixed : w->mixed;

@@ -170,11 +170,12 @@ bool make_folders(const char *path, Fault *f)
 
 /* ------------------------------------------------------------------ what an early end removes */
 
-static char *unfinished; /* NULL: nothing */
+static char *volatile unfinished; /* NULL: nothing; a signal may read it at any time */
 
 static void remove_unfinished(void)
 {
-    if (unfinished) (void)unlink(unfinished);
+    const char *path = unfinished;
+    if (path) (void)unlink(path);
 }
 
 static void on_end(int number)
@@ -188,7 +189,7 @@ void begin_unfinished(const char *path)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
     static bool ready;
-    free(unfinished);
+    end_unfinished();
     unfinished = text_of("%s", path);
     for (size_t i = 0; i < sizeof ends / sizeof *ends && !ready; i++) {
         struct sigaction before;
@@ -200,8 +201,9 @@ void begin_unfinished(const char *path)
 
 void end_unfinished(void)
 {
-    free(unfinished);
-    unfinished = NULL;
+    char *path = unfinished;
+    unfinished = NULL; /* first, since a signal may come at any time */
+    free(path);
 }
 
 /* ------------------------------------------------------------------ moving */

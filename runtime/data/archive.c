@@ -33,6 +33,20 @@ static char *sample_key(const char *name)
     return text_of("%.*s", (int)(last - name + (int64_t)strcspn(last, ".")), name);
 }
 
+/* Members train/CLASS/NAME and val/CLASS/NAME would be one set of pictures: as of a folder, one part must be given. */
+static void check_part(const Picture_index *s, const char *path, const char *name)
+{
+    while (strncmp(name, "./", 2) == 0) name += 2;
+    const char *slash = strchr(name, '/');
+    char *part = text_of("%.*s", (int)strcspn(name, "/"), name);
+    if (s->labelled && slash && strchr(slash + 1, '/') && is_part_of_data(part))
+        fail(EXIT_DATA, path,
+             "expected a folder for each class, found the folder %s with folders in it (%s); make an archive of each "
+             "part, and give that of training with --data, the other with --val-data",
+             part, name);
+    free(part);
+}
+
 /* "cats" of "train/cats/1.jpg"; NULL: it lies in no folder. */
 static char *folder_label(const char *name)
 {
@@ -46,6 +60,7 @@ static void end_sample(Picture_index *s, Sample *a)
 {
     if (a->found) {
         char *folder = a->label ? NULL : folder_label(a->name);
+        if (folder) check_part(s, s->archives.at[s->archives.n - 1], a->name);
         s->by_folder |= folder != NULL;
         add_picture(s, a->picture, a->name, a->name, a->label ? a->label : folder);
         free(folder);

@@ -93,6 +93,7 @@ typedef struct Walk { /* through a folder of --data */
     Words hollow; /* class folders without pictures of their own, with some in their folders */
     char *within; /* one of those */
     bool filled;  /* there is a class folder with pictures of its own */
+    char *stray;  /* a picture beside class folders, which has no class */
 } Walk;
 
 /* path: a class folder with `own` pictures of its own. */
@@ -118,6 +119,8 @@ static bool add_folder_of(Walk *w, const char *path, const char *label, int dept
             bool filled = add_folder_of(w, file, label ? label : names.at[i], depth + 1);
             if (depth == 0) note_class_folder(w, names.at[i], filled, s->n > before);
             if (depth == 1 && filled && !w->within) w->within = text_of("%s", names.at[i]);
+        } else if (is_picture_name(file) && depth == 0 && s->labelled) {
+            if (!w->stray) w->stray = text_of("%s", file);
         } else if (is_picture_name(file)) {
             add_picture_file(s, file, file + strlen(w->path) + 1, label);
             own = true;
@@ -129,7 +132,7 @@ static bool add_folder_of(Walk *w, const char *path, const char *label, int dept
     return own;
 }
 
-static bool is_part_of_data(const char *name)
+bool is_part_of_data(const char *name)
 {
     static const char *const parts[] = {"train", "training", "val",     "valid", "validation",
                                         "test",  "testing",  "testset", "dev",   "eval"};
@@ -151,8 +154,7 @@ static void check_walk(const Walk *w)
         fail(
             EXIT_DATA, w->path,
             "expected a folder for each class, with pictures in it, found %s, without pictures of %s own (folders such "
-            "as %s are inside); "
-            "if those are the classes, give %s/%s",
+            "as %s are inside); if those are the classes, give %s/%s",
             shown_words(&w->hollow), w->hollow.n == 1 ? "its" : "their", inside, w->path, first);
     note("%s: the classes are %s, whose pictures lie in folders of theirs, such as %s", w->path,
          shown_words(&w->hollow), inside);
@@ -164,6 +166,7 @@ static void add_data_folder(Picture_index *s, const char *path)
     s->by_folder = true;
     add_folder_of(&w, path, NULL, 0);
     check_walk(&w);
+    if (w.stray) add_picture_file(s, w.stray, w.stray, NULL); /* refused, after what its neighbours may be */
     for (int i = 0; i < w.hollow.n; i++) free((char *)w.hollow.at[i]);
     free(w.hollow.at);
     free(w.within);

@@ -44,6 +44,7 @@ int64_t index_bytes(const Picture_index *s);
 /* ---- for those who find pictures.  below: the name without the path of --data; label NULL: not known */
 void add_picture(Picture_index *s, Picture p, const char *name, const char *below, const char *label);
 void leave_file_out(Picture_index *s, const char *name); /* counts a file that is no picture */
+bool is_part_of_data(const char *name); /* "train", "val": folders of a data set that are no classes */
 bool is_picture_name(const char *name);
 /* A picture, an archive, a folder with some in it, or with bare in itself. */
 bool holds_pictures(const char *path, bool bare);

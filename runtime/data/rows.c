@@ -4,6 +4,7 @@
  * from the files, so no more than the compressed files is kept in memory. */
 #include "base/words.h"
 #include "data/array.h"
+#include "data/pictures.h"
 #include "data/rows.h"
 #include "model/tables.h"
 
@@ -26,6 +27,7 @@ struct Row_data {
     int fields;
     const char *group; /* name of the array of groups; NULL: none */
     Row_field groups;  /* if it is no field */
+    Words *unread;     /* names of arrays that no input has */
     int64_t heap;
     uint64_t hash, *row_hash, *row_group; /* [rows] */
 };
@@ -113,7 +115,10 @@ static bool is_wanted(const void *with, const char *name)
 {
     const Row_data *d = with;
     if (is_group(d, name)) return true;
-    if (!is_input(d->model, name)) note("array \"%s\" is not read: there is no such input", name);
+    if (!is_input(d->model, name)) {
+        note("array \"%s\" is not read: there is no such input", name);
+        add_word(d->unread, text_of("%s", name));
+    }
     return field_of(d, name);
 }
 
@@ -266,13 +271,23 @@ static void read_groups(Row_data *d)
     }
 }
 
+/* ", found arr_0; numpy.savez(FILE, image=…) gives an array its name" */
+static const char *unread_text(const Row_data *d)
+{
+    if (!d->unread->n) return "";
+    bool nameless = strncmp(d->unread->at[0], "arr_", 4) == 0;
+    return text_of(", found %s%s%s%s", shown_words(d->unread), nameless ? "; numpy.savez(FILE, " : "",
+                   nameless ? d->field[0].input->name : "", nameless ? "=array, …) gives arrays their names" : "");
+}
+
 static void check_rows(const Row_data *d, const char *path)
 {
     const Row_field *first = &d->field[0];
     for (int i = 0; i < d->fields; i++) {
         const Row_field *f = &d->field[i];
         if (!f->parts.n)
-            fail(EXIT_DATA, path, "there is no array for input %s; expected %s", field_text(f), inputs_text(d));
+            fail(EXIT_DATA, path, "there is no array for input %s; expected %s%s", field_text(f), inputs_text(d),
+                 unread_text(d));
         if (f->rows != first->rows)
             fail(EXIT_DATA, f->parts.at[0]->place, "expected as many rows as input %s has, %lld, found %lld",
                  first->input->name, (long long)first->rows, (long long)f->rows);
@@ -284,6 +299,7 @@ Row_data *rows_of_arrays(const Reading *reading, const Lathe_entry *const *entri
     const Words *paths = &reading->paths;
     Row_data *d = must_alloc(sizeof *d);
     Hash h;
+    d->unread = must_alloc(sizeof *d->unread);
     uint64_t inputs = reading->predicting ? reading->inputs : ~0ull;
     d->reading = reading;
     d->model = reading->model;

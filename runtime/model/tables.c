@@ -106,6 +106,7 @@ void write_real(Lathe_dtype t, void *at, int64_t i, double x)
 {
     if (t == LATHE_F64) ((double *)at)[i] = x;
     else if (t == LATHE_BF16) ((bf16 *)at)[i] = to_bf16_f64(x);
+    else if (t == LATHE_F16) ((f16 *)at)[i] = to_f16_f64(x);
     else ((float *)at)[i] = (float)x;
 }
 

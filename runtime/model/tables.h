@@ -17,7 +17,7 @@ int64_t tensor_size(const Lathe_tensor *t);    /* elements */
 char *dims_text(int rank, const int64_t *dim); /* "[12, 64]" */
 int dtype_size(Lathe_dtype t);                 /* bytes */
 double read_element(Lathe_dtype t, const void *at, int64_t i);
-void write_real(Lathe_dtype t, void *at, int64_t i, double x); /* of F32, F64, BF16: the nearest one */
+void write_real(Lathe_dtype t, void *at, int64_t i, double x); /* of F32, F64, BF16, F16: the nearest one */
 bool weighs_rows(const Lathe_tensor *t); /* input.weight: of rows */
 const Lathe_tensor *tensor_with_role(const Lathe_entry *e, Lathe_role role); /* first such input, or NULL */
 const Lathe_tensor *output_named(const Lathe_entry *e, const char *name);    /* or NULL */

@@ -209,8 +209,7 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     const Turn *u = &r->turns.at[s.turn];
     if (u->name)
         note("step %lld: expected a finite loss of turn %s, found loss %g and gradient norm %g; %s.  Try a lower "
-             "learning "
-             "rate for it in the description (it is %g here), a warm-up or clipping",
+             "learning rate for it in the description (it is %g here), a warm-up or clipping",
              (long long)step + 1, u->name, s.loss, s.norm, kept, s.rate);
     else
         note("step %lld: expected a finite loss, found loss %g and gradient norm %g; %s.  Try a lower learning rate "

@@ -312,8 +312,7 @@ void compare_origin(const Trainer *t, Data *d, const State *s)
     } parts[] = {
         {"description", "the description is not the one that the checkpoint was trained with"},
         {"plan", "this trainer adds in another order than the one that wrote the checkpoint (its plan differs, or the "
-                 "number of "
-                 "GPUs): results differ in their last bits"},
+                 "number of GPUs): results differ in their last bits"},
         {"data", "the data is not what the checkpoint was trained on: this is another run"},
         {"val_data", "the data for evaluation is not the checkpoint's: do not compare with its evaluations"},
     };

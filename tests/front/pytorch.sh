@@ -74,6 +74,20 @@ grep -q 'in Lua' "$TMP/said" && { echo "FAILED: a hint of Python's for Lua:"; ca
 says 'nn.pad(input.image, 1)' 'x:pad takes an axis, and the zeros before and after along it; around an image [B, H, W, C]: x:pad(1, n, n):pad(2, n, n)'
 says 'input.image:pad({ 1, 1, 1, 1 })' 'x:pad takes an axis'
 says 'nn.linear(input.image, { out = c.classes })' 'x:reshape { x:size(0), -1 }, or take means, x:mean(1, …)'
+# A picture whose channels come first is taken, with a warning; one that has them last, or was turned, without.
+warns() { # EXPRESSION SHAPE COUNT
+    printf '%s\n' "return { config = { batch = 4 }, inputs = { image = { \"f32\", $2 }, label = { \"i32\", below = 3, target = true } }," \
+        "forward = function(c, input) local x = nn.conv2d($1, { out = 3, kernel = 3, padding = 1 })" \
+        'return nn.cross_entropy(x:mean { 1, 2 }, input.label) end,' \
+        'train = { steps = 5 }, data = data.arrays { val_fraction = 0.1 } }' >"$TMP/channels.lua"
+    "$LATHE" check "$TMP/channels.lua" >"$TMP/said" 2>&1 || { echo "FAILED: was refused: $1"; cat "$TMP/said"; failed=1; }
+    [ "$(grep -cF 'channels are the last axis; if they are axis 1, as in PyTorch, write x:permute(0, 2, 3, 1)' "$TMP/said")" = "$3" ] ||
+        { echo "FAILED: $1 of $2: not $3 warnings"; cat "$TMP/said"; failed=1; }
+}
+warns 'input.image / 255' '3, 32, 32' 1
+warns 'input.image:permute(0, 2, 3, 1)' '3, 32, 32' 0
+warns 'input.image' '32, 32, 3' 0
+warns 'input.image' '3, 32, 16' 0
 "$LATHE" stubs "$TMP" >"$TMP/said"
 for name in $(grep -o 'nn\.[a-z][a-z_0-9]*' compiler/front/pytorch.c | sort -u); do
     grep -q "^function $name(" "$TMP/lathe.lua" || { echo "FAILED: there is no $name"; failed=1; }

@@ -3,6 +3,7 @@
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "model/init.h"
+#include "model/tables.h"
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -129,8 +130,32 @@ static void test_names(void)
     expect(copies_of_parameter(&p) == 12 && copy_elements(&p) == 1, "counts");
 }
 
+/* A number of each type, and nothing beside it. */
+static void test_write_real(void)
+{
+    static const struct {
+        Lathe_dtype type;
+        int bytes;
+        double x, nearest;
+    } cases[] = {{LATHE_F64, 8, 0.1, 0.1},
+                 {LATHE_F32, 4, 0.1, 0.100000001490116119384765625},
+                 {LATHE_BF16, 2, 0.1, 0.10009765625},
+                 {LATHE_F16, 2, 0.1, 0.0999755859375}};
+    for (int i = 0; i < COUNT_OF(cases); i++) {
+        unsigned char at[24];
+        int n = cases[i].bytes;
+        memset(at, 0xaa, sizeof at);
+        write_real(cases[i].type, at, 1, cases[i].x);
+        expect(read_element(cases[i].type, at, 1) == cases[i].nearest, "type %d: %.17g", i,
+               read_element(cases[i].type, at, 1));
+        for (int k = 0; k < (int)sizeof at; k++)
+            expect((k >= n && k < 2 * n) || at[k] == 0xaa, "type %d: byte %d beside it changed", i, k);
+    }
+}
+
 int main(void)
 {
+    test_write_real();
     test_distributions();
     test_constants();
     test_layouts();

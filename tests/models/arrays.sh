@@ -81,6 +81,8 @@ refuse 2 'predict needs --data PATH…: arrays, without targets if there are non
 refuse 2 'predict needs --data PATH…: a table of numbers, without targets if there are none: a .csv, or FEATURES.npy' "$TMP/mlp/trainer" predict
 refuse 2 '--out folder/image.npy would replace the data' "$trainer" predict --data image=folder/image.npy --weights run --only logits --out folder/image.npy
 refuse 3 'there is no array for input weight f32 []; expected image f32 [6, 6, 1], weight f32 [], label i32 [] below 4' "$trainer" train --data folder/image.npy
+mkdir nameless && cp folder/image.npy nameless/arr_0.npy
+refuse 3 'expected image f32 [6, 6, 1], weight f32 [], label i32 [] below 4, found arr_0; numpy.savez(FILE, image=array, …) gives arrays their names' "$trainer" train --data nameless
 npy bad/label.npy '|u1' '(83,)' "$(printf %s "$classes" | sed 's/\\003/\\004/')"
 refuse 3 'bad/label.npy: row 1: error: input label: expected ids from 0 to 3, found 4' "$trainer" train --data folder/image.npy folder/weight.npy bad/label.npy
 npy bad/short.npy '|u1' '(82,)' "$(printf %s "$ones" | sed 's/\\001//')"

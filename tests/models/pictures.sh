@@ -90,6 +90,11 @@ rm -r bad/teal
 mkdir split && cp -r colours split/train && mkdir split/val && cp -r colours/red split/val
 refuse 3 'split: error: expected a folder for each class, with pictures in it, found train, val, without pictures of their own (folders such as deep blue are inside); if those are the classes, give split/train' \
     "$LATHE" train "$top/models/vit.lua" --config pictures --data split --out no
+cp new.png split/cover.png # a picture beside them hides nothing
+refuse 3 'found train, val, without pictures of their own' "$trainer" train --data split --out no
+rm split/cover.png
+(cd split && tar -cf ../split.tar train val)
+refuse 3 'split.tar: error: expected a folder for each class, found the folder train with folders in it (train/' "$trainer" train --data split.tar --out no
 mkdir zip && mv split/train zip/pets
 refuse 3 'found pets, without pictures of its own (folders such as deep blue are inside); if those are the classes, give zip/pets' "$trainer" train --data zip --out no
 cp -r zip/pets/red more/deep && mkdir days && mv more/deep days/red && mkdir days/red/monday days/green
@@ -97,6 +102,8 @@ mv days/red/*.* days/red/monday && cp -r colours/green days/green/friday
 must "$trainer" train --data days --out days-run --steps 1
 grep -q 'note: days: the classes are green, red, whose pictures lie in folders of theirs, such as friday' said || tell "folders in classes"
 refuse 3 'empty: error: expected pictures (.jpg, .jpeg, .png), found none' "$trainer" train --data empty --out no
+cp new.png colours && refuse 3 'colours/new.png: error: expected the class of a picture' "$trainer" train --data colours --out no
+rm colours/new.png
 refuse 3 'new.png: error: expected the class of a picture' "$trainer" train --data new.png --out no
 refuse 3 'p.csv: error: expected the columns path and label in its first line, found no "path"' "$trainer" train --data p.csv --out no
 refuse 3 'its name has none of these endings' "$trainer" train --data p.jsonl --out no
