@@ -68,7 +68,7 @@ void draw_batch(const Drawing *d, const Passage *prompt, int64_t n, int64_t numb
 
 /* ------------------------------------------------------------------ a sample of the batch */
 
-static const char *row_of_output(const Drawing *d, const Lathe_tensor *o, int64_t row)
+const void *drawn_row(const Drawing *d, const Lathe_tensor *o, int64_t row)
 {
     return (const char *)d->call.out + o->offset + tensor_size(o) / o->dim[0] * row * dtype_size(o->dtype);
 }
@@ -82,7 +82,7 @@ static int64_t id_bytes(const Drawing *d, int32_t id, const char **at)
 
 static json_t *row_text(const Drawing *d, int64_t row)
 {
-    const int32_t *id = (const void *)row_of_output(d, d->tokens, row);
+    const int32_t *id = (const void *)drawn_row(d, d->tokens, row);
     const char *piece;
     int64_t n = d->tokens->dim[1], bytes = 0;
     for (int64_t i = 0; i < n; i++) bytes += id_bytes(d, id[i], &piece);
@@ -100,7 +100,7 @@ static json_t *row_text(const Drawing *d, int64_t row)
 static json_t *row_numbers(const Drawing *d, const Lathe_tensor *o, int64_t row)
 {
     json_t *list = json_array();
-    const char *at = row_of_output(d, o, row);
+    const char *at = drawn_row(d, o, row);
     bool whole = o->dtype == LATHE_I32 || o->dtype == LATHE_BOOL;
     for (int64_t i = 0; i < tensor_size(o) / o->dim[0]; i++) {
         double x = read_element(o->dtype, at, i);
@@ -140,7 +140,7 @@ json_t *drawn_json(const Drawing *d, int64_t row, Passage prompt)
 
 static void print_numbers(const Drawing *d, const Lathe_tensor *o, int64_t row)
 {
-    const char *at = row_of_output(d, o, row);
+    const char *at = drawn_row(d, o, row);
     int64_t n = tensor_size(o) / o->dim[0], line = o->rank > 1 ? o->dim[o->rank - 1] : 1;
     char *dims = dims_text(o->rank - 1, o->dim + 1);
     show(stdout, "%s %s\n", o->name, dims);

@@ -16,6 +16,7 @@ int64_t drawing_batch(const Drawing *d);                  /* samples per call */
 void check_prompt(const Drawing *d, Passage prompt, const char *place);
 /* Draws batch number `number`; its first n samples (at most a batch) begin with these prompts. */
 void draw_batch(const Drawing *d, const Passage *prompt, int64_t n, int64_t number, int64_t step);
+const void *drawn_row(const Drawing *d, const Lathe_tensor *o, int64_t row); /* the elements of an output */
 void print_drawn(const Drawing *d, int64_t row);             /* on stdout */
 json_t *drawn_json(const Drawing *d, int64_t row, Passage prompt); /* {prompt, text, tokens, outputs} */
 

@@ -190,6 +190,10 @@ int generate_command(Trainer *t)
              "--out names the run whose weights are taken, and --weights names them too: leave one "
              "out; to write into a file: `> FILE`, for numbers `--json > FILE`");
     if (find_entry(t->model, ENTRY_sample)) return draw_command(t);
+    if (t->to || t->only)
+        fail(EXIT_USAGE, NULL,
+             "--%s is of samples that are arrays, and %s writes texts; leave it out, and write `> FILE`",
+             t->to ? "to" : "only", t->model->name);
     need_entry(t->model, ENTRY_decode);
     char *path = weights_path(t);
     take_own_settings(t, path, t->model->recipe.pairs ? NULL : "eos"); /* the tokens that begin and end texts */

@@ -55,7 +55,7 @@ static const Command commands[] = {
      "[--prompt TEXT… | --data PATH…] [--samples N] [--weights W.safetensors] [options]",
      "Continues each prompt. Past the context the window slides: its newer half is read again. Models of pairs write\n"
      "one text per prompt, or per source of the data, one per line. Samples that are arrays are printed as numbers\n"
-     "(--json > FILE: with their shapes)."},
+     "(--json > FILE: with their shapes; --to FILE.npy: as an array)."},
     {"grad", GRAD, grad_command, "--weights W.safetensors --inputs I.safetensors --out G.safetensors",
      "Loss, outputs and gradients for given inputs: loss, output.NAME, grad.NAME."},
     {"init", INIT, init_command, "--out W.safetensors [--seed S | --init PATH]",
@@ -182,6 +182,8 @@ static const Option options[] = {
      "more tokens that end a text, besides the tokenizer's and the model's: each by its text or number"},
     {"ignore-eos", EVAL | GENERATE, FLAG, AT(ignore_eos), NULL, NULL,
      "no token ends a text: those that do are never written"},
+    {"to", GENERATE, TEXT, AT(to), NULL, "FILE.npy", "write samples that are arrays into an array [samples, …]"},
+    {"only", GENERATE, TEXT, AT(only), NULL, "NAME", "of several outputs of a sample the one to write with --to"},
     {"samples", GENERATE, COUNT, AT(samples), NULL, "N", "texts per prompt, or without a prompt (default 1)"},
     {"trace", PROFILE, TEXT, AT(trace), NULL, "FILE", "one step as a Chrome trace (chrome://tracing, Perfetto)"},
     {"memory-limit", ALL & ~INFO, SIZE, AT(memory_limit), NULL, "SIZE",

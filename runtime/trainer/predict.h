@@ -39,4 +39,8 @@ void write_jsonl(const Predictions *p, const char *path);
 void write_npy(const Predictions *p, const char *path); /* one output */
 void write_predicted_store(const Predictions *p, const char *path); /* safetensors; runs the model once per output */
 
+/* ---- trainer/npy_file.c */
+
+char *npy_head(const Lathe_tensor *t, int64_t rows, size_t *bytes); /* float for what has 16 bits */
+
 #endif

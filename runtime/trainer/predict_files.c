@@ -336,28 +336,12 @@ void write_jsonl(const Predictions *p, const char *path)
 
 /* ------------------------------------------------------------------ arrays */
 
-static const char *npy_type(const Lathe_tensor *t)
-{
-    switch (t->dtype) {
-    case LATHE_BOOL: return "|b1";
-    case LATHE_I32: return "<i4";
-    case LATHE_F64: return "<f8";
-    default: return "<f4";
-    }
-}
-
 static void put_npy_header(const Writer *w, const Lathe_tensor *t)
 {
-    char *shape = text_of("(%lld,", (long long)w->p->rows);
-    for (int k = 1; k < t->rank; k++) shape = text_of("%s %lld,", shape, (long long)t->dim[k]);
-    char *header = text_of("{'descr': '%s', 'fortran_order': False, 'shape': %s), }", npy_type(t), shape);
-    int n = (int)strlen(header) + 1, padded = (n + 10 + 63) / 64 * 64 - 10; /* elements begin at a multiple of 64 */
-    fwrite("\x93NUMPY\1\0", 1, 8, w->f);
-    fputc(padded & 255, w->f);
-    fputc(padded >> 8, w->f);
-    fprintf(w->f, "%-*s\n", padded - 1, header);
-    free(shape);
-    free(header);
+    size_t bytes;
+    char *head = npy_head(t, w->p->rows, &bytes);
+    fwrite(head, 1, bytes, w->f);
+    free(head);
 }
 
 static void give_npy(void *with, const char *out, int64_t row, int64_t number)

@@ -101,6 +101,14 @@ cp said a
 [ "$(grep -c '^image \[4, 4\]$' a)" = 9 ] && [ "$(grep -cE '^([0-9]+ ){3}[0-9]+$' a)" = 36 ] || tell "not 9 pictures of 4 lines"
 must "$TMP/gan/trainer" generate --out g --samples 9 --threads 1
 cmp a said || tell "other pictures by one thread"
+must "$TMP/gan/trainer" generate --out g --samples 9 --to made.npy
+grep -q '^made.npy: image \[4, 4\] of 9 samples$' said || tell "nothing is said of the file"
+head -c 128 made.npy | grep -q "'<i4', 'fortran_order': False, 'shape': (9, 4, 4,)" || tell "$(head -c 128 made.npy)"
+[ "$(wc -c <made.npy)" = $((128 + 9 * 16 * 4)) ] || tell "$(wc -c <made.npy) bytes"
+od -A n -v -t d4 -w16 -j 128 made.npy | tr -s ' ' | sed 's/^ //' >numbers
+grep -E '^([0-9]+ ){3}[0-9]+$' a | cmp - numbers || tell "other numbers in the file than those printed"
+refuse 2 '--to made.txt: expected a file whose name ends in .npy' "$TMP/gan/trainer" generate --out g --to made.txt
+refuse 2 'name one of the outputs image with --only' "$TMP/gan/trainer" generate --out g --to made.npy --only picture
 must "$TMP/gan/trainer" generate --out g --samples 9 --seed 2
 cmp -s a said && tell "the same pictures by another seed"
 exit 0
