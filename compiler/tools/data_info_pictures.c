@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { BETWEEN = 5 }; /* seconds between two lines about how far it is */
+
 typedef struct Looked { /* at each picture */
     Picture_index *index;
     Lengths *width, *height;
@@ -101,7 +103,13 @@ void tell_pictures(const Words *paths, bool json)
     Looked x = {
         .index = find_pictures(paths, have_classes(paths), NULL), .width = new_lengths(), .height = new_lengths()};
     unsigned char *chunk = must_alloc(PICTURE_CHUNK);
-    for (int64_t i = 0; i < x.index->n; i++) look_into(&x, &x.index->at[i], chunk);
+    double told = seconds_now();
+    for (int64_t i = 0; i < x.index->n; i++) {
+        look_into(&x, &x.index->at[i], chunk);
+        if (seconds_now() - told < BETWEEN) continue;
+        told = seconds_now();
+        show(stderr, "%s of %s pictures are read\n", grouped_text(i + 1), grouped_text(x.index->n));
+    }
     free(chunk);
     if (json) print_json(looked_json(&x));
     else print_looked(&x);

@@ -307,6 +307,10 @@ static void check_classes(const Pictures *p, const Lathe_entry *e)
              "expected at most %lld classes (input %s is below that), found %d, such as %s; build the model for %d "
              "classes (--set classes=N, if its description calls them that)",
              (long long)t->below, t->name, n, p->index->classes.at[n - 1], n);
+    if (t && t->below > n && p->reading->training)
+        note("the data has %d class%s, and the model %lld (input %s is below that): the last %lld never occur; built "
+             "with --set classes=%d it would have none of them, if its description calls them that",
+             n, n == 1 ? "" : "es", (long long)t->below, t->name, (long long)t->below - n, n);
 }
 
 static bool may_be_bad(const Reading *reading) { return reading->predicting && reading->recipe->bad_records > 0; }

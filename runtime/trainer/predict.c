@@ -137,8 +137,9 @@ static void choose_outputs(Predictions *p, const Trainer *t)
         char *word = text_of("%.*s", (int)(end - at), at);
         const Lathe_tensor *o = output_named(e, word);
         if (!o)
-            fail(EXIT_USAGE, NULL, "--only: there is no output %s; expected some of %s, separated by commas", word,
-                 output_words(e));
+            fail(EXIT_USAGE, NULL, "--only: there is no output %s; expected some of %s, separated by commas%s", word,
+                 output_words(e),
+                 output_named(e, "logits") ? " (tables have the class and the probability of each for logits)" : "");
         for (int i = 0; i < p->outputs; i++)
             if (p->output[i] == o) fail(EXIT_USAGE, NULL, "--only %s names %s twice", t->only, word);
         p->output[p->outputs++] = o;

@@ -4,6 +4,7 @@
 set -eu
 . tests/models/common
 must "$LATHE" build tests/models/snapshots.lua -o "$TMP/built"
+must "$LATHE" build tests/models/snapshots.lua --set classes=5 -o "$TMP/five"
 must "$LATHE" build tests/models/snapshots.lua --set classes=2 --set channels=1 --set resize=14 -o "$TMP/two"
 refuse 1 'data.images needs two inputs, the picture and its class' "$LATHE" check tests/models/snapshots.lua --set channels=2
 must ${CC:-cc} tests/models/draw_pictures.c -o "$TMP/draw" -ljpeg -lpng
@@ -80,6 +81,10 @@ done
 (cd web && tar --sort=name -cf ../web.tar *)
 must "$two" train --data web.tar --val-data web.tar --out web
 [ "$(cat web/classes.json)" = '{"format":1,"classes":["0","1"]}' ] || tell "$(cat web/classes.json)"
+
+# A model of more classes than the data has.
+must "$TMP/five/trainer" train --data colours --steps 1 --out five-run --init run/checkpoints/latest/model.safetensors --init-except head
+grep -q 'note: the data has 3 classes, and the model 5 (input label is below that): the last 2 never occur' said || tell "classes that never occur are not told"
 
 # What cannot be.
 mkdir -p bad/red empty
