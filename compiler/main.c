@@ -155,12 +155,26 @@ static int do_build(void)
     return 0;
 }
 
+/* A path of --data that is not there is refused before the trainer in the folder is replaced. */
+static void check_data_is_there(void)
+{
+    bool data = false;
+    for (int i = 0; i < line_of.rest.n; i++) {
+        const char *word = line_of.rest.at[i], *equals = strchr(word, '=');
+        if (starts_with(word, "--")) data = same(word, "--data") || same(word, "--val-data");
+        if (!data || *word == '-' || access(word, F_OK) == 0 || (equals && access(equals + 1, F_OK) == 0)) continue;
+        say_to(stderr, "%s: error: cannot be read: %s; check the path (nothing was built)\n", word, strerror(errno));
+        exit(3); /* as the trainer does */
+    }
+}
+
 /* `lathe train`, `lathe export`, `lathe replay`: the trainer's command of that name. */
 static int do_run(void)
 {
     if (line_of.options.source) usage_error("--source is for build: %s needs a trainer", line_of.command->name);
     if (line_of.command->manner & INSTRUMENTS && line_of.options.target != &target_cpu)
         usage_error("%s runs on the processor alone: leave --target out", line_of.command->name);
+    check_data_is_there();
     const Module *m = compiled();
     const char *program = trainer(m);
     say_to(stderr, "trainer: %s\n", program);

@@ -42,4 +42,8 @@ works rnn/trainer bench --steps 3 --json
 close "$(number planned_bytes out) / 1e6" "$(number peak_rss_bytes out) / 1e6" 16 'MB planned, resident'
 works "$lathe" train "$top/models/mlp.lua" -o mlp --data table.csv --out again --steps 20
 [ -s again/model.safetensors ] && ok 'lathe train' || wrong 'lathe train left no weights'
+cp mlp/model.c before.c
+refuses 3 'tabel.csv: error: cannot be read: No such file or directory; check the path (nothing was built)' \
+    "$lathe" train "$top/models/mlp.lua" --set hidden=7 -o mlp --data tabel.csv --out no
+cmp -s mlp/model.c before.c && ok 'the trainer in the folder stays' || wrong 'a trainer was replaced for data that is not there'
 finish
