@@ -179,6 +179,7 @@ static inline bool lathe_has_velocity(const Lathe_recipe *r)
 }
 
 /* Moments that the optimizer keeps of each element. */
+enum { LATHE_MOMENTS = 3 };        /* most of one */
 static inline int lathe_moments(const Lathe_recipe *r)
 {
     if (r->optimizer == LATHE_SGD) return r->momentum != 0;

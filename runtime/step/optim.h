@@ -37,8 +37,8 @@ typedef struct Optimizer {
     int moments;     /* number of the next that are in use */
     /* Adam: mean of g, mean of g²; Lion: mean of g; SGD with momentum: velocity; RMSprop: mean of g², then velocity if
      * it has momentum, then mean of g if it is centered.  For checkpoints */
-    void *moment[3];
-    const char *moment_name[3]; /* exp_avg, exp_avg_sq; momentum */
+    void *moment[LATHE_MOMENTS];
+    const char *moment_name[LATHE_MOMENTS]; /* exp_avg, exp_avg_sq; momentum */
     int segments;
     Segment *segment;
     double *partial; /* one per chunk, for gradient_norm */

@@ -15,7 +15,7 @@ static double NAME(squares)(const REAL *x, int64_t n)
 }
 
 typedef struct NAME(Moments) {
-    REAL *at[3]; /* of the optimizer; NULL beyond its own */
+    REAL *at[LATHE_MOMENTS]; /* of the optimizer; NULL beyond its own */
 } NAME(Moments);
 
 /* From element `at` on. */

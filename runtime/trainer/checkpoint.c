@@ -318,7 +318,7 @@ static void load_parameters(const Trainer *t, const State *s, const char *checkp
 static void load_moments(const Trainer *t, const State *s, const char *checkpoint, const Optimizer *o)
 {
     Store store;
-    const char *prefix[2];
+    const char *prefix[LATHE_MOMENTS];
     if (!o->moments) return;
     for (int k = 0; k < o->moments; k++) prefix[k] = text_of("%s.", o->moment_name[k]);
     read_marked(&store, s, checkpoint, "optimizer.safetensors");

@@ -66,6 +66,17 @@ sed 's/optim.sgd {[^}]*}/optim.lion {}/' turns.lua >other.lua
 must "$LATHE" build other.lua --set normal=true --set drawn=true --set batch=4 --set accumulate=2 -o "$TMP/other"
 refuse 3 "cannot go on with the other's moments" "$TMP/other/trainer" train --resume --steps 14 --out best
 
+# ---- RMSprop with all its moments, and clipped weights: resumed to the same bytes
+sed 's/optim.adam { lr = 1e-2, beta1 = 0.5 }, clip = 0.3/optim.rmsprop { lr = 1e-2, momentum = 0.5, centered = true }, clip_weights = 0.05/' turns.lua >critic.lua
+must "$LATHE" build critic.lua -o "$TMP/critic"
+must "$TMP/critic/trainer" train --data folder --steps 20 --out critic-whole
+must "$TMP/critic/trainer" train --data folder --steps 20 --save-every 11 --keep-last 0 --out critic-run
+must "$TMP/critic/trainer" train --resume=critic-run/checkpoints/step-11 --out critic-rest
+for file in model optimizer; do
+    cmp critic-whole/checkpoints/step-20/$file.safetensors critic-rest/checkpoints/step-20/$file.safetensors || tell "resumed to other bytes"
+done
+[ "$(head -c 8000 critic-whole/checkpoints/step-20/optimizer.safetensors | tr ',' '\n' | grep -aoE '"(exp_avg_sq|momentum|exp_avg)\.discriminator.up.weight"' | sort -u | wc -l)" = 3 ] || tell "not three moments"
+
 # ---- the turn of a command; others have no gradients
 must "$trainer" init --out w.safetensors
 awk 'BEGIN { printf "{\"x\":{\"dtype\":\"F32\",\"shape\":[4,5],\"data_offsets\":[0,80]},\"z\":{\"dtype\":\"F32\",\"shape\":[4,3],\"data_offsets\":[80,128]}}" }' >head
