@@ -51,12 +51,17 @@ static void refuse_taken(const char *name, const char *const *taken, int n, Wher
 }
 
 /* What else a line of metrics.jsonl, or of `eval --json`, says of an evaluation. */
-void check_logged_name(const char *of, const char *name, Where w)
+static void check_output_name(const char *name, Where w)
 {
     static const char *const taken[] = {"step",      "split", "rows",    "windows", "pictures",
                                         "sequences", "pairs", "weights", "metrics"};
-    check_plain_name(of, name, w);
     refuse_taken(name, taken, COUNT_OF(taken), w);
+}
+
+void check_logged_name(const char *of, const char *name, Where w)
+{
+    check_plain_name(of, name, w);
+    check_output_name(name, w);
 }
 
 /* Losses are in the lines of steps, too. */
@@ -208,7 +213,7 @@ static void collect_outputs(lua_State *L, int model)
         const Tensor *t = is_tensor(L, -1);
         if (!t) err(forward_place(L, model), "output '%s' must be a tensor, found %s", names[i], lua_text(L, -1));
         if (same(names[i], "loss")) err(forward_place(L, model), "the name 'loss' belongs to forward's first result");
-        if (t->node->shape.rank == 0) check_metric_name("output", names[i], forward_place(L, model));
+        if (t->node->shape.rank == 0) check_output_name(names[i], forward_place(L, model));
         note_mixing(L, model, names[i], t);
         give_title(t->node, names[i], TITLE_OUTPUT, "");
         if (t->node->shape.rank == 0 && !is_real(t->node->dtype) && !trace->decode)

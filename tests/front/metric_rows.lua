@@ -6,7 +6,7 @@ return {
     return nn.cross_entropy(logits, input.targets), { logits = logits }
   end,
   metrics = function(c, out, input)
-    return { pairs = (out.logits:unsqueeze(0) - out.logits:unsqueeze(1)):abs():mean() }
+    return { far = (out.logits:unsqueeze(0) - out.logits:unsqueeze(1)):abs():mean() }
   end,
   train = { optimizer = optim.sgd { lr = 0.1 }, steps = 1 },
   data = data.csv { target = "class" },
