@@ -1,6 +1,6 @@
 /* data_sizes.c: `lathe-data sizes`: what lathe must know of a table, of pictures or of series, before it builds a model
  * for them. */
-#include "data/pictures.h"
+#include "data/files.h"
 #include "data/schema.h"
 #include "data/series.h"
 #include "tools/data_command.h"
@@ -15,7 +15,8 @@ static Lathe_task task_of(const char *word)
 
 static int show_classes(const Words *files, const char *like)
 {
-    const Words *classes = like ? read_classes(like) : &find_pictures(files, true, NULL)->classes;
+    const Words *classes =
+        like ? read_classes(like) : &find_data_files(&picture_files, files, CLASS_LABELS, NULL)->classes;
     show(stdout, "classes %d\n", classes->n);
     return 0;
 }

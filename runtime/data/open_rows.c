@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/words.h"
 #include "data/data.h"
+#include "data/pictures.h"
 #include "data/reading.h"
 #include "interface/lathe_model.h"
 #include "model/tables.h"
@@ -125,8 +126,8 @@ static const Words *saved_classes(const Reading *reading)
 static void open_picture_data(Data *d, const Lathe_entry *e, bool training)
 {
     const Reading *reading = d->reading;
-    d->pictures = open_pictures(reading, e, reading->classes ? reading->classes : saved_classes(reading));
-    settle_rows(d, pictures_rows(d->pictures), training);
+    d->files = open_pictures(reading, e, reading->classes ? reading->classes : saved_classes(reading));
+    settle_rows(d, index_of_files(d->files)->n, training);
 }
 
 static void open_series_data(Data *d, bool training)

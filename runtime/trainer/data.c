@@ -112,7 +112,7 @@ void open_val_data(Data *d, const Trainer *t)
     d->held = must_alloc(sizeof *d->held);
     Reading *r = reading_of(own, false);
     r->schema = columns_of(d);
-    r->classes = d->pictures ? pictures_classes(d->pictures) : NULL;
+    r->classes = d->files ? &index_of_files(d->files)->classes : NULL;
     open_data(d->held, r, d->tokenizer);
     refuse_pipe(d->held);
     tell_equal_rows(d, d->held);

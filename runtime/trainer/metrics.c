@@ -47,7 +47,7 @@ static double target_of_row(const Data *d, int64_t item, int64_t k)
     double x = 0;
     if (d->csv) return csv_class(d->csv, item);
     if (d->table) return table_target(d->table, item, (int)k);
-    if (d->pictures) return picture_class(d->pictures, item);
+    if (d->files) return index_of_files(d->files)->at[item].class;
     if (d->series) return series_target(d->series, item, k / d->series->targets, (int)(k % d->series->targets));
     bug_if(!class_of_row(d->rows, item, &x));
     return x;
@@ -109,7 +109,7 @@ static bool has_class(const Data *d)
 {
     double x;
     if (d->table) return table_schema(d->table)->classes;
-    return d->csv || d->pictures || (d->rows && class_of_row(d->rows, 0, &x));
+    return d->csv || d->files || (d->rows && class_of_row(d->rows, 0, &x));
 }
 
 Metrics *measure_predictions(const Predictions *p)

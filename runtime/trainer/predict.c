@@ -33,7 +33,7 @@
 
 const char *predicted_fault(const Predictions *p, int64_t number)
 {
-    return p->data->pictures ? picture_fault(p->data->pictures, val_item(p->data, number)) : NULL;
+    return p->data->files ? fault_of_file(p->data->files, val_item(p->data, number)) : NULL;
 }
 
 /* The outputs of a row that cannot be read.  All bits set are NaN in each format of reals, and -1. */
@@ -97,7 +97,7 @@ int64_t predicted_numbers(const Predictions *p, const Lathe_tensor *t, const cha
 const char *predicted_class(const Predictions *p, int64_t class)
 {
     const Schema *s = columns_of(p->data);
-    const Words *names = p->data->pictures ? pictures_classes(p->data->pictures) : NULL;
+    const Words *names = p->data->files ? &index_of_files(p->data->files)->classes : NULL;
     if (names) return class >= 0 && class < names->n ? names->at[class] : NULL;
     return s && s->classes && class >= 0 && class < s->column[s->target].levels ? s->column[s->target].level[class]
                                                                                 : NULL;
@@ -105,7 +105,7 @@ const char *predicted_class(const Predictions *p, int64_t class)
 
 const char *predicted_name(const Predictions *p, int64_t number)
 {
-    return p->data->pictures ? picture_name(p->data->pictures, val_item(p->data, number)) : NULL;
+    return p->data->files ? name_of_file(index_of_files(p->data->files), val_item(p->data, number)) : NULL;
 }
 
 /* ------------------------------------------------------------------ which outputs, which file */
@@ -253,9 +253,10 @@ int predict_command(Trainer *t)
     weights_up(t->model, &m);
     p.data = &d, p.memory = &m, p.call = call_of(&m, p.entry), p.rows = d.val_items;
     open_kept_columns(&p, t, form);
-    if (d.pictures)
-        advise(text_of("%s; to go on past up to N such pictures, whose predictions stay empty: --set bad_records=N",
-                       strcmp(t->out, "-") == 0 ? "the table ends here" : text_of("%s was not written", t->out)));
+    if (d.files)
+        advise(text_of("%s; to go on past up to N such %s, whose predictions stay empty: --set bad_records=N",
+                       strcmp(t->out, "-") == 0 ? "the table ends here" : text_of("%s was not written", t->out),
+                       item_word(&d)));
     form->write(&p, t->out);
     advise(NULL);
     if (strcmp(t->out, "-") == 0) return 0;

@@ -182,7 +182,7 @@ void print_banner(const Report *r)
     if (t->ranks)
         show(stderr, "%d GPUs, each with this memory and %s %s per step\n", gpus_of(t),
              grouped_text(r->items_per_step / gpus_of(t)), item_word(d));
-    if (d->pictures) show(stderr, "data: pictures of %s\n", classes_text(d->pictures));
+    if (d->files) show(stderr, "data: pictures of %s\n", class_counts(index_of_files(d->files)));
     if (d->epochs) print_epochs(r);
     else
         show(stderr, "data: %s %s to train on, %s to evaluate%s; %s %s a step\n", grouped_text(d->train), unit,
@@ -249,11 +249,11 @@ static char *progress_text(const Report *r, int64_t done, Step s)
 {
     char *data = data_readers(r->data) ? text_of(" | data %.1f %%", 100 * data_share(r)) : text_of("%s", "");
     char *turns = turns_text(&r->notes);
-    char *line = text_of("step %lld/%lld | loss %.4f%s | norm %.3g | lr %.1e | %.*f ms%s | %s %s/s | ETA %s",
-                         (long long)done, (long long)r->steps, s.loss, turns, s.norm, s.rate, r->smooth_ms < 10 ? 1 : 0,
-                         r->smooth_ms, data, rate_text(units_per_second(r)),
-                         has_tokens(r->data) ? "tok" : item_word(r->data),
-                         duration_text((double)(r->steps - done) * r->smooth_ms * 1e-3));
+    char *line =
+        text_of("step %lld/%lld | loss %.4f%s | norm %.3g | lr %.1e | %.*f ms%s | %s %s/s | ETA %s", (long long)done,
+                (long long)r->steps, s.loss, turns, s.norm, s.rate, r->smooth_ms < 10 ? 1 : 0, r->smooth_ms, data,
+                rate_text(units_per_second(r)), has_tokens(r->data) ? "tok" : item_word(r->data),
+                duration_text((double)(r->steps - done) * r->smooth_ms * 1e-3));
     free(data);
     free(turns);
     return line;
@@ -324,8 +324,8 @@ static void warn_of_waiting(Report *r, int64_t done, double now)
     r->next_data_warning = now + APART;
     report_text(r, "step %lld: %.0f %% of the time is spent waiting for data; give more --readers (%d now), or %s",
                 (long long)done, 100 * data_share(r), readers,
-                r->data->pictures ? "make the pictures as small as the model reads them"
-                                  : "encode the text once: lathe tokenize encode");
+                r->data->files ? "make the pictures as small as the model reads them"
+                               : "encode the text once: lathe tokenize encode");
 }
 
 static void show_pairs(Report *r, const char *of, const Pair_sum *s)
