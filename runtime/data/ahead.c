@@ -274,4 +274,5 @@ Files *open_files(const Reading *reading, File_index *index, const Files_form *f
 
 File_index *index_of_files(const Files *f) { return f->index; }
 int file_readers(const Files *f) { return f->threads; }
+char *words_of_files(const Files *f) { return f->form.tell(f->form.with); }
 const char *fault_of_file(const Files *f, int64_t item) { return f->fault ? f->fault[item] : NULL; }

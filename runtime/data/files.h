@@ -95,6 +95,7 @@ typedef struct Files_form { /* how files of a kind get into a batch; with is wha
     char *(*read)(void *thread, int fd, const Data_file *file, const File_turn *turn, char *room);
     /* Fills the inputs of an entry with a batch: turn [e->rows], rooms [e->rows][room]. */
     void (*fill)(const void *with, const Lathe_entry *e, char *in, const File_turn *turn, const char *rooms);
+    char *(*tell)(const void *with); /* "pictures of 3 classes: …", from malloc */
 } Files_form;
 
 typedef struct Files Files;
@@ -103,6 +104,7 @@ Files *open_files(const Reading *reading, File_index *index, const Files_form *f
 File_index *index_of_files(const Files *f);
 int64_t files_heap(const Files *f);
 int file_readers(const Files *f); /* threads */
+char *words_of_files(const Files *f); /* "pictures of 3 classes: …" */
 const char *fault_of_file(const Files *f, int64_t item); /* why it cannot be read; NULL: it was */
 /* Fills the inputs with the files item [e->rows], as they are.  A file that cannot be read ends the program (3); to
  * predict, bad_records of them are zeros, and told. */

@@ -123,6 +123,11 @@ static void check_classes(const Pictures *p, const Lathe_entry *e)
              (long long)t->below, t->name, n, p->index->classes.at[n - 1], n);
 }
 
+static char *pictures_text(const void *with)
+{
+    return text_of("pictures of %s", class_counts(((const Pictures *)with)->index));
+}
+
 Files *open_pictures(const Reading *reading, const Lathe_entry *e, const Words *known)
 {
     Pictures *p = must_alloc(sizeof *p);
@@ -142,6 +147,7 @@ Files *open_pictures(const Reading *reading, const Lathe_entry *e, const Words *
                                     .thread_bytes = resampler + PICTURE_CHUNK + PICTURE_ROOM,
                                     .open_thread = open_decoder,
                                     .read = read_to_pixels,
-                                    .fill = fill_pixels},
+                                    .fill = fill_pixels,
+                                    .tell = pictures_text},
                       most_rows(p));
 }

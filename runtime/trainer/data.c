@@ -86,7 +86,8 @@ void open_run_data(Data *d, const Trainer *t, bool training)
     Reading *r = reading_of(t, training);
     check_split(t);
     if (!training && t->data.n &&
-        (reads_text(r) || t->model->recipe.table || t->model->recipe.images || t->model->recipe.series))
+        (reads_text(r) || t->model->recipe.table || t->model->recipe.images || t->model->recipe.audio ||
+         t->model->recipe.series))
         r->weights = weights_path(t);
     open_data(d, r, NULL);
 }
