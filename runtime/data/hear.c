@@ -24,7 +24,7 @@ struct Hearer {
     Rate *rate; /* of the last recording that needed one */
     int rate_from;
     bool resampled; /* the one at work */
-    float *x;
+    double *x;
     int64_t n, room; /* samples, at the model's rate */
 };
 
@@ -35,7 +35,7 @@ int64_t frames_of_sound(const Sound_form *f, const Sound_about *about)
 
 int64_t hearer_bytes(const Sound_form *f)
 {
-    return mel_bytes(&f->mel) + 4 * mel_samples(&f->mel, f->frames) + RATE_ROOM + SOUND_ROOM;
+    return mel_bytes(&f->mel) + (int64_t)sizeof(double) * mel_samples(&f->mel, f->frames) + RATE_ROOM + SOUND_ROOM;
 }
 
 Hearer *open_hearer(const Sound_form *f)
@@ -92,8 +92,7 @@ static void take_samples(void *with, const float *x, int64_t n)
         return;
     }
     bug_if(n > h->room - h->n);
-    memcpy(h->x + h->n, x, sizeof *x * (size_t)n);
-    h->n += n;
+    for (int64_t i = 0; i < n; i++) h->x[h->n++] = (double)x[i];
 }
 
 static int64_t drawn_below(const Sound_form *f, const File_turn *turn, int site, int64_t n)
@@ -108,7 +107,7 @@ static double drawn_within(const Sound_form *f, const File_turn *turn, int site,
 }
 
 /* By `by` samples, into silence. */
-static void shift_samples(float *x, int64_t n, int64_t by)
+static void shift_samples(double *x, int64_t n, int64_t by)
 {
     int64_t away = by < 0 ? -by : by, kept = away < n ? n - away : 0;
     memmove(by < 0 ? x : x + (n - kept), by < 0 ? x + (n - kept) : x, sizeof *x * (size_t)kept);
@@ -119,7 +118,7 @@ static void vary_samples(Hearer *h, const File_turn *turn)
 {
     const Sound_form *f = h->form;
     const double natural = 0.11512925464970229; /* log 10 / 20: of a decibel */
-    float gain = f->recipe->gain > 0 ? (float)exp(natural * drawn_within(f, turn, GAIN_SITE, f->recipe->gain)) : 1;
+    double gain = f->recipe->gain > 0 ? exp(natural * drawn_within(f, turn, GAIN_SITE, f->recipe->gain)) : 1;
     for (int64_t i = 0; i < h->n && gain != 1; i++) h->x[i] *= gain;
     double most = f->recipe->shift * f->mel.rate;
     if (most >= 1) shift_samples(h->x, h->n, (int64_t)lround(drawn_within(f, turn, SHIFT_SITE, most)));

@@ -84,10 +84,11 @@ static void tell_unknown(const File_index *s)
     if (count) {
         Words all = sorted_letters(&unknown);
         all.at++, all.n--; /* the blank */
-        note("%s character%s in %s of the %s texts %s none of the %d of training, such as %s: %s left out of what is "
-             "learnt, and can only be written wrongly",
+        note("%s character%s in %s of the %s texts %s not among the %d of training: %s; the model cannot "
+             "write %s, and targets leave %s out",
              grouped_text(count), count == 1 ? "" : "s", grouped_text(texts), grouped_text(s->n),
-             count == 1 ? "is" : "are", s->classes.n - 1, shown_words(&all), count == 1 ? "it is" : "they are");
+             count == 1 ? "is" : "are", s->classes.n - 1, shown_words(&all), count == 1 ? "it" : "them",
+             count == 1 ? "it" : "them");
     }
 }
 

@@ -166,22 +166,22 @@ void close_mel(Mel *m)
 /* ------------------------------------------------------------------ frames */
 
 /* Sample i of n, mirrored at the ends as often as it takes, without doubling the first and the last. */
-static double sample_at(const float *x, int64_t n, int64_t i)
+static double sample_at(const double *x, int64_t n, int64_t i)
 {
     int64_t around = 2 * (n - 1);
-    if (n == 1) return (double)x[0];
+    if (n == 1) return x[0];
     i = i < 0 ? -i % around : i % around;
-    return (double)x[i < n ? i : around - i];
+    return x[i < n ? i : around - i];
 }
 
 /* Sample k of the frame at `centre`, under the window. */
-static double windowed(const Mel *m, const float *x, int64_t n, int64_t centre, int k)
+static double windowed(const Mel *m, const double *x, int64_t n, int64_t centre, int k)
 {
     int64_t i = centre - m->half + k;
-    return m->window[k] * (i >= 0 && i < n ? (double)x[i] : sample_at(x, n, i));
+    return m->window[k] * (i >= 0 && i < n ? x[i] : sample_at(x, n, i));
 }
 
-static void fold_frames(Mel *m, const float *x, int64_t n, int64_t first)
+static void fold_frames(Mel *m, const double *x, int64_t n, int64_t first)
 {
     for (int lane = 0; lane < LANES; lane++) {
         int64_t centre = (first + lane) * m->form.hop;
@@ -220,7 +220,7 @@ static float log_mel(const Mel *m, int k, int lane)
     return log_f32((float)(sum > m->form.floor ? sum : m->form.floor));
 }
 
-void find_mel(Mel *m, const float *x, int64_t n, float *out)
+void find_mel(Mel *m, const double *x, int64_t n, float *out)
 {
     int64_t frames = mel_frames(&m->form, n);
     for (int64_t first = 0; first < frames; first += LANES) {

@@ -15,7 +15,7 @@ void restart_rate(Rate *r); /* for another recording */
 void close_rate(Rate *r);
 int64_t samples_at_rate(int64_t n, int from, int to);
 /* The next samples; the last ones with end.  Writes at most `room` samples to out, and returns how many. */
-int64_t change_rate(Rate *r, const float *x, int64_t n, bool end, float *out, int64_t room);
+int64_t change_rate(Rate *r, const float *x, int64_t n, bool end, double *out, int64_t room);
 enum { RATE_ROOM = 1 << 22 }; /* most bytes of a table */
 
 /* ------------------------------------------------------------------ data/mel.c: log-mel features */
@@ -38,6 +38,6 @@ void close_mel(Mel *m);
 int empty_mel(const Mel *m); /* the first filter that no frequency of the spectrum falls into; -1: none */
 /* Log-mel features of n samples: out [mel_frames(n)][mels].  Frames are centred at multiples of hop; before and behind
  * its ends the recording is mirrored. */
-void find_mel(Mel *m, const float *x, int64_t n, float *out);
+void find_mel(Mel *m, const double *x, int64_t n, float *out);
 
 #endif

@@ -16,7 +16,7 @@ struct Rate {
     int64_t from, to; /* without common divisors */
     int64_t width;    /* inputs that count on each side */
     int64_t taps;     /* 2 width + 1 */
-    float *table;     /* [to][taps] */
+    double *table;    /* [to][taps] */
     float *x;         /* [taps + BLOCK] inputs, from number `first` on */
     int64_t first, n; /* first: of x; -width at the start */
     int64_t in, out;  /* inputs and outputs so far */
@@ -59,7 +59,7 @@ static void fill_table(Rate *r)
         for (int64_t k = 0; k < r->taps; k++) {
             double i = (double)(first_input(r, p) + k);
             double t = (i / (double)r->from - (double)p / (double)r->to) * base;
-            r->table[p * r->taps + k] = (float)weight_at(t, base / (double)r->from);
+            r->table[p * r->taps + k] = weight_at(t, base / (double)r->from);
         }
 }
 
@@ -98,16 +98,16 @@ void close_rate(Rate *r)
     free(r);
 }
 
-static float output_at(const Rate *r, const float *x, int64_t m)
+static double output_at(const Rate *r, const float *x, int64_t m)
 {
-    const float *weight = r->table + m % r->to * r->taps;
+    const double *weight = r->table + m % r->to * r->taps;
     double sum = 0;
-    for (int64_t k = 0; k < r->taps; k++) sum += (double)weight[k] * (double)x[k];
-    return (float)sum;
+    for (int64_t k = 0; k < r->taps; k++) sum += weight[k] * (double)x[k];
+    return sum;
 }
 
 /* The outputs whose inputs are all there. */
-static int64_t give_outputs(Rate *r, int64_t most, float *out, int64_t room)
+static int64_t give_outputs(Rate *r, int64_t most, double *out, int64_t room)
 {
     int64_t n = 0;
     for (; r->out < most && n < room; n++) {
@@ -132,7 +132,7 @@ static void add_inputs(Rate *r, const float *x, int64_t n)
     r->n += n;
 }
 
-int64_t change_rate(Rate *r, const float *x, int64_t n, bool end, float *out, int64_t room)
+int64_t change_rate(Rate *r, const float *x, int64_t n, bool end, double *out, int64_t room)
 {
     int64_t done = 0;
     r->in += n;

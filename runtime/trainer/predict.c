@@ -18,6 +18,7 @@
 #include "trainer/data.h"
 #include "trainer/memory.h"
 #include "trainer/predict.h"
+#include "trainer/spelled.h"
 #include "trainer/state.h"
 #include "trainer/trainer.h"
 
@@ -122,8 +123,15 @@ static bool is_answer(const Lathe_tensor *t)
     return strcmp(t->name, "logits") == 0 || strcmp(t->name, "prediction") == 0;
 }
 
-/* In the order of --only; without it all, the answer first. */
-static void choose_outputs(Predictions *p, const Trainer *t)
+/* Lengths of texts are read for the texts. */
+static bool goes_without_saying(const Predictions *p, const Trainer *t, const Lathe_tensor *o, bool texts)
+{
+    const Lathe_tensor *logits = output_named(p->entry, "logits");
+    return texts && o == length_of_spellings(p->entry) && logits && are_spellings(t->model, logits);
+}
+
+/* In the order of --only; without it all, the answer first.  texts: into a file of texts. */
+static void choose_outputs(Predictions *p, const Trainer *t, bool texts)
 {
     const Lathe_entry *e = p->entry;
     p->output = must_alloc(sizeof *p->output * (size_t)(e->outputs + 1));
@@ -131,7 +139,8 @@ static void choose_outputs(Predictions *p, const Trainer *t)
     if (forecasts) p->output[p->outputs++] = forecasts;
     for (int answer = 1; answer >= 0 && !t->only && !forecasts; answer--)
         for (int i = 0; i < e->outputs; i++)
-            if (is_answer(&e->output[i]) == answer) p->output[p->outputs++] = &e->output[i];
+            if (is_answer(&e->output[i]) == answer && !goes_without_saying(p, t, &e->output[i], texts))
+                p->output[p->outputs++] = &e->output[i];
     for (const char *at = t->only, *end; at; at = *end ? end + 1 : NULL) {
         end = at + strcspn(at, ",");
         char *word = text_of("%.*s", (int)(end - at), at);
@@ -238,7 +247,7 @@ int predict_command(Trainer *t)
     take_own_settings(t, t->weights, t->model->recipe.series ? NULL : "csv_target");
     if (!t->model->recipe.series) take_own_settings(t, t->weights, "group");
     t->recipe.val_fraction = 1;
-    choose_outputs(&p, t);
+    choose_outputs(&p, t, form->texts);
     Reading *r = reading_of(t, false);
     r->predicting = true;
     r->inputs = inputs_needed(&p);
