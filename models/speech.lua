@@ -81,12 +81,13 @@ return {
     }
   end,
 
-  -- Spectra of 25 ms, every 10 ms.
+  -- Spectra of 25 ms, every 10 ms.  A sound that does not change would be nothing but zeros if each recording were normalised
+  -- by itself, so keywords are all scaled alike.
   data = function(c)
     return data.audio {
       sample_rate = c.sample_rate, n_fft = c.sample_rate // 40, hop_length = c.sample_rate // 100,
       freq_masks = 2, freq_mask = c.freq_mask, time_masks = 2, time_mask = c.time_mask, shift = c.shift,
-      too_long = c.too_long, val_fraction = 0.1,
+      normalize = c.keywords and "fixed" or "utterance", mean = -7.0, std = 4.0, too_long = c.too_long, val_fraction = 0.1,
     }
   end,
 }

@@ -324,8 +324,9 @@ static void warn_of_waiting(Report *r, int64_t done, double now)
     r->next_data_warning = now + APART;
     report_text(r, "step %lld: %.0f %% of the time is spent waiting for data; give more --readers (%d now), or %s",
                 (long long)done, 100 * data_share(r), readers,
-                r->data->files ? text_of("make the %s as small as the model reads them", item_word(r->data))
-                               : "encode the text once: lathe tokenize encode");
+                !r->data->files             ? "encode the text once: lathe tokenize encode"
+                : r->t->model->recipe.audio ? "resample the recordings to the model's rate once"
+                                            : "make the pictures as small as the model reads them");
 }
 
 static void show_pairs(Report *r, const char *of, const Pair_sum *s)
