@@ -43,10 +43,10 @@ end
 
 return {
   config = {
-    sample_rate = 8000, n_mels = 40, frames = 800, letters = 160,  -- a recording: 100 frames a second; characters of a text
+    sample_rate = 8000, n_mels = 40, frames = 500, letters = 100,  -- a recording: 100 frames a second; characters of a text
     vocab = 28, classes = 2, keywords = false,                     -- of the data: characters and a blank; or classes
     stride = 2, width = 192, layers = 2, dropout = 0.2,
-    freq_mask = 8, time_mask = 20, shift = 0.0,
+    freq_mask = 6, time_mask = 15, shift = 0.0,
     batch = 16, lr = 2e-3, steps = 1500, too_long = "drop",
   },
 

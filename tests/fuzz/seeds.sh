@@ -26,6 +26,7 @@ seeds merges tests/fuzz/corpus/merges/*
 seeds ranks tests/fuzz/corpus/ranks/*
 seeds state tests/fuzz/corpus/state/*
 seeds pictures tests/fuzz/corpus/pictures/*
+seeds recordings tests/fuzz/corpus/recordings/*
 seeds series tests/fuzz/corpus/series/*
 for reader in plain jsonl table shard npy arrays packed; do seeds $reader tests/fuzz/corpus/$reader/*; done
 

@@ -11,16 +11,11 @@ samples are taken before they are written.
 import os
 
 import numpy as np
-import soundfile
-import torch
-import torchaudio
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "audio")
 # sample_rate, n_fft, win_length, hop_length, n_mels, f_min, f_max, mel_scale
 FORMS = [(16000, 400, 400, 160, 20, 0.0, 8000.0, "htk"), (8000, 256, 200, 100, 12, 100.0, 3800.0, "slaney")]
 FLOOR = 1e-10
-os.makedirs(HERE, exist_ok=True)
-os.chdir(HERE)
 
 
 def wave(rate, seconds, seed):
@@ -91,21 +86,33 @@ def log_mel(x, rate, n_fft, win, hop, n_mels, low, high, scale):
 
 
 def by_torchaudio(x, old, rate, n_fft, win, hop, n_mels, low, high, scale):
+    import torch
+    import torchaudio
+
     x = torchaudio.functional.resample(torch.tensor(x, dtype=torch.float64), old, rate)
     spectrum = torchaudio.transforms.MelSpectrogram(
         rate, n_fft, win, hop, low, high, n_mels=n_mels, mel_scale=scale,
-        norm="slaney" if scale == "slaney" else None).double()
+        norm="slaney" if scale == "slaney" else None).double()  # fmt: skip
     return spectrum(x).clamp(min=FLOOR).log().T.numpy()
 
 
-with open("features", "wb") as out:
-    for name, (rate, x, subtype) in FILES.items():
-        soundfile.write(name, x, rate, subtype=subtype)
-        mono = x.mean(1) if x.ndim == 2 else x
-        for form in FORMS:
-            y = log_mel(resampled(mono, rate, form[0]), *form)
-            if name != "short.wav":                           # torch mirrors once only
-                other = by_torchaudio(mono, rate, *form)
-                assert y.shape == other.shape and np.abs(y - other).max() < 1e-3, (name, form, np.abs(y - other).max())
-            out.write(y.astype("<f4").tobytes())
-soundfile.write("mono.ogg", FILES["mono.wav"][1], 16000, format="OGG", subtype="VORBIS")
+def main():
+    import soundfile
+
+    os.makedirs(HERE, exist_ok=True)
+    os.chdir(HERE)
+    with open("features", "wb") as out:
+        for name, (rate, x, subtype) in FILES.items():
+            soundfile.write(name, x, rate, subtype=subtype)
+            mono = x.mean(1) if x.ndim == 2 else x
+            for form in FORMS:
+                y = log_mel(resampled(mono, rate, form[0]), *form)
+                if name != "short.wav":  # torch mirrors once only
+                    other = by_torchaudio(mono, rate, *form)
+                    assert y.shape == other.shape and np.abs(y - other).max() < 1e-3, (name, form, np.abs(y - other).max())
+                out.write(y.astype("<f4").tobytes())
+    soundfile.write("mono.ogg", FILES["mono.wav"][1], 16000, format="OGG", subtype="VORBIS")
+
+
+if __name__ == "__main__":
+    main()
