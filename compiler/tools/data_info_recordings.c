@@ -81,7 +81,7 @@ static void hear_one(Heard *x, int64_t item)
     x->bytes += p->bytes;
     if (wrong && !x->damaged++) x->first = text_of("%s: %s", place_of_file(s, p), wrong);
     free(wrong);
-    if (text_of_file(s, item)) add_length(x->letters, letters_in(text_of_file(s, item)));
+    if (spoken_text(s, item)) add_length(x->letters, letters_in(spoken_text(s, item)));
 }
 
 /* ------------------------------------------------------------------ told */

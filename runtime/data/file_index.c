@@ -59,7 +59,7 @@ char *place_of_file(const File_index *s, const Data_file *p)
 
 const char *name_of_file(const File_index *s, int64_t item) { return s->names + s->at[item].name; }
 
-const char *text_of_file(const File_index *s, int64_t item)
+const char *spoken_text(const File_index *s, int64_t item)
 {
     return s->at[item].text < 0 ? NULL : s->names + s->at[item].text;
 }
@@ -280,7 +280,7 @@ uint64_t file_index_hash(const File_index *s)
     hash_start(&h);
     for (int64_t i = 0; i < s->n; i++) {
         const Data_file *p = &s->at[i];
-        const char *text = text_of_file(s, i);
+        const char *text = spoken_text(s, i);
         hash_add(&h, &p->draw, sizeof p->draw);
         hash_add(&h, &p->bytes, sizeof p->bytes);
         hash_add(&h, &p->class, sizeof p->class);

@@ -53,7 +53,7 @@ typedef struct File_index {
 File_index *find_data_files(const File_kind *kind, const Words *paths, File_labels wants, const Words *known);
 char *place_of_file(const File_index *s, const Data_file *p); /* "a.tar: member cats/1.jpg", from malloc */
 const char *name_of_file(const File_index *s, int64_t item);
-const char *text_of_file(const File_index *s, int64_t item); /* NULL: it has none */
+const char *spoken_text(const File_index *s, int64_t item); /* NULL: it has none */
 void shuffle_data_files(File_index *s); /* by names alone, so that any part of the list has all classes */
 int64_t file_index_bytes(const File_index *s);
 uint64_t file_index_hash(const File_index *s); /* of names, sizes, classes and texts */

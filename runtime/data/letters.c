@@ -9,7 +9,7 @@
 enum { SHOWN = 8 };
 
 /* The bytes of the character at `text`, which is UTF-8. */
-static int letter_at(const char *text)
+static int letter_bytes(const char *text)
 {
     uint32_t code;
     int n = utf8_character((const unsigned char *)text, (int64_t)strlen(text), &code);
@@ -20,14 +20,14 @@ static int letter_at(const char *text)
 int64_t letters_in(const char *text)
 {
     int64_t n = 0;
-    for (; *text; n++) text += letter_at(text);
+    for (; *text; n++) text += letter_bytes(text);
     return n;
 }
 
 static void collect_letters(Strings *all, const char *text)
 {
     for (int k; *text; text += k) {
-        k = letter_at(text);
+        k = letter_bytes(text);
         if (find_string(all, text, k) < 0) add_string(all, text, k, true);
     }
 }
@@ -51,7 +51,7 @@ static Words sorted_letters(Strings *all)
 Words letters_of_texts(const File_index *s)
 {
     Strings all = {0};
-    for (int64_t i = 0; i < s->n; i++) collect_letters(&all, text_of_file(s, i));
+    for (int64_t i = 0; i < s->n; i++) collect_letters(&all, spoken_text(s, i));
     return sorted_letters(&all);
 }
 
@@ -72,9 +72,9 @@ static void tell_unknown(const File_index *s)
     int64_t count = 0, texts = 0;
     for (int64_t i = 0; i < s->n; i++) {
         int64_t before = count;
-        const char *text = text_of_file(s, i);
+        const char *text = spoken_text(s, i);
         for (int k; text && *text; text += k) {
-            k = letter_at(text);
+            k = letter_bytes(text);
             if (find_string(&s->labels, text, k) >= 0) continue;
             count++;
             if (find_string(&unknown, text, k) < 0) add_string(&unknown, text, k, true);
@@ -95,7 +95,7 @@ static void tell_unknown(const File_index *s)
 void settle_letters(File_index *s, const Words *known, const int32_t *row, int64_t n)
 {
     Strings all = {0};
-    for (int64_t i = 0; i < n && !known; i++) collect_letters(&all, text_of_file(s, row[i]));
+    for (int64_t i = 0; i < n && !known; i++) collect_letters(&all, spoken_text(s, row[i]));
     s->classes = known ? *known : sorted_letters(&all);
     number_letters(s);
     tell_unknown(s);
@@ -105,7 +105,7 @@ int64_t letter_ids(const File_index *s, const char *text, int32_t *out, int64_t 
 {
     int64_t n = 0;
     for (int k; *text && n < room; text += k) {
-        k = letter_at(text);
+        k = letter_bytes(text);
         int32_t id = find_string(&s->labels, text, k);
         if (id > 0) out[n++] = id;
     }

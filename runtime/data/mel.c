@@ -166,7 +166,7 @@ void close_mel(Mel *m)
 /* ------------------------------------------------------------------ frames */
 
 /* Sample i of n, mirrored at the ends as often as it takes, without doubling the first and the last. */
-static double sample_at(const double *x, int64_t n, int64_t i)
+static double mirrored_sample(const double *x, int64_t n, int64_t i)
 {
     int64_t around = 2 * (n - 1);
     if (n == 1) return x[0];
@@ -178,7 +178,7 @@ static double sample_at(const double *x, int64_t n, int64_t i)
 static double windowed(const Mel *m, const double *x, int64_t n, int64_t centre, int k)
 {
     int64_t i = centre - m->half + k;
-    return m->window[k] * (i >= 0 && i < n ? x[i] : sample_at(x, n, i));
+    return m->window[k] * (i >= 0 && i < n ? x[i] : mirrored_sample(x, n, i));
 }
 
 static void fold_frames(Mel *m, const double *x, int64_t n, int64_t first)

@@ -49,7 +49,7 @@ static char *read_to_pixels(void *thread, int fd, const Data_file *q, const File
     return NULL;
 }
 
-static void *open_decoder(const void *with)
+static void *open_picture_thread(const void *with)
 {
     const Pictures *p = with;
     Decoder *d = must_alloc(sizeof *d);
@@ -145,7 +145,7 @@ Files *open_pictures(const Reading *reading, const Lathe_entry *e, const Words *
                       &(Files_form){.with = p,
                                     .room = p->pixels,
                                     .thread_bytes = resampler + PICTURE_CHUNK + PICTURE_ROOM,
-                                    .open_thread = open_decoder,
+                                    .open_thread = open_picture_thread,
                                     .read = read_to_pixels,
                                     .fill = fill_pixels,
                                     .tell = pictures_text},

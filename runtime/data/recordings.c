@@ -60,18 +60,18 @@ static void put_features(const Recordings *r, const Lathe_tensor *t, char *at, i
     for (int64_t i = 0; i < n && t->dtype != LATHE_F32; i++) write_real(t->dtype, at, row * n + i, (double)x[i]);
 }
 
-static bool is_named(const Lathe_tensor *t, const char *name) { return strcmp(t->name, name) == 0; }
+static bool is_tensor_named(const Lathe_tensor *t, const char *name) { return strcmp(t->name, name) == 0; }
 
 static void fill_input(const Recordings *r, const Lathe_tensor *t, char *at, int64_t row, int64_t item,
                        const char *rooms)
 {
     int32_t *ids = (int32_t *)(void *)at, *text = must_alloc(sizeof *text * (size_t)(r->letters + 1));
-    const char *spoken = text_of_file(r->index, item);
-    if (is_named(t, "features")) put_features(r, t, at, row, features_in(r, rooms, row));
-    if (is_named(t, "lengths")) ids[row] = frames_in(r, rooms, row);
-    if (is_named(t, "label")) ids[row] = r->index->at[item].class;
-    if (is_named(t, "text")) letter_ids(r->index, spoken, ids + row * r->letters, r->letters);
-    if (is_named(t, "text_lengths")) ids[row] = (int32_t)letter_ids(r->index, spoken, text, r->letters);
+    const char *spoken = spoken_text(r->index, item);
+    if (is_tensor_named(t, "features")) put_features(r, t, at, row, features_in(r, rooms, row));
+    if (is_tensor_named(t, "lengths")) ids[row] = frames_in(r, rooms, row);
+    if (is_tensor_named(t, "label")) ids[row] = r->index->at[item].class;
+    if (is_tensor_named(t, "text")) letter_ids(r->index, spoken, ids + row * r->letters, r->letters);
+    if (is_tensor_named(t, "text_lengths")) ids[row] = (int32_t)letter_ids(r->index, spoken, text, r->letters);
     free(text);
 }
 
@@ -98,7 +98,7 @@ static char *take_length(void *with, const Sound_about *about)
     return NULL;
 }
 
-static Look look_at(const Recordings *r, const Data_file *q)
+static Look look_at_header(const Recordings *r, const Data_file *q)
 {
     Look look = {.r = r};
     const File_index *s = r->index;
@@ -115,7 +115,7 @@ static Look look_at(const Recordings *r, const Data_file *q)
 /* What does not fit the inputs; NULL: it fits. */
 static char *unfit(const Recordings *r, int64_t item, const Look *look)
 {
-    int64_t letters = r->letters ? letters_in(text_of_file(r->index, item)) : 0;
+    int64_t letters = r->letters ? letters_in(spoken_text(r->index, item)) : 0;
     const Mel_form *m = &r->form.mel;
     if (look->frames > r->form.frames)
         return text_of(
@@ -136,7 +136,7 @@ static void check_lengths(Recordings *r)
     int64_t kept = 0;
     char *first = NULL;
     for (int64_t i = 0; i < s->n; i++) {
-        Look look = look_at(r, &s->at[i]);
+        Look look = look_at_header(r, &s->at[i]);
         char *wrong = unfit(r, i, &look);
         if (!wrong) r->seconds += look.seconds, s->at[kept++] = s->at[i];
         else if (r->reading->recipe->too_long == LATHE_REFUSE_LONG)
@@ -157,7 +157,7 @@ static const Lathe_tensor *input_of_model(const Lathe_model *m, const char *name
 {
     for (int i = 0; i < m->entries; i++)
         for (int k = 0; k < m->entry[i].inputs; k++)
-            if (is_named(&m->entry[i].input[k], name)) return &m->entry[i].input[k];
+            if (is_tensor_named(&m->entry[i].input[k], name)) return &m->entry[i].input[k];
     return NULL;
 }
 
@@ -181,7 +181,7 @@ static int64_t most_rows(const Recordings *r)
     for (int i = 0; i < r->reading->model->entries; i++) {
         const Lathe_entry *e = &r->reading->model->entry[i];
         for (int k = 0; k < e->inputs; k++)
-            if (is_named(&e->input[k], "features") && e->rows > most) most = e->rows;
+            if (is_tensor_named(&e->input[k], "features") && e->rows > most) most = e->rows;
     }
     return most;
 }
@@ -191,7 +191,7 @@ static void settle_form(Recordings *r, const Lathe_entry *e)
     const Lathe_tensor *x = NULL, *text = input_of_model(r->reading->model, "text");
     const Lathe_tensor *label = input_of_model(r->reading->model, "label");
     for (int i = 0; i < e->inputs; i++)
-        if (is_named(&e->input[i], "features")) x = &e->input[i];
+        if (is_tensor_named(&e->input[i], "features")) x = &e->input[i];
     bug_if(!x || x->rank < 3); /* [rows][frames][mels], also with micro-batches */
     r->form.frames = x->dim[x->rank - 2];
     r->form.mel = mel_form(&r->reading->model->recipe, (int)x->dim[x->rank - 1]);

@@ -93,7 +93,7 @@ static void give_metric(void *with, const char *out, int64_t row, int64_t number
     (void)predicted_numbers(m->p, m->output, out, row, m->x);
     if (m->texts) {
         char *text = spelled_text(m->p, m->output, out, row, m->x);
-        add_spelling(&m->spelling, text, text_of_file(index_of_files(m->p->data->files), item));
+        add_spelling(&m->spelling, text, spoken_text(index_of_files(m->p->data->files), item));
         free(text);
         return;
     }

@@ -230,7 +230,7 @@ static void put_numbers(const Writer *w, const Lathe_tensor *t, int64_t n)
     for (int64_t k = 0; k < n; k++) fprintf(w->f, "%s%.*g", k ? "," : "", digits_of(t), w->x[k]);
 }
 
-static void put_text(const Writer *w, const Lathe_tensor *t, const char *out, int64_t row)
+static void put_spelled(const Writer *w, const Lathe_tensor *t, const char *out, int64_t row)
 {
     char *text = spelled_text(w->p, t, out, row, w->x);
     put_field(w->f, text);
@@ -244,7 +244,7 @@ static void put_outputs(Writer *w, const char *out, int64_t row, bool empty)
         int64_t n = take_numbers(w, t, out, row);
         if (i) fputc(',', w->f);
         if (is_text(w->p, t)) {
-            if (!empty) put_text(w, t, out, row);
+            if (!empty) put_spelled(w, t, out, row);
             continue;
         }
         if (empty) {

@@ -50,7 +50,7 @@ char *spelled_text(const Predictions *p, const Lathe_tensor *t, const char *out,
 /* ------------------------------------------------------------------ errors */
 
 /* Takes a text apart: into words, or into characters. */
-static Passage *parts_of(const char *text, bool words, int64_t *n)
+static Passage *cut_text(const char *text, bool words, int64_t *n)
 {
     Passage *all = must_alloc(sizeof *all * (strlen(text) + 1));
     uint32_t code;
@@ -97,7 +97,7 @@ static int64_t edits(const Passage *a, int64_t n, const Passage *b, int64_t m)
 static int64_t edits_of(const char *spelled, const char *text, bool words, int64_t *parts)
 {
     int64_t n;
-    Passage *a = parts_of(spelled, words, &n), *b = parts_of(text, words, parts);
+    Passage *a = cut_text(spelled, words, &n), *b = cut_text(text, words, parts);
     int64_t all = edits(a, n, b, *parts);
     free(a);
     free(b);

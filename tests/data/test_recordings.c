@@ -368,11 +368,11 @@ static void check_letters(void)
     settle_letters(&s, NULL, (int32_t[]){0}, 1);
     expect(s.classes.n == 5 && !*s.classes.at[0] && strcmp(s.classes.at[4], "\xc3\xa9") == 0,
            "the blank, then letters");
-    int64_t n = letter_ids(&s, text_of_file(&s, 0), ids, 8);
+    int64_t n = letter_ids(&s, spoken_text(&s, 0), ids, 8);
     expect(n == 5 && memcmp(ids, (int32_t[]){3, 4, 2, 1, 3, 0, 0, 0}, sizeof ids) == 0, "ids of a text");
-    n = letter_ids(&s, text_of_file(&s, 1), ids, 8);
+    n = letter_ids(&s, spoken_text(&s, 1), ids, 8);
     expect(n == 2 && ids[0] == 2 && ids[1] == 3 && ids[2] == 0, "an unknown letter is left out");
-    expect(letters_in(text_of_file(&s, 0)) == 5, "letters are counted, not bytes");
+    expect(letters_in(spoken_text(&s, 0)) == 5, "letters are counted, not bytes");
 }
 
 int main(void)
