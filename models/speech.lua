@@ -34,7 +34,7 @@ end
 
 local function named(c, input, states, lengths)
   local inside = within(lengths, states:size(1))
-  local embedding = (states * inside):sum(1) / inside:sum(1)
+  local embedding = (states * inside):sum(1) / nn.max(inside:sum(1), 1.0)
   local logits = nn.linear(embedding, { name = "head", out = c.classes })
   return nn.cross_entropy(logits, input.label), {
     logits = logits, embedding = embedding, accuracy = nn.accuracy(logits, input.label),

@@ -95,6 +95,9 @@ static char *refused_about(const SF_INFO *info)
         return text_of("expected %d to %d samples a second, found %d; convert it (sox FILE -r 16000 OUT.wav), or leave "
                        "it out",
                        SOUND_LEAST_RATE, SOUND_MOST_RATE, info->samplerate);
+    if (info->frames >= SOUND_SAMPLES)
+        return text_of("does not say how many samples it has, or more than anyone can hear; write it again (sox FILE "
+                       "OUT.wav), or leave it out");
     if (info->frames < 1) return text_of("expected samples, found none; leave it out");
     return NULL;
 }

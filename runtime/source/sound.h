@@ -12,10 +12,11 @@ typedef struct Sound_bytes { /* a file, or a part of one */
     int fd;
     int64_t first, bytes;
 } Sound_bytes;
+#define SOUND_SAMPLES (INT64_C(1) << 36)
 
 typedef struct Sound_about {
     int rate, channels; /* rate: samples a second */
-    int64_t samples;    /* of each channel */
+    int64_t samples;    /* of each channel, below SOUND_SAMPLES */
 } Sound_about;
 
 /* Who takes the samples: first what the recording is, and whether it is refused; then its samples, from -1 to 1, the

@@ -348,6 +348,10 @@ static void check_lies(void)
     Bytes flac = bytes_of(recorded("music.flac"));
     flac.at[21] |= 15, flac.at[22] = -1; /* of STREAMINFO: samples, 36 bits */
     refused("a FLAC that promises more", flac, "its header promises");
+    flac = bytes_of(recorded("music.flac"));
+    flac.at[21] &= (char)0xf0;
+    memset(flac.at + 22, 0, 4);
+    refused("a FLAC that promises nothing", flac, "does not say how many samples it has");
     Bytes text = {0};
     puts_to(&text, "ID3\4 is of another kind");
     refused("an MP3", text,
