@@ -47,9 +47,9 @@ typedef struct File_index {
 
 /* ------------------------------------------------------------------ data/file_index.c: which files there are */
 
-/* All files of the kind in paths: folders (for classes with a folder for each), tar archives, CSV files with the columns
- * path and label, or path and text, single files.  known: the classes of training; NULL: those of the data.  An error
- * in the files ends the program (3). */
+/* All files of the kind in paths: folders (for classes with a folder for each), tar archives, CSV files with the
+ * columns path and label, or path and text, single files.  known: the classes of training; NULL: those of the data.
+ * An error in the files ends the program (3). */
 File_index *find_data_files(const File_kind *kind, const Words *paths, File_labels wants, const Words *known);
 char *place_of_file(const File_index *s, const Data_file *p); /* "a.tar: member cats/1.jpg", from malloc */
 const char *name_of_file(const File_index *s, int64_t item);
@@ -100,7 +100,8 @@ typedef struct Files_form { /* how files of a kind get into a batch; with is wha
 
 typedef struct Files Files;
 
-Files *open_files(const Reading *reading, File_index *index, const Files_form *form, int64_t rows); /* rows: of a batch */
+/* rows: of a batch */
+Files *open_files(const Reading *reading, File_index *index, const Files_form *form, int64_t rows);
 File_index *index_of_files(const Files *f);
 int64_t files_heap(const Files *f);
 int file_readers(const Files *f); /* threads */

@@ -6,8 +6,8 @@
 
 /* ------------------------------------------------------------------ data/rate.c: another sampling rate */
 
-/* Samples at one rate become samples at another, as torchaudio.functional.resample makes them by default: a sinc under a
- * Hann window of 6 zeros on each side, at 0.99 of the lower rate. */
+/* Samples at one rate become samples at another, as torchaudio.functional.resample makes them by default: a sinc under
+ * a Hann window of 6 zeros on each side, at 0.99 of the lower rate. */
 typedef struct Rate Rate;
 
 Rate *open_rate(int from, int to); /* NULL: the rates have so small a common divisor that a table would be too large */

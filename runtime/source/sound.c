@@ -1,7 +1,7 @@
 /* sound.c: samples of WAV, FLAC and OGG recordings, by libsndfile.
  *
- * The library is loaded when the first recording is read: with those that it needs it is a dozen, which models of other
- * data should not wait for. */
+ * The library is loaded when the first recording is read, so that programs of other data need neither it nor the nine
+ * libraries that it needs. */
 #include "base/words.h"
 #include "source/sound.h"
 

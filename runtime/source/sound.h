@@ -6,7 +6,13 @@
 #include <stdint.h>
 
 /* Limits against headers that promise anything.  ROOM: about what libsndfile and the libraries under it take. */
-enum { SOUND_CHANNELS = 64, SOUND_LEAST_RATE = 1000, SOUND_MOST_RATE = 192000, SOUND_BLOCK = 1 << 12, SOUND_ROOM = 1 << 23 };
+enum {
+    SOUND_CHANNELS = 64,
+    SOUND_LEAST_RATE = 1000,
+    SOUND_MOST_RATE = 192000,
+    SOUND_BLOCK = 1 << 12,
+    SOUND_ROOM = 1 << 23
+};
 
 typedef struct Sound_bytes { /* a file, or a part of one */
     int fd;

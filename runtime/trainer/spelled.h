@@ -4,7 +4,7 @@
 
 #include "trainer/predict.h"
 
-/* Whether the output is the scores of characters, logits [rows][time][characters], where the data's target is a text. */
+/* Whether the output is the scores of characters, logits [rows][time][characters], where the target is a text. */
 bool are_spellings(const Lathe_model *m, const Lathe_tensor *t);
 /* Its companion: lengths, i32 [rows]: how much of the time counts; NULL: all. */
 const Lathe_tensor *length_of_spellings(const Lathe_entry *e);
