@@ -25,11 +25,19 @@ local function encode(c, features, lengths)
   return nn.dropout(nn.layernorm(x, { name = "ln_f" }), c.dropout), lengths
 end
 
+-- The share of texts that have more characters than there are states, a blank between two equal ones counted: their probability
+-- is 0, and nothing is learnt of them.
+local function too_fast(c, input, lengths)
+  local here, before = input.text:slice(1, 1, c.letters), input.text:slice(1, 0, c.letters - 1)
+  local doubled = nn.where(nn.land(nn.eq(here, before), nn.ne(here, 0)), 1.0, 0.0):sum(-1)
+  return nn.where(nn.lt(lengths:cast("f32"), input.text_lengths:cast("f32") + doubled), 1.0, 0.0):mean()
+end
+
 local function spelled(c, input, states, lengths)
   local logits = nn.linear(states, { name = "head", out = c.vocab })
   local log_probs = nn.log_softmax(logits)
   local loss = nn.ctc(log_probs, input.text, lengths, input.text_lengths, { zero_infinity = true })
-  return loss, { logits = logits, lengths = lengths }
+  return loss, { logits = logits, lengths = lengths, too_fast = too_fast(c, input, lengths) }
 end
 
 local function named(c, input, states, lengths)

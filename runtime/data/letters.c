@@ -107,8 +107,9 @@ int64_t letter_ids(const File_index *s, const char *text, int32_t *out, int64_t 
     for (int k; *text && n < room; text += k) {
         k = letter_bytes(text);
         int32_t id = find_string(&s->labels, text, k);
-        if (id > 0) out[n++] = id;
+        if (id > 0 && out) out[n] = id;
+        n += id > 0;
     }
-    for (int64_t i = n; i < room; i++) out[i] = 0;
+    for (int64_t i = n; i < room && out; i++) out[i] = 0;
     return n;
 }

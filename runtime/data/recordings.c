@@ -65,14 +65,13 @@ static bool is_tensor_named(const Lathe_tensor *t, const char *name) { return st
 static void fill_input(const Recordings *r, const Lathe_tensor *t, char *at, int64_t row, int64_t item,
                        const char *rooms)
 {
-    int32_t *ids = (int32_t *)(void *)at, *text = must_alloc(sizeof *text * (size_t)(r->letters + 1));
+    int32_t *ids = (int32_t *)(void *)at;
     const char *spoken = spoken_text(r->index, item);
     if (is_tensor_named(t, "features")) put_features(r, t, at, row, features_in(r, rooms, row));
     if (is_tensor_named(t, "lengths")) ids[row] = frames_in(r, rooms, row);
     if (is_tensor_named(t, "label")) ids[row] = r->index->at[item].class;
     if (is_tensor_named(t, "text")) letter_ids(r->index, spoken, ids + row * r->letters, r->letters);
-    if (is_tensor_named(t, "text_lengths")) ids[row] = (int32_t)letter_ids(r->index, spoken, text, r->letters);
-    free(text);
+    if (is_tensor_named(t, "text_lengths")) ids[row] = (int32_t)letter_ids(r->index, spoken, NULL, r->letters);
 }
 
 static void fill_recordings(const void *with, const Lathe_entry *e, char *in, const File_turn *turn, const char *rooms)

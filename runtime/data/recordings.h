@@ -17,7 +17,7 @@ void settle_texts(Files *f, const Reading *reading, const Words *known, const in
  * row [n], in their order.  Tells which characters of other texts are not among them. */
 void settle_letters(File_index *s, const Words *known, const int32_t *row, int64_t n);
 int64_t letters_in(const char *text); /* characters */
-/* The ids of a text, in out [room], then zeros; characters without an id are left out.  Returns how many it has. */
+/* The ids of a text, in out [room] (NULL: none are wanted), then zeros; characters without an id are left out.  Returns how many it has. */
 int64_t letter_ids(const File_index *s, const char *text, int32_t *out, int64_t room);
 Words letters_of_texts(const File_index *s); /* of all, with the blank first */
 
