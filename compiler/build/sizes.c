@@ -1,5 +1,6 @@
-/* sizes.c: finds the sizes of a model with data.table, data.images or data.series.  `lathe train MODEL.lua --data
- * FILE…` starts `lathe-data sizes`, which reads the files, and then builds as if the user had given these sizes with
+/* sizes.c: finds the sizes of a model with data.table, data.images, data.audio or data.series.  `lathe train MODEL.lua
+ * --data FILE…` starts `lathe-data sizes`, which reads the files, and then builds as if the user had given these sizes
+ * with
  * --set. */
 #include "emit/emit.h"
 
@@ -59,11 +60,22 @@ static const char *setting_of(const Options *o, const char *name, const char *de
     return described;
 }
 
-static const char *file_of_sizes(const Lathe_recipe *r) { return r->images ? "classes.json" : "table.json"; }
+static const char *file_of_sizes(const Lathe_recipe *r)
+{
+    return r->images || r->audio ? "classes.json" : "table.json";
+}
 
 static const char *with_option(const char *command, const char *option, const char *value)
 {
     return value && *value ? format("%s %s %s", command, option, shell_quoted(value)) : command;
+}
+
+/* A description of pictures, recordings or series may call a size something else, or say it. */
+static bool has_size(const Desc *d, const char *name)
+{
+    for (int i = 0; i < d->knobs.n; i++)
+        if (same(d->knobs.at[i].name, name)) return true;
+    return d->recipe.table;
 }
 
 /* Options of lathe-data sizes for the columns of series. */
@@ -75,8 +87,9 @@ static const char *series_options(const char *s, const Options *o, const Lathe_r
     return with_option(s, "--known", setting_of(o, "known_columns", r->known_columns));
 }
 
-static const char *reading_command(const Options *o, const Lathe_recipe *r, const Texts *files, const char *saved)
+static const char *reading_command(const Options *o, const Desc *d, const Texts *files, const char *saved)
 {
+    const Lathe_recipe *r = &d->recipe;
     const char *drop = setting_of(o, "drop", r->drop), *weight = setting_of(o, "row_weight", r->row_weight);
     const char *categories = setting_of(o, "as_categories", r->as_categories);
     const char *group = setting_of(o, "group", r->group);
@@ -85,11 +98,13 @@ static const char *reading_command(const Options *o, const Lathe_recipe *r, cons
         [LATHE_TASK_FOUND] = "auto", [LATHE_CLASSES] = "class", [LATHE_REAL_TARGET] = "real"};
     const char *s = format("%s sizes%s", shell_quoted(program_beside("lathe-data")),
                            r->images   ? " --pictures"
+                           : r->texts  ? " --texts"
+                           : r->audio  ? " --recordings"
                            : r->series ? " --windows"
                                        : "");
     if (saved) return format("%s --like %s", s, shell_quoted(saved));
     if (r->series) s = series_options(s, o, r);
-    s = with_option(s, "--target", r->images ? NULL : target);
+    s = with_option(s, "--target", r->images || r->audio ? NULL : target);
     if (r->table) s = with_option(s, "--task", setting_of(o, "task", tasks[r->task]));
     s = with_option(s, "--drop", drop);
     s = with_option(s, "--weight", weight);
@@ -104,19 +119,12 @@ bool names_data(const Texts *line)
     return data_words(line).n > 0 || word_after(line, "--init") || word_after(line, "--resume");
 }
 
-/* A description of pictures or of series may call a size something else, or say it. */
-static bool has_size(const Desc *d, const char *name)
-{
-    for (int i = 0; i < d->knobs.n; i++)
-        if (same(d->knobs.at[i].name, name)) return true;
-    return d->recipe.table;
-}
-
 static bool wants_sizes(const Desc *d)
 {
     const Lathe_recipe *r = &d->recipe;
     if (r->series) return has_size(d, "channels") || has_size(d, "targets") || has_size(d, "known");
-    return (r->table || r->images) && has_size(d, "classes");
+    if (r->texts) return has_size(d, "vocab");
+    return (r->table || r->images || r->audio) && has_size(d, "classes");
 }
 
 void take_sizes_from_data(Options *o, const Desc *d, const Texts *line)
@@ -128,7 +136,7 @@ void take_sizes_from_data(Options *o, const Desc *d, const Texts *line)
     char name[32];
     long long value;
     fflush(NULL);
-    FILE *f = popen(reading_command(o, r, &files, saved), "r");
+    FILE *f = popen(reading_command(o, d, &files, saved), "r");
     while (f && fscanf(f, "%31s %lld\n", name, &value) == 2)
         if (!was_set(o, name) && has_size(d, name)) push(&o->sets, format("%s=%lld", name, value));
     int status = f ? pclose(f) : -1;

@@ -1,31 +1,9 @@
 /* inputs.c: what forward may read: the fields of `input`, as data.text, data.pairs, data.csv or `inputs` declare them.
  */
-#include "front/front.h"
+#include "front/fields.h"
 
 #include <ctype.h>
 #include <string.h>
-
-/* The size of an axis, or a bound: a number, or the name of one in config. */
-typedef struct Size {
-    const char *name; /* NULL: a number */
-    int64_t n;
-} Size;
-
-enum { MOST_AXES = LATHE_MAXRANK - 2 }; /* beside the batch, and micro-batches */
-
-typedef struct Field { /* a field of input */
-    const char *name;
-    Lathe_role role;
-    DType dtype;
-    bool packed, time; /* packed: only if documents share a sequence */
-    int axes;          /* after the batch */
-    Size axis[MOST_AXES], below;
-    Where where;
-} Field;
-
-struct Fields {
-    VEC(Field) all;
-};
 
 /* ------------------------------------------------------------------ the data's own */
 
@@ -100,11 +78,6 @@ static void add_fields_of_data(Trace *trace)
 
 static Where at_input(const Trace *trace, const char *name) { return place_of_key(trace, "inputs", name); }
 
-static const char form[] =
-    "{ image = { \"f32\", 28, 28, 1 }, label = \"i32\" }: names, each with a type and the sizes of a row's axes";
-
-static const char image_form[] = "{ image = { \"f32\", 32, 32, 3 }, label = { \"i32\", below = 10, target = true } }";
-
 /* The number, or the name of a number in config, on the top. */
 static Size size_of_field(lua_State *L, const char *input, const char *what)
 {
@@ -132,7 +105,7 @@ static DType type_of_field(lua_State *L, const char *input)
     if (same(word, "i32")) return I32;
     err(at_input(trace_of(L), input),
         "input '%s': the type must be \"f32\" or \"i32\", found %s\n  `inputs` is a table such as %s", input,
-        lua_text(L, -1), form);
+        lua_text(L, -1), array_form);
 }
 
 /* The other keys of a field's table. */
@@ -198,7 +171,7 @@ static void read_declared(lua_State *L)
     int n;
     keys_of(L, -1, &names, &n);
     if (n == 0 || lua_rawlen(L, -1) > 0)
-        err(place_of_key(trace, NULL, "inputs"), "`inputs` must be a table such as %s", form);
+        err(place_of_key(trace, NULL, "inputs"), "`inputs` must be a table such as %s", array_form);
     for (int i = 0; i < n; i++) {
         check_input_name(trace, names[i]);
         Field f = {.name = names[i], .role = LATHE_FEATURES, .where = at_input(trace, names[i])};
@@ -207,85 +180,6 @@ static void read_declared(lua_State *L)
         lua_pop(L, 1);
         push(&trace->fields->all, f);
     }
-}
-
-/* The resized picture must cover the part that is cut from it. */
-static void check_resize(const Trace *trace, const Field *f)
-{
-    int64_t side = trace->desc->recipe.resize, least = f->axis[f->axis[0].n < f->axis[1].n].n;
-    if (side && side < least)
-        err(place_of_key(trace, "data", "resize"),
-            "resize, the shorter side of a picture before it is cut, must be 0 or at least %lld, as input '%s' has, "
-            "found "
-            "%lld",
-            (long long)least, f->name, (long long)side);
-}
-
-/* data.images has a picture in each row, and its class. */
-static void check_images(const Trace *trace)
-{
-    int pictures = 0, classes = 0, all = trace->fields->all.n;
-    for (int i = 0; i < all; i++) {
-        const Field *f = &trace->fields->all.at[i];
-        bool colours = f->axes == 3 && (f->axis[2].n == 1 || f->axis[2].n == 3);
-        if (f->dtype == F32 && f->role == LATHE_FEATURES && colours && !pictures++) check_resize(trace, f);
-        classes += f->dtype == I32 && f->role == LATHE_TARGETS && f->axes == 0 && f->below.n;
-    }
-    if (pictures != 1 || classes != 1 || all != 2)
-        err(place_of_key(trace, NULL, "inputs"),
-            "data.images needs two inputs, the picture and its class, such as %s\n  the sizes are height, width and "
-            "channels: 3, or 1 for grey",
-            image_form);
-}
-
-/* The form of an input of data.series; sizes that must be equal are the same letter. */
-typedef struct Series_input {
-    const char *name, *form;
-    bool target;
-} Series_input;
-static const Series_input of_series[] = {{"past", "{ \"f32\", past, channels }", false},
-                                         {"future", "{ \"f32\", ahead, targets, target = true }", true},
-                                         {"known", "{ \"f32\", past + ahead, known }", false},
-                                         {"past_observed", "{ \"f32\", past, channels }", false},
-                                         {"future_observed", "{ \"f32\", ahead, targets, target = true }", true}};
-
-static const Field *field_named(const Trace *trace, const char *name)
-{
-    for (int i = 0; i < trace->fields->all.n; i++)
-        if (same(trace->fields->all.at[i].name, name)) return &trace->fields->all.at[i];
-    return NULL;
-}
-
-static bool fits_series(const Series_input *s, const Field *f, const Field *past, const Field *future)
-{
-    if (f->dtype != F32 || f->axes != 2 || (f->role == LATHE_TARGETS) != s->target) return false;
-    if (same(s->name, "known")) return f->axis[0].n == past->axis[0].n + future->axis[0].n;
-    const Field *like = s->target ? future : past;
-    return f->axis[0].n == like->axis[0].n && f->axis[1].n == like->axis[1].n;
-}
-
-/* data.series has windows of these names. */
-static void check_series(const Trace *trace)
-{
-    const Field *past = field_named(trace, "past"), *future = field_named(trace, "future");
-    const char *names[COUNT_OF(of_series)];
-    for (int i = 0; i < COUNT_OF(of_series); i++) names[i] = of_series[i].name;
-    if (!past || !future)
-        err(place_of_key(trace, NULL, "inputs"), "data.series needs the inputs past = %s and future = %s",
-            of_series[0].form, of_series[1].form);
-    for (int i = 0; i < trace->fields->all.n; i++) {
-        const Field *f = &trace->fields->all.at[i];
-        const Series_input *s = of_series;
-        while (s < of_series + COUNT_OF(of_series) && !same(s->name, f->name)) s++;
-        if (s == of_series + COUNT_OF(of_series))
-            err(f->where, "data.series has no input '%s'%s", f->name, advice(f->name, names, COUNT_OF(of_series)));
-        if (!fits_series(s, f, past, future))
-            err(f->where, "input '%s' of data.series must be %s, with sizes as past and future have them", f->name,
-                s->form);
-    }
-    if (future->axis[1].n > past->axis[1].n)
-        err(future->where, "input 'future' has %lld targets, which must be among the %lld channels of input 'past'",
-            (long long)future->axis[1].n, (long long)past->axis[1].n);
 }
 
 static void read_inputs(lua_State *L, int model, int c)
@@ -303,14 +197,9 @@ static void read_inputs(lua_State *L, int model, int c)
                                   : "text");
         read_declared(L);
         lua_pop(L, 1);
-        if (r->images) check_images(trace);
-        if (r->series) check_series(trace);
+        check_files_and_series(trace);
     } else if (r->arrays) {
-        if (r->series)
-            err(place_of_key(trace, NULL, "data"), "data.series needs `inputs = { past = %s, future = %s }`",
-                of_series[0].form, of_series[1].form);
-        err(place_of_key(trace, NULL, "data"), "data.%s needs `inputs`, a table such as %s",
-            r->images ? "images" : "arrays", r->images ? image_form : form);
+        err(place_of_key(trace, NULL, "data"), "data.%s needs %s", kind_of_rows(trace), form_of_inputs(trace));
     } else add_fields_of_data(trace);
 }
 

@@ -320,15 +320,16 @@ static void read_tokenizer(lua_State *L)
 
 static void read_data(lua_State *L)
 {
-    enum { TEXT, CSV, PAIRS, ARRAYS, TABLE, IMAGES, SERIES };
-    static const char *const kinds[] = {"text", "csv", "pairs", "arrays", "table", "images", "series"},
+    enum { TEXT, CSV, PAIRS, ARRAYS, TABLE, IMAGES, AUDIO, SERIES };
+    static const char *const kinds[] = {"text", "csv", "pairs", "arrays", "table", "images", "audio", "series"},
                              *const others[] = {"kind"};
     Lathe_recipe *r = &trace_of(L)->desc->recipe;
     int kind = recipe_made_by(L, "data", kinds, COUNT_OF(kinds), "data");
     take_settings(L, "data", format("data.%s", kinds[kind]), others, COUNT_OF(others));
     r->pairs = kind == PAIRS;
-    r->arrays = kind == ARRAYS || kind == IMAGES || kind == SERIES;
+    r->arrays = kind == ARRAYS || kind == IMAGES || kind == AUDIO || kind == SERIES;
     r->images = kind == IMAGES;
+    r->audio = kind == AUDIO;
     r->series = kind == SERIES;
     r->table = kind == TABLE;
     if (kind != TEXT && kind != PAIRS) r->tokenizer = LATHE_NO_TEXT;
@@ -437,6 +438,15 @@ void check_recipe(lua_State *L)
                                   "forward, or define sample = function(c, input) … end");
 }
 
+/* Whether the inputs of data.audio have a text; check_audio() looks at them. */
+static bool declares_text(lua_State *L, int model, int c)
+{
+    bool text = push_description_part(L, model, c, "inputs") && lua_istable(L, -1) &&
+                lua_getfield(L, -1, "text") != LUA_TNIL;
+    lua_settop(L, c);
+    return text;
+}
+
 void read_recipe(lua_State *L, int model)
 {
     Trace *trace = trace_of(L);
@@ -446,6 +456,7 @@ void read_recipe(lua_State *L, int model)
     lua_settop(L, c);
     if (push_description_part(L, model, c, "data")) read_data(L);
     lua_settop(L, c);
+    trace->desc->recipe.texts = trace->desc->recipe.audio && declares_text(L, model, c);
     if (push_description_part(L, model, c, "generate")) read_generate(L);
     lua_settop(L, c);
     apply_late_sets(trace);

@@ -8,7 +8,7 @@ local function declare(name) return options.declare(name, core.settings(name, op
 
 local text_options, pairs_options = declare("data.text"), declare("data.pairs")
 local csv_options, table_options, arrays_options = declare("data.csv"), declare("data.table"), declare("data.arrays")
-local images_options, series_options = declare("data.images"), declare("data.series")
+local images_options, audio_options, series_options = declare("data.images"), declare("data.audio"), declare("data.series")
 
 -- A text file as token ids: input.tokens and input.targets, both i32 [batch, seq].
 -- config has batch, seq and vocab (256 for bytes; for chars at least the number of different characters).
@@ -64,6 +64,21 @@ end
 function data.images(given)
   local o = images_options(given)
   o.kind = "images"
+  return o
+end
+
+-- Recordings, WAV, FLAC or OGG, as log-mel features: CSV files of paths and texts or classes, folders with a folder for
+-- each class, tar archives.  The description declares inputs of these names, with sizes of its own:
+--   features      { "f32", frames, n_mels }: a frame each hop_length samples, zeros after the recording's end
+--   lengths       { "i32" }: frames of each recording; it may be left out
+-- and either its text, as ids of characters from 1 on, zeros after its end (0 is the blank of nn.ctc), or its class:
+--   text          { "i32", letters, below = vocab, target = true }
+--   text_lengths  { "i32", target = true }: characters of each
+--   label         { "i32", below = classes, target = true }
+-- config has batch, and vocab or classes, which `lathe train --data FILE` takes from the files.
+function data.audio(given)
+  local o = audio_options(given)
+  o.kind = "audio"
   return o
 end
 

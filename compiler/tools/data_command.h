@@ -55,6 +55,11 @@ json_t *pairs_json(const Pair_sum *s, const Order *o);
 bool are_pictures(const Words *paths); /* .jpg, .jpeg, .png, .tar, folders with some */
 void tell_pictures(const Words *paths, bool json); /* prints what is in them */
 
+/* ------------------------------------------------------------------ tools/data_info_recordings.c */
+
+bool are_recordings(const Words *paths); /* .wav, .flac, .ogg, folders with some, a CSV of paths */
+void tell_recordings(const Words *paths, bool json);
+
 /* ------------------------------------------------------------------ commands */
 
 /* The commands themselves: each returns the exit code; argv[0] is its name. */

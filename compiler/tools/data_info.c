@@ -387,6 +387,7 @@ int data_command(int argc, char **argv)
         fail(EXIT_USAGE, NULL, "expected `lathe data info FILE…`%s%s", argc > 1 ? ", found lathe data " : "",
              argc > 1 ? argv[1] : "");
     take_options(argc, argv);
+    if (are_recordings(&wanted.paths)) return tell_recordings(&wanted.paths, wanted.json), 0;
     if (are_pictures(&wanted.paths)) return tell_pictures(&wanted.paths, wanted.json), 0;
     Info x = {.unit = open_unit(), .text = new_lengths(), .target = new_lengths()};
     open_forecast(&x.forecast);

@@ -1,6 +1,6 @@
 /* data_info_pictures.c: `lathe data info` of pictures: their classes and sizes, and which cannot be read. */
 #include "base/json_text.h"
-#include "data/pictures.h"
+#include "data/files.h"
 #include "source/picture.h"
 #include "tools/data_command.h"
 
@@ -11,7 +11,7 @@
 enum { BETWEEN = 5 }; /* seconds between two lines about how far it is */
 
 typedef struct Looked { /* at each picture */
-    Picture_index *index;
+    File_index *index;
     Lengths *width, *height;
     int64_t bytes, damaged;
     char *first; /* damaged */
@@ -22,7 +22,7 @@ typedef struct Looked { /* at each picture */
 bool are_pictures(const Words *paths)
 {
     for (int i = 0; i < paths->n; i++)
-        if (!holds_pictures(paths->at[i], false)) return false;
+        if (!holds_data_files(&picture_files, paths->at[i], false)) return false;
     return paths->n > 0;
 }
 
@@ -30,7 +30,8 @@ bool are_pictures(const Words *paths)
 static bool have_classes(const Words *paths)
 {
     for (int i = 0; i < paths->n; i++)
-        if (is_picture_name(paths->at[i]) || holds_pictures(paths->at[i], true)) return false;
+        if (is_of_kind(&picture_files, paths->at[i]) || holds_data_files(&picture_files, paths->at[i], true))
+            return false;
     return true;
 }
 
@@ -45,16 +46,16 @@ static void take_sizes(void *with, int width, int height)
 
 static void pass_row(void *with, int y, const uint8_t *rgb) { (void)with, (void)y, (void)rgb; }
 
-static void look_into(Looked *x, const Picture *p, unsigned char *chunk)
+static void look_into(Looked *x, const Data_file *p, unsigned char *chunk)
 {
-    const Picture_index *s = x->index;
+    const File_index *s = x->index;
     int fd = open_to_read(p->archive < 0 ? s->names + p->name : s->archives.at[p->archive]);
     char *wrong = fd < 0 ? text_of("cannot be read: %s", error_text(errno))
                          : read_picture(&(Picture_bytes){fd, p->first, p->bytes, chunk},
                                         &(Picture_taker){x, take_sizes, pass_row});
     if (fd >= 0) close(fd);
     x->bytes += p->bytes;
-    if (wrong && !x->damaged++) x->first = text_of("%s: %s", picture_place(s, p), wrong);
+    if (wrong && !x->damaged++) x->first = text_of("%s: %s", place_of_file(s, p), wrong);
     free(wrong);
 }
 
@@ -69,7 +70,7 @@ static void print_side(const char *name, const Lengths *h)
 static void print_looked(const Looked *x)
 {
     show(stdout, "pictures    %s, %s, %s\n", grouped_text(x->index->n), bytes_text(x->bytes),
-         x->index->labelled ? text_of("of %s", class_counts(x->index)) : "without classes: they are in no folder");
+         x->index->wants ? text_of("of %s", class_counts(x->index)) : "without classes: they are in no folder");
     if (length_count(x->width)) print_side("width", x->width), print_side("height", x->height);
     if (x->damaged) show(stdout, "damaged     %s cannot be read; the first: %s\n", grouped_text(x->damaged), x->first);
 }
@@ -82,7 +83,7 @@ static json_t *side_json(const Lengths *h)
 
 static json_t *looked_json(const Looked *x)
 {
-    const Picture_index *s = x->index;
+    const File_index *s = x->index;
     json_t *all = json_pack("{s:I,s:I}", "pictures", (json_int_t)s->n, "file_bytes", (json_int_t)x->bytes);
     json_t *classes = json_object();
     for (int k = 0; k < s->classes.n; k++) {
@@ -100,8 +101,9 @@ static json_t *looked_json(const Looked *x)
 
 void tell_pictures(const Words *paths, bool json)
 {
-    Looked x = {
-        .index = find_pictures(paths, have_classes(paths), NULL), .width = new_lengths(), .height = new_lengths()};
+    Looked x = {.index = find_data_files(&picture_files, paths, have_classes(paths) ? CLASS_LABELS : NO_LABELS, NULL),
+                .width = new_lengths(),
+                .height = new_lengths()};
     unsigned char *chunk = must_alloc(PICTURE_CHUNK);
     double told = seconds_now();
     for (int64_t i = 0; i < x.index->n; i++) {

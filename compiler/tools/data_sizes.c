@@ -1,6 +1,6 @@
-/* data_sizes.c: `lathe-data sizes`: what lathe must know of a table, of pictures or of series, before it builds a model
- * for them. */
-#include "data/pictures.h"
+/* data_sizes.c: `lathe-data sizes`: what lathe must know of a table, of pictures, recordings or series, before it
+ * builds a model for them. */
+#include "data/recordings.h"
 #include "data/schema.h"
 #include "data/series.h"
 #include "tools/data_command.h"
@@ -15,8 +15,23 @@ static Lathe_task task_of(const char *word)
 
 static int show_classes(const Words *files, const char *like)
 {
-    const Words *classes = like ? read_classes(like) : &find_pictures(files, true, NULL)->classes;
+    const Words *classes =
+        like ? read_classes(like) : &find_data_files(&picture_files, files, CLASS_LABELS, NULL)->classes;
     show(stdout, "classes %d\n", classes->n);
+    return 0;
+}
+
+static int show_recordings(const Words *files, const char *like, bool texts)
+{
+    if (!texts || like) {
+        const Words *all =
+            like ? read_classes(like) : &find_data_files(&recording_files, files, CLASS_LABELS, NULL)->classes;
+        show(stdout, "%s %d\n", texts ? "vocab" : "classes", all->n);
+        return 0;
+    }
+    Words letters = letters_of_texts(find_data_files(&recording_files, files, TEXT_LABELS, NULL));
+    note("texts: %d different characters", letters.n - 1);
+    show(stdout, "vocab %d\n", letters.n);
     return 0;
 }
 
@@ -36,13 +51,15 @@ int sizes_command(int argc, char **argv)
     Table_form form = {0};
     Series_form series = {0};
     const char *task = NULL, *like = NULL;
-    bool pictures = false, windows = false;
+    bool pictures = false, recordings = false, texts = false, windows = false;
     Words files = {0};
     const Flag flags[] = {
         {"--target", FLAG_TEXT, &form.target, "NAME", "column to predict"},
         {"--task", FLAG_TEXT, &task, "NAME", "of the target: auto, class, real"},
         {"--like", FLAG_TEXT, &like, "FILE", "the table.json or classes.json of a run, instead of files"},
         {"--pictures", FLAG_ON, &pictures, "", "the files are pictures, in folders, archives or lists"},
+        {"--recordings", FLAG_ON, &recordings, "", "the files are recordings, with classes"},
+        {"--texts", FLAG_ON, &texts, "", "the files are recordings, with texts"},
         {"--windows", FLAG_ON, &windows, "", "the files are time series"},
         {"--series", FLAG_TEXT, &series.series, "NAME", "of series: column that says which one a row belongs to"},
         {"--time", FLAG_TEXT, &series.time, "NAME", "of series: column with the time of a row"},
@@ -54,10 +71,11 @@ int sizes_command(int argc, char **argv)
         {"--categories", FLAG_TEXT, &form.as_categories, "NAME,…", "columns of numbers or dates that are categories"},
     };
     const Command_line line = {"sizes", "--target NAME FILE…",
-                               "Prints the sizes of a table, of pictures or of series, for `lathe train`.", flags,
-                               sizeof flags / sizeof *flags};
+                               "Prints the sizes of a table, of pictures, recordings or series, for `lathe train`.",
+                               flags, sizeof flags / sizeof *flags};
     take_command_line(&line, argc, argv, 1, &files);
     if (pictures) return show_classes(&files, like);
+    if (recordings || texts) return show_recordings(&files, like, texts);
     if (windows) {
         if (!like) need_inputs(&line, &files);
         series.target = form.target, series.drop = form.drop;

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/words.h"
 #include "data/array.h"
-#include "data/pictures.h"
+#include "data/files.h"
 #include "model/safetensors.h"
 #include "source/source.h"
 
@@ -178,7 +178,7 @@ static void open_folder(Array_list *all, const char *path, Wanted *wanted, const
     closedir(folder);
     if (!names.n)
         fail(EXIT_DATA, path, "expected arrays in the folder, NAME.npy for each input, found none%s",
-             picture_hint(path));
+             data_file_hint(path));
     qsort(names.at, (size_t)names.n, sizeof *names.at, by_word);
     for (int i = 0; i < names.n; i++) {
         char *file = text_of("%s/%s", path, names.at[i]), *name = text_of("%s", names.at[i]);
@@ -204,7 +204,7 @@ void list_arrays(Array_list *all, const char *path, const char *name, Wanted *wa
     fail(EXIT_DATA, path,
          "expected arrays: .npz, .safetensors, a folder of NAME.npy, or NAME=FILE with .npy, .idx or MNIST's …-ubyte; "
          "its name has none of these endings%s",
-         picture_hint(path));
+         data_file_hint(path));
 }
 
 /* ------------------------------------------------------------------ elements */

@@ -4,7 +4,7 @@
  * before its rows. */
 #include "base/words.h"
 #include "data/cells.h"
-#include "data/pictures.h"
+#include "data/files.h"
 #include "source/source.h"
 #include "token/token.h"
 
@@ -302,7 +302,7 @@ static void open_json_cells(Cells *c)
 _Noreturn void refuse_folder(const char *path)
 {
     fail(EXIT_DATA, path, "expected a CSV file, found a folder; name its files: --data %s/*.csv%s", path,
-         picture_hint(path));
+         data_file_hint(path));
 }
 
 Cells *open_cells(const char *path)

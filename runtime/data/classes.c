@@ -1,8 +1,9 @@
-/* classes.c: the names of a run's classes, and which picture has which.  A checkpoint has them in classes.json. */
+/* classes.c: the names of a run's classes, and which picture or recording has which.  A checkpoint has them in
+ * classes.json. */
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/words.h"
-#include "data/pictures.h"
+#include "data/files.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 enum { MOST_NUMBER = 1 << 20, SHOWN = 8 };
 
-static char *label_of(const Picture_index *s, int32_t k)
+static char *label_of(const File_index *s, int32_t k)
 {
     int64_t n;
     const char *at = string_at(&s->labels, k, &n);
@@ -20,7 +21,7 @@ static char *label_of(const Picture_index *s, int32_t k)
 static int by_word(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 /* The largest label, if all are numbers without a sign or a 0 before them; else -1. */
-static int64_t largest_number(const Picture_index *s)
+static int64_t largest_number(const File_index *s)
 {
     int64_t most = -1;
     for (int32_t k = 0; k < s->labels.n; k++) {
@@ -35,7 +36,7 @@ static int64_t largest_number(const Picture_index *s)
     return most;
 }
 
-static Words sorted_labels(const Picture_index *s)
+static Words sorted_labels(const File_index *s)
 {
     Words all = {0};
     int64_t most = s->by_folder ? -1 : largest_number(s);
@@ -54,26 +55,26 @@ char *shown_words(const Words *all)
     return all->n > SHOWN ? text_of("%s, …", text) : text;
 }
 
-static const Picture *first_of_label(const Picture_index *s, int32_t label)
+static const Data_file *first_of_label(const File_index *s, int32_t label)
 {
-    const Picture *p = s->at;
+    const Data_file *p = s->at;
     while (p->class != label) p++;
     return p;
 }
 
-static int32_t id_of(const Picture_index *s, const Strings *names, int32_t label)
+static int32_t id_of(const File_index *s, const Strings *names, int32_t label)
 {
     int64_t n;
     const char *at = string_at(&s->labels, label, &n);
     int32_t id = find_string(names, at, n);
     if (id >= 0) return id;
-    fail(EXIT_DATA, picture_place(s, first_of_label(s, label)),
-         "expected one of the %d classes of training (%s), found \"%s\"; leave its pictures out, or train a new model "
+    fail(EXIT_DATA, place_of_file(s, first_of_label(s, label)),
+         "expected one of the %d classes of training (%s), found \"%s\"; leave its %s out, or train a new model "
          "(from --init PATH with --init-except LAYER, such as head)",
-         s->classes.n, shown_words(&s->classes), label_of(s, label));
+         s->classes.n, shown_words(&s->classes), label_of(s, label), s->kind->many);
 }
 
-void settle_classes(Picture_index *s, const Words *known)
+void settle_classes(File_index *s, const Words *known)
 {
     Strings names = {0};
     s->classes = known ? *known : sorted_labels(s);
@@ -88,7 +89,7 @@ void settle_classes(Picture_index *s, const Words *known)
     free_strings(&s->labels);
 }
 
-char *class_counts(const Picture_index *s)
+char *class_counts(const File_index *s)
 {
     const int n = s->classes.n;
     int64_t *count = must_alloc(sizeof *count * (size_t)(n + 1));

@@ -250,7 +250,7 @@ bool has_tokens(const Data *d) { return d->text || d->epochs; }
 const char *item_word(const Data *d)
 {
     if (d->epochs) return d->epochs->order.pairs ? "pairs" : "sequences";
-    return d->text || d->series ? "windows" : d->pictures ? "pictures" : "rows";
+    return d->text || d->series ? "windows" : d->files ? index_of_files(d->files)->kind->many : "rows";
 }
 
 const Data *evaluated(const Data *d) { return d->held ? d->held : d; }
@@ -262,7 +262,7 @@ static int64_t heap_of(const Data *d, bool held)
     if (d->epochs) return held ? held_bytes(d->epochs) : epochs_bytes(d->epochs);
     if (d->rows) return rows_heap(d->rows);
     if (d->table) return table_heap(d->table);
-    if (d->pictures) return pictures_heap(d->pictures);
+    if (d->files) return files_heap(d->files);
     if (d->series) return series_heap(d->series) + 4 * (2 * d->train + d->val);
     return d->text ? text_heap(d->text) : csv_heap(d->csv);
 }
@@ -360,8 +360,8 @@ void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *it
         fill_series(d->series, e, in, item);
         return;
     }
-    if (d->pictures) {
-        fill_pictures(d->pictures, e, in, item);
+    if (d->files) {
+        fill_files(d->files, e, in, item);
         return;
     }
     for (int i = 0; i < e->inputs; i++) {
@@ -374,13 +374,13 @@ void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *it
     }
 }
 
-/* The pictures of a step, and the epochs they are drawn in. */
-static void give_turns(void *with, int64_t step, int64_t n, Picture_turn *turn)
+/* The files of a step, and the epochs they are drawn in. */
+static void give_turns(void *with, int64_t step, int64_t n, File_turn *turn)
 {
     Data *d = with;
     int64_t all = n * d->reading->gpus, first = step * all + n * *d->reading->rank;
     train_items(d, step, n, d->item);
-    for (int64_t k = 0; k < n; k++) turn[k] = (Picture_turn){d->item[k], (first + k) / d->train};
+    for (int64_t k = 0; k < n; k++) turn[k] = (File_turn){d->item[k], (first + k) / d->train};
 }
 
 bool fill_step(Data *d, const Lathe_entry *e, char *in, int64_t step)
@@ -388,19 +388,16 @@ bool fill_step(Data *d, const Lathe_entry *e, char *in, int64_t step)
     int64_t n = e->rows;
     if (d->epochs) return fill_epochs(d->epochs, e, in, step);
     if (!d->item) d->item = must_alloc(sizeof *d->item * (size_t)n);
-    if (d->pictures) return fill_picture_step(d->pictures, e, in, step, give_turns, d);
+    if (d->files) return fill_file_step(d->files, e, in, step, give_turns, d);
     train_items(d, step, n, d->item);
     fill_items(d, e, in, d->item);
     set_begins(e, in, d->stretch && step % d->stretch == 0);
     return true;
 }
 
-int data_readers(const Data *d)
-{
-    return d->epochs ? d->epochs->readers : d->pictures ? pictures_readers(d->pictures) : 0;
-}
+int data_readers(const Data *d) { return d->epochs ? d->epochs->readers : d->files ? file_readers(d->files) : 0; }
 
 const char *data_failure(const Data *d, int *code)
 {
-    return d->pictures ? pictures_failure(d->pictures, code) : mixture_failure(d->epochs->rows, code);
+    return d->files ? files_failure(d->files, code) : mixture_failure(d->epochs->rows, code);
 }

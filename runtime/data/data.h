@@ -3,7 +3,7 @@
 #define LATHE_DATA_DATA_H
 
 #include "base/words.h"
-#include "data/pictures.h"
+#include "data/files.h"
 #include "data/reading.h"
 #include "data/rows.h"
 #include "data/series.h"
@@ -146,7 +146,7 @@ typedef struct Data {
     Csv_data *csv;
     Row_data *rows;
     Table *table;
-    Pictures *pictures;
+    Files *files;
     Series *series;
     Epochs *epochs;
     Tokenizer *tokenizer;           /* of text */
@@ -198,6 +198,6 @@ int64_t units_taken(const Data *d, int64_t items); /* by `items` items; of docum
 int data_readers(const Data *d); /* threads that read ahead; 0: there are none */
 const char *data_failure(const Data *d, int *code); /* why fill_step() returned false; NULL: no more data */
 bool has_tokens(const Data *d);       /* items are text */
-const char *item_word(const Data *d); /* "windows", "sequences", "pairs", "pictures" or "rows" */
+const char *item_word(const Data *d); /* "windows", "sequences", "pairs", "pictures", "recordings" or "rows" */
 
 #endif

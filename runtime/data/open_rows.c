@@ -3,6 +3,8 @@
 #include "base/file.h"
 #include "base/words.h"
 #include "data/data.h"
+#include "data/pictures.h"
+#include "data/recordings.h"
 #include "data/reading.h"
 #include "interface/lathe_model.h"
 #include "model/tables.h"
@@ -125,8 +127,17 @@ static const Words *saved_classes(const Reading *reading)
 static void open_picture_data(Data *d, const Lathe_entry *e, bool training)
 {
     const Reading *reading = d->reading;
-    d->pictures = open_pictures(reading, e, reading->classes ? reading->classes : saved_classes(reading));
-    settle_rows(d, pictures_rows(d->pictures), training);
+    d->files = open_pictures(reading, e, reading->classes ? reading->classes : saved_classes(reading));
+    settle_rows(d, index_of_files(d->files)->n, training);
+}
+
+static void open_recording_data(Data *d, const Lathe_entry *e, bool training)
+{
+    const Reading *reading = d->reading;
+    const Words *known = reading->classes ? reading->classes : saved_classes(reading);
+    d->files = open_recordings(reading, e, known);
+    settle_rows(d, index_of_files(d->files)->n, training);
+    if (reading->model->recipe.texts && !reading->predicting) settle_texts(d->files, reading, known, d->row, d->train);
 }
 
 static void open_series_data(Data *d, bool training)
@@ -145,6 +156,7 @@ void open_data_of_rows(Data *d, const Lathe_entry *e, bool training)
     const Lathe_recipe *r = &d->reading->model->recipe;
     if (r->table) open_table(d, e, training);
     else if (r->images) open_picture_data(d, e, training);
+    else if (r->audio) open_recording_data(d, e, training);
     else if (r->series) open_series_data(d, training);
     else if (r->arrays) open_row_data(d, e, training);
     else open_csv_data(d, e, training);
@@ -158,6 +170,9 @@ const char *rows_words(const Reading *reading)
     if (r->images && reading->predicting)
         return "pictures: .jpg or .png files, folders, .tar archives, a .csv of paths";
     if (r->images) return "pictures: a folder with a folder for each class, .tar archives, a .csv of paths and labels";
+    if (r->audio && reading->predicting)
+        return "recordings: .wav, .flac or .ogg files, folders, .tar archives, a .csv of paths";
+    if (r->audio) return "recordings: a .csv of paths and texts, a folder with a folder for each class, .tar archives";
     if (r->series) return "time series: .csv, .tsv, .jsonl or .npy";
     if (r->arrays) return text_of("arrays%s: .npz, .safetensors, a folder of NAME.npy, INPUT=FILE.npy", targets);
     return text_of("a table of numbers%s: a .csv, or FEATURES.npy%s", targets,

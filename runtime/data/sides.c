@@ -13,7 +13,7 @@ static const char *place_of_data(const Data *d) { return d->reading->paths.at[0]
 static uint64_t hash_of_row(const Data *d, int64_t row)
 {
     if (d->rows) return row_hashes(d->rows)[row];
-    if (d->pictures) return picture_draw(d->pictures, row);
+    if (d->files) return index_of_files(d->files)->at[row].draw;
     if (d->series) return window_hash(d->series, row);
     return d->table ? table_row_hash(d->table, row) : csv_row_hash(d->csv, row);
 }
@@ -22,7 +22,7 @@ static uint64_t class_key(const Data *d, int64_t row)
 {
     double class = 0;
     if (d->csv) class = csv_class(d->csv, row);
-    else if (d->pictures) class = picture_class(d->pictures, row);
+    else if (d->files) class = index_of_files(d->files)->at[row].class;
     else if (d->table && table_schema(d->table)->classes) class = table_target(d->table, row, 0);
     else if (d->table || !class_of_row(d->rows, row, &class))
         fail(EXIT_USAGE, place_of_data(d),
@@ -34,7 +34,7 @@ static uint64_t class_key(const Data *d, int64_t row)
 static uint64_t group_key(const Data *d, int64_t row)
 {
     uint64_t key = 0;
-    if (d->pictures) fail(EXIT_USAGE, NULL, "split=group: pictures have no groups; use stratified, hash or last");
+    if (d->files) fail(EXIT_USAGE, NULL, "split=group: %s have no groups; use stratified, hash or last", item_word(d));
     if (d->rows && row_groups(d->rows)) return row_groups(d->rows)[row];
     if (d->csv && csv_group(d->csv, d->rule.group, row, &key)) return key;
     fail(EXIT_DATA, place_of_data(d),
@@ -119,7 +119,7 @@ static Hashes hashes_of_held(const Data *held)
 void tell_equal_rows(const Data *d, const Data *held)
 {
     int64_t equal = 0;
-    if (!d->row || !held->row || !held->val || d->pictures) return; /* equal pictures may have other names */
+    if (!d->row || !held->row || !held->val || d->files) return; /* equal pictures may have other names */
     Hashes all = hashes_of_held(held);
     for (int64_t i = 0; i < d->train; i++) {
         uint64_t *slot = slot_of_hash(&all, without_mark(hash_of_row(d, d->row[i])));

@@ -19,13 +19,13 @@ enum {
     ZOOM_TRIES = 10
 };
 
-static int64_t drawn_below(const Picture_form *f, const Picture_turn *turn, int site, int64_t n)
+static int64_t drawn_below(const Picture_form *f, const File_turn *turn, int site, int64_t n)
 {
     return uniform_below(f->seed, turn->epoch, site, turn->item, n);
 }
 
 /* From least to most. */
-static double drawn_between(const Picture_form *f, const Picture_turn *turn, int site, double least, double most)
+static double drawn_between(const Picture_form *f, const File_turn *turn, int site, double least, double most)
 {
     return least + (most - least) * ((double)drawn_below(f, turn, site, INT64_C(1) << 32) * 0x1p-32);
 }
@@ -43,7 +43,7 @@ static void settle_size(const Picture_form *f, Cut *cut)
     if (cut->height < f->height) cut->height = f->height;
 }
 
-static void shift_cut(const Picture_form *f, const Picture_turn *turn, Cut *cut)
+static void shift_cut(const Picture_form *f, const File_turn *turn, Cut *cut)
 {
     int64_t pad = f->recipe->crop_pad;
     cut->x = drawn_below(f, turn, ACROSS_SITE, cut->width - f->width + 2 * pad + 1) - pad;
@@ -52,7 +52,7 @@ static void shift_cut(const Picture_form *f, const Picture_turn *turn, Cut *cut)
 
 /* A part of the picture, at least crop_area of it and at most 4 : 3 either way, becomes the whole input (Inception's
  * crop, torchvision's RandomResizedCrop).  false: no part that was drawn lies within the picture. */
-static bool zoom_cut(const Picture_form *f, const Picture_turn *turn, Cut *cut)
+static bool zoom_cut(const Picture_form *f, const File_turn *turn, Cut *cut)
 {
     const float most = 0.28768207f; /* log 4/3 */
     int64_t width = cut->across, height = cut->down;
@@ -72,7 +72,7 @@ static bool zoom_cut(const Picture_form *f, const Picture_turn *turn, Cut *cut)
     return false;
 }
 
-Cut settle_cut(const Picture_form *f, const Picture_turn *turn, int64_t width, int64_t height)
+Cut settle_cut(const Picture_form *f, const File_turn *turn, int64_t width, int64_t height)
 {
     Cut cut = {.across = width, .down = height};
     if (!turn || f->recipe->crop != LATHE_CROP_ZOOM || !zoom_cut(f, turn, &cut)) {
@@ -99,7 +99,7 @@ static double mean_light(const uint8_t *pixel, int64_t n, int channels)
 }
 
 /* Light, contrast and colour, each by a factor of 1 - jitter … 1 + jitter. */
-static void jitter_pixels(const Picture_form *f, const Picture_turn *turn, uint8_t *pixel)
+static void jitter_pixels(const Picture_form *f, const File_turn *turn, uint8_t *pixel)
 {
     double j = f->recipe->jitter, light = drawn_between(f, turn, LIGHT_SITE, 1 - j, 1 + j);
     double contrast = drawn_between(f, turn, CONTRAST_SITE, 1 - j, 1 + j);
@@ -115,7 +115,7 @@ static void jitter_pixels(const Picture_form *f, const Picture_turn *turn, uint8
 }
 
 /* A black square around any pixel (Cutout). */
-static void cut_hole(const Picture_form *f, const Picture_turn *turn, uint8_t *pixel)
+static void cut_hole(const Picture_form *f, const File_turn *turn, uint8_t *pixel)
 {
     int64_t side = f->recipe->cutout, left = drawn_below(f, turn, HOLE_SITE, f->width) - side / 2;
     int64_t top = drawn_below(f, turn, HOLE_SITE + 1, f->height) - side / 2;
@@ -124,7 +124,7 @@ static void cut_hole(const Picture_form *f, const Picture_turn *turn, uint8_t *p
             for (int c = 0; c < f->channels; c++) pixel[(y * f->width + x) * f->channels + c] = 0;
 }
 
-void vary_pixels(const Picture_form *f, const Picture_turn *turn, uint8_t *pixels)
+void vary_pixels(const Picture_form *f, const File_turn *turn, uint8_t *pixels)
 {
     if (f->recipe->jitter > 0) jitter_pixels(f, turn, pixels);
     if (f->recipe->cutout > 0) cut_hole(f, turn, pixels);

@@ -2,7 +2,7 @@
 #ifndef LATHE_DATA_VARY_H
 #define LATHE_DATA_VARY_H
 
-#include "data/pictures.h"
+#include "data/files.h"
 #include "data/resample.h"
 
 typedef struct Picture_form { /* of the model's input, and how pictures vary */
@@ -12,7 +12,7 @@ typedef struct Picture_form { /* of the model's input, and how pictures vary */
 } Picture_form;
 
 /* Of a picture of width x height pixels.  turn: in training; NULL: from the middle, as it is. */
-Cut settle_cut(const Picture_form *f, const Picture_turn *turn, int64_t width, int64_t height);
-void vary_pixels(const Picture_form *f, const Picture_turn *turn, uint8_t *pixels); /* in training, after the cut */
+Cut settle_cut(const Picture_form *f, const File_turn *turn, int64_t width, int64_t height);
+void vary_pixels(const Picture_form *f, const File_turn *turn, uint8_t *pixels); /* in training, after the cut */
 
 #endif

@@ -5,7 +5,7 @@
  *           /states.safetensors     what train carries from step to step (step/carry.c); absent where it does not
  *           /tokenizer.json         where the data is text
  *           /table.json             where it is a table of mixed columns
- *           /classes.json           where it is pictures
+ *           /classes.json           where it is pictures or recordings
  *           /huggingface.json       what imported weights came with (model/origin.c)
  *           /state.json             the rest, and the checksums of the others (trainer/state.c)
  *
@@ -163,7 +163,7 @@ Saver *open_saver(const Trainer *t, const Memory *m, const Optimizer *o, const D
     *s = (Saver){.t = t, .m = m, .o = o, .metrics = metrics, .saved = saved, .at.step = saved};
     if (has_tokens(d)) s->vocab = tokenizer_text(d->tokenizer);
     if (columns_of(d)) s->table = json_written(schema_json(columns_of(d)), JSON_COMPACT | JSON_REAL_PRECISION(17));
-    if (d->pictures) s->classes = json_written(classes_json(pictures_classes(d->pictures)), JSON_COMPACT);
+    if (d->files) s->classes = json_written(classes_json(&index_of_files(d->files)->classes), JSON_COMPACT);
     if (t->origin) s->origin = origin_text(t->origin);
     return s;
 }

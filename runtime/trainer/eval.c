@@ -218,7 +218,7 @@ json_t *scores_json(const Scores *s, const Data *d)
     json_t *all = json_object();
     for (int i = 0; i < s->n; i++) put_json(all, s->name[i], real_json(s->value[i]));
     if (has_tokens(d)) put_json(all, "perplexity", real_json(exp(s->value[0])));
-    put_json(all, evaluated(d)->pictures ? "rows" : item_word(evaluated(d)), json_integer(s->items));
+    put_json(all, evaluated(d)->files ? "rows" : item_word(evaluated(d)), json_integer(s->items));
     return all;
 }
 
@@ -243,7 +243,7 @@ static void print_scores(const Scores *s, const Data *d)
     else if (words_of_split(&d->rule))
         show(stdout, "over %s %s: %s\n", grouped_text(s->items), item_word(d), words_of_split(&d->rule));
     else if (!d->train) show(stdout, "over all %s %s\n", grouped_text(s->items), item_word(d));
-    else if (d->pictures) show(stdout, "over %s pictures, chosen by their names\n", grouped_text(s->items));
+    else if (d->files) show(stdout, "over %s %s, chosen by their names\n", grouped_text(s->items), item_word(d));
     else show(stdout, "over the last %s %s\n", grouped_text(s->items), item_word(d));
 }
 

@@ -45,7 +45,7 @@ static int64_t ids_below(const Lathe_model *m, const Lathe_tensor *t)
     if (t->role == LATHE_POSITIONS) return m->seq;
     if (t->role == LATHE_LENGTHS) return m->seq + 1;
     if (t->role == LATHE_SOURCE_LENGTHS) return m->source_seq + 1;
-    return t->role == LATHE_FEATURES ? 0 : class_count(m);
+    return t->role == LATHE_FEATURES || m->recipe.texts ? 0 : class_count(m);
 }
 
 static void check_id(const Lathe_model *m, const char *path, const Lathe_tensor *t, int64_t i, double x)

@@ -69,8 +69,11 @@ static void print_param(const Lathe_param *p, const char *rule)
 
 static void print_turn(const Lathe_turn *u)
 {
-    static const char *const words[] = {
-        [LATHE_SGD] = "sgd", [LATHE_ADAMW] = "adamw", [LATHE_ADAM] = "adam", [LATHE_LION] = "lion", [LATHE_RMSPROP] = "rmsprop"};
+    static const char *const words[] = {[LATHE_SGD] = "sgd",
+                                        [LATHE_ADAMW] = "adamw",
+                                        [LATHE_ADAM] = "adam",
+                                        [LATHE_LION] = "lion",
+                                        [LATHE_RMSPROP] = "rmsprop"};
     show(stdout, "\nturn %s: loss %s, parameters of %s, %s at rate %g", u->name, u->loss, u->of,
          words[u->recipe.optimizer], u->recipe.lr);
     if (u->every > 1) show(stdout, ", in every step whose number is a multiple of %lld", (long long)u->every);

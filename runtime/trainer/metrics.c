@@ -1,4 +1,4 @@
-/* metrics.c: what `trainer eval` says of predictions by their task: of classes, of numbers.
+/* metrics.c: what `trainer eval` says of predictions by their task: of classes, of numbers, of texts.
  *
  * Computed over all rows of the evaluation, not as means of batches; definitions are those of scikit-learn.metrics. */
 #include "base/json_text.h"
@@ -7,6 +7,7 @@
 #include "model/tables.h"
 #include "trainer/metrics.h"
 #include "trainer/predict.h"
+#include "trainer/spelled.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -34,17 +35,18 @@ typedef struct Errors {                   /* of a number: sums */
 struct Metrics {
     const Predictions *p;
     const Lathe_tensor *output;
-    bool classes;
+    bool classes, texts;
     int64_t n, k;           /* rows; classes, or numbers */
     int64_t steps;          /* of a forecast, each of k numbers; else 1 */
     int64_t *confusion;     /* [k][k] rows of a class, by what is predicted */
     int64_t top;            /* rows whose class is among the TOP likeliest */
     double log_loss, brier; /* sums */
     Bin bin[BINS];
-    Errors *errors; /* [k] of numbers */
-    Errors scaled;  /* of forecasts: of all, in units of their columns' deviations */
-    Ranked *ranked; /* [n] of two classes */
-    double *x;      /* [steps][k] */
+    Errors *errors;           /* [k] of numbers */
+    Errors scaled;            /* of forecasts: of all, in units of their columns' deviations */
+    Ranked *ranked;           /* [n] of two classes */
+    Spelling_errors spelling; /* of texts */
+    double *x;                /* [steps][k] */
 };
 
 /* ------------------------------------------------------------------ rows */
@@ -54,7 +56,7 @@ static double target_of_row(const Data *d, int64_t item, int64_t k)
     double x = 0;
     if (d->csv) return csv_class(d->csv, item);
     if (d->table) return table_target(d->table, item, (int)k);
-    if (d->pictures) return picture_class(d->pictures, item);
+    if (d->files) return index_of_files(d->files)->at[item].class;
     if (d->series) return series_target(d->series, item, k / d->series->targets, (int)(k % d->series->targets));
     bug_if(!class_of_row(d->rows, item, &x));
     return x;
@@ -109,6 +111,12 @@ static void give_metric(void *with, const char *out, int64_t row, int64_t number
     Metrics *m = with;
     int64_t item = val_item(m->p->data, number);
     (void)predicted_numbers(m->p, m->output, out, row, m->x);
+    if (m->texts) {
+        char *text = spelled_text(m->p, m->output, out, row, m->x);
+        add_spelling(&m->spelling, text, spoken_text(index_of_files(m->p->data->files), item));
+        free(text);
+        return;
+    }
     if (m->classes) {
         add_class(m, (int64_t)target_of_row(m->p->data, item, 0));
         return;
@@ -129,7 +137,17 @@ static bool has_class(const Data *d)
 {
     double x;
     if (d->table) return table_schema(d->table)->classes;
-    return d->csv || d->pictures || (d->rows && class_of_row(d->rows, 0, &x));
+    return d->csv || d->files || (d->rows && class_of_row(d->rows, 0, &x));
+}
+
+/* Error rates of texts. */
+static Metrics *measure_texts(Metrics *m)
+{
+    m->texts = true;
+    m->x = must_alloc(sizeof *m->x * (size_t)predicted_width(m->p, m->output));
+    each_prediction(m->p, give_metric, m);
+    m->n = m->spelling.rows;
+    return m;
 }
 
 Metrics *measure_predictions(const Predictions *p)
@@ -138,6 +156,8 @@ Metrics *measure_predictions(const Predictions *p)
     const Data *d = p->data;
     Metrics *m = must_alloc(sizeof *m);
     m->p = p;
+    m->output = logits;
+    if (logits && are_spellings(d->reading->model, logits) && p->rows > 0) return measure_texts(m);
     m->classes = has_class(d);
     m->output = m->classes ? logits : columns_of(d) ? number : NULL;
     int64_t numbers = columns_of(d) ? columns_of(d)->targets : 1;
@@ -233,11 +253,20 @@ static int values_of_number(const Errors *e, Value *v)
     return 4;
 }
 
-/* Of the classes, or of the k-th number. */
+/* More can be wrong than there is. */
+static int values_of_texts(const Spelling_errors *e, Value *v)
+{
+    v[0] = (Value){"cer", (double)e->wrong_letters / (double)e->letters};
+    v[1] = (Value){"wer", (double)e->wrong_words / (double)e->words};
+    return 2;
+}
+
+/* Of the classes, of texts, or of the k-th number. */
 static int values_of(const Metrics *m, int64_t k, Value *v)
 {
     double n = (double)m->n, auc, precision;
     int c = 0;
+    if (m->texts) return values_of_texts(&m->spelling, v);
     if (!m->classes) return values_of_number(&m->errors[k], v);
     v[c++] = (Value){"accuracy", accuracy_of(m)};
     v[c++] = (Value){"balanced_accuracy", mean_of_classes(m, false)};
@@ -275,7 +304,7 @@ static void print_confusion(const Metrics *m)
 /* One of several numbers has its name. */
 static const char *name_of_number(const Metrics *m, int64_t k)
 {
-    return !m->classes && m->k > 1 ? target_column(columns_of(m->p->data), (int)k)->name : NULL;
+    return !m->classes && !m->texts && m->k > 1 ? target_column(columns_of(m->p->data), (int)k)->name : NULL;
 }
 
 static int values_of_scaled(const Errors *e, Value *v)
@@ -295,12 +324,12 @@ static void print_values(const Value *v, int n, const char *name, int64_t rows, 
     show(stdout, "\n");
 }
 
-static int64_t zeros_of(const Metrics *m, int64_t k) { return m->classes ? 0 : m->errors[k].zeros; }
+static int64_t zeros_of(const Metrics *m, int64_t k) { return m->errors ? m->errors[k].zeros : 0; }
 
 void print_metrics(const Metrics *m, const char *items)
 {
     Value v[MOST_VALUES];
-    for (int64_t k = 0; k < (m->classes ? 1 : m->k) && k < SHOWN_NUMBERS; k++)
+    for (int64_t k = 0; k < (m->classes || m->texts ? 1 : m->k) && k < SHOWN_NUMBERS; k++)
         print_values(v, values_of(m, k, v), name_of_number(m, k), m->n, items, zeros_of(m, k));
     if (!m->classes && m->k > SHOWN_NUMBERS)
         show(stdout, "and %lld more columns; --json has all\n", (long long)(m->k - SHOWN_NUMBERS));
@@ -346,7 +375,8 @@ static json_t *confusion_json(const Metrics *m)
 json_t *metrics_json(const Metrics *m)
 {
     Value v[MOST_VALUES];
-    json_t *all = m->classes || m->k == 1 ? values_json(v, values_of(m, 0, v), zeros_of(m, 0)) : json_object();
+    json_t *all =
+        m->classes || m->texts || m->k == 1 ? values_json(v, values_of(m, 0, v), zeros_of(m, 0)) : json_object();
     for (int64_t k = 0; k < m->k && name_of_number(m, k); k++)
         put_json(all, name_of_number(m, k), values_json(v, values_of(m, k, v), zeros_of(m, k)));
     if (m->scaled.n) put_json(all, "in deviations", values_json(v, values_of_scaled(&m->scaled, v), 0));

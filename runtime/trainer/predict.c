@@ -18,6 +18,7 @@
 #include "trainer/data.h"
 #include "trainer/memory.h"
 #include "trainer/predict.h"
+#include "trainer/spelled.h"
 #include "trainer/state.h"
 #include "trainer/trainer.h"
 
@@ -33,7 +34,7 @@
 
 const char *predicted_fault(const Predictions *p, int64_t number)
 {
-    return p->data->pictures ? picture_fault(p->data->pictures, val_item(p->data, number)) : NULL;
+    return p->data->files ? fault_of_file(p->data->files, val_item(p->data, number)) : NULL;
 }
 
 /* The outputs of a row that cannot be read.  All bits set are NaN in each format of reals, and -1. */
@@ -97,7 +98,7 @@ int64_t predicted_numbers(const Predictions *p, const Lathe_tensor *t, const cha
 const char *predicted_class(const Predictions *p, int64_t class)
 {
     const Schema *s = columns_of(p->data);
-    const Words *names = p->data->pictures ? pictures_classes(p->data->pictures) : NULL;
+    const Words *names = p->data->files ? &index_of_files(p->data->files)->classes : NULL;
     if (names) return class >= 0 && class < names->n ? names->at[class] : NULL;
     return s && s->classes && class >= 0 && class < s->column[s->target].levels ? s->column[s->target].level[class]
                                                                                 : NULL;
@@ -105,7 +106,7 @@ const char *predicted_class(const Predictions *p, int64_t class)
 
 const char *predicted_name(const Predictions *p, int64_t number)
 {
-    return p->data->pictures ? picture_name(p->data->pictures, val_item(p->data, number)) : NULL;
+    return p->data->files ? name_of_file(index_of_files(p->data->files), val_item(p->data, number)) : NULL;
 }
 
 /* ------------------------------------------------------------------ which outputs, which file */
@@ -122,8 +123,15 @@ static bool is_answer(const Lathe_tensor *t)
     return strcmp(t->name, "logits") == 0 || strcmp(t->name, "prediction") == 0;
 }
 
-/* In the order of --only; without it all, the answer first. */
-static void choose_outputs(Predictions *p, const Trainer *t)
+/* Lengths of texts are read for the texts. */
+static bool goes_without_saying(const Predictions *p, const Trainer *t, const Lathe_tensor *o, bool texts)
+{
+    const Lathe_tensor *logits = output_named(p->entry, "logits");
+    return texts && o == length_of_spellings(p->entry) && logits && are_spellings(t->model, logits);
+}
+
+/* In the order of --only; without it all, the answer first.  texts: into a file of texts. */
+static void choose_outputs(Predictions *p, const Trainer *t, bool texts)
 {
     const Lathe_entry *e = p->entry;
     p->output = must_alloc(sizeof *p->output * (size_t)(e->outputs + 1));
@@ -131,7 +139,8 @@ static void choose_outputs(Predictions *p, const Trainer *t)
     if (forecasts) p->output[p->outputs++] = forecasts;
     for (int answer = 1; answer >= 0 && !t->only && !forecasts; answer--)
         for (int i = 0; i < e->outputs; i++)
-            if (is_answer(&e->output[i]) == answer) p->output[p->outputs++] = &e->output[i];
+            if (is_answer(&e->output[i]) == answer && !goes_without_saying(p, t, &e->output[i], texts))
+                p->output[p->outputs++] = &e->output[i];
     for (const char *at = t->only, *end; at; at = *end ? end + 1 : NULL) {
         end = at + strcspn(at, ",");
         char *word = text_of("%.*s", (int)(end - at), at);
@@ -239,7 +248,7 @@ int predict_command(Trainer *t)
     take_own_settings(t, t->weights, t->model->recipe.series ? NULL : "csv_target");
     if (!t->model->recipe.series) take_own_settings(t, t->weights, "group");
     t->recipe.val_fraction = 1;
-    choose_outputs(&p, t);
+    choose_outputs(&p, t, form->texts);
     Reading *r = reading_of(t, false);
     r->predicting = true;
     r->inputs = inputs_needed(&p);
@@ -254,9 +263,10 @@ int predict_command(Trainer *t)
     weights_up(t->model, &m);
     p.data = &d, p.memory = &m, p.call = call_of(&m, p.entry), p.rows = d.val_items;
     open_kept_columns(&p, t, form);
-    if (d.pictures)
-        advise(text_of("%s; to go on past up to N such pictures, whose predictions stay empty: --set bad_records=N",
-                       strcmp(t->out, "-") == 0 ? "the table ends here" : text_of("%s was not written", t->out)));
+    if (d.files)
+        advise(text_of("%s; to go on past up to N such %s, whose predictions stay empty: --set bad_records=N",
+                       strcmp(t->out, "-") == 0 ? "the table ends here" : text_of("%s was not written", t->out),
+                       item_word(&d)));
     form->write(&p, t->out);
     advise(NULL);
     if (strcmp(t->out, "-") == 0) return 0;

@@ -1,7 +1,8 @@
 /* predict_files.c: predictions as CSV, JSON lines, a NumPy array, safetensors.
  *
  * An output named logits, [batch][classes], is written to tables as class, the likeliest, and the probability of each
- * class: the softmax of logits.  For a table whose target is a number, prediction is written in the target's units, and
+ * class: the softmax of logits; where the data's target is a text, logits [batch][time][characters] are written as the
+ * text that they spell.  For a table whose target is a number, prediction is written in the target's units, and
  * so is that of series, of which a CSV has a line for each step of a forecast. */
 #include "base/file.h"
 #include "base/json_text.h"
@@ -9,6 +10,7 @@
 #include "model/safetensors.h"
 #include "model/tables.h"
 #include "trainer/predict.h"
+#include "trainer/spelled.h"
 
 #include <errno.h>
 #include <math.h>
@@ -71,6 +73,8 @@ static bool are_logits(const Lathe_tensor *t)
            t->dtype != LATHE_BOOL;
 }
 
+static bool is_text(const Predictions *p, const Lathe_tensor *t) { return are_spellings(p->data->reading->model, t); }
+
 /* Turns logits into probabilities; returns the likeliest class, the first of equal ones; -1 if one is not a number. */
 static int64_t to_probabilities(double *x, int64_t n)
 {
@@ -94,7 +98,7 @@ bool is_written(const Predictions *p, const char *name)
 {
     for (int i = 0; i < p->outputs; i++) {
         const Lathe_tensor *t = p->output[i];
-        if (strcmp(t->name, name) == 0) return true;
+        if (strcmp(is_text(p, t) ? "text" : t->name, name) == 0) return true;
         if (are_logits(t) && (strcmp(name, "class") == 0 || strcmp(name, "probabilities") == 0)) return true;
     }
     return strcmp(name, "row") == 0;
@@ -199,6 +203,10 @@ static void put_header(const Writer *w)
         int64_t n = predicted_width(w->p, t);
         if (i) fputc(',', w->f);
         if (are_logits(t)) fprintf(w->f, "class,");
+        if (is_text(w->p, t)) {
+            fprintf(w->f, "text");
+            continue;
+        }
         for (int64_t k = 0; k < n; k++) {
             if (k) fputc(',', w->f);
             if (are_logits(t) && predicted_class(w->p, k)) {
@@ -222,12 +230,23 @@ static void put_numbers(const Writer *w, const Lathe_tensor *t, int64_t n)
     for (int64_t k = 0; k < n; k++) fprintf(w->f, "%s%.*g", k ? "," : "", digits_of(t), w->x[k]);
 }
 
+static void put_spelled(const Writer *w, const Lathe_tensor *t, const char *out, int64_t row)
+{
+    char *text = spelled_text(w->p, t, out, row, w->x);
+    put_field(w->f, text);
+    free(text);
+}
+
 static void put_outputs(Writer *w, const char *out, int64_t row, bool empty)
 {
     for (int i = 0; i < w->p->outputs; i++) {
         const Lathe_tensor *t = w->p->output[i];
         int64_t n = take_numbers(w, t, out, row);
         if (i) fputc(',', w->f);
+        if (is_text(w->p, t)) {
+            if (!empty) put_spelled(w, t, out, row);
+            continue;
+        }
         if (empty) {
             for (int64_t k = are_logits(t) ? 0 : 1; k < n; k++) fputc(',', w->f);
             continue;
@@ -313,6 +332,12 @@ static void give_jsonl(void *with, const char *out, int64_t row, int64_t number)
     for (int i = 0; i < w->p->outputs && !fault; i++) {
         const Lathe_tensor *t = w->p->output[i];
         int64_t n = take_numbers(w, t, out, row);
+        if (is_text(w->p, t)) {
+            char *text = spelled_text(w->p, t, out, row, w->x);
+            put_json(all, "text", text_json(text, strlen(text)));
+            free(text);
+            continue;
+        }
         if (are_logits(t)) {
             int64_t class = to_probabilities(w->x, n);
             const char *name = predicted_class(w->p, class);

@@ -182,7 +182,7 @@ void print_banner(const Report *r)
     if (t->ranks)
         show(stderr, "%d GPUs, each with this memory and %s %s per step\n", gpus_of(t),
              grouped_text(r->items_per_step / gpus_of(t)), item_word(d));
-    if (d->pictures) show(stderr, "data: pictures of %s\n", classes_text(d->pictures));
+    if (d->files) show(stderr, "data: %s\n", words_of_files(d->files));
     if (d->epochs) print_epochs(r);
     else
         show(stderr, "data: %s %s to train on, %s to evaluate%s; %s %s a step\n", grouped_text(d->train), unit,
@@ -320,8 +320,9 @@ static void warn_of_waiting(Report *r, int64_t done, double now)
     r->next_data_warning = now + APART;
     report_text(r, "step %lld: %.0f %% of the time is spent waiting for data; give more --readers (%d now), or %s",
                 (long long)done, 100 * data_share(r), readers,
-                r->data->pictures ? "make the pictures as small as the model reads them"
-                                  : "encode the text once: lathe tokenize encode");
+                !r->data->files             ? "encode the text once: lathe tokenize encode"
+                : r->t->model->recipe.audio ? "resample the recordings to the model's rate once"
+                                            : "make the pictures as small as the model reads them");
 }
 
 static void show_pairs(Report *r, const char *of, const Pair_sum *s)

@@ -40,7 +40,7 @@ typedef struct Probe {
     Lathe_recipe recipe;
     Reading reading;
     int rank;
-    Pictures *pictures;
+    Files *pictures;
     char *in;
     int64_t pixels;
 } Probe;
@@ -101,7 +101,7 @@ static void check_recording(void)
     static Probe probe[4];
     for (int k = 0; k < 4; k++) {
         open_probe(&probe[k], forms[k], NAMES, paths, 2, false);
-        fill_pictures(probe[k].pictures, &probe[k].entry, probe[k].in, (int64_t[]){0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+        fill_files(probe[k].pictures, &probe[k].entry, probe[k].in, (int64_t[]){0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
     }
     for (int i = 0; i < NAMES; i++)
         for (int k = 0; k < 4; k++) {
@@ -143,7 +143,7 @@ static void check_interlaced(void)
     write_png(paths.at[0], 37, 29, 1, false);
     write_png(paths.at[1], 37, 29, 1, true);
     open_probe(&probe, forms[0], 2, paths, 1, false);
-    fill_pictures(probe.pictures, &probe.entry, probe.in, (int64_t[]){0, 1});
+    fill_files(probe.pictures, &probe.entry, probe.in, (int64_t[]){0, 1});
     expect(memcmp(probe.in, probe.in + 4 * probe.pixels, (size_t)(4 * probe.pixels)) == 0, "an interlaced PNG");
 }
 
@@ -151,10 +151,10 @@ static void check_interlaced(void)
 
 enum { ROWS = 6, PICTURES = 20 };
 
-static void give(void *with, int64_t step, int64_t n, Picture_turn *turn)
+static void give(void *with, int64_t step, int64_t n, File_turn *turn)
 {
     (void)with;
-    for (int64_t k = 0; k < n; k++) turn[k] = (Picture_turn){(step * n + k) * 7 % PICTURES, (step * n + k) / PICTURES};
+    for (int64_t k = 0; k < n; k++) turn[k] = (File_turn){(step * n + k) * 7 % PICTURES, (step * n + k) / PICTURES};
 }
 
 /* The bytes of step `step`, reached from `from`. */
@@ -166,8 +166,8 @@ static char *batch(Words paths, int readers, int64_t from, int64_t step)
     p->recipe.crop_pad = 3;
     p->recipe.flip = 1;
     for (int64_t s = from; s <= step; s++) {
-        expect(fill_picture_step(p->pictures, &p->entry, p->in, s, give, NULL), "step %lld", (long long)s);
-        fill_pictures(p->pictures, &p->entry, must_alloc((size_t)(4 * ROWS * (p->pixels + 1))),
+        expect(fill_file_step(p->pictures, &p->entry, p->in, s, give, NULL), "step %lld", (long long)s);
+        fill_files(p->pictures, &p->entry, must_alloc((size_t)(4 * ROWS * (p->pixels + 1))),
                       (int64_t[ROWS]){0}); /* an evaluation between */
     }
     return p->in;

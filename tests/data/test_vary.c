@@ -79,7 +79,7 @@ static void check_border(void)
 
 /* ------------------------------------------------------------------ draws */
 
-static Picture_turn turn_of(int k) { return (Picture_turn){k % 50, k / 50}; }
+static File_turn turn_of(int k) { return (File_turn){k % 50, k / 50}; }
 
 static void check_middle(void)
 {
@@ -98,7 +98,7 @@ static void check_random(void)
     int seen[5] = {0}, mirrored = 0;
     recipe = (Lathe_recipe){.crop = LATHE_CROP_RANDOM, .crop_pad = 2, .flip = 1};
     for (int k = 0; k < DRAWS; k++) {
-        Picture_turn turn = turn_of(k);
+        File_turn turn = turn_of(k);
         Cut c = settle_cut(&form, &turn, 9, 7), again = settle_cut(&form, &turn, 9, 7);
         expect(c.x == again.x && c.y == again.y && c.mirrored == again.mirrored, "the same draw again");
         if (!expect(c.x >= -2 && c.x <= 2 && c.y >= -2 && c.y <= 2, "a crop of the border")) return;
@@ -114,7 +114,7 @@ static void check_zoom(void)
     double sum = 0;
     recipe = (Lathe_recipe){.crop = LATHE_CROP_ZOOM, .crop_area = 0.25};
     for (int k = 0; k < DRAWS; k++) {
-        Picture_turn turn = turn_of(k);
+        File_turn turn = turn_of(k);
         Cut c = settle_cut(&form, &turn, 400, 300);
         double area = (double)(c.across * c.down) / (400 * 300), ratio = (double)c.across / (double)c.down;
         expect(c.left >= 0 && c.top >= 0 && c.left + c.across <= 400 && c.top + c.down <= 300, "within the picture");
@@ -123,7 +123,7 @@ static void check_zoom(void)
         sum += area;
     }
     expect(sum / DRAWS > 0.5 && sum / DRAWS < 0.65, "the mean area is %g", sum / DRAWS);
-    Picture_turn turn = turn_of(0); /* no part of a line has such a ratio */
+    File_turn turn = turn_of(0); /* no part of a line has such a ratio */
     Cut c = settle_cut(&form, &turn, 4000, 1);
     expect(c.left == 0 && c.across == 4000 && c.height == HEIGHT && c.width >= WIDTH, "a line as a whole");
 }
@@ -136,7 +136,7 @@ static void check_pixels(void)
     double sum = 0;
     recipe = (Lathe_recipe){.jitter = 0.25};
     for (int k = 0; k < 200; k++) {
-        Picture_turn turn = turn_of(k);
+        File_turn turn = turn_of(k);
         memset(a, 100, N);
         vary_pixels(&form, &turn, a);
         memset(b, 100, N);
@@ -147,7 +147,7 @@ static void check_pixels(void)
     expect(fabs(sum / 200 - 100) < 4, "the mean light is %g", sum / 200);
     recipe = (Lathe_recipe){.cutout = 3};
     for (int k = 0; k < 200; k++) {
-        Picture_turn turn = turn_of(k);
+        File_turn turn = turn_of(k);
         int black = 0;
         memset(a, 9, N);
         vary_pixels(&form, &turn, a);

@@ -1,4 +1,5 @@
-"""networks.py: vae, unet, twotower and gnn in PyTorch, written from their papers; train_models.py trains them.
+"""networks.py: vae, unet, twotower, gnn and speech in PyTorch, written from their papers; train_models.py and
+train_speech.py train them.
 
 Parameters have the names that Lathe gives them.  m has the configuration.  forward(**inputs) is the loss; outputs(**inputs)
 has what `trainer predict` writes; images come as [batch, height, width, channels].  For record.py: draw(r, rows) are the inputs
@@ -195,6 +196,36 @@ class GNN(nn.Module):
     def outputs(self, node, edge, edge_kind):
         x = self.embedding(node, edge, edge_kind)
         return {"embedding": x, "logits" if self.m["classes"] else "prediction": self.last(x)}
+
+
+class Speech(nn.Module):
+    """CTC, or with keywords a class, over two convolutions and GRUs both ways"""
+
+    def __init__(self, m):
+        super().__init__()
+        self.m, width = m, m["width"]
+        self.conv_half, self.conv_half_ln = nn.Conv1d(m["n_mels"], width, 5, 2, 2), nn.LayerNorm(width)
+        self.conv, self.conv_ln = nn.Conv1d(width, width, 5, m["stride"], 2), nn.LayerNorm(width)
+        self.gru = nn.GRU(width, width // 2, m["layers"], batch_first=True, bidirectional=True, dropout=m["dropout"])
+        self.ln_f, self.head = nn.LayerNorm(width), nn.Linear(width, m["vocab"])
+
+    def subsampled(self, x, lengths, conv, norm):
+        x = conv(x.transpose(1, 2)).transpose(1, 2)
+        lengths = (lengths + conv.stride[0] - 1) // conv.stride[0]
+        x = F.dropout(F.gelu(norm(x)), self.m["dropout"], self.training)
+        return x * (torch.arange(x.shape[1]) < lengths[:, None])[..., None], lengths
+
+    def outputs(self, features, lengths):
+        x, lengths = self.subsampled(features, lengths, self.conv_half, self.conv_half_ln)
+        x, lengths = self.subsampled(x, lengths, self.conv, self.conv_ln)
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        x = nn.utils.rnn.pad_packed_sequence(self.gru(packed)[0], batch_first=True, total_length=x.shape[1])[0]
+        return {"logits": self.head(F.dropout(self.ln_f(x), self.m["dropout"], self.training)), "lengths": lengths}
+
+    def forward(self, features, lengths, text, text_lengths):
+        own = self.outputs(features, lengths)
+        log_probs = own["logits"].log_softmax(-1).transpose(0, 1)
+        return F.ctc_loss(log_probs, text, own["lengths"], text_lengths, zero_infinity=True)
 
 
 NETWORKS = {"vae": VAE, "unet": UNet, "twotower": TwoTower, "gnn": GNN}

@@ -58,6 +58,10 @@ static const char *const models[] = {
     "models/unet.lua --set side=8 --set channels=2 --set width=3 --set depth=2 --set batch=2",
     "models/twotower.lua --set length=7 --set embed=3 --set hidden=10 --set width=6 --set batch=5",
     "models/gnn.lua --set nodes=7 --set edges=11 --set width=6 --set rounds=3 --set batch=3",
+    /* Lengths are drawn as 0 or 1 here: of many rows some can be spelled. */
+    "models/speech.lua --set frames=13 --set n_mels=5 --set letters=4 --set vocab=6 --set width=8 --set batch=37",
+    "models/speech.lua --config classes --set frames=9 --set n_mels=5 --set classes=3 --set width=8 --set layers=1"
+    " --set batch=3",
     "models/gan.lua --set width=3 --set noise=5 --set batch=3",
     "tests/models/turns.lua --set normal=true --set drawn=true --set batch=4 --set accumulate=2",
     "models/forecast.lua --set past=20 --set ahead=3 --set channels=2 --set patch=8 --set patch_stride=4 --set width=12"

@@ -1,0 +1,278 @@
+/* ahead.c: batches of files, read by threads ahead of the steps that use them.
+ *
+ * A batch is a list of turns, which are known before anything is read, and a room for each file.  Threads take turn
+ * after turn, of the earliest batch that has some, and each writes to its own room, so batches do not depend on how
+ * many threads there are.  Memory is taken when the data is opened; what the libraries of formats take is bounded. */
+#include "base/file.h"
+#include "base/thread.h"
+#include "base/words.h"
+#include "data/files.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ASKED, AHEAD, BATCHES = 3 }; /* one that is waited for; those of the steps to come */
+
+typedef struct Batch {
+    int64_t step;           /* -1: none */
+    int64_t n, taken, done; /* turns: of the batch, begun, ended */
+    File_turn *turn;        /* [n] */
+    char **wrong;           /* [n] why a file cannot be read; NULL: it can */
+    char *rooms;            /* [n][form.room] */
+} Batch;
+
+typedef struct File_thread {
+    Files *f;
+    pthread_t thread;
+    void *own; /* of form.open_thread */
+} File_thread;
+
+struct Files {
+    const Reading *reading;
+    File_index *index;
+    Files_form form;
+    int64_t rows; /* room of a batch */
+    Batch batch[BATCHES];
+    int batches, threads;
+    File_thread *thread;
+    bool started;
+    char *failure;
+    char **fault; /* [n] of the files, if some may be bad: what is wrong; else NULL */
+    int64_t bad;
+    pthread_mutex_t lock;
+    pthread_cond_t work, ready;
+};
+
+/* ------------------------------------------------------------------ one file */
+
+/* NULL, or what is wrong. */
+static char *file_changed(const Data_file *q, int fd)
+{
+    struct stat about;
+    if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && about.st_size >= q->first + q->bytes &&
+        (q->archive >= 0 || about.st_size == q->bytes))
+        return NULL;
+    return text_of("expected %lld bytes, as when the data was opened, found other ones; leave the data as it is while "
+                   "it is read",
+                   (long long)q->bytes);
+}
+
+static char *read_turn(const File_thread *t, const File_turn *turn, bool varied, char *room)
+{
+    const File_index *s = t->f->index;
+    const Data_file *q = &s->at[turn->item];
+    int fd = open_to_read(q->archive < 0 ? s->names + q->name : s->archives.at[q->archive]);
+    if (fd < 0) return text_of("cannot be read: %s", error_text(errno));
+    char *wrong = file_changed(q, fd);
+    if (!wrong) wrong = t->f->form.read(t->own, fd, q, varied ? turn : NULL, room);
+    close(fd);
+    return wrong;
+}
+
+/* ------------------------------------------------------------------ threads */
+
+/* The earliest batch with turns that nobody has begun; NULL: none. */
+static Batch *batch_to_read(Files *f)
+{
+    Batch *first = NULL;
+    for (int i = 0; i < f->batches; i++) {
+        Batch *b = &f->batch[i];
+        if (b->taken < b->n && (!first || b->step < first->step)) first = b;
+    }
+    return first;
+}
+
+static void *read_turns(void *with)
+{
+    File_thread *t = with;
+    Files *f = t->f;
+    pthread_mutex_lock(&f->lock);
+    for (;;) {
+        Batch *b = batch_to_read(f);
+        if (!b) {
+            pthread_cond_wait(&f->work, &f->lock);
+            continue;
+        }
+        int64_t k = b->taken++;
+        pthread_mutex_unlock(&f->lock);
+        char *wrong = read_turn(t, &b->turn[k], b != &f->batch[ASKED], b->rooms + k * f->form.room);
+        pthread_mutex_lock(&f->lock);
+        b->wrong[k] = wrong;
+        if (++b->done == b->n) pthread_cond_broadcast(&f->ready);
+    }
+    return NULL;
+}
+
+/* At the first batch, because processes of several GPUs are made after the data is opened. */
+static void start_threads(Files *f)
+{
+    for (int i = 0; i < f->threads && !f->started; i++)
+        if (!start_thread(&f->thread[i].thread, read_turns, &f->thread[i]))
+            fail(EXIT_ERROR, NULL, "a thread that reads files cannot be started");
+    f->started = true;
+}
+
+/* Turns of the batch are set; its files are read. */
+static void hand_to_threads(Files *f, Batch *b, int64_t step, int64_t n)
+{
+    pthread_mutex_lock(&f->lock);
+    b->step = step;
+    b->taken = b->done = 0;
+    b->n = n;
+    pthread_cond_broadcast(&f->work);
+    pthread_mutex_unlock(&f->lock);
+    start_threads(f);
+}
+
+/* Turns that nobody has begun are left out if they are not wanted. */
+static void wait_for(Files *f, Batch *b, bool wanted)
+{
+    pthread_mutex_lock(&f->lock);
+    if (!wanted) b->n = b->taken;
+    while (b->done < b->n) pthread_cond_wait(&f->ready, &f->lock);
+    pthread_mutex_unlock(&f->lock);
+}
+
+/* ------------------------------------------------------------------ batches */
+
+/* A damaged file becomes zeros, where bad_records allows it. */
+static void pass_over_bad(Files *f, Batch *b)
+{
+    for (int64_t k = 0; k < b->n && f->fault; k++) {
+        char **known = &f->fault[b->turn[k].item];
+        if (!b->wrong[k] || (!*known && f->bad == f->reading->recipe->bad_records)) continue;
+        if (!*known) {
+            f->bad++;
+            *known = text_of("%s", b->wrong[k]);
+            note("%s: %s; its predictions stay empty", place_of_file(f->index, &f->index->at[b->turn[k].item]), *known);
+        }
+        free(b->wrong[k]);
+        b->wrong[k] = NULL;
+        memset(b->rooms + k * f->form.room, 0, (size_t)f->form.room);
+    }
+}
+
+/* The message of the first file that cannot be read; NULL: there is none. */
+static char *batch_fault(const Files *f, Batch *b)
+{
+    char *text = NULL;
+    for (int64_t k = 0; k < b->n; k++) {
+        if (b->wrong[k] && !text)
+            text = text_of("%s: error: %s%s", place_of_file(f->index, &f->index->at[b->turn[k].item]), b->wrong[k],
+                           f->reading->predicting ? "" : "; `lathe data info FOLDER` tells how many are so");
+        free(b->wrong[k]);
+        b->wrong[k] = NULL;
+    }
+    return text;
+}
+
+void fill_files(Files *f, const Lathe_entry *e, char *in, const int64_t *item)
+{
+    Batch *b = &f->batch[ASKED];
+    bug_if(e->rows > f->rows);
+    for (int64_t r = 0; r < e->rows; r++) b->turn[r] = (File_turn){item[r], 0};
+    hand_to_threads(f, b, -1, e->rows);
+    wait_for(f, b, true);
+    pass_over_bad(f, b);
+    char *fault = batch_fault(f, b);
+    if (fault) end_program(EXIT_DATA, fault);
+    f->form.fill(f->form.with, e, in, b->turn, b->rooms);
+}
+
+static Batch *batch_of_step(Files *f, int64_t step) { return &f->batch[AHEAD + step % (BATCHES - AHEAD)]; }
+
+/* Begins to read the batches of the step and of those after it, up to the number that there is room for. */
+static void read_ahead(Files *f, int64_t step, int64_t n, Give_turns *give, void *with)
+{
+    for (int64_t s = step; s < step + BATCHES - AHEAD; s++) {
+        Batch *b = batch_of_step(f, s);
+        if (b->step == s && b->n == n) continue;
+        wait_for(f, b, false);
+        free(batch_fault(f, b));
+        give(with, s, n, b->turn);
+        hand_to_threads(f, b, s, n);
+    }
+}
+
+bool fill_file_step(Files *f, const Lathe_entry *e, char *in, int64_t step, Give_turns *give, void *with)
+{
+    Batch *b = batch_of_step(f, step);
+    if (f->failure) return false;
+    bug_if(e->rows > f->rows || f->batches < BATCHES);
+    read_ahead(f, step, e->rows, give, with);
+    wait_for(f, b, true);
+    f->failure = batch_fault(f, b);
+    if (f->failure) return false;
+    f->form.fill(f->form.with, e, in, b->turn, b->rooms);
+    b->step = -1; /* its room is for the next but one */
+    read_ahead(f, step + 1, e->rows, give, with);
+    return true;
+}
+
+const char *files_failure(const Files *f, int *code)
+{
+    *code = EXIT_DATA;
+    return f->failure;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+static bool may_be_bad(const Reading *reading) { return reading->predicting && reading->recipe->bad_records > 0; }
+
+int64_t files_heap(const Files *f)
+{
+    int64_t turn = (int64_t)(sizeof(File_turn) + sizeof(char *)) + f->form.room;
+    int64_t faults = may_be_bad(f->reading) ? f->index->n * (int64_t)sizeof(char *) : 0;
+    return file_index_bytes(f->index) + f->batches * f->rows * turn + f->threads * f->form.thread_bytes + faults;
+}
+
+static void take_room(Files *f)
+{
+    for (int i = 0; i < f->batches; i++)
+        f->batch[i] = (Batch){.step = -1,
+                              .turn = must_alloc(sizeof(File_turn) * (size_t)f->rows),
+                              .wrong = must_alloc(sizeof(char *) * (size_t)f->rows),
+                              .rooms = must_alloc((size_t)(f->rows * f->form.room))};
+    if (may_be_bad(f->reading)) f->fault = must_alloc(sizeof *f->fault * (size_t)f->index->n);
+    f->thread = must_alloc(sizeof *f->thread * (size_t)f->threads);
+    for (int i = 0; i < f->threads; i++) f->thread[i] = (File_thread){.f = f, .own = f->form.open_thread(f->form.with)};
+}
+
+/* Beside a step on this processor one; beside a GPU half the processors, shared among the GPUs.  More threads than
+ * files that are read ahead would have nothing to do. */
+static int threads_for(const Reading *reading, int64_t rows)
+{
+    enum { MOST = 8 };
+    int64_t n = sysconf(_SC_NPROCESSORS_ONLN) / 2 / reading->gpus;
+    if (n > MOST) n = MOST;
+    if (!reading->model->device || n < 1) n = 1;
+    if (reading->readers) n = reading->readers;
+    return (int)(n < 2 * rows ? n : 2 * rows);
+}
+
+Files *open_files(const Reading *reading, File_index *index, const Files_form *form, int64_t rows)
+{
+    Files *f = must_alloc(sizeof *f);
+    *f = (Files){.reading = reading, .index = index, .form = *form, .rows = rows};
+    f->batches = reading->training ? BATCHES : AHEAD;
+    f->threads = threads_for(reading, rows);
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_cond_init(&f->work, NULL);
+    pthread_cond_init(&f->ready, NULL);
+    if (reading->recipe->bad_records && !reading->predicting)
+        note("bad_records has no effect here: only predict goes on past %s that cannot be read", index->kind->many);
+    if (reading->check_memory) reading->check_memory(reading->with, files_heap(f));
+    take_room(f);
+    return f;
+}
+
+/* ------------------------------------------------------------------ what there is */
+
+File_index *index_of_files(const Files *f) { return f->index; }
+int file_readers(const Files *f) { return f->threads; }
+char *words_of_files(const Files *f) { return f->form.tell(f->form.with); }
+const char *fault_of_file(const Files *f, int64_t item) { return f->fault ? f->fault[item] : NULL; }

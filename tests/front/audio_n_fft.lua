@@ -1,0 +1,9 @@
+-- A spectrum has an even number of samples.
+return {
+  config = { batch = 2, frames = 10 },
+  inputs = { features = { "f32", "frames", 4 }, label = { "i32", below = 4, target = true } },
+  forward = function(c, input) return input.features:mean() end,
+  data = data.audio {
+    n_fft = 401,
+  },
+}

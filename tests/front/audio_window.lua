@@ -1,0 +1,7 @@
+-- The window lies in the spectrum's samples.
+return {
+  config = { batch = 2, frames = 10 },
+  inputs = { features = { "f32", "frames", 4 }, label = { "i32", below = 4, target = true } },
+  forward = function(c, input) return input.features:mean() end,
+  data = data.audio { n_fft = 256, win_length = 400 },
+}
