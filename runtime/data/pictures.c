@@ -313,7 +313,9 @@ static bool may_be_bad(const Reading *reading) { return reading->predicting && r
 
 int64_t pictures_heap(const Pictures *p)
 {
-    int64_t own = resampler_bytes(p->form.width, p->form.height, p->form.channels) + PICTURE_CHUNK + PICTURE_ROOM;
+    const Picture_form *f = &p->form;
+    int64_t own =
+        resampler_bytes(f->width, f->height, f->channels, f->recipe->interpolation) + PICTURE_CHUNK + PICTURE_ROOM;
     int64_t turn = (int64_t)(sizeof(Picture_turn) + sizeof(char *)) + p->pixels;
     int64_t faults = may_be_bad(p->reading) ? p->index->n * (int64_t)sizeof(char *) : 0;
     return index_bytes(p->index) + p->batches * p->rows * turn + p->decoders * own + faults;
@@ -328,10 +330,12 @@ static void take_room(Pictures *p)
                               .pixels = must_alloc((size_t)(p->rows * p->pixels))};
     if (may_be_bad(p->reading)) p->fault = must_alloc(sizeof *p->fault * (size_t)p->index->n);
     p->decoder = must_alloc(sizeof *p->decoder * (size_t)p->decoders);
+    const Picture_form *f = &p->form;
     for (int i = 0; i < p->decoders; i++)
-        p->decoder[i] = (Decoder){.p = p,
-                                  .resampler = open_resampler(p->form.width, p->form.height, p->form.channels),
-                                  .chunk = must_alloc(PICTURE_CHUNK)};
+        p->decoder[i] =
+            (Decoder){.p = p,
+                      .resampler = open_resampler(f->width, f->height, f->channels, f->recipe->interpolation),
+                      .chunk = must_alloc(PICTURE_CHUNK)};
 }
 
 /* Beside a step on this processor one; beside a GPU half the processors, shared among the GPUs.  More threads than
