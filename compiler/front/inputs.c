@@ -1,31 +1,9 @@
 /* inputs.c: what forward may read: the fields of `input`, as data.text, data.pairs, data.csv or `inputs` declare them.
  */
-#include "front/front.h"
+#include "front/fields.h"
 
 #include <ctype.h>
 #include <string.h>
-
-/* The size of an axis, or a bound: a number, or the name of one in config. */
-typedef struct Size {
-    const char *name; /* NULL: a number */
-    int64_t n;
-} Size;
-
-enum { MOST_AXES = LATHE_MAXRANK - 2 }; /* beside the batch, and micro-batches */
-
-typedef struct Field { /* a field of input */
-    const char *name;
-    Lathe_role role;
-    DType dtype;
-    bool packed, time; /* packed: only if documents share a sequence */
-    int axes;          /* after the batch */
-    Size axis[MOST_AXES], below;
-    Where where;
-} Field;
-
-struct Fields {
-    VEC(Field) all;
-};
 
 /* ------------------------------------------------------------------ the data's own */
 
@@ -95,12 +73,10 @@ static void add_fields_of_data(Trace *trace)
 
 /* ------------------------------------------------------------------ `inputs = {…}` */
 
-static Where at_input(const Trace *trace, const char *name) { return place_of_key(trace, "inputs", name); }
+Where at_input(const Trace *trace, const char *name) { return place_of_key(trace, "inputs", name); }
 
 static const char form[] =
     "{ image = { \"f32\", 28, 28, 1 }, label = \"i32\" }: names, each with a type and the sizes of a row's axes";
-
-static const char image_form[] = "{ image = { \"f32\", 32, 32, 3 }, label = { \"i32\", below = 10, target = true } }";
 
 /* The number, or the name of a number in config, on the top. */
 static Size size_of_field(lua_State *L, const char *input, const char *what)
@@ -206,35 +182,6 @@ static void read_declared(lua_State *L)
     }
 }
 
-/* The resized picture must cover the part that is cut from it. */
-static void check_resize(const Trace *trace, const Field *f)
-{
-    int64_t side = trace->desc->recipe.resize, least = f->axis[f->axis[0].n < f->axis[1].n].n;
-    if (side && side < least)
-        err(place_of_key(trace, "data", "resize"),
-            "resize, the shorter side of a picture before it is cut, must be 0 or at least %lld, as input '%s' has, "
-            "found "
-            "%lld",
-            (long long)least, f->name, (long long)side);
-}
-
-/* data.images has a picture in each row, and its class. */
-static void check_images(const Trace *trace)
-{
-    int pictures = 0, classes = 0, all = trace->fields->all.n;
-    for (int i = 0; i < all; i++) {
-        const Field *f = &trace->fields->all.at[i];
-        bool colours = f->axes == 3 && (f->axis[2].n == 1 || f->axis[2].n == 3);
-        if (f->dtype == F32 && f->role == LATHE_FEATURES && colours && !pictures++) check_resize(trace, f);
-        classes += f->dtype == I32 && f->role == LATHE_TARGETS && f->axes == 0 && f->below.n;
-    }
-    if (pictures != 1 || classes != 1 || all != 2)
-        err(place_of_key(trace, NULL, "inputs"),
-            "data.images needs two inputs, the picture and its class, such as %s\n  the sizes are height, width and "
-            "channels: 3, or 1 for grey",
-            image_form);
-}
-
 /* The form of an input of data.series; sizes that must be equal are the same letter. */
 typedef struct Series_input {
     const char *name, *form;
@@ -300,7 +247,7 @@ static void read_inputs(lua_State *L, int model, int c)
                                   : "text");
         read_declared(L);
         lua_pop(L, 1);
-        if (r->images) check_images(trace);
+        add_fields_of_pictures(trace);
         if (r->series) check_series(trace);
     } else if (r->arrays) {
         if (r->series)
@@ -417,6 +364,12 @@ static void refuse_field(lua_State *L, const char *name)
     if (same(name, "segments") || same(name, "positions"))
         user_error(L, "there is no input.%s; it exists where documents share a sequence, data.text { pack = true }",
                    name);
+    if (strstr(name, "_other") || strstr(name, "_share"))
+        user_error(
+            L,
+            "there is no input.%s; NAME_other and NAME_share exist for the class NAME of pictures, data.images or "
+            "data.arrays { pictures = … }",
+            name);
     if (same(name, "source") || same(name, "source_lengths") || same(name, "lengths"))
         user_error(
             L, "there is no input.%s; it exists where the data is pairs for an encoder and a decoder, data.pairs {}",

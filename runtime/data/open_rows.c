@@ -66,6 +66,7 @@ static void open_row_data(Data *d, const Lathe_entry *e, bool training)
     const Reading *reading = d->reading;
     const Lathe_entry *eval = training ? find_entry(reading->model, ENTRY_eval) : NULL;
     d->rows = rows_of_arrays(reading, (const Lathe_entry *const[]){e, eval, NULL});
+    d->row_pictures = open_row_pictures(reading, e);
     settle_rows(d, rows_in_data(d->rows), training);
 }
 

@@ -179,15 +179,16 @@ static void put_pixels(const Lathe_tensor *t, char *at, const uint8_t *from, int
     for (int64_t i = 0; i < n && t->dtype != LATHE_F32; i++) write_real(t->dtype, at, i, from[i]);
 }
 
-static void fill_from_batch(const Pictures *p, const Batch *b, const Lathe_entry *e, char *in)
+static void fill_from_batch(const Pictures *p, const Batch *b, const Lathe_entry *e, char *in, bool training)
 {
     for (int i = 0; i < e->inputs; i++) {
         const Lathe_tensor *t = &e->input[i];
         char *at = in + t->offset;
         if (is_picture_input(p, e, t)) put_pixels(t, at, b->pixels, e->rows * p->pixels);
         for (int64_t r = 0; r < e->rows && t->role == LATHE_TARGETS; r++)
-            ((int32_t *)(void *)at)[r] = picture_class(p, b->turn[r].item);
+            if (t->dtype == LATHE_I32) ((int32_t *)(void *)at)[r] = picture_class(p, b->turn[r].item);
     }
+    mix_pictures(&p->form, e, in, training ? b->turn : NULL);
 }
 
 /* A damaged picture becomes black, where bad_records allows it. */
@@ -231,7 +232,7 @@ void fill_pictures(Pictures *p, const Lathe_entry *e, char *in, const int64_t *i
     pass_over_bad(p, b);
     char *fault = batch_fault(p, b);
     if (fault) end_program(EXIT_DATA, fault);
-    fill_from_batch(p, b, e, in);
+    fill_from_batch(p, b, e, in, false);
 }
 
 static Batch *batch_of_step(Pictures *p, int64_t step) { return &p->batch[AHEAD + step % (BATCHES - AHEAD)]; }
@@ -258,7 +259,7 @@ bool fill_picture_step(Pictures *p, const Lathe_entry *e, char *in, int64_t step
     wait_for(p, b, true);
     p->failure = batch_fault(p, b);
     if (p->failure) return false;
-    fill_from_batch(p, b, e, in);
+    fill_from_batch(p, b, e, in, true);
     b->step = -1; /* its room is for the next but one */
     read_ahead(p, step + 1, e->rows, give, with);
     return true;
@@ -279,6 +280,7 @@ static void settle_form(Pictures *p, const Lathe_entry *e)
         const Lathe_tensor *t = &e->input[i];
         if (t->role != LATHE_FEATURES || t->dtype == LATHE_I32 || t->rank < 4) continue;
         const int64_t *last = t->dim + t->rank - 3;
+        p->form.input = t->name;
         p->form.height = (int)last[0], p->form.width = (int)last[1], p->form.channels = (int)last[2];
     }
     p->form.recipe = p->reading->recipe;

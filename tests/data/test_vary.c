@@ -11,7 +11,7 @@ enum { WIDTH = 9, HEIGHT = 7, N = WIDTH * HEIGHT * 3, DRAWS = 4000 };
 
 static Lathe_recipe recipe;
 static Lathe_interpolation by;
-static const Picture_form form = {WIDTH, HEIGHT, 3, &recipe, 5};
+static const Picture_form form = {"image", WIDTH, HEIGHT, 3, &recipe, 5};
 
 /* ------------------------------------------------------------------ resizing a part */
 

@@ -7,6 +7,7 @@ must "$LATHE" check models/vit.lua
 ! grep warning "$TMP/said" || tell "rows of a batch are apart in an image's tokens"
 must "$LATHE" build models/vit.lua --set side=4 --set channels=3 --set layers=1 --set width=16 --set heads=1 -o "$TMP/vit"
 must "$LATHE" build models/mlp.lua --set batch=7 -o "$TMP/mlp"
+must "$LATHE" build models/vit.lua --set side=6 --set layers=1 --set width=16 --set heads=1 --set varied=true --set mixup=0.4 --set batch=8 --set steps=30 -o "$TMP/varied"
 trainer="$TMP/built/trainer"
 cd "$TMP"
 
@@ -98,3 +99,24 @@ refuse 2 'expected a file whose name ends in .csv' "$trainer" predict --data fol
 refuse 2 'a .npy holds one array, and there are 3 outputs' "$trainer" predict --data folder --weights run --out q.npy
 refuse 1 'cannot be written: no such file or directory' "$trainer" predict --data folder --weights run --out nowhere/p.csv
 [ ! -e q.npy ] && [ ! -e q.npy.part ] || tell "a refused file was begun"
+
+# Arrays of pictures vary in training as files do, and are mixed in pairs; bytes alone can be.
+varied="$TMP/varied/trainer"
+mkdir two floats && cp folder/image.npy folder/label.npy two
+must "$varied" train --data two --out two-run --threads 1
+must "$varied" train --data two --out two-halves --steps 11 --set schedule_steps=30 --threads 2
+must "$varied" train --resume --out two-halves --steps 30
+cmp two-run/model.safetensors two-halves/model.safetensors || tell "other bits of varied rows after resuming"
+for plain in "crop=centre flip=0" mixup=0; do
+    must "$varied" train --data two --out two-plain $(printf ' --set %s' $plain)
+    ! cmp -s two-run/model.safetensors two-plain/model.safetensors || tell "rows do not vary: $plain"
+done
+must "$varied" eval --data two --weights two-run --json
+mv said varied-eval
+must "$varied" eval --data two --weights two-run --json --set crop=centre --set flip=0 --set mixup=0
+cmp varied-eval said || tell "rows vary in evaluation"
+cp folder/label.npy floats && npy floats/image.npy '<i2' '(83, 6, 6)' "$(printf %s "$pictures" | sed 's/\\\([0-9]*\)/\\\1\\000/g')"
+refuse 3 'floats/image.npy: error: input image: expected pixels as bytes, because pictures vary in training' "$varied" train --data floats --out no
+must "$varied" train --data floats --out floats-run --set crop=centre --set flip=0 --steps 2
+refuse 2 'mixup and cutmix mix classes in pairs, but the loss of vit does not read both' "$TMP/vit/trainer" train --data two --out no --set mixup=0.2
+refuse 2 'does not say which input they are; build it with data.arrays { pictures = "NAME"' "$trainer" train --data folder --out no --set flip=1
