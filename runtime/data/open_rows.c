@@ -160,7 +160,7 @@ const char *rows_words(const Reading *reading)
         return "pictures: .jpg or .png files, folders, .tar archives, a .csv of paths";
     if (r->images) return "pictures: a folder with a folder for each class, .tar archives, a .csv of paths and labels";
     if (r->series) return "time series: .csv, .tsv, .jsonl or .npy";
-    if (r->arrays) return text_of("arrays%s: .npz, .safetensors, a folder of NAME.npy, INPUT=FILE.npy", targets);
+    if (r->arrays) return text_of("arrays%s: .npz, .h5, .safetensors, a folder of NAME.npy, INPUT=FILE.npy", targets);
     return text_of("a table of numbers%s: a .csv, or FEATURES.npy%s", targets,
                    reading->predicting ? "" : " CLASSES.npy");
 }
