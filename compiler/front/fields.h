@@ -17,6 +17,7 @@ typedef struct Field { /* a field of input */
     Lathe_role role;
     DType dtype;
     bool packed, time; /* packed: only if documents share a sequence */
+    bool mixed;        /* made by mixup, not in the data */
     int axes;          /* after the batch */
     Size axis[MOST_AXES], below;
     Where where;

@@ -94,6 +94,7 @@ static void add_mixed(Trace *trace, const Field *class, const char *ending, DTyp
     Field f = {
         .name = format("%s%s", class->name, ending), .role = LATHE_TARGETS, .dtype = type, .where = class->where};
     if (type == I32) f.below = class->below;
+    f.mixed = true;
     for (int i = 0; i < trace->fields->all.n; i++)
         if (same(trace->fields->all.at[i].name, f.name))
             err(at_input(trace, f.name),
@@ -121,4 +122,20 @@ void add_fields_of_pictures(Trace *trace)
     else if (r->pictures) check_arrays(trace);
     else check_unvaried(trace);
     if (r->images || r->pictures) add_mixed_classes(trace);
+}
+
+void check_mixed_classes(const Trace *trace)
+{
+    const Desc *d = trace->desc;
+    if (d->recipe.mixup <= 0 && d->recipe.cutmix <= 0) return;
+    for (int i = 0; i < trace->fields->all.n; i++) {
+        const char *name = trace->fields->all.at[i].name;
+        bool read = false;
+        for (int k = 0; k < d->inputs.n; k++) read |= same(d->inputs.at[k].name, name);
+        if (read || !trace->fields->all.at[i].mixed) continue;
+        err(place_of_key(trace, "data", d->recipe.mixup > 0 ? "mixup" : "cutmix"),
+            "classes are mixed in pairs, but the loss does not read input.%s; with a class `label` it should be "
+            "nn.cross_entropy(logits, input.label, { other = input.label_other, share = input.label_share })",
+            name);
+    }
 }
