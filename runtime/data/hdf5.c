@@ -1,17 +1,23 @@
 /* hdf5.c: arrays of HDF5 files, each a dataset in the file or in one of its groups.
  *
  * The library is loaded when the first such file is opened, so a trainer needs it for nothing else.  It reads and
- * unpacks rows when they are asked for, through a cache of some chunks, so a dataset is never in memory as a whole. */
+ * unpacks rows when they are asked for, through a cache of some chunks, so a dataset is never in memory as a whole.
+ * Where chunks have many rows, all of them are unpacked into a file first. */
+#define _GNU_SOURCE /* mkostemp */
+#include "base/file.h"
 #include "base/words.h"
 #include "data/array.h"
 #include "data/hdf5_api.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { MOST_NAME = 256, MOST_CHUNK = 64 << 20, MOST_CACHE = 16 << 20, CACHE_SLOTS = 12289, MOST_PACKED = 1100 };
+enum { MOST_BAND = 1 << 20, MOST_PARTS = 64 }; /* bytes of the chunks that share a row; parts of a chunk */
 
 #define DECLARE(result, name, parameters) result(*name) parameters;
 static struct Hdf5_library {
@@ -92,7 +98,8 @@ static Hdf5_id must_be(Hdf5_id id, const char *place)
 
 struct Hdf5_set {
     Hdf5_id set, space;
-    Hdf5_id own; /* of booleans: the type in the file; else 0 */
+    Hdf5_id own;               /* of booleans: the type in the file; else 0 */
+    int64_t chunk, chunk_rows; /* bytes, rows; 0: the elements lie in one piece */
 };
 
 static void take_hdf5_type(Array *a, struct Hdf5_set *s)
@@ -128,8 +135,8 @@ static int64_t take_hdf5_shape(Array *a, const struct Hdf5_set *s)
     return bytes;
 }
 
-/* The bytes of a chunk; 0: the elements lie in one piece. */
-static int64_t check_storage(const Array *a, const struct Hdf5_set *s, int64_t bytes)
+/* Finds the size of chunks; 0: the elements lie in one piece. */
+static void check_storage(const Array *a, struct Hdf5_set *s, int64_t bytes)
 {
     Hdf5_id made = must_be(h5.H5Dget_create_plist(s->set), a->place);
     Hdf5_size dim[MOST_DIMS], stored = h5.H5Dget_storage_size(s->set);
@@ -146,19 +153,79 @@ static int64_t check_storage(const Array *a, const struct Hdf5_set *s, int64_t b
         fail(EXIT_DATA, a->place, "expected %lld bytes of elements, found %llu stored%s: some were never written",
              (long long)bytes, stored, packed > 0 ? " after packing" : "");
     h5.H5Pclose(made);
-    return chunk;
+    s->chunk = chunk;
+    s->chunk_rows = chunk ? (int64_t)dim[0] : 0;
 }
 
 /* Opens it again, with a cache for some of its chunks. */
-static void widen_cache(Array *a, struct Hdf5_set *s, const char *name, Hdf5_id at, int64_t bytes, int64_t chunk)
+static void widen_cache(Array *a, struct Hdf5_set *s, const char *name, Hdf5_id at, int64_t bytes)
 {
-    int64_t cache = bytes < MOST_CACHE ? bytes + chunk : MOST_CACHE + chunk;
+    int64_t cache = (bytes < MOST_CACHE ? bytes : MOST_CACHE) + s->chunk;
     Hdf5_id access = must_be(h5.H5Pcreate(h5.access), a->place);
     h5.H5Pset_chunk_cache(access, CACHE_SLOTS, (size_t)cache, 0.75); /* with 1 it grows without end */
     h5.H5Oclose(s->set);
     s->set = must_be(h5.H5Dopen2(at, name, access), a->place);
     h5.H5Pclose(access);
     a->heap = cache;
+}
+
+static void read_set_part(const Array *a, int64_t row, int64_t n, Hdf5_id type, void *out)
+{
+    const struct Hdf5_set *s = a->set;
+    Hdf5_size start[MOST_DIMS] = {0}, count[MOST_DIMS], all = (Hdf5_size)(n * a->width);
+    for (int i = 0; i < a->rank; i++) count[i] = (Hdf5_size)a->dim[i];
+    start[0] = (Hdf5_size)row;
+    count[0] = (Hdf5_size)n;
+    Hdf5_id room = must_be(h5.H5Screate_simple(1, &all, NULL), a->place);
+    if (a->rank && h5.H5Sselect_hyperslab(s->space, HDF5_SELECT_SET, start, NULL, count, NULL) < 0)
+        refuse_hdf5(a->place);
+    if (h5.H5Dread(s->set, type, room, s->space, HDF5_DEFAULT, out) < 0) refuse_hdf5(a->place);
+    h5.H5Sclose(room);
+}
+
+/* A file on the disk, which goes with the process. */
+static int unnamed_file(const char *place)
+{
+    const char *folder = getenv("TMPDIR");
+    char *path = text_of("%s/lathe-XXXXXX", folder && *folder ? folder : "/tmp");
+    int fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0 || unlink(path) != 0)
+        fail(EXIT_ERROR, place, "cannot be unpacked into %s: %s; TMPDIR names another folder", path, error_text(errno));
+    free(path);
+    return fd;
+}
+
+/* Copies all rows into a file, chunk after chunk, because a row that is drawn lies in chunks of many rows.  Of chunks
+ * whose rows are longer than the room, parts are read, each time from the whole chunk. */
+static void unpack_set(Array *a)
+{
+    struct Hdf5_set *s = a->set;
+    Hdf5_id type = must_be(h5.H5Dget_type(s->set), a->place),
+            native = must_be(h5.H5Tget_native_type(type, 0), a->place);
+    a->size = (int)h5.H5Tget_size(native);
+    int64_t row_bytes = a->width * a->size, most = MOST_CHUNK / row_bytes, rows = array_rows(a);
+    if (most > s->chunk_rows) most = s->chunk_rows;
+    if (most * MOST_PARTS < s->chunk_rows)
+        fail(EXIT_DATA, a->place,
+             "expected chunks of fewer rows, found %lld in each; write it with chunks of some rows",
+             (long long)s->chunk_rows);
+    note("%s: each chunk has %lld rows; unpacked into a temporary file of %lld MB", a->place, (long long)s->chunk_rows,
+         (long long)(rows * row_bytes >> 20));
+    char *room = must_alloc((size_t)(most * row_bytes));
+    a->fd = unnamed_file(a->place);
+    for (int64_t row = 0, n; row < rows; row += n) {
+        int64_t here = s->chunk_rows - row % s->chunk_rows, left = rows - row;
+        n = here < most ? here : most;
+        if (n > left) n = left;
+        read_set_part(a, row, n, native, room);
+        if (write(a->fd, room, (size_t)(n * row_bytes)) != n * row_bytes)
+            fail(EXIT_ERROR, a->place, "cannot be unpacked: %s; TMPDIR names another folder", error_text(errno));
+    }
+    free(room);
+    h5.H5Tclose(native);
+    h5.H5Tclose(type);
+    close_set(s);
+    a->set = NULL;
 }
 
 /* at: the file or group that has it. */
@@ -169,8 +236,10 @@ static Array *open_set(const char *place, Hdf5_id at, const char *name)
     s->set = must_be(h5.H5Dopen2(at, name, HDF5_DEFAULT), a->place);
     s->space = must_be(h5.H5Dget_space(s->set), a->place);
     take_hdf5_type(a, s);
-    int64_t bytes = take_hdf5_shape(a, s), chunk = check_storage(a, s, bytes);
-    if (chunk) widen_cache(a, s, name, at, bytes, chunk);
+    int64_t bytes = take_hdf5_shape(a, s);
+    check_storage(a, s, bytes);
+    if (s->chunk_rows > 1 && s->chunk_rows * (bytes / array_rows(a)) > MOST_BAND) unpack_set(a);
+    else if (s->chunk) widen_cache(a, s, name, at, bytes);
     return a;
 }
 
@@ -272,20 +341,6 @@ void open_hdf5(Array_list *all, const char *path, const char *name, Wanted *want
 }
 
 /* ------------------------------------------------------------------ rows */
-
-static void read_set_part(const Array *a, int64_t row, int64_t n, Hdf5_id type, void *out)
-{
-    const struct Hdf5_set *s = a->set;
-    Hdf5_size start[MOST_DIMS] = {0}, count[MOST_DIMS], all = (Hdf5_size)(n * a->width);
-    for (int i = 0; i < a->rank; i++) count[i] = (Hdf5_size)a->dim[i];
-    start[0] = (Hdf5_size)row;
-    count[0] = (Hdf5_size)n;
-    Hdf5_id room = must_be(h5.H5Screate_simple(1, &all, NULL), a->place);
-    if (a->rank && h5.H5Sselect_hyperslab(s->space, HDF5_SELECT_SET, start, NULL, count, NULL) < 0)
-        refuse_hdf5(a->place);
-    if (h5.H5Dread(s->set, type, room, s->space, HDF5_DEFAULT, out) < 0) refuse_hdf5(a->place);
-    h5.H5Sclose(room);
-}
 
 void read_set(const Array *a, int64_t row, int64_t n, double *out)
 {

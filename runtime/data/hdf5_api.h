@@ -51,6 +51,7 @@ enum { HDF5_CHUNKED = 2, HDF5_VIRTUAL = 3 };                                  /*
     X(int, H5Sselect_hyperslab, (Hdf5_id space, int how, const Hdf5_size *start, const Hdf5_size *stride,              \
                                  const Hdf5_size *count, const Hdf5_size *block))                                      \
     X(int, H5Sclose, (Hdf5_id space))                                                                                  \
+    X(Hdf5_id, H5Tget_native_type, (Hdf5_id type, int direction))                                                      \
     X(int, H5Tget_class, (Hdf5_id type))                                                                               \
     X(size_t, H5Tget_size, (Hdf5_id type))                                                                             \
     X(int, H5Tget_sign, (Hdf5_id type))                                                                                \

@@ -88,6 +88,23 @@ static void check_memory(void)
            (long long)small);
 }
 
+/* Chunks of all rows are unpacked first. */
+static void check_wide(void)
+{
+    Array_list all = {0};
+    double x[64];
+    list_arrays(&all, file_of("wide.h5"), "x", NULL, NULL);
+    const Array *a = all.at[0];
+    expect(array_rows(a) == 11000 && a->width == 64 && a->fd >= 0 && !a->heap, "wide.h5 is unpacked");
+    for (int k = 0; k < 400; k++) {
+        int64_t row = below(11000), wrong = 0;
+        read_array(a, row, 1, x);
+        for (int i = 0; i < 64; i++) wrong += x[i] != (double)(row % 50 + i);
+        expect(!wrong, "wide.h5: row %lld", (long long)row);
+    }
+    close_array(all.at[0]);
+}
+
 /* ------------------------------------------------------------------ what is refused */
 
 static void check_refused(void)
@@ -150,6 +167,7 @@ int main(void)
     check_contents("packed.h5", 3);
     check_contents("groups.hdf5/train", 2);
     check_contents("groups.hdf5/train/x", 1);
+    check_wide();
     check_memory();
     check_refused();
     check_damage();

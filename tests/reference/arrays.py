@@ -60,3 +60,6 @@ with h5py.File(path("rows.h5"), "w") as f:
     f.create_dataset("image", data=image.reshape(83, 6, 6).astype(np.uint8), chunks=(7, 6, 6), compression="gzip", shuffle=True)
     f.create_dataset("label", data=label)
     f.create_dataset("weight", data=np.ones(83, bool))
+with h5py.File(path("wide.h5"), "w") as f:         # 1.4 MB in chunks of all rows
+    wide = (np.arange(11000)[:, None, None] % 50 + np.arange(64).reshape(8, 8)).astype(">f2")
+    f.create_dataset("x", data=wide, chunks=(11000, 2, 2), compression="gzip", shuffle=True)
