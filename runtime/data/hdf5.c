@@ -169,14 +169,15 @@ static void widen_cache(Array *a, struct Hdf5_set *s, const char *name, Hdf5_id 
     a->heap = cache;
 }
 
+/* The room has the axes of the rows: of other axes the library would make a list of all pieces, in memory. */
 static void read_set_part(const Array *a, int64_t row, int64_t n, Hdf5_id type, void *out)
 {
     const struct Hdf5_set *s = a->set;
-    Hdf5_size start[MOST_DIMS] = {0}, count[MOST_DIMS], all = (Hdf5_size)(n * a->width);
+    Hdf5_size start[MOST_DIMS] = {0}, count[MOST_DIMS];
     for (int i = 0; i < a->rank; i++) count[i] = (Hdf5_size)a->dim[i];
     start[0] = (Hdf5_size)row;
     count[0] = (Hdf5_size)n;
-    Hdf5_id room = must_be(h5.H5Screate_simple(1, &all, NULL), a->place);
+    Hdf5_id room = must_be(h5.H5Screate_simple(a->rank ? a->rank : 1, count, NULL), a->place);
     if (a->rank && h5.H5Sselect_hyperslab(s->space, HDF5_SELECT_SET, start, NULL, count, NULL) < 0)
         refuse_hdf5(a->place);
     if (h5.H5Dread(s->set, type, room, s->space, HDF5_DEFAULT, out) < 0) refuse_hdf5(a->place);
