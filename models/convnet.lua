@@ -40,11 +40,12 @@ return {
     width = 16, blocks = 3,                                  -- of the first stage; in each: 3 make ResNet-20
     batch = 64, lr = 0.1, steps = 700,
     files = false,                                           -- pictures in files, not rows of arrays
+    varied = false, mixup = 0.0,                             -- pictures vary in training, and are mixed
   },
 
   configs = {
-    pictures = { files = true, side = 32, channels = 3, scale = 255.0, steps = 7000 },
-    cifar = { side = 32, channels = 3, scale = 255.0, batch = 128, steps = 64000 },
+    pictures = { files = true, varied = true, side = 32, channels = 3, scale = 255.0, steps = 7000 },
+    cifar = { varied = true, side = 32, channels = 3, scale = 255.0, batch = 128, steps = 64000 },
   },
 
   inputs = {
@@ -59,7 +60,8 @@ return {
     x = stage(c, x, "quarter", 4 * c.width, 2)
     local embedding = x:mean { 1, 2 }
     local logits = nn.linear(embedding, { name = "head", out = c.classes })
-    return nn.cross_entropy(logits, input.label), {
+    local mixed = c.mixup > 0 and { other = input.label_other, share = input.label_share } or nil
+    return nn.cross_entropy(logits, input.label, mixed), {
       logits = logits, embedding = embedding, accuracy = nn.accuracy(logits, input.label),
     }
   end,
@@ -75,7 +77,10 @@ return {
 
   -- The paper varies pictures: mirrored or not, moved by up to 4 pixels of 32.
   data = function(c)
-    if not c.files then return data.arrays { val_fraction = 0.2 } end
-    return data.images { val_fraction = 0.2, crop = "random", pad = c.side // 8, flip = true }
+    local from = { val_fraction = 0.2, mixup = c.mixup }
+    if c.varied then from.crop, from.pad, from.flip = "random", c.side // 8, true end
+    if c.files then return data.images(from) end
+    from.pictures = "image"
+    return data.arrays(from)
   end,
 }

@@ -24,11 +24,12 @@ return {
     width = 48, heads = 4, layers = 3, dropout = 0.1,
     batch = 64, lr = 2e-3, steps = 1200,
     files = false,                                                      -- pictures in files, not rows of arrays
+    varied = false, mixup = 0.0,                                        -- pictures vary in training, and are mixed
   },
 
   configs = {
-    pictures = { files = true, side = 32, channels = 3, patch = 4, scale = 255.0, width = 96, lr = 1e-3 },
-    cifar = { side = 32, channels = 3, patch = 4, scale = 255.0, width = 192, heads = 3, layers = 9, batch = 128, lr = 1e-3, steps = 20000 },
+    pictures = { files = true, varied = true, side = 32, channels = 3, patch = 4, scale = 255.0, width = 96, lr = 1e-3 },
+    cifar = { varied = true, side = 32, channels = 3, patch = 4, scale = 255.0, width = 192, heads = 3, layers = 9, batch = 128, lr = 1e-3, steps = 20000 },
   },
 
   check = function(c) assert(c.side % c.patch == 0, "side must be a multiple of patch") end,
@@ -46,7 +47,8 @@ return {
     x = nn.stack(c.layers, nn.dropout(x, c.dropout), function(y) return block(c, y) end, { name = "layers" })
     local embedding = nn.layernorm(x:select(1, 0), { name = "ln_f" })
     local logits = nn.linear(embedding, { name = "head", out = c.classes })
-    return nn.cross_entropy(logits, input.label), {
+    local mixed = c.mixup > 0 and { other = input.label_other, share = input.label_share } or nil
+    return nn.cross_entropy(logits, input.label, mixed), {
       logits = logits, embedding = embedding, accuracy = nn.accuracy(logits, input.label),
     }
   end,
@@ -59,7 +61,10 @@ return {
   end,
 
   data = function(c)
-    if not c.files then return data.arrays { val_fraction = 0.2 } end
-    return data.images { val_fraction = 0.2, crop = "random", pad = c.side // 8, flip = true }
+    local from = { val_fraction = 0.2, mixup = c.mixup }
+    if c.varied then from.crop, from.pad, from.flip = "random", c.side // 8, true end
+    if c.files then return data.images(from) end
+    from.pictures = "image"
+    return data.arrays(from)
   end,
 }

@@ -67,6 +67,11 @@ need_cfunc_packages() {
     need_library libclang1-19
 }
 
+# What a trainer loads when it reads HDF5 files, and does without otherwise.
+need_hdf5_packages() {
+    need_library libhdf5-103-1
+}
+
 # build_lathe [TARGET…]: configures once, builds into $BUILD (build), with $BUILD_OPTIONS for cmake.
 build_lathe() {
     folder=${BUILD:-build}

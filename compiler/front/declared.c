@@ -1,46 +1,14 @@
-/* declared.c: what data.images, data.audio and data.series ask of the inputs that a description declares. */
+/* declared.c: what data.audio and data.series ask of the inputs that a description declares. */
 #include "front/fields.h"
 
 const char array_form[] =
     "{ image = { \"f32\", 28, 28, 1 }, label = \"i32\" }: names, each with a type and the sizes of a row's axes";
-static const char image_form[] = "{ image = { \"f32\", 32, 32, 3 }, label = { \"i32\", below = 10, target = true } }";
 
 static const Field *field_named(const Trace *trace, const char *name)
 {
     for (int i = 0; i < trace->fields->all.n; i++)
         if (same(trace->fields->all.at[i].name, name)) return &trace->fields->all.at[i];
     return NULL;
-}
-
-/* ------------------------------------------------------------------ pictures */
-
-/* The resized picture must cover the part that is cut from it. */
-static void check_resize(const Trace *trace, const Field *f)
-{
-    int64_t side = trace->desc->recipe.resize, least = f->axis[f->axis[0].n < f->axis[1].n].n;
-    if (side && side < least)
-        err(place_of_key(trace, "data", "resize"),
-            "resize, the shorter side of a picture before it is cut, must be 0 or at least %lld, as input '%s' has, "
-            "found "
-            "%lld",
-            (long long)least, f->name, (long long)side);
-}
-
-/* data.images has a picture in each row, and its class. */
-static void check_images(const Trace *trace)
-{
-    int pictures = 0, classes = 0, all = trace->fields->all.n;
-    for (int i = 0; i < all; i++) {
-        const Field *f = &trace->fields->all.at[i];
-        bool colours = f->axes == 3 && (f->axis[2].n == 1 || f->axis[2].n == 3);
-        if (f->dtype == F32 && f->role == LATHE_FEATURES && colours && !pictures++) check_resize(trace, f);
-        classes += f->dtype == I32 && f->role == LATHE_TARGETS && f->axes == 0 && f->below.n;
-    }
-    if (pictures != 1 || classes != 1 || all != 2)
-        err(place_of_key(trace, NULL, "inputs"),
-            "data.images needs two inputs, the picture and its class, such as %s\n  the sizes are height, width and "
-            "channels: 3, or 1 for grey",
-            image_form);
 }
 
 /* ------------------------------------------------------------------ recordings */
@@ -97,7 +65,8 @@ static void check_audio(const Trace *trace)
     if (!field_named(trace, "features") || text != lengths || text == label)
         err(place_of_key(trace, NULL, "inputs"),
             "data.audio needs the inputs features = %s, and text = %s with text_lengths = %s, or label = %s",
-            of_audio[OF_FEATURES].form, of_audio[OF_TEXT].form, of_audio[OF_TEXT_LENGTHS].form, of_audio[OF_LABEL].form);
+            of_audio[OF_FEATURES].form, of_audio[OF_TEXT].form, of_audio[OF_TEXT_LENGTHS].form,
+            of_audio[OF_LABEL].form);
     check_spectrum(trace);
 }
 
@@ -151,7 +120,6 @@ static void check_series(const Trace *trace)
 void check_files_and_series(const Trace *trace)
 {
     const Lathe_recipe *r = &trace->desc->recipe;
-    if (r->images) check_images(trace);
     if (r->audio) check_audio(trace);
     if (r->series) check_series(trace);
 }

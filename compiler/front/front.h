@@ -303,6 +303,7 @@ void trace_for_axes(lua_State *L, int model, int c); /* the entries that name ax
 Graph *begin_entry(Trace *trace, Entry entry); /* from now on trace->graph */
 void push_input(lua_State *L);               /* the `input` of forward and sample */
 void read_extents(lua_State *L, int model, int c); /* batch, seq, …, and what `input` has */
+void check_mixed_classes(const Trace *trace); /* that the loss reads what mixup makes; front/pictures.c */
 bool is_size_of_inputs(const Trace *trace, const char *knob); /* forward need not read it from c */
 Where function_place(lua_State *L, int model, const char *key); /* of a function of the description */
 

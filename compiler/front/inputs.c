@@ -76,7 +76,7 @@ static void add_fields_of_data(Trace *trace)
 
 /* ------------------------------------------------------------------ `inputs = {…}` */
 
-static Where at_input(const Trace *trace, const char *name) { return place_of_key(trace, "inputs", name); }
+Where at_input(const Trace *trace, const char *name) { return place_of_key(trace, "inputs", name); }
 
 /* The number, or the name of a number in config, on the top. */
 static Size size_of_field(lua_State *L, const char *input, const char *what)
@@ -198,6 +198,7 @@ static void read_inputs(lua_State *L, int model, int c)
         read_declared(L);
         lua_pop(L, 1);
         check_files_and_series(trace);
+        add_fields_of_pictures(trace);
     } else if (r->arrays) {
         err(place_of_key(trace, NULL, "data"), "data.%s needs %s", kind_of_rows(trace), form_of_inputs(trace));
     } else add_fields_of_data(trace);
@@ -309,6 +310,12 @@ static void refuse_field(lua_State *L, const char *name)
     if (same(name, "segments") || same(name, "positions"))
         user_error(L, "there is no input.%s; it exists where documents share a sequence, data.text { pack = true }",
                    name);
+    if (strstr(name, "_other") || strstr(name, "_share"))
+        user_error(
+            L,
+            "there is no input.%s; NAME_other and NAME_share exist for the class NAME of pictures, data.images or "
+            "data.arrays { pictures = … }",
+            name);
     if (same(name, "source") || same(name, "source_lengths") || same(name, "lengths"))
         user_error(
             L, "there is no input.%s; it exists where the data is pairs for an encoder and a decoder, data.pairs {}",

@@ -441,8 +441,8 @@ void check_recipe(lua_State *L)
 /* Whether the inputs of data.audio have a text; check_audio() looks at them. */
 static bool declares_text(lua_State *L, int model, int c)
 {
-    bool text = push_description_part(L, model, c, "inputs") && lua_istable(L, -1) &&
-                lua_getfield(L, -1, "text") != LUA_TNIL;
+    bool text =
+        push_description_part(L, model, c, "inputs") && lua_istable(L, -1) && lua_getfield(L, -1, "text") != LUA_TNIL;
     lua_settop(L, c);
     return text;
 }

@@ -204,6 +204,7 @@ void trace_entries(lua_State *L, int model)
     const Graph *grad = entry_graph(d, ENTRY_grad);
     trace->turn = NULL;
     tell_meeting(grad, d->batch);
+    check_mixed_classes(trace);
     Graph *eval = trace_evaluation(L, model, c, &score);
     push(&d->graphs, eval);
     if (wants_decode(L, model, grad)) add_decode(L, model, c);

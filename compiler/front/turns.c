@@ -64,7 +64,8 @@ static int64_t every_at(lua_State *L, Where w)
 
 static void check_turn_keys(lua_State *L)
 {
-    static const char *const known[] = {"loss", "name", "of", "every", "optimizer", "schedule", "clip", "clip_value", "clip_weights"};
+    static const char *const known[] = {"loss",     "name", "of",         "every",       "optimizer",
+                                        "schedule", "clip", "clip_value", "clip_weights"};
     const char **keys;
     int n;
     keys_of(L, -1, &keys, &n);

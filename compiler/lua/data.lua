@@ -49,7 +49,8 @@ function data.table(given)
   return o
 end
 
--- Arrays: rows of the inputs that the description declares, `inputs = { image = { "f32", 28, 28, 1 }, … }`.
+-- Arrays: rows of the inputs that the description declares, `inputs = { image = { "f32", 28, 28, 1 }, … }`.  With
+-- pictures = "image" rows of that input, uint8, vary in training as pictures in files do.
 -- config has batch.
 function data.arrays(given)
   local o = arrays_options(given)
@@ -59,7 +60,8 @@ end
 
 -- Pictures, JPEG or PNG: folders with a folder for each class, tar archives, CSV files of paths and labels.  The
 -- description declares both, `inputs = { image = { "f32", H, W, 3 }, label = { "i32", below = N, target = true } }`, with
--- 3 channels or 1, grey.  Pictures are resized and cropped to H x W; pixels are 0 … 255.
+-- 3 channels or 1, grey.  Pictures are resized and cropped to H x W; pixels are 0 … 255.  Of mixup and cutmix a loss
+-- also reads input.label_other, i32 [batch], and input.label_share, f32 [batch].
 -- config has batch.
 function data.images(given)
   local o = images_options(given)

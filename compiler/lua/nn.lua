@@ -306,6 +306,8 @@ local cross_entropy_options = options.declare("nn.cross_entropy", {
   smoothing = { "number", 0, shared_evenly },
   ignore = { "integer", none, does_not_count },
   weight = { "tensor", none, "[classes]: how much each class counts" },
+  other = { "tensor", none, "classes that ids are mixed with, shaped like ids: input.label_other of mixup" },
+  share = { "tensor", none, "the part of ids in each mixture, the rest of which is `other`: input.label_share" },
   reduction = { "string", "mean", "over the ids that count; \"sum\" or \"none\"" },
 })
 
@@ -322,6 +324,17 @@ local function weighed_surprise(name, logits, ids, o)
   return right, weights
 end
 
+-- share · surprise of ids + (1 - share) · surprise of the others
+local function mixed_surprise(name, logits, ids, o)
+  if o.weight or not (o.other and o.share) then fail("%s: other needs share, share needs other, and neither goes with weight", name) end
+  check_ids(name, "logits", logits, o.other, "classes")
+  if not (begins_like(o.share, ids, 0) and o.share.dtype == "f32") then
+    fail("%s: share must be real and shaped like ids\n    share  %s\n    ids    %s", name, core.text(o.share), core.text(ids))
+  end
+  local other = core.class_ids(o.other, logits:size(-1), ignored(o), name)
+  return o.share * surprise(logits, ids, o.smoothing) + (1 - o.share) * surprise(logits, other, o.smoothing)
+end
+
 -- Mean over all ids that count of -log softmax(logits)[id].
 function nn.cross_entropy(logits, ids, given)
   check_logits("nn.cross_entropy", logits, ids)
@@ -329,10 +342,11 @@ function nn.cross_entropy(logits, ids, given)
   check_smoothing("nn.cross_entropy", o.smoothing)
   local ignore = ignored(o)
   ids = core.class_ids(ids, logits:size(-1), ignore, "nn.cross_entropy")
-  if not o.weight and o.reduction == "mean" then return mean_of(surprise(logits, ids, o.smoothing), ids, ignore) end
   local losses, weights
-  if o.weight then losses, weights = weighed_surprise("nn.cross_entropy", logits, ids, o)
+  if o.other or o.share then losses = mixed_surprise("nn.cross_entropy", logits, ids, o)
+  elseif o.weight then losses, weights = weighed_surprise("nn.cross_entropy", logits, ids, o)
   else losses = surprise(logits, ids, o.smoothing) end
+  if not o.weight and o.reduction == "mean" then return mean_of(losses, ids, ignore) end
   return core.use("losses").reduced_over_ids("nn.cross_entropy", losses, weights, ids, ignore, o.reduction)
 end
 

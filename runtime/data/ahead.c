@@ -180,7 +180,7 @@ void fill_files(Files *f, const Lathe_entry *e, char *in, const int64_t *item)
     pass_over_bad(f, b);
     char *fault = batch_fault(f, b);
     if (fault) end_program(EXIT_DATA, fault);
-    f->form.fill(f->form.with, e, in, b->turn, b->rooms);
+    f->form.fill(f->form.with, e, in, b->turn, false, b->rooms);
 }
 
 static Batch *batch_of_step(Files *f, int64_t step) { return &f->batch[AHEAD + step % (BATCHES - AHEAD)]; }
@@ -207,7 +207,7 @@ bool fill_file_step(Files *f, const Lathe_entry *e, char *in, int64_t step, Give
     wait_for(f, b, true);
     f->failure = batch_fault(f, b);
     if (f->failure) return false;
-    f->form.fill(f->form.with, e, in, b->turn, b->rooms);
+    f->form.fill(f->form.with, e, in, b->turn, true, b->rooms);
     b->step = -1; /* its room is for the next but one */
     read_ahead(f, step + 1, e->rows, give, with);
     return true;

@@ -69,7 +69,8 @@ Array *new_array(const char *place, int fd)
 
 void close_array(Array *a)
 {
-    close(a->fd);
+    if (a->set) close_set(a->set);
+    else close(a->fd);
     free(a->place);
     free(a->name);
     free(a->dim);
@@ -201,8 +202,10 @@ void list_arrays(Array_list *all, const char *path, const char *name, Wanted *wa
     case SAFETENSORS: return open_stored(all, path, wanted, with);
     case NO_ENDING: break;
     }
+    if (is_hdf5(path)) return open_hdf5(all, path, name, wanted, with);
     fail(EXIT_DATA, path,
-         "expected arrays: .npz, .safetensors, a folder of NAME.npy, or NAME=FILE with .npy, .idx or MNIST's …-ubyte; "
+         "expected arrays: .npz, .h5, .safetensors, a folder of NAME.npy, or NAME=FILE with .npy, .idx or MNIST's "
+         "…-ubyte; "
          "its name has none of these endings%s",
          data_file_hint(path));
 }
@@ -253,6 +256,7 @@ void read_array(const Array *a, int64_t row, int64_t n, double *out)
     char room[1 << 13];
     int64_t first = row * a->width, left = n * a->width, most = (int64_t)sizeof room / a->size;
     bug_if(row < 0 || n < 0 || row + n > array_rows(a));
+    if (a->set) return read_set(a, row, n, out);
     while (left > 0) {
         int64_t here = left < most ? left : most;
         read_bytes_at(a, room, here * a->size, a->data + first * a->size);

@@ -9,14 +9,15 @@
 typedef struct Array {
     char *place; /* for messages: its file, and its name there */
     char *name;  /* in a file of several, or of a file in a folder; NULL: none */
-    int fd;      /* its own */
+    int fd;      /* its own; -1: of set */
+    struct Hdf5_set *set; /* a dataset of an HDF5 file; NULL: bytes of fd */
     char kind;   /* b boolean, i, u, f, B bfloat16 */
     int size;    /* bytes of an element */
     bool big;    /* the most significant byte comes first */
     int rank;
     int64_t *dim, width; /* dim [rank]; rows are along the first axis; width: elements of a row */
     int64_t data;        /* byte of the file at which the elements begin */
-    int64_t heap;        /* bytes kept in memory, since the file is compressed */
+    int64_t heap;        /* bytes kept in memory, since the file is compressed; of a cache */
 } Array;
 
 typedef struct Array_list {
@@ -50,5 +51,9 @@ int open_unpacked(const char *path, int64_t *bytes, int64_t *heap); /* likewise;
 int memory_file(const char *path); /* an empty file in memory, for what is unpacked */
 void open_npz(Array_list *all, const char *path, Wanted *wanted, const void *with);
 Array *open_idx(const char *path);
+bool is_hdf5(const char *path); /* data/hdf5.c: FILE.h5, FILE.h5/GROUP or FILE.h5/DATASET, likewise .hdf5 */
+void open_hdf5(Array_list *all, const char *path, const char *name, Wanted *wanted, const void *with);
+void read_set(const Array *a, int64_t row, int64_t n, double *out);
+void close_set(struct Hdf5_set *s);
 
 #endif

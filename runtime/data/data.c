@@ -220,6 +220,15 @@ static void check_weight(const Reading *reading, const Lathe_entry *e)
              reading->recipe->row_weight, reading->model->name, reading->recipe->row_weight);
 }
 
+static void check_mixing(const Reading *reading, const Lathe_entry *e)
+{
+    if (reading->training && (reading->recipe->mixup > 0 || reading->recipe->cutmix > 0) && !reads_mixtures(e))
+        fail(EXIT_USAGE, NULL,
+             "mixup and cutmix mix classes in pairs, but the loss of %s does not read both; of input.NAME it should be "
+             "nn.cross_entropy(logits, input.NAME, { other = input.NAME_other, share = input.NAME_share })",
+             reading->model->name);
+}
+
 void open_data(Data *d, const Reading *reading, Tokenizer *k)
 {
     const bool training = reading->training;
@@ -228,6 +237,7 @@ void open_data(Data *d, const Reading *reading, Tokenizer *k)
     need_data(reading);
     if (!reads_text(reading)) d->rule = split_rule(reading->recipe);
     check_weight(reading, e);
+    check_mixing(reading, e);
     if (reads_text(reading)) open_text_data(d, e, training);
     else open_data_of_rows(d, e, training);
     if (!training) check_val(d);
@@ -260,7 +270,7 @@ Schema *columns_of(const Data *d) { return d->table ? table_schema(d->table) : d
 static int64_t heap_of(const Data *d, bool held)
 {
     if (d->epochs) return held ? held_bytes(d->epochs) : epochs_bytes(d->epochs);
-    if (d->rows) return rows_heap(d->rows);
+    if (d->rows) return rows_heap(d->rows) + (d->row_pictures ? row_pictures_heap(d->row_pictures) : 0);
     if (d->table) return table_heap(d->table);
     if (d->files) return files_heap(d->files);
     if (d->series) return series_heap(d->series) + 4 * (2 * d->train + d->val);
@@ -350,6 +360,7 @@ void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *it
     }
     if (d->rows) {
         fill_from_rows(d->rows, e, in, item);
+        if (d->row_pictures) vary_row_pictures(d->row_pictures, e, in, NULL);
         return;
     }
     if (d->table) {
@@ -383,12 +394,23 @@ static void give_turns(void *with, int64_t step, int64_t n, File_turn *turn)
     for (int64_t k = 0; k < n; k++) turn[k] = (File_turn){d->item[k], (first + k) / d->train};
 }
 
+/* Rows with pictures that vary. */
+static bool fill_varied_step(Data *d, const Lathe_entry *e, char *in, int64_t step)
+{
+    if (!d->turn) d->turn = must_alloc(sizeof *d->turn * (size_t)e->rows);
+    give_turns(d, step, e->rows, d->turn);
+    fill_from_rows(d->rows, e, in, d->item);
+    vary_row_pictures(d->row_pictures, e, in, d->turn);
+    return true;
+}
+
 bool fill_step(Data *d, const Lathe_entry *e, char *in, int64_t step)
 {
     int64_t n = e->rows;
     if (d->epochs) return fill_epochs(d->epochs, e, in, step);
     if (!d->item) d->item = must_alloc(sizeof *d->item * (size_t)n);
     if (d->files) return fill_file_step(d->files, e, in, step, give_turns, d);
+    if (d->row_pictures) return fill_varied_step(d, e, in, step);
     train_items(d, step, n, d->item);
     fill_items(d, e, in, d->item);
     set_begins(e, in, d->stretch && step % d->stretch == 0);

@@ -5,6 +5,7 @@
 #include "base/words.h"
 #include "data/files.h"
 #include "data/reading.h"
+#include "data/row_pictures.h"
 #include "data/rows.h"
 #include "data/series.h"
 #include "data/split.h"
@@ -145,6 +146,8 @@ typedef struct Data {
     Text_data *text; /* one of the seven */
     Csv_data *csv;
     Row_data *rows;
+    Row_pictures *row_pictures; /* NULL: no input of the rows is pictures */
+    File_turn *turn;         /* [rows of a batch] of those; NULL: not yet */
     Table *table;
     Files *files;
     Series *series;

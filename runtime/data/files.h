@@ -95,7 +95,8 @@ typedef struct Files_form { /* how files of a kind get into a batch; with is wha
      * or what is wrong, from malloc. */
     char *(*read)(void *thread, int fd, const Data_file *file, const File_turn *turn, char *room);
     /* Fills the inputs of an entry with a batch: turn [e->rows], rooms [e->rows][room]. */
-    void (*fill)(const void *with, const Lathe_entry *e, char *in, const File_turn *turn, const char *rooms);
+    void (*fill)(const void *with, const Lathe_entry *e, char *in, const File_turn *turn, bool training,
+                 const char *rooms);
     char *(*tell)(const void *with); /* "pictures of 3 classes: …", from malloc */
 } Files_form;
 

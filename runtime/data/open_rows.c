@@ -68,6 +68,7 @@ static void open_row_data(Data *d, const Lathe_entry *e, bool training)
     const Reading *reading = d->reading;
     const Lathe_entry *eval = training ? find_entry(reading->model, ENTRY_eval) : NULL;
     d->rows = rows_of_arrays(reading, (const Lathe_entry *const[]){e, eval, NULL});
+    d->row_pictures = open_row_pictures(reading, e);
     settle_rows(d, rows_in_data(d->rows), training);
 }
 
@@ -174,7 +175,7 @@ const char *rows_words(const Reading *reading)
         return "recordings: .wav, .flac or .ogg files, folders, .tar archives, a .csv of paths";
     if (r->audio) return "recordings: a .csv of paths and texts, a folder with a folder for each class, .tar archives";
     if (r->series) return "time series: .csv, .tsv, .jsonl or .npy";
-    if (r->arrays) return text_of("arrays%s: .npz, .safetensors, a folder of NAME.npy, INPUT=FILE.npy", targets);
+    if (r->arrays) return text_of("arrays%s: .npz, .h5, .safetensors, a folder of NAME.npy, INPUT=FILE.npy", targets);
     return text_of("a table of numbers%s: a .csv, or FEATURES.npy%s", targets,
                    reading->predicting ? "" : " CLASSES.npy");
 }

@@ -52,9 +52,10 @@ static char *read_to_pixels(void *thread, int fd, const Data_file *q, const File
 static void *open_picture_thread(const void *with)
 {
     const Pictures *p = with;
+    const Picture_form *f = &p->form;
     Decoder *d = must_alloc(sizeof *d);
     *d = (Decoder){.p = p,
-                   .resampler = open_resampler(p->form.width, p->form.height, p->form.channels),
+                   .resampler = open_resampler(f->width, f->height, f->channels, f->recipe->interpolation),
                    .chunk = must_alloc(PICTURE_CHUNK)};
     return d;
 }
@@ -72,7 +73,8 @@ static void put_pixels(const Lathe_tensor *t, char *at, const uint8_t *from, int
     for (int64_t i = 0; i < n && t->dtype != LATHE_F32; i++) write_real(t->dtype, at, i, from[i]);
 }
 
-static void fill_pixels(const void *with, const Lathe_entry *e, char *in, const File_turn *turn, const char *rooms)
+static void fill_pixels(const void *with, const Lathe_entry *e, char *in, const File_turn *turn, bool training,
+                        const char *rooms)
 {
     const Pictures *p = with;
     for (int i = 0; i < e->inputs; i++) {
@@ -80,8 +82,9 @@ static void fill_pixels(const void *with, const Lathe_entry *e, char *in, const 
         char *at = in + t->offset;
         if (is_picture_input(p, e, t)) put_pixels(t, at, (const uint8_t *)rooms, e->rows * p->pixels);
         for (int64_t r = 0; r < e->rows && t->role == LATHE_TARGETS; r++)
-            ((int32_t *)(void *)at)[r] = p->index->at[turn[r].item].class;
+            if (t->dtype == LATHE_I32) ((int32_t *)(void *)at)[r] = p->index->at[turn[r].item].class;
     }
+    mix_pictures(&p->form, e, in, training ? turn : NULL);
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -93,6 +96,7 @@ static void settle_form(Pictures *p, const Lathe_entry *e)
         const Lathe_tensor *t = &e->input[i];
         if (t->role != LATHE_FEATURES || t->dtype == LATHE_I32 || t->rank < 4) continue;
         const int64_t *last = t->dim + t->rank - 3;
+        p->form.input = t->name;
         p->form.height = (int)last[0], p->form.width = (int)last[1], p->form.channels = (int)last[2];
     }
     p->form.recipe = p->reading->recipe;
@@ -137,7 +141,8 @@ Files *open_pictures(const Reading *reading, const Lathe_entry *e, const Words *
     Pictures *p = must_alloc(sizeof *p);
     p->reading = reading;
     settle_form(p, e);
-    int64_t resampler = resampler_bytes(p->form.width, p->form.height, p->form.channels);
+    int64_t resampler =
+        resampler_bytes(p->form.width, p->form.height, p->form.channels, reading->recipe->interpolation);
     File_index *index =
         find_data_files(&picture_files, &reading->paths, reading->predicting ? NO_LABELS : CLASS_LABELS, known);
     p->index = index;

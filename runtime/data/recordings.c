@@ -74,8 +74,10 @@ static void fill_input(const Recordings *r, const Lathe_tensor *t, char *at, int
     if (is_tensor_named(t, "text_lengths")) ids[row] = (int32_t)letter_ids(r->index, spoken, NULL, r->letters);
 }
 
-static void fill_recordings(const void *with, const Lathe_entry *e, char *in, const File_turn *turn, const char *rooms)
+static void fill_recordings(const void *with, const Lathe_entry *e, char *in, const File_turn *turn, bool training,
+                            const char *rooms)
 {
+    (void)training;
     for (int i = 0; i < e->inputs; i++)
         for (int64_t row = 0; row < e->rows; row++)
             fill_input(with, &e->input[i], in + e->input[i].offset, row, turn[row].item, rooms);

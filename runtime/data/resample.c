@@ -1,5 +1,6 @@
-/* resample.c: resizes pictures as Pillow's Image.BILINEAR does, to the bit: each number is a mean of those around its
- * place, weighted by a triangle that is as wide as two pixels of the smaller of both pictures.
+/* resample.c: resizes pictures as Pillow does, to the bit: by Image.BILINEAR each number is a mean of those around its
+ * place, weighted by a triangle that is as wide as two pixels of the smaller of both pictures; by Image.BICUBIC, by a
+ * cubic curve that is twice as wide and falls below 0; by Image.NEAREST it is the number at its place.
  *
  * First along rows, nearest_byte to 8 bits, then along columns.  Weights are whole numbers in units of 2^-22, so sums
  * do not depend on their order: a row that comes in is resized and added at once to the rows of the result that it
@@ -17,6 +18,7 @@ typedef struct Taps { /* of each place of an axis: what it is a mean of */
     int *first, *n;   /* first: INT32_MAX behind the picture */
     int32_t *weight;  /* [places][most] */
     int places, most;
+    Lathe_interpolation by;
 } Taps;
 
 struct Resampler {
@@ -32,48 +34,90 @@ struct Resampler {
 
 /* ------------------------------------------------------------------ weights */
 
-/* Weights of a whole axis: places · (2 · support + 3), where places · support is at most the picture's side. */
-static int64_t weight_room(int places) { return 2 * PICTURE_SIDE + 3 * (int64_t)places; }
+/* Pixels of the smaller picture on each side of a place that count. */
+static int reach_of(Lathe_interpolation by) { return by == LATHE_BICUBIC ? 2 : 1; }
+
+/* Weights of a whole axis: places · (2 · reach · scale + 3), where places · scale is at most the picture's side; of a
+ * picture that grows, places · (2 · reach + 1). */
+static int64_t weight_room(int places, Lathe_interpolation by)
+{
+    int64_t across = 2 * reach_of(by);
+    return across * PICTURE_SIDE + (across + 1) * places;
+}
 
 static double triangle(double x) { return fabs(x) < 1 ? 1 - fabs(x) : 0; }
+
+/* Keys's cubic convolution, a = -1/2; Horner's scheme rounds as Pillow does. */
+static double cubic(double x)
+{
+    const double a = -0.5, d = fabs(x);
+    if (d < 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
+    return d < 2 ? (((d - 5) * d + 8) * d - 4) * a : 0;
+}
+
+static int32_t in_units(double weight)
+{
+    double x = weight * (1 << UNIT_BITS);
+    return (int32_t)(x < 0 ? x - 0.5 : x + 0.5);
+}
 
 /* Of a place of the resized axis, `whole` long, over a picture of `side` pixels. */
 static void fill_taps(Taps *t, int at, int64_t place, int64_t whole, int side)
 {
-    double scale = (double)side / (double)whole, width = scale < 1 ? 1 : scale, narrow = 1 / width, sum = 0;
-    double centre = ((double)place + 0.5) * scale, least = centre - width + 0.5, most = centre + width + 0.5;
+    double (*const curve)(double) = t->by == LATHE_BICUBIC ? cubic : triangle;
+    double scale = (double)side / (double)whole, unit = scale < 1 ? 1 : scale, narrow = 1 / unit, sum = 0;
+    double width = reach_of(t->by) * unit, centre = ((double)place + 0.5) * scale;
+    double least = centre - width + 0.5, most = centre + width + 0.5;
     int first = least < 0 ? 0 : (int)least, end = most > side ? side : (int)most;
     int32_t *w = t->weight + (int64_t)at * t->most;
     bug_if(end - first > t->most);
-    for (int k = first; k < end; k++) sum += triangle((k - centre + 0.5) * narrow);
+    for (int k = first; k < end; k++) sum += curve((k - centre + 0.5) * narrow);
     for (int k = first; k < end; k++) {
-        double x = triangle((k - centre + 0.5) * narrow);
-        w[k - first] = (int32_t)(0.5 + (sum != 0 ? x / sum : x) * (1 << UNIT_BITS));
+        double x = curve((k - centre + 0.5) * narrow);
+        w[k - first] = in_units(sum != 0 ? x / sum : x);
     }
     t->first[at] = first;
     t->n[at] = end - first;
+}
+
+/* The pixel at each place, which Pillow finds by adding up the scale, with its rounding. */
+static void fill_nearest(Taps *t, int64_t from, int64_t whole, int64_t begin, int side)
+{
+    double scale = (double)side / (double)whole, at = scale * 0.5;
+    for (int64_t place = 0; place < whole && place < from + t->places; place++, at += scale) {
+        int64_t i = place - from;
+        if (i < 0) continue;
+        t->first[i] = (int)begin + (at < side ? (int)at : side - 1);
+        t->n[i] = 1;
+        t->weight[i * t->most] = 1 << UNIT_BITS;
+    }
 }
 
 /* side: of the part of the picture that begins at `begin`. */
 static void settle_taps(Taps *t, int64_t from, int64_t whole, int64_t begin, int side)
 {
     double scale = (double)side / (double)whole;
-    t->most = 2 * (int)ceil(scale < 1 ? 1 : scale) + 1;
-    bug_if((int64_t)t->most * t->places > weight_room(t->places));
+    t->most = 2 * (int)ceil(reach_of(t->by) * (scale < 1 ? 1 : scale)) + 1;
+    bug_if((int64_t)t->most * t->places > weight_room(t->places, t->by));
     for (int i = 0; i < t->places; i++) {
         int64_t place = from + i;
         t->first[i] = place < 0 ? 0 : INT32_MAX;
         t->n[i] = 0;
-        if (place < 0 || place >= whole) continue;
+        if (place < 0 || place >= whole || t->by == LATHE_NEAREST) continue;
         fill_taps(t, i, place, whole, side);
         t->first[i] += (int)begin;
     }
+    if (t->by == LATHE_NEAREST) fill_nearest(t, from, whole, begin, side);
 }
 
-static Taps open_taps(int places)
+static Taps open_taps(int places, Lathe_interpolation by)
 {
     size_t n = (size_t)places;
-    return (Taps){must_alloc(4 * n), must_alloc(4 * n), must_alloc(4 * (size_t)weight_room(places)), places, 0};
+    return (Taps){.first = must_alloc(4 * n),
+                  .n = must_alloc(4 * n),
+                  .weight = must_alloc(4 * (size_t)weight_room(places, by)),
+                  .places = places,
+                  .by = by};
 }
 
 static void close_taps(Taps *t)
@@ -176,20 +220,20 @@ void end_picture(Resampler *r, uint8_t *out)
         }
 }
 
-int64_t resampler_bytes(int width, int height, int channels)
+int64_t resampler_bytes(int width, int height, int channels, Lathe_interpolation by)
 {
     int64_t pixels = (int64_t)width * channels;
-    return 4 * (weight_room(width) + weight_room(height)) + 8 * ((int64_t)width + height) + PICTURE_SIDE + pixels +
-           4 * height * pixels;
+    return 4 * (weight_room(width, by) + weight_room(height, by)) + 8 * ((int64_t)width + height) + PICTURE_SIDE +
+           pixels + 4 * height * pixels;
 }
 
-Resampler *open_resampler(int width, int height, int channels)
+Resampler *open_resampler(int width, int height, int channels, Lathe_interpolation by)
 {
     size_t pixels = (size_t)width * (size_t)channels;
     Resampler *r = must_alloc(sizeof *r);
     *r = (Resampler){.width = width, .height = height, .channels = channels};
-    r->across = open_taps(width);
-    r->down = open_taps(height);
+    r->across = open_taps(width, by);
+    r->down = open_taps(height, by);
     r->grey = must_alloc(PICTURE_SIDE);
     r->row = must_alloc(pixels);
     r->sum = must_alloc(4 * pixels * (size_t)height);

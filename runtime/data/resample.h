@@ -2,6 +2,8 @@
 #ifndef LATHE_DATA_RESAMPLE_H
 #define LATHE_DATA_RESAMPLE_H
 
+#include "interface/lathe_model.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,8 +18,8 @@ typedef struct Cut {
 } Cut;
 
 /* For parts of width x height pixels of `channels` numbers, 3, or 1: grey.  It has room for any picture. */
-Resampler *open_resampler(int width, int height, int channels);
-int64_t resampler_bytes(int width, int height, int channels);
+Resampler *open_resampler(int width, int height, int channels, Lathe_interpolation by);
+int64_t resampler_bytes(int width, int height, int channels, Lathe_interpolation by);
 /* Then each row of the picture, [width][3], from the top. */
 void start_picture(Resampler *r, int width, int height, const Cut *cut);
 void add_picture_row(Resampler *r, int y, const uint8_t *rgb);

@@ -5,6 +5,7 @@
 #include "base/words.h"
 #include "data/array.h"
 #include "data/pictures.h"
+#include "data/row_pictures.h"
 #include "data/rows.h"
 #include "model/tables.h"
 
@@ -49,6 +50,7 @@ static void want_inputs(Row_data *d, const Lathe_entry *e, uint64_t inputs)
         const Lathe_tensor *t = &e->input[i];
         bool wanted = inputs >> (i < 63 ? i : 63) & 1;
         if (!wanted || !comes_from_data(t) || field_of(d, t->name)) continue;
+        if (is_made_by_mixing(&d->model->recipe, e, t)) continue;
         d->field = must_grow(d->field, sizeof *d->field * (size_t)(d->fields + 1));
         d->field[d->fields++] = (Row_field){.input = t, .width = tensor_size(t) / e->rows};
     }
@@ -197,6 +199,16 @@ static void check_shape(const Row_field *f, const Array *a)
          dims_text(a->rank, a->dim), order_hint(f, a));
 }
 
+static void check_bytes(const Row_data *d, const Row_field *f, const Array *a)
+{
+    if (!d->reading->training || !must_be_bytes(d->reading->recipe, f->input) || (a->kind == 'u' && a->size == 1))
+        return;
+    fail(EXIT_DATA, a->place,
+         "input %s: expected pixels as bytes, because pictures vary in training, found elements of another type; in "
+         "NumPy, a.astype(\"uint8\") of pixels that are 0 to 255, or train with --set crop=centre --set flip=0 …",
+         f->input->name);
+}
+
 static void check_number(const Row_field *f, const Array *a, int64_t row, double x)
 {
     const Lathe_tensor *t = f->input;
@@ -240,6 +252,7 @@ static void read_whole(const Row_data *d, const Row_field *f, Hash *h)
     for (int p = 0; p < f->parts.n; p++) {
         const Array *a = f->parts.at[p];
         check_shape(f, a);
+        check_bytes(d, f, a);
         for (int64_t row = 0, rows = array_rows(a); row < rows; row += most) {
             int64_t n = rows - row < most ? rows - row : most;
             read_array(a, row, n, x);

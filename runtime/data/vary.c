@@ -19,13 +19,13 @@ enum {
     ZOOM_TRIES = 10
 };
 
-static int64_t drawn_below(const Picture_form *f, const File_turn *turn, int site, int64_t n)
+int64_t drawn_below(const Picture_form *f, const File_turn *turn, int site, int64_t n)
 {
     return uniform_below(f->seed, turn->epoch, site, turn->item, n);
 }
 
 /* From least to most. */
-static double drawn_between(const Picture_form *f, const File_turn *turn, int site, double least, double most)
+double drawn_between(const Picture_form *f, const File_turn *turn, int site, double least, double most)
 {
     return least + (most - least) * ((double)drawn_below(f, turn, site, INT64_C(1) << 32) * 0x1p-32);
 }

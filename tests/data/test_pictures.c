@@ -13,7 +13,7 @@
 
 static const char *const names[] = {"wave.png", "tall.png",        "clear.png", "grey.png", "palette.png", "bits.png",
                                     "wave.jpg", "progressive.jpg", "grey.jpg",  "ink.jpg"}; /* as in pictures.py */
-enum { NAMES = sizeof names / sizeof *names };
+enum { NAMES = sizeof names / sizeof *names, PNGS = 6 };
 static const struct Form {
     int height, width, channels, side;
 } forms[] = {{12, 10, 3, 0}, {12, 10, 1, 0}, {20, 20, 3, 22}, {26, 34, 3, 0}}; /* likewise */
@@ -92,25 +92,27 @@ static void compare(const char *name, struct Form f, const float *got, const uns
            (long long)different, (long long)n, (long long)most);
 }
 
-static void check_recording(void)
+/* The first n files, resized in one way. */
+static void check_recording(const char *resized, int files, Lathe_interpolation by)
 {
-    Bytes want = bytes_of(recorded("resized"));
+    Bytes want = bytes_of(recorded(resized));
     Words paths = {0};
     int64_t at = 0;
-    for (int i = 0; i < NAMES; i++) add_word(&paths, recorded(names[i]));
-    static Probe probe[4];
+    for (int i = 0; i < files; i++) add_word(&paths, recorded(names[i]));
+    Probe *probe = must_alloc(4 * sizeof *probe);
     for (int k = 0; k < 4; k++) {
-        open_probe(&probe[k], forms[k], NAMES, paths, 2, false);
+        probe[k].recipe.interpolation = by;
+        open_probe(&probe[k], forms[k], files, paths, 2, false);
         fill_files(probe[k].pictures, &probe[k].entry, probe[k].in, (int64_t[]){0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
     }
-    for (int i = 0; i < NAMES; i++)
+    for (int i = 0; i < files; i++)
         for (int k = 0; k < 4; k++) {
             int64_t n = probe[k].pixels;
-            if (!expect(at + n <= want.n, "the recording is complete")) return;
+            if (!expect(at + n <= want.n, "%s is complete", resized)) return;
             compare(names[i], forms[k], (float *)(void *)probe[k].in + i * n, (unsigned char *)want.at + at, n);
             at += n;
         }
-    expect(at == want.n, "nothing more is recorded");
+    expect(at == want.n, "nothing more is in %s", resized);
 }
 
 /* ------------------------------------------------------------------ pictures of this test */
@@ -168,7 +170,7 @@ static char *batch(Words paths, int readers, int64_t from, int64_t step)
     for (int64_t s = from; s <= step; s++) {
         expect(fill_file_step(p->pictures, &p->entry, p->in, s, give, NULL), "step %lld", (long long)s);
         fill_files(p->pictures, &p->entry, must_alloc((size_t)(4 * ROWS * (p->pixels + 1))),
-                      (int64_t[ROWS]){0}); /* an evaluation between */
+                   (int64_t[ROWS]){0}); /* an evaluation between */
     }
     return p->in;
 }
@@ -334,7 +336,9 @@ static void check_archives(void)
 int main(void)
 {
     make_test_folder();
-    check_recording();
+    check_recording("resized", NAMES, LATHE_BILINEAR);
+    check_recording("resized_bicubic", PNGS, LATHE_BICUBIC);
+    check_recording("resized_nearest", PNGS, LATHE_NEAREST);
     check_interlaced();
     check_batches();
     for (int i = 0; i < NAMES; i++) check_damage(names[i]);

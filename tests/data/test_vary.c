@@ -10,7 +10,8 @@
 enum { WIDTH = 9, HEIGHT = 7, N = WIDTH * HEIGHT * 3, DRAWS = 4000 };
 
 static Lathe_recipe recipe;
-static const Picture_form form = {WIDTH, HEIGHT, 3, &recipe, 5};
+static Lathe_interpolation by;
+static const Picture_form form = {"image", WIDTH, HEIGHT, 3, &recipe, 5};
 
 /* ------------------------------------------------------------------ resizing a part */
 
@@ -19,7 +20,7 @@ static uint8_t picture[HIGH][WIDE * 3];
 
 static void resize(const Cut *cut, uint8_t *out)
 {
-    Resampler *r = open_resampler(WIDTH, HEIGHT, 3);
+    Resampler *r = open_resampler(WIDTH, HEIGHT, 3, by);
     start_picture(r, WIDE, HIGH, cut);
     for (int y = 0; y < HIGH; y++) add_picture_row(r, y, picture[y]);
     end_picture(r, out);
@@ -31,7 +32,7 @@ static void resize_alone(const Cut *cut, uint8_t *out)
 {
     Cut whole = *cut;
     whole.left = whole.top = 0;
-    Resampler *r = open_resampler(WIDTH, HEIGHT, 3);
+    Resampler *r = open_resampler(WIDTH, HEIGHT, 3, by);
     start_picture(r, (int)cut->across, (int)cut->down, &whole);
     for (int y = 0; y < cut->down; y++) add_picture_row(r, y, picture[cut->top + y] + 3 * cut->left);
     end_picture(r, out);
@@ -43,7 +44,8 @@ static void check_parts(void)
     uint8_t a[N], b[N];
     for (int y = 0; y < HIGH; y++)
         for (int x = 0; x < 3 * WIDE; x++) picture[y][x] = (uint8_t)below(256);
-    for (int k = 0; k < 200; k++) {
+    for (int k = 0; k < 300; k++) {
+        by = (Lathe_interpolation)(k % 3);
         int64_t across = 1 + below(WIDE), down = 1 + below(HIGH);
         Cut cut = {below(WIDE - across + 1), below(HIGH - down + 1), across,       down,    WIDTH + below(5),
                    HEIGHT + below(5),        below(9) - 4,           below(9) - 4, below(2)};

@@ -25,7 +25,7 @@ static void read_one(const char *path, size_t n)
 {
     uint8_t out[HEIGHT * WIDTH * CHANNELS];
     unsigned char *chunk = must_alloc(PICTURE_CHUNK);
-    Resampler *r = open_resampler(WIDTH, HEIGHT, CHANNELS);
+    Resampler *r = open_resampler(WIDTH, HEIGHT, CHANNELS, (Lathe_interpolation)(n % 3));
     int fd = open(path, O_RDONLY);
     char *wrong = read_picture(&(Picture_bytes){fd, 0, (int64_t)n, chunk}, &(Picture_taker){r, take_size, take_row});
     if (!wrong) end_picture(r, out);

@@ -189,6 +189,10 @@ local cases = {
     local open = nn.where(nn.eq(closed, 1), -math.huge, a)
     return nn.ctc(nn.log_softmax(open), nn.constant({ 1, 2, 1, 1 }, "i32"):reshape { 2, 2 }, nil, nil, { reduction = "none" })
   end },
+  { "ce_mixed", { { 7, 5 }, { 7 } }, function(a, b)
+    local ids, other = nn.constant({ 2, 3, 0, 4, 3, 4, 1 }, "i32"), nn.constant({ 3, 0, 4, 3, 4, 1, 1 }, "i32")
+    return nn.cross_entropy(a, ids, { other = other, share = nn.sigmoid(b), smoothing = 0.2 })
+  end },
 }
 
 return {

@@ -7,7 +7,9 @@ must "$LATHE" check models/vit.lua
 ! grep warning "$TMP/said" || tell "rows of a batch are apart in an image's tokens"
 must "$LATHE" build models/vit.lua --set side=4 --set channels=3 --set layers=1 --set width=16 --set heads=1 -o "$TMP/vit"
 must "$LATHE" build models/mlp.lua --set batch=7 -o "$TMP/mlp"
+must "$LATHE" build models/vit.lua --set side=6 --set layers=1 --set width=16 --set heads=1 --set varied=true --set mixup=0.4 --set batch=8 --set steps=30 -o "$TMP/varied"
 trainer="$TMP/built/trainer"
+top=$PWD
 cd "$TMP"
 
 # npy FILE DESCR SHAPE OCTAL…: an array of NumPy
@@ -32,6 +34,9 @@ must "$trainer" train --data folder --out run --threads 1
 grep -q 'data: 66 rows to train on, 17 to evaluate' said || tell "the number of rows"
 must "$trainer" train --data image=train-images-ubyte.gz folder/label.npy weight=folder/weight.npy --out files --threads 2
 cmp run/model.safetensors files/model.safetensors || tell "other bits from other files"
+if "$trainer" train --data "$top/tests/reference/arrays/rows.h5" --out hdf5 >said 2>&1; then
+    cmp run/model.safetensors hdf5/model.safetensors || tell "other bits from HDF5"
+else grep -q 'error: reading HDF5 files needs its library, which is not installed: apt install libhdf5-103-1$' said || tell "HDF5"; fi
 must "$trainer" train --data folder --out halves --steps 30 --set schedule_steps=60
 must "$trainer" train --resume --out halves --steps 60
 cmp run/model.safetensors halves/model.safetensors || tell "other bits after resuming"
@@ -77,7 +82,7 @@ must "$TMP/mlp/trainer" predict --data x.npy --weights table --out x.csv
 awk -F , 'NR > 1 && $1 != (NR - 2) % 3 { exit 1 }' x.csv || tell "the classes of an array"
 
 refuse 1 'and --memory-limit is' "$trainer" train --data folder --out no --memory-limit $(($("$trainer" info --json | sed 's/.*"planned_bytes":\([0-9]*\).*/\1/') + 100))
-refuse 2 'predict needs --data PATH…: arrays, without targets if there are none: .npz, .safetensors, a folder of NAME.npy' "$trainer" predict
+refuse 2 'predict needs --data PATH…: arrays, without targets if there are none: .npz, .h5, .safetensors, a folder of NAME.npy' "$trainer" predict
 refuse 2 'predict needs --data PATH…: a table of numbers, without targets if there are none: a .csv, or FEATURES.npy' "$TMP/mlp/trainer" predict
 refuse 2 '--out folder/image.npy would replace the data' "$trainer" predict --data image=folder/image.npy --weights run --only logits --out folder/image.npy
 refuse 3 'there is no array for input weight f32 []; expected image f32 [6, 6, 1], weight f32 [], label i32 [] below 4' "$trainer" train --data folder/image.npy
@@ -100,3 +105,24 @@ refuse 2 'expected a file whose name ends in .csv' "$trainer" predict --data fol
 refuse 2 'a .npy holds one array, and there are 3 outputs' "$trainer" predict --data folder --weights run --out q.npy
 refuse 1 'cannot be written: no such file or directory' "$trainer" predict --data folder --weights run --out nowhere/p.csv
 [ ! -e q.npy ] && [ ! -e q.npy.part ] || tell "a refused file was begun"
+
+# Arrays of pictures vary in training as files do, and are mixed in pairs; bytes alone can be.
+varied="$TMP/varied/trainer"
+mkdir two floats && cp folder/image.npy folder/label.npy two
+must "$varied" train --data two --out two-run --threads 1
+must "$varied" train --data two --out two-halves --steps 11 --set schedule_steps=30 --threads 2
+must "$varied" train --resume --out two-halves --steps 30
+cmp two-run/model.safetensors two-halves/model.safetensors || tell "other bits of varied rows after resuming"
+for plain in "crop=centre flip=0" mixup=0; do
+    must "$varied" train --data two --out two-plain $(printf ' --set %s' $plain)
+    ! cmp -s two-run/model.safetensors two-plain/model.safetensors || tell "rows do not vary: $plain"
+done
+must "$varied" eval --data two --weights two-run --json
+mv said varied-eval
+must "$varied" eval --data two --weights two-run --json --set crop=centre --set flip=0 --set mixup=0
+cmp varied-eval said || tell "rows vary in evaluation"
+cp folder/label.npy floats && npy floats/image.npy '<i2' '(83, 6, 6)' "$(printf %s "$pictures" | sed 's/\\\([0-9]*\)/\\\1\\000/g')"
+refuse 3 'floats/image.npy: error: input image: expected pixels as bytes, because pictures vary in training' "$varied" train --data floats --out no
+must "$varied" train --data floats --out floats-run --set crop=centre --set flip=0 --steps 2
+refuse 2 'mixup and cutmix mix classes in pairs, but the loss of vit does not read both' "$TMP/vit/trainer" train --data two --out no --set mixup=0.2
+refuse 2 'does not say which input they are; build it with data.arrays { pictures = "NAME"' "$trainer" train --data folder --out no --set flip=1

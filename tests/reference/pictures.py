@@ -3,7 +3,8 @@
     python3 tests/reference/pictures.py      writes tests/reference/pictures/*; needs Pillow (10.4) and numpy
 
 Each picture is a formula.  `resized` has, of every file and every form of the table FORMS, in this order: the picture,
-converted, resized by Image.BILINEAR and cropped from the middle, [height][width][channels] bytes.
+converted, resized by Image.BILINEAR and cropped from the middle, [height][width][channels] bytes.  `resized_bicubic` and
+`resized_nearest` have the same of the PNG files.
 """
 
 import os
@@ -44,11 +45,17 @@ def sizes(w, h, width, height, side):
     return max(w2, width), max(h2, height)
 
 
-with open("resized", "wb") as out:
-    for name in FILES:
-        for height, width, channels, side in FORMS:
-            picture = Image.open(name).convert("L" if channels == 1 else "RGB")
-            w2, h2 = sizes(*picture.size, width, height, side)
-            picture = picture.resize((w2, h2), Image.BILINEAR)
-            left, top = (w2 - width) // 2, (h2 - height) // 2
-            out.write(picture.crop((left, top, left + width, top + height)).tobytes())
+def record(path, files, by):
+    with open(path, "wb") as out:
+        for name in files:
+            for height, width, channels, side in FORMS:
+                picture = Image.open(name).convert("L" if channels == 1 else "RGB")
+                w2, h2 = sizes(*picture.size, width, height, side)
+                picture = picture.resize((w2, h2), by)
+                left, top = (w2 - width) // 2, (h2 - height) // 2
+                out.write(picture.crop((left, top, left + width, top + height)).tobytes())
+
+
+record("resized", FILES, Image.BILINEAR)
+record("resized_bicubic", FILES[:6], Image.BICUBIC)
+record("resized_nearest", FILES[:6], Image.NEAREST)

@@ -1,0 +1,17 @@
+/* row_pictures.h: pictures that are rows of arrays. */
+#ifndef LATHE_DATA_ROW_PICTURES_H
+#define LATHE_DATA_ROW_PICTURES_H
+
+#include "data/vary.h"
+
+typedef struct Row_pictures Row_pictures;
+
+/* Of the input that the recipe says are pictures; NULL: it says none. */
+Row_pictures *open_row_pictures(const Reading *reading, const Lathe_entry *e);
+int64_t row_pictures_heap(const Row_pictures *v);
+/* Varies the rows in the inputs as pictures of files vary, and mixes them.  turn [e->rows]: in training; NULL: they stay
+ * as they are. */
+void vary_row_pictures(Row_pictures *v, const Lathe_entry *e, char *in, const File_turn *turn);
+bool must_be_bytes(const Lathe_recipe *r, const Lathe_tensor *t); /* a picture's pixels, because they vary */
+
+#endif
