@@ -8,7 +8,7 @@ struct Kernel;
 struct Page;
 typedef struct Target {
     const char *name;
-    int64_t row_budget;         /* bytes of live row vectors in a ROWS kernel */
+    int64_t row_budget;         /* bytes of live row vectors in a ROWS kernel; random bits take as many at most */
     int64_t column_blocks;      /* at most so many blocks of column partials */
     int64_t columns_alone;      /* from this number of columns on they are work enough for all threads, and rows stay one block */
     int64_t row_bytes;          /* rows of a product's matrices begin at multiples of it, where they can; 0: anywhere */

@@ -53,8 +53,9 @@ static void refuse_taken(const char *name, const char *const *taken, int n, Wher
 /* What else a line of metrics.jsonl, or of `eval --json`, says of an evaluation. */
 static void check_output_name(const char *name, Where w)
 {
-    static const char *const taken[] = {"step",      "split", "rows",    "windows", "pictures",
-                                        "sequences", "pairs", "weights", "metrics"};
+    static const char *const taken[] = {"step",  "split",   "rows",    "windows",    "pictures", "sequences",
+                                        "pairs", "weights", "metrics", "perplexity", "rouge1",   "rouge2",
+                                        "rougeL"};
     refuse_taken(name, taken, COUNT_OF(taken), w);
 }
 

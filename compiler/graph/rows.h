@@ -31,6 +31,7 @@ typedef struct Row_fact {
     bool learned;           /* depends on a parameter */
     bool affine;            /* TOTAL: plus a value that is not a sum over rows */
     bool counted;           /* depends on totals of the whole batch */
+    bool ratio;             /* single: of those on ratios alone, such as means by a count */
     const Row_fault *fault; /* FUNCTION, MEET */
 } Row_fact;
 

@@ -63,8 +63,9 @@ static Row_fact as_whole(Rows *r, Row_pair *p, int k, Row_fact f)
     if (p->in[k]->node->in_loop != r->graph->micro || p->node->op == OP_loop || p->node->op == OP_loop_arg)
         return row_meets(p, "rows are counted inside a loop");
     if (r->recording) p->edit[k].whole = true, p->edit[k].mean = f.affine;
+    bool ratio = r->single && f.counted && f.power == 0;
     if (!f.affine) f.power = r->single ? 0 : f.power - 1;
-    return (Row_fact){.kind = ROWS_SAME, .power = f.power, .counted = true};
+    return (Row_fact){.kind = ROWS_SAME, .power = f.power, .counted = true, .ratio = ratio};
 }
 
 Row_fact row_demand(Rows *r, Row_pair *p, int k)
@@ -86,6 +87,7 @@ Row_fact row_join(const Row_pair *p, Row_fact a, Row_fact b)
     Row_fact f = a.kind >= b.kind ? a : b;
     f.learned = a.learned || b.learned;
     f.counted = a.counted || b.counted;
+    f.ratio = f.counted && (a.ratio || !a.counted) && (b.ratio || !b.counted);
     return f;
 }
 
@@ -144,7 +146,8 @@ static Row_fact product_fact(Rows *r, Row_pair *p, bool over)
     Row_fact t = a.kind == ROWS_TOTAL ? a : b, other = a.kind == ROWS_TOTAL ? b : a;
     if (other.kind != ROWS_SAME) return row_join(p, row_demand(r, p, 0), row_demand(r, p, 1));
     t.power += over ? -other.power : other.power;
-    if (r->single && other.counted && t.power < 0) t.power = 0; /* sum / count: the batch size cancels */
+    if (r->single && other.counted && !other.ratio && t.power < 0)
+        t.power = 0; /* sum / count: the batch size cancels */
     t.learned |= other.learned;
     t.counted |= other.counted;
     return t;
@@ -154,8 +157,8 @@ Row_fact row_product(Rows *r, Row_pair *p) { return product_fact(r, p, false); }
 
 Row_fact row_total_of(const Rows *r, Row_fact a, Row_fact b)
 {
-    bool counted = a.counted || b.counted;
-    int power = r->single ? counted ? 0 : -1 : a.power + b.power + 1;
+    bool counted = a.counted || b.counted, by_count = (a.counted && !a.ratio) || (b.counted && !b.ratio);
+    int power = r->single ? by_count ? 0 : -1 : a.power + b.power + 1;
     return (Row_fact){.kind = ROWS_TOTAL, .power = power, .learned = a.learned || b.learned, .counted = counted};
 }
 

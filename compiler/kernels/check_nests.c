@@ -99,34 +99,38 @@ static int64_t loops_around(const Kernel *k, const Nest *n)
 }
 
 /* The number of indices along the row that an integer is the sum of, whatever else it is made of; an index times a
- * number, or one that a guard hides, counts as many. */
-static int indices_of_row(const Nest *n, const Node *x)
+ * number, or one that a guard hides, counts as many. counted: 1 more than that of values that were met before. */
+static int indices_of_row(const Nest *n, const Node *x, Table *counted)
 {
     enum { MANY = 1000 };
     int inner = n->space.shape.rank - 1, all = 0;
+    if (table_get(counted, x)) return (int)(intptr_t)table_get(counted, x) - 1;
     for (int i = 0; i < n->rows->loads.n; i++) {
         const View *v = &n->rows->loads.at[i].view;
         if (n->rows->loads.at[i].node != x) continue;
         if (v->guarded || (v->buffer && v->stride[inner])) return MANY;
         return v->stride[inner] == 0 || v->stride[inner] == 1 ? (int)v->stride[inner] : MANY;
     }
-    for (int i = 0; i < x->nin; i++) all += indices_of_row(n, x->in[i]);
-    return all && x->op != OP_add && !is_view(x) ? MANY : all;
+    for (int i = 0; i < x->nin; i++) all += indices_of_row(n, x->in[i], counted);
+    if (all > MANY || (all && x->op != OP_add && !is_view(x))) all = MANY;
+    *table_at(counted, x) = (void *)(intptr_t)(all + 1);
+    return all;
 }
 
-static bool has_neighbouring_bits(const Nest *n, const Node *drawn)
+static bool has_neighbouring_bits(const Nest *n, const Node *drawn, Table *counted)
 {
     int fixed = 0;
     if (drawn->op != OP_philox) return false;
-    for (int i = 0; i < 4; i++) fixed += indices_of_row(n, drawn->in[i]);
-    return !fixed && indices_of_row(n, drawn->in[4]) == 1;
+    for (int i = 0; i < 4; i++) fixed += indices_of_row(n, drawn->in[i], counted);
+    return !fixed && indices_of_row(n, drawn->in[4], counted) == 1;
 }
 
 static const char *draws_fault(const Nest *n)
 {
+    Table counted = {0};
     if (n->draws.n && (n->across || n->sweep_shared)) return "threads that share a row do not draw it together";
     for (int i = 0; i < n->draws.n; i++)
-        if (!has_neighbouring_bits(n, n->draws.at[i]))
+        if (!has_neighbouring_bits(n, n->draws.at[i], &counted))
             return "what is drawn together is random bits of a row, in order";
     return NULL;
 }

@@ -15,30 +15,34 @@ static int64_t step_of_load(const Nest *nest, const View *v)
     return v->stride[inner];
 }
 
-/* By how much an integer grows from one element of a row to the next: 0 or 1; UNKNOWN_STEP: another number, or not
- * always the same. */
-static int64_t step_along_row(const Nest *nest, const Values *v, int phase, const Node *n)
+/* By how much a value grows from one element of a row to the next: 0 or 1; UNKNOWN_STEP: another number, or not always
+ * the same.  grows: 1 more than that, of the phase's elements before it; 0: unknown. */
+static int64_t step_along_row(const Nest *nest, const Values *v, int phase, const Table *grows, const Node *n)
 {
     n = value_meant(v, phase, n);
     int load = load_of(v, n);
     if (is_filled(n, NULL) || is_per_row(v, phase, n)) return 0;
     if (load >= 0) return step_of_load(nest, &v->k->loads.at[load].view);
-    if (op_info[n->op].kind != MAP || kept_of(v, n) >= 0) return UNKNOWN_STEP;
+    return kept_of(v, n) >= 0 ? UNKNOWN_STEP : (intptr_t)table_get(grows, n) - 1;
+}
+
+static int64_t step_of_map(const Nest *nest, const Values *v, int phase, const Table *grows, const Node *n)
+{
     int64_t all = 0;
     for (int i = 0; i < n->nin; i++) {
-        int64_t step = step_along_row(nest, v, phase, n->in[i]);
+        int64_t step = step_along_row(nest, v, phase, grows, n->in[i]);
         if (step < 0) return UNKNOWN_STEP;
         all += step;
     }
     return all == 0 || (all == 1 && n->op == OP_add) ? all : UNKNOWN_STEP;
 }
 
-static bool draws_neighbours(const Nest *nest, const Values *v, int phase, const Node *n)
+static bool draws_neighbours(const Nest *nest, const Values *v, int phase, const Table *grows, const Node *n)
 {
     if (n->op != OP_philox) return false;
     for (int i = 0; i < 4; i++)
-        if (step_along_row(nest, v, phase, n->in[i])) return false;
-    return step_along_row(nest, v, phase, n->in[4]) == 1;
+        if (step_along_row(nest, v, phase, grows, n->in[i])) return false;
+    return step_along_row(nest, v, phase, grows, n->in[4]) == 1;
 }
 
 static bool in_draws(const Nodes *nodes, const Node *n)
@@ -48,26 +52,30 @@ static bool in_draws(const Nodes *nodes, const Node *n)
     return false;
 }
 
-/* Arrays of rows may take as much of the stack as rows that are kept. */
+/* Those of one phase; *room: bytes of the stack that are left for them, of which a kept row needs none. */
+static void draw_in_phase(Nest *n, const Values *v, int phase, int64_t *room)
+{
+    const Nodes *each = &n->rows->phases.at[phase].each;
+    int64_t bytes = n->space.shape.dim[n->space.shape.rank - 1] * dtype_bytes(I32);
+    Table grows = {0};
+    for (int i = 0; i < each->n; i++) {
+        const Node *x = each->at[i];
+        int64_t own = kept_of(v, x) >= 0 ? 0 : bytes;
+        *table_at(&grows, x) = (void *)(intptr_t)(step_of_map(n, v, phase, &grows, x) + 1);
+        if (own > *room || in_draws(&n->draws, x) || !draws_neighbours(n, v, phase, &grows, x)) continue;
+        push(&n->draws, each->at[i]);
+        *room -= own;
+    }
+}
+
 static void draw_rows(Kernel *k, const Desc *d)
 {
     Nest *n = k->nest;
+    int64_t room = d->options->target->row_budget;
     if (k->kind != ROWS || !d->options->target->loops || n->across || n->sweep_shared) return;
-    int64_t extent = n->space.shape.dim[n->space.shape.rank - 1], room = d->options->target->row_budget;
-    int64_t bytes = extent * dtype_bytes(I32);
-    if (extent < LEAST_DRAWN) return;
+    if (n->space.shape.dim[n->space.shape.rank - 1] < LEAST_DRAWN) return;
     Values values = values_of(n);
-    for (int p = 0; p < n->rows->phases.n; p++) {
-        const Nodes *each = &n->rows->phases.at[p].each;
-        for (int i = 0; i < each->n; i++) {
-            const Node *drawn = each->at[i];
-            bool kept = kept_of(&values, drawn) >= 0;
-            if (in_draws(&n->draws, drawn) || !draws_neighbours(n, &values, p, drawn)) continue;
-            if (!kept && bytes > room) continue;
-            push(&n->draws, each->at[i]);
-            room -= kept ? 0 : bytes;
-        }
-    }
+    for (int p = 0; p < n->rows->phases.n; p++) draw_in_phase(n, &values, p, &room);
 }
 
 void pass_draws(Program *p, const Desc *d)

@@ -18,8 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A stored row is its features, its class, its weight, and the hash of its group if that is no feature: 8 bytes each.
- */
+/* A stored row is its features, class and weight, and the hash of its group if that is no feature: 8 bytes each. */
 enum { CLASS, WEIGHT, GROUP, BEHIND }; /* behind its features */
 enum { CHUNK = 1 << 17, MOST_LINE = 1 << 24 };
 
@@ -115,9 +114,9 @@ static char *next_csv_line(const Cursor *c, Lines *l)
         read_csv_bytes(l, c);
     }
     if (l->at >= l->end) return NULL;
-    if (!stop) stop = l->room + l->end;
     char *line = l->room + l->at;
-    l->at = stop + 1 - l->room;
+    l->at = stop ? stop + 1 - l->room : l->end; /* the last line may have no end */
+    if (!stop) stop = l->room + l->end;
     if (stop > line && stop[-1] == '\r') stop--;
     if (memchr(line, 0, (size_t)(stop - line)))
         fail(EXIT_DATA, line_place(c), "expected text, found a zero byte; is this a CSV file?");

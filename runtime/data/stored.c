@@ -3,6 +3,7 @@
  * The file is read with pread, since pages of a mapped file would count as the program's own memory.  A row that comes
  * soon after the last one is taken as the next of a scan, and twice as many bytes are read ahead as for the one before.
  */
+#define _GNU_SOURCE /* O_TMPFILE, mkostemp */
 #include "base/words.h"
 #include "data/stored.h"
 
@@ -63,9 +64,11 @@ static void open_file_of_rows(Stored *s)
 {
     s->folder = getenv("TMPDIR");
     if (!s->folder || !*s->folder) s->folder = "/var/tmp";
-    char *path = text_of("%s/lathe-rows-XXXXXX", s->folder);
-    s->fd = mkstemp(path);
-    if (s->fd < 0 || unlink(path) != 0 || fcntl(s->fd, F_SETFD, FD_CLOEXEC) != 0) refuse_file(s, "made", errno);
+    s->fd = open(s->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (s->fd >= 0) return;
+    char *path = text_of("%s/lathe-rows-XXXXXX", s->folder); /* where file systems have no files without names */
+    s->fd = mkostemp(path, O_CLOEXEC);
+    if (s->fd < 0 || unlink(path) != 0) refuse_file(s, "made", errno);
     free(path);
 }
 

@@ -15,8 +15,9 @@ typedef struct Table_reading {
     const char *weight; /* column; NULL: none */
 } Table_reading;
 
-/* Reads the files by the schema; rows are in memory or in a file (data/stored.h): columns are found by their names.  A value that does not fit ends the program (3); one
- * of a category that is not known counts as unknown, and is told. */
+/* Reads the files by the schema; columns are found by their names.  Rows are kept in memory or in a file
+ * (data/stored.h).  A value that does not fit ends the program (3); one of a category that is not known counts as
+ * unknown, and is told. */
 Table *load_table(const Words *paths, Schema *s, const Table_reading *how);
 /* Learns means, deviations and the ids of categories from the rows row[0 … rows - 1].  A value of a category that is
  * found only once there has the id of unknown ones, which is so learned too. */

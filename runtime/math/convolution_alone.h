@@ -1,9 +1,9 @@
 /* convolution_alone.h: convolutions of each channel alone (depthwise): weights have lanes, as results do.  Part of
  * math/convolution.c that is compiled for float and for double: REAL, NAME(x).
  *
- * A tile of results reads x where it lies, a vector for each place of the kernel; places outside x are left out.
- * Channels beyond the last whole vector come with those before them, again; of fewer channels than a vector has lanes,
- * some lanes stay empty. */
+ * A tile of results reads x where it lies, a vector for each place of the kernel; places outside x are left out.  The
+ * last vector overlaps the one before it where channels are no multiple of the lanes; of fewer channels than a vector
+ * has lanes, some lanes stay empty. */
 
 /* Lines that the results of a line read, each with its weights: [place along the last axis][wide]. */
 typedef struct NAME(Seen) {

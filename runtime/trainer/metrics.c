@@ -1,6 +1,8 @@
 /* metrics.c: what `trainer eval` says of predictions by their task: of classes, of numbers, of texts.
  *
- * Computed over all rows of the evaluation, not as means of batches; definitions are those of scikit-learn.metrics. */
+ * Computed over all rows of the evaluation, not as means of batches; definitions are those of scikit-learn.metrics, but
+ * for MAPE, which leaves out targets of 0; the calibration error is that of Guo et al. 2017, On calibration of modern
+ * neural networks, section 3. */
 #include "base/json_text.h"
 #include "base/words.h"
 #include "data/data.h"
@@ -314,13 +316,13 @@ static int values_of_scaled(const Errors *e, Value *v)
     return 2;
 }
 
-/* zeros: rows that mape leaves out */
+/* zeros: targets that mape leaves out */
 static void print_values(const Value *v, int n, const char *name, int64_t rows, const char *of, int64_t zeros)
 {
     show(stdout, "%s%s", name ? name : "", name ? ": " : "");
     for (int i = 0; i < n; i++) show(stdout, "%s%s %.5g", i ? " | " : "", v[i].name, v[i].value);
     show(stdout, "; over all %s %s", grouped_text(rows), of);
-    if (zeros) show(stdout, "; mape without %s whose target is 0", grouped_text(zeros));
+    if (zeros) show(stdout, "; mape without %s target%s of 0", grouped_text(zeros), zeros == 1 ? "" : "s");
     show(stdout, "\n");
 }
 

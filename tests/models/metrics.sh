@@ -46,4 +46,4 @@ for case in 2 3 7 numbers; do
         END { exit bad || !n }' found - >said.wrong || { cat said.wrong; tell "case $case"; }
 done
 must built/trainer eval --out run-numbers --data "$recorded/numbers.csv" --val-fraction 1
-grep -q '| mape [0-9.]*; over all 400 rows; mape without 11 whose target is 0$' said || tell "the rows without mape"
+grep -q '| mape [0-9.]*; over all 400 rows; mape without 11 targets of 0$' said || tell "the rows without mape"

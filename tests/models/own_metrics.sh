@@ -8,7 +8,7 @@ cd "$TMP"
 # as_expected NAME…: these values in `said`, a line of JSON, are the numbers of `expected`.
 as_expected() {
     for name in "$@"; do sed -n "s/.*\"$name\":\([^,]*\),.*/\1/p" said; done | paste -s -d ' ' >found
-    paste -d ' ' found expected | awk -v n=$# '{ for (i = 1; i <= n; i++) if (!(($i - $(i + n)) ^ 2 < 1e-11)) exit 1 } END { exit NF != 2 * n }' ||
+    paste -d ' ' found expected | awk -v n=$# '{ for (i = 1; i <= n; i++) if (!(($i - $(i + n)) ^ 2 < 1e-11)) bad = 1 } END { exit bad || NF != 2 * n }' ||
         tell "$*: $(cat found), expected $(cat expected)"
 }
 

@@ -104,10 +104,10 @@ paste -d '|' new.csv c.csv | awk -F '|' 'NR > 1 { n = split($1, f, ","); split($
     END { for (i = 1; i <= k; i++) if (is[i]) for (j = 1; j <= k; j++) if (!is[j]) { pairs++; auc += p[i] > p[j] ? 1 : p[i] == p[j] ? .5 : 0 }
         print right / k, auc / pairs, brier / k, loss / k }' >expected
 sed 's/.*"metrics":{"accuracy":\([^,]*\),.*"log_loss":\([^,]*\),"auc":\([^,]*\),.*"brier":\([^,]*\),.*/\1 \3 \4 \2/' said |
-    paste -d ' ' - expected | awk '{ for (i = 1; i <= 4; i++) if (($i - $(i + 4)) ^ 2 > 1e-9) exit 1 } END { exit NF != 8 }' ||
+    paste -d ' ' - expected | awk '{ for (i = 1; i <= 4; i++) if (($i - $(i + 4)) ^ 2 > 1e-9) bad = 1 } END { exit bad || NF != 8 }' ||
     tell "other metrics than $(cat expected)"
 must built/trainer eval --out run --data new.csv --val-fraction 1 --json
 paste -d '|' new.csv p.csv | awk -F '|' 'NR > 1 { n = split($1, f, ","); t = f[n]; d = t - $2; e += d * d; a += d < 0 ? -d : d; s += t; q += t * t; k++ }
     END { printf "%.9g %.9g %.9g\n", sqrt(e / k), a / k, 1 - e / (q - s * s / k) }' >expected
 sed 's/.*"rmse":\([^,]*\),"mae":\([^,]*\),"r2":\([^,]*\),.*/\1 \2 \3/' said | paste -d ' ' - expected |
-    awk '{ for (i = 1; i <= 3; i++) if (($i - $(i + 3)) ^ 2 > 1e-8 * $i * $i) exit 1 } END { exit NF != 6 }' || tell "other metrics than $(cat expected)"
+    awk '{ for (i = 1; i <= 3; i++) if (($i - $(i + 3)) ^ 2 > 1e-8 * $i * $i) bad = 1 } END { exit bad || NF != 6 }' || tell "other metrics than $(cat expected)"

@@ -21,8 +21,8 @@ must built/trainer predict --data new.csv --weights run --out p.csv
 head -n 1 p.csv | grep -qx 'prediction of rent,prediction of rooms' || tell "$(head -n 1 p.csv)"
 paste -d , rows.csv p.csv | tail -n 60 | awk -F , '{ for (k = 0; k < 2; k++) { y = $(k ? 4 : 1); d = y - $(6 + k); e[k] += d * d; a[k] += d < 0 ? -d : d; s[k] += y; q[k] += y * y; n[k]++ } }
     END { for (k = 0; k < 2; k++) printf "%.7g %.7g %.7g\n", sqrt(e[k] / n[k]), a[k] / n[k], 1 - e[k] / (q[k] - s[k] * s[k] / n[k]) }' >expected
-sed 's/.*"metrics":{"rent":{"rmse":\([^,]*\),"mae":\([^,]*\),"r2":\([^,]*\),[^}]*},"rooms":{"rmse":\([^,]*\),"mae":\([^,]*\),"r2":\([^,]*\),[^}]*}}.*/\1 \2 \3\n\4 \5 \6/' scores |
-    paste -d ' ' - expected | awk '{ for (i = 1; i <= 3; i++) if (($i - $(i + 3)) ^ 2 > 1e-10 * $i * $i) exit 1 } END { exit NF != 6 || NR != 2 }' || tell "metrics $(cat scores), by the predictions $(cat expected)"
+sed -n 's/.*"metrics":{"rent":{"rmse":\([^,]*\),"mae":\([^,]*\),"r2":\([^,]*\),[^}]*},"rooms":{"rmse":\([^,]*\),"mae":\([^,]*\),"r2":\([^,]*\),[^}]*}}.*/\1 \2 \3\n\4 \5 \6/p' scores |
+    paste -d ' ' - expected | awk '{ for (i = 1; i <= 3; i++) if (($i - $(i + 3)) ^ 2 > 1e-10 * $i * $i) bad = 1 } END { exit bad || NF != 6 || NR != 2 }' || tell "metrics $(cat scores), by the predictions $(cat expected)"
 must built/trainer predict --data new.csv --weights run --out p.jsonl
 [ "$(sed -n '7s/.*\[\(.*\)\].*/\1/p' p.jsonl)" = "$(sed -n 8p p.csv)" ] || tell "another row 6 in JSON: $(sed -n 7p p.jsonl)"
 must built/trainer predict --data new.csv --weights run --out p.npy

@@ -50,7 +50,7 @@ grep -q '"split":"train","loss":[-0-9.e]*,"lr"' whole/metrics.jsonl && tell "a r
 must "$LATHE" build turns.lua --set together=true --set batch=8 --set steps=4 -o "$TMP/together"
 must "$TMP/together/trainer" train --data folder --out together-run
 grep -qE "^step 4/4 \| loss [-0-9.]+ \(discriminator [-0-9.]+, encoder [-0-9.]+, generator [-0-9.]+\) \| norm [-0-9.e]+ \| lr [-0-9.e+]+ \|" said || tell "the step line does not tell losses apart"
-awk -F '[:,{}]+' '/"split":"train"/ { n++; sum = $6; for (i = 7; i < 13; i += 2) sum -= $(i + 1); if (sum ^ 2 > 1e-10) { print; exit 1 } } END { exit n != 4 }' together-run/metrics.jsonl >said || tell "losses do not add up to their sum"
+awk -F '[:,{}]+' '/"split":"train"/ { n++; sum = $6; for (i = 7; i < 13; i += 2) sum -= $(i + 1); if (sum ^ 2 > 1e-10) { print; bad = 1 } } END { exit bad || n != 4 }' together-run/metrics.jsonl >said || tell "losses do not add up to their sum"
 
 # ---- best may follow one of the losses
 must "$trainer" train --data folder --steps 10 --save-every 0 --eval-every 5 --set best=discriminator --out best
