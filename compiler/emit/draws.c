@@ -23,7 +23,7 @@ Expr drawn_bits(const Rows *r, const Node *n)
 static Expr first_value(Rows *r, const Node *n)
 {
     Expr in[8];
-    n = value_meant(&r->values, (int)(r->phase - r->k->phases.at), n);
+    n = value_meant(&r->values, phase_number(r), n);
     if (known(r, n) || kept_number(r, n) >= 0 || load_of(&r->values, n) >= 0 || is_filled(n, NULL))
         return value_of(r, n);
     must(n->nin <= COUNT_OF(in));
@@ -52,9 +52,30 @@ static void draw(Rows *r, const Node *n, const char **array)
     line(&r->f->w, "philox_row(%s, %s%s);", *array, c->count, arguments.at);
 }
 
+static void need(Rows *r, const Node *n) { *table_at(&r->needed, value_meant(&r->values, phase_number(r), n)) = r; }
+
+/* What stores, sums and kept rows are made of, but not what bits are. */
+static void find_needed(Rows *r)
+{
+    const Phase *p = r->phase;
+    r->needed = (Table){0};
+    for (int i = 0; i < p->stores.n; i++) need(r, p->stores.at[i].node);
+    for (int i = 0; i < p->sums.n; i++) need(r, p->sums.at[i]->in[0]);
+    for (int i = 0; i < p->columns.n; i++) need(r, p->columns.at[i]->in[0]);
+    for (int i = p->each.n; i-- > 0;) {
+        const Node *n = p->each.at[i];
+        if (kept_number(r, n) >= 0) need(r, n);
+        if (is_drawn(r, n) || !is_needed(r, n)) continue;
+        for (int k = 0; k < n->nin; k++) need(r, n->in[k]);
+    }
+}
+
+bool is_needed(const Rows *r, const Node *n) { return !r->n->draws.n || table_get(&r->needed, n); }
+
 void draw_bits(Rows *r)
 {
     const Nodes *each = &r->phase->each;
+    if (r->n->draws.n) find_needed(r);
     for (int i = 0; i < each->n; i++) {
         int k = number_of_draw(r, each->at[i]);
         if (k >= 0 && !r->drawn[k]) draw(r, each->at[i], &r->drawn[k]);

@@ -122,6 +122,7 @@ void one_element(Rows *r, const char *lane)
     rescue_loads(r);
     for (int i = 0; i < p->each.n; i++) {
         const Node *n = p->each.at[i];
+        if (!is_needed(r, n)) continue;
         if (is_drawn(r, n)) {
             know(r, n, drawn_bits(r, n));
             continue;

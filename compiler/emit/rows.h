@@ -45,6 +45,7 @@ typedef struct Rows {
     VEC(Known) known;  /* values that have an expression now; each sweep removes its own */
     const char **kept; /* the local array of each kept value */
     const char **drawn; /* that of the bits of each of Nest.draws; NULL: not yet drawn for this row */
+    Table needed;       /* where bits are drawn: values of the phase's elements that are not only of their numbers */
     Values values;     /* where values come from */
     struct Found {     /* emit/words.c: for a value: the first titled value that is made of it; its buffer */
         Table users, places, added; /* added: values that are not only factors */
@@ -90,6 +91,7 @@ const char *row_name(Rows *r);                   /* emit/rows.c: the name of the
 /* emit/draws.c: random bits that are drawn for a whole row */
 void draw_bits(Rows *r); /* those of the phase, before its sweep */
 bool is_drawn(const Rows *r, const Node *n);
+bool is_needed(const Rows *r, const Node *n); /* by the sweep, apart from what was drawn before it */
 Expr drawn_bits(const Rows *r, const Node *n); /* of the element */
 
 /* emit/totals.c: the reductions of a sweep */
@@ -126,6 +128,7 @@ const char *map_of_slice(Rows *r);
 void rows_across(Rows *r);
 
 /* emit/values.c: the values of the current phase as expressions */
+int phase_number(const Rows *r);              /* of the current phase */
 int sweep_uses(const Rows *r, const Node *n); /* how often the sweep of the phase reads n */
 /* A value of a row gets a name if a sweep reads it or if it is read twice. */
 bool row_named(const Rows *r, const Node *n);

@@ -8,7 +8,7 @@
 /* The value of a row gets a name if a sweep reads it or if it is read twice. */
 bool row_named(const Rows *r, const Node *n) { return is_swept(&r->values, n) || uses_in_rows(&r->values, n) > 1; }
 
-static int phase_number(const Rows *r) { return (int)(r->phase - r->k->phases.at); }
+int phase_number(const Rows *r) { return (int)(r->phase - r->k->phases.at); }
 
 int sweep_uses(const Rows *r, const Node *n) { return uses_in_sweep(&r->values, phase_number(r), n); }
 

@@ -151,7 +151,7 @@ Rows *rows_of(const Graph *g, const Graph *wide, int64_t batch, bool single)
 
 Row_pair *row_output(const Rows *r, int k) { return find_pair(r, r->graph->outs.at[k].node, r->wide->outs.at[k].node); }
 
-bool is_raw_total(const Row_fact *f) { return f->kind == ROWS_TOTAL && !f->counted && !f->affine && f->power == -1; }
+bool is_raw_total(const Row_fact *f) { return f->kind == ROWS_TOTAL && !f->counted && !f->affine && f->power <= 0; }
 
 bool has_edits(const Row_pair *p)
 {

@@ -31,7 +31,6 @@ typedef struct Row_fact {
     bool learned;           /* depends on a parameter */
     bool affine;            /* TOTAL: plus a value that is not a sum over rows */
     bool counted;           /* depends on totals of the whole batch */
-    bool ratio;             /* single: of those on ratios alone, such as means by a count */
     const Row_fault *fault; /* FUNCTION, MEET */
 } Row_fact;
 
@@ -55,7 +54,7 @@ typedef struct Row_pair { /* a node and its counterpart in the wider trace */
 
 typedef struct Rows {
     const Graph *graph, *wide; /* wide: the same graph if there is one trace */
-    bool single;               /* powers are unknown: a sum over rows has -1 until a count divides it */
+    bool single;               /* powers are told by divisions alone: a sum over rows has 0, a mean over them -1 */
     int64_t batch;             /* of wide, whose extents axes are followed by: at least 2 */
     Table by_node;             /* of wider nodes: Row_pair */
     Table statistics;          /* those of graph: the same for all rows, though made of them */

@@ -63,9 +63,8 @@ static Row_fact as_whole(Rows *r, Row_pair *p, int k, Row_fact f)
     if (p->in[k]->node->in_loop != r->graph->micro || p->node->op == OP_loop || p->node->op == OP_loop_arg)
         return row_meets(p, "rows are counted inside a loop");
     if (r->recording) p->edit[k].whole = true, p->edit[k].mean = f.affine;
-    bool ratio = r->single && f.counted && f.power == 0;
-    if (!f.affine) f.power = r->single ? 0 : f.power - 1;
-    return (Row_fact){.kind = ROWS_SAME, .power = f.power, .counted = true, .ratio = ratio};
+    if (!f.affine && !r->single) f.power--;
+    return (Row_fact){.kind = ROWS_SAME, .power = f.power, .counted = true};
 }
 
 Row_fact row_demand(Rows *r, Row_pair *p, int k)
@@ -87,7 +86,6 @@ Row_fact row_join(const Row_pair *p, Row_fact a, Row_fact b)
     Row_fact f = a.kind >= b.kind ? a : b;
     f.learned = a.learned || b.learned;
     f.counted = a.counted || b.counted;
-    f.ratio = f.counted && (a.ratio || !a.counted) && (b.ratio || !b.counted);
     return f;
 }
 
@@ -130,6 +128,26 @@ Row_fact row_sum_of(Rows *r, Row_pair *p, int i, int k)
     return row_join(p, settle_fact(r, p, i, a), settle_fact(r, p, k, b));
 }
 
+static bool has_batch(int axis)
+{
+    for (const Axis_sizes *s = axis_numbered(axis); s; s = axis_numbered(s->behind))
+        for (int i = 0; i < s->n; i++)
+            if (same(s->of[i].size, "batch") && s->of[i].power > 0) return true;
+    return false;
+}
+
+/* Is a constant the number of rows, or a multiple of it, or 1 over that? A mean is made with such a one, which has the
+ * axis it counts; what has none is taken by its value. */
+static bool counts_rows(const Rows *r, const Node *n, bool over)
+{
+    double v;
+    int axis = over ? axis_counted(n) : axis_shared(n);
+    if (!is_filled(n, &v) || v == 0) return false;
+    if (has_batch(axis)) return true;
+    double rows = (over ? fabs(v) : fabs(1 / v)) / (double)r->batch;
+    return !axis && rows >= 1 && fabs(rows - round(rows)) < 1e-6 * rows;
+}
+
 /* Input 0 times input 1, or over it. */
 static Row_fact product_fact(Rows *r, Row_pair *p, bool over)
 {
@@ -146,8 +164,8 @@ static Row_fact product_fact(Rows *r, Row_pair *p, bool over)
     Row_fact t = a.kind == ROWS_TOTAL ? a : b, other = a.kind == ROWS_TOTAL ? b : a;
     if (other.kind != ROWS_SAME) return row_join(p, row_demand(r, p, 0), row_demand(r, p, 1));
     t.power += over ? -other.power : other.power;
-    if (r->single && other.counted && !other.ratio && t.power < 0)
-        t.power = 0; /* sum / count: the batch size cancels */
+    const Row_pair *by = p->in[a.kind == ROWS_TOTAL];
+    if (r->single && by && counts_rows(r, by->node, over)) t.power = -1; /* a mean over rows */
     t.learned |= other.learned;
     t.counted |= other.counted;
     return t;
@@ -157,8 +175,8 @@ Row_fact row_product(Rows *r, Row_pair *p) { return product_fact(r, p, false); }
 
 Row_fact row_total_of(const Rows *r, Row_fact a, Row_fact b)
 {
-    bool counted = a.counted || b.counted, by_count = (a.counted && !a.ratio) || (b.counted && !b.ratio);
-    int power = r->single ? by_count ? 0 : -1 : a.power + b.power + 1;
+    bool counted = a.counted || b.counted;
+    int power = r->single ? 0 : a.power + b.power + 1;
     return (Row_fact){.kind = ROWS_TOTAL, .power = power, .learned = a.learned || b.learned, .counted = counted};
 }
 
@@ -243,17 +261,28 @@ static int repeated(const Rows *r, const Row_pair *p, Row_fact f)
     return doublings(ratio);
 }
 
+/* Is one of the axes made of the batch, by its name? */
+static bool sums_over_batch(const Row_pair *p)
+{
+    const Shape *s = &p->in[0]->node->shape;
+    for (int i = 0; i < p->node->nints; i++)
+        if (has_batch(s->axis[p->node->ints[i]])) return true;
+    return false;
+}
+
 static Row_fact sum(Rows *r, Row_pair *p)
 {
     Row_fact f = row_input(p, 0);
     int more = repeated(r, p, f);
     if (more == 99) return row_meets(p, "the length of a sum depends on the batch size in an unknown way");
     f.power += more;
+    if (f.kind == ROWS_SAME && r->single && sums_over_batch(p))
+        return row_meets(p, "rows are counted by a sum of what is the same for all");
     if (f.kind != ROWS_EACH) return f;
     bool rows = false;
     for (int i = 0; i < p->node->nints; i++) rows |= p->node->ints[i] == f.axis;
     if (!rows) return over_axes(p, f);
-    int power = r->single ? f.counted ? 0 : -1 : f.power + 1;
+    int power = r->single ? 0 : f.power + 1;
     return (Row_fact){.kind = ROWS_TOTAL, .power = power, .learned = f.learned, .counted = f.counted};
 }
 

@@ -59,12 +59,12 @@ end
 
 -- log Σ exp of the terms, along the last axis too if asked for, and where that is -infinity
 local function log_sum(terms, along)
-  local top, sum = terms[1], 0
+  local top, scaled = terms[1], 0
   for i = 2, #terms do top = nn.max(top, terms[i]) end
   local shift, never = shift_of(along and top:max { -1, keep = true } or top)
-  for _, x in ipairs(terms) do sum = nn.exp(x - shift) + sum end
-  if along then sum = sum:sum { -1, keep = true } end
-  return nn.where(never, -math.huge, nn.log(nn.where(never, 1, sum)) + shift), never
+  for _, x in ipairs(terms) do scaled = nn.exp(x - shift) + scaled end
+  if along then scaled = scaled:sum { -1, keep = true } end
+  return nn.where(never, -math.huge, nn.log(nn.where(never, 1, scaled)) + shift), never
 end
 
 -- One step of time for nn.scan: every label stays, comes from the one before, or skips a blank between two that differ.

@@ -198,7 +198,7 @@ static inline bool lathe_is_of_turn(const char *table, const char *name)
 
 /* A line of the description's train.turns.  Each step takes the turns in order; a turn computes the gradients of its
  * loss with respect to the parameters of its scopes, and updates them. */
-enum { LATHE_MAX_SCORES = 16 };    /* most losses and metrics */
+enum { LATHE_MAX_SCORES = 256 };    /* most losses and metrics */
 enum { LATHE_TURNS = 8 };          /* most of a description */
 enum { LATHE_LOSSES = 8 };         /* most that a step reports by their names */
 typedef struct Lathe_turn {

@@ -1389,7 +1389,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "b242d91d71ef5ad4",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "913674f81cbf0e01",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
