@@ -52,21 +52,24 @@ static void draw(Rows *r, const Node *n, const char **array)
     line(&r->f->w, "philox_row(%s, %s%s);", *array, c->count, arguments.at);
 }
 
-static void need(Rows *r, const Node *n) { *table_at(&r->needed, value_meant(&r->values, phase_number(r), n)) = r; }
+static void mark_needed(Rows *r, const Node *n)
+{
+    *table_at(&r->needed, value_meant(&r->values, phase_number(r), n)) = r;
+}
 
 /* What stores, sums and kept rows are made of, but not what bits are. */
 static void find_needed(Rows *r)
 {
     const Phase *p = r->phase;
     r->needed = (Table){0};
-    for (int i = 0; i < p->stores.n; i++) need(r, p->stores.at[i].node);
-    for (int i = 0; i < p->sums.n; i++) need(r, p->sums.at[i]->in[0]);
-    for (int i = 0; i < p->columns.n; i++) need(r, p->columns.at[i]->in[0]);
+    for (int i = 0; i < p->stores.n; i++) mark_needed(r, p->stores.at[i].node);
+    for (int i = 0; i < p->sums.n; i++) mark_needed(r, p->sums.at[i]->in[0]);
+    for (int i = 0; i < p->columns.n; i++) mark_needed(r, p->columns.at[i]->in[0]);
     for (int i = p->each.n; i-- > 0;) {
         const Node *n = p->each.at[i];
-        if (kept_number(r, n) >= 0) need(r, n);
+        if (kept_number(r, n) >= 0) mark_needed(r, n);
         if (is_drawn(r, n) || !is_needed(r, n)) continue;
-        for (int k = 0; k < n->nin; k++) need(r, n->in[k]);
+        for (int k = 0; k < n->nin; k++) mark_needed(r, n->in[k]);
     }
 }
 
