@@ -3,7 +3,7 @@
 -- Two convolutions over time make a state of every `2 * stride` frames, GRUs read these states in both directions, and each state
 -- gives the probabilities of all characters and of a blank: CTC sums over all ways to spell the text with them (Graves et
 -- al. 2006, Connectionist temporal classification; Amodei et al. 2016, Deep Speech 2, has layers of these kinds).
--- With classes = true the mean of the states gives the class of a recording: keywords, speakers, noises.
+-- With keywords = true the mean of the states gives the class of a recording: keywords, speakers, noises.
 
 -- f32 [B, T, 1]: 1 within each row's length
 local function within(lengths, T) return nn.lt(nn.iota(T), lengths:unsqueeze(-1)):cast("f32"):unsqueeze(-1) end

@@ -316,6 +316,8 @@ static void refuse_field(lua_State *L, const char *name)
             "there is no input.%s; NAME_other and NAME_share exist for the class NAME of pictures, data.images or "
             "data.arrays { pictures = … }",
             name);
+    if (same(name, "lengths") && trace_of(L)->desc->recipe.audio)
+        user_error(L, "there is no input.lengths; declare it in `inputs`: lengths = { \"i32\" }");
     if (same(name, "source") || same(name, "source_lengths") || same(name, "lengths"))
         user_error(
             L, "there is no input.%s; it exists where the data is pairs for an encoder and a decoder, data.pairs {}",

@@ -130,24 +130,24 @@ static char *unfit(const Recordings *r, int64_t item, const Look *look)
     return NULL;
 }
 
-/* Reads all headers.  What does not fit is left out, or ends the program. */
+/* Reads all headers.  What does not fit is left out, or ends the program; told is the longest. */
 static void check_lengths(Recordings *r)
 {
     File_index *s = r->index;
-    int64_t kept = 0;
-    char *first = NULL;
+    int64_t kept = 0, most = -1;
+    char *place = NULL, *what = NULL;
     for (int64_t i = 0; i < s->n; i++) {
         Look look = look_at_header(r, &s->at[i]);
         char *wrong = unfit(r, i, &look);
         if (!wrong) r->seconds += look.seconds, s->at[kept++] = s->at[i];
-        else if (r->reading->recipe->too_long == LATHE_REFUSE_LONG)
-            fail(EXIT_DATA, place_of_file(s, &s->at[i]), "%s, or leave out what is too long: --set too_long=drop",
-                 wrong);
-        else if (!first) first = text_of("%s: %s", place_of_file(s, &s->at[i]), wrong);
+        else if (look.frames > most) most = look.frames, place = place_of_file(s, &s->at[i]), what = wrong;
     }
-    if (first)
-        note("%s of %s recordings are left out, as too_long=drop says; the first: %s", grouped_text(s->n - kept),
-             grouped_text(s->n), first);
+    if (place && r->reading->recipe->too_long == LATHE_REFUSE_LONG)
+        fail(EXIT_DATA, place, "%s; this is the longest of %s that %s not fit; or leave them out: --set too_long=drop",
+             what, grouped_text(s->n - kept), s->n - kept == 1 ? "does" : "do");
+    if (place)
+        note("%s of %s recordings are left out, as too_long=drop says; the longest: %s: %s", grouped_text(s->n - kept),
+             grouped_text(s->n), place, what);
     if (!kept) fail(EXIT_DATA, r->reading->paths.at[0], "expected recordings that fit the model, found none");
     s->n = kept;
 }

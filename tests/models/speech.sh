@@ -88,9 +88,9 @@ one abcd 002.wav; try 'expected texts of at most 3 different characters (input t
 one "$(printf '\351')" 002.wav; try 'expected a text in UTF-8'
 must "$LATHE" build "$top/models/speech.lua" $texts --set vocab=4 --set frames=40 --set too_long=refuse -o short
 refuse 3 'expected at most 40 frames (0.4 s), found ' short/trainer train --data tones/list.csv --out no
-grep -q 'build the model with --set frames=[0-9]*, or leave out what is too long: --set too_long=drop' said || tell "what to do"
+grep -q 'build the model with --set frames=[0-9]*; this is the longest of [0-9]* that do not fit; or leave them out: --set too_long=drop' said || tell "what to do"
 must short/trainer train --data tones/list.csv --out dropped --steps 1 --set too_long=drop
-grep -q 'note: [0-9]* of 80 recordings are left out, as too_long=drop says; the first: ' said || tell "what is left out"
+grep -q 'note: [0-9]* of 80 recordings are left out, as too_long=drop says; the longest: ' said || tell "what is left out"
 refuse 3 'expected the columns path and text in its first line, found no "text"' "$trainer" train --data "$(sed 's/,text/,words/' tones/list.csv >tones/words.csv; echo tones/words.csv)" --out no
 refuse 3 'expected the text of a recording: a CSV with the columns path and text, or in an archive NAME.txt beside NAME.wav' "$trainer" train --data tones/words --out no
 refuse 3 'expected at most 2 classes (input label is below that), found 3, such as c' \
