@@ -141,6 +141,14 @@ static const Output *unmade(const Rows *r, const Graph *eval)
     return NULL;
 }
 
+/* Must the output be computed from totals? A sum over rows is that of all of them in a description's own metric; the
+ * trainer has always told the mean of batches' sums for a loss or an output of forward. */
+static bool is_of_totals(const Trace *trace, const Output *o, const Row_fact *f)
+{
+    bool is_sum = f->kind == ROWS_TOTAL && f->power == 0;
+    return needs_totals(f) || (is_sum && is_own_metric(trace, o->name));
+}
+
 /* The description's own metrics must be those of all rows. */
 static void check_own_metrics(const Trace *trace, const Rows *r, const Graph *eval)
 {
@@ -149,7 +157,7 @@ static void check_own_metrics(const Trace *trace, const Rows *r, const Graph *ev
         const Row_pair *p = row_output(r, k);
         if (o->kind != OUT_VALUE || !is_own_metric(trace, o->name)) continue;
         if (p->fact.kind == ROWS_MEET) refuse_metric(o->name, o->node->where, p->fact.fault->why);
-        if (needs_totals(&p->fact) && !is_made_of_totals(p))
+        if (is_of_totals(trace, o, &p->fact) && !is_made_of_totals(p))
             refuse_metric(o->name, o->node->where, "it is no function of sums over rows");
     }
 }
@@ -184,7 +192,7 @@ Graph *take_scores(Trace *trace, Graph *eval, Graph *wide, int64_t batch)
         Output *o = &eval->outs.at[k];
         Row_pair *p = row_output(r, k);
         if (p->fact.kind == ROWS_MEET) push(&eval->meeting, o->name);
-        if (is_score(o) && needs_totals(&p->fact) && is_made_of_totals(p))
+        if (is_score(o) && is_of_totals(trace, o, &p->fact) && is_made_of_totals(p))
             push(&score->outs, ((Output){OUT_VALUE, o->name, made_of_totals(&s, p)}));
         else eval->outs.at[kept++] = *o;
     }

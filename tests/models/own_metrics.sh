@@ -71,7 +71,7 @@ return {
     local spread = (w * y * y):sum() - w:sum() * mean * mean
     local of_means = 1 - (error * error):mean() / ((y * y):mean() - y:mean() ^ 2)
     return { weighted_r2 = 1 - (w * error * error):sum() / spread, geometric_error = nn.exp(nn.log(nn.abs(error)):mean()), of_means = of_means,
-      of_data = nn.exp(w:mean()) / (y:sum() ^ 2 / w:sum()) }
+      of_data = nn.exp(w:mean()) / (y:sum() ^ 2 / w:sum()), heavy = w:sum(), beside = 1 + (w * w):sum() / 2 }
   end,
   train = function(c) return { optimizer = optim.adamw { lr = 2e-2 }, steps = c.steps } end,
   data = data.table { target = "y", weight = "w", val_fraction = 0.3 },
@@ -84,9 +84,9 @@ must number/trainer eval --out numbers --json
 deviation=$(sed 's/.*"name":"y","kind":"target"[^]]*\],"deviation":\[\([^]]*\)\].*/\1/' numbers/table.json)
 tail -n 234 n.csv >held
 tail -n 234 p.csv | paste -d , held - | awk -F , -v deviation="$deviation" '{ e = $4 - $3; log_sum += log((e < 0 ? -e : e) / deviation)
-        w += $2; y += $2 * $3; squares += $2 * $3 * $3; errors += $2 * e * e; plain += $3; plain_squares += $3 * $3; plain_errors += e * e }
-    END { printf "%.9f %.9f %.9f\n", exp(log_sum / NR), 1 - errors / (squares - y * y / w), 1 - plain_errors / (plain_squares - plain ^ 2 / NR) }' >expected
-as_expected geometric_error weighted_r2 of_means
+        w += $2; y += $2 * $3; squares += $2 * $3 * $3; errors += $2 * e * e; heavy += $2 * $2; plain += $3; plain_squares += $3 * $3; plain_errors += e * e }
+    END { printf "%.9f %.9f %.9f %d %.1f\n", exp(log_sum / NR), 1 - errors / (squares - y * y / w), 1 - plain_errors / (plain_squares - plain ^ 2 / NR), w, 1 + heavy / 2 }' >expected
+as_expected geometric_error weighted_r2 of_means heavy beside
 
 # Of data alone too, whatever the batch: means are means, and sums are sums.
 sed -n 's/.*"of_data":\([^,]*\),.*/\1/p' said >by_50
