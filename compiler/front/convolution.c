@@ -1,6 +1,8 @@
 /* convolution.c: core.convolve(x, w, options): a convolution or its transpose as one op; convolution.lua has checked
  * the options. */
 #include "front/front.h"
+#include "ops/convolution.h"
+#include "passes/passes.h"
 
 /* A list's element of an option that has one for each axis. */
 static int64_t option_of_axis(lua_State *L, const char *key, int axis)
@@ -49,13 +51,21 @@ static void warn_of_channels_first(lua_State *L, const Convolution *v, const Nod
 }
 
 /* x [batch, axes…, C], w [out, C / groups, kernel…] -> y [batch, extents…, out]; transposed: w [C, out / groups, …] */
+/* Where values are saved in 16 bits, each channel alone is an expression over the taps: differentiated as that, it keeps
+ * for backward what a GPU keeps. */
+static bool is_expression(const Trace *trace, const Convolution *v)
+{
+    Precision precision = precision_of(trace->desc->options);
+    return precision.saved != precision.real && each_channel_alone(v);
+}
+
 static int convolve_call(lua_State *L)
 {
     const Tensor *x = tensor_at(L, 1, "core.convolve"), *w = tensor_at(L, 2, "core.convolve");
     make_at(lua_place(L));
     Convolution v = read_options(L, x, w);
     warn_of_channels_first(L, &v, x->node);
-    Node *y = convolution_op(&v);
+    Node *y = is_expression(trace_of(L), &v) ? convolution_meant(&v) : convolution_op(&v);
     Factor batch = x->batch.axis == 0 ? x->batch : NOWHERE, time = x->time;
     const Mixed *mixed = x->mixed ? x->mixed : w->mixed;
     if (time.axis > v.n) mixed = mixing(L, mixed, "a convolution combines channels of different times"), time = NOWHERE;
