@@ -136,13 +136,14 @@ static bool has_batch(int axis)
     return false;
 }
 
-/* Is a constant the number of rows, or a multiple of it, or 1 over that? A mean is made with such a one, which has the
- * axis it counts; what has none is taken by its value. */
-static bool counts_rows(const Rows *r, const Node *n, bool over)
+/* Is a constant the number of rows, or a multiple of it, or 1 over that? A mean is made with such a one: with two
+ * traces it is another in each; else it has the axis that it counts, or none, and is taken by its value. */
+static bool counts_rows(const Rows *r, const Row_pair *p, bool over)
 {
-    double v;
-    int axis = over ? axis_counted(n) : axis_shared(n);
-    if (!is_filled(n, &v) || v == 0) return false;
+    double v, wider;
+    int axis = over ? axis_counted(p->node) : axis_shared(p->node);
+    if (!is_filled(p->node, &v) || !is_filled(p->wider, &wider) || v == 0) return false;
+    if (r->graph != r->wide) return wider != v && (fabs(wider) > fabs(v)) == over;
     if (has_batch(axis)) return true;
     double rows = (over ? fabs(v) : fabs(1 / v)) / (double)r->batch;
     return !axis && rows >= 1 && fabs(rows - round(rows)) < 1e-6 * rows;
@@ -165,7 +166,7 @@ static Row_fact product_fact(Rows *r, Row_pair *p, bool over)
     if (other.kind != ROWS_SAME) return row_join(p, row_demand(r, p, 0), row_demand(r, p, 1));
     t.power += over ? -other.power : other.power;
     const Row_pair *by = p->in[a.kind == ROWS_TOTAL];
-    if (r->single && by && counts_rows(r, by->node, over)) t.power = -1; /* a mean over rows */
+    if (r->single && by && counts_rows(r, by, over)) t.power = -1; /* a mean over rows */
     t.learned |= other.learned;
     t.counted |= other.counted;
     return t;
@@ -264,7 +265,7 @@ static int repeated(const Rows *r, const Row_pair *p, Row_fact f)
 /* Is one of the axes made of the batch, by its name? */
 static bool sums_over_batch(const Row_pair *p)
 {
-    const Shape *s = &p->in[0]->node->shape;
+    const Shape *s = &p->in[0]->wider->shape;
     for (int i = 0; i < p->node->nints; i++)
         if (has_batch(s->axis[p->node->ints[i]])) return true;
     return false;
