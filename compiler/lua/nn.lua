@@ -342,11 +342,13 @@ function nn.cross_entropy(logits, ids, given)
   check_smoothing("nn.cross_entropy", o.smoothing)
   local ignore = ignored(o)
   ids = core.class_ids(ids, logits:size(-1), ignore, "nn.cross_entropy")
+  local mixed = o.other or o.share
+  if not mixed and not o.weight and o.reduction == "mean" then return mean_of(surprise(logits, ids, o.smoothing), ids, ignore) end
   local losses, weights
-  if o.other or o.share then losses = mixed_surprise("nn.cross_entropy", logits, ids, o)
+  if mixed then losses = mixed_surprise("nn.cross_entropy", logits, ids, o)
   elseif o.weight then losses, weights = weighed_surprise("nn.cross_entropy", logits, ids, o)
   else losses = surprise(logits, ids, o.smoothing) end
-  if not o.weight and o.reduction == "mean" then return mean_of(losses, ids, ignore) end
+  if mixed and o.reduction == "mean" then return mean_of(losses, ids, ignore) end
   return core.use("losses").reduced_over_ids("nn.cross_entropy", losses, weights, ids, ignore, o.reduction)
 end
 

@@ -1389,7 +1389,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "913674f81cbf0e01",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "b1af98ae1d4235aa",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
