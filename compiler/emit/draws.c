@@ -57,7 +57,7 @@ static void mark_needed(Rows *r, const Node *n)
     *table_at(&r->needed, value_meant(&r->values, phase_number(r), n)) = r;
 }
 
-/* What stores, sums and kept rows are made of, but not what bits are. */
+/* Marks the values that stores, sums and kept rows need. Values that are needed only to number bits stay unmarked. */
 static void find_needed(Rows *r)
 {
     const Phase *p = r->phase;

@@ -45,7 +45,7 @@ typedef struct Rows {
     VEC(Known) known;  /* values that have an expression now; each sweep removes its own */
     const char **kept; /* the local array of each kept value */
     const char **drawn; /* that of the bits of each of Nest.draws; NULL: not yet drawn for this row */
-    Table needed;       /* where bits are drawn: values of the phase's elements that are not only of their numbers */
+    Table needed;       /* where bits are drawn: the values that the sweep itself needs */
     Values values;     /* where values come from */
     struct Found {     /* emit/words.c: for a value: the first titled value that is made of it; its buffer */
         Table users, places, added; /* added: values that are not only factors */

@@ -51,8 +51,8 @@ static void warn_of_channels_first(lua_State *L, const Convolution *v, const Nod
 }
 
 /* x [batch, axes…, C], w [out, C / groups, kernel…] -> y [batch, extents…, out]; transposed: w [C, out / groups, …] */
-/* Where values are saved in 16 bits, each channel alone is an expression over the taps: differentiated as that, it
- * keeps for backward what a GPU keeps. */
+/* Where values are saved in 16 bits, a depthwise convolution is an expression over its taps. Its derivative then keeps
+ * the same values for backward as CUDA's text does. */
 static bool is_expression(const Trace *trace, const Convolution *v)
 {
     Precision precision = precision_of(trace->desc->options);

@@ -257,7 +257,7 @@ bool loop_is_open(const Trace *trace, const Loop *l);
 void collect_returned(lua_State *L, int model);
 bool reaches_targets(const Desc *d, Node *n);
 void check_plain_name(const char *of, const char *name, Where w); /* of a loss or turn: a word that C can have in names */
-void check_logged_name(const char *of, const char *name, Where w); /* likewise; lines of metrics.jsonl have nothing of it */
+void check_logged_name(const char *of, const char *name, Where w); /* and one that lines of metrics.jsonl do not use */
 void check_scalar(const Tensor *t, const char *what);
 
 /* front/metrics.c: the description's own metrics, added to the outputs of eval; forward's two results are at the top */

@@ -141,8 +141,8 @@ static const Output *unmade(const Rows *r, const Graph *eval)
     return NULL;
 }
 
-/* Must the output be computed from totals? A sum over rows is that of all of them in a description's own metric; the
- * trainer has always told the mean of batches' sums for a loss or an output of forward. */
+/* Must the output be computed from totals? In a metric of the description's own, a sum over rows is the sum of all
+ * rows. Of a loss or an output of forward, the trainer tells the mean of the batches' sums. */
 static bool is_of_totals(const Trace *trace, const Output *o, const Row_fact *f)
 {
     bool is_sum = f->kind == ROWS_TOTAL && f->power == 0;

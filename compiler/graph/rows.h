@@ -54,7 +54,7 @@ typedef struct Row_pair { /* a node and its counterpart in the wider trace */
 
 typedef struct Rows {
     const Graph *graph, *wide; /* wide: the same graph if there is one trace */
-    bool single;               /* powers are told by divisions alone: a sum over rows has 0, a mean over them -1 */
+    bool single;               /* a sum over rows has power 0; divided by the number of rows, as a mean, -1 */
     int64_t batch;             /* of wide, whose extents axes are followed by: at least 2 */
     Table by_node;             /* of wider nodes: Row_pair */
     Table statistics;          /* those of graph: the same for all rows, though made of them */

@@ -136,8 +136,10 @@ static bool has_batch(int axis)
     return false;
 }
 
-/* Is a constant the number of rows, or a multiple of it, or 1 over that? A mean is made with such a one: with two
- * traces it is another in each; else it has the axis that it counts, or none, and is taken by its value. */
+/* Is the constant the number of rows or a multiple of it, or one over that, so that a sum over rows becomes a mean? If
+ * there are two traces, it differs between them. Otherwise its axis says what it counts; if it has none, its value
+ * does.
+ */
 static bool counts_rows(const Rows *r, const Row_pair *p, bool over)
 {
     double v, wider;

@@ -130,7 +130,7 @@ static char *unfit(const Recordings *r, int64_t item, const Look *look)
     return NULL;
 }
 
-/* Reads all headers.  What does not fit is left out, or ends the program; told is the longest. */
+/* Reads all headers.  A recording that does not fit is left out, or ends the program; the message names the longest. */
 static void check_lengths(Recordings *r)
 {
     File_index *s = r->index;

@@ -1,4 +1,4 @@
-/* convolution_alone.h: convolutions of each channel alone (depthwise): weights have lanes, as results do.  Part of
+/* convolution_alone.h: convolutions of each channel alone (depthwise): a vector holds neighbouring channels.  Part of
  * math/convolution.c that is compiled for float and for double: REAL, NAME(x).
  *
  * A tile of results reads x where it lies, a vector for each place of the kernel; places outside x are left out.  The

@@ -24,7 +24,8 @@ static INLINE void NAME(pack_turned)(REAL *to, const int W, const REAL *x, int64
     }
 }
 
-/* Whole panels of lines that lie as they are wanted: some lines for all panels, while these lines are in the cache. */
+/* Packs whole panels whose lines are already in the wanted order.  A few lines at a time go to all panels, while these
+ * lines are in the cache. */
 static INLINE void NAME(pack_lines)(REAL *to, const int W, const REAL *x, int64_t along, int64_t n, int64_t K)
 {
     enum { LINES = 16 };
