@@ -157,6 +157,12 @@ void convolution_input_f64(double *x, const double *y, const double *weight, con
 void convolution_weight_f32(float *parts, const float *x, const float *y, const Lathe_convolution *g);
 void convolution_weight_f64(double *parts, const double *x, const double *y, const Lathe_convolution *g);
 
+/* Samples from … to - 1 of these, counted through the batch, computed by the calling thread. */
+void convolution_samples_f32(float *y, const float *x, const float *weight, const Lathe_convolution *g, int from, int to);
+void convolution_samples_f64(double *y, const double *x, const double *weight, const Lathe_convolution *g, int from, int to);
+void convolution_input_samples_f32(float *x, const float *y, const float *weight, const Lathe_convolution *g, int from, int to);
+void convolution_input_samples_f64(double *x, const double *y, const double *weight, const Lathe_convolution *g, int from, int to);
+
 /* trainer/main.c: the trainer's command line; generated programs have no other main. */
 int lathe_main(const Lathe_model *model, int argc, char **argv);
 

@@ -95,7 +95,9 @@ char *convolution_call(Page *page, const Kernel *k)
 {
     static const char *const sides[] = {"", "_input", "_weight"};
     Convolution v = convolution_of(k->node);
-    return format("convolution%s_%s(%s, %s, %s, &%s);", sides[v.side], type_suffix(k->node->in[0]->dtype),
-                  flat_pointer(page, k->writes.at[0].view), flat_pointer(page, k->reads.at[0].view),
-                  flat_pointer(page, k->reads.at[1].view), description(page, k, &v));
+    bool some = k->share == SOME_ROWS;
+    return format("convolution%s%s_%s(%s, %s, %s, &%s%s);", sides[v.side], some ? "_samples" : "",
+                  type_suffix(k->node->in[0]->dtype), flat_pointer(page, k->writes.at[0].view),
+                  flat_pointer(page, k->reads.at[0].view), flat_pointer(page, k->reads.at[1].view),
+                  description(page, k, &v), some ? format(", %s", rows_of_panel(k)) : "");
 }

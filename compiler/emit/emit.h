@@ -297,6 +297,7 @@ void say_functions(Page *page, Text *t);
 
 /* emit/entry.c */
 void emit_entry(Page *page, Text *t, const Program *p);
+const char *rows_of_panel(const Kernel *k); /* as arguments: from, to */
 
 /* emit/product.c */
 char *product_call(Page *page, const Kernel *k);

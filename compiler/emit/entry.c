@@ -29,6 +29,12 @@ static char *over_ranks_call(Page *page, const Kernel *k)
                   (long long)(elements(to.shape) * dtype_bytes(k->node->dtype)));
 }
 
+const char *rows_of_panel(const Kernel *k)
+{
+    long long each = rows_each(k);
+    return each == 1 ? "from, to" : format("from * %lld, to * %lld", each, each);
+}
+
 static void say_call(Page *page, Text *t, int depth, const Kernel *k)
 {
     const Target *to = page->target;

@@ -419,7 +419,7 @@ static char *call_of(Page *page, const Kernel *k)
     const Function *f = c.f;
     Text t = {0};
     if (*page->target->first_argument) add_word(&t, page->target->first_argument);
-    if (f->some_rows) add_word(&t, "from, to");
+    if (f->some_rows) add_word(&t, rows_of_panel(k));
     for (int i = 0; i < f->args.n; i++)
         if (given(f, f->args.at[c.order[i]].parts, -1)) add_word(&t, argument(page, &f->args.at[c.order[i]]));
     for (int i = 0; i < f->loops.n; i++)

@@ -89,7 +89,8 @@ char *product_call(Page *page, const Kernel *k)
                       extent_text(page, g->K, g->axis_k), g->afresh ? format(", %s", adds(page, g)) : "");
     bool some = k->share == SOME_ROWS;
     return format("gemm_%s%s%s(%s, %s, %s, &%s, %s%s);", g->packed ? "packed_" : "", some ? "rows_" : "", type, c, a, b,
-                  description(page, k, shape_text_of(g), "shape"), adds(page, g), some ? ", from, to" : "");
+                  description(page, k, shape_text_of(g), "shape"), adds(page, g),
+                  some ? format(", %s", rows_of_panel(k)) : "");
 }
 
 char *pack_call(Page *page, const Kernel *k)

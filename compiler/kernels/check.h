@@ -17,12 +17,13 @@ typedef struct Place {
 
 /* The elements that a view shows, or that a kernel reads or writes by it, as points of some bytes each, at
  *     start + Σ step[k] · i_k,  low[k] <= i_k < high[k]
- * of a space.  A point has the number of its row, row + Σ rows[k] · i_k, and of its column within that. */
+ * of a space.  A point has the number of its row, row + Σ rows[k] · i_k, and of its column within that; `together` rows
+ * count as one. */
 typedef struct Points {
     const void *space;
     bool nothing;               /* there is none */
     int n;
-    int64_t size, start, row, column;
+    int64_t size, start, row, column, together;
     int64_t step[POINT_AXES], low[POINT_AXES], high[POINT_AXES], rows[POINT_AXES], columns[POINT_AXES];
     int64_t from[POINT_AXES + 1], to[POINT_AXES + 1];   /* what axes k, k + 1, … add at least, at most */
 } Points;

@@ -94,15 +94,16 @@ static Points points_of(const Run *r, const View *v)
 typedef struct Meeting { /* of what is written with others that have the same bytes */
     bool any_column;
     bool never; /* nothing may meet */
-    const Points *others;
-    Point written;
+    const Points *some, *others;
+    Point written; /* of some */
     int64_t size;
 } Meeting;
 
 static bool may_meet_it(void *meeting, const Point *p)
 {
     const Meeting *m = meeting;
-    return !m->never && p->row == m->written.row && (m->any_column || p->column == m->written.column);
+    bool same = p->row / m->others->together == m->written.row / m->some->together;
+    return !m->never && same && (m->any_column || p->column == m->written.column);
 }
 
 static bool others_fit(void *meeting, const Point *p)
@@ -115,6 +116,7 @@ static bool others_fit(void *meeting, const Point *p)
 /* Looks at points of a and at the points of b at the same bytes; if the two differ in form, at samples of both. */
 static bool samples_fit(Meeting *m, const Points *a, const Points *b)
 {
+    m->some = a;
     m->others = b;
     m->size = a->size;
     return each_sample(a, others_fit, m);
@@ -185,12 +187,24 @@ static void check_kernel(const Run *r, int from, int to)
 
 /* ------------------------------------------------------------------ in panels */
 
+/* The axes before those of the pixels and the channels are rows. */
+static void add_samples(Points *p, const View *v, int pixels)
+{
+    int64_t rows = 1;
+    for (int i = v->shape.rank - 1; i >= 0; i--) {
+        bool sample = i < v->shape.rank - 1 - pixels;
+        add_axis(p, v->stride[i], v->low[i], v->high[i], sample ? rows : 0, 0);
+        if (sample) rows *= v->shape.dim[i];
+    }
+}
+
 /* The points of an operand with the rows that they belong to; false: any row may touch all of it. */
 static bool points_by_row(const Run *r, const Access *a, Points *p)
 {
     const Kernel *k = a->kernel;
     const struct Gemm *g = &k->gemm;
     *p = points_at(bytes_at(r, a->view->buffer), a->view);
+    p->together = rows_each(k);
     if (k->kind == ROWS && !a->operand) { /* of each block of rows partial sums */
         add_axis(p, a->view->stride[0], 0, a->view->shape.dim[0], k->block, 0);
         add_axis(p, 1, 0, a->view->stride[0], 0, 1);
@@ -200,6 +214,8 @@ static bool points_by_row(const Run *r, const Access *a, Points *p)
         bool left = a->operand == &g->a;
         add_axis(p, left ? g->a_m : a->operand == &g->c ? g->c_m : g->aux_m, 0, g->M, 1, 0);
         add_axis(p, left ? g->a_k : a->operand == &g->c ? g->c_n : 1, 0, left ? g->K : g->N, 0, 1);
+    } else if (k->kind == CONVOLUTION && kernel_rows(k) && a->operand != &k->reads.at[1]) {
+        add_samples(p, a->view, convolution_of(k->node).n);
     } else {
         add_shape(p, a->view);
         return false;
@@ -223,7 +239,10 @@ static void check_rows_of_pair(const Run *r, const Body *panels, const Access *w
 /* Partial sums are of whole blocks of rows: no panel may end within one. */
 static void check_blocks(const Run *r, const Kernel *panels, const Kernel *k)
 {
-    if (k->block && max64(panels->unit, 1) % k->block)
+    if (k->kind != PACK && kernel_rows(k) % panels->rows)
+        unsound(r, "panels of %s have %lld rows, and kernel %s has %lld", panels->name, (long long)panels->rows,
+                k->name, (long long)kernel_rows(k));
+    if (k->block && max64(panels->unit, 1) * rows_each(k) % k->block)
         unsound(r, "panels of %s are of %lld rows, and kernel %s has sums of %lld rows together", panels->name,
                 (long long)panels->unit, k->name, (long long)k->block);
 }

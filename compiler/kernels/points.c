@@ -5,7 +5,7 @@
 Points points_at(Place at, const View *v)
 {
     int64_t size = dtype_bytes(v->buffer->dtype);
-    return (Points){.space = at.space, .size = size, .start = at.byte + v->base * size};
+    return (Points){.space = at.space, .size = size, .start = at.byte + v->base * size, .together = 1};
 }
 
 void add_axis(Points *p, int64_t step, int64_t low, int64_t high, int64_t rows, int64_t columns)
@@ -79,7 +79,7 @@ static bool is_one_to_one(const Points *p)
 bool are_same_points(const Points *a, const Points *b)
 {
     bool same = a->space == b->space && a->n == b->n && a->size == b->size && a->start == b->start &&
-                a->row == b->row && a->column == b->column;
+                a->row == b->row && a->column == b->column && a->together == b->together;
     for (int k = 0; same && k < a->n; k++)
         same = a->step[k] == b->step[k] && a->low[k] == b->low[k] && a->high[k] == b->high[k] &&
                a->rows[k] == b->rows[k] && a->columns[k] == b->columns[k];

@@ -32,6 +32,31 @@ void each_operand(Kernel *k, Visit_operand visit, void *user)
     for (int p = 0; p < k->phases.n; p++) visit_phase(&k->phases.at[p], k->share, visit, user);
 }
 
+/* ------------------------------------------------------------------ rows */
+
+/* Samples of a convolution whose result has a place for each. */
+static int64_t samples_of_kernel(const Kernel *k)
+{
+    Convolution v = convolution_of(k->node);
+    const Shape *image = &k->reads.at[0].view.shape;
+    int64_t n = 1;
+    for (int i = 0; i < image->rank - v.n - 1; i++) n *= image->dim[i];
+    return v.side == TOWARDS_W ? 0 : n;
+}
+
+int64_t kernel_rows(const Kernel *k)
+{
+    switch (k->kind) {
+    case ROWS: return k->space.rank > 1 ? elements(k->space) / max64(k->space.dim[k->space.rank - 1], 1) : 0;
+    case GEMM: return k->gemm.M;
+    case CONVOLUTION: return samples_of_kernel(k);
+    case REPEAT: return k->body.n ? kernel_rows(k->body.at[0]) : 0;
+    default: return 0;
+    }
+}
+
+int64_t rows_each(const Kernel *k) { return max64(kernel_rows(k) / k->panels->rows, 1); }
+
 /* ------------------------------------------------------------------ buffers */
 
 /* The next time the way is half as long. */

@@ -5,7 +5,8 @@
  * kernel. A recurrence over a batch is a group of one loop: a thread takes some rows through all of time.
  *
  * Kernels share a group (PANELS) if
- *   1. each runs over the same number R of rows (the row axes of ROWS, M of GEMM), as do all kernels of a loop's body;
+ *   1. each runs over the same number R of rows (the row axes of ROWS, M of GEMM, samples of CONVOLUTION), as do all
+ *      kernels of a loop's body; beside a convolution, over a multiple of R: the pixels of a sample are then one row;
  *   2. every buffer that one of them writes is touched by all of them in slabs: row r touches only elements
  *      x + r · S … x + (r + 1) · S - 1, where S is one number for the buffer and x a multiple of R · S (slots of
  *      stacks), so that no two rows meet;
@@ -22,6 +23,7 @@
 #include "desc/target.h"
 #include "lower/lower.h"
 #include "plan/plan.h"
+#include "plan/slabs.h"
 
 enum {
     LEAST_ROWS = 16,   /* fewer are too few to share */
@@ -29,114 +31,13 @@ enum {
     CACHE = 512 << 10, /* bytes of a panel's values that its core is to keep */
     LOWEST = 192,      /* rows, so that what a product reads of its right operand pays */
     HIGHEST = 512,
+    FEWEST_PIXELS = 4096, /* the same of a convolution, which packs its weight for every panel */
+    FEWEST_PANELS = 8,
     WINDOW = 512,     /* kernels */
     MOST_CHOICES = 64 /* groups that are judged, each by a plan of its own */
 };
 static const int64_t most_packed = 16 << 20; /* bytes: a larger operand would be read from memory for every panel */
 static const double least_work = 1e6;        /* flops and bytes of a group */
-
-/* ------------------------------------------------------------------ slabs */
-
-/* How a buffer is touched: row by row, S elements apart, or (S = 0) in some other way. */
-typedef struct Slab {
-    Buffer *buffer;
-    int64_t S;
-    bool writes;
-} Slab;
-typedef VEC(Slab) Slabs;
-
-static int64_t modulo(int64_t a, int64_t b) { return (a % b + b) % b; }
-
-/* Are the elements of a row in its slab, whatever v's offset, its loops and its n inner axes add? */
-static bool in_slab(const View *v, int64_t S, int64_t R, int n, const int64_t *stride, const int64_t *extent)
-{
-    if (S <= 0) return false;
-    int64_t low = modulo(v->base, S * R), high = low;
-    for (int i = 0; i < n; i++) *(stride[i] < 0 ? &low : &high) += stride[i] * (extent[i] - 1);
-    for (int i = 0; i < v->nover; i++) {
-        int64_t far = v->over[i].stride * (v->over[i].loop->trip - 1);
-        if (v->over[i].stride % (S * R)) *(far < 0 ? &low : &high) += far;
-    }
-    return low >= 0 && high < S;
-}
-
-/* The distance in elements between neighbouring rows of a ROWS kernel's space; 0: it is not the same everywhere. */
-static int64_t row_stride(const View *v)
-{
-    int64_t S = 0, rows = 1;
-    for (int j = v->shape.rank - 2; j >= 0; j--) {
-        if (v->shape.dim[j] == 1) continue;
-        if (rows == 1) S = v->stride[j];
-        else if (v->stride[j] != S * rows) return 0;
-        rows *= v->shape.dim[j];
-    }
-    return S;
-}
-
-static void note_row(Slabs *s, Buffer *b, int64_t S, bool writes)
-{
-    if (!b) return;
-    for (int i = 0; i < s->n; i++) {
-        Slab *old = &s->at[i];
-        if (old->buffer != b) continue;
-        if (old->S != S) old->S = 0;
-        old->writes |= writes;
-        return;
-    }
-    push(s, ((Slab){b, S, writes}));
-}
-
-static void note_rows(Slabs *s, const Operands *o, int64_t R, bool writes)
-{
-    for (int i = 0; i < o->n; i++) {
-        const View *v = &o->at[i].view;
-        int64_t S = row_stride(v), inner = v->shape.rank - 1;
-        bool fits = in_slab(v, S, R, 1, &v->stride[inner], &v->shape.dim[inner]);
-        note_row(s, v->buffer, fits ? S : 0, writes);
-    }
-}
-
-static void note_matrix(Slabs *s, const View *v, int64_t R, int64_t row, int64_t column, int64_t columns, bool writes)
-{
-    note_row(s, v->buffer, in_slab(v, row, R, 1, &column, &columns) ? row : 0, writes);
-}
-
-static void slabs_of(const Kernel *k, int64_t R, Slabs *s)
-{
-    const struct Gemm *g = &k->gemm;
-    note_rows(s, &k->loads, R, false);
-    for (int p = 0; p < k->phases.n; p++) {
-        note_rows(s, &k->phases.at[p].stores, R, true);
-        note_rows(s, &k->phases.at[p].row_stores, R, true);
-    }
-    if (k->kind == GEMM) {
-        note_matrix(s, &g->a.view, R, g->a_m, g->a_k, g->K, false);
-        note_matrix(s, &g->c.view, R, g->c_m, g->c_n, g->N, true);
-        note_row(s, g->b.view.buffer, 0, false);
-    }
-    for (int i = 0; i < k->body.n; i++) slabs_of(k->body.at[i], R, s);
-}
-
-static bool rows_apart(const Slabs *s)
-{
-    for (int i = 0; i < s->n; i++)
-        if (s->at[i].writes && !s->at[i].S) return false;
-    return true;
-}
-
-/* Asked by pass_in_place: are the two buffers' bytes still touched in slabs if they become one? */
-bool panels_allow(const Kernel *panels, const Buffer *a, const Buffer *b)
-{
-    Slabs s = {0};
-    int64_t S = 0;
-    slabs_of(panels, panels->rows, &s);
-    for (int i = 0; i < s.n; i++) {
-        if (s.at[i].buffer != a && s.at[i].buffer != b) continue;
-        if (!s.at[i].S || (S && S != s.at[i].S)) return false;
-        S = s.at[i].S;
-    }
-    return true;
-}
 
 /* ------------------------------------------------------------------ which kernels may take part */
 
@@ -151,12 +52,11 @@ static int64_t rows_of_kernel(const Kernel *k, bool inside)
     const struct Gemm *g = &k->gemm;
     int64_t rows = 0;
     switch (k->kind) {
-    case ROWS:
-        rows = k->space.rank > 1 ? elements(k->space) / k->space.dim[k->space.rank - 1] : 0;
-        return k->block && (inside || k->block >= rows) ? 0 : rows; /* blocks are not cut */
+    case ROWS: return k->block && (inside || k->block >= kernel_rows(k)) ? 0 : kernel_rows(k); /* blocks are not cut */
     case GEMM:
         if (g->nbatch || g->M <= THIN || g->N <= THIN || g->c_n != 1) return 0;
         return g->packed || (!inside && packs(g)) ? g->M : 0;
+    case CONVOLUTION: return inside ? 0 : kernel_rows(k);
     case REPEAT:
         for (int i = 0; i < k->body.n; i++) {
             int64_t r = rows_of_kernel(k->body.at[i], true);
@@ -175,7 +75,6 @@ static bool enough(int64_t rows, const Options *o) { return rows >= (o->all_pane
 typedef struct Unit {
     Kernels members;
     int64_t rows, block; /* rows 0: it takes no further kernel; block 0: it has no column sums */
-    Slabs slabs;
     bool reached, done;
     bool judged, group; /* is it to be PANELS */
 } Unit;
@@ -232,19 +131,55 @@ static bool columns_apart(const Kernel *k, const Slabs *s)
     return true;
 }
 
+static int64_t common_divisor(int64_t a, int64_t b) { return b ? common_divisor(b, a % b) : a; }
+
+/* Panels are of whole steps, so that no kernel's block of rows is cut.  step: of those before k. */
+static int64_t step_with(int64_t step, const Kernel *k, int64_t R)
+{
+    if (!k->block) return step;
+    int64_t own = k->block / common_divisor(k->block, max64(kernel_rows(k) / R, 1));
+    return step / common_divisor(step, own) * own;
+}
+
+static int64_t step_of(const Unit *u, int64_t R)
+{
+    int64_t step = 1;
+    for (int i = 0; i < u->members.n; i++) step = step_with(step, u->members.at[i], R);
+    return step;
+}
+
+static bool has_samples(const Unit *u)
+{
+    bool found = false;
+    for (int i = 0; i < u->members.n; i++) found |= u->members.at[i]->kind == CONVOLUTION;
+    return found;
+}
+
+/* Rows of the unit if kernel k joins it, which has `rows`; 0: it cannot. */
+static int64_t common_rows(const Unit *u, const Kernel *k, int64_t rows, const Options *o)
+{
+    if (!has_samples(u) && k->kind != CONVOLUTION)
+        return u->rows == rows && (!u->block || !k->block || u->block == k->block) ? rows : 0;
+    int64_t R = min64(u->rows, rows), step = R ? step_with(step_of(u, R), k, R) : 0;
+    bool fits = R && u->rows % R == 0 && rows % R == 0 && step * (o->all_panels ? 2 : FEWEST_PANELS) <= R;
+    for (int i = 0; i < u->members.n; i++) fits &= u->members.at[i]->kind != REPEAT;
+    return fits && k->kind != REPEAT ? R : 0;
+}
+
 static bool joins(Work *w, int u, int i, int64_t rows)
 {
     Unit *unit = &w->units[u];
     const Kernel *k = w->list[i];
-    if (unit->rows != rows || (unit->block && k->block && unit->block != k->block)) return false;
+    int64_t R = common_rows(unit, k, rows, w->options);
+    if (!R) return false;
     Slabs all = {0};
-    for (int j = 0; j < unit->slabs.n; j++) push(&all, unit->slabs.at[j]);
-    slabs_of(k, rows, &all);
+    for (int j = 0; j < unit->members.n; j++) slabs_of(unit->members.at[j], R, &all);
+    slabs_of(k, R, &all);
     bool fits = rows_apart(&all) && columns_apart(k, &all), related = false;
     for (int j = 0; j < unit->members.n; j++) fits &= columns_apart(unit->members.at[j], &all);
     for (int j = 0; j < i; j++) related |= w->unit_of[j] == u && must_precede(w, j, i);
     if (!fits || !related || !nothing_between(w, u, i)) return false;
-    unit->slabs = all;
+    unit->rows = R;
     return true;
 }
 
@@ -252,9 +187,10 @@ static void start_unit(Work *w, int i, int64_t rows)
 {
     Unit *u = &w->units[w->unit_of[i] = w->nunits++];
     const Kernel *k = w->list[i];
+    Slabs slabs = {0};
     if (!enough(rows, w->options)) return;
-    slabs_of(k, rows, &u->slabs);
-    if (rows_apart(&u->slabs) && columns_apart(k, &u->slabs)) u->rows = rows;
+    slabs_of(k, rows, &slabs);
+    if (rows_apart(&slabs) && columns_apart(k, &slabs)) u->rows = rows;
 }
 
 static void find_units(Work *w)
@@ -315,17 +251,32 @@ static bool taken(const Work *w, const char *name)
     return taken;
 }
 
+/* Rows of a panel that are worth what a product or a convolution does for each panel. */
+static int64_t fewest_rows(const Kernel *k)
+{
+    int64_t each = rows_each(k);
+    if (k->kind == GEMM) return (LOWEST + each - 1) / each;
+    if (k->kind != CONVOLUTION) return 1;
+    const Shape *y = &k->writes.at[0].view.shape;
+    int64_t pixels = elements(*y) / y->dim[y->rank - 1] / kernel_rows(k) * each;
+    return (FEWEST_PIXELS + pixels - 1) / pixels;
+}
+
 /* Rows of a panel that a core's cache holds; of a recurrence all there are: each panel reads the weights every time. */
 static int64_t highest_panel(const Kernel *panels)
 {
-    int64_t row = 1, unit = panels->unit;
+    int64_t row = 1, unit = panels->unit, fewest = LOWEST;
     Slabs s = {0};
     slabs_of(panels, panels->rows, &s);
-    for (int i = 0; i < panels->body.n; i++)
-        if (panels->body.at[i]->kind == REPEAT) return panels->rows;
+    for (int i = 0; i < panels->body.n; i++) {
+        const Kernel *k = panels->body.at[i];
+        if (k->kind == REPEAT) return panels->rows;
+        if (k->kind == CONVOLUTION) fewest = 1;
+    }
+    for (int i = 0; i < panels->body.n; i++) fewest = max64(fewest, fewest_rows(panels->body.at[i]));
     for (int i = 0; i < s.n; i++)
         if (s.at[i].writes) row += s.at[i].S * dtype_bytes(s.at[i].buffer->dtype);
-    int64_t rows = max64(LOWEST, min64(CACHE / row, HIGHEST));
+    int64_t rows = max64(fewest, min64(CACHE / row, HIGHEST));
     return min64(max64(rows / unit, 1) * unit, panels->rows);
 }
 
@@ -351,6 +302,10 @@ static Kernel *column_sums(const Kernel *k)
 /* What the axis of a kernel's rows is (graph/axis.c). */
 static int axis_of_rows(const Kernel *k)
 {
+    if (k->kind == CONVOLUTION) {
+        const Shape *image = &k->reads.at[0].view.shape;
+        return axis_merged(*image, 0, image->rank - 1 - convolution_of(k->node).n);
+    }
     return k->kind == GEMM ? k->gemm.axis_m : k->kind == ROWS ? axis_merged(k->space, 0, k->space.rank - 1) : 0;
 }
 
@@ -359,9 +314,10 @@ static void add_group(Program *p, const Unit *u, Kernels *out)
     const Kernel *first = u->members.at[0];
     Kernel *panels = NEW(Kernel);
     *panels = (Kernel){.kind = PANELS, .where = first->where, .in_loop = first->in_loop, .rows = u->rows};
-    panels->unit = max64(u->block, 1);
+    panels->unit = step_of(u, u->rows);
     panels->name = group_name(u);
-    for (int i = 0; i < u->members.n && !panels->axis_rows; i++) panels->axis_rows = axis_of_rows(u->members.at[i]);
+    for (int i = 0; i < u->members.n && !panels->axis_rows; i++)
+        if (kernel_rows(u->members.at[i]) == u->rows) panels->axis_rows = axis_of_rows(u->members.at[i]);
     for (int i = 0; i < u->members.n; i++) {
         Kernel *k = u->members.at[i];
         if (k->kind == GEMM && !k->gemm.packed) push(&panels->body, pack_right(p, k, k->in_loop));

@@ -116,6 +116,7 @@ typedef struct Span {
 typedef struct Way {
     const Lathe_convolution *g;
     const Lathe_pixels *from, *to;
+    int64_t sample, samples;       /* of the batch, the first and how many */
     int64_t depth, width;          /* channels of a group that are read, and that results have */
     int64_t w_from, w_to, w_group; /* strides of the weight along those, and from group to group */
     Axis axis[AXES];
@@ -187,7 +188,7 @@ static void cut_lanes(Way *w, int64_t size)
 static int64_t rows_for_tasks(const Way *w, int64_t threads)
 {
     const Axis *a = w->axis;
-    int64_t tasks = samples_of(w->g) * a[0].n * parts_of(a[2].n, w->columns);
+    int64_t tasks = w->samples * a[0].n * parts_of(a[2].n, w->columns);
     return most(a[1].n / most(parts_of(ENOUGH * threads, tasks), 1), 1);
 }
 
@@ -202,7 +203,7 @@ static void cut(Way *w, int64_t size, int64_t threads)
         if (w->columns > 4 * CHANNELS || w->chunks == 1) w->columns = half_of(w->columns);
         else w->chunks = parts_of(w->chunks, 2);
     cut_lanes(w, size);
-    int64_t lines = samples_of(w->g) * a[0].n;
+    int64_t lines = w->samples * a[0].n;
     while (a[1].n == 1 && w->columns > 8 * CHANNELS && lines * parts_of(a[2].n, w->columns) < ENOUGH * threads)
         w->columns = half_of(w->columns);
     int64_t highest = rows_for_tasks(w, threads);
@@ -264,7 +265,7 @@ typedef struct Task {
 static int64_t tasks_of(const Way *w)
 {
     const Axis *a = w->axis;
-    return samples_of(w->g) * a[0].n * parts_of(a[1].n, w->rows) * parts_of(a[2].n, w->columns);
+    return w->samples * a[0].n * parts_of(a[1].n, w->rows) * parts_of(a[2].n, w->columns);
 }
 
 static Task task_at(const Way *w, int64_t i)
@@ -273,7 +274,7 @@ static Task task_at(const Way *w, int64_t i)
     int64_t across = parts_of(a[2].n, w->columns), down = parts_of(a[1].n, w->rows);
     Task t = {.column = i % across * w->columns, .row = i / across % down * w->rows};
     t.plane = i / across / down % a[0].n;
-    t.sample = i / across / down / a[0].n;
+    t.sample = w->sample + i / across / down / a[0].n;
     t.columns = least(w->columns, a[2].n - t.column);
     t.rows = least(w->rows, a[1].n - t.row);
     return t;

@@ -271,11 +271,11 @@ static void NAME(make_pass)(const Way *w, const NAME(Pass) *p)
 static void NAME(make_zeros)(const Way *w, REAL *to)
 {
     const Axis *a = w->axis;
-    int64_t n = samples_of(w->g) * a[0].n * a[1].n * a[2].n;
+    int64_t n = w->samples * a[0].n * a[1].n * a[2].n;
 #pragma omp for schedule(static) nowait
     for (int64_t i = 0; i < n; i++) {
         int64_t at[AXES] = {i / a[2].n / a[1].n % a[0].n, i / a[2].n % a[1].n, i % a[2].n};
-        REAL *y = to + sample_at(w->g, w->to, i / a[2].n / a[1].n / a[0].n);
+        REAL *y = to + sample_at(w->g, w->to, w->sample + i / a[2].n / a[1].n / a[0].n);
         for (int axis = 0; axis < AXES; axis++) y += (at[axis] * a[axis].apart + a[axis].first) * w->to->axis[axis];
         memset(y, 0, (size_t)(w->width * w->g->groups) * sizeof *y);
     }
@@ -313,39 +313,61 @@ static void NAME(make_way)(Way w, REAL *to, const REAL *from, const REAL *weight
             }
 }
 
-void NAME(convolution)(REAL *y, const REAL *x, const REAL *weight, const Lathe_convolution *g)
+/* The next two: all threads call them; samples from … to - 1. */
+static void NAME(towards_y)(REAL *y, const REAL *x, const REAL *weight, const Lathe_convolution *g, int64_t from, int64_t to)
 {
     int64_t C = g->C / g->groups, O = g->O / g->groups, K = kernel_places(g);
+    Way w = {.g = g, .from = &g->x, .to = &g->y, .sample = from, .samples = to - from, .depth = C, .width = O,
+             .w_from = K, .w_to = C * K, .w_group = O * C * K};
+    int *list = lists_of_room();
+    for (int i = 0; i < AXES; i++) {
+        list = give_lists(&w.axis[i], list, g->K[i]);
+        forward_axis(&w.axis[i], g, i);
+    }
+    NAME(make_way)(w, y, x, weight);
+}
+
+static void NAME(towards_x)(REAL *x, const REAL *y, const REAL *weight, const Lathe_convolution *g, int64_t from, int64_t to)
+{
+    int64_t C = g->C / g->groups, O = g->O / g->groups, K = kernel_places(g);
+    Way w = {.g = g, .from = &g->y, .to = &g->x, .sample = from, .samples = to - from, .depth = O, .width = C,
+             .w_from = C * K, .w_to = K, .w_group = O * C * K};
+    int64_t phases[AXES] = {0}, n = g->stride[0] * g->stride[1] * g->stride[2];
+    int *list = lists_of_room();
+    for (int i = 0; i < AXES; i++) list = give_lists(&w.axis[i], list, g->K[i]);
+    for (int64_t k = 0; k < n; k++) {
+        phases[2] = k % g->stride[2], phases[1] = k / g->stride[2] % g->stride[1];
+        phases[0] = k / g->stride[2] / g->stride[1];
+        for (int i = 0; i < AXES; i++) backward_axis(&w.axis[i], g, i, phases[i]);
+        NAME(make_way)(w, x, y, weight);
+    }
+}
+
+void NAME(convolution)(REAL *y, const REAL *x, const REAL *weight, const Lathe_convolution *g)
+{
     bool together = is_for_all(g);
 #pragma omp parallel if (together)
-    {
-        Way w = {.g = g, .from = &g->x, .to = &g->y, .depth = C, .width = O, .w_from = K, .w_to = C * K, .w_group = O * C * K};
-        int *list = lists_of_room();
-        for (int i = 0; i < AXES; i++) {
-            list = give_lists(&w.axis[i], list, g->K[i]);
-            forward_axis(&w.axis[i], g, i);
-        }
-        NAME(make_way)(w, y, x, weight);
-    }
+    NAME(towards_y)(y, x, weight, g, 0, samples_of(g));
 }
 
 void NAME(convolution_input)(REAL *x, const REAL *y, const REAL *weight, const Lathe_convolution *g)
 {
-    int64_t C = g->C / g->groups, O = g->O / g->groups, K = kernel_places(g);
     bool together = is_for_all(g);
 #pragma omp parallel if (together)
-    {
-        Way w = {.g = g, .from = &g->y, .to = &g->x, .depth = O, .width = C, .w_from = C * K, .w_to = K, .w_group = O * C * K};
-        int64_t phases[AXES] = {0}, n = g->stride[0] * g->stride[1] * g->stride[2];
-        int *list = lists_of_room();
-        for (int i = 0; i < AXES; i++) list = give_lists(&w.axis[i], list, g->K[i]);
-        for (int64_t k = 0; k < n; k++) {
-            phases[2] = k % g->stride[2], phases[1] = k / g->stride[2] % g->stride[1];
-            phases[0] = k / g->stride[2] / g->stride[1];
-            for (int i = 0; i < AXES; i++) backward_axis(&w.axis[i], g, i, phases[i]);
-            NAME(make_way)(w, x, y, weight);
-        }
-    }
+    NAME(towards_x)(x, y, weight, g, 0, samples_of(g));
+}
+
+/* A team of one: the threads of TEAM are at panels of their own. */
+void NAME(convolution_samples)(REAL *y, const REAL *x, const REAL *weight, const Lathe_convolution *g, int from, int to)
+{
+#pragma omp parallel num_threads(1)
+    NAME(towards_y)(y, x, weight, g, from, to);
+}
+
+void NAME(convolution_input_samples)(REAL *x, const REAL *y, const REAL *weight, const Lathe_convolution *g, int from, int to)
+{
+#pragma omp parallel num_threads(1)
+    NAME(towards_x)(x, y, weight, g, from, to);
 }
 
 #include "math/convolution_weight.h"

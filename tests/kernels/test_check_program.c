@@ -279,24 +279,29 @@ static bool makes(const Kernel *k, const View *v)
     return w.found;
 }
 
-/* The n-th load of a kernel in panels that reads what one of them makes in the same iteration. */
-static Operand *read_in_panels(const Program *p, int n)
+/* The n-th load of a kernel in panels that reads what one of them makes in the same iteration.  each: rows of the
+ * kernel that are one of the panels'. */
+static Operand *read_in_panels(const Program *p, int n, int64_t *each)
 {
     List all = kernels_of(p);
     for (int i = 0; i < all.n; i++) {
         Kernel *k = all.at[i];
-        for (int l = 0; k->panels && k->kind == ROWS && l < k->loads.n; l++)
-            if (k->loads.at[l].view.buffer && makes(k->panels, &k->loads.at[l].view) && !n--) return &k->loads.at[l];
+        for (int l = 0; k->panels && k->kind == ROWS && l < k->loads.n; l++) {
+            if (!k->loads.at[l].view.buffer || !makes(k->panels, &k->loads.at[l].view) || n--) continue;
+            *each = kernel_rows(k) / k->panels->rows;
+            return &k->loads.at[l];
+        }
     }
     return NULL;
 }
 
 static Broken another_panels_row(Program *p, int n)
 {
-    Operand *o = read_in_panels(p, n);
+    int64_t each, apart = 1; /* apart: rows from one index to the next */
+    Operand *o = read_in_panels(p, n, &each);
     if (!o) return NO_SUCH_PLACE;
-    for (int axis = o->view.shape.rank - 2; axis >= 0; axis--)
-        if (shift(o, axis)) return BROKEN;
+    for (int axis = o->view.shape.rank - 2; axis >= 0; apart *= o->view.shape.dim[axis--])
+        if (apart >= each && shift(o, axis)) return BROKEN;
     return NOT_HERE;
 }
 
@@ -306,7 +311,7 @@ static Broken cut_blocks(Program *p, int n)
     for (int i = 0; i < all.n; i++) {
         if (!all.at[i]->panels || all.at[i]->block < 2 || n--) continue;
         all.at[i]->panels->unit = 1;
-        return BROKEN;
+        return kernel_rows(all.at[i]) / all.at[i]->panels->rows % all.at[i]->block ? BROKEN : NOT_HERE;
     }
     return NO_SUCH_PLACE;
 }
@@ -318,6 +323,29 @@ static Broken rows_that_meet(Program *p, int n)
         Kernel *k = all.at[i];
         if (!k->panels || k->kind != GEMM || n--) continue;
         k->gemm.c_m--;
+        return BROKEN;
+    }
+    return NO_SUCH_PLACE;
+}
+
+static Broken samples_that_meet(Program *p, int n)
+{
+    List all = kernels_of(p);
+    for (int i = 0; i < all.n; i++) {
+        Kernel *k = all.at[i];
+        if (!k->panels || k->kind != CONVOLUTION || n--) continue;
+        k->writes.at[0].view.stride[0]--;
+        return BROKEN;
+    }
+    return NO_SUCH_PLACE;
+}
+
+static Broken rows_without_a_sample(Program *p, int n)
+{
+    List all = kernels_of(p);
+    for (int i = 0; i < all.n; i++) {
+        if (all.at[i]->kind != PANELS || n--) continue;
+        all.at[i]->rows++;
         return BROKEN;
     }
     return NO_SUCH_PLACE;
@@ -364,6 +392,8 @@ static const struct Fault {
     {"another row in panels", another_panels_row, 6},
     {"blocks of sums cut by panels", cut_blocks, 1},
     {"rows of a product that meet", rows_that_meet, 5},
+    {"samples of a convolution that meet", samples_that_meet, 3},
+    {"panels whose rows do not divide those of a kernel", rows_without_a_sample, 5},
     {"a view that begins behind", outside, 10},
     {"a wrong step", numbered_wrongly, 60},
 };
@@ -433,6 +463,7 @@ int main(void)
     check_model("models/char_rnn.lua --config tiny --set batch=20 --set hidden=33");
     check_model("models/gpt.lua --config char --set layers=2 --set seq=40 --set batch=13 --set width=48 --set heads=2");
     check_model("models/mu.lua --config tiny --target cuda");
+    check_model("models/convnet.lua --set batch=32 --set blocks=1");
     for (int f = 0; f < COUNT_OF(faults); f++) {
         printf("note: %4d times %s\n", sites[f], faults[f].what);
         expect(sites[f] >= faults[f].least, "%s: in %d places, and %d are the least", faults[f].what, sites[f],

@@ -1,6 +1,6 @@
 /* test_convolution.c: math/convolution.c on random shapes against plain loops in doubles: one to three axes, strides,
  * dilation, groups, each channel alone, zeros around, operands with gaps whose surroundings stay as they were, sizes
- * that are made in several passes; the same bits for 1, 2, 3 and 8 threads. */
+ * that are made in several passes; the same bits for 1, 2, 3 and 8 threads, and if samples are made a few at a time. */
 #include "harness.h"
 #include "lathe_rt.h"
 #include "math/engine.h"
@@ -271,6 +271,24 @@ static void call(const Case *c, int to, void *result)
                   : convolution_weight_f32(w, x, y, g);
 }
 
+/* By threads at samples of their own, as in panels. */
+static void call_by_samples(const Case *c, int to, void *result)
+{
+    void *x = to == X ? result : c->given[X], *y = to == Y ? result : c->given[Y], *w = c->given[W];
+    const Lathe_convolution *g = &c->g;
+    int n = (int)samples_of(c);
+#pragma omp parallel for
+    for (int from = 0; from < n; from += 2) {
+        int end = from + 2 < n ? from + 2 : n;
+        if (c->is_f64)
+            to == Y ? convolution_samples_f64(y, x, w, g, from, end)
+                    : convolution_input_samples_f64(x, y, w, g, from, end);
+        else
+            to == Y ? convolution_samples_f32(y, x, w, g, from, end)
+                    : convolution_input_samples_f32(x, y, w, g, from, end);
+    }
+}
+
 static void *filled_for_call(const Case *c, int64_t n)
 {
     void *data = malloc((size_t)n * sizeof(double));
@@ -290,6 +308,10 @@ static void run_and_check(Case *c, const char *what, int to, double terms)
         if (i) expect(memcmp(first, again, bytes) == 0, "%s: other bits with %d threads", what, threads[i]);
     }
     check(c, what, to, first, shares, terms);
+    free(again);
+    again = filled_for_call(c, n);
+    if (to != W) call_by_samples(c, to, again);
+    expect(to == W || memcmp(first, again, bytes) == 0, "%s: other bits by samples", what);
     free(first);
     free(again);
 }
@@ -373,7 +395,7 @@ int main(void)
     large_case(&r, 1, 9, 3, 1, 1000, 20, true); /* by pairs, in several passes */
     large_case(&r, 1, 2000, 3, 1, 900, 3, true);
     large_case(&r, 1, 900, 600, 2, 1, 9, false); /* a long kernel */
-    large_case(&r, 9, 9, 9, 1, 2100, 0, true); /* weights of channels alone, in several passes */
+    large_case(&r, 9, 9, 9, 1, 2100, 0, true);   /* weights of channels alone, in several passes */
     large_case(&r, 3, 50, 7, 2, 1500, 0, false);
     return finish();
 }

@@ -43,6 +43,8 @@ int main(void)
                           "--set batch=11 --set bias=true");
     compare("llama", "models/llama.lua --config char --set layers=2 --set width=48 --set heads=6 --set hidden=88");
     compare("a recurrence", "models/char_rnn.lua --config tiny --set batch=37 --set hidden=41");
+    compare("samples of convolutions", "models/convnet.lua --set batch=24");
+    compare("samples, blocks of 25", "models/convnet.lua --set batch=200 --set width=8 --set blocks=1 --set side=9");
     compare("fp64", "models/char_rnn.lua --config tiny --set batch=20 --set hidden=33 --precision fp64");
     return finish();
 }
