@@ -122,6 +122,7 @@ void take_options(const char *words)
     for (char *word; (word = strtok_r(NULL, " ", &rest));) {
         bool flag = take_switch(&options, word);
         if (same(word, "--all-persist")) flag = options.all_persist = true;
+        if (same(word, "--all-panels")) flag = options.all_panels = true;
         const char *value = flag ? "" : strtok_r(NULL, " ", &rest);
         must(flag || value);
         if (same(word, "--config")) options.config = value;
