@@ -53,6 +53,14 @@ void compare_sides(Both *b, const char *what, double bound, Rng *r);
 void compare_entries(const Device *d, Live *cpu, const char *what, int steps, double bound, double gradients, Rng *r);
 const char *first_complaint(const Both *b, const Device *d, Rng *r); /* of the simulator; "nothing" */
 
+/* harness_emitted.c: sides and entries of whole models, whose lines have the word `chosen`; without one, some model's text
+ * must have each wanted text in it. */
+typedef struct Wanted {
+    const char *text;
+    bool seen;
+} Wanted;
+void compare_models(const char *const *lines, int n, const char *chosen, Wanted *wanted, int texts);
+
 /* One call of an entry there, with parameters and inputs drawn by the seed: a hash of its outputs, states and gradients.
  * said: what the simulator complained of, "" if nothing. */
 uint64_t entry_bits(const Device *d, Live *cpu, const char *entry, uint64_t seed, const char **said);

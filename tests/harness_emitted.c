@@ -1,0 +1,55 @@
+/* harness_emitted.c: the CUDA text of whole models in the simulator, beside the CPU target's text. */
+#include "harness_cuda.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void look_for(Wanted *wanted, int n, const char *folder)
+{
+    char *text = read_file(format("%s/model.cu", folder), NULL);
+    must(text);
+    for (int i = 0; i < n; i++) wanted[i].seen |= strstr(text, wanted[i].text) != NULL;
+}
+
+/* Sums in another order, through the whole of a model; of 16 bits roundings elsewhere (test_narrow.c has more of
+ * those). */
+static double bound_of(const char *line) { return strstr(line, "fp64") ? 1e-11 : strstr(line, "bf16") ? 2e-2 : 1e-4; }
+
+static int test_model(const char *line, Wanted *wanted, int texts, Rng *rng)
+{
+    Both b = both_sides(compile_model(format("%s --target cuda", line)));
+    look_for(wanted, texts, b.folder);
+    expect(b.pairs.n > 0, "%s has no kernels", line);
+    compare_sides(&b, line, 16, rng);
+    worst = (Differences){0};
+    Live *cpu = build_model(line);
+    compare_entries(&b.device, cpu, line, long_run() ? 20 : 2, bound_of(line), bound_of(line), rng);
+    memset(cpu->state, 0, (size_t)cpu->model->state_bytes);
+    fill_statistics(cpu->model, cpu->state);
+    setenv("SIM_REFUSES", "product cooperative", 1); /* by second ways alone: our products, launches for loops, */
+    b.device.plain(true);                            /* plain loops for ids */
+    compare_entries(&b.device, cpu, format("%s, second ways", line), 1, bound_of(line), bound_of(line), rng);
+    unsetenv("SIM_REFUSES");
+    b.device.plain(false);
+    unload(cpu);
+    printf("%s%s: training within %.1e, gradients %.1e, other entries %.1e\n", long_run() ? "note: " : "", line,
+           worst.training, worst.gradient, worst.other);
+    fflush(stdout);
+    close_both(&b);
+    return b.pairs.n;
+}
+
+void compare_models(const char *const *lines, int n, const char *chosen, Wanted *wanted, int texts)
+{
+    int kernels = 0;
+    need_simulator();
+    for (int i = 0; i < n; i++) {
+        Rng rng = rng_of((uint64_t)i);
+        if (strstr(lines[i], chosen)) kernels += test_model(lines[i], wanted, texts, &rng);
+    }
+    expect(finite_values > 0.9 * all_values, "too few finite values: %.0f of %.0f", finite_values, all_values);
+    for (int i = 0; i < texts && !*chosen; i++)
+        expect(wanted[i].seen, "no model's text has \"%s\" in it", wanted[i].text);
+    printf("note: %d kernels of %d models; sums in another order differ by at most %.1f units of a norm's last place\n",
+           kernels, n, largest_error);
+}
