@@ -141,7 +141,7 @@ static int64_t step_with(int64_t step, const Kernel *k, int64_t R)
     return step / common_divisor(step, own) * own;
 }
 
-static int64_t step_of(const Unit *u, int64_t R)
+static int64_t whole_step(const Unit *u, int64_t R)
 {
     int64_t step = 1;
     for (int i = 0; i < u->members.n; i++) step = step_with(step, u->members.at[i], R);
@@ -160,7 +160,7 @@ static int64_t common_rows(const Unit *u, const Kernel *k, int64_t rows, const O
 {
     if (!has_samples(u) && k->kind != CONVOLUTION)
         return u->rows == rows && (!u->block || !k->block || u->block == k->block) ? rows : 0;
-    int64_t R = min64(u->rows, rows), step = R ? step_with(step_of(u, R), k, R) : 0;
+    int64_t R = min64(u->rows, rows), step = R ? step_with(whole_step(u, R), k, R) : 0;
     bool fits = R && u->rows % R == 0 && rows % R == 0 && step * (o->all_panels ? 2 : FEWEST_PANELS) <= R;
     for (int i = 0; i < u->members.n; i++) fits &= u->members.at[i]->kind != REPEAT;
     return fits && k->kind != REPEAT ? R : 0;
@@ -314,7 +314,7 @@ static void add_group(Program *p, const Unit *u, Kernels *out)
     const Kernel *first = u->members.at[0];
     Kernel *panels = NEW(Kernel);
     *panels = (Kernel){.kind = PANELS, .where = first->where, .in_loop = first->in_loop, .rows = u->rows};
-    panels->unit = step_of(u, u->rows);
+    panels->unit = whole_step(u, u->rows);
     panels->name = group_name(u);
     for (int i = 0; i < u->members.n && !panels->axis_rows; i++)
         if (kernel_rows(u->members.at[i]) == u->rows) panels->axis_rows = axis_of_rows(u->members.at[i]);
