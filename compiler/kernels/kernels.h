@@ -21,7 +21,7 @@ const char *view_fault(const View *v);                      /* every element tha
 /* walk.c */
 typedef void (*Visit_operand)(Operand *, bool writes, void *user);
 void each_operand(Kernel *k, Visit_operand visit, void *user);     /* of k itself, not of its body; partials are none */
-int64_t kernel_rows(const Kernel *k);                           /* that it runs over, one after another; 0: it has no such order */
+int64_t kernel_rows(const Kernel *k);                       /* that it runs over, one after another; 0: it has no such order */
 int64_t rows_each(const Kernel *k);                         /* in panels: of its rows, how many are one of theirs */
 void own_touches(const Kernel *k, Touches *t);
 void touches_of(const Kernel *k, Touches *t);               /* its body's as well */
