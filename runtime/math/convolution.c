@@ -29,7 +29,7 @@ enum {
     PAIRED_RUN = 128, /* the same by pairs, for so many places of the other axes at most */
     MOST_PAIRED = 9,
     SQUARED_DEPTH = 128,                               /* channels of a pass by squares, at most */
-    SQUARES = 8,                                       /* of a block */
+    SQUARES = 16,                                      /* of a block */
     RUN_SQUARES = 32,                                  /* of a run */
     X_SQUARES = RUN_SQUARES * CHANNELS,                /* numbers between two factors of x's squares */
     MOST_RUN_PAIRS = 96,                               /* of a run: lines of three pixels have two pairs each */
@@ -224,7 +224,7 @@ static void cut_squares(Way *w, int64_t size, int64_t threads)
     int64_t across = least(parts_of(a[2].n, 2), SQUARES), high = parts_of(a[1].n, 2);
     w->block_columns = 2 * across, w->block_rows = 2 * least(SQUARES / across, high);
     w->line = line_length(w, w->block_columns);
-    w->read_rows = 2 * w->block_rows;
+    w->read_rows = 2 * w->block_rows; /* so that a tap's rows are as long as its 16 factors */
     w->columns = a[2].n;
     int64_t fitting = FITTING / size / (w->columns * w->chunks * CHANNELS),
             rows = least(fitting, rows_for_tasks(w, threads));

@@ -72,7 +72,7 @@ static INLINE void NAME(tile_of_pairs)(const int P, const NAME(Tile) *t)
             for (int64_t c = least(CHANNELS, t->depth - d); c > 0; c--, x++, w += 4 * NAME(WIDTH))
                 UNROLL for (int i = 0; i < 4; i++)
                 {
-                    NAME(Vector) factor = *(const NAME(Vector) *)(w + i * NAME(WIDTH));
+                    NAME(Vector) factor = NAME(kept)(*(const NAME(Vector) *)(w + i * NAME(WIDTH)));
                     UNROLL for (int j = 0; j < P; j++)
                     {
                         NAME(Vector) m = x[(4 * j + i) * CHANNELS] - (NAME(Vector)){0};

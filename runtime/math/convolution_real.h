@@ -112,7 +112,7 @@ static INLINE void NAME(tile_of_results)(const int R, const int V, const NAME(Ti
             const REAL *x = from + t->place[k];
             for (int64_t c = least(CHANNELS, t->depth - d); c > 0; c--, x++, w += V * NAME(WIDTH)) {
                 NAME(Vector) row[2];
-                UNROLL for (int v = 0; v < V; v++) row[v] = *(const NAME(Vector) *)(w + v * NAME(WIDTH));
+                UNROLL for (int v = 0; v < V; v++) row[v] = NAME(kept)(*(const NAME(Vector) *)(w + v * NAME(WIDTH)));
                 UNROLL for (int r = 0; r < R; r++)
                 {
                     NAME(Vector) factor = x[r * CHANNELS] - (NAME(Vector)){0};
@@ -253,7 +253,7 @@ static void NAME(make_pass)(const Way *w, const NAME(Pass) *p)
     NAME(place_taps)(w, place);
     for (int64_t lane = p->lane; lane < p->lanes_end; lane += w->lanes) {
         int64_t lanes = NAME(lanes_of)(w, lane), width = least(lanes, w->width - lane);
-        if (w->squares) NAME(pack_squares)(w, to, p->w + lane * w->w_to, p->channel, p->end, width);
+        if (w->squares) NAME(pack_squares)(w, to, p->w + lane * w->w_to, p->channel, p->end, lanes, width);
         else if (w->pairs) NAME(pack_pairs)(w, to, p->w + lane * w->w_to, p->channel, p->end, width);
         else NAME(pack_weights)(w, to, p->w + lane * w->w_to, p->channel, p->end, lanes, width);
         to += (p->end - p->channel) * w->taps * lanes * factors_of(w);
@@ -300,7 +300,8 @@ static void NAME(make_way)(Way w, REAL *to, const REAL *from, const REAL *weight
     w.pairs = makes_pairs(&w);
     w.squares = makes_squares(&w);
     w.taps /= w.squares ? 9 : w.pairs ? 3 : 1;
-    w.lanes = w.pairs ? NAME(WIDTH) : lanes_that_fit(&w, NAME(WIDTH), sizeof(REAL));
+    if (w.squares) w.lanes = most(NAME(WIDTH), least(2 * NAME(WIDTH), 64 / sizeof(REAL)));
+    else w.lanes = w.pairs ? NAME(WIDTH) : lanes_that_fit(&w, NAME(WIDTH), sizeof(REAL));
     if (w.squares) cut_squares(&w, sizeof(REAL), omp_get_num_threads());
     else cut(&w, sizeof(REAL), omp_get_num_threads());
     for (int64_t i = 0; i < w.g->groups; i++)

@@ -2,9 +2,9 @@
  * products instead of 36.  Part of math/convolution.c that is compiled for float and for double: REAL, NAME(x).
  *
  * This is the scheme of math/convolution_pairs.h, applied again along the axis before.  Of four neighbouring lines,
- * four lines of factors are made, as there of four numbers; the weights likewise.  Line i of factors meets line i of
- * weights, which makes a line of sums, by pairs; two lines of results are sums of these four.  Squares begin at even
- * results along both axes.
+ * four lines of factors are made, as there of four numbers; the weights likewise.  Factor j of line i meets its weights
+ * for all squares of a block, as a product of matrices: so a weight that is loaded serves many of them.  The results of a
+ * square are sums of its 16 sums.  Squares begin at even results along both axes.
  * (Winograd's F(2 x 2, 3 x 3); Lavin & Gray 2016, section 4.1.) */
 
 /* Number i of the factors that four neighbours have. */
@@ -86,7 +86,7 @@ static INLINE void NAME(four_of_three)(NAME(Vector) *to, int apart, NAME(Vector)
     to[3 * apart] = w2;
 }
 
-/* The weights of one channel and one place of the first axis: to[i · apart + j · lanes] of line i, column j. */
+/* A vector of the weights of one channel and one place of the first axis: factor j of line i at to[(4 i + j) · apart]. */
 static INLINE void NAME(square_weights)(const Way *w, REAL *to, int64_t apart, const REAL *from, int64_t width)
 {
     const Axis *a = w->axis;
@@ -101,48 +101,68 @@ static INLINE void NAME(square_weights)(const Way *w, REAL *to, int64_t apart, c
     {
         NAME(Vector) four[4];
         NAME(four_of_three)(four, 1, lines[i][0], lines[i][1], lines[i][2]);
-        UNROLL for (int j = 0; j < 4; j++) *(NAME(Vector) *)(to + i * apart + j * NAME(WIDTH)) = four[j];
+        UNROLL for (int j = 0; j < 4; j++) *(NAME(Vector) *)(to + (4 * i + j) * apart) = four[j];
     }
 }
 
-/* Weights of some channels of results, as [4][chunk][tap][channel][4][lanes]; lanes beyond `width` are 0. */
-static void NAME(pack_squares)(const Way *w, REAL *to, const REAL *from, int64_t channel, int64_t end, int64_t width)
+/* Weights of some channels of results, as [16][chunk][tap][channel][lanes]; lanes beyond `width` are 0. */
+static void NAME(pack_squares)(const Way *w, REAL *to, const REAL *from, int64_t channel, int64_t end, int64_t lanes,
+                               int64_t width)
 {
     const Axis *a = w->axis;
-    int64_t apart = (end - channel) * w->taps * 4 * NAME(WIDTH), plane = w->g->K[1] * w->g->K[2];
+    int64_t apart = (end - channel) * w->taps * lanes, plane = w->g->K[1] * w->g->K[2];
     for (; channel < end; channel += CHANNELS)
         for (int p = 0; p < a[0].taps; p++)
-            for (int64_t c = channel; c < least(channel + CHANNELS, end); c++, to += 4 * NAME(WIDTH))
-                NAME(square_weights)(w, to, apart, from + a[0].place[p] * plane + c * w->w_from, width);
+            for (int64_t c = channel; c < least(channel + CHANNELS, end); c++)
+                for (int64_t l = 0; l < lanes; l += NAME(WIDTH), to += NAME(WIDTH))
+                    NAME(square_weights)(w, to, apart, from + a[0].place[p] * plane + c * w->w_from + l * w->w_to,
+                                         least(width - l, NAME(WIDTH)));
 }
 
-/* Two lines of results of four lines of sums: [4][columns][one vector]; right, down: from result to result. */
-static INLINE void NAME(join_whole)(REAL *to, const REAL *sums, int64_t line, int64_t columns, int64_t right,
-                                    int64_t down)
+/* A vector of a square's results, of its sums, which are `apart` numbers from each other. */
+static INLINE void NAME(join_square)(NAME(Vector) (*y)[2], const REAL *sums, int64_t apart)
 {
-    for (int64_t i = 0; i < columns; i++, sums += NAME(WIDTH), to += right) {
-        NAME(Vector) s0 = *(const NAME(Vector) *)sums, s1 = *(const NAME(Vector) *)(sums + line),
-                     s2 = *(const NAME(Vector) *)(sums + 2 * line), s3 = *(const NAME(Vector) *)(sums + 3 * line);
-        *(NAME(Vector) *)to = s0 + s1 + s2;
-        *(NAME(Vector) *)(to + down) = s1 - s2 - s3;
+    NAME(Vector) first[4], second[4];
+    UNROLL for (int i = 0; i < 4; i++)
+    {
+        NAME(Vector) m[4];
+        UNROLL for (int j = 0; j < 4; j++) m[j] = *(const NAME(Vector) *)(sums + (4 * i + j) * apart);
+        first[i] = m[0] + m[1] + m[2];
+        second[i] = m[1] - m[2] - m[3];
     }
+    y[0][0] = first[0] + first[1] + first[2];
+    y[0][1] = second[0] + second[1] + second[2];
+    y[1][0] = first[1] - first[2] - first[3];
+    y[1][1] = second[1] - second[2] - second[3];
 }
 
-static NOINLINE void NAME(join_lines)(const Way *w, REAL *to, const REAL *sums, int64_t rows, int64_t columns,
-                                      int64_t lanes, bool add)
+/* The same where it has fewer rows, columns or lanes, or is added to what is there. */
+static void NAME(put_square)(REAL *to, const NAME(Vector) (*y)[2], const Task *t, int64_t right, int64_t down,
+                             int64_t lanes, bool add)
+{
+    for (int64_t r = 0; r < least(t->rows, 2); r++)
+        for (int64_t c = 0; c < least(t->columns, 2); c++) {
+            REAL *at = to + r * down + c * right;
+            for (int64_t l = 0; l < lanes; l++) at[l] = y[r][c][l] + (add ? at[l] : 0);
+        }
+}
+
+/* The results of a line of squares, `lanes` channels.  t: rows and columns that there are. */
+static NOINLINE void NAME(join_line)(const Way *w, REAL *to, const REAL *sums, int64_t apart, int64_t wide, Task t,
+                                     int64_t lanes, bool add)
 {
     int64_t right = w->axis[2].apart * w->to->axis[2], down = w->axis[1].apart * w->to->axis[1];
-    int64_t line = parts_of(columns, 2) * 2 * NAME(WIDTH);
-    if (!add && rows == 2 && lanes == NAME(WIDTH)) {
-        NAME(join_whole)(to, sums, line, columns, right, down);
-        return;
-    }
-    for (int64_t i = 0; i < columns; i++, sums += NAME(WIDTH), to += right) {
-        REAL whole[2][NAME(WIDTH)];
-        NAME(join_whole)(whole[0], sums, line, 1, 0, NAME(WIDTH));
-        for (int64_t r = 0; r < rows; r++)
-            for (int64_t l = 0; l < lanes; l++) to[r * down + l] = whole[r][l] + (add ? to[r * down + l] : 0);
-    }
+    for (; t.columns > 0; t.columns -= 2, to += 2 * right, sums += wide)
+        for (int64_t l = 0; l < lanes; l += NAME(WIDTH)) {
+            NAME(Vector) y[2][2];
+            NAME(join_square)(y, sums + l, apart);
+            if (add || t.rows < 2 || t.columns < 2 || lanes - l < NAME(WIDTH)) {
+                NAME(put_square)(to + l, y, &t, right, down, least(lanes - l, NAME(WIDTH)), add);
+                continue;
+            }
+            UNROLL for (int r = 0; r < 2; r++) UNROLL for (int c = 0; c < 2; c++)
+                *(NAME(Vector) *)(to + l + r * down + c * right) = y[r][c];
+        }
 }
 
 /* Some squares of a task, whose factors and sums stay in the first level of cache. */
@@ -151,67 +171,71 @@ typedef struct NAME(Block) {
     Task at;                /* row, column, rows, columns of results */
     int64_t row, column;    /* in the task */
     NAME(Ahead) ahead;      /* of the next task */
-    int64_t line, plane;    /* numbers from two rows to the next two; from one line of factors to the next */
+    int64_t high, across;   /* squares */
+    int64_t factor;         /* numbers from one factor of the squares to the next */
 } NAME(Block);
 
-/* [chunk][tap of the first axis][4][two rows][two columns][4][16 channels] */
+/* [chunk][tap of the first axis][16][square][16 channels] */
 static void NAME(copy_block)(const Way *w, const NAME(Block) *b, const REAL *from, int64_t channel, int64_t end)
 {
     const Axis *a = w->axis;
     const int64_t *axis = w->from->axis;
-    Span s = {axis[2], a[2].extent, b->at.column + a[2].low, parts_of(b->at.columns, 2), 4 * CHANNELS, CHANNELS};
+    Span s = {axis[2], a[2].extent, b->at.column + a[2].low, b->across, CHANNELS, b->factor};
     REAL *to = b->factors;
     for (; channel < end; channel += CHANNELS)
-        for (int p = 0; p < a[0].taps; p++, to += 4 * b->plane) {
+        for (int p = 0; p < a[0].taps; p++, to += 16 * b->factor) {
             int64_t plane = b->at.plane * a[0].step + a[0].at[p], row = b->at.row + a[1].low;
             bool inside = plane >= 0 && plane < a[0].extent;
-            for (int64_t r = 0; r < parts_of(b->at.rows, 2); r++, row += 2) {
+            for (int64_t r = 0; r < b->high; r++, row += 2) {
                 const REAL *rows[4];
                 for (int64_t k = 0; k < 4; k++)
                     rows[k] = inside && row + k >= 0 && row + k < a[1].extent
                                   ? from + channel + plane * axis[0] + (row + k) * axis[1] : NULL;
-                NAME(copy_squares)(to + r * b->line, rows, s, b->plane, least(CHANNELS, end - channel));
+                NAME(copy_squares)(to + r * b->across * CHANNELS, rows, s, 4 * b->factor, least(CHANNELS, end - channel));
             }
         }
 }
 
-/* The results of a block, `lanes` channels from `to` on; given: the weights.  One line of factors is used for
- * all rows before the next, so that its weights stay in the cache. */
-static void NAME(results_of_block)(const Way *w, const NAME(Pass) *p, const NAME(Block) *b, REAL *to,
-                                   NAME(Tile) given, int64_t lanes)
+/* A quarter of what the next task's rows read that this block's rows are. */
+static void NAME(ask_for_quarter)(const Way *w, const NAME(Pass) *p, const NAME(Block) *b, int i)
 {
-    int64_t pairs = parts_of(b->at.rows, 2), across = parts_of(b->at.columns, 2), line = 2 * across * NAME(WIDTH);
-    int64_t piece = parts_of(across, parts_of(across, MOST_PAIRS));
-    NAME(Tile) tile = given;
-    tile.apart = NAME(WIDTH), tile.add = false;
-    for (int i = 0; i < 4; i++, tile.w += given.depth * given.taps * 4 * NAME(WIDTH))
-        for (int64_t r = 0; r < pairs; r++) {
-            int64_t asked = b->row + 2 * r + i / 2;
-            if (p->lane == 0) NAME(ask_ahead)(w, p, &b->ahead, asked, b->column + i % 2 * across, across);
-            tile.from = b->factors + i * b->plane + r * b->line;
-            tile.to = b->sums + (r * 4 + i) * line;
-            for (int64_t k = 0; k < across; k += piece) {
-                NAME(some_pairs)(least(piece, across - k), &tile);
-                tile.from += piece * 4 * CHANNELS;
-                tile.to += 2 * piece * NAME(WIDTH);
-            }
+    for (int64_t r = 0; r < b->high; r++)
+        NAME(ask_ahead)(w, p, &b->ahead, b->row + 2 * r + i / 2, b->column + i % 2 * b->across, b->across);
+}
+
+/* The sums of a block's squares, [16][square][wide]. */
+static void NAME(sums_of_block)(const Way *w, const NAME(Pass) *p, const NAME(Block) *b, NAME(Tile) tile, int64_t wide)
+{
+    bool two = wide > NAME(WIDTH);
+    int64_t n = b->high * b->across, piece = parts_of(n, parts_of(n, two ? ROWS_OF_2 : ROWS_OF_1));
+    for (int k = 0; k < 16; k++, tile.w += tile.depth * tile.taps * wide) {
+        if (k % 4 == 0 && p->lane == 0) NAME(ask_for_quarter)(w, p, b, k / 4);
+        for (int64_t i = 0; i < n; i += piece) {
+            tile.from = b->factors + k * b->factor + i * CHANNELS;
+            tile.to = b->sums + (k * n + i) * wide;
+            if (two) NAME(results_by_2)(least(piece, n - i), &tile);
+            else NAME(results_by_1)(least(piece, n - i), &tile);
         }
-    for (int64_t r = 0; r < pairs; r++, to += 2 * w->axis[1].apart * w->to->axis[1])
-        NAME(join_lines)(w, to, b->sums + r * 4 * line, least(2, b->at.rows - 2 * r), b->at.columns, lanes, given.add);
+    }
 }
 
 /* One block of a task. */
 static void NAME(make_block)(const Way *w, const NAME(Pass) *p, const NAME(Block) *b, const REAL *packed,
                              const int *place)
 {
-    int64_t depth = p->end - p->channel;
-    NAME(Tile) tile = {.w = packed, .place = place, .taps = w->taps, .chunk = w->taps * 4 * b->plane, .depth = depth,
-                       .add = p->channel > 0};
+    int64_t depth = p->end - p->channel, n = b->high * b->across;
+    NAME(Tile) tile = {.w = packed, .place = place, .taps = w->taps, .chunk = w->taps * 16 * b->factor, .depth = depth};
     NAME(copy_block)(w, b, p->from + sample_at(w->g, w->from, b->at.sample), p->channel, p->end);
     for (int64_t lane = p->lane; lane < p->lanes_end; lane += w->lanes) {
+        int64_t wide = tile.apart = NAME(lanes_of)(w, lane);
         REAL *to = p->to + first_result(w, &b->at) + lane;
-        NAME(results_of_block)(w, p, b, to, tile, least(w->width - lane, NAME(WIDTH)));
-        tile.w += depth * w->taps * 16 * NAME(WIDTH);
+        NAME(sums_of_block)(w, p, b, tile, wide);
+        for (int64_t r = 0; r < b->high; r++, to += 2 * w->axis[1].apart * w->to->axis[1]) {
+            Task line = {.rows = b->at.rows - 2 * r, .columns = b->at.columns};
+            NAME(join_line)(w, to, b->sums + r * b->across * wide, n * wide, wide, line, least(w->width - lane, wide),
+                            p->channel > 0);
+        }
+        tile.w += depth * w->taps * 16 * wide;
     }
 }
 
@@ -219,13 +243,14 @@ static void NAME(make_squares)(const Way *w, const NAME(Pass) *p, const REAL *pa
                                int64_t number)
 {
     const Task t = task_at(w, number);
-    NAME(Block) b = {.factors = room, .line = w->line, .plane = w->read_rows / 4 * w->line, .at = t,
+    NAME(Block) b = {.factors = room, .factor = w->block_rows / 2 * (w->block_columns / 2) * CHANNELS, .at = t,
                      .ahead = NAME(read_by)(w, p, number + omp_get_num_threads())};
-    b.sums = room + parts_of(p->end - p->channel, CHANNELS) * w->taps * 4 * b.plane;
+    b.sums = room + parts_of(p->end - p->channel, CHANNELS) * w->taps * 16 * b.factor;
     for (int64_t r = 0; r < t.rows; r += w->block_rows)
         for (int64_t c = 0; c < t.columns; c += w->block_columns) {
             b.row = r, b.column = c, b.at.row = t.row + r, b.at.column = t.column + c;
             b.at.rows = least(w->block_rows, t.rows - r), b.at.columns = least(w->block_columns, t.columns - c);
+            b.high = parts_of(b.at.rows, 2), b.across = parts_of(b.at.columns, 2);
             NAME(make_block)(w, p, &b, packed, place);
         }
 }

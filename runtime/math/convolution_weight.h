@@ -16,7 +16,7 @@ static INLINE void NAME(tile_of_weights)(const int R, const int V, REAL *sums, c
         const REAL *x = s[i].x, *y = s[i].y;
         for (int64_t k = s[i].n; k > 0; k--, x += apart, y += V * NAME(WIDTH)) {
             NAME(Vector) row[2];
-            UNROLL for (int v = 0; v < V; v++) row[v] = *(const NAME(Vector) *)(y + v * NAME(WIDTH));
+            UNROLL for (int v = 0; v < V; v++) row[v] = NAME(kept)(*(const NAME(Vector) *)(y + v * NAME(WIDTH)));
             UNROLL for (int r = 0; r < R; r++)
             {
                 NAME(Vector) factor = x[r] - (NAME(Vector)){0};

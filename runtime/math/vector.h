@@ -20,6 +20,15 @@ enum { VECTOR_BYTES = 16 };
 typedef REAL NAME(Vector) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
 enum { NAME(WIDTH) = VECTOR_BYTES / sizeof(REAL) }; /* its lanes */
 
+/* v, in a register: else gcc may read it from memory again for every product. */
+static INLINE NAME(Vector) NAME(kept)(NAME(Vector) v)
+{
+#if defined __AVX512F__ || defined __FMA__
+    __asm__("" : "+v"(v));
+#endif
+    return v;
+}
+
 /* a · b + c, rounded once, lane by lane */
 static INLINE NAME(Vector) NAME(fused)(NAME(Vector) a, NAME(Vector) b, NAME(Vector) c)
 {
