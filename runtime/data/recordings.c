@@ -38,6 +38,8 @@ static char *hear_file(void *thread, int fd, const Data_file *q, const File_turn
     return wrong;
 }
 
+static bool leaves_out_recording(const void *hearer) { return was_too_long(hearer); }
+
 /* ------------------------------------------------------------------ batches */
 
 static const float *features_in(const Recordings *r, const char *rooms, int64_t row)
@@ -244,12 +246,14 @@ Files *open_recordings(const Reading *reading, const Lathe_entry *e, const Words
         check_lengths(r);
         tell_empty_filter(&r->form.mel);
     }
+    bool drop = reading->recipe->too_long == LATHE_DROP_LONG;
     return open_files(reading, r->index,
                       &(Files_form){.with = r,
                                     .room = room_of(r),
                                     .thread_bytes = hearer_bytes(&r->form),
                                     .open_thread = open_listener,
                                     .read = hear_file,
+                                    .leaves_out = drop ? leaves_out_recording : NULL,
                                     .fill = fill_recordings,
                                     .tell = recordings_text},
                       most_rows(r));

@@ -130,6 +130,26 @@ static bool goes_without_saying(const Predictions *p, const Trainer *t, const La
     return texts && o == length_of_spellings(p->entry) && logits && are_spellings(t->model, logits);
 }
 
+static bool has_answer(const Lathe_entry *e) { return output_named(e, "logits") || output_named(e, "prediction"); }
+
+/* Beside an answer, a table has no hidden layers, which are long. */
+static bool is_beside(const Predictions *p, const Lathe_tensor *o, bool texts)
+{
+    return texts && has_answer(p->entry) && !is_answer(o) && predicted_width(p, o) > 1;
+}
+
+static void tell_beside(const Predictions *p, bool texts)
+{
+    char *all = NULL;
+    for (int i = 0; i < p->entry->outputs; i++) {
+        const Lathe_tensor *o = &p->entry->output[i];
+        if (is_beside(p, o, texts))
+            all = text_of("%s%s%s (%lld numbers a row)", all ? all : "", all ? ", " : "", o->name,
+                          (long long)predicted_width(p, o));
+    }
+    if (all) note("left out of the table: %s; --only NAME,… writes what it names", all);
+}
+
 /* In the order of --only; without it all, the answer first.  texts: into a file of texts. */
 static void choose_outputs(Predictions *p, const Trainer *t, bool texts)
 {
@@ -139,8 +159,10 @@ static void choose_outputs(Predictions *p, const Trainer *t, bool texts)
     if (forecasts) p->output[p->outputs++] = forecasts;
     for (int answer = 1; answer >= 0 && !t->only && !forecasts; answer--)
         for (int i = 0; i < e->outputs; i++)
-            if (is_answer(&e->output[i]) == answer && !goes_without_saying(p, t, &e->output[i], texts))
+            if (is_answer(&e->output[i]) == answer && !goes_without_saying(p, t, &e->output[i], texts) &&
+                !is_beside(p, &e->output[i], texts))
                 p->output[p->outputs++] = &e->output[i];
+    if (!t->only && !forecasts) tell_beside(p, texts);
     for (const char *at = t->only, *end; at; at = *end ? end + 1 : NULL) {
         end = at + strcspn(at, ",");
         char *word = text_of("%.*s", (int)(end - at), at);
@@ -228,6 +250,19 @@ static void open_kept_columns(Predictions *p, const Trainer *t, const Form *form
 
 /* ------------------------------------------------------------------ trainer predict */
 
+static void tell_written(const Trainer *t, const Predictions *p)
+{
+    int64_t empty = p->data->files ? faulty_files(p->data->files) : 0;
+    if (empty)
+        note("%s of %s rows have no prediction, because their %s could not be used", grouped_text(empty),
+             grouped_text(p->rows), item_word(p->data));
+    if (strcmp(t->out, "-") == 0) return;
+    if (t->json)
+        print_json(json_pack("{s:I, s:I, s:o}", "rows", (json_int_t)p->rows, "empty", (json_int_t)empty, "out",
+                             word_json(t->out)));
+    else show(stdout, "wrote %s %s to %s\n", grouped_text(p->rows), p->data->series ? "forecasts" : "rows", t->out);
+}
+
 int predict_command(Trainer *t)
 {
     static const Entry entries[] = {ENTRY_predict, NO_ENTRY};
@@ -269,8 +304,6 @@ int predict_command(Trainer *t)
                        item_word(&d)));
     form->write(&p, t->out);
     advise(NULL);
-    if (strcmp(t->out, "-") == 0) return 0;
-    if (t->json) print_json(json_pack("{s:I, s:o}", "rows", (json_int_t)p.rows, "out", word_json(t->out)));
-    else show(stdout, "wrote %s %s to %s\n", grouped_text(p.rows), d.series ? "forecasts" : "rows", t->out);
+    tell_written(t, &p);
     return 0;
 }
