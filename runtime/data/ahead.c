@@ -285,6 +285,7 @@ Files *open_files(const Reading *reading, File_index *index, const Files_form *f
 
 File_index *index_of_files(const Files *f) { return f->index; }
 int file_readers(const Files *f) { return f->threads; }
+const char *remedy_of_files(const Files *f) { return f->form.hasten(f->form.with); }
 char *words_of_files(const Files *f) { return f->form.tell(f->form.with); }
 int64_t faulty_files(const Files *f) { return f->bad + f->left_out; }
 const char *fault_of_file(const Files *f, int64_t item) { return f->fault ? f->fault[item] : NULL; }

@@ -100,6 +100,7 @@ typedef struct Files_form { /* how files of a kind get into a batch; with is wha
     /* Fills the inputs of an entry with a batch: turn [e->rows], rooms [e->rows][room]. */
     void (*fill)(const void *with, const Lathe_entry *e, char *in, const File_turn *turn, bool training,
                  const char *rooms);
+    const char *(*hasten)(const void *with); /* what would make reading faster; "": nothing that is known */
     char *(*tell)(const void *with); /* "pictures of 3 classes: …", from malloc */
 } Files_form;
 
@@ -110,6 +111,7 @@ Files *open_files(const Reading *reading, File_index *index, const Files_form *f
 File_index *index_of_files(const Files *f);
 int64_t files_heap(const Files *f);
 int file_readers(const Files *f); /* threads */
+const char *remedy_of_files(const Files *f); /* ", or resample …", if reading them is slow */
 char *words_of_files(const Files *f); /* "pictures of 3 classes: …" */
 const char *fault_of_file(const Files *f, int64_t item); /* why it cannot be read; NULL: it was */
 int64_t faulty_files(const Files *f); /* so many so far */
