@@ -349,8 +349,19 @@ static void fill_target(const Table *t, const Lathe_tensor *to, char *at, const 
     }
 }
 
+void fill_table_units(const Table *t, const Lathe_entry *e, char *in)
+{
+    const Column *target = &t->schema->column[t->schema->target];
+    for (int i = 0; i < e->inputs; i++) {
+        const Lathe_tensor *to = &e->input[i];
+        if (to->role == LATHE_TARGET_MEAN) write_real(to->dtype, in + to->offset, 0, *target->mean);
+        if (to->role == LATHE_TARGET_DEVIATION) write_real(to->dtype, in + to->offset, 0, *target->deviation);
+    }
+}
+
 void fill_table(const Table *t, const Lathe_entry *e, char *in, const int64_t *row)
 {
+    fill_table_units(t, e, in);
     for (int64_t r = 0; r < e->rows; r++) {
         const double *x = row_of(t, row[r]);
         for (int i = 0; i < e->inputs; i++) {

@@ -109,13 +109,14 @@ static void put_real(const Lathe_tensor *t, char *in, int64_t k, double value)
     else ((float *)(void *)(in + t->offset))[k] = (float)value;
 }
 
-static void make_scores(Tally *t, const Memory *m)
+static void make_scores(Tally *t, const Memory *m, const Data *d)
 {
     for (int i = 0; i < t->s->rouge; i++) t->s->value[i] = t->items[i] > 0 ? t->mean[i] / t->items[i] : 0;
     if (!t->score) return;
     Lathe_call call = call_of(m, t->score);
     int64_t at = 0;
     set_scalars(t->score, m->call, 0, 0, 0);
+    if (d->table) fill_table_units(d->table, t->score, m->call);
     for (int i = 0; i < t->score->inputs; i++) {
         const Lathe_tensor *x = &t->score->input[i];
         double share = (double)t->eval->rows / (double)t->s->items;
@@ -195,7 +196,7 @@ Scores evaluate(const Data *all_data, const Memory *m, const Trainer *t, int64_t
     for (; k + rows <= s.items && !interrupted; k += rows) add_batch(&p, &tally, m->call, k, rows, (double)rows);
     if (!interrupted) {
         add_remainder(&p, &tally, m->call, k, s.items - k);
-        make_scores(&tally, m);
+        make_scores(&tally, m, d);
         s.complete = true;
     }
     free(tally.total);

@@ -71,6 +71,8 @@ return {
     local spread = (w * y * y):sum() - w:sum() * mean * mean
     local of_means = 1 - (error * error):mean() / ((y * y):mean() - y:mean() ^ 2)
     return { weighted_r2 = 1 - (w * error * error):sum() / spread, geometric_error = nn.exp(nn.log(nn.abs(error)):mean()), of_means = of_means,
+      within = nn.le(nn.abs(error) * input.target_deviation, 0.04 * nn.abs(y * input.target_deviation + input.target_mean)):cast("f32"):mean(),
+      own_rmse = nn.sqrt((error * error):mean()) * input.target_deviation,
       of_data = nn.exp(w:mean()) / (y:sum() ^ 2 / w:sum()), heavy = w:sum(), beside = 1 + (w * w):sum() / 2 }
   end,
   train = function(c) return { optimizer = optim.adamw { lr = 2e-2 }, steps = c.steps } end,
@@ -83,10 +85,14 @@ must number/trainer predict --data n.csv --weights numbers --out p.csv
 must number/trainer eval --out numbers --json
 deviation=$(sed 's/.*"name":"y","kind":"target"[^]]*\],"deviation":\[\([^]]*\)\].*/\1/' numbers/table.json)
 tail -n 234 n.csv >held
-tail -n 234 p.csv | paste -d , held - | awk -F , -v deviation="$deviation" '{ e = $4 - $3; log_sum += log((e < 0 ? -e : e) / deviation)
+tail -n 234 p.csv | paste -d , held - | awk -F , -v deviation="$deviation" '{ e = $4 - $3; within += (e < 0 ? -e : e) <= 0.04 * $3; log_sum += log((e < 0 ? -e : e) / deviation)
         w += $2; y += $2 * $3; squares += $2 * $3 * $3; errors += $2 * e * e; heavy += $2 * $2; plain += $3; plain_squares += $3 * $3; plain_errors += e * e }
-    END { printf "%.9f %.9f %.9f %d %.1f\n", exp(log_sum / NR), 1 - errors / (squares - y * y / w), 1 - plain_errors / (plain_squares - plain ^ 2 / NR), w, 1 + heavy / 2 }' >expected
+    END { printf "%.9f %.9f\n", within / NR, sqrt(plain_errors / NR) >"own"
+        printf "%.9f %.9f %.9f %d %.1f\n", exp(log_sum / NR), 1 - errors / (squares - y * y / w), 1 - plain_errors / (plain_squares - plain ^ 2 / NR), w, 1 + heavy / 2 }' >expected
 as_expected geometric_error weighted_r2 of_means heavy beside
+mv own expected
+awk '{ exit !($1 > 0.2 && $1 < 0.9) }' expected || tell "a share of rows that says nothing: $(cat expected)"
+as_expected within own_rmse
 
 # Of data alone too, whatever the batch: means are means, and sums are sums.
 sed -n 's/.*"of_data":\([^,]*\),.*/\1/p' said >by_50
