@@ -11,6 +11,10 @@ typedef struct Metrics Metrics;
 /* Runs the model over the rows, and compares the output logits with their classes, or prediction with their numbers.
  * NULL: it has no such output, or the data no such target. */
 Metrics *measure_predictions(const Predictions *p);
+void free_metrics(Metrics *m);
+enum { MOST_VALUES = 10 };
+int names_of_metrics(const Predictions *p, const char **name); /* those that are one number for all; the model does not run */
+double metric_of_task(const Metrics *m, const char *name);      /* of one of them */
 void print_metrics(const Metrics *m, const char *items); /* items: "rows" */
 json_t *metrics_json(const Metrics *m); /* confusion: rows of each class, by what is predicted */
 

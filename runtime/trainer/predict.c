@@ -21,6 +21,7 @@
 #include "trainer/spelled.h"
 #include "trainer/state.h"
 #include "trainer/trainer.h"
+#include "trainer/trial.h"
 
 #include <errno.h>
 #include <math.h>
@@ -32,9 +33,15 @@
 
 /* ------------------------------------------------------------------ the rows, batch after batch */
 
+int64_t predicted_item(const Predictions *p, int64_t number)
+{
+    int64_t all = p->data->val_items;
+    return val_item(p->data, p->rows < all ? number * all / p->rows : number);
+}
+
 const char *predicted_fault(const Predictions *p, int64_t number)
 {
-    return p->data->files ? fault_of_file(p->data->files, val_item(p->data, number)) : NULL;
+    return p->data->files ? fault_of_file(p->data->files, predicted_item(p, number)) : NULL;
 }
 
 /* The outputs of a row that cannot be read.  All bits set are NaN in each format of reals, and -1. */
@@ -52,9 +59,9 @@ void each_prediction(const Predictions *p, Give_row *give, void *with)
     const Lathe_entry *e = p->entry;
     int64_t *item = must_alloc(sizeof *item * (size_t)e->rows);
     set_scalars(e, p->memory->call, 0, 0, 0);
-    for (int64_t first = 0; first < p->rows; first += e->rows) {
+    for (int64_t first = 0; first < p->rows && !(p->in_training && interrupted); first += e->rows) {
         int64_t real = p->rows - first < e->rows ? p->rows - first : e->rows;
-        for (int64_t r = 0; r < e->rows; r++) item[r] = val_item(p->data, first + (r < real ? r : 0));
+        for (int64_t r = 0; r < e->rows; r++) item[r] = predicted_item(p, first + (r < real ? r : 0));
         fill_items(p->data, e, p->memory->call, item);
         run_entry(e, &p->call);
         for (int64_t r = 0; r < real; r++) {
@@ -106,7 +113,7 @@ const char *predicted_class(const Predictions *p, int64_t class)
 
 const char *predicted_name(const Predictions *p, int64_t number)
 {
-    return p->data->files ? name_of_file(index_of_files(p->data->files), val_item(p->data, number)) : NULL;
+    return p->data->files ? name_of_file(index_of_files(p->data->files), predicted_item(p, number)) : NULL;
 }
 
 /* ------------------------------------------------------------------ which outputs, which file */

@@ -111,7 +111,7 @@ static const Series *series_of(const Writer *w) { return w->p->data->series; }
 /* The last row that a forecast knows. */
 static int64_t last_known(const Writer *w, int64_t number)
 {
-    return val_item(w->p->data, number) + series_of(w)->past - 1;
+    return predicted_item(w->p, number) + series_of(w)->past - 1;
 }
 
 static const char *name_of_series(const Writer *w, int64_t number)

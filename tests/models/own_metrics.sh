@@ -99,3 +99,20 @@ sed -n 's/.*"of_data":\([^,]*\),.*/\1/p' said >by_50
 must "$LATHE" build number.lua --set batch=234 -o whole
 must whole/trainer eval --data n.csv --weights numbers --json
 sed -n 's/.*"of_data":\([^,]*\),.*/\1/p' said | paste -d ' ' by_50 - | awk '{ bad = !(($1 / $2 - 1) ^ 2 < 1e-10) } END { exit bad || NR != 1 }' || tell "of data: $(cat by_50) by 50, $(cat said)"
+
+# What eval adds by the task is in the evaluations of a run too, if the best checkpoint is chosen by it: more R² is better.
+sed 's/steps = c.steps }/steps = c.steps, best = "rmse", eval_every = 10, keep_last = 9 }/' number.lua >best.lua
+must "$LATHE" train best.lua --data n.csv -o by_task --out by_rmse --steps 40 --set lr=1.0
+must by_task/trainer train --data n.csv --out by_r2 --steps 40 --set lr=1.0 --set best=r2
+must by_task/trainer train --resume --out by_r2 --steps 50 --set schedule_steps=40
+for best in rmse r2; do
+    grep '"split":"val"' by_$best/metrics.jsonl | sed "s/.*\"step\":\([0-9]*\),.*\"$best\":\([^,]*\),.*/\1 \2/" | sort -k 2 -g >found
+    [ $best = rmse ] && step=$(head -n 1 found) || step=$(tail -n 1 found)
+    [ "$(readlink by_$best/checkpoints/best)" = "step-${step% *}" ] || tell "the best by $best is $(ls -l by_$best/checkpoints), expected $(cat found)"
+    must by_task/trainer eval --weights by_$best/checkpoints/best --data n.csv --json
+    sed "s/.*\"metrics\":{.*\"$best\":\([^,]*\),.*/\1/" said | awk -v want="${step#* }" '{ exit !(($1 / want - 1) ^ 2 < 1e-12) }' || tell "$best at its best: $step"
+done
+must built/trainer train --data c.csv --out few --steps 60 --set best=macro_f1 --set eval_rows=100
+grep -q 'eval 60/60 |.* | macro_f1 0\.[0-9]*$' said || tell "macro F1 of some rows"
+refuse 2 'best=auc: there is no such metric; this model has loss, ' by_task/trainer train --data n.csv --out no --set best=auc
+grep -q 'rmse, mae, r2, mape' said || tell "which there are"
