@@ -69,7 +69,7 @@ static void count_number(Numbers *x, int64_t row, double value)
     if (!is_id) free(x->id), x->id = NULL;
 }
 
-static Numbers numbers_of(const Array *a)
+static Numbers numbers_in_array(const Array *a)
 {
     Numbers x = {.first_bad = -1};
     int64_t most = a->width < CHUNK ? CHUNK / (a->width ? a->width : 1) : 1;
@@ -85,7 +85,7 @@ static Numbers numbers_of(const Array *a)
     return x;
 }
 
-static int ids_of(const Numbers *x)
+static int different_ids(const Numbers *x)
 {
     int n = 0;
     for (int k = 0; x->id && k < MOST_IDS; k++) n += x->id[k] > 0;
@@ -116,7 +116,7 @@ static char *row_text(const Array *a)
 /* "; 0 in 21 rows, 1 in 20": of few ids */
 static char *ids_text(const Numbers *x)
 {
-    int n = ids_of(x);
+    int n = different_ids(x);
     char *all = text_of("%s", "");
     if (!n) return all;
     if (n > SHOWN_IDS) return text_of("; %d different", n);
@@ -127,7 +127,7 @@ static char *ids_text(const Numbers *x)
 
 static void print_array(const Array *a)
 {
-    Numbers x = numbers_of(a);
+    Numbers x = numbers_in_array(a);
     print_padded(stdout, a->name, 11);
     show(stdout, " %s rows of %s %s", grouped_text(array_rows(a)), type_of_array(a), row_text(a));
     if (x.range.count) show(stdout, "; %.6g to %.6g, mean %.6g", x.range.low, x.range.high, mean_of_scale(&x.range));
@@ -141,7 +141,7 @@ static void print_array(const Array *a)
 
 static json_t *array_json(const Array *a)
 {
-    Numbers x = numbers_of(a);
+    Numbers x = numbers_in_array(a);
     json_t *shape = json_array(), *ids = json_object();
     for (int i = 0; i < a->rank; i++) add_json(shape, json_integer(a->dim[i]));
     for (int k = 0; x.id && k < MOST_IDS; k++)

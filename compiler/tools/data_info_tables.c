@@ -156,7 +156,7 @@ static const char *kind_of_cells(const Cells_seen *s)
 }
 
 /* "yes 300, no 299", the commonest first, if there are few; else ", such as …" */
-static char *values_text(const Cells_seen *s)
+static char *commonest_text(const Cells_seen *s)
 {
     int64_t n, *left = must_alloc(sizeof *left * (size_t)(s->values.n + 1));
     char *all = text_of("%s different",
@@ -191,7 +191,7 @@ static void print_column(const Cells_seen *s)
         show(stdout, ", %.6g to %.6g, mean %.6g", s->number.low, s->number.high, mean_of_scale(&s->number));
     if (strcmp(kind, "dates") == 0) show(stdout, ", %s to %s", s->first_day, s->last_day);
     bool few = !s->many && s->values.n <= SHOWN_VALUES;
-    if (s->present && (few || strcmp(kind, "text") == 0)) show(stdout, ", %s", values_text(s));
+    if (s->present && (few || strcmp(kind, "text") == 0)) show(stdout, ", %s", commonest_text(s));
     if (s->missing) show(stdout, "; %s missing", grouped_text(s->missing));
     print_odd(s, s->numbers, "numbers", s->odd);
     print_odd(s, s->dates, "dates", s->undated);

@@ -13,8 +13,9 @@ typedef struct Metrics Metrics;
 Metrics *measure_predictions(const Predictions *p);
 void free_metrics(Metrics *m);
 enum { MOST_VALUES = 10 };
-int names_of_metrics(const Predictions *p, const char **name); /* those that are one number for all; the model does not run */
-double metric_of_task(const Metrics *m, const char *name);      /* of one of them */
+/* Those that are one number for all; the model does not run. */
+int names_of_metrics(const Predictions *p, const char **name);
+double metric_of_task(const Metrics *m, const char *name); /* one of them */
 void print_metrics(const Metrics *m, const char *items); /* items: "rows" */
 json_t *metrics_json(const Metrics *m); /* confusion: rows of each class, by what is predicted */
 
