@@ -36,12 +36,14 @@ void check_metric(const Trainer *t, const Data *d)
     int n = s.task;
     char *all = text_of("%s", "");
     memcpy(known, s.name, sizeof *known * (size_t)n);
-    n += names_of_task(t, d, known + n);
+    if (r->best) n += names_of_task(t, d, known + n);
     if (has_tokens(d)) known[n++] = "perplexity";
     bool found = false;
     for (int i = 0; i < n; i++) {
+        bool again = false; /* an output and a metric of the task may have one name */
+        for (int k = 0; k < i; k++) again |= strcmp(known[k], known[i]) == 0;
         found |= strcmp(known[i], name) == 0;
-        all = text_of("%s%s%s", all, i ? ", " : "", known[i]);
+        if (!again) all = text_of("%s%s%s", all, i ? ", " : "", known[i]);
     }
     if (!found)
         fail(EXIT_USAGE, NULL, "best=%s: there is no such metric; this model has %s%s", name, all,
