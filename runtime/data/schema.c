@@ -409,12 +409,19 @@ const char *schema_text(const Schema *s)
                    target);
 }
 
-void tell_left_out(const Schema *s)
+static void tell_columns(const Schema *s, Column_kind kind, const char *one, const char *several)
 {
     int n = 0;
     for (int k = 0; k < s->columns; k++)
-        if (s->column[k].why && n++ < SHOWN)
-            note("column \"%s\" is %s: %s", s->column[k].name,
-                 s->column[k].kind == COLUMN_LEFT_OUT ? "left out" : "a category", s->column[k].why);
-    if (n > SHOWN) note("there is as much to tell of %d more column%s", n - SHOWN, n == SHOWN + 1 ? "" : "s");
+        if (s->column[k].kind == kind && s->column[k].why && n++ < SHOWN)
+            note("column \"%s\" is %s: %s", s->column[k].name, one, s->column[k].why);
+    if (n > SHOWN)
+        note("%d more column%s %s for reasons like these", n - SHOWN, n == SHOWN + 1 ? " is" : "s are",
+             n == SHOWN + 1 ? one : several);
+}
+
+void tell_left_out(const Schema *s)
+{
+    tell_columns(s, COLUMN_LEFT_OUT, "left out", "left out");
+    tell_columns(s, COLUMN_CATEGORY, "a category", "categories");
 }

@@ -69,7 +69,7 @@ bool is_missing(const char *cell); /* "", NA, NaN, null, None, ? … */
 bool parse_date(const char *cell, double *days); /* "2024-02-29", "2024-02-29 12:30:00"; days since 1970-01-01 */
 int level_of(const Column *c, const char *name); /* -1: none */
 const char *schema_text(const Schema *s); /* "8 numbers, 3 categories of 27 values, target price: a number" */
-void tell_left_out(const Schema *s);
+void tell_left_out(const Schema *s); /* and columns that are categories because of a few cells */
 
 /* data/schema_json.c: as a checkpoint has it */
 json_t *schema_json(const Schema *s);
