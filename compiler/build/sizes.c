@@ -127,6 +127,18 @@ static bool wants_sizes(const Desc *d)
     return (r->table || r->images || r->audio) && has_size(d, "classes");
 }
 
+/* The sizes of tables, texts and series are told by lathe-data. */
+static void tell_other_classes(const Desc *d, long long found, bool saved)
+{
+    for (int i = 0; i < d->knobs.n && !d->recipe.table; i++) {
+        const Knob *k = &d->knobs.at[i];
+        if (same(k->name, "classes") && !same(k->value, format("%lld", found)))
+            say_to(stderr,
+                   "note: classes=%lld, as %s, replaces classes=%s of the description; --set classes=%s keeps it\n",
+                   found, saved ? "the run has" : "the data has", k->value, k->value);
+    }
+}
+
 void take_sizes_from_data(Options *o, const Desc *d, const Texts *line)
 {
     const Lathe_recipe *r = &d->recipe;
@@ -138,7 +150,10 @@ void take_sizes_from_data(Options *o, const Desc *d, const Texts *line)
     fflush(NULL);
     FILE *f = popen(reading_command(o, d, &files, saved), "r");
     while (f && fscanf(f, "%31s %lld\n", name, &value) == 2)
-        if (!was_set(o, name) && has_size(d, name)) push(&o->sets, format("%s=%lld", name, value));
+        if (!was_set(o, name) && has_size(d, name)) {
+            if (same(name, "classes")) tell_other_classes(d, value, saved != NULL);
+            push(&o->sets, format("%s=%lld", name, value));
+        }
     int status = f ? pclose(f) : -1;
     if (status != 0) exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1); /* lathe-data has printed the reason */
 }

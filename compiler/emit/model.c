@@ -144,6 +144,8 @@ static const char *role_word(Lathe_role r)
         CASE(LATHE_TOTAL);
         CASE(LATHE_SHARE);
         CASE(LATHE_FIRST_ROW);
+        CASE(LATHE_TARGET_MEAN);
+        CASE(LATHE_TARGET_DEVIATION);
     }
     die("role %d", (int)r);
 }

@@ -264,7 +264,7 @@ void check_scalar(const Tensor *t, const char *what);
 void collect_metrics(lua_State *L, int model, int c);
 void check_metrics(lua_State *L, int model, const Graph *eval, const Graph *wide);
 bool is_own_metric(const Trace *trace, const char *name);
-_Noreturn void refuse_metric(const char *name, Where where, const char *why);
+_Noreturn void refuse_metric(const Trace *trace, const Output *o, const char *why);
 
 /* front/turns.c: the turns of a step */
 void read_turn_list(lua_State *L);   /* train's turns, on the top; all else of train was read */

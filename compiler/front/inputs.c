@@ -24,6 +24,10 @@ static const Field of_pairs[] = {
 static const Field of_csv[] = {{.name = "features", .role = LATHE_FEATURES, .dtype = F32, AXIS("features")},
                                IDS("targets", LATHE_TARGETS)};
 
+/* What a table's target is scaled by: targets * target_deviation + target_mean is in its units. */
+static const Field of_units[] = {{.name = "target_mean", .role = LATHE_TARGET_MEAN, .dtype = F32},
+                                 {.name = "target_deviation", .role = LATHE_TARGET_DEVIATION, .dtype = F32}};
+
 static bool is_csv(const Trace *trace)
 {
     const Lathe_recipe *r = &trace->desc->recipe;
@@ -62,6 +66,7 @@ static void add_fields_of_table(Trace *trace)
         err(place_of_key(trace, NULL, "config"), "a table has one target of classes or several of numbers, not both\n"
                                                  "  data.arrays takes both, as two inputs with target = true");
     add_fields(trace, n[3] ? &class : targets > 1 ? &values : &value, 1);
+    if (!n[3] && targets <= 1) add_fields(trace, of_units, COUNT_OF(of_units));
 }
 
 static void add_fields_of_data(Trace *trace)
@@ -291,9 +296,18 @@ static Shape shape_of_field(const Trace *trace, const Field *f)
     return s;
 }
 
+/* One number, for all rows and parts of a batch. */
+static void push_unit(lua_State *L, const Field *f)
+{
+    make_at(lua_place(L));
+    spec_of(trace_of(L)->desc, f, (Shape){0}, 0);
+    push_tensor(L, input_node(f->name, f->dtype, (Shape){0}), NOWHERE, NOWHERE, NULL);
+}
+
 static void push_field(lua_State *L, const Field *f)
 {
     Shape s = shape_of_field(trace_of(L), f);
+    if (f->role == LATHE_TARGET_MEAN || f->role == LATHE_TARGET_DEVIATION) return push_unit(L, f);
     if (f->packed) push_packed(L, f, s);
     else if (trace_of(L)->decode && f->role == LATHE_LENGTHS) push_reached(L, s);
     else push_data(L, f, s);
@@ -307,6 +321,8 @@ static void refuse_field(lua_State *L, const char *name)
     if (same(name, "weight"))
         user_error(L, "there is no input.weight; it exists where data.csv or data.table says which column it is: "
                       "weight = \"NAME\"");
+    if (same(name, "target_mean") || same(name, "target_deviation"))
+        user_error(L, "there is no input.%s; it exists where data.table has one target, which is a number", name);
     if (same(name, "segments") || same(name, "positions"))
         user_error(L, "there is no input.%s; it exists where documents share a sequence, data.text { pack = true }",
                    name);

@@ -4,6 +4,8 @@
  * function of sums over all rows of an evaluation; one that cannot be is refused. */
 #include "front/objective.h"
 
+#include <string.h>
+
 static Where metrics_place(lua_State *L, int model) { return function_place(L, model, "metrics"); }
 
 bool is_own_metric(const Trace *trace, const char *name)
@@ -44,6 +46,40 @@ static void add_metrics(lua_State *L, Where w)
     }
 }
 
+static int unknown_output(lua_State *L)
+{
+    const char **names, *key = luaL_tolstring(L, 2, NULL), *all = "";
+    int n;
+    keys_of(L, 1, &names, &n);
+    for (int i = 0; i < n; i++) all = format("%s%s%s", all, i ? ", " : "", names[i]);
+    if (n) user_error(L, "forward has no output '%s'; it has %s%s", key, all, did_you_mean(key, names, n));
+    user_error(L, "forward has no output '%s', since it returns the loss alone; return loss, { %s = tensor }", key,
+               key);
+    return 0;
+}
+
+/* Forward's outputs, of which one that is not there is no nil. */
+static void push_outputs(lua_State *L, int returned)
+{
+    bool some = lua_istable(L, returned);
+    if (some && lua_getmetatable(L, returned)) {
+        lua_pop(L, 1);
+        lua_pushvalue(L, returned);
+        return;
+    }
+    lua_newtable(L);
+    for (lua_pushnil(L); some && lua_next(L, returned); lua_pop(L, 1)) {
+        lua_pushvalue(L, -2);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, -5);
+    }
+    if (!some) lua_pop(L, 1);
+    lua_newtable(L);
+    lua_pushcfunction(L, unknown_output);
+    lua_setfield(L, -2, "__index");
+    lua_setmetatable(L, -2);
+}
+
 void collect_metrics(lua_State *L, int model, int c)
 {
     Trace *trace = trace_of(L);
@@ -54,8 +90,7 @@ void collect_metrics(lua_State *L, int model, int c)
         return;
     }
     lua_pushvalue(L, c);
-    if (lua_istable(L, -3)) lua_pushvalue(L, -3); /* forward's outputs */
-    else lua_newtable(L);
+    push_outputs(L, lua_absindex(L, -3));
     push_input(L);
     trace->measuring = true;
     call_lua(L, 3, 1);
@@ -86,10 +121,18 @@ void check_metrics(lua_State *L, int model, const Graph *eval, const Graph *wide
             "losses, scalar outputs and metrics may be at most %d, found %d", LATHE_MAX_SCORES, n);
 }
 
-void refuse_metric(const char *name, Where where, const char *why)
+static const char *metric_remedy(const char *why)
 {
-    err(where,
-        "metric '%s' cannot be computed over all rows of an evaluation: %s\n"
-        "  make it of sums and means over rows, (x * y):sum() / y:sum(), outside loops; any function may follow them",
-        name, why);
+    if (strstr(why, "each row is combined with a sum over all rows"))
+        return "take the mean out of the sum: for ((y - y:mean()) ^ 2):mean() write (y * y):mean() - y:mean() ^ 2, and "
+               "with weights (w * y * y):sum() / w:sum() - mean ^ 2, where mean is (w * y):sum() / w:sum()";
+    return "make it of sums and means over rows, (x * y):sum() / y:sum(), outside loops; any function may follow them";
+}
+
+/* The line of its name: a value that forward has too is known by forward's line. */
+void refuse_metric(const Trace *trace, const Output *o, const char *why)
+{
+    Where named = place_of_key(trace, "metrics", o->name);
+    err(named.line > 0 ? named : o->node->where,
+        "metric '%s' cannot be computed over all rows of an evaluation: %s\n  %s", o->name, why, metric_remedy(why));
 }

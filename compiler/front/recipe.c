@@ -418,9 +418,12 @@ static void check_best(lua_State *L, const Lathe_recipe *r)
     if (!lathe_reads_rows(r)) push(&known, "perplexity");
     for (int i = 0; i < COUNT_OF(rouge) && r->eval_generate; i++) push(&known, rouge[i]);
     for (int i = 0; i < known.n; i++) found |= same(known.at[i], r->best);
+    if (r->best && lathe_reads_rows(r))
+        found |= lathe_less_is_better_of_task(r->best) >= 0; /* the trainer knows which */
     if (!found)
-        err(at_key(L, "best"), "there is no metric '%s'; a metric is a scalar output of forward, or one of metrics%s",
-            r->best, advice(r->best, known.at, known.n));
+        err(at_key(L, "best"), "there is no metric '%s'; a metric is a scalar output of forward, or one of metrics%s%s",
+            r->best, lathe_reads_rows(r) ? ", or what `trainer eval` adds, such as rmse or macro_f1" : "",
+            advice(r->best, known.at, known.n));
     if (r->best && !loss && !r->best_mode && lathe_less_is_better(r->best) < 0)
         err(at_key(L, "best"), "set best_mode = \"min\" or \"max\"; the name '%s' does not tell which is better",
             r->best);

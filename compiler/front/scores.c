@@ -156,9 +156,9 @@ static void check_own_metrics(const Trace *trace, const Rows *r, const Graph *ev
         const Output *o = &eval->outs.at[k];
         const Row_pair *p = row_output(r, k);
         if (o->kind != OUT_VALUE || !is_own_metric(trace, o->name)) continue;
-        if (p->fact.kind == ROWS_MEET) refuse_metric(o->name, o->node->where, p->fact.fault->why);
+        if (p->fact.kind == ROWS_MEET) refuse_metric(trace, o, p->fact.fault->why);
         if (is_of_totals(trace, o, &p->fact) && !is_made_of_totals(p))
-            refuse_metric(o->name, o->node->where, "it is no function of sums over rows");
+            refuse_metric(trace, o, "it is no function of sums over rows");
     }
 }
 

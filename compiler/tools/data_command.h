@@ -60,6 +60,16 @@ void tell_pictures(const Words *paths, bool json); /* prints what is in them */
 bool are_recordings(const Words *paths); /* .wav, .flac, .ogg, folders with some, a CSV of paths */
 void tell_recordings(const Words *paths, bool json);
 
+/* ------------------------------------------------------------------ tools/data_info_arrays.c */
+
+bool are_arrays_of_rows(const Words *paths); /* .npy, .npz, .h5, .safetensors, .idx, folders with some; NAME=FILE */
+void tell_arrays(const Words *paths, bool json);
+
+/* ------------------------------------------------------------------ tools/data_info_tables.c */
+
+bool are_tables(const Words *paths); /* .csv, .tsv without columns of texts by their usual names */
+void tell_tables(const Words *paths, bool json);
+
 /* ------------------------------------------------------------------ commands */
 
 /* The commands themselves: each returns the exit code; argv[0] is its name. */

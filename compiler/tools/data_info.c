@@ -389,6 +389,9 @@ int data_command(int argc, char **argv)
     take_options(argc, argv);
     if (are_recordings(&wanted.paths)) return tell_recordings(&wanted.paths, wanted.json), 0;
     if (are_pictures(&wanted.paths)) return tell_pictures(&wanted.paths, wanted.json), 0;
+    bool documents = wanted.from.text || wanted.from.target || wanted.from.format || wanted.tokenizer || wanted.seq;
+    if (!documents && are_arrays_of_rows(&wanted.paths)) return tell_arrays(&wanted.paths, wanted.json), 0;
+    if (!documents && are_tables(&wanted.paths)) return tell_tables(&wanted.paths, wanted.json), 0;
     Info x = {.unit = open_unit(), .text = new_lengths(), .target = new_lengths()};
     open_forecast(&x.forecast);
     read_files(&x);

@@ -15,13 +15,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ASKED, AHEAD, BATCHES = 3 }; /* one that is waited for; those of the steps to come */
+enum { ASKED, AHEAD, BATCHES = 3, SHOWN = 8 }; /* one that is waited for; those of the steps to come */
 
 typedef struct Batch {
     int64_t step;           /* -1: none */
     int64_t n, taken, done; /* turns: of the batch, begun, ended */
     File_turn *turn;        /* [n] */
     char **wrong;           /* [n] why a file cannot be read; NULL: it can */
+    bool *left_out;         /* [n] it cannot, and the recipe leaves it out */
     char *rooms;            /* [n][form.room] */
 } Batch;
 
@@ -41,8 +42,8 @@ struct Files {
     File_thread *thread;
     bool started;
     char *failure;
-    char **fault; /* [n] of the files, if some may be bad: what is wrong; else NULL */
-    int64_t bad;
+    char **fault;          /* [n] of the files, if some may be bad: what is wrong; else NULL */
+    int64_t bad, left_out; /* files */
     pthread_mutex_t lock;
     pthread_cond_t work, ready;
 };
@@ -100,8 +101,10 @@ static void *read_turns(void *with)
         int64_t k = b->taken++;
         pthread_mutex_unlock(&f->lock);
         char *wrong = read_turn(t, &b->turn[k], b != &f->batch[ASKED], b->rooms + k * f->form.room);
+        bool left_out = wrong && f->form.leaves_out && f->form.leaves_out(t->own);
         pthread_mutex_lock(&f->lock);
         b->wrong[k] = wrong;
+        b->left_out[k] = left_out;
         if (++b->done == b->n) pthread_cond_broadcast(&f->ready);
     }
     return NULL;
@@ -139,16 +142,20 @@ static void wait_for(Files *f, Batch *b, bool wanted)
 
 /* ------------------------------------------------------------------ batches */
 
-/* A damaged file becomes zeros, where bad_records allows it. */
+/* A damaged file becomes zeros, where bad_records allows it; so does one that the recipe leaves out. */
 static void pass_over_bad(Files *f, Batch *b)
 {
     for (int64_t k = 0; k < b->n && f->fault; k++) {
         char **known = &f->fault[b->turn[k].item];
-        if (!b->wrong[k] || (!*known && f->bad == f->reading->recipe->bad_records)) continue;
+        if (!b->wrong[k]) continue;
+        if (!*known && !b->left_out[k] && f->bad == f->reading->recipe->bad_records) continue;
         if (!*known) {
-            f->bad++;
+            if (b->left_out[k]) f->left_out++;
+            else f->bad++;
             *known = text_of("%s", b->wrong[k]);
-            note("%s: %s; its predictions stay empty", place_of_file(f->index, &f->index->at[b->turn[k].item]), *known);
+            if (f->left_out <= SHOWN || !b->left_out[k])
+                note("%s: %s; its predictions stay empty", place_of_file(f->index, &f->index->at[b->turn[k].item]),
+                     *known);
         }
         free(b->wrong[k]);
         b->wrong[k] = NULL;
@@ -221,12 +228,15 @@ const char *files_failure(const Files *f, int *code)
 
 /* ------------------------------------------------------------------ opening */
 
-static bool may_be_bad(const Reading *reading) { return reading->predicting && reading->recipe->bad_records > 0; }
+static bool may_be_bad(const Files *f)
+{
+    return f->reading->predicting && (f->reading->recipe->bad_records > 0 || f->form.leaves_out);
+}
 
 int64_t files_heap(const Files *f)
 {
-    int64_t turn = (int64_t)(sizeof(File_turn) + sizeof(char *)) + f->form.room;
-    int64_t faults = may_be_bad(f->reading) ? f->index->n * (int64_t)sizeof(char *) : 0;
+    int64_t turn = (int64_t)(sizeof(File_turn) + sizeof(char *) + sizeof(bool)) + f->form.room;
+    int64_t faults = may_be_bad(f) ? f->index->n * (int64_t)sizeof(char *) : 0;
     return file_index_bytes(f->index) + f->batches * f->rows * turn + f->threads * f->form.thread_bytes + faults;
 }
 
@@ -235,9 +245,10 @@ static void take_room(Files *f)
     for (int i = 0; i < f->batches; i++)
         f->batch[i] = (Batch){.step = -1,
                               .turn = must_alloc(sizeof(File_turn) * (size_t)f->rows),
+                              .left_out = must_alloc(sizeof(bool) * (size_t)f->rows),
                               .wrong = must_alloc(sizeof(char *) * (size_t)f->rows),
                               .rooms = must_alloc((size_t)(f->rows * f->form.room))};
-    if (may_be_bad(f->reading)) f->fault = must_alloc(sizeof *f->fault * (size_t)f->index->n);
+    if (may_be_bad(f)) f->fault = must_alloc(sizeof *f->fault * (size_t)f->index->n);
     f->thread = must_alloc(sizeof *f->thread * (size_t)f->threads);
     for (int i = 0; i < f->threads; i++) f->thread[i] = (File_thread){.f = f, .own = f->form.open_thread(f->form.with)};
 }
@@ -274,5 +285,7 @@ Files *open_files(const Reading *reading, File_index *index, const Files_form *f
 
 File_index *index_of_files(const Files *f) { return f->index; }
 int file_readers(const Files *f) { return f->threads; }
+const char *remedy_of_files(const Files *f) { return f->form.hasten(f->form.with); }
 char *words_of_files(const Files *f) { return f->form.tell(f->form.with); }
+int64_t faulty_files(const Files *f) { return f->bad + f->left_out; }
 const char *fault_of_file(const Files *f, int64_t item) { return f->fault ? f->fault[item] : NULL; }

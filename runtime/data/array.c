@@ -210,6 +210,16 @@ void list_arrays(Array_list *all, const char *path, const char *name, Wanted *wa
          data_file_hint(path));
 }
 
+bool holds_arrays(const char *path)
+{
+    DIR *folder = opendir(path);
+    bool some = !folder && (ending_of(path) != NO_ENDING || is_hdf5(path));
+    for (struct dirent *e; folder && !some && (e = readdir(folder));)
+        some = ending_of(e->d_name) == NPY || ending_of(e->d_name) == IDX;
+    if (folder) closedir(folder);
+    return some;
+}
+
 /* ------------------------------------------------------------------ elements */
 
 static double half(uint16_t bits)

@@ -34,6 +34,7 @@ Array *open_npy(const char *path); /* C order; booleans, integers, float16 to fl
 typedef bool Wanted(const void *with, const char *name);
 void list_arrays(Array_list *all, const char *path, const char *name, Wanted *wanted, const void *with);
 bool are_arrays(const Words *paths); /* all of them .npy */
+bool holds_arrays(const char *path); /* a file of arrays by its name, or a folder with some */
 void close_array(Array *a);
 int64_t array_rows(const Array *a);                                 /* of a scalar: 1 */
 void read_array(const Array *a, int64_t row, int64_t n, double *out); /* [n][width] */

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { CHUNK = 1 << 16, MOST_ROW = 1 << 24, MOST_COLUMNS = 1 << 16 };
+enum { CHUNK = 1 << 16, MOST_ROW = 1 << 24, MOST_COLUMNS = 1 << 16, SHOWN = 20 };
 
 struct Cells {
     char *path;
@@ -351,6 +351,19 @@ const char *column_name(const Cells *c, int k) { return c->name[k]; }
 const char *cell(const Cells *c, int k) { return c->text + c->field[k]; }
 
 int column_named(const Cells *c, const char *name) { return find_string(&c->places, name, (int64_t)strlen(name)); }
+
+char *among_columns(const Cells *c, const char *wanted)
+{
+    const char *close = nearest_word(wanted, (const char *const *)c->name, c->columns);
+    char *all = text_of("among the %d", c->columns);
+    for (int k = 0; k < c->columns && k < SHOWN; k++) {
+        char *longer = text_of("%s%s\"%.60s\"", all, k ? ", " : ": ", c->name[k]);
+        free(all);
+        all = longer;
+    }
+    return text_of("%s%s%s%s%s", all, c->columns > SHOWN ? ", …" : "", close ? "; did you mean \"" : "",
+                   close ? close : "", close ? "\"?" : "");
+}
 
 int wanted_column(Cells *c, const char *name)
 {

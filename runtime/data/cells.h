@@ -22,6 +22,7 @@ char *cell_place(const Cells *c, int k);      /* "t.csv:12, column "b""; from ma
 int64_t cell_line(const Cells *c);            /* of the row */
 void number_of_cell(const Cells *c, int k, double *to); /* ends the program (3) if it is none */
 int column_named(const Cells *c, const char *name); /* -1: none */
+char *among_columns(const Cells *c, const char *wanted); /* "among the 3: "a", "b", "c"; did you mean "a"?"; from malloc */
 int wanted_column(Cells *c, const char *name); /* the same; JSON lines get an empty one, with a note */
 
 #endif

@@ -16,15 +16,11 @@ struct Copied {
 
 static void find_copied(Copied *c, const char *path)
 {
-    const char **known = must_alloc(sizeof *known * (size_t)cell_count(c->cells));
-    for (int k = 0; k < cell_count(c->cells); k++) known[k] = column_name(c->cells, k);
     for (int k = 0; k < c->names.n; k++) {
-        const char *name = c->names.at[k], *close = nearest_word(name, known, cell_count(c->cells));
+        const char *name = c->names.at[k];
         if ((c->at[k] = column_named(c->cells, name)) < 0)
-            fail(EXIT_DATA, path, "--keep: there is no column \"%.60s\" among the %d that the first line names%s%s%s",
-                 name, cell_count(c->cells), close ? "; did you mean \"" : "", close ? close : "", close ? "\"?" : "");
+            fail(EXIT_DATA, path, "--keep: there is no column \"%.60s\" %s", name, among_columns(c->cells, name));
     }
-    free(known);
 }
 
 static void open_file(Copied *c)

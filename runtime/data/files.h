@@ -94,9 +94,13 @@ typedef struct Files_form { /* how files of a kind get into a batch; with is wha
     /* Reads the file, which fd has open, into room; turn NULL: as it is, else as it varies in training.  Returns NULL,
      * or what is wrong, from malloc. */
     char *(*read)(void *thread, int fd, const Data_file *file, const File_turn *turn, char *room);
+    /* Whether the file that the thread read last is wrong only in what the recipe leaves out; NULL: it leaves out
+     * nothing.  To predict, such a file counts as none of bad_records. */
+    bool (*leaves_out)(const void *thread);
     /* Fills the inputs of an entry with a batch: turn [e->rows], rooms [e->rows][room]. */
     void (*fill)(const void *with, const Lathe_entry *e, char *in, const File_turn *turn, bool training,
                  const char *rooms);
+    const char *(*hasten)(const void *with); /* what would make reading faster; "": nothing that is known */
     char *(*tell)(const void *with); /* "pictures of 3 classes: …", from malloc */
 } Files_form;
 
@@ -107,8 +111,10 @@ Files *open_files(const Reading *reading, File_index *index, const Files_form *f
 File_index *index_of_files(const Files *f);
 int64_t files_heap(const Files *f);
 int file_readers(const Files *f); /* threads */
+const char *remedy_of_files(const Files *f); /* ", or resample …", if reading them is slow */
 char *words_of_files(const Files *f); /* "pictures of 3 classes: …" */
 const char *fault_of_file(const Files *f, int64_t item); /* why it cannot be read; NULL: it was */
+int64_t faulty_files(const Files *f); /* so many so far */
 /* Fills the inputs with the files item [e->rows], as they are.  A file that cannot be read ends the program (3); to
  * predict, bad_records of them are zeros, and told. */
 void fill_files(Files *f, const Lathe_entry *e, char *in, const int64_t *item);

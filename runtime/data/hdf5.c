@@ -16,7 +16,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_NAME = 256, MOST_CHUNK = 64 << 20, MOST_CACHE = 16 << 20, CACHE_SLOTS = 12289, MOST_PACKED = 1100 };
+enum {
+    MOST_NAME = 256,
+    MOST_CHUNK = 64 << 20,
+    MOST_CACHE = 16 << 20,
+    CACHE_SLOTS = 12289,
+    MOST_PACKED = 1100,
+    SHOWN = 20
+};
 enum { MOST_BAND = 1 << 20, MOST_PARTS = 64 }; /* bytes of the chunks that share a row; parts of a chunk */
 
 #define DECLARE(result, name, parameters) result(*name) parameters;
@@ -272,37 +279,67 @@ static int kind_of(const char *place, Hdf5_id at, const char *name)
     return kind;
 }
 
-static void refuse_kind(const char *place, int kind)
+/* The name of the n-th member; false: there is none. */
+static bool member_of(const char *path, Hdf5_id group, Hdf5_size n, char name[MOST_NAME + 1])
+{
+    ssize_t length = h5.H5Lget_name_by_idx(group, ".", HDF5_BY_NAME, HDF5_RISING, n, name, MOST_NAME + 1, HDF5_DEFAULT);
+    if (length > MOST_NAME) fail(EXIT_DATA, path, "expected names of at most %d bytes, found %s…", MOST_NAME, name);
+    return length >= 0;
+}
+
+/* "x, y, train/ and others": a group's name ends in a slash */
+static char *members_text(const char *path, Hdf5_id group)
+{
+    char name[MOST_NAME + 1], *all = text_of("%s", "");
+    Hdf5_size n = 0;
+    for (; n < SHOWN && member_of(path, group, n, name); n++)
+        all = text_of("%s%s%s%s", all, n ? ", " : "", name, kind_of(path, group, name) == HDF5_GROUP ? "/" : "");
+    if (n == 0) return text_of("nothing");
+    return member_of(path, group, n, name) ? text_of("%s and others", all) : all;
+}
+
+/* What is where `inside` was looked for: in the last of its groups that is there. */
+static char *beside_missing(const char *path, Hdf5_id file, const char *inside)
+{
+    char *group = text_of("%s", inside), *slash;
+    do {
+        slash = strrchr(group, '/');
+        group[slash ? slash - group : 0] = 0;
+    } while (*group && kind_of(path, file, group) != HDF5_GROUP);
+    Hdf5_id at = must_be(h5.H5Oopen(file, *group ? group : "/", HDF5_DEFAULT), path);
+    char *all = members_text(path, at);
+    h5.H5Oclose(at);
+    return *group ? text_of("; its group %s has %s", group, all) : text_of("; the file has %s", all);
+}
+
+static void refuse_kind(const char *place, int kind, const char *beside)
 {
     if (kind != HDF5_DATASET)
-        fail(EXIT_DATA, place, "expected a dataset, found %s",
+        fail(EXIT_DATA, place, "expected a dataset, found %s%s",
              kind == HDF5_GROUP ? "a group"
              : kind             ? "something else"
-                                : "nothing, or a link to another file");
+                                : "nothing, or a link to another file",
+             beside);
 }
 
 static void open_group(Array_list *all, const char *path, Hdf5_id group, Wanted *wanted, const void *with)
 {
     char name[MOST_NAME + 1], *inner = NULL;
     int sets = 0;
-    for (Hdf5_size n = 0;; n++) {
-        ssize_t length =
-            h5.H5Lget_name_by_idx(group, ".", HDF5_BY_NAME, HDF5_RISING, n, name, sizeof name, HDF5_DEFAULT);
-        if (length < 0) break;
-        if (length > MOST_NAME) fail(EXIT_DATA, path, "expected names of at most %d bytes, found %s…", MOST_NAME, name);
+    for (Hdf5_size n = 0; member_of(path, group, n, name); n++) {
         char *place = text_of("%s: %s", path, name);
         int kind = kind_of(place, group, name);
         sets += kind == HDF5_DATASET;
         if (kind == HDF5_GROUP && !inner) inner = text_of("%s", name);
         if (kind != HDF5_GROUP && (!wanted || wanted(with, name))) {
-            refuse_kind(place, kind);
+            refuse_kind(place, kind, "");
             add_array(all, open_set(place, group, name), name);
         }
         free(place);
     }
     if (!sets)
-        fail(EXIT_DATA, path, "expected datasets by the names of the inputs, found none%s",
-             inner ? text_of("; there is a group \"%s\", whose datasets are --data %s/%s", inner, path, inner) : "");
+        fail(EXIT_DATA, path, "expected datasets by the names of the inputs, found %s%s", members_text(path, group),
+             inner ? text_of("; the datasets of group %s are --data %s/%s", inner, path, inner) : "");
     free(inner);
 }
 
@@ -334,7 +371,8 @@ void open_hdf5(Array_list *all, const char *path, const char *name, Wanted *want
         open_group(all, path, group, wanted, with);
         h5.H5Oclose(group);
     } else {
-        refuse_kind(path, kind);
+        if (!kind) refuse_kind(path, kind, beside_missing(path, h, inside));
+        refuse_kind(path, kind, "");
         add_array(all, open_set(path, h, inside), name);
     }
     h5.H5Fclose(h); /* once the datasets are closed */

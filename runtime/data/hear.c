@@ -24,6 +24,7 @@ struct Hearer {
     Rate *rate; /* of the last recording that needed one */
     int rate_from;
     bool resampled; /* the one at work */
+    bool too_long;  /* likewise */
     double *x;
     int64_t n, room; /* samples, at the model's rate */
 };
@@ -65,9 +66,10 @@ static char *take_about(void *with, const Sound_about *about)
     Hearer *h = with;
     const Sound_form *f = h->form;
     int64_t frames = frames_of_sound(f, about);
-    if (frames > f->frames)
-        return text_of("expected at most %lld frames (%.4g s), found %lld (%.4g s); cut it, leave it out, or build the "
-                       "model with --set frames=%lld",
+    h->too_long = frames > f->frames;
+    if (h->too_long)
+        return text_of("expected at most %lld frames (%.4g s), found %lld (%.4g s); cut it, leave it out "
+                       "(too_long=drop), or build the model with --set frames=%lld",
                        (long long)f->frames, (double)f->frames * f->mel.hop / f->mel.rate, (long long)frames,
                        (double)about->samples / about->rate, (long long)frames);
     h->n = 0;
@@ -166,9 +168,12 @@ static void mask_features(const Sound_form *f, const File_turn *turn, float *x, 
     }
 }
 
+bool was_too_long(const Hearer *h) { return h->too_long; }
+
 char *hear(Hearer *h, const Sound_bytes *from, const File_turn *turn, float *out, int32_t *frames)
 {
     const Sound_form *f = h->form;
+    h->too_long = false;
     char *wrong = read_sound(from, &(Sound_taker){h, take_about, take_samples});
     if (wrong) return wrong;
     if (h->resampled) h->n += change_rate(h->rate, NULL, 0, true, h->x + h->n, h->room - h->n);

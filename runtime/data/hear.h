@@ -22,5 +22,6 @@ int64_t hearer_bytes(const Sound_form *f);
 int64_t frames_of_sound(const Sound_form *f, const Sound_about *about);
 /* Features [frames][mels], zeros after the recording's end.  turn NULL: as it is.  Returns NULL, or what is wrong. */
 char *hear(Hearer *h, const Sound_bytes *from, const File_turn *turn, float *out, int32_t *frames);
+bool was_too_long(const Hearer *h); /* the recording that it heard last: it has more frames than there is room for */
 
 #endif

@@ -131,6 +131,12 @@ static void check_classes(const Pictures *p, const Lathe_entry *e)
              n, n == 1 ? "" : "es", (long long)t->below, t->name, (long long)t->below - n, n);
 }
 
+static const char *hasten_pictures(const void *with)
+{
+    (void)with;
+    return ", or make the pictures as small as the model reads them, if they are larger";
+}
+
 static char *pictures_text(const void *with)
 {
     return text_of("pictures of %s", class_counts(((const Pictures *)with)->index));
@@ -157,6 +163,7 @@ Files *open_pictures(const Reading *reading, const Lathe_entry *e, const Words *
                                     .open_thread = open_picture_thread,
                                     .read = read_to_pixels,
                                     .fill = fill_pixels,
+                                    .hasten = hasten_pictures,
                                     .tell = pictures_text},
                       most_rows(p));
 }

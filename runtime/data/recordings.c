@@ -17,6 +17,7 @@ typedef struct Recordings { /* what threads share */
     int64_t letters; /* room of a text; 0: there is none */
     int64_t below;   /* ids of characters, or classes, are below it */
     double seconds;
+    bool other_rates; /* some have to be resampled */
 } Recordings;
 
 static int64_t numbers_of(const Recordings *r) { return r->form.frames * r->form.mel.mels; }
@@ -37,6 +38,8 @@ static char *hear_file(void *thread, int fd, const Data_file *q, const File_turn
     if (!wrong) memcpy(out + hearer_numbers(h), &frames, sizeof frames);
     return wrong;
 }
+
+static bool leaves_out_recording(const void *hearer) { return was_too_long(hearer); }
 
 /* ------------------------------------------------------------------ batches */
 
@@ -89,12 +92,14 @@ typedef struct Look { /* at a recording's header */
     const Recordings *r;
     int64_t frames;
     double seconds;
+    int rate;
 } Look;
 
 static char *take_length(void *with, const Sound_about *about)
 {
     Look *look = with;
     look->frames = frames_of_sound(&look->r->form, about);
+    look->rate = about->rate;
     look->seconds = (double)about->samples / about->rate;
     return NULL;
 }
@@ -140,6 +145,7 @@ static void check_lengths(Recordings *r)
         Look look = look_at_header(r, &s->at[i]);
         char *wrong = unfit(r, i, &look);
         if (!wrong) r->seconds += look.seconds, s->at[kept++] = s->at[i];
+        if (!wrong) r->other_rates |= look.rate != r->form.mel.rate;
         else if (look.frames > most) most = look.frames, place = place_of_file(s, &s->at[i]), what = wrong;
     }
     if (place && r->reading->recipe->too_long == LATHE_REFUSE_LONG)
@@ -224,6 +230,11 @@ static void check_class_count(const Recordings *r)
              (long long)r->below, n, r->index->classes.at[n - 1], n);
 }
 
+static const char *hasten_recordings(const void *with)
+{
+    return ((const Recordings *)with)->other_rates ? ", or resample the recordings to the model's rate once" : "";
+}
+
 static char *recordings_text(const void *with)
 {
     const Recordings *r = with;
@@ -244,13 +255,16 @@ Files *open_recordings(const Reading *reading, const Lathe_entry *e, const Words
         check_lengths(r);
         tell_empty_filter(&r->form.mel);
     }
+    bool drop = reading->recipe->too_long == LATHE_DROP_LONG;
     return open_files(reading, r->index,
                       &(Files_form){.with = r,
                                     .room = room_of(r),
                                     .thread_bytes = hearer_bytes(&r->form),
                                     .open_thread = open_listener,
                                     .read = hear_file,
+                                    .leaves_out = drop ? leaves_out_recording : NULL,
                                     .fill = fill_recordings,
+                                    .hasten = hasten_recordings,
                                     .tell = recordings_text},
                       most_rows(r));
 }

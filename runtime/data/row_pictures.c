@@ -19,6 +19,12 @@ static bool changes_pixels(const Lathe_recipe *r)
     return r->crop != LATHE_CROP_CENTRE || r->flip || r->jitter > 0 || r->cutout > 0;
 }
 
+char *settings_as_they_are(const Lathe_recipe *r)
+{
+    return text_of("%s%s%s%s", r->crop != LATHE_CROP_CENTRE ? " --set crop=centre" : "", r->flip ? " --set flip=0" : "",
+                   r->jitter > 0 ? " --set jitter=0" : "", r->cutout > 0 ? " --set cutout=0" : "");
+}
+
 bool must_be_bytes(const Lathe_recipe *r, const Lathe_tensor *t)
 {
     return r->pictures && strcmp(r->pictures, t->name) == 0 && changes_pixels(r);

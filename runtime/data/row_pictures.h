@@ -12,6 +12,7 @@ int64_t row_pictures_heap(const Row_pictures *v);
 /* Varies the rows in the inputs as pictures of files vary, and mixes them.  turn [e->rows]: in training; NULL: they stay
  * as they are. */
 void vary_row_pictures(Row_pictures *v, const Lathe_entry *e, char *in, const File_turn *turn);
+char *settings_as_they_are(const Lathe_recipe *r); /* --set options with which nothing varies; from malloc */
 bool must_be_bytes(const Lathe_recipe *r, const Lathe_tensor *t); /* a picture's pixels, because they vary */
 
 #endif

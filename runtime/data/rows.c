@@ -143,6 +143,13 @@ static void check_unpacked(const void *with, int64_t unpacked)
     if (d->reading->check_memory) d->reading->check_memory(d->reading->with, d->heap + unpacked);
 }
 
+static char *names_of_arrays(const Array_list *all)
+{
+    Words names = {0};
+    for (int i = 0; i < all->n; i++) add_word(&names, all->at[i]->name);
+    return all->n ? text_of(": %s", shown_words(&names)) : "";
+}
+
 static void take_path(Row_data *d, const char *path)
 {
     const char *file = path;
@@ -152,8 +159,10 @@ static void take_path(Row_data *d, const char *path)
     bool alone = all.n == 1 && strcmp(all.at[0]->name, name) == 0;
     if (said && !is_known(d, said)) refuse_name(d, file, said);
     if (said && all.n != 1)
-        fail(EXIT_DATA, file, "expected one array, for input \"%s\", found %d; give --data %s, whose arrays have names",
-             said, all.n, file);
+        fail(EXIT_DATA, file,
+             "expected one array, for input \"%s\", found %d%s; give --data %s, whose arrays have names%s", said, all.n,
+             names_of_arrays(&all), file,
+             is_hdf5(file) && all.n ? text_of(", or --data %s=%s/%s", said, file, all.at[0]->name) : "");
     if (said) all.at[0]->name = text_of("%s", said);
     if (alone && !is_known(d, name)) {
         if (d->fields != 1) refuse_name(d, file, name);
@@ -180,6 +189,14 @@ static char *order_hint(const Row_field *f, const Array *a)
     return text_of("; channels come last here: in NumPy, a.transpose(%s, 1)", axes);
 }
 
+/* [rows, classes] where the input is one id of each row. */
+static const char *one_hot_hint(const Row_field *f, const Array *a)
+{
+    int64_t last = a->rank > 1 ? a->dim[a->rank - 1] : 0;
+    bool one_hot = f->input->dtype == LATHE_I32 && last > 1 && a->width == f->width * last;
+    return one_hot ? "; if its last axis is a one-hot of each id, NumPy's a.argmax(-1) makes ids" : "";
+}
+
 /* The axes must be the input's, but for axes of one number: [60000, 28, 28] is an f32 { 28, 28, 1 }. */
 static void check_shape(const Row_field *f, const Array *a)
 {
@@ -195,8 +212,8 @@ static void check_shape(const Row_field *f, const Array *a)
         left /= want;
     }
     if (fits) return;
-    fail(EXIT_DATA, a->place, "expected rows of %s, an array [rows, …], found %s%s", field_text(f),
-         dims_text(a->rank, a->dim), order_hint(f, a));
+    fail(EXIT_DATA, a->place, "expected rows of %s, an array [rows, …], found %s%s%s", field_text(f),
+         dims_text(a->rank, a->dim), order_hint(f, a), one_hot_hint(f, a));
 }
 
 static void check_bytes(const Row_data *d, const Row_field *f, const Array *a)
@@ -205,8 +222,8 @@ static void check_bytes(const Row_data *d, const Row_field *f, const Array *a)
         return;
     fail(EXIT_DATA, a->place,
          "input %s: expected pixels as bytes, because pictures vary in training, found elements of another type; in "
-         "NumPy, a.astype(\"uint8\") of pixels that are 0 to 255, or train with --set crop=centre --set flip=0 …",
-         f->input->name);
+         "NumPy, a.astype(\"uint8\") of pixels that are 0 to 255, or train without that:%s",
+         f->input->name, settings_as_they_are(d->reading->recipe));
 }
 
 static void check_number(const Row_field *f, const Array *a, int64_t row, double x)

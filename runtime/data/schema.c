@@ -68,8 +68,16 @@ int place_of_column(Cells *c, const char *name, bool needed, const char *path)
 {
     int at = needed ? column_named(c, name) : wanted_column(c, name);
     if (at < 0)
-        fail(EXIT_DATA, path, "expected a column \"%.60s\", as in the training data, found none among %d", name,
-             cell_count(c));
+        fail(EXIT_DATA, path, "expected a column \"%.60s\", as in the training data, found none %s", name,
+             among_columns(c, name));
+    return at;
+}
+
+int place_of_weight(const Cells *c, const char *name, const char *path)
+{
+    int at = name ? column_named(c, name) : -1;
+    if (name && at < 0)
+        fail(EXIT_DATA, path, "expected a column \"%.60s\" (the weights of rows) %s", name, among_columns(c, name));
     return at;
 }
 
@@ -89,11 +97,17 @@ int level_of(const Column *c, const char *name)
 
 /* Values of a column that may be numbers or dates are not kept beyond the first FEW_NUMBERS, since there may be as many
  * as rows.  If a later cell is a text after all, the files are read once more for its values. */
+typedef struct Form { /* of cells: they are numbers, or dates */
+    int64_t n;
+    char *other, *other_place; /* the first cell that is none */
+} Form;
+
 typedef struct Seen {
     bool numbers, dates, whole; /* all that is not missing is a number, a date, a whole number */
     bool all;                   /* values are kept whatever they are */
     bool passed;                /* some were not kept */
     bool many;                  /* more different values than MOST_LEVELS, which are not kept */
+    Form number, date;
     int64_t present;
     Strings values;
     char *first_missing; /* its place */
@@ -114,13 +128,30 @@ static void keep_value(Seen *s, const char *text, int64_t *kept, const Cells *c)
              bytes_text(MOST_TEXT));
 }
 
-static void see(Seen *s, const char *text, int64_t *kept, const Cells *c)
+static bool count_form(Form *f, bool is, const Cells *c, int at)
 {
-    double x;
+    f->n += is;
+    if (is || f->other) return is;
+    f->other = text_of("%.60s", cell(c, at));
+    f->other_place = cell_place(c, at);
+    return false;
+}
+
+/* The cells that are not may be mistakes. */
+static bool nearly_all_are(const Form *f, const Seen *s)
+{
+    int64_t others = s->present - f->n;
+    return others > 0 && others <= s->present / 10;
+}
+
+static void see(Seen *s, const Cells *c, int at, int64_t *kept)
+{
+    const char *text = cell(c, at);
+    double x = 0, day;
     s->present++;
-    if (s->numbers) s->numbers = parse_real(text, &x);
-    if (s->dates) s->dates = parse_date(text, &x);
-    if (s->whole) s->whole = s->numbers && x == floor(x) && fabs(x) < 1e9;
+    s->numbers &= count_form(&s->number, parse_real(text, &x), c, at);
+    s->dates &= count_form(&s->date, parse_date(text, &day), c, at);
+    s->whole &= s->numbers && x == floor(x) && fabs(x) < 1e9;
     s->passed |= !s->all && (s->numbers || s->dates) && s->values.n == FEW_NUMBERS;
     if (!s->passed) keep_value(s, text, kept, c);
 }
@@ -129,12 +160,8 @@ static void see_row(Schema *s, Seen *seen, const Cells *c, const int *at, int64_
 {
     s->rows++;
     for (int k = 0; k < s->columns; k++) {
-        const char *text = cell(c, at[k]);
-        if (!is_missing(text)) {
-            see(&seen[k], text, kept, c);
-            continue;
-        }
-        if (!s->column[k].missing++) seen[k].first_missing = cell_place(c, at[k]);
+        if (!is_missing(cell(c, at[k]))) see(&seen[k], c, at[k], kept);
+        else if (!s->column[k].missing++) seen[k].first_missing = cell_place(c, at[k]);
     }
 }
 
@@ -157,8 +184,7 @@ void check_listed(const Cells *c, const char *path, const char *option, const ch
         end = at + strcspn(at, ",");
         char *word = text_of("%.*s", (int)(end - at), at);
         if (column_named(c, word) < 0)
-            fail(EXIT_DATA, path, "%s: there is no column \"%.60s\" among the %d that the first line names", option,
-                 word, cell_count(c));
+            fail(EXIT_DATA, path, "%s: there is no column \"%.60s\" %s", option, word, among_columns(c, word));
         free(word);
     }
 }
@@ -186,6 +212,14 @@ static void leave_column_out(Column *c, const char *why)
     c->why = text_of("%s", why);
 }
 
+/* Text in a column of numbers or dates makes all of them texts. */
+static void tell_of_other(Column *c, const Seen *s, const Form *f, const char *form)
+{
+    if (nearly_all_are(f, s))
+        c->why = text_of("%s%s%lld of its %lld values are %s, and \"%s\" at %s is none", c->why ? c->why : "",
+                         c->why ? "; " : "", (long long)f->n, (long long)s->present, form, f->other, f->other_place);
+}
+
 static void find_kind(Column *c, const Seen *s, const Table_form *form, int64_t rows)
 {
     bool category = list_has(form->as_categories, c->name);
@@ -201,6 +235,9 @@ static void find_kind(Column *c, const Seen *s, const Table_form *form, int64_t 
     else c->kind = COLUMN_CATEGORY;
     c->flagged = c->missing && (c->kind == COLUMN_NUMBER || c->kind == COLUMN_DATE);
     if (c->kind == COLUMN_CATEGORY) take_levels(c, s);
+    if (category || (c->kind == COLUMN_LEFT_OUT && !c->why)) return;
+    if (c->kind != COLUMN_NUMBER) tell_of_other(c, s, &s->number, "numbers");
+    if (c->kind != COLUMN_DATE) tell_of_other(c, s, &s->date, "dates");
 }
 
 static void find_target(Schema *s, Column *c, const Seen *t, const Table_form *form)
@@ -212,18 +249,27 @@ static void find_target(Schema *s, Column *c, const Seen *t, const Table_form *f
              "expected a value of the target in each row, found none; leave out the rows without one");
     if (!t->many && t->values.n == 1) fail(EXIT_DATA, place, "the target has the same value in all rows");
     if (s->targets > 1 && (!t->numbers || form->task == LATHE_CLASSES))
-        fail(EXIT_DATA, place,
+        fail(EXIT_DATA, t->numbers ? place : t->number.other_place,
              "expected a number in each row, since there are %d targets, found %s; a table has one target of classes, "
              "or several of numbers; for both give arrays (data.arrays), or train a model for each",
-             s->targets, t->numbers ? "task=class" : "text");
+             s->targets, t->numbers ? "task=class" : text_of("\"%s\"", t->number.other));
+    if (form->task == LATHE_TASK_FOUND && nearly_all_are(&t->number, t))
+        fail(EXIT_DATA, t->number.other_place,
+             "expected a number, as in %lld of %lld rows, found \"%s\"; mend the cell, or leave the row out; if the "
+             "column holds classes, say task=class",
+             (long long)t->number.n, (long long)t->present, t->number.other);
     s->classes = form->task == LATHE_CLASSES || (form->task == LATHE_TASK_FOUND && (!t->numbers || few));
     if (!s->classes && !t->numbers)
-        fail(EXIT_DATA, place,
-             "expected a number in each row, as task=real says, found text; task=class takes classes");
+        fail(EXIT_DATA, t->number.other_place,
+             "expected a number in each row, as task=real says, found \"%s\"; task=class takes classes",
+             t->number.other);
     if (s->classes && (t->many || t->values.n > s->rows / 2))
         fail(EXIT_DATA, place, "expected classes, found %s different values in %lld rows%s",
              t->many ? "too many" : text_of("%d", t->values.n), (long long)s->rows,
-             t->numbers ? "; task=real predicts a number" : "");
+             t->numbers ? "; task=real predicts a number"
+             : t->number.n
+                 ? text_of("; they are no numbers, since \"%s\" at %s is none", t->number.other, t->number.other_place)
+                 : "");
     if (s->classes) take_levels(c, t);
     for (int k = 0; k < c->levels; k++) c->id[k] = k;
 }
@@ -265,22 +311,6 @@ Column *target_column(const Schema *s, int k)
     return c;
 }
 
-static _Noreturn void refuse_target(const Schema *s, const char *path, const char *target)
-{
-    const char **names = must_alloc(sizeof *names * (size_t)s->columns), *close;
-    char *all = text_of("%s", "");
-    for (int k = 0; k < s->columns; k++) {
-        names[k] = s->column[k].name;
-        if (k < 8) all = text_of("%s%s\"%.60s\"", all, k ? ", " : "", names[k]);
-    }
-    close = nearest_word(target, names, s->columns);
-    fail(EXIT_DATA, path,
-         "expected a column \"%s\" (the target) among the %d that the first line names, %s%s%s%s%s; "
-         "name it with --set csv_target=COLUMN",
-         target, s->columns, all, s->columns > 8 ? ", …" : "", close ? "; did you mean \"" : "", close ? close : "",
-         close ? "\"?" : "");
-}
-
 /* Where each column of the first file is in this one; names may come in another order. */
 static int *columns_of_first(const Schema *s, Cells *c, const char *path)
 {
@@ -303,7 +333,10 @@ static Schema *schema_of_first(Cells *c, const Table_form *form, const char *pat
     Schema *s = new_schema(c, form);
     check_listed(c, path, "drop", form->drop);
     check_listed(c, path, "categories", form->as_categories);
-    if (s->target < 0) refuse_target(s, path, form->target);
+    place_of_weight(c, form->weight, path);
+    if (s->target < 0)
+        fail(EXIT_DATA, path, "expected a column \"%s\" (the target) %s; name it with --set csv_target=COLUMN",
+             form->target, among_columns(c, form->target));
     if (s->targets > 1 || strcmp(s->column[s->target].name, form->target) != 0)
         check_listed(c, path, "target", form->target);
     return s;
@@ -376,12 +409,19 @@ const char *schema_text(const Schema *s)
                    target);
 }
 
-void tell_left_out(const Schema *s)
+static void tell_columns(const Schema *s, Column_kind kind, const char *one, const char *several)
 {
     int n = 0;
     for (int k = 0; k < s->columns; k++)
-        if (s->column[k].kind == COLUMN_LEFT_OUT && s->column[k].why && n++ < SHOWN)
-            note("column \"%s\" is left out: %s", s->column[k].name, s->column[k].why);
+        if (s->column[k].kind == kind && s->column[k].why && n++ < SHOWN)
+            note("column \"%s\" is %s: %s", s->column[k].name, one, s->column[k].why);
     if (n > SHOWN)
-        note("%d more column%s left out for reasons like these", n - SHOWN, n == SHOWN + 1 ? " is" : "s are");
+        note("%d more column%s %s for reasons like these", n - SHOWN, n == SHOWN + 1 ? " is" : "s are",
+             n == SHOWN + 1 ? one : several);
+}
+
+void tell_left_out(const Schema *s)
+{
+    tell_columns(s, COLUMN_LEFT_OUT, "left out", "left out");
+    tell_columns(s, COLUMN_CATEGORY, "a category", "categories");
 }

@@ -32,7 +32,7 @@ typedef struct Column {
     int32_t unknown; /* id of unknown values; each column has its own */
     int32_t *id;     /* of each level among the ids of all categories, or the class; unknown, if it is too rare */
     int64_t missing;
-    char *why; /* it is left out; NULL: the user said so */
+    char *why; /* it is left out, or a category; NULL: there is nothing to tell */
 } Column;
 
 typedef struct Schema Schema;
@@ -58,6 +58,7 @@ typedef struct Table_form { /* what the user says of a table */
 Schema *find_schema(const Words *paths, const Table_form *form);
 /* Ends the program (3) if the file lacks the column; unless it is needed, JSON lines get an empty one, with a note. */
 int place_of_column(Cells *c, const char *name, bool needed, const char *path);
+int place_of_weight(const Cells *c, const char *name, const char *path); /* likewise; -1: name is NULL */
 bool list_has(const char *list, const char *name);                 /* whether the list "a,b" names the column */
 /* Ends the program (3) if the list names others than the columns of c; option: for the message. */
 void check_listed(const Cells *c, const char *path, const char *option, const char *list);
@@ -68,7 +69,7 @@ bool is_missing(const char *cell); /* "", NA, NaN, null, None, ? … */
 bool parse_date(const char *cell, double *days); /* "2024-02-29", "2024-02-29 12:30:00"; days since 1970-01-01 */
 int level_of(const Column *c, const char *name); /* -1: none */
 const char *schema_text(const Schema *s); /* "8 numbers, 3 categories of 27 values, target price: a number" */
-void tell_left_out(const Schema *s);
+void tell_left_out(const Schema *s); /* and columns that are categories because of a few cells */
 
 /* data/schema_json.c: as a checkpoint has it */
 json_t *schema_json(const Schema *s);

@@ -75,8 +75,8 @@ static void check_uses(const Cells *c, const char *path, const Use *use)
 {
     for (const Use *u = use; u < use + USES; u++) {
         if (u->names && u->one && column_named(c, u->names) < 0)
-            fail(EXIT_DATA, path, "%s: there is no column \"%.60s\" among the %d that the first line names", u->option,
-                 u->names, cell_count(c));
+            fail(EXIT_DATA, path, "%s: there is no column \"%.60s\" %s", u->option, u->names,
+                 among_columns(c, u->names));
         if (!u->one) check_listed(c, path, u->option, u->names);
     }
 }

@@ -150,20 +150,10 @@ static int place_of_group(const Split_rule *s, const Cells *c, const char *path)
 {
     int at = s->group ? column_named(c, s->group) : -1;
     if (s->by == LATHE_BY_GROUP && keeps_keys(s) && at < 0)
-        fail(
-            EXIT_DATA, path,
-            "expected a column \"%.60s\", the group that rows are split by, found none among %d; to evaluate all rows, "
-            "--val-fraction 1",
-            s->group, cell_count(c));
-    return at;
-}
-
-static int place_of_weight(const char *name, const Cells *c, const char *path)
-{
-    int at = name ? column_named(c, name) : -1;
-    if (name && at < 0)
-        fail(EXIT_DATA, path, "expected a column \"%.60s\", the weights of rows, found none among %d", name,
-             cell_count(c));
+        fail(EXIT_DATA, path,
+             "expected a column \"%.60s\", the group that rows are split by, found none %s; to evaluate all rows, "
+             "--val-fraction 1",
+             s->group, among_columns(c, s->group));
     return at;
 }
 
@@ -181,7 +171,7 @@ static void load_file(Table *t, const char *path)
 {
     Cells *c = open_cells(path);
     const Places at = {places_of_columns(t, c, path), place_of_group(&t->how.split, c, path),
-                       place_of_weight(t->how.weight, c, path)};
+                       place_of_weight(c, t->how.weight, path)};
     while (next_cells(c)) take_table_row(t, c, &at);
     free(at.of_schema);
     close_cells(c);
@@ -359,8 +349,19 @@ static void fill_target(const Table *t, const Lathe_tensor *to, char *at, const 
     }
 }
 
+void fill_table_units(const Table *t, const Lathe_entry *e, char *in)
+{
+    const Column *target = &t->schema->column[t->schema->target];
+    for (int i = 0; i < e->inputs; i++) {
+        const Lathe_tensor *to = &e->input[i];
+        if (to->role == LATHE_TARGET_MEAN) write_real(to->dtype, in + to->offset, 0, *target->mean);
+        if (to->role == LATHE_TARGET_DEVIATION) write_real(to->dtype, in + to->offset, 0, *target->deviation);
+    }
+}
+
 void fill_table(const Table *t, const Lathe_entry *e, char *in, const int64_t *row)
 {
+    fill_table_units(t, e, in);
     for (int64_t r = 0; r < e->rows; r++) {
         const double *x = row_of(t, row[r]);
         for (int i = 0; i < e->inputs; i++) {

@@ -32,5 +32,6 @@ bool table_has_keys(const Table *t);
 uint64_t table_key(const Table *t, int64_t row); /* hash of the texts of all its cells, or of its group's */
 double table_target(const Table *t, int64_t row, int k); /* the k-th, in its own units, or the class */
 void fill_table(const Table *t, const Lathe_entry *e, char *in, const int64_t *row);
+void fill_table_units(const Table *t, const Lathe_entry *e, char *in); /* what the target is scaled by, alone */
 
 #endif

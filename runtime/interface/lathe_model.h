@@ -55,7 +55,9 @@ typedef enum Lathe_role {
     LATHE_LOSS_SCALE,           /* f32 []: under fp16: factor of the loss */
     LATHE_TOTAL,                /* score: the output of eval with its name, summed over all batches */
     LATHE_SHARE,                /* f32 []: score: the rows of a batch divided by all rows */
-    LATHE_FIRST_ROW             /* i32 []: train: the number of its first row in the step's batch, which GPUs share */
+    LATHE_FIRST_ROW,            /* i32 []: train: the number of its first row in the step's batch, which GPUs share */
+    LATHE_TARGET_MEAN,          /* f32 []: of a table's one target, a number: what it is scaled by; next: its deviation */
+    LATHE_TARGET_DEVIATION
 } Lathe_role;
 
 typedef struct Lathe_tensor {   /* an input, an output or a state of an entry */
@@ -245,11 +247,25 @@ static inline bool lathe_matches(const char *pattern, const char *name)
 /* The metrics of the texts that an evaluation writes (eval_generate). */
 #define LATHE_ROUGES "rouge1", "rouge2", "rougeL"
 
+/* What `trainer eval` adds of rows, by their task (trainer/metrics.c): 1: lower values are better; 0: higher ones;
+ * -1: it is none of these. */
+static inline int lathe_less_is_better_of_task(const char *metric)
+{
+    static const char *const less[] = {"rmse", "mae", "mape", "log_loss", "brier", "calibration_error", "cer", "wer"};
+    static const char *const more[] = {"r2", "accuracy", "balanced_accuracy", "macro_f1", "top_5_accuracy", "auc",
+                                       "average_precision"};
+    for (unsigned i = 0; i < sizeof less / sizeof *less; i++)
+        if (lathe_matches(less[i], metric)) return 1;
+    for (unsigned i = 0; i < sizeof more / sizeof *more; i++)
+        if (lathe_matches(more[i], metric)) return 0;
+    return -1;
+}
+
 /* 1: lower values of a metric are better; 0: higher ones; -1: its name does not say. */
 static inline int lathe_less_is_better(const char *metric)
 {
     if (lathe_matches("loss", metric) || lathe_matches("perplexity", metric)) return 1;
-    return lathe_matches("accuracy", metric) || lathe_matches("rouge*", metric) ? 0 : -1;
+    return lathe_matches("rouge*", metric) ? 0 : lathe_less_is_better_of_task(metric);
 }
 
 /* Bytes of a stream of rows (data/stream.h), for the plan, and for the trainer, which must not allocate more: of a

@@ -5,6 +5,7 @@
 #include "step/state.h"
 #include "text/rouge.h"
 #include "trainer/eval.h"
+#include "trainer/metrics.h"
 #include "trainer/trainer.h"
 
 #include <math.h>
@@ -30,16 +31,19 @@ static bool is_loss(const Lathe_model *m, const char *name)
 void check_metric(const Trainer *t, const Data *d)
 {
     const Lathe_recipe *r = &t->recipe;
-    const char *name = metric_name(r), *known[MAX_SCORES + ROUGES + 1];
+    const char *name = metric_name(r), *known[MAX_SCORES + ROUGES + 1 + MOST_VALUES];
     Scores s = no_scores(t);
-    int n = s.n;
+    int n = s.task;
     char *all = text_of("%s", "");
     memcpy(known, s.name, sizeof *known * (size_t)n);
+    if (r->best) n += names_of_task(t, d, known + n);
     if (has_tokens(d)) known[n++] = "perplexity";
     bool found = false;
     for (int i = 0; i < n; i++) {
+        bool again = false; /* an output and a metric of the task may have one name */
+        for (int k = 0; k < i; k++) again |= strcmp(known[k], known[i]) == 0;
         found |= strcmp(known[i], name) == 0;
-        all = text_of("%s%s%s", all, i ? ", " : "", known[i]);
+        if (!again) all = text_of("%s%s%s", all, i ? ", " : "", known[i]);
     }
     if (!found)
         fail(EXIT_USAGE, NULL, "best=%s: there is no such metric; this model has %s%s", name, all,

@@ -184,6 +184,7 @@ static void time_evaluation(const Trial *c, Times *w)
     w->evaluations = evaluations_of(c);
     from = seconds_now();
     add_rouge(&w->scores, c->texts, 0);
+    add_task_metric(&w->scores, c->data, c->memory, c->t);
     w->eval_batch += seconds_now() - from;
     if (!c->samples) return;
     from = seconds_now();

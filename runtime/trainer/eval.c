@@ -109,13 +109,14 @@ static void put_real(const Lathe_tensor *t, char *in, int64_t k, double value)
     else ((float *)(void *)(in + t->offset))[k] = (float)value;
 }
 
-static void make_scores(Tally *t, const Memory *m)
+static void make_scores(Tally *t, const Memory *m, const Data *d)
 {
     for (int i = 0; i < t->s->rouge; i++) t->s->value[i] = t->items[i] > 0 ? t->mean[i] / t->items[i] : 0;
     if (!t->score) return;
     Lathe_call call = call_of(m, t->score);
     int64_t at = 0;
     set_scalars(t->score, m->call, 0, 0, 0);
+    if (d->table) fill_table_units(d->table, t->score, m->call);
     for (int i = 0; i < t->score->inputs; i++) {
         const Lathe_tensor *x = &t->score->input[i];
         double share = (double)t->eval->rows / (double)t->s->items;
@@ -167,6 +168,16 @@ static void add_stretches(const Part *p, Tally *t, char *in, int64_t length)
     free(item);
 }
 
+/* Is the best checkpoint chosen by a metric of the task that is no output? */
+static bool follows_task(const Trainer *t, const Scores *s)
+{
+    const char *best = t->recipe.best;
+    if (strcmp(t->command, "train") != 0 || !best || !find_entry(t->model, ENTRY_predict)) return false;
+    for (int i = 0; i < s->n; i++)
+        if (strcmp(s->name[i], best) == 0) return false;
+    return lathe_less_is_better_of_task(best) >= 0;
+}
+
 Scores no_scores(const Trainer *t)
 {
     Scores s = {0};
@@ -174,6 +185,8 @@ Scores no_scores(const Trainer *t)
     s.rouge = s.n;
     for (int i = 0; i < ROUGES && strcmp(t->command, "train") == 0 && t->recipe.eval_generate; i++)
         s.name[s.n++] = rouge_names[i];
+    s.task = s.n;
+    if (follows_task(t, &s)) s.name[s.n++] = t->recipe.best;
     return s;
 }
 
@@ -195,7 +208,7 @@ Scores evaluate(const Data *all_data, const Memory *m, const Trainer *t, int64_t
     for (; k + rows <= s.items && !interrupted; k += rows) add_batch(&p, &tally, m->call, k, rows, (double)rows);
     if (!interrupted) {
         add_remainder(&p, &tally, m->call, k, s.items - k);
-        make_scores(&tally, m);
+        make_scores(&tally, m, d);
         s.complete = true;
     }
     free(tally.total);
@@ -268,16 +281,43 @@ static void eval_texts(Trainer *t, const Memory *m, const Data *d, json_t *json)
     else show(stdout, "%s\n", rouge_text(e, r));
 }
 
-/* Of rows, by the task. */
-static Metrics *task_metrics(const Trainer *t, const Memory *m, const Data *d)
+/* ------------------------------------------------------------------ metrics of rows, by their task */
+
+/* most: rows at most; 0: all. */
+static Predictions predictions_of(const Trainer *t, const Data *all, int64_t most)
 {
-    Predictions *p = must_alloc(sizeof *p);
-    *p = (Predictions){.entry = find_entry(t->model, ENTRY_predict), .data = evaluated(d), .memory = m};
+    const Data *d = evaluated(all);
+    return (Predictions){.entry = find_entry(t->model, ENTRY_predict),
+                         .data = d,
+                         .rows = most && most < d->val_items ? most : d->val_items,
+                         .in_training = strcmp(t->command, "train") == 0};
+}
+
+static Metrics *task_metrics(Predictions *p, const Memory *m)
+{
     if (!p->entry) return NULL;
+    p->memory = m;
     p->call = call_of(m, p->entry);
-    p->rows = p->data->val_items;
     return measure_predictions(p);
 }
+
+int names_of_task(const Trainer *t, const Data *d, const char **name)
+{
+    Predictions p = predictions_of(t, d, 0);
+    return p.entry ? names_of_metrics(&p, name) : 0;
+}
+
+void add_task_metric(Scores *s, const Data *d, const Memory *m, const Trainer *t)
+{
+    if (s->task == s->n || !s->complete) return;
+    Predictions p = predictions_of(t, d, s->items);
+    Metrics *x = task_metrics(&p, m);
+    s->value[s->task] = x ? metric_of_task(x, s->name[s->task]) : NAN;
+    s->complete = !interrupted;
+    free_metrics(x);
+}
+
+/* ------------------------------------------------------------------ the command */
 
 int eval_command(Trainer *t)
 {
@@ -297,7 +337,8 @@ int eval_command(Trainer *t)
     load_saved_weights(t, path, &m);
     weights_up(t->model, &m);
     Scores s = evaluate(&d, &m, t, was_set(t, "eval_rows") ? t->recipe.eval_rows : 0);
-    Metrics *by_task = task_metrics(t, &m, &d);
+    Predictions p = predictions_of(t, &d, 0);
+    Metrics *by_task = task_metrics(&p, &m);
     if (t->json) {
         json_t *all = scores_json(&s, &d);
         if (by_task) put_json(all, "metrics", metrics_json(by_task));

@@ -13,10 +13,12 @@
 #include "trainer/trainer.h"
 
 enum { MAX_SCORES = LATHE_MAX_SCORES };
-typedef struct Scores { /* every output of rank 0, averaged over the validation items; then the F1 values of ROUGE */
-    int n, rouge;       /* rouge: index of the first of those; n if there are none */
-    const char *name[MAX_SCORES + ROUGES]; /* name[0] is "loss" */
-    double value[MAX_SCORES + ROUGES];
+/* Every output of rank 0, averaged over the validation items; then the F1 values of ROUGE; then the recipe's `best`, if it
+ * is a metric of the task (trainer/metrics.h). */
+typedef struct Scores {
+    int n, rouge, task; /* indices of the first of ROUGE, and of the last; n if there are none */
+    const char *name[MAX_SCORES + ROUGES + 1]; /* name[0] is "loss" */
+    double value[MAX_SCORES + ROUGES + 1];
     int64_t items;
     bool complete; /* false: interrupted */
 } Scores;
@@ -24,6 +26,9 @@ typedef struct Scores { /* every output of rank 0, averaged over the validation 
 Scores no_scores(const Trainer *t); /* with names and no values */
 /* Over at most `most` items, evenly spaced; 0: all. */
 Scores evaluate(const Data *d, const Memory *m, const Trainer *t, int64_t most);
+/* The metric of the task, over as many items as s; an interruption makes s incomplete. */
+void add_task_metric(Scores *s, const Data *d, const Memory *m, const Trainer *t);
+int names_of_task(const Trainer *t, const Data *d, const char **name); /* of the metrics, at most MOST_VALUES */
 char *scores_text(const Scores *s, const Data *d); /* "loss 1.9012 | accuracy 0.4310 | perplexity 6.69" */
 json_t *scores_json(const Scores *s, const Data *d);
 

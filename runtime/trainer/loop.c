@@ -167,6 +167,7 @@ static bool evaluate_run(Training *r)
     double from = seconds_now();
     r->scores = evaluate(&r->data, &r->memory, r->t, recipe->eval_rows);
     add_rouge(&r->scores, r->texts, r->at.step);
+    add_task_metric(&r->scores, &r->data, &r->memory, r->t);
     if (!r->scores.complete) return false;
     report_scores(&r->report, r->at.step, &r->scores);
     bool best = note_evaluation(&r->at, recipe, &r->scores);

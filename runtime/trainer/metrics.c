@@ -111,7 +111,7 @@ static void add_error(Errors *e, double predicted, double target)
 static void give_metric(void *with, const char *out, int64_t row, int64_t number)
 {
     Metrics *m = with;
-    int64_t item = val_item(m->p->data, number);
+    int64_t item = predicted_item(m->p, number);
     (void)predicted_numbers(m->p, m->output, out, row, m->x);
     if (m->texts) {
         char *text = spelled_text(m->p, m->output, out, row, m->x);
@@ -142,24 +142,25 @@ static bool has_class(const Data *d)
     return d->csv || d->files || (d->rows && class_of_row(d->rows, 0, &x));
 }
 
-/* Error rates of texts. */
-static Metrics *measure_texts(Metrics *m)
+void free_metrics(Metrics *m)
 {
-    m->texts = true;
-    m->x = must_alloc(sizeof *m->x * (size_t)predicted_width(m->p, m->output));
-    each_prediction(m->p, give_metric, m);
-    m->n = m->spelling.rows;
-    return m;
+    if (!m) return;
+    free(m->confusion), free(m->errors), free(m->ranked), free(m->x), free(m);
 }
 
-Metrics *measure_predictions(const Predictions *p)
+/* By the task, of no rows so far; NULL: there is none. */
+static Metrics *start_metrics(const Predictions *p)
 {
     const Lathe_tensor *logits = output_named(p->entry, "logits"), *number = output_named(p->entry, "prediction");
     const Data *d = p->data;
     Metrics *m = must_alloc(sizeof *m);
     m->p = p;
     m->output = logits;
-    if (logits && are_spellings(d->reading->model, logits) && p->rows > 0) return measure_texts(m);
+    m->texts = logits && are_spellings(d->reading->model, logits) && p->rows > 0;
+    if (m->texts) {
+        m->x = must_alloc(sizeof *m->x * (size_t)predicted_width(p, logits));
+        return m;
+    }
     m->classes = has_class(d);
     m->output = m->classes ? logits : columns_of(d) ? number : NULL;
     int64_t numbers = columns_of(d) ? columns_of(d)->targets : 1;
@@ -173,8 +174,18 @@ Metrics *measure_predictions(const Predictions *p)
     m->errors = must_alloc(sizeof *m->errors * (size_t)m->k);
     m->ranked = must_alloc(sizeof *m->ranked * (size_t)(m->k == 2 ? p->rows : 1));
     m->x = must_alloc(sizeof *m->x * (size_t)(m->steps * m->k));
+    return m;
+}
+
+Metrics *measure_predictions(const Predictions *p)
+{
+    Metrics *m = start_metrics(p);
+    if (!m) return NULL;
     each_prediction(p, give_metric, m);
-    return m->n ? m : NULL;
+    if (m->texts) m->n = m->spelling.rows;
+    if (m->n || m->texts) return m;
+    free_metrics(m);
+    return NULL;
 }
 
 /* ------------------------------------------------------------------ values */
@@ -238,7 +249,6 @@ static void areas(const Metrics *m, double *auc, double *precision)
     *precision = all ? *precision / (double)all : NAN;
 }
 
-enum { MOST_VALUES = 10 };
 typedef struct Value {
     const char *name;
     double value;
@@ -283,6 +293,30 @@ static int values_of(const Metrics *m, int64_t k, Value *v)
     }
     v[c++] = (Value){"calibration_error", calibration_error(m)};
     return c;
+}
+
+/* Each of several numbers has metrics of its own. */
+static bool has_one_of_each(const Metrics *m) { return m->classes || m->texts || m->k == 1; }
+
+int names_of_metrics(const Predictions *p, const char **name)
+{
+    Value v[MOST_VALUES];
+    Metrics *m = start_metrics(p);
+    int n = m && has_one_of_each(m) ? values_of(m, 0, v) : 0;
+    for (int i = 0; i < n; i++) {
+        bug_if(lathe_less_is_better_of_task(v[i].name) < 0);
+        name[i] = v[i].name;
+    }
+    free_metrics(m);
+    return n;
+}
+
+double metric_of_task(const Metrics *m, const char *name)
+{
+    Value v[MOST_VALUES];
+    for (int i = values_of(m, 0, v) - 1; i >= 0; i--)
+        if (strcmp(v[i].name, name) == 0) return v[i].value;
+    return NAN;
 }
 
 /* ------------------------------------------------------------------ printing */
@@ -377,8 +411,7 @@ static json_t *confusion_json(const Metrics *m)
 json_t *metrics_json(const Metrics *m)
 {
     Value v[MOST_VALUES];
-    json_t *all =
-        m->classes || m->texts || m->k == 1 ? values_json(v, values_of(m, 0, v), zeros_of(m, 0)) : json_object();
+    json_t *all = has_one_of_each(m) ? values_json(v, values_of(m, 0, v), zeros_of(m, 0)) : json_object();
     for (int64_t k = 0; k < m->k && name_of_number(m, k); k++)
         put_json(all, name_of_number(m, k), values_json(v, values_of(m, k, v), zeros_of(m, k)));
     if (m->scaled.n) put_json(all, "in deviations", values_json(v, values_of_scaled(&m->scaled, v), 0));

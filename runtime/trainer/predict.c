@@ -21,6 +21,7 @@
 #include "trainer/spelled.h"
 #include "trainer/state.h"
 #include "trainer/trainer.h"
+#include "trainer/trial.h"
 
 #include <errno.h>
 #include <math.h>
@@ -32,9 +33,15 @@
 
 /* ------------------------------------------------------------------ the rows, batch after batch */
 
+int64_t predicted_item(const Predictions *p, int64_t number)
+{
+    int64_t all = p->data->val_items;
+    return val_item(p->data, p->rows < all ? number * all / p->rows : number);
+}
+
 const char *predicted_fault(const Predictions *p, int64_t number)
 {
-    return p->data->files ? fault_of_file(p->data->files, val_item(p->data, number)) : NULL;
+    return p->data->files ? fault_of_file(p->data->files, predicted_item(p, number)) : NULL;
 }
 
 /* The outputs of a row that cannot be read.  All bits set are NaN in each format of reals, and -1. */
@@ -52,9 +59,9 @@ void each_prediction(const Predictions *p, Give_row *give, void *with)
     const Lathe_entry *e = p->entry;
     int64_t *item = must_alloc(sizeof *item * (size_t)e->rows);
     set_scalars(e, p->memory->call, 0, 0, 0);
-    for (int64_t first = 0; first < p->rows; first += e->rows) {
+    for (int64_t first = 0; first < p->rows && !(p->in_training && interrupted); first += e->rows) {
         int64_t real = p->rows - first < e->rows ? p->rows - first : e->rows;
-        for (int64_t r = 0; r < e->rows; r++) item[r] = val_item(p->data, first + (r < real ? r : 0));
+        for (int64_t r = 0; r < e->rows; r++) item[r] = predicted_item(p, first + (r < real ? r : 0));
         fill_items(p->data, e, p->memory->call, item);
         run_entry(e, &p->call);
         for (int64_t r = 0; r < real; r++) {
@@ -106,7 +113,7 @@ const char *predicted_class(const Predictions *p, int64_t class)
 
 const char *predicted_name(const Predictions *p, int64_t number)
 {
-    return p->data->files ? name_of_file(index_of_files(p->data->files), val_item(p->data, number)) : NULL;
+    return p->data->files ? name_of_file(index_of_files(p->data->files), predicted_item(p, number)) : NULL;
 }
 
 /* ------------------------------------------------------------------ which outputs, which file */
@@ -130,6 +137,26 @@ static bool goes_without_saying(const Predictions *p, const Trainer *t, const La
     return texts && o == length_of_spellings(p->entry) && logits && are_spellings(t->model, logits);
 }
 
+static bool has_answer(const Lathe_entry *e) { return output_named(e, "logits") || output_named(e, "prediction"); }
+
+/* Beside an answer, a table has no hidden layers, which are long. */
+static bool is_beside(const Predictions *p, const Lathe_tensor *o, bool texts)
+{
+    return texts && has_answer(p->entry) && !is_answer(o) && predicted_width(p, o) > 1;
+}
+
+static void tell_beside(const Predictions *p, bool texts)
+{
+    char *all = NULL;
+    for (int i = 0; i < p->entry->outputs; i++) {
+        const Lathe_tensor *o = &p->entry->output[i];
+        if (is_beside(p, o, texts))
+            all = text_of("%s%s%s (%lld numbers a row)", all ? all : "", all ? ", " : "", o->name,
+                          (long long)predicted_width(p, o));
+    }
+    if (all) note("left out of the table: %s; --only NAME,… writes what it names", all);
+}
+
 /* In the order of --only; without it all, the answer first.  texts: into a file of texts. */
 static void choose_outputs(Predictions *p, const Trainer *t, bool texts)
 {
@@ -139,8 +166,10 @@ static void choose_outputs(Predictions *p, const Trainer *t, bool texts)
     if (forecasts) p->output[p->outputs++] = forecasts;
     for (int answer = 1; answer >= 0 && !t->only && !forecasts; answer--)
         for (int i = 0; i < e->outputs; i++)
-            if (is_answer(&e->output[i]) == answer && !goes_without_saying(p, t, &e->output[i], texts))
+            if (is_answer(&e->output[i]) == answer && !goes_without_saying(p, t, &e->output[i], texts) &&
+                !is_beside(p, &e->output[i], texts))
                 p->output[p->outputs++] = &e->output[i];
+    if (!t->only && !forecasts) tell_beside(p, texts);
     for (const char *at = t->only, *end; at; at = *end ? end + 1 : NULL) {
         end = at + strcspn(at, ",");
         char *word = text_of("%.*s", (int)(end - at), at);
@@ -228,6 +257,19 @@ static void open_kept_columns(Predictions *p, const Trainer *t, const Form *form
 
 /* ------------------------------------------------------------------ trainer predict */
 
+static void tell_written(const Trainer *t, const Predictions *p)
+{
+    int64_t empty = p->data->files ? faulty_files(p->data->files) : 0;
+    if (empty)
+        note("%s of %s rows have no prediction, because their %s could not be used", grouped_text(empty),
+             grouped_text(p->rows), item_word(p->data));
+    if (strcmp(t->out, "-") == 0) return;
+    if (t->json)
+        print_json(json_pack("{s:I, s:I, s:o}", "rows", (json_int_t)p->rows, "empty", (json_int_t)empty, "out",
+                             word_json(t->out)));
+    else show(stdout, "wrote %s %s to %s\n", grouped_text(p->rows), p->data->series ? "forecasts" : "rows", t->out);
+}
+
 int predict_command(Trainer *t)
 {
     static const Entry entries[] = {ENTRY_predict, NO_ENTRY};
@@ -269,8 +311,6 @@ int predict_command(Trainer *t)
                        item_word(&d)));
     form->write(&p, t->out);
     advise(NULL);
-    if (strcmp(t->out, "-") == 0) return 0;
-    if (t->json) print_json(json_pack("{s:I, s:o}", "rows", (json_int_t)p.rows, "out", word_json(t->out)));
-    else show(stdout, "wrote %s %s to %s\n", grouped_text(p.rows), d.series ? "forecasts" : "rows", t->out);
+    tell_written(t, &p);
     return 0;
 }

@@ -14,13 +14,15 @@ typedef struct Predictions {
     const Data *data;
     const Memory *memory;
     Lathe_call call;
-    int64_t rows;
+    int64_t rows; /* fewer than the data has: spread evenly over it */
+    bool in_training; /* an interruption ends them */
     Copied *copied; /* columns of the data that are written before the outputs; NULL: none */
 } Predictions;
 
 /* Gives the number-th row: out is the outputs of its batch, row its place there. */
 typedef void Give_row(void *with, const char *out, int64_t row, int64_t number);
 void each_prediction(const Predictions *p, Give_row *give, void *with); /* runs the entry over all rows, in order */
+int64_t predicted_item(const Predictions *p, int64_t number); /* the item of the data that the number-th row is */
 int64_t predicted_width(const Predictions *p, const Lathe_tensor *output); /* numbers of a row */
 /* The numbers of a row, into x; a table's prediction in the target's units.  Returns predicted_width(). */
 int64_t predicted_numbers(const Predictions *p, const Lathe_tensor *t, const char *out, int64_t row, double *x);

@@ -111,7 +111,7 @@ static const Series *series_of(const Writer *w) { return w->p->data->series; }
 /* The last row that a forecast knows. */
 static int64_t last_known(const Writer *w, int64_t number)
 {
-    return val_item(w->p->data, number) + series_of(w)->past - 1;
+    return predicted_item(w->p, number) + series_of(w)->past - 1;
 }
 
 static const char *name_of_series(const Writer *w, int64_t number)
@@ -302,6 +302,18 @@ static json_t *list_of(const double *x, int64_t n)
     return all;
 }
 
+/* By the names of the classes, or in their order. */
+static json_t *probabilities_json(const Writer *w, int64_t n)
+{
+    if (!predicted_class(w->p, 0)) return list_of(w->x, n);
+    json_t *all = json_object();
+    for (int64_t k = 0; k < n; k++) {
+        const char *name = predicted_class(w->p, k);
+        put_json(all, name ? name : text_of("%lld", (long long)k), real_json(w->x[k]));
+    }
+    return all;
+}
+
 static int most_digits(const Predictions *p)
 {
     int most = 0;
@@ -342,8 +354,10 @@ static void give_jsonl(void *with, const char *out, int64_t row, int64_t number)
             int64_t class = to_probabilities(w->x, n);
             const char *name = predicted_class(w->p, class);
             put_json(all, "class", name ? word_json(name) : json_integer(class));
+            put_json(all, "probabilities", probabilities_json(w, n));
+            continue;
         }
-        put_json(all, are_logits(t) ? "probabilities" : t->name, t->rank == 1 ? real_json(*w->x) : list_of(w->x, n));
+        put_json(all, t->name, t->rank == 1 ? real_json(*w->x) : list_of(w->x, n));
     }
     char *line = json_written(all, JSON_COMPACT | JSON_REAL_PRECISION((size_t)most_digits(w->p)));
     fprintf(w->f, "%s\n", line);

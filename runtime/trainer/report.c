@@ -318,11 +318,9 @@ static void warn_of_waiting(Report *r, int64_t done, double now)
     int readers = data_readers(r->data);
     if (!readers || data_share(r) < 0.2 || done - r->first < SETTLED || now < r->next_data_warning) return;
     r->next_data_warning = now + APART;
-    report_text(r, "step %lld: %.0f %% of the time is spent waiting for data; give more --readers (%d now), or %s",
+    report_text(r, "step %lld: %.0f %% of the time is spent waiting for data; give more --readers (%d now)%s",
                 (long long)done, 100 * data_share(r), readers,
-                !r->data->files             ? "encode the text once: lathe tokenize encode"
-                : r->t->model->recipe.audio ? "resample the recordings to the model's rate once"
-                                            : "make the pictures as small as the model reads them");
+                r->data->files ? remedy_of_files(r->data->files) : ", or encode the text once: lathe tokenize encode");
 }
 
 static void show_pairs(Report *r, const char *of, const Pair_sum *s)

@@ -186,7 +186,8 @@ static void open_texts(Training *r)
 
 void prepare_training(Training *r, Trainer *t)
 {
-    static const Entry entries[] = {ENTRY_train, ENTRY_eval, ENTRY_score, ENTRY_encode, ENTRY_decode, NO_ENTRY};
+    static const Entry entries[] = {ENTRY_train,  ENTRY_eval,   ENTRY_score, ENTRY_predict,
+                                    ENTRY_encode, ENTRY_decode, NO_ENTRY};
     r->t = t;
     r->entry = need_entry(t->model, ENTRY_train);
     check_gpus(t);

@@ -46,21 +46,22 @@ grep -q '"accuracy":1.0' said || tell "the classes are easy"
 # Predictions need no targets; the last batch has 3 rows, and none is written twice.
 must "$trainer" predict --data folder/image.npy --weights run --out p.csv
 [ "$(wc -l <p.csv)" = 84 ] || tell "a line a row, and the names"
-head -n 1 p.csv | grep -q '^class,probability_0,.*,probability_3,hidden_0,.*,hidden_15,most$' || tell "$(head -n 1 p.csv)"
+head -n 1 p.csv | grep -q "^class,probability_0,.*,probability_3,most$" || tell "$(head -n 1 p.csv)"
+must "$trainer" predict --data folder/image.npy --weights run --only logits,hidden,most --out all.csv
 awk -F , 'NR > 1 { m = 0; for (i = 6; i <= 21; i++) if ($i > m) m = $i
     best = 2; sum = 0; for (i = 2; i <= 5; i++) { sum += $i; if ($i > $best) best = i }
     if (m != $22 || best - 2 != $1 || sum < 0.99999 || sum > 1.00001 || $1 != ((NR - 2) * 7) % 4) { print; exit 1 } }' \
-    p.csv >said || tell "a row whose outputs do not agree, or a wrong class"
-must "$trainer" predict --data folder --weights run --out -
+    all.csv >said || tell "a row whose outputs do not agree, or a wrong class"
+must "$trainer" predict --data folder --weights run --only logits,most --out -
 cmp p.csv said || tell "other predictions on standard output"
 cp folder/image.npy new.npy
-must "$trainer" predict --data new.npy --weights run --out -
+must "$trainer" predict --data new.npy --weights run --only logits,most --out -
 cmp p.csv said || tell "an array of another name is the only input"
-must "$trainer" predict --data folder --weights run --threads 1 --out again.csv
+must "$trainer" predict --data folder --weights run --only logits,most --threads 1 --out again.csv
 cmp p.csv again.csv || tell "other predictions with one thread"
 must "$trainer" predict --data folder --weights run --only most,logits --out p.jsonl
 [ "$(sed -n 83p p.jsonl | sed 's/.*"row":\([0-9]*\),"most":\([^,]*\),"class":\([0-9]*\).*/\1 \2 \3/')" = \
-    "82 $(sed -n 84p p.csv | cut -d , -f 22) $(sed -n 84p p.csv | cut -d , -f 1)" ] || tell "$(sed -n 83p p.jsonl)"
+    "82 $(sed -n 84p p.csv | cut -d , -f 6) $(sed -n 84p p.csv | cut -d , -f 1)" ] || tell "$(sed -n 83p p.jsonl)"
 must "$trainer" predict --data folder --weights run --only logits --out p.npy
 [ "$(head -c 128 p.npy | tail -c 118 | tr -d '\n' | sed 's/ *$//')" = \
     "{'descr': '<f4', 'fortran_order': False, 'shape': (83, 4,), }" ] || tell "the header of p.npy"
@@ -96,6 +97,8 @@ npy bad/turned.npy '|u1' '(83, 4, 9)' "$pictures"
 refuse 3 'expected rows of image f32 [6, 6, 1], an array [rows, …], found [83, 4, 9]' "$trainer" train --data folder/label.npy folder/weight.npy image=bad/turned.npy
 npy bad/first.npy '|u1' '(83, 3, 4, 4)' "$(awk 'BEGIN { for (r = 0; r < 249 * 16; r++) printf "\\001" }')"
 refuse 3 'expected rows of image f32 [4, 4, 3], an array [rows, …], found [83, 3, 4, 4]; channels come last here: in NumPy, a.transpose(0, 2, 3, 1)' "$TMP/vit/trainer" predict --data bad/first.npy --weights run
+npy bad/hot.npy '|u1' '(83, 4)' "$(awk 'BEGIN { for (r = 0; r < 83; r++) printf "\\001\\000\\000\\000" }')"
+refuse 3 "found [83, 4]; if its last axis is a one-hot of each id, NumPy's a.argmax(-1) makes ids" "$trainer" train --data folder/image.npy folder/weight.npy label=bad/hot.npy
 npy bad/weight.npy '<f2' '(83,)' "$(printf %s "$ones" | sed 's/\\001/\\000\\176/g')"
 refuse 3 'bad/weight.npy: row 0: error: input weight: expected finite numbers, found nan' "$trainer" train --data folder/image.npy folder/label.npy bad/weight.npy
 refuse 3 'there is no input "picture"' "$trainer" train --data picture=folder/image.npy
@@ -122,7 +125,7 @@ mv said varied-eval
 must "$varied" eval --data two --weights two-run --json --set crop=centre --set flip=0 --set mixup=0
 cmp varied-eval said || tell "rows vary in evaluation"
 cp folder/label.npy floats && npy floats/image.npy '<i2' '(83, 6, 6)' "$(printf %s "$pictures" | sed 's/\\\([0-9]*\)/\\\1\\000/g')"
-refuse 3 'floats/image.npy: error: input image: expected pixels as bytes, because pictures vary in training' "$varied" train --data floats --out no
+refuse 3 'floats/image.npy: error: input image: expected pixels as bytes, because pictures vary in training, found elements of another type; in NumPy, a.astype("uint8") of pixels that are 0 to 255, or train without that: --set flip=0' "$varied" train --data floats --out no
 must "$varied" train --data floats --out floats-run --set crop=centre --set flip=0 --steps 2
 refuse 2 'mixup and cutmix mix classes in pairs, but the loss of vit does not read both' "$TMP/vit/trainer" train --data two --out no --set mixup=0.2
 refuse 2 'does not say which input they are; build it with data.arrays { pictures = "NAME"' "$trainer" train --data folder --out no --set flip=1

@@ -43,7 +43,7 @@ must mlp/trainer predict --data n.csv --weights numbers --keep kind,x,y --out p.
 cut -d , -f 1-3 p.csv | sed 1d >kept
 awk -F , 'NR > 1 { print $2 "," $1 "," $3 }' n.csv | cmp - kept || tell "$(cat kept)"
 
-refuse 3 'new.csv: error: --keep: there is no column "citi" among the 4 that the first line names; did you mean "city"?' table/trainer predict --data new.csv --weights run --keep citi
+refuse 3 'new.csv: error: --keep: there is no column "citi" among the 4: "size", "city", "id", "my "own", name"; did you mean "city"?' table/trainer predict --data new.csv --weights run --keep citi
 refuse 3 'there is no column "id" among the 3' mlp/trainer predict --data n.csv --weights numbers --keep id
 refuse 2 '--keep id,id names id twice' table/trainer predict --data new.csv --weights run --keep id,id
 refuse 2 '--keep needs a file that can hold texts, .csv or .jsonl, and p.npy is none' table/trainer predict --data new.csv --weights run --keep id --only logits --out p.npy

@@ -71,6 +71,8 @@ return {
     local spread = (w * y * y):sum() - w:sum() * mean * mean
     local of_means = 1 - (error * error):mean() / ((y * y):mean() - y:mean() ^ 2)
     return { weighted_r2 = 1 - (w * error * error):sum() / spread, geometric_error = nn.exp(nn.log(nn.abs(error)):mean()), of_means = of_means,
+      within = nn.le(nn.abs(error) * input.target_deviation, 0.04 * nn.abs(y * input.target_deviation + input.target_mean)):cast("f32"):mean(),
+      own_rmse = nn.sqrt((error * error):mean()) * input.target_deviation,
       of_data = nn.exp(w:mean()) / (y:sum() ^ 2 / w:sum()), heavy = w:sum(), beside = 1 + (w * w):sum() / 2 }
   end,
   train = function(c) return { optimizer = optim.adamw { lr = 2e-2 }, steps = c.steps } end,
@@ -83,13 +85,34 @@ must number/trainer predict --data n.csv --weights numbers --out p.csv
 must number/trainer eval --out numbers --json
 deviation=$(sed 's/.*"name":"y","kind":"target"[^]]*\],"deviation":\[\([^]]*\)\].*/\1/' numbers/table.json)
 tail -n 234 n.csv >held
-tail -n 234 p.csv | paste -d , held - | awk -F , -v deviation="$deviation" '{ e = $4 - $3; log_sum += log((e < 0 ? -e : e) / deviation)
+tail -n 234 p.csv | paste -d , held - | awk -F , -v deviation="$deviation" '{ e = $4 - $3; within += (e < 0 ? -e : e) <= 0.04 * $3; log_sum += log((e < 0 ? -e : e) / deviation)
         w += $2; y += $2 * $3; squares += $2 * $3 * $3; errors += $2 * e * e; heavy += $2 * $2; plain += $3; plain_squares += $3 * $3; plain_errors += e * e }
-    END { printf "%.9f %.9f %.9f %d %.1f\n", exp(log_sum / NR), 1 - errors / (squares - y * y / w), 1 - plain_errors / (plain_squares - plain ^ 2 / NR), w, 1 + heavy / 2 }' >expected
+    END { printf "%.9f %.9f\n", within / NR, sqrt(plain_errors / NR) >"own"
+        printf "%.9f %.9f %.9f %d %.1f\n", exp(log_sum / NR), 1 - errors / (squares - y * y / w), 1 - plain_errors / (plain_squares - plain ^ 2 / NR), w, 1 + heavy / 2 }' >expected
 as_expected geometric_error weighted_r2 of_means heavy beside
+mv own expected
+awk '{ exit !($1 > 0.2 && $1 < 0.9) }' expected || tell "a share of rows that says nothing: $(cat expected)"
+as_expected within own_rmse
 
 # Of data alone too, whatever the batch: means are means, and sums are sums.
 sed -n 's/.*"of_data":\([^,]*\),.*/\1/p' said >by_50
 must "$LATHE" build number.lua --set batch=234 -o whole
 must whole/trainer eval --data n.csv --weights numbers --json
 sed -n 's/.*"of_data":\([^,]*\),.*/\1/p' said | paste -d ' ' by_50 - | awk '{ bad = !(($1 / $2 - 1) ^ 2 < 1e-10) } END { exit bad || NR != 1 }' || tell "of data: $(cat by_50) by 50, $(cat said)"
+
+# What eval adds by the task is in the evaluations of a run too, if the best checkpoint is chosen by it: more R² is better.
+sed 's/steps = c.steps }/steps = c.steps, best = "rmse", eval_every = 10, keep_last = 9 }/' number.lua >best.lua
+must "$LATHE" train best.lua --data n.csv -o by_task --out by_rmse --steps 40 --set lr=1.0
+must by_task/trainer train --data n.csv --out by_r2 --steps 40 --set lr=1.0 --set best=r2
+must by_task/trainer train --resume --out by_r2 --steps 50 --set schedule_steps=40
+for best in rmse r2; do
+    grep '"split":"val"' by_$best/metrics.jsonl | sed "s/.*\"step\":\([0-9]*\),.*\"$best\":\([^,]*\),.*/\1 \2/" | sort -k 2 -g >found
+    [ $best = rmse ] && step=$(head -n 1 found) || step=$(tail -n 1 found)
+    [ "$(readlink by_$best/checkpoints/best)" = "step-${step% *}" ] || tell "the best by $best is $(ls -l by_$best/checkpoints), expected $(cat found)"
+    must by_task/trainer eval --weights by_$best/checkpoints/best --data n.csv --json
+    sed "s/.*\"metrics\":{.*\"$best\":\([^,]*\),.*/\1/" said | awk -v want="${step#* }" '{ exit !(($1 / want - 1) ^ 2 < 1e-12) }' || tell "$best at its best: $step"
+done
+must built/trainer train --data c.csv --out few --steps 60 --set best=macro_f1 --set eval_rows=100
+grep -q 'eval 60/60 |.* | macro_f1 0\.[0-9]*$' said || tell "macro F1 of some rows"
+refuse 2 'best=auc: there is no such metric; this model has loss, ' by_task/trainer train --data n.csv --out no --set best=auc
+grep -q 'rmse, mae, r2, mape' said || tell "which there are"

@@ -68,6 +68,7 @@ cp colours/red/01.png new.png
 must "$trainer" predict --data new.png colours/green/00.jpg --weights run --out p.jsonl
 [ "$(sed 's/,"probabilities.*//' p.jsonl | tr '\n' ' ')" = \
     '{"row":0,"file":"new.png","class":"red" {"row":1,"file":"colours/green/00.jpg","class":"green" ' ] || tell "$(cat p.jsonl)"
+grep -q '"class":"red","probabilities":{"deep blue":[^,]*,"green":[^,]*,"red":0.[0-9]*}}$' p.jsonl || tell "$(cat p.jsonl)"
 
 # What is in files.
 must "$LATHE" data info colours

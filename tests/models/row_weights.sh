@@ -74,7 +74,7 @@ sed '4s/^\([^,]*,[^,]*\),[^,]*,/\1,-1,/' t.csv >bad.csv
 refuse 3 'bad.csv:4, column "count": error: expected a weight of 0 or more, found -1' built/trainer train --data bad.csv
 sed '4s/^\([^,]*,[^,]*\),[^,]*,/\1,,/' t.csv >bad.csv
 refuse 3 'bad.csv:4, column "count": error: expected the weight of the row, found none' built/trainer train --data bad.csv
-refuse 3 'expected a column "weights", the weights of rows, found none among 4' built/trainer train --data t.csv --set row_weight=weights
+refuse 3 't.csv: error: expected a column "counts" (the weights of rows) among the 4: "x", "c", "count", "y"; did you mean "count"?' built/trainer train --data t.csv --set row_weight=counts
 sed '3s/^[^,]*/-2/' n.csv >bad.csv
 refuse 3 'column "w": expected a weight of 0 or more, found -2' rows/trainer train --data bad.csv
 refuse 3 'expected a column "w" (the weights of rows) among the 2 that the first line names' rows/trainer train --data new.csv --set csv_target=b

@@ -111,7 +111,7 @@ refuse 3 'odd.csv:40, column "a": error: expected a number, found "many"' "$trai
 first=$(awk -F , 'NR > 1 && $3 == "" { print NR; exit }' shops.csv)
 refuse 3 "shops.csv:$first, column \"b\": error: expected a number, found none" "$trainer" train --data shops.csv --out x --set missing=refuse
 cut -d , -f 1-5,7 shops.csv >odd.csv
-refuse 3 'odd.csv: error: expected a column "a", as in the training data, found none among 6' "$trainer" predict --data odd.csv --weights whole
+refuse 3 'odd.csv: error: expected a column "a", as in the training data, found none among the 6' "$trainer" predict --data odd.csv --weights whole
 refuse 3 'target: there is no column "a" among the 6' "$trainer" train --data odd.csv --out x
 refuse 3 'time: there is no column "day" among the 7' "$trainer" train --data shops.csv --out x --set time_column=day
 refuse 2 'column "wind" is named by past and by known; it has one use' "$trainer" train --data shops.csv --out x --set known_columns=wind

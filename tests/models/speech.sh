@@ -56,11 +56,15 @@ must "$trainer" predict --data tones/000.wav --weights run --only logits --out p
 
 # Classes by folder.
 must "$LATHE" train "$top/models/speech.lua" --config classes $tiny --set sample_rate=8000 --set frames=17 --set steps=400 --set shift=0.02 --data tones/words -o named --out words
+grep -q '^note: classes=3, as the data has, replaces classes=2 of the description; --set classes=2 keeps it$' said || tell "the classes replaced"
 [ "$(cat words/classes.json)" = '{"format":1,"classes":["a","b","c"]}' ] || tell "$(cat words/classes.json)"
 must named/trainer eval --out words
 grep -q '^accuracy 1 ' said || tell "the words are easy"
 must named/trainer predict --data tones/words/b/1.wav --weights words --out w.csv
-head -n 1 w.csv | grep -q '^file,class,probability of a,probability of b,probability of c,' && grep -q '^tones/words/b/1.wav,b,' w.csv || tell "$(cat w.csv)"
+head -n 1 w.csv | grep -q '^file,class,probability of a,probability of b,probability of c$' && grep -q '^tones/words/b/1.wav,b,' w.csv || tell "$(cat w.csv)"
+grep -q 'note: left out of the table: embedding (16 numbers a row); --only NAME' said || tell "what is left out"
+must named/trainer predict --data tones/words/b/1.wav --weights words --only embedding,logits --out w.csv
+head -n 1 w.csv | grep -q '^file,embedding_0,.*,embedding_15,class,probability of a,' || tell "$(cat w.csv)"
 
 # What is in files.
 must "$LATHE" data info tones/list.csv
@@ -91,6 +95,12 @@ refuse 3 'expected at most 40 frames (0.4 s), found ' short/trainer train --data
 grep -q 'build the model with --set frames=[0-9]*; this is the longest of [0-9]* that do not fit; or leave them out: --set too_long=drop' said || tell "what to do"
 must short/trainer train --data tones/list.csv --out dropped --steps 1 --set too_long=drop
 grep -q 'note: [0-9]* of 80 recordings are left out, as too_long=drop says; the longest: ' said || tell "what is left out"
+long=$(sed -n 's/.*note: \([0-9]*\) of 80 recordings.*/\1/p' said)
+refuse 3 'leave it out (too_long=drop)' short/trainer predict --data tones/list.csv --weights dropped
+must short/trainer predict --data tones/list.csv --weights dropped --out d.jsonl --set too_long=drop
+grep -q "note: $long of 80 rows have no prediction, because their recordings could not be used" said || tell "$long are too long"
+[ "$(grep -c '"error":"expected at most 40 frames' d.jsonl) $(grep -c '"text":' d.jsonl)" = "$long $((80 - long))" ] || tell "$(cat d.jsonl)"
+must short/trainer predict --data tones/list.csv --weights dropped --only logits --out d.npy --set too_long=drop
 refuse 3 'expected the columns path and text in its first line, found no "text"' "$trainer" train --data "$(sed 's/,text/,words/' tones/list.csv >tones/words.csv; echo tones/words.csv)" --out no
 refuse 3 'expected the text of a recording: a CSV with the columns path and text, or in an archive NAME.txt beside NAME.wav' "$trainer" train --data tones/words --out no
 refuse 3 'expected at most 2 classes (input label is below that), found 3, such as c' \

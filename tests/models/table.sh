@@ -78,7 +78,7 @@ refuse 3 'odd.csv:5, column "sold": error: expected a date such as 2024-02-29, a
 sed 's/^\(h[0-9]*,.*\),[0-9NA]*,2021/\1,large,2021/' new.csv >odd.csv
 refuse 3 'odd.csv:2, column "size": error: expected a number, found "large"' built/trainer predict --data odd.csv --weights run
 sed '1s/size/area/' new.csv >odd.csv
-refuse 3 'expected a column "size", as in the training data, found none among 6' built/trainer predict --data odd.csv --weights run
+refuse 3 'expected a column "size", as in the training data, found none among the 6' built/trainer predict --data odd.csv --weights run
 cut -d , -f 1-3 new.csv >odd.csv
 refuse 3 'expected a column' built/trainer train --data odd.csv
 sed '1s/garden/garden,x/; 2,$s/,\([a-z]*\),\([0-9.]*\)$/,\1,1\2,\2/' train.csv >wide.csv
@@ -86,6 +86,11 @@ refuse 3 'the data has 8 numbers, and this trainer was built for 7' built/traine
 sed '3s/,[0-9.]*$/,/' train.csv >odd.csv
 refuse 3 'odd.csv:3, column "price": error: expected a value of the target in each row' built/trainer train --data odd.csv --out other
 refuse 3 'expected a column "prize" (the target)' "$LATHE" train "$top/models/tabular.lua" --set target=prize --data train.csv
+sed '7s/,[0-9.]*$/,1.2.3/' train.csv >odd.csv
+refuse 3 'odd.csv:7, column "price": error: expected a number, as in 399 of 400 rows, found "1.2.3"' built/trainer train --data odd.csv --out other
+sed '9s/^\(h[0-9]*,[^,]*\),[0-9]*,/\1,large,/; 12s/2021-[0-9]*-[0-9]*/May/' train.csv >odd.csv
+refuse 3 'column "size" is a category: 362 of its 363 values are numbers, and "large" at odd.csv:9, column "size" is none' built/trainer train --data odd.csv --out other
+grep -q 'column "sold" is a category: 399 of its 400 values are dates, and "May" at odd.csv:12, column "sold" is none' said || tell "a date"
 { head -n 2 new.csv; echo 'h1,"Bern'; } >odd.csv
 refuse 3 'odd.csv:3: error: expected a closing "' built/trainer predict --data odd.csv --weights run
 refuse 1 'the sizes of the table are not known' "$LATHE" check "$top/models/tabular.lua" --set numbers=0 --set categories=0

@@ -38,7 +38,7 @@ must "$LATHE" train "$tabular" --set 'target=rooms, all' --data t.csv -o one --o
 grep -q 'target "rooms, all": a number' said || tell "a target with a comma"
 
 refuse 3 'target: there is no column "rums" among the 5' "$LATHE" train "$tabular" --set target=rent,rums --data rows.csv
-refuse 3 'column "city": error: expected a number in each row, since there are 2 targets, found text; a table has one target of classes, or several of numbers' "$LATHE" train "$tabular" --set target=rent,city --data rows.csv
+refuse 3 'column "city": error: expected a number in each row, since there are 2 targets, found "c0"; a table has one target of classes, or several of numbers' "$LATHE" train "$tabular" --set target=rent,city --data rows.csv
 refuse 3 'since there are 2 targets, found task=class; a table has' "$LATHE" train "$tabular" --set target=rent,rooms --set task=class --data rows.csv
 refuse 3 'the data has 1 targets, and this trainer was built for 2' built/trainer train --data rows.csv --set csv_target=rent --set drop=rooms --out other
 refuse 2 'split=stratified divides each class alike, but the target is a number' built/trainer train --data rows.csv --set split=stratified --out other

@@ -63,7 +63,32 @@ refuses() {     # MESSAGE ARGUMENT…
     grep -qF -- "$message" err || { wrong "no $message in:"; cat err; }
 }
 refuses 'pairs.csv:3: error: expected 2 fields' pairs.csv --text mr --target ref --bad-records 0
-refuses 'there is no column "text", nor "source" and "target"; say which is meant of "mr", "ref"' pairs.csv
+refuses 'pairs.csv:3: error: expected 2 fields, as the first line has, found 1' pairs.csv
+refuses 'there is no column "text", nor "source" and "target"; say which is meant of "mr", "ref"' pairs.csv --format csv
+
+# Columns that are no texts are a table: 9 rows, sizes 10 … 90 but for one that is missing, and a price that is no number.
+awk 'BEGIN { print "city,size,sold,price"; for (r = 1; r < 10; r++) print (r % 3 ? "Bern" : "Zug") "," (r == 4 ? "" : 10 * r) ",2024-02-0" r "," (r == 5 ? "1.2.3" : r) }' >houses.csv
+info houses.csv
+has 'table       9 rows, 4 columns'
+has 'city        text, 2 different: "Bern" 6, "Zug" 3'
+has 'size        numbers, 10 to 90, mean 51.25, 8 different: "10" 1, '
+has '; 1 missing'
+has 'sold        dates, 2024-02-01 to 2024-02-09'
+has '8 of its 9 values are numbers, and "1.2.3" at houses.csv:6, column "price" is none'
+info houses.csv --json
+has '{"rows":9,"columns":{"city":{"kind":"text","present":9,"missing":0,"different":2},"size":{"kind":"numbers","present":8,"missing":1,'
+printf '{"a": 1, "b": null}\n{"a": 3, "b": "x"}\n' >rows.jsonl
+info rows.jsonl
+has 'a           numbers, 1 to 3, mean 2'
+
+# Arrays: [3][2] floats with a NaN, and ids.
+{ printf "\223NUMPY\1\0\166\0%-117s\n" "{'descr': '<f2', 'fortran_order': False, 'shape': (3, 2), }"; printf '\0\074\0\100\0\176\0\074\0\074\0\074'; } >x.npy
+{ printf "\223NUMPY\1\0\166\0%-117s\n" "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }"; printf '\1\0\1'; } >y.npy
+info x.npy label=y.npy
+has 'x           3 rows of float16 [2]; 1 to 2, mean 1.2; 1 NaN and 0 infinite, the first in row 1'
+has 'label       3 rows of uint8 []; 0 to 1, mean 0.666667; 0 in 1, 1 in 2 rows'
+info x.npy --json
+has '{"arrays":[{"name":"x","shape":[3,2],"rows":3,"min":1.0,"max":2.0,"mean":1.2,"nan":1,"infinite":0,"type":"float16"}]}'
 refuses 'nothing: error: expected a file, but there is none of that name' nothing
 refuses '--stride 9: expected at most --seq' four.jsonl --seq 8 --stride 9
 refuses '--split lines: there is no such choice; did you mean line' four.jsonl --split lines

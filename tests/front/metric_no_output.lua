@@ -1,0 +1,11 @@
+-- Where forward returns the loss alone, metrics have no outputs.
+return {
+  config = { features = 3, classes = 3, batch = 8 },
+  forward = function(c, input)
+    local logits = nn.linear(input.features, { name = "head", out = c.classes })
+    return nn.cross_entropy(logits, input.targets)
+  end,
+  metrics = function(c, out, input) return { sure = out.logits:max(-1):mean() } end,
+  train = { optimizer = optim.sgd { lr = 0.1 }, steps = 1 },
+  data = data.csv { target = "class" },
+}
