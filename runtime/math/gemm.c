@@ -64,13 +64,16 @@ static bool through_blas;
 static bool through_blas = true;
 #endif
 
-#define REAL    float
-#define NAME(x) x##_f32
+#define REAL     float
+#define NAME(x)  x##_f32
+#define IS_FLOAT 1
 #include "math/gemm_real.h"
 #undef REAL
 #undef NAME
-#define REAL    double
-#define NAME(x) x##_f64
+#undef IS_FLOAT
+#define REAL     double
+#define NAME(x)  x##_f64
+#define IS_FLOAT 0
 #include "math/gemm_real.h"
 
 const char *gemm_engine(void)

@@ -1,23 +1,24 @@
 /* gemm_real.h: the part of math/gemm.c that is compiled for float and for double: REAL, NAME(x). */
 
-/* LANES numbers at any address. */
-typedef REAL NAME(Lanes) __attribute__((vector_size(LANES * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
+#include "math/vector.h"
 
 /* ---- thin products, b[K][N] with b_n = 1: one accumulator per element, k ascending */
 
-/* c[R][V · LANES] from column n on; only columns from `skip` on are stored. */
+/* c[R][V · WIDTH] from column n on; only columns from `skip` on are stored. */
 static INLINE void NAME(columns)(const int R, const int V, REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g,
                                  int64_t n, int skip, bool add)
 {
-    NAME(Lanes) sum[4][4] = {0};
+    NAME(Vector) sum[4][8] = {0};
     b += n;
-    for (int64_t k = 0; k < g->K; k++)
-        for (int r = 0; r < R; r++)
+    for (int64_t k = 0; k < g->K; k++, b += g->b_k)
+        for (int r = 0; r < R; r++) {
+            NAME(Vector) x = a[r * g->a_m + k * g->a_k] - (NAME(Vector)){0};
             for (int v = 0; v < V; v++)
-                sum[r][v] += a[r * g->a_m + k * g->a_k] * *(const NAME(Lanes) *)&b[k * g->b_k + v * LANES];
+                sum[r][v] = NAME(fused)(x, *(const NAME(Vector) *)&b[v * NAME(WIDTH)], sum[r][v]);
+        }
     for (int r = 0; r < R; r++)
-        for (int j = skip; j < V * LANES; j++) {
-            REAL *to = &c[r * g->c_m + (n + j) * g->c_n], s = sum[r][j / LANES][j % LANES];
+        for (int j = skip; j < V * NAME(WIDTH); j++) {
+            REAL *to = &c[r * g->c_m + (n + j) * g->c_n], s = sum[r][j / NAME(WIDTH)][j % NAME(WIDTH)];
             *to = add ? *to + s : s;
         }
 }
@@ -26,10 +27,11 @@ static INLINE void NAME(columns)(const int R, const int V, REAL *c, const REAL *
 static INLINE void NAME(rows_by_columns)(const int R, REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g,
                                          int64_t n, int64_t end, bool add)
 {
-    const int V = R <= 2 ? 4 : 2; /* at least 6 sums at a time, to hide the latency of an fma */
-    for (; n + V * LANES <= end; n += V * LANES) NAME(columns)(R, V, c, a, b, g, n, 0, add);
-    for (; n + LANES <= end; n += LANES) NAME(columns)(R, 1, c, a, b, g, n, 0, add);
-    if (n < end) NAME(columns)(R, 1, c, a, b, g, end - LANES, (int)(n - (end - LANES)), add);
+    enum { W = NAME(WIDTH) };
+    const int V = R == 4 ? 2 : R == 3 ? 3 : 8 / R; /* 8 or 9 sums at a time, to hide the latency of an fma */
+    for (; n + V * W <= end; n += V * W) NAME(columns)(R, V, c, a, b, g, n, 0, add);
+    for (; n + W <= end; n += W) NAME(columns)(R, 1, c, a, b, g, n, 0, add);
+    if (n < end) NAME(columns)(R, 1, c, a, b, g, end - W, (int)(n - (end - W)), add);
 }
 
 static void NAME(thin_by_columns)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, int64_t n, int64_t end,
@@ -61,22 +63,27 @@ static const REAL *NAME(packed)(REAL *room, const REAL *x, int64_t rows, int64_t
     return room;
 }
 
-/* c[R][C] (+)= a[R][K] · b[C][K], in lanes; a_row, b_row: strides of rows. */
+/* c[R][C] (+)= a[R][K] · b[C][K], in LANES lanes, a vector of them at a time; a_row, b_row: strides of rows. */
 static INLINE void NAME(dots)(const int R, const int C, REAL *c, int64_t c_m, int64_t c_n, const REAL *a, int64_t a_row,
                               const REAL *b, int64_t b_row, int64_t K, bool add)
 {
-    NAME(Lanes) sum[4][2] = {0};
-    int64_t k = 0;
-    for (; k + LANES <= K; k += LANES)
+    REAL lane[4][2][LANES];
+    int64_t whole = K / LANES * LANES;
+    for (int l = 0; l < LANES; l += NAME(WIDTH)) {
+        NAME(Vector) sum[4][2] = {0};
+        for (int64_t k = l; k < whole; k += LANES)
+            for (int r = 0; r < R; r++)
+                for (int j = 0; j < C; j++)
+                    sum[r][j] = NAME(fused)(*(const NAME(Vector) *)&a[r * a_row + k],
+                                            *(const NAME(Vector) *)&b[j * b_row + k], sum[r][j]);
         for (int r = 0; r < R; r++)
-            for (int j = 0; j < C; j++)
-                sum[r][j] += *(const NAME(Lanes) *)&a[r * a_row + k] * *(const NAME(Lanes) *)&b[j * b_row + k];
+            for (int j = 0; j < C; j++) *(NAME(Vector) *)&lane[r][j][l] = sum[r][j];
+    }
     for (int r = 0; r < R; r++)
         for (int j = 0; j < C; j++) {
-            REAL lane[LANES], *to = &c[r * c_m + j * c_n];
-            for (int l = 0; l < LANES; l++) lane[l] = sum[r][j][l];
-            for (int64_t i = k; i < K; i++) lane[i - k] += a[r * a_row + i] * b[j * b_row + i];
-            *to = add ? *to + NAME(sum_lanes)(lane) : NAME(sum_lanes)(lane);
+            REAL *to = &c[r * c_m + j * c_n];
+            for (int64_t i = whole; i < K; i++) lane[r][j][i - whole] += a[r * a_row + i] * b[j * b_row + i];
+            *to = add ? *to + NAME(sum_lanes)(lane[r][j]) : NAME(sum_lanes)(lane[r][j]);
         }
 }
 

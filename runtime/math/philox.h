@@ -51,7 +51,7 @@ static inline void philox_row(int *words, int n, int seed, int step, int site, i
             Philox p = philox_block(seed, step, site, row, (int)((block + b) & UINT32_MAX >> 2));
             for (int w = 0; w < 4; w++) drawn[b][w] = (int)p.word[w];
         }
-        __builtin_memcpy(words + (i + from), &drawn[0][0] + from, (size_t)(to - from) * sizeof *words);
+        for (int k = from; k < to; k++) words[i + k] = drawn[k / 4][k % 4];
     }
 }
 #endif

@@ -32,7 +32,7 @@ static INLINE void NAME(tile_block)(const int R, const int V, REAL *c, int64_t c
             sum[r][v] = add ? *(const NAME(Vector) *)&c[r * c_m + v * NAME(WIDTH)] : (NAME(Vector)){0};
     for (int64_t k = 0; k < K; k++) {
         NAME(Vector) row[4];
-        for (int v = 0; v < V; v++) row[v] = *(const NAME(Vector) *)&b[k * b_k + v * NAME(WIDTH)];
+        for (int v = 0; v < V; v++) row[v] = NAME(kept)(*(const NAME(Vector) *)&b[k * b_k + v * NAME(WIDTH)]);
         for (int r = 0; r < R; r++) {
             NAME(Vector) x = a[r * a_m + k * a_k] - (NAME(Vector)){0};
             for (int v = 0; v < V; v++) sum[r][v] = NAME(fused)(x, row[v], sum[r][v]);

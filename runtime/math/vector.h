@@ -2,6 +2,9 @@
  *
  * Compiled for float and double: REAL, NAME(x) and IS_FLOAT as in math/attention.c. */
 
+#ifndef IS_FLOAT
+#error "is REAL float? IS_FLOAT says it"
+#endif
 #ifndef RT_VECTOR_COMMON
 #define RT_VECTOR_COMMON
 #ifdef __AVX512F__
