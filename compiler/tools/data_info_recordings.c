@@ -138,7 +138,7 @@ static json_t *heard_json(const Heard *x)
 
 void tell_recordings(const Words *paths, bool json)
 {
-    Heard x = {.index = find_data_files(&recording_files, paths, labels_of(paths), NULL),
+    Heard x = {.index = find_data_files(&recording_files, paths, labels_of(paths), NULL, NULL),
                .rate = new_lengths(),
                .milliseconds = new_lengths(),
                .letters = new_lengths()};

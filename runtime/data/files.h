@@ -26,6 +26,7 @@ typedef struct Data_file { /* a file, or a member of an archive */
     int64_t name;          /* where it begins in File_index.names: a path, or a member's name */
     int64_t text;          /* where its text begins, likewise; -1: it has none */
     uint64_t draw;         /* a hash of the name, without the path of --data */
+    uint64_t group;        /* a hash of its group, if there are some */
     int32_t archive;       /* -1: a file */
     int32_t class;         /* -1: not known */
 } Data_file;
@@ -38,6 +39,7 @@ typedef struct File_index {
     int64_t name_bytes, name_room;
     Words archives;
     File_labels wants;
+    const char *group; /* a column of lists, "folder", or a pattern of names; NULL: files have no groups */
     bool by_folder;   /* a label is a folder's name */
     Strings labels;   /* of classes, as they were met; Data_file.class is its number until they are settled */
     Words classes;    /* by id; of texts, characters: classes[0] is "", the blank of CTC */
@@ -49,8 +51,9 @@ typedef struct File_index {
 
 /* All files of the kind in paths: folders (for classes with a folder for each), tar archives, CSV files with the
  * columns path and label, or path and text, single files.  known: the classes of training; NULL: those of the data.
- * An error in the files ends the program (3). */
-File_index *find_data_files(const File_kind *kind, const Words *paths, File_labels wants, const Words *known);
+ * group: what says which files belong together, as in File_index.  An error in the files ends the program (3). */
+File_index *find_data_files(const File_kind *kind, const Words *paths, File_labels wants, const Words *known,
+                            const char *group);
 char *place_of_file(const File_index *s, const Data_file *p); /* "a.tar: member cats/1.jpg", from malloc */
 const char *name_of_file(const File_index *s, int64_t item);
 const char *spoken_text(const File_index *s, int64_t item); /* NULL: it has none */
@@ -58,8 +61,10 @@ void shuffle_data_files(File_index *s); /* by names alone, so that any part of t
 int64_t file_index_bytes(const File_index *s);
 uint64_t file_index_hash(const File_index *s); /* of names, sizes, classes and texts */
 
-/* ---- for those who find files.  below: the name without the path of --data; label NULL: not known */
-void add_data_file(File_index *s, Data_file p, const char *name, const char *below, const char *label);
+/* ---- for those who find files.  below: the name without the path of --data; label NULL: not known; group NULL: as the
+ * name says */
+void add_data_file(File_index *s, Data_file p, const char *name, const char *below, const char *label,
+                   const char *group);
 void leave_file_out(File_index *s, const char *name); /* counts a file of another kind */
 bool is_part_of_data(const char *name); /* "train", "val": folders of a data set that are no classes */
 bool is_of_kind(const File_kind *kind, const char *name);
@@ -68,6 +73,14 @@ bool holds_data_files(const File_kind *kind, const char *path, bool bare);
 const char *data_file_hint(const char *path); /* what to do with it where other data is expected; "" if it has none */
 void add_archive(File_index *s, const char *path);   /* data/archive.c */
 void add_file_list(File_index *s, const char *path); /* data/archive.c: a CSV */
+
+/* ------------------------------------------------------------------ data/file_groups.c: files that belong together */
+
+void check_group(const char *group); /* ends the program (2) if it is a pattern that cannot be */
+bool is_read_from_names(const char *group); /* it is "folder" or a pattern, not the name of a column */
+bool group_in_name(const char *pattern, const char *name, const char **begin, const char **end); /* false: none */
+uint64_t hash_of_group(File_index *s, const Data_file *p, const char *below); /* by its name */
+void check_group_classes(const File_index *s, const char *path); /* refuses groups that are the classes */
 
 /* ------------------------------------------------------------------ data/classes.c: names of classes */
 

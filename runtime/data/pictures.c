@@ -2,6 +2,7 @@
 #include "base/words.h"
 #include "data/pictures.h"
 #include "data/resample.h"
+#include "data/split.h"
 #include "data/vary.h"
 #include "model/tables.h"
 #include "source/picture.h"
@@ -143,8 +144,8 @@ Files *open_pictures(const Reading *reading, const Lathe_entry *e, const Words *
     settle_form(p, e);
     int64_t resampler =
         resampler_bytes(p->form.width, p->form.height, p->form.channels, reading->recipe->interpolation);
-    File_index *index =
-        find_data_files(&picture_files, &reading->paths, reading->predicting ? NO_LABELS : CLASS_LABELS, known);
+    File_index *index = find_data_files(&picture_files, &reading->paths, reading->predicting ? NO_LABELS : CLASS_LABELS,
+                                        known, group_to_read(reading->recipe));
     p->index = index;
     if (!reading->predicting) {
         check_classes(p, e);

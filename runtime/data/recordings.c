@@ -3,6 +3,7 @@
 #include "base/words.h"
 #include "data/hear.h"
 #include "data/recordings.h"
+#include "data/split.h"
 #include "model/tables.h"
 
 #include <errno.h>
@@ -237,7 +238,7 @@ Files *open_recordings(const Reading *reading, const Lathe_entry *e, const Words
     r->reading = reading;
     settle_form(r, e);
     File_labels wants = reading->predicting ? NO_LABELS : r->letters ? TEXT_LABELS : CLASS_LABELS;
-    r->index = find_data_files(&recording_files, &reading->paths, wants, known);
+    r->index = find_data_files(&recording_files, &reading->paths, wants, known, group_to_read(reading->recipe));
     if (!reading->predicting) {
         if (wants == CLASS_LABELS) check_class_count(r);
         shuffle_data_files(r->index);

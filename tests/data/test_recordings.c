@@ -367,8 +367,9 @@ static void check_letters(void)
     int32_t ids[8];
     add_data_file(&s, (Data_file){.archive = -1}, "1.wav", "1.wav",
                   "b\xc3\xa9"
-                  "a b");
-    add_data_file(&s, (Data_file){.archive = -1}, "2.wav", "2.wav", "axb");
+                  "a b",
+                  NULL);
+    add_data_file(&s, (Data_file){.archive = -1}, "2.wav", "2.wav", "axb", NULL);
     settle_letters(&s, NULL, (int32_t[]){0}, 1);
     expect(s.classes.n == 5 && !*s.classes.at[0] && strcmp(s.classes.at[4], "\xc3\xa9") == 0,
            "the blank, then letters");

@@ -156,6 +156,6 @@ refuse 3 'few.csv: error: expected rows to evaluate, found none (fold 1 of 9, by
 must city/trainer eval --data rows.csv --out a --fold 1/3
 grep -q 'note: fold is 1/3 as given; it was 2/3 in training' said || tell "another fold"
 sed 's/split = "last"/&/; s/val_fraction = 0.2/split = "group"/' "$top/models/mlp.lua" >group.lua
-refuse 1 'split = "group" needs the column or array that says it' "$LATHE" check group.lua
+refuse 1 'split = "group" needs what says it, such as a column' "$LATHE" check group.lua
 sed 's/split = "group"/split = "groups"/' group.lua >groups.lua
 refuse 1 'split must be one of "last", "hash", "group", "stratified", found "groups"; did you mean ' "$LATHE" check groups.lua
