@@ -280,6 +280,15 @@ void shuffle_data_files(File_index *s)
     if (s->n) qsort(s->at, (size_t)s->n, sizeof *s->at, by_draw);
 }
 
+bool note_bad_file(File_index *s, int64_t item, const char *wrong, int64_t allowed, const char *what_follows)
+{
+    char *place = place_of_file(s, &s->at[item]);
+    if (s->bad < allowed) note("%s: %s; %s", place, wrong, what_follows);
+    if (!s->bad) s->first_bad = text_of("%s", place);
+    free(place);
+    return s->bad < allowed && ++s->bad;
+}
+
 int64_t file_index_bytes(const File_index *s) { return s->room * (int64_t)sizeof *s->at + s->name_room; }
 
 uint64_t file_index_hash(const File_index *s)

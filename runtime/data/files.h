@@ -45,6 +45,8 @@ typedef struct File_index {
     Words classes;    /* by id; of texts, characters: classes[0] is "", the blank of CTC */
     int64_t left_out; /* files of other kinds */
     char *example;    /* one of them */
+    int64_t bad;      /* files that cannot be read, as far as is known, which bad_records allows */
+    char *first_bad;  /* the first of them, and why */
 } File_index;
 
 /* ------------------------------------------------------------------ data/file_index.c: which files there are */
@@ -58,6 +60,8 @@ char *place_of_file(const File_index *s, const Data_file *p); /* "a.tar: member 
 const char *name_of_file(const File_index *s, int64_t item);
 const char *spoken_text(const File_index *s, int64_t item); /* NULL: it has none */
 void shuffle_data_files(File_index *s); /* by names alone, so that any part of the list has all classes */
+/* Counts a file that cannot be read, and tells it; false: more are not allowed. */
+bool note_bad_file(File_index *s, int64_t item, const char *wrong, int64_t allowed, const char *what_follows);
 int64_t file_index_bytes(const File_index *s);
 uint64_t file_index_hash(const File_index *s); /* of names, sizes, classes and texts */
 
@@ -125,8 +129,12 @@ const char *fault_of_file(const Files *f, int64_t item); /* why it cannot be rea
 /* Fills the inputs with the files item [e->rows], as they are.  A file that cannot be read ends the program (3); to
  * predict, bad_records of them are zeros, and told. */
 void fill_files(Files *f, const Lathe_entry *e, char *in, const int64_t *item);
+/* Reads the files item [n], and keeps those in it that can be read; returns their number.  Without bad_records nothing
+ * is read, and all are kept. */
+int64_t keep_readable(Files *f, int32_t *item, int64_t n);
 /* Fills a training step.  Reading threads are already at the files of the steps after it, which `give` says; batches
- * depend on what it says alone.  false: a file cannot be read. */
+ * depend on what it says alone.  Of files that cannot be read, others of the batch stand in the place, up to bad_records
+ * of them; false: it is one more, or a whole batch. */
 bool fill_file_step(Files *f, const Lathe_entry *e, char *in, int64_t step, Give_turns *give, void *with);
 const char *files_failure(const Files *f, int *code); /* NULL: there is none */
 

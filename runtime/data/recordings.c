@@ -100,18 +100,24 @@ static char *take_length(void *with, const Sound_about *about)
     return NULL;
 }
 
-static Look look_at_header(const Recordings *r, const Data_file *q)
+/* false: it cannot be read, which bad_records allows. */
+static bool look_at_header(const Recordings *r, int64_t item, Look *look)
 {
-    Look look = {.r = r};
-    const File_index *s = r->index;
+    File_index *s = r->index;
+    const Data_file *q = &s->at[item];
+    *look = (Look){.r = r};
     int fd = open_to_read(q->archive < 0 ? s->names + q->name : s->archives.at[q->archive]);
     char *wrong = fd < 0 ? text_of("cannot be read: %s", error_text(errno))
-                         : read_sound(&(Sound_bytes){fd, q->first, q->bytes}, &(Sound_taker){&look, take_length, NULL});
+                         : read_sound(&(Sound_bytes){fd, q->first, q->bytes}, &(Sound_taker){look, take_length, NULL});
     if (fd >= 0) close(fd);
-    if (wrong)
+    if (wrong && !note_bad_file(s, item, wrong, r->reading->recipe->bad_records, "bad_records leaves it out"))
         fail(EXIT_DATA, place_of_file(s, q), "%s%s", wrong,
-             r->reading->training ? "; `lathe data info FOLDER` tells how many are so" : "");
-    return look;
+             r->reading->training ? "; `lathe data info FOLDER` tells how many are so; to leave out up to N such "
+                                    "recordings: --set bad_records=N"
+                                  : "");
+    bool read = !wrong;
+    free(wrong);
+    return read;
 }
 
 /* What does not fit the inputs; NULL: it fits. */
@@ -135,20 +141,22 @@ static char *unfit(const Recordings *r, int64_t item, const Look *look)
 static void check_lengths(Recordings *r)
 {
     File_index *s = r->index;
-    int64_t kept = 0, most = -1;
+    int64_t kept = 0, left = 0, most = -1;
     char *place = NULL, *what = NULL;
     for (int64_t i = 0; i < s->n; i++) {
-        Look look = look_at_header(r, &s->at[i]);
+        Look look;
+        if (!look_at_header(r, i, &look)) continue;
         char *wrong = unfit(r, i, &look);
         if (!wrong) r->seconds += look.seconds, s->at[kept++] = s->at[i];
-        else if (look.frames > most) most = look.frames, place = place_of_file(s, &s->at[i]), what = wrong;
+        left += wrong != NULL;
+        if (wrong && look.frames > most) most = look.frames, place = place_of_file(s, &s->at[i]), what = wrong;
     }
     if (place && r->reading->recipe->too_long == LATHE_REFUSE_LONG)
         fail(EXIT_DATA, place, "%s; this is the longest of %s that %s not fit; or leave them out: --set too_long=drop",
-             what, grouped_text(s->n - kept), s->n - kept == 1 ? "does" : "do");
+             what, grouped_text(left), left == 1 ? "does" : "do");
     if (place)
-        note("%s of %s recordings are left out, as too_long=drop says; the longest: %s: %s", grouped_text(s->n - kept),
-             grouped_text(s->n), place, what);
+        note("%s of %s recordings are left out, as too_long=drop says; the longest: %s: %s", grouped_text(left),
+             grouped_text(kept + left), place, what);
     if (!kept) fail(EXIT_DATA, r->reading->paths.at[0], "expected recordings that fit the model, found none");
     s->n = kept;
 }

@@ -23,7 +23,7 @@ typedef struct Scores { /* every output of rank 0, averaged over the validation 
 
 Scores no_scores(const Trainer *t); /* with names and no values */
 /* Over at most `most` items, evenly spaced; 0: all. */
-Scores evaluate(const Data *d, const Memory *m, const Trainer *t, int64_t most);
+Scores evaluate(Data *d, const Memory *m, const Trainer *t, int64_t most);
 char *scores_text(const Scores *s, const Data *d); /* "loss 1.9012 | accuracy 0.4310 | perplexity 6.69" */
 json_t *scores_json(const Scores *s, const Data *d);
 

@@ -75,6 +75,8 @@ try() { refuse 3 "$1" "$trainer" train --data tones/one.csv --out no --val-fract
 one a; try 'tones/bad.wav cannot be read'
 head -c 500 tones/000.wav >tones/bad.wav; try 'tones/bad.wav: error: is a WAV that was cut short: its header promises'
 refuse 3 '`lathe data info FOLDER` tells how many are so' "$trainer" train --data tones/one.csv --out no
+must "$trainer" train --data tones/one.csv --out left --val-fraction 0 --steps 1 --set bad_records=1
+grep -q 'bad.wav: is a WAV that was cut short.*; bad_records leaves it out$' said && grep -q 'note: 1 recording could not be read, the first: tones/bad.wav' said || tell "a damaged one is left out"
 must "$LATHE" data info tones/one.csv
 grep -q '^damaged     1 cannot be read; the first: tones/bad.wav: is a WAV that was cut short' said || tell "a damaged one"
 : >tones/bad.wav; try 'tones/bad.wav: error: expected a WAV, FLAC or OGG recording, found an empty file'
