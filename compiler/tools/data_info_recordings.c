@@ -28,7 +28,7 @@ static bool lists_recordings(const char *path)
     FILE *f = has_end(path, ".csv") ? fopen(path, "r") : NULL;
     if (!f) return false;
     if (fgets(line, sizeof line, f) && strstr(line, "path") && fgets(line, sizeof line, f))
-        found = strstr(line, ".wav") || strstr(line, ".flac") || strstr(line, ".ogg");
+        for (int i = 0; i < 6 && recording_files.end[i]; i++) found |= strstr(line, recording_files.end[i]) != NULL;
     fclose(f);
     return found;
 }

@@ -33,10 +33,11 @@ const File_kind picture_files = {
 const File_kind recording_files = {
     "recording",
     "recordings",
-    {".wav", ".flac", ".ogg"},
-    ".wav, .flac, .ogg",
-    ".wav, .flac or .ogg",
-    "a .csv of paths and texts, a folder with a folder for each class, a .tar archive, a .wav, .flac or .ogg",
+    {".wav", ".flac", ".ogg", ".opus", ".mp3"},
+    ".wav, .flac, .ogg, .opus, .mp3",
+    ".wav, .flac, .ogg, .opus or .mp3",
+    "a .csv of paths and texts, a folder with a folder for each class, a .tar archive, a .wav, .flac, .ogg, .opus or "
+    ".mp3",
     ". These are recordings: models/speech.lua reads them, a description of your own with data.audio"};
 
 bool is_of_kind(const File_kind *kind, const char *name)

@@ -12,7 +12,7 @@
 
 typedef struct File_kind {      /* what files are */
     const char *one, *many;     /* "picture", "pictures" */
-    const char *end[4];         /* of their names: ".jpg", …; NULL: no more */
+    const char *end[6];         /* of their names: ".jpg", …; NULL: no more */
     const char *ends, *or_ends; /* for messages: ".jpg, .jpeg, .png", ".jpg, .jpeg or .png" */
     const char *paths;          /* what --data may be: "a folder with …" */
     const char *hint;           /* who reads them, where other data is expected */

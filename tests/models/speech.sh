@@ -79,11 +79,11 @@ must "$trainer" train --data tones/one.csv --out left --val-fraction 0 --steps 1
 grep -q 'bad.wav: is a WAV that was cut short.*; bad_records leaves it out$' said && grep -q 'note: 1 recording could not be read, the first: tones/bad.wav' said || tell "a damaged one is left out"
 must "$LATHE" data info tones/one.csv
 grep -q '^damaged     1 cannot be read; the first: tones/bad.wav: is a WAV that was cut short' said || tell "a damaged one"
-: >tones/bad.wav; try 'tones/bad.wav: error: expected a WAV, FLAC or OGG recording, found an empty file'
-echo '<svg/>' >tones/bad.wav; try 'tones/bad.wav: error: expected a WAV, FLAC or OGG recording, found a file that begins with the bytes 3c 73 76 67'
+: >tones/bad.wav; try 'tones/bad.wav: error: expected a WAV, FLAC, OGG or MP3 recording, found an empty file'
+echo '<svg/>' >tones/bad.wav; try 'tones/bad.wav: error: expected a WAV, FLAC, OGG or MP3 recording, found a file that begins with the bytes 3c 73 76 67'
 head -c 44 tones/000.wav >tones/bad.wav; printf 'RIFF\044\0\0\0WAVEfmt \020\0\0\0\001\0\001\0\100\037\0\0\200\076\0\0\002\0\020\0data\0\0\0\0' >tones/bad.wav
 try 'tones/bad.wav: error: expected samples, found none'
-one a list.csv; try 'tones/one.csv:2, column "path": error: expected the path of a .wav, .flac or .ogg, found "list.csv"'
+one a list.csv; try 'tones/one.csv:2, column "path": error: expected the path of a .wav, .flac, .ogg, .opus or .mp3, found "list.csv"'
 one '' 002.wav; try 'tones/one.csv:2, column "text": error: expected a text, found none'
 one abcabc 002.wav; try 'tones/002.wav: error: expected a text of at most 5 characters, found 6; build the model with --set letters=6'
 one abcd 002.wav; try 'expected texts of at most 3 different characters (input text is below 4, and 0 is the blank), found 4, such as d; build the model with --set vocab=5'
