@@ -92,6 +92,8 @@ void check_group_classes(const File_index *s, const char *path); /* refuses grou
  * numbers, and no folders, are ids themselves.  A label that is not known ends the program (3). */
 void settle_classes(File_index *s, const Words *known);
 char *shown_words(const Words *all); /* "cat, dog"; of many the first */
+/* Ends the program (3) if the input t (NULL: none) is below fewer; of a model of more, a note. */
+void check_class_count(const File_index *s, const Lathe_tensor *t, const Reading *reading);
 char *class_counts(const File_index *s); /* "3 classes: blue 20, green 20, red 20" */
 json_t *classes_json(const Words *classes); /* classes.json */
 Words *read_classes(const char *path);

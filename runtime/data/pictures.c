@@ -117,21 +117,6 @@ static int64_t most_rows(const Pictures *p)
     return most;
 }
 
-static void check_classes(const Pictures *p, const Lathe_entry *e)
-{
-    const Lathe_tensor *t = tensor_with_role(e, LATHE_TARGETS);
-    int n = p->index->classes.n;
-    if (t && t->below && n > t->below)
-        fail(EXIT_DATA, p->reading->paths.at[0],
-             "expected at most %lld classes (input %s is below that), found %d, such as %s; build the model for %d "
-             "classes (--set classes=N, if its description calls them that)",
-             (long long)t->below, t->name, n, p->index->classes.at[n - 1], n);
-    if (t && t->below > n && p->reading->training)
-        note("the data has %d class%s, and the model %lld (input %s is below that): the last %lld never occur; built "
-             "with --set classes=%d it would have none of them, if its description calls them that",
-             n, n == 1 ? "" : "es", (long long)t->below, t->name, (long long)t->below - n, n);
-}
-
 static char *pictures_text(const void *with)
 {
     return text_of("pictures of %s", class_counts(((const Pictures *)with)->index));
@@ -148,7 +133,7 @@ Files *open_pictures(const Reading *reading, const Lathe_entry *e, const Words *
                                         known, group_to_read(reading->recipe));
     p->index = index;
     if (!reading->predicting) {
-        check_classes(p, e);
+        check_class_count(index, tensor_with_role(e, LATHE_TARGETS), reading);
         shuffle_data_files(index);
     }
     return open_files(reading, index,

@@ -16,7 +16,6 @@ typedef struct Recordings { /* what threads share */
     File_index *index;
     Sound_form form;
     int64_t letters; /* room of a text; 0: there is none */
-    int64_t below;   /* ids of characters, or classes, are below it */
     double seconds;
 } Recordings;
 
@@ -199,7 +198,6 @@ static int64_t most_rows(const Recordings *r)
 static void settle_form(Recordings *r, const Lathe_entry *e)
 {
     const Lathe_tensor *x = NULL, *text = input_of_model(r->reading->model, "text");
-    const Lathe_tensor *label = input_of_model(r->reading->model, "label");
     for (int i = 0; i < e->inputs; i++)
         if (is_tensor_named(&e->input[i], "features")) x = &e->input[i];
     bug_if(!x || x->rank < 3); /* [rows][frames][mels], also with micro-batches */
@@ -208,7 +206,6 @@ static void settle_form(Recordings *r, const Lathe_entry *e)
     r->form.recipe = r->reading->recipe;
     r->form.seed = r->reading->seed;
     r->letters = text ? text->dim[text->rank - 1] : 0;
-    r->below = text ? text->below : label ? label->below : 0;
 }
 
 static void tell_empty_filter(const Mel_form *f)
@@ -221,16 +218,6 @@ static void tell_empty_filter(const Mel_form *f)
              "or a larger n_fft, would fill all",
              k + 1, f->mels, (double)f->rate / f->n_fft);
     close_mel(m);
-}
-
-static void check_class_count(const Recordings *r)
-{
-    int n = r->index->classes.n;
-    if (r->below && n > r->below)
-        fail(EXIT_DATA, r->reading->paths.at[0],
-             "expected at most %lld classes (input label is below that), found %d, such as %s; build the model for %d "
-             "classes (--set classes=N, if its description calls them that)",
-             (long long)r->below, n, r->index->classes.at[n - 1], n);
 }
 
 static char *recordings_text(const void *with)
@@ -248,7 +235,7 @@ Files *open_recordings(const Reading *reading, const Lathe_entry *e, const Words
     File_labels wants = reading->predicting ? NO_LABELS : r->letters ? TEXT_LABELS : CLASS_LABELS;
     r->index = find_data_files(&recording_files, &reading->paths, wants, known, group_to_read(reading->recipe));
     if (!reading->predicting) {
-        if (wants == CLASS_LABELS) check_class_count(r);
+        if (wants == CLASS_LABELS) check_class_count(r->index, input_of_model(reading->model, "label"), reading);
         shuffle_data_files(r->index);
         check_lengths(r);
         tell_empty_filter(&r->form.mel);

@@ -95,7 +95,7 @@ must short/trainer train --data tones/list.csv --out dropped --steps 1 --set too
 grep -q 'note: [0-9]* of 80 recordings are left out, as too_long=drop says; the longest: ' said || tell "what is left out"
 refuse 3 'expected the columns path and text in its first line, found no "text"' "$trainer" train --data "$(sed 's/,text/,words/' tones/list.csv >tones/words.csv; echo tones/words.csv)" --out no
 refuse 3 'expected the text of a recording: a CSV with the columns path and text, or in an archive NAME.txt beside NAME.wav' "$trainer" train --data tones/words --out no
-refuse 3 'expected at most 2 classes (input label is below that), found 3, such as c' \
+refuse 3 'expected at most 2 classes (input label is below that), found 3: a, b, c; build the model for 3 classes' \
     "$(must "$LATHE" build "$top/models/speech.lua" --config classes $tiny --set frames=17 -o pair && echo pair/trainer)" train --data tones/words --out no
 mkdir mixed && cp tones/00*.wav mixed && echo '<svg/>' >mixed/004.wav && head -c 500 tones/005.wav >mixed/005.wav
 refuse 3 'note: q.csv was not written; to go on past up to N such recordings' "$trainer" predict --data mixed --weights run --out q.csv --set bad_records=1
