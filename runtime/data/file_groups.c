@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_pattern(const char *group) { return strpbrk(group, "()*?") != NULL; }
+static bool is_pattern(const char *group) { return strpbrk(group, "()*") != NULL; }
 
 static const char *group_pattern(const char *group) { return strcmp(group, "folder") == 0 ? "(*)/*" : group; }
 
