@@ -54,7 +54,7 @@ static const char build_text[] =
     "optional(ZLIB z zlib.h zlib1g-dev \"files packed as .gz\")\n"
     "optional(JPEG jpeg jpeglib.h libjpeg-dev \"JPEG pictures\")\n"
     "optional(PNG png png.h libpng-dev \"PNG pictures\")\n"
-    "optional(SNDFILE sndfile sndfile.h libsndfile1-dev \"recordings: WAV, FLAC, OGG\")\n"
+    "optional(SNDFILE sndfile sndfile.h libsndfile1-dev \"recordings: WAV, FLAC, OGG, MP3\")\n"
     "if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64) # it looks whether the processor is one to run on\n"
     "  set_source_files_properties(${LATHE_RUNTIME}/math/cpu.c PROPERTIES COMPILE_OPTIONS -march=x86-64)\n"
     "endif()\n";

@@ -338,7 +338,7 @@ static void read_data(lua_State *L)
         read_tokenizer(L);
     }
     if (r->split == LATHE_BY_GROUP && !r->group && !r->series)
-        err(at_key(L, "split"), "split = \"group\" needs the column or array that says it: group = \"NAME\"");
+        err(at_key(L, "split"), "split = \"group\" needs what says it, such as a column: group = \"NAME\"");
     if (r->split != LATHE_BY_GROUP && r->group)
         err(at_key(L, "group"), "group = \"%s\" is read with split = \"group\" only", r->group);
     if (r->val_fraction >= 1)

@@ -69,7 +69,7 @@ function data.images(given)
   return o
 end
 
--- Recordings, WAV, FLAC or OGG, as log-mel features: CSV files of paths and texts or classes, folders with a folder for
+-- Recordings, WAV, FLAC, OGG or MP3, as log-mel features: CSV files of paths and texts or classes, folders with a folder for
 -- each class, tar archives.  The description declares inputs of these names, with sizes of its own:
 --   features      { "f32", frames, n_mels }: a frame each hop_length samples, zeros after the recording's end
 --   lengths       { "i32" }: frames of each recording; it may be left out

@@ -57,7 +57,7 @@ void tell_pictures(const Words *paths, bool json); /* prints what is in them */
 
 /* ------------------------------------------------------------------ tools/data_info_recordings.c */
 
-bool are_recordings(const Words *paths); /* .wav, .flac, .ogg, folders with some, a CSV of paths */
+bool are_recordings(const Words *paths); /* .wav, .flac and the like, folders with some, a CSV of paths */
 void tell_recordings(const Words *paths, bool json);
 
 /* ------------------------------------------------------------------ tools/data_info_arrays.c */

@@ -28,7 +28,7 @@ static bool lists_recordings(const char *path)
     FILE *f = has_end(path, ".csv") ? fopen(path, "r") : NULL;
     if (!f) return false;
     if (fgets(line, sizeof line, f) && strstr(line, "path") && fgets(line, sizeof line, f))
-        found = strstr(line, ".wav") || strstr(line, ".flac") || strstr(line, ".ogg");
+        for (int i = 0; i < 6 && recording_files.end[i]; i++) found |= strstr(line, recording_files.end[i]) != NULL;
     fclose(f);
     return found;
 }
@@ -138,7 +138,7 @@ static json_t *heard_json(const Heard *x)
 
 void tell_recordings(const Words *paths, bool json)
 {
-    Heard x = {.index = find_data_files(&recording_files, paths, labels_of(paths), NULL),
+    Heard x = {.index = find_data_files(&recording_files, paths, labels_of(paths), NULL, NULL),
                .rate = new_lengths(),
                .milliseconds = new_lengths(),
                .letters = new_lengths()};

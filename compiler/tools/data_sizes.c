@@ -16,7 +16,7 @@ static Lathe_task task_of(const char *word)
 static int show_classes(const Words *files, const char *like)
 {
     const Words *classes =
-        like ? read_classes(like) : &find_data_files(&picture_files, files, CLASS_LABELS, NULL)->classes;
+        like ? read_classes(like) : &find_data_files(&picture_files, files, CLASS_LABELS, NULL, NULL)->classes;
     show(stdout, "classes %d\n", classes->n);
     return 0;
 }
@@ -25,11 +25,11 @@ static int show_recordings(const Words *files, const char *like, bool texts)
 {
     if (!texts || like) {
         const Words *all =
-            like ? read_classes(like) : &find_data_files(&recording_files, files, CLASS_LABELS, NULL)->classes;
+            like ? read_classes(like) : &find_data_files(&recording_files, files, CLASS_LABELS, NULL, NULL)->classes;
         show(stdout, "%s %d\n", texts ? "vocab" : "classes", all->n);
         return 0;
     }
-    Words letters = letters_of_texts(find_data_files(&recording_files, files, TEXT_LABELS, NULL));
+    Words letters = letters_of_texts(find_data_files(&recording_files, files, TEXT_LABELS, NULL, NULL));
     note("texts: %d different characters", letters.n - 1);
     show(stdout, "vocab %d\n", letters.n);
     return 0;

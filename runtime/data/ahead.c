@@ -42,8 +42,8 @@ struct Files {
     File_thread *thread;
     bool started;
     char *failure;
-    char **fault;          /* [n] of the files, if some may be bad: what is wrong; else NULL */
-    int64_t bad, left_out; /* files */
+    char **fault;     /* [n] of the files, if some may be bad: what is wrong; else NULL */
+    int64_t left_out; /* files */
     pthread_mutex_t lock;
     pthread_cond_t work, ready;
 };
@@ -142,25 +142,56 @@ static void wait_for(Files *f, Batch *b, bool wanted)
 
 /* ------------------------------------------------------------------ batches */
 
-/* A damaged file becomes zeros, where bad_records allows it; so does one that the recipe leaves out. */
+/* Whether bad_records allows a file that cannot be read, or the recipe leaves it out; the first time it is told.  The
+ * training thread asks, step after step, so it does not depend on the threads. */
+static bool is_excused(Files *f, int64_t item, const char *wrong, bool left_out)
+{
+    if (!f->fault) return false;
+    if (f->fault[item]) return true;
+    if (left_out) {
+        if (f->left_out++ < SHOWN)
+            note("%s: %s; its predictions stay empty", place_of_file(f->index, &f->index->at[item]), wrong);
+    } else if (!note_bad_file(f->index, item, wrong, f->reading->recipe->bad_records,
+                              f->reading->predicting ? "its predictions stay empty" : "bad_records leaves it out"))
+        return false;
+    f->fault[item] = text_of("%s", wrong);
+    return true;
+}
+
+/* A turn of the batch that was read, as near before k as can be; -1: there is none. */
+static int64_t turn_before(const Batch *b, int64_t k)
+{
+    for (int64_t i = 1; i < b->n; i++) {
+        int64_t at = (k + b->n - i) % b->n;
+        if (!b->wrong[at]) return at;
+    }
+    return -1;
+}
+
+/* To predict, a damaged file is zeros; in training another one of the batch stands in its place, so that the step has
+ * all its rows. */
 static void pass_over_bad(Files *f, Batch *b)
 {
     for (int64_t k = 0; k < b->n && f->fault; k++) {
-        char **known = &f->fault[b->turn[k].item];
-        if (!b->wrong[k]) continue;
-        if (!*known && !b->left_out[k] && f->bad == f->reading->recipe->bad_records) continue;
-        if (!*known) {
-            if (b->left_out[k]) f->left_out++;
-            else f->bad++;
-            *known = text_of("%s", b->wrong[k]);
-            if (f->left_out <= SHOWN || !b->left_out[k])
-                note("%s: %s; its predictions stay empty", place_of_file(f->index, &f->index->at[b->turn[k].item]),
-                     *known);
-        }
+        if (!b->wrong[k] || !is_excused(f, b->turn[k].item, b->wrong[k], b->left_out[k])) continue;
+        int64_t other = f->reading->predicting ? k : turn_before(b, k);
+        if (other < 0) continue;
         free(b->wrong[k]);
         b->wrong[k] = NULL;
-        memset(b->rooms + k * f->form.room, 0, (size_t)f->form.room);
+        if (other == k) memset(b->rooms + k * f->form.room, 0, (size_t)f->form.room);
+        else memcpy(b->rooms + k * f->form.room, b->rooms + other * f->form.room, (size_t)f->form.room);
+        if (other != k) b->turn[k] = b->turn[other];
     }
+}
+
+static char *advice_of(const Files *f)
+{
+    int64_t n = f->reading->recipe->bad_records;
+    if (f->reading->predicting) return text_of("%s", "");
+    if (n) return text_of("; bad_records allows %s such, and not a whole batch of them", grouped_text(n));
+    return text_of(
+        "; `lathe data info FOLDER` tells how many are so; to leave out up to N such %s: --set bad_records=N",
+        f->index->kind->many);
 }
 
 /* The message of the first file that cannot be read; NULL: there is none. */
@@ -170,7 +201,7 @@ static char *batch_fault(const Files *f, Batch *b)
     for (int64_t k = 0; k < b->n; k++) {
         if (b->wrong[k] && !text)
             text = text_of("%s: error: %s%s", place_of_file(f->index, &f->index->at[b->turn[k].item]), b->wrong[k],
-                           f->reading->predicting ? "" : "; `lathe data info FOLDER` tells how many are so");
+                           advice_of(f));
         free(b->wrong[k]);
         b->wrong[k] = NULL;
     }
@@ -188,6 +219,26 @@ void fill_files(Files *f, const Lathe_entry *e, char *in, const int64_t *item)
     char *fault = batch_fault(f, b);
     if (fault) end_program(EXIT_DATA, fault);
     f->form.fill(f->form.with, e, in, b->turn, false, b->rooms);
+}
+
+int64_t keep_readable(Files *f, int32_t *item, int64_t n)
+{
+    Batch *b = &f->batch[ASKED];
+    int64_t kept = 0;
+    for (int64_t from = 0, k; from < n && f->fault; from += k) {
+        k = n - from < f->rows ? n - from : f->rows;
+        for (int64_t i = 0; i < k; i++) b->turn[i] = (File_turn){item[from + i], 0};
+        hand_to_threads(f, b, -1, k);
+        wait_for(f, b, true);
+        for (int64_t i = 0; i < k; i++) {
+            bool bad = b->wrong[i] && is_excused(f, b->turn[i].item, b->wrong[i], b->left_out[i]);
+            if (!bad) item[kept++] = (int32_t)b->turn[i].item;
+            if (bad) free(b->wrong[i]), b->wrong[i] = NULL;
+        }
+        char *fault = batch_fault(f, b);
+        if (fault) end_program(EXIT_DATA, fault);
+    }
+    return f->fault ? kept : n;
 }
 
 static Batch *batch_of_step(Files *f, int64_t step) { return &f->batch[AHEAD + step % (BATCHES - AHEAD)]; }
@@ -212,6 +263,7 @@ bool fill_file_step(Files *f, const Lathe_entry *e, char *in, int64_t step, Give
     bug_if(e->rows > f->rows || f->batches < BATCHES);
     read_ahead(f, step, e->rows, give, with);
     wait_for(f, b, true);
+    pass_over_bad(f, b);
     f->failure = batch_fault(f, b);
     if (f->failure) return false;
     f->form.fill(f->form.with, e, in, b->turn, true, b->rooms);
@@ -230,7 +282,7 @@ const char *files_failure(const Files *f, int *code)
 
 static bool may_be_bad(const Files *f)
 {
-    return f->reading->predicting && (f->reading->recipe->bad_records > 0 || f->form.leaves_out);
+    return f->reading->recipe->bad_records > 0 || (f->reading->predicting && f->form.leaves_out);
 }
 
 int64_t files_heap(const Files *f)
@@ -274,8 +326,6 @@ Files *open_files(const Reading *reading, File_index *index, const Files_form *f
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->work, NULL);
     pthread_cond_init(&f->ready, NULL);
-    if (reading->recipe->bad_records && !reading->predicting)
-        note("bad_records has no effect here: only predict goes on past %s that cannot be read", index->kind->many);
     if (reading->check_memory) reading->check_memory(reading->with, files_heap(f));
     take_room(f);
     return f;
@@ -287,5 +337,5 @@ File_index *index_of_files(const Files *f) { return f->index; }
 int file_readers(const Files *f) { return f->threads; }
 const char *remedy_of_files(const Files *f) { return f->form.hasten(f->form.with); }
 char *words_of_files(const Files *f) { return f->form.tell(f->form.with); }
-int64_t faulty_files(const Files *f) { return f->bad + f->left_out; }
+int64_t faulty_files(const Files *f) { return f->index->bad + f->left_out; }
 const char *fault_of_file(const Files *f, int64_t item) { return f->fault ? f->fault[item] : NULL; }

@@ -18,8 +18,10 @@ enum { MOST_LABEL = 255, MOST_TEXT = 1 << 16 };
 typedef struct Sample { /* members of one name */
     char *key, *name;
     Data_file file;
-    bool found;  /* the file */
-    char *label; /* its class or text */
+    bool found;      /* the file */
+    char *label;     /* its class or text */
+    Data_file stray; /* the first file without a class */
+    char *stray_name;
 } Sample;
 
 static const char *last_part(const char *name)
@@ -57,19 +59,27 @@ static char *folder_label(const char *name)
     return text_of("%.*s", (int)(end - begin), begin);
 }
 
+static void note_stray(Sample *a)
+{
+    if (a->stray_name) return;
+    a->stray = a->file;
+    a->stray_name = text_of("%s", a->name);
+}
+
 static void end_sample(File_index *s, Sample *a)
 {
     if (a->found) {
         char *folder = a->label || s->wants == TEXT_LABELS ? NULL : folder_label(a->name);
         if (folder) check_part(s, s->archives.at[s->archives.n - 1], a->name);
         s->by_folder |= folder != NULL;
-        add_data_file(s, a->file, a->name, a->name, a->label ? a->label : folder);
+        if (s->wants == CLASS_LABELS && !a->label && !folder) note_stray(a);
+        else add_data_file(s, a->file, a->name, a->name, a->label ? a->label : folder, NULL);
         free(folder);
     }
     free(a->key);
     free(a->name);
     free(a->label);
-    *a = (Sample){0};
+    *a = (Sample){.stray = a->stray, .stray_name = a->stray_name};
 }
 
 /* A class, or with many bytes a text. */
@@ -116,25 +126,40 @@ void add_archive(File_index *s, const char *path)
         else if (is_of_kind(s->kind, m.name) && !hidden) leave_file_out(s, m.name); /* a link */
     }
     end_sample(s, &a);
+    if (a.stray_name) /* refused, after what the others may tell */
+        add_data_file(s, a.stray, a.stray_name, a.stray_name, NULL, NULL);
     close_tar(t);
 }
 
 /* ------------------------------------------------------------------ a list */
 
+typedef struct Listed {
+    int path, label, group;
+} Listed; /* columns; -1: not there */
+
+static const char *cell_or_none(const Cells *c, int column) { return column < 0 ? NULL : cell(c, column); }
+
 /* Paths are relative to the list's folder. */
-static void add_listed(File_index *s, const Cells *c, int path, int label, const char *folder)
+static void add_listed(File_index *s, const Cells *c, const Listed *at, const char *folder)
 {
     struct stat about;
-    const char *name = cell(c, path);
-    char *file = *name == '/' ? text_of("%s", name) : text_of("%s/%s", folder, name), *place = cell_place(c, path);
+    const char *name = cell(c, at->path);
+    char *file = *name == '/' ? text_of("%s", name) : text_of("%s/%s", folder, name), *place = cell_place(c, at->path);
     if (!is_of_kind(s->kind, name))
         fail(EXIT_DATA, place, "expected the path of a %s, found \"%s\"", s->kind->or_ends, name);
     if (stat(file, &about) != 0 || !S_ISREG(about.st_mode))
         fail(EXIT_DATA, place, "%s cannot be read: %s; paths are relative to the folder of the CSV", file,
              error_text(errno ? errno : EINVAL));
-    if (label >= 0 && !cell(c, label)[0])
-        fail(EXIT_DATA, cell_place(c, label), "expected a %s, found none", s->wants == TEXT_LABELS ? "text" : "class");
-    add_data_file(s, (Data_file){.bytes = about.st_size, .archive = -1}, file, name, label < 0 ? NULL : cell(c, label));
+    if (at->label >= 0 && !cell(c, at->label)[0])
+        fail(EXIT_DATA, cell_place(c, at->label), "expected a %s, found none",
+             s->wants == TEXT_LABELS ? "text" : "class");
+    if (at->group >= 0 && !cell(c, at->group)[0])
+        fail(EXIT_DATA, cell_place(c, at->group),
+             "expected the group of a %s, found none; a %s of its own has one that "
+             "no other has",
+             s->kind->one, s->kind->one);
+    add_data_file(s, (Data_file){.bytes = about.st_size, .archive = -1}, file, name, cell_or_none(c, at->label),
+                  cell_or_none(c, at->group));
     free(file);
     free(place);
 }
@@ -145,12 +170,19 @@ void add_file_list(File_index *s, const char *path)
     char *folder = slash ? text_of("%.*s", (int)(slash - path), path) : text_of(".");
     Cells *c = open_cells(path);
     const char *wanted = s->wants == TEXT_LABELS ? "text" : "label";
-    int name = column_named(c, "path"), label = s->wants ? column_named(c, wanted) : -1;
-    if (label < 0 && s->wants == CLASS_LABELS) label = column_named(c, "class");
-    if (name < 0 || (label < 0 && s->wants))
+    Listed at = {.path = column_named(c, "path"),
+                 .label = s->wants ? column_named(c, wanted) : -1,
+                 .group = s->group ? column_named(c, s->group) : -1};
+    if (at.label < 0 && s->wants == CLASS_LABELS) at.label = column_named(c, "class");
+    if (at.path < 0 || (at.label < 0 && s->wants))
         fail(EXIT_DATA, path, "expected the columns path and %s in its first line, found no \"%s\"", wanted,
-             name < 0 ? "path" : wanted);
-    while (next_cells(c)) add_listed(s, c, name, label, folder);
+             at.path < 0 ? "path" : wanted);
+    if (s->group && at.group < 0 && !is_read_from_names(s->group))
+        fail(EXIT_DATA, path,
+             "expected a column \"%.60s\", the group that %s are split by, found none; group=folder or a pattern of "
+             "names, such as (*)_*, needs no column",
+             s->group, s->kind->many);
+    while (next_cells(c)) add_listed(s, c, &at, folder);
     close_cells(c);
     free(folder);
 }

@@ -89,6 +89,20 @@ void settle_classes(File_index *s, const Words *known)
     free_strings(&s->labels);
 }
 
+void check_class_count(const File_index *s, const Lathe_tensor *t, const Reading *reading)
+{
+    int n = s->classes.n;
+    if (t && t->below && n > t->below)
+        fail(EXIT_DATA, reading->paths.at[0],
+             "expected at most %lld classes (input %s is below that), found %d: %s; build the model for %d classes "
+             "(--set classes=N, if its description calls them that)",
+             (long long)t->below, t->name, n, shown_words(&s->classes), n);
+    if (t && t->below > n && reading->training)
+        note("the data has %d class%s, and the model %lld (input %s is below that): the last %lld never occur; built "
+             "with --set classes=%d it would have none of them, if its description calls them that",
+             n, n == 1 ? "" : "es", (long long)t->below, t->name, (long long)t->below - n, n);
+}
+
 char *class_counts(const File_index *s)
 {
     const int n = s->classes.n;

@@ -265,6 +265,29 @@ const char *item_word(const Data *d)
 
 const Data *evaluated(const Data *d) { return d->held ? d->held : d; }
 
+void leave_out_unreadable(Data *d)
+{
+    if (d->held) d = d->held;
+    if (!d->files || d->readable) return;
+    int64_t n = keep_readable(d->files, d->row + d->train, d->val);
+    if (n < d->val)
+        note("%s of the %s %s to evaluate cannot be read, and are left out", grouped_text(d->val - n),
+             grouped_text(d->val), item_word(d));
+    if (d->val && !n)
+        fail(EXIT_DATA, d->reading->paths.at[0], "expected %s to evaluate, none can be read", item_word(d));
+    d->val = d->val_items = n;
+    d->readable = true;
+}
+
+void tell_unreadable(const Data *d)
+{
+    const File_index *s = d->files ? index_of_files(d->files) : NULL;
+    if (s && s->bad)
+        note("%s %s could not be read, the first: %s (bad_records allows up to %s)", grouped_text(s->bad),
+             s->bad == 1 ? s->kind->one : s->kind->many, s->first_bad, grouped_text(d->reading->recipe->bad_records));
+    if (d->held) tell_unreadable(d->held);
+}
+
 Schema *columns_of(const Data *d) { return d->table ? table_schema(d->table) : d->series ? d->series->schema : NULL; }
 
 static int64_t heap_of(const Data *d, bool held)

@@ -162,6 +162,7 @@ typedef struct Data {
     int32_t *order;                 /* CSV: [train] this epoch's permutation */
     int64_t *item;                  /* of a step */
     int64_t epoch;                  /* of `order`; -1: none yet */
+    bool readable;                  /* files to evaluate that cannot be read are left out already */
     struct Data *held;              /* of --val-data; NULL: the last part of this is evaluated */
     json_t *origin;                 /* hashes of description, plan and data (trainer/state.c); NULL: not yet taken */
 } Data;
@@ -179,6 +180,9 @@ void open_data(Data *d, const Reading *reading, Tokenizer *k); /* reading outliv
 void need_data(const Reading *reading); /* ends the program (2) if the command line names none */
 bool reads_text(const Reading *reading); /* not a table */
 const Data *evaluated(const Data *d); /* the data of evaluations */
+/* Files to evaluate that cannot be read are left out, where bad_records allows some; each is read once for it. */
+void leave_out_unreadable(Data *d);
+void tell_unreadable(const Data *d); /* at the end of a run: how many there were */
 Schema *columns_of(const Data *d);    /* of a table or series; NULL: it has none */
 int64_t data_heap(const Data *d);     /* most bytes allocated beside mapped files */
 /* The command line's; else the one saved beside the weights (NULL: none); else the recipe's. */

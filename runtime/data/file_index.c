@@ -33,10 +33,11 @@ const File_kind picture_files = {
 const File_kind recording_files = {
     "recording",
     "recordings",
-    {".wav", ".flac", ".ogg"},
-    ".wav, .flac, .ogg",
-    ".wav, .flac or .ogg",
-    "a .csv of paths and texts, a folder with a folder for each class, a .tar archive, a .wav, .flac or .ogg",
+    {".wav", ".flac", ".ogg", ".opus", ".mp3"},
+    ".wav, .flac, .ogg, .opus, .mp3",
+    ".wav, .flac, .ogg, .opus or .mp3",
+    "a .csv of paths and texts, a folder with a folder for each class, a .tar archive, a .wav, .flac, .ogg, .opus or "
+    ".mp3",
     ". These are recordings: models/speech.lua reads them, a description of your own with data.audio"};
 
 bool is_of_kind(const File_kind *kind, const char *name)
@@ -87,7 +88,8 @@ static _Noreturn void refuse_unlabelled(const File_index *s, const Data_file *p)
          s->kind->one, s->kind->end[0]);
 }
 
-void add_data_file(File_index *s, Data_file p, const char *name, const char *below, const char *label)
+void add_data_file(File_index *s, Data_file p, const char *name, const char *below, const char *label,
+                   const char *group)
 {
     if (s->n == s->room) s->at = must_grow(s->at, sizeof *s->at * (size_t)(s->room = 2 * s->room + 64));
     p.name = keep_word(s, name);
@@ -95,6 +97,7 @@ void add_data_file(File_index *s, Data_file p, const char *name, const char *bel
     p.class = -1;
     p.text = -1;
     if (!label && s->wants) refuse_unlabelled(s, &p);
+    if (s->group) p.group = group ? hash_of(group, strlen(group)) : hash_of_group(s, &p, below);
     if (s->wants == TEXT_LABELS && !is_utf8(label))
         fail(EXIT_DATA, place_of_file(s, &p), "expected a text in UTF-8, found \"%.60s\"; convert it (iconv -t utf-8)",
              label);
@@ -130,31 +133,34 @@ static void add_single_file(File_index *s, const char *path, const char *below, 
     if (stat(path, &about) != 0) fail(EXIT_DATA, path, "cannot be read: %s; check the path", error_text(errno));
     if (!S_ISREG(about.st_mode))
         fail(EXIT_DATA, path, "expected a regular file, because %s are read in any order", s->kind->many);
-    add_data_file(s, (Data_file){.bytes = about.st_size, .archive = -1}, path, below, label);
+    add_data_file(s, (Data_file){.bytes = about.st_size, .archive = -1}, path, below, label, NULL);
 }
 
 typedef struct Walk { /* through a folder of --data */
     File_index *index;
     const char *path;
-    Words hollow; /* class folders without files of their own, with some in their folders */
+    Words hollow; /* class folders whose files lie in folders of theirs */
     char *within; /* one of those */
     bool filled;  /* there is a class folder with files of its own */
     char *stray;  /* a file beside class folders, which has no class */
 } Walk;
 
-/* path: a class folder with `own` files of its own. */
-static void note_class_folder(Walk *w, const char *name, bool own, bool some)
+/* A class folder with `own` files of its own, and with `inside` in its folders.  One called train is no class for a
+ * file beside its folders. */
+static void note_class_folder(Walk *w, const char *name, int64_t own, int64_t inside)
 {
-    w->filled |= own;
-    if (!own && some) add_word(&w->hollow, text_of("%s", name));
+    bool hollow = inside && (!own || is_part_of_data(name));
+    w->filled |= own && !hollow;
+    if (hollow) add_word(&w->hollow, text_of("%s", name));
 }
 
-/* Files of a folder and those in it; returns whether it has some of its own. */
-static bool add_folder_of(Walk *w, const char *path, const char *label, int depth)
+/* Files of a folder and those in it; returns how many are its own. */
+static int64_t add_folder_of(Walk *w, const char *path, const char *label, int depth)
 {
     File_index *s = w->index;
     Words names = names_of_folder(path);
-    bool own = false, texts = s->wants == TEXT_LABELS;
+    bool texts = s->wants == TEXT_LABELS;
+    int64_t own = 0;
     if (depth > MOST_DEPTH)
         fail(EXIT_DATA, path, "expected at most %d folders in each other; does a link lead back?", MOST_DEPTH);
     for (int i = 0; i < names.n; i++) {
@@ -162,14 +168,14 @@ static bool add_folder_of(Walk *w, const char *path, const char *label, int dept
         char *file = text_of("%s/%s", path, names.at[i]);
         int64_t before = s->n;
         if (stat(file, &about) == 0 && S_ISDIR(about.st_mode)) {
-            bool filled = add_folder_of(w, file, label || texts ? label : names.at[i], depth + 1);
-            if (depth == 0) note_class_folder(w, names.at[i], filled, s->n > before);
+            int64_t filled = add_folder_of(w, file, label || texts ? label : names.at[i], depth + 1);
+            if (depth == 0) note_class_folder(w, names.at[i], filled, s->n - before - filled);
             if (depth == 1 && filled && !w->within) w->within = text_of("%s", names.at[i]);
         } else if (is_of_kind(s->kind, file) && depth == 0 && s->wants == CLASS_LABELS) {
             if (!w->stray) w->stray = text_of("%s", file);
         } else if (is_of_kind(s->kind, file)) {
             add_single_file(s, file, file + strlen(w->path) + 1, label);
-            own = true;
+            own++;
         } else leave_file_out(s, file);
         free(file);
     }
@@ -199,9 +205,9 @@ static void check_walk(const Walk *w)
         if (strncasecmp(w->hollow.at[i], "train", 5) == 0) first = w->hollow.at[i];
     if (parts)
         fail(EXIT_DATA, w->path,
-             "expected a folder for each class, with %s in it, found %s, without %s of %s own (folders such "
-             "as %s are inside); if those are the classes, give %s/%s",
-             many, shown_words(&w->hollow), many, w->hollow.n == 1 ? "its" : "their", inside, w->path, first);
+             "expected a folder for each class, with %s in it, found %s, whose %s lie in folders below, such as %s; if "
+             "those are the classes, give %s/%s",
+             many, shown_words(&w->hollow), many, inside, w->path, first);
     note("%s: the classes are %s, whose %s lie in folders of theirs, such as %s", w->path, shown_words(&w->hollow),
          many, inside);
 }
@@ -275,6 +281,15 @@ void shuffle_data_files(File_index *s)
     if (s->n) qsort(s->at, (size_t)s->n, sizeof *s->at, by_draw);
 }
 
+bool note_bad_file(File_index *s, int64_t item, const char *wrong, int64_t allowed, const char *what_follows)
+{
+    char *place = place_of_file(s, &s->at[item]);
+    if (s->bad < allowed) note("%s: %s; %s", place, wrong, what_follows);
+    if (!s->bad) s->first_bad = text_of("%s", place);
+    free(place);
+    return s->bad < allowed && ++s->bad;
+}
+
 int64_t file_index_bytes(const File_index *s) { return s->room * (int64_t)sizeof *s->at + s->name_room; }
 
 uint64_t file_index_hash(const File_index *s)
@@ -288,15 +303,19 @@ uint64_t file_index_hash(const File_index *s)
         hash_add(&h, &p->bytes, sizeof p->bytes);
         hash_add(&h, &p->class, sizeof p->class);
         if (text) hash_add(&h, text, strlen(text) + 1);
+        if (s->group) hash_add(&h, &p->group, sizeof p->group);
     }
     return hash_end(&h);
 }
 
-File_index *find_data_files(const File_kind *kind, const Words *paths, File_labels wants, const Words *known)
+File_index *find_data_files(const File_kind *kind, const Words *paths, File_labels wants, const Words *known,
+                            const char *group)
 {
     File_index *s = must_alloc(sizeof *s);
     s->kind = kind;
     s->wants = wants;
+    s->group = group;
+    if (group) check_group(group);
     for (int i = 0; i < paths->n; i++) add_data_path(s, paths->at[i]);
     if (s->left_out)
         note("%lld file%s that %s no %s %s not read, such as %s", (long long)s->left_out, s->left_out == 1 ? "" : "s",
@@ -304,6 +323,7 @@ File_index *find_data_files(const File_kind *kind, const Words *paths, File_labe
     if (!s->n) fail(EXIT_DATA, paths->at[0], "expected %s (%s), found none; check the path", kind->many, kind->ends);
     if (s->n > INT32_MAX)
         fail(EXIT_DATA, paths->at[0], "expected fewer than 2^31 %s, found %lld", kind->many, (long long)s->n);
+    if (group) check_group_classes(s, paths->at[0]);
     if (wants != TEXT_LABELS) settle_classes(s, known);
     return s;
 }

@@ -172,7 +172,7 @@ const char *rows_words(const Reading *reading)
         return "pictures: .jpg or .png files, folders, .tar archives, a .csv of paths";
     if (r->images) return "pictures: a folder with a folder for each class, .tar archives, a .csv of paths and labels";
     if (r->audio && reading->predicting)
-        return "recordings: .wav, .flac or .ogg files, folders, .tar archives, a .csv of paths";
+        return "recordings: .wav, .flac, .ogg, .opus or .mp3 files, folders, .tar archives, a .csv of paths";
     if (r->audio) return "recordings: a .csv of paths and texts, a folder with a folder for each class, .tar archives";
     if (r->series) return "time series: .csv, .tsv, .jsonl or .npy";
     if (r->arrays) return text_of("arrays%s: .npz, .h5, .safetensors, a folder of NAME.npy, INPUT=FILE.npy", targets);

@@ -2,6 +2,7 @@
 #include "base/words.h"
 #include "data/pictures.h"
 #include "data/resample.h"
+#include "data/split.h"
 #include "data/vary.h"
 #include "model/tables.h"
 #include "source/picture.h"
@@ -116,21 +117,6 @@ static int64_t most_rows(const Pictures *p)
     return most;
 }
 
-static void check_classes(const Pictures *p, const Lathe_entry *e)
-{
-    const Lathe_tensor *t = tensor_with_role(e, LATHE_TARGETS);
-    int n = p->index->classes.n;
-    if (t && t->below && n > t->below)
-        fail(EXIT_DATA, p->reading->paths.at[0],
-             "expected at most %lld classes (input %s is below that), found %d, such as %s; build the model for %d "
-             "classes (--set classes=N, if its description calls them that)",
-             (long long)t->below, t->name, n, p->index->classes.at[n - 1], n);
-    if (t && t->below > n && p->reading->training)
-        note("the data has %d class%s, and the model %lld (input %s is below that): the last %lld never occur; built "
-             "with --set classes=%d it would have none of them, if its description calls them that",
-             n, n == 1 ? "" : "es", (long long)t->below, t->name, (long long)t->below - n, n);
-}
-
 static const char *hasten_pictures(const void *with)
 {
     (void)with;
@@ -149,11 +135,11 @@ Files *open_pictures(const Reading *reading, const Lathe_entry *e, const Words *
     settle_form(p, e);
     int64_t resampler =
         resampler_bytes(p->form.width, p->form.height, p->form.channels, reading->recipe->interpolation);
-    File_index *index =
-        find_data_files(&picture_files, &reading->paths, reading->predicting ? NO_LABELS : CLASS_LABELS, known);
+    File_index *index = find_data_files(&picture_files, &reading->paths, reading->predicting ? NO_LABELS : CLASS_LABELS,
+                                        known, group_to_read(reading->recipe));
     p->index = index;
     if (!reading->predicting) {
-        check_classes(p, e);
+        check_class_count(index, tensor_with_role(e, LATHE_TARGETS), reading);
         shuffle_data_files(index);
     }
     return open_files(reading, index,

@@ -3,6 +3,7 @@
 #include "base/words.h"
 #include "data/hear.h"
 #include "data/recordings.h"
+#include "data/split.h"
 #include "model/tables.h"
 
 #include <errno.h>
@@ -15,7 +16,6 @@ typedef struct Recordings { /* what threads share */
     File_index *index;
     Sound_form form;
     int64_t letters; /* room of a text; 0: there is none */
-    int64_t below;   /* ids of characters, or classes, are below it */
     double seconds;
     bool other_rates; /* some have to be resampled */
 } Recordings;
@@ -104,18 +104,24 @@ static char *take_length(void *with, const Sound_about *about)
     return NULL;
 }
 
-static Look look_at_header(const Recordings *r, const Data_file *q)
+/* false: it cannot be read, which bad_records allows. */
+static bool look_at_header(const Recordings *r, int64_t item, Look *look)
 {
-    Look look = {.r = r};
-    const File_index *s = r->index;
+    File_index *s = r->index;
+    const Data_file *q = &s->at[item];
+    *look = (Look){.r = r};
     int fd = open_to_read(q->archive < 0 ? s->names + q->name : s->archives.at[q->archive]);
     char *wrong = fd < 0 ? text_of("cannot be read: %s", error_text(errno))
-                         : read_sound(&(Sound_bytes){fd, q->first, q->bytes}, &(Sound_taker){&look, take_length, NULL});
+                         : read_sound(&(Sound_bytes){fd, q->first, q->bytes}, &(Sound_taker){look, take_length, NULL});
     if (fd >= 0) close(fd);
-    if (wrong)
+    if (wrong && !note_bad_file(s, item, wrong, r->reading->recipe->bad_records, "bad_records leaves it out"))
         fail(EXIT_DATA, place_of_file(s, q), "%s%s", wrong,
-             r->reading->training ? "; `lathe data info FOLDER` tells how many are so" : "");
-    return look;
+             r->reading->training ? "; `lathe data info FOLDER` tells how many are so; to leave out up to N such "
+                                    "recordings: --set bad_records=N"
+                                  : "");
+    bool read = !wrong;
+    free(wrong);
+    return read;
 }
 
 /* What does not fit the inputs; NULL: it fits. */
@@ -139,21 +145,23 @@ static char *unfit(const Recordings *r, int64_t item, const Look *look)
 static void check_lengths(Recordings *r)
 {
     File_index *s = r->index;
-    int64_t kept = 0, most = -1;
+    int64_t kept = 0, left = 0, most = -1;
     char *place = NULL, *what = NULL;
     for (int64_t i = 0; i < s->n; i++) {
-        Look look = look_at_header(r, &s->at[i]);
+        Look look;
+        if (!look_at_header(r, i, &look)) continue;
         char *wrong = unfit(r, i, &look);
         if (!wrong) r->seconds += look.seconds, s->at[kept++] = s->at[i];
+        else left++;
         if (!wrong) r->other_rates |= look.rate != r->form.mel.rate;
         else if (look.frames > most) most = look.frames, place = place_of_file(s, &s->at[i]), what = wrong;
     }
     if (place && r->reading->recipe->too_long == LATHE_REFUSE_LONG)
         fail(EXIT_DATA, place, "%s; this is the longest of %s that %s not fit; or leave them out: --set too_long=drop",
-             what, grouped_text(s->n - kept), s->n - kept == 1 ? "does" : "do");
+             what, grouped_text(left), left == 1 ? "does" : "do");
     if (place)
-        note("%s of %s recordings are left out, as too_long=drop says; the longest: %s: %s", grouped_text(s->n - kept),
-             grouped_text(s->n), place, what);
+        note("%s of %s recordings are left out, as too_long=drop says; the longest: %s: %s", grouped_text(left),
+             grouped_text(kept + left), place, what);
     if (!kept) fail(EXIT_DATA, r->reading->paths.at[0], "expected recordings that fit the model, found none");
     s->n = kept;
 }
@@ -196,7 +204,6 @@ static int64_t most_rows(const Recordings *r)
 static void settle_form(Recordings *r, const Lathe_entry *e)
 {
     const Lathe_tensor *x = NULL, *text = input_of_model(r->reading->model, "text");
-    const Lathe_tensor *label = input_of_model(r->reading->model, "label");
     for (int i = 0; i < e->inputs; i++)
         if (is_tensor_named(&e->input[i], "features")) x = &e->input[i];
     bug_if(!x || x->rank < 3); /* [rows][frames][mels], also with micro-batches */
@@ -205,7 +212,6 @@ static void settle_form(Recordings *r, const Lathe_entry *e)
     r->form.recipe = r->reading->recipe;
     r->form.seed = r->reading->seed;
     r->letters = text ? text->dim[text->rank - 1] : 0;
-    r->below = text ? text->below : label ? label->below : 0;
 }
 
 static void tell_empty_filter(const Mel_form *f)
@@ -218,16 +224,6 @@ static void tell_empty_filter(const Mel_form *f)
              "or a larger n_fft, would fill all",
              k + 1, f->mels, (double)f->rate / f->n_fft);
     close_mel(m);
-}
-
-static void check_class_count(const Recordings *r)
-{
-    int n = r->index->classes.n;
-    if (r->below && n > r->below)
-        fail(EXIT_DATA, r->reading->paths.at[0],
-             "expected at most %lld classes (input label is below that), found %d, such as %s; build the model for %d "
-             "classes (--set classes=N, if its description calls them that)",
-             (long long)r->below, n, r->index->classes.at[n - 1], n);
 }
 
 static const char *hasten_recordings(const void *with)
@@ -248,9 +244,9 @@ Files *open_recordings(const Reading *reading, const Lathe_entry *e, const Words
     r->reading = reading;
     settle_form(r, e);
     File_labels wants = reading->predicting ? NO_LABELS : r->letters ? TEXT_LABELS : CLASS_LABELS;
-    r->index = find_data_files(&recording_files, &reading->paths, wants, known);
+    r->index = find_data_files(&recording_files, &reading->paths, wants, known, group_to_read(reading->recipe));
     if (!reading->predicting) {
-        if (wants == CLASS_LABELS) check_class_count(r);
+        if (wants == CLASS_LABELS) check_class_count(r->index, input_of_model(reading->model, "label"), reading);
         shuffle_data_files(r->index);
         check_lengths(r);
         tell_empty_filter(&r->form.mel);

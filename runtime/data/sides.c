@@ -34,7 +34,7 @@ static uint64_t class_key(const Data *d, int64_t row)
 static uint64_t group_key(const Data *d, int64_t row)
 {
     uint64_t key = 0;
-    if (d->files) fail(EXIT_USAGE, NULL, "split=group: %s have no groups; use stratified, hash or last", item_word(d));
+    if (d->files) return index_of_files(d->files)->at[row].group;
     if (d->rows && row_groups(d->rows)) return row_groups(d->rows)[row];
     if (d->csv && csv_group(d->csv, d->rule.group, row, &key)) return key;
     fail(EXIT_DATA, place_of_data(d),

@@ -51,6 +51,12 @@ bool reads_keys(const Split_rule *s)
     return s->by != LATHE_LAST_PART && s->fraction < 1 && (s->folds || s->fraction > 0);
 }
 
+const char *group_to_read(const Lathe_recipe *r)
+{
+    const Split_rule s = {.by = r->split, .fraction = r->val_fraction, .folds = r->fold != NULL};
+    return s.by == LATHE_BY_GROUP && reads_keys(&s) ? r->group : NULL;
+}
+
 char *words_of_split(const Split_rule *s)
 {
     static const char *const words[] = {[LATHE_LAST_PART] = "by the order of the data",

@@ -14,6 +14,7 @@ typedef struct Split_rule {
 
 bool parse_fold(const char *text, int64_t *fold, int64_t *folds); /* "2/5" */
 Split_rule split_rule(const Lathe_recipe *r); /* ends the program (2) if its settings do not fit each other */
+const char *group_to_read(const Lathe_recipe *r); /* NULL: no rule compares groups */
 bool reads_keys(const Split_rule *s); /* whether the rule compares rows; otherwise only their order counts */
 char *words_of_split(const Split_rule *s); /* "fold 2 of 5, by the hash of a row"; NULL: the last part, or all */
 

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/words.h"
 #include "data/cells.h"
+#include "data/files.h"
 #include "data/scale.h"
 #include "data/stored.h"
 #include "data/table.h"
@@ -391,6 +392,12 @@ static _Noreturn void refuse_size(const Table *t, const char *path, const char *
          group ? shell_word(group) : "", group ? ")" : "");
 }
 
+static char *class_words(const Column *target)
+{
+    const Words names = {.at = (const char **)target->level, .n = target->levels};
+    return text_of("classes (%s)", shown_words(&names));
+}
+
 /* All ids are below it. */
 static int64_t ids_of_categories(const Schema *s)
 {
@@ -419,7 +426,7 @@ void check_sizes(const Table *t, const Lathe_entry *e, const char *path)
                  s->classes ? "a class" : "a number", s->classes ? "a number" : "classes",
                  s->classes ? "real" : "class");
         if (x->role == LATHE_TARGETS && s->classes && classes != x->below)
-            refuse_size(t, path, "classes", classes, x->below);
+            refuse_size(t, path, class_words(&s->column[s->target]), classes, x->below);
         if (x->role == LATHE_TARGETS && width != s->targets) refuse_size(t, path, "targets", s->targets, width);
         if (x->role != LATHE_FEATURES) continue;
         bool ids = x->dtype == LATHE_I32;

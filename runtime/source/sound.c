@@ -1,4 +1,4 @@
-/* sound.c: samples of WAV, FLAC and OGG recordings, by libsndfile.
+/* sound.c: samples of WAV, FLAC, OGG and MP3 recordings, by libsndfile.
  *
  * The library is loaded when the first recording is read, so that programs of other data need neither it nor the nine
  * libraries that it needs. */
@@ -7,16 +7,24 @@
 
 #include <string.h>
 
+/* Tags, or the 11 bits that a frame begins with. */
+static bool is_mp3(const unsigned char *head)
+{
+    return memcmp(head, "ID3", 3) == 0 || (head[0] == 0xff && (head[1] & 0xe0) == 0xe0);
+}
+
 /* NULL, or what is wrong. */
 static char *wrong_kind(const Sound_bytes *from)
 {
     unsigned char head[12] = {0};
     int64_t n = sound_bytes_at(from, 0, head, sizeof head);
     bool wav = n == sizeof head && memcmp(head, "RIFF", 4) == 0 && memcmp(head + 8, "WAVE", 4) == 0;
-    if (wav || (n > 4 && (memcmp(head, "fLaC", 4) == 0 || memcmp(head, "OggS", 4) == 0))) return NULL;
-    if (from->bytes == 0) return text_of("expected a WAV, FLAC or OGG recording, found an empty file; leave it out");
+    bool other = memcmp(head, "fLaC", 4) == 0 || memcmp(head, "OggS", 4) == 0 || is_mp3(head);
+    if (wav || (n > 4 && other)) return NULL;
+    if (from->bytes == 0)
+        return text_of("expected a WAV, FLAC, OGG or MP3 recording, found an empty file; leave it out");
     return text_of(
-        "expected a WAV, FLAC or OGG recording, found a file that begins with the bytes %02x %02x %02x %02x; "
+        "expected a WAV, FLAC, OGG or MP3 recording, found a file that begins with the bytes %02x %02x %02x %02x; "
         "convert it (ffmpeg -i FILE OUT.wav), or leave it out",
         head[0], head[1], head[2], head[3]);
 }

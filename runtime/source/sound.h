@@ -1,4 +1,4 @@
-/* sound.h: recordings in files: WAV, FLAC and OGG as samples of one channel. */
+/* sound.h: recordings in files: WAV, FLAC, OGG and MP3 as samples of one channel. */
 #ifndef LATHE_SOURCE_SOUND_H
 #define LATHE_SOURCE_SOUND_H
 

@@ -1,7 +1,8 @@
 /* sound_ends.c: finds WAV and OGG files that end before their headers say so.
  *
  * libsndfile takes what is there for the whole.  FLAC needs no look: its header has the number of samples, with which
- * read_sound() compares those that come. */
+ * read_sound() compares those that come.  So has the first frame of an MP3 by most encoders; of the others the end cannot
+ * be told. */
 #include "base/words.h"
 #include "source/sound.h"
 

@@ -25,7 +25,7 @@ typedef struct Scores {
 
 Scores no_scores(const Trainer *t); /* with names and no values */
 /* Over at most `most` items, evenly spaced; 0: all. */
-Scores evaluate(const Data *d, const Memory *m, const Trainer *t, int64_t most);
+Scores evaluate(Data *d, const Memory *m, const Trainer *t, int64_t most);
 /* The metric of the task, over as many items as s; an interruption makes s incomplete. */
 void add_task_metric(Scores *s, const Data *d, const Memory *m, const Trainer *t);
 int names_of_task(const Trainer *t, const Data *d, const char **name); /* of the metrics, at most MOST_VALUES */

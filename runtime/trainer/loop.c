@@ -392,6 +392,7 @@ int train_command(Trainer *t)
     end_ranks(t);
     if (r.data_ended) tell_end_of_data(&r);
     if (is_tired(&r) && !interrupted) tell_patience(&r);
+    tell_unreadable(&r.data);
     if (interrupted)
         report_text(&r.report, "interrupted after step %lld of %lld; to continue: `%s`", (long long)r.at.step,
                     (long long)t->recipe.steps, text_of("%s train --resume --out %s", t->program, run_folder(t)));

@@ -192,6 +192,33 @@ static void check_batches(void)
     for (int i = 0; i < ROWS; i++) expect(label[i] >= 0 && label[i] < 3, "class %d", label[i]);
 }
 
+/* In the place of a picture that cannot be read stands the one before it in the batch; the others are as they were. */
+static void check_stand_in(void)
+{
+    enum { FORM = 12 * 10 * 3 };
+    Words paths = one_path(in_folder("classes"));
+    const char *clean = batch(paths, 1, 0, 0);
+    Probe *p = must_alloc(sizeof *p);
+    p->recipe = (Lathe_recipe){.crop = LATHE_CROP_RANDOM, .crop_pad = 3, .flip = 1, .bad_records = 2};
+    open_probe(p, forms[0], ROWS, paths, 2, true);
+    const File_index *s = index_of_files(p->pictures);
+    File_turn turn[ROWS];
+    give(NULL, 0, ROWS, turn);
+    for (int k = 0; k < ROWS; k += 3) /* the first, whose place is the last's, and the fourth */
+        if (truncate(name_of_file(s, turn[k].item), s->at[turn[k].item].bytes / 2) != 0) perror("truncate");
+    for (int k = 0; k < ROWS; k += 3) s->at[turn[k].item].bytes /= 2;
+    expect(fill_file_step(p->pictures, &p->entry, p->in, 0, give, NULL), "a step with two damaged pictures");
+    const float *got = (const float *)(const void *)p->in, *want = (const float *)(const void *)clean;
+    const int32_t *label = (const int32_t *)(const void *)(got + ROWS * FORM),
+                  *right = (const int32_t *)(want + ROWS * FORM);
+    for (int k = 0; k < ROWS; k++) {
+        int from = k % 3 ? k : (k + ROWS - 1) % ROWS;
+        expect(memcmp(got + k * FORM, want + from * FORM, sizeof *got * FORM) == 0, "picture %d of the batch", k);
+        expect(label[k] == right[from], "class %d of the batch", k);
+    }
+    expect(s->bad == 2, "%lld are counted", (long long)s->bad);
+}
+
 /* ------------------------------------------------------------------ damage */
 
 static void ignore_size(void *with, int width, int height) { (void)with, (void)width, (void)height; }
@@ -341,6 +368,7 @@ int main(void)
     check_recording("resized_nearest", PNGS, LATHE_NEAREST);
     check_interlaced();
     check_batches();
+    check_stand_in();
     for (int i = 0; i < NAMES; i++) check_damage(names[i]);
     check_bomb(60000, false, "expected a picture of at most");
     check_bomb(100000, false, "expected a picture of at most");

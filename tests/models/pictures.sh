@@ -100,20 +100,23 @@ grep -q 'note: the data has 3 classes, and the model 5 (input label is below tha
 
 # What cannot be.
 mkdir -p bad/red empty
-refuse 3 'colours: error: expected at most 2 classes (input label is below that), found 3, such as red' "$two" train --data colours --out no
+refuse 3 'colours: error: expected at most 2 classes (input label is below that), found 3: deep blue, green, red; build the model for 3 classes' "$two" train --data colours --out no
 cp -r colours/red bad/teal
 refuse 3 'expected one of the 3 classes of training (deep blue, green, red), found "teal"' "$trainer" eval --data bad --weights run
 rm -r bad/teal
 mkdir split && cp -r colours split/train && mkdir split/val && cp -r colours/red split/val
-refuse 3 'split: error: expected a folder for each class, with pictures in it, found train, val, without pictures of their own (folders such as deep blue are inside); if those are the classes, give split/train' \
+refuse 3 'split: error: expected a folder for each class, with pictures in it, found train, val, whose pictures lie in folders below, such as deep blue; if those are the classes, give split/train' \
     "$LATHE" train "$top/models/vit.lua" --config pictures --data split --out no
 cp new.png split/cover.png # a picture beside them hides nothing
-refuse 3 'found train, val, without pictures of their own' "$trainer" train --data split --out no
+refuse 3 'found train, val, whose pictures lie in folders below' "$trainer" train --data split --out no
+mv split/cover.png split/train
+refuse 3 'found train, val, whose pictures lie in folders below' "$trainer" train --data split --out no
+mv split/train/cover.png split/cover.png # also the first of an archive
+(cd split && tar -cf ../split.tar cover.png train val)
 rm split/cover.png
-(cd split && tar -cf ../split.tar train val)
 refuse 3 'split.tar: error: expected a folder for each class, found the folder train with folders in it (train/' "$trainer" train --data split.tar --out no
 mkdir zip && mv split/train zip/pets
-refuse 3 'found pets, without pictures of its own (folders such as deep blue are inside); if those are the classes, give zip/pets' "$trainer" train --data zip --out no
+refuse 3 'found pets, whose pictures lie in folders below, such as deep blue; if those are the classes, give zip/pets' "$trainer" train --data zip --out no
 cp -r zip/pets/red more/deep && mkdir days && mv more/deep days/red && mkdir days/red/monday days/green
 mv days/red/*.* days/red/monday && cp -r colours/green days/green/friday
 must "$trainer" train --data days --out days-run --steps 1
@@ -121,6 +124,8 @@ grep -q 'note: days: the classes are green, red, whose pictures lie in folders o
 refuse 3 'empty: error: expected pictures (.jpg, .jpeg, .png), found none' "$trainer" train --data empty --out no
 cp new.png colours && refuse 3 'colours/new.png: error: expected the class of a picture' "$trainer" train --data colours --out no
 rm colours/new.png
+tar -cf stray.tar new.png -C colours red green
+refuse 3 'stray.tar: member new.png: error: expected the class of a picture' "$trainer" train --data stray.tar --out no
 refuse 3 'new.png: error: expected the class of a picture' "$trainer" train --data new.png --out no
 refuse 3 'p.csv: error: expected the columns path and label in its first line, found no "path"' "$trainer" train --data p.csv --out no
 refuse 3 'its name has none of these endings' "$trainer" train --data p.jsonl --out no

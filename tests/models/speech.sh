@@ -79,13 +79,15 @@ try() { refuse 3 "$1" "$trainer" train --data tones/one.csv --out no --val-fract
 one a; try 'tones/bad.wav cannot be read'
 head -c 500 tones/000.wav >tones/bad.wav; try 'tones/bad.wav: error: is a WAV that was cut short: its header promises'
 refuse 3 '`lathe data info FOLDER` tells how many are so' "$trainer" train --data tones/one.csv --out no
+must "$trainer" train --data tones/one.csv --out left --val-fraction 0 --steps 1 --set bad_records=1
+grep -q 'bad.wav: is a WAV that was cut short.*; bad_records leaves it out$' said && grep -q 'note: 1 recording could not be read, the first: tones/bad.wav' said || tell "a damaged one is left out"
 must "$LATHE" data info tones/one.csv
 grep -q '^damaged     1 cannot be read; the first: tones/bad.wav: is a WAV that was cut short' said || tell "a damaged one"
-: >tones/bad.wav; try 'tones/bad.wav: error: expected a WAV, FLAC or OGG recording, found an empty file'
-echo '<svg/>' >tones/bad.wav; try 'tones/bad.wav: error: expected a WAV, FLAC or OGG recording, found a file that begins with the bytes 3c 73 76 67'
+: >tones/bad.wav; try 'tones/bad.wav: error: expected a WAV, FLAC, OGG or MP3 recording, found an empty file'
+echo '<svg/>' >tones/bad.wav; try 'tones/bad.wav: error: expected a WAV, FLAC, OGG or MP3 recording, found a file that begins with the bytes 3c 73 76 67'
 head -c 44 tones/000.wav >tones/bad.wav; printf 'RIFF\044\0\0\0WAVEfmt \020\0\0\0\001\0\001\0\100\037\0\0\200\076\0\0\002\0\020\0data\0\0\0\0' >tones/bad.wav
 try 'tones/bad.wav: error: expected samples, found none'
-one a list.csv; try 'tones/one.csv:2, column "path": error: expected the path of a .wav, .flac or .ogg, found "list.csv"'
+one a list.csv; try 'tones/one.csv:2, column "path": error: expected the path of a .wav, .flac, .ogg, .opus or .mp3, found "list.csv"'
 one '' 002.wav; try 'tones/one.csv:2, column "text": error: expected a text, found none'
 one abcabc 002.wav; try 'tones/002.wav: error: expected a text of at most 5 characters, found 6; build the model with --set letters=6'
 one abcd 002.wav; try 'expected texts of at most 3 different characters (input text is below 4, and 0 is the blank), found 4, such as d; build the model with --set vocab=5'
@@ -103,7 +105,7 @@ grep -q "note: $long of 80 rows have no prediction, because their recordings cou
 must short/trainer predict --data tones/list.csv --weights dropped --only logits --out d.npy --set too_long=drop
 refuse 3 'expected the columns path and text in its first line, found no "text"' "$trainer" train --data "$(sed 's/,text/,words/' tones/list.csv >tones/words.csv; echo tones/words.csv)" --out no
 refuse 3 'expected the text of a recording: a CSV with the columns path and text, or in an archive NAME.txt beside NAME.wav' "$trainer" train --data tones/words --out no
-refuse 3 'expected at most 2 classes (input label is below that), found 3, such as c' \
+refuse 3 'expected at most 2 classes (input label is below that), found 3: a, b, c; build the model for 3 classes' \
     "$(must "$LATHE" build "$top/models/speech.lua" --config classes $tiny --set frames=17 -o pair && echo pair/trainer)" train --data tones/words --out no
 mkdir mixed && cp tones/00*.wav mixed && echo '<svg/>' >mixed/004.wav && head -c 500 tones/005.wav >mixed/005.wav
 refuse 3 'note: q.csv was not written; to go on past up to N such recordings' "$trainer" predict --data mixed --weights run --out q.csv --set bad_records=1
