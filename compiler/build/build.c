@@ -251,6 +251,17 @@ void need_runtime_library(void)
             runtime_library());
 }
 
+/* The text was compiled, and the runtime library does not fit it. */
+static void refuse_library(const char *log)
+{
+    const char *said = read_file(log, NULL);
+    if (!said || !(strstr(said, "ld returned") || strstr(said, "linker command failed"))) return;
+    err((Where){0},
+        "the linker cannot use %s, which is incomplete or of another version; build Lathe again\n  (%s has what it "
+        "says)",
+        runtime_library(), log);
+}
+
 const char *build(const Module *m, const char *dir)
 {
     (void)m;
@@ -264,8 +275,10 @@ const char *build(const Module *m, const char *dir)
     if (old && same(old, hash) && access(trainer, X_OK) == 0) return trainer;
     need_runtime_library();
     unlink(stamp);
-    if (run_logged(&words, log) != 0)
+    if (run_logged(&words, log) != 0) {
+        refuse_library(log);
         refused(format("the C compiler refuses %s/model.c", dir), format("%s/model.c", dir), "model.c:", log);
+    }
     if (rename(fresh, trainer) != 0) err((Where){0}, "cannot write %s: %s", trainer, strerror(errno));
     write_file(stamp, hash, strlen(hash));
     return trainer;

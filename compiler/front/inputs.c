@@ -332,6 +332,11 @@ static void refuse_field(lua_State *L, const char *name)
             "there is no input.%s; NAME_other and NAME_share exist for the class NAME of pictures, data.images or "
             "data.arrays { pictures = … }",
             name);
+    if (trace_of(L)->desc->recipe.table && (same(name, "categories") || same(name, "numbers")))
+        user_error(L,
+                   "there is no input.%s, since config.%s is 0; for tables with such columns and without: if c.%s > 0 "
+                   "then … end",
+                   name, name, name);
     if (same(name, "lengths") && trace_of(L)->desc->recipe.audio)
         user_error(L, "there is no input.lengths; declare it in `inputs`: lengths = { \"i32\" }");
     if (same(name, "source") || same(name, "source_lengths") || same(name, "lengths"))

@@ -223,8 +223,8 @@ void tell_tables(const Words *paths, bool json)
     json_t *columns = json_object();
     for (int i = 0; i < paths->n; i++) read_rows(&t, paths->at[i]);
     if (!json)
-        show(stdout, "table       %s rows, %d columns; documents: say which column with --text NAME\n",
-             grouped_text(t.rows), t.columns);
+        show(stdout, "table       %s rows, %d columns (as documents: --text COLUMN)\n", grouped_text(t.rows),
+             t.columns);
     for (int k = 0; k < t.columns; k++)
         if (json) put_json(columns, t.column[k].name, column_json(&t.column[k]));
         else print_column(&t.column[k]);

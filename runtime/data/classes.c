@@ -94,9 +94,9 @@ void check_class_count(const File_index *s, const Lathe_tensor *t, const Reading
     int n = s->classes.n;
     if (t && t->below && n > t->below)
         fail(EXIT_DATA, reading->paths.at[0],
-             "expected at most %lld classes (input %s is below that), found %d: %s; build the model for %d classes "
-             "(--set classes=N, if its description calls them that)",
-             (long long)t->below, t->name, n, shown_words(&s->classes), n);
+             "expected at most %lld classes, as input %s of the model has, found %d: %s; leave some out, or build the "
+             "model for %d (--set classes=%d, if its description calls them that)",
+             (long long)t->below, t->name, n, shown_words(&s->classes), n, n);
     if (t && t->below > n && reading->training)
         note("the data has %d class%s, and the model %lld (input %s is below that): the last %lld never occur; built "
              "with --set classes=%d it would have none of them, if its description calls them that",

@@ -45,6 +45,7 @@ static void check_training_text(const Data *d)
 static void check_val(const Data *d)
 {
     if (d->val_items > 0) return;
+    if (d->reading->predicting) fail(EXIT_DATA, d->reading->paths.at[0], "there are no rows to predict");
     if (d->epochs)
         fail(EXIT_DATA, d->reading->paths.at[0],
              "expected documents to evaluate, but none was drawn for it; give more, or --val-fraction 1 for all");

@@ -9,6 +9,7 @@
 #include "interface/lathe_model.h"
 #include "model/tables.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -77,6 +78,9 @@ static Schema *saved_schema(const Reading *reading)
 {
     char *folder = reading->weights ? folder_of(reading->weights) : NULL;
     char *path = folder ? text_of("%s/table.json", folder) : NULL;
+    if (reading->weights && access(reading->weights, F_OK) != 0)
+        fail(EXIT_DATA, reading->weights, "expected a run's folder or a safetensors file, but it cannot be read: %s",
+             error_text(errno));
     Schema *s = path && access(path, F_OK) == 0 ? read_schema(path) : NULL;
     if (!s && !reading->training)
         fail(EXIT_DATA, reading->weights,

@@ -246,7 +246,7 @@ static void find_target(Schema *s, Column *c, const Seen *t, const Table_form *f
     bool few = t->whole && !t->many && t->values.n <= FEW_CLASSES && s->targets == 1;
     if (c->missing)
         fail(EXIT_DATA, t->first_missing,
-             "expected a value of the target in each row, found none; leave out the rows without one");
+             "expected a value of the target in each row, found none; remove the rows without one");
     if (!t->many && t->values.n == 1) fail(EXIT_DATA, place, "the target has the same value in all rows");
     if (s->targets > 1 && (!t->numbers || form->task == LATHE_CLASSES))
         fail(EXIT_DATA, t->numbers ? place : t->number.other_place,
@@ -255,8 +255,8 @@ static void find_target(Schema *s, Column *c, const Seen *t, const Table_form *f
              s->targets, t->numbers ? "task=class" : text_of("\"%s\"", t->number.other));
     if (form->task == LATHE_TASK_FOUND && nearly_all_are(&t->number, t))
         fail(EXIT_DATA, t->number.other_place,
-             "expected a number, as in %lld of %lld rows, found \"%s\"; mend the cell, or leave the row out; if the "
-             "column holds classes, say task=class",
+             "expected a number, as in %lld of %lld rows, found \"%s\"; correct the cell, or remove the row; if the "
+             "column holds classes: task=class",
              (long long)t->number.n, (long long)t->present, t->number.other);
     s->classes = form->task == LATHE_CLASSES || (form->task == LATHE_TASK_FOUND && (!t->numbers || few));
     if (!s->classes && !t->numbers)
@@ -335,7 +335,7 @@ static Schema *schema_of_first(Cells *c, const Table_form *form, const char *pat
     check_listed(c, path, "categories", form->as_categories);
     place_of_weight(c, form->weight, path);
     if (s->target < 0)
-        fail(EXIT_DATA, path, "expected a column \"%s\" (the target) %s; name it with --set csv_target=COLUMN",
+        fail(EXIT_DATA, path, "expected a column \"%s\" (the target: `target` in data.table, or --set csv_target) %s",
              form->target, among_columns(c, form->target));
     if (s->targets > 1 || strcmp(s->column[s->target].name, form->target) != 0)
         check_listed(c, path, "target", form->target);

@@ -287,12 +287,14 @@ static char *exact_text(const json_t *value)
 
 char *data_settings(const Trainer *t)
 {
+    const char *rebuild = t->model->rebuild ? t->model->rebuild : "";
     char *all = text_of("%s", "");
     for (const Setting *k = settings; k < settings + SETTINGS; k++) {
         if (!is_of_data(k)) continue;
         json_t *own = value_json(&t->recipe, k), *built = value_json(&t->model->recipe, k);
         char *text = exact_text(own);
-        if (text && !json_equal(own, built)) all = text_of("%s --set %s=%s", all, k->name, shell_word(text));
+        bool said = strstr(rebuild, text_of(" --set %s=", k->name)) != NULL;
+        if (text && !said && !json_equal(own, built)) all = text_of("%s --set %s=%s", all, k->name, shell_word(text));
         json_decref(own);
         json_decref(built);
     }

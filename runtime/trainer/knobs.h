@@ -20,7 +20,7 @@ void take_data_settings(Trainer *t, const json_t *recipe, const char *const *onl
 bool is_setting(const char *name);                      /* whether --set takes the name, in any trainer */
 bool was_set(const Trainer *t, const char *name);       /* by an option or --set */
 Words settings_given(const Trainer *t);                 /* their names */
-char *data_settings(const Trainer *t);                  /* " --set order=epochs", unless the model's, for a shell */
+char *data_settings(const Trainer *t);                  /* " --set order=epochs", unless the model has them, for a shell */
 void print_knobs(FILE *f, const Lathe_recipe *r, bool turns); /* name, value, meaning: one a line; turns: not what
                                                                  each has for itself */
 

@@ -208,7 +208,12 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     char *before = text_of("%s/diverged.safetensors", run_folder(r->t));
     end_line(&r->report);
     const Turn *u = &r->turns.at[s.turn];
-    if (u->name)
+    if (step == 0)
+        note(
+            "step 1: expected a finite loss, found loss %g and gradient norm %g; %s.  No update was made before it, so "
+            "the data, the initial parameters or an operation is the cause, not the learning rate",
+            s.loss, s.norm, kept);
+    else if (u->name)
         note("step %lld: expected a finite loss of turn %s, found loss %g and gradient norm %g; %s.  Try a lower "
              "learning rate for it in the description (it is %g here), a warm-up or clipping",
              (long long)step + 1, u->name, s.loss, s.norm, kept, s.rate);

@@ -384,7 +384,10 @@ static bool wants_run_folder(const char *command)
 char *run_weights(const char *run, const char *remedy)
 {
     char *path = newest_weights(run);
-    if (access(path, F_OK) != 0) fail(EXIT_DATA, run, "expected a run's folder, found no weights in it; %s", remedy);
+    bool there = access(run, F_OK) == 0;
+    if (access(path, F_OK) != 0)
+        fail(EXIT_DATA, run, "expected a run's folder, found %s; %s", there ? "no weights in it" : "nothing there",
+             remedy);
     return path;
 }
 

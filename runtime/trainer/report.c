@@ -314,9 +314,11 @@ static void write_metrics(Report *r, int64_t done, Step s, double now)
 
 static void warn_of_waiting(Report *r, int64_t done, double now)
 {
-    enum { SETTLED = 20, APART = 60 }; /* steps; seconds between two warnings */
+    enum { SETTLED = 20, SOON = 5, APART = 60 }; /* steps; seconds from the start, and between two warnings */
     int readers = data_readers(r->data);
-    if (!readers || data_share(r) < 0.2 || done - r->first < SETTLED || now < r->next_data_warning) return;
+    if (!readers || data_share(r) < 0.2 || done - r->first < SETTLED || now - r->started < SOON ||
+        now < r->next_data_warning)
+        return;
     r->next_data_warning = now + APART;
     report_text(r, "step %lld: %.0f %% of the time is spent waiting for data; give more --readers (%d now)%s",
                 (long long)done, 100 * data_share(r), readers,

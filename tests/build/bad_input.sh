@@ -21,6 +21,13 @@ model="models/gpt.lua --config char --set layers=1 --set width=16 --set heads=2 
 refuse 1 'no C compiler' env PATH=/nonexistent "$LATHE" build $model -o "$TMP/a"
 refuse 1 'CC=.*no-such-compiler' env CC=no-such-compiler "$LATHE" build $model -o "$TMP/a"
 
+# A runtime library that does not fit.
+mkdir "$TMP/runtime"
+ln -s "$PWD"/runtime/* "$TMP/runtime"
+ar rcs "$TMP/runtime/liblathe_rt.a"
+refuse 1 'the linker cannot use .*/liblathe_rt.a, which is incomplete or of another version' \
+    env LATHE_RUNTIME="$TMP/runtime" "$LATHE" build $model -o "$TMP/b"
+
 # More than any machine has: refused before a byte of it is taken, with the figure.
 "$LATHE" build $model --set batch=400000000 -o "$TMP/huge" >"$TMP/log" 2>&1
 if [ -x "$TMP/huge/trainer" ]; then

@@ -100,7 +100,7 @@ grep -q 'note: the data has 3 classes, and the model 5 (input label is below tha
 
 # What cannot be.
 mkdir -p bad/red empty
-refuse 3 'colours: error: expected at most 2 classes (input label is below that), found 3: deep blue, green, red; build the model for 3 classes' "$two" train --data colours --out no
+refuse 3 'colours: error: expected at most 2 classes, as input label of the model has, found 3: deep blue, green, red; leave some out, or build the model for 3' "$two" train --data colours --out no
 cp -r colours/red bad/teal
 refuse 3 'expected one of the 3 classes of training (deep blue, green, red), found "teal"' "$trainer" eval --data bad --weights run
 rm -r bad/teal

@@ -105,7 +105,7 @@ grep -q "note: $long of 80 rows have no prediction, because their recordings cou
 must short/trainer predict --data tones/list.csv --weights dropped --only logits --out d.npy --set too_long=drop
 refuse 3 'expected the columns path and text in its first line, found no "text"' "$trainer" train --data "$(sed 's/,text/,words/' tones/list.csv >tones/words.csv; echo tones/words.csv)" --out no
 refuse 3 'expected the text of a recording: a CSV with the columns path and text, or in an archive NAME.txt beside NAME.wav' "$trainer" train --data tones/words --out no
-refuse 3 'expected at most 2 classes (input label is below that), found 3: a, b, c; build the model for 3 classes' \
+refuse 3 'expected at most 2 classes, as input label of the model has, found 3: a, b, c; leave some out, or build the model for 3' \
     "$(must "$LATHE" build "$top/models/speech.lua" --config classes $tiny --set frames=17 -o pair && echo pair/trainer)" train --data tones/words --out no
 mkdir mixed && cp tones/00*.wav mixed && echo '<svg/>' >mixed/004.wav && head -c 500 tones/005.wav >mixed/005.wav
 refuse 3 'note: q.csv was not written; to go on past up to N such recordings' "$trainer" predict --data mixed --weights run --out q.csv --set bad_records=1

@@ -62,6 +62,9 @@ sed -n 's/.*"flat","kind":"number","flagged":false,"mean":\[\([^]]*\)\],"deviati
     awk '{ exit !($1 > 0.09999 && $1 < 0.10001 && $2 == 0) }' || tell "$(cat level/table.json)"
 sed '2s/^[0-9.]*,/1e200,/' flat.csv >odd.csv
 refuse 3 'column "flat": error: its numbers are too large to be scaled, up to 1e+200' flat/trainer train --data odd.csv --out other
+head -n 1 new.csv >none.csv
+refuse 3 "nowhere: error: expected a run's folder or a safetensors file, but it cannot be read" built/trainer predict --data new.csv --weights nowhere
+refuse 3 'none.csv: error: there are no rows to predict' built/trainer predict --data none.csv --weights run --out n.csv
 refuse 3 'drop: there is no column "prize" among the 8' flat/trainer train --data flat.csv --out other --set "drop=id, prize"
 cp new.csv own.csv
 refuse 2 '--out own.csv would replace the data' built/trainer predict --data own.csv --weights run --out own.csv
@@ -85,7 +88,7 @@ sed '1s/garden/garden,x/; 2,$s/,\([a-z]*\),\([0-9.]*\)$/,\1,1\2,\2/' train.csv >
 refuse 3 'the data has 8 numbers, and this trainer was built for 7' built/trainer train --data wide.csv --out other
 sed '3s/,[0-9.]*$/,/' train.csv >odd.csv
 refuse 3 'odd.csv:3, column "price": error: expected a value of the target in each row' built/trainer train --data odd.csv --out other
-refuse 3 'expected a column "prize" (the target)' "$LATHE" train "$top/models/tabular.lua" --set target=prize --data train.csv
+refuse 3 'expected a column "prize" (the target: `target` in data.table, or --set csv_target)' "$LATHE" train "$top/models/tabular.lua" --set target=prize --data train.csv
 sed '7s/,[0-9.]*$/,1.2.3/' train.csv >odd.csv
 refuse 3 'odd.csv:7, column "price": error: expected a number, as in 399 of 400 rows, found "1.2.3"' built/trainer train --data odd.csv --out other
 sed '9s/^\(h[0-9]*,[^,]*\),[0-9]*,/\1,large,/; 12s/2021-[0-9]*-[0-9]*/May/' train.csv >odd.csv
