@@ -35,9 +35,9 @@ static void stop_at_error(j_common_ptr d)
     char text[JMSG_LENGTH_MAX];
     bool memory = d->err->msg_code == JERR_NO_BACKING_STORE || d->err->msg_code == JERR_OUT_OF_MEMORY;
     d->err->format_message(d, text);
-    abandon((Jpeg *)d, memory ? text_of("is a progressive JPEG that needs more than %d MB; save it as a baseline one",
+    abandon((Jpeg *)d, memory ? text_of("the JPEG is progressive, and needs more than %d MB; save it as a baseline one",
                                         PICTURE_ROOM >> 20)
-                              : text_of("is a damaged JPEG: %s; get it again, or leave it out", text));
+                              : text_of("the JPEG is damaged: %s; get it again, or leave it out", text));
 }
 
 /* Remarks on bytes that do not matter, as from many cameras. */
@@ -59,7 +59,7 @@ static boolean refill(j_decompress_ptr d)
 {
     Jpeg *j = (Jpeg *)d;
     int64_t n = take_picture_bytes(j->from, j->from->chunk, PICTURE_CHUNK);
-    if (n == 0) abandon(j, text_of("is a JPEG that was cut short; get it again, or leave it out"));
+    if (n == 0) abandon(j, text_of("the JPEG was cut short; get it again, or leave it out"));
     j->source.next_input_byte = j->from->chunk;
     j->source.bytes_in_buffer = (size_t)n;
     return TRUE;

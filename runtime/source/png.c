@@ -28,7 +28,7 @@ static void abandon(Png *p, char *wrong)
 
 static void stop_at_error(png_structp png, png_const_charp text)
 {
-    abandon(png_get_error_ptr(png), text_of("is a damaged PNG: %s; get it again, or leave it out", text));
+    abandon(png_get_error_ptr(png), text_of("the PNG is damaged: %s; get it again, or leave it out", text));
 }
 
 static void say_nothing(png_structp png, png_const_charp text) { (void)png, (void)text; }
@@ -37,7 +37,7 @@ static void give_bytes(png_structp png, png_bytep to, size_t n)
 {
     Png *p = png_get_io_ptr(png);
     if (take_picture_bytes(p->from, to, (int64_t)n) < (int64_t)n)
-        abandon(p, text_of("is a PNG that was cut short; get it again, or leave it out"));
+        abandon(p, text_of("the PNG was cut short; get it again, or leave it out"));
 }
 
 /* All kinds become 8 bits of red, green, blue. */
@@ -57,8 +57,9 @@ static void give_interlaced(Png *p, int width, int height, int passes)
 {
     int64_t row = (int64_t)width * 3;
     if (row * height > PICTURE_ROOM)
-        abandon(p, text_of("is an interlaced PNG of %d x %d, which needs more than %d MB; save it without interlacing",
-                           width, height, PICTURE_ROOM >> 20));
+        abandon(
+            p, text_of("the PNG is interlaced and of %d x %d, which needs more than %d MB; save it without interlacing",
+                       width, height, PICTURE_ROOM >> 20));
     p->rows = must_alloc((size_t)(row * height));
     while (passes--)
         for (int y = 0; y < height; y++) png_read_row(p->png, p->rows + y * row, NULL);

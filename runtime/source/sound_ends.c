@@ -1,8 +1,8 @@
 /* sound_ends.c: finds WAV and OGG files that end before their headers say so.
  *
  * libsndfile takes what is there for the whole.  FLAC needs no look: its header has the number of samples, with which
- * read_sound() compares those that come.  So has the first frame of an MP3 by most encoders; of the others the end cannot
- * be told. */
+ * read_sound() compares those that come.  So has the first frame of an MP3 by most encoders; of the others the end
+ * cannot be told. */
 #include "base/words.h"
 #include "source/sound.h"
 
@@ -41,12 +41,11 @@ static char *wav_cut_short(const Sound_bytes *from)
             continue;
         }
         if (size <= left || size >= STREAMED) return NULL;
-        return text_of(
-            "is a WAV that was cut short: its header promises %lld bytes of samples, and %lld are there; get "
-            "it again, or leave it out",
-            (long long)size, (long long)left);
+        return text_of("the WAV was cut short: its header promises %lld bytes of samples, and %lld are there; get "
+                       "it again, or leave it out",
+                       (long long)size, (long long)left);
     }
-    return text_of("is a WAV without samples: it has no data chunk; get it again, or leave it out");
+    return text_of("the WAV has no samples: it has no data chunk; get it again, or leave it out");
 }
 
 /* The end of the page at `at`, where "OggS" was found; last: whether it is marked as the last one. */
@@ -69,8 +68,7 @@ static char *ogg_cut_short(const Sound_bytes *from)
     while (at < from->bytes && sound_bytes_at(from, at, name, 4) == 4 && memcmp(name, "OggS", 4) == 0)
         at = end_of_page(from, at, &last);
     if (last && at <= from->bytes) return NULL;
-    return text_of(
-        "is an OGG that was cut short, or damaged: its last page is not there; get it again, or leave it out");
+    return text_of("the OGG was cut short, or is damaged: its last page is not there; get it again, or leave it out");
 }
 
 char *cut_short(const Sound_bytes *from)

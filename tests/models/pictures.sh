@@ -78,7 +78,7 @@ head -c 150 colours/red/01.png >other-01.png
 mkdir cut && cp -r colours/red colours/green "colours/deep blue" cut && cp other-01.png cut/red/01.png
 refuse 3 '; `lathe data info FOLDER` tells how many are so' "$trainer" eval --data cut --weights run --set val_fraction=1
 must "$LATHE" data info new.png other-01.png
-grep -q '^pictures    2, .*, without classes: they are in no folder$' said && grep -q '^damaged     1 cannot be read; the first: other-01.png: is a PNG that was cut short' said || tell "a damaged one"
+grep -q '^pictures    2, .*, without classes: they are in no folder$' said && grep -q '^damaged     1 cannot be read; the first: other-01.png: the PNG was cut short' said || tell "a damaged one"
 must "$LATHE" data info all.tar --json
 grep -q '^{"pictures":60,"file_bytes":[0-9]*,"classes":{"deep blue":20,"green":20,"red":20},"width":{"min":[0-9]*,"median":[0-9]*,"max":[0-9]*},"height":{.*},"damaged":0}$' said || tell "as JSON"
 
@@ -130,7 +130,7 @@ refuse 3 'new.png: error: expected the class of a picture' "$trainer" train --da
 refuse 3 'p.csv: error: expected the columns path and label in its first line, found no "path"' "$trainer" train --data p.csv --out no
 refuse 3 'its name has none of these endings' "$trainer" train --data p.jsonl --out no
 head -c 300 colours/red/00.jpg >bad/red/00.jpg
-refuse 3 'bad/red/00.jpg: error: is a JPEG that was cut short; get it again, or leave it out' "$trainer" predict --data bad --weights run
+refuse 3 'bad/red/00.jpg: error: the JPEG was cut short; get it again, or leave it out' "$trainer" predict --data bad --weights run
 mkdir mixed && cp colours/green/* mixed && cp bad/red/00.jpg mixed/06.jpg && echo '<svg/>' >mixed/12.png
 for end in csv jsonl safetensors; do
     refuse 3 "note: q.$end was not written; to go on past up to N such pictures" "$trainer" predict --data mixed --weights run --out q.$end --set bad_records=1
@@ -141,14 +141,14 @@ for end in csv jsonl npy safetensors; do
     [ "$(grep -c 'its predictions stay empty$' said)" = 2 ] || tell "two pictures cannot be read"
 done
 [ "$(sed 1d q.csv | grep -v ',green,' | tr '\n' ' ')" = 'mixed/06.jpg,,,, mixed/12.png,,,, ' ] || tell "$(cat q.csv)"
-grep -q '^{"row":6,"file":"mixed/06.jpg","error":"is a JPEG that was cut short' q.jsonl || tell "$(cat q.jsonl)"
+grep -q '^{"row":6,"file":"mixed/06.jpg","error":"the JPEG was cut short' q.jsonl || tell "$(cat q.jsonl)"
 for end in npy safetensors; do
     [ "$(tail -c $((21 * 12)) q.$end | od -An -v -w12 -tf4 | grep -n nan | tr -d '\n -')" = '7:nannannan14:nannannan' ] || tell "numbers of pictures that cannot be read: $end"
 done
 cp colours/green/* bad/red/ && head -c 150 colours/red/01.png >bad/red/01.png
 tar -cf bad.tar -C bad .
 for readers in 1 100000; do
-    refuse 3 'bad.tar: member red/01.png: error: is a PNG that was cut short' "$trainer" train --data bad.tar --out failed --readers $readers
+    refuse 3 'bad.tar: member red/01.png: error: the PNG was cut short' "$trainer" train --data bad.tar --out failed --readers $readers
 done
 echo '<svg/>' >bad/red/01.png
 refuse 3 'bad/red/01.png: error: expected a JPEG or PNG picture, found a file that begins with the bytes 3c 73 76 67' "$trainer" predict --data bad --weights run

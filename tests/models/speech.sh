@@ -77,12 +77,12 @@ grep -q '^{"recordings":80,.*"classes":{"a":27,"b":27,"c":26},.*"damaged":0}$' s
 one() { { echo path,text; echo "${2:-bad.wav},$1"; echo 000.wav,a; echo 001.wav,b; } >tones/one.csv; }
 try() { refuse 3 "$1" "$trainer" train --data tones/one.csv --out no --val-fraction 0 --set too_long=refuse; }
 one a; try 'tones/bad.wav cannot be read'
-head -c 500 tones/000.wav >tones/bad.wav; try 'tones/bad.wav: error: is a WAV that was cut short: its header promises'
+head -c 500 tones/000.wav >tones/bad.wav; try 'tones/bad.wav: error: the WAV was cut short: its header promises'
 refuse 3 '`lathe data info FOLDER` tells how many are so' "$trainer" train --data tones/one.csv --out no
 must "$trainer" train --data tones/one.csv --out left --val-fraction 0 --steps 1 --set bad_records=1
-grep -q 'bad.wav: is a WAV that was cut short.*; bad_records leaves it out$' said && grep -q 'note: 1 recording could not be read, the first: tones/bad.wav' said || tell "a damaged one is left out"
+grep -q 'bad.wav: the WAV was cut short.*; bad_records leaves it out$' said && grep -q 'note: 1 recording could not be read, the first: tones/bad.wav' said || tell "a damaged one is left out"
 must "$LATHE" data info tones/one.csv
-grep -q '^damaged     1 cannot be read; the first: tones/bad.wav: is a WAV that was cut short' said || tell "a damaged one"
+grep -q '^damaged     1 cannot be read; the first: tones/bad.wav: the WAV was cut short' said || tell "a damaged one"
 : >tones/bad.wav; try 'tones/bad.wav: error: expected a WAV, FLAC, OGG or MP3 recording, found an empty file'
 echo '<svg/>' >tones/bad.wav; try 'tones/bad.wav: error: expected a WAV, FLAC, OGG or MP3 recording, found a file that begins with the bytes 3c 73 76 67'
 head -c 44 tones/000.wav >tones/bad.wav; printf 'RIFF\044\0\0\0WAVEfmt \020\0\0\0\001\0\001\0\100\037\0\0\200\076\0\0\002\0\020\0data\0\0\0\0' >tones/bad.wav
