@@ -101,6 +101,7 @@ void gemm_packed_rows_f64(double *c, const double *a, const double *packed, cons
 /* The rows of a panel if threads share `rows` rows by panels: a multiple of unit, at most about `most`, with equal
  * shares.  Results do not depend on it. */
 int panel_rows(int rows, int unit, int most);
+int panel_samples(int samples, int unit, int most);     /* the same of samples, each of many rows; most: a multiple of unit */
 
 /* Products of plain arrays: c[M][N] (+)= a · b, n stands for a[M][K] or b[K][N], and t for a transposed array, a[K][M]
  * or b[N][K]: matmul_nt_f32(c, a, b, M, N, K), matmul_nt_add_f32(…); matmul_nt_sum_f32(…, add) has the choice as its

@@ -255,7 +255,9 @@ void need_runtime_library(void)
 static void refuse_library(const char *log)
 {
     const char *said = read_file(log, NULL);
-    if (!said || !(strstr(said, "ld returned") || strstr(said, "linker command failed"))) return;
+    bool linked = said && !strstr(said, "ld returned") && !strstr(said, "linker command failed");
+    if (!said || linked || !(strstr(said, "undefined") || strstr(said, "file format") || strstr(said, "truncated")))
+        return;
     err((Where){0},
         "the linker cannot use %s, which is incomplete or of another version; build Lathe again\n  (%s has what it "
         "says)",

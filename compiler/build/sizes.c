@@ -133,9 +133,8 @@ static void tell_other_classes(const Desc *d, long long found, bool saved)
     for (int i = 0; i < d->knobs.n && !d->recipe.table; i++) {
         const Knob *k = &d->knobs.at[i];
         if (same(k->name, "classes") && !same(k->value, format("%lld", found)))
-            say_to(stderr,
-                   "note: classes=%lld, as %s, replaces classes=%s of the description; --set classes=%s keeps it\n",
-                   found, saved ? "the run has" : "the data has", k->value, k->value);
+            say_to(stderr, "note: %s %lld classes, and the description says %s; --set classes=%s keeps that\n",
+                   saved ? "the run has" : "the data has", found, k->value, k->value);
     }
 }
 

@@ -239,7 +239,7 @@ static void check_rows_of_pair(const Run *r, const Body *panels, const Access *w
 /* Partial sums are of whole blocks of rows: no panel may end within one. */
 static void check_blocks(const Run *r, const Kernel *panels, const Kernel *k)
 {
-    if (k->kind != PACK && kernel_rows(k) % panels->rows)
+    if (k->kind != PACK && (!kernel_rows(k) || kernel_rows(k) % panels->rows))
         unsound(r, "panels of %s have %lld rows, and kernel %s has %lld", panels->name, (long long)panels->rows,
                 k->name, (long long)kernel_rows(k));
     if (k->block && max64(panels->unit, 1) * rows_each(k) % k->block)

@@ -32,9 +32,9 @@ enum {
     LOWEST = 192,      /* rows, so that what a product reads of its right operand pays */
     HIGHEST = 512,
     FEWEST_PIXELS = 4096, /* the same of a convolution, which packs its weight for every panel */
-    FEWEST_PANELS = 8,
-    WINDOW = 512,     /* kernels */
-    MOST_CHOICES = 64 /* groups that are judged, each by a plan of its own */
+    FEWEST_STEPS = 8,     /* of such panels */
+    WINDOW = 512,         /* kernels */
+    MOST_CHOICES = 64     /* groups that are judged, each by a plan of its own */
 };
 static const int64_t most_packed = 16 << 20; /* bytes: a larger operand would be read from memory for every panel */
 static const double least_work = 1e6;        /* flops and bytes of a group */
@@ -161,7 +161,7 @@ static int64_t common_rows(const Unit *u, const Kernel *k, int64_t rows, const O
     if (!has_samples(u) && k->kind != CONVOLUTION)
         return u->rows == rows && (!u->block || !k->block || u->block == k->block) ? rows : 0;
     int64_t R = min64(u->rows, rows), step = R ? step_with(whole_step(u, R), k, R) : 0;
-    bool fits = R && u->rows % R == 0 && rows % R == 0 && step * (o->all_panels ? 2 : FEWEST_PANELS) <= R;
+    bool fits = R && u->rows % R == 0 && rows % R == 0 && step * (o->all_panels ? 2 : FEWEST_STEPS) <= R;
     for (int i = 0; i < u->members.n; i++) fits &= u->members.at[i]->kind != REPEAT;
     return fits && k->kind != REPEAT ? R : 0;
 }

@@ -103,7 +103,7 @@ static void count_day(Cells_seen *s, const char *text, double day)
     see_number(&s->day, day);
 }
 
-static char *odd_cell(const Cells *c, int k) { return text_of("\"%.60s\" at %s", cell(c, k), cell_place(c, k)); }
+static char *odd_cell(const Cells *c, int k) { return text_of("\"%.60s\" (%s)", cell(c, k), cell_place(c, k)); }
 
 static void count_cell(Cells_seen *s, const Cells *c, int k)
 {
@@ -178,7 +178,7 @@ static char *commonest_text(const Cells_seen *s)
 static void print_odd(const Cells_seen *s, int64_t n, const char *form, const char *odd)
 {
     if (n && n < s->present && odd)
-        show(stdout, "; %s of its %s values are %s, and %s is none", grouped_text(n), grouped_text(s->present), form,
+        show(stdout, "; %s of its %s values are %s; %s is not one", grouped_text(n), grouped_text(s->present), form,
              odd);
 }
 

@@ -62,14 +62,18 @@ static char *file_changed(const Data_file *q, int fd)
                    (long long)q->bytes);
 }
 
-static char *read_turn(const File_thread *t, const File_turn *turn, bool varied, char *room)
+static char *read_turn(const File_thread *t, const File_turn *turn, bool varied, char *room, bool *left_out)
 {
     const File_index *s = t->f->index;
     const Data_file *q = &s->at[turn->item];
     int fd = open_to_read(q->archive < 0 ? s->names + q->name : s->archives.at[q->archive]);
+    *left_out = false;
     if (fd < 0) return text_of("cannot be read: %s", error_text(errno));
     char *wrong = file_changed(q, fd);
-    if (!wrong) wrong = t->f->form.read(t->own, fd, q, varied ? turn : NULL, room);
+    if (!wrong) {
+        wrong = t->f->form.read(t->own, fd, q, varied ? turn : NULL, room);
+        *left_out = wrong && t->f->form.leaves_out && t->f->form.leaves_out(t->own);
+    }
     close(fd);
     return wrong;
 }
@@ -100,8 +104,8 @@ static void *read_turns(void *with)
         }
         int64_t k = b->taken++;
         pthread_mutex_unlock(&f->lock);
-        char *wrong = read_turn(t, &b->turn[k], b != &f->batch[ASKED], b->rooms + k * f->form.room);
-        bool left_out = wrong && f->form.leaves_out && f->form.leaves_out(t->own);
+        bool left_out;
+        char *wrong = read_turn(t, &b->turn[k], b != &f->batch[ASKED], b->rooms + k * f->form.room, &left_out);
         pthread_mutex_lock(&f->lock);
         b->wrong[k] = wrong;
         b->left_out[k] = left_out;

@@ -216,7 +216,7 @@ static void leave_column_out(Column *c, const char *why)
 static void tell_of_other(Column *c, const Seen *s, const Form *f, const char *form)
 {
     if (nearly_all_are(f, s))
-        c->why = text_of("%s%s%lld of its %lld values are %s, and \"%s\" at %s is none", c->why ? c->why : "",
+        c->why = text_of("%s%s%lld of its %lld values are %s; \"%s\" (%s) is not one", c->why ? c->why : "",
                          c->why ? "; " : "", (long long)f->n, (long long)s->present, form, f->other, f->other_place);
 }
 
@@ -266,10 +266,9 @@ static void find_target(Schema *s, Column *c, const Seen *t, const Table_form *f
     if (s->classes && (t->many || t->values.n > s->rows / 2))
         fail(EXIT_DATA, place, "expected classes, found %s different values in %lld rows%s",
              t->many ? "too many" : text_of("%d", t->values.n), (long long)s->rows,
-             t->numbers ? "; task=real predicts a number"
-             : t->number.n
-                 ? text_of("; they are no numbers, since \"%s\" at %s is none", t->number.other, t->number.other_place)
-                 : "");
+             t->numbers    ? "; task=real predicts a number"
+             : t->number.n ? text_of("; \"%s\" (%s) is not a number", t->number.other, t->number.other_place)
+                           : "");
     if (s->classes) take_levels(c, t);
     for (int k = 0; k < c->levels; k++) c->id[k] = k;
 }

@@ -93,6 +93,12 @@ int panel_rows(int rows, int unit, int most)
     return (int)(parts_of(parts_of(rows, panels), unit) * unit);
 }
 
+int panel_samples(int samples, int unit, int most)
+{
+    int64_t threads = omp_get_max_threads(), panels = parts_of(parts_of(samples, most), threads) * threads;
+    return (int)(parts_of(parts_of(samples, at_most(panels, samples)), unit) * unit);
+}
+
 /* n cut into the fewest equal parts of at most `most`, rounded up to a multiple of `unit`. */
 static int64_t equal_part(int64_t n, int64_t most, int64_t unit)
 {

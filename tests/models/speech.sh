@@ -56,7 +56,7 @@ must "$trainer" predict --data tones/000.wav --weights run --only logits --out p
 
 # Classes by folder.
 must "$LATHE" train "$top/models/speech.lua" --config classes $tiny --set sample_rate=8000 --set frames=17 --set steps=400 --set shift=0.02 --data tones/words -o named --out words
-grep -q '^note: classes=3, as the data has, replaces classes=2 of the description; --set classes=2 keeps it$' said || tell "the classes replaced"
+grep -q '^note: the data has 3 classes, and the description says 2; --set classes=2 keeps that$' said || tell "the classes replaced"
 [ "$(cat words/classes.json)" = '{"format":1,"classes":["a","b","c"]}' ] || tell "$(cat words/classes.json)"
 must named/trainer eval --out words
 grep -q '^accuracy 1 ' said || tell "the words are easy"

@@ -92,8 +92,8 @@ refuse 3 'expected a column "prize" (the target: `target` in data.table, or --se
 sed '7s/,[0-9.]*$/,1.2.3/' train.csv >odd.csv
 refuse 3 'odd.csv:7, column "price": error: expected a number, as in 399 of 400 rows, found "1.2.3"' built/trainer train --data odd.csv --out other
 sed '9s/^\(h[0-9]*,[^,]*\),[0-9]*,/\1,large,/; 12s/2021-[0-9]*-[0-9]*/May/' train.csv >odd.csv
-refuse 3 'column "size" is a category: 362 of its 363 values are numbers, and "large" at odd.csv:9, column "size" is none' built/trainer train --data odd.csv --out other
-grep -q 'column "sold" is a category: 399 of its 400 values are dates, and "May" at odd.csv:12, column "sold" is none' said || tell "a date"
+refuse 3 'column "size" is a category: 362 of its 363 values are numbers; "large" (odd.csv:9, column "size") is not one' built/trainer train --data odd.csv --out other
+grep -q 'column "sold" is a category: 399 of its 400 values are dates; "May" (odd.csv:12, column "sold") is not one' said || tell "a date"
 { head -n 2 new.csv; echo 'h1,"Bern'; } >odd.csv
 refuse 3 'odd.csv:3: error: expected a closing "' built/trainer predict --data odd.csv --weights run
 refuse 1 'the sizes of the table are not known' "$LATHE" check "$top/models/tabular.lua" --set numbers=0 --set categories=0

@@ -3,6 +3,7 @@
 #include "harness.h"
 #include "base/words.h"
 #include "interface/lathe_model.h"
+#include "lathe_rt.h"
 #include "math/engine.h"
 
 #include <string.h>
@@ -36,8 +37,23 @@ static void compare(const char *what, const char *arguments)
     unload(plain);
 }
 
+/* Threads are not idle where there are steps of samples for them, and no panel is higher than the cache allows. */
+static void check_heights(void)
+{
+    for (int threads = 1; threads <= 16; threads *= 2)
+        for (int n = 1; n <= 130; n++)
+            for (int unit = 1; unit <= 4; unit++) {
+                rt_init_gemm(threads);
+                int most = 3 * unit, height = panel_samples(n, unit, most), steps = (n + unit - 1) / unit;
+                int panels = (n + height - 1) / height, wanted = steps < threads ? steps : (threads + 1) / 2;
+                expect(height <= most && height % unit == 0, "%d samples, steps of %d: %d at once", n, unit, height);
+                expect(panels >= wanted, "%d samples, steps of %d, %d threads: %d panels", n, unit, threads, panels);
+            }
+}
+
 int main(void)
 {
+    check_heights();
     compare("blocks of rows", "models/gpt.lua --config char --set layers=2 --set seq=40 --set batch=13");
     compare("odd widths", "models/gpt.lua --config char --set layers=1 --set width=57 --set heads=3 --set seq=37 "
                           "--set batch=11 --set bias=true");

@@ -74,7 +74,7 @@ has 'city        text, 2 different: "Bern" 6, "Zug" 3'
 has 'size        numbers, 10 to 90, mean 51.25, 8 different: "10" 1, '
 has '; 1 missing'
 has 'sold        dates, 2024-02-01 to 2024-02-09'
-has '8 of its 9 values are numbers, and "1.2.3" at houses.csv:6, column "price" is none'
+has '8 of its 9 values are numbers; "1.2.3" (houses.csv:6, column "price") is not one'
 info houses.csv --json
 has '{"rows":9,"columns":{"city":{"kind":"text","present":9,"missing":0,"different":2},"size":{"kind":"numbers","present":8,"missing":1,'
 printf '{"a": 1, "b": null}\n{"a": 3, "b": "x"}\n' >rows.jsonl
