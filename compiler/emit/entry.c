@@ -83,22 +83,16 @@ static void say_repeat(Page *page, Text *t, int depth, const Kernel *k, Side *no
     say(t, "%*s}\n", depth * 4, "");
 }
 
-static bool has_convolution(const Kernel *panels)
-{
-    bool found = false;
-    for (int i = 0; i < panels->body.n; i++) found |= panels->body.at[i]->kind == CONVOLUTION;
-    return found;
-}
-
 /* First the operands of products are packed; then the threads share the panels. */
 static void say_panels(Page *page, Text *t, int depth, const Kernel *k, Side *now)
 {
     const char *rows = extent_text(page, k->rows, k->axis_rows);
     int in = depth * 4 + 4, packs = 0;
+    bool of_samples = are_of_samples((const Kernel *const *)k->body.at, k->body.n);
     char *height =
         page->desc->options->all_panels
             ? format("%lld", (long long)k->unit)
-            : format("%s(%s, %lld, %s)", has_convolution(k) ? "panel_samples" : "panel_rows", rows, (long long)k->unit,
+            : format("%s(%s, %lld, %s)", of_samples ? "panel_samples" : "panel_rows", rows, (long long)k->unit,
                      k->highest == k->rows ? rows : format("%lld", (long long)k->highest));
     while (k->body.at[packs]->kind == PACK) packs++;
     say(t, "%*sTEAM {   /* %s: panels of rows */\n", depth * 4, "", kernel_called(page, k));

@@ -58,7 +58,7 @@ static int unknown_output(lua_State *L)
     return 0;
 }
 
-/* Forward's outputs, of which one that is not there is no nil. */
+/* Forward's outputs; to read one that is not there is an error. */
 static void push_outputs(lua_State *L, int returned)
 {
     bool some = lua_istable(L, returned);

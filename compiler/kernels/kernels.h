@@ -23,6 +23,7 @@ typedef void (*Visit_operand)(Operand *, bool writes, void *user);
 void each_operand(Kernel *k, Visit_operand visit, void *user);     /* of k itself, not of its body; partials are none */
 int64_t kernel_rows(const Kernel *k);                       /* that it runs over, one after another; 0: it has no such order */
 int64_t rows_each(const Kernel *k);                         /* in panels: of its rows, how many are one of theirs */
+bool are_of_samples(const Kernel *const *k, int n);         /* is a convolution among them: the rows of their panels are samples */
 void own_touches(const Kernel *k, Touches *t);
 void touches_of(const Kernel *k, Touches *t);               /* its body's as well */
 bool sums_up(Product_end end);                              /* does it make sums beside the product */

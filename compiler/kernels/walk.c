@@ -55,6 +55,13 @@ int64_t kernel_rows(const Kernel *k)
     }
 }
 
+bool are_of_samples(const Kernel *const *k, int n)
+{
+    bool found = false;
+    for (int i = 0; i < n; i++) found |= k[i]->kind == CONVOLUTION;
+    return found;
+}
+
 int64_t rows_each(const Kernel *k) { return max64(kernel_rows(k) / k->panels->rows, 1); }
 
 /* ------------------------------------------------------------------ buffers */

@@ -148,17 +148,10 @@ static int64_t whole_step(const Unit *u, int64_t R)
     return step;
 }
 
-static bool has_samples(const Unit *u)
-{
-    bool found = false;
-    for (int i = 0; i < u->members.n; i++) found |= u->members.at[i]->kind == CONVOLUTION;
-    return found;
-}
-
 /* Rows of the unit if kernel k joins it, which has `rows`; 0: it cannot. */
 static int64_t common_rows(const Unit *u, const Kernel *k, int64_t rows, const Options *o)
 {
-    if (!has_samples(u) && k->kind != CONVOLUTION)
+    if (!are_of_samples((const Kernel *const *)u->members.at, u->members.n) && k->kind != CONVOLUTION)
         return u->rows == rows && (!u->block || !k->block || u->block == k->block) ? rows : 0;
     int64_t R = min64(u->rows, rows), step = R ? step_with(whole_step(u, R), k, R) : 0;
     bool fits = R && u->rows % R == 0 && rows % R == 0 && step * (o->all_panels ? 2 : FEWEST_STEPS) <= R;
@@ -265,15 +258,13 @@ static int64_t fewest_rows(const Kernel *k)
 /* Rows of a panel that a core's cache holds; of a recurrence all there are: each panel reads the weights every time. */
 static int64_t highest_panel(const Kernel *panels)
 {
-    int64_t row = 1, unit = panels->unit, fewest = LOWEST;
+    const Kernel *const *body = (const Kernel *const *)panels->body.at;
+    int64_t row = 1, unit = panels->unit, fewest = are_of_samples(body, panels->body.n) ? 1 : LOWEST;
     Slabs s = {0};
     slabs_of(panels, panels->rows, &s);
-    for (int i = 0; i < panels->body.n; i++) {
-        const Kernel *k = panels->body.at[i];
-        if (k->kind == REPEAT) return panels->rows;
-        if (k->kind == CONVOLUTION) fewest = 1;
-    }
-    for (int i = 0; i < panels->body.n; i++) fewest = max64(fewest, fewest_rows(panels->body.at[i]));
+    for (int i = 0; i < panels->body.n; i++)
+        if (body[i]->kind == REPEAT) return panels->rows;
+    for (int i = 0; i < panels->body.n; i++) fewest = max64(fewest, fewest_rows(body[i]));
     for (int i = 0; i < s.n; i++)
         if (s.at[i].writes) row += s.at[i].S * dtype_bytes(s.at[i].buffer->dtype);
     int64_t rows = max64(fewest, min64(CACHE / row, HIGHEST));

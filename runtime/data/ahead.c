@@ -188,16 +188,6 @@ static void pass_over_bad(Files *f, Batch *b)
     }
 }
 
-static char *advice_of(const Files *f)
-{
-    int64_t n = f->reading->recipe->bad_records;
-    if (f->reading->predicting) return text_of("%s", "");
-    if (n) return text_of("; bad_records allows %s such, and not a whole batch of them", grouped_text(n));
-    return text_of(
-        "; `lathe data info FOLDER` tells how many are so; to leave out up to N such %s: --set bad_records=N",
-        f->index->kind->many);
-}
-
 /* The message of the first file that cannot be read; NULL: there is none. */
 static char *batch_fault(const Files *f, Batch *b)
 {
@@ -205,7 +195,7 @@ static char *batch_fault(const Files *f, Batch *b)
     for (int64_t k = 0; k < b->n; k++) {
         if (b->wrong[k] && !text)
             text = text_of("%s: error: %s%s", place_of_file(f->index, &f->index->at[b->turn[k].item]), b->wrong[k],
-                           advice_of(f));
+                           bad_files_advice(f->index, f->reading));
         free(b->wrong[k]);
         b->wrong[k] = NULL;
     }

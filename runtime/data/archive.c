@@ -155,9 +155,8 @@ static void add_listed(File_index *s, const Cells *c, const Listed *at, const ch
              s->wants == TEXT_LABELS ? "text" : "class");
     if (at->group >= 0 && !cell(c, at->group)[0])
         fail(EXIT_DATA, cell_place(c, at->group),
-             "expected the group of a %s, found none; a %s of its own has one that "
-             "no other has",
-             s->kind->one, s->kind->one);
+             "expected the group of a %s, found none; give a %s that is alone a group of its own", s->kind->one,
+             s->kind->one);
     add_data_file(s, (Data_file){.bytes = about.st_size, .archive = -1}, file, name, cell_or_none(c, at->label),
                   cell_or_none(c, at->group));
     free(file);

@@ -46,7 +46,7 @@ static void take_rows(Csv_data *c, const Array *x, const Array *y, const Words *
         for (int64_t i = 0; i < n * width; i++)
             check_feature(feature[i], first + i / width, i % width, form, paths->at[0], &told);
         for (int64_t r = 0; r < n; r++)
-            add_csv_row(c, feature + r * width, y ? class_in(class[r], form, paths->at[1], first + r) : 0);
+            add_csv_row(c, feature + r * width, y ? class_in(class[r], form, paths -> at[1], first + r) : 0);
     }
     free(feature);
     free(class);

@@ -98,8 +98,9 @@ void check_class_count(const File_index *s, const Lathe_tensor *t, const Reading
              "model for %d (--set classes=%d, if its description calls them that)",
              (long long)t->below, t->name, n, shown_words(&s->classes), n, n);
     if (t && t->below > n && reading->training)
-        note("the data has %d class%s, and the model %lld (input %s is below that): the last %lld never occur; built "
-             "with --set classes=%d it would have none of them, if its description calls them that",
+        note("the data has %d class%s, and the model has %lld (input %s is below that), so the last %lld never occur; "
+             "build "
+             "it with --set classes=%d, if its description calls them that",
              n, n == 1 ? "" : "es", (long long)t->below, t->name, (long long)t->below - n, n);
 }
 

@@ -200,11 +200,8 @@ static void take_header(Csv_data *c, Cursor *at)
     if (c->target_column >= 0 || c->form.optional) return;
     const char *close = nearest_word(c->form.target, (const char *const *)c->name, c->columns);
     fail(EXIT_DATA, line_place(at),
-         "expected a column \"%s\" (the class; another: --set csv_target=COLUMN) among the %d that the first line "
-         "names, "
-         "%s%s%s%s",
-         c->form.target, c->columns, column_names(c), close ? "; did you mean \"" : "", close ? close : "",
-         close ? "\"?" : "");
+         "expected the class in a column \"%s\" (--set csv_target=COLUMN names another), found %s%s%s%s",
+         c->form.target, column_names(c), close ? "; did you mean \"" : "", close ? close : "", close ? "\"?" : "");
 }
 
 static void compare_header(const Csv_data *c, Cursor *at)

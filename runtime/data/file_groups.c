@@ -81,7 +81,7 @@ void check_group_classes(const File_index *s, const char *path)
     }
     if (!differs)
         fail(EXIT_DATA, path,
-             "expected groups other than the classes, found that the group of each %s is its class (group=%s), so that "
-             "no class to evaluate would be one that is trained on",
+             "expected groups other than the classes, found that the group of each %s is its class (group=%s), so "
+             "each class would be wholly in training or wholly in evaluation",
              s->kind->one, s->group);
 }

@@ -290,6 +290,16 @@ bool note_bad_file(File_index *s, int64_t item, const char *wrong, int64_t allow
     return s->bad < allowed && ++s->bad;
 }
 
+char *bad_files_advice(const File_index *s, const Reading *reading)
+{
+    int64_t n = reading->recipe->bad_records;
+    if (reading->predicting) return text_of("%s", "");
+    if (n && s->bad >= n) return text_of("; bad_records allows only %s such %s", grouped_text(n), s->kind->many);
+    if (n) return text_of("; no other of this batch can be read either");
+    return text_of(
+        "; `lathe data info FOLDER` counts the damaged ones; --set bad_records=N leaves out up to N of them");
+}
+
 int64_t file_index_bytes(const File_index *s) { return s->room * (int64_t)sizeof *s->at + s->name_room; }
 
 uint64_t file_index_hash(const File_index *s)

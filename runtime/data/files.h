@@ -62,6 +62,7 @@ const char *spoken_text(const File_index *s, int64_t item); /* NULL: it has none
 void shuffle_data_files(File_index *s); /* by names alone, so that any part of the list has all classes */
 /* Counts a file that cannot be read, and tells it; false: more are not allowed. */
 bool note_bad_file(File_index *s, int64_t item, const char *wrong, int64_t allowed, const char *what_follows);
+char *bad_files_advice(const File_index *s, const Reading *reading); /* after what is wrong; from malloc */
 int64_t file_index_bytes(const File_index *s);
 uint64_t file_index_hash(const File_index *s); /* of names, sizes, classes and texts */
 
@@ -141,8 +142,8 @@ void fill_files(Files *f, const Lathe_entry *e, char *in, const int64_t *item);
  * is read, and all are kept. */
 int64_t keep_readable(Files *f, int32_t *item, int64_t n);
 /* Fills a training step.  Reading threads are already at the files of the steps after it, which `give` says; batches
- * depend on what it says alone.  Of files that cannot be read, others of the batch stand in the place, up to bad_records
- * of them; false: it is one more, or a whole batch. */
+ * depend on what it says alone.  Another file of the batch takes the place of one that cannot be read; false: more than
+ * bad_records cannot, or a whole batch. */
 bool fill_file_step(Files *f, const Lathe_entry *e, char *in, int64_t step, Give_turns *give, void *with);
 const char *files_failure(const Files *f, int *code); /* NULL: there is none */
 

@@ -115,10 +115,7 @@ static bool look_at_header(const Recordings *r, int64_t item, Look *look)
                          : read_sound(&(Sound_bytes){fd, q->first, q->bytes}, &(Sound_taker){look, take_length, NULL});
     if (fd >= 0) close(fd);
     if (wrong && !note_bad_file(s, item, wrong, r->reading->recipe->bad_records, "bad_records leaves it out"))
-        fail(EXIT_DATA, place_of_file(s, q), "%s%s", wrong,
-             r->reading->training ? "; `lathe data info FOLDER` tells how many are so; to leave out up to N such "
-                                    "recordings: --set bad_records=N"
-                                  : "");
+        fail(EXIT_DATA, place_of_file(s, q), "%s%s", wrong, bad_files_advice(s, r->reading));
     bool read = !wrong;
     free(wrong);
     return read;

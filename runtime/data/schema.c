@@ -99,7 +99,7 @@ int level_of(const Column *c, const char *name)
  * as rows.  If a later cell is a text after all, the files are read once more for its values. */
 typedef struct Form { /* of cells: they are numbers, or dates */
     int64_t n;
-    char *other, *other_place; /* the first cell that is none */
+    char *other, *other_place; /* the first cell that is not one */
 } Form;
 
 typedef struct Seen {
@@ -137,7 +137,7 @@ static bool count_form(Form *f, bool is, const Cells *c, int at)
     return false;
 }
 
-/* The cells that are not may be mistakes. */
+/* So nearly all that the other cells may be mistakes. */
 static bool nearly_all_are(const Form *f, const Seen *s)
 {
     int64_t others = s->present - f->n;
@@ -334,7 +334,8 @@ static Schema *schema_of_first(Cells *c, const Table_form *form, const char *pat
     check_listed(c, path, "categories", form->as_categories);
     place_of_weight(c, form->weight, path);
     if (s->target < 0)
-        fail(EXIT_DATA, path, "expected a column \"%s\" (the target: `target` in data.table, or --set csv_target) %s",
+        fail(EXIT_DATA, path,
+             "expected the target in a column \"%s\" (--set csv_target=COLUMN names another), found none %s",
              form->target, among_columns(c, form->target));
     if (s->targets > 1 || strcmp(s->column[s->target].name, form->target) != 0)
         check_listed(c, path, "target", form->target);

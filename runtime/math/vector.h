@@ -3,7 +3,7 @@
  * Compiled for float and double: REAL, NAME(x) and IS_FLOAT as in math/attention.c. */
 
 #ifndef IS_FLOAT
-#error "is REAL float? IS_FLOAT says it"
+#error "define IS_FLOAT: 1 where REAL is float, else 0"
 #endif
 #ifndef RT_VECTOR_COMMON
 #define RT_VECTOR_COMMON

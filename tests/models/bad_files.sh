@@ -15,8 +15,8 @@ for file in red/01.png red/04.jpg green/07.png 'deep blue/10.jpg' green/13.png; 
     head -c 100 "colours/$file" >"bad/$file"
     rm "without/$file"
 done
-refuse 3 'to leave out up to N such pictures: --set bad_records=N' "$trainer" train --data bad --out no
-refuse 3 'bad_records allows 4 such' "$trainer" train --data bad --out no --set bad_records=4
+refuse 3 '--set bad_records=N leaves out up to N of them' "$trainer" train --data bad --out no
+refuse 3 'bad_records allows only 4 such pictures' "$trainer" train --data bad --out no --set bad_records=4
 
 must "$trainer" train --data bad --out a --set bad_records=5 --threads 1
 [ "$(grep -c '; bad_records leaves it out$' said)" = 5 ] || tell "each is told once"
@@ -41,5 +41,5 @@ must "$trainer" train --data colours --val-data bad --out d --set bad_records=5 
 grep -q 'note: 5 of the 60 pictures to evaluate cannot be read' said || tell "those of --val-data"
 cp -r bad/red none && for file in none/*; do head -c 100 "$file" >x && cp x "$file"; done
 mkdir all && mv none all/red
-refuse 3 'and not a whole batch of them' "$trainer" train --data all --val-fraction 0 --out no --set bad_records=100
+refuse 3 'no other of this batch can be read either' "$trainer" train --data all --val-fraction 0 --out no --set bad_records=100
 refuse 3 'expected pictures to evaluate, none can be read' "$trainer" eval --data all --weights a --val-fraction 1 --set bad_records=100

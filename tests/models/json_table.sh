@@ -58,7 +58,7 @@ refuse 3 'empty.jsonl: error: expected a table, found no rows' built/trainer pre
 sed 2s/price/prize/ rows.jsonl >odd.jsonl
 refuse 3 'odd.jsonl:2, column "price": error: expected a value of the target in each row, found none' built/trainer train --data odd.jsonl --out o
 sed s/price/prize/ rows.jsonl >odd.jsonl
-refuse 3 'expected a column "price" (the target: `target` in data.table, or --set csv_target)' "$LATHE" train "$top/models/tabular.lua" --set target=price --data odd.jsonl
+refuse 3 'expected the target in a column "price" (--set csv_target=COLUMN names another), found none among' "$LATHE" train "$top/models/tabular.lua" --set target=price --data odd.jsonl
 mkfifo pipe.jsonl
 cat rows.jsonl >pipe.jsonl &
 refuse 3 'a table of JSON lines is read twice, and a pipe can be read only once' built/trainer predict --data pipe.jsonl --weights a

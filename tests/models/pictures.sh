@@ -76,7 +76,7 @@ grep -q '^pictures    60, .* KB, of 3 classes: deep blue 20, green 20, red 20$' 
 ! grep damaged said || tell "all can be read"
 head -c 150 colours/red/01.png >other-01.png
 mkdir cut && cp -r colours/red colours/green "colours/deep blue" cut && cp other-01.png cut/red/01.png
-refuse 3 '; `lathe data info FOLDER` tells how many are so' "$trainer" eval --data cut --weights run --set val_fraction=1
+refuse 3 '; `lathe data info FOLDER` counts the damaged ones' "$trainer" eval --data cut --weights run --set val_fraction=1
 must "$LATHE" data info new.png other-01.png
 grep -q '^pictures    2, .*, without classes: they are in no folder$' said && grep -q '^damaged     1 cannot be read; the first: other-01.png: the PNG was cut short' said || tell "a damaged one"
 must "$LATHE" data info all.tar --json
@@ -96,7 +96,7 @@ must "$two" train --data web.tar --val-data web.tar --out web
 
 # A model of more classes than the data has.
 must "$TMP/five/trainer" train --data colours --steps 1 --out five-run --init run/checkpoints/latest/model.safetensors --init-except head
-grep -q 'note: the data has 3 classes, and the model 5 (input label is below that): the last 2 never occur' said || tell "classes that never occur are not told"
+grep -q 'note: the data has 3 classes, and the model has 5 (input label is below that), so the last 2 never occur' said || tell "classes that never occur are not told"
 
 # What cannot be.
 mkdir -p bad/red empty

@@ -78,7 +78,7 @@ one() { { echo path,text; echo "${2:-bad.wav},$1"; echo 000.wav,a; echo 001.wav,
 try() { refuse 3 "$1" "$trainer" train --data tones/one.csv --out no --val-fraction 0 --set too_long=refuse; }
 one a; try 'tones/bad.wav cannot be read'
 head -c 500 tones/000.wav >tones/bad.wav; try 'tones/bad.wav: error: the WAV was cut short: its header promises'
-refuse 3 '`lathe data info FOLDER` tells how many are so' "$trainer" train --data tones/one.csv --out no
+refuse 3 '`lathe data info FOLDER` counts the damaged ones' "$trainer" train --data tones/one.csv --out no
 must "$trainer" train --data tones/one.csv --out left --val-fraction 0 --steps 1 --set bad_records=1
 grep -q 'bad.wav: the WAV was cut short.*; bad_records leaves it out$' said && grep -q 'note: 1 recording could not be read, the first: tones/bad.wav' said || tell "a damaged one is left out"
 must "$LATHE" data info tones/one.csv

@@ -83,12 +83,12 @@ refuse 3 'odd.csv:2, column "size": error: expected a number, found "large"' bui
 sed '1s/size/area/' new.csv >odd.csv
 refuse 3 'expected a column "size", as in the training data, found none among the 6' built/trainer predict --data odd.csv --weights run
 cut -d , -f 1-3 new.csv >odd.csv
-refuse 3 'expected a column' built/trainer train --data odd.csv
+refuse 3 'expected the target in a column "price"' built/trainer train --data odd.csv
 sed '1s/garden/garden,x/; 2,$s/,\([a-z]*\),\([0-9.]*\)$/,\1,1\2,\2/' train.csv >wide.csv
 refuse 3 'the data has 8 numbers, and this trainer was built for 7' built/trainer train --data wide.csv --out other
 sed '3s/,[0-9.]*$/,/' train.csv >odd.csv
 refuse 3 'odd.csv:3, column "price": error: expected a value of the target in each row' built/trainer train --data odd.csv --out other
-refuse 3 'expected a column "prize" (the target: `target` in data.table, or --set csv_target)' "$LATHE" train "$top/models/tabular.lua" --set target=prize --data train.csv
+refuse 3 'expected the target in a column "prize" (--set csv_target=COLUMN names another), found none among' "$LATHE" train "$top/models/tabular.lua" --set target=prize --data train.csv
 sed '7s/,[0-9.]*$/,1.2.3/' train.csv >odd.csv
 refuse 3 'odd.csv:7, column "price": error: expected a number, as in 399 of 400 rows, found "1.2.3"' built/trainer train --data odd.csv --out other
 sed '9s/^\(h[0-9]*,[^,]*\),[0-9]*,/\1,large,/; 12s/2021-[0-9]*-[0-9]*/May/' train.csv >odd.csv

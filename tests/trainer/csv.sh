@@ -38,7 +38,7 @@ refuses 3 'nothing.csv: error: expected a CSV file, but it cannot be read' $trai
 refuses 3 'empty.csv: error: expected a CSV file, found an empty one' $train --data empty.csv
 mkdir folder
 refuses 3 'folder: error: expected a CSV file, found a folder' $train --data folder
-bad 'bad.csv:1: error: expected a column "class" (the class; another: --set csv_target=COLUMN) among the 4 that the first line names, "a", "clas", "b", "c"; did you mean "clas"?' 'a,clas,b,c\n1,2,3,4\n'
+bad 'bad.csv:1: error: expected the class in a column "class" (--set csv_target=COLUMN names another), found "a", "clas", "b", "c"; did you mean "clas"?' 'a,clas,b,c\n1,2,3,4\n'
 bad 'bad.csv:3:5: error: column "b": expected a number, found "x"' 'a,class,b,c\n1,2,3,4\n1,2,x,4\n'
 bad 'bad.csv:2:3: error: column "class": expected a class, 0 to 3, found 4' 'a,class,b,c\n1,4,3,4\n'
 bad 'bad.csv:2:3: error: column "class": expected a class, 0 to 3, found 1.5' 'a,class,b,c\n1,1.5,3,4\n'
