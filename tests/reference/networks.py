@@ -1,5 +1,5 @@
-"""networks.py: vae, unet, twotower, gnn and speech in PyTorch, written from their papers; train_models.py and
-train_speech.py train them.
+"""networks.py: vae, unet, twotower, gnn, tabular and speech in PyTorch, written from their papers; train_models.py, train_table.py
+and train_speech.py train them.
 
 Parameters have the names that Lathe gives them.  m has the configuration.  forward(**inputs) is the loss; outputs(**inputs)
 has what `trainer predict` writes; images come as [batch, height, width, channels].  For record.py: draw(r, rows) are the inputs
@@ -196,6 +196,39 @@ class GNN(nn.Module):
     def outputs(self, node, edge, edge_kind):
         x = self.embedding(node, edge, edge_kind)
         return {"embedding": x, "logits" if self.m["classes"] else "prediction": self.last(x)}
+
+
+class Residual(nn.Module):
+    def __init__(self, m):
+        super().__init__()
+        self.ln, self.drop = nn.LayerNorm(m["width"]), nn.Dropout(m["dropout"])
+        self.up, self.down = nn.Linear(m["width"], 2 * m["width"]), nn.Linear(2 * m["width"], m["width"])
+
+    def forward(self, x):
+        return x + self.down(self.drop(F.gelu(self.up(self.ln(x)))))
+
+
+class Tabular(nn.Module):
+    """Residual blocks over numbers and embedded categories, to a class or one number"""
+
+    def __init__(self, m):
+        super().__init__()
+        self.levels = nn.Embedding(m["levels"], m["embed"]) if m["categories"] else None
+        self.columns = nn.Linear(m["numbers"] + m["categories"] * m["embed"], m["width"])
+        self.layers = nn.ModuleList(Residual(m) for _ in range(m["layers"]))
+        self.ln, self.head = nn.LayerNorm(m["width"]), nn.Linear(m["width"], m["classes"] or 1)
+        self.classes = m["classes"]
+
+    def outputs(self, numbers, categories):
+        x = self.columns(torch.cat([numbers, self.levels(categories).flatten(1)], -1) if self.levels else numbers)
+        for layer in self.layers:
+            x = layer(x)
+        x = self.head(self.ln(x))
+        return x if self.classes else x.squeeze(-1)
+
+    def forward(self, targets, **rows):
+        own = self.outputs(**rows)
+        return F.cross_entropy(own, targets) if self.classes else F.mse_loss(own, targets)
 
 
 class Speech(nn.Module):
