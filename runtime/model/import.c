@@ -1,5 +1,5 @@
-/* import.c: imports weights from a folder in Hugging Face's format (config.json, model.safetensors or its shards) into
- * the flat array.
+/* import.c: imports weights from a folder in Hugging Face's format (config.json, model.safetensors or its shards), or
+ * from a GGUF file, which is seen as one, into the flat array.
  *
  * config.json must agree with the description's `hf`, because numbers of heads and rotary angles do not show in shapes.
  * 16-bit floats are accepted.  Rows of ids that the files lack become the mean of the others: rows of zeros would get
@@ -8,6 +8,7 @@
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "model/block.h"
+#include "model/gguf.h"
 #include "model/hf.h"
 #include "model/import.h"
 #include "model/init.h"
@@ -64,10 +65,18 @@ static json_t *read_json_file(const char *path, const char *remedy)
     return all;
 }
 
-/* config.json beside the weights, if it is Hugging Face's; a run's has no model_type.  If the folder has checkpoints,
- * it is a run's, and the file is not read.  Otherwise only this file says whether matrices are transposed. */
+/* config.json beside the weights, or that of a GGUF file, if it is Hugging Face's; a run's has no model_type.  If the
+ * folder has checkpoints, it is a run's, and the file is not read.  Otherwise only this file says whether matrices are
+ * transposed. */
 static json_t *config_beside(const char *weights, char **path)
 {
+    if (is_gguf(weights)) {
+        char *text = gguf_file(weights, "config.json");
+        json_t *config = json_loads(text, 0, NULL);
+        free(text);
+        *path = text_of("%s", weights);
+        return config;
+    }
     char *folder = folder_of(weights);
     bool run = newest_checkpoint(folder, INT64_MAX) >= 0;
     *path = text_of("%s/config.json", folder);
@@ -145,7 +154,8 @@ static Shards open_shards(const char *path)
     json_t *file;
     if (!is_index(path)) {
         s.store = must_alloc(sizeof *s.store);
-        read_store(&s.store[s.n++], path);
+        if (is_gguf(path)) read_gguf_model(&s.store[s.n++], path);
+        else read_store(&s.store[s.n++], path);
         return s;
     }
     json_t *all = read_json_file(path, "fetch it again"), *map = json_object_get(all, "weight_map");
@@ -206,8 +216,15 @@ static void take_zeros(const Hf_tensor *t, const Stored *from, Misfits *bad)
 
 static void take_tensor(const Lathe_model *m, const Hf_tensor *t, const Stored *from, void *flat)
 {
+    enum { AT_ONCE = 1024 };
+    double values[AT_ONCE];
     int64_t n = stored_elements(from);
-    for (int64_t i = 0; i < n; i++) write_real(lathe_weights(m), flat, hf_place(t, i), stored_element(from, i));
+    for (int64_t first = 0; first < n; first += AT_ONCE) {
+        int64_t count = n - first < AT_ONCE ? n - first : AT_ONCE;
+        read_stored(from, first, count, values);
+        for (int64_t i = 0; i < count; i++)
+            write_real(lathe_weights(m), flat, hf_place(t, unturned_place(from, first + i)), values[i]);
+    }
     if (t->ids && from->dim[0] < t->dim[0]) fill_rows(m, t, from->dim[0], flat);
 }
 
@@ -235,7 +252,7 @@ static void take(const Lathe_model *m, const Hf_tensor *t, const Shards *s, int6
     } else if (!fits(t, from, rows)) {
         add_misfit(bad, text_of("%s: expected %s%s, found %s (%s)", from->name, wanted, fewer,
                                 dims_text(from->rank, from->dim), t->param->where));
-    } else if (!stored_is(from, "F32 F64 F16 BF16")) {
+    } else if (!is_stored_real(from)) {
         add_misfit(bad, text_of("%s: expected F32, F64, F16 or BF16, found %s", from->name, from->dtype));
     } else if (t->zero) {
         take_zeros(t, from, bad);

@@ -3,6 +3,7 @@
  * (huggingface.json: {"files": {name: text, …}}) to the folder that export writes. */
 #include "base/file.h"
 #include "base/words.h"
+#include "model/gguf.h"
 #include "model/import.h"
 #include "model/origin.h"
 #include "token/tokenizer.h"
@@ -97,19 +98,26 @@ static Origin *read_kept(const char *path)
     return origin_of(files, path);
 }
 
+static json_t *origin_file_text(const char *weights, const char *folder, const char *name)
+{
+    bool gguf = is_gguf(weights);
+    char *found = gguf ? gguf_file(weights, name) : text_of("%s/%s", folder, name);
+    json_t *text = !gguf ? text_of_file(found) : found ? json_string(found) : NULL;
+    free(found);
+    return text;
+}
+
 Origin *read_origin(const char *weights)
 {
     char *folder = folder_of(weights), *kept = text_of("%s/huggingface.json", folder);
     Origin *o = NULL;
-    if (access(kept, F_OK) == 0) {
+    if (access(kept, F_OK) == 0 && !is_gguf(weights)) {
         o = read_kept(kept);
     } else if (is_exchange(weights)) {
         json_t *files = json_object();
         for (int k = 0; k < NAMES; k++) {
-            char *path = text_of("%s/%s", folder, names[k]);
-            json_t *text = text_of_file(path);
+            json_t *text = origin_file_text(weights, folder, names[k]);
             if (text) json_object_set_new(files, names[k], text);
-            free(path);
         }
         o = origin_of(files, folder);
     } else {
@@ -171,14 +179,33 @@ void forget_tokens(Origin *o)
     *o = *origin_of(files, "config.json");
 }
 
-/* Compares the text of tokenizer.json.  Also true if there is none beside the weights: then --tokenizer gives
- * theirs. */
+Tokenizer *tokenizer_beside(const char *weights)
+{
+    if (is_gguf(weights)) {
+        char *text = gguf_file(weights, "tokenizer.json");
+        Tokenizer *k = tokenizer_of_json(weights, text, (int64_t)strlen(text));
+        free(text);
+        return k;
+    }
+    char *folder = folder_of(weights);
+    Tokenizer *k = saved_tokenizer(folder);
+    free(folder);
+    return k;
+}
+
+/* Compares the text of tokenizer.json, or its tokens with those of a GGUF.  Also true if there is none beside the
+ * weights: then --tokenizer gives theirs. */
 bool came_with(const Tokenizer *k, const char *weights)
 {
+    char *own = tokenizer_text(k);
+    if (is_gguf(weights)) {
+        bool is = gguf_has_tokens(weights, own);
+        free(own);
+        return is;
+    }
     size_t n = 0;
     char *folder = folder_of(weights), *path = text_of("%s/tokenizer.json", folder),
          *theirs = read_origin_file(path, &n);
-    char *own = tokenizer_text(k);
     while (n && isspace((unsigned char)theirs[n - 1])) n--;
     bool is = !theirs || (strlen(own) == n && memcmp(own, theirs, n) == 0);
     free(own);

@@ -10,7 +10,7 @@
 
 typedef struct Origin Origin;
 
-/* The files of a Hugging Face folder other than tensors and tokenizer.json: checkpoints keep them unchanged
+/* The files of a Hugging Face folder, or those made of a GGUF's metadata, other than tensors and tokenizer.json: checkpoints keep them unchanged
  * (huggingface.json), and export writes them again. */
 Origin *read_origin(const char *weights);   /* beside weights: of such a folder, or of a checkpoint; NULL: there are none */
 char *origin_text(const Origin *o);         /* of huggingface.json, from malloc */
@@ -18,6 +18,8 @@ int origin_files(const Origin *o);          /* 0 if o is NULL */
 const char *origin_name(const Origin *o, int k);
 const char *origin_file(const Origin *o, const char *name); /* its text, or NULL */
 const json_t *origin_object(const Origin *o, const char *name); /* an object, or NULL */
+/* That of a GGUF file, or of the folder of other weights; NULL: there is none. */
+Tokenizer *tokenizer_beside(const char *weights);
 bool came_with(const Tokenizer *k, const char *weights); /* whether k is the tokenizer beside them */
 void forget_tokens(Origin *o); /* drops what is about tokens */
 

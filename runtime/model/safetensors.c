@@ -7,6 +7,7 @@
 #include "base/json_text.h"
 #include "base/words.h"
 #include "interface/lathe_model.h"
+#include "model/blocks.h"
 #include "model/safetensors.h"
 #include "model/tables.h"
 
@@ -31,17 +32,15 @@ static const struct {
 
 /* ------------------------------------------------------------------ reading */
 
-static void map_store(Store *s)
+void map_store(Store *s, const char *kind)
 {
     struct stat about;
     int fd = open_to_read(s->path);
     if (fd < 0 || fstat(fd, &about) != 0)
-        fail(EXIT_DATA, s->path, "expected a safetensors file, but it cannot be read: %s; check the path",
-             error_text(errno));
-    if (!S_ISREG(about.st_mode)) fail(EXIT_DATA, s->path, "expected a safetensors file, found a folder or device");
+        fail(EXIT_DATA, s->path, "expected %s, but it cannot be read: %s; check the path", kind, error_text(errno));
+    if (!S_ISREG(about.st_mode)) fail(EXIT_DATA, s->path, "expected %s, found a folder or device", kind);
     if (about.st_size < 10)
-        fail(EXIT_DATA, s->path, "expected a safetensors file, found only %lld bytes; it is cut off",
-             (long long)about.st_size);
+        fail(EXIT_DATA, s->path, "expected %s, found only %lld bytes; it is cut off", kind, (long long)about.st_size);
     s->map_bytes = (size_t)about.st_size;
     s->map = mmap(NULL, s->map_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     if (s->map == MAP_FAILED) fail(EXIT_DATA, s->path, "cannot be mapped into memory: %s", error_text(errno));
@@ -155,7 +154,7 @@ void read_store(Store *s, const char *path)
     const char *name;
     json_t *info;
     *s = (Store){.path = path};
-    map_store(s);
+    map_store(s, "a safetensors file");
     const char *data = parse_header(s);
     s->tensor = must_alloc(sizeof *s->tensor * json_object_size(s->header));
     json_object_foreach(s->header, name, info)
@@ -172,6 +171,7 @@ void close_store(Store *s)
 {
     munmap(s->map, s->map_bytes);
     json_decref(s->header);
+    for (int i = 0; s->own_names && i < s->n; i++) free((char *)s->tensor[i].name);
     free(s->tensor);
     *s = (Store){0};
 }
@@ -190,16 +190,6 @@ bool stored_is(const Stored *s, const char *wanted)
     return false;
 }
 
-/* The value of an F16: a sign bit, 5 bits of exponent, 10 of fraction. */
-static double half_value(uint16_t bits)
-{
-    int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double x = exponent == 31  ? fraction ? NAN : INFINITY
-               : exponent == 0 ? ldexp(fraction, -24)
-                               : ldexp(fraction + 1024, exponent - 25);
-    return bits & 0x8000 ? -x : x;
-}
-
 /* A BF16 is the upper half of an F32. */
 static double short_element(const Stored *s, int64_t i)
 {
@@ -212,6 +202,14 @@ static double short_element(const Stored *s, int64_t i)
     return (double)x;
 }
 
+static double block_element(const Stored *s, int64_t i)
+{
+    const Block_form *form = block_form(s->dtype);
+    double values[LARGEST_BLOCK];
+    form->values((const unsigned char *)s->at + i / form->elements * form->bytes, values);
+    return values[i % form->elements];
+}
+
 double stored_element(const Stored *s, int64_t i)
 {
     union {
@@ -221,10 +219,38 @@ double stored_element(const Stored *s, int64_t i)
         int64_t l;
     } x;
     if (stored_is(s, "F16 BF16")) return short_element(s, i);
+    if (block_form(s->dtype)) return block_element(s, i);
     int bytes = s->dtype[1] == '6' ? 8 : 4;
     memcpy(&x, s->at + i * bytes, (size_t)bytes);
     if (s->dtype[0] == 'F') return bytes == 8 ? x.d : (double)x.f;
     return bytes == 8 ? (double)x.l : x.i;
+}
+
+bool is_stored_real(const Stored *s) { return stored_is(s, "F32 F64 F16 BF16") || block_form(s->dtype); }
+
+void read_stored(const Stored *s, int64_t first, int64_t n, double *to)
+{
+    const Block_form *form = block_form(s->dtype);
+    double values[LARGEST_BLOCK];
+    if (!form) {
+        for (int64_t i = 0; i < n; i++) to[i] = stored_element(s, first + i);
+        return;
+    }
+    for (int64_t i = first; i < first + n; i++) {
+        if (i == first || i % form->elements == 0)
+            form->values((const unsigned char *)s->at + i / form->elements * form->bytes, values);
+        to[i - first] = values[i % form->elements];
+    }
+}
+
+/* Row 2 i + k of a turned head is row i + k D/2 of the tensor. */
+int64_t unturned_place(const Stored *s, int64_t i)
+{
+    if (!s->turned) return i;
+    int64_t width = 1;
+    for (int k = 1; k < s->rank; k++) width *= s->dim[k];
+    int64_t row = i / width, in = row % s->turned;
+    return (row - in + in / 2 + in % 2 * (s->turned / 2)) * width + i % width;
 }
 
 /* ------------------------------------------------------------------ writing */

@@ -14,23 +14,31 @@ typedef struct Stored { /* a tensor in a file */
     int64_t dim[LATHE_MAXRANK];
     const char *at; /* its bytes; may be unaligned */
     int64_t bytes;
+    int64_t turned; /* of GGUF: rows of a head that are in the order of rotary pairs (unturned_place); 0: none are */
 } Stored;
 
-typedef struct Store { /* an open file */
+typedef struct Store { /* an open file, also a GGUF (model/gguf.h) */
     const char *path;
     int n;
     Stored *tensor; /* sorted by name */
     void *map;
     size_t map_bytes;
     json_t *header;
+    bool own_names; /* names of tensors are from malloc */
 } Store;
 
 /* Reads and checks the whole header; an error ends the program (3). */
 void read_store(Store *s, const char *path);
 void close_store(Store *s);
 const Stored *find_stored(const Store *s, const char *name); /* NULL: none */
-double stored_element(const Stored *s, int64_t i);           /* F32, F64, F16, BF16, I32, I64 */
+double stored_element(const Stored *s, int64_t i);           /* F32, F64, F16, BF16, I32, I64, and those of blocks.h */
 bool stored_is(const Stored *s, const char *dtypes);         /* "F32 F64" */
+bool is_stored_real(const Stored *s);                        /* F32, F64, F16, BF16, or one of blocks.h */
+int64_t unturned_place(const Stored *s, int64_t i);            /* of an element in its tensor; i but where it is turned */
+/* Elements first … first + n; faster than one by one where they lie in blocks. */
+void read_stored(const Stored *s, int64_t first, int64_t n, double *to);
+
+void map_store(Store *s, const char *kind); /* s->path; kind: "a safetensors file" */
 
 typedef struct Store_writer Store_writer;
 /* Tensors are declared first, then given in the same order. */

@@ -237,7 +237,7 @@ static Tokenizer *read_ranks(const char *path, const char *text, int64_t bytes)
 
 /* ------------------------------------------------------------------ the kind of a path */
 
-static Tokenizer *read_tokenizer_json(const char *path, char *text, int64_t n)
+Tokenizer *tokenizer_of_json(const char *path, const char *text, int64_t n)
 {
     json_t *all = parse_json(path, text, n), *value;
     const char *key;
@@ -270,7 +270,7 @@ static Tokenizer *read_tokenizer(const char *path)
     if (ends_with(path, pairs[0][1]) || ends_with(path, pairs[1][1])) return read_merges(path);
     int64_t n;
     char *text = read_tokenizer_text(path, &n);
-    Tokenizer *t = looks_like_json(text, n) || ends_with(path, ".json") ? read_tokenizer_json(path, text, n)
+    Tokenizer *t = looks_like_json(text, n) || ends_with(path, ".json") ? tokenizer_of_json(path, text, n)
                                                                         : read_ranks(path, text, n);
     free(text);
     return t;

@@ -33,6 +33,7 @@ Tokenizer *load_tokenizer(const char *path);
 Tokenizer *saved_tokenizer(const char *folder);
 /* The same if it is one of bytes or of characters, as kind says; otherwise NULL. */
 Tokenizer *saved_plain(const char *folder, Token_kind kind);
+Tokenizer *tokenizer_of_json(const char *path, const char *text, int64_t n); /* of the text of tokenizer.json; path: for messages */
 const char *tokenizer_path(const Tokenizer *t); /* for messages */
 /* The kind of a saved tokenizer that is not supported ("WordPiece of 30522 tokens"); otherwise NULL. */
 const char *unread_tokenizer(const Tokenizer *t);

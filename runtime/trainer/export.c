@@ -40,9 +40,7 @@ typedef struct Export {
 /* The tokenizer saved beside the weights, if this trainer can read its kind. */
 static void find_tokenizer(Export *x)
 {
-    char *folder = folder_of(x->t->weights);
-    x->tokenizer = saved_tokenizer(folder);
-    free(folder);
+    x->tokenizer = tokenizer_beside(x->t->weights);
     if (!x->tokenizer) return;
     if (unread_tokenizer(x->tokenizer)) x->tokenizer = NULL;
     else if (tokenizer_kind(x->tokenizer) == TOKEN_BYTES) limit_bytes(x->tokenizer, x->t->model->vocab);

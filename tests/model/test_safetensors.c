@@ -2,11 +2,11 @@
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "model/safetensors.h"
+#include "damage.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static int failures;
@@ -89,51 +89,6 @@ static void read_all(void)
     exit(0);
 }
 
-/* In a child, since what is wrong ends the program: it must end with 0 or 3, not by a signal. */
-static bool survives(void)
-{
-    int status;
-    pid_t child = fork();
-    if (child == 0) {
-        if (!freopen("/dev/null", "w", stderr)) _exit(9);
-        read_all();
-    }
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == EXIT_DATA);
-}
-
-static uint32_t state = 12345;
-static uint32_t any(uint32_t n)
-{
-    state = state * 1664525 + 1013904223;
-    return (uint32_t)((uint64_t)state * n >> 32);
-}
-
-static void put_file(const char *bytes, size_t n)
-{
-    FILE *f = fopen(path, "wb");
-    fwrite(bytes, 1, n, f);
-    fclose(f);
-}
-
-static void damage(const char *good, size_t n, int rounds)
-{
-    char *bad = malloc(n);
-    for (int round = 0; round < rounds; round++) {
-        static const char likely[] = "0123456789-[]{},:\"\0e.";
-        size_t length = any(4) ? n : any((uint32_t)n);
-        memcpy(bad, good, n);
-        for (uint32_t k = 1 + any(3); k > 0; k--)
-            bad[any((uint32_t)n)] = any(2) ? (char)any(256) : likely[any(sizeof likely)];
-        put_file(bad, length);
-        if (!survives()) {
-            expect(false, "a damaged file ended the reader by a signal");
-            break;
-        }
-    }
-    free(bad);
-}
-
 int main(void)
 {
     char good[4096];
@@ -144,7 +99,8 @@ int main(void)
     FILE *f = fopen(path, "rb");
     size_t n = fread(good, 1, sizeof good, f);
     fclose(f);
-    damage(good, n, getenv("LATHE_LONG") ? 20000 : 1000);
+    if (!survives_damage(path, good, n, "0123456789-[]{},:\"\0e.", getenv("LATHE_LONG") ? 20000 : 1000, read_all))
+        expect(false, "a damaged file ended the reader by a signal");
     unlink(path);
     printf("%d failures\n", failures);
     return failures != 0;

@@ -1,0 +1,26 @@
+/* gguf.h: weights in llama.cpp's file format GGUF, seen as a folder of Hugging Face. */
+#ifndef LATHE_MODEL_GGUF_H
+#define LATHE_MODEL_GGUF_H
+
+#include "model/safetensors.h"
+
+#include <stdbool.h>
+
+/* ---- model/gguf.c: the format */
+
+bool is_gguf(const char *path); /* a file that begins as one */
+/* Reads and checks all but the elements; an error ends the program (3).  header: {key: value}, the metadata.  Tensors
+ * have their names of the file, and axes in C's order. */
+void read_gguf(Store *s, const char *path);
+void sort_tensors(Store *s); /* by their names; ends the program (3) if two have the same */
+
+/* ---- model/gguf_model.c: as a folder of Hugging Face */
+
+/* The same with the names of Hugging Face; ends the program (3) if the architecture is not known. */
+void read_gguf_model(Store *s, const char *path);
+/* config.json, generation_config.json, tokenizer_config.json, tokenizer.json: made of the metadata, from malloc; NULL:
+ * there is none. */
+char *gguf_file(const char *path, const char *name);
+bool gguf_has_tokens(const char *path, const char *tokenizer); /* whether its ids mean what those of a tokenizer.json mean */
+
+#endif

@@ -1,0 +1,93 @@
+/* test_gguf.c: elements of GGUF files are those that the Python package gguf reads (tests/reference/gguf_files.py); damaged files
+ * are refused. */
+#include "base/words.h"
+#include "model/blocks.h"
+#include "model/gguf.h"
+#include "damage.h"
+
+#include <math.h>
+
+static int failures;
+static char *path;
+
+static int64_t elements_of(const Stored *t)
+{
+    int64_t n = 1;
+    for (int k = 0; k < t->rank; k++) n *= t->dim[k];
+    return n;
+}
+
+/* The package computes in floats: scale * q and the sum of that and the least value are rounded, each by half a unit of the
+ * largest in the block. */
+static bool near_known(double own, double known, double largest) { return fabs(own - known) <= ldexp(largest, -23); }
+
+static void compare(const Stored *own, const Stored *known)
+{
+    int64_t n = elements_of(own), wrong = 0;
+    double *values = must_alloc(sizeof *values * (size_t)n), largest = 0;
+    read_stored(own, 0, n, values);
+    for (int64_t i = 0; i < n; i++) largest = fmax(largest, fabs(values[i]));
+    for (int64_t i = 0; i < n; i++)
+        wrong += !near_known(values[i], stored_element(known, i), largest) || stored_element(own, i) != values[i];
+    read_stored(own, 3, n - 3, values); /* from within a block */
+    for (int64_t i = 3; i < n; i++) wrong += values[i - 3] != stored_element(own, i);
+    if (wrong || n != elements_of(known)) {
+        printf("FAILED: %s: %lld of %lld elements differ\n", own->name, (long long)wrong, (long long)n);
+        failures++;
+    }
+    free(values);
+}
+
+static void compare_all(void)
+{
+    Store own, known;
+    read_gguf(&own, "tests/reference/gguf/blocks.gguf");
+    read_store(&known, "tests/reference/gguf/blocks.safetensors");
+    for (int i = 0; i < known.n; i++) {
+        const Stored *t = find_stored(&own, known.tensor[i].name);
+        if (t) compare(t, &known.tensor[i]);
+        else printf("FAILED: no tensor %s\n", known.tensor[i].name), failures++;
+    }
+    if (own.n != known.n || known.n != 11) printf("FAILED: %d tensors of %d\n", own.n, known.n), failures++;
+    close_store(&own);
+    close_store(&known);
+}
+
+static void read_all(void)
+{
+    Store s;
+    volatile double sum = 0;
+    free(gguf_file(path, "config.json"));
+    free(gguf_file(path, "tokenizer.json"));
+    read_gguf_model(&s, path);
+    for (int i = 0; i < s.n; i++)
+        for (int64_t e = 0; is_stored_real(&s.tensor[i]) && e < elements_of(&s.tensor[i]); e++)
+            sum += stored_element(&s.tensor[i], unturned_place(&s.tensor[i], e));
+    close_store(&s);
+}
+
+/* Of llama.gguf the first bytes, where all keys and shapes are. */
+static void damage(void)
+{
+    enum { HEADER = 14000 };
+    size_t n = 0;
+    char *good = must_alloc(1 << 20);
+    FILE *f = fopen("tests/reference/gguf/llama.gguf", "rb");
+    n = fread(good, 1, 1 << 20, f);
+    fclose(f);
+    path = text_of("%s/damaged-%d.gguf", getenv("TMP") ? getenv("TMP") : "/tmp", (int)getpid());
+    put_file(path, good, n);
+    if (!survives(read_all)) printf("FAILED: the file itself\n"), failures++;
+    if (!survives_damage(path, good, n < HEADER ? n : HEADER, "\1\2\6\7\10\11\377", getenv("LATHE_LONG") ? 20000 : 500, read_all))
+        printf("FAILED: a damaged file ended the reader by a signal: %s\n", path), failures++;
+    else unlink(path);
+    free(good);
+}
+
+int main(void)
+{
+    compare_all();
+    damage();
+    printf("%d failures\n", failures);
+    return failures != 0;
+}

@@ -1,0 +1,60 @@
+# gguf.sh: a GGUF file is taken as the folder that transformers makes of it (tests/reference/gguf_files.py), and what does not fit is told.
+top=$PWD
+. tests/trainer/common
+lathe=${LATHE:-$BUILD/lathe}
+[ -x "$lathe" ] || { echo "skipped: $lathe is not built"; exit 77; }
+gguf=$top/tests/reference/gguf
+
+llama="$top/models/llama.lua --set layers=2 --set heads=4 --set kv_heads=2 --set width=64 --set hidden=96 --set seq=16 --set batch=2 --set context=64"
+works "$lathe" build $llama --set vocab=283 --set rope_theta=50000.0 --set steps=4 -o llama
+works "$lathe" build $llama --set vocab=300 --set rope_theta=50000.0 -o wide
+works "$lathe" build $llama --set vocab=283 -o turned
+llama=$work/llama/trainer
+
+# The same parameters, to the bit; the tokenizer gives the same ids, so the same losses.
+works $llama init --init $gguf/llama.gguf --out own.safetensors
+works $llama init --init $gguf/llama --out folder.safetensors
+same own.safetensors folder.safetensors
+printf 'What costs 12.50 and 1999?\n  It is said: “naïve” <|im_end|>\tcafé 37.\n' >text.txt
+for k in 1 2 3 4; do cat text.txt text.txt >twice && mv twice text.txt; done
+works $llama eval --data text.txt --val-fraction 1 --weights $gguf/llama.gguf && cp out own.txt
+works $llama eval --data text.txt --val-fraction 1 --weights $gguf/llama && cp out folder.txt
+sed -i 's/llama\.gguf/llama/g' own.txt
+same own.txt folder.txt
+works $work/wide/trainer init --init $gguf/llama.gguf --out wide.safetensors
+
+# Training keeps what came with the file, through a resume, to the export.
+works $llama train --data text.txt --init $gguf/llama.gguf --out run --steps 2
+works $llama train --resume --out run --steps 4
+works $llama train --data text.txt --init $gguf/llama --out again --steps 4
+same run/model.safetensors again/model.safetensors
+works $llama export --to hf --weights run --out out-folder
+says '"chat_template": "{{ messages }}"' out-folder/tokenizer_config.json
+says '"eos_token_id": 2' out-folder/generation_config.json
+says '"rope_theta": 50000.0' out-folder/config.json
+works $llama generate --weights $gguf/llama.gguf --prompt 'It is' --tokens 5
+
+# What does not fit: another base of rotary positions, another tokenizer, other kinds of files.
+refuses 3 'rope_theta' $work/turned/trainer init --init $gguf/llama.gguf --out refused.safetensors
+changed() {     # FROM TO: llama.gguf with a text of the same length in its place
+    LC_ALL=C sed "s/$1/$2/" $gguf/llama.gguf >changed.gguf
+}
+head -c 5000 $gguf/llama.gguf >cut.gguf
+refuses 3 'cut.gguf: error: expected .* found the file.s end; it is cut off' $llama init --init cut.gguf --out refused.safetensors
+head -c 90000 $gguf/llama.gguf >cut.gguf
+refuses 3 'cut.gguf: error: tensor .* the file is cut off' $llama init --init cut.gguf --out refused.safetensors
+LC_ALL=C sed '0,/llama/s//gemma/' $gguf/llama.gguf >changed.gguf
+refuses 3 'expected a model of the architecture llama, found gemma' $llama init --init changed.gguf --out refused.safetensors
+changed smollm smallm
+refuses 3 'found model gpt2, pre smallm, which is not read from GGUF yet; --tokenizer FILE' $llama eval --data text.txt --weights changed.gguf
+works $llama eval --data text.txt --val-fraction 1 --weights changed.gguf --tokenizer $gguf/llama/tokenizer.json
+works $llama train --data text.txt --init changed.gguf --tokenizer $gguf/llama/tokenizer.json --out given --steps 1
+grep -q 'the tokenizer differs' err && wrong 'the same tokens pass for others' || ok 'the tokens are the same'
+works $llama train --data text.txt --init $gguf/llama.gguf --tokenizer bytes --out bytes --steps 1
+says 'the tokenizer differs from that of' err
+changed 'blk\.1\.ffn_up' 'blk.1.ffn_uq'
+refuses 3 'model.layers.1.mlp.up_proj.weight: missing' $llama init --init changed.gguf --out refused.safetensors
+says 'blk.1.ffn_uq.weight: not a tensor of this model' err
+changed 'llama\.rope\.dimension_count' 'llama.rope.dimension_couns'
+refuses 3 'llama.rope.dimension_couns' $llama init --init changed.gguf --out refused.safetensors
+finish
