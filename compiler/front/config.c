@@ -71,6 +71,13 @@ static void conform(lua_State *L, const char *key, Where where)
         lua_text(L, -2), have ? lua_text(L, -1) : luaL_typename(L, -1));
 }
 
+/* A remedy for `64,ahead=48`. */
+static const char *several_values(const char *text)
+{
+    const char *comma = strchr(text, ',');
+    return comma && strchr(comma, '=') ? format("; each value has a --set of its own: --set %s", comma + 1) : "";
+}
+
 /* Pushes the text of --set as a value of the type of the value on the top. */
 static void push_parsed(lua_State *L, const char *key, const char *text)
 {
@@ -99,8 +106,8 @@ static void push_parsed(lua_State *L, const char *key, const char *text)
             return;
         }
     }
-    err(place_of_key(trace_of(L), "config", key), "--set %s=%s: '%s' must be %s %s (its value without --set is %s)",
-        key, text, key, same(type, "integer") ? "an" : "a", type, lua_text(L, -1));
+    err(place_of_key(trace_of(L), "config", key), "--set %s=%s: '%s' must be %s %s (its value without --set is %s)%s",
+        key, text, key, same(type, "integer") ? "an" : "a", type, lua_text(L, -1), several_values(text));
 }
 
 /* ------------------------------------------------------------------ layers of values */
