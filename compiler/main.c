@@ -327,7 +327,7 @@ static int do_doctor(void)
     return tell_findings(&d, line_of.options.json);
 }
 
-/* `lathe tokenize …`, `lathe data …`: lathe-data reads the rest of the line. */
+/* `lathe tokenize …`, `lathe data …`, `lathe new …`: lathe-data reads the rest of the line. */
 static int do_data(void)
 {
     line_of.all[0] = program_beside("lathe-data");
@@ -355,6 +355,7 @@ static const Command commands[] = {
     {"stubs", do_stubs, 0, "[DIR]", "writes type annotations of the language for editors"},
     {"tokenize", do_data, 0, "train|encode|decode", "makes a tokenizer from text; text to token ids and back"},
     {"data", do_data, 0, "info FILE…", "prints what files of training data contain"},
+    {"new", do_data, 0, "DIR --from PATH", "writes a description of a published model: a Hugging Face folder, a GGUF file"},
     {"doctor", do_doctor, PASSES_ON, "[MODEL.lua]",
      "what this machine has, what fits, and how fast it will be; --data FILE, --out RUN"},
     {"help", do_help, 0, "", "this page"},

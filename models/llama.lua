@@ -72,14 +72,10 @@ return {
       tied = false,
     },
 
-    -- SmolLM and SmolLM2 with 135 million parameters; --init of the second is for a few hundred steps on data of one's own
+    -- SmolLM with 135 million parameters
     smollm = {
       layers = 30, heads = 9, kv_heads = 3, width = 576, hidden = 1536, vocab = 49152, context = 2048, batch = 2, seq = 512,
       sd = 1 / 24, lr = 6e-4, final_lr = 6e-5, accumulate = 8,
-    },
-    smollm2 = {
-      layers = 30, heads = 9, kv_heads = 3, width = 576, hidden = 1536, vocab = 49152, context = 8192, rope_theta = 100000.0,
-      batch = 4, seq = 256, sd = 1 / 24, lr = 2e-4, final_lr = 0.0, warmup = 5, steps = 50, eval_every = 25, decay = 0.0, pack = true,
     },
   },
 

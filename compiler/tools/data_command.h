@@ -75,6 +75,7 @@ void tell_tables(const Words *paths, bool json);
 /* The commands themselves: each returns the exit code; argv[0] is its name. */
 int data_command(int argc, char **argv); /* tools/data_info.c */
 int sizes_command(int argc, char **argv); /* tools/data_sizes.c */
+int new_command(int argc, char **argv);   /* tools/data_new.c */
 int tokenize_command(int argc, char **argv); /* tools/data_tokenize.c */
 int encode_command(int argc, char **argv); /* tools/data_encode.c */
 void need_text(const Source_file *f); /* anything else ends the program (3) */

@@ -1,0 +1,218 @@
+/* data_new.c: `lathe new DIR --from PATH`: a description of a published model: one of models/, with the sizes of its
+ * config.json. */
+#include "model/gguf.h"
+#include "tools/data_command.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ config.json */
+
+/* The folder's, the one beside a file, or that of a GGUF. */
+static json_t *config_of(const char *path, char **place)
+{
+    struct stat about;
+    json_error_t error;
+    if (stat(path, &about) != 0)
+        fail(EXIT_DATA, path, "expected a Hugging Face folder or a GGUF file, but it cannot be read: %s",
+             error_text(errno));
+    if (is_gguf(path)) {
+        char *text = gguf_file(path, "config.json");
+        json_t *config = json_loads(text, 0, NULL);
+        *place = text_of("%s", path);
+        free(text);
+        return config;
+    }
+    char *folder = S_ISDIR(about.st_mode) ? text_of("%s", path) : folder_of(path);
+    *place = text_of("%s/config.json", folder);
+    free(folder);
+    FILE *f = open_stream_to_read(*place);
+    if (!f)
+        fail(EXIT_DATA, *place, "expected the configuration of a Hugging Face folder, but it cannot be read: %s",
+             error_text(errno));
+    json_t *config = json_loadf(f, JSON_REJECT_DUPLICATES, &error);
+    fclose(f);
+    if (!json_is_object(config))
+        fail(EXIT_DATA, *place, "expected a JSON object, found %s", config ? "something else" : error.text);
+    return config;
+}
+
+/* ------------------------------------------------------------------ what a description calls it */
+
+typedef enum Value { SIZE, REAL, SWITCH, GELU } Value;
+
+typedef struct Size {
+    const char *theirs, *elsewhere,
+        *ours; /* "rope_theta", "rope_parameters", "rope_theta"; elsewhere: an object, or NULL */
+    Value value;
+    const char *absent; /* the value of a config.json without it, as Lua; NULL: it must be there */
+} Size;
+
+/* What is absent is as in the table of the same name of each description's `hf`. */
+static const Size of_llama[] = {
+    {"num_hidden_layers", NULL, "layers", SIZE, NULL},
+    {"num_attention_heads", NULL, "heads", SIZE, NULL},
+    {"num_key_value_heads", NULL, "kv_heads", SIZE, "model.config.heads"},
+    {"hidden_size", NULL, "width", SIZE, NULL},
+    {"intermediate_size", NULL, "hidden", SIZE, NULL},
+    {"vocab_size", NULL, "vocab", SIZE, NULL},
+    {"max_position_embeddings", NULL, "context", SIZE, NULL},
+    {"tie_word_embeddings", NULL, "tied", SWITCH, "false"},
+    {"rope_theta", "rope_parameters", "rope_theta", REAL, "10000.0"},
+    {"rms_norm_eps", NULL, "eps", REAL, "1e-6"},
+    {NULL, NULL, NULL, SIZE, NULL},
+};
+
+static const Size of_gpt[] = {
+    {"n_layer", NULL, "layers", SIZE, NULL},
+    {"n_head", NULL, "heads", SIZE, NULL},
+    {"n_embd", NULL, "width", SIZE, NULL},
+    {"vocab_size", NULL, "vocab", SIZE, NULL},
+    {"n_positions", NULL, "context", SIZE, NULL},
+    {"tie_word_embeddings", NULL, "tied", SWITCH, "true"},
+    {"activation_function", NULL, "gelu", GELU, "\"tanh\""},
+    {NULL, NULL, NULL, SIZE, NULL},
+};
+
+static const struct {
+    const char *type, *description; /* model_type, models/NAME.lua */
+    const Size *size;
+} families[] = {{"llama", "llama", of_llama}, {"gpt2", "gpt", of_gpt}};
+enum { FAMILIES = sizeof families / sizeof *families };
+
+static _Noreturn void unfit(const char *place, const Size *s, const json_t *found, const char *expected)
+{
+    char *text = found ? json_dumps(found, JSON_ENCODE_ANY | JSON_COMPACT) : text_of("none");
+    fail(EXIT_DATA, place, "%s: expected %s, found %.60s", s->theirs, expected, text);
+}
+
+/* As short as it can be, and no integer in Lua: 1e-05, 500000.0. */
+static char *real_text(double x)
+{
+    const char *form = x >= 1e-3 && x < 1e15 ? "%.*f" : "%.*g";
+    char text[40];
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, sizeof text, form, digits, x);
+        if (strtod(text, NULL) == x) break;
+    }
+    return text_of("%s", text);
+}
+
+/* The value in Lua, from malloc. */
+static char *value_text(const char *place, const Size *s, const json_t *config)
+{
+    enum { LARGEST = 1 << 30 };
+    const json_t *found = json_object_get(config, s->theirs);
+    if ((!found || json_is_null(found)) && s->elsewhere)
+        found = json_object_get(json_object_get(config, s->elsewhere), s->theirs);
+    if (json_is_null(found)) found = NULL;
+    if (!found && s->absent) return text_of("%s", s->absent);
+    json_int_t n = json_integer_value(found);
+    switch (s->value) {
+    case SIZE:
+        if (!json_is_integer(found) || n < 1 || n > LARGEST) unfit(place, s, found, "a whole number, 1 or more");
+        return text_of("%lld", (long long)n);
+    case REAL:
+        if (!json_is_number(found) || json_number_value(found) <= 0) unfit(place, s, found, "a number above 0");
+        return real_text(json_number_value(found));
+    case SWITCH:
+        if (!json_is_boolean(found)) unfit(place, s, found, "true or false");
+        return text_of("%s", json_is_true(found) ? "true" : "false");
+    case GELU:
+        if (json_is_string(found) && strcmp(json_string_value(found), "gelu_new") == 0) return text_of("\"tanh\"");
+        if (json_is_string(found) && strcmp(json_string_value(found), "gelu") == 0) return text_of("\"erf\"");
+        unfit(place, s, found, "\"gelu_new\" or \"gelu\"");
+    }
+    bug_at(__FILE__, __LINE__, "a kind of value");
+}
+
+static int family_of(const json_t *config, const char *place)
+{
+    const char *type = json_string_value(json_object_get(config, "model_type"));
+    char *all = text_of("%s", "");
+    for (int k = 0; k < FAMILIES; k++) {
+        if (type && strcmp(families[k].type, type) == 0) return k;
+        all = text_of("%s%s%s", all, k ? " or " : "", families[k].type);
+    }
+    fail(EXIT_DATA, place, "model_type: expected %s, for which models/ has a description, found %.60s", all,
+         type ? type : "none");
+}
+
+/* ------------------------------------------------------------------ the folder */
+
+static char *copied_model(const char *name)
+{
+    char *path = text_of("%s/%s.lua", LATHE_MODELS_DIR, name), *text = must_alloc(1 << 20);
+    FILE *f = fopen(path, "rb");
+    if (!f) fail(EXIT_ERROR, path, "cannot be read: %s; build Lathe again", error_text(errno));
+    text[fread(text, 1, (1 << 20) - 1, f)] = 0;
+    fclose(f);
+    free(path);
+    return text;
+}
+
+static void write_new(const char *path, const char *text)
+{
+    Fault fault = {0};
+    if (access(path, F_OK) == 0) fail(EXIT_DATA, path, "is there already; name another folder, or remove it");
+    if (!replace_text(path, text, &fault)) fail(EXIT_DATA, fault.path, "%s", fault.text);
+}
+
+/* Settings for some hundred steps on data of one's own. */
+static const char settings[] = "\n-- Settings for a few hundred steps on data of one's own\n"
+                               "c.batch, c.seq = 4, math.min(256, c.context)\n"
+                               "c.lr, c.final_lr, c.warmup, c.decay = 2e-4, 0.0, 5, 0.0\n"
+                               "c.steps, c.eval_every = 50, 25\n"
+                               "c.pack = true\n\n"
+                               "model.configs = nil\n"
+                               "return model\n";
+
+static char *sizes_text(const char *place, int family, const json_t *config)
+{
+    char *text =
+        text_of("-- %s with the sizes of a published model, as `lathe new` found them; --init reads its weights\n\n"
+                "local model = require \"%s\"\nlocal c = model.config\n\n",
+                families[family].description, families[family].description);
+    for (const Size *s = families[family].size; s->theirs; s++) {
+        char *value = value_text(place, s, config), *more = text_of("%sc.%s = %s\n", text, s->ours, value);
+        show(stdout, "  %-11s %-9s %s\n", s->ours, value, s->theirs);
+        free(value);
+        free(text);
+        text = more;
+    }
+    char *all = text_of("%s%s", text, settings);
+    free(text);
+    return all;
+}
+
+int new_command(int argc, char **argv)
+{
+    const char *from = NULL;
+    Words rest = {0};
+    const Flag flags[] = {{"--from", FLAG_TEXT, &from, "PATH", "a Hugging Face folder, or a GGUF file"}};
+    const Command_line c = {
+        "new", "DIR --from PATH",
+        "Writes DIR/model.lua, a description with the sizes of a published model, and what it is made of.", flags,
+        sizeof flags / sizeof *flags};
+    take_command_line(&c, argc, argv, 1, &rest);
+    need_flag(&c, "--from PATH", from);
+    if (rest.n != 1) fail(EXIT_USAGE, NULL, "new takes one folder: lathe new DIR --from PATH");
+    char *place;
+    json_t *config = config_of(from, &place);
+    int family = family_of(config, place);
+    const char *name = families[family].description;
+    show(stdout, "%s: %s, as models/%s.lua describes it\n", from, families[family].type, name);
+    char *text = sizes_text(place, family, config), *base = text_of("%s/%s.lua", rest.at[0], name),
+         *model = text_of("%s/model.lua", rest.at[0]), *library = copied_model(name);
+    Fault fault = {0};
+    if (!make_folders(rest.at[0], &fault)) fail(EXIT_DATA, fault.path, "%s", fault.text);
+    write_new(model, text);
+    write_new(base, library);
+    show(stdout,
+         "wrote %s and %s; all keys of %s are checked when weights are read:\n  lathe train %s --init %s --data FILE\n",
+         model, base, place, model, from);
+    return 0;
+}
