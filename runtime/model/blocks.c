@@ -19,6 +19,29 @@ double half_value(unsigned bits)
     return bits & 0x8000 ? -x : x;
 }
 
+/* Of the fraction, a double shifted so that its last bit counts 1 is rounded to even; a carry grows the exponent. */
+unsigned half_bits(double x)
+{
+    unsigned sign = signbit(x) ? 0x8000 : 0;
+    if (isnan(x)) return sign | 0x7e00;
+    if (isinf(x)) return sign | 0x7c00;
+    int exponent;
+    frexp(x, &exponent); /* |x| is below 2^exponent */
+    int unit = exponent > -14 ? exponent - 11 : -24;
+    double whole = nearbyint(ldexp(fabs(x), -unit));
+    unsigned bits = x == 0 ? 0 : (unsigned)whole + (unsigned)(unit + 24) * 1024;
+    return sign | (bits > 0x7c00 ? 0x7c00 : bits);
+}
+
+unsigned short_bits(double x)
+{
+    float f = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    if (isnan(f)) return bits >> 16 | 64;
+    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
 static double half_at(const unsigned char *at) { return half_value((unsigned)at[0] | (unsigned)at[1] << 8); }
 
 /* ------------------------------------------------------------------ 32 elements with one scale */

@@ -12,5 +12,7 @@ typedef struct Block_form {
 
 const Block_form *block_form(const char *dtype); /* NULL: not stored in blocks */
 double half_value(unsigned bits);                /* of an F16 */
+unsigned half_bits(double x);                    /* the nearest F16, of two the even one; infinite beyond 65,504 */
+unsigned short_bits(double x);                   /* the same of a BF16, of what a float makes of x */
 
 #endif

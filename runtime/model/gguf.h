@@ -21,6 +21,12 @@ void read_gguf_model(Store *s, const char *path);
 /* config.json, generation_config.json, tokenizer_config.json, tokenizer.json: made of the metadata, from malloc; NULL:
  * there is none. */
 char *gguf_file(const char *path, const char *name);
+/* The same tables the other way, for writing.  gguf_key(i), gguf_config_key(i): a key of each, NULL after the last. */
+const char *gguf_key(int i);
+const char *gguf_config_key(int i);
+char *gguf_name(const char *hf);           /* of a tensor, from malloc; NULL: it has no place there */
+bool gguf_is_turned(const char *hf);       /* whether its rows are in the order of rotary pairs there */
+const char *gguf_pre(const json_t *pre_tokenizer); /* the name of how text is cut; NULL: it has none */
 bool gguf_has_tokens(const char *path, const char *tokenizer); /* whether its ids mean what those of a tokenizer.json mean */
 
 #endif

@@ -64,6 +64,35 @@ static char *block_name(const Stored *t, bool *turned)
     return NULL;
 }
 
+/* The row of of_block for the layer's part of a name, "self_attn.q_proj.weight"; -1: none. */
+static int place_in_block(const char *hf, int *layer, const char **dot)
+{
+    int end = 0;
+    if (sscanf(hf, "model.layers.%d.%n", layer, &end) != 1 || end == 0 || !(*dot = strrchr(hf + end, '.'))) return -1;
+    size_t n = (size_t)(*dot - hf) - (size_t)end;
+    for (size_t i = 0; i < sizeof of_block / sizeof *of_block; i++)
+        if (strlen(of_block[i].hf) == n && strncmp(hf + end, of_block[i].hf, n) == 0) return (int)i;
+    return -1;
+}
+
+char *gguf_name(const char *hf)
+{
+    int layer;
+    const char *dot;
+    for (size_t i = 0; i < sizeof of_model / sizeof *of_model; i++)
+        if (strcmp(of_model[i][1], hf) == 0) return text_of("%s", of_model[i][0]);
+    int k = place_in_block(hf, &layer, &dot);
+    return k < 0 ? NULL : text_of("blk.%d.%s%s", layer, of_block[k].gguf, dot);
+}
+
+bool gguf_is_turned(const char *hf)
+{
+    int layer;
+    const char *dot;
+    int k = place_in_block(hf, &layer, &dot);
+    return k >= 0 && of_block[k].turned;
+}
+
 static void rename_tensor(const Store *s, Stored *t)
 {
     bool turned = false;
@@ -158,6 +187,9 @@ static json_t *config_of_gguf(const Store *s)
     return all;
 }
 
+const char *gguf_key(int i) { return i < (int)(sizeof same_keys / sizeof *same_keys) ? same_keys[i][0] : NULL; }
+const char *gguf_config_key(int i) { return same_keys[i][1]; }
+
 /* ------------------------------------------------------------------ the tokenizer */
 
 /* How text is cut into pieces, by tokenizer.ggml.pre, as Hugging Face's file of such a model says it. */
@@ -167,6 +199,17 @@ static const struct {
     {"smollm", "{\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Digits\", \"individual_digits\": true}, "
                "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": true, \"use_regex\": true}]}"},
 };
+
+const char *gguf_pre(const json_t *pre_tokenizer)
+{
+    const char *found = NULL;
+    for (size_t i = 0; !found && i < sizeof cuts / sizeof *cuts; i++) {
+        json_t *known = json_loads(cuts[i].pre_tokenizer, 0, NULL);
+        if (json_equal(known, pre_tokenizer)) found = cuts[i].pre;
+        json_decref(known);
+    }
+    return found;
+}
 
 static const char *gguf_word(const Store *s, const char *key)
 {

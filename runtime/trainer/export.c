@@ -9,6 +9,8 @@
 #include "interface/lathe_model.h"
 #include "math/engine.h"
 #include "model/block.h"
+#include "model/gguf.h"
+#include "model/gguf_out.h"
 #include "model/hf.h"
 #include "model/import.h"
 #include "model/origin.h"
@@ -21,6 +23,7 @@
 #include "trainer/trainer.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -169,6 +172,68 @@ static void write_folder(const Export *x)
         write_file(t->out, "tokenizer_config.json", with_end(hf_tokenizer_config(x->tokenizer, t->model->seq)));
 }
 
+/* ------------------------------------------------------------------ a GGUF file */
+
+static json_t *parsed(char *text)
+{
+    json_t *all = json_loads(text, JSON_ALLOW_NUL, NULL);
+    bug_if(!all);
+    free(text);
+    return all;
+}
+
+static const char *chat_template(const Origin *o)
+{
+    const char *own = origin_file(o, "chat_template.jinja");
+    return own ? own : json_string_value(json_object_get(origin_object(o, "tokenizer_config.json"), "chat_template"));
+}
+
+/* Of the largest weight of each tensor: by how much what the file says differs. */
+static double difference_in_file(const Export *x, const char *path)
+{
+    enum { ROOM = 1024 };
+    Store s;
+    double worst = 0, values[ROOM];
+    read_gguf_model(&s, path);
+    for (int k = 0; k < x->hf.n; k++) {
+        const Hf_tensor *t = &x->hf.tensor[k];
+        const Stored *own = find_stored(&s, t->name);
+        bug_if(!own);
+        double largest = 0, apart = 0;
+        for (int64_t first = 0, n = tensor_elements(x, t); first < n; first += ROOM) {
+            int64_t count = n - first < ROOM ? n - first : ROOM;
+            read_stored(own, first, count, values);
+            for (int64_t i = 0; i < count; i++) {
+                int64_t at = hf_place(t, unturned_place(own, first + i));
+                double weight = t->zero ? 0 : read_element(lathe_weights(x->t->model), x->memory.params, at);
+                largest = fmax(largest, fabs(weight));
+                apart = fmax(apart, fabs(weight - values[i]));
+            }
+        }
+        if (apart > 0) worst = fmax(worst, apart / largest);
+    }
+    close_store(&s);
+    return worst;
+}
+
+static void write_gguf_file(const Export *x)
+{
+    const Trainer *t = x->t;
+    if (!x->tokenizer)
+        fail(EXIT_DATA, t->weights,
+             "expected a tokenizer beside the weights, which llama.cpp needs in the file, found none");
+    json_t *config = parsed(hf_config(&x->hf, x->origin, x->tokenizer, lathe_weights(t->model), x->ids)),
+           *tokenizer = parsed(hf_tokenizer(x->tokenizer));
+    Gguf_model g = {&x->hf, t->model,  x->memory.params,         x->ids,
+                    config, tokenizer, chat_template(x->origin), t->type ? t->type : "f32"};
+    write_gguf(t->out, &g);
+    json_decref(config);
+    json_decref(tokenizer);
+    if (!t->json)
+        show(stdout, "read again, weights are at most %.1e of the largest of their tensor apart\n",
+             difference_in_file(x, t->out));
+}
+
 /* ------------------------------------------------------------------ trainer export */
 
 static void print_export(const Export *x)
@@ -191,9 +256,13 @@ int export_command(Trainer *t)
 {
     static const Entry none[] = {NO_ENTRY};
     Export x = {.t = t};
-    if (t->to && strcmp(t->to, "hf") != 0)
-        fail(EXIT_USAGE, NULL, "--to %s: expected hf, a folder as Hugging Face has it", t->to);
-    if (!t->out) fail(EXIT_USAGE, NULL, "export needs --out DIR: the folder to write");
+    bool gguf = t->to && strcmp(t->to, "gguf") == 0;
+    if (t->to && !gguf && strcmp(t->to, "hf") != 0)
+        fail(EXIT_USAGE, NULL, "--to %s: expected hf, a folder as Hugging Face has it, or gguf, a file for llama.cpp",
+             t->to);
+    if (!t->out) fail(EXIT_USAGE, NULL, "export needs --out DIR: the folder to write, or with --to gguf the file");
+    if (t->type && (!gguf || !is_gguf_type(t->type)))
+        fail(EXIT_USAGE, NULL, "--type %s: expected f32, f16, bf16 or q8_0, with --to gguf", t->type);
     if (!t->weights) t->weights = run_weights(default_folder(t), "name a run's folder or a file with --weights PATH");
     x.hf = open_hf(t->model);
     find_tokenizer(&x);
@@ -202,7 +271,8 @@ int export_command(Trainer *t)
     rt_init_gemm(1);
     take_memory(&x.memory, t, false, false, none);
     load_weights(t->model, t->weights, x.memory.params, x.memory.statistics, NULL);
-    write_folder(&x);
+    if (gguf) write_gguf_file(&x);
+    else write_folder(&x);
     print_export(&x);
     return 0;
 }

@@ -60,7 +60,7 @@ static const Command commands[] = {
      "Loss, outputs and gradients for given inputs: loss, output.NAME, grad.NAME."},
     {"init", INIT, init_command, "--out W.safetensors [--seed S | --init PATH]",
      "Writes the parameters that training starts from."},
-    {"export", EXPORT, export_command, "--to hf --out DIR [--weights PATH]",
+    {"export", EXPORT, export_command, "--to hf|gguf --out DIR|FILE.gguf [--weights PATH]",
      "Writes weights, configuration and tokenizer in Hugging Face's format; --init reads such a folder."},
     {"bench", BENCH, bench_command, "[--steps N] [--inputs I.safetensors] [--weights W.safetensors] [--json]",
      "Times training steps on random data, or on one batch. The first two are not timed, but their losses are "
@@ -136,7 +136,8 @@ static const Option options[] = {
     {"resume", TRAIN, RESUME, AT(resume), NULL, "[=PATH]",
      "continue from the run folder's newest checkpoint, or from PATH (a checkpoint, a run folder)"},
     {"out", EXPORT, TEXT, AT(out), NULL, "DIR", "folder to write"},
-    {"to", EXPORT, TEXT, AT(to), NULL, "FORMAT", "hf: as Hugging Face's transformers loads it"},
+    {"to", EXPORT, TEXT, AT(to), NULL, "FORMAT", "hf: a folder for Hugging Face's transformers; gguf: a file for llama.cpp"},
+    {"type", EXPORT, TEXT, AT(type), NULL, "TYPE", "of matrices in a GGUF: f32, f16, bf16, q8_0 (f32)"},
     {"ids", EXPORT, COUNT, AT(ids), NULL, "N",
      "rows of ids to write; those beyond are left out (default: as many as the imported model had, or all)"},
     {"ignore-config", TRAIN | EVAL | GENERATE | GRAD | INIT | BENCH | EXPORT, TEXTS, AT(ignored_keys), NULL, "KEY…",

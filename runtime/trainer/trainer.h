@@ -21,6 +21,7 @@ typedef struct Trainer { /* one run of the program */
     const char *turn;                   /* of grad, bench, profile; NULL: the first */
     const char *tokenizer;              /* file or folder of one; NULL: the recipe says which */
     int64_t steps, epochs, tokens, samples; /* 0 where not given */
+    const char *type;                   /* export: of matrices in a GGUF */
     int64_t ids;                        /* export: ids in use; 0 where not given */
     int64_t items;                      /* eval: sources to write texts for; 0: all */
     int64_t memory_limit;               /* bytes; 0: what the machine has */

@@ -34,6 +34,32 @@ says '"eos_token_id": 2' out-folder/generation_config.json
 says '"rope_theta": 50000.0' out-folder/config.json
 works $llama generate --weights $gguf/llama.gguf --prompt 'It is' --tokens 5
 
+# Out: the same weights again from f32, whatever the file's types were; tokenizer, template and ends go along.
+works $llama export --to gguf --weights run --out out.gguf
+says 'read again, weights are at most 0.0e+00 of the largest' out
+works $llama init --init out.gguf --out back.safetensors
+works $llama init --init run --out now.safetensors
+same back.safetensors now.safetensors
+works $llama export --to hf --weights out.gguf --out out-again
+same out-folder/model.safetensors out-again/model.safetensors
+says '"chat_template": "{{ messages }}"' out-again/tokenizer_config.json
+says '"eos_token_id": 2' out-again/generation_config.json
+works $llama eval --data text.txt --val-fraction 1 --weights out.gguf && cp out own.txt
+works $llama eval --data text.txt --val-fraction 1 --weights run && cp out folder.txt
+grep ^loss own.txt >own.loss; grep ^loss folder.txt >folder.loss
+same own.loss folder.loss
+for type in f16 bf16 q8_0; do
+    works $llama export --to gguf --type $type --weights run --out $type.gguf
+    cp out $type.told
+    works $llama export --to gguf --type $type --weights $type.gguf --out again.gguf
+    same $type.gguf again.gguf
+    works $llama init --init $type.gguf --out $type.safetensors
+done
+says 'at most [1-4]\..e-04' f16.told
+says 'at most [1-4]\..e-03' bf16.told
+says 'at most [34]\..e-03' q8_0.told
+refuses 2 '--type q4_0: expected f32, f16, bf16 or q8_0' $llama export --to gguf --type q4_0 --weights run --out refused.gguf
+
 # What does not fit: another base of rotary positions, another tokenizer, other kinds of files.
 refuses 3 'rope_theta' $work/turned/trainer init --init $gguf/llama.gguf --out refused.safetensors
 changed() {     # FROM TO: llama.gguf with a text of the same length in its place
@@ -52,6 +78,8 @@ works $llama train --data text.txt --init changed.gguf --tokenizer $gguf/llama/t
 grep -q 'the tokenizer differs' err && wrong 'the same tokens pass for others' || ok 'the tokens are the same'
 works $llama train --data text.txt --init $gguf/llama.gguf --tokenizer bytes --out bytes --steps 1
 says 'the tokenizer differs from that of' err
+refuses 3 'expected byte-level BPE that cuts text as smollm' $llama export --to gguf --weights bytes --out refused.gguf
+ls refused.gguf* 2>/dev/null && wrong 'a refused export left a file' || ok 'a refused export leaves nothing'
 changed 'blk\.1\.ffn_up' 'blk.1.ffn_uq'
 refuses 3 'model.layers.1.mlp.up_proj.weight: missing' $llama init --init changed.gguf --out refused.safetensors
 says 'blk.1.ffn_uq.weight: not a tensor of this model' err

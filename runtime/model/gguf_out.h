@@ -1,0 +1,22 @@
+/* gguf_out.h: writes a model as a GGUF file, as llama.cpp reads it. */
+#ifndef LATHE_MODEL_GGUF_OUT_H
+#define LATHE_MODEL_GGUF_OUT_H
+
+#include "model/hf.h"
+
+typedef struct Gguf_model {
+    const Hf *hf;
+    const Lathe_model *model;
+    const void *flat;        /* its weights */
+    int64_t ids;             /* rows of tables of ids */
+    const json_t *config, *tokenizer; /* Hugging Face's files */
+    const char *chat_template; /* NULL: none */
+    const char *type;        /* of matrices: "f32", "f16", "bf16", "q8_0"; vectors are f32 */
+} Gguf_model;
+
+bool is_gguf_type(const char *type);
+/* Ends the program (3) if GGUF has no place for the model or its tokenizer, or the file cannot be written; an old one at
+ * path is kept then. */
+void write_gguf(const char *path, const Gguf_model *g);
+
+#endif
