@@ -23,6 +23,7 @@ enum { MOST_KEYS = 1 << 16, MOST_TENSORS = 1 << 20, MOST_ITEMS = 1 << 22, MOST_A
 typedef struct Cursor { /* what is being read */
     Store *s;
     const unsigned char *at, *end;
+    int64_t items; /* of all arrays */
 } Cursor;
 
 /* ------------------------------------------------------------------ numbers and texts */
@@ -114,7 +115,8 @@ static json_t *gguf_value(Cursor *c, const char *key, uint64_t type, bool in_arr
         value = json_stringn(text.at, (size_t)text.bytes);
     } else if (type == OF_ARRAY) {
         uint64_t of = gguf_number(c, 4, "a type");
-        int64_t n = take_count(c, MOST_ITEMS, "items of an array");
+        int64_t n = take_count(c, MOST_ITEMS - c->items, "items of arrays");
+        c->items += n;
         value = json_array();
         for (int64_t i = 0; i < n; i++) add_json(value, gguf_value(c, key, of, true));
     } else {
@@ -290,7 +292,7 @@ void read_gguf(Store *s, const char *path)
 {
     *s = (Store){.path = path, .header = json_object(), .own_names = true};
     map_store(s, "a GGUF file");
-    Cursor c = {s, s->map, (const unsigned char *)s->map + s->map_bytes};
+    Cursor c = {s, s->map, (const unsigned char *)s->map + s->map_bytes, 0};
     if (memcmp(take(&c, 4, "a mark"), "GGUF", 4) != 0)
         fail(EXIT_DATA, path, "expected a GGUF file, found one that does not begin with GGUF");
     uint64_t version = gguf_number(&c, 4, "a version");

@@ -176,7 +176,8 @@ static json_t *config_of_gguf(const Store *s)
     json_t *value, *base = json_object_get(s->header, "llama.rope.freq_base");
     for (size_t i = 0; i < sizeof same_keys / sizeof *same_keys; i++)
         if ((value = json_object_get(s->header, same_keys[i][0]))) json_object_set(all, same_keys[i][1], value);
-    if (!json_integer_value(json_object_get(all, "num_local_experts"))) json_object_del(all, "num_local_experts");
+    const json_t *experts = json_object_get(all, "num_local_experts");
+    if (json_is_integer(experts) && !json_integer_value(experts)) json_object_del(all, "num_local_experts");
     put_json(all, "rope_theta", base ? json_incref(base) : json_real(10000.0));
     put_json(all, "vocab_size",
              json_integer(gguf_integer(s, "llama.vocab_size", (int64_t)json_array_size(tokens_of(s)))));
