@@ -74,7 +74,8 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"data", data_command}, {"tokenize", tokenize_command}, {"sizes", sizes_command}, {"new", new_command}, {NULL, NULL}, /* the end */
+    {"data", data_command}, {"tokenize", tokenize_command}, {"sizes", sizes_command}, {"new", new_command},
+    {NULL, NULL}, /* the end */
 };
 enum { COMMANDS = sizeof commands / sizeof *commands - 1 };
 
@@ -83,6 +84,7 @@ int main(int argc, char **argv)
     const char *names[COMMANDS + 1];
     start_process("lathe");
     name_program("lathe");
+    json_set_alloc_funcs(must_alloc, free); /* jansson silently leaves out values when memory runs out */
     if (argc < 2) fail(EXIT_USAGE, NULL, "lathe-data is run by lathe: `lathe tokenize`, `lathe data`");
     for (int i = 0; i < COMMANDS; i++) {
         names[i] = commands[i].name;

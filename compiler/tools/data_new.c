@@ -20,11 +20,10 @@ static json_t *config_of(const char *path, char **place)
         fail(EXIT_DATA, path, "expected a Hugging Face folder or a GGUF file, but it cannot be read: %s",
              error_text(errno));
     if (is_gguf(path)) {
-        char *text = gguf_file(path, "config.json");
-        json_t *config = json_loads(text, 0, NULL);
+        Store s;
+        read_gguf_model(&s, path);
         *place = text_of("%s", path);
-        free(text);
-        return config;
+        return gguf_config(&s);
     }
     char *folder = S_ISDIR(about.st_mode) ? text_of("%s", path) : folder_of(path);
     *place = text_of("%s/config.json", folder);
@@ -92,13 +91,17 @@ static _Noreturn void unfit(const char *place, const Size *s, const json_t *foun
 /* As short as it can be, and no integer in Lua: 1e-05, 500000.0. */
 static char *real_text(double x)
 {
-    const char *form = x >= 1e-3 && x < 1e15 ? "%.*f" : "%.*g";
     char text[40];
+    bool plain = x >= 1e-3 && x < 1e15;
+    for (int digits = 1; plain && digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*f", digits, x);
+        if (strtod(text, NULL) == x) return text_of("%s", text);
+    }
     for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, sizeof text, form, digits, x);
+        snprintf(text, sizeof text, "%.*g", digits, x);
         if (strtod(text, NULL) == x) break;
     }
-    return text_of("%s", text);
+    return text_of("%s%s", text, strpbrk(text, ".e") ? "" : ".0");
 }
 
 /* The value in Lua, from malloc. */
@@ -154,10 +157,14 @@ static char *copied_model(const char *name)
     return text;
 }
 
+static void check_absent(const char *path)
+{
+    if (access(path, F_OK) == 0) fail(EXIT_DATA, path, "is there already; name another folder, or remove it");
+}
+
 static void write_new(const char *path, const char *text)
 {
     Fault fault = {0};
-    if (access(path, F_OK) == 0) fail(EXIT_DATA, path, "is there already; name another folder, or remove it");
     if (!replace_text(path, text, &fault)) fail(EXIT_DATA, fault.path, "%s", fault.text);
 }
 
@@ -199,7 +206,7 @@ int new_command(int argc, char **argv)
         sizeof flags / sizeof *flags};
     take_command_line(&c, argc, argv, 1, &rest);
     need_flag(&c, "--from PATH", from);
-    if (rest.n != 1) fail(EXIT_USAGE, NULL, "new takes one folder: lathe new DIR --from PATH");
+    if (rest.n != 1 || !*rest.at[0]) fail(EXIT_USAGE, NULL, "new takes one folder: lathe new DIR --from PATH");
     char *place;
     json_t *config = config_of(from, &place);
     int family = family_of(config, place);
@@ -208,11 +215,13 @@ int new_command(int argc, char **argv)
     char *text = sizes_text(place, family, config), *base = text_of("%s/%s.lua", rest.at[0], name),
          *model = text_of("%s/model.lua", rest.at[0]), *library = copied_model(name);
     Fault fault = {0};
+    check_absent(model);
+    check_absent(base);
     if (!make_folders(rest.at[0], &fault)) fail(EXIT_DATA, fault.path, "%s", fault.text);
     write_new(model, text);
     write_new(base, library);
     show(stdout,
          "wrote %s and %s; all keys of %s are checked when weights are read:\n  lathe train %s --init %s --data FILE\n",
-         model, base, place, model, from);
+         model, base, place, shell_word(model), shell_word(from));
     return 0;
 }

@@ -8,6 +8,7 @@
 #include "data/reading.h"
 #include "interface/lathe_model.h"
 #include "math/random.h"
+#include "model/gguf.h"
 #include "model/origin.h"
 #include "model/tables.h"
 #include "source/source.h"
@@ -86,9 +87,10 @@ Tokenizer *choose_tokenizer(const Reading *reading, const char *weights)
     Token_kind kind = reading->recipe->tokenizer == LATHE_CHARS ? TOKEN_CHARS : TOKEN_BYTES;
     if (reading->tokenizer) return load_tokenizer(reading->tokenizer);
     char *folder = weights ? folder_of(weights) : NULL;
-    Tokenizer *saved = !folder                    ? NULL
-                       : reading->tokenizer_given ? saved_plain(folder, kind)
-                                                  : tokenizer_beside(weights);
+    Tokenizer *saved = !folder                     ? NULL
+                       : !reading->tokenizer_given ? tokenizer_beside(weights)
+                       : is_gguf(weights)          ? NULL
+                                                   : saved_plain(folder, kind);
     if (saved && unread_tokenizer(saved))
         fail(EXIT_DATA, tokenizer_path(saved),
              "expected a tokenizer of bytes, characters, words, a byte-level BPE or a Unigram, found %s, which this "

@@ -141,7 +141,7 @@ static const Block_form forms[] = {
 
 const Block_form *block_form(const char *dtype)
 {
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+    for (size_t i = 0; dtype[0] == 'Q' && i < sizeof forms / sizeof *forms; i++)
         if (strcmp(forms[i].dtype, dtype) == 0) return &forms[i];
     return NULL;
 }

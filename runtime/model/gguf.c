@@ -18,12 +18,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_KEYS = 1 << 16, MOST_TENSORS = 1 << 20, MOST_ITEMS = 1 << 22, MOST_AXES = 4, LONGEST_NAME = 512 };
+enum {
+    MOST_KEYS = 1 << 16,
+    MOST_TENSORS = 1 << 20,
+    MOST_ITEMS = 1 << 22,
+    MOST_AXES = 4,
+    LONGEST_NAME = 512,
+    MOST_TEXT = 256 << 20
+};
 
 typedef struct Cursor { /* what is being read */
     Store *s;
     const unsigned char *at, *end;
-    int64_t items; /* of all arrays */
+    int64_t items, text; /* of all arrays; bytes of all texts */
 } Cursor;
 
 /* ------------------------------------------------------------------ numbers and texts */
@@ -50,7 +57,12 @@ static uint64_t gguf_number(Cursor *c, int bytes, const char *what)
 static Passage take_text(Cursor *c, const char *what)
 {
     uint64_t bytes = gguf_number(c, 8, what);
-    return (Passage){(const char *)take(c, bytes, what), (int64_t)bytes};
+    const char *at = (const char *)take(c, bytes, what);
+    c->text += (int64_t)bytes;
+    if (c->text > MOST_TEXT || memchr(at, 0, (size_t)bytes))
+        fail(EXIT_DATA, c->s->path, "%s has a byte 0, or all texts together more than %s; the file is damaged", what,
+             bytes_text(MOST_TEXT));
+    return (Passage){at, (int64_t)bytes};
 }
 
 /* A number of things that take at least a byte each, and are few enough. */
@@ -94,13 +106,33 @@ static json_t *number_json(Cursor *c, int type)
     if (type == OF_F64) {
         double x;
         memcpy(&x, &bits, sizeof x);
-        return json_real(x);
+        return x > -1e300 && x < 1e300 ? json_real(x) : NULL;
     }
     if (type == OF_BOOL) return json_boolean(bits != 0);
     bool is_signed = type == 1 || type == 3 || type == 5 || type == 11;
     if (!is_signed) return bits > INT64_MAX ? NULL : json_integer((json_int_t)bits);
     int unused = 64 - 8 * bytes;
     return json_integer((json_int_t)((int64_t)(bits << unused) >> unused));
+}
+
+static json_t *gguf_value(Cursor *c, const char *key, uint64_t type, bool in_array);
+
+/* Texts and types of tokens; of other lists, which nothing reads, how long they are. */
+static json_t *array_json(Cursor *c, const char *key)
+{
+    uint64_t of = gguf_number(c, 4, "a type");
+    int64_t n = take_count(c, MOST_ITEMS - c->items, "items of arrays");
+    c->items += n;
+    if (of < VALUE_TYPES && value_bytes[of] && strcmp(key, "tokenizer.ggml.token_type") != 0) {
+        take(c, (uint64_t)(n * value_bytes[of]), "an array");
+        char *text = text_of("a list of %lld numbers", (long long)n);
+        json_t *told = json_string(text);
+        free(text);
+        return told;
+    }
+    json_t *all = json_array();
+    for (int64_t i = 0; i < n; i++) add_json(all, gguf_value(c, key, of, true));
+    return all;
 }
 
 static json_t *gguf_value(Cursor *c, const char *key, uint64_t type, bool in_array)
@@ -114,17 +146,14 @@ static json_t *gguf_value(Cursor *c, const char *key, uint64_t type, bool in_arr
         Passage text = take_text(c, "a text");
         value = json_stringn(text.at, (size_t)text.bytes);
     } else if (type == OF_ARRAY) {
-        uint64_t of = gguf_number(c, 4, "a type");
-        int64_t n = take_count(c, MOST_ITEMS - c->items, "items of arrays");
-        c->items += n;
-        value = json_array();
-        for (int64_t i = 0; i < n; i++) add_json(value, gguf_value(c, key, of, true));
+        value = array_json(c, key);
     } else {
         value = number_json(c, (int)type);
     }
     if (!value)
         fail(EXIT_DATA, c->s->path,
-             "the value of \"%.100s\" is not UTF-8, not finite or not below 2^63; the file is damaged, or the program "
+             "the value of \"%.100s\" is not UTF-8, not below 1e300 or not below 2^63; the file is damaged, or the "
+             "program "
              "that "
              "wrote it was at fault",
              key);
@@ -292,7 +321,7 @@ void read_gguf(Store *s, const char *path)
 {
     *s = (Store){.path = path, .header = json_object(), .own_names = true};
     map_store(s, "a GGUF file");
-    Cursor c = {s, s->map, (const unsigned char *)s->map + s->map_bytes, 0};
+    Cursor c = {s, s->map, (const unsigned char *)s->map + s->map_bytes, 0, 0};
     if (memcmp(take(&c, 4, "a mark"), "GGUF", 4) != 0)
         fail(EXIT_DATA, path, "expected a GGUF file, found one that does not begin with GGUF");
     uint64_t version = gguf_number(&c, 4, "a version");

@@ -21,6 +21,8 @@ void read_gguf_model(Store *s, const char *path);
 /* config.json, generation_config.json, tokenizer_config.json, tokenizer.json: made of the metadata, from malloc; NULL:
  * there is none. */
 char *gguf_file(const char *path, const char *name);
+json_t *gguf_config(const Store *s);               /* config.json of what read_gguf_model() read */
+bool gguf_tokenizer_is_known(const char *path);    /* false: gguf_file() of tokenizer.json would end the program */
 /* The same tables the other way, for writing.  gguf_key(i), gguf_config_key(i): a key of each, NULL after the last. */
 const char *gguf_key(int i);
 const char *gguf_config_key(int i);

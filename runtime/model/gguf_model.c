@@ -35,8 +35,11 @@ static int64_t gguf_integer(const Store *s, const char *key, int64_t absent)
     const json_t *value = json_object_get(s->header, key);
     if (!value && absent >= 0) return absent;
     if (!json_is_integer(value) || json_integer_value(value) < 0)
-        fail(EXIT_DATA, s->path, "\"%s\": expected a whole number, found %s; the file is damaged or of another kind",
-             key, value ? "another value" : "none");
+        fail(EXIT_DATA, s->path, "\"%s\": expected a whole number, found %.60s; the file is damaged or of another kind",
+             key,
+             !value                  ? "none"
+             : json_is_string(value) ? json_string_value(value)
+                                     : "another value");
     return json_integer_value(value);
 }
 
@@ -49,12 +52,23 @@ static int64_t head_size(const Store *s)
     return gguf_integer(s, "llama.attention.key_length", width / heads);
 }
 
+/* What follows "blk.3." or "model.layers.3."; NULL: the name is another.  A number has no sign and no leading 0. */
+static const char *after_layer(const char *before, const char *name, int *layer)
+{
+    size_t n = strlen(before);
+    if (strncmp(name, before, n) != 0 || name[n] < '0' || name[n] > '9' || (name[n] == '0' && name[n + 1] != '.'))
+        return NULL;
+    char *end;
+    long k = strtol(name + n, &end, 10);
+    *layer = (int)k;
+    return *end == '.' && k < 1 << 20 ? end + 1 : NULL;
+}
+
 /* "blk.3.attn_q.weight": the names of a block, with what follows; NULL: not one of a block. */
 static char *block_name(const Stored *t, bool *turned)
 {
-    int layer, end = 0;
-    if (sscanf(t->name, "blk.%d.%n", &layer, &end) != 1 || end == 0) return NULL;
-    const char *part = t->name + end, *dot = strrchr(part, '.');
+    int layer;
+    const char *part = after_layer("blk.", t->name, &layer), *dot = part ? strrchr(part, '.') : NULL;
     for (size_t i = 0; dot && i < sizeof of_block / sizeof *of_block; i++)
         if (strlen(of_block[i].gguf) == (size_t)(dot - part) &&
             strncmp(part, of_block[i].gguf, (size_t)(dot - part)) == 0) {
@@ -67,11 +81,11 @@ static char *block_name(const Stored *t, bool *turned)
 /* The row of of_block for the layer's part of a name, "self_attn.q_proj.weight"; -1: none. */
 static int place_in_block(const char *hf, int *layer, const char **dot)
 {
-    int end = 0;
-    if (sscanf(hf, "model.layers.%d.%n", layer, &end) != 1 || end == 0 || !(*dot = strrchr(hf + end, '.'))) return -1;
-    size_t n = (size_t)(*dot - hf) - (size_t)end;
+    const char *part = after_layer("model.layers.", hf, layer);
+    if (!part || !(*dot = strrchr(part, '.'))) return -1;
+    size_t n = (size_t)(*dot - part);
     for (size_t i = 0; i < sizeof of_block / sizeof *of_block; i++)
-        if (strlen(of_block[i].hf) == n && strncmp(hf + end, of_block[i].hf, n) == 0) return (int)i;
+        if (strlen(of_block[i].hf) == n && strncmp(part, of_block[i].hf, n) == 0) return (int)i;
     return -1;
 }
 
@@ -99,6 +113,8 @@ static void rename_tensor(const Store *s, Stored *t)
     char *name = block_name(t, &turned);
     for (size_t i = 0; !name && i < sizeof of_model / sizeof *of_model; i++)
         if (strcmp(of_model[i][0], t->name) == 0) name = text_of("%s", of_model[i][1]);
+    if (!name && strncmp(t->name, "model.", 6) == 0)
+        fail(EXIT_DATA, s->path, "tensor %.100s has no name of GGUF; convert the model again", t->name);
     if (name) {
         free((char *)t->name);
         t->name = name;
@@ -111,22 +127,27 @@ static void rename_tensor(const Store *s, Stored *t)
              (long long)t->turned, (long long)(t->rank ? t->dim[0] : 0));
 }
 
-static void check_architecture(const Store *s)
+static void check_kind(const Store *s)
 {
-    const char *name = json_string_value(json_object_get(s->header, "general.architecture"));
+    const char *name = json_string_value(json_object_get(s->header, "general.architecture")),
+               *type = json_string_value(json_object_get(s->header, "general.type"));
+    if (json_integer_value(json_object_get(s->header, "split.count")) > 1)
+        fail(EXIT_DATA, s->path,
+             "is one of several parts; llama.cpp's llama-gguf-split --merge makes one file of them");
+    if (type && strcmp(type, "model") != 0) fail(EXIT_DATA, s->path, "expected a model, found %.60s", type);
     if (!name) fail(EXIT_DATA, s->path, "does not say its \"general.architecture\"; the file is damaged");
     if (strcmp(name, "llama") != 0)
         fail(EXIT_DATA, s->path,
-             "expected a model of the architecture llama, found %s, which is not read from GGUF yet; take the model's "
-             "Hugging "
-             "Face folder, if models/ has a description for it",
+             "expected a model of the architecture llama, found %.60s, which is not read from GGUF yet; take the "
+             "model's "
+             "Hugging Face folder, if models/ has a description for it",
              name);
 }
 
 void read_gguf_model(Store *s, const char *path)
 {
     read_gguf(s, path);
-    check_architecture(s);
+    check_kind(s);
     for (int i = 0; i < s->n; i++) rename_tensor(s, &s->tensor[i]);
     sort_tensors(s);
 }
@@ -134,7 +155,7 @@ void read_gguf_model(Store *s, const char *path)
 /* ------------------------------------------------------------------ config.json */
 
 static const char *const same_keys[][2] = {
-    {"llama.block_count", "num_hidden_layers"},
+    {"llama.block_count", "num_hidden_layers"}, /* the first six must be there */
     {"llama.embedding_length", "hidden_size"},
     {"llama.feed_forward_length", "intermediate_size"},
     {"llama.context_length", "max_position_embeddings"},
@@ -163,9 +184,20 @@ static bool has_meaning(const char *key)
 
 static json_t *tokens_of(const Store *s) { return json_object_get(s->header, "tokenizer.ggml.tokens"); }
 
-/* A key that no table knows is passed on, so that it is refused by its name. */
-static json_t *config_of_gguf(const Store *s)
+static void check_keys(const Store *s)
 {
+    enum { NEEDED = 6 };
+    for (int i = 0; i < NEEDED; i++)
+        if (!json_is_number(json_object_get(s->header, same_keys[i][0])))
+            fail(EXIT_DATA, s->path, "\"%s\": expected a number; the file is damaged", same_keys[i][0]);
+    if (json_is_true(json_object_get(s->header, "tokenizer.ggml.add_eos_token")))
+        fail(EXIT_DATA, s->path, "\"tokenizer.ggml.add_eos_token\": a token at the end of each text is not read here");
+}
+
+/* A key that no table knows is passed on, so that it is refused by its name. */
+json_t *gguf_config(const Store *s)
+{
+    check_keys(s);
     int64_t head = head_size(s), turned = gguf_integer(s, "llama.rope.dimension_count", head);
     json_t *all =
         json_pack("{s:s, s:[s], s:s, s:s, s:I, s:I, s:b}", "model_type", "llama", "architectures", "LlamaForCausalLM",
@@ -184,7 +216,13 @@ static json_t *config_of_gguf(const Store *s)
     if (turned != head) put_json(all, "rotary_dim", json_integer(turned));
     if (gguf_integer(s, "llama.attention.value_length", head) != head)
         fail(EXIT_DATA, s->path, "values of another size than keys are not read here");
-    json_object_foreach(s->header, key, value) if (!has_meaning(key)) json_object_set(all, key, value);
+    json_object_foreach(s->header, key, value)
+    {
+        if (has_meaning(key)) continue;
+        if (!strchr(key, '.'))
+            fail(EXIT_DATA, s->path, "\"%.100s\" is no key of GGUF, which have a dot; the file is damaged", key);
+        json_object_set(all, key, value);
+    }
     return all;
 }
 
@@ -218,31 +256,43 @@ static const char *gguf_word(const Store *s, const char *key)
     return word ? word : "none";
 }
 
-static json_t *pre_tokenizer_of(const Store *s)
+/* The row of cuts; -1: none. */
+static int cut_of(const Store *s)
 {
     const char *model = gguf_word(s, "tokenizer.ggml.model"), *pre = gguf_word(s, "tokenizer.ggml.pre");
     for (size_t i = 0; strcmp(model, "gpt2") == 0 && i < sizeof cuts / sizeof *cuts; i++)
-        if (strcmp(cuts[i].pre, pre) == 0) return json_loads(cuts[i].pre_tokenizer, 0, NULL);
-    fail(EXIT_DATA, s->path,
-         "expected a tokenizer of the model gpt2 that cuts text as smollm, found model %s, pre %s, which is "
-         "not read "
-         "from GGUF yet; --tokenizer FILE gives the model's tokenizer.json",
-         model, pre);
+        if (strcmp(cuts[i].pre, pre) == 0) return (int)i;
+    return -1;
 }
+
+static json_t *pre_tokenizer_of(const Store *s)
+{
+    int k = cut_of(s);
+    if (k >= 0) return json_loads(cuts[k].pre_tokenizer, 0, NULL);
+    fail(EXIT_DATA, s->path,
+         "expected a tokenizer of the model gpt2 that cuts text as smollm, found model %.60s, pre %.60s, which is not "
+         "read "
+         "from GGUF yet; --tokenizer FILE gives the model's tokenizer.json",
+         gguf_word(s, "tokenizer.ggml.model"), gguf_word(s, "tokenizer.ggml.pre"));
+}
+
+enum { CONTROL = 3, USERS = 4, UNUSED = 5 }; /* types of tokens */
 
 static json_t *vocab_of(const Store *s, json_t *added)
 {
-    enum { CONTROL = 3, USERS = 4 };
     const json_t *types = json_object_get(s->header, "tokenizer.ggml.token_type");
     json_t *vocab = json_object(), *token;
     size_t i;
+    if (types && json_array_size(types) != json_array_size(tokens_of(s)))
+        fail(EXIT_DATA, s->path,
+             "\"tokenizer.ggml.token_type\": expected a list as long as that of tokens; the file is damaged");
     json_array_foreach(tokens_of(s), i, token)
     {
         const char *text = json_string_value(token);
         if (!text || !*text || json_object_get(vocab, text))
             fail(EXIT_DATA, s->path,
                  "\"tokenizer.ggml.tokens\"[%zu]: expected a text that no other token has; the file is damaged", i);
-        put_json(vocab, text, json_integer((json_int_t)i));
+        json_object_set_new(vocab, text, json_integer((json_int_t)i));
         json_int_t type = json_integer_value(json_array_get(types, i));
         if (type == CONTROL || type == USERS)
             add_json(added, json_pack("{s:I, s:O, s:b, s:b, s:b, s:b, s:b}", "id", (json_int_t)i, "content", token,
@@ -252,17 +302,25 @@ static json_t *vocab_of(const Store *s, json_t *added)
     return vocab;
 }
 
+/* The text of the token that a key names; NULL: the file lacks the key. */
 static const char *token_at(const Store *s, const char *key)
 {
-    const json_t *id = json_object_get(s->header, key);
-    return id ? json_string_value(json_array_get(tokens_of(s), (size_t)json_integer_value(id))) : NULL;
+    if (!json_object_get(s->header, key)) return NULL;
+    int64_t id = gguf_integer(s, key, -1);
+    const char *text = json_string_value(json_array_get(tokens_of(s), (size_t)id));
+    if (!text)
+        fail(EXIT_DATA, s->path, "\"%s\": expected an id below the %zu tokens, found %lld; the file is damaged", key,
+             json_array_size(tokens_of(s)), (long long)id);
+    return text;
 }
 
 /* The token before a text, if the file wants one. */
 static json_t *post_processor_of(const Store *s)
 {
     const char *key = "tokenizer.ggml.bos_token_id", *first = token_at(s, key);
-    if (!json_is_true(json_object_get(s->header, "tokenizer.ggml.add_bos_token")) || !first) return json_null();
+    if (!json_is_true(json_object_get(s->header, "tokenizer.ggml.add_bos_token"))) return json_null();
+    if (!first)
+        fail(EXIT_DATA, s->path, "lacks \"%s\", and wants that token before each text; the file is damaged", key);
     json_t *id = json_object_get(s->header, key);
     return json_pack("{s:s, s:[{s:{s:s, s:i}}, {s:{s:s, s:i}}], s:[], s:{s:{s:s, s:[O], s:[s]}}}", "type",
                      "TemplateProcessing", "single", "SpecialToken", "id", first, "type_id", 0, "Sequence", "id", "A",
@@ -285,21 +343,32 @@ bool gguf_has_tokens(const char *path, const char *tokenizer)
     Store s;
     read_gguf(&s, path);
     size_t i;
-    json_t *token, *all = json_loads(tokenizer, JSON_ALLOW_NUL, NULL), *unused = json_array(),
-                   *theirs = vocab_of(&s, unused),
+    json_t *token, *all = json_loads(tokenizer, JSON_ALLOW_NUL, NULL), *added = json_array(),
+                   *theirs = vocab_of(&s, added), *types = json_object_get(s.header, "tokenizer.ggml.token_type"),
                    *own = json_deep_copy(json_object_get(json_object_get(all, "model"), "vocab"));
     json_array_foreach(json_object_get(all, "added_tokens"), i, token)
     {
         const char *text = json_string_value(json_object_get(token, "content"));
         if (json_is_object(own) && text) json_object_set(own, text, json_object_get(token, "id"));
     }
+    json_array_foreach(tokens_of(&s), i, token) if (json_integer_value(json_array_get(types, i)) == UNUSED)
+        json_object_del(theirs, json_string_value(token));
     bool same = json_is_object(own) && json_equal(own, theirs);
     json_decref(all);
-    json_decref(unused);
+    json_decref(added);
     json_decref(theirs);
     json_decref(own);
     close_store(&s);
     return same;
+}
+
+bool gguf_tokenizer_is_known(const char *path)
+{
+    Store s;
+    read_gguf(&s, path);
+    bool known = cut_of(&s) >= 0;
+    close_store(&s);
+    return known;
 }
 
 static json_t *tokenizer_config_of(const Store *s)
@@ -313,12 +382,21 @@ static json_t *tokenizer_config_of(const Store *s)
     return all;
 }
 
+/* Texts end at the end of a text, of a turn and of a message. */
 static json_t *generation_config_of(const Store *s)
 {
-    json_t *all = json_object(), *value;
-    for (size_t i = 0; i < sizeof same_keys / sizeof *same_keys; i++)
-        if (has_end(same_keys[i][1], "_token_id") && (value = json_object_get(s->header, same_keys[i][0])))
-            json_object_set(all, same_keys[i][1], value);
+    static const char *const ends[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
+                                       "tokenizer.ggml.eom_token_id"};
+    static const char *const others[][2] = {{"tokenizer.ggml.bos_token_id", "bos_token_id"},
+                                            {"tokenizer.ggml.padding_token_id", "pad_token_id"}};
+    json_t *all = json_object(), *ids = json_array(), *value;
+    for (int i = 0; i < 2; i++)
+        if ((value = json_object_get(s->header, others[i][0]))) json_object_set(all, others[i][1], value);
+    for (int i = 0; i < 3; i++)
+        if (token_at(s, ends[i])) json_array_append(ids, json_object_get(s->header, ends[i]));
+    if (json_array_size(ids) == 1) json_object_set(all, "eos_token_id", json_array_get(ids, 0));
+    else if (json_array_size(ids)) json_object_set(all, "eos_token_id", ids);
+    json_decref(ids);
     return all;
 }
 
@@ -326,7 +404,7 @@ static const struct {
     const char *name;
     json_t *(*make)(const Store *);
 } files[] = {
-    {"config.json", config_of_gguf},
+    {"config.json", gguf_config},
     {"generation_config.json", generation_config_of},
     {"tokenizer_config.json", tokenizer_config_of},
     {"tokenizer.json", tokenizer_of_gguf},

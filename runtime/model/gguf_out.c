@@ -80,34 +80,44 @@ static uint32_t float_bits(double x)
 
 /* ------------------------------------------------------------------ what the model is */
 
-/* An integer or a real of config.json; of several ids that end texts, the first. */
+/* Two keys are reals whatever config.json writes them as; a negative id stands for none. */
 static void put_config_key(Writer *w, const char *key, const json_t *value)
 {
     if (json_is_array(value)) value = json_array_get(value, 0);
-    if (json_is_integer(value)) {
-        put_integer_key(w, key, json_integer_value(value));
-    } else if (json_is_real(value)) {
+    if (json_is_number(value) && (strstr(key, "epsilon") || strstr(key, "freq_base"))) {
         put_key(w, key, F32);
-        out_number(w, float_bits(json_real_value(value)), 4);
+        out_number(w, float_bits(json_number_value(value)), 4);
+    } else if (json_is_integer(value) && json_integer_value(value) >= 0) {
+        put_integer_key(w, key, json_integer_value(value));
     }
+}
+
+/* The description's config.json, since that of imported weights may say the same in other places. */
+static const json_t *said_of_model(const Writer *w, const char *key)
+{
+    return json_object_get(json_object_get(w->g->hf->all, "config"), key);
 }
 
 static void put_model_keys(Writer *w)
 {
-    static const char *const types[] = {"f32", "f16", "bf16", "q8_0"};
+    static const char *const names[] = {"f32", "f16", "bf16", "q8_0"};
     static const int numbers[] = {0, 1, 32, 7}; /* llama.cpp's file types */
-    const json_t *c = w->g->config;
     put_text_key(w, "general.architecture", "llama");
+    put_text_key(w, "general.type", "model");
     put_text_key(w, "general.name", w->g->model->name);
     for (int i = 0; i < 4; i++)
-        if (strcmp(types[i], w->g->type) == 0) put_integer_key(w, "general.file_type", numbers[i]);
+        if (strcmp(names[i], w->g->type) == 0) put_integer_key(w, "general.file_type", numbers[i]);
     put_integer_key(w, "general.quantization_version", 2);
-    for (int i = 0; gguf_key(i); i++) put_config_key(w, gguf_key(i), json_object_get(c, gguf_config_key(i)));
-    put_config_key(w, "llama.attention.head_count_kv", json_object_get(c, "num_key_value_heads"));
-    put_config_key(w, "llama.rope.freq_base", json_object_get(c, "rope_theta"));
-    put_config_key(w, "llama.rope.dimension_count", json_object_get(c, "head_dim"));
-    put_config_key(w, "llama.attention.key_length", json_object_get(c, "head_dim"));
-    put_config_key(w, "llama.attention.value_length", json_object_get(c, "head_dim"));
+    for (int i = 0; gguf_key(i); i++) {
+        const char *key = gguf_config_key(i);
+        put_config_key(w, gguf_key(i),
+                       has_end(key, "_token_id") ? json_object_get(w->g->config, key) : said_of_model(w, key));
+    }
+    put_config_key(w, "llama.attention.head_count_kv", said_of_model(w, "num_key_value_heads"));
+    put_config_key(w, "llama.rope.freq_base", said_of_model(w, "rope_theta"));
+    put_config_key(w, "llama.rope.dimension_count", said_of_model(w, "head_dim"));
+    put_config_key(w, "llama.attention.key_length", said_of_model(w, "head_dim"));
+    put_config_key(w, "llama.attention.value_length", said_of_model(w, "head_dim"));
     put_integer_key(w, "llama.vocab_size", w->g->ids);
 }
 
@@ -282,7 +292,8 @@ static void put_tensor_data(Writer *w, const Hf_tensor *t)
     const Type *type = type_of_tensor(w, t);
     Stored place = {.rank = t->rank};
     memcpy(place.dim, t->dim, sizeof place.dim);
-    if (gguf_is_turned(t->name)) place.turned = json_integer_value(json_object_get(w->g->config, "head_dim"));
+    if (gguf_is_turned(t->name)) place.turned = json_integer_value(said_of_model(w, "head_dim"));
+    bug_if(gguf_is_turned(t->name) && place.turned <= 0);
     int64_t n = count_elements(w, t);
     for (int64_t i = 0; i < n; i += type->elements) {
         double x[BLOCK];
@@ -290,6 +301,9 @@ static void put_tensor_data(Writer *w, const Hf_tensor *t)
             x[k] = t->zero ? 0
                            : read_element(lathe_weights(w->g->model), w->g->flat,
                                           hf_place(t, unturned_place(&place, i + k)));
+        for (int k = 0; k < type->elements; k++)
+            if (!isfinite(x[k]))
+                fail(EXIT_DATA, w->path, "%s has weights that are not finite; export an earlier checkpoint", t->name);
         put_elements_as(w, type, x);
     }
     put_padding(w);

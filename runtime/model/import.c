@@ -18,6 +18,7 @@
 #include "model/weights.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -65,18 +66,11 @@ static json_t *read_json_file(const char *path, const char *remedy)
     return all;
 }
 
-/* config.json beside the weights, or that of a GGUF file, if it is Hugging Face's; a run's has no model_type.  If the
+/* config.json beside the weights, if it is Hugging Face's; a run's has no model_type.  If the
  * folder has checkpoints, it is a run's, and the file is not read.  Otherwise only this file says whether matrices are
  * transposed. */
 static json_t *config_beside(const char *weights, char **path)
 {
-    if (is_gguf(weights)) {
-        char *text = gguf_file(weights, "config.json");
-        json_t *config = json_loads(text, 0, NULL);
-        free(text);
-        *path = text_of("%s", weights);
-        return config;
-    }
     char *folder = folder_of(weights);
     bool run = newest_checkpoint(folder, INT64_MAX) >= 0;
     *path = text_of("%s/config.json", folder);
@@ -91,6 +85,7 @@ static json_t *config_beside(const char *weights, char **path)
 
 bool is_exchange(const char *weights)
 {
+    if (is_gguf(weights)) return true;
     char *path;
     json_t *config = config_beside(weights, &path);
     bool is = config || is_index(weights);
@@ -214,17 +209,21 @@ static void take_zeros(const Hf_tensor *t, const Stored *from, Misfits *bad)
                                 t->name, (long long)i, stored_element(from, i)));
 }
 
-static void take_tensor(const Lathe_model *m, const Hf_tensor *t, const Stored *from, void *flat)
+static void take_tensor(const Lathe_model *m, const Hf_tensor *t, const Stored *from, void *flat, Misfits *bad)
 {
     enum { AT_ONCE = 1024 };
     double values[AT_ONCE];
+    bool finite = true;
     int64_t n = stored_elements(from);
     for (int64_t first = 0; first < n; first += AT_ONCE) {
         int64_t count = n - first < AT_ONCE ? n - first : AT_ONCE;
         read_stored(from, first, count, values);
-        for (int64_t i = 0; i < count; i++)
+        for (int64_t i = 0; i < count; i++) {
+            finite &= isfinite(values[i]) != 0;
             write_real(lathe_weights(m), flat, hf_place(t, unturned_place(from, first + i)), values[i]);
+        }
     }
+    if (!finite) add_misfit(bad, text_of("%s: has values that are not finite", t->name));
     if (t->ids && from->dim[0] < t->dim[0]) fill_rows(m, t, from->dim[0], flat);
 }
 
@@ -257,7 +256,7 @@ static void take(const Lathe_model *m, const Hf_tensor *t, const Shards *s, int6
     } else if (t->zero) {
         take_zeros(t, from, bad);
     } else {
-        take_tensor(m, t, from, flat);
+        take_tensor(m, t, from, flat, bad);
     }
     free(wanted);
 }
@@ -313,11 +312,14 @@ void load_exchange(const Lathe_model *m, const char *path, void *flat)
     Hf hf = open_hf(m);
     char *config_path;
     int64_t rows = 0;
-    json_t *config = config_beside(path, &config_path);
+    bool gguf = is_gguf(path);
+    Shards s = gguf ? open_shards(path) : (Shards){0};
+    json_t *config = gguf ? gguf_config(&s.store[0]) : config_beside(path, &config_path);
+    if (gguf) config_path = text_of("%s", path);
     if (config) check_hf_config(&hf, m, config, &bad);
     refuse(m, config_path, &bad);
     int64_t told = config ? hf_ids(&hf, config) : 0;
-    Shards s = open_shards(path);
+    if (!gguf) s = open_shards(path);
     memset(flat, 0, (size_t)weight_bytes(m));
     for (int i = 0; i < hf.n; i++) take(m, &hf.tensor[i], &s, &rows, flat, &bad);
     for (int i = 0; i < s.n; i++)

@@ -21,6 +21,7 @@
 #include "data/data.h"
 #include "interface/lathe_model.h"
 #include "model/block.h"
+#include "model/gguf.h"
 #include "model/origin.h"
 #include "model/init.h"
 #include "model/run.h"
@@ -398,7 +399,7 @@ void load_saved_weights(const Trainer *t, const char *path, const Memory *m)
 {
     char *folder = folder_of(path);
     const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
-    if (has_file(folder, "state.json")) {
+    if (has_file(folder, "state.json") && !is_gguf(path)) {
         State s;
         Store store;
         open_checkpoint(&s, folder);

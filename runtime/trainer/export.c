@@ -38,12 +38,14 @@ typedef struct Export {
     Origin *origin;       /* files that the weights came with; NULL: they were not imported */
     int64_t ids;          /* number of rows in tables of ids */
     Memory memory;
+    double difference; /* of what a GGUF says: difference_in_file() */
 } Export;
 
 /* The tokenizer saved beside the weights, if this trainer can read its kind. */
 static void find_tokenizer(Export *x)
 {
-    x->tokenizer = tokenizer_beside(x->t->weights);
+    const char *weights = x->t->weights;
+    x->tokenizer = is_gguf(weights) && !gguf_tokenizer_is_known(weights) ? NULL : tokenizer_beside(weights);
     if (!x->tokenizer) return;
     if (unread_tokenizer(x->tokenizer)) x->tokenizer = NULL;
     else if (tokenizer_kind(x->tokenizer) == TOKEN_BYTES) limit_bytes(x->tokenizer, x->t->model->vocab);
@@ -139,7 +141,7 @@ static void write_origin(const Export *x)
     }
 }
 
-static bool same_folder(const char *a, const char *b)
+static bool same_place(const char *a, const char *b)
 {
     struct stat x, y;
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
@@ -150,7 +152,7 @@ static void make_folder(const Trainer *t)
 {
     Fault fault = {0};
     char *weights = text_of("%s/model.safetensors", t->out), *from = folder_of(t->weights);
-    if (same_folder(from, t->out) || (holds_a_run(t->out) && !is_exchange(weights)))
+    if (same_place(from, t->out) || (holds_a_run(t->out) && !is_exchange(weights)))
         fail(EXIT_USAGE, t->out,
              "has a trainer's weights, which the export would replace; choose another folder with --out");
     if (!make_folders(t->out, &fault)) fail(EXIT_DATA, fault.path, "%s; choose another folder with --out", fault.text);
@@ -216,7 +218,16 @@ static double difference_in_file(const Export *x, const char *path)
     return worst;
 }
 
-static void write_gguf_file(const Export *x)
+/* A file that is not of llama.cpp's, or that the weights come from, is not replaced. */
+static void check_gguf_place(const Trainer *t)
+{
+    if (same_place(t->weights, t->out))
+        fail(EXIT_USAGE, t->out, "is the file that the weights are in; choose another with --out");
+    if (access(t->out, F_OK) == 0 && !is_gguf(t->out))
+        fail(EXIT_USAGE, t->out, "is there and no GGUF file; choose another name with --out");
+}
+
+static void write_gguf_file(Export *x)
 {
     const Trainer *t = x->t;
     if (!x->tokenizer)
@@ -229,9 +240,10 @@ static void write_gguf_file(const Export *x)
     write_gguf(t->out, &g);
     json_decref(config);
     json_decref(tokenizer);
+    x->difference = difference_in_file(x, t->out);
+    bug_if(strcmp(g.type, "f32") == 0 && lathe_weights(t->model) == LATHE_F32 && x->difference > 0);
     if (!t->json)
-        show(stdout, "read again, weights are at most %.1e of the largest of their tensor apart\n",
-             difference_in_file(x, t->out));
+        show(stdout, "read again, weights are at most %.1e of the largest of their tensor apart\n", x->difference);
 }
 
 /* ------------------------------------------------------------------ trainer export */
@@ -264,6 +276,7 @@ int export_command(Trainer *t)
     if (t->type && (!gguf || !is_gguf_type(t->type)))
         fail(EXIT_USAGE, NULL, "--type %s: expected f32, f16, bf16 or q8_0, with --to gguf", t->type);
     if (!t->weights) t->weights = run_weights(default_folder(t), "name a run's folder or a file with --weights PATH");
+    if (gguf) check_gguf_place(t);
     x.hf = open_hf(t->model);
     find_tokenizer(&x);
     x.origin = read_origin(t->weights);

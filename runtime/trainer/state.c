@@ -9,6 +9,7 @@
 #include "data/data.h"
 #include "interface/lathe_model.h"
 #include "math/engine.h"
+#include "model/gguf.h"
 #include "step/optim.h"
 #include "step/state.h"
 #include "token/tokenizer.h"
@@ -234,7 +235,7 @@ static void take_from_checkpoint(Trainer *t, const char *weights, bool paths, co
 {
     State s;
     char *folder = folder_of(weights), *state = text_of("%s/state.json", folder);
-    if (access(state, F_OK) == 0) {
+    if (access(state, F_OK) == 0 && !is_gguf(weights)) {
         open_checkpoint(&s, folder);
         if (paths) take_paths(&t->data, &s, "paths");
         if (paths) take_val_paths(t, &s);
@@ -275,7 +276,7 @@ static void take_whole(Trainer *t, const State *s)
 void take_own_split(Trainer *t, const char *weights)
 {
     char *folder = folder_of(weights), *state = text_of("%s/state.json", folder);
-    if (t->data.n && access(state, F_OK) == 0) {
+    if (t->data.n && access(state, F_OK) == 0 && !is_gguf(weights)) {
         State s;
         open_checkpoint(&s, folder);
         const json_t *recipe = json_object_get(s.all, "recipe"), *kept = json_object_get(recipe, "val_fraction");

@@ -24,7 +24,12 @@ void fuzz_one(const char *path, const char *text, size_t n)
         for (int64_t b = 0; b < t->bytes; b++) sink = t->at[b];
     }
     close_store(&s);
-    free(gguf_file(path, "config.json"));
-    free(gguf_file(path, "tokenizer_config.json"));
-    free(gguf_file(path, "tokenizer.json"));
+    static const char *const names[] = {"config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json"};
+    for (int i = 0; i < 4; i++) {
+        char *made = gguf_file(path, names[i]);
+        json_t *all = json_loads(made, 0, NULL);
+        bug_if(!all);
+        json_decref(all);
+        free(made);
+    }
 }

@@ -57,8 +57,12 @@ static void read_all(void)
 {
     Store s;
     volatile double sum = 0;
-    free(gguf_file(path, "config.json"));
-    free(gguf_file(path, "tokenizer.json"));
+    static const char *const names[] = {"config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json"};
+    for (int i = 0; i < 4; i++) {
+        char *made = gguf_file(path, names[i]);
+        bug_if(!json_loads(made, 0, NULL));
+        free(made);
+    }
     read_gguf_model(&s, path);
     for (int i = 0; i < s.n; i++)
         for (int64_t e = 0; is_stored_real(&s.tensor[i]) && e < elements_of(&s.tensor[i]); e++)

@@ -26,6 +26,9 @@ says '^c.gelu = "tanh"$' gpt/model.lua
 
 # Nothing is written over; values of another kind are refused, and nothing is left.
 refuses 3 'gguf/model.lua: error: is there already' "$lathe" new gguf --from $reference/gguf/llama.gguf
+mkdir own && touch own/llama.lua
+refuses 3 'own/llama.lua: error: is there already' "$lathe" new own --from $reference/gguf/llama.gguf
+[ ! -e own/model.lua ] && ok 'nothing is left' || wrong 'a refused folder has a model.lua'
 refuses 3 'expected a Hugging Face folder or a GGUF file' "$lathe" new other --from nothing
 refuses 2 'new needs --from PATH' "$lathe" new other
 mkdir odd

@@ -48,6 +48,16 @@ works $llama eval --data text.txt --val-fraction 1 --weights out.gguf && cp out 
 works $llama eval --data text.txt --val-fraction 1 --weights run && cp out folder.txt
 grep ^loss own.txt >own.loss; grep ^loss folder.txt >folder.loss
 same own.loss folder.loss
+# A folder says the base of rotary positions in another place, and one without head_dim means width / heads.
+works $llama export --to gguf --weights again --out folder.gguf
+works $llama init --init folder.gguf --out back.safetensors
+same back.safetensors now.safetensors
+cp -r $gguf/llama bare && sed '/"head_dim"/d' $gguf/llama/config.json >bare/config.json
+works $llama export --to gguf --weights bare --out bare.gguf
+works $llama init --init bare.gguf --out bare.safetensors
+same bare.safetensors folder.safetensors
+cp out.gguf run/checkpoints/step-4/beside.gguf
+works $llama eval --data text.txt --val-fraction 1 --weights run/checkpoints/step-4/beside.gguf
 for type in f16 bf16 q8_0; do
     works $llama export --to gguf --type $type --weights run --out $type.gguf
     cp out $type.told
@@ -58,6 +68,8 @@ done
 says 'at most [1-4]\..e-04' f16.told
 says 'at most [1-4]\..e-03' bf16.told
 says 'at most [34]\..e-03' q8_0.told
+refuses 2 'out.gguf: error: is the file that the weights are in' $llama export --to gguf --type q8_0 --weights out.gguf --out out.gguf
+refuses 2 'run: error: is there and no GGUF file' $llama export --to gguf --weights out.gguf --out run
 refuses 2 '--type q4_0: expected f32, f16, bf16 or q8_0' $llama export --to gguf --type q4_0 --weights run --out refused.gguf
 
 # What does not fit: another base of rotary positions, another tokenizer, other kinds of files.
@@ -83,6 +95,10 @@ ls refused.gguf* 2>/dev/null && wrong 'a refused export left a file' || ok 'a re
 changed 'blk\.1\.ffn_up' 'blk.1.ffn_uq'
 refuses 3 'model.layers.1.mlp.up_proj.weight: missing' $llama init --init changed.gguf --out refused.safetensors
 says 'blk.1.ffn_uq.weight: not a tensor of this model' err
+LC_ALL=C sed 's/tokenizer\.ggml\.add_bos_token\(....\)./tokenizer.ggml.add_eos_token\1\x01/' $gguf/llama.gguf >changed.gguf
+refuses 3 'a token at the end of each text is not read here' $llama init --init changed.gguf --out refused.safetensors
+LC_ALL=C sed 's/general\.architecture/general_architecture/' $gguf/llama.gguf >changed.gguf
+refuses 3 'does not say its "general.architecture"' $llama init --init changed.gguf --out refused.safetensors
 changed 'llama\.rope\.dimension_count' 'llama.rope.dimension_couns'
 refuses 3 'llama.rope.dimension_couns' $llama init --init changed.gguf --out refused.safetensors
 finish
