@@ -12,8 +12,7 @@
 
 static const struct {
     const char *gguf, *hf;
-    bool
-        turned; /* the rows of a head are in the order of rotary pairs, 0, D/2, 1, D/2 + 1, … (llama.cpp's converter) */
+    bool turned; /* rows of a head are in the order of rotary pairs: 0, D/2, 1, D/2 + 1, … (llama.cpp's converter) */
 } of_block[] = {
     {"attn_norm", "input_layernorm", false}, {"ffn_norm", "post_attention_layernorm", false},
     {"attn_q", "self_attn.q_proj", true},    {"attn_k", "self_attn.k_proj", true},
@@ -64,28 +63,17 @@ static const char *after_layer(const char *before, const char *name, int *layer)
     return *end == '.' && k < 1 << 20 ? end + 1 : NULL;
 }
 
-/* "blk.3.attn_q.weight": the names of a block, with what follows; NULL: not one of a block. */
-static char *block_name(const Stored *t, bool *turned)
+/* The row of of_block for a name such as "blk.3.attn_q.weight", or "model.layers.3.self_attn.q_proj.weight" of Hugging
+ * Face; what follows it begins at the dot.  -1: it is not one of a block. */
+static int row_of_block(const char *name, bool is_hf, int *layer, const char **dot)
 {
-    int layer;
-    const char *part = after_layer("blk.", t->name, &layer), *dot = part ? strrchr(part, '.') : NULL;
-    for (size_t i = 0; dot && i < sizeof of_block / sizeof *of_block; i++)
-        if (strlen(of_block[i].gguf) == (size_t)(dot - part) &&
-            strncmp(part, of_block[i].gguf, (size_t)(dot - part)) == 0) {
-            *turned = of_block[i].turned;
-            return text_of("model.layers.%d.%s%s", layer, of_block[i].hf, dot);
-        }
-    return NULL;
-}
-
-/* The row of of_block for the layer's part of a name, "self_attn.q_proj.weight"; -1: none. */
-static int place_in_block(const char *hf, int *layer, const char **dot)
-{
-    const char *part = after_layer("model.layers.", hf, layer);
+    const char *part = after_layer(is_hf ? "model.layers." : "blk.", name, layer);
     if (!part || !(*dot = strrchr(part, '.'))) return -1;
     size_t n = (size_t)(*dot - part);
-    for (size_t i = 0; i < sizeof of_block / sizeof *of_block; i++)
-        if (strlen(of_block[i].hf) == n && strncmp(part, of_block[i].hf, n) == 0) return (int)i;
+    for (size_t i = 0; i < sizeof of_block / sizeof *of_block; i++) {
+        const char *known = is_hf ? of_block[i].hf : of_block[i].gguf;
+        if (strlen(known) == n && strncmp(part, known, n) == 0) return (int)i;
+    }
     return -1;
 }
 
@@ -95,7 +83,7 @@ char *gguf_name(const char *hf)
     const char *dot;
     for (size_t i = 0; i < sizeof of_model / sizeof *of_model; i++)
         if (strcmp(of_model[i][1], hf) == 0) return text_of("%s", of_model[i][0]);
-    int k = place_in_block(hf, &layer, &dot);
+    int k = row_of_block(hf, true, &layer, &dot);
     return k < 0 ? NULL : text_of("blk.%d.%s%s", layer, of_block[k].gguf, dot);
 }
 
@@ -103,14 +91,16 @@ bool gguf_is_turned(const char *hf)
 {
     int layer;
     const char *dot;
-    int k = place_in_block(hf, &layer, &dot);
+    int k = row_of_block(hf, true, &layer, &dot);
     return k >= 0 && of_block[k].turned;
 }
 
 static void rename_tensor(const Store *s, Stored *t)
 {
-    bool turned = false;
-    char *name = block_name(t, &turned);
+    int layer;
+    const char *dot;
+    int k = row_of_block(t->name, false, &layer, &dot);
+    char *name = k < 0 ? NULL : text_of("model.layers.%d.%s%s", layer, of_block[k].hf, dot);
     for (size_t i = 0; !name && i < sizeof of_model / sizeof *of_model; i++)
         if (strcmp(of_model[i][0], t->name) == 0) name = text_of("%s", of_model[i][1]);
     if (!name && strncmp(t->name, "model.", 6) == 0)
@@ -119,7 +109,7 @@ static void rename_tensor(const Store *s, Stored *t)
         free((char *)t->name);
         t->name = name;
     }
-    if (!turned) return;
+    if (k < 0 || !of_block[k].turned) return;
     t->turned = head_size(s);
     if (t->turned == 0 || t->turned % 2 || t->rank == 0 || t->dim[0] % t->turned)
         fail(EXIT_DATA, s->path,
