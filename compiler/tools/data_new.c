@@ -23,7 +23,9 @@ static json_t *config_of(const char *path, char **place)
         Store s;
         read_gguf_model(&s, path);
         *place = text_of("%s", path);
-        return gguf_config(&s);
+        json_t *config = gguf_config(&s);
+        close_store(&s);
+        return config;
     }
     char *folder = S_ISDIR(about.st_mode) ? text_of("%s", path) : folder_of(path);
     *place = text_of("%s/config.json", folder);
@@ -44,8 +46,9 @@ static json_t *config_of(const char *path, char **place)
 typedef enum Value { SIZE, REAL, SWITCH, GELU } Value;
 
 typedef struct Size {
-    const char *theirs, *elsewhere,
-        *ours; /* "rope_theta", "rope_parameters", "rope_theta"; elsewhere: an object, or NULL */
+    const char *theirs;    /* a key of config.json */
+    const char *elsewhere; /* an object that may have it instead: "rope_parameters"; NULL: none */
+    const char *ours;      /* a key of the description's config */
     Value value;
     const char *absent; /* the value of a config.json without it, as Lua; NULL: it must be there */
 } Size;

@@ -77,7 +77,6 @@ static int64_t take_count(Cursor *c, int64_t most, const char *what)
 
 /* ------------------------------------------------------------------ values */
 
-enum { OF_F32 = 6, OF_BOOL = 7, OF_TEXT = 8, OF_ARRAY = 9, OF_F64 = 12 };
 /* bytes of u8, i8, u16, i16, u32, i32, f32, bool, text, array, u64, i64, f64; 0: not always as many */
 static const int value_bytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 enum { VALUE_TYPES = sizeof value_bytes / sizeof *value_bytes };
@@ -97,18 +96,18 @@ static json_t *number_json(Cursor *c, int type)
 {
     int bytes = value_bytes[type];
     uint64_t bits = gguf_number(c, bytes, "a value");
-    if (type == OF_F32) {
+    if (type == GGUF_F32) {
         float x;
         uint32_t low = (uint32_t)bits;
         memcpy(&x, &low, sizeof x);
         return float_json(x);
     }
-    if (type == OF_F64) {
+    if (type == GGUF_F64) {
         double x;
         memcpy(&x, &bits, sizeof x);
         return x > -1e300 && x < 1e300 ? json_real(x) : NULL;
     }
-    if (type == OF_BOOL) return json_boolean(bits != 0);
+    if (type == GGUF_BOOL) return json_boolean(bits != 0);
     bool is_signed = type == 1 || type == 3 || type == 5 || type == 11;
     if (!is_signed) return bits > INT64_MAX ? NULL : json_integer((json_int_t)bits);
     int unused = 64 - 8 * bytes;
@@ -138,25 +137,21 @@ static json_t *array_json(Cursor *c, const char *key)
 static json_t *gguf_value(Cursor *c, const char *key, uint64_t type, bool in_array)
 {
     json_t *value = NULL;
-    if (type >= VALUE_TYPES || (type == OF_ARRAY && in_array)) {
+    if (type >= VALUE_TYPES || (type == GGUF_ARRAY && in_array)) {
         fail(EXIT_DATA, c->s->path,
              "the value of \"%.100s\" is of type %llu, which is none of GGUF; the file is damaged", key,
              (unsigned long long)type);
-    } else if (type == OF_TEXT) {
+    } else if (type == GGUF_TEXT) {
         Passage text = take_text(c, "a text");
         value = json_stringn(text.at, (size_t)text.bytes);
-    } else if (type == OF_ARRAY) {
+    } else if (type == GGUF_ARRAY) {
         value = array_json(c, key);
     } else {
         value = number_json(c, (int)type);
     }
     if (!value)
         fail(EXIT_DATA, c->s->path,
-             "the value of \"%.100s\" is not UTF-8, not below 1e300 or not below 2^63; the file is damaged, or the "
-             "program "
-             "that "
-             "wrote it was at fault",
-             key);
+             "the value of \"%.100s\" is not UTF-8, not below 1e300 or not below 2^63; the file is damaged", key);
     return value;
 }
 

@@ -6,6 +6,9 @@
 
 #include <stdbool.h>
 
+enum { GGUF_U32 = 4, GGUF_I32 = 5, GGUF_F32 = 6, GGUF_BOOL = 7, GGUF_TEXT = 8, GGUF_ARRAY = 9, GGUF_F64 = 12 }; /* values */
+enum { NORMAL_TOKEN = 1, CONTROL_TOKEN = 3, USERS_TOKEN = 4, UNUSED_TOKEN = 5 }; /* tokenizer.ggml.token_type */
+
 /* ---- model/gguf.c: the format */
 
 bool is_gguf(const char *path); /* a file that begins as one */

@@ -260,13 +260,10 @@ static json_t *pre_tokenizer_of(const Store *s)
     int k = cut_of(s);
     if (k >= 0) return json_loads(cuts[k].pre_tokenizer, 0, NULL);
     fail(EXIT_DATA, s->path,
-         "expected a tokenizer of the model gpt2 that cuts text as smollm, found model %.60s, pre %.60s, which is not "
-         "read "
-         "from GGUF yet; --tokenizer FILE gives the model's tokenizer.json",
+         "expected a tokenizer of the model gpt2 that cuts text as smollm, found model %.60s, pre %.60s, which is "
+         "not read from GGUF yet; --tokenizer FILE gives the model's tokenizer.json",
          gguf_word(s, "tokenizer.ggml.model"), gguf_word(s, "tokenizer.ggml.pre"));
 }
-
-enum { CONTROL = 3, USERS = 4, UNUSED = 5 }; /* types of tokens */
 
 static json_t *vocab_of(const Store *s, json_t *added)
 {
@@ -284,10 +281,10 @@ static json_t *vocab_of(const Store *s, json_t *added)
                  "\"tokenizer.ggml.tokens\"[%zu]: expected a text that no other token has; the file is damaged", i);
         json_object_set_new(vocab, text, json_integer((json_int_t)i));
         json_int_t type = json_integer_value(json_array_get(types, i));
-        if (type == CONTROL || type == USERS)
+        if (type == CONTROL_TOKEN || type == USERS_TOKEN)
             add_json(added, json_pack("{s:I, s:O, s:b, s:b, s:b, s:b, s:b}", "id", (json_int_t)i, "content", token,
                                       "single_word", 0, "lstrip", 0, "rstrip", 0, "normalized", 0, "special",
-                                      type == CONTROL));
+                                      type == CONTROL_TOKEN));
     }
     return vocab;
 }
@@ -341,7 +338,7 @@ bool gguf_has_tokens(const char *path, const char *tokenizer)
         const char *text = json_string_value(json_object_get(token, "content"));
         if (json_is_object(own) && text) json_object_set(own, text, json_object_get(token, "id"));
     }
-    json_array_foreach(tokens_of(&s), i, token) if (json_integer_value(json_array_get(types, i)) == UNUSED)
+    json_array_foreach(tokens_of(&s), i, token) if (json_integer_value(json_array_get(types, i)) == UNUSED_TOKEN)
         json_object_del(theirs, json_string_value(token));
     bool same = json_is_object(own) && json_equal(own, theirs);
     json_decref(all);

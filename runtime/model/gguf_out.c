@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 32, BLOCK = 32, U32 = 4, I32 = 5, F32 = 6, BOOL = 7, TEXT = 8, ARRAY = 9 };
+enum { ALIGNMENT = 32, BLOCK = 32 };
 
 typedef struct Writer {
     const Gguf_model *g;
@@ -54,19 +54,19 @@ static void put_key(Writer *w, const char *key, int type)
 
 static void put_text_key(Writer *w, const char *key, const char *text)
 {
-    put_key(w, key, TEXT);
+    put_key(w, key, GGUF_TEXT);
     out_text(w, text, strlen(text));
 }
 
 static void put_integer_key(Writer *w, const char *key, int64_t x)
 {
-    put_key(w, key, U32);
+    put_key(w, key, GGUF_U32);
     out_number(w, (uint64_t)x, 4);
 }
 
 static void put_flag_key(Writer *w, const char *key, bool x)
 {
-    put_key(w, key, BOOL);
+    put_key(w, key, GGUF_BOOL);
     out_number(w, x, 1);
 }
 
@@ -78,6 +78,24 @@ static uint32_t float_bits(double x)
     return bits;
 }
 
+/* ------------------------------------------------------------------ types of elements */
+
+typedef struct Type {
+    const char *name;
+    int number, elements, bytes; /* in the file; of a block */
+    int of_file;                 /* general.file_type of a file with such matrices */
+} Type;
+
+static const Type types[] = {
+    {"f32", 0, 1, 4, 0}, {"f16", 1, 1, 2, 1}, {"q8_0", 8, BLOCK, 34, 7}, {"bf16", 30, 1, 2, 32}};
+
+static const Type *type_named(const char *name)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(types[i].name, name) == 0) return &types[i];
+    return NULL;
+}
+
 /* ------------------------------------------------------------------ what the model is */
 
 /* Two keys are reals whatever config.json writes them as; a negative id stands for none. */
@@ -85,7 +103,7 @@ static void put_config_key(Writer *w, const char *key, const json_t *value)
 {
     if (json_is_array(value)) value = json_array_get(value, 0);
     if (json_is_number(value) && (strstr(key, "epsilon") || strstr(key, "freq_base"))) {
-        put_key(w, key, F32);
+        put_key(w, key, GGUF_F32);
         out_number(w, float_bits(json_number_value(value)), 4);
     } else if (json_is_integer(value) && json_integer_value(value) >= 0) {
         put_integer_key(w, key, json_integer_value(value));
@@ -100,13 +118,10 @@ static const json_t *said_of_model(const Writer *w, const char *key)
 
 static void put_model_keys(Writer *w)
 {
-    static const char *const names[] = {"f32", "f16", "bf16", "q8_0"};
-    static const int numbers[] = {0, 1, 32, 7}; /* llama.cpp's file types */
     put_text_key(w, "general.architecture", "llama");
     put_text_key(w, "general.type", "model");
     put_text_key(w, "general.name", w->g->model->name);
-    for (int i = 0; i < 4; i++)
-        if (strcmp(names[i], w->g->type) == 0) put_integer_key(w, "general.file_type", numbers[i]);
+    put_integer_key(w, "general.file_type", type_named(w->g->type)->of_file);
     put_integer_key(w, "general.quantization_version", 2);
     for (int i = 0; gguf_key(i); i++) {
         const char *key = gguf_config_key(i);
@@ -129,8 +144,6 @@ typedef struct Token {
     int type;
 } Token;
 
-enum { NORMAL = 1, CONTROL = 3, USERS = 4, UNUSED = 5 }; /* types of tokens */
-
 static void set_token(Writer *w, Token *token, const json_t *id, const char *text, size_t bytes, int type)
 {
     json_int_t i = json_integer_value(id);
@@ -147,17 +160,17 @@ static Token *tokens_by_id(Writer *w)
     Token *token = must_alloc(sizeof *token * (size_t)w->g->ids);
     const char *text;
     size_t bytes, k;
-    json_object_keylen_foreach(vocab, text, bytes, id) set_token(w, token, id, text, bytes, NORMAL);
+    json_object_keylen_foreach(vocab, text, bytes, id) set_token(w, token, id, text, bytes, NORMAL_TOKEN);
     json_array_foreach(json_object_get(t, "added_tokens"), k, added)
     {
         const json_t *content = json_object_get(added, "content");
         set_token(w, token, json_object_get(added, "id"), json_string_value(content), json_string_length(content),
-                  json_is_true(json_object_get(added, "special")) ? CONTROL : USERS);
+                  json_is_true(json_object_get(added, "special")) ? CONTROL_TOKEN : USERS_TOKEN);
     }
     for (int64_t i = 0; i < w->g->ids; i++) {
         if (token[i].text) continue;
         token[i].text = text_of("[PAD%lld]", (long long)i);
-        token[i] = (Token){token[i].text, strlen(token[i].text), UNUSED};
+        token[i] = (Token){token[i].text, strlen(token[i].text), UNUSED_TOKEN};
     }
     return token;
 }
@@ -166,8 +179,8 @@ static void put_merges(Writer *w, const json_t *merges)
 {
     size_t i;
     json_t *pair;
-    put_key(w, "tokenizer.ggml.merges", ARRAY);
-    out_number(w, TEXT, 4);
+    put_key(w, "tokenizer.ggml.merges", GGUF_ARRAY);
+    out_number(w, GGUF_TEXT, 4);
     out_number(w, json_array_size(merges), 8);
     json_array_foreach((json_t *)merges, i, pair)
     {
@@ -184,12 +197,12 @@ static void put_tokenizer_keys(Writer *w, const Token *token)
     const char *post = json_string_value(json_object_get(json_object_get(t, "post_processor"), "type"));
     put_text_key(w, "tokenizer.ggml.model", "gpt2");
     put_text_key(w, "tokenizer.ggml.pre", gguf_pre(json_object_get(t, "pre_tokenizer")));
-    put_key(w, "tokenizer.ggml.tokens", ARRAY);
-    out_number(w, TEXT, 4);
+    put_key(w, "tokenizer.ggml.tokens", GGUF_ARRAY);
+    out_number(w, GGUF_TEXT, 4);
     out_number(w, (uint64_t)w->g->ids, 8);
     for (int64_t i = 0; i < w->g->ids; i++) out_text(w, token[i].text, token[i].bytes);
-    put_key(w, "tokenizer.ggml.token_type", ARRAY);
-    out_number(w, I32, 4);
+    put_key(w, "tokenizer.ggml.token_type", GGUF_ARRAY);
+    out_number(w, GGUF_I32, 4);
     out_number(w, (uint64_t)w->g->ids, 8);
     for (int64_t i = 0; i < w->g->ids; i++) out_number(w, (uint64_t)token[i].type, 4);
     put_merges(w, json_object_get(json_object_get(t, "model"), "merges"));
@@ -199,20 +212,6 @@ static void put_tokenizer_keys(Writer *w, const Token *token)
 }
 
 /* ------------------------------------------------------------------ tensors */
-
-typedef struct Type {
-    const char *name;
-    int number, elements, bytes; /* in the file; of a block */
-} Type;
-
-static const Type types[] = {{"f32", 0, 1, 4}, {"f16", 1, 1, 2}, {"q8_0", 8, BLOCK, 34}, {"bf16", 30, 1, 2}};
-
-static const Type *type_named(const char *name)
-{
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcmp(types[i].name, name) == 0) return &types[i];
-    return NULL;
-}
 
 bool is_gguf_type(const char *type) { return type_named(type) != NULL; }
 

@@ -48,6 +48,7 @@ works $llama eval --data text.txt --val-fraction 1 --weights out.gguf && cp out 
 works $llama eval --data text.txt --val-fraction 1 --weights run && cp out folder.txt
 grep ^loss own.txt >own.loss; grep ^loss folder.txt >folder.loss
 same own.loss folder.loss
+
 # A folder says the base of rotary positions in another place, and one without head_dim means width / heads.
 works $llama export --to gguf --weights again --out folder.gguf
 works $llama init --init folder.gguf --out back.safetensors
@@ -58,6 +59,8 @@ works $llama init --init bare.gguf --out bare.safetensors
 same bare.safetensors folder.safetensors
 cp out.gguf run/checkpoints/step-4/beside.gguf
 works $llama eval --data text.txt --val-fraction 1 --weights run/checkpoints/step-4/beside.gguf
+
+# Of smaller types the differences are told, and a second time nothing is lost.
 for type in f16 bf16 q8_0; do
     works $llama export --to gguf --type $type --weights run --out $type.gguf
     cp out $type.told
