@@ -134,15 +134,20 @@ def tell(who, found):
               + " ".join(f"{v:.4f}" for v in values))  # fmt: skip
 
 
-def main():
+def asked(data):
+    """The command line, what the trainer says of itself, and recipe and configuration in one"""
     words = argparse.ArgumentParser()
     words.add_argument("trainer")
-    words.add_argument("data")
+    words.add_argument(data)
     words.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     a = words.parse_args()
     info = json.loads(run(a.trainer, "info", "--json"))
+    return a, info, {**info["recipe"], **{k: number(v) for k, v in info["built_with"].items()}, "batch": info["batch"]}
+
+
+def main():
+    a, info, m = asked("data")
     name = info["model"]
-    m = {**info["recipe"], **{k: number(v) for k, v in info["built_with"].items()}, "batch": info["batch"]}
     inputs, needed = info["entries"]["eval"]["inputs"], info["entries"]["predict"]["inputs"]
     arrays = {k: torch.from_numpy(x) for k, x in np.load(a.data).items() if k in inputs}
     rows = {k: x.float() if inputs[k]["dtype"] == "f32" else x.long() for k, x in arrays.items()}

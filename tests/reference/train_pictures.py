@@ -8,9 +8,7 @@ mirrored alike.  Told are the loss and the accuracy over FOLDER/test, with means
 are read into the PyTorch network, whose logits and those of `TRAINER predict` may be at most 1e-5 of the largest of them apart.
 """
 
-import argparse
 import glob
-import json
 import os
 import sys
 import tempfile
@@ -20,9 +18,9 @@ import torch
 import torch.nn.functional as F
 from PIL import Image
 
-from train_models import load, rate, run, tell  # first: it says where the networks of tests/bench are
+from train_models import asked, load, rate, run, tell  # first: it says where the networks of tests/bench are
 from torch_images import ConvNet, ViT
-from torch_step import number, optimizer, read_safetensors
+from torch_step import optimizer, read_safetensors
 
 
 def pictures(folder):
@@ -107,13 +105,7 @@ def lathe_logits(trainer, folder, pictures):
 
 
 def main():
-    words = argparse.ArgumentParser()
-    words.add_argument("trainer")
-    words.add_argument("folder")
-    words.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    a = words.parse_args()
-    info = json.loads(run(a.trainer, "info", "--json"))
-    m = {**info["recipe"], **{k: number(v) for k, v in info["built_with"].items()}, "batch": info["batch"]}
+    a, info, m = asked("folder")
     parts = {part: os.path.join(a.folder, part) for part in ("train", "test")}
     (x, y), (held, classes) = (pictures(parts[part]) for part in ("train", "test"))
     found = {"Lathe": [], "PyTorch": []}

@@ -10,9 +10,7 @@ whose scores and those of `TRAINER predict` may be at most 1e-5 of the largest o
 that Lathe makes differ from audio.py's by less than 1e-4 (tests/data/test_recordings.c), which is told beside.
 """
 
-import argparse
 import csv
-import json
 import os
 import sys
 import tempfile
@@ -24,8 +22,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "bench"))
 import audio
 from networks import Speech
-from torch_step import number, optimizer, read_safetensors
-from train_models import begin_as_lathe, learning_rate, load, run, tell
+from torch_step import optimizer, read_safetensors
+from train_models import asked, begin_as_lathe, learning_rate, load, run, tell
 
 
 def samples_of(path):
@@ -137,13 +135,7 @@ def compare_outputs(model, trainer, folder, items, letters, m):
 
 
 def main():
-    words = argparse.ArgumentParser()
-    words.add_argument("trainer")
-    words.add_argument("data")
-    words.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    a = words.parse_args()
-    info = json.loads(run(a.trainer, "info", "--json"))
-    m = {**info["recipe"], **{k: number(v) for k, v in info["built_with"].items()}, "batch": info["batch"]}
+    a, _, m = asked("data")
     m = {**m, "n_fft": m["sample_rate"] // 40, "hop_length": m["sample_rate"] // 100}
     own, held = split(a.data, m)
     letters = ["", *sorted({c for _, text in own for c in text})]

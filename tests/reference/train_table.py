@@ -10,7 +10,6 @@ seeds.  Then Lathe's last weights are read into the PyTorch network, whose outpu
 1e-5 of the largest of them apart.
 """
 
-import argparse
 import csv
 import json
 import os
@@ -24,8 +23,8 @@ import torch
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "bench"))
 from networks import Tabular
-from torch_step import number, read_safetensors
-from train_models import load, run, tell, train
+from torch_step import read_safetensors
+from train_models import asked, load, run, tell, train
 
 
 def same(name, what, own, theirs):
@@ -85,13 +84,7 @@ def outputs(model, rows):
 
 
 def main():
-    words = argparse.ArgumentParser()
-    words.add_argument("trainer")
-    words.add_argument("table")
-    words.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    a = words.parse_args()
-    info = json.loads(run(a.trainer, "info", "--json"))
-    m = {**info["recipe"], **{k: number(v) for k, v in info["built_with"].items()}, "batch": info["batch"]}
+    a, _, m = asked("table")
     with open(a.table, encoding="utf-8", newline="") as file:
         table = list(csv.DictReader(file))
     own = len(table) - int(len(table) * m["val_fraction"] + 0.5)
