@@ -185,6 +185,17 @@ void trace_for_axes(lua_State *L, int model, int c)
     end_notes_of_entry(trace);
 }
 
+/* Puts the states of decode last: a run that writes no texts leaves their end of the memory out. */
+static void put_decode_last(Desc *d)
+{
+    VEC(Tensor_spec) own = {0};
+    int n = 0;
+    for (int i = 0; i < d->states.n; i++)
+        if (d->states.at[i].role == LATHE_STATE) push(&own, d->states.at[i]);
+        else d->states.at[n++] = d->states.at[i];
+    for (int i = 0; i < own.n; i++) d->states.at[n + i] = own.at[i];
+}
+
 void trace_entries(lua_State *L, int model)
 {
     Graph *score;
@@ -211,6 +222,7 @@ void trace_entries(lua_State *L, int model)
     add_predict(L, model, c);
     trace_sample(L, model, c);
     if (score) push(&d->graphs, score);
+    put_decode_last(d);
     if (!d->turns.n) d->losses = trace->losses - 1;
 }
 

@@ -160,11 +160,18 @@ static int64_t decode_bytes(const Desc *d, bool fixed)
 
 static bool is_copied(const Tensor_spec *s) { return s->role == LATHE_CARRIED || s->role == LATHE_STATISTIC; }
 
-/* Bytes of the states of all entries, and of a copy of what train hands from step to step: a checkpoint is written from
- * that copy while the next step runs. */
+/* Does a run write texts, which takes the states of decode? */
+static bool writes_texts(const Desc *d)
+{
+    const Lathe_recipe *r = &d->recipe;
+    return r->eval_generate || (r->samples && *r->samples && !entry_graph(d, ENTRY_sample));
+}
+
+/* Bytes of the states that a run takes, and of a copy of what train hands from step to step: a checkpoint is written
+ * from that copy while the next step runs. */
 static int64_t state_bytes(const Desc *d)
 {
-    int64_t sum = decode_bytes(d, false);
+    int64_t sum = writes_texts(d) ? decode_bytes(d, false) : 0;
     for (int i = 0; i < d->states.n; i++) {
         const Tensor_spec *s = &d->states.at[i];
         if (s->role != LATHE_STATE) sum += bytes_of_state(d, s) * (is_copied(s) ? 2 : 1);
@@ -195,7 +202,7 @@ static int64_t generation_bytes(const Desc *d)
 {
     const Lathe_recipe *r = &d->recipe;
     const Graph *decode = entry_graph(d, ENTRY_decode);
-    if (!decode || !reads_tokens(d)) return 0;
+    if (!decode || !reads_tokens(d) || !writes_texts(d)) return 0;
     return lathe_generation_bytes(r, r->rows, d->seq, d->vocab, extras(decode, r->rows), decode_bytes(d, false),
                                   decode_bytes(d, true));
 }

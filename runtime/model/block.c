@@ -29,6 +29,17 @@ int64_t call_bytes(const Lathe_entry *e)
     return align64(e->in_bytes) + align64(e->out_bytes) + align64(e->work_bytes);
 }
 
+int64_t states_taken(const Lathe_model *m, bool decodes)
+{
+    int64_t end = 0;
+    for (int i = 0; i < m->states; i++) {
+        const Lathe_tensor *s = &m->state[i];
+        int64_t own = s->offset + tensor_size(s) * dtype_size(s->dtype);
+        if (s->role != LATHE_STATE && own > end) end = own;
+    }
+    return decodes ? m->state_bytes : align64(end);
+}
+
 void clear_memory(void *at, int64_t bytes)
 {
     PARALLEL

@@ -14,7 +14,7 @@ typedef struct Memory {
     void *step;                             /* on a device: tables of a step (cuda/optim.h); else NULL */
     char *call;                             /* inputs, outputs, work of the current entry; all entries share it */
     char *generation;                       /* beside the states, for writing texts (text/decode.c, …) */
-    int64_t call_bytes, generation_bytes;
+    int64_t call_bytes, generation_bytes, state_bytes; /* state_bytes: without the copies behind them */
 } Memory;
 
 Lathe_call call_of(const Memory *m, const Lathe_entry *e); /* later calls of entries overwrite in and out */
@@ -24,6 +24,8 @@ int64_t call_bytes(const Lathe_entry *e); /* inputs, outputs and work */
 void clear_memory(void *at, int64_t bytes); /* to zero, by all threads */
 int64_t weight_bytes(const Lathe_model *m); /* of parameters */
 int64_t flat_bytes(const Lathe_model *m);   /* of gradients, and of each moment */
+/* Of the states: those of decode and encode come last, and a command that writes no texts leaves them out. */
+int64_t states_taken(const Lathe_model *m, bool decodes);
 int64_t ahead_bytes(const Lathe_model *m);  /* on a device, beside the block: where inputs of steps arrive */
 int64_t planned(const Lathe_model *m, Category category); /* bytes; 0 if the plan has no such line */
 

@@ -179,7 +179,7 @@ static void take_from_device(const Saver *s)
         return;
     }
     if (s->o->moments) device_down(s->o->moment[0], (int64_t)optimizer_bytes(m, &s->t->recipe));
-    if (s->m->carried) device_down(s->m->state, m->state_bytes);
+    if (s->m->carried) device_down(s->m->state, s->m->state_bytes);
     if (s->m->carried) copy_carried(m, s->m->carried, s->m->state);
 }
 

@@ -19,6 +19,7 @@
 #include "trainer/ranks.h"
 #include "trainer/step.h"
 #include "trainer/trainer.h"
+#include "trainer/training.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -170,12 +171,6 @@ static Parts parts_of_gpu(const Trainer *t, Parts p)
     return p;
 }
 
-int64_t bytes_of_run(const Trainer *t)
-{
-    Parts one = planned_parts(t->model), each = parts_of_gpu(t, one);
-    return t->model->planned_bytes - align64(one.moments) - one.step + align64(each.moments) + each.step;
-}
-
 static bool has_decode(const Entry *entries)
 {
     while (*entries != NO_ENTRY && *entries != ENTRY_decode) entries++;
@@ -185,10 +180,20 @@ static bool has_decode(const Entry *entries)
 static Parts needed_parts(const Trainer *t, bool optimizer, const Entry *entries)
 {
     const Lathe_model *m = t->model;
-    int64_t states = align64(m->state_bytes) + statistics_bytes(m);
+    int64_t states = align64(states_taken(m, has_decode(entries))) + statistics_bytes(m);
     Parts p = {weight_bytes(m), flat_bytes(m), 0, states, largest_call(m, entries), 0, 0};
     if (optimizer) p.moments = (int64_t)optimizer_bytes(m, &t->recipe);
+    if (optimizer) p.state += carried_bytes(m);
     if (has_decode(entries)) p.generation = generation_bytes(m, &t->recipe);
+    return p;
+}
+
+/* A run may write texts that its plan did not foresee (--set samples=…, longer ones). */
+static Parts parts_of_run(const Trainer *t, Parts need)
+{
+    Parts p = parts_of_gpu(t, planned_parts(t->model));
+    if (need.state > p.state) p.state = need.state;
+    if (need.generation > p.generation) p.generation = need.generation;
     return p;
 }
 
@@ -198,10 +203,16 @@ static int64_t parts_sum(Parts p, bool grads)
            align64(p.call) + align64(p.generation) + p.step;
 }
 
-/* The plan must be large enough for a run, and must be the sum of its lines. */
+int64_t bytes_of_run(const Trainer *t)
+{
+    Parts plan = planned_parts(t->model), run = parts_of_run(t, needed_parts(t, true, entries_of_run(t)));
+    return t->model->planned_bytes + parts_sum(run, true) - parts_sum(plan, true);
+}
+
+/* The plan must be large enough for a run without texts, and must be the sum of its lines. */
 static void check_plan(const Lathe_model *m, bool run, Parts plan, Parts need)
 {
-    bug_if(need.params > plan.params || need.grads > plan.grads || need.state > plan.state ||
+    bug_if(need.params > plan.params || need.grads > plan.grads || states_taken(m, false) > plan.state ||
            (run && need.call > plan.call));
     int64_t beside = m->device ? planned(m, CATEGORY_workspace) + ahead_bytes(m)
                                : planned(m, CATEGORY_blas) + planned(m, CATEGORY_data);
@@ -212,7 +223,7 @@ static void check_plan(const Lathe_model *m, bool run, Parts plan, Parts need)
 /* Beside the states: copies of the model's statistics, and of what train carries. */
 static void place_copies(Memory *m, const Lathe_model *model, bool optimizer)
 {
-    char *at = (char *)m->state + align64(model->state_bytes);
+    char *at = (char *)m->state + align64(m->state_bytes);
     m->statistics = model->statistics ? at : NULL;
     m->carried = optimizer && carried_bytes(model) ? at + align64(statistics_bytes(model)) : NULL;
 }
@@ -222,8 +233,8 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     Parts need = needed_parts(t, optimizer, entries), plan = planned_parts(t->model);
     check_plan(t->model, optimizer, plan, need);
     check_optimizer(t, need.moments);
-    Parts take = parts_of_gpu(t, optimizer ? plan : need);
-    if (need.generation > take.generation) take.generation = need.generation; /* longer texts than were planned for */
+    Parts take = optimizer ? parts_of_run(t, need) : parts_of_gpu(t, need);
+    m->state_bytes = states_taken(t->model, has_decode(entries));
     m->bytes = parts_sum(take, grads);
     if (t->model->device) check_memory(t);
     else refuse_too_large(t, m->bytes + planned(t->model, CATEGORY_blas) + planned(t->model, CATEGORY_data));

@@ -39,7 +39,7 @@ static void run_once(const Test *x)
     const Lathe_call call = call_of(x->m, x->entry);
     clear_there(x->m->call, x->m->call_bytes);
     random_inputs(x->t, x->entry, x->m->call, 0);
-    if (x->m->state) clear_there(x->m->state, x->t->model->state_bytes);
+    if (x->m->state) clear_there(x->m->state, x->m->state_bytes);
     clear_there(x->m->grads, flat_bytes(x->t->model));
     run_entry(x->entry, &call);
     device_down(x->m->grads, flat_bytes(x->t->model));
@@ -222,7 +222,7 @@ void test_first_start(const Trainer *t, const Lathe_entry *train, Memory *m)
     test_ways(&x);
     keep_selftest();
     clear_there(m->grads, flat_bytes(t->model));
-    if (m->state) clear_there(m->state, t->model->state_bytes);
+    if (m->state) clear_there(m->state, m->state_bytes);
     free(x.first);
 }
 

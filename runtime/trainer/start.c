@@ -184,10 +184,16 @@ static void open_texts(Training *r)
     if (texts) r->texts = open_text_eval(evaluated(&r->data)->reading, w, k, t->recipe.eval_generate, false);
 }
 
+const Entry *entries_of_run(const Trainer *t)
+{
+    static const Entry all[] = {ENTRY_encode, ENTRY_decode, ENTRY_train, ENTRY_eval,
+                                ENTRY_score,  ENTRY_predict, NO_ENTRY};
+    bool texts = t->recipe.eval_generate || (wants_samples(t) && !find_entry(t->model, ENTRY_sample));
+    return texts ? all : all + 2;
+}
+
 void prepare_training(Training *r, Trainer *t)
 {
-    static const Entry entries[] = {ENTRY_train,  ENTRY_eval,   ENTRY_score, ENTRY_predict,
-                                    ENTRY_encode, ENTRY_decode, NO_ENTRY};
     r->t = t;
     r->entry = need_entry(t->model, ENTRY_train);
     check_gpus(t);
@@ -204,7 +210,7 @@ void prepare_training(Training *r, Trainer *t)
     settle_evaluation(r);
     start_ranks(t);
     use_threads(t);
-    take_memory(&r->memory, t, true, true, entries);
+    take_memory(&r->memory, t, true, true, entries_of_run(t));
     fill_arrays(r);
     if (!is_follower(t)) open_texts(r);
     if (r->data.epochs) start_epochs(r->data.epochs, t->resume ? &r->from : NULL);

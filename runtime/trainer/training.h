@@ -35,6 +35,7 @@ typedef struct Training {
 
 /* Everything up to the first step; ends the program if it cannot train.  With several GPUs, each process calls it. */
 void prepare_training(Training *r, Trainer *t);
+const Entry *entries_of_run(const Trainer *t); /* that a run calls: those that write texts only if it writes some */
 void start_training(Training *r); /* the run folder and the saver: rank 0 calls it */
 Trial trial_of(Training *r);
 int try_training(Training *r); /* --overfit, --dry-run: the exit code */
