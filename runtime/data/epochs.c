@@ -8,11 +8,13 @@
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "base/words.h"
+#include "data/chats.h"
 #include "data/data.h"
 #include "data/reading.h"
 #include "data/stream.h"
 #include "interface/lathe_model.h"
 #include "math/random.h"
+#include "model/origin.h"
 #include "model/tables.h"
 #include "source/source.h"
 #include "step/carry.h"
@@ -190,10 +192,18 @@ static void separate_shards(Epochs *e)
     }
 }
 
+/* An unknown form ends the program only if there is a chat. */
 static void settle_chats(Epochs *e)
 {
-    bool chatml = special_id(e->tokenizer, "<|im_start|>") >= 0 && special_id(e->tokenizer, "<|im_end|>") >= 0;
-    for (int i = 0; i < e->n && chatml; i++) e->source[i].files->options.chat = &chatml_chat;
+    const Reading *r = e->reading;
+    const Origin *origin = r->weights ? read_origin(r->weights) : NULL;
+    char *why = NULL;
+    Chat_form *form = must_alloc(sizeof *form);
+    find_chat_form(r->recipe, origin, e->tokenizer, form, &why);
+    for (int i = 0; i < e->n; i++) {
+        e->source[i].files->options.chat = form;
+        e->source[i].files->options.unknown_chat = why;
+    }
 }
 
 /* Tokens of the first block: 30 ms of encoding, and at least 64 rows. */

@@ -7,6 +7,7 @@
  * of text and PARCEL_PARTS parts, so that threads rarely wait for each other, even with short documents. */
 #include "base/thread.h"
 #include "base/words.h"
+#include "data/chats.h"
 #include "data/kept.h"
 #include "data/parcel.h"
 #include "data/stream.h"
@@ -134,26 +135,12 @@ static Parcel *add_pair(Parcels *p, Parcel *q, const Document *d)
         (Document_part){.at = d->at, .kind = PART_TARGET, .bytes = d->target_bytes, .last = true, .counts = true});
 }
 
-/* The end of the spans that are encoded as one text with the span at `from`: those that count alike, up to a span that
- * reads as a special token, which is a text of its own. */
-static int spans_together(const Parcels *p, const Document *d, const char *text, int from, bool *plain)
-{
-    const Span *s = d->span;
-    int64_t all = 0, at = 0;
-    int end = from, k = from;
-    while (end < d->spans && s[end].counts == s[from].counts) all += s[end++].bytes;
-    for (*plain = false; k < end; at += s[k++].bytes)
-        if (s[k].content && p->tokenizer && has_special(p->tokenizer, text, all, at, at + s[k].bytes)) break;
-    *plain = k == from && k < end;
-    return *plain ? from + 1 : k;
-}
-
 static Parcel *add_chat(Parcels *p, Parcel *q, const Document *d)
 {
     const char *at = d->text;
     for (int from = 0, end; from < d->spans; from = end) {
         Document_part part = {.at = d->at, .counts = d->span[from].counts, .first = from == 0};
-        end = spans_together(p, d, at, from, &part.plain);
+        end = spans_together(p->tokenizer, at, d->span, d->spans, from, &part.plain);
         for (int k = from; k < end; k++) part.bytes += d->span[k].bytes;
         part.last = end == d->spans;
         part.goes_on = !part.last;
@@ -170,6 +157,8 @@ static void refuse_kind(const Parcels *p, const Document *d)
         fail(EXIT_DATA, source_place(p->sources, &d->at),
              "expected a pair of source and target, found a text; give JSON lines or a table with both; if they have "
              "other names, give --set text_field=NAME --set target_field=NAME");
+    if (d->span && p->sources->options.unknown_chat)
+        fail(EXIT_DATA, source_place(p->sources, &d->at), "is a chat, and %s", p->sources->options.unknown_chat);
     if ((d->target || d->span) && !p->o.targets_only && !p->o.pairs && !p->o.all_count)
         fail(EXIT_DATA, source_place(p->sources, &d->at),
              "expected a text, found a %s, but this model was built to count every token; build it with --set "

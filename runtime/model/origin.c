@@ -152,6 +152,21 @@ const json_t *origin_object(const Origin *o, const char *name)
     return NULL;
 }
 
+const char *origin_template(const Origin *o)
+{
+    size_t i;
+    const json_t *one, *own = json_object_get(origin_object(o, "tokenizer_config.json"), "chat_template");
+    const char *file = origin_file(o, "chat_template.jinja");
+    if (!own) own = json_object_get(origin_object(o, "chat_template.json"), "chat_template");
+    if (file || json_is_string(own)) return file ? file : json_string_value(own);
+    json_array_foreach(own, i, one)
+    {
+        const char *name = json_string_value(json_object_get(one, "name"));
+        if (name && strcmp(name, "default") == 0) return json_string_value(json_object_get(one, "template"));
+    }
+    return NULL;
+}
+
 /* ------------------------------------------------------------------ tokens */
 
 static bool speaks_of_tokens(const char *key)

@@ -21,6 +21,8 @@ const json_t *origin_object(const Origin *o, const char *name); /* an object, or
 /* That of a GGUF file, or of the folder of other weights; NULL: there is none. */
 Tokenizer *tokenizer_beside(const char *weights);
 bool came_with(const Tokenizer *k, const char *weights); /* whether k is the tokenizer beside them */
+/* The chat template that came with the weights, a text of Jinja: of several the default; NULL: none. */
+const char *origin_template(const Origin *o);
 void forget_tokens(Origin *o); /* drops what is about tokens */
 
 #endif

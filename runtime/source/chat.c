@@ -7,11 +7,8 @@
 
 #include <string.h>
 
-const Chat_form plain_chat = {"", ":\n", "\n\n", ""};
-const Chat_form chatml_chat = {"<|im_start|>", "\n", "<|im_end|>", "\n"};
-
 static const char *const roles[] = {"system", "developer", "user", "assistant", "tool"};
-enum { ROLES = sizeof roles / sizeof *roles, ASSISTANT = 3, ROLE_BYTES = 16 };
+enum { ROLES = sizeof roles / sizeof *roles, SYSTEM = 0, ASSISTANT = 3, ROLE_BYTES = 16 };
 
 static bool add_span(Reader *r, const char *at, int64_t n, bool counts, bool content)
 {
@@ -31,19 +28,21 @@ static bool add_span(Reader *r, const char *at, int64_t n, bool counts, bool con
     return true;
 }
 
-static bool add_form(Reader *r, const char *words, bool counts)
+static bool add_message(Reader *r, const Chat_form *f, int role, Passage said)
 {
-    return add_span(r, words, (int64_t)strlen(words), counts, false);
+    Chat_piece piece[MESSAGE_PIECES];
+    message_pieces(f, roles[role], said, piece);
+    for (int i = 0; i < MESSAGE_PIECES; i++)
+        if (!add_span(r, piece[i].text.at, piece[i].text.bytes, piece[i].counts, piece[i].content)) return false;
+    return true;
 }
 
-/* The content is in r->target. */
-static bool add_message(Reader *r, int role)
+/* What a chat begins with, whose first message is of this role. */
+static bool add_beginning(Reader *r, const Chat_form *f, int role)
 {
-    const Chat_form *f = r->s->options.chat ? r->s->options.chat : &plain_chat;
-    bool counts = role == ASSISTANT;
-    return add_form(r, f->before, false) && add_form(r, roles[role], false) && add_form(r, f->after, false) &&
-           add_span(r, r->target.at, r->target.n, counts, true) && add_form(r, f->end, counts) &&
-           add_form(r, f->behind, false);
+    if (f->opening && !add_span(r, f->opening, (int64_t)strlen(f->opening), false, false)) return false;
+    if (!f->standing || role == SYSTEM) return true;
+    return add_message(r, f, SYSTEM, (Passage){f->standing, (int64_t)strlen(f->standing)});
 }
 
 static bool take_message_text(Reader *r, const char *key, Draft *to)
@@ -85,8 +84,9 @@ static bool go_on(Reader *r, int closing, const char *expected, bool *more)
     return take_json(r, *more ? ',' : closing, expected);
 }
 
-static bool read_message(Reader *r, bool *answered)
+static bool read_message(Reader *r, bool first, bool *answered)
 {
+    const Chat_form *f = r->s->options.chat ? r->s->options.chat : &plain_chat;
     int role = ROLES;
     bool content = false, more = true;
     if (!take_json(r, '{', "'{' of a message")) return false;
@@ -95,15 +95,16 @@ static bool read_message(Reader *r, bool *answered)
     if (role == ROLES || !content)
         return stop_record(r, "a message has no %s", role == ROLES ? "role" : "content"), false;
     *answered |= role == ASSISTANT;
-    return add_message(r, role);
+    if (first && !add_beginning(r, f, role)) return false;
+    return add_message(r, f, role, (Passage){r->target.at, r->target.n});
 }
 
 bool read_messages(Reader *r)
 {
-    bool answered = false, more = true;
+    bool answered = false, more = true, first = true;
     if (!take_json(r, '[', "'[', a list of messages")) return false;
-    while (more)
-        if (!read_message(r, &answered) || !go_on(r, ']', "',' or ']'", &more)) return false;
+    for (; more; first = false)
+        if (!read_message(r, first, &answered) || !go_on(r, ']', "',' or ']'", &more)) return false;
     r->target.n = 0;
     return answered ? true : (stop_record(r, "no message is the assistant's"), false);
 }

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct Words;
+#include "base/words.h"
 
 /* ------------------------------------------------------------------ source/open.c: the bytes of a file, unpacked */
 
@@ -66,12 +66,25 @@ typedef enum Targets { /* meaning of a list of strings as the target of a pair *
                        TARGETS_EACH /* one pair per string, with the same source */
 } Targets;
 
-/* The text of a chat, for each message: before ROLE after CONTENT end behind.  The assistant's contents and the ends
- * after them count. */
+/* The text of a chat: opening, and for each message: before ROLE after CONTENT end behind.  The assistant's contents and
+ * the ends after them count. */
 typedef struct Chat_form {
     const char *before, *after, *end, *behind;
+    const char *opening;  /* NULL: nothing */
+    const char *standing; /* what the system says where the first message is not the system's; NULL: nothing */
+    bool trims;           /* contents lose white space at both ends */
 } Chat_form;
-extern const Chat_form plain_chat, chatml_chat; /* source/chat.c: "user: …" and a blank line; "<|im_start|>user" … */
+extern const Chat_form plain_chat, chatml_chat, llama3_chat; /* source/chat_form.c */
+typedef struct Chat_piece { /* of a message */
+    Passage text;
+    bool counts, content; /* as of a Span */
+} Chat_piece;
+/* [HEAD_PIECES]: what stands before a role's content; the rest: the content and what ends it. */
+enum { HEAD_PIECES = 3, MESSAGE_PIECES = 6 };
+void message_pieces(const Chat_form *f, const char *role, Passage said, Chat_piece *to);
+Passage trimmed(const char *text, int64_t bytes); /* without white space of Unicode at both ends, as Jinja's trim */
+/* That of a published chat template, a text of Jinja, into *form; false: none of the known ones. */
+bool read_chat_template(const char *template, Chat_form *form);
 
 typedef struct Source_options { /* all zero: a good default */
     Format format;              /* of all files */
@@ -81,7 +94,8 @@ typedef struct Source_options { /* all zero: a good default */
                                   "messages" (as text: messages), whichever is there */
     Targets targets;
     bool both;             /* a pair is malformed if a half is empty, or if both together are longer than a part */
-    const Chat_form *chat; /* NULL: plain_chat */
+    const Chat_form *chat;     /* NULL: plain_chat */
+    const char *unknown_chat;  /* why the form of chats is not known, which ends the program at the first; NULL: it is */
     const char *join;          /* between the strings of a list; NULL: a space */
     Bad_utf8 bad_utf8;
     int64_t bad_records; /* number of malformed records that are skipped; one more ends the program */
@@ -112,7 +126,7 @@ typedef struct Sources {
 /* Paths are files, "-", globs (if there is no file of that name), or folders: all files in them and below, except
  * hidden files, and files of unknown format with zero bytes near their beginning.  Reads the heads of files.  Ends the
  * program if there is no file. */
-Sources *open_sources(const struct Words *paths, const Source_options *o);
+Sources *open_sources(const Words *paths, const Source_options *o);
 void close_sources(Sources *s);
 uint64_t sources_hash(const Sources *s); /* of names, sizes and first bytes; a corpus may be too large to hash */
 const char *format_name(Format f);              /* "JSON lines" */

@@ -1,6 +1,7 @@
 /* write.c: writes texts for prompts or sources, one per row of decode at a time, drawn token by token or by beam
  * search. */
 #include "base/words.h"
+#include "data/chats.h"
 #include "data/data.h"
 #include "data/reading.h"
 #include "data/stream.h"
@@ -37,11 +38,10 @@ struct Text_writer {
     Beam_how how;
     Beam *beam;           /* NULL: tokens are drawn */
     Ids *prompt;          /* [rows], of a group */
-    int *added;           /* [rows]: number of tokens of `begin` before it */
+    int64_t *hidden;      /* [rows]: its first tokens that are not shown: of `begin`; all of a chat's or an empty one */
     Line *line;           /* [rows], if tokens are drawn */
     int32_t *next, *from; /* [rows] */
     int64_t cut;
-    bool empty; /* the group's first prompt is empty */
 };
 
 /* ------------------------------------------------------------------ settings */
@@ -167,7 +167,7 @@ Text_writer *open_text_writer(Writing asked, const Memory *m, const Tokenizer *k
     w->how.stops = w->stops ? stops_text : NULL;
     check_beams(w);
     w->prompt = must_alloc(sizeof *w->prompt * (size_t)w->d.rows);
-    w->added = must_alloc(sizeof *w->added * (size_t)w->d.rows);
+    w->hidden = must_alloc(sizeof *w->hidden * (size_t)w->d.rows);
     w->next = must_alloc(sizeof *w->next * (size_t)w->d.rows);
     w->from = must_alloc(sizeof *w->from * (size_t)w->d.rows);
     if (r->beams) open_beams(w);
@@ -209,6 +209,14 @@ static void take_start(Text_writer *w, Ids *to)
     to->n = 1;
 }
 
+/* Appends the ids of a prompt, as a text or as what a person says. */
+static void encode_prompt(Text_writer *w, Passage prompt, Ids *to)
+{
+    const Writing *a = &w->asked;
+    if (a->chat) encode_said(w->encoder, w->tokenizer, a->chat, true, a->system, prompt, to);
+    else encode_bytes(w->encoder, prompt.at, prompt.bytes, to);
+}
+
 /* Adds the tokens that texts begin with, unless the prompt begins with them. */
 static int take_begin(const Text_writer *w, Ids *to)
 {
@@ -227,10 +235,11 @@ static void take_prompts(Text_writer *w, const Passage *prompt, int64_t n)
     for (int64_t k = 0; k < n; k++) {
         Ids *to = &w->prompt[k];
         to->n = 0;
-        encode_bytes(w->encoder, prompt[k].at, prompt[k].bytes, to);
-        w->added[k] = take_begin(w, to);
+        encode_prompt(w, prompt[k], to);
+        w->hidden[k] = take_begin(w, to);
         if (w->d.encode && to->n > w->asked.model->source_seq) to->n = w->asked.model->source_seq, w->cut++;
         if (to->n == 0) take_start(w, to);
+        if (prompt[k].bytes == 0 || w->asked.chat) w->hidden[k] = w->d.encode ? 0 : to->n;
     }
 }
 
@@ -295,7 +304,7 @@ static void draw_group(Text_writer *w, int64_t first, int64_t n, int64_t number,
 {
     for (int64_t k = 0; k < n; k++) begin_line(w, &w->line[k], start_of(w, first + k), number + k, step);
     const Line *only = &w->line[0];
-    int64_t live = n, seen = w->empty ? only->n : w->added[first];
+    int64_t live = n, seen = w->hidden[first];
     for (int64_t fed = 0; live; fed++) {
         for (; see && seen < only->n; seen++) see(with, only->token[seen]);
         for (int64_t r = 0; r < w->d.rows; r++) {
@@ -312,8 +321,7 @@ static void draw_group(Text_writer *w, int64_t first, int64_t n, int64_t number,
     for (; see && !only->stop && seen < only->n; seen++) see(with, only->token[seen]);
 }
 
-static void hand_drawn(Text_writer *w, int64_t first, int64_t n, const Passage *prompt, int64_t number,
-                       Take_written *take, void *with)
+static void hand_drawn(Text_writer *w, int64_t first, int64_t n, int64_t number, Take_written *take, void *with)
 {
     for (int64_t k = 0; k < n; k++) {
         Line *l = &w->line[k];
@@ -323,7 +331,7 @@ static void hand_drawn(Text_writer *w, int64_t first, int64_t n, const Passage *
                      .n = given + l->made,
                      .from = given,
                      .extra = l->extra,
-                     .shown = prompt[first + k].bytes ? w->added[first + k] : given,
+                     .shown = w->hidden[first + k],
                      .stop = l->stop,
                      .cut = l->cut,
                      .ended = l->ended};
@@ -334,8 +342,8 @@ static void hand_drawn(Text_writer *w, int64_t first, int64_t n, const Passage *
 
 /* ------------------------------------------------------------------ by beams */
 
-static void hand_found(Text_writer *w, int64_t k, const Beam_text *found, bool empty, int64_t number,
-                       Take_written *take, void *with)
+static void hand_found(Text_writer *w, int64_t k, const Beam_text *found, int64_t number, Take_written *take,
+                       void *with)
 {
     Id_list start = start_of(w, k);
     int64_t given = w->d.encode ? 0 : start.n;
@@ -345,7 +353,7 @@ static void hand_found(Text_writer *w, int64_t k, const Beam_text *found, bool e
     Written r = {.token = token,
                  .n = given + found->n,
                  .from = given,
-                 .shown = empty ? given : w->added[k],
+                 .shown = w->hidden[k],
                  .extra = found->extra,
                  .score = found->score,
                  .scored = true,
@@ -355,15 +363,13 @@ static void hand_found(Text_writer *w, int64_t k, const Beam_text *found, bool e
     free(token);
 }
 
-static void search_group(Text_writer *w, int64_t first, int64_t n, const Passage *prompt, int64_t number,
-                         Take_written *take, void *with)
+static void search_group(Text_writer *w, int64_t first, int64_t n, int64_t number, Take_written *take, void *with)
 {
     Beam_start *start = must_alloc(sizeof *start * (size_t)n);
     Beam_text *found = must_alloc(sizeof *found * (size_t)n);
     for (int64_t k = 0; k < n; k++) start[k] = (Beam_start){start_of(w, first + k).at, start_of(w, first + k).n};
     search_beams(w->beam, start, n, found);
-    for (int64_t k = 0; k < n; k++)
-        hand_found(w, first + k, &found[k], prompt[first + k].bytes == 0, number + k, take, with);
+    for (int64_t k = 0; k < n; k++) hand_found(w, first + k, &found[k], number + k, take, with);
     free(start);
     free(found);
 }
@@ -398,13 +404,12 @@ void write_texts(Text_writer *w, const Passage *prompt, int64_t n, int64_t numbe
             int64_t some = all - i < most ? all - i : most;
             forget_rows(&w->d);
             if (w->d.encode) take_sources(w, i, some);
-            w->empty = prompt[k + i].bytes == 0;
             if (w->beam) {
-                search_group(w, i, some, prompt + k, number + k + i, take, with);
+                search_group(w, i, some, number + k + i, take, with);
                 continue;
             }
             draw_group(w, i, some, number + k + i, step, see, with);
-            hand_drawn(w, i, some, prompt + k, number + k + i, take, with);
+            hand_drawn(w, i, some, number + k + i, take, with);
         }
     }
 }

@@ -6,6 +6,7 @@
 #include "interface/lathe_model.h"
 
 struct Origin;
+struct Chat_form;
 
 typedef struct Writing {
     const Lathe_model *model;
@@ -13,6 +14,8 @@ typedef struct Writing {
     const struct Origin *origin; /* files that the weights came with (model/origin.h); NULL: none */
     Words stop, stop_tokens;     /* what ends texts (text/stop.c) */
     int32_t seed;
+    const struct Chat_form *chat; /* prompts are what a person says, and texts are answers; NULL: texts go on */
+    Passage system;               /* what the system says before; bytes 0: as the form has it */
     bool ignore_eos;   /* no token ends a text */
     bool tokens_given; /* --tokens gives the length of texts, not the recipe */
 } Writing;

@@ -184,12 +184,6 @@ static json_t *parsed(char *text)
     return all;
 }
 
-static const char *chat_template(const Origin *o)
-{
-    const char *own = origin_file(o, "chat_template.jinja");
-    return own ? own : json_string_value(json_object_get(origin_object(o, "tokenizer_config.json"), "chat_template"));
-}
-
 /* Of the largest weight of each tensor: by how much what the file says differs. */
 static double difference_in_file(const Export *x, const char *path)
 {
@@ -236,7 +230,7 @@ static void write_gguf_file(Export *x)
     json_t *config = parsed(hf_config(&x->hf, x->origin, x->tokenizer, lathe_weights(t->model), x->ids)),
            *tokenizer = parsed(hf_tokenizer(x->tokenizer));
     Gguf_model g = {&x->hf, t->model,  x->memory.params,         x->ids,
-                    config, tokenizer, chat_template(x->origin), t->type ? t->type : "f32"};
+                    config, tokenizer, origin_template(x->origin), t->type ? t->type : "f32"};
     write_gguf(t->out, &g);
     json_decref(config);
     json_decref(tokenizer);

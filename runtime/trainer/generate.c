@@ -3,6 +3,7 @@
 #include "base/json_text.h"
 #include "base/utf8.h"
 #include "base/words.h"
+#include "data/chats.h"
 #include "data/data.h"
 #include "data/reading.h"
 #include "model/block.h"
@@ -179,6 +180,34 @@ static const Passage *find_prompts(Shown *s, Item_list **items)
     return all;
 }
 
+/* --chat: the form that the run was trained on. */
+static Chat_form *settle_chat(Trainer *t, const Tokenizer *k)
+{
+    char *why;
+    Chat_form *form = must_alloc(sizeof *form);
+    if (t->system && !t->chat) fail(EXIT_USAGE, NULL, "--system is what the system says in a chat: give --chat too");
+    if (!t->chat) return NULL;
+    if (t->model->recipe.pairs)
+        fail(EXIT_USAGE, NULL, "--chat: %s writes a target for a source, and knows no chats; leave it out",
+             t->model->name);
+    if (!t->prompts) fail(EXIT_USAGE, NULL, "--chat answers what a person says: give it with --prompt TEXT");
+    if (!find_chat_form(&t->recipe, t->origin, k, form, &why)) fail(EXIT_DATA, t->weights, "--chat: %s", why);
+    if (special_id(k, form->end) < 0) { /* the person's turn, or the end of the chat */
+        add_word(&t->stop, text_of("%s%suser%s", form->end, form->before, form->after));
+        add_word(&t->stop, text_of("%s\n", form->end));
+    }
+    return form;
+}
+
+static Writing asked_of(Trainer *t, const Tokenizer *k)
+{
+    const Chat_form *chat = settle_chat(t, k);
+    Writing asked = writing_of(t);
+    asked.chat = chat;
+    if (t->system) asked.system = (Passage){t->system, (int64_t)strlen(t->system)};
+    return asked;
+}
+
 int generate_command(Trainer *t)
 {
     static const Entry entries[] = {ENTRY_decode, ENTRY_encode, NO_ENTRY};
@@ -197,11 +226,12 @@ int generate_command(Trainer *t)
     need_entry(t->model, ENTRY_decode);
     char *path = weights_path(t);
     take_own_settings(t, path, t->model->recipe.pairs ? NULL : "eos"); /* the tokens that begin and end texts */
+    if (!t->model->recipe.pairs) take_own_settings(t, path, "chat");
     t->origin = read_origin(path);
     s.tokenizer = vocabulary_of(t, path);
     use_threads(t);
     take_memory(&memory, t, false, false, entries);
-    s.writer = open_text_writer(writing_of(t), &memory, s.tokenizer, "prompt");
+    s.writer = open_text_writer(asked_of(t, s.tokenizer), &memory, s.tokenizer, "prompt");
     s.prompt = find_prompts(&s, &items);
     load_saved_weights(t, path, &memory);
     weights_up(t->model, &memory);

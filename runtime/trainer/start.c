@@ -186,7 +186,7 @@ static void open_texts(Training *r)
 
 const Entry *entries_of_run(const Trainer *t)
 {
-    static const Entry all[] = {ENTRY_encode, ENTRY_decode, ENTRY_train, ENTRY_eval,
+    static const Entry all[] = {ENTRY_encode, ENTRY_decode,  ENTRY_train, ENTRY_eval,
                                 ENTRY_score,  ENTRY_predict, NO_ENTRY};
     bool texts = t->recipe.eval_generate || (wants_samples(t) && !find_entry(t->model, ENTRY_sample));
     return texts ? all : all + 2;

@@ -32,6 +32,8 @@ typedef struct Trainer { /* one run of the program */
     bool generate, stem;  /* eval: ROUGE of what is written; of stems */
     bool every_window;    /* predict: forecasts from each row of series */
     bool ignore_eos;      /* no token ends a text */
+    bool chat;            /* generate: prompts are what a person says in a chat */
+    const char *system;   /* what the system says before; NULL: as the form of chats has it */
     bool given[MAX_SETTINGS]; /* the k-th of the recipe was given */
     const char *resume;   /* NULL: a new run; "": from the run folder's newest checkpoint; else a path */
     struct Saver *saver;  /* NULL unless the command saves while it trains */

@@ -162,7 +162,7 @@ static void chat_by_hand(void)
     static const char chat[] = "{\"messages\": [{\"content\": \"Hi\", \"role\": \"user\", \"name\": \"x\"}, "
                                "{\"role\": \"assistant\", \"content\": \"Yo\"}]}\n";
     Order o = text_order(13, true);
-    Sources *from = source_of("chat.jsonl", chat, (Source_options){.chat = &(Chat_form){"<", ":", "|", "/"}});
+    Sources *from = source_of("chat.jsonl", chat, (Source_options){.chat = &(Chat_form){.before = "<", .after = ":", .end = "|", .behind = "/"}});
     o.eos = '.';
     Row_stream *s = open_stream(from, bytes, &o, 1, NULL);
     Row r;

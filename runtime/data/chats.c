@@ -1,0 +1,121 @@
+/* chats.c: which form chats have, and ids of their texts: the same for training and for answers. */
+#include "base/words.h"
+#include "data/chats.h"
+#include "model/origin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ the form */
+
+static bool has_form(const Tokenizer *k, const Chat_form *f)
+{
+    bool opens = !f->opening || special_id(k, f->opening) >= 0;
+    return opens && (!*f->before || (special_id(k, f->before) >= 0 && special_id(k, f->end) >= 0));
+}
+
+static const struct Named_form {
+    const char *name;
+    const Chat_form *form;
+} named_forms[] = {
+    [LATHE_PLAIN_CHAT] = {"plain", &plain_chat},
+    [LATHE_CHATML] = {"chatml", &chatml_chat},
+    [LATHE_LLAMA3_CHAT] = {"llama3", &llama3_chat},
+};
+
+static void check_form(struct Named_form of, const Tokenizer *k)
+{
+    const char *opening = of.form->opening;
+    if (has_form(k, of.form)) return;
+    fail(EXIT_USAGE, NULL, "--set chat=%s: the tokenizer (%s) lacks its tokens, %s%s%s and %s; give another form",
+         of.name, tokenizer_words(k), opening ? opening : "", opening ? ", " : "", of.form->before, of.form->end);
+}
+
+bool find_chat_form(const Lathe_recipe *r, const Origin *origin, const Tokenizer *k, Chat_form *form, char **why)
+{
+    const char *template = origin_template(origin);
+    *form = has_form(k, &chatml_chat) ? chatml_chat : plain_chat;
+    if (r->chat != LATHE_CHAT_FOUND) {
+        check_form(named_forms[r->chat], k);
+        *form = *named_forms[r->chat].form;
+    } else if (template && !read_chat_template(template, form)) {
+        *why =
+            text_of("the chat template that came with the weights is none of the known ones (ChatML and Llama 3's); if "
+                    "the model was trained on a form that is, name it: --set chat=plain, chatml or llama3");
+        return false;
+    }
+    return has_form(k, form) || (*form = plain_chat, true);
+}
+
+/* ------------------------------------------------------------------ ids */
+
+int spans_together(const Tokenizer *k, const char *text, const Span *span, int n, int from, bool *plain)
+{
+    int64_t all = 0, at = 0;
+    int end = from, i = from;
+    while (end < n && span[end].counts == span[from].counts) all += span[end++].bytes;
+    for (*plain = false; i < end; at += span[i++].bytes)
+        if (span[i].content && k && has_special(k, text, all, at, at + span[i].bytes)) break;
+    *plain = i == from && i < end;
+    return *plain ? from + 1 : i;
+}
+
+typedef struct Turn { /* a text of a few spans */
+    char *text;
+    int64_t bytes;
+    Span span[8];
+    int spans;
+} Turn;
+
+static void say(Turn *t, const Chat_piece *piece, int n)
+{
+    for (int i = 0; i < n; i++) {
+        Passage p = piece[i].text;
+        t->text = must_grow(t->text, (size_t)(t->bytes + p.bytes + 1));
+        memcpy(t->text + t->bytes, p.at, (size_t)p.bytes);
+        t->bytes += p.bytes;
+        Span *last = t->spans ? &t->span[t->spans - 1] : NULL;
+        if (last && !last->content && !piece[i].content) last->bytes += (int32_t)p.bytes;
+        else t->span[t->spans++] = (Span){(int32_t)p.bytes, false, piece[i].content};
+    }
+}
+
+static void say_message(Turn *t, const Chat_form *f, const char *role, Passage said, int pieces)
+{
+    Chat_piece piece[MESSAGE_PIECES];
+    message_pieces(f, role, said, piece);
+    say(t, piece, pieces);
+}
+
+static void say_form(Turn *t, const char *words)
+{
+    say(t, &(Chat_piece){{words, (int64_t)strlen(words)}, false, false}, 1);
+}
+
+static void encode_turn(const Turn *t, Encoder *e, const Tokenizer *k, Ids *to)
+{
+    const char *at = t->text;
+    bool plain;
+    for (int from = 0, end; from < t->spans; from = end) {
+        int64_t bytes = 0;
+        end = spans_together(k, at, t->span, t->spans, from, &plain);
+        for (int i = from; i < end; i++) bytes += t->span[i].bytes;
+        (plain ? encode_plain : encode_bytes)(e, at, bytes, to);
+        at += bytes;
+    }
+}
+
+void encode_said(Encoder *e, const Tokenizer *k, const Chat_form *f, bool first, Passage system, Passage said, Ids *to)
+{
+    Turn t = {0};
+    if (first && f->opening) say_form(&t, f->opening);
+    if (first && !system.bytes && f->standing) system = (Passage){f->standing, (int64_t)strlen(f->standing)};
+    if (first && system.bytes) say_message(&t, f, "system", system, MESSAGE_PIECES);
+    if (!first) say_form(&t, f->behind);
+    say_message(&t, f, "user", said, MESSAGE_PIECES);
+    say_message(&t, f, "assistant", said, HEAD_PIECES);
+    encode_turn(&t, e, k, to);
+    free(t.text);
+}
+
+void encode_end(Encoder *e, const Chat_form *f, Ids *to) { encode_bytes(e, f->end, (int64_t)strlen(f->end), to); }

@@ -1,0 +1,25 @@
+/* chats.h: the form of chats, as the settings, the weights and the tokenizer say, and ids of their texts. */
+#ifndef LATHE_DATA_CHATS_H
+#define LATHE_DATA_CHATS_H
+
+#include "data/reading.h"
+#include "source/source.h"
+#include "token/tokenizer.h"
+
+struct Origin;
+
+/* The setting `chat`; else that of the chat template beside the weights; else ChatML if the tokenizer has its tokens,
+ * else plain.  origin may be NULL.  false: there is a template that is not known; *why then says so.  Ends the program
+ * (2) if the setting names a form whose tokens the tokenizer has not. */
+bool find_chat_form(const Lathe_recipe *r, const struct Origin *origin, const Tokenizer *k, Chat_form *form, char **why);
+
+/* The end of the spans that are encoded as one text with the span at `from`: those that count alike, up to a span that
+ * reads as a special token, which is a text of its own (*plain: it is encoded as such).  text: of that span. */
+int spans_together(const Tokenizer *k, const char *text, const Span *span, int n, int from, bool *plain);
+
+/* Appends the ids of what a person says, up to where the model answers, as training reads it.  first: at the beginning
+ * of a chat, where `system` (bytes 0: nothing) may speak before; otherwise after an answer and its end. */
+void encode_said(Encoder *e, const Tokenizer *k, const Chat_form *f, bool first, Passage system, Passage said, Ids *to);
+void encode_end(Encoder *e, const Chat_form *f, Ids *to); /* of an answer */
+
+#endif
