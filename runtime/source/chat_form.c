@@ -32,7 +32,8 @@ Passage trimmed(const char *text, int64_t bytes)
     Passage in = {text, bytes};
     uint32_t c;
     int n;
-    while ((n = decode_utf8((const unsigned char *)in.at, in.bytes, &c)) > 0 && is_white(c)) in.at += n, in.bytes -= n;
+    while (in.bytes && (n = decode_utf8((const unsigned char *)in.at, in.bytes, &c)) > 0 && is_white(c))
+        in.at += n, in.bytes -= n;
     while (in.bytes) {
         int64_t at = in.bytes - 1;
         while (at > 0 && (in.at[at] & 0xc0) == 0x80) at--;

@@ -129,6 +129,14 @@ void check_start(Text_writer *w, Passage prompt, const char *place);
 /* number: of the first prompt among all; step: of the run; draws depend on both.  see may be NULL. */
 void write_texts(Text_writer *w, const Passage *prompt, int64_t n, int64_t number, int64_t step, Take_written *take,
                  See_token *see, void *with);
+
+/* Answers what a person says, in a conversation that begins as zeros, of one that asked for a chat without beams; the
+ * states keep what was said.  draws depend on the number of the turn. */
+typedef struct Talk {
+    Ids ids;
+    int64_t fed, turns; /* fed: ids that the states have */
+} Talk;
+void write_answer(Text_writer *w, Talk *talk, Passage said, Take_written *take, See_token *see, void *with);
 int64_t sources_cut(const Text_writer *w); /* number so far that were too long */
 
 #endif

@@ -278,12 +278,17 @@ static int64_t cut_at_stop(Text_writer *w, const int32_t *token, int64_t n, cons
     return n;
 }
 
+static void note_token(Line *l, int64_t at)
+{
+    if (l->token[at] < l->sampler.n) l->sampler.seen[l->token[at]] = 1;
+}
+
 /* Draws the token after token `fed`, if that was the prompt's last or a drawn one. */
 static void draw_next(Text_writer *w, Line *l, int64_t row, int64_t fed, const char *logits)
 {
     const Decoder *d = &w->d;
     if (l->over) return;
-    if (l->token[fed] < l->sampler.n) l->sampler.seen[l->token[fed]] = 1;
+    note_token(l, fed);
     if (fed + 1 < l->n) return;
     l->sampler.may_end = l->made >= w->how.least;
     const char *own = logits + row * d->vocab * dtype_size(d->logits->dtype);
@@ -299,13 +304,15 @@ static void draw_next(Text_writer *w, Line *l, int64_t row, int64_t fed, const c
     l->over = l->ended || l->made == w->how.most;
 }
 
-static void draw_group(Text_writer *w, int64_t first, int64_t n, int64_t number, int64_t step, See_token *see,
-                       void *with)
+/* Texts go on from the first `fed` tokens, which the states have; returns how many they have then. */
+static int64_t draw_group(Text_writer *w, int64_t first, int64_t n, int64_t fed, int64_t number, int64_t step,
+                          See_token *see, void *with)
 {
     for (int64_t k = 0; k < n; k++) begin_line(w, &w->line[k], start_of(w, first + k), number + k, step);
     const Line *only = &w->line[0];
     int64_t live = n, seen = w->hidden[first];
-    for (int64_t fed = 0; live; fed++) {
+    for (int64_t i = 0; i < fed; i++) note_token(&w->line[0], i);
+    for (; live; fed++) {
         for (; see && seen < only->n; seen++) see(with, only->token[seen]);
         for (int64_t r = 0; r < w->d.rows; r++) {
             const Line *l = &w->line[r < n ? r : 0];
@@ -319,6 +326,7 @@ static void draw_group(Text_writer *w, int64_t first, int64_t n, int64_t number,
         }
     }
     for (; see && !only->stop && seen < only->n; seen++) see(with, only->token[seen]);
+    return fed;
 }
 
 static void hand_drawn(Text_writer *w, int64_t first, int64_t n, int64_t number, Take_written *take, void *with)
@@ -408,8 +416,33 @@ void write_texts(Text_writer *w, const Passage *prompt, int64_t n, int64_t numbe
                 search_group(w, i, some, number + k + i, take, with);
                 continue;
             }
-            draw_group(w, i, some, number + k + i, step, see, with);
+            draw_group(w, i, some, 0, number + k + i, step, see, with);
             hand_drawn(w, i, some, number + k + i, take, with);
         }
     }
+}
+
+/* ------------------------------------------------------------------ a conversation */
+
+/* After a stop the states have tokens that are not of the answer: all is fed again. */
+void write_answer(Text_writer *w, Talk *talk, Passage said, Take_written *take, See_token *see, void *with)
+{
+    const Writing *a = &w->asked;
+    Ids *ids = &talk->ids, *prompt = &w->prompt[0];
+    bug_if(!a->chat || w->beam || w->d.encode);
+    encode_said(w->encoder, w->tokenizer, a->chat, talk->turns == 0, a->system, said, ids);
+    if (talk->turns == 0) take_begin(w, ids);
+    if (talk->fed == 0) forget_rows(&w->d);
+    Ids own = *prompt;
+    *prompt = *ids;
+    w->hidden[0] = ids->n;
+    talk->fed = draw_group(w, 0, 1, talk->fed, talk->turns++, 0, see, with);
+    *prompt = own;
+    const Line *l = &w->line[0];
+    if (ids->room < l->n) ids->at = must_grow(ids->at, sizeof *ids->at * (size_t)(ids->room = 2 * l->n));
+    memcpy(ids->at, l->token, sizeof *ids->at * (size_t)l->n);
+    ids->n = l->n;
+    if (l->stop) talk->fed = 0;
+    encode_end(w->encoder, a->chat, ids);
+    hand_drawn(w, 0, 1, 0, take, with);
 }

@@ -9,6 +9,7 @@
 #include "token/tokenizer.h"
 #include "trainer/eval.h"
 #include "trainer/samples.h"
+#include "trainer/shown.h"
 #include "trainer/trial.h"
 
 #include <stdlib.h>

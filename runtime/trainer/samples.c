@@ -10,6 +10,7 @@
 #include "text/generate.h"
 #include "token/tokenizer.h"
 #include "trainer/samples.h"
+#include "trainer/shown.h"
 #include "trainer/trainer.h"
 
 #include <stdlib.h>

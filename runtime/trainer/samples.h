@@ -10,18 +10,15 @@
 
 /* ---- trainer/generate.c */
 
-typedef struct Text_written {
-    char *at; /* from malloc; NULL if it is empty */
-    size_t bytes, room;
-} Text_written;
-
 int generated(const Trainer *t);          /* number of samples that the command line asks for, over all prompts */
 Prompt prompt_number(const Trainer *t, int k); /* of the k-th; empty without */
 /* The tokenizer saved beside the weights, or else the characters of the given text; bytes need neither. */
 Tokenizer *vocabulary_of(Trainer *t, const char *weights);
 
-Text_written text_written(const Tokenizer *k, const Written *w);
-json_t *written_json(const Text_writer *from, const Tokenizer *k, Passage prompt, const Written *w);
+/* ---- trainer/chat.c */
+
+/* What a chat asks for: answers in the form that the run was trained on. */
+Writing chat_of(Trainer *t, const Tokenizer *k);
 
 /* ---- trainer/samples.c */
 

@@ -52,6 +52,7 @@ int train_command(Trainer *t);    /* trainer/loop.c */
 int eval_command(Trainer *t);     /* trainer/eval.c */
 int predict_command(Trainer *t);  /* trainer/predict.c */
 int generate_command(Trainer *t); /* trainer/generate.c */
+int chat_command(Trainer *t);     /* trainer/chat.c */
 int grad_command(Trainer *t);     /* trainer/grad.c */
 void take_inputs(const Trainer *t, const Lathe_entry *e, char *in); /* of --inputs */
 int init_command(Trainer *t);     /* trainer/grad.c */

@@ -59,6 +59,17 @@ same as-text as-chat
 works $llama generate --weights known --tokens 6 --chat --prompt 'Say <|im_end|> and <|im_start|>' --samples 2 --beams 0
 grep -q 'im_start' out && wrong 'the prompt is shown' || ok 'only answers are shown'
 
+# A conversation: each answer is the one that generate gives to all that was said before, and a blank line says nothing.
+printf 'Who is 3?\n\n  \nAnd <|im_end|>\r\nWho?' >said
+works sh -c "$llama chat --weights by-template --tokens 5 --json <said >answers"
+[ "$(wc -l <answers)" = 3 ] && ok 'three answers' || wrong "$(wc -l <answers) answers"
+works sh -c "$llama chat --weights by-template --tokens 5 <said >shown"
+works $llama generate --weights by-template --tokens 5 --json --chat --prompt 'Who is 3?'
+tokens >as-generate
+sed -n 1p answers >out; tokens >as-chat
+same as-generate as-chat
+refuses 2 'chat has no option --prompt' $llama chat --weights by-template --prompt Hi
+
 # A template that is not known: told at the first chat; texts need none; a setting names the form, and the run keeps it.
 refuses 3 'bare.jsonl:[0-9]*: error: is a chat, and the chat template .* --set chat=' $llama train --data bare.jsonl --init unknown --out x
 refuses 3 'the chat template that came with the weights is none of the known' $llama generate --weights unknown --chat --prompt Hi
@@ -72,10 +83,35 @@ refuses 2 'give --chat too' $llama generate --weights known --system Hi --prompt
 refuses 2 'give it with --prompt' $llama generate --weights known --chat
 
 # Without tokens for it: ROLE, a colon, a line; an answer ends where the person would speak again.
-works "$lathe" build "$top/models/gpt.lua" --set layers=1 --set width=32 --set heads=2 --set seq=64 --set batch=8 --set pack=true \
+works "$lathe" build "$top/models/gpt.lua" --set layers=1 --set width=32 --set heads=2 --set seq=128 --set batch=8 --set pack=true \
     --set steps=150 --set lr=0.01 --set tokenizer=bytes -o plain
-printf '{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yo"}, {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yo"}]}\n%.0s' $(seq 50) >plain.jsonl
+printf '{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yo"}, {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yo"}, {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yo"}]}\n%.0s' $(seq 50) >plain.jsonl
 works plain/trainer train --data plain.jsonl --out plain-run
 works plain/trainer generate --weights plain-run --chat --prompt Hi --tokens 30 --set temperature=0
-[ "$(cat out)" = Yo ] && ok 'the answer ends' || { wrong "the answer is $(cat out)"; }
+[ "$(cat out)" = Yo ] && ok 'the answer ends' || wrong "the answer is $(cat out)"
+
+# The states that a conversation keeps give what all of its text gives, after an answer that was cut off and one that ended.
+printf 'Hi\nHo\nHi\n' >said
+end='
+
+
+' user='
+
+user:
+'
+for tokens in 1 30; do
+    works sh -c "plain/trainer chat --weights plain-run --set temperature=0 --tokens $tokens --json <said >answers"
+    : >text.txt
+    for turn in 1 2 3; do
+        printf 'user:\n%s\n\nassistant:\n' "$(sed -n ${turn}p said)" >>text.txt
+        works plain/trainer generate --weights plain-run --set temperature=0 --tokens $tokens --json --prompt-file text.txt \
+            --stop "$user" "$end"
+        tokens >as-text
+        sed -n ${turn}p answers >out
+        tokens >as-chat
+        same as-text as-chat
+        printf '%b\n\n' "$(sed 's/.*"text":"\([^"]*\)".*/\1/' out)" >>text.txt
+    done
+done
+[ "$(sed 's/.*"text":"\([^"]*\)".*/\1/' answers | tr '\n' ' ')" = 'Yo Yo Yo ' ] && ok 'the answers' || wrong "the answers are $(cat answers)"
 finish
