@@ -1,14 +1,44 @@
 -- llama.lua: a decoder-only transformer with rmsnorm, rotary positions, grouped heads and swiglu.  Names and layouts in
--- checkpoints are those of Llama at Hugging Face, whose rotary positions turn the two halves of a head against each other.
+-- checkpoints are those of Llama, Mistral, Qwen 2 and Qwen 3 at Hugging Face, whose rotary positions turn the two halves of a
+-- head against each other.
+
+-- What the families have of their own: attention_bias and mlp_bias are in their config.json, head_width and window are what it means
+-- by saying nothing.
+local kinds = {
+  llama = { architecture = "LlamaForCausalLM", attention_bias = false, mlp_bias = false },
+  mistral = { architecture = "MistralForCausalLM", window = 4096 },
+  qwen2 = { architecture = "Qwen2ForCausalLM", qkv_bias = true },
+  qwen3 = { architecture = "Qwen3ForCausalLM", qk_norm = true, attention_bias = false, head_width = 128 },
+}
+
+local function head_width(c) return c.head_width > 0 and c.head_width or c.width // c.heads end
+local function context(c) return c.context > 0 and c.context or c.seq end
+
+-- Rotary rates of models that were made to read longer texts than they began with
+local stretches = {
+  default = nil,
+  linear = function(c) return function(rate) return rate / c.rope_factor end end,
+  -- High rates stay, low ones are divided, and between the two they change smoothly (Llama 3.1).
+  llama3 = function(c)
+    return function(rate)
+      local turns = rate * (c.rope_context / (2 * math.pi))
+      local share = nn.clamp((turns - c.rope_low) / (c.rope_high - c.rope_low), 0, 1)
+      return rate * ((1 - share) / c.rope_factor + share)
+    end
+  end,
+}
 
 local function block(c, init, x, segments)
-  local h = nn.rmsnorm(x, { name = "input_layernorm", eps = c.eps })
+  local kind, stretch = kinds[c.kind], stretches[c.rope]
+  local function norm(y, name) return nn.rmsnorm(y, { name = name, eps = c.eps }) end
+  local h = norm(x, "input_layernorm")
   x = x + nn.attention(h, {
     name = "self_attn", fused = false, names = { "q_proj", "k_proj", "v_proj", "o_proj" }, init = init, bias = false,
-    heads = c.heads, kv_heads = c.kv_heads, causal = true, rotary = c.rope_theta,
-    context = c.context > 0 and c.context or c.seq, segments = segments,        -- angles between positions matter alone, so these may run on
+    heads = c.heads, kv_heads = c.kv_heads, head_width = head_width(c), qkv_bias = kind.qkv_bias, qk_norm = kind.qk_norm and norm,
+    causal = true, window = c.window, rotary = c.rope_theta, rotary_stretch = stretch and stretch(c),
+    context = context(c), segments = segments,                                  -- angles between positions matter alone, so these may run on
   })
-  h = nn.rmsnorm(x, { name = "post_attention_layernorm", eps = c.eps })
+  h = norm(x, "post_attention_layernorm")
   return x + nn.swiglu(h, { name = "mlp", names = { "gate_proj", "up_proj", "down_proj" }, hidden = c.hidden, init = init })
 end
 
@@ -20,23 +50,35 @@ local function model(c, init, tokens, segments)
   return nn.rmsnorm(x, { name = "norm", eps = c.eps }), embed
 end
 
--- At Hugging Face it is LlamaForCausalLM.
+local function rope_of(c)
+  local rope = { rope_theta = c.rope_theta, rope_type = c.rope }
+  if c.rope ~= "default" then rope.factor, rope.type = c.rope_factor, c.rope end         -- type: what older files call rope_type
+  if c.rope == "llama3" then
+    rope.low_freq_factor, rope.high_freq_factor, rope.original_max_position_embeddings = c.rope_low, c.rope_high, c.rope_context
+  end
+  return rope
+end
+
+-- config.json; `absent` says what a key means that is not there.
 local function hugging_face(c)
+  local kind = kinds[c.kind]
   return {
     config = {
-      model_type = "llama", architectures = { "LlamaForCausalLM" },
+      model_type = c.kind, architectures = { kind.architecture },
       num_hidden_layers = c.layers, num_attention_heads = c.heads, num_key_value_heads = c.kv_heads,
-      head_dim = c.width // c.heads, hidden_size = c.width, intermediate_size = c.hidden, hidden_act = "silu",
-      max_position_embeddings = c.context > 0 and c.context or c.seq, rms_norm_eps = c.eps,
-      rope_theta = c.rope_theta, rope_parameters = { rope_theta = c.rope_theta, rope_type = "default" },
-      attention_bias = false, mlp_bias = false, tie_word_embeddings = c.tied,
+      head_dim = head_width(c), hidden_size = c.width, intermediate_size = c.hidden, hidden_act = "silu",
+      max_position_embeddings = context(c), rms_norm_eps = c.eps, rope_theta = c.rope_theta, rope_parameters = rope_of(c),
+      attention_bias = kind.attention_bias, mlp_bias = kind.mlp_bias, tie_word_embeddings = c.tied,
+      sliding_window = c.window > 0 and c.window or nil,
     },
     absent = {
-      num_key_value_heads = c.heads, head_dim = c.width // c.heads, hidden_act = "silu", rms_norm_eps = 1e-6,
-      rope_theta = 10000.0, attention_bias = false, mlp_bias = false, tie_word_embeddings = false,
+      num_key_value_heads = c.heads, head_dim = kind.head_width or c.width // c.heads, hidden_act = "silu", rms_norm_eps = 1e-6,
+      rope_theta = 10000.0, rope_parameters = { rope_type = "default" },
+      attention_bias = kind.attention_bias, mlp_bias = kind.mlp_bias, tie_word_embeddings = false, sliding_window = kind.window,
     },
-    elsewhere = { rope_theta = "rope_parameters.rope_theta" },
-    unset = { "rope_scaling" },
+    elsewhere = { rope_theta = "rope_parameters.rope_theta", rope_parameters = "rope_scaling" },
+    unset = c.rope == "default" and { "rope_scaling" } or {},
+    harmless = c.rope ~= "default" and { rope_scaling = "compared as rope_parameters" } or {},
     ids = { config = "vocab_size", tensors = { "model.embed_tokens.weight", not c.tied and "lm_head.weight" or nil } },
     copies = c.tied and { ["lm_head.weight"] = "model.embed_tokens.weight" } or {},
     ignored = { "model.layers.%d.self_attn.rotary_emb.inv_freq" },
@@ -45,12 +87,17 @@ end
 
 return {
   config = {
+    kind = "llama",                     -- or mistral, qwen2, qwen3
     layers = 4, heads = 4, kv_heads = 2, width = 128,
+    head_width = 0,                     -- 0: width / heads
     hidden = 352,                       -- between gate, up and down
     seq = 64, batch = 12, vocab = 256,
     context = 0,                        -- what decode remembers; 0: seq
     tied = true,                        -- the head shares the embedding's weight
+    window = 0,                         -- how many positions each sees, back from its own; 0: all
     rope_theta = 10000.0,
+    rope = "default", rope_factor = 1.0,                                -- or linear, llama3
+    rope_low = 1.0, rope_high = 4.0, rope_context = 8192,               -- of llama3
     eps = 1e-5,
     sd = 0.02,                          -- of every matrix before training
 
@@ -80,7 +127,10 @@ return {
   },
 
   check = function(c)
-    assert(c.width % (2 * c.heads) == 0, ("width %d must be a multiple of 2 * heads %d"):format(c.width, c.heads))
+    assert(kinds[c.kind], "kind must be llama, mistral, qwen2 or qwen3")
+    assert(c.rope == "default" or stretches[c.rope], "rope must be default, linear or llama3")
+    assert(c.head_width > 0 or c.width % (2 * c.heads) == 0,
+      ("width %d must be a multiple of 2 * heads %d"):format(c.width, c.heads))
     assert(c.heads % c.kv_heads == 0, ("heads %d must be a multiple of kv_heads %d"):format(c.heads, c.kv_heads))
   end,
 

@@ -366,6 +366,7 @@ static void say_identity(Page *page, Text *t)
     if (page->precision.weights != page->precision.real)
         say(t, "    .weights = %s,\n", dtype_word(page->precision.weights));
     if (d->source_seq) say(t, "    .source_seq = %lld,\n", (long long)d->source_seq);
+    if (d->context) say(t, "    .context = %lld,\n", (long long)d->context);
 }
 
 /* The tables above, and how long they are. */

@@ -240,6 +240,15 @@ static int skip_site_call(lua_State *L)
     return 0;
 }
 
+/* core.remembers(n): decode has room for n positions, and so the model for no more */
+static int remembers_call(lua_State *L)
+{
+    Desc *d = trace_of(L)->desc;
+    int64_t n = luaL_checkinteger(L, 1);
+    if (!d->context || n < d->context) d->context = n;
+    return 0;
+}
+
 /* core.ids_below(x): the vocabulary if x is a text's targets, else nil */
 static int ids_below_call(lua_State *L)
 {
@@ -253,7 +262,7 @@ static int ids_below_call(lua_State *L)
     return 1;
 }
 
-const luaL_Reg time_functions[] = {{"ids_below", ids_below_call}, {"decoding", decoding_call},
+const luaL_Reg time_functions[] = {{"ids_below", ids_below_call}, {"remembers", remembers_call}, {"decoding", decoding_call},
                                    {"training", training_call},   {"time_aware", time_aware_call},
                                    {"time_axis", time_axis_call}, {"holds_time", holds_time_call},
                                    {"with_time", with_time_call}, {"mixing", mixing_call},

@@ -39,14 +39,19 @@ layer("position_embedding", "the first T rows of a learned table [context, width
   local rows, over_time = param("weight", { o.context, o.width }, o.init, o.decay), core.over_time(is_time(x, 1))
   rawset(self, "weight", rows)
   if o.positions then return rows:gather(o.positions, 0) end
-  if over_time and core.decoding() then return rows:gather(positions(T, true), 0) end
+  if over_time and core.decoding() then
+    core.remembers(o.context)
+    return rows:gather(positions(T, true), 0)
+  end
   return core.with_time(rows:slice(0, 0, T), over_time and 0 or nil)
 end)
 
--- Cosines and sines [..., width / 2] of x [...] times rates that fall geometrically from 1 towards 1 / base.
-local function waves(x, width, base)
+-- Cosines and sines [..., width / 2] of x [...] times rates that fall geometrically from 1 towards 1 / base, or what
+-- stretch(rates) makes of these.
+local function waves(x, width, base, stretch)
   local half = width // 2
   local rate = nn.exp(nn.iota(half):cast("f32") * (-math.log(base) / half))
+  if stretch then rate = stretch(rate) end
   local angle = (x.dtype == "f32" and x or x:cast("f32")):unsqueeze(-1) * rate
   return nn.cos(angle), nn.sin(angle)
 end
@@ -73,14 +78,14 @@ function nn.sinusoidal(x, width, given)
 end
 
 -- Cosines and sines [T, D / 2] of rotary positions [T], for heads of width D.
-local function angles(at, dim, base)
+local function angles(at, dim, base, stretch)
   if dim % 2 ~= 0 then fail("nn.rotary: the width of a head must be even, found %d", dim) end
-  return waves(at, dim, base)
+  return waves(at, dim, base, stretch)
 end
 
--- [T, D]: cosines, then sines, for nn.attend.
-function nn.turns(at, dim, base)
-  return nn.concat({ angles(at, dim, base) }, -1)
+-- [T, D]: cosines, then sines, for nn.attend.  stretch: a function of the rates [D / 2] that gives others; default: they stay.
+function nn.turns(at, dim, base, stretch)
+  return nn.concat({ angles(at, dim, base, stretch) }, -1)
 end
 
 -- Rotary positions: rotates the two halves of each head [B, T, H, D] by an angle that grows with the position.
@@ -104,6 +109,7 @@ local function remembered(name, new, context)
   for a = 0, new.rank - 1 do shape[a + 1] = a == axis and context or new:size(a) end
   local state, old = core.state(name, shape, new)
   local now = old:overwrite(positions(1, true), new, axis)
+  core.remembers(context)
   core.state_next(state, now)
   return now
 end
@@ -289,6 +295,7 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   qk_norm = { "norm", false, "of q and k before rotary positions: \"rmsnorm\" or \"layernorm\" of each head, \"rmsnorm_wide\" of all heads at once, or a function of y [batch, time, heads, D] and a name" },
   dropout = { "number", 0, "on the probabilities" },
   rotary = { "number", 0, "base of rotary positions, such as 10000; 0: none" },
+  rotary_stretch = { "function", none, "of their rates f32 [head_width / 2], radians per position: gives other rates" },
   scale = { "number", none, "of q · k; default: 1 / sqrt(head_width)" },
   context = { "integer", none, "positions that decode remembers; default: seq" },
   fused = { "boolean", true, "one weight for q, k, v (self-attention)" },
@@ -313,7 +320,7 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   q, k = normed(o, q, k)
   local turns, memory_turns
   if o.rotary > 0 then
-    local function turns_of(y) return nn.turns(positions(y:size(1), core.over_time(is_time(y, 1))), dim, o.rotary) end
+    local function turns_of(y) return nn.turns(positions(y:size(1), core.over_time(is_time(y, 1))), dim, o.rotary, o.rotary_stretch) end
     turns, memory_turns = turns_of(x), memory and turns_of(memory)
   end
   local heads, _, _, probabilities = attend("nn.attention", q, k, v, {

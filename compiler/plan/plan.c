@@ -203,7 +203,7 @@ static int64_t generation_bytes(const Desc *d)
     const Lathe_recipe *r = &d->recipe;
     const Graph *decode = entry_graph(d, ENTRY_decode);
     if (!decode || !reads_tokens(d) || !writes_texts(d)) return 0;
-    return lathe_generation_bytes(r, r->rows, d->seq, d->vocab, extras(decode, r->rows), decode_bytes(d, false),
+    return lathe_generation_bytes(r, r->rows, d->seq, d->context, d->vocab, extras(decode, r->rows), decode_bytes(d, false),
                                   decode_bytes(d, true));
 }
 

@@ -31,6 +31,7 @@ static json_t *config_of(const char *path, char **place)
     *place = text_of("%s/config.json", folder);
     free(folder);
     FILE *f = open_stream_to_read(*place);
+    if (!f) refuse_folder_of_gguf(path);
     if (!f)
         fail(EXIT_DATA, *place, "expected the configuration of a Hugging Face folder, but it cannot be read: %s",
              error_text(errno));
@@ -43,46 +44,61 @@ static json_t *config_of(const char *path, char **place)
 
 /* ------------------------------------------------------------------ what a description calls it */
 
-typedef enum Value { SIZE, REAL, SWITCH, GELU } Value;
+typedef enum Value { SIZE, REAL, SWITCH, GELU, ROPE } Value;
 
 typedef struct Size {
     const char *theirs;    /* a key of config.json */
-    const char *elsewhere; /* an object that may have it instead: "rope_parameters"; NULL: none */
+    const char *elsewhere; /* objects that may have it instead: "rope_parameters rope_scaling"; NULL: none */
     const char *ours;      /* a key of the description's config */
     Value value;
-    const char *absent; /* the value of a config.json without it, as Lua; NULL: it must be there */
+    const char *absent; /* the value of a config.json without it, as Lua; NULL: it must be there; "": that of models/ */
+    const char *only;   /* the model_type that has it; NULL: all */
 } Size;
 
 /* What is absent is as in the table of the same name of each description's `hf`. */
+static const char rope[] = "rope_parameters rope_scaling";
+
 static const Size of_llama[] = {
-    {"num_hidden_layers", NULL, "layers", SIZE, NULL},
-    {"num_attention_heads", NULL, "heads", SIZE, NULL},
-    {"num_key_value_heads", NULL, "kv_heads", SIZE, "model.config.heads"},
-    {"hidden_size", NULL, "width", SIZE, NULL},
-    {"intermediate_size", NULL, "hidden", SIZE, NULL},
-    {"vocab_size", NULL, "vocab", SIZE, NULL},
-    {"max_position_embeddings", NULL, "context", SIZE, NULL},
-    {"tie_word_embeddings", NULL, "tied", SWITCH, "false"},
-    {"rope_theta", "rope_parameters", "rope_theta", REAL, "10000.0"},
-    {"rms_norm_eps", NULL, "eps", REAL, "1e-6"},
-    {NULL, NULL, NULL, SIZE, NULL},
+    {"num_hidden_layers", NULL, "layers", SIZE, NULL, NULL},
+    {"num_attention_heads", NULL, "heads", SIZE, NULL, NULL},
+    {"num_key_value_heads", NULL, "kv_heads", SIZE, "model.config.heads", NULL},
+    {"head_dim", NULL, "head_width", SIZE, "", NULL},
+    {"hidden_size", NULL, "width", SIZE, NULL, NULL},
+    {"intermediate_size", NULL, "hidden", SIZE, NULL, NULL},
+    {"vocab_size", NULL, "vocab", SIZE, NULL, NULL},
+    {"max_position_embeddings", NULL, "context", SIZE, NULL, NULL},
+    {"sliding_window", NULL, "window", SIZE, "", "mistral"},
+    {"tie_word_embeddings", NULL, "tied", SWITCH, "false", NULL},
+    {"rope_theta", rope, "rope_theta", REAL, "10000.0", NULL},
+    {"rope_type", rope, "rope", ROPE, "", NULL},
+    {"factor", rope, "rope_factor", REAL, "", NULL},
+    {"low_freq_factor", rope, "rope_low", REAL, "", NULL},
+    {"high_freq_factor", rope, "rope_high", REAL, "", NULL},
+    {"original_max_position_embeddings", rope, "rope_context", SIZE, "", NULL},
+    {"rms_norm_eps", NULL, "eps", REAL, "1e-6", NULL},
+    {NULL, NULL, NULL, SIZE, NULL, NULL},
 };
 
 static const Size of_gpt[] = {
-    {"n_layer", NULL, "layers", SIZE, NULL},
-    {"n_head", NULL, "heads", SIZE, NULL},
-    {"n_embd", NULL, "width", SIZE, NULL},
-    {"vocab_size", NULL, "vocab", SIZE, NULL},
-    {"n_positions", NULL, "context", SIZE, NULL},
-    {"tie_word_embeddings", NULL, "tied", SWITCH, "true"},
-    {"activation_function", NULL, "gelu", GELU, "\"tanh\""},
-    {NULL, NULL, NULL, SIZE, NULL},
+    {"n_layer", NULL, "layers", SIZE, NULL, NULL},
+    {"n_head", NULL, "heads", SIZE, NULL, NULL},
+    {"n_embd", NULL, "width", SIZE, NULL, NULL},
+    {"vocab_size", NULL, "vocab", SIZE, NULL, NULL},
+    {"n_positions", NULL, "context", SIZE, NULL, NULL},
+    {"tie_word_embeddings", NULL, "tied", SWITCH, "true", NULL},
+    {"activation_function", NULL, "gelu", GELU, "\"tanh\"", NULL},
+    {NULL, NULL, NULL, SIZE, NULL, NULL},
 };
 
 static const struct {
     const char *type, *description; /* model_type, models/NAME.lua */
     const Size *size;
-} families[] = {{"llama", "llama", of_llama}, {"gpt2", "gpt", of_gpt}};
+    bool kind; /* the description has the type as its kind */
+} families[] = {{"llama", "llama", of_llama, true},
+                {"mistral", "llama", of_llama, true},
+                {"qwen2", "llama", of_llama, true},
+                {"qwen3", "llama", of_llama, true},
+                {"gpt2", "gpt", of_gpt, false}};
 enum { FAMILIES = sizeof families / sizeof *families };
 
 static _Noreturn void unfit(const char *place, const Size *s, const json_t *found, const char *expected)
@@ -107,14 +123,25 @@ static char *real_text(double x)
     return text_of("%s%s", text, strpbrk(text, ".e") ? "" : ".0");
 }
 
-/* The value in Lua, from malloc. */
+/* NULL where it is absent or null. */
+static const json_t *found_in(const json_t *config, const Size *s)
+{
+    const json_t *found = json_object_get(config, s->theirs);
+    for (const char *at = s->elsewhere; at && *at && (!found || json_is_null(found)); at += strspn(at, " ")) {
+        int n = (int)strcspn(at, " ");
+        char *object = text_of("%.*s", n, at);
+        found = json_object_get(json_object_get(config, object), s->theirs);
+        free(object);
+        at += n;
+    }
+    return json_is_null(found) ? NULL : found;
+}
+
+/* The value in Lua, from malloc; "": the description's own. */
 static char *value_text(const char *place, const Size *s, const json_t *config)
 {
     enum { LARGEST = 1 << 30 };
-    const json_t *found = json_object_get(config, s->theirs);
-    if ((!found || json_is_null(found)) && s->elsewhere)
-        found = json_object_get(json_object_get(config, s->elsewhere), s->theirs);
-    if (json_is_null(found)) found = NULL;
+    const json_t *found = found_in(config, s);
     if (!found && s->absent) return text_of("%s", s->absent);
     json_int_t n = json_integer_value(found);
     switch (s->value) {
@@ -131,6 +158,12 @@ static char *value_text(const char *place, const Size *s, const json_t *config)
         if (json_is_string(found) && strcmp(json_string_value(found), "gelu_new") == 0) return text_of("\"tanh\"");
         if (json_is_string(found) && strcmp(json_string_value(found), "gelu") == 0) return text_of("\"erf\"");
         unfit(place, s, found, "\"gelu_new\" or \"gelu\"");
+    case ROPE:
+        if (json_is_string(found) && strcmp(json_string_value(found), "default") == 0) return text_of("%s", "");
+        if (json_is_string(found) &&
+            (strcmp(json_string_value(found), "linear") == 0 || strcmp(json_string_value(found), "llama3") == 0))
+            return text_of("\"%s\"", json_string_value(found));
+        unfit(place, s, found, "\"default\", \"linear\" or \"llama3\"");
     }
     bug_at(__FILE__, __LINE__, "a kind of value");
 }
@@ -141,7 +174,7 @@ static int family_of(const json_t *config, const char *place)
     char *all = text_of("%s", "");
     for (int k = 0; k < FAMILIES; k++) {
         if (type && strcmp(families[k].type, type) == 0) return k;
-        all = text_of("%s%s%s", all, k ? " or " : "", families[k].type);
+        all = text_of("%s%s%s", all, !k ? "" : k + 1 < FAMILIES ? ", " : " or ", families[k].type);
     }
     fail(EXIT_DATA, place, "model_type: expected %s, for which models/ has a description, found %.60s", all,
          type ? type : "none");
@@ -186,9 +219,13 @@ static char *sizes_text(const char *place, int family, const json_t *config)
         text_of("-- %s with the sizes of a published model, as `lathe new` found them; --init reads its weights\n\n"
                 "local model = require \"%s\"\nlocal c = model.config\n\n",
                 families[family].description, families[family].description);
+    if (families[family].kind) text = text_of("%sc.kind = \"%s\"\n", text, families[family].type);
     for (const Size *s = families[family].size; s->theirs; s++) {
-        char *value = value_text(place, s, config), *more = text_of("%sc.%s = %s\n", text, s->ours, value);
-        show(stdout, "  %-11s %-9s %s\n", s->ours, value, s->theirs);
+        if (s->only && strcmp(s->only, families[family].type) != 0) continue;
+        char *value = value_text(place, s, config);
+        if (!*value) continue;
+        char *more = text_of("%sc.%s = %s\n", text, s->ours, value);
+        show(stdout, "  %-12s %-9s %s\n", s->ours, value, s->theirs);
         free(value);
         free(text);
         text = more;

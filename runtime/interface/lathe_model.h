@@ -365,7 +365,7 @@ static inline int64_t lathe_written_tokens(const Lathe_recipe *r, int64_t seq)
     return r->pairs && tokens > seq ? seq : tokens;
 }
 
-static inline int64_t lathe_history_bytes(int64_t rows, int64_t seq) { return (4 * rows * (seq + 1) + 63) / 64 * 64; }
+static inline int64_t lathe_history_bytes(int64_t rows, int64_t context) { return (4 * rows * (context + 1) + 63) / 64 * 64; }
 
 /* If several rows are decoded together: room for reordering their states, and for encoded sources that wait for a row;
  * encode writes `fixed` bytes of the states. */
@@ -373,12 +373,12 @@ static inline int64_t lathe_rows_room(int64_t rows, int64_t states, int64_t fixe
 
 /* Bytes for writing texts, beside the states of decode: that room, the tokens in the states, and the texts of a beam
  * search, two per row and a result (text/beam.c), or the lists for drawing tokens (text/write.c). */
-static inline int64_t lathe_generation_bytes(const Lathe_recipe *r, int64_t rows, int64_t seq, int64_t vocab, int64_t extras,
-                                             int64_t states, int64_t fixed)
+static inline int64_t lathe_generation_bytes(const Lathe_recipe *r, int64_t rows, int64_t seq, int64_t context, int64_t vocab,
+                                             int64_t extras, int64_t states, int64_t fixed)
 {
     int64_t tokens = lathe_written_tokens(r, seq), beams = 3 * rows * (tokens * 4 * (1 + extras) + 64) + 4 * tokens + 4096;
     int64_t drawn = rows * (vocab + tokens * 4 * extras + 64) + 16 * vocab;
-    return lathe_history_bytes(rows, seq) + lathe_rows_room(rows, states, fixed) + ((beams > drawn ? beams : drawn) + 63) / 64 * 64;
+    return lathe_history_bytes(rows, context ? context : seq) + lathe_rows_room(rows, states, fixed) + ((beams > drawn ? beams : drawn) + 63) / 64 * 64;
 }
 
 /* A run is a range of contiguous elements of a parameter; the number of runs in all its copies. */
@@ -446,6 +446,7 @@ typedef struct Lathe_model {
     Lathe_dtype real;           /* of gradients and optimizer, and of parameters */
     Lathe_dtype weights;        /* of parameters, if different: LATHE_BF16; else 0 */
     int64_t batch, seq, source_seq, vocab;  /* 0: none */
+    int64_t context;            /* positions that decode has room for; 0: seq, or any number without positions */
     int params, entries, states, statistics, knobs, categories;
     const Lathe_param *param;
     const Lathe_param *statistic;   /* in the order of their states; offset and stride: in an array of all, of `real` */

@@ -11,6 +11,7 @@
 #include "model/blocks.h"
 #include "model/gguf.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -310,6 +311,16 @@ bool is_gguf(const char *path)
     bool is = f && fread(first, 1, 4, f) == 4 && memcmp(first, "GGUF", 4) == 0;
     if (f) fclose(f);
     return is;
+}
+
+void refuse_folder_of_gguf(const char *folder)
+{
+    DIR *d = opendir(folder);
+    for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d))
+        if (has_end(e->d_name, ".gguf"))
+            fail(EXIT_DATA, folder, "expected weights or a Hugging Face folder, found a folder of GGUF files; give a "
+                                    "file: %s/%s", folder, e->d_name);
+    if (d) closedir(d);
 }
 
 void read_gguf(Store *s, const char *path)

@@ -12,6 +12,7 @@ enum { NORMAL_TOKEN = 1, CONTROL_TOKEN = 3, USERS_TOKEN = 4, UNUSED_TOKEN = 5 };
 /* ---- model/gguf.c: the format */
 
 bool is_gguf(const char *path); /* a file that begins as one */
+void refuse_folder_of_gguf(const char *folder); /* ends the program (3) if it has any */
 /* Reads and checks all but the elements; an error ends the program (3).  header: {key: value}, the metadata.  Tensors
  * have their names of the file, and axes in C's order. */
 void read_gguf(Store *s, const char *path);

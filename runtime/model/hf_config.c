@@ -172,7 +172,15 @@ static void misfit(Misfits *bad, const char *key, char *line)
     else add_misfit(bad, line);
 }
 
-static void check_said(const Hf *hf, const json_t *theirs, Misfits *bad)
+/* A window at least as long as the context has no effect, and neither has one that is switched off. */
+static bool is_wide_window(const Lathe_model *m, const json_t *theirs, const json_t *value)
+{
+    int64_t longest = m->context > m->seq ? m->context : m->seq;
+    return (json_is_integer(value) && json_integer_value(value) >= longest) ||
+           json_is_false(json_object_get(theirs, "use_sliding_window"));
+}
+
+static void check_said(const Hf *hf, const Lathe_model *m, const json_t *theirs, Misfits *bad)
 {
     const char *key;
     json_t *ours;
@@ -186,6 +194,13 @@ static void check_said(const Hf *hf, const json_t *theirs, Misfits *bad)
                text_of("%s: expected %s, found %s%s", key, json_text(ours), json_text(said),
                        silent ? " (the default if the key is absent)" : ""));
     }
+    json_object_foreach(json_object_get(hf->all, "absent"), key, ours)
+    {
+        bool said = json_object_get(theirs, key) || json_object_get(json_object_get(hf->all, "config"), key);
+        if (said || is_wide_window(m, theirs, ours)) continue;
+        misfit(bad, key,
+               text_of("%s: expected none, found %s (the default if the key is absent)", key, json_text(ours)));
+    }
     json_array_foreach(json_object_get(hf->all, "unset"), i, ours)
     {
         const json_t *said = found_at(theirs, json_string_value(ours));
@@ -193,13 +208,6 @@ static void check_said(const Hf *hf, const json_t *theirs, Misfits *bad)
             misfit(bad, json_string_value(ours),
                    text_of("%s: expected none, found %s", json_string_value(ours), json_text(said)));
     }
-}
-
-/* A window at least as long as the context has no effect, and neither has one that is switched off. */
-static bool is_wide_window(const Lathe_model *m, const json_t *theirs, const json_t *value)
-{
-    return (json_is_integer(value) && json_integer_value(value) >= m->seq) ||
-           json_is_false(json_object_get(theirs, "use_sliding_window"));
 }
 
 static bool is_full_attention(const json_t *layers)
@@ -272,7 +280,7 @@ void check_hf_config(const Hf *hf, const Lathe_model *m, const json_t *theirs, M
 {
     const char *key;
     json_t *value;
-    check_said(hf, theirs, bad);
+    check_said(hf, m, theirs, bad);
     json_object_foreach((json_t *)theirs, key, value)
     {
         if (is_of_description(hf, key)) check_inner(hf, m, theirs, key, value, bad);

@@ -47,6 +47,7 @@ char *weights_file(const char *path)
             fail(EXIT_DATA, path,
                  "expected model.safetensors, found pytorch_model.bin, which runs code when it is read; write it "
                  "again in Python: AutoModelForCausalLM.from_pretrained(…).save_pretrained(…)");
+        if (access(whole, F_OK) != 0) refuse_folder_of_gguf(path);
         return whole;
     }
     return index;

@@ -69,5 +69,21 @@ int main(void)
     compare("hf_llama", format("%s --set vocab=61 --precision fp64", llama), 2e-6);
     compare("hf_llama", format("%s --set vocab=64 --precision fp64", llama), 2e-6);
     compare("hf_llama", format("%s --set vocab=61", llama), 1e-5);
+    static const struct {
+        const char *folder, *kind;
+    } families[] = {
+        {"hf_llama3", "kind=llama --set width=64 --set rope=llama3 --set rope_factor=8.0 --set rope_context=16 "
+                      "--set rope_theta=500.0"},
+        {"hf_mistral", "kind=mistral --set head_width=8 --set window=5 --set tied=false --set rope_theta=1e6"},
+        {"hf_qwen2", "kind=qwen2 --set rope=linear --set rope_factor=4.0 --set rope_theta=1e6"},
+        {"hf_qwen3", "kind=qwen3 --set head_width=10 --set tied=false --set rope_theta=1e6"},
+    };
+    for (size_t k = 0; k < sizeof families / sizeof *families; k++) {
+        const char *sizes = format("models/llama.lua --set layers=2 --set heads=4 --set kv_heads=2 --set width=24 "
+                                   "--set hidden=34 --set seq=12 --set context=64 --set batch=2 --set vocab=61 --set %s",
+                                   families[k].kind);
+        compare(families[k].folder, format("%s --precision fp64", sizes), 2e-6);
+        compare(families[k].folder, sizes, 1e-5);
+    }
     return finish();
 }

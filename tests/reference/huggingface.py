@@ -1,7 +1,8 @@
 """huggingface.py: Hugging Face's own models against Lathe's export and import.
 
     python3 tests/reference/huggingface.py record
-        writes tests/reference/hf_gpt2 and hf_llama: folders as transformers' save_pretrained() leaves them, of small random
+        writes tests/reference/hf_gpt2, hf_llama, hf_llama3 (stretched rotary positions), hf_mistral (a window), hf_qwen2 and
+        hf_qwen3: folders as transformers' save_pretrained() leaves them, of small random
         models, and in each expected.safetensors: tokens and targets I32 [B][T], logits F64 [B][T][V], loss F64 [1]
     python3 tests/reference/huggingface.py record_ends
         writes tests/reference/hf_ends: a small llama with a tokenizer whose vocabulary is smaller than the model's, a chat
@@ -23,7 +24,8 @@ import sys
 import numpy as np
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig, GPT2Config, GPT2LMHeadModel
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, PreTrainedTokenizerFast
+from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -92,6 +94,18 @@ def record():
     llama = LlamaConfig(vocab_size=61, hidden_size=24, intermediate_size=34, num_hidden_layers=2, num_attention_heads=4,
                         num_key_value_heads=2, max_position_embeddings=12, rms_norm_eps=1e-5, rope_theta=500.0, **none)
     record_one("hf_llama", LlamaForCausalLM(llama).eval(), 12, 600, dtype=torch.bfloat16, max_shard_size="8KB")
+    sizes = dict(vocab_size=61, hidden_size=24, intermediate_size=34, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+                 max_position_embeddings=64, rms_norm_eps=1e-5, **none)  # fmt: skip
+    rope = {"rope_type": "llama3", "rope_theta": 500.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 16}  # fmt: skip
+    llama = LlamaConfig(**{**sizes, "hidden_size": 64}, tie_word_embeddings=True, rope_parameters=rope)
+    record_one("hf_llama3", LlamaForCausalLM(llama).eval(), 12, 610, dtype=torch.bfloat16)
+    mistral = MistralConfig(**sizes, head_dim=8, sliding_window=5, rope_parameters={"rope_type": "default", "rope_theta": 1e6})
+    record_one("hf_mistral", MistralForCausalLM(mistral).eval(), 12, 620, dtype=torch.bfloat16)
+    qwen = Qwen2Config(**sizes, tie_word_embeddings=True, rope_parameters={"rope_type": "linear", "rope_theta": 1e6, "factor": 4.0})
+    record_one("hf_qwen2", Qwen2ForCausalLM(qwen).eval(), 12, 630, dtype=torch.bfloat16)
+    qwen = Qwen3Config(**sizes, head_dim=10, rope_parameters={"rope_type": "default", "rope_theta": 1e6})
+    record_one("hf_qwen3", Qwen3ForCausalLM(qwen).eval(), 12, 640, dtype=torch.bfloat16)
 
 
 # ---------------------------------------------------------------- where texts end
@@ -240,7 +254,9 @@ def check(description, folder, options):
         sys.exit(1)
 
 
-if sys.argv[1:] == ["record"]:
+if __name__ != "__main__":
+    pass
+elif sys.argv[1:] == ["record"]:
     record()
 elif sys.argv[1:] == ["record_ends"]:
     record_ends()

@@ -21,6 +21,17 @@ same gguf/model.lua folder/model.lua
 same gguf.safetensors folder.safetensors
 begun llama $reference/hf_llama
 says '^c.rope_theta = 500.0$' llama/model.lua
+llama=llama/built/trainer
+for kind in llama3 mistral qwen2 qwen3; do
+    begun $kind $reference/hf_$kind
+    works $kind/built/trainer export --to hf --weights $reference/hf_$kind --out $kind-out
+    works $kind/built/trainer init --init $kind-out --out back.safetensors
+    same back.safetensors $kind.safetensors
+    grep -v '"dtype"\|rms_norm_eps' $kind-out/config.json >ours; grep -v '"dtype"\|rms_norm_eps' $reference/hf_$kind/config.json >theirs
+    same ours theirs
+done
+says '^c.window = 5$' mistral/model.lua
+says '^c.rope_context = 16$' llama3/model.lua
 begun gpt $reference/hf_gpt2/model.safetensors
 says '^c.gelu = "tanh"$' gpt/model.lua
 
@@ -35,13 +46,34 @@ mkdir odd
 config() { sed "$1" $reference/hf_llama/config.json >odd/config.json; }
 config 's/"hidden_size": 24/"hidden_size": "24"/'
 refuses 3 'odd/config.json: error: hidden_size: expected a whole number, 1 or more, found "24"' "$lathe" new other --from odd
-config 's/"model_type": "llama"/"model_type": "qwen2"/'
-refuses 3 'model_type: expected llama or gpt2, for which models/ has a description, found qwen2' "$lathe" new other --from odd
+config 's/"model_type": "llama"/"model_type": "gemma"/'
+refuses 3 'model_type: expected llama, mistral, qwen2, qwen3 or gpt2, for which models/ has a description, found gemma' "$lathe" new other --from odd
 config 's/"num_hidden_layers": 2,//'
 refuses 3 'num_hidden_layers: expected a whole number, 1 or more, found none' "$lathe" new other --from odd
 config 's/"rope_type": "default"/"rope_type": "yarn"/'
-works "$lathe" new other --from odd
-works "$lathe" build other/model.lua -o other/built
+refuses 3 'rope_type: expected "default", "linear" or "llama3", found "yarn"' "$lathe" new other --from odd
+
+# What is in the file decides, and what it means by saying nothing.
 cp $reference/hf_llama/*.safetensors* odd/
-refuses 3 'rope' other/built/trainer init --init odd --out refused.safetensors
+works $llama init --init $reference/hf_llama --out whole.safetensors
+config 's/"rope_type": "default"/"type": "linear"/'
+refuses 3 'rope' $llama init --init odd --out refused.safetensors
+config 's/"rope_theta"/"attention_factor": 2.0, &/'
+refuses 3 'rope_parameters.attention_factor: found 2.0, an unknown key' $llama init --init odd --out refused.safetensors
+rm -r odd && cp -r $reference/hf_mistral odd
+config() { sed "$1" $reference/hf_mistral/config.json >odd/config.json; }
+config 's/"sliding_window": 5/"sliding_window": 6/'
+refuses 3 'sliding_window: expected 5, found 6' mistral/built/trainer init --init odd --out refused.safetensors
+works "$lathe" build $top/models/llama.lua --set kind=mistral --set layers=2 --set heads=4 --set kv_heads=2 --set width=24 --set hidden=34 \
+    --set head_width=8 --set context=64 --set vocab=61 --set tied=false --set rope_theta=1e6 --set seq=5000 --set batch=1 -o long
+config '/"sliding_window"/d; s/"max_position_embeddings": 64/"max_position_embeddings": 64/'
+refuses 3 'sliding_window: expected none, found 4096 (the default' long/trainer init --init odd --out refused.safetensors
+rm -r odd && cp -r $reference/hf_llama3 odd
+
+# Older releases call stretched positions rope_scaling.
+tr -d '\n' <$reference/hf_llama3/config.json | sed 's/"rope_parameters": {/"rope_theta": 500.0, "rope_scaling": {/; s/"rope_theta": 500.0,    "rope_type"/"rope_type"/' >odd/config.json
+works llama3/built/trainer init --init odd --out old.safetensors
+same old.safetensors llama3.safetensors
+sed -i 's/"factor": 8.0/"factor": 4.0/' odd/config.json
+refuses 3 'rope_parameters: expected' llama3/built/trainer init --init odd --out refused.safetensors
 finish

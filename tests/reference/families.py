@@ -1,0 +1,113 @@
+"""families.py: random small models of published families, by transformers and by what `lathe new` makes of their folders.
+
+    families.py LATHE [--seeds 1 2 3] [FAMILY ...]
+
+For each family and seed a configuration is drawn, with the options that published ones use.  transformers writes the folder; `lathe new`
+describes it; a trainer is built.  Compared are logits and the gradient of each parameter (1e-4 of the largest), the folder that export
+writes (bytes of tensors), and 200 tokens of greedy text.
+"""
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import torch
+import transformers
+
+from huggingface import draw, read, run, write
+
+VOCAB, ROWS, SEQ = 256, 4, 64
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 128}
+
+
+def sizes(r, rope):
+    heads, head = r.choice([(4, 2), (6, 3), (4, 1), (4, 4)]), r.choice([8, 10, 16])
+    theta = {"rope_theta": r.choice([1e4, 5e5, 1e6])}
+    return dict(vocab_size=VOCAB, num_attention_heads=heads[0], num_key_value_heads=heads[1], num_hidden_layers=r.choice([1, 2, 3]),
+                hidden_size=heads[0] * head, intermediate_size=r.choice([34, 48, 70]), max_position_embeddings=512,
+                rms_norm_eps=r.choice([1e-5, 1e-6]), tie_word_embeddings=r.random() < 0.5, rope_parameters={**theta, **r.choice(rope)},
+                bos_token_id=None, eos_token_id=None)  # fmt: skip
+
+
+def configuration(family, r):
+    plain, linear = {"rope_type": "default"}, {"rope_type": "linear", "factor": 4.0}
+    if family == "llama":
+        return transformers.LlamaConfig(**sizes(r, [plain, linear, LLAMA3]))
+    if family == "mistral":
+        return transformers.MistralConfig(**sizes(r, [plain]), head_dim=r.choice([8, 12, 20]), sliding_window=r.choice([None, 7, 40]))
+    if family == "qwen2":
+        return transformers.Qwen2Config(**sizes(r, [plain, linear]))
+    if family == "qwen3":
+        return transformers.Qwen3Config(**sizes(r, [plain, linear]), head_dim=r.choice([8, 12, 20]))
+    heads = r.choice([2, 4])
+    return transformers.GPT2Config(vocab_size=VOCAB, n_positions=512, n_embd=heads * r.choice([8, 12]), n_layer=r.choice([1, 2]), n_head=heads,
+                                   activation_function=r.choice(["gelu_new", "gelu"]), bos_token_id=None, eos_token_id=None)  # fmt: skip
+
+
+def apart(own, theirs):
+    return ((torch.from_numpy(own.copy()).double() - theirs.double()).abs().max() / theirs.abs().max().clamp(min=1e-9)).item()
+
+
+def gradients(model, trainer, own, work):
+    """The largest difference over parameters: gradients go out as weights do, by the names and the layout of Hugging Face."""
+    write(f"{work}/grads.safetensors", own)
+    run(trainer, "export", "--to", "hf", "--weights", f"{work}/grads.safetensors", "--out", f"{work}/grads")
+    theirs = dict(model.named_parameters())
+    grads = read(f"{work}/grads/model.safetensors")
+    assert grads.keys() == theirs.keys(), grads.keys() ^ theirs.keys()
+    return max(apart(grads[name], p.grad) for name, p in theirs.items())
+
+
+def compare(lathe, family, seed, work):
+    r = random.Random(seed * 7919 + sum(map(ord, family)))
+    model = transformers.AutoModelForCausalLM.from_config(configuration(family, r)).eval()
+    model.generation_config = transformers.GenerationConfig()
+    draw(model, seed)
+    folder, made = os.path.join(work, "folder"), os.path.join(work, "made")
+    model.save_pretrained(folder)
+    run(lathe, "new", made, "--from", folder)
+    trainer = run(lathe, "build", f"{made}/model.lua", "--set", f"batch={ROWS}", "--set", f"seq={SEQ}", "--set", "pack=false", "-o", f"{made}/built").strip()
+    text = torch.randint(0, VOCAB, (ROWS, SEQ + 1), generator=torch.Generator().manual_seed(seed))
+    tokens, targets = text[:, :-1], text[:, 1:]
+    write(f"{work}/in.safetensors", {"tokens": tokens.int().numpy(), "targets": targets.int().numpy()})
+    run(trainer, "grad", "--weights", folder, "--inputs", f"{work}/in.safetensors", "--out", f"{work}/out.safetensors")
+    out = read(f"{work}/out.safetensors")
+    logits = model(tokens).logits
+    torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten()).backward()
+    run(trainer, "export", "--to", "hf", "--weights", folder, "--out", f"{work}/back")
+    before, after = read(f"{folder}/model.safetensors"), read(f"{work}/back/model.safetensors")
+    same = before.keys() == after.keys() and all((before[k] == after[k]).all() for k in before)
+    own = {k.removeprefix("grad."): x for k, x in out.items() if k.startswith("grad.")}
+    prompt = bytes(range(97, 103)).decode()
+    said = json.loads(run(trainer, "generate", "--weights", folder, "--tokenizer", "bytes", "--prompt", prompt, "--tokens", "200", "--ignore-eos",
+                          "--set", "temperature=0", "--json"))[0]["tokens"]  # fmt: skip
+    with torch.no_grad():
+        ids = torch.tensor([list(prompt.encode())])
+        theirs = model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=200, eos_token_id=[], pad_token_id=0)[0].tolist()
+    return apart(out["output.logits"], logits), gradients(model, trainer, own, work), same, said == theirs
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("lathe")
+    p.add_argument("families", nargs="*", default=["llama", "mistral", "qwen2", "qwen3", "gpt2"])
+    p.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    a, failed = p.parse_args(), 0
+    for family in a.families:
+        for seed in a.seeds:
+            with tempfile.TemporaryDirectory() as work:
+                logits, grads, same, text = compare(a.lathe, family, seed, work)
+            good = logits < 1e-4 and grads < 1e-4 and same and text
+            failed += not good
+            print(f"{'ok' if good else 'FAILED'}  {family} {seed}: logits {logits:.1e}, gradients {grads:.1e}, "
+                  f"tensors {'the same' if same else 'DIFFER'}, 200 tokens {'the same' if text else 'DIFFER'}", flush=True)  # fmt: skip
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
