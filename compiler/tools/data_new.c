@@ -206,9 +206,9 @@ static void write_new(const char *path, const char *text)
 
 /* Settings for some hundred steps on data of one's own. */
 static const char settings[] = "\n-- Settings for a few hundred steps on data of one's own\n"
-                               "c.batch, c.seq = 4, math.min(256, c.context)\n"
+                               "c.batch, c.seq = 2, math.min(256, c.context)\n"
                                "c.lr, c.final_lr, c.warmup, c.decay = 2e-4, 0.0, 5, 0.0\n"
-                               "c.steps, c.eval_every = 50, 25\n"
+                               "c.steps, c.eval_every = 100, 50\n"
                                "c.pack = true\n\n"
                                "model.configs = nil\n"
                                "return model\n";

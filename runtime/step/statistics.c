@@ -36,7 +36,7 @@ void copy_statistics(const Lathe_model *m, const Memory *memory)
 {
     char *to = memory->statistics;
     if (!m->statistics) return;
-    device_down(memory->state, m->state_bytes);
+    device_down(memory->state, memory->state_bytes);
     for (int k = 0; k < m->states; k++) {
         const Lathe_tensor *s = &m->state[k];
         if (!is_statistic(s)) continue;
@@ -50,5 +50,5 @@ void weights_up(const Lathe_model *m, const Memory *memory)
     device_up(memory->params, weight_bytes(m));
     if (!m->statistics) return;
     place_statistics(m, memory);
-    device_up(memory->state, m->state_bytes);
+    device_up(memory->state, memory->state_bytes);
 }

@@ -229,7 +229,7 @@ static void compute_results(const Trainer *t, const Lathe_entry *e, Memory *m)
     if (!scale || !is_named(t, "gradients")) return;
     while (*scale > 1 && isfinite(output_scalar(e, call.out, "loss")) && !all_finite(t->model, m->grads)) {
         *scale /= 2;
-        if (!t->model->statistics) clear_there(m->state, t->model->state_bytes); /* back to zero */
+        if (!t->model->statistics) clear_there(m->state, m->state_bytes); /* back to zero */
         compute_entry(e, &call);
         fetch_results(t, e, call.out, m->grads);
     }

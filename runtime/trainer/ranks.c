@@ -286,7 +286,7 @@ void take_parts(const Trainer *t, const Memory *m)
     device_up(m->moments, lathe_moments(&t->recipe) * shard_bytes(t));
     if (!carried) return;
     place_carried(t->model, t->ranks->carried + t->rank * carried, m->state);
-    device_up(m->state, t->model->state_bytes);
+    device_up(m->state, m->state_bytes);
 }
 
 static void hand_in_parts(const Trainer *t, const Memory *m)
@@ -295,7 +295,7 @@ static void hand_in_parts(const Trainer *t, const Memory *m)
     device_down(m->moments, lathe_moments(&t->recipe) * shard_bytes(t));
     copy_moments(t, m, true);
     if (!carried) return;
-    device_down(m->state, t->model->state_bytes);
+    device_down(m->state, m->state_bytes);
     copy_carried(t->model, t->ranks->carried + t->rank * carried, m->state);
 }
 

@@ -113,7 +113,7 @@ static void give_arrays(Training *r)
     test_first_start(r->t, r->entry, &r->memory);
     if (r->t->resume && r->t->ranks) take_parts(r->t, &r->memory);
     if (r->t->resume && !r->t->ranks) device_up(r->memory.moments, (int64_t)optimizer_bytes(m, &r->t->recipe));
-    if ((r->t->resume || m->statistics) && !r->t->ranks) device_up(r->memory.state, m->state_bytes);
+    if ((r->t->resume || m->statistics) && !r->t->ranks) device_up(r->memory.state, r->memory.state_bytes);
     ready_optimizers(&r->turns, &r->memory);
 }
 

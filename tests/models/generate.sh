@@ -40,10 +40,10 @@ must "$LATHE" build $llama --set seq=48 -o "$TMP/long"
 must "$LATHE" build $llama --set seq=8 -o "$TMP/slides"
 must "$TMP/short/trainer" train --data "$TMP/t.txt" --steps 150 --set lr=5e-3 --set warmup=0 --out "$TMP/remembers"
 for model in short long slides; do
-    write $model "$TMP/$model/trainer" generate --weights "$TMP/remembers" --tokens 40 --set temperature=0 --prompt 'the cat'
+    write "$model.txt" "$TMP/$model/trainer" generate --weights "$TMP/remembers" --tokens 40 --set temperature=0 --prompt 'the cat'
 done
-same short long "with a context of 48, texts of 47 do not depend on seq"
-if cmp -s "$TMP/short" "$TMP/slides"; then tell "the context makes no difference"; fi
+same short.txt long.txt "with a context of 48, texts of 47 do not depend on seq"
+if cmp -s "$TMP/short.txt" "$TMP/slides.txt"; then tell "the context makes no difference"; fi
 
 # Of two beams, two prompts at a time; 40 tokens are more than the context.
 for prompt in 'the cat' 'a' 'and ran to the sea and' 'on'; do write a $four --beams 2 --prompt "$prompt"; cat "$TMP/a"; done >"$TMP/each"
