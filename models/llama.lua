@@ -16,7 +16,6 @@ local function context(c) return c.context > 0 and c.context or c.seq end
 
 -- Rotary rates of models that were made to read longer texts than they began with
 local stretches = {
-  default = nil,
   linear = function(c) return function(rate) return rate / c.rope_factor end end,
   -- High rates stay, low ones are divided, and between the two they change smoothly (Llama 3.1).
   llama3 = function(c)
@@ -36,7 +35,7 @@ local function block(c, init, x, segments)
     name = "self_attn", fused = false, names = { "q_proj", "k_proj", "v_proj", "o_proj" }, init = init, bias = false,
     heads = c.heads, kv_heads = c.kv_heads, head_width = head_width(c), qkv_bias = kind.qkv_bias, qk_norm = kind.qk_norm and norm,
     causal = true, window = c.window, rotary = c.rope_theta, rotary_stretch = stretch and stretch(c),
-    context = context(c), segments = segments,                                  -- angles between positions matter alone, so these may run on
+    context = context(c), segments = segments,
   })
   h = norm(x, "post_attention_layernorm")
   return x + nn.swiglu(h, { name = "mlp", names = { "gate_proj", "up_proj", "down_proj" }, hidden = c.hidden, init = init })
@@ -69,7 +68,7 @@ local function hugging_face(c)
       head_dim = head_width(c), hidden_size = c.width, intermediate_size = c.hidden, hidden_act = "silu",
       max_position_embeddings = context(c), rms_norm_eps = c.eps, rope_theta = c.rope_theta, rope_parameters = rope_of(c),
       attention_bias = kind.attention_bias, mlp_bias = kind.mlp_bias, tie_word_embeddings = c.tied,
-      sliding_window = c.window > 0 and c.window or nil,
+      sliding_window = c.window > 0 and c.window or kind.window and context(c) or nil,          -- a window of all has no effect
     },
     absent = {
       num_key_value_heads = c.heads, head_dim = kind.head_width or c.width // c.heads, hidden_act = "silu", rms_norm_eps = 1e-6,
@@ -128,7 +127,9 @@ return {
 
   check = function(c)
     assert(kinds[c.kind], "kind must be llama, mistral, qwen2 or qwen3")
+    assert(c.window == 0 or kinds[c.kind].window, "only the kind mistral has a window")
     assert(c.rope == "default" or stretches[c.rope], "rope must be default, linear or llama3")
+    assert(c.rope_factor > 0 and c.rope_low < c.rope_high, "rope_factor must be above 0, and rope_low below rope_high")
     assert(c.head_width > 0 or c.width % (2 * c.heads) == 0,
       ("width %d must be a multiple of 2 * heads %d"):format(c.width, c.heads))
     assert(c.heads % c.kv_heads == 0, ("heads %d must be a multiple of kv_heads %d"):format(c.heads, c.kv_heads))

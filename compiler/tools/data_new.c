@@ -31,10 +31,11 @@ static json_t *config_of(const char *path, char **place)
     *place = text_of("%s/config.json", folder);
     free(folder);
     FILE *f = open_stream_to_read(*place);
-    if (!f) refuse_folder_of_gguf(path);
+    int error_number = errno;
+    if (!f && S_ISDIR(about.st_mode)) refuse_folder_of_gguf(path);
     if (!f)
         fail(EXIT_DATA, *place, "expected the configuration of a Hugging Face folder, but it cannot be read: %s",
-             error_text(errno));
+             error_text(error_number));
     json_t *config = json_loadf(f, JSON_REJECT_DUPLICATES, &error);
     fclose(f);
     if (!json_is_object(config))
@@ -55,7 +56,6 @@ typedef struct Size {
     const char *only;   /* the model_type that has it; NULL: all */
 } Size;
 
-/* What is absent is as in the table of the same name of each description's `hf`. */
 static const char rope[] = "rope_parameters rope_scaling";
 
 static const Size of_llama[] = {
@@ -70,7 +70,7 @@ static const Size of_llama[] = {
     {"sliding_window", NULL, "window", SIZE, "", "mistral"},
     {"tie_word_embeddings", NULL, "tied", SWITCH, "false", NULL},
     {"rope_theta", rope, "rope_theta", REAL, "10000.0", NULL},
-    {"rope_type", rope, "rope", ROPE, "", NULL},
+    {"rope_type", rope, "rope", ROPE, "", NULL}, /* "type" in older files */
     {"factor", rope, "rope_factor", REAL, "", NULL},
     {"low_freq_factor", rope, "rope_low", REAL, "", NULL},
     {"high_freq_factor", rope, "rope_high", REAL, "", NULL},
@@ -124,13 +124,13 @@ static char *real_text(double x)
 }
 
 /* NULL where it is absent or null. */
-static const json_t *found_in(const json_t *config, const Size *s)
+static const json_t *found_in(const json_t *config, const Size *s, const char *key)
 {
-    const json_t *found = json_object_get(config, s->theirs);
+    const json_t *found = json_object_get(config, key);
     for (const char *at = s->elsewhere; at && *at && (!found || json_is_null(found)); at += strspn(at, " ")) {
         int n = (int)strcspn(at, " ");
         char *object = text_of("%.*s", n, at);
-        found = json_object_get(json_object_get(config, object), s->theirs);
+        found = json_object_get(json_object_get(config, object), key);
         free(object);
         at += n;
     }
@@ -141,7 +141,8 @@ static const json_t *found_in(const json_t *config, const Size *s)
 static char *value_text(const char *place, const Size *s, const json_t *config)
 {
     enum { LARGEST = 1 << 30 };
-    const json_t *found = found_in(config, s);
+    const json_t *found = found_in(config, s, s->theirs);
+    if (!found && s->value == ROPE) found = found_in(config, s, "type");
     if (!found && s->absent) return text_of("%s", s->absent);
     json_int_t n = json_integer_value(found);
     switch (s->value) {

@@ -44,7 +44,11 @@ bool find_chat_form(const Lathe_recipe *r, const Origin *origin, const Tokenizer
                     "the model was trained on a form that is, name it: --set chat=plain, chatml or llama3");
         return false;
     }
-    return has_form(k, form) || (*form = plain_chat, true);
+    if (has_form(k, form)) return true;
+    *why =
+        text_of("the tokenizer lacks the tokens of its chat template, such as %s; name another form: --set chat=plain",
+                form->end);
+    return false;
 }
 
 /* ------------------------------------------------------------------ ids */
@@ -109,8 +113,8 @@ void encode_said(Encoder *e, const Tokenizer *k, const Chat_form *f, bool first,
 {
     Turn t = {0};
     if (first && f->opening) say_form(&t, f->opening);
-    if (first && !system.bytes && f->standing) system = (Passage){f->standing, (int64_t)strlen(f->standing)};
-    if (first && system.bytes) say_message(&t, f, "system", system, MESSAGE_PIECES);
+    if (first && !system.at && f->standing) system = (Passage){f->standing, (int64_t)strlen(f->standing)};
+    if (first && system.at) say_message(&t, f, "system", system, MESSAGE_PIECES);
     if (!first) say_form(&t, f->behind);
     say_message(&t, f, "user", said, MESSAGE_PIECES);
     say_message(&t, f, "assistant", said, HEAD_PIECES);

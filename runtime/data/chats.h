@@ -18,7 +18,7 @@ bool find_chat_form(const Lathe_recipe *r, const struct Origin *origin, const To
 int spans_together(const Tokenizer *k, const char *text, const Span *span, int n, int from, bool *plain);
 
 /* Appends the ids of what a person says, up to where the model answers, as training reads it.  first: at the beginning
- * of a chat, where `system` (bytes 0: nothing) may speak before; otherwise after an answer and its end. */
+ * of a chat, where `system` (at NULL: as the form has it) speaks before; otherwise after an answer and its end. */
 void encode_said(Encoder *e, const Tokenizer *k, const Chat_form *f, bool first, Passage system, Passage said, Ids *to);
 void encode_end(Encoder *e, const Chat_form *f, Ids *to); /* of an answer */
 

@@ -196,7 +196,8 @@ static void separate_shards(Epochs *e)
 static void settle_chats(Epochs *e)
 {
     const Reading *r = e->reading;
-    const Origin *origin = r->weights ? read_origin(r->weights) : NULL;
+    bool theirs = r->weights && (!r->tokenizer_given || came_with(e->tokenizer, r->weights));
+    const Origin *origin = theirs ? read_origin(r->weights) : NULL;
     char *why = NULL;
     Chat_form *form = must_alloc(sizeof *form);
     find_chat_form(r->recipe, origin, e->tokenizer, form, &why);

@@ -365,6 +365,9 @@ static inline int64_t lathe_written_tokens(const Lathe_recipe *r, int64_t seq)
     return r->pairs && tokens > seq ? seq : tokens;
 }
 
+/* Positions that decode has room for. */
+static inline int64_t lathe_room(int64_t seq, int64_t context) { return context ? context : seq; }
+
 static inline int64_t lathe_history_bytes(int64_t rows, int64_t context) { return (4 * rows * (context + 1) + 63) / 64 * 64; }
 
 /* If several rows are decoded together: room for reordering their states, and for encoded sources that wait for a row;
@@ -378,7 +381,7 @@ static inline int64_t lathe_generation_bytes(const Lathe_recipe *r, int64_t rows
 {
     int64_t tokens = lathe_written_tokens(r, seq), beams = 3 * rows * (tokens * 4 * (1 + extras) + 64) + 4 * tokens + 4096;
     int64_t drawn = rows * (vocab + tokens * 4 * extras + 64) + 16 * vocab;
-    return lathe_history_bytes(rows, context ? context : seq) + lathe_rows_room(rows, states, fixed) + ((beams > drawn ? beams : drawn) + 63) / 64 * 64;
+    return lathe_history_bytes(rows, lathe_room(seq, context)) + lathe_rows_room(rows, states, fixed) + ((beams > drawn ? beams : drawn) + 63) / 64 * 64;
 }
 
 /* A run is a range of contiguous elements of a parameter; the number of runs in all its copies. */

@@ -317,6 +317,10 @@ static void check_fits_gguf(const char *path, const Gguf_model *g)
         fail(EXIT_DATA, path,
              "only models of the type llama are written as GGUF yet, and this is %s; --to hf writes a folder",
              type ? type : "none of Hugging Face's");
+    const json_t *rope = json_object_get(json_object_get(g->hf->all, "config"), "rope_parameters"),
+                 *factor = json_object_get(rope, "factor");
+    if (factor)
+        fail(EXIT_DATA, path, "stretched rotary positions are not written as GGUF yet; --to hf writes a folder");
     const json_t *kind = json_object_get(json_object_get(g->tokenizer, "model"), "type");
     if (!json_is_string(kind) || strcmp(json_string_value(kind), "BPE") != 0 ||
         !gguf_pre(json_object_get(g->tokenizer, "pre_tokenizer")))

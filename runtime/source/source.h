@@ -6,10 +6,10 @@
 #ifndef LATHE_SOURCE_SOURCE_H
 #define LATHE_SOURCE_SOURCE_H
 
+#include "base/words.h"
+
 #include <stdbool.h>
 #include <stdint.h>
-
-#include "base/words.h"
 
 /* ------------------------------------------------------------------ source/open.c: the bytes of a file, unpacked */
 

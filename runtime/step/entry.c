@@ -48,8 +48,9 @@ void device_down(void *at, int64_t bytes)
 
 void clear_there(void *at, int64_t bytes)
 {
-    if (device && bytes) device->clear(at, bytes);
-    if (!device && bytes) memset(at, 0, (size_t)bytes); /* an empty array may be NULL */
+    if (!bytes) return; /* an empty array may be NULL */
+    if (device) device->clear(at, bytes);
+    else memset(at, 0, (size_t)bytes);
 }
 
 void copy_there(void *to, const void *from, int64_t piece, int64_t n, int64_t apart)

@@ -58,21 +58,22 @@ static void lay_out_rooms(Decoder *d, const Memory *m, const Lathe_model *model)
 {
     int64_t states = states_bytes(model, false), fixed = states_bytes(model, true);
     d->history = (int32_t *)m->generation;
-    d->room = m->generation + lathe_history_bytes(d->rows, model->context ? model->context : model->seq);
+    d->room = m->generation + lathe_history_bytes(d->rows, lathe_room(model->seq, model->context));
     d->kept = d->room + states;
     d->rest = d->room + lathe_rows_room(d->rows, states, fixed);
     d->rest_bytes = m->generation + m->generation_bytes - d->rest;
     bug_if(d->rest_bytes < 0);
 }
 
-void open_decoder(Decoder *d, const Lathe_model *model, int32_t seed, const Memory *m)
+void open_decoder(Decoder *d, const Lathe_model *model, int32_t seed, const Memory *m, bool imported)
 {
     *d = (Decoder){.model = model, .seed = seed, .state = m->state, .vocab = model->vocab};
     find_tensors(d, model);
     find_extras(d);
     d->call = call_of(m, d->entry);
     if (d->encode) d->encode_call = call_of(m, d->encode);
-    if (tensor_with_role(d->entry, LATHE_POSITION)) d->context = model->context ? model->context : model->seq;
+    int64_t room = lathe_room(model->seq, model->context);
+    if (tensor_with_role(d->entry, LATHE_POSITION)) d->context = imported || room < model->seq ? room : model->seq;
     lay_out_rooms(d, m, model);
 }
 
@@ -83,7 +84,8 @@ int64_t generation_bytes(const Lathe_model *m, const Lathe_recipe *r)
     d.rows = d.entry->rows;
     d.logits = output_named(d.entry, "logits");
     find_extras(&d);
-    return lathe_generation_bytes(r, d.rows, m->seq, m->context, m->vocab, d.extras, states_bytes(m, false), states_bytes(m, true));
+    return lathe_generation_bytes(r, d.rows, m->seq, m->context, m->vocab, d.extras, states_bytes(m, false),
+                                  states_bytes(m, true));
 }
 
 /* ------------------------------------------------------------------ tokens */

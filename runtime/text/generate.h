@@ -34,7 +34,8 @@ typedef struct Decoder {
 } Decoder;
 
 int64_t generation_bytes(const Lathe_model *m, const Lathe_recipe *r); /* of Memory.generation; 0 without decode */
-void open_decoder(Decoder *d, const Lathe_model *model, int32_t seed, const Memory *m);
+/* imported: the weights came from elsewhere, so they know all positions that there is room for; else those of a step. */
+void open_decoder(Decoder *d, const Lathe_model *model, int32_t seed, const Memory *m, bool imported);
 void forget_rows(Decoder *d); /* restarts all rows; sources stay */
 /* Feeds each row its token; returns logits.  Past the context, the newer half of the tokens is fed again. */
 const void *feed_rows(Decoder *d, const int32_t *id);
@@ -103,7 +104,7 @@ void add_prompt_file(Prompts *p, const char *path); /* "-": standard input */
 typedef struct Written {
     const int32_t *token; /* [n], without an end token; a stopped text ends with the token in which the stop begins */
     int64_t n, from;      /* token[from] is the first written; for language models, those before it are the prompt */
-    int64_t shown;        /* the text begins with token[shown]; it is `from` if the prompt is empty */
+    int64_t shown;        /* the text begins with token[shown]; it is `from` if the prompt is empty, or said in a chat */
     const float *extra;   /* [n - from][extras] */
     double score;         /* of beam search, where scored */
     bool scored, ended;
@@ -114,7 +115,7 @@ typedef struct Written {
 typedef struct Text_writer Text_writer;
 /* Called with the text for the k-th prompt, in order; the Written is valid during the call. */
 typedef void Take_written(void *with, int64_t k, const Written *w);
-/* Called with each token, the prompt's first, if one row is sampled. */
+/* Called with each token that is shown, the prompt's first, if one row is sampled. */
 typedef void See_token(void *with, int32_t id);
 
 /* Only one may be open in the same memory.  place: of prompts, in messages.  Settings that exclude each other end the

@@ -52,7 +52,7 @@ static void settle_tokens(Text_writer *w)
     const Writing *asked = &w->asked;
     const Reading reading = {.model = asked->model, .recipe = asked->recipe, .gpus = 1};
     Order o = {.ids = asked->model->vocab, .eos = -1};
-    bool pairs = w->d.encode, named = asked->origin && !pairs && asked->recipe->bos;
+    bool pairs = w->d.encode, named = (asked->origin || asked->chat) && !pairs && asked->recipe->bos;
     bool settled = pairs || named || asked->recipe->beams || asked->recipe->eos;
     w->bos = w->pad = -1;
     if (settled) {
@@ -62,7 +62,7 @@ static void settle_tokens(Text_writer *w)
         w->pad = o.pad;
     }
     if (named && w->bos >= 0) w->begin = &w->bos, w->begins = 1;
-    if (asked->origin && !pairs && !named) w->begins = tokens_before(w->tokenizer, &w->begin);
+    if (asked->origin && !pairs && !named && !asked->chat) w->begins = tokens_before(w->tokenizer, &w->begin);
     w->how.ends = ends_of_texts(asked, w->tokenizer, pairs, o.eos);
     w->stops = open_stops(asked, w->tokenizer);
 }
@@ -155,7 +155,7 @@ Text_writer *open_text_writer(Writing asked, const Memory *m, const Tokenizer *k
     Text_writer *w = must_alloc(sizeof *w);
     *w = (Text_writer){.asked = asked, .tokenizer = k, .encoder = open_encoder(k)};
     encoder_place(w->encoder, place);
-    open_decoder(&w->d, asked.model, asked.seed, m);
+    open_decoder(&w->d, asked.model, asked.seed, m, asked.origin != NULL);
     w->how = (Beam_how){.beams = r->beams,
                         .least = asked.ignore_eos ? INT64_MAX : r->min_tokens,
                         .most = most_tokens(&w->asked),
@@ -424,6 +424,14 @@ void write_texts(Text_writer *w, const Passage *prompt, int64_t n, int64_t numbe
 
 /* ------------------------------------------------------------------ a conversation */
 
+/* Leaves the end of the last token out, which belongs to a stop. */
+static void keep_shown(Text_writer *w, Ids *ids, int64_t cut)
+{
+    const char *piece;
+    int64_t bytes = token_bytes(w->tokenizer, ids->at[--ids->n], &piece);
+    encode_plain(w->encoder, piece, bytes - cut, ids);
+}
+
 /* After a stop the states have tokens that are not of the answer: all is fed again. */
 void write_answer(Text_writer *w, Talk *talk, Passage said, Take_written *take, See_token *see, void *with)
 {
@@ -443,6 +451,7 @@ void write_answer(Text_writer *w, Talk *talk, Passage said, Take_written *take, 
     memcpy(ids->at, l->token, sizeof *ids->at * (size_t)l->n);
     ids->n = l->n;
     if (l->stop) talk->fed = 0;
+    if (l->cut) keep_shown(w, ids, l->cut);
     encode_end(w->encoder, a->chat, ids);
     hand_drawn(w, 0, 1, 0, take, with);
 }

@@ -15,7 +15,7 @@ typedef struct Writing {
     Words stop, stop_tokens;     /* what ends texts (text/stop.c) */
     int32_t seed;
     const struct Chat_form *chat; /* prompts are what a person says, and texts are answers; NULL: texts go on */
-    Passage system;               /* what the system says before; bytes 0: as the form has it */
+    Passage system;               /* what the system says before; at NULL: as the form has it */
     bool ignore_eos;   /* no token ends a text */
     bool tokens_given; /* --tokens gives the length of texts, not the recipe */
 } Writing;

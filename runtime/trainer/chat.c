@@ -9,6 +9,7 @@
 #include "text/generate.h"
 #include "trainer/checkpoint.h"
 #include "trainer/data.h"
+#include "trainer/knobs.h"
 #include "trainer/memory.h"
 #include "trainer/samples.h"
 #include "trainer/shown.h"
@@ -39,7 +40,7 @@ Writing chat_of(Trainer *t, const Tokenizer *k)
         fail(EXIT_USAGE, NULL, "%s writes a target for a source, and knows no chats", t->model->name);
     if (generates && !t->prompts)
         fail(EXIT_USAGE, NULL, "--chat answers what a person says: give it with --prompt TEXT");
-    if (!find_chat_form(&t->recipe, t->origin, k, form, &why)) fail(EXIT_DATA, t->weights, "--chat: %s", why);
+    if (!find_chat_form(&t->recipe, t->origin, k, form, &why)) fail(EXIT_DATA, weights_path(t), "%s", why);
     if (special_id(k, form->end) < 0) end_by_text(t, form);
     Writing asked = writing_of(t);
     asked.chat = form;
@@ -106,9 +107,13 @@ int chat_command(Trainer *t)
     static const Entry entries[] = {ENTRY_decode, NO_ENTRY};
     Chat c = {.json = t->json};
     Memory memory;
+    check_weights_named(t);
     need_entry(t->model, ENTRY_decode);
+    if (was_set(t, "beams") && t->recipe.beams)
+        fail(EXIT_USAGE, NULL, "chat draws its tokens: leave beams out (generate --chat --beams N searches)");
     char *path = weights_path(t);
     take_own_settings(t, path, "eos");
+    take_own_settings(t, path, "bos");
     take_own_settings(t, path, "chat");
     t->origin = read_origin(path);
     t->recipe.beams = 0;

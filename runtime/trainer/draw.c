@@ -34,6 +34,8 @@ static void refuse_settings(const Trainer *t)
     if (t->stop.n) refuse_setting(t, "--stop");
     if (t->stop_tokens.n) refuse_setting(t, "--stop-token");
     if (t->ignore_eos) refuse_setting(t, "--ignore-eos");
+    if (t->chat) refuse_setting(t, "--chat");
+    if (t->system) refuse_setting(t, "--system");
 }
 
 static Passage *prompts_of(const Trainer *t, const Drawing *d, int n)

@@ -329,6 +329,7 @@ int eval_command(Trainer *t)
     check_generate(t);
     char *path = weights_path(t);
     if (t->data.n) take_own_split(t, path);
+    if (t->data.n && !t->model->recipe.pairs && !lathe_reads_rows(&t->recipe)) take_own_settings(t, path, "chat");
     else take_own_data(t, path);
     evaluate_val_data(t);
     if (t->generate) t->origin = read_origin(path);

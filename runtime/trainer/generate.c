@@ -104,16 +104,21 @@ static const Passage *find_prompts(Shown *s, Item_list **items)
     return all;
 }
 
+void check_weights_named(const Trainer *t)
+{
+    if (t->out_given && t->weights)
+        fail(EXIT_USAGE, NULL,
+             "--out names the run whose weights are taken, and --weights names them too: leave one "
+             "out; to write into a file: `> FILE`, for numbers `--json > FILE`");
+}
+
 int generate_command(Trainer *t)
 {
     static const Entry entries[] = {ENTRY_decode, ENTRY_encode, NO_ENTRY};
     Shown s = {.t = t, .out.stop = &t->stop, .results = t->json ? json_array() : NULL};
     Memory memory;
     Item_list *items = NULL;
-    if (t->out_given && t->weights)
-        fail(EXIT_USAGE, NULL,
-             "--out names the run whose weights are taken, and --weights names them too: leave one "
-             "out; to write into a file: `> FILE`, for numbers `--json > FILE`");
+    check_weights_named(t);
     if (find_entry(t->model, ENTRY_sample)) return draw_command(t);
     if (t->to || t->only)
         fail(EXIT_USAGE, NULL,
@@ -122,7 +127,8 @@ int generate_command(Trainer *t)
     need_entry(t->model, ENTRY_decode);
     char *path = weights_path(t);
     take_own_settings(t, path, t->model->recipe.pairs ? NULL : "eos"); /* the tokens that begin and end texts */
-    if (!t->model->recipe.pairs) take_own_settings(t, path, "chat");
+    if (t->chat) take_own_settings(t, path, "bos");
+    if (t->chat) take_own_settings(t, path, "chat");
     t->origin = read_origin(path);
     s.out.tokenizer = vocabulary_of(t, path);
     use_threads(t);

@@ -150,7 +150,7 @@ static const Option options[] = {
     {"init-except", TRAIN | INIT, TEXT, AT(init_except), NULL, "LAYER,…",
      "layers not taken from --init, but drawn from the seed, such as head; pictures then have the classes of the data"},
     {"weights", EVAL | PREDICT | GENERATE | CHAT | GRAD | EXPORT, TEXT, AT(weights), NULL, "PATH",
-     "parameters to use, a file or a folder (default of eval, predict, generate, export: the run folder's)"},
+     "parameters to use, a file or a folder (default of eval, predict, generate, chat, export: the run folder's)"},
     {"weights", REPLAY, TEXT, AT(weights), NULL, "W.safetensors",
      "parameters before the step (default: drawn from the seed, and all steps before it run)"},
     {"checkpoint", REPLAY, TEXT, AT(resume), NULL, "C",

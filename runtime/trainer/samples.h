@@ -10,6 +10,7 @@
 
 /* ---- trainer/generate.c */
 
+void check_weights_named(const Trainer *t); /* by --out or by --weights, not both (2) */
 int generated(const Trainer *t);          /* number of samples that the command line asks for, over all prompts */
 Prompt prompt_number(const Trainer *t, int k); /* of the k-th; empty without */
 /* The tokenizer saved beside the weights, or else the characters of the given text; bytes need neither. */

@@ -27,7 +27,7 @@ static char *read_text(const json_t *chat, const Chat_form *form)
     add_word(&paths, path);
     Sources *s = open_sources(&paths, &(Source_options){.chat = form});
     Reader *r = open_reader(s, 4096, NULL, NULL);
-    Document d;
+    Document d = {0};
     reader_file(r, 0, NULL);
     char *text = next_document(r, &d) ? text_of("%.*s", (int)d.bytes, d.text) : text_of("no document");
     int64_t sum = 0;
@@ -70,7 +70,7 @@ static void check_answers(size_t k, const Chat_form *form)
             const char *role = text_at(json_array_get(chat, i), 0), *said = text_at(json_array_get(chat, i), 1);
             Passage p = form->trims ? trimmed(said, (int64_t)strlen(said)) : passage(said);
             bool user = strcmp(role, "user") == 0, answers_now = strcmp(role, "assistant") == 0;
-            if (i == 0 && strcmp(role, "system") == 0 && *said) system = p;
+            if (i == 0 && strcmp(role, "system") == 0) system = p;
             else if (user && turn == 2 * answer) encode_said(e, bytes, form, turn++ == 0, system, passage(said), &ids);
             else if (!answers_now || turn != 2 * answer + 1) break;
             if (!answers_now) continue;

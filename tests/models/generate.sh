@@ -30,7 +30,7 @@ done
 write a $four --samples 3 --prompt 'the' --seed 5
 [ "$(grep -c -- '^---$' "$TMP/a")" = 2 ] || tell "three samples"
 
-# Longer than what a step reads: a model remembers as far as its context, and only then the window slides.
+# Longer than what a step reads: an imported model remembers as far as its context, and only then the window slides.
 llama="models/llama.lua --set layers=2 --set width=32 --set heads=2 --set kv_heads=1 --set hidden=48 --set batch=8"
 # shellcheck disable=SC2086
 must "$LATHE" build $llama --set seq=8 --set context=48 -o "$TMP/short"
@@ -39,11 +39,16 @@ must "$LATHE" build $llama --set seq=48 -o "$TMP/long"
 # shellcheck disable=SC2086
 must "$LATHE" build $llama --set seq=8 -o "$TMP/slides"
 must "$TMP/short/trainer" train --data "$TMP/t.txt" --steps 150 --set lr=5e-3 --set warmup=0 --out "$TMP/remembers"
+must "$TMP/short/trainer" export --to hf --weights "$TMP/remembers" --out "$TMP/folder"
 for model in short long slides; do
-    write "$model.txt" "$TMP/$model/trainer" generate --weights "$TMP/remembers" --tokens 40 --set temperature=0 --prompt 'the cat'
+    from=$TMP/folder
+    [ $model = short ] || from=$TMP/remembers
+    write "$model.txt" "$TMP/$model/trainer" generate --weights "$from" --tokens 40 --set temperature=0 --prompt 'the cat'
 done
 same short.txt long.txt "with a context of 48, texts of 47 do not depend on seq"
 if cmp -s "$TMP/short.txt" "$TMP/slides.txt"; then tell "the context makes no difference"; fi
+write own.txt "$TMP/short/trainer" generate --weights "$TMP/remembers" --tokens 40 --set temperature=0 --prompt 'the cat'
+same own.txt slides.txt "what was trained here knows no more positions than a step has"
 
 # Of two beams, two prompts at a time; 40 tokens are more than the context.
 for prompt in 'the cat' 'a' 'and ran to the sea and' 'on'; do write a $four --beams 2 --prompt "$prompt"; cat "$TMP/a"; done >"$TMP/each"

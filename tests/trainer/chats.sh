@@ -78,6 +78,9 @@ works $llama train --data text.txt --init unknown --out text --steps 1
 works $llama train --data bare.jsonl --init unknown --set chat=chatml --out named
 same named/model.safetensors without/model.safetensors
 works $llama generate --weights named --chat --prompt Hi --tokens 4
+works $llama eval --data bare.jsonl --val-fraction 1 --weights named
+works $llama train --data bare.jsonl --init known --tokenizer none/tokenizer.json --out same-tokens
+same same-tokens/model.safetensors by-template/model.safetensors
 refuses 2 'chat=llama3: the tokenizer .* lacks its tokens' $llama train --data bare.jsonl --init known --set chat=llama3 --out x
 refuses 2 'give --chat too' $llama generate --weights known --system Hi --prompt Hi
 refuses 2 'give it with --prompt' $llama generate --weights known --chat

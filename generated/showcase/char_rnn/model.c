@@ -995,7 +995,7 @@ static const Lathe_bytes planned[] = {
 
 const Lathe_model lathe_model = {
     .name = "char_rnn", .config = "default", .precision = "fp32",
-            .source_hash = "05e6ecff0247c9da",
+            .source_hash = "e24af3d1a9d1758f",
     .needs = lathe_needs,
     .rebuild = "models/char_rnn.lua",
     .real = LATHE_F32, .batch = 32, .seq = 64, .vocab = 65,

@@ -1389,10 +1389,11 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "d9bb653cc8d60ebc",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "fe452d2854b4692d",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
+    .context = 64,
     .params = 9, .entries = 4, .states = 2, .knobs = 31, .categories = 10,
     .param = params, .entry = entries, .state = states,
     .state_bytes = sizeof(Gpt_state),
