@@ -206,7 +206,7 @@ static void write_new(const char *path, const char *text)
 }
 
 /* Settings for some hundred steps on data of one's own. */
-static const char settings[] = "\n-- Settings for a few hundred steps on data of one's own\n"
+static const char settings[] = "\n-- Settings for 100 steps on data of one's own\n"
                                "c.batch, c.seq = 2, math.min(256, c.context)\n"
                                "c.lr, c.final_lr, c.warmup, c.decay = 2e-4, 0.0, 5, 0.0\n"
                                "c.steps, c.eval_every = 100, 50\n"
@@ -243,7 +243,7 @@ int new_command(int argc, char **argv)
     const Flag flags[] = {{"--from", FLAG_TEXT, &from, "PATH", "a Hugging Face folder, or a GGUF file"}};
     const Command_line c = {
         "new", "DIR --from PATH",
-        "Writes DIR/model.lua, a description with the sizes of a published model, and what it is made of.", flags,
+        "Writes DIR/model.lua, a description with the sizes of a published model, and the description of models/ that it uses.", flags,
         sizeof flags / sizeof *flags};
     take_command_line(&c, argc, argv, 1, &rest);
     need_flag(&c, "--from PATH", from);

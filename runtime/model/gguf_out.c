@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { ALIGNMENT = 32, BLOCK = 32 };
 
@@ -92,7 +93,7 @@ static const Type types[] = {
 static const Type *type_named(const char *name)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcmp(types[i].name, name) == 0) return &types[i];
+        if (strcasecmp(types[i].name, name) == 0) return &types[i];
     return NULL;
 }
 

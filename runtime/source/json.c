@@ -395,7 +395,7 @@ static bool refuse_missing(Reader *r)
     int missing = j->seen & SEEN_SOURCE ? SEEN_TARGET : j->seen & SEEN_TARGET || o->target ? SEEN_SOURCE : SEEN_TEXT;
     char *there = *j->keys ? text_of("; there are %s", j->keys) : text_of("%s", "");
     stop_record(r, "there is no field \"%s\"%s%s", field_name(r, missing),
-                !j->seen && either ? ", nor \"source\" and \"target\"; say what the fields are called" : "", there);
+                !j->seen && either ? ", nor \"messages\", nor \"source\" and \"target\"; say what the fields are called" : "", there);
     free(there);
     return false;
 }

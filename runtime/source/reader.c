@@ -83,7 +83,7 @@ static void count_bad(Reader *r)
     char *place = source_place(r->s, &r->at);
     if (++r->counts.bad_records == 1) r->counts.first_bad = r->first_bad = text_of("%s: %s", place, r->wrong);
     if (r->counts.bad_records > r->s->options.bad_records)
-        fail(EXIT_DATA, place, "%s; repair it, or let malformed records be skipped (%lld %s; this is one more)",
+        fail(EXIT_DATA, place, "%s; repair it, or let malformed records be skipped: bad_records=N (%lld %s; this is one more)",
              r->wrong, (long long)r->s->options.bad_records,
              r->s->options.bad_records == 1 ? "was allowed" : "were allowed");
     free(place);

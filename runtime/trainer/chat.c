@@ -42,6 +42,9 @@ Writing chat_of(Trainer *t, const Tokenizer *k)
         fail(EXIT_USAGE, NULL, "--chat answers what a person says: give it with --prompt TEXT");
     if (!find_chat_form(&t->recipe, t->origin, k, form, &why)) fail(EXIT_DATA, weights_path(t), "%s", why);
     if (special_id(k, form->end) < 0) end_by_text(t, form);
+    if (form->before == plain_chat.before && t->recipe.chat == LATHE_CHAT_FOUND)
+        note("the tokenizer has no tokens of chats, so they are plain: ROLE, a colon, a line; answers are good only if "
+             "the model learned such chats (--set chat=plain leaves this note out)");
     Writing asked = writing_of(t);
     asked.chat = form;
     if (t->system) asked.system = (Passage){t->system, (int64_t)strlen(t->system)};

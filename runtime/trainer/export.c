@@ -237,7 +237,7 @@ static void write_gguf_file(Export *x)
     x->difference = difference_in_file(x, t->out);
     bug_if(strcmp(g.type, "f32") == 0 && lathe_weights(t->model) == LATHE_F32 && x->difference > 0);
     if (!t->json)
-        show(stdout, "read again, weights are at most %.1e of the largest of their tensor apart\n", x->difference);
+        show(stdout, "read again: weights differ by at most %.1e of the largest in their tensor\n", x->difference);
 }
 
 /* ------------------------------------------------------------------ trainer export */

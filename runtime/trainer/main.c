@@ -58,13 +58,13 @@ static const Command commands[] = {
      "one text per prompt, or per source of the data, one per line. Samples that are arrays are printed as numbers\n"
      "(--json > FILE: with their shapes; --to FILE.npy: as an array)."},
     {"chat", CHAT, chat_command, "[--weights PATH] [--system TEXT] [options]",
-     "Answers what is said, line by line on standard input, and remembers the conversation."},
+     "Answers what is said, line by line on standard input, and remembers the conversation; Ctrl-D ends it."},
     {"grad", GRAD, grad_command, "--weights W.safetensors --inputs I.safetensors --out G.safetensors",
      "Loss, outputs and gradients for given inputs: loss, output.NAME, grad.NAME."},
     {"init", INIT, init_command, "--out W.safetensors [--seed S | --init PATH]",
      "Writes the parameters that training starts from."},
     {"export", EXPORT, export_command, "--to hf|gguf --out DIR|FILE.gguf [--weights PATH]",
-     "Writes weights, configuration and tokenizer in Hugging Face's format; --init reads such a folder."},
+     "Writes weights, configuration and tokenizer as a Hugging Face folder or a GGUF file; --init reads either."},
     {"bench", BENCH, bench_command, "[--steps N] [--inputs I.safetensors] [--weights W.safetensors] [--json]",
      "Times training steps on random data, or on one batch. The first two are not timed, but their losses are "
      "printed."},

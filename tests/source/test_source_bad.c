@@ -211,7 +211,7 @@ static const struct {
     {"{\"text\": [\"a\",]}", "expected a string of the list, found ']'"},
     {"{\"text\": \"a\", \"text\": \"b\"}", "there are two fields \"text\""},
     {"{\"text\": \"a\", \"source\": \"b\", \"target\": \"c\"}", "there are fields \"text\" and \"source\""},
-    {"{\"body\": \"a\"}", "there is no field \"text\", nor \"source\" and \"target\"; say what the fields are called"},
+    {"{\"body\": \"a\"}", "there is no field \"text\", nor \"messages\", nor \"source\" and \"target\"; say what the fields are called"},
     {"{\"source\": \"a\"}", "there is no field \"target\""},
     {"{\"target\": \"a\"}", "there is no field \"source\""},
     {"{}", "there is no field \"text\""},
@@ -252,7 +252,7 @@ static void check_json(void)
         file_of("three.jsonl", "{\"text\": \"one\"}\n1\n{\"text\": \"two\"}\n2\n{\"text\": \"three\"}\n3", -1);
     takes((Reading){.path = three, .o = {.bad_records = 3}}, "[one][two][three]");
     refuses((Reading){.path = three, .o = {.bad_records = 2}},
-            "three.jsonl:6: error: expected '{', found '3'; repair it, or let malformed records be skipped (2 were "
+            "three.jsonl:6: error: expected '{', found '3'; repair it, or let malformed records be skipped: bad_records=N (2 were "
             "allowed");
 
     char deep[2000] = "{\"a\": ";

@@ -36,7 +36,7 @@ works $llama generate --weights $gguf/llama.gguf --prompt 'It is' --tokens 5
 
 # Out: the same weights again from f32, whatever the file's types were; tokenizer, template and ends go along.
 works $llama export --to gguf --weights run --out out.gguf
-says 'read again, weights are at most 0.0e+00 of the largest' out
+says 'read again: weights differ by at most 0.0e+00 of the largest' out
 works $llama init --init out.gguf --out back.safetensors
 works $llama init --init run --out now.safetensors
 same back.safetensors now.safetensors
