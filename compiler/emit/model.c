@@ -285,8 +285,15 @@ static void say_knobs(Text *t, const Desc *d)
 {
     if (!d->knobs.n) return;
     say(t, "static const char *const knobs[][2] = {\n");
-    for (int i = 0; i < d->knobs.n; i++)
-        say_wrapped(t, format("    {%s, %s},", quoted(d->knobs.at[i].name), quoted(d->knobs.at[i].value)));
+    enum { ROOM = 99 };
+    const char *line = "   ";
+    for (int i = 0; i < d->knobs.n; i++) {
+        const char *pair = format(" {%s, %s},", quoted(d->knobs.at[i].name), quoted(d->knobs.at[i].value));
+        bool full = i && strlen(line) + strlen(pair) > ROOM;
+        if (full) say_wrapped(t, line);
+        line = format("%s%s", full ? "   " : line, pair);
+    }
+    say_wrapped(t, line);
     say(t, "};\n\n");
 }
 

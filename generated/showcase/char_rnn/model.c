@@ -962,22 +962,10 @@ static const Lathe_entry entries[] = {
 };
 
 static const char *const knobs[][2] = {
-    {"accumulate", "1"},
-    {"batch", "32"},
-    {"carry", "false"},
-    {"clip", "1.0"},
-    {"dropout", "0.0"},
-    {"eval_every", "250"},
-    {"final_lr", "0.0002"},
-    {"hidden", "256"},
-    {"layers", "1"},
-    {"lr", "0.002"},
-    {"seq", "64"},
-    {"steps", "2000"},
-    {"tokenizer", "chars"},
-    {"vocab", "65"},
-    {"warmup", "50"},
-    {"width", "64"},
+    {"accumulate", "1"}, {"batch", "32"}, {"carry", "false"}, {"clip", "1.0"}, {"dropout", "0.0"},
+    {"eval_every", "250"}, {"final_lr", "0.0002"}, {"hidden", "256"}, {"layers", "1"},
+    {"lr", "0.002"}, {"seq", "64"}, {"steps", "2000"}, {"tokenizer", "chars"}, {"vocab", "65"},
+    {"warmup", "50"}, {"width", "64"},
 };
 
 static const Lathe_bytes planned[] = {
