@@ -262,7 +262,7 @@ static int ids_below_call(lua_State *L)
     return 1;
 }
 
-const luaL_Reg time_functions[] = {{"ids_below", ids_below_call}, {"remembers", remembers_call}, {"decoding", decoding_call},
+const luaL_Reg time_functions[] = {{"ids_below", ids_below_call}, {"decoding", decoding_call},
                                    {"training", training_call},   {"time_aware", time_aware_call},
                                    {"time_axis", time_axis_call}, {"holds_time", holds_time_call},
                                    {"with_time", with_time_call}, {"mixing", mixing_call},
@@ -271,4 +271,5 @@ const luaL_Reg time_functions[] = {{"ids_below", ids_below_call}, {"remembers", 
                                    {"carries", carries_call},     {"begins", begins_call},
                                    {"is_zero", is_zero_call},     {"shape_text", shape_text_call},
                                    {"values", values_call},       {"random_bits", random_bits_call},
-                                   {"skip_site", skip_site_call}, {NULL, NULL}};
+                                   {"skip_site", skip_site_call}, {"remembers", remembers_call},
+                                   {NULL, NULL}};

@@ -160,12 +160,7 @@ static int64_t decode_bytes(const Desc *d, bool fixed)
 
 static bool is_copied(const Tensor_spec *s) { return s->role == LATHE_CARRIED || s->role == LATHE_STATISTIC; }
 
-/* Does a run write texts, which takes the states of decode? */
-static bool writes_texts(const Desc *d)
-{
-    const Lathe_recipe *r = &d->recipe;
-    return r->eval_generate || (r->samples && *r->samples && !entry_graph(d, ENTRY_sample));
-}
+static bool writes_texts(const Desc *d) { return lathe_writes_texts(&d->recipe, entry_graph(d, ENTRY_sample)); }
 
 /* Bytes of the states that a run takes, and of a copy of what train hands from step to step: a checkpoint is written
  * from that copy while the next step runs. */
@@ -203,8 +198,8 @@ static int64_t generation_bytes(const Desc *d)
     const Lathe_recipe *r = &d->recipe;
     const Graph *decode = entry_graph(d, ENTRY_decode);
     if (!decode || !reads_tokens(d) || !writes_texts(d)) return 0;
-    return lathe_generation_bytes(r, r->rows, d->seq, d->context, d->vocab, extras(decode, r->rows), decode_bytes(d, false),
-                                  decode_bytes(d, true));
+    return lathe_generation_bytes(r, r->rows, d->seq, d->context, d->vocab, extras(decode, r->rows),
+                                  decode_bytes(d, false), decode_bytes(d, true));
 }
 
 static void add_parameters(Plan *plan, const Desc *d)

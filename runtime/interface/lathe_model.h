@@ -365,6 +365,12 @@ static inline int64_t lathe_written_tokens(const Lathe_recipe *r, int64_t seq)
     return r->pairs && tokens > seq ? seq : tokens;
 }
 
+/* Does a run write texts, which takes the states of decode?  draws: the description's function sample makes the samples. */
+static inline bool lathe_writes_texts(const Lathe_recipe *r, bool draws)
+{
+    return r->eval_generate || (r->samples && *r->samples && !draws);
+}
+
 /* Positions that decode has room for. */
 static inline int64_t lathe_room(int64_t seq, int64_t context) { return context ? context : seq; }
 

@@ -186,10 +186,10 @@ static void open_texts(Training *r)
 
 const Entry *entries_of_run(const Trainer *t)
 {
-    static const Entry all[] = {ENTRY_encode, ENTRY_decode,  ENTRY_train, ENTRY_eval,
-                                ENTRY_score,  ENTRY_predict, NO_ENTRY};
-    bool texts = t->recipe.eval_generate || (wants_samples(t) && !find_entry(t->model, ENTRY_sample));
-    return texts ? all : all + 2;
+    static const Entry without[] = {ENTRY_train, ENTRY_eval, ENTRY_score, ENTRY_predict, NO_ENTRY},
+                       texts[] = {ENTRY_train,  ENTRY_eval,   ENTRY_score, ENTRY_predict,
+                                  ENTRY_encode, ENTRY_decode, NO_ENTRY};
+    return lathe_writes_texts(&t->recipe, find_entry(t->model, ENTRY_sample)) ? texts : without;
 }
 
 void prepare_training(Training *r, Trainer *t)

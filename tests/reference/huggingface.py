@@ -254,15 +254,18 @@ def check(description, folder, options):
         sys.exit(1)
 
 
-if __name__ != "__main__":
-    pass
-elif sys.argv[1:] == ["record"]:
-    record()
-elif sys.argv[1:] == ["record_ends"]:
-    record_ends()
-elif sys.argv[1:2] == ["compare"] and len(sys.argv) == 4:
-    compare(sys.argv[2], sys.argv[3])
-elif sys.argv[1:2] == ["check"] and len(sys.argv) > 3:
-    check(sys.argv[2], sys.argv[3], sys.argv[4:])
-else:
-    sys.exit(__doc__)
+def main(words):
+    if words == ["record"]:
+        record()
+    elif words == ["record_ends"]:
+        record_ends()
+    elif words[:1] == ["compare"] and len(words) == 3:
+        compare(*words[1:])
+    elif words[:1] == ["check"] and len(words) > 2:
+        check(words[1], words[2], words[3:])
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
