@@ -45,7 +45,7 @@ Param *find_param(const Desc *d, const char *name)
 /* Do a and b lie side by side in one struct, repeated over the same axes? */
 static bool same_stack(const Param *a, const Param *b)
 {
-    if (a->loops == 0 || a->loops != b->loops || !same(a->stack, b->stack)) return false;
+    if (a->loops == 0 || a->loops != b->loops || !same(a->stack, b->stack) || a->frozen != b->frozen) return false;
     return memcmp(a->shape.dim, b->shape.dim, sizeof *a->shape.dim * (size_t)a->loops) == 0;
 }
 
@@ -56,14 +56,14 @@ static int64_t own_elements(const Param *p)
     return round_up(n, 16);
 }
 
-/* Parameters of one stack are an array of structs; every tensor starts at a multiple of 16 elements. */
-void layout_parameters(const Desc *d)
+/* Places those that are frozen, or those that are not, from element `at` on; returns the element behind them.
+ * Parameters of one stack are an array of structs; every tensor starts at a multiple of 16 elements. */
+static int64_t layout_some(const Desc *d, bool frozen, int64_t at)
 {
-    int64_t at = 0;
     bool *done = NEW_ARRAY(bool, d->params.n + 1);
     for (int i = 0; i < d->params.n; i++) {
         Param *p = d->params.at[i];
-        if (done[i]) continue;
+        if (done[i] || p->frozen != frozen) continue;
         int64_t size = 0, copies = 1;
         for (int k = 0; k < p->loops; k++) copies *= p->shape.dim[k];
         int end = p->loops ? d->params.n : i + 1;
@@ -84,4 +84,8 @@ void layout_parameters(const Desc *d)
         }
         at += size * copies;
     }
+    return at;
 }
+
+/* Those with gradients first: gradients and moments are arrays of these alone, in the same layout. */
+void layout_parameters(const Desc *d) { layout_some(d, true, layout_some(d, false, 0)); }

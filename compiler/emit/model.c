@@ -389,6 +389,8 @@ static void say_lengths(Page *page, Text *t, const Categories *categories)
     if (d->states.n) say(t, "    .state_bytes = sizeof(%s),\n", type_name(page, NULL, "state"));
     say(t, "    .parameter_count = %lld, .flat_elements = %lld,\n", (long long)m->plan.parameter_count,
         (long long)m->plan.flat_elements);
+    int64_t frozen = m->plan.flat_elements - m->plan.trained_elements;
+    if (frozen) say(t, "    .frozen_elements = %lld,\n", (long long)frozen);
 }
 
 static void say_device(Page *page, Text *t, const Categories *categories)

@@ -32,7 +32,9 @@ void name_parameters(Page *page)
         p->param->number = i;
         if (!p->param->loops) continue;
         bool goes_on = before && p->param->struct_of == before->param->struct_of;
-        p->group = goes_on ? before->group : unique_name(&names, identifier(page, p->param->stack));
+        const char *wish = identifier(page, p->param->stack);
+        if (p->param->frozen) wish = format("frozen_%s", wish);
+        p->group = goes_on ? before->group : unique_name(&names, wish);
     }
     for (int i = 0; i < page->params.n; i++) {
         Placed *p = &page->params.at[i];
@@ -118,13 +120,13 @@ static int64_t whole_elements(const Param *p)
     return p->loops ? p->stride[0] * p->shape.dim[0] : elements_of_copy(p);
 }
 
-static void say_flat(Page *page, Text *t, const char *name, DType dtype)
+/* n: elements; of parameters that lie in them. */
+static void say_flat(Page *page, Text *t, const char *name, DType dtype, int64_t n)
 {
-    const Module *m = page->module;
     const char *type = c_type(dtype), *last = "start";
     int64_t at = 0;
     say(t, "typedef struct %s {\n", name);
-    for (int i = 0; i < page->params.n;) {
+    for (int i = 0; i < page->params.n && page->params.at[i].param->offset < n;) {
         const Placed *p = &page->params.at[i];
         say_padding(t, 4, type, last, p->param->offset - at);
         at = p->param->offset + whole_elements(p->param);
@@ -132,27 +134,30 @@ static void say_flat(Page *page, Text *t, const char *name, DType dtype)
         if (p->group) i = say_struct(page, t, type, i);
         else say_member(page, t, 4, type, p), i++;
     }
-    say_padding(t, 4, type, last, m->plan.flat_elements - at);
+    say_padding(t, 4, type, last, n - at);
     say(t, "} %s;\n", name);
     say(t, "static_assert(sizeof(%s) == %lld, \"the layout of the plan\");\n\n", name,
-        (long long)(m->plan.flat_elements * dtype_bytes(dtype)));
+        (long long)(n * dtype_bytes(dtype)));
 }
 
 char *gradients_type(Page *page)
 {
-    return type_name(page, NULL, page->precision.weights == page->precision.real ? "params" : "gradients");
+    const Plan *plan = &page->module->plan;
+    bool alike = page->precision.weights == page->precision.real && plan->trained_elements == plan->flat_elements;
+    return type_name(page, NULL, alike ? "params" : "gradients");
 }
 
 void say_params(Page *page, Text *t)
 {
     char *name = type_name(page, NULL, "params"), *gradients = gradients_type(page);
-    bool alike = same(name, gradients);
-    say(t, "/* Parameters%s: %s numbers. */\n", alike ? ", and in the same layout their gradients" : "",
-        grouped(page->module->plan.parameter_count));
-    say_flat(page, t, name, page->precision.weights);
+    const Plan *plan = &page->module->plan;
+    bool alike = same(name, gradients), frozen = plan->trained_elements < plan->flat_elements;
+    say(t, "/* Parameters%s: %s numbers%s. */\n", alike ? ", and in the same layout their gradients" : "",
+        grouped(plan->parameter_count), frozen ? "; those that are frozen come last" : "");
+    say_flat(page, t, name, page->precision.weights, plan->flat_elements);
     if (alike) return;
-    say(t, "/* Their gradients, in the same layout. */\n");
-    say_flat(page, t, gradients, page->precision.real);
+    say(t, "/* Their gradients, in the same layout%s. */\n", frozen ? ", without the frozen ones" : "");
+    say_flat(page, t, gradients, page->precision.real, plan->trained_elements);
 }
 
 /* ------------------------------------------------------------------ tables */

@@ -289,7 +289,8 @@ extern const luaL_Reg recipe_functions[];
 /* front/groups.c: reads train's groups, on the top; once entries are traced, checks that each has parameters */
 void read_groups(lua_State *L);
 void check_groups(const Trace *trace);
-bool is_frozen(const Desc *d, const Param *p); /* by train's groups, in all its copies or some */
+int64_t frozen_copies(const Desc *d, const Param *p); /* by train's groups */
+bool freezes(const Desc *d, const Param *p);          /* all of them */
 
 /* front/hf.c */
 void read_hf(lua_State *L, int model); /* c is at the top, parameters are known; fills desc->hf */

@@ -103,11 +103,16 @@ static const char *copy_pattern_name(const Param *p, int64_t copy)
     return t.at;
 }
 
-static bool matches(const char *pattern, const Param *p)
+static int64_t copies_of(const Param *p)
 {
     int64_t copies = 1;
     for (int k = 0; k < p->loops; k++) copies *= p->shape.dim[k];
-    for (int64_t copy = 0; copy < copies; copy++)
+    return copies;
+}
+
+static bool matches(const char *pattern, const Param *p)
+{
+    for (int64_t copy = 0; copy < copies_of(p); copy++)
         if (lathe_matches(pattern, copy_pattern_name(p, copy))) return true;
     return false;
 }
@@ -122,16 +127,36 @@ static const char *all_names(const Desc *d)
     return t.at ? t.at : "none";
 }
 
-bool is_frozen(const Desc *d, const Param *p)
+static bool freezes_copy(const Desc *d, const char *name)
 {
     bool frozen = false;
     for (int g = 0; g < d->groups.n; g++)
-        if (d->groups.at[g].frozen >= 0 && matches(d->groups.at[g].match, p)) frozen = d->groups.at[g].frozen;
+        if (d->groups.at[g].frozen >= 0 && lathe_matches(d->groups.at[g].match, name)) frozen = d->groups.at[g].frozen;
     return frozen;
+}
+
+int64_t frozen_copies(const Desc *d, const Param *p)
+{
+    int64_t n = 0;
+    for (int64_t copy = 0; copy < copies_of(p) && d->groups.n; copy++) n += freezes_copy(d, copy_pattern_name(p, copy));
+    return n;
+}
+
+bool freezes(const Desc *d, const Param *p) { return frozen_copies(d, p) == copies_of(p); }
+
+static void check_some_trained(const Trace *trace)
+{
+    const Desc *d = trace->desc;
+    bool any = d->params.n == 0;
+    for (int i = 0; i < d->params.n; i++) any |= !d->params.at[i]->frozen;
+    if (!any)
+        err(place_of_key(trace, NULL, "groups"),
+            "the groups freeze every parameter, so nothing would be trained; leave some out of them");
 }
 
 void check_groups(const Trace *trace)
 {
+    check_some_trained(trace);
     const Desc *d = trace->desc;
     for (int g = 0; g < d->groups.n; g++) {
         bool found = false;

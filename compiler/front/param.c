@@ -191,6 +191,7 @@ static Known *known_here(lua_State *L, bool statistic)
                        trace->measuring ? "metrics make" : "sample makes", name);
         Param *p = new_param(L, name, shape, copy_string(export));
         p->statistic = statistic;
+        p->frozen = !statistic && freezes(trace->desc, p);
         check_export_of(L, p);
         k = add_known(trace, p);
     }
@@ -205,7 +206,7 @@ static int param_call(lua_State *L)
     Trace *trace = trace_of(L);
     Known *k = known_here(L, false);
     Making was = make_recomputed(false); /* leaves are always there */
-    Node *n = k->node = parameter_node(k->param->name, F32, k->param->shape);
+    Node *n = k->node = (k->param->frozen ? frozen_node : parameter_node)(k->param->name, F32, k->param->shape);
     for (int i = 0; i < trace->copies.n; i++) n = loop_x(trace->copies.at[i], n);
     make_with(was);
     push_tensor(L, n, NOWHERE, NOWHERE, NULL);

@@ -51,7 +51,7 @@ static Found leaf_type(const Node *n)
         return typed(I32, n->shape);
     default:
         if (!n->name || !*n->name) return bad("it needs a name");
-        if (n->nints) return bad("it has no ints");
+        if (n->nints && !(is_frozen_node(n) && n->nints == 1 && n->ints[0] == 1)) return bad("it has no ints");
         return typed(n->dtype, n->shape);
     }
 }

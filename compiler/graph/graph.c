@@ -166,6 +166,21 @@ static Node *leaf(Op op, const char *name, DType t, Shape s)
 
 Node *input_node(const char *name, DType t, Shape s) { return leaf(OP_input, name, t, s); }
 Node *parameter_node(const char *name, DType t, Shape s) { return leaf(OP_parameter, name, t, s); }
+
+Node *parameter_like(const Node *old, const char *name, DType t, Shape s)
+{
+    return intern(
+        (Node){.op = OP_parameter, .dtype = t, .shape = s, .name = name, .ints = old->ints, .nints = old->nints});
+}
+
+Node *frozen_node(const char *name, DType t, Shape s)
+{
+    static int64_t frozen[] = {1};
+    return intern((Node){.op = OP_parameter, .dtype = t, .shape = s, .name = name, .ints = frozen, .nints = 1});
+}
+
+bool is_frozen_node(const Node *n) { return n->op == OP_parameter && n->nints; }
+
 Node *state_node(const char *name, DType t, Shape s) { return leaf(OP_state, name, t, s); }
 
 Node *iota(Shape s, int axis)

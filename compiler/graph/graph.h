@@ -236,6 +236,9 @@ bool is_cheap(const Node *n);                               /* to recompute: a m
 bool is_filled(const Node *n, double *value);               /* a constant scalar, seen through moves */
 Node *input_node(const char *name, DType t, Shape s);
 Node *parameter_node(const char *name, DType t, Shape s);
+Node *frozen_node(const char *name, DType t, Shape s);      /* a parameter without a gradient, which training leaves as it is */
+Node *parameter_like(const Node *old, const char *name, DType t, Shape s);  /* frozen if old is */
+bool is_frozen_node(const Node *n);
 Node *state_node(const char *name, DType t, Shape s);
 Node *iota(Shape s, int axis);
 Node *map_op(Op op, int nin, Node *const *in);              /* MAP1, MAP2, CMP2, LOGIC: types by the op's class */

@@ -193,7 +193,8 @@ typedef struct Plan {           /* bytes by category; total = persistent + the l
     int64_t image, pinned;      /* host memory on a device target, like data: touched pages of the block; buffers of copies */
     int64_t total, lower_bound;
     int64_t parameter_count;    /* elements without padding */
-    int64_t flat_elements;      /* of each flat array, with padding */
+    int64_t flat_elements;      /* of the flat array of parameters, with padding */
+    int64_t trained_elements;   /* the first of those: gradients and moments have no others */
 } Plan;
 
 typedef struct Cut Cut;         /* a graph that is being cut into kernels: lower/lower.h */

@@ -82,9 +82,14 @@ bool grad_active(const Grad_level *lv, const Node *v) { return is_active(lv->all
 
 static bool activate_loop(Grad *all, Loop *l);
 
+static bool is_trained(const Graph *g, const Node *n)
+{
+    return n->op == OP_parameter && !is_frozen_node(n) && trains(g, n->name);
+}
+
 static bool becomes_active(Grad *all, Node *n)
 {
-    if (n->op == OP_parameter) return is_real(n->dtype) && trains(all->graph, n->name);
+    if (n->op == OP_parameter) return is_real(n->dtype) && is_trained(all->graph, n);
     if (n->op == OP_pick && n->in[0]->op == OP_loop) {
         const Loop *l = n->in[0]->loop;
         return is_active(all, n->ints[0] == PICK_CARRY ? l->carries.at[n->ints[1]].arg : l->ys.at[n->ints[1]]);
@@ -306,7 +311,7 @@ static void trained_parameters(const Graph *g, const Desc *d, Nodes *out)
     Strings number = {0}; /* of a name's first node, from 1 */
     Table listed = {0};
     for (int i = 0; i < all.n; i++) {
-        bool taken = all.at[i]->op == OP_parameter && trains(g, all.at[i]->name);
+        bool taken = is_trained(g, all.at[i]);
         int *first = taken ? strings_at(&number, all.at[i]->name) : NULL;
         if (first && !*first) *first = i + 1;
     }
@@ -315,8 +320,7 @@ static void trained_parameters(const Graph *g, const Desc *d, Nodes *out)
         if (first && set(&listed, all.at[first - 1])) push(out, all.at[first - 1]);
     }
     for (int i = 0; i < all.n; i++)
-        if (all.at[i]->op == OP_parameter && trains(g, all.at[i]->name) && set(&listed, all.at[i]))
-            push(out, all.at[i]);
+        if (is_trained(g, all.at[i]) && set(&listed, all.at[i])) push(out, all.at[i]);
 }
 
 /* The same for all micro-batches: [trip, …] all the same. */

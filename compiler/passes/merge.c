@@ -71,10 +71,10 @@ static int64_t elements_of_weight(const Param *p)
     return n;
 }
 
-/* Do the rows of q follow those of p, in every copy, and does one turn train both? */
+/* Do the rows of q follow those of p, in every copy, and does one turn train both, or none? */
 static bool follows(const Desc *d, const Param *p, const Param *q)
 {
-    if (turn_of(d, p->name) != turn_of(d, q->name)) return false;
+    if (turn_of(d, p->name) != turn_of(d, q->name) || p->frozen != q->frozen) return false;
     if (p->loops != q->loops || p->shape.rank != q->shape.rank || q->offset != p->offset + elements_of_weight(p))
         return false;
     for (int i = 0; i < p->shape.rank; i++)
@@ -200,7 +200,7 @@ static Node *merged(Rewrite *r, Node *old, Node *const *in)
     if (old->op == OP_parameter) {
         const struct Member *part = member_of(m, find_param(m->desc, old->name));
         if (!part) return NULL;
-        Node *all = parameter_node(part->wide->name, old->dtype, part->wide->shape);
+        Node *all = parameter_like(old, part->wide->name, old->dtype, part->wide->shape);
         return rows_of_weight(all, part->wide->loops, part->start, part->param->shape.dim[part->wide->loops]);
     }
     for (int i = 0; i < m->dots.n; i++)

@@ -196,7 +196,7 @@ static Node *narrow_view(Narrowing *s, const Node *old, Node *const *in)
 
 static Node *narrow_weight(Narrowing *s, const Node *old)
 {
-    return s->weights && old->dtype == s->real ? cast_op(parameter_node(old->name, s->narrow, old->shape), s->real)
+    return s->weights && old->dtype == s->real ? cast_op(parameter_like(old, old->name, s->narrow, old->shape), s->real)
                                                : NULL;
 }
 

@@ -210,6 +210,7 @@ static void add_parameters(Plan *plan, const Desc *d)
         for (int k = 0; k < p->shape.rank; k++) end += (p->shape.dim[k] - 1) * p->stride[k];
         plan->parameter_count += elements(p->shape);
         plan->flat_elements = max64(plan->flat_elements, round_up(end, 16));
+        if (!p->frozen) plan->trained_elements = max64(plan->trained_elements, round_up(end, 16));
     }
 }
 
@@ -307,8 +308,8 @@ void plan_for_gpus(Module *m, int gpus)
     int64_t real = dtype_bytes(precision_of(m->desc->options).real), before = plan->optimizer + plan->step;
     plan->gpus = gpus;
     plan->shared = plan->optimizer + gpus * carried_bytes(m->desc);
-    plan->optimizer = lathe_moments(&m->desc->recipe) * lathe_shard_elements(plan->flat_elements, gpus) * real;
-    plan->step = lathe_step_bytes(plan->flat_elements, runs_in_step(m->desc), gpus);
+    plan->optimizer = lathe_moments(&m->desc->recipe) * lathe_shard_elements(plan->trained_elements, gpus) * real;
+    plan->step = lathe_step_bytes(plan->trained_elements, runs_in_step(m->desc), gpus);
     plan->total += plan->optimizer + plan->step - before;
     plan->lower_bound += plan->optimizer + plan->step - before;
     plan->image += plan->optimizer + plan->step - before;
@@ -349,11 +350,11 @@ static void plan_shared(Plan *plan, const Desc *d)
     const Precision precision = precision_of(d->options);
     add_parameters(plan, d);
     plan->parameters = round_up(plan->flat_elements * dtype_bytes(precision.weights), ALIGN);
-    plan->gradients = plan->flat_elements * dtype_bytes(precision.real);
+    plan->gradients = plan->trained_elements * dtype_bytes(precision.real);
     plan->optimizer = lathe_moments(&d->recipe) * plan->gradients;
     if (streams(d)) plan->data = lathe_stream_bytes(&d->recipe, d->seq, d->source_seq, LATHE_PLANNED_READERS);
     if (d->options->target->device)
-        plan->step = max64(1, d->turns.n) * lathe_step_bytes(plan->flat_elements, runs_in_step(d), 1);
+        plan->step = max64(1, d->turns.n) * lathe_step_bytes(plan->trained_elements, runs_in_step(d), 1);
     plan->states = state_bytes(d);
     plan->generation = generation_bytes(d);
 }

@@ -326,7 +326,7 @@ static void set_optimizer(int turn, const Optimizer *o, void *moments, void *ste
     Optimizer device = *o;
     const Lathe_model *m = trainer.model;
     const int64_t each = lathe_shard_elements(o->n, trainer.gpus) * (o->real == LATHE_F64 ? 8 : 4);
-    char *own = (char *)step + turn * lathe_step_bytes(m->flat_elements, optimizer_runs(m), trainer.gpus);
+    char *own = (char *)step + turn * lathe_step_bytes(lathe_trained_elements(m), optimizer_runs(m), trainer.gpus);
     for (int k = 0; k < o->moments; k++) device.moment[k] = gpu_place((char *)moments + k * each);
     u->given = (Gpu_step *)own;
     u->given->loss_scale = o->loss_scale;

@@ -463,6 +463,7 @@ typedef struct Lathe_model {
     const Lathe_tensor *state;
     int64_t state_bytes;
     int64_t parameter_count, flat_elements;         /* without and with padding; padding stays zero */
+    int64_t frozen_elements;    /* the last of these, which no update changes: gradients and moments do not have them */
     Lathe_recipe recipe;
     int groups;
     const Lathe_group *group;   /* of parameters, in the description's order */
@@ -477,6 +478,11 @@ typedef struct Lathe_model {
     const char *one_gpu;        /* why several GPUs cannot share a batch: "gpt.lua:12: …"; NULL: they can */
     int host_categories;                            /* the last ones, which are host memory beside the device's */
 } Lathe_model;
+
+static inline int64_t lathe_trained_elements(const Lathe_model *m) { return m->flat_elements - m->frozen_elements; }
+
+/* Whether a parameter has a gradient. */
+static inline bool lathe_is_trained(const Lathe_model *m, const Lathe_param *p) { return p->offset < lathe_trained_elements(m); }
 
 static inline Lathe_dtype lathe_weights(const Lathe_model *m) { return m->weights ? m->weights : m->real; }
 

@@ -22,7 +22,7 @@ int64_t planned(const Lathe_model *m, Category category)
 }
 
 int64_t weight_bytes(const Lathe_model *m) { return m->flat_elements * dtype_size(lathe_weights(m)); }
-int64_t flat_bytes(const Lathe_model *m) { return m->flat_elements * dtype_size(m->real); }
+int64_t flat_bytes(const Lathe_model *m) { return lathe_trained_elements(m) * dtype_size(m->real); }
 
 int64_t call_bytes(const Lathe_entry *e)
 {

@@ -17,10 +17,21 @@ enum { LONGEST_NAME = 512 };
 
 /* ------------------------------------------------------------------ out */
 
-static void declare_table(Store_writer *w, const Lathe_param *table, int n, const char *prefix, Lathe_dtype type)
+/* Parameters of a model: all, or those that have gradients and moments; or its statistics. */
+typedef struct Some {
+    const Lathe_param *table;
+    int n;
+    int64_t below; /* of their offsets: others are left out */
+} Some;
+
+static Some all_parameters(const Lathe_model *m) { return (Some){m->param, m->params, INT64_MAX}; }
+static Some trained_parameters(const Lathe_model *m) { return (Some){m->param, m->params, lathe_trained_elements(m)}; }
+static Some statistics_of(const Lathe_model *m) { return (Some){m->statistic, m->statistics, INT64_MAX}; }
+
+static void declare_some(Store_writer *w, Some of, const char *prefix, Lathe_dtype type)
 {
-    for (int i = 0; i < n; i++) {
-        const Lathe_param *p = &table[i];
+    for (const Lathe_param *p = of.table; p < of.table + of.n; p++) {
+        if (p->offset >= of.below) continue;
         for (int64_t c = 0; c < copies_of_parameter(p); c++) {
             char name[LONGEST_NAME];
             copy_name(name, sizeof name, p, c);
@@ -31,10 +42,10 @@ static void declare_table(Store_writer *w, const Lathe_param *table, int n, cons
     }
 }
 
-static void put_table(Store_writer *w, const Lathe_param *table, int n, const void *flat, Lathe_dtype type)
+static void put_some(Store_writer *w, Some of, const void *flat, Lathe_dtype type)
 {
-    for (int i = 0; i < n; i++) {
-        const Lathe_param *p = &table[i];
+    for (const Lathe_param *p = of.table; p < of.table + of.n; p++) {
+        if (p->offset >= of.below) continue;
         int64_t run = contiguous_elements(p);
         for (int64_t c = 0; c < copies_of_parameter(p); c++)
             for (int64_t e = 0; e < copy_elements(p); e += run)
@@ -44,20 +55,20 @@ static void put_table(Store_writer *w, const Lathe_param *table, int n, const vo
 
 void declare_parameters(Store_writer *w, const Lathe_model *m, const char *prefix, Lathe_dtype type)
 {
-    declare_table(w, m->param, m->params, prefix, type);
+    declare_some(w, trained_parameters(m), prefix, type);
 }
 
 void put_parameters(Store_writer *w, const Lathe_model *m, const void *flat, Lathe_dtype type)
 {
-    put_table(w, m->param, m->params, flat, type);
+    put_some(w, trained_parameters(m), flat, type);
 }
 
 void put_weights(Store_writer *w, const Lathe_model *m, const void *flat, const void *statistics)
 {
-    declare_table(w, m->param, m->params, "", lathe_weights(m));
-    declare_table(w, m->statistic, m->statistics, "", m->real);
-    put_table(w, m->param, m->params, flat, lathe_weights(m));
-    put_table(w, m->statistic, m->statistics, statistics, m->real);
+    declare_some(w, all_parameters(m), "", lathe_weights(m));
+    declare_some(w, statistics_of(m), "", m->real);
+    put_some(w, all_parameters(m), flat, lathe_weights(m));
+    put_some(w, statistics_of(m), statistics, m->real);
 }
 
 void save_weights(const Lathe_model *m, const char *path, const void *flat, const void *statistics)
@@ -103,8 +114,7 @@ const char *more_misfits(const Misfits *m)
 
 /* A part of the expected contents of a file: an array, each tensor under a prefix. */
 typedef struct Wanted_array {
-    const Lathe_param *table;
-    int n;
+    Some of;
     const char *prefix;
     void *flat; /* NULL: only checked */
     Lathe_dtype type;
@@ -211,13 +221,13 @@ static char **wanted_names(const Wanted *w, int64_t *n)
     int64_t k = 0;
     *n = 0;
     for (int a = 0; a < w->arrays; a++)
-        for (int i = 0; i < w->array[a].n; i++) *n += copies_of_parameter(&w->array[a].table[i]);
+        for (int i = 0; i < w->array[a].of.n; i++) *n += copies_of_parameter(&w->array[a].of.table[i]);
     char **names = must_alloc(sizeof *names * (size_t)(*n + 1));
     for (int a = 0; a < w->arrays; a++)
-        for (int i = 0; i < w->array[a].n; i++)
-            for (int64_t c = 0; c < copies_of_parameter(&w->array[a].table[i]); c++) {
+        for (int i = 0; i < w->array[a].of.n; i++)
+            for (int64_t c = 0; c < copies_of_parameter(&w->array[a].of.table[i]); c++) {
                 names[k] = must_alloc(LONGEST_NAME);
-                prefixed_name(names[k++], w->array[a].prefix, &w->array[a].table[i], c);
+                prefixed_name(names[k++], w->array[a].prefix, &w->array[a].of.table[i], c);
             }
     qsort(names, (size_t)*n, sizeof *names, by_name);
     return names;
@@ -247,8 +257,9 @@ static void take_arrays(const Wanted *w, const Store *s)
     const Lathe_model *m = w->m;
     Misfits bad = {0};
     for (const Wanted_array *a = w->array; a < w->array + w->arrays; a++)
-        for (int i = 0; i < a->n; i++)
-            for (int64_t c = 0; c < copies_of_parameter(&a->table[i]); c++) take_copy(w, s, a, &a->table[i], c, &bad);
+        for (const Lathe_param *p = a->of.table; p < a->of.table + a->of.n; p++)
+            for (int64_t c = 0; c < copies_of_parameter(p) && p->offset < a->of.below; c++)
+                take_copy(w, s, a, p, c, &bad);
     find_unknown(w, s, &bad);
     if (bad.n == 0) return;
     advise(NULL); /* other checkpoints of the run would not fit either */
@@ -281,19 +292,14 @@ static void check_patterns(const Wanted *w)
     free(names);
 }
 
-static void clear_flat(const Lathe_model *m, void *flat, Lathe_dtype type)
-{
-    if (flat) memset(flat, 0, (size_t)(m->flat_elements * dtype_size(type)));
-}
-
 void load_arrays(const Lathe_model *m, const Store *s, int arrays, const char *const *prefix, void *const *flat,
                  Lathe_dtype type)
 {
     Wanted w = {.m = m, .arrays = arrays};
     bug_if(arrays > (int)(sizeof w.array / sizeof *w.array));
     for (int k = 0; k < arrays; k++) {
-        w.array[k] = (Wanted_array){m->param, m->params, prefix[k], flat[k], type};
-        clear_flat(m, flat[k], type);
+        w.array[k] = (Wanted_array){trained_parameters(m), prefix[k], flat[k], type};
+        if (flat[k]) memset(flat[k], 0, (size_t)(lathe_trained_elements(m) * dtype_size(type)));
     }
     take_arrays(&w, s);
 }
@@ -302,10 +308,10 @@ static void load_parameters(const Lathe_model *m, const Store *s, void *flat, vo
                             const char *except)
 {
     Wanted w = {.m = m, .arrays = 2, .converted = converted, .except = except};
-    w.array[0] = (Wanted_array){m->param, m->params, "", flat, lathe_weights(m)};
-    w.array[1] = (Wanted_array){m->statistic, m->statistics, "", statistics, m->real};
-    if (!except || !*except) clear_flat(m, flat, lathe_weights(m));
-    else check_patterns(&w);
+    w.array[0] = (Wanted_array){all_parameters(m), "", flat, lathe_weights(m)};
+    w.array[1] = (Wanted_array){statistics_of(m), "", statistics, m->real};
+    if (except && *except) check_patterns(&w);
+    else if (flat) memset(flat, 0, (size_t)(m->flat_elements * dtype_size(lathe_weights(m))));
     take_arrays(&w, s);
 }
 

@@ -95,7 +95,7 @@ static void make_segments(Optimizer *o, const Lathe_model *m, const Lathe_turn *
     int64_t runs = optimizer_runs(m);
     o->segment = must_alloc((size_t)larger(runs, 1) * sizeof *o->segment);
     for (int i = 0; i < m->params; i++)
-        if (copy_elements(&m->param[i]) > 0) add_runs(o, m, turn, &m->param[i]);
+        if (copy_elements(&m->param[i]) > 0 && lathe_is_trained(m, &m->param[i])) add_runs(o, m, turn, &m->param[i]);
     join_segments(o);
 }
 
@@ -103,7 +103,7 @@ static void make_segments(Optimizer *o, const Lathe_model *m, const Lathe_turn *
 
 static size_t moment_bytes(const Lathe_model *m)
 {
-    return (size_t)m->flat_elements * (m->real == LATHE_F64 ? sizeof(double) : sizeof(float));
+    return (size_t)lathe_trained_elements(m) * (m->real == LATHE_F64 ? sizeof(double) : sizeof(float));
 }
 
 size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r)
@@ -144,7 +144,7 @@ void optimizer_of_turn(Optimizer *o, const Lathe_model *m, const Lathe_turn *tur
                      .bound = r->clip_weights,
                      .nesterov = r->nesterov != 0,
                      .centered = r->optimizer == LATHE_RMSPROP && r->centered != 0,
-                     .n = m->flat_elements,
+                     .n = lathe_trained_elements(m),
                      .loss_scale.scale = is_loss_scaled(m) ? FIRST_LOSS_SCALE : 0,
                      .moments = lathe_moments(r)};
     for (int k = 0; k < o->moments; k++) {

@@ -15,7 +15,7 @@ typedef struct Rule {
 } Rule;
 Rule rule_of(const Lathe_model *m, const Lathe_param *p, int64_t copy);
 
-/* A range of elements of the flat arrays with one rule; segments cover the whole array, padding included. */
+/* A range of elements of the flat arrays with one rule; segments cover all trained ones, padding included. */
 typedef struct Segment {
     int64_t begin, end;
     Rule rule;
@@ -45,7 +45,7 @@ typedef struct Optimizer {
     Loss_scale loss_scale;
 } Optimizer;
 
-/* Bytes of the moments: moments · flat_elements · element, the plan's category "optimizer". */
+/* Bytes of the moments: moments · lathe_trained_elements() · element, the plan's category "optimizer". */
 size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r);
 /* memory: optimizer_bytes() bytes, 64-byte aligned; it is cleared.  Two small tables come from malloc. */
 int64_t optimizer_runs(const Lathe_model *m); /* contiguous ranges of elements: at least the number of segments */

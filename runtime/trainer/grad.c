@@ -206,13 +206,15 @@ static void fetch_results(const Trainer *t, const Lathe_entry *e, char *out, voi
 static bool all_finite(const Lathe_model *m, const void *grads)
 {
     bool finite = true;
-    for (int64_t i = 0; i < m->flat_elements && finite; i++) finite = isfinite(read_element(m->real, grads, i));
+    for (int64_t i = 0; i < lathe_trained_elements(m) && finite; i++)
+        finite = isfinite(read_element(m->real, grads, i));
     return finite;
 }
 
 static void divide(const Lathe_model *m, void *grads, double by)
 {
-    for (int64_t i = 0; i < m->flat_elements; i++) write_real(m->real, grads, i, read_element(m->real, grads, i) / by);
+    for (int64_t i = 0; i < lathe_trained_elements(m); i++)
+        write_real(m->real, grads, i, read_element(m->real, grads, i) / by);
 }
 
 /* Under fp16, gradients are those of the loss times a scale.  The scale is halved while a gradient is not finite, and

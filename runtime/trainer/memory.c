@@ -32,7 +32,7 @@ enum { PAGE = 4096, BLOCK = 1 << 21 }; /* bytes: of a page; of a huge page, whic
 
 int64_t shard_bytes(const Trainer *t)
 {
-    return lathe_shard_elements(t->model->flat_elements, gpus_of(t)) * dtype_size(t->model->real);
+    return lathe_shard_elements(lathe_trained_elements(t->model), gpus_of(t)) * dtype_size(t->model->real);
 }
 
 static int64_t largest_call(const Lathe_model *m, const Entry *entries)
@@ -167,7 +167,7 @@ static Parts parts_of_gpu(const Trainer *t, Parts p)
     const Lathe_model *m = t->model;
     if (gpus_of(t) == 1) return p;
     p.moments = p.moments / flat_bytes(m) * shard_bytes(t);
-    if (p.step) p.step = lathe_step_bytes(m->flat_elements, optimizer_runs(m), gpus_of(t));
+    if (p.step) p.step = lathe_step_bytes(lathe_trained_elements(m), optimizer_runs(m), gpus_of(t));
     return p;
 }
 
@@ -217,7 +217,7 @@ static void check_plan(const Lathe_model *m, bool run, Parts plan, Parts need)
     int64_t beside = m->device ? planned(m, CATEGORY_workspace) + ahead_bytes(m)
                                : planned(m, CATEGORY_blas) + planned(m, CATEGORY_data);
     bug_if(parts_sum(plan, true) + beside != m->planned_bytes);
-    bug_if(m->device && plan.step < lathe_step_bytes(m->flat_elements, optimizer_runs(m), 1));
+    bug_if(m->device && plan.step < lathe_step_bytes(lathe_trained_elements(m), optimizer_runs(m), 1));
 }
 
 /* Beside the states: copies of the model's statistics, and of what train carries. */

@@ -65,7 +65,7 @@ static double number_at(const Trainer *t, const void *at, int64_t i)
 static double norm_of(const Test *x, const void *grads, const void *other)
 {
     double sum = 0;
-    for (int64_t i = 0; i < x->t->model->flat_elements; i++) {
+    for (int64_t i = 0; i < lathe_trained_elements(x->t->model); i++) {
         const double d = number_at(x->t, grads, i) - (other ? number_at(x->t, other, i) : 0);
         sum += d * d;
     }
@@ -175,7 +175,7 @@ static double loss_beside(const Test *x, double step)
 {
     const Lathe_model *m = x->t->model;
     const void *grads = x->first + x->entry->out_bytes;
-    for (int64_t i = 0; i < m->flat_elements; i++) {
+    for (int64_t i = 0; i < lathe_trained_elements(m); i++) {
         const double p = number_at(x->t, x->untouched, i) + step * number_at(x->t, grads, i);
         if (m->real == LATHE_F64) ((double *)x->m->params)[i] = p;
         else ((float *)x->m->params)[i] = (float)p;
