@@ -30,6 +30,18 @@ struct Param {
     int number;                 /* set by name_parameters(): in the order of offsets */
 };
 
+typedef struct Lora {           /* --lora (front/lora.c) */
+    int64_t rank;
+    double alpha, dropout;
+    bool rank_stabilised;
+    Texts match, train;         /* patterns of export names: of weights that get an adapter (none: all), of what else is trained */
+} Lora;
+
+typedef struct Adapter {        /* x · weightᵀ + scale · (x · aᵀ) · bᵀ */
+    Param *weight, *a, *b;
+    int across;                 /* axis of the weight along x, without its copies: 1: [out, in], 0: [in, out] */
+} Adapter;
+
 typedef struct Tensor_spec {    /* an input or a state */
     const char *name;
     DType dtype;
@@ -62,6 +74,8 @@ typedef struct Desc {
     VEC(Graph *) graphs;                    /* of its entries: train, grad, eval and those that it has */
     Lathe_recipe recipe;                    /* train = {…} and data = {…} */
     VEC(Lathe_group) groups;                /* of parameters, as train says */
+    const Lora *lora;                       /* NULL: none */
+    VEC(Adapter) adapters;
     int losses;                                   /* by name, which a step reports beside their sum; 0: one, or turns */
     VEC(Train_turn) turns;                        /* in their order; none: one loss, one optimizer */
     const char *hf;                         /* how Hugging Face knows it, as JSON (front/hf.c); NULL: it does not */

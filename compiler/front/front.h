@@ -71,6 +71,8 @@ typedef struct Trace {
 
     /* Each of these belongs to one file. */
     struct Fields *fields; /* front/inputs.c: what `input` has */
+    bool adapting;                                           /* front/lora.c: an adapter's parameters are being made */
+    VEC(Param *) linear_weights;                             /* front/lora.c: those that an adapter can have */
     struct Usage *used;                                      /* front/limits.c */
     VEC(struct Source { const char *file, *text; }) sources; /* front/lua.c: read so far */
     const char *folder;                                      /* of the description: require looks nowhere else */
@@ -291,6 +293,16 @@ void read_groups(lua_State *L);
 void check_groups(const Trace *trace);
 int64_t frozen_copies(const Desc *d, const Param *p); /* by train's groups */
 bool freezes(const Desc *d, const Param *p);          /* all of them */
+
+int64_t copies_of_param(const Param *p);
+int64_t matching_copies(const char *pattern, const Param *p); /* whose export names match */
+
+/* front/lora.c */
+extern const luaL_Reg lora_functions[];
+const Lora *read_lora(const char *text);                   /* of --lora */
+double lora_scale(const Lora *l);
+bool lora_freezes(const Trace *trace, const Param *p);
+void check_lora(const Trace *trace); /* once entries are traced: each pattern names something */
 
 /* front/hf.c */
 void read_hf(lua_State *L, int model); /* c is at the top, parameters are known; fills desc->hf */

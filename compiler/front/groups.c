@@ -103,18 +103,18 @@ static const char *copy_pattern_name(const Param *p, int64_t copy)
     return t.at;
 }
 
-static int64_t copies_of(const Param *p)
+int64_t copies_of_param(const Param *p)
 {
     int64_t copies = 1;
     for (int k = 0; k < p->loops; k++) copies *= p->shape.dim[k];
     return copies;
 }
 
-static bool matches(const char *pattern, const Param *p)
+int64_t matching_copies(const char *pattern, const Param *p)
 {
-    for (int64_t copy = 0; copy < copies_of(p); copy++)
-        if (lathe_matches(pattern, copy_pattern_name(p, copy))) return true;
-    return false;
+    int64_t n = 0;
+    for (int64_t copy = 0; copy < copies_of_param(p); copy++) n += lathe_matches(pattern, copy_pattern_name(p, copy));
+    return n;
 }
 
 static const char *all_names(const Desc *d)
@@ -138,11 +138,12 @@ static bool freezes_copy(const Desc *d, const char *name)
 int64_t frozen_copies(const Desc *d, const Param *p)
 {
     int64_t n = 0;
-    for (int64_t copy = 0; copy < copies_of(p) && d->groups.n; copy++) n += freezes_copy(d, copy_pattern_name(p, copy));
+    for (int64_t copy = 0; copy < copies_of_param(p) && d->groups.n; copy++)
+        n += freezes_copy(d, copy_pattern_name(p, copy));
     return n;
 }
 
-bool freezes(const Desc *d, const Param *p) { return frozen_copies(d, p) == copies_of(p); }
+bool freezes(const Desc *d, const Param *p) { return frozen_copies(d, p) == copies_of_param(p); }
 
 static void check_some_trained(const Trace *trace)
 {
@@ -160,7 +161,7 @@ void check_groups(const Trace *trace)
     const Desc *d = trace->desc;
     for (int g = 0; g < d->groups.n; g++) {
         bool found = false;
-        for (int i = 0; i < d->params.n; i++) found |= matches(d->groups.at[g].match, d->params.at[i]);
+        for (int i = 0; i < d->params.n; i++) found |= matching_copies(d->groups.at[g].match, d->params.at[i]) > 0;
         if (!found)
             err(place_of_pattern(trace, d->groups.at[g].match), "no parameter name matches '%s'; the names are %s",
                 d->groups.at[g].match, all_names(d));

@@ -289,6 +289,7 @@ static void open_core(lua_State *L)
     lua_setfield(L, -2, "use");
     luaL_setfuncs(L, scope_functions, 0);
     luaL_setfuncs(L, param_functions, 0);
+    luaL_setfuncs(L, lora_functions, 0);
     luaL_setfuncs(L, time_functions, 0);
     luaL_setfuncs(L, attention_functions, 0);
     luaL_setfuncs(L, convolution_functions, 0);

@@ -264,6 +264,7 @@ static Desc *read_with(lua_CFunction read, const Options *o)
     d->options = o;
     d->file = o->model_file;
     d->model = model_name(o->model_file);
+    d->lora = o->lora ? read_lora(o->lora) : NULL;
     lua_State *L = sandbox_open(trace, o);
     lua_pushcfunction(L, read);
     lua_pushlightuserdata(L, (void *)o);

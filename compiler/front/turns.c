@@ -227,7 +227,7 @@ static void check_reaches(const Trace *trace, const Train_turn *u)
     reached_parameters(graph_of_turn(d, u), &names);
     for (int i = 0; i < d->params.n; i++) {
         const Param *p = d->params.at[i];
-        if (!lathe_in_scopes(u->of, p->name) || frozen_copies(d, p)) continue;
+        if (!lathe_in_scopes(u->of, p->name) || p->frozen || frozen_copies(d, p)) continue;
         if (strings_get(&names, p->name)) reached++;
         else if (!n++) missed = p;
     }
@@ -246,7 +246,7 @@ static void check_has_turn(const Trace *trace, const Param *p)
 {
     const Desc *d = trace->desc;
     int first = turn_of(d, p->name);
-    if (first < 0 && !frozen_copies(d, p))
+    if (first < 0 && !p->frozen && !frozen_copies(d, p))
         err(p->where,
             "parameter '%s' is in no turn, so nothing would train it; name %s in `of` of a turn, or freeze it: "
             "groups = { { match = \"%s\", frozen = true } }",

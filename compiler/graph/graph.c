@@ -159,6 +159,17 @@ bool is_weight(const Node *n)
     return n->op == OP_parameter;
 }
 
+static bool is_product(const Node *n)
+{
+    while (op_info[n->op].facts & REARRANGES) n = n->in[0];
+    return n->op == OP_dot;
+}
+
+bool adds_products(const Node *n)
+{
+    return n->op == OP_add && n->in[0] != n->in[1] && is_product(n->in[0]) && is_product(n->in[1]);
+}
+
 static Node *leaf(Op op, const char *name, DType t, Shape s)
 {
     return intern((Node){.op = op, .dtype = t, .shape = s, .name = name});

@@ -232,6 +232,7 @@ Node *counted(Shape of, DType t, Shape s);                  /* likewise: the num
 bool is_view(const Node *n);                                /* its elements are its input's, or zeros */
 bool is_move(const Node *n);                                /* a view or a join */
 bool shows_all(const Node *n);                              /* a view without zeros */
+bool adds_products(const Node *n);                          /* the sum of two products, which the second adds to the first */
 bool is_cheap(const Node *n);                               /* to recompute: a map, reduction, view or join */
 bool is_filled(const Node *n, double *value);               /* a constant scalar, seen through moves */
 Node *input_node(const char *name, DType t, Shape s);

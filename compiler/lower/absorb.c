@@ -1,6 +1,6 @@
 /* absorb.c: removes additions. If the kernels of the operands can add to memory, they add to the buffer of the sum, and
  * the addition needs no kernel. This holds for what a loop adds up, and for sums of products, of scatters and of such
- * loops, if the addition is their only reader. */
+ * loops, if the addition is their only reader; a sum of two products has a place of its own, which anybody reads. */
 #include "graph/parts.h"
 #include "lower/lower.h"
 
@@ -66,6 +66,13 @@ static void absorb_sums(Cut *cut, Level *level, Node *n)
     }
 }
 
+static void absorb_products(Cut *cut, Level *level, Node *n)
+{
+    if (without(cut->desc, PASS_fuse) || !adds_products(n) || info(cut, n)->absorbed) return;
+    if (adds_up(cut, n->in[0], level->loop) && adds_up(cut, n->in[1], level->loop))
+        info(cut, n)->absorbed = info(cut, n)->stands = true;
+}
+
 void pass_absorb(Cut *c)
 {
     if (without(c->desc, PASS_absorb)) return;
@@ -74,4 +81,5 @@ void pass_absorb(Cut *c)
     for (int i = 0; i < c->graph->outs.n; i++)
         if (c->graph->outs.at[i].kind != OUT_STATE && !without(c->desc, PASS_fuse))
             absorb_sum(c, c->graph->outs.at[i].node, NULL);
+    each_level(c, c->top, absorb_products);
 }

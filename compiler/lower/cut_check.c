@@ -2,7 +2,7 @@
  *
  *   1. Once readings have settled no pass finds another copy.
  *   2. A node is in the group that has it, and what is in a group has a kernel: it is neither absorbed nor a view.
- *   3. An absorbed addition has one reader, and two operands.
+ *   3. An absorbed addition has one reader, or a place of its own, and two operands.
  *   4. A product and what comes with it name each other.
  *   5. What lies in memory lies in a buffer, or shows one. */
 #include "lower/lower.h"
@@ -30,7 +30,7 @@ static const char *fault_of_cut(Cut *cut, Node *n)
     const Info *of = info(cut, n);
     if (of->group && !has_node(&of->group->nodes, n)) return "it is in a group that does not have it";
     if (of->group && (of->absorbed || (is_view(n) && !of->forced))) return "it is in a group and has no kernel";
-    if (of->absorbed && (n->op != OP_add || n->in[0] == n->in[1] || of->uses != 1))
+    if (of->absorbed && (n->op != OP_add || n->in[0] == n->in[1] || (of->uses != 1 && !of->stands)))
         return "it is absorbed, but no addition for one reader";
     if (of->placed && !of->place.buffer) return "it has a place in no buffer";
     return pair_fault(cut, n);

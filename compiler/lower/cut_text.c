@@ -4,6 +4,7 @@
  *     copied, solid        a view that is copied; a map that is computed once, though it reads no memory
  *     laid out as %7       a product made in the order of axes of that view
  *     absorbed             an addition without a kernel: what it adds is added to its place
+ *     stands               which is its own
  *     free                 computed by each reader
  *     group 3 full         the kernel, and what the node is there: full, per row, row sum, column sum
  *     stored               of a group: somebody reads it from memory
@@ -108,7 +109,7 @@ static void say_marks(void *user, Text *t, const Node *n, const int *number)
     mark(&m, of->forced, "copied");
     mark(&m, of->solid, "solid");
     mark_node(&m, "laid out as ", of->layout, "");
-    mark(&m, of->absorbed, "absorbed");
+    mark(&m, of->absorbed, of->stands ? "absorbed, stands" : "absorbed");
     mark(&m, !of->grouped && !of->group && is_free(by->cut, n), "free");
     mark_group(&m, of->group, n);
     mark(&m, of->group && of->memory, "stored");

@@ -60,6 +60,7 @@ typedef struct Info {
     bool solid;                 /* a map that could be free, but is not affine over the space of a reader */
     bool grouped;               /* a free map that somebody reads from memory all the same */
     bool absorbed;              /* an add without a kernel of its own: its inputs' kernels add to its place */
+    bool stands;                /* and has a place of its own, for any reader */
     bool reads_some;            /* no free map, for certain */
     int free_size, free_round;  /* lower/reading.c: free_size() */
     bool memory;                /* somebody reads it from memory */

@@ -209,12 +209,28 @@ typedef VEC(struct Wanted {
     Sum *sum;
 }) Wishes;
 
+/* Can an addition that stands be made where it is wanted: as it would lie, and its operands too? */
+static bool stands_there(Cut *cut, const Level *level, const struct Wanted *w)
+{
+    const Info *of = info(cut, w->n);
+    View own = reading(cut, w->n).view;
+    return of->stands && !of->placed && !w->sum && w->n->in_loop == level->loop && !w->v.guarded &&
+           same_strides(&own, &w->v);
+}
+
 /* What is left of the wish at an input, or at two. */
 static void want_once(Cut *cut, Level *level, struct Wanted w, Node *owner, Wishes *left)
 {
     View inner;
     Node *n = w.n;
-    if (info(cut, n)->absorbed) {
+    if (stands_there(cut, level, &w)) {
+        Sum *sum = NEW(Sum);
+        put(cut, n, w.v);
+        info(cut, n)->memory = true;
+        for (int k = 2; k-- > 0;) push(left, ((struct Wanted){n->in[k], w.v, sum}));
+    } else if (info(cut, n)->stands) {
+        copy_late(cut, level, n, w.v, w.sum, owner);
+    } else if (info(cut, n)->absorbed) {
         if (!w.sum) w.sum = NEW(Sum);
         for (int k = 2; k-- > 0;) push(left, ((struct Wanted){n->in[k], w.v, w.sum})); /* the first is taken first */
     } else if (can_be_made_there(cut, level, n, &w.v, w.sum)) {
@@ -444,6 +460,16 @@ static void place_parts(Cut *cut, Level *level, Node *n)
     }
 }
 
+/* An absorbed addition with a place of its own, which its operands' kernels add to. */
+static void place_standing(Cut *cut, Level *level, Node *n)
+{
+    if (info(cut, n)->placed) return;
+    place_default(cut, n);
+    info(cut, n)->memory = true;
+    Sum *sum = NEW(Sum);
+    for (int k = 0; k < 2; k++) want(cut, level, n->in[k], info(cut, n)->place, sum, NULL);
+}
+
 static bool always_in_memory(const Node *n)
 {
     OpKind kind = op_info[n->op].kind;
@@ -461,6 +487,7 @@ static void place_level(Cut *cut, Level *level)
             place_loop(cut, level, level->inside.at[--inside]);
             continue;
         }
+        if (info(cut, n)->stands) place_standing(cut, level, n);
         bool result = n->op == OP_pick && n->in[0]->op != OP_loop;
         bool own = always_in_memory(n) || (info(cut, n)->group && info(cut, n)->memory) || result;
         if (own && !info(cut, n)->placed) place_default(cut, n);

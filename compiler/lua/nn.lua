@@ -136,6 +136,18 @@ function nn.gumbel(x) return -nn.log(-nn.log(nn.uniform(x) + 2 ^ -25)) end
 
 -- ------------------------------------------------------------------ linear, embedding, norms
 
+-- scale · (x · Aᵀ) · Bᵀ beside a layer's own weight [out, in], where `lathe --lora` gives it an adapter; else nil
+local function adapter(x, w, across)
+  local o = core.lora("weight")
+  if not o then return nil end
+  local bound = 1 / math.sqrt(x:size(-1))
+  local a = param("lora_A", { o.rank, x:size(-1) }, nn.init.uniform(-bound, bound), nil, o.a)
+  local b = param("lora_B", { w:size(1 - across), o.rank }, 0, nil, o.b)
+  core.adapted("weight", across)
+  local low = nn.dot(nn.dropout(x, o.dropout), a, { contract = { -1, 1 } })
+  return nn.dot(low * o.scale, b, { contract = { -1, 1 } })
+end
+
 layer("linear", "y = x · weightᵀ + bias, over the last axis", {
   out = { "integer", none, "extent of the result's last axis" },
   bias = { "boolean", true, "whether a bias is added" },
@@ -164,6 +176,8 @@ layer("linear", "y = x · weightᵀ + bias, over the last axis", {
   end
   rawset(self, "weight", w)
   local y = nn.dot(x, w, { contract = { -1, across } })
+  local added = not o.weight and adapter(x, w, across)
+  if added then y = y + added end
   if not o.bias then return y end
   local b = param("bias", { w:size(1 - across) }, o.bias_init)
   rawset(self, "bias", b)

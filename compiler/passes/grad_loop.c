@@ -18,6 +18,8 @@
  *
  *  - dot, index ops and results of inner loops are saved: L stacks them, and R reads the stack;
  *
+ *  - so is a sum of two products, which takes the room of one;
+ *
  *  - maps (random ones too), reductions and moves are remade from their inputs' values in R.
  *
  * Stacks and values outside L are looked up one level up, where the same rule holds, so that nested loops save stacks
@@ -98,7 +100,7 @@ bool sums_columns(const Node *v)
     return false;
 }
 
-static bool is_costly(const Node *v) { return !is_cheap(v) || sums_columns(v); }
+static bool is_costly(const Node *v) { return !is_cheap(v) || sums_columns(v) || adds_products(v); }
 
 static bool is_saved(Grad_level *lv, const Node *v)
 {

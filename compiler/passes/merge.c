@@ -84,13 +84,27 @@ static bool follows(const Desc *d, const Param *p, const Param *q)
 
 /* ------------------------------------------------------------------ dots, level by level */
 
+/* Products that are added to others, which a slice of a wide one could not be. */
+static Table added_ones(const Nodes *all)
+{
+    Table added = {0};
+    for (int i = 0; i < all->n; i++)
+        for (int k = 0; adds_products(all->at[i]) && k < 2; k++) {
+            const Node *n = all->at[i]->in[k];
+            while (n->op != OP_dot) n = n->in[0];
+            *table_at(&added, n) = all->at[i];
+        }
+    return added;
+}
+
 static void find_dots(const Desc *d, Loop *level, const Nodes *roots, Weighteds *out)
 {
     Nodes all = {0};
     nodes_at(level, roots->at, roots->n, &all);
+    Table added = added_ones(&all);
     for (int i = 0; i < all.n; i++) {
         Node *n = all.at[i];
-        Param *w = n->op == OP_dot && has_rows(n) ? parameter_under(d, n->in[1]) : NULL;
+        Param *w = n->op == OP_dot && has_rows(n) && !table_get(&added, n) ? parameter_under(d, n->in[1]) : NULL;
         if (w) push(out, ((Weighted){n, w}));
         if (n->op != OP_loop) continue;
         Nodes inner = {0};

@@ -2,9 +2,9 @@
  *
  * Needs phases (0 forward, 1 backward) as pass_grad leaves them.  Leaves: at every level, no phase-1 node reads a map,
  * reduction or move of phase 0 at first hand, but its clone of phase 1, made from what is saved anyway: dots, index
- * ops, loop results, leaves, and small sums of columns, which take a sweep of their own. A clone serves all its
- * readers, and, not being merged with the original, ends the original's life with the forward pass. What ends a
- * recomputed region (nn.checkpoint) is read as it is: cloning it would run the region again.  In reversed loops
+ * ops, loop results, leaves, sums of products, and small sums of columns, which take a sweep of their own. A clone
+ * serves all its readers, and, not being merged with the original, ends the original's life with the forward pass. What
+ * ends a recomputed region (nn.checkpoint) is read as it is: cloning it would run the region again.  In reversed loops
  * pass_grad has done the same; here it matters where forward and backward share a level: the top, and the body of
  * micro. */
 #include "desc/passes.h"
@@ -17,7 +17,7 @@ typedef struct Remat {
 
 static bool is_clonable(Remat *m, const Node *v)
 {
-    return v->phase == 0 && is_cheap(v) && !sums_columns(v) && !region_ends(&m->facts, v);
+    return v->phase == 0 && is_cheap(v) && !sums_columns(v) && !adds_products(v) && !region_ends(&m->facts, v);
 }
 
 static bool is_to_be_cloned(void *user, const Node *v)
