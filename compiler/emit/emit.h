@@ -409,6 +409,7 @@ char *watch_table(Page *page, const Program *p); /* its name */
 /* emit/params.c: the struct of parameters; tables of them and of statistics */
 void say_param_table(Page *page, Text *t);
 void say_statistic_table(Text *t, const Desc *d);
+void say_adapter_table(Text *t, const Desc *d);     /* of --lora */
 void name_parameters(Page *page);
 void say_params(Page *page, Text *t);
 char *gradients_type(Page *page);                 /* Gpt_params, if gradients have the same type, or Gpt_gradients */

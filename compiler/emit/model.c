@@ -393,6 +393,14 @@ static void say_lengths(Page *page, Text *t, const Categories *categories)
     if (frozen) say(t, "    .frozen_elements = %lld,\n", (long long)frozen);
 }
 
+static void say_adapters(Text *t, const Desc *d)
+{
+    if (!d->adapters.n) return;
+    say(t, "    .adapters = %d, .adapter = adapters,\n", d->adapters.n);
+    say(t, "    .lora = {.rank = %lld, .alpha = %s, .dropout = %s, .rank_stabilised = %s},\n", (long long)d->lora->rank,
+        number_text(d->lora->alpha), number_text(d->lora->dropout), d->lora->rank_stabilised ? "true" : "false");
+}
+
 static void say_device(Page *page, Text *t, const Categories *categories)
 {
     if (!page->target->device) return;
@@ -407,6 +415,7 @@ static void say_model_table(Page *page, Text *t, const Categories *categories)
     say(t, "const Lathe_model lathe_model = {\n");
     say_identity(page, t);
     say_lengths(page, t, categories);
+    say_adapters(t, d);
     say_recipe(t, &d->recipe);
     if (d->groups.n) say(t, "    .groups = %d, .group = groups,\n", d->groups.n);
     if (d->losses) say(t, "    .losses = %d,\n", d->losses);
@@ -423,6 +432,7 @@ void say_tables(Page *page, Text *t)
     const Categories categories = planned_categories(page->module);
     say(t, "/* ---------------------------------------------------------------- tables for the trainer */\n\n");
     say_param_table(page, t);
+    say_adapter_table(t, d);
     say_statistic_table(t, d);
     say_state_table(page, t);
     say_entry_table(page, t);

@@ -203,6 +203,25 @@ void say_param_table(Page *page, Text *t)
     say(t, "};\n\n");
 }
 
+static int number_of_param(const Desc *d, const Param *p)
+{
+    for (int i = 0; i < d->params.n; i++)
+        if (d->params.at[i] == p) return i;
+    die("parameter %s is not in the description", p->name);
+}
+
+void say_adapter_table(Text *t, const Desc *d)
+{
+    if (!d->adapters.n) return;
+    say(t, "static const Lathe_adapter adapters[] = {\n");
+    for (int i = 0; i < d->adapters.n; i++) {
+        const Adapter *a = &d->adapters.at[i];
+        say(t, "    {%d, %d, %d, %s},\n", number_of_param(d, a->weight), number_of_param(d, a->a),
+            number_of_param(d, a->b), a->across == 0 ? "true" : "false");
+    }
+    say(t, "};\n\n");
+}
+
 /* Files have them one after another. */
 void say_statistic_table(Text *t, const Desc *d)
 {

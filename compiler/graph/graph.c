@@ -159,7 +159,7 @@ bool is_weight(const Node *n)
     return n->op == OP_parameter;
 }
 
-static bool is_product(const Node *n)
+static bool shows_product(const Node *n)
 {
     while (op_info[n->op].facts & REARRANGES) n = n->in[0];
     return n->op == OP_dot;
@@ -167,7 +167,7 @@ static bool is_product(const Node *n)
 
 bool adds_products(const Node *n)
 {
-    return n->op == OP_add && n->in[0] != n->in[1] && is_product(n->in[0]) && is_product(n->in[1]);
+    return n->op == OP_add && n->in[0] != n->in[1] && shows_product(n->in[0]) && shows_product(n->in[1]);
 }
 
 static Node *leaf(Op op, const char *name, DType t, Shape s)

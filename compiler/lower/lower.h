@@ -199,6 +199,7 @@ const char *whole_kernel_name(const Cut *cut, const Node *n, const Node *result)
 const char *attention_kernel_name(const Cut *cut, const Kernel *k);
 const char *convolution_kernel_name(const Cut *cut, const Kernel *k);
 
+/* ---- lower/buffers.c */
 Buffer *new_buffer(Cut *cut, Loop *level, const char *name, Home home, DType t, Shape s, Node *value);
 
 /* ---- lower/pad.c: needs note_readers() */

@@ -448,6 +448,11 @@ static inline int64_t lathe_attention_bytes(int64_t samples, int64_t H, int64_t 
 
 struct Lathe_device;            /* step/device.h */
 
+/* `lathe --lora`: x · weightᵀ + scale · (x · aᵀ) · bᵀ, scale = alpha / rank, or alpha / sqrt(rank) if rank_stabilised. */
+typedef struct Lathe_lora { int64_t rank; double alpha, dropout; bool rank_stabilised; } Lathe_lora;
+/* Numbers in the table of parameters: [out, in], or [in, out] if in_out; [rank, in]; [out, rank]; behind their copies. */
+typedef struct Lathe_adapter { int weight, a, b; bool in_out; } Lathe_adapter;
+
 typedef struct Lathe_model {
     const char *name, *config, *precision, *source_hash;
     const char *needs;          /* instruction sets of its target (interface/needs.h); may be NULL */
@@ -464,6 +469,9 @@ typedef struct Lathe_model {
     int64_t state_bytes;
     int64_t parameter_count, flat_elements;         /* without and with padding; padding stays zero */
     int64_t frozen_elements;    /* the last of these, which no update changes: gradients and moments do not have them */
+    int adapters;
+    const Lathe_adapter *adapter;
+    Lathe_lora lora;            /* of all of them */
     Lathe_recipe recipe;
     int groups;
     const Lathe_group *group;   /* of parameters, in the description's order */

@@ -18,6 +18,7 @@
  * All names are those of this model's files; `names` translates them. */
 #include "base/words.h"
 #include "interface/lathe_model.h"
+#include "model/adapter.h"
 #include "model/hf.h"
 #include "model/init.h"
 
@@ -125,7 +126,8 @@ Hf open_hf(const Lathe_model *m)
              m->name);
     Hf hf = {.all = json_loads(m->hf, JSON_REJECT_DUPLICATES, &error)};
     bug_if(!hf.all);
-    for (int i = 0; i < m->params; i++) add_tensors(&hf, &m->param[i], false);
+    for (int i = 0; i < m->params; i++)
+        if (!is_of_adapter(m, &m->param[i])) add_tensors(&hf, &m->param[i], false);
     json_object_foreach(json_object_get(hf.all, "zeros"), name, shape) add_tensors(&hf, zero_param(name, shape), true);
     return hf;
 }

@@ -21,7 +21,7 @@ typedef struct Hf_tensor {  /* a tensor in its files */
 typedef struct Hf {
     json_t *all;            /* the description's hf */
     int n;
-    Hf_tensor *tensor;
+    Hf_tensor *tensor;      /* adapters are not among them */
 } Hf;
 
 Hf open_hf(const Lathe_model *m);                           /* ends the program (1) if the description has none */

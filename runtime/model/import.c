@@ -321,7 +321,7 @@ void load_exchange(const Lathe_model *m, const char *path, void *flat)
     refuse(m, config_path, &bad);
     int64_t told = config ? hf_ids(&hf, config) : 0;
     if (!gguf) s = open_shards(path);
-    memset(flat, 0, (size_t)weight_bytes(m));
+    if (!m->adapters) memset(flat, 0, (size_t)weight_bytes(m)); /* these stay as they were drawn */
     for (int i = 0; i < hf.n; i++) take(m, &hf.tensor[i], &s, &rows, flat, &bad);
     for (int i = 0; i < s.n; i++)
         for (int k = 0; k < s.store[i].n; k++)

@@ -3,6 +3,7 @@
  * A parameter [copies…, shape…] becomes one tensor per copy: "h.%d.mlp.weight" is h.0.mlp.weight, h.1.mlp.weight, … */
 #include "base/words.h"
 #include "interface/lathe_model.h"
+#include "model/adapter.h"
 #include "model/import.h"
 #include "model/init.h"
 #include "model/safetensors.h"
@@ -125,6 +126,7 @@ typedef struct Wanted {
     int arrays;
     Wanted_array array[4];
     bool converted; /* other real types are accepted */
+    bool of_base;   /* the file has no adapters: these stay as they are */
     const char *except;
 } Wanted;
 
@@ -183,7 +185,7 @@ static void take_copy(const Wanted *w, const Store *s, const Wanted_array *a, co
 {
     char name[LONGEST_NAME];
     prefixed_name(name, a->prefix, p, copy);
-    if (is_left_as_it_is(w, name)) return;
+    if (is_left_as_it_is(w, name) || (w->of_base && is_of_adapter(w->m, p))) return;
     const Stored *from = find_stored(s, name);
     char *wanted = dims_text(p->rank - p->loops, p->dim + p->loops);
     if (!from || !same_dims(p, from)) suggest_layer(bad, name);
@@ -308,10 +310,11 @@ static void load_parameters(const Lathe_model *m, const Store *s, void *flat, vo
                             const char *except)
 {
     Wanted w = {.m = m, .arrays = 2, .converted = converted, .except = except};
+    w.of_base = converted && m->adapters && !holds_adapters(m, s);
     w.array[0] = (Wanted_array){all_parameters(m), "", flat, lathe_weights(m)};
     w.array[1] = (Wanted_array){statistics_of(m), "", statistics, m->real};
     if (except && *except) check_patterns(&w);
-    else if (flat) memset(flat, 0, (size_t)(m->flat_elements * dtype_size(lathe_weights(m))));
+    else if (flat && !w.of_base) memset(flat, 0, (size_t)(m->flat_elements * dtype_size(lathe_weights(m))));
     take_arrays(&w, s);
 }
 

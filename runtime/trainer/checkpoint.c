@@ -417,6 +417,6 @@ void load_saved_weights(const Trainer *t, const char *path, const Memory *m)
 
 void take_first_weights(const Trainer *t, const Memory *m)
 {
-    if (!t->weights || t->init_except) init_weights(t->model, (uint64_t)t->seed, m);
+    if (!t->weights || t->init_except || t->model->adapters) init_weights(t->model, (uint64_t)t->seed, m);
     if (t->weights) load_saved_weights(t, t->weights, m);
 }

@@ -8,6 +8,7 @@
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "math/engine.h"
+#include "model/adapter.h"
 #include "model/block.h"
 #include "model/gguf.h"
 #include "model/gguf_out.h"
@@ -229,7 +230,7 @@ static void write_gguf_file(Export *x)
              "expected a tokenizer beside the weights, which llama.cpp needs in the file, found none");
     json_t *config = parsed(hf_config(&x->hf, x->origin, x->tokenizer, lathe_weights(t->model), x->ids)),
            *tokenizer = parsed(hf_tokenizer(x->tokenizer));
-    Gguf_model g = {&x->hf, t->model,  x->memory.params,         x->ids,
+    Gguf_model g = {&x->hf, t->model,  x->memory.params,           x->ids,
                     config, tokenizer, origin_template(x->origin), t->type ? t->type : "f32"};
     write_gguf(t->out, &g);
     json_decref(config);
@@ -252,20 +253,37 @@ static void print_export(const Export *x)
         return;
     }
     show(stdout, "wrote %d tensors of %s to %s\n", x->hf.n, t->weights, t->out);
+    if (t->model->adapters) note("the adapters are merged into the weights; --to peft writes them alone");
     if (x->ids < vocab)
         note("%lld of the model's %lld rows of ids are written; the others are left out", (long long)x->ids,
              (long long)vocab);
     if (!x->tokenizer) note("there is no readable tokenizer beside %s, so none was written", t->weights);
 }
 
+static int export_adapters(const Export *x)
+{
+    const Trainer *t = x->t;
+    make_folder(t);
+    write_peft(t->model, &x->hf, t->out, x->memory.params);
+    if (t->json)
+        print_json(json_pack("{s:s, s:s, s:i}", "folder", utf8_of(t->out), "weights", utf8_of(t->weights), "adapters",
+                             t->model->adapters));
+    else show(stdout, "wrote the adapters of %s to %s\n", t->weights, t->out);
+    return 0;
+}
+
 int export_command(Trainer *t)
 {
     static const Entry none[] = {NO_ENTRY};
     Export x = {.t = t};
-    bool gguf = t->to && strcmp(t->to, "gguf") == 0;
-    if (t->to && !gguf && strcmp(t->to, "hf") != 0)
-        fail(EXIT_USAGE, NULL, "--to %s: expected hf, a folder as Hugging Face has it, or gguf, a file for llama.cpp",
+    bool gguf = t->to && strcmp(t->to, "gguf") == 0, peft = t->to && strcmp(t->to, "peft") == 0;
+    if (t->to && !gguf && !peft && strcmp(t->to, "hf") != 0)
+        fail(EXIT_USAGE, NULL,
+             "--to %s: expected hf, a folder as Hugging Face has it, gguf, a file for llama.cpp, or peft, a folder of "
+             "adapters",
              t->to);
+    if (peft && !t->model->adapters)
+        fail(EXIT_USAGE, NULL, "--to peft: this model has no adapters; build it with --lora to train some");
     if (!t->out) fail(EXIT_USAGE, NULL, "export needs --out DIR: the folder to write, or with --to gguf the file");
     if (t->type && (!gguf || !is_gguf_type(t->type)))
         fail(EXIT_USAGE, NULL, "--type %s: expected f32, f16, bf16 or q8_0, with --to gguf", t->type);
@@ -278,6 +296,8 @@ int export_command(Trainer *t)
     rt_init_gemm(1);
     take_memory(&x.memory, t, false, false, none);
     load_weights(t->model, t->weights, x.memory.params, x.memory.statistics, NULL);
+    if (peft) return export_adapters(&x);
+    if (t->model->adapters) merge_adapters(t->model, x.memory.params);
     if (gguf) write_gguf_file(&x);
     else write_folder(&x);
     print_export(&x);
