@@ -14,7 +14,7 @@
 
 static const char *const keys[] = {"rank", "alpha", "dropout", "rslora", "match", "train"};
 
-static double number_in(const char *key, const char *value, double least, double below)
+static double given_number(const char *key, const char *value, double least, double below)
 {
     char *end;
     double x = strtod(value, &end);
@@ -29,12 +29,12 @@ static void take_key(Lora *l, const char *word)
     const char *equals = strchr(word, '=');
     const char *key = copy_bytes_as_string(word, strcspn(word, "=")), *value = equals ? equals + 1 : "";
     if (same(key, "rank")) {
-        l->rank = (int64_t)number_in(key, value, 1, MOST_RANK);
+        l->rank = (int64_t)given_number(key, value, 1, MOST_RANK);
         if ((double)l->rank != strtod(value, NULL)) usage_error("--lora rank=%s: expected an integer", value);
     } else if (same(key, "alpha")) {
-        l->alpha = number_in(key, value, 0, 1e6);
+        l->alpha = given_number(key, value, 0, 1e6);
     } else if (same(key, "dropout")) {
-        l->dropout = number_in(key, value, 0, 1);
+        l->dropout = given_number(key, value, 0, 1);
     } else if (same(key, "rslora") && !equals) {
         l->rank_stabilised = true;
     } else if (same(key, "match") && *value) {
