@@ -32,7 +32,7 @@ struct Param {
 
 typedef struct Lora {           /* --lora (front/lora.c) */
     int64_t rank;
-    double alpha, dropout;
+    double scale, alpha, dropout;
     bool rank_stabilised;
     Texts match, train;         /* patterns of export names: of weights that get an adapter (none: all), of what else is trained */
 } Lora;

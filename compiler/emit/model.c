@@ -397,8 +397,10 @@ static void say_adapters(Text *t, const Desc *d)
 {
     if (!d->adapters.n) return;
     say(t, "    .adapters = %d, .adapter = adapters,\n", d->adapters.n);
-    say(t, "    .lora = {.rank = %lld, .alpha = %s, .dropout = %s, .rank_stabilised = %s},\n", (long long)d->lora->rank,
-        number_text(d->lora->alpha), number_text(d->lora->dropout), d->lora->rank_stabilised ? "true" : "false");
+    const Lora *l = d->lora;
+    say(t, "    .lora = {.rank = %lld, .scale = %s, .alpha = %s, .dropout = %s, .rank_stabilised = %s},\n",
+        (long long)l->rank, number_text(l->scale), number_text(l->alpha), number_text(l->dropout),
+        l->rank_stabilised ? "true" : "false");
 }
 
 static void say_device(Page *page, Text *t, const Categories *categories)

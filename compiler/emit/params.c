@@ -120,7 +120,7 @@ static int64_t whole_elements(const Param *p)
     return p->loops ? p->stride[0] * p->shape.dim[0] : elements_of_copy(p);
 }
 
-/* n: elements; of parameters that lie in them. */
+/* The struct of the first n elements. */
 static void say_flat(Page *page, Text *t, const char *name, DType dtype, int64_t n)
 {
     const char *type = c_type(dtype), *last = "start";

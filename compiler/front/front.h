@@ -300,7 +300,6 @@ int64_t matching_copies(const char *pattern, const Param *p); /* whose export na
 /* front/lora.c */
 extern const luaL_Reg lora_functions[];
 const Lora *read_lora(const char *text);                   /* of --lora */
-double lora_scale(const Lora *l);
 bool lora_freezes(const Trace *trace, const Param *p);
 void check_lora(const Trace *trace); /* once entries are traced: each pattern names something */
 

@@ -59,10 +59,9 @@ const Lora *read_lora(const char *text)
         rest += n + (rest[n] != 0);
     }
     if (l->alpha < 0) l->alpha = (double)l->rank;
+    l->scale = l->alpha / (l->rank_stabilised ? sqrt((double)l->rank) : (double)l->rank);
     return l;
 }
-
-double lora_scale(const Lora *l) { return l->alpha / (l->rank_stabilised ? sqrt((double)l->rank) : (double)l->rank); }
 
 /* ------------------------------------------------------------------ which parameters */
 
@@ -149,7 +148,7 @@ static int lora_call(lua_State *L)
     lua_newtable(L);
     lua_pushinteger(L, l->rank);
     lua_setfield(L, -2, "rank");
-    set_number(L, "scale", lora_scale(l));
+    set_number(L, "scale", l->scale);
     set_number(L, "dropout", l->dropout);
     set_text(L, "a", format("%s.weight", export_of(trace, "lora_A")));
     set_text(L, "b", format("%s.weight", export_of(trace, "lora_B")));

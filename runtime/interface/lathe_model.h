@@ -448,8 +448,8 @@ static inline int64_t lathe_attention_bytes(int64_t samples, int64_t H, int64_t 
 
 struct Lathe_device;            /* step/device.h */
 
-/* `lathe --lora`: x · weightᵀ + scale · (x · aᵀ) · bᵀ, scale = alpha / rank, or alpha / sqrt(rank) if rank_stabilised. */
-typedef struct Lathe_lora { int64_t rank; double alpha, dropout; bool rank_stabilised; } Lathe_lora;
+/* `lathe --lora`: x · weightᵀ + scale · (x · aᵀ) · bᵀ; alpha, dropout and rank_stabilised are for PEFT's files alone. */
+typedef struct Lathe_lora { int64_t rank; double scale, alpha, dropout; bool rank_stabilised; } Lathe_lora;
 /* Numbers in the table of parameters: [out, in], or [in, out] if in_out; [rank, in]; [out, rank]; behind their copies. */
 typedef struct Lathe_adapter { int weight, a, b; bool in_out; } Lathe_adapter;
 

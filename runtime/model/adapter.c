@@ -11,7 +11,6 @@
 #include "model/tables.h"
 #include "model/weights.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,12 +35,6 @@ bool holds_adapters(const Lathe_model *m, const Store *s)
 
 /* ------------------------------------------------------------------ merging */
 
-static double scale_of(const Lathe_model *m)
-{
-    double rank = (double)m->lora.rank;
-    return m->lora.alpha / (m->lora.rank_stabilised ? sqrt(rank) : rank);
-}
-
 static void merge_copy(const Lathe_model *m, const Lathe_adapter *x, int64_t copy, void *flat)
 {
     const Lathe_param *w = &m->param[x->weight], *a = &m->param[x->a], *b = &m->param[x->b];
@@ -56,7 +49,7 @@ static void merge_copy(const Lathe_model *m, const Lathe_adapter *x, int64_t cop
             for (int64_t r = 0; r < rank; r++)
                 sum += read_element(type, flat, of_b + o * rank + r) * read_element(type, flat, of_a + r * in + i);
             int64_t at = of_w + (x->in_out ? i * out + o : o * in + i);
-            write_real(type, flat, at, read_element(type, flat, at) + scale_of(m) * sum);
+            write_real(type, flat, at, read_element(type, flat, at) + m->lora.scale * sum);
         }
 }
 
@@ -96,12 +89,6 @@ static void declare_half(Store_writer *w, const char *layer, const char *half, L
     free(name);
 }
 
-static void put_half(Store_writer *w, const Lathe_param *p, int64_t copy, Lathe_dtype type, const void *flat)
-{
-    for (int64_t e = 0, run = contiguous_elements(p); e < copy_elements(p); e += run)
-        put_elements(w, (const char *)flat + copy_place(p, copy, e) * dtype_size(type), run, type);
-}
-
 static void write_halves(const Lathe_model *m, const Hf *hf, const char *path, const void *flat)
 {
     const Lathe_dtype type = lathe_weights(m);
@@ -111,7 +98,7 @@ static void write_halves(const Lathe_model *m, const Hf *hf, const char *path, c
             const Lathe_param *a = &m->param[x->a], *b = &m->param[x->b];
             for (int64_t c = 0; c < copies_of_parameter(a); c++) {
                 char *layer = layer_name(hf, &m->param[x->weight], c);
-                if (put) put_half(w, a, c, type, flat), put_half(w, b, c, type, flat);
+                if (put) put_copy(w, a, c, flat, type), put_copy(w, b, c, flat, type);
                 else declare_half(w, layer, "lora_A", type, a), declare_half(w, layer, "lora_B", type, b);
                 free(layer);
             }

@@ -43,15 +43,17 @@ static void declare_some(Store_writer *w, Some of, const char *prefix, Lathe_dty
     }
 }
 
+void put_copy(Store_writer *w, const Lathe_param *p, int64_t copy, const void *flat, Lathe_dtype type)
+{
+    int64_t run = contiguous_elements(p);
+    for (int64_t e = 0; e < copy_elements(p); e += run)
+        put_elements(w, (const char *)flat + copy_place(p, copy, e) * dtype_size(type), run, type);
+}
+
 static void put_some(Store_writer *w, Some of, const void *flat, Lathe_dtype type)
 {
-    for (const Lathe_param *p = of.table; p < of.table + of.n; p++) {
-        if (p->offset >= of.below) continue;
-        int64_t run = contiguous_elements(p);
-        for (int64_t c = 0; c < copies_of_parameter(p); c++)
-            for (int64_t e = 0; e < copy_elements(p); e += run)
-                put_elements(w, (const char *)flat + copy_place(p, c, e) * dtype_size(type), run, type);
-    }
+    for (const Lathe_param *p = of.table; p < of.table + of.n; p++)
+        for (int64_t c = 0; c < copies_of_parameter(p) && p->offset < of.below; c++) put_copy(w, p, c, flat, type);
 }
 
 void declare_parameters(Store_writer *w, const Lathe_model *m, const char *prefix, Lathe_dtype type)
