@@ -86,7 +86,8 @@ static void check_padding(const Probe *p, const char *what)
     const Lathe_model *m = p->l->model;
     char *taken = calloc((size_t)m->flat_elements + 1, 1);
     for (int k = 0; k < m->params; k++)
-        for (int64_t i = 0; i < param_elements(&m->param[k]); i++) taken[flat_place(&m->param[k], i)]++;
+        for (int64_t i = 0; i < param_elements(&m->param[k]) && lathe_is_trained(m, &m->param[k]); i++)
+            taken[flat_place(&m->param[k], i)]++;
     int64_t twice = 0, written = 0;
     for (int64_t i = 0; i < m->flat_elements; i++) {
         twice += taken[i] > 1;
@@ -110,7 +111,8 @@ double check_gradients(Live *l, int entry, const char *what, const char *prefix,
     expect(isfinite(p.loss), "%s: loss is %g", what, p.loss);
     check_padding(&p, what);
     for (int k = 0; k < l->model->params; k++)
-        if (starts_with(l->model->param[k].name, prefix)) check_param(&p, what, &l->model->param[k], samples, r);
+        if (starts_with(l->model->param[k].name, prefix) && lathe_is_trained(l->model, &l->model->param[k]))
+            check_param(&p, what, &l->model->param[k], samples, r);
     free(p.start);
     free(p.grads);
     return p.worst;

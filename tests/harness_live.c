@@ -129,6 +129,7 @@ void take_options(const char *words)
         else if (same(word, "--target")) options.target = same(value, "cuda") ? &target_cuda : &target_cpu;
         else if (same(word, "--precision")) options.precision = value;
         else if (same(word, "--parameters")) options.parameters = value;
+        else if (same(word, "--lora")) options.lora = value;
         else if (same(word, "--set")) push(&options.sets, value);
         else if (same(word, "--split")) options.split = atoi(value);
         else if (same(word, "--head-rows")) options.head_rows = atoi(value);

@@ -25,14 +25,18 @@ Node *beneath(Cut *cut, Node *n)
     return n;
 }
 
-Node *added_to(const struct Carry *c) { return c->next->in[c->next->in[0] == c->arg]; }
+Node *added_to(Cut *cut, const struct Carry *c)
+{
+    const Info *of = info(cut, c->next);
+    return of->absorbed && !of->stands ? c->next->in[c->next->in[0] == c->arg] : NULL;
+}
 
 bool adds_up_from_zero(Cut *cut, const Node *n)
 {
     double x;
     if (n->op != OP_pick || n->in[0]->op != OP_loop || n->ints[0] != PICK_CARRY) return false;
     const struct Carry *c = &n->in[0]->loop->carries.at[n->ints[1]];
-    return info(cut, c->next)->absorbed && is_filled(c->init, &x) && x == 0;
+    return added_to(cut, c) && is_filled(c->init, &x) && x == 0;
 }
 
 bool can_be_added(const Node *dot) { return dot_end(dot) == END_NONE || dot_end(dot) == END_BIAS; }
@@ -61,8 +65,8 @@ static void absorb_sums(Cut *cut, Level *level, Node *n)
 {
     (void)level;
     for (int k = 0; n->op == OP_loop && !without(cut->desc, PASS_fuse) && k < n->loop->carries.n; k++) {
-        const struct Carry *c = &n->loop->carries.at[k];
-        if (info(cut, c->next)->absorbed) absorb_sum(cut, added_to(c), n->loop);
+        Node *added = added_to(cut, &n->loop->carries.at[k]);
+        if (added) absorb_sum(cut, added, n->loop);
     }
 }
 

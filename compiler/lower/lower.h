@@ -156,7 +156,7 @@ int count_straightened(Cut *cut);
 
 /* ---- lower/absorb.c */
 Node *beneath(Cut *cut, Node *n);                               /* what reshapes and permutes of it show */
-Node *added_to(const struct Carry *c);                          /* the x of an absorbed next = add(carry, x) */
+Node *added_to(Cut *cut, const struct Carry *c);                /* the x of an absorbed next = add(carry, x); NULL: next is another value */
 bool adds_up_from_zero(Cut *cut, const Node *n);                /* the end of such a carry that starts as zero */
 bool can_be_added(const Node *dot);                             /* to what is there */
 

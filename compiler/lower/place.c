@@ -320,7 +320,7 @@ static void place_history(Cut *cut, Level *level, Level *body, int k, Node *fina
 static void place_loop_sum(Cut *cut, Level *level, Level *body, const struct Carry *c, View v, Node *final)
 {
     Loop *l = body->loop;
-    Node *x = added_to(c);
+    Node *x = added_to(cut, c);
     Sum *over = final ? info(cut, final)->sum : NULL, *inside = NEW(Sum);
     double zero = 1;
     inside->begun = true;
@@ -353,7 +353,7 @@ static void place_single(Cut *cut, Level *level, Level *body, int k, Node *final
         put(cut, c->arg, info(cut, final)->place);
     }
     View v = info(cut, c->arg)->place;
-    if (info(cut, c->next)->absorbed) {
+    if (added_to(cut, c)) {
         place_loop_sum(cut, level, body, c, v, final);
         return;
     }

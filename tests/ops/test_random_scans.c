@@ -49,6 +49,13 @@ static Node *linear(Maker *m, Node *a)
     return one_in(2) ? y : add(y, broadcast(learned(m, SHAPE(m->width)), y->shape));
 }
 
+/* One value where nothing hinders it. */
+static Node *two_products(Maker *m)
+{
+    Node *one = matmul(tanh_of(any(m)), learned(m, SHAPE(m->width, m->width)));
+    return add(one, linear(m, tanh_of(any(m))));
+}
+
 static Node *gated(Maker *m)
 {
     Node *s = sigmoid(any(m)), *rest = map2(OP_sub, filled(1, F64, s->shape), s);
@@ -94,7 +101,7 @@ static Node *random_scan(Maker *m);
 
 static Node *random_value(Maker *m)
 {
-    switch (below(&dice, m->depth < DEEPEST && one_in(2) ? 9 : 8)) {
+    switch (below(&dice, m->depth < DEEPEST && one_in(2) ? 10 : 9)) {
     case 0: return tanh_of(linear(m, any(m)));
     case 1: return tanh_of(add(linear(m, any(m)), linear(m, any(m))));
     case 2: return gated(m);
@@ -103,6 +110,7 @@ static Node *random_value(Maker *m)
     case 5: return shuffled(m);
     case 6: return mul(any(m), broadcast(reduce(OP_sum, tanh_of(any(m)), AXES(0)), shape_here(m)));
     case 7: return add(any(m), times(0.5, any(m)));
+    case 8: return two_products(m);
     default: return random_scan(m);
     }
 }
@@ -229,7 +237,8 @@ static Node *random_scan(Maker *m)
     m->depth++;
     count_scan(m, l, lengths, ncarries);
     add_values(m, 2 + below(&dice, 4));
-    for (int k = 0; k < ncarries; k++) loop_next(l, k, until(l, lengths, tanh_of(any(m)), l->carries.at[k].arg));
+    for (int k = 0; k < ncarries; k++)
+        loop_next(l, k, until(l, lengths, one_in(3) ? two_products(m) : tanh_of(any(m)), l->carries.at[k].arg));
     Node *ys[2], *zero = filled(0, F64, shape_here(m));
     for (int k = 0; k < 2; k++) ys[k] = until(l, lengths, any(m), zero);
     m->pool.n = (int)outer;
