@@ -50,6 +50,7 @@ typedef struct Tensor_spec {    /* an input or a state */
     Where where;
     int rows_axis;              /* of a state: as in Lathe_tensor */
     bool fixed;
+    bool by_position;           /* of decode: an entry for each position, written when its token is read */
     int64_t below;              /* of an input of ids: they are 0 … below - 1; 0: the description does not say */
 } Tensor_spec;
 

@@ -76,8 +76,10 @@ void name_axes(Trace *trace, Shape *s, Axes_of what)
     int at = first + trace->next_there.at[first]++;
     const Noted *n = at < trace->learned.n ? &trace->learned.at[at] : NULL;
     if (!n || n->place != trace->learned.at[first].place || n->rank != s->rank) return;
-    for (int k = 0; k < s->rank; k++)
-        if (n->axis[k] || n->fixed >> k & 1) s->axis[k] = n->axis[k];
+    for (int k = 0; k < s->rank; k++) {
+        bool same_there = n->dim[k] == s->dim[k]; /* prefill has several tokens where decode has one */
+        if (same_there && (n->axis[k] || n->fixed >> k & 1)) s->axis[k] = n->axis[k];
+    }
     check_axes(s);
 }
 

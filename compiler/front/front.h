@@ -47,10 +47,12 @@ typedef struct Trace {
     bool measuring;            /* they are being traced */
     int first;    /* id of its first node */
     bool decode;
-    int64_t batch, time; /* extents in this entry: in decode, the number of rows decoded together, and 1 */
+    int64_t batch, time; /* extents in this entry: in decode, the number of rows decoded together, and 1; in
+                          * prefill as many tokens as it reads */
     const Train_turn *turn;    /* that is traced; NULL: none */
     int widened;         /* the multiple of the batch at which the entry is traced again for comparison; 0: not again */
     int site;            /* number of random ops so far */
+    int decode_states;   /* of prefill: that it has met so far */
     int time_places;     /* number of calls so far that asked whether an axis is time; … */
     VEC(bool) over_time; /* … their answers in the entry before decode */
     struct Uncounted {   /* the `ignore` of the first loss that reads input.targets */

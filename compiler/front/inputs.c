@@ -257,7 +257,14 @@ static void push_data(lua_State *L, const Field *f, Shape s)
     push_tensor(L, n, (Factor){0, 1, 1}, f->time ? (Factor){1, 1, 1} : NOWHERE, NULL);
 }
 
-/* Decode is inside one document: segment 1, and the position of the token. */
+/* [rows][1] in decode, [rows][prefill] in prefill */
+static Node *positions_now(Trace *trace, Shape s)
+{
+    Node *first = broadcast(position_node(trace), s);
+    return trace->time == 1 ? first : map2(OP_add, first, iota(s, s.rank - 1));
+}
+
+/* Decode is inside one document: segment 1, and the positions of the tokens. */
 static void push_packed(lua_State *L, const Field *f, Shape s)
 {
     if (!trace_of(L)->decode) {
@@ -265,8 +272,8 @@ static void push_packed(lua_State *L, const Field *f, Shape s)
         return;
     }
     make_at(lua_place(L));
-    Node *n = f->role == LATHE_SEGMENTS ? scalar(1, I32) : position_node(trace_of(L));
-    push_tensor(L, broadcast(n, s), (Factor){0, 1, 1}, (Factor){1, 1, 1}, NULL);
+    Node *n = f->role == LATHE_SEGMENTS ? broadcast(scalar(1, I32), s) : positions_now(trace_of(L), s);
+    push_tensor(L, n, (Factor){0, 1, 1}, (Factor){1, 1, 1}, NULL);
 }
 
 /* In decode, the length of a target is that of its part so far. */
@@ -291,7 +298,8 @@ static Shape shape_of_field(const Trace *trace, const Field *f)
     for (int k = 0; k < f->axes; k++) {
         int64_t n = size_now(trace, &f->axis[k]);
         s.dim[s.rank] = n;
-        s.axis[s.rank++] = (uint16_t)(f->axis[k].name ? axis_of(f->axis[k].name, n) : 0);
+        const char *name = trace->graph->entry == ENTRY_prefill && f->time ? "prefill" : f->axis[k].name;
+        s.axis[s.rank++] = (uint16_t)(name ? axis_of(name, n) : 0);
     }
     return s;
 }

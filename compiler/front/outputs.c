@@ -165,6 +165,7 @@ static bool wanted(const Desc *d, const Graph *g, const Tensor *t)
 {
     bool scalar_value = t->node->shape.rank == 0;
     switch (entry_of(g)->gives) {
+    case GIVES_NONE: return false;
     case GIVES_ALL: return true;
     case GIVES_METRICS: return scalar_value && is_real(t->node->dtype);
     case GIVES_ARRAYS: return !scalar_value && !reaches_targets(d, t->node);

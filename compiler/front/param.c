@@ -260,8 +260,36 @@ static int rows_axis(const Trace *trace, Factor batch)
     return !trace->decode || batch.axis < 0 || batch.outer * batch.inner != 1 ? -1 : trace->copies.n + batch.axis;
 }
 
-/* name, old = core.state(own name, shape, like): type and batch axis are those of like.  Inside nn.stack each layer has
- * its own state, so the entry's is [layers, shape…]. */
+/* The state that decode made in its place, since prefill makes the same in the same order; NULL: this one makes it. */
+static const Tensor_spec *state_of_decode(lua_State *L, DType t, Shape whole)
+{
+    Trace *trace = trace_of(L);
+    if (trace->graph->entry != ENTRY_prefill) return NULL;
+    int k = trace->decode_states++;
+    for (int i = 0; i < trace->desc->states.n; i++) {
+        const Tensor_spec *s = &trace->desc->states.at[i];
+        if (s->role != LATHE_STATE || k--) continue;
+        if (s->dtype == t && same_shape(s->shape, whole)) return s;
+    }
+    user_error(L, "forward makes other states for several tokens than for one");
+}
+
+static const char *new_state(lua_State *L, const char *own, DType t, Shape whole)
+{
+    Trace *trace = trace_of(L);
+    const char *name = state_name(trace, own);
+    push(&trace->desc->states, ((Tensor_spec){.name = name,
+                                              .dtype = t,
+                                              .shape = whole,
+                                              .role = state_role(trace),
+                                              .where = making().where,
+                                              .rows_axis = rows_axis(trace, tensor_at(L, 3, "a state")->batch),
+                                              .by_position = lua_toboolean(L, 4)}));
+    return name;
+}
+
+/* name, old = core.state(own name, shape, like, by position): type and batch axis are those of like.  Inside nn.stack
+ * each layer has its own state, so the entry's is [layers, shape…]. */
 static int state_call(lua_State *L)
 {
     Trace *trace = trace_of(L);
@@ -270,12 +298,11 @@ static int state_call(lua_State *L)
     const Tensor *like = tensor_at(L, 3, "a state");
     if (trace->open.n != trace->copies.n)
         user_error(L, "entry %s cannot keep values from step to step inside this nn.scan", trace->graph->name);
-    const char *name = state_name(trace, own);
     make_at(lua_place(L));
     name_axes(trace, &s, AXES_OF_STATE);
     Shape whole = with_micro(L, with_copies(L, s));
-    push(&trace->desc->states, ((Tensor_spec){name, like->node->dtype, whole, state_role(trace), making().where,
-                                              .rows_axis = rows_axis(trace, like->batch)}));
+    const Tensor_spec *known = state_of_decode(L, like->node->dtype, whole);
+    const char *name = known ? known->name : new_state(L, own, like->node->dtype, whole);
     Node *n = state_node(name, like->node->dtype, whole);
     if (trace->graph->micro) n = loop_x(trace->graph->micro, n);
     for (int i = 0; i < trace->copies.n; i++) n = loop_x(trace->copies.at[i], n);

@@ -71,7 +71,9 @@ static Node *total_input(Scoring *s, Row_pair *p)
     const char *name = free_name(s->eval, s->totals.n + 1);
     push(&s->totals, p);
     push(&s->names, name);
-    push(&s->desc->inputs, ((Tensor_spec){name, F32, p->node->shape, LATHE_TOTAL, p->node->where, 0, false, 0}));
+    push(&s->desc->inputs,
+         ((Tensor_spec){
+             .name = name, .dtype = F32, .shape = p->node->shape, .role = LATHE_TOTAL, .where = p->node->where}));
     return input_node(name, F32, p->node->shape);
 }
 

@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { PREFILL = 128, LEAST_CONTEXT = 512 }; /* tokens of a prompt that are read at once, where that pays */
+
 /* ------------------------------------------------------------------ one entry */
 
 /* Declares the input by which pass_grad multiplies the gradient of the loss. */
@@ -26,6 +28,13 @@ static int64_t split_of(const Graph *g, const Desc *d)
     return cut ? split : 1;
 }
 
+/* Tokens of a row that the entry sees at once. */
+static int64_t tokens_at_once(const Graph *g, const Desc *d)
+{
+    if (!entry_of(g)->decoding) return d->seq;
+    return g->entry == ENTRY_prefill ? d->recipe.prefill : 1;
+}
+
 Graph *begin_entry(Trace *trace, Entry entry)
 {
     Desc *d = trace->desc;
@@ -41,9 +50,9 @@ Graph *begin_entry(Trace *trace, Entry entry)
     trace->number++;
     trace->decode = entry_of(g)->decoding;
     trace->batch = trace->decode ? d->recipe.rows : d->batch / split * (trace->widened ? trace->widened : 1);
-    trace->time = trace->decode ? 1 : d->seq;
+    trace->time = tokens_at_once(g, d);
     trace->site = first_site(trace);
-    trace->time_aware = trace->time_places = 0;
+    trace->time_aware = trace->time_places = trace->decode_states = 0;
     trace->uncounted.said = false;
     trace->open.n = trace->copies.n = trace->states.n = 0;
     trace->rows = (Table){0};
@@ -107,15 +116,17 @@ static Graph *trace_wider(lua_State *L, int model, int c, Entry entry)
 
 static void leave(void) { _exit(1); }
 
-/* Can the entry be traced at twice the batch? A process of its own tries it, since a mistake ends the process. */
-static bool traces_wider(lua_State *L, int model, int c, Entry entry)
+typedef Graph *Trace_entry(lua_State *L, int model, int c, Entry entry);
+
+/* Can the entry be traced so? A process of its own tries it, since a mistake ends the process. */
+static bool can_trace(Trace_entry *traced, lua_State *L, int model, int c, Entry entry)
 {
     int status;
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
         bool quiet = atexit(leave) == 0 && freopen("/dev/null", "w", stderr) && freopen("/dev/null", "w", stdout);
-        trace_wider(L, model, c, entry);
+        traced(L, model, c, entry);
         _exit(quiet ? 0 : 1);
     }
     return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -126,7 +137,7 @@ static Graph *trace_training(lua_State *L, int model, int c)
     Trace *trace = trace_of(L);
     Graph *train = trace_entry(L, model, c, ENTRY_train), *wide = NULL;
     if (!train->micro && !trace->desc->options->target->device) return train;
-    if (traces_wider(L, model, c, ENTRY_train)) wide = trace_wider(L, model, c, ENTRY_train);
+    if (can_trace(trace_wider, L, model, c, ENTRY_train)) wide = trace_wider(L, model, c, ENTRY_train);
     keep_objective(trace, train, wide, 2 * (trace->desc->batch / split_of(train, trace->desc)));
     return train;
 }
@@ -142,12 +153,52 @@ static bool wants_decode(lua_State *L, int model, const Graph *grad)
     return !out && any && !lathe_reads_rows(&trace_of(L)->desc->recipe);
 }
 
+/* Why prompts are read token by token; NULL: the states have an entry for each position, so that several tokens can be
+ * read at once, and what is written behind them is written again. */
+static const char *hinders_prefill(const Desc *d)
+{
+    bool any = false;
+    if (d->recipe.pairs) return "texts of pairs begin with one token";
+    for (int i = 0; i < d->states.n; i++) {
+        if (d->states.at[i].role != LATHE_STATE) continue;
+        if (!d->states.at[i].by_position) return format("its state %s goes from token to token", d->states.at[i].name);
+        any = true;
+    }
+    return any ? NULL : "it has no attention over time";
+}
+
+static void settle_prefill(const Trace *trace, const char *hindered)
+{
+    Desc *d = trace->desc;
+    int64_t *tokens = &d->recipe.prefill;
+    const Where w = place_of_key(trace, NULL, "generate");
+    if (*tokens > 1 && hindered)
+        err(w, "generate.prefill = %lld: this model reads prompts one token at a time: %s; leave it out",
+            (long long)*tokens, hindered);
+    if (*tokens > d->context && !hindered)
+        err(w, "generate.prefill = %lld: decode remembers %lld positions; give that or less", (long long)*tokens,
+            (long long)d->context);
+    if (*tokens == 0) *tokens = !hindered && d->context >= LEAST_CONTEXT ? PREFILL : 1;
+}
+
+static void add_prefill(lua_State *L, int model, int c)
+{
+    Desc *d = trace_of(L)->desc;
+    settle_prefill(trace_of(L), hinders_prefill(d));
+    if (d->recipe.prefill == 1) return;
+    if (can_trace(trace_entry, L, model, c, ENTRY_prefill)) {
+        Graph *g = trace_entry(L, model, c, ENTRY_prefill);
+        push(&d->graphs, g);
+    } else d->recipe.prefill = 1;
+}
+
 static void add_decode(lua_State *L, int model, int c)
 {
     Trace *trace = trace_of(L);
     Graph *decode = trace_entry(L, model, c, ENTRY_decode);
     if (trace->desc->recipe.pairs) push(&trace->desc->graphs, take_encode(trace, decode));
     push(&trace->desc->graphs, decode);
+    add_prefill(L, model, c);
 }
 
 /* Rows of data can be predicted if forward returns outputs that need no target. */
@@ -166,7 +217,7 @@ static Graph *trace_evaluation(lua_State *L, int model, int c, Graph **score)
     int64_t batch = trace->desc->batch;
     Graph *eval = trace_entry(L, model, c, ENTRY_eval);
     Graph *wide = batch > 1 ? eval : NULL;
-    if (!wide && traces_wider(L, model, c, ENTRY_eval)) wide = trace_wider(L, model, c, ENTRY_eval);
+    if (!wide && can_trace(trace_wider, L, model, c, ENTRY_eval)) wide = trace_wider(L, model, c, ENTRY_eval);
     check_metrics(L, model, eval, wide);
     *score = wide ? take_scores(trace, eval, wide, max64(2, batch)) : NULL;
     return eval;

@@ -12,9 +12,9 @@ typedef struct Entry_info {
     bool training;              /* dropout is on */
     bool gradients;             /* pass_grad adds an OUT_GRAD for every parameter that loss depends on */
     bool carries;               /* nn.lstm { carry = true } … has states that go from batch to batch */
-    bool decoding;              /* one token per row at a time, with states */
-    enum { GIVES_OWN, GIVES_ALL, GIVES_METRICS, GIVES_ARRAYS, GIVES_ROWS } gives;   /* outputs: others than forward's;
-                                 * all; real numbers; those with axes that depend on no target; of these, those with
+    bool decoding;              /* the next token of each row, or several, with states */
+    enum { GIVES_NONE, GIVES_OWN, GIVES_ALL, GIVES_METRICS, GIVES_ARRAYS, GIVES_ROWS } gives;   /* outputs: none but states;
+                                 * others than forward's; all; real numbers; those with axes that depend on no target; of these, those with
                                  * a row for each row of the batch */
 } Entry_info;
 

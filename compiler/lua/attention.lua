@@ -103,12 +103,12 @@ local function turned(x, turns)
   return nn.concat({ a * cos - b * sin, b * cos + a * sin }, -1)
 end
 
--- In decode, earlier keys or values: the time axis, before the heads, has `context` entries, of which each step writes one.
+-- In decode, earlier keys or values: the time axis, before the heads, has `context` entries, of which each token writes one.
 local function remembered(name, new, context)
   local shape, axis = {}, new.rank - 3
   for a = 0, new.rank - 1 do shape[a + 1] = a == axis and context or new:size(a) end
-  local state, old = core.state(name, shape, new)
-  local now = old:overwrite(positions(1, true), new, axis)
+  local state, old = core.state(name, shape, new, true)
+  local now = old:overwrite(positions(new:size(axis), true), new, axis)
   core.remembers(context)
   core.state_next(state, now)
   return now

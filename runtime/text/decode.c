@@ -1,7 +1,9 @@
-/* decode.c: the entries encode and decode, by rows: feeding tokens, reordering states, encoding sources.
+/* decode.c: the entries encode, decode and prefill, by rows: feeding tokens, reordering states, encoding sources.
  *
  * A state's rows are copied whole, whichever axis they are on (Lathe_tensor.rows_axis), so this file knows no model.
  * All rows have the same position: prompts of different lengths begin together, and generation starts where each ends.
+ * Prefill reads `chunk` tokens of each row into the states.  It may be given fewer: what those behind them leave is
+ * written again before a token sees it.
  * For models with a source, `rows` sources are encoded at once and stored, and rows get them when their turn comes. */
 #include "base/words.h"
 #include "data/data.h"
@@ -12,6 +14,8 @@
 #include "text/generate.h"
 
 #include <string.h>
+
+enum { PAYS = 8 }; /* a chunk takes as long as an eighth of its tokens, fed one by one */
 
 /* ------------------------------------------------------------------ opening */
 
@@ -65,6 +69,15 @@ static void lay_out_rooms(Decoder *d, const Memory *m, const Lathe_model *model)
     bug_if(d->rest_bytes < 0);
 }
 
+static void open_prefill(Decoder *d, const Lathe_model *model, const Memory *m)
+{
+    d->prefill = find_entry(model, ENTRY_prefill);
+    if (!d->prefill) return;
+    d->prefill_call = call_of(m, d->prefill);
+    d->prompt = tensor_with_role(d->prefill, LATHE_TOKENS);
+    d->chunk = tensor_size(d->prompt) / d->rows;
+}
+
 void open_decoder(Decoder *d, const Lathe_model *model, int32_t seed, const Memory *m, bool imported)
 {
     *d = (Decoder){.model = model, .seed = seed, .state = m->state, .vocab = model->vocab};
@@ -72,8 +85,10 @@ void open_decoder(Decoder *d, const Lathe_model *model, int32_t seed, const Memo
     find_extras(d);
     d->call = call_of(m, d->entry);
     if (d->encode) d->encode_call = call_of(m, d->encode);
-    int64_t room = lathe_room(model->seq, model->context);
-    if (tensor_with_role(d->entry, LATHE_POSITION)) d->context = imported || room < model->seq ? room : model->seq;
+    open_prefill(d, model, m);
+    d->places = lathe_room(model->seq, model->context);
+    if (tensor_with_role(d->entry, LATHE_POSITION))
+        d->context = imported || d->places < model->seq ? d->places : model->seq;
     lay_out_rooms(d, m, model);
 }
 
@@ -107,6 +122,30 @@ static void run_rows(Decoder *d, const int32_t *id)
     run_entry(d->entry, &d->call);
 }
 
+/* The same of n tokens from the history, at most a chunk. */
+static void run_chunk(Decoder *d, int64_t n)
+{
+    char *in = (char *)d->prefill_call.in;
+    int32_t *to = (int32_t *)(in + d->prompt->offset);
+    const int32_t *from = d->history + d->position * d->rows;
+    for (int64_t r = 0; r < d->rows; r++)
+        for (int64_t i = 0; i < d->chunk; i++) to[r * d->chunk + i] = from[(i < n ? i : n - 1) * d->rows + r];
+    set_scalars(d->prefill, in, d->seed, 0, d->position);
+    run_entry(d->prefill, &d->prefill_call);
+    d->position += n;
+}
+
+/* Feeds the next n tokens of the history. */
+static void run_history(Decoder *d, int64_t n)
+{
+    for (int64_t some; n; n -= some) {
+        some = n < d->chunk ? n : d->chunk;
+        bool pays = d->prefill && some * PAYS >= d->chunk && d->position + d->chunk <= d->places;
+        if (pays) run_chunk(d, some);
+        else run_rows(d, d->history + d->position * d->rows), some = 1;
+    }
+}
+
 /* Past the context, states are computed again from the newer half of their tokens. */
 static void slide(Decoder *d)
 {
@@ -114,7 +153,18 @@ static void slide(Decoder *d)
     int32_t *newer = d->history + (d->context - half) * rows;
     forget_rows(d);
     memmove(d->history, newer, sizeof *newer * (size_t)(half * rows));
-    for (int64_t i = 0; i < half; i++) run_rows(d, d->history + i * rows);
+    run_history(d, half);
+}
+
+void feed_prompt(Decoder *d, const int32_t *id, int64_t n)
+{
+    for (int64_t some; d->context && n; n -= some, id += some * d->rows) {
+        if (d->position == d->context) slide(d);
+        some = n < d->context - d->position ? n : d->context - d->position;
+        memcpy(d->history + d->position * d->rows, id, sizeof *id * (size_t)(some * d->rows));
+        run_history(d, some);
+    }
+    for (; n; n--, id += d->rows) run_rows(d, id);
 }
 
 const void *feed_rows(Decoder *d, const int32_t *id)

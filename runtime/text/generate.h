@@ -10,7 +10,7 @@
 #include "text/writing.h"
 #include "token/tokenizer.h"
 
-/* ------------------------------------------------------------------ text/decode.c: the entries encode and decode */
+/* ------------------------------------------------------------------ text/decode.c: the entries encode, decode, prefill */
 
 typedef struct Id_list { /* of a source or a prompt */
     const int32_t *at;
@@ -19,13 +19,16 @@ typedef struct Id_list { /* of a source or a prompt */
 
 typedef struct Decoder {
     const Lathe_model *model;
-    const Lathe_entry *entry, *encode; /* encode NULL: there is no source */
-    Lathe_call call, encode_call;
+    const Lathe_entry *entry, *encode, *prefill; /* encode NULL: there is no source; prefill NULL: token by token */
+    Lathe_call call, encode_call, prefill_call;
     const Lathe_tensor *token, *logits, *extra[LATHE_EXTRAS];
+    const Lathe_tensor *prompt; /* of prefill: [rows][chunk] */
     int extras;        /* outputs with one number per token, beside logits */
     int64_t rows;      /* decoded at once */
     int64_t vocab;     /* logits: [rows][vocab] */
     int64_t context;   /* positions that the model has; 0: any number */
+    int64_t places;    /* positions in the states */
+    int64_t chunk;     /* tokens that prefill reads */
     int64_t position;  /* tokens in the states */
     int32_t *history;  /* [context + 1][rows]: these tokens; the last line is for reorder_rows */
     int32_t seed;
@@ -39,6 +42,8 @@ void open_decoder(Decoder *d, const Lathe_model *model, int32_t seed, const Memo
 void forget_rows(Decoder *d); /* restarts all rows; sources stay */
 /* Feeds each row its token; returns logits.  Past the context, the newer half of the tokens is fed again. */
 const void *feed_rows(Decoder *d, const int32_t *id);
+/* Feeds each row n tokens, whose logits nobody asks for: id[i * rows + r] is the i-th of row r. */
+void feed_prompt(Decoder *d, const int32_t *id, int64_t n);
 void read_extras(const Decoder *d, int64_t row, float *to); /* [extras], about the next token */
 void reorder_rows(Decoder *d, const int32_t *from);         /* row k becomes row from[k]; sources stay */
 /* Encodes up to `rows` sources, which must fit, and pads them.  Row k then has the k-th; further rows have the

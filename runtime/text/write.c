@@ -304,6 +304,25 @@ static void draw_next(Text_writer *w, Line *l, int64_t row, int64_t fed, const c
     l->over = l->ended || l->made == w->how.most;
 }
 
+/* Feeds what all of the n texts have of their prompts, but for a last token, whose logits count. */
+static int64_t feed_given(Text_writer *w, int64_t n, int64_t fed)
+{
+    int64_t end = w->line[0].given - 1, rows = w->d.rows;
+    for (int64_t k = 1; k < n; k++)
+        if (w->line[k].given - 1 < end) end = w->line[k].given - 1;
+    if (end <= fed) return fed;
+    int32_t *id = must_alloc(sizeof *id * (size_t)((end - fed) * rows));
+    for (int64_t i = fed; i < end; i++)
+        for (int64_t r = 0; r < rows; r++) {
+            Line *l = &w->line[r < n ? r : 0];
+            id[(i - fed) * rows + r] = l->token[i];
+            note_token(l, i);
+        }
+    feed_prompt(&w->d, id, end - fed);
+    free(id);
+    return end;
+}
+
 /* Texts go on from the first `fed` tokens, which the states have; returns how many they have then. */
 static int64_t draw_group(Text_writer *w, int64_t first, int64_t n, int64_t fed, int64_t number, int64_t step,
                           See_token *see, void *with)
@@ -312,7 +331,7 @@ static int64_t draw_group(Text_writer *w, int64_t first, int64_t n, int64_t fed,
     const Line *only = &w->line[0];
     int64_t live = n, seen = w->hidden[first];
     for (int64_t i = 0; i < fed; i++) note_token(&w->line[0], i);
-    for (; live; fed++) {
+    for (fed = feed_given(w, n, fed); live; fed++) {
         for (; see && seen < only->n; seen++) see(with, only->token[seen]);
         for (int64_t r = 0; r < w->d.rows; r++) {
             const Line *l = &w->line[r < n ? r : 0];

@@ -107,7 +107,7 @@ static void converse(Chat *c)
 
 int chat_command(Trainer *t)
 {
-    static const Entry entries[] = {ENTRY_decode, NO_ENTRY};
+    static const Entry entries[] = {ENTRY_decode, ENTRY_prefill, NO_ENTRY};
     Chat c = {.json = t->json};
     Memory memory;
     check_weights_named(t);

@@ -114,7 +114,7 @@ void check_weights_named(const Trainer *t)
 
 int generate_command(Trainer *t)
 {
-    static const Entry entries[] = {ENTRY_decode, ENTRY_encode, NO_ENTRY};
+    static const Entry entries[] = {ENTRY_decode, ENTRY_prefill, ENTRY_encode, NO_ENTRY};
     Shown s = {.t = t, .out.stop = &t->stop, .results = t->json ? json_array() : NULL};
     Memory memory;
     Item_list *items = NULL;

@@ -19,7 +19,7 @@ local function steps_of(c)
 end
 
 return {
-  config = { vocab = 13, width = 16, heads = 4, seq = 9, batch = 3, dropout = 0.0, accumulate = 1, pack = false, rows = 1 },
+  config = { vocab = 13, width = 16, heads = 4, seq = 9, batch = 3, dropout = 0.0, accumulate = 1, pack = false, rows = 1, sums = true },
 
   forward = function(c, input)
     local segments = c.pack and input.segments or nil
@@ -31,7 +31,7 @@ return {
     x = nn.scope("vit", block, c, segments, x, { rotary = 100.0, qk_norm = "layernorm" }, nn.alibi(c.heads))
     x = nn.scope("gemma2", block, c, segments, x, { rotary = 50.0, soft_cap = 1.5, window = 4, kv_heads = 1 })
     x = nn.scope("both", block, c, segments, x, { soft_cap = 0.7, window = 6, kv_heads = c.heads // 2 }, steps_of(c))
-    x = x + nn.shift(x, 2) + 0.1 * x:cumsum(1)
+    if c.sums then x = x + nn.shift(x, 2) + 0.1 * x:cumsum(1) end
     local function heads(name) return nn.linear(x, { name = name, out = c.width }):reshape { x:size(0), x:size(1), c.heads, -1 } end
     local turns = nn.turns(nn.positions(x), c.width // c.heads, 10.0)
     local y = nn.attend(heads("q"), heads("k"), heads("v"), { causal = true, window = 5, turns = turns, segments = segments })

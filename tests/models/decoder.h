@@ -1,5 +1,6 @@
 /* decoder.h: compare_model(): one token at a time over states gives the logits of the whole sequence at once, at every
- * position; with several rows decoded together, each another sequence, and of pairs after `encode`. */
+ * position; with several rows decoded together, each another sequence, and of pairs after `encode`.  Where there is an
+ * entry prefill, also after it has read all tokens before that position, or fewer than it could and others behind them. */
 #ifndef TEST_DECODER_H
 #define TEST_DECODER_H
 
@@ -10,8 +11,9 @@
 
 typedef struct Decoder {
     Live *l;
-    int whole, encode, decode; /* entries; encode -1: there is none */
-    int64_t batch, rows, seq, vocab;
+    int whole, encode, decode, prefill; /* entries; encode, prefill -1: there is none */
+    int64_t batch, rows, seq, vocab, chunk, room;
+    Rng *rng;
 } Decoder;
 
 static char *input_room(const Decoder *d, int entry, const Lathe_tensor *t) { return d->l->room[entry].in + t->offset; }
@@ -61,6 +63,34 @@ static double *step(const Decoder *d, int64_t first, int64_t t)
     return read_output(d->l, d->decode, "logits");
 }
 
+/* Reads tokens t … t + n - 1 of each row, and any others up to a chunk. */
+static void read_chunk(const Decoder *d, int64_t first, int64_t t, int64_t n)
+{
+    const Lathe_tensor *tokens = input_of(d->l, d->prefill, "tokens");
+    for (int64_t k = 0; k < d->rows; k++)
+        for (int64_t i = 0; i < d->chunk; i++) {
+            int64_t at = sequence_of(d, first, k) * d->seq + t + i;
+            double id = i < n ? get_element(LATHE_I32, input_at(d->l, d->whole, "tokens"), at)
+                              : floor(uniform(d->rng) * (double)d->vocab);
+            set_element(tokens->dtype, input_room(d, d->prefill, tokens), k * d->chunk + i, id);
+        }
+    const Lathe_tensor *position = input_of(d->l, d->prefill, "position");
+    set_element(position->dtype, input_room(d, d->prefill, position), 0, (double)t);
+    call_entry(d->l, d->prefill);
+}
+
+/* Reads tokens 0 … n - 1. */
+static void read_before(const Decoder *d, int64_t first, int64_t n)
+{
+    int64_t t = 0;
+    while (t < n) {
+        int64_t some = n - t < d->chunk ? n - t : d->chunk;
+        if (t + d->chunk > d->room) step(d, first, t), some = 1;
+        else read_chunk(d, first, t, some);
+        t += some;
+    }
+}
+
 /* Of a pair only what there is of the target. */
 static int64_t length_of(const Decoder *d, int64_t b)
 {
@@ -85,22 +115,47 @@ static double compare_step(const Decoder *d, const char *what, const double *exp
     return worst;
 }
 
+/* Decode is inside one document. */
+static void fill_document(const Decoder *d, const char *input, bool counts)
+{
+    const Lathe_entry *e = &d->l->model->entry[d->whole];
+    const Lathe_tensor *t = find_tensor(e->input, e->inputs, input);
+    for (int64_t i = 0; t && i < tensor_elements(t); i++)
+        set_element(LATHE_I32, input_at(d->l, d->whole, input), i, counts ? (double)(i % d->seq) : 1);
+}
+
 static void compare_model(const char *what, const char *arguments, double bound)
 {
     Rng r = rng_of(3);
     Live *l = build_model(arguments);
-    Decoder d = {l, entry_index(l, "grad"), entry_index(l, "encode"), entry_index(l, "decode"), .seq = l->model->seq};
+    Decoder d = {l,
+                 entry_index(l, "grad"),
+                 entry_index(l, "encode"),
+                 entry_index(l, "decode"),
+                 entry_index(l, "prefill"),
+                 .seq = l->model->seq,
+                 .room = lathe_room(l->model->seq, l->model->context),
+                 .rng = &r};
     if (!expect(d.whole >= 0 && d.decode >= 0, "%s: has a grad and a decode entry", what)) return;
     expect(l->model->recipe.pairs == (d.encode >= 0), "%s: encode is there for sources alone", what);
     d.batch = l->model->batch, d.vocab = l->model->vocab, d.rows = input_of(l, d.decode, "tokens")->dim[0];
     expect(d.rows == l->model->recipe.rows, "%s: as many rows as it says", what);
     fill_params(l, &r);
     fill_inputs(l, d.whole, &r);
+    fill_document(&d, "segments", false);
+    fill_document(&d, "positions", true);
     call_entry(l, d.whole);
     double *expected = read_output(l, d.whole, "logits"), worst = 0;
     for (int64_t first = 0; first < d.batch; first++) {
         begin(&d, first);
         for (int64_t t = 0; t < d.seq; t++) worst = fmax(worst, compare_step(&d, what, expected, first, t, bound));
+    }
+    expect((l->model->recipe.prefill > 1) == (d.prefill >= 0), "%s: prefill is there as it says", what);
+    if (d.prefill >= 0) d.chunk = tensor_elements(input_of(l, d.prefill, "tokens")) / d.rows;
+    for (int64_t t = 0; d.prefill >= 0 && t < d.seq; t++) {
+        begin(&d, t % d.batch);
+        read_before(&d, t % d.batch, t);
+        worst = fmax(worst, compare_step(&d, what, expected, t % d.batch, t, bound));
     }
     printf("%-28s %lld rows, worst difference %.1e\n", what, (long long)d.rows, worst);
     unload(l);

@@ -30,6 +30,26 @@ done
 write a $four --samples 3 --prompt 'the' --seed 5
 [ "$(grep -c -- '^---$' "$TMP/a")" = 2 ] || tell "three samples"
 
+# Prompts read several tokens at once, also where the window slides: the same texts, but for what rounding decides.
+long=$(head -n 4 "$TMP/t.txt" | tr '\n' ' ')
+for rows in 1 4; do
+    # shellcheck disable=SC2086
+    must "$LATHE" build $gpt --set "rows=$rows" --set prefill=5 -o "$TMP/prefill-$rows"
+    for how in '--set temperature=0' '--seed 4 --set top_k=3 --set repetition_penalty=1.5'; do
+        # shellcheck disable=SC2086
+        write a $one $how --prompt 'the cat' 'a' '' 'and ran to the sea and' "$long"
+        # shellcheck disable=SC2086
+        write b "$TMP/prefill-$rows/trainer" generate --out "$TMP/run" --tokens 40 $how --prompt 'the cat' 'a' '' 'and ran to the sea and' "$long"
+        same a b "prompts read at once ($rows rows, $how)"
+    done
+done
+refuse 1 'generate.prefill = 4: this model reads prompts one token at a time: its state lstm.c goes from token to token' "$LATHE" check models/char_rnn.lua --set prefill=4
+refuse 1 'generate.prefill = 25: decode remembers 24 positions; give that or less' "$LATHE" check $gpt --set prefill=25
+must "$LATHE" plan models/llama.lua --set context=511
+grep -q prefill "$TMP/said" && tell "prefill, where prompts are short"
+must "$LATHE" plan models/llama.lua --set context=512
+grep -q prefill "$TMP/said" || tell "no prefill, where prompts are long"
+
 # Longer than what a step reads: an imported model remembers as far as its context, and only then the window slides.
 llama="models/llama.lua --set layers=2 --set width=32 --set heads=2 --set kv_heads=1 --set hidden=48 --set batch=8"
 # shellcheck disable=SC2086

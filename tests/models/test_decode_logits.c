@@ -26,6 +26,24 @@ int main(void)
                   1e-12);
     compare_model("attention's options", "tests/models/attends.lua --set rows=2 --precision fp64", 1e-12);
     compare_model("attention's options in fp32", "tests/models/attends.lua", 2e-5);
+    compare_model("gpt, prompts read at once",
+                  "models/gpt.lua --config char --set layers=3 --set width=24 --set heads=3 --set seq=17 --set batch=2 "
+                  "--set prefill=4 --precision fp64",
+                  1e-12);
+    compare_model("llama, prompts of three rows",
+                  "models/llama.lua --set layers=3 --set width=24 --set hidden=40 --set vocab=17 --set seq=11 "
+                  "--set context=12 --set batch=4 --set rows=3 --set prefill=5 --precision fp64",
+                  1e-12);
+    compare_model("a window, prompts read at once",
+                  "models/llama.lua --set kind=mistral --set window=3 --set width=32 --set seq=33 --set batch=2 "
+                  "--set prefill=8",
+                  2e-5);
+    compare_model("attention's options, prompts",
+                  "tests/models/attends.lua --set sums=false --set rows=2 --set prefill=4 --precision fp64", 1e-12);
+    compare_model("packed, prompts",
+                  "models/gpt.lua --config char --set layers=1 --set width=24 --set heads=3 --set seq=9 --set batch=2 "
+                  "--set pack=true --set prefill=4 --precision fp64",
+                  1e-12);
     compare_model("convolutions", "tests/models/library.lua --precision fp64", 1e-12);
     compare_model("llama in fp32", "models/llama.lua --set layers=2 --set width=32 --set seq=33 --set batch=2", 2e-5);
     compare_model("pairs", "tests/models/pairs.lua --set layers=2 --set batch=6 --precision fp64", 1e-12);

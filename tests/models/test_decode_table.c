@@ -219,6 +219,24 @@ static void test_decoding(void)
     compare_model("the whole table", format("%s --precision fp64", file), 1e-12);
 }
 
+/* Has the row a state that goes from token to token? Then its model has no entry prefill. */
+static bool goes_on(const char *row)
+{
+    static const char *const by[] = {"nn.shift", "cumsum", "conv1d", "nn.scan", "nn.lstm", "nn.gru", "nn.rnn"};
+    for (int i = 0; i < COUNT_OF(by); i++)
+        if (strstr(row, by[i])) return true;
+    return false;
+}
+
+static void test_prefill(void)
+{
+    Text parts = {0};
+    for (int i = 0; i < COUNT_OF(decodes); i++)
+        if (!goes_on(decodes[i])) say(&parts, "    x = x + 0.1 * %s\n", scope_of(decodes[i], i));
+    const char *file = description("prefills", parts.at, "logits = logits");
+    compare_model("what reads prompts at once", format("%s --set prefill=4 --precision fp64", file), 1e-12);
+}
+
 static void test_refusals(void)
 {
     for (int i = 0; i < COUNT_OF(refused); i++) {
@@ -274,5 +292,6 @@ int main(void)
     test_complete();
     test_refusals();
     test_decoding();
+    test_prefill();
     return finish();
 }

@@ -983,7 +983,7 @@ static const Lathe_bytes planned[] = {
 
 const Lathe_model lathe_model = {
     .name = "char_rnn", .config = "default", .precision = "fp32",
-            .source_hash = "3bf98b0b9d0dc311",
+            .source_hash = "00ce1a37a52d3847",
     .needs = lathe_needs,
     .rebuild = "models/char_rnn.lua",
     .real = LATHE_F32, .batch = 32, .seq = 64, .vocab = 65,
@@ -1011,6 +1011,7 @@ const Lathe_model lathe_model = {
         .temperature = 0.8, .top_p = 1, .repetition_penalty = 1,
         .top_k = 0, .sample_tokens = 200, .rows = 1,
         .beams = 0, .min_tokens = 0, .no_repeat_ngram = 0, .length_penalty = 1,
+        .prefill = 1,
     },
     .hf = NULL, .knob = knobs, .plan = planned,
     .planned_bytes = 46586240, .lower_bound_bytes = 46586240,

@@ -1365,7 +1365,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "b3d7664bf6b29da3",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "0d6da184ad42600c",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
@@ -1394,6 +1394,7 @@ const Lathe_model lathe_model = {
         .temperature = 0.8, .top_p = 1, .repetition_penalty = 1,
         .top_k = 0, .sample_tokens = 200, .rows = 1,
         .beams = 0, .min_tokens = 0, .no_repeat_ngram = 0, .length_penalty = 1,
+        .prefill = 1,
     },
     .hf = hf, .knob = knobs, .plan = planned,
     .planned_bytes = 40380544, .lower_bound_bytes = 40380544,
