@@ -23,6 +23,7 @@ struct Param {
     /* set by layout_parameters(): */
     int64_t offset;             /* elements, in each of the flat arrays */
     int64_t stride[MAXRANK];    /* elements */
+    bool adapter;               /* it is the A or the B of one (--lora), which groups do not freeze */
     Param *struct_of;           /* the first of those whose copies lie in one struct with its own; NULL: it has no copies */
     /* set by pass_merge: */
     Param *wide;                /* a wide parameter that begins with this one; further ones follow by the same field */
@@ -35,6 +36,7 @@ typedef struct Lora {           /* --lora (front/lora.c) */
     double scale, alpha, dropout;
     bool rank_stabilised;
     Texts match, train;         /* patterns of export names: of weights that get an adapter (none: all), of what else is trained */
+    Texts except;               /* weights that get none */
 } Lora;
 
 typedef struct Adapter {        /* x · weightᵀ + scale · (x · aᵀ) · bᵀ */
@@ -77,6 +79,7 @@ typedef struct Desc {
     VEC(Lathe_group) groups;                /* of parameters, as train says */
     const Lora *lora;                       /* NULL: none */
     VEC(Adapter) adapters;
+    Texts unfit;                                  /* weights whose adapters would do nothing, or more when merged: it is read again without */
     int losses;                                   /* by name, which a step reports beside their sum; 0: one, or turns */
     VEC(Train_turn) turns;                        /* in their order; none: one loss, one optimizer */
     const char *hf;                         /* how Hugging Face knows it, as JSON (front/hf.c); NULL: it does not */

@@ -340,7 +340,7 @@ void take_table_names(Page *page, void (*take)(Page *page, const char *name))
     const Module *m = page->module;
     static const char *const own[] = {
         "params",  "statistics",  "states",         "entries",           "groups", "knobs", "hf",
-        "planned", "train_loops", "train_operands", "train_instruments", "turns"};
+        "planned", "train_loops", "train_operands", "train_instruments", "turns", "adapters"};
     static const struct {
         const char *before, *after;
     } of_entries[] = {{"run_", ""}, {"", "_in"}, {"", "_out"}, {"", "_kernels"}};

@@ -301,7 +301,7 @@ int64_t matching_copies(const char *pattern, const Param *p); /* whose export na
 
 /* front/lora.c */
 extern const luaL_Reg lora_functions[];
-const Lora *read_lora(const char *text);                   /* of --lora */
+const Lora *read_lora(const char *text, Texts except);                   /* of --lora */
 bool lora_freezes(const Trace *trace, const Param *p);
 void check_lora(const Trace *trace); /* once entries are traced: each pattern names something */
 

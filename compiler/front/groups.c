@@ -138,7 +138,7 @@ static bool freezes_copy(const Desc *d, const char *name)
 int64_t frozen_copies(const Desc *d, const Param *p)
 {
     int64_t n = 0;
-    for (int64_t copy = 0; copy < copies_of_param(p) && d->groups.n; copy++)
+    for (int64_t copy = 0; !p->adapter && copy < copies_of_param(p) && d->groups.n; copy++)
         n += freezes_copy(d, copy_pattern_name(p, copy));
     return n;
 }

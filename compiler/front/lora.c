@@ -5,6 +5,7 @@
  * With rslora scale is alpha / sqrt(rank) (Kalajdzievski 2023).  All parameters but these, and those of train=, are
  * frozen. */
 #include "front/front.h"
+#include "passes/passes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ static void take_key(Lora *l, const char *word)
         if ((double)l->rank != strtod(value, NULL)) usage_error("--lora rank=%s: expected an integer", value);
     } else if (same(key, "alpha")) {
         l->alpha = given_number(key, value, 0, 1e6);
+        if (l->alpha == 0) usage_error("--lora alpha=%s: adapters times 0 learn nothing", value);
     } else if (same(key, "dropout")) {
         l->dropout = given_number(key, value, 0, 1);
     } else if (same(key, "rslora") && !equals) {
@@ -48,11 +50,11 @@ static void take_key(Lora *l, const char *word)
     }
 }
 
-const Lora *read_lora(const char *text)
+const Lora *read_lora(const char *text, Texts except)
 {
     enum { RANK = 8 };
     Lora *l = NEW(Lora);
-    *l = (Lora){.rank = RANK, .alpha = -1};
+    *l = (Lora){.rank = RANK, .alpha = -1, .except = except};
     for (const char *rest = text; *rest;) {
         size_t n = strcspn(rest, ",");
         take_key(l, copy_bytes_as_string(rest, n));
@@ -92,9 +94,68 @@ static const char *all_candidates(const Trace *trace)
     return t.at ? t.at : "none";
 }
 
+/* The parameter that n is: itself, of a layer, or rearranged; NULL: it is something else. */
+static const char *parameter_read(const Node *n)
+{
+    for (;;)
+        if (is_view(n)) n = n->in[0];
+        else if (n->op == OP_loop_arg && n->ints[0] == ARG_X) n = n->loop->xs.at[n->ints[1]].outer;
+        else return n->op == OP_parameter ? n->name : NULL;
+}
+
+/* Counts by name what reads each parameter. */
+static void count_readers(const Graph *g, Strings *readers)
+{
+    Nodes all = {0};
+    all_nodes(g, &all);
+    for (int i = 0; i < all.n; i++)
+        for (int k = 0; k < all.at[i]->nin && !parameter_read(all.at[i]); k++) {
+            const char *name = parameter_read(all.at[i]->in[k]);
+            if (name) ++*strings_at(readers, name);
+        }
+}
+
+/* Without match=, such weights get no adapter when the description is read again (trace.c). */
+static bool leaves_out(Desc *d, const Param *weight)
+{
+    if (d->lora->match.n) return false;
+    push(&d->unfit, weight->name);
+    return true;
+}
+
+/* A merged adapter changes all that reads the weight, so that nothing may read it but the products that have the
+ * adapter beside them. */
+static void check_readers(Desc *d)
+{
+    Strings readers = {0};
+    count_readers(entry_graph(d, ENTRY_grad), &readers);
+    for (int i = 0; i < d->adapters.n; i++) {
+        const Adapter *a = &d->adapters.at[i];
+        bool alone = strings_get(&readers, a->weight->name) <= strings_get(&readers, a->a->name);
+        if (alone || leaves_out(d, a->weight)) continue;
+        err(a->weight->where,
+            "--lora match=…: '%s' is read elsewhere too, such as by the loss, and an adapter acts in its own nn.linear "
+            "alone; choose others",
+            a->weight->name);
+    }
+}
+
+/* An adapter that no gradient reaches stays without effect. */
+static void check_trained(Desc *d)
+{
+    Strings names = {0};
+    for (int i = 0; i < d->graphs.n; i++)
+        if (d->graphs.at[i]->entry == ENTRY_train) reached_parameters(d->graphs.at[i], &names);
+    for (int i = 0; i < d->adapters.n; i++) {
+        const Param *weight = d->adapters.at[i].weight;
+        if (strings_get(&names, d->adapters.at[i].b->name) || leaves_out(d, weight)) continue;
+        err(weight->where, "--lora match=…: no gradient reaches the adapter of '%s'; choose others", weight->name);
+    }
+}
+
 void check_lora(const Trace *trace)
 {
-    const Desc *d = trace->desc;
+    Desc *d = trace->desc;
     for (int k = 0; d->lora && k < d->lora->match.n; k++) {
         bool found = false;
         for (int i = 0; i < trace->linear_weights.n; i++)
@@ -110,7 +171,10 @@ void check_lora(const Trace *trace)
             usage_error("--lora train=%s: no parameter has such a name; `trainer info` lists them",
                         d->lora->train.at[k]);
     }
-    if (d->lora && !d->adapters.n) usage_error("--lora: %s has no nn.linear with a weight of its own", d->file);
+    if (d->lora && !d->adapters.n) usage_error("--lora: %s has no nn.linear with a weight that nothing else reads", d->file);
+    if (!d->lora) return;
+    check_readers(d);
+    if (!d->unfit.n) check_trained(d);
 }
 
 /* ------------------------------------------------------------------ for nn.linear */
@@ -121,6 +185,8 @@ static bool takes_adapter(Trace *trace, Param *weight)
     bool known = false;
     for (int i = 0; i < trace->linear_weights.n; i++) known |= trace->linear_weights.at[i] == weight;
     if (!known) push(&trace->linear_weights, weight);
+    for (int i = 0; i < l->except.n; i++)
+        if (same(l->except.at[i], weight->name)) return false;
     return !l->match.n || is_named(weight, "match", l->match);
 }
 

@@ -191,6 +191,7 @@ static Known *known_here(lua_State *L, bool statistic)
                        trace->measuring ? "metrics make" : "sample makes", name);
         Param *p = new_param(L, name, shape, copy_string(export));
         p->statistic = statistic;
+        p->adapter = trace->adapting;
         p->frozen = !statistic && (lora_freezes(trace, p) || freezes(trace->desc, p));
         check_export_of(L, p);
         k = add_known(trace, p);

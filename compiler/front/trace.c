@@ -307,7 +307,8 @@ static int read_description(lua_State *L)
     return 0;
 }
 
-static Desc *read_with(lua_CFunction read, const Options *o)
+/* unfit: as in Desc */
+static Desc *read_with(lua_CFunction read, const Options *o, Texts unfit)
 {
     Desc *d = NEW(Desc);
     Trace *trace = NEW(Trace);
@@ -315,7 +316,7 @@ static Desc *read_with(lua_CFunction read, const Options *o)
     d->options = o;
     d->file = o->model_file;
     d->model = model_name(o->model_file);
-    d->lora = o->lora ? read_lora(o->lora) : NULL;
+    d->lora = o->lora ? read_lora(o->lora, unfit) : NULL;
     lua_State *L = sandbox_open(trace, o);
     lua_pushcfunction(L, read);
     lua_pushlightuserdata(L, (void *)o);
@@ -326,5 +327,15 @@ static Desc *read_with(lua_CFunction read, const Options *o)
     return d;
 }
 
-Desc *front(const Options *o) { return read_with(read_description, o); }
-Desc *front_recipe(const Options *o) { return read_with(read_settings, o); }
+Desc *front(const Options *o)
+{
+    Desc *d = read_with(read_description, o, (Texts){0});
+    while (d->unfit.n) {
+        Texts unfit = d->unfit;
+        for (int i = 0; i < d->lora->except.n; i++) push(&unfit, d->lora->except.at[i]);
+        d = read_with(read_description, o, unfit);
+    }
+    return d;
+}
+
+Desc *front_recipe(const Options *o) { return read_with(read_settings, o, (Texts){0}); }

@@ -33,6 +33,31 @@ bool holds_adapters(const Lathe_model *m, const Store *s)
     return false;
 }
 
+static void lora_words(const Lathe_model *m, char *to, size_t room)
+{
+    const Lathe_lora *l = &m->lora;
+    snprintf(to, room, "rank=%lld,alpha=%g%s", (long long)l->rank, l->alpha, l->rank_stabilised ? ",rslora" : "");
+}
+
+void put_lora_note(Store_writer *w, const Lathe_model *m)
+{
+    char words[64];
+    if (!m->adapters) return;
+    lora_words(m, words, sizeof words);
+    put_note(w, "lora", words);
+}
+
+/* Tensors do not show alpha, by which they are scaled. */
+void check_lora_note(const Lathe_model *m, const Store *s)
+{
+    char words[64];
+    const char *theirs = store_note(s, "lora");
+    lora_words(m, words, sizeof words);
+    if (m->adapters && theirs && strcmp(theirs, words) != 0)
+        fail(EXIT_DATA, s->path, "expected adapters of --lora %s, found those of --lora %s; build with the same", words,
+             theirs);
+}
+
 /* ------------------------------------------------------------------ merging */
 
 static void merge_copy(const Lathe_model *m, const Lathe_adapter *x, int64_t copy, void *flat)
@@ -82,24 +107,38 @@ static char *layer_name(const Hf *hf, const Lathe_param *weight, int64_t copy)
     return theirs;
 }
 
-static void declare_half(Store_writer *w, const char *layer, const char *half, Lathe_dtype type, const Lathe_param *p)
+static void declare_half(Store_writer *w, const char *layer, const char *half, Lathe_dtype type, int64_t rows,
+                         int64_t columns)
 {
     char *name = text_of("base_model.model.%s.%s.weight", layer, half);
-    declare_tensor(w, name, type, 2, p->dim + p->loops);
+    declare_tensor(w, name, type, 2, (int64_t[]){rows, columns});
     free(name);
 }
 
-static void write_halves(const Lathe_model *m, const Hf *hf, const char *path, const void *flat)
+/* Rows of B: one for each id that the weight has there, where it has ids at all. */
+static int64_t rows_of_b(const Hf *hf, const Lathe_adapter *x, const Lathe_model *m, int64_t ids)
+{
+    for (int i = 0; i < hf->n; i++)
+        if (hf->tensor[i].param == &m->param[x->weight] && hf->tensor[i].ids) return ids;
+    return m->param[x->b].dim[m->param[x->b].loops];
+}
+
+static void write_halves(const Lathe_model *m, const Hf *hf, const char *path, const void *flat, int64_t ids)
 {
     const Lathe_dtype type = lathe_weights(m);
     Store_writer *w = start_store(path);
     for (int put = 0; put < 2; put++)
         for (const Lathe_adapter *x = m->adapter; x < m->adapter + m->adapters; x++) {
             const Lathe_param *a = &m->param[x->a], *b = &m->param[x->b];
+            const int64_t in = a->dim[a->loops + 1], rows = rows_of_b(hf, x, m, ids);
             for (int64_t c = 0; c < copies_of_parameter(a); c++) {
                 char *layer = layer_name(hf, &m->param[x->weight], c);
-                if (put) put_copy(w, a, c, flat, type), put_copy(w, b, c, flat, type);
-                else declare_half(w, layer, "lora_A", type, a), declare_half(w, layer, "lora_B", type, b);
+                const char *from = (const char *)flat + copy_place(b, c, 0) * dtype_size(type);
+                if (put) put_copy(w, a, c, flat, type), put_elements(w, from, rows * m->lora.rank, type);
+                else {
+                    declare_half(w, layer, "lora_A", type, m->lora.rank, in);
+                    declare_half(w, layer, "lora_B", type, rows, m->lora.rank);
+                }
                 free(layer);
             }
         }
@@ -139,12 +178,12 @@ static json_t *peft_config(const Lathe_model *m, const Hf *hf)
                      target_modules(m, hf));
 }
 
-void write_peft(const Lathe_model *m, const Hf *hf, const char *folder, const void *flat)
+void write_peft(const Lathe_model *m, const Hf *hf, const char *folder, const void *flat, int64_t ids)
 {
     Fault fault = {0};
     check_only_adapters(m);
     char *weights = text_of("%s/adapter_model.safetensors", folder);
-    write_halves(m, hf, weights, flat);
+    write_halves(m, hf, weights, flat, ids);
     json_t *config = peft_config(m, hf);
     char *dumped = json_dumps(config, JSON_INDENT(2) | JSON_SORT_KEYS), *text = text_of("%s\n", dumped);
     char *path = text_of("%s/adapter_config.json", folder);

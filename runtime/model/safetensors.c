@@ -176,6 +176,11 @@ void close_store(Store *s)
     *s = (Store){0};
 }
 
+const char *store_note(const Store *s, const char *key)
+{
+    return json_string_value(json_object_get(json_object_get(s->header, "__metadata__"), key));
+}
+
 const Stored *find_stored(const Store *s, const char *name)
 {
     Stored key = {.name = name};
@@ -271,6 +276,12 @@ static Store_writer *new_writer(const char *path)
     w->header = json_object();
     put_json(w->header, "__metadata__", json_pack("{s:s}", "format", "pt"));
     return w;
+}
+
+void put_note(Store_writer *w, const char *key, const char *text)
+{
+    bug_if(w->started);
+    put_json(json_object_get(w->header, "__metadata__"), key, json_string(text));
 }
 
 Store_writer *start_store_at(const char *path, Fault *f)

@@ -31,6 +31,7 @@ typedef struct Store { /* an open file, also a GGUF (model/gguf.h) */
 void read_store(Store *s, const char *path);
 void close_store(Store *s);
 const Stored *find_stored(const Store *s, const char *name); /* NULL: none */
+const char *store_note(const Store *s, const char *key);     /* of put_note(); NULL: none */
 double stored_element(const Stored *s, int64_t i);           /* F32, F64, F16, BF16, I32, I64, and those of blocks.h */
 bool stored_is(const Stored *s, const char *dtypes);         /* "F32 F64" */
 bool is_stored_real(const Stored *s);                        /* F32, F64, F16, BF16, or one of blocks.h */
@@ -43,6 +44,7 @@ void map_store(Store *s, const char *kind); /* s->path; kind: "a safetensors fil
 typedef struct Store_writer Store_writer;
 /* Tensors are declared first, then given in the same order. */
 void declare_tensor(Store_writer *w, const char *name, Lathe_dtype dtype, int rank, const int64_t *dim);
+void put_note(Store_writer *w, const char *key, const char *text); /* a word of metadata, before the first element */
 void put_elements(Store_writer *w, const void *at, int64_t n, Lathe_dtype dtype); /* the next n of the data */
 /* Writes PATH.part; finish_store syncs and renames it.  A failure (disk full, no permission) removes PATH.part, keeps
  * an old PATH and ends the program (3). */

@@ -68,6 +68,7 @@ void put_parameters(Store_writer *w, const Lathe_model *m, const void *flat, Lat
 
 void put_weights(Store_writer *w, const Lathe_model *m, const void *flat, const void *statistics)
 {
+    put_lora_note(w, m);
     declare_some(w, all_parameters(m), "", lathe_weights(m));
     declare_some(w, statistics_of(m), "", m->real);
     put_some(w, all_parameters(m), flat, lathe_weights(m));
@@ -312,6 +313,7 @@ static void load_parameters(const Lathe_model *m, const Store *s, void *flat, vo
                             const char *except)
 {
     Wanted w = {.m = m, .arrays = 2, .converted = converted, .except = except};
+    check_lora_note(m, s);
     w.of_base = converted && m->adapters && !holds_adapters(m, s);
     w.array[0] = (Wanted_array){all_parameters(m), "", flat, lathe_weights(m)};
     w.array[1] = (Wanted_array){statistics_of(m), "", statistics, m->real};

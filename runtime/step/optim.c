@@ -7,6 +7,7 @@
 #include "interface/lathe_model.h"
 #include "math/math.h"
 #include "math/round.h"
+#include "model/adapter.h"
 #include "model/block.h"
 #include "model/init.h"
 #include "model/tables.h"
@@ -34,7 +35,7 @@ Rule rule_of(const Lathe_model *m, const Lathe_param *p, int64_t copy)
         if (!lathe_matches(g->match, name)) continue;
         if (g->lr_scale >= 0) r.lr_scale = g->lr_scale;
         if (g->decays >= 0) decays = g->decays, r.decay = g->decay;
-        if (g->frozen >= 0) r.frozen = g->frozen;
+        if (g->frozen >= 0) r.frozen = g->frozen && !is_of_adapter(m, p);
     }
     if (!decays) r.decay = 0;
     return r;

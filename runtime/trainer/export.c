@@ -260,11 +260,33 @@ static void print_export(const Export *x)
     if (!x->tokenizer) note("there is no readable tokenizer beside %s, so none was written", t->weights);
 }
 
+static void need_adapters(const Trainer *t)
+{
+    Store s;
+    bool there = false;
+    if (!is_exchange(t->weights)) {
+        read_store(&s, t->weights);
+        there = holds_adapters(t->model, &s);
+        close_store(&s);
+    }
+    if (!there) fail(EXIT_DATA, t->weights, "expected adapters, found weights without any; train some first");
+}
+
+/* PEFT would apply them once more to what --to hf has merged. */
+static void check_no_weights_beside(const Trainer *t)
+{
+    char *beside = text_of("%s/model.safetensors", t->out);
+    if (access(beside, F_OK) == 0)
+        fail(EXIT_USAGE, beside, "--to peft writes adapters alone, and here are weights; choose another folder");
+    free(beside);
+}
+
 static int export_adapters(const Export *x)
 {
     const Trainer *t = x->t;
+    check_no_weights_beside(t);
     make_folder(t);
-    write_peft(t->model, &x->hf, t->out, x->memory.params);
+    write_peft(t->model, &x->hf, t->out, x->memory.params, x->ids);
     if (t->json)
         print_json(json_pack("{s:s, s:s, s:i}", "folder", utf8_of(t->out), "weights", utf8_of(t->weights), "adapters",
                              t->model->adapters));
@@ -296,7 +318,10 @@ int export_command(Trainer *t)
     rt_init_gemm(1);
     take_memory(&x.memory, t, false, false, none);
     load_weights(t->model, t->weights, x.memory.params, x.memory.statistics, NULL);
-    if (peft) return export_adapters(&x);
+    if (peft) {
+        need_adapters(t);
+        return export_adapters(&x);
+    }
     if (t->model->adapters) merge_adapters(t->model, x.memory.params);
     if (gguf) write_gguf_file(&x);
     else write_folder(&x);

@@ -139,7 +139,7 @@ static const Option options[] = {
     {"resume", TRAIN, RESUME, AT(resume), NULL, "[=PATH]",
      "continue from the run folder's newest checkpoint, or from PATH (a checkpoint, a run folder)"},
     {"out", EXPORT, TEXT, AT(out), NULL, "DIR", "folder to write"},
-    {"to", EXPORT, TEXT, AT(to), NULL, "FORMAT", "hf: a folder for Hugging Face's transformers; gguf: a file for llama.cpp"},
+    {"to", EXPORT, TEXT, AT(to), NULL, "FORMAT", "hf: a folder for Hugging Face's transformers; gguf: a file for llama.cpp; peft: a folder of adapters"},
     {"type", EXPORT, TEXT, AT(type), NULL, "TYPE", "of matrices in a GGUF: f32, f16, bf16, q8_0 (f32)"},
     {"ids", EXPORT, COUNT, AT(ids), NULL, "N",
      "rows of ids to write; those beyond are left out (default: as many as the imported model had, or all)"},

@@ -49,3 +49,45 @@ refuses "expected some of rank=N, alpha=X" --lora rnk=2
 refuses 'rank=2.5: expected an integer' --lora rank=2.5
 refuses 'rank=0: expected a number from 1' --lora rank=0
 refuse 2 'this model has no adapters' $plain export --to peft --weights "$TMP/base" --out "$TMP/none"
+refuses 'times 0 learn nothing' --lora alpha=0
+refuse 3 'expected adapters, found weights without any' $low export --to peft --weights "$TMP/base" --out "$TMP/none"
+refuse 2 'here are weights; choose another folder' $low export --to peft --weights "$TMP/run" --out "$TMP/merged"
+# shellcheck disable=SC2086
+must "$LATHE" build $gpt --lora rank=4,match=*.attn.*,match=*.mlp.c_fc.* -o "$TMP/weak"
+refuse 3 'expected adapters of --lora rank=4,alpha=4, found those of --lora rank=4,alpha=8' "$TMP/weak/trainer" eval --weights "$TMP/run" --data "$TMP/t.txt"
+
+# ---- weights that are read elsewhere have no adapter: by the loss, by another layer; nor have layers that no loss reads
+llama="models/llama.lua --set layers=1 --set tied=false --set vocab=300"
+# shellcheck disable=SC2086
+must "$LATHE" dump $llama --lora rank=2 --after front
+grep -q 'q_proj.lora_A' "$TMP/said" || tell "no adapter"
+! grep 'lm_head.lora_A' "$TMP/said" || tell "the head has an adapter that the loss does not see"
+# shellcheck disable=SC2086
+refuse 1 "'lm_head.weight' is read elsewhere too" "$LATHE" check $llama --lora match=lm_head.*
+cat >"$TMP/shared.lua" <<'END'
+return {
+  config = { vocab = 256, width = 8, seq = 4, batch = 2 },
+  forward = function(c, input)
+    local x = nn.embedding(input.tokens, { name = "embed", rows = c.vocab, width = c.width })
+    local one = nn.linear { name = "one", out = c.width }
+    local y = one(x)
+    local again = nn.linear(nn.tanh(y), { weight = one.weight, bias = false })
+    local logits = nn.linear(again, { name = "head", out = c.vocab })
+    nn.linear(x, { name = "unread", out = 3 })
+    return nn.cross_entropy(logits, input.targets), { unread = nn.linear(x, { name = "aside", out = 5 }) }
+  end,
+  decode = false,
+  train = { optimizer = optim.sgd { lr = 0.1 }, steps = 5 },
+  data = data.text {},
+}
+END
+must "$LATHE" dump "$TMP/shared.lua" --lora rank=2 --after front
+grep -q 'head.lora_A' "$TMP/said" || tell "no adapter of the head"
+! grep -E '(one|aside|unread).lora_A' "$TMP/said" || tell "an adapter that acts in one place of two, or in none"
+refuse 1 "no gradient reaches the adapter of 'aside.weight'" "$LATHE" check "$TMP/shared.lua" --lora match=aside.*
+
+# ---- groups of the description freeze what they name, but no adapter
+sed 's/steps = 5 }/steps = 5, groups = { { match = "*", frozen = true } } }/' "$TMP/shared.lua" >"$TMP/groups.lua"
+must "$LATHE" build "$TMP/groups.lua" --lora rank=2,match=head.* -o "$TMP/groups"
+must "$TMP/groups/trainer" train --data "$TMP/t.txt" --out "$TMP/grouped"
+grep -q '"grad_norm":0\.[0-9]*[1-9]' "$TMP/grouped/metrics.jsonl" || tell "the groups freeze the adapter"
