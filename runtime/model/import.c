@@ -53,7 +53,7 @@ char *weights_file(const char *path)
     return index;
 }
 
-static json_t *read_json_file(const char *path, const char *remedy)
+json_t *read_json_file(const char *path, const char *remedy)
 {
     json_error_t error;
     FILE *f = open_stream_to_read(path);

@@ -24,6 +24,7 @@
 #include "model/gguf.h"
 #include "model/origin.h"
 #include "model/init.h"
+#include "model/peft.h"
 #include "model/run.h"
 #include "model/safetensors.h"
 #include "model/weights.h"
@@ -412,7 +413,13 @@ void load_saved_weights(const Trainer *t, const char *path, const Memory *m)
     bool starts = strcmp(t->command, "train") == 0 || strcmp(t->command, "init") == 0;
     load_weights(t->model, path, m->params, m->statistics, !t->init_except && starts ? "" : t->init_except);
     advise(NULL);
+    take_adapter(t, m->params);
     free(folder);
+}
+
+void take_adapter(const Trainer *t, void *flat)
+{
+    if (t->adapter) read_peft(t->model, t->adapter, flat);
 }
 
 void take_first_weights(const Trainer *t, const Memory *m)

@@ -29,6 +29,7 @@ char *find_checkpoint(Trainer *t);
 void open_checkpoint(State *s, const char *checkpoint);
 void check_model(const Trainer *t, const char *checkpoint); /* names and shapes of its parameters */
 void load_checkpoint(const Trainer *t, const State *s, const char *checkpoint, const Memory *m, const Optimizer *o);
+void take_adapter(const Trainer *t, void *flat); /* that of --adapter, over weights that are loaded */
 /* Loads parameters and statistics alone; those of a checkpoint are checked against its checksums.  weights_up() then
  * takes them to where entries read them. */
 /* --init, or drawn from the seed; with --init-except both. */

@@ -15,11 +15,13 @@
 #include "model/hf.h"
 #include "model/import.h"
 #include "model/origin.h"
+#include "model/peft.h"
 #include "model/run.h"
 #include "model/safetensors.h"
 #include "model/tables.h"
 #include "model/weights.h"
 #include "token/tokenizer.h"
+#include "trainer/checkpoint.h"
 #include "trainer/memory.h"
 #include "trainer/trainer.h"
 
@@ -263,8 +265,8 @@ static void print_export(const Export *x)
 static void need_adapters(const Trainer *t)
 {
     Store s;
-    bool there = false;
-    if (!is_exchange(t->weights)) {
+    bool there = t->adapter;
+    if (!there && !is_exchange(t->weights)) {
         read_store(&s, t->weights);
         there = holds_adapters(t->model, &s);
         close_store(&s);
@@ -318,6 +320,7 @@ int export_command(Trainer *t)
     rt_init_gemm(1);
     take_memory(&x.memory, t, false, false, none);
     load_weights(t->model, t->weights, x.memory.params, x.memory.statistics, NULL);
+    take_adapter(t, x.memory.params);
     if (peft) {
         need_adapters(t);
         return export_adapters(&x);

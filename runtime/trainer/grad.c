@@ -271,6 +271,7 @@ int grad_command(Trainer *t)
     take_memory(&m, t, true, false, entries);
     clear_others(t->model, &m);
     load_weights(t->model, t->weights, m.params, m.statistics, NULL);
+    take_adapter(t, m.params);
     weights_up(t->model, &m);
     take_inputs(t, e, m.call);
     Lathe_call call = call_of(&m, e);

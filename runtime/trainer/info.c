@@ -135,15 +135,16 @@ static json_t *entries_json(const Lathe_model *m)
     return all;
 }
 
-static json_t *parameters_json(const Lathe_param *table, int n)
+static json_t *parameters_json(const Lathe_model *m, const Lathe_param *table, int n)
 {
     json_t *all = json_object();
     for (int i = 0; i < n; i++) {
         const Lathe_param *p = &table[i];
         char *name = pattern_of(p);
         put_json(all, name,
-                 json_pack("{s:s, s:o, s:i, s:b, s:s}", "export", p->export_name, "shape", dims_json(p->rank, p->dim),
-                           "copies_axes", p->loops, "decay", p->decay, "where", utf8_of(p->where)));
+                 json_pack("{s:s, s:o, s:i, s:b, s:b, s:s}", "export", p->export_name, "shape",
+                           dims_json(p->rank, p->dim), "copies_axes", p->loops, "decay", p->decay, "frozen",
+                           table == m->param && !lathe_is_trained(m, p), "where", utf8_of(p->where)));
         free(name);
     }
     return all;
@@ -164,8 +165,8 @@ static void print_info_json(const Trainer *t)
     put_json(all, "built_with", built);
     put_json(all, "recipe", recipe_json(&t->recipe));
     put_json(all, "entries", entries_json(m));
-    put_json(all, "parameters", parameters_json(m->param, m->params));
-    if (m->statistics) put_json(all, "statistics", parameters_json(m->statistic, m->statistics));
+    put_json(all, "parameters", parameters_json(m, m->param, m->params));
+    if (m->statistics) put_json(all, "statistics", parameters_json(m, m->statistic, m->statistics));
     print_json(all);
 }
 

@@ -147,6 +147,8 @@ static const Option options[] = {
      "keys of an imported config.json to ignore: they change nothing that the model computes"},
     {"init", TRAIN | INIT, TEXT, AT(weights), NULL, "PATH",
      "parameters to start from: a file, or a folder, Hugging Face's too (default: drawn from the seed)"},
+    {"adapter", TRAIN | EVAL | GENERATE | CHAT | GRAD | EXPORT, TEXT, AT(adapter), NULL, "DIR",
+     "adapters of a folder of PEFT's over the weights, in a trainer that was built with the same --lora"},
     {"init-except", TRAIN | INIT, TEXT, AT(init_except), NULL, "LAYER,…",
      "layers not taken from --init, but drawn from the seed, such as head; pictures then have the classes of the data"},
     {"weights", EVAL | PREDICT | GENERATE | CHAT | GRAD | EXPORT, TEXT, AT(weights), NULL, "PATH",

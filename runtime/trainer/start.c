@@ -42,6 +42,9 @@ static void find_start(Training *r)
 {
     Trainer *t = r->t;
     r->at = (Progress){.evaluated = -1, .best_step = -1};
+    if (t->adapter && !t->weights)
+        fail(EXIT_USAGE, NULL, "--adapter is of adapters over weights: %s",
+             t->resume ? "--resume has its own; leave it out" : "give these with --init PATH");
     if (!t->resume) return;
     if (t->overfit || t->dry_run)
         fail(EXIT_USAGE, NULL, "--%s tries a new run; leave --resume out", t->overfit ? "overfit" : "dry-run");

@@ -17,6 +17,7 @@ typedef struct Trainer { /* one run of the program */
     Words ignored_keys;                 /* of config.json (model/hf_config.c) */
     struct Origin *origin;              /* files that came with imported weights (model/origin.c); NULL: none */
     const char *out, *weights, *inputs, *only, *keep, *trace, *to; /* NULL where not given */
+    const char *adapter;                /* a folder of PEFT's over the weights; NULL where not given */
     const char *init_except;            /* layers that --init leaves as they are drawn; NULL where not given */
     const char *turn;                   /* of grad, bench, profile; NULL: the first */
     const char *tokenizer;              /* file or folder of one; NULL: the recipe says which */

@@ -41,6 +41,36 @@ c=$(loss $plain eval --weights "$TMP/base" --data "$TMP/t.txt")
 awk "BEGIN { exit !($a > 0 && $a / $b - 1 < 1e-5 && $b / $a - 1 < 1e-5 && $c / $a > 1.001) }" ||
     tell "losses: $a with adapters, $b merged, $c before"
 
+# ---- the folder again, over the base
+d=$(loss $low eval --weights "$TMP/base" --adapter "$TMP/peft" --data "$TMP/t.txt")
+[ "$a" = "$d" ] || tell "losses: $a with the run's adapters, $d with those of its folder"
+must $low export --to peft --weights "$TMP/base" --adapter "$TMP/peft" --out "$TMP/again"
+cmp -s "$TMP/peft/adapter_model.safetensors" "$TMP/again/adapter_model.safetensors" || tell "a folder read and written is another"
+must $low train --data "$TMP/t.txt" --init "$TMP/base" --adapter "$TMP/peft" --steps 1 --out "$TMP/further"
+with() { # KEY VALUE WORDS: the folder with another value of its configuration is refused
+    rm -rf "$TMP/other" && cp -r "$TMP/peft" "$TMP/other"
+    grep -v "^  \"$1\":" "$TMP/peft/adapter_config.json" | sed "s/^{/{ \"$1\": $2,/; "'$!{N;s/,\n}/\n}/;P;D}' >"$TMP/other/adapter_config.json"
+    refuse 3 "$3" $low eval --weights "$TMP/base" --adapter "$TMP/other" --data "$TMP/t.txt"
+}
+with r 5 'expected adapters of --lora rank=4,alpha=8, found those of --lora rank=5,alpha=8'
+with use_rslora true 'found those of --lora rank=4,alpha=8,rslora'
+with lora_alpha '"eight"' 'expected r, an integer, and lora_alpha, a number'
+with use_dora true 'use_dora: weights are decomposed (DoRA), which this program cannot compute; expected false'
+with alpha_pattern '{"c_fc": 2}' 'alpha_pattern: alphas differ'
+with peft_type '"IA3"' 'peft_type must be "LORA"'
+head -c 3000 "$TMP/peft/adapter_model.safetensors" >"$TMP/other/adapter_model.safetensors"
+cp "$TMP/peft/adapter_config.json" "$TMP/other"
+refuse 3 "$TMP/other/adapter_model.safetensors" $low eval --weights "$TMP/base" --adapter "$TMP/other" --data "$TMP/t.txt"
+refuse 2 'this trainer has no adapters; build it with --lora rank=4,alpha=8' $plain eval --weights "$TMP/base" --adapter "$TMP/peft" --data "$TMP/t.txt"
+refuse 2 'give these with --init' $low train --data "$TMP/t.txt" --adapter "$TMP/peft" --out "$TMP/none"
+refuse 2 '--resume has its own' $low train --data "$TMP/t.txt" --adapter "$TMP/peft" --resume="$TMP/run"
+# shellcheck disable=SC2086
+must "$LATHE" build $gpt --lora rank=4,alpha=8,match=*.attn.* -o "$TMP/few"
+refuse 3 'layers that have no adapter in this trainer, of 12' "$TMP/few/trainer" eval --weights "$TMP/base" --adapter "$TMP/peft" --data "$TMP/t.txt"
+# shellcheck disable=SC2086
+must "$LATHE" build $gpt --lora rank=4,alpha=8 -o "$TMP/many"
+refuse 3 'lora_A.weight is missing' "$TMP/many/trainer" eval --weights "$TMP/base" --adapter "$TMP/peft" --data "$TMP/t.txt"
+
 # ---- what is refused
 refuses "names 1 of the 2 layers that have 'h.%d.attn.c_attn.weight'" --lora rank=2,match=h.0.*
 refuses 'no nn.linear has a weight of such a name; their weights are h.%d.attn.c_attn.weight' --lora rank=2,match=wte.*
