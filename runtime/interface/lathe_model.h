@@ -142,7 +142,7 @@ typedef struct Lathe_instruments {
 } Lathe_instruments;
 
 typedef struct Lathe_entry {
-    const char *name;           /* train, grad, eval, score, encode, decode */
+    const char *name;           /* train, grad, eval, score, encode, decode, prefill */
     void (*run)(const Lathe_call *);
     int64_t work_bytes, in_bytes, out_bytes;
     int64_t rows;               /* of the batch in a call, micro-batches included; in decode, texts side by side */

@@ -288,12 +288,12 @@ static bool moves(const Beam *b)
     return false;
 }
 
-void search_beams(Beam *b, const Beam_start *start, int64_t samples, Beam_text *out)
+void search_beams(Beam *b, const Beam_start *start, int64_t samples, int64_t fed, Beam_text *out)
 {
     bug_if(samples < 1 || samples > b->samples);
     bool live = true;
     for (int64_t k = 0; k < samples; k++) start_search(b, k, start[k]);
-    for (int64_t fed = 0; live; fed++) {
+    for (; live; fed++) {
         feed_starts(b, samples, fed);
         const void *scores = b->model.feed(b->model.with, b->next, b->extra);
         live = false;

@@ -75,7 +75,7 @@ static void open_prefill(Decoder *d, const Lathe_model *model, const Memory *m)
     if (!d->prefill) return;
     d->prefill_call = call_of(m, d->prefill);
     d->prompt = tensor_with_role(d->prefill, LATHE_TOKENS);
-    d->chunk = tensor_size(d->prompt) / d->rows;
+    d->chunk = model->recipe.prefill;
 }
 
 void open_decoder(Decoder *d, const Lathe_model *model, int32_t seed, const Memory *m, bool imported)
@@ -126,9 +126,9 @@ static void run_rows(Decoder *d, const int32_t *id)
 static void run_chunk(Decoder *d, int64_t n)
 {
     char *in = (char *)d->prefill_call.in;
-    int32_t *to = (int32_t *)(in + d->prompt->offset);
+    int32_t *to = (int32_t *)(in + (d->prompt ? d->prompt->offset : 0));
     const int32_t *from = d->history + d->position * d->rows;
-    for (int64_t r = 0; r < d->rows; r++)
+    for (int64_t r = 0; d->prompt && r < d->rows; r++)
         for (int64_t i = 0; i < d->chunk; i++) to[r * d->chunk + i] = from[(i < n ? i : n - 1) * d->rows + r];
     set_scalars(d->prefill, in, d->seed, 0, d->position);
     run_entry(d->prefill, &d->prefill_call);

@@ -22,7 +22,7 @@ typedef struct Decoder {
     const Lathe_entry *entry, *encode, *prefill; /* encode NULL: there is no source; prefill NULL: token by token */
     Lathe_call call, encode_call, prefill_call;
     const Lathe_tensor *token, *logits, *extra[LATHE_EXTRAS];
-    const Lathe_tensor *prompt; /* of prefill: [rows][chunk] */
+    const Lathe_tensor *prompt; /* of prefill: [rows][chunk]; NULL: it reads none */
     int extras;        /* outputs with one number per token, beside logits */
     int64_t rows;      /* decoded at once */
     int64_t vocab;     /* logits: [rows][vocab] */

@@ -304,23 +304,35 @@ static void draw_next(Text_writer *w, Line *l, int64_t row, int64_t fed, const c
     l->over = l->ended || l->made == w->how.most;
 }
 
-/* Feeds what all of the n texts have of their prompts, but for a last token, whose logits count. */
-static int64_t feed_given(Text_writer *w, int64_t n, int64_t fed)
+/* Feeds what the prompts of all rows have, but for a last token, whose logits count; returns how much they have then.
+ */
+static int64_t feed_given(Text_writer *w, const Id_list *of_row, int64_t fed)
 {
-    int64_t end = w->line[0].given - 1, rows = w->d.rows;
-    for (int64_t k = 1; k < n; k++)
-        if (w->line[k].given - 1 < end) end = w->line[k].given - 1;
+    int64_t end = of_row[0].n - 1, rows = w->d.rows;
+    for (int64_t r = 1; r < rows; r++)
+        if (of_row[r].n - 1 < end) end = of_row[r].n - 1;
     if (end <= fed) return fed;
     int32_t *id = must_alloc(sizeof *id * (size_t)((end - fed) * rows));
     for (int64_t i = fed; i < end; i++)
-        for (int64_t r = 0; r < rows; r++) {
-            Line *l = &w->line[r < n ? r : 0];
-            id[(i - fed) * rows + r] = l->token[i];
-            note_token(l, i);
-        }
+        for (int64_t r = 0; r < rows; r++) id[(i - fed) * rows + r] = of_row[r].at[i];
     feed_prompt(&w->d, id, end - fed);
     free(id);
     return end;
+}
+
+/* Rows beyond the n texts do the same as the first. */
+static int64_t feed_lines(Text_writer *w, int64_t n, int64_t fed)
+{
+    Id_list *of_row = must_alloc(sizeof *of_row * (size_t)w->d.rows);
+    for (int64_t r = 0; r < w->d.rows; r++) {
+        const Line *l = &w->line[r < n ? r : 0];
+        of_row[r] = (Id_list){l->token, l->given};
+    }
+    fed = feed_given(w, of_row, fed);
+    free(of_row);
+    for (int64_t k = 0; k < n; k++)
+        for (int64_t i = 0; i < fed; i++) note_token(&w->line[k], i);
+    return fed;
 }
 
 /* Texts go on from the first `fed` tokens, which the states have; returns how many they have then. */
@@ -330,8 +342,7 @@ static int64_t draw_group(Text_writer *w, int64_t first, int64_t n, int64_t fed,
     for (int64_t k = 0; k < n; k++) begin_line(w, &w->line[k], start_of(w, first + k), number + k, step);
     const Line *only = &w->line[0];
     int64_t live = n, seen = w->hidden[first];
-    for (int64_t i = 0; i < fed; i++) note_token(&w->line[0], i);
-    for (fed = feed_given(w, n, fed); live; fed++) {
+    for (fed = feed_lines(w, n, fed); live; fed++) {
         for (; see && seen < only->n; seen++) see(with, only->token[seen]);
         for (int64_t r = 0; r < w->d.rows; r++) {
             const Line *l = &w->line[r < n ? r : 0];
@@ -394,9 +405,13 @@ static void search_group(Text_writer *w, int64_t first, int64_t n, int64_t numbe
 {
     Beam_start *start = must_alloc(sizeof *start * (size_t)n);
     Beam_text *found = must_alloc(sizeof *found * (size_t)n);
+    Id_list *of_row = must_alloc(sizeof *of_row * (size_t)w->d.rows);
     for (int64_t k = 0; k < n; k++) start[k] = (Beam_start){start_of(w, first + k).at, start_of(w, first + k).n};
-    search_beams(w->beam, start, n, found);
+    for (int64_t r = 0; r < w->d.rows; r++)
+        of_row[r] = start_of(w, first + (r / w->how.beams < n ? r / w->how.beams : 0));
+    search_beams(w->beam, start, n, feed_given(w, of_row, 0), found);
     for (int64_t k = 0; k < n; k++) hand_found(w, first + k, &found[k], number + k, take, with);
+    free(of_row);
     free(start);
     free(found);
 }

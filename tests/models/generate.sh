@@ -43,6 +43,9 @@ for rows in 1 4; do
         same a b "prompts read at once ($rows rows, $how)"
     done
 done
+write a $four --beams 2 --prompt 'the cat' 'and ran to the sea and'
+write b "$TMP/prefill-4/trainer" generate --out "$TMP/run" --tokens 40 --beams 2 --prompt 'the cat' 'and ran to the sea and'
+same a b "prompts of beams read at once"
 refuse 1 'generate.prefill = 4: this model reads prompts one token at a time: its state lstm.c goes from token to token' "$LATHE" check models/char_rnn.lua --set prefill=4
 refuse 1 'generate.prefill = 25: decode remembers 24 positions; give that or less' "$LATHE" check $gpt --set prefill=25
 must "$LATHE" plan models/llama.lua --set context=511

@@ -249,7 +249,7 @@ static void check_samples(Rng *r, Scorer *t, const Beam_how *h, int64_t rows, bo
     uint64_t seed = r->state;
     for (int64_t i = 0; i < rows; i++) t->state[i] = seed;
     t->fed = 0;
-    search_beams(b, starts, n, out);
+    search_beams(b, starts, n, 0, out);
     for (int64_t k = 0; k < n; k++) {
         Found first = state_after(seed, start[k], starts[k].n), want = {0};
         if (all) try_all(t, h, &first, &want);
@@ -298,17 +298,17 @@ static void check_ties(void)
     Beam_start start = {(const int32_t[]){0}, 1};
     Beam_text out;
     void *memory;
-    search_beams(beam_of(&t, &h, 3, &memory), &start, 1, &out);
+    search_beams(beam_of(&t, &h, 3, &memory), &start, 1, 0, &out);
     expect(out.n == 5 && !out.ended && out.token[0] == 0 && out.token[4] == 0, "ends rank behind equals: %lld tokens",
            (long long)out.n);
     h.ends.id[0] = 0;
     free(memory);
-    search_beams(beam_of(&t, &h, 3, &memory), &start, 1, &out);
+    search_beams(beam_of(&t, &h, 3, &memory), &start, 1, 0, &out);
     expect(out.n == 0 && out.ended && fabs(out.score + log(4)) < 1e-12, "the first end of equal scores");
     h.no_repeat = 1;
     h.least = 2;
     free(memory);
-    search_beams(beam_of(&t, &h, 3, &memory), &start, 1, &out);
+    search_beams(beam_of(&t, &h, 3, &memory), &start, 1, 0, &out);
     expect(out.n == 2 && out.token[0] == 2 && out.token[1] == 1, "by their last token, 2 1 comes before 1 2");
     free(memory);
 }
