@@ -18,6 +18,7 @@ enum { ALIGNMENT = 32, BLOCK = 32 };
 
 typedef struct Writer {
     const Gguf_model *g;
+    const Architecture *a;
     const char *path;
     Out *out;
     int64_t bytes; /* given */
@@ -99,16 +100,24 @@ static const Type *type_named(const char *name)
 
 /* ------------------------------------------------------------------ what the model is */
 
-/* Two keys are reals whatever config.json writes them as; a negative id stands for none. */
-static void put_config_key(Writer *w, const char *key, const json_t *value)
+/* A negative id stands for none. */
+static void put_config_key(Writer *w, const char *key, int type, const json_t *value)
 {
     if (json_is_array(value)) value = json_array_get(value, 0);
-    if (json_is_number(value) && (strstr(key, "epsilon") || strstr(key, "freq_base"))) {
+    if (type == GGUF_F32 && json_is_number(value)) {
         put_key(w, key, GGUF_F32);
         out_number(w, float_bits(json_number_value(value)), 4);
     } else if (json_is_integer(value) && json_integer_value(value) >= 0) {
         put_integer_key(w, key, json_integer_value(value));
     }
+}
+
+/* A key of the architecture, as the description says the number. */
+static void put_own_key(Writer *w, const char *key, int type, const json_t *value)
+{
+    char *whole = text_of("%s.%s", w->a->name, key);
+    put_config_key(w, whole, type, value);
+    free(whole);
 }
 
 /* The description's config.json, since that of imported weights may say the same in other places. */
@@ -117,24 +126,44 @@ static const json_t *said_of_model(const Writer *w, const char *key)
     return json_object_get(json_object_get(w->g->hf->all, "config"), key);
 }
 
+static int64_t head_of_model(const Writer *w) { return json_integer_value(said_of_model(w, "head_dim")); }
+
+static void put_rope_keys(Writer *w)
+{
+    const json_t *rope = said_of_model(w, "rope_parameters");
+    const char *type = json_string_value(json_object_get(rope, "rope_type"));
+    put_own_key(w, "rope.freq_base", GGUF_F32, said_of_model(w, "rope_theta"));
+    put_own_key(w, "rope.dimension_count", GGUF_U32, said_of_model(w, "head_dim"));
+    put_own_key(w, "rope.scaling.original_context_length", GGUF_U32,
+                json_object_get(rope, "original_max_position_embeddings"));
+    if (!type || strcmp(type, "linear") != 0) return;
+    char *key = text_of("%s.rope.scaling.type", w->a->name);
+    put_text_key(w, key, type);
+    free(key);
+    put_own_key(w, "rope.scaling.factor", GGUF_F32, json_object_get(rope, "factor"));
+}
+
 static void put_model_keys(Writer *w)
 {
-    put_text_key(w, "general.architecture", "llama");
+    put_text_key(w, "general.architecture", w->a->name);
     put_text_key(w, "general.type", "model");
     put_text_key(w, "general.name", w->g->model->name);
     put_integer_key(w, "general.file_type", type_named(w->g->type)->of_file);
     put_integer_key(w, "general.quantization_version", 2);
-    for (int i = 0; gguf_key(i); i++) {
-        const char *key = gguf_config_key(i);
-        put_config_key(w, gguf_key(i),
-                       has_end(key, "_token_id") ? json_object_get(w->g->config, key) : said_of_model(w, key));
+    for (const Gguf_key *k = w->a->key; k->gguf; k++)
+        if (k->needed) put_own_key(w, k->gguf, k->type, said_of_model(w, k->hf));
+    if (w->a->rotary) {
+        put_own_key(w, "attention.head_count_kv", GGUF_U32, said_of_model(w, "num_key_value_heads"));
+        put_own_key(w, "attention.key_length", GGUF_U32, said_of_model(w, "head_dim"));
+        put_own_key(w, "attention.value_length", GGUF_U32, said_of_model(w, "head_dim"));
+        put_rope_keys(w);
     }
-    put_config_key(w, "llama.attention.head_count_kv", said_of_model(w, "num_key_value_heads"));
-    put_config_key(w, "llama.rope.freq_base", said_of_model(w, "rope_theta"));
-    put_config_key(w, "llama.rope.dimension_count", said_of_model(w, "head_dim"));
-    put_config_key(w, "llama.attention.key_length", said_of_model(w, "head_dim"));
-    put_config_key(w, "llama.attention.value_length", said_of_model(w, "head_dim"));
-    put_integer_key(w, "llama.vocab_size", w->g->ids);
+    char *key = text_of("%s.vocab_size", w->a->name);
+    put_integer_key(w, key, w->g->ids);
+    free(key);
+    put_config_key(w, "tokenizer.ggml.bos_token_id", GGUF_U32, json_object_get(w->g->config, "bos_token_id"));
+    put_config_key(w, "tokenizer.ggml.eos_token_id", GGUF_U32, json_object_get(w->g->config, "eos_token_id"));
+    put_config_key(w, "tokenizer.ggml.padding_token_id", GGUF_U32, json_object_get(w->g->config, "pad_token_id"));
 }
 
 /* ------------------------------------------------------------------ the tokenizer */
@@ -195,9 +224,11 @@ static void put_merges(Writer *w, const json_t *merges)
 static void put_tokenizer_keys(Writer *w, const Token *token)
 {
     const json_t *t = w->g->tokenizer;
+    char *pre = gguf_pre(t);
     const char *post = json_string_value(json_object_get(json_object_get(t, "post_processor"), "type"));
     put_text_key(w, "tokenizer.ggml.model", "gpt2");
-    put_text_key(w, "tokenizer.ggml.pre", gguf_pre(json_object_get(t, "pre_tokenizer")));
+    put_text_key(w, "tokenizer.ggml.pre", pre);
+    free(pre);
     put_key(w, "tokenizer.ggml.tokens", GGUF_ARRAY);
     out_number(w, GGUF_TEXT, 4);
     out_number(w, (uint64_t)w->g->ids, 8);
@@ -216,48 +247,66 @@ static void put_tokenizer_keys(Writer *w, const Token *token)
 
 bool is_gguf_type(const char *type) { return type_named(type) != NULL; }
 
+/* How a tensor is in the file: with its axes and its order there. */
+static Stored place_in_file(const Writer *w, const Hf_tensor *t)
+{
+    Stored place = {.rank = t->rank};
+    memcpy(place.dim, t->dim, sizeof t->dim);
+    if (t->ids) place.dim[0] = w->g->ids;
+    gguf_order(w->a, t->name, head_of_model(w), &place);
+    return place;
+}
+
+static int64_t row_of_file(const Stored *place)
+{
+    return place->rank ? place->dim[place->transposed ? 0 : place->rank - 1] : 1;
+}
+
 /* Vectors, and rows that are not whole blocks, stay f32. */
-static const Type *type_of_tensor(const Writer *w, const Hf_tensor *t)
+static const Type *type_of_tensor(const Writer *w, const Stored *place)
 {
     const Type *type = type_named(w->g->type);
-    return t->rank < 2 || t->dim[t->rank - 1] % type->elements ? &types[0] : type;
+    return place->rank < 2 || row_of_file(place) % type->elements ? &types[0] : type;
 }
 
-static int64_t rows_of_tensor(const Writer *w, const Hf_tensor *t)
+static int64_t count_elements(const Stored *place)
 {
-    return t->ids ? w->g->ids : t->rank ? t->dim[0] : 1;
-}
-
-static int64_t count_elements(const Writer *w, const Hf_tensor *t)
-{
-    int64_t n = rows_of_tensor(w, t);
-    for (int k = 1; k < t->rank; k++) n *= t->dim[k];
+    int64_t n = 1;
+    for (int k = 0; k < place->rank; k++) n *= place->dim[k];
     return n;
 }
 
-static int64_t bytes_in_file(const Writer *w, const Hf_tensor *t)
+static int64_t aligned(int64_t n) { return (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+
+static void put_info(Writer *w, const char *name, const Stored *place, int64_t *offset)
 {
-    const Type *type = type_of_tensor(w, t);
-    return count_elements(w, t) / type->elements * type->bytes;
+    const Type *type = type_of_tensor(w, place);
+    out_text(w, name, strlen(name));
+    out_number(w, (uint64_t)place->rank, 4);
+    for (int k = place->rank - 1; k >= 0; k--)
+        out_number(w, (uint64_t)place->dim[place->transposed ? place->rank - 1 - k : k], 8);
+    out_number(w, (uint64_t)type->number, 4);
+    out_number(w, (uint64_t)*offset, 8);
+    *offset += aligned(count_elements(place) / type->elements * type->bytes);
 }
 
-static int64_t aligned(int64_t n) { return (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+/* By how much rates are divided: a vector. */
+static Stored place_of_rope_table(const Writer *w) { return (Stored){.rank = 1, .dim = {head_of_model(w) / 2}}; }
 
 static void put_infos(Writer *w)
 {
     int64_t offset = 0;
     for (int i = 0; i < w->g->hf->n; i++) {
         const Hf_tensor *t = &w->g->hf->tensor[i];
-        char *name = gguf_name(t->name);
+        Stored place = place_in_file(w, t);
+        char *name = gguf_name(w->a, t->name);
         if (!name) fail(EXIT_DATA, w->path, "GGUF has no place for %s (%s)", t->name, t->param->where);
-        out_text(w, name, strlen(name));
-        out_number(w, (uint64_t)t->rank, 4);
-        for (int k = t->rank - 1; k >= 0; k--) out_number(w, (uint64_t)(k ? t->dim[k] : rows_of_tensor(w, t)), 8);
-        out_number(w, (uint64_t)type_of_tensor(w, t)->number, 4);
-        out_number(w, (uint64_t)offset, 8);
-        offset += aligned(bytes_in_file(w, t));
+        put_info(w, name, &place, &offset);
         free(name);
     }
+    if (!is_rope_table(said_of_model(w, "rope_parameters"))) return;
+    Stored place = place_of_rope_table(w);
+    put_info(w, rope_table, &place, &offset);
 }
 
 static void put_padding(Writer *w)
@@ -286,15 +335,12 @@ static void put_elements_as(Writer *w, const Type *type, const double *x)
     }
 }
 
-/* The rows of q and k in the order of rotary pairs (unturned_place). */
 static void put_tensor_data(Writer *w, const Hf_tensor *t)
 {
-    const Type *type = type_of_tensor(w, t);
-    Stored place = {.rank = t->rank};
-    memcpy(place.dim, t->dim, sizeof place.dim);
-    if (gguf_is_turned(t->name)) place.turned = json_integer_value(said_of_model(w, "head_dim"));
-    bug_if(gguf_is_turned(t->name) && place.turned <= 0);
-    int64_t n = count_elements(w, t);
+    Stored place = place_in_file(w, t);
+    const Type *type = type_of_tensor(w, &place);
+    bug_if(place.turned < 0 || place.turned % 2);
+    int64_t n = count_elements(&place);
     for (int64_t i = 0; i < n; i += type->elements) {
         double x[BLOCK];
         for (int k = 0; k < type->elements; k++)
@@ -309,26 +355,48 @@ static void put_tensor_data(Writer *w, const Hf_tensor *t)
     put_padding(w);
 }
 
+static void put_rope_table(Writer *w)
+{
+    const json_t *rope = said_of_model(w, "rope_parameters");
+    int64_t pairs = head_of_model(w) / 2;
+    if (!is_rope_table(rope)) return;
+    for (int64_t i = 0; i < pairs; i++) out_number(w, float_bits(rope_table_element(rope, i, pairs)), 4);
+    put_padding(w);
+}
+
 /* ------------------------------------------------------------------ the file */
 
-static void check_fits_gguf(const char *path, const Gguf_model *g)
+/* Why llama.cpp would compute something else; NULL: it would not. */
+static const char *misfit_of_model(const Writer *w)
 {
-    const char *type = json_string_value(json_object_get(g->config, "model_type"));
-    if (!type || strcmp(type, "llama") != 0)
-        fail(EXIT_DATA, path,
-             "only models of the type llama are written as GGUF yet, and this is %s; --to hf writes a folder",
-             type ? type : "none of Hugging Face's");
-    const json_t *rope = json_object_get(json_object_get(g->hf->all, "config"), "rope_parameters"),
-                 *factor = json_object_get(rope, "factor");
-    if (factor)
-        fail(EXIT_DATA, path, "stretched rotary positions are not written as GGUF yet; --to hf writes a folder");
-    const json_t *kind = json_object_get(json_object_get(g->tokenizer, "model"), "type");
-    if (!json_is_string(kind) || strcmp(json_string_value(kind), "BPE") != 0 ||
-        !gguf_pre(json_object_get(g->tokenizer, "pre_tokenizer")))
-        fail(EXIT_DATA, path,
-             "llama.cpp needs a tokenizer that it knows by name: expected byte-level BPE that cuts text as smollm, "
-             "found another; "
-             "--to hf writes a folder");
+    const json_t *window = said_of_model(w, "sliding_window"), *gelu = said_of_model(w, "activation_function");
+    json_int_t width = json_integer_value(said_of_model(w, "hidden_size")),
+               heads = json_integer_value(said_of_model(w, "num_attention_heads"));
+    if (json_is_integer(window) &&
+        json_integer_value(window) < json_integer_value(said_of_model(w, "max_position_embeddings")))
+        return "llama.cpp's attention sees all positions in a model of the architecture llama, and this one's a window";
+    if (json_is_string(gelu) && strcmp(json_string_value(gelu), "gelu_new") != 0)
+        return "llama.cpp computes gelu by tanh in a model of the architecture gpt2, and this one by erf (gelu)";
+    if (w->a->rotary && !w->a->own_heads && width != heads * head_of_model(w))
+        return "llama.cpp's heads are width / heads wide in a model of this architecture, and this one's are not "
+               "(head_width)";
+    return rope_misfit(w->a, said_of_model(w, "rope_parameters"));
+}
+
+static void check_fits_gguf(const Writer *w)
+{
+    const char *type = hf_type(w->g->hf), *misfit = w->a ? misfit_of_model(w) : NULL;
+    if (!w->a)
+        fail(EXIT_DATA, w->path,
+             "only models of the types %s are written as GGUF yet, and this is %s; --to hf writes a folder",
+             gguf_architectures(false), type ? type : "none of Hugging Face's");
+    if (misfit) fail(EXIT_DATA, w->path, "%s; --to hf writes a folder", misfit);
+    const json_t *kind = json_object_get(json_object_get(w->g->tokenizer, "model"), "type");
+    if (!json_is_string(kind) || strcmp(json_string_value(kind), "BPE") != 0 || !gguf_pre(w->g->tokenizer))
+        fail(EXIT_DATA, w->path,
+             "llama.cpp needs a tokenizer that it knows by name: expected byte-level BPE that cuts text as one of %s, "
+             "found another; --to hf writes a folder",
+             gguf_pres());
 }
 
 static void put_keys(Writer *w, const Token *token)
@@ -339,22 +407,23 @@ static void put_keys(Writer *w, const Token *token)
 
 void write_gguf(const char *path, const Gguf_model *g)
 {
-    check_fits_gguf(path, g);
     Fault fault = {0};
     char *aside = text_of("%s.part", path);
-    Writer w = {.g = g, .path = path};
+    Writer w = {.g = g, .a = architecture_of_type(hf_type(g->hf)), .path = path};
+    check_fits_gguf(&w);
     Token *token = tokens_by_id(&w);
     put_keys(&w, token); /* counts them */
     begin_unfinished(aside);
     w.out = open_out(aside, &fault);
     out_bytes(&w, "GGUF", 4);
     out_number(&w, 3, 4);
-    out_number(&w, (uint64_t)g->hf->n, 8);
+    out_number(&w, (uint64_t)g->hf->n + is_rope_table(said_of_model(&w, "rope_parameters")), 8);
     out_number(&w, (uint64_t)w.keys, 8);
     put_keys(&w, token);
     put_infos(&w);
     put_padding(&w);
     for (int i = 0; i < g->hf->n; i++) put_tensor_data(&w, &g->hf->tensor[i]);
+    put_rope_table(&w);
     close_out(w.out);
     if (!replace_file(aside, path, &fault))
         fail(EXIT_DATA, path, "%s; its old contents are still there: %s or choose another place with --out", fault.text,
