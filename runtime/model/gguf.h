@@ -7,7 +7,8 @@
 #include <stdbool.h>
 
 enum { GGUF_U32 = 4, GGUF_I32 = 5, GGUF_F32 = 6, GGUF_BOOL = 7, GGUF_TEXT = 8, GGUF_ARRAY = 9, GGUF_F64 = 12 }; /* values */
-enum { NORMAL_TOKEN = 1, CONTROL_TOKEN = 3, USERS_TOKEN = 4, UNUSED_TOKEN = 5 }; /* tokenizer.ggml.token_type */
+/* tokenizer.ggml.token_type */
+enum { NORMAL_TOKEN = 1, UNKNOWN_TOKEN = 2, CONTROL_TOKEN = 3, USERS_TOKEN = 4, UNUSED_TOKEN = 5, BYTE_TOKEN = 6 };
 
 /* ---- model/gguf.c: the format */
 
@@ -77,6 +78,14 @@ json_t *gguf_generation_config(const Store *s);
 bool gguf_tokenizer_is_known(const char *path); /* false: gguf_file() of tokenizer.json would end the program */
 char *gguf_pre(const json_t *tokenizer);        /* the name of how text is cut by a tokenizer.json; NULL: it has none */
 char *gguf_pres(void); /* the names that are known, from malloc */
+bool has_sentencepiece(const json_t *tokenizer); /* whether a tokenizer.json merges characters, as it does */
+bool prepends_blank(const json_t *tokenizer);    /* and puts a blank before a text */
 bool gguf_has_tokens(const char *path, const char *tokenizer); /* whether its ids mean what those of a tokenizer.json mean */
+
+/* ---- model/gguf_scores.c: merges by scores */
+
+json_t *merges_of_scores(const Store *s, const json_t *vocab, const json_t *added); /* a list for tokenizer.json */
+/* The other way, of each id: score[n]; false: the list is none that scores could give. */
+bool scores_of_merges(const json_t *tokenizer, double *score, int64_t n);
 
 #endif

@@ -183,6 +183,21 @@ static void set_token(Writer *w, Token *token, const json_t *id, const char *tex
     token[i] = (Token){text, bytes, type};
 }
 
+/* Of SentencePiece's; newer files of Hugging Face do not say which token stands for what is unknown. */
+static const char *unknown_of(const json_t *tokenizer)
+{
+    const char *unknown = json_string_value(json_object_get(json_object_get(tokenizer, "model"), "unk_token"));
+    return unknown ? unknown : "<unk>";
+}
+
+static void set_piece_type(Writer *w, Token *token)
+{
+    unsigned byte;
+    if (strcmp(token->text, unknown_of(w->g->tokenizer)) == 0) token->type = UNKNOWN_TOKEN;
+    else if (token->type == NORMAL_TOKEN && token->bytes == 6 && sscanf(token->text, "<0x%2X>", &byte) == 1)
+        token->type = BYTE_TOKEN;
+}
+
 static Token *tokens_by_id(Writer *w)
 {
     const json_t *t = w->g->tokenizer;
@@ -198,6 +213,7 @@ static Token *tokens_by_id(Writer *w)
                   json_is_true(json_object_get(added, "special")) ? CONTROL_TOKEN : USERS_TOKEN);
     }
     for (int64_t i = 0; i < w->g->ids; i++) {
+        if (token[i].text && has_sentencepiece(t)) set_piece_type(w, &token[i]);
         if (token[i].text) continue;
         token[i].text = text_of("[PAD%lld]", (long long)i);
         token[i] = (Token){token[i].text, strlen(token[i].text), UNUSED_TOKEN};
@@ -221,14 +237,39 @@ static void put_merges(Writer *w, const json_t *merges)
     }
 }
 
+/* Of byte-level tokenizers how text is cut and the merges; of SentencePiece's a score for each token. */
+static void put_model_of_tokenizer(Writer *w)
+{
+    const json_t *t = w->g->tokenizer;
+    char *pre = has_sentencepiece(t) ? text_of("default") : gguf_pre(t);
+    put_text_key(w, "tokenizer.ggml.model", has_sentencepiece(t) ? "llama" : "gpt2");
+    put_text_key(w, "tokenizer.ggml.pre", pre);
+    free(pre);
+    if (!has_sentencepiece(t)) {
+        put_merges(w, json_object_get(json_object_get(t, "model"), "merges"));
+        return;
+    }
+    double *score = must_alloc(sizeof *score * (size_t)w->g->ids);
+    scores_of_merges(t, score, w->g->ids);
+    put_key(w, "tokenizer.ggml.scores", GGUF_ARRAY);
+    out_number(w, GGUF_F32, 4);
+    out_number(w, (uint64_t)w->g->ids, 8);
+    for (int64_t i = 0; i < w->g->ids; i++) out_number(w, float_bits(score[i]), 4);
+    free(score);
+}
+
+static bool has_first_token(const json_t *post)
+{
+    size_t i;
+    json_t *part;
+    json_array_foreach(json_object_get(post, "processors"), i, part) if (has_first_token(part)) return true;
+    return json_object_size(json_object_get(post, "special_tokens")) > 0;
+}
+
 static void put_tokenizer_keys(Writer *w, const Token *token)
 {
     const json_t *t = w->g->tokenizer;
-    char *pre = gguf_pre(t);
-    const char *post = json_string_value(json_object_get(json_object_get(t, "post_processor"), "type"));
-    put_text_key(w, "tokenizer.ggml.model", "gpt2");
-    put_text_key(w, "tokenizer.ggml.pre", pre);
-    free(pre);
+    put_model_of_tokenizer(w);
     put_key(w, "tokenizer.ggml.tokens", GGUF_ARRAY);
     out_number(w, GGUF_TEXT, 4);
     out_number(w, (uint64_t)w->g->ids, 8);
@@ -237,9 +278,10 @@ static void put_tokenizer_keys(Writer *w, const Token *token)
     out_number(w, GGUF_I32, 4);
     out_number(w, (uint64_t)w->g->ids, 8);
     for (int64_t i = 0; i < w->g->ids; i++) out_number(w, (uint64_t)token[i].type, 4);
-    put_merges(w, json_object_get(json_object_get(t, "model"), "merges"));
-    put_flag_key(w, "tokenizer.ggml.add_bos_token", post && strcmp(post, "TemplateProcessing") == 0);
-    put_flag_key(w, "tokenizer.ggml.add_space_prefix", false);
+    for (int64_t i = 0; i < w->g->ids; i++)
+        if (token[i].type == UNKNOWN_TOKEN) put_integer_key(w, "tokenizer.ggml.unknown_token_id", i);
+    put_flag_key(w, "tokenizer.ggml.add_bos_token", has_first_token(json_object_get(t, "post_processor")));
+    put_flag_key(w, "tokenizer.ggml.add_space_prefix", has_sentencepiece(t) && prepends_blank(t));
     if (w->g->chat_template) put_text_key(w, "tokenizer.chat_template", w->g->chat_template);
 }
 
@@ -383,6 +425,18 @@ static const char *misfit_of_model(const Writer *w)
     return rope_misfit(w->a, said_of_model(w, "rope_parameters"));
 }
 
+static bool fits_tokenizer(const Gguf_model *g)
+{
+    const char *kind = json_string_value(json_object_get(json_object_get(g->tokenizer, "model"), "type"));
+    if (!kind || strcmp(kind, "BPE") != 0) return false;
+    double *score = must_alloc(sizeof *score * (size_t)g->ids);
+    char *pre = has_sentencepiece(g->tokenizer) ? NULL : gguf_pre(g->tokenizer);
+    bool fits = pre || (has_sentencepiece(g->tokenizer) && scores_of_merges(g->tokenizer, score, g->ids));
+    free(score);
+    free(pre);
+    return fits;
+}
+
 static void check_fits_gguf(const Writer *w)
 {
     const char *type = hf_type(w->g->hf), *misfit = w->a ? misfit_of_model(w) : NULL;
@@ -391,11 +445,11 @@ static void check_fits_gguf(const Writer *w)
              "only models of the types %s are written as GGUF yet, and this is %s; --to hf writes a folder",
              gguf_architectures(false), type ? type : "none of Hugging Face's");
     if (misfit) fail(EXIT_DATA, w->path, "%s; --to hf writes a folder", misfit);
-    const json_t *kind = json_object_get(json_object_get(w->g->tokenizer, "model"), "type");
-    if (!json_is_string(kind) || strcmp(json_string_value(kind), "BPE") != 0 || !gguf_pre(w->g->tokenizer))
+    if (!fits_tokenizer(w->g))
         fail(EXIT_DATA, w->path,
              "llama.cpp needs a tokenizer that it knows by name: expected byte-level BPE that cuts text as one of %s, "
-             "found another; --to hf writes a folder",
+             "or "
+             "SentencePiece's BPE, found another; --to hf writes a folder",
              gguf_pres());
 }
 

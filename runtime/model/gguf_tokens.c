@@ -157,7 +157,8 @@ static int known_cut_of(const Store *s)
     int k = cut_of(s);
     if (k >= 0) return k;
     fail(EXIT_DATA, s->path,
-         "expected a tokenizer of the model gpt2 (\"tokenizer.ggml.model\") with one of these names in "
+         "expected a tokenizer of the model llama or gpt2 (\"tokenizer.ggml.model\"), the latter with one of these "
+         "names in "
          "\"tokenizer.ggml.pre\": %s; found model %.60s, pre %.60s, which is not read from GGUF yet; --tokenizer FILE "
          "gives the model's tokenizer.json",
          gguf_pres(), gguf_word(s, "tokenizer.ggml.model"), gguf_word(s, "tokenizer.ggml.pre"));
@@ -181,10 +182,10 @@ static json_t *vocab_of(const Store *s, json_t *added)
                  "\"tokenizer.ggml.tokens\"[%zu]: expected a text that no other token has; the file is damaged", i);
         json_object_set_new(vocab, text, json_integer((json_int_t)i));
         json_int_t type = json_integer_value(json_array_get(types, i));
-        if (type == CONTROL_TOKEN || type == USERS_TOKEN)
+        if (type == CONTROL_TOKEN || type == USERS_TOKEN || type == UNKNOWN_TOKEN)
             add_json(added, json_pack("{s:I, s:O, s:b, s:b, s:b, s:b, s:b}", "id", (json_int_t)i, "content", token,
                                       "single_word", 0, "lstrip", 0, "rstrip", 0, "normalized", 0, "special",
-                                      type == CONTROL_TOKEN));
+                                      type != USERS_TOKEN));
     }
     return vocab;
 }
@@ -214,16 +215,72 @@ static json_t *post_processor_of(const Store *s, bool absent)
                      "type_id", 0, "pair", "special_tokens", first, "id", first, "ids", id, "tokens", first);
 }
 
+static bool is_sentencepiece(const Store *s) { return strcmp(gguf_word(s, "tokenizer.ggml.model"), "llama") == 0; }
+
+/* A blank before a text and after each special token, as llama.cpp puts it; then the sign for blanks. */
+static json_t *blanks_json(const Store *s)
+{
+    json_t *sign =
+        json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern", "String", " ", "content", "\xe2\x96\x81");
+    if (!flag_in(s->header, "tokenizer.ggml.add_space_prefix", true)) return sign;
+    return json_pack("{s:s, s:[{s:s, s:s}, o]}", "type", "Sequence", "normalizers", "type", "Prepend", "prepend",
+                     "\xe2\x96\x81", sign);
+}
+
+/* Back to text: bytes, and without the blank before it. */
+static json_t *signed_decoder_json(const json_t *blanks)
+{
+    json_t *all = json_pack("[{s:s, s:{s:s}, s:s}, {s:s}, {s:s}]", "type", "Replace", "pattern", "String",
+                            "\xe2\x96\x81", "content", " ", "type", "ByteFallback", "type", "Fuse");
+    if (json_object_get(blanks, "normalizers"))
+        add_json(all, json_pack("{s:s, s:s, s:i, s:i}", "type", "Strip", "content", " ", "start", 1, "stop", 0));
+    return json_pack("{s:s, s:o}", "type", "Sequence", "decoders", all);
+}
+
+static json_t *sentencepiece_json(const Store *s)
+{
+    json_t *added = json_array(), *vocab = vocab_of(s, added), *unknown = json_null(), *blanks = blanks_json(s);
+    const char *first = token_at(s, "tokenizer.ggml.unknown_token_id");
+    if (first) unknown = json_string(first);
+    return json_pack("{s:s, s:n, s:n, s:o, s:o, s:n, s:o, s:o, s:{s:s, s:o, s:b, s:b, s:o, s:o}}", "version", "1.0",
+                     "truncation", "padding", "added_tokens", added, "normalizer", blanks, "pre_tokenizer",
+                     "post_processor", post_processor_of(s, true), "decoder", signed_decoder_json(blanks), "model",
+                     "type", "BPE", "unk_token", unknown, "fuse_unk", 1, "byte_fallback", 1, "merges",
+                     merges_of_scores(s, vocab, added), "vocab", vocab);
+}
+
 json_t *gguf_tokenizer(const Store *s)
 {
+    if (is_sentencepiece(s)) return sentencepiece_json(s);
     int k = known_cut_of(s);
     json_t *merges = json_object_get(s->header, "tokenizer.ggml.merges"), *added = json_array(),
            *vocab = vocab_of(s, added);
     if (!json_is_array(merges)) fail(EXIT_DATA, s->path, "lacks \"tokenizer.ggml.merges\"; the file is damaged");
-    return json_pack("{s:s, s:n, s:n, s:o, s:n, s:o, s:o, s:{s:s, s:b, s:b, s:b, s:O, s:o}}", "version", "1.0",
-                     "truncation", "padding", "added_tokens", added, "normalizer", "pre_tokenizer", cut_json(k),
-                     "post_processor", post_processor_of(s, cuts[k].first), "model", "type", "BPE", "fuse_unk", 0,
+    return json_pack("{s:s, s:n, s:n, s:o, s:n, s:o, s:o, s:{s:s, s:b, s:b, s:b}, s:{s:s, s:b, s:b, s:b, s:O, s:o}}",
+                     "version", "1.0", "truncation", "padding", "added_tokens", added, "normalizer", "pre_tokenizer",
+                     cut_json(k), "post_processor", post_processor_of(s, cuts[k].first), "decoder", "type", "ByteLevel",
+                     "add_prefix_space", 1, "trim_offsets", 1, "use_regex", 1, "model", "type", "BPE", "fuse_unk", 0,
                      "byte_fallback", 0, "ignore_merges", cuts[k].whole, "merges", merges, "vocab", vocab);
+}
+
+bool has_sentencepiece(const json_t *tokenizer)
+{
+    return json_is_true(json_object_get(json_object_get(tokenizer, "model"), "byte_fallback"));
+}
+
+bool prepends_blank(const json_t *tokenizer)
+{
+    const json_t *pre = json_object_get(tokenizer, "pre_tokenizer"),
+                 *parts = json_object_get(json_object_get(tokenizer, "normalizer"), "normalizers");
+    const char *scheme = json_string_value(json_object_get(pre, "prepend_scheme"));
+    size_t i;
+    json_t *part;
+    json_array_foreach((json_t *)parts, i, part)
+    {
+        const char *type = json_string_value(json_object_get(part, "type"));
+        if (type && strcmp(type, "Prepend") == 0) return true;
+    }
+    return scheme ? strcmp(scheme, "never") != 0 : flag_in(pre, "add_prefix_space", json_is_object(pre));
 }
 
 bool gguf_has_tokens(const char *path, const char *tokenizer)
@@ -254,7 +311,7 @@ bool gguf_tokenizer_is_known(const char *path)
 {
     Store s;
     read_gguf(&s, path);
-    bool known = cut_of(&s) >= 0;
+    bool known = cut_of(&s) >= 0 || is_sentencepiece(&s);
     close_store(&s);
     return known;
 }

@@ -1,7 +1,8 @@
 """gguf_families.py: GGUF files of random small models of published families, in and out, beside llama.cpp and transformers.
 
     gguf_families.py LATHE LLAMA_CPP [--seeds 1 2 3] [FAMILY ...]
-    gguf_families.py record LLAMA_CPP       writes llama3, qwen2, qwen3 and gpt2 .gguf in tests/reference/gguf/, of the folders hf_*
+    gguf_families.py record LLAMA_CPP       writes llama3, qwen2, qwen3 and gpt2 .gguf in tests/reference/gguf/, of the folders hf_*; and
+                                            hf_spm and spm.gguf, with a tokenizer of SentencePiece, and the ids of odd texts by both
 
 LLAMA_CPP is a folder of llama.cpp's sources, whose convert_hf_to_gguf.py makes a file of what transformers saved.  `lathe new` describes the
 file, and a trainer is built for it.  Compared are logits with transformers' (1e-4 of the largest); the file that export writes with the
@@ -24,6 +25,7 @@ import transformers
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from families import ROWS, SEQ, apart, configuration
+from gguf_tokens import drawn
 from huggingface import draw, read, run, write
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -31,7 +33,7 @@ TEXT = os.path.join(HERE, "..", "..", "README.md")
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
           r"|\s*[\r\n]+|\s+(?!\S)|\s+")  # fmt: skip
 CUTS = {"llama": ("llama-bpe", LLAMA3), "mistral": ("smollm", None), "qwen2": ("qwen2", LLAMA3.replace("{1,3}", "")), "qwen3": ("qwen2", LLAMA3.replace("{1,3}", "")),
-        "gpt2": ("gpt-2", None)}  # fmt: skip
+        "gpt2": ("gpt-2", None), "spm": (None, None)}  # fmt: skip
 CONVERT = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -68,21 +70,57 @@ def tokenizer(pre, pattern):
     return fast(t)
 
 
+def sentencepiece(folder):
+    """As Llama 2's, in `folder`: tokenizer.model for the converter, tokenizer.json for transformers"""
+    import sentencepiece
+
+    os.makedirs(folder)
+    sentencepiece.SentencePieceTrainer.train(input=TEXT, model_prefix=f"{folder}/tokenizer", vocab_size=500, model_type="bpe", byte_fallback=True, minloglevel=2)
+    t = transformers.LlamaTokenizer.from_pretrained(folder)
+    t.save_pretrained(folder)
+    return t
+
+
 def convert(folder, llama_cpp_folder, pre, path):
-    subprocess.run([sys.executable, "-c", CONVERT, llama_cpp_folder, pre, folder, "--outtype", "f32", "--outfile", path],
+    subprocess.run([sys.executable, "-c", CONVERT, llama_cpp_folder, pre or "default", folder, "--outtype", "f32", "--outfile", path],
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
 
 
 def record(llama_cpp_folder):
     for name in ("llama3", "qwen2", "qwen3", "gpt2"):
         pre, pattern = CUTS[name.rstrip("3") if name == "llama3" else name]
-        with tempfile.TemporaryDirectory() as folder:
-            shutil.copytree(os.path.join(HERE, f"hf_{name}"), folder, dirs_exist_ok=True)
+        with tempfile.TemporaryDirectory() as work:
+            folder = os.path.join(work, name)  # the file has this name
+            shutil.copytree(os.path.join(HERE, f"hf_{name}"), folder)
             os.remove(os.path.join(folder, "expected.safetensors"))
             fast(untrained(pre, pattern)).save_pretrained(folder)
             if name == "gpt2":
                 edit(os.path.join(folder, "config.json"), n_ctx=12)
             convert(folder, llama_cpp_folder, pre, os.path.join(HERE, "gguf", f"{name}.gguf"))
+
+
+def record_spm(llama_cpp_folder):
+    path, made = os.path.join(HERE, "hf_spm"), os.path.join(HERE, "gguf", "spm.gguf")
+    shutil.rmtree(path, ignore_errors=True)
+    t = sentencepiece(path)
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
+        vocab_size=len(t), hidden_size=16, intermediate_size=24, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=1,
+        max_position_embeddings=64, tie_word_embeddings=True, bos_token_id=1, eos_token_id=2))  # fmt: skip
+    draw(model, 1)
+    model.save_pretrained(path)
+    convert(path, llama_cpp_folder, "default", made)
+    for name in ("tokenizer.model", "tokenizer.vocab", "generation_config.json"):
+        os.remove(os.path.join(path, name))
+    texts = drawn(150) + ["<s>a b</s> c", " <s> x", "a<s>b </s>", "</s>\u2581a", "\u2581", " ", "  a"]
+    llama, own = llama_cpp.Llama(made, vocab_only=True, verbose=False), Tokenizer.from_file(os.path.join(path, "tokenizer.json"))
+    lines(os.path.join(path, "texts.jsonl"), [{"text": text} for text in texts])
+    lines(os.path.join(path, "ids.jsonl"), [own.encode(text, add_special_tokens=False).ids for text in texts])
+    lines(os.path.join(path, "llama_cpp.jsonl"), [llama.tokenize(text.encode(), add_bos=False, special=True) for text in texts])
+
+
+def lines(path, all):
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(one, separators=(",", ":")) + "\n" for one in all)
 
 
 def edit(path, **keys):
@@ -142,8 +180,9 @@ def texts_differ(trainer, path, prompts, count=24):
 def compare(lathe, llama_cpp_folder, family, seed, work):
     r = random.Random(seed * 7919 + sum(map(ord, family)))
     pre, pattern = CUTS[family]
-    t = tokenizer(pre, pattern)
-    config = configuration(family, r)
+    folder, made, theirs, own = (os.path.join(work, name) for name in ("folder", "made", "theirs.gguf", "own.gguf"))
+    t = sentencepiece(folder) if family == "spm" else tokenizer(pre, pattern)
+    config = configuration("llama" if family == "spm" else family, r)
     config.vocab_size, config.bos_token_id, config.eos_token_id = len(t), 0, 0
     if family == "gpt2":
         config.activation_function, config.n_ctx = "gelu_new", config.n_positions
@@ -151,7 +190,6 @@ def compare(lathe, llama_cpp_folder, family, seed, work):
         config.sliding_window = None
     model = transformers.AutoModelForCausalLM.from_config(config).eval()
     draw(model, seed)
-    folder, made, theirs, own = (os.path.join(work, name) for name in ("folder", "made", "theirs.gguf", "own.gguf"))
     model.save_pretrained(folder), t.save_pretrained(folder)
     convert(folder, llama_cpp_folder, pre, theirs)
     run(lathe, "new", made, "--from", theirs)
@@ -175,7 +213,7 @@ def main():
     p.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     a, failed = p.parse_args(), 0
     if a.lathe == "record":
-        return record(a.llama_cpp)
+        return record(a.llama_cpp), record_spm(a.llama_cpp)
     for family in a.families:
         for seed in a.seeds:
             with tempfile.TemporaryDirectory() as work:

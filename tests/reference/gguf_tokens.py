@@ -21,12 +21,13 @@ import llama_cpp
 from huggingface import run
 
 REAL = ["gpt-2", "mpt", "llama-bpe", "qwen2", "qwen35", "starcoder", "refact", "command-r", "deepseek-coder", "falcon"]
+SPM = ["llama-spm", "phi-3", "baichuan"]  # SentencePiece's byte pairs
 NAMES = ("gpt-2 phi-2 mpt olmo jais smollm starcoder refact command-r codeshell exaone llama-bpe llama3 llama-v3 falcon3 dbrx smaug-bpe "
          "chatglm-bpe qwen2 deepseek-r1-qwen stablelm2 hunyuan qwen35 falcon default").split()  # fmt: skip
 PARTS = ["the", "Hello", "WORLD", "aB", "don't", "I'LL", "we'Re", "'s", "''ve", "12", "3", "2024", "1234567", "3.14", "1,000", "½", "Ⅳ", "²", "٣٤", "१२",
          " ", "  ", "   ", "\n", "\n\n", "\r\n", "\t", " \n ", "\u00a0", "\u3000", "\u2028", "\u0085", "\u200b", "!", "?!", "...", "…", "—", "“x”", "$", "+=", "<|>", "`a`",
          "~", "^", "_", "__init__", "foo_bar", "(a)", "[b]", "{c}", "#!", "/path/to", "\\n", "äöü", "Éa", "naïve", "e\u0301", "n\u0303", "ǅ", "ﬁ", "Привет", "мир", "Ελληνικά", "ά",
-         "中文", "字。", "，", "日本語", "カナ", "한국어", "العربية", "עברית", "हिन्दी", "ไทย", "ქართული", "ʔ", "ª", "ƻ", "🙂", "👩\u200d👩", "❤\ufe0f", "→", "∑", "€", "©", "\u0001", "\u007f"]  # fmt: skip
+         "中文", "字。", "，", "日本語", "カナ", "한국어", "العربية", "עברית", "हिन्दी", "ไทย", "ქართული", "ʔ", "ª", "ƻ", "🙂", "👩\u200d👩", "❤\ufe0f", "→", "∑", "€", "©", "\u0001", "\u007f", "\u2581", "x\u2581y"]  # fmt: skip
 
 
 def vocabulary(theirs, pre, path):
@@ -34,8 +35,9 @@ def vocabulary(theirs, pre, path):
     get = lambda key: fields[f"tokenizer.ggml.{key}"].contents()  # noqa: E731
     w = gguf.GGUFWriter(path, "llama")
     w.add_block_count(1), w.add_context_length(64), w.add_embedding_length(64), w.add_feed_forward_length(64), w.add_head_count(1)
-    w.add_layer_norm_rms_eps(1e-5), w.add_tokenizer_model("gpt2"), w.add_tokenizer_pre(pre)
-    w.add_token_list(get("tokens")), w.add_token_types(get("token_type")), w.add_token_merges(get("merges"))
+    w.add_layer_norm_rms_eps(1e-5), w.add_tokenizer_model(get("model")), w.add_tokenizer_pre(pre)
+    w.add_token_list(get("tokens")), w.add_token_types(get("token_type"))
+    w.add_token_scores(get("scores")) if get("model") == "llama" else w.add_token_merges(get("merges"))
     w.add_bos_token_id(get("bos_token_id")), w.add_eos_token_id(get("eos_token_id"))
     w.write_header_to_file(), w.write_kv_data_to_file(), w.write_tensors_to_file(), w.close()
 
@@ -65,8 +67,8 @@ def main():
     p.add_argument("--texts", type=int, default=2000)
     a, failed = p.parse_args(), 0
     texts = drawn(a.texts)
-    for name, pre in [(n, n) for n in REAL] + [("gpt-2", n) for n in NAMES]:
-        if a.names and pre not in a.names:
+    for name, pre in [(n, n) for n in REAL] + [(n, "default") for n in SPM] + [("gpt-2", n) for n in NAMES]:
+        if a.names and not {name, pre} & set(a.names):
             continue
         with tempfile.TemporaryDirectory() as work:
             wrong = compare(a.lathe, os.path.join(a.folder, f"ggml-vocab-{name}.gguf"), pre, texts, work)

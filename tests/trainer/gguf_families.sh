@@ -32,6 +32,31 @@ for pre in llama3:llama-bpe qwen2:qwen2 qwen3:qwen2 gpt2:gpt-2; do
     LC_ALL=C grep -aq "tokenizer.ggml.pre.*${pre#*:}" ${pre%:*}.gguf && ok "cut as ${pre#*:}" || wrong "$pre"
 done
 
+# SentencePiece's byte pairs: ids as Hugging Face's tokenizers and as llama.cpp give them, which puts a blank also before a text
+# that begins with one; merges become scores, and scores merges.
+spm=$reference/hf_spm
+ids() { works "$lathe" tokenize encode --tokenizer "$1" --json --format jsonl $spm/texts.jsonl; tr -d ' ' <out >ids.jsonl; same ids.jsonl $spm/$2.jsonl; }
+ids $spm ids
+ids $reference/gguf/spm.gguf llama_cpp
+works "$lathe" new spm --from $reference/gguf/spm.gguf
+works "$lathe" build spm/model.lua -o spm/built
+works spm/built/trainer init --init $spm --out known.safetensors
+for from in $reference/gguf/spm.gguf $spm; do
+    works spm/built/trainer export --to gguf --weights $from --out spm.gguf
+    works spm/built/trainer init --init spm.gguf --out back.safetensors
+    same back.safetensors known.safetensors
+    ids spm.gguf llama_cpp
+done
+works spm/built/trainer export --to hf --weights spm.gguf --out spm-out
+ids spm-out llama_cpp
+works spm/built/trainer generate --weights spm.gguf --prompt 'It is' --tokens 5
+printf 'It is  so: naïve\n' >text.txt
+works "$lathe" tokenize encode --tokenizer spm.gguf --out text.bin text.txt
+works "$lathe" tokenize decode --tokenizer spm.gguf text.bin
+same out text.txt
+cp -r $spm odd && tr -d '\n' <$spm/tokenizer.json | sed 's/\("merges": \[\) *\(\[[^]]*\]\), *\(\[[^]]*\]\),/\1/' >odd/tokenizer.json
+refuses 3 "or SentencePiece's BPE, found another" spm/built/trainer export --to gguf --weights odd --out refused.gguf
+
 # llama.cpp has no name of Mistral's: a file is read as what the description says; a short window has no place.
 build() { works "$lathe" build $top/models/llama.lua --set vocab=61 --set seq=8 --set batch=1 --set layers=2 --set heads=4 --set kv_heads=2 \
     --set head_width=8 --set width=24 --set hidden=34 --set tied=false --set rope_theta=1e6 --set context=64 "$@"; }
