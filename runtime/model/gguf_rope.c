@@ -150,7 +150,6 @@ const char *rope_misfit(const Architecture *a, const json_t *rope)
     if (!a->turned) return "llama.cpp stretches rotary positions as Llama 3 only in the architecture llama";
     if (json_number_value(json_object_get(rope, "low_freq_factor")) != LOW_TURNS ||
         json_number_value(json_object_get(rope, "high_freq_factor")) != HIGH_TURNS)
-        return "rotary positions that change between other turns than 1 and 4 (rope_low, rope_high) have no place "
-               "there";
+        return "stretched positions that change between other turns than 1 and 4 (rope_low, rope_high) have no place";
     return NULL;
 }

@@ -156,12 +156,11 @@ static int known_cut_of(const Store *s)
 {
     int k = cut_of(s);
     if (k >= 0) return k;
-    fail(EXIT_DATA, s->path,
-         "expected a tokenizer of the model llama or gpt2 (\"tokenizer.ggml.model\"), the latter with one of these "
-         "names in "
-         "\"tokenizer.ggml.pre\": %s; found model %.60s, pre %.60s, which is not read from GGUF yet; --tokenizer FILE "
-         "gives the model's tokenizer.json",
-         gguf_pres(), gguf_word(s, "tokenizer.ggml.model"), gguf_word(s, "tokenizer.ggml.pre"));
+    fail(
+        EXIT_DATA, s->path,
+        "\"tokenizer.ggml.model\": expected llama, or gpt2 with a \"tokenizer.ggml.pre\" of %s; found model %.60s, pre "
+        "%.60s, which is not read from GGUF yet; --tokenizer FILE gives the model's tokenizer.json",
+        gguf_pres(), gguf_word(s, "tokenizer.ggml.model"), gguf_word(s, "tokenizer.ggml.pre"));
 }
 
 /* ------------------------------------------------------------------ tokens */
