@@ -22,6 +22,12 @@
 #define QWEN35                                                                                                         \
     CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+"    \
                  "|\\s+(?!\\S)|\\s+"
+/* Mistral's; llama.cpp takes letters beyond ASCII for small and for capital ones at once. */
+#define CAPITAL "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define SMALL   "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define TEKKEN                                                                                                         \
+    "[^\\r\\n\\p{L}\\p{N}]?" CAPITAL "*" SMALL "+|[^\\r\\n\\p{L}\\p{N}]?" CAPITAL "+" SMALL "*|\\p{N}"                 \
+    "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 #define FALCON_MARKS "[\\p{P}\\$\\+<=>\\^~\\|`]+"
 #define MARKS        "[\\p{P}\\$\\+<=>\\^~\\|]+"
 #define IDEOGRAPHS   "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"
@@ -41,6 +47,7 @@ static const struct {
     {"dbrx smaug-bpe chatglm-bpe", {GPT4("\\p{N}{1,3}")}, false, false},
     {"qwen2 deepseek-r1-qwen stablelm2 hunyuan", {GPT4(DIGIT)}, false, false},
     {"qwen35", {QWEN35}, false, false},
+    {"tekken", {TEKKEN}, true, true},
     {"deepseek-coder", {"[\r\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", IDEOGRAPHS, DIGIT}, false, false},
     {"falcon", {FALCON_MARKS, GPT2, "[0-9][0-9][0-9]"}, false, false},
     {"default", {MARKS, GPT2, "\\p{N}+", "[0-9][0-9][0-9]"}, false, false},

@@ -92,6 +92,7 @@ int main(void)
     compare_all();
     damage("tests/reference/gguf/llama.gguf", 14000);
     damage("tests/reference/gguf/llama3.gguf", 4500); /* a table of stretched positions */
+    damage("tests/reference/gguf/spm.gguf", 16000);   /* scores */
     damage("tests/reference/gguf/gpt2.gguf", 4500);   /* transposed matrices */
     printf("%d failures\n", failures);
     return failures != 0;
