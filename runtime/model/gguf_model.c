@@ -122,9 +122,8 @@ static bool is_tied(const Store *s, const Architecture *a)
 static void put_attention(const Store *s, const Architecture *a, json_t *all)
 {
     int64_t head = gguf_head(s, a), turned = own_integer(s, a, "rope.dimension_count", head),
-            heads = own_integer(s, a, "attention.head_count", -1);
-    if (a->own_heads || head * heads != own_integer(s, a, "embedding_length", -1))
-        put_json(all, "head_dim", json_integer(head));
+            heads = own_integer(s, a, "attention.head_count", -1), width = own_integer(s, a, "embedding_length", -1);
+    if (a->own_heads || heads == 0 || head != width / heads) put_json(all, "head_dim", json_integer(head));
     put_json(all, "num_key_value_heads", json_integer(own_integer(s, a, "attention.head_count_kv", heads)));
     if (turned != head) put_json(all, "rotary_dim", json_integer(turned));
     if (own_integer(s, a, "attention.value_length", head) != head)
