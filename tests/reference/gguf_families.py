@@ -156,14 +156,14 @@ def own_texts(trainer, path, prompts, count):
     return [one["tokens"] for one in json.loads(out)]
 
 
-def without_end(ids, logits):  # as --ignore-eos
-    logits[0] = -float("inf")
-    return logits
-
-
 def texts_differ(trainer, path, prompts, count=24):
     llama = llama_cpp.Llama(path, n_ctx=256, verbose=False, type_k=0, type_v=0, n_threads=1, seed=1)
-    wrong = 0
+    wrong, end = 0, llama.token_eos()
+
+    def without_end(ids, logits):  # as --ignore-eos
+        logits[end] = -float("inf")
+        return logits
+
     for prompt, own in zip(prompts, own_texts(trainer, path, prompts, count)):
         ids = []
         start = llama.tokenize(prompt.encode(), add_bos=True, special=True)
@@ -183,7 +183,7 @@ def compare(lathe, llama_cpp_folder, family, seed, work):
     folder, made, theirs, own = (os.path.join(work, name) for name in ("folder", "made", "theirs.gguf", "own.gguf"))
     t = sentencepiece(folder) if family == "spm" else tokenizer(pre, pattern)
     config = configuration("llama" if family == "spm" else family, r)
-    config.vocab_size, config.bos_token_id, config.eos_token_id = len(t), 0, 0
+    config.vocab_size, config.bos_token_id, config.eos_token_id = len(t), t.bos_token_id, t.eos_token_id
     if family == "gpt2":
         config.activation_function, config.n_ctx = "gelu_new", config.n_positions
     if family == "mistral":
