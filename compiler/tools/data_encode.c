@@ -1,5 +1,6 @@
 /* data_encode.c: `lathe tokenize encode`: documents to token shards, or to lines of JSON, in memory that depends
  * on no file. */
+#include "model/origin.h"
 #include "tools/data_command.h"
 
 #include <errno.h>
@@ -150,7 +151,7 @@ int encode_command(int argc, char **argv)
     Encoding e = {0};
     const Flag flags[] = {
         {"--tokenizer", FLAG_TEXT, &path, "FILE|DIR",
-         "tokenizer.json, vocab.json, encoder.json, *.tiktoken, or the folder of one"},
+         "tokenizer.json, vocab.json, encoder.json, *.tiktoken, *.gguf, or the folder of one"},
         {"--out", FLAG_TEXT, &e.path, "FILE",
          "a token shard as llm.c has them (16 bits an id, 32 beyond 65,536 tokens)"},
         {"--shard-tokens", FLAG_COUNT, &e.shard_tokens, "N",
@@ -164,7 +165,7 @@ int encode_command(int argc, char **argv)
                             "Token ids of documents: of files, globs, folders, or - for standard input; also packed.",
                             flags, sizeof flags / sizeof *flags};
     take_command_line(&c, argc, argv, 2, &inputs);
-    Tokenizer *t = load_tokenizer(need_flag(&c, "--tokenizer FILE|DIR", path));
+    Tokenizer *t = tokenizer_named(need_flag(&c, "--tokenizer FILE|DIR", path));
     if (!json) need_flag(&c, "--out FILE (or --json)", e.path);
     if (json && e.shard_tokens) fail(EXIT_USAGE, NULL, "--shard-tokens is for shards, and --json makes lines");
     need_inputs(&c, &inputs);

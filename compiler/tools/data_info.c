@@ -1,6 +1,7 @@
 /* data_info.c: `lathe data info`: prints what files of training data contain: documents, their lengths, and what
  * cutting them into sequences would make of them. */
 #include "data/data.h"
+#include "model/origin.h"
 #include "tools/data_command.h"
 
 #include <stdlib.h>
@@ -92,7 +93,7 @@ static Unit open_unit(void)
     if (!name || strcmp(name, "bytes") == 0) return u;
     if (strcmp(name, "words") == 0) return u.name = "words", u.words = true, u;
     u.name = "tokens";
-    u.tokenizer = load_tokenizer(name);
+    u.tokenizer = tokenizer_named(name);
     u.encoder = open_encoder(u.tokenizer);
     u.unknown = special_id(u.tokenizer, "<unk>");
     if (u.unknown < 0) u.unknown = special_id(u.tokenizer, "[UNK]");

@@ -1,4 +1,5 @@
 /* data_tokenize.c: `lathe tokenize train|encode|decode`. */
+#include "model/origin.h"
 #include "tools/data_command.h"
 
 #include <errno.h>
@@ -193,14 +194,14 @@ static int decode(int argc, char **argv)
     const char *path = NULL, *to = NULL;
     const Flag flags[] = {
         {"--tokenizer", FLAG_TEXT, &path, "FILE|DIR",
-         "tokenizer.json, vocab.json, encoder.json, *.tiktoken, or the folder of one"},
+         "tokenizer.json, vocab.json, encoder.json, *.tiktoken, *.gguf, or the folder of one"},
         {"--out", FLAG_TEXT, &to, "FILE", "instead of standard output"},
     };
     const Command_line c = {"tokenize decode", "--tokenizer FILE|DIR [--out FILE] INPUT…",
                             "Text of token shards, or of lines of JSON lists of ids (a line each).", flags,
                             sizeof flags / sizeof *flags};
     take_command_line(&c, argc, argv, 2, &inputs);
-    Tokenizer *t = load_tokenizer(need_flag(&c, "--tokenizer FILE|DIR", path));
+    Tokenizer *t = tokenizer_named(need_flag(&c, "--tokenizer FILE|DIR", path));
     need_inputs(&c, &inputs);
     FILE *out = to ? fopen(to, "wb") : stdout;
     if (!out) fail(EXIT_DATA, to, "cannot be written: %s", error_text(errno));

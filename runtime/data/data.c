@@ -77,7 +77,7 @@ static Tokenizer *described_tokenizer(const Lathe_recipe *r)
     if (access(r->tokenizer_file, F_OK) != 0)
         fail(EXIT_DATA, r->tokenizer_place, "the tokenizer %s no longer exists; add --tokenizer FILE|DIR",
              r->tokenizer_file);
-    return load_tokenizer(r->tokenizer_file);
+    return tokenizer_named(r->tokenizer_file);
 }
 
 /* Chooses the tokenizer of text: the one that the command line names, else the one saved beside the weights that the
@@ -85,7 +85,7 @@ static Tokenizer *described_tokenizer(const Lathe_recipe *r)
 Tokenizer *choose_tokenizer(const Reading *reading, const char *weights)
 {
     Token_kind kind = reading->recipe->tokenizer == LATHE_CHARS ? TOKEN_CHARS : TOKEN_BYTES;
-    if (reading->tokenizer) return load_tokenizer(reading->tokenizer);
+    if (reading->tokenizer) return tokenizer_named(reading->tokenizer);
     char *folder = weights ? folder_of(weights) : NULL;
     Tokenizer *saved = !folder                     ? NULL
                        : !reading->tokenizer_given ? tokenizer_beside(weights)

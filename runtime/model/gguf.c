@@ -117,13 +117,18 @@ static json_t *number_json(Cursor *c, int type)
 
 static json_t *gguf_value(Cursor *c, const char *key, uint64_t type, bool in_array);
 
-/* Texts and types of tokens; of other lists, which nothing reads, how long they are. */
+static bool is_list_read(const char *key)
+{
+    return strcmp(key, "tokenizer.ggml.token_type") == 0 || strcmp(key, "tokenizer.ggml.scores") == 0;
+}
+
+/* Texts, types and scores of tokens; of other lists, which nothing reads, how long they are. */
 static json_t *array_json(Cursor *c, const char *key)
 {
     uint64_t of = gguf_number(c, 4, "a type");
     int64_t n = take_count(c, MOST_ITEMS - c->items, "items of arrays");
     c->items += n;
-    if (of < VALUE_TYPES && value_bytes[of] && strcmp(key, "tokenizer.ggml.token_type") != 0) {
+    if (of < VALUE_TYPES && value_bytes[of] && !is_list_read(key)) {
         take(c, (uint64_t)(n * value_bytes[of]), "an array");
         char *text = text_of("a list of %lld numbers", (long long)n);
         json_t *told = json_string(text);
@@ -318,8 +323,10 @@ void refuse_folder_of_gguf(const char *folder)
     DIR *d = opendir(folder);
     for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d))
         if (has_end(e->d_name, ".gguf"))
-            fail(EXIT_DATA, folder, "expected weights or a Hugging Face folder, found a folder of GGUF files; give a "
-                                    "file: %s/%s", folder, e->d_name);
+            fail(EXIT_DATA, folder,
+                 "expected weights or a Hugging Face folder, found a folder of GGUF files; give a "
+                 "file: %s/%s",
+                 folder, e->d_name);
     if (d) closedir(d);
 }
 

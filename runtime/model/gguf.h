@@ -7,7 +7,8 @@
 #include <stdbool.h>
 
 enum { GGUF_U32 = 4, GGUF_I32 = 5, GGUF_F32 = 6, GGUF_BOOL = 7, GGUF_TEXT = 8, GGUF_ARRAY = 9, GGUF_F64 = 12 }; /* values */
-enum { NORMAL_TOKEN = 1, CONTROL_TOKEN = 3, USERS_TOKEN = 4, UNUSED_TOKEN = 5 }; /* tokenizer.ggml.token_type */
+/* tokenizer.ggml.token_type */
+enum { NORMAL_TOKEN = 1, UNKNOWN_TOKEN = 2, CONTROL_TOKEN = 3, USERS_TOKEN = 4, UNUSED_TOKEN = 5, BYTE_TOKEN = 6 };
 
 /* ---- model/gguf.c: the format */
 
@@ -18,21 +19,73 @@ void refuse_folder_of_gguf(const char *folder); /* ends the program (3) if it ha
 void read_gguf(Store *s, const char *path);
 void sort_tensors(Store *s); /* by their names; ends the program (3) if two have the same */
 
+/* ---- model/gguf_names.c: architectures, and what Hugging Face calls their parts */
+
+typedef struct Gguf_key { /* a number */
+    const char *gguf, *hf; /* "block_count", "num_hidden_layers"; NULL after the last */
+    int type;
+    bool needed; /* it must be there */
+} Gguf_key;
+
+typedef struct Architecture {
+    const char *name, *type, *model; /* general.architecture; model_type, architectures of Hugging Face */
+    const Gguf_key *key;
+    const struct Gguf_tensor *tensor;
+    const char *also;  /* JSON: keys of config.json that are the same for all */
+    bool rotary;       /* positions are, and heads of keys may be fewer */
+    bool own_heads;    /* their size may be another than width / heads */
+    bool turned;       /* rows of q and k are in the order of rotary pairs; rope_freqs.weight may stretch positions */
+} Architecture;
+
+const Architecture *architecture_of(const Store *s); /* ends the program (3) if it is not known */
+const Architecture *architecture_of_type(const char *type); /* of a model_type; NULL: none */
+char *gguf_architectures(bool in_files); /* "llama, mistral, … or gpt2": all types, or all names; from malloc */
+char *gguf_name(const Architecture *a, const char *hf); /* of a tensor, from malloc; NULL: it has no place there */
+char *hf_of_gguf(const Architecture *a, const char *gguf); /* the other way */
+/* Sets how a tensor's elements lie there: turned, transposed.  head: the size of a head. */
+void gguf_order(const Architecture *a, const char *hf, int64_t head, Stored *t);
+void rename_as_hf(const Store *s, const Architecture *a, Stored *t); /* its order and axes, too */
+
+/* ---- model/gguf_rope.c: stretched rotary positions */
+
+void take_rope_table(Store *s, const Architecture *a); /* rope_freqs.weight: what it means goes into the header */
+void put_rope_parameters(const Store *s, const Architecture *a, json_t *config);
+/* rope: rope_parameters of config.json.  Whether it is written as such a tensor, and its elements; why it has no place. */
+bool is_rope_table(const json_t *rope);
+double rope_table_element(const json_t *rope, int64_t pair, int64_t pairs);
+const char *rope_misfit(const Architecture *a, const json_t *rope); /* NULL: it has */
+
 /* ---- model/gguf_model.c: as a folder of Hugging Face */
 
+extern const char rope_table[]; /* the tensor's name */
 /* The same with the names of Hugging Face; ends the program (3) if the architecture is not known. */
 void read_gguf_model(Store *s, const char *path);
 /* config.json, generation_config.json, tokenizer_config.json, tokenizer.json: made of the metadata, from malloc; NULL:
  * there is none. */
 char *gguf_file(const char *path, const char *name);
 json_t *gguf_config(const Store *s);               /* config.json of what read_gguf_model() read */
-bool gguf_tokenizer_is_known(const char *path);    /* false: gguf_file() of tokenizer.json would end the program */
-/* The same tables the other way, for writing.  gguf_key(i), gguf_config_key(i): a key of each, NULL after the last. */
-const char *gguf_key(int i);
-const char *gguf_config_key(int i);
-char *gguf_name(const char *hf);           /* of a tensor, from malloc; NULL: it has no place there */
-bool gguf_is_turned(const char *hf);       /* whether its rows are in the order of rotary pairs there */
-const char *gguf_pre(const json_t *pre_tokenizer); /* the name of how text is cut; NULL: it has none */
+void call_config(json_t *config, const char *type); /* as a model of that type, if it is one of that architecture */
+json_t *gguf_value_of(const Store *s, const Architecture *a, const char *key); /* "llama." and the key; NULL: none */
+int64_t gguf_integer(const Store *s, const char *key, int64_t absent); /* ends the program (3) if it is none */
+int64_t gguf_head(const Store *s, const Architecture *a);              /* the size of a head */
+
+/* ---- model/gguf_tokens.c: the tokenizer */
+
+json_t *gguf_tokens(const Store *s);            /* a list of texts; NULL: none */
+json_t *gguf_tokenizer(const Store *s);         /* tokenizer.json, and the others */
+json_t *gguf_tokenizer_config(const Store *s);
+json_t *gguf_generation_config(const Store *s);
+bool gguf_tokenizer_is_known(const char *path); /* false: gguf_file() of tokenizer.json would end the program */
+char *gguf_pre(const json_t *tokenizer);        /* the name of how text is cut by a tokenizer.json; NULL: it has none */
+char *gguf_pres(void); /* the names that are known, from malloc */
+bool has_sentencepiece(const json_t *tokenizer); /* whether a tokenizer.json merges characters, as it does */
+bool prepends_blank(const json_t *tokenizer);    /* and puts a blank before a text */
 bool gguf_has_tokens(const char *path, const char *tokenizer); /* whether its ids mean what those of a tokenizer.json mean */
+
+/* ---- model/gguf_scores.c: merges by scores */
+
+json_t *merges_of_scores(const Store *s, const json_t *vocab, const json_t *added); /* a list for tokenizer.json */
+/* The other way, of each id: score[n]; false: the list is none that scores could give. */
+bool scores_of_merges(const json_t *tokenizer, double *score, int64_t n);
 
 #endif

@@ -1,11 +1,9 @@
-/* gguf_out.c: writes a GGUF file: keys by the tables of gguf_model.c, the tokenizer, tensors in the types of blocks.c.
- */
+/* gguf_out.c: writes a GGUF file: its keys (gguf_keys.c), and tensors in the types of blocks.c. */
 #include "base/file.h"
 #include "base/words.h"
 #include "model/block.h"
 #include "model/blocks.h"
-#include "model/gguf.h"
-#include "model/gguf_out.h"
+#include "model/gguf_writer.h"
 #include "model/init.h"
 #include "model/tables.h"
 
@@ -15,69 +13,6 @@
 #include <strings.h>
 
 enum { ALIGNMENT = 32, BLOCK = 32 };
-
-typedef struct Writer {
-    const Gguf_model *g;
-    const char *path;
-    Out *out;
-    int64_t bytes; /* given */
-    int64_t keys;  /* while they are only counted: out is NULL */
-} Writer;
-
-/* ------------------------------------------------------------------ numbers, texts, keys */
-
-static void out_bytes(Writer *w, const void *at, size_t n)
-{
-    if (!w->out) return;
-    put_out(w->out, at, n);
-    w->bytes += (int64_t)n;
-}
-
-static void out_number(Writer *w, uint64_t x, int bytes)
-{
-    unsigned char at[8];
-    for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(x >> 8 * i);
-    out_bytes(w, at, (size_t)bytes);
-}
-
-static void out_text(Writer *w, const char *text, size_t n)
-{
-    out_number(w, n, 8);
-    out_bytes(w, text, n);
-}
-
-static void put_key(Writer *w, const char *key, int type)
-{
-    w->keys++;
-    out_text(w, key, strlen(key));
-    out_number(w, (uint64_t)type, 4);
-}
-
-static void put_text_key(Writer *w, const char *key, const char *text)
-{
-    put_key(w, key, GGUF_TEXT);
-    out_text(w, text, strlen(text));
-}
-
-static void put_integer_key(Writer *w, const char *key, int64_t x)
-{
-    put_key(w, key, GGUF_U32);
-    out_number(w, (uint64_t)x, 4);
-}
-
-static void put_flag_key(Writer *w, const char *key, bool x)
-{
-    put_key(w, key, GGUF_BOOL);
-    out_number(w, x, 1);
-}
-
-static uint32_t float_bits(double x)
-{
-    float f = (float)x;
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits;
-}
 
 /* ------------------------------------------------------------------ types of elements */
 
@@ -97,167 +32,70 @@ static const Type *type_named(const char *name)
     return NULL;
 }
 
-/* ------------------------------------------------------------------ what the model is */
-
-/* Two keys are reals whatever config.json writes them as; a negative id stands for none. */
-static void put_config_key(Writer *w, const char *key, const json_t *value)
-{
-    if (json_is_array(value)) value = json_array_get(value, 0);
-    if (json_is_number(value) && (strstr(key, "epsilon") || strstr(key, "freq_base"))) {
-        put_key(w, key, GGUF_F32);
-        out_number(w, float_bits(json_number_value(value)), 4);
-    } else if (json_is_integer(value) && json_integer_value(value) >= 0) {
-        put_integer_key(w, key, json_integer_value(value));
-    }
-}
-
-/* The description's config.json, since that of imported weights may say the same in other places. */
-static const json_t *said_of_model(const Writer *w, const char *key)
-{
-    return json_object_get(json_object_get(w->g->hf->all, "config"), key);
-}
-
-static void put_model_keys(Writer *w)
-{
-    put_text_key(w, "general.architecture", "llama");
-    put_text_key(w, "general.type", "model");
-    put_text_key(w, "general.name", w->g->model->name);
-    put_integer_key(w, "general.file_type", type_named(w->g->type)->of_file);
-    put_integer_key(w, "general.quantization_version", 2);
-    for (int i = 0; gguf_key(i); i++) {
-        const char *key = gguf_config_key(i);
-        put_config_key(w, gguf_key(i),
-                       has_end(key, "_token_id") ? json_object_get(w->g->config, key) : said_of_model(w, key));
-    }
-    put_config_key(w, "llama.attention.head_count_kv", said_of_model(w, "num_key_value_heads"));
-    put_config_key(w, "llama.rope.freq_base", said_of_model(w, "rope_theta"));
-    put_config_key(w, "llama.rope.dimension_count", said_of_model(w, "head_dim"));
-    put_config_key(w, "llama.attention.key_length", said_of_model(w, "head_dim"));
-    put_config_key(w, "llama.attention.value_length", said_of_model(w, "head_dim"));
-    put_integer_key(w, "llama.vocab_size", w->g->ids);
-}
-
-/* ------------------------------------------------------------------ the tokenizer */
-
-typedef struct Token {
-    const char *text; /* NULL: no token has this id */
-    size_t bytes;
-    int type;
-} Token;
-
-static void set_token(Writer *w, Token *token, const json_t *id, const char *text, size_t bytes, int type)
-{
-    json_int_t i = json_integer_value(id);
-    if (i < 0 || i >= w->g->ids)
-        fail(EXIT_DATA, w->path, "the tokenizer has token %lld, the model only %lld ids", (long long)i,
-             (long long)w->g->ids);
-    token[i] = (Token){text, bytes, type};
-}
-
-static Token *tokens_by_id(Writer *w)
-{
-    const json_t *t = w->g->tokenizer;
-    json_t *vocab = json_object_get(json_object_get(t, "model"), "vocab"), *id, *added;
-    Token *token = must_alloc(sizeof *token * (size_t)w->g->ids);
-    const char *text;
-    size_t bytes, k;
-    json_object_keylen_foreach(vocab, text, bytes, id) set_token(w, token, id, text, bytes, NORMAL_TOKEN);
-    json_array_foreach(json_object_get(t, "added_tokens"), k, added)
-    {
-        const json_t *content = json_object_get(added, "content");
-        set_token(w, token, json_object_get(added, "id"), json_string_value(content), json_string_length(content),
-                  json_is_true(json_object_get(added, "special")) ? CONTROL_TOKEN : USERS_TOKEN);
-    }
-    for (int64_t i = 0; i < w->g->ids; i++) {
-        if (token[i].text) continue;
-        token[i].text = text_of("[PAD%lld]", (long long)i);
-        token[i] = (Token){token[i].text, strlen(token[i].text), UNUSED_TOKEN};
-    }
-    return token;
-}
-
-static void put_merges(Writer *w, const json_t *merges)
-{
-    size_t i;
-    json_t *pair;
-    put_key(w, "tokenizer.ggml.merges", GGUF_ARRAY);
-    out_number(w, GGUF_TEXT, 4);
-    out_number(w, json_array_size(merges), 8);
-    json_array_foreach((json_t *)merges, i, pair)
-    {
-        const char *a = json_string_value(json_array_get(pair, 0)), *b = json_string_value(json_array_get(pair, 1));
-        char *text = a && b ? text_of("%s %s", a, b) : NULL;
-        out_text(w, text ? text : json_string_value(pair), text ? strlen(text) : json_string_length(pair));
-        free(text);
-    }
-}
-
-static void put_tokenizer_keys(Writer *w, const Token *token)
-{
-    const json_t *t = w->g->tokenizer;
-    const char *post = json_string_value(json_object_get(json_object_get(t, "post_processor"), "type"));
-    put_text_key(w, "tokenizer.ggml.model", "gpt2");
-    put_text_key(w, "tokenizer.ggml.pre", gguf_pre(json_object_get(t, "pre_tokenizer")));
-    put_key(w, "tokenizer.ggml.tokens", GGUF_ARRAY);
-    out_number(w, GGUF_TEXT, 4);
-    out_number(w, (uint64_t)w->g->ids, 8);
-    for (int64_t i = 0; i < w->g->ids; i++) out_text(w, token[i].text, token[i].bytes);
-    put_key(w, "tokenizer.ggml.token_type", GGUF_ARRAY);
-    out_number(w, GGUF_I32, 4);
-    out_number(w, (uint64_t)w->g->ids, 8);
-    for (int64_t i = 0; i < w->g->ids; i++) out_number(w, (uint64_t)token[i].type, 4);
-    put_merges(w, json_object_get(json_object_get(t, "model"), "merges"));
-    put_flag_key(w, "tokenizer.ggml.add_bos_token", post && strcmp(post, "TemplateProcessing") == 0);
-    put_flag_key(w, "tokenizer.ggml.add_space_prefix", false);
-    if (w->g->chat_template) put_text_key(w, "tokenizer.chat_template", w->g->chat_template);
-}
-
 /* ------------------------------------------------------------------ tensors */
 
 bool is_gguf_type(const char *type) { return type_named(type) != NULL; }
 
+/* How a tensor is in the file: with its axes and its order there. */
+static Stored place_in_file(const Writer *w, const Hf_tensor *t)
+{
+    Stored place = {.rank = t->rank};
+    memcpy(place.dim, t->dim, sizeof t->dim);
+    if (t->ids) place.dim[0] = w->g->ids;
+    gguf_order(w->a, t->name, head_of_model(w), &place);
+    return place;
+}
+
+static int64_t row_of_file(const Stored *place)
+{
+    return place->rank ? place->dim[place->transposed ? 0 : place->rank - 1] : 1;
+}
+
 /* Vectors, and rows that are not whole blocks, stay f32. */
-static const Type *type_of_tensor(const Writer *w, const Hf_tensor *t)
+static const Type *type_of_tensor(const Writer *w, const Stored *place)
 {
     const Type *type = type_named(w->g->type);
-    return t->rank < 2 || t->dim[t->rank - 1] % type->elements ? &types[0] : type;
+    return place->rank < 2 || row_of_file(place) % type->elements ? &types[0] : type;
 }
 
-static int64_t rows_of_tensor(const Writer *w, const Hf_tensor *t)
+static int64_t count_elements(const Stored *place)
 {
-    return t->ids ? w->g->ids : t->rank ? t->dim[0] : 1;
-}
-
-static int64_t count_elements(const Writer *w, const Hf_tensor *t)
-{
-    int64_t n = rows_of_tensor(w, t);
-    for (int k = 1; k < t->rank; k++) n *= t->dim[k];
+    int64_t n = 1;
+    for (int k = 0; k < place->rank; k++) n *= place->dim[k];
     return n;
 }
 
-static int64_t bytes_in_file(const Writer *w, const Hf_tensor *t)
+static int64_t aligned(int64_t n) { return (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+
+static void put_info(Writer *w, const char *name, const Stored *place, int64_t *offset)
 {
-    const Type *type = type_of_tensor(w, t);
-    return count_elements(w, t) / type->elements * type->bytes;
+    const Type *type = type_of_tensor(w, place);
+    out_text(w, name, strlen(name));
+    out_number(w, (uint64_t)place->rank, 4);
+    for (int k = place->rank - 1; k >= 0; k--)
+        out_number(w, (uint64_t)place->dim[place->transposed ? place->rank - 1 - k : k], 8);
+    out_number(w, (uint64_t)type->number, 4);
+    out_number(w, (uint64_t)*offset, 8);
+    *offset += aligned(count_elements(place) / type->elements * type->bytes);
 }
 
-static int64_t aligned(int64_t n) { return (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+/* By how much rates are divided: a vector. */
+static Stored place_of_rope_table(const Writer *w) { return (Stored){.rank = 1, .dim = {head_of_model(w) / 2}}; }
 
 static void put_infos(Writer *w)
 {
     int64_t offset = 0;
     for (int i = 0; i < w->g->hf->n; i++) {
         const Hf_tensor *t = &w->g->hf->tensor[i];
-        char *name = gguf_name(t->name);
+        Stored place = place_in_file(w, t);
+        char *name = gguf_name(w->a, t->name);
         if (!name) fail(EXIT_DATA, w->path, "GGUF has no place for %s (%s)", t->name, t->param->where);
-        out_text(w, name, strlen(name));
-        out_number(w, (uint64_t)t->rank, 4);
-        for (int k = t->rank - 1; k >= 0; k--) out_number(w, (uint64_t)(k ? t->dim[k] : rows_of_tensor(w, t)), 8);
-        out_number(w, (uint64_t)type_of_tensor(w, t)->number, 4);
-        out_number(w, (uint64_t)offset, 8);
-        offset += aligned(bytes_in_file(w, t));
+        put_info(w, name, &place, &offset);
         free(name);
     }
+    if (!is_rope_table(said_of_model(w, "rope_parameters"))) return;
+    Stored place = place_of_rope_table(w);
+    put_info(w, rope_table, &place, &offset);
 }
 
 static void put_padding(Writer *w)
@@ -286,15 +124,12 @@ static void put_elements_as(Writer *w, const Type *type, const double *x)
     }
 }
 
-/* The rows of q and k in the order of rotary pairs (unturned_place). */
 static void put_tensor_data(Writer *w, const Hf_tensor *t)
 {
-    const Type *type = type_of_tensor(w, t);
-    Stored place = {.rank = t->rank};
-    memcpy(place.dim, t->dim, sizeof place.dim);
-    if (gguf_is_turned(t->name)) place.turned = json_integer_value(said_of_model(w, "head_dim"));
-    bug_if(gguf_is_turned(t->name) && place.turned <= 0);
-    int64_t n = count_elements(w, t);
+    Stored place = place_in_file(w, t);
+    const Type *type = type_of_tensor(w, &place);
+    bug_if(place.turned < 0 || place.turned % 2);
+    int64_t n = count_elements(&place);
     for (int64_t i = 0; i < n; i += type->elements) {
         double x[BLOCK];
         for (int k = 0; k < type->elements; k++)
@@ -309,52 +144,80 @@ static void put_tensor_data(Writer *w, const Hf_tensor *t)
     put_padding(w);
 }
 
-/* ------------------------------------------------------------------ the file */
-
-static void check_fits_gguf(const char *path, const Gguf_model *g)
+static void put_rope_table(Writer *w)
 {
-    const char *type = json_string_value(json_object_get(g->config, "model_type"));
-    if (!type || strcmp(type, "llama") != 0)
-        fail(EXIT_DATA, path,
-             "only models of the type llama are written as GGUF yet, and this is %s; --to hf writes a folder",
-             type ? type : "none of Hugging Face's");
-    const json_t *rope = json_object_get(json_object_get(g->hf->all, "config"), "rope_parameters"),
-                 *factor = json_object_get(rope, "factor");
-    if (factor)
-        fail(EXIT_DATA, path, "stretched rotary positions are not written as GGUF yet; --to hf writes a folder");
-    const json_t *kind = json_object_get(json_object_get(g->tokenizer, "model"), "type");
-    if (!json_is_string(kind) || strcmp(json_string_value(kind), "BPE") != 0 ||
-        !gguf_pre(json_object_get(g->tokenizer, "pre_tokenizer")))
-        fail(EXIT_DATA, path,
-             "llama.cpp needs a tokenizer that it knows by name: expected byte-level BPE that cuts text as smollm, "
-             "found another; "
-             "--to hf writes a folder");
+    const json_t *rope = said_of_model(w, "rope_parameters");
+    int64_t pairs = head_of_model(w) / 2;
+    if (!is_rope_table(rope)) return;
+    for (int64_t i = 0; i < pairs; i++) out_number(w, float_bits(rope_table_element(rope, i, pairs)), 4);
+    put_padding(w);
 }
 
-static void put_keys(Writer *w, const Token *token)
+/* ------------------------------------------------------------------ the file */
+
+/* Why llama.cpp would compute something else; NULL: it would not. */
+static const char *misfit_of_model(const Writer *w)
 {
-    put_model_keys(w);
-    put_tokenizer_keys(w, token);
+    const json_t *window = said_of_model(w, "sliding_window"), *gelu = said_of_model(w, "activation_function");
+    json_int_t width = json_integer_value(said_of_model(w, "hidden_size")),
+               heads = json_integer_value(said_of_model(w, "num_attention_heads"));
+    if (json_is_integer(window) &&
+        json_integer_value(window) < json_integer_value(said_of_model(w, "max_position_embeddings")))
+        return "llama.cpp's attention sees all positions in a model of the architecture llama, and this one's a window";
+    if (json_is_string(gelu) && strcmp(json_string_value(gelu), "gelu_new") != 0)
+        return "llama.cpp computes gelu by tanh in a model of the architecture gpt2, and this one by erf (gelu)";
+    if (w->a->rotary && !w->a->own_heads && width != heads * head_of_model(w))
+        return "llama.cpp's heads are width / heads wide in a model of this architecture, not as head_width says";
+    return rope_misfit(w->a, said_of_model(w, "rope_parameters"));
+}
+
+static bool fits_tokenizer(const Gguf_model *g)
+{
+    const char *kind = json_string_value(json_object_get(json_object_get(g->tokenizer, "model"), "type"));
+    if (!kind || strcmp(kind, "BPE") != 0) return false;
+    double *score = must_alloc(sizeof *score * (size_t)g->ids);
+    char *pre = has_sentencepiece(g->tokenizer) ? NULL : gguf_pre(g->tokenizer);
+    bool fits = pre || (has_sentencepiece(g->tokenizer) && scores_of_merges(g->tokenizer, score, g->ids));
+    free(score);
+    free(pre);
+    return fits;
+}
+
+static void check_fits_gguf(const Writer *w)
+{
+    const char *type = hf_type(w->g->hf), *misfit = w->a ? misfit_of_model(w) : NULL;
+    if (!w->a)
+        fail(EXIT_DATA, w->path,
+             "only models of the types %s are written as GGUF yet, and this is %s; --to hf writes a folder",
+             gguf_architectures(false), type ? type : "none of Hugging Face's");
+    if (misfit) fail(EXIT_DATA, w->path, "%s; --to hf writes a folder", misfit);
+    if (!fits_tokenizer(w->g))
+        fail(EXIT_DATA, w->path,
+             "llama.cpp needs a tokenizer that it knows by name: expected byte-level BPE that cuts text as one of %s, "
+             "or SentencePiece's BPE, found another; --to hf writes a folder",
+             gguf_pres());
 }
 
 void write_gguf(const char *path, const Gguf_model *g)
 {
-    check_fits_gguf(path, g);
     Fault fault = {0};
     char *aside = text_of("%s.part", path);
-    Writer w = {.g = g, .path = path};
+    Writer w = {.g = g, .a = architecture_of_type(hf_type(g->hf)), .path = path};
+    check_fits_gguf(&w);
+    w.file_type = type_named(g->type)->of_file;
     Token *token = tokens_by_id(&w);
     put_keys(&w, token); /* counts them */
     begin_unfinished(aside);
     w.out = open_out(aside, &fault);
     out_bytes(&w, "GGUF", 4);
     out_number(&w, 3, 4);
-    out_number(&w, (uint64_t)g->hf->n, 8);
+    out_number(&w, (uint64_t)g->hf->n + is_rope_table(said_of_model(&w, "rope_parameters")), 8);
     out_number(&w, (uint64_t)w.keys, 8);
     put_keys(&w, token);
     put_infos(&w);
     put_padding(&w);
     for (int i = 0; i < g->hf->n; i++) put_tensor_data(&w, &g->hf->tensor[i]);
+    put_rope_table(&w);
     close_out(w.out);
     if (!replace_file(aside, path, &fault))
         fail(EXIT_DATA, path, "%s; its old contents are still there: %s or choose another place with --out", fault.text,

@@ -85,6 +85,11 @@ static bool lists(const json_t *list, const char *word)
     return false;
 }
 
+const char *hf_type(const Hf *hf)
+{
+    return json_string_value(json_object_get(json_object_get(hf->all, "config"), "model_type"));
+}
+
 /* ------------------------------------------------------------------ tensors */
 
 static void add_tensors(Hf *hf, const Lathe_param *p, bool zero)

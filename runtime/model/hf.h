@@ -27,6 +27,7 @@ typedef struct Hf {
 Hf open_hf(const Lathe_model *m);                           /* ends the program (1) if the description has none */
 int64_t hf_place(const Hf_tensor *t, int64_t element);      /* of an element of their tensor, in the flat arrays */
 char *hf_name(const Hf *hf, const char *name);              /* their name of one of ours, from malloc */
+const char *hf_type(const Hf *hf);                          /* "llama": model_type of the description; NULL: none */
 bool hf_is_of(const Hf *hf, const char *template, const char *name); /* "h.%d.attn.bias", ours or theirs */
 
 /* ---- model/hf_config.c: config.json */

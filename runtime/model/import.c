@@ -317,6 +317,7 @@ void load_exchange(const Lathe_model *m, const char *path, void *flat)
     Shards s = gguf ? open_shards(path) : (Shards){0};
     json_t *config = gguf ? gguf_config(&s.store[0]) : config_beside(path, &config_path);
     if (gguf) config_path = text_of("%s", path);
+    if (gguf) call_config(config, hf_type(&hf));
     if (config) check_hf_config(&hf, m, config, &bad);
     refuse(m, config_path, &bad);
     int64_t told = config ? hf_ids(&hf, config) : 0;

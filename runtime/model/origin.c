@@ -208,6 +208,8 @@ Tokenizer *tokenizer_beside(const char *weights)
     return k;
 }
 
+Tokenizer *tokenizer_named(const char *path) { return is_gguf(path) ? tokenizer_beside(path) : load_tokenizer(path); }
+
 /* Compares the text of tokenizer.json, or its tokens with those of a GGUF.  Also true if there is none beside the
  * weights: then --tokenizer gives theirs. */
 bool came_with(const Tokenizer *k, const char *weights)

@@ -20,6 +20,7 @@ const char *origin_file(const Origin *o, const char *name); /* its text, or NULL
 const json_t *origin_object(const Origin *o, const char *name); /* an object, or NULL */
 /* That of a GGUF file, or of the folder of other weights; NULL: there is none. */
 Tokenizer *tokenizer_beside(const char *weights);
+Tokenizer *tokenizer_named(const char *path); /* of a file of a tokenizer, a folder, or a GGUF file */
 bool came_with(const Tokenizer *k, const char *weights); /* whether k is the tokenizer beside them */
 /* The chat template that came with the weights, a text of Jinja: of several the default; NULL: none. */
 const char *origin_template(const Origin *o);

@@ -251,6 +251,7 @@ void read_stored(const Stored *s, int64_t first, int64_t n, double *to)
 /* Row 2 i + k of a turned head is row i + k D/2 of the tensor. */
 int64_t unturned_place(const Stored *s, int64_t i)
 {
+    if (s->transposed) return i % s->dim[0] * s->dim[1] + i / s->dim[0];
     if (!s->turned) return i;
     int64_t width = 1;
     for (int k = 1; k < s->rank; k++) width *= s->dim[k];

@@ -1,9 +1,10 @@
 /* bpe.c: byte pair encoding of a piece (Sennrich et al. 2016; over bytes: Radford et al. 2019): starting from its
- * bytes, the neighbours with the lowest rank are merged to one token, the leftmost of equal ones first, until no
- * neighbours are a pair.
+ * bytes (or characters), the neighbours with the lowest rank are merged to one token, the leftmost of equal ones first,
+ * until no neighbours are a pair.
  *
  * Short pieces are searched completely for each merge; long ones keep their pairs in a heap, so that a piece of n bytes
  * takes n log n steps. */
+#include "base/utf8.h"
 #include "base/words.h"
 #include "token/heap.h"
 #include "token/token.h"
@@ -124,6 +125,16 @@ static int32_t id_of_byte(const Merger *m, unsigned char byte)
     return id;
 }
 
+/* The first token at a place, and its bytes: a byte, or a character that is one. */
+static int32_t first_id(const Merger *m, const char *at, int64_t n, int *bytes)
+{
+    uint32_t code;
+    int length = m->t->characters ? decode_utf8((const unsigned char *)at, n, &code) : 0;
+    int32_t id = length ? find_string(&m->t->token, at, length) : -1;
+    *bytes = id < 0 ? 1 : length;
+    return id < 0 ? id_of_byte(m, (unsigned char)*at) : id;
+}
+
 /* Merges in place; returns the number of tokens left. */
 static int merge_short(const Tokenizer *t, int32_t *id, int n)
 {
@@ -181,8 +192,12 @@ static void merge_long(Merger *m, const char *at, int64_t n, Ids *out)
     need_links(m, n);
     Link *l = m->link;
     m->waiting = 0;
-    for (int64_t i = 0; i < n; i++)
-        l[i] = (Link){id_of_byte(m, (unsigned char)at[i]), (int32_t)i - 1, i + 1 < n ? (int32_t)i + 1 : -1};
+    int bytes;
+    int64_t tokens = 0;
+    for (int64_t i = 0; i < n; i += bytes, tokens++)
+        l[tokens] = (Link){first_id(m, at + i, n - i, &bytes), (int32_t)tokens - 1, (int32_t)tokens + 1};
+    l[tokens - 1].after = -1;
+    n = tokens;
     for (int64_t i = 0; i + 1 < n; i++) push_pair(m, (int32_t)i);
     while (m->waiting) {
         Waiting w = pop_waiting(m->heap, &m->waiting);
@@ -212,6 +227,7 @@ void merge_piece(Merger *m, const char *at, int64_t n, Ids *out)
     }
     need_ids(out, n);
     int32_t *id = out->at + out->n;
-    for (int64_t k = 0; k < n; k++) id[k] = id_of_byte(m, (unsigned char)at[k]);
-    out->n += merge_short(m->t, id, (int)n);
+    int tokens = 0, bytes;
+    for (int64_t k = 0; k < n; k += bytes) id[tokens++] = first_id(m, at + k, n - k, &bytes);
+    out->n += merge_short(m->t, id, tokens);
 }

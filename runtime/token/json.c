@@ -1,5 +1,6 @@
-/* json.c: reads tokenizer.json of Hugging Face's tokenizers: byte-level BPE, Unigram models and words.  A file is not
- * trusted: a damaged one ends the program, and another kind is reported (Tokenizer.other). */
+/* json.c: reads tokenizer.json of Hugging Face's tokenizers: byte-level BPE and words; json_unigram.c and
+ * json_characters.c read the others.  A file is not trusted: a damaged one ends the program, and another kind is
+ * reported (Tokenizer.other). */
 #include "base/utf8.h"
 #include "base/words.h"
 #include "token/token.h"
@@ -138,7 +139,9 @@ void take_vocab(Tokenizer *t, json_t *vocab, const json_t *added)
 static int32_t part_of_merge(const Tokenizer *t, const char *place, const char *at, int64_t n, char *room,
                              int64_t *bytes)
 {
-    *bytes = n > LONGEST_TOKEN ? -1 : bytes_of_letters(at, n, room);
+    *bytes = n > LONGEST_TOKEN ? -1
+             : t->characters   ? blanks_in(&(Name){at, n, false}, room)
+                               : bytes_of_letters(at, n, room);
     int32_t id = *bytes > 0 ? find_string(&t->token, room, *bytes) : -1;
     if (id < 0)
         fail(EXIT_DATA, place, "a merge of \"%.*s\", which is not in the vocabulary; are these of one tokenizer?",
@@ -173,7 +176,7 @@ void take_merge(Tokenizer *t, const char *place, const char *pair, int64_t n)
     add_merge(t, place, pair, left, space + 1, n - left - 1);
 }
 
-static void take_merges(Tokenizer *t, const json_t *merges)
+void take_merges(Tokenizer *t, const json_t *merges)
 {
     size_t i;
     json_t *pair;
@@ -220,7 +223,7 @@ void set_other(Tokenizer *t, char *what)
     else t->other = what;
 }
 
-static const char *kind_word(const Tokenizer *t) { return t->kind == TOKEN_UNIGRAM ? "a Unigram" : "BPE"; }
+const char *kind_word(const Tokenizer *t) { return t->kind == TOKEN_UNIGRAM ? "a Unigram" : "BPE"; }
 
 void take_pattern(Tokenizer *t, const char *pattern, bool only, bool digits)
 {
@@ -319,7 +322,7 @@ static void take_unknown(Tokenizer *t, const json_t *model)
 
 static void take_bpe(Tokenizer *t, json_t *all, json_t *model)
 {
-    static const char *const absent[] = {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback"};
+    static const char *const absent[] = {"dropout", "continuing_subword_prefix", "end_of_word_suffix"};
     t->kind = TOKEN_BPE;
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
         if (!is_nothing(json_object_get(model, absent[i]))) set_other(t, text_of("BPE with %s", absent[i]));
@@ -376,7 +379,8 @@ void take_hf(Tokenizer *t, json_t *all)
     json_array_foreach(json_object_get(all, "added_tokens"), i,
                        token) if (json_is_true(json_object_get(token, "single_word")))
         set_other(t, text_of("one with added tokens of single words"));
-    if (type && strcmp(type, "BPE") == 0) take_bpe(t, all, model);
+    if (type && strcmp(type, "BPE") == 0 && flag_of(model, "byte_fallback", false)) take_sentencepiece(t, all, model);
+    else if (type && strcmp(type, "BPE") == 0) take_bpe(t, all, model);
     else if (type && strcmp(type, "WordLevel") == 0) take_words(t, all, model);
     else if (type && strcmp(type, "Unigram") == 0) take_unigram(t, all, model);
     else

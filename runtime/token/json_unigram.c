@@ -20,7 +20,7 @@ static int byte_of_name(const Name *n)
 }
 
 /* Replaces the sign by spaces. */
-static int64_t blanks_in(const Name *n, char *out)
+int64_t blanks_in(const Name *n, char *out)
 {
     char *to = out;
     for (int64_t i = 0; i < n->bytes;) {
@@ -43,6 +43,18 @@ static void take_piece(Tokenizer *t, const Name *n, bool bytes, char *room)
     }
     bool given = n->at && !n->added && byte < 0 && length && find_string(&t->token, room, length) < 0;
     add_string(&t->token, n->at ? room : NULL, length, given);
+}
+
+void take_blank_pieces(Tokenizer *t, json_t *vocab, const json_t *added, bool bytes)
+{
+    int64_t n;
+    Name *name = names_of(t, vocab, added, &n);
+    char *room = must_alloc(LONGEST_TOKEN);
+    for (int b = 0; b < 256; b++) t->byte_id[b] = -1;
+    for (int64_t i = 0; i < n; i++) take_piece(t, &name[i], bytes, room);
+    free(room);
+    free(name);
+    t->n = (int32_t)n;
 }
 
 static void take_scores(Tokenizer *t, const json_t *vocab)
@@ -94,14 +106,15 @@ static bool blanks_begin(const Tokenizer *t)
 
 /* ------------------------------------------------------------------ how text is cut */
 
-static void take_blanks(Tokenizer *t, const json_t *part)
+void take_metaspace(Tokenizer *t, const json_t *part)
 {
     const char *sign = json_string_value(json_object_get(part, "replacement"));
     const char *scheme = json_string_value(json_object_get(part, "prepend_scheme"));
     if (!scheme) scheme = flag_of(part, "add_prefix_space", true) ? "always" : "never";
-    if (sign && strcmp(sign, BLANK_SIGN) != 0) set_other(t, text_of("a Unigram that writes blanks as \"%.20s\"", sign));
+    if (sign && strcmp(sign, BLANK_SIGN) != 0)
+        set_other(t, text_of("%s that writes blanks as \"%.20s\"", kind_word(t), sign));
     bool first = strcmp(scheme, "first") == 0, always = strcmp(scheme, "always") == 0;
-    if (first && t->stages) set_other(t, text_of("a Unigram with a blank before the first piece"));
+    if (first && t->stages) set_other(t, text_of("%s with a blank before the first piece", kind_word(t)));
     t->blank_sign = true;
     t->cut_blanks = flag_of(part, "split", true);
     t->prefix_first = first;
@@ -113,7 +126,7 @@ static void take_part(Tokenizer *t, const json_t *part)
 {
     const char *type = type_of(part);
     if (t->blank_sign) set_other(t, text_of("a Unigram that cuts text by %.40s after Metaspace", type));
-    else if (strcmp(type, "Metaspace") == 0) take_blanks(t, part);
+    else if (strcmp(type, "Metaspace") == 0) take_metaspace(t, part);
     else if (strcmp(type, "WhitespaceSplit") == 0) take_pattern(t, "\\S+", true, false);
     else if (strcmp(type, "Split") == 0) take_split(t, part);
     else set_other(t, text_of("a Unigram that cuts text by %.40s", type));
@@ -150,15 +163,7 @@ void take_unigram(Tokenizer *t, json_t *all, json_t *model)
     bool cuts = is_nothing(normalizer) || take_normalizer(t, normalizer);
     if (!t->other) take_cuts(t, json_object_get(all, "pre_tokenizer"));
     if (t->other) return;
-    int64_t n;
-    Name *name = names_of(t, vocab, json_object_get(all, "added_tokens"), &n);
-    char *room = must_alloc(LONGEST_TOKEN);
-    bool bytes = flag_of(model, "byte_fallback", false);
-    for (int b = 0; b < 256; b++) t->byte_id[b] = -1;
-    for (int64_t i = 0; i < n; i++) take_piece(t, &name[i], bytes, room);
-    free(room);
-    free(name);
-    t->n = (int32_t)n;
+    take_blank_pieces(t, vocab, json_object_get(all, "added_tokens"), flag_of(model, "byte_fallback", false));
     take_scores(t, vocab);
     take_unknown(t, model);
     if (t->stages == 0) t->letters_end = t->cut_blanks = t->cut_blanks || (t->blank_sign && blanks_begin(t));

@@ -82,7 +82,10 @@ int64_t token_bytes(const Tokenizer *t, int32_t id, const char **at)
     return n;
 }
 
-bool adds_blank(const Tokenizer *t) { return t->kind == TOKEN_UNIGRAM && (t->prefix_space || t->prefix_pieces); }
+bool adds_blank(const Tokenizer *t)
+{
+    return (t->kind == TOKEN_UNIGRAM || t->characters) && (t->prefix_space || t->prefix_pieces);
+}
 
 char *tokenizer_text(const Tokenizer *t)
 {
@@ -236,17 +239,24 @@ static const char *without_signs(Encoder *e, const char *text, int64_t *n)
     return room;
 }
 
-/* Each space begins a new piece. */
+/* Where the piece that begins at i ends. */
+static int64_t end_of_piece(const Tokenizer *t, const char *at, int64_t n, int64_t i)
+{
+    const char *end = t->cut_blanks || t->cut_words ? memchr(at + i + 1, ' ', (size_t)(n - i - 1)) : NULL;
+    while (end && t->cut_words && end[-1] == ' ')
+        end = end + 1 < at + n ? memchr(end + 1, ' ', (size_t)(at + n - end - 1)) : NULL;
+    return end ? end - at : n;
+}
+
 static void take_blanks(void *encoder, const char *at, int64_t n)
 {
     Encoder *e = encoder;
     if (e->signs) at = without_signs(e, at, &n);
     if (e->t->prefix_pieces && at[0] != ' ') at = after_blank(&e->word, &e->word_bytes, at, n++);
     for (int64_t i = 0; i < n;) {
-        const char *end = e->t->cut_blanks ? memchr(at + i + 1, ' ', (size_t)(n - i - 1)) : NULL;
-        int64_t piece = end ? end - at - i : n - i;
-        encode_piece(e->pieces, at + i, piece, e->out);
-        i += piece;
+        int64_t end = end_of_piece(e->t, at, n, i);
+        encode_piece(e->pieces, at + i, end - i, e->out);
+        i = end;
     }
 }
 
@@ -256,10 +266,10 @@ static void encode_pieces(Encoder *e, const char *text, int64_t n, bool begins)
     const Tokenizer *t = e->t;
     if (t->normals) text = normal_text(t->normals, text, &n, e->normal);
     e->signs = t->blank_sign && has_sign(text, n);
-    if (t->prefix_space && (begins || !t->prefix_first) && n > 0 && text[0] != ' ' &&
-        !(t->blank_sign && has_sign(text, n < 3 ? n : 3)))
+    if (t->prefix_space && (begins || !t->prefix_first) && n > 0 &&
+        (t->prefix_always || (text[0] != ' ' && !(t->blank_sign && has_sign(text, n < 3 ? n : 3)))))
         text = after_blank(&e->word, &e->word_bytes, text, n++);
-    split_text(e->splitter, text, n, t->kind == TOKEN_BPE ? take_piece : take_blanks, e);
+    split_text(e->splitter, text, n, t->kind == TOKEN_BPE && !t->characters ? take_piece : take_blanks, e);
 }
 
 /* Text without special tokens in it. */

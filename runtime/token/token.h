@@ -120,6 +120,7 @@ struct Tokenizer {
     bool cut_blanks;    /* a piece begins at each space */
     bool prefix_first;  /* prefix_space only at the beginning of the text, not after a special token */
     bool prefix_pieces; /* a space before each piece that does not begin with one */
+    bool prefix_always; /* prefix_space also before a text that begins with one */
     /* BPE, UNIGRAM: how text is cut */
     int32_t byte_id[256]; /* -1: none */
     bool prefix_space;    /* a space before each text that does not begin with one */
@@ -133,6 +134,8 @@ struct Tokenizer {
     int64_t merges;
     Pair *pair; /* [pairs], a power of two */
     uint64_t pairs;
+    bool characters; /* they are merged, not bytes; those without a token become bytes */
+    bool cut_words;  /* a piece begins at each space that follows no space */
     bool whole;    /* a piece that is a token is encoded as it, without merges */
     bool by_token; /* tiktoken: the rank of a pair is the id of its token */
     Special *special;
@@ -259,6 +262,7 @@ char *hf_text(const Tokenizer *t);       /* in Hugging Face's format, except byt
 void take_hf(Tokenizer *t, json_t *all); /* BPE, Unigram and words; other kinds leave t->other */
 void finish_tokens(Tokenizer *t);        /* builds the tables that depend on token[] */
 void take_vocab(Tokenizer *t, json_t *vocab, const json_t *added);             /* {token: id, …} */
+void take_merges(Tokenizer *t, const json_t *merges);
 void take_merge(Tokenizer *t, const char *place, const char *pair, int64_t n); /* "a b" */
 
 typedef struct Name { /* of an id, in a file */
@@ -271,14 +275,22 @@ const char *type_of(const json_t *part);
 bool flag_of(const json_t *part, const char *name, bool absent); /* whether a member is true; absent: the default */
 bool is_nothing(const json_t *value);                            /* missing, null, false, "", 0 */
 void set_other(Tokenizer *t, char *what);                        /* unless it is set already */
+const char *kind_word(const Tokenizer *t);                       /* "a Unigram", "BPE" */
 void take_pattern(Tokenizer *t, const char *pattern, bool only, bool digits);
 void take_split(Tokenizer *t, const json_t *part);
 
 /* ------------------------------------------------------------------ token/json_unigram.c */
 
 void take_unigram(Tokenizer *t, json_t *all, json_t *model);
+void take_blank_pieces(Tokenizer *t, json_t *vocab, const json_t *added, bool bytes); /* token[]; bytes: <0x41> is one */
+void take_metaspace(Tokenizer *t, const json_t *part);                          /* of a pre-tokenizer */
+int64_t blanks_in(const Name *n, char *out); /* its bytes with spaces for U+2581; out: room for as many */
 void set_scores(Tokenizer *t, double least); /* trie, and unknown_score from the least of all scores */
 void finish_scores(Tokenizer *t); /* of learned tokens; bytes get such low ones that text does not use their names */
+
+/* ------------------------------------------------------------------ token/json_characters.c */
+
+void take_sentencepiece(Tokenizer *t, json_t *all, json_t *model);
 
 static inline void need_ids(Ids *ids, int64_t more)
 {

@@ -1,4 +1,4 @@
-/* tokenizer.h: text to ids and back: bytes, characters, words, byte-level BPE, unigram models.
+/* tokenizer.h: text to ids and back: bytes, characters, words, BPE, unigram models.
  *
  * A Tokenizer does not change after it is made, so threads share it.  An Encoder belongs to one thread.  An error in a
  * file ends the program (EXIT_DATA) with a message that names the file and the place. */
@@ -25,7 +25,7 @@ void limit_bytes(Tokenizer *t, int64_t most); /* bytes below min(256, most) */
 
 /* ------------------------------------------------------------------ token/files.c: from files */
 
-/* A file: ours, tokenizer.json of Hugging Face (byte-level BPE, Unigram, words, characters, bytes), vocab.json with
+/* A file: ours, tokenizer.json of Hugging Face (BPE of bytes or characters, Unigram, words, characters, bytes), vocab.json with
  * merges.txt or encoder.json with vocab.bpe beside it (either of the two), ranks of tiktoken; or a folder with such
  * files. */
 Tokenizer *load_tokenizer(const char *path);

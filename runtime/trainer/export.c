@@ -38,6 +38,7 @@ typedef struct Export {
     Trainer *t;
     Hf hf;
     Tokenizer *tokenizer; /* NULL: not known */
+    const char *unread;   /* its kind, if it is not read here; NULL: there is none */
     Origin *origin;       /* files that the weights came with; NULL: they were not imported */
     int64_t ids;          /* number of rows in tables of ids */
     Memory memory;
@@ -50,7 +51,8 @@ static void find_tokenizer(Export *x)
     const char *weights = x->t->weights;
     x->tokenizer = is_gguf(weights) && !gguf_tokenizer_is_known(weights) ? NULL : tokenizer_beside(weights);
     if (!x->tokenizer) return;
-    if (unread_tokenizer(x->tokenizer)) x->tokenizer = NULL;
+    x->unread = unread_tokenizer(x->tokenizer);
+    if (x->unread) x->tokenizer = NULL;
     else if (tokenizer_kind(x->tokenizer) == TOKEN_BYTES) limit_bytes(x->tokenizer, x->t->model->vocab);
 }
 
@@ -229,7 +231,8 @@ static void write_gguf_file(Export *x)
     const Trainer *t = x->t;
     if (!x->tokenizer)
         fail(EXIT_DATA, t->weights,
-             "expected a tokenizer beside the weights, which llama.cpp needs in the file, found none");
+             "expected a tokenizer beside the weights, which llama.cpp needs in the file, found %s",
+             x->unread ? x->unread : "none");
     json_t *config = parsed(hf_config(&x->hf, x->origin, x->tokenizer, lathe_weights(t->model), x->ids)),
            *tokenizer = parsed(hf_tokenizer(x->tokenizer));
     Gguf_model g = {&x->hf, t->model,  x->memory.params,           x->ids,

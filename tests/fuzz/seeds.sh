@@ -22,7 +22,7 @@ seeds graph tests/fuzz/corpus/graph/* tests/golden/*.graph
 seeds kernels tests/fuzz/corpus/kernels/* tests/golden/*.kernels tests/golden/*.carry tests/golden/*.pack tests/golden/*.panels tests/golden/*.persist
 seeds store tests/fuzz/corpus/store/* tests/reference/gpt_tied_bias_tanh.safetensors
 seeds gguf tests/fuzz/corpus/gguf/* tests/reference/gguf/*.gguf
-seeds vocab tests/fuzz/corpus/vocab/*
+seeds vocab tests/fuzz/corpus/vocab/* tests/reference/hf_spm/tokenizer.json
 seeds merges tests/fuzz/corpus/merges/*
 seeds ranks tests/fuzz/corpus/ranks/*
 seeds state tests/fuzz/corpus/state/*

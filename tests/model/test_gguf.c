@@ -70,19 +70,18 @@ static void read_all(void)
     close_store(&s);
 }
 
-/* Of llama.gguf the first bytes, where all keys and shapes are. */
-static void damage(void)
+/* Of a file the first bytes, where all keys and shapes are. */
+static void damage(const char *name, size_t header)
 {
-    enum { HEADER = 14000 };
     size_t n = 0;
     char *good = must_alloc(1 << 20);
-    FILE *f = fopen("tests/reference/gguf/llama.gguf", "rb");
+    FILE *f = fopen(name, "rb");
     n = fread(good, 1, 1 << 20, f);
     fclose(f);
     path = text_of("%s/damaged-%d.gguf", getenv("TMP") ? getenv("TMP") : "/tmp", (int)getpid());
     put_file(path, good, n);
-    if (!survives(read_all)) printf("FAILED: the file itself\n"), failures++;
-    if (!survives_damage(path, good, n < HEADER ? n : HEADER, "\1\2\6\7\10\11\377", getenv("LATHE_LONG") ? 20000 : 500, read_all))
+    if (!survives(read_all)) printf("FAILED: %s itself\n", name), failures++;
+    if (!survives_damage(path, good, n < header ? n : header, "\1\2\6\7\10\11\377", getenv("LATHE_LONG") ? 20000 : 500, read_all))
         printf("FAILED: a damaged file ended the reader by a signal: %s\n", path), failures++;
     else unlink(path);
     free(good);
@@ -91,7 +90,10 @@ static void damage(void)
 int main(void)
 {
     compare_all();
-    damage();
+    damage("tests/reference/gguf/llama.gguf", 14000);
+    damage("tests/reference/gguf/llama3.gguf", 4500); /* a table of stretched positions */
+    damage("tests/reference/gguf/spm.gguf", 16000);   /* scores */
+    damage("tests/reference/gguf/gpt2.gguf", 4500);   /* transposed matrices */
     printf("%d failures\n", failures);
     return failures != 0;
 }

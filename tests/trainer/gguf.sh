@@ -85,7 +85,7 @@ refuses 3 'cut.gguf: error: expected .* found the file.s end; it is cut off' $ll
 head -c 90000 $gguf/llama.gguf >cut.gguf
 refuses 3 'cut.gguf: error: tensor .* the file is cut off' $llama init --init cut.gguf --out refused.safetensors
 LC_ALL=C sed '0,/llama/s//gemma/' $gguf/llama.gguf >changed.gguf
-refuses 3 'expected a model of the architecture llama, found gemma' $llama init --init changed.gguf --out refused.safetensors
+refuses 3 '"general.architecture": expected llama, qwen2, qwen3 or gpt2, found gemma' $llama init --init changed.gguf --out refused.safetensors
 changed smollm smallm
 refuses 3 'found model gpt2, pre smallm, which is not read from GGUF yet; --tokenizer FILE' $llama eval --data text.txt --weights changed.gguf
 works $llama eval --data text.txt --val-fraction 1 --weights changed.gguf --tokenizer $gguf/llama/tokenizer.json
@@ -93,7 +93,7 @@ works $llama train --data text.txt --init changed.gguf --tokenizer $gguf/llama/t
 grep -q 'the tokenizer differs' err && wrong 'the same tokens pass for others' || ok 'the tokens are the same'
 works $llama train --data text.txt --init $gguf/llama.gguf --tokenizer bytes --out bytes --steps 1
 says 'the tokenizer differs from that of' err
-refuses 3 'expected byte-level BPE that cuts text as smollm' $llama export --to gguf --weights bytes --out refused.gguf
+refuses 3 'expected byte-level BPE that cuts text as one of gpt-2 .* found another' $llama export --to gguf --weights bytes --out refused.gguf
 ls refused.gguf* 2>/dev/null && wrong 'a refused export left a file' || ok 'a refused export leaves nothing'
 changed 'blk\.1\.ffn_up' 'blk.1.ffn_uq'
 refuses 3 'model.layers.1.mlp.up_proj.weight: missing' $llama init --init changed.gguf --out refused.safetensors

@@ -1,0 +1,250 @@
+/* gguf_keys.c: the keys of a GGUF file that is written: what the model is, by the table of gguf_names.c, and its
+ * tokenizer. */
+#include "base/words.h"
+#include "model/gguf_writer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ numbers, texts, keys */
+
+void out_bytes(Writer *w, const void *at, size_t n)
+{
+    if (!w->out) return;
+    put_out(w->out, at, n);
+    w->bytes += (int64_t)n;
+}
+
+void out_number(Writer *w, uint64_t x, int bytes)
+{
+    unsigned char at[8];
+    for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(x >> 8 * i);
+    out_bytes(w, at, (size_t)bytes);
+}
+
+void out_text(Writer *w, const char *text, size_t n)
+{
+    out_number(w, n, 8);
+    out_bytes(w, text, n);
+}
+
+static void put_key(Writer *w, const char *key, int type)
+{
+    w->keys++;
+    out_text(w, key, strlen(key));
+    out_number(w, (uint64_t)type, 4);
+}
+
+static void put_text_key(Writer *w, const char *key, const char *text)
+{
+    put_key(w, key, GGUF_TEXT);
+    out_text(w, text, strlen(text));
+}
+
+static void put_integer_key(Writer *w, const char *key, int64_t x)
+{
+    put_key(w, key, GGUF_U32);
+    out_number(w, (uint64_t)x, 4);
+}
+
+static void put_flag_key(Writer *w, const char *key, bool x)
+{
+    put_key(w, key, GGUF_BOOL);
+    out_number(w, x, 1);
+}
+
+uint32_t float_bits(double x)
+{
+    float f = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+/* ------------------------------------------------------------------ what the model is */
+
+/* A negative id stands for none. */
+static void put_config_key(Writer *w, const char *key, int type, const json_t *value)
+{
+    if (json_is_array(value)) value = json_array_get(value, 0);
+    if (type == GGUF_F32 && json_is_number(value)) {
+        put_key(w, key, GGUF_F32);
+        out_number(w, float_bits(json_number_value(value)), 4);
+    } else if (json_is_integer(value) && json_integer_value(value) >= 0) {
+        put_integer_key(w, key, json_integer_value(value));
+    }
+}
+
+/* A key of the architecture, as the description says the number. */
+static void put_own_key(Writer *w, const char *key, int type, const json_t *value)
+{
+    char *whole = text_of("%s.%s", w->a->name, key);
+    put_config_key(w, whole, type, value);
+    free(whole);
+}
+
+const json_t *said_of_model(const Writer *w, const char *key)
+{
+    return json_object_get(json_object_get(w->g->hf->all, "config"), key);
+}
+
+int64_t head_of_model(const Writer *w) { return json_integer_value(said_of_model(w, "head_dim")); }
+
+static void put_rope_keys(Writer *w)
+{
+    const json_t *rope = said_of_model(w, "rope_parameters");
+    const char *type = json_string_value(json_object_get(rope, "rope_type"));
+    put_own_key(w, "rope.freq_base", GGUF_F32, said_of_model(w, "rope_theta"));
+    put_own_key(w, "rope.dimension_count", GGUF_U32, said_of_model(w, "head_dim"));
+    put_own_key(w, "rope.scaling.original_context_length", GGUF_U32,
+                json_object_get(rope, "original_max_position_embeddings"));
+    if (!type || strcmp(type, "linear") != 0) return;
+    char *key = text_of("%s.rope.scaling.type", w->a->name);
+    put_text_key(w, key, type);
+    free(key);
+    put_own_key(w, "rope.scaling.factor", GGUF_F32, json_object_get(rope, "factor"));
+}
+
+static void put_model_keys(Writer *w)
+{
+    put_text_key(w, "general.architecture", w->a->name);
+    put_text_key(w, "general.type", "model");
+    put_text_key(w, "general.name", w->g->model->name);
+    put_integer_key(w, "general.file_type", w->file_type);
+    put_integer_key(w, "general.quantization_version", 2);
+    for (const Gguf_key *k = w->a->key; k->gguf; k++)
+        if (k->needed) put_own_key(w, k->gguf, k->type, said_of_model(w, k->hf));
+    if (w->a->rotary) {
+        put_own_key(w, "attention.head_count_kv", GGUF_U32, said_of_model(w, "num_key_value_heads"));
+        put_own_key(w, "attention.key_length", GGUF_U32, said_of_model(w, "head_dim"));
+        put_own_key(w, "attention.value_length", GGUF_U32, said_of_model(w, "head_dim"));
+        put_rope_keys(w);
+    }
+    char *key = text_of("%s.vocab_size", w->a->name);
+    put_integer_key(w, key, w->g->ids);
+    free(key);
+    put_config_key(w, "tokenizer.ggml.bos_token_id", GGUF_U32, json_object_get(w->g->config, "bos_token_id"));
+    put_config_key(w, "tokenizer.ggml.eos_token_id", GGUF_U32, json_object_get(w->g->config, "eos_token_id"));
+    put_config_key(w, "tokenizer.ggml.padding_token_id", GGUF_U32, json_object_get(w->g->config, "pad_token_id"));
+}
+
+/* ------------------------------------------------------------------ the tokenizer */
+
+static void set_token(Writer *w, Token *token, const json_t *id, const char *text, size_t bytes, int type)
+{
+    json_int_t i = json_integer_value(id);
+    if (i < 0 || i >= w->g->ids)
+        fail(EXIT_DATA, w->path, "the tokenizer has token %lld, the model only %lld ids", (long long)i,
+             (long long)w->g->ids);
+    token[i] = (Token){text, bytes, type};
+}
+
+/* Of SentencePiece's; newer files of Hugging Face do not say which token stands for what is unknown. */
+static const char *unknown_of(const json_t *tokenizer)
+{
+    const char *unknown = json_string_value(json_object_get(json_object_get(tokenizer, "model"), "unk_token"));
+    return unknown ? unknown : "<unk>";
+}
+
+static void set_piece_type(Writer *w, Token *token)
+{
+    unsigned byte;
+    if (strcmp(token->text, unknown_of(w->g->tokenizer)) == 0) token->type = UNKNOWN_TOKEN;
+    else if (token->type == NORMAL_TOKEN && token->bytes == 6 && sscanf(token->text, "<0x%2X>", &byte) == 1)
+        token->type = BYTE_TOKEN;
+}
+
+Token *tokens_by_id(Writer *w)
+{
+    const json_t *t = w->g->tokenizer;
+    json_t *vocab = json_object_get(json_object_get(t, "model"), "vocab"), *id, *added;
+    Token *token = must_alloc(sizeof *token * (size_t)w->g->ids);
+    const char *text;
+    size_t bytes, k;
+    json_object_keylen_foreach(vocab, text, bytes, id) set_token(w, token, id, text, bytes, NORMAL_TOKEN);
+    json_array_foreach(json_object_get(t, "added_tokens"), k, added)
+    {
+        const json_t *content = json_object_get(added, "content");
+        set_token(w, token, json_object_get(added, "id"), json_string_value(content), json_string_length(content),
+                  json_is_true(json_object_get(added, "special")) ? CONTROL_TOKEN : USERS_TOKEN);
+    }
+    for (int64_t i = 0; i < w->g->ids; i++) {
+        if (token[i].text && has_sentencepiece(t)) set_piece_type(w, &token[i]);
+        if (token[i].text) continue;
+        token[i].text = text_of("[PAD%lld]", (long long)i);
+        token[i] = (Token){token[i].text, strlen(token[i].text), UNUSED_TOKEN};
+    }
+    return token;
+}
+
+static void put_merges(Writer *w, const json_t *merges)
+{
+    size_t i;
+    json_t *pair;
+    put_key(w, "tokenizer.ggml.merges", GGUF_ARRAY);
+    out_number(w, GGUF_TEXT, 4);
+    out_number(w, json_array_size(merges), 8);
+    json_array_foreach((json_t *)merges, i, pair)
+    {
+        const char *a = json_string_value(json_array_get(pair, 0)), *b = json_string_value(json_array_get(pair, 1));
+        char *text = a && b ? text_of("%s %s", a, b) : NULL;
+        out_text(w, text ? text : json_string_value(pair), text ? strlen(text) : json_string_length(pair));
+        free(text);
+    }
+}
+
+/* Of byte-level tokenizers how text is cut and the merges; of SentencePiece's a score for each token. */
+static void put_model_of_tokenizer(Writer *w)
+{
+    const json_t *t = w->g->tokenizer;
+    char *pre = has_sentencepiece(t) ? text_of("default") : gguf_pre(t);
+    put_text_key(w, "tokenizer.ggml.model", has_sentencepiece(t) ? "llama" : "gpt2");
+    put_text_key(w, "tokenizer.ggml.pre", pre);
+    free(pre);
+    if (!has_sentencepiece(t)) {
+        put_merges(w, json_object_get(json_object_get(t, "model"), "merges"));
+        return;
+    }
+    double *score = must_alloc(sizeof *score * (size_t)w->g->ids);
+    scores_of_merges(t, score, w->g->ids);
+    put_key(w, "tokenizer.ggml.scores", GGUF_ARRAY);
+    out_number(w, GGUF_F32, 4);
+    out_number(w, (uint64_t)w->g->ids, 8);
+    for (int64_t i = 0; i < w->g->ids; i++) out_number(w, float_bits(score[i]), 4);
+    free(score);
+}
+
+static bool has_first_token(const json_t *post)
+{
+    size_t i;
+    json_t *part;
+    json_array_foreach(json_object_get(post, "processors"), i, part) if (has_first_token(part)) return true;
+    return json_object_size(json_object_get(post, "special_tokens")) > 0;
+}
+
+static void put_tokenizer_keys(Writer *w, const Token *token)
+{
+    const json_t *t = w->g->tokenizer;
+    put_model_of_tokenizer(w);
+    put_key(w, "tokenizer.ggml.tokens", GGUF_ARRAY);
+    out_number(w, GGUF_TEXT, 4);
+    out_number(w, (uint64_t)w->g->ids, 8);
+    for (int64_t i = 0; i < w->g->ids; i++) out_text(w, token[i].text, token[i].bytes);
+    put_key(w, "tokenizer.ggml.token_type", GGUF_ARRAY);
+    out_number(w, GGUF_I32, 4);
+    out_number(w, (uint64_t)w->g->ids, 8);
+    for (int64_t i = 0; i < w->g->ids; i++) out_number(w, (uint64_t)token[i].type, 4);
+    for (int64_t i = 0; i < w->g->ids; i++)
+        if (token[i].type == UNKNOWN_TOKEN) put_integer_key(w, "tokenizer.ggml.unknown_token_id", i);
+    put_flag_key(w, "tokenizer.ggml.add_bos_token", has_first_token(json_object_get(t, "post_processor")));
+    put_flag_key(w, "tokenizer.ggml.add_space_prefix", has_sentencepiece(t) && prepends_blank(t));
+    if (w->g->chat_template) put_text_key(w, "tokenizer.chat_template", w->g->chat_template);
+}
+
+/* ------------------------------------------------------------------ all of them */
+
+void put_keys(Writer *w, const Token *token)
+{
+    put_model_keys(w);
+    put_tokenizer_keys(w, token);
+}

@@ -1,0 +1,200 @@
+/* gguf_names.c: the architectures of GGUF files that are known, and what Hugging Face calls their keys and tensors.
+ *
+ * llama.cpp runs Mistral as a llama.  A file says no more than that, so it is read as a llama, or as what the
+ * description says it is. */
+#include "base/words.h"
+#include "model/gguf.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ keys of numbers, without "llama." */
+
+static const Gguf_key llama_keys[] = {
+    {"block_count", "num_hidden_layers", GGUF_U32, true},
+    {"embedding_length", "hidden_size", GGUF_U32, true},
+    {"feed_forward_length", "intermediate_size", GGUF_U32, true},
+    {"context_length", "max_position_embeddings", GGUF_U32, true},
+    {"attention.head_count", "num_attention_heads", GGUF_U32, true},
+    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", GGUF_F32, true},
+    {"expert_count", "num_local_experts", GGUF_U32, false},
+    {"attention.sliding_window", "sliding_window", GGUF_U32, false},
+    {NULL, NULL, 0, false},
+};
+
+static const Gguf_key gpt_keys[] = {
+    {"block_count", "n_layer", GGUF_U32, true},
+    {"embedding_length", "n_embd", GGUF_U32, true},
+    {"feed_forward_length", "n_inner", GGUF_U32, true},
+    {"context_length", "n_positions", GGUF_U32, true},
+    {"attention.head_count", "n_head", GGUF_U32, true},
+    {"attention.layer_norm_epsilon", "layer_norm_epsilon", GGUF_F32, true},
+    {NULL, NULL, 0, false},
+};
+
+/* ------------------------------------------------------------------ tensors, without ".weight" and ".bias" */
+
+enum { SAME, TURNED, TRANSPOSED }; /* the order of elements there */
+
+typedef struct Gguf_tensor {
+    const char *gguf, *hf; /* %d: the number of a layer */
+    int order;
+} Gguf_tensor;
+
+static const Gguf_tensor llama_tensors[] = {
+    {"token_embd", "model.embed_tokens", SAME},
+    {"output_norm", "model.norm", SAME},
+    {"output", "lm_head", SAME},
+    {"blk.%d.attn_norm", "model.layers.%d.input_layernorm", SAME},
+    {"blk.%d.ffn_norm", "model.layers.%d.post_attention_layernorm", SAME},
+    {"blk.%d.attn_q", "model.layers.%d.self_attn.q_proj", TURNED},
+    {"blk.%d.attn_k", "model.layers.%d.self_attn.k_proj", TURNED},
+    {"blk.%d.attn_v", "model.layers.%d.self_attn.v_proj", SAME},
+    {"blk.%d.attn_output", "model.layers.%d.self_attn.o_proj", SAME},
+    {"blk.%d.attn_q_norm", "model.layers.%d.self_attn.q_norm", SAME},
+    {"blk.%d.attn_k_norm", "model.layers.%d.self_attn.k_norm", SAME},
+    {"blk.%d.ffn_gate", "model.layers.%d.mlp.gate_proj", SAME},
+    {"blk.%d.ffn_up", "model.layers.%d.mlp.up_proj", SAME},
+    {"blk.%d.ffn_down", "model.layers.%d.mlp.down_proj", SAME},
+    {NULL, NULL, SAME},
+};
+
+static const Gguf_tensor gpt_tensors[] = {
+    {"token_embd", "transformer.wte", SAME},
+    {"position_embd", "transformer.wpe", SAME},
+    {"output_norm", "transformer.ln_f", SAME},
+    {"output", "lm_head", SAME},
+    {"blk.%d.attn_norm", "transformer.h.%d.ln_1", SAME},
+    {"blk.%d.ffn_norm", "transformer.h.%d.ln_2", SAME},
+    {"blk.%d.attn_qkv", "transformer.h.%d.attn.c_attn", TRANSPOSED},
+    {"blk.%d.attn_output", "transformer.h.%d.attn.c_proj", TRANSPOSED},
+    {"blk.%d.ffn_up", "transformer.h.%d.mlp.c_fc", TRANSPOSED},
+    {"blk.%d.ffn_down", "transformer.h.%d.mlp.c_proj", TRANSPOSED},
+    {NULL, NULL, SAME},
+};
+
+/* ------------------------------------------------------------------ architectures */
+
+#define SILU     "{\"hidden_act\": \"silu\"}"
+#define NEW_GELU "{\"activation_function\": \"gelu_new\"}"
+
+static const Architecture architectures[] = {
+    {"llama", "llama", "LlamaForCausalLM", llama_keys, llama_tensors, SILU, true, true, true},
+    {"llama", "mistral", "MistralForCausalLM", llama_keys, llama_tensors, SILU, true, true, true},
+    {"qwen2", "qwen2", "Qwen2ForCausalLM", llama_keys, llama_tensors, SILU, true, false, false},
+    {"qwen3", "qwen3", "Qwen3ForCausalLM", llama_keys, llama_tensors, SILU, true, true, false},
+    {"gpt2", "gpt2", "GPT2LMHeadModel", gpt_keys, gpt_tensors, NEW_GELU, false, false, false},
+};
+enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
+
+/* "llama, mistral, qwen2, …", or the names of files. */
+char *gguf_architectures(bool in_files)
+{
+    char *all = NULL;
+    for (int i = 0; i < ARCHITECTURES; i++) {
+        const Architecture *a = &architectures[i];
+        if (in_files && i && strcmp(a->name, a[-1].name) == 0) continue;
+        const char *word = in_files ? a->name : a->type;
+        char *more = all ? text_of("%s%s%s", all, i + 1 < ARCHITECTURES ? ", " : " or ", word) : text_of("%s", word);
+        free(all);
+        all = more;
+    }
+    return all;
+}
+
+const Architecture *architecture_of_type(const char *type)
+{
+    for (int i = 0; type && i < ARCHITECTURES; i++)
+        if (strcmp(architectures[i].type, type) == 0) return &architectures[i];
+    return NULL;
+}
+
+const Architecture *architecture_of(const Store *s)
+{
+    const char *name = json_string_value(json_object_get(s->header, "general.architecture"));
+    if (!name) fail(EXIT_DATA, s->path, "does not say its \"general.architecture\"; the file is damaged");
+    for (int i = 0; i < ARCHITECTURES; i++)
+        if (strcmp(architectures[i].name, name) == 0) return &architectures[i];
+    fail(EXIT_DATA, s->path,
+         "\"general.architecture\": expected %s, found %.60s, which is not read from GGUF yet; take the model's "
+         "Hugging Face folder, if models/ has a description for it",
+         gguf_architectures(true), name);
+}
+
+/* ------------------------------------------------------------------ names of tensors */
+
+static int64_t leading_digits(const char *at)
+{
+    int64_t n = 0;
+    while (isdigit((unsigned char)at[n])) n++;
+    return n;
+}
+
+/* The name that `to` makes of one that fits `from`, with its number and what follows its last dot; NULL: it does not
+ * fit. */
+static char *translated(const char *from, const char *to, const char *name)
+{
+    const char *end = strrchr(name, '.'), *number = strstr(from, "%d"), *place = strstr(to, "%d");
+    size_t before = number ? (size_t)(number - from) : strlen(from);
+    if (!end || strncmp(from, name, before) != 0) return NULL;
+    int64_t digits = number ? leading_digits(name + before) : 0;
+    const char *rest = name + before + digits, *after = number ? number + 2 : "";
+    size_t n = strlen(after);
+    if ((number && !digits) || strncmp(rest, after, n) != 0 || rest + n != end) return NULL;
+    if (!number) return text_of("%s%s", to, end);
+    return text_of("%.*s%.*s%s%s", (int)(place - to), to, (int)digits, name + before, place + 2, end);
+}
+
+static const Gguf_tensor *tensor_row(const Architecture *a, bool is_hf, const char *name, char **other)
+{
+    for (const Gguf_tensor *row = a->tensor; row->gguf; row++)
+        if ((*other = translated(is_hf ? row->hf : row->gguf, is_hf ? row->gguf : row->hf, name))) return row;
+    return NULL;
+}
+
+char *gguf_name(const Architecture *a, const char *hf)
+{
+    char *name;
+    return tensor_row(a, true, hf, &name) ? name : NULL;
+}
+
+char *hf_of_gguf(const Architecture *a, const char *gguf)
+{
+    char *name;
+    return tensor_row(a, false, gguf, &name) ? name : NULL;
+}
+
+/* A vector has the order of its matrix's rows. */
+void gguf_order(const Architecture *a, const char *hf, int64_t head, Stored *t)
+{
+    char *name;
+    const Gguf_tensor *row = tensor_row(a, true, hf, &name);
+    if (!row) return;
+    free(name);
+    if (row->order == TURNED && a->turned) t->turned = head;
+    t->transposed = row->order == TRANSPOSED && t->rank == 2;
+}
+
+static void check_heads(const Store *s, const Stored *t)
+{
+    if (t->turned == 0 || t->turned % 2 || t->rank == 0 || t->dim[0] % t->turned)
+        fail(EXIT_DATA, s->path,
+             "tensor %s: expected rows of whole heads of %lld, found %lld rows; the file is damaged", t->name,
+             (long long)t->turned, (long long)(t->rank ? t->dim[0] : 0));
+}
+
+void rename_as_hf(const Store *s, const Architecture *a, Stored *t)
+{
+    char *name, *own = gguf_name(a, t->name);
+    if (own) fail(EXIT_DATA, s->path, "tensor %.100s has no name of GGUF; convert the model again", t->name);
+    const Gguf_tensor *row = tensor_row(a, false, t->name, &name);
+    if (!row) return;
+    free((char *)t->name);
+    t->name = name;
+    if (row->order == SAME) return;
+    gguf_order(a, name, a->turned ? gguf_head(s, a) : 0, t);
+    if (row->order == TURNED && a->turned) check_heads(s, t);
+    int64_t rows = t->dim[0];
+    if (t->transposed) t->dim[0] = t->dim[1], t->dim[1] = rows;
+}

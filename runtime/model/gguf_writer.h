@@ -1,0 +1,35 @@
+/* gguf_writer.h: a GGUF file while it is written; for gguf_out.c and gguf_keys.c. */
+#ifndef LATHE_MODEL_GGUF_WRITER_H
+#define LATHE_MODEL_GGUF_WRITER_H
+
+#include "base/file.h"
+#include "model/gguf.h"
+#include "model/gguf_out.h"
+
+typedef struct Writer {
+    const Gguf_model *g;
+    const Architecture *a;
+    const char *path;
+    int file_type; /* general.file_type */
+    Out *out;
+    int64_t bytes; /* given */
+    int64_t keys;  /* while they are only counted: out is NULL */
+} Writer;
+
+typedef struct Token {
+    const char *text; /* NULL: no token has this id */
+    size_t bytes;
+    int type;
+} Token;
+
+void out_bytes(Writer *w, const void *at, size_t n);
+void out_number(Writer *w, uint64_t x, int bytes);
+void out_text(Writer *w, const char *text, size_t n);
+uint32_t float_bits(double x);
+/* The description's config.json, since that of imported weights may say the same in other places. */
+const json_t *said_of_model(const Writer *w, const char *key);
+int64_t head_of_model(const Writer *w); /* the size of a head */
+Token *tokens_by_id(Writer *w);         /* as many as the model has ids; the rest are fillers */
+void put_keys(Writer *w, const Token *token);
+
+#endif

@@ -1,0 +1,91 @@
+# gguf_families.sh: GGUF files that llama.cpp's converter made of Hugging Face folders (tests/reference/gguf_families.py) give the
+# parameters of those folders, and go out again as files that give them, too.
+top=$PWD
+. tests/trainer/common
+lathe=${LATHE:-$BUILD/lathe}
+[ -x "$lathe" ] || { echo "skipped: $lathe is not built"; exit 77; }
+reference=$top/tests/reference
+
+printf "ABBA12345'SAB!?AB" >text.txt
+for kind in llama3 qwen2 qwen3 gpt2; do
+    file=$reference/gguf/$kind.gguf trainer=$kind/built/trainer
+    works "$lathe" new $kind --from $file
+    works "$lathe" new $kind-folder --from $reference/hf_$kind
+    same $kind/model.lua $kind-folder/model.lua
+    works "$lathe" build $kind/model.lua -o $kind/built
+    works $trainer init --init $reference/hf_$kind --out known.safetensors
+    works $trainer init --init $file --out $kind.safetensors
+    same $kind.safetensors known.safetensors
+    works $trainer export --to gguf --weights $file --out own.gguf
+    works $trainer init --init own.gguf --out back.safetensors
+    same back.safetensors known.safetensors
+    works $trainer export --to hf --weights own.gguf --out $kind-out
+    works $trainer export --to gguf --weights $kind-out --out again.gguf
+    same own.gguf again.gguf
+    works "$lathe" tokenize encode --tokenizer $file --json text.txt && cp out theirs.ids
+    works "$lathe" tokenize encode --tokenizer own.gguf --json text.txt
+    same out theirs.ids
+    cp own.gguf $kind.gguf
+done
+says 'c.rope_context = 16$' llama3/model.lua
+works gpt2/built/trainer export --to gguf --type q8_0 --weights gpt2.gguf --out small.gguf      # rows of transposed matrices
+says 'at most [34]\..e-03' out
+sed 's/"normalizer": null/"normalizer": {"type": "NFC"}/' gpt2-out/tokenizer.json >normal.json && mv normal.json gpt2-out/tokenizer.json
+refuses 3 'in the file, found BPE with the normalizer NFC' gpt2/built/trainer export --to gguf --weights gpt2-out --out refused.gguf
+for pre in llama3:llama-bpe qwen2:qwen2 qwen3:qwen2 gpt2:gpt-2; do
+    LC_ALL=C grep -aq "tokenizer.ggml.pre.*${pre#*:}" ${pre%:*}.gguf && ok "cut as ${pre#*:}" || wrong "$pre"
+done
+
+# SentencePiece's byte pairs: ids as Hugging Face's tokenizers and as llama.cpp give them, which puts a blank also before a text
+# that begins with one; merges become scores, and scores merges.
+spm=$reference/hf_spm
+ids() { works "$lathe" tokenize encode --tokenizer "$1" --json --format jsonl $spm/texts.jsonl; tr -d ' ' <out >ids.jsonl; same ids.jsonl $spm/$2.jsonl; }
+ids $spm ids
+ids $reference/gguf/spm.gguf llama_cpp
+works "$lathe" new spm --from $reference/gguf/spm.gguf
+works "$lathe" build spm/model.lua -o spm/built
+works spm/built/trainer init --init $spm --out known.safetensors
+for from in $reference/gguf/spm.gguf $spm; do
+    works spm/built/trainer export --to gguf --weights $from --out spm.gguf
+    works spm/built/trainer init --init spm.gguf --out back.safetensors
+    same back.safetensors known.safetensors
+    ids spm.gguf llama_cpp
+done
+works spm/built/trainer export --to hf --weights spm.gguf --out spm-out
+ids spm-out llama_cpp
+works spm/built/trainer generate --weights spm.gguf --prompt 'It is' --tokens 5
+printf 'It is  so: naïve\n' >text.txt
+works "$lathe" tokenize encode --tokenizer spm.gguf --out text.bin text.txt
+works "$lathe" tokenize decode --tokenizer spm.gguf text.bin
+same out text.txt
+cp -r $spm odd && tr -d '\n' <$spm/tokenizer.json | sed 's/\("merges": \[\) *\(\[[^]]*\]\), *\(\[[^]]*\]\),/\1/' >odd/tokenizer.json
+refuses 3 "or SentencePiece's BPE, found another" spm/built/trainer export --to gguf --weights odd --out refused.gguf
+
+# llama.cpp has no name of Mistral's: a file is read as what the description says; a short window has no place.
+build() { works "$lathe" build $top/models/llama.lua --set vocab=61 --set seq=8 --set batch=1 --set layers=2 --set heads=4 --set kv_heads=2 \
+    --set head_width=8 --set width=24 --set hidden=34 --set tied=false --set rope_theta=1e6 --set context=64 "$@"; }
+build --set kind=mistral -o wide
+build --set kind=mistral --set window=5 -o narrow
+cp -r $reference/hf_mistral mistral && cp qwen2-out/tokenizer.json mistral/
+sed -i 's/"sliding_window": 5/"sliding_window": null/' mistral/config.json
+works wide/trainer export --to gguf --weights mistral --out mistral.gguf
+works wide/trainer init --init mistral --out known.safetensors
+works wide/trainer init --init mistral.gguf --out back.safetensors
+same back.safetensors known.safetensors
+cp $reference/hf_mistral/config.json mistral/
+refuses 3 "sees all positions in a model of the architecture llama, and this one's a window" narrow/trainer export --to gguf --weights mistral --out refused.gguf
+refuses 3 'sliding_window: expected 5, found' narrow/trainer init --init mistral.gguf --out refused.safetensors
+
+# Stretched positions that are no model's, keys of the architecture that nothing knows, and what other programs noted.
+changed() { LC_ALL=C sed "s/$2/$3/" $reference/gguf/$1.gguf >changed.gguf; }
+changed qwen3 qwen3.rope.freq_base qwen3.rope.freq_bass
+refuses 3 'qwen3.rope.freq_bass: found 1000000.0, an unknown key' qwen3/built/trainer init --init changed.gguf --out refused.safetensors
+LC_ALL=C sed 's/general.finetune/quantize.imatrix/; s/general.size_label/mradermacher.label/' $reference/gguf/qwen3.gguf >changed.gguf
+works qwen3/built/trainer init --init changed.gguf --out back.safetensors
+changed llama3 rope.freq_base rope.freq_bass
+refuses 3 'rope_freqs.weight: expected rates stretched as Llama 3' llama3/built/trainer init --init changed.gguf --out refused.safetensors
+changed qwen2 blk.0.attn_q.bias blk.0.attn_r.bias
+refuses 3 'blk.0.attn_r.bias: not a tensor of this model' qwen2/built/trainer init --init changed.gguf --out refused.safetensors
+changed gpt2 'gpt-2' 'gpt-9'
+refuses 3 'found model gpt2, pre gpt-9, which is not read' "$lathe" tokenize encode --tokenizer changed.gguf --json $top/README.md
+finish
