@@ -323,11 +323,13 @@ static void take_unknown(Tokenizer *t, const json_t *model)
 static void take_bpe(Tokenizer *t, json_t *all, json_t *model)
 {
     static const char *const absent[] = {"dropout", "continuing_subword_prefix", "end_of_word_suffix"};
+    const json_t *normalizer = json_object_get(all, "normalizer");
     t->kind = TOKEN_BPE;
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
         if (!is_nothing(json_object_get(model, absent[i]))) set_other(t, text_of("BPE with %s", absent[i]));
-    if (!is_nothing(json_object_get(all, "normalizer")))
-        set_other(t, text_of("BPE with the normalizer %.40s", type_of(json_object_get(all, "normalizer"))));
+    bool cuts = is_nothing(normalizer) || take_normalizer(t, normalizer);
+    if (t->normals && !t->other && !only_form(t->normals))
+        set_other(t, text_of("BPE with the normalizer %.40s", type_of(normalizer)));
     if (!t->other) take_pre_tokenizer(t, json_object_get(all, "pre_tokenizer"));
     if (t->other) return;
     t->whole = json_is_true(json_object_get(model, "ignore_merges"));
@@ -335,6 +337,8 @@ static void take_bpe(Tokenizer *t, json_t *all, json_t *model)
     take_vocab(t, json_object_get(model, "vocab"), json_object_get(all, "added_tokens"));
     take_unknown(t, model);
     if (!t->by_token) take_merges(t, json_object_get(model, "merges"));
+    t->letters_end = t->letters_end && cuts;
+    t->marks_begin = t->marks_begin && !t->normals;
     finish_tokens(t);
 }
 

@@ -1,5 +1,5 @@
-/* normal.c: normalises text before a Unigram model cuts it: SentencePiece's table of characters (Precompiled in
- * tokenizer.json: mostly NFKC), collapsing of spaces, stripping of ends, replacement of strings.
+/* normal.c: normalises text before it is cut: SentencePiece's table of characters (Precompiled in tokenizer.json:
+ * mostly NFKC), Unicode's normal forms, collapsing of spaces, stripping of ends, replacement of strings.
  *
  * The table is a double array (Aoe 1989) over bytes; as in SentencePiece, the longest entry at each position is
  * replaced, and a character that begins no entry stays. */
@@ -10,12 +10,13 @@
 
 enum { MOST_STEPS = 8, DEEPEST = 64, MOST_NODES = 1 << 20 };
 
-typedef enum Normal_kind { NORMAL_TABLE, NORMAL_RUNS, NORMAL_STRING, NORMAL_STRIP } Normal_kind;
+typedef enum Normal_kind { NORMAL_TABLE, NORMAL_RUNS, NORMAL_STRING, NORMAL_STRIP, NORMAL_FORM } Normal_kind;
 
 typedef struct Normal {
     Normal_kind kind;
     char *from, *to;  /* STRING: each `from` becomes `to`; RUNS: each run of two or more spaces does */
     bool left, right; /* STRIP */
+    int form;         /* FORM */
     char *blob;       /* TABLE: units, then strings that end in 0 */
     const uint32_t *unit;
     uint32_t units;
@@ -105,9 +106,10 @@ static bool take_normal(Tokenizer *t, const json_t *part)
     const char *string = json_string_value(json_object_get(pattern, "String"));
     const char *content = json_string_value(json_object_get(part, "content"));
     const char *table = json_string_value(json_object_get(part, "precompiled_charsmap"));
-    if (t->normals->n == MOST_STEPS) return set_other(t, text_of("a Unigram with many normalizers")), false;
+    if (t->normals->n == MOST_STEPS) return set_other(t, text_of("a tokenizer with many normalizers")), false;
     Normal *s = &t->normals->step[t->normals->n++];
     if (strcmp(type, "Precompiled") == 0 && table) return take_table(t, s, table);
+    if (find_normal_form(t, type, &s->form)) return s->kind = NORMAL_FORM, true;
     if (strcmp(type, "Strip") == 0) {
         *s = (Normal){.kind = NORMAL_STRIP,
                       .left = flag_of(part, "strip_left", true),
@@ -120,7 +122,7 @@ static bool take_normal(Tokenizer *t, const json_t *part)
         if (string) s->from = text_of("%s", string);
         return runs || !strpbrk(string, " \t\n\v\f\r");
     }
-    set_other(t, text_of("a Unigram with the normalizer %.40s", type));
+    set_other(t, text_of("a tokenizer with the normalizer %.40s", type));
     return false;
 }
 
@@ -147,7 +149,7 @@ void free_normals(Normals *all)
 
 /* ------------------------------------------------------------------ text */
 
-static void put_text(Draft_text *d, const char *at, int64_t n)
+void put_text(Draft_text *d, const char *at, int64_t n)
 {
     if (d->n + n > d->room) {
         d->room = (d->n + n) * 2 + 64;
@@ -201,6 +203,11 @@ static void strip(const Normal *s, const char *text, int64_t n, Draft_text *out)
     put_text(out, text + begin, n - begin);
 }
 
+const char *only_form(const Normals *all)
+{
+    return all && all->n == 1 && all->step[0].kind == NORMAL_FORM ? name_of_form(all->step[0].form) : NULL;
+}
+
 const char *normal_text(const Normals *all, const char *text, int64_t *n, Draft_text room[2])
 {
     for (int i = 0; i < all->n; i++) {
@@ -208,6 +215,7 @@ const char *normal_text(const Normals *all, const char *text, int64_t *n, Draft_
         Draft_text *out = &room[i % 2];
         out->n = 0;
         if (s->kind == NORMAL_STRIP) strip(s, text, *n, out);
+        else if (s->kind == NORMAL_FORM) put_normal_form(s->form, text, *n, out);
         else replace_all(s, text, *n, out);
         text = out->at;
         *n = out->n;

@@ -176,12 +176,18 @@ static json_t *decoder_json(const Tokenizer *t)
     return json_pack("{s:s, s:[{s:s}, {s:s}]}", "type", "Sequence", "decoders", "type", "ByteFallback", "type", "Fuse");
 }
 
+static json_t *normalizer_json(const Tokenizer *t)
+{
+    const char *type = t->lower ? "Lowercase" : only_form(t->normals);
+    return type ? json_pack("{s:s}", "type", type) : json_null();
+}
+
 char *hf_text(const Tokenizer *t)
 {
-    json_t *all = json_pack(
-        "{s:s, s:n, s:n, s:o, s:o, s:o, s:n, s:o, s:o}", "version", "1.0", "truncation", "padding", "added_tokens",
-        added_json(t), "normalizer", t->lower ? json_pack("{s:s}", "type", "Lowercase") : json_null(), "pre_tokenizer",
-        pre_tokenizer_json(t), "post_processor", "decoder", decoder_json(t), "model", model_json(t));
+    json_t *all =
+        json_pack("{s:s, s:n, s:n, s:o, s:o, s:o, s:n, s:o, s:o}", "version", "1.0", "truncation", "padding",
+                  "added_tokens", added_json(t), "normalizer", normalizer_json(t), "pre_tokenizer",
+                  pre_tokenizer_json(t), "post_processor", "decoder", decoder_json(t), "model", model_json(t));
     bug_if(!all);
     char *text = json_written(all, JSON_INDENT(1));
     json_decref(all);

@@ -167,6 +167,13 @@ typedef struct Draft_text { /* built from pieces */
     int64_t n, room;
 } Draft_text;
 
+void put_text(Draft_text *d, const char *at, int64_t n);
+/* token/unicode.c: finds NFC, NFD, NFKC or NFKD; without the library that makes them it ends the program (3). */
+bool find_normal_form(Tokenizer *t, const char *name, int *form);
+const char *name_of_form(int form);
+void put_normal_form(int form, const char *text, int64_t n, Draft_text *out);
+const char *only_form(const Normals *all); /* its name, if they are nothing else; NULL */
+
 /* False: text may no longer be cut before a space; sets t->other if the part is unknown. */
 bool take_normalizer(Tokenizer *t, const json_t *part);
 const char *normal_text(const Normals *all, const char *text, int64_t *n, Draft_text room[2]);
