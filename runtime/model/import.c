@@ -213,14 +213,15 @@ static void take_zeros(const Hf_tensor *t, const Stored *from, Misfits *bad)
 static void take_tensor(const Lathe_model *m, const Hf_tensor *t, const Stored *from, void *flat, Misfits *bad)
 {
     enum { AT_ONCE = 1024 };
-    double values[AT_ONCE];
     bool finite = true;
     int64_t n = stored_elements(from);
+#pragma omp parallel for reduction(&& : finite) if (n > 64 * AT_ONCE)
     for (int64_t first = 0; first < n; first += AT_ONCE) {
+        double values[AT_ONCE];
         int64_t count = n - first < AT_ONCE ? n - first : AT_ONCE;
         read_stored(from, first, count, values);
         for (int64_t i = 0; i < count; i++) {
-            finite &= isfinite(values[i]) != 0;
+            finite = finite && isfinite(values[i]);
             write_real(lathe_weights(m), flat, hf_place(t, unturned_place(from, first + i)), values[i]);
         }
     }

@@ -237,6 +237,11 @@ void read_stored(const Stored *s, int64_t first, int64_t n, double *to)
 {
     const Block_form *form = block_form(s->dtype);
     double values[LARGEST_BLOCK];
+    if (stored_is(s, "F32")) {
+        float x;
+        for (int64_t i = 0; i < n; i++) memcpy(&x, s->at + (first + i) * 4, 4), to[i] = (double)x;
+        return;
+    }
     if (!form) {
         for (int64_t i = 0; i < n; i++) to[i] = stored_element(s, first + i);
         return;
