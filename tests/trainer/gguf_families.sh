@@ -30,8 +30,13 @@ done
 says 'c.rope_context = 16$' llama3/model.lua
 works gpt2/built/trainer export --to gguf --type q8_0 --weights gpt2.gguf --out small.gguf      # rows of transposed matrices
 says 'at most [34]\..e-03' out
-sed 's/"normalizer": null/"normalizer": {"type": "NFC"}/' gpt2-out/tokenizer.json >normal.json && mv normal.json gpt2-out/tokenizer.json
-refuses 3 'in the file, found BPE with the normalizer NFC' gpt2/built/trainer export --to gguf --weights gpt2-out --out refused.gguf
+sed 's/"normalizer": null/"normalizer": {"type": "NFC"}/' gpt2-out/tokenizer.json >normal.json && cp normal.json gpt2-out/tokenizer.json
+works gpt2/built/trainer export --to gguf --weights gpt2-out --out normal.gguf
+says 'normalises text to NFC, which llama.cpp leaves out' err
+sed 's/"NFC"/"NFKC"/' normal.json >gpt2-out/tokenizer.json
+refuses 3 'normalises text to NFKC, which llama.cpp cannot' gpt2/built/trainer export --to gguf --weights gpt2-out --out refused.gguf
+sed 's/"NFC"/"Nmt"/' normal.json >gpt2-out/tokenizer.json
+refuses 3 'in the file, found a tokenizer with the normalizer Nmt' gpt2/built/trainer export --to gguf --weights gpt2-out --out refused.gguf
 for pre in llama3:llama-bpe qwen2:qwen2 qwen3:qwen2 gpt2:gpt-2; do
     LC_ALL=C grep -aq "tokenizer.ggml.pre.*${pre#*:}" ${pre%:*}.gguf && ok "cut as ${pre#*:}" || wrong "$pre"
 done
