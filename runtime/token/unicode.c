@@ -21,15 +21,22 @@ static const struct {
              {"NFKD", UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT, 0x80}};
 enum { FORMS = sizeof forms / sizeof *forms };
 
-static utf8proc_ssize_t (*map)(const utf8proc_uint8_t *, utf8proc_ssize_t, utf8proc_uint8_t **, utf8proc_option_t);
+static struct Utf8proc {
+    utf8proc_ssize_t (*decompose)(const utf8proc_uint8_t *, utf8proc_ssize_t, utf8proc_int32_t *, utf8proc_ssize_t,
+                                  utf8proc_option_t);
+    utf8proc_ssize_t (*reencode)(utf8proc_int32_t *, utf8proc_ssize_t, utf8proc_option_t);
+} library;
 static pthread_once_t loaded = PTHREAD_ONCE_INIT;
 static char *not_loaded; /* why it is not there; NULL: it is */
 
 static void load_utf8proc(void)
 {
-    void *all = dlopen("libutf8proc.so.2", RTLD_NOW | RTLD_LOCAL), *symbol = all ? dlsym(all, "utf8proc_map") : NULL;
-    if (!symbol) not_loaded = text_of("%s", dlerror());
-    memcpy(&map, &symbol, sizeof map);
+    void *all = dlopen("libutf8proc.so.2", RTLD_NOW | RTLD_LOCAL);
+    void *decompose = all ? dlsym(all, "utf8proc_decompose") : NULL;
+    void *reencode = decompose ? dlsym(all, "utf8proc_reencode") : NULL;
+    if (!reencode) not_loaded = text_of("%s", dlerror());
+    memcpy(&library.decompose, &decompose, sizeof decompose);
+    memcpy(&library.reencode, &reencode, sizeof reencode);
 }
 
 bool find_normal_form(Tokenizer *t, const char *name, int *form)
@@ -51,11 +58,15 @@ const char *name_of_form(int form) { return forms[form].name; }
 
 static void put_run(int form, const char *text, int64_t n, Draft_text *out)
 {
-    utf8proc_uint8_t *made = NULL;
-    utf8proc_ssize_t bytes = map((const utf8proc_uint8_t *)text, n, &made, (utf8proc_option_t)forms[form].options);
-    bug_if(bytes < 0); /* the text is UTF-8 */
-    put_text(out, (const char *)made, bytes);
-    free(made);
+    const utf8proc_option_t how = (utf8proc_option_t)forms[form].options;
+    const utf8proc_uint8_t *from = (const utf8proc_uint8_t *)text;
+    utf8proc_ssize_t codes = library.decompose(from, n, NULL, 0, how);
+    bug_if(codes < 0);                                                       /* the text is UTF-8 */
+    utf8proc_int32_t *room = must_alloc(sizeof *room * (size_t)(codes + 1)); /* one for the end that reencode writes */
+    utf8proc_ssize_t bytes = library.reencode(room, library.decompose(from, n, room, codes, how), how);
+    bug_if(bytes < 0);
+    put_text(out, (const char *)room, bytes);
+    free(room);
 }
 
 /* Bytes that are no UTF-8 stay, and what is on their two sides does not meet. */

@@ -227,7 +227,7 @@ static void check_gguf_place(const Trainer *t)
 }
 
 /* llama.cpp normalises nothing.  What people type is in NFC but for rare texts, which then have other ids. */
-static void check_form(const Export *x, const json_t *tokenizer)
+static void check_normal_form(const Export *x, const json_t *tokenizer)
 {
     const char *form = json_string_value(json_object_get(json_object_get(tokenizer, "normalizer"), "type"));
     if (!form || strncmp(form, "NF", 2) != 0) return;
@@ -246,7 +246,7 @@ static void write_gguf_file(Export *x)
              x->unread ? x->unread : "none");
     json_t *config = parsed(hf_config(&x->hf, x->origin, x->tokenizer, lathe_weights(t->model), x->ids)),
            *tokenizer = parsed(hf_tokenizer(x->tokenizer));
-    check_form(x, tokenizer);
+    check_normal_form(x, tokenizer);
     Gguf_model g = {&x->hf, t->model,  x->memory.params,           x->ids,
                     config, tokenizer, origin_template(x->origin), t->type ? t->type : "f32"};
     write_gguf(t->out, &g);

@@ -4,13 +4,13 @@ set -eu
 failed=0
 complain() { echo "failed: $*"; failed=1; }
 top=$PWD
-model="$top/models/char_rnn.lua"
+model="$top/models/gpt.lua"
 cd "$TMP"
 
 # shellcheck disable=SC2086
-folder() { "$LATHE" build "$model" --config tiny --source $1; }
+folder() { "$LATHE" build "$model" --config char --source $1; }
 
-changing='--config=large
+changing='--config=stream
 --set=batch=2
 --target=cuda
 --memory=1G

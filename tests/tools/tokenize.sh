@@ -157,10 +157,10 @@ cmp -s bad/tokenizer.json tok/tokenizer.json && sed -i '0,/"\(.\) \(.\)"/s//"\1 
 refuses 3 'bad/tokenizer.json: merges\[[0-9]*\]: error: a merge of "zz", which is not in the vocabulary' "$lathe" tokenize encode --tokenizer bad --out x.bin t.txt
 echo '{"model": {"type": "WordPiece", "vocab": {"a": 0}}}' >bad/tokenizer.json
 refuses 3 'expected bytes, characters, words, a byte-level BPE or a Unigram, found WordPiece of 1 tokens' "$lathe" tokenize encode --tokenizer bad --out x.bin t.txt
-sed 's/"normalizer": null/"normalizer": {"type": "NFC"}/' tok/tokenizer.json >bad/tokenizer.json
-refuses 3 'found BPE with the normalizer NFC' "$lathe" tokenize encode --tokenizer bad --out x.bin t.txt
-echo '{"normalizer": {"type": "NFKC"}, "model": {"type": "Unigram", "vocab": [["a", 0.5]]}}' >bad/tokenizer.json
-refuses 3 'found a Unigram with the normalizer NFKC' "$lathe" tokenize encode --tokenizer bad --out x.bin t.txt
+sed 's/"normalizer": null/"normalizer": {"type": "Nmt"}/' tok/tokenizer.json >bad/tokenizer.json
+refuses 3 'found a tokenizer with the normalizer Nmt' "$lathe" tokenize encode --tokenizer bad --out x.bin t.txt
+echo '{"normalizer": {"type": "Nmt"}, "model": {"type": "Unigram", "vocab": [["a", 0.5]]}}' >bad/tokenizer.json
+refuses 3 'found a tokenizer with the normalizer Nmt' "$lathe" tokenize encode --tokenizer bad --out x.bin t.txt
 echo '{"model": {"type": "Unigram", "vocab": [["t", -1], ["h"]]}}' >bad/tokenizer.json
 refuses 3 '"vocab"\[1\]: expected \[token, log probability\]' "$lathe" tokenize encode --tokenizer bad --out x.bin t.txt
 echo '{"model": {"type": "Unigram", "vocab": [["t", -1]]}}' >bad/tokenizer.json
