@@ -134,8 +134,9 @@ static void check_readers(Desc *d)
         bool alone = strings_get(&readers, a->weight->name) <= strings_get(&readers, a->a->name);
         if (alone || leaves_out(d, a->weight)) continue;
         err(a->weight->where,
-            "--lora match=…: '%s' is read elsewhere too, such as by the loss, and an adapter acts in its own nn.linear "
-            "alone; choose others",
+            "--lora match=…: '%s' is read elsewhere too, for example by the loss, and a merged adapter would change "
+            "that "
+            "as well; choose other weights",
             a->weight->name);
     }
 }
@@ -171,7 +172,8 @@ void check_lora(const Trace *trace)
             usage_error("--lora train=%s: no parameter has such a name; `trainer info` lists them",
                         d->lora->train.at[k]);
     }
-    if (d->lora && !d->adapters.n) usage_error("--lora: %s has no nn.linear with a weight that nothing else reads", d->file);
+    if (d->lora && !d->adapters.n)
+        usage_error("--lora: %s has no nn.linear with a weight that nothing else reads", d->file);
     if (!d->lora) return;
     check_readers(d);
     if (!d->unfit.n) check_trained(d);

@@ -184,9 +184,10 @@ static void settle_prefill(const Trace *trace, const char *hindered)
 static void add_prefill(lua_State *L, int model, int c)
 {
     Desc *d = trace_of(L)->desc;
+    bool asked = d->recipe.prefill > 1; /* then a mistake is told */
     settle_prefill(trace_of(L), hinders_prefill(d));
     if (d->recipe.prefill == 1) return;
-    if (can_trace(trace_entry, L, model, c, ENTRY_prefill)) {
+    if (asked || can_trace(trace_entry, L, model, c, ENTRY_prefill)) {
         Graph *g = trace_entry(L, model, c, ENTRY_prefill);
         push(&d->graphs, g);
     } else d->recipe.prefill = 1;

@@ -50,7 +50,8 @@ void check_lora_note(const Lathe_model *m, const Store *s)
     const char *theirs = store_note(s, "lora");
     lora_words(&m->lora, words, sizeof words);
     if (m->adapters && theirs && strcmp(theirs, words) != 0)
-        fail(EXIT_DATA, s->path, "expected adapters of --lora %s, found those of --lora %s; build with the same", words,
+        fail(EXIT_DATA, s->path,
+             "expected adapters of --lora %s, found those of --lora %s; build the trainer with the latter", words,
              theirs);
 }
 

@@ -37,10 +37,18 @@ static int64_t id_of_part(const json_t *vocab, const json_t *specials, const cha
     return id && !json_object_getn(specials, at, n) ? json_integer_value(id) : -1;
 }
 
+/* Ways are sought at each byte of a token, and each way is a merge. */
+enum { LONGEST_MERGED = 1000, MOST_WAYS = 1 << 23 };
+
 static void add_ways_of(Ways *ways, const json_t *vocab, const json_t *specials, const char *text, Way way)
 {
     size_t n = strlen(text);
     if (is_byte_name(text)) return;
+    if (n > LONGEST_MERGED || ways->n > MOST_WAYS)
+        fail(EXIT_DATA, NULL,
+             "the vocabulary is not one of SentencePiece's: expected tokens of at most %d bytes that merge in at "
+             "most %d ways",
+             LONGEST_MERGED, MOST_WAYS);
     for (size_t k = 1; k < n; k++) {
         if (((unsigned char)text[k] & 0xc0) == 0x80) continue;
         way.left = id_of_part(vocab, specials, text, k);

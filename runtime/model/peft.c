@@ -13,6 +13,7 @@
 #include "model/tables.h"
 #include "model/weights.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,11 @@ static char *layer_name(const Hf *hf, const Lathe_param *weight, int64_t copy)
     char own[LONGEST_NAME];
     copy_name(own, sizeof own, weight, copy);
     char *theirs = hf_name(hf, own), *dot = strrchr(theirs, '.');
-    bug_if(!dot);
+    if (!dot)
+        fail(
+            EXIT_ERROR, weight->where,
+            "PEFT's names are of layers: the name '%s' that the description's hf gives this weight must end in .weight",
+            theirs);
     *dot = 0;
     return theirs;
 }
@@ -174,6 +179,22 @@ static void check_plain(const char *path, const json_t *config)
     }
 }
 
+/* Some ways to begin change the base too, and their adapters are meant for that one. */
+static void check_beginning(const char *path, const json_t *config)
+{
+    static const char *const plain[] = {"gaussian", "orthogonal", "eva"};
+    const json_t *value = json_object_get(config, "init_lora_weights");
+    const char *word = json_string_value(value);
+    if (!word) return;
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (strcmp(word, plain[i]) == 0) return;
+    fail(
+        EXIT_DATA, path,
+        "init_lora_weights: \"%.40s\" also changes the base, so the adapter does not fit the weights as published; let "
+        "PEFT convert it (save_pretrained with path_initial_model_for_weight_conversion)",
+        word);
+}
+
 static Lathe_lora lora_of(const char *path, const json_t *config)
 {
     const json_t *type = json_object_get(config, "peft_type"), *rank = json_object_get(config, "r"),
@@ -193,29 +214,37 @@ static void check_config(const Lathe_model *m, const char *folder)
     json_t *config = read_json_file(path, "PEFT writes it beside adapter_model.safetensors");
     const Lathe_lora l = lora_of(path, config);
     check_plain(path, config);
+    check_beginning(path, config);
     lora_words(&l, theirs, sizeof theirs);
     lora_words(&m->lora, words, sizeof words);
     if (!m->adapters) fail(EXIT_USAGE, path, "this trainer has no adapters; build it with --lora %s,match=…", theirs);
     if (strcmp(words, theirs) != 0)
-        fail(EXIT_DATA, path, "expected adapters of --lora %s, found those of --lora %s; build with the same", words,
-             theirs);
+        fail(EXIT_DATA, path,
+             "expected adapters of --lora %s, found those of --lora %s; build the trainer "
+             "with the latter",
+             words, theirs);
     json_decref(config);
     free(path);
 }
 
+/* least: fewest rows that it may have; the others are zero. */
 static void take_half(const Store *s, const char *layer, const char *half, const Lathe_model *m, const Lathe_param *p,
-                      int64_t copy, void *flat)
+                      int64_t copy, int64_t least, void *flat)
 {
     char *name = half_name(layer, half);
     const int64_t rows = p->dim[p->loops], columns = p->dim[p->loops + 1];
     const Stored *from = find_stored(s, name);
     if (!from)
         fail(EXIT_DATA, s->path, "%s is missing; build the trainer with a --lora match=… of what there is", name);
-    if (from->rank != 2 || from->dim[0] != rows || from->dim[1] != columns || !is_stored_real(from))
+    if (from->rank != 2 || from->dim[0] < least || from->dim[0] > rows || from->dim[1] != columns ||
+        !is_stored_real(from))
         fail(EXIT_DATA, s->path, "%s: expected [%lld, %lld] of reals; this is an adapter of another model", name,
              (long long)rows, (long long)columns);
-    for (int64_t i = 0; i < rows * columns; i++)
-        write_real(lathe_weights(m), flat, copy_place(p, copy, 0) + i, stored_element(from, i));
+    for (int64_t i = 0; i < rows * columns; i++) {
+        double x = i < from->dim[0] * columns ? stored_element(from, i) : 0;
+        if (!isfinite(x)) fail(EXIT_DATA, s->path, "%s: has values that are not finite", name);
+        write_real(lathe_weights(m), flat, copy_place(p, copy, 0) + i, x);
+    }
     free(name);
 }
 
@@ -230,8 +259,8 @@ void read_peft(const Lathe_model *m, const char *folder, void *flat)
     for (const Lathe_adapter *x = m->adapter; x < m->adapter + m->adapters; x++)
         for (int64_t c = 0; c < copies_of_parameter(&m->param[x->weight]); c++, taken += 2) {
             char *layer = layer_name(&hf, &m->param[x->weight], c);
-            take_half(&s, layer, "lora_A", m, &m->param[x->a], c, flat);
-            take_half(&s, layer, "lora_B", m, &m->param[x->b], c, flat);
+            take_half(&s, layer, "lora_A", m, &m->param[x->a], c, m->lora.rank, flat);
+            take_half(&s, layer, "lora_B", m, &m->param[x->b], c, rows_of_b(&hf, x, m, 1), flat);
             free(layer);
         }
     if (taken < s.n)

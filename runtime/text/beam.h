@@ -68,8 +68,8 @@ typedef struct Beam Beam;
 Beam *open_beam(const Beam_how *how, const Beam_model *model, void *memory);
 int64_t beam_bytes(const Beam_how *how, const Beam_model *model);
 int64_t beam_samples(const Beam *b); /* most searches at once: rows / beams */
-/* Search s has the rows from s · beams on; unused rows do the same as the first.  fed: tokens that all starts have, but
- * for their last, and that the rows have read already. */
+/* Search s has the rows from s · beams on; unused rows do the same as the first.  fed: how many tokens the rows have
+ * read already, of those before the last of each start. */
 void search_beams(Beam *b, const Beam_start *start, int64_t samples, int64_t fed, Beam_text *out);
 
 #endif

@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { PAYS = 8 }; /* a chunk takes as long as an eighth of its tokens, fed one by one */
+enum { PAYS = 16 }; /* a chunk of 128 takes as long as 7 tokens, fed one by one */
 
 /* ------------------------------------------------------------------ opening */
 

@@ -304,8 +304,8 @@ static void draw_next(Text_writer *w, Line *l, int64_t row, int64_t fed, const c
     l->over = l->ended || l->made == w->how.most;
 }
 
-/* Feeds what the prompts of all rows have, but for a last token, whose logits count; returns how much they have then.
- */
+/* Feeds the tokens that the prompts of all rows have, except the last of each, whose logits are needed; returns how
+ * many each row has read then. */
 static int64_t feed_given(Text_writer *w, const Id_list *of_row, int64_t fed)
 {
     int64_t end = of_row[0].n - 1, rows = w->d.rows;

@@ -328,7 +328,7 @@ static void take_bpe(Tokenizer *t, json_t *all, json_t *model)
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
         if (!is_nothing(json_object_get(model, absent[i]))) set_other(t, text_of("BPE with %s", absent[i]));
     bool cuts = is_nothing(normalizer) || take_normalizer(t, normalizer);
-    if (t->normals && !t->other && !only_form(t->normals))
+    if (changes_text(t->normals) && !t->other && !only_form(t->normals))
         set_other(t, text_of("BPE with the normalizer %.40s", type_of(normalizer)));
     if (!t->other) take_pre_tokenizer(t, json_object_get(all, "pre_tokenizer"));
     if (t->other) return;

@@ -203,6 +203,8 @@ static void strip(const Normal *s, const char *text, int64_t n, Draft_text *out)
     put_text(out, text + begin, n - begin);
 }
 
+bool changes_text(const Normals *all) { return all && all->n; }
+
 const char *only_form(const Normals *all)
 {
     return all && all->n == 1 && all->step[0].kind == NORMAL_FORM ? name_of_form(all->step[0].form) : NULL;

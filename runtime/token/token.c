@@ -227,6 +227,8 @@ static bool has_sign(const char *text, int64_t n)
     return false;
 }
 
+const char *tokenizer_form(const Tokenizer *t) { return only_form(t->normals); }
+
 static const char *without_signs(Encoder *e, const char *text, int64_t *n)
 {
     char *room = need_bytes(&e->room, &e->room_bytes, *n), *to = room;

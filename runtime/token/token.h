@@ -172,6 +172,7 @@ void put_text(Draft_text *d, const char *at, int64_t n);
 bool find_normal_form(Tokenizer *t, const char *name, int *form);
 const char *name_of_form(int form);
 void put_normal_form(int form, const char *text, int64_t n, Draft_text *out);
+bool changes_text(const Normals *all);
 const char *only_form(const Normals *all); /* its name, if they are nothing else; NULL */
 
 /* False: text may no longer be cut before a space; sets t->other if the part is unknown. */

@@ -48,6 +48,7 @@ int32_t token_of_text(const Tokenizer *t,
 /* The number of tokens that its file puts before a text ("post_processor": <s>), and their ids; encoding does not add
  * them. */
 int tokens_before(const Tokenizer *t, const int32_t **id);
+const char *tokenizer_form(const Tokenizer *t); /* NFC, …: all that normalises its text; NULL: nothing does, or more */
 int64_t token_bytes(const Tokenizer *t, int32_t id, const char **at); /* decoding: token after token */
 bool adds_blank(const Tokenizer *t);         /* encoding puts a space before a text, and the first token decodes to it */
 char *tokenizer_text(const Tokenizer *t);    /* of a tokenizer.json, from malloc; loads again as the same */

@@ -32,6 +32,7 @@ static char *not_loaded; /* why it is not there; NULL: it is */
 static void load_utf8proc(void)
 {
     void *all = dlopen("libutf8proc.so.2", RTLD_NOW | RTLD_LOCAL);
+    if (!all) all = dlopen("libutf8proc.so.3", RTLD_NOW | RTLD_LOCAL); /* from 2.9 on; these functions are the same */
     void *decompose = all ? dlsym(all, "utf8proc_decompose") : NULL;
     void *reencode = decompose ? dlsym(all, "utf8proc_reencode") : NULL;
     if (!reencode) not_loaded = text_of("%s", dlerror());
@@ -48,7 +49,7 @@ bool find_normal_form(Tokenizer *t, const char *name, int *form)
     if (not_loaded)
         fail(EXIT_DATA, t->path,
              "text is normalised (%s) by libutf8proc, which cannot be loaded: %s; Debian, Ubuntu: apt install "
-             "libutf8proc2",
+             "libutf8proc2, or libutf8proc3",
              name, not_loaded);
     *form = i;
     return true;

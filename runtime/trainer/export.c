@@ -165,9 +165,20 @@ static void make_folder(const Trainer *t)
     free(from);
 }
 
+/* transformers and PEFT would apply adapters once more to weights that have them. */
+static void check_not_beside(const Trainer *t, const char *file, const char *what)
+{
+    char *beside = text_of("%s/%s", t->out, file);
+    if (access(beside, F_OK) == 0)
+        fail(EXIT_USAGE, beside, "here is %s, and weights beside an adapter would have it twice; choose another folder",
+             what);
+    free(beside);
+}
+
 static void write_folder(const Export *x)
 {
     const Trainer *t = x->t;
+    check_not_beside(t, "adapter_config.json", "an adapter");
     make_folder(t);
     write_tensors(x, text_of("%s/model.safetensors", t->out));
     write_file(t->out, "config.json",
@@ -227,14 +238,15 @@ static void check_gguf_place(const Trainer *t)
 }
 
 /* llama.cpp normalises nothing.  What people type is in NFC but for rare texts, which then have other ids. */
-static void check_normal_form(const Export *x, const json_t *tokenizer)
+static void check_normal_form(const Export *x)
 {
-    const char *form = json_string_value(json_object_get(json_object_get(tokenizer, "normalizer"), "type"));
-    if (!form || strncmp(form, "NF", 2) != 0) return;
+    const char *form = tokenizer_form(x->tokenizer);
+    if (!form) return;
     if (strcmp(form, "NFC") != 0)
         fail(EXIT_DATA, x->t->weights,
              "its tokenizer normalises text to %s, which llama.cpp cannot; --to hf writes a folder", form);
-    note("its tokenizer normalises text to NFC, which llama.cpp leaves out: text in another form gets other ids there");
+    note("its tokenizer normalises text to NFC, which llama.cpp leaves out: text that is not in NFC gets different "
+         "ids there");
 }
 
 static void write_gguf_file(Export *x)
@@ -246,7 +258,7 @@ static void write_gguf_file(Export *x)
              x->unread ? x->unread : "none");
     json_t *config = parsed(hf_config(&x->hf, x->origin, x->tokenizer, lathe_weights(t->model), x->ids)),
            *tokenizer = parsed(hf_tokenizer(x->tokenizer));
-    check_normal_form(x, tokenizer);
+    check_normal_form(x);
     Gguf_model g = {&x->hf, t->model,  x->memory.params,           x->ids,
                     config, tokenizer, origin_template(x->origin), t->type ? t->type : "f32"};
     write_gguf(t->out, &g);
@@ -289,19 +301,11 @@ static void need_adapters(const Trainer *t)
     if (!there) fail(EXIT_DATA, t->weights, "expected adapters, found weights without any; train some first");
 }
 
-/* PEFT would apply them once more to what --to hf has merged. */
-static void check_no_weights_beside(const Trainer *t)
-{
-    char *beside = text_of("%s/model.safetensors", t->out);
-    if (access(beside, F_OK) == 0)
-        fail(EXIT_USAGE, beside, "--to peft writes adapters alone, and here are weights; choose another folder");
-    free(beside);
-}
-
 static int export_adapters(const Export *x)
 {
     const Trainer *t = x->t;
-    check_no_weights_beside(t);
+    check_not_beside(t, "model.safetensors", "a model");
+    check_not_beside(t, "model.safetensors.index.json", "a model");
     make_folder(t);
     write_peft(t->model, &x->hf, t->out, x->memory.params, x->ids);
     if (t->json)

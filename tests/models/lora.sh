@@ -52,11 +52,12 @@ with() { # KEY VALUE WORDS: the folder with another value of its configuration i
     grep -v "^  \"$1\":" "$TMP/peft/adapter_config.json" | sed "s/^{/{ \"$1\": $2,/; "'$!{N;s/,\n}/\n}/;P;D}' >"$TMP/other/adapter_config.json"
     refuse 3 "$3" $low eval --weights "$TMP/base" --adapter "$TMP/other" --data "$TMP/t.txt"
 }
-with r 5 'expected adapters of --lora rank=4,alpha=8, found those of --lora rank=5,alpha=8'
+with r 5 'expected adapters of --lora rank=4,alpha=8, found those of --lora rank=5,alpha=8; build the trainer with the latter'
 with use_rslora true 'found those of --lora rank=4,alpha=8,rslora'
 with lora_alpha '"eight"' 'expected r, an integer, and lora_alpha, a number'
 with use_dora true 'use_dora: weights are decomposed (DoRA), which this program cannot compute; expected false'
 with alpha_pattern '{"c_fc": 2}' 'alpha_pattern: alphas differ'
+with init_lora_weights '"pissa"' 'init_lora_weights: "pissa" also changes the base'
 with peft_type '"IA3"' 'peft_type must be "LORA"'
 head -c 3000 "$TMP/peft/adapter_model.safetensors" >"$TMP/other/adapter_model.safetensors"
 cp "$TMP/peft/adapter_config.json" "$TMP/other"
@@ -81,7 +82,8 @@ refuses 'rank=0: expected a number from 1' --lora rank=0
 refuse 2 'this model has no adapters' $plain export --to peft --weights "$TMP/base" --out "$TMP/none"
 refuses 'times 0 learn nothing' --lora alpha=0
 refuse 3 'expected adapters, found weights without any' $low export --to peft --weights "$TMP/base" --out "$TMP/none"
-refuse 2 'here are weights; choose another folder' $low export --to peft --weights "$TMP/run" --out "$TMP/merged"
+refuse 2 'here is an adapter' $low export --to hf --weights "$TMP/run" --out "$TMP/peft"
+refuse 2 'here is a model, and weights beside an adapter would have it twice' $low export --to peft --weights "$TMP/run" --out "$TMP/merged"
 # shellcheck disable=SC2086
 must "$LATHE" build $gpt --lora rank=4,match=*.attn.*,match=*.mlp.c_fc.* -o "$TMP/weak"
 refuse 3 'expected adapters of --lora rank=4,alpha=4, found those of --lora rank=4,alpha=8' "$TMP/weak/trainer" eval --weights "$TMP/run" --data "$TMP/t.txt"
