@@ -18,6 +18,7 @@ typedef struct Way { /* to make a token of two */
 typedef struct Ways {
     Way *at;
     int64_t n, room;
+    const char *path; /* of the file, in messages; NULL: none */
 } Ways;
 
 static int by_score_down(const void *a, const void *b)
@@ -45,7 +46,7 @@ static void add_ways_of(Ways *ways, const json_t *vocab, const json_t *specials,
     size_t n = strlen(text);
     if (is_byte_name(text)) return;
     if (n > LONGEST_MERGED || ways->n > MOST_WAYS)
-        fail(EXIT_DATA, NULL,
+        fail(EXIT_DATA, ways->path,
              "the vocabulary is not one of SentencePiece's: expected tokens of at most %d bytes that merge in at "
              "most %d ways",
              LONGEST_MERGED, MOST_WAYS);
@@ -83,7 +84,7 @@ json_t *merges_of_scores(const Store *s, const json_t *vocab, const json_t *adde
 {
     json_t *scores = json_object_get(s->header, "tokenizer.ggml.scores"), *tokens = gguf_tokens(s), *token,
            *merges = json_array(), *specials = specials_of(added);
-    Ways ways = {0};
+    Ways ways = {.path = s->path};
     size_t i;
     if (!json_is_array(scores) || json_array_size(scores) != json_array_size(tokens))
         fail(EXIT_DATA, s->path,

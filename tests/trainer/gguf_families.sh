@@ -93,4 +93,6 @@ changed qwen2 blk.0.attn_q.bias blk.0.attn_r.bias
 refuses 3 'blk.0.attn_r.bias: not a tensor of this model' qwen2/built/trainer init --init changed.gguf --out refused.safetensors
 changed gpt2 'gpt-2' 'gpt-9'
 refuses 3 'found model gpt2, pre gpt-9, which is not read' "$lathe" tokenize encode --tokenizer changed.gguf --json $top/README.md
+refuses 3 'long_token.gguf: error: the vocabulary is not one of SentencePiece.s: expected tokens of at most 1000 bytes' \
+    "$lathe" tokenize encode --tokenizer $reference/gguf/long_token.gguf --json $top/README.md
 finish
