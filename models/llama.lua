@@ -1,17 +1,28 @@
 -- llama.lua: a decoder-only transformer with rmsnorm, rotary positions, grouped heads and swiglu.  Names and layouts in
--- checkpoints are those of Llama, Mistral, Qwen 2 and Qwen 3 at Hugging Face, whose rotary positions turn the two halves of a
--- head against each other.
+-- checkpoints are those of Llama, Mistral, Qwen 2, Qwen 3 and Gemma 1 to 3 at Hugging Face, whose rotary positions turn the two
+-- halves of a head against each other.
 
 -- What the families have of their own: attention_bias and mlp_bias are in their config.json, head_width and window are what it means
 -- by saying nothing.
+local function gemma(kind)
+  kind.gate, kind.norm_offset, kind.embedding_scaled = "gelu_tanh", 1, true     -- norms are times 1 + weight
+  kind.head_width, kind.attention_bias, kind.tied = 256, false, true
+  return kind
+end
+
 local kinds = {
   llama = { architecture = "LlamaForCausalLM", attention_bias = false, mlp_bias = false },
   mistral = { architecture = "MistralForCausalLM", window = 4096 },
   qwen2 = { architecture = "Qwen2ForCausalLM", qkv_bias = true },
   qwen3 = { architecture = "Qwen3ForCausalLM", qk_norm = true, attention_bias = false, head_width = 128 },
+  gemma = gemma { architecture = "GemmaForCausalLM" },
+  gemma2 = gemma { architecture = "Gemma2ForCausalLM", norms_after = true, window = 4096, full_every = 2, score_cap = 50.0, logit_cap = 30.0 },
+  gemma3_text = gemma { architecture = "Gemma3ForCausalLM", norms_after = true, window = 4096, full_every = 6, qk_norm = true,
+    rope_theta = 1e6, rope_local = 1e4 },
 }
 
 local function head_width(c) return c.head_width > 0 and c.head_width or c.width // c.heads end
+local function query_width(c) return c.query_width > 0 and c.query_width or head_width(c) end
 local function context(c) return c.context > 0 and c.context or c.seq end
 
 -- Rotary rates of models that were made to read longer texts than they began with
@@ -27,26 +38,43 @@ local stretches = {
   end,
 }
 
-local function block(c, init, x, segments)
-  local kind, stretch = kinds[c.kind], stretches[c.rope]
-  local function norm(y, name) return nn.rmsnorm(y, { name = name, eps = c.eps }) end
-  local h = norm(x, "input_layernorm")
-  x = x + nn.attention(h, {
+-- Layers with a window may have rates of their own.
+local function rates_of(c, windowed)
+  local stretch = stretches[c.rope] and stretches[c.rope](c)
+  if c.rope_local == 0 then return stretch end
+  return function(rate)
+    local near = nn.exp(nn.log(rate) * (math.log(c.rope_local) / math.log(c.rope_theta)))
+    return nn.where(windowed, near, stretch and stretch(rate) or rate)
+  end
+end
+
+local function norm(c, y, name) return nn.rmsnorm(y, { name = name, eps = c.eps, offset = kinds[c.kind].norm_offset }) end
+
+local function block(c, init, x, layer, segments)
+  local kind = kinds[c.kind]
+  local windowed = c.full_every > 0 and nn.ne((layer + 1) % c.full_every, 0) or nil
+  local function after(y, name) return kind.norms_after and norm(c, y, name) or y end
+  local h = nn.attention(norm(c, x, "input_layernorm"), {
     name = "self_attn", fused = false, names = { "q_proj", "k_proj", "v_proj", "o_proj" }, init = init, bias = false,
-    heads = c.heads, kv_heads = c.kv_heads, head_width = head_width(c), qkv_bias = kind.qkv_bias, qk_norm = kind.qk_norm and norm,
-    causal = true, window = c.window, rotary = c.rope_theta, rotary_stretch = stretch and stretch(c),
-    context = context(c), segments = segments,
+    heads = c.heads, kv_heads = c.kv_heads, head_width = head_width(c), qkv_bias = kind.qkv_bias,
+    qk_norm = kind.qk_norm and function(y, name) return norm(c, y, name) end,
+    causal = true, window = c.window, windowed = windowed, rotary = c.rope_theta, rotary_stretch = rates_of(c, windowed),
+    scale = 1 / math.sqrt(query_width(c)), soft_cap = c.score_cap > 0 and c.score_cap or nil, context = context(c), segments = segments,
   })
-  h = norm(x, "post_attention_layernorm")
-  return x + nn.swiglu(h, { name = "mlp", names = { "gate_proj", "up_proj", "down_proj" }, hidden = c.hidden, init = init })
+  x = x + after(h, "post_attention_layernorm")
+  h = norm(c, x, kind.norms_after and "pre_feedforward_layernorm" or "post_attention_layernorm")
+  h = nn.swiglu(h, { name = "mlp", names = { "gate_proj", "up_proj", "down_proj" }, hidden = c.hidden, activation = kind.gate, init = init })
+  return x + after(h, "post_feedforward_layernorm")
 end
 
 -- tokens [B, T]  ->  [B, T, width], and the embedding, whose weight the head may share; segments: of documents that
 -- share a sequence, or nil
 local function model(c, init, tokens, segments)
   local embed = nn.embedding { name = "embed_tokens", rows = c.vocab, width = c.width, init = init }
-  local x = nn.stack(c.layers, embed(tokens), function(x) return block(c, init, x, segments) end, { name = "layers" })
-  return nn.rmsnorm(x, { name = "norm", eps = c.eps }), embed
+  local x = embed(tokens)
+  if kinds[c.kind].embedding_scaled then x = x * math.sqrt(c.width) end
+  x = nn.stack(c.layers, x, function(x, layer) return block(c, init, x, layer, segments) end, { name = "layers" })
+  return norm(c, x, "norm"), embed
 end
 
 local function rope_of(c)
@@ -58,10 +86,44 @@ local function rope_of(c)
   return rope
 end
 
+-- What layers see, as Hugging Face names it
+local function layer_types(c, full_every)
+  local types = {}
+  for i = 1, c.layers do types[i] = c.window > 0 and i % full_every > 0 and "sliding_attention" or "full_attention" end
+  return types
+end
+
+-- What config.json of Gemma has beside the others' keys, or instead of them.
+local function add_gemma(c, kind, hf)
+  local config, absent = hf.config, hf.absent
+  local act = kind.norms_after and "hidden_activation" or "hidden_act"          -- of Gemma 1 also where it says gelu
+  config.hidden_act, absent.hidden_act = nil, nil
+  config[act], absent[act], hf.alike = "gelu_pytorch_tanh", "gelu_pytorch_tanh", { hidden_act = { "gelu" } }
+  hf.harmless[act == "hidden_act" and "hidden_activation" or "hidden_act"] = "not read beside " .. act
+  if not kind.full_every then return hf end
+  config.query_pre_attn_scalar, absent.query_pre_attn_scalar = query_width(c), 256
+  config.layer_types, absent.layer_types = layer_types(c, c.full_every), layer_types(c, kind.full_every)
+  for _, cap in ipairs { { "attn_logit_softcapping", "score_cap" }, { "final_logit_softcapping", "logit_cap" } } do
+    local key, ours = table.unpack(cap)
+    absent[key] = kind[ours]
+    if c[ours] > 0 then config[key] = c[ours] else table.insert(hf.unset, key) end
+  end
+  hf.harmless._sliding_window_pattern = "said by layer_types"
+  if not kind.rope_local then return hf end
+  local rope, near = config.rope_parameters, { rope_theta = c.rope_local, rope_type = "default" }
+  config.rope_parameters = { full_attention = rope, sliding_attention = near }
+  config.rope_local_base_freq, absent.rope_local_base_freq, absent.rope_theta = c.rope_local, kind.rope_local, kind.rope_theta
+  absent.rope_parameters = config.rope_parameters                               -- then the keys of older files say it
+  if c.rope ~= "default" then config.rope_scaling, absent.rope_scaling = rope, { rope_type = "default" } end
+  hf.elsewhere = { rope_theta = "rope_parameters.full_attention.rope_theta", rope_scaling = "rope_parameters.full_attention",
+    rope_local_base_freq = "rope_parameters.sliding_attention.rope_theta" }
+  return hf
+end
+
 -- config.json; `absent` says what a key means that is not there.
 local function hugging_face(c)
   local kind = kinds[c.kind]
-  return {
+  local hf = {
     config = {
       model_type = c.kind, architectures = { kind.architecture },
       num_hidden_layers = c.layers, num_attention_heads = c.heads, num_key_value_heads = c.kv_heads,
@@ -73,7 +135,8 @@ local function hugging_face(c)
     absent = {
       num_key_value_heads = c.heads, head_dim = kind.head_width or c.width // c.heads, hidden_act = "silu", rms_norm_eps = 1e-6,
       rope_theta = 10000.0, rope_parameters = { rope_type = "default" },
-      attention_bias = kind.attention_bias, mlp_bias = kind.mlp_bias, tie_word_embeddings = false, sliding_window = kind.window,
+      attention_bias = kind.attention_bias, mlp_bias = kind.mlp_bias, tie_word_embeddings = kind.tied or false,
+      sliding_window = kind.window,
     },
     elsewhere = { rope_theta = "rope_parameters.rope_theta", rope_parameters = "rope_scaling" },
     unset = c.rope == "default" and { "rope_scaling" } or {},
@@ -82,11 +145,12 @@ local function hugging_face(c)
     copies = c.tied and { ["lm_head.weight"] = "model.embed_tokens.weight" } or {},
     ignored = { "model.layers.%d.self_attn.rotary_emb.inv_freq" },
   }
+  return kind.gate and add_gemma(c, kind, hf) or hf
 end
 
 return {
   config = {
-    kind = "llama",                     -- or mistral, qwen2, qwen3
+    kind = "llama",                     -- or mistral, qwen2, qwen3, gemma, gemma2, gemma3_text
     layers = 4, heads = 4, kv_heads = 2, width = 128,
     head_width = 0,                     -- 0: width / heads
     hidden = 352,                       -- between gate, up and down
@@ -94,7 +158,10 @@ return {
     context = 0,                        -- what decode remembers; 0: seq
     tied = true,                        -- the head shares the embedding's weight
     window = 0,                         -- how many positions each sees, back from its own; 0: all
-    rope_theta = 10000.0,
+    full_every = 0,                     -- every so many layers one sees all, without the window; 0: none
+    query_width = 0,                    -- scores are divided by its root; 0: the width of a head
+    score_cap = 0.0, logit_cap = 0.0,   -- scores of attention, and logits, stay below; 0: as they are
+    rope_theta = 10000.0, rope_local = 0.0,                             -- rope_local: of layers with the window; 0: rope_theta
     rope = "default", rope_factor = 1.0,                                -- or linear, llama3
     rope_low = 1.0, rope_high = 4.0, rope_context = 8192,               -- of llama3
     eps = 1e-5,
@@ -126,8 +193,15 @@ return {
   },
 
   check = function(c)
-    assert(kinds[c.kind], "kind must be llama, mistral, qwen2 or qwen3")
-    assert(c.window == 0 or kinds[c.kind].window, "only the kind mistral has a window")
+    local kind = kinds[c.kind]
+    assert(kind, "kind must be llama, mistral, qwen2, qwen3, gemma, gemma2 or gemma3_text")
+    assert(c.window == 0 or kind.window, "only the kinds mistral, gemma2 and gemma3_text have a window")
+    assert(not kind.full_every == (c.full_every == 0), "the kinds gemma2 and gemma3_text need full_every, and others have none")
+    assert(c.full_every == 0 or c.window > 0, "full_every needs a window for the layers between")
+    assert(not kind.rope_local == (c.rope_local == 0), "the kind gemma3_text needs rope_local, and others have none")
+    assert(c.score_cap == 0 or kind.score_cap, "only the kind gemma2 has score_cap")
+    assert(c.logit_cap == 0 or kind.full_every, "only the kinds gemma2 and gemma3_text have logit_cap")
+    assert(c.query_width == 0 or kind.full_every, "only the kinds gemma2 and gemma3_text have query_width")
     assert(c.rope == "default" or stretches[c.rope], "rope must be default, linear or llama3")
     assert(c.rope_factor > 0 and c.rope_low < c.rope_high, "rope_factor must be above 0, and rope_low below rope_high")
     assert(c.head_width > 0 or c.width % (2 * c.heads) == 0,
@@ -140,7 +214,11 @@ return {
     local x, embed = nn.scope("model", model, c, init, input.tokens, c.pack and input.segments or nil)
     local head = nn.linear(c.tied and { weight = embed.weight, bias = false }
       or { name = "lm_head", out = c.vocab, bias = false, init = init })
-    local logits = head(x)                      -- for generating; training does without
+    local logits = head(x)                      -- for generating; training does without, unless they are capped
+    if c.logit_cap > 0 then
+      logits = nn.soft_cap(logits, c.logit_cap)
+      return nn.cross_entropy(logits, input.targets), { logits = logits, accuracy = nn.accuracy(logits, input.targets) }
+    end
     local loss, _, predicted = nn.linear_cross_entropy(x, input.targets, { weight = head.weight })
     return loss, { logits = logits, accuracy = nn.accuracy(predicted, input.targets) }
   end,

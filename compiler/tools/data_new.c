@@ -45,60 +45,97 @@ static json_t *config_of(const char *path, char **place)
 
 /* ------------------------------------------------------------------ what a description calls it */
 
-typedef enum Value { SIZE, REAL, SWITCH, GELU, ROPE } Value;
+typedef enum Value { SIZE, REAL, CAP, SWITCH, GELU, ROPE, EVERY } Value;
 
 typedef struct Size {
     const char *theirs;    /* a key of config.json */
-    const char *elsewhere; /* objects that may have it instead: "rope_parameters rope_scaling"; NULL: none */
+    const char *elsewhere; /* objects that may have it: "rope_parameters rope_scaling"; "=a.b": that key; NULL: none */
     const char *ours;      /* a key of the description's config */
     Value value;
     const char *absent; /* the value of a config.json without it, as Lua; NULL: it must be there; "": that of models/ */
-    const char *only;   /* the model_type that has it; NULL: all */
 } Size;
 
 static const char rope[] = "rope_parameters rope_scaling";
 
 static const Size of_llama[] = {
-    {"num_hidden_layers", NULL, "layers", SIZE, NULL, NULL},
-    {"num_attention_heads", NULL, "heads", SIZE, NULL, NULL},
-    {"num_key_value_heads", NULL, "kv_heads", SIZE, "model.config.heads", NULL},
-    {"head_dim", NULL, "head_width", SIZE, "", NULL},
-    {"hidden_size", NULL, "width", SIZE, NULL, NULL},
-    {"intermediate_size", NULL, "hidden", SIZE, NULL, NULL},
-    {"vocab_size", NULL, "vocab", SIZE, NULL, NULL},
-    {"max_position_embeddings", NULL, "context", SIZE, NULL, NULL},
-    {"sliding_window", NULL, "window", SIZE, "", "mistral"},
-    {"tie_word_embeddings", NULL, "tied", SWITCH, "false", NULL},
-    {"rope_theta", rope, "rope_theta", REAL, "10000.0", NULL},
-    {"rope_type", rope, "rope", ROPE, "", NULL}, /* "type" in older files */
-    {"factor", rope, "rope_factor", REAL, "", NULL},
-    {"low_freq_factor", rope, "rope_low", REAL, "", NULL},
-    {"high_freq_factor", rope, "rope_high", REAL, "", NULL},
-    {"original_max_position_embeddings", rope, "rope_context", SIZE, "", NULL},
-    {"rms_norm_eps", NULL, "eps", REAL, "1e-6", NULL},
-    {NULL, NULL, NULL, SIZE, NULL, NULL},
+    {"num_hidden_layers", NULL, "layers", SIZE, NULL},
+    {"num_attention_heads", NULL, "heads", SIZE, NULL},
+    {"num_key_value_heads", NULL, "kv_heads", SIZE, "model.config.heads"},
+    {"head_dim", NULL, "head_width", SIZE, ""},
+    {"hidden_size", NULL, "width", SIZE, NULL},
+    {"intermediate_size", NULL, "hidden", SIZE, NULL},
+    {"vocab_size", NULL, "vocab", SIZE, NULL},
+    {"max_position_embeddings", NULL, "context", SIZE, NULL},
+    {"tie_word_embeddings", NULL, "tied", SWITCH, "false"},
+    {"rope_theta", rope, "rope_theta", REAL, "10000.0"},
+    {"rope_type", rope, "rope", ROPE, ""}, /* "type" in older files */
+    {"factor", rope, "rope_factor", REAL, ""},
+    {"low_freq_factor", rope, "rope_low", REAL, ""},
+    {"high_freq_factor", rope, "rope_high", REAL, ""},
+    {"original_max_position_embeddings", rope, "rope_context", SIZE, ""},
+    {"rms_norm_eps", NULL, "eps", REAL, "1e-6"},
+    {NULL, NULL, NULL, SIZE, NULL},
+};
+
+static const Size of_mistral[] = {
+    {"sliding_window", NULL, "window", SIZE, ""},
+    {NULL, NULL, NULL, SIZE, NULL},
+};
+
+/* Instead of the rows above with the same names, and beside them */
+#define GEMMA                                                                                                          \
+    {"head_dim", NULL, "head_width", SIZE, "256"}, { "tie_word_embeddings", NULL, "tied", SWITCH, "true" }
+#define ALTERNATING                                                                                                    \
+    {"sliding_window", NULL, "window", SIZE, "4096"}, { "query_pre_attn_scalar", NULL, "query_width", SIZE, "256" }
+
+static const Size of_gemma[] = {GEMMA, {NULL, NULL, NULL, SIZE, NULL}};
+
+static const Size of_gemma2[] = {
+    GEMMA,
+    ALTERNATING,
+    {"layer_types", NULL, "full_every", EVERY, "2"},
+    {"attn_logit_softcapping", NULL, "score_cap", CAP, "50.0"},
+    {"final_logit_softcapping", NULL, "logit_cap", CAP, "30.0"},
+    {NULL, NULL, NULL, SIZE, NULL},
+};
+
+static const char full[] = "rope_parameters.full_attention rope_scaling";
+
+static const Size of_gemma3[] = {
+    GEMMA,
+    ALTERNATING,
+    {"layer_types", NULL, "full_every", EVERY, "6"},
+    {"final_logit_softcapping", NULL, "logit_cap", CAP, "0.0"},
+    {"rope_theta", full, "rope_theta", REAL, "1000000.0"},
+    {"rope_local_base_freq", "=rope_parameters.sliding_attention.rope_theta", "rope_local", REAL, "10000.0"},
+    {"rope_type", full, "rope", ROPE, ""},
+    {"factor", full, "rope_factor", REAL, ""},
+    {NULL, NULL, NULL, SIZE, NULL},
 };
 
 static const Size of_gpt[] = {
-    {"n_layer", NULL, "layers", SIZE, NULL, NULL},
-    {"n_head", NULL, "heads", SIZE, NULL, NULL},
-    {"n_embd", NULL, "width", SIZE, NULL, NULL},
-    {"vocab_size", NULL, "vocab", SIZE, NULL, NULL},
-    {"n_positions", NULL, "context", SIZE, NULL, NULL},
-    {"tie_word_embeddings", NULL, "tied", SWITCH, "true", NULL},
-    {"activation_function", NULL, "gelu", GELU, "\"tanh\"", NULL},
-    {NULL, NULL, NULL, SIZE, NULL, NULL},
+    {"n_layer", NULL, "layers", SIZE, NULL},
+    {"n_head", NULL, "heads", SIZE, NULL},
+    {"n_embd", NULL, "width", SIZE, NULL},
+    {"vocab_size", NULL, "vocab", SIZE, NULL},
+    {"n_positions", NULL, "context", SIZE, NULL},
+    {"tie_word_embeddings", NULL, "tied", SWITCH, "true"},
+    {"activation_function", NULL, "gelu", GELU, "\"tanh\""},
+    {NULL, NULL, NULL, SIZE, NULL},
 };
 
 static const struct {
     const char *type, *description; /* model_type, models/NAME.lua */
-    const Size *size;
-    bool kind; /* the description has the type as its kind */
-} families[] = {{"llama", "llama", of_llama, true},
-                {"mistral", "llama", of_llama, true},
-                {"qwen2", "llama", of_llama, true},
-                {"qwen3", "llama", of_llama, true},
-                {"gpt2", "gpt", of_gpt, false}};
+    const Size *size, *own;         /* own: instead of rows of size, and beside them; NULL: none */
+    bool kind;                      /* the description has the type as its kind */
+} families[] = {{"llama", "llama", of_llama, NULL, true},
+                {"mistral", "llama", of_llama, of_mistral, true},
+                {"qwen2", "llama", of_llama, NULL, true},
+                {"qwen3", "llama", of_llama, NULL, true},
+                {"gemma", "llama", of_llama, of_gemma, true},
+                {"gemma2", "llama", of_llama, of_gemma2, true},
+                {"gemma3_text", "llama", of_llama, of_gemma3, true},
+                {"gpt2", "gpt", of_gpt, NULL, false}};
 enum { FAMILIES = sizeof families / sizeof *families };
 
 static _Noreturn void unfit(const char *place, const Size *s, const json_t *found, const char *expected)
@@ -123,18 +160,43 @@ static char *real_text(double x)
     return text_of("%s%s", text, strpbrk(text, ".e") ? "" : ".0");
 }
 
+/* By the n bytes of a path: "a.b" */
+static const json_t *found_by(const json_t *config, const char *path, size_t n)
+{
+    for (const char *end = path + n; config && path < end; path += strspn(path, ".")) {
+        size_t part = strcspn(path, ". ");
+        char *key = text_of("%.*s", (int)part, path);
+        config = json_object_get(config, key);
+        free(key);
+        path += part;
+    }
+    return config;
+}
+
 /* NULL where it is absent or null. */
 static const json_t *found_in(const json_t *config, const Size *s, const char *key)
 {
     const json_t *found = json_object_get(config, key);
     for (const char *at = s->elsewhere; at && *at && (!found || json_is_null(found)); at += strspn(at, " ")) {
-        int n = (int)strcspn(at, " ");
-        char *object = text_of("%.*s", n, at);
-        found = json_object_get(json_object_get(config, object), key);
-        free(object);
+        size_t n = strcspn(at, " ");
+        found = *at == '=' ? found_by(config, at + 1, n - 1) : json_object_get(found_by(config, at, n), key);
         at += n;
     }
     return json_is_null(found) ? NULL : found;
+}
+
+/* Every which layer sees all, by layer_types; none does: one more than there are.  0: they do not repeat. */
+static json_int_t full_every(const json_t *types)
+{
+    size_t n = json_array_size(types), every = 0, i;
+    json_t *type;
+    json_array_foreach((json_t *)types, i, type)
+    {
+        bool is_full = json_is_string(type) && strcmp(json_string_value(type), "full_attention") == 0;
+        if (is_full && !every) every = i + 1;
+        if (is_full != (every && (i + 1) % every == 0)) return 0;
+    }
+    return every ? (json_int_t)every : (json_int_t)n + 1;
 }
 
 /* The value in Lua, from malloc; "": the description's own. */
@@ -143,12 +205,20 @@ static char *value_text(const char *place, const Size *s, const json_t *config)
     enum { LARGEST = 1 << 30 };
     const json_t *found = found_in(config, s, s->theirs);
     if (!found && s->value == ROPE) found = found_in(config, s, "type");
+    if (!found && s->value == EVERY) found = json_object_get(config, "sliding_window_pattern"); /* older files */
+    if (!found && s->value == CAP && json_is_null(json_object_get(config, s->theirs))) return text_of("0.0");
     if (!found && s->absent) return text_of("%s", s->absent);
     json_int_t n = json_integer_value(found);
     switch (s->value) {
     case SIZE:
         if (!json_is_integer(found) || n < 1 || n > LARGEST) unfit(place, s, found, "a whole number, 1 or more");
         return text_of("%lld", (long long)n);
+    case EVERY:
+        if (json_is_array(found)) n = full_every(found);
+        if (n < 1 || n > LARGEST)
+            unfit(place, s, found, "\"full_attention\" for each so many-th layer and others for the rest");
+        return text_of("%lld", (long long)n);
+    case CAP:
     case REAL:
         if (!json_is_number(found) || json_number_value(found) <= 0) unfit(place, s, found, "a number above 0");
         return real_text(json_number_value(found));
@@ -214,6 +284,25 @@ static const char settings[] = "\n-- Settings for 100 steps on data of one's own
                                "model.configs = nil\n"
                                "return model\n";
 
+static bool is_replaced(const Size *s, const Size *own)
+{
+    for (; own && own->theirs; own++)
+        if (strcmp(own->ours, s->ours) == 0) return true;
+    return false;
+}
+
+/* The text with a line more, in its place. */
+static char *with_size(char *text, const char *place, const Size *s, const json_t *config)
+{
+    char *value = value_text(place, s, config);
+    if (!*value) return text;
+    char *more = text_of("%sc.%s = %s\n", text, s->ours, value);
+    show(stdout, "  %-12s %-9s %s\n", s->ours, value, s->theirs);
+    free(value);
+    free(text);
+    return more;
+}
+
 static char *sizes_text(const char *place, int family, const json_t *config)
 {
     char *text =
@@ -221,16 +310,9 @@ static char *sizes_text(const char *place, int family, const json_t *config)
                 "local model = require \"%s\"\nlocal c = model.config\n\n",
                 families[family].description, families[family].description);
     if (families[family].kind) text = text_of("%sc.kind = \"%s\"\n", text, families[family].type);
-    for (const Size *s = families[family].size; s->theirs; s++) {
-        if (s->only && strcmp(s->only, families[family].type) != 0) continue;
-        char *value = value_text(place, s, config);
-        if (!*value) continue;
-        char *more = text_of("%sc.%s = %s\n", text, s->ours, value);
-        show(stdout, "  %-12s %-9s %s\n", s->ours, value, s->theirs);
-        free(value);
-        free(text);
-        text = more;
-    }
+    for (const Size *s = families[family].size; s->theirs; s++)
+        if (!is_replaced(s, families[family].own)) text = with_size(text, place, s, config);
+    for (const Size *s = families[family].own; s && s->theirs; s++) text = with_size(text, place, s, config);
     char *all = text_of("%s%s", text, settings);
     free(text);
     return all;
@@ -241,10 +323,10 @@ int new_command(int argc, char **argv)
     const char *from = NULL;
     Words rest = {0};
     const Flag flags[] = {{"--from", FLAG_TEXT, &from, "PATH", "a Hugging Face folder, or a GGUF file"}};
-    const Command_line c = {
-        "new", "DIR --from PATH",
-        "Writes DIR/model.lua, a description with the sizes of a published model, and the description of models/ that it uses.", flags,
-        sizeof flags / sizeof *flags};
+    const Command_line c = {"new", "DIR --from PATH",
+                            "Writes DIR/model.lua, a description with the sizes of a published model, and the "
+                            "description of models/ that it uses.",
+                            flags, sizeof flags / sizeof *flags};
     take_command_line(&c, argc, argv, 1, &rest);
     need_flag(&c, "--from PATH", from);
     if (rest.n != 1 || !*rest.at[0]) fail(EXIT_USAGE, NULL, "new takes one folder: lathe new DIR --from PATH");
