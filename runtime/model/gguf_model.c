@@ -103,7 +103,7 @@ static bool has_meaning(const Architecture *a, const char *key)
 static void check_keys(const Store *s, const Architecture *a)
 {
     for (const Gguf_key *k = a->key; k->gguf; k++)
-        if (k->needed && !json_is_number(gguf_value_of(s, a, k->gguf)))
+        if (k->use == NEEDED && !json_is_number(gguf_value_of(s, a, k->gguf)))
             fail(EXIT_DATA, s->path, "\"%s.%s\": expected a number; the file is damaged", a->name, k->gguf);
     if (json_is_true(json_object_get(s->header, "tokenizer.ggml.add_eos_token")))
         fail(EXIT_DATA, s->path, "\"tokenizer.ggml.add_eos_token\": a token at the end of each text is not read here");
@@ -169,6 +169,7 @@ json_t *gguf_config(const Store *s)
     put_json(all, "vocab_size",
              json_integer(own_integer(s, a, "vocab_size", (int64_t)json_array_size(gguf_tokens(s)))));
     if (a->rotary) put_attention(s, a, all);
+    put_layers(s, a, all);
     pass_unknown_keys(s, a, all);
     return all;
 }

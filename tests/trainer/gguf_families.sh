@@ -7,7 +7,7 @@ lathe=${LATHE:-$BUILD/lathe}
 reference=$top/tests/reference
 
 printf "ABBA12345'SAB!?AB" >text.txt
-for kind in llama3 qwen2 qwen3 gpt2; do
+for kind in llama3 qwen2 qwen3 gemma gemma2 gemma3 gpt2; do
     file=$reference/gguf/$kind.gguf trainer=$kind/built/trainer
     works "$lathe" new $kind --from $file
     works "$lathe" new $kind-folder --from $reference/hf_$kind
