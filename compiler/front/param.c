@@ -70,6 +70,24 @@ static Shape with_copies(lua_State *L, Shape own)
     return s;
 }
 
+/* Is it kept in blocks along its last axis? As in GGUF, only matrices are. */
+static bool is_quantised(const Options *o, const Param *p)
+{
+    int own = p->shape.rank - p->loops;
+    return p->frozen && o->frozen && same(o->frozen, "q8_0") && own >= 2 &&
+           p->shape.dim[p->shape.rank - 1] % LATHE_BLOCK == 0;
+}
+
+void check_quantised(const Desc *d)
+{
+    bool any = !d->options->frozen || !same(d->options->frozen, "q8_0");
+    for (int i = 0; i < d->params.n; i++) any |= d->params.at[i]->quantised;
+    if (any) return;
+    usage_error("--frozen q8_0: %s has no frozen matrix whose rows are a multiple of %d numbers; --lora freezes all but "
+                "its adapters, and so do train's groups",
+                d->file, LATHE_BLOCK);
+}
+
 static Param *new_param(lua_State *L, const char *name, Shape own, const char *export)
 {
     Trace *trace = trace_of(L);
@@ -193,6 +211,7 @@ static Known *known_here(lua_State *L, bool statistic)
         p->statistic = statistic;
         p->adapter = trace->adapting;
         p->frozen = !statistic && (lora_freezes(trace, p) || freezes(trace->desc, p));
+        p->quantised = is_quantised(trace->desc->options, p);
         check_export_of(L, p);
         k = add_known(trace, p);
     }

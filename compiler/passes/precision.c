@@ -48,6 +48,10 @@ void check_precision(const Options *o)
         usage_error("--parameters %s: expected fp32 or bf16", o->parameters);
     if (p.weights == BF16 && !same(p.name, "bf16"))
         usage_error("--parameters bf16 goes with --precision bf16, and not with %s", p.name);
+    if (o->frozen && !same(o->frozen, "fp32") && !same(o->frozen, "q8_0"))
+        usage_error("--frozen %s: expected fp32 or q8_0", o->frozen);
+    if (o->frozen && same(o->frozen, "q8_0") && !o->target->loops)
+        usage_error("--frozen q8_0: for a CPU only; a GPU's frozen weights are fp32, or bf16 (--parameters bf16)");
     if (o->parameters && p.real == F64)
         usage_error("--parameters %s: with --precision fp64 they are in 64 bits", o->parameters);
 }

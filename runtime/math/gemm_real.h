@@ -162,7 +162,7 @@ static void NAME(multiply)(REAL *c, const REAL *a, const REAL *b, const Lathe_ge
 
 void NAME(gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, bool add)
 {
-    const Product p = {g, c, a, b, add, false, sizeof(REAL) == sizeof(double)};
+    const Product p = {g, c, a, b, add, false, sizeof(REAL) == sizeof(double), false};
     void *kept = gemm_watch ? gemm_watch->before(&p) : NULL;
     NAME(multiply)(c, a, b, g, add);
     if (gemm_watch) gemm_watch->after(&p, kept);

@@ -5,6 +5,7 @@
 #include "model/blocks.h"
 #include "model/gguf_writer.h"
 #include "model/init.h"
+#include "model/place.h"
 #include "model/tables.h"
 
 #include <math.h>
@@ -133,9 +134,7 @@ static void put_tensor_data(Writer *w, const Hf_tensor *t)
     for (int64_t i = 0; i < n; i += type->elements) {
         double x[BLOCK];
         for (int k = 0; k < type->elements; k++)
-            x[k] = t->zero ? 0
-                           : read_element(lathe_weights(w->g->model), w->g->flat,
-                                          hf_place(t, unturned_place(&place, i + k)));
+            x[k] = t->zero ? 0 : read_weight(w->g->model, w->g->flat, hf_place(t, unturned_place(&place, i + k)));
         for (int k = 0; k < type->elements; k++)
             if (!isfinite(x[k]))
                 fail(EXIT_DATA, w->path, "%s has weights that are not finite; export an earlier checkpoint", t->name);

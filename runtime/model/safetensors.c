@@ -22,6 +22,10 @@
 
 enum { LONGEST_HEADER = 100000000 };
 
+/* The format has no numbers in blocks: they are bytes, [rows…, blocks of a row, bytes of a block], and a note says so.
+ */
+static const char block_note[] = "blocks", block_word[] = "Q8_0";
+
 static const struct {
     const char *name;
     int bytes;
@@ -149,6 +153,16 @@ static void check_layout(Store *s, const char *data)
     qsort(s->tensor, (size_t)s->n, sizeof *s->tensor, by_name);
 }
 
+static void see_blocks(const Store *s, Stored *t)
+{
+    const char *note = store_note(s, block_note);
+    bool bytes = t->rank > 1 && stored_is(t, "U8") && t->dim[t->rank - 1] == sizeof(Lathe_q8_0);
+    if (!note || strcmp(note, block_word) != 0 || !bytes) return;
+    t->dtype = block_word;
+    t->rank--;
+    t->dim[t->rank - 1] *= LATHE_BLOCK;
+}
+
 void read_store(Store *s, const char *path)
 {
     const char *name;
@@ -165,6 +179,7 @@ void read_store(Store *s, const char *path)
         take_tensor(s, &s->tensor[s->n++], name, info, data);
     }
     check_layout(s, data);
+    for (int i = 0; i < s->n; i++) see_blocks(s, &s->tensor[i]);
 }
 
 void close_store(Store *s)
@@ -310,14 +325,19 @@ Store_writer *start_store(const char *path)
 
 void declare_tensor(Store_writer *w, const char *name, Lathe_dtype dtype, int rank, const int64_t *dim)
 {
-    static const char *const word[] = {"U8", "I32", "F32", "F64", "BF16", "F16"};
-    int64_t bytes = dtype_size(dtype);
+    static const char *const word[] = {"U8", "I32", "F32", "F64", "BF16", "F16", "U8"};
+    int64_t n = 1;
     json_t *shape = json_array();
     bug_if(w->started || json_object_get(w->header, name));
     for (int k = 0; k < rank; k++) {
-        add_json(shape, json_integer(dim[k]));
-        bytes *= dim[k];
+        add_json(shape, json_integer(dtype == LATHE_Q8_0 && k == rank - 1 ? dim[k] / LATHE_BLOCK : dim[k]));
+        n *= dim[k];
     }
+    if (dtype == LATHE_Q8_0) {
+        add_json(shape, json_integer(sizeof(Lathe_q8_0)));
+        put_note(w, block_note, block_word);
+    }
+    int64_t bytes = bytes_of_numbers(dtype, n);
     json_t *info = json_pack("{s:s, s:o, s:[I, I]}", "dtype", word[dtype], "shape", shape, "data_offsets",
                              (json_int_t)w->declared, (json_int_t)(w->declared + bytes));
     bug_if(!info || json_object_set_new(w->header, name, info) != 0);
@@ -340,7 +360,7 @@ static void write_header(Store_writer *w)
 
 void put_elements(Store_writer *w, const void *at, int64_t n, Lathe_dtype dtype)
 {
-    size_t bytes = (size_t)n * (size_t)dtype_size(dtype);
+    size_t bytes = (size_t)bytes_of_numbers(dtype, n);
     if (!w->started) write_header(w);
     put_out(w->out, at, bytes);
     w->given += (int64_t)bytes;

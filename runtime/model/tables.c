@@ -72,6 +72,12 @@ int dtype_size(Lathe_dtype t)
     return size[t];
 }
 
+int64_t bytes_of_numbers(Lathe_dtype t, int64_t n)
+{
+    bug_if(t == LATHE_Q8_0 && n % LATHE_BLOCK);
+    return t == LATHE_Q8_0 ? n / LATHE_BLOCK * (int64_t)sizeof(Lathe_q8_0) : n * dtype_size(t);
+}
+
 int64_t tensor_size(const Lathe_tensor *t)
 {
     int64_t n = 1;
@@ -98,6 +104,7 @@ double read_element(Lathe_dtype t, const void *at, int64_t i)
     case LATHE_F32: return (double)((const float *)at)[i];
     case LATHE_BF16: return (double)from_bf16_f32(((const bf16 *)at)[i]);
     case LATHE_F16: return (double)from_f16_f32(((const f16 *)at)[i]);
+    case LATHE_Q8_0: return (double)from_q8_0(at, i);
     default: return ((const double *)at)[i];
     }
 }

@@ -16,6 +16,7 @@
 #include "model/import.h"
 #include "model/origin.h"
 #include "model/peft.h"
+#include "model/place.h"
 #include "model/run.h"
 #include "model/safetensors.h"
 #include "model/tables.h"
@@ -98,7 +99,9 @@ static void put_tensor(Store_writer *w, const Export *x, const Hf_tensor *t)
     int64_t n = tensor_elements(x, t), used = 0;
     memset(room, 0, sizeof room);
     for (int64_t i = 0; i < n; i++) {
-        if (!t->zero)
+        if (!t->zero && lies_in_blocks(x->t->model, t->param))
+            write_real(type, room, used, read_weight(x->t->model, x->memory.params, hf_place(t, i)));
+        else if (!t->zero)
             memcpy(room + (size_t)used * size, (char *)x->memory.params + (size_t)hf_place(t, i) * size, size);
         if (++used < ROOM && i + 1 < n) continue;
         put_elements(w, room, used, type);
@@ -217,7 +220,7 @@ static double difference_in_file(const Export *x, const char *path)
             read_stored(own, first, count, values);
             for (int64_t i = 0; i < count; i++) {
                 int64_t at = hf_place(t, unturned_place(own, first + i));
-                double weight = t->zero ? 0 : read_element(lathe_weights(x->t->model), x->memory.params, at);
+                double weight = t->zero ? 0 : read_weight(x->t->model, x->memory.params, at);
                 largest = fmax(largest, fabs(weight));
                 apart = fmax(apart, fabs(weight - values[i]));
             }

@@ -9,6 +9,7 @@ llama="$top/models/llama.lua --set layers=2 --set heads=4 --set kv_heads=2 --set
 works "$lathe" build $llama --set vocab=283 --set rope_theta=50000.0 --set steps=4 -o llama
 works "$lathe" build $llama --set vocab=300 --set rope_theta=50000.0 -o wide
 works "$lathe" build $llama --set vocab=283 -o turned
+frozen="$llama --set vocab=283 --set rope_theta=50000.0 --lora rank=2 --frozen q8_0"
 llama=$work/llama/trainer
 
 # The same parameters, to the bit; the tokenizer gives the same ids, so the same losses.
@@ -48,6 +49,13 @@ works $llama eval --data text.txt --val-fraction 1 --weights out.gguf && cp out 
 works $llama eval --data text.txt --val-fraction 1 --weights run && cp out folder.txt
 grep ^loss own.txt >own.loss; grep ^loss folder.txt >folder.loss
 same own.loss folder.loss
+
+# Weights in 8 bits: a file of Q8_0 is read and written to the same bytes; other types are rounded as on export.
+works "$lathe" build $frozen -o eight
+for type in q8_0 f32; do works $llama export --to gguf --type $type --weights run --out $type.gguf; done
+for type in q8_0 f32; do works $work/eight/trainer export --to gguf --type q8_0 --weights $type.gguf --out from-$type.gguf; done
+same q8_0.gguf from-q8_0.gguf
+same q8_0.gguf from-f32.gguf
 
 # A folder says the base of rotary positions in another place, and one without head_dim means width / heads.
 works $llama export --to gguf --weights again --out folder.gguf
