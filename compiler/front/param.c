@@ -74,18 +74,18 @@ static Shape with_copies(lua_State *L, Shape own)
 static bool is_quantised(const Options *o, const Param *p)
 {
     int own = p->shape.rank - p->loops;
-    return p->frozen && o->frozen && same(o->frozen, "q8_0") && own >= 2 &&
-           p->shape.dim[p->shape.rank - 1] % LATHE_BLOCK == 0;
+    return p->frozen && quantises(o) && own >= 2 && p->shape.dim[p->shape.rank - 1] % LATHE_BLOCK == 0;
 }
 
 void check_quantised(const Desc *d)
 {
-    bool any = !d->options->frozen || !same(d->options->frozen, "q8_0");
+    bool any = !quantises(d->options);
     for (int i = 0; i < d->params.n; i++) any |= d->params.at[i]->quantised;
     if (any) return;
-    usage_error("--frozen q8_0: %s has no frozen matrix whose rows are a multiple of %d numbers; --lora freezes all but "
-                "its adapters, and so do train's groups",
-                d->file, LATHE_BLOCK);
+    usage_error("--%s q8_0: %s has no%s matrix whose rows are a multiple of %d numbers%s",
+                only_answers(d->options) ? "parameters" : "frozen", d->file, only_answers(d->options) ? "" : " frozen",
+                LATHE_BLOCK,
+                only_answers(d->options) ? "" : "; --lora freezes all but its adapters, and train's groups freeze too");
 }
 
 static Param *new_param(lua_State *L, const char *name, Shape own, const char *export)
@@ -210,7 +210,8 @@ static Known *known_here(lua_State *L, bool statistic)
         Param *p = new_param(L, name, shape, copy_string(export));
         p->statistic = statistic;
         p->adapter = trace->adapting;
-        p->frozen = !statistic && (lora_freezes(trace, p) || freezes(trace->desc, p));
+        bool frozen = only_answers(trace->desc->options) || lora_freezes(trace, p) || freezes(trace->desc, p);
+        p->frozen = frozen && !statistic;
         p->quantised = is_quantised(trace->desc->options, p);
         check_export_of(L, p);
         k = add_known(trace, p);

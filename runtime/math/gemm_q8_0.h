@@ -6,10 +6,16 @@
 
 typedef int8_t Codes __attribute__((vector_size(WIDTH_f32), aligned(1), may_alias));
 
-/* The weights of WIDTH neighbours. */
-static INLINE Vector_f32 widened(const int8_t *code, Vector_f32 scale)
+/* WIDTH codes as floats.  (gcc converts them one by one.) */
+static INLINE Vector_f32 floats_of(const int8_t *code)
 {
-    return __builtin_convertvector(*(const Codes *)code, Vector_f32) * scale;
+#if defined __AVX512F__
+    return (Vector_f32)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)code)));
+#elif defined __AVX2__
+    return (Vector_f32)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)code)));
+#else
+    return __builtin_convertvector(*(const Codes *)code, Vector_f32);
+#endif
 }
 
 /* c[R][C] (+)= a[R][K] · b[C][K]; K is a multiple of LATHE_BLOCK; b_row: in blocks. */
@@ -21,10 +27,11 @@ static INLINE void dots_of_blocks(const int R, const int C, float *c, int64_t c_
     for (int64_t k = 0; k < K / LATHE_BLOCK; k++)
         for (int j = 0; j < C; j++) {
             const Lathe_q8_0 *block = &b[j * b_row + k];
+            __builtin_prefetch(block + 2 * C * b_row);
             const Vector_f32 scale = block_scale(block) - (Vector_f32){0};
             UNROLLED for (int i = 0; i < LATHE_BLOCK / W; i++)
             {
-                const Vector_f32 w = widened(block->code + i * W, scale);
+                const Vector_f32 w = floats_of(block->code + i * W) * scale;
                 for (int r = 0; r < R; r++)
                     sum[r][j][i % VECTORS] = fused_f32(*(const Vector_f32 *)&a[r * a_m + k * LATHE_BLOCK + i * W], w,
                                                        sum[r][j][i % VECTORS]);

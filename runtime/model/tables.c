@@ -42,6 +42,10 @@ void check_entries(const Lathe_model *m)
 const Lathe_entry *need_entry(const Lathe_model *m, Entry entry)
 {
     const Lathe_entry *e = find_entry(m, entry);
+    if (!e && (entry == ENTRY_train || entry == ENTRY_grad))
+        fail(EXIT_USAGE, NULL,
+             "this trainer does not train: it was built with --parameters q8_0; without that, or with --lora and "
+             "--frozen q8_0, it does");
     if (!e)
         fail(EXIT_ERROR, NULL,
              "%s has no entry %s: its description does not provide one, or it was built without it; `trainer info` "

@@ -1,4 +1,4 @@
-# frozen.sh: --frozen q8_0: frozen matrices in 8 bits.  Losses, gradients and texts have the bits of a build that holds
+# frozen.sh: --frozen q8_0, --parameters q8_0: matrices in 8 bits.  Losses, gradients and texts have the bits of a build that holds
 # the same weights in fp32; a resumed run has the same bits; files keep the blocks; GGUF in and out; what is refused.
 set -eu
 . tests/models/common
@@ -51,6 +51,20 @@ must $eight export --to hf --weights "$at/base" --out "$at/hf"
 must $eight init --init "$at/hf" --out "$at/back.safetensors"
 must $eight export --to hf --weights "$at/back.safetensors" --out "$at/hf-again"
 cmp -s "$at/hf/model.safetensors" "$at/hf-again/model.safetensors" || tell "a folder read and written is another"
+
+# ---- all weights in blocks: what evaluates and writes, with the same bits; nothing trains
+# shellcheck disable=SC2086
+must "$LATHE" build $llama --check-stages --parameters q8_0 -o "$at/answers"
+# shellcheck disable=SC2086
+must "$LATHE" build $llama -o "$at/plain"
+for kind in answers plain; do
+    "$at/$kind/trainer" eval --weights "$at/hf" --data "$TMP/t.txt" --json | grep -o '"loss":[^,]*' >"$at/$kind.txt"
+    "$at/$kind/trainer" generate --weights "$at/hf" --prompt 'the cat' --tokens 30 --seed 3 >>"$at/$kind.txt"
+done
+[ "$(wc -c <"$at/plain.txt")" -gt 40 ] && cmp -s "$at/answers.txt" "$at/plain.txt" || tell "weights in blocks answer otherwise"
+refuse 2 'this trainer does not train' "$at/answers/trainer" train --data "$TMP/t.txt" --init "$at/hf" --out "$at/none"
+refuse 2 'this trainer does not train' "$at/answers/trainer" bench
+refuse 2 '--lora trains adapters beside weights in q8_0 with --frozen q8_0' "$LATHE" check models/llama.lua --config char --parameters q8_0 --lora rank=2
 
 # ---- what it takes
 plan() { "$LATHE" plan "$@" --json | tr -d '\n' | grep -o '"parameters": [0-9]*' | sed -n '2s/.*: //p'; }
