@@ -35,7 +35,7 @@ static void put_key(Writer *w, const char *key, int type)
     out_number(w, (uint64_t)type, 4);
 }
 
-static void put_text_key(Writer *w, const char *key, const char *text)
+void put_text_key(Writer *w, const char *key, const char *text)
 {
     put_key(w, key, GGUF_TEXT);
     out_text(w, text, strlen(text));
@@ -61,6 +61,12 @@ uint32_t float_bits(double x)
     return bits;
 }
 
+void put_real_key(Writer *w, const char *key, double x)
+{
+    put_key(w, key, GGUF_F32);
+    out_number(w, float_bits(x), 4);
+}
+
 /* ------------------------------------------------------------------ what the model is */
 
 /* A negative id stands for none. */
@@ -68,8 +74,7 @@ static void put_config_key(Writer *w, const char *key, int type, const json_t *v
 {
     if (json_is_array(value)) value = json_array_get(value, 0);
     if (type == GGUF_F32 && json_is_number(value)) {
-        put_key(w, key, GGUF_F32);
-        out_number(w, float_bits(json_number_value(value)), 4);
+        put_real_key(w, key, json_number_value(value));
     } else if (json_is_integer(value) && json_integer_value(value) >= 0) {
         put_integer_key(w, key, json_integer_value(value));
     }

@@ -55,7 +55,7 @@ static int64_t row_of_file(const Stored *place)
 /* Vectors, and rows that are not whole blocks, stay f32. */
 static const Type *type_of_tensor(const Writer *w, const Stored *place)
 {
-    const Type *type = type_named(w->g->type);
+    const Type *type = type_named(w->g->type ? w->g->type : "f32");
     return place->rank < 2 || row_of_file(place) % type->elements ? &types[0] : type;
 }
 
@@ -68,7 +68,7 @@ static int64_t count_elements(const Stored *place)
 
 static int64_t aligned(int64_t n) { return (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
-static void put_info(Writer *w, const char *name, const Stored *place, int64_t *offset)
+void put_info(Writer *w, const char *name, const Stored *place, int64_t *offset)
 {
     const Type *type = type_of_tensor(w, place);
     out_text(w, name, strlen(name));
@@ -99,7 +99,7 @@ static void put_infos(Writer *w)
     put_info(w, rope_table, &place, &offset);
 }
 
-static void put_padding(Writer *w)
+void put_padding(Writer *w)
 {
     static const char zeros[ALIGNMENT];
     out_bytes(w, zeros, (size_t)(aligned(w->bytes) - w->bytes));
@@ -197,31 +197,40 @@ static void check_fits_gguf(const Writer *w)
              gguf_pres());
 }
 
+void begin_gguf(Writer *w, int64_t tensors)
+{
+    w->aside = text_of("%s.part", w->path);
+    begin_unfinished(w->aside);
+    w->out = open_out(w->aside, &w->fault);
+    out_bytes(w, "GGUF", 4);
+    out_number(w, 3, 4);
+    out_number(w, (uint64_t)tensors, 8);
+    out_number(w, (uint64_t)w->keys, 8);
+}
+
+void end_gguf(Writer *w)
+{
+    close_out(w->out);
+    if (!replace_file(w->aside, w->path, &w->fault))
+        fail(EXIT_DATA, w->path, "%s; its old contents are still there: %s or choose another place with --out",
+             w->fault.text, room_remedy(w->fault.number));
+    end_unfinished();
+    free(w->aside);
+}
+
 void write_gguf(const char *path, const Gguf_model *g)
 {
-    Fault fault = {0};
-    char *aside = text_of("%s.part", path);
     Writer w = {.g = g, .a = architecture_of_type(hf_type(g->hf)), .path = path};
     check_fits_gguf(&w);
     w.file_type = type_named(g->type)->of_file;
     Token *token = tokens_by_id(&w);
     put_keys(&w, token); /* counts them */
-    begin_unfinished(aside);
-    w.out = open_out(aside, &fault);
-    out_bytes(&w, "GGUF", 4);
-    out_number(&w, 3, 4);
-    out_number(&w, (uint64_t)g->hf->n + is_rope_table(said_of_model(&w, "rope_parameters")), 8);
-    out_number(&w, (uint64_t)w.keys, 8);
+    begin_gguf(&w, g->hf->n + is_rope_table(said_of_model(&w, "rope_parameters")));
     put_keys(&w, token);
     put_infos(&w);
     put_padding(&w);
     for (int i = 0; i < g->hf->n; i++) put_tensor_data(&w, &g->hf->tensor[i]);
     put_rope_table(&w);
-    close_out(w.out);
-    if (!replace_file(aside, path, &fault))
-        fail(EXIT_DATA, path, "%s; its old contents are still there: %s or choose another place with --out", fault.text,
-             room_remedy(fault.number));
-    end_unfinished();
+    end_gguf(&w);
     free(token);
-    free(aside);
 }

@@ -285,7 +285,8 @@ static void print_export(const Export *x)
         return;
     }
     show(stdout, "wrote %d tensors of %s to %s\n", x->hf.n, t->weights, t->out);
-    if (t->model->adapters) note("the adapters are merged into the weights; --to peft writes them alone");
+    if (t->model->adapters)
+        note("the adapters are merged into the weights; --to peft or gguf-adapter writes them alone");
     if (x->ids < vocab)
         note("%lld of the model's %lld rows of ids are written; the others are left out", (long long)x->ids,
              (long long)vocab);
@@ -304,13 +305,22 @@ static void need_adapters(const Trainer *t)
     if (!there) fail(EXIT_DATA, t->weights, "expected adapters, found weights without any; train some first");
 }
 
-static int export_adapters(const Export *x)
+static void write_adapter_folder(const Export *x)
 {
     const Trainer *t = x->t;
     check_not_beside(t, "model.safetensors", "a model");
     check_not_beside(t, "model.safetensors.index.json", "a model");
     make_folder(t);
     write_peft(t->model, &x->hf, t->out, x->memory.params, x->ids);
+}
+
+static int export_adapters(const Export *x, bool gguf)
+{
+    const Trainer *t = x->t;
+    const Gguf_model g = {.hf = &x->hf, .model = t->model, .flat = x->memory.params, .ids = x->ids};
+    need_adapters(t);
+    if (gguf) write_gguf_adapter(t->out, &g);
+    else write_adapter_folder(x);
     if (t->json)
         print_json(json_pack("{s:s, s:s, s:i}", "folder", utf8_of(t->out), "weights", utf8_of(t->weights), "adapters",
                              t->model->adapters));
@@ -318,23 +328,28 @@ static int export_adapters(const Export *x)
     return 0;
 }
 
+static bool is_to(const Trainer *t, const char *format) { return t->to && strcmp(t->to, format) == 0; }
+
 int export_command(Trainer *t)
 {
     static const Entry none[] = {NO_ENTRY};
     Export x = {.t = t};
-    bool gguf = t->to && strcmp(t->to, "gguf") == 0, peft = t->to && strcmp(t->to, "peft") == 0;
-    if (t->to && !gguf && !peft && strcmp(t->to, "hf") != 0)
+    bool gguf = is_to(t, "gguf"), file = is_to(t, "gguf-adapter"), adapters = file || is_to(t, "peft");
+    if (t->to && !gguf && !adapters && !is_to(t, "hf"))
+        fail(
+            EXIT_USAGE, NULL,
+            "--to %s: expected hf, a folder as Hugging Face has it, gguf, a file for llama.cpp, or, of adapters alone, "
+            "peft, a folder, or gguf-adapter, a file",
+            t->to);
+    if (adapters && !t->model->adapters)
+        fail(EXIT_USAGE, NULL, "--to %s: this model has no adapters; build it with --lora to train some", t->to);
+    if (!t->out)
         fail(EXIT_USAGE, NULL,
-             "--to %s: expected hf, a folder as Hugging Face has it, gguf, a file for llama.cpp, or peft, a folder of "
-             "adapters",
-             t->to);
-    if (peft && !t->model->adapters)
-        fail(EXIT_USAGE, NULL, "--to peft: this model has no adapters; build it with --lora to train some");
-    if (!t->out) fail(EXIT_USAGE, NULL, "export needs --out DIR: the folder to write, or with --to gguf the file");
+             "export needs --out DIR: the folder to write, or with --to gguf and gguf-adapter the file");
     if (t->type && (!gguf || !is_gguf_type(t->type)))
         fail(EXIT_USAGE, NULL, "--type %s: expected f32, f16, bf16 or q8_0, with --to gguf", t->type);
     if (!t->weights) t->weights = run_weights(default_folder(t), "name a run's folder or a file with --weights PATH");
-    if (gguf) check_gguf_place(t);
+    if (gguf || file) check_gguf_place(t);
     x.hf = open_hf(t->model);
     find_tokenizer(&x);
     x.origin = read_origin(t->weights);
@@ -343,10 +358,7 @@ int export_command(Trainer *t)
     take_memory(&x.memory, t, false, false, none);
     load_weights(t->model, t->weights, x.memory.params, x.memory.statistics, NULL);
     take_adapter(t, x.memory.params);
-    if (peft) {
-        need_adapters(t);
-        return export_adapters(&x);
-    }
+    if (adapters) return export_adapters(&x, file);
     if (t->model->adapters) merge_adapters(t->model, x.memory.params);
     if (gguf) write_gguf_file(&x);
     else write_folder(&x);
