@@ -10,8 +10,7 @@ static INLINE REAL NAME(dot_rows)(const REAL *x, const REAL *y, int64_t n)
     int64_t d = 0;
     for (; d + LANES <= n; d += LANES)
         for (int i = 0; i < VECTORS; i++)
-            sum[i] =
-                NAME(fused)(*(const NAME(Vector) *)&x[d + i * W], *(const NAME(Vector) *)&y[d + i * W], sum[i]);
+            sum[i] = NAME(fused)(*(const NAME(Vector) *)&x[d + i * W], *(const NAME(Vector) *)&y[d + i * W], sum[i]);
     REAL lane[LANES];
     memcpy(lane, sum, sizeof lane);
     for (int l = 0; d < n; d++, l++) lane[l] += x[d] * y[d];
@@ -75,8 +74,7 @@ static void NAME(one_query)(REAL *o, REAL *lse, const REAL *q, const REAL *k, co
             for (int64_t e = 0; e < g->E; e++) sum[e] *= factor;
             largest = now;
         }
-        for (int j = 0; j < TILE; j += LANES)
-            LANEWISE for (int l = 0; l < LANES; l++)
+        for (int j = 0; j < TILE; j += LANES) LANEWISE for (int l = 0; l < LANES; l++)
             {
                 s[j + l] = NAME(exp)(s[j + l] - largest);
                 total[l] += s[j + l];
