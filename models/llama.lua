@@ -1,14 +1,21 @@
 -- llama.lua: a decoder-only transformer with rmsnorm, rotary positions, grouped heads and swiglu.  Names and layouts in
--- checkpoints are those of Llama, Mistral, Qwen 2 and Qwen 3 at Hugging Face, whose rotary positions turn the two halves of a
--- head against each other.
+-- checkpoints are those of Llama, Mistral, Qwen 2, Qwen 3 and OLMo 2 at Hugging Face, whose rotary positions turn the two halves
+-- of a head against each other.
 
--- What the families have of their own: attention_bias and mlp_bias are in their config.json, head_width and window are what it means
--- by saying nothing.
+-- What the families have of their own: attention_bias and mlp_bias are in their config.json; head_width, window and eps are what it
+-- means by saying nothing.
 local kinds = {
   llama = { architecture = "LlamaForCausalLM", attention_bias = false, mlp_bias = false },
   mistral = { architecture = "MistralForCausalLM", window = 4096 },
   qwen2 = { architecture = "Qwen2ForCausalLM", qkv_bias = true },
   qwen3 = { architecture = "Qwen3ForCausalLM", qk_norm = true, attention_bias = false, head_width = 128 },
+  olmo2 = { architecture = "Olmo2ForCausalLM", qk_norm = "wide", norms = "after", attention_bias = false, eps = 1e-5 },
+}
+
+-- The norms of what goes into attention and the mlp, or of what comes out of them
+local norms = {
+  before = { attention = "input_layernorm", mlp = "post_attention_layernorm" },
+  after = { attention_out = "post_attention_layernorm", mlp_out = "post_feedforward_layernorm" },
 }
 
 local function head_width(c) return c.head_width > 0 and c.head_width or c.width // c.heads end
@@ -29,16 +36,20 @@ local stretches = {
 
 local function block(c, init, x, segments)
   local kind, stretch = kinds[c.kind], stretches[c.rope]
-  local function norm(y, name) return nn.rmsnorm(y, { name = name, eps = c.eps }) end
-  local h = norm(x, "input_layernorm")
-  x = x + nn.attention(h, {
+  local at = norms[kind.norms or "before"]
+  local function norm(y, name) return name and nn.rmsnorm(y, { name = name, eps = c.eps }) or y end
+  local function wide(y, name) return norm(y:reshape { y:size(0), y:size(1), -1 }, name):reshape(y.shape) end
+  local h = norm(x, at.attention)
+  x = x + norm(nn.attention(h, {
     name = "self_attn", fused = false, names = { "q_proj", "k_proj", "v_proj", "o_proj" }, init = init, bias = false,
-    heads = c.heads, kv_heads = c.kv_heads, head_width = head_width(c), qkv_bias = kind.qkv_bias, qk_norm = kind.qk_norm and norm,
+    heads = c.heads, kv_heads = c.kv_heads, head_width = head_width(c), qkv_bias = kind.qkv_bias,
+    qk_norm = kind.qk_norm == "wide" and wide or kind.qk_norm and norm,
     causal = true, window = c.window, rotary = c.rope_theta, rotary_stretch = stretch and stretch(c),
     context = context(c), segments = segments,
-  })
-  h = norm(x, "post_attention_layernorm")
-  return x + nn.swiglu(h, { name = "mlp", names = { "gate_proj", "up_proj", "down_proj" }, hidden = c.hidden, init = init })
+  }), at.attention_out)
+  h = norm(x, at.mlp)
+  h = nn.swiglu(h, { name = "mlp", names = { "gate_proj", "up_proj", "down_proj" }, hidden = c.hidden, init = init })
+  return x + norm(h, at.mlp_out)
 end
 
 -- tokens [B, T]  ->  [B, T, width], and the embedding, whose weight the head may share; segments: of documents that
@@ -71,7 +82,8 @@ local function hugging_face(c)
       sliding_window = c.window > 0 and c.window or kind.window and context(c) or nil,          -- a window of all has no effect
     },
     absent = {
-      num_key_value_heads = c.heads, head_dim = kind.head_width or c.width // c.heads, hidden_act = "silu", rms_norm_eps = 1e-6,
+      num_key_value_heads = c.heads, head_dim = kind.head_width or c.width // c.heads, hidden_act = "silu",
+      rms_norm_eps = kind.eps or 1e-6,
       rope_theta = 10000.0, rope_parameters = { rope_type = "default" },
       attention_bias = kind.attention_bias, mlp_bias = kind.mlp_bias, tie_word_embeddings = false, sliding_window = kind.window,
     },
@@ -86,7 +98,7 @@ end
 
 return {
   config = {
-    kind = "llama",                     -- or mistral, qwen2, qwen3
+    kind = "llama",                     -- or mistral, qwen2, qwen3, olmo2
     layers = 4, heads = 4, kv_heads = 2, width = 128,
     head_width = 0,                     -- 0: width / heads
     hidden = 352,                       -- between gate, up and down
@@ -126,7 +138,7 @@ return {
   },
 
   check = function(c)
-    assert(kinds[c.kind], "kind must be llama, mistral, qwen2 or qwen3")
+    assert(kinds[c.kind], "kind must be llama, mistral, qwen2, qwen3 or olmo2")
     assert(c.window == 0 or kinds[c.kind].window, "only the kind mistral has a window")
     assert(c.rope == "default" or stretches[c.rope], "rope must be default, linear or llama3")
     assert(c.rope_factor > 0 and c.rope_low < c.rope_high, "rope_factor must be above 0, and rope_low below rope_high")

@@ -53,7 +53,7 @@ typedef struct Size {
     const char *ours;      /* a key of the description's config */
     Value value;
     const char *absent; /* the value of a config.json without it, as Lua; NULL: it must be there; "": that of models/ */
-    const char *only;   /* the model_type that has it; NULL: all */
+    const char *only;   /* the model_types that have it, "mistral phi3"; NULL: all */
 } Size;
 
 static const char rope[] = "rope_parameters rope_scaling";
@@ -75,7 +75,8 @@ static const Size of_llama[] = {
     {"low_freq_factor", rope, "rope_low", REAL, "", NULL},
     {"high_freq_factor", rope, "rope_high", REAL, "", NULL},
     {"original_max_position_embeddings", rope, "rope_context", SIZE, "", NULL},
-    {"rms_norm_eps", NULL, "eps", REAL, "1e-6", NULL},
+    {"rms_norm_eps", NULL, "eps", REAL, "1e-6", "llama mistral qwen2 qwen3"},
+    {"rms_norm_eps", NULL, "eps", REAL, "1e-5", "olmo2"},
     {NULL, NULL, NULL, SIZE, NULL, NULL},
 };
 
@@ -94,11 +95,9 @@ static const struct {
     const char *type, *description; /* model_type, models/NAME.lua */
     const Size *size;
     bool kind; /* the description has the type as its kind */
-} families[] = {{"llama", "llama", of_llama, true},
-                {"mistral", "llama", of_llama, true},
-                {"qwen2", "llama", of_llama, true},
-                {"qwen3", "llama", of_llama, true},
-                {"gpt2", "gpt", of_gpt, false}};
+} families[] = {{"llama", "llama", of_llama, true}, {"mistral", "llama", of_llama, true},
+                {"qwen2", "llama", of_llama, true}, {"qwen3", "llama", of_llama, true},
+                {"olmo2", "llama", of_llama, true}, {"gpt2", "gpt", of_gpt, false}};
 enum { FAMILIES = sizeof families / sizeof *families };
 
 static _Noreturn void unfit(const char *place, const Size *s, const json_t *found, const char *expected)
@@ -214,6 +213,16 @@ static const char settings[] = "\n-- Settings for 100 steps on data of one's own
                                "model.configs = nil\n"
                                "return model\n";
 
+static bool is_of_type(const Size *s, const char *type)
+{
+    size_t n = strlen(type);
+    for (const char *at = s->only; at; at = strchr(at, ' ')) {
+        at += *at == ' ';
+        if (strncmp(at, type, n) == 0 && (at[n] == ' ' || at[n] == 0)) return true;
+    }
+    return !s->only;
+}
+
 static char *sizes_text(const char *place, int family, const json_t *config)
 {
     char *text =
@@ -222,7 +231,7 @@ static char *sizes_text(const char *place, int family, const json_t *config)
                 families[family].description, families[family].description);
     if (families[family].kind) text = text_of("%sc.kind = \"%s\"\n", text, families[family].type);
     for (const Size *s = families[family].size; s->theirs; s++) {
-        if (s->only && strcmp(s->only, families[family].type) != 0) continue;
+        if (!is_of_type(s, families[family].type)) continue;
         char *value = value_text(place, s, config);
         if (!*value) continue;
         char *more = text_of("%sc.%s = %s\n", text, s->ours, value);

@@ -35,6 +35,7 @@ typedef struct Architecture {
     bool rotary;       /* positions are, and heads of keys may be fewer */
     bool own_heads;    /* their size may be another than width / heads */
     bool turned;       /* rows of q and k are in the order of rotary pairs; rope_freqs.weight may stretch positions */
+    bool own_logits;   /* llama.cpp wants a matrix of its own for the logits */
 } Architecture;
 
 const Architecture *architecture_of(const Store *s); /* ends the program (3) if it is not known */

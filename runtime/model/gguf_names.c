@@ -60,6 +60,24 @@ static const Gguf_tensor llama_tensors[] = {
     {NULL, NULL, SAME},
 };
 
+static const Gguf_tensor olmo_tensors[] = {
+    {"token_embd", "model.embed_tokens", SAME},
+    {"output_norm", "model.norm", SAME},
+    {"output", "lm_head", SAME},
+    {"blk.%d.attn_q", "model.layers.%d.self_attn.q_proj", SAME},
+    {"blk.%d.attn_k", "model.layers.%d.self_attn.k_proj", SAME},
+    {"blk.%d.attn_v", "model.layers.%d.self_attn.v_proj", SAME},
+    {"blk.%d.attn_output", "model.layers.%d.self_attn.o_proj", SAME},
+    {"blk.%d.attn_q_norm", "model.layers.%d.self_attn.q_norm", SAME},
+    {"blk.%d.attn_k_norm", "model.layers.%d.self_attn.k_norm", SAME},
+    {"blk.%d.post_attention_norm", "model.layers.%d.post_attention_layernorm", SAME},
+    {"blk.%d.ffn_gate", "model.layers.%d.mlp.gate_proj", SAME},
+    {"blk.%d.ffn_up", "model.layers.%d.mlp.up_proj", SAME},
+    {"blk.%d.ffn_down", "model.layers.%d.mlp.down_proj", SAME},
+    {"blk.%d.post_ffw_norm", "model.layers.%d.post_feedforward_layernorm", SAME},
+    {NULL, NULL, SAME},
+};
+
 static const Gguf_tensor gpt_tensors[] = {
     {"token_embd", "transformer.wte", SAME},
     {"position_embd", "transformer.wpe", SAME},
@@ -80,11 +98,14 @@ static const Gguf_tensor gpt_tensors[] = {
 #define NEW_GELU "{\"activation_function\": \"gelu_new\"}"
 
 static const Architecture architectures[] = {
-    {"llama", "llama", "LlamaForCausalLM", llama_keys, llama_tensors, SILU, true, true, true},
-    {"llama", "mistral", "MistralForCausalLM", llama_keys, llama_tensors, SILU, true, true, true},
-    {"qwen2", "qwen2", "Qwen2ForCausalLM", llama_keys, llama_tensors, SILU, true, false, false},
-    {"qwen3", "qwen3", "Qwen3ForCausalLM", llama_keys, llama_tensors, SILU, true, true, false},
-    {"gpt2", "gpt2", "GPT2LMHeadModel", gpt_keys, gpt_tensors, NEW_GELU, false, false, false},
+    {"llama", "llama", "LlamaForCausalLM", llama_keys, llama_tensors, SILU, .rotary = true, .own_heads = true,
+     .turned = true},
+    {"llama", "mistral", "MistralForCausalLM", llama_keys, llama_tensors, SILU, .rotary = true, .own_heads = true,
+     .turned = true},
+    {"qwen2", "qwen2", "Qwen2ForCausalLM", llama_keys, llama_tensors, SILU, .rotary = true},
+    {"qwen3", "qwen3", "Qwen3ForCausalLM", llama_keys, llama_tensors, SILU, .rotary = true, .own_heads = true},
+    {"olmo2", "olmo2", "Olmo2ForCausalLM", llama_keys, olmo_tensors, SILU, .rotary = true, .own_logits = true},
+    {"gpt2", "gpt2", "GPT2LMHeadModel", gpt_keys, gpt_tensors, NEW_GELU, .rotary = false},
 };
 enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
 

@@ -166,6 +166,9 @@ static const char *misfit_of_model(const Writer *w)
         return "llama.cpp's attention sees all positions in a model of the architecture llama, and this one's a window";
     if (json_is_string(gelu) && strcmp(json_string_value(gelu), "gelu_new") != 0)
         return "llama.cpp computes gelu by tanh in a model of the architecture gpt2, and this one by erf (gelu)";
+    if (w->a->own_logits && json_is_true(said_of_model(w, "tie_word_embeddings")))
+        return "llama.cpp wants a matrix for the logits in a model of this architecture, and this one shares the "
+               "embedding's (tied)";
     if (w->a->rotary && !w->a->own_heads && width != heads * head_of_model(w))
         return "llama.cpp's heads are width / heads wide in a model of this architecture, not as head_width says";
     return rope_misfit(w->a, said_of_model(w, "rope_parameters"));

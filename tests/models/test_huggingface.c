@@ -77,6 +77,7 @@ int main(void)
         {"hf_mistral", "kind=mistral --set head_width=8 --set window=5 --set tied=false --set rope_theta=1e6"},
         {"hf_qwen2", "kind=qwen2 --set rope=linear --set rope_factor=4.0 --set rope_theta=1e6"},
         {"hf_qwen3", "kind=qwen3 --set head_width=10 --set tied=false --set rope_theta=1e6"},
+        {"hf_olmo2", "kind=olmo2 --set tied=false --set rope_theta=5e5"},
     };
     for (size_t k = 0; k < sizeof families / sizeof *families; k++) {
         const char *sizes = format("models/llama.lua --set layers=2 --set heads=4 --set kv_heads=2 --set width=24 "

@@ -42,6 +42,8 @@ def configuration(family, r):
         return transformers.Qwen2Config(**sizes(r, [plain, linear]))
     if family == "qwen3":
         return transformers.Qwen3Config(**sizes(r, [plain, linear]), head_dim=r.choice([8, 12, 20]))
+    if family == "olmo2":
+        return transformers.Olmo2Config(**sizes(r, [plain, linear, LLAMA3]), pad_token_id=None)
     heads = r.choice([2, 4])
     return transformers.GPT2Config(vocab_size=VOCAB, n_positions=512, n_embd=heads * r.choice([8, 12]), n_layer=r.choice([1, 2]), n_head=heads,
                                    activation_function=r.choice(["gelu_new", "gelu"]), bos_token_id=None, eos_token_id=None)  # fmt: skip
@@ -93,7 +95,7 @@ def compare(lathe, family, seed, work):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("lathe")
-    p.add_argument("families", nargs="*", default=["llama", "mistral", "qwen2", "qwen3", "gpt2"])
+    p.add_argument("families", nargs="*", default=["llama", "mistral", "qwen2", "qwen3", "olmo2", "gpt2"])
     p.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     a, failed = p.parse_args(), 0
     for family in a.families:

@@ -1,8 +1,10 @@
 """gguf_families.py: GGUF files of random small models of published families, in and out, beside llama.cpp and transformers.
 
     gguf_families.py LATHE LLAMA_CPP [--seeds 1 2 3] [FAMILY ...]
-    gguf_families.py record LLAMA_CPP       writes llama3, qwen2, qwen3 and gpt2 .gguf in tests/reference/gguf/, of the folders hf_*; and
-                                            hf_spm and spm.gguf, with a tokenizer of SentencePiece, and the ids of odd texts by both
+    gguf_families.py record LLAMA_CPP [FAMILY ...]
+                                            writes llama3, qwen2, qwen3, olmo2 and gpt2 .gguf in tests/reference/gguf/, of the folders hf_*; and
+                                            (if none is named) hf_spm and spm.gguf, with a tokenizer of SentencePiece, and the ids of odd
+                                            texts by both
 
 LLAMA_CPP is a folder of llama.cpp's sources, whose convert_hf_to_gguf.py makes a file of what transformers saved.  `lathe new` describes the
 file, and a trainer is built for it.  Compared are logits with transformers' (1e-4 of the largest); the file that export writes with the
@@ -33,7 +35,7 @@ TEXT = os.path.join(HERE, "..", "..", "README.md")
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
           r"|\s*[\r\n]+|\s+(?!\S)|\s+")  # fmt: skip
 CUTS = {"llama": ("llama-bpe", LLAMA3), "mistral": ("smollm", None), "qwen2": ("qwen2", LLAMA3.replace("{1,3}", "")), "qwen3": ("qwen2", LLAMA3.replace("{1,3}", "")),
-        "gpt2": ("gpt-2", None), "spm": (None, None)}  # fmt: skip
+        "olmo2": ("dbrx", LLAMA3), "gpt2": ("gpt-2", None), "spm": (None, None)}  # fmt: skip
 CONVERT = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -86,8 +88,8 @@ def convert(folder, llama_cpp_folder, pre, path):
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
 
 
-def record(llama_cpp_folder):
-    for name in ("llama3", "qwen2", "qwen3", "gpt2"):
+def record(llama_cpp_folder, names):
+    for name in names or ("llama3", "qwen2", "qwen3", "olmo2", "gpt2"):
         pre, pattern = CUTS[name.rstrip("3") if name == "llama3" else name]
         with tempfile.TemporaryDirectory() as work:
             folder = os.path.join(work, name)  # the file has this name
@@ -188,6 +190,10 @@ def compare(lathe, llama_cpp_folder, family, seed, work):
         config.activation_function, config.n_ctx = "gelu_new", config.n_positions
     if family == "mistral":
         config.sliding_window = None
+    if family == "olmo2":  # llama.cpp has no others
+        config.tie_word_embeddings = False
+        if config.rope_parameters["rope_type"] == "llama3":
+            config.rope_parameters = {"rope_type": "default", "rope_theta": 1e4}
     model = transformers.AutoModelForCausalLM.from_config(config).eval()
     draw(model, seed)
     model.save_pretrained(folder), t.save_pretrained(folder)
@@ -209,12 +215,13 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("lathe")
     p.add_argument("llama_cpp")
-    p.add_argument("families", nargs="*", default=list(CUTS))
+    p.add_argument("families", nargs="*")
     p.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     a, failed = p.parse_args(), 0
     if a.lathe == "record":
-        return record(a.llama_cpp), record_spm(a.llama_cpp)
-    for family in a.families:
+        record(a.llama_cpp, a.families)
+        return a.families or record_spm(a.llama_cpp)
+    for family in a.families or CUTS:
         for seed in a.seeds:
             with tempfile.TemporaryDirectory() as work:
                 far, differ, texts = compare(a.lathe, a.llama_cpp, family, seed, work)

@@ -1,8 +1,8 @@
 """huggingface.py: Hugging Face's own models against Lathe's export and import.
 
-    python3 tests/reference/huggingface.py record
-        writes tests/reference/hf_gpt2, hf_llama, hf_llama3 (stretched rotary positions), hf_mistral (a window), hf_qwen2 and
-        hf_qwen3: folders as transformers' save_pretrained() leaves them, of small random
+    python3 tests/reference/huggingface.py record [NAME …]
+        writes tests/reference/hf_gpt2, hf_llama, hf_llama3 (stretched rotary positions), hf_mistral (a window), hf_qwen2,
+        hf_qwen3 and hf_olmo2 (or those named): folders as transformers' save_pretrained() leaves them, of small random
         models, and in each expected.safetensors: tokens and targets I32 [B][T], logits F64 [B][T][V], loss F64 [1]
     python3 tests/reference/huggingface.py record_ends
         writes tests/reference/hf_ends: a small llama with a tokenizer whose vocabulary is smaller than the model's, a chat
@@ -25,10 +25,11 @@ import numpy as np
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig, GPT2Config, GPT2LMHeadModel
 from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, PreTrainedTokenizerFast
-from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
+from transformers import Olmo2Config, Olmo2ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
+CHOSEN = []  # names of folders to record; none: all
 KINDS = {np.dtype(np.float64): "F64", np.dtype(np.float32): "F32", np.dtype(np.int32): "I32"}
 
 
@@ -68,6 +69,8 @@ def draw(model, seed):
 
 
 def record_one(name, model, T, seed, **how):
+    if CHOSEN and name not in CHOSEN:
+        return
     folder = os.path.join(HERE, name)
     shutil.rmtree(folder, ignore_errors=True)
     draw(model, seed)
@@ -106,6 +109,8 @@ def record():
     record_one("hf_qwen2", Qwen2ForCausalLM(qwen).eval(), 12, 630, dtype=torch.bfloat16)
     qwen = Qwen3Config(**sizes, head_dim=10, rope_parameters={"rope_type": "default", "rope_theta": 1e6})
     record_one("hf_qwen3", Qwen3ForCausalLM(qwen).eval(), 12, 640, dtype=torch.bfloat16)
+    olmo = Olmo2Config(**sizes, pad_token_id=None, rope_parameters={"rope_type": "default", "rope_theta": 5e5})
+    record_one("hf_olmo2", Olmo2ForCausalLM(olmo).eval(), 12, 650, dtype=torch.bfloat16)
 
 
 # ---------------------------------------------------------------- where texts end
@@ -255,7 +260,8 @@ def check(description, folder, options):
 
 
 def main(words):
-    if words == ["record"]:
+    if words[:1] == ["record"]:
+        CHOSEN.extend(words[1:])
         record()
     elif words == ["record_ends"]:
         record_ends()

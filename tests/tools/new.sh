@@ -22,7 +22,7 @@ same gguf.safetensors folder.safetensors
 begun llama $reference/hf_llama
 says '^c.rope_theta = 500.0$' llama/model.lua
 llama=llama/built/trainer
-for kind in llama3 mistral qwen2 qwen3; do
+for kind in llama3 mistral qwen2 qwen3 olmo2; do
     begun $kind $reference/hf_$kind
     works $kind/built/trainer export --to hf --weights $reference/hf_$kind --out $kind-out
     works $kind/built/trainer init --init $kind-out --out back.safetensors
@@ -47,7 +47,7 @@ config() { sed "$1" $reference/hf_llama/config.json >odd/config.json; }
 config 's/"hidden_size": 24/"hidden_size": "24"/'
 refuses 3 'odd/config.json: error: hidden_size: expected a whole number, 1 or more, found "24"' "$lathe" new other --from odd
 config 's/"model_type": "llama"/"model_type": "gemma"/'
-refuses 3 'model_type: expected llama, mistral, qwen2, qwen3 or gpt2, for which models/ has a description, found gemma' "$lathe" new other --from odd
+refuses 3 'model_type: expected llama, mistral, qwen2, qwen3, olmo2 or gpt2, for which models/ has a description, found gemma' "$lathe" new other --from odd
 config 's/"num_hidden_layers": 2,//'
 refuses 3 'num_hidden_layers: expected a whole number, 1 or more, found none' "$lathe" new other --from odd
 config 's/"rope_type": "default"/"rope_type": "yarn"/'
@@ -68,6 +68,9 @@ works "$lathe" build $top/models/llama.lua --set kind=mistral --set layers=2 --s
     --set head_width=8 --set context=64 --set vocab=61 --set tied=false --set rope_theta=1e6 --set seq=5000 --set batch=1 -o long
 config '/"sliding_window"/d'
 refuses 3 'sliding_window: expected 64, found 4096 (the default' long/trainer init --init odd --out refused.safetensors
+rm -r odd && cp -r $reference/hf_olmo2 odd
+sed 's/"attention_bias": false/"attention_bias": true/' $reference/hf_olmo2/config.json >odd/config.json
+refuses 3 'attention_bias: expected false, found true' olmo2/built/trainer init --init odd --out refused.safetensors
 rm -r odd && cp -r $reference/hf_llama3 odd
 
 # Older releases call stretched positions rope_scaling.

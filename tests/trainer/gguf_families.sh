@@ -7,7 +7,7 @@ lathe=${LATHE:-$BUILD/lathe}
 reference=$top/tests/reference
 
 printf "ABBA12345'SAB!?AB" >text.txt
-for kind in llama3 qwen2 qwen3 gpt2; do
+for kind in llama3 qwen2 qwen3 olmo2 gpt2; do
     file=$reference/gguf/$kind.gguf trainer=$kind/built/trainer
     works "$lathe" new $kind --from $file
     works "$lathe" new $kind-folder --from $reference/hf_$kind
@@ -37,7 +37,7 @@ sed 's/"NFC"/"NFKC"/' normal.json >gpt2-out/tokenizer.json
 refuses 3 'normalises text to NFKC, which llama.cpp cannot' gpt2/built/trainer export --to gguf --weights gpt2-out --out refused.gguf
 sed 's/"NFC"/"Nmt"/' normal.json >gpt2-out/tokenizer.json
 refuses 3 'in the file, found a tokenizer with the normalizer Nmt' gpt2/built/trainer export --to gguf --weights gpt2-out --out refused.gguf
-for pre in llama3:llama-bpe qwen2:qwen2 qwen3:qwen2 gpt2:gpt-2; do
+for pre in llama3:llama-bpe qwen2:qwen2 qwen3:qwen2 olmo2:dbrx gpt2:gpt-2; do
     LC_ALL=C grep -aq "tokenizer.ggml.pre.*${pre#*:}" ${pre%:*}.gguf && ok "cut as ${pre#*:}" || wrong "$pre"
 done
 
@@ -80,6 +80,12 @@ same back.safetensors known.safetensors
 cp $reference/hf_mistral/config.json mistral/
 refuses 3 "sees all positions in a model of the architecture llama, and this one's a window" narrow/trainer export --to gguf --weights mistral --out refused.gguf
 refuses 3 'sliding_window: expected 5, found' narrow/trainer init --init mistral.gguf --out refused.safetensors
+
+# llama.cpp has no OLMo 2 whose logits share the embedding's matrix.
+works "$lathe" build olmo2/model.lua --set tied=true -o tied
+for i in 1 2 3 4 5 6 7 8 9 10; do printf "ABBA12345BABAB54321BAAB"; done >long.txt
+works tied/trainer train --data long.txt --val-fraction 0 --tokenizer olmo2.gguf --out tied-run --steps 1
+refuses 3 'llama.cpp wants a matrix for the logits in a model of this architecture' tied/trainer export --to gguf --weights tied-run --out refused.gguf
 
 # Stretched positions that are no model's, keys of the architecture that nothing knows, and what other programs noted.
 changed() { LC_ALL=C sed "s/$2/$3/" $reference/gguf/$1.gguf >changed.gguf; }
