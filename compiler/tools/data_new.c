@@ -67,16 +67,17 @@ static const Size of_llama[] = {
     {"intermediate_size", NULL, "hidden", SIZE, NULL, NULL},
     {"vocab_size", NULL, "vocab", SIZE, NULL, NULL},
     {"max_position_embeddings", NULL, "context", SIZE, NULL, NULL},
-    {"sliding_window", NULL, "window", SIZE, "", "mistral"},
+    {"sliding_window", NULL, "window", SIZE, "", "mistral phi3"},
     {"tie_word_embeddings", NULL, "tied", SWITCH, "false", NULL},
     {"rope_theta", rope, "rope_theta", REAL, "10000.0", NULL},
+    {"partial_rotary_factor", rope, "rotary_share", REAL, "", "phi3"},
     {"rope_type", rope, "rope", ROPE, "", NULL}, /* "type" in older files */
     {"factor", rope, "rope_factor", REAL, "", NULL},
     {"low_freq_factor", rope, "rope_low", REAL, "", NULL},
     {"high_freq_factor", rope, "rope_high", REAL, "", NULL},
     {"original_max_position_embeddings", rope, "rope_context", SIZE, "", NULL},
     {"rms_norm_eps", NULL, "eps", REAL, "1e-6", "llama mistral qwen2 qwen3"},
-    {"rms_norm_eps", NULL, "eps", REAL, "1e-5", "olmo2"},
+    {"rms_norm_eps", NULL, "eps", REAL, "1e-5", "olmo2 phi3"},
     {NULL, NULL, NULL, SIZE, NULL, NULL},
 };
 
@@ -97,7 +98,8 @@ static const struct {
     bool kind; /* the description has the type as its kind */
 } families[] = {{"llama", "llama", of_llama, true}, {"mistral", "llama", of_llama, true},
                 {"qwen2", "llama", of_llama, true}, {"qwen3", "llama", of_llama, true},
-                {"olmo2", "llama", of_llama, true}, {"gpt2", "gpt", of_gpt, false}};
+                {"olmo2", "llama", of_llama, true}, {"phi3", "llama", of_llama, true},
+                {"gpt2", "gpt", of_gpt, false}};
 enum { FAMILIES = sizeof families / sizeof *families };
 
 static _Noreturn void unfit(const char *place, const Size *s, const json_t *found, const char *expected)

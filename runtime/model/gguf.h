@@ -36,6 +36,7 @@ typedef struct Architecture {
     bool own_heads;    /* their size may be another than width / heads */
     bool turned;       /* rows of q and k are in the order of rotary pairs; rope_freqs.weight may stretch positions */
     bool own_logits;   /* llama.cpp wants a matrix of its own for the logits */
+    const char *share; /* the key of Hugging Face for the part of a head that positions turn; NULL: they turn all */
 } Architecture;
 
 const Architecture *architecture_of(const Store *s); /* ends the program (3) if it is not known */

@@ -3,6 +3,7 @@
 #include "base/words.h"
 #include "model/gguf_writer.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,12 +91,21 @@ const json_t *said_of_model(const Writer *w, const char *key)
 
 int64_t head_of_model(const Writer *w) { return json_integer_value(said_of_model(w, "head_dim")); }
 
+/* As descriptions round it. */
+static int64_t turned_of_model(const Writer *w)
+{
+    double share = w->a->share ? json_number_value(said_of_model(w, w->a->share)) : 1;
+    return (int64_t)floor((double)head_of_model(w) * share + 1e-6);
+}
+
 static void put_rope_keys(Writer *w)
 {
     const json_t *rope = said_of_model(w, "rope_parameters");
     const char *type = json_string_value(json_object_get(rope, "rope_type"));
     put_own_key(w, "rope.freq_base", GGUF_F32, said_of_model(w, "rope_theta"));
-    put_own_key(w, "rope.dimension_count", GGUF_U32, said_of_model(w, "head_dim"));
+    json_t *turned = json_integer(turned_of_model(w));
+    put_own_key(w, "rope.dimension_count", GGUF_U32, turned);
+    json_decref(turned);
     put_own_key(w, "rope.scaling.original_context_length", GGUF_U32,
                 json_object_get(rope, "original_max_position_embeddings"));
     if (!type || strcmp(type, "linear") != 0) return;

@@ -78,6 +78,19 @@ static const Gguf_tensor olmo_tensors[] = {
     {NULL, NULL, SAME},
 };
 
+static const Gguf_tensor phi_tensors[] = {
+    {"token_embd", "model.embed_tokens", SAME},
+    {"output_norm", "model.norm", SAME},
+    {"output", "lm_head", SAME},
+    {"blk.%d.attn_norm", "model.layers.%d.input_layernorm", SAME},
+    {"blk.%d.ffn_norm", "model.layers.%d.post_attention_layernorm", SAME},
+    {"blk.%d.attn_qkv", "model.layers.%d.self_attn.qkv_proj", SAME},
+    {"blk.%d.attn_output", "model.layers.%d.self_attn.o_proj", SAME},
+    {"blk.%d.ffn_up", "model.layers.%d.mlp.gate_up_proj", SAME},
+    {"blk.%d.ffn_down", "model.layers.%d.mlp.down_proj", SAME},
+    {NULL, NULL, SAME},
+};
+
 static const Gguf_tensor gpt_tensors[] = {
     {"token_embd", "transformer.wte", SAME},
     {"position_embd", "transformer.wpe", SAME},
@@ -105,6 +118,8 @@ static const Architecture architectures[] = {
     {"qwen2", "qwen2", "Qwen2ForCausalLM", llama_keys, llama_tensors, SILU, .rotary = true},
     {"qwen3", "qwen3", "Qwen3ForCausalLM", llama_keys, llama_tensors, SILU, .rotary = true, .own_heads = true},
     {"olmo2", "olmo2", "Olmo2ForCausalLM", llama_keys, olmo_tensors, SILU, .rotary = true, .own_logits = true},
+    {"phi3", "phi3", "Phi3ForCausalLM", llama_keys, phi_tensors, SILU, .rotary = true,
+     .share = "partial_rotary_factor"},
     {"gpt2", "gpt2", "GPT2LMHeadModel", gpt_keys, gpt_tensors, NEW_GELU, .rotary = false},
 };
 enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };

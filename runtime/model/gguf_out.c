@@ -163,7 +163,9 @@ static const char *misfit_of_model(const Writer *w)
                heads = json_integer_value(said_of_model(w, "num_attention_heads"));
     if (json_is_integer(window) &&
         json_integer_value(window) < json_integer_value(said_of_model(w, "max_position_embeddings")))
-        return "llama.cpp's attention sees all positions in a model of the architecture llama, and this one's a window";
+        return text_of("llama.cpp's attention sees all positions in a model of the architecture %s, and this one's a "
+                       "window",
+                       w->a->name);
     if (json_is_string(gelu) && strcmp(json_string_value(gelu), "gelu_new") != 0)
         return "llama.cpp computes gelu by tanh in a model of the architecture gpt2, and this one by erf (gelu)";
     if (w->a->own_logits && json_is_true(said_of_model(w, "tie_word_embeddings")))

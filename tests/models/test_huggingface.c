@@ -78,6 +78,8 @@ int main(void)
         {"hf_qwen2", "kind=qwen2 --set rope=linear --set rope_factor=4.0 --set rope_theta=1e6"},
         {"hf_qwen3", "kind=qwen3 --set head_width=10 --set tied=false --set rope_theta=1e6"},
         {"hf_olmo2", "kind=olmo2 --set tied=false --set rope_theta=5e5"},
+        {"hf_phi3", "kind=phi3 --set width=32 --set tied=false --set window=5 --set rotary_share=0.75 "
+                     "--set rope_theta=5e4"},
     };
     for (size_t k = 0; k < sizeof families / sizeof *families; k++) {
         const char *sizes = format("models/llama.lua --set layers=2 --set heads=4 --set kv_heads=2 --set width=24 "

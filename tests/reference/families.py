@@ -44,6 +44,11 @@ def configuration(family, r):
         return transformers.Qwen3Config(**sizes(r, [plain, linear]), head_dim=r.choice([8, 12, 20]))
     if family == "olmo2":
         return transformers.Olmo2Config(**sizes(r, [plain, linear, LLAMA3]), pad_token_id=None)
+    if family == "phi3":
+        given = sizes(r, [plain])
+        share = r.choice([1.0, 0.4, 0.8] if given["hidden_size"] // given["num_attention_heads"] == 10 else [1.0, 0.5, 0.75])
+        given["rope_parameters"]["partial_rotary_factor"] = share
+        return transformers.Phi3Config(**given, pad_token_id=None, sliding_window=r.choice([None, 7, 40]))
     heads = r.choice([2, 4])
     return transformers.GPT2Config(vocab_size=VOCAB, n_positions=512, n_embd=heads * r.choice([8, 12]), n_layer=r.choice([1, 2]), n_head=heads,
                                    activation_function=r.choice(["gelu_new", "gelu"]), bos_token_id=None, eos_token_id=None)  # fmt: skip
@@ -95,7 +100,7 @@ def compare(lathe, family, seed, work):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("lathe")
-    p.add_argument("families", nargs="*", default=["llama", "mistral", "qwen2", "qwen3", "olmo2", "gpt2"])
+    p.add_argument("families", nargs="*", default=["llama", "mistral", "qwen2", "qwen3", "olmo2", "phi3", "gpt2"])
     p.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     a, failed = p.parse_args(), 0
     for family in a.families:

@@ -2,7 +2,7 @@
 
     gguf_families.py LATHE LLAMA_CPP [--seeds 1 2 3] [FAMILY ...]
     gguf_families.py record LLAMA_CPP [FAMILY ...]
-                                            writes llama3, qwen2, qwen3, olmo2 and gpt2 .gguf in tests/reference/gguf/, of the folders hf_*; and
+                                            writes llama3, qwen2, qwen3, olmo2, phi3 and gpt2 .gguf in tests/reference/gguf/, of the folders hf_*; and
                                             (if none is named) hf_spm and spm.gguf, with a tokenizer of SentencePiece, and the ids of odd
                                             texts by both
 
@@ -35,7 +35,7 @@ TEXT = os.path.join(HERE, "..", "..", "README.md")
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
           r"|\s*[\r\n]+|\s+(?!\S)|\s+")  # fmt: skip
 CUTS = {"llama": ("llama-bpe", LLAMA3), "mistral": ("smollm", None), "qwen2": ("qwen2", LLAMA3.replace("{1,3}", "")), "qwen3": ("qwen2", LLAMA3.replace("{1,3}", "")),
-        "olmo2": ("dbrx", LLAMA3), "gpt2": ("gpt-2", None), "spm": (None, None)}  # fmt: skip
+        "olmo2": ("dbrx", LLAMA3), "phi3": ("dbrx", LLAMA3), "gpt2": ("gpt-2", None), "spm": (None, None)}  # fmt: skip
 CONVERT = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -84,12 +84,14 @@ def sentencepiece(folder):
 
 
 def convert(folder, llama_cpp_folder, pre, path):
+    if os.path.exists(os.path.join(folder, "tokenizer_config.json")) and read_json(folder, "config")["model_type"] == "phi3":
+        edit(os.path.join(folder, "tokenizer_config.json"), tokenizer_class="GPT2Tokenizer")  # as Phi-4 says it is byte-level
     subprocess.run([sys.executable, "-c", CONVERT, llama_cpp_folder, pre or "default", folder, "--outtype", "f32", "--outfile", path],
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
 
 
 def record(llama_cpp_folder, names):
-    for name in names or ("llama3", "qwen2", "qwen3", "olmo2", "gpt2"):
+    for name in names or ("llama3", "qwen2", "qwen3", "olmo2", "phi3", "gpt2"):
         pre, pattern = CUTS[name.rstrip("3") if name == "llama3" else name]
         with tempfile.TemporaryDirectory() as work:
             folder = os.path.join(work, name)  # the file has this name
@@ -123,6 +125,11 @@ def record_spm(llama_cpp_folder):
 def lines(path, all):
     with open(path, "w", encoding="utf-8") as file:
         file.writelines(json.dumps(one, separators=(",", ":")) + "\n" for one in all)
+
+
+def read_json(folder, name):
+    with open(os.path.join(folder, f"{name}.json"), encoding="utf-8") as file:
+        return json.load(file)
 
 
 def edit(path, **keys):
@@ -188,7 +195,7 @@ def compare(lathe, llama_cpp_folder, family, seed, work):
     config.vocab_size, config.bos_token_id, config.eos_token_id = len(t), t.bos_token_id, t.eos_token_id
     if family == "gpt2":
         config.activation_function, config.n_ctx = "gelu_new", config.n_positions
-    if family == "mistral":
+    if family in ("mistral", "phi3"):
         config.sliding_window = None
     if family == "olmo2":  # llama.cpp has no others
         config.tie_word_embeddings = False

@@ -2,7 +2,7 @@
 
     python3 tests/reference/huggingface.py record [NAME …]
         writes tests/reference/hf_gpt2, hf_llama, hf_llama3 (stretched rotary positions), hf_mistral (a window), hf_qwen2,
-        hf_qwen3 and hf_olmo2 (or those named): folders as transformers' save_pretrained() leaves them, of small random
+        hf_qwen3, hf_olmo2 and hf_phi3 (or those named): folders as transformers' save_pretrained() leaves them, of small random
         models, and in each expected.safetensors: tokens and targets I32 [B][T], logits F64 [B][T][V], loss F64 [1]
     python3 tests/reference/huggingface.py record_ends
         writes tests/reference/hf_ends: a small llama with a tokenizer whose vocabulary is smaller than the model's, a chat
@@ -25,7 +25,8 @@ import numpy as np
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig, GPT2Config, GPT2LMHeadModel
 from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, PreTrainedTokenizerFast
-from transformers import Olmo2Config, Olmo2ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
+from transformers import Olmo2Config, Olmo2ForCausalLM, Phi3Config, Phi3ForCausalLM
+from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -111,6 +112,9 @@ def record():
     record_one("hf_qwen3", Qwen3ForCausalLM(qwen).eval(), 12, 640, dtype=torch.bfloat16)
     olmo = Olmo2Config(**sizes, pad_token_id=None, rope_parameters={"rope_type": "default", "rope_theta": 5e5})
     record_one("hf_olmo2", Olmo2ForCausalLM(olmo).eval(), 12, 650, dtype=torch.bfloat16)
+    rope = {"rope_type": "default", "rope_theta": 5e4, "partial_rotary_factor": 0.75}
+    phi = Phi3Config(**{**sizes, "hidden_size": 32}, pad_token_id=None, sliding_window=5, rope_parameters=rope)
+    record_one("hf_phi3", Phi3ForCausalLM(phi).eval(), 12, 660, dtype=torch.bfloat16)
 
 
 # ---------------------------------------------------------------- where texts end

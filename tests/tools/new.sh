@@ -22,7 +22,7 @@ same gguf.safetensors folder.safetensors
 begun llama $reference/hf_llama
 says '^c.rope_theta = 500.0$' llama/model.lua
 llama=llama/built/trainer
-for kind in llama3 mistral qwen2 qwen3 olmo2; do
+for kind in llama3 mistral qwen2 qwen3 olmo2 phi3; do
     begun $kind $reference/hf_$kind
     works $kind/built/trainer export --to hf --weights $reference/hf_$kind --out $kind-out
     works $kind/built/trainer init --init $kind-out --out back.safetensors
@@ -47,7 +47,7 @@ config() { sed "$1" $reference/hf_llama/config.json >odd/config.json; }
 config 's/"hidden_size": 24/"hidden_size": "24"/'
 refuses 3 'odd/config.json: error: hidden_size: expected a whole number, 1 or more, found "24"' "$lathe" new other --from odd
 config 's/"model_type": "llama"/"model_type": "gemma"/'
-refuses 3 'model_type: expected llama, mistral, qwen2, qwen3, olmo2 or gpt2, for which models/ has a description, found gemma' "$lathe" new other --from odd
+refuses 3 'model_type: expected llama, mistral, qwen2, qwen3, olmo2, phi3 or gpt2, for which models/ has a description, found gemma' "$lathe" new other --from odd
 config 's/"num_hidden_layers": 2,//'
 refuses 3 'num_hidden_layers: expected a whole number, 1 or more, found none' "$lathe" new other --from odd
 config 's/"rope_type": "default"/"rope_type": "yarn"/'
@@ -71,6 +71,23 @@ refuses 3 'sliding_window: expected 64, found 4096 (the default' long/trainer in
 rm -r odd && cp -r $reference/hf_olmo2 odd
 sed 's/"attention_bias": false/"attention_bias": true/' $reference/hf_olmo2/config.json >odd/config.json
 refuses 3 'attention_bias: expected false, found true' olmo2/built/trainer init --init odd --out refused.safetensors
+rm -r odd && cp -r $reference/hf_phi3 odd
+says '^c.rotary_share = 0.75$' phi3/model.lua
+config() { sed "$1" $reference/hf_phi3/config.json >odd/config.json; }
+config 's/"rope_type": "default"/"rope_type": "longrope"/'
+refuses 3 'rope_type: expected "default", "linear" or "llama3", found "longrope"' "$lathe" new other --from odd
+refuses 3 'rope_parameters: expected .* found .*longrope' phi3/built/trainer init --init odd --out refused.safetensors
+config 's/"partial_rotary_factor": 0.75/"partial_rotary_factor": 0.5/'
+refuses 3 'partial_rotary_factor: expected 0.75, found 0.5' phi3/built/trainer init --init odd --out refused.safetensors
+config '/"sliding_window"/d'
+refuses 3 'sliding_window: expected 5, found false (the default' phi3/built/trainer init --init odd --out refused.safetensors
+# Older releases say it outside, and name code beside the weights, which is that of transformers.
+config '/"rope_parameters": {/,/}/d'
+sed -i 's/"rms_norm_eps"/"rope_theta": 50000.0, "partial_rotary_factor": 0.75, "auto_map": {"AutoConfig": "configuration_phi3.Phi3Config"}, "rope_scaling": null, &/' odd/config.json
+works "$lathe" new old --from odd
+same old/model.lua phi3/model.lua
+works phi3/built/trainer init --init odd --out old.safetensors
+same old.safetensors phi3.safetensors
 rm -r odd && cp -r $reference/hf_llama3 odd
 
 # Older releases call stretched positions rope_scaling.

@@ -87,6 +87,23 @@ for i in 1 2 3 4 5 6 7 8 9 10; do printf "ABBA12345BABAB54321BAAB"; done >long.t
 works tied/trainer train --data long.txt --val-fraction 0 --tokenizer olmo2.gguf --out tied-run --steps 1
 refuses 3 'llama.cpp wants a matrix for the logits in a model of this architecture' tied/trainer export --to gguf --weights tied-run --out refused.gguf
 
+# llama.cpp reads no window of Phi-3's; 0 is none.
+LC_ALL=C sed 's/\(phi3\.attention\.sliding_window....\)\x05/\1\x00/' $reference/gguf/phi3.gguf >wide.gguf
+for kind in phi3 wide; do
+    file=$reference/gguf/phi3.gguf
+    [ $kind = phi3 ] || file=wide.gguf
+    works "$lathe" new $kind-phi --from $file
+    works "$lathe" build $kind-phi/model.lua -o $kind-phi/built
+    works $kind-phi/built/trainer init --init $file --out $kind.safetensors
+done
+works phi3-phi/built/trainer init --init $reference/hf_phi3 --out known.safetensors
+same phi3.safetensors known.safetensors
+same wide.safetensors known.safetensors
+refuses 3 "sees all positions in a model of the architecture phi3, and this one's a window" phi3-phi/built/trainer export --to gguf --weights $reference/gguf/phi3.gguf --out refused.gguf
+works wide-phi/built/trainer export --to gguf --weights wide.gguf --out own.gguf
+works wide-phi/built/trainer init --init own.gguf --out back.safetensors
+same back.safetensors known.safetensors
+
 # Stretched positions that are no model's, keys of the architecture that nothing knows, and what other programs noted.
 changed() { LC_ALL=C sed "s/$2/$3/" $reference/gguf/$1.gguf >changed.gguf; }
 changed qwen3 qwen3.rope.freq_base qwen3.rope.freq_bass
