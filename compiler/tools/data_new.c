@@ -45,7 +45,7 @@ static json_t *config_of(const char *path, char **place)
 
 /* ------------------------------------------------------------------ what a description calls it */
 
-typedef enum Value { SIZE, REAL, SWITCH, GELU, ROPE } Value;
+typedef enum Value { SIZE, REAL, SWITCH, GELU, ACTIVATION, ROPE } Value;
 
 typedef struct Size {
     const char *theirs;    /* a key of config.json */
@@ -92,6 +92,26 @@ static const Size of_gpt[] = {
     {NULL, NULL, NULL, SIZE, NULL, NULL},
 };
 
+/* Older files have keys of their own for rotary positions; of two rows with one name the last that is found counts. */
+static const Size of_neox[] = {
+    {"num_hidden_layers", NULL, "layers", SIZE, NULL, NULL},
+    {"num_attention_heads", NULL, "heads", SIZE, NULL, NULL},
+    {"hidden_size", NULL, "width", SIZE, NULL, NULL},
+    {"intermediate_size", NULL, "hidden", SIZE, NULL, NULL},
+    {"vocab_size", NULL, "vocab", SIZE, NULL, NULL},
+    {"max_position_embeddings", NULL, "context", SIZE, NULL, NULL},
+    {"tie_word_embeddings", NULL, "tied", SWITCH, "false", NULL},
+    {"use_parallel_residual", NULL, "parallel", SWITCH, "true", NULL},
+    {"attention_bias", NULL, "attention_bias", SWITCH, "true", NULL},
+    {"hidden_act", NULL, "activation", ACTIVATION, "", NULL},
+    {"rotary_emb_base", NULL, "rope_theta", REAL, "", NULL},
+    {"rope_theta", "rope_parameters", "rope_theta", REAL, "", NULL},
+    {"rotary_pct", NULL, "rotary_share", REAL, "", NULL},
+    {"partial_rotary_factor", "rope_parameters", "rotary_share", REAL, "", NULL},
+    {"layer_norm_eps", NULL, "eps", REAL, "1e-5", NULL},
+    {NULL, NULL, NULL, SIZE, NULL, NULL},
+};
+
 static const struct {
     const char *type, *description; /* model_type, models/NAME.lua */
     const Size *size;
@@ -99,7 +119,7 @@ static const struct {
 } families[] = {{"llama", "llama", of_llama, true}, {"mistral", "llama", of_llama, true},
                 {"qwen2", "llama", of_llama, true}, {"qwen3", "llama", of_llama, true},
                 {"olmo2", "llama", of_llama, true}, {"phi3", "llama", of_llama, true},
-                {"gpt2", "gpt", of_gpt, false}};
+                {"gpt_neox", "neox", of_neox, false}, {"gpt2", "gpt", of_gpt, false}};
 enum { FAMILIES = sizeof families / sizeof *families };
 
 static _Noreturn void unfit(const char *place, const Size *s, const json_t *found, const char *expected)
@@ -138,6 +158,14 @@ static const json_t *found_in(const json_t *config, const Size *s, const char *k
     return json_is_null(found) ? NULL : found;
 }
 
+static bool is_gelu(const char *name)
+{
+    static const char *const names[] = {"gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"};
+    for (size_t k = 0; name && k < sizeof names / sizeof *names; k++)
+        if (strcmp(names[k], name) == 0) return true;
+    return false;
+}
+
 /* The value in Lua, from malloc; "": the description's own. */
 static char *value_text(const char *place, const Size *s, const json_t *config)
 {
@@ -160,6 +188,10 @@ static char *value_text(const char *place, const Size *s, const json_t *config)
         if (json_is_string(found) && strcmp(json_string_value(found), "gelu_new") == 0) return text_of("\"tanh\"");
         if (json_is_string(found) && strcmp(json_string_value(found), "gelu") == 0) return text_of("\"erf\"");
         unfit(place, s, found, "\"gelu_new\" or \"gelu\"");
+    case ACTIVATION:
+        if (!is_gelu(json_string_value(found)))
+            unfit(place, s, found, "\"gelu\", \"gelu_new\", \"gelu_fast\" or \"gelu_pytorch_tanh\"");
+        return text_of("\"%s\"", json_string_value(found));
     case ROPE:
         if (json_is_string(found) && strcmp(json_string_value(found), "default") == 0) return text_of("%s", "");
         if (json_is_string(found) &&

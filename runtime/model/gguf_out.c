@@ -171,6 +171,9 @@ static const char *misfit_of_model(const Writer *w)
     if (w->a->own_logits && json_is_true(said_of_model(w, "tie_word_embeddings")))
         return "llama.cpp wants a matrix for the logits in a model of this architecture, and this one shares the "
                "embedding's (tied)";
+    if (json_is_false(said_of_model(w, "attention_bias")) && w->a->base)
+        return "llama.cpp's projections of attention have biases in a model of this architecture, and this one's have "
+               "not";
     if (w->a->rotary && !w->a->own_heads && width != heads * head_of_model(w))
         return "llama.cpp's heads are width / heads wide in a model of this architecture, not as head_width says";
     return rope_misfit(w->a, said_of_model(w, "rope_parameters"));
@@ -188,6 +191,14 @@ static bool fits_tokenizer(const Gguf_model *g)
     return fits;
 }
 
+/* Published models have gelu by erf all the same. */
+static void tell_of_gelu(const Writer *w)
+{
+    const char *act = json_string_value(said_of_model(w, "hidden_act"));
+    if (act && strcmp(act, "gelu") == 0)
+        note("llama.cpp computes gelu by tanh, and this model by erf: logits differ in the third digit there");
+}
+
 static void check_fits_gguf(const Writer *w)
 {
     const char *type = hf_type(w->g->hf), *misfit = w->a ? misfit_of_model(w) : NULL;
@@ -196,6 +207,7 @@ static void check_fits_gguf(const Writer *w)
              "only models of the types %s are written as GGUF yet, and this is %s; --to hf writes a folder",
              gguf_architectures(false), type ? type : "none of Hugging Face's");
     if (misfit) fail(EXIT_DATA, w->path, "%s; --to hf writes a folder", misfit);
+    tell_of_gelu(w);
     if (!fits_tokenizer(w->g))
         fail(EXIT_DATA, w->path,
              "llama.cpp needs a tokenizer that it knows by name: expected byte-level BPE that cuts text as one of %s, "

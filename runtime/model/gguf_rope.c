@@ -112,7 +112,8 @@ void put_rope_parameters(const Store *s, const Architecture *a, json_t *config)
 {
     json_t *base = gguf_value_of(s, a, "rope.freq_base"), *all = linear_parameters(s, a),
            *table = json_object_get(s->header, rope_table);
-    put_json(config, "rope_theta", base ? json_incref(base) : json_real(10000.0));
+    const char *key = a->base ? a->base : "rope_theta";
+    put_json(config, key, base ? json_incref(base) : json_real(10000.0));
     if (json_is_object(table) && !is_default(table)) {
         if (!is_default(all))
             fail(EXIT_DATA, s->path, "rotary positions are stretched by %s and by rope.scaling, which is not read here",
@@ -121,7 +122,7 @@ void put_rope_parameters(const Store *s, const Architecture *a, json_t *config)
         all = json_incref(table);
     }
     if (!is_default(all)) {
-        put_json(all, "rope_theta", json_incref(json_object_get(config, "rope_theta")));
+        put_json(all, "rope_theta", json_incref(json_object_get(config, key)));
         put_json(all, "type", json_incref(json_object_get(all, "rope_type")));
         json_object_set(config, "rope_parameters", all);
     }

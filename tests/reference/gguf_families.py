@@ -2,7 +2,7 @@
 
     gguf_families.py LATHE LLAMA_CPP [--seeds 1 2 3] [FAMILY ...]
     gguf_families.py record LLAMA_CPP [FAMILY ...]
-                                            writes llama3, qwen2, qwen3, olmo2, phi3 and gpt2 .gguf in tests/reference/gguf/, of the folders hf_*; and
+                                            writes llama3, qwen2, qwen3, olmo2, phi3, neox and gpt2 .gguf in tests/reference/gguf/, of the folders hf_*; and
                                             (if none is named) hf_spm and spm.gguf, with a tokenizer of SentencePiece, and the ids of odd
                                             texts by both
 
@@ -35,12 +35,19 @@ TEXT = os.path.join(HERE, "..", "..", "README.md")
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
           r"|\s*[\r\n]+|\s+(?!\S)|\s+")  # fmt: skip
 CUTS = {"llama": ("llama-bpe", LLAMA3), "mistral": ("smollm", None), "qwen2": ("qwen2", LLAMA3.replace("{1,3}", "")), "qwen3": ("qwen2", LLAMA3.replace("{1,3}", "")),
-        "olmo2": ("dbrx", LLAMA3), "phi3": ("dbrx", LLAMA3), "gpt2": ("gpt-2", None), "spm": (None, None)}  # fmt: skip
+        "olmo2": ("dbrx", LLAMA3), "phi3": ("dbrx", LLAMA3), "gpt_neox": ("gpt-2", None),
+        "gpt2": ("gpt-2", None), "spm": (None, None)}  # fmt: skip
 CONVERT = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import conversion.base, convert_hf_to_gguf
-pre = sys.argv[2]
+pre, load = sys.argv[2], conversion.base.ModelBase.load_hparams
+
+def load_hparams(*given):
+    all = load(*given)
+    return {"rotary_pct": all.get("rope_parameters", {}).get("partial_rotary_factor"), **all}   # as older releases of transformers have it
+
+conversion.base.ModelBase.load_hparams = staticmethod(load_hparams)
 conversion.base.TextModel.get_vocab_base_pre = lambda self, tokenizer: pre
 sys.argv = ["convert"] + sys.argv[3:]
 convert_hf_to_gguf.main()
@@ -84,15 +91,15 @@ def sentencepiece(folder):
 
 
 def convert(folder, llama_cpp_folder, pre, path):
-    if os.path.exists(os.path.join(folder, "tokenizer_config.json")) and read_json(folder, "config")["model_type"] == "phi3":
+    if read_json(folder, "config")["model_type"] == "phi3" and os.path.exists(os.path.join(folder, "tokenizer_config.json")):
         edit(os.path.join(folder, "tokenizer_config.json"), tokenizer_class="GPT2Tokenizer")  # as Phi-4 says it is byte-level
     subprocess.run([sys.executable, "-c", CONVERT, llama_cpp_folder, pre or "default", folder, "--outtype", "f32", "--outfile", path],
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
 
 
 def record(llama_cpp_folder, names):
-    for name in names or ("llama3", "qwen2", "qwen3", "olmo2", "phi3", "gpt2"):
-        pre, pattern = CUTS[name.rstrip("3") if name == "llama3" else name]
+    for name in names or ("llama3", "qwen2", "qwen3", "olmo2", "phi3", "neox", "gpt2"):
+        pre, pattern = CUTS[{"llama3": "llama", "neox": "gpt_neox"}.get(name, name)]
         with tempfile.TemporaryDirectory() as work:
             folder = os.path.join(work, name)  # the file has this name
             shutil.copytree(os.path.join(HERE, f"hf_{name}"), folder)
@@ -197,7 +204,10 @@ def compare(lathe, llama_cpp_folder, family, seed, work):
         config.activation_function, config.n_ctx = "gelu_new", config.n_positions
     if family in ("mistral", "phi3"):
         config.sliding_window = None
-    if family == "olmo2":  # llama.cpp has no others
+    if family == "gpt_neox":  # llama.cpp has no others; the converter does not write rope_theta
+        config.tie_word_embeddings, config.attention_bias, config.hidden_act = False, True, "gelu"
+        config.rope_parameters["rope_theta"] = 1e4
+    if family == "olmo2":
         config.tie_word_embeddings = False
         if config.rope_parameters["rope_type"] == "llama3":
             config.rope_parameters = {"rope_type": "default", "rope_theta": 1e4}

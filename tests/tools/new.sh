@@ -22,12 +22,12 @@ same gguf.safetensors folder.safetensors
 begun llama $reference/hf_llama
 says '^c.rope_theta = 500.0$' llama/model.lua
 llama=llama/built/trainer
-for kind in llama3 mistral qwen2 qwen3 olmo2 phi3; do
+for kind in llama3 mistral qwen2 qwen3 olmo2 phi3 neox neox_serial; do
     begun $kind $reference/hf_$kind
     works $kind/built/trainer export --to hf --weights $reference/hf_$kind --out $kind-out
     works $kind/built/trainer init --init $kind-out --out back.safetensors
     same back.safetensors $kind.safetensors
-    grep -v '"dtype"\|rms_norm_eps' $kind-out/config.json >ours; grep -v '"dtype"\|rms_norm_eps' $reference/hf_$kind/config.json >theirs
+    grep -v '"dtype"\|norm_eps' $kind-out/config.json >ours; grep -v '"dtype"\|norm_eps' $reference/hf_$kind/config.json >theirs
     same ours theirs
 done
 says '^c.window = 5$' mistral/model.lua
@@ -47,7 +47,7 @@ config() { sed "$1" $reference/hf_llama/config.json >odd/config.json; }
 config 's/"hidden_size": 24/"hidden_size": "24"/'
 refuses 3 'odd/config.json: error: hidden_size: expected a whole number, 1 or more, found "24"' "$lathe" new other --from odd
 config 's/"model_type": "llama"/"model_type": "gemma"/'
-refuses 3 'model_type: expected llama, mistral, qwen2, qwen3, olmo2, phi3 or gpt2, for which models/ has a description, found gemma' "$lathe" new other --from odd
+refuses 3 'model_type: expected llama, mistral, qwen2, qwen3, olmo2, phi3, gpt_neox or gpt2, for which models/ has a description, found gemma' "$lathe" new other --from odd
 config 's/"num_hidden_layers": 2,//'
 refuses 3 'num_hidden_layers: expected a whole number, 1 or more, found none' "$lathe" new other --from odd
 config 's/"rope_type": "default"/"rope_type": "yarn"/'
@@ -88,6 +88,22 @@ works "$lathe" new old --from odd
 same old/model.lua phi3/model.lua
 works phi3/built/trainer init --init odd --out old.safetensors
 same old.safetensors phi3.safetensors
+rm -r odd && cp -r $reference/hf_neox odd
+says '^c.activation = "gelu_fast"$' neox_serial/model.lua
+config() { sed "$1" $reference/hf_neox/config.json >odd/config.json; }
+config 's/"use_parallel_residual": true/"use_parallel_residual": false/'
+refuses 3 'use_parallel_residual: expected true, found false' neox/built/trainer init --init odd --out refused.safetensors
+config 's/"rope_type": "default"/"rope_type": "linear", "factor": 2.0/'
+refuses 3 'rope_parameters: expected .* found .*linear' neox/built/trainer init --init odd --out refused.safetensors
+config 's/"hidden_act": "gelu"/"hidden_act": "relu"/'
+refuses 3 'hidden_act: expected "gelu", "gelu_new", "gelu_fast" or "gelu_pytorch_tanh", found "relu"' "$lathe" new other --from odd
+config '/"rope_parameters": {/,/}/d'
+refuses 3 'rotary_pct: expected 0.5, found 0.25 (the default' neox/built/trainer init --init odd --out refused.safetensors
+sed -i 's/"vocab_size"/"rotary_emb_base": 10000, "rotary_pct": 0.5, "hidden_dropout_prob": 0, &/; /"attention_bias"/d' odd/config.json
+works "$lathe" new old_neox --from odd
+same old_neox/model.lua neox/model.lua
+works neox/built/trainer init --init odd --out old.safetensors
+same old.safetensors neox.safetensors
 rm -r odd && cp -r $reference/hf_llama3 odd
 
 # Older releases call stretched positions rope_scaling.
