@@ -1,9 +1,9 @@
 -- llama.lua: a decoder-only transformer with rmsnorm, rotary positions, grouped heads and swiglu.  Names and layouts in
--- checkpoints are those of Llama, Mistral, Qwen 2, Qwen 3, OLMo 2 and Phi-3 at Hugging Face, whose rotary positions turn the two
--- halves of a head against each other.
+-- checkpoints are those of Llama, Mistral, Qwen 2, Qwen 3, OLMo 2, Phi-3 and SmolLM 3 at Hugging Face, whose rotary positions turn
+-- the two halves of a head against each other.
 
--- What the families have of their own: attention_bias and mlp_bias are in their config.json; head_width, window and eps are what it
--- means by saying nothing.  partial: positions may turn a part of each head alone.
+-- What the families have of their own: attention_bias and mlp_bias are in their config.json; head_width, window, eps, theta and
+-- tied are what it means by saying nothing.  partial: positions may turn a part of each head alone.  no_rope: some layers may have none.
 local kinds = {
   llama = { architecture = "LlamaForCausalLM", attention_bias = false, mlp_bias = false },
   mistral = { architecture = "MistralForCausalLM", window = 4096 },
@@ -12,6 +12,8 @@ local kinds = {
   olmo2 = { architecture = "Olmo2ForCausalLM", qk_norm = "wide", norms = "after", attention_bias = false, eps = 1e-5 },
   phi3 = { architecture = "Phi3ForCausalLM", fused = true, partial = true, window = false, eps = 1e-5,
            harmless = { auto_map = "transformers has that code", original_max_position_embeddings = "of stretched positions" } },
+  smollm3 = { architecture = "SmolLM3ForCausalLM", attention_bias = false, mlp_bias = false, theta = 2e6, tied = true, no_rope = 4,
+              harmless = { no_rope_layer_interval = "said by no_rope_layers" } },
 }
 
 -- The norms of what goes into attention and the mlp, or of what comes out of them
@@ -41,8 +43,16 @@ local stretches = {
   end,
 }
 
-local function block(c, init, x, segments)
-  local kind, stretch = kinds[c.kind], stretches[c.rope]
+-- What becomes of the rates of layer i (i32 []): in a layer without rotary positions they are 0, so nothing turns.
+local function stretch_of(c, i)
+  local stretch, every = stretches[c.rope] and stretches[c.rope](c), c.no_rope_interval
+  if every == 0 then return stretch end
+  local turns = nn.ne((i + 1) // every * every, i + 1):cast("f32")
+  return function(rate) return turns * (stretch and stretch(rate) or rate) end
+end
+
+local function block(c, init, x, i, segments)
+  local kind = kinds[c.kind]
   local at, names = norms[kind.norms or "before"], kind.fused and fused or apart
   local function norm(y, name) return name and nn.rmsnorm(y, { name = name, eps = c.eps }) or y end
   local function wide(y, name) return norm(y:reshape { y:size(0), y:size(1), -1 }, name):reshape(y.shape) end
@@ -51,7 +61,7 @@ local function block(c, init, x, segments)
     name = "self_attn", fused = names == fused, names = names.attention, init = init, bias = false,
     heads = c.heads, kv_heads = c.kv_heads, head_width = head_width(c), qkv_bias = kind.qkv_bias,
     qk_norm = kind.qk_norm == "wide" and wide or kind.qk_norm and norm,
-    causal = true, window = c.window, rotary = c.rope_theta, rotary_width = rotary_width(c), rotary_stretch = stretch and stretch(c),
+    causal = true, window = c.window, rotary = c.rope_theta, rotary_width = rotary_width(c), rotary_stretch = stretch_of(c, i),
     context = context(c), segments = segments,
   }), at.attention_out)
   h = norm(x, at.mlp)
@@ -63,7 +73,7 @@ end
 -- share a sequence, or nil
 local function model(c, init, tokens, segments)
   local embed = nn.embedding { name = "embed_tokens", rows = c.vocab, width = c.width, init = init }
-  local x = nn.stack(c.layers, embed(tokens), function(x) return block(c, init, x, segments) end, { name = "layers" })
+  local x = nn.stack(c.layers, embed(tokens), function(x, i) return block(c, init, x, i, segments) end, { name = "layers" })
   return nn.rmsnorm(x, { name = "norm", eps = c.eps }), embed
 end
 
@@ -76,9 +86,18 @@ local function rope_of(c)
   return rope
 end
 
+-- A 1 for each layer with rotary positions, a 0 for each without.
+local function rope_layers(c, every)
+  local layers = {}
+  for i = 1, c.layers do layers[i] = every > 0 and i % every == 0 and 0 or 1 end
+  return layers
+end
+
 -- config.json; `absent` says what a key means that is not there.
 local function hugging_face(c)
   local kind = kinds[c.kind]
+  local harmless = { rope_scaling = "compared as rope_parameters" }                             -- where it need not be unset
+  for key, why in pairs(kind.harmless or {}) do harmless[key] = why end
   return {
     config = {
       model_type = c.kind, architectures = { kind.architecture },
@@ -86,21 +105,24 @@ local function hugging_face(c)
       head_dim = head_width(c), hidden_size = c.width, intermediate_size = c.hidden, hidden_act = "silu",
       max_position_embeddings = context(c), rms_norm_eps = c.eps, rope_theta = c.rope_theta, rope_parameters = rope_of(c),
       partial_rotary_factor = kind.partial and c.rotary_share or nil,
+      no_rope_layers = kind.no_rope and rope_layers(c, c.no_rope_interval),
       attention_bias = kind.attention_bias, mlp_bias = kind.mlp_bias, tie_word_embeddings = c.tied,
       sliding_window = c.window > 0 and c.window or kind.window and context(c) or nil,          -- a window of all has no effect
     },
     absent = {
       num_key_value_heads = c.heads, head_dim = kind.head_width or c.width // c.heads, hidden_act = "silu",
       rms_norm_eps = kind.eps or 1e-6,
-      rope_theta = 10000.0, rope_parameters = { rope_type = "default" }, partial_rotary_factor = 1.0,
-      attention_bias = kind.attention_bias, mlp_bias = kind.mlp_bias, tie_word_embeddings = false, sliding_window = kind.window,
+      rope_theta = kind.theta or 10000.0, rope_parameters = { rope_type = "default" }, partial_rotary_factor = 1.0,
+      no_rope_layers = kind.no_rope and rope_layers(c, kind.no_rope),
+      attention_bias = kind.attention_bias, mlp_bias = kind.mlp_bias, tie_word_embeddings = kind.tied or false,
+      sliding_window = kind.window,
     },
     elsewhere = {
       rope_theta = "rope_parameters.rope_theta", rope_parameters = "rope_scaling",
-      partial_rotary_factor = "rope_parameters.partial_rotary_factor",
+      partial_rotary_factor = "rope_parameters.partial_rotary_factor", no_rope_layers = "no_rope_layer_interval",
     },
     unset = c.rope == "default" and { "rope_scaling" } or {},
-    harmless = c.rope ~= "default" and { rope_scaling = "compared as rope_parameters" } or kind.harmless or {},
+    harmless = harmless,
     ids = { config = "vocab_size", tensors = { "model.embed_tokens.weight", not c.tied and "lm_head.weight" or nil } },
     copies = c.tied and { ["lm_head.weight"] = "model.embed_tokens.weight" } or {},
     ignored = { "model.layers.%d.self_attn.rotary_emb.inv_freq" },
@@ -109,7 +131,7 @@ end
 
 return {
   config = {
-    kind = "llama",                     -- or mistral, qwen2, qwen3, olmo2, phi3
+    kind = "llama",                     -- or mistral, qwen2, qwen3, olmo2, phi3, smollm3
     layers = 4, heads = 4, kv_heads = 2, width = 128,
     head_width = 0,                     -- 0: width / heads
     hidden = 352,                       -- between gate, up and down
@@ -120,6 +142,7 @@ return {
     rope_theta = 10000.0, rotary_share = 1.0,                           -- the first part of each head that is turned, of phi3
     rope = "default", rope_factor = 1.0,                                -- or linear, llama3
     rope_low = 1.0, rope_high = 4.0, rope_context = 8192,               -- of llama3
+    no_rope_interval = 0,               -- each such layer has no rotary positions, of smollm3; 0: all have
     eps = 1e-5,
     sd = 0.02,                          -- of every matrix before training
 
@@ -149,10 +172,11 @@ return {
   },
 
   check = function(c)
-    assert(kinds[c.kind], "kind must be llama, mistral, qwen2, qwen3, olmo2 or phi3")
+    assert(kinds[c.kind], "kind must be llama, mistral, qwen2, qwen3, olmo2, phi3 or smollm3")
     assert(c.window == 0 or kinds[c.kind].window ~= nil, "only the kinds mistral and phi3 have a window")
     assert(c.rope == "default" or stretches[c.rope] and c.kind ~= "phi3", "rope must be default, linear or llama3, of phi3 default")
     assert(c.rotary_share == 1 or kinds[c.kind].partial, "only the kind phi3 has a rotary_share")
+    assert(c.no_rope_interval == 0 or kinds[c.kind].no_rope, "only the kind smollm3 has a no_rope_interval")
     assert(c.rope_factor > 0 and c.rope_low < c.rope_high, "rope_factor must be above 0, and rope_low below rope_high")
     assert(c.head_width > 0 or c.width % (2 * c.heads) == 0,
       ("width %d must be a multiple of 2 * heads %d"):format(c.width, c.heads))

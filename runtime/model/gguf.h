@@ -38,6 +38,7 @@ typedef struct Architecture {
     bool own_logits;   /* llama.cpp wants a matrix of its own for the logits */
     const char *share; /* the key of Hugging Face for the part of a head that positions turn; NULL: they turn all */
     const char *base;  /* that of the base of rotary positions, where each head has a key of its own; NULL: rope_theta */
+    int no_rope;       /* every so many-th layer has no rotary positions, which a file does not say; 0: all have */
 } Architecture;
 
 const Architecture *architecture_of(const Store *s); /* ends the program (3) if it is not known */
@@ -52,6 +53,7 @@ void rename_as_hf(const Store *s, const Architecture *a, Stored *t); /* its orde
 /* ---- model/gguf_rope.c: stretched rotary positions */
 
 void take_rope_table(Store *s, const Architecture *a); /* rope_freqs.weight: what it means goes into the header */
+json_t *layers_with_rope(const Architecture *a, int64_t layers); /* no_rope_layers of config.json: 1 for each that has */
 void put_rope_parameters(const Store *s, const Architecture *a, json_t *config);
 /* rope: rope_parameters of config.json.  Whether it is written as such a tensor, and its elements; why it has no place. */
 bool is_rope_table(const json_t *rope);

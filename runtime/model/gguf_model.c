@@ -139,6 +139,7 @@ static void put_attention(const Store *s, const Architecture *a, json_t *all)
         fail(EXIT_DATA, s->path, "\"%s.attention.value_length\": values of another size than keys are not read here",
              a->name);
     put_rope_parameters(s, a, all);
+    if (a->no_rope) put_json(all, "no_rope_layers", layers_with_rope(a, own_integer(s, a, "block_count", -1)));
 }
 
 static void pass_unknown_keys(const Store *s, const Architecture *a, json_t *all)

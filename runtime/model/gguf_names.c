@@ -145,6 +145,8 @@ static const Architecture architectures[] = {
     {"olmo2", "olmo2", "Olmo2ForCausalLM", llama_keys, olmo_tensors, SILU, .rotary = true, .own_logits = true},
     {"phi3", "phi3", "Phi3ForCausalLM", llama_keys, phi_tensors, SILU, .rotary = true,
      .share = "partial_rotary_factor"},
+    {"smollm3", "smollm3", "SmolLM3ForCausalLM", llama_keys, llama_tensors, SILU, .rotary = true, .own_heads = true,
+     .turned = true, .no_rope = 4},
     {"gptneox", "gpt_neox", "GPTNeoXForCausalLM", neox_keys, neox_tensors, GELU, .rotary = true, .own_logits = true,
      .share = "rotary_pct", .base = "rotary_emb_base"},
     {"gpt2", "gpt2", "GPT2LMHeadModel", gpt_keys, gpt_tensors, NEW_GELU, .rotary = false},

@@ -155,6 +155,14 @@ static void put_rope_table(Writer *w)
 
 /* ------------------------------------------------------------------ the file */
 
+static bool has_usual_layers(const Writer *w)
+{
+    json_t *usual = layers_with_rope(w->a, json_integer_value(said_of_model(w, "num_hidden_layers")));
+    bool has = json_equal(usual, said_of_model(w, "no_rope_layers"));
+    json_decref(usual);
+    return has;
+}
+
 /* Why llama.cpp would compute something else; NULL: it would not. */
 static const char *misfit_of_model(const Writer *w)
 {
@@ -176,6 +184,11 @@ static const char *misfit_of_model(const Writer *w)
                "not";
     if (w->a->rotary && !w->a->own_heads && width != heads * head_of_model(w))
         return "llama.cpp's heads are width / heads wide in a model of this architecture, not as head_width says";
+    if (w->a->no_rope && !has_usual_layers(w))
+        return text_of(
+            "llama.cpp leaves out rotary positions of every %dth layer in a model of the architecture %s, and "
+            "this one of others (no_rope_interval)",
+            w->a->no_rope, w->a->name);
     return rope_misfit(w->a, said_of_model(w, "rope_parameters"));
 }
 

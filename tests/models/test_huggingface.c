@@ -77,6 +77,7 @@ int main(void)
         {"hf_mistral", "kind=mistral --set head_width=8 --set window=5 --set tied=false --set rope_theta=1e6"},
         {"hf_qwen2", "kind=qwen2 --set rope=linear --set rope_factor=4.0 --set rope_theta=1e6"},
         {"hf_qwen3", "kind=qwen3 --set head_width=10 --set tied=false --set rope_theta=1e6"},
+        {"hf_smollm3", "kind=smollm3 --set layers=4 --set head_width=10 --set no_rope_interval=4 --set rope_theta=5e6"},
         {"hf_olmo2", "kind=olmo2 --set tied=false --set rope_theta=5e5"},
         {"hf_phi3", "kind=phi3 --set width=32 --set tied=false --set window=5 --set rotary_share=0.75 "
                     "--set rope_theta=5e4"},

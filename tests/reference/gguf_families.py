@@ -2,7 +2,7 @@
 
     gguf_families.py LATHE LLAMA_CPP [--seeds 1 2 3] [FAMILY ...]
     gguf_families.py record LLAMA_CPP [FAMILY ...]
-                                            writes llama3, qwen2, qwen3, olmo2, phi3, neox and gpt2 .gguf in tests/reference/gguf/, of the folders hf_*; and
+                                            writes llama3, qwen2, qwen3, olmo2, phi3, neox, smollm3 and gpt2 .gguf in tests/reference/gguf/, of the folders hf_*; and
                                             (if none is named) hf_spm and spm.gguf, with a tokenizer of SentencePiece, and the ids of odd
                                             texts by both
 
@@ -35,7 +35,7 @@ TEXT = os.path.join(HERE, "..", "..", "README.md")
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
           r"|\s*[\r\n]+|\s+(?!\S)|\s+")  # fmt: skip
 CUTS = {"llama": ("llama-bpe", LLAMA3), "mistral": ("smollm", None), "qwen2": ("qwen2", LLAMA3.replace("{1,3}", "")), "qwen3": ("qwen2", LLAMA3.replace("{1,3}", "")),
-        "olmo2": ("dbrx", LLAMA3), "phi3": ("dbrx", LLAMA3), "gpt_neox": ("gpt-2", None),
+        "olmo2": ("dbrx", LLAMA3), "phi3": ("dbrx", LLAMA3), "gpt_neox": ("gpt-2", None), "smollm3": ("llama-bpe", LLAMA3),
         "gpt2": ("gpt-2", None), "spm": (None, None)}  # fmt: skip
 CONVERT = """
 import sys
@@ -43,9 +43,11 @@ sys.path.insert(0, sys.argv[1])
 import conversion.base, convert_hf_to_gguf
 pre, load = sys.argv[2], conversion.base.ModelBase.load_hparams
 
-def load_hparams(*given):
-    all = load(*given)
-    return {"rotary_pct": all.get("rope_parameters", {}).get("partial_rotary_factor"), **all}   # as older releases of transformers have it
+def load_hparams(*given, **named):
+    all = load(*given, **named)
+    if all["model_type"] == "gpt_neox":     # as older releases of transformers have it
+        all["rotary_pct"] = all["rope_parameters"]["partial_rotary_factor"]
+    return all
 
 conversion.base.ModelBase.load_hparams = staticmethod(load_hparams)
 conversion.base.TextModel.get_vocab_base_pre = lambda self, tokenizer: pre
@@ -98,7 +100,7 @@ def convert(folder, llama_cpp_folder, pre, path):
 
 
 def record(llama_cpp_folder, names):
-    for name in names or ("llama3", "qwen2", "qwen3", "olmo2", "phi3", "neox", "gpt2"):
+    for name in names or ("llama3", "qwen2", "qwen3", "olmo2", "phi3", "neox", "smollm3", "gpt2"):
         pre, pattern = CUTS[{"llama3": "llama", "neox": "gpt_neox"}.get(name, name)]
         with tempfile.TemporaryDirectory() as work:
             folder = os.path.join(work, name)  # the file has this name
@@ -207,8 +209,10 @@ def compare(lathe, llama_cpp_folder, family, seed, work):
     if family == "gpt_neox":  # llama.cpp has no others; the converter does not write rope_theta
         config.tie_word_embeddings, config.attention_bias, config.hidden_act = False, True, "gelu"
         config.rope_parameters["rope_theta"] = 1e4
-    if family == "olmo2":
-        config.tie_word_embeddings = False
+    if family == "smollm3":
+        config.no_rope_layers = [int((i + 1) % 4 > 0) for i in range(config.num_hidden_layers)]
+    if family in ("olmo2", "smollm3"):
+        config.tie_word_embeddings &= family != "olmo2"
         if config.rope_parameters["rope_type"] == "llama3":
             config.rope_parameters = {"rope_type": "default", "rope_theta": 1e4}
     model = transformers.AutoModelForCausalLM.from_config(config).eval()

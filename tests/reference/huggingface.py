@@ -2,7 +2,7 @@
 
     python3 tests/reference/huggingface.py record [NAME …]
         writes tests/reference/hf_gpt2, hf_llama, hf_llama3 (stretched rotary positions), hf_mistral (a window), hf_qwen2,
-        hf_qwen3, hf_olmo2, hf_phi3, hf_neox and hf_neox_serial (or those named): folders as transformers' save_pretrained() leaves them, of small random
+        hf_qwen3, hf_olmo2, hf_phi3, hf_smollm3, hf_neox and hf_neox_serial (or those named): folders as transformers' save_pretrained() leaves them, of small random
         models, and in each expected.safetensors: tokens and targets I32 [B][T], logits F64 [B][T][V], loss F64 [1]
     python3 tests/reference/huggingface.py record_ends
         writes tests/reference/hf_ends: a small llama with a tokenizer whose vocabulary is smaller than the model's, a chat
@@ -27,6 +27,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, Genera
 from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, PreTrainedTokenizerFast
 from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
 from transformers import Olmo2Config, Olmo2ForCausalLM, Phi3Config, Phi3ForCausalLM
+from transformers import SmolLM3Config, SmolLM3ForCausalLM
 from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -116,6 +117,8 @@ def record():
     rope = {"rope_type": "default", "rope_theta": 5e4, "partial_rotary_factor": 0.75}
     phi = Phi3Config(**{**sizes, "hidden_size": 32}, pad_token_id=None, sliding_window=5, rope_parameters=rope)
     record_one("hf_phi3", Phi3ForCausalLM(phi).eval(), 12, 660, dtype=torch.bfloat16)
+    smol = SmolLM3Config(**{**sizes, "num_hidden_layers": 4}, head_dim=10, pad_token_id=None, rope_parameters={"rope_type": "default", "rope_theta": 5e6})
+    record_one("hf_smollm3", SmolLM3ForCausalLM(smol).eval(), 12, 690, dtype=torch.bfloat16)
     neox = GPTNeoXConfig(vocab_size=61, hidden_size=24, intermediate_size=34, num_hidden_layers=2, num_attention_heads=3, max_position_embeddings=64,
                          rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}, **none)  # fmt: skip
     record_one("hf_neox", GPTNeoXForCausalLM(neox).eval(), 12, 670, dtype=torch.bfloat16)

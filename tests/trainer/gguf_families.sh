@@ -7,7 +7,7 @@ lathe=${LATHE:-$BUILD/lathe}
 reference=$top/tests/reference
 
 printf "ABBA12345'SAB!?AB" >text.txt
-for kind in llama3 qwen2 qwen3 olmo2 neox gpt2; do
+for kind in llama3 qwen2 qwen3 olmo2 neox smollm3 gpt2; do
     file=$reference/gguf/$kind.gguf trainer=$kind/built/trainer
     works "$lathe" new $kind --from $file
     works "$lathe" new $kind-folder --from $reference/hf_$kind
@@ -40,7 +40,7 @@ sed 's/"NFC"/"NFKC"/' normal.json >gpt2-out/tokenizer.json
 refuses 3 'normalises text to NFKC, which llama.cpp cannot' gpt2/built/trainer export --to gguf --weights gpt2-out --out refused.gguf
 sed 's/"NFC"/"Nmt"/' normal.json >gpt2-out/tokenizer.json
 refuses 3 'in the file, found a tokenizer with the normalizer Nmt' gpt2/built/trainer export --to gguf --weights gpt2-out --out refused.gguf
-for pre in llama3:llama-bpe qwen2:qwen2 qwen3:qwen2 olmo2:dbrx neox:gpt-2 gpt2:gpt-2; do
+for pre in llama3:llama-bpe qwen2:qwen2 qwen3:qwen2 olmo2:dbrx neox:gpt-2 smollm3:llama-bpe gpt2:gpt-2; do
     LC_ALL=C grep -aq "tokenizer.ggml.pre.*${pre#*:}" ${pre%:*}.gguf && ok "cut as ${pre#*:}" || wrong "$pre"
 done
 
@@ -101,6 +101,12 @@ refuses 3 'use_parallel_residual: expected true, found false' neox/built/trainer
 works "$lathe" build neox/model.lua --set attention_bias=false -o plain
 works plain/trainer train --data long.txt --val-fraction 0 --tokenizer neox.gguf --out plain-run --steps 1
 refuses 3 'projections of attention have biases in a model of this architecture' plain/trainer export --to gguf --weights plain-run --out refused.gguf
+
+# llama.cpp leaves out the rotary positions of every fourth layer of SmolLM 3, and of no others.
+works "$lathe" build smollm3/model.lua --set no_rope_interval=2 -o second
+works second/trainer train --data long.txt --val-fraction 0 --tokenizer smollm3.gguf --out second-run --steps 1
+refuses 3 'leaves out rotary positions of every 4th layer in a model of the architecture smollm3' second/trainer export --to gguf --weights second-run --out refused.gguf
+refuses 3 'no_rope_layers: expected \[1,0,1,0\], found \[1,1,1,0\]' second/trainer init --init smollm3.gguf --out refused.safetensors
 
 # llama.cpp reads no window of Phi-3's; 0 is none.
 LC_ALL=C sed 's/\(phi3\.attention\.sliding_window....\)\x05/\1\x00/' $reference/gguf/phi3.gguf >wide.gguf
