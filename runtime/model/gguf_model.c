@@ -126,6 +126,13 @@ static bool is_tied(const Store *s, const Architecture *a)
                      memcmp(head->at, rows->at, (size_t)head->bytes) == 0);
 }
 
+/* No more than tensors: a damaged file may say anything. */
+static int64_t count_layers(const Store *s, const Architecture *a)
+{
+    int64_t n = own_integer(s, a, "block_count", -1);
+    return n < s->n ? n : s->n;
+}
+
 static void put_attention(const Store *s, const Architecture *a, json_t *all)
 {
     int64_t head = gguf_head(s, a), turned = own_integer(s, a, "rope.dimension_count", head),
@@ -139,7 +146,7 @@ static void put_attention(const Store *s, const Architecture *a, json_t *all)
         fail(EXIT_DATA, s->path, "\"%s.attention.value_length\": values of another size than keys are not read here",
              a->name);
     put_rope_parameters(s, a, all);
-    if (a->no_rope) put_json(all, "no_rope_layers", layers_with_rope(a, own_integer(s, a, "block_count", -1)));
+    if (a->no_rope) put_json(all, "no_rope_layers", layers_with_rope(a, count_layers(s, a)));
 }
 
 static void pass_unknown_keys(const Store *s, const Architecture *a, json_t *all)

@@ -209,7 +209,7 @@ static void tell_of_gelu(const Writer *w)
 {
     const char *act = json_string_value(said_of_model(w, "hidden_act"));
     if (act && strcmp(act, "gelu") == 0)
-        note("llama.cpp computes gelu by tanh, and this model by erf: logits differ in the third digit there");
+        note("llama.cpp computes gelu by tanh, and this model by erf: logits differ in the fourth digit there");
 }
 
 static void check_fits_gguf(const Writer *w)
