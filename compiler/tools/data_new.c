@@ -45,15 +45,15 @@ static json_t *config_of(const char *path, char **place)
 
 /* ------------------------------------------------------------------ what a description calls it */
 
-typedef enum Value { SIZE, REAL, SWITCH, GELU, ROPE } Value;
+typedef enum Value { SIZE, REAL, SWITCH, GELU, ACTIVATION, ROPE, LAYERS } Value;
 
-typedef struct Size {
+typedef struct Size { /* of several rows for one key of the description, the first that has a value counts */
     const char *theirs;    /* a key of config.json */
     const char *elsewhere; /* objects that may have it instead: "rope_parameters rope_scaling"; NULL: none */
     const char *ours;      /* a key of the description's config */
     Value value;
     const char *absent; /* the value of a config.json without it, as Lua; NULL: it must be there; "": that of models/ */
-    const char *only;   /* the model_type that has it; NULL: all */
+    const char *only;   /* the model_types that have it, "mistral phi3"; NULL: all */
 } Size;
 
 static const char rope[] = "rope_parameters rope_scaling";
@@ -67,14 +67,19 @@ static const Size of_llama[] = {
     {"intermediate_size", NULL, "hidden", SIZE, NULL, NULL},
     {"vocab_size", NULL, "vocab", SIZE, NULL, NULL},
     {"max_position_embeddings", NULL, "context", SIZE, NULL, NULL},
-    {"sliding_window", NULL, "window", SIZE, "", "mistral"},
+    {"sliding_window", NULL, "window", SIZE, "", "mistral phi3"},
+    {"tie_word_embeddings", NULL, "tied", SWITCH, "true", "smollm3"},
     {"tie_word_embeddings", NULL, "tied", SWITCH, "false", NULL},
+    {"rope_theta", rope, "rope_theta", REAL, "2000000.0", "smollm3"},
     {"rope_theta", rope, "rope_theta", REAL, "10000.0", NULL},
+    {"no_rope_layers", NULL, "no_rope_interval", LAYERS, "4", "smollm3"},
+    {"partial_rotary_factor", rope, "rotary_share", REAL, "", "phi3"},
     {"rope_type", rope, "rope", ROPE, "", NULL}, /* "type" in older files */
     {"factor", rope, "rope_factor", REAL, "", NULL},
     {"low_freq_factor", rope, "rope_low", REAL, "", NULL},
     {"high_freq_factor", rope, "rope_high", REAL, "", NULL},
     {"original_max_position_embeddings", rope, "rope_context", SIZE, "", NULL},
+    {"rms_norm_eps", NULL, "eps", REAL, "1e-5", "olmo2 phi3"},
     {"rms_norm_eps", NULL, "eps", REAL, "1e-6", NULL},
     {NULL, NULL, NULL, SIZE, NULL, NULL},
 };
@@ -90,15 +95,35 @@ static const Size of_gpt[] = {
     {NULL, NULL, NULL, SIZE, NULL, NULL},
 };
 
+/* Older files have keys of their own for rotary positions. */
+static const Size of_neox[] = {
+    {"num_hidden_layers", NULL, "layers", SIZE, NULL, NULL},
+    {"num_attention_heads", NULL, "heads", SIZE, NULL, NULL},
+    {"hidden_size", NULL, "width", SIZE, NULL, NULL},
+    {"intermediate_size", NULL, "hidden", SIZE, NULL, NULL},
+    {"vocab_size", NULL, "vocab", SIZE, NULL, NULL},
+    {"max_position_embeddings", NULL, "context", SIZE, NULL, NULL},
+    {"tie_word_embeddings", NULL, "tied", SWITCH, "false", NULL},
+    {"use_parallel_residual", NULL, "parallel", SWITCH, "true", NULL},
+    {"attention_bias", NULL, "attention_bias", SWITCH, "true", NULL},
+    {"hidden_act", NULL, "activation", ACTIVATION, "", NULL},
+    {"rope_theta", "rope_parameters", "rope_theta", REAL, "", NULL},
+    {"rotary_emb_base", NULL, "rope_theta", REAL, "", NULL},
+    {"partial_rotary_factor", "rope_parameters", "rotary_share", REAL, "", NULL},
+    {"rotary_pct", NULL, "rotary_share", REAL, "", NULL},
+    {"layer_norm_eps", NULL, "eps", REAL, "1e-5", NULL},
+    {NULL, NULL, NULL, SIZE, NULL, NULL},
+};
+
 static const struct {
     const char *type, *description; /* model_type, models/NAME.lua */
     const Size *size;
     bool kind; /* the description has the type as its kind */
-} families[] = {{"llama", "llama", of_llama, true},
-                {"mistral", "llama", of_llama, true},
-                {"qwen2", "llama", of_llama, true},
-                {"qwen3", "llama", of_llama, true},
-                {"gpt2", "gpt", of_gpt, false}};
+} families[] = {
+    {"llama", "llama", of_llama, true},   {"mistral", "llama", of_llama, true}, {"qwen2", "llama", of_llama, true},
+    {"qwen3", "llama", of_llama, true},   {"olmo2", "llama", of_llama, true},   {"phi3", "llama", of_llama, true},
+    {"smollm3", "llama", of_llama, true}, {"gpt_neox", "neox", of_neox, false}, {"gpt2", "gpt", of_gpt, false},
+};
 enum { FAMILIES = sizeof families / sizeof *families };
 
 static _Noreturn void unfit(const char *place, const Size *s, const json_t *found, const char *expected)
@@ -137,6 +162,28 @@ static const json_t *found_in(const json_t *config, const Size *s, const char *k
     return json_is_null(found) ? NULL : found;
 }
 
+static bool is_gelu(const char *name)
+{
+    static const char *const names[] = {"gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"};
+    for (size_t k = 0; name && k < sizeof names / sizeof *names; k++)
+        if (strcmp(names[k], name) == 0) return true;
+    return false;
+}
+
+/* Each such layer is a 0, and the others are 1; 0: none is; -1: the list is another. */
+static int interval_of(const json_t *layers)
+{
+    size_t n = json_array_size(layers), every = 0;
+    for (size_t i = 0; i < n && !every; i++)
+        if (!json_integer_value(json_array_get(layers, i))) every = i + 1;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *layer = json_array_get(layers, i);
+        bool without = every && (i + 1) % every == 0;
+        if (!json_is_integer(layer) || json_integer_value(layer) != !without) return -1;
+    }
+    return n ? (int)every : -1;
+}
+
 /* The value in Lua, from malloc; "": the description's own. */
 static char *value_text(const char *place, const Size *s, const json_t *config)
 {
@@ -159,12 +206,19 @@ static char *value_text(const char *place, const Size *s, const json_t *config)
         if (json_is_string(found) && strcmp(json_string_value(found), "gelu_new") == 0) return text_of("\"tanh\"");
         if (json_is_string(found) && strcmp(json_string_value(found), "gelu") == 0) return text_of("\"erf\"");
         unfit(place, s, found, "\"gelu_new\" or \"gelu\"");
+    case ACTIVATION:
+        if (!is_gelu(json_string_value(found)))
+            unfit(place, s, found, "\"gelu\", \"gelu_new\", \"gelu_fast\" or \"gelu_pytorch_tanh\"");
+        return text_of("\"%s\"", json_string_value(found));
     case ROPE:
         if (json_is_string(found) && strcmp(json_string_value(found), "default") == 0) return text_of("%s", "");
         if (json_is_string(found) &&
             (strcmp(json_string_value(found), "linear") == 0 || strcmp(json_string_value(found), "llama3") == 0))
             return text_of("\"%s\"", json_string_value(found));
         unfit(place, s, found, "\"default\", \"linear\" or \"llama3\"");
+    case LAYERS:
+        if (interval_of(found) < 0) unfit(place, s, found, "a list in which every so many-th layer is 0, and the others 1");
+        return text_of("%d", interval_of(found));
     }
     bug_at(__FILE__, __LINE__, "a kind of value");
 }
@@ -214,6 +268,24 @@ static const char settings[] = "\n-- Settings for 100 steps on data of one's own
                                "model.configs = nil\n"
                                "return model\n";
 
+static bool is_of_type(const Size *s, const char *type)
+{
+    size_t n = strlen(type);
+    for (const char *at = s->only; at; at = strchr(at, ' ')) {
+        at += *at == ' ';
+        if (strncmp(at, type, n) == 0 && (at[n] == ' ' || at[n] == 0)) return true;
+    }
+    return !s->only;
+}
+
+static bool is_said(const char *text, const char *key)
+{
+    char *line = text_of("\nc.%s = ", key);
+    bool is = strstr(text, line);
+    free(line);
+    return is;
+}
+
 static char *sizes_text(const char *place, int family, const json_t *config)
 {
     char *text =
@@ -222,7 +294,7 @@ static char *sizes_text(const char *place, int family, const json_t *config)
                 families[family].description, families[family].description);
     if (families[family].kind) text = text_of("%sc.kind = \"%s\"\n", text, families[family].type);
     for (const Size *s = families[family].size; s->theirs; s++) {
-        if (s->only && strcmp(s->only, families[family].type) != 0) continue;
+        if (!is_of_type(s, families[family].type) || is_said(text, s->ours)) continue;
         char *value = value_text(place, s, config);
         if (!*value) continue;
         char *more = text_of("%sc.%s = %s\n", text, s->ours, value);

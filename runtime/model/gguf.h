@@ -35,6 +35,10 @@ typedef struct Architecture {
     bool rotary;       /* positions are, and heads of keys may be fewer */
     bool own_heads;    /* their size may be another than width / heads */
     bool turned;       /* rows of q and k are in the order of rotary pairs; rope_freqs.weight may stretch positions */
+    bool own_logits;   /* llama.cpp wants a matrix of its own for the logits */
+    const char *share; /* the key of Hugging Face for the part of a head that positions turn; NULL: they turn all */
+    const char *base;  /* that of the base of rotary positions, where each head has a key of its own; NULL: rope_theta */
+    int no_rope;       /* every so many-th layer has no rotary positions, which a file does not say; 0: all have */
 } Architecture;
 
 const Architecture *architecture_of(const Store *s); /* ends the program (3) if it is not known */
@@ -42,13 +46,14 @@ const Architecture *architecture_of_type(const char *type); /* of a model_type; 
 char *gguf_architectures(bool in_files); /* "llama, mistral, … or gpt2": all types, or all names; from malloc */
 char *gguf_name(const Architecture *a, const char *hf); /* of a tensor, from malloc; NULL: it has no place there */
 char *hf_of_gguf(const Architecture *a, const char *gguf); /* the other way */
-/* Sets how a tensor's elements lie there: turned, transposed.  head: the size of a head. */
+/* Sets how a tensor's elements lie there: turned, transposed, apart.  head: the size of a head. */
 void gguf_order(const Architecture *a, const char *hf, int64_t head, Stored *t);
 void rename_as_hf(const Store *s, const Architecture *a, Stored *t); /* its order and axes, too */
 
 /* ---- model/gguf_rope.c: stretched rotary positions */
 
 void take_rope_table(Store *s, const Architecture *a); /* rope_freqs.weight: what it means goes into the header */
+json_t *layers_with_rope(const Architecture *a, int64_t layers); /* no_rope_layers of config.json: 1 for each that has */
 void put_rope_parameters(const Store *s, const Architecture *a, json_t *config);
 /* rope: rope_parameters of config.json.  Whether it is written as such a tensor, and its elements; why it has no place. */
 bool is_rope_table(const json_t *rope);

@@ -3,6 +3,7 @@
 #include "base/words.h"
 #include "model/gguf_writer.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,7 +74,9 @@ void put_real_key(Writer *w, const char *key, double x)
 static void put_config_key(Writer *w, const char *key, int type, const json_t *value)
 {
     if (json_is_array(value)) value = json_array_get(value, 0);
-    if (type == GGUF_F32 && json_is_number(value)) {
+    if (type == GGUF_BOOL) {
+        put_flag_key(w, key, json_is_true(value));
+    } else if (type == GGUF_F32 && json_is_number(value)) {
         put_real_key(w, key, json_number_value(value));
     } else if (json_is_integer(value) && json_integer_value(value) >= 0) {
         put_integer_key(w, key, json_integer_value(value));
@@ -93,14 +96,28 @@ const json_t *said_of_model(const Writer *w, const char *key)
     return json_object_get(json_object_get(w->g->hf->all, "config"), key);
 }
 
-int64_t head_of_model(const Writer *w) { return json_integer_value(said_of_model(w, "head_dim")); }
+int64_t head_of_model(const Writer *w)
+{
+    int64_t head = json_integer_value(said_of_model(w, "head_dim")),
+            heads = json_integer_value(said_of_model(w, "num_attention_heads"));
+    return head || !heads ? head : json_integer_value(said_of_model(w, "hidden_size")) / heads;
+}
+
+/* As descriptions round it. */
+static int64_t turned_of_model(const Writer *w)
+{
+    double share = w->a->share ? json_number_value(said_of_model(w, w->a->share)) : 1;
+    return (int64_t)floor((double)head_of_model(w) * share + 1e-6);
+}
 
 static void put_rope_keys(Writer *w)
 {
     const json_t *rope = said_of_model(w, "rope_parameters");
     const char *type = json_string_value(json_object_get(rope, "rope_type"));
-    put_own_key(w, "rope.freq_base", GGUF_F32, said_of_model(w, "rope_theta"));
-    put_own_key(w, "rope.dimension_count", GGUF_U32, said_of_model(w, "head_dim"));
+    put_own_key(w, "rope.freq_base", GGUF_F32, said_of_model(w, w->a->base ? w->a->base : "rope_theta"));
+    json_t *turned = json_integer(turned_of_model(w));
+    put_own_key(w, "rope.dimension_count", GGUF_U32, turned);
+    json_decref(turned);
     put_own_key(w, "rope.scaling.original_context_length", GGUF_U32,
                 json_object_get(rope, "original_max_position_embeddings"));
     if (!type || strcmp(type, "linear") != 0) return;

@@ -154,6 +154,14 @@ static void put_rope_table(Writer *w)
 
 /* ------------------------------------------------------------------ the file */
 
+static bool has_usual_layers(const Writer *w)
+{
+    json_t *usual = layers_with_rope(w->a, json_integer_value(said_of_model(w, "num_hidden_layers")));
+    bool has = json_equal(usual, said_of_model(w, "no_rope_layers"));
+    json_decref(usual);
+    return has;
+}
+
 /* Why llama.cpp would compute something else; NULL: it would not. */
 static const char *misfit_of_model(const Writer *w)
 {
@@ -162,11 +170,24 @@ static const char *misfit_of_model(const Writer *w)
                heads = json_integer_value(said_of_model(w, "num_attention_heads"));
     if (json_is_integer(window) &&
         json_integer_value(window) < json_integer_value(said_of_model(w, "max_position_embeddings")))
-        return "llama.cpp's attention sees all positions in a model of the architecture llama, and this one's a window";
+        return text_of("llama.cpp's attention sees all positions in a model of the architecture %s, and this one's a "
+                       "window",
+                       w->a->name);
     if (json_is_string(gelu) && strcmp(json_string_value(gelu), "gelu_new") != 0)
         return "llama.cpp computes gelu by tanh in a model of the architecture gpt2, and this one by erf (gelu)";
+    if (w->a->own_logits && json_is_true(said_of_model(w, "tie_word_embeddings")))
+        return "llama.cpp wants a matrix for the logits in a model of this architecture, and this one shares the "
+               "embedding's (tied)";
+    if (json_is_false(said_of_model(w, "attention_bias")) && w->a->base)
+        return "llama.cpp's projections of attention have biases in a model of this architecture, and this one's have "
+               "not";
     if (w->a->rotary && !w->a->own_heads && width != heads * head_of_model(w))
         return "llama.cpp's heads are width / heads wide in a model of this architecture, not as head_width says";
+    if (w->a->no_rope && !has_usual_layers(w))
+        return text_of(
+            "llama.cpp leaves out rotary positions of every %dth layer in a model of the architecture %s, and "
+            "this one of others (no_rope_interval)",
+            w->a->no_rope, w->a->name);
     return rope_misfit(w->a, said_of_model(w, "rope_parameters"));
 }
 
@@ -182,6 +203,14 @@ static bool fits_tokenizer(const Gguf_model *g)
     return fits;
 }
 
+/* Published models have gelu by erf all the same. */
+static void tell_of_gelu(const Writer *w)
+{
+    const char *act = json_string_value(said_of_model(w, "hidden_act"));
+    if (act && strcmp(act, "gelu") == 0)
+        note("llama.cpp computes gelu by tanh, and this model by erf: logits differ in the fourth digit there");
+}
+
 static void check_fits_gguf(const Writer *w)
 {
     const char *type = hf_type(w->g->hf), *misfit = w->a ? misfit_of_model(w) : NULL;
@@ -190,6 +219,7 @@ static void check_fits_gguf(const Writer *w)
              "only models of the types %s are written as GGUF yet, and this is %s; --to hf writes a folder",
              gguf_architectures(false), type ? type : "none of Hugging Face's");
     if (misfit) fail(EXIT_DATA, w->path, "%s; --to hf writes a folder", misfit);
+    tell_of_gelu(w);
     if (!fits_tokenizer(w->g))
         fail(EXIT_DATA, w->path,
              "llama.cpp needs a tokenizer that it knows by name: expected byte-level BPE that cuts text as one of %s, "

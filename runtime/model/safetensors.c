@@ -268,15 +268,22 @@ void read_stored(const Stored *s, int64_t first, int64_t n, double *to)
     }
 }
 
-/* Row 2 i + k of a turned head is row i + k D/2 of the tensor. */
+/* Row 2 i + k of a turned head is row i + k D/2 of the tensor.  Where q, k and v of all heads lie apart, the tensor has
+ * those of a head side by side. */
+static int64_t unturned_row(const Stored *s, int64_t row)
+{
+    int64_t part = s->dim[0] / 3, in = s->apart ? row % part : row % s->turned;
+    if (s->apart) return (in / s->apart * 3 + row / part) * s->apart + in % s->apart;
+    return row - in + in / 2 + in % 2 * (s->turned / 2);
+}
+
 int64_t unturned_place(const Stored *s, int64_t i)
 {
     if (s->transposed) return i % s->dim[0] * s->dim[1] + i / s->dim[0];
-    if (!s->turned) return i;
+    if (!s->turned && !s->apart) return i;
     int64_t width = 1;
     for (int k = 1; k < s->rank; k++) width *= s->dim[k];
-    int64_t row = i / width, in = row % s->turned;
-    return (row - in + in / 2 + in % 2 * (s->turned / 2)) * width + i % width;
+    return unturned_row(s, i / width) * width + i % width;
 }
 
 /* ------------------------------------------------------------------ writing */
