@@ -85,6 +85,11 @@ int column_from(int n, int k, int parts);
 void gemm_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, bool add);
 void gemm_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, bool add);
 
+/* b in blocks: b_k or b_n is 1, and all other steps in b are multiples of LATHE_BLOCK, as is the extent of that one. */
+void gemm_q8_0(float *c, const float *a, const Lathe_q8_0 *b, const Lathe_gemm *g, bool add);
+void pack_q8_0(float *packed, const Lathe_q8_0 *b, const Lathe_gemm *g);
+void pack_shared_q8_0(float *packed, const Lathe_q8_0 *b, const Lathe_gemm *g);
+
 /* b of that product, copied once into the order in which many products read it: K · N' elements, where N' is N rounded
  * up to a multiple of LATHE_PACKED.  gemm_packed: g->nbatch is 0, g->c_n 1.  shared: in TEAM; MEET before its use. */
 void pack_f32(float *packed, const float *b, const Lathe_gemm *g);

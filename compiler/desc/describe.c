@@ -11,7 +11,7 @@ static bool has_spec(const Desc *d, Op op, const char *name)
     return false;
 }
 
-static void add_param(Desc *d, const char *name, Shape s, bool frozen, Where where)
+static void add_param(Desc *d, const char *name, Shape s, bool frozen, bool quantised, Where where)
 {
     const Param *before = find_param(d, name);
     if (before && !same_shape(before->shape, s))
@@ -20,6 +20,7 @@ static void add_param(Desc *d, const char *name, Shape s, bool frozen, Where whe
     if (before) return;
     Param *p = NEW(Param);
     *p = (Param){.name = name, .export_name = name, .shape = s, .frozen = frozen, .where = where};
+    p->quantised = quantised;
     push(&d->params, p);
 }
 
@@ -35,14 +36,14 @@ static void add_spec(Desc *d, Op op, const char *name, const Node *of)
 
 static void add_leaf(Desc *d, const Node *n)
 {
-    if (n->op == OP_parameter) add_param(d, n->name, n->shape, is_frozen_node(n), n->where);
+    if (n->op == OP_parameter) add_param(d, n->name, n->shape, is_frozen_node(n), n->dtype == Q8_0, n->where);
     if (n->op == OP_input || n->op == OP_state) add_spec(d, n->op, n->name, n);
 }
 
 /* A parameter that is part of a wide one has a gradient, and encode makes states that decode alone reads. */
 static void add_output(Desc *d, const Output *o)
 {
-    if (o->kind == OUT_GRAD) add_param(d, o->name, o->node->shape, false, o->node->where);
+    if (o->kind == OUT_GRAD) add_param(d, o->name, o->node->shape, false, false, o->node->where);
     if (o->kind == OUT_STATE) add_spec(d, OP_state, o->name, o->node);
 }
 

@@ -2,6 +2,10 @@
 #include "desc/passes.h"
 #include "desc/target.h"
 
+bool only_answers(const Options *o) { return o->parameters && same(o->parameters, "q8_0"); }
+
+bool quantises(const Options *o) { return only_answers(o) || (o->frozen && same(o->frozen, "q8_0")); }
+
 static void option_of_flag(Text *t, const char *option, bool given)
 {
     if (given) say(t, " %s", option);

@@ -23,6 +23,8 @@ typedef struct Options {        /* of a compilation; desc/options.def says what 
 #define FOUND(type, member, ...) type member;
 #include "desc/options.def"
 } Options;
+bool only_answers(const Options *o);          /* --parameters q8_0: nothing is trained */
+bool quantises(const Options *o);             /* frozen matrices are stored in blocks */
 char *options_text(const Options *o, Changes least);        /* desc/options.c: " --head-rows 3 --no-fuse": those that change so much; "": none */
 
 typedef struct Precision {

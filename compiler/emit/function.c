@@ -54,7 +54,8 @@ static char *declaration(Page *page, const Arg *a)
     say(&t, "%s%s (*RESTRICT %s)", constant, type, a->name);
     for (int k = 1; k < a->dims; k++) {
         const int *first = a->first + k;
-        say(&t, "[%s]", product_in(page, a->buffer->shape, first[0], first[1]));
+        const char *extent = product_in(page, a->buffer->shape, first[0], first[1]);
+        say(&t, "[%s]", a->buffer->dtype == Q8_0 && k == a->dims - 1 ? in_blocks(extent) : extent);
     }
     return t.at;
 }

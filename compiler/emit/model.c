@@ -89,7 +89,8 @@ void say_header(Page *page, Text *t, const char *prototypes)
                 format("model.h: sizes, parameters and entries of %s, made by lathe.  Edit %s, not this file.",
                        page->desc->model, file));
     say(t, "#ifndef %s\n#define %s\n\n#include \"%s\"\n", guard, guard, page->target->interface);
-    say(t, "%s\n", is_stored(page->precision.weights) ? "#include \"math/math.h\"\n" : "");
+    say(t, "%s\n",
+        is_stored(page->precision.weights) || page->module->plan.block_elements ? "#include \"math/math.h\"\n" : "");
     say_sizes(page, t);
     say(t, "%s%s\n#endif\n", body.at, prototypes);
 }
@@ -339,8 +340,8 @@ void take_table_names(Page *page, void (*take)(Page *page, const char *name))
 {
     const Module *m = page->module;
     static const char *const own[] = {
-        "params",  "statistics",  "states",         "entries",           "groups", "knobs", "hf",
-        "planned", "train_loops", "train_operands", "train_instruments", "turns", "adapters"};
+        "params",  "statistics",  "states",         "entries",           "groups", "knobs",   "hf",
+        "planned", "train_loops", "train_operands", "train_instruments", "turns",  "adapters"};
     static const struct {
         const char *before, *after;
     } of_entries[] = {{"run_", ""}, {"", "_in"}, {"", "_out"}, {"", "_kernels"}};
@@ -391,6 +392,7 @@ static void say_lengths(Page *page, Text *t, const Categories *categories)
         (long long)m->plan.flat_elements);
     int64_t frozen = m->plan.flat_elements - m->plan.trained_elements;
     if (frozen) say(t, "    .frozen_elements = %lld,\n", (long long)frozen);
+    if (m->plan.block_elements) say(t, "    .block_elements = %lld,\n", (long long)m->plan.block_elements);
 }
 
 static void say_adapters(Text *t, const Desc *d)

@@ -74,6 +74,8 @@ static int64_t elements_of_copy(const Param *p)
     return n;
 }
 
+const char *in_blocks(const char *extent) { return format("%s / LATHE_BLOCK", as_term(extent)); }
+
 static void say_member(Page *page, Text *t, int indent, const char *type, const Placed *p)
 {
     Text s = {0};
@@ -81,7 +83,10 @@ static void say_member(Page *page, Text *t, int indent, const char *type, const 
         say(t, "%*s/* as one matrix in products: from here to %s */\n", indent, "",
             w->name + strlen(p->param->name) + strlen(".."));
     say(&s, "%*s%s %s", indent, "", type, p->member);
-    for (int k = p->param->loops; k < p->param->shape.rank; k++) say(&s, "[%s]", extent_in(page, p->param->shape, k));
+    for (int k = p->param->loops; k < p->param->shape.rank; k++) {
+        const char *extent = extent_in(page, p->param->shape, k);
+        say(&s, "[%s]", p->param->quantised && k == p->param->shape.rank - 1 ? in_blocks(extent) : extent);
+    }
     say(&s, ";");
     say(t, "%-48s /* %s  %s:%d */\n", s.at, p->param->name, in_comment(file_name(p->param->where.file)),
         p->param->where.line);
@@ -120,24 +125,29 @@ static int64_t whole_elements(const Param *p)
     return p->loops ? p->stride[0] * p->shape.dim[0] : elements_of_copy(p);
 }
 
-/* The struct of the first n elements. */
-static void say_flat(Page *page, Text *t, const char *name, DType dtype, int64_t n)
+/* The struct of the first n elements, of which the last `blocks` are quantised. */
+static void say_flat(Page *page, Text *t, const char *name, DType dtype, int64_t n, int64_t blocks)
 {
     const char *type = c_type(dtype), *last = "start";
     int64_t at = 0;
     say(t, "typedef struct %s {\n", name);
     for (int i = 0; i < page->params.n && page->params.at[i].param->offset < n;) {
         const Placed *p = &page->params.at[i];
+        if (p->param->quantised) {
+            if (at < n - blocks) say_padding(t, 4, c_type(dtype), last, n - blocks - at);
+            at = max64(at, n - blocks);
+            type = c_type(Q8_0);
+        }
         say_padding(t, 4, type, last, p->param->offset - at);
         at = p->param->offset + whole_elements(p->param);
         last = p->group ? p->group : p->member;
         if (p->group) i = say_struct(page, t, type, i);
         else say_member(page, t, 4, type, p), i++;
     }
-    say_padding(t, 4, type, last, n - at);
+    say_padding(t, 4, type, last, blocks ? (n - at) / LATHE_BLOCK : n - at);
     say(t, "} %s;\n", name);
     say(t, "static_assert(sizeof(%s) == %lld, \"the layout of the plan\");\n\n", name,
-        (long long)(n * dtype_bytes(dtype)));
+        (long long)(bytes_of_elements(dtype, n - blocks) + bytes_of_elements(Q8_0, blocks)));
 }
 
 char *gradients_type(Page *page)
@@ -154,10 +164,10 @@ void say_params(Page *page, Text *t)
     bool alike = same(name, gradients), frozen = plan->trained_elements < plan->flat_elements;
     say(t, "/* Parameters%s: %s numbers%s. */\n", alike ? ", and in the same layout their gradients" : "",
         grouped(plan->parameter_count), frozen ? "; those that are frozen come last" : "");
-    say_flat(page, t, name, page->precision.weights, plan->flat_elements);
+    say_flat(page, t, name, page->precision.weights, plan->flat_elements, plan->block_elements);
     if (alike) return;
     say(t, "/* Their gradients, in the same layout%s. */\n", frozen ? ", without the frozen ones" : "");
-    say_flat(page, t, gradients, page->precision.real, plan->trained_elements);
+    say_flat(page, t, gradients, page->precision.real, plan->trained_elements, 0);
 }
 
 /* ------------------------------------------------------------------ tables */
@@ -197,8 +207,8 @@ void say_param_table(Page *page, Text *t)
     say(t, "static const Lathe_param params[] = {\n");
     for (int i = 0; i < d->params.n; i++) {
         const Param *p = d->params.at[i];
-        say_table_row(t, p, p->stride,
-                      format("offsetof(%s, %s) / sizeof(%s)", type, param_text(page, p, "", zero), real));
+        const char *offset = format("offsetof(%s, %s) / sizeof(%s)", type, param_text(page, p, "", zero), real);
+        say_table_row(t, p, p->stride, p->quantised ? format("%lld", (long long)p->offset) : offset);
     }
     say(t, "};\n\n");
 }

@@ -46,6 +46,18 @@ static bool through_structs(const Buffer *b, int nsub)
     return false;
 }
 
+/* All copies of a tensor in blocks, from the first on; at: in elements of the flat array. */
+static char *from_blocks(Page *page, const Buffer *b, Index at)
+{
+    const char *zero[MAXRANK] = {"0", "0", "0", "0", "0", "0", "0", "0"};
+    Function none = {.page = page};
+    at.constant -= b->param->offset;
+    char *start = format("*%s", param_text(page, b->param, "p->", zero));
+    for (int k = b->param->loops + 2; k < b->param->shape.rank; k++) start = format("*%s", start);
+    if (!at.constant && !at.nover) return start;
+    return format("%s + (%s) / LATHE_BLOCK", start, index_text(&none, at));
+}
+
 static char *from_flat_array(Page *page, const Buffer *b, int nlead, const Index *lead)
 {
     Function none = {.page = page};
@@ -60,6 +72,7 @@ static char *from_flat_array(Page *page, const Buffer *b, int nlead, const Index
             at.over[at.nover++].coef *= b->stride[k];
         }
     }
+    if (b->dtype == Q8_0) return from_blocks(page, b, at);
     char *start = format("(%s%s *)%s", reads ? "const " : "", c_type(b->dtype), reads ? "p" : "d");
     return at.constant || at.nover ? format("%s + %s", start, index_text(&none, at)) : start;
 }

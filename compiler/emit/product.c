@@ -88,6 +88,7 @@ char *product_call(Page *page, const Kernel *k)
                       type, c, a, b, extent_text(page, g->M, g->axis_m), extent_text(page, g->N, g->axis_n),
                       extent_text(page, g->K, g->axis_k), g->afresh ? format(", %s", adds(page, g)) : "");
     bool some = k->share == SOME_ROWS;
+    if (g->b.node->dtype == Q8_0 && !g->packed) type = type_suffix(Q8_0);
     return format("gemm_%s%s%s(%s, %s, %s, &%s, %s%s);", g->packed ? "packed_" : "", some ? "rows_" : "", type, c, a, b,
                   description(page, k, shape_text_of(g), "shape"), adds(page, g),
                   some ? format(", %s", rows_of_panel(k)) : "");

@@ -389,6 +389,17 @@ char *index_text(Function *f, Index x)
     return t.at;
 }
 
+/* from_q8_0(w[r], c): the last subscript counts elements in a row of blocks. */
+static char *element_of_blocks(Function *f, const Arg *a, const Use *u)
+{
+    Text t = {0};
+    if (a->flat) return format("from_q8_0(%s, %s)", a->name, index_text(f, u->offset));
+    say(&t, "from_q8_0(%s", a->name);
+    for (int k = 0; k < a->dims - 1; k++) say(&t, "[%s]", index_text(f, u->sub[k]));
+    say(&t, ", %s)", index_text(f, u->sub[a->dims - 1]));
+    return t.at;
+}
+
 char *element(Function *f, int use)
 {
     Use *u = &f->uses.at[use];
@@ -396,6 +407,7 @@ char *element(Function *f, int use)
     a->parts |= 1u << f->parts.n;
     if (a->by_value) return copy_string(a->name);
     if (a->dims == 0) return format("*%s", a->name);
+    if (a->buffer->dtype == Q8_0) return element_of_blocks(f, a, u);
     if (a->flat) return format("%s[%s]", a->name, index_text(f, u->offset));
     Text t = {0};
     say(&t, "%s", a->name);

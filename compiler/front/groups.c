@@ -148,7 +148,7 @@ bool freezes(const Desc *d, const Param *p) { return frozen_copies(d, p) == copi
 static void check_some_trained(const Trace *trace)
 {
     const Desc *d = trace->desc;
-    bool any = d->params.n == 0;
+    bool any = d->params.n == 0 || only_answers(d->options);
     for (int i = 0; i < d->params.n; i++) any |= !d->params.at[i]->frozen;
     if (!any)
         err(place_of_key(trace, NULL, "groups"),

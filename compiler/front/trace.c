@@ -297,6 +297,15 @@ static int read_settings(lua_State *L)
     return 0;
 }
 
+/* Once they have told what the description has. */
+static void drop_training(Desc *d)
+{
+    int n = 0;
+    for (int i = 0; i < d->graphs.n; i++)
+        if (!entry_of(d->graphs.at[i])->gradients) d->graphs.at[n++] = d->graphs.at[i];
+    d->graphs.n = n;
+}
+
 /* Runs in one protected call, since reading a table may run the description's __index. */
 static int read_description(lua_State *L)
 {
@@ -304,6 +313,7 @@ static int read_description(lua_State *L)
     int model = lua_gettop(L) - 1;
     trace_entries(L, model);
     check_recipe(L);
+    if (only_answers(trace_of(L)->desc->options)) drop_training(trace_of(L)->desc);
     read_hf(L, model);
     return 0;
 }

@@ -39,7 +39,13 @@ int64_t dtype_bytes(DType t)
 }
 
 bool is_real(DType t) { return t == F32 || t == F64; }
-bool is_stored(DType t) { return t == BF16 || t == F16; }
+int64_t bytes_of_elements(DType t, int64_t n)
+{
+    must(t != Q8_0 || n % LATHE_BLOCK == 0);
+    return t == Q8_0 ? n / LATHE_BLOCK * (int64_t)sizeof(Lathe_q8_0) : n * dtype_bytes(t);
+}
+
+bool is_stored(DType t) { return t == BF16 || t == F16 || t == Q8_0; }
 
 Shape shape_of(int rank, const int64_t *dim)
 {

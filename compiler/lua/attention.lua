@@ -103,6 +103,12 @@ local function turned(x, turns)
   return nn.concat({ a * cos - b * sin, b * cos + a * sin }, -1)
 end
 
+-- The same of the first channels alone, as many as turns has.
+local function partly_turned(x, turns)
+  local width = turns:size(-1)
+  return nn.concat({ turned(x:slice(-1, 0, width), turns), x:slice(-1, width) }, -1)
+end
+
 -- In decode, earlier keys or values: the time axis, before the heads, has `context` entries, of which each token writes one.
 local function remembered(name, new, context)
   local shape, axis = {}, new.rank - 3
@@ -236,6 +242,14 @@ local function check_heads(o, x)
   return o.head_width or width // o.heads, groups
 end
 
+local function rotary_width(o, dim)
+  local width = o.rotary_width or dim
+  if width < 2 or width > dim or width % 2 ~= 0 then
+    fail("nn.attention: rotary_width must be even, from 2 to the width of a head, %d, found %d", dim, width)
+  end
+  return width
+end
+
 -- The names of the projections, given or default: { qkv, out } or { q, k, v, out }.
 local function names_of(o, fused)
   local names = o.names or (fused and { "qkv", "out" } or { "q", "k", "v", "out" })
@@ -276,6 +290,13 @@ local function normed(o, q, k)
   return apply(q, "q_norm"), apply(k, "k_norm")
 end
 
+-- A fused projection [B, T, …] of which each group has its queries, its key and its value side by side.
+local function parted_by_group(qkv, heads, groups, dim)
+  local B, T, each = qkv:size(0), qkv:size(1), heads // groups
+  local all = qkv:reshape { B, T, groups, each + 2, dim }
+  return all:slice(-2, 0, each):reshape { B, T, heads, dim }, all:select(-2, each), all:select(-2, each + 1)
+end
+
 -- Queries from x, keys and values from memory (or x), with one weight for all three or one each.
 local function project(o, names, x, memory, dim, groups)
   local bias = o.qkv_bias
@@ -289,6 +310,7 @@ local function project(o, names, x, memory, dim, groups)
     k, v = linear(memory or x, names[2], groups * dim), linear(memory or x, names[3], groups * dim)
   else
     local qkv, mine = linear(x, names[1], (o.heads + 2 * groups) * dim), o.heads * dim
+    if o.by_group then return parted_by_group(qkv, o.heads, groups, dim) end
     q, k, v = qkv:slice(-1, 0, mine), qkv:slice(-1, mine, mine + groups * dim), qkv:slice(-1, mine + groups * dim)
   end
   local function heads(y, n) return y:reshape { y:size(0), y:size(1), n, dim } end
@@ -309,10 +331,12 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   qk_norm = { "norm", false, "of q and k before rotary positions: \"rmsnorm\" or \"layernorm\" of each head, \"rmsnorm_wide\" of all heads at once, or a function of y [batch, time, heads, D] and a name" },
   dropout = { "number", 0, "on the probabilities" },
   rotary = { "number", 0, "base of rotary positions, such as 10000; 0: none" },
-  rotary_stretch = { "function", none, "of their rates f32 [head_width / 2], radians per position: gives other rates" },
+  rotary_width = { "integer", none, "channels of a head that they turn, the first ones; default: head_width" },
+  rotary_stretch = { "function", none, "of their rates f32 [rotary_width / 2], radians per position: gives other rates" },
   scale = { "number", none, "of q · k; default: 1 / sqrt(head_width)" },
   context = { "integer", none, "positions that decode remembers; default: seq" },
-  fused = { "boolean", true, "one weight for q, k, v (self-attention)" },
+  fused = { "boolean", true, "one weight for q, k, v (self-attention), in this order" },
+  by_group = { "boolean", false, "of that weight: each group of heads has its q, its k and its v side by side; default: q of all, k of all, v of all" },
   bias = { "boolean", true, "whether the projections have a bias" },
   qkv_bias = { "boolean", none, "whether those of q, k, v have; default: bias" },
   out_bias = { "boolean", none, "whether the last one has; default: bias" },
@@ -324,6 +348,7 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
 }, function(_, o, x, memory)
   local dim, groups = check_heads(o, x)
   local names = names_of(o, o.fused and not memory)
+  if o.by_group and #names == 4 then fail("nn.attention: by_group is of one weight for q, k and v (fused), found a weight for each") end
   if memory then
     if not nn.is_tensor(memory) or memory.rank ~= 3 or memory:size(0) ~= x:size(0) then
       fail("nn.attention: the memory must be [batch, length, width] with the batch of x\n    x       %s\n    memory  %s",
@@ -334,8 +359,12 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   q, k = normed(o, q, k)
   local turns, memory_turns
   if o.rotary > 0 then
-    local function turns_of(y) return nn.turns(positions(y:size(1), core.over_time(is_time(y, 1))), dim, o.rotary, o.rotary_stretch) end
+    local width = rotary_width(o, dim)
+    local function turns_of(y) return nn.turns(positions(y:size(1), core.over_time(is_time(y, 1))), width, o.rotary, o.rotary_stretch) end
     turns, memory_turns = turns_of(x), memory and turns_of(memory)
+    if width < dim then
+      q, k, turns, memory_turns = partly_turned(q, turns), partly_turned(k, memory_turns or turns), nil, nil
+    end
   end
   local heads, _, _, probabilities = attend("nn.attention", q, k, v, {
     turns = turns, memory_turns = memory_turns, scale = o.scale, soft_cap = o.soft_cap, score_bias = o.score_bias,

@@ -258,16 +258,22 @@ layer("swiglu", "down(silu(gate(x)) · up(x))", {
   hidden = { "integer", required, "width between" },
   out = { "integer", none, "default: as x" },
   activation = { "string", "silu", "of the gate, as nn.mlp's" },
-  bias = { "boolean", false, "whether the three have a bias" },
-  names = { "list", { "gate", "up", "down" }, "of the three linear layers" },
+  bias = { "boolean", false, "whether all have a bias" },
+  fused = { "boolean", false, "one weight for gate and up, in this order" },
+  names = { "list", none, "of the linear layers; default: { \"gate\", \"up\", \"down\" }, or { \"gate_up\", \"down\" } where fused" },
   init = { "init", none, "of gate and up" },
   out_init = { "init", none, "of down; default: as init" },
 }, function(_, o, x)
-  local gate = nn.linear(x, { name = o.names[1], out = o.hidden, bias = o.bias, init = o.init })
-  local up = nn.linear(x, { name = o.names[2], out = o.hidden, bias = o.bias, init = o.init })
+  local names = o.names or o.fused and { "gate_up", "down" } or { "gate", "up", "down" }
+  if #names ~= (o.fused and 2 or 3) then
+    fail("nn.swiglu: names must be %s, found %d", o.fused and "two, of gate_up and down" or "three, of gate, up and down", #names)
+  end
+  local gate = nn.linear(x, { name = names[1], out = (o.fused and 2 or 1) * o.hidden, bias = o.bias, init = o.init })
+  local up
+  if o.fused then gate, up = gate:chunk(2, -1) else up = nn.linear(x, { name = names[2], out = o.hidden, bias = o.bias, init = o.init }) end
   local gated = activate(gate, o.activation) * up
   return nn.linear(gated,
-    { name = o.names[3], out = o.out or x:size(-1), bias = o.bias, init = o.out_init or o.init })
+    { name = names[#names], out = o.out or x:size(-1), bias = o.bias, init = o.out_init or o.init })
 end)
 
 -- ------------------------------------------------------------------ losses and metrics

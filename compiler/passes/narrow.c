@@ -124,7 +124,10 @@ static bool is_widened(const Narrowing *s, const Node *n)
 }
 
 /* Is n widened for products? On a target that cannot multiply in 16 bits, only parameters are. */
-static bool is_widened_here(const Narrowing *s, const Node *n) { return s->products ? is_widened(s, n) : is_weight(n); }
+static bool is_widened_here(const Narrowing *s, const Node *n)
+{
+    return is_widened(s, n) && (s->products || is_weight(n));
+}
 
 static Node *narrowed(Narrowing *s, Node *n);
 
@@ -223,7 +226,8 @@ static Node *over_narrow(Rewrite *r, Node *old, Node *const *in)
     Node *product = s->products ? narrow_product(s, old, in) : NULL;
     if (product) return product;
     if (old->op == OP_parameter) return narrow_weight(s, old);
-    if ((op_info[old->op].facts & LOOKS_UP) && is_weight(in[0])) return narrow_gather(s, old, in);
+    if ((op_info[old->op].facts & LOOKS_UP) && is_weight(in[0]) && is_widened(s, in[0]))
+        return narrow_gather(s, old, in);
     if (is_move(old) && old->dtype == s->real) return narrow_view(s, old, in);
     if (!s->products) return NULL;
     if (old->op != OP_pick || op_info[in[0]->op].kind != WHOLE) return NULL;

@@ -91,7 +91,7 @@ static Buffer *packed_buffer(Program *p, const Kernel *product, Loop *level)
     const struct Gemm *g = &product->gemm;
     Shape s = {2, {g->K, round_up(g->N, LATHE_PACKED)}, {(uint16_t)g->axis_k, (uint16_t)g->axis_n}};
     check_axes(&s);
-    return work_buffer(p, packed_name(p, g), g->b.node->dtype, s, level, g->b.node);
+    return work_buffer(p, packed_name(p, g), g->a.node->dtype, s, level, g->b.node);
 }
 
 static Kernel *pack_kernel(const Kernel *product, Buffer *to, Loop *level)

@@ -43,7 +43,7 @@ static const double least_work = 1e6;        /* flops and bytes of a group */
 
 static bool packs(const struct Gemm *g)
 {
-    return !g->b.view.guarded && g->K * g->N * dtype_bytes(g->b.node->dtype) <= most_packed;
+    return !g->b.view.guarded && g->K * g->N * dtype_bytes(g->a.node->dtype) <= most_packed;
 }
 
 /* Rows that a kernel runs over; 0: it cannot take part.  inside: of a loop that does. */

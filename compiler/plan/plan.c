@@ -202,6 +202,17 @@ static int64_t generation_bytes(const Desc *d)
                                   decode_bytes(d, false), decode_bytes(d, true));
 }
 
+/* The first element that is stored in blocks; -1: none is. */
+static int64_t first_in_blocks(const Desc *d)
+{
+    int64_t first = -1;
+    for (int i = 0; i < d->params.n; i++) {
+        const Param *p = d->params.at[i];
+        if (p->quantised && (first < 0 || p->offset < first)) first = p->offset;
+    }
+    return first;
+}
+
 static void add_parameters(Plan *plan, const Desc *d)
 {
     for (int i = 0; i < d->params.n; i++) {
@@ -212,6 +223,10 @@ static void add_parameters(Plan *plan, const Desc *d)
         plan->flat_elements = max64(plan->flat_elements, round_up(end, 16));
         if (!p->frozen) plan->trained_elements = max64(plan->trained_elements, round_up(end, 16));
     }
+    int64_t first = first_in_blocks(d);
+    if (first < 0) return;
+    plan->flat_elements = round_up(plan->flat_elements - first, 2 * LATHE_BLOCK) + first; /* so floats may follow */
+    plan->block_elements = plan->flat_elements - first;
 }
 
 /* Does the description ask for documents in epochs? (The trainer also chooses that by the data it is given.) */
@@ -349,7 +364,9 @@ static void plan_shared(Plan *plan, const Desc *d)
 {
     const Precision precision = precision_of(d->options);
     add_parameters(plan, d);
-    plan->parameters = round_up(plan->flat_elements * dtype_bytes(precision.weights), ALIGN);
+    int64_t whole = plan->flat_elements - plan->block_elements;
+    plan->parameters =
+        round_up(bytes_of_elements(precision.weights, whole) + bytes_of_elements(Q8_0, plan->block_elements), ALIGN);
     plan->gradients = plan->trained_elements * dtype_bytes(precision.real);
     plan->optimizer = lathe_moments(&d->recipe) * plan->gradients;
     if (streams(d)) plan->data = lathe_stream_bytes(&d->recipe, d->seq, d->source_seq, LATHE_PLANNED_READERS);

@@ -22,7 +22,7 @@ static Dense density_of(const struct Gemm *g)
     static const Dense dense[2][2] = {{DENSE_NN, DENSE_NT}, {DENSE_TN, DENSE_TT}};
     Matrix a = {g->a_m, g->a_k, g->M, g->K}, b = {g->b_k, g->b_n, g->K, g->N}, c = {g->c_m, g->c_n, g->M, g->N};
     bool an = lies_by_rows(a), bn = lies_by_rows(b);
-    bool all = !g->packed && !g->nbatch && lies_by_rows(c);
+    bool all = !g->packed && g->b.node->dtype != Q8_0 && !g->nbatch && lies_by_rows(c);
     if (!all || !(an || lies_by_columns(a)) || !(bn || lies_by_columns(b))) return STRIDED;
     return dense[!an][!bn];
 }

@@ -45,97 +45,99 @@ static json_t *config_of(const char *path, char **place)
 
 /* ------------------------------------------------------------------ what a description calls it */
 
-typedef enum Value { SIZE, REAL, CAP, SWITCH, GELU, ROPE, EVERY } Value;
+typedef enum Value { SIZE, REAL, CAP, SWITCH, GELU, ACTIVATION, ROPE, EVERY } Value;
 
+/* Of several rows for one key of the description, the first that has a value counts. */
 typedef struct Size {
     const char *theirs;    /* a key of config.json */
     const char *elsewhere; /* objects that may have it: "rope_parameters rope_scaling"; "=a.b": that key; NULL: none */
     const char *ours;      /* a key of the description's config */
     Value value;
     const char *absent; /* the value of a config.json without it, as Lua; NULL: it must be there; "": that of models/ */
+    const char *only;   /* the model_types that have it, "mistral phi3"; NULL: all */
 } Size;
 
-static const char rope[] = "rope_parameters rope_scaling";
+static const char rope[] = "rope_parameters.full_attention rope_parameters rope_scaling";
+#define GEMMAS "gemma gemma2 gemma3_text"
 
 static const Size of_llama[] = {
-    {"num_hidden_layers", NULL, "layers", SIZE, NULL},
-    {"num_attention_heads", NULL, "heads", SIZE, NULL},
-    {"num_key_value_heads", NULL, "kv_heads", SIZE, "model.config.heads"},
-    {"head_dim", NULL, "head_width", SIZE, ""},
-    {"hidden_size", NULL, "width", SIZE, NULL},
-    {"intermediate_size", NULL, "hidden", SIZE, NULL},
-    {"vocab_size", NULL, "vocab", SIZE, NULL},
-    {"max_position_embeddings", NULL, "context", SIZE, NULL},
-    {"tie_word_embeddings", NULL, "tied", SWITCH, "false"},
-    {"rope_theta", rope, "rope_theta", REAL, "10000.0"},
-    {"rope_type", rope, "rope", ROPE, ""}, /* "type" in older files */
-    {"factor", rope, "rope_factor", REAL, ""},
-    {"low_freq_factor", rope, "rope_low", REAL, ""},
-    {"high_freq_factor", rope, "rope_high", REAL, ""},
-    {"original_max_position_embeddings", rope, "rope_context", SIZE, ""},
-    {"rms_norm_eps", NULL, "eps", REAL, "1e-6"},
-    {NULL, NULL, NULL, SIZE, NULL},
-};
-
-static const Size of_mistral[] = {
-    {"sliding_window", NULL, "window", SIZE, ""},
-    {NULL, NULL, NULL, SIZE, NULL},
-};
-
-/* Instead of the rows above with the same names, and beside them */
-#define GEMMA                                                                                                          \
-    {"head_dim", NULL, "head_width", SIZE, "256"}, { "tie_word_embeddings", NULL, "tied", SWITCH, "true" }
-#define ALTERNATING                                                                                                    \
-    {"sliding_window", NULL, "window", SIZE, "4096"}, { "query_pre_attn_scalar", NULL, "query_width", SIZE, "256" }
-
-static const Size of_gemma[] = {GEMMA, {NULL, NULL, NULL, SIZE, NULL}};
-
-static const Size of_gemma2[] = {
-    GEMMA,
-    ALTERNATING,
-    {"layer_types", NULL, "full_every", EVERY, "2"},
-    {"attn_logit_softcapping", NULL, "score_cap", CAP, "50.0"},
-    {"final_logit_softcapping", NULL, "logit_cap", CAP, "30.0"},
-    {NULL, NULL, NULL, SIZE, NULL},
-};
-
-static const char full[] = "rope_parameters.full_attention rope_scaling";
-
-static const Size of_gemma3[] = {
-    GEMMA,
-    ALTERNATING,
-    {"layer_types", NULL, "full_every", EVERY, "6"},
-    {"final_logit_softcapping", NULL, "logit_cap", CAP, "0.0"},
-    {"rope_theta", full, "rope_theta", REAL, "1000000.0"},
-    {"rope_local_base_freq", "=rope_parameters.sliding_attention.rope_theta", "rope_local", REAL, "10000.0"},
-    {"rope_type", full, "rope", ROPE, ""},
-    {"factor", full, "rope_factor", REAL, ""},
-    {NULL, NULL, NULL, SIZE, NULL},
+    {"num_hidden_layers", NULL, "layers", SIZE, NULL, NULL},
+    {"num_attention_heads", NULL, "heads", SIZE, NULL, NULL},
+    {"num_key_value_heads", NULL, "kv_heads", SIZE, "model.config.heads", NULL},
+    {"head_dim", NULL, "head_width", SIZE, "256", GEMMAS},
+    {"head_dim", NULL, "head_width", SIZE, "", NULL},
+    {"hidden_size", NULL, "width", SIZE, NULL, NULL},
+    {"intermediate_size", NULL, "hidden", SIZE, NULL, NULL},
+    {"vocab_size", NULL, "vocab", SIZE, NULL, NULL},
+    {"max_position_embeddings", NULL, "context", SIZE, NULL, NULL},
+    {"sliding_window", NULL, "window", SIZE, "4096", "gemma2 gemma3_text"},
+    {"sliding_window", NULL, "window", SIZE, "", "mistral phi3"},
+    {"layer_types", "=sliding_window_pattern", "full_every", EVERY, "2", "gemma2"}, /* older files: by a number */
+    {"layer_types", "=sliding_window_pattern", "full_every", EVERY, "6", "gemma3_text"},
+    {"query_pre_attn_scalar", NULL, "query_width", SIZE, "256", "gemma2 gemma3_text"},
+    {"attn_logit_softcapping", NULL, "score_cap", CAP, "50.0", "gemma2"},
+    {"final_logit_softcapping", NULL, "logit_cap", CAP, "30.0", "gemma2"},
+    {"final_logit_softcapping", NULL, "logit_cap", CAP, "0.0", "gemma3_text"},
+    {"tie_word_embeddings", NULL, "tied", SWITCH, "true", "smollm3 " GEMMAS},
+    {"tie_word_embeddings", NULL, "tied", SWITCH, "false", NULL},
+    {"rope_theta", rope, "rope_theta", REAL, "1000000.0", "gemma3_text"},
+    {"rope_theta", rope, "rope_theta", REAL, "2000000.0", "smollm3"},
+    {"rope_theta", rope, "rope_theta", REAL, "10000.0", NULL},
+    {"rope_local_base_freq", "=rope_parameters.sliding_attention.rope_theta", "rope_local", REAL, "10000.0",
+     "gemma3_text"},
+    {"no_rope_layers", "=no_rope_layer_interval", "no_rope_interval", EVERY, "4", "smollm3"},
+    {"partial_rotary_factor", rope, "rotary_share", REAL, "", "phi3"},
+    {"rope_type", rope, "rope", ROPE, "", NULL}, /* "type" in older files */
+    {"factor", rope, "rope_factor", REAL, "", NULL},
+    {"low_freq_factor", rope, "rope_low", REAL, "", NULL},
+    {"high_freq_factor", rope, "rope_high", REAL, "", NULL},
+    {"original_max_position_embeddings", rope, "rope_context", SIZE, "", NULL},
+    {"rms_norm_eps", NULL, "eps", REAL, "1e-5", "olmo2 phi3"},
+    {"rms_norm_eps", NULL, "eps", REAL, "1e-6", NULL},
+    {NULL, NULL, NULL, SIZE, NULL, NULL},
 };
 
 static const Size of_gpt[] = {
-    {"n_layer", NULL, "layers", SIZE, NULL},
-    {"n_head", NULL, "heads", SIZE, NULL},
-    {"n_embd", NULL, "width", SIZE, NULL},
-    {"vocab_size", NULL, "vocab", SIZE, NULL},
-    {"n_positions", NULL, "context", SIZE, NULL},
-    {"tie_word_embeddings", NULL, "tied", SWITCH, "true"},
-    {"activation_function", NULL, "gelu", GELU, "\"tanh\""},
-    {NULL, NULL, NULL, SIZE, NULL},
+    {"n_layer", NULL, "layers", SIZE, NULL, NULL},
+    {"n_head", NULL, "heads", SIZE, NULL, NULL},
+    {"n_embd", NULL, "width", SIZE, NULL, NULL},
+    {"vocab_size", NULL, "vocab", SIZE, NULL, NULL},
+    {"n_positions", NULL, "context", SIZE, NULL, NULL},
+    {"tie_word_embeddings", NULL, "tied", SWITCH, "true", NULL},
+    {"activation_function", NULL, "gelu", GELU, "\"tanh\"", NULL},
+    {NULL, NULL, NULL, SIZE, NULL, NULL},
+};
+
+/* Older files have keys of their own for rotary positions. */
+static const Size of_neox[] = {
+    {"num_hidden_layers", NULL, "layers", SIZE, NULL, NULL},
+    {"num_attention_heads", NULL, "heads", SIZE, NULL, NULL},
+    {"hidden_size", NULL, "width", SIZE, NULL, NULL},
+    {"intermediate_size", NULL, "hidden", SIZE, NULL, NULL},
+    {"vocab_size", NULL, "vocab", SIZE, NULL, NULL},
+    {"max_position_embeddings", NULL, "context", SIZE, NULL, NULL},
+    {"tie_word_embeddings", NULL, "tied", SWITCH, "false", NULL},
+    {"use_parallel_residual", NULL, "parallel", SWITCH, "true", NULL},
+    {"attention_bias", NULL, "attention_bias", SWITCH, "true", NULL},
+    {"hidden_act", NULL, "activation", ACTIVATION, "", NULL},
+    {"rope_theta", "rope_parameters", "rope_theta", REAL, "", NULL},
+    {"rotary_emb_base", NULL, "rope_theta", REAL, "", NULL},
+    {"partial_rotary_factor", "rope_parameters", "rotary_share", REAL, "", NULL},
+    {"rotary_pct", NULL, "rotary_share", REAL, "", NULL},
+    {"layer_norm_eps", NULL, "eps", REAL, "1e-5", NULL},
+    {NULL, NULL, NULL, SIZE, NULL, NULL},
 };
 
 static const struct {
     const char *type, *description; /* model_type, models/NAME.lua */
-    const Size *size, *own;         /* own: instead of rows of size, and beside them; NULL: none */
-    bool kind;                      /* the description has the type as its kind */
-} families[] = {{"llama", "llama", of_llama, NULL, true},
-                {"mistral", "llama", of_llama, of_mistral, true},
-                {"qwen2", "llama", of_llama, NULL, true},
-                {"qwen3", "llama", of_llama, NULL, true},
-                {"gemma", "llama", of_llama, of_gemma, true},
-                {"gemma2", "llama", of_llama, of_gemma2, true},
-                {"gemma3_text", "llama", of_llama, of_gemma3, true},
-                {"gpt2", "gpt", of_gpt, NULL, false}};
+    const Size *size;
+    bool kind; /* the description has the type as its kind */
+} families[] = {
+    {"llama", "llama", of_llama, true},       {"mistral", "llama", of_llama, true}, {"qwen2", "llama", of_llama, true},
+    {"qwen3", "llama", of_llama, true},       {"gemma", "llama", of_llama, true},   {"gemma2", "llama", of_llama, true},
+    {"gemma3_text", "llama", of_llama, true}, {"olmo2", "llama", of_llama, true},   {"phi3", "llama", of_llama, true},
+    {"smollm3", "llama", of_llama, true},     {"gpt_neox", "neox", of_neox, false}, {"gpt2", "gpt", of_gpt, false},
+};
 enum { FAMILIES = sizeof families / sizeof *families };
 
 static _Noreturn void unfit(const char *place, const Size *s, const json_t *found, const char *expected)
@@ -185,18 +187,30 @@ static const json_t *found_in(const json_t *config, const Size *s, const char *k
     return json_is_null(found) ? NULL : found;
 }
 
-/* Every which layer sees all, by layer_types; none does: one more than there are.  0: they do not repeat. */
-static json_int_t full_every(const json_t *types)
+static bool is_gelu(const char *name)
 {
-    size_t n = json_array_size(types), every = 0, i;
-    json_t *type;
-    json_array_foreach((json_t *)types, i, type)
-    {
-        bool is_full = json_is_string(type) && strcmp(json_string_value(type), "full_attention") == 0;
-        if (is_full && !every) every = i + 1;
-        if (is_full != (every && (i + 1) % every == 0)) return 0;
-    }
-    return every ? (json_int_t)every : (json_int_t)n + 1;
+    static const char *const names[] = {"gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"};
+    for (size_t k = 0; name && k < sizeof names / sizeof *names; k++)
+        if (strcmp(names[k], name) == 0) return true;
+    return false;
+}
+
+/* Layers that see all, and those without rotary positions */
+static bool is_other_layer(const json_t *layer)
+{
+    const char *type = json_string_value(layer);
+    return type ? strcmp(type, "full_attention") == 0 : json_is_integer(layer) && json_integer_value(layer) == 0;
+}
+
+/* Every which layer is such a one; none is: one more than there are.  0: they do not repeat. */
+static json_int_t interval_of(const json_t *layers)
+{
+    size_t n = json_array_size(layers), every = n + 1;
+    for (size_t i = n; i-- > 0;)
+        if (is_other_layer(json_array_get(layers, i))) every = i + 1;
+    for (size_t i = 0; i < n; i++)
+        if (is_other_layer(json_array_get(layers, i)) != ((i + 1) % every == 0)) return 0;
+    return (json_int_t)every;
 }
 
 /* The value in Lua, from malloc; "": the description's own. */
@@ -205,7 +219,6 @@ static char *value_text(const char *place, const Size *s, const json_t *config)
     enum { LARGEST = 1 << 30 };
     const json_t *found = found_in(config, s, s->theirs);
     if (!found && s->value == ROPE) found = found_in(config, s, "type");
-    if (!found && s->value == EVERY) found = json_object_get(config, "sliding_window_pattern"); /* older files */
     if (!found && s->value == CAP && json_is_null(json_object_get(config, s->theirs))) return text_of("0.0");
     if (!found && s->absent) return text_of("%s", s->absent);
     json_int_t n = json_integer_value(found);
@@ -214,9 +227,8 @@ static char *value_text(const char *place, const Size *s, const json_t *config)
         if (!json_is_integer(found) || n < 1 || n > LARGEST) unfit(place, s, found, "a whole number, 1 or more");
         return text_of("%lld", (long long)n);
     case EVERY:
-        if (json_is_array(found)) n = full_every(found);
-        if (n < 1 || n > LARGEST)
-            unfit(place, s, found, "\"full_attention\" for each so many-th layer and others for the rest");
+        if (json_is_array(found)) n = interval_of(found);
+        if (n < 1 || n > LARGEST) unfit(place, s, found, "a list in which every so many-th layer is unlike the others");
         return text_of("%lld", (long long)n);
     case CAP:
     case REAL:
@@ -229,6 +241,10 @@ static char *value_text(const char *place, const Size *s, const json_t *config)
         if (json_is_string(found) && strcmp(json_string_value(found), "gelu_new") == 0) return text_of("\"tanh\"");
         if (json_is_string(found) && strcmp(json_string_value(found), "gelu") == 0) return text_of("\"erf\"");
         unfit(place, s, found, "\"gelu_new\" or \"gelu\"");
+    case ACTIVATION:
+        if (!is_gelu(json_string_value(found)))
+            unfit(place, s, found, "\"gelu\", \"gelu_new\", \"gelu_fast\" or \"gelu_pytorch_tanh\"");
+        return text_of("\"%s\"", json_string_value(found));
     case ROPE:
         if (json_is_string(found) && strcmp(json_string_value(found), "default") == 0) return text_of("%s", "");
         if (json_is_string(found) &&
@@ -284,23 +300,22 @@ static const char settings[] = "\n-- Settings for 100 steps on data of one's own
                                "model.configs = nil\n"
                                "return model\n";
 
-static bool is_replaced(const Size *s, const Size *own)
+static bool is_of_type(const Size *s, const char *type)
 {
-    for (; own && own->theirs; own++)
-        if (strcmp(own->ours, s->ours) == 0) return true;
-    return false;
+    size_t n = strlen(type);
+    for (const char *at = s->only; at; at = strchr(at, ' ')) {
+        at += *at == ' ';
+        if (strncmp(at, type, n) == 0 && (at[n] == ' ' || at[n] == 0)) return true;
+    }
+    return !s->only;
 }
 
-/* The text with a line more, in its place. */
-static char *with_size(char *text, const char *place, const Size *s, const json_t *config)
+static bool is_said(const char *text, const char *key)
 {
-    char *value = value_text(place, s, config);
-    if (!*value) return text;
-    char *more = text_of("%sc.%s = %s\n", text, s->ours, value);
-    show(stdout, "  %-12s %-9s %s\n", s->ours, value, s->theirs);
-    free(value);
-    free(text);
-    return more;
+    char *line = text_of("\nc.%s = ", key);
+    bool is = strstr(text, line);
+    free(line);
+    return is;
 }
 
 static char *sizes_text(const char *place, int family, const json_t *config)
@@ -310,9 +325,16 @@ static char *sizes_text(const char *place, int family, const json_t *config)
                 "local model = require \"%s\"\nlocal c = model.config\n\n",
                 families[family].description, families[family].description);
     if (families[family].kind) text = text_of("%sc.kind = \"%s\"\n", text, families[family].type);
-    for (const Size *s = families[family].size; s->theirs; s++)
-        if (!is_replaced(s, families[family].own)) text = with_size(text, place, s, config);
-    for (const Size *s = families[family].own; s && s->theirs; s++) text = with_size(text, place, s, config);
+    for (const Size *s = families[family].size; s->theirs; s++) {
+        if (!is_of_type(s, families[family].type) || is_said(text, s->ours)) continue;
+        char *value = value_text(place, s, config);
+        if (!*value) continue;
+        char *more = text_of("%sc.%s = %s\n", text, s->ours, value);
+        show(stdout, "  %-12s %-9s %s\n", s->ours, value, s->theirs);
+        free(value);
+        free(text);
+        text = more;
+    }
     char *all = text_of("%s%s", text, settings);
     free(text);
     return all;

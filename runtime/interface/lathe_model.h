@@ -3,6 +3,7 @@
 #ifndef LATHE_INTERFACE_LATHE_MODEL_H
 #define LATHE_INTERFACE_LATHE_MODEL_H
 
+#include "q8_0.h"
 #include "shard.h"
 
 #include <assert.h>
@@ -18,13 +19,12 @@ enum { LATHE_MAXRANK = 8 };
  * adds a room. */
 enum { LATHE_ROOM_BYTES = 1949696, LATHE_PLANNED_THREADS = 4 };
 enum { LATHE_SHUFFLE_TOKENS = 1 << 22, LATHE_EVAL_TOKENS = 1 << 20 };   /* defaults */
-enum { LATHE_PACKED = 32 };        /* columns of a packed matrix are a multiple of this (lathe_rt.h: pack_f32) */
-enum { LATHE_MAX_HEAD = 256 };     /* width of a head of attention (lathe_rt.h: attention_f32) */
+enum { LATHE_PACKED = 32, LATHE_MAX_HEAD = 256 }; /* columns of a packed matrix are a multiple; width of a head of attention */
 /* Convolutions of the runtime (math/convolution.h): axes; places of a kernel; bytes of its weights for 16 channels and a
  * vector of results. */
 enum { LATHE_CONVOLVED = 3, LATHE_CONVOLVED_PLACES = 4096, LATHE_CONVOLVED_WEIGHTS = 640 << 10 };
 
-typedef enum Lathe_dtype { LATHE_BOOL, LATHE_I32, LATHE_F32, LATHE_F64, LATHE_BF16, LATHE_F16 } Lathe_dtype;   /* as DType */
+typedef enum Lathe_dtype { LATHE_BOOL, LATHE_I32, LATHE_F32, LATHE_F64, LATHE_BF16, LATHE_F16, LATHE_Q8_0 } Lathe_dtype;   /* as DType */
 
 /* Initial values of a parameter.  Draws are Philox words of (seed, parameter's name, element). */
 typedef enum Lathe_init {
@@ -469,6 +469,7 @@ typedef struct Lathe_model {
     int64_t state_bytes;
     int64_t parameter_count, flat_elements;         /* without and with padding; padding stays zero */
     int64_t frozen_elements;    /* the last of these, which no update changes: gradients and moments do not have them */
+    int64_t block_elements;     /* the last of these, stored as Lathe_q8_0 (model/place.h); a multiple of LATHE_BLOCK */
     int adapters;
     const Lathe_adapter *adapter;
     Lathe_lora lora;            /* of all of them */

@@ -11,6 +11,8 @@
  * Keys are processed in runs of 16 that the same lanes see, so that hidden keys cost nothing, except at the edge of a
  * mask.  Backward computes pᵀ again from lse; dq is accumulated as dqᵀ [D][64], dk and dv in place as [key][width].
  *
+ * One query alone, as in decode, has lanes along its keys instead (attention_one.h).
+ *
  * The same bits for any number of threads: a task is one tile of queries (backward: all tiles of one key head, or, if
  * there are few of those, one tile of keys and then one of queries), and no two tasks write the same elements. */
 #include "lathe_rt.h"
@@ -18,6 +20,7 @@
 #include "math/engine.h"
 
 #include <omp.h>
+#include <string.h>
 
 enum {
     TILE = 64,   /* queries, keys */
@@ -178,6 +181,7 @@ static void lanes_kept(Drawn *d, const Queries *q, const Run *r, int64_t key, in
 #define NAME(x)  x##_f32
 #define IS_FLOAT 1
 #include "math/tile.h"
+#include "math/attention_one.h"
 #include "math/attention_real.h"
 #undef REAL
 #undef NAME
@@ -186,4 +190,5 @@ static void lanes_kept(Drawn *d, const Queries *q, const Run *r, int64_t key, in
 #define NAME(x)  x##_f64
 #define IS_FLOAT 0
 #include "math/tile.h"
+#include "math/attention_one.h"
 #include "math/attention_real.h"

@@ -266,16 +266,17 @@ void NAME(attention_weights)(REAL *o, REAL *lse, REAL *p, const REAL *q, const R
         int64_t sample = task / (g->H * tiles), head = task / tiles % g->H, t = task % tiles * TILE;
         int64_t shared = head / (g->H / g->G);
         Queries own = queries_of(g, m, sample, head, t);
+        const REAL *own_q = q + begin_of(g, &g->q, sample) + t * g->q.time + head * g->q.head;
+        const REAL *own_k = k + begin_of(g, &g->k, sample) + shared * g->k.head;
+        const REAL *own_v = v + begin_of(g, &g->v, sample) + shared * g->v.head;
         NAME(Made)
         to = {
             .o = o ? o + begin_of(g, &g->o, sample) + t * g->o.time + head * g->o.head : NULL,
             .lse = lse ? lse + begin_of(g, &g->lse, sample) + t * g->lse.time + head * g->lse.head : NULL,
             .p = p ? p + begin_of(g, &g->p, sample) + t * g->p.time + head * g->p.head : NULL,
         };
-        NAME(forward_tile)
-        (to, q + begin_of(g, &g->q, sample) + t * g->q.time + head * g->q.head,
-         k + begin_of(g, &g->k, sample) + shared * g->k.head, v + begin_of(g, &g->v, sample) + shared * g->v.head,
-         &own);
+        if (NAME(is_one_query)(g, m, p)) NAME(one_query)(to.o, to.lse, own_q, own_k, own_v, &own);
+        else NAME(forward_tile)(to, own_q, own_k, own_v, &own);
     }
 }
 

@@ -71,6 +71,8 @@ static bool through_blas = true;
 #undef REAL
 #undef NAME
 #undef IS_FLOAT
+#define UNROLLED _Pragma("GCC unroll 8")
+#include "math/gemm_q8_0.h"
 #define REAL     double
 #define NAME(x)  x##_f64
 #define IS_FLOAT 0

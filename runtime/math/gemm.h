@@ -38,18 +38,19 @@ typedef struct Product {
     const Lathe_gemm *g; /* packed: but for b's strides */
     void *c;
     const void *a, *b;
-    bool add, packed, is_double;
+    bool add, packed, is_double, blocks; /* blocks: b is of Lathe_q8_0 */
 } Product;
 typedef struct Gemm_watch {
     void *(*before)(const Product *p);
     void (*after)(const Product *p, void *kept); /* kept: the result of `before` */
-    void (*packs)(const void *packed, const void *b, int64_t b_k, int64_t b_n);
+    void (*packs)(const void *packed, const void *b, bool blocks, int64_t b_k, int64_t b_n);
 } Gemm_watch;
 extern const Gemm_watch *gemm_watch;
 
 /* math/gemm_own.c: any strides.  Rooms for packed operands are allocated once, before the first product. */
 void gemm_own_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, bool add);
 void gemm_own_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, bool add);
+void gemm_own_q8_0(float *c, const float *a, const Lathe_q8_0 *b, const Lathe_gemm *g, bool add);
 int64_t gemm_room_bytes(void); /* per thread */
 void gemm_take_rooms(int threads);
 

@@ -12,6 +12,7 @@
 #else
 #pragma GCC optimize("fp-contract=fast")
 #endif
+#include "math/q8_0.h"
 #include "math/gemm.h"
 
 #include <omp.h>
@@ -221,6 +222,24 @@ static INLINE void transpose_f64(double *to, int64_t W, const double *from, int6
 #define REAL    float
 #define NAME(x) x##_f32
 #include "math/gemm_tile.h"
+
+void gemm_own_q8_0(float *c, const float *a, const Lathe_q8_0 *b, const Lathe_gemm *g, bool add)
+{
+    tasks_f32(c, a, (Right_f32){.blocks = b}, g, add);
+}
+
+void pack_q8_0(float *packed, const Lathe_q8_0 *b, const Lathe_gemm *g)
+{
+    if (gemm_watch) gemm_watch->packs(packed, b, true, g->b_k, g->b_n);
+    pack_all_f32(packed, (Right_f32){.blocks = b}, g);
+}
+
+void pack_shared_q8_0(float *packed, const Lathe_q8_0 *b, const Lathe_gemm *g)
+{
+    if (gemm_watch) gemm_watch->packs(packed, b, true, g->b_k, g->b_n);
+    pack_all_shared_f32(packed, (Right_f32){.blocks = b}, g);
+}
+
 #undef REAL
 #undef NAME
 #define REAL    double

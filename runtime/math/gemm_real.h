@@ -73,9 +73,11 @@ static INLINE void NAME(dots)(const int R, const int C, REAL *c, int64_t c_m, in
         NAME(Vector) sum[4][2] = {0};
         for (int64_t k = l; k < whole; k += LANES)
             for (int r = 0; r < R; r++)
-                for (int j = 0; j < C; j++)
+                for (int j = 0; j < C; j++) {
+                    if (r == 0) __builtin_prefetch(&b[(j + 2) * b_row + k]);
                     sum[r][j] = NAME(fused)(*(const NAME(Vector) *)&a[r * a_row + k],
                                             *(const NAME(Vector) *)&b[j * b_row + k], sum[r][j]);
+                }
         for (int r = 0; r < R; r++)
             for (int j = 0; j < C; j++) *(NAME(Vector) *)&lane[r][j][l] = sum[r][j];
     }
@@ -162,7 +164,7 @@ static void NAME(multiply)(REAL *c, const REAL *a, const REAL *b, const Lathe_ge
 
 void NAME(gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, bool add)
 {
-    const Product p = {g, c, a, b, add, false, sizeof(REAL) == sizeof(double)};
+    const Product p = {g, c, a, b, add, false, sizeof(REAL) == sizeof(double), false};
     void *kept = gemm_watch ? gemm_watch->before(&p) : NULL;
     NAME(multiply)(c, a, b, g, add);
     if (gemm_watch) gemm_watch->after(&p, kept);

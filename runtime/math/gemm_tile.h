@@ -54,9 +54,74 @@ static NOINLINE void NAME(pack_a)(REAL *to, int rows, const REAL *a, const Lathe
     else NAME(pack_panels)(to, rows, a, g->a_m, g->a_k, m, K);
 }
 
-static NOINLINE void NAME(pack_b)(REAL *to, const REAL *b, const Lathe_gemm *g, int64_t n, int64_t K)
+/* The right operand of a task: as it is, in blocks, or packed by chunks, of `columns` columns, from column `from` on. */
+typedef struct NAME(Right) {
+    const REAL *at;
+    const Lathe_q8_0 *blocks; /* NULL: it is not in blocks */
+    int64_t place;            /* in blocks: the element at which it begins */
+    bool packed;
+    int64_t columns, from;
+} NAME(Right);
+
+static NAME(Right) NAME(moved)(NAME(Right) b, int64_t elements)
 {
-    NAME(pack_panels)(to, NAME(COLUMNS), b, g->b_n, g->b_k, n, K);
+    if (b.blocks) b.place += elements;
+    else b.at += elements;
+    return b;
+}
+
+/* n elements of blocks, from element `first` on. */
+static INLINE void NAME(widen)(REAL *to, const Lathe_q8_0 *blocks, int64_t first, int64_t n)
+{
+    while (n > 0) {
+        const Lathe_q8_0 *b = &blocks[first / LATHE_BLOCK];
+        int64_t from = first % LATHE_BLOCK, part = at_most(n, LATHE_BLOCK - from);
+        const float scale = block_scale(b);
+        if (part == LATHE_BLOCK)
+            for (int i = 0; i < LATHE_BLOCK; i++) to[i] = scale * b->code[i];
+        else
+            for (int64_t i = 0; i < part; i++) to[i] = scale * b->code[from + i];
+        to += part, first += part, n -= part;
+    }
+}
+
+/* A panel's lines of which rows of blocks are the columns: eight by eight. */
+static INLINE void NAME(turn_blocks)(REAL *to, const Lathe_q8_0 *blocks, int64_t first, int64_t step, int64_t K)
+{
+    enum { W = NAME(COLUMNS), LONG = 64 };
+    REAL wide[8][LONG];
+    for (int j = 0; j < W; j += 8)
+        for (int64_t k = 0; k < K; k += LONG) {
+            int64_t n = at_most(K - k, LONG), i = 0;
+            for (int r = 0; r < 8; r++) NAME(widen)(wide[r], blocks, first + (j + r) * step + k, n);
+            for (; i + 8 <= n; i += 8) NAME(transpose)(to + (k + i) * W + j, W, *wide + i, LONG);
+            for (; i < n; i++)
+                for (int r = 0; r < 8; r++) to[(k + i) * W + j + r] = wide[r][i];
+        }
+}
+
+static INLINE void NAME(pack_blocks)(REAL *to, const Lathe_q8_0 *blocks, int64_t first, const Lathe_gemm *g, int64_t n,
+                                     int64_t K)
+{
+    enum { W = NAME(COLUMNS) };
+    for (int64_t i = 0; i < n; i += W) {
+        REAL *panel = to + i * K;
+        int64_t at = first + i * g->b_n;
+        bool whole = n - i >= W && W % 8 == 0;
+        if (whole && g->b_n == 1)
+            for (int64_t k = 0; k < K; k++) NAME(widen)(panel + k * W, blocks, at + k * g->b_k, W);
+        else if (whole && g->b_k == 1) NAME(turn_blocks)(panel, blocks, at, g->b_n, K);
+        else
+            for (int64_t k = 0; k < K; k++)
+                for (int j = 0; j < W; j++)
+                    panel[k * W + j] = i + j < n ? from_q8_0(blocks, at + j * g->b_n + k * g->b_k) : 0;
+    }
+}
+
+static NOINLINE void NAME(pack_b)(REAL *to, NAME(Right) b, const Lathe_gemm *g, int64_t n, int64_t K)
+{
+    if (b.blocks) NAME(pack_blocks)(to, b.blocks, b.place, g, n, K);
+    else NAME(pack_panels)(to, NAME(COLUMNS), b.at, g->b_n, g->b_k, n, K);
 }
 
 /* ---- a tile: c[R][COLUMNS] (+)= a[K][R] · b[K][COLUMNS], R <= ROWS */
@@ -140,13 +205,6 @@ static void NAME(block)(int rows, REAL *c, const Lathe_gemm *g, int64_t m, int64
         }
 }
 
-/* The right operand of a task: as it is, or packed by chunks, of `columns` columns, from column `from` on. */
-typedef struct NAME(Right) {
-    const REAL *at;
-    bool packed;
-    int64_t columns, from;
-} NAME(Right);
-
 /* One task: c[M][N] (+)= a · b by one thread, with its own room for packing. */
 static void NAME(task)(REAL *c, const REAL *a, NAME(Right) b, const Lathe_gemm *g, bool add, char *room)
 {
@@ -162,7 +220,7 @@ static void NAME(task)(REAL *c, const REAL *a, NAME(Right) b, const Lathe_gemm *
             for (int64_t n = 0; n < g->N; n += columns) {
                 int64_t N = at_most(g->N - n, columns);
                 const REAL *right = b.packed ? b.at + k * b.columns + (b.from + n) * K : pb;
-                if (!b.packed) NAME(pack_b)(pb, b.at + k * g->b_k + n * g->b_n, g, N, K);
+                if (!b.packed) NAME(pack_b)(pb, NAME(moved)(b, k * g->b_k + n * g->b_n), g, N, K);
                 NAME(block)(panel, c + m * g->c_m + n * g->c_n, g, M, N, pa, right, K, add || k);
             }
         }
@@ -184,7 +242,7 @@ static NAME(Part) NAME(part_of)(REAL *c, const REAL *a, NAME(Right) b, const Lat
     p.g.M = at_most(g->M - m, grid->rows);
     p.g.N = at_most(g->N - n, grid->columns);
     if (b.packed) p.b.from = n;
-    else p.b.at += at.b + n * g->b_n;
+    else p.b = NAME(moved)(b, at.b + n * g->b_n);
     return p;
 }
 
@@ -202,8 +260,7 @@ static void NAME(sum_chunks)(const NAME(Part) * p, int64_t chunk, int64_t first,
     Lathe_gemm g = p->g;
     g.c_m = g.N, g.c_n = 1;
     for (int64_t k = first * chunk; k < at_most(end * chunk, p->g.K); k += chunk, to += g.M * g.N) {
-        NAME(Right) b = p->b;
-        b.at += k * (b.packed ? b.columns : g.b_k);
+        NAME(Right) b = NAME(moved)(p->b, k * (p->b.packed ? p->b.columns : g.b_k));
         g.K = at_most(p->g.K - k, chunk);
         NAME(task)(to, p->a + k * g.a_k, b, &g, false, room);
     }
@@ -273,11 +330,16 @@ void NAME(gemm_own)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, 
     NAME(tasks)(c, a, (NAME(Right)){.at = b}, g, add);
 }
 
+static NAME(Right) NAME(right_packed)(const REAL *packed, const Lathe_gemm *g)
+{
+    return (NAME(Right)){.at = packed, .packed = true, .columns = parts_of(g->N, NAME(COLUMNS)) * NAME(COLUMNS)};
+}
+
 void NAME(gemm_packed)(REAL *c, const REAL *a, const REAL *packed, const Lathe_gemm *g, bool add)
 {
-    const Product p = {g, c, a, packed, add, true, sizeof(REAL) == sizeof(double)};
+    const Product p = {g, c, a, packed, add, true, sizeof(REAL) == sizeof(double), false};
     void *kept = gemm_watch ? gemm_watch->before(&p) : NULL;
-    NAME(tasks)(c, a, (NAME(Right)){packed, true, parts_of(g->N, NAME(COLUMNS)) * NAME(COLUMNS), 0}, g, add);
+    NAME(tasks)(c, a, NAME(right_packed)(packed, g), g, add);
     if (gemm_watch) gemm_watch->after(&p, kept);
 }
 
@@ -285,38 +347,48 @@ void NAME(gemm_packed_rows)(REAL *c, const REAL *a, const REAL *packed, const La
 {
     Lathe_gemm part = *g;
     part.M = to - from;
-    NAME(Right) right = {packed, true, parts_of(g->N, NAME(COLUMNS)) * NAME(COLUMNS), 0};
+    NAME(Right) right = NAME(right_packed)(packed, g);
     REAL *to_c = c + from * g->c_m;
     const REAL *from_a = a + from * g->a_m;
-    const Product p = {&part, to_c, from_a, packed, add, true, sizeof(REAL) == sizeof(double)};
+    const Product p = {&part, to_c, from_a, packed, add, true, sizeof(REAL) == sizeof(double), false};
     void *kept = gemm_watch ? gemm_watch->before(&p) : NULL;
     NAME(task)(to_c, from_a, right, &part, add, thread_room());
     if (gemm_watch) gemm_watch->after(&p, kept);
 }
 
 /* Packs all chunks of panel p of COLUMNS columns. */
-static void NAME(pack_columns)(REAL *packed, const REAL *b, const Lathe_gemm *g, int64_t p)
+static void NAME(pack_columns)(REAL *packed, NAME(Right) b, const Lathe_gemm *g, int64_t p)
 {
     int64_t chunk = equal_part(g->K, CHUNK, 1), panels = parts_of(g->N, NAME(COLUMNS)), n = p * NAME(COLUMNS);
     for (int64_t k = 0; k < g->K; k += chunk) {
         int64_t deep = at_most(g->K - k, chunk);
-        NAME(pack_b)(packed + k * panels * NAME(COLUMNS) + n * deep, b + k * g->b_k + n * g->b_n, g,
+        NAME(pack_b)(packed + k * panels * NAME(COLUMNS) + n * deep, NAME(moved)(b, k * g->b_k + n * g->b_n), g,
                      at_most(g->N - n, NAME(COLUMNS)), deep);
     }
 }
 
-void NAME(pack)(REAL *packed, const REAL *b, const Lathe_gemm *g)
+static void NAME(pack_all)(REAL *packed, NAME(Right) b, const Lathe_gemm *g)
 {
     int64_t panels = parts_of(g->N, NAME(COLUMNS));
-    if (gemm_watch) gemm_watch->packs(packed, b, g->b_k, g->b_n);
 #pragma omp parallel for schedule(static) if (g->K * g->N > PACK_ALONE && !omp_in_parallel())
     for (int64_t p = 0; p < panels; p++) NAME(pack_columns)(packed, b, g, p);
 }
 
-void NAME(pack_shared)(REAL *packed, const REAL *b, const Lathe_gemm *g)
+static void NAME(pack_all_shared)(REAL *packed, NAME(Right) b, const Lathe_gemm *g)
 {
     int64_t panels = parts_of(g->N, NAME(COLUMNS));
-    if (gemm_watch) gemm_watch->packs(packed, b, g->b_k, g->b_n);
 #pragma omp for schedule(static) nowait
     for (int64_t p = 0; p < panels; p++) NAME(pack_columns)(packed, b, g, p);
+}
+
+void NAME(pack)(REAL *packed, const REAL *b, const Lathe_gemm *g)
+{
+    if (gemm_watch) gemm_watch->packs(packed, b, false, g->b_k, g->b_n);
+    NAME(pack_all)(packed, (NAME(Right)){.at = b}, g);
+}
+
+void NAME(pack_shared)(REAL *packed, const REAL *b, const Lathe_gemm *g)
+{
+    if (gemm_watch) gemm_watch->packs(packed, b, false, g->b_k, g->b_n);
+    NAME(pack_all_shared)(packed, (NAME(Right)){.at = b}, g);
 }

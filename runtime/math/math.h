@@ -27,6 +27,7 @@
 #define ROUNDS _Pragma("GCC unroll 10")
 #endif
 
+#include "interface/q8_0.h"
 #include "math/philox.h"
 
 /* Code for a GPU, with an nvcc that is known to have these undocumented intrinsics.  Inline PTX would work with any
@@ -100,6 +101,13 @@ MATH f16 to_f16_f32(float a)
     return (f16)((u >> 16 & 0x8000) | y);
 }
 #endif
+
+/* Element i of a row of blocks. */
+MATH float from_q8_0(const Lathe_q8_0 *row, int64_t i)
+{
+    const Lathe_q8_0 *b = &row[i / LATHE_BLOCK];
+    return from_f16_f32(b->scale) * b->code[i % LATHE_BLOCK];
+}
 
 MATH double from_bf16_f64(bf16 x) { return from_bf16_f32(x); }
 MATH bf16 to_bf16_f64(double a) { return to_bf16_f32((float)a); }

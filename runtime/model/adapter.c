@@ -5,6 +5,7 @@
 #include "base/words.h"
 #include "interface/names.h"
 #include "model/init.h"
+#include "model/place.h"
 #include "model/tables.h"
 #include "model/weights.h"
 
@@ -57,22 +58,34 @@ void check_lora_note(const Lathe_model *m, const Store *s)
 
 /* ------------------------------------------------------------------ merging */
 
+/* Σ over the rank of a row of B and a column of A, which begin at these elements; in: from one row of A to the next. */
+static double product_at(const Lathe_model *m, const void *flat, int64_t of_b, int64_t of_a, int64_t in)
+{
+    double sum = 0;
+    for (int64_t r = 0; r < m->lora.rank; r++)
+        sum += read_weight(m, flat, of_b + r) * read_weight(m, flat, of_a + r * in);
+    return sum;
+}
+
+/* In blocks, the sums are rounded to blocks again. */
 static void merge_copy(const Lathe_model *m, const Lathe_adapter *x, int64_t copy, void *flat)
 {
     const Lathe_param *w = &m->param[x->weight], *a = &m->param[x->a], *b = &m->param[x->b];
-    const Lathe_dtype type = lathe_weights(m);
     const int64_t in = a->dim[a->loops + 1], out = b->dim[b->loops], rank = m->lora.rank;
     const int64_t of_w = copy_place(w, copy, 0), of_a = copy_place(a, copy, 0), of_b = copy_place(b, copy, 0);
+    const int64_t columns = x->in_out ? out : in, beside = lies_in_blocks(m, w) ? LATHE_BLOCK : 1;
     bug_if(contiguous_elements(w) != out * in || contiguous_elements(a) != rank * in);
 #pragma omp parallel for schedule(static)
-    for (int64_t o = 0; o < out; o++)
-        for (int64_t i = 0; i < in; i++) {
-            double sum = 0;
-            for (int64_t r = 0; r < rank; r++)
-                sum += read_element(type, flat, of_b + o * rank + r) * read_element(type, flat, of_a + r * in + i);
-            int64_t at = of_w + (x->in_out ? i * out + o : o * in + i);
-            write_real(type, flat, at, read_element(type, flat, at) + m->lora.scale * sum);
+    for (int64_t first = 0; first < in * out; first += beside) {
+        double values[LATHE_BLOCK];
+        for (int64_t k = 0; k < beside; k++) {
+            int64_t row = (first + k) / columns, column = (first + k) % columns;
+            int64_t o = x->in_out ? column : row, i = x->in_out ? row : column;
+            values[k] = read_weight(m, flat, of_w + first + k) +
+                        m->lora.scale * product_at(m, flat, of_b + o * rank, of_a + i, in);
         }
+        write_weights(m, flat, of_w + first, beside, values);
+    }
 }
 
 void merge_adapters(const Lathe_model *m, void *flat)

@@ -21,7 +21,11 @@ int64_t planned(const Lathe_model *m, Category category)
     return 0;
 }
 
-int64_t weight_bytes(const Lathe_model *m) { return m->flat_elements * dtype_size(lathe_weights(m)); }
+int64_t weight_bytes(const Lathe_model *m)
+{
+    return bytes_of_numbers(lathe_weights(m), m->flat_elements - m->block_elements) +
+           bytes_of_numbers(LATHE_Q8_0, m->block_elements);
+}
 int64_t flat_bytes(const Lathe_model *m) { return lathe_trained_elements(m) * dtype_size(m->real); }
 
 int64_t call_bytes(const Lathe_entry *e)

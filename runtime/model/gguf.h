@@ -21,7 +21,7 @@ void sort_tensors(Store *s); /* by their names; ends the program (3) if two have
 
 /* ---- model/gguf_names.c: architectures, and what Hugging Face calls their parts */
 
-typedef struct Gguf_key { /* a number */
+typedef struct Gguf_key { /* a number, or a GGUF_BOOL */
     const char *gguf, *hf; /* "block_count", "num_hidden_layers"; NULL after the last */
     int type;
     enum { READ, WRITTEN, NEEDED } use; /* READ: never written; NEEDED: it must be there */
@@ -39,6 +39,10 @@ typedef struct Architecture {
     bool local_base;   /* layers with a window have rotary positions of another base */
     int layers_by_heads; /* in a model of so many, scores are divided by the root of width / heads */
     bool turned;       /* rows of q and k are in the order of rotary pairs; rope_freqs.weight may stretch positions */
+    bool own_logits;   /* llama.cpp wants a matrix of its own for the logits */
+    const char *share; /* the key of Hugging Face for the part of a head that positions turn; NULL: they turn all */
+    const char *base;  /* that of the base of rotary positions, where each head has a key of its own; NULL: rope_theta */
+    int no_rope;       /* every so many-th layer has no rotary positions, which a file does not say; 0: all have */
 } Architecture;
 
 const Architecture *architecture_of(const Store *s); /* ends the program (3) if it is not known */
@@ -46,7 +50,7 @@ const Architecture *architecture_of_type(const char *type); /* of a model_type; 
 char *gguf_architectures(bool in_files); /* "llama, mistral, … or gpt2": all types, or all names; from malloc */
 char *gguf_name(const Architecture *a, const char *hf); /* of a tensor, from malloc; NULL: it has no place there */
 char *hf_of_gguf(const Architecture *a, const char *gguf); /* the other way */
-/* Sets how a tensor's elements lie there: turned, transposed.  head: the size of a head. */
+/* Sets how a tensor's elements lie there: turned, transposed, apart, raised.  head: the size of a head. */
 void gguf_order(const Architecture *a, const char *hf, int64_t head, Stored *t);
 void rename_as_hf(const Store *s, const Architecture *a, Stored *t); /* its order and axes, too */
 

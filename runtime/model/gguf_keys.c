@@ -3,6 +3,7 @@
 #include "base/words.h"
 #include "model/gguf_writer.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +36,7 @@ static void put_key(Writer *w, const char *key, int type)
     out_number(w, (uint64_t)type, 4);
 }
 
-static void put_text_key(Writer *w, const char *key, const char *text)
+void put_text_key(Writer *w, const char *key, const char *text)
 {
     put_key(w, key, GGUF_TEXT);
     out_text(w, text, strlen(text));
@@ -61,15 +62,22 @@ uint32_t float_bits(double x)
     return bits;
 }
 
+void put_real_key(Writer *w, const char *key, double x)
+{
+    put_key(w, key, GGUF_F32);
+    out_number(w, float_bits(x), 4);
+}
+
 /* ------------------------------------------------------------------ what the model is */
 
 /* A negative id stands for none. */
 static void put_config_key(Writer *w, const char *key, int type, const json_t *value)
 {
     if (json_is_array(value)) value = json_array_get(value, 0);
-    if (type == GGUF_F32 && json_is_number(value)) {
-        put_key(w, key, GGUF_F32);
-        out_number(w, float_bits(json_number_value(value)), 4);
+    if (type == GGUF_BOOL) {
+        put_flag_key(w, key, json_is_true(value));
+    } else if (type == GGUF_F32 && json_is_number(value)) {
+        put_real_key(w, key, json_number_value(value));
     } else if (json_is_integer(value) && json_integer_value(value) >= 0) {
         put_integer_key(w, key, json_integer_value(value));
     }
@@ -88,7 +96,19 @@ const json_t *said_of_model(const Writer *w, const char *key)
     return json_object_get(json_object_get(w->g->hf->all, "config"), key);
 }
 
-int64_t head_of_model(const Writer *w) { return json_integer_value(said_of_model(w, "head_dim")); }
+int64_t head_of_model(const Writer *w)
+{
+    int64_t head = json_integer_value(said_of_model(w, "head_dim")),
+            heads = json_integer_value(said_of_model(w, "num_attention_heads"));
+    return head || !heads ? head : json_integer_value(said_of_model(w, "hidden_size")) / heads;
+}
+
+/* As descriptions round it. */
+static int64_t turned_of_model(const Writer *w)
+{
+    double share = w->a->share ? json_number_value(said_of_model(w, w->a->share)) : 1;
+    return (int64_t)floor((double)head_of_model(w) * share + 1e-6);
+}
 
 const json_t *rope_of_model(const Writer *w)
 {
@@ -100,8 +120,10 @@ static void put_rope_keys(Writer *w)
 {
     const json_t *rope = rope_of_model(w);
     const char *type = json_string_value(json_object_get(rope, "rope_type"));
-    put_own_key(w, "rope.freq_base", GGUF_F32, said_of_model(w, "rope_theta"));
-    put_own_key(w, "rope.dimension_count", GGUF_U32, said_of_model(w, "head_dim"));
+    put_own_key(w, "rope.freq_base", GGUF_F32, said_of_model(w, w->a->base ? w->a->base : "rope_theta"));
+    json_t *turned = json_integer(turned_of_model(w));
+    put_own_key(w, "rope.dimension_count", GGUF_U32, turned);
+    json_decref(turned);
     put_own_key(w, "rope.scaling.original_context_length", GGUF_U32,
                 json_object_get(rope, "original_max_position_embeddings"));
     if (!type || strcmp(type, "linear") != 0) return;

@@ -100,11 +100,17 @@ static bool has_meaning(const Architecture *a, const char *key)
     return false;
 }
 
+static bool is_of_key(const Gguf_key *k, const json_t *value)
+{
+    return k->type == GGUF_BOOL ? json_is_boolean(value) : json_is_number(value);
+}
+
 static void check_keys(const Store *s, const Architecture *a)
 {
     for (const Gguf_key *k = a->key; k->gguf; k++)
-        if (k->use == NEEDED && !json_is_number(gguf_value_of(s, a, k->gguf)))
-            fail(EXIT_DATA, s->path, "\"%s.%s\": expected a number; the file is damaged", a->name, k->gguf);
+        if (k->use == NEEDED && !is_of_key(k, gguf_value_of(s, a, k->gguf)))
+            fail(EXIT_DATA, s->path, "\"%s.%s\": expected %s; the file is damaged", a->name, k->gguf,
+                 k->type == GGUF_BOOL ? "true or false" : "a number");
     if (json_is_true(json_object_get(s->header, "tokenizer.ggml.add_eos_token")))
         fail(EXIT_DATA, s->path, "\"tokenizer.ggml.add_eos_token\": a token at the end of each text is not read here");
 }
@@ -112,9 +118,10 @@ static void check_keys(const Store *s, const Architecture *a)
 /* Older converters wrote the shared matrix twice. */
 static bool is_tied(const Store *s, const Architecture *a)
 {
-    char *name = hf_of_gguf(a, "token_embd.weight");
-    const Stored *head = find_stored(s, "lm_head.weight"), *rows = find_stored(s, name);
+    char *name = hf_of_gguf(a, "token_embd.weight"), *logits = hf_of_gguf(a, "output.weight");
+    const Stored *head = logits ? find_stored(s, logits) : NULL, *rows = find_stored(s, name);
     free(name);
+    free(logits);
     return !head || (rows && head->bytes == rows->bytes && strcmp(head->dtype, rows->dtype) == 0 &&
                      memcmp(head->at, rows->at, (size_t)head->bytes) == 0);
 }
@@ -124,8 +131,10 @@ static void put_attention(const Store *s, const Architecture *a, json_t *all)
     int64_t head = gguf_head(s, a), turned = own_integer(s, a, "rope.dimension_count", head),
             heads = own_integer(s, a, "attention.head_count", -1), width = own_integer(s, a, "embedding_length", -1);
     if (a->own_heads || heads == 0 || head != width / heads) put_json(all, "head_dim", json_integer(head));
-    put_json(all, "num_key_value_heads", json_integer(own_integer(s, a, "attention.head_count_kv", heads)));
-    if (turned != head) put_json(all, "rotary_dim", json_integer(turned));
+    int64_t keys = own_integer(s, a, "attention.head_count_kv", heads);
+    if (!a->base || keys != heads) put_json(all, "num_key_value_heads", json_integer(keys));
+    if (a->share) put_json(all, a->share, json_real(head ? (double)turned / (double)head : 1));
+    else if (turned != head) put_json(all, "rotary_dim", json_integer(turned));
     if (own_integer(s, a, "attention.value_length", head) != head)
         fail(EXIT_DATA, s->path, "\"%s.attention.value_length\": values of another size than keys are not read here",
              a->name);
@@ -145,6 +154,13 @@ static void pass_unknown_keys(const Store *s, const Architecture *a, json_t *all
     }
 }
 
+/* Converters write 0 for none. */
+static void drop_zero(json_t *all, const char *key)
+{
+    const json_t *value = json_object_get(all, key);
+    if (json_is_integer(value) && !json_integer_value(value)) json_object_del(all, key);
+}
+
 /* A key of the architecture that no table knows is passed on, so that it is refused by its name. */
 json_t *gguf_config(const Store *s)
 {
@@ -159,8 +175,8 @@ json_t *gguf_config(const Store *s)
     put_json(all, "tie_word_embeddings", json_boolean(is_tied(s, a)));
     for (const Gguf_key *k = a->key; k->gguf; k++)
         if ((value = gguf_value_of(s, a, k->gguf))) json_object_set(all, k->hf, value);
-    const json_t *experts = json_object_get(all, "num_local_experts");
-    if (json_is_integer(experts) && !json_integer_value(experts)) json_object_del(all, "num_local_experts");
+    drop_zero(all, "num_local_experts");
+    drop_zero(all, "sliding_window");
     for (int i = 0; i < 3; i++) {
         char *key = text_of("tokenizer.ggml.%s", id_keys[i]);
         if ((value = json_object_get(s->header, key))) json_object_set(all, ids[i], value);

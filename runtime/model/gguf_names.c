@@ -48,9 +48,21 @@ static const Gguf_key gpt_keys[] = {
     {NULL, NULL, 0, READ},
 };
 
+static const Gguf_key neox_keys[] = {
+    {"block_count", "num_hidden_layers", GGUF_U32, NEEDED},
+    {"embedding_length", "hidden_size", GGUF_U32, NEEDED},
+    {"feed_forward_length", "intermediate_size", GGUF_U32, NEEDED},
+    {"context_length", "max_position_embeddings", GGUF_U32, NEEDED},
+    {"attention.head_count", "num_attention_heads", GGUF_U32, NEEDED},
+    {"attention.layer_norm_epsilon", "layer_norm_eps", GGUF_F32, NEEDED},
+    {"use_parallel_residual", "use_parallel_residual", GGUF_BOOL, NEEDED},
+    {NULL, NULL, 0, READ},
+};
+
 /* ------------------------------------------------------------------ tensors, without ".weight" and ".bias" */
 
-enum { SAME, TURNED, TRANSPOSED, RAISED }; /* how elements lie there; RAISED: 1 more */
+/* How elements lie there.  APART: q, k and v of all heads; RAISED: each is 1 more. */
+enum { SAME, TURNED, TRANSPOSED, APART, RAISED };
 
 typedef struct Gguf_tensor {
     const char *gguf, *hf; /* %d: the number of a layer */
@@ -75,33 +87,69 @@ static const Gguf_tensor llama_tensors[] = {
     {NULL, NULL, SAME},
 };
 
-#define GEMMA_MATRICES                                                                                                 \
-    {"token_embd", "model.embed_tokens", SAME}, {"output_norm", "model.norm", RAISED},                                 \
-        {"blk.%d.attn_norm", "model.layers.%d.input_layernorm", RAISED},                                               \
-        {"blk.%d.attn_q", "model.layers.%d.self_attn.q_proj", SAME},                                                   \
-        {"blk.%d.attn_k", "model.layers.%d.self_attn.k_proj", SAME},                                                   \
-        {"blk.%d.attn_v", "model.layers.%d.self_attn.v_proj", SAME},                                                   \
-        {"blk.%d.attn_output", "model.layers.%d.self_attn.o_proj", SAME},                                              \
-        {"blk.%d.ffn_gate", "model.layers.%d.mlp.gate_proj", SAME},                                                    \
-        {"blk.%d.ffn_up", "model.layers.%d.mlp.up_proj", SAME},                                                        \
-    {                                                                                                                  \
-        "blk.%d.ffn_down", "model.layers.%d.mlp.down_proj", SAME                                                       \
-    }
-
 static const Gguf_tensor gemma_tensors[] = {
-    GEMMA_MATRICES,
+    {"token_embd", "model.embed_tokens", SAME},
+    {"output_norm", "model.norm", RAISED},
+    {"blk.%d.attn_norm", "model.layers.%d.input_layernorm", RAISED},
+    {"blk.%d.attn_q", "model.layers.%d.self_attn.q_proj", SAME},
+    {"blk.%d.attn_k", "model.layers.%d.self_attn.k_proj", SAME},
+    {"blk.%d.attn_v", "model.layers.%d.self_attn.v_proj", SAME},
+    {"blk.%d.attn_output", "model.layers.%d.self_attn.o_proj", SAME},
     {"blk.%d.ffn_norm", "model.layers.%d.post_attention_layernorm", RAISED},
+    {"blk.%d.ffn_gate", "model.layers.%d.mlp.gate_proj", SAME},
+    {"blk.%d.ffn_up", "model.layers.%d.mlp.up_proj", SAME},
+    {"blk.%d.ffn_down", "model.layers.%d.mlp.down_proj", SAME},
     {NULL, NULL, SAME},
 };
 
 static const Gguf_tensor gemma3_tensors[] = {
-    GEMMA_MATRICES,
-    {"blk.%d.post_attention_norm", "model.layers.%d.post_attention_layernorm", RAISED},
-    {"blk.%d.ffn_norm", "model.layers.%d.pre_feedforward_layernorm", RAISED},
-    {"blk.%d.post_ffw_norm", "model.layers.%d.post_feedforward_layernorm", RAISED},
+    {"token_embd", "model.embed_tokens", SAME},
+    {"output_norm", "model.norm", RAISED},
+    {"output", "lm_head", SAME},
+    {"blk.%d.attn_norm", "model.layers.%d.input_layernorm", RAISED},
+    {"blk.%d.attn_q", "model.layers.%d.self_attn.q_proj", SAME},
+    {"blk.%d.attn_k", "model.layers.%d.self_attn.k_proj", SAME},
+    {"blk.%d.attn_v", "model.layers.%d.self_attn.v_proj", SAME},
+    {"blk.%d.attn_output", "model.layers.%d.self_attn.o_proj", SAME},
     {"blk.%d.attn_q_norm", "model.layers.%d.self_attn.q_norm", RAISED},
     {"blk.%d.attn_k_norm", "model.layers.%d.self_attn.k_norm", RAISED},
+    {"blk.%d.post_attention_norm", "model.layers.%d.post_attention_layernorm", RAISED},
+    {"blk.%d.ffn_norm", "model.layers.%d.pre_feedforward_layernorm", RAISED},
+    {"blk.%d.ffn_gate", "model.layers.%d.mlp.gate_proj", SAME},
+    {"blk.%d.ffn_up", "model.layers.%d.mlp.up_proj", SAME},
+    {"blk.%d.ffn_down", "model.layers.%d.mlp.down_proj", SAME},
+    {"blk.%d.post_ffw_norm", "model.layers.%d.post_feedforward_layernorm", RAISED},
+    {NULL, NULL, SAME},
+};
+
+static const Gguf_tensor olmo_tensors[] = {
+    {"token_embd", "model.embed_tokens", SAME},
+    {"output_norm", "model.norm", SAME},
     {"output", "lm_head", SAME},
+    {"blk.%d.attn_q", "model.layers.%d.self_attn.q_proj", SAME},
+    {"blk.%d.attn_k", "model.layers.%d.self_attn.k_proj", SAME},
+    {"blk.%d.attn_v", "model.layers.%d.self_attn.v_proj", SAME},
+    {"blk.%d.attn_output", "model.layers.%d.self_attn.o_proj", SAME},
+    {"blk.%d.attn_q_norm", "model.layers.%d.self_attn.q_norm", SAME},
+    {"blk.%d.attn_k_norm", "model.layers.%d.self_attn.k_norm", SAME},
+    {"blk.%d.post_attention_norm", "model.layers.%d.post_attention_layernorm", SAME},
+    {"blk.%d.ffn_gate", "model.layers.%d.mlp.gate_proj", SAME},
+    {"blk.%d.ffn_up", "model.layers.%d.mlp.up_proj", SAME},
+    {"blk.%d.ffn_down", "model.layers.%d.mlp.down_proj", SAME},
+    {"blk.%d.post_ffw_norm", "model.layers.%d.post_feedforward_layernorm", SAME},
+    {NULL, NULL, SAME},
+};
+
+static const Gguf_tensor phi_tensors[] = {
+    {"token_embd", "model.embed_tokens", SAME},
+    {"output_norm", "model.norm", SAME},
+    {"output", "lm_head", SAME},
+    {"blk.%d.attn_norm", "model.layers.%d.input_layernorm", SAME},
+    {"blk.%d.ffn_norm", "model.layers.%d.post_attention_layernorm", SAME},
+    {"blk.%d.attn_qkv", "model.layers.%d.self_attn.qkv_proj", SAME},
+    {"blk.%d.attn_output", "model.layers.%d.self_attn.o_proj", SAME},
+    {"blk.%d.ffn_up", "model.layers.%d.mlp.gate_up_proj", SAME},
+    {"blk.%d.ffn_down", "model.layers.%d.mlp.down_proj", SAME},
     {NULL, NULL, SAME},
 };
 
@@ -119,12 +167,26 @@ static const Gguf_tensor gpt_tensors[] = {
     {NULL, NULL, SAME},
 };
 
+static const Gguf_tensor neox_tensors[] = {
+    {"token_embd", "gpt_neox.embed_in", SAME},
+    {"output_norm", "gpt_neox.final_layer_norm", SAME},
+    {"output", "embed_out", SAME},
+    {"blk.%d.attn_norm", "gpt_neox.layers.%d.input_layernorm", SAME},
+    {"blk.%d.ffn_norm", "gpt_neox.layers.%d.post_attention_layernorm", SAME},
+    {"blk.%d.attn_qkv", "gpt_neox.layers.%d.attention.query_key_value", APART},
+    {"blk.%d.attn_output", "gpt_neox.layers.%d.attention.dense", SAME},
+    {"blk.%d.ffn_up", "gpt_neox.layers.%d.mlp.dense_h_to_4h", SAME},
+    {"blk.%d.ffn_down", "gpt_neox.layers.%d.mlp.dense_4h_to_h", SAME},
+    {NULL, NULL, SAME},
+};
+
 /* ------------------------------------------------------------------ architectures */
 
-#define SILU     "{\"hidden_act\": \"silu\"}"
-#define NEW_GELU "{\"activation_function\": \"gelu_new\"}"
-
-#define GELU(key) "{\"" key "\": \"gelu_pytorch_tanh\"}"
+#define SILU       "{\"hidden_act\": \"silu\"}"
+#define GELU       "{\"hidden_act\": \"gelu\"}" /* a file does not say which */
+#define TANH_GELU  "{\"hidden_act\": \"gelu_pytorch_tanh\"}"
+#define ACTIVATION "{\"hidden_activation\": \"gelu_pytorch_tanh\"}"
+#define NEW_GELU   "{\"activation_function\": \"gelu_new\"}"
 
 static const Architecture architectures[] = {
     {"llama", "llama", "LlamaForCausalLM", llama_keys, llama_tensors, SILU, .rotary = true, .own_heads = true,
@@ -133,12 +195,19 @@ static const Architecture architectures[] = {
      .turned = true},
     {"qwen2", "qwen2", "Qwen2ForCausalLM", llama_keys, llama_tensors, SILU, .rotary = true},
     {"qwen3", "qwen3", "Qwen3ForCausalLM", llama_keys, llama_tensors, SILU, .rotary = true, .own_heads = true},
-    {"gemma", "gemma", "GemmaForCausalLM", gemma_keys, gemma_tensors, GELU("hidden_act"), .rotary = true,
-     .own_heads = true, .tied = true},
-    {"gemma2", "gemma2", "Gemma2ForCausalLM", gemma_keys, gemma3_tensors, GELU("hidden_activation"), .rotary = true,
-     .own_heads = true, .tied = true, .full_every = 2, .layers_by_heads = 46},
-    {"gemma3", "gemma3_text", "Gemma3ForCausalLM", gemma_keys, gemma3_tensors, GELU("hidden_activation"),
-     .rotary = true, .own_heads = true, .full_every = 6, .local_base = true, .layers_by_heads = 62},
+    {"gemma", "gemma", "GemmaForCausalLM", gemma_keys, gemma_tensors, TANH_GELU, .rotary = true, .own_heads = true,
+     .tied = true},
+    {"gemma2", "gemma2", "Gemma2ForCausalLM", gemma_keys, gemma3_tensors, ACTIVATION, .rotary = true, .own_heads = true,
+     .tied = true, .full_every = 2, .layers_by_heads = 46},
+    {"gemma3", "gemma3_text", "Gemma3ForCausalLM", gemma_keys, gemma3_tensors, ACTIVATION, .rotary = true,
+     .own_heads = true, .full_every = 6, .local_base = true, .layers_by_heads = 62},
+    {"olmo2", "olmo2", "Olmo2ForCausalLM", llama_keys, olmo_tensors, SILU, .rotary = true, .own_logits = true},
+    {"phi3", "phi3", "Phi3ForCausalLM", llama_keys, phi_tensors, SILU, .rotary = true,
+     .share = "partial_rotary_factor"},
+    {"smollm3", "smollm3", "SmolLM3ForCausalLM", llama_keys, llama_tensors, SILU, .rotary = true, .own_heads = true,
+     .turned = true, .no_rope = 4},
+    {"gptneox", "gpt_neox", "GPTNeoXForCausalLM", neox_keys, neox_tensors, GELU, .rotary = true, .own_logits = true,
+     .share = "rotary_pct", .base = "rotary_emb_base"},
     {"gpt2", "gpt2", "GPT2LMHeadModel", gpt_keys, gpt_tensors, NEW_GELU, .rotary = false},
 };
 enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
@@ -228,16 +297,18 @@ void gguf_order(const Architecture *a, const char *hf, int64_t head, Stored *t)
     if (!row) return;
     free(name);
     if (row->order == TURNED && a->turned) t->turned = head;
+    if (row->order == APART) t->apart = head;
     t->raised = row->order == RAISED;
     t->transposed = row->order == TRANSPOSED && t->rank == 2;
 }
 
 static void check_heads(const Store *s, const Stored *t)
 {
-    if (t->turned == 0 || t->turned % 2 || t->rank == 0 || t->dim[0] % t->turned)
+    int64_t head = t->apart ? t->apart : t->turned, whole = t->apart ? 3 * head : head;
+    if (head == 0 || head % 2 || t->rank == 0 || t->dim[0] % whole)
         fail(EXIT_DATA, s->path,
              "tensor %s: expected rows of whole heads of %lld, found %lld rows; the file is damaged", t->name,
-             (long long)t->turned, (long long)(t->rank ? t->dim[0] : 0));
+             (long long)whole, (long long)(t->rank ? t->dim[0] : 0));
 }
 
 void rename_as_hf(const Store *s, const Architecture *a, Stored *t)
@@ -249,8 +320,9 @@ void rename_as_hf(const Store *s, const Architecture *a, Stored *t)
     free((char *)t->name);
     t->name = name;
     if (row->order == SAME) return;
-    gguf_order(a, name, a->turned ? gguf_head(s, a) : 0, t);
-    if (row->order == TURNED && a->turned) check_heads(s, t);
+    bool in_heads = row->order == APART || (row->order == TURNED && a->turned);
+    gguf_order(a, name, in_heads ? gguf_head(s, a) : 0, t);
+    if (in_heads) check_heads(s, t);
     int64_t rows = t->dim[0];
     if (t->transposed) t->dim[0] = t->dim[1], t->dim[1] = rows;
 }

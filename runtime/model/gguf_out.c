@@ -5,6 +5,7 @@
 #include "model/blocks.h"
 #include "model/gguf_writer.h"
 #include "model/init.h"
+#include "model/place.h"
 #include "model/tables.h"
 
 #include <math.h>
@@ -54,7 +55,7 @@ static int64_t row_of_file(const Stored *place)
 /* Vectors, and rows that are not whole blocks, stay f32. */
 static const Type *type_of_tensor(const Writer *w, const Stored *place)
 {
-    const Type *type = type_named(w->g->type);
+    const Type *type = type_named(w->g->type ? w->g->type : "f32");
     return place->rank < 2 || row_of_file(place) % type->elements ? &types[0] : type;
 }
 
@@ -67,7 +68,7 @@ static int64_t count_elements(const Stored *place)
 
 static int64_t aligned(int64_t n) { return (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
-static void put_info(Writer *w, const char *name, const Stored *place, int64_t *offset)
+void put_info(Writer *w, const char *name, const Stored *place, int64_t *offset)
 {
     const Type *type = type_of_tensor(w, place);
     out_text(w, name, strlen(name));
@@ -98,7 +99,7 @@ static void put_infos(Writer *w)
     put_info(w, rope_table, &place, &offset);
 }
 
-static void put_padding(Writer *w)
+void put_padding(Writer *w)
 {
     static const char zeros[ALIGNMENT];
     out_bytes(w, zeros, (size_t)(aligned(w->bytes) - w->bytes));
@@ -133,9 +134,7 @@ static void put_tensor_data(Writer *w, const Hf_tensor *t)
     for (int64_t i = 0; i < n; i += type->elements) {
         double x[BLOCK];
         for (int k = 0; k < type->elements; k++)
-            x[k] = t->zero ? 0
-                           : read_element(lathe_weights(w->g->model), w->g->flat,
-                                          hf_place(t, unturned_place(&place, i + k)));
+            x[k] = t->zero ? 0 : read_weight(w->g->model, w->g->flat, hf_place(t, unturned_place(&place, i + k)));
         for (int k = 0; k < type->elements; k++)
             if (!isfinite(x[k]))
                 fail(EXIT_DATA, w->path, "%s has weights that are not finite; export an earlier checkpoint", t->name);
@@ -164,9 +163,17 @@ static const char *misfit_of_model(const Writer *w)
                heads = json_integer_value(said_of_model(w, "num_attention_heads"));
     if (json_is_integer(window) && !w->a->full_every &&
         json_integer_value(window) < json_integer_value(said_of_model(w, "max_position_embeddings")))
-        return "llama.cpp's attention sees all positions in a model of the architecture llama, and this one's a window";
+        return text_of("llama.cpp's attention sees all positions in a model of the architecture %s, and this one's a "
+                       "window",
+                       w->a->name);
     if (json_is_string(gelu) && strcmp(json_string_value(gelu), "gelu_new") != 0)
         return "llama.cpp computes gelu by tanh in a model of the architecture gpt2, and this one by erf (gelu)";
+    if (w->a->own_logits && json_is_true(said_of_model(w, "tie_word_embeddings")))
+        return "llama.cpp wants a matrix for the logits in a model of this architecture, and this one shares the "
+               "embedding's (tied)";
+    if (json_is_false(said_of_model(w, "attention_bias")) && w->a->base)
+        return "llama.cpp's projections of attention have biases in a model of this architecture, and this one's have "
+               "not";
     if (w->a->rotary && !w->a->own_heads && width != heads * head_of_model(w))
         return "llama.cpp's heads are width / heads wide in a model of this architecture, not as head_width says";
     if (w->a->tied && json_is_false(said_of_model(w, "tie_word_embeddings")))
@@ -188,6 +195,14 @@ static bool fits_tokenizer(const Gguf_model *g)
     return fits;
 }
 
+/* Published models have gelu by erf all the same. */
+static void tell_of_gelu(const Writer *w)
+{
+    const char *act = json_string_value(said_of_model(w, "hidden_act"));
+    if (act && strcmp(act, "gelu") == 0)
+        note("llama.cpp computes gelu by tanh, and this model by erf: logits differ in the fourth digit there");
+}
+
 static void check_fits_gguf(const Writer *w)
 {
     const char *type = hf_type(w->g->hf), *misfit = w->a ? misfit_of_model(w) : NULL;
@@ -196,6 +211,7 @@ static void check_fits_gguf(const Writer *w)
              "only models of the types %s are written as GGUF yet, and this is %s; --to hf writes a folder",
              gguf_architectures(false), type ? type : "none of Hugging Face's");
     if (misfit) fail(EXIT_DATA, w->path, "%s; --to hf writes a folder", misfit);
+    tell_of_gelu(w);
     if (!fits_tokenizer(w->g))
         fail(EXIT_DATA, w->path,
              "llama.cpp needs a tokenizer that it knows by name: expected byte-level BPE that cuts text as one of %s, "
@@ -203,31 +219,40 @@ static void check_fits_gguf(const Writer *w)
              gguf_pres());
 }
 
+void begin_gguf(Writer *w, int64_t tensors)
+{
+    w->aside = text_of("%s.part", w->path);
+    begin_unfinished(w->aside);
+    w->out = open_out(w->aside, &w->fault);
+    out_bytes(w, "GGUF", 4);
+    out_number(w, 3, 4);
+    out_number(w, (uint64_t)tensors, 8);
+    out_number(w, (uint64_t)w->keys, 8);
+}
+
+void end_gguf(Writer *w)
+{
+    close_out(w->out);
+    if (!replace_file(w->aside, w->path, &w->fault))
+        fail(EXIT_DATA, w->path, "%s; its old contents are still there: %s or choose another place with --out",
+             w->fault.text, room_remedy(w->fault.number));
+    end_unfinished();
+    free(w->aside);
+}
+
 void write_gguf(const char *path, const Gguf_model *g)
 {
-    Fault fault = {0};
-    char *aside = text_of("%s.part", path);
     Writer w = {.g = g, .a = architecture_of_type(hf_type(g->hf)), .path = path};
     check_fits_gguf(&w);
     w.file_type = type_named(g->type)->of_file;
     Token *token = tokens_by_id(&w);
     put_keys(&w, token); /* counts them */
-    begin_unfinished(aside);
-    w.out = open_out(aside, &fault);
-    out_bytes(&w, "GGUF", 4);
-    out_number(&w, 3, 4);
-    out_number(&w, (uint64_t)g->hf->n + is_rope_table(rope_of_model(&w)), 8);
-    out_number(&w, (uint64_t)w.keys, 8);
+    begin_gguf(&w, g->hf->n + is_rope_table(rope_of_model(&w)));
     put_keys(&w, token);
     put_infos(&w);
     put_padding(&w);
     for (int i = 0; i < g->hf->n; i++) put_tensor_data(&w, &g->hf->tensor[i]);
     put_rope_table(&w);
-    close_out(w.out);
-    if (!replace_file(aside, path, &fault))
-        fail(EXIT_DATA, path, "%s; its old contents are still there: %s or choose another place with --out", fault.text,
-             room_remedy(fault.number));
-    end_unfinished();
+    end_gguf(&w);
     free(token);
-    free(aside);
 }

@@ -19,4 +19,10 @@ bool is_gguf_type(const char *type);
  * path is kept then. */
 void write_gguf(const char *path, const Gguf_model *g);
 
+/* ---- model/gguf_adapter.c: adapters alone.  Of g it reads hf, model, flat and ids. */
+
+void write_gguf_adapter(const char *path, const Gguf_model *g); /* likewise */
+/* Reads such a file into the adapters of flat; ends the program (3) if it is of another model, rank or scale. */
+void read_gguf_adapter(const Lathe_model *m, const char *path, void *flat);
+
 #endif

@@ -76,10 +76,12 @@ static json_t *parameters_of_table(const Store *s, const Architecture *a, const 
                      "high_freq_factor", HIGH_TURNS, "original_max_position_embeddings", (json_int_t)context);
 }
 
+static bool has_rope_table(const Architecture *a) { return a->turned && !a->no_rope; }
+
 /* The object takes the tensor's place: its name, which is none of a key, leads to it in the header. */
 void take_rope_table(Store *s, const Architecture *a)
 {
-    for (int i = 0; a->turned && i < s->n; i++) {
+    for (int i = 0; has_rope_table(a) && i < s->n; i++) {
         Stored *t = &s->tensor[i];
         if (strcmp(t->name, rope_table) != 0) continue;
         put_json(s->header, rope_table, parameters_of_table(s, a, t));
@@ -112,7 +114,8 @@ void put_rope_parameters(const Store *s, const Architecture *a, json_t *config)
 {
     json_t *base = gguf_value_of(s, a, "rope.freq_base"), *all = linear_parameters(s, a),
            *table = json_object_get(s->header, rope_table);
-    put_json(config, "rope_theta", base ? json_incref(base) : json_real(10000.0));
+    const char *key = a->base ? a->base : "rope_theta";
+    put_json(config, key, base ? json_incref(base) : json_real(10000.0));
     if (json_is_object(table) && !is_default(table)) {
         if (!is_default(all))
             fail(EXIT_DATA, s->path, "rotary positions are stretched by %s and by rope.scaling, which is not read here",
@@ -121,7 +124,7 @@ void put_rope_parameters(const Store *s, const Architecture *a, json_t *config)
         all = json_incref(table);
     }
     if (!is_default(all)) {
-        put_json(all, "rope_theta", json_incref(json_object_get(config, "rope_theta")));
+        put_json(all, "rope_theta", json_incref(json_object_get(config, key)));
         put_json(all, "type", json_incref(json_object_get(all, "rope_type")));
         json_object_set(config, "rope_parameters", all);
     }
@@ -147,7 +150,7 @@ bool is_rope_table(const json_t *rope)
 const char *rope_misfit(const Architecture *a, const json_t *rope)
 {
     if (!is_rope_table(rope)) return NULL;
-    if (!a->turned) return "llama.cpp stretches rotary positions as Llama 3 only in the architecture llama";
+    if (!has_rope_table(a)) return "llama.cpp stretches rotary positions as Llama 3 only in the architecture llama";
     if (json_number_value(json_object_get(rope, "low_freq_factor")) != LOW_TURNS ||
         json_number_value(json_object_get(rope, "high_freq_factor")) != HIGH_TURNS)
         return "stretched positions that change between other turns than 1 and 4 (rope_low, rope_high) have no place";

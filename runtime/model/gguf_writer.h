@@ -14,6 +14,8 @@ typedef struct Writer {
     Out *out;
     int64_t bytes; /* given */
     int64_t keys;  /* while they are only counted: out is NULL */
+    char *aside;   /* PATH.part, until it is complete */
+    Fault fault;   /* of writing to it */
 } Writer;
 
 typedef struct Token {
@@ -32,5 +34,12 @@ const json_t *rope_of_model(const Writer *w); /* rope_parameters, of layers with
 int64_t head_of_model(const Writer *w); /* the size of a head */
 Token *tokens_by_id(Writer *w);         /* as many as the model has ids; the rest are fillers */
 void put_keys(Writer *w, const Token *token);
+void put_text_key(Writer *w, const char *key, const char *text);
+void put_real_key(Writer *w, const char *key, double x);
+/* The head of the file, once keys are counted; then come keys, infos of tensors, padding, tensors. */
+void begin_gguf(Writer *w, int64_t tensors);
+void put_info(Writer *w, const char *name, const Stored *place, int64_t *offset); /* offset: of the next tensor */
+void put_padding(Writer *w);
+void end_gguf(Writer *w); /* an old file is kept where it cannot be written (3) */
 
 #endif

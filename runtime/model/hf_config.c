@@ -149,17 +149,28 @@ static char *json_text(const json_t *x)
 /* Keys by which null turns something off; null of others means that they are absent. */
 static const char off_by_null[] = "attn_logit_softcapping final_logit_softcapping";
 
-/* Older files say by a number which layers see all: each of that number. */
+/* Lists of what layers have may be said by a number: each layer of it has the one, and all others the other. */
+static const struct {
+    const char *key, *number, *one, *other;
+} patterns[] = {
+    {"layer_types", "sliding_window_pattern", "\"full_attention\"", "\"sliding_attention\""},
+    {"no_rope_layers", "no_rope_layer_interval", "0", "1"},
+};
+enum { PATTERNS = sizeof patterns / sizeof *patterns };
+
 static const json_t *said_by_pattern(const json_t *theirs, const char *key)
 {
     enum { MOST_LAYERS = 10000 };
-    json_int_t every = json_integer_value(json_object_get(theirs, "sliding_window_pattern")),
+    int k = 0;
+    while (k < PATTERNS && strcmp(patterns[k].key, key) != 0) k++;
+    if (k == PATTERNS) return NULL;
+    json_int_t every = json_integer_value(json_object_get(theirs, patterns[k].number)),
                layers = json_integer_value(json_object_get(theirs, "num_hidden_layers"));
-    if (strcmp(key, "layer_types") != 0 || every < 1 || layers > MOST_LAYERS) return NULL;
-    json_t *types = json_array();
+    if (every < 1 || layers > MOST_LAYERS) return NULL;
+    json_t *all = json_array();
     for (json_int_t i = 1; i <= layers; i++)
-        add_json(types, json_string(i % every ? "sliding_attention" : "full_attention"));
-    return types;
+        add_json(all, json_loads(i % every ? patterns[k].other : patterns[k].one, JSON_DECODE_ANY, NULL));
+    return all;
 }
 
 /* The value of a key of the description's in their config.json, also elsewhere in it or by its absence; NULL: none. */
@@ -273,8 +284,8 @@ static void check_key(const Hf *hf, const Lathe_model *m, const json_t *theirs, 
 {
     if (json_is_null(value) || is_harmless(hf, key)) return;
     if (strcmp(key, "layer_types") == 0 && is_full_attention(value)) return;
-    if (strcmp(key, "sliding_window_pattern") == 0 && is_of_description(hf, "layer_types"))
-        return; /* compared as those */
+    for (int k = 0; k < PATTERNS; k++) /* compared as lists */
+        if (strcmp(key, patterns[k].number) == 0 && is_of_description(hf, patterns[k].key)) return;
     for (size_t k = 0; k < sizeof changes / sizeof *changes; k++) {
         if (strcmp(changes[k].key, key) != 0) continue;
         if (is_neutral(m, theirs, key, value, (int)k)) return;

@@ -12,6 +12,7 @@
 #include "model/hf.h"
 #include "model/import.h"
 #include "model/init.h"
+#include "model/place.h"
 #include "model/run.h"
 #include "model/safetensors.h"
 #include "model/tables.h"
@@ -192,13 +193,45 @@ static int64_t stored_elements(const Stored *s)
  * most missing / ids (Hewitt 2021, Initializing New Word Embeddings for Pretrained Language Models). */
 static void fill_rows(const Lathe_model *m, const Hf_tensor *t, int64_t rows, void *flat)
 {
-    int64_t width = copy_elements(t->param) / t->dim[0];
-    for (int64_t j = 0; j < width; j++) {
-        double sum = 0;
-        for (int64_t i = 0; i < rows; i++) sum += read_element(lathe_weights(m), flat, hf_place(t, i * width + j));
-        for (int64_t i = rows; i < t->dim[0]; i++)
-            write_real(lathe_weights(m), flat, hf_place(t, i * width + j), sum / (double)rows);
+    int64_t width = copy_elements(t->param) / t->dim[0], beside = lies_in_blocks(m, t->param) ? LATHE_BLOCK : 1;
+    for (int64_t j = 0; j < width; j += beside) {
+        double mean[LATHE_BLOCK] = {0};
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t k = 0; k < beside; k++) mean[k] += read_weight(m, flat, hf_place(t, i * width + j + k));
+        for (int64_t k = 0; k < beside; k++) mean[k] /= (double)rows;
+        for (int64_t i = rows; i < t->dim[0]; i++) write_weights(m, flat, hf_place(t, i * width + j), beside, mean);
     }
+}
+
+/* Elements first … first + LATHE_BLOCK - 1 of the parameter's copy.  Rows of a file are rows of the copy, in whatever
+ * order, but where it is transposed. */
+static bool import_block(const Lathe_model *m, const Hf_tensor *t, const Stored *from, int64_t first, void *flat)
+{
+    double values[LATHE_BLOCK];
+    bool finite = true;
+    int64_t place = hf_place(t, unturned_place(from, first));
+    if (t->transposed) {
+        place = copy_place(t->param, t->copy, first);
+        for (int64_t i = first; i < first + LATHE_BLOCK; i++)
+            read_stored(from, i % t->dim[0] * t->dim[1] + i / t->dim[0], 1, &values[i - first]);
+    } else if (stored_is(from, "Q8_0")) {
+        memcpy(parameter_at(m, flat, place), from->at + bytes_of_numbers(LATHE_Q8_0, first), sizeof(Lathe_q8_0));
+        return isfinite(read_weight(m, flat, place));
+    } else {
+        read_stored(from, first, LATHE_BLOCK, values);
+    }
+    for (int i = 0; i < LATHE_BLOCK; i++) finite = finite && isfinite(values[i]);
+    if (finite) write_weights(m, flat, place, LATHE_BLOCK, values);
+    return finite;
+}
+
+static bool import_blocks(const Lathe_model *m, const Hf_tensor *t, const Stored *from, void *flat)
+{
+    bool finite = true;
+    int64_t n = stored_elements(from);
+#pragma omp parallel for reduction(&& : finite) if (n > 1 << 16)
+    for (int64_t first = 0; first < n; first += LATHE_BLOCK) finite = import_block(m, t, from, first, flat) && finite;
+    return finite;
 }
 
 static void take_zeros(const Hf_tensor *t, const Stored *from, Misfits *bad)
@@ -210,7 +243,7 @@ static void take_zeros(const Hf_tensor *t, const Stored *from, Misfits *bad)
                                 t->name, (long long)i, stored_element(from, i)));
 }
 
-static void take_tensor(const Lathe_model *m, const Hf_tensor *t, const Stored *from, void *flat, Misfits *bad)
+static bool import_numbers(const Lathe_model *m, const Hf_tensor *t, const Stored *from, void *flat)
 {
     enum { AT_ONCE = 1024 };
     bool finite = true;
@@ -225,6 +258,12 @@ static void take_tensor(const Lathe_model *m, const Hf_tensor *t, const Stored *
             write_real(lathe_weights(m), flat, hf_place(t, unturned_place(from, first + i)), values[i]);
         }
     }
+    return finite;
+}
+
+static void take_tensor(const Lathe_model *m, const Hf_tensor *t, const Stored *from, void *flat, Misfits *bad)
+{
+    bool finite = (lies_in_blocks(m, t->param) ? import_blocks : import_numbers)(m, t, from, flat);
     if (!finite) add_misfit(bad, text_of("%s: has values that are not finite", t->name));
     if (t->ids && from->dim[0] < t->dim[0]) fill_rows(m, t, from->dim[0], flat);
 }

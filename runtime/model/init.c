@@ -4,6 +4,7 @@
 #include "math/random.h"
 #include "model/block.h"
 #include "model/init.h"
+#include "model/place.h"
 #include "model/tables.h"
 
 #include <stdio.h>
@@ -84,7 +85,9 @@ static void draw_values(double *value, const Lathe_param *p, Stream s, int64_t f
     for (int i = 0; i < n; i++) value[i] = p->init_a * z[i] + p->init_b;
 }
 
-static void fill_chunk(void *flat, Lathe_dtype type, const Lathe_param *p, int64_t copy, Stream s, int64_t first, int n)
+/* m: the model, of whose parameters p is one; NULL: p is a statistic. */
+static void fill_chunk(void *flat, const Lathe_model *m, Lathe_dtype type, const Lathe_param *p, int64_t copy, Stream s,
+                       int64_t first, int n)
 {
     double value[CHUNK];
     double same = p->init == LATHE_ONES ? 1 : p->init == LATHE_CONSTANT ? p->init_a : 0;
@@ -96,24 +99,25 @@ static void fill_chunk(void *flat, Lathe_dtype type, const Lathe_param *p, int64
         length = run - (first + i) % run;
         if (length > n - i) length = n - i;
         int64_t at = copy_place(p, copy, first + i);
-        for (int64_t k = 0; k < length; k++) write_real(type, flat, at + k, value[i + k]);
+        write_reals(type, m ? parameter_at(m, flat, at) : (char *)flat + at * dtype_size(type), length, value + i);
     }
 }
 
 /* Rows are along the first axis that does not count copies. */
 void clear_zero_rows(const Lathe_model *m, void *flat)
 {
-    const Lathe_dtype type = lathe_weights(m);
+    static const double zeros[LATHE_BLOCK];
     for (int i = 0; i < m->params; i++) {
         const Lathe_param *p = &m->param[i];
         if (!p->zero_row) continue;
         int64_t width = copy_elements(p) / p->dim[p->loops], first = (p->zero_row - 1) * width;
         for (int64_t copy = 0; copy < copies_of_parameter(p); copy++)
-            for (int64_t k = 0; k < width; k++) write_real(type, flat, copy_place(p, copy, first + k), 0);
+            for (int64_t k = 0, n = lies_in_blocks(m, p) ? LATHE_BLOCK : 1; k < width; k += n)
+                write_weights(m, flat, copy_place(p, copy, first + k), n, zeros);
     }
 }
 
-static void draw_parameter(const Lathe_param *p, Lathe_dtype type, uint64_t seed, void *flat)
+static void draw_parameter(const Lathe_model *m, const Lathe_param *p, Lathe_dtype type, uint64_t seed, void *flat)
 {
     int64_t n = copy_elements(p), chunks = (n + CHUNK - 1) / CHUNK;
 #pragma omp parallel for schedule(static)
@@ -121,7 +125,7 @@ static void draw_parameter(const Lathe_param *p, Lathe_dtype type, uint64_t seed
         char name[512];
         int64_t copy = k / chunks, first = k % chunks * CHUNK;
         copy_name(name, sizeof name, p, copy);
-        fill_chunk(flat, type, p, copy, stream_of(seed, name), first, (int)(n - first < CHUNK ? n - first : CHUNK));
+        fill_chunk(flat, m, type, p, copy, stream_of(seed, name), first, (int)(n - first < CHUNK ? n - first : CHUNK));
     }
 }
 
@@ -129,13 +133,14 @@ void init_parameters(const Lathe_model *m, uint64_t seed, void *flat)
 {
     clear_memory(flat, weight_bytes(m));
     for (int i = 0; i < m->params; i++)
-        if (m->param[i].init != LATHE_ZEROS) draw_parameter(&m->param[i], lathe_weights(m), seed, flat);
+        if (m->param[i].init != LATHE_ZEROS)
+            draw_parameter(m, &m->param[i], type_of_weight(m, &m->param[i]), seed, flat);
     clear_zero_rows(m, flat);
 }
 
 void init_statistics(const Lathe_model *m, void *statistics)
 {
-    for (int i = 0; i < m->statistics; i++) draw_parameter(&m->statistic[i], m->real, 0, statistics);
+    for (int i = 0; i < m->statistics; i++) draw_parameter(NULL, &m->statistic[i], m->real, 0, statistics);
 }
 
 void init_weights(const Lathe_model *m, uint64_t seed, const Memory *memory)

@@ -41,12 +41,12 @@ static char *half_name(const char *layer, const char *half)
 
 /* ------------------------------------------------------------------ out */
 
-static void check_only_adapters(const Lathe_model *m)
+void check_only_adapters(const Lathe_model *m)
 {
     for (const Lathe_param *p = m->param; p < m->param + m->params; p++)
         if (lathe_is_trained(m, p) && !is_of_adapter(m, p))
             fail(EXIT_ERROR, NULL,
-                 "%s is trained beside the adapters (--lora train=…), and only adapters are written as PEFT's; export "
+                 "%s is trained beside the adapters (--lora train=…), and only adapters are written alone; export "
                  "--to hf merges all into one model",
                  p->export_name);
 }
@@ -59,8 +59,7 @@ static void declare_half(Store_writer *w, const char *layer, const char *half, L
     free(name);
 }
 
-/* Rows of B: one for each id that the weight has there, where it has ids at all. */
-static int64_t rows_of_b(const Hf *hf, const Lathe_adapter *x, const Lathe_model *m, int64_t ids)
+int64_t rows_of_b(const Hf *hf, const Lathe_adapter *x, const Lathe_model *m, int64_t ids)
 {
     for (int i = 0; i < hf->n; i++)
         if (hf->tensor[i].param == &m->param[x->weight] && hf->tensor[i].ids) return ids;

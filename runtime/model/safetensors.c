@@ -22,6 +22,10 @@
 
 enum { LONGEST_HEADER = 100000000 };
 
+/* The format has no numbers in blocks: they are bytes, [rows…, blocks of a row, bytes of a block], and a note says so.
+ */
+static const char block_note[] = "blocks", block_word[] = "Q8_0";
+
 static const struct {
     const char *name;
     int bytes;
@@ -149,6 +153,16 @@ static void check_layout(Store *s, const char *data)
     qsort(s->tensor, (size_t)s->n, sizeof *s->tensor, by_name);
 }
 
+static void see_blocks(const Store *s, Stored *t)
+{
+    const char *note = store_note(s, block_note);
+    bool bytes = t->rank > 1 && stored_is(t, "U8") && t->dim[t->rank - 1] == sizeof(Lathe_q8_0);
+    if (!note || strcmp(note, block_word) != 0 || !bytes) return;
+    t->dtype = block_word;
+    t->rank--;
+    t->dim[t->rank - 1] *= LATHE_BLOCK;
+}
+
 void read_store(Store *s, const char *path)
 {
     const char *name;
@@ -165,6 +179,7 @@ void read_store(Store *s, const char *path)
         take_tensor(s, &s->tensor[s->n++], name, info, data);
     }
     check_layout(s, data);
+    for (int i = 0; i < s->n; i++) see_blocks(s, &s->tensor[i]);
 }
 
 void close_store(Store *s)
@@ -259,15 +274,22 @@ void read_stored(const Stored *s, int64_t first, int64_t n, double *to)
     for (int64_t i = 0; s->raised && i < n; i++) to[i] -= 1;
 }
 
-/* Row 2 i + k of a turned head is row i + k D/2 of the tensor. */
+/* Row 2 i + k of a turned head is row i + k D/2 of the tensor.  Where q, k and v of all heads lie apart, the tensor has
+ * those of a head side by side. */
+static int64_t unturned_row(const Stored *s, int64_t row)
+{
+    int64_t part = s->dim[0] / 3, in = s->apart ? row % part : row % s->turned;
+    if (s->apart) return (in / s->apart * 3 + row / part) * s->apart + in % s->apart;
+    return row - in + in / 2 + in % 2 * (s->turned / 2);
+}
+
 int64_t unturned_place(const Stored *s, int64_t i)
 {
     if (s->transposed) return i % s->dim[0] * s->dim[1] + i / s->dim[0];
-    if (!s->turned) return i;
+    if (!s->turned && !s->apart) return i;
     int64_t width = 1;
     for (int k = 1; k < s->rank; k++) width *= s->dim[k];
-    int64_t row = i / width, in = row % s->turned;
-    return (row - in + in / 2 + in % 2 * (s->turned / 2)) * width + i % width;
+    return unturned_row(s, i / width) * width + i % width;
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -316,14 +338,19 @@ Store_writer *start_store(const char *path)
 
 void declare_tensor(Store_writer *w, const char *name, Lathe_dtype dtype, int rank, const int64_t *dim)
 {
-    static const char *const word[] = {"U8", "I32", "F32", "F64", "BF16", "F16"};
-    int64_t bytes = dtype_size(dtype);
+    static const char *const word[] = {"U8", "I32", "F32", "F64", "BF16", "F16", "U8"};
+    int64_t n = 1;
     json_t *shape = json_array();
     bug_if(w->started || json_object_get(w->header, name));
     for (int k = 0; k < rank; k++) {
-        add_json(shape, json_integer(dim[k]));
-        bytes *= dim[k];
+        add_json(shape, json_integer(dtype == LATHE_Q8_0 && k == rank - 1 ? dim[k] / LATHE_BLOCK : dim[k]));
+        n *= dim[k];
     }
+    if (dtype == LATHE_Q8_0) {
+        add_json(shape, json_integer(sizeof(Lathe_q8_0)));
+        put_note(w, block_note, block_word);
+    }
+    int64_t bytes = bytes_of_numbers(dtype, n);
     json_t *info = json_pack("{s:s, s:o, s:[I, I]}", "dtype", word[dtype], "shape", shape, "data_offsets",
                              (json_int_t)w->declared, (json_int_t)(w->declared + bytes));
     bug_if(!info || json_object_set_new(w->header, name, info) != 0);
@@ -346,7 +373,7 @@ static void write_header(Store_writer *w)
 
 void put_elements(Store_writer *w, const void *at, int64_t n, Lathe_dtype dtype)
 {
-    size_t bytes = (size_t)n * (size_t)dtype_size(dtype);
+    size_t bytes = (size_t)bytes_of_numbers(dtype, n);
     if (!w->started) write_header(w);
     put_out(w->out, at, bytes);
     w->given += (int64_t)bytes;

@@ -42,6 +42,10 @@ void check_entries(const Lathe_model *m)
 const Lathe_entry *need_entry(const Lathe_model *m, Entry entry)
 {
     const Lathe_entry *e = find_entry(m, entry);
+    if (!e && (entry == ENTRY_train || entry == ENTRY_grad))
+        fail(EXIT_USAGE, NULL,
+             "this trainer does not train: it was built with --parameters q8_0; without that, or with --lora and "
+             "--frozen q8_0, it does");
     if (!e)
         fail(EXIT_ERROR, NULL,
              "%s has no entry %s: its description does not provide one, or it was built without it; `trainer info` "
@@ -72,6 +76,12 @@ int dtype_size(Lathe_dtype t)
     return size[t];
 }
 
+int64_t bytes_of_numbers(Lathe_dtype t, int64_t n)
+{
+    bug_if(t == LATHE_Q8_0 && n % LATHE_BLOCK);
+    return t == LATHE_Q8_0 ? n / LATHE_BLOCK * (int64_t)sizeof(Lathe_q8_0) : n * dtype_size(t);
+}
+
 int64_t tensor_size(const Lathe_tensor *t)
 {
     int64_t n = 1;
@@ -98,6 +108,7 @@ double read_element(Lathe_dtype t, const void *at, int64_t i)
     case LATHE_F32: return (double)((const float *)at)[i];
     case LATHE_BF16: return (double)from_bf16_f32(((const bf16 *)at)[i]);
     case LATHE_F16: return (double)from_f16_f32(((const f16 *)at)[i]);
+    case LATHE_Q8_0: return (double)from_q8_0(at, i);
     default: return ((const double *)at)[i];
     }
 }

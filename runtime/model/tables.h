@@ -15,7 +15,8 @@ void set_scalars(const Lathe_entry *e, char *in, int32_t seed, int64_t step, int
 
 int64_t tensor_size(const Lathe_tensor *t);    /* elements */
 char *dims_text(int rank, const int64_t *dim); /* "[12, 64]" */
-int dtype_size(Lathe_dtype t);                 /* bytes */
+int dtype_size(Lathe_dtype t);                 /* bytes; not of Q8_0 */
+int64_t bytes_of_numbers(Lathe_dtype t, int64_t n); /* of Q8_0: n is a multiple of LATHE_BLOCK */
 double read_element(Lathe_dtype t, const void *at, int64_t i);
 void write_real(Lathe_dtype t, void *at, int64_t i, double x); /* of F32, F64, BF16, F16: the nearest one */
 bool weighs_rows(const Lathe_tensor *t); /* input.weight: of rows */

@@ -4,8 +4,10 @@
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "model/adapter.h"
+#include "model/block.h"
 #include "model/import.h"
 #include "model/init.h"
+#include "model/place.h"
 #include "model/safetensors.h"
 #include "model/tables.h"
 #include "model/weights.h"
@@ -22,12 +24,22 @@ enum { LONGEST_NAME = 512 };
 typedef struct Some {
     const Lathe_param *table;
     int n;
-    int64_t below; /* of their offsets: others are left out */
+    int64_t below;             /* of their offsets: others are left out */
+    const Lathe_model *blocks; /* the model whose weights they are, some of which may lie in blocks; NULL: none do */
 } Some;
 
-static Some all_parameters(const Lathe_model *m) { return (Some){m->param, m->params, INT64_MAX}; }
-static Some trained_parameters(const Lathe_model *m) { return (Some){m->param, m->params, lathe_trained_elements(m)}; }
-static Some statistics_of(const Lathe_model *m) { return (Some){m->statistic, m->statistics, INT64_MAX}; }
+static Some all_parameters(const Lathe_model *m) { return (Some){m->param, m->params, INT64_MAX, m}; }
+static Some trained_parameters(const Lathe_model *m)
+{
+    return (Some){m->param, m->params, lathe_trained_elements(m), NULL};
+}
+static Some statistics_of(const Lathe_model *m) { return (Some){m->statistic, m->statistics, INT64_MAX, NULL}; }
+
+/* The type of p's elements, if those of others are of `type`. */
+static Lathe_dtype type_in(Some of, const Lathe_param *p, Lathe_dtype type)
+{
+    return of.blocks ? type_of_weight(of.blocks, p) : type;
+}
 
 static void declare_some(Store_writer *w, Some of, const char *prefix, Lathe_dtype type)
 {
@@ -37,7 +49,7 @@ static void declare_some(Store_writer *w, Some of, const char *prefix, Lathe_dty
             char name[LONGEST_NAME];
             copy_name(name, sizeof name, p, c);
             char *full = text_of("%s%s", prefix, name);
-            declare_tensor(w, full, type, p->rank - p->loops, p->dim + p->loops);
+            declare_tensor(w, full, type_in(of, p, type), p->rank - p->loops, p->dim + p->loops);
             free(full);
         }
     }
@@ -50,10 +62,19 @@ void put_copy(Store_writer *w, const Lathe_param *p, int64_t copy, const void *f
         put_elements(w, (const char *)flat + copy_place(p, copy, e) * dtype_size(type), run, type);
 }
 
+static void put_blocks(Store_writer *w, const Lathe_model *m, const Lathe_param *p, int64_t copy, const void *flat)
+{
+    int64_t run = contiguous_elements(p);
+    for (int64_t e = 0; e < copy_elements(p); e += run)
+        put_elements(w, parameter_at(m, flat, copy_place(p, copy, e)), run, LATHE_Q8_0);
+}
+
 static void put_some(Store_writer *w, Some of, const void *flat, Lathe_dtype type)
 {
     for (const Lathe_param *p = of.table; p < of.table + of.n; p++)
-        for (int64_t c = 0; c < copies_of_parameter(p) && p->offset < of.below; c++) put_copy(w, p, c, flat, type);
+        for (int64_t c = 0; c < copies_of_parameter(p) && p->offset < of.below; c++)
+            if (type_in(of, p, type) == LATHE_Q8_0) put_blocks(w, of.blocks, p, c, flat);
+            else put_copy(w, p, c, flat, type);
 }
 
 void declare_parameters(Store_writer *w, const Lathe_model *m, const char *prefix, Lathe_dtype type)
@@ -84,17 +105,32 @@ void save_weights(const Lathe_model *m, const char *path, const void *flat, cons
 
 /* ------------------------------------------------------------------ in */
 
-static const char *stored_word(Lathe_dtype t) { return t == LATHE_F64 ? "F64" : t == LATHE_BF16 ? "BF16" : "F32"; }
+static const char *stored_word(Lathe_dtype t)
+{
+    return t == LATHE_F64 ? "F64" : t == LATHE_BF16 ? "BF16" : t == LATHE_Q8_0 ? "Q8_0" : "F32";
+}
+
+static void convert_elements(Lathe_dtype type, void *to, const Stored *from, int64_t first, int64_t n)
+{
+    enum { AT_ONCE = 1024 };
+    double values[AT_ONCE];
+    for (int64_t i = 0; i < n; i += AT_ONCE) {
+        int64_t count = n - i < AT_ONCE ? n - i : AT_ONCE;
+        read_stored(from, first + i, count, values);
+        write_reals(type, (char *)to + bytes_of_numbers(type, i), count, values);
+    }
+}
 
 /* Copies elements of the flat array's type bit for bit, and converts others. */
-static void take_elements(Lathe_dtype type, const Lathe_param *p, int64_t copy, const Stored *from, void *flat)
+static void take_elements(Some of, Lathe_dtype type, const Lathe_param *p, int64_t copy, const Stored *from, void *flat)
 {
-    int64_t run = contiguous_elements(p), size = dtype_size(type);
-    bool own = stored_is(from, stored_word(type));
+    int64_t run = contiguous_elements(p);
     for (int64_t e = 0; e < copy_elements(p); e += run) {
         int64_t place = copy_place(p, copy, e);
-        if (own) memcpy((char *)flat + place * size, from->at + e * size, (size_t)(run * size));
-        for (int64_t i = 0; i < run && !own; i++) write_real(type, flat, place + i, stored_element(from, e + i));
+        char *to = of.blocks ? parameter_at(of.blocks, flat, place) : (char *)flat + place * dtype_size(type);
+        if (stored_is(from, stored_word(type)))
+            memcpy(to, from->at + bytes_of_numbers(type, e), (size_t)bytes_of_numbers(type, run));
+        else convert_elements(type, to, from, e, run);
     }
 }
 
@@ -191,17 +227,18 @@ static void take_copy(const Wanted *w, const Store *s, const Wanted_array *a, co
     if (is_left_as_it_is(w, name) || (w->of_base && is_of_adapter(w->m, p))) return;
     const Stored *from = find_stored(s, name);
     char *wanted = dims_text(p->rank - p->loops, p->dim + p->loops);
+    Lathe_dtype type = type_in(a->of, p, a->type);
     if (!from || !same_dims(p, from)) suggest_layer(bad, name);
     if (!from) {
         add_misfit(bad, text_of("%s: missing; expected %s (%s)", name, wanted, p->where));
     } else if (!same_dims(p, from)) {
         add_misfit(bad,
                    text_of("%s: expected %s, found %s (%s)", name, wanted, dims_text(from->rank, from->dim), p->where));
-    } else if (!stored_is(from, w->converted ? "F32 F64 BF16" : stored_word(a->type))) {
+    } else if (!stored_is(from, w->converted ? "F32 F64 BF16 Q8_0" : stored_word(type))) {
         add_misfit(bad, text_of("%s: expected %s, found %s", name,
-                                w->converted ? "F32, F64 or BF16" : stored_word(a->type), from->dtype));
+                                w->converted ? "F32, F64, BF16 or Q8_0" : stored_word(type), from->dtype));
     } else if (a->flat) {
-        take_elements(a->type, p, copy, from, a->flat);
+        take_elements(a->of, type, p, copy, from, a->flat);
     }
     free(wanted);
 }
@@ -318,7 +355,7 @@ static void load_parameters(const Lathe_model *m, const Store *s, void *flat, vo
     w.array[0] = (Wanted_array){all_parameters(m), "", flat, lathe_weights(m)};
     w.array[1] = (Wanted_array){statistics_of(m), "", statistics, m->real};
     if (except && *except) check_patterns(&w);
-    else if (flat && !w.of_base) memset(flat, 0, (size_t)(m->flat_elements * dtype_size(lathe_weights(m))));
+    else if (flat && !w.of_base) memset(flat, 0, (size_t)weight_bytes(m));
     take_arrays(&w, s);
 }
 

@@ -24,6 +24,8 @@
 #include "model/gguf.h"
 #include "model/origin.h"
 #include "model/init.h"
+#include "model/gguf.h"
+#include "model/gguf_out.h"
 #include "model/peft.h"
 #include "model/run.h"
 #include "model/safetensors.h"
@@ -419,7 +421,7 @@ void load_saved_weights(const Trainer *t, const char *path, const Memory *m)
 
 void take_adapter(const Trainer *t, void *flat)
 {
-    if (t->adapter) read_peft(t->model, t->adapter, flat);
+    if (t->adapter) (is_gguf(t->adapter) ? read_gguf_adapter : read_peft)(t->model, t->adapter, flat);
 }
 
 void take_first_weights(const Trainer *t, const Memory *m)

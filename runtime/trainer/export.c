@@ -16,6 +16,7 @@
 #include "model/import.h"
 #include "model/origin.h"
 #include "model/peft.h"
+#include "model/place.h"
 #include "model/run.h"
 #include "model/safetensors.h"
 #include "model/tables.h"
@@ -26,6 +27,7 @@
 #include "trainer/trainer.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +100,9 @@ static void put_tensor(Store_writer *w, const Export *x, const Hf_tensor *t)
     int64_t n = tensor_elements(x, t), used = 0;
     memset(room, 0, sizeof room);
     for (int64_t i = 0; i < n; i++) {
-        if (!t->zero)
+        if (!t->zero && lies_in_blocks(x->t->model, t->param))
+            write_real(type, room, used, read_weight(x->t->model, x->memory.params, hf_place(t, i)));
+        else if (!t->zero)
             memcpy(room + (size_t)used * size, (char *)x->memory.params + (size_t)hf_place(t, i) * size, size);
         if (++used < ROOM && i + 1 < n) continue;
         put_elements(w, room, used, type);
@@ -200,8 +204,8 @@ static json_t *parsed(char *text)
     return all;
 }
 
-/* Of the largest weight of each tensor: by how much what the file says differs. */
-static double difference_in_file(const Export *x, const char *path)
+/* Of the largest weight of each tensor: by how much what the file says differs.  1 + w is rounded, if nothing else. */
+static double difference_in_file(const Export *x, const char *path, bool exact)
 {
     enum { ROOM = 1024 };
     Store s;
@@ -217,11 +221,12 @@ static double difference_in_file(const Export *x, const char *path)
             read_stored(own, first, count, values);
             for (int64_t i = 0; i < count; i++) {
                 int64_t at = hf_place(t, unturned_place(own, first + i));
-                double weight = t->zero ? 0 : read_element(lathe_weights(x->t->model), x->memory.params, at);
+                double weight = t->zero ? 0 : read_weight(x->t->model, x->memory.params, at);
                 largest = fmax(largest, fabs(weight));
                 apart = fmax(apart, fabs(weight - values[i]));
             }
         }
+        bug_if(exact && apart > (own->raised ? FLT_EPSILON * (1 + largest) : 0));
         if (apart > 0) worst = fmax(worst, apart / largest);
     }
     close_store(&s);
@@ -264,8 +269,8 @@ static void write_gguf_file(Export *x)
     write_gguf(t->out, &g);
     json_decref(config);
     json_decref(tokenizer);
-    x->difference = difference_in_file(x, t->out);
-    bug_if(strcmp(g.type, "f32") == 0 && lathe_weights(t->model) == LATHE_F32 && x->difference > 0);
+    bool exact = strcmp(g.type, "f32") == 0 && lathe_weights(t->model) == LATHE_F32;
+    x->difference = difference_in_file(x, t->out, exact);
     if (!t->json)
         show(stdout, "read again: weights differ by at most %.1e of the largest in their tensor\n", x->difference);
 }
@@ -282,7 +287,8 @@ static void print_export(const Export *x)
         return;
     }
     show(stdout, "wrote %d tensors of %s to %s\n", x->hf.n, t->weights, t->out);
-    if (t->model->adapters) note("the adapters are merged into the weights; --to peft writes them alone");
+    if (t->model->adapters)
+        note("the adapters are merged into the weights; --to peft or gguf-adapter writes them alone");
     if (x->ids < vocab)
         note("%lld of the model's %lld rows of ids are written; the others are left out", (long long)x->ids,
              (long long)vocab);
@@ -301,13 +307,22 @@ static void need_adapters(const Trainer *t)
     if (!there) fail(EXIT_DATA, t->weights, "expected adapters, found weights without any; train some first");
 }
 
-static int export_adapters(const Export *x)
+static void write_adapter_folder(const Export *x)
 {
     const Trainer *t = x->t;
     check_not_beside(t, "model.safetensors", "a model");
     check_not_beside(t, "model.safetensors.index.json", "a model");
     make_folder(t);
     write_peft(t->model, &x->hf, t->out, x->memory.params, x->ids);
+}
+
+static int export_adapters(const Export *x, bool gguf)
+{
+    const Trainer *t = x->t;
+    const Gguf_model g = {.hf = &x->hf, .model = t->model, .flat = x->memory.params, .ids = x->ids};
+    need_adapters(t);
+    if (gguf) write_gguf_adapter(t->out, &g);
+    else write_adapter_folder(x);
     if (t->json)
         print_json(json_pack("{s:s, s:s, s:i}", "folder", utf8_of(t->out), "weights", utf8_of(t->weights), "adapters",
                              t->model->adapters));
@@ -315,23 +330,28 @@ static int export_adapters(const Export *x)
     return 0;
 }
 
+static bool is_to(const Trainer *t, const char *format) { return t->to && strcmp(t->to, format) == 0; }
+
 int export_command(Trainer *t)
 {
     static const Entry none[] = {NO_ENTRY};
     Export x = {.t = t};
-    bool gguf = t->to && strcmp(t->to, "gguf") == 0, peft = t->to && strcmp(t->to, "peft") == 0;
-    if (t->to && !gguf && !peft && strcmp(t->to, "hf") != 0)
+    bool gguf = is_to(t, "gguf"), file = is_to(t, "gguf-adapter"), adapters = file || is_to(t, "peft");
+    if (t->to && !gguf && !adapters && !is_to(t, "hf"))
+        fail(
+            EXIT_USAGE, NULL,
+            "--to %s: expected hf, a folder as Hugging Face has it, gguf, a file for llama.cpp, or, of adapters alone, "
+            "peft, a folder, or gguf-adapter, a file",
+            t->to);
+    if (adapters && !t->model->adapters)
+        fail(EXIT_USAGE, NULL, "--to %s: this model has no adapters; build it with --lora to train some", t->to);
+    if (!t->out)
         fail(EXIT_USAGE, NULL,
-             "--to %s: expected hf, a folder as Hugging Face has it, gguf, a file for llama.cpp, or peft, a folder of "
-             "adapters",
-             t->to);
-    if (peft && !t->model->adapters)
-        fail(EXIT_USAGE, NULL, "--to peft: this model has no adapters; build it with --lora to train some");
-    if (!t->out) fail(EXIT_USAGE, NULL, "export needs --out DIR: the folder to write, or with --to gguf the file");
+             "export needs --out DIR: the folder to write, or with --to gguf and gguf-adapter the file");
     if (t->type && (!gguf || !is_gguf_type(t->type)))
         fail(EXIT_USAGE, NULL, "--type %s: expected f32, f16, bf16 or q8_0, with --to gguf", t->type);
     if (!t->weights) t->weights = run_weights(default_folder(t), "name a run's folder or a file with --weights PATH");
-    if (gguf) check_gguf_place(t);
+    if (gguf || file) check_gguf_place(t);
     x.hf = open_hf(t->model);
     find_tokenizer(&x);
     x.origin = read_origin(t->weights);
@@ -340,10 +360,7 @@ int export_command(Trainer *t)
     take_memory(&x.memory, t, false, false, none);
     load_weights(t->model, t->weights, x.memory.params, x.memory.statistics, NULL);
     take_adapter(t, x.memory.params);
-    if (peft) {
-        need_adapters(t);
-        return export_adapters(&x);
-    }
+    if (adapters) return export_adapters(&x, file);
     if (t->model->adapters) merge_adapters(t->model, x.memory.params);
     if (gguf) write_gguf_file(&x);
     else write_folder(&x);

@@ -5,6 +5,7 @@
 #include "interface/lathe_model.h"
 #include "math/gemm.h"
 #include "math/gemm_shape.h"
+#include "math/math.h"
 #include "trainer/selftest.h"
 
 #include <float.h>
@@ -21,6 +22,7 @@ static struct Watched {
     Product_off worst;
     struct Pack {
         const void *packed, *b;
+        bool blocks;
         int64_t b_k, b_n;
     } pack[PACKS];
     int packs;
@@ -74,7 +76,9 @@ static double off_by(const Product *p, const struct Pack *b, Spot at, double old
 {
     double sum = old, size = fabs(old), c = number(p->c, at.c, p->is_double);
     for (int64_t k = 0; k < p->g->K; k++) {
-        double x = number(p->a, at.a + k * p->g->a_k, p->is_double) * number(b->b, at.b + k * b->b_k, p->is_double);
+        double right = b->blocks ? (double)from_q8_0(b->b, at.b + k * b->b_k)
+                                 : number(b->b, at.b + k * b->b_k, p->is_double);
+        double x = number(p->a, at.a + k * p->g->a_k, p->is_double) * right;
         sum += x;
         size += fabs(x);
     }
@@ -87,7 +91,7 @@ static double off_by(const Product *p, const struct Pack *b, Spot at, double old
 /* The unpacked source of a packed operand. */
 static struct Pack operand_of(const Product *p)
 {
-    struct Pack own = {NULL, p->b, p->g->b_k, p->g->b_n};
+    struct Pack own = {NULL, p->b, p->blocks, p->g->b_k, p->g->b_n};
 #pragma omp critical(lathe_watched)
     for (int i = 0; p->packed && i < watched.packs; i++)
         if (watched.pack[i].packed == p->b) own = watched.pack[i];
@@ -128,14 +132,14 @@ static void after(const Product *p, void *kept)
     free(s);
 }
 
-static void packs(const void *packed, const void *b, int64_t b_k, int64_t b_n)
+static void packs(const void *packed, const void *b, bool blocks, int64_t b_k, int64_t b_n)
 {
 #pragma omp critical(lathe_watched)
     {
         int i = 0;
         while (i < watched.packs && watched.pack[i].packed != packed) i++;
         bug_if(i == PACKS);
-        watched.pack[i] = (struct Pack){packed, b, b_k, b_n};
+        watched.pack[i] = (struct Pack){packed, b, blocks, b_k, b_n};
         if (i == watched.packs) watched.packs++;
     }
 }

@@ -12,6 +12,7 @@
 #include "lathe_rt.h"
 #include "model/block.h"
 #include "model/init.h"
+#include "model/place.h"
 #include "model/run.h"
 #include "model/tables.h"
 #include "step/carry.h"
@@ -319,7 +320,7 @@ static void check_parameter(const Trainer *t, const Lathe_param *p, const void *
     char name[512];
     for (int64_t c = 0; c < copies_of_parameter(p); c++)
         for (int64_t i = 0; i < copy_elements(p); i++) {
-            double x = read_element(lathe_weights(t->model), params, copy_place(p, c, i));
+            double x = read_weight(t->model, params, copy_place(p, c, i));
             if (isfinite(x)) continue;
             copy_name(name, sizeof name, p, c);
             fail(EXIT_DATA, t->weights ? t->weights : NULL,

@@ -40,7 +40,8 @@ echo "$plain" >>"$TMP/folders"
 [ "$(wc -l <"$TMP/folders")" = 15 ] || complain "not every option builds: $(cat "$TMP/folders")"
 [ -z "$(sort "$TMP/folders" | uniq -d)" ] || complain "builds share a folder: $(sort "$TMP/folders" | uniq -d)"
 folder '--precision=bf16 --parameters=bf16' >>"$TMP/folders"
-[ -z "$(sort "$TMP/folders" | uniq -d)" ] || complain "--parameters shares a folder"
+folder '--lora=rank=2 --frozen=q8_0' >>"$TMP/folders"
+[ -z "$(sort "$TMP/folders" | uniq -d)" ] || complain "--parameters or --frozen shares a folder"
 for option in $same; do
     [ "$option" != --gpus=2 ] || continue # not of build
     [ "$(folder "$option")" = "$plain" ] || complain "$option builds into another folder"
@@ -48,7 +49,7 @@ done
 
 # What the help has is here.
 "$LATHE" help | sed -n '/^options/,/^passes/s/^  \(-[a-z-]*\) .*/\1/p' | sort >"$TMP/helped"
-{ printf '%s\n' "$changing" "$same" | sed 's/=.*//' | grep -v '^--no-'; printf '%s\n' --parameters -o; } | sort >"$TMP/tried"
+{ printf '%s\n' "$changing" "$same" | sed 's/=.*//' | grep -v '^--no-'; printf '%s\n' --parameters --frozen -o; } | sort >"$TMP/tried"
 cmp -s "$TMP/helped" "$TMP/tried" || complain "options without a test: $(diff "$TMP/helped" "$TMP/tried")"
 
 # Names that look alike in a folder's name are told apart.

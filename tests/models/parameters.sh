@@ -15,6 +15,7 @@ llama() { echo $(($1 * $2 + $3 * (2 * $2 + 2 * $2 * ($2 + $4) + 3 * $2 * $5) + $
 count 124439808 models/gpt.lua --config gpt2
 count 134515008 models/llama.lua --config smollm
 count 134515008 models/llama.lua --config smollm --set seq=64 --set context=0
+count 162322944 models/neox.lua --config pythia
 count 4662784 models/postnorm.lua --config small
 count 50799616 models/postnorm.lua --config large
 count 6829056 models/gpt.lua --config small

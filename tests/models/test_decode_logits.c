@@ -38,6 +38,19 @@ int main(void)
                   "models/llama.lua --set kind=mistral --set window=3 --set width=32 --set seq=33 --set batch=2 "
                   "--set prefill=8",
                   2e-5);
+    compare_model(
+        "phi3, prompts read at once",
+        "models/llama.lua --set kind=phi3 --set rotary_share=0.75 --set window=3 --set width=32 --set heads=4 "
+        "--set vocab=17 --set seq=17 --set batch=2 --set prefill=4 --precision fp64",
+        1e-12);
+    compare_model("smollm3, prompts read at once",
+                  "models/llama.lua --set kind=smollm3 --set no_rope_interval=2 --set width=32 --set heads=4 "
+                  "--set vocab=17 --set seq=17 --set batch=2 --set prefill=4 --precision fp64",
+                  1e-12);
+    compare_model("neox, prompts read at once",
+                  "models/neox.lua --set width=24 --set heads=3 --set rotary_share=0.5 --set layers=2 --set hidden=34 "
+                  "--set vocab=17 --set seq=17 --set batch=2 --set prefill=4 --precision fp64",
+                  1e-12);
     compare_model("attention's options, prompts",
                   "tests/models/attends.lua --set sums=false --set rows=2 --set prefill=4 --precision fp64", 1e-12);
     compare_model("packed, prompts",

@@ -22,6 +22,8 @@ static const char *const decodes[] = {
     "return nn.attention(x, { heads = 2, causal = true, score_bias = nn.alibi(2), window = 4 })",
     "return nn.stack(3, x, function(x, i) return nn.attention(x, { heads = 2, causal = true, window = 3, windowed = "
     "nn.eq(i % 2, 0) }) end)",
+    "return nn.attention(x, { heads = 4, kv_heads = 2, by_group = true, causal = true, head_width = 6, rotary = 10.0, "
+    "rotary_width = 4 })",
     HEADS "return nn.attend(q, 2 * q, q + 1, { causal = true }):reshape(x.shape)",
     HEADS "return nn.attend(q, q, q, { causal = true, turns = nn.turns(nn.positions(x), 4, 10.0) }):reshape(x.shape)",
     HEADS "local _, lse = nn.attend(q, q, q, { causal = true }); return lse:mean(1):unsqueeze(-1) + x",

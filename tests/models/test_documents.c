@@ -75,5 +75,6 @@ int main(void)
 {
     compare_model("gpt", "models/gpt.lua --config char --set layers=2 --set width=24 --set heads=3");
     compare_model("llama", "models/llama.lua --set layers=2 --set width=24 --set heads=4 --set hidden=34");
+    compare_model("neox", "models/neox.lua --set layers=2 --set width=24 --set heads=3 --set rotary_share=0.5");
     return finish();
 }

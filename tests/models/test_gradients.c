@@ -45,6 +45,22 @@ static const Case cases[] = {
      "models/llama.lua --config smollm --set layers=2 --set width=18 --set hidden=20 --set seq=6 --set batch=2 "
      "--set vocab=13",
      3},
+    {"llama as olmo2", "grad",
+     "models/llama.lua --set kind=olmo2 --set layers=2 --set width=24 --set heads=4 --set hidden=34 --set seq=7 "
+     "--set batch=2 --set vocab=13",
+     3},
+    {"llama as phi3", "grad",
+     "models/llama.lua --set kind=phi3 --set rotary_share=0.75 --set window=3 --set layers=2 --set width=32 "
+     "--set heads=4 --set hidden=34 --set seq=7 --set batch=2 --set vocab=13",
+     3},
+    {"llama as smollm3", "grad",
+     "models/llama.lua --set kind=smollm3 --set no_rope_interval=2 --set layers=2 --set width=24 --set heads=4 "
+     "--set hidden=34 --set seq=7 --set batch=2 --set vocab=13",
+     3},
+    {"neox", "grad",
+     "models/neox.lua --set layers=2 --set width=24 --set heads=3 --set rotary_share=0.5 --set hidden=34 --set seq=7 "
+     "--set batch=2 --set vocab=13",
+     3},
     {"gpt, targets of pairs", "grad",
      "models/gpt.lua --config char --set layers=2 --set width=18 --set heads=3 --set seq=7 --set batch=3 "
      "--set vocab=13 --set loss_on=target",

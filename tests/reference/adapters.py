@@ -21,9 +21,13 @@ from huggingface import draw, read, run, write
 KEY = "base_model.model."
 
 
+TARGETS = {"gpt2": ["c_attn", "c_proj", "c_fc"], "phi3": ["qkv_proj", "o_proj", "gate_up_proj", "down_proj"],
+           "gpt_neox": ["query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"]}  # fmt: skip
+
+
 def adapted(model, r, family):
     """PEFT's model over this one, with random A and B."""
-    targets = ["c_attn", "c_proj", "c_fc"] if family == "gpt2" else ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+    targets = TARGETS.get(family, ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"])
     peft = get_peft_model(model, LoraConfig(r=r.choice([2, 3, 5]), lora_alpha=r.choice([4, 7]), use_rslora=r.random() < 0.5,
                                             target_modules=targets, fan_in_fan_out=family == "gpt2", task_type="CAUSAL_LM"))  # fmt: skip
     generator = torch.Generator().manual_seed(r.randrange(1000))

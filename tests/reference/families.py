@@ -55,6 +55,25 @@ def configuration(family, r):
         types = {"layer_types": ["sliding_attention" if (i + 1) % 3 else "full_attention" for i in range(s["num_hidden_layers"])]}
         caps = dict(final_logit_softcapping=r.choice([None, 3.0]))
         return transformers.Gemma3TextConfig(**s, **local, **r.choice([{}, types]), **caps)
+    if family == "olmo2":
+        return transformers.Olmo2Config(**sizes(r, [plain, linear, LLAMA3]), pad_token_id=None)
+    if family == "phi3":
+        given = sizes(r, [plain])
+        share = r.choice([1.0, 0.4, 0.8] if given["hidden_size"] // given["num_attention_heads"] == 10 else [1.0, 0.5, 0.75])
+        given["rope_parameters"]["partial_rotary_factor"] = share
+        return transformers.Phi3Config(**given, pad_token_id=None, sliding_window=r.choice([None, 7, 40]))
+    if family == "smollm3":
+        given = sizes(r, [plain, linear, LLAMA3])
+        given["num_hidden_layers"] = r.choice([3, 4, 5])
+        return transformers.SmolLM3Config(**given, pad_token_id=None, no_rope_layer_interval=r.choice([2, 3, 4, 9]))
+    if family == "gpt_neox":
+        heads, head = r.choice([1, 3, 4]), r.choice([8, 16, 20])
+        rope = {"rope_type": "default", "rope_theta": r.choice([1e4, 5e5]), "partial_rotary_factor": r.choice([0.25, 0.5, 1.0])}
+        return transformers.GPTNeoXConfig(
+            vocab_size=VOCAB, hidden_size=heads * head, num_hidden_layers=r.choice([1, 2, 3]), num_attention_heads=heads,
+            intermediate_size=r.choice([34, 48, 70]), max_position_embeddings=512, hidden_act=r.choice(["gelu", "gelu", "gelu_fast"]),
+            layer_norm_eps=r.choice([1e-5, 1e-6]), use_parallel_residual=r.random() < 0.7, attention_bias=r.random() < 0.7,
+            tie_word_embeddings=r.random() < 0.3, rope_parameters=rope, bos_token_id=None, eos_token_id=None)  # fmt: skip
     heads = r.choice([2, 4])
     return transformers.GPT2Config(vocab_size=VOCAB, n_positions=512, n_embd=heads * r.choice([8, 12]), n_layer=r.choice([1, 2]), n_head=heads,
                                    activation_function=r.choice(["gelu_new", "gelu"]), bos_token_id=None, eos_token_id=None)  # fmt: skip
@@ -69,6 +88,8 @@ def gradients(model, trainer, own, work):
     write(f"{work}/grads.safetensors", own)
     run(trainer, "export", "--to", "hf", "--weights", f"{work}/grads.safetensors", "--out", f"{work}/grads")
     theirs = dict(model.named_parameters())
+    if model.config.model_type == "gpt_neox" and "lm_head.weight" in theirs:  # its name in files
+        theirs["embed_out.weight"] = theirs.pop("lm_head.weight")
     grads = read(f"{work}/grads/model.safetensors")
     assert grads.keys() == theirs.keys(), grads.keys() ^ theirs.keys()
     return max(apart(grads[name], p.grad) for name, p in theirs.items())
@@ -106,7 +127,7 @@ def compare(lathe, family, seed, work):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("lathe")
-    p.add_argument("families", nargs="*", default=["llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "gpt2"])
+    p.add_argument("families", nargs="*", default=["llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "olmo2", "phi3", "gpt_neox", "smollm3", "gpt2"])
     p.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     a, failed = p.parse_args(), 0
     for family in a.families:

@@ -1,8 +1,11 @@
 """gguf_families.py: GGUF files of random small models of published families, in and out, beside llama.cpp and transformers.
 
     gguf_families.py LATHE LLAMA_CPP [--seeds 1 2 3] [FAMILY ...]
-    gguf_families.py record LLAMA_CPP       writes llama3, qwen2, qwen3, gemma, gemma2, gemma3 and gpt2 .gguf in tests/reference/gguf/, of the
-                                            folders hf_* (of Gemma with a byte-level tokenizer, which is smaller); and hf_spm and spm.gguf, with a tokenizer of SentencePiece, and the ids of odd texts by both
+    gguf_families.py record LLAMA_CPP [FAMILY ...]
+                                            writes llama3, qwen2, qwen3, gemma, gemma2, gemma3, olmo2, phi3, neox, smollm3 and gpt2 .gguf in tests/reference/gguf/, of the folders
+                                            hf_* (of Gemma with a byte-level tokenizer, which is smaller); and
+                                            (if none is named) hf_spm and spm.gguf, with a tokenizer of SentencePiece, and the ids of odd
+                                            texts by both
 
 LLAMA_CPP is a folder of llama.cpp's sources, whose convert_hf_to_gguf.py makes a file of what transformers saved.  `lathe new` describes the
 file, and a trainer is built for it.  Compared are logits with transformers' (1e-4 of the largest); the file that export writes with the
@@ -33,12 +36,22 @@ TEXT = os.path.join(HERE, "..", "..", "README.md")
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
           r"|\s*[\r\n]+|\s+(?!\S)|\s+")  # fmt: skip
 CUTS = {"llama": ("llama-bpe", LLAMA3), "mistral": ("smollm", None), "qwen2": ("qwen2", LLAMA3.replace("{1,3}", "")), "qwen3": ("qwen2", LLAMA3.replace("{1,3}", "")),
-        "gemma": (None, None), "gemma2": (None, None), "gemma3_text": (None, None), "gpt2": ("gpt-2", None), "spm": (None, None)}  # fmt: skip
+        "gemma": (None, None), "gemma2": (None, None), "gemma3_text": (None, None),
+        "olmo2": ("dbrx", LLAMA3), "phi3": ("dbrx", LLAMA3), "gpt_neox": ("gpt-2", None), "smollm3": ("llama-bpe", LLAMA3),
+        "gpt2": ("gpt-2", None), "spm": (None, None)}  # fmt: skip
 CONVERT = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import conversion.base, convert_hf_to_gguf
-pre = sys.argv[2]
+pre, load = sys.argv[2], conversion.base.ModelBase.load_hparams
+
+def load_hparams(*given, **named):
+    all = load(*given, **named)
+    if all["model_type"] == "gpt_neox":     # as older releases of transformers have it
+        all["rotary_pct"] = all["rope_parameters"]["partial_rotary_factor"]
+    return all
+
+conversion.base.ModelBase.load_hparams = staticmethod(load_hparams)
 conversion.base.TextModel.get_vocab_base_pre = lambda self, tokenizer: pre
 import conversion.gemma
 gemma3 = conversion.gemma.Gemma3Model
@@ -93,13 +106,15 @@ def sentencepiece(folder):
 
 
 def convert(folder, llama_cpp_folder, pre, path):
+    if read_json(folder, "config")["model_type"] == "phi3" and os.path.exists(os.path.join(folder, "tokenizer_config.json")):
+        edit(os.path.join(folder, "tokenizer_config.json"), tokenizer_class="GPT2Tokenizer")  # as Phi-4 says it is byte-level
     subprocess.run([sys.executable, "-c", CONVERT, llama_cpp_folder, pre or "default", folder, "--outtype", "f32", "--outfile", path],
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
 
 
-def record(llama_cpp_folder):
-    for name in ("llama3", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "gpt2"):
-        pre, pattern = CUTS["llama" if name == "llama3" else "qwen2" if name.startswith("gemma") else name]
+def record(llama_cpp_folder, names):
+    for name in names or ("llama3", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "olmo2", "phi3", "neox", "smollm3", "gpt2"):
+        pre, pattern = CUTS["qwen2" if name.startswith("gemma") else {"llama3": "llama", "neox": "gpt_neox"}.get(name, name)]
         with tempfile.TemporaryDirectory() as work:
             folder = os.path.join(work, name)  # the file has this name
             shutil.copytree(os.path.join(HERE, f"hf_{name}"), folder)
@@ -132,6 +147,11 @@ def record_spm(llama_cpp_folder):
 def lines(path, all):
     with open(path, "w", encoding="utf-8") as file:
         file.writelines(json.dumps(one, separators=(",", ":")) + "\n" for one in all)
+
+
+def read_json(folder, name):
+    with open(os.path.join(folder, f"{name}.json"), encoding="utf-8") as file:
+        return json.load(file)
 
 
 def edit(path, **keys):
@@ -207,10 +227,19 @@ def compare(lathe, llama_cpp_folder, family, seed, work):
     config.vocab_size, config.bos_token_id, config.eos_token_id = len(t), t.bos_token_id, t.eos_token_id
     if family == "gpt2":
         config.activation_function, config.n_ctx = "gelu_new", config.n_positions
-    if family == "mistral":
+    if family in ("mistral", "phi3"):
         config.sliding_window = None
     if family.startswith("gemma"):
         as_llama_cpp(config)
+    if family == "gpt_neox":  # llama.cpp has no others; the converter does not write rope_theta
+        config.tie_word_embeddings, config.attention_bias, config.hidden_act = False, True, "gelu"
+        config.rope_parameters["rope_theta"] = 1e4
+    if family == "smollm3":
+        config.no_rope_layers = [int((i + 1) % 4 > 0) for i in range(config.num_hidden_layers)]
+    if family in ("olmo2", "smollm3"):
+        config.tie_word_embeddings &= family != "olmo2"
+        if config.rope_parameters["rope_type"] == "llama3":
+            config.rope_parameters = {"rope_type": "default", "rope_theta": 1e4}
     model = transformers.AutoModelForCausalLM.from_config(config).eval()
     draw(model, seed)
     model.save_pretrained(folder), t.save_pretrained(folder)
@@ -232,12 +261,13 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("lathe")
     p.add_argument("llama_cpp")
-    p.add_argument("families", nargs="*", default=list(CUTS))
+    p.add_argument("families", nargs="*")
     p.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     a, failed = p.parse_args(), 0
     if a.lathe == "record":
-        return record(a.llama_cpp), record_spm(a.llama_cpp)
-    for family in a.families:
+        record(a.llama_cpp, a.families)
+        return a.families or record_spm(a.llama_cpp)
+    for family in a.families or CUTS:
         for seed in a.seeds:
             with tempfile.TemporaryDirectory() as work:
                 far, differ, texts = compare(a.lathe, a.llama_cpp, family, seed, work)

@@ -1,8 +1,8 @@
 """huggingface.py: Hugging Face's own models against Lathe's export and import.
 
-    python3 tests/reference/huggingface.py record
-        writes tests/reference/hf_gpt2, hf_llama, hf_llama3 (stretched rotary positions), hf_mistral (a window), hf_qwen2, hf_qwen3,
-        hf_gemma, hf_gemma2 and hf_gemma3 (windows in some layers): folders as transformers' save_pretrained() leaves them, of small random
+    python3 tests/reference/huggingface.py record [NAME …]
+        writes tests/reference/hf_gpt2, hf_llama, hf_llama3 (stretched rotary positions), hf_mistral (a window), hf_qwen2,
+        hf_qwen3, hf_gemma, hf_gemma2 and hf_gemma3 (windows in some layers), hf_olmo2, hf_phi3, hf_smollm3, hf_neox and hf_neox_serial (or those named): folders as transformers' save_pretrained() leaves them, of small random
         models, and in each expected.safetensors: tokens and targets I32 [B][T], logits F64 [B][T][V], loss F64 [1]
     python3 tests/reference/huggingface.py record_ends
         writes tests/reference/hf_ends: a small llama with a tokenizer whose vocabulary is smaller than the model's, a chat
@@ -26,10 +26,14 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig, GPT2Config, GPT2LMHeadModel
 from transformers import Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3TextConfig, GemmaConfig, GemmaForCausalLM
 from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, PreTrainedTokenizerFast
+from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+from transformers import Olmo2Config, Olmo2ForCausalLM, Phi3Config, Phi3ForCausalLM
+from transformers import SmolLM3Config, SmolLM3ForCausalLM
 from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
+CHOSEN = []  # names of folders to record; none: all
 KINDS = {np.dtype(np.float64): "F64", np.dtype(np.float32): "F32", np.dtype(np.int32): "I32"}
 
 
@@ -70,6 +74,8 @@ def draw(model, seed):
 
 
 def record_one(name, model, T, seed, **how):
+    if CHOSEN and name not in CHOSEN:
+        return
     folder = os.path.join(HERE, name)
     shutil.rmtree(folder, ignore_errors=True)
     draw(model, seed)
@@ -108,6 +114,18 @@ def record():
     record_one("hf_qwen2", Qwen2ForCausalLM(qwen).eval(), 12, 630, dtype=torch.bfloat16)
     qwen = Qwen3Config(**sizes, head_dim=10, rope_parameters={"rope_type": "default", "rope_theta": 1e6})
     record_one("hf_qwen3", Qwen3ForCausalLM(qwen).eval(), 12, 640, dtype=torch.bfloat16)
+    olmo = Olmo2Config(**sizes, pad_token_id=None, rope_parameters={"rope_type": "default", "rope_theta": 5e5})
+    record_one("hf_olmo2", Olmo2ForCausalLM(olmo).eval(), 12, 650, dtype=torch.bfloat16)
+    rope = {"rope_type": "default", "rope_theta": 5e4, "partial_rotary_factor": 0.75}
+    phi = Phi3Config(**{**sizes, "hidden_size": 32}, pad_token_id=None, sliding_window=5, rope_parameters=rope)
+    record_one("hf_phi3", Phi3ForCausalLM(phi).eval(), 12, 660, dtype=torch.bfloat16)
+    smol = SmolLM3Config(**{**sizes, "num_hidden_layers": 4}, head_dim=10, pad_token_id=None, rope_parameters={"rope_type": "default", "rope_theta": 5e6})
+    record_one("hf_smollm3", SmolLM3ForCausalLM(smol).eval(), 12, 690, dtype=torch.bfloat16)
+    neox = GPTNeoXConfig(vocab_size=61, hidden_size=24, intermediate_size=34, num_hidden_layers=2, num_attention_heads=3, max_position_embeddings=64,
+                         rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}, **none)  # fmt: skip
+    record_one("hf_neox", GPTNeoXForCausalLM(neox).eval(), 12, 670, dtype=torch.bfloat16)
+    neox.use_parallel_residual, neox.hidden_act, neox.rope_parameters["rope_theta"] = False, "gelu_fast", 5e4
+    record_one("hf_neox_serial", GPTNeoXForCausalLM(neox).eval(), 12, 680, dtype=torch.bfloat16)
     record_gemma({**sizes, "pad_token_id": None, "tie_word_embeddings": True})
 
 
@@ -272,7 +290,8 @@ def check(description, folder, options):
 
 
 def main(words):
-    if words == ["record"]:
+    if words[:1] == ["record"]:
+        CHOSEN.extend(words[1:])
         record()
     elif words == ["record_ends"]:
         record_ends()

@@ -9,6 +9,7 @@ llama="$top/models/llama.lua --set layers=2 --set heads=4 --set kv_heads=2 --set
 works "$lathe" build $llama --set vocab=283 --set rope_theta=50000.0 --set steps=4 -o llama
 works "$lathe" build $llama --set vocab=300 --set rope_theta=50000.0 -o wide
 works "$lathe" build $llama --set vocab=283 -o turned
+adapted="$llama --set vocab=283 --set rope_theta=50000.0"
 llama=$work/llama/trainer
 
 # The same parameters, to the bit; the tokenizer gives the same ids, so the same losses.
@@ -49,6 +50,32 @@ works $llama eval --data text.txt --val-fraction 1 --weights run && cp out folde
 grep ^loss own.txt >own.loss; grep ^loss folder.txt >folder.loss
 same own.loss folder.loss
 
+# Weights in 8 bits: a file of Q8_0 is read and written to the same bytes; other types are rounded as on export.
+works "$lathe" build $adapted --lora rank=2 --frozen q8_0 -o eight
+for type in q8_0 f32; do works $llama export --to gguf --type $type --weights run --out $type.gguf; done
+for type in q8_0 f32; do works $work/eight/trainer export --to gguf --type q8_0 --weights $type.gguf --out from-$type.gguf; done
+same q8_0.gguf from-q8_0.gguf
+same q8_0.gguf from-f32.gguf
+
+# Adapters alone: out, in, and out again to the same bytes; what is no adapter, or another's, is refused.
+works "$lathe" build $adapted --lora rank=2,alpha=6,rslora -o low
+low=$work/low/trainer
+works $low train --data text.txt --init out.gguf --out low-run --steps 3
+works $low export --to gguf-adapter --weights low-run --out adapter.gguf
+works $low export --to gguf-adapter --weights out.gguf --adapter adapter.gguf --out again.gguf
+same adapter.gguf again.gguf
+for with in "low-run" "out.gguf --adapter adapter.gguf"; do
+    works $low eval --data text.txt --val-fraction 1 --weights $with
+    grep ^loss out >"${with%% *}.with"
+done
+same low-run.with out.gguf.with
+works "$lathe" build $adapted --lora rank=2,alpha=3 -o other
+refuses 3 'those of --lora rank=2,alpha=8.48' $work/other/trainer eval --data text.txt --weights out.gguf --adapter adapter.gguf
+refuses 3 'expected an adapter (general.type' $low eval --data text.txt --weights out.gguf --adapter out.gguf
+head -c 9000 adapter.gguf >cut.gguf
+refuses 3 'cut.gguf' $low eval --data text.txt --weights out.gguf --adapter cut.gguf
+refuses 2 'this model has no adapters' $llama export --to gguf-adapter --weights out.gguf --out none.gguf
+
 # A folder says the base of rotary positions in another place, and one without head_dim means width / heads.
 works $llama export --to gguf --weights again --out folder.gguf
 works $llama init --init folder.gguf --out back.safetensors
@@ -85,7 +112,7 @@ refuses 3 'cut.gguf: error: expected .* found the file.s end; it is cut off' $ll
 head -c 90000 $gguf/llama.gguf >cut.gguf
 refuses 3 'cut.gguf: error: tensor .* the file is cut off' $llama init --init cut.gguf --out refused.safetensors
 LC_ALL=C sed '0,/llama/s//gamma/' $gguf/llama.gguf >changed.gguf
-refuses 3 '"general.architecture": expected llama, qwen2, qwen3, gemma, gemma2, gemma3 or gpt2, found gamma' $llama init --init changed.gguf --out refused.safetensors
+refuses 3 '"general.architecture": expected llama, qwen2, qwen3, gemma, gemma2, gemma3, olmo2, phi3, smollm3, gptneox or gpt2, found gamma' $llama init --init changed.gguf --out refused.safetensors
 changed smollm smallm
 refuses 3 'found model gpt2, pre smallm, which is not read from GGUF yet; --tokenizer FILE' $llama eval --data text.txt --weights changed.gguf
 works $llama eval --data text.txt --val-fraction 1 --weights changed.gguf --tokenizer $gguf/llama/tokenizer.json

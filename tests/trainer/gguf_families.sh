@@ -7,7 +7,7 @@ lathe=${LATHE:-$BUILD/lathe}
 reference=$top/tests/reference
 
 printf "ABBA12345'SAB!?AB" >text.txt
-for kind in llama3 qwen2 qwen3 gemma gemma2 gemma3 gpt2; do
+for kind in llama3 qwen2 qwen3 gemma gemma2 gemma3 olmo2 neox smollm3 gpt2; do
     file=$reference/gguf/$kind.gguf trainer=$kind/built/trainer
     works "$lathe" new $kind --from $file
     works "$lathe" new $kind-folder --from $reference/hf_$kind
@@ -28,6 +28,9 @@ for kind in llama3 qwen2 qwen3 gemma gemma2 gemma3 gpt2; do
     cp own.gguf $kind.gguf
 done
 says 'c.rope_context = 16$' llama3/model.lua
+says 'c.rotary_share = 0.5$' neox/model.lua
+works neox/built/trainer export --to gguf --type q8_0 --weights neox.gguf --out small.gguf      # rows of q, k and v in another order
+says 'llama.cpp computes gelu by tanh' err
 works gpt2/built/trainer export --to gguf --type q8_0 --weights gpt2.gguf --out small.gguf      # rows of transposed matrices
 says 'at most [34]\..e-03' out
 sed 's/"normalizer": null/"normalizer": {"type": "NFC"}/' gpt2-out/tokenizer.json >normal.json && cp normal.json gpt2-out/tokenizer.json
@@ -37,7 +40,7 @@ sed 's/"NFC"/"NFKC"/' normal.json >gpt2-out/tokenizer.json
 refuses 3 'normalises text to NFKC, which llama.cpp cannot' gpt2/built/trainer export --to gguf --weights gpt2-out --out refused.gguf
 sed 's/"NFC"/"Nmt"/' normal.json >gpt2-out/tokenizer.json
 refuses 3 'in the file, found a tokenizer with the normalizer Nmt' gpt2/built/trainer export --to gguf --weights gpt2-out --out refused.gguf
-for pre in llama3:llama-bpe qwen2:qwen2 qwen3:qwen2 gpt2:gpt-2; do
+for pre in llama3:llama-bpe qwen2:qwen2 qwen3:qwen2 olmo2:dbrx neox:gpt-2 smollm3:llama-bpe gpt2:gpt-2; do
     LC_ALL=C grep -aq "tokenizer.ggml.pre.*${pre#*:}" ${pre%:*}.gguf && ok "cut as ${pre#*:}" || wrong "$pre"
 done
 
@@ -81,8 +84,53 @@ cp $reference/hf_mistral/config.json mistral/
 refuses 3 "sees all positions in a model of the architecture llama, and this one's a window" narrow/trainer export --to gguf --weights mistral --out refused.gguf
 refuses 3 'sliding_window: expected 5, found' narrow/trainer init --init mistral.gguf --out refused.safetensors
 
-# Stretched positions that are no model's, keys of the architecture that nothing knows, and what other programs noted.
+# llama.cpp has no OLMo 2 whose logits share the embedding's matrix.
+works "$lathe" build olmo2/model.lua --set tied=true -o tied
+for i in 1 2 3 4 5 6 7 8 9 10; do printf "ABBA12345BABAB54321BAAB"; done >long.txt
+works tied/trainer train --data long.txt --val-fraction 0 --tokenizer olmo2.gguf --out tied-run --steps 1
+refuses 3 'llama.cpp wants a matrix for the logits in a model of this architecture' tied/trainer export --to gguf --weights tied-run --out refused.gguf
+
+# Norms of Gemma are 1 more there, which rounds them.
+works gemma/built/trainer train --data long.txt --val-fraction 0 --init gemma.gguf --out gemma-run --steps 1
+works gemma/built/trainer export --to gguf --weights gemma-run --out gemma-run.gguf
+says 'read again: weights differ by at most [1-9].*e-0[67]' out
+
+# Where heads of q, k and v lie apart there must be whole ones; a model without biases has no place.
 changed() { LC_ALL=C sed "s/$2/$3/" $reference/gguf/$1.gguf >changed.gguf; }
+changed neox '\(gptneox.attention.head_count....\)\x03' '\1\x05'
+refuses 3 'expected a width that heads divide, found 24 and 5' neox/built/trainer init --init changed.gguf --out refused.safetensors
+changed neox '\(gptneox.attention.head_count....\)\x03' '\1\x04'
+refuses 3 'num_attention_heads: expected 3, found 4' neox/built/trainer init --init changed.gguf --out refused.safetensors
+changed neox '\(gptneox.use_parallel_residual....\)\x01' '\1\x00'
+refuses 3 'use_parallel_residual: expected true, found false' neox/built/trainer init --init changed.gguf --out refused.safetensors
+works "$lathe" build neox/model.lua --set attention_bias=false -o plain
+works plain/trainer train --data long.txt --val-fraction 0 --tokenizer neox.gguf --out plain-run --steps 1
+refuses 3 'projections of attention have biases in a model of this architecture' plain/trainer export --to gguf --weights plain-run --out refused.gguf
+
+# llama.cpp leaves out the rotary positions of every fourth layer of SmolLM 3, and of no others.
+works "$lathe" build smollm3/model.lua --set no_rope_interval=2 -o second
+works second/trainer train --data long.txt --val-fraction 0 --tokenizer smollm3.gguf --out second-run --steps 1
+refuses 3 'leaves out rotary positions of every 4th layer in a model of the architecture smollm3' second/trainer export --to gguf --weights second-run --out refused.gguf
+refuses 3 'no_rope_layers: expected \[1,0,1,0\], found \[1,1,1,0\]' second/trainer init --init smollm3.gguf --out refused.safetensors
+
+# llama.cpp reads no window of Phi-3's; 0 is none.
+LC_ALL=C sed 's/\(phi3\.attention\.sliding_window....\)\x05/\1\x00/' $reference/gguf/phi3.gguf >wide.gguf
+for kind in phi3 wide; do
+    file=$reference/gguf/phi3.gguf
+    [ $kind = phi3 ] || file=wide.gguf
+    works "$lathe" new $kind-phi --from $file
+    works "$lathe" build $kind-phi/model.lua -o $kind-phi/built
+    works $kind-phi/built/trainer init --init $file --out $kind.safetensors
+done
+works phi3-phi/built/trainer init --init $reference/hf_phi3 --out known.safetensors
+same phi3.safetensors known.safetensors
+same wide.safetensors known.safetensors
+refuses 3 "sees all positions in a model of the architecture phi3, and this one's a window" phi3-phi/built/trainer export --to gguf --weights $reference/gguf/phi3.gguf --out refused.gguf
+works wide-phi/built/trainer export --to gguf --weights wide.gguf --out own.gguf
+works wide-phi/built/trainer init --init own.gguf --out back.safetensors
+same back.safetensors known.safetensors
+
+# Stretched positions that are no model's, keys of the architecture that nothing knows, and what other programs noted.
 changed qwen3 qwen3.rope.freq_base qwen3.rope.freq_bass
 refuses 3 'qwen3.rope.freq_bass: found 1000000.0, an unknown key' qwen3/built/trainer init --init changed.gguf --out refused.safetensors
 LC_ALL=C sed 's/general.finetune/quantize.imatrix/; s/general.size_label/mradermacher.label/' $reference/gguf/qwen3.gguf >changed.gguf

@@ -40,7 +40,7 @@ refused '"query_pre_attn_scalar": 10' '"query_pre_attn_scalar": 11' 'query_pre_a
 refused '"full_attention",' '"sliding_attention",' 'layer_types: expected \["sliding_attention","sliding_attention","full_attention"'
 folder gemma3 odd && edit odd '\["sliding_attention", *"sliding' '["full_attention", "sliding'
 edit odd '\[ *"sliding_attention"' '["full_attention"'
-refuses 3 'layer_types: expected "full_attention" for each so many-th layer' "$lathe" new refused --from odd
+refuses 3 'layer_types: expected a list in which every so many-th layer is unlike the others' "$lathe" new refused --from odd
 
 # null switches a cap off; without the key, Gemma 2 has one.
 folder gemma2 free && edit free '"attn_logit_softcapping": 2.0' '"attn_logit_softcapping": null'

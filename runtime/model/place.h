@@ -1,0 +1,16 @@
+/* place.h: weights in the flat array of parameters, of which the last ones may lie in blocks (interface/q8_0.h). */
+#ifndef LATHE_MODEL_PLACE_H
+#define LATHE_MODEL_PLACE_H
+
+#include "interface/lathe_model.h"
+
+bool lies_in_blocks(const Lathe_model *m, const Lathe_param *p);
+Lathe_dtype type_of_weight(const Lathe_model *m, const Lathe_param *p);
+/* e: an element of the flat array; in blocks, the first of one. */
+void *parameter_at(const Lathe_model *m, const void *flat, int64_t e);
+double read_weight(const Lathe_model *m, const void *flat, int64_t e);      /* any element */
+/* n neighbours, each the nearest number of their type; in blocks n is a multiple of LATHE_BLOCK. */
+void write_reals(Lathe_dtype t, void *at, int64_t n, const double *x);
+void write_weights(const Lathe_model *m, void *flat, int64_t e, int64_t n, const double *x);
+
+#endif
