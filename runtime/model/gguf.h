@@ -34,15 +34,15 @@ typedef struct Architecture {
     const char *also;  /* JSON: keys of config.json that are the same for all */
     bool rotary;       /* positions are, and heads of keys may be fewer */
     bool own_heads;    /* their size may be another than width / heads */
-    bool tied;         /* the head is the embedding */
-    int full_every;    /* of layers with a window, each of this number has none unless a file says so; 0: no layer has */
-    bool local_base;   /* layers with a window have rotary positions of another base */
-    int layers_by_heads; /* in a model of so many, scores are divided by the root of width / heads */
     bool turned;       /* rows of q and k are in the order of rotary pairs; rope_freqs.weight may stretch positions */
     bool own_logits;   /* llama.cpp wants a matrix of its own for the logits */
+    bool tied;         /* llama.cpp has none: it is the embedding's */
     const char *share; /* the key of Hugging Face for the part of a head that positions turn; NULL: they turn all */
     const char *base;  /* that of the base of rotary positions, where each head has a key of its own; NULL: rope_theta */
     int no_rope;       /* every so many-th layer has no rotary positions, which a file does not say; 0: all have */
+    int full_every;    /* every so many-th layer has no window, unless a file says another; 0: none has one */
+    bool local_base;   /* layers with a window have rotary positions of another base */
+    int layers_by_heads; /* in a model of so many layers, scores are divided by the root of width / heads */
 } Architecture;
 
 const Architecture *architecture_of(const Store *s); /* ends the program (3) if it is not known */

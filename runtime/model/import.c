@@ -204,7 +204,7 @@ static void fill_rows(const Lathe_model *m, const Hf_tensor *t, int64_t rows, vo
 }
 
 /* Elements first … first + LATHE_BLOCK - 1 of the parameter's copy.  Rows of a file are rows of the copy, in whatever
- * order, but where it is transposed. */
+ * order, but where it is transposed; none is raised, as vectors may be. */
 static bool import_block(const Lathe_model *m, const Hf_tensor *t, const Stored *from, int64_t first, void *flat)
 {
     double values[LATHE_BLOCK];

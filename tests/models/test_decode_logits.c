@@ -47,6 +47,16 @@ int main(void)
                   "models/llama.lua --set kind=smollm3 --set no_rope_interval=2 --set width=32 --set heads=4 "
                   "--set vocab=17 --set seq=17 --set batch=2 --set prefill=4 --precision fp64",
                   1e-12);
+    compare_model(
+        "gemma2, prompts read at once",
+        "models/llama.lua --set kind=gemma2 --set window=3 --set full_every=2 --set score_cap=2.0 --set logit_cap=3.0 "
+        "--set width=32 --set heads=4 --set vocab=17 --set seq=17 --set batch=2 --set prefill=4 --precision fp64",
+        1e-12);
+    compare_model(
+        "gemma3, prompts read at once",
+        "models/llama.lua --set kind=gemma3_text --set window=3 --set full_every=2 --set rope_local=10.0 "
+        "--set width=32 --set heads=4 --set vocab=17 --set seq=17 --set batch=2 --set prefill=4 --precision fp64",
+        1e-12);
     compare_model("neox, prompts read at once",
                   "models/neox.lua --set width=24 --set heads=3 --set rotary_share=0.5 --set layers=2 --set hidden=34 "
                   "--set vocab=17 --set seq=17 --set batch=2 --set prefill=4 --precision fp64",

@@ -57,6 +57,14 @@ static const Case cases[] = {
      "models/llama.lua --set kind=smollm3 --set no_rope_interval=2 --set layers=2 --set width=24 --set heads=4 "
      "--set hidden=34 --set seq=7 --set batch=2 --set vocab=13",
      3},
+    {"llama as gemma2", "grad",
+     "models/llama.lua --set kind=gemma2 --set window=3 --set full_every=2 --set score_cap=2.0 --set logit_cap=3.0 "
+     "--set layers=2 --set width=24 --set heads=4 --set hidden=34 --set seq=7 --set batch=2 --set vocab=13",
+     3},
+    {"llama as gemma3_text", "grad",
+     "models/llama.lua --set kind=gemma3_text --set window=3 --set full_every=2 --set rope_local=10.0 --set layers=2 "
+     "--set width=24 --set heads=4 --set hidden=34 --set seq=7 --set batch=2 --set vocab=13",
+     3},
     {"neox", "grad",
      "models/neox.lua --set layers=2 --set width=24 --set heads=3 --set rotary_share=0.5 --set hidden=34 --set seq=7 "
      "--set batch=2 --set vocab=13",

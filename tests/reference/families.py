@@ -56,16 +56,16 @@ def configuration(family, r):
         caps = dict(final_logit_softcapping=r.choice([None, 3.0]))
         return transformers.Gemma3TextConfig(**s, **local, **r.choice([{}, types]), **caps)
     if family == "olmo2":
-        return transformers.Olmo2Config(**sizes(r, [plain, linear, LLAMA3]), pad_token_id=None)
+        return transformers.Olmo2Config(**sizes(r, [plain, linear, LLAMA3]))
     if family == "phi3":
         given = sizes(r, [plain])
         share = r.choice([1.0, 0.4, 0.8] if given["hidden_size"] // given["num_attention_heads"] == 10 else [1.0, 0.5, 0.75])
         given["rope_parameters"]["partial_rotary_factor"] = share
-        return transformers.Phi3Config(**given, pad_token_id=None, sliding_window=r.choice([None, 7, 40]))
+        return transformers.Phi3Config(**given, sliding_window=r.choice([None, 7, 40]))
     if family == "smollm3":
         given = sizes(r, [plain, linear, LLAMA3])
         given["num_hidden_layers"] = r.choice([3, 4, 5])
-        return transformers.SmolLM3Config(**given, pad_token_id=None, no_rope_layer_interval=r.choice([2, 3, 4, 9]))
+        return transformers.SmolLM3Config(**given, no_rope_layer_interval=r.choice([2, 3, 4, 9]))
     if family == "gpt_neox":
         heads, head = r.choice([1, 3, 4]), r.choice([8, 16, 20])
         rope = {"rope_type": "default", "rope_theta": r.choice([1e4, 5e5]), "partial_rotary_factor": r.choice([0.25, 0.5, 1.0])}

@@ -94,6 +94,13 @@ refuses 3 'llama.cpp wants a matrix for the logits in a model of this architectu
 works gemma/built/trainer train --data long.txt --val-fraction 0 --init gemma.gguf --out gemma-run --steps 1
 works gemma/built/trainer export --to gguf --weights gemma-run --out gemma-run.gguf
 says 'read again: weights differ by at most [1-9].*e-0[67]' out
+gemma() { works "$lathe" build gemma2/model.lua --set width=64 --set hidden=96 --set heads=2 --set kv_heads=1 --set head_width=32 --set query_width=32 "$@"; }
+gemma -o wide-gemma
+gemma --parameters q8_0 -o eight-gemma
+works wide-gemma/trainer train --data long.txt --val-fraction 0 --tokenizer gemma2.gguf --out wide-gemma-run --steps 1
+works wide-gemma/trainer export --to gguf --type q8_0 --weights wide-gemma-run --out small.gguf
+works eight-gemma/trainer export --to gguf --type q8_0 --weights small.gguf --out again.gguf       # matrices in blocks, norms are none
+same again.gguf small.gguf
 
 # Where heads of q, k and v lie apart there must be whole ones; a model without biases has no place.
 changed() { LC_ALL=C sed "s/$2/$3/" $reference/gguf/$1.gguf >changed.gguf; }
