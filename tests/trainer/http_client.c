@@ -1,6 +1,6 @@
-/* http_client.c: a tiny client of HTTP for serve.sh: http_client PORT METHOD PATH [BODY-FILE|-] [HEADER…], the answer's status
- * on stderr and its body, chunks joined, on stdout.  METHOD "leave" posts, reads a little, and goes away; "half" sends
- * half a request and waits until the server ends it. */
+/* http_client.c: a tiny client of HTTP for serve.sh: http_client PORT METHOD PATH [BODY-FILE|-] [HEADER…], the answer's
+ * status on stderr and its body, chunks joined, on stdout.  METHOD "leave" posts, reads a little, and goes away; "half"
+ * sends half a request and waits until the server ends it. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <stdio.h>
