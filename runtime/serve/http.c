@@ -382,7 +382,7 @@ static struct MHD_Daemon *start_daemon(Server *server)
 {
     Address a;
     read_address(server->s->host, server->s->port, &a);
-    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
     if (a.any.sa_family == AF_INET6) flags |= MHD_USE_IPv6;
     struct MHD_Daemon *d = mhd.MHD_start_daemon(
         flags, (uint16_t)server->s->port, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, log_nothing, NULL,
