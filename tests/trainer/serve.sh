@@ -5,10 +5,9 @@ top=$PWD
 lathe=${LATHE:-$BUILD/lathe}
 [ -x "$lathe" ] || { echo "skipped: $lathe is not built"; exit 77; }
 ${CC:-cc} -O1 "$top/tests/trainer/http_client.c" -o client || { echo "skipped: no C compiler"; exit 77; }
+timeout 60 "$toy" serve --host nowhere.example >out 2>err </dev/null
+grep -q libmicrohttpd12 err && { echo 'skipped: libmicrohttpd12 is missing'; exit 77; }
 refuses 2 'expected an address' "$toy" serve --host nowhere.example
-if ! grep -q 'expected an address' err; then
-    grep -q libmicrohttpd err && { echo 'skipped: libmicrohttpd is missing'; exit 77; }
-fi
 for k in 1 2 3 4 5 6 7 8; do echo '{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yo"}]}'; done >hi.jsonl
 works "$lathe" train "$top/models/gpt.lua" --set layers=1 --set width=32 --set seq=96 --set pack=true --set lr=0.01 -o hi --data hi.jsonl \
     --set chat=plain --val-fraction 0 --steps 100 --out run
