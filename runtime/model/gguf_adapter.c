@@ -182,8 +182,7 @@ void read_gguf_adapter(const Lathe_model *m, const char *path, void *flat)
     if (taken < s.n)
         fail(EXIT_DATA, path,
              "%lld tensors are of layers that have no adapter in this trainer, of %d; build it with a --lora match=… "
-             "that "
-             "names them too",
+             "that names them too",
              (long long)(s.n - taken), s.n);
     close_store(&s);
 }
