@@ -1,25 +1,37 @@
 -- llama.lua: a decoder-only transformer with rmsnorm, rotary positions, grouped heads and swiglu.  Names and layouts in
--- checkpoints are those of Llama, Mistral, Qwen 2, Qwen 3, OLMo 2, Phi-3 and SmolLM 3 at Hugging Face, whose rotary positions turn
--- the two halves of a head against each other.
+-- checkpoints are those of Llama, Mistral, Qwen 2, Qwen 3, Gemma 1 to 3, OLMo 2, Phi-3 and SmolLM 3 at Hugging Face, whose rotary
+-- positions turn the two halves of a head against each other.
 
--- What the families have of their own: attention_bias and mlp_bias are in their config.json; head_width, window, eps, theta and
--- tied are what it means by saying nothing.  partial: positions may turn a part of each head alone.  no_rope: some layers may have none.
+-- What the families have of their own: attention_bias and mlp_bias are in their config.json; head_width, window, eps, theta,
+-- rope_local, tied, full_every, score_cap, logit_cap and no_rope are what it means by saying nothing.  partial: positions may turn a
+-- part of each head alone.  full_every: between such layers all have a window.  no_rope: such layers have no rotary positions.
+local function gemma(kind)
+  kind.norm_offset, kind.activation = 1, "gelu_tanh"                            -- norms are times 1 + weight
+  kind.head_width, kind.attention_bias, kind.tied = 256, false, true
+  return kind
+end
+
 local kinds = {
   llama = { architecture = "LlamaForCausalLM", attention_bias = false, mlp_bias = false },
   mistral = { architecture = "MistralForCausalLM", window = 4096 },
   qwen2 = { architecture = "Qwen2ForCausalLM", qkv_bias = true },
   qwen3 = { architecture = "Qwen3ForCausalLM", qk_norm = true, attention_bias = false, head_width = 128 },
+  gemma = gemma { architecture = "GemmaForCausalLM" },
+  gemma2 = gemma { architecture = "Gemma2ForCausalLM", norms = "both", window = 4096, full_every = 2, score_cap = 50.0, logit_cap = 30.0 },
+  gemma3_text = gemma { architecture = "Gemma3ForCausalLM", norms = "both", qk_norm = true, window = 4096, full_every = 6,
+                        theta = 1e6, rope_local = 1e4 },
   olmo2 = { architecture = "Olmo2ForCausalLM", qk_norm = "wide", norms = "after", attention_bias = false, eps = 1e-5 },
   phi3 = { architecture = "Phi3ForCausalLM", fused = true, partial = true, window = false, eps = 1e-5,
            harmless = { auto_map = "transformers has that code", original_max_position_embeddings = "of stretched positions" } },
-  smollm3 = { architecture = "SmolLM3ForCausalLM", attention_bias = false, mlp_bias = false, theta = 2e6, tied = true, no_rope = 4,
-              harmless = { no_rope_layer_interval = "said by no_rope_layers" } },
+  smollm3 = { architecture = "SmolLM3ForCausalLM", attention_bias = false, mlp_bias = false, theta = 2e6, tied = true, no_rope = 4 },
 }
 
--- The norms of what goes into attention and the mlp, or of what comes out of them
+-- The norms of what goes into attention and the mlp, of what comes out of them, or of both
 local norms = {
   before = { attention = "input_layernorm", mlp = "post_attention_layernorm" },
   after = { attention_out = "post_attention_layernorm", mlp_out = "post_feedforward_layernorm" },
+  both = { attention = "input_layernorm", attention_out = "post_attention_layernorm",
+           mlp = "pre_feedforward_layernorm", mlp_out = "post_feedforward_layernorm" },
 }
 
 -- The names of weights: one for each projection, or one for q, k and v, and one for gate and up
@@ -28,6 +40,7 @@ local fused = { attention = { "qkv_proj", "o_proj" }, mlp = { "gate_up_proj", "d
 
 local function head_width(c) return c.head_width > 0 and c.head_width or c.width // c.heads end
 local function rotary_width(c) return math.floor(head_width(c) * c.rotary_share + 1e-6) end
+local function query_width(c) return c.query_width > 0 and c.query_width or head_width(c) end
 local function context(c) return c.context > 0 and c.context or c.seq end
 
 -- Rotary rates of models that were made to read longer texts than they began with
@@ -43,38 +56,52 @@ local stretches = {
   end,
 }
 
--- What becomes of the rates of layer i (i32 []): in a layer without rotary positions they are 0, so nothing turns.
-local function stretch_of(c, i)
-  local stretch, every = stretches[c.rope] and stretches[c.rope](c), c.no_rope_interval
-  if every == 0 then return stretch end
-  local turns = nn.ne((i + 1) // every * every, i + 1):cast("f32")
-  return function(rate) return turns * (stretch and stretch(rate) or rate) end
+-- Whether layer i (i32 [], of nn.stack) is not the last of `every` layers: bool []
+local function between(i, every) return nn.ne((i + 1) % every, 0) end
+
+-- What becomes of rotary rates in layer i.  With a window they may have another base; where they are 0, nothing turns.
+local function rates_of(c, i)
+  local stretch = stretches[c.rope] and stretches[c.rope](c)
+  local function far(rate) return stretch and stretch(rate) or rate end
+  if c.rope_local > 0 then
+    local power = math.log(c.rope_local) / math.log(c.rope_theta)
+    return function(rate) return nn.where(between(i, c.full_every), nn.exp(nn.log(rate) * power), far(rate)) end
+  elseif c.no_rope_interval > 0 then
+    return function(rate) return between(i, c.no_rope_interval):cast("f32") * far(rate) end
+  end
+  return stretch
 end
+
+local function norm(c, y, name) return name and nn.rmsnorm(y, { name = name, eps = c.eps, offset = kinds[c.kind].norm_offset }) or y end
 
 local function block(c, init, x, i, segments)
   local kind = kinds[c.kind]
   local at, names = norms[kind.norms or "before"], kind.fused and fused or apart
-  local function norm(y, name) return name and nn.rmsnorm(y, { name = name, eps = c.eps }) or y end
-  local function wide(y, name) return norm(y:reshape { y:size(0), y:size(1), -1 }, name):reshape(y.shape) end
-  local h = norm(x, at.attention)
-  x = x + norm(nn.attention(h, {
+  local function each(y, name) return norm(c, y, name) end
+  local function wide(y, name) return norm(c, y:reshape { y:size(0), y:size(1), -1 }, name):reshape(y.shape) end
+  local h = nn.attention(norm(c, x, at.attention), {
     name = "self_attn", fused = names == fused, names = names.attention, init = init, bias = false,
     heads = c.heads, kv_heads = c.kv_heads, head_width = head_width(c), qkv_bias = kind.qkv_bias,
-    qk_norm = kind.qk_norm == "wide" and wide or kind.qk_norm and norm,
-    causal = true, window = c.window, rotary = c.rope_theta, rotary_width = rotary_width(c), rotary_stretch = stretch_of(c, i),
-    context = context(c), segments = segments,
-  }), at.attention_out)
-  h = norm(x, at.mlp)
-  h = nn.swiglu(h, { name = "mlp", fused = names == fused, names = names.mlp, hidden = c.hidden, init = init })
-  return x + norm(h, at.mlp_out)
+    qk_norm = kind.qk_norm == "wide" and wide or kind.qk_norm and each,
+    causal = true, window = c.window, windowed = c.full_every > 0 and between(i, c.full_every) or nil,
+    rotary = c.rope_theta, rotary_width = rotary_width(c), rotary_stretch = rates_of(c, i),
+    scale = 1 / math.sqrt(query_width(c)), soft_cap = c.score_cap > 0 and c.score_cap or nil, context = context(c), segments = segments,
+  })
+  x = x + norm(c, h, at.attention_out)
+  h = nn.swiglu(norm(c, x, at.mlp), {
+    name = "mlp", fused = names == fused, names = names.mlp, hidden = c.hidden, activation = kind.activation, init = init,
+  })
+  return x + norm(c, h, at.mlp_out)
 end
 
 -- tokens [B, T]  ->  [B, T, width], and the embedding, whose weight the head may share; segments: of documents that
 -- share a sequence, or nil
 local function model(c, init, tokens, segments)
   local embed = nn.embedding { name = "embed_tokens", rows = c.vocab, width = c.width, init = init }
-  local x = nn.stack(c.layers, embed(tokens), function(x, i) return block(c, init, x, i, segments) end, { name = "layers" })
-  return nn.rmsnorm(x, { name = "norm", eps = c.eps }), embed
+  local x = embed(tokens)
+  if kinds[c.kind].norm_offset then x = x * math.sqrt(c.width) end              -- Gemma's
+  x = nn.stack(c.layers, x, function(x, i) return block(c, init, x, i, segments) end, { name = "layers" })
+  return norm(c, x, "norm"), embed
 end
 
 local function rope_of(c)
@@ -86,11 +113,42 @@ local function rope_of(c)
   return rope
 end
 
--- A 1 for each layer with rotary positions, a 0 for each without.
-local function rope_layers(c, every)
+-- What each layer has, as Hugging Face names it: every so many-th the one, and the others the other.
+local function by_layer(c, every, one, other)
   local layers = {}
-  for i = 1, c.layers do layers[i] = every > 0 and i % every == 0 and 0 or 1 end
+  for i = 1, c.layers do layers[i] = every > 0 and i % every == 0 and one or other end
   return layers
+end
+
+local function rope_layers(c, every) return every and by_layer(c, every, 0, 1) end
+local function seen_by_layers(c, every) return by_layer(c, every, "full_attention", "sliding_attention") end
+
+-- What config.json of Gemma has beside the others' keys, or instead of them
+local function add_gemma(c, kind, hf)
+  local config, absent = hf.config, hf.absent
+  local act, other = "hidden_act", "hidden_activation"                          -- of Gemma 1 also where it says gelu
+  if kind.full_every then act, other = other, act end
+  config.hidden_act, absent.hidden_act, hf.alike = nil, nil, { hidden_act = { "gelu" } }
+  config[act], absent[act] = "gelu_pytorch_tanh", "gelu_pytorch_tanh"
+  hf.harmless[other] = "not read beside " .. act
+  if not kind.full_every then return hf end
+  config.layer_types, absent.layer_types = seen_by_layers(c, c.full_every), seen_by_layers(c, kind.full_every)
+  config.query_pre_attn_scalar, absent.query_pre_attn_scalar = query_width(c), 256
+  for _, cap in ipairs { { "attn_logit_softcapping", "score_cap" }, { "final_logit_softcapping", "logit_cap" } } do
+    local key, ours = table.unpack(cap)
+    absent[key] = kind[ours]
+    if c[ours] > 0 then config[key] = c[ours] else table.insert(hf.unset, key) end
+  end
+  hf.harmless._sliding_window_pattern = "said by layer_types"
+  if not kind.rope_local then return hf end
+  local rope = config.rope_parameters
+  config.rope_parameters = { full_attention = rope, sliding_attention = { rope_theta = c.rope_local, rope_type = "default" } }
+  absent.rope_parameters = config.rope_parameters                               -- then the keys of older files say it
+  config.rope_local_base_freq, absent.rope_local_base_freq = c.rope_local, kind.rope_local
+  if c.rope ~= "default" then config.rope_scaling, absent.rope_scaling = rope, { rope_type = "default" } end
+  hf.elsewhere = { rope_theta = "rope_parameters.full_attention.rope_theta", rope_scaling = "rope_parameters.full_attention",
+    rope_local_base_freq = "rope_parameters.sliding_attention.rope_theta" }
+  return hf
 end
 
 -- config.json; `absent` says what a key means that is not there.
@@ -98,14 +156,14 @@ local function hugging_face(c)
   local kind = kinds[c.kind]
   local harmless = { rope_scaling = "compared as rope_parameters" }                             -- where it need not be unset
   for key, why in pairs(kind.harmless or {}) do harmless[key] = why end
-  return {
+  local hf = {
     config = {
       model_type = c.kind, architectures = { kind.architecture },
       num_hidden_layers = c.layers, num_attention_heads = c.heads, num_key_value_heads = c.kv_heads,
       head_dim = head_width(c), hidden_size = c.width, intermediate_size = c.hidden, hidden_act = "silu",
       max_position_embeddings = context(c), rms_norm_eps = c.eps, rope_theta = c.rope_theta, rope_parameters = rope_of(c),
       partial_rotary_factor = kind.partial and c.rotary_share or nil,
-      no_rope_layers = kind.no_rope and rope_layers(c, c.no_rope_interval),
+      no_rope_layers = rope_layers(c, kind.no_rope and c.no_rope_interval),
       attention_bias = kind.attention_bias, mlp_bias = kind.mlp_bias, tie_word_embeddings = c.tied,
       sliding_window = c.window > 0 and c.window or kind.window and context(c) or nil,          -- a window of all has no effect
     },
@@ -113,13 +171,13 @@ local function hugging_face(c)
       num_key_value_heads = c.heads, head_dim = kind.head_width or c.width // c.heads, hidden_act = "silu",
       rms_norm_eps = kind.eps or 1e-6,
       rope_theta = kind.theta or 10000.0, rope_parameters = { rope_type = "default" }, partial_rotary_factor = 1.0,
-      no_rope_layers = kind.no_rope and rope_layers(c, kind.no_rope),
+      no_rope_layers = rope_layers(c, kind.no_rope),
       attention_bias = kind.attention_bias, mlp_bias = kind.mlp_bias, tie_word_embeddings = kind.tied or false,
       sliding_window = kind.window,
     },
     elsewhere = {
       rope_theta = "rope_parameters.rope_theta", rope_parameters = "rope_scaling",
-      partial_rotary_factor = "rope_parameters.partial_rotary_factor", no_rope_layers = "no_rope_layer_interval",
+      partial_rotary_factor = "rope_parameters.partial_rotary_factor",
     },
     unset = c.rope == "default" and { "rope_scaling" } or {},
     harmless = harmless,
@@ -127,11 +185,12 @@ local function hugging_face(c)
     copies = c.tied and { ["lm_head.weight"] = "model.embed_tokens.weight" } or {},
     ignored = { "model.layers.%d.self_attn.rotary_emb.inv_freq" },
   }
+  return kind.norm_offset and add_gemma(c, kind, hf) or hf
 end
 
 return {
   config = {
-    kind = "llama",                     -- or mistral, qwen2, qwen3, olmo2, phi3, smollm3
+    kind = "llama",                     -- or mistral, qwen2, qwen3, gemma, gemma2, gemma3_text, olmo2, phi3, smollm3
     layers = 4, heads = 4, kv_heads = 2, width = 128,
     head_width = 0,                     -- 0: width / heads
     hidden = 352,                       -- between gate, up and down
@@ -139,7 +198,11 @@ return {
     context = 0,                        -- what decode remembers; 0: seq
     tied = true,                        -- the head shares the embedding's weight
     window = 0,                         -- how many positions each sees, back from its own; 0: all
-    rope_theta = 10000.0, rotary_share = 1.0,                           -- the first part of each head that is turned, of phi3
+    full_every = 0,                     -- every so many layers one sees all, without the window, of gemma2 and gemma3_text; 0: none
+    query_width = 0,                    -- scores are divided by its root; 0: the width of a head
+    score_cap = 0.0, logit_cap = 0.0,   -- scores of attention, and logits, stay below; 0: as they are
+    rope_theta = 10000.0, rope_local = 0.0,                             -- rope_local: of layers with the window; 0: rope_theta
+    rotary_share = 1.0,                 -- the first part of each head that is turned, of phi3
     rope = "default", rope_factor = 1.0,                                -- or linear, llama3
     rope_low = 1.0, rope_high = 4.0, rope_context = 8192,               -- of llama3
     no_rope_interval = 0,               -- each such layer has no rotary positions, of smollm3; 0: all have
@@ -172,11 +235,18 @@ return {
   },
 
   check = function(c)
-    assert(kinds[c.kind], "kind must be llama, mistral, qwen2, qwen3, olmo2, phi3 or smollm3")
-    assert(c.window == 0 or kinds[c.kind].window ~= nil, "only the kinds mistral and phi3 have a window")
+    local kind = kinds[c.kind]
+    assert(kind, "kind must be llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text, olmo2, phi3 or smollm3")
+    assert(c.window == 0 or kind.window ~= nil, "only the kinds mistral, gemma2, gemma3_text and phi3 have a window")
+    assert(not kind.full_every == (c.full_every == 0), "the kinds gemma2 and gemma3_text need full_every, and others have none")
+    assert(c.full_every == 0 or c.window > 0, "full_every needs a window for the layers between")
+    assert(not kind.rope_local == (c.rope_local == 0), "the kind gemma3_text needs rope_local, and others have none")
+    assert(c.score_cap == 0 or kind.score_cap, "only the kind gemma2 has score_cap")
+    assert(c.logit_cap == 0 or kind.full_every, "only the kinds gemma2 and gemma3_text have logit_cap")
+    assert(c.query_width == 0 or kind.full_every, "only the kinds gemma2 and gemma3_text have query_width")
     assert(c.rope == "default" or stretches[c.rope] and c.kind ~= "phi3", "rope must be default, linear or llama3, of phi3 default")
-    assert(c.rotary_share == 1 or kinds[c.kind].partial, "only the kind phi3 has a rotary_share")
-    assert(c.no_rope_interval == 0 or kinds[c.kind].no_rope, "only the kind smollm3 has a no_rope_interval")
+    assert(c.rotary_share == 1 or kind.partial, "only the kind phi3 has a rotary_share")
+    assert(c.no_rope_interval == 0 or kind.no_rope, "only the kind smollm3 has a no_rope_interval")
     assert(c.rope_factor > 0 and c.rope_low < c.rope_high, "rope_factor must be above 0, and rope_low below rope_high")
     assert(c.head_width > 0 or c.width % (2 * c.heads) == 0,
       ("width %d must be a multiple of 2 * heads %d"):format(c.width, c.heads))
@@ -188,7 +258,11 @@ return {
     local x, embed = nn.scope("model", model, c, init, input.tokens, c.pack and input.segments or nil)
     local head = nn.linear(c.tied and { weight = embed.weight, bias = false }
       or { name = "lm_head", out = c.vocab, bias = false, init = init })
-    local logits = head(x)                      -- for generating; training does without
+    local logits = head(x)                      -- for generating; training does without, unless they are capped
+    if c.logit_cap > 0 then
+      logits = nn.soft_cap(logits, c.logit_cap)
+      return nn.cross_entropy(logits, input.targets), { logits = logits, accuracy = nn.accuracy(logits, input.targets) }
+    end
     local loss, _, predicted = nn.linear_cross_entropy(x, input.targets, { weight = head.weight })
     return loss, { logits = logits, accuracy = nn.accuracy(predicted, input.targets) }
   end,

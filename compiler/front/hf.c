@@ -7,8 +7,8 @@
 
 enum { DEEPEST = 6 };
 
-static const char *const hf_keys[] = {"config", "also",       "absent", "elsewhere", "unset",   "ids",
-                                      "names",  "transposed", "zeros",  "copies",    "ignored", "harmless"};
+static const char *const hf_keys[] = {"config", "also",       "absent", "alike",  "elsewhere", "unset",   "ids",
+                                      "names",  "transposed", "zeros",  "copies", "ignored",   "harmless"};
 
 static Where at_key(lua_State *L, const char *key) { return place_of_key(trace_of(L), "hf", key); }
 
@@ -204,6 +204,17 @@ static void check_others(lua_State *L, const char *key)
     lua_pop(L, 1);
 }
 
+/* alike: key -> a list of values. */
+static void check_alike(lua_State *L)
+{
+    if (!push_table(L, "alike")) return;
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
+        if (!lua_istable(L, -1) || !luaL_len(L, -1))
+            err(at_key(L, "alike"),
+                "hf.alike must have a list of values for each key, such as hidden_act = { \"gelu\" }");
+    lua_pop(L, 1);
+}
+
 static void check_keys(lua_State *L)
 {
     const char **keys;
@@ -244,6 +255,7 @@ void read_hf(lua_State *L, int model)
         }
         check_others(L, "zeros");
         check_others(L, "copies");
+        check_alike(L);
         check_texts(L, "elsewhere");
         check_texts(L, "unset");
         check_texts(L, "ignored");

@@ -126,6 +126,7 @@ local attend_options = options.declare("nn.attend", {
   score_bias = { "scores", none, "added to the scores: a tensor that fits [batch…, H, T, S], or a function of positions i32 [T], [S] that gives one" },
   causal = { "boolean", false, "whether query t sees only keys up to offset + t" },
   window = { "integer", 0, "number of keys that a query sees, back from the one at offset + t; 0: all" },
+  windowed = { "tensor", none, "bool []: whether the window holds, such as in some layers of nn.stack; default: it does" },
   offset = { "tensor", none, "i32 []: position of query 0 among the keys; default: 0" },
   lengths = { "tensor", none, "i32 [batch…]: number of keys" },
   segments = { "tensor", none, "i32 [batch…, T]: a query sees the keys of its own segment" },
@@ -140,6 +141,10 @@ local attend_options = options.declare("nn.attend", {
 local function check_attend(name, o)
   if o.dropout < 0 or o.dropout >= 1 then fail("%s: dropout must be a probability below 1, found %s", name, core.text(o.dropout)) end
   if o.window < 0 then fail("%s: window must be at least 1, or 0 for none, found %d", name, o.window) end
+  if o.windowed and (o.windowed.dtype ~= "bool" or o.windowed.rank ~= 0) then
+    fail("%s: windowed must be one bool, found %s", name, core.text(o.windowed))
+  end
+  if o.windowed and (o.window == 0 or o.offset) then fail("%s: windowed says whether a window holds: give a window, and no offset", name) end
   if o.context and o.context < 1 then fail("%s: context must be at least 1, found %d", name, o.context) end
   if o.memory_turns and not o.turns then fail("%s: memory_turns, for the keys, needs turns for the queries as well", name) end
   if o.soft_cap and not (o.soft_cap > 0 and o.soft_cap < math.huge) then
@@ -169,6 +174,14 @@ local function bias_of(name, o, q, S, timed)
   return b
 end
 
+-- The bias, and -∞ for keys before the window where that holds.  A window of all queries has a kernel of its own.
+local function window_bias(o, bias, q, S, timed)
+  if not o.windowed then return bias end
+  local apart = positions(q:size(-3), timed):unsqueeze(-1) - positions(S, false)
+  local hidden = nn.where(nn.land(o.windowed, nn.le(o.window, apart)), -math.huge, 0)
+  return bias and bias + hidden or hidden
+end
+
 -- nn.attend, called by `name`.
 local function attend(name, q, k, v, o)
   check_attend(name, o)
@@ -188,10 +201,10 @@ local function attend(name, q, k, v, o)
     if timed and (o.causal or o.window > 0) then offset = offset and offset + core.position() or core.position() end
     core.time_aware(false)
   end
-  local bias = bias_of(name, o, q, S, timed)
+  local bias = window_bias(o, bias_of(name, o, q, S, timed), q, S, timed)
   local results = table.pack(core.attend(q, k, v, {
     name = name, follows = over_time, scale = o.scale or 1 / math.sqrt(q:size(-1)), soft_cap = o.soft_cap, bias = bias,
-    causal = o.causal, window = o.window, offset = offset, lengths = o.lengths,
+    causal = o.causal, window = o.windowed and 0 or o.window, offset = offset, lengths = o.lengths,
     segments = not (packed and core.decoding()) and o.segments or nil,          -- decode is inside one document
     memory_segments = not (packed and core.decoding()) and o.memory_segments or nil,
     turns = turns, memory_turns = memory_turns, dropout = o.dropout, probabilities = o.probabilities,
@@ -310,6 +323,7 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   head_width = { "integer", none, "default: width / heads" },
   causal = { "boolean", false, "whether a position sees only itself and earlier ones" },
   window = { "integer", 0, "number of positions that it sees, back from its own; 0: all" },
+  windowed = { "tensor", none, "bool []: whether the window holds, such as in some layers of nn.stack; default: it does" },
   lengths = { "tensor", none, "i32 [batch]: number of keys" },
   segments = { "tensor", none, "i32 [batch, time]: a position sees those of its own segment (packed documents)" },
   score_bias = { "scores", none, "added to the scores: nn.alibi(heads), nn.relative_bias, or as in nn.attend" },
@@ -354,7 +368,7 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   end
   local heads, _, _, probabilities = attend("nn.attention", q, k, v, {
     turns = turns, memory_turns = memory_turns, scale = o.scale, soft_cap = o.soft_cap, score_bias = o.score_bias,
-    causal = o.causal, window = o.window, lengths = o.lengths, segments = o.segments, context = o.context,
+    causal = o.causal, window = o.window, windowed = o.windowed, lengths = o.lengths, segments = o.segments, context = o.context,
     dropout = o.dropout, probabilities = o.probabilities,
   })
   local bias = o.out_bias

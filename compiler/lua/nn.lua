@@ -43,6 +43,14 @@ local function activate(x, name)
   return f(x)
 end
 
+-- cap · tanh(x / cap): near x for small x, never beyond ± cap.
+function nn.soft_cap(x, cap)
+  if type(cap) ~= "number" or not (cap > 0 and cap < math.huge) then
+    fail("nn.soft_cap(x, cap): the cap must be a number above 0, found %s", core.text(cap))
+  end
+  return cap * nn.tanh(x * (1 / cap))
+end
+
 -- Any shift near the largest keeps exp in range; floor has no derivative, so none flows through the shift.
 local function shift(x, axis) return nn.floor(x:max { axis, keep = true }) end
 
@@ -219,10 +227,13 @@ end)
 
 layer("rmsnorm", "x / sqrt(mean of squares + eps) · weight, over the last axis", {
   eps = { "number", 1e-6, "added to the mean" },
+  offset = { "number", 0, "added to the weight, which begins as 1 - offset; 1: as Gemma's" },
 }, function(_, o, x)
   local mean_square = (x * x):mean { -1, keep = true }
   local rrms = nn.rsqrt(mean_square + o.eps)
-  return x * rrms * param("weight", { x:size(-1) }, 1)
+  local w = param("weight", { x:size(-1) }, 1 - o.offset)
+  if o.offset ~= 0 then w = w + o.offset end
+  return x * rrms * w
 end)
 
 -- ------------------------------------------------------------------ feed-forward blocks
@@ -246,6 +257,7 @@ end)
 layer("swiglu", "down(silu(gate(x)) · up(x))", {
   hidden = { "integer", required, "width between" },
   out = { "integer", none, "default: as x" },
+  activation = { "string", "silu", "of the gate, as nn.mlp's" },
   bias = { "boolean", false, "whether all have a bias" },
   fused = { "boolean", false, "one weight for gate and up, in this order" },
   names = { "list", none, "of the linear layers; default: { \"gate\", \"up\", \"down\" }, or { \"gate_up\", \"down\" } where fused" },
@@ -259,7 +271,7 @@ layer("swiglu", "down(silu(gate(x)) · up(x))", {
   local gate = nn.linear(x, { name = names[1], out = (o.fused and 2 or 1) * o.hidden, bias = o.bias, init = o.init })
   local up
   if o.fused then gate, up = gate:chunk(2, -1) else up = nn.linear(x, { name = names[2], out = o.hidden, bias = o.bias, init = o.init }) end
-  local gated = nn.silu(gate) * up
+  local gated = activate(gate, o.activation) * up
   return nn.linear(gated,
     { name = names[#names], out = o.out or x:size(-1), bias = o.bias, init = o.out_init or o.init })
 end)

@@ -45,34 +45,47 @@ static json_t *config_of(const char *path, char **place)
 
 /* ------------------------------------------------------------------ what a description calls it */
 
-typedef enum Value { SIZE, REAL, SWITCH, GELU, ACTIVATION, ROPE, LAYERS } Value;
+typedef enum Value { SIZE, REAL, CAP, SWITCH, GELU, ACTIVATION, ROPE, EVERY } Value;
 
-typedef struct Size { /* of several rows for one key of the description, the first that has a value counts */
+/* Of several rows for one key of the description, the first that has a value counts. */
+typedef struct Size {
     const char *theirs;    /* a key of config.json */
-    const char *elsewhere; /* objects that may have it instead: "rope_parameters rope_scaling"; NULL: none */
+    const char *elsewhere; /* objects that may have it: "rope_parameters rope_scaling"; "=a.b": that key; NULL: none */
     const char *ours;      /* a key of the description's config */
     Value value;
     const char *absent; /* the value of a config.json without it, as Lua; NULL: it must be there; "": that of models/ */
     const char *only;   /* the model_types that have it, "mistral phi3"; NULL: all */
 } Size;
 
-static const char rope[] = "rope_parameters rope_scaling";
+static const char rope[] = "rope_parameters.full_attention rope_parameters rope_scaling";
+#define GEMMAS "gemma gemma2 gemma3_text"
 
 static const Size of_llama[] = {
     {"num_hidden_layers", NULL, "layers", SIZE, NULL, NULL},
     {"num_attention_heads", NULL, "heads", SIZE, NULL, NULL},
     {"num_key_value_heads", NULL, "kv_heads", SIZE, "model.config.heads", NULL},
+    {"head_dim", NULL, "head_width", SIZE, "256", GEMMAS},
     {"head_dim", NULL, "head_width", SIZE, "", NULL},
     {"hidden_size", NULL, "width", SIZE, NULL, NULL},
     {"intermediate_size", NULL, "hidden", SIZE, NULL, NULL},
     {"vocab_size", NULL, "vocab", SIZE, NULL, NULL},
     {"max_position_embeddings", NULL, "context", SIZE, NULL, NULL},
+    {"sliding_window", NULL, "window", SIZE, "4096", "gemma2 gemma3_text"},
     {"sliding_window", NULL, "window", SIZE, "", "mistral phi3"},
-    {"tie_word_embeddings", NULL, "tied", SWITCH, "true", "smollm3"},
+    {"layer_types", "=sliding_window_pattern", "full_every", EVERY, "2", "gemma2"}, /* older files: by a number */
+    {"layer_types", "=sliding_window_pattern", "full_every", EVERY, "6", "gemma3_text"},
+    {"query_pre_attn_scalar", NULL, "query_width", SIZE, "256", "gemma2 gemma3_text"},
+    {"attn_logit_softcapping", NULL, "score_cap", CAP, "50.0", "gemma2"},
+    {"final_logit_softcapping", NULL, "logit_cap", CAP, "30.0", "gemma2"},
+    {"final_logit_softcapping", NULL, "logit_cap", CAP, "0.0", "gemma3_text"},
+    {"tie_word_embeddings", NULL, "tied", SWITCH, "true", "smollm3 " GEMMAS},
     {"tie_word_embeddings", NULL, "tied", SWITCH, "false", NULL},
+    {"rope_theta", rope, "rope_theta", REAL, "1000000.0", "gemma3_text"},
     {"rope_theta", rope, "rope_theta", REAL, "2000000.0", "smollm3"},
     {"rope_theta", rope, "rope_theta", REAL, "10000.0", NULL},
-    {"no_rope_layers", NULL, "no_rope_interval", LAYERS, "4", "smollm3"},
+    {"rope_local_base_freq", "=rope_parameters.sliding_attention.rope_theta", "rope_local", REAL, "10000.0",
+     "gemma3_text"},
+    {"no_rope_layers", "=no_rope_layer_interval", "no_rope_interval", EVERY, "4", "smollm3"},
     {"partial_rotary_factor", rope, "rotary_share", REAL, "", "phi3"},
     {"rope_type", rope, "rope", ROPE, "", NULL}, /* "type" in older files */
     {"factor", rope, "rope_factor", REAL, "", NULL},
@@ -120,9 +133,10 @@ static const struct {
     const Size *size;
     bool kind; /* the description has the type as its kind */
 } families[] = {
-    {"llama", "llama", of_llama, true},   {"mistral", "llama", of_llama, true}, {"qwen2", "llama", of_llama, true},
-    {"qwen3", "llama", of_llama, true},   {"olmo2", "llama", of_llama, true},   {"phi3", "llama", of_llama, true},
-    {"smollm3", "llama", of_llama, true}, {"gpt_neox", "neox", of_neox, false}, {"gpt2", "gpt", of_gpt, false},
+    {"llama", "llama", of_llama, true},       {"mistral", "llama", of_llama, true}, {"qwen2", "llama", of_llama, true},
+    {"qwen3", "llama", of_llama, true},       {"gemma", "llama", of_llama, true},   {"gemma2", "llama", of_llama, true},
+    {"gemma3_text", "llama", of_llama, true}, {"olmo2", "llama", of_llama, true},   {"phi3", "llama", of_llama, true},
+    {"smollm3", "llama", of_llama, true},     {"gpt_neox", "neox", of_neox, false}, {"gpt2", "gpt", of_gpt, false},
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 
@@ -148,15 +162,26 @@ static char *real_text(double x)
     return text_of("%s%s", text, strpbrk(text, ".e") ? "" : ".0");
 }
 
+/* By the n bytes of a path: "a.b" */
+static const json_t *found_by(const json_t *config, const char *path, size_t n)
+{
+    for (const char *end = path + n; config && path < end; path += strspn(path, ".")) {
+        size_t part = strcspn(path, ". ");
+        char *key = text_of("%.*s", (int)part, path);
+        config = json_object_get(config, key);
+        free(key);
+        path += part;
+    }
+    return config;
+}
+
 /* NULL where it is absent or null. */
 static const json_t *found_in(const json_t *config, const Size *s, const char *key)
 {
     const json_t *found = json_object_get(config, key);
     for (const char *at = s->elsewhere; at && *at && (!found || json_is_null(found)); at += strspn(at, " ")) {
-        int n = (int)strcspn(at, " ");
-        char *object = text_of("%.*s", n, at);
-        found = json_object_get(json_object_get(config, object), key);
-        free(object);
+        size_t n = strcspn(at, " ");
+        found = *at == '=' ? found_by(config, at + 1, n - 1) : json_object_get(found_by(config, at, n), key);
         at += n;
     }
     return json_is_null(found) ? NULL : found;
@@ -170,18 +195,22 @@ static bool is_gelu(const char *name)
     return false;
 }
 
-/* Each such layer is a 0, and the others are 1; 0: none is; -1: the list is another. */
-static int interval_of(const json_t *layers)
+/* Layers that see all, and those without rotary positions */
+static bool is_other_layer(const json_t *layer)
 {
-    size_t n = json_array_size(layers), every = 0;
-    for (size_t i = 0; i < n && !every; i++)
-        if (!json_integer_value(json_array_get(layers, i))) every = i + 1;
-    for (size_t i = 0; i < n; i++) {
-        const json_t *layer = json_array_get(layers, i);
-        bool without = every && (i + 1) % every == 0;
-        if (!json_is_integer(layer) || json_integer_value(layer) != !without) return -1;
-    }
-    return n ? (int)every : -1;
+    const char *type = json_string_value(layer);
+    return type ? strcmp(type, "full_attention") == 0 : json_is_integer(layer) && json_integer_value(layer) == 0;
+}
+
+/* Every which layer is such a one; none is: one more than there are.  0: they do not repeat. */
+static json_int_t interval_of(const json_t *layers)
+{
+    size_t n = json_array_size(layers), every = n + 1;
+    for (size_t i = n; i-- > 0;)
+        if (is_other_layer(json_array_get(layers, i))) every = i + 1;
+    for (size_t i = 0; i < n; i++)
+        if (is_other_layer(json_array_get(layers, i)) != ((i + 1) % every == 0)) return 0;
+    return (json_int_t)every;
 }
 
 /* The value in Lua, from malloc; "": the description's own. */
@@ -190,12 +219,18 @@ static char *value_text(const char *place, const Size *s, const json_t *config)
     enum { LARGEST = 1 << 30 };
     const json_t *found = found_in(config, s, s->theirs);
     if (!found && s->value == ROPE) found = found_in(config, s, "type");
+    if (!found && s->value == CAP && json_is_null(json_object_get(config, s->theirs))) return text_of("0.0");
     if (!found && s->absent) return text_of("%s", s->absent);
     json_int_t n = json_integer_value(found);
     switch (s->value) {
     case SIZE:
         if (!json_is_integer(found) || n < 1 || n > LARGEST) unfit(place, s, found, "a whole number, 1 or more");
         return text_of("%lld", (long long)n);
+    case EVERY:
+        if (json_is_array(found)) n = interval_of(found);
+        if (n < 1 || n > LARGEST) unfit(place, s, found, "a list in which every so many-th layer is unlike the others");
+        return text_of("%lld", (long long)n);
+    case CAP:
     case REAL:
         if (!json_is_number(found) || json_number_value(found) <= 0) unfit(place, s, found, "a number above 0");
         return real_text(json_number_value(found));
@@ -216,9 +251,6 @@ static char *value_text(const char *place, const Size *s, const json_t *config)
             (strcmp(json_string_value(found), "linear") == 0 || strcmp(json_string_value(found), "llama3") == 0))
             return text_of("\"%s\"", json_string_value(found));
         unfit(place, s, found, "\"default\", \"linear\" or \"llama3\"");
-    case LAYERS:
-        if (interval_of(found) < 0) unfit(place, s, found, "a list in which every so many-th layer is 0, and the others 1");
-        return text_of("%d", interval_of(found));
     }
     bug_at(__FILE__, __LINE__, "a kind of value");
 }
@@ -313,10 +345,10 @@ int new_command(int argc, char **argv)
     const char *from = NULL;
     Words rest = {0};
     const Flag flags[] = {{"--from", FLAG_TEXT, &from, "PATH", "a Hugging Face folder, or a GGUF file"}};
-    const Command_line c = {
-        "new", "DIR --from PATH",
-        "Writes DIR/model.lua, a description with the sizes of a published model, and the description of models/ that it uses.", flags,
-        sizeof flags / sizeof *flags};
+    const Command_line c = {"new", "DIR --from PATH",
+                            "Writes DIR/model.lua, a description with the sizes of a published model, and the "
+                            "description of models/ that it uses.",
+                            flags, sizeof flags / sizeof *flags};
     take_command_line(&c, argc, argv, 1, &rest);
     need_flag(&c, "--from PATH", from);
     if (rest.n != 1 || !*rest.at[0]) fail(EXIT_USAGE, NULL, "new takes one folder: lathe new DIR --from PATH");

@@ -119,10 +119,14 @@ static json_t *gguf_value(Cursor *c, const char *key, uint64_t type, bool in_arr
 
 static bool is_list_read(const char *key)
 {
-    return strcmp(key, "tokenizer.ggml.token_type") == 0 || strcmp(key, "tokenizer.ggml.scores") == 0;
+    static const char layers[] = ".attention.sliding_window_pattern";
+    size_t n = strlen(key), end = strlen(layers);
+    return strcmp(key, "tokenizer.ggml.token_type") == 0 || strcmp(key, "tokenizer.ggml.scores") == 0 ||
+           (n > end && strcmp(key + n - end, layers) == 0);
 }
 
-/* Texts, types and scores of tokens; of other lists, which nothing reads, how long they are. */
+/* Texts, types and scores of tokens, which layers have a window; of other lists, which nothing reads, how long they
+ * are. */
 static json_t *array_json(Cursor *c, const char *key)
 {
     uint64_t of = gguf_number(c, 4, "a type");

@@ -21,10 +21,10 @@ void sort_tensors(Store *s); /* by their names; ends the program (3) if two have
 
 /* ---- model/gguf_names.c: architectures, and what Hugging Face calls their parts */
 
-typedef struct Gguf_key { /* a number */
+typedef struct Gguf_key { /* a number, or a GGUF_BOOL */
     const char *gguf, *hf; /* "block_count", "num_hidden_layers"; NULL after the last */
     int type;
-    bool needed; /* it must be there */
+    enum { READ, WRITTEN, NEEDED } use; /* READ: never written; NEEDED: it must be there */
 } Gguf_key;
 
 typedef struct Architecture {
@@ -34,6 +34,10 @@ typedef struct Architecture {
     const char *also;  /* JSON: keys of config.json that are the same for all */
     bool rotary;       /* positions are, and heads of keys may be fewer */
     bool own_heads;    /* their size may be another than width / heads */
+    bool tied;         /* the head is the embedding */
+    int full_every;    /* of layers with a window, each of this number has none unless a file says so; 0: no layer has */
+    bool local_base;   /* layers with a window have rotary positions of another base */
+    int layers_by_heads; /* in a model of so many, scores are divided by the root of width / heads */
     bool turned;       /* rows of q and k are in the order of rotary pairs; rope_freqs.weight may stretch positions */
     bool own_logits;   /* llama.cpp wants a matrix of its own for the logits */
     const char *share; /* the key of Hugging Face for the part of a head that positions turn; NULL: they turn all */
@@ -46,19 +50,26 @@ const Architecture *architecture_of_type(const char *type); /* of a model_type; 
 char *gguf_architectures(bool in_files); /* "llama, mistral, … or gpt2": all types, or all names; from malloc */
 char *gguf_name(const Architecture *a, const char *hf); /* of a tensor, from malloc; NULL: it has no place there */
 char *hf_of_gguf(const Architecture *a, const char *gguf); /* the other way */
-/* Sets how a tensor's elements lie there: turned, transposed, apart.  head: the size of a head. */
+/* Sets how a tensor's elements lie there: turned, transposed, apart, raised.  head: the size of a head. */
 void gguf_order(const Architecture *a, const char *hf, int64_t head, Stored *t);
 void rename_as_hf(const Store *s, const Architecture *a, Stored *t); /* its order and axes, too */
 
 /* ---- model/gguf_rope.c: stretched rotary positions */
 
 void take_rope_table(Store *s, const Architecture *a); /* rope_freqs.weight: what it means goes into the header */
-json_t *layers_with_rope(const Architecture *a, int64_t layers); /* no_rope_layers of config.json: 1 for each that has */
 void put_rope_parameters(const Store *s, const Architecture *a, json_t *config);
 /* rope: rope_parameters of config.json.  Whether it is written as such a tensor, and its elements; why it has no place. */
 bool is_rope_table(const json_t *rope);
 double rope_table_element(const json_t *rope, int64_t pair, int64_t pairs);
 const char *rope_misfit(const Architecture *a, const json_t *rope); /* NULL: it has */
+
+/* ---- model/gguf_layers.c: layers that differ from each other */
+
+void put_layers(const Store *s, const Architecture *a, json_t *config); /* after put_rope_parameters() */
+/* By whose root scores are divided. */
+int64_t gguf_query_width(const Architecture *a, int64_t layers, int64_t width, int64_t heads, int64_t head);
+int64_t full_every_of(const json_t *types); /* by layer_types of config.json; more than there are: none sees all */
+const char *layers_misfit(const Architecture *a, const json_t *config); /* why it has no place; NULL: it has */
 
 /* ---- model/gguf_model.c: as a folder of Hugging Face */
 

@@ -110,9 +110,15 @@ static int64_t turned_of_model(const Writer *w)
     return (int64_t)floor((double)head_of_model(w) * share + 1e-6);
 }
 
+const json_t *rope_of_model(const Writer *w)
+{
+    const json_t *rope = said_of_model(w, "rope_parameters"), *full = json_object_get(rope, "full_attention");
+    return full ? full : rope;
+}
+
 static void put_rope_keys(Writer *w)
 {
-    const json_t *rope = said_of_model(w, "rope_parameters");
+    const json_t *rope = rope_of_model(w);
     const char *type = json_string_value(json_object_get(rope, "rope_type"));
     put_own_key(w, "rope.freq_base", GGUF_F32, said_of_model(w, w->a->base ? w->a->base : "rope_theta"));
     json_t *turned = json_integer(turned_of_model(w));
@@ -127,6 +133,19 @@ static void put_rope_keys(Writer *w)
     put_own_key(w, "rope.scaling.factor", GGUF_F32, json_object_get(rope, "factor"));
 }
 
+/* Which layers see all, where llama.cpp would not know. */
+static void put_layer_keys(Writer *w)
+{
+    const json_t *types = said_of_model(w, "layer_types");
+    int64_t every = w->a->full_every ? full_every_of(types) : 0;
+    bool some = every <= (int64_t)json_array_size(types),
+         usual = every == w->a->full_every || (!some && every <= w->a->full_every);
+    if (usual) return;
+    char *key = text_of("%s.attention.sliding_window_pattern", w->a->name);
+    put_integer_key(w, key, every);
+    free(key);
+}
+
 static void put_model_keys(Writer *w)
 {
     put_text_key(w, "general.architecture", w->a->name);
@@ -135,12 +154,13 @@ static void put_model_keys(Writer *w)
     put_integer_key(w, "general.file_type", w->file_type);
     put_integer_key(w, "general.quantization_version", 2);
     for (const Gguf_key *k = w->a->key; k->gguf; k++)
-        if (k->needed) put_own_key(w, k->gguf, k->type, said_of_model(w, k->hf));
+        if (k->use != READ) put_own_key(w, k->gguf, k->type, said_of_model(w, k->hf));
     if (w->a->rotary) {
         put_own_key(w, "attention.head_count_kv", GGUF_U32, said_of_model(w, "num_key_value_heads"));
         put_own_key(w, "attention.key_length", GGUF_U32, said_of_model(w, "head_dim"));
         put_own_key(w, "attention.value_length", GGUF_U32, said_of_model(w, "head_dim"));
         put_rope_keys(w);
+        put_layer_keys(w);
     }
     char *key = text_of("%s.vocab_size", w->a->name);
     put_integer_key(w, key, w->g->ids);

@@ -108,7 +108,7 @@ static bool is_of_key(const Gguf_key *k, const json_t *value)
 static void check_keys(const Store *s, const Architecture *a)
 {
     for (const Gguf_key *k = a->key; k->gguf; k++)
-        if (k->needed && !is_of_key(k, gguf_value_of(s, a, k->gguf)))
+        if (k->use == NEEDED && !is_of_key(k, gguf_value_of(s, a, k->gguf)))
             fail(EXIT_DATA, s->path, "\"%s.%s\": expected %s; the file is damaged", a->name, k->gguf,
                  k->type == GGUF_BOOL ? "true or false" : "a number");
     if (json_is_true(json_object_get(s->header, "tokenizer.ggml.add_eos_token")))
@@ -119,18 +119,11 @@ static void check_keys(const Store *s, const Architecture *a)
 static bool is_tied(const Store *s, const Architecture *a)
 {
     char *name = hf_of_gguf(a, "token_embd.weight"), *logits = hf_of_gguf(a, "output.weight");
-    const Stored *head = find_stored(s, logits), *rows = find_stored(s, name);
+    const Stored *head = logits ? find_stored(s, logits) : NULL, *rows = find_stored(s, name);
     free(name);
     free(logits);
     return !head || (rows && head->bytes == rows->bytes && strcmp(head->dtype, rows->dtype) == 0 &&
                      memcmp(head->at, rows->at, (size_t)head->bytes) == 0);
-}
-
-/* No more than tensors: a damaged file may say anything. */
-static int64_t count_layers(const Store *s, const Architecture *a)
-{
-    int64_t n = own_integer(s, a, "block_count", -1);
-    return n < s->n ? n : s->n;
 }
 
 static void put_attention(const Store *s, const Architecture *a, json_t *all)
@@ -146,7 +139,6 @@ static void put_attention(const Store *s, const Architecture *a, json_t *all)
         fail(EXIT_DATA, s->path, "\"%s.attention.value_length\": values of another size than keys are not read here",
              a->name);
     put_rope_parameters(s, a, all);
-    if (a->no_rope) put_json(all, "no_rope_layers", layers_with_rope(a, count_layers(s, a)));
 }
 
 static void pass_unknown_keys(const Store *s, const Architecture *a, json_t *all)
@@ -193,6 +185,7 @@ json_t *gguf_config(const Store *s)
     put_json(all, "vocab_size",
              json_integer(own_integer(s, a, "vocab_size", (int64_t)json_array_size(gguf_tokens(s)))));
     if (a->rotary) put_attention(s, a, all);
+    put_layers(s, a, all);
     pass_unknown_keys(s, a, all);
     return all;
 }

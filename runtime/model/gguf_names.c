@@ -12,41 +12,57 @@
 /* ------------------------------------------------------------------ keys of numbers, without "llama." */
 
 static const Gguf_key llama_keys[] = {
-    {"block_count", "num_hidden_layers", GGUF_U32, true},
-    {"embedding_length", "hidden_size", GGUF_U32, true},
-    {"feed_forward_length", "intermediate_size", GGUF_U32, true},
-    {"context_length", "max_position_embeddings", GGUF_U32, true},
-    {"attention.head_count", "num_attention_heads", GGUF_U32, true},
-    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", GGUF_F32, true},
-    {"expert_count", "num_local_experts", GGUF_U32, false},
-    {"attention.sliding_window", "sliding_window", GGUF_U32, false},
-    {NULL, NULL, 0, false},
+    {"block_count", "num_hidden_layers", GGUF_U32, NEEDED},
+    {"embedding_length", "hidden_size", GGUF_U32, NEEDED},
+    {"feed_forward_length", "intermediate_size", GGUF_U32, NEEDED},
+    {"context_length", "max_position_embeddings", GGUF_U32, NEEDED},
+    {"attention.head_count", "num_attention_heads", GGUF_U32, NEEDED},
+    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", GGUF_F32, NEEDED},
+    {"expert_count", "num_local_experts", GGUF_U32, READ},
+    {"attention.sliding_window", "sliding_window", GGUF_U32, READ},
+    {NULL, NULL, 0, READ},
+};
+
+static const Gguf_key gemma_keys[] = {
+    {"block_count", "num_hidden_layers", GGUF_U32, NEEDED},
+    {"embedding_length", "hidden_size", GGUF_U32, NEEDED},
+    {"feed_forward_length", "intermediate_size", GGUF_U32, NEEDED},
+    {"context_length", "max_position_embeddings", GGUF_U32, NEEDED},
+    {"attention.head_count", "num_attention_heads", GGUF_U32, NEEDED},
+    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", GGUF_F32, NEEDED},
+    {"attention.sliding_window", "sliding_window", GGUF_U32, WRITTEN},
+    {"attn_logit_softcapping", "attn_logit_softcapping", GGUF_F32, WRITTEN},
+    {"final_logit_softcapping", "final_logit_softcapping", GGUF_F32, WRITTEN},
+    {"attention.sliding_window_pattern", "sliding_window_pattern", GGUF_U32, READ},
+    {"rope.freq_base_swa", "rope_local_base_freq", GGUF_F32, WRITTEN},
+    {NULL, NULL, 0, READ},
 };
 
 static const Gguf_key gpt_keys[] = {
-    {"block_count", "n_layer", GGUF_U32, true},
-    {"embedding_length", "n_embd", GGUF_U32, true},
-    {"feed_forward_length", "n_inner", GGUF_U32, true},
-    {"context_length", "n_positions", GGUF_U32, true},
-    {"attention.head_count", "n_head", GGUF_U32, true},
-    {"attention.layer_norm_epsilon", "layer_norm_epsilon", GGUF_F32, true},
-    {NULL, NULL, 0, false},
+    {"block_count", "n_layer", GGUF_U32, NEEDED},
+    {"embedding_length", "n_embd", GGUF_U32, NEEDED},
+    {"feed_forward_length", "n_inner", GGUF_U32, NEEDED},
+    {"context_length", "n_positions", GGUF_U32, NEEDED},
+    {"attention.head_count", "n_head", GGUF_U32, NEEDED},
+    {"attention.layer_norm_epsilon", "layer_norm_epsilon", GGUF_F32, NEEDED},
+    {NULL, NULL, 0, READ},
 };
 
 static const Gguf_key neox_keys[] = {
-    {"block_count", "num_hidden_layers", GGUF_U32, true},
-    {"embedding_length", "hidden_size", GGUF_U32, true},
-    {"feed_forward_length", "intermediate_size", GGUF_U32, true},
-    {"context_length", "max_position_embeddings", GGUF_U32, true},
-    {"attention.head_count", "num_attention_heads", GGUF_U32, true},
-    {"attention.layer_norm_epsilon", "layer_norm_eps", GGUF_F32, true},
-    {"use_parallel_residual", "use_parallel_residual", GGUF_BOOL, true},
-    {NULL, NULL, 0, false},
+    {"block_count", "num_hidden_layers", GGUF_U32, NEEDED},
+    {"embedding_length", "hidden_size", GGUF_U32, NEEDED},
+    {"feed_forward_length", "intermediate_size", GGUF_U32, NEEDED},
+    {"context_length", "max_position_embeddings", GGUF_U32, NEEDED},
+    {"attention.head_count", "num_attention_heads", GGUF_U32, NEEDED},
+    {"attention.layer_norm_epsilon", "layer_norm_eps", GGUF_F32, NEEDED},
+    {"use_parallel_residual", "use_parallel_residual", GGUF_BOOL, NEEDED},
+    {NULL, NULL, 0, READ},
 };
 
 /* ------------------------------------------------------------------ tensors, without ".weight" and ".bias" */
 
-enum { SAME, TURNED, TRANSPOSED, APART }; /* the order of elements there */
+/* How elements lie there.  APART: q, k and v of all heads; RAISED: each is 1 more. */
+enum { SAME, TURNED, TRANSPOSED, APART, RAISED };
 
 typedef struct Gguf_tensor {
     const char *gguf, *hf; /* %d: the number of a layer */
@@ -68,6 +84,41 @@ static const Gguf_tensor llama_tensors[] = {
     {"blk.%d.ffn_gate", "model.layers.%d.mlp.gate_proj", SAME},
     {"blk.%d.ffn_up", "model.layers.%d.mlp.up_proj", SAME},
     {"blk.%d.ffn_down", "model.layers.%d.mlp.down_proj", SAME},
+    {NULL, NULL, SAME},
+};
+
+static const Gguf_tensor gemma_tensors[] = {
+    {"token_embd", "model.embed_tokens", SAME},
+    {"output_norm", "model.norm", RAISED},
+    {"blk.%d.attn_norm", "model.layers.%d.input_layernorm", RAISED},
+    {"blk.%d.attn_q", "model.layers.%d.self_attn.q_proj", SAME},
+    {"blk.%d.attn_k", "model.layers.%d.self_attn.k_proj", SAME},
+    {"blk.%d.attn_v", "model.layers.%d.self_attn.v_proj", SAME},
+    {"blk.%d.attn_output", "model.layers.%d.self_attn.o_proj", SAME},
+    {"blk.%d.ffn_norm", "model.layers.%d.post_attention_layernorm", RAISED},
+    {"blk.%d.ffn_gate", "model.layers.%d.mlp.gate_proj", SAME},
+    {"blk.%d.ffn_up", "model.layers.%d.mlp.up_proj", SAME},
+    {"blk.%d.ffn_down", "model.layers.%d.mlp.down_proj", SAME},
+    {NULL, NULL, SAME},
+};
+
+static const Gguf_tensor gemma3_tensors[] = {
+    {"token_embd", "model.embed_tokens", SAME},
+    {"output_norm", "model.norm", RAISED},
+    {"output", "lm_head", SAME},
+    {"blk.%d.attn_norm", "model.layers.%d.input_layernorm", RAISED},
+    {"blk.%d.attn_q", "model.layers.%d.self_attn.q_proj", SAME},
+    {"blk.%d.attn_k", "model.layers.%d.self_attn.k_proj", SAME},
+    {"blk.%d.attn_v", "model.layers.%d.self_attn.v_proj", SAME},
+    {"blk.%d.attn_output", "model.layers.%d.self_attn.o_proj", SAME},
+    {"blk.%d.attn_q_norm", "model.layers.%d.self_attn.q_norm", RAISED},
+    {"blk.%d.attn_k_norm", "model.layers.%d.self_attn.k_norm", RAISED},
+    {"blk.%d.post_attention_norm", "model.layers.%d.post_attention_layernorm", RAISED},
+    {"blk.%d.ffn_norm", "model.layers.%d.pre_feedforward_layernorm", RAISED},
+    {"blk.%d.ffn_gate", "model.layers.%d.mlp.gate_proj", SAME},
+    {"blk.%d.ffn_up", "model.layers.%d.mlp.up_proj", SAME},
+    {"blk.%d.ffn_down", "model.layers.%d.mlp.down_proj", SAME},
+    {"blk.%d.post_ffw_norm", "model.layers.%d.post_feedforward_layernorm", RAISED},
     {NULL, NULL, SAME},
 };
 
@@ -131,9 +182,11 @@ static const Gguf_tensor neox_tensors[] = {
 
 /* ------------------------------------------------------------------ architectures */
 
-#define SILU     "{\"hidden_act\": \"silu\"}"
-#define GELU     "{\"hidden_act\": \"gelu\"}" /* a file does not say which */
-#define NEW_GELU "{\"activation_function\": \"gelu_new\"}"
+#define SILU       "{\"hidden_act\": \"silu\"}"
+#define GELU       "{\"hidden_act\": \"gelu\"}" /* a file does not say which */
+#define TANH_GELU  "{\"hidden_act\": \"gelu_pytorch_tanh\"}"
+#define ACTIVATION "{\"hidden_activation\": \"gelu_pytorch_tanh\"}"
+#define NEW_GELU   "{\"activation_function\": \"gelu_new\"}"
 
 static const Architecture architectures[] = {
     {"llama", "llama", "LlamaForCausalLM", llama_keys, llama_tensors, SILU, .rotary = true, .own_heads = true,
@@ -142,6 +195,12 @@ static const Architecture architectures[] = {
      .turned = true},
     {"qwen2", "qwen2", "Qwen2ForCausalLM", llama_keys, llama_tensors, SILU, .rotary = true},
     {"qwen3", "qwen3", "Qwen3ForCausalLM", llama_keys, llama_tensors, SILU, .rotary = true, .own_heads = true},
+    {"gemma", "gemma", "GemmaForCausalLM", gemma_keys, gemma_tensors, TANH_GELU, .rotary = true, .own_heads = true,
+     .tied = true},
+    {"gemma2", "gemma2", "Gemma2ForCausalLM", gemma_keys, gemma3_tensors, ACTIVATION, .rotary = true, .own_heads = true,
+     .tied = true, .full_every = 2, .layers_by_heads = 46},
+    {"gemma3", "gemma3_text", "Gemma3ForCausalLM", gemma_keys, gemma3_tensors, ACTIVATION, .rotary = true,
+     .own_heads = true, .full_every = 6, .local_base = true, .layers_by_heads = 62},
     {"olmo2", "olmo2", "Olmo2ForCausalLM", llama_keys, olmo_tensors, SILU, .rotary = true, .own_logits = true},
     {"phi3", "phi3", "Phi3ForCausalLM", llama_keys, phi_tensors, SILU, .rotary = true,
      .share = "partial_rotary_factor"},
@@ -239,6 +298,7 @@ void gguf_order(const Architecture *a, const char *hf, int64_t head, Stored *t)
     free(name);
     if (row->order == TURNED && a->turned) t->turned = head;
     if (row->order == APART) t->apart = head;
+    t->raised = row->order == RAISED;
     t->transposed = row->order == TRANSPOSED && t->rank == 2;
 }
 

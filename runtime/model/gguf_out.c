@@ -94,7 +94,7 @@ static void put_infos(Writer *w)
         put_info(w, name, &place, &offset);
         free(name);
     }
-    if (!is_rope_table(said_of_model(w, "rope_parameters"))) return;
+    if (!is_rope_table(rope_of_model(w))) return;
     Stored place = place_of_rope_table(w);
     put_info(w, rope_table, &place, &offset);
 }
@@ -140,6 +140,7 @@ static void put_tensor_data(Writer *w, const Hf_tensor *t)
         for (int k = 0; k < type->elements; k++)
             if (!isfinite(x[k]))
                 fail(EXIT_DATA, w->path, "%s has weights that are not finite; export an earlier checkpoint", t->name);
+        for (int k = 0; place.raised && k < type->elements; k++) x[k] += 1;
         put_elements_as(w, type, x);
     }
     put_padding(w);
@@ -147,7 +148,7 @@ static void put_tensor_data(Writer *w, const Hf_tensor *t)
 
 static void put_rope_table(Writer *w)
 {
-    const json_t *rope = said_of_model(w, "rope_parameters");
+    const json_t *rope = rope_of_model(w);
     int64_t pairs = head_of_model(w) / 2;
     if (!is_rope_table(rope)) return;
     for (int64_t i = 0; i < pairs; i++) out_number(w, float_bits(rope_table_element(rope, i, pairs)), 4);
@@ -156,21 +157,13 @@ static void put_rope_table(Writer *w)
 
 /* ------------------------------------------------------------------ the file */
 
-static bool has_usual_layers(const Writer *w)
-{
-    json_t *usual = layers_with_rope(w->a, json_integer_value(said_of_model(w, "num_hidden_layers")));
-    bool has = json_equal(usual, said_of_model(w, "no_rope_layers"));
-    json_decref(usual);
-    return has;
-}
-
 /* Why llama.cpp would compute something else; NULL: it would not. */
 static const char *misfit_of_model(const Writer *w)
 {
     const json_t *window = said_of_model(w, "sliding_window"), *gelu = said_of_model(w, "activation_function");
     json_int_t width = json_integer_value(said_of_model(w, "hidden_size")),
                heads = json_integer_value(said_of_model(w, "num_attention_heads"));
-    if (json_is_integer(window) &&
+    if (json_is_integer(window) && !w->a->full_every &&
         json_integer_value(window) < json_integer_value(said_of_model(w, "max_position_embeddings")))
         return text_of("llama.cpp's attention sees all positions in a model of the architecture %s, and this one's a "
                        "window",
@@ -185,12 +178,11 @@ static const char *misfit_of_model(const Writer *w)
                "not";
     if (w->a->rotary && !w->a->own_heads && width != heads * head_of_model(w))
         return "llama.cpp's heads are width / heads wide in a model of this architecture, not as head_width says";
-    if (w->a->no_rope && !has_usual_layers(w))
-        return text_of(
-            "llama.cpp leaves out rotary positions of every %dth layer in a model of the architecture %s, and "
-            "this one of others (no_rope_interval)",
-            w->a->no_rope, w->a->name);
-    return rope_misfit(w->a, said_of_model(w, "rope_parameters"));
+    if (w->a->tied && json_is_false(said_of_model(w, "tie_word_embeddings")))
+        return "llama.cpp's head is the embedding in a model of this architecture, and this one has its own (tied = "
+               "false)";
+    const char *layers = layers_misfit(w->a, json_object_get(w->g->hf->all, "config"));
+    return layers ? layers : rope_misfit(w->a, rope_of_model(w));
 }
 
 static bool fits_tokenizer(const Gguf_model *g)
@@ -257,7 +249,7 @@ void write_gguf(const char *path, const Gguf_model *g)
     w.file_type = type_named(g->type)->of_file;
     Token *token = tokens_by_id(&w);
     put_keys(&w, token); /* counts them */
-    begin_gguf(&w, g->hf->n + is_rope_table(said_of_model(&w, "rope_parameters")));
+    begin_gguf(&w, g->hf->n + is_rope_table(rope_of_model(&w)));
     put_keys(&w, token);
     put_infos(&w);
     put_padding(&w);

@@ -110,13 +110,6 @@ static bool is_default(const json_t *parameters)
     return strcmp(json_string_value(json_object_get(parameters, "rope_type")), "default") == 0;
 }
 
-json_t *layers_with_rope(const Architecture *a, int64_t layers)
-{
-    json_t *all = json_array();
-    for (int64_t i = 1; i <= layers; i++) json_array_append_new(all, json_integer(i % a->no_rope != 0));
-    return all;
-}
-
 void put_rope_parameters(const Store *s, const Architecture *a, json_t *config)
 {
     json_t *base = gguf_value_of(s, a, "rope.freq_base"), *all = linear_parameters(s, a),

@@ -30,6 +30,7 @@ void out_text(Writer *w, const char *text, size_t n);
 uint32_t float_bits(double x);
 /* The description's config.json, since that of imported weights may say the same in other places. */
 const json_t *said_of_model(const Writer *w, const char *key);
+const json_t *rope_of_model(const Writer *w); /* rope_parameters, of layers without a window if those differ */
 int64_t head_of_model(const Writer *w); /* the size of a head */
 Token *tokens_by_id(Writer *w);         /* as many as the model has ids; the rest are fillers */
 void put_keys(Writer *w, const Token *token);

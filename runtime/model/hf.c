@@ -3,6 +3,7 @@
  *
  *     config      keys of config.json that describe the model: written, and compared when a folder is read
  *     absent      the meaning of a config.json that lacks one of them (or has null)
+ *     alike       {key: values}: other values that mean the same as that of config
  *     elsewhere   another place of a key: "rope_parameters.rope_theta"
  *     unset       keys that must be absent or null
  *     also        keys that are written and not checked

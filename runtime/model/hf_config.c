@@ -3,6 +3,7 @@
  * Keys of the description's `hf` are compared.  Any other key may change what the model computes, so it is accepted
  * only if it has the neutral value of the table `changes`, if the table `harmless` says why it does not matter, or if
  * it is null, which means unset.  Other keys are refused by name, unless --ignore-config names them. */
+#include "base/json_text.h"
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "model/hf.h"
@@ -29,6 +30,7 @@ static const struct {
     {"rope_scaling", "null", "rotary positions are stretched"},
     {"rope_interleaved", "false", "rotary positions turn neighbours, and here the two halves of a head"},
     {"rope_local_base_freq", "null", "some layers have rotary positions of another base"},
+    {"use_bidirectional_attention", "false", "attention also looks at later positions"},
     {"no_rope_layers", "[]", "some layers have no rotary positions"},
     {"alibi", "false", "scores have a bias by distance"},
     {"attention_bias", "false", "projections of attention have biases"},
@@ -144,13 +146,53 @@ static char *json_text(const json_t *x)
     return json_dumps(x, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
 }
 
+/* Keys by which null turns something off; null of others means that they are absent. */
+static const char off_by_null[] = "attn_logit_softcapping final_logit_softcapping";
+
+/* Lists of what layers have may be said by a number: each layer of it has the one, and all others the other. */
+static const struct {
+    const char *key, *number, *one, *other;
+} patterns[] = {
+    {"layer_types", "sliding_window_pattern", "\"full_attention\"", "\"sliding_attention\""},
+    {"no_rope_layers", "no_rope_layer_interval", "0", "1"},
+};
+enum { PATTERNS = sizeof patterns / sizeof *patterns };
+
+static const json_t *said_by_pattern(const json_t *theirs, const char *key)
+{
+    enum { MOST_LAYERS = 10000 };
+    int k = 0;
+    while (k < PATTERNS && strcmp(patterns[k].key, key) != 0) k++;
+    if (k == PATTERNS) return NULL;
+    json_int_t every = json_integer_value(json_object_get(theirs, patterns[k].number)),
+               layers = json_integer_value(json_object_get(theirs, "num_hidden_layers"));
+    if (every < 1 || layers > MOST_LAYERS) return NULL;
+    json_t *all = json_array();
+    for (json_int_t i = 1; i <= layers; i++)
+        add_json(all, json_loads(i % every ? patterns[k].other : patterns[k].one, JSON_DECODE_ANY, NULL));
+    return all;
+}
+
 /* The value of a key of the description's in their config.json, also elsewhere in it or by its absence; NULL: none. */
 static const json_t *said_of(const Hf *hf, const json_t *theirs, const char *key, bool *silent)
 {
-    const json_t *said = found_at(theirs, key);
+    const json_t *said = found_at(theirs, key), *own = json_object_get(theirs, key);
+    if (own && has_word(off_by_null, key)) said = own;
     if (!said) said = found_at(theirs, json_string_value(json_object_get(json_object_get(hf->all, "elsewhere"), key)));
+    if (!said) said = said_by_pattern(theirs, key);
     *silent = !said;
     return said ? said : json_object_get(json_object_get(hf->all, "absent"), key);
+}
+
+/* Also by another value that means the same. */
+static bool suits(const Hf *hf, const char *key, const json_t *ours, const json_t *said)
+{
+    size_t i;
+    json_t *other;
+    if (agree(ours, said)) return true;
+    json_array_foreach(json_object_get(json_object_get(hf->all, "alike"), key), i,
+                       other) if (agree(other, said)) return true;
+    return false;
 }
 
 /* ------------------------------------------------------------------ reading one */
@@ -190,7 +232,7 @@ static void check_said(const Hf *hf, const Lathe_model *m, const json_t *theirs,
     {
         bool silent;
         const json_t *said = said_of(hf, theirs, key, &silent), *own = json_object_get(theirs, key);
-        if (!said || agree(ours, said)) continue;
+        if (!said || suits(hf, key, ours, said)) continue;
         if (is_wide(m, theirs, key, ours) && (json_is_null(own) || is_wide(m, theirs, key, said))) continue;
         misfit(bad, key,
                text_of("%s: expected %s, found %s%s", key, json_text(ours), json_text(said),
@@ -198,10 +240,11 @@ static void check_said(const Hf *hf, const Lathe_model *m, const json_t *theirs,
     }
     json_array_foreach(json_object_get(hf->all, "unset"), i, ours)
     {
-        const json_t *said = found_at(theirs, json_string_value(ours));
-        if (said)
-            misfit(bad, json_string_value(ours),
-                   text_of("%s: expected none, found %s", json_string_value(ours), json_text(said)));
+        bool silent;
+        const char *name = json_string_value(ours);
+        const json_t *said = has_word(off_by_null, name) ? said_of(hf, theirs, name, &silent) : found_at(theirs, name);
+        if (said && !json_is_null(said))
+            misfit(bad, name, text_of("%s: expected none, found %s", name, json_text(said)));
     }
 }
 
@@ -225,12 +268,24 @@ static bool is_neutral(const Lathe_model *m, const json_t *theirs, const char *k
     return is;
 }
 
+static bool is_of_description(const Hf *hf, const char *key)
+{
+    size_t i;
+    json_t *word;
+    json_array_foreach(json_object_get(hf->all, "unset"), i,
+                       word) if (strcmp(json_string_value(word), key) == 0) return true;
+    const char *count = json_string_value(json_object_get(json_object_get(hf->all, "ids"), "config"));
+    return (count && strcmp(count, key) == 0) || json_object_get(json_object_get(hf->all, "config"), key);
+}
+
 /* place: the key's full path, "rope_parameters.partial_rotary_factor". */
 static void check_key(const Hf *hf, const Lathe_model *m, const json_t *theirs, const char *key, const char *place,
                       const json_t *value, Misfits *bad)
 {
     if (json_is_null(value) || is_harmless(hf, key)) return;
     if (strcmp(key, "layer_types") == 0 && is_full_attention(value)) return;
+    for (int k = 0; k < PATTERNS; k++) /* compared as lists */
+        if (strcmp(key, patterns[k].number) == 0 && is_of_description(hf, patterns[k].key)) return;
     for (size_t k = 0; k < sizeof changes / sizeof *changes; k++) {
         if (strcmp(changes[k].key, key) != 0) continue;
         if (is_neutral(m, theirs, key, value, (int)k)) return;
@@ -244,29 +299,20 @@ static void check_key(const Hf *hf, const Lathe_model *m, const json_t *theirs, 
                 place, json_text(value), place));
 }
 
-static bool is_of_description(const Hf *hf, const char *key)
-{
-    size_t i;
-    json_t *word;
-    json_array_foreach(json_object_get(hf->all, "unset"), i,
-                       word) if (strcmp(json_string_value(word), key) == 0) return true;
-    const char *count = json_string_value(json_object_get(json_object_get(hf->all, "ids"), "config"));
-    return (count && strcmp(count, key) == 0) || json_object_get(json_object_get(hf->all, "config"), key);
-}
-
 /* Checks keys within one of the description's keys that is a table, such as rope_parameters, unless the description has
  * them. */
-static void check_inner(const Hf *hf, const Lathe_model *m, const json_t *theirs, const char *key, const json_t *value,
-                        Misfits *bad)
+static void check_inner(const Hf *hf, const Lathe_model *m, const json_t *theirs, const char *key, const json_t *ours,
+                        const json_t *value, Misfits *bad)
 {
-    const json_t *ours = json_object_get(json_object_get(hf->all, "config"), key);
     const char *inner;
     json_t *said;
     if (!json_is_object(ours)) return;
     json_object_foreach((json_t *)value, inner, said)
     {
         char *place = text_of("%s.%s", key, inner);
-        if (!json_object_get(ours, inner)) check_key(hf, m, theirs, inner, place, said, bad);
+        const json_t *own = json_object_get(ours, inner);
+        if (own) check_inner(hf, m, theirs, place, own, said, bad);
+        else check_key(hf, m, theirs, inner, place, said, bad);
         free(place);
     }
 }
@@ -278,7 +324,8 @@ void check_hf_config(const Hf *hf, const Lathe_model *m, const json_t *theirs, M
     check_said(hf, m, theirs, bad);
     json_object_foreach((json_t *)theirs, key, value)
     {
-        if (is_of_description(hf, key)) check_inner(hf, m, theirs, key, value, bad);
+        if (is_of_description(hf, key))
+            check_inner(hf, m, theirs, key, json_object_get(json_object_get(hf->all, "config"), key), value, bad);
         else check_key(hf, m, theirs, key, key, value, bad);
     }
 }
@@ -313,10 +360,13 @@ static void set_token(json_t *all, const char *key, int32_t id)
 
 static json_t *new_config(const Hf *hf, const Tokenizer *k)
 {
-    json_t *all = json_deep_copy(json_object_get(hf->all, "also"));
+    size_t i;
+    json_t *all = json_deep_copy(json_object_get(hf->all, "also")), *unset;
     Usual_tokens usual = k ? usual_tokens(k) : (Usual_tokens){-1, -1, -1};
     if (!json_is_object(all)) all = json_object();
     json_object_update(all, json_object_get(hf->all, "config"));
+    json_array_foreach(json_object_get(hf->all, "unset"), i, unset) if (has_word(off_by_null, json_string_value(unset)))
+        json_object_set_new(all, json_string_value(unset), json_null());
     set_token(all, "bos_token_id", usual.bos);
     set_token(all, "eos_token_id", usual.eos);
     set_token(all, "pad_token_id", usual.pad);
@@ -332,7 +382,7 @@ static json_t *old_config(const Hf *hf, const json_t *theirs)
     {
         bool silent;
         const json_t *said = said_of(hf, theirs, key, &silent);
-        if (!said || !agree(ours, said)) json_object_set(all, key, ours);
+        if (!said || !suits(hf, key, ours, said)) json_object_set(all, key, ours);
     }
     return all;
 }

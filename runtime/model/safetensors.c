@@ -248,7 +248,7 @@ double stored_element(const Stored *s, int64_t i)
 
 bool is_stored_real(const Stored *s) { return stored_is(s, "F32 F64 F16 BF16") || block_form(s->dtype); }
 
-void read_stored(const Stored *s, int64_t first, int64_t n, double *to)
+static void read_values(const Stored *s, int64_t first, int64_t n, double *to)
 {
     const Block_form *form = block_form(s->dtype);
     double values[LARGEST_BLOCK];
@@ -266,6 +266,12 @@ void read_stored(const Stored *s, int64_t first, int64_t n, double *to)
             form->values((const unsigned char *)s->at + i / form->elements * form->bytes, values);
         to[i - first] = values[i % form->elements];
     }
+}
+
+void read_stored(const Stored *s, int64_t first, int64_t n, double *to)
+{
+    read_values(s, first, n, to);
+    for (int64_t i = 0; s->raised && i < n; i++) to[i] -= 1;
 }
 
 /* Row 2 i + k of a turned head is row i + k D/2 of the tensor.  Where q, k and v of all heads lie apart, the tensor has

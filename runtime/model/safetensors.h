@@ -16,6 +16,7 @@ typedef struct Stored { /* a tensor in a file */
     int64_t bytes;
     int64_t turned; /* of GGUF: rows of a head that are in the order of rotary pairs (unturned_place); 0: none are */
     int64_t apart; /* of GGUF: rows of a head whose q, k and v lie apart, those of all heads together; 0: none do */
+    bool raised;     /* of GGUF: its elements are 1 more than the tensor's */
     bool transposed; /* of GGUF: its elements are in the order of [dim[1]][dim[0]] */
 } Stored;
 

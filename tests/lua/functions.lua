@@ -15,6 +15,7 @@ local cases = {
   { "log_sigmoid", { { 12 } }, nn.log_sigmoid },
   { "mish", { { 12 } }, nn.mish },
   { "glu", { { 3, 4 } }, function(a) return nn.glu(a, 0 - 1) end },
+  { "soft_cap", { { 12 } }, function(a) return nn.soft_cap(a, 1.5) end },
   { "clamp", { { 12 } }, function(a) return a:clamp(-0.5, 2) end },
   { "clamp_low", { { 12 } }, function(a) return nn.clamp(a, 0.25) end },
   { "clamp_tensor", { { 12 }, { 12 } }, function(a, b) return nn.clamp(a, nil, b) end },

@@ -1,14 +1,15 @@
 -- attends.lua: what attention can have besides masks: biases on scores (learned by distance as in T5, ALiBi, worked out by
--- hand), a soft cap, norms of q and k, biases of some projections, nn.attend with its own turns and window; and what else
--- looks back: running sums, shifts.
+-- hand), a soft cap, norms of q and k, biases of some projections, a window in some layers of a loop, nn.attend with its own turns
+-- and window; and what else looks back: running sums, shifts.
 
 local function block(c, segments, x, kind, score_bias)
   local head, rotary = c.width // c.heads, kind.rotary or 0.0
-  x = x + nn.attention(nn.rmsnorm(x), {
+  x = x + nn.attention(nn.rmsnorm(x, { offset = kind.offset }), {
     name = "attn", heads = c.heads, kv_heads = kind.kv_heads, causal = true, rotary = rotary, fused = kind.fused, dropout = c.dropout,
     score_bias = score_bias, soft_cap = kind.soft_cap, qk_norm = kind.qk_norm, qkv_bias = kind.qkv_bias, out_bias = kind.out_bias,
-    window = kind.window or 0, scale = kind.scale, segments = segments,
+    window = kind.window or 0, windowed = kind.windowed, scale = kind.scale, segments = segments,
   })
+  if kind.gate then return x + nn.swiglu(nn.rmsnorm(x, { offset = kind.offset }), { hidden = c.width, activation = kind.gate }) end
   return x + nn.mlp(nn.rmsnorm(x), { hidden = 2 * c.width, activation = "tanh" })
 end
 
@@ -31,6 +32,9 @@ return {
     x = nn.scope("vit", block, c, segments, x, { rotary = 100.0, qk_norm = "layernorm" }, nn.alibi(c.heads))
     x = nn.scope("gemma2", block, c, segments, x, { rotary = 50.0, soft_cap = 1.5, window = 4, kv_heads = 1 })
     x = nn.scope("both", block, c, segments, x, { soft_cap = 0.7, window = 6, kv_heads = c.heads // 2 }, steps_of(c))
+    x = nn.stack(3, x, function(x, layer)
+      return block(c, segments, x, { rotary = 50.0, window = 3, windowed = nn.eq(layer % 2, 0), offset = 1, gate = "gelu_tanh" })
+    end, { name = "gemma3" })
     if c.sums then x = x + nn.shift(x, 2) + 0.1 * x:cumsum(1) end
     local function heads(name) return nn.linear(x, { name = name, out = c.width }):reshape { x:size(0), x:size(1), c.heads, -1 } end
     local turns = nn.turns(nn.positions(x), c.width // c.heads, 10.0)

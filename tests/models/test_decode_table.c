@@ -20,6 +20,8 @@ static const char *const decodes[] = {
     "return nn.attention(x, { heads = 2, causal = true, rotary = 10.0 })",
     "return nn.attention(x, { heads = 2, causal = true, score_bias = nn.relative_bias { heads = 2 } })",
     "return nn.attention(x, { heads = 2, causal = true, score_bias = nn.alibi(2), window = 4 })",
+    "return nn.stack(3, x, function(x, i) return nn.attention(x, { heads = 2, causal = true, window = 3, windowed = "
+    "nn.eq(i % 2, 0) }) end)",
     "return nn.attention(x, { heads = 4, kv_heads = 2, by_group = true, causal = true, head_width = 6, rotary = 10.0, "
     "rotary_width = 4 })",
     HEADS "return nn.attend(q, 2 * q, q + 1, { causal = true }):reshape(x.shape)",
@@ -182,7 +184,7 @@ static const Row refused[] = {
 /* What has no way to mix times, besides what works element by element. */
 static const char elsewhere[] =
     " unsqueeze squeeze expand where cast size zeros ones full constant iota philox u01 is_tensor cfunc embedding "
-    "layernorm linear mlp rmsnorm swiglu normal uniform param scope sigmoid relu silu gelu dropout training "
+    "layernorm linear mlp rmsnorm swiglu soft_cap normal uniform param scope sigmoid relu silu gelu dropout training "
     "random_bits "
     "clamp leaky_relu elu selu hardtanh relu6 hardsigmoid hardswish softsign log_sigmoid mish one_hot mse l1 huber "
     "smooth_l1 bce_with_logits kl_div nll focal gaussian_nll poisson_nll soft_margin hinge_embedding margin_ranking "

@@ -77,6 +77,11 @@ int main(void)
         {"hf_mistral", "kind=mistral --set head_width=8 --set window=5 --set tied=false --set rope_theta=1e6"},
         {"hf_qwen2", "kind=qwen2 --set rope=linear --set rope_factor=4.0 --set rope_theta=1e6"},
         {"hf_qwen3", "kind=qwen3 --set head_width=10 --set tied=false --set rope_theta=1e6"},
+        {"hf_gemma", "kind=gemma --set head_width=10"},
+        {"hf_gemma2", "kind=gemma2 --set layers=3 --set head_width=10 --set window=5 --set full_every=2 "
+                      "--set score_cap=2.0 --set logit_cap=3.0"},
+        {"hf_gemma3", "kind=gemma3_text --set layers=4 --set head_width=10 --set window=5 --set full_every=3 "
+                      "--set rope=linear --set rope_factor=8.0 --set rope_theta=1e6 --set rope_local=100.0"},
         {"hf_smollm3", "kind=smollm3 --set layers=4 --set head_width=10 --set no_rope_interval=4 --set rope_theta=5e6"},
         {"hf_olmo2", "kind=olmo2 --set tied=false --set rope_theta=5e5"},
         {"hf_phi3", "kind=phi3 --set width=32 --set tied=false --set window=5 --set rotary_share=0.75 "
@@ -91,9 +96,10 @@ int main(void)
             format("%s --set parallel=false --set activation=gelu_fast --set rope_theta=5e4 --precision fp64", neox),
             2e-6);
     for (size_t k = 0; k < sizeof families / sizeof *families; k++) {
-        const char *sizes = format("models/llama.lua --set layers=2 --set heads=4 --set kv_heads=2 --set width=24 "
-                                   "--set hidden=34 --set seq=12 --set context=64 --set batch=2 --set vocab=61 --set %s",
-                                   families[k].kind);
+        const char *sizes =
+            format("models/llama.lua --set layers=2 --set heads=4 --set kv_heads=2 --set width=24 "
+                   "--set hidden=34 --set seq=12 --set context=64 --set batch=2 --set vocab=61 --set %s",
+                   families[k].kind);
         compare(families[k].folder, format("%s --precision fp64", sizes), 2e-6);
         compare(families[k].folder, sizes, 1e-5);
     }

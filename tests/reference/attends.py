@@ -76,6 +76,30 @@ class Block(nn.Module):
         return x + self.mlp["down"](torch.tanh(self.mlp["up"](self.rmsnorm_2(x))))
 
 
+class OffsetNorm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(width))
+
+    def forward(self, x):
+        return x / (x * x).mean(2, keepdim=True).add(1e-6).sqrt() * (1 + self.weight)
+
+
+class Gated(Block):
+    """Norms with 1 + weight, a gate of gelu"""
+
+    def __init__(self, width, heads, **options):
+        super().__init__(width, heads, **options)
+        self.rmsnorm, self.rmsnorm_2 = OffsetNorm(width), OffsetNorm(width)
+        del self.mlp
+        self.swiglu = nn.ModuleDict({name: nn.Linear(width, width, bias=False) for name in ("gate", "up", "down")})
+
+    def forward(self, x):
+        x, m = x + self.attn(self.rmsnorm(x)), self.swiglu
+        h = self.rmsnorm_2(x)
+        return x + m["down"](F.gelu(m["gate"](h), approximate="tanh") * m["up"](h))
+
+
 class Attends(nn.Module):
     def __init__(self, c):
         super().__init__()
@@ -87,6 +111,7 @@ class Attends(nn.Module):
         self.vit = Block(C, H, qk_norm="layer", rotary=100.0)
         self.gemma2 = Block(C, H, rotary=50.0, cap=1.5, window=4, kv_heads=1)
         self.both = Block(C, H, cap=0.7, window=6, kv_heads=1)
+        self.gemma3 = nn.ModuleList(Gated(C, H, rotary=50.0, window=3 if i % 2 == 0 else None) for i in range(3))
         self.slope = nn.Parameter(torch.empty(H, 1, 1))
         self.q, self.k, self.v = (nn.Linear(C, C) for _ in range(3))
 
@@ -100,6 +125,8 @@ class Attends(nn.Module):
         slopes = torch.tensor([2.0 ** (-8 * (h + 1) / H) for h in range(H)])[:, None, None]
         x = self.gemma2(self.vit(x, -slopes * back))
         x = self.both(x, self.slope * torch.div(back, 3, rounding_mode="floor"))
+        for block in self.gemma3:
+            x = block(x)
         x = x + F.pad(x, (0, 0, 2, 0))[:, :T] + 0.1 * x.cumsum(1)
         q, k, v = (f(x).view(B, T, H, -1).transpose(1, 2) for f in (self.q, self.k, self.v))
         seen = (back >= 0) & (back < 5)

@@ -29,7 +29,7 @@ def sizes(r, rope):
     return dict(vocab_size=VOCAB, num_attention_heads=heads[0], num_key_value_heads=heads[1], num_hidden_layers=r.choice([1, 2, 3]),
                 hidden_size=heads[0] * head, intermediate_size=r.choice([34, 48, 70]), max_position_embeddings=512,
                 rms_norm_eps=r.choice([1e-5, 1e-6]), tie_word_embeddings=r.random() < 0.5, rope_parameters={**theta, **r.choice(rope)},
-                bos_token_id=None, eos_token_id=None)  # fmt: skip
+                bos_token_id=None, eos_token_id=None, pad_token_id=None)  # fmt: skip  (the row of a pad token would get no gradient)
 
 
 def configuration(family, r):
@@ -42,6 +42,19 @@ def configuration(family, r):
         return transformers.Qwen2Config(**sizes(r, [plain, linear]))
     if family == "qwen3":
         return transformers.Qwen3Config(**sizes(r, [plain, linear]), head_dim=r.choice([8, 12, 20]))
+    if family == "gemma":
+        return transformers.GemmaConfig(**{**sizes(r, [plain]), "tie_word_embeddings": True}, head_dim=r.choice([8, 12, 20]), hidden_act=r.choice(["gelu_pytorch_tanh", "gelu"]))
+    local = dict(head_dim=r.choice([8, 12, 20]), query_pre_attn_scalar=r.choice([7, 16, 24]), sliding_window=r.choice([5, 17, 40]))
+    if family == "gemma2":
+        s = {**sizes(r, [plain]), "tie_word_embeddings": True, "num_hidden_layers": r.choice([3, 4, 5])}
+        caps = r.choice([{}, dict(attn_logit_softcapping=2.0, final_logit_softcapping=3.0), dict(attn_logit_softcapping=None, final_logit_softcapping=None)])
+        return transformers.Gemma2Config(**s, **local, **caps, attn_implementation="eager")
+    if family == "gemma3_text":
+        s = {**sizes(r, [plain, {"rope_type": "linear", "factor": 8.0}]), "tie_word_embeddings": True, "num_hidden_layers": r.choice([4, 7])}
+        s["rope_parameters"] = {"full_attention": s["rope_parameters"], "sliding_attention": {"rope_type": "default", "rope_theta": r.choice([1e3, 1e4])}}
+        types = {"layer_types": ["sliding_attention" if (i + 1) % 3 else "full_attention" for i in range(s["num_hidden_layers"])]}
+        caps = dict(final_logit_softcapping=r.choice([None, 3.0]))
+        return transformers.Gemma3TextConfig(**s, **local, **r.choice([{}, types]), **caps)
     if family == "olmo2":
         return transformers.Olmo2Config(**sizes(r, [plain, linear, LLAMA3]), pad_token_id=None)
     if family == "phi3":
@@ -114,7 +127,7 @@ def compare(lathe, family, seed, work):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("lathe")
-    p.add_argument("families", nargs="*", default=["llama", "mistral", "qwen2", "qwen3", "olmo2", "phi3", "gpt_neox", "smollm3", "gpt2"])
+    p.add_argument("families", nargs="*", default=["llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "olmo2", "phi3", "gpt_neox", "smollm3", "gpt2"])
     p.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     a, failed = p.parse_args(), 0
     for family in a.families:

@@ -107,6 +107,7 @@ CASES = {
     "log_sigmoid": ([12], F.logsigmoid),
     "mish": ([12], F.mish),
     "glu": ([3, 4], F.glu),
+    "soft_cap": ([12], lambda a: 1.5 * torch.tanh(a / 1.5)),
     "clamp": ([12], lambda a: a.clamp(-0.5, 2)),
     "clamp_low": ([12], lambda a: a.clamp(min=0.25)),
     "clamp_tensor": ([12], [12], lambda a, b: torch.clamp(a, max=b)),

@@ -2,7 +2,8 @@
 
     gguf_families.py LATHE LLAMA_CPP [--seeds 1 2 3] [FAMILY ...]
     gguf_families.py record LLAMA_CPP [FAMILY ...]
-                                            writes llama3, qwen2, qwen3, olmo2, phi3, neox, smollm3 and gpt2 .gguf in tests/reference/gguf/, of the folders hf_*; and
+                                            writes llama3, qwen2, qwen3, gemma, gemma2, gemma3, olmo2, phi3, neox, smollm3 and gpt2 .gguf in tests/reference/gguf/, of the folders
+                                            hf_* (of Gemma with a byte-level tokenizer, which is smaller); and
                                             (if none is named) hf_spm and spm.gguf, with a tokenizer of SentencePiece, and the ids of odd
                                             texts by both
 
@@ -35,6 +36,7 @@ TEXT = os.path.join(HERE, "..", "..", "README.md")
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
           r"|\s*[\r\n]+|\s+(?!\S)|\s+")  # fmt: skip
 CUTS = {"llama": ("llama-bpe", LLAMA3), "mistral": ("smollm", None), "qwen2": ("qwen2", LLAMA3.replace("{1,3}", "")), "qwen3": ("qwen2", LLAMA3.replace("{1,3}", "")),
+        "gemma": (None, None), "gemma2": (None, None), "gemma3_text": (None, None),
         "olmo2": ("dbrx", LLAMA3), "phi3": ("dbrx", LLAMA3), "gpt_neox": ("gpt-2", None), "smollm3": ("llama-bpe", LLAMA3),
         "gpt2": ("gpt-2", None), "spm": (None, None)}  # fmt: skip
 CONVERT = """
@@ -51,11 +53,22 @@ def load_hparams(*given, **named):
 
 conversion.base.ModelBase.load_hparams = staticmethod(load_hparams)
 conversion.base.TextModel.get_vocab_base_pre = lambda self, tokenizer: pre
+import conversion.gemma
+gemma3 = conversion.gemma.Gemma3Model
+numbers = gemma3.set_gguf_parameters
+def with_layers(self):              # the converter says no layers, and llama.cpp then takes every sixth
+    numbers(self)
+    self.gguf_writer.add_sliding_window_pattern([t == "sliding_attention" for t in self.hparams["layer_types"]])
+gemma3.set_gguf_parameters = with_layers
+if pre != "default":
+    for model in (conversion.gemma.GemmaModel, conversion.gemma.Gemma2Model):
+        model.set_vocab = conversion.base.TextModel._set_vocab_gpt2
 sys.argv = ["convert"] + sys.argv[3:]
 convert_hf_to_gguf.main()
 """
 # What a file may say or leave unsaid, or what export cannot know
-TOLD = {"general.name", "general.file_type", "general.quantization_version", "general.architecture", "general.type", "tokenizer.chat_template"}
+TOLD = {"general.name", "general.file_type", "general.quantization_version", "general.architecture", "general.type", "tokenizer.chat_template",
+        "gemma3.attention.sliding_window_pattern"}  # fmt: skip  (a list there, a number here)
 
 
 def untrained(pre, pattern):
@@ -100,8 +113,8 @@ def convert(folder, llama_cpp_folder, pre, path):
 
 
 def record(llama_cpp_folder, names):
-    for name in names or ("llama3", "qwen2", "qwen3", "olmo2", "phi3", "neox", "smollm3", "gpt2"):
-        pre, pattern = CUTS[{"llama3": "llama", "neox": "gpt_neox"}.get(name, name)]
+    for name in names or ("llama3", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "olmo2", "phi3", "neox", "smollm3", "gpt2"):
+        pre, pattern = CUTS["qwen2" if name.startswith("gemma") else {"llama3": "llama", "neox": "gpt_neox"}.get(name, name)]
         with tempfile.TemporaryDirectory() as work:
             folder = os.path.join(work, name)  # the file has this name
             shutil.copytree(os.path.join(HERE, f"hf_{name}"), folder)
@@ -195,17 +208,29 @@ def texts_differ(trainer, path, prompts, count=24):
     return wrong
 
 
+def as_llama_cpp(config):
+    """What its converter leaves out of a file, or llama.cpp would compute otherwise"""
+    config.pad_token_id = None
+    if config.model_type != "gemma3_text":
+        config.rope_parameters["rope_theta"] = 1e4
+    if config.model_type == "gemma2":
+        config.attn_logit_softcapping, config.final_logit_softcapping = 5.0, 6.0
+    config.query_pre_attn_scalar = config.head_dim
+
+
 def compare(lathe, llama_cpp_folder, family, seed, work):
     r = random.Random(seed * 7919 + sum(map(ord, family)))
     pre, pattern = CUTS[family]
     folder, made, theirs, own = (os.path.join(work, name) for name in ("folder", "made", "theirs.gguf", "own.gguf"))
-    t = sentencepiece(folder) if family == "spm" else tokenizer(pre, pattern)
+    t = sentencepiece(folder) if pre is None else tokenizer(pre, pattern)
     config = configuration("llama" if family == "spm" else family, r)
     config.vocab_size, config.bos_token_id, config.eos_token_id = len(t), t.bos_token_id, t.eos_token_id
     if family == "gpt2":
         config.activation_function, config.n_ctx = "gelu_new", config.n_positions
     if family in ("mistral", "phi3"):
         config.sliding_window = None
+    if family.startswith("gemma"):
+        as_llama_cpp(config)
     if family == "gpt_neox":  # llama.cpp has no others; the converter does not write rope_theta
         config.tie_word_embeddings, config.attention_bias, config.hidden_act = False, True, "gelu"
         config.rope_parameters["rope_theta"] = 1e4

@@ -2,7 +2,7 @@
 
     python3 tests/reference/huggingface.py record [NAME …]
         writes tests/reference/hf_gpt2, hf_llama, hf_llama3 (stretched rotary positions), hf_mistral (a window), hf_qwen2,
-        hf_qwen3, hf_olmo2, hf_phi3, hf_smollm3, hf_neox and hf_neox_serial (or those named): folders as transformers' save_pretrained() leaves them, of small random
+        hf_qwen3, hf_gemma, hf_gemma2 and hf_gemma3 (windows in some layers), hf_olmo2, hf_phi3, hf_smollm3, hf_neox and hf_neox_serial (or those named): folders as transformers' save_pretrained() leaves them, of small random
         models, and in each expected.safetensors: tokens and targets I32 [B][T], logits F64 [B][T][V], loss F64 [1]
     python3 tests/reference/huggingface.py record_ends
         writes tests/reference/hf_ends: a small llama with a tokenizer whose vocabulary is smaller than the model's, a chat
@@ -24,6 +24,7 @@ import sys
 import numpy as np
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig, GPT2Config, GPT2LMHeadModel
+from transformers import Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3TextConfig, GemmaConfig, GemmaForCausalLM
 from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, PreTrainedTokenizerFast
 from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
 from transformers import Olmo2Config, Olmo2ForCausalLM, Phi3Config, Phi3ForCausalLM
@@ -65,10 +66,11 @@ def read(path):
 def draw(model, seed):
     """Large enough for every part to matter; exact in 16 bits."""
     r = torch.Generator().manual_seed(seed)
+    centre = 0 if model.config.model_type.startswith("gemma") else 1        # of norms; Gemma's add 1 themselves
     with torch.no_grad():
         for name, p in model.named_parameters():
             x = torch.randn(p.shape, generator=r) / (p.shape[-1] ** 0.5 if p.dim() > 1 else 10)
-            p.copy_((x + 1 if "ln_" in name and "weight" in name or "norm" in name else x).bfloat16())
+            p.copy_((x + centre if "ln_" in name and "weight" in name or "norm" in name else x).bfloat16())
 
 
 def record_one(name, model, T, seed, **how):
@@ -124,6 +126,21 @@ def record():
     record_one("hf_neox", GPTNeoXForCausalLM(neox).eval(), 12, 670, dtype=torch.bfloat16)
     neox.use_parallel_residual, neox.hidden_act, neox.rope_parameters["rope_theta"] = False, "gelu_fast", 5e4
     record_one("hf_neox_serial", GPTNeoXForCausalLM(neox).eval(), 12, 680, dtype=torch.bfloat16)
+    record_gemma({**sizes, "pad_token_id": None, "tie_word_embeddings": True})
+
+
+def record_gemma(sizes):
+    plain = {"rope_type": "default", "rope_theta": 1e4}
+    gemma = GemmaConfig(**sizes, head_dim=10, rope_parameters=plain)
+    record_one("hf_gemma", GemmaForCausalLM(gemma).eval(), 12, 650, dtype=torch.bfloat16)
+    windows = {**sizes, "head_dim": 10, "sliding_window": 5}
+    gemma = Gemma2Config(**{**windows, "num_hidden_layers": 3}, query_pre_attn_scalar=10, rope_parameters=plain, attn_logit_softcapping=2.0,
+                         final_logit_softcapping=3.0, attn_implementation="eager")  # fmt: skip
+    record_one("hf_gemma2", Gemma2ForCausalLM(gemma).eval(), 12, 660, dtype=torch.bfloat16)
+    rope = {"full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6}, "sliding_attention": {"rope_type": "default", "rope_theta": 100.0}}
+    types = ["sliding_attention", "sliding_attention", "full_attention", "sliding_attention"]
+    gemma = Gemma3TextConfig(**{**windows, "num_hidden_layers": 4}, layer_types=types, query_pre_attn_scalar=10, rope_parameters=rope)
+    record_one("hf_gemma3", Gemma3ForCausalLM(gemma).eval(), 12, 670, dtype=torch.bfloat16)
 
 
 # ---------------------------------------------------------------- where texts end

@@ -22,7 +22,7 @@ same gguf.safetensors folder.safetensors
 begun llama $reference/hf_llama
 says '^c.rope_theta = 500.0$' llama/model.lua
 llama=llama/built/trainer
-for kind in llama3 mistral qwen2 qwen3 olmo2 phi3 smollm3 neox neox_serial; do
+for kind in llama3 mistral qwen2 qwen3 gemma gemma2 gemma3 olmo2 phi3 smollm3 neox neox_serial; do
     begun $kind $reference/hf_$kind
     works $kind/built/trainer export --to hf --weights $reference/hf_$kind --out $kind-out
     works $kind/built/trainer init --init $kind-out --out back.safetensors
@@ -46,8 +46,8 @@ mkdir odd
 config() { sed "$1" $reference/hf_llama/config.json >odd/config.json; }
 config 's/"hidden_size": 24/"hidden_size": "24"/'
 refuses 3 'odd/config.json: error: hidden_size: expected a whole number, 1 or more, found "24"' "$lathe" new other --from odd
-config 's/"model_type": "llama"/"model_type": "gemma"/'
-refuses 3 'model_type: expected llama, mistral, qwen2, qwen3, olmo2, phi3, smollm3, gpt_neox or gpt2, for which models/ has a description, found gemma' "$lathe" new other --from odd
+config 's/"model_type": "llama"/"model_type": "gamma"/'
+refuses 3 'model_type: expected llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text, olmo2, phi3, smollm3, gpt_neox or gpt2, for which models/ has a description, found gamma' "$lathe" new other --from odd
 config 's/"num_hidden_layers": 2,//'
 refuses 3 'num_hidden_layers: expected a whole number, 1 or more, found none' "$lathe" new other --from odd
 config 's/"rope_type": "default"/"rope_type": "yarn"/'
@@ -92,11 +92,16 @@ rm -r odd && cp -r $reference/hf_smollm3 odd
 says '^c.no_rope_interval = 4$' smollm3/model.lua
 config() { tr -d '\n' <$reference/hf_smollm3/config.json | sed "s/\"no_rope_layers\": \[[^]]*\],/$1/" >odd/config.json; }
 config '"no_rope_layers": [0, 1, 0, 1],'
-refuses 3 'no_rope_layers: expected a list in which every so many-th layer is 0, and the others 1, found \[0,1,0,1\]' "$lathe" new other --from odd
+refuses 3 'no_rope_layers: expected a list in which every so many-th layer is unlike the others, found \[0,1,0,1\]' "$lathe" new other --from odd
 refuses 3 'no_rope_layers: expected \[1,1,1,0\], found \[0,1,0,1\]' smollm3/built/trainer init --init odd --out refused.safetensors
 config '"no_rope_layers": [1, 0, 1, 0],'
 works "$lathe" new second --from odd
 says '^c.no_rope_interval = 2$' second/model.lua
+config ''
+sed -i 's/"no_rope_layer_interval": 4/"no_rope_layer_interval": 2/' odd/config.json
+works "$lathe" new number --from odd
+same number/model.lua second/model.lua
+refuses 3 'no_rope_layers: expected \[1,1,1,0\], found \[1,0,1,0\]' smollm3/built/trainer init --init odd --out refused.safetensors
 config ''
 sed -i 's/"no_rope_layer_interval": 4,//; s/"tie_word_embeddings": true,//' odd/config.json
 works "$lathe" new silent --from odd
