@@ -1365,7 +1365,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "0d6da184ad42600c",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "eb0680f417234d76",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
