@@ -59,7 +59,7 @@ need_compiler_packages() {
     need cmake cmake
     command -v ninja >/dev/null 2>&1 || need make make
     need pkg-config pkg-config
-    need_library libc6-dev liblua5.4-dev libopenblas-openmp-dev libjansson-dev zlib1g-dev libzstd-dev libjpeg-dev libpng-dev libsndfile1-dev libpcre2-dev libutf8proc-dev
+    need_library libc6-dev liblua5.4-dev libopenblas-openmp-dev libjansson-dev zlib1g-dev libzstd-dev libjpeg-dev libpng-dev libsndfile1-dev libpcre2-dev libutf8proc-dev libmicrohttpd-dev
 }
 
 # What lathe loads when a description calls nn.cfunc, and does without otherwise: 34 MB to fetch, 170 MB on the disk.

@@ -51,6 +51,7 @@ static const char build_text[] =
     "endfunction()\n"
     "optional(PCRE2 pcre2-8 pcre2.h libpcre2-dev \"byte pair encoding\")\n"
     "optional(UTF8PROC utf8proc utf8proc.h libutf8proc-dev \"Unicode's normal forms\")\n"
+    "optional(MICROHTTPD microhttpd microhttpd.h libmicrohttpd-dev \"trainer serve\")\n"
     "optional(ZSTD zstd zstd.h libzstd-dev \"files packed as .zst\")\n"
     "optional(ZLIB z zlib.h zlib1g-dev \"files packed as .gz\")\n"
     "optional(JPEG jpeg jpeglib.h libjpeg-dev \"JPEG pictures\")\n"

@@ -3,6 +3,7 @@
 #include "data/chats.h"
 #include "model/origin.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,20 +68,26 @@ int spans_together(const Tokenizer *k, const char *text, const Span *span, int n
 typedef struct Turn { /* a text of a few spans */
     char *text;
     int64_t bytes;
-    Span span[8];
-    int spans;
+    Span *span;
+    int spans, room;
 } Turn;
 
-static void say(Turn *t, const Chat_piece *piece, int n)
+/* answers: pieces may be of an answer, whose spans count and are encoded apart, as in training. */
+static void say(Turn *t, const Chat_piece *piece, int n, bool answers)
 {
     for (int i = 0; i < n; i++) {
         Passage p = piece[i].text;
         t->text = must_grow(t->text, (size_t)(t->bytes + p.bytes + 1));
         memcpy(t->text + t->bytes, p.at, (size_t)p.bytes);
         t->bytes += p.bytes;
+        bool counts = answers && piece[i].counts;
         Span *last = t->spans ? &t->span[t->spans - 1] : NULL;
-        if (last && !last->content && !piece[i].content) last->bytes += (int32_t)p.bytes;
-        else t->span[t->spans++] = (Span){(int32_t)p.bytes, false, piece[i].content};
+        if (last && last->counts == counts && !last->content && !piece[i].content) {
+            last->bytes += (int32_t)p.bytes;
+            continue;
+        }
+        if (t->spans == t->room) t->span = must_grow(t->span, sizeof *t->span * (size_t)(t->room = 2 * t->room + 8));
+        t->span[t->spans++] = (Span){(int32_t)p.bytes, counts, piece[i].content};
     }
 }
 
@@ -88,12 +95,12 @@ static void say_message(Turn *t, const Chat_form *f, const char *role, Passage s
 {
     Chat_piece piece[MESSAGE_PIECES];
     message_pieces(f, role, said, piece);
-    say(t, piece, pieces);
+    say(t, piece, pieces, pieces == MESSAGE_PIECES);
 }
 
 static void say_form(Turn *t, const char *words)
 {
-    say(t, &(Chat_piece){{words, (int64_t)strlen(words)}, false, false}, 1);
+    say(t, &(Chat_piece){{words, (int64_t)strlen(words)}, false, false}, 1, false);
 }
 
 static void encode_turn(const Turn *t, Encoder *e, const Tokenizer *k, Ids *to)
@@ -119,7 +126,28 @@ void encode_said(Encoder *e, const Tokenizer *k, const Chat_form *f, bool first,
     say_message(&t, f, "user", said, MESSAGE_PIECES);
     say_message(&t, f, "assistant", said, HEAD_PIECES);
     encode_turn(&t, e, k, to);
+    free(t.span);
     free(t.text);
+}
+
+static void forget_turn(void *with)
+{
+    Turn *t = with;
+    free(t->span);
+    free(t->text);
+}
+
+void encode_messages(Encoder *e, const Tokenizer *k, const Chat_form *f, const Chat_message *m, int n, Ids *to)
+{
+    Turn t = {0};
+    bool stands = f->standing && strcmp(m[0].role, "system") != 0;
+    pthread_cleanup_push(forget_turn, &t); /* a failure may end only the thread */
+    if (f->opening) say_form(&t, f->opening);
+    if (stands) say_message(&t, f, "system", (Passage){f->standing, (int64_t)strlen(f->standing)}, MESSAGE_PIECES);
+    for (int i = 0; i < n; i++) say_message(&t, f, m[i].role, m[i].said, MESSAGE_PIECES);
+    say_message(&t, f, "assistant", m[0].said, HEAD_PIECES);
+    encode_turn(&t, e, k, to);
+    pthread_cleanup_pop(1);
 }
 
 void encode_end(Encoder *e, const Chat_form *f, Ids *to) { encode_bytes(e, f->end, (int64_t)strlen(f->end), to); }

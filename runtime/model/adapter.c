@@ -67,29 +67,39 @@ static double product_at(const Lathe_model *m, const void *flat, int64_t of_b, i
     return sum;
 }
 
-/* In blocks, the sums are rounded to blocks again. */
-static void merge_copy(const Lathe_model *m, const Lathe_adapter *x, int64_t copy, void *flat)
+/* Element e of a copy of the weight, merged; in float, as weights are. */
+static double merged_element(const Lathe_model *m, const Lathe_adapter *x, int64_t copy, const void *flat, int64_t e)
 {
     const Lathe_param *w = &m->param[x->weight], *a = &m->param[x->a], *b = &m->param[x->b];
-    const int64_t in = a->dim[a->loops + 1], out = b->dim[b->loops], rank = m->lora.rank;
-    const int64_t of_w = copy_place(w, copy, 0), of_a = copy_place(a, copy, 0), of_b = copy_place(b, copy, 0);
-    const int64_t columns = x->in_out ? out : in, beside = lies_in_blocks(m, w) ? LATHE_BLOCK : 1;
-    bug_if(contiguous_elements(w) != out * in || contiguous_elements(a) != rank * in);
+    const int64_t in = a->dim[a->loops + 1], out = b->dim[b->loops], columns = x->in_out ? out : in;
+    const int64_t o = x->in_out ? e % columns : e / columns, i = x->in_out ? e / columns : e % columns;
+    double sum = product_at(m, flat, copy_place(b, copy, 0) + o * m->lora.rank, copy_place(a, copy, 0) + i, in);
+    return read_weight(m, flat, copy_place(w, copy, 0) + e) + m->lora.scale * sum;
+}
+
+double whole_weight(const Lathe_model *m, const Lathe_param *p, int64_t copy, const void *flat, int64_t at)
+{
+    for (const Lathe_adapter *x = m->adapter; lies_in_blocks(m, p) && x < m->adapter + m->adapters; x++)
+        if (p == &m->param[x->weight])
+            return (double)(float)merged_element(m, x, copy, flat, at - copy_place(p, copy, 0));
+    return read_weight(m, flat, at);
+}
+
+static void merge_copy(const Lathe_model *m, const Lathe_adapter *x, int64_t copy, void *flat)
+{
+    const Lathe_param *w = &m->param[x->weight];
+    int64_t first = copy_place(w, copy, 0), n = copy_elements(w);
+    bug_if(contiguous_elements(w) != n);
 #pragma omp parallel for schedule(static)
-    for (int64_t first = 0; first < in * out; first += beside) {
-        double values[LATHE_BLOCK];
-        for (int64_t k = 0; k < beside; k++) {
-            int64_t row = (first + k) / columns, column = (first + k) % columns;
-            int64_t o = x->in_out ? column : row, i = x->in_out ? row : column;
-            values[k] = read_weight(m, flat, of_w + first + k) +
-                        m->lora.scale * product_at(m, flat, of_b + o * rank, of_a + i, in);
-        }
-        write_weights(m, flat, of_w + first, beside, values);
+    for (int64_t e = 0; e < n; e++) {
+        double merged = merged_element(m, x, copy, flat, e);
+        write_weights(m, flat, first + e, 1, &merged);
     }
 }
 
 void merge_adapters(const Lathe_model *m, void *flat)
 {
     for (const Lathe_adapter *x = m->adapter; x < m->adapter + m->adapters; x++)
-        for (int64_t c = 0; c < copies_of_parameter(&m->param[x->weight]); c++) merge_copy(m, x, c, flat);
+        for (int64_t c = 0; c < copies_of_parameter(&m->param[x->weight]); c++)
+            if (!lies_in_blocks(m, &m->param[x->weight])) merge_copy(m, x, c, flat);
 }

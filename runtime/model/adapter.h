@@ -13,5 +13,7 @@ void lora_words(const Lathe_lora *l, char *to, size_t room);
 void put_lora_note(Store_writer *w, const Lathe_model *m);
 void check_lora_note(const Lathe_model *m, const Store *s);
 /* weight += scale · B · A, for all of them, in double precision; flat: the parameters. */
+/* A weight of a parameter's copy as it is written: in blocks, with the adapter added; others have been merged. */
+double whole_weight(const Lathe_model *m, const Lathe_param *p, int64_t copy, const void *flat, int64_t at);
 void merge_adapters(const Lathe_model *m, void *flat);
 #endif

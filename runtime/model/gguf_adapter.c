@@ -112,7 +112,7 @@ void write_gguf_adapter(const char *path, const Gguf_model *g)
 
 /* ------------------------------------------------------------------ in */
 
-static const char *text_in(const Store *s, const char *key)
+static const char *key_text(const Store *s, const char *key)
 {
     const char *text = json_string_value(json_object_get(s->header, key));
     return text ? text : "nothing";
@@ -120,13 +120,13 @@ static const char *text_in(const Store *s, const char *key)
 
 static void check_adapter_keys(const Store *s, const Architecture *a)
 {
-    if (strcmp(text_in(s, "general.type"), "adapter") != 0 || strcmp(text_in(s, "adapter.type"), "lora") != 0)
+    if (strcmp(key_text(s, "general.type"), "adapter") != 0 || strcmp(key_text(s, "adapter.type"), "lora") != 0)
         fail(EXIT_DATA, s->path,
              "expected an adapter (general.type \"adapter\", adapter.type \"lora\"), found %.60s, %.60s",
-             text_in(s, "general.type"), text_in(s, "adapter.type"));
-    if (strcmp(text_in(s, "general.architecture"), a->name) != 0)
+             key_text(s, "general.type"), key_text(s, "adapter.type"));
+    if (strcmp(key_text(s, "general.architecture"), a->name) != 0)
         fail(EXIT_DATA, s->path, "expected an adapter of a model of the architecture %s, found %.60s", a->name,
-             text_in(s, "general.architecture"));
+             key_text(s, "general.architecture"));
 }
 
 /* The rank is that of any A; alpha / rank must be this trainer's scale. */
@@ -182,8 +182,7 @@ void read_gguf_adapter(const Lathe_model *m, const char *path, void *flat)
     if (taken < s.n)
         fail(EXIT_DATA, path,
              "%lld tensors are of layers that have no adapter in this trainer, of %d; build it with a --lora match=… "
-             "that "
-             "names them too",
+             "that names them too",
              (long long)(s.n - taken), s.n);
     close_store(&s);
 }

@@ -1,11 +1,11 @@
 /* gguf_out.c: writes a GGUF file: its keys (gguf_keys.c), and tensors in the types of blocks.c. */
 #include "base/file.h"
 #include "base/words.h"
+#include "model/adapter.h"
 #include "model/block.h"
 #include "model/blocks.h"
 #include "model/gguf_writer.h"
 #include "model/init.h"
-#include "model/place.h"
 #include "model/tables.h"
 
 #include <math.h>
@@ -134,7 +134,9 @@ static void put_tensor_data(Writer *w, const Hf_tensor *t)
     for (int64_t i = 0; i < n; i += type->elements) {
         double x[BLOCK];
         for (int k = 0; k < type->elements; k++)
-            x[k] = t->zero ? 0 : read_weight(w->g->model, w->g->flat, hf_place(t, unturned_place(&place, i + k)));
+            x[k] = t->zero ? 0
+                           : whole_weight(w->g->model, t->param, t->copy, w->g->flat,
+                                          hf_place(t, unturned_place(&place, i + k)));
         for (int k = 0; k < type->elements; k++)
             if (!isfinite(x[k]))
                 fail(EXIT_DATA, w->path, "%s has weights that are not finite; export an earlier checkpoint", t->name);

@@ -203,17 +203,23 @@ static void fill_rows(const Lathe_model *m, const Hf_tensor *t, int64_t rows, vo
     }
 }
 
-/* Elements first … first + LATHE_BLOCK - 1 of the parameter's copy.  Rows of a file are rows of the copy, in whatever
- * order, but where it is transposed; none is raised, as vectors may be. */
+/* Where element e of a copy is in the file, if either is transposed. */
+static int64_t place_in_stored(const Hf_tensor *t, const Stored *from, int64_t e)
+{
+    if (t->transposed) e = e % t->dim[0] * t->dim[1] + e / t->dim[0];
+    return from->transposed ? e % from->dim[1] * from->dim[0] + e / from->dim[1] : e;
+}
+
+/* A block of the parameter's copy.  Neighbours there are neighbours in the file, but where only one is transposed; then
+ * `first` counts elements of the copy, and else of the file.  None is raised, as vectors may be. */
 static bool import_block(const Lathe_model *m, const Hf_tensor *t, const Stored *from, int64_t first, void *flat)
 {
     double values[LATHE_BLOCK];
     bool finite = true;
     int64_t place = hf_place(t, unturned_place(from, first));
-    if (t->transposed) {
+    if (t->transposed != from->transposed) {
         place = copy_place(t->param, t->copy, first);
-        for (int64_t i = first; i < first + LATHE_BLOCK; i++)
-            read_stored(from, i % t->dim[0] * t->dim[1] + i / t->dim[0], 1, &values[i - first]);
+        for (int64_t i = 0; i < LATHE_BLOCK; i++) read_stored(from, place_in_stored(t, from, first + i), 1, &values[i]);
     } else if (stored_is(from, "Q8_0")) {
         memcpy(parameter_at(m, flat, place), from->at + bytes_of_numbers(LATHE_Q8_0, first), sizeof(Lathe_q8_0));
         return isfinite(read_weight(m, flat, place));

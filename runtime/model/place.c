@@ -21,9 +21,9 @@ void *parameter_at(const Lathe_model *m, const void *flat, int64_t e)
 
 double read_weight(const Lathe_model *m, const void *flat, int64_t e)
 {
-    int64_t within = e < first_in_blocks(m) ? 0 : (e - first_in_blocks(m)) % LATHE_BLOCK;
-    return e < first_in_blocks(m) ? read_element(lathe_weights(m), flat, e)
-                                  : read_element(LATHE_Q8_0, parameter_at(m, flat, e - within), within);
+    if (e < first_in_blocks(m)) return read_element(lathe_weights(m), flat, e);
+    int64_t within = (e - first_in_blocks(m)) % LATHE_BLOCK;
+    return read_element(LATHE_Q8_0, parameter_at(m, flat, e - within), within);
 }
 
 void write_reals(Lathe_dtype t, void *at, int64_t n, const double *x)

@@ -84,6 +84,7 @@ Ends ends_of_texts(const Writing *asked, const Tokenizer *k, bool pairs, int32_t
 
 typedef struct Stops Stops;                              /* the texts of --stop */
 Stops *open_stops(const Writing *asked, const Tokenizer *k); /* NULL: none */
+void close_stops(Stops *s);
 /* If a stop ends within the text's last token, the bytes from its beginning to the end of the text; otherwise 0.
  * Called for each token. */
 int64_t bytes_to_stop(Stops *s, const int32_t *token, int64_t n, const char **which);
@@ -143,6 +144,25 @@ typedef struct Talk {
     int64_t fed, turns; /* fed: ids that the states have */
 } Talk;
 void write_answer(Text_writer *w, Talk *talk, Passage said, Take_written *take, See_token *see, void *with);
+
+/* A text that a server is asked for, of a writer without beams and sources.  It must outlive the calls. */
+typedef bool Go_on(void *with); /* false: nobody wants the rest of the text */
+typedef struct Asked_text {
+    Lathe_recipe recipe; /* its sample_tokens: of this text, at most those of the writer */
+    int32_t seed;
+    Words stop;
+    const struct Chat_form *form;       /* NULL: the text goes on; else the messages are answered */
+    const struct Chat_message *message; /* data/chats.h */
+    int messages;
+    Passage text;
+    Go_on *go_on; /* asked before each token */
+} Asked_text;
+int64_t writer_context(const Text_writer *w); /* tokens that it looks back; 0: all */
+void take_asked(Text_writer *w, const Asked_text *a, Ids *to); /* the ids that the answer follows */
+/* Draws as the first text of `generate` with the same seed.  see gets the tokens of the answer as they come; take gets
+ * all. */
+void write_asked(Text_writer *w, const Asked_text *a, const Ids *prompt, Take_written *take, See_token *see,
+                 void *with);
 int64_t sources_cut(const Text_writer *w); /* number so far that were too long */
 
 #endif

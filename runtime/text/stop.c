@@ -95,6 +95,12 @@ Stops *open_stops(const Writing *asked, const Tokenizer *k)
     return s;
 }
 
+void close_stops(Stops *s)
+{
+    if (s) free(s->room);
+    free(s);
+}
+
 /* Puts into room the last token's bytes and enough earlier tokens for a stop that ends there. */
 static void take_tail(Stops *s, const int32_t *token, int64_t n)
 {

@@ -10,44 +10,17 @@
 #include "model/tables.h"
 #include "text/beam.h"
 #include "text/generate.h"
+#include "text/writer.h"
 #include "text/writing.h"
 #include "token/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Line { /* a text that is drawn */
-    int32_t *token;   /* [n], the prompt's first */
-    float *extra;     /* [made][extras] */
-    int64_t n, given, made;
-    bool ended, over;
-    const char *stop; /* the text of --stop that ended it; NULL: none */
-    int64_t cut;      /* bytes of the last token that belong to the stop */
-    Sampler sampler;
-} Line;
-
-struct Text_writer {
-    Writing asked;
-    Decoder d;
-    const Tokenizer *tokenizer;
-    Encoder *encoder;
-    int32_t bos, pad; /* -1: none */
-    const int32_t *begin;
-    int begins;   /* tokens before a prompt */
-    Stops *stops; /* NULL: none */
-    Beam_how how;
-    Beam *beam;           /* NULL: tokens are drawn */
-    Ids *prompt;          /* [rows], of a group */
-    int64_t *hidden;      /* [rows]: its first tokens that are not shown: of `begin`; all of a chat's or an empty one */
-    Line *line;           /* [rows], if tokens are drawn */
-    int32_t *next, *from; /* [rows] */
-    int64_t cut;
-};
-
 /* ------------------------------------------------------------------ settings */
 
 /* For an imported model, texts begin as its tokenizer begins them, because it was trained so. */
-static void settle_tokens(Text_writer *w)
+void settle_tokens(Text_writer *w)
 {
     const Writing *asked = &w->asked;
     const Reading reading = {.model = asked->model, .recipe = asked->recipe, .gpus = 1};
@@ -201,7 +174,7 @@ void check_start(Text_writer *w, Passage prompt, const char *place)
 }
 
 /* Without a prompt, the text starts after a newline token, or after token 0 if there is none. */
-static void take_start(Text_writer *w, Ids *to)
+void take_start(Text_writer *w, Ids *to)
 {
     int32_t line_end = token_of_text(w->tokenizer, "\n");
     if (to->room == 0) to->at = must_grow(to->at, sizeof *to->at * (size_t)(to->room = 16));
@@ -218,7 +191,7 @@ static void encode_prompt(Text_writer *w, Passage prompt, Ids *to)
 }
 
 /* Adds the tokens that texts begin with, unless the prompt begins with them. */
-static int take_begin(const Text_writer *w, Ids *to)
+int take_begin(const Text_writer *w, Ids *to)
 {
     size_t bytes = sizeof *to->at * (size_t)w->begins;
     if (w->begins == 0 || (to->n >= w->begins && memcmp(to->at, w->begin, bytes) == 0)) return 0;
@@ -252,6 +225,7 @@ static Id_list start_of(const Text_writer *w, int64_t k)
 
 static void begin_line(Text_writer *w, Line *l, Id_list start, int64_t number, int64_t step)
 {
+    free(l->token); /* of a text that failed */
     l->token = must_alloc(sizeof *l->token * (size_t)(start.n + w->how.most));
     memcpy(l->token, start.at, sizeof *start.at * (size_t)start.n);
     l->n = l->given = start.n;
@@ -336,13 +310,13 @@ static int64_t feed_lines(Text_writer *w, int64_t n, int64_t fed)
 }
 
 /* Texts go on from the first `fed` tokens, which the states have; returns how many they have then. */
-static int64_t draw_group(Text_writer *w, int64_t first, int64_t n, int64_t fed, int64_t number, int64_t step,
+int64_t draw_group(Text_writer *w, int64_t first, int64_t n, int64_t fed, int64_t number, int64_t step,
                           See_token *see, void *with)
 {
     for (int64_t k = 0; k < n; k++) begin_line(w, &w->line[k], start_of(w, first + k), number + k, step);
     const Line *only = &w->line[0];
     int64_t live = n, seen = w->hidden[first];
-    for (fed = feed_lines(w, n, fed); live; fed++) {
+    for (fed = feed_lines(w, n, fed); live && (!w->go_on || w->go_on(with)); fed++) {
         for (; see && seen < only->n; seen++) see(with, only->token[seen]);
         for (int64_t r = 0; r < w->d.rows; r++) {
             const Line *l = &w->line[r < n ? r : 0];
@@ -359,7 +333,7 @@ static int64_t draw_group(Text_writer *w, int64_t first, int64_t n, int64_t fed,
     return fed;
 }
 
-static void hand_drawn(Text_writer *w, int64_t first, int64_t n, int64_t number, Take_written *take, void *with)
+void hand_drawn(Text_writer *w, int64_t first, int64_t n, int64_t number, Take_written *take, void *with)
 {
     for (int64_t k = 0; k < n; k++) {
         Line *l = &w->line[k];
@@ -375,6 +349,7 @@ static void hand_drawn(Text_writer *w, int64_t first, int64_t n, int64_t number,
                      .ended = l->ended};
         take(with, number + k, &r);
         free(l->token);
+        l->token = NULL;
     }
 }
 
@@ -454,38 +429,4 @@ void write_texts(Text_writer *w, const Passage *prompt, int64_t n, int64_t numbe
             hand_drawn(w, i, some, number + k + i, take, with);
         }
     }
-}
-
-/* ------------------------------------------------------------------ a conversation */
-
-/* Leaves the end of the last token out, which belongs to a stop. */
-static void keep_shown(Text_writer *w, Ids *ids, int64_t cut)
-{
-    const char *piece;
-    int64_t bytes = token_bytes(w->tokenizer, ids->at[--ids->n], &piece);
-    encode_plain(w->encoder, piece, bytes - cut, ids);
-}
-
-/* After a stop the states have tokens that are not of the answer: all is fed again. */
-void write_answer(Text_writer *w, Talk *talk, Passage said, Take_written *take, See_token *see, void *with)
-{
-    const Writing *a = &w->asked;
-    Ids *ids = &talk->ids, *prompt = &w->prompt[0];
-    bug_if(!a->chat || w->beam || w->d.encode);
-    encode_said(w->encoder, w->tokenizer, a->chat, talk->turns == 0, a->system, said, ids);
-    if (talk->turns == 0) take_begin(w, ids);
-    if (talk->fed == 0) forget_rows(&w->d);
-    Ids own = *prompt;
-    *prompt = *ids;
-    w->hidden[0] = ids->n;
-    talk->fed = draw_group(w, 0, 1, talk->fed, talk->turns++, 0, see, with);
-    *prompt = own;
-    const Line *l = &w->line[0];
-    if (ids->room < l->n) ids->at = must_grow(ids->at, sizeof *ids->at * (size_t)(ids->room = 2 * l->n));
-    memcpy(ids->at, l->token, sizeof *ids->at * (size_t)l->n);
-    ids->n = l->n;
-    if (l->stop) talk->fed = 0;
-    if (l->cut) keep_shown(w, ids, l->cut);
-    encode_end(w->encoder, a->chat, ids);
-    hand_drawn(w, 0, 1, 0, take, with);
 }

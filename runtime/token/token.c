@@ -193,6 +193,20 @@ static void encode_characters(const Encoder *e, const char *text, int64_t n)
     }
 }
 
+int64_t unknown_character(const Tokenizer *t, const char *text, int64_t n, uint32_t *code)
+{
+    int length = 1;
+    for (int64_t i = 0; i < n; i += length) {
+        const unsigned char *at = (const unsigned char *)text + i;
+        *code = *at;
+        if (t->kind == TOKEN_BYTES && *at >= t->n) return i;
+        if (t->kind != TOKEN_CHARS) continue;
+        length = decode_utf8(at, n - i, code);
+        if (length == 0 || !t->id[*code]) return i;
+    }
+    return -1;
+}
+
 static void encode_words(Encoder *e, const char *text, int64_t n)
 {
     char *word = need_bytes(&e->room, &e->room_bytes, 4 * n + 8);

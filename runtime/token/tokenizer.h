@@ -61,6 +61,8 @@ void close_encoder(Encoder *e);
 int64_t encoder_heap(const Tokenizer *t); /* most bytes of an encoder's cache */
 /* The place in messages: the prompt, a file; NULL: the tokenizer's own file.  The caller keeps the text. */
 void encoder_place(Encoder *e, const char *place);
+/* The first byte of a text of UTF-8 that a model of bytes or characters does not know, and what it is; -1: none. */
+int64_t unknown_character(const Tokenizer *t, const char *text, int64_t n, uint32_t *code);
 /* Appends the ids of any bytes.  For BPE a byte that is not part of UTF-8 is a piece of its own.  Ends the program if
  * the tokenizer has no token for a part of the text. */
 void encode_bytes(Encoder *e, const char *text, int64_t n, Ids *out);

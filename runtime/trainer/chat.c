@@ -24,10 +24,11 @@
 /* ------------------------------------------------------------------ the form */
 
 /* Where no token ends a message, the person's turn or the end of the chat does. */
-static void end_by_text(Trainer *t, const Chat_form *f)
+void add_chat_stops(Words *to, const Chat_form *f, const Tokenizer *k)
 {
-    add_word(&t->stop, text_of("%s%suser%s", f->end, f->before, f->after));
-    add_word(&t->stop, text_of("%s\n", f->end));
+    if (special_id(k, f->end) >= 0) return;
+    add_word(to, text_of("%s%suser%s", f->end, f->before, f->after));
+    add_word(to, text_of("%s\n", f->end));
 }
 
 Writing chat_of(Trainer *t, const Tokenizer *k)
@@ -41,7 +42,7 @@ Writing chat_of(Trainer *t, const Tokenizer *k)
     if (generates && !t->prompts)
         fail(EXIT_USAGE, NULL, "--chat answers what a person says: give it with --prompt TEXT");
     if (!find_chat_form(&t->recipe, t->origin, k, form, &why)) fail(EXIT_DATA, weights_path(t), "%s", why);
-    if (special_id(k, form->end) < 0) end_by_text(t, form);
+    add_chat_stops(&t->stop, form, k);
     if (form->before == plain_chat.before && t->recipe.chat == LATHE_CHAT_FOUND)
         note("the tokenizer has no tokens of chats, so they are plain: ROLE, a colon, a line; answers are good only if "
              "the model learned such chats (--set chat=plain leaves this note out)");

@@ -21,7 +21,6 @@
 #include "data/data.h"
 #include "interface/lathe_model.h"
 #include "model/block.h"
-#include "model/gguf.h"
 #include "model/origin.h"
 #include "model/init.h"
 #include "model/gguf.h"
@@ -421,7 +420,11 @@ void load_saved_weights(const Trainer *t, const char *path, const Memory *m)
 
 void take_adapter(const Trainer *t, void *flat)
 {
-    if (t->adapter) (is_gguf(t->adapter) ? read_gguf_adapter : read_peft)(t->model, t->adapter, flat);
+    if (!t->adapter) return;
+    struct stat about;
+    if (stat(t->adapter, &about) == 0 && !S_ISDIR(about.st_mode) && !is_gguf(t->adapter))
+        fail(EXIT_DATA, t->adapter, "expected a folder of PEFT's, or a GGUF file of an adapter");
+    (is_gguf(t->adapter) ? read_gguf_adapter : read_peft)(t->model, t->adapter, flat);
 }
 
 void take_first_weights(const Trainer *t, const Memory *m)

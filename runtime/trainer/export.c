@@ -101,7 +101,8 @@ static void put_tensor(Store_writer *w, const Export *x, const Hf_tensor *t)
     memset(room, 0, sizeof room);
     for (int64_t i = 0; i < n; i++) {
         if (!t->zero && lies_in_blocks(x->t->model, t->param))
-            write_real(type, room, used, read_weight(x->t->model, x->memory.params, hf_place(t, i)));
+            write_real(type, room, used,
+                       whole_weight(x->t->model, t->param, t->copy, x->memory.params, hf_place(t, i)));
         else if (!t->zero)
             memcpy(room + (size_t)used * size, (char *)x->memory.params + (size_t)hf_place(t, i) * size, size);
         if (++used < ROOM && i + 1 < n) continue;
@@ -221,7 +222,7 @@ static double difference_in_file(const Export *x, const char *path, bool exact)
             read_stored(own, first, count, values);
             for (int64_t i = 0; i < count; i++) {
                 int64_t at = hf_place(t, unturned_place(own, first + i));
-                double weight = t->zero ? 0 : read_weight(x->t->model, x->memory.params, at);
+                double weight = t->zero ? 0 : whole_weight(x->t->model, t->param, t->copy, x->memory.params, at);
                 largest = fmax(largest, fabs(weight));
                 apart = fmax(apart, fabs(weight - values[i]));
             }

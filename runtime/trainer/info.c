@@ -2,6 +2,7 @@
 #include "base/json_text.h"
 #include "base/words.h"
 #include "interface/lathe_model.h"
+#include "model/place.h"
 #include "model/tables.h"
 #include "step/optim.h"
 #include "trainer/knobs.h"
@@ -39,7 +40,7 @@ static void print_entry(const Lathe_entry *e)
 static char *rule_text(const Lathe_model *m, const Lathe_param *p)
 {
     Rule r = rule_of(m, p, 0);
-    if (r.frozen || !lathe_is_trained(m, p)) return text_of("  (frozen)");
+    if (r.frozen || !lathe_is_trained(m, p)) return text_of(lies_in_blocks(m, p) ? "  (frozen, q8_0)" : "  (frozen)");
     char *rate = r.lr_scale != 1 ? text_of("  (rate × %g)", r.lr_scale) : text_of("%s", "");
     if (r.decay < 0) return rate;
     return r.decay == 0 ? text_of("%s  (no decay)", rate) : text_of("%s  (decay %g)", rate, r.decay);

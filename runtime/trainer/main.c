@@ -34,7 +34,8 @@ enum { /* subcommands, as bits */
        SELFTEST = 1024,
        PREDICT = 2048,
        CHAT = 4096,
-       ALL = 8191
+       SERVE = 8192,
+       ALL = 16383
 };
 
 typedef struct Command {
@@ -59,6 +60,8 @@ static const Command commands[] = {
      "(--json > FILE: with their shapes; --to FILE.npy: as an array)."},
     {"chat", CHAT, chat_command, "[--weights PATH] [--system TEXT] [options]",
      "Answers what is said, line by line on standard input, and remembers the conversation; Ctrl-D ends it."},
+    {"serve", SERVE, serve_command, "[--weights PATH] [--host ADDRESS --key KEY] [--port N] [options]",
+     "Answers programs over HTTP, as OpenAI's clients expect: /v1/chat/completions, /v1/completions; Ctrl-C ends it."},
     {"grad", GRAD, grad_command, "--weights W.safetensors --inputs I.safetensors --out G.safetensors",
      "Loss, outputs and gradients for given inputs: loss, output.NAME, grad.NAME."},
     {"init", INIT, init_command, "--out W.safetensors [--seed S | --init PATH]",
@@ -103,7 +106,7 @@ static const Option options[] = {
     {"data", GENERATE, TEXTS, AT(data), NULL, "PATH…",
      "sources to write texts for, if the model reads sources; otherwise the training text, if there is no "
      "tokenizer.json beside the weights"},
-    {"tokenizer", TRAIN | EVAL | GENERATE | CHAT | REPLAY, KNOB, 0, "tokenizer", "NAME|PATH",
+    {"tokenizer", TRAIN | EVAL | GENERATE | CHAT | SERVE | REPLAY, KNOB, 0, "tokenizer", "NAME|PATH",
      "bytes, chars, or a file or folder of one (lathe tokenize train, tokenizer.json, vocab.json, *.tiktoken)"},
     {"val-fraction", TRAIN | EVAL | REPLAY, KNOB, 0, "val_fraction", "F",
      "part of the data kept for evaluation: the last, or as the description says"},
@@ -116,7 +119,7 @@ static const Option options[] = {
     {"step", REPLAY, COUNT, AT(steps), NULL, "N", "the step to run, as the trainer counts them"},
     {"epochs", TRAIN, COUNT, AT(epochs), NULL, "N", "instead of steps: passes over the training data"},
     {"tokens", TRAIN, COUNT, AT(tokens), NULL, "N", "instead of steps: tokens to train on, padding left out"},
-    {"tokens", EVAL | GENERATE | CHAT, KNOB, 0, "sample_tokens", "N", "most tokens to write per text"},
+    {"tokens", EVAL | GENERATE | CHAT | SERVE, KNOB, 0, "sample_tokens", "N", "most tokens to write per text"},
     {"beams", EVAL | GENERATE, KNOB, 0, "beams", "N", "beam search with N texts side by side; 0: tokens are drawn"},
     {"min-tokens", EVAL | GENERATE, KNOB, 0, "min_tokens", "N", "fewest tokens of a text before its end"},
     {"length-penalty", EVAL | GENERATE, KNOB, 0, "length_penalty", "P",
@@ -128,12 +131,12 @@ static const Option options[] = {
     {"items", EVAL, COUNT, AT(items), NULL, "N",
      "with --generate: number of sources, drawn by the seed (default: all)"},
     {"stem", EVAL, FLAG, AT(stem), NULL, NULL, "with --generate: ROUGE of stems of words (Porter)"},
-    {"set", TRAIN | EVAL | PREDICT | GENERATE | CHAT | BENCH | PROFILE | REPLAY | INFO, SET, 0, NULL, "k=v",
+    {"set", TRAIN | EVAL | PREDICT | GENERATE | CHAT | SERVE | BENCH | PROFILE | REPLAY | INFO, SET, 0, NULL, "k=v",
      "changes a setting of the recipe"},
-    {"seed", TRAIN | EVAL | GENERATE | CHAT | GRAD | INIT | BENCH | PROFILE | REPLAY | SELFTEST, SEED, AT(seed), NULL, "S",
+    {"seed", TRAIN | EVAL | GENERATE | CHAT | SERVE | GRAD | INIT | BENCH | PROFILE | REPLAY | SELFTEST, SEED, AT(seed), NULL, "S",
      "0 … 2147483647 (default 1)"},
     {"threads", ALL & ~INFO, THREADS, AT(threads), NULL, "N", "overrides OMP_NUM_THREADS; results do not depend on it"},
-    {"out", TRAIN | EVAL | GENERATE | CHAT, TEXT, AT(out), NULL, "RUN", "run folder (default runs/NAME-CONFIG, -2, …)"},
+    {"out", TRAIN | EVAL | GENERATE | CHAT | SERVE, TEXT, AT(out), NULL, "RUN", "run folder (default runs/NAME-CONFIG, -2, …)"},
     {"out", PREDICT, TEXT, AT(out), NULL, "FILE", "file to write, or -, a CSV on standard output (default)"},
     {"out", GRAD | INIT, TEXT, AT(out), NULL, "FILE", "safetensors file to write"},
     {"resume", TRAIN, RESUME, AT(resume), NULL, "[=PATH]",
@@ -143,16 +146,16 @@ static const Option options[] = {
     {"type", EXPORT, TEXT, AT(type), NULL, "TYPE", "of matrices in a GGUF: f32, f16, bf16, q8_0 (f32)"},
     {"ids", EXPORT, COUNT, AT(ids), NULL, "N",
      "rows of ids to write; those beyond are left out (default: as many as the imported model had, or all)"},
-    {"ignore-config", TRAIN | EVAL | GENERATE | CHAT | GRAD | INIT | BENCH | EXPORT, TEXTS, AT(ignored_keys), NULL, "KEY…",
+    {"ignore-config", TRAIN | EVAL | GENERATE | CHAT | SERVE | GRAD | INIT | BENCH | EXPORT, TEXTS, AT(ignored_keys), NULL, "KEY…",
      "keys of an imported config.json to ignore: they change nothing that the model computes"},
     {"init", TRAIN | INIT, TEXT, AT(weights), NULL, "PATH",
      "parameters to start from: a file, or a folder, Hugging Face's too (default: drawn from the seed)"},
-    {"adapter", TRAIN | EVAL | PREDICT | GENERATE | CHAT | GRAD | EXPORT, TEXT, AT(adapter), NULL, "PATH",
+    {"adapter", TRAIN | EVAL | PREDICT | GENERATE | CHAT | SERVE | GRAD | EXPORT, TEXT, AT(adapter), NULL, "PATH",
      "adapters to use with the weights, a folder of PEFT's or a GGUF file; the trainer must be built with the same --lora"},
     {"init-except", TRAIN | INIT, TEXT, AT(init_except), NULL, "LAYER,…",
      "layers not taken from --init, but drawn from the seed, such as head; pictures then have the classes of the data"},
-    {"weights", EVAL | PREDICT | GENERATE | CHAT | GRAD | EXPORT, TEXT, AT(weights), NULL, "PATH",
-     "parameters to use, a file or a folder (default of eval, predict, generate, chat, export: the run folder's)"},
+    {"weights", EVAL | PREDICT | GENERATE | CHAT | SERVE | GRAD | EXPORT, TEXT, AT(weights), NULL, "PATH",
+     "parameters to use, a file or a folder (default of eval, predict, generate, chat, serve, export: the run folder's)"},
     {"weights", REPLAY, TEXT, AT(weights), NULL, "W.safetensors",
      "parameters before the step (default: drawn from the seed, and all steps before it run)"},
     {"checkpoint", REPLAY, TEXT, AT(resume), NULL, "C",
@@ -184,7 +187,7 @@ static const Option options[] = {
     {"prompt-file", GENERATE, PROMPT_FILES, AT(prompts), NULL, "FILE…", "the same, one per file; -: standard input"},
     {"stop", EVAL | GENERATE | CHAT, TEXTS, AT(stop), NULL, "TEXT…",
      "a text ends where one of these begins, which is left out"},
-    {"stop-token", EVAL | GENERATE | CHAT, TEXTS, AT(stop_tokens), NULL, "TOKEN…",
+    {"stop-token", EVAL | GENERATE | CHAT | SERVE, TEXTS, AT(stop_tokens), NULL, "TOKEN…",
      "more tokens that end a text, besides the tokenizer's and the model's: each by its text or number"},
     {"ignore-eos", EVAL | GENERATE, FLAG, AT(ignore_eos), NULL, NULL,
      "no token ends a text: those that do are never written"},
@@ -208,7 +211,13 @@ static const Option options[] = {
     {"readers", TRAIN | EVAL | REPLAY, COUNT, AT(readers), NULL, "N",
      "threads that encode documents or decode pictures (default 1; pictures beside a GPU: up to 8); the order does not "
      "depend on it"},
-    {"json", ALL, FLAG, AT(json), NULL, NULL, "the result as one JSON object on standard output"},
+    {"host", SERVE, TEXT, AT(host), NULL, "ADDRESS",
+     "where to listen (default 127.0.0.1, this machine alone); another address needs a key"},
+    {"port", SERVE, TEXT, AT(port), NULL, "N", "where to listen (default 8080); 0: any that is free"},
+    {"key", SERVE, TEXT, AT(key), NULL, "KEY",
+     "what clients must know; others on this machine can read it here, but not in --key-file or LATHE_KEY"},
+    {"key-file", SERVE, TEXT, AT(key_file), NULL, "FILE", "the key is the first line of this file"},
+    {"json", ALL & ~SERVE, FLAG, AT(json), NULL, NULL, "the result as one JSON object on standard output"},
 };
 enum { OPTIONS = sizeof options / sizeof *options };
 
@@ -388,7 +397,7 @@ const char *default_folder(const Trainer *t)
 static bool wants_run_folder(const char *command)
 {
     return strcmp(command, "train") == 0 || strcmp(command, "eval") == 0 || strcmp(command, "generate") == 0 ||
-           strcmp(command, "chat") == 0;
+           strcmp(command, "chat") == 0 || strcmp(command, "serve") == 0;
 }
 
 char *run_weights(const char *run, const char *remedy)

@@ -20,6 +20,8 @@ Tokenizer *vocabulary_of(Trainer *t, const char *weights);
 
 /* What a chat asks for: answers in the form that the run was trained on. */
 Writing chat_of(Trainer *t, const Tokenizer *k);
+struct Chat_form;
+void add_chat_stops(Words *to, const struct Chat_form *f, const Tokenizer *k); /* texts that end an answer */
 
 /* ---- trainer/samples.c */
 

@@ -59,12 +59,17 @@ json_t *written_json(const Text_writer *from, const Tokenizer *k, Passage prompt
 
 /* ------------------------------------------------------------------ on the way */
 
-void show_token(Streamed *s, int32_t id)
+size_t extend_shown(Streamed *s, int32_t id)
 {
     append_token(&s->text, s->tokenizer, id);
     size_t waiting = (size_t)unfinished_stop(s->stop, s->text.at, (int64_t)s->text.bytes),
            whole = s->text.bytes - waiting;
-    whole -= (size_t)unfinished_utf8(s->text.at, (int64_t)whole);
+    return whole - (size_t)unfinished_utf8(s->text.at, (int64_t)whole);
+}
+
+void show_token(Streamed *s, int32_t id)
+{
+    size_t whole = extend_shown(s, id);
     if (whole <= s->printed) return;
     show_raw(stdout, s->text.at + s->printed, whole - s->printed);
     fflush(stdout);

@@ -21,6 +21,7 @@ typedef struct Streamed { /* the current text, of which a part was shown */
     size_t printed; /* bytes of it; an incomplete character waits, and so does what may begin a stop text */
 } Streamed;
 
+size_t extend_shown(Streamed *s, int32_t id); /* returns how many bytes of the text may be shown */
 void show_token(Streamed *s, int32_t id);
 void show_rest(Streamed *s, const Written *w, bool line); /* what is left of the whole text; line: as one */
 

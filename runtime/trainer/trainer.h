@@ -36,6 +36,7 @@ typedef struct Trainer { /* one run of the program */
     bool chat;            /* generate: prompts are what a person says in a chat */
     const char *system;   /* what the system says before; NULL: as the form of chats has it */
     bool given[MAX_SETTINGS]; /* the k-th of the recipe was given */
+    const char *host, *port, *key, *key_file; /* of serve; NULL where not given */
     const char *resume;   /* NULL: a new run; "": from the run folder's newest checkpoint; else a path */
     struct Saver *saver;  /* NULL unless the command saves while it trains */
     int64_t gpus;         /* 0 where not given */
@@ -54,6 +55,7 @@ int eval_command(Trainer *t);     /* trainer/eval.c */
 int predict_command(Trainer *t);  /* trainer/predict.c */
 int generate_command(Trainer *t); /* trainer/generate.c */
 int chat_command(Trainer *t);     /* trainer/chat.c */
+int serve_command(Trainer *t);    /* trainer/serve.c */
 int grad_command(Trainer *t);     /* trainer/grad.c */
 void take_inputs(const Trainer *t, const Lathe_entry *e, char *in); /* of --inputs */
 int init_command(Trainer *t);     /* trainer/grad.c */

@@ -24,6 +24,7 @@ seeds store tests/fuzz/corpus/store/* tests/reference/gpt_tied_bias_tanh.safeten
 seeds gguf tests/fuzz/corpus/gguf/* tests/reference/gguf/*.gguf
 seeds vocab tests/fuzz/corpus/vocab/* tests/reference/hf_spm/tokenizer.json
 seeds merges tests/fuzz/corpus/merges/*
+seeds request tests/fuzz/corpus/request/*
 seeds ranks tests/fuzz/corpus/ranks/*
 seeds state tests/fuzz/corpus/state/*
 seeds pictures tests/fuzz/corpus/pictures/*

@@ -27,6 +27,13 @@ for kind in llama3 qwen2 qwen3 gemma gemma2 gemma3 olmo2 neox smollm3 gpt2; do
     same out theirs.ids
     cp own.gguf $kind.gguf
 done
+for set in gpt2:layout=out_in gpt2:layout=in_out llama3:tied=true; do # weights in blocks, in whatever order they lie
+    kind=${set%%:*}
+    works "$lathe" build $kind/model.lua --parameters q8_0 --set ${set#*:} -o $kind/eight
+    works $kind/eight/trainer init --init $reference/gguf/$kind.gguf --out own.safetensors
+    works $kind/eight/trainer init --init $reference/hf_$kind --out known.safetensors
+    same own.safetensors known.safetensors
+done
 says 'c.rope_context = 16$' llama3/model.lua
 says 'c.rotary_share = 0.5$' neox/model.lua
 works neox/built/trainer export --to gguf --type q8_0 --weights neox.gguf --out small.gguf      # rows of q, k and v in another order
