@@ -31,6 +31,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -288,6 +289,9 @@ static void print_export(const Export *x)
         return;
     }
     show(stdout, "wrote %d tensors of %s to %s\n", x->hf.n, t->weights, t->out);
+    if (t->model->block_elements && t->model->adapters && t->type && strcasecmp(t->type, "q8_0") == 0)
+        note("what the adapters change by less than half a step of q8_0 is rounded away, since the weights had been "
+             "rounded before; --type f16 keeps it");
     if (t->model->adapters)
         note("the adapters are merged into the weights; --to peft or gguf-adapter writes them alone");
     if (x->ids < vocab)

@@ -66,7 +66,7 @@ static const Command commands[] = {
      "Loss, outputs and gradients for given inputs: loss, output.NAME, grad.NAME."},
     {"init", INIT, init_command, "--out W.safetensors [--seed S | --init PATH]",
      "Writes the parameters that training starts from."},
-    {"export", EXPORT, export_command, "--to hf|gguf --out DIR|FILE.gguf [--weights PATH]",
+    {"export", EXPORT, export_command, "--to hf|gguf|peft|gguf-adapter --out PATH [--weights PATH]",
      "Writes weights, configuration and tokenizer as a Hugging Face folder or a GGUF file; --init reads either."},
     {"bench", BENCH, bench_command, "[--steps N] [--inputs I.safetensors] [--weights W.safetensors] [--json]",
      "Times training steps on random data, or on one batch. The first two are not timed, but their losses are "
