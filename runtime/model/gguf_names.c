@@ -61,83 +61,66 @@ static const Gguf_key neox_keys[] = {
 
 /* ------------------------------------------------------------------ tensors, without ".weight" and ".bias" */
 
-/* How elements lie there.  APART: q, k and v of all heads; RAISED: each is 1 more. */
-enum { SAME, TURNED, TRANSPOSED, APART, RAISED };
+/* How elements lie there.  APART: q, k and v of all heads; RAISED: each is 1 more.  GOES_ON: behind the last row of a
+ * table: common_tensors follow. */
+enum { SAME, TURNED, TRANSPOSED, APART, RAISED, GOES_ON };
 
 typedef struct Gguf_tensor {
-    const char *gguf, *hf; /* %d: the number of a layer */
+    const char *gguf, *hf; /* %d: the number of a layer; NULL after the last of a table */
     int order;
 } Gguf_tensor;
 
-static const Gguf_tensor llama_tensors[] = {
+/* The names of most architectures.  A table that goes on here may have a row of its own for one of them. */
+static const Gguf_tensor common_tensors[] = {
     {"token_embd", "model.embed_tokens", SAME},
     {"output_norm", "model.norm", SAME},
+    {"blk.%d.attn_q", "model.layers.%d.self_attn.q_proj", SAME},
+    {"blk.%d.attn_k", "model.layers.%d.self_attn.k_proj", SAME},
+    {"blk.%d.attn_v", "model.layers.%d.self_attn.v_proj", SAME},
+    {"blk.%d.attn_output", "model.layers.%d.self_attn.o_proj", SAME},
+    {"blk.%d.ffn_gate", "model.layers.%d.mlp.gate_proj", SAME},
+    {"blk.%d.ffn_up", "model.layers.%d.mlp.up_proj", SAME},
+    {"blk.%d.ffn_down", "model.layers.%d.mlp.down_proj", SAME},
+    {NULL, NULL, SAME},
+};
+
+static const Gguf_tensor llama_tensors[] = {
     {"output", "lm_head", SAME},
     {"blk.%d.attn_norm", "model.layers.%d.input_layernorm", SAME},
     {"blk.%d.ffn_norm", "model.layers.%d.post_attention_layernorm", SAME},
     {"blk.%d.attn_q", "model.layers.%d.self_attn.q_proj", TURNED},
     {"blk.%d.attn_k", "model.layers.%d.self_attn.k_proj", TURNED},
-    {"blk.%d.attn_v", "model.layers.%d.self_attn.v_proj", SAME},
-    {"blk.%d.attn_output", "model.layers.%d.self_attn.o_proj", SAME},
     {"blk.%d.attn_q_norm", "model.layers.%d.self_attn.q_norm", SAME},
     {"blk.%d.attn_k_norm", "model.layers.%d.self_attn.k_norm", SAME},
-    {"blk.%d.ffn_gate", "model.layers.%d.mlp.gate_proj", SAME},
-    {"blk.%d.ffn_up", "model.layers.%d.mlp.up_proj", SAME},
-    {"blk.%d.ffn_down", "model.layers.%d.mlp.down_proj", SAME},
-    {NULL, NULL, SAME},
+    {NULL, NULL, GOES_ON},
 };
 
 static const Gguf_tensor gemma_tensors[] = {
-    {"token_embd", "model.embed_tokens", SAME},
     {"output_norm", "model.norm", RAISED},
     {"blk.%d.attn_norm", "model.layers.%d.input_layernorm", RAISED},
-    {"blk.%d.attn_q", "model.layers.%d.self_attn.q_proj", SAME},
-    {"blk.%d.attn_k", "model.layers.%d.self_attn.k_proj", SAME},
-    {"blk.%d.attn_v", "model.layers.%d.self_attn.v_proj", SAME},
-    {"blk.%d.attn_output", "model.layers.%d.self_attn.o_proj", SAME},
     {"blk.%d.ffn_norm", "model.layers.%d.post_attention_layernorm", RAISED},
-    {"blk.%d.ffn_gate", "model.layers.%d.mlp.gate_proj", SAME},
-    {"blk.%d.ffn_up", "model.layers.%d.mlp.up_proj", SAME},
-    {"blk.%d.ffn_down", "model.layers.%d.mlp.down_proj", SAME},
-    {NULL, NULL, SAME},
+    {NULL, NULL, GOES_ON},
 };
 
 static const Gguf_tensor gemma3_tensors[] = {
-    {"token_embd", "model.embed_tokens", SAME},
     {"output_norm", "model.norm", RAISED},
     {"output", "lm_head", SAME},
     {"blk.%d.attn_norm", "model.layers.%d.input_layernorm", RAISED},
-    {"blk.%d.attn_q", "model.layers.%d.self_attn.q_proj", SAME},
-    {"blk.%d.attn_k", "model.layers.%d.self_attn.k_proj", SAME},
-    {"blk.%d.attn_v", "model.layers.%d.self_attn.v_proj", SAME},
-    {"blk.%d.attn_output", "model.layers.%d.self_attn.o_proj", SAME},
     {"blk.%d.attn_q_norm", "model.layers.%d.self_attn.q_norm", RAISED},
     {"blk.%d.attn_k_norm", "model.layers.%d.self_attn.k_norm", RAISED},
     {"blk.%d.post_attention_norm", "model.layers.%d.post_attention_layernorm", RAISED},
     {"blk.%d.ffn_norm", "model.layers.%d.pre_feedforward_layernorm", RAISED},
-    {"blk.%d.ffn_gate", "model.layers.%d.mlp.gate_proj", SAME},
-    {"blk.%d.ffn_up", "model.layers.%d.mlp.up_proj", SAME},
-    {"blk.%d.ffn_down", "model.layers.%d.mlp.down_proj", SAME},
     {"blk.%d.post_ffw_norm", "model.layers.%d.post_feedforward_layernorm", RAISED},
-    {NULL, NULL, SAME},
+    {NULL, NULL, GOES_ON},
 };
 
 static const Gguf_tensor olmo_tensors[] = {
-    {"token_embd", "model.embed_tokens", SAME},
-    {"output_norm", "model.norm", SAME},
     {"output", "lm_head", SAME},
-    {"blk.%d.attn_q", "model.layers.%d.self_attn.q_proj", SAME},
-    {"blk.%d.attn_k", "model.layers.%d.self_attn.k_proj", SAME},
-    {"blk.%d.attn_v", "model.layers.%d.self_attn.v_proj", SAME},
-    {"blk.%d.attn_output", "model.layers.%d.self_attn.o_proj", SAME},
     {"blk.%d.attn_q_norm", "model.layers.%d.self_attn.q_norm", SAME},
     {"blk.%d.attn_k_norm", "model.layers.%d.self_attn.k_norm", SAME},
     {"blk.%d.post_attention_norm", "model.layers.%d.post_attention_layernorm", SAME},
-    {"blk.%d.ffn_gate", "model.layers.%d.mlp.gate_proj", SAME},
-    {"blk.%d.ffn_up", "model.layers.%d.mlp.up_proj", SAME},
-    {"blk.%d.ffn_down", "model.layers.%d.mlp.down_proj", SAME},
     {"blk.%d.post_ffw_norm", "model.layers.%d.post_feedforward_layernorm", SAME},
-    {NULL, NULL, SAME},
+    {NULL, NULL, GOES_ON},
 };
 
 static const Gguf_tensor phi_tensors[] = {
@@ -270,10 +253,16 @@ static char *translated(const char *from, const char *to, const char *name)
     return text_of("%.*s%.*s%s%s", (int)(place - to), to, (int)digits, name + before, place + 2, end);
 }
 
+static const Gguf_tensor *row_behind(const Gguf_tensor *row)
+{
+    return row->gguf ? row + 1 : row->order == GOES_ON ? common_tensors : NULL;
+}
+
 static const Gguf_tensor *tensor_row(const Architecture *a, bool is_hf, const char *name, char **other)
 {
-    for (const Gguf_tensor *row = a->tensor; row->gguf; row++)
-        if ((*other = translated(is_hf ? row->hf : row->gguf, is_hf ? row->gguf : row->hf, name))) return row;
+    for (const Gguf_tensor *row = a->tensor; row; row = row_behind(row))
+        if (row->gguf && (*other = translated(is_hf ? row->hf : row->gguf, is_hf ? row->gguf : row->hf, name)))
+            return row;
     return NULL;
 }
 
