@@ -213,5 +213,6 @@ remember "$RESULTS"
 
 count() { grep -c "^[^ ]* *$1 " "$RESULTS"; }
 failed=$(count FAIL)
+grep '^[^ ]* *FAIL ' "$RESULTS"     # once more: the end of a log is often all that one sees
 echo "$(count ok) passed, $failed failed, $(count skip) skipped"
 [ "$failed" = 0 ] && [ -s "$RESULTS" ]
