@@ -21,9 +21,13 @@ typedef struct Way {
 
 static const Way ways[] = {
     {0, 1, "keep all that backward needs"},
+    {0.125, 1, "recompute an eighth of what layers save"},
     {0.25, 1, "recompute a quarter of what layers save"},
+    {0.375, 1, "recompute three eighths of what layers save"},
     {0.5, 1, "recompute half of what layers save"},
+    {0.625, 1, "recompute five eighths of what layers save"},
     {0.75, 1, "recompute three quarters of what layers save"},
+    {0.875, 1, "recompute seven eighths of what layers save"},
     {1, 1, "recompute layers from what goes into each"},
     {2, 1, "recompute layers in parts, from where branches meet"},
     {1, 2, "recompute layers, micro-batches in two (other rounding)"},

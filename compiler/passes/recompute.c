@@ -2,12 +2,12 @@
  * means of a plan that fits a memory budget (budget.c).
  *
  * It looks at bodies of loops over layers: loops with a carry whose products have many rows.  Differentiation would
- * save results of products, of whole and of index ops there; maps are remade anyway.  Those that cost least to compute
- * per byte are given up, until they make the share Options.recompute of the bytes: 0 none, 1 all, so that a body starts
- * again from its carry.  A larger share includes the choices of a smaller one.  2: all except the values through which
- * every path from the carry to the result goes, such as the residual stream between two branches. A body is then remade
- * in parts, each smaller than the whole, as by nn.checkpoint around each branch.  No value changes. Needs: the graph as
- * traced.  Leaves: Node.recompute. */
+ * save results of products, sums of two, results of whole and of index ops there; maps are remade anyway.  Those that
+ * cost least to compute per byte are given up, of equal ones the largest first, within the share Options.recompute of
+ * the bytes: 0 none, 1 all, so that a body starts again from its carry.  2: all except the values through which every
+ * path from the carry to the result goes, such as the residual stream between two branches. A body is then remade in
+ * parts, each smaller than the whole, as by nn.checkpoint around each branch.  No value changes.  Needs: the graph as
+ * traced. Leaves: Node.recompute. */
 #include "passes/passes.h"
 
 #include <stdlib.h>
@@ -49,6 +49,18 @@ static double whole_flops(Node *n)
     return remaking_flops(all) - remaking_flops(before);
 }
 
+static Node *product_shown(Node *n)
+{
+    while (n->op != OP_dot) n = n->in[0];
+    return n;
+}
+
+static double flops_of(Node *n)
+{
+    if (adds_products(n)) return dot_flops(product_shown(n->in[0])) + dot_flops(product_shown(n->in[1]));
+    return n->op == OP_dot ? dot_flops(n) : op_info[n->op].kind == WHOLE ? whole_flops(n) : 0;
+}
+
 static Saved cost_of(Node *n, int order)
 {
     OpKind kind = op_info[n->op].kind;
@@ -56,7 +68,7 @@ static Saved cost_of(Node *n, int order)
     Saved s = {.node = n, .order = order};
     int count = kind == WHOLE ? whole_info[n->op].results(n, results) : 1;
     for (int i = 0; i < count; i++) s.bytes += (double)(elements(results[i].shape) * dtype_bytes(results[i].dtype));
-    s.flops = kind == DOT ? dot_flops(n) : kind == WHOLE ? whole_flops(n) : 0;
+    s.flops = flops_of(n);
     return s;
 }
 
@@ -115,29 +127,52 @@ static void keep_meetings(const Loop *l, const Nodes *body)
     }
 }
 
+static bool costs_more(const Saved *x, const Saved *y) { return x->flops * y->bytes > y->flops * x->bytes; }
+
 static int cheapest_first(const void *a, const void *b)
 {
     const Saved *x = a, *y = b;
-    double p = x->flops * y->bytes, q = y->flops * x->bytes;
-    if (p != q) return p < q ? -1 : 1;
+    if (costs_more(x, y) || costs_more(y, x)) return costs_more(x, y) ? 1 : -1;
     if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
     return x->order - y->order;
+}
+
+/* Products that are summed two by two: the sum is saved, not they. */
+static void gather_summands(const Nodes *body, Table *out)
+{
+    for (int i = 0; i < body->n; i++)
+        for (int k = 0; adds_products(body->at[i]) && k < 2; k++)
+            *table_at(out, product_shown(body->at[i]->in[k])) = body->at[i];
+}
+
+static void give_up(Node *n)
+{
+    n->recompute = true;
+    for (int k = 0; adds_products(n) && k < 2; k++) product_shown(n->in[k])->recompute = true;
 }
 
 static void mark_share(const Nodes *body, double share)
 {
     Saveds all = {0};
+    Table summands = {0};
     double total = 0, marked = 0;
+    gather_summands(body, &summands);
     for (int i = 0; i < body->n; i++) {
         Node *n = body->at[i];
         OpKind kind = op_info[n->op].kind;
-        if (is_cheap(n)) n->recompute = true;
-        if (kind == DOT || kind == INDEX || kind == WHOLE) push(&all, cost_of(n, i));
+        bool sum = adds_products(n), saved = kind == DOT || kind == INDEX || kind == WHOLE;
+        if (sum || (saved && !table_get(&summands, n))) push(&all, cost_of(n, i));
+        else if (is_cheap(n)) n->recompute = true;
     }
     for (int i = 0; i < all.n; i++) total += all.at[i].bytes;
     if (all.n) qsort(all.at, (size_t)all.n, sizeof *all.at, cheapest_first);
-    for (int i = 0; i < all.n && marked < share * total; i++) {
-        all.at[i].node->recompute = true;
+    const Saved *left = NULL; /* the cheapest that was too large; nothing dearer goes before it */
+    for (int i = 0; i < all.n && !(left && costs_more(&all.at[i], left)); i++) {
+        if (marked + all.at[i].bytes > share * total) {
+            left = &all.at[i];
+            continue;
+        }
+        give_up(all.at[i].node);
         marked += all.at[i].bytes;
     }
 }
