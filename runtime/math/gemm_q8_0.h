@@ -24,10 +24,11 @@ static INLINE void dots_of_blocks(const int R, const int C, float *c, int64_t c_
 {
     enum { W = WIDTH_f32, VECTORS = LANES / W };
     Vector_f32 sum[4][4][VECTORS] = {0};
+    const int64_t bytes = ahead(C * b_row * (int64_t)sizeof *b);
     for (int64_t k = 0; k < K / LATHE_BLOCK; k++)
         for (int j = 0; j < C; j++) {
             const Lathe_q8_0 *block = &b[j * b_row + k];
-            __builtin_prefetch(block + 2 * C * b_row);
+            fetch(block, bytes);
             const Vector_f32 scale = block_scale(block) - (Vector_f32){0};
             UNROLLED for (int i = 0; i < LATHE_BLOCK / W; i++)
             {

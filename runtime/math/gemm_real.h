@@ -9,12 +9,15 @@ static INLINE void NAME(columns)(const int R, const int V, REAL *c, const REAL *
                                  int64_t n, int skip, bool add)
 {
     NAME(Vector) sum[4][8] = {0};
+    const int64_t row = g->b_k * (int64_t)sizeof *b;
     b += n;
     for (int64_t k = 0; k < g->K; k++, b += g->b_k)
         for (int r = 0; r < R; r++) {
             NAME(Vector) x = a[r * g->a_m + k * g->a_k] - (NAME(Vector)){0};
-            for (int v = 0; v < V; v++)
+            for (int v = 0; v < V; v++) {
+                if (r == 0) fetch(&b[v * NAME(WIDTH)], 16 * row);
                 sum[r][v] = NAME(fused)(x, *(const NAME(Vector) *)&b[v * NAME(WIDTH)], sum[r][v]);
+            }
         }
     for (int r = 0; r < R; r++)
         for (int j = skip; j < V * NAME(WIDTH); j++) {
@@ -68,13 +71,13 @@ static INLINE void NAME(dots)(const int R, const int C, REAL *c, int64_t c_m, in
                               const REAL *b, int64_t b_row, int64_t K, bool add)
 {
     REAL lane[4][2][LANES];
-    int64_t whole = K / LANES * LANES;
+    int64_t whole = K / LANES * LANES, bytes = ahead(C * K * (int64_t)sizeof *b);
     for (int l = 0; l < LANES; l += NAME(WIDTH)) {
         NAME(Vector) sum[4][2] = {0};
         for (int64_t k = l; k < whole; k += LANES)
             for (int r = 0; r < R; r++)
                 for (int j = 0; j < C; j++) {
-                    if (r == 0) __builtin_prefetch(&b[(j + 2) * b_row + k]);
+                    if (r == 0) fetch(&b[j * b_row + k], bytes);
                     sum[r][j] = NAME(fused)(*(const NAME(Vector) *)&a[r * a_row + k],
                                             *(const NAME(Vector) *)&b[j * b_row + k], sum[r][j]);
                 }
