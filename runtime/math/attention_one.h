@@ -1,6 +1,6 @@
 /* attention_one.h: the part of math/attention.c for one query of each head (decode), compiled for float and for double
  * as attention_real.h.  A tile of queries would have one lane of 64; here lanes are elements of keys, then keys, then
- * elements of values. */
+ * elements of values.  Two heads that share keys go through them together, tile by tile. */
 
 /* Σ x · y over n, in LANES lanes, a vector of them at a time. */
 static INLINE REAL NAME(dot_rows)(const REAL *x, const REAL *y, int64_t n)
@@ -58,36 +58,99 @@ static void NAME(scores_of_one)(REAL *s, const REAL *q, const REAL *k, const Que
     }
 }
 
-static void NAME(one_query)(REAL *o, REAL *lse, const REAL *q, const REAL *k, const REAL *v, const Queries *own)
+/* A head on its way through the keys. */
+typedef struct NAME(One) {
+    Queries own;
+    REAL *o, *lse;
+    _Alignas(64) REAL scaled[WIDEST], sum[WIDEST], total[LANES];
+    REAL largest;
+} NAME(One);
+
+static void NAME(begin_one)(NAME(One) * h, const REAL *q)
 {
-    const Lathe_attention *g = own->g;
-    _Alignas(64) REAL s[TILE], scaled[WIDEST], sum[WIDEST] = {0}, total[LANES] = {0}, largest = (REAL)UNSEEN;
-    for (int64_t d = 0; d < g->D; d++) scaled[d] = q[d] * (REAL)g->scale;
-    for (int64_t from = own->key; from < own->end; from += TILE) {
-        int64_t end = least(from + TILE, own->end);
-        REAL now = largest;
-        NAME(scores_of_one)(s, scaled, k, own, from, end);
-        for (int j = 0; j < TILE; j++) now = s[j] > now ? s[j] : now;
-        if (now != largest) {
-            REAL factor = NAME(exp)(largest - now);
-            for (int l = 0; l < LANES; l++) total[l] *= factor;
-            for (int64_t e = 0; e < g->E; e++) sum[e] *= factor;
-            largest = now;
-        }
-        for (int j = 0; j < TILE; j += LANES) LANEWISE for (int l = 0; l < LANES; l++)
-            {
-                s[j + l] = NAME(exp)(s[j + l] - largest);
-                total[l] += s[j + l];
-            }
-        NAME(add_values)(sum, s, v + from * g->v.time, g->v.time, (int)(end - from), g->E);
+    const Lathe_attention *g = h->own.g;
+    for (int64_t d = 0; d < g->D; d++) h->scaled[d] = q[d] * (REAL)g->scale;
+    memset(h->sum, 0, sizeof h->sum);
+    memset(h->total, 0, sizeof h->total);
+    h->largest = (REAL)UNSEEN;
+}
+
+/* Keys from … end - 1, at most TILE. */
+static void NAME(tile_of_one)(NAME(One) * h, const REAL *k, const REAL *v, int64_t from, int64_t end)
+{
+    const Lathe_attention *g = h->own.g;
+    _Alignas(64) REAL s[TILE];
+    REAL now = h->largest;
+    NAME(scores_of_one)(s, h->scaled, k, &h->own, from, end);
+    for (int j = 0; j < TILE; j++) now = s[j] > now ? s[j] : now;
+    if (now != h->largest) {
+        REAL factor = NAME(exp)(h->largest - now);
+        for (int l = 0; l < LANES; l++) h->total[l] *= factor;
+        for (int64_t e = 0; e < g->E; e++) h->sum[e] *= factor;
+        h->largest = now;
     }
-    REAL all = NAME(sum_lanes)(total), inverse = all > 0 || all != all ? 1 / all : 0;
-    for (int64_t e = 0; o && e < g->E; e++) o[e] = sum[e] * inverse;
-    if (lse) *lse = all > 0 || all != all ? largest + NAME(log)(all) : (REAL)UNSEEN;
+    for (int j = 0; j < TILE; j += LANES) LANEWISE for (int l = 0; l < LANES; l++)
+        {
+            s[j + l] = NAME(exp)(s[j + l] - h->largest);
+            h->total[l] += s[j + l];
+        }
+    NAME(add_values)(h->sum, s, v + from * g->v.time, g->v.time, (int)(end - from), g->E);
+}
+
+static void NAME(end_one)(NAME(One) * h)
+{
+    REAL all = NAME(sum_lanes)(h->total), inverse = all > 0 || all != all ? 1 / all : 0;
+    for (int64_t e = 0; h->o && e < h->own.g->E; e++) h->o[e] = h->sum[e] * inverse;
+    if (h->lse) *h->lse = all > 0 || all != all ? h->largest + NAME(log)(all) : (REAL)UNSEEN;
+}
+
+/* Rows from … end - 1, `row` apart, of `width`. */
+static void NAME(fetch_rows)(const REAL *x, int64_t row, int64_t width, int64_t from, int64_t end)
+{
+    for (int64_t j = from; j < end; j++)
+        for (int64_t d = 0; d < width; d += (int64_t)(64 / sizeof(REAL))) fetch(&x[j * row + d], 0);
+}
+
+/* n heads that share keys; the range of keys is the same for all. */
+static void NAME(queries_of_one)(NAME(One) * h, int n, const REAL *k, const REAL *v)
+{
+    const Lathe_attention *g = h->own.g;
+    int64_t last = h->own.end;
+    NAME(fetch_rows)(k, g->k.time, g->D, h->own.key, least(h->own.key + TILE, last));
+    for (int64_t from = h->own.key; from < last; from += TILE) {
+        int64_t end = least(from + TILE, last);
+        NAME(fetch_rows)(v, g->v.time, g->E, from, end);
+        NAME(fetch_rows)(k, g->k.time, g->D, end, least(end + TILE, last));
+        for (int i = 0; i < n; i++) NAME(tile_of_one)(&h[i], k, v, from, end);
+    }
+}
+
+static void NAME(attention_of_one)(REAL *o, REAL *lse, const REAL *q, const REAL *k, const REAL *v,
+                                   const Lathe_attention *g, const Lathe_masks *m)
+{
+    enum { TOGETHER = 2 }; /* more of them read keys less often, but leave threads idle */
+    int64_t heads = g->H / g->G, parts = (heads + TOGETHER - 1) / TOGETHER, tasks = samples_of(g) * g->G * parts;
+#pragma omp parallel for schedule(dynamic) if (tasks > 1 && !omp_in_parallel())
+    for (int64_t task = 0; task < tasks; task++) {
+        NAME(One) each[TOGETHER];
+        int64_t sample = task / (g->G * parts), shared = task / parts % g->G, first = task % parts * TOGETHER;
+        int n = (int)least(TOGETHER, heads - first);
+        for (int i = 0; i < n; i++) {
+            int64_t head = shared * heads + first + i;
+            each[i].own = queries_of(g, m, sample, head, 0);
+            each[i].o = o ? o + begin_of(g, &g->o, sample) + head * g->o.head : NULL;
+            each[i].lse = lse ? lse + begin_of(g, &g->lse, sample) + head * g->lse.head : NULL;
+            NAME(begin_one)(&each[i], q + begin_of(g, &g->q, sample) + head * g->q.head);
+        }
+        NAME(queries_of_one)
+        (each, n, k + begin_of(g, &g->k, sample) + shared * g->k.head,
+         v + begin_of(g, &g->v, sample) + shared * g->v.head);
+        for (int i = 0; i < n; i++) NAME(end_one)(&each[i]);
+    }
 }
 
 /* Dropout, turns and the weights themselves are for tiles. */
-static bool NAME(is_one_query)(const Lathe_attention *g, const Lathe_masks *m, const REAL *p)
+static bool NAME(is_one_query)(const Lathe_attention *g, const Lathe_masks *m)
 {
-    return g->T == 1 && !p && g->keep <= 0 && (!m || (!m->q_turns && !m->k_turns));
+    return g->T == 1 && g->keep <= 0 && (!m || (!m->q_turns && !m->k_turns));
 }

@@ -275,15 +275,15 @@ void NAME(attention_weights)(REAL *o, REAL *lse, REAL *p, const REAL *q, const R
             .lse = lse ? lse + begin_of(g, &g->lse, sample) + t * g->lse.time + head * g->lse.head : NULL,
             .p = p ? p + begin_of(g, &g->p, sample) + t * g->p.time + head * g->p.head : NULL,
         };
-        if (NAME(is_one_query)(g, m, p)) NAME(one_query)(to.o, to.lse, own_q, own_k, own_v, &own);
-        else NAME(forward_tile)(to, own_q, own_k, own_v, &own);
+        NAME(forward_tile)(to, own_q, own_k, own_v, &own);
     }
 }
 
 void NAME(attention)(REAL *o, REAL *lse, const REAL *q, const REAL *k, const REAL *v, const Lathe_attention *g,
                      const Lathe_masks *m)
 {
-    NAME(attention_weights)(o, lse, NULL, q, k, v, g, m);
+    if (NAME(is_one_query)(g, m)) NAME(attention_of_one)(o, lse, q, k, v, g, m);
+    else NAME(attention_weights)(o, lse, NULL, q, k, v, g, m);
 }
 
 /* ---- backward */

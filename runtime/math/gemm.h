@@ -13,10 +13,9 @@ static inline int64_t at_least(int64_t n, int64_t least) { return n < least ? le
 static inline int64_t at_most(int64_t n, int64_t most) { return n > most ? most : n; }
 static inline int64_t parts_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
-/* Thin products read each weight once, at the speed of memory: into the second cache, as many steps of so many bytes
- * ahead as make 8 KB (measured on Zen 4: 6 to 16 KB are alike).  The first cache alone waits for too few lines. */
+/* How far ahead thin products fetch weights, which they read once: as many steps of so many bytes as make 8 KB (6 to 16
+ * are alike on Zen 4). */
 static inline int64_t ahead(int64_t step) { return parts_of(8192, step) * step; }
-static INLINE void fetch(const void *p, int64_t bytes) { __builtin_prefetch((const char *)p + bytes, 0, 2); }
 
 static inline int64_t batch_of(const Lathe_gemm *g) { return samples_in(g->nbatch, g->batch); }
 
