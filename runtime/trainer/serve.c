@@ -343,6 +343,7 @@ int serve_command(Trainer *t)
     w.writer = open_text_writer(writing_of(t), &memory, w.tokenizer, "prompt");
     load_saved_weights(t, path, &memory);
     weights_up(t->model, &memory);
+    omp_pause_resource_all(omp_pause_soft); /* this thread's team: with two, more threads than cores would wait asleep */
     serve_jobs(&w.served, &w.jobs, start_worker, &w);
     return 0;
 }
