@@ -190,6 +190,7 @@ static void write_folder(const Export *x)
     write_file(t->out, "config.json",
                with_end(hf_config(&x->hf, x->origin, x->tokenizer, lathe_weights(t->model), x->ids)));
     write_origin(x);
+    write_card(t, "transformers");
     if (!x->tokenizer) return;
     write_file(t->out, "tokenizer.json", hf_tokenizer(x->tokenizer)); /* byte for byte as it was read */
     if (!origin_file(x->origin, "tokenizer_config.json"))
@@ -319,6 +320,7 @@ static void write_adapter_folder(const Export *x)
     check_not_beside(t, "model.safetensors.index.json", "a model");
     make_folder(t);
     write_peft(t->model, &x->hf, t->out, x->memory.params, x->ids);
+    write_card(t, "peft");
 }
 
 static int export_adapters(const Export *x, bool gguf)

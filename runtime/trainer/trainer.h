@@ -61,6 +61,7 @@ void take_inputs(const Trainer *t, const Lathe_entry *e, char *in); /* of --inpu
 int init_command(Trainer *t);     /* trainer/grad.c */
 int draw_command(Trainer *t);     /* trainer/draw.c */
 int export_command(Trainer *t);   /* trainer/export.c */
+void write_card(const Trainer *t, const char *library); /* trainer/card.c: a model card in the exported folder */
 int bench_command(Trainer *t);    /* trainer/bench.c */
 int profile_command(Trainer *t);  /* trainer/profile.c */
 int replay_command(Trainer *t);   /* trainer/replay.c */
