@@ -55,7 +55,7 @@ static Node *product_shown(Node *n)
     return n;
 }
 
-static double flops_of(Node *n)
+static double making_flops(Node *n)
 {
     if (adds_products(n)) return dot_flops(product_shown(n->in[0])) + dot_flops(product_shown(n->in[1]));
     return n->op == OP_dot ? dot_flops(n) : op_info[n->op].kind == WHOLE ? whole_flops(n) : 0;
@@ -68,7 +68,7 @@ static Saved cost_of(Node *n, int order)
     Saved s = {.node = n, .order = order};
     int count = kind == WHOLE ? whole_info[n->op].results(n, results) : 1;
     for (int i = 0; i < count; i++) s.bytes += (double)(elements(results[i].shape) * dtype_bytes(results[i].dtype));
-    s.flops = flops_of(n);
+    s.flops = making_flops(n);
     return s;
 }
 

@@ -77,7 +77,7 @@ static void add_text(char **card, char *text)
 }
 
 /* A file's name: whose machine it lay on, nobody needs to know. */
-static const char *last_part(const char *path)
+static const char *name_in_path(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;
@@ -110,7 +110,7 @@ static void add_data(char **card, const json_t *files)
     size_t i;
     json_t *file;
     json_array_foreach(files, i, file)
-        add_row(card, i ? "" : "data", text_of("%s", last_part(json_string_value(file))));
+        add_row(card, i ? "" : "data", text_of("%s", name_in_path(json_string_value(file))));
 }
 
 static void add_results(char **card, const Story *s)
@@ -131,7 +131,7 @@ static void add_story(char **card, const Story *s)
                              *const run[] = {"precision", "seed"};
     const char *from = json_string_value(json_object_get(s->config, "weights"));
     add_text(card, text_of("\n| | |\n|---|---|\n"));
-    if (from) add_row(card, "started from", text_of("%s", last_part(from)));
+    if (from) add_row(card, "started from", text_of("%s", name_in_path(from)));
     add_data(card, json_object_get(s->config, "data"));
     if (s->step >= 0) add_row(card, "steps", text_of("%lld", (long long)s->step));
     add_members(card, json_object_get(s->config, "built_with"), built, 2);
