@@ -47,13 +47,13 @@ void settle_prefer(const Trace *trace)
     Desc *d = trace->desc;
     Lathe_recipe *r = &d->recipe;
     if (!d->prefer) return;
-    const char *why = lathe_reads_rows(r)              ? "the data is rows, not text"
-                      : r->pairs                       ? "data.pairs is for an encoder and a decoder"
-                      : r->pack                        ? "documents share a sequence (pack = true)"
-                      : r->order == LATHE_CONTIGUOUS   ? "rows go from batch to batch (order = \"contiguous\")"
-                      : r->loss_on == LATHE_LOSS_ALL   ? "answers alone count, and loss_on is \"all\""
-                      : d->turns.n                     ? "train has turns"
-                                                       : NULL;
+    const char *why = lathe_reads_rows(r)            ? "the data is rows, not text"
+                      : r->pairs                     ? "data.pairs is for an encoder and a decoder"
+                      : r->pack                      ? "documents share a sequence (pack = true)"
+                      : r->order == LATHE_CONTIGUOUS ? "rows go from batch to batch (order = \"contiguous\")"
+                      : r->loss_on == LATHE_LOSS_ALL ? "answers alone count, and loss_on is \"all\""
+                      : d->turns.n                   ? "train has turns"
+                                                     : NULL;
     if (why) usage_error("--prefer trains models of text on pairs of answers, but in %s %s", d->file, why);
     r->prefers = true;
     d->one_gpu = "--prefer trains on one GPU";
@@ -118,8 +118,7 @@ static int preference_call(lua_State *L)
 static int likelihood_call(lua_State *L)
 {
     Trace *trace = trace_of(L);
-    if (trace->preferred.likelihood)
-        user_error(L, "--prefer takes one loss of input.targets, and this is the second");
+    if (trace->preferred.likelihood) user_error(L, "--prefer takes one loss of input.targets, and this is the second");
     trace->preferred.likelihood = tensor_at(L, 1, "core.log_likelihood")->node;
     give_title(trace->preferred.likelihood, "log_likelihood", TITLE_OUTPUT, "");
     return 0;

@@ -302,8 +302,8 @@ static Row_fact largest(Rows *r, Row_pair *p)
 
 static Row_fact rows_at(int axis) { return (Row_fact){.kind = ROWS_EACH, .axis = axis, .outer = 1, .inner = 1}; }
 
-/* The batch axis is the first of an input, which may have several rows for each item; of a state the one that is longer in the wider trace, or has the extent of
- * the batch. */
+/* The batch axis is the first of an input, which may have several rows for each item; of a state the one that is longer
+ * in the wider trace, or has the extent of the batch. */
 static Row_fact leaf(const Rows *r, const Row_pair *p, const Node *origin)
 {
     if (origin->op == OP_input) {

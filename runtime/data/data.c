@@ -128,9 +128,10 @@ static void open_pairs_of_answers(Data *d, bool training)
 {
     const Reading *reading = d->reading;
     const Lathe_recipe *r = reading->recipe;
-    if (r->text_field || r->target_field)
-        fail(EXIT_USAGE, NULL, "the fields of preference pairs are \"prompt\", \"chosen\" and \"rejected\"; leave "
-                               "text_field and target_field out");
+    if (r->text_field || r->target_field || lathe_mix(r->mix, (int64_t[LATHE_SOURCES]){0}))
+        fail(EXIT_USAGE, NULL,
+             "preference pairs have the fields \"prompt\", \"chosen\" and \"rejected\", and no weights; leave "
+             "text_field, target_field and mix out");
     d->preferences = read_preferences(reading, d->tokenizer);
     d->row = divide_preferences(d->preferences, r->val_fraction, &d->train);
     d->seq = 1;
@@ -138,8 +139,9 @@ static void open_pairs_of_answers(Data *d, bool training)
     d->val = d->val_items = d->preferences->n - d->train;
     d->order = must_alloc(sizeof *d->order * (size_t)(d->train + 1));
     if (training && d->train < 1)
-        fail(EXIT_DATA, reading->paths.at[0], "expected pairs to train on, found none; give more, or less of them to "
-                                              "evaluate (--val-fraction)");
+        fail(EXIT_DATA, reading->paths.at[0],
+             "expected pairs to train on, found none; give more, or less of them to "
+             "evaluate (--val-fraction)");
 }
 
 static void open_documents(Data *d)

@@ -1,5 +1,5 @@
-/* preference.c: a record of preference pairs: {"prompt": …, "chosen": …, "rejected": …}, three strings, or three lists of
- * messages {"role": …, "content": …}, of which an answer is one, the assistant's. */
+/* preference.c: a record of preference pairs: {"prompt": …, "chosen": …, "rejected": …}, three strings, or three lists
+ * of messages {"role": …, "content": …}, of which an answer is one, the assistant's. */
 #include "base/words.h"
 #include "data/preferences.h"
 #include "source/source.h"

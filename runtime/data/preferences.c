@@ -133,7 +133,7 @@ static void read_record(Pair_reader *r, const char *path, int64_t line, const ch
 
 static bool is_blank_line(const char *at, int64_t n)
 {
-    while (n && strchr(" \t\r", at[n - 1])) n--;
+    while (n && at[n - 1] && strchr(" \t\r", at[n - 1])) n--;
     return n == 0;
 }
 
@@ -141,8 +141,8 @@ static void read_file(Pair_reader *r, const Source_file *f)
 {
     enum { CHUNK = 1 << 18 };
     if (f->bytes < 0)
-        fail(EXIT_USAGE, f->path, "preference pairs are read again on --resume, and a pipe can be read only once; "
-                                  "write them into a file");
+        fail(EXIT_USAGE, f->path,
+             "preference pairs are read again on --resume, which a pipe cannot be; write them into a file");
     if (f->format != FORMAT_JSONL)
         fail(EXIT_DATA, f->path,
              "expected preference pairs as JSON lines, {\"prompt\": …, \"chosen\": …, \"rejected\": …}, found %s",
@@ -184,15 +184,17 @@ static void settle_form(Pair_reader *r)
 static void tell_fit(const Pair_reader *r)
 {
     if (r->bad)
-        note("%s malformed records are skipped, the first: %s", grouped_text(r->bad), r->first_bad);
+        note("%s malformed record%s skipped, the first: %s", grouped_text(r->bad), r->bad == 1 ? " is" : "s are",
+             r->first_bad);
     if (r->cut)
-        note("%s answers are cut, since prompt and answer are longer than a sequence of %lld tokens (--set seq=N, when "
-             "built)",
-             grouped_text(r->cut), (long long)r->to->seq);
+        note("%s answer%s cut: prompt and answer are longer than a sequence of %lld tokens (--set seq=N, when built)",
+             grouped_text(r->cut), r->cut == 1 ? " is" : "s are", (long long)r->to->seq);
     if (r->left_out)
-        note("%s pairs are left out, since %s, the first: %s", grouped_text(r->left_out),
-             r->reading->recipe->on_long == LATHE_SKIP_LONG ? "they are longer than a sequence (on_long=skip)"
-                                                            : "their prompt alone fills a sequence",
+        note("%s pair%s left out, since %s, the first: %s", grouped_text(r->left_out),
+             r->left_out == 1 ? " is" : "s are",
+             r->reading->recipe->on_long == LATHE_SKIP_LONG
+                 ? "prompt and answer are longer than a sequence (on_long=skip)"
+                 : "the prompt alone fills a sequence",
              r->first_left_out);
 }
 
@@ -201,8 +203,8 @@ static void check_tokenizer(const Reading *reading, Tokenizer *k)
     if (tokenizer_kind(k) == TOKEN_BYTES) limit_bytes(k, reading->model->vocab);
     else check_tokenizer_size(reading, k);
     if (tokenizer_size(k) == 0)
-        fail(EXIT_USAGE, NULL, "the characters of preference pairs have no numbers; give --tokenizer FILE, which "
-                               "`lathe tokenize train` makes, or --init with a tokenizer beside it");
+        fail(EXIT_USAGE, NULL,
+             "the characters of the tokenizer are not known; give --tokenizer FILE, or --init with one beside it");
 }
 
 Preferences *read_preferences(const Reading *reading, Tokenizer *k)
@@ -220,9 +222,11 @@ Preferences *read_preferences(const Reading *reading, Tokenizer *k)
     close_sources(files);
     close_encoder(r.encoder);
     tell_fit(&r);
-    if (!p->n) fail(EXIT_DATA, reading->paths.at[0], "expected preference pairs, found none%s", r.left_out ? " that fit" : "");
+    if (!p->n)
+        fail(EXIT_DATA, reading->paths.at[0], "expected preference pairs, found none%s", r.left_out ? " that fit" : "");
     p->id = r.ids.at;
-    p->heap = (int64_t)sizeof *p->id * r.ids.room + r.room * (int64_t)(2 * sizeof *p->from + 2 * sizeof *p->prompt + sizeof *p->key + 2 * sizeof *p->reference);
+    p->heap = (int64_t)sizeof *p->id * r.ids.room + r.room * (int64_t)(2 * sizeof *p->from + 2 * sizeof *p->prompt +
+                                                                       sizeof *p->key + 2 * sizeof *p->reference);
     free(r.record.message);
     return p;
 }

@@ -1,8 +1,8 @@
-/* reference.c: what preference pairs are compared with: the log-probability of each answer by the model that a run began
- * with.  It is computed once, before the first step, and kept in RUN/reference.safetensors.
+/* reference.c: what preference pairs are compared with: the log-probability of each answer by the model that a run
+ * began with.  It is computed once, before the first step, and kept in RUN/reference.safetensors.
  *
- * The file has a tensor [pairs][2] for the pairs of --data and one for those of --val-data.  Their names have the hash of
- * the pairs' ids, so that other data, or another tokenizer, is noticed. */
+ * The file has a tensor [pairs][2] for the pairs of --data and one for those of --val-data.  Their names have the hash
+ * of the pairs' ids, so that other data, or another tokenizer, is noticed. */
 #include "base/file.h"
 #include "base/words.h"
 #include "data/data.h"
@@ -14,6 +14,7 @@
 #include "trainer/state.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static const Lathe_entry *reference_entry(const Trainer *t) { return find_entry(t->model, ENTRY_reference); }
@@ -84,8 +85,8 @@ static void read_pairs(Preferences *p, const Store *s)
     const Stored *x = find_stored(s, name);
     if (!x)
         fail(EXIT_DATA, s->path,
-             "these preference pairs are not those that the run began with: the data, the tokenizer or the form of chats "
-             "has changed, and what the pairs are compared with is known for those alone; give them, or start a new run");
+             "these are not the preference pairs that the run began with: the data, the tokenizer or the form of chats "
+             "has changed; give those pairs, or start a new run");
     if (!stored_is(x, "F64") || x->rank != 2 || x->dim[0] != p->n || x->dim[1] != 2)
         fail(EXIT_DATA, s->path, "tensor %s: expected F64 [%lld, 2]; the file is damaged", name, (long long)p->n);
     make_room(p);
@@ -93,15 +94,17 @@ static void read_pairs(Preferences *p, const Store *s)
     free(name);
 }
 
-/* Beside the weights, or in the folder of the run whose checkpoint they are of. */
+/* In the folder of the run whose checkpoint they are of, or beside the weights. */
 static char *path_of_reference(const char *weights)
 {
-    char *folder = folder_of(weights), *path = text_of("%s/reference.safetensors", folder);
-    if (access(path, F_OK) != 0) path = text_of("%s/../../reference.safetensors", folder);
+    char *folder = folder_of(weights), *in_run = strstr(folder, "/checkpoints/");
+    for (char *next = in_run; next; next = strstr(next + 1, "/checkpoints/")) in_run = next;
+    if (in_run) *in_run = 0;
+    char *path = text_of("%s/reference.safetensors", folder);
     if (access(path, F_OK) != 0)
         fail(EXIT_DATA, path,
-             "expected what preference pairs are compared with, the log-probabilities by the weights that the run began "
-             "with, found no such file; take weights from the folder of their run, or start a new run");
+             "expected the log-probabilities that preference pairs are compared with, found no such file; take weights "
+             "from the folder of their run, or start a new run");
     free(folder);
     return path;
 }
