@@ -13,7 +13,7 @@ enum { ROWS_OF_PAIR = 2 };
 
 /* ------------------------------------------------------------------ the option */
 
-static void take_word(Prefer *p, const char *word)
+static void take_prefer_word(Prefer *p, const char *word)
 {
     static const char *const known[] = {"dpo", "orpo", "beta"};
     char *end;
@@ -36,7 +36,7 @@ const Prefer *read_prefer(const char *text)
         usage_error("--prefer %s: expected dpo or orpo first", text);
     for (const char *rest = text; *rest;) {
         size_t n = strcspn(rest, ",");
-        take_word(p, copy_bytes_as_string(rest, n));
+        take_prefer_word(p, copy_bytes_as_string(rest, n));
         rest += n + (rest[n] != 0);
     }
     return p;

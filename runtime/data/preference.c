@@ -41,7 +41,7 @@ static char *missing_field(const json_t *record, const char *field)
     return why;
 }
 
-static char *check_fields(const json_t *record, bool *lists)
+static char *check_three(const json_t *record, bool *lists)
 {
     if (!json_is_object(record)) return text_of("expected an object with \"prompt\", \"chosen\" and \"rejected\"");
     for (int i = 0; i < FIELDS; i++) {
@@ -59,7 +59,7 @@ static char *check_fields(const json_t *record, bool *lists)
 
 /* ------------------------------------------------------------------ messages */
 
-static char *read_message(const json_t *x, const char *field, Chat_message *to)
+static char *take_said(const json_t *x, const char *field, Chat_message *to)
 {
     const json_t *role = json_object_get(x, "role"), *content = json_object_get(x, "content");
     if (!json_is_object(x)) return text_of("expected messages in \"%s\", {\"role\": …, \"content\": …}", field);
@@ -73,7 +73,7 @@ static char *read_message(const json_t *x, const char *field, Chat_message *to)
     return NULL;
 }
 
-static char *read_prompt(const json_t *list, Preference *to)
+static char *take_prompt_messages(const json_t *list, Preference *to)
 {
     char *why = NULL;
     to->messages = (int)json_array_size(list);
@@ -81,18 +81,18 @@ static char *read_prompt(const json_t *list, Preference *to)
     if (to->messages > to->room)
         to->message = must_grow(to->message, sizeof *to->message * (size_t)(to->room = 2 * to->messages));
     for (int i = 0; i < to->messages && !why; i++)
-        why = read_message(json_array_get(list, (size_t)i), fields[PROMPT], &to->message[i]);
+        why = take_said(json_array_get(list, (size_t)i), fields[PROMPT], &to->message[i]);
     if (why || strcmp(to->message[to->messages - 1].role, "assistant") != 0) return why;
     return text_of("the last message of \"prompt\" is the assistant's; expected what it answers");
 }
 
-static char *read_answer(const json_t *list, const char *field, Passage *to)
+static char *take_one_answer(const json_t *list, const char *field, Passage *to)
 {
     Chat_message m;
     if (json_array_size(list) != 1)
         return text_of("expected one message in \"%s\", the assistant's answer, found %zu", field,
                        json_array_size(list));
-    char *why = read_message(json_array_get(list, 0), field, &m);
+    char *why = take_said(json_array_get(list, 0), field, &m);
     if (why) return why;
     if (strcmp(m.role, "assistant") != 0)
         return text_of("expected the answer in \"%s\" to be the assistant's, found the role \"%s\"", field, m.role);
@@ -105,16 +105,16 @@ static char *read_answer(const json_t *list, const char *field, Passage *to)
 static char *fault_of(const json_t *record, Preference *to)
 {
     bool lists = false;
-    char *why = check_fields(record, &lists);
+    char *why = check_three(record, &lists);
     if (why) return why;
     const json_t *prompt = json_object_get(record, fields[PROMPT]);
     to->messages = 0;
-    if (lists) why = read_prompt(prompt, to);
+    if (lists) why = take_prompt_messages(prompt, to);
     else to->text = passage_of(prompt);
     for (int i = 0; i < ANSWERS && !why; i++) {
         const char *field = fields[1 + i];
         const json_t *x = json_object_get(record, field);
-        if (lists) why = read_answer(x, field, &to->answer[i]);
+        if (lists) why = take_one_answer(x, field, &to->answer[i]);
         else to->answer[i] = passage_of(x);
         if (!why && trimmed(to->answer[i].at, to->answer[i].bytes).bytes == 0)
             why = text_of("the answer in \"%s\" is empty", field);

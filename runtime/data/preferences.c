@@ -41,7 +41,7 @@ static void append_id(Ids *to, int32_t id)
 }
 
 /* Appends what both answers follow; returns its ids. */
-static int32_t encode_prompt(Pair_reader *r)
+static int32_t encode_asked(Pair_reader *r)
 {
     const Preference *p = &r->record;
     int64_t before = r->ids.n;
@@ -64,7 +64,7 @@ static void encode_answer(Pair_reader *r, Passage answer)
     append_id(&r->ids, r->order.pair_end);
 }
 
-static void more_room(Pair_reader *r)
+static void room_for_pair(Pair_reader *r)
 {
     Preferences *p = r->to;
     if (p->n < r->room) return;
@@ -79,11 +79,11 @@ static bool add_rows(Pair_reader *r)
 {
     Preferences *p = r->to;
     int64_t begin = r->ids.n, most = p->seq + 1, cut = 0; /* the last id is a target alone */
-    more_room(r);
+    room_for_pair(r);
     for (int i = 0; i < ANSWERS; i++) {
         int64_t from = r->ids.n, row = 2 * p->n + i;
         p->from[row] = from;
-        p->prompt[row] = encode_prompt(r);
+        p->prompt[row] = encode_asked(r);
         p->key[p->n] = hash_of(r->ids.at + from, sizeof *r->ids.at * (size_t)p->prompt[row]);
         encode_answer(r, r->record.answer[i]);
         bool longer = r->ids.n - from > most, skips = r->reading->recipe->on_long == LATHE_SKIP_LONG;
@@ -112,7 +112,7 @@ static void refuse_record(Pair_reader *r, char *place, char *why)
     free(why);
 }
 
-static void read_record(Pair_reader *r, const char *path, int64_t line, const char *at, int64_t bytes)
+static void take_record(Pair_reader *r, const char *path, int64_t line, const char *at, int64_t bytes)
 {
     json_error_t error;
     char *why = NULL, *place = text_of("%s:%lld", path, (long long)line);
@@ -160,7 +160,7 @@ static void read_file(Pair_reader *r, const Source_file *f)
         n += got = read_input(in, text + n, CHUNK);
         for (; (end = memchr(text + begin, '\n', (size_t)(n - begin))) || (got < CHUNK && begin < n); line++) {
             int64_t bytes = end ? end - (text + begin) : n - begin;
-            if (!is_blank_line(text + begin, bytes)) read_record(r, f->path, line, text + begin, bytes);
+            if (!is_blank_line(text + begin, bytes)) take_record(r, f->path, line, text + begin, bytes);
             begin += bytes + (end != NULL);
         }
     } while (got == CHUNK);

@@ -39,8 +39,7 @@ typedef enum Lathe_role {
     LATHE_TOKENS,               /* i32 [batch][seq] (or [micro][batch][seq]): ids of the text */
     LATHE_TARGETS,              /* the next ids; -1 if there is none (data.text { pack = true }) */
     LATHE_FEATURES,             /* a named input of the data: CSV columns */
-    LATHE_SEED,                 /* i32 []: of the random ops */
-    LATHE_STEP,                 /* i32 []: optimizer steps done */
+    LATHE_SEED, LATHE_STEP,     /* i32 []: of the random ops; optimizer steps done */
     LATHE_POSITION,             /* i32 []: decode: position of the first token */
     LATHE_STATE,                /* a tensor kept between decode calls, zero at first */
     LATHE_SEGMENTS,             /* i32, shaped like tokens: number of the document in its row, from 1; 0: padding */
