@@ -49,7 +49,6 @@ void settle_prefer(const Trace *trace)
     if (!d->prefer) return;
     const char *why = lathe_reads_rows(r)            ? "the data is rows, not text"
                       : r->pairs                     ? "data.pairs is for an encoder and a decoder"
-                      : r->pack                      ? "documents share a sequence (pack = true)"
                       : r->order == LATHE_CONTIGUOUS ? "rows go from batch to batch (order = \"contiguous\")"
                       : r->loss_on == LATHE_LOSS_ALL ? "answers alone count, and loss_on is \"all\""
                       : d->turns.n                   ? "train has turns"

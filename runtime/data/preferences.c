@@ -261,27 +261,33 @@ uint64_t preferences_hash(const Preferences *p)
 
 /* ------------------------------------------------------------------ batches */
 
-/* Tokens 0 … n - 2 of the row, then zeros; or what follows each, -1 where it does not count. */
-static void fill_row(const Preferences *p, int64_t row, bool targets, int32_t *to)
+/* What the input has for place i of a row of n ids, whose last is a target alone. */
+static int32_t filled_id(const Preferences *p, int64_t row, Lathe_role role, int64_t i)
 {
     const int32_t *id = p->id + p->from[row];
-    int64_t n = p->from[row + 1] - p->from[row] - 1;
-    for (int64_t i = 0; i < p->seq; i++)
-        if (!targets) to[i] = i < n ? id[i] : 0;
-        else to[i] = i < n && i + 1 >= p->prompt[row] ? id[i + 1] : -1;
+    bool inside = i + 1 < p->from[row + 1] - p->from[row];
+    switch (role) {
+    case LATHE_TOKENS: return inside ? id[i] : 0;
+    case LATHE_TARGETS: return inside && i + 1 >= p->prompt[row] ? id[i + 1] : -1;
+    case LATHE_SEGMENTS: return inside; /* of descriptions that can pack: a row is one document */
+    default: return inside ? (int32_t)i : 0;
+    }
 }
 
 void fill_preferences(const Preferences *p, const Lathe_entry *e, char *in, const int64_t *pair)
 {
-    for (int i = 0; i < e->inputs; i++) {
-        const Lathe_tensor *t = &e->input[i];
-        bool ids = t->role == LATHE_TOKENS || t->role == LATHE_TARGETS;
+    int64_t rows = ANSWERS * e->rows;
+    for (int k = 0; k < e->inputs; k++) {
+        const Lathe_tensor *t = &e->input[k];
+        bool ids = t->role == LATHE_TOKENS || t->role == LATHE_TARGETS || t->role == LATHE_SEGMENTS ||
+                   t->role == LATHE_POSITIONS;
+        int32_t *to = (int32_t *)(void *)(in + t->offset);
         if (!ids && t->role != LATHE_REFERENCE) continue;
-        bug_if(tensor_size(t) != ANSWERS * e->rows * (ids ? p->seq : 1) || (!ids && !p->reference));
-        for (int64_t k = 0; k < ANSWERS * e->rows; k++) {
-            int64_t row = ANSWERS * pair[k / ANSWERS] + k % ANSWERS;
-            if (ids) fill_row(p, row, t->role == LATHE_TARGETS, (int32_t *)(void *)(in + t->offset) + k * p->seq);
-            else write_real(t->dtype, in + t->offset, k, p->reference[row]);
+        bug_if(tensor_size(t) != rows * (ids ? p->seq : 1) || (!ids && !p->reference));
+        for (int64_t r = 0; r < rows; r++) {
+            int64_t row = ANSWERS * pair[r / ANSWERS] + r % ANSWERS;
+            if (!ids) write_real(t->dtype, in + t->offset, r, p->reference[row]);
+            for (int64_t i = 0; ids && i < p->seq; i++) *to++ = filled_id(p, row, t->role, i);
         }
     }
 }

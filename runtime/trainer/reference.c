@@ -65,17 +65,16 @@ static void declare_pairs(Store_writer *w, const Preferences *p)
 
 void keep_reference(const Data *d, const Trainer *t, const char *run)
 {
+    if (!reference_entry(t)) return;
     char *path = text_of("%s/reference.safetensors", run);
     bool held = d->held && preferences_hash(d->preferences) != preferences_hash(d->held->preferences);
-    if (reference_entry(t) && access(path, F_OK) != 0) {
-        Store_writer *w = start_store(path);
-        declare_pairs(w, d->preferences);
-        if (held) declare_pairs(w, d->held->preferences);
-        put_note(w, "about", "log-probabilities of answers by the weights that the run began with");
-        put_elements(w, d->preferences->reference, 2 * d->preferences->n, LATHE_F64);
-        if (held) put_elements(w, d->held->preferences->reference, 2 * d->held->preferences->n, LATHE_F64);
-        finish_store(w);
-    }
+    Store_writer *w = start_store(path);
+    declare_pairs(w, d->preferences);
+    if (held) declare_pairs(w, d->held->preferences);
+    put_note(w, "about", "log-probabilities of answers by the weights that the run began with");
+    put_elements(w, d->preferences->reference, 2 * d->preferences->n, LATHE_F64);
+    if (held) put_elements(w, d->held->preferences->reference, 2 * d->held->preferences->n, LATHE_F64);
+    finish_store(w);
     free(path);
 }
 

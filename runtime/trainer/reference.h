@@ -6,8 +6,8 @@
 #include "trainer/memory.h"
 #include "trainer/trainer.h"
 
-void compute_reference(Data *d, const Trainer *t, const Memory *m);          /* by the weights of a new run */
-void keep_reference(const Data *d, const Trainer *t, const char *run);       /* in its folder, unless it is there */
-void read_reference(Data *d, const Trainer *t, const char *weights);         /* of the run that the weights are of */
+void compute_reference(Data *d, const Trainer *t, const Memory *m);      /* by the weights of a new run */
+void keep_reference(const Data *d, const Trainer *t, const char *run);   /* in its folder */
+void read_reference(Data *d, const Trainer *t, const char *weights);     /* of the run that the weights are of */
 
 #endif

@@ -166,7 +166,7 @@ static void open_run(Training *r)
     if (folder) metrics = text_of("%s/../metrics.jsonl", folder);
     if (prepare_run(run, own ? r->at.step : -1, &where))
         note("%s moved to %s", own ? "later checkpoints were" : "the earlier contents of the run folder were", where);
-    keep_reference(&r->data, r->t, run);
+    if (!own) keep_reference(&r->data, r->t, run);
     if (own) link_again(r);
     open_report(&r->report, r->t, &r->data, r->items, &r->at, metrics);
     r->saver = open_saver(r->t, &r->memory, saved_optimizer(&r->turns), &r->data, r->report.metrics,

@@ -44,11 +44,13 @@ as_trl() {
     build dpo $whole --set batch=6 --prefer dpo,beta=0.3 --check-stages
     build parts $whole --set batch=2 --set accumulate=3 --prefer dpo,beta=0.3
     build low $whole --set batch=6 --prefer dpo,beta=0.3 --lora rank=4,alpha=8 --memory 90%
+    build packed $whole --set batch=6 --set pack=true --prefer dpo,beta=0.3
     build orpo $whole --set batch=6 --prefer orpo,beta=0.3 --check-stages
     build orpo-parts $whole --set batch=3 --set accumulate=2 --prefer orpo,beta=0.3
 }
 as_trl dpo dpo pairs --set lr=3e-4
 as_trl dpo parts pairs --set lr=3e-4
+as_trl dpo packed pairs --set lr=3e-4
 as_trl dpo-chats dpo chats --set lr=3e-4
 as_trl dpo-lora low pairs --set lr=3e-3 --adapter $from/adapter
 as_trl orpo orpo pairs --set lr=1e-3
@@ -87,6 +89,11 @@ must "$byte" train --data "$TMP/many.jsonl" --val-data "$TMP/many.jsonl" --steps
 must "$byte" eval --out "$TMP/held"
 must "$byte" train --data "$TMP/many.jsonl" --dry-run
 must "$byte" bench --steps 2
+
+mkdir "$TMP/stale"
+cp "$TMP/one/reference.safetensors" "$TMP/stale"
+must "$byte" train --data "$TMP/many.jsonl" --init "$TMP/one" --steps 1 --out "$TMP/stale"
+! cmp -s "$TMP/one/reference.safetensors" "$TMP/stale/reference.safetensors" || tell "a new run takes a reference that lay there"
 
 sed 's/it is 9/it was 9/' "$TMP/many.jsonl" >"$TMP/changed.jsonl"
 refuse 3 'these are not the preference pairs that the run began with' "$byte" train --resume --out "$TMP/one" --data "$TMP/changed.jsonl" --steps 40
@@ -132,7 +139,10 @@ grep -qF '2 pairs are left out, since prompt and answer are longer' "$TMP/said" 
 refuse 2 'expected dpo or orpo' "$LATHE" check models/llama.lua --prefer kto
 refuse 2 'beta=0: expected a number above 0' "$LATHE" check models/llama.lua --prefer dpo,beta=0
 refuse 2 'in models/vit.lua the data is rows, not text' "$LATHE" check models/vit.lua --prefer dpo
-refuse 2 'documents share a sequence' "$LATHE" check models/llama.lua --prefer dpo --set pack=true
 refuse 2 'data.pairs is for an encoder and a decoder' "$LATHE" check models/seq2seq.lua --prefer dpo
 sed 's/nn.cross_entropy(logits, input.targets)/nn.cross_entropy(logits, input.targets, { reduction = "sum" })/; s/nn.linear_cross_entropy(x, input.targets, {/&row_weight = nn.ones(input.targets.shape), /' models/llama.lua >"$TMP/sum.lua"
 refuse 2 'is not nn.cross_entropy or nn.linear_cross_entropy of input.targets' "$LATHE" check "$TMP/sum.lua" --prefer dpo
+sed 's/{ weight = head.weight }/{ weight = head.weight, smoothing = 0.1 }/' models/llama.lua >"$TMP/smooth.lua"
+refuse 1 'leave smoothing out' "$LATHE" check "$TMP/smooth.lua" --prefer dpo
+sed 's/return loss, { logits/return loss + nn.cross_entropy(logits, input.targets), { logits/' models/llama.lua >"$TMP/two.lua"
+refuse 1 'takes one loss of input.targets, and this is the second' "$LATHE" check "$TMP/two.lua" --prefer dpo
