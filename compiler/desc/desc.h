@@ -45,6 +45,11 @@ typedef struct Adapter {        /* x · weightᵀ + scale · (x · aᵀ) · bᵀ
     int across;                 /* axis of the weight along x, without its copies: 1: [out, in], 0: [in, out] */
 } Adapter;
 
+typedef struct Prefer {         /* --prefer (front/prefer.c) */
+    bool against_reference;     /* DPO; else ORPO, which needs none */
+    double beta;
+} Prefer;
+
 typedef struct Tensor_spec {    /* an input or a state */
     const char *name;
     DType dtype;
@@ -80,6 +85,7 @@ typedef struct Desc {
     VEC(Lathe_group) groups;                /* of parameters, as train says */
     const Lora *lora;                       /* NULL: none */
     VEC(Adapter) adapters;
+    const Prefer *prefer;       /* NULL: the description's own loss */
     Texts unfit;                                  /* weights whose adapters would do nothing, or more when merged: it is read again without */
     int losses;                                   /* by name, which a step reports beside their sum; 0: one, or turns */
     VEC(Train_turn) turns;                        /* in their order; none: one loss, one optimizer */

@@ -147,6 +147,7 @@ static const char *role_word(Lathe_role r)
         CASE(LATHE_FIRST_ROW);
         CASE(LATHE_TARGET_MEAN);
         CASE(LATHE_TARGET_DEVIATION);
+        CASE(LATHE_REFERENCE);
     }
     die("role %d", (int)r);
 }

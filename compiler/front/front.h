@@ -73,6 +73,10 @@ typedef struct Trace {
 
     /* Each of these belongs to one file. */
     struct Fields *fields; /* front/inputs.c: what `input` has */
+    struct Preferred {                                       /* front/prefer.c: of this entry */
+        Node *likelihood; /* real [rows]: log-probabilities of the answers; NULL: not met yet */
+        VEC(Output) metrics;
+    } preferred;
     bool adapting;                                           /* front/lora.c: an adapter's parameters are being made */
     VEC(Param *) linear_weights;                             /* front/lora.c: those that an adapter can have */
     struct Usage *used;                                      /* front/limits.c */
@@ -252,6 +256,7 @@ extern const luaL_Reg attention_functions[];
 
 /* front/head.c */
 extern const luaL_Reg head_functions[];
+bool are_targets(const Node *n); /* input.targets, or a view of it */
 
 /* front/loop.c: stack, map and scan open their loops through these */
 extern const luaL_Reg loop_functions[];
@@ -306,6 +311,14 @@ bool lora_freezes(const Trace *trace, const Param *p);
 void check_quantised(const Desc *d); /* once entries are traced: --frozen finds something */
 void check_lora(const Trace *trace); /* once entries are traced: each pattern names something */
 
+/* front/prefer.c */
+extern const luaL_Reg prefer_functions[];
+const Prefer *read_prefer(const char *text);  /* of --prefer */
+void settle_prefer(const Trace *trace);       /* once train and data are read */
+int64_t rows_of_item(const Trace *trace);     /* of the batch: of preference pairs 2, else 1 */
+void collect_preferred(const Trace *trace);   /* the metrics of its loss, behind the loss */
+void trace_reference(lua_State *L, int model, int c);
+
 /* front/hf.c */
 void read_hf(lua_State *L, int model); /* c is at the top, parameters are known; fills desc->hf */
 
@@ -316,12 +329,14 @@ Graph *take_encode(Trace *trace, Graph *decode);
 void trace_entries(lua_State *L, int model); /* c is at the top */
 void trace_for_axes(lua_State *L, int model, int c); /* the entries that name axes: train, grad, decode */
 Graph *begin_entry(Trace *trace, Entry entry); /* from now on trace->graph */
+void call_forward(lua_State *L, int model, int c); /* pushes its two results */
 void push_input(lua_State *L);               /* the `input` of forward and sample */
 void read_extents(lua_State *L, int model, int c); /* batch, seq, …, and what `input` has */
 void check_mixed_classes(const Trace *trace); /* that the loss reads what mixup makes; front/pictures.c */
 bool is_size_of_inputs(const Trace *trace, const char *knob); /* forward need not read it from c */
 Where function_place(lua_State *L, int model, const char *key); /* of a function of the description */
 
+void push_reference(lua_State *L);           /* f32 [batch]: of preference pairs */
 void push_begins(lua_State *L);              /* i32 [batch]: 1 for rows that do not continue their text */
 
 /* front/sample.c */

@@ -25,7 +25,7 @@ static int linear_cross_entropy_call(lua_State *L)
 
 /* ------------------------------------------------------------------ ids that choose a class */
 
-static bool are_targets(const Node *n)
+bool are_targets(const Node *n)
 {
     while (true) {
         if (n->op == OP_loop_arg && n->ints[0] == ARG_X) n = n->loop->xs.at[n->ints[1]].outer;

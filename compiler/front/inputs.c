@@ -254,7 +254,7 @@ static void push_data(lua_State *L, const Field *f, Shape s)
         check_size(L, all);
         n = loop_x(trace->graph->micro, input_node(f->name, f->dtype, all));
     } else n = input_node(f->name, f->dtype, s);
-    push_tensor(L, n, (Factor){0, 1, 1}, f->time ? (Factor){1, 1, 1} : NOWHERE, NULL);
+    push_tensor(L, n, (Factor){0, 1, rows_of_item(trace)}, f->time ? (Factor){1, 1, 1} : NOWHERE, NULL);
 }
 
 /* [rows][1] in decode, [rows][prefill] in prefill */
@@ -287,9 +287,9 @@ static void push_reached(lua_State *L, Shape s)
 /* [rows] in decode; else the rows of one part of a batch. */
 static Shape of_batch(const Trace *trace)
 {
-    int64_t all = trace->desc->batch;
-    int axis = trace->decode ? axis_of("rows", trace->batch) : axis_scaled(axis_of("batch", all), trace->batch, all);
-    return (Shape){1, {trace->batch}, {(uint16_t)axis}};
+    int64_t all = trace->desc->batch, rows = trace->batch * rows_of_item(trace);
+    int axis = trace->decode ? axis_of("rows", rows) : axis_scaled(axis_of("batch", all), rows, all);
+    return (Shape){1, {rows}, {(uint16_t)axis}};
 }
 
 static Shape shape_of_field(const Trace *trace, const Field *f)
@@ -363,6 +363,12 @@ static void push_begun(lua_State *L, const char *name)
         user_error(L, "there is no input.%s in sample, which makes its own%s", name,
                    texts ? "; input.tokens holds what the texts begin with, -1 where nothing is given" : "");
     push_field(L, &of_text[0]);
+}
+
+void push_reference(lua_State *L)
+{
+    static const Field reference = {.name = "reference", .role = LATHE_REFERENCE, .dtype = F32};
+    push_field(L, &reference);
 }
 
 void push_begins(lua_State *L)

@@ -234,6 +234,7 @@ void collect_returned(lua_State *L, int model)
     collect_loss(L, model);
     int losses = trace->graph->outs.n;
     if (!trace->losses) trace->losses = losses; /* grad is traced first */
+    collect_preferred(trace);
     if (lua_istable(L, -1)) collect_outputs(L, model);
     if (trace->turn) keep_turn(trace, losses);
 }

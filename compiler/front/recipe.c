@@ -466,4 +466,5 @@ void read_recipe(lua_State *L, int model)
     lua_settop(L, c);
     apply_late_sets(trace);
     settle_generate(L, &trace->desc->recipe);
+    settle_prefer(trace);
 }

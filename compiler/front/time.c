@@ -93,10 +93,11 @@ static int carries_call(lua_State *L)
 {
     Trace *trace = trace_of(L);
     Lathe_recipe *r = &trace->desc->recipe;
-    if (lathe_reads_rows(r) || r->pairs || r->pack)
+    if (lathe_reads_rows(r) || r->pairs || r->prefers || r->pack)
         user_error(L, "carry = true passes the state of a row to the batch that continues its text, but %s",
                    lathe_reads_rows(r) ? "the rows of a table have no order"
                    : r->pairs          ? "each pair is a text of its own"
+                   : r->prefers        ? "each answer is a text of its own"
                                        : "packed documents do not continue; leave pack out");
     if (trace->desc->turns.n)
         user_error(L,

@@ -54,6 +54,7 @@ Graph *begin_entry(Trace *trace, Entry entry)
     trace->site = first_site(trace);
     trace->time_aware = trace->time_places = trace->decode_states = 0;
     trace->uncounted.said = false;
+    trace->preferred = (struct Preferred){0};
     trace->open.n = trace->copies.n = trace->states.n = 0;
     trace->rows = (Table){0};
     make_with((Making){.where = making().where});
@@ -74,7 +75,7 @@ Where function_place(lua_State *L, int model, const char *key)
     return (Where){trace_of(L)->desc->file, ar.linedefined, NULL};
 }
 
-static void call_forward(lua_State *L, int model, int c)
+void call_forward(lua_State *L, int model, int c)
 {
     lua_getfield(L, model, "forward");
     lua_pushvalue(L, c);
@@ -86,7 +87,7 @@ static Graph *trace_entry(lua_State *L, int model, int c, Entry entry)
 {
     Trace *trace = trace_of(L);
     Graph *g = begin_entry(trace, entry);
-    size_of_entry(L, c, "batch", trace->decode ? trace->desc->batch : trace->batch);
+    size_of_entry(L, c, "batch", trace->decode ? trace->desc->batch : trace->batch * rows_of_item(trace));
     call_forward(L, model, c);
     collect_returned(L, model);
     collect_metrics(L, model, c);
@@ -270,6 +271,7 @@ void trace_entries(lua_State *L, int model)
     check_mixed_classes(trace);
     Graph *eval = trace_evaluation(L, model, c, &score);
     push(&d->graphs, eval);
+    if (d->prefer) trace_reference(L, model, c);
     if (wants_decode(L, model, grad)) add_decode(L, model, c);
     add_predict(L, model, c);
     trace_sample(L, model, c);
@@ -327,6 +329,7 @@ static Desc *read_with(lua_CFunction read, const Options *o, Texts unfit)
     d->options = o;
     d->file = o->model_file;
     d->model = model_name(o->model_file);
+    d->prefer = o->prefer ? read_prefer(o->prefer) : NULL;
     d->lora = o->lora ? read_lora(o->lora, unfit) : NULL;
     lua_State *L = sandbox_open(trace, o);
     lua_pushcfunction(L, read);

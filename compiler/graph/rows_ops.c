@@ -302,11 +302,15 @@ static Row_fact largest(Rows *r, Row_pair *p)
 
 static Row_fact rows_at(int axis) { return (Row_fact){.kind = ROWS_EACH, .axis = axis, .outer = 1, .inner = 1}; }
 
-/* The batch axis is the first of an input; of a state the one that is longer in the wider trace, or has the extent of
- * the batch. */
+/* The batch axis is the first of an input, which may have several rows for each item; of a state the one that is longer
+ * in the wider trace, or has the extent of the batch. */
 static Row_fact leaf(const Rows *r, const Row_pair *p, const Node *origin)
 {
-    if (origin->op == OP_input) return p->node->shape.rank ? rows_at(0) : (Row_fact){.kind = ROWS_SAME};
+    if (origin->op == OP_input) {
+        Row_fact f = p->node->shape.rank ? rows_at(0) : (Row_fact){.kind = ROWS_SAME};
+        if (f.kind == ROWS_EACH) f.inner = max64(1, p->wider->shape.dim[0] / r->batch);
+        return f;
+    }
     for (int i = 0; i < p->node->shape.rank; i++) {
         int64_t a = p->node->shape.dim[i], b = p->wider->shape.dim[i];
         if (r->graph == r->wide ? b == r->batch : b != a) return rows_at(i);

@@ -329,6 +329,13 @@ local function mean_of(values, ids, ignored)
   return nn.masked_mean(values, nn.ne(ids, ignored))
 end
 
+-- The mean; or with --prefer, of the text's next tokens, what preference pairs make of the losses.
+local function mean_loss(name, losses, ids, targets, ignored, smoothing)
+  local how = core.preference(targets)
+  if how then return core.use("preference")(name, losses, ids, smoothing, how) end
+  return mean_of(losses, ids, ignored)
+end
+
 -- Padding, and sources of pairs in a sequence, have targets of -1 (data.text { pack = true }, { loss_on = "target" }, data.pairs).
 local function ignored(o) return o.ignore or core.packed() and -1 or nil end
 
@@ -372,10 +379,12 @@ function nn.cross_entropy(logits, ids, given)
   check_logits("nn.cross_entropy", logits, ids)
   local o = cross_entropy_options(given)
   check_smoothing("nn.cross_entropy", o.smoothing)
-  local ignore = ignored(o)
+  local ignore, targets = ignored(o), ids
   ids = core.class_ids(ids, logits:size(-1), ignore, "nn.cross_entropy")
   local mixed = o.other or o.share
-  if not mixed and not o.weight and o.reduction == "mean" then return mean_of(surprise(logits, ids, o.smoothing), ids, ignore) end
+  if not mixed and not o.weight and o.reduction == "mean" then
+    return mean_loss("nn.cross_entropy", surprise(logits, ids, o.smoothing), ids, targets, ignore, o.smoothing)
+  end
   local losses, weights
   if mixed then losses = mixed_surprise("nn.cross_entropy", logits, ids, o)
   elseif o.weight then losses, weights = weighed_surprise("nn.cross_entropy", logits, ids, o)
@@ -420,10 +429,10 @@ function nn.linear_cross_entropy(x, ids, given)
   local name = "nn.linear_cross_entropy"
   local o = head_options(given)
   local across = check_head(name, x, ids, o)
-  local ignore = ignored(o)
+  local ignore, targets = ignored(o), ids
   ids = core.class_ids(ids, o.weight:size(1 - across), ignore, name)
   local losses, predicted = core.linear_cross_entropy(x, ids, o.weight, across, o.smoothing, o.bias, ignore)
-  local loss = o.row_weight and (losses * o.row_weight):sum() or mean_of(losses, ids, ignore)
+  local loss = o.row_weight and (losses * o.row_weight):sum() or mean_loss(name, losses, ids, targets, ignore, o.smoothing)
   return loss, losses, predicted
 end
 

@@ -230,7 +230,11 @@ static void add_parameters(Plan *plan, const Desc *d)
 }
 
 /* Does the description ask for documents in epochs? (The trainer also chooses that by the data it is given.) */
-static bool streams(const Desc *d) { return !lathe_reads_rows(&d->recipe) && d->recipe.order == LATHE_EPOCHS; }
+static bool streams(const Desc *d)
+{
+    const Lathe_recipe *r = &d->recipe;
+    return !lathe_reads_rows(r) && !r->prefers && r->order == LATHE_EPOCHS;
+}
 
 /* Does a training run call the entry? `grad` is a command of its own and takes memory for itself. */
 static bool in_a_run(const Program *p) { return p->graph->entry != ENTRY_grad; }

@@ -150,4 +150,14 @@ void encode_messages(Encoder *e, const Tokenizer *k, const Chat_form *f, const C
     pthread_cleanup_pop(1);
 }
 
+void encode_answered(Encoder *e, const Tokenizer *k, const Chat_form *f, Passage answer, Ids *to)
+{
+    Chat_piece piece[MESSAGE_PIECES];
+    Turn t = {0};
+    message_pieces(f, "assistant", answer, piece);
+    say(&t, piece + HEAD_PIECES, MESSAGE_PIECES - HEAD_PIECES, true);
+    encode_turn(&t, e, k, to);
+    forget_turn(&t);
+}
+
 void encode_end(Encoder *e, const Chat_form *f, Ids *to) { encode_bytes(e, f->end, (int64_t)strlen(f->end), to); }

@@ -26,6 +26,8 @@ typedef struct Chat_message {
     Passage said;
 } Chat_message;
 void encode_messages(Encoder *e, const Tokenizer *k, const Chat_form *f, const Chat_message *m, int n, Ids *to);
+/* The answer to them, as training reads it: with what ends the message. */
+void encode_answered(Encoder *e, const Tokenizer *k, const Chat_form *f, Passage answer, Ids *to);
 void encode_end(Encoder *e, const Chat_form *f, Ids *to); /* of an answer */
 
 #endif

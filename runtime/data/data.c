@@ -57,6 +57,9 @@ static void check_val(const Data *d)
              "give more, or --val-fraction 1 for all windows",
              (long long)d->series->ahead, d->reading->recipe->val_fraction,
              words_of_split(&d->rule) ? text_of(" (%s)", words_of_split(&d->rule)) : "");
+    if (d->preferences)
+        fail(EXIT_DATA, d->reading->paths.at[0],
+             "expected pairs to evaluate, but no prompt was drawn for it; give more, or --val-fraction 1 for all");
     const char *least = d->text ? text_of("%lld tokens (a sequence of %lld and the token after it)",
                                           (long long)d->seq + 1, (long long)d->seq)
                                 : "1 row";
@@ -121,6 +124,26 @@ static void refuse_other_inputs(const Lathe_entry *e)
              e->name, t->name);
 }
 
+static void open_pairs_of_answers(Data *d, bool training)
+{
+    const Reading *reading = d->reading;
+    const Lathe_recipe *r = reading->recipe;
+    if (r->text_field || r->target_field || lathe_mix(r->mix, (int64_t[LATHE_SOURCES]){0}))
+        fail(EXIT_USAGE, NULL,
+             "preference pairs have the fields \"prompt\", \"chosen\" and \"rejected\", and no weights; leave "
+             "text_field, target_field and mix out");
+    d->preferences = read_preferences(reading, d->tokenizer);
+    d->row = divide_preferences(d->preferences, r->val_fraction, &d->train);
+    d->seq = 1;
+    d->train_items = d->train;
+    d->val = d->val_items = d->preferences->n - d->train;
+    d->order = must_alloc(sizeof *d->order * (size_t)(d->train + 1));
+    if (training && d->train < 1)
+        fail(EXIT_DATA, reading->paths.at[0],
+             "expected pairs to train on, found none; give more, or less of them to "
+             "evaluate (--val-fraction)");
+}
+
 static void open_documents(Data *d)
 {
     d->epochs = open_epochs(d->reading, d->tokenizer);
@@ -181,6 +204,10 @@ static void open_text_data(Data *d, const Lathe_entry *e, bool training)
              "%s reads text, but its description names no tokenizer: add --tokenizer bytes, chars or FILE",
              reading->model->name);
     if (!d->tokenizer) d->tokenizer = choose_tokenizer(reading, reading->weights);
+    if (reading->model->recipe.prefers) {
+        open_pairs_of_answers(d, training);
+        return;
+    }
     if (wants_epochs(reading)) {
         open_documents(d);
         return;
@@ -266,6 +293,7 @@ bool has_tokens(const Data *d) { return d->text || d->epochs; }
 const char *item_word(const Data *d)
 {
     if (d->epochs) return d->epochs->order.pairs ? "pairs" : "sequences";
+    if (d->preferences) return "pairs";
     return d->text || d->series ? "windows" : d->files ? index_of_files(d->files)->kind->many : "rows";
 }
 
@@ -299,6 +327,7 @@ Schema *columns_of(const Data *d) { return d->table ? table_schema(d->table) : d
 static int64_t heap_of(const Data *d, bool held)
 {
     if (d->epochs) return held ? held_bytes(d->epochs) : epochs_bytes(d->epochs);
+    if (d->preferences) return d->preferences->heap + 4 * (2 * d->train + d->val);
     if (d->rows) return rows_heap(d->rows) + (d->row_pictures ? row_pictures_heap(d->row_pictures) : 0);
     if (d->table) return table_heap(d->table);
     if (d->files) return files_heap(d->files);
@@ -385,6 +414,10 @@ void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *it
     int64_t rows = e->rows, column = 0;
     if (d->epochs) {
         fill_held(d->epochs, e, in, item);
+        return;
+    }
+    if (d->preferences) {
+        fill_preferences(d->preferences, e, in, item);
         return;
     }
     if (d->rows) {

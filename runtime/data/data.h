@@ -4,6 +4,7 @@
 
 #include "base/words.h"
 #include "data/files.h"
+#include "data/preferences.h"
 #include "data/reading.h"
 #include "data/row_pictures.h"
 #include "data/rows.h"
@@ -143,7 +144,7 @@ void start_epochs(Epochs *e, const State *from);
  * last val_fraction of the tokens, or the rows that data/split.c picks, are never trained on. */
 typedef struct Data {
     const Reading *reading;
-    Text_data *text; /* one of the seven */
+    Text_data *text; /* one of the eight */
     Csv_data *csv;
     Row_data *rows;
     Row_pictures *row_pictures; /* NULL: no input of the rows is pictures */
@@ -151,6 +152,7 @@ typedef struct Data {
     Table *table;
     Files *files;
     Series *series;
+    Preferences *preferences;
     Epochs *epochs;
     Tokenizer *tokenizer;           /* of text */
     int64_t seq;                    /* tokens in a window; 1 for rows */

@@ -12,6 +12,7 @@ static const char *place_of_data(const Data *d) { return d->reading->paths.at[0]
 
 static uint64_t hash_of_row(const Data *d, int64_t row)
 {
+    if (d->preferences) return preference_hash(d->preferences, row);
     if (d->rows) return row_hashes(d->rows)[row];
     if (d->files) return index_of_files(d->files)->at[row].draw;
     if (d->series) return window_hash(d->series, row);

@@ -39,8 +39,7 @@ typedef enum Lathe_role {
     LATHE_TOKENS,               /* i32 [batch][seq] (or [micro][batch][seq]): ids of the text */
     LATHE_TARGETS,              /* the next ids; -1 if there is none (data.text { pack = true }) */
     LATHE_FEATURES,             /* a named input of the data: CSV columns */
-    LATHE_SEED,                 /* i32 []: of the random ops */
-    LATHE_STEP,                 /* i32 []: optimizer steps done */
+    LATHE_SEED, LATHE_STEP,     /* i32 []: of the random ops; optimizer steps done */
     LATHE_POSITION,             /* i32 []: decode: position of the first token */
     LATHE_STATE,                /* a tensor kept between decode calls, zero at first */
     LATHE_SEGMENTS,             /* i32, shaped like tokens: number of the document in its row, from 1; 0: padding */
@@ -57,7 +56,8 @@ typedef enum Lathe_role {
     LATHE_SHARE,                /* f32 []: score: the rows of a batch divided by all rows */
     LATHE_FIRST_ROW,            /* i32 []: train: the number of its first row in the step's batch, which GPUs share */
     LATHE_TARGET_MEAN,          /* f32 []: of a table's one target, a number: what it is scaled by; next: its deviation */
-    LATHE_TARGET_DEVIATION
+    LATHE_TARGET_DEVIATION,
+    LATHE_REFERENCE             /* f32 [2 batch]: of preference pairs: what the entry reference gave for each row */
 } Lathe_role;
 
 typedef struct Lathe_tensor {   /* an input, an output or a state of an entry */
@@ -280,7 +280,7 @@ enum { LATHE_AROUND = 3, LATHE_PAIR_BYTES = 20, LATHE_BUCKETS = 100, LATHE_PAIR_
 static inline bool lathe_reads_rows(const Lathe_recipe *r) { return r->csv_target || r->arrays; }
 
 /* Whether losses leave out targets of -1. */
-static inline bool lathe_ignores(const Lathe_recipe *r) { return r->pack || r->pairs || r->loss_on == LATHE_LOSS_TARGET; }
+static inline bool lathe_ignores(const Lathe_recipe *r) { return r->pack || r->pairs || r->prefers || r->loss_on == LATHE_LOSS_TARGET; }
 
 static inline int64_t lathe_block_rows(int64_t tokens, int64_t stride, bool pack)
 {

@@ -215,9 +215,10 @@ static void sync_moved(const char *run, const char *before, Fault *f)
 
 bool prepare_run(const char *run, int64_t after, char **where)
 {
-    static const char *const files[] = {
-        "metrics.jsonl",      "config.json",      "model.safetensors", "tokenizer.json", "diverged.safetensors",
-        "checkpoints/latest", "checkpoints/best", "huggingface.json",  "table.json",     "classes.json"};
+    static const char *const files[] = {"metrics.jsonl",    "config.json",          "model.safetensors",
+                                        "tokenizer.json",   "diverged.safetensors", "checkpoints/latest",
+                                        "checkpoints/best", "huggingface.json",     "table.json",
+                                        "classes.json",     "reference.safetensors"};
     char *checkpoints = text_of("%s/checkpoints", run);
     Fault f = {0};
     Steps s = list_steps(run, &f);

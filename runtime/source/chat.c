@@ -56,13 +56,22 @@ static bool take_message_text(Reader *r, const char *key, Draft *to)
     return got == GOT_END;
 }
 
+static int role_of(const char *at, int64_t n)
+{
+    int role = 0;
+    while (role < ROLES && !(n == (int64_t)strlen(roles[role]) && memcmp(at, roles[role], (size_t)n) == 0)) role++;
+    return role;
+}
+
+bool is_chat_role(const char *at, int64_t n) { return role_of(at, n) < ROLES; }
+
 static bool take_role(Reader *r, int *role)
 {
     char room[ROLE_BYTES + 8];
     Draft d = {.at = room, .limit = ROLE_BYTES, .room = sizeof room};
     if (!take_message_text(r, "role", &d)) return false;
-    for (*role = 0; *role < ROLES; ++*role)
-        if (d.n == (int64_t)strlen(roles[*role]) && memcmp(room, roles[*role], (size_t)d.n) == 0) return true;
+    *role = role_of(room, d.n);
+    if (*role < ROLES) return true;
     stop_record(r, "expected the role system, developer, user, assistant or tool, found \"%.*s\"", (int)d.n, room);
     return false;
 }

@@ -82,6 +82,7 @@ typedef struct Chat_piece { /* of a message */
 /* [HEAD_PIECES]: what stands before a role's content; the rest: the content and what ends it. */
 enum { HEAD_PIECES = 3, MESSAGE_PIECES = 6 };
 void message_pieces(const Chat_form *f, const char *role, Passage said, Chat_piece *to);
+bool is_chat_role(const char *at, int64_t n); /* system, developer, user, assistant or tool */
 Passage trimmed(const char *text, int64_t bytes); /* without white space of Unicode at both ends, as Jinja's trim */
 /* That of a published chat template, a text of Jinja, into *form; false: none of the known ones. */
 bool read_chat_template(const char *template, Chat_form *form);

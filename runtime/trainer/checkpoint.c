@@ -164,7 +164,7 @@ Saver *open_saver(const Trainer *t, const Memory *m, const Optimizer *o, const D
 {
     Saver *s = must_alloc(sizeof *s);
     *s = (Saver){.t = t, .m = m, .o = o, .metrics = metrics, .saved = saved, .at.step = saved};
-    if (has_tokens(d)) s->vocab = tokenizer_text(d->tokenizer);
+    if (d->tokenizer) s->vocab = tokenizer_text(d->tokenizer);
     if (columns_of(d)) s->table = json_written(schema_json(columns_of(d)), JSON_COMPACT | JSON_REAL_PRECISION(17));
     if (d->files) s->classes = json_written(classes_json(&index_of_files(d->files)->classes), JSON_COMPACT);
     if (t->origin) s->origin = origin_text(t->origin);

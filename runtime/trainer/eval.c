@@ -17,6 +17,7 @@
 #include "trainer/knobs.h"
 #include "trainer/memory.h"
 #include "trainer/metrics.h"
+#include "trainer/reference.h"
 #include "trainer/state.h"
 #include "trainer/trainer.h"
 #include "trainer/trial.h"
@@ -257,6 +258,8 @@ static void print_scores(const Scores *s, const Data *d)
     else if (words_of_split(&d->rule))
         show(stdout, "over %s %s: %s\n", grouped_text(s->items), item_word(d), words_of_split(&d->rule));
     else if (!d->train) show(stdout, "over all %s %s\n", grouped_text(s->items), item_word(d));
+    else if (d->preferences)
+        show(stdout, "over %s %s, chosen by their prompts\n", grouped_text(s->items), item_word(d));
     else if (d->files) show(stdout, "over %s %s, chosen by their names\n", grouped_text(s->items), item_word(d));
     else show(stdout, "over the last %s %s\n", grouped_text(s->items), item_word(d));
 }
@@ -337,6 +340,7 @@ int eval_command(Trainer *t)
     use_threads(t);
     take_memory(&m, t, false, false, t->generate ? both : entries);
     load_saved_weights(t, path, &m);
+    read_reference(&d, t, path);
     weights_up(t->model, &m);
     Scores s = evaluate(&d, &m, t, was_set(t, "eval_rows") ? t->recipe.eval_rows : 0);
     Predictions p = predictions_of(t, &d, 0);

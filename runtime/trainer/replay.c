@@ -24,6 +24,7 @@
 #include "trainer/data.h"
 #include "trainer/knobs.h"
 #include "trainer/memory.h"
+#include "trainer/reference.h"
 #include "trainer/state.h"
 #include "trainer/step.h"
 #include "trainer/trainer.h"
@@ -391,7 +392,7 @@ static void check_carried(const Replay *r)
 
 static void start_replay(Replay *r, Trainer *t)
 {
-    static const Entry entries[] = {ENTRY_train, NO_ENTRY};
+    static const Entry entries[] = {ENTRY_train, ENTRY_reference, NO_ENTRY};
     r->t = t;
     r->e = need_entry(t->model, ENTRY_train);
     if (t->model->device)
@@ -410,6 +411,8 @@ static void start_replay(Replay *r, Trainer *t)
     use_threads(t);
     take_memory(&r->memory, t, true, true, entries);
     fill_arrays(r);
+    if (t->weights) read_reference(&r->data, t, t->weights);
+    else compute_reference(&r->data, t, &r->memory);
     if (r->data.epochs) start_epochs(r->data.epochs, r->checkpoint ? &r->from : NULL);
 }
 

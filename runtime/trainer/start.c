@@ -20,6 +20,7 @@
 #include "trainer/knobs.h"
 #include "trainer/memory.h"
 #include "trainer/ranks.h"
+#include "trainer/reference.h"
 #include "trainer/report.h"
 #include "trainer/samples.h"
 #include "trainer/selftest.h"
@@ -165,6 +166,7 @@ static void open_run(Training *r)
     if (folder) metrics = text_of("%s/../metrics.jsonl", folder);
     if (prepare_run(run, own ? r->at.step : -1, &where))
         note("%s moved to %s", own ? "later checkpoints were" : "the earlier contents of the run folder were", where);
+    if (!own) keep_reference(&r->data, r->t, run);
     if (own) link_again(r);
     open_report(&r->report, r->t, &r->data, r->items, &r->at, metrics);
     r->saver = open_saver(r->t, &r->memory, saved_optimizer(&r->turns), &r->data, r->report.metrics,
@@ -189,9 +191,9 @@ static void open_texts(Training *r)
 
 const Entry *entries_of_run(const Trainer *t)
 {
-    static const Entry without[] = {ENTRY_train, ENTRY_eval, ENTRY_score, ENTRY_predict, NO_ENTRY},
-                       texts[] = {ENTRY_train,  ENTRY_eval,   ENTRY_score,   ENTRY_predict,
-                                  ENTRY_encode, ENTRY_decode, ENTRY_prefill, NO_ENTRY};
+    static const Entry without[] = {ENTRY_train, ENTRY_eval, ENTRY_score, ENTRY_predict, ENTRY_reference, NO_ENTRY},
+                       texts[] = {ENTRY_train,  ENTRY_eval,    ENTRY_score,     ENTRY_predict, ENTRY_encode,
+                                  ENTRY_decode, ENTRY_prefill, ENTRY_reference, NO_ENTRY};
     return lathe_writes_texts(&t->recipe, find_entry(t->model, ENTRY_sample)) ? texts : without;
 }
 
@@ -215,6 +217,8 @@ void prepare_training(Training *r, Trainer *t)
     use_threads(t);
     take_memory(&r->memory, t, true, true, entries_of_run(t));
     fill_arrays(r);
+    if (t->resume) read_reference(&r->data, t, t->weights);
+    else compute_reference(&r->data, t, &r->memory);
     if (!is_follower(t)) open_texts(r);
     if (r->data.epochs) start_epochs(r->data.epochs, t->resume ? &r->from : NULL);
 }

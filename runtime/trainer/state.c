@@ -62,6 +62,7 @@ static uint64_t plan_hash(const Trainer *t)
 static uint64_t data_hash(const Data *d)
 {
     if (d->epochs) return epochs_hash(d->epochs);
+    if (d->preferences) return preferences_hash(d->preferences);
     if (d->text) return text_hash(d->text);
     if (d->rows) return rows_hash(d->rows);
     if (d->files) return file_index_hash(index_of_files(d->files));

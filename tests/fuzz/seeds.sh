@@ -25,6 +25,7 @@ seeds gguf tests/fuzz/corpus/gguf/* tests/reference/gguf/*.gguf
 seeds vocab tests/fuzz/corpus/vocab/* tests/reference/hf_spm/tokenizer.json
 seeds merges tests/fuzz/corpus/merges/*
 seeds request tests/fuzz/corpus/request/*
+seeds preferences tests/fuzz/corpus/preferences/*
 seeds ranks tests/fuzz/corpus/ranks/*
 seeds state tests/fuzz/corpus/state/*
 seeds pictures tests/fuzz/corpus/pictures/*
