@@ -342,10 +342,10 @@ return {
   end,
 
   inputs = function(c)
-    local all = { tokens = { "i32", "seq", below = "vocab" }, lengths = { "i32" } }
+    local all = { tokens = { "i32", "seq", below = "vocab" }, lengths = { "i32", below = c.seq + 1 } }
     if has_types(c) then all.types = { "i32", "seq" } end
     if c.head == "classes" then all.label = { "i32", below = "classes", target = true } end
-    if c.head == "embedding" then all.second, all.second_lengths = { "i32", "seq", below = "vocab" }, { "i32" } end
+    if c.head == "embedding" then all.second, all.second_lengths = { "i32", "seq", below = "vocab" }, { "i32", below = c.seq + 1 } end
     return all
   end,
 

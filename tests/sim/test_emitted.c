@@ -43,7 +43,7 @@ static const char *const models[] = {
     "models/bert.lua --set layers=2 --set width=24 --set heads=3 --set hidden=34 --set vocab=40 --set seq=7 --set "
     "batch=3",
     "models/bert.lua --set kind=modernbert --set layers=2 --set width=24 --set heads=3 --set hidden=34 --set vocab=40 "
-    "--set window=4 --set full_every=2 --set head=masked --set seq=7 --set batch=3",
+    "--set window=4 --set full_every=2 --set seq=7 --set batch=3",
     "models/neox.lua --set layers=2 --set width=24 --set heads=3 --set rotary_share=0.5 --set hidden=34 --set seq=7"
     " --set batch=2 --set vocab=50",
     "tests/models/lstm20.lua",
