@@ -35,12 +35,14 @@ static const char *word_after(const Texts *line, const char *option)
 }
 
 /* What the run says of its data whose weights the trainer starts from, which it keeps; NULL: there is none. */
-static const char *saved_sizes(const Texts *line, const char *file)
+static const char *saved_sizes(const Texts *line, const char *file, bool names)
 {
     const char *init = word_after(line, "--init"), *resume = word_after(line, "--resume"), *run = init;
     if (!run && resume) run = *resume && !starts_with(resume, "--") ? resume : word_after(line, "--out");
     if (word_after(line, "--init-except") && same(file, "classes.json")) return NULL; /* those of the data */
     const char *path = run ? format("%s/%s", run, file) : NULL;
+    if (path && access(path, R_OK) == 0) return path;
+    path = run && names ? format("%s/config.json", run) : NULL; /* of Hugging Face's */
     return path && access(path, R_OK) == 0 ? path : NULL;
 }
 
@@ -62,7 +64,7 @@ static const char *setting_of(const Options *o, const char *name, const char *de
 
 static const char *file_of_sizes(const Lathe_recipe *r)
 {
-    return r->images || r->audio ? "classes.json" : "table.json";
+    return r->images || r->audio || r->sentences ? "classes.json" : "table.json";
 }
 
 static const char *with_option(const char *command, const char *option, const char *value)
@@ -97,12 +99,14 @@ static const char *reading_command(const Options *o, const Desc *d, const Texts 
     static const char *const tasks[] = {
         [LATHE_TASK_FOUND] = "auto", [LATHE_CLASSES] = "class", [LATHE_REAL_TARGET] = "real"};
     const char *s = format("%s sizes%s", shell_quoted(program_beside("lathe-data")),
-                           r->images   ? " --pictures"
-                           : r->texts  ? " --texts"
-                           : r->audio  ? " --recordings"
-                           : r->series ? " --windows"
-                                       : "");
-    if (saved) return format("%s --like %s", s, shell_quoted(saved));
+                           r->images      ? " --pictures"
+                           : r->texts     ? " --texts"
+                           : r->audio     ? " --recordings"
+                           : r->sentences ? " --sentences"
+                           : r->series    ? " --windows"
+                                          : "");
+    if (saved) s = format("%s --like %s", s, shell_quoted(saved));
+    if (saved && !r->sentences) return s; /* a config.json may say nothing */
     if (r->series) s = series_options(s, o, r);
     s = with_option(s, "--target", r->images || r->audio ? NULL : target);
     if (r->table) s = with_option(s, "--task", setting_of(o, "task", tasks[r->task]));
@@ -122,6 +126,7 @@ bool names_data(const Texts *line)
 static bool wants_sizes(const Desc *d)
 {
     const Lathe_recipe *r = &d->recipe;
+    if (r->sentences) return has_size(d, "classes") && r->labelled;
     if (r->series) return has_size(d, "channels") || has_size(d, "targets") || has_size(d, "known");
     if (r->texts) return has_size(d, "vocab");
     return (r->table || r->images || r->audio) && has_size(d, "classes");
@@ -142,7 +147,7 @@ void take_sizes_from_data(Options *o, const Desc *d, const Texts *line)
 {
     const Lathe_recipe *r = &d->recipe;
     Texts files = data_words(line);
-    const char *saved = saved_sizes(line, file_of_sizes(r));
+    const char *saved = saved_sizes(line, file_of_sizes(r), r->sentences);
     if ((!files.n && !saved) || !wants_sizes(d)) return;
     char name[32];
     long long value;

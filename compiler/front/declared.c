@@ -1,4 +1,4 @@
-/* declared.c: what data.audio and data.series ask of the inputs that a description declares. */
+/* declared.c: what data.audio, data.sentences and data.series ask of the inputs that a description declares. */
 #include "front/fields.h"
 
 const char array_form[] =
@@ -70,6 +70,40 @@ static void check_audio(const Trace *trace)
     check_spectrum(trace);
 }
 
+/* ------------------------------------------------------------------ texts */
+
+typedef struct Text_input {
+    const char *name, *form;
+    int axes;
+    bool target, below;
+} Text_input;
+static const Text_input of_sentences[] = {{"tokens", "{ \"i32\", seq, below = vocab }", 1, false, true},
+                                          {"lengths", "{ \"i32\" }", 0, false, false},
+                                          {"types", "{ \"i32\", seq }", 1, false, false},
+                                          {"second", "{ \"i32\", seq, below = vocab }", 1, false, true},
+                                          {"second_lengths", "{ \"i32\" }", 0, false, false},
+                                          {"label", "{ \"i32\", below = classes, target = true }", 0, true, true}};
+
+/* data.sentences has texts of these names; what is not the second is as long as tokens. */
+static void check_sentences(const Trace *trace)
+{
+    const Field *tokens = field_named(trace, "tokens");
+    const char *names[COUNT_OF(of_sentences)];
+    for (int i = 0; i < COUNT_OF(of_sentences); i++) names[i] = of_sentences[i].name;
+    if (!tokens)
+        err(place_of_key(trace, NULL, "inputs"), "data.sentences needs the input tokens = %s", of_sentences[0].form);
+    for (int i = 0; i < trace->fields->all.n; i++) {
+        const Field *f = &trace->fields->all.at[i];
+        const Text_input *s = of_sentences;
+        while (s < of_sentences + COUNT_OF(of_sentences) && !same(s->name, f->name)) s++;
+        if (s == of_sentences + COUNT_OF(of_sentences))
+            err(f->where, "data.sentences has no input '%s'%s", f->name, advice(f->name, names, COUNT_OF(names)));
+        if (f->dtype != I32 || f->axes != s->axes || (f->role == LATHE_TARGETS) != s->target ||
+            (s->below && !f->below.n) || (same(s->name, "types") && f->axis[0].n != tokens->axis[0].n))
+            err(f->where, "input '%s' of data.sentences must be %s", f->name, s->form);
+    }
+}
+
 /* ------------------------------------------------------------------ time series */
 
 /* The form of an input of data.series; sizes that must be equal are the same letter. */
@@ -121,19 +155,23 @@ void check_files_and_series(const Trace *trace)
 {
     const Lathe_recipe *r = &trace->desc->recipe;
     if (r->audio) check_audio(trace);
+    if (r->sentences) check_sentences(trace);
     if (r->series) check_series(trace);
 }
 
 const char *kind_of_rows(const Trace *trace)
 {
     const Lathe_recipe *r = &trace->desc->recipe;
-    return r->images ? "images" : r->audio ? "audio" : r->series ? "series" : "arrays";
+    return r->images ? "images" : r->audio ? "audio" : r->series ? "series" : r->sentences ? "sentences" : "arrays";
 }
 
 const char *form_of_inputs(const Trace *trace)
 {
     const Lathe_recipe *r = &trace->desc->recipe;
     if (r->series) return format("`inputs = { past = %s, future = %s }`", of_series[0].form, of_series[1].form);
+    if (r->sentences)
+        return format("`inputs = { tokens = %s, lengths = %s, label = %s }`", of_sentences[0].form,
+                      of_sentences[1].form, of_sentences[5].form);
     if (r->audio)
         return format("`inputs = { features = %s, label = %s }`, or with text = %s and text_lengths = %s",
                       of_audio[OF_FEATURES].form, of_audio[OF_LABEL].form, of_audio[OF_TEXT].form,

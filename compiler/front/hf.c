@@ -7,8 +7,9 @@
 
 enum { DEEPEST = 6 };
 
-static const char *const hf_keys[] = {"config", "also",       "absent", "alike",  "elsewhere", "unset",   "ids",
-                                      "names",  "transposed", "zeros",  "copies", "ignored",   "harmless"};
+static const char *const hf_keys[] = {"config",   "also",  "absent",     "alike", "elsewhere", "unset",
+                                      "ids",      "names", "transposed", "zeros", "copies",    "ignored",
+                                      "harmless", "bases", "fresh",      "left",  "ours",      "aliases"};
 
 static Where at_key(lua_State *L, const char *key) { return place_of_key(trace_of(L), "hf", key); }
 
@@ -143,17 +144,20 @@ static int count_stars(const char *s)
     return n;
 }
 
-static void check_names(lua_State *L)
+/* names, aliases */
+static void check_names(lua_State *L, const char *key)
 {
-    if (!push_table(L, "names")) return;
+    if (!push_table(L, key)) return;
     for (lua_Integer i = 1; i <= luaL_len(L, -1); i++) {
         lua_geti(L, -1, i);
         bool two = lua_istable(L, -1) && luaL_len(L, -1) == 2;
         const char *from = two && lua_geti(L, -1, 1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
         const char *to = from && lua_geti(L, -2, 2) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
         if (!to || count_stars(from) > 1 || count_stars(from) != count_stars(to))
-            err(at_key(L, "names"), "hf.names must be a list of pairs { \"h.*\", \"transformer.h.*\" }: the name here "
-                                    "and the name there, with the same number of *, at most one");
+            err(at_key(L, key),
+                "hf.%s must be a list of pairs { \"h.*\", \"transformer.h.*\" }: the name here and the name there, "
+                "with the same number of *, at most one",
+                key);
         lua_pop(L, 3);
     }
     lua_pop(L, 1);
@@ -248,7 +252,8 @@ void read_hf(lua_State *L, int model)
         check_keys(L);
         check_statistics(L);
         check_ids(L);
-        check_names(L);
+        check_names(L, "names");
+        check_names(L, "aliases");
         if (push_table(L, "transposed")) {
             check_params(L, "transposed", "transposed", 2, true);
             lua_pop(L, 1);
@@ -260,6 +265,13 @@ void read_hf(lua_State *L, int model)
         check_texts(L, "unset");
         check_texts(L, "ignored");
         check_texts(L, "harmless");
+        check_texts(L, "bases");
+        check_texts(L, "left");
+        check_texts(L, "ours");
+        if (push_table(L, "fresh")) {
+            check_params(L, "fresh", "fresh", 0, false);
+            lua_pop(L, 1);
+        }
         say_value(&t, L, "hf", 0);
         trace_of(L)->desc->hf = t.at;
     }

@@ -320,23 +320,23 @@ static void read_tokenizer(lua_State *L)
 
 static void read_data(lua_State *L)
 {
-    enum { TEXT, CSV, PAIRS, ARRAYS, TABLE, IMAGES, AUDIO, SERIES };
-    static const char *const kinds[] = {"text", "csv", "pairs", "arrays", "table", "images", "audio", "series"},
+    enum { TEXT, CSV, PAIRS, ARRAYS, TABLE, IMAGES, AUDIO, SERIES, SENTENCES };
+    static const char *const kinds[] = {"text",   "csv",   "pairs",  "arrays",   "table",
+                                        "images", "audio", "series", "sentences"},
                              *const others[] = {"kind"};
     Lathe_recipe *r = &trace_of(L)->desc->recipe;
     int kind = recipe_made_by(L, "data", kinds, COUNT_OF(kinds), "data");
     take_settings(L, "data", format("data.%s", kinds[kind]), others, COUNT_OF(others));
     r->pairs = kind == PAIRS;
-    r->arrays = kind == ARRAYS || kind == IMAGES || kind == AUDIO || kind == SERIES;
+    r->arrays = kind == ARRAYS || kind == IMAGES || kind == AUDIO || kind == SERIES || kind == SENTENCES;
+    r->sentences = kind == SENTENCES;
     r->images = kind == IMAGES;
     r->audio = kind == AUDIO;
     r->series = kind == SERIES;
     r->table = kind == TABLE;
-    if (kind != TEXT && kind != PAIRS) r->tokenizer = LATHE_NO_TEXT;
-    else {
-        settle_order(L, r);
-        read_tokenizer(L);
-    }
+    if (kind != TEXT && kind != PAIRS && kind != SENTENCES) r->tokenizer = LATHE_NO_TEXT;
+    else read_tokenizer(L);
+    if (kind == TEXT || kind == PAIRS) settle_order(L, r);
     if (r->split == LATHE_BY_GROUP && !r->group && !r->series)
         err(at_key(L, "split"), "split = \"group\" needs what says it, such as a column: group = \"NAME\"");
     if (r->split != LATHE_BY_GROUP && r->group)
@@ -443,13 +443,13 @@ void check_recipe(lua_State *L)
                                   "forward, or define sample = function(c, input) … end");
 }
 
-/* Whether the inputs of data.audio have a text; check_audio() looks at them. */
-static bool declares_text(lua_State *L, int model, int c)
+/* Whether the inputs have one of this name, which is looked at later. */
+static bool declares(lua_State *L, int model, int c, const char *name)
 {
-    bool text =
-        push_description_part(L, model, c, "inputs") && lua_istable(L, -1) && lua_getfield(L, -1, "text") != LUA_TNIL;
+    bool there =
+        push_description_part(L, model, c, "inputs") && lua_istable(L, -1) && lua_getfield(L, -1, name) != LUA_TNIL;
     lua_settop(L, c);
-    return text;
+    return there;
 }
 
 void read_recipe(lua_State *L, int model)
@@ -461,7 +461,8 @@ void read_recipe(lua_State *L, int model)
     lua_settop(L, c);
     if (push_description_part(L, model, c, "data")) read_data(L);
     lua_settop(L, c);
-    trace->desc->recipe.texts = trace->desc->recipe.audio && declares_text(L, model, c);
+    trace->desc->recipe.texts = trace->desc->recipe.audio && declares(L, model, c, "text");
+    trace->desc->recipe.labelled = trace->desc->recipe.sentences && declares(L, model, c, "label");
     if (push_description_part(L, model, c, "generate")) read_generate(L);
     lua_settop(L, c);
     apply_late_sets(trace);

@@ -8,6 +8,7 @@ local function declare(name) return options.declare(name, core.settings(name, op
 
 local text_options, pairs_options = declare("data.text"), declare("data.pairs")
 local csv_options, table_options, arrays_options = declare("data.csv"), declare("data.table"), declare("data.arrays")
+local sentences_options = declare("data.sentences")
 local images_options, audio_options, series_options = declare("data.images"), declare("data.audio"), declare("data.series")
 
 -- A text file as token ids: input.tokens and input.targets, both i32 [batch, seq].
@@ -46,6 +47,20 @@ end
 function data.table(given)
   local o = table_options(given)
   o.kind = "table"
+  return o
+end
+
+-- Texts, each a row of a table, CSV or JSON lines: classes of texts, words to guess, pairs that belong together.  The
+-- description declares inputs of these names, with sizes of its own:
+--   tokens          { "i32", seq, below = vocab }: ids, with what the tokenizer puts around a text, then padding
+--   lengths         { "i32" }: how many of them count
+--   types           { "i32", seq }: 0, and 1 of the second text if both are in one row; it may be left out
+--   second          { "i32", seq, below = vocab }, second_lengths { "i32" }: the second text, if it is a row of its own
+--   label           { "i32", below = classes, target = true }: the class
+-- config has batch, and classes, which `lathe train --data FILE` takes from the file.
+function data.sentences(given)
+  local o = sentences_options(given)
+  o.kind = "sentences"
   return o
 end
 

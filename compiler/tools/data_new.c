@@ -45,7 +45,21 @@ static json_t *config_of(const char *path, char **place)
 
 /* ------------------------------------------------------------------ what a description calls it */
 
-typedef enum Value { SIZE, REAL, CAP, SWITCH, GELU, ACTIVATION, ROPE, EVERY } Value;
+typedef enum Value {
+    SIZE,
+    REAL,
+    CAP,
+    SWITCH,
+    GELU,
+    GELUS,
+    ACTIVATION,
+    ROPE,
+    EVERY,
+    FROM_FIRST,
+    WORD,
+    SHARE,
+    NAMES
+} Value;
 
 /* Of several rows for one key of the description, the first that has a value counts. */
 typedef struct Size {
@@ -119,7 +133,7 @@ static const Size of_neox[] = {
     {"tie_word_embeddings", NULL, "tied", SWITCH, "false", NULL},
     {"use_parallel_residual", NULL, "parallel", SWITCH, "true", NULL},
     {"attention_bias", NULL, "attention_bias", SWITCH, "true", NULL},
-    {"hidden_act", NULL, "activation", ACTIVATION, "", NULL},
+    {"hidden_act", NULL, "activation", GELUS, "", NULL},
     {"rope_theta", "rope_parameters", "rope_theta", REAL, "", NULL},
     {"rotary_emb_base", NULL, "rope_theta", REAL, "", NULL},
     {"partial_rotary_factor", "rope_parameters", "rotary_share", REAL, "", NULL},
@@ -128,15 +142,65 @@ static const Size of_neox[] = {
     {NULL, NULL, NULL, SIZE, NULL, NULL},
 };
 
+static const Size of_bert[] = {
+    {"num_hidden_layers", NULL, "layers", SIZE, NULL, NULL},
+    {"num_attention_heads", NULL, "heads", SIZE, NULL, NULL},
+    {"hidden_size", NULL, "width", SIZE, NULL, NULL},
+    {"intermediate_size", NULL, "hidden", SIZE, NULL, NULL},
+    {"vocab_size", NULL, "vocab", SIZE, NULL, NULL},
+    {"max_position_embeddings", NULL, "context", SIZE, NULL, NULL},
+    {"type_vocab_size", NULL, "types", SIZE, "2", NULL},
+    {"hidden_act", NULL, "activation", ACTIVATION, "", NULL},
+    {"layer_norm_eps", NULL, "eps", REAL, "1e-12", NULL},
+    {"hidden_dropout_prob", NULL, "dropout", SHARE, "0.1", NULL},
+    {"attention_probs_dropout_prob", NULL, "attention_dropout", SHARE, "0.1", NULL},
+    {"classifier_dropout", NULL, "head_dropout", SHARE, "c.dropout", NULL},
+    {"id2label", NULL, "classes", NAMES, "2", NULL},
+    {NULL, NULL, NULL, SIZE, NULL, NULL},
+};
+
+/* Older files have keys of their own for rotary positions and layers without a window. */
+static const Size of_modern[] = {
+    {"num_hidden_layers", NULL, "layers", SIZE, NULL, NULL},
+    {"num_attention_heads", NULL, "heads", SIZE, NULL, NULL},
+    {"hidden_size", NULL, "width", SIZE, NULL, NULL},
+    {"intermediate_size", NULL, "hidden", SIZE, NULL, NULL},
+    {"vocab_size", NULL, "vocab", SIZE, NULL, NULL},
+    {"max_position_embeddings", NULL, "context", SIZE, NULL, NULL},
+    {"hidden_activation", NULL, "activation", ACTIVATION, "", NULL},
+    {"norm_eps", NULL, "eps", REAL, "1e-5", NULL},
+    {"norm_bias", NULL, "norm_bias", SWITCH, "false", NULL},
+    {"attention_bias", NULL, "attention_bias", SWITCH, "false", NULL},
+    {"mlp_bias", NULL, "mlp_bias", SWITCH, "false", NULL},
+    {"classifier_bias", NULL, "head_bias", SWITCH, "false", NULL},
+    {"decoder_bias", NULL, "decoder_bias", SWITCH, "true", NULL},
+    {"classifier_activation", NULL, "head_activation", ACTIVATION, "", NULL},
+    {"classifier_pooling", NULL, "pooling", WORD, "\"cls\"", NULL},
+    {"local_attention", NULL, "window", SIZE, "128", NULL},
+    {"layer_types", "=global_attn_every_n_layers", "full_every", FROM_FIRST, "3", NULL},
+    {"global_rope_theta", "=rope_parameters.full_attention.rope_theta", "rope_theta", REAL, "160000.0", NULL},
+    {"local_rope_theta", "=rope_parameters.sliding_attention.rope_theta", "rope_local", REAL, "10000.0", NULL},
+    {"mlp_dropout", NULL, "dropout", SHARE, "0.0", NULL},
+    {"attention_dropout", NULL, "attention_dropout", SHARE, "0.0", NULL},
+    {"embedding_dropout", NULL, "embedding_dropout", SHARE, "0.0", NULL},
+    {"classifier_dropout", NULL, "head_dropout", SHARE, "0.0", NULL},
+    {"id2label", NULL, "classes", NAMES, "2", NULL},
+    {NULL, NULL, NULL, SIZE, NULL, NULL},
+};
+
 static const struct {
     const char *type, *description; /* model_type, models/NAME.lua */
     const Size *size;
     bool kind; /* the description has the type as its kind */
 } families[] = {
-    {"llama", "llama", of_llama, true},       {"mistral", "llama", of_llama, true}, {"qwen2", "llama", of_llama, true},
-    {"qwen3", "llama", of_llama, true},       {"gemma", "llama", of_llama, true},   {"gemma2", "llama", of_llama, true},
-    {"gemma3_text", "llama", of_llama, true}, {"olmo2", "llama", of_llama, true},   {"phi3", "llama", of_llama, true},
-    {"smollm3", "llama", of_llama, true},     {"gpt_neox", "neox", of_neox, false}, {"gpt2", "gpt", of_gpt, false},
+    {"llama", "llama", of_llama, true},       {"mistral", "llama", of_llama, true},
+    {"qwen2", "llama", of_llama, true},       {"qwen3", "llama", of_llama, true},
+    {"gemma", "llama", of_llama, true},       {"gemma2", "llama", of_llama, true},
+    {"gemma3_text", "llama", of_llama, true}, {"olmo2", "llama", of_llama, true},
+    {"phi3", "llama", of_llama, true},        {"smollm3", "llama", of_llama, true},
+    {"gpt_neox", "neox", of_neox, false},     {"gpt2", "gpt", of_gpt, false},
+    {"bert", "bert", of_bert, true},          {"roberta", "bert", of_bert, true},
+    {"modernbert", "bert", of_modern, true},
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 
@@ -187,10 +251,11 @@ static const json_t *found_in(const json_t *config, const Size *s, const char *k
     return json_is_null(found) ? NULL : found;
 }
 
-static bool is_gelu(const char *name)
+/* Of the four names of gelu, or of two more. */
+static bool is_activation(const char *name, int n)
 {
-    static const char *const names[] = {"gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"};
-    for (size_t k = 0; name && k < sizeof names / sizeof *names; k++)
+    static const char *const names[] = {"gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "relu", "silu"};
+    for (int k = 0; name && k < n; k++)
         if (strcmp(names[k], name) == 0) return true;
     return false;
 }
@@ -213,6 +278,16 @@ static json_int_t interval_of(const json_t *layers)
     return (json_int_t)every;
 }
 
+/* The same, counted from the first, which is such a one. */
+static json_int_t interval_from_first(const json_t *layers)
+{
+    size_t n = json_array_size(layers), every = 1;
+    while (every < n && !is_other_layer(json_array_get(layers, every))) every++;
+    for (size_t i = 0; i < n; i++)
+        if (is_other_layer(json_array_get(layers, i)) != (i % every == 0)) return 0;
+    return (json_int_t)every;
+}
+
 /* The value in Lua, from malloc; "": the description's own. */
 static char *value_text(const char *place, const Size *s, const json_t *config)
 {
@@ -230,10 +305,28 @@ static char *value_text(const char *place, const Size *s, const json_t *config)
         if (json_is_array(found)) n = interval_of(found);
         if (n < 1 || n > LARGEST) unfit(place, s, found, "a list in which every so many-th layer is unlike the others");
         return text_of("%lld", (long long)n);
+    case FROM_FIRST:
+        if (json_is_array(found)) n = interval_from_first(found);
+        if (n < 1 || n > LARGEST)
+            unfit(place, s, found, "a list in which the first and every so many-th layer are full");
+        return text_of("%lld", (long long)n);
+    case WORD:
+        if (!json_is_string(found) ||
+            strspn(json_string_value(found), "abcdefghijklmnopqrstuvwxyz_") != strlen(json_string_value(found)))
+            unfit(place, s, found, "a word");
+        return text_of("\"%s\"", json_string_value(found));
     case CAP:
     case REAL:
         if (!json_is_number(found) || json_number_value(found) <= 0) unfit(place, s, found, "a number above 0");
         return real_text(json_number_value(found));
+    case SHARE:
+        if (!json_is_number(found) || json_number_value(found) < 0 || json_number_value(found) >= 1)
+            unfit(place, s, found, "a number from 0 to 1");
+        return json_number_value(found) > 0 ? real_text(json_number_value(found)) : text_of("0.0");
+    case NAMES:
+        n = (json_int_t)json_object_size(found);
+        if (n < 1 || n > LARGEST) unfit(place, s, found, "names of classes");
+        return text_of("%lld", (long long)n);
     case SWITCH:
         if (!json_is_boolean(found)) unfit(place, s, found, "true or false");
         return text_of("%s", json_is_true(found) ? "true" : "false");
@@ -241,9 +334,14 @@ static char *value_text(const char *place, const Size *s, const json_t *config)
         if (json_is_string(found) && strcmp(json_string_value(found), "gelu_new") == 0) return text_of("\"tanh\"");
         if (json_is_string(found) && strcmp(json_string_value(found), "gelu") == 0) return text_of("\"erf\"");
         unfit(place, s, found, "\"gelu_new\" or \"gelu\"");
-    case ACTIVATION:
-        if (!is_gelu(json_string_value(found)))
+    case GELUS:
+        if (!is_activation(json_string_value(found), 4))
             unfit(place, s, found, "\"gelu\", \"gelu_new\", \"gelu_fast\" or \"gelu_pytorch_tanh\"");
+        return text_of("\"%s\"", json_string_value(found));
+    case ACTIVATION:
+        if (!is_activation(json_string_value(found), 6))
+            unfit(place, s, found,
+                  "\"gelu\", \"gelu_new\", \"gelu_fast\", \"gelu_pytorch_tanh\", \"relu\" or \"silu\"");
         return text_of("\"%s\"", json_string_value(found));
     case ROPE:
         if (json_is_string(found) && strcmp(json_string_value(found), "default") == 0) return text_of("%s", "");
@@ -318,7 +416,7 @@ static bool is_said(const char *text, const char *key)
     return is;
 }
 
-static char *sizes_text(const char *place, int family, const json_t *config)
+static char *sizes_text(const char *place, int family, const json_t *config, const char *more_settings)
 {
     char *text =
         text_of("-- %s with the sizes of a published model, as `lathe new` found them; --init reads its weights\n\n"
@@ -335,16 +433,17 @@ static char *sizes_text(const char *place, int family, const json_t *config)
         free(text);
         text = more;
     }
-    char *all = text_of("%s%s", text, settings);
+    char *all = text_of("%s%s", text, more_settings);
     free(text);
     return all;
 }
 
 int new_command(int argc, char **argv)
 {
-    const char *from = NULL;
+    const char *from = NULL, *given = NULL;
     Words rest = {0};
-    const Flag flags[] = {{"--from", FLAG_TEXT, &from, "PATH", "a Hugging Face folder, or a GGUF file"}};
+    const Flag flags[] = {{"--from", FLAG_TEXT, &from, "PATH", "a Hugging Face folder, or a GGUF file"},
+                          {"--head", FLAG_TEXT, &given, "NAME", "of an encoder: classes, masked or embedding"}};
     const Command_line c = {"new", "DIR --from PATH",
                             "Writes DIR/model.lua, a description with the sizes of a published model, and the "
                             "description of models/ that it uses.",
@@ -357,14 +456,19 @@ int new_command(int argc, char **argv)
     int family = family_of(config, place);
     const char *name = families[family].description;
     show(stdout, "%s: %s, as models/%s.lua describes it\n", from, families[family].type, name);
-    char *text = sizes_text(place, family, config), *base = text_of("%s/%s.lua", rest.at[0], name),
-         *model = text_of("%s/model.lua", rest.at[0]), *library = copied_model(name);
+    bool encoder = is_encoder(families[family].type);
+    const char *head = encoder ? encoder_head(given, from) : NULL;
+    if (given && !head) fail(EXIT_USAGE, NULL, "--head is of encoders, and %s is a decoder", families[family].type);
+    char *text = sizes_text(place, family, config, head ? encoder_text(head, from) : settings),
+         *base = text_of("%s/%s.lua", rest.at[0], name), *model = text_of("%s/model.lua", rest.at[0]),
+         *library = copied_model(name);
     Fault fault = {0};
     check_absent(model);
     check_absent(base);
     if (!make_folders(rest.at[0], &fault)) fail(EXIT_DATA, fault.path, "%s", fault.text);
     write_new(model, text);
     write_new(base, library);
+    if (head) show(stdout, "  %-12s %-9s of classes, masked, embedding: --head\n", "head", head);
     show(stdout,
          "wrote %s and %s; all keys of %s are checked when weights are read:\n  lathe train %s --init %s --data FILE\n",
          model, base, place, shell_word(model), shell_word(from));

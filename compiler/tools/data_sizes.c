@@ -2,6 +2,7 @@
  * builds a model for them. */
 #include "data/recordings.h"
 #include "data/schema.h"
+#include "data/sentences.h"
 #include "data/series.h"
 #include "tools/data_command.h"
 
@@ -35,6 +36,18 @@ static int show_recordings(const Words *files, const char *like, bool texts)
     return 0;
 }
 
+/* like: the classes.json of a run, or a config.json of Hugging Face's, which need not name any. */
+static int show_labels(const Words *files, const char *like, const char *column)
+{
+    Words *classes = !like ? NULL : has_end(like, "config.json") ? classes_of_config(like, false) : read_classes(like);
+    if (!classes && files->n) {
+        classes = must_alloc(sizeof *classes);
+        *classes = classes_of_column(files, column);
+    }
+    if (classes) show(stdout, "classes %d\n", classes->n);
+    return 0;
+}
+
 static int show_channels(const Words *files, const char *like, const Series_form *form)
 {
     const Schema *s = like ? read_schema(like) : find_series_schema(files, form);
@@ -51,7 +64,7 @@ int sizes_command(int argc, char **argv)
     Table_form form = {0};
     Series_form series = {0};
     const char *task = NULL, *like = NULL;
-    bool pictures = false, recordings = false, texts = false, windows = false;
+    bool pictures = false, recordings = false, texts = false, windows = false, sentences = false;
     Words files = {0};
     const Flag flags[] = {
         {"--target", FLAG_TEXT, &form.target, "NAME", "column to predict"},
@@ -60,6 +73,7 @@ int sizes_command(int argc, char **argv)
         {"--pictures", FLAG_ON, &pictures, "", "the files are pictures, in folders, archives or lists"},
         {"--recordings", FLAG_ON, &recordings, "", "the files are recordings, with classes"},
         {"--texts", FLAG_ON, &texts, "", "the files are recordings, with texts"},
+        {"--sentences", FLAG_ON, &sentences, "", "the files are texts with classes, which --target says"},
         {"--windows", FLAG_ON, &windows, "", "the files are time series"},
         {"--series", FLAG_TEXT, &series.series, "NAME", "of series: column that says which one a row belongs to"},
         {"--time", FLAG_TEXT, &series.time, "NAME", "of series: column with the time of a row"},
@@ -76,6 +90,7 @@ int sizes_command(int argc, char **argv)
     take_command_line(&line, argc, argv, 1, &files);
     if (pictures) return show_classes(&files, like);
     if (recordings || texts) return show_recordings(&files, like, texts);
+    if (sentences) return show_labels(&files, like, form.target ? form.target : "label");
     if (windows) {
         if (!like) need_inputs(&line, &files);
         series.target = form.target, series.drop = form.drop;

@@ -11,21 +11,21 @@
 
 enum { MOST_NUMBER = 1 << 20, SHOWN = 8 };
 
-static char *label_of(const File_index *s, int32_t k)
+static char *label_of(const Strings *labels, int32_t k)
 {
     int64_t n;
-    const char *at = string_at(&s->labels, k, &n);
+    const char *at = string_at(labels, k, &n);
     return text_of("%.*s", (int)n, at);
 }
 
 static int by_word(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 /* The largest label, if all are numbers without a sign or a 0 before them; else -1. */
-static int64_t largest_number(const File_index *s)
+static int64_t largest_number(const Strings *labels)
 {
     int64_t most = -1;
-    for (int32_t k = 0; k < s->labels.n; k++) {
-        char *label = label_of(s, k), *again;
+    for (int32_t k = 0; k < labels->n; k++) {
+        char *label = label_of(labels, k), *again;
         int64_t x = strspn(label, "0123456789") < 8 ? strtoll(label, NULL, 10) : MOST_NUMBER;
         bool same = strcmp(again = text_of("%lld", (long long)x), label) == 0;
         free(label);
@@ -36,12 +36,12 @@ static int64_t largest_number(const File_index *s)
     return most;
 }
 
-static Words sorted_labels(const File_index *s)
+Words names_of_labels(const Strings *labels, bool words)
 {
     Words all = {0};
-    int64_t most = s->by_folder ? -1 : largest_number(s);
+    int64_t most = words ? -1 : largest_number(labels);
     for (int64_t k = 0; k <= most; k++) add_word(&all, text_of("%lld", (long long)k));
-    for (int32_t k = 0; k < s->labels.n && most < 0; k++) add_word(&all, label_of(s, k));
+    for (int32_t k = 0; k < labels->n && most < 0; k++) add_word(&all, label_of(labels, k));
     if (most < 0 && all.n) qsort(all.at, (size_t)all.n, sizeof *all.at, by_word);
     return all;
 }
@@ -71,13 +71,13 @@ static int32_t id_of(const File_index *s, const Strings *names, int32_t label)
     fail(EXIT_DATA, place_of_file(s, first_of_label(s, label)),
          "expected one of the %d classes of training (%s), found \"%s\"; leave its %s out, or train a new model "
          "(from --init PATH with --init-except LAYER, such as head)",
-         s->classes.n, shown_words(&s->classes), label_of(s, label), s->kind->many);
+         s->classes.n, shown_words(&s->classes), label_of(&s->labels, label), s->kind->many);
 }
 
 void settle_classes(File_index *s, const Words *known)
 {
     Strings names = {0};
-    s->classes = known ? *known : sorted_labels(s);
+    s->classes = known ? *known : names_of_labels(&s->labels, s->by_folder);
     for (int i = 0; i < s->classes.n; i++)
         add_string(&names, s->classes.at[i], (int64_t)strlen(s->classes.at[i]), true);
     int32_t *id = must_alloc(sizeof *id * (size_t)(s->labels.n + 1));
@@ -153,4 +153,33 @@ Words *read_classes(const char *path)
              all ? "something else" : error.text);
     json_decref(all);
     return classes;
+}
+
+/* Whether it is the name that transformers gives a class without one. */
+static bool is_nameless(const char *name, int k)
+{
+    char *plain = text_of("LABEL_%d", k);
+    bool is = strcmp(name, plain) == 0;
+    free(plain);
+    return is;
+}
+
+Words *classes_of_config(const char *path, bool nameless)
+{
+    json_error_t error;
+    FILE *f = fopen(path, "rb");
+    json_t *all = f ? json_loadf(f, JSON_REJECT_DUPLICATES, &error) : NULL, *names = json_object_get(all, "id2label");
+    Words *classes = must_alloc(sizeof *classes);
+    bool plain = true;
+    if (f) fclose(f);
+    for (int k = 0; k < (int)json_object_size(names); k++) {
+        char *key = text_of("%d", k), *word = word_of_json(json_object_get(names, key));
+        free(key);
+        if (!word)
+            fail(EXIT_DATA, path, "id2label: expected a name for each class, from \"0\" on, found none for %d", k);
+        plain = plain && is_nameless(word, k);
+        add_word(classes, word);
+    }
+    json_decref(all);
+    return classes->n && (nameless || !plain) ? classes : NULL;
 }

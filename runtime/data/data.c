@@ -294,7 +294,10 @@ const char *item_word(const Data *d)
 {
     if (d->epochs) return d->epochs->order.pairs ? "pairs" : "sequences";
     if (d->preferences) return "pairs";
-    return d->text || d->series ? "windows" : d->files ? index_of_files(d->files)->kind->many : "rows";
+    return d->text || d->series ? "windows"
+           : d->files           ? index_of_files(d->files)->kind->many
+           : d->sentences       ? "texts"
+                                : "rows";
 }
 
 const Data *evaluated(const Data *d) { return d->held ? d->held : d; }
@@ -322,6 +325,11 @@ void tell_unreadable(const Data *d)
     if (d->held) tell_unreadable(d->held);
 }
 
+const Words *classes_of(const Data *d)
+{
+    return d->files ? &index_of_files(d->files)->classes : d->sentences ? sentence_classes(d->sentences) : NULL;
+}
+
 Schema *columns_of(const Data *d) { return d->table ? table_schema(d->table) : d->series ? d->series->schema : NULL; }
 
 static int64_t heap_of(const Data *d, bool held)
@@ -331,6 +339,7 @@ static int64_t heap_of(const Data *d, bool held)
     if (d->rows) return rows_heap(d->rows) + (d->row_pictures ? row_pictures_heap(d->row_pictures) : 0);
     if (d->table) return table_heap(d->table);
     if (d->files) return files_heap(d->files);
+    if (d->sentences) return sentences_heap(d->sentences);
     if (d->series) return series_heap(d->series) + 4 * (2 * d->train + d->val);
     return d->text ? text_heap(d->text) : csv_heap(d->csv);
 }
@@ -427,6 +436,10 @@ void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *it
     }
     if (d->table) {
         fill_table(d->table, e, in, item);
+        return;
+    }
+    if (d->sentences) {
+        fill_sentences(d->sentences, e, in, item);
         return;
     }
     if (d->series) {

@@ -8,6 +8,7 @@
 #include "data/reading.h"
 #include "data/row_pictures.h"
 #include "data/rows.h"
+#include "data/sentences.h"
 #include "data/series.h"
 #include "data/split.h"
 #include "data/stream.h"
@@ -153,6 +154,7 @@ typedef struct Data {
     Files *files;
     Series *series;
     Preferences *preferences;
+    Sentences *sentences;
     Epochs *epochs;
     Tokenizer *tokenizer;           /* of text */
     int64_t seq;                    /* tokens in a window; 1 for rows */
@@ -185,6 +187,7 @@ const Data *evaluated(const Data *d); /* the data of evaluations */
 /* Files to evaluate that cannot be read are left out, where bad_records allows some; each is read once for it. */
 void leave_out_unreadable(Data *d);
 void tell_unreadable(const Data *d); /* at the end of a run: how many there were */
+const Words *classes_of(const Data *d); /* names of files' or texts' classes; NULL: there are none */
 Schema *columns_of(const Data *d);    /* of a table or series; NULL: it has none */
 int64_t data_heap(const Data *d);     /* most bytes allocated beside mapped files */
 /* The command line's; else the one saved beside the weights (NULL: none); else the recipe's. */

@@ -92,12 +92,16 @@ void check_group_classes(const File_index *s, const char *path); /* refuses grou
 /* Gives the files the ids of their classes: those of `known`, or the labels in their order; labels that are all
  * numbers, and no folders, are ids themselves.  A label that is not known ends the program (3). */
 void settle_classes(File_index *s, const Words *known);
+/* By id: labels that are all numbers are ids themselves, unless they are words; others are in their order. */
+Words names_of_labels(const Strings *labels, bool words);
 char *shown_words(const Words *all); /* "cat, dog"; of many the first */
 /* Ends the program (3) if the input t (NULL: none) is below fewer; of a model of more, a note. */
 void check_class_count(const File_index *s, const Lathe_tensor *t, const Reading *reading);
 char *class_counts(const File_index *s); /* "3 classes: blue 20, green 20, red 20" */
 json_t *classes_json(const Words *classes); /* classes.json */
 Words *read_classes(const char *path);
+/* Those of a config.json of Hugging Face's; NULL: it has none.  nameless: LABEL_0, LABEL_1, … are names, too. */
+Words *classes_of_config(const char *path, bool nameless);
 
 /* ------------------------------------------------------------------ data/ahead.c: batches */
 

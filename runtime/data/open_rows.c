@@ -118,6 +118,8 @@ static const Words *saved_classes(const Reading *reading)
     char *path = folder ? text_of("%s/classes.json", folder) : NULL;
     bool there = path && access(path, F_OK) == 0;
     const Words *known = there && !reading->own_classes ? read_classes(path) : NULL;
+    if (!there && folder && reading->model->recipe.sentences && !reading->own_classes)
+        known = classes_of_config(text_of("%s/config.json", folder), !reading->training);
     if (there && reading->own_classes)
         note("classes are numbered anew, by this data: --init-except must name the layer that scores them");
     if (!known && !reading->training)
@@ -145,6 +147,16 @@ static void open_recording_data(Data *d, const Lathe_entry *e, bool training)
     if (reading->model->recipe.texts && !reading->predicting) settle_texts(d->files, reading, known, d->row, d->train);
 }
 
+static void open_sentence_data(Data *d, bool training)
+{
+    const Reading *reading = d->reading;
+    if (!d->tokenizer) d->tokenizer = choose_tokenizer(reading, reading->weights);
+    bool classed = reading->model->recipe.labelled;
+    const Words *known = reading->classes || !classed ? reading->classes : saved_classes(reading);
+    d->sentences = open_sentences(reading, d->tokenizer, known);
+    settle_rows(d, sentence_rows(d->sentences), training);
+}
+
 static void open_series_data(Data *d, bool training)
 {
     const Reading *reading = d->reading;
@@ -163,6 +175,7 @@ void open_data_of_rows(Data *d, const Lathe_entry *e, bool training)
     else if (r->images) open_picture_data(d, e, training);
     else if (r->audio) open_recording_data(d, e, training);
     else if (r->series) open_series_data(d, training);
+    else if (r->sentences) open_sentence_data(d, training);
     else if (r->arrays) open_row_data(d, e, training);
     else open_csv_data(d, e, training);
 }
@@ -179,6 +192,7 @@ const char *rows_words(const Reading *reading)
         return "recordings: .wav, .flac, .ogg, .opus or .mp3 files, folders, .tar archives, a .csv of paths";
     if (r->audio) return "recordings: a .csv of paths and texts, a folder with a folder for each class, .tar archives";
     if (r->series) return "time series: .csv, .tsv, .jsonl or .npy";
+    if (r->sentences) return text_of("texts%s: .csv, .tsv or .jsonl", targets);
     if (r->arrays) return text_of("arrays%s: .npz, .h5, .safetensors, a folder of NAME.npy, INPUT=FILE.npy", targets);
     return text_of("a table of numbers%s: a .csv, or FEATURES.npy%s", targets,
                    reading->predicting ? "" : " CLASSES.npy");

@@ -15,6 +15,7 @@ static uint64_t hash_of_row(const Data *d, int64_t row)
     if (d->preferences) return preference_hash(d->preferences, row);
     if (d->rows) return row_hashes(d->rows)[row];
     if (d->files) return index_of_files(d->files)->at[row].draw;
+    if (d->sentences) return sentence_hash(d->sentences, row);
     if (d->series) return window_hash(d->series, row);
     return d->table ? table_row_hash(d->table, row) : csv_row_hash(d->csv, row);
 }
@@ -24,8 +25,9 @@ static uint64_t class_key(const Data *d, int64_t row)
     double class = 0;
     if (d->csv) class = csv_class(d->csv, row);
     else if (d->files) class = index_of_files(d->files)->at[row].class;
+    else if (d->sentences && sentence_classes(d->sentences)) class = sentence_class(d->sentences, row);
     else if (d->table && table_schema(d->table)->classes) class = table_target(d->table, row, 0);
-    else if (d->table || !class_of_row(d->rows, row, &class))
+    else if (d->table || d->sentences || !class_of_row(d->rows, row, &class))
         fail(EXIT_USAGE, place_of_data(d),
              "split=stratified divides each class alike, but %s; use --set split=hash, or last",
              d->table ? "the target is a number" : "the inputs have not one target that is a class");

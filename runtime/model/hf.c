@@ -15,6 +15,11 @@
  *     zeros       {name: shape}: tensors that exist only there; the first axes are for each %d
  *     copies      {name: parameter}: tensors that may exist there, and must equal that parameter's
  *     ignored     tensors that may exist there and are not parameters
+ *     bases       architectures whose files have the same layers below another head: these files are read, too
+ *     left        tensors of other heads, which are not read
+ *     fresh       parameters that such files may lack, and which are then drawn
+ *     aliases     [[their name, another one], …]: names in older files, and in those without a head
+ *     ours        tensors that exist only here
  *
  * All names are those of this model's files; `names` translates them. */
 #include "base/words.h"
@@ -40,18 +45,25 @@ static char *text_of_star(const char *pattern, const char *name)
     return text_of("%.*s", (int)(n - before - after), name + before);
 }
 
+/* By a pair of patterns; NULL: the first does not fit. */
+static char *translated(const json_t *pair, const char *name)
+{
+    char *text = text_of_star(json_string_value(json_array_get(pair, 0)), name);
+    const char *to = json_string_value(json_array_get(pair, 1)), *star = strchr(to, '*');
+    if (!text) return NULL;
+    char *made = star ? text_of("%.*s%s%s", (int)(star - to), to, text, star + 1) : text_of("%s", to);
+    free(text);
+    return made;
+}
+
 char *hf_name(const Hf *hf, const char *name)
 {
     size_t i;
     json_t *pair;
     json_array_foreach(json_object_get(hf->all, "names"), i, pair)
     {
-        char *text = text_of_star(json_string_value(json_array_get(pair, 0)), name);
-        const char *to = json_string_value(json_array_get(pair, 1)), *star = strchr(to, '*');
-        if (!text) continue;
-        char *made = star ? text_of("%.*s%s%s", (int)(star - to), to, text, star + 1) : text_of("%s", to);
-        free(text);
-        return made;
+        char *made = translated(pair, name);
+        if (made) return made;
     }
     return text_of("%s", name);
 }
@@ -79,7 +91,7 @@ bool hf_is_of(const Hf *hf, const char *template, const char *name)
     return is;
 }
 
-static bool lists(const json_t *list, const char *word)
+bool hf_lists(const json_t *list, const char *word)
 {
     for (size_t i = 0; i < json_array_size(list); i++)
         if (strcmp(json_string_value(json_array_get(list, i)), word) == 0) return true;
@@ -93,6 +105,33 @@ const char *hf_type(const Hf *hf)
 
 /* ------------------------------------------------------------------ tensors */
 
+char *hf_alias(const Hf *hf, const char *name, int *k)
+{
+    const json_t *all = json_object_get(hf->all, "aliases");
+    int n = (int)json_array_size(all);
+    for (; *k < n * n; ++*k) { /* one of them, or two, one after the other */
+        const json_t *first = json_array_get(all, (size_t)(*k / n)), *second = json_array_get(all, (size_t)(*k % n));
+        char *one = translated(first, name), *two = one && *k / n != *k % n ? translated(second, one) : one;
+        if (!two) {
+            free(one);
+            continue;
+        }
+        if (two != one) free(one);
+        ++*k;
+        return two;
+    }
+    return NULL;
+}
+
+bool hf_draws(const Lathe_model *m)
+{
+    if (!m->hf) return false;
+    json_t *all = json_loads(m->hf, JSON_REJECT_DUPLICATES, NULL);
+    bool draws = json_array_size(json_object_get(all, "fresh")) > 0;
+    json_decref(all);
+    return draws;
+}
+
 static void add_tensors(Hf *hf, const Lathe_param *p, bool zero)
 {
     int64_t copies = copies_of_parameter(p);
@@ -101,11 +140,16 @@ static void add_tensors(Hf *hf, const Lathe_param *p, bool zero)
         Hf_tensor *t = &hf->tensor[hf->n++];
         char own[512];
         copy_name(own, sizeof own, p, c);
+        if (hf_lists(json_object_get(hf->all, "ours"), own)) {
+            hf->n--;
+            continue;
+        }
         *t = (Hf_tensor){.param = p, .copy = c, .zero = zero, .rank = p->rank - p->loops};
         t->own = text_of("%s", own);
         t->name = hf_name(hf, own);
-        t->transposed = lists(json_object_get(hf->all, "transposed"), p->export_name);
-        t->ids = lists(json_object_get(json_object_get(hf->all, "ids"), "tensors"), p->export_name);
+        t->fresh = hf_lists(json_object_get(hf->all, "fresh"), p->export_name);
+        t->transposed = hf_lists(json_object_get(hf->all, "transposed"), p->export_name);
+        t->ids = hf_lists(json_object_get(json_object_get(hf->all, "ids"), "tensors"), p->export_name);
         for (int k = 0; k < t->rank; k++) t->dim[k] = p->dim[p->loops + (t->transposed ? t->rank - 1 - k : k)];
     }
 }

@@ -32,6 +32,7 @@ static const struct {
     {"rope_local_base_freq", "null", "some layers have rotary positions of another base"},
     {"use_bidirectional_attention", "false", "attention also looks at later positions"},
     {"no_rope_layers", "[]", "some layers have no rotary positions"},
+    {"position_embedding_type", "\"absolute\"", "positions are by distance"},
     {"alibi", "false", "scores have a bias by distance"},
     {"attention_bias", "false", "projections of attention have biases"},
     {"qkv_bias", "false", "projections of attention have biases"},
@@ -149,12 +150,15 @@ static char *json_text(const json_t *x)
 /* Keys by which null turns something off; null of others means that they are absent. */
 static const char off_by_null[] = "attn_logit_softcapping final_logit_softcapping";
 
-/* Lists of what layers have may be said by a number: each layer of it has the one, and all others the other. */
+/* Lists of what layers have may be said by a number: each layer of it, counted from `first` on, has the one, and all
+ * others the other. */
 static const struct {
     const char *key, *number, *one, *other;
+    int first;
 } patterns[] = {
-    {"layer_types", "sliding_window_pattern", "\"full_attention\"", "\"sliding_attention\""},
-    {"no_rope_layers", "no_rope_layer_interval", "0", "1"},
+    {"layer_types", "sliding_window_pattern", "\"full_attention\"", "\"sliding_attention\"", 1},
+    {"layer_types", "global_attn_every_n_layers", "\"full_attention\"", "\"sliding_attention\"", 0},
+    {"no_rope_layers", "no_rope_layer_interval", "0", "1", 1},
 };
 enum { PATTERNS = sizeof patterns / sizeof *patterns };
 
@@ -162,13 +166,13 @@ static const json_t *said_by_pattern(const json_t *theirs, const char *key)
 {
     enum { MOST_LAYERS = 10000 };
     int k = 0;
-    while (k < PATTERNS && strcmp(patterns[k].key, key) != 0) k++;
+    while (k < PATTERNS && (strcmp(patterns[k].key, key) != 0 || !json_object_get(theirs, patterns[k].number))) k++;
     if (k == PATTERNS) return NULL;
     json_int_t every = json_integer_value(json_object_get(theirs, patterns[k].number)),
                layers = json_integer_value(json_object_get(theirs, "num_hidden_layers"));
     if (every < 1 || layers > MOST_LAYERS) return NULL;
     json_t *all = json_array();
-    for (json_int_t i = 1; i <= layers; i++)
+    for (json_int_t i = patterns[k].first; i < layers + patterns[k].first; i++)
         add_json(all, json_loads(i % every ? patterns[k].other : patterns[k].one, JSON_DECODE_ANY, NULL));
     return all;
 }
@@ -208,6 +212,14 @@ static bool is_ignored(const char *key)
     return false;
 }
 
+/* Whether it is another head on the same layers. */
+static bool is_base(const Hf *hf, const char *key, const json_t *said)
+{
+    if (strcmp(key, "architectures") != 0 || !json_is_array(said)) return false;
+    const char *name = json_string_value(json_array_get(said, 0));
+    return name && hf_lists(json_object_get(hf->all, "bases"), name);
+}
+
 static void misfit(Misfits *bad, const char *key, char *line)
 {
     if (is_ignored(key)) note("config.json: ignored because of --ignore-config: %s", line);
@@ -232,7 +244,7 @@ static void check_said(const Hf *hf, const Lathe_model *m, const json_t *theirs,
     {
         bool silent;
         const json_t *said = said_of(hf, theirs, key, &silent), *own = json_object_get(theirs, key);
-        if (!said || suits(hf, key, ours, said)) continue;
+        if (!said || suits(hf, key, ours, said) || is_base(hf, key, said)) continue;
         if (is_wide(m, theirs, key, ours) && (json_is_null(own) || is_wide(m, theirs, key, said))) continue;
         misfit(bad, key,
                text_of("%s: expected %s, found %s%s", key, json_text(ours), json_text(said),

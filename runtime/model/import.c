@@ -287,10 +287,18 @@ static bool fits(const Hf_tensor *t, const Stored *from, int64_t *rows)
     return from->dim[0] == *rows && *rows >= 1 && *rows <= t->dim[0];
 }
 
-static void take(const Lathe_model *m, const Hf_tensor *t, const Shards *s, int64_t *rows, void *flat, Misfits *bad)
+/* Under one of its names. */
+static const Stored *find_tensor(const Hf *hf, const Shards *s, const Hf_tensor *t)
 {
     const Stored *from = find_in(s, t->name);
     if (!from) from = find_in(s, t->own);
+    int k = 0;
+    for (char *name; !from && (name = hf_alias(hf, t->own, &k)); free(name)) from = find_in(s, name);
+    return from;
+}
+
+static void take(const Lathe_model *m, const Hf_tensor *t, const Stored *from, int64_t *rows, void *flat, Misfits *bad)
+{
     char *wanted = dims_text(t->rank, t->dim);
     const char *fewer = t->ids ? " or fewer rows, but the same number in all tables of ids" : "";
     if (!from) {
@@ -322,6 +330,46 @@ static const Stored *find_either(const Hf *hf, const Shards *s, const char *own)
     return found ? found : find_in(s, own);
 }
 
+/* ------------------------------------------------------------------ with another head */
+
+/* "bert.pooler.dense.weight and 3 more" */
+static void tell_tensors(const Words *names, const char *what)
+{
+    if (names->n == 0) return;
+    note("%s%s %s", names->at[0], names->n > 1 ? text_of(" and %d more", names->n - 1) : "", what);
+}
+
+/* Whether the description's head may do without it, and it is drawn. */
+static bool is_drawn(const Hf_tensor *t, const Stored *from, const char *except)
+{
+    if (except && *except && is_of_layers(except, t->own)) return true;
+    return except && t->fresh && !from;
+}
+
+static void check_except(const Hf *hf, const char *path, const char *except)
+{
+    bool any = !except || !*except;
+    for (int i = 0; i < hf->n; i++) any |= is_of_layers(except, hf->tensor[i].own);
+    if (!any)
+        fail(EXIT_USAGE, path, "--init-except %s: there is no such layer or parameter; `trainer info` lists them",
+             except);
+}
+
+static bool is_left(const Hf *hf, const char *name)
+{
+    size_t i;
+    json_t *value;
+    json_array_foreach(json_object_get(hf->all, "left"), i, value)
+    {
+        const char *own = json_string_value(value);
+        bool is = hf_is_of(hf, own, name);
+        int k = 0;
+        for (char *other; !is && (other = hf_alias(hf, own, &k)); free(other)) is = strcmp(other, name) == 0;
+        if (is) return true;
+    }
+    return false;
+}
+
 /* Whether it is neither a tensor of the model, nor a copy of one, nor one to ignore. */
 static bool is_extra(const Hf *hf, const Shards *s, const Stored *tensor, Misfits *bad)
 {
@@ -329,7 +377,7 @@ static bool is_extra(const Hf *hf, const Shards *s, const Stored *tensor, Misfit
     json_t *value;
     size_t i;
     for (int k = 0; k < hf->n; k++)
-        if (strcmp(hf->tensor[k].name, tensor->name) == 0 || strcmp(hf->tensor[k].own, tensor->name) == 0) return false;
+        if (hf->tensor[k].from == tensor || strcmp(hf->tensor[k].own, tensor->name) == 0) return false;
     json_array_foreach(json_object_get(hf->all, "ignored"), i,
                        value) if (hf_is_of(hf, json_string_value(value), tensor->name)) return false;
     json_object_foreach(json_object_get(hf->all, "copies"), name, value)
@@ -353,7 +401,27 @@ static void refuse(const Lathe_model *m, const char *path, const Misfits *bad)
          m->name, config_of(m), bad->n, bad->n == 1 ? "" : "s", bad->text, more_misfits(bad));
 }
 
-void load_exchange(const Lathe_model *m, const char *path, void *flat)
+static void take_tensors(const Lathe_model *m, Hf *hf, const Shards *s, const char *except, int64_t *rows, void *flat,
+                         Misfits *bad)
+{
+    Words drawn = {0}, left = {0};
+    for (int i = 0; i < hf->n; i++) {
+        const Stored *from = hf->tensor[i].from = find_tensor(hf, s, &hf->tensor[i]);
+        if (is_drawn(&hf->tensor[i], from, except)) add_word(&drawn, hf->tensor[i].name);
+        else take(m, &hf->tensor[i], from, rows, flat, bad);
+    }
+    for (int i = 0; i < s->n; i++)
+        for (int k = 0; k < s->store[i].n; k++) {
+            const Stored *tensor = &s->store[i].tensor[k];
+            if (!is_extra(hf, s, tensor, bad)) continue;
+            if (is_left(hf, tensor->name)) add_word(&left, text_of("%s", tensor->name));
+            else add_misfit(bad, text_of("%s: not a tensor of this model", tensor->name));
+        }
+    tell_tensors(&drawn, "are drawn from the seed: these weights are of another head");
+    tell_tensors(&left, "are not read: they are of another head");
+}
+
+void load_exchange(const Lathe_model *m, const char *path, void *flat, const char *except)
 {
     Misfits bad = {0};
     Hf hf = open_hf(m);
@@ -368,12 +436,10 @@ void load_exchange(const Lathe_model *m, const char *path, void *flat)
     refuse(m, config_path, &bad);
     int64_t told = config ? hf_ids(&hf, config) : 0;
     if (!gguf) s = open_shards(path);
-    if (!m->adapters) memset(flat, 0, (size_t)weight_bytes(m)); /* these stay as they were drawn */
-    for (int i = 0; i < hf.n; i++) take(m, &hf.tensor[i], &s, &rows, flat, &bad);
-    for (int i = 0; i < s.n; i++)
-        for (int k = 0; k < s.store[i].n; k++)
-            if (is_extra(&hf, &s, &s.store[i].tensor[k], &bad))
-                add_misfit(&bad, text_of("%s: not a tensor of this model", s.store[i].tensor[k].name));
+    check_except(&hf, path, except);
+    if (!m->adapters && !(except && (*except || hf_draws(m))))
+        memset(flat, 0, (size_t)weight_bytes(m)); /* else some stay as they were drawn */
+    take_tensors(m, &hf, &s, except, &rows, flat, &bad);
     if (told && rows && told != rows)
         add_misfit(&bad, text_of("config.json says %lld ids, but the tables of ids have %lld rows", (long long)told,
                                  (long long)rows));

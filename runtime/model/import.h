@@ -9,6 +9,8 @@
 json_t *read_json_file(const char *path, const char *remedy); /* ends the program (3): no such file, no JSON */
 char *weights_file(const char *path);        /* for a folder, model.safetensors in it or its index; from malloc */
 bool is_exchange(const char *weights);       /* it is beside Hugging Face's config.json, or an index of shards */
-void load_exchange(const Lathe_model *m, const char *path, void *flat);     /* load_weights() for these */
+/* load_weights() for these.  except: not NULL: parameters that the description calls fresh may be missing, and those
+ * of these layers are not read; they keep what flat has. */
+void load_exchange(const Lathe_model *m, const char *path, void *flat, const char *except);
 
 #endif

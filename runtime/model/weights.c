@@ -186,10 +186,10 @@ static char *next_pattern(const char **rest)
     return word;
 }
 
-static bool is_left_as_it_is(const Wanted *w, const char *name)
+bool is_of_layers(const char *layers, const char *name)
 {
     bool found = false;
-    for (const char *rest = w->except ? w->except : ""; *rest && !found;) {
+    for (const char *rest = layers ? layers : ""; *rest && !found;) {
         char *pattern = next_pattern(&rest);
         found = is_of_pattern(pattern, name);
         free(pattern);
@@ -224,7 +224,7 @@ static void take_copy(const Wanted *w, const Store *s, const Wanted_array *a, co
 {
     char name[LONGEST_NAME];
     prefixed_name(name, a->prefix, p, copy);
-    if (is_left_as_it_is(w, name) || (w->of_base && is_of_adapter(w->m, p))) return;
+    if (is_of_layers(w->except, name) || (w->of_base && is_of_adapter(w->m, p))) return;
     const Stored *from = find_stored(s, name);
     char *wanted = dims_text(p->rank - p->loops, p->dim + p->loops);
     Lathe_dtype type = type_in(a->of, p, a->type);
@@ -288,7 +288,7 @@ static void find_unknown(const Wanted *w, const Store *s, Misfits *bad)
     char **names = wanted_names(w, &n);
     for (int i = 0; i < s->n; i++)
         if (!is_among(s->tensor[i].name, names, n) && !is_a_count(w, s->tensor[i].name) &&
-            !is_left_as_it_is(w, s->tensor[i].name))
+            !is_of_layers(w->except, s->tensor[i].name))
             add_misfit(bad, text_of("%s: not a parameter of this model", s->tensor[i].name));
     for (int64_t k = 0; k < n; k++) free(names[k]);
     free(names);
@@ -368,11 +368,7 @@ void load_weights(const Lathe_model *m, const char *path, void *flat, void *stat
 {
     Store s;
     if (is_exchange(path)) {
-        if (except && *except)
-            fail(EXIT_USAGE, path,
-                 "--init-except is for weights of Lathe's own, and these are Hugging Face's; take all "
-                 "of them, or give a file of Lathe's");
-        load_exchange(m, path, flat);
+        load_exchange(m, path, flat, except);
     } else {
         read_store(&s, path);
         load_parameters(m, &s, flat, statistics, true, except);

@@ -17,6 +17,7 @@ const char *more_misfits(const Misfits *m); /* "and 3 more", or "" */
  * separated by commas, that keep what they have, whatever the file holds; "": none, and the message about tensors that
  * do not fit says how to give some; NULL: none. */
 void load_weights(const Lathe_model *m, const char *path, void *flat, void *statistics, const char *except);
+bool is_of_layers(const char *layers, const char *name); /* layers: as except; NULL: none */
 void save_weights(const Lathe_model *m, const char *path, const void *flat, const void *statistics);
 /* One copy of a parameter. */
 void put_copy(Store_writer *w, const Lathe_param *p, int64_t copy, const void *flat, Lathe_dtype type);

@@ -128,7 +128,9 @@ void take_vocab(Tokenizer *t, json_t *vocab, const json_t *added)
         int64_t bytes =
             t->kind == TOKEN_BPE && own->at && !own->added ? bytes_of_letters(own->at, own->bytes, room) : -1;
         if (bytes > 0 && find_string(&t->token, room, bytes) < 0) add_string(&t->token, room, bytes, true);
-        else add_string(&t->token, own->at, own->bytes, t->kind == TOKEN_WORDS && own->at && !own->added);
+        else
+            add_string(&t->token, own->at, own->bytes,
+                       (t->kind == TOKEN_WORDS && own->at && !own->added) || (t->kind == TOKEN_WORDPIECE && own->at));
     }
     free(room);
     free(name);
@@ -386,6 +388,7 @@ void take_hf(Tokenizer *t, json_t *all)
     if (type && strcmp(type, "BPE") == 0 && flag_of(model, "byte_fallback", false)) take_sentencepiece(t, all, model);
     else if (type && strcmp(type, "BPE") == 0) take_bpe(t, all, model);
     else if (type && strcmp(type, "WordLevel") == 0) take_words(t, all, model);
+    else if (type && strcmp(type, "WordPiece") == 0) take_wordpiece(t, all, model);
     else if (type && strcmp(type, "Unigram") == 0) take_unigram(t, all, model);
     else
         set_other(t, text_of("%.40s of %zu tokens", type ? type : "an unknown kind",
@@ -393,4 +396,5 @@ void take_hf(Tokenizer *t, json_t *all)
                                  ? json_array_size(json_object_get(model, "vocab"))
                                  : json_object_size(json_object_get(model, "vocab"))));
     if (!t->other) take_post_processor(t, json_object_get(all, "post_processor"));
+    if (!t->other) take_frame(t, json_object_get(all, "post_processor"));
 }

@@ -94,6 +94,7 @@ Learner *open_learner(const Learning *what)
     s->t = new_tokenizer(what->kind, "text");
     switch (what->kind) {
     case TOKEN_UNIGRAM: open_unigram(s); break;
+    case TOKEN_WORDPIECE: /* is not learned here */
     case TOKEN_BYTES: break;
     case TOKEN_CHARS: s->t->id = must_alloc(sizeof *s->t->id * CODE_POINTS); break;
     case TOKEN_WORDS: open_words(s); break;
@@ -157,6 +158,7 @@ static void count_characters(Learner *s, const char *text, int64_t n)
 static void count_stretch(Learner *s, const char *text, int64_t n)
 {
     switch (s->what.kind) {
+    case TOKEN_WORDPIECE: /* is not learned here */
     case TOKEN_BYTES: break;
     case TOKEN_CHARS: count_characters(s, text, n); break;
     case TOKEN_WORDS: count_words(s, text, n); break;
@@ -246,6 +248,7 @@ Tokenizer *close_learner(Learner *s)
     Tokenizer *t = s->t;
     if (s->splitter) close_splitter(s->splitter);
     switch (s->what.kind) {
+    case TOKEN_WORDPIECE: break;
     case TOKEN_BYTES: t->n = 256; break;
     case TOKEN_UNIGRAM: make_unigram(s); break;
     case TOKEN_CHARS: number_characters(t); break;

@@ -10,13 +10,20 @@
 
 enum { MOST_STEPS = 8, DEEPEST = 64, MOST_NODES = 1 << 20 };
 
-typedef enum Normal_kind { NORMAL_TABLE, NORMAL_RUNS, NORMAL_STRING, NORMAL_STRIP, NORMAL_FORM } Normal_kind;
+typedef enum Normal_kind {
+    NORMAL_TABLE,
+    NORMAL_RUNS,
+    NORMAL_STRING,
+    NORMAL_STRIP,
+    NORMAL_FORM,
+    NORMAL_CLEAN
+} Normal_kind;
 
 typedef struct Normal {
     Normal_kind kind;
     char *from, *to;  /* STRING: each `from` becomes `to`; RUNS: each run of two or more spaces does */
     bool left, right; /* STRIP */
-    int form;         /* FORM */
+    int form;         /* FORM; CLEAN: which of token/clean.c */
     char *blob;       /* TABLE: units, then strings that end in 0 */
     const uint32_t *unit;
     uint32_t units;
@@ -126,12 +133,32 @@ static bool take_normal(Tokenizer *t, const json_t *part)
     return false;
 }
 
+/* What BERT's normaliser does, one after the other.  Accents go with capital letters, if the file does not say. */
+static bool take_bert(Tokenizer *t, const json_t *part)
+{
+    const json_t *strips = json_object_get(part, "strip_accents");
+    bool lower = flag_of(part, "lowercase", true), accents = json_is_boolean(strips) ? json_is_true(strips) : lower;
+    Normals *all = t->normals;
+    int nfd;
+    if (all->n + 5 > MOST_STEPS) return set_other(t, text_of("a tokenizer with many normalizers")), false;
+    bool found = find_normal_form(t, "NFD", &nfd); /* ends the program if there is no library for it */
+    bug_if(!found);
+    if (flag_of(part, "clean_text", true)) all->step[all->n++] = (Normal){.kind = NORMAL_CLEAN, .form = CLEAN_TEXT};
+    if (flag_of(part, "handle_chinese_chars", true))
+        all->step[all->n++] = (Normal){.kind = NORMAL_CLEAN, .form = CLEAN_IDEOGRAPHS};
+    if (accents) all->step[all->n++] = (Normal){.kind = NORMAL_FORM, .form = nfd};
+    if (accents) all->step[all->n++] = (Normal){.kind = NORMAL_CLEAN, .form = CLEAN_MARKS};
+    if (lower) all->step[all->n++] = (Normal){.kind = NORMAL_CLEAN, .form = CLEAN_CAPITALS};
+    return true;
+}
+
 bool take_normalizer(Tokenizer *t, const json_t *part)
 {
     size_t i;
     json_t *own;
     bool cuts = true;
     t->normals = must_alloc(sizeof *t->normals);
+    if (strcmp(type_of(part), "BertNormalizer") == 0) return take_bert(t, part);
     if (strcmp(type_of(part), "Sequence") != 0) return take_normal(t, part);
     json_array_foreach(json_object_get(part, "normalizers"), i, own) cuts = take_normal(t, own) && cuts;
     return cuts;
@@ -217,6 +244,7 @@ const char *normal_text(const Normals *all, const char *text, int64_t *n, Draft_
         Draft_text *out = &room[i % 2];
         out->n = 0;
         if (s->kind == NORMAL_STRIP) strip(s, text, *n, out);
+        else if (s->kind == NORMAL_CLEAN) put_clean(s->form, text, *n, out);
         else if (s->kind == NORMAL_FORM) put_normal_form(s->form, text, *n, out);
         else replace_all(s, text, *n, out);
         text = out->at;

@@ -17,10 +17,11 @@ typedef struct Kept { /* a piece of the cache */
 } Kept;
 
 struct Pieces {
-    Merger *merger;   /* BPE */
-    Lattice *lattice; /* Unigram */
-    Kept *kept;       /* [PLACES] */
-    char *room;       /* [KEPT_BYTES] */
+    Merger *merger;         /* BPE */
+    Lattice *lattice;       /* Unigram */
+    const Tokenizer *words; /* WordPiece */
+    Kept *kept;             /* [PLACES] */
+    char *room;             /* [KEPT_BYTES] */
     int64_t used, pieces;
 };
 
@@ -28,6 +29,7 @@ Pieces *open_pieces(const Tokenizer *t, const char *const *place)
 {
     Pieces *p = must_alloc(sizeof *p);
     if (t->kind == TOKEN_BPE) p->merger = open_merger(t, place);
+    else if (t->kind == TOKEN_WORDPIECE) p->words = t;
     else p->lattice = open_lattice(t, place);
     p->kept = must_alloc(sizeof *p->kept * PLACES);
     p->room = must_alloc(KEPT_BYTES);
@@ -70,7 +72,8 @@ static void keep_piece(Pieces *p, uint64_t hash, const char *at, int64_t n, cons
 
 static void encode_uncached(Pieces *p, const char *at, int64_t n, Ids *out)
 {
-    if (p->merger) merge_piece(p->merger, at, n, out);
+    if (p->words) word_pieces(p->words, at, n, out);
+    else if (p->merger) merge_piece(p->merger, at, n, out);
     else unigram_piece(p->lattice, at, n, out);
 }
 

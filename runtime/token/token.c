@@ -41,6 +41,7 @@ void free_tokenizer(Tokenizer *t)
     free_normals(t->normals);
     free(t->score);
     free(t->text);
+    free(t->inner);
     free(t->other);
     free(t->path);
     free(t);
@@ -78,7 +79,7 @@ int64_t token_bytes(const Tokenizer *t, int32_t id, const char **at)
     *at = plain;
     if (t->kind == TOKEN_CHARS) return encode_utf8(t->character[id], plain);
     if (t->kind == TOKEN_BYTES) return plain[0] = (char)id, 1;
-    *at = string_at(t->kind == TOKEN_WORDS ? &t->shown : &t->token, id, &n);
+    *at = string_at(t->kind == TOKEN_WORDS || t->kind == TOKEN_WORDPIECE ? &t->shown : &t->token, id, &n);
     return n;
 }
 
@@ -103,7 +104,7 @@ uint64_t tokenizer_hash(const Tokenizer *t)
 
 char *tokenizer_words(const Tokenizer *t)
 {
-    static const char *const words[] = {"bytes", "characters", "words", "BPE", "Unigram"};
+    static const char *const words[] = {"bytes", "characters", "words", "BPE", "Unigram", "WordPiece"};
     if (t->kind >= TOKEN_BPE) return text_of("%s of %s tokens", words[t->kind], grouped_text(t->n));
     return text_of("%s %s", grouped_text(t->n), words[t->kind]);
 }
@@ -135,7 +136,7 @@ Encoder *open_encoder(const Tokenizer *t)
     e->t = t;
     e->place = t->path;
     if (t->kind < TOKEN_BPE) return e;
-    e->splitter = open_splitter(t, &e->place);
+    if (t->kind != TOKEN_WORDPIECE) e->splitter = open_splitter(t, &e->place);
     e->pieces = open_pieces(t, &e->place);
     return e;
 }
@@ -217,6 +218,15 @@ static void encode_words(Encoder *e, const char *text, int64_t n)
     }
 }
 
+/* Words, and marks by themselves, each in its pieces. */
+static void encode_word_pieces(Encoder *e, const char *text, int64_t n)
+{
+    if (e->t->normals) text = normal_text(e->t->normals, text, &n, e->normal);
+    char *word = need_bytes(&e->room, &e->room_bytes, 4 * n + 8);
+    int64_t bytes, from = 0;
+    while (next_word(e->t, text, &from, n, word, &bytes)) encode_piece(e->pieces, word, bytes, e->out);
+}
+
 static void take_piece(void *encoder, const char *at, int64_t n)
 {
     Encoder *e = encoder;
@@ -295,6 +305,7 @@ static void encode_stretch(Encoder *e, const char *text, int64_t n, bool begins)
     case TOKEN_BYTES: encode_as_bytes(e, text, n); break;
     case TOKEN_CHARS: encode_characters(e, text, n); break;
     case TOKEN_WORDS: encode_words(e, text, n); break;
+    case TOKEN_WORDPIECE: encode_word_pieces(e, text, n); break;
     case TOKEN_BPE:
     case TOKEN_UNIGRAM: encode_pieces(e, text, n, begins); break;
     }
@@ -361,9 +372,10 @@ static bool is_wide_end(const char *text, int64_t n, int64_t k)
  * before it. */
 static bool may_cut(const Tokenizer *t, const char *text, int64_t n, int64_t k)
 {
-    bool pieces = t->kind == TOKEN_WORDS ? is_blank(text[k - 1])
-                                         : k < n && is_letter(text[k - 1]) && is_blank(text[k]) &&
-                                               (text[k] == ' ' || (t->stages && !t->prefix_space));
+    bool pieces = t->kind == TOKEN_WORDS || t->kind == TOKEN_WORDPIECE
+                      ? is_blank(text[k - 1])
+                      : k < n && is_letter(text[k - 1]) && is_blank(text[k]) &&
+                            (text[k] == ' ' || (t->stages && !t->prefix_space));
     pieces = pieces || (t->marks_begin && !t->prefix_space && is_wide_end(text, n, k));
     return pieces && !(t->specials && special_crosses(t, text, n, k));
 }
@@ -373,7 +385,7 @@ int64_t safe_cut(Encoder *e, const char *text, int64_t n)
     const Tokenizer *t = e->t;
     if (t->kind == TOKEN_BYTES) return n;
     if (t->kind == TOKEN_CHARS) return cut_characters(text, n);
-    if (t->kind >= TOKEN_BPE && !t->letters_end) return 0;
+    if ((t->kind == TOKEN_BPE || t->kind == TOKEN_UNIGRAM) && !t->letters_end) return 0;
     int64_t k = n;
     while (k > 0 && !may_cut(t, text, n, k)) k--;
     return k;

@@ -96,7 +96,16 @@ typedef struct Split { /* a stage of splitting text into pieces (token/split.c) 
 
 typedef struct Normals Normals; /* token/normal.c */
 
-enum { MAX_BEGINS = 8 }; /* tokens before a text */
+enum { MAX_BEGINS = 8, MAX_FRAME = 16 }; /* tokens before a text; parts of a row */
+
+typedef struct Frame { /* a text, or two, and the tokens around: token/frame.c */
+    struct Framed {
+        int32_t id; /* -1: a text */
+        int part, type; /* part: 0, or 1 for the second text; -1: a token */
+    } at[MAX_FRAME];
+    int n; /* 0: the file says nothing */
+} Frame;
+typedef struct Framed Framed;
 
 struct Tokenizer {
     Token_kind kind;
@@ -111,6 +120,9 @@ struct Tokenizer {
     bool lower, punctuation;
     Strings shown;   /* each word and a blank, for decoding */
     int32_t unknown; /* for text without a token; -1: the program ends */
+    /* WORDPIECE, with punctuation, shown and unknown as above */
+    char *inner; /* before a piece that does not begin a word: "##" */
+    int64_t longest_word; /* characters; longer ones are unknown */
     /* UNIGRAM: in a file that writes blanks as U+2581 token[] has blanks */
     Trie trie;     /* of what text can give */
     double *score; /* [n] log probability */
@@ -143,12 +155,14 @@ struct Tokenizer {
     bool starts[256]; /* bytes that special tokens start with */
     int32_t begin[MAX_BEGINS];
     int begins;
+    Frame frame[2]; /* around one text, around two */
     char *text;       /* of tokenizer.json as it was read; NULL: it must be made */
 };
 
 Tokenizer *new_tokenizer(Token_kind kind, const char *path);
 void add_special(Tokenizer *t, const char *text, int64_t bytes, int32_t id, bool left, bool right);
 void take_post_processor(Tokenizer *t, const json_t *post); /* the tokens before a text */
+void take_frame(Tokenizer *t, const json_t *post);
 
 /* ------------------------------------------------------------------ token/chars.c: bytes and characters */
 
@@ -174,6 +188,13 @@ const char *name_of_form(int form);
 void put_normal_form(int form, const char *text, int64_t n, Draft_text *out);
 bool changes_text(const Normals *all);
 const char *only_form(const Normals *all); /* its name, if they are nothing else; NULL */
+
+/* token/clean.c: one thing that BERT does to text; the last three need category_of() to be there. */
+enum { CLEAN_TEXT, CLEAN_IDEOGRAPHS, CLEAN_MARKS, CLEAN_CAPITALS };
+void put_clean(int what, const char *text, int64_t n, Draft_text *out);
+bool is_control_or_format(uint32_t c); /* Unicode's categories C*, but not what has none: token/unicode.c */
+bool is_accent(uint32_t c);            /* Mn, likewise */
+int lower_letter(uint32_t c, char *out); /* bytes of its small letter, or of itself: token/words.c */
 
 /* False: text may no longer be cut before a space; sets t->other if the part is unknown. */
 bool take_normalizer(Tokenizer *t, const json_t *part);
@@ -295,6 +316,11 @@ void take_metaspace(Tokenizer *t, const json_t *part);                          
 int64_t blanks_in(const Name *n, char *out); /* its bytes with spaces for U+2581; out: room for as many */
 void set_scores(Tokenizer *t, double least); /* trie, and unknown_score from the least of all scores */
 void finish_scores(Tokenizer *t); /* of learned tokens; bytes get such low ones that text does not use their names */
+
+/* ------------------------------------------------------------------ token/wordpiece.c */
+
+void take_wordpiece(Tokenizer *t, json_t *all, json_t *model);
+void word_pieces(const Tokenizer *t, const char *word, int64_t n, Ids *out); /* of a word, or a mark */
 
 /* ------------------------------------------------------------------ token/json_characters.c */
 

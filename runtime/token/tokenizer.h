@@ -12,7 +12,7 @@ struct Words;
 typedef struct Tokenizer Tokenizer;
 typedef struct Encoder Encoder;
 
-typedef enum Token_kind { TOKEN_BYTES, TOKEN_CHARS, TOKEN_WORDS, TOKEN_BPE, TOKEN_UNIGRAM } Token_kind;
+typedef enum Token_kind { TOKEN_BYTES, TOKEN_CHARS, TOKEN_WORDS, TOKEN_BPE, TOKEN_UNIGRAM, TOKEN_WORDPIECE } Token_kind;
 
 typedef struct Ids {
     int32_t *at;
@@ -139,6 +139,13 @@ Tokenizer *close_learner(Learner *s);
 
 char *hf_tokenizer(const Tokenizer *t); /* text of tokenizer.json, from malloc */
 char *hf_tokenizer_config(const Tokenizer *t, int64_t context); /* of tokenizer_config.json */
+
+/* ------------------------------------------------------------------ token/frame.c: a text and what is around it */
+
+/* The ids of a text, or of two in one row, with the tokens that the tokenizer's file puts around them, in id [most]; what
+ * does not fit is cut.  type: which text each is of (NULL: not wanted).  Returns their number, negative if texts were
+ * cut. */
+int64_t frame_texts(const Tokenizer *t, const Ids *text, bool two, int64_t most, int32_t *id, int32_t *type);
 
 /* ------------------------------------------------------------------ token/special.c: tokens by their usual names */
 

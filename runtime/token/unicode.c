@@ -25,6 +25,7 @@ static struct Utf8proc {
     utf8proc_ssize_t (*decompose)(const utf8proc_uint8_t *, utf8proc_ssize_t, utf8proc_int32_t *, utf8proc_ssize_t,
                                   utf8proc_option_t);
     utf8proc_ssize_t (*reencode)(utf8proc_int32_t *, utf8proc_ssize_t, utf8proc_option_t);
+    utf8proc_category_t (*category)(utf8proc_int32_t);
 } library;
 static pthread_once_t loaded = PTHREAD_ONCE_INIT;
 static char *not_loaded; /* why it is not there; NULL: it is */
@@ -35,9 +36,11 @@ static void load_utf8proc(void)
     if (!all) all = dlopen("libutf8proc.so.3", RTLD_NOW | RTLD_LOCAL); /* from 2.9 on; these functions are the same */
     void *decompose = all ? dlsym(all, "utf8proc_decompose") : NULL;
     void *reencode = decompose ? dlsym(all, "utf8proc_reencode") : NULL;
-    if (!reencode) not_loaded = text_of("%s", dlerror());
+    void *category = reencode ? dlsym(all, "utf8proc_category") : NULL;
+    if (!category) not_loaded = text_of("%s", dlerror());
     memcpy(&library.decompose, &decompose, sizeof decompose);
     memcpy(&library.reencode, &reencode, sizeof reencode);
+    memcpy(&library.category, &category, sizeof category);
 }
 
 bool find_normal_form(Tokenizer *t, const char *name, int *form)
@@ -56,6 +59,14 @@ bool find_normal_form(Tokenizer *t, const char *name, int *form)
 }
 
 const char *name_of_form(int form) { return forms[form].name; }
+
+bool is_control_or_format(uint32_t c)
+{
+    utf8proc_category_t is = library.category((utf8proc_int32_t)c);
+    return is == UTF8PROC_CATEGORY_CC || is == UTF8PROC_CATEGORY_CF || is == UTF8PROC_CATEGORY_CO;
+}
+
+bool is_accent(uint32_t c) { return library.category((utf8proc_int32_t)c) == UTF8PROC_CATEGORY_MN; }
 
 static void put_run(int form, const char *text, int64_t n, Draft_text *out)
 {
@@ -108,6 +119,9 @@ bool find_normal_form(Tokenizer *t, const char *name, int *form)
 }
 
 const char *name_of_form(int form) { return form ? "" : "NFC"; }
+
+bool is_control_or_format(uint32_t c) { return c < 32; }
+bool is_accent(uint32_t c) { return c == 0x300; }
 
 void put_normal_form(int form, const char *text, int64_t n, Draft_text *out)
 {

@@ -21,6 +21,7 @@
 #include "data/data.h"
 #include "interface/lathe_model.h"
 #include "model/block.h"
+#include "model/hf.h"
 #include "model/origin.h"
 #include "model/init.h"
 #include "model/gguf.h"
@@ -166,7 +167,7 @@ Saver *open_saver(const Trainer *t, const Memory *m, const Optimizer *o, const D
     *s = (Saver){.t = t, .m = m, .o = o, .metrics = metrics, .saved = saved, .at.step = saved};
     if (d->tokenizer) s->vocab = tokenizer_text(d->tokenizer);
     if (columns_of(d)) s->table = json_written(schema_json(columns_of(d)), JSON_COMPACT | JSON_REAL_PRECISION(17));
-    if (d->files) s->classes = json_written(classes_json(&index_of_files(d->files)->classes), JSON_COMPACT);
+    if (classes_of(d)) s->classes = json_written(classes_json(classes_of(d)), JSON_COMPACT);
     if (t->origin) s->origin = origin_text(t->origin);
     return s;
 }
@@ -429,6 +430,7 @@ void take_adapter(const Trainer *t, void *flat)
 
 void take_first_weights(const Trainer *t, const Memory *m)
 {
-    if (!t->weights || t->init_except || t->model->adapters) init_weights(t->model, (uint64_t)t->seed, m);
+    if (!t->weights || t->init_except || t->model->adapters || hf_draws(t->model))
+        init_weights(t->model, (uint64_t)t->seed, m);
     if (t->weights) load_saved_weights(t, t->weights, m);
 }

@@ -87,7 +87,7 @@ void open_run_data(Data *d, const Trainer *t, bool training)
     check_split(t);
     if (!training && t->data.n &&
         (reads_text(r) || t->model->recipe.table || t->model->recipe.images || t->model->recipe.audio ||
-         t->model->recipe.series))
+         t->model->recipe.series || t->model->recipe.sentences))
         r->weights = weights_path(t);
     open_data(d, r, NULL);
 }
@@ -113,7 +113,7 @@ void open_val_data(Data *d, const Trainer *t)
     d->held = must_alloc(sizeof *d->held);
     Reading *r = reading_of(own, false);
     r->schema = columns_of(d);
-    r->classes = d->files ? &index_of_files(d->files)->classes : NULL;
+    r->classes = classes_of(d);
     open_data(d->held, r, d->tokenizer);
     refuse_pipe(d->held);
     tell_equal_rows(d, d->held);

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/words.h"
+#include "data/files.h"
 #include "interface/lathe_model.h"
 #include "math/engine.h"
 #include "model/adapter.h"
@@ -48,6 +49,14 @@ typedef struct Export {
     double difference; /* of what a GGUF says: difference_in_file() */
 } Export;
 
+/* Rows of the model's tables of ids: its vocabulary; rows of data may be texts, too. */
+static int64_t rows_of_ids(const Export *x)
+{
+    for (int i = 0; i < x->hf.n && !x->t->model->vocab; i++)
+        if (x->hf.tensor[i].ids) return x->hf.tensor[i].dim[0];
+    return x->t->model->vocab;
+}
+
 /* The tokenizer saved beside the weights, if this trainer can read its kind. */
 static void find_tokenizer(Export *x)
 {
@@ -56,20 +65,19 @@ static void find_tokenizer(Export *x)
     if (!x->tokenizer) return;
     x->unread = unread_tokenizer(x->tokenizer);
     if (x->unread) x->tokenizer = NULL;
-    else if (tokenizer_kind(x->tokenizer) == TOKEN_BYTES) limit_bytes(x->tokenizer, x->t->model->vocab);
+    else if (tokenizer_kind(x->tokenizer) == TOKEN_BYTES) limit_bytes(x->tokenizer, rows_of_ids(x));
 }
 
 /* The number of rows of the imported tables, or all of the model's: rows beyond the tokenizer's take part in
  * softmax. */
 static void settle_ids(Export *x)
 {
-    const Lathe_model *m = x->t->model;
-    int64_t known = x->tokenizer ? tokenizer_size(x->tokenizer) : 0,
+    int64_t vocab = rows_of_ids(x), known = x->tokenizer ? tokenizer_size(x->tokenizer) : 0,
             had = hf_ids(&x->hf, origin_object(x->origin, "config.json"));
-    x->ids = x->t->ids ? x->t->ids : had && had <= m->vocab && had >= known ? had : known > m->vocab ? known : m->vocab;
-    if (x->ids > m->vocab)
+    x->ids = x->t->ids ? x->t->ids : had && had <= vocab && had >= known ? had : known > vocab ? known : vocab;
+    if (x->ids > vocab)
         fail(EXIT_USAGE, NULL, "expected at most %lld ids, the model's vocabulary, found %lld; they are %s",
-             (long long)m->vocab, (long long)x->ids,
+             (long long)vocab, (long long)x->ids,
              x->t->ids ? "from --ids" : "those of the tokenizer, which belongs to another model");
     if (known > x->ids)
         fail(EXIT_USAGE, NULL, "--ids %lld: the tokenizer has %lld; leave --ids out", (long long)x->ids,
@@ -143,6 +151,33 @@ static char *with_end(char *text)
     return n && text[n - 1] == '\n' ? text : text_of("%s\n", text);
 }
 
+static json_t *parsed(char *text)
+{
+    json_t *all = json_loads(text, JSON_ALLOW_NUL, NULL);
+    bug_if(!all);
+    free(text);
+    return all;
+}
+
+/* The names of the classes that the run learned, as transformers has them. */
+static char *with_classes(const Export *x, char *config)
+{
+    char *folder = folder_of(x->t->weights), *path = text_of("%s/classes.json", folder);
+    const Words *names = access(path, F_OK) == 0 ? read_classes(path) : NULL;
+    json_t *all = names ? parsed(text_of("%s", config)) : NULL, *by_id = json_object(), *by_name = json_object();
+    for (int k = 0; names && k < names->n; k++) {
+        put_json(by_id, text_of("%d", k), word_json(names->at[k]));
+        put_json(by_name, names->at[k], json_integer(k));
+    }
+    free(folder);
+    free(path);
+    if (!names || json_equal(by_id, json_object_get(all, "id2label"))) return config;
+    put_json(all, "id2label", by_id);
+    put_json(all, "label2id", by_name);
+    free(config);
+    return json_dumps(all, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
+}
+
 /* The files that the weights came with, without config.json. */
 static void write_origin(const Export *x)
 {
@@ -188,7 +223,7 @@ static void write_folder(const Export *x)
     make_folder(t);
     write_tensors(x, text_of("%s/model.safetensors", t->out));
     write_file(t->out, "config.json",
-               with_end(hf_config(&x->hf, x->origin, x->tokenizer, lathe_weights(t->model), x->ids)));
+               with_end(with_classes(x, hf_config(&x->hf, x->origin, x->tokenizer, lathe_weights(t->model), x->ids))));
     write_origin(x);
     write_card(t, "transformers");
     if (!x->tokenizer) return;
@@ -198,14 +233,6 @@ static void write_folder(const Export *x)
 }
 
 /* ------------------------------------------------------------------ a GGUF file */
-
-static json_t *parsed(char *text)
-{
-    json_t *all = json_loads(text, JSON_ALLOW_NUL, NULL);
-    bug_if(!all);
-    free(text);
-    return all;
-}
 
 /* Of the largest weight of each tensor: by how much what the file says differs.  1 + w is rounded, if nothing else. */
 static double difference_in_file(const Export *x, const char *path, bool exact)
@@ -283,7 +310,7 @@ static void write_gguf_file(Export *x)
 static void print_export(const Export *x)
 {
     const Trainer *t = x->t;
-    int64_t vocab = t->model->vocab;
+    int64_t vocab = rows_of_ids(x);
     if (t->json) {
         print_json(json_pack("{s:s, s:s, s:i, s:I, s:b}", "folder", utf8_of(t->out), "weights", utf8_of(t->weights),
                              "tensors", x->hf.n, "ids", (json_int_t)x->ids, "tokenizer", x->tokenizer != NULL));

@@ -59,6 +59,7 @@ static double target_of_row(const Data *d, int64_t item, int64_t k)
     if (d->csv) return csv_class(d->csv, item);
     if (d->table) return table_target(d->table, item, (int)k);
     if (d->files) return index_of_files(d->files)->at[item].class;
+    if (d->sentences) return sentence_class(d->sentences, item);
     if (d->series) return series_target(d->series, item, k / d->series->targets, (int)(k % d->series->targets));
     bug_if(!class_of_row(d->rows, item, &x));
     return x;
@@ -139,7 +140,8 @@ static bool has_class(const Data *d)
 {
     double x;
     if (d->table) return table_schema(d->table)->classes;
-    return d->csv || d->files || (d->rows && class_of_row(d->rows, 0, &x));
+    return d->csv || d->files || (d->sentences && sentence_classes(d->sentences)) ||
+           (d->rows && class_of_row(d->rows, 0, &x));
 }
 
 void free_metrics(Metrics *m)

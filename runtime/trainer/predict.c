@@ -105,7 +105,7 @@ int64_t predicted_numbers(const Predictions *p, const Lathe_tensor *t, const cha
 const char *predicted_class(const Predictions *p, int64_t class)
 {
     const Schema *s = columns_of(p->data);
-    const Words *names = p->data->files ? &index_of_files(p->data->files)->classes : NULL;
+    const Words *names = classes_of(p->data);
     if (names) return class >= 0 && class < names->n ? names->at[class] : NULL;
     return s && s->classes && class >= 0 && class < s->column[s->target].levels ? s->column[s->target].level[class]
                                                                                 : NULL;

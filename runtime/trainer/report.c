@@ -183,6 +183,7 @@ void print_banner(const Report *r)
         show(stderr, "%d GPUs, each with this memory and %s %s per step\n", gpus_of(t),
              grouped_text(r->items_per_step / gpus_of(t)), item_word(d));
     if (d->files) show(stderr, "data: %s\n", words_of_files(d->files));
+    if (d->sentences) show(stderr, "data: %s\n", words_of_sentences(d->sentences));
     if (d->epochs) print_epochs(r);
     else
         show(stderr, "data: %s %s to train on, %s to evaluate%s; %s %s a step\n", grouped_text(d->train), unit,

@@ -66,6 +66,7 @@ static uint64_t data_hash(const Data *d)
     if (d->text) return text_hash(d->text);
     if (d->rows) return rows_hash(d->rows);
     if (d->files) return file_index_hash(index_of_files(d->files));
+    if (d->sentences) return sentences_hash(d->sentences);
     if (d->series) return series_hash(d->series);
     return d->table ? table_hash(d->table) : csv_hash(d->csv);
 }

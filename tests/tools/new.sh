@@ -47,7 +47,7 @@ config() { sed "$1" $reference/hf_llama/config.json >odd/config.json; }
 config 's/"hidden_size": 24/"hidden_size": "24"/'
 refuses 3 'odd/config.json: error: hidden_size: expected a whole number, 1 or more, found "24"' "$lathe" new other --from odd
 config 's/"model_type": "llama"/"model_type": "gamma"/'
-refuses 3 'model_type: expected llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text, olmo2, phi3, smollm3, gpt_neox or gpt2, for which models/ has a description, found gamma' "$lathe" new other --from odd
+refuses 3 'model_type: expected llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text, olmo2, phi3, smollm3, gpt_neox, gpt2, bert, roberta or modernbert, for which models/ has a description, found gamma' "$lathe" new other --from odd
 config 's/"num_hidden_layers": 2,//'
 refuses 3 'num_hidden_layers: expected a whole number, 1 or more, found none' "$lathe" new other --from odd
 config 's/"rope_type": "default"/"rope_type": "yarn"/'

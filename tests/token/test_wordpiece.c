@@ -1,0 +1,98 @@
+/* test_wordpiece.c: WordPiece gives the ids that Hugging Face's tokenizers give (tests/reference/wordpiece.py), and
+ * rows of one text or two with what stands around them, cut as they cut them; cuts of a text change no ids. */
+#include "tokenizers.h"
+
+#include <unistd.h>
+
+static void add_ids(const json_t *list, Ids *to)
+{
+    size_t i;
+    json_t *id;
+    to->at = realloc(to->at, sizeof *to->at * (json_array_size(list) + 1));
+    to->n = 0;
+    json_array_foreach(list, i, id) to->at[to->n++] = (int32_t)json_integer_value(id);
+}
+
+static void encode_json(Encoder *e, const json_t *text, Ids *out)
+{
+    out->n = 0;
+    encode_bytes(e, json_string_value(text), (int64_t)json_string_length(text), out);
+}
+
+static void check_folder(const char *name)
+{
+    char *folder = text_of("tests/reference/wordpiece/%s", name), *path = text_of("%s/ids.jsonl", folder),
+         line[1 << 14];
+    Tokenizer *t = load_tokenizer(folder);
+    Encoder *e = open_encoder(t);
+    FILE *f = fopen(path, "r");
+    int lines = 0;
+    for (; f && fgets(line, sizeof line, f); lines++) {
+        Ids ids = {0}, want = {0};
+        json_t *all = json_loads(line, JSON_ALLOW_NUL, NULL);
+        encode_json(e, json_object_get(all, "text"), &ids);
+        add_ids(json_object_get(all, "ids"), &want);
+        expect(same_ids(&ids, &want), "%s: other ids: %s", name, line);
+        free_ids(&ids);
+        free_ids(&want);
+        json_decref(all);
+    }
+    expect(lines == 150, "%s: %d lines", path, lines);
+    if (f) fclose(f);
+    int64_t cuts = check_cuts(t, name);
+    expect(cuts > 100, "%s: %lld cuts", name, (long long)cuts);
+    expect(tokenizer_kind(t) == TOKEN_WORDPIECE && special_id(t, "[MASK]") == 4, "%s: its special tokens", name);
+    close_encoder(e);
+    free_tokenizer(t);
+}
+
+/* ------------------------------------------------------------------ rows */
+
+static void check_row(const Tokenizer *t, Encoder *e, const json_t *all, const char *line)
+{
+    const json_t *texts = json_object_get(all, "texts");
+    Ids text[2] = {{0}, {0}}, want = {0}, types = {0};
+    int64_t most = json_integer_value(json_object_get(all, "most"));
+    bool two = json_array_size(texts) == 2;
+    int32_t id[64], type[64];
+    for (size_t k = 0; k < json_array_size(texts); k++) encode_json(e, json_array_get(texts, k), &text[k]);
+    add_ids(json_object_get(all, "ids"), &want);
+    add_ids(json_object_get(all, "types"), &types);
+    int64_t n = frame_texts(t, text, two, most, id, type);
+    Ids row = {id, n < 0 ? -n : n, 64}, of = {type, row.n, 64};
+    expect(same_ids(&row, &want), "other ids of a row: %s", line);
+    expect(same_ids(&of, &types), "other types: %s", line);
+    for (int k = 0; k < 2; k++) free_ids(&text[k]);
+    free_ids(&want);
+    free_ids(&types);
+}
+
+static void check_rows(const char *around, const char *path)
+{
+    char line[1 << 14];
+    Tokenizer *t = load_tokenizer(path);
+    Encoder *e = open_encoder(t);
+    FILE *f = fopen("tests/reference/wordpiece/rows.jsonl", "r");
+    int lines = 0;
+    while (f && fgets(line, sizeof line, f)) {
+        json_t *all = json_loads(line, JSON_ALLOW_NUL, NULL);
+        if (strcmp(json_string_value(json_object_get(all, "around")), around) == 0) check_row(t, e, all, line), lines++;
+        json_decref(all);
+    }
+    expect(lines == 60, "%s: %d lines", around, lines);
+    if (f) fclose(f);
+    close_encoder(e);
+    free_tokenizer(t);
+}
+
+int main(void)
+{
+    check_folder("uncased");
+    check_folder("cased");
+    check_folder("accents");
+    check_folder("plain");
+    check_rows("template", "tests/reference/wordpiece/uncased");
+    check_rows("bert", "tests/reference/wordpiece/bert.json");
+    check_rows("roberta", "tests/reference/wordpiece/roberta.json");
+    return finish();
+}
