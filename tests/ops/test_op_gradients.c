@@ -199,6 +199,27 @@ static Node *build_convolution(void) { return build_convolution_to(TOWARDS_Y); }
 static Node *build_transposed(void) { return build_convolution_to(TOWARDS_X); }
 static Node *build_weight_gradient(void) { return build_convolution_to(TOWARDS_W); }
 
+/* Rows of several matrices, in no order; matrix 1 has none, the last most. */
+static Node *by_ids_of(Node *x, Node *w, int across)
+{
+    double *ids = NEW_ARRAY(double, 14);
+    for (int i = 0; i < 14; i++) ids[i] = (double[]){3, 0, 3, 2, 3, 3, 3, 0, 3, 3, 2, 3, 3, 3}[i];
+    Shape s = shape2(7, 2);
+    return dot_by_ids(x, w, intern((Node){.op = OP_constant, .dtype = I32, .shape = s, .data = ids}), across);
+}
+
+/* Each token's row is multiplied by two matrices. */
+static Node *build_by_ids(void)
+{
+    Node *x = reshape(param("x", shape2(7, 5)), shape_of(3, (int64_t[]){7, 1, 5}));
+    return by_ids_of(expand(x, shape_of(3, (int64_t[]){7, 2, 5})), param("w", shape_of(3, (int64_t[]){4, 3, 5})), 2);
+}
+
+static Node *build_by_ids_turned(void)
+{
+    return by_ids_of(param("x", shape_of(3, (int64_t[]){7, 2, 5})), param("w", shape_of(3, (int64_t[]){4, 5, 3})), 1);
+}
+
 /* A loss for each row, weighed by something that depends on a parameter and on the losses. */
 static Node *build_linear_cross_entropy(void)
 {
@@ -234,6 +255,8 @@ static const struct Builder {
     {OP_convolution, "convolution", build_convolution},
     {OP_convolution, "convolution_transposed", build_transposed},
     {OP_convolution, "convolution_weight", build_weight_gradient},
+    {OP_dot_by_ids, "dot_by_ids", build_by_ids},
+    {OP_dot_by_ids, "dot_by_ids_turned", build_by_ids_turned},
     {OP_linear_cross_entropy, "linear_cross_entropy", build_linear_cross_entropy},
     {OP_loop, "loop", build_loop},
     {OP_loop, "reversed_loop", build_reversed_loop},
