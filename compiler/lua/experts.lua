@@ -40,8 +40,10 @@ layer("experts", "y = Σ over the chosen experts of weight · down(silu(gate(x))
   local extents = weights.shape
   extents[#extents + 1] = width
   local rows = x:unsqueeze(-2):expand(extents)                                  -- one for each of a token's experts
-  local hidden = core.activate(nn.dot_by_ids(rows, gate, ids), o.activation) * nn.dot_by_ids(rows, up, ids)
-  return (nn.dot_by_ids(hidden, down, ids) * weights:unsqueeze(-1)):sum(-2), logits
+  local gates, ups = nn.dot_by_ids(rows, gate, ids), nn.dot_by_ids(rows, up, ids)
+  local hidden = core.activate(gates, o.activation) * ups
+  local results = nn.dot_by_ids(hidden, down, ids)
+  return (results * weights:unsqueeze(-1)):sum(-2), logits
 end)
 
 -- experts · Σ over experts of the share of tokens that choose it, counted once for each of `active` · its mean probability: `active`
