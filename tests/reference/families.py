@@ -42,13 +42,15 @@ def configuration(family, r):
         return transformers.Qwen2Config(**sizes(r, [plain, linear]))
     if family == "qwen3":
         return transformers.Qwen3Config(**sizes(r, [plain, linear]), head_dim=r.choice([8, 12, 20]))
-    experts = dict(num_local_experts=r.choice([3, 4, 8]), num_experts_per_tok=r.choice([1, 2, 3]), output_router_logits=r.random() < 0.7,
+    experts = dict(num_local_experts=r.choice([3, 4, 8]), num_experts_per_tok=r.choice([2, 3]), output_router_logits=r.random() < 0.7,
                    router_aux_loss_coef=r.choice([0.001, 0.02, 0.5]))  # fmt: skip
     if family == "mixtral":
         return transformers.MixtralConfig(**sizes(r, [plain, linear]), **experts, sliding_window=r.choice([None, 7, 40]), head_dim=r.choice([None, 8, 12]))
     if family == "qwen3_moe":
+        normalised = r.random() < 0.5  # of one expert alone, a weight of 1 would leave its router without gradient
+        experts["num_experts_per_tok"] = r.choice([2, 3] if normalised else [1, 2, 3])
         return transformers.Qwen3MoeConfig(**sizes(r, [plain, linear]), **experts, head_dim=r.choice([8, 12, 20]), moe_intermediate_size=r.choice([17, 24, 34]),
-                                           norm_topk_prob=r.random() < 0.5)  # fmt: skip
+                                           norm_topk_prob=normalised)  # fmt: skip
     if family == "gemma":
         return transformers.GemmaConfig(**{**sizes(r, [plain]), "tie_word_embeddings": True}, head_dim=r.choice([8, 12, 20]), hidden_act=r.choice(["gelu_pytorch_tanh", "gelu"]))
     local = dict(head_dim=r.choice([8, 12, 20]), query_pre_attn_scalar=r.choice([7, 16, 24]), sliding_window=r.choice([5, 17, 40]))
