@@ -92,18 +92,17 @@ local function block(c, init, x, i, segments)
     scale = 1 / math.sqrt(query_width(c)), soft_cap = c.score_cap > 0 and c.score_cap or nil, context = context(c), segments = segments,
   })
   x = x + norm(c, h, at.attention_out)
-  local y, routers = norm(c, x, at.mlp), nil
   if kind.experts then
-    h, routers = nn.experts(y, {
+    local y, routers = nn.experts(norm(c, x, at.mlp), {
       name = kind.experts[1], names = kind.experts[2], experts = c.experts, active = c.active, normalised = c.normalised,
       hidden = c.hidden, init = init,
     })
-  else
-    h = nn.swiglu(y, {
-      name = "mlp", fused = names == fused, names = names.mlp, hidden = c.hidden, activation = kind.activation, init = init,
-    })
+    return x + y, routers
   end
-  return x + norm(c, h, at.mlp_out), routers
+  h = nn.swiglu(norm(c, x, at.mlp), {
+    name = "mlp", fused = names == fused, names = names.mlp, hidden = c.hidden, activation = kind.activation, init = init,
+  })
+  return x + norm(c, h, at.mlp_out)
 end
 
 -- tokens [B, T]  ->  [B, T, width]; the embedding, whose weight the head may share; logits of routers [layers, B, T, experts], if

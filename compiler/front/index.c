@@ -136,7 +136,8 @@ static int overwrite_call(lua_State *L)
 static char *by_ids_fault(const Tensor *x, const Tensor *w, const Tensor *ids, int across)
 {
     const Shape *a = &x->node->shape, *b = &w->node->shape, *i = &ids->node->shape;
-    if (b->rank != 3 || (across != 1 && across != 2)) return "w must be [matrices, out, in], or with axis = 1 [matrices, in, out]";
+    if (b->rank != 3 || (across != 1 && across != 2))
+        return "w must be [matrices, out, in], or with axis = 1 [matrices, in, out]";
     if (i->rank < 1 || a->rank != i->rank + 1) return "ids must have one axis less than x, at least one";
     for (int k = 0; k < i->rank; k++)
         if (a->dim[k] != i->dim[k]) return "ids must have the shape of x without its last axis";
@@ -475,7 +476,8 @@ const Binding shape_functions[] = {
      "sum of products over contract = {axis of a, axis of b} or {{…}, {…}}; result axes: batch, rest of a, rest of b"},
     {"dot_by_ids", dot_by_ids_call,
      "x: lathe.Tensor, w: lathe.Tensor, ids: lathe.Tensor, axis?: integer): lathe.Tensor",
-     "each row of x [rows…, in] times the matrix of w [matrices, out, in] that its i32 id [rows…] chooses -> [rows…, out]; axis: of w along x, 2 or 1"},
+     "each row of x [rows…, in] times the matrix of w [matrices, out, in] that its i32 id [rows…] chooses -> [rows…, "
+     "out]; axis: of w along x, 2 or 1"},
     {"zeros", zeros_call, "extents: integer[]): lathe.Tensor", "zeros"},
     {"ones", ones_call, "extents: integer[]): lathe.Tensor", "ones"},
     {"full", full_call, "extents: integer[], value: number): lathe.Tensor", "one value everywhere"},

@@ -1,7 +1,7 @@
 /* by_ids.c: products with matrices chosen by ids as kernels: which operands the runtime can read and write in place.
  *
- * The rows of x, which may have several axes, lie [outer][inner] with any strides, so the rows of one token that several
- * matrices multiply are read where they lie once.  Matrices have any strides between rows; ids have no gaps. */
+ * The rows of x, which may have several axes, lie [outer][inner] with any strides, so the rows of one token that
+ * several matrices multiply are read where they lie once.  Matrices have any strides between rows; ids have no gaps. */
 #include "lower/lower.h"
 
 bool rows_of_two(const View *v, View *over)

@@ -1,5 +1,5 @@
-/* dot_by_ids.c: each row times the matrix that its id chooses, as in a mixture of experts, and the derivative towards the
- * matrices.
+/* dot_by_ids.c: each row times the matrix that its id chooses, as in a mixture of experts, and the derivative towards
+ * the matrices.
  *
  *     y[r…][n] = Σ over k of x[r…][k] · w[ids[r…]][n][k]
  *
@@ -53,7 +53,8 @@ const char *dot_by_ids_fault(const Node *n)
     if (n->nin != FACTORS || n->nints != INTS) return "it takes x, w and ids, and has two ints";
     const Node *x = n->in[X], *w = n->in[W], *ids = n->in[IDS];
     bool sums = sums_by_ids(n), of_blocks = !sums && x->dtype == F32 && w->dtype == Q8_0;
-    if (!is_real(x->dtype) || (w->dtype != x->dtype && !of_blocks)) return "it takes reals of one type, or f32 and q8_0";
+    if (!is_real(x->dtype) || (w->dtype != x->dtype && !of_blocks))
+        return "it takes reals of one type, or f32 and q8_0";
     if (ids->dtype != I32 || ids->shape.rank < 1) return "ids are i32, [rows…]";
     if (!has_rows(x, ids)) return "x is [rows…, width] for the rows of ids";
     if (sums && n->ints[MATRICES] < 1) return "there is at least one matrix";

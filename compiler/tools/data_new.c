@@ -140,11 +140,13 @@ static const struct {
     const Size *size;
     bool kind; /* the description has the type as its kind */
 } families[] = {
-    {"llama", "llama", of_llama, true},       {"mistral", "llama", of_llama, true}, {"qwen2", "llama", of_llama, true},
-    {"qwen3", "llama", of_llama, true},       {"gemma", "llama", of_llama, true},   {"gemma2", "llama", of_llama, true},
-    {"gemma3_text", "llama", of_llama, true}, {"olmo2", "llama", of_llama, true},   {"phi3", "llama", of_llama, true},
-    {"smollm3", "llama", of_llama, true},     {"gpt_neox", "neox", of_neox, false}, {"gpt2", "gpt", of_gpt, false},
-    {"mixtral", "llama", of_llama, true},     {"qwen3_moe", "llama", of_llama, true},
+    {"llama", "llama", of_llama, true},       {"mistral", "llama", of_llama, true},
+    {"mixtral", "llama", of_llama, true},     {"qwen2", "llama", of_llama, true},
+    {"qwen3", "llama", of_llama, true},       {"qwen3_moe", "llama", of_llama, true},
+    {"gemma", "llama", of_llama, true},       {"gemma2", "llama", of_llama, true},
+    {"gemma3_text", "llama", of_llama, true}, {"olmo2", "llama", of_llama, true},
+    {"phi3", "llama", of_llama, true},        {"smollm3", "llama", of_llama, true},
+    {"gpt_neox", "neox", of_neox, false},     {"gpt2", "gpt", of_gpt, false},
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 

@@ -1,6 +1,7 @@
-/* test_by_ids.c: math/gemm_by_ids.h on random shapes against plain loops in doubles: rows of many matrices, of few, of one
- * alone and of none, matrices [out][in] and [in][out], rows that are read for several matrices, operands with gaps that
- * stay as they were, more rows than are sorted at a time, weights in blocks; the same bits for 1, 2, 3 and 8 threads. */
+/* test_by_ids.c: math/gemm_by_ids.h on random shapes against plain loops in doubles: rows of many matrices, of few, of
+ * one alone and of none, matrices [out][in] and [in][out], rows that are read for several matrices, operands with gaps
+ * that stay as they were, more rows than are sorted at a time, weights in blocks; the same bits for 1, 2, 3 and 8
+ * threads. */
 #include "harness.h"
 #include "lathe_rt.h"
 #include "math/engine.h"
@@ -34,15 +35,9 @@ static void put(const Case *c, void *data, int64_t i, double v)
     else ((float *)data)[i] = (float)v;
 }
 
-static int64_t x_at(const Case *c, int64_t r)
-{
-    return r / c->g.inner * c->g.x_outer + r % c->g.inner * c->g.x_inner;
-}
+static int64_t x_at(const Case *c, int64_t r) { return r / c->g.inner * c->g.x_outer + r % c->g.inner * c->g.x_inner; }
 
-static int64_t y_at(const Case *c, int64_t r)
-{
-    return r / c->g.inner * c->g.y_outer + r % c->g.inner * c->g.y_inner;
-}
+static int64_t y_at(const Case *c, int64_t r) { return r / c->g.inner * c->g.y_outer + r % c->g.inner * c->g.y_inner; }
 
 static void *drawn(const Case *c, int64_t n, Rng *r)
 {

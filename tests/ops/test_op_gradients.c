@@ -127,7 +127,6 @@ static Node *build_overwrite(void)
     return overwrite(a, map2(OP_mul, iota(shape_of(1, &four), 0), filled(2, I32, shape_of(1, &four))), b, 0, 0);
 }
 
-
 static Node *build_topk(void) { return pick(topk(param("a", shape2(5, 9)), 1, 3), 0, 0); }
 
 /* A recurrence with everything a loop has: carry, history, slices of a stack, an invariant, the index. */
@@ -176,7 +175,14 @@ static Node *build_map_loop(void)
 
 static Node *build_attention(void)
 {
-    Attention_sizes z = {.B = 2, .T = 5, .S = 7, .H = 4, .G = 2, .D = 4, .E = 6, .flags = CAUSAL | LENGTHS | TURNS | SOFT_CAP | SCORE_BIAS};
+    Attention_sizes z = {.B = 2,
+                         .T = 5,
+                         .S = 7,
+                         .H = 4,
+                         .G = 2,
+                         .D = 4,
+                         .E = 6,
+                         .flags = CAUSAL | LENGTHS | TURNS | SOFT_CAP | SCORE_BIAS};
     Node *q = param("q", shape_of(4, (int64_t[]){z.B, z.T, z.H, z.D})),
          *k = param("k", shape_of(4, (int64_t[]){z.B, z.S, z.G, z.D})),
          *v = param("v", shape_of(4, (int64_t[]){z.B, z.S, z.G, z.E}));
@@ -265,10 +271,10 @@ static const struct Builder {
 };
 
 /* Nothing to differentiate: leaves, what yields integers, derivatives. */
-static const Op without_gradient[] = {OP_input,    OP_parameter, OP_state,         OP_constant,      OP_iota,
-                                      OP_philox,   OP_u01,       OP_class_id,      OP_stop_gradient, OP_argmax,
-                                      OP_loop_arg, OP_pick,      OP_attention_back, OP_over_ranks,
-                                      OP_cumargmax, OP_argsort};
+static const Op without_gradient[] = {OP_input,          OP_parameter,  OP_state,     OP_constant,
+                                      OP_iota,           OP_philox,     OP_u01,       OP_class_id,
+                                      OP_stop_gradient,  OP_argmax,     OP_loop_arg,  OP_pick,
+                                      OP_attention_back, OP_over_ranks, OP_cumargmax, OP_argsort};
 
 /* ------------------------------------------------------------------ the table of graphs */
 

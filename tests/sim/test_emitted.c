@@ -38,6 +38,8 @@ static const char *const models[] = {
     " --set batch=2 --set vocab=50",
     "models/llama.lua --set kind=gemma3_text --set layers=3 --set full_every=2 --set window=3 --set width=24 --set heads=3"
     " --set kv_heads=1 --set head_width=10 --set hidden=34 --set seq=7 --set batch=2 --set vocab=50 --set rope_local=100.0",
+    "models/llama.lua --set kind=mixtral --set experts=4 --set balance=0.1 --set layers=2 --set width=24 --set heads=3"
+    " --set kv_heads=1 --set hidden=34 --set seq=7 --set batch=2 --set vocab=50",
     "models/neox.lua --set layers=2 --set width=24 --set heads=3 --set rotary_share=0.5 --set hidden=34 --set seq=7"
     " --set batch=2 --set vocab=50",
     "tests/models/lstm20.lua",
