@@ -137,7 +137,7 @@ static char *by_ids_fault(const Tensor *x, const Tensor *w, const Tensor *ids, i
 {
     const Shape *a = &x->node->shape, *b = &w->node->shape, *i = &ids->node->shape;
     if (b->rank != 3 || (across != 1 && across != 2))
-        return "w must be [matrices, out, in], or with axis = 1 [matrices, in, out]";
+        return "w must be [matrices, out, in], or with 1 as a fourth argument [matrices, in, out]";
     if (i->rank < 1 || a->rank != i->rank + 1) return "ids must have one axis less than x, at least one";
     for (int k = 0; k < i->rank; k++)
         if (a->dim[k] != i->dim[k]) return "ids must have the shape of x without its last axis";
