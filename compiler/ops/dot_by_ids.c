@@ -41,7 +41,7 @@ bool sums_by_ids(const Node *n) { return n->ints[ACROSS] == 0; }
 /* ------------------------------------------------------------------ types */
 
 /* Is x [rows…][any] for the ids [rows…]? */
-static bool has_rows(const Node *x, const Node *ids)
+static bool has_rows_of_ids(const Node *x, const Node *ids)
 {
     bool fits = x->shape.rank == ids->shape.rank + 1;
     for (int i = 0; fits && i < ids->shape.rank; i++) fits = x->shape.dim[i] == ids->shape.dim[i];
@@ -56,9 +56,9 @@ const char *dot_by_ids_fault(const Node *n)
     if (!is_real(x->dtype) || (w->dtype != x->dtype && !of_blocks))
         return "it takes reals of one type, or f32 and q8_0";
     if (ids->dtype != I32 || ids->shape.rank < 1) return "ids are i32, [rows…]";
-    if (!has_rows(x, ids)) return "x is [rows…, width] for the rows of ids";
+    if (!has_rows_of_ids(x, ids)) return "x is [rows…, width] for the rows of ids";
     if (sums && n->ints[MATRICES] < 1) return "there is at least one matrix";
-    if (sums) return has_rows(w, ids) ? NULL : "both factors are [rows…, width] for the rows of ids";
+    if (sums) return has_rows_of_ids(w, ids) ? NULL : "both factors are [rows…, width] for the rows of ids";
     if (n->ints[ACROSS] < 0 || n->ints[ACROSS] > 2 || n->ints[MATRICES]) return "the axis of w along x is 1 or 2";
     if (w->shape.rank != 3) return "w is [matrices, out, in] or [matrices, in, out]";
     return w->shape.dim[n->ints[ACROSS]] == x->shape.dim[x->shape.rank - 1] ? NULL : "w is for another width than x's";
