@@ -1,6 +1,6 @@
 -- llama.lua: a decoder-only transformer with rmsnorm, rotary positions, grouped heads and swiglu.  Names and layouts in
--- checkpoints are those of Llama, Mistral, Qwen 2, Qwen 3, Gemma 1 to 3, OLMo 2, Phi-3 and SmolLM 3 at Hugging Face, whose rotary
--- positions turn the two halves of a head against each other.
+-- checkpoints are those of Llama, Mistral, Mixtral, Qwen 2, Qwen 3 and its mixture of experts, Gemma 1 to 3, OLMo 2, Phi-3 and
+-- SmolLM 3 at Hugging Face, whose rotary positions turn the two halves of a head against each other.
 
 -- What the families have of their own: attention_bias and mlp_bias are in their config.json; head_width, window, eps, theta,
 -- rope_local, tied, full_every, score_cap, logit_cap and no_rope are what it means by saying nothing.  partial: positions may turn a
@@ -23,6 +23,10 @@ local kinds = {
   olmo2 = { architecture = "Olmo2ForCausalLM", qk_norm = "wide", norms = "after", attention_bias = false, eps = 1e-5 },
   phi3 = { architecture = "Phi3ForCausalLM", fused = true, partial = true, window = false, eps = 1e-5,
            harmless = { auto_map = "transformers has that code", original_max_position_embeddings = "of stretched positions" } },
+  mixtral = { architecture = "MixtralForCausalLM", window = false, eps = 1e-5, theta = 1e6, share = true,
+              experts = { "block_sparse_moe", { "gate", "experts", "w1", "w3", "w2" } }, keys = { count = "num_local_experts", hidden = "intermediate_size" } },
+  qwen3_moe = { architecture = "Qwen3MoeForCausalLM", qk_norm = true, attention_bias = false,
+                experts = { "mlp", { "gate", "experts", "gate_proj", "up_proj", "down_proj" } }, keys = { count = "num_experts", hidden = "moe_intermediate_size" } },
   smollm3 = { architecture = "SmolLM3ForCausalLM", attention_bias = false, mlp_bias = false, theta = 2e6, tied = true, no_rope = 4 },
 }
 
@@ -88,20 +92,27 @@ local function block(c, init, x, i, segments)
     scale = 1 / math.sqrt(query_width(c)), soft_cap = c.score_cap > 0 and c.score_cap or nil, context = context(c), segments = segments,
   })
   x = x + norm(c, h, at.attention_out)
+  if kind.experts then
+    local y, routers = nn.experts(norm(c, x, at.mlp), {
+      name = kind.experts[1], names = kind.experts[2], experts = c.experts, active = c.active, normalised = c.normalised,
+      hidden = c.hidden, init = init,
+    })
+    return x + y, routers
+  end
   h = nn.swiglu(norm(c, x, at.mlp), {
     name = "mlp", fused = names == fused, names = names.mlp, hidden = c.hidden, activation = kind.activation, init = init,
   })
   return x + norm(c, h, at.mlp_out)
 end
 
--- tokens [B, T]  ->  [B, T, width], and the embedding, whose weight the head may share; segments: of documents that
--- share a sequence, or nil
+-- tokens [B, T]  ->  [B, T, width]; the embedding, whose weight the head may share; logits of routers [layers, B, T, experts], if
+-- there are; segments: of documents that share a sequence, or nil
 local function model(c, init, tokens, segments)
   local embed = nn.embedding { name = "embed_tokens", rows = c.vocab, width = c.width, init = init }
-  local x = embed(tokens)
+  local x, routers = embed(tokens), nil
   if kinds[c.kind].norm_offset then x = x * math.sqrt(c.width) end              -- Gemma's
-  x = nn.stack(c.layers, x, function(x, i) return block(c, init, x, i, segments) end, { name = "layers" })
-  return norm(c, x, "norm"), embed
+  x, routers = nn.stack(c.layers, x, function(x, i) return block(c, init, x, i, segments) end, { name = "layers" })
+  return norm(c, x, "norm"), embed, routers
 end
 
 local function rope_of(c)
@@ -151,6 +162,18 @@ local function add_gemma(c, kind, hf)
   return hf
 end
 
+local function add_experts(c, kind, hf)
+  local config, count, hidden = hf.config, kind.keys.count, kind.keys.hidden
+  config.intermediate_size = nil
+  config[count], config[hidden], config.num_experts_per_tok = c.experts, c.hidden, c.active
+  local other = count == "num_experts" and "num_local_experts" or "num_experts"
+  hf.elsewhere[count], hf.harmless[other] = other, "compared as " .. count
+  if not kind.share then config.norm_topk_prob, hf.absent.norm_topk_prob = c.normalised, false end
+  if hidden ~= "intermediate_size" then hf.harmless.intermediate_size = "of layers without experts" end
+  hf.harmless.router_aux_loss_coef = "counts only with output_router_logits"
+  hf.also = { output_router_logits = c.balance > 0, router_aux_loss_coef = c.balance > 0 and c.balance or nil }
+end
+
 -- config.json; `absent` says what a key means that is not there.
 local function hugging_face(c)
   local kind = kinds[c.kind]
@@ -185,15 +208,19 @@ local function hugging_face(c)
     copies = c.tied and { ["lm_head.weight"] = "model.embed_tokens.weight" } or {},
     ignored = { "model.layers.%d.self_attn.rotary_emb.inv_freq" },
   }
+  if kind.experts then add_experts(c, kind, hf) end
   return kind.norm_offset and add_gemma(c, kind, hf) or hf
 end
 
 return {
   config = {
-    kind = "llama",                     -- or mistral, qwen2, qwen3, gemma, gemma2, gemma3_text, olmo2, phi3, smollm3
+    kind = "llama",                     -- or mistral, mixtral, qwen2, qwen3, qwen3_moe, gemma, gemma2, gemma3_text, olmo2, phi3, smollm3
     layers = 4, heads = 4, kv_heads = 2, width = 128,
     head_width = 0,                     -- 0: width / heads
-    hidden = 352,                       -- between gate, up and down
+    hidden = 352,                       -- between gate, up and down, of each expert
+    experts = 0, active = 2,            -- of mixtral and qwen3_moe: experts of a layer, and how many each token goes through
+    normalised = true,                  -- the weights of a token's experts add up to 1
+    balance = 0.0,                      -- times the balance loss of the routers, in the loss
     seq = 64, batch = 12, vocab = 256,
     context = 0,                        -- what decode remembers; 0: seq
     tied = true,                        -- the head shares the embedding's weight
@@ -236,8 +263,8 @@ return {
 
   check = function(c)
     local kind = kinds[c.kind]
-    assert(kind, "kind must be llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text, olmo2, phi3 or smollm3")
-    assert(c.window == 0 or kind.window ~= nil, "only the kinds mistral, gemma2, gemma3_text and phi3 have a window")
+    assert(kind, "kind must be llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, gemma, gemma2, gemma3_text, olmo2, phi3 or smollm3")
+    assert(c.window == 0 or kind.window ~= nil, "only the kinds mistral, mixtral, gemma2, gemma3_text and phi3 have a window")
     assert(not kind.full_every == (c.full_every == 0), "the kinds gemma2 and gemma3_text need full_every, and others have none")
     assert(c.full_every == 0 or c.window > 0, "full_every needs a window for the layers between")
     assert(not kind.rope_local == (c.rope_local == 0), "the kind gemma3_text needs rope_local, and others have none")
@@ -245,6 +272,10 @@ return {
     assert(c.logit_cap == 0 or kind.full_every, "only the kinds gemma2 and gemma3_text have logit_cap")
     assert(c.query_width == 0 or kind.full_every, "only the kinds gemma2 and gemma3_text have query_width")
     assert(c.rope == "default" or stretches[c.rope] and c.kind ~= "phi3", "rope must be default, linear or llama3, of phi3 default")
+    assert(not kind.experts == (c.experts == 0), "the kinds mixtral and qwen3_moe need experts, and others have none")
+    assert(not kind.experts or c.active > 0 and c.active <= c.experts, "active must be 1 to experts")
+    assert(c.normalised or kind.experts and not kind.share, "only the kind qwen3_moe may have normalised = false")
+    assert(c.balance == 0 or kind.experts and c.balance > 0, "only the kinds mixtral and qwen3_moe have balance, above 0")
     assert(c.rotary_share == 1 or kind.partial, "only the kind phi3 has a rotary_share")
     assert(c.no_rope_interval == 0 or kind.no_rope, "only the kind smollm3 has a no_rope_interval")
     assert(c.rope_factor > 0 and c.rope_low < c.rope_high, "rope_factor must be above 0, and rope_low below rope_high")
@@ -255,7 +286,7 @@ return {
 
   forward = function(c, input)
     local init = nn.init.normal(c.sd)
-    local x, embed = nn.scope("model", model, c, init, input.tokens, c.pack and input.segments or nil)
+    local x, embed, routers = nn.scope("model", model, c, init, input.tokens, c.pack and input.segments or nil)
     local head = nn.linear(c.tied and { weight = embed.weight, bias = false }
       or { name = "lm_head", out = c.vocab, bias = false, init = init })
     local logits = head(x)                      -- for generating; training does without, unless they are capped
@@ -264,6 +295,7 @@ return {
       return nn.cross_entropy(logits, input.targets), { logits = logits, accuracy = nn.accuracy(logits, input.targets) }
     end
     local loss, _, predicted = nn.linear_cross_entropy(x, input.targets, { weight = head.weight })
+    if c.balance > 0 then loss = loss + c.balance * nn.balance_loss(routers, c.active) end
     return loss, { logits = logits, accuracy = nn.accuracy(predicted, input.targets) }
   end,
 

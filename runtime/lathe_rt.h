@@ -4,6 +4,7 @@
 
 #include "interface/lathe_model.h"
 #include "math/attention.h"
+#include "math/by_ids.h"
 #include "math/convolution.h"
 #include "math/gemm_shape.h"
 #include "math/math.h"
@@ -168,6 +169,14 @@ void convolution_samples_f32(float *y, const float *x, const float *weight, cons
 void convolution_samples_f64(double *y, const double *x, const double *weight, const Lathe_convolution *g, int from, int to);
 void convolution_input_samples_f32(float *x, const float *y, const float *weight, const Lathe_convolution *g, int from, int to);
 void convolution_input_samples_f64(double *x, const double *y, const double *weight, const Lathe_convolution *g, int from, int to);
+
+/* math/gemm_by_ids.h: each row times the matrix that its id chooses, and the sums over the rows of each matrix;
+ * math/by_ids.h defines them. */
+void dot_by_ids_f32(float *y, const float *x, const float *w, const int *ids, const Lathe_by_ids *g);
+void dot_by_ids_f64(double *y, const double *x, const double *w, const int *ids, const Lathe_by_ids *g);
+void dot_by_ids_q8_0(float *y, const float *x, const Lathe_q8_0 *w, const int *ids, const Lathe_by_ids *g);
+void sum_by_ids_f32(float *w, const float *y, const float *x, const int *ids, const Lathe_by_ids *g);
+void sum_by_ids_f64(double *w, const double *y, const double *x, const int *ids, const Lathe_by_ids *g);
 
 /* trainer/main.c: the trainer's command line; generated programs have no other main. */
 int lathe_main(const Lathe_model *model, int argc, char **argv);

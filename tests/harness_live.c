@@ -13,9 +13,13 @@
 #include <string.h>
 
 /* The generated code finds the runtime in the test program, which must therefore have it linked in. */
-__attribute__((used)) static const void *const linked_in[] = {
-    (const void *)gemm_f32,        (const void *)gemm_f64, (const void *)attention_f32,
-    (const void *)convolution_f32, (const void *)bad_id,   &rt_lap};
+__attribute__((used)) static const void *const linked_in[] = {(const void *)gemm_f32,
+                                                              (const void *)gemm_f64,
+                                                              (const void *)attention_f32,
+                                                              (const void *)convolution_f32,
+                                                              (const void *)dot_by_ids_f32,
+                                                              (const void *)bad_id,
+                                                              &rt_lap};
 
 const char *gcc_level = "-O0";
 

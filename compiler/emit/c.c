@@ -33,6 +33,7 @@ static void say_model(Page *page, Text *c, Text *h)
     say_shapes(page, c);
     say_attentions(page, c);
     say_convolutions(page, c);
+    say_by_ids(page, c);
     say(c, "%s", entries.n ? entries.at : "");
     say_tables(page, c);
 }

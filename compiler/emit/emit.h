@@ -271,6 +271,7 @@ bool aligned(const Arg *a, int64_t bytes); /* does the argument always begin at 
 
 /* emit/ids.c: the text of an id */
 const char *id_text(Page *page, const Kernel *k, const char *id, int64_t below, int axis);
+const char *id_check_text(Page *page, const Node *n, const Node *ids, int64_t below); /* a Lathe_id_check of n's ids; {0}: in range */
 Expr class_id_text(Page *page, const Node *n, const Expr *in);
 
 /* emit/function.c: kernel functions. Kernels with the same text share one. */
@@ -324,6 +325,10 @@ const char *home_name(Home home);                        /* p */
 /* emit/convolution.c */
 char *convolution_call(Page *page, const Kernel *k);
 void say_convolutions(Page *page, Text *t); /* descriptions of those so far */
+
+/* emit/by_ids.c */
+char *by_ids_call(Page *page, const Kernel *k);
+void say_by_ids(Page *page, Text *t); /* descriptions of those so far */
 
 /* emit/attention.c */
 char *attention_call(Page *page, const Kernel *k);

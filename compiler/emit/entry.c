@@ -43,6 +43,7 @@ static void say_call(Page *page, Text *t, int depth, const Kernel *k)
                  : k->kind == PACK        ? pack_call(page, k)
                  : k->kind == ATTENTION   ? to->attention(page, k)
                  : k->kind == CONVOLUTION ? convolution_call(page, k)
+                 : k->kind == BY_IDS      ? by_ids_call(page, k)
                  : k->kind == OVER_RANKS  ? over_ranks_call(page, k)
                                           : call_text(page, k);
     char *text = format("%*s%s", depth * 4, "", call);

@@ -99,6 +99,16 @@ static void say_convolution(Page *page, Text *t, const Kernel *k)
     say(t, "%s", towards[convolution_of(k->node).side]);
 }
 
+/* "y = x · gate_proj[ids]", "d_gate_proj[ids] = Σ d_y · x" */
+static void say_dot_by_ids(Page *page, Text *t, const Kernel *k)
+{
+    const char *x = place_name(page, k, &k->reads.at[0].view), *w = place_name(page, k, &k->reads.at[1].view);
+    const char *ids = place_name(page, k, &k->reads.at[2].view);
+    say_places(page, t, k, &k->writes, k->writes.n);
+    if (sums_by_ids(k->node)) say(t, "[%s] = Σ %s · %s", ids, x, w);
+    else say(t, " = %s · %s[%s]", x, w, ids);
+}
+
 static void say_attention(Page *page, Text *t, const Kernel *k)
 {
     say_places(page, t, k, &k->writes, k->writes.n);
@@ -120,9 +130,10 @@ static const char *meant(Page *page, const Kernel *k, const char *word)
 static void say_index(Page *page, Text *t, const Kernel *k)
 {
     const Kernel_part *part = op_parts[k->node->op].kernel;
-    if (k->kind == ATTENTION || k->kind == CONVOLUTION) {
+    if (k->kind == ATTENTION || k->kind == CONVOLUTION || k->kind == BY_IDS) {
         if (k->kind == ATTENTION) say_attention(page, t, k);
-        else say_convolution(page, t, k);
+        else if (k->kind == CONVOLUTION) say_convolution(page, t, k);
+        else say_dot_by_ids(page, t, k);
         return;
     }
     for (const char *s = part ? part->says : "{y} = {x}"; *s; s++) {

@@ -44,16 +44,32 @@ static bool from_data(const Node *n, const Desc *d)
     return true;
 }
 
+/* "gather in wte" */
+static const char *what_has_ids(const Node *n)
+{
+    Where w = n->where;
+    return format("%s%s%s", op_info[n->op].name, w.path && *w.path ? " in " : "", w.path ? w.path : "");
+}
+
+static const char *place_of_ids(const Node *n)
+{
+    return n->where.file ? format("%s:%d", file_name(n->where.file), n->where.line) : "";
+}
+
+const char *id_check_text(Page *page, const Node *n, const Node *ids, int64_t below)
+{
+    if (ids_below(ids, below, page->desc)) return "{0}";
+    return format("{%s, %s, %s}", from_data(ids, page->desc) ? "true" : "false", quoted(place_of_ids(n)),
+                  quoted(what_has_ids(n)));
+}
+
 const char *id_text(Page *page, const Kernel *k, const char *id, int64_t below, int axis)
 {
     const Node *n = k->node, *ids = n->in[1];
     const Desc *d = page->desc;
-    Where w = n->where;
     if (ids_below(ids, below, d)) return id;
-    const char *place = w.file ? format("%s:%d", file_name(w.file), w.line) : "";
-    const char *what = format("%s%s%s", op_info[n->op].name, w.path && *w.path ? " in " : "", w.path ? w.path : "");
     return format("%s(%s, %s, %s, %s)", from_data(ids, d) ? "data_id" : "computed_id", id,
-                  extent_text(page, below, axis), quoted(place), quoted(what));
+                  extent_text(page, below, axis), quoted(place_of_ids(n)), quoted(what_has_ids(n)));
 }
 
 /* The text of class_id (graph/ops.def), given those of its inputs: just the id if that is certainly a class. */

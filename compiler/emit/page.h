@@ -69,7 +69,7 @@ typedef struct Page {
     Scope scope;
     Functions functions;
     bool anonymous; /* all buffers and values have one name: to compare the texts of kernels */
-    Descriptions products, attentions, convolutions;
+    Descriptions products, attentions, convolutions, by_ids;
     Descriptions step_products, launched_loops; /* CUDA: products in loops that are one launch, and those loops */
 } Page;
 

@@ -133,6 +133,43 @@ static int overwrite_call(lua_State *L)
     return 1;
 }
 
+static char *by_ids_fault(const Tensor *x, const Tensor *w, const Tensor *ids, int across)
+{
+    const Shape *a = &x->node->shape, *b = &w->node->shape, *i = &ids->node->shape;
+    if (b->rank != 3 || (across != 1 && across != 2))
+        return "w must be [matrices, out, in], or with 1 as a fourth argument [matrices, in, out]";
+    if (i->rank < 1 || a->rank != i->rank + 1) return "ids must have one axis less than x, at least one";
+    for (int k = 0; k < i->rank; k++)
+        if (a->dim[k] != i->dim[k]) return "ids must have the shape of x without its last axis";
+    if (a->dim[i->rank] == b->dim[across]) return NULL;
+    return format("the last axis of x, %lld, must equal axis %d of w, %lld", (long long)a->dim[i->rank], across,
+                  (long long)b->dim[across]);
+}
+
+/* nn.dot_by_ids(x, w, ids, axis): each row of x times the matrix of w that its id chooses. */
+static int dot_by_ids_call(lua_State *L)
+{
+    const char *doing = "nn.dot_by_ids";
+    const Tensor *x = tensor_at(L, 1, doing), *w = tensor_at(L, 2, doing), *ids = tensor_at(L, 3, doing);
+    const Tensor *bad = !is_real(x->node->dtype) ? x : !is_real(w->node->dtype) ? w : NULL;
+    if (bad) user_error(L, "%s: x and w must be real, found %s", doing, tensor_text(bad));
+    check_ids(L, ids, doing);
+    int axis = axis_value(L, optional_integer(L, 4, 2, "an axis of w"), w->node->shape.rank);
+    const char *fault = by_ids_fault(x, w, ids, axis);
+    if (fault)
+        user_error(L, "%s: the shapes do not fit\n    x    %s\n    w    %s\n    ids  %s\n  %s", doing, tensor_text(x),
+                   tensor_text(w), tensor_text(ids), fault);
+    check_known(L, w, ids, 0, doing);
+    int last = ids->node->shape.rank;
+    const Mixed *mixed = x->mixed ? x->mixed : w->mixed ? w->mixed : ids->mixed;
+    if (x->time.axis == last || w->time.axis >= 0) mixed = mixing(L, mixed, "%s sums over the time axis", doing);
+    Factor batch = x->batch.axis >= 0 && x->batch.axis < last ? x->batch : ids->batch;
+    Factor time = x->time.axis >= 0 && x->time.axis < last ? x->time : ids->time;
+    make_at(lua_place(L));
+    push_tensor(L, dot_by_ids(x->node, w->node, ids->node, axis), batch, time, mixed);
+    return 1;
+}
+
 static void check_numbers(lua_State *L, const Tensor *t, bool real, const char *doing)
 {
     if (t->node->dtype == BOOL || (real && !is_real(t->node->dtype)))
@@ -437,6 +474,10 @@ const Binding shape_functions[] = {
      "zeros of that extent along an axis with the updates added at ids"},
     {"dot", dot_call, "a: lathe.Tensor, b: lathe.Tensor, axes: { batch?: table, contract?: table }): lathe.Tensor",
      "sum of products over contract = {axis of a, axis of b} or {{…}, {…}}; result axes: batch, rest of a, rest of b"},
+    {"dot_by_ids", dot_by_ids_call,
+     "x: lathe.Tensor, w: lathe.Tensor, ids: lathe.Tensor, axis?: integer): lathe.Tensor",
+     "each row of x [rows…, in] times the matrix of w [matrices, out, in] that its i32 id [rows…] chooses -> [rows…, "
+     "out]; axis: of w along x, 2 or 1"},
     {"zeros", zeros_call, "extents: integer[]): lathe.Tensor", "zeros"},
     {"ones", ones_call, "extents: integer[]): lathe.Tensor", "ones"},
     {"full", full_call, "extents: integer[], value: number): lathe.Tensor", "one value everywhere"},

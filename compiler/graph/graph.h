@@ -335,6 +335,10 @@ typedef struct Convolution {
 Node *convolution_op(const Convolution *v);                 /* the side; parts are its own matter, and so are w's extents */
 Convolution convolution_of(const Node *n);
 
+/* ops/dot_by_ids.c: x [rows…][K], w [E][N][K] (across 2) or [E][K][N] (1), ids i32 [rows…]; result [rows…][N] */
+Node *dot_by_ids(Node *x, Node *w, Node *ids, int across);
+bool sums_by_ids(const Node *n);                            /* is it a sum over the rows of each matrix */
+
 /* ops/loop.c: Loop *l = loop_open("layer", 12); x = loop_carry(l, x0); w = loop_x(l, stacked); loop_next(l, 0, y);
  * loop_close(l); y = loop_result(l, 0); s = loop_stack(l, body_value) */
 Loop *loop_open(const char *name, int64_t trip, bool reverse);

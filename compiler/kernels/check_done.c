@@ -51,11 +51,16 @@ static int64_t step_of_access(const View *v, const Loop *l)
     return step;
 }
 
-/* Copies of one struct, that of the access's among them, are as far from each other. */
+/* How far copies of the gradients that are done are from each other; the access may be of another struct. */
+static int64_t step_of_copies(const Done *d, const Access *a, int k)
+{
+    return a->view->buffer->param == d->param ? a->view->buffer->stride[k] : d->param->stride[k];
+}
+
 static int64_t step_of_done(const Done *d, const Access *a, const Loop *l)
 {
     for (int k = 0; k < d->copies; k++)
-        if (d->picks[k] == l) return a->view->buffer->stride[k];
+        if (d->picks[k] == l) return step_of_copies(d, a, k);
     return 0;
 }
 
@@ -63,7 +68,7 @@ static double size_of_done(const Done *d, const Access *a)
 {
     const Param *p = d->param;
     int64_t size = 1;
-    if (d->copies) return (double)a->view->buffer->stride[d->copies - 1];
+    if (d->copies) return (double)step_of_copies(d, a, d->copies - 1);
     if (p->loops) return (double)p->stride[0] * (double)p->shape.dim[0];
     for (int k = 0; k < p->shape.rank; k++) size += (p->shape.dim[k] - 1) * p->stride[k];
     return (double)size;

@@ -173,9 +173,10 @@ static const char *operation_of(KernelKind kind)
 
 static const char *index_fault(const Kernel *k)
 {
-    bool whole = k->kind == ATTENTION || k->kind == CONVOLUTION;
+    bool whole = k->kind == ATTENTION || k->kind == CONVOLUTION || k->kind == BY_IDS;
     if (!k->node) return "it is of a node";
-    if (whole ? op_info[k->node->op].kind != WHOLE || (k->node->op == OP_convolution) != (k->kind == CONVOLUTION)
+    if (whole ? op_info[k->node->op].kind != WHOLE || (k->node->op == OP_convolution) != (k->kind == CONVOLUTION) ||
+                    (k->node->op == OP_dot_by_ids) != (k->kind == BY_IDS)
               : !runs_as(k->node->op, k->kind))
         return format("it is of %s, and not of %s", whole ? "a whole operation" : operation_of(k->kind),
                       op_info[k->node->op].name);

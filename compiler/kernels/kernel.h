@@ -47,8 +47,9 @@ typedef struct View {
 } View;
 
 #define KERNEL_KINDS(X)                                                                                                \
-    X(ROWS, "rows") X(GEMM, "gemm") X(ATTENTION, "attention") X(CONVOLUTION, "convolution") X(GATHER, "gather")        \
-    X(SCATTER, "scatter") X(OVERWRITE, "overwrite") X(ARGMAX, "argmax") X(SCAN, "scan") X(ARGSORT, "argsort")          \
+    X(ROWS, "rows") X(GEMM, "gemm") X(ATTENTION, "attention") X(CONVOLUTION, "convolution") X(BY_IDS, "by_ids")        \
+    X(GATHER, "gather") X(SCATTER, "scatter") X(OVERWRITE, "overwrite") X(ARGMAX, "argmax") X(SCAN, "scan")            \
+    X(ARGSORT, "argsort")                                                                                              \
     X(TOPK, "topk") X(OVER_RANKS, "over_ranks") X(PACK, "pack") X(REPEAT, "repeat") X(PANELS, "panels")
 typedef enum KernelKind { KERNEL_KINDS(LIST_MEMBER) } KernelKind;
 

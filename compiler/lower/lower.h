@@ -198,6 +198,7 @@ const char *product_name(const Cut *cut, const Node *n);
 const char *whole_kernel_name(const Cut *cut, const Node *n, const Node *result);
 const char *attention_kernel_name(const Cut *cut, const Kernel *k);
 const char *convolution_kernel_name(const Cut *cut, const Kernel *k);
+const char *by_ids_kernel_name(const Cut *cut, const Kernel *k);
 
 /* ---- lower/buffers.c */
 Buffer *new_buffer(Cut *cut, Loop *level, const char *name, Home home, DType t, Shape s, Node *value);
@@ -221,7 +222,7 @@ bool whole_fits_at(const Node *result, const View *v);          /* can the resul
 Kernel *whole_kernel(Cut *cut, Node *n);
 bool neighbours(const View *v);                                 /* are elements along the last axis side by side */
 
-/* ---- lower/attention.c, lower/convolution.c: the same for each */
+/* ---- lower/attention.c, lower/convolution.c, lower/by_ids.c: the same for each */
 const char *attention_result_name(const Node *result);
 void straighten_attention(Cut *cut, Node *n);
 bool attention_fits_at(const Node *result, const View *v);
@@ -229,5 +230,9 @@ void fill_attention(Cut *cut, Node *n, Kernel *k);              /* reads, flops 
 void straighten_convolution(Cut *cut, Node *n);
 bool convolution_fits_at(const Node *result, const View *v);
 void fill_convolution(Cut *cut, Node *n, Kernel *k);
+void straighten_by_ids(Cut *cut, Node *n);
+bool by_ids_fits_at(const Node *result, const View *v);
+void fill_by_ids(Cut *cut, Node *n, Kernel *k);
+bool rows_of_two(const View *v, View *over);                    /* [rows…][width] as [outer][inner][width]; false: it is no such */
 
 #endif

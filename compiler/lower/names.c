@@ -369,6 +369,15 @@ const char *convolution_kernel_name(const Cut *cut, const Kernel *k)
     return format("%s_%s", layer, towards[convolution_of(k->node).side]);
 }
 
+/* A product by ids is called after its result, or its layer; the derivative towards the matrices weight_back. */
+const char *by_ids_kernel_name(const Cut *cut, const Kernel *k)
+{
+    const Node *first = k->writes.n ? k->writes.at[0].node : k->node;
+    const char *layer = place_of_node(k->node);
+    if (!k->node->phase || !*layer) return whole_kernel_name(cut, k->node, first);
+    return format("%s_%s", layer, sums_by_ids(k->node) ? "weight_back" : "rows_back");
+}
+
 /* Attention is called after its result, heads; its derivative is heads_back. */
 const char *attention_kernel_name(const Cut *cut, const Kernel *k)
 {

@@ -119,6 +119,17 @@ bool adds_to(Sum *s)
     return add;
 }
 
+/* Can each iteration make its part of a stack that lies at v: without gaps, or a kernel that may leave them? */
+static bool stacks_there(Loop *l, int which, const View *v)
+{
+    const Node *y = l->ys.at[which], *of = y->op == OP_pick ? y->in[0] : NULL;
+    View slot = view_without_first(v, l, 0), dense = view_dense(slot.shape);
+    if (y->op == OP_loop_arg && y->loop == l) return false;
+    if (same_strides(&dense, &slot)) return true;
+    if (of && op_info[of->op].kind == WHOLE) return whole_fits_at(y, &slot);
+    return of && of->op == OP_loop && y->ints[0] == PICK_STACK && stacks_there(of->loop, (int)y->ints[1], &slot);
+}
+
 static bool can_be_made_there(Cut *cut, Level *level, Node *n, const View *v, bool add)
 {
     if (n->in_loop != level->loop || info(cut, n)->placed || v->guarded || info(cut, n)->absorbed) return false;
@@ -128,11 +139,9 @@ static bool can_be_made_there(Cut *cut, Level *level, Node *n, const View *v, bo
     if (n->op == OP_pick) {
         if (op_info[n->in[0]->op].kind == WHOLE) return !add && whole_fits_at(n, v);
         if (n->in[0]->op != OP_loop || (add && !adds_up_from_zero(cut, n))) return false;
-        const Loop *l = n->in[0]->loop;
+        Loop *l = n->in[0]->loop;
         if (n->ints[0] == PICK_CARRY) return !loop_has_history(l, (int)n->ints[1]) && same_strides(&own, v);
-        Node *y = l->ys.at[n->ints[1]];
-        View slot = view_without_first(v, n->in[0]->loop, 0), dense = view_dense(slot.shape);
-        return !(y->op == OP_loop_arg && y->loop == l) && same_strides(&dense, &slot);
+        return stacks_there(l, (int)n->ints[1], v);
     }
     if (info(cut, n)->group) return group_can_store(cut, n, v);
     if (n->op == OP_dot) return gemm_fits_at(cut, n, v) && !(add && (info(cut, n)->product || !can_be_added(n)));

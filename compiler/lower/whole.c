@@ -10,6 +10,7 @@ bool neighbours(const View *v)
 const char *whole_result_name(const Node *result)
 {
     const Node *n = result->in[0];
+    if (n->op == OP_dot_by_ids) return sums_by_ids(n) ? "sums" : "chosen";
     if (n->op != OP_convolution) return attention_result_name(result);
     return convolution_of(n).side == TOWARDS_W ? "weight_parts" : "convolved";
 }
@@ -17,11 +18,13 @@ const char *whole_result_name(const Node *result)
 void straighten_whole(Cut *cut, Node *n)
 {
     if (n->op == OP_convolution) straighten_convolution(cut, n);
+    else if (n->op == OP_dot_by_ids) straighten_by_ids(cut, n);
     else straighten_attention(cut, n);
 }
 
 bool whole_fits_at(const Node *result, const View *v)
 {
+    if (result->in[0]->op == OP_dot_by_ids) return by_ids_fits_at(result, v);
     return result->in[0]->op == OP_convolution ? convolution_fits_at(result, v) : attention_fits_at(result, v);
 }
 
@@ -34,6 +37,7 @@ Kernel *whole_kernel(Cut *cut, Node *n)
     k->node = n;
     k->where = n->where;
     if (n->op == OP_convolution) fill_convolution(cut, n, k);
+    else if (n->op == OP_dot_by_ids) fill_by_ids(cut, n, k);
     else fill_attention(cut, n, k);
     for (int i = 0; i < k->reads.n; i++)
         if (k->reads.at[i].view.buffer) k->bytes += value_bytes(n->in[i]);
@@ -42,6 +46,8 @@ Kernel *whole_kernel(Cut *cut, Node *n)
         push(&k->writes, ((Operand){.node = p, .view = info(cut, p)->place}));
         k->bytes += value_bytes(p);
     }
-    k->name = n->op == OP_convolution ? convolution_kernel_name(cut, k) : attention_kernel_name(cut, k);
+    k->name = n->op == OP_convolution  ? convolution_kernel_name(cut, k)
+              : n->op == OP_dot_by_ids ? by_ids_kernel_name(cut, k)
+                                       : attention_kernel_name(cut, k);
     return k;
 }

@@ -43,6 +43,8 @@ local function activate(x, name)
   return f(x)
 end
 
+core.activate = activate
+
 -- cap · tanh(x / cap): near x for small x, never beyond ± cap.
 function nn.soft_cap(x, cap)
   if type(cap) ~= "number" or not (cap > 0 and cap < math.huge) then
@@ -497,6 +499,7 @@ core.use("score_bias")          -- nn.alibi, nn.relative_bias
 core.use("loop")                -- nn.stack, nn.map, nn.scan, nn.checkpoint
 core.use("recurrent")           -- nn.rnn, nn.gru, nn.lstm
 core.use("ctc")                 -- nn.ctc
+core.use("experts")             -- nn.experts, nn.balance_loss
 core.use("convolution")         -- nn.conv1d … nn.conv3d, nn.conv_transpose1d …, nn.shift
 core.use("pooling")             -- nn.max_pool1d …, nn.avg_pool1d …, nn.adaptive_max_pool1d …, nn.adaptive_avg_pool1d …
 core.use("normalisation")       -- nn.batchnorm, nn.groupnorm, nn.instancenorm, nn.local_response_norm

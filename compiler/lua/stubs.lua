@@ -145,7 +145,7 @@ for _, r in ipairs(core.reductions) do
 end
 for _, b in ipairs(core.bindings.nn) do annotated("nn." .. b.name, b.first, b.signature, b.doc) end
 write_layers()
-for _, file in ipairs { "layer", "nn", "order", "activation", "losses", "similarity", "ctc", "einsum", "attention", "score_bias", "loop", "recurrent", "convolution" } do write_library("nn", file) end
+for _, file in ipairs { "layer", "nn", "order", "activation", "losses", "similarity", "ctc", "einsum", "attention", "score_bias", "loop", "recurrent", "experts", "convolution" } do write_library("nn", file) end
 write_library("optim")
 write_library("data")
 return table.concat(out, "\n")

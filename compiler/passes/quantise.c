@@ -1,9 +1,9 @@
 /* quantise.c: gives parameters that are stored in blocks their type, Q8_0 (--frozen q8_0).
  *
  * Needs: frozen parameters, of which Desc says which are quantised (front/param.c).  Leaves: such a parameter as a leaf
- * of Q8_0.  Products (as the right operand, all of whose rows lie one behind another) and gathers of rows read it as it
- * is; so do slices of loops and slices of rows.  All others read a cast, which is made where it is read: nothing is
- * widened to memory but for a reader that needs an address.  In fp64 all read casts. */
+ * of Q8_0.  Products (as the right operand, all of whose rows lie one behind another), products by ids and gathers of
+ * rows read it as it is; so do slices of loops and slices of rows.  All others read a cast, which is made where it is
+ * read: nothing is widened to memory but for a reader that needs an address.  In fp64 all read casts. */
 #include "passes/passes.h"
 
 static bool is_unpacked(const Node *n) { return n->op == OP_cast && n->in[0]->dtype == Q8_0; }
@@ -42,6 +42,7 @@ static Node *quantised(Rewrite *r, Node *old, Node *const *in)
 {
     if (old->op == OP_parameter) return quantised_leaf(old, r->user);
     if (old->op == OP_dot && is_unpacked(in[1]) && reads_matrix(old)) return over_blocks(old, in, 1);
+    if (old->op == OP_dot_by_ids && is_unpacked(in[1]) && in[0]->dtype == F32) return over_blocks(old, in, 1);
     if (!old->nin || !is_unpacked(in[0])) return NULL;
     if ((op_info[old->op].facts & LOOKS_UP) && old->dtype == F32 && old->ints[0] < in[0]->shape.rank - 1)
         return over_blocks(old, in, 0);

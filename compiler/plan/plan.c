@@ -244,7 +244,7 @@ static bool multiplies(Kernel *const *kernels, int n)
 {
     for (int i = 0; i < n; i++)
         if (kernels[i]->kind == GEMM || kernels[i]->kind == ATTENTION || kernels[i]->kind == CONVOLUTION ||
-            multiplies(kernels[i]->body.at, kernels[i]->body.n))
+            kernels[i]->kind == BY_IDS || multiplies(kernels[i]->body.at, kernels[i]->body.n))
             return true;
     return false;
 }

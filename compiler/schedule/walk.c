@@ -162,7 +162,7 @@ void end_space(Nest *n)
 
 Nest *new_nest(const Kernel *k)
 {
-    bool called = k->kind == GEMM || k->kind == ATTENTION || k->kind == CONVOLUTION;
+    bool called = k->kind == GEMM || k->kind == ATTENTION || k->kind == CONVOLUTION || k->kind == BY_IDS;
     if (k->kind != ROWS && !called && k->kind != REPEAT && !is_picked(k) && !is_lengthwise(k)) return NULL;
     Nest *n = NEW(Nest);
     if (k->kind == ROWS) walk_rows(n, k);

@@ -55,6 +55,7 @@ typedef enum Value {
     ACTIVATION,
     ROPE,
     EVERY,
+    BALANCE,
     FROM_FIRST,
     WORD,
     SHARE,
@@ -81,11 +82,18 @@ static const Size of_llama[] = {
     {"head_dim", NULL, "head_width", SIZE, "256", GEMMAS},
     {"head_dim", NULL, "head_width", SIZE, "", NULL},
     {"hidden_size", NULL, "width", SIZE, NULL, NULL},
+    {"moe_intermediate_size", NULL, "hidden", SIZE, "768", "qwen3_moe"},
     {"intermediate_size", NULL, "hidden", SIZE, NULL, NULL},
     {"vocab_size", NULL, "vocab", SIZE, NULL, NULL},
     {"max_position_embeddings", NULL, "context", SIZE, NULL, NULL},
     {"sliding_window", NULL, "window", SIZE, "4096", "gemma2 gemma3_text"},
-    {"sliding_window", NULL, "window", SIZE, "", "mistral phi3"},
+    {"sliding_window", NULL, "window", SIZE, "", "mistral mixtral phi3"},
+    {"num_local_experts", "=num_experts", "experts", SIZE, "8", "mixtral"},
+    {"num_experts", "=num_local_experts", "experts", SIZE, "128", "qwen3_moe"},
+    {"num_experts_per_tok", NULL, "active", SIZE, "2", "mixtral"},
+    {"num_experts_per_tok", NULL, "active", SIZE, "8", "qwen3_moe"},
+    {"norm_topk_prob", NULL, "normalised", SWITCH, "false", "qwen3_moe"},
+    {"router_aux_loss_coef", NULL, "balance", BALANCE, NULL, "mixtral qwen3_moe"},
     {"layer_types", "=sliding_window_pattern", "full_every", EVERY, "2", "gemma2"}, /* older files: by a number */
     {"layer_types", "=sliding_window_pattern", "full_every", EVERY, "6", "gemma3_text"},
     {"query_pre_attn_scalar", NULL, "query_width", SIZE, "256", "gemma2 gemma3_text"},
@@ -94,7 +102,7 @@ static const Size of_llama[] = {
     {"final_logit_softcapping", NULL, "logit_cap", CAP, "0.0", "gemma3_text"},
     {"tie_word_embeddings", NULL, "tied", SWITCH, "true", "smollm3 " GEMMAS},
     {"tie_word_embeddings", NULL, "tied", SWITCH, "false", NULL},
-    {"rope_theta", rope, "rope_theta", REAL, "1000000.0", "gemma3_text"},
+    {"rope_theta", rope, "rope_theta", REAL, "1000000.0", "gemma3_text mixtral"},
     {"rope_theta", rope, "rope_theta", REAL, "2000000.0", "smollm3"},
     {"rope_theta", rope, "rope_theta", REAL, "10000.0", NULL},
     {"rope_local_base_freq", "=rope_parameters.sliding_attention.rope_theta", "rope_local", REAL, "10000.0",
@@ -106,7 +114,7 @@ static const Size of_llama[] = {
     {"low_freq_factor", rope, "rope_low", REAL, "", NULL},
     {"high_freq_factor", rope, "rope_high", REAL, "", NULL},
     {"original_max_position_embeddings", rope, "rope_context", SIZE, "", NULL},
-    {"rms_norm_eps", NULL, "eps", REAL, "1e-5", "olmo2 phi3"},
+    {"rms_norm_eps", NULL, "eps", REAL, "1e-5", "mixtral olmo2 phi3"},
     {"rms_norm_eps", NULL, "eps", REAL, "1e-6", NULL},
     {NULL, NULL, NULL, SIZE, NULL, NULL},
 };
@@ -194,7 +202,8 @@ static const struct {
     bool kind; /* the description has the type as its kind */
 } families[] = {
     {"llama", "llama", of_llama, true},       {"mistral", "llama", of_llama, true},
-    {"qwen2", "llama", of_llama, true},       {"qwen3", "llama", of_llama, true},
+    {"mixtral", "llama", of_llama, true},     {"qwen2", "llama", of_llama, true},
+    {"qwen3", "llama", of_llama, true},       {"qwen3_moe", "llama", of_llama, true},
     {"gemma", "llama", of_llama, true},       {"gemma2", "llama", of_llama, true},
     {"gemma3_text", "llama", of_llama, true}, {"olmo2", "llama", of_llama, true},
     {"phi3", "llama", of_llama, true},        {"smollm3", "llama", of_llama, true},
@@ -288,6 +297,16 @@ static json_int_t interval_from_first(const json_t *layers)
     return (json_int_t)every;
 }
 
+/* The balance loss counts where output_router_logits asks for it. */
+static char *balance_text(const char *place, const Size *s, const json_t *config)
+{
+    const json_t *found = found_in(config, s, s->theirs);
+    if (!json_is_true(json_object_get(config, "output_router_logits"))) return text_of("0.0");
+    if (!found) return text_of("0.001");
+    if (!json_is_number(found) || json_number_value(found) < 0) unfit(place, s, found, "a number, 0 or more");
+    return real_text(json_number_value(found));
+}
+
 /* The value in Lua, from malloc; "": the description's own. */
 static char *value_text(const char *place, const Size *s, const json_t *config)
 {
@@ -295,6 +314,7 @@ static char *value_text(const char *place, const Size *s, const json_t *config)
     const json_t *found = found_in(config, s, s->theirs);
     if (!found && s->value == ROPE) found = found_in(config, s, "type");
     if (!found && s->value == CAP && json_is_null(json_object_get(config, s->theirs))) return text_of("0.0");
+    if (s->value == BALANCE) return balance_text(place, s, config);
     if (!found && s->absent) return text_of("%s", s->absent);
     json_int_t n = json_integer_value(found);
     switch (s->value) {
@@ -315,6 +335,7 @@ static char *value_text(const char *place, const Size *s, const json_t *config)
             strspn(json_string_value(found), "abcdefghijklmnopqrstuvwxyz_") != strlen(json_string_value(found)))
             unfit(place, s, found, "a word");
         return text_of("\"%s\"", json_string_value(found));
+    case BALANCE:
     case CAP:
     case REAL:
         if (!json_is_number(found) || json_number_value(found) <= 0) unfit(place, s, found, "a number above 0");

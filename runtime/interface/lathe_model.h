@@ -19,7 +19,7 @@ enum { LATHE_MAXRANK = 8 };
  * adds a room. */
 enum { LATHE_ROOM_BYTES = 1949696, LATHE_PLANNED_THREADS = 4 };
 enum { LATHE_SHUFFLE_TOKENS = 1 << 22, LATHE_EVAL_TOKENS = 1 << 20 };   /* defaults */
-enum { LATHE_PACKED = 32, LATHE_MAX_HEAD = 256 }; /* columns of a packed matrix are a multiple; width of a head of attention */
+enum { LATHE_PACKED = 32, LATHE_MAX_HEAD = 256, LATHE_MATRICES_BY_IDS = 1 << 15 }; /* packed columns; widest head; most matrices */
 /* Convolutions of the runtime (math/convolution.h): axes; places of a kernel; bytes of its weights for 16 channels and a
  * vector of results. */
 enum { LATHE_CONVOLVED = 3, LATHE_CONVOLVED_PLACES = 4096, LATHE_CONVOLVED_WEIGHTS = 640 << 10 };

@@ -58,6 +58,11 @@ void gemm_own_q8_0(float *c, const float *a, const Lathe_q8_0 *b, const Lathe_ge
 int64_t gemm_room_bytes(void); /* per thread */
 void gemm_take_rooms(int threads);
 
+/* math/gemm.c: columns from … end of one row, which starts at 16 · n; the same bits however columns are divided */
+void gemm_row_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, int64_t from, int64_t end);
+void gemm_row_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, int64_t from, int64_t end);
+void gemm_row_q8_0(float *c, const float *a, const Lathe_q8_0 *b, const Lathe_gemm *g, int64_t from, int64_t end);
+
 /* math/gemm_blas.c: through OpenBLAS; false, without doing anything, if it does not support the strides. */
 bool gemm_blas_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, bool add);
 bool gemm_blas_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, bool add);

@@ -219,9 +219,17 @@ static INLINE void transpose_f64(double *to, int64_t W, const double *from, int6
         for (int i = 0; i < 8; i++) to[k * W + i] = from[i * step + k];
 }
 
+#include "math/gemm_by_ids.h"
+
 #define REAL    float
 #define NAME(x) x##_f32
 #include "math/gemm_tile.h"
+#include "math/gemm_by_ids_real.h"
+
+void dot_by_ids_q8_0(float *y, const float *x, const Lathe_q8_0 *w, const int *ids, const Lathe_by_ids *g)
+{
+    rows_by_ids_f32(y, x, (Right_f32){.blocks = w}, ids, g);
+}
 
 void gemm_own_q8_0(float *c, const float *a, const Lathe_q8_0 *b, const Lathe_gemm *g, bool add)
 {
@@ -245,3 +253,4 @@ void pack_shared_q8_0(float *packed, const Lathe_q8_0 *b, const Lathe_gemm *g)
 #define REAL    double
 #define NAME(x) x##_f64
 #include "math/gemm_tile.h"
+#include "math/gemm_by_ids_real.h"

@@ -102,3 +102,9 @@ void gemm_q8_0(float *c, const float *a, const Lathe_q8_0 *b, const Lathe_gemm *
     multiply_by_blocks(c, a, b, g, add);
     if (gemm_watch) gemm_watch->after(&p, kept);
 }
+
+/* Rows of blocks are the columns: b_k = 1. */
+void gemm_row_q8_0(float *c, const float *a, const Lathe_q8_0 *b, const Lathe_gemm *g, int64_t from, int64_t end)
+{
+    thin_by_blocks(c, a, b, g, from, end, false);
+}

@@ -172,3 +172,9 @@ void NAME(gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, bool
     NAME(multiply)(c, a, b, g, add);
     if (gemm_watch) gemm_watch->after(&p, kept);
 }
+
+void NAME(gemm_row)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, int64_t from, int64_t end)
+{
+    if (g->b_n == 1 && g->N >= LANES) NAME(thin_by_columns)(c, a, b, g, from, end, false);
+    else NAME(thin_by_dots)(c, a, b, g, from, end, false);
+}

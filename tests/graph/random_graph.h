@@ -117,7 +117,7 @@ static void rg_one(Maker *m)
         rg_map1,  rg_map1, rg_map2,   rg_map2,   rg_map2,   rg_int_map, rg_compare,
         rg_where, rg_cast, rg_random, rg_reduce, rg_reduce, rg_move,    rg_move,
         rg_move,  rg_dot,  rg_dot,    rg_index,  rg_index,  rg_along,   rg_leaf_or_constant,
-        rg_loop,  rg_loop, rg_attention, rg_convolution, rg_head};
+        rg_loop,  rg_loop, rg_attention, rg_convolution, rg_head, rg_by_ids};
     makers[rg_below(m, COUNT_OF(makers))](m);
 }
 

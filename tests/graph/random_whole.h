@@ -106,6 +106,19 @@ static void rg_convolution(Maker *m)
     rg_push(m, convolution_op(&v), a.bound * b.bound * terms);
 }
 
+/* Rows times matrices that ids choose, of which some choose none. */
+static void rg_by_ids(Maker *m)
+{
+    Shape ids = {.rank = 1 + rg_below(m, 3)}, x;
+    for (int i = 0; i < ids.rank; i++) ids.dim[i] = 1 + rg_below(m, 5);
+    int64_t K = 1 + rg_below(m, 20), N = 1 + rg_below(m, 20), E = 1 + rg_below(m, 5);
+    int across = 1 + rg_below(m, 2);
+    x = ids;
+    x.dim[x.rank++] = K;
+    Thing a = rg_real_of(m, x), w = rg_real_of(m, shape_of(3, across == 2 ? (int64_t[]){E, N, K} : (int64_t[]){E, K, N}));
+    rg_push(m, dot_by_ids(a.n, w.n, rg_ids(m, ids, E), across), a.bound * w.bound * (double)K);
+}
+
 /* Other for each class: what all logits have in common has no gradient but rounding. */
 static Node *rg_by_class(Thing t, int axis)
 {

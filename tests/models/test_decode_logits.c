@@ -43,6 +43,10 @@ int main(void)
         "models/llama.lua --set kind=phi3 --set rotary_share=0.75 --set window=3 --set width=32 --set heads=4 "
         "--set vocab=17 --set seq=17 --set batch=2 --set prefill=4 --precision fp64",
         1e-12);
+    compare_model("experts, prompts read at once",
+                  "models/llama.lua --set kind=mixtral --set experts=5 --set balance=0.1 --set width=32 --set heads=4 "
+                  "--set vocab=17 --set seq=17 --set batch=2 --set prefill=4 --precision fp64",
+                  1e-12);
     compare_model("smollm3, prompts read at once",
                   "models/llama.lua --set kind=smollm3 --set no_rope_interval=2 --set width=32 --set heads=4 "
                   "--set vocab=17 --set seq=17 --set batch=2 --set prefill=4 --precision fp64",

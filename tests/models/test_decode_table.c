@@ -53,6 +53,12 @@ static const char *const decodes[] = {
     "end); return y",
     "return nn.stack(2, x, function(x) return x + nn.shift(x, 2):cumsum(1) end)",
     "return nn.map(2, function(i) return nn.linear(x, { out = 8 }) end):sum(0)",
+    "return (nn.experts(x, { experts = 3, active = 2, hidden = 5 }))",
+    "local y, r = nn.experts(x, { experts = 3, active = 2, hidden = 5, normalised = false }); return y + "
+    "nn.max(r:sum(-1), "
+    "0):unsqueeze(-1)",
+    "local w = nn.param { name = \"ws\", shape = { 4, 8, 8 }, init = nn.init.normal(0.5) };"
+    " return nn.dot_by_ids(x, w, x:slice(-1, 0, 4):argmax(-1)) + nn.dot_by_ids(x, w, x:slice(-1, 4, 8):argmax(-1), 1)",
     "return nn.checkpoint(function(x) return x + nn.shift(x, 3) end, x)",
     /* other axes */
     "return x:cumsum(-1, true) + x:flip(-1) + x:pad(-1, 1):slice(-1, 0, 8) + x:sum { -1, keep = true }",
@@ -173,6 +179,7 @@ static const Row refused[] = {
      "return y",
      "nn.scan with reverse = true looks at later tokens"},
     {"return nn.weighted_mean(x, nn.ones(x.shape), 1):unsqueeze(1) + x", "runs over the time axis"},
+    {"return x + nn.balance_loss(x, 2)", "time"},
     {"return nn.conv1d(x, { out = 8, kernel = 1, padding = 1 }):slice(1, 0, x:size(1))", "looks at later tokens"},
     {"return nn.ctc(nn.log_softmax(x), x:argmax(-1)):reshape { 1, 1, 1 } + x", "x:argmax"},
     {"return nn.info_nce(x:reshape { -1, 8 }, x:reshape { -1, 8 }):reshape { 1, 1, 1 } + x", "time"},

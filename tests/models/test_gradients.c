@@ -53,6 +53,14 @@ static const Case cases[] = {
      "models/llama.lua --set kind=phi3 --set rotary_share=0.75 --set window=3 --set layers=2 --set width=32 "
      "--set heads=4 --set hidden=34 --set seq=7 --set batch=2 --set vocab=13",
      3},
+    {"llama as mixtral", "grad",
+     "models/llama.lua --set kind=mixtral --set experts=5 --set balance=0.5 --set layers=2 --set width=24 "
+     "--set heads=4 --set hidden=34 --set seq=7 --set batch=2 --set vocab=13",
+     3},
+    {"llama as qwen3_moe", "grad",
+     "models/llama.lua --set kind=qwen3_moe --set experts=5 --set active=3 --set normalised=false --set layers=2 "
+     "--set width=24 --set heads=4 --set hidden=34 --set seq=7 --set batch=2 --set vocab=13",
+     3},
     {"llama as smollm3", "grad",
      "models/llama.lua --set kind=smollm3 --set no_rope_interval=2 --set layers=2 --set width=24 --set heads=4 "
      "--set hidden=34 --set seq=7 --set batch=2 --set vocab=13",

@@ -77,6 +77,10 @@ int main(void)
         {"hf_mistral", "kind=mistral --set head_width=8 --set window=5 --set tied=false --set rope_theta=1e6"},
         {"hf_qwen2", "kind=qwen2 --set rope=linear --set rope_factor=4.0 --set rope_theta=1e6"},
         {"hf_qwen3", "kind=qwen3 --set head_width=10 --set tied=false --set rope_theta=1e6"},
+        {"hf_mixtral", "kind=mixtral --set window=5 --set tied=false --set rope_theta=1e6 --set experts=5 "
+                       "--set balance=0.5"},
+        {"hf_qwen3_moe", "kind=qwen3_moe --set head_width=10 --set tied=false --set rope_theta=1e6 --set experts=5 "
+                         "--set active=3 --set hidden=18 --set normalised=false --set balance=0.5"},
         {"hf_gemma", "kind=gemma --set head_width=10"},
         {"hf_gemma2", "kind=gemma2 --set layers=3 --set head_width=10 --set window=5 --set full_every=2 "
                       "--set score_cap=2.0 --set logit_cap=3.0"},

@@ -127,7 +127,6 @@ static Node *build_overwrite(void)
     return overwrite(a, map2(OP_mul, iota(shape_of(1, &four), 0), filled(2, I32, shape_of(1, &four))), b, 0, 0);
 }
 
-
 static Node *build_topk(void) { return pick(topk(param("a", shape2(5, 9)), 1, 3), 0, 0); }
 
 /* A recurrence with everything a loop has: carry, history, slices of a stack, an invariant, the index. */
@@ -176,7 +175,14 @@ static Node *build_map_loop(void)
 
 static Node *build_attention(void)
 {
-    Attention_sizes z = {.B = 2, .T = 5, .S = 7, .H = 4, .G = 2, .D = 4, .E = 6, .flags = CAUSAL | LENGTHS | TURNS | SOFT_CAP | SCORE_BIAS};
+    Attention_sizes z = {.B = 2,
+                         .T = 5,
+                         .S = 7,
+                         .H = 4,
+                         .G = 2,
+                         .D = 4,
+                         .E = 6,
+                         .flags = CAUSAL | LENGTHS | TURNS | SOFT_CAP | SCORE_BIAS};
     Node *q = param("q", shape_of(4, (int64_t[]){z.B, z.T, z.H, z.D})),
          *k = param("k", shape_of(4, (int64_t[]){z.B, z.S, z.G, z.D})),
          *v = param("v", shape_of(4, (int64_t[]){z.B, z.S, z.G, z.E}));
@@ -198,6 +204,27 @@ static Node *build_convolution_to(Side_of side)
 static Node *build_convolution(void) { return build_convolution_to(TOWARDS_Y); }
 static Node *build_transposed(void) { return build_convolution_to(TOWARDS_X); }
 static Node *build_weight_gradient(void) { return build_convolution_to(TOWARDS_W); }
+
+/* Rows of several matrices, in no order; matrix 1 has none, the last most. */
+static Node *by_ids_of(Node *x, Node *w, int across)
+{
+    double *ids = NEW_ARRAY(double, 14);
+    for (int i = 0; i < 14; i++) ids[i] = (double[]){3, 0, 3, 2, 3, 3, 3, 0, 3, 3, 2, 3, 3, 3}[i];
+    Shape s = shape2(7, 2);
+    return dot_by_ids(x, w, intern((Node){.op = OP_constant, .dtype = I32, .shape = s, .data = ids}), across);
+}
+
+/* Each token's row is multiplied by two matrices. */
+static Node *build_by_ids(void)
+{
+    Node *x = reshape(param("x", shape2(7, 5)), shape_of(3, (int64_t[]){7, 1, 5}));
+    return by_ids_of(expand(x, shape_of(3, (int64_t[]){7, 2, 5})), param("w", shape_of(3, (int64_t[]){4, 3, 5})), 2);
+}
+
+static Node *build_by_ids_turned(void)
+{
+    return by_ids_of(param("x", shape_of(3, (int64_t[]){7, 2, 5})), param("w", shape_of(3, (int64_t[]){4, 5, 3})), 1);
+}
 
 /* A loss for each row, weighed by something that depends on a parameter and on the losses. */
 static Node *build_linear_cross_entropy(void)
@@ -234,6 +261,8 @@ static const struct Builder {
     {OP_convolution, "convolution", build_convolution},
     {OP_convolution, "convolution_transposed", build_transposed},
     {OP_convolution, "convolution_weight", build_weight_gradient},
+    {OP_dot_by_ids, "dot_by_ids", build_by_ids},
+    {OP_dot_by_ids, "dot_by_ids_turned", build_by_ids_turned},
     {OP_linear_cross_entropy, "linear_cross_entropy", build_linear_cross_entropy},
     {OP_loop, "loop", build_loop},
     {OP_loop, "reversed_loop", build_reversed_loop},
@@ -242,10 +271,10 @@ static const struct Builder {
 };
 
 /* Nothing to differentiate: leaves, what yields integers, derivatives. */
-static const Op without_gradient[] = {OP_input,    OP_parameter, OP_state,         OP_constant,      OP_iota,
-                                      OP_philox,   OP_u01,       OP_class_id,      OP_stop_gradient, OP_argmax,
-                                      OP_loop_arg, OP_pick,      OP_attention_back, OP_over_ranks,
-                                      OP_cumargmax, OP_argsort};
+static const Op without_gradient[] = {OP_input,          OP_parameter,  OP_state,     OP_constant,
+                                      OP_iota,           OP_philox,     OP_u01,       OP_class_id,
+                                      OP_stop_gradient,  OP_argmax,     OP_loop_arg,  OP_pick,
+                                      OP_attention_back, OP_over_ranks, OP_cumargmax, OP_argsort};
 
 /* ------------------------------------------------------------------ the table of graphs */
 

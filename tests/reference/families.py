@@ -42,6 +42,15 @@ def configuration(family, r):
         return transformers.Qwen2Config(**sizes(r, [plain, linear]))
     if family == "qwen3":
         return transformers.Qwen3Config(**sizes(r, [plain, linear]), head_dim=r.choice([8, 12, 20]))
+    experts = dict(num_local_experts=r.choice([3, 4, 8]), num_experts_per_tok=r.choice([2, 3]), output_router_logits=r.random() < 0.7,
+                   router_aux_loss_coef=r.choice([0.001, 0.02, 0.5]))  # fmt: skip
+    if family == "mixtral":
+        return transformers.MixtralConfig(**sizes(r, [plain, linear]), **experts, sliding_window=r.choice([None, 7, 40]), head_dim=r.choice([None, 8, 12]))
+    if family == "qwen3_moe":
+        normalised = r.random() < 0.5  # of one expert alone, a weight of 1 would leave its router without gradient
+        experts["num_experts_per_tok"] = r.choice([2, 3] if normalised else [1, 2, 3])
+        return transformers.Qwen3MoeConfig(**sizes(r, [plain, linear]), **experts, head_dim=r.choice([8, 12, 20]), moe_intermediate_size=r.choice([17, 24, 34]),
+                                           norm_topk_prob=normalised)  # fmt: skip
     if family == "gemma":
         return transformers.GemmaConfig(**{**sizes(r, [plain]), "tie_word_embeddings": True}, head_dim=r.choice([8, 12, 20]), hidden_act=r.choice(["gelu_pytorch_tanh", "gelu"]))
     local = dict(head_dim=r.choice([8, 12, 20]), query_pre_attn_scalar=r.choice([7, 16, 24]), sliding_window=r.choice([5, 17, 40]))
@@ -83,6 +92,19 @@ def apart(own, theirs):
     return ((torch.from_numpy(own.copy()).double() - theirs.double()).abs().max() / theirs.abs().max().clamp(min=1e-9)).item()
 
 
+def of_experts(theirs, mixtral):
+    """Gradients by the names of files, in which each expert has tensors of its own; other parameters as they are."""
+    gate, up, down = ("w1", "w3", "w2") if mixtral else ("gate_proj", "up_proj", "down_proj")
+    for name, p in theirs.items():
+        name = name.replace(".mlp.", ".block_sparse_moe.") if mixtral else name
+        for e in range(len(p) if ".experts." in name else 0):
+            own = name[: name.index("experts.")] + f"experts.{e}."
+            parts = {down: p.grad[e]} if name.endswith("down_proj") else dict(zip((gate, up), p.grad[e].chunk(2)))
+            yield from ((f"{own}{part}.weight", g) for part, g in parts.items())
+        if ".experts." not in name:
+            yield name, p
+
+
 def gradients(model, trainer, own, work):
     """The largest difference over parameters: gradients go out as weights do, by the names and the layout of Hugging Face."""
     write(f"{work}/grads.safetensors", own)
@@ -90,14 +112,19 @@ def gradients(model, trainer, own, work):
     theirs = dict(model.named_parameters())
     if model.config.model_type == "gpt_neox" and "lm_head.weight" in theirs:  # its name in files
         theirs["embed_out.weight"] = theirs.pop("lm_head.weight")
+    if getattr(model.config, "num_local_experts", None):
+        theirs = dict(of_experts(theirs, model.config.model_type == "mixtral"))
     grads = read(f"{work}/grads/model.safetensors")
     assert grads.keys() == theirs.keys(), grads.keys() ^ theirs.keys()
-    return max(apart(grads[name], p.grad) for name, p in theirs.items())
+    return max(apart(grads[name], p if torch.is_tensor(p) and p.grad is None else p.grad) for name, p in theirs.items())
 
 
 def compare(lathe, family, seed, work):
     r = random.Random(seed * 7919 + sum(map(ord, family)))
-    model = transformers.AutoModelForCausalLM.from_config(configuration(family, r)).eval()
+    config = configuration(family, r)
+    if hasattr(config, "num_local_experts"):
+        config._experts_implementation = "eager"  # the other wants widths of 16 bytes
+    model = transformers.AutoModelForCausalLM.from_config(config).eval()
     model.generation_config = transformers.GenerationConfig()
     draw(model, seed)
     folder, made = os.path.join(work, "folder"), os.path.join(work, "made")
@@ -109,8 +136,13 @@ def compare(lathe, family, seed, work):
     write(f"{work}/in.safetensors", {"tokens": tokens.int().numpy(), "targets": targets.int().numpy()})
     run(trainer, "grad", "--weights", folder, "--inputs", f"{work}/in.safetensors", "--out", f"{work}/out.safetensors")
     out = read(f"{work}/out.safetensors")
-    logits = model(tokens).logits
-    torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten()).backward()
+    full = model(tokens)
+    logits = full.logits
+    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+    if getattr(full, "aux_loss", None) is not None:
+        loss = loss + model.config.router_aux_loss_coef * full.aux_loss
+    loss.backward()
+    assert abs(out["loss"].item() / loss.item() - 1) < 1e-5, (out["loss"], loss)
     run(trainer, "export", "--to", "hf", "--weights", folder, "--out", f"{work}/back")
     before, after = read(f"{folder}/model.safetensors"), read(f"{work}/back/model.safetensors")
     same = before.keys() == after.keys() and all((before[k] == after[k]).all() for k in before)
@@ -127,7 +159,7 @@ def compare(lathe, family, seed, work):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("lathe")
-    p.add_argument("families", nargs="*", default=["llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "olmo2", "phi3", "gpt_neox", "smollm3", "gpt2"])
+    p.add_argument("families", nargs="*", default=["llama", "mistral", "mixtral", "qwen3_moe", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "olmo2", "phi3", "gpt_neox", "smollm3", "gpt2"])
     p.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     a, failed = p.parse_args(), 0
     for family in a.families:

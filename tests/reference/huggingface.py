@@ -2,7 +2,7 @@
 
     python3 tests/reference/huggingface.py record [NAME …]
         writes tests/reference/hf_gpt2, hf_llama, hf_llama3 (stretched rotary positions), hf_mistral (a window), hf_qwen2,
-        hf_qwen3, hf_gemma, hf_gemma2 and hf_gemma3 (windows in some layers), hf_olmo2, hf_phi3, hf_smollm3, hf_neox and hf_neox_serial (or those named): folders as transformers' save_pretrained() leaves them, of small random
+        hf_qwen3, hf_mixtral and hf_qwen3_moe (with the balance loss), hf_gemma, hf_gemma2 and hf_gemma3 (windows in some layers), hf_olmo2, hf_phi3, hf_smollm3, hf_neox and hf_neox_serial (or those named): folders as transformers' save_pretrained() leaves them, of small random
         models, and in each expected.safetensors: tokens and targets I32 [B][T], logits F64 [B][T][V], loss F64 [1]
     python3 tests/reference/huggingface.py record_ends
         writes tests/reference/hf_ends: a small llama with a tokenizer whose vocabulary is smaller than the model's, a chat
@@ -23,6 +23,7 @@ import sys
 
 import numpy as np
 import torch
+import transformers
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig, GPT2Config, GPT2LMHeadModel
 from transformers import Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3TextConfig, GemmaConfig, GemmaForCausalLM
 from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, PreTrainedTokenizerFast
@@ -84,9 +85,12 @@ def record_one(name, model, T, seed, **how):
     tokens, targets = text[:, :-1], text[:, 1:]
     kind = how.pop("dtype", torch.float32)
     with torch.no_grad():
-        logits = model.double()(tokens).logits      # Llama's norms and angles stay in float32 all the same
+        full = model.double()(tokens)               # Llama's norms and angles stay in float32 all the same
+        logits, balance = full.logits, getattr(full, "aux_loss", None)
     model.to(kind).save_pretrained(folder, **how)
     loss = torch.nn.functional.cross_entropy(logits.reshape(-1, V), targets.reshape(-1))
+    if balance is not None:
+        loss = loss + model.config.router_aux_loss_coef * balance
     write(os.path.join(folder, "expected.safetensors"), {
         "tokens": tokens.numpy().astype(np.int32), "targets": targets.numpy().astype(np.int32), "logits": logits.numpy(),
         "loss": np.array([loss.item()])})
@@ -114,6 +118,12 @@ def record():
     record_one("hf_qwen2", Qwen2ForCausalLM(qwen).eval(), 12, 630, dtype=torch.bfloat16)
     qwen = Qwen3Config(**sizes, head_dim=10, rope_parameters={"rope_type": "default", "rope_theta": 1e6})
     record_one("hf_qwen3", Qwen3ForCausalLM(qwen).eval(), 12, 640, dtype=torch.bfloat16)
+    experts = dict(num_local_experts=5, output_router_logits=True, router_aux_loss_coef=0.5, experts_implementation="eager")
+    mixtral = transformers.MixtralConfig(**sizes, **experts, pad_token_id=None, sliding_window=5, rope_parameters={"rope_type": "default", "rope_theta": 1e6})
+    record_one("hf_mixtral", transformers.MixtralForCausalLM(mixtral).eval(), 12, 700, dtype=torch.bfloat16)
+    qwen = transformers.Qwen3MoeConfig(**sizes, **experts, num_experts_per_tok=3, moe_intermediate_size=18, norm_topk_prob=False, head_dim=10,
+                                       rope_parameters={"rope_type": "default", "rope_theta": 1e6})  # fmt: skip
+    record_one("hf_qwen3_moe", transformers.Qwen3MoeForCausalLM(qwen).eval(), 12, 710, dtype=torch.bfloat16)
     olmo = Olmo2Config(**sizes, pad_token_id=None, rope_parameters={"rope_type": "default", "rope_theta": 5e5})
     record_one("hf_olmo2", Olmo2ForCausalLM(olmo).eval(), 12, 650, dtype=torch.bfloat16)
     rope = {"rope_type": "default", "rope_theta": 5e4, "partial_rotary_factor": 0.75}

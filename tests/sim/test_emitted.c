@@ -36,10 +36,10 @@ static const char *const models[] = {
     "models/char_rnn.lua --config tiny --set dropout=0.2 --set accumulate=2",
     "models/llama.lua --set layers=2 --set width=32 --set heads=4 --set kv_heads=2 --set hidden=48 --set seq=7"
     " --set batch=2 --set vocab=50",
-    "models/llama.lua --set kind=gemma3_text --set layers=3 --set full_every=2 --set window=3 --set width=24 --set "
-    "heads=3"
-    " --set kv_heads=1 --set head_width=10 --set hidden=34 --set seq=7 --set batch=2 --set vocab=50 --set "
-    "rope_local=100.0",
+    "models/llama.lua --set kind=gemma3_text --set layers=3 --set full_every=2 --set window=3 --set width=24 --set heads=3"
+    " --set kv_heads=1 --set head_width=10 --set hidden=34 --set seq=7 --set batch=2 --set vocab=50 --set rope_local=100.0",
+    "models/llama.lua --set kind=mixtral --set experts=4 --set balance=0.1 --set layers=2 --set width=24 --set heads=3"
+    " --set kv_heads=1 --set hidden=34 --set seq=7 --set batch=2 --set vocab=50",
     "models/bert.lua --set layers=2 --set width=24 --set heads=3 --set hidden=34 --set vocab=40 --set seq=7 --set "
     "batch=3",
     "models/bert.lua --set kind=modernbert --set layers=2 --set width=24 --set heads=3 --set hidden=34 --set vocab=40 "

@@ -22,7 +22,7 @@ same gguf.safetensors folder.safetensors
 begun llama $reference/hf_llama
 says '^c.rope_theta = 500.0$' llama/model.lua
 llama=llama/built/trainer
-for kind in llama3 mistral qwen2 qwen3 gemma gemma2 gemma3 olmo2 phi3 smollm3 neox neox_serial; do
+for kind in llama3 mistral mixtral qwen2 qwen3 qwen3_moe gemma gemma2 gemma3 olmo2 phi3 smollm3 neox neox_serial; do
     begun $kind $reference/hf_$kind
     works $kind/built/trainer export --to hf --weights $reference/hf_$kind --out $kind-out
     works $kind/built/trainer init --init $kind-out --out back.safetensors
@@ -31,6 +31,8 @@ for kind in llama3 mistral qwen2 qwen3 gemma gemma2 gemma3 olmo2 phi3 smollm3 ne
     same ours theirs
 done
 says '^c.window = 5$' mistral/model.lua
+says '^c.balance = 0.5$' mixtral/model.lua
+says '^c.normalised = false$' qwen3_moe/model.lua
 says '^c.rope_context = 16$' llama3/model.lua
 begun gpt $reference/hf_gpt2/model.safetensors
 says '^c.gelu = "tanh"$' gpt/model.lua
@@ -47,7 +49,7 @@ config() { sed "$1" $reference/hf_llama/config.json >odd/config.json; }
 config 's/"hidden_size": 24/"hidden_size": "24"/'
 refuses 3 'odd/config.json: error: hidden_size: expected a whole number, 1 or more, found "24"' "$lathe" new other --from odd
 config 's/"model_type": "llama"/"model_type": "gamma"/'
-refuses 3 'model_type: expected llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text, olmo2, phi3, smollm3, gpt_neox, gpt2, bert, roberta or modernbert, for which models/ has a description, found gamma' "$lathe" new other --from odd
+refuses 3 'model_type: expected llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, gemma, gemma2, gemma3_text, olmo2, phi3, smollm3, gpt_neox, gpt2, bert, roberta or modernbert, for which models/ has a description, found gamma' "$lathe" new other --from odd
 config 's/"num_hidden_layers": 2,//'
 refuses 3 'num_hidden_layers: expected a whole number, 1 or more, found none' "$lathe" new other --from odd
 config 's/"rope_type": "default"/"rope_type": "yarn"/'
