@@ -45,7 +45,7 @@ static json_t *config_of(const char *path, char **place)
 
 /* ------------------------------------------------------------------ what a description calls it */
 
-typedef enum Value { SIZE, REAL, CAP, SWITCH, GELU, ACTIVATION, ROPE, EVERY } Value;
+typedef enum Value { SIZE, REAL, CAP, SWITCH, GELU, ACTIVATION, ROPE, EVERY, LIST } Value;
 
 /* Of several rows for one key of the description, the first that has a value counts. */
 typedef struct Size {
@@ -92,6 +92,11 @@ static const Size of_llama[] = {
     {"low_freq_factor", rope, "rope_low", REAL, "", NULL},
     {"high_freq_factor", rope, "rope_high", REAL, "", NULL},
     {"original_max_position_embeddings", rope, "rope_context", SIZE, "", NULL},
+    {"beta_fast", rope, "rope_fast", REAL, "", NULL},
+    {"beta_slow", rope, "rope_slow", REAL, "", NULL},
+    {"short_factor", rope, "rope_short", LIST, "", NULL},
+    {"long_factor", rope, "rope_long", LIST, "", NULL},
+    {"attention_factor", rope, "rope_amplitude", REAL, "", NULL},
     {"rms_norm_eps", NULL, "eps", REAL, "1e-5", "olmo2 phi3"},
     {"rms_norm_eps", NULL, "eps", REAL, "1e-6", NULL},
     {NULL, NULL, NULL, SIZE, NULL, NULL},
@@ -213,6 +218,35 @@ static json_int_t interval_of(const json_t *layers)
     return (json_int_t)every;
 }
 
+static char *rope_text(const char *place, const Size *s, const json_t *found)
+{
+    static const char *const ways[] = {"linear", "llama3", "yarn", "dynamic", "longrope"};
+    const char *said = json_string_value(found);
+    if (said && strcmp(said, "default") == 0) return text_of("%s", "");
+    if (said && strcmp(said, "su") == 0) said = "longrope"; /* as older files have it */
+    for (size_t k = 0; said && k < sizeof ways / sizeof *ways; k++)
+        if (strcmp(said, ways[k]) == 0) return text_of("\"%s\"", said);
+    unfit(place, s, found, "\"default\", \"linear\", \"llama3\", \"yarn\", \"dynamic\" or \"longrope\"");
+}
+
+/* A text of numbers between blanks */
+static char *list_text(const char *place, const Size *s, const json_t *found)
+{
+    enum { MOST = 4096 };
+    size_t i, n = json_array_size(found);
+    json_t *one;
+    char *all = text_of("%s", "");
+    if (n < 1 || n > MOST) unfit(place, s, found, "a list of numbers above 0");
+    json_array_foreach(found, i, one)
+    {
+        if (!json_is_number(one) || json_number_value(one) <= 0) unfit(place, s, found, "a list of numbers above 0");
+        char *next = text_of("%s%s%s", all, i ? " " : "", real_text(json_number_value(one)));
+        free(all);
+        all = next;
+    }
+    return text_of("\"%s\"", all);
+}
+
 /* The value in Lua, from malloc; "": the description's own. */
 static char *value_text(const char *place, const Size *s, const json_t *config)
 {
@@ -245,12 +279,8 @@ static char *value_text(const char *place, const Size *s, const json_t *config)
         if (!is_gelu(json_string_value(found)))
             unfit(place, s, found, "\"gelu\", \"gelu_new\", \"gelu_fast\" or \"gelu_pytorch_tanh\"");
         return text_of("\"%s\"", json_string_value(found));
-    case ROPE:
-        if (json_is_string(found) && strcmp(json_string_value(found), "default") == 0) return text_of("%s", "");
-        if (json_is_string(found) &&
-            (strcmp(json_string_value(found), "linear") == 0 || strcmp(json_string_value(found), "llama3") == 0))
-            return text_of("\"%s\"", json_string_value(found));
-        unfit(place, s, found, "\"default\", \"linear\" or \"llama3\"");
+    case ROPE: return rope_text(place, s, found);
+    case LIST: return list_text(place, s, found);
     }
     bug_at(__FILE__, __LINE__, "a kind of value");
 }
