@@ -58,7 +58,7 @@ end
 local function indices(rate) return nn.iota(rate:size(0)):cast("f32") end
 local function numbers(text)
   local list = {}
-  for word in text:gmatch("%S+") do list[#list + 1] = tonumber(word) or error(("expected a number in rope_short or rope_long, found %s"):format(word)) end
+  for word in text:gmatch("[^%s,]+") do list[#list + 1] = tonumber(word) or error(("expected a number in rope_short or rope_long, found %s"):format(word)) end
   return list
 end
 
@@ -293,7 +293,7 @@ return {
     rope_context = 0,                   -- how long texts were that the model began with, of llama3, yarn and longrope; 0: context
     rope_low = 1.0, rope_high = 4.0,    -- of llama3
     rope_fast = 32.0, rope_slow = 1.0,  -- of yarn
-    rope_short = "", rope_long = "",    -- of longrope: numbers between blanks, for seq up to rope_context and above
+    rope_short = "", rope_long = "",    -- of longrope: numbers between blanks or commas, for seq up to rope_context and above
     rope_amplitude = 0.0,               -- of yarn and longrope; 0: as its factor says
     no_rope_interval = 0,               -- each such layer has no rotary positions, of smollm3; 0: all have
     eps = 1e-5,

@@ -74,8 +74,10 @@ refuses 3 'attention_bias: expected false, found true' olmo2/built/trainer init 
 rm -r odd && cp -r $reference/hf_phi3 odd
 says '^c.rotary_share = 0.75$' phi3/model.lua
 config() { sed "$1" $reference/hf_phi3/config.json >odd/config.json; }
-config 's/"rope_type": "default"/"rope_type": "longrope"/'
-refuses 3 'rope_type: expected "default", "linear" or "llama3", found "longrope"' "$lathe" new other --from odd
+config 's/"rope_type": "default"/"rope_type": "round"/'
+refuses 3 'rope_type: expected "default", "linear", "llama3", "yarn", "dynamic" or "longrope", found "round"' "$lathe" new other --from odd
+config 's/"rope_type": "default"/"rope_type": "longrope", "short_factor": [1, 0]/'
+refuses 3 'short_factor: expected a list of numbers above 0, found \[1,0\]' "$lathe" new other --from odd
 refuses 3 'rope_parameters: expected .* found .*longrope' phi3/built/trainer init --init odd --out refused.safetensors
 config 's/"partial_rotary_factor": 0.75/"partial_rotary_factor": 0.5/'
 refuses 3 'partial_rotary_factor: expected 0.75, found 0.5' phi3/built/trainer init --init odd --out refused.safetensors
