@@ -50,8 +50,8 @@ config 's/"model_type": "llama"/"model_type": "gamma"/'
 refuses 3 'model_type: expected llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text, olmo2, phi3, smollm3, gpt_neox or gpt2, for which models/ has a description, found gamma' "$lathe" new other --from odd
 config 's/"num_hidden_layers": 2,//'
 refuses 3 'num_hidden_layers: expected a whole number, 1 or more, found none' "$lathe" new other --from odd
-config 's/"rope_type": "default"/"rope_type": "yarn"/'
-refuses 3 'rope_type: expected "default", "linear" or "llama3", found "yarn"' "$lathe" new other --from odd
+config 's/"rope_type": "default"/"rope_type": "spiral"/'
+refuses 3 'rope_type: expected "default", "linear", "llama3", "yarn", "dynamic" or "longrope", found "spiral"' "$lathe" new other --from odd
 
 # What is in the file decides, and what it means by saying nothing.
 cp $reference/hf_llama/*.safetensors* odd/
