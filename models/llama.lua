@@ -114,17 +114,22 @@ end
 -- Whether layer i (i32 [], of nn.stack) is not the last of `every` layers: bool []
 local function between(i, every) return nn.ne((i + 1) % every, 0) end
 
--- What becomes of rotary rates in layer i.  With a window they may have another base; where they are 0, nothing turns.
+-- What becomes of rotary rates in layer i, and what cosines and sines are multiplied by.  With a window they may have another
+-- base; where rates are 0, nothing turns.
 local function rates_of(c, i)
-  local stretch = stretches[c.rope] and stretches[c.rope](c)
+  local stretch, times = stretches[c.rope] and stretches[c.rope](c), amplitude(c)
   local function far(rate) return stretch and stretch(rate) or rate end
   if c.rope_local > 0 then
     local power = math.log(c.rope_local) / math.log(c.rope_theta)
     return function(rate) return nn.where(between(i, c.full_every), nn.exp(nn.log(rate) * power), far(rate)) end
   elseif c.no_rope_interval > 0 then
-    return function(rate) return between(i, c.no_rope_interval):cast("f32") * far(rate) end
+    return function(rate)
+      local turns = between(i, c.no_rope_interval):cast("f32")
+      return turns * far(rate), times ~= 1 and 1 + turns * (times - 1) or nil
+    end
   end
-  return stretch
+  if times == 1 then return stretch end
+  return function(rate) return far(rate), times end
 end
 
 local function norm(c, y, name) return name and nn.rmsnorm(y, { name = name, eps = c.eps, offset = kinds[c.kind].norm_offset }) or y end
@@ -140,7 +145,6 @@ local function block(c, init, x, i, segments)
     qk_norm = kind.qk_norm == "wide" and wide or kind.qk_norm and each,
     causal = true, window = c.window, windowed = c.full_every > 0 and between(i, c.full_every) or nil,
     rotary = c.rope_theta, rotary_width = rotary_width(c), rotary_stretch = rates_of(c, i),
-    rotary_amplitude = amplitude(c),
     scale = 1 / math.sqrt(query_width(c)), soft_cap = c.score_cap > 0 and c.score_cap or nil, context = reach(c), segments = segments,
   })
   x = x + norm(c, h, at.attention_out)

@@ -47,13 +47,16 @@ layer("position_embedding", "the first T rows of a learned table [context, width
 end)
 
 -- Cosines and sines [..., width / 2] of x [...] times rates that fall geometrically from 1 towards 1 / base, or what
--- stretch(rates) makes of these.
+-- stretch(rates) makes of these; a second value of stretch, a number or f32 [], multiplies all of them.
 local function waves(x, width, base, stretch)
   local half = width // 2
   local rate = nn.exp(nn.iota(half):cast("f32") * (-math.log(base) / half))
-  if stretch then rate = stretch(rate) end
+  local amplitude
+  if stretch then rate, amplitude = stretch(rate) end
   local angle = (x.dtype == "f32" and x or x:cast("f32")):unsqueeze(-1) * rate
-  return nn.cos(angle), nn.sin(angle)
+  local cos, sin = nn.cos(angle), nn.sin(angle)
+  if amplitude then return cos * amplitude, sin * amplitude end
+  return cos, sin
 end
 
 local sinusoidal_options = options.declare("nn.sinusoidal", {
@@ -84,10 +87,8 @@ local function angles(at, dim, base, stretch)
 end
 
 -- [T, D]: cosines, then sines, for nn.attend.  stretch: a function of the rates [D / 2] that gives others; default: they stay.
--- amplitude: a number that all are multiplied by; default: 1.
-function nn.turns(at, dim, base, stretch, amplitude)
-  local turns = nn.concat({ angles(at, dim, base, stretch) }, -1)
-  return (amplitude or 1) ~= 1 and turns * amplitude or turns
+function nn.turns(at, dim, base, stretch)
+  return nn.concat({ angles(at, dim, base, stretch) }, -1)
 end
 
 -- Rotary positions: rotates the two halves of each head [B, T, H, D] by an angle that grows with the position.
@@ -334,8 +335,7 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   dropout = { "number", 0, "on the probabilities" },
   rotary = { "number", 0, "base of rotary positions, such as 10000; 0: none" },
   rotary_width = { "integer", none, "channels of a head that they turn, the first ones; default: head_width" },
-  rotary_stretch = { "function", none, "of their rates f32 [rotary_width / 2], radians per position: gives other rates" },
-  rotary_amplitude = { "number", 1, "by which their cosines and sines are multiplied" },
+  rotary_stretch = { "function", none, "of their rates f32 [rotary_width / 2], radians per position: gives other rates and, if it likes, what cosines and sines are multiplied by" },
   scale = { "number", none, "of q · k; default: 1 / sqrt(head_width)" },
   context = { "integer", none, "positions that decode remembers; default: seq" },
   fused = { "boolean", true, "one weight for q, k, v (self-attention), in this order" },
@@ -363,7 +363,7 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   local turns, memory_turns
   if o.rotary > 0 then
     local width = rotary_width(o, dim)
-    local function turns_of(y) return nn.turns(positions(y:size(1), core.over_time(is_time(y, 1))), width, o.rotary, o.rotary_stretch, o.rotary_amplitude) end
+    local function turns_of(y) return nn.turns(positions(y:size(1), core.over_time(is_time(y, 1))), width, o.rotary, o.rotary_stretch) end
     turns, memory_turns = turns_of(x), memory and turns_of(memory)
     if width < dim then
       q, k, turns, memory_turns = partly_turned(q, turns), partly_turned(k, memory_turns or turns), nil, nil

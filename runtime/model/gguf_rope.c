@@ -99,7 +99,8 @@ static json_t *factors_of_table(const Store *s, const Architecture *a, const Sto
     int64_t pairs = (turned ? json_integer_value(turned) : gguf_head(s, a)) / 2;
     double *table = table_of(s, t, pairs);
     for (int64_t i = 0; i < pairs; i++)
-        if (!(table[i] > 0)) fail(EXIT_DATA, s->path, "tensor %s: expected numbers above 0", t->name);
+        if (!(table[i] > 0 && isfinite(table[i])))
+            fail(EXIT_DATA, s->path, "tensor %s: expected numbers above 0", t->name);
         else add_json(list, json_real(table[i]));
     free(table);
     return list;
@@ -130,17 +131,18 @@ void take_rope_tables(Store *s, const Architecture *a)
 
 /* ------------------------------------------------------------------ config.json */
 
-static double number_of(const Store *s, const Architecture *a, const char *key, double absent)
+static double rope_number(const Store *s, const Architecture *a, const char *key, double absent)
 {
     const json_t *value = gguf_value_of(s, a, key);
-    if (value && !(json_is_number(value) && json_number_value(value) > 0))
+    double x = json_number_value(value);
+    if (value && !(x > 0 && x < 1e15))
         fail(EXIT_DATA, s->path, "\"%s.%s\": expected a number above 0; the file is damaged", a->name, key);
-    return value ? json_number_value(value) : absent;
+    return value ? x : absent;
 }
 
 static int64_t first_context(const Store *s, const Architecture *a)
 {
-    return (int64_t)number_of(s, a, "rope.scaling.original_context_length", number_of(s, a, "context_length", 1));
+    return (int64_t)rope_number(s, a, "rope.scaling.original_context_length", rope_number(s, a, "context_length", 1));
 }
 
 /* What YaRN multiplies cosines and sines by, unless a model says something else. */
@@ -152,7 +154,7 @@ static double amplitude_of(const Store *s, const Architecture *a, double usual)
 {
     char text[40];
     double own =
-        number_of(s, a, "rope.scaling.yarn_attn_factor", usual) * number_of(s, a, "rope.scaling.attn_factor", 1);
+        rope_number(s, a, "rope.scaling.yarn_attn_factor", usual) * rope_number(s, a, "rope.scaling.attn_factor", 1);
     snprintf(text, sizeof text, "%.7g", own);
     return own == usual ? usual : strtod(text, NULL);
 }
@@ -162,8 +164,8 @@ static json_t *yarn_parameters(const Store *s, const Architecture *a, double fac
     double usual = yarn_amplitude(factor), own = amplitude_of(s, a, usual);
     json_t *all = json_pack("{s:s, s:f, s:I}", "rope_type", "yarn", "factor", factor,
                             "original_max_position_embeddings", (json_int_t)first_context(s, a));
-    double fast = number_of(s, a, "rope.scaling.yarn_beta_fast", 0),
-           slow = number_of(s, a, "rope.scaling.yarn_beta_slow", 0);
+    double fast = rope_number(s, a, "rope.scaling.yarn_beta_fast", 0),
+           slow = rope_number(s, a, "rope.scaling.yarn_beta_slow", 0);
     if (fast > 0) put_json(all, "beta_fast", json_real(fast));
     if (slow > 0) put_json(all, "beta_slow", json_real(slow));
     if (own != usual) put_json(all, "attention_factor", json_real(own));
@@ -172,9 +174,9 @@ static json_t *yarn_parameters(const Store *s, const Architecture *a, double fac
 
 static json_t *longrope_parameters(const Store *s, const Architecture *a)
 {
-    json_t *all =
-        json_pack("{s:s, s:I, s:f}", "rope_type", "longrope", "original_max_position_embeddings",
-                  (json_int_t)first_context(s, a), "attention_factor", number_of(s, a, "rope.scaling.attn_factor", 1));
+    json_t *all = json_pack("{s:s, s:I, s:f}", "rope_type", "longrope", "original_max_position_embeddings",
+                            (json_int_t)first_context(s, a), "attention_factor",
+                            rope_number(s, a, "rope.scaling.attn_factor", 1));
     for (int k = 0; k < FACTORS; k++) {
         json_t *list = json_object_get(s->header, factors[k].name);
         if (!list) fail(EXIT_DATA, s->path, "expected the tensor %s, which stretched positions need", factors[k].name);
@@ -193,7 +195,7 @@ static json_t *scaling_parameters(const Store *s, const Architecture *a)
     if (type && strcmp(type, "yarn") == 0) return yarn_parameters(s, a, x > 0 ? x : 1);
     if ((type && strcmp(type, "longrope") == 0) || json_object_get(s->header, factors[0].name))
         return longrope_parameters(s, a); /* converters leave the type out */
-    if (number_of(s, a, "rope.scaling.attn_factor", 1) != 1)
+    if (rope_number(s, a, "rope.scaling.attn_factor", 1) != 1)
         fail(EXIT_DATA, s->path, "\"%s.rope.scaling.attn_factor\" is read only beside the types yarn and longrope",
              a->name);
     if (type && strcmp(type, "linear") != 0 && strcmp(type, "none") != 0) return json_pack("{s:s}", "rope_type", type);

@@ -105,7 +105,7 @@ typedef struct Told {        /* of a chat, so far */
     bool answered;
 } Told;
 
-static bool tell(Reader *r, Told *so_far, int role)
+static bool add_told(Reader *r, Told *so_far, int role)
 {
     const Chat_form *f = r->s->options.chat ? r->s->options.chat : &plain_chat;
     bool first = so_far->messages++ == 0;
@@ -134,7 +134,8 @@ bool read_messages(Reader *r)
     Told so_far = {0};
     int role;
     bool more = true, read = take_json(r, '[', "'[', a list of messages");
-    while (read && more) read = read_message(r, &role) && tell(r, &so_far, role) && go_on(r, ']', "',' or ']'", &more);
+    while (read && more)
+        read = read_message(r, &role) && add_told(r, &so_far, role) && go_on(r, ']', "',' or ']'", &more);
     free(so_far.system);
     if (!read) return false;
     r->target.n = 0;

@@ -1365,7 +1365,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "cd1eb58bb7687a71",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "a3149b1ed81b9906",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
