@@ -22,7 +22,7 @@ local kinds = {
                         theta = 1e6, rope_local = 1e4 },
   olmo2 = { architecture = "Olmo2ForCausalLM", qk_norm = "wide", norms = "after", attention_bias = false, eps = 1e-5 },
   phi3 = { architecture = "Phi3ForCausalLM", fused = true, partial = true, window = false, eps = 1e-5,
-           harmless = { auto_map = "transformers has that code", original_max_position_embeddings = "of stretched positions" } },
+           harmless = { auto_map = "transformers has that code" } },
   mixtral = { architecture = "MixtralForCausalLM", window = false, eps = 1e-5, theta = 1e6, share = true,
               experts = { "block_sparse_moe", { "gate", "experts", "w1", "w3", "w2" } }, keys = { count = "num_local_experts", hidden = "intermediate_size" } },
   qwen3_moe = { architecture = "Qwen3MoeForCausalLM", qk_norm = true, attention_bias = false,
@@ -47,33 +47,93 @@ local function rotary_width(c) return math.floor(head_width(c) * c.rotary_share 
 local function query_width(c) return c.query_width > 0 and c.query_width or head_width(c) end
 local function context(c) return c.context > 0 and c.context or c.seq end
 
+-- How long texts were that a model began with, before it was made to read longer ones
+local function first_context(c) return c.rope ~= "dynamic" and c.rope_context > 0 and c.rope_context or context(c) end
+
+-- Two ways to stretch depend on the length of a text.  Ours go by seq, so that training and answers agree: up to the first
+-- context nothing longer is read, and beyond it everything is read as texts of seq, or longer ones, are.
+local function reads_far(c) return c.seq > first_context(c) end
+local by_length = { dynamic = true, longrope = true }
+local function reach(c)
+  if not by_length[c.rope] then return context(c) end
+  return reads_far(c) and math.max(context(c), c.seq) or math.min(context(c), first_context(c))
+end
+
+local function indices(rate) return nn.iota(rate:size(0)):cast("f32") end
+local function numbers(text)
+  local list = {}
+  for word in text:gmatch("[^%s,]+") do list[#list + 1] = tonumber(word) or error(("expected a number in rope_short or rope_long, found %s"):format(word)) end
+  return list
+end
+
+-- The first and the last pair of a head that YaRN changes by a part: those that turn so many times in the first context
+local function yarn_pairs(c)
+  local width = rotary_width(c)
+  local function pair(turns) return width * math.log(first_context(c) / (turns * 2 * math.pi)) / (2 * math.log(c.rope_theta)) end
+  local low, high = math.max(math.floor(pair(c.rope_fast)), 0), math.min(math.ceil(pair(c.rope_slow)), width - 1)
+  return low, low == high and high + 0.001 or high
+end
+
 -- Rotary rates of models that were made to read longer texts than they began with
 local stretches = {
   linear = function(c) return function(rate) return rate / c.rope_factor end end,
+  -- Pairs that turn often stay, those that turn seldom are divided, and between the two it changes from pair to pair.
+  yarn = function(c)
+    local low, high = yarn_pairs(c)
+    return function(rate)
+      local divided = nn.clamp((indices(rate) - low) / (high - low), 0, 1)
+      return rate * (divided / c.rope_factor + (1 - divided))
+    end
+  end,
+  -- The base grows with the length (NTK).
+  dynamic = function(c)
+    if not reads_far(c) then return nil end
+    local width = rotary_width(c)
+    local growth = (c.rope_factor * c.seq / context(c) - (c.rope_factor - 1)) ^ (width / (width - 2))
+    return function(rate) return rate * nn.exp(indices(rate) * (-2 / width * math.log(growth))) end
+  end,
+  -- Each rate is divided by a number of its own; there are two lists of these (Phi-3).
+  longrope = function(c)
+    local by = numbers(reads_far(c) and c.rope_long or c.rope_short)
+    return function(rate) return rate / nn.constant(by) end
+  end,
   -- High rates stay, low ones are divided, and between the two they change smoothly (Llama 3.1).
   llama3 = function(c)
     return function(rate)
-      local turns = rate * (c.rope_context / (2 * math.pi))
+      local turns = rate * (first_context(c) / (2 * math.pi))
       local share = nn.clamp((turns - c.rope_low) / (c.rope_high - c.rope_low), 0, 1)
       return rate * ((1 - share) / c.rope_factor + share)
     end
   end,
 }
 
+-- By which cosines and sines are multiplied: scores of longer texts are sharper.
+local function amplitude(c)
+  if c.rope_amplitude > 0 then return c.rope_amplitude end
+  if c.rope == "yarn" then return c.rope_factor > 1 and 0.1 * math.log(c.rope_factor) + 1 or 1 end
+  local factor = c.rope_factor ~= 1 and c.rope_factor or context(c) / first_context(c)
+  return c.rope == "longrope" and factor > 1 and math.sqrt(1 + math.log(factor) / math.log(first_context(c))) or 1
+end
+
 -- Whether layer i (i32 [], of nn.stack) is not the last of `every` layers: bool []
 local function between(i, every) return nn.ne((i + 1) % every, 0) end
 
--- What becomes of rotary rates in layer i.  With a window they may have another base; where they are 0, nothing turns.
+-- What becomes of rotary rates in layer i, and what cosines and sines are multiplied by.  With a window they may have another
+-- base; where rates are 0, nothing turns.
 local function rates_of(c, i)
-  local stretch = stretches[c.rope] and stretches[c.rope](c)
+  local stretch, times = stretches[c.rope] and stretches[c.rope](c), amplitude(c)
   local function far(rate) return stretch and stretch(rate) or rate end
   if c.rope_local > 0 then
     local power = math.log(c.rope_local) / math.log(c.rope_theta)
     return function(rate) return nn.where(between(i, c.full_every), nn.exp(nn.log(rate) * power), far(rate)) end
   elseif c.no_rope_interval > 0 then
-    return function(rate) return between(i, c.no_rope_interval):cast("f32") * far(rate) end
+    return function(rate)
+      local turns = between(i, c.no_rope_interval):cast("f32")
+      return turns * far(rate), times ~= 1 and 1 + turns * (times - 1) or nil
+    end
   end
-  return stretch
+  if times == 1 then return stretch end
+  return function(rate) return far(rate), times end
 end
 
 local function norm(c, y, name) return name and nn.rmsnorm(y, { name = name, eps = c.eps, offset = kinds[c.kind].norm_offset }) or y end
@@ -89,7 +149,7 @@ local function block(c, init, x, i, segments)
     qk_norm = kind.qk_norm == "wide" and wide or kind.qk_norm and each,
     causal = true, window = c.window, windowed = c.full_every > 0 and between(i, c.full_every) or nil,
     rotary = c.rope_theta, rotary_width = rotary_width(c), rotary_stretch = rates_of(c, i),
-    scale = 1 / math.sqrt(query_width(c)), soft_cap = c.score_cap > 0 and c.score_cap or nil, context = context(c), segments = segments,
+    scale = 1 / math.sqrt(query_width(c)), soft_cap = c.score_cap > 0 and c.score_cap or nil, context = reach(c), segments = segments,
   })
   x = x + norm(c, h, at.attention_out)
   if kind.experts then
@@ -118,10 +178,21 @@ end
 local function rope_of(c)
   local rope = { rope_theta = c.rope_theta, rope_type = c.rope, partial_rotary_factor = kinds[c.kind].partial and c.rotary_share or nil }
   if c.rope ~= "default" then rope.factor, rope.type = c.rope_factor, c.rope end         -- type: what older files call rope_type
-  if c.rope == "llama3" then
-    rope.low_freq_factor, rope.high_freq_factor, rope.original_max_position_embeddings = c.rope_low, c.rope_high, c.rope_context
-  end
+  if c.rope == "longrope" and c.rope_factor == 1 then rope.factor = nil end                  -- then it is said by two lengths
+  if c.rope == "longrope" or c.rope == "yarn" or c.rope == "llama3" then rope.original_max_position_embeddings = first_context(c) end
+  if c.rope == "llama3" then rope.low_freq_factor, rope.high_freq_factor = c.rope_low, c.rope_high end
+  if c.rope == "yarn" then rope.beta_fast, rope.beta_slow = c.rope_fast, c.rope_slow end
+  if c.rope == "longrope" then rope.short_factor, rope.long_factor = numbers(c.rope_short), numbers(c.rope_long) end
+  if c.rope_amplitude > 0 then rope.attention_factor = c.rope_amplitude end
   return rope
+end
+
+-- The same as older files of Phi-3 have it
+local function older_rope(rope)
+  local older = {}
+  for key, value in pairs(rope) do older[key] = value end
+  older.rope_type, older.type = "su", "su"
+  return older
 end
 
 -- What each layer has, as Hugging Face names it: every so many-th the one, and the others the other.
@@ -179,6 +250,7 @@ local function hugging_face(c)
   local kind = kinds[c.kind]
   local harmless = { rope_scaling = "compared as rope_parameters" }                             -- where it need not be unset
   for key, why in pairs(kind.harmless or {}) do harmless[key] = why end
+  if kind.partial and c.rope == "default" then harmless.original_max_position_embeddings = "of stretched positions" end
   local hf = {
     config = {
       model_type = c.kind, architectures = { kind.architecture },
@@ -186,6 +258,7 @@ local function hugging_face(c)
       head_dim = head_width(c), hidden_size = c.width, intermediate_size = c.hidden, hidden_act = "silu",
       max_position_embeddings = context(c), rms_norm_eps = c.eps, rope_theta = c.rope_theta, rope_parameters = rope_of(c),
       partial_rotary_factor = kind.partial and c.rotary_share or nil,
+      original_max_position_embeddings = kind.partial and c.rope == "longrope" and first_context(c) or nil,
       no_rope_layers = rope_layers(c, kind.no_rope and c.no_rope_interval),
       attention_bias = kind.attention_bias, mlp_bias = kind.mlp_bias, tie_word_embeddings = c.tied,
       sliding_window = c.window > 0 and c.window or kind.window and context(c) or nil,          -- a window of all has no effect
@@ -204,12 +277,29 @@ local function hugging_face(c)
     },
     unset = c.rope == "default" and { "rope_scaling" } or {},
     harmless = harmless,
+    alike = c.rope == "longrope" and { rope_parameters = { older_rope(rope_of(c)) } } or {},
     ids = { config = "vocab_size", tensors = { "model.embed_tokens.weight", not c.tied and "lm_head.weight" or nil } },
     copies = c.tied and { ["lm_head.weight"] = "model.embed_tokens.weight" } or {},
     ignored = { "model.layers.%d.self_attn.rotary_emb.inv_freq" },
   }
   if kind.experts then add_experts(c, kind, hf) end
   return kind.norm_offset and add_gemma(c, kind, hf) or hf
+end
+
+local function check_rope(c, kind)
+  local new = c.rope == "yarn" or by_length[c.rope]
+  assert(c.rope == "default" or stretches[c.rope], "rope must be default, linear, llama3, yarn, dynamic or longrope")
+  assert(not kind.partial or c.rope == "default" or c.rope == "longrope", "rope of the kind phi3 must be default or longrope")
+  assert(not new or not kind.rope_local, "rope of the kind gemma3_text must be default, linear or llama3")
+  assert(c.rope_factor > 0 and c.rope_low < c.rope_high, "rope_factor must be above 0, and rope_low below rope_high")
+  assert(0 < c.rope_slow and c.rope_slow < c.rope_fast, "rope_slow must be above 0, and below rope_fast")
+  assert(c.rope_amplitude == 0 or c.rope == "yarn" or c.rope == "longrope", "only rope yarn and longrope have a rope_amplitude")
+  assert(c.rope ~= "dynamic" or c.rope_factor >= 1, "rope_factor of rope dynamic must be 1 or more")
+  assert(c.rope ~= "dynamic" or rotary_width(c) > 2, "rope dynamic needs heads of more than 2 channels")
+  for _, name in ipairs { "rope_short", "rope_long" } do
+    local n, pairs_of_head = #numbers(c[name]), c.rope == "longrope" and rotary_width(c) // 2 or 0
+    assert(n == pairs_of_head, ("%s: expected %d numbers, found %d"):format(name, pairs_of_head, n))
+  end
 end
 
 return {
@@ -230,8 +320,12 @@ return {
     score_cap = 0.0, logit_cap = 0.0,   -- scores of attention, and logits, stay below; 0: as they are
     rope_theta = 10000.0, rope_local = 0.0,                             -- rope_local: of layers with the window; 0: rope_theta
     rotary_share = 1.0,                 -- the first part of each head that is turned, of phi3
-    rope = "default", rope_factor = 1.0,                                -- or linear, llama3
-    rope_low = 1.0, rope_high = 4.0, rope_context = 8192,               -- of llama3
+    rope = "default", rope_factor = 1.0,                                -- or linear, llama3, yarn, dynamic, longrope
+    rope_context = 0,                   -- how long texts were that the model began with, of llama3, yarn and longrope; 0: context
+    rope_low = 1.0, rope_high = 4.0,    -- of llama3
+    rope_fast = 32.0, rope_slow = 1.0,  -- of yarn
+    rope_short = "", rope_long = "",    -- of longrope: numbers between blanks or commas, for seq up to rope_context and above
+    rope_amplitude = 0.0,               -- of yarn and longrope; 0: as its factor says
     no_rope_interval = 0,               -- each such layer has no rotary positions, of smollm3; 0: all have
     eps = 1e-5,
     sd = 0.02,                          -- of every matrix before training
@@ -271,14 +365,13 @@ return {
     assert(c.score_cap == 0 or kind.score_cap, "only the kind gemma2 has score_cap")
     assert(c.logit_cap == 0 or kind.full_every, "only the kinds gemma2 and gemma3_text have logit_cap")
     assert(c.query_width == 0 or kind.full_every, "only the kinds gemma2 and gemma3_text have query_width")
-    assert(c.rope == "default" or stretches[c.rope] and c.kind ~= "phi3", "rope must be default, linear or llama3, of phi3 default")
     assert(not kind.experts == (c.experts == 0), "the kinds mixtral and qwen3_moe need experts, and others have none")
     assert(not kind.experts or c.active > 0 and c.active <= c.experts, "active must be 1 to experts")
     assert(c.normalised or kind.experts and not kind.share, "only the kind qwen3_moe may have normalised = false")
     assert(c.balance == 0 or kind.experts and c.balance > 0, "only the kinds mixtral and qwen3_moe have balance, above 0")
+    check_rope(c, kind)
     assert(c.rotary_share == 1 or kind.partial, "only the kind phi3 has a rotary_share")
     assert(c.no_rope_interval == 0 or kind.no_rope, "only the kind smollm3 has a no_rope_interval")
-    assert(c.rope_factor > 0 and c.rope_low < c.rope_high, "rope_factor must be above 0, and rope_low below rope_high")
     assert(c.head_width > 0 or c.width % (2 * c.heads) == 0,
       ("width %d must be a multiple of 2 * heads %d"):format(c.width, c.heads))
     assert(c.heads % c.kv_heads == 0, ("heads %d must be a multiple of kv_heads %d"):format(c.heads, c.kv_heads))

@@ -47,13 +47,16 @@ layer("position_embedding", "the first T rows of a learned table [context, width
 end)
 
 -- Cosines and sines [..., width / 2] of x [...] times rates that fall geometrically from 1 towards 1 / base, or what
--- stretch(rates) makes of these.
+-- stretch(rates) makes of these; a second value of stretch, a number or f32 [], multiplies all of them.
 local function waves(x, width, base, stretch)
   local half = width // 2
   local rate = nn.exp(nn.iota(half):cast("f32") * (-math.log(base) / half))
-  if stretch then rate = stretch(rate) end
+  local amplitude
+  if stretch then rate, amplitude = stretch(rate) end
   local angle = (x.dtype == "f32" and x or x:cast("f32")):unsqueeze(-1) * rate
-  return nn.cos(angle), nn.sin(angle)
+  local cos, sin = nn.cos(angle), nn.sin(angle)
+  if amplitude then return cos * amplitude, sin * amplitude end
+  return cos, sin
 end
 
 local sinusoidal_options = options.declare("nn.sinusoidal", {
@@ -332,7 +335,7 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   dropout = { "number", 0, "on the probabilities" },
   rotary = { "number", 0, "base of rotary positions, such as 10000; 0: none" },
   rotary_width = { "integer", none, "channels of a head that they turn, the first ones; default: head_width" },
-  rotary_stretch = { "function", none, "of their rates f32 [rotary_width / 2], radians per position: gives other rates" },
+  rotary_stretch = { "function", none, "of their rates f32 [rotary_width / 2], radians per position: gives other rates and, if it likes, what cosines and sines are multiplied by" },
   scale = { "number", none, "of q · k; default: 1 / sqrt(head_width)" },
   context = { "integer", none, "positions that decode remembers; default: seq" },
   fused = { "boolean", true, "one weight for q, k, v (self-attention), in this order" },

@@ -11,17 +11,19 @@
 
 static bool has_form(const Tokenizer *k, const Chat_form *f)
 {
-    bool opens = !f->opening || special_id(k, f->opening) >= 0;
-    return opens && (!*f->before || (special_id(k, f->before) >= 0 && special_id(k, f->end) >= 0));
+    const char *token[] = {f->opening, f->mark, *f->before ? f->end : NULL};
+    for (size_t i = 0; i < sizeof token / sizeof *token; i++)
+        if (token[i] && special_id(k, token[i]) < 0) return false;
+    return true;
 }
 
 static const struct Named_form {
     const char *name;
     const Chat_form *form;
 } named_forms[] = {
-    [LATHE_PLAIN_CHAT] = {"plain", &plain_chat},
-    [LATHE_CHATML] = {"chatml", &chatml_chat},
-    [LATHE_LLAMA3_CHAT] = {"llama3", &llama3_chat},
+    [LATHE_PLAIN_CHAT] = {"plain", &plain_chat},    [LATHE_CHATML] = {"chatml", &chatml_chat},
+    [LATHE_LLAMA3_CHAT] = {"llama3", &llama3_chat}, [LATHE_GEMMA_CHAT] = {"gemma", &gemma_chat},
+    [LATHE_PHI3_CHAT] = {"phi3", &phi3_chat},
 };
 
 static void check_form(struct Named_form of, const Tokenizer *k)
@@ -29,20 +31,21 @@ static void check_form(struct Named_form of, const Tokenizer *k)
     const char *opening = of.form->opening;
     if (has_form(k, of.form)) return;
     fail(EXIT_USAGE, NULL, "--set chat=%s: the tokenizer (%s) lacks its tokens, %s%s%s and %s; give another form",
-         of.name, tokenizer_words(k), opening ? opening : "", opening ? ", " : "", of.form->before, of.form->end);
+         of.name, tokenizer_words(k), opening ? opening : "", opening ? ", " : "", of.form->mark, of.form->end);
 }
 
 bool find_chat_form(const Lathe_recipe *r, const Origin *origin, const Tokenizer *k, Chat_form *form, char **why)
 {
     const char *template = origin_template(origin);
-    *form = has_form(k, &chatml_chat) ? chatml_chat : plain_chat;
+    *form = has_form(k, &chatml_chat) ? chatml_chat : has_form(k, &gemma_chat) ? gemma_chat : plain_chat;
     if (r->chat != LATHE_CHAT_FOUND) {
         check_form(named_forms[r->chat], k);
         *form = *named_forms[r->chat].form;
     } else if (template && !read_chat_template(template, form)) {
         *why =
-            text_of("the chat template that came with the weights is none of the known ones (ChatML and Llama 3's); if "
-                    "the model was trained on a form that is, name it: --set chat=plain, chatml or llama3");
+            text_of("the chat template that came with the weights is none of the known ones (ChatML, Llama 3, Gemma, "
+                    "Phi-3, OLMo 2, Qwen); if the model was trained on a form that is, name it: --set chat=plain, "
+                    "chatml, llama3, gemma or phi3");
         return false;
     }
     if (has_form(k, form)) return true;
@@ -91,16 +94,25 @@ static void say(Turn *t, const Chat_piece *piece, int n, bool answers)
     }
 }
 
-static void say_message(Turn *t, const Chat_form *f, const char *role, Passage said, int pieces)
+/* head: no more than what stands before the content. */
+static void say_message(Turn *t, const Chat_form *f, const Chat_message *m, bool head)
 {
     Chat_piece piece[MESSAGE_PIECES];
-    message_pieces(f, role, said, piece);
-    say(t, piece, pieces, pieces == MESSAGE_PIECES);
+    int n = message_pieces(f, m, piece);
+    say(t, piece, head ? HEAD_PIECES : n, !head);
 }
 
 static void say_form(Turn *t, const char *words)
 {
-    say(t, &(Chat_piece){{words, (int64_t)strlen(words)}, false, false}, 1, false);
+    if (words) say(t, &(Chat_piece){{words, (int64_t)strlen(words)}, false, false}, 1, false);
+}
+
+static void say_beginning(Turn *t, const Chat_form *f, bool system_speaks)
+{
+    say_form(t, f->opening);
+    if (system_speaks || !f->standing) return;
+    const Passage said = {f->standing, (int64_t)strlen(f->standing)};
+    say_message(t, f, &(Chat_message){.role = "system", .said = said}, false);
 }
 
 static void encode_turn(const Turn *t, Encoder *e, const Tokenizer *k, Ids *to)
@@ -119,15 +131,22 @@ static void encode_turn(const Turn *t, Encoder *e, const Tokenizer *k, Ids *to)
 void encode_said(Encoder *e, const Tokenizer *k, const Chat_form *f, bool first, Passage system, Passage said, Ids *to)
 {
     Turn t = {0};
-    if (first && f->opening) say_form(&t, f->opening);
-    if (first && !system.at && f->standing) system = (Passage){f->standing, (int64_t)strlen(f->standing)};
-    if (first && system.at) say_message(&t, f, "system", system, MESSAGE_PIECES);
+    const Chat_message from_system = {.role = "system", .said = system};
+    Chat_message m = {.role = "user", .said = said};
+    if (first) say_beginning(&t, f, system.at);
+    if (first && joins_system(f, "system", system.at)) m.system = system;
+    else if (first && system.at && !skips_message(f, &from_system)) say_message(&t, f, &from_system, false);
     if (!first) say_form(&t, f->behind);
-    say_message(&t, f, "user", said, MESSAGE_PIECES);
-    say_message(&t, f, "assistant", said, HEAD_PIECES);
+    say_message(&t, f, &m, false);
+    say_message(&t, f, &(Chat_message){.role = "assistant"}, true);
     encode_turn(&t, e, k, to);
     free(t.span);
     free(t.text);
+}
+
+void encode_thought(Encoder *e, const Chat_form *f, Ids *to)
+{
+    if (f->thought) encode_bytes(e, f->thought, (int64_t)strlen(f->thought), to);
 }
 
 static void forget_turn(void *with)
@@ -137,16 +156,29 @@ static void forget_turn(void *with)
     free(t->text);
 }
 
+static void check_message(const Chat_form *f, const Chat_message *m, int number, int64_t turn)
+{
+    const char *fault = message_fault(f, m, turn);
+    if (fault) fail(EXIT_DATA, NULL, "messages: message %d (%s): %s", number, m->role, fault);
+}
+
 void encode_messages(Encoder *e, const Tokenizer *k, const Chat_form *f, const Chat_message *m, int n, Ids *to)
 {
     Turn t = {0};
-    bool stands = f->standing && strcmp(m[0].role, "system") != 0;
+    Passage system = {0};
     pthread_cleanup_push(forget_turn, &t); /* a failure may end only the thread */
-    if (f->opening) say_form(&t, f->opening);
-    if (stands) say_message(&t, f, "system", (Passage){f->standing, (int64_t)strlen(f->standing)}, MESSAGE_PIECES);
-    for (int i = 0; i < n; i++) say_message(&t, f, m[i].role, m[i].said, MESSAGE_PIECES);
-    say_message(&t, f, "assistant", m[0].said, HEAD_PIECES);
+    say_beginning(&t, f, strcmp(m[0].role, "system") == 0);
+    int joined = joins_system(f, m[0].role, true);
+    if (joined) system = m[0].said;
+    for (int i = joined; i < n; i++) {
+        Chat_message one = m[i];
+        check_message(f, &one, i + 1, i - joined);
+        if (i == joined) one.system = system;
+        if (!skips_message(f, &one)) say_message(&t, f, &one, false);
+    }
+    say_message(&t, f, &(Chat_message){.role = "assistant"}, true);
     encode_turn(&t, e, k, to);
+    encode_thought(e, f, to);
     pthread_cleanup_pop(1);
 }
 
@@ -154,8 +186,9 @@ void encode_answered(Encoder *e, const Tokenizer *k, const Chat_form *f, Passage
 {
     Chat_piece piece[MESSAGE_PIECES];
     Turn t = {0};
-    message_pieces(f, "assistant", answer, piece);
-    say(&t, piece + HEAD_PIECES, MESSAGE_PIECES - HEAD_PIECES, true);
+    const Chat_message m = {.role = "assistant", .said = answer, .last = true};
+    int n = message_pieces(f, &m, piece), from = HEAD_PIECES + (f->thought != NULL); /* which the messages end with */
+    say(&t, piece + from, n - from, true);
     encode_turn(&t, e, k, to);
     forget_turn(&t);
 }

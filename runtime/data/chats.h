@@ -20,11 +20,8 @@ int spans_together(const Tokenizer *k, const char *text, const Span *span, int n
 /* Appends the ids of what a person says, up to where the model answers, as training reads it.  first: at the beginning
  * of a chat, where `system` (at NULL: as the form has it) speaks before; otherwise after an answer and its end. */
 void encode_said(Encoder *e, const Tokenizer *k, const Chat_form *f, bool first, Passage system, Passage said, Ids *to);
-/* The same of a whole chat, which the model answers next. */
-typedef struct Chat_message {
-    const char *role; /* system, user, assistant */
-    Passage said;
-} Chat_message;
+void encode_thought(Encoder *e, const Chat_form *f, Ids *to); /* of the answer that comes next; it is not kept */
+/* The same of a whole chat, which the model answers next, with the thought; ends the program if the form has none such. */
 void encode_messages(Encoder *e, const Tokenizer *k, const Chat_form *f, const Chat_message *m, int n, Ids *to);
 /* The answer to them, as training reads it: with what ends the message. */
 void encode_answered(Encoder *e, const Tokenizer *k, const Chat_form *f, Passage answer, Ids *to);

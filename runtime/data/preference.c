@@ -69,7 +69,7 @@ static char *take_said(const json_t *x, const char *field, Chat_message *to)
     if (!is_chat_role(json_string_value(role), (int64_t)json_string_length(role)))
         return text_of("expected the role system, developer, user, assistant or tool in \"%s\", found \"%.40s\"", field,
                        json_string_value(role));
-    *to = (Chat_message){json_string_value(role), passage_of(content)};
+    *to = (Chat_message){.role = json_string_value(role), .said = passage_of(content)};
     return NULL;
 }
 

@@ -38,6 +38,7 @@ typedef struct Architecture {
     bool own_logits;   /* llama.cpp wants a matrix of its own for the logits */
     bool tied;         /* llama.cpp has none: it is the embedding's */
     const char *share; /* the key of Hugging Face for the part of a head that positions turn; NULL: they turn all */
+    bool factors;      /* two tensors may stretch positions, rope_factors_long.weight and …_short.weight */
     const char *base;  /* that of the base of rotary positions, where each head has a key of its own; NULL: rope_theta */
     int no_rope;       /* every so many-th layer has no rotary positions, which a file does not say; 0: all have */
     int full_every;    /* every so many-th layer has no window, unless a file says another; 0: none has one */
@@ -56,11 +57,14 @@ void rename_as_hf(const Store *s, const Architecture *a, Stored *t); /* its orde
 
 /* ---- model/gguf_rope.c: stretched rotary positions */
 
-void take_rope_table(Store *s, const Architecture *a); /* rope_freqs.weight: what it means goes into the header */
+void take_rope_tables(Store *s, const Architecture *a); /* tensors: what they mean goes into the header */
 void put_rope_parameters(const Store *s, const Architecture *a, json_t *config);
-/* rope: rope_parameters of config.json.  Whether it is written as such a tensor, and its elements; why it has no place. */
-bool is_rope_table(const json_t *rope);
-double rope_table_element(const json_t *rope, int64_t pair, int64_t pairs);
+/* rope: rope_parameters of config.json.  The names of tensors for it, up to two; their elements. */
+int rope_tables(const json_t *rope, const char **name);
+int64_t rope_table_pairs(const json_t *rope, int64_t head);
+double rope_table_element(const json_t *rope, const char *name, int64_t pair, int64_t pairs);
+double rope_amplitude(const json_t *rope, int64_t context); /* rope.scaling.attn_factor, which is 1 where it is absent */
+/* Why it has no place; NULL: it has. */
 const char *rope_misfit(const Architecture *a, const json_t *rope); /* NULL: it has */
 
 /* ---- model/gguf_layers.c: layers that differ from each other */

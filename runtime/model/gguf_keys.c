@@ -116,6 +116,13 @@ const json_t *rope_of_model(const Writer *w)
     return full ? full : rope;
 }
 
+static void put_amplitude(Writer *w, const json_t *rope)
+{
+    json_t *x = json_real(rope_amplitude(rope, json_integer_value(said_of_model(w, "max_position_embeddings"))));
+    if (json_real_value(x) != 1) put_own_key(w, "rope.scaling.attn_factor", GGUF_F32, x);
+    json_decref(x);
+}
+
 static void put_rope_keys(Writer *w)
 {
     const json_t *rope = rope_of_model(w);
@@ -126,11 +133,16 @@ static void put_rope_keys(Writer *w)
     json_decref(turned);
     put_own_key(w, "rope.scaling.original_context_length", GGUF_U32,
                 json_object_get(rope, "original_max_position_embeddings"));
-    if (!type || strcmp(type, "linear") != 0) return;
+    put_amplitude(w, rope);
+    bool yarn = type && strcmp(type, "yarn") == 0, two = type && strcmp(type, "longrope") == 0;
+    if (!yarn && !two && (!type || strcmp(type, "linear") != 0)) return;
     char *key = text_of("%s.rope.scaling.type", w->a->name);
     put_text_key(w, key, type);
     free(key);
-    put_own_key(w, "rope.scaling.factor", GGUF_F32, json_object_get(rope, "factor"));
+    if (!two) put_own_key(w, "rope.scaling.factor", GGUF_F32, json_object_get(rope, "factor"));
+    if (!yarn) return;
+    put_own_key(w, "rope.scaling.yarn_beta_fast", GGUF_F32, json_object_get(rope, "beta_fast"));
+    put_own_key(w, "rope.scaling.yarn_beta_slow", GGUF_F32, json_object_get(rope, "beta_slow"));
 }
 
 /* Which layers see all, where llama.cpp would not know. */

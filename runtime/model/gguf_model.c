@@ -68,7 +68,7 @@ void read_gguf_model(Store *s, const char *path)
     read_gguf(s, path);
     check_kind(s);
     const Architecture *a = architecture_of(s);
-    take_rope_table(s, a);
+    take_rope_tables(s, a);
     for (int i = 0; i < s->n; i++) rename_as_hf(s, a, &s->tensor[i]);
     sort_tensors(s);
 }
@@ -84,6 +84,10 @@ static const char *const other_keys[] = {"vocab_size",
                                          "rope.dimension_count",
                                          "rope.scaling.type",
                                          "rope.scaling.factor",
+                                         "rope.scaling.attn_factor",
+                                         "rope.scaling.yarn_attn_factor",
+                                         "rope.scaling.yarn_beta_fast",
+                                         "rope.scaling.yarn_beta_slow",
                                          "rope.scale_linear",
                                          "rope.scaling.finetuned",
                                          "rope.scaling.original_context_length"};

@@ -186,7 +186,7 @@ static const Architecture architectures[] = {
      .own_heads = true, .full_every = 6, .local_base = true, .layers_by_heads = 62},
     {"olmo2", "olmo2", "Olmo2ForCausalLM", llama_keys, olmo_tensors, SILU, .rotary = true, .own_logits = true},
     {"phi3", "phi3", "Phi3ForCausalLM", llama_keys, phi_tensors, SILU, .rotary = true,
-     .share = "partial_rotary_factor"},
+     .share = "partial_rotary_factor", .factors = true},
     {"smollm3", "smollm3", "SmolLM3ForCausalLM", llama_keys, llama_tensors, SILU, .rotary = true, .own_heads = true,
      .turned = true, .no_rope = 4},
     {"gptneox", "gpt_neox", "GPTNeoXForCausalLM", neox_keys, neox_tensors, GELU, .rotary = true, .own_logits = true,

@@ -80,9 +80,6 @@ void put_info(Writer *w, const char *name, const Stored *place, int64_t *offset)
     *offset += aligned(count_elements(place) / type->elements * type->bytes);
 }
 
-/* By how much rates are divided: a vector. */
-static Stored place_of_rope_table(const Writer *w) { return (Stored){.rank = 1, .dim = {head_of_model(w) / 2}}; }
-
 static void put_infos(Writer *w)
 {
     int64_t offset = 0;
@@ -94,9 +91,9 @@ static void put_infos(Writer *w)
         put_info(w, name, &place, &offset);
         free(name);
     }
-    if (!is_rope_table(rope_of_model(w))) return;
-    Stored place = place_of_rope_table(w);
-    put_info(w, rope_table, &place, &offset);
+    const char *table[2];
+    Stored place = {.rank = 1, .dim = {rope_table_pairs(rope_of_model(w), head_of_model(w))}};
+    for (int i = 0, n = rope_tables(rope_of_model(w), table); i < n; i++) put_info(w, table[i], &place, &offset);
 }
 
 void put_padding(Writer *w)
@@ -146,13 +143,16 @@ static void put_tensor_data(Writer *w, const Hf_tensor *t)
     put_padding(w);
 }
 
-static void put_rope_table(Writer *w)
+/* By how much rates are divided */
+static void put_rope_tables(Writer *w)
 {
     const json_t *rope = rope_of_model(w);
-    int64_t pairs = head_of_model(w) / 2;
-    if (!is_rope_table(rope)) return;
-    for (int64_t i = 0; i < pairs; i++) out_number(w, float_bits(rope_table_element(rope, i, pairs)), 4);
-    put_padding(w);
+    const char *table[2];
+    int64_t pairs = rope_table_pairs(rope, head_of_model(w));
+    for (int k = 0, n = rope_tables(rope, table); k < n; k++) {
+        for (int64_t i = 0; i < pairs; i++) out_number(w, float_bits(rope_table_element(rope, table[k], i, pairs)), 4);
+        put_padding(w);
+    }
 }
 
 /* ------------------------------------------------------------------ the file */
@@ -249,12 +249,13 @@ void write_gguf(const char *path, const Gguf_model *g)
     w.file_type = type_named(g->type)->of_file;
     Token *token = tokens_by_id(&w);
     put_keys(&w, token); /* counts them */
-    begin_gguf(&w, g->hf->n + is_rope_table(rope_of_model(&w)));
+    const char *table[2];
+    begin_gguf(&w, g->hf->n + rope_tables(rope_of_model(&w), table));
     put_keys(&w, token);
     put_infos(&w);
     put_padding(&w);
     for (int i = 0; i < g->hf->n; i++) put_tensor_data(&w, &g->hf->tensor[i]);
-    put_rope_table(&w);
+    put_rope_tables(&w);
     end_gguf(&w);
     free(token);
 }

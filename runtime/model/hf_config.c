@@ -137,6 +137,12 @@ static bool agree(const json_t *a, const json_t *b)
     const char *key;
     json_t *value;
     if (json_is_number(a) && json_is_number(b)) return json_number_value(a) == json_number_value(b);
+    if (json_is_array(a) && json_is_array(b)) {
+        bool same = json_array_size(a) == json_array_size(b);
+        for (size_t i = 0; same && i < json_array_size(a); i++)
+            same = agree(json_array_get(a, i), json_array_get(b, i));
+        return same;
+    }
     if (!json_is_object(a) || !json_is_object(b)) return json_equal(a, b);
     json_object_foreach((json_t *)a, key, value)
     {

@@ -5,6 +5,7 @@
 #include "source/reader.h"
 #include "source/source.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const roles[] = {"system", "developer", "user", "assistant", "tool"};
@@ -28,11 +29,11 @@ static bool add_span(Reader *r, const char *at, int64_t n, bool counts, bool con
     return true;
 }
 
-static bool add_message(Reader *r, const Chat_form *f, int role, Passage said)
+static bool add_message(Reader *r, const Chat_form *f, const Chat_message *m)
 {
     Chat_piece piece[MESSAGE_PIECES];
-    message_pieces(f, roles[role], said, piece);
-    for (int i = 0; i < MESSAGE_PIECES; i++)
+    int n = message_pieces(f, m, piece);
+    for (int i = 0; i < n; i++)
         if (!add_span(r, piece[i].text.at, piece[i].text.bytes, piece[i].counts, piece[i].content)) return false;
     return true;
 }
@@ -42,7 +43,8 @@ static bool add_beginning(Reader *r, const Chat_form *f, int role)
 {
     if (f->opening && !add_span(r, f->opening, (int64_t)strlen(f->opening), false, false)) return false;
     if (!f->standing || role == SYSTEM) return true;
-    return add_message(r, f, SYSTEM, (Passage){f->standing, (int64_t)strlen(f->standing)});
+    const Passage said = {f->standing, (int64_t)strlen(f->standing)};
+    return add_message(r, f, &(Chat_message){.role = roles[SYSTEM], .said = said});
 }
 
 static bool take_message_text(Reader *r, const char *key, Draft *to)
@@ -93,27 +95,58 @@ static bool go_on(Reader *r, int closing, const char *expected, bool *more)
     return take_json(r, *more ? ',' : closing, expected);
 }
 
-static bool read_message(Reader *r, bool first, bool *answered)
+static bool read_message(Reader *r, int *role)
 {
-    const Chat_form *f = r->s->options.chat ? r->s->options.chat : &plain_chat;
-    int role = ROLES;
     bool content = false, more = true;
+    *role = ROLES;
     if (!take_json(r, '{', "'{' of a message")) return false;
     while (more)
-        if (!take_field(r, &role, &content) || !go_on(r, '}', "',' or '}'", &more)) return false;
-    if (role == ROLES || !content)
-        return stop_record(r, "a message has no %s", role == ROLES ? "role" : "content"), false;
-    *answered |= role == ASSISTANT;
+        if (!take_field(r, role, &content) || !go_on(r, '}', "',' or '}'", &more)) return false;
+    if (*role == ROLES || !content)
+        return stop_record(r, "a message has no %s", *role == ROLES ? "role" : "content"), false;
+    return true;
+}
+
+typedef struct Told {        /* of a chat, so far */
+    int64_t messages, turns; /* turns: without a system that is joined */
+    char *system;            /* what it says, until it is joined; from malloc */
+    int64_t system_bytes;
+    bool answered;
+} Told;
+
+static bool add_told(Reader *r, Told *so_far, int role)
+{
+    const Chat_form *f = r->s->options.chat ? r->s->options.chat : &plain_chat;
+    bool first = so_far->messages++ == 0;
+    Chat_message m = {.role = roles[role],
+                      .said = {r->target.at, r->target.n},
+                      .system = {so_far->system, so_far->system_bytes},
+                      .last = json_blanks(&r->feed) == ']'};
     if (first && !add_beginning(r, f, role)) return false;
-    return add_message(r, f, role, (Passage){r->target.at, r->target.n});
+    if (joins_system(f, m.role, first)) {
+        so_far->system = must_alloc((size_t)m.said.bytes + 1);
+        memcpy(so_far->system, m.said.at, (size_t)m.said.bytes);
+        so_far->system_bytes = m.said.bytes;
+        return true;
+    }
+    const char *fault = message_fault(f, &m, so_far->turns++);
+    if (fault) return stop_record(r, "message %d (%s): %s", (int)so_far->messages, m.role, fault), false;
+    so_far->answered |= role == ASSISTANT;
+    bool added = skips_message(f, &m) || add_message(r, f, &m);
+    free(so_far->system);
+    so_far->system = NULL;
+    return added;
 }
 
 bool read_messages(Reader *r)
 {
-    bool answered = false, more = true, first = true;
-    if (!take_json(r, '[', "'[', a list of messages")) return false;
-    for (; more; first = false)
-        if (!read_message(r, first, &answered) || !go_on(r, ']', "',' or ']'", &more)) return false;
+    Told so_far = {0};
+    int role;
+    bool more = true, read = take_json(r, '[', "'[', a list of messages");
+    while (read && more)
+        read = read_message(r, &role) && add_told(r, &so_far, role) && go_on(r, ']', "',' or ']'", &more);
+    free(so_far.system);
+    if (!read) return false;
     r->target.n = 0;
-    return answered ? true : (stop_record(r, "no message is the assistant's"), false);
+    return so_far.answered ? true : (stop_record(r, "no message is the assistant's"), false);
 }

@@ -4,6 +4,7 @@
  * have been made alike; in place of HERE it may have any text, which is what the system says unless a chat begins with
  * another message of the system's.  tests/reference/chats.py compares each form with what Jinja makes of its template.
  */
+#include "base/hash.h"
 #include "base/utf8.h"
 #include "base/words.h"
 #include "source/source.h"
@@ -12,14 +13,79 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define USUAL "system user assistant"
+
 const Chat_form plain_chat = {.before = "", .after = ":\n", .end = "\n\n", .behind = ""};
-const Chat_form chatml_chat = {.before = "<|im_start|>", .after = "\n", .end = "<|im_end|>", .behind = "\n"};
+const Chat_form chatml_chat = {
+    .before = "<|im_start|>", .after = "\n", .end = "<|im_end|>", .behind = "\n", .mark = "<|im_start|>"};
 const Chat_form llama3_chat = {.before = "<|start_header_id|>",
                                .after = "<|end_header_id|>\n\n",
                                .end = "<|eot_id|>",
                                .behind = "",
+                               .mark = "<|start_header_id|>",
                                .opening = "<|begin_of_text|>",
                                .trims = true};
+const Chat_form gemma_chat = {.before = "<start_of_turn>",
+                              .after = "\n",
+                              .end = "<end_of_turn>",
+                              .behind = "\n",
+                              .mark = "<start_of_turn>",
+                              .opening = "<bos>",
+                              .answerer = "model",
+                              .joint = "\n\n",
+                              .roles = USUAL,
+                              .trims = true,
+                              .alternates = true};
+static const Chat_form gemma2_chat = {.before = "<start_of_turn>",
+                                      .after = "\n",
+                                      .end = "<end_of_turn>",
+                                      .behind = "\n",
+                                      .mark = "<start_of_turn>",
+                                      .opening = "<bos>",
+                                      .answerer = "model",
+                                      .roles = "user assistant",
+                                      .trims = true,
+                                      .alternates = true};
+const Chat_form phi3_chat = {
+    .before = "<|", .after = "|>\n", .end = "<|end|>", .behind = "\n", .mark = "<|assistant|>", .roles = USUAL};
+static const Chat_form phi35_chat = {.before = "<|",
+                                     .after = "|>\n",
+                                     .end = "<|end|>",
+                                     .behind = "\n",
+                                     .mark = "<|assistant|>",
+                                     .roles = USUAL,
+                                     .skips_silence = true};
+static const Chat_form olmo2_chat = {.before = "<|",
+                                     .after = "|>\n",
+                                     .end = "<|endoftext|>",
+                                     .behind = "\n",
+                                     .opening = "<|endoftext|>",
+                                     .other_end = "\n",
+                                     .roles = USUAL,
+                                     .bare_end = true};
+static const Chat_form qwen25_chat = {.before = "<|im_start|>",
+                                      .after = "\n",
+                                      .end = "<|im_end|>",
+                                      .behind = "\n",
+                                      .mark = "<|im_start|>",
+                                      .standing =
+                                          "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.",
+                                      .roles = USUAL};
+static const Chat_form qwen_chat = {.before = "<|im_start|>",
+                                    .after = "\n",
+                                    .end = "<|im_end|>",
+                                    .behind = "\n",
+                                    .mark = "<|im_start|>",
+                                    .roles = USUAL};
+static const Chat_form qwen3_chat = {.before = "<|im_start|>",
+                                     .after = "\n",
+                                     .end = "<|im_end|>",
+                                     .behind = "\n",
+                                     .mark = "<|im_start|>",
+                                     .thought = "<think>\n\n</think>\n\n",
+                                     .roles = USUAL};
+
+/* ------------------------------------------------------------------ a message */
 
 static bool is_white(uint32_t c)
 {
@@ -44,25 +110,75 @@ Passage trimmed(const char *text, int64_t bytes)
     return in;
 }
 
-static Chat_piece piece(const char *text, bool counts)
+bool joins_system(const Chat_form *f, const char *role, bool first)
 {
-    return (Chat_piece){{text, (int64_t)strlen(text)}, counts, false};
+    return first && f->joint && strcmp(role, "system") == 0;
 }
 
-void message_pieces(const Chat_form *f, const char *role, Passage said, Chat_piece *to)
+bool skips_message(const Chat_form *f, const Chat_message *m)
 {
-    bool counts = strcmp(role, "assistant") == 0;
-    to[0] = piece(f->before, false);
-    to[1] = piece(role, false);
-    to[2] = piece(f->after, false);
-    to[3] = (Chat_piece){f->trims ? trimmed(said.at, said.bytes) : said, counts, true};
-    to[4] = piece(f->end, counts);
-    to[5] = piece(f->behind, false);
+    return f->skips_silence && m->said.bytes == 0 && strcmp(m->role, "system") == 0;
+}
+
+static bool has_thought(Passage said)
+{
+    static const char end[] = "</think>";
+    for (int64_t i = 0; i + (int64_t)strlen(end) <= said.bytes; i++)
+        if (memcmp(said.at + i, end, strlen(end)) == 0) return true;
+    return false;
+}
+
+const char *message_fault(const Chat_form *f, const Chat_message *m, int64_t turn)
+{
+    bool user = strcmp(m->role, "user") == 0, answer = strcmp(m->role, "assistant") == 0;
+    if (f->roles && !strstr(f->roles, m->role)) return "this form of chats has no message of that role here";
+    if (f->alternates && user != (turn % 2 == 0))
+        return "in this form of chats a person begins, and the assistant answers each time";
+    if (f->thought && answer && has_thought(m->said))
+        return "this form of chats is without thoughts: leave what ends with </think> out";
+    return NULL;
+}
+
+typedef struct Pieces {
+    Chat_piece *at;
+    int n;
+} Pieces;
+
+static void add_piece(Pieces *to, const char *text, bool counts)
+{
+    if (text && (*text || to->n < HEAD_PIECES))
+        to->at[to->n++] = (Chat_piece){{text, (int64_t)strlen(text)}, counts, false};
+}
+
+static void add_content(Pieces *to, Passage text, bool counts) { to->at[to->n++] = (Chat_piece){text, counts, true}; }
+
+int message_pieces(const Chat_form *f, const Chat_message *m, Chat_piece *to)
+{
+    Pieces p = {to, 0};
+    bool answer = strcmp(m->role, "assistant") == 0, thinks = f->thought && m->last && answer;
+    Passage said = f->trims ? trimmed(m->said.at, m->said.bytes) : m->said;
+    while (thinks && said.bytes && *said.at == '\n') said.at++, said.bytes--;
+    add_piece(&p, f->before, false);
+    add_piece(&p, answer && f->answerer ? f->answerer : m->role, false);
+    add_piece(&p, f->after, false);
+    if (thinks) add_piece(&p, f->thought, false);
+    if (m->system.at) add_content(&p, m->system, false), add_piece(&p, f->joint, false);
+    add_content(&p, said, answer);
+    add_piece(&p, answer || !f->other_end ? f->end : f->other_end, answer);
+    if ((answer || !f->other_end) && !(f->bare_end && m->last)) add_piece(&p, f->behind, false);
+    return p.n;
 }
 
 /* ------------------------------------------------------------------ templates */
 
 #define HERE "\1"
+
+#define ALTERNATES "{{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}"
+#define PHI3                                                                                                           \
+    "{{'<|system|>\n' + message['content'] + '<|end|>\n'}}{% elif message['role'] == 'user' %}"                        \
+    "{{'<|user|>\n' + message['content'] + '<|end|>\n'}}{% elif message['role'] == 'assistant' %}"                     \
+    "{{'<|assistant|>\n' + message['content'] + '<|end|>\n'}}{% endif %}{% endfor %}"                                  \
+    "{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% else %}{{ eos_token }}{% endif %}"
 
 static const struct Template {
     const Chat_form *form;
@@ -81,6 +197,47 @@ static const struct Template {
      "+ message['content'] | trim + '<|eot_id|>' %}"
      "{% if loop.index0 == 0 %}{% set content = bos_token + content %}{% endif %}{{ content }}{% endfor %}"
      "{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}"},
+    {&gemma_chat, "{{ bos_token }}{%- if messages[0]['role'] == 'system' -%}{%- if messages[0]['content'] is string -%}"
+                  "{%- set first_user_prefix = messages[0]['content'] + '\n\n' -%}{%- else -%}"
+                  "{%- set first_user_prefix = messages[0]['content'][0]['text'] + '\n\n' -%}{%- endif -%}"
+                  "{%- set loop_messages = messages[1:] -%}{%- else -%}{%- set first_user_prefix = '' -%}"
+                  "{%- set loop_messages = messages -%}{%- endif -%}{%- for message in loop_messages -%}"
+                  "{%- if (message['role'] == 'user') != (loop.index0 % 2 == 0) -%}" ALTERNATES "{%- endif -%}"
+                  "{%- if (message['role'] == 'assistant') -%}{%- set role = 'model' -%}{%- else -%}"
+                  "{%- set role = message['role'] -%}{%- endif -%}"
+                  "{{ '<start_of_turn>' + role + '\n' + (first_user_prefix if loop.first else '') }}"
+                  "{%- if message['content'] is string -%}{{ message['content'] | trim }}"
+                  "{%- elif message['content'] is iterable -%}{%- for item in message['content'] -%}"
+                  "{%- if item['type'] == 'image' -%}{{ '<start_of_image>' }}{%- elif item['type'] == 'text' -%}"
+                  "{{ item['text'] | trim }}{%- endif -%}{%- endfor -%}{%- else -%}"
+                  "{{ raise_exception('Invalid content type') }}{%- endif -%}{{ '<end_of_turn>\n' }}{%- endfor -%}"
+                  "{%- if add_generation_prompt -%}{{'<start_of_turn>model\n'}}{%- endif -%}"},
+    {&gemma2_chat, "{{ bos_token }}{% if messages[0]['role'] == 'system' %}"
+                   "{{ raise_exception('System role not supported') }}{% endif %}{% for message in messages %}"
+                   "{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}" ALTERNATES
+                   "{% endif %}{% if (message['role'] == 'assistant') %}{% set role = 'model' %}{% else %}"
+                   "{% set role = message['role'] %}{% endif %}"
+                   "{{ '<start_of_turn>' + role + '\n' + message['content'] | trim + '<end_of_turn>\n' }}{% endfor %}"
+                   "{% if add_generation_prompt %}{{'<start_of_turn>model\n'}}{% endif %}"},
+    {&phi3_chat, "{% for message in messages %}{% if message['role'] == 'system' %}" PHI3},
+    {&phi35_chat, "{% for message in messages %}{% if message['role'] == 'system' and message['content'] %}" PHI3},
+    {&olmo2_chat,
+     "{{ bos_token }}{% for message in messages %}{% if message['role'] == 'system' %}"
+     "{{ '<|system|>\n' + message['content'] + '\n' }}{% elif message['role'] == 'user' %}"
+     "{{ '<|user|>\n' + message['content'] + '\n' }}{% elif message['role'] == 'assistant' %}{% if not loop.last %}"
+     "{{ '<|assistant|>\n' + message['content'] + eos_token + '\n' }}{% else %}"
+     "{{ '<|assistant|>\n' + message['content'] + eos_token }}{% endif %}{% endif %}"
+     "{% if loop.last and add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}{% endfor %}"},
+};
+
+/* Longer ones, by the XXH64 of what made_alike() makes of them. */
+static const struct Long_template {
+    const Chat_form *form;
+    uint64_t hash;
+} long_templates[] = {
+    {&qwen25_chat, 0xec0bfd883746c1f7}, /* Qwen 2.5 */
+    {&qwen3_chat, 0x621cc402db6280f1},  /* Qwen 3 */
+    {&qwen_chat, 0x363940d739c44d57},   /* Qwen 3 Instruct 2507 */
 };
 
 /* ------------------------------------------------------------------ alike */
@@ -200,6 +357,18 @@ bool read_chat_template(const char *template, Chat_form *form)
         free(known);
     }
     if (standing) form->standing = standing; /* kept for the run */
+    uint64_t hash = hash_of(own, strlen(own));
+    for (size_t k = 0; k < sizeof long_templates / sizeof *long_templates && !found; k++) {
+        found = long_templates[k].hash == hash;
+        if (found) *form = *long_templates[k].form;
+    }
     free(own);
     return found;
+}
+
+const char *form_template(const Chat_form *f)
+{
+    for (size_t k = 0; k < sizeof templates / sizeof *templates; k++)
+        if (strcmp(templates[k].form->before, f->before) == 0) return templates[k].text;
+    return NULL;
 }

@@ -67,25 +67,48 @@ typedef enum Targets { /* meaning of a list of strings as the target of a pair *
 } Targets;
 
 /* The text of a chat: opening, and for each message: before ROLE after CONTENT end behind.  The assistant's contents and
- * the ends after them count. */
+ * the ends after them count.  What is NULL or false is not so. */
 typedef struct Chat_form {
     const char *before, *after, *end, *behind;
-    const char *opening;  /* NULL: nothing */
-    const char *standing; /* what the system says where the first message is not the system's; NULL: nothing */
-    bool trims;           /* contents lose white space at both ends */
+    const char *mark;      /* a token of the form, which a tokenizer must have, as `opening` and `end`; NULL: none */
+    const char *opening;   /* begins a chat */
+    const char *standing;  /* what the system says where the first message is not the system's */
+    const char *answerer;  /* ROLE of the assistant; NULL: "assistant" */
+    const char *other_end; /* of messages that are not the assistant's; NULL: end behind, as of the assistant's */
+    const char *joint;     /* the system has no message: what it says, and then this, is before the first content */
+    const char *thought;   /* what an answer begins with until the next message: a thought that is empty */
+    const char *roles;     /* all that may speak; NULL: anyone */
+    bool trims;            /* contents lose white space at both ends */
+    bool alternates;       /* a person begins, and every second message is a person's */
+    bool skips_silence;    /* of a system that says nothing */
+    bool bare_end;         /* nothing is behind the last message */
 } Chat_form;
-extern const Chat_form plain_chat, chatml_chat, llama3_chat; /* source/chat_form.c */
+/* source/chat_form.c */
+extern const Chat_form plain_chat, chatml_chat, llama3_chat, gemma_chat, phi3_chat;
+typedef struct Chat_message {
+    const char *role; /* system, user, assistant, … */
+    Passage said;
+    Passage system; /* what the system says before it, of forms with a joint; at NULL: nothing */
+    bool last;      /* of the chat, so far */
+} Chat_message;
 typedef struct Chat_piece { /* of a message */
     Passage text;
     bool counts, content; /* as of a Span */
 } Chat_piece;
 /* [HEAD_PIECES]: what stands before a role's content; the rest: the content and what ends it. */
-enum { HEAD_PIECES = 3, MESSAGE_PIECES = 6 };
-void message_pieces(const Chat_form *f, const char *role, Passage said, Chat_piece *to);
+enum { HEAD_PIECES = 3, MESSAGE_PIECES = 9 };
+/* How many; empty ones are left out, but for the head's. */
+int message_pieces(const Chat_form *f, const Chat_message *m, Chat_piece *to);
+/* Why the form has no message of this role, `turn` messages (without a system that is joined) after the beginning, or
+ * not one that says this; NULL: it has. */
+const char *message_fault(const Chat_form *f, const Chat_message *m, int64_t turn);
+bool joins_system(const Chat_form *f, const char *role, bool first); /* whether a message is the system's, to be joined */
+bool skips_message(const Chat_form *f, const Chat_message *m);
 bool is_chat_role(const char *at, int64_t n); /* system, developer, user, assistant or tool */
 Passage trimmed(const char *text, int64_t bytes); /* without white space of Unicode at both ends, as Jinja's trim */
 /* That of a published chat template, a text of Jinja, into *form; false: none of the known ones. */
 bool read_chat_template(const char *template, Chat_form *form);
+const char *form_template(const Chat_form *f); /* a template of it; NULL: of the plain form */
 
 typedef struct Source_options { /* all zero: a good default */
     Format format;              /* of all files */

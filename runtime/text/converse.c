@@ -17,7 +17,14 @@ static void keep_shown(Text_writer *w, Ids *ids, int64_t cut)
     encode_plain(w->encoder, piece, bytes - cut, ids);
 }
 
-/* After a stop the states have tokens that are not of the answer: all is fed again. */
+static void remove_ids(Ids *ids, int64_t from, int64_t n)
+{
+    memmove(ids->at + from, ids->at + from + n, sizeof *ids->at * (size_t)(ids->n - from - n));
+    ids->n -= n;
+}
+
+/* After a stop the states have tokens that are not of the answer, and after a thought one that is not kept: all is fed
+ * again. */
 void write_answer(Text_writer *w, Talk *talk, Passage said, Take_written *take, See_token *see, void *with)
 {
     const Writing *a = &w->asked;
@@ -25,6 +32,9 @@ void write_answer(Text_writer *w, Talk *talk, Passage said, Take_written *take, 
     bug_if(!a->chat || w->beam || w->d.encode);
     encode_said(w->encoder, w->tokenizer, a->chat, talk->turns == 0, a->system, said, ids);
     if (talk->turns == 0) take_begin(w, ids);
+    const int64_t head = ids->n;
+    encode_thought(w->encoder, a->chat, ids);
+    const int64_t thought = ids->n - head;
     if (talk->fed == 0) forget_rows(&w->d);
     Ids own = *prompt;
     *prompt = *ids;
@@ -35,8 +45,9 @@ void write_answer(Text_writer *w, Talk *talk, Passage said, Take_written *take, 
     if (ids->room < l->n) ids->at = must_grow(ids->at, sizeof *ids->at * (size_t)(ids->room = 2 * l->n));
     memcpy(ids->at, l->token, sizeof *ids->at * (size_t)l->n);
     ids->n = l->n;
-    if (l->stop) talk->fed = 0;
+    if (l->stop || thought) talk->fed = 0;
     if (l->cut) keep_shown(w, ids, l->cut);
+    remove_ids(ids, head, thought);
     encode_end(w->encoder, a->chat, ids);
     hand_drawn(w, 0, 1, 0, take, with);
 }

@@ -186,8 +186,12 @@ void take_start(Text_writer *w, Ids *to)
 static void encode_prompt(Text_writer *w, Passage prompt, Ids *to)
 {
     const Writing *a = &w->asked;
-    if (a->chat) encode_said(w->encoder, w->tokenizer, a->chat, true, a->system, prompt, to);
-    else encode_bytes(w->encoder, prompt.at, prompt.bytes, to);
+    if (!a->chat) {
+        encode_bytes(w->encoder, prompt.at, prompt.bytes, to);
+        return;
+    }
+    encode_said(w->encoder, w->tokenizer, a->chat, true, a->system, prompt, to);
+    encode_thought(w->encoder, a->chat, to);
 }
 
 /* Adds the tokens that texts begin with, unless the prompt begins with them. */
@@ -310,8 +314,8 @@ static int64_t feed_lines(Text_writer *w, int64_t n, int64_t fed)
 }
 
 /* Texts go on from the first `fed` tokens, which the states have; returns how many they have then. */
-int64_t draw_group(Text_writer *w, int64_t first, int64_t n, int64_t fed, int64_t number, int64_t step,
-                          See_token *see, void *with)
+int64_t draw_group(Text_writer *w, int64_t first, int64_t n, int64_t fed, int64_t number, int64_t step, See_token *see,
+                   void *with)
 {
     for (int64_t k = 0; k < n; k++) begin_line(w, &w->line[k], start_of(w, first + k), number + k, step);
     const Line *only = &w->line[0];

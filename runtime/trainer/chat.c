@@ -31,6 +31,13 @@ void add_chat_stops(Words *to, const Chat_form *f, const Tokenizer *k)
     add_word(to, text_of("%s\n", f->end));
 }
 
+static void check_system(const Trainer *t, const Chat_form *form)
+{
+    const Chat_message m = {.role = "system", .said = {t->system, (int64_t)strlen(t->system)}};
+    const char *fault = joins_system(form, m.role, true) ? NULL : message_fault(form, &m, 0);
+    if (fault) fail(EXIT_USAGE, NULL, "--system: %s", fault);
+}
+
 Writing chat_of(Trainer *t, const Tokenizer *k)
 {
     char *why;
@@ -42,6 +49,7 @@ Writing chat_of(Trainer *t, const Tokenizer *k)
     if (generates && !t->prompts)
         fail(EXIT_USAGE, NULL, "--chat answers what a person says: give it with --prompt TEXT");
     if (!find_chat_form(&t->recipe, t->origin, k, form, &why)) fail(EXIT_DATA, weights_path(t), "%s", why);
+    if (t->system) check_system(t, form);
     add_chat_stops(&t->stop, form, k);
     if (form->before == plain_chat.before && t->recipe.chat == LATHE_CHAT_FOUND)
         note("the tokenizer has no tokens of chats, so they are plain: ROLE, a colon, a line; answers are good only if "

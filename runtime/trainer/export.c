@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/words.h"
+#include "data/chats.h"
 #include "data/files.h"
 #include "interface/lathe_model.h"
 #include "math/engine.h"
@@ -25,6 +26,7 @@
 #include "token/tokenizer.h"
 #include "trainer/checkpoint.h"
 #include "trainer/memory.h"
+#include "trainer/state.h"
 #include "trainer/trainer.h"
 
 #include <errno.h>
@@ -284,6 +286,19 @@ static void check_normal_form(const Export *x)
          "ids there");
 }
 
+/* Of a model that was trained here, and had none before, that of its form of chats; NULL: it is plain. */
+static const char *template_to_write(Export *x)
+{
+    Trainer *t = x->t;
+    const char *own = origin_template(x->origin);
+    Chat_form form;
+    char *why;
+    if (own || is_exchange(t->weights)) return own;
+    take_own_settings(t, t->weights, "chat");
+    if (!find_chat_form(&t->recipe, x->origin, x->tokenizer, &form, &why)) return NULL;
+    return form_template(&form);
+}
+
 static void write_gguf_file(Export *x)
 {
     const Trainer *t = x->t;
@@ -294,8 +309,8 @@ static void write_gguf_file(Export *x)
     json_t *config = parsed(hf_config(&x->hf, x->origin, x->tokenizer, lathe_weights(t->model), x->ids)),
            *tokenizer = parsed(hf_tokenizer(x->tokenizer));
     check_normal_form(x);
-    Gguf_model g = {&x->hf, t->model,  x->memory.params,           x->ids,
-                    config, tokenizer, origin_template(x->origin), t->type ? t->type : "f32"};
+    Gguf_model g = {&x->hf, t->model,  x->memory.params,     x->ids,
+                    config, tokenizer, template_to_write(x), t->type ? t->type : "f32"};
     write_gguf(t->out, &g);
     json_decref(config);
     json_decref(tokenizer);

@@ -160,7 +160,8 @@ static void take_texts(Worker *w)
     w->asked.text = r->prompt;
     if (!r->chat) return;
     w->message = must_grow(w->message, sizeof *w->message * (size_t)r->messages);
-    for (int i = 0; i < r->messages; i++) w->message[i] = (Chat_message){r->said[i].role, r->said[i].text};
+    for (int i = 0; i < r->messages; i++)
+        w->message[i] = (Chat_message){.role = r->said[i].role, .said = r->said[i].text};
     w->asked.form = &w->form;
     w->asked.message = w->message;
     w->asked.messages = r->messages;

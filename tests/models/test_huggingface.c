@@ -74,6 +74,12 @@ int main(void)
     } families[] = {
         {"hf_llama3", "kind=llama --set width=64 --set rope=llama3 --set rope_factor=8.0 --set rope_context=16 "
                       "--set rope_theta=500.0"},
+        {"hf_yarn", "kind=llama --set width=64 --set rope=yarn --set rope_factor=4.0 --set rope_context=8 "
+                    "--set rope_theta=500.0"},
+        {"hf_dynamic", "kind=qwen2 --set rope=dynamic --set rope_factor=2.0 --set context=8 --set rope_theta=500.0"},
+        {"hf_longrope", "kind=phi3 --set width=32 --set tied=false --set rotary_share=0.75 --set rope=longrope "
+                        "--set rope_context=8 --set rope_short=1.0,1.25,1.5 --set rope_long=1.5,3.0,5.0 "
+                        "--set rope_theta=500.0"},
         {"hf_mistral", "kind=mistral --set head_width=8 --set window=5 --set tied=false --set rope_theta=1e6"},
         {"hf_qwen2", "kind=qwen2 --set rope=linear --set rope_factor=4.0 --set rope_theta=1e6"},
         {"hf_qwen3", "kind=qwen3 --set head_width=10 --set tied=false --set rope_theta=1e6"},

@@ -2,14 +2,14 @@
 
     gguf_families.py LATHE LLAMA_CPP [--seeds 1 2 3] [FAMILY ...]
     gguf_families.py record LLAMA_CPP [FAMILY ...]
-                                            writes llama3, qwen2, qwen3, gemma, gemma2, gemma3, olmo2, phi3, neox, smollm3 and gpt2 .gguf in tests/reference/gguf/, of the folders
+                                            writes llama3, qwen2, qwen3, gemma, gemma2, gemma3, olmo2, phi3, neox, smollm3, yarn, longrope and gpt2 .gguf in tests/reference/gguf/, of the folders
                                             hf_* (of Gemma with a byte-level tokenizer, which is smaller); and
                                             (if none is named) hf_spm and spm.gguf, with a tokenizer of SentencePiece, and the ids of odd
                                             texts by both
 
 LLAMA_CPP is a folder of llama.cpp's sources, whose convert_hf_to_gguf.py makes a file of what transformers saved.  `lathe new` describes the
 file, and a trainer is built for it.  Compared are logits with transformers' (1e-4 of the largest); the file that export writes with the
-converter's, tensor by tensor and key by key; and, of that file, greedy text of 20 prompts with llama.cpp's (llama-cpp-python).
+converter's, tensor by tensor and key by key (llama.cpp leaves a yarn_attn_factor out, so we write attn_factor); and, of that file, greedy text of 20 prompts with llama.cpp's (llama-cpp-python).
 """
 
 import argparse
@@ -113,8 +113,8 @@ def convert(folder, llama_cpp_folder, pre, path):
 
 
 def record(llama_cpp_folder, names):
-    for name in names or ("llama3", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "olmo2", "phi3", "neox", "smollm3", "gpt2"):
-        pre, pattern = CUTS["qwen2" if name.startswith("gemma") else {"llama3": "llama", "neox": "gpt_neox"}.get(name, name)]
+    for name in names or ("llama3", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "olmo2", "phi3", "neox", "smollm3", "yarn", "longrope", "gpt2"):
+        pre, pattern = CUTS["qwen2" if name.startswith("gemma") else {"llama3": "llama", "neox": "gpt_neox", "yarn": "llama", "longrope": "phi3"}.get(name, name)]
         with tempfile.TemporaryDirectory() as work:
             folder = os.path.join(work, name)  # the file has this name
             shutil.copytree(os.path.join(HERE, f"hf_{name}"), folder)
@@ -220,15 +220,18 @@ def as_llama_cpp(config):
 
 def compare(lathe, llama_cpp_folder, family, seed, work):
     r = random.Random(seed * 7919 + sum(map(ord, family)))
+    given, (family, _, way) = family, family.partition("-")
     pre, pattern = CUTS[family]
     folder, made, theirs, own = (os.path.join(work, name) for name in ("folder", "made", "theirs.gguf", "own.gguf"))
     t = sentencepiece(folder) if pre is None else tokenizer(pre, pattern)
-    config = configuration("llama" if family == "spm" else family, r)
+    config = configuration("llama" if family == "spm" else given, r)
     config.vocab_size, config.bos_token_id, config.eos_token_id = len(t), t.bos_token_id, t.eos_token_id
     if family == "gpt2":
         config.activation_function, config.n_ctx = "gelu_new", config.n_positions
     if family in ("mistral", "phi3"):
         config.sliding_window = None
+    unread = {"longrope": ("factor", "attention_factor"), "yarn": ("beta_fast", "beta_slow")}.get(way, ())  # by the converter, or llama.cpp
+    config.rope_parameters = {k: v for k, v in config.rope_parameters.items() if k not in unread} if unread else config.rope_parameters
     if family.startswith("gemma"):
         as_llama_cpp(config)
     if family == "gpt_neox":  # llama.cpp has no others; the converter does not write rope_theta

@@ -2,7 +2,7 @@
 
     python3 tests/reference/huggingface.py record [NAME …]
         writes tests/reference/hf_gpt2, hf_llama, hf_llama3 (stretched rotary positions), hf_mistral (a window), hf_qwen2,
-        hf_qwen3, hf_mixtral and hf_qwen3_moe (with the balance loss), hf_gemma, hf_gemma2 and hf_gemma3 (windows in some layers), hf_olmo2, hf_phi3, hf_smollm3, hf_neox and hf_neox_serial (or those named): folders as transformers' save_pretrained() leaves them, of small random
+        hf_qwen3, hf_mixtral and hf_qwen3_moe (with the balance loss), hf_gemma, hf_gemma2 and hf_gemma3 (windows in some layers), hf_olmo2, hf_phi3, hf_smollm3, hf_yarn, hf_dynamic and hf_longrope (stretched positions), hf_neox and hf_neox_serial (or those named): folders as transformers' save_pretrained() leaves them, of small random
         models, and in each expected.safetensors: tokens and targets I32 [B][T], logits F64 [B][T][V], loss F64 [1]
     python3 tests/reference/huggingface.py record_ends
         writes tests/reference/hf_ends: a small llama with a tokenizer whose vocabulary is smaller than the model's, a chat
@@ -136,7 +136,21 @@ def record():
     record_one("hf_neox", GPTNeoXForCausalLM(neox).eval(), 12, 670, dtype=torch.bfloat16)
     neox.use_parallel_residual, neox.hidden_act, neox.rope_parameters["rope_theta"] = False, "gelu_fast", 5e4
     record_one("hf_neox_serial", GPTNeoXForCausalLM(neox).eval(), 12, 680, dtype=torch.bfloat16)
+    record_stretched({**sizes, "pad_token_id": None})
     record_gemma({**sizes, "pad_token_id": None, "tie_word_embeddings": True})
+
+
+def record_stretched(sizes):
+    """Texts of 12 tokens, of models that began with 8"""
+    began = {"original_max_position_embeddings": 8, "rope_theta": 500.0}
+    llama = LlamaConfig(**{**sizes, "hidden_size": 64}, tie_word_embeddings=True, rope_parameters={"rope_type": "yarn", "factor": 4.0, **began})
+    record_one("hf_yarn", LlamaForCausalLM(llama).eval(), 12, 700, dtype=torch.bfloat16)
+    rope = {"rope_type": "dynamic", "rope_theta": 500.0, "factor": 2.0}
+    qwen = Qwen2Config(**{**sizes, "max_position_embeddings": 8}, tie_word_embeddings=True, rope_parameters=rope)
+    record_one("hf_dynamic", Qwen2ForCausalLM(qwen).eval(), 12, 710, dtype=torch.bfloat16)
+    rope = {"rope_type": "longrope", "short_factor": [1.0, 1.25, 1.5], "long_factor": [1.5, 3.0, 5.0], "partial_rotary_factor": 0.75, **began}
+    phi = Phi3Config(**{**sizes, "hidden_size": 32}, original_max_position_embeddings=8, rope_parameters=rope)
+    record_one("hf_longrope", Phi3ForCausalLM(phi).eval(), 12, 720, dtype=torch.bfloat16)
 
 
 def record_gemma(sizes):

@@ -52,8 +52,8 @@ config 's/"model_type": "llama"/"model_type": "gamma"/'
 refuses 3 'model_type: expected llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, gemma, gemma2, gemma3_text, olmo2, phi3, smollm3, gpt_neox, gpt2, bert, roberta or modernbert, for which models/ has a description, found gamma' "$lathe" new other --from odd
 config 's/"num_hidden_layers": 2,//'
 refuses 3 'num_hidden_layers: expected a whole number, 1 or more, found none' "$lathe" new other --from odd
-config 's/"rope_type": "default"/"rope_type": "yarn"/'
-refuses 3 'rope_type: expected "default", "linear" or "llama3", found "yarn"' "$lathe" new other --from odd
+config 's/"rope_type": "default"/"rope_type": "spiral"/'
+refuses 3 'rope_type: expected "default", "linear", "llama3", "yarn", "dynamic" or "longrope", found "spiral"' "$lathe" new other --from odd
 
 # What is in the file decides, and what it means by saying nothing.
 cp $reference/hf_llama/*.safetensors* odd/
@@ -76,8 +76,10 @@ refuses 3 'attention_bias: expected false, found true' olmo2/built/trainer init 
 rm -r odd && cp -r $reference/hf_phi3 odd
 says '^c.rotary_share = 0.75$' phi3/model.lua
 config() { sed "$1" $reference/hf_phi3/config.json >odd/config.json; }
-config 's/"rope_type": "default"/"rope_type": "longrope"/'
-refuses 3 'rope_type: expected "default", "linear" or "llama3", found "longrope"' "$lathe" new other --from odd
+config 's/"rope_type": "default"/"rope_type": "round"/'
+refuses 3 'rope_type: expected "default", "linear", "llama3", "yarn", "dynamic" or "longrope", found "round"' "$lathe" new other --from odd
+config 's/"rope_type": "default"/"rope_type": "longrope", "short_factor": [1, 0]/'
+refuses 3 'short_factor: expected a list of numbers above 0, found \[1,0\]' "$lathe" new other --from odd
 refuses 3 'rope_parameters: expected .* found .*longrope' phi3/built/trainer init --init odd --out refused.safetensors
 config 's/"partial_rotary_factor": 0.75/"partial_rotary_factor": 0.5/'
 refuses 3 'partial_rotary_factor: expected 0.75, found 0.5' phi3/built/trainer init --init odd --out refused.safetensors

@@ -85,6 +85,27 @@ refuses 2 'chat=llama3: the tokenizer .* lacks its tokens' $llama train --data b
 refuses 2 'give --chat too' $llama generate --weights known --system Hi --prompt Hi
 refuses 2 'give it with --prompt' $llama generate --weights known --chat
 
+# Gemma's form, known by its tokens: what the system says comes before the first content, turns alternate, and a file for llama.cpp
+# gets the template.
+cp -r none gemma
+sed -i 's/<|im_start|>/<start_of_turn>/g; s/<|im_end|>/<end_of_turn>/g; s/<|endoftext|>/<bos>/g' gemma/*.json
+works $llama train --data kind.jsonl --init gemma --out gemma-run
+printf '<bos><start_of_turn>user\nBe kind.\n\nWho is 3?<end_of_turn>\n<start_of_turn>model\n' >gemma.txt
+works $llama generate --weights gemma-run --tokens 6 --json --prompt-file gemma.txt
+tokens >as-text
+works $llama generate --weights gemma-run --tokens 6 --json --chat --system 'Be kind.' --prompt ' Who is 3? '
+tokens >as-chat
+same as-text as-chat
+works $llama export --to gguf --weights gemma-run --out gemma.gguf
+LC_ALL=C grep -aq 'set first_user_prefix' gemma.gguf && ok 'the template is written' || wrong 'no template'
+echo '{"messages": [{"role": "assistant", "content": "I begin."}]}' >begins.jsonl
+refuses 3 'message 1 (assistant): in this form of chats a person begins' $llama train --data begins.jsonl --init gemma --out x
+printf '{"messages": [{"role": "user", "content": "a"}, {"role": "tool", "content": "b"}]}' >begins.jsonl
+refuses 3 'message 2 (tool): this form of chats has no message of that role' $llama train --data begins.jsonl --init gemma --out x
+echo "{{ bos_token }}{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}{% for message in messages %}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}{% endif %}{% if (message['role'] == 'assistant') %}{% set role = 'model' %}{% else %}{% set role = message['role'] %}{% endif %}{{ '<start_of_turn>' + role + '\n' + message['content'] | trim + '<end_of_turn>\n' }}{% endfor %}{% if add_generation_prompt %}{{'<start_of_turn>model\n'}}{% endif %}" >gemma/chat_template.jinja
+refuses 2 'system: this form of chats has no message of that role' $llama generate --weights gemma --chat --system Hi --prompt Hi
+works $llama generate --weights gemma --chat --prompt Hi --tokens 2
+
 # Without tokens for it: ROLE, a colon, a line; an answer ends where the person would speak again.
 works "$lathe" build "$top/models/gpt.lua" --set layers=1 --set width=32 --set heads=2 --set seq=128 --set batch=8 --set pack=true \
     --set steps=150 --set lr=0.01 --set tokenizer=bytes -o plain

@@ -7,7 +7,7 @@ lathe=${LATHE:-$BUILD/lathe}
 reference=$top/tests/reference
 
 printf "ABBA12345'SAB!?AB" >text.txt
-for kind in llama3 qwen2 qwen3 gemma gemma2 gemma3 olmo2 neox smollm3 gpt2; do
+for kind in llama3 yarn qwen2 qwen3 gemma gemma2 gemma3 olmo2 neox smollm3 gpt2; do
     file=$reference/gguf/$kind.gguf trainer=$kind/built/trainer
     works "$lathe" new $kind --from $file
     works "$lathe" new $kind-folder --from $reference/hf_$kind
@@ -143,6 +143,29 @@ refuses 3 "sees all positions in a model of the architecture phi3, and this one'
 works wide-phi/built/trainer export --to gguf --weights wide.gguf --out own.gguf
 works wide-phi/built/trainer init --init own.gguf --out back.safetensors
 same back.safetensors known.safetensors
+
+# Two lists by which rates of Phi-3 are divided, and what cosines are multiplied by.
+longrope=$reference/gguf/longrope.gguf
+works "$lathe" new longrope --from $longrope
+says '^c.rope_long = "1.5 3.0 5.0"$' longrope/model.lua
+says '^c.rope_amplitude = 1.41' longrope/model.lua
+works "$lathe" build longrope/model.lua -o longrope/built
+works longrope/built/trainer init --init $longrope --out longrope.safetensors
+works longrope/built/trainer init --init $reference/hf_longrope --out known.safetensors
+same longrope.safetensors known.safetensors
+works longrope/built/trainer export --to gguf --weights $longrope --out own.gguf
+works "$lathe" new longrope-again --from own.gguf
+same longrope-again/model.lua longrope/model.lua
+LC_ALL=C sed 's/rope_factors_short/rope_factors_shirt/' $longrope >changed.gguf
+refuses 3 'expected the tensor rope_factors_short.weight' "$lathe" new other --from changed.gguf
+sed 's/"longrope"/"su"/' $reference/hf_longrope/config.json >su.json
+mkdir su && cp $reference/hf_longrope/model.safetensors su/ && cp su.json su/config.json
+works longrope/built/trainer init --init su --out su.safetensors
+same su.safetensors known.safetensors
+works "$lathe" build longrope/model.lua --set kind=llama --set rotary_share=1.0 --set 'rope_short=1 1 1 1' --set 'rope_long=1 1 1 1' -o other-kind
+for i in 1 2 3 4 5 6 7 8 9 10; do printf "ABBA12345BABAB54321BAAB"; done >long.txt
+works other-kind/trainer train --data long.txt --val-fraction 0 --tokenizer $longrope --out other-run --steps 1
+refuses 3 'only in the architecture phi3' other-kind/trainer export --to gguf --weights other-run --out refused.gguf
 
 # Stretched positions that are no model's, keys of the architecture that nothing knows, and what other programs noted.
 changed qwen3 qwen3.rope.freq_base qwen3.rope.freq_bass
