@@ -5,6 +5,8 @@ top=$PWD
 lathe=${LATHE:-$BUILD/lathe}
 [ -x "$lathe" ] || { echo "skipped: $lathe is not built"; exit 77; }
 ${CC:-cc} -O1 "$top/tests/trainer/http_client.c" -o client || { echo "skipped: no C compiler"; exit 77; }
+timeout 10 ./client 9 GET / >out 2>err
+grep -q unreachable err && { echo 'skipped: this machine cannot reach 127.0.0.1 (its loopback interface is down)'; exit 77; }
 timeout 60 "$toy" serve --host nowhere.example >out 2>err </dev/null
 grep -q libmicrohttpd12 err && { echo 'skipped: libmicrohttpd12 is missing'; exit 77; }
 refuses 2 'expected an address' "$toy" serve --host nowhere.example
