@@ -102,8 +102,9 @@ end
 
 local function pooled(c, x) return nn.scope("pooler", function() return nn.tanh(linear(c, x:select(1, 0), "dense", c.width)) end) end
 
--- The mean over real tokens of x [B, T, width]
+-- The mean over real tokens of x [B, T, width]; data has none without, but bench has
 local function mean(x, lengths)
+  lengths = nn.max(lengths, 1)
   local real = nn.lt(nn.iota(x:size(1)), lengths:unsqueeze(1)):cast("f32"):unsqueeze(-1)
   return (x * real):sum(1) / lengths:cast("f32"):unsqueeze(-1)
 end

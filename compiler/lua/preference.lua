@@ -32,7 +32,10 @@ end
 local function orpo(likelihood, count, how)
   local total, tokens = apart(likelihood), apart(count)
   local chosen, rejected = apart(likelihood / nn.max(count, 1.0))
-  local function log_odds(p) return p - nn.log(-nn.expm1(p)) end
+  local function log_odds(p)                    -- of an answer that is certain they would be infinite, and gradients not numbers
+    p = nn.min(p, -2.0 ^ -24)
+    return p - nn.log(-nn.expm1(p))
+  end
   tell(how.beta * chosen, how.beta * rejected)
   return -total:sum() / nn.max(tokens:sum(), 1.0) + how.beta * nn.softplus(log_odds(rejected) - log_odds(chosen)):mean()
 end

@@ -44,7 +44,7 @@ static int show_labels(const Words *files, const char *like, const char *column)
         classes = must_alloc(sizeof *classes);
         *classes = classes_of_column(files, column);
     }
-    if (classes) show(stdout, "classes %d\n", classes->n);
+    if (classes && classes->n) show(stdout, "classes %d\n", classes->n);
     return 0;
 }
 

@@ -156,10 +156,24 @@ static void forget_turn(void *with)
     free(t->text);
 }
 
-static void check_message(const Chat_form *f, const Chat_message *m, int number, int64_t turn)
+const char *chat_fault(const Chat_form *f, const Chat_message *m, int n, int *number)
 {
-    const char *fault = message_fault(f, m, turn);
-    if (fault) fail(EXIT_DATA, NULL, "messages: message %d (%s): %s", number, m->role, fault);
+    int joined = joins_system(f, m[0].role, true);
+    *number = 1;
+    if (joined && n == 1) return "in this form of chats what the system says stands before what a person says";
+    for (int i = joined; i < n; i++) {
+        const char *fault = message_fault(f, &m[i], i - joined);
+        *number = i + 1;
+        if (fault) return fault;
+    }
+    return NULL;
+}
+
+static void check_messages(const Chat_form *f, const Chat_message *m, int n)
+{
+    int number;
+    const char *fault = chat_fault(f, m, n, &number);
+    if (fault) fail(EXIT_DATA, NULL, "messages: message %d (%s): %s", number, m[number - 1].role, fault);
 }
 
 void encode_messages(Encoder *e, const Tokenizer *k, const Chat_form *f, const Chat_message *m, int n, Ids *to)
@@ -167,12 +181,12 @@ void encode_messages(Encoder *e, const Tokenizer *k, const Chat_form *f, const C
     Turn t = {0};
     Passage system = {0};
     pthread_cleanup_push(forget_turn, &t); /* a failure may end only the thread */
+    check_messages(f, m, n);
     say_beginning(&t, f, strcmp(m[0].role, "system") == 0);
     int joined = joins_system(f, m[0].role, true);
     if (joined) system = m[0].said;
     for (int i = joined; i < n; i++) {
         Chat_message one = m[i];
-        check_message(f, &one, i + 1, i - joined);
         if (i == joined) one.system = system;
         if (!skips_message(f, &one)) say_message(&t, f, &one, false);
     }

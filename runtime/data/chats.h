@@ -21,6 +21,8 @@ int spans_together(const Tokenizer *k, const char *text, const Span *span, int n
  * of a chat, where `system` (at NULL: as the form has it) speaks before; otherwise after an answer and its end. */
 void encode_said(Encoder *e, const Tokenizer *k, const Chat_form *f, bool first, Passage system, Passage said, Ids *to);
 void encode_thought(Encoder *e, const Chat_form *f, Ids *to); /* of the answer that comes next; it is not kept */
+/* Why the form has no such chat, and which of the n messages it is, from 1 on; NULL: it has. */
+const char *chat_fault(const Chat_form *f, const Chat_message *m, int n, int *number);
 /* The same of a whole chat, which the model answers next, with the thought; ends the program if the form has none such. */
 void encode_messages(Encoder *e, const Tokenizer *k, const Chat_form *f, const Chat_message *m, int n, Ids *to);
 /* The answer to them, as training reads it: with what ends the message. */

@@ -112,18 +112,35 @@ static void refuse_record(Pair_reader *r, char *place, char *why)
     free(why);
 }
 
+/* From malloc; NULL: the form of chats has the prompt's messages, and each answer. */
+static char *form_fault(const Pair_reader *r)
+{
+    const Preference *p = &r->record;
+    int number;
+    const char *fault = chat_fault(r->form, p->message, p->messages, &number);
+    if (fault) return text_of("message %d of \"prompt\" (%s): %s", number, p->message[number - 1].role, fault);
+    for (int i = 0; i < ANSWERS; i++) {
+        const Chat_message m = {.role = "assistant", .said = p->answer[i]};
+        fault = message_fault(r->form, &m, 1);
+        if (fault) return text_of("the answer in \"%s\": %s", i == CHOSEN ? "chosen" : "rejected", fault);
+    }
+    return NULL;
+}
+
 static void take_record(Pair_reader *r, const char *path, int64_t line, const char *at, int64_t bytes)
 {
     json_error_t error;
     char *why = NULL, *place = text_of("%s:%lld", path, (long long)line);
     json_t *record = json_loadb(at, (size_t)bytes, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
     if (!record) why = text_of("expected a JSON object in each line: %s, at byte %d", error.text, error.position);
-    if (!record || !read_preference(record, &r->record, &why)) {
+    bool read = record && read_preference(record, &r->record, &why), chat = read && r->record.messages;
+    if (chat && r->unknown_chat) fail(EXIT_DATA, place, "%s", r->unknown_chat);
+    if (chat) why = form_fault(r);
+    if (why) {
         refuse_record(r, place, why);
         json_decref(record);
         return;
     }
-    if (r->record.messages && r->unknown_chat) fail(EXIT_DATA, place, "%s", r->unknown_chat);
     encoder_place(r->encoder, place);
     if (!add_rows(r) && !r->left_out++) r->first_left_out = text_of("%s", place);
     encoder_place(r->encoder, path);

@@ -93,17 +93,22 @@ static void read_pairs(Preferences *p, const Store *s)
     free(name);
 }
 
-/* In the folder of the run whose checkpoint they are of, or beside the weights. */
+/* Beside the weights, or in the folder of the run whose checkpoint they are of. */
 static char *path_of_reference(const char *weights)
 {
-    char *folder = folder_of(weights), *in_run = strstr(folder, "/checkpoints/");
-    for (char *next = in_run; next; next = strstr(next + 1, "/checkpoints/")) in_run = next;
-    if (in_run) *in_run = 0;
+    char *file = realpath(weights, NULL), *folder = folder_of(file ? file : weights), *in_run = NULL;
     char *path = text_of("%s/reference.safetensors", folder);
+    for (char *next = folder; (next = strstr(next, "/checkpoints/")); next++) in_run = next;
+    if (in_run && access(path, F_OK) != 0) {
+        *in_run = 0;
+        free(path);
+        path = text_of("%s/reference.safetensors", folder);
+    }
     if (access(path, F_OK) != 0)
         fail(EXIT_DATA, path,
              "expected the log-probabilities that preference pairs are compared with, found no such file; take weights "
              "from the folder of their run, or start a new run");
+    free(file);
     free(folder);
     return path;
 }

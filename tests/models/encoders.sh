@@ -54,6 +54,7 @@ must "$LATHE" new vectors --from "$base" --head embedding
 must "$LATHE" train vectors/model.lua -o vectors/built --init "$base" --data texts.jsonl --out runs/vectors --steps 40 --set lr=1e-3
 must vectors/built/trainer predict --data new.jsonl --weights runs/vectors --only embedding --out vectors.csv
 awk -F , 'NR > 1 { s = 0; for (k = 1; k <= NF; k++) s += $k * $k; if (NF != 24 || s < 0.999 || s > 1.001) exit 1 }' vectors.csv || { cat vectors.csv; echo "FAILED: not 24 numbers of length 1"; exit 1; }
+must vectors/built/trainer bench --steps 2
 must vectors/built/trainer export --to hf --weights "$base" --out bare
 has '"BertModel"' bare/config.json
 

@@ -57,6 +57,11 @@ as_trl orpo orpo pairs --set lr=1e-3
 as_trl orpo orpo-parts pairs --set lr=1e-3
 [ ! -e "$TMP/run-orpo-orpo/reference.safetensors" ] || tell "ORPO has a reference"
 
+# ---- answers of which the model becomes certain
+awk 'BEGIN { for (i = 0; i < 8; i++) print "{\"prompt\": \"q\", \"chosen\": \"aa\", \"rejected\": \"b\"}" }' >"$TMP/certain.jsonl"
+must "$TMP/orpo/trainer" train --init $from --data "$TMP/certain.jsonl" --val-fraction 0 --steps 800 --set lr=3e-2 --set schedule=constant --set sep=none --out "$TMP/certain"
+! grep -q 'finite' "$TMP/said" || tell "odds of a certain answer are not finite"
+
 # ---- a description of one's own, whose logits are whole, and which has several rows in a loss of its own beside it
 sed 's/local loss, _, predicted = .*/local loss, predicted = nn.cross_entropy(logits, input.targets), logits:argmax(-1)/' models/llama.lua >"$TMP/logits.lua"
 grep -q 'logits:argmax' "$TMP/logits.lua" || tell "models/llama.lua has another loss"
@@ -87,6 +92,8 @@ must "$byte" eval --out "$TMP/other"
 must "$byte" generate --out "$TMP/one" --prompt "what" --tokens 5
 must "$byte" train --data "$TMP/many.jsonl" --val-data "$TMP/many.jsonl" --steps 2 --out "$TMP/held"
 must "$byte" eval --out "$TMP/held"
+(cd "$TMP/one" && must "$byte" eval --weights checkpoints/step-30 --data "$TMP/many.jsonl")
+(cd "$TMP/one/checkpoints/step-30" && must "$byte" eval --weights . --data "$TMP/many.jsonl")
 must "$byte" train --data "$TMP/many.jsonl" --dry-run
 must "$byte" bench --steps 2
 
@@ -123,6 +130,13 @@ bad 'expected one message in "chosen"' "{\"prompt\": $said, \"chosen\": [], \"re
 bad 'expected a JSON object in each line: duplicate object key' '{"prompt": "a", "prompt": "b", "chosen": "c", "rejected": "d"}'
 bad 'expected a JSON object in each line' '{"prompt": "a",'
 bad 'expected an object with' '[]'
+mkdir "$TMP/gemma"
+cp $from/config.json $from/model.safetensors "$TMP/gemma"
+sed 's/<|im_start|>/<start_of_turn>/; s/<|im_end|>/<end_of_turn>/; s/<|endoftext|>/<bos>/' $from/tokenizer.json >"$TMP/gemma/tokenizer.json"
+for role in tool system; do
+    echo "{\"prompt\": $(message $role hello), \"chosen\": $yes, \"rejected\": $no}" >"$TMP/bad.jsonl"
+    refuse 3 "$TMP/bad.jsonl:1: error: message 1 of \"prompt\" ($role): " "$TMP/dpo/trainer" train --init "$TMP/gemma" --set chat=gemma --data "$TMP/bad.jsonl" --steps 1 --out "$TMP/none"
+done
 echo 'plain text' >"$TMP/text.txt"
 refuse 3 'expected preference pairs as JSON lines' "$byte" train --data "$TMP/text.txt" --steps 1 --out "$TMP/none"
 refuse 2 'which a pipe cannot be' "$byte" train --data - --steps 1 --out "$TMP/none" <"$TMP/many.jsonl"
