@@ -75,7 +75,7 @@ static void room_for_pair(Pair_reader *r)
 }
 
 /* Encodes a record's two rows behind the others; false: it is left out, since it does not fit. */
-static bool add_rows(Pair_reader *r)
+static bool add_rows(Pair_reader *r, const char *place)
 {
     Preferences *p = r->to;
     int64_t begin = r->ids.n, most = p->seq + 1, cut = 0; /* the last id is a target alone */
@@ -86,6 +86,10 @@ static bool add_rows(Pair_reader *r)
         p->prompt[row] = encode_asked(r);
         p->key[p->n] = hash_of(r->ids.at + from, sizeof *r->ids.at * (size_t)p->prompt[row]);
         encode_answer(r, r->record.answer[i]);
+        if (r->ids.n - from <= (p->prompt[row] ? p->prompt[row] : 1)) /* the first id of a row is no target */
+            fail(EXIT_DATA, place,
+                 "no token of an answer counts: it has none, or nothing stands before it; give a prompt, or --set "
+                 "bos=TOKEN");
         bool longer = r->ids.n - from > most, skips = r->reading->recipe->on_long == LATHE_SKIP_LONG;
         if (p->prompt[row] >= most || (longer && skips)) {
             r->ids.n = begin;
@@ -142,7 +146,7 @@ static void take_record(Pair_reader *r, const char *path, int64_t line, const ch
         return;
     }
     encoder_place(r->encoder, place);
-    if (!add_rows(r) && !r->left_out++) r->first_left_out = text_of("%s", place);
+    if (!add_rows(r, place) && !r->left_out++) r->first_left_out = text_of("%s", place);
     encoder_place(r->encoder, path);
     json_decref(record);
     free(place);

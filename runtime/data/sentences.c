@@ -191,9 +191,13 @@ Words classes_of_column(const Words *paths, const char *column)
 
 /* ------------------------------------------------------------------ opening */
 
-static void check_vocabulary(const Sentences *s, const Lathe_tensor *tokens)
+static void check_vocabulary(const Sentences *s, Tokenizer *k, const Lathe_tensor *tokens)
 {
-    int64_t n = tokenizer_size(s->tokenizer);
+    if (tokenizer_kind(k) == TOKEN_BYTES && tokens->below) limit_bytes(k, tokens->below);
+    int64_t n = tokenizer_size(k);
+    if (n == 0)
+        fail(EXIT_USAGE, NULL,
+             "the characters of the tokenizer are not known; give --tokenizer FILE, or --init with one beside it");
     if (tokens->below && n > tokens->below)
         fail(EXIT_DATA, tokenizer_path(s->tokenizer),
              "the tokenizer has %s, the model a vocabulary of %lld: it belongs to another model, or the model must be "
@@ -201,7 +205,7 @@ static void check_vocabulary(const Sentences *s, const Lathe_tensor *tokens)
              tokenizer_words(s->tokenizer), (long long)tokens->below, (long long)n);
 }
 
-Sentences *open_sentences(const Reading *reading, const Tokenizer *k, const Words *known)
+Sentences *open_sentences(const Reading *reading, Tokenizer *k, const Words *known)
 {
     Sentences *s = must_alloc(sizeof *s);
     const Lathe_model *m = reading->model;
@@ -213,7 +217,7 @@ Sentences *open_sentences(const Reading *reading, const Tokenizer *k, const Word
     s->classed = label != NULL;
     s->typed = input_called(m, "types", &width) != NULL;
     if (s->pad < 0) s->pad = 0;
-    check_vocabulary(s, tokens);
+    check_vocabulary(s, k, tokens);
     Encoder *encoder = open_encoder(k);
     for (int i = 0; i < reading->paths.n; i++) read_file(s, reading->paths.at[i], encoder);
     close_encoder(encoder);

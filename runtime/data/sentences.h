@@ -11,7 +11,7 @@ typedef struct Sentences Sentences;
 
 /* Reads the tables of --data, and encodes their texts.  known: the classes of training; NULL: those of the data.  What
  * does not fit ends the program (3). */
-Sentences *open_sentences(const Reading *reading, const Tokenizer *k, const Words *known);
+Sentences *open_sentences(const Reading *reading, Tokenizer *k, const Words *known);
 int64_t sentence_rows(const Sentences *s);
 const Words *sentence_classes(const Sentences *s); /* NULL: the model reads none */
 int32_t sentence_class(const Sentences *s, int64_t row); /* -1: there is none */

@@ -404,11 +404,13 @@ static void refuse(const Lathe_model *m, const char *path, const Misfits *bad)
 static void take_tensors(const Lathe_model *m, Hf *hf, const Shards *s, const char *except, int64_t *rows, void *flat,
                          Misfits *bad)
 {
-    Words drawn = {0}, left = {0};
+    Words drawn = {0}, left = {0}, fixed = {0};
     for (int i = 0; i < hf->n; i++) {
         const Stored *from = hf->tensor[i].from = find_tensor(hf, s, &hf->tensor[i]);
-        if (is_drawn(&hf->tensor[i], from, except)) add_word(&drawn, hf->tensor[i].name);
-        else take(m, &hf->tensor[i], from, rows, flat, bad);
+        bool draws = is_drawn(&hf->tensor[i], from, except);
+        if (draws) add_word(&drawn, hf->tensor[i].name);
+        if (draws && !lathe_is_trained(m, hf->tensor[i].param)) add_word(&fixed, hf->tensor[i].own);
+        if (!draws) take(m, &hf->tensor[i], from, rows, flat, bad);
     }
     for (int i = 0; i < s->n; i++)
         for (int k = 0; k < s->store[i].n; k++) {
@@ -418,6 +420,7 @@ static void take_tensors(const Lathe_model *m, Hf *hf, const Shards *s, const ch
             else add_misfit(bad, text_of("%s: not a tensor of this model", tensor->name));
         }
     tell_tensors(&drawn, "are drawn from the seed: these weights are of another head");
+    tell_tensors(&fixed, "stay as they are drawn, but for adapters; --lora …,train=LAYER trains them");
     tell_tensors(&left, "are not read: they are of another head");
 }
 

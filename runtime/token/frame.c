@@ -33,6 +33,16 @@ static void take_template(Tokenizer *t, Frame *f, const json_t *parts, const jso
     }
 }
 
+/* A row of none of its texts would be the same for all. */
+static void check_sequences(const Tokenizer *t, const Frame *f, int texts)
+{
+    int seen = 0;
+    for (int i = 0; i < f->n; i++) seen |= f->at[i].part < 0 ? 0 : 1 << f->at[i].part;
+    if (f->n && seen != (1 << texts) - 1)
+        fail(EXIT_DATA, t->path, "\"post_processor\": expected %s; the file is damaged",
+             texts == 1 ? "\"single\" with sequence A alone" : "\"pair\" with sequences A and B");
+}
+
 /* Of BERT, and of RoBERTa, which has two tokens between texts and no types. */
 static void take_pair(Tokenizer *t, const json_t *post, bool roberta)
 {
@@ -63,6 +73,7 @@ void take_frame(Tokenizer *t, const json_t *post)
         const json_t *tokens = json_object_get(post, "special_tokens");
         take_template(t, &t->frame[0], json_object_get(post, "single"), tokens);
         take_template(t, &t->frame[1], json_object_get(post, "pair"), tokens);
+        for (int k = 0; k < 2; k++) check_sequences(t, &t->frame[k], k + 1);
     }
     if (strcmp(type, "BertProcessing") == 0) take_pair(t, post, false);
     if (strcmp(type, "RobertaProcessing") == 0) take_pair(t, post, true);

@@ -82,8 +82,8 @@ void take_wordpiece(Tokenizer *t, json_t *all, json_t *model)
     size_t i;
     t->kind = TOKEN_WORDPIECE;
     t->punctuation = true;
-    if (json_integer_value(most) > LONGEST_WORD_CHARACTERS)
-        set_other(t, text_of("WordPiece with words of more than %d characters", LONGEST_WORD_CHARACTERS));
+    if (json_integer_value(most) < 0 || json_integer_value(most) > LONGEST_WORD_CHARACTERS)
+        set_other(t, text_of("WordPiece with words that are not of 0 to %d characters", LONGEST_WORD_CHARACTERS));
     if (strcmp(type_of(pre), "BertPreTokenizer") != 0) /* at white space, marks by themselves */
         set_other(t, text_of("WordPiece that cuts text by %.40s", type_of(pre)));
     json_array_foreach(json_object_get(all, "added_tokens"), i,

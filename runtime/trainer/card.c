@@ -76,11 +76,13 @@ static void add_text(char **card, char *text)
     *card = longer;
 }
 
-/* A file's name: whose machine it lay on, nobody needs to know. */
-static const char *name_in_path(const char *path)
+/* A file's name, from malloc: whose machine it lay on, nobody needs to know. */
+static char *name_in_path(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
+    size_t end = path ? strlen(path) : 0, begin;
+    while (end > 1 && path[end - 1] == '/') end--;
+    for (begin = end; begin && path[begin - 1] != '/';) begin--;
+    return text_of("%.*s", (int)(end - begin), path ? path + begin : "");
 }
 
 static char *as_text(const json_t *value)
@@ -109,15 +111,15 @@ static void add_data(char **card, const json_t *files)
 {
     size_t i;
     json_t *file;
-    json_array_foreach(files, i, file)
-        add_row(card, i ? "" : "data", text_of("%s", name_in_path(json_string_value(file))));
+    json_array_foreach(files, i, file) add_row(card, i ? "" : "data", name_in_path(json_string_value(file)));
 }
 
 static void add_results(char **card, const Story *s)
 {
     const char *key;
     json_t *value;
-    if (s->train) add_row(card, "training loss, of the last step", as_text(json_object_get(s->train, "loss")));
+    const json_t *loss = json_object_get(s->train, "loss");
+    if (loss) add_row(card, "training loss, of the last step", as_text(loss));
     json_object_foreach(s->val, key, value) if (json_is_real(value))
         add_row(card, text_of("validation %s", key), as_text(value));
 }
@@ -131,7 +133,7 @@ static void add_story(char **card, const Story *s)
                              *const run[] = {"precision", "seed"};
     const char *from = json_string_value(json_object_get(s->config, "weights"));
     add_text(card, text_of("\n| | |\n|---|---|\n"));
-    if (from) add_row(card, "started from", text_of("%s", name_in_path(from)));
+    if (from) add_row(card, "started from", name_in_path(from));
     add_data(card, json_object_get(s->config, "data"));
     if (s->step >= 0) add_row(card, "steps", text_of("%lld", (long long)s->step));
     add_members(card, json_object_get(s->config, "built_with"), built, 2);

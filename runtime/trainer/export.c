@@ -355,6 +355,19 @@ static void need_adapters(const Trainer *t)
     if (!there) fail(EXIT_DATA, t->weights, "expected adapters, found weights without any; train some first");
 }
 
+/* A head that the base lacked was drawn, and is in no file but the run's. */
+static void check_head_of_base(const Export *x)
+{
+    const json_t *theirs = json_object_get(origin_object(x->origin, "config.json"), "architectures");
+    if (!theirs || json_equal(theirs, json_object_get(json_object_get(x->hf.all, "config"), "architectures"))) return;
+    for (int i = 0; i < x->hf.n; i++)
+        if (x->hf.tensor[i].fresh)
+            fail(EXIT_ERROR, NULL,
+                 "%s was drawn from the seed, since the weights that training began with are of another head, and "
+                 "adapters alone would be without it; export --to hf merges all into one model",
+                 x->hf.tensor[i].name);
+}
+
 static void write_adapter_folder(const Export *x)
 {
     const Trainer *t = x->t;
@@ -370,6 +383,7 @@ static int export_adapters(const Export *x, bool gguf)
     const Trainer *t = x->t;
     const Gguf_model g = {.hf = &x->hf, .model = t->model, .flat = x->memory.params, .ids = x->ids};
     need_adapters(t);
+    check_head_of_base(x);
     if (gguf) write_gguf_adapter(t->out, &g);
     else write_adapter_folder(x);
     if (t->json)

@@ -4,6 +4,7 @@ set -eu
 . tests/models/common
 base=$PWD/tests/reference/encoders/base
 families=$PWD/tests/reference/encoders
+models=$PWD/models
 mkdir "$TMP/work"
 cd "$TMP/work"
 says() { grep -q -- "$1" "$TMP/said" || tell "no: $1"; }
@@ -48,6 +49,22 @@ sed 's/"waits"/"sits"/' texts.jsonl >other.jsonl
 refuse 3 'expected one of the 3 classes of training (runs, stands, waits), found "sits"' "$trainer" train --init out --data other.jsonl --out runs/other
 must "$trainer" train --init out --init-except classifier --data other.jsonl --out runs/other --steps 1
 says 'classes: runs, sits, stands'
+
+# adapters below a head that is drawn: it is in no file of theirs
+must "$LATHE" train classes/model.lua -o classes/low --lora rank=2 --init "$base/" --data texts.jsonl --out runs/low --steps 1
+says 'classifier.weight and 1 more stay as they are drawn, but for adapters'
+refuse 1 'classifier.weight was drawn from the seed' classes/low/trainer export --to peft --weights runs/low --out peft
+must classes/low/trainer export --to hf --weights runs/low --out merged
+
+# from nothing, of bytes, whose number the model says
+must "$LATHE" train "$models/bert.lua" -o bytes --set layers=1 --set width=16 --set hidden=16 --set seq=64 --data texts.jsonl --out runs/bytes --steps 2
+says 'texts of '
+refuse 2 'the characters of the tokenizer are not known' bytes/trainer train --tokenizer chars --data texts.jsonl --out runs/chars --steps 1
+
+# a tokenizer whose rows would have no text
+cp -r "$base" wrong
+sed 's/"id": "A"/"id": "B"/' "$base/tokenizer.json" >wrong/tokenizer.json
+refuse 3 'wrong/tokenizer.json: error: "post_processor": expected "single" with sequence A alone' "$trainer" train --init wrong --data texts.jsonl --out runs/wrong --steps 1
 
 # vectors, of pairs; and of one side alone
 must "$LATHE" new vectors --from "$base" --head embedding

@@ -128,6 +128,8 @@ bad '"prompt" has no message' "{\"prompt\": [], \"chosen\": $yes, \"rejected\": 
 bad 'a message of "chosen" has no role that is a string' "{\"prompt\": $said, \"chosen\": [{\"content\": \"x\"}], \"rejected\": $no}"
 bad 'expected one message in "chosen"' "{\"prompt\": $said, \"chosen\": [], \"rejected\": $no}"
 bad 'expected a JSON object in each line: duplicate object key' '{"prompt": "a", "prompt": "b", "chosen": "c", "rejected": "d"}'
+echo '{"prompt": "", "chosen": "a", "rejected": "b"}' >"$TMP/bare.jsonl"
+refuse 3 "$TMP/bare.jsonl:1: error: no token of an answer counts" "$byte" train --data "$TMP/bare.jsonl" --set sep=none --set bos=none --set eos=none --steps 1 --out "$TMP/none"
 bad 'expected a JSON object in each line' '{"prompt": "a",'
 bad 'expected an object with' '[]'
 mkdir "$TMP/gemma"
