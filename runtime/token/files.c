@@ -339,7 +339,8 @@ Tokenizer *load_tokenizer(const char *path)
              "vocab.bpe, or one file *.tiktoken");
     if (t->other)
         fail(EXIT_DATA, t->path,
-             "expected bytes, characters, words, a byte-level BPE or a Unigram, found %s, which is not read here",
+             "expected bytes, characters, words, a byte-level BPE, WordPiece or a Unigram, found %s, which is not read "
+             "here",
              t->other);
     return t;
 }

@@ -155,8 +155,8 @@ mkdir bad
 sed 's/"c a"/"c zz"/' tok/tokenizer.json >bad/tokenizer.json
 cmp -s bad/tokenizer.json tok/tokenizer.json && sed -i '0,/"\(.\) \(.\)"/s//"\1 zz"/' bad/tokenizer.json
 refuses 3 'bad/tokenizer.json: merges\[[0-9]*\]: error: a merge of "zz", which is not in the vocabulary' "$lathe" tokenize encode --tokenizer bad --out x.bin t.txt
-echo '{"model": {"type": "WordPiece", "vocab": {"a": 0}}}' >bad/tokenizer.json
-refuses 3 'expected bytes, characters, words, a byte-level BPE or a Unigram, found WordPiece of 1 tokens' "$lathe" tokenize encode --tokenizer bad --out x.bin t.txt
+echo '{"model": {"type": "Lattice", "vocab": {"a": 0}}}' >bad/tokenizer.json
+refuses 3 'expected bytes, characters, words, a byte-level BPE, WordPiece or a Unigram, found Lattice of 1 tokens' "$lathe" tokenize encode --tokenizer bad --out x.bin t.txt
 sed 's/"normalizer": null/"normalizer": {"type": "Nmt"}/' tok/tokenizer.json >bad/tokenizer.json
 refuses 3 'found a tokenizer with the normalizer Nmt' "$lathe" tokenize encode --tokenizer bad --out x.bin t.txt
 echo '{"normalizer": {"type": "Nmt"}, "model": {"type": "Unigram", "vocab": [["a", 0.5]]}}' >bad/tokenizer.json
