@@ -96,9 +96,8 @@ Tokenizer *choose_tokenizer(const Reading *reading, const char *weights)
                                                    : saved_plain(folder, kind);
     if (saved && unread_tokenizer(saved))
         fail(EXIT_DATA, tokenizer_path(saved),
-             "expected a tokenizer of bytes, characters, words, a byte-level BPE, WordPiece or a Unigram, found %s, "
-             "which this trainer cannot read; --tokenizer bytes (or chars, or a FILE) replaces it, and gives ids other "
-             "meanings",
+             "expected a tokenizer of bytes, characters, words, a byte-level BPE, WordPiece or a Unigram, found %s; "
+             "--tokenizer bytes (or chars, or a FILE) replaces it, and gives ids other meanings",
              unread_tokenizer(saved));
     free(folder);
     if (!saved && reading->recipe->tokenizer == LATHE_TOKENIZER_FILE) return described_tokenizer(reading->recipe);
