@@ -22,6 +22,7 @@ typedef struct Way {
 static const Way ways[] = {
     {0, 1, "keep all that backward needs"},
     {0.125, 1, "recompute an eighth of what layers save"},
+    {0.1875, 1, "recompute three sixteenths of what layers save"},
     {0.25, 1, "recompute a quarter of what layers save"},
     {0.375, 1, "recompute three eighths of what layers save"},
     {0.5, 1, "recompute half of what layers save"},

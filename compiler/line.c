@@ -154,10 +154,21 @@ void take_line(const Command *command, int argc, char **argv)
     set_instruments();
 }
 
-void print_options(void)
+/* Help may begin with the commands that the option is for: "check, plan: …". */
+static bool is_for(const struct Option *o, const char *command)
+{
+    size_t word = strcspn(o->help, " ,:"), list = strcspn(o->help, ":");
+    if (!command) return true;
+    if (strstr(o->help, "(for tests)")) return false;
+    return o->help[word] == ' ' || strstr(format("%.*s", (int)list, o->help), command);
+}
+
+void print_options(const char *command)
 {
     for (int i = 0; i < COUNT_OF(known); i++)
-        printf("  %-24s %s\n", format("%s %s", known[i].name, known[i].argument), known[i].help);
+        if (is_for(&known[i], command))
+            printf("  %-24s %s\n", format("%s %s", known[i].name, known[i].argument), known[i].help);
+    if (command && !same(command, "dump")) return;
     printf("\npasses that can be left out (`lathe passes` lists all)\n");
     int n;
     const Pass *list = pass_list(&n);

@@ -32,6 +32,6 @@ extern struct Line line_of;
 void take_line(const Command *command, int argc, char **argv);
 /* --help or -h; with a description, help of what passes words on is the trainer's. */
 bool asks_for_help(const Command *command, int argc, char **argv);
-void print_options(void);
+void print_options(const char *command);   /* those of one command; NULL: all */
 
 #endif

@@ -1,10 +1,12 @@
 /* main.c: the commands. */
+#include "desc/options.h"
 #include "desc/settings.h"
 #include "desc/target.h"
 #include "doctor/doctor.h"
 #include "emit/emit.h"
 #include "lathe.h"
 #include "line.h"
+#include "onnx/onnx.h"
 #include "passes/passes.h"
 #include "plan/plan.h"
 #include "runtime/base/process.h"
@@ -78,40 +80,10 @@ static const char *folder_for(const Desc *d)
                   precision_of(o).name, (unsigned long long)(h & 0xffffffff));
 }
 
-static bool may_be_drawn(void *user, const Node *n)
-{
-    (void)user;
-    return is_cheap(n);
-}
-
-static bool has_drawn_ids(const Node *n)
-{
-    Nodes ids = {0};
-    if (n->op == OP_scatter_add && is_cheap(n->in[1])) nodes_through(n->in[1], may_be_drawn, NULL, &ids);
-    for (int k = 0; k < ids.n; k++)
-        if (ids.at[k]->op == OP_philox) return true;
-    return false;
-}
-
-/* Of a table that is read by drawn ids and in another way, too, the simulator finds another gradient than the CPU's.
- * Why is not known yet: a user's run would be wrong without a word. */
-static void refuse_drawn_ids(const Graph *g)
-{
-    Nodes all = {0};
-    all_nodes(g, &all);
-    for (int i = 0; i < all.n; i++)
-        for (int k = 0; k < all.at[i]->nin && all.at[i]->op == OP_add; k++)
-            if (has_drawn_ids(all.at[i]->in[k]))
-                err(all.at[i]->in[k]->where,
-                    "the ids that choose rows here are drawn at random, and the table is used elsewhere, too; its "
-                    "gradient is not right on a GPU yet: train this model on the CPU (leave --target cuda out)");
-}
-
 static const char *trainer(const Module *m)
 {
     const Options *o = m->desc->options;
     const char *dir = folder_for(m->desc);
-    for (int i = 0; i < m->programs.n && o->target == &target_cuda; i++) refuse_drawn_ids(m->programs.at[i]->graph);
     if (o->target == &target_cuda) emit_cuda(new_page(m), dir);
     else emit_c(new_page(m), dir);
     if (o->source) return dir;
@@ -198,12 +170,41 @@ static void check_data_is_there(void)
     }
 }
 
+/* What the line that goes to the trainer says behind --name; NULL: nothing. */
+static const char *passed_on(const char *name)
+{
+    size_t n = strlen(name);
+    for (int i = 0; i < line_of.rest.n; i++) {
+        const char *word = line_of.rest.at[i];
+        if (same(word, name) && i + 1 < line_of.rest.n) return line_of.rest.at[i + 1];
+        if (starts_with(word, name) && word[n] == '=') return word + n + 1;
+    }
+    return NULL;
+}
+
+/* A trainer has the weights and no graph: it gets the graph as a file in its folder. */
+static void hand_over_graph(const char *dir, Texts *words)
+{
+    bool onnx = same(line_of.command->name, "export") && same(passed_on("--to"), "onnx");
+    if (line_of.options.entry && !onnx) usage_error("--entry is for export --to onnx");
+    if (!onnx) return;
+    const char *path = format("%s/graph.onnx.part", dir);
+    remarks_made = true; /* by the compilation */
+    const Text part = onnx_part(front(&line_of.options), line_of.options.entry);
+    if (!write_file(path, part.at, part.n)) err((Where){.file = path}, "cannot be written: %s", strerror(errno));
+    push(words, "--graph");
+    push(words, path);
+}
+
 /* `lathe train`, `lathe export`, `lathe replay`: the trainer's command of that name. */
 static int do_run(void)
 {
     if (line_of.options.source) usage_error("--source is for build: %s needs a trainer", line_of.command->name);
     if (line_of.command->manner & INSTRUMENTS && line_of.options.target != &target_cpu)
         usage_error("%s runs on the processor alone: leave --target out", line_of.command->name);
+    if (line_of.command->manner & RUNS && only_answers(&line_of.options))
+        usage_error("%s: a program built with --parameters q8_0 trains nothing; --lora … --frozen q8_0 trains adapters "
+                    "beside such weights", line_of.command->name);
     check_data_is_there();
     const Module *m = compiled();
     const char *program = trainer(m);
@@ -217,6 +218,7 @@ static int do_run(void)
         push(&words, m->desc->for_run.at[i]);
     }
     for (int i = 0; i < line_of.rest.n; i++) push(&words, line_of.rest.at[i]);
+    hand_over_graph(folder_for(m->desc), &words);
     push(&words, NULL);
     fflush(stdout);
     execv(program, (char *const *)words.at);
@@ -374,7 +376,7 @@ static const Command commands[] = {
     {"train", do_run, PASSES_ON | RUNS | GPUS_OF_TRAINER, "MODEL.lua",
      "builds, then runs `trainer train` with the other options"},
     {"export", do_run, PASSES_ON, "MODEL.lua",
-     "builds, then runs `trainer export --to hf`: weights in Hugging Face's format"},
+     "builds, then runs `trainer export`: a model for others' programs; --to hf, gguf, peft, gguf-adapter, llmc, onnx"},
     {"replay", do_run, PASSES_ON | RUNS | INSTRUMENTS, "MODEL.lua",
      "builds with --instrument, then runs `trainer replay`: finds the first tensor that is not finite"},
     {"dump", do_dump, 0, "FILE",
@@ -398,14 +400,14 @@ static int do_help(void)
     for (int i = 0; i < COUNT_OF(commands); i++)
         printf("  %-8s %-19s %s\n", commands[i].name, commands[i].arguments, commands[i].help);
     printf("\noptions\n");
-    print_options();
+    print_options(NULL);
     return 0;
 }
 
 static int help_of(const Command *c)
 {
     printf("usage: lathe %s %s [options]\n\n  %s\n\noptions\n", c->name, c->arguments, c->help);
-    print_options();
+    print_options(c->name);
     if (c->manner & PASSES_ON && c->run == do_run)
         printf("\nAll others are the trainer's: `lathe %s MODEL.lua --help` builds it and lists them.\n", c->name);
     return 0;

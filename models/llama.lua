@@ -388,8 +388,10 @@ return {
       return nn.cross_entropy(logits, input.targets), { logits = logits, accuracy = nn.accuracy(logits, input.targets) }
     end
     local loss, _, predicted = nn.linear_cross_entropy(x, input.targets, { weight = head.weight })
-    if c.balance > 0 then loss = loss + c.balance * nn.balance_loss(routers, c.active) end
-    return loss, { logits = logits, accuracy = nn.accuracy(predicted, input.targets) }
+    local out = { logits = logits, accuracy = nn.accuracy(predicted, input.targets) }
+    if c.balance == 0 then return loss, out end
+    out.cross_entropy = loss                    -- what perplexity comes from
+    return loss + c.balance * nn.balance_loss(routers, c.active), out
   end,
 
   train = function(c)

@@ -87,9 +87,13 @@ void gemm_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, boo
 void gemm_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, bool add);
 
 /* b in blocks: b_k or b_n is 1, and all other steps in b are multiples of LATHE_BLOCK, as is the extent of that one. */
-void gemm_q8_0(float *c, const float *a, const Lathe_q8_0 *b, const Lathe_gemm *g, bool add);
-void pack_q8_0(float *packed, const Lathe_q8_0 *b, const Lathe_gemm *g);
-void pack_shared_q8_0(float *packed, const Lathe_q8_0 *b, const Lathe_gemm *g);
+#define OF_BLOCKS(member, word, name)                                                                                  \
+    void gemm_##name(float *c, const float *a, const Lathe_##name *b, const Lathe_gemm *g, bool add);                  \
+    void pack_##name(float *packed, const Lathe_##name *b, const Lathe_gemm *g);                                       \
+    void pack_shared_##name(float *packed, const Lathe_##name *b, const Lathe_gemm *g);                                \
+    void dot_by_ids_##name(float *y, const float *x, const Lathe_##name *w, const int *ids, const Lathe_by_ids *g);
+LATHE_BLOCK_TYPES(OF_BLOCKS)
+#undef OF_BLOCKS
 
 /* b of that product, copied once into the order in which many products read it: K · N' elements, where N' is N rounded
  * up to a multiple of LATHE_PACKED.  gemm_packed: g->nbatch is 0, g->c_n 1.  shared: in TEAM; MEET before its use. */
@@ -138,7 +142,7 @@ LATHE_MATMULS(double, f64)
 /* math/attention.c: attention and its derivative; math/attention.h defines them. */
 typedef struct Lathe_masks {    /* NULL: all members are zero */
     int offset;
-    const int *lengths, *q_segments, *k_segments;
+    const int *offsets, *lengths, *q_segments, *k_segments;
     const void *q_turns, *k_turns, *bias;
     int seed, step, site;
     const int *row, *base;
@@ -147,6 +151,11 @@ void attention_f32(float *o, float *lse, const float *q, const float *k, const f
                    const Lathe_masks *m);
 void attention_f64(double *o, double *lse, const double *q, const double *k, const double *v, const Lathe_attention *g,
                    const Lathe_masks *m);
+/* k and v as decode may remember them: in 16 bits, widened where they are read. */
+void attention_f32_bf16(float *o, float *lse, const float *q, const uint16_t *k, const uint16_t *v, const Lathe_attention *g,
+                        const Lathe_masks *m);
+void attention_weights_f32_bf16(float *o, float *lse, float *p, const float *q, const uint16_t *k, const uint16_t *v,
+                                const Lathe_attention *g, const Lathe_masks *m);
 void attention_weights_f32(float *o, float *lse, float *p, const float *q, const float *k, const float *v,
                            const Lathe_attention *g, const Lathe_masks *m);
 void attention_weights_f64(double *o, double *lse, double *p, const double *q, const double *k, const double *v,
@@ -174,7 +183,6 @@ void convolution_input_samples_f64(double *x, const double *y, const double *wei
  * math/by_ids.h defines them. */
 void dot_by_ids_f32(float *y, const float *x, const float *w, const int *ids, const Lathe_by_ids *g);
 void dot_by_ids_f64(double *y, const double *x, const double *w, const int *ids, const Lathe_by_ids *g);
-void dot_by_ids_q8_0(float *y, const float *x, const Lathe_q8_0 *w, const int *ids, const Lathe_by_ids *g);
 void sum_by_ids_f32(float *w, const float *y, const float *x, const int *ids, const Lathe_by_ids *g);
 void sum_by_ids_f64(double *w, const double *y, const double *x, const int *ids, const Lathe_by_ids *g);
 

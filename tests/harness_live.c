@@ -133,6 +133,7 @@ void take_options(const char *words)
         else if (same(word, "--target")) options.target = same(value, "cuda") ? &target_cuda : &target_cpu;
         else if (same(word, "--precision")) options.precision = value;
         else if (same(word, "--parameters")) options.parameters = value;
+        else if (same(word, "--cache")) options.cache = value;
         else if (same(word, "--lora")) options.lora = value;
         else if (same(word, "--set")) push(&options.sets, value);
         else if (same(word, "--split")) options.split = atoi(value);
@@ -338,8 +339,8 @@ static double input_value(const Lathe_model *m, const Lathe_tensor *t, Rng *r)
     case LATHE_LENGTHS: return (double)below(r, m->seq + 1);
     case LATHE_SOURCE_LENGTHS: return (double)below(r, m->source_seq + 1);
     case LATHE_SEED: return 1234;
-    case LATHE_STEP:
-    case LATHE_POSITION: return 0;
+    case LATHE_STEP: return 0;
+    case LATHE_POSITION: return t->rank ? (double)below(r, m->seq) : 0; /* of slots */
     case LATHE_FIRST_ROW: return 0;
     case LATHE_STATE: return 0;
     case LATHE_LOSS_SCALE: return 1024;

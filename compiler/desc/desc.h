@@ -24,7 +24,7 @@ struct Param {
     /* set by layout_parameters(): */
     int64_t offset;             /* elements, in each of the flat arrays */
     int64_t stride[MAXRANK];    /* elements */
-    bool adapter;               /* it is the A or the B of one (--lora), which groups do not freeze */
+    bool adapter;               /* it is of one (--lora): A, B or magnitudes, which groups do not freeze */
     Param *struct_of;           /* the first of those whose copies lie in one struct with its own; NULL: it has no copies */
     /* set by pass_merge: */
     Param *wide;                /* a wide parameter that begins with this one; further ones follow by the same field */
@@ -35,13 +35,13 @@ struct Param {
 typedef struct Lora {           /* --lora (front/lora.c) */
     int64_t rank;
     double scale, alpha, dropout;
-    bool rank_stabilised;
+    bool rank_stabilised, decomposed;
     Texts match, train;         /* patterns of export names: of weights that get an adapter (none: all), of what else is trained */
     Texts except;               /* weights that get none */
 } Lora;
 
-typedef struct Adapter {        /* x · weightᵀ + scale · (x · aᵀ) · bᵀ */
-    Param *weight, *a, *b;
+typedef struct Adapter {        /* x · weightᵀ + scale · (x · aᵀ) · bᵀ; decomposed: times magnitude / norm, for each output */
+    Param *weight, *a, *b, *magnitude; /* magnitude: NULL where not decomposed */
     int across;                 /* axis of the weight along x, without its copies: 1: [out, in], 0: [in, out] */
 } Adapter;
 
@@ -58,7 +58,7 @@ typedef struct Tensor_spec {    /* an input or a state */
     Where where;
     int rows_axis;              /* of a state: as in Lathe_tensor */
     bool fixed;
-    bool by_position;           /* of decode: an entry for each position, written when its token is read */
+    int places_axis;            /* of decode: the axis with an entry for each position, written when its token is read; 0: none */
     int64_t below;              /* of an input of ids: they are 0 … below - 1; 0: the description does not say */
 } Tensor_spec;
 

@@ -2,9 +2,24 @@
 #include "desc/passes.h"
 #include "desc/target.h"
 
-bool only_answers(const Options *o) { return o->parameters && same(o->parameters, "q8_0"); }
+static DType type_in_blocks(const char *word)
+{
+#define NAMED(member, text, ...)                                                                                       \
+    if (word && same(word, text)) return member;
+    LATHE_BLOCK_TYPES(NAMED)
+    return BOOL;
+}
 
-bool quantises(const Options *o) { return only_answers(o) || (o->frozen && same(o->frozen, "q8_0")); }
+bool only_answers(const Options *o) { return type_in_blocks(o->parameters) != BOOL; }
+
+DType block_type(const Options *o) { return type_in_blocks(only_answers(o) ? o->parameters : o->frozen); }
+
+DType cache_type(const Options *o) { return o->cache && same(o->cache, "bf16") ? BF16 : F32; }
+
+const char *block_option(const Options *o)
+{
+    return format("--%s %s", only_answers(o) ? "parameters" : "frozen", dtype_name(block_type(o)));
+}
 
 static void option_of_flag(Text *t, const char *option, bool given)
 {

@@ -23,8 +23,10 @@ typedef struct Options {        /* of a compilation; desc/options.def says what 
 #define FOUND(type, member, ...) type member;
 #include "desc/options.def"
 } Options;
-bool only_answers(const Options *o);          /* --parameters q8_0: nothing is trained */
-bool quantises(const Options *o);             /* frozen matrices are stored in blocks */
+bool only_answers(const Options *o);          /* --parameters q8_0 and the like: nothing is trained */
+DType block_type(const Options *o);           /* of frozen matrices; BOOL: none are stored in blocks */
+DType cache_type(const Options *o);           /* of what decode remembers of each position */
+const char *block_option(const Options *o);   /* "--frozen q8_0" */
 char *options_text(const Options *o, Changes least);        /* desc/options.c: " --head-rows 3 --no-fuse": those that change so much; "": none */
 
 typedef struct Precision {

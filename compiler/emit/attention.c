@@ -76,6 +76,9 @@ static void say_extents(Text *t, const Attention *a, int nb)
     if (a->window) say(t, ", .window = %lld", (long long)a->window);
 }
 
+/* Whether each sample has an offset of its own. */
+static bool has_offsets(const Attention *a) { return a->offset && a->offset->shape.rank; }
+
 static char *description_text(const Kernel *k, const Attention *a, bool back)
 {
     int nb = a->q->shape.rank - 3;
@@ -94,6 +97,7 @@ static char *description_text(const Kernel *k, const Attention *a, bool back)
         say_heads(&t, "d_k", writes(k, 1), nb, nb, nb + 1);
         say_heads(&t, "d_v", writes(k, 2), nb, nb, nb + 1);
     }
+    if (has_offsets(a)) say_heads(&t, "offsets", reads_operand(k, a->offset), nb, -1, -1);
     say_heads(&t, "lengths", reads_operand(k, a->lengths), nb, -1, -1);
     say_heads(&t, "q_segments", reads_operand(k, a->q_segments), nb, nb, -1);
     say_heads(&t, "k_segments", reads_operand(k, a->k_segments), nb, nb, -1);
@@ -152,7 +156,8 @@ static void say_array(Page *page, Text *t, const Kernel *k, const char *field, c
 static const char *mask_fields(Page *page, const Kernel *k, const Attention *a)
 {
     Text t = {0};
-    say_integer(page, &t, k, "offset", a->offset);
+    if (has_offsets(a)) say_array(page, &t, k, "offsets", a->offset);
+    else say_integer(page, &t, k, "offset", a->offset);
     say_array(page, &t, k, "lengths", a->lengths);
     say_array(page, &t, k, "q_segments", a->q_segments);
     say_array(page, &t, k, "k_segments", a->k_segments);
@@ -183,7 +188,8 @@ char *attention_call(Page *page, const Kernel *k)
     bool back = k->node->op == OP_attention_back, weights = !back && writes(k, 2);
     const char *fields = mask_fields(page, k, &a);
     Text t = {0};
-    say(&t, "%s%s_%s(", op_info[k->node->op].name, weights ? "_weights" : "", type_suffix(k->node->dtype));
+    const char *keys = a.k->dtype == a.q->dtype ? "" : format("_%s", type_suffix(a.k->dtype));
+    say(&t, "%s%s_%s%s(", op_info[k->node->op].name, weights ? "_weights" : "", type_suffix(k->node->dtype), keys);
     say_pointers(page, &t, k, &a, back || weights ? 3 : 2);
     const char *masks = fields ? format("&(Lathe_masks){%s}", fields) : "NULL";
     say(&t, "&%s, %s);", description(page, k, &a, back), masks);

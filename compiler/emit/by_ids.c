@@ -31,7 +31,8 @@ static char *description_text(Page *page, const Kernel *k)
     say_rows(&t, "x", x);
     say_rows(&t, "y", y);
     say_matrices(&t, w, across);
-    say(&t, ", .id = %s}", id_check_text(page, k->node, k->node->in[2], w->shape.dim[0]));
+    say(&t, ", .id = %s%s}", id_check_text(page, k->node, k->node->in[2], w->shape.dim[0]),
+        rows_alike(page->program) ? ", .alike = true" : "");
     return t.at;
 }
 

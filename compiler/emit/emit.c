@@ -273,8 +273,9 @@ char *upper(const char *word)
 
 const char *c_type(DType t)
 {
-    static const char *const words[] = {[BOOL] = "bool", [I32] = "int", [F32] = "float",      [F64] = "double",
-                                        [BF16] = "bf16", [F16] = "f16", [Q8_0] = "Lathe_q8_0"};
+#define C_BLOCK(member, word, name) [member] = "Lathe_" #name,
+    static const char *const words[] = {[BOOL] = "bool", [I32] = "int", [F32] = "float",           [F64] = "double",
+                                        [BF16] = "bf16", [F16] = "f16", LATHE_BLOCK_TYPES(C_BLOCK)};
     _Static_assert(COUNT_OF(words) == DTYPES, "every type is one of C");
     return words[t];
 }
@@ -425,7 +426,8 @@ static const char *cast_text(DType from, DType to)
 {
     if (to == BOOL) return "a != 0";
     if (is_stored(to)) return to == BF16 ? "TO_BF16(a)" : "TO_F16(a)";
-    if (from == Q8_0) return to == F32 ? "a" : op_info[OP_cast].text; /* from_q8_0() makes a float of it: element() */
+    if (in_blocks(from))
+        return to == F32 ? "a" : op_info[OP_cast].text; /* from_q8_0() makes a float of it: element() */
     if (is_stored(from)) return from == BF16 ? "FROM_BF16(a)" : "FROM_F16(a)";
     return op_info[OP_cast].text;
 }

@@ -81,7 +81,7 @@ void say_sizes(Page *page, Text *t); /* an enum of those that were used */
 const char *extent_text(Page *page, int64_t n, int axis);
 const char *factor_text(Page *page, int64_t n, int axis); /* in parentheses if it needs them */
 Expr extent_expression(Page *page, int64_t n, int axis);  /* with parentheses where an operator needs them */
-const char *in_blocks(const char *extent);                /* the blocks of a row of Q8_0 */
+const char *row_in_blocks(const char *extent);            /* the blocks of a row of so many elements */
 const char *as_term(const char *text);                    /* in parentheses if it is a sum */
 const char *multiplied(const char *a, const char *b);     /* BATCH * (SEQ + 1); a may be NULL */
 const char *divided(const char *a, int64_t by);

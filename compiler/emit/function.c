@@ -55,7 +55,7 @@ static char *declaration(Page *page, const Arg *a)
     for (int k = 1; k < a->dims; k++) {
         const int *first = a->first + k;
         const char *extent = product_in(page, a->buffer->shape, first[0], first[1]);
-        say(&t, "[%s]", a->buffer->dtype == Q8_0 && k == a->dims - 1 ? in_blocks(extent) : extent);
+        say(&t, "[%s]", in_blocks(a->buffer->dtype) && k == a->dims - 1 ? row_in_blocks(extent) : extent);
     }
     return t.at;
 }

@@ -89,8 +89,8 @@ void say_header(Page *page, Text *t, const char *prototypes)
                 format("model.h: sizes, parameters and entries of %s, made by lathe.  Edit %s, not this file.",
                        page->desc->model, file));
     say(t, "#ifndef %s\n#define %s\n\n#include \"%s\"\n", guard, guard, page->target->interface);
-    say(t, "%s\n",
-        is_stored(page->precision.weights) || page->module->plan.block_elements ? "#include \"math/math.h\"\n" : "");
+    bool narrow = is_stored(page->precision.weights) || is_stored(cache_type(page->desc->options));
+    say(t, "%s\n", narrow || page->module->plan.block_elements ? "#include \"math/math.h\"\n" : "");
     say_sizes(page, t);
     say(t, "%s%s\n#endif\n", body.at, prototypes);
 }
@@ -132,6 +132,7 @@ static const char *role_word(Lathe_role r)
         CASE(LATHE_STEP);
         CASE(LATHE_POSITION);
         CASE(LATHE_STATE);
+        CASE(LATHE_SLOT_STATE);
         CASE(LATHE_SEGMENTS);
         CASE(LATHE_POSITIONS);
         CASE(LATHE_SOURCE);
@@ -220,6 +221,11 @@ static void say_tensors(Page *page, Text *t, const Program *p, Home home, const 
     say(t, "};\n");
 }
 
+static const char *places_text(const Desc *d, const Tensor_spec *s)
+{
+    return d->recipe.slots > 1 && s->places_axis ? format(", .places_axis = %d", s->places_axis) : "";
+}
+
 static void say_state_table(Page *page, Text *t)
 {
     if (!page->desc->states.n) return;
@@ -229,7 +235,8 @@ static void say_state_table(Page *page, Text *t)
         const Tensor_spec *s = &page->desc->states.at[i];
         say_tensor(t, s->name, s->role, s->dtype == F32 && wide ? F64 : s->dtype, s->shape,
                    type_name(page, NULL, "state"), state_member(page, s->name),
-                   format(", .rows_axis = %d%s", s->rows_axis, s->fixed ? ", .fixed = true" : ""));
+                   format(", .rows_axis = %d%s%s", s->rows_axis, places_text(page->desc, s),
+                          s->fixed ? ", .fixed = true" : ""));
     }
     say(t, "};\n\n");
 }
@@ -246,6 +253,7 @@ static char *array_or_null(Page *page, const Program *p, Home home, const char *
 
 static int64_t rows_in_call(const Desc *d, const Graph *g)
 {
+    if (g->entry == ENTRY_slots) return d->recipe.slots;
     if (entry_of(g)->decoding || g->entry == ENTRY_encode) return d->recipe.rows;
     return entry_of(g)->step ? d->batch * d->recipe.accumulate : d->batch;
 }
@@ -393,7 +401,9 @@ static void say_lengths(Page *page, Text *t, const Categories *categories)
         (long long)m->plan.flat_elements);
     int64_t frozen = m->plan.flat_elements - m->plan.trained_elements;
     if (frozen) say(t, "    .frozen_elements = %lld,\n", (long long)frozen);
-    if (m->plan.block_elements) say(t, "    .block_elements = %lld,\n", (long long)m->plan.block_elements);
+    if (m->plan.block_elements)
+        say(t, "    .block_elements = %lld, .block_type = %s,\n", (long long)m->plan.block_elements,
+            dtype_word(m->plan.block_type));
 }
 
 static void say_adapters(Text *t, const Desc *d)
@@ -401,9 +411,9 @@ static void say_adapters(Text *t, const Desc *d)
     if (!d->adapters.n) return;
     say(t, "    .adapters = %d, .adapter = adapters,\n", d->adapters.n);
     const Lora *l = d->lora;
-    say(t, "    .lora = {.rank = %lld, .scale = %s, .alpha = %s, .dropout = %s, .rank_stabilised = %s},\n",
-        (long long)l->rank, number_text(l->scale), number_text(l->alpha), number_text(l->dropout),
-        l->rank_stabilised ? "true" : "false");
+    say(t, "    .lora = {.rank = %lld, .scale = %s, .alpha = %s, .dropout = %s%s%s},\n", (long long)l->rank,
+        number_text(l->scale), number_text(l->alpha), number_text(l->dropout),
+        l->rank_stabilised ? ", .rank_stabilised = true" : "", l->decomposed ? ", .decomposed = true" : "");
 }
 
 static void say_device(Page *page, Text *t, const Categories *categories)

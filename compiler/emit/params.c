@@ -74,7 +74,7 @@ static int64_t elements_of_copy(const Param *p)
     return n;
 }
 
-const char *in_blocks(const char *extent) { return format("%s / LATHE_BLOCK", as_term(extent)); }
+const char *row_in_blocks(const char *extent) { return format("%s / LATHE_BLOCK", as_term(extent)); }
 
 static void say_member(Page *page, Text *t, int indent, const char *type, const Placed *p)
 {
@@ -85,7 +85,7 @@ static void say_member(Page *page, Text *t, int indent, const char *type, const 
     say(&s, "%*s%s %s", indent, "", type, p->member);
     for (int k = p->param->loops; k < p->param->shape.rank; k++) {
         const char *extent = extent_in(page, p->param->shape, k);
-        say(&s, "[%s]", p->param->quantised && k == p->param->shape.rank - 1 ? in_blocks(extent) : extent);
+        say(&s, "[%s]", p->param->quantised && k == p->param->shape.rank - 1 ? row_in_blocks(extent) : extent);
     }
     say(&s, ";");
     say(t, "%-48s /* %s  %s:%d */\n", s.at, p->param->name, in_comment(file_name(p->param->where.file)),
@@ -136,7 +136,7 @@ static void say_flat(Page *page, Text *t, const char *name, DType dtype, int64_t
         if (p->param->quantised) {
             if (at < n - blocks) say_padding(t, 4, c_type(dtype), last, n - blocks - at);
             at = max64(at, n - blocks);
-            type = c_type(Q8_0);
+            type = c_type(page->module->plan.block_type);
         }
         say_padding(t, 4, type, last, p->param->offset - at);
         at = p->param->offset + whole_elements(p->param);
@@ -147,7 +147,7 @@ static void say_flat(Page *page, Text *t, const char *name, DType dtype, int64_t
     say_padding(t, 4, type, last, blocks ? (n - at) / LATHE_BLOCK : n - at);
     say(t, "} %s;\n", name);
     say(t, "static_assert(sizeof(%s) == %lld, \"the layout of the plan\");\n\n", name,
-        (long long)(bytes_of_elements(dtype, n - blocks) + bytes_of_elements(Q8_0, blocks)));
+        (long long)(bytes_of_elements(dtype, n - blocks) + bytes_of_elements(page->module->plan.block_type, blocks)));
 }
 
 char *gradients_type(Page *page)
@@ -226,8 +226,9 @@ void say_adapter_table(Text *t, const Desc *d)
     say(t, "static const Lathe_adapter adapters[] = {\n");
     for (int i = 0; i < d->adapters.n; i++) {
         const Adapter *a = &d->adapters.at[i];
-        say(t, "    {%d, %d, %d, %s},\n", number_of_param(d, a->weight), number_of_param(d, a->a),
-            number_of_param(d, a->b), a->across == 0 ? "true" : "false");
+        say(t, "    {%d, %d, %d, %d, %s},\n", number_of_param(d, a->weight), number_of_param(d, a->a),
+            number_of_param(d, a->b), a->magnitude ? number_of_param(d, a->magnitude) : -1,
+            a->across == 0 ? "true" : "false");
     }
     say(t, "};\n\n");
 }

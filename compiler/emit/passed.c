@@ -72,7 +72,7 @@ static char *from_flat_array(Page *page, const Buffer *b, int nlead, const Index
             at.over[at.nover++].coef *= b->stride[k];
         }
     }
-    if (b->dtype == Q8_0) return from_blocks(page, b, at);
+    if (in_blocks(b->dtype)) return from_blocks(page, b, at);
     char *start = format("(%s%s *)%s", reads ? "const " : "", c_type(b->dtype), reads ? "p" : "d");
     return at.constant || at.nover ? format("%s + %s", start, index_text(&none, at)) : start;
 }

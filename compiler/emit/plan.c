@@ -79,6 +79,9 @@ void print_plan(Page *page, Text *t)
     if (!device) say_category(t, p->data ? "data, at most" : "data", p->data); /* a small data set takes less */
     say_category(t, "generation", p->generation);
     if (device) say_device(t, p);
+    if (p->slots)
+        say(t, "%lld texts at once (serve, generate): %s bytes of states, not counted above\n",
+            (long long)page->desc->recipe.slots, grouped(p->slots));
     for (int i = 0; i < m->programs.n; i++) {
         const Program *q = m->programs.at[i];
         enter_scope(page, q);

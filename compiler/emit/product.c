@@ -11,7 +11,7 @@ static void say_numbers(Text *t, const char *field, int n, const int64_t *x)
     say(t, "},");
 }
 
-static const char *shape_text_of(const struct Gemm *g)
+static const char *shape_text_of(const struct Gemm *g, bool alike)
 {
     Text t = {0};
     say(&t, "{");
@@ -26,7 +26,7 @@ static const char *shape_text_of(const struct Gemm *g)
     say(&t, ".M = %lld, .N = %lld, .K = %lld,", (long long)g->M, (long long)g->N, (long long)g->K);
     say(&t, " .a_m = %lld, .a_k = %lld,", (long long)g->a_m, (long long)g->a_k);
     say(&t, " .b_k = %lld, .b_n = %lld,", (long long)g->b_k, (long long)g->b_n);
-    say(&t, " .c_m = %lld, .c_n = %lld}", (long long)g->c_m, (long long)g->c_n);
+    say(&t, " .c_m = %lld, .c_n = %lld%s}", (long long)g->c_m, (long long)g->c_n, alike ? ", .alike = true" : "");
     return t.at;
 }
 
@@ -87,10 +87,10 @@ char *product_call(Page *page, const Kernel *k)
                                  : "",
                       type, c, a, b, extent_text(page, g->M, g->axis_m), extent_text(page, g->N, g->axis_n),
                       extent_text(page, g->K, g->axis_k), g->afresh ? format(", %s", adds(page, g)) : "");
-    bool some = k->share == SOME_ROWS;
-    if (g->b.node->dtype == Q8_0 && !g->packed) type = type_suffix(Q8_0);
+    bool some = k->share == SOME_ROWS, alike = rows_alike(page->program) && g->M == page->desc->recipe.slots;
+    if (in_blocks(g->b.node->dtype) && !g->packed) type = type_suffix(g->b.node->dtype);
     return format("gemm_%s%s%s(%s, %s, %s, &%s, %s%s);", g->packed ? "packed_" : "", some ? "rows_" : "", type, c, a, b,
-                  description(page, k, shape_text_of(g), "shape"), adds(page, g),
+                  description(page, k, shape_text_of(g, alike), "shape"), adds(page, g),
                   some ? format(", %s", rows_of_panel(k)) : "");
 }
 
@@ -99,7 +99,7 @@ char *pack_call(Page *page, const Kernel *k)
     const struct Gemm *g = &k->gemm;
     return format("pack_%s%s(%s, %s, &%s);", k->panels ? "shared_" : "", type_suffix(g->b.node->dtype),
                   flat_pointer(page, k->writes.at[0].view), flat_pointer(page, g->b.view),
-                  description(page, k->product, shape_text_of(&k->product->gemm), "shape"));
+                  description(page, k->product, shape_text_of(&k->product->gemm, false), "shape"));
 }
 
 /* ------------------------------------------------------------------ CUDA */
@@ -125,7 +125,7 @@ char *cuda_product_call(Page *page, const Kernel *k)
     const char *end = g->end == END_GELU && g->vector.node ? "GEMM_END_BIAS_GELU" : ends[g->end];
     const char *text =
         format("{%s, %s, %s, %s, %lld, {}}", quoted(format("%s%s", identifier(page, k->name), where)),
-               numbers_of(page, g->a.node->dtype, g->c.node->dtype), end, shape_text_of(g), (long long)g->aux_m);
+               numbers_of(page, g->a.node->dtype, g->c.node->dtype), end, shape_text_of(g, false), (long long)g->aux_m);
     const char *vector = g->vector.node ? flat_pointer(page, g->vector.view) : "NULL";
     const char *aux = g->aux.node ? format(", %s", flat_pointer(page, g->aux.view)) : "";
     must(!g->packed);
@@ -158,7 +158,7 @@ char *step_product_type(Page *page, const Kernel *k)
         k->sliced ? format(", %s, %lld", extent_text(page, loop->period, loop->axis_period), (long long)loop->wide)
                   : "";
     return format(" : Step_product<%s, %s%s> {\n    static constexpr Lathe_gemm shape = %s;\n%s};",
-                  number_class(g->a.node->dtype), number_class(g->c.node->dtype), slices, shape_text_of(g),
+                  number_class(g->a.node->dtype), number_class(g->c.node->dtype), slices, shape_text_of(g, false),
                   k->nest->words ? "    static constexpr bool words = true;\n" : "");
 }
 

@@ -67,6 +67,7 @@ void set_sizes(Page *page)
     if (d->seq > 1) add_size(page, "seq", d->seq);
     if (d->vocab > 1) add_size(page, "vocab", d->vocab);
     if (d->recipe.rows > 1) add_size(page, "rows", d->recipe.rows);
+    if (d->recipe.slots > 1) add_size(page, "slots", d->recipe.slots);
     if (d->recipe.prefill > 1) add_size(page, "prefill", d->recipe.prefill);
     if (d->recipe.accumulate > 1) add_size(page, "accumulate", d->recipe.accumulate);
 }

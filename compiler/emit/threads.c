@@ -76,7 +76,7 @@ bool aligned(const Arg *a, int64_t bytes)
 {
     const Buffer *b = a->buffer;
     bool flat = b->home == PARAMETERS || b->home == GRADIENTS;
-    if ((b->home != WORK && !flat) || b->dtype == Q8_0) return false;
+    if ((b->home != WORK && !flat) || in_blocks(b->dtype)) return false;
     int64_t size = dtype_bytes(b->dtype), at = flat ? b->param->offset * size : b->offset;
     bool all = at % bytes == 0;
     for (int k = 0; k < a->nlead; k++) {

@@ -393,8 +393,8 @@ char *index_text(Function *f, Index x)
 static char *element_of_blocks(Function *f, const Arg *a, const Use *u)
 {
     Text t = {0};
-    if (a->flat) return format("from_q8_0(%s, %s)", a->name, index_text(f, u->offset));
-    say(&t, "from_q8_0(%s", a->name);
+    say(&t, "from_%s(%s", type_suffix(a->buffer->dtype), a->name);
+    if (a->flat) return format("%s, %s)", t.at, index_text(f, u->offset));
     for (int k = 0; k < a->dims - 1; k++) say(&t, "[%s]", index_text(f, u->sub[k]));
     say(&t, ", %s)", index_text(f, u->sub[a->dims - 1]));
     return t.at;
@@ -407,7 +407,7 @@ char *element(Function *f, int use)
     a->parts |= 1u << f->parts.n;
     if (a->by_value) return copy_string(a->name);
     if (a->dims == 0) return format("*%s", a->name);
-    if (a->buffer->dtype == Q8_0) return element_of_blocks(f, a, u);
+    if (in_blocks(a->buffer->dtype)) return element_of_blocks(f, a, u);
     if (a->flat) return format("%s[%s]", a->name, index_text(f, u->offset));
     Text t = {0};
     say(&t, "%s", a->name);

@@ -49,7 +49,8 @@ static int64_t place_in_blocks(const Listing *g, const Param *p)
 {
     const Plan *plan = &g->page->module->plan;
     int64_t first = plan->flat_elements - plan->block_elements;
-    return bytes_of_elements(g->page->precision.weights, first) + bytes_of_elements(Q8_0, p->offset - first);
+    return bytes_of_elements(g->page->precision.weights, first) +
+           bytes_of_elements(plan->block_type, p->offset - first);
 }
 
 /* The offset in bytes within its home. */
@@ -58,7 +59,7 @@ static char *offset_of(const Listing *g, const Buffer *b)
     const char *entry = g->p->graph->name, *name = buffer_name(g->page, b);
     switch (b->home) {
     case PARAMETERS:
-        if (b->dtype == Q8_0) return format("%lld", (long long)place_in_blocks(g, b->param));
+        if (in_blocks(b->dtype)) return format("%lld", (long long)place_in_blocks(g, b->param));
         /* fall through */
     case GRADIENTS: return format("%lld", (long long)(b->param->offset * dtype_bytes(b->dtype)));
     case STATES: return format("offsetof(%s, %s)", type_name(g->page, NULL, "state"), name);

@@ -241,11 +241,12 @@ bool is_statistic(const Desc *d, const char *state);
 const char *new_state_name(const Desc *d, const char *wish); /* wish, wish_2, …: one that no state has */
 
 /* front/time.c: what depends on the entry: time, positions, random bits */
+bool own_positions(const Trace *trace); /* whether each row has a position of its own */
 extern const luaL_Reg time_functions[];
 typedef struct Draws { /* philox(seed, step, site, row, index): seed, step and site i32 [], row and index like a tensor */
     Node *seed, *step, *site, *row, *index;
 } Draws;
-Node *position_node(Trace *trace); /* i32 []: in decode, the position of the first token */
+Node *position_node(Trace *trace); /* i32 []: in decode, the position of the first token; in slots [slots]: of each row */
 Draws draws_of(lua_State *L, const Tensor *like, int64_t each); /* at a new site; each: numbers per element, the step of index */
 
 /* front/convolution.c */

@@ -157,7 +157,7 @@ static void read_field(lua_State *L, Field *f)
 /* The command line uses an input's name too: INPUT=FILE.  Some names belong to the trainer. */
 static void check_input_name(const Trace *trace, const char *name)
 {
-    static const char *const taken[] = {"seed",       "step",  "position", "first_row",
+    static const char *const taken[] = {"seed",       "step",  "position", "slot_position", "first_row",
                                         "loss_scale", "share", "begins",   "loss"};
     bool word = isalpha((unsigned char)*name) || *name == '_';
     for (const char *at = name; *at; at++) word &= isalnum((unsigned char)*at) || *at == '_';
@@ -260,7 +260,8 @@ static void push_data(lua_State *L, const Field *f, Shape s)
 /* [rows][1] in decode, [rows][prefill] in prefill */
 static Node *positions_now(Trace *trace, Shape s)
 {
-    Node *first = broadcast(position_node(trace), s);
+    Node *first = position_node(trace);
+    first = own_positions(trace) ? reshape(first, s) : broadcast(first, s);
     return trace->time == 1 ? first : map2(OP_add, first, iota(s, s.rank - 1));
 }
 
@@ -288,7 +289,8 @@ static void push_reached(lua_State *L, Shape s)
 static Shape of_batch(const Trace *trace)
 {
     int64_t all = trace->desc->batch, rows = trace->batch * rows_of_item(trace);
-    int axis = trace->decode ? axis_of("rows", rows) : axis_scaled(axis_of("batch", all), rows, all);
+    int axis = trace->decode ? axis_of(own_positions(trace) ? "slots" : "rows", rows)
+                             : axis_scaled(axis_of("batch", all), rows, all);
     return (Shape){1, {rows}, {(uint16_t)axis}};
 }
 

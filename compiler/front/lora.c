@@ -2,7 +2,8 @@
  *
  *     y = x · Wᵀ + scale · (x · Aᵀ) · Bᵀ     A [rank, in], B [out, rank], scale = alpha / rank
  *
- * With rslora scale is alpha / sqrt(rank) (Kalajdzievski 2023).  All parameters but these, and those of train=, are
+ * With rslora scale is alpha / sqrt(rank) (Kalajdzievski 2023); with dora each output is multiplied by a magnitude of
+ * its own over the norm of W + scale · B · A (Liu et al. 2024).  All parameters but these, and those of train=, are
  * frozen. */
 #include "front/front.h"
 #include "passes/passes.h"
@@ -13,7 +14,7 @@
 
 /* ------------------------------------------------------------------ the option */
 
-static const char *const keys[] = {"rank", "alpha", "dropout", "rslora", "match", "train"};
+static const char *const keys[] = {"rank", "alpha", "dropout", "rslora", "dora", "match", "train"};
 
 static double given_number(const char *key, const char *value, double least, double below)
 {
@@ -22,6 +23,14 @@ static double given_number(const char *key, const char *value, double least, dou
     if (end == value || *end || !(x >= least && x < below))
         usage_error("--lora %s=%s: expected a number from %g to below %g", key, value, least, below);
     return x;
+}
+
+/* A word alone is true. */
+static bool given_flag(const char *key, const char *equals)
+{
+    if (!equals || same(equals, "=true")) return true;
+    if (!same(equals, "=false")) usage_error("--lora %s%s: expected true or false", key, equals);
+    return false;
 }
 
 static void take_key(Lora *l, const char *word)
@@ -37,15 +46,17 @@ static void take_key(Lora *l, const char *word)
         if (l->alpha == 0) usage_error("--lora alpha=%s: adapters times 0 learn nothing", value);
     } else if (same(key, "dropout")) {
         l->dropout = given_number(key, value, 0, 1);
-    } else if (same(key, "rslora") && !equals) {
-        l->rank_stabilised = true;
+    } else if (same(key, "rslora")) {
+        l->rank_stabilised = given_flag(key, equals);
+    } else if (same(key, "dora")) {
+        l->decomposed = given_flag(key, equals);
     } else if (same(key, "match") && *value) {
         push(&l->match, value);
     } else if (same(key, "train") && *value) {
         push(&l->train, value);
     } else {
-        usage_error("--lora %s: expected some of rank=N, alpha=X, dropout=P, rslora, match=PATTERN, train=PATTERN, "
-                    "separated by commas%s",
+        usage_error("--lora %s: expected some of rank=N, alpha=X, dropout=P, rslora, dora, match=PATTERN, "
+                    "train=PATTERN, separated by commas%s",
                     word, advice(key, keys, COUNT_OF(keys)));
     }
 }
@@ -204,8 +215,9 @@ static void set_text(lua_State *L, const char *key, const char *text)
     lua_setfield(L, -2, key);
 }
 
-/* o = core.lora(own name of a weight in this scope): { rank, scale, dropout, a, b }, a and b the adapter's names in
- * checkpoints, those of PEFT; nil: it has no adapter.  What is made until core.adapted() is trained. */
+/* o = core.lora(own name of a weight in this scope): { rank, scale, dropout, a, b, magnitude }, of which the last three
+ * are the adapter's names in checkpoints, those of PEFT; no magnitude: it is not decomposed; nil: it has no adapter.
+ * What is made until core.adapted() is trained. */
 static int lora_call(lua_State *L)
 {
     Trace *trace = trace_of(L);
@@ -220,6 +232,7 @@ static int lora_call(lua_State *L)
     set_number(L, "dropout", l->dropout);
     set_text(L, "a", format("%s.weight", export_of(trace, "lora_A")));
     set_text(L, "b", format("%s.weight", export_of(trace, "lora_B")));
+    if (l->decomposed) set_text(L, "magnitude", export_of(trace, "lora_magnitude_vector"));
     return 1;
 }
 
@@ -229,7 +242,9 @@ static int adapted_call(lua_State *L)
     Trace *trace = trace_of(L);
     Desc *d = trace->desc;
     Adapter a = {find_param(d, path_of(trace, luaL_checkstring(L, 1))), find_param(d, path_of(trace, "lora_A")),
-                 find_param(d, path_of(trace, "lora_B")), (int)luaL_checkinteger(L, 2)};
+                 find_param(d, path_of(trace, "lora_B")),
+                 d->lora->decomposed ? find_param(d, path_of(trace, "lora_magnitude_vector")) : NULL,
+                 (int)luaL_checkinteger(L, 2)};
     trace->adapting = false;
     for (int i = 0; i < d->adapters.n; i++)
         if (d->adapters.at[i].weight == a.weight) return 0;

@@ -74,17 +74,16 @@ static Shape with_copies(lua_State *L, Shape own)
 static bool is_quantised(const Options *o, const Param *p)
 {
     int own = p->shape.rank - p->loops;
-    return p->frozen && quantises(o) && own >= 2 && p->shape.dim[p->shape.rank - 1] % LATHE_BLOCK == 0;
+    return p->frozen && block_type(o) != BOOL && own >= 2 && p->shape.dim[p->shape.rank - 1] % LATHE_BLOCK == 0;
 }
 
 void check_quantised(const Desc *d)
 {
-    bool any = !quantises(d->options);
+    bool any = block_type(d->options) == BOOL;
     for (int i = 0; i < d->params.n; i++) any |= d->params.at[i]->quantised;
     if (any) return;
-    usage_error("--%s q8_0: %s has no%s matrix whose rows are a multiple of %d numbers%s",
-                only_answers(d->options) ? "parameters" : "frozen", d->file, only_answers(d->options) ? "" : " frozen",
-                LATHE_BLOCK,
+    usage_error("%s: %s has no%s matrix whose rows are a multiple of %d numbers%s", block_option(d->options), d->file,
+                only_answers(d->options) ? "" : " frozen", LATHE_BLOCK,
                 only_answers(d->options) ? "" : "; --lora freezes all but its adapters, and train's groups freeze too");
 }
 
@@ -250,16 +249,17 @@ const char *new_state_name(const Desc *d, const char *wish)
     return name;
 }
 
-/* Each entry has its own states: decode "lstm.h", train "train.lstm.h", eval "eval.lstm.h". */
+/* Each entry has its own states: decode "lstm.h", train "train.lstm.h", eval "eval.lstm.h", slots "slots.lstm.h". */
 static const char *state_name(const Trace *trace, const char *own)
 {
     const char *path = path_of(trace, own);
-    if (!trace->decode) path = format("%s.%s", trace->graph->name, path);
+    if (!trace->decode || own_positions(trace)) path = format("%s.%s", trace->graph->name, path);
     return copy_string(new_state_name(trace->desc, path));
 }
 
 static Lathe_role state_role(const Trace *trace)
 {
+    if (own_positions(trace)) return LATHE_SLOT_STATE;
     return trace->decode ? LATHE_STATE : entry_of(trace->graph)->step ? LATHE_CARRIED : LATHE_EVAL_CARRIED;
 }
 
@@ -295,6 +295,13 @@ static const Tensor_spec *state_of_decode(lua_State *L, DType t, Shape whole)
     user_error(L, "forward makes other states for several tokens than for one");
 }
 
+/* The axis of a state made here that has an entry for each position; 0: none, the first being that of rows or copies.
+ */
+static int places_axis(lua_State *L)
+{
+    return lua_isnoneornil(L, 4) ? 0 : trace_of(L)->copies.n + (int)luaL_checkinteger(L, 4);
+}
+
 static const char *new_state(lua_State *L, const char *own, DType t, Shape whole)
 {
     Trace *trace = trace_of(L);
@@ -305,12 +312,12 @@ static const char *new_state(lua_State *L, const char *own, DType t, Shape whole
                                               .role = state_role(trace),
                                               .where = making().where,
                                               .rows_axis = rows_axis(trace, tensor_at(L, 3, "a state")->batch),
-                                              .by_position = lua_toboolean(L, 4)}));
+                                              .places_axis = places_axis(L)}));
     return name;
 }
 
-/* name, old = core.state(own name, shape, like, by position): type and batch axis are those of like.  Inside nn.stack
- * each layer has its own state, so the entry's is [layers, shape…]. */
+/* name, old = core.state(own name, shape, like, axis of positions): type and batch axis are those of like.  Inside
+ * nn.stack each layer has its own state, so the entry's is [layers, shape…]. */
 static int state_call(lua_State *L)
 {
     Trace *trace = trace_of(L);
@@ -330,6 +337,15 @@ static int state_call(lua_State *L)
     lua_pushstring(L, name);
     push_tensor(L, n, NOWHERE, NOWHERE, NULL);
     return 2;
+}
+
+/* core.rounded(x): x in the type of what decode remembers of each position (--cache) */
+static int rounded_call(lua_State *L)
+{
+    const Tensor *t = tensor_at(L, 1, "a state");
+    Node *n = t->node->dtype == F32 ? cast_op(t->node, cache_type(trace_of(L)->desc->options)) : t->node;
+    push_tensor(L, n, t->batch, t->time, t->mixed);
+    return 1;
 }
 
 /* Can the value of n differ between rows decoded together? */
@@ -354,6 +370,12 @@ static int state_next_call(lua_State *L)
     const Tensor *t = tensor_at(L, 2, "a state");
     Tensor_spec *s = state_named(trace->desc, luaL_checkstring(L, 1));
     if (rows_axis(trace, t->batch) >= 0) s->rows_axis = rows_axis(trace, t->batch);
+    if (own_positions(trace) && s->rows_axis < 0)
+        user_error(
+            L,
+            "with generate.slots each row has a state of its own, but the batch axis of this one is unknown: %s\n"
+            "  make the batch an axis of its own, or leave slots out",
+            tensor_text(t));
     if (trace->decode && s->rows_axis < 0 && trace->batch > 1 && differs_by_row(trace, t->node))
         user_error(L,
                    "decode runs %lld rows at once, but the batch axis of this state is unknown: %s\n"
@@ -448,6 +470,7 @@ static int cut_call(lua_State *L)
 
 const luaL_Reg param_functions[] = {{"param", param_call},
                                     {"state", state_call},
+                                    {"rounded", rounded_call},
                                     {"state_next", state_next_call},
                                     {"statistic", statistic_call},
                                     {"statistic_next", statistic_next_call},

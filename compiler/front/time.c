@@ -55,21 +55,65 @@ static int mixing_call(lua_State *L)
     return 1;
 }
 
-/* A scalar input that the trainer sets. */
-static Node *system_input(Trace *trace, const char *name, Lathe_role role)
+/* An input that the trainer sets. */
+static Node *trainers_input(Trace *trace, const char *name, Lathe_role role, Shape s)
 {
     bool have = false;
     for (int i = 0; i < trace->desc->inputs.n; i++) have |= same(trace->desc->inputs.at[i].name, name);
-    if (!have) push(&trace->desc->inputs, ((Tensor_spec){.name = name, .dtype = I32, .role = role}));
-    return input_node(name, I32, (Shape){0});
+    if (!have) push(&trace->desc->inputs, ((Tensor_spec){.name = name, .dtype = I32, .shape = s, .role = role}));
+    return input_node(name, I32, s);
 }
 
-Node *position_node(Trace *trace) { return system_input(trace, "position", LATHE_POSITION); }
+static Node *system_input(Trace *trace, const char *name, Lathe_role role)
+{
+    return trainers_input(trace, name, role, (Shape){0});
+}
 
+bool own_positions(const Trace *trace) { return trace->graph && trace->graph->entry == ENTRY_slots; }
+
+Node *position_node(Trace *trace)
+{
+    if (!own_positions(trace)) return system_input(trace, "position", LATHE_POSITION);
+    Shape s = {1, {trace->batch}, {(uint16_t)axis_of("slots", trace->batch)}};
+    return trainers_input(trace, "slot_position", LATHE_POSITION, s);
+}
+
+/* The positions of rows, for the first n axes of t, of which one has the batch as a factor. */
+static Node *positions_along(lua_State *L, const Tensor *t, int n)
+{
+    Factor f = t->batch;
+    if (f.axis < 0 || f.axis >= n)
+        user_error(L, "each row is at a position of its own (generate.slots), and the batch axis is unknown here: %s",
+                   tensor_text(t));
+    Node *rows = position_node(trace_of(L));
+    Shape all = axes_before(t->node->shape, n), one = all;
+    if (f.outer * f.inner > 1) {
+        Shape parts = {3, {f.outer, trace_of(L)->batch, f.inner}, {0}}, middle = parts;
+        middle.dim[0] = middle.dim[2] = 1;
+        rows = reshape(expand(reshape(rows, middle), parts), (Shape){1, {all.dim[f.axis]}, {0}});
+    }
+    for (int i = 0; i < n; i++)
+        if (i != f.axis) one.dim[i] = 1, one.axis[i] = 0;
+    return expand(reshape(rows, one), all);
+}
+
+/* core.position(x, n): in decode, the position of the first token: i32 [], or where rows have their own, that of each
+ * element of the first n axes of x, of their shape */
 static int position_call(lua_State *L)
 {
+    Trace *trace = trace_of(L);
     make_at(lua_place(L));
-    push_tensor(L, position_node(trace_of(L)), NOWHERE, NOWHERE, NULL);
+    if (own_positions(trace)) {
+        const Tensor *t = tensor_at(L, 1, "core.position");
+        push_tensor(L, positions_along(L, t, (int)luaL_checkinteger(L, 2)), t->batch, NOWHERE, NULL);
+    } else push_tensor(L, position_node(trace), NOWHERE, NOWHERE, NULL);
+    return 1;
+}
+
+/* core.apart(): whether rows have positions of their own */
+static int apart_call(lua_State *L)
+{
+    lua_pushboolean(L, own_positions(trace_of(L)));
     return 1;
 }
 
@@ -263,14 +307,25 @@ static int ids_below_call(lua_State *L)
     return 1;
 }
 
-const luaL_Reg time_functions[] = {{"ids_below", ids_below_call}, {"decoding", decoding_call},
-                                   {"training", training_call},   {"time_aware", time_aware_call},
-                                   {"time_axis", time_axis_call}, {"holds_time", holds_time_call},
-                                   {"with_time", with_time_call}, {"mixing", mixing_call},
-                                   {"position", position_call},   {"over_time", over_time_call},
-                                   {"packed", packed_call},       {"sequence", sequence_call},
-                                   {"carries", carries_call},     {"begins", begins_call},
-                                   {"is_zero", is_zero_call},     {"shape_text", shape_text_call},
-                                   {"values", values_call},       {"random_bits", random_bits_call},
-                                   {"skip_site", skip_site_call}, {"remembers", remembers_call},
+const luaL_Reg time_functions[] = {{"ids_below", ids_below_call},
+                                   {"decoding", decoding_call},
+                                   {"training", training_call},
+                                   {"time_aware", time_aware_call},
+                                   {"time_axis", time_axis_call},
+                                   {"holds_time", holds_time_call},
+                                   {"with_time", with_time_call},
+                                   {"mixing", mixing_call},
+                                   {"position", position_call},
+                                   {"over_time", over_time_call},
+                                   {"apart", apart_call},
+                                   {"packed", packed_call},
+                                   {"sequence", sequence_call},
+                                   {"carries", carries_call},
+                                   {"begins", begins_call},
+                                   {"is_zero", is_zero_call},
+                                   {"shape_text", shape_text_call},
+                                   {"values", values_call},
+                                   {"random_bits", random_bits_call},
+                                   {"skip_site", skip_site_call},
+                                   {"remembers", remembers_call},
                                    {NULL, NULL}};

@@ -49,7 +49,9 @@ Graph *begin_entry(Trace *trace, Entry entry)
     note_leaves(&g->leaves);
     trace->number++;
     trace->decode = entry_of(g)->decoding;
-    trace->batch = trace->decode ? d->recipe.rows : d->batch / split * (trace->widened ? trace->widened : 1);
+    trace->batch = own_positions(trace) ? d->recipe.slots
+                   : trace->decode      ? d->recipe.rows
+                                        : d->batch / split * (trace->widened ? trace->widened : 1);
     trace->time = tokens_at_once(g, d);
     trace->site = first_site(trace);
     trace->time_aware = trace->time_places = trace->decode_states = 0;
@@ -162,7 +164,7 @@ static const char *hinders_prefill(const Desc *d)
     if (d->recipe.pairs) return "texts of pairs begin with one token";
     for (int i = 0; i < d->states.n; i++) {
         if (d->states.at[i].role != LATHE_STATE) continue;
-        if (!d->states.at[i].by_position) return format("its state %s goes from token to token", d->states.at[i].name);
+        if (!d->states.at[i].places_axis) return format("its state %s goes from token to token", d->states.at[i].name);
         any = true;
     }
     return any ? NULL : "it has no attention over time";
@@ -194,6 +196,24 @@ static void add_prefill(lua_State *L, int model, int c)
     } else d->recipe.prefill = 1;
 }
 
+/* Rows that come and go one by one: texts of pairs have sources, which are encoded together. */
+static void add_slots(lua_State *L, int model, int c)
+{
+    Desc *d = trace_of(L)->desc;
+    const Where w = place_of_key(trace_of(L), NULL, "generate");
+    if (d->recipe.slots == 1) return;
+    if (d->recipe.pairs)
+        err(w,
+            "generate.slots = %lld: slots are for texts that go on, and data.pairs has a source for each; leave it out",
+            (long long)d->recipe.slots);
+    if (d->recipe.rows > 1)
+        err(w,
+            "generate.slots = %lld and generate.rows = %lld: rows are at one position, slots each at its own; give one",
+            (long long)d->recipe.slots, (long long)d->recipe.rows);
+    Graph *g = trace_entry(L, model, c, ENTRY_slots);
+    push(&d->graphs, g);
+}
+
 static void add_decode(lua_State *L, int model, int c)
 {
     Trace *trace = trace_of(L);
@@ -201,6 +221,7 @@ static void add_decode(lua_State *L, int model, int c)
     if (trace->desc->recipe.pairs) push(&trace->desc->graphs, take_encode(trace, decode));
     push(&trace->desc->graphs, decode);
     add_prefill(L, model, c);
+    add_slots(L, model, c);
 }
 
 /* Rows of data can be predicted if forward returns outputs that need no target. */
@@ -238,13 +259,13 @@ void trace_for_axes(lua_State *L, int model, int c)
     end_notes_of_entry(trace);
 }
 
-/* Puts the states of decode last: a run that writes no texts leaves their end of the memory out. */
-static void put_decode_last(Desc *d)
+/* Puts the states of a role last. */
+static void put_last(Desc *d, Lathe_role role)
 {
     VEC(Tensor_spec) own = {0};
     int n = 0;
     for (int i = 0; i < d->states.n; i++)
-        if (d->states.at[i].role == LATHE_STATE) push(&own, d->states.at[i]);
+        if (d->states.at[i].role == role) push(&own, d->states.at[i]);
         else d->states.at[n++] = d->states.at[i];
     for (int i = 0; i < own.n; i++) d->states.at[n + i] = own.at[i];
 }
@@ -276,7 +297,8 @@ void trace_entries(lua_State *L, int model)
     add_predict(L, model, c);
     trace_sample(L, model, c);
     if (score) push(&d->graphs, score);
-    put_decode_last(d);
+    put_last(d, LATHE_STATE);      /* a run that writes no texts leaves the end of the memory out, … */
+    put_last(d, LATHE_SLOT_STATE); /* … and one that writes one at a time the end of that */
     if (!d->turns.n) d->losses = trace->losses - 1;
 }
 

@@ -154,9 +154,9 @@ void user_error(lua_State *L, const char *fmt, ...)
         const char *batch =
             trace->batch == 1 ? "batch and time are 1" : format("batch is %lld and time 1", (long long)trace->batch);
         snprintf(message + n, sizeof message - n,
-                 "\n  (while tracing decode, one token at a time: %s there; take extents from the inputs,"
+                 "\n  (while tracing %s, one token at a time: %s there; take extents from the inputs,"
                  " x:size(0), or opt out with `decode = false`)",
-                 batch);
+                 own_positions(trace) ? "slots" : "decode", batch);
     }
     err(lua_place(L), "%s%s%s", function && !named ? function : "", function && !named ? ": " : "", message);
 }

@@ -70,7 +70,7 @@ static Found mixed_map_type(const Node *n)
     case OP_cast:
         if ((is_stored(n->dtype) && !is_real(in[0]->dtype)) || (is_stored(in[0]->dtype) && !is_real(n->dtype)))
             return bad("only reals are stored in 16 bits or fewer");
-        if (n->dtype == Q8_0) return bad("nothing is cast to q8_0");
+        if (in_blocks(n->dtype)) return bad("nothing is cast to a type in blocks");
         return typed(n->dtype, s);
     case OP_philox:
         for (int i = 0; i < n->nin; i++)

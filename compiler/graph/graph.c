@@ -34,18 +34,21 @@ const char *dtype_name(DType t)
 int64_t dtype_bytes(DType t)
 {
 #define BYTES(member, word, bytes) [member] = bytes,
-    static const int64_t of[] = {DTYPE_LIST(BYTES)};
-    return of[t];
+    static const int64_t of[DTYPES] = {PLAIN_TYPES(BYTES)};
+    return in_blocks(t) ? 1 : of[t];
 }
 
 bool is_real(DType t) { return t == F32 || t == F64; }
 int64_t bytes_of_elements(DType t, int64_t n)
 {
-    must(t != Q8_0 || n % LATHE_BLOCK == 0);
-    return t == Q8_0 ? n / LATHE_BLOCK * (int64_t)sizeof(Lathe_q8_0) : n * dtype_bytes(t);
+    int64_t block = lathe_bytes_of_block((Lathe_dtype)t); /* the same types in the same order */
+    must(!block || n % LATHE_BLOCK == 0);
+    return block ? n / LATHE_BLOCK * block : n * dtype_bytes(t);
 }
 
-bool is_stored(DType t) { return t == BF16 || t == F16 || t == Q8_0; }
+bool in_blocks(DType t) { return t > F16; }
+
+bool is_stored(DType t) { return t == BF16 || t == F16 || in_blocks(t); }
 
 Shape shape_of(int rank, const int64_t *dim)
 {

@@ -4,15 +4,15 @@
 
 #include "base/util.h"
 #include "graph/entry.h"
-#include "runtime/interface/q8_0.h"
+#include "runtime/interface/dtype.h"
 
 enum { MAXRANK = 8 };
 
-/* A traced graph has F32; pass_precision makes F64.  BF16 and F16 are storage types, written and read only by cast.  Q8_0
- * is that of frozen parameters (pass_quantise): 8 bits each, and a scale for 32 neighbours along the last axis
- * (Lathe_q8_0); cast, dot and gather read it, nothing writes it. */
-#define DTYPE_LIST(X) X(BOOL, "bool", 1) X(I32, "i32", 4) X(F32, "f32", 4) X(F64, "f64", 8) X(BF16, "bf16", 2) X(F16, "f16", 2) \
-    X(Q8_0, "q8_0", 1)
+/* A traced graph has F32; pass_precision makes F64.  BF16 and F16 are storage types, written and read only by cast.  Types in
+ * blocks (Q8_0, …) are those of frozen parameters (pass_quantise): few bits each, and a scale for 32 neighbours along the last
+ * axis; cast, dot and gather read them, nothing writes them. */
+#define PLAIN_TYPES(X) X(BOOL, "bool", 1) X(I32, "i32", 4) X(F32, "f32", 4) X(F64, "f64", 8) X(BF16, "bf16", 2) X(F16, "f16", 2)
+#define DTYPE_LIST(X) PLAIN_TYPES(X) LATHE_BLOCK_TYPES(X)
 typedef enum DType { DTYPE_LIST(LIST_MEMBER) DTYPES } DType;        /* words in texts; bytes */
 
 typedef struct Shape {
@@ -224,10 +224,11 @@ int64_t elements(Shape s);
 void dense_strides(Shape s, int64_t *stride);               /* of an array without gaps, in elements */
 char *shape_text(Shape s);                                  /* "[12, 64, 128]" */
 const char *dtype_name(DType t);
-int64_t dtype_bytes(DType t);                              /* of Q8_0: without the scale */
-int64_t bytes_of_elements(DType t, int64_t n);              /* of Q8_0: of whole blocks */
+int64_t dtype_bytes(DType t);                              /* in blocks: at most */
+int64_t bytes_of_elements(DType t, int64_t n);              /* in blocks: of whole ones */
 bool is_real(DType t);                                     /* a type of arithmetic: F32, F64 */
-bool is_stored(DType t);                                   /* BF16, F16, Q8_0 */
+bool is_stored(DType t);                                   /* BF16, F16, those in blocks */
+bool in_blocks(DType t);
 bool is_weight(const Node *n);                              /* a cast to real of a stored parameter, or of its view or slice */
 Node *scalar(double value, DType t);
 Node *filled(double value, DType t, Shape s);               /* an expanded scalar */

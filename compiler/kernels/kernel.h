@@ -186,8 +186,12 @@ typedef struct Program {        /* a lowered entry */
     int64_t unshared_bytes;     /* sum of all WORK buffers */
 } Program;
 
+/* Whether a row of a product has the same bits for any number of rows: what a slot answers does not depend on the others. */
+static inline bool rows_alike(const Program *p) { return p->graph->entry == ENTRY_slots; }
+
 typedef struct Plan {           /* bytes by category; total = persistent + the largest entry of a run (all but grad) */
     int64_t parameters, gradients, optimizer, states, inputs, outputs, work, blas, data, generation;
+    int64_t slots;              /* states of slots, which no run of training takes */
     int64_t step, workspace;    /* on a device: for the optimizer's step, for its libraries */
     int gpus;                   /* number of devices; the figures here are for each, except: */
     int64_t shared;             /* host memory that the processes of several devices share, for checkpoints */
@@ -197,6 +201,7 @@ typedef struct Plan {           /* bytes by category; total = persistent + the l
     int64_t flat_elements;      /* of the flat array of parameters, with padding */
     int64_t trained_elements;   /* the first of those: gradients and moments have no others */
     int64_t block_elements;     /* the last of them: quantised */
+    DType block_type;           /* their type; BOOL: there are none */
 } Plan;
 
 typedef struct Cut Cut;         /* a graph that is being cut into kernels: lower/lower.h */

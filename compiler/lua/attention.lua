@@ -6,19 +6,21 @@ local required, none = options.required, options.none
 local made = core.use("layer")
 local layer, param, fail = made.layer, made.param, made.fail
 
--- i32 [n]: 0 … n-1, or in decode (where n is 1) the position of the token.
-local function positions(n, over_time)
-  local p = nn.iota(n)
-  if over_time and core.decoding() then p = p + core.position() end
-  return core.with_time(p, over_time and 0 or nil)
+-- i32 [n], along an axis of x of extent n: 0 … n-1, or in decode the positions of the tokens; where rows have their own
+-- (core.apart), [batch…, n].
+local function positions(x, axis, over_time)
+  local p, time = nn.iota(x:size(axis)), 0
+  if over_time and core.apart() then p, time = core.position(x, axis):unsqueeze(-1) + p, axis
+  elseif over_time and core.decoding() then p = p + core.position() end
+  return core.with_time(p, over_time and time or nil)
 end
 
 local function is_time(x, axis) return core.time_axis(x) == axis end
 
--- i32 [T]: positions along the time axis of x.
+-- i32 [T]: positions along the time axis of x; [B, T] where the rows of decode have their own.
 function nn.positions(x, axis)
   axis = axis or 1
-  return positions(x:size(axis), core.over_time(is_time(x, axis)))
+  return positions(x, axis, core.over_time(is_time(x, axis)))
 end
 
 local function check_positions(name, p, x)
@@ -41,7 +43,7 @@ layer("position_embedding", "the first T rows of a learned table [context, width
   if o.positions then return rows:gather(o.positions, 0) end
   if over_time and core.decoding() then
     core.remembers(o.context)
-    return rows:gather(positions(T, true), 0)
+    return rows:gather(positions(x, 1, true), 0)
   end
   return core.with_time(rows:slice(0, 0, T), over_time and 0 or nil)
 end)
@@ -86,7 +88,7 @@ local function angles(at, dim, base, stretch)
   return waves(at, dim, base, stretch)
 end
 
--- [T, D]: cosines, then sines, for nn.attend.  stretch: a function of the rates [D / 2] that gives others; default: they stay.
+-- [T, D] of positions [T]: cosines, then sines, for nn.attend.  stretch: a function of the rates [D / 2] that gives others; default: they stay.
 function nn.turns(at, dim, base, stretch)
   return nn.concat({ angles(at, dim, base, stretch) }, -1)
 end
@@ -94,7 +96,7 @@ end
 -- Rotary positions: rotates the two halves of each head [B, T, H, D] by an angle that grows with the position.
 function nn.rotary(x, at, base)
   local cos, sin = angles(at, x:size(-1), base)
-  cos, sin = cos:reshape { at:size(0), 1, cos:size(-1) }, sin:reshape { at:size(0), 1, sin:size(-1) }
+  cos, sin = cos:unsqueeze(-2), sin:unsqueeze(-2)
   local a, b = x:chunk(2, -1)
   return nn.concat({ a * cos - b * sin, b * cos + a * sin }, -1)
 end
@@ -115,9 +117,11 @@ end
 -- In decode, earlier keys or values: the time axis, before the heads, has `context` entries, of which each token writes one.
 local function remembered(name, new, context)
   local shape, axis = {}, new.rank - 3
+  new = core.rounded(new)                                               -- --cache
   for a = 0, new.rank - 1 do shape[a + 1] = a == axis and context or new:size(a) end
-  local state, old = core.state(name, shape, new, true)
-  local now = old:overwrite(positions(new:size(axis), true), new, axis)
+  local state, old = core.state(name, shape, new, axis)
+  local at = positions(new, axis, true)
+  local now = old:overwrite(at, new, axis, at.rank - 1)
   core.remembers(context)
   core.state_next(state, now)
   return now
@@ -168,11 +172,28 @@ end
 -- Whether x has one element per position along its axis, which is not the time axis.
 local function stands_still(x, axis) return x and x:size(axis) > 1 and core.time_axis(x) ~= x.rank + axis end
 
+-- f(positions of queries i32 [T], of keys i32 [S]), a tensor […, T, S].  Where rows have positions of their own, f is given
+-- those of all rows, and the result is [batch…, …, T, S], with T = 1.
+local function of_pairs(f, q, S, timed)
+  local axis, keys = q.rank - 3, core.with_time(nn.iota(S), nil)
+  if not (timed and core.apart()) then return f(positions(q, axis, timed), keys) end
+  local rows, extents = core.position(q, axis), {}
+  for a = 0, axis - 1 do extents[a + 1] = q:size(a) end
+  local count = 1
+  for _, n in ipairs(extents) do count = count * n end
+  local y = f(core.with_time(rows:reshape { count }, nil), keys)
+  if not nn.is_tensor(y) or y.rank < 2 or y.rank > 3 then return y end
+  extents[axis + 1] = y.rank == 3 and y:size(0) or 1
+  extents[axis + 2], extents[axis + 3] = 1, y:size(-1)
+  if y.rank == 3 then y = y:transpose(0, 1) end
+  return y:reshape(extents)
+end
+
 -- The score_bias as a tensor, or nil.
 local function bias_of(name, o, q, S, timed)
   local b = o.score_bias
   if not b or nn.is_tensor(b) then return b end
-  b = b(positions(q:size(-3), timed), positions(S, false))
+  b = of_pairs(b, q, S, timed)
   if not nn.is_tensor(b) then fail("%s: score_bias must return a tensor [heads, queries, keys], found %s", name, core.text(b)) end
   return b
 end
@@ -180,8 +201,10 @@ end
 -- The bias, and -∞ for keys before the window where that holds.  A window of all queries has a kernel of its own.
 local function window_bias(o, bias, q, S, timed)
   if not o.windowed then return bias end
-  local apart = positions(q:size(-3), timed):unsqueeze(-1) - positions(S, false)
-  local hidden = nn.where(nn.land(o.windowed, nn.le(o.window, apart)), -math.huge, 0)
+  local function hides(queries, keys)
+    return nn.where(nn.land(o.windowed, nn.le(o.window, queries:unsqueeze(-1) - keys)), -math.huge, 0)
+  end
+  local hidden = of_pairs(hides, q, S, timed)
   return bias and bias + hidden or hidden
 end
 
@@ -201,7 +224,10 @@ local function attend(name, q, k, v, o)
       if turns then q, k, turns, memory_turns = turned(q, turns), turned(k, memory_turns), nil, nil end
       k, v, S = remembered("keys", k, context), remembered("values", v, context), context
     end
-    if timed and (o.causal or o.window > 0) then offset = offset and offset + core.position() or core.position() end
+    if timed and (o.causal or o.window > 0) then
+      local at = core.position(q, axis)
+      offset = offset and offset + at or at
+    end
     core.time_aware(false)
   end
   local bias = window_bias(o, bias_of(name, o, q, S, timed), q, S, timed)
@@ -363,7 +389,7 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   local turns, memory_turns
   if o.rotary > 0 then
     local width = rotary_width(o, dim)
-    local function turns_of(y) return nn.turns(positions(y:size(1), core.over_time(is_time(y, 1))), width, o.rotary, o.rotary_stretch) end
+    local function turns_of(y) return nn.turns(positions(y, 1, core.over_time(is_time(y, 1))), width, o.rotary, o.rotary_stretch) end
     turns, memory_turns = turns_of(x), memory and turns_of(memory)
     if width < dim then
       q, k, turns, memory_turns = partly_turned(q, turns), partly_turned(k, memory_turns or turns), nil, nil

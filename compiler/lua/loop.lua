@@ -177,14 +177,18 @@ end
 
 -- decode: one step; the state is kept between calls and begins as h0 at position 0.
 local function scan_decode(xs, h0, f, o)
-  local at = core.position()
+  local at = core.position(flatten(xs, {}, "nn.scan: xs")[1], 1)        -- [batch] where rows have their own
   local x = rebuild(xs, mapped(flatten(xs, {}, "nn.scan: xs"), function(v) return core.with_time(v, nil):squeeze(o.axis) end))
   local names, begun = {}, flatten(h0, { names = {} }, "nn.scan: the state")
   local old = mapped(begun, function(v, i)
     local name, state = core.state(begun.names[i], v.shape, v)
     names[i] = name
-    return core.is_zero(v) and state or nn.where(nn.eq(at, 0), v, state)
+    if core.is_zero(v) then return state end
+    return core.apart() and choose(nn.eq(at, 0), v, state) or nn.where(nn.eq(at, 0), v, state)
   end)
+  if core.apart() and core.parameters(f) > 2 then
+    fail("nn.scan: the function is given its step, but with generate.slots each row is at a step of its own; leave slots out")
+  end
   local results = scan_step(f, x, rebuild(h0, old), at, o.lengths)
   local next = flatten(results[1], {}, "nn.scan: what the function returns")
   if #next ~= #begun then fail("nn.scan: %d tensors are carried, but the function returns %d", #begun, #next) end

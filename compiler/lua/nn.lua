@@ -146,16 +146,29 @@ function nn.gumbel(x) return -nn.log(-nn.log(nn.uniform(x) + 2 ^ -25)) end
 
 -- ------------------------------------------------------------------ linear, embedding, norms
 
--- scale · (x · Aᵀ) · Bᵀ beside a layer's own weight [out, in], where `lathe --lora` gives it an adapter; else nil
-local function adapter(x, w, across)
+-- ‖W + scale · B · A‖ of each output, [out]: its square is ‖W‖² + 2 scale · B · (A · Wᵀ) + scale² · B · (A · Aᵀ) · Bᵀ, so
+-- that the sum of W and B · A is in no memory.
+local function adapted_norm(w, across, a, b, scale)
+  local low, own = nn.dot(a, w, { contract = { 1, across } }), nn.dot(a, a, { contract = { 1, 1 } })      -- [rank, out], [rank, rank]
+  local beside = 2 * scale * low:transpose(0, 1) + scale * scale * nn.dot(b, own, { contract = { 1, 0 } })
+  return nn.sqrt(nn.max((w * w):sum(across) + (b * beside):sum(1), 1e-30))
+end
+
+-- x · Wᵀ = y with an adapter beside the layer's own weight W [out, in], where `lathe --lora` gives it one:
+-- y + scale · (x · Aᵀ) · Bᵀ; decomposed (Liu et al. 2024, DoRA, equation 5): times magnitude / ‖W + scale · B · A‖, a norm that
+-- is a constant of the gradient (section 4.3).
+local function adapted(x, y, w, across)
   local o = core.lora("weight")
-  if not o then return nil end
+  if not o then return y end
   local bound = 1 / math.sqrt(x:size(-1))
   local a = param("lora_A", { o.rank, x:size(-1) }, nn.init.uniform(-bound, bound), nil, o.a)
   local b = param("lora_B", { w:size(1 - across), o.rank }, 0, nil, o.b)
+  local magnitude = o.magnitude and param("lora_magnitude_vector", { w:size(1 - across) }, 1, false, o.magnitude)
   core.adapted("weight", across)
   local low = nn.dot(nn.dropout(x, o.dropout), a, { contract = { -1, 1 } })
-  return nn.dot(low * o.scale, b, { contract = { -1, 1 } })
+  local sum = y + nn.dot(low * o.scale, b, { contract = { -1, 1 } })
+  if not magnitude then return sum end
+  return sum * (magnitude / nn.stop_gradient(adapted_norm(w, across, a, b, o.scale)))
 end
 
 layer("linear", "y = x · weightᵀ + bias, over the last axis", {
@@ -186,8 +199,7 @@ layer("linear", "y = x · weightᵀ + bias, over the last axis", {
   end
   rawset(self, "weight", w)
   local y = nn.dot(x, w, { contract = { -1, across } })
-  local added = not o.weight and adapter(x, w, across)
-  if added then y = y + added end
+  if not o.weight then y = adapted(x, y, w, across) end
   if not o.bias then return y end
   local b = param("bias", { w:size(1 - across) }, o.bias_init)
   rawset(self, "bias", b)

@@ -7,7 +7,7 @@
  *     p [batch…][H][T][S] = exp(scale · q · k[s] - lse)                    0 for keys that are not seen
  *
  * Query t sees key s unless a mask hides it.  With i = offset + t, its position among the keys:
- *     CAUSAL     s <= i                        offset: i32 [], position of query 0; 0 in self-attention
+ *     CAUSAL     s <= i                        offset: i32 [] or [batch…], position of query 0; 0 in self-attention
  *     window w   s > i - w                     w > 0 queries back, itself included; also takes the offset
  *     LENGTHS    s < lengths[batch]
  *     SEGMENTS   q_segments[t] == k_segments[s]       documents packed into one row
@@ -71,7 +71,7 @@ bool is_attention_number(const Node *n, int k)
     Node **slot[MOST_PARTS], **const numbers[] = {&a.scale, &a.cap, &a.offset, &a.keep, &a.seed, &a.step, &a.site};
     parts(&a, n->op == OP_attention_back, slot);
     for (int i = 0; i < COUNT_OF(numbers); i++)
-        if (slot[k] == numbers[i]) return true;
+        if (slot[k] == numbers[i]) return n->in[k]->shape.rank == 0 || n->in[0]->shape.rank == 3;
     return false;
 }
 
@@ -98,8 +98,10 @@ static bool is_i32(const Node *n, Shape s) { return is_like(n, I32, s); }
 static const char *heads_fault(const Attention *a)
 {
     Shape q = a->q->shape, k = a->k->shape, v = a->v->shape;
-    if ((!is_real(a->q->dtype) && !is_stored(a->q->dtype)) || a->k->dtype != a->q->dtype || a->v->dtype != a->q->dtype)
-        return "q, k and v must be real and of one type";
+    bool narrow = a->q->dtype == F32 && a->k->dtype == BF16; /* as decode may remember them */
+    if ((!is_real(a->q->dtype) && !is_stored(a->q->dtype)) || (a->k->dtype != a->q->dtype && !narrow) ||
+        a->v->dtype != a->k->dtype)
+        return "q, k and v must be real and of one type, or k and v bf16 and q f32";
     if (q.rank < 3 || q.rank + 1 > MAXRANK || k.rank != q.rank || v.rank != q.rank)
         return "q, k and v must be [batch…, time, heads, width]";
     int nb = q.rank - 3;
@@ -115,7 +117,8 @@ static const char *masks_fault(const Attention *a, const Attention_extents *z)
 {
     Shape none = {0};
     if (a->window < 0) return "a window is at least 1, or 0 for none";
-    if (a->offset && !is_i32(a->offset, none)) return "the offset must be one i32";
+    if (a->offset && !is_i32(a->offset, none) && !is_i32(a->offset, z->batch))
+        return "the offset must be one i32, or i32 [batch…]";
     if (a->lengths && !is_i32(a->lengths, z->batch)) return "lengths must be i32 [batch…]";
     if (a->q_segments && (!is_i32(a->q_segments, with_axis(z->batch, z->q, z->nb)) ||
                           !is_i32(a->k_segments, with_axis(z->batch, z->k, z->nb))))

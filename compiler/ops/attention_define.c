@@ -134,7 +134,8 @@ static Node *seen_of(const Attention *a, const Attention_extents *z)
     Shape s = score_shape(z);
     Node *key = iota(s, z->nb + 2), *seen = NULL;
     if (a->offset) {
-        Node *at = map2(OP_add, iota(s, z->nb + 1), broadcast(a->offset, s));
+        Node *first = a->offset->shape.rank ? spread_over(z, a->offset, 0) : broadcast(a->offset, s);
+        Node *at = map2(OP_add, iota(s, z->nb + 1), first);
         if (a->flags & CAUSAL) seen = map2(OP_le, key, at);
         if (a->window) seen = both_masks(seen, map2(OP_lt, map2(OP_sub, at, filled((double)a->window, I32, s)), key));
     }

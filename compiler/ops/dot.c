@@ -40,7 +40,7 @@ static const char *result_fault(const Node *a, const Node *b, const Dot_axes *x,
 
 Node *dot_into(DType t, Node *a, Node *b, Dot_axes x)
 {
-    must((a->dtype == b->dtype || b->dtype == Q8_0) && (t == a->dtype || is_stored(a->dtype)));
+    must((a->dtype == b->dtype || in_blocks(b->dtype)) && (t == a->dtype || is_stored(a->dtype)));
     Shape s;
     must(!result_fault(a, b, &x, &s));
     int64_t ints[2 + 4 * MAXRANK];
@@ -124,9 +124,9 @@ static const char *factors_fault(const Node *n)
 {
     if (n->nin != 2 && n->nin != 3) return "dot takes two inputs, and a third where it ends in something";
     const Node *a = n->in[0], *b = n->in[1];
-    bool of_blocks = a->dtype == F32 && b->dtype == Q8_0;
-    if (a->dtype == Q8_0 || (!is_real(a->dtype) && !is_stored(a->dtype)) || (a->dtype != b->dtype && !of_blocks))
-        return "dot takes two reals of one type, or f32 and q8_0";
+    bool of_blocks = a->dtype == F32 && in_blocks(b->dtype);
+    if (in_blocks(a->dtype) || (!is_real(a->dtype) && !is_stored(a->dtype)) || (a->dtype != b->dtype && !of_blocks))
+        return "dot takes two reals of one type, or f32 and one in blocks";
     if (n->dtype != a->dtype && !(is_stored(a->dtype) && n->dtype == F32))
         return "dot makes what it takes, or f32 of what is stored";
     if (n->nints < 2 || n->ints[0] < 0 || n->ints[0] > MAXRANK || n->ints[1] < 0 || n->ints[1] > MAXRANK ||

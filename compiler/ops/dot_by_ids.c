@@ -52,9 +52,9 @@ const char *dot_by_ids_fault(const Node *n)
 {
     if (n->nin != FACTORS || n->nints != INTS) return "it takes x, w and ids, and has two ints";
     const Node *x = n->in[X], *w = n->in[W], *ids = n->in[IDS];
-    bool sums = sums_by_ids(n), of_blocks = !sums && x->dtype == F32 && w->dtype == Q8_0;
+    bool sums = sums_by_ids(n), of_blocks = !sums && x->dtype == F32 && in_blocks(w->dtype);
     if (!is_real(x->dtype) || (w->dtype != x->dtype && !of_blocks))
-        return "it takes reals of one type, or f32 and q8_0";
+        return "it takes reals of one type, or f32 and one in blocks";
     if (ids->dtype != I32 || ids->shape.rank < 1) return "ids are i32, [rows…]";
     if (!has_rows_of_ids(x, ids)) return "x is [rows…, width] for the rows of ids";
     if (sums && n->ints[MATRICES] < 1) return "there is at least one matrix";

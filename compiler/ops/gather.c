@@ -5,13 +5,13 @@ Node *gather(Node *x, Node *ids, int axis, int nbatch)
 {
     must(ids->dtype == I32);
     Shape s = shape_by_ids(x->shape, ids->shape, axis, nbatch);
-    return node_of(OP_gather, x->dtype == Q8_0 ? F32 : x->dtype, s, 2, (Node *[]){x, ids}, 2,
+    return node_of(OP_gather, in_blocks(x->dtype) ? F32 : x->dtype, s, 2, (Node *[]){x, ids}, 2,
                    (int64_t[]){axis, nbatch});
 }
 
 const char *gather_fault(const Node *n, Type *results)
 {
-    results->dtype = n->in[0]->dtype == Q8_0 ? F32 : n->in[0]->dtype;
+    results->dtype = in_blocks(n->in[0]->dtype) ? F32 : n->in[0]->dtype;
     return ids_fault(n, n->in[0]->shape, n->in[1], &results->shape);
 }
 

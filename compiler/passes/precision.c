@@ -38,23 +38,32 @@ Precision precision_of(const Options *o)
     return asked;
 }
 
+static void check_cache(const Options *o, const Precision *p)
+{
+    bool narrow = cache_type(o) != F32;
+    if (o->cache && !narrow && !same(o->cache, "fp32")) usage_error("--cache %s: expected fp32 or bf16", o->cache);
+    if (narrow && !o->target->loops) usage_error("--cache %s: for a CPU only; a GPU's has the type of reals", o->cache);
+    if (narrow && p->real == F64) usage_error("--cache %s: with --precision fp64 it has 64 bits", o->cache);
+}
+
 void check_precision(const Options *o)
 {
     Precision p = precision_of(o);
+    check_cache(o, &p);
     if (same(p.name, precisions[COUNT_OF(precisions) - 1].name)) refuse_precision(o);
     if (p.tf32 && !o->target->narrow_products)
         usage_error("--precision tf32: how a GPU multiplies (--target cuda); a CPU has fp32, bf16, fp16 and fp64");
     if (o->parameters && !same(o->parameters, "fp32") && !same(o->parameters, "bf16") && !only_answers(o))
-        usage_error("--parameters %s: expected fp32, bf16 or q8_0", o->parameters);
+        usage_error("--parameters %s: expected fp32, bf16, q8_0 or q4_0", o->parameters);
     if (only_answers(o) && (o->lora || o->frozen))
-        usage_error("--parameters q8_0 trains nothing; --lora trains adapters beside weights in q8_0 with --frozen q8_0");
+        usage_error("--parameters %s trains nothing; --lora trains adapters beside weights in %s with --frozen %s",
+                    o->parameters, o->parameters, o->parameters);
     if (p.weights == BF16 && !same(p.name, "bf16"))
         usage_error("--parameters bf16 goes with --precision bf16, and not with %s", p.name);
-    if (o->frozen && !same(o->frozen, "fp32") && !same(o->frozen, "q8_0"))
-        usage_error("--frozen %s: expected fp32 or q8_0", o->frozen);
-    if (quantises(o) && !o->target->loops)
-        usage_error("--%s q8_0: for a CPU only; a GPU's weights are fp32, or bf16 (--parameters bf16)",
-                    only_answers(o) ? "parameters" : "frozen");
+    if (o->frozen && !same(o->frozen, "fp32") && block_type(o) == BOOL)
+        usage_error("--frozen %s: expected fp32, q8_0 or q4_0", o->frozen);
+    if (block_type(o) != BOOL && !o->target->loops)
+        usage_error("%s: for a CPU only; a GPU's weights are fp32, or bf16 (--parameters bf16)", block_option(o));
     if (o->parameters && p.real == F64)
         usage_error("--parameters %s: with --precision fp64 they are in 64 bits", o->parameters);
 }

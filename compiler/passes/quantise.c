@@ -1,19 +1,20 @@
-/* quantise.c: gives parameters that are stored in blocks their type, Q8_0 (--frozen q8_0).
+/* quantise.c: gives parameters that are stored in blocks their type, such as Q8_0 (--frozen q8_0).
  *
  * Needs: frozen parameters, of which Desc says which are quantised (front/param.c).  Leaves: such a parameter as a leaf
- * of Q8_0.  Products (as the right operand, all of whose rows lie one behind another), products by ids and gathers of
- * rows read it as it is; so do slices of loops and slices of rows.  All others read a cast, which is made where it is
- * read: nothing is widened to memory but for a reader that needs an address.  In fp64 all read casts. */
+ * of that type.  Products (as the right operand, all of whose rows lie one behind another), products by ids and gathers
+ * of rows read it as it is; so do slices of loops and slices of rows.  All others read a cast, which is made where it
+ * is read: nothing is widened to memory but for a reader that needs an address.  In fp64 all read casts. */
 #include "passes/passes.h"
 
-static bool is_unpacked(const Node *n) { return n->op == OP_cast && n->in[0]->dtype == Q8_0; }
+static bool is_unpacked(const Node *n) { return n->op == OP_cast && in_blocks(n->in[0]->dtype); }
 
 static Node *unpacked(Node *blocks, DType real) { return cast_op(blocks, real); }
 
 static Node *quantised_leaf(const Node *old, const Desc *d)
 {
     const Param *p = find_param(d, old->name);
-    return p && p->quantised ? unpacked(parameter_like(old, old->name, Q8_0, old->shape), old->dtype) : NULL;
+    if (!p || !p->quantised) return NULL;
+    return unpacked(parameter_like(old, old->name, block_type(d->options), old->shape), old->dtype);
 }
 
 /* Whole rows are whole blocks. */
@@ -49,7 +50,7 @@ static Node *quantised(Rewrite *r, Node *old, Node *const *in)
     if (!slices_rows(old)) return NULL;
     Node key = *old;
     key.in = &in[0]->in[0];
-    key.dtype = Q8_0;
+    key.dtype = in[0]->in[0]->dtype;
     return unpacked(intern(key), old->dtype);
 }
 

@@ -3,50 +3,58 @@
  *
  * It looks at bodies of loops over layers: loops with a carry whose products have many rows.  Differentiation would
  * save results of products, sums of two, results of whole and of index ops there; maps are remade anyway.  Those that
- * cost least to compute per byte are given up, of equal ones the largest first, within the share Options.recompute of
- * the bytes: 0 none, 1 all, so that a body starts again from its carry.  2: all except the values through which every
- * path from the carry to the result goes, such as the residual stream between two branches. A body is then remade in
- * parts, each smaller than the whole, as by nn.checkpoint around each branch.  No value changes.  Needs: the graph as
- * traced. Leaves: Node.recompute. */
+ * cost least to compute per byte are given up, of about equal ones the largest that fit, within the share
+ * Options.recompute of the bytes: 0 none, 1 all, so that a body starts again from its carry.  2: all except the values
+ * through which every path from the carry to the result goes, such as the residual stream between two branches. A body
+ * is then remade in parts, each smaller than the whole, as by nn.checkpoint around each branch.  No value changes.
+ * Needs: the graph as traced. Leaves: Node.recompute. */
 #include "passes/passes.h"
 
 #include <stdlib.h>
 
-enum { MANY_ROWS = 256 };
+enum {
+    MANY_ROWS = 256,
+    FLOPS_A_BYTE = 10 /* on two cores that share their memory */
+};
 
 typedef struct Saved { /* a node whose results backward may want */
     Node *node;
-    double bytes, flops; /* of an iteration; to make it again */
+    double bytes, cost; /* of an iteration; of making it again */
     int order;
 } Saved;
 typedef VEC(Saved) Saveds;
 
 /* ------------------------------------------------------------------ what a value costs */
 
-static double dot_flops(const Node *dot)
+static double moved_bytes(const Node *n) { return (double)(elements(n->shape) * dtype_bytes(n->dtype)); }
+
+/* The time of a product, in multiplications and additions: those of its own, or those that could be done while its
+ * operands and its result are moved, added.  So a product of few columns, as of an adapter, is dear for its size. */
+static double dot_cost(const Node *dot)
 {
     Dot_axes x = dot_axes(dot);
     double k = 1;
     for (int i = 0; i < x.nc; i++) k *= (double)dot->in[0]->shape.dim[x.ac[i]];
-    return 2 * k * (double)elements(dot->shape);
+    return 2 * k * (double)elements(dot->shape) +
+           FLOPS_A_BYTE * (moved_bytes(dot->in[0]) + moved_bytes(dot->in[1]) + moved_bytes(dot));
 }
 
-static double remaking_flops(Nodes nodes)
+static double remaking_cost(Nodes nodes)
 {
     double sum = 0;
     for (int i = 0; i < nodes.n; i++)
-        if (nodes.at[i]->op == OP_dot) sum += dot_flops(nodes.at[i]);
+        if (nodes.at[i]->op == OP_dot) sum += dot_cost(nodes.at[i]);
     return sum;
 }
 
 /* A whole op costs what the products of its definition cost. */
-static double whole_flops(Node *n)
+static double whole_cost(Node *n)
 {
     Node *meaning = whole_info[n->op].define(n, 0);
     Nodes all = {0}, before = {0};
     nodes_at(n->in_loop, &meaning, 1, &all);
     nodes_at(n->in_loop, n->in, n->nin, &before);
-    return remaking_flops(all) - remaking_flops(before);
+    return remaking_cost(all) - remaking_cost(before);
 }
 
 static Node *product_shown(Node *n)
@@ -55,10 +63,10 @@ static Node *product_shown(Node *n)
     return n;
 }
 
-static double making_flops(Node *n)
+static double making_cost(Node *n)
 {
-    if (adds_products(n)) return dot_flops(product_shown(n->in[0])) + dot_flops(product_shown(n->in[1]));
-    return n->op == OP_dot ? dot_flops(n) : op_info[n->op].kind == WHOLE ? whole_flops(n) : 0;
+    if (adds_products(n)) return dot_cost(product_shown(n->in[0])) + dot_cost(product_shown(n->in[1]));
+    return n->op == OP_dot ? dot_cost(n) : op_info[n->op].kind == WHOLE ? whole_cost(n) : 0;
 }
 
 static Saved cost_of(Node *n, int order)
@@ -68,7 +76,7 @@ static Saved cost_of(Node *n, int order)
     Saved s = {.node = n, .order = order};
     int count = kind == WHOLE ? whole_info[n->op].results(n, results) : 1;
     for (int i = 0; i < count; i++) s.bytes += (double)(elements(results[i].shape) * dtype_bytes(results[i].dtype));
-    s.flops = making_flops(n);
+    s.cost = making_cost(n);
     return s;
 }
 
@@ -127,7 +135,9 @@ static void keep_meetings(const Loop *l, const Nodes *body)
     }
 }
 
-static bool costs_more(const Saved *x, const Saved *y) { return x->flops * y->bytes > y->flops * x->bytes; }
+static bool costs_more(const Saved *x, const Saved *y) { return x->cost * y->bytes > y->cost * x->bytes; }
+
+static bool costs_much_more(const Saved *x, const Saved *y) { return x->cost * y->bytes > 1.2 * y->cost * x->bytes; }
 
 static int cheapest_first(const void *a, const void *b)
 {
@@ -166,10 +176,10 @@ static void mark_share(const Nodes *body, double share)
     }
     for (int i = 0; i < all.n; i++) total += all.at[i].bytes;
     if (all.n) qsort(all.at, (size_t)all.n, sizeof *all.at, cheapest_first);
-    const Saved *left = NULL; /* the cheapest that was too large; nothing dearer goes before it */
-    for (int i = 0; i < all.n && !(left && costs_more(&all.at[i], left)); i++) {
+    const Saved *left = NULL; /* the cheapest that was too large; nothing much dearer goes before it */
+    for (int i = 0; i < all.n && !(left && costs_much_more(&all.at[i], left)); i++) {
         if (marked + all.at[i].bytes > share * total) {
-            left = &all.at[i];
+            if (!left) left = &all.at[i];
             continue;
         }
         give_up(all.at[i].node);

@@ -172,6 +172,6 @@ static Kernels packed_list(Program *p, Kernel *const *list, int n, Nest *around)
 void pass_pack(Program *p, const Desc *d)
 {
     Nest around = {0};
-    if (!without(d, PASS_pack) && d->options->target->packs)
+    if (!without(d, PASS_pack) && !rows_alike(p) && d->options->target->packs)
         p->kernels = packed_list(p, p->kernels.at, p->kernels.n, &around);
 }

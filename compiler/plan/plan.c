@@ -147,16 +147,18 @@ static int64_t bytes_of_state(const Desc *d, const Tensor_spec *s)
     return round_up(elements(s->shape) * dtype_bytes(type), ALIGN);
 }
 
-/* Bytes of the states that encode and decode share: of those that encode writes (fixed), or of all. */
-static int64_t decode_bytes(const Desc *d, bool fixed)
+static int64_t bytes_of_role(const Desc *d, Lathe_role role, bool fixed)
 {
     int64_t sum = 0;
     for (int i = 0; i < d->states.n; i++) {
         const Tensor_spec *s = &d->states.at[i];
-        if (s->role == LATHE_STATE && (s->fixed || !fixed)) sum += bytes_of_state(d, s);
+        if (s->role == role && (s->fixed || !fixed)) sum += bytes_of_state(d, s);
     }
     return sum;
 }
+
+/* Bytes of the states that encode and decode share: of those that encode writes (fixed), or of all. */
+static int64_t decode_bytes(const Desc *d, bool fixed) { return bytes_of_role(d, LATHE_STATE, fixed); }
 
 static bool is_copied(const Tensor_spec *s) { return s->role == LATHE_CARRIED || s->role == LATHE_STATISTIC; }
 
@@ -169,7 +171,7 @@ static int64_t state_bytes(const Desc *d)
     int64_t sum = writes_texts(d) ? decode_bytes(d, false) : 0;
     for (int i = 0; i < d->states.n; i++) {
         const Tensor_spec *s = &d->states.at[i];
-        if (s->role != LATHE_STATE) sum += bytes_of_state(d, s) * (is_copied(s) ? 2 : 1);
+        if (s->role != LATHE_STATE && s->role != LATHE_SLOT_STATE) sum += bytes_of_state(d, s) * (is_copied(s) ? 2 : 1);
     }
     return sum;
 }
@@ -227,6 +229,7 @@ static void add_parameters(Plan *plan, const Desc *d)
     if (first < 0) return;
     plan->flat_elements = round_up(plan->flat_elements - first, 2 * LATHE_BLOCK) + first; /* so floats may follow */
     plan->block_elements = plan->flat_elements - first;
+    plan->block_type = block_type(d->options);
 }
 
 /* Does the description ask for documents in epochs? (The trainer also chooses that by the data it is given.) */
@@ -369,14 +372,15 @@ static void plan_shared(Plan *plan, const Desc *d)
     const Precision precision = precision_of(d->options);
     add_parameters(plan, d);
     int64_t whole = plan->flat_elements - plan->block_elements;
-    plan->parameters =
-        round_up(bytes_of_elements(precision.weights, whole) + bytes_of_elements(Q8_0, plan->block_elements), ALIGN);
+    plan->parameters = round_up(
+        bytes_of_elements(precision.weights, whole) + bytes_of_elements(plan->block_type, plan->block_elements), ALIGN);
     plan->gradients = plan->trained_elements * dtype_bytes(precision.real);
     plan->optimizer = lathe_moments(&d->recipe) * plan->gradients;
     if (streams(d)) plan->data = lathe_stream_bytes(&d->recipe, d->seq, d->source_seq, LATHE_PLANNED_READERS);
     if (d->options->target->device)
         plan->step = max64(1, d->turns.n) * lathe_step_bytes(plan->trained_elements, runs_in_step(d), 1);
     plan->states = state_bytes(d);
+    plan->slots = bytes_of_role(d, LATHE_SLOT_STATE, false);
     plan->generation = generation_bytes(d);
 }
 

@@ -27,7 +27,7 @@ DEVICE int number(const Cuda_number &n) { return n.at ? *n.at : n.value; }
 /* Like Lathe_masks; all pointers are to device memory. */
 struct Cuda_masks {
     Cuda_number offset;
-    const int *lengths, *q_segments, *k_segments;
+    const int *offsets, *lengths, *q_segments, *k_segments;
     const void *q_turns, *k_turns, *bias;
     Cuda_number seed, step, site;
     const int *row, *base;
@@ -73,6 +73,7 @@ DEVICE Sight sight_of(const Lathe_attention &g, const Cuda_masks &m, int sample)
 {
     Sight s = {};
     s.T = (int)g.T, s.S = (int)g.S, s.offset = number(m.offset), s.window = (int)g.window, s.causal = g.causal;
+    if (m.offsets) s.offset = m.offsets[begin_of(g, g.offsets, sample)];
     s.length = m.lengths ? least(s.S, m.lengths[begin_of(g, g.lengths, sample)]) : s.S;
     if (!m.q_segments) return s;
     s.q_segment = m.q_segments + begin_of(g, g.q_segments, sample), s.q_step = g.q_segments.time;

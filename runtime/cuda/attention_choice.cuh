@@ -9,7 +9,7 @@
 /* Excludes masks and dropout, which cuDNN does not serve here; the shape decides the rest. */
 template <class T, bool DROPOUT> static inline bool may_be_cudnns(const Cuda_masks &m)
 {
-    return sizeof(T) == 2 && !DROPOUT && !m.offset.at && !m.offset.value && !m.lengths && !m.q_segments && !m.q_turns &&
+    return sizeof(T) == 2 && !DROPOUT && !m.offset.at && !m.offset.value && !m.offsets && !m.lengths && !m.q_segments && !m.q_turns &&
            !m.k_turns;
 }
 

@@ -3,7 +3,7 @@
 #ifndef LATHE_INTERFACE_LATHE_MODEL_H
 #define LATHE_INTERFACE_LATHE_MODEL_H
 
-#include "q8_0.h"
+#include "dtype.h"
 #include "shard.h"
 
 #include <assert.h>
@@ -24,8 +24,6 @@ enum { LATHE_PACKED = 32, LATHE_MAX_HEAD = 256, LATHE_MATRICES_BY_IDS = 1 << 15 
  * vector of results. */
 enum { LATHE_CONVOLVED = 3, LATHE_CONVOLVED_PLACES = 4096, LATHE_CONVOLVED_WEIGHTS = 640 << 10 };
 
-typedef enum Lathe_dtype { LATHE_BOOL, LATHE_I32, LATHE_F32, LATHE_F64, LATHE_BF16, LATHE_F16, LATHE_Q8_0 } Lathe_dtype;   /* as DType */
-
 /* Initial values of a parameter.  Draws are Philox words of (seed, parameter's name, element). */
 typedef enum Lathe_init {
     LATHE_ZEROS, LATHE_ONES,
@@ -40,8 +38,8 @@ typedef enum Lathe_role {
     LATHE_TARGETS,              /* the next ids; -1 if there is none (data.text { pack = true }) */
     LATHE_FEATURES,             /* a named input of the data: CSV columns */
     LATHE_SEED, LATHE_STEP,     /* i32 []: of the random ops; optimizer steps done */
-    LATHE_POSITION,             /* i32 []: decode: position of the first token */
-    LATHE_STATE,                /* a tensor kept between decode calls, zero at first */
+    LATHE_POSITION,             /* i32 []: decode: position of the first token; i32 [slots]: in slots */
+    LATHE_STATE, LATHE_SLOT_STATE,  /* a tensor kept between decode calls, zero at first; that of slots, with a row for each */
     LATHE_SEGMENTS,             /* i32, shaped like tokens: number of the document in its row, from 1; 0: padding */
     LATHE_POSITIONS,            /* i32, shaped like tokens: of the token in its document */
     LATHE_SOURCE,               /* data.pairs: i32 [batch][source_seq], padded; the decoder then reads tokens */
@@ -69,8 +67,8 @@ typedef struct Lathe_tensor {   /* an input, an output or a state of an entry */
     int64_t offset;             /* bytes, into the entry's struct of them */
     int64_t below;              /* of an input of ids: they are 0 … below - 1; 0: the description does not say */
     /* of a state: */
-    int rows_axis;              /* the axis of samples decoded together: row k is Π dim[< axis] pieces of Π dim[> axis]
-                                 * elements; -1: the same for all */
+    int rows_axis, places_axis; /* the axis of samples decoded together: row k is Π dim[< axis] pieces of Π dim[> axis] elements; -1: the
+                                 * same for all.  Where there are slots, that of positions, of which each token writes one; 0: none */
     bool fixed;                 /* only encode writes it, and decode reads it */
     bool meets;                 /* of an output: its rows depend on the other rows of the batch */
     uint64_t reads;             /* of an output of predict: bit i: it depends on input i; 63: on that or a later one */
@@ -356,7 +354,7 @@ static inline int64_t lathe_stream_bytes(const Lathe_recipe *r, int64_t seq, int
     return bytes;
 }
 
-enum { LATHE_EXTRAS = 8 };         /* most outputs of decode beside logits with one number per token */
+enum { LATHE_EXTRAS = 8, LATHE_MOST_SLOTS = 256 }; /* most outputs of decode beside logits with one number per token; texts at once */
 
 /* Tokens of a written text: at most seq for a decoder of pairs. */
 static inline int64_t lathe_written_tokens(const Lathe_recipe *r, int64_t seq)
@@ -448,10 +446,10 @@ static inline int64_t lathe_attention_bytes(int64_t samples, int64_t H, int64_t 
 
 struct Lathe_device;            /* step/device.h */
 
-/* `lathe --lora`: x · weightᵀ + scale · (x · aᵀ) · bᵀ; alpha, dropout and rank_stabilised are for PEFT's files alone. */
-typedef struct Lathe_lora { int64_t rank; double scale, alpha, dropout; bool rank_stabilised; } Lathe_lora;
-/* Numbers in the table of parameters: [out, in], or [in, out] if in_out; [rank, in]; [out, rank]; behind their copies. */
-typedef struct Lathe_adapter { int weight, a, b; bool in_out; } Lathe_adapter;
+/* `lathe --lora`: x · weightᵀ + scale · (x · aᵀ) · bᵀ; decomposed: times magnitude / ‖weight + scale · b · a‖ (PEFT: the rest). */
+typedef struct Lathe_lora { int64_t rank; double scale, alpha, dropout; bool rank_stabilised, decomposed; } Lathe_lora;
+/* Numbers of parameters: [out, in], or [in, out] if in_out; [rank, in]; [out, rank]; [out], -1: not decomposed; behind copies. */
+typedef struct Lathe_adapter { int weight, a, b, magnitude; bool in_out; } Lathe_adapter;
 
 typedef struct Lathe_model {
     const char *name, *config, *precision, *source_hash;
@@ -469,7 +467,8 @@ typedef struct Lathe_model {
     int64_t state_bytes;
     int64_t parameter_count, flat_elements;         /* without and with padding; padding stays zero */
     int64_t frozen_elements;    /* the last of these, which no update changes: gradients and moments do not have them */
-    int64_t block_elements;     /* the last of these, stored as Lathe_q8_0 (model/place.h); a multiple of LATHE_BLOCK */
+    int64_t block_elements;     /* the last of these, stored in blocks (model/place.h); a multiple of LATHE_BLOCK */
+    Lathe_dtype block_type;     /* theirs */
     int adapters;
     const Lathe_adapter *adapter;
     Lathe_lora lora;            /* of all of them */

@@ -23,9 +23,8 @@
 #include <string.h>
 
 enum {
-    TILE = 64,   /* queries, keys */
-    RUN = 16,    /* keys that are masked together */
-    ENOUGH = 32, /* tasks, for backward in one pass */
+    TILE = 64, /* queries, keys */
+    RUN = 16,  /* keys that are masked together */
     WIDEST = LATHE_MAX_HEAD,
 };
 #define UNSEEN (-1e30) /* lse of a query that sees no key */
@@ -54,23 +53,39 @@ typedef struct Queries {
     int n, lanes;     /* lanes: n rounded up */
     int64_t key, end; /* the range of keys that any of them sees */
     int64_t bias;     /* offset of the bias of query t and key 0 */
-    const int *segment, *key_segment;
-    int row; /* of random draws */
+    const int *key_segment;
+    int segment[TILE]; /* of the lanes, if there are segments */
+    bool alike;        /* all queries have the first one's */
+    int row;           /* of random draws */
     uint32_t base;
 } Queries;
+
+static void read_segments(Queries *q, const int *segments, int64_t step)
+{
+    q->alike = true;
+    for (int i = 0; i < q->n; i++) {
+        q->segment[i] = segments[i * step];
+        q->alike &= q->segment[i] == segments[0];
+    }
+    for (int i = q->n; i < q->lanes; i++) q->segment[i] = q->segment[0];
+}
 
 static Queries queries_of(const Lathe_attention *g, const Lathe_masks *m, int64_t sample, int64_t head, int64_t t)
 {
     static const Lathe_masks none;
     if (!m) m = &none;
     Queries q = {.g = g, .m = m, .sample = sample, .head = head, .t = t, .at = m->offset + t, .end = g->S};
+    if (m->offsets) q.at = m->offsets[begin_of(g, &g->offsets, sample)] + t;
     q.n = (int)least(TILE, g->T - t);
     q.lanes = (int)rounded(q.n);
     if (g->causal) q.end = least(q.end, q.at + q.n);
     if (m->lengths) q.end = least(q.end, m->lengths[begin_of(g, &g->lengths, sample)]);
     if (g->window) q.key = most(0, q.at - g->window + 1);
-    if (m->q_segments) q.segment = m->q_segments + begin_of(g, &g->q_segments, sample) + t * g->q_segments.time;
-    if (m->k_segments) q.key_segment = m->k_segments + begin_of(g, &g->k_segments, sample);
+    if (m->q_segments && m->k_segments) {
+        const int *segments = m->q_segments + begin_of(g, &g->q_segments, sample) + t * g->q_segments.time;
+        read_segments(&q, segments, g->q_segments.time);
+        q.key_segment = m->k_segments + begin_of(g, &g->k_segments, sample);
+    }
     if (m->bias) q.bias = begin_of(g, &g->bias, sample) + head * g->bias.head + t * g->bias.time;
     if (g->keep > 0) q.row = m->row[begin_of(g, &g->row, sample)];
     if (g->keep > 0) q.base = (uint32_t)m->base[begin_of(g, &g->base, sample)];
@@ -94,6 +109,16 @@ typedef struct Run {
     for (int lanes_from = (from), lanes_to = (to); lanes_from < lanes_to; lanes_from += 16)                            \
     LANEWISE for (int i = lanes_from; i < lanes_from + 16; i++)
 
+/* The part of these keys' lanes that segments leave: all of it, some of it, or none. */
+static void mask_by_segments(Run *r, const Queries *q)
+{
+    int64_t own = 0, step = q->g->k_segments.time;
+    for (int64_t j = r->key; q->alike && j < r->end; j++) own += q->key_segment[j * step] == q->segment[0];
+    if (q->alike && own == r->end - r->key) return;
+    if (q->alike && own == 0) r->to = r->from;
+    r->edge = r->to;
+}
+
 static Run run_at(const Queries *q, int64_t key, int64_t end)
 {
     Run r = {key, end, 0, q->lanes, 0};
@@ -106,7 +131,7 @@ static Run run_at(const Queries *q, int64_t key, int64_t end)
         r.to = (int)least(rounded(most(last + q->g->window, 0)), q->lanes);
         if (first + q->g->window < r.to) r.edge = r.to;
     }
-    if (q->segment) r.edge = r.to;
+    if (q->key_segment) mask_by_segments(&r, q);
     return r;
 }
 
@@ -139,9 +164,9 @@ static void lanes_seeing(const Queries *q, const Run *r, int64_t key, int *seen)
     int first = g->causal ? (int)most(least(key - q->at, TILE), -1) : -1;             /* lane >= first */
     int last = g->window ? (int)most(least(key - q->at + g->window, TILE), 0) : TILE; /* lane < last */
     EACH_LANE (r->from, r->edge) seen[i] = -((i >= first) & (i < last));
-    if (!q->segment) return;
+    if (!q->key_segment) return;
     int own = q->key_segment[key * g->k_segments.time];
-    for (int i = r->from; i < least(r->edge, q->n); i++) seen[i] &= -(q->segment[i * g->q_segments.time] == own);
+    EACH_LANE (r->from, r->edge) seen[i] &= -(q->segment[i] == own);
 }
 
 /* Random bits of four keys, and of the four behind them: a block of Philox is drawn once for its four words. A lane's
@@ -177,12 +202,35 @@ static void lanes_kept(Drawn *d, const Queries *q, const Run *r, int64_t key, in
     }
 }
 
+/* Two passes compute scores twice, 7 products instead of 5, but have enough tasks for all threads.  Either gives the
+ * same bits. */
+static bool two_passes_are_faster(int64_t heads, int64_t tiles)
+{
+    int64_t threads = omp_in_parallel() ? 1 : omp_get_max_threads();
+    return tiles > 1 && (heads + threads - 1) / threads * threads * 5 > heads * 7;
+}
+
 #define REAL     float
 #define NAME(x)  x##_f32
 #define IS_FLOAT 1
 #include "math/tile.h"
 #include "math/attention_one.h"
+#include "math/attention_rows.h"
 #include "math/attention_real.h"
+
+void attention_weights_f32_bf16(float *o, float *lse, float *p, const float *q, const uint16_t *k, const uint16_t *v,
+                                const Lathe_attention *g, const Lathe_masks *m)
+{
+    attention_by_tiles_f32(o, lse, p, q, (Held_f32){.narrow = k}, (Held_f32){.narrow = v}, g, m);
+}
+
+void attention_f32_bf16(float *o, float *lse, const float *q, const uint16_t *k, const uint16_t *v,
+                        const Lathe_attention *g, const Lathe_masks *m)
+{
+    if (is_one_query_f32(g, m)) attention_of_one_f32(o, lse, q, k, v, g, m, true);
+    else attention_weights_f32_bf16(o, lse, NULL, q, k, v, g, m);
+}
+
 #undef REAL
 #undef NAME
 #undef IS_FLOAT
@@ -191,4 +239,5 @@ static void lanes_kept(Drawn *d, const Queries *q, const Run *r, int64_t key, in
 #define IS_FLOAT 0
 #include "math/tile.h"
 #include "math/attention_one.h"
+#include "math/attention_rows.h"
 #include "math/attention_real.h"

@@ -12,9 +12,9 @@
  * cap > 0: a score becomes cap · tanh(score / cap).  bias [batch…][H][T][S], of lse's type: added to scores after that;
  * -infinity hides.
  *
- * H / G heads share a key.  Query t is at position i = offset + t among the keys and sees key s if s <= i (causal), s >
- * i - window (window > 0), s < lengths[batch] and q_segments[t] == k_segments[s] (pointers that are not NULL).  A query
- * that sees no key has o = 0, lse = -1e30 and no gradient.  keep > 0: dropout; the weight of (h, t, s) is dropped where
+ * H / G heads share a key.  Query t is at position i = offset + t (offsets[batch] + t where that is not NULL) among the
+ * keys and sees key s if s <= i (causal), s > i - window (window > 0), s < lengths[batch] and q_segments[t] ==
+ * k_segments[s] (pointers that are not NULL).  A query that sees no key has o = 0, lse = -1e30 and no gradient.  keep > 0: dropout; the weight of (h, t, s) is dropped where
  * philox_word(seed, step, site, row[batch], base[batch] + (h · T + t) · S + s), unsigned, is below the threshold, and
  * grows by `keep` elsewhere.  D and E are at most LATHE_MAX_HEAD.  Results that are NULL are not computed; p, the
  * weights before dropout, 0 for keys that are not seen, is computed again from lse by attention_weights.
@@ -36,7 +36,7 @@ typedef struct Lathe_attention {
     bool causal;
     int64_t window;
     Lathe_heads q, k, v, o, lse, p, d_o, d_q, d_k, d_v;
-    Lathe_heads lengths, q_segments, k_segments, q_turns, k_turns, bias;
+    Lathe_heads offsets, lengths, q_segments, k_segments, q_turns, k_turns, bias;
     int64_t bias_key;           /* stride of bias along S; any stride of it may be 0 */
     Lathe_heads row, base;
     const char *where;          /* for messages: "gpt.lua:31 h.attn"; or NULL */

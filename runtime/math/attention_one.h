@@ -1,24 +1,53 @@
 /* attention_one.h: the part of math/attention.c for one query of each head (decode), compiled for float and for double
  * as attention_real.h.  A tile of queries would have one lane of 64; here lanes are elements of keys, then keys, then
- * elements of values.  Two heads that share keys go through them together, tile by tile. */
+ * elements of values.  Two heads that share keys go through them together, tile by tile.
+ *
+ * narrow: keys and values are bf16, widened in registers; k and v then point to such. */
+
+static INLINE const void *NAME(place)(const void *x, int64_t i, const bool narrow)
+{
+    return (const char *)x + i * (int64_t)(narrow ? sizeof(bf16) : sizeof(REAL));
+}
+
+static INLINE REAL NAME(element_at)(const void *x, int64_t i, const bool narrow)
+{
+    return narrow ? (REAL)from_bf16_f32(((const bf16 *)x)[i]) : ((const REAL *)x)[i];
+}
+
+static INLINE NAME(Vector) NAME(load)(const void *x, int64_t i, const bool narrow)
+{
+    if (!narrow) return *(const NAME(Vector) *)&((const REAL *)x)[i];
+#if IS_FLOAT && defined __AVX512F__
+    __m256i bits = _mm256_loadu_si256((const __m256i *)NAME(place)(x, i, narrow));
+    return (NAME(Vector))_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16);
+#elif IS_FLOAT && defined __AVX2__
+    __m128i bits = _mm_loadu_si128((const __m128i *)NAME(place)(x, i, narrow));
+    return (NAME(Vector))_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16);
+#else
+    NAME(Vector) w;
+    for (int l = 0; l < NAME(WIDTH); l++) w[l] = NAME(element_at)(x, i + l, narrow);
+    return w;
+#endif
+}
 
 /* Σ x · y over n, in LANES lanes, a vector of them at a time. */
-static INLINE REAL NAME(dot_rows)(const REAL *x, const REAL *y, int64_t n)
+static INLINE REAL NAME(dot_rows)(const REAL *x, const void *y, int64_t n, const bool narrow)
 {
     enum { W = NAME(WIDTH), VECTORS = LANES / W };
     NAME(Vector) sum[VECTORS] = {0};
     int64_t d = 0;
     for (; d + LANES <= n; d += LANES)
         for (int i = 0; i < VECTORS; i++)
-            sum[i] = NAME(fused)(*(const NAME(Vector) *)&x[d + i * W], *(const NAME(Vector) *)&y[d + i * W], sum[i]);
+            sum[i] = NAME(fused)(*(const NAME(Vector) *)&x[d + i * W], NAME(load)(y, d + i * W, narrow), sum[i]);
     REAL lane[LANES];
     memcpy(lane, sum, sizeof lane);
-    for (int l = 0; d < n; d++, l++) lane[l] += x[d] * y[d];
+    for (int l = 0; d < n; d++, l++) lane[l] += x[d] * NAME(element_at)(y, d, narrow);
     return NAME(sum_lanes)(lane);
 }
 
 /* sum[E] += Σ p[j] · v[j][E] over n keys */
-static INLINE void NAME(add_values)(REAL *sum, const REAL *p, const REAL *v, int64_t row, int n, int64_t E)
+static INLINE void NAME(add_values)(REAL *sum, const REAL *p, const void *v, int64_t row, int n, int64_t E,
+                                    const bool narrow)
 {
     enum { W = NAME(WIDTH), MANY = 4 };
     int64_t e = 0;
@@ -28,16 +57,17 @@ static INLINE void NAME(add_values)(REAL *sum, const REAL *p, const REAL *v, int
         for (int j = 0; j < n; j++) {
             const NAME(Vector) weight = p[j] - (NAME(Vector)){0};
             for (int i = 0; i < MANY; i++)
-                own[i] = NAME(fused)(weight, *(const NAME(Vector) *)&v[j * row + e + i * W], own[i]);
+                own[i] = NAME(fused)(weight, NAME(load)(v, j * row + e + i * W, narrow), own[i]);
         }
         for (int i = 0; i < MANY; i++) *(NAME(Vector) *)&sum[e + i * W] = own[i];
     }
     for (; e < E; e += W) { /* fused too, so that no bit depends on the width of vectors */
-        size_t bytes = sizeof(REAL) * (size_t)least(W, E - e);
+        int64_t left = least(W, E - e);
+        size_t bytes = sizeof(REAL) * (size_t)left;
         NAME(Vector) own = {0}, value = {0};
         memcpy(&own, &sum[e], bytes);
         for (int j = 0; j < n; j++) {
-            memcpy(&value, &v[j * row + e], bytes);
+            for (int l = 0; l < left; l++) value[l] = NAME(element_at)(v, j * row + e + l, narrow);
             own = NAME(fused)(p[j] - (NAME(Vector)){0}, value, own);
         }
         memcpy(&sum[e], &own, bytes);
@@ -45,13 +75,14 @@ static INLINE void NAME(add_values)(REAL *sum, const REAL *p, const REAL *v, int
 }
 
 /* Scores of keys from … end - 1; beyond them, and where a key is not seen, -infinity. */
-static void NAME(scores_of_one)(REAL *s, const REAL *q, const REAL *k, const Queries *own, int64_t from, int64_t end)
+static INLINE void NAME(scores_of_one)(REAL *s, const REAL *q, const void *k, const Queries *own, int64_t from,
+                                       int64_t end, const bool narrow)
 {
     const Lathe_attention *g = own->g;
     const REAL *bias = own->m->bias ? (const REAL *)own->m->bias + own->bias : NULL;
     for (int64_t j = from; j < from + TILE; j++) {
-        bool seen = j < end && (!own->segment || own->key_segment[j * g->k_segments.time] == *own->segment);
-        REAL x = seen ? NAME(dot_rows)(q, k + j * g->k.time, g->D) : (REAL)-INFINITY;
+        bool seen = j < end && (!own->key_segment || own->key_segment[j * g->k_segments.time] == *own->segment);
+        REAL x = seen ? NAME(dot_rows)(q, NAME(place)(k, j * g->k.time, narrow), g->D, narrow) : (REAL)-INFINITY;
         if (seen && g->cap > 0) x = (REAL)g->cap * NAME(tanh)(x / (REAL)g->cap);
         if (seen && bias) x += bias[j * g->bias_key];
         s[j - from] = x;
@@ -76,12 +107,13 @@ static void NAME(begin_one)(NAME(One) * h, const REAL *q)
 }
 
 /* Keys from … end - 1, at most TILE. */
-static void NAME(tile_of_one)(NAME(One) * h, const REAL *k, const REAL *v, int64_t from, int64_t end)
+static INLINE void NAME(tile_of_one)(NAME(One) * h, const void *k, const void *v, int64_t from, int64_t end,
+                                     const bool narrow)
 {
     const Lathe_attention *g = h->own.g;
     _Alignas(64) REAL s[TILE];
     REAL now = h->largest;
-    NAME(scores_of_one)(s, h->scaled, k, &h->own, from, end);
+    NAME(scores_of_one)(s, h->scaled, k, &h->own, from, end, narrow);
     for (int j = 0; j < TILE; j++) now = s[j] > now ? s[j] : now;
     if (now != h->largest) {
         REAL factor = NAME(exp)(h->largest - now);
@@ -94,7 +126,8 @@ static void NAME(tile_of_one)(NAME(One) * h, const REAL *k, const REAL *v, int64
             s[j + l] = NAME(exp)(s[j + l] - h->largest);
             h->total[l] += s[j + l];
         }
-    NAME(add_values)(h->sum, s, v + from * g->v.time, g->v.time, (int)(end - from), g->E);
+    NAME(add_values)
+    (h->sum, s, NAME(place)(v, from * g->v.time, narrow), g->v.time, (int)(end - from), g->E, narrow);
 }
 
 static void NAME(end_one)(NAME(One) * h)
@@ -105,28 +138,30 @@ static void NAME(end_one)(NAME(One) * h)
 }
 
 /* Rows from … end - 1, `row` apart, of `width`. */
-static void NAME(fetch_rows)(const REAL *x, int64_t row, int64_t width, int64_t from, int64_t end)
+static INLINE void NAME(fetch_rows)(const void *x, int64_t row, int64_t width, int64_t from, int64_t end,
+                                    const bool narrow)
 {
     for (int64_t j = from; j < end; j++)
-        for (int64_t d = 0; d < width; d += (int64_t)(64 / sizeof(REAL))) fetch(&x[j * row + d], 0);
+        for (int64_t d = 0; d < width; d += (int64_t)(64 / (narrow ? sizeof(bf16) : sizeof(REAL))))
+            fetch(NAME(place)(x, j * row + d, narrow), 0);
 }
 
 /* n heads that share keys; the range of keys is the same for all. */
-static void NAME(queries_of_one)(NAME(One) * h, int n, const REAL *k, const REAL *v)
+static INLINE void NAME(queries_of_one)(NAME(One) * h, int n, const void *k, const void *v, const bool narrow)
 {
     const Lathe_attention *g = h->own.g;
     int64_t last = h->own.end;
-    NAME(fetch_rows)(k, g->k.time, g->D, h->own.key, least(h->own.key + TILE, last));
+    NAME(fetch_rows)(k, g->k.time, g->D, h->own.key, least(h->own.key + TILE, last), narrow);
     for (int64_t from = h->own.key; from < last; from += TILE) {
         int64_t end = least(from + TILE, last);
-        NAME(fetch_rows)(v, g->v.time, g->E, from, end);
-        NAME(fetch_rows)(k, g->k.time, g->D, end, least(end + TILE, last));
-        for (int i = 0; i < n; i++) NAME(tile_of_one)(&h[i], k, v, from, end);
+        NAME(fetch_rows)(v, g->v.time, g->E, from, end, narrow);
+        NAME(fetch_rows)(k, g->k.time, g->D, end, least(end + TILE, last), narrow);
+        for (int i = 0; i < n; i++) NAME(tile_of_one)(&h[i], k, v, from, end, narrow);
     }
 }
 
-static void NAME(attention_of_one)(REAL *o, REAL *lse, const REAL *q, const REAL *k, const REAL *v,
-                                   const Lathe_attention *g, const Lathe_masks *m)
+static INLINE void NAME(attention_of_one)(REAL *o, REAL *lse, const REAL *q, const void *k, const void *v,
+                                          const Lathe_attention *g, const Lathe_masks *m, const bool narrow)
 {
     enum { TOGETHER = 2 }; /* more of them read keys less often, but leave threads idle */
     int64_t heads = g->H / g->G, parts = (heads + TOGETHER - 1) / TOGETHER, tasks = samples_of(g) * g->G * parts;
@@ -143,8 +178,8 @@ static void NAME(attention_of_one)(REAL *o, REAL *lse, const REAL *q, const REAL
             NAME(begin_one)(&each[i], q + begin_of(g, &g->q, sample) + head * g->q.head);
         }
         NAME(queries_of_one)
-        (each, n, k + begin_of(g, &g->k, sample) + shared * g->k.head,
-         v + begin_of(g, &g->v, sample) + shared * g->v.head);
+        (each, n, NAME(place)(k, begin_of(g, &g->k, sample) + shared * g->k.head, narrow),
+         NAME(place)(v, begin_of(g, &g->v, sample) + shared * g->v.head, narrow), narrow);
         for (int i = 0; i < n; i++) NAME(end_one)(&each[i]);
     }
 }

@@ -59,48 +59,6 @@ static void NAME(from_lanes)(REAL *to, int64_t row, const REAL *from, int n, int
         }
 }
 
-/* ---- rotary positions */
-
-/* to[n][D]: turns the halves of each row by those of its turn, or back (there = -1); to may be x. */
-static void NAME(turn)(REAL *to, int64_t to_row, const REAL *x, int64_t row, const REAL *turns, int64_t turns_row,
-                       int64_t n, int64_t D, REAL there)
-{
-    int64_t half = D / 2;
-    for (int64_t i = 0; i < n; i++, to += to_row, x += row, turns += turns_row)
-        LANEWISE for (int64_t d = 0; d < half; d++)
-        {
-            REAL a = x[d], b = x[d + half], c = turns[d], s = turns[d + half] * there;
-            to[d] = a * c - b * s;
-            to[d + half] = b * c + a * s;
-        }
-}
-
-/* Rows of queries, or of keys from `first` on, after turning. */
-typedef struct NAME(Rows) {
-    const REAL *at;
-    int64_t row, first;
-} NAME(Rows);
-
-static NAME(Rows) NAME(queries)(REAL *room, const REAL *q, const Queries *own)
-{
-    const Lathe_attention *g = own->g;
-    if (!own->m->q_turns) return (NAME(Rows)){q, g->q.time, own->t};
-    const REAL *turns = (const REAL *)own->m->q_turns + begin_of(g, &g->q_turns, own->sample);
-    NAME(turn)(room, g->D, q, g->q.time, turns + own->t * g->q_turns.time, g->q_turns.time, own->n, g->D, 1);
-    return (NAME(Rows)){room, g->D, own->t};
-}
-
-/* k points to key 0. */
-static NAME(Rows) NAME(keys)(REAL *room, const REAL *k, const Queries *own, int64_t from, int64_t end)
-{
-    const Lathe_attention *g = own->g;
-    k += from * g->k.time;
-    if (!own->m->k_turns) return (NAME(Rows)){k, g->k.time, from};
-    const REAL *turns = (const REAL *)own->m->k_turns + begin_of(g, &g->k_turns, own->sample);
-    NAME(turn)(room, g->D, k, g->k.time, turns + from * g->k_turns.time, g->k_turns.time, end - from, g->D, 1);
-    return (NAME(Rows)){room, g->D, from};
-}
-
 /* ---- forward */
 
 /* x[i] += factor times the bias of lane i on a key */
@@ -190,11 +148,12 @@ static void NAME(weights)(REAL *s, REAL *sum, const REAL *m, const Queries *q, c
 /* A tile's buffers in its thread's room. */
 typedef struct NAME(Forward) {
     REAL qt[WIDEST * TILE], ot[WIDEST * TILE], s[TILE * TILE], turned[TILE * WIDEST];
+    REAL values[TILE * WIDEST]; /* widened */
 } NAME(Forward);
 _Static_assert(sizeof(NAME(Forward)) <= LATHE_ROOM_BYTES, "what the plan counts");
 
 /* p[n][S] = exp(s - lse), 0 for keys not seen; computes every s again. */
-static void NAME(write_weights)(REAL *p, REAL *s, REAL *room, const REAL *lse, const REAL *k, const REAL *qt,
+static void NAME(write_weights)(REAL *p, REAL *s, REAL *room, const REAL *lse, NAME(Held) k, const REAL *qt,
                                 const Queries *own)
 {
     const Lathe_attention *g = own->g;
@@ -222,7 +181,7 @@ typedef struct NAME(Made) {
     REAL *o, *lse, *p;
 } NAME(Made);
 
-static void NAME(forward_tile)(NAME(Made) to, const REAL *q, const REAL *k, const REAL *v, const Queries *own)
+static void NAME(forward_tile)(NAME(Made) to, const REAL *q, NAME(Held) k, NAME(Held) v, const Queries *own)
 {
     const Lathe_attention *g = own->g;
     NAME(Forward) *f = thread_room();
@@ -236,6 +195,7 @@ static void NAME(forward_tile)(NAME(Made) to, const REAL *q, const REAL *k, cons
         int64_t from = most(key, own->key), end = least(key + TILE, own->end);
         Runs runs = runs_of(own, from, end);
         NAME(Rows) keys = NAME(keys)(room, k, own, from, end);
+        NAME(Rows) values = NAME(wide_rows)(f->values, v, g->v.time, g->E, from, end);
         for (int n = 0; n < runs.n; n++) NAME(scores)(s, own, &runs.at[n], key, keys, qt);
         NAME(raise)(now, s, &runs, key);
         NAME(rescale)(ot, sum, m, now, own->lanes, g->E);
@@ -243,7 +203,7 @@ static void NAME(forward_tile)(NAME(Made) to, const REAL *q, const REAL *k, cons
             const Run *r = &runs.at[n];
             NAME(weights)(s, sum, m, own, r, key);
             NAME(tile_multiply)
-            (ot + r->from, TILE, v + r->key * g->v.time, 1, g->v.time, s + (r->key - key) * TILE + r->from, TILE, g->E,
+            (ot + r->from, TILE, values.at + (r->key - from) * values.row, 1, values.row, s + (r->key - key) * TILE + r->from, TILE, g->E,
              r->to - r->from, r->end - r->key, true);
         }
     }
@@ -257,8 +217,8 @@ static void NAME(forward_tile)(NAME(Made) to, const REAL *q, const REAL *k, cons
     if (to.p) NAME(write_weights)(to.p, s, room, now, k, qt, own);
 }
 
-void NAME(attention_weights)(REAL *o, REAL *lse, REAL *p, const REAL *q, const REAL *k, const REAL *v,
-                             const Lathe_attention *g, const Lathe_masks *m)
+static void NAME(attention_by_tiles)(REAL *o, REAL *lse, REAL *p, const REAL *q, NAME(Held) k, NAME(Held) v,
+                                     const Lathe_attention *g, const Lathe_masks *m)
 {
     int64_t tiles = tiles_of(g->T), tasks = samples_of(g) * g->H * tiles;
 #pragma omp parallel for schedule(dynamic) if (tasks > 1 && !omp_in_parallel())
@@ -267,8 +227,8 @@ void NAME(attention_weights)(REAL *o, REAL *lse, REAL *p, const REAL *q, const R
         int64_t shared = head / (g->H / g->G);
         Queries own = queries_of(g, m, sample, head, t);
         const REAL *own_q = q + begin_of(g, &g->q, sample) + t * g->q.time + head * g->q.head;
-        const REAL *own_k = k + begin_of(g, &g->k, sample) + shared * g->k.head;
-        const REAL *own_v = v + begin_of(g, &g->v, sample) + shared * g->v.head;
+        NAME(Held) own_k = NAME(moved_rows)(k, begin_of(g, &g->k, sample) + shared * g->k.head);
+        NAME(Held) own_v = NAME(moved_rows)(v, begin_of(g, &g->v, sample) + shared * g->v.head);
         NAME(Made)
         to = {
             .o = o ? o + begin_of(g, &g->o, sample) + t * g->o.time + head * g->o.head : NULL,
@@ -279,10 +239,16 @@ void NAME(attention_weights)(REAL *o, REAL *lse, REAL *p, const REAL *q, const R
     }
 }
 
+void NAME(attention_weights)(REAL *o, REAL *lse, REAL *p, const REAL *q, const REAL *k, const REAL *v,
+                             const Lathe_attention *g, const Lathe_masks *m)
+{
+    NAME(attention_by_tiles)(o, lse, p, q, (NAME(Held)){.at = k}, (NAME(Held)){.at = v}, g, m);
+}
+
 void NAME(attention)(REAL *o, REAL *lse, const REAL *q, const REAL *k, const REAL *v, const Lathe_attention *g,
                      const Lathe_masks *m)
 {
-    if (NAME(is_one_query)(g, m)) NAME(attention_of_one)(o, lse, q, k, v, g, m);
+    if (NAME(is_one_query)(g, m)) NAME(attention_of_one)(o, lse, q, k, v, g, m, false);
     else NAME(attention_weights)(o, lse, NULL, q, k, v, g, m);
 }
 
@@ -396,7 +362,7 @@ static void NAME(backward_tile)(const NAME(Back) * b, const Queries *own, int64_
     for (int64_t key = first / TILE * TILE; key < end; key += TILE) {
         int64_t from = most(key, first), to = least(key + TILE, end);
         Runs runs = runs_of(own, from, to);
-        NAME(Rows) k = NAME(keys)(f->k, b->k, own, from, to);
+        NAME(Rows) k = NAME(keys)(f->k, (NAME(Held)){.at = b->k}, own, from, to);
         for (int n = 0; n < runs.n; n++) {
             const Run *r = &runs.at[n];
             int64_t at = (r->key - key) * TILE + r->from, keys = r->end - r->key;
@@ -488,7 +454,7 @@ void NAME(attention_back)(REAL *d_q, REAL *d_k, REAL *d_v, const REAL *q, const 
 {
     NAME(Back) all = {.d_q = d_q, .d_k = d_k, .d_v = d_v, .q = q, .k = k, .v = v, .o = o, .lse = lse, .d_o = d_o};
     int64_t heads = samples_of(g) * g->G;
-    if (heads < ENOUGH && heads * tiles_of(g->T) * tiles_of(g->S) > heads) {
+    if (two_passes_are_faster(heads, tiles_of(g->T) * tiles_of(g->S))) {
         NAME(backward_in_tiles)(&all, g, m);
         return;
     }

@@ -21,6 +21,7 @@ typedef struct Lathe_by_ids {
     int64_t outer, inner, E, N, K;
     int64_t x_outer, x_inner, y_outer, y_inner, w_e, w_n, w_k;
     Lathe_id_check id;
+    bool alike; /* a row of y has the bits that it has where no other row has its id (CPU) */
 } Lathe_by_ids;
 
 #endif

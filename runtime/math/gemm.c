@@ -34,12 +34,15 @@ static Tiles thin_tiles(const Lathe_gemm *g)
     return (Tiles){batch_of(g), n, parts_of(g->N, n)};
 }
 
+/* Rows that share what is read of the wide operand: with eight, the processor is busy with products alone. */
+static int64_t rows_at_once(int64_t left) { return left >= 8 ? 8 : at_most(left, 4); }
+
 /* Whether these loops are faster than the engines: up to 8 rows (or columns), or 3 if they are short dot products. */
 static bool is_thin(const Lathe_gemm *g)
 {
     int64_t narrow = at_most(g->M, g->N), wide = at_least(g->M, g->N);
     int64_t stride = g->M <= g->N ? g->b_n : g->a_m; /* of the wide operand, along its wide side */
-    return narrow == 1 || (wide >= WIDE && narrow <= (stride == 1 || g->K >= 256 ? 8 : 3));
+    return g->alike || narrow == 1 || (wide >= WIDE && narrow <= (stride == 1 || g->K >= 256 ? 8 : 3));
 }
 
 /* c' = b' a': the same product with rows and columns exchanged. */
@@ -56,6 +59,17 @@ static Lathe_gemm transposed(const Lathe_gemm *g)
 
 const Gemm_watch *gemm_watch;
 
+static int64_t live_rows = INT64_MAX;
+void gemm_rows_live(int64_t n) { live_rows = n; }
+
+/* The first of them: the product of all rows that somebody waits for, where each is as if it were alone. */
+static Lathe_gemm of_live_rows(const Lathe_gemm *g)
+{
+    Lathe_gemm live = *g;
+    if (g->alike) live.M = at_most(g->M, live_rows);
+    return live;
+}
+
 #ifdef __FMA__
 static bool through_blas;
 #elif defined __aarch64__
@@ -71,12 +85,28 @@ static bool through_blas = true;
 #undef REAL
 #undef NAME
 #undef IS_FLOAT
-#define UNROLLED _Pragma("GCC unroll 8")
-#include "math/gemm_q8_0.h"
+#define BLOCK_TYPE LATHE_Q8_0
+#define BLOCKS(x)  x##_q8_0
+#include "math/gemm_blocks.h"
+#define BLOCK_TYPE LATHE_Q4_0
+#define BLOCKS(x)  x##_q4_0
+#include "math/gemm_blocks.h"
 #define REAL     double
 #define NAME(x)  x##_f64
 #define IS_FLOAT 0
 #include "math/gemm_real.h"
+
+/* Rows of blocks are the columns: b_k = 1. */
+void gemm_row_blocks(float *c, const float *a, const void *b, Lathe_dtype type, const Lathe_gemm *g, int64_t from,
+                     int64_t end)
+{
+    switch (type) {
+#define THIN_BY(member, word, name)                                                                                    \
+    case LATHE_##member: thin_by_##name(c, a, b, g, from, end, false); return;
+        LATHE_BLOCK_TYPES(THIN_BY)
+    default: abort();
+    }
+}
 
 const char *gemm_engine(void)
 {

@@ -42,26 +42,28 @@ typedef struct Product {
     const Lathe_gemm *g; /* packed: but for b's strides */
     void *c;
     const void *a, *b;
-    bool add, packed, is_double, blocks; /* blocks: b is of Lathe_q8_0 */
+    bool add, packed, is_double;
+    Lathe_dtype blocks; /* of b; 0: it is not in blocks */
 } Product;
 typedef struct Gemm_watch {
     void *(*before)(const Product *p);
     void (*after)(const Product *p, void *kept); /* kept: the result of `before` */
-    void (*packs)(const void *packed, const void *b, bool blocks, int64_t b_k, int64_t b_n);
+    void (*packs)(const void *packed, const void *b, Lathe_dtype blocks, int64_t b_k, int64_t b_n);
 } Gemm_watch;
 extern const Gemm_watch *gemm_watch;
 
 /* math/gemm_own.c: any strides.  Rooms for packed operands are allocated once, before the first product. */
 void gemm_own_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, bool add);
 void gemm_own_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, bool add);
-void gemm_own_q8_0(float *c, const float *a, const Lathe_q8_0 *b, const Lathe_gemm *g, bool add);
+void gemm_own_blocks(float *c, const float *a, const void *b, Lathe_dtype type, const Lathe_gemm *g, bool add);
 int64_t gemm_room_bytes(void); /* per thread */
 void gemm_take_rooms(int threads);
 
 /* math/gemm.c: columns from … end of one row, which starts at 16 · n; the same bits however columns are divided */
 void gemm_row_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, int64_t from, int64_t end);
 void gemm_row_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, int64_t from, int64_t end);
-void gemm_row_q8_0(float *c, const float *a, const Lathe_q8_0 *b, const Lathe_gemm *g, int64_t from, int64_t end);
+void gemm_row_blocks(float *c, const float *a, const void *b, Lathe_dtype type, const Lathe_gemm *g, int64_t from,
+                     int64_t end);
 
 /* math/gemm_blas.c: through OpenBLAS; false, without doing anything, if it does not support the strides. */
 bool gemm_blas_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, bool add);

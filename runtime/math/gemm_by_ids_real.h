@@ -73,7 +73,8 @@ static void NAME(few_listed)(REAL *y, const REAL *x, NAME(Right) w, const Lathe_
     for (int64_t i = 0; i < m; i++) {
         const REAL *a = NAME(row_at)(x, begin + list[i], g, g->x_outer, g->x_inner);
         REAL *c = (REAL *)NAME(row_at)(y, begin + list[i], g, g->y_outer, g->y_inner);
-        if (w.blocks) gemm_row_q8_0((float *)c, (const float *)a, w.blocks + w.place / LATHE_BLOCK, shape, from, end);
+        if (w.blocks)
+            gemm_row_blocks((float *)c, (const float *)a, block_at(w.type, w.blocks, w.place), w.type, shape, from, end);
         else NAME(gemm_row)(c, a, w.at, shape, from, end);
     }
 }
@@ -88,7 +89,7 @@ static void NAME(rows_by_ids)(REAL *y, const REAL *x, NAME(Right) w, const int *
         for (int64_t i = 0; i < g->E * cut.parts * cut.columns; i++) {
             int64_t e = i / (cut.parts * cut.columns), part = i / cut.columns % cut.parts, column = i % cut.columns;
             int64_t n = s.first[e + 1] - s.first[e], parts = parts_of_matrix(&cut, &s, e);
-            bool few = n <= FEW && (g->w_k == 1 || (!w.blocks && g->N >= LEAST_COLUMNS)); /* of rows without gaps */
+            bool few = (n <= FEW || g->alike) && (g->w_k == 1 || (!w.blocks && g->N >= LEAST_COLUMNS)); /* of rows without gaps */
             int64_t row = part_from(n, parts, ROWS, part), rows = part_from(n, parts, ROWS, part + 1) - row;
             int64_t from = part_from(g->N, cut.columns, NAME(COLUMNS), column);
             int64_t end = part_from(g->N, cut.columns, NAME(COLUMNS), column + 1);

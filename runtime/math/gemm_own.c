@@ -12,7 +12,7 @@
 #else
 #pragma GCC optimize("fp-contract=fast")
 #endif
-#include "math/q8_0.h"
+#include "math/blocks.h"
 #include "math/gemm.h"
 
 #include <omp.h>
@@ -226,27 +226,28 @@ static INLINE void transpose_f64(double *to, int64_t W, const double *from, int6
 #include "math/gemm_tile.h"
 #include "math/gemm_by_ids_real.h"
 
-void dot_by_ids_q8_0(float *y, const float *x, const Lathe_q8_0 *w, const int *ids, const Lathe_by_ids *g)
+void gemm_own_blocks(float *c, const float *a, const void *b, Lathe_dtype type, const Lathe_gemm *g, bool add)
 {
-    rows_by_ids_f32(y, x, (Right_f32){.blocks = w}, ids, g);
+    tasks_f32(c, a, (Right_f32){.blocks = b, .type = type}, g, add);
 }
 
-void gemm_own_q8_0(float *c, const float *a, const Lathe_q8_0 *b, const Lathe_gemm *g, bool add)
-{
-    tasks_f32(c, a, (Right_f32){.blocks = b}, g, add);
-}
-
-void pack_q8_0(float *packed, const Lathe_q8_0 *b, const Lathe_gemm *g)
-{
-    if (gemm_watch) gemm_watch->packs(packed, b, true, g->b_k, g->b_n);
-    pack_all_f32(packed, (Right_f32){.blocks = b}, g);
-}
-
-void pack_shared_q8_0(float *packed, const Lathe_q8_0 *b, const Lathe_gemm *g)
-{
-    if (gemm_watch) gemm_watch->packs(packed, b, true, g->b_k, g->b_n);
-    pack_all_shared_f32(packed, (Right_f32){.blocks = b}, g);
-}
+#define OF_BLOCKS(member, word, name)                                                                                  \
+    void dot_by_ids_##name(float *y, const float *x, const Lathe_##name *w, const int *ids, const Lathe_by_ids *g)     \
+    {                                                                                                                  \
+        rows_by_ids_f32(y, x, (Right_f32){.blocks = w, .type = LATHE_##member}, ids, g);                               \
+    }                                                                                                                  \
+    void pack_##name(float *packed, const Lathe_##name *b, const Lathe_gemm *g)                                        \
+    {                                                                                                                  \
+        if (gemm_watch) gemm_watch->packs(packed, b, LATHE_##member, g->b_k, g->b_n);                                  \
+        pack_all_f32(packed, (Right_f32){.blocks = b, .type = LATHE_##member}, g);                                     \
+    }                                                                                                                  \
+    void pack_shared_##name(float *packed, const Lathe_##name *b, const Lathe_gemm *g)                                 \
+    {                                                                                                                  \
+        if (gemm_watch) gemm_watch->packs(packed, b, LATHE_##member, g->b_k, g->b_n);                                  \
+        pack_all_shared_f32(packed, (Right_f32){.blocks = b, .type = LATHE_##member}, g);                              \
+    }
+LATHE_BLOCK_TYPES(OF_BLOCKS)
+#undef OF_BLOCKS
 
 #undef REAL
 #undef NAME

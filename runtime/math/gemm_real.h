@@ -8,7 +8,7 @@
 static INLINE void NAME(columns)(const int R, const int V, REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g,
                                  int64_t n, int skip, bool add)
 {
-    NAME(Vector) sum[4][8] = {0};
+    NAME(Vector) sum[8][8] = {0};
     const int64_t row = g->b_k * (int64_t)sizeof *b;
     b += n;
     for (int64_t k = 0; k < g->K; k++, b += g->b_k)
@@ -31,7 +31,7 @@ static INLINE void NAME(rows_by_columns)(const int R, REAL *c, const REAL *a, co
                                          int64_t n, int64_t end, bool add)
 {
     enum { W = NAME(WIDTH) };
-    const int V = R == 4 ? 2 : R == 3 ? 3 : 8 / R; /* 8 or 9 sums at a time, to hide the latency of an fma */
+    const int V = R >= 4 ? 2 : R == 3 ? 3 : 8 / R; /* 8 sums at a time or more, to hide the latency of an fma */
     for (; n + V * W <= end; n += V * W) NAME(columns)(R, V, c, a, b, g, n, 0, add);
     for (; n + W <= end; n += W) NAME(columns)(R, 1, c, a, b, g, n, 0, add);
     if (n < end) NAME(columns)(R, 1, c, a, b, g, end - W, (int)(n - (end - W)), add);
@@ -40,14 +40,15 @@ static INLINE void NAME(rows_by_columns)(const int R, REAL *c, const REAL *a, co
 static void NAME(thin_by_columns)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, int64_t n, int64_t end,
                                   bool add)
 {
-    for (int64_t m = 0; m < g->M; m += 4) {
+    for (int64_t m = 0, rows; m < g->M; m += rows) {
         REAL *cm = c + m * g->c_m;
         const REAL *am = a + m * g->a_m;
-        switch (at_most(g->M - m, 4)) {
+        switch (rows = rows_at_once(g->M - m)) {
         case 1: NAME(rows_by_columns)(1, cm, am, b, g, n, end, add); break;
         case 2: NAME(rows_by_columns)(2, cm, am, b, g, n, end, add); break;
         case 3: NAME(rows_by_columns)(3, cm, am, b, g, n, end, add); break;
-        default: NAME(rows_by_columns)(4, cm, am, b, g, n, end, add); break;
+        case 4: NAME(rows_by_columns)(4, cm, am, b, g, n, end, add); break;
+        default: NAME(rows_by_columns)(8, cm, am, b, g, n, end, add); break;
         }
     }
 }
@@ -70,17 +71,19 @@ static const REAL *NAME(packed)(REAL *room, const REAL *x, int64_t rows, int64_t
 static INLINE void NAME(dots)(const int R, const int C, REAL *c, int64_t c_m, int64_t c_n, const REAL *a, int64_t a_row,
                               const REAL *b, int64_t b_row, int64_t K, bool add)
 {
-    REAL lane[4][2][LANES];
+    REAL lane[8][2][LANES];
     int64_t whole = K / LANES * LANES, bytes = ahead(C * K * (int64_t)sizeof *b);
     for (int l = 0; l < LANES; l += NAME(WIDTH)) {
-        NAME(Vector) sum[4][2] = {0};
+        NAME(Vector) sum[8][2] = {0};
         for (int64_t k = l; k < whole; k += LANES)
-            for (int r = 0; r < R; r++)
+            for (int r = 0; r < R; r++) {
+                NAME(Vector) x = *(const NAME(Vector) *)&a[r * a_row + k];
+                if (R == 8) x = NAME(kept)(x);
                 for (int j = 0; j < C; j++) {
                     if (r == 0) fetch(&b[j * b_row + k], bytes);
-                    sum[r][j] = NAME(fused)(*(const NAME(Vector) *)&a[r * a_row + k],
-                                            *(const NAME(Vector) *)&b[j * b_row + k], sum[r][j]);
+                    sum[r][j] = NAME(fused)(x, *(const NAME(Vector) *)&b[j * b_row + k], sum[r][j]);
                 }
+            }
         for (int r = 0; r < R; r++)
             for (int j = 0; j < C; j++) *(NAME(Vector) *)&lane[r][j][l] = sum[r][j];
     }
@@ -96,7 +99,7 @@ static INLINE void NAME(dots)(const int R, const int C, REAL *c, int64_t c_m, in
 static INLINE void NAME(rows_by_dots)(const int R, REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g,
                                       int64_t n, int64_t end, int64_t K, bool add)
 {
-    REAL *a_room = thread_room(), *b_room = a_room + 4 * CHUNK;
+    REAL *a_room = thread_room(), *b_room = a_room + 8 * CHUNK;
     int64_t a_row, b_row;
     a = NAME(packed)(a_room, a, R, K, g->a_m, g->a_k, &a_row);
     for (; n < end; n += 2) {
@@ -111,15 +114,16 @@ static void NAME(thin_by_dots)(REAL *c, const REAL *a, const REAL *b, const Lath
                                bool add)
 {
     for (int64_t k = 0; k < g->K; k += CHUNK)
-        for (int64_t m = 0; m < g->M; m += 4) {
+        for (int64_t m = 0, rows; m < g->M; m += rows) {
             int64_t K = at_most(g->K - k, CHUNK);
             REAL *cm = c + m * g->c_m;
             const REAL *am = a + m * g->a_m + k * g->a_k, *bk = b + k * g->b_k;
-            switch (at_most(g->M - m, 4)) {
+            switch (rows = rows_at_once(g->M - m)) {
             case 1: NAME(rows_by_dots)(1, cm, am, bk, g, n, end, K, add || k); break;
             case 2: NAME(rows_by_dots)(2, cm, am, bk, g, n, end, K, add || k); break;
             case 3: NAME(rows_by_dots)(3, cm, am, bk, g, n, end, K, add || k); break;
-            default: NAME(rows_by_dots)(4, cm, am, bk, g, n, end, K, add || k); break;
+            case 4: NAME(rows_by_dots)(4, cm, am, bk, g, n, end, K, add || k); break;
+            default: NAME(rows_by_dots)(8, cm, am, bk, g, n, end, K, add || k); break;
             }
         }
 }
@@ -138,22 +142,24 @@ static void NAME(thin_gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_g
     }
 }
 
-static void NAME(clear)(REAL *c, const Lathe_gemm *g)
+/* Rows from … M - 1. */
+static void NAME(clear)(REAL *c, const Lathe_gemm *g, int64_t from)
 {
+    if (from == g->M) return;
     for (int64_t i = 0; i < batch_of(g); i++) {
         REAL *at = c + begin_of(g, i).c;
-        for (int64_t m = 0; m < g->M; m++)
+        for (int64_t m = from; m < g->M; m++)
             for (int64_t n = 0; n < g->N; n++) at[m * g->c_m + n * g->c_n] = 0;
     }
 }
 
 static void NAME(multiply)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *given, bool add)
 {
-    Lathe_gemm g = *given;
-    if (g.K == 0 && !add) NAME(clear)(c, &g);
+    Lathe_gemm g = of_live_rows(given);
+    if (!add) NAME(clear)(c, given, g.K ? g.M : 0);
     if (g.M == 0 || g.N == 0 || g.K == 0) return;
     bool thin = is_thin(&g);
-    bool turn = thin ? g.N < g.M : g.c_n != 1; /* fewer rows than columns; or rows of c contiguous */
+    bool turn = thin ? g.N < g.M && !g.alike : g.c_n != 1; /* fewer rows than columns; or rows of c contiguous */
     if (turn) {
         const REAL *x = a;
         a = b, b = x;
@@ -167,7 +173,7 @@ static void NAME(multiply)(REAL *c, const REAL *a, const REAL *b, const Lathe_ge
 
 void NAME(gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, bool add)
 {
-    const Product p = {g, c, a, b, add, false, sizeof(REAL) == sizeof(double), false};
+    const Product p = {g, c, a, b, add, false, sizeof(REAL) == sizeof(double), 0};
     void *kept = gemm_watch ? gemm_watch->before(&p) : NULL;
     NAME(multiply)(c, a, b, g, add);
     if (gemm_watch) gemm_watch->after(&p, kept);

@@ -10,6 +10,7 @@ typedef struct Lathe_gemm {
     int nbatch;
     int64_t batch[LATHE_MAXRANK], a_batch[LATHE_MAXRANK], b_batch[LATHE_MAXRANK], c_batch[LATHE_MAXRANK];
     int64_t M, N, K, a_m, a_k, b_k, b_n, c_m, c_n;
+    bool alike; /* a row of c has the bits of a product of one row (CPU) */
 } Lathe_gemm;
 
 #endif

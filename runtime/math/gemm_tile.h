@@ -57,7 +57,8 @@ static NOINLINE void NAME(pack_a)(REAL *to, int rows, const REAL *a, const Lathe
 /* The right operand of a task: as it is, in blocks, or packed by chunks, of `columns` columns, from column `from` on. */
 typedef struct NAME(Right) {
     const REAL *at;
-    const Lathe_q8_0 *blocks; /* NULL: it is not in blocks */
+    const void *blocks;       /* NULL: it is not in blocks */
+    Lathe_dtype type;         /* of blocks */
     int64_t place;            /* in blocks: the element at which it begins */
     bool packed;
     int64_t columns, from;
@@ -71,91 +72,94 @@ static NAME(Right) NAME(moved)(NAME(Right) b, int64_t elements)
 }
 
 /* n elements of blocks, from element `first` on. */
-static INLINE void NAME(widen)(REAL *to, const Lathe_q8_0 *blocks, int64_t first, int64_t n)
+static INLINE void NAME(widen)(REAL *to, NAME(Right) b, int64_t first, int64_t n)
 {
+    float wide[LATHE_BLOCK];
     while (n > 0) {
-        const Lathe_q8_0 *b = &blocks[first / LATHE_BLOCK];
         int64_t from = first % LATHE_BLOCK, part = at_most(n, LATHE_BLOCK - from);
-        const float scale = block_scale(b);
+        widen_block(wide, b.type, b.blocks, first / LATHE_BLOCK);
         if (part == LATHE_BLOCK)
-            for (int i = 0; i < LATHE_BLOCK; i++) to[i] = scale * b->code[i];
+            for (int i = 0; i < LATHE_BLOCK; i++) to[i] = wide[i];
         else
-            for (int64_t i = 0; i < part; i++) to[i] = scale * b->code[from + i];
+            for (int64_t i = 0; i < part; i++) to[i] = wide[from + i];
         to += part, first += part, n -= part;
     }
 }
 
 /* A panel's lines of which rows of blocks are the columns: eight by eight. */
-static INLINE void NAME(turn_blocks)(REAL *to, const Lathe_q8_0 *blocks, int64_t first, int64_t step, int64_t K)
+static INLINE void NAME(turn_blocks)(REAL *to, NAME(Right) b, int64_t first, int64_t step, int64_t K)
 {
     enum { W = NAME(COLUMNS), LONG = 64 };
     REAL wide[8][LONG];
     for (int j = 0; j < W; j += 8)
         for (int64_t k = 0; k < K; k += LONG) {
             int64_t n = at_most(K - k, LONG), i = 0;
-            for (int r = 0; r < 8; r++) NAME(widen)(wide[r], blocks, first + (j + r) * step + k, n);
+            for (int r = 0; r < 8; r++) NAME(widen)(wide[r], b, first + (j + r) * step + k, n);
             for (; i + 8 <= n; i += 8) NAME(transpose)(to + (k + i) * W + j, W, *wide + i, LONG);
             for (; i < n; i++)
                 for (int r = 0; r < 8; r++) to[(k + i) * W + j + r] = wide[r][i];
         }
 }
 
-static INLINE void NAME(pack_blocks)(REAL *to, const Lathe_q8_0 *blocks, int64_t first, const Lathe_gemm *g, int64_t n,
-                                     int64_t K)
+static INLINE void NAME(pack_blocks)(REAL *to, NAME(Right) b, const Lathe_gemm *g, int64_t n, int64_t K)
 {
     enum { W = NAME(COLUMNS) };
     for (int64_t i = 0; i < n; i += W) {
         REAL *panel = to + i * K;
-        int64_t at = first + i * g->b_n;
+        int64_t at = b.place + i * g->b_n;
         bool whole = n - i >= W && W % 8 == 0;
         if (whole && g->b_n == 1)
-            for (int64_t k = 0; k < K; k++) NAME(widen)(panel + k * W, blocks, at + k * g->b_k, W);
-        else if (whole && g->b_k == 1) NAME(turn_blocks)(panel, blocks, at, g->b_n, K);
+            for (int64_t k = 0; k < K; k++) NAME(widen)(panel + k * W, b, at + k * g->b_k, W);
+        else if (whole && g->b_k == 1) NAME(turn_blocks)(panel, b, at, g->b_n, K);
         else
             for (int64_t k = 0; k < K; k++)
                 for (int j = 0; j < W; j++)
-                    panel[k * W + j] = i + j < n ? from_q8_0(blocks, at + j * g->b_n + k * g->b_k) : 0;
+                    panel[k * W + j] = i + j < n ? block_element(b.type, b.blocks, at + j * g->b_n + k * g->b_k) : 0;
     }
 }
 
 static NOINLINE void NAME(pack_b)(REAL *to, NAME(Right) b, const Lathe_gemm *g, int64_t n, int64_t K)
 {
-    if (b.blocks) NAME(pack_blocks)(to, b.blocks, b.place, g, n, K);
+    if (b.blocks) NAME(pack_blocks)(to, b, g, n, K);
     else NAME(pack_panels)(to, NAME(COLUMNS), b.at, g->b_n, g->b_k, n, K);
 }
 
-/* ---- a tile: c[R][COLUMNS] (+)= a[K][R] · b[K][COLUMNS], R <= ROWS */
+/* ---- a tile: c[R][V vectors] (+)= a[K][R] · b[K][COLUMNS], R <= ROWS, V <= 2 */
 
-static INLINE void NAME(tile_of)(const int R, REAL *c, int64_t c_m, const REAL *a, const REAL *b, int64_t K, bool add)
+static INLINE void NAME(tile_of)(const int R, const int V, REAL *c, int64_t c_m, const REAL *a, const REAL *b, int64_t K,
+                                 bool add)
 {
     NAME(Vector) sum[ROWS][2];
     UNROLL for (int r = 0; r < R; r++)
     {
-        __builtin_prefetch(&c[r * c_m + NAME(COLUMNS) - 1], 1);
+        __builtin_prefetch(&c[r * c_m + V * NAME(WIDTH) - 1], 1);
         sum[r][0] = sum[r][1] = (NAME(Vector)){0};
     }
     for (int64_t k = 0; k < K; k++, a += R, b += NAME(COLUMNS)) {
         __builtin_prefetch(b + AHEAD);
-        __builtin_prefetch(b + AHEAD + NAME(WIDTH));
+        if (V == 2) __builtin_prefetch(b + AHEAD + NAME(WIDTH));
         NAME(Vector) left = *(const NAME(Vector) *)b, right = *(const NAME(Vector) *)(b + NAME(WIDTH));
         UNROLL for (int r = 0; r < R; r++)
         {
             sum[r][0] += a[r] * left;
-            sum[r][1] += a[r] * right;
+            if (V == 2) sum[r][1] += a[r] * right;
         }
     }
     UNROLL for (int r = 0; r < R; r++)
     {
         NAME(Vector) *to = (NAME(Vector) *)(c + r * c_m), *after = (NAME(Vector) *)(c + r * c_m + NAME(WIDTH));
-        if (add) *to += sum[r][0], *after += sum[r][1];
-        else *to = sum[r][0], *after = sum[r][1];
+        if (add) sum[r][0] += *to;
+        *to = sum[r][0];
+        if (V == 2 && add) sum[r][1] += *after;
+        if (V == 2) *after = sum[r][1];
     }
 }
 
-static NOINLINE void NAME(tile)(int rows, REAL *c, int64_t c_m, const REAL *a, const REAL *b, int64_t K, bool add)
+static INLINE void NAME(tile_by_rows)(int rows, const int V, REAL *c, int64_t c_m, const REAL *a, const REAL *b,
+                                      int64_t K, bool add)
 {
 #define ROWS_ARE(R) \
-    case R: NAME(tile_of)(R, c, c_m, a, b, K, add); break
+    case R: NAME(tile_of)(R, V, c, c_m, a, b, K, add); break
     switch (rows) {
         ROWS_ARE(1);
         ROWS_ARE(2);
@@ -177,12 +181,24 @@ static NOINLINE void NAME(tile)(int rows, REAL *c, int64_t c_m, const REAL *a, c
 #undef ROWS_ARE
 }
 
+static NOINLINE void NAME(tile)(int rows, REAL *c, int64_t c_m, const REAL *a, const REAL *b, int64_t K, bool add)
+{
+    NAME(tile_by_rows)(rows, 2, c, c_m, a, b, K, add);
+}
+
+/* The left half alone: products with few columns, such as those of adapters. */
+static NOINLINE void NAME(narrow_tile)(int rows, REAL *c, int64_t c_m, const REAL *a, const REAL *b, int64_t K, bool add)
+{
+    NAME(tile_by_rows)(rows, 1, c, c_m, a, b, K, add);
+}
+
 /* Stores the part m × n of a tile to c with any strides. */
 static NOINLINE void NAME(tile_part)(int rows, REAL *c, const Lathe_gemm *g, int64_t m, int64_t n, const REAL *a,
                                      const REAL *b, int64_t K, bool add)
 {
     REAL whole[ROWS * NAME(COLUMNS)];
-    NAME(tile)(rows, whole, NAME(COLUMNS), a, b, K, false);
+    if (n <= NAME(WIDTH)) NAME(narrow_tile)(rows, whole, NAME(COLUMNS), a, b, K, false);
+    else NAME(tile)(rows, whole, NAME(COLUMNS), a, b, K, false);
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < n; j++) {
             REAL *to = &c[i * g->c_m + j * g->c_n], x = whole[i * NAME(COLUMNS) + j];
@@ -199,8 +215,9 @@ static void NAME(block)(int rows, REAL *c, const Lathe_gemm *g, int64_t m, int64
         for (int64_t j = 0; j < n; j += NAME(COLUMNS)) {
             REAL *to = c + i * g->c_m + j * g->c_n;
             int64_t height = at_most(m - i, rows), width = at_most(n - j, NAME(COLUMNS));
-            bool whole = height == rows && width == NAME(COLUMNS) && g->c_n == 1;
-            if (whole) NAME(tile)(rows, to, g->c_m, a + i * K, b + j * K, K, add);
+            bool direct = height == rows && g->c_n == 1;
+            if (direct && width == NAME(COLUMNS)) NAME(tile)(rows, to, g->c_m, a + i * K, b + j * K, K, add);
+            else if (direct && width == NAME(WIDTH)) NAME(narrow_tile)(rows, to, g->c_m, a + i * K, b + j * K, K, add);
             else NAME(tile_part)(rows, to, g, height, width, a + i * K, b + j * K, K, add);
         }
 }
@@ -337,7 +354,7 @@ static NAME(Right) NAME(right_packed)(const REAL *packed, const Lathe_gemm *g)
 
 void NAME(gemm_packed)(REAL *c, const REAL *a, const REAL *packed, const Lathe_gemm *g, bool add)
 {
-    const Product p = {g, c, a, packed, add, true, sizeof(REAL) == sizeof(double), false};
+    const Product p = {g, c, a, packed, add, true, sizeof(REAL) == sizeof(double), 0};
     void *kept = gemm_watch ? gemm_watch->before(&p) : NULL;
     NAME(tasks)(c, a, NAME(right_packed)(packed, g), g, add);
     if (gemm_watch) gemm_watch->after(&p, kept);
@@ -350,7 +367,7 @@ void NAME(gemm_packed_rows)(REAL *c, const REAL *a, const REAL *packed, const La
     NAME(Right) right = NAME(right_packed)(packed, g);
     REAL *to_c = c + from * g->c_m;
     const REAL *from_a = a + from * g->a_m;
-    const Product p = {&part, to_c, from_a, packed, add, true, sizeof(REAL) == sizeof(double), false};
+    const Product p = {&part, to_c, from_a, packed, add, true, sizeof(REAL) == sizeof(double), 0};
     void *kept = gemm_watch ? gemm_watch->before(&p) : NULL;
     NAME(task)(to_c, from_a, right, &part, add, thread_room());
     if (gemm_watch) gemm_watch->after(&p, kept);

@@ -27,7 +27,7 @@
 #define ROUNDS _Pragma("GCC unroll 10")
 #endif
 
-#include "interface/q8_0.h"
+#include "interface/dtype.h"
 #include "math/philox.h"
 
 /* Code for a GPU, with an nvcc that is known to have these undocumented intrinsics.  Inline PTX would work with any
@@ -107,6 +107,13 @@ MATH float from_q8_0(const Lathe_q8_0 *row, int64_t i)
 {
     const Lathe_q8_0 *b = &row[i / LATHE_BLOCK];
     return from_f16_f32(b->scale) * b->code[i % LATHE_BLOCK];
+}
+
+MATH float from_q4_0(const Lathe_q4_0 *row, int64_t i)
+{
+    const Lathe_q4_0 *b = &row[i / LATHE_BLOCK];
+    int two = b->codes[i % (LATHE_BLOCK / 2)], upper = i % LATHE_BLOCK >= LATHE_BLOCK / 2;
+    return from_f16_f32(b->scale) * ((upper ? two >> 4 : two & 15) - 8);
 }
 
 MATH double from_bf16_f64(bf16 x) { return from_bf16_f32(x); }

@@ -24,7 +24,7 @@ int64_t planned(const Lathe_model *m, Category category)
 int64_t weight_bytes(const Lathe_model *m)
 {
     return bytes_of_numbers(lathe_weights(m), m->flat_elements - m->block_elements) +
-           bytes_of_numbers(LATHE_Q8_0, m->block_elements);
+           bytes_of_numbers(m->block_type, m->block_elements);
 }
 int64_t flat_bytes(const Lathe_model *m) { return lathe_trained_elements(m) * dtype_size(m->real); }
 
@@ -33,15 +33,16 @@ int64_t call_bytes(const Lathe_entry *e)
     return align64(e->in_bytes) + align64(e->out_bytes) + align64(e->work_bytes);
 }
 
-int64_t states_taken(const Lathe_model *m, bool decodes)
+int64_t states_taken(const Lathe_model *m, bool decodes, bool slots)
 {
     int64_t end = 0;
     for (int i = 0; i < m->states; i++) {
         const Lathe_tensor *s = &m->state[i];
         int64_t own = s->offset + tensor_size(s) * dtype_size(s->dtype);
-        if (s->role != LATHE_STATE && own > end) end = own;
+        bool taken = s->role == LATHE_STATE ? decodes : s->role != LATHE_SLOT_STATE;
+        if (taken && own > end) end = own;
     }
-    return decodes ? m->state_bytes : align64(end);
+    return slots ? m->state_bytes : align64(end);
 }
 
 void clear_memory(void *at, int64_t bytes)

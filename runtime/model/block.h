@@ -24,8 +24,9 @@ int64_t call_bytes(const Lathe_entry *e); /* inputs, outputs and work */
 void clear_memory(void *at, int64_t bytes); /* to zero, by all threads */
 int64_t weight_bytes(const Lathe_model *m); /* of parameters */
 int64_t flat_bytes(const Lathe_model *m);   /* of gradients, and of each moment */
-/* Of the states: those of decode and encode come last, and a command that writes no texts leaves them out. */
-int64_t states_taken(const Lathe_model *m, bool decodes);
+/* Of the states: those of decode and encode come last but for those of slots, and a command that writes no texts, or not
+ * several at once, leaves them out. */
+int64_t states_taken(const Lathe_model *m, bool decodes, bool slots);
 int64_t ahead_bytes(const Lathe_model *m);  /* on a device, beside the block: where inputs of steps arrive */
 int64_t planned(const Lathe_model *m, Category category); /* bytes; 0 if the plan has no such line */
 

@@ -54,28 +54,32 @@ static int fifth(const unsigned char *bits, int j) { return (bits[j / 8] >> j % 
 
 static void q4_0(const unsigned char *block, double *to)
 {
-    for (int j = 0; j < 32; j++) to[j] = half_at(block) * (nibble(block + 2, j) - 8);
+    const double scale = half_at(block);
+    for (int j = 0; j < 32; j++) to[j] = scale * (nibble(block + 2, j) - 8);
 }
 
 static void q4_1(const unsigned char *block, double *to)
 {
-    for (int j = 0; j < 32; j++) to[j] = half_at(block) * nibble(block + 4, j) + half_at(block + 2);
+    const double scale = half_at(block), least = half_at(block + 2);
+    for (int j = 0; j < 32; j++) to[j] = scale * nibble(block + 4, j) + least;
 }
 
 static void q5_0(const unsigned char *block, double *to)
 {
-    for (int j = 0; j < 32; j++) to[j] = half_at(block) * ((nibble(block + 6, j) | fifth(block + 2, j)) - 16);
+    const double scale = half_at(block);
+    for (int j = 0; j < 32; j++) to[j] = scale * ((nibble(block + 6, j) | fifth(block + 2, j)) - 16);
 }
 
 static void q5_1(const unsigned char *block, double *to)
 {
-    for (int j = 0; j < 32; j++)
-        to[j] = half_at(block) * (nibble(block + 8, j) | fifth(block + 4, j)) + half_at(block + 2);
+    const double scale = half_at(block), least = half_at(block + 2);
+    for (int j = 0; j < 32; j++) to[j] = scale * (nibble(block + 8, j) | fifth(block + 4, j)) + least;
 }
 
 static void q8_0(const unsigned char *block, double *to)
 {
-    for (int j = 0; j < 32; j++) to[j] = half_at(block) * (int8_t)block[2 + j];
+    const double scale = half_at(block);
+    for (int j = 0; j < 32; j++) to[j] = scale * (int8_t)block[2 + j];
 }
 
 /* ------------------------------------------------------------------ 256 elements, eight or sixteen scales */

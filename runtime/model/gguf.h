@@ -40,6 +40,7 @@ typedef struct Architecture {
     const char *share; /* the key of Hugging Face for the part of a head that positions turn; NULL: they turn all */
     bool factors;      /* two tensors may stretch positions, rope_factors_long.weight and …_short.weight */
     const char *base;  /* that of the base of rotary positions, where each head has a key of its own; NULL: rope_theta */
+    const char *experts; /* that of their number in a layer; NULL: it has none */
     int no_rope;       /* every so many-th layer has no rotary positions, which a file does not say; 0: all have */
     int full_every;    /* every so many-th layer has no window, unless a file says another; 0: none has one */
     bool local_base;   /* layers with a window have rotary positions of another base */
@@ -51,6 +52,10 @@ const Architecture *architecture_of_type(const char *type); /* of a model_type; 
 char *gguf_architectures(bool in_files); /* "llama, mistral, … or gpt2": all types, or all names; from malloc */
 char *gguf_name(const Architecture *a, const char *hf); /* of a tensor, from malloc; NULL: it has no place there */
 char *hf_of_gguf(const Architecture *a, const char *gguf); /* the other way */
+/* The matrices of a layer's experts are one tensor there, and one each here: the expert of such a name, or -1, and the name of
+ * each, from malloc; NULL: it has none. */
+int64_t expert_of_name(const Architecture *a, const char *hf);
+char *name_of_expert(const Architecture *a, const char *gguf, int64_t expert);
 /* Sets how a tensor's elements lie there: turned, transposed, apart, raised.  head: the size of a head. */
 void gguf_order(const Architecture *a, const char *hf, int64_t head, Stored *t);
 void rename_as_hf(const Store *s, const Architecture *a, Stored *t); /* its order and axes, too */
@@ -66,6 +71,11 @@ double rope_table_element(const json_t *rope, const char *name, int64_t pair, in
 double rope_amplitude(const json_t *rope, int64_t context); /* rope.scaling.attn_factor, which is 1 where it is absent */
 /* Why it has no place; NULL: it has. */
 const char *rope_misfit(const Architecture *a, const json_t *rope); /* NULL: it has */
+
+/* ---- model/gguf_experts.c: mixtures of experts */
+
+/* Makes a tensor of each expert's matrix, with its name, and the others' as rename_as_hf() does. */
+void rename_tensors(Store *s, const Architecture *a);
 
 /* ---- model/gguf_layers.c: layers that differ from each other */
 

@@ -4,6 +4,7 @@
  * lie in the order of the weight's. */
 #include "base/words.h"
 #include "model/adapter.h"
+#include "model/base.h"
 #include "model/gguf_writer.h"
 #include "model/import.h"
 #include "model/init.h"
@@ -49,6 +50,10 @@ static const Architecture *architecture_of_adapters(const Lathe_model *m, const 
     const char *type = hf_type(hf);
     const Architecture *a = architecture_of_type(type);
     if (!m->adapters) fail(EXIT_USAGE, path, "this trainer has no adapters; build it with --lora");
+    if (m->lora.decomposed)
+        fail(EXIT_USAGE, path,
+             "these adapters are decomposed (--lora dora), which llama.cpp and its files do not know; export --to peft "
+             "writes a folder, and --to gguf the whole model with them merged");
     if (!a)
         fail(EXIT_DATA, path,
              "only adapters of the types %s are kept in GGUF, and this model is %s; PEFT's are a folder",
@@ -66,6 +71,7 @@ static void put_adapter_keys(Writer *w)
     put_text_key(w, "general.architecture", w->a->name);
     put_text_key(w, "adapter.type", "lora");
     put_real_key(w, "adapter.lora.alpha", l->scale * (double)l->rank);
+    if (w->g->base) put_text_key(w, BASE_NOTE, w->g->base);
 }
 
 static void put_half(Writer *w, const Half *h)
@@ -88,7 +94,7 @@ static void put_halves(Writer *w, bool infos)
     for (const Lathe_adapter *x = m->adapter; x < m->adapter + m->adapters; x++)
         for (int64_t k = 0; k < 2 * copies_of_parameter(&m->param[x->weight]); k++) {
             Half h = half_of(m, w->g->hf, w->a, x, k / 2, k % 2, head_of_model(w), w->g->ids);
-            if (infos) put_info(w, h.name, &h.place, &offset);
+            if (infos) put_info(w, NULL, h.name, &h.place, &offset);
             else put_half(w, &h);
             free(h.name);
         }

@@ -69,7 +69,7 @@ void read_gguf_model(Store *s, const char *path)
     check_kind(s);
     const Architecture *a = architecture_of(s);
     take_rope_tables(s, a);
-    for (int i = 0; i < s->n; i++) rename_as_hf(s, a, &s->tensor[i]);
+    rename_tensors(s, a);
     sort_tensors(s);
 }
 
@@ -179,7 +179,7 @@ json_t *gguf_config(const Store *s)
     put_json(all, "tie_word_embeddings", json_boolean(is_tied(s, a)));
     for (const Gguf_key *k = a->key; k->gguf; k++)
         if ((value = gguf_value_of(s, a, k->gguf))) json_object_set(all, k->hf, value);
-    drop_zero(all, "num_local_experts");
+    if (!a->experts) drop_zero(all, "num_local_experts");
     drop_zero(all, "sliding_window");
     for (int i = 0; i < 3; i++) {
         char *key = text_of("tokenizer.ggml.%s", id_keys[i]);
@@ -199,7 +199,8 @@ void call_config(json_t *config, const char *type)
 {
     const char *found = json_string_value(json_object_get(config, "model_type"));
     const Architecture *own = architecture_of_type(type), *theirs = architecture_of_type(found);
-    if (!own || !theirs || own == theirs || strcmp(own->name, theirs->name) != 0) return;
+    if (!own || !theirs || own == theirs || own->experts || theirs->experts || strcmp(own->name, theirs->name) != 0)
+        return;
     put_json(config, "model_type", json_string(own->type));
     put_json(config, "architectures", json_pack("[s]", own->model));
     if (!json_object_get(config, "sliding_window")) put_json(config, "sliding_window", json_null());

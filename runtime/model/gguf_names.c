@@ -5,30 +5,52 @@
 #include "base/words.h"
 #include "model/gguf.h"
 
-#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ keys of numbers, without "llama." */
 
+#define USUAL_KEYS                                                                                                     \
+    {"block_count", "num_hidden_layers", GGUF_U32, NEEDED}, {"embedding_length", "hidden_size", GGUF_U32, NEEDED},     \
+        {"context_length", "max_position_embeddings", GGUF_U32, NEEDED},                                               \
+    {                                                                                                                  \
+        "attention.head_count", "num_attention_heads", GGUF_U32, NEEDED                                                \
+    }
+
 static const Gguf_key llama_keys[] = {
-    {"block_count", "num_hidden_layers", GGUF_U32, NEEDED},
-    {"embedding_length", "hidden_size", GGUF_U32, NEEDED},
+    USUAL_KEYS,
     {"feed_forward_length", "intermediate_size", GGUF_U32, NEEDED},
-    {"context_length", "max_position_embeddings", GGUF_U32, NEEDED},
-    {"attention.head_count", "num_attention_heads", GGUF_U32, NEEDED},
     {"attention.layer_norm_rms_epsilon", "rms_norm_eps", GGUF_F32, NEEDED},
     {"expert_count", "num_local_experts", GGUF_U32, READ},
     {"attention.sliding_window", "sliding_window", GGUF_U32, READ},
     {NULL, NULL, 0, READ},
 };
 
-static const Gguf_key gemma_keys[] = {
-    {"block_count", "num_hidden_layers", GGUF_U32, NEEDED},
-    {"embedding_length", "hidden_size", GGUF_U32, NEEDED},
+static const Gguf_key mixtral_keys[] = {
+    USUAL_KEYS,
     {"feed_forward_length", "intermediate_size", GGUF_U32, NEEDED},
-    {"context_length", "max_position_embeddings", GGUF_U32, NEEDED},
-    {"attention.head_count", "num_attention_heads", GGUF_U32, NEEDED},
+    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", GGUF_F32, NEEDED},
+    {"expert_count", "num_local_experts", GGUF_U32, NEEDED},
+    {"expert_used_count", "num_experts_per_tok", GGUF_U32, NEEDED},
+    {"attention.sliding_window", "sliding_window", GGUF_U32, READ},
+    {NULL, NULL, 0, READ},
+};
+
+/* feed_forward_length is of layers without experts, of which there are none. */
+static const Gguf_key qwen3_moe_keys[] = {
+    USUAL_KEYS,
+    {"feed_forward_length", "intermediate_size", GGUF_U32, READ},
+    {"expert_feed_forward_length", "moe_intermediate_size", GGUF_U32, NEEDED},
+    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", GGUF_F32, NEEDED},
+    {"expert_count", "num_experts", GGUF_U32, NEEDED},
+    {"expert_used_count", "num_experts_per_tok", GGUF_U32, NEEDED},
+    {NULL, NULL, 0, READ},
+};
+
+static const Gguf_key gemma_keys[] = {
+    USUAL_KEYS,
+    {"feed_forward_length", "intermediate_size", GGUF_U32, NEEDED},
     {"attention.layer_norm_rms_epsilon", "rms_norm_eps", GGUF_F32, NEEDED},
     {"attention.sliding_window", "sliding_window", GGUF_U32, WRITTEN},
     {"attn_logit_softcapping", "attn_logit_softcapping", GGUF_F32, WRITTEN},
@@ -49,11 +71,8 @@ static const Gguf_key gpt_keys[] = {
 };
 
 static const Gguf_key neox_keys[] = {
-    {"block_count", "num_hidden_layers", GGUF_U32, NEEDED},
-    {"embedding_length", "hidden_size", GGUF_U32, NEEDED},
+    USUAL_KEYS,
     {"feed_forward_length", "intermediate_size", GGUF_U32, NEEDED},
-    {"context_length", "max_position_embeddings", GGUF_U32, NEEDED},
-    {"attention.head_count", "num_attention_heads", GGUF_U32, NEEDED},
     {"attention.layer_norm_epsilon", "layer_norm_eps", GGUF_F32, NEEDED},
     {"use_parallel_residual", "use_parallel_residual", GGUF_BOOL, NEEDED},
     {NULL, NULL, 0, READ},
@@ -61,12 +80,13 @@ static const Gguf_key neox_keys[] = {
 
 /* ------------------------------------------------------------------ tensors, without ".weight" and ".bias" */
 
-/* How elements lie there.  APART: q, k and v of all heads; RAISED: each is 1 more.  GOES_ON: behind the last row of a
- * table: common_tensors follow. */
-enum { SAME, TURNED, TRANSPOSED, APART, RAISED, GOES_ON };
+/* How elements lie there.  APART: q, k and v of all heads; RAISED: each is 1 more; JOINED: the matrices of all
+ * experts of a layer are one tensor.  GOES_ON: behind the last row of a table:
+ * common_tensors follow. */
+enum { SAME, TURNED, TRANSPOSED, APART, RAISED, JOINED, GOES_ON };
 
 typedef struct Gguf_tensor {
-    const char *gguf, *hf; /* %d: the number of a layer; NULL after the last of a table */
+    const char *gguf, *hf; /* %d: the number of a layer, then that of an expert; NULL after the last of a table */
     int order;
 } Gguf_tensor;
 
@@ -92,6 +112,32 @@ static const Gguf_tensor llama_tensors[] = {
     {"blk.%d.attn_k", "model.layers.%d.self_attn.k_proj", TURNED},
     {"blk.%d.attn_q_norm", "model.layers.%d.self_attn.q_norm", SAME},
     {"blk.%d.attn_k_norm", "model.layers.%d.self_attn.k_norm", SAME},
+    {NULL, NULL, GOES_ON},
+};
+
+static const Gguf_tensor mixtral_tensors[] = {
+    {"output", "lm_head", SAME},
+    {"blk.%d.attn_norm", "model.layers.%d.input_layernorm", SAME},
+    {"blk.%d.ffn_norm", "model.layers.%d.post_attention_layernorm", SAME},
+    {"blk.%d.attn_q", "model.layers.%d.self_attn.q_proj", TURNED},
+    {"blk.%d.attn_k", "model.layers.%d.self_attn.k_proj", TURNED},
+    {"blk.%d.ffn_gate_inp", "model.layers.%d.block_sparse_moe.gate", SAME},
+    {"blk.%d.ffn_gate_exps", "model.layers.%d.block_sparse_moe.experts.%d.w1", JOINED},
+    {"blk.%d.ffn_up_exps", "model.layers.%d.block_sparse_moe.experts.%d.w3", JOINED},
+    {"blk.%d.ffn_down_exps", "model.layers.%d.block_sparse_moe.experts.%d.w2", JOINED},
+    {NULL, NULL, GOES_ON},
+};
+
+static const Gguf_tensor qwen3_moe_tensors[] = {
+    {"output", "lm_head", SAME},
+    {"blk.%d.attn_norm", "model.layers.%d.input_layernorm", SAME},
+    {"blk.%d.ffn_norm", "model.layers.%d.post_attention_layernorm", SAME},
+    {"blk.%d.attn_q_norm", "model.layers.%d.self_attn.q_norm", SAME},
+    {"blk.%d.attn_k_norm", "model.layers.%d.self_attn.k_norm", SAME},
+    {"blk.%d.ffn_gate_inp", "model.layers.%d.mlp.gate", SAME},
+    {"blk.%d.ffn_gate_exps", "model.layers.%d.mlp.experts.%d.gate_proj", JOINED},
+    {"blk.%d.ffn_up_exps", "model.layers.%d.mlp.experts.%d.up_proj", JOINED},
+    {"blk.%d.ffn_down_exps", "model.layers.%d.mlp.experts.%d.down_proj", JOINED},
     {NULL, NULL, GOES_ON},
 };
 
@@ -169,15 +215,21 @@ static const Gguf_tensor neox_tensors[] = {
 #define GELU       "{\"hidden_act\": \"gelu\"}" /* a file does not say which */
 #define TANH_GELU  "{\"hidden_act\": \"gelu_pytorch_tanh\"}"
 #define ACTIVATION "{\"hidden_activation\": \"gelu_pytorch_tanh\"}"
-#define NEW_GELU   "{\"activation_function\": \"gelu_new\"}"
+#define OF_EXPERTS                                                                                                     \
+    "{\"hidden_act\": \"silu\", \"norm_topk_prob\": true, \"decoder_sparse_step\": 1, \"mlp_only_layers\": []}"
+#define NEW_GELU "{\"activation_function\": \"gelu_new\"}"
 
 static const Architecture architectures[] = {
     {"llama", "llama", "LlamaForCausalLM", llama_keys, llama_tensors, SILU, .rotary = true, .own_heads = true,
      .turned = true},
     {"llama", "mistral", "MistralForCausalLM", llama_keys, llama_tensors, SILU, .rotary = true, .own_heads = true,
      .turned = true},
+    {"llama", "mixtral", "MixtralForCausalLM", mixtral_keys, mixtral_tensors, SILU, .rotary = true, .own_heads = true,
+     .turned = true, .experts = "num_local_experts"},
     {"qwen2", "qwen2", "Qwen2ForCausalLM", llama_keys, llama_tensors, SILU, .rotary = true},
     {"qwen3", "qwen3", "Qwen3ForCausalLM", llama_keys, llama_tensors, SILU, .rotary = true, .own_heads = true},
+    {"qwen3moe", "qwen3_moe", "Qwen3MoeForCausalLM", qwen3_moe_keys, qwen3_moe_tensors, OF_EXPERTS, .rotary = true,
+     .own_heads = true, .experts = "num_experts"},
     {"gemma", "gemma", "GemmaForCausalLM", gemma_keys, gemma_tensors, TANH_GELU, .rotary = true, .own_heads = true,
      .tied = true},
     {"gemma2", "gemma2", "Gemma2ForCausalLM", gemma_keys, gemma3_tensors, ACTIVATION, .rotary = true, .own_heads = true,
@@ -217,12 +269,22 @@ const Architecture *architecture_of_type(const char *type)
     return NULL;
 }
 
+/* Mixtral is a llama to llama.cpp. */
+static bool has_experts(const Store *s, const char *name)
+{
+    char *key = text_of("%s.expert_count", name);
+    const json_t *count = json_object_get(s->header, key);
+    free(key);
+    return json_is_integer(count) && json_integer_value(count) > 0;
+}
+
 const Architecture *architecture_of(const Store *s)
 {
     const char *name = json_string_value(json_object_get(s->header, "general.architecture"));
     if (!name) fail(EXIT_DATA, s->path, "does not say its \"general.architecture\"; the file is damaged");
     for (int i = 0; i < ARCHITECTURES; i++)
-        if (strcmp(architectures[i].name, name) == 0) return &architectures[i];
+        if (strcmp(architectures[i].name, name) == 0 && has_experts(s, name) == (architectures[i].experts != NULL))
+            return &architectures[i];
     fail(EXIT_DATA, s->path,
          "\"general.architecture\": expected %s, found %.60s, which is not read from GGUF yet; take the model's "
          "Hugging Face folder, if models/ has a description for it",
@@ -231,26 +293,55 @@ const Architecture *architecture_of(const Store *s)
 
 /* ------------------------------------------------------------------ names of tensors */
 
-static int64_t leading_digits(const char *at)
+enum { NUMBERS = 2 }; /* of a layer and of an expert */
+
+typedef struct Digits { /* of a name; n = 0: it has no such number */
+    const char *at;
+    int n;
+} Digits;
+
+/* The numbers of a name up to its last dot, where `from` has %d; false: it does not fit. */
+static bool fits(const char *from, const char *name, Digits *number)
 {
-    int64_t n = 0;
-    while (isdigit((unsigned char)at[n])) n++;
-    return n;
+    const char *end = strrchr(name, '.');
+    int k = 0;
+    for (; *from && end && name <= end; from++) {
+        if (*from != '%') {
+            if (*from != *name++) return false;
+            continue;
+        }
+        number[k] = (Digits){name, (int)strspn(name, "0123456789")};
+        name += number[k].n;
+        if (!number[k++].n) return false;
+        from++; /* d */
+    }
+    return !*from && name == end;
 }
 
-/* The name that `to` makes of one that fits `from`, with its number and what follows its last dot; NULL: it does not
- * fit. */
+/* `to` with these numbers (0 for those that are missing), and what follows the last dot of `name`. */
+static char *spelled(const char *to, const Digits *number, const char *name)
+{
+    char *text = text_of("%s", "");
+    for (const char *at = to, *next; *at; at = next) {
+        bool is_number = *at == '%';
+        next = is_number ? at + 2 : at + strcspn(at, "%");
+        char *more = !is_number  ? text_of("%s%.*s", text, (int)(next - at), at)
+                     : number->n ? text_of("%s%.*s", text, number->n, number->at)
+                                 : text_of("%s0", text);
+        number += is_number;
+        free(text);
+        text = more;
+    }
+    char *whole = text_of("%s%s", text, strrchr(name, '.'));
+    free(text);
+    return whole;
+}
+
+/* The name that `to` makes of one that fits `from`; NULL: it does not fit. */
 static char *translated(const char *from, const char *to, const char *name)
 {
-    const char *end = strrchr(name, '.'), *number = strstr(from, "%d"), *place = strstr(to, "%d");
-    size_t before = number ? (size_t)(number - from) : strlen(from);
-    if (!end || strncmp(from, name, before) != 0) return NULL;
-    int64_t digits = number ? leading_digits(name + before) : 0;
-    const char *rest = name + before + digits, *after = number ? number + 2 : "";
-    size_t n = strlen(after);
-    if ((number && !digits) || strncmp(rest, after, n) != 0 || rest + n != end) return NULL;
-    if (!number) return text_of("%s%s", to, end);
-    return text_of("%.*s%.*s%s%s", (int)(place - to), to, (int)digits, name + before, place + 2, end);
+    Digits number[NUMBERS] = {0};
+    return fits(from, name, number) ? spelled(to, number, name) : NULL;
 }
 
 static const Gguf_tensor *row_behind(const Gguf_tensor *row)
@@ -276,6 +367,28 @@ char *hf_of_gguf(const Architecture *a, const char *gguf)
 {
     char *name;
     return tensor_row(a, false, gguf, &name) ? name : NULL;
+}
+
+int64_t expert_of_name(const Architecture *a, const char *hf)
+{
+    char *name;
+    Digits number[NUMBERS] = {0};
+    const Gguf_tensor *row = tensor_row(a, true, hf, &name);
+    if (!row) return -1;
+    free(name);
+    return row->order == JOINED && fits(row->hf, hf, number) ? atoll(number[1].at) : -1;
+}
+
+char *name_of_expert(const Architecture *a, const char *gguf, int64_t expert)
+{
+    char *name, digits[24];
+    const Gguf_tensor *row = tensor_row(a, false, gguf, &name);
+    Digits number[NUMBERS] = {0};
+    if (!row) return NULL;
+    free(name);
+    if (row->order != JOINED || !fits(row->gguf, gguf, number)) return NULL;
+    number[1] = (Digits){digits, snprintf(digits, sizeof digits, "%lld", (long long)expert)};
+    return spelled(row->hf, number, gguf);
 }
 
 /* A vector has the order of its matrix's rows. */

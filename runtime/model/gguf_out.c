@@ -6,6 +6,7 @@
 #include "model/blocks.h"
 #include "model/gguf_writer.h"
 #include "model/init.h"
+#include "model/place.h"
 #include "model/tables.h"
 
 #include <math.h>
@@ -13,18 +14,22 @@
 #include <string.h>
 #include <strings.h>
 
-enum { ALIGNMENT = 32, BLOCK = 32 };
+enum { ALIGNMENT = 32 };
 
 /* ------------------------------------------------------------------ types of elements */
 
 typedef struct Type {
     const char *name;
-    int number, elements, bytes; /* in the file; of a block */
-    int of_file;                 /* general.file_type of a file with such matrices */
+    int number; /* in the file */
+    Lathe_dtype dtype;
+    int of_file; /* general.file_type of a file with such matrices */
 } Type;
 
-static const Type types[] = {
-    {"f32", 0, 1, 4, 0}, {"f16", 1, 1, 2, 1}, {"q8_0", 8, BLOCK, 34, 7}, {"bf16", 30, 1, 2, 32}};
+static const Type types[] = {{"f32", 0, LATHE_F32, 0},
+                             {"f16", 1, LATHE_F16, 1},
+                             {"q4_0", 2, LATHE_Q4_0, 2},
+                             {"q8_0", 8, LATHE_Q8_0, 7},
+                             {"bf16", 30, LATHE_BF16, 32}};
 
 static const Type *type_named(const char *name)
 {
@@ -36,6 +41,8 @@ static const Type *type_named(const char *name)
 /* ------------------------------------------------------------------ tensors */
 
 bool is_gguf_type(const char *type) { return type_named(type) != NULL; }
+
+static int64_t elements_at_once(const Type *type) { return lathe_bytes_of_block(type->dtype) ? LATHE_BLOCK : 1; }
 
 /* How a tensor is in the file: with its axes and its order there. */
 static Stored place_in_file(const Writer *w, const Hf_tensor *t)
@@ -52,11 +59,24 @@ static int64_t row_of_file(const Stored *place)
     return place->rank ? place->dim[place->transposed ? 0 : place->rank - 1] : 1;
 }
 
-/* Vectors, and rows that are not whole blocks, stay f32. */
-static const Type *type_of_tensor(const Writer *w, const Stored *place)
+/* Blocks of this type are written as they are: rounding them again may give others. */
+static bool keeps_blocks(const Writer *w, const Hf_tensor *t, const Stored *place, const Type *type)
 {
-    const Type *type = type_named(w->g->type ? w->g->type : "f32");
-    return place->rank < 2 || row_of_file(place) % type->elements ? &types[0] : type;
+    return lathe_bytes_of_block(type->dtype) && type_of_weight(w->g->model, t->param) == type->dtype && !t->zero &&
+           t->transposed == place->transposed && !is_adapted(w->g->model, t->param);
+}
+
+/* Vectors, routers, and rows that are not whole blocks, stay f32.  In files of 4 bits llama.cpp's tool gives the
+ * logits' matrix at least 6, and positions 32; we give the former 8, unless its weights have only 4 anyway. */
+static const Type *type_of_tensor(const Writer *w, const Hf_tensor *t, const char *name, const Stored *place)
+{
+    const Type *type = t ? type_named(w->g->type) : &types[0];
+    if (place->rank < 2 || row_of_file(place) % elements_at_once(type)) return &types[0];
+    if (strstr(name, ".ffn_gate_inp.")) return &types[0];
+    if (type->dtype != LATHE_Q4_0 || keeps_blocks(w, t, place, type)) return type;
+    return strcmp(name, w->logits) == 0                ? type_named("q8_0")
+           : strcmp(name, "position_embd.weight") == 0 ? &types[0]
+                                                       : type;
 }
 
 static int64_t count_elements(const Stored *place)
@@ -68,16 +88,28 @@ static int64_t count_elements(const Stored *place)
 
 static int64_t aligned(int64_t n) { return (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
-void put_info(Writer *w, const char *name, const Stored *place, int64_t *offset)
+void put_info(Writer *w, const Hf_tensor *t, const char *name, const Stored *place, int64_t *offset)
 {
-    const Type *type = type_of_tensor(w, place);
+    const Type *type = type_of_tensor(w, t, name, place);
     out_text(w, name, strlen(name));
     out_number(w, (uint64_t)place->rank, 4);
     for (int k = place->rank - 1; k >= 0; k--)
         out_number(w, (uint64_t)place->dim[place->transposed ? place->rank - 1 - k : k], 8);
     out_number(w, (uint64_t)type->number, 4);
     out_number(w, (uint64_t)*offset, 8);
-    *offset += aligned(count_elements(place) / type->elements * type->bytes);
+    *offset += aligned(bytes_of_numbers(type->dtype, count_elements(place)));
+}
+
+static int64_t experts_of(const Writer *w) { return json_integer_value(said_of_model(w, w->a->experts)); }
+
+/* The matrices of a layer's experts are one tensor, under the first one's number. */
+static bool is_part(const Writer *w, const Hf_tensor *t) { return expert_of_name(w->a, t->name) > 0; }
+
+static void join_experts(const Writer *w, const Hf_tensor *t, Stored *place)
+{
+    if (expert_of_name(w->a, t->name) < 0) return;
+    memmove(place->dim + 1, place->dim, (size_t)place->rank++ * sizeof *place->dim);
+    place->dim[0] = experts_of(w);
 }
 
 static void put_infos(Writer *w)
@@ -85,15 +117,17 @@ static void put_infos(Writer *w)
     int64_t offset = 0;
     for (int i = 0; i < w->g->hf->n; i++) {
         const Hf_tensor *t = &w->g->hf->tensor[i];
+        if (is_part(w, t)) continue;
         Stored place = place_in_file(w, t);
+        join_experts(w, t, &place);
         char *name = gguf_name(w->a, t->name);
         if (!name) fail(EXIT_DATA, w->path, "GGUF has no place for %s (%s)", t->name, t->param->where);
-        put_info(w, name, &place, &offset);
+        put_info(w, t, name, &place, &offset);
         free(name);
     }
     const char *table[2];
     Stored place = {.rank = 1, .dim = {rope_table_pairs(rope_of_model(w), head_of_model(w))}};
-    for (int i = 0, n = rope_tables(rope_of_model(w), table); i < n; i++) put_info(w, table[i], &place, &offset);
+    for (int i = 0, n = rope_tables(rope_of_model(w), table); i < n; i++) put_info(w, NULL, table[i], &place, &offset);
 }
 
 void put_padding(Writer *w)
@@ -102,14 +136,12 @@ void put_padding(Writer *w)
     out_bytes(w, zeros, (size_t)(aligned(w->bytes) - w->bytes));
 }
 
-/* llama.cpp's rule: the largest element becomes 127 or -127; each is rounded half away from zero. */
-static void put_block(Writer *w, const double *x)
+static void put_block(Writer *w, const Type *type, const double *x)
 {
-    float largest = 0;
-    for (int i = 0; i < BLOCK; i++) largest = fmaxf(largest, fabsf((float)x[i]));
-    float scale = largest / 127, inverse = scale > 0 ? 1 / scale : 0;
-    out_number(w, half_bits(scale), 2);
-    for (int i = 0; i < BLOCK; i++) out_number(w, (uint64_t)(int64_t)roundf((float)x[i] * inverse), 1);
+    char block[sizeof(Lathe_q8_0)];
+    bug_if(lathe_bytes_of_block(type->dtype) > (int64_t)sizeof block);
+    write_reals(type->dtype, block, LATHE_BLOCK, x);
+    out_bytes(w, block, (size_t)lathe_bytes_of_block(type->dtype));
 }
 
 static void put_elements_as(Writer *w, const Type *type, const double *x)
@@ -117,30 +149,75 @@ static void put_elements_as(Writer *w, const Type *type, const double *x)
     switch (type->number) {
     case 0: out_number(w, float_bits(x[0]), 4); break;
     case 1: out_number(w, half_bits(x[0]), 2); break;
-    case 8: put_block(w, x); break;
-    default: out_number(w, short_bits(x[0]), 2); break;
+    case 30: out_number(w, short_bits(x[0]), 2); break;
+    default: put_block(w, type, x); break;
     }
+}
+
+/* One element, or a block; i: the number of the first in the file. */
+static void put_some_elements(Writer *w, const Hf_tensor *t, const Stored *place, const Type *type, int64_t i)
+{
+    double x[LATHE_BLOCK];
+    int64_t n = elements_at_once(type);
+    for (int k = 0; k < n; k++)
+        x[k] = t->zero ? 0
+                       : whole_weight(w->g->model, t->param, t->copy, w->g->flat,
+                                      hf_place(t, unturned_place(place, i + k)));
+    for (int k = 0; k < n; k++)
+        if (!isfinite(x[k]))
+            fail(EXIT_DATA, w->path, "%s has weights that are not finite; export an earlier checkpoint", t->name);
+    for (int k = 0; place->raised && k < n; k++) x[k] += 1;
+    if (keeps_blocks(w, t, place, type))
+        out_bytes(w, parameter_at(w->g->model, w->g->flat, hf_place(t, unturned_place(place, i))),
+                  (size_t)lathe_bytes_of_block(type->dtype));
+    else put_elements_as(w, type, x);
+}
+
+static void put_all_elements(Writer *w, const Hf_tensor *t, const char *name)
+{
+    Stored place = place_in_file(w, t);
+    const Type *type = type_of_tensor(w, t, name, &place);
+    bug_if(place.turned < 0 || place.turned % 2);
+    for (int64_t i = 0, n = count_elements(&place); i < n; i += elements_at_once(type))
+        put_some_elements(w, t, &place, type, i);
+}
+
+/* The tensor of this name, which is near `at`. */
+static const Hf_tensor *tensor_near(const Hf *hf, const Hf_tensor *at, const char *name)
+{
+    for (int i = 0; i < hf->n; i++, at++) {
+        if (at == hf->tensor + hf->n) at = hf->tensor;
+        if (strcmp(at->name, name) == 0) return at;
+    }
+    bug_if(true);
+    return NULL;
 }
 
 static void put_tensor_data(Writer *w, const Hf_tensor *t)
 {
-    Stored place = place_in_file(w, t);
-    const Type *type = type_of_tensor(w, &place);
-    bug_if(place.turned < 0 || place.turned % 2);
-    int64_t n = count_elements(&place);
-    for (int64_t i = 0; i < n; i += type->elements) {
-        double x[BLOCK];
-        for (int k = 0; k < type->elements; k++)
-            x[k] = t->zero ? 0
-                           : whole_weight(w->g->model, t->param, t->copy, w->g->flat,
-                                          hf_place(t, unturned_place(&place, i + k)));
-        for (int k = 0; k < type->elements; k++)
-            if (!isfinite(x[k]))
-                fail(EXIT_DATA, w->path, "%s has weights that are not finite; export an earlier checkpoint", t->name);
-        for (int k = 0; place.raised && k < type->elements; k++) x[k] += 1;
-        put_elements_as(w, type, x);
+    if (is_part(w, t)) return;
+    char *name = gguf_name(w->a, t->name);
+    int64_t experts = expert_of_name(w->a, t->name) == 0 ? experts_of(w) : 1;
+    put_all_elements(w, t, name);
+    for (int64_t e = 1; e < experts; e++) {
+        char *own = name_of_expert(w->a, name, e);
+        put_all_elements(w, t = tensor_near(w->g->hf, t, own), name);
+        free(own);
     }
     put_padding(w);
+    free(name);
+}
+
+/* The matrix of the logits, which many models share with the table of their ids. */
+static const char *logits_of(const Writer *w)
+{
+    bool own = false;
+    for (int i = 0; i < w->g->hf->n && !own; i++) {
+        char *name = gguf_name(w->a, w->g->hf->tensor[i].name);
+        own = name && strcmp(name, "output.weight") == 0;
+        free(name);
+    }
+    return own ? "output.weight" : "token_embd.weight";
 }
 
 /* By how much rates are divided */
@@ -163,6 +240,8 @@ static const char *misfit_of_model(const Writer *w)
     const json_t *window = said_of_model(w, "sliding_window"), *gelu = said_of_model(w, "activation_function");
     json_int_t width = json_integer_value(said_of_model(w, "hidden_size")),
                heads = json_integer_value(said_of_model(w, "num_attention_heads"));
+    if (w->a->experts && json_is_false(said_of_model(w, "norm_topk_prob")))
+        return "llama.cpp's weights of a token's experts add up to 1, and this model's do not (normalised = false)";
     if (json_is_integer(window) && !w->a->full_every &&
         json_integer_value(window) < json_integer_value(said_of_model(w, "max_position_embeddings")))
         return text_of("llama.cpp's attention sees all positions in a model of the architecture %s, and this one's a "
@@ -242,15 +321,23 @@ void end_gguf(Writer *w)
     free(w->aside);
 }
 
+static int64_t tensors_of_file(const Writer *w)
+{
+    const char *table[2];
+    int64_t n = rope_tables(rope_of_model(w), table);
+    for (int i = 0; i < w->g->hf->n; i++) n += !is_part(w, &w->g->hf->tensor[i]);
+    return n;
+}
+
 void write_gguf(const char *path, const Gguf_model *g)
 {
     Writer w = {.g = g, .a = architecture_of_type(hf_type(g->hf)), .path = path};
     check_fits_gguf(&w);
     w.file_type = type_named(g->type)->of_file;
+    w.logits = logits_of(&w);
     Token *token = tokens_by_id(&w);
     put_keys(&w, token); /* counts them */
-    const char *table[2];
-    begin_gguf(&w, g->hf->n + rope_tables(rope_of_model(&w), table));
+    begin_gguf(&w, tensors_of_file(&w));
     put_keys(&w, token);
     put_infos(&w);
     put_padding(&w);

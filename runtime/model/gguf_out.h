@@ -11,7 +11,8 @@ typedef struct Gguf_model {
     int64_t ids;             /* rows of tables of ids */
     const json_t *config, *tokenizer; /* Hugging Face's files */
     const char *chat_template; /* NULL: none */
-    const char *type;        /* of matrices: "f32", "f16", "bf16", "q8_0"; vectors are f32 */
+    const char *type;        /* of matrices: "f32", "f16", "bf16", "q8_0", "q4_0"; vectors are f32 */
+    const char *base;        /* of adapters, model/base.h; NULL: not known */
 } Gguf_model;
 
 bool is_gguf_type(const char *type);
@@ -19,7 +20,7 @@ bool is_gguf_type(const char *type);
  * path is kept then. */
 void write_gguf(const char *path, const Gguf_model *g);
 
-/* ---- model/gguf_adapter.c: adapters alone.  Of g it reads hf, model, flat and ids. */
+/* ---- model/gguf_adapter.c: adapters alone.  Of g it reads hf, model, flat, ids and base. */
 
 void write_gguf_adapter(const char *path, const Gguf_model *g); /* likewise */
 /* Reads such a file into the adapters of flat; ends the program (3) if it is of another model, rank or scale. */

@@ -11,6 +11,7 @@ typedef struct Writer {
     const Architecture *a;
     const char *path;
     int file_type; /* general.file_type */
+    const char *logits; /* name of the matrix that makes them */
     Out *out;
     int64_t bytes; /* given */
     int64_t keys;  /* while they are only counted: out is NULL */
@@ -38,7 +39,8 @@ void put_text_key(Writer *w, const char *key, const char *text);
 void put_real_key(Writer *w, const char *key, double x);
 /* The head of the file, once keys are counted; then come keys, infos of tensors, padding, tensors. */
 void begin_gguf(Writer *w, int64_t tensors);
-void put_info(Writer *w, const char *name, const Stored *place, int64_t *offset); /* offset: of the next tensor */
+/* t: whose blocks may be kept; NULL: it is f32.  offset: of the next tensor. */
+void put_info(Writer *w, const Hf_tensor *t, const char *name, const Stored *place, int64_t *offset);
 void put_padding(Writer *w);
 void end_gguf(Writer *w); /* an old file is kept where it cannot be written (3) */
 

@@ -12,6 +12,7 @@
 #include "model/hf.h"
 #include "model/import.h"
 #include "model/init.h"
+#include "model/llmc.h"
 #include "model/place.h"
 #include "model/run.h"
 #include "model/safetensors.h"
@@ -87,7 +88,7 @@ static json_t *config_beside(const char *weights, char **path)
 
 bool is_exchange(const char *weights)
 {
-    if (is_gguf(weights)) return true;
+    if (is_gguf(weights) || is_llmc(weights)) return true;
     char *path;
     json_t *config = config_beside(weights, &path);
     bool is = config || is_index(weights);
@@ -152,6 +153,7 @@ static Shards open_shards(const char *path)
     if (!is_index(path)) {
         s.store = must_alloc(sizeof *s.store);
         if (is_gguf(path)) read_gguf_model(&s.store[s.n++], path);
+        else if (is_llmc(path)) read_llmc(&s.store[s.n++], path);
         else read_store(&s.store[s.n++], path);
         return s;
     }
@@ -220,8 +222,9 @@ static bool import_block(const Lathe_model *m, const Hf_tensor *t, const Stored 
     if (t->transposed != from->transposed) {
         place = copy_place(t->param, t->copy, first);
         for (int64_t i = 0; i < LATHE_BLOCK; i++) read_stored(from, place_in_stored(t, from, first + i), 1, &values[i]);
-    } else if (stored_is(from, "Q8_0")) {
-        memcpy(parameter_at(m, flat, place), from->at + bytes_of_numbers(LATHE_Q8_0, first), sizeof(Lathe_q8_0));
+    } else if (stored_is(from, block_word(m->block_type))) {
+        memcpy(parameter_at(m, flat, place), from->at + bytes_of_numbers(m->block_type, first),
+               (size_t)bytes_of_numbers(m->block_type, LATHE_BLOCK));
         return isfinite(read_weight(m, flat, place));
     } else {
         read_stored(from, first, LATHE_BLOCK, values);
@@ -430,15 +433,17 @@ void load_exchange(const Lathe_model *m, const char *path, void *flat, const cha
     Hf hf = open_hf(m);
     char *config_path;
     int64_t rows = 0;
-    bool gguf = is_gguf(path);
-    Shards s = gguf ? open_shards(path) : (Shards){0};
-    json_t *config = gguf ? gguf_config(&s.store[0]) : config_beside(path, &config_path);
-    if (gguf) config_path = text_of("%s", path);
+    bool gguf = is_gguf(path), alone = gguf || is_llmc(path); /* it says itself how it is configured */
+    Shards s = alone ? open_shards(path) : (Shards){0};
+    json_t *config = gguf    ? gguf_config(&s.store[0])
+                     : alone ? llmc_config(&s.store[0])
+                             : config_beside(path, &config_path);
+    if (alone) config_path = text_of("%s", path);
     if (gguf) call_config(config, hf_type(&hf));
     if (config) check_hf_config(&hf, m, config, &bad);
     refuse(m, config_path, &bad);
     int64_t told = config ? hf_ids(&hf, config) : 0;
-    if (!gguf) s = open_shards(path);
+    if (!alone) s = open_shards(path);
     check_except(&hf, path, except);
     if (!m->adapters && !(except && (*except || hf_draws(m))))
         memset(flat, 0, (size_t)weight_bytes(m)); /* else some stay as they were drawn */
@@ -450,4 +455,17 @@ void load_exchange(const Lathe_model *m, const char *path, void *flat, const cha
     close_shards(&s);
     json_decref(config);
     free(config_path);
+}
+
+void each_exchanged(const Lathe_model *m, const char *path, void (*take)(void *, const Hf_tensor *, const Stored *),
+                    void *with)
+{
+    Hf hf = open_hf(m);
+    int64_t rows = 0;
+    Shards s = open_shards(path);
+    for (const Hf_tensor *t = hf.tensor; t < hf.tensor + hf.n; t++) {
+        const Stored *from = find_tensor(&hf, &s, t);
+        if (from && fits(t, from, &rows) && is_stored_real(from)) take(with, t, from);
+    }
+    close_shards(&s);
 }

@@ -4,6 +4,8 @@
 
 #include "interface/lathe_model.h"
 
+#include "model/hf.h"
+
 #include <jansson.h>
 
 json_t *read_json_file(const char *path, const char *remedy); /* ends the program (3): no such file, no JSON */
@@ -12,5 +14,8 @@ bool is_exchange(const char *weights);       /* it is beside Hugging Face's conf
 /* load_weights() for these.  except: not NULL: parameters that the description calls fresh may be missing, and those
  * of these layers are not read; they keep what flat has. */
 void load_exchange(const Lathe_model *m, const char *path, void *flat, const char *except);
+/* Of such files: calls `take` for each tensor of the model that they have in its shape. */
+void each_exchanged(const Lathe_model *m, const char *path, void (*take)(void *, const Hf_tensor *, const Stored *),
+                    void *with);
 
 #endif

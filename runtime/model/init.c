@@ -2,6 +2,7 @@
 #include "interface/lathe_model.h"
 #include "math/math.h"
 #include "math/random.h"
+#include "model/adapter.h"
 #include "model/block.h"
 #include "model/init.h"
 #include "model/place.h"
@@ -136,6 +137,7 @@ void init_parameters(const Lathe_model *m, uint64_t seed, void *flat)
         if (m->param[i].init != LATHE_ZEROS)
             draw_parameter(m, &m->param[i], type_of_weight(m, &m->param[i]), seed, flat);
     clear_zero_rows(m, flat);
+    begin_magnitudes(m, flat);
 }
 
 void init_statistics(const Lathe_model *m, void *statistics)

@@ -5,6 +5,7 @@
 #include "base/words.h"
 #include "model/gguf.h"
 #include "model/import.h"
+#include "model/llmc.h"
 #include "model/origin.h"
 #include "token/tokenizer.h"
 
@@ -113,7 +114,7 @@ Origin *read_origin(const char *weights)
     Origin *o = NULL;
     if (access(kept, F_OK) == 0 && !is_gguf(weights)) {
         o = read_kept(kept);
-    } else if (is_exchange(weights)) {
+    } else if (is_exchange(weights) && !is_llmc(weights)) {
         json_t *files = json_object();
         for (int k = 0; k < NAMES; k++) {
             json_t *text = origin_file_text(weights, folder, names[k]);

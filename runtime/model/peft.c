@@ -1,15 +1,18 @@
 /* peft.c: adapters of low rank as a folder that PEFT has: adapter_config.json and adapter_model.safetensors.
  *
  * Names of tensors are "base_model.model." + the name of the weight's layer at Hugging Face + ".lora_A.weight",
- * ".lora_B.weight"; A is [rank, in] and B [out, rank] there as here. */
+ * ".lora_B.weight"; A is [rank, in] and B [out, rank] there as here.  A decomposed adapter (DoRA) has magnitudes [out]
+ * too, ".lora_magnitude_vector". */
 #include "model/peft.h"
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/words.h"
 #include "interface/names.h"
 #include "model/adapter.h"
+#include "model/base.h"
 #include "model/import.h"
 #include "model/init.h"
+#include "model/place.h"
 #include "model/tables.h"
 #include "model/weights.h"
 
@@ -34,10 +37,7 @@ static char *layer_name(const Hf *hf, const Lathe_param *weight, int64_t copy)
     return theirs;
 }
 
-static char *half_name(const char *layer, const char *half)
-{
-    return text_of("base_model.model.%s.%s.weight", layer, half);
-}
+static char *half_name(const char *layer, const char *half) { return text_of("base_model.model.%s.%s", layer, half); }
 
 /* ------------------------------------------------------------------ out */
 
@@ -51,11 +51,12 @@ void check_only_adapters(const Lathe_model *m)
                  p->export_name);
 }
 
+/* columns: 0: a vector */
 static void declare_half(Store_writer *w, const char *layer, const char *half, Lathe_dtype type, int64_t rows,
                          int64_t columns)
 {
     char *name = half_name(layer, half);
-    declare_tensor(w, name, type, 2, (int64_t[]){rows, columns});
+    declare_tensor(w, name, type, columns ? 2 : 1, (int64_t[]){rows, columns});
     free(name);
 }
 
@@ -66,25 +67,39 @@ int64_t rows_of_b(const Hf *hf, const Lathe_adapter *x, const Lathe_model *m, in
     return m->param[x->b].dim[m->param[x->b].loops];
 }
 
-static void write_halves(const Lathe_model *m, const Hf *hf, const char *path, const void *flat, int64_t ids)
+static void declare_adapter(Store_writer *w, const Lathe_model *m, const Lathe_adapter *x, const char *layer,
+                            int64_t rows)
 {
+    const Lathe_param *a = &m->param[x->a];
     const Lathe_dtype type = lathe_weights(m);
+    declare_half(w, layer, "lora_A.weight", type, m->lora.rank, a->dim[a->loops + 1]);
+    declare_half(w, layer, "lora_B.weight", type, rows, m->lora.rank);
+    if (magnitude_of(m, x)) declare_half(w, layer, "lora_magnitude_vector", type, rows, 0);
+}
+
+static void put_adapter(Store_writer *w, const Lathe_model *m, const Lathe_adapter *x, int64_t copy, int64_t rows,
+                        const void *flat)
+{
+    const Lathe_param *magnitude = magnitude_of(m, x);
+    const Lathe_dtype type = lathe_weights(m);
+    put_copy(w, &m->param[x->a], copy, flat, type);
+    put_elements(w, parameter_at(m, flat, copy_place(&m->param[x->b], copy, 0)), rows * m->lora.rank, type);
+    if (magnitude) put_elements(w, parameter_at(m, flat, copy_place(magnitude, copy, 0)), rows, type);
+}
+
+static void write_halves(const Lathe_model *m, const Hf *hf, const char *path, const void *flat, int64_t ids,
+                         const char *base)
+{
     Store_writer *w = start_store(path);
+    if (base) put_note(w, BASE_NOTE, base);
     for (int put = 0; put < 2; put++)
-        for (const Lathe_adapter *x = m->adapter; x < m->adapter + m->adapters; x++) {
-            const Lathe_param *a = &m->param[x->a], *b = &m->param[x->b];
-            const int64_t in = a->dim[a->loops + 1], rows = rows_of_b(hf, x, m, ids);
-            for (int64_t c = 0; c < copies_of_parameter(a); c++) {
+        for (const Lathe_adapter *x = m->adapter; x < m->adapter + m->adapters; x++)
+            for (int64_t c = 0; c < copies_of_parameter(&m->param[x->a]); c++) {
                 char *layer = layer_name(hf, &m->param[x->weight], c);
-                const char *from = (const char *)flat + copy_place(b, c, 0) * dtype_size(type);
-                if (put) put_copy(w, a, c, flat, type), put_elements(w, from, rows * m->lora.rank, type);
-                else {
-                    declare_half(w, layer, "lora_A", type, m->lora.rank, in);
-                    declare_half(w, layer, "lora_B", type, rows, m->lora.rank);
-                }
+                if (put) put_adapter(w, m, x, c, rows_of_b(hf, x, m, ids), flat);
+                else declare_adapter(w, m, x, layer, rows_of_b(hf, x, m, ids));
                 free(layer);
             }
-        }
     finish_store(w);
 }
 
@@ -110,24 +125,24 @@ static bool is_in_out(const Lathe_model *m, const Hf *hf)
     return m->adapter[0].in_out;
 }
 
-static json_t *peft_config(const Lathe_model *m, const Hf *hf)
+static json_t *peft_config(const Lathe_model *m, const Hf *hf, const char *base)
 {
     const Lathe_lora *l = &m->lora;
     bool causal = find_entry(m, ENTRY_decode) != NULL;
-    return json_pack("{s:s, s:s?, s:n, s:I, s:f, s:f, s:b, s:b, s:s, s:b, s:n, s:o}", "peft_type", "LORA", "task_type",
-                     causal ? "CAUSAL_LM" : NULL, "base_model_name_or_path", "r", (json_int_t)l->rank, "lora_alpha",
-                     l->alpha, "lora_dropout", l->dropout, "use_rslora", (int)l->rank_stabilised, "fan_in_fan_out",
-                     (int)is_in_out(m, hf), "bias", "none", "inference_mode", 1, "modules_to_save", "target_modules",
-                     target_modules(m, hf));
+    return json_pack("{s:s, s:s?, s:s?, s:I, s:f, s:f, s:b, s:b, s:b, s:s, s:b, s:n, s:o}", "peft_type", "LORA",
+                     "task_type", causal ? "CAUSAL_LM" : NULL, "base_model_name_or_path", base, "r",
+                     (json_int_t)l->rank, "lora_alpha", l->alpha, "lora_dropout", l->dropout, "use_rslora",
+                     (int)l->rank_stabilised, "use_dora", (int)l->decomposed, "fan_in_fan_out", (int)is_in_out(m, hf),
+                     "bias", "none", "inference_mode", 1, "modules_to_save", "target_modules", target_modules(m, hf));
 }
 
-void write_peft(const Lathe_model *m, const Hf *hf, const char *folder, const void *flat, int64_t ids)
+void write_peft(const Lathe_model *m, const Hf *hf, const char *folder, const void *flat, int64_t ids, Peft_base base)
 {
     Fault fault = {0};
     check_only_adapters(m);
     char *weights = text_of("%s/adapter_model.safetensors", folder);
-    write_halves(m, hf, weights, flat, ids);
-    json_t *config = peft_config(m, hf);
+    write_halves(m, hf, weights, flat, ids, base.hash);
+    json_t *config = peft_config(m, hf, base.name);
     char *dumped = json_dumps(config, JSON_INDENT(2) | JSON_SORT_KEYS), *text = text_of("%s\n", dumped);
     char *path = text_of("%s/adapter_config.json", folder);
     if (!replace_text(path, text, &fault))
@@ -145,7 +160,6 @@ void write_peft(const Lathe_model *m, const Hf *hf, const char *folder, const vo
 static const struct {
     const char *key, *plain, *why;
 } plain_keys[] = {
-    {"use_dora", "false", "weights are decomposed (DoRA)"},
     {"bias", "\"none\"", "biases are trained too"},
     {"lora_bias", "false", "the adapters have biases"},
     {"modules_to_save", "null", "whole layers are trained too"},
@@ -157,6 +171,9 @@ static const struct {
     {"use_qalora", "false", "inputs are pooled (QALoRA)"},
     {"alora_invocation_tokens", "null", "it acts behind some tokens only"},
     {"arrow_config", "null", "it is mixed of several"},
+    {"use_bdlora", "null", "A and B are block-diagonal (BD-LoRA)"},
+    {"kasa_config", "null", "singular values lie between A and B (KaSA)"},
+    {"monteclora_config", "null", "it is drawn around a mean (MonteCLoRA)"},
 };
 
 static bool is_empty(const json_t *value)
@@ -204,7 +221,8 @@ static Lathe_lora lora_of(const char *path, const json_t *config)
         fail(EXIT_DATA, path, "expected r, an integer, and lora_alpha, a number");
     return (Lathe_lora){.rank = json_integer_value(rank),
                         .alpha = json_number_value(alpha),
-                        .rank_stabilised = json_is_true(json_object_get(config, "use_rslora"))};
+                        .rank_stabilised = json_is_true(json_object_get(config, "use_rslora")),
+                        .decomposed = json_is_true(json_object_get(config, "use_dora"))};
 }
 
 static void check_config(const Lathe_model *m, const char *folder)
@@ -231,20 +249,35 @@ static void take_half(const Store *s, const char *layer, const char *half, const
                       int64_t copy, int64_t least, void *flat)
 {
     char *name = half_name(layer, half);
-    const int64_t rows = p->dim[p->loops], columns = p->dim[p->loops + 1];
+    const int rank = p->rank - p->loops;
+    const int64_t rows = p->dim[p->loops], columns = rank == 2 ? p->dim[p->loops + 1] : 1;
     const Stored *from = find_stored(s, name);
     if (!from)
         fail(EXIT_DATA, s->path, "%s is missing; build the trainer with a --lora match=… of what there is", name);
-    if (from->rank != 2 || from->dim[0] < least || from->dim[0] > rows || from->dim[1] != columns ||
+    if (from->rank != rank || from->dim[0] < least || from->dim[0] > rows || (rank == 2 && from->dim[1] != columns) ||
         !is_stored_real(from))
-        fail(EXIT_DATA, s->path, "%s: expected [%lld, %lld] of reals; this is an adapter of another model", name,
-             (long long)rows, (long long)columns);
+        fail(EXIT_DATA, s->path, "%s: expected %s of reals, found %s; this is an adapter of another model", name,
+             dims_text(rank, p->dim + p->loops), dims_text(from->rank, from->dim));
     for (int64_t i = 0; i < rows * columns; i++) {
         double x = i < from->dim[0] * columns ? stored_element(from, i) : 0;
         if (!isfinite(x)) fail(EXIT_DATA, s->path, "%s: has values that are not finite", name);
         write_real(lathe_weights(m), flat, copy_place(p, copy, 0) + i, x);
     }
     free(name);
+}
+
+/* The number of tensors that it is. */
+static int take_adapter_copy(const Store *s, const Lathe_model *m, const Hf *hf, const Lathe_adapter *x, int64_t copy,
+                             void *flat)
+{
+    const Lathe_param *magnitude = magnitude_of(m, x);
+    const int64_t least = rows_of_b(hf, x, m, 1);
+    char *layer = layer_name(hf, &m->param[x->weight], copy);
+    take_half(s, layer, "lora_A.weight", m, &m->param[x->a], copy, m->lora.rank, flat);
+    take_half(s, layer, "lora_B.weight", m, &m->param[x->b], copy, least, flat);
+    if (magnitude) take_half(s, layer, "lora_magnitude_vector", m, magnitude, copy, least, flat);
+    free(layer);
+    return magnitude ? 3 : 2;
 }
 
 void read_peft(const Lathe_model *m, const char *folder, void *flat)
@@ -256,12 +289,8 @@ void read_peft(const Lathe_model *m, const char *folder, void *flat)
     int taken = 0;
     read_store(&s, path);
     for (const Lathe_adapter *x = m->adapter; x < m->adapter + m->adapters; x++)
-        for (int64_t c = 0; c < copies_of_parameter(&m->param[x->weight]); c++, taken += 2) {
-            char *layer = layer_name(&hf, &m->param[x->weight], c);
-            take_half(&s, layer, "lora_A", m, &m->param[x->a], c, m->lora.rank, flat);
-            take_half(&s, layer, "lora_B", m, &m->param[x->b], c, rows_of_b(&hf, x, m, 1), flat);
-            free(layer);
-        }
+        for (int64_t c = 0; c < copies_of_parameter(&m->param[x->weight]); c++)
+            taken += take_adapter_copy(&s, m, &hf, x, c, flat);
     if (taken < s.n)
         fail(EXIT_DATA, path,
              "%d tensors are of layers that have no adapter in this trainer, of %d; build it with a "

@@ -1,4 +1,4 @@
-/* place.h: weights in the flat array of parameters, of which the last ones may lie in blocks (interface/q8_0.h). */
+/* place.h: weights in the flat array of parameters, of which the last ones may lie in blocks (interface/dtype.h). */
 #ifndef LATHE_MODEL_PLACE_H
 #define LATHE_MODEL_PLACE_H
 

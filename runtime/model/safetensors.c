@@ -24,7 +24,7 @@ enum { LONGEST_HEADER = 100000000 };
 
 /* The format has no numbers in blocks: they are bytes, [rows…, blocks of a row, bytes of a block], and a note says so.
  */
-static const char block_note[] = "blocks", block_word[] = "Q8_0";
+static const char block_note[] = "blocks";
 
 static const struct {
     const char *name;
@@ -156,9 +156,10 @@ static void check_layout(Store *s, const char *data)
 static void see_blocks(const Store *s, Stored *t)
 {
     const char *note = store_note(s, block_note);
-    bool bytes = t->rank > 1 && stored_is(t, "U8") && t->dim[t->rank - 1] == sizeof(Lathe_q8_0);
-    if (!note || strcmp(note, block_word) != 0 || !bytes) return;
-    t->dtype = block_word;
+    Lathe_dtype type = note ? block_type_of(note) : LATHE_BOOL;
+    bool bytes = t->rank > 1 && stored_is(t, "U8") && t->dim[t->rank - 1] == lathe_bytes_of_block(type);
+    if (!type || !bytes) return;
+    t->dtype = block_word(type);
     t->rank--;
     t->dim[t->rank - 1] *= LATHE_BLOCK;
 }
@@ -338,21 +339,22 @@ Store_writer *start_store(const char *path)
 
 void declare_tensor(Store_writer *w, const char *name, Lathe_dtype dtype, int rank, const int64_t *dim)
 {
-    static const char *const word[] = {"U8", "I32", "F32", "F64", "BF16", "F16", "U8"};
+    static const char *const word[] = {"U8", "I32", "F32", "F64", "BF16", "F16"};
+    const bool blocks = lathe_bytes_of_block(dtype);
     int64_t n = 1;
     json_t *shape = json_array();
     bug_if(w->started || json_object_get(w->header, name));
     for (int k = 0; k < rank; k++) {
-        add_json(shape, json_integer(dtype == LATHE_Q8_0 && k == rank - 1 ? dim[k] / LATHE_BLOCK : dim[k]));
+        add_json(shape, json_integer(blocks && k == rank - 1 ? dim[k] / LATHE_BLOCK : dim[k]));
         n *= dim[k];
     }
-    if (dtype == LATHE_Q8_0) {
-        add_json(shape, json_integer(sizeof(Lathe_q8_0)));
-        put_note(w, block_note, block_word);
+    if (blocks) {
+        add_json(shape, json_integer(lathe_bytes_of_block(dtype)));
+        put_note(w, block_note, block_word(dtype));
     }
     int64_t bytes = bytes_of_numbers(dtype, n);
-    json_t *info = json_pack("{s:s, s:o, s:[I, I]}", "dtype", word[dtype], "shape", shape, "data_offsets",
-                             (json_int_t)w->declared, (json_int_t)(w->declared + bytes));
+    json_t *info = json_pack("{s:s, s:o, s:[I, I]}", "dtype", word[blocks ? LATHE_BOOL : dtype], "shape", shape,
+                             "data_offsets", (json_int_t)w->declared, (json_int_t)(w->declared + bytes));
     bug_if(!info || json_object_set_new(w->header, name, info) != 0);
     w->declared += bytes;
 }

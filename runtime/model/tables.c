@@ -1,11 +1,12 @@
 /* tables.c: a program's tables: entries, their tensors, elements and sizes. */
 #include "base/words.h"
 #include "interface/lathe_model.h"
-#include "math/math.h"
+#include "math/blocks.h"
 #include "model/tables.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const char *const entry_names[] = {
 #define ENTRY(name, ...) [ENTRY_##name] = #name,
@@ -39,13 +40,22 @@ void check_entries(const Lathe_model *m)
     bug_if(known != m->entries);
 }
 
+/* "q8_0" */
+static const char *word_of_blocks(const Lathe_model *m)
+{
+#define SMALL_WORD(member, word, ...) [LATHE_##member] = word,
+    static const char *const words[] = {LATHE_BLOCK_TYPES(SMALL_WORD)};
+    return words[m->block_type];
+}
+
 const Lathe_entry *need_entry(const Lathe_model *m, Entry entry)
 {
     const Lathe_entry *e = find_entry(m, entry);
     if (!e && (entry == ENTRY_train || entry == ENTRY_grad))
         fail(EXIT_USAGE, NULL,
-             "this trainer does not train: it was built with --parameters q8_0; without that, or with --lora and "
-             "--frozen q8_0, it does");
+             "this trainer does not train: it was built with --parameters %s; without that, or with --lora and "
+             "--frozen %s, it does",
+             word_of_blocks(m), word_of_blocks(m));
     if (!e)
         fail(EXIT_ERROR, NULL,
              "%s has no entry %s: its description does not provide one, or it was built without it; `trainer info` "
@@ -78,8 +88,22 @@ int dtype_size(Lathe_dtype t)
 
 int64_t bytes_of_numbers(Lathe_dtype t, int64_t n)
 {
-    bug_if(t == LATHE_Q8_0 && n % LATHE_BLOCK);
-    return t == LATHE_Q8_0 ? n / LATHE_BLOCK * (int64_t)sizeof(Lathe_q8_0) : n * dtype_size(t);
+    int64_t block = lathe_bytes_of_block(t);
+    bug_if(block && n % LATHE_BLOCK);
+    return block ? n / LATHE_BLOCK * block : n * dtype_size(t);
+}
+
+#define BLOCK_WORD(member, ...) [LATHE_##member] = #member,
+static const char *const block_words[] = {LATHE_BLOCK_TYPES(BLOCK_WORD)};
+enum { BLOCK_WORDS = sizeof block_words / sizeof *block_words };
+
+const char *block_word(Lathe_dtype t) { return (int)t < BLOCK_WORDS ? block_words[t] : NULL; }
+
+Lathe_dtype block_type_of(const char *word)
+{
+    for (int t = 0; t < BLOCK_WORDS; t++)
+        if (block_words[t] && strcasecmp(block_words[t], word) == 0) return (Lathe_dtype)t;
+    return LATHE_BOOL;
 }
 
 int64_t tensor_size(const Lathe_tensor *t)
@@ -108,8 +132,8 @@ double read_element(Lathe_dtype t, const void *at, int64_t i)
     case LATHE_F32: return (double)((const float *)at)[i];
     case LATHE_BF16: return (double)from_bf16_f32(((const bf16 *)at)[i]);
     case LATHE_F16: return (double)from_f16_f32(((const f16 *)at)[i]);
-    case LATHE_Q8_0: return (double)from_q8_0(at, i);
-    default: return ((const double *)at)[i];
+    case LATHE_F64: return ((const double *)at)[i];
+    default: return (double)block_element(t, at, i);
     }
 }
 

@@ -66,14 +66,14 @@ static void put_blocks(Store_writer *w, const Lathe_model *m, const Lathe_param 
 {
     int64_t run = contiguous_elements(p);
     for (int64_t e = 0; e < copy_elements(p); e += run)
-        put_elements(w, parameter_at(m, flat, copy_place(p, copy, e)), run, LATHE_Q8_0);
+        put_elements(w, parameter_at(m, flat, copy_place(p, copy, e)), run, m->block_type);
 }
 
 static void put_some(Store_writer *w, Some of, const void *flat, Lathe_dtype type)
 {
     for (const Lathe_param *p = of.table; p < of.table + of.n; p++)
         for (int64_t c = 0; c < copies_of_parameter(p) && p->offset < of.below; c++)
-            if (type_in(of, p, type) == LATHE_Q8_0) put_blocks(w, of.blocks, p, c, flat);
+            if (of.blocks && lies_in_blocks(of.blocks, p)) put_blocks(w, of.blocks, p, c, flat);
             else put_copy(w, p, c, flat, type);
 }
 
@@ -87,19 +87,19 @@ void put_parameters(Store_writer *w, const Lathe_model *m, const void *flat, Lat
     put_some(w, trained_parameters(m), flat, type);
 }
 
-void put_weights(Store_writer *w, const Lathe_model *m, const void *flat, const void *statistics)
+void put_weights(Store_writer *w, const Lathe_model *m, const char *base, const void *flat, const void *statistics)
 {
-    put_lora_note(w, m);
+    put_lora_note(w, m, base);
     declare_some(w, all_parameters(m), "", lathe_weights(m));
     declare_some(w, statistics_of(m), "", m->real);
     put_some(w, all_parameters(m), flat, lathe_weights(m));
     put_some(w, statistics_of(m), statistics, m->real);
 }
 
-void save_weights(const Lathe_model *m, const char *path, const void *flat, const void *statistics)
+void save_weights(const Lathe_model *m, const char *path, const char *base, const void *flat, const void *statistics)
 {
     Store_writer *w = start_store(path);
-    put_weights(w, m, flat, statistics);
+    put_weights(w, m, base, flat, statistics);
     finish_store(w);
 }
 
@@ -107,7 +107,7 @@ void save_weights(const Lathe_model *m, const char *path, const void *flat, cons
 
 static const char *stored_word(Lathe_dtype t)
 {
-    return t == LATHE_F64 ? "F64" : t == LATHE_BF16 ? "BF16" : t == LATHE_Q8_0 ? "Q8_0" : "F32";
+    return block_word(t) ? block_word(t) : t == LATHE_F64 ? "F64" : t == LATHE_BF16 ? "BF16" : "F32";
 }
 
 static void convert_elements(Lathe_dtype type, void *to, const Stored *from, int64_t first, int64_t n)
@@ -234,9 +234,10 @@ static void take_copy(const Wanted *w, const Store *s, const Wanted_array *a, co
     } else if (!same_dims(p, from)) {
         add_misfit(bad,
                    text_of("%s: expected %s, found %s (%s)", name, wanted, dims_text(from->rank, from->dim), p->where));
-    } else if (!stored_is(from, w->converted ? "F32 F64 BF16 Q8_0" : stored_word(type))) {
+    } else if (!(w->converted && block_type_of(from->dtype)) &&
+               !stored_is(from, w->converted ? "F32 F64 BF16" : stored_word(type))) {
         add_misfit(bad, text_of("%s: expected %s, found %s", name,
-                                w->converted ? "F32, F64, BF16 or Q8_0" : stored_word(type), from->dtype));
+                                w->converted ? "F32, F64, BF16, Q8_0 or Q4_0" : stored_word(type), from->dtype));
     } else if (a->flat) {
         take_elements(a->of, type, p, copy, from, a->flat);
     }
@@ -367,12 +368,15 @@ void load_model(const Lathe_model *m, const Store *s, void *flat, void *statisti
 void load_weights(const Lathe_model *m, const char *path, void *flat, void *statistics, const char *except)
 {
     Store s;
+    bool without = true;
     if (is_exchange(path)) {
         load_exchange(m, path, flat, except);
     } else {
         read_store(&s, path);
         load_parameters(m, &s, flat, statistics, true, except);
+        without = !holds_adapters(m, &s);
         close_store(&s);
     }
     clear_zero_rows(m, flat);
+    if (without) begin_magnitudes(m, flat);
 }

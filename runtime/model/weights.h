@@ -18,10 +18,11 @@ const char *more_misfits(const Misfits *m); /* "and 3 more", or "" */
  * do not fit says how to give some; NULL: none. */
 void load_weights(const Lathe_model *m, const char *path, void *flat, void *statistics, const char *except);
 bool is_of_layers(const char *layers, const char *name); /* layers: as except; NULL: none */
-void save_weights(const Lathe_model *m, const char *path, const void *flat, const void *statistics);
+/* base: of adapters (model/base.h); NULL: not known. */
+void save_weights(const Lathe_model *m, const char *path, const char *base, const void *flat, const void *statistics);
 /* One copy of a parameter. */
 void put_copy(Store_writer *w, const Lathe_param *p, int64_t copy, const void *flat, Lathe_dtype type);
-void put_weights(Store_writer *w, const Lathe_model *m, const void *flat, const void *statistics);
+void put_weights(Store_writer *w, const Lathe_model *m, const char *base, const void *flat, const void *statistics);
 /* NULL: only checks them; converted: of any real type, else of the model's own. */
 void load_model(const Lathe_model *m, const Store *s, void *flat, void *statistics, bool converted);
 /* Arrays of the trained parameters, in their layout, of the type given. */

@@ -183,7 +183,7 @@ static enum MHD_Result take_head(Server *server, Call *c, struct MHD_Connection 
         return send_error(c, from, 403, NULL, "pages of browsers are not answered without a key (serve --key)");
     if (server->s->key && !has_key(server->s->key, header(from, "Authorization")))
         return send_error(c, from, 401, NULL, "the key is missing or wrong: Authorization: Bearer KEY");
-    if (models) return send_text(c, from, 200, models_reply(server->s->model, server->started));
+    if (models) return send_text(c, from, 200, models_reply(server->s->all, server->s->models, server->started));
     if (chats && !server->s->chats) return send_error(c, from, 400, "messages", server->s->no_chats);
     *over = false;
     return MHD_YES;

@@ -9,6 +9,8 @@ typedef struct Served {
     int port;         /* 0: any that is free */
     const char *key;  /* NULL: everybody may ask */
     const char *model;
+    const char *const *all; /* names that requests may give, [models], model among them */
+    int models;
     bool chats; /* whether there are answers to chats */
     const char *no_chats; /* why not */
 } Served;

@@ -138,18 +138,18 @@ static void refuse_rest(Jobs *all)
     free(text);
 }
 
-Job *next_job(Jobs *all)
+Job *next_job(Jobs *all, bool wait)
 {
     Job *j = NULL;
     pthread_mutex_lock(&all->lock);
-    while (!j && !all->ending) {
+    while (!j && !all->ending && (wait || all->first)) {
         if (!all->first) pthread_cond_wait(&all->more, &all->lock);
         if (all->ending || !all->first) continue;
         j = take_first(all);
         if (is_gone(j)) finish_job(all, j), j = NULL;
     }
-    if (!j) refuse_rest(all);
-    all->worked = !j;
+    if (all->ending) refuse_rest(all);
+    all->worked = wait && !j;
     pthread_mutex_unlock(&all->lock);
     return j;
 }

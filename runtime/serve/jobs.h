@@ -30,7 +30,7 @@ typedef struct Jobs {
     Job *first, *last;
     int waiting, most;  /* in the queue */
     bool ending;        /* no more requests are taken */
-    bool cut;           /* the answer under way ends, too */
+    bool cut;           /* answers under way end, too */
     bool worked;        /* who answers has ended */
     void (*wake)(void *connection); /* called with the lock */
 } Jobs;
@@ -42,7 +42,7 @@ void leave_job(Jobs *all, Job *j); /* by its connection, which is over */
 void end_jobs(Jobs *all, bool cut);
 bool jobs_ended(Jobs *all);
 /* For who answers. */
-Job *next_job(Jobs *all); /* waits; NULL: the server ends */
+Job *next_job(Jobs *all, bool wait); /* NULL: the server ends, or there is none and nobody waits */
 bool job_wanted(Jobs *all, Job *j); /* false: the client is gone, or the server ends */
 void job_says(Jobs *all, Job *j, int status, const char *text, size_t bytes); /* more of the answer */
 void job_done(Jobs *all, Job *j); /* the answer is whole; the job is no longer theirs */

@@ -23,10 +23,11 @@ static const char *type_of_error(int status)
 char *error_reply(int status, const char *field, const char *words)
 {
     json_t *all = json_object(), *error = json_object();
+    const char *code = status == 401 ? "invalid_api_key" : status == 404 && field ? "model_not_found" : NULL;
     put_json(error, "message", said_json(words));
     put_json(error, "type", json_string(type_of_error(status)));
     put_json(error, "param", said_json(field));
-    put_json(error, "code", status == 401 ? json_string("invalid_api_key") : json_null());
+    put_json(error, "code", code ? json_string(code) : json_null());
     put_json(all, "error", error);
     return json_of(all);
 }
@@ -99,14 +100,17 @@ char *part_reply(const Reply *r, Event part, Passage text, bool usage)
     return json_of(all);
 }
 
-char *models_reply(const char *name, int64_t created)
+char *models_reply(const char *const *name, int n, int64_t created)
 {
-    json_t *all = json_object(), *list = json_array(), *model = json_object();
-    put_json(model, "id", said_json(name));
-    put_json(model, "object", json_string("model"));
-    put_json(model, "created", json_integer(created));
-    put_json(model, "owned_by", json_string("lathe"));
-    add_json(list, model);
+    json_t *all = json_object(), *list = json_array();
+    for (int k = 0; k < n; k++) {
+        json_t *model = json_object();
+        put_json(model, "id", said_json(name[k]));
+        put_json(model, "object", json_string("model"));
+        put_json(model, "created", json_integer(created));
+        put_json(model, "owned_by", json_string("lathe"));
+        add_json(list, model);
+    }
     put_json(all, "object", json_string("list"));
     put_json(all, "data", list);
     return json_of(all);

@@ -18,6 +18,6 @@ char *whole_reply(const Reply *r, Passage text);
 /* Events of a stream: role: the first of a chat; reason: the last of the text; counts: the very last. */
 typedef enum Event { EVENT_ROLE, EVENT_TEXT, EVENT_REASON, EVENT_COUNTS } Event;
 char *part_reply(const Reply *r, Event part, Passage text, bool usage);
-char *models_reply(const char *name, int64_t created);
+char *models_reply(const char *const *name, int n, int64_t created);
 
 #endif

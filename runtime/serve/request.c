@@ -72,6 +72,7 @@ static bool take_all_numbers(const json_t *all, Request *r, Refusal *f)
     bool has;
     if (!take_real(all, "temperature", 0, 100, &r->temperature, &r->has_temperature, f) ||
         !take_real(all, "top_p", 0, 1, &r->top_p, &r->has_top_p, f) ||
+        !take_real(all, "min_p", 0, 1, &r->min_p, &r->has_min_p, f) ||
         !take_real(all, "repetition_penalty", 0.01, 100, &r->penalty, &r->has_penalty, f) ||
         !take_whole_number(all, "top_k", 0, &r->top_k, &r->has_top_k, f) ||
         !take_whole_number(all, "max_tokens", 1, &r->most, &has, f) ||
@@ -176,9 +177,38 @@ static bool take_messages(const json_t *all, Request *r, Refusal *f)
     return true;
 }
 
+/* ------------------------------------------------------------------ what the answer may be */
+
+/* The schema lies in json_schema as OpenAI has it, or beside json_object as llama.cpp's server has it. */
+static bool take_format(const json_t *all, Request *r, Refusal *f)
+{
+    const json_t *v = json_object_get(all, "response_format"), *own = json_object_get(v, "json_schema");
+    const char *type = json_string_value(json_object_get(v, "type"));
+    if (is_left_out(v) || (type && strcmp(type, "text") == 0)) return true;
+    bool object = type && strcmp(type, "json_object") == 0, schema = type && strcmp(type, "json_schema") == 0;
+    r->schema = json_object_get(schema ? own : v, "schema");
+    r->any_object = object && !r->schema;
+    if (!object && !schema)
+        return refuse_field(f, "response_format", "response_format: expected a type text, json_object or json_schema");
+    return r->schema || object ||
+           refuse_field(f, "response_format", "response_format: expected \"json_schema\": {\"schema\": …}");
+}
+
+static bool take_limits_of_text(const json_t *all, Request *r, Refusal *f)
+{
+    const json_t *v = json_object_get(all, "grammar");
+    if (!take_format(all, r, f)) return false;
+    if (is_left_out(v)) return true;
+    if (!json_is_string(v)) return refuse_field(f, "grammar", "grammar: expected a text in llama.cpp's notation, GBNF");
+    if (r->schema || r->any_object)
+        return refuse_field(f, "grammar", "grammar and response_format both say what the answer may be; leave one out");
+    if (json_string_length(v)) r->grammar = text_in(v);
+    return true;
+}
+
 /* ------------------------------------------------------------------ what is refused */
 
-typedef enum Harmless { ANY, ZERO, ONE, EMPTY, PLAIN_TEXT } Harmless; /* values of a field that change nothing */
+typedef enum Harmless { ANY, ZERO, ONE, EMPTY } Harmless; /* values of a field that change nothing */
 
 static const struct Field {
     const char *name;
@@ -188,7 +218,6 @@ static const struct Field {
     {"best_of", ONE},
     {"presence_penalty", ZERO},
     {"frequency_penalty", ZERO},
-    {"min_p", ZERO},
     {"logprobs", EMPTY},
     {"top_logprobs", ZERO},
     {"logit_bias", EMPTY},
@@ -196,7 +225,6 @@ static const struct Field {
     {"functions", EMPTY},
     {"tool_choice", EMPTY},
     {"function_call", EMPTY},
-    {"response_format", PLAIN_TEXT},
     {"echo", EMPTY},
     {"suffix", EMPTY},
     {"user", ANY},
@@ -212,6 +240,9 @@ static const struct Field {
     {"temperature", ANY},
     {"top_p", ANY},
     {"top_k", ANY},
+    {"min_p", ANY},
+    {"grammar", ANY},
+    {"response_format", ANY},
     {"repetition_penalty", ANY},
     {"seed", ANY},
     {"stop", ANY},
@@ -221,11 +252,10 @@ static const struct Field {
 
 static bool changes_nothing(Harmless h, const json_t *v)
 {
-    const char *text = json_string_value(v), *type = json_string_value(json_object_get(v, "type"));
+    const char *text = json_string_value(v);
     if (h == ANY || is_left_out(v)) return true;
     if (h == ZERO) return json_is_number(v) && json_number_value(v) == 0;
     if (h == ONE) return json_is_integer(v) && json_integer_value(v) == 1;
-    if (h == PLAIN_TEXT) return type && strcmp(type, "text") == 0;
     if (text) return !*text || strcmp(text, "none") == 0;
     return json_is_false(v) || (json_is_array(v) && !json_array_size(v)) || (json_is_object(v) && !json_object_size(v));
 }
@@ -268,6 +298,7 @@ bool read_request(const char *bytes, size_t n, bool chat, Request *r, Refusal *f
     if (!r->json) return refuse_field(f, NULL, "the body is not JSON: line %d: %s", wrong.line, wrong.text);
     if (!json_is_object(r->json)) return refuse_field(f, NULL, "the body is not a JSON object");
     return check_fields(r, f) && take_kind(r, f) && take_all_numbers(r->json, r, f) && take_stops(r->json, r, f) &&
+           take_limits_of_text(r->json, r, f) &&
            (chat ? take_messages(r->json, r, f) : take_prompt_text(r->json, r, f));
 }
 

@@ -20,12 +20,15 @@ typedef struct Request {
     char **joined; /* contents that came in parts, from malloc */
     int joins;
     Passage prompt;
-    bool has_temperature, has_top_p, has_top_k, has_penalty, has_seed;
-    double temperature, top_p, penalty;
+    bool has_temperature, has_top_p, has_min_p, has_top_k, has_penalty, has_seed;
+    double temperature, top_p, min_p, penalty;
     int64_t top_k, most; /* most: tokens; 0: not said */
     int32_t seed;
     const char *stop[MOST_STOPS];
     int stops;
+    Passage grammar;      /* what the text may be: GBNF; at NULL: not said; */
+    const json_t *schema; /* JSON of this schema; */
+    bool any_object;      /* any object of JSON */
 } Request;
 
 typedef struct Refusal { /* why a request is refused */

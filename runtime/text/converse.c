@@ -64,6 +64,7 @@ void take_asked(Text_writer *w, const Asked_text *a, Ids *to)
     w->asked.seed = a->seed;
     w->asked.stop = a->stop;
     w->asked.chat = a->form;
+    w->asked.grammar = a->grammar;
     w->how.most = a->recipe.sample_tokens;
     w->begins = 0;
     close_stops(w->stops);
@@ -75,16 +76,4 @@ void take_asked(Text_writer *w, const Asked_text *a, Ids *to)
     else encode_bytes(w->encoder, a->text.at, a->text.bytes, to);
     take_begin(w, to);
     if (to->n == 0) take_start(w, to);
-}
-
-void write_asked(Text_writer *w, const Asked_text *a, const Ids *prompt, Take_written *take, See_token *see, void *with)
-{
-    const Ids own = w->prompt[0];
-    w->prompt[0] = *prompt;
-    w->hidden[0] = prompt->n;
-    w->go_on = a->go_on;
-    forget_rows(&w->d);
-    draw_group(w, 0, 1, 0, 0, 0, see, with);
-    w->prompt[0] = own;
-    hand_drawn(w, 0, 1, 0, take, with);
 }

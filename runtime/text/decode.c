@@ -92,7 +92,13 @@ void open_decoder(Decoder *d, const Lathe_model *model, int32_t seed, const Memo
     lay_out_rooms(d, m, model);
 }
 
-int64_t generation_bytes(const Lathe_model *m, const Lathe_recipe *r)
+/* What a slot has for its draws, beside the first (open_slots()). */
+static int64_t bytes_of_slot(const Lathe_model *m, const Lathe_recipe *r, int extras)
+{
+    return m->vocab + lathe_written_tokens(r, m->seq) * extras * (int64_t)sizeof(float) + 2 * 16;
+}
+
+int64_t generation_bytes(const Lathe_model *m, const Lathe_recipe *r, int64_t slots)
 {
     Decoder d = {.entry = find_entry(m, ENTRY_decode)};
     if (!d.entry || !tensor_with_role(d.entry, LATHE_TOKENS)) return 0;
@@ -100,7 +106,8 @@ int64_t generation_bytes(const Lathe_model *m, const Lathe_recipe *r)
     d.logits = output_named(d.entry, "logits");
     find_extras(&d);
     return lathe_generation_bytes(r, d.rows, m->seq, m->context, m->vocab, d.extras, states_bytes(m, false),
-                                  states_bytes(m, true));
+                                  states_bytes(m, true)) +
+           (slots > 1 ? slots * bytes_of_slot(m, r, d.extras) : 0);
 }
 
 /* ------------------------------------------------------------------ tokens */
@@ -109,7 +116,7 @@ void forget_rows(Decoder *d)
 {
     for (int i = 0; i < d->model->states; i++) {
         const Lathe_tensor *s = &d->model->state[i];
-        if (is_own(s) && !s->fixed) clear_there(d->state + s->offset, state_size(s));
+        if (is_own(s) && !s->fixed && !s->places_axis) clear_there(d->state + s->offset, state_size(s));
     }
     d->position = 0;
 }
@@ -120,6 +127,8 @@ static void run_rows(Decoder *d, const int32_t *id)
     memcpy(in + d->token->offset, id, sizeof *id * (size_t)d->rows);
     set_scalars(d->entry, in, d->seed, 0, d->position++);
     run_entry(d->entry, &d->call);
+    d->giver = d->entry;
+    d->given = d->call.out;
 }
 
 /* The same of n tokens from the history, at most a chunk. */
@@ -135,15 +144,36 @@ static void run_chunk(Decoder *d, int64_t n)
     d->position += n;
 }
 
+int64_t chunk_that_pays(const Decoder *d, int64_t position, int64_t n)
+{
+    int64_t some = n < d->chunk ? n : d->chunk;
+    return d->prefill && some * PAYS >= d->chunk && position + d->chunk <= d->places ? some : 0;
+}
+
 /* Feeds the next n tokens of the history. */
 static void run_history(Decoder *d, int64_t n)
 {
     for (int64_t some; n; n -= some) {
-        some = n < d->chunk ? n : d->chunk;
-        bool pays = d->prefill && some * PAYS >= d->chunk && d->position + d->chunk <= d->places;
-        if (pays) run_chunk(d, some);
+        some = chunk_that_pays(d, d->position, n);
+        if (some) run_chunk(d, some);
         else run_rows(d, d->history + d->position * d->rows), some = 1;
     }
+}
+
+void feed_chunk(Decoder *d, int64_t position, const int32_t *id, int64_t n)
+{
+    bug_if(d->rows != 1);
+    d->position = position;
+    memcpy(d->history + position, id, sizeof *id * (size_t)n);
+    run_chunk(d, n);
+}
+
+const void *feed_token(Decoder *d, int64_t position, int32_t id)
+{
+    bug_if(d->rows != 1);
+    d->position = position;
+    run_rows(d, &id);
+    return (const char *)d->call.out + d->logits->offset;
 }
 
 /* Past the context, states are computed again from the newer half of their tokens. */
@@ -178,8 +208,8 @@ const void *feed_rows(Decoder *d, const int32_t *id)
 void read_extras(const Decoder *d, int64_t row, float *to)
 {
     for (int k = 0; k < d->extras; k++) {
-        const Lathe_tensor *t = d->extra[k];
-        to[k] = (float)read_element(t->dtype, (const char *)d->call.out + t->offset, row);
+        const Lathe_tensor *t = &d->giver->output[d->extra[k] - d->entry->output];
+        to[k] = (float)read_element(t->dtype, d->given + t->offset, row);
     }
 }
 

@@ -32,11 +32,14 @@ typedef struct Decoder {
     int64_t position;  /* tokens in the states */
     int32_t *history;  /* [context + 1][rows]: these tokens; the last line is for reorder_rows */
     int32_t seed;
+    const Lathe_entry *giver; /* decode, or slots: which gave the outputs at `given` */
+    const char *given;
     char *state, *room, *kept, *rest; /* kept: states that encode has written */
     int64_t rest_bytes;               /* bytes of the memory for generation that others may use */
 } Decoder;
 
-int64_t generation_bytes(const Lathe_model *m, const Lathe_recipe *r); /* of Memory.generation; 0 without decode */
+/* Of Memory.generation, for so many texts in slots; 0 without decode. */
+int64_t generation_bytes(const Lathe_model *m, const Lathe_recipe *r, int64_t slots);
 /* imported: the weights came from elsewhere, so they know all positions that there is room for; else those of a step. */
 void open_decoder(Decoder *d, const Lathe_model *model, int32_t seed, const Memory *m, bool imported);
 void forget_rows(Decoder *d); /* restarts all rows; sources stay */
@@ -44,6 +47,11 @@ void forget_rows(Decoder *d); /* restarts all rows; sources stay */
 const void *feed_rows(Decoder *d, const int32_t *id);
 /* Feeds each row n tokens, whose logits nobody asks for: id[i * rows + r] is the i-th of row r. */
 void feed_prompt(Decoder *d, const int32_t *id, int64_t n);
+/* For texts in slots (text/slots.c), of one row: how many of n tokens at a position a chunk would read, 0 where it takes
+ * longer than one by one; reading them; feeding one token, which gives logits. */
+int64_t chunk_that_pays(const Decoder *d, int64_t position, int64_t n);
+void feed_chunk(Decoder *d, int64_t position, const int32_t *id, int64_t n);
+const void *feed_token(Decoder *d, int64_t position, int32_t id);
 void read_extras(const Decoder *d, int64_t row, float *to); /* [extras], about the next token */
 void reorder_rows(Decoder *d, const int32_t *from);         /* row k becomes row from[k]; sources stay */
 /* Encodes up to `rows` sources, which must fit, and pads them.  Row k then has the k-th; further rows have the
@@ -63,7 +71,8 @@ typedef struct Sampler {
     int64_t ids; /* only ids below this and ends are drawn; n is above both */
     const Ends *ends;
     bool may_end;
-    double temperature, top_p, penalty;
+    const uint64_t *allowed; /* a bit for each id that may come next; NULL: all may */
+    double temperature, top_p, min_p, penalty;
     int32_t seed, number; /* number: of the sample */
     int64_t step;         /* of a training run; otherwise 0 */
     Candidate *list;      /* [n], the caller's; several samplers may share it */
@@ -72,7 +81,7 @@ typedef struct Sampler {
 
 /* Sets it by the recipe; the caller has set n, list and seen. */
 void sampler_init(Sampler *s, const Lathe_recipe *r, int32_t seed, int number);
-/* temperature 0: the likeliest.  position: of the drawn token, from the start of the text. */
+/* temperature 0: the likeliest.  -1: no token may come.  position: of the drawn token, from the start of the text. */
 int32_t sample_token(Sampler *s, Lathe_dtype type, const void *logits, int64_t position);
 
 /* ------------------------------------------------------------------ text/stop.c: the end of a text */
@@ -114,6 +123,8 @@ typedef struct Written {
     const float *extra;   /* [n - from][extras] */
     double score;         /* of beam search, where scored */
     bool scored, ended;
+    const char *stuck; /* why a grammar lets the text not go on, though it is not whole; NULL: it does */
+    bool unfinished;   /* the text ended, but its grammar does not end there */
     const char *stop; /* the text of --stop that ended it, or NULL: */
     int64_t cut;      /* then the bytes of the last token that belong to it and are not shown */
 } Written;
@@ -145,24 +156,21 @@ typedef struct Talk {
 } Talk;
 void write_answer(Text_writer *w, Talk *talk, Passage said, Take_written *take, See_token *see, void *with);
 
-/* A text that a server is asked for, of a writer without beams and sources.  It must outlive the calls. */
+/* A text that a server is asked for, of a writer without beams and sources; it is written in a slot (text/slots.h) as the
+ * first text of `generate` with the same seed.  It must outlive that. */
 typedef bool Go_on(void *with); /* false: nobody wants the rest of the text */
 typedef struct Asked_text {
     Lathe_recipe recipe; /* its sample_tokens: of this text, at most those of the writer */
     int32_t seed;
     Words stop;
+    const struct Grammar *grammar;          /* what the text may be; NULL: anything */
     const struct Chat_form *form;       /* NULL: the text goes on; else the messages are answered */
     const struct Chat_message *message; /* data/chats.h */
     int messages;
     Passage text;
-    Go_on *go_on; /* asked before each token */
 } Asked_text;
 int64_t writer_context(const Text_writer *w); /* tokens that it looks back; 0: all */
 void take_asked(Text_writer *w, const Asked_text *a, Ids *to); /* the ids that the answer follows */
-/* Draws as the first text of `generate` with the same seed.  see gets the tokens of the answer as they come; take gets
- * all. */
-void write_asked(Text_writer *w, const Asked_text *a, const Ids *prompt, Take_written *take, See_token *see,
-                 void *with);
 int64_t sources_cut(const Text_writer *w); /* number so far that were too long */
 
 #endif

@@ -1,5 +1,5 @@
-/* sample.c: chooses the next token: repetition penalty, temperature, top-k, top-p, then a draw that depends only on
- * seed, step, number of the sample and position. */
+/* sample.c: chooses the next token: what a grammar allows, repetition penalty, temperature, top-k, top-p, min-p, in
+ * this order, then a draw that depends only on seed, step, number of the sample and position. */
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "math/math.h"
@@ -20,11 +20,16 @@ void sampler_init(Sampler *s, const Lathe_recipe *r, int32_t seed, int number)
     s->temperature = r->temperature;
     s->top_k = r->top_k > 0 && r->top_k < s->n ? r->top_k : s->n;
     s->top_p = r->top_p > 0 ? r->top_p : 1;
+    s->min_p = r->min_p;
     s->penalty = r->repetition_penalty > 0 ? r->repetition_penalty : 1;
     memset(s->seen, 0, (size_t)s->n);
 }
 
-static bool may_come(const Sampler *s, int64_t id) { return is_end(s->ends, (int32_t)id) ? s->may_end : id < s->ids; }
+static bool may_come(const Sampler *s, int64_t id)
+{
+    if (is_end(s->ends, (int32_t)id)) return s->may_end;
+    return id < s->ids && (!s->allowed || s->allowed[id >> 6] >> (id & 63) & 1);
+}
 
 /* Makes tokens of the text less likely: positive logits are divided, negative ones multiplied. */
 static double penalised(const Sampler *s, int64_t id, double logit)
@@ -66,6 +71,15 @@ static int64_t keep(const Sampler *s)
     return s->top_p < 1 ? n : s->top_k;
 }
 
+/* Drops candidates less likely than min_p of the likeliest, whose weight is 1. */
+static int64_t keep_likely(Sampler *s, int64_t n)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (s->list[i].weight >= s->min_p) s->list[kept++] = s->list[i];
+    return kept;
+}
+
 static int32_t draw_candidate(const Sampler *s, int64_t n, int64_t position)
 {
     uint64_t a = (uint32_t)philox_word(s->seed, (int)position, SAMPLE_SITE, s->number, (int)(uint32_t)(2 * s->step));
@@ -85,6 +99,7 @@ int32_t sample_token(Sampler *s, Lathe_dtype type, const void *logits, int64_t p
 {
     double best = take_logits(s, type, logits);
     int64_t n = s->n;
+    if (best == -INFINITY) return -1;
     if (s->temperature == 0) {
         for (int64_t i = 0; i < n; i++)
             if (s->list[i].weight == best) return s->list[i].id;
@@ -94,5 +109,6 @@ int32_t sample_token(Sampler *s, Lathe_dtype type, const void *logits, int64_t p
         qsort(s->list, (size_t)n, sizeof *s->list, better);
         n = keep(s);
     }
+    if (s->min_p > 0) n = keep_likely(s, n);
     return draw_candidate(s, n, position);
 }

@@ -43,6 +43,8 @@ void settle_tokens(Text_writer *w)
 static void check_beams(const Text_writer *w)
 {
     const Lathe_recipe *r = w->asked.recipe;
+    if (r->beams && w->asked.grammar)
+        fail(EXIT_USAGE, NULL, "a grammar or a schema constrains tokens that are drawn: give --beams 0");
     if (r->beams > w->d.rows)
         fail(EXIT_USAGE, NULL,
              "beams=%lld: each beam needs a row, and this trainer decodes %lld row%s at once; give --beams %lld or "
@@ -91,7 +93,7 @@ static bool stops_text(void *with, const int32_t *token, int64_t n)
     return bytes_to_stop(w->stops, token, n, &which) > 0;
 }
 
-static void *take_rest(Text_writer *w, int64_t bytes)
+void *take_rest(Text_writer *w, int64_t bytes)
 {
     void *at = w->d.rest;
     bytes = (bytes + 15) & ~INT64_C(15);
@@ -118,6 +120,7 @@ static void open_samplers(Text_writer *w)
     w->line = must_alloc(sizeof *w->line * (size_t)rows);
     for (int64_t r = 0; r < rows; r++) {
         w->line[r].sampler = (Sampler){.n = n, .ids = ids, .ends = &w->how.ends, .list = list, .seen = take_rest(w, n)};
+        if (w->asked.vocabulary) w->line[r].constraint = open_constraint(w->asked.vocabulary);
         w->line[r].extra = take_rest(w, w->how.most * w->d.extras * (int64_t)sizeof(float));
     }
 }
@@ -207,7 +210,7 @@ int take_begin(const Text_writer *w, Ids *to)
     return w->begins;
 }
 
-static void take_prompts(Text_writer *w, const Passage *prompt, int64_t n)
+void take_prompts(Text_writer *w, const Passage *prompt, int64_t n)
 {
     for (int64_t k = 0; k < n; k++) {
         Ids *to = &w->prompt[k];
@@ -227,7 +230,7 @@ static Id_list start_of(const Text_writer *w, int64_t k)
 
 /* ------------------------------------------------------------------ drawn */
 
-static void begin_line(Text_writer *w, Line *l, Id_list start, int64_t number, int64_t step)
+void begin_line(Text_writer *w, Line *l, Id_list start, int64_t number, int64_t step)
 {
     free(l->token); /* of a text that failed */
     l->token = must_alloc(sizeof *l->token * (size_t)(start.n + w->how.most));
@@ -235,10 +238,25 @@ static void begin_line(Text_writer *w, Line *l, Id_list start, int64_t number, i
     l->n = l->given = start.n;
     l->made = 0;
     l->ended = l->over = false;
-    l->stop = NULL;
+    l->stop = l->stuck = NULL;
     l->cut = 0;
     sampler_init(&l->sampler, w->asked.recipe, w->asked.seed, (int)number);
     l->sampler.step = step;
+    if (w->asked.grammar) begin_constraint(l->constraint, w->asked.grammar);
+}
+
+/* What the grammar lets come next.  false: nothing, so the text is over; whole, or stuck. */
+static bool constrain_next(Line *l)
+{
+    bool any = false;
+    l->sampler.allowed = next_tokens(l->constraint, &any);
+    l->sampler.may_end &= may_end_here(l->constraint);
+    if (any) return true;
+    l->over = true;
+    l->ended = l->sampler.allowed && may_end_here(l->constraint);
+    l->stuck = l->ended ? NULL : constraint_fault(l->constraint);
+    if (!l->ended && !l->stuck) l->stuck = "no token of the vocabulary may come next by the grammar";
+    return false;
 }
 
 /* If the n tokens end in a stop, leaves it out: returns the number of tokens that stay; the last may be shown in
@@ -256,25 +274,32 @@ static int64_t cut_at_stop(Text_writer *w, const int32_t *token, int64_t n, cons
     return n;
 }
 
-static void note_token(Line *l, int64_t at)
+void note_token(Line *l, int64_t at)
 {
     if (l->token[at] < l->sampler.n) l->sampler.seen[l->token[at]] = 1;
 }
 
-/* Draws the token after token `fed`, if that was the prompt's last or a drawn one. */
-static void draw_next(Text_writer *w, Line *l, int64_t row, int64_t fed, const char *logits)
+void draw_next(Text_writer *w, Line *l, int64_t row, int64_t fed, const char *logits)
 {
     const Decoder *d = &w->d;
     if (l->over) return;
     note_token(l, fed);
     if (fed + 1 < l->n) return;
     l->sampler.may_end = l->made >= w->how.least;
+    l->sampler.allowed = NULL;
+    if (w->asked.grammar && !constrain_next(l)) return;
     const char *own = logits + row * d->vocab * dtype_size(d->logits->dtype);
     int32_t id = sample_token(&l->sampler, d->logits->dtype, own, l->n);
+    if (id < 0) {
+        l->stuck = "the model gives no probability to any token that may come next";
+        l->over = true;
+        return;
+    }
     l->ended = is_end(&w->how.ends, id);
     if (!l->ended) {
         read_extras(d, row, l->extra + l->made++ * d->extras);
         l->token[l->n++] = id;
+        if (w->asked.grammar) bug_if(!take_token(l->constraint, id) && !constraint_fault(l->constraint));
         l->made = cut_at_stop(w, l->token + l->given, l->made, &l->stop, &l->cut);
         l->n = l->given + l->made;
         l->ended = l->stop != NULL;
@@ -320,7 +345,7 @@ int64_t draw_group(Text_writer *w, int64_t first, int64_t n, int64_t fed, int64_
     for (int64_t k = 0; k < n; k++) begin_line(w, &w->line[k], start_of(w, first + k), number + k, step);
     const Line *only = &w->line[0];
     int64_t live = n, seen = w->hidden[first];
-    for (fed = feed_lines(w, n, fed); live && (!w->go_on || w->go_on(with)); fed++) {
+    for (fed = feed_lines(w, n, fed); live; fed++) {
         for (; see && seen < only->n; seen++) see(with, only->token[seen]);
         for (int64_t r = 0; r < w->d.rows; r++) {
             const Line *l = &w->line[r < n ? r : 0];
@@ -337,20 +362,26 @@ int64_t draw_group(Text_writer *w, int64_t first, int64_t n, int64_t fed, int64_
     return fed;
 }
 
+Written written_line(const Text_writer *w, const Line *l, int64_t hidden)
+{
+    return (Written){.token = l->token,
+                     .n = l->given + l->made,
+                     .from = l->given,
+                     .extra = l->extra,
+                     .shown = hidden,
+                     .stop = l->stop,
+                     .cut = l->cut,
+                     .ended = l->ended,
+                     .stuck = l->stuck,
+                     .unfinished = w->asked.grammar && !may_end_here(l->constraint)};
+}
+
 void hand_drawn(Text_writer *w, int64_t first, int64_t n, int64_t number, Take_written *take, void *with)
 {
     for (int64_t k = 0; k < n; k++) {
         Line *l = &w->line[k];
-        bool source = w->d.encode;
-        int64_t given = source ? 0 : l->given;
-        Written r = {.token = l->token + (source ? l->given : 0),
-                     .n = given + l->made,
-                     .from = given,
-                     .extra = l->extra,
-                     .shown = w->hidden[first + k],
-                     .stop = l->stop,
-                     .cut = l->cut,
-                     .ended = l->ended};
+        Written r = written_line(w, l, w->hidden[first + k]);
+        if (w->d.encode) r.token += l->given, r.n = l->made, r.from = 0;
         take(with, number + k, &r);
         free(l->token);
         l->token = NULL;

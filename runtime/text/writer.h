@@ -3,6 +3,7 @@
 #ifndef LATHE_TEXT_WRITER_H
 #define LATHE_TEXT_WRITER_H
 
+#include "grammar/grammar.h"
 #include "text/beam.h"
 #include "text/generate.h"
 #include "text/writing.h"
@@ -13,6 +14,8 @@ typedef struct Line { /* a text that is drawn */
     float *extra;     /* [made][extras] */
     int64_t n, given, made;
     bool ended, over;
+    Constraint *constraint; /* by a grammar; NULL: there are none */
+    const char *stuck;      /* why no token may come, though the grammar does not end; NULL: one may */
     const char *stop; /* the text of --stop that ended it; NULL: none */
     int64_t cut;      /* bytes of the last token that belong to the stop */
     Sampler sampler;
@@ -34,7 +37,6 @@ struct Text_writer {
     Line *line;           /* [rows], if tokens are drawn */
     int32_t *next, *from; /* [rows] */
     int64_t cut;
-    Go_on *go_on; /* asked before each token; NULL: texts are written to their ends */
 };
 
 /* ---- text/write.c */
@@ -42,6 +44,13 @@ struct Text_writer {
 void settle_tokens(Text_writer *w); /* what begins and ends texts, as it is asked */
 int take_begin(const Text_writer *w, Ids *to); /* returns how many it added */
 void take_start(Text_writer *w, Ids *to);
+void *take_rest(Text_writer *w, int64_t bytes); /* of the memory for generation */
+void take_prompts(Text_writer *w, const Passage *prompt, int64_t n);
+void begin_line(Text_writer *w, Line *l, Id_list start, int64_t number, int64_t step);
+void note_token(Line *l, int64_t at); /* the text has it */
+/* Draws the token after token `fed`, if that was the prompt's last or a drawn one. */
+void draw_next(Text_writer *w, Line *l, int64_t row, int64_t fed, const char *logits);
+Written written_line(const Text_writer *w, const Line *l, int64_t hidden); /* of a language model */
 int64_t draw_group(Text_writer *w, int64_t first, int64_t n, int64_t fed, int64_t number, int64_t step, See_token *see,
                    void *with);
 void hand_drawn(Text_writer *w, int64_t first, int64_t n, int64_t number, Take_written *take, void *with);

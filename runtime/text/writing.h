@@ -7,6 +7,8 @@
 
 struct Origin;
 struct Chat_form;
+struct Grammar;
+struct Vocabulary;
 
 typedef struct Writing {
     const Lathe_model *model;
@@ -16,6 +18,8 @@ typedef struct Writing {
     int32_t seed;
     const struct Chat_form *chat; /* prompts are what a person says, and texts are answers; NULL: texts go on */
     Passage system;               /* what the system says before; at NULL: as the form has it */
+    const struct Vocabulary *vocabulary; /* for grammars, of the tokenizer; NULL: there are none */
+    const struct Grammar *grammar;       /* what texts may be, without their prompts; NULL: anything */
     bool ignore_eos;   /* no token ends a text */
     bool tokens_given; /* --tokens gives the length of texts, not the recipe */
 } Writing;

@@ -13,6 +13,7 @@
 #include "step/entry.h"
 #include "step/optim.h"
 #include "step/statistics.h"
+#include "trainer/adapters.h"
 #include "trainer/memory.h"
 #include "trainer/step.h"
 #include "trainer/trainer.h"
@@ -244,7 +245,8 @@ int bench_command(Trainer *t)
     open_turns(&turns, t->model, &t->recipe, m.moments);
     Turn *u = wanted_turn(t, &turns);
     if (t->weights) load_weights(t->model, t->weights, m.params, m.statistics, NULL);
-    else init_weights(t->model, (uint64_t)t->seed, &m);
+    if (t->adapter) take_adapter(t, t->adapter, t->weights, m.params);
+    if (!t->weights) init_weights(t->model, (uint64_t)t->seed, &m);
     if (t->inputs) take_inputs(t, e, m.call);
     weights_up(t->model, &m);
     ready_optimizers(&turns, &m);

@@ -60,7 +60,7 @@ double metric_value(const Lathe_recipe *r, const Scores *s)
     const char *name = metric_name(r);
     for (int i = 0; i < s->n; i++)
         if (strcmp(s->name[i], name) == 0) return s->value[i];
-    return exp(s->value[0]); /* perplexity */
+    return perplexity_of(s);
 }
 
 bool note_evaluation(Progress *p, const Lathe_recipe *r, const Scores *s)

@@ -66,6 +66,15 @@ static Story story_of(const char *weights)
     return s;
 }
 
+char *weights_before(const char *weights)
+{
+    Story s = story_of(weights);
+    const char *from = json_string_value(json_object_get(s.config, "weights"));
+    char *name = from ? text_of("%s", from) : NULL;
+    json_decref(s.config);
+    return name;
+}
+
 /* ------------------------------------------------------------------ writing */
 
 static void add_text(char **card, char *text)
@@ -76,10 +85,14 @@ static void add_text(char **card, char *text)
     *card = longer;
 }
 
-/* A file's name, from malloc: whose machine it lay on, nobody needs to know. */
+/* A file's name, or its folder's if all such files have this name; from malloc.  Whose machine it lay on, nobody needs
+ * to know. */
 static char *name_in_path(const char *path)
 {
+    static const char usual[] = "/model.safetensors";
     size_t end = path ? strlen(path) : 0, begin;
+    if (end > sizeof usual && strncmp(path + end - (sizeof usual - 1), usual, sizeof usual - 1) == 0)
+        end -= sizeof usual - 1;
     while (end > 1 && path[end - 1] == '/') end--;
     for (begin = end; begin && path[begin - 1] != '/';) begin--;
     return text_of("%.*s", (int)(end - begin), path ? path + begin : "");

@@ -8,6 +8,7 @@
 #include "step/statistics.h"
 #include "text/generate.h"
 #include "trainer/checkpoint.h"
+#include "trainer/constrain.h"
 #include "trainer/data.h"
 #include "trainer/knobs.h"
 #include "trainer/memory.h"
@@ -23,7 +24,7 @@
 
 /* ------------------------------------------------------------------ the form */
 
-/* Where no token ends a message, the person's turn or the end of the chat does. */
+/* Where no token ends a message, the person's turn or the end of the chat does, or the grammar. */
 void add_chat_stops(Words *to, const Chat_form *f, const Tokenizer *k)
 {
     if (special_id(k, f->end) >= 0) return;
@@ -50,7 +51,7 @@ Writing chat_of(Trainer *t, const Tokenizer *k)
         fail(EXIT_USAGE, NULL, "--chat answers what a person says: give it with --prompt TEXT");
     if (!find_chat_form(&t->recipe, t->origin, k, form, &why)) fail(EXIT_DATA, weights_path(t), "%s", why);
     if (t->system) check_system(t, form);
-    add_chat_stops(&t->stop, form, k);
+    if (!t->grammar) add_chat_stops(&t->stop, form, k);
     if (form->before == plain_chat.before && t->recipe.chat == LATHE_CHAT_FOUND)
         note("the tokenizer has no tokens of chats, so they are plain: ROLE, a colon, a line; answers are good only if "
              "the model learned such chats (--set chat=plain leaves this note out)");
@@ -77,11 +78,13 @@ static void take_answer(void *with, int64_t k, const Written *w)
     (void)k;
     if (c->json) {
         print_json(written_json(c->writer, c->out.tokenizer, c->said, w));
+        check_constrained(w);
         return;
     }
     show_rest(&c->out, w, false);
     show(stdout, "\n");
     fflush(stdout);
+    check_constrained(w);
 }
 
 /* The next line that has anything but blanks; false: there is none. */
@@ -130,6 +133,7 @@ int chat_command(Trainer *t)
     t->origin = read_origin(path);
     t->recipe.beams = 0;
     Tokenizer *k = vocabulary_of(t, path);
+    take_grammar(t, k);
     use_threads(t);
     take_memory(&memory, t, false, false, entries);
     const Writing asked = chat_of(t, k);

@@ -20,13 +20,13 @@
 #include "base/words.h"
 #include "data/data.h"
 #include "interface/lathe_model.h"
+#include "model/base.h"
 #include "model/block.h"
 #include "model/hf.h"
 #include "model/origin.h"
 #include "model/init.h"
+#include "model/llmc.h"
 #include "model/gguf.h"
-#include "model/gguf_out.h"
-#include "model/peft.h"
 #include "model/run.h"
 #include "model/safetensors.h"
 #include "model/weights.h"
@@ -36,6 +36,7 @@
 #include "step/state.h"
 #include "step/statistics.h"
 #include "token/tokenizer.h"
+#include "trainer/adapters.h"
 #include "trainer/checkpoint.h"
 #include "trainer/ranks.h"
 #include "trainer/trainer.h"
@@ -75,7 +76,7 @@ static Store_writer *start_model(const Saver *s, const char *folder, Fault *f)
 {
     char *path = text_of("%s/model.safetensors", folder);
     Store_writer *w = start_store_at(path, f);
-    put_weights(w, s->t->model, s->m->params, s->m->statistics);
+    put_weights(w, s->t->model, s->t->base, s->m->params, s->m->statistics);
     flush_store(w);
     free(path);
     return w;
@@ -311,11 +312,14 @@ static void close_marked(Store *store)
     free(path);
 }
 
-static void load_parameters(const Trainer *t, const State *s, const char *checkpoint, const Memory *m)
+/* A resumed run writes what an unbroken one does: also of the base no more than the checkpoint says. */
+static void load_parameters(Trainer *t, const State *s, const char *checkpoint, const Memory *m)
 {
     Store store;
     read_marked(&store, s, checkpoint, "model.safetensors");
     load_model(t->model, &store, m->params, m->statistics, false);
+    const char *base = store_note(&store, BASE_NOTE);
+    t->base = base ? text_of("%.64s", base) : NULL;
     close_marked(&store);
 }
 
@@ -375,7 +379,7 @@ static void load_states(const Trainer *t, const State *s, const char *checkpoint
     close_marked(&store);
 }
 
-void load_checkpoint(const Trainer *t, const State *s, const char *checkpoint, const Memory *m, const Optimizer *o)
+void load_checkpoint(Trainer *t, const State *s, const char *checkpoint, const Memory *m, const Optimizer *o)
 {
     load_parameters(t, s, checkpoint, m);
     load_moments(t, s, checkpoint, o);
@@ -402,7 +406,7 @@ void load_saved_weights(const Trainer *t, const char *path, const Memory *m)
 {
     char *folder = folder_of(path);
     const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
-    if (has_file(folder, "state.json") && !is_gguf(path)) {
+    if (has_file(folder, "state.json") && !is_gguf(path) && !is_llmc(path)) {
         State s;
         Store store;
         open_checkpoint(&s, folder);
@@ -415,22 +419,15 @@ void load_saved_weights(const Trainer *t, const char *path, const Memory *m)
     bool starts = strcmp(t->command, "train") == 0 || strcmp(t->command, "init") == 0;
     load_weights(t->model, path, m->params, m->statistics, !t->init_except && starts ? "" : t->init_except);
     advise(NULL);
-    take_adapter(t, m->params);
+    if (t->adapter) take_adapter(t, t->adapter, path, m->params);
     free(folder);
 }
 
-void take_adapter(const Trainer *t, void *flat)
-{
-    if (!t->adapter) return;
-    struct stat about;
-    if (stat(t->adapter, &about) == 0 && !S_ISDIR(about.st_mode) && !is_gguf(t->adapter))
-        fail(EXIT_DATA, t->adapter, "expected a folder of PEFT's, or a GGUF file of an adapter");
-    (is_gguf(t->adapter) ? read_gguf_adapter : read_peft)(t->model, t->adapter, flat);
-}
-
-void take_first_weights(const Trainer *t, const Memory *m)
+void take_first_weights(Trainer *t, const Memory *m)
 {
     if (!t->weights || t->init_except || t->model->adapters || hf_draws(t->model))
         init_weights(t->model, (uint64_t)t->seed, m);
-    if (t->weights) load_saved_weights(t, t->weights, m);
+    if (!t->weights) return;
+    load_saved_weights(t, t->weights, m);
+    if (t->model->adapters) t->base = base_of_weights(t->model, t->weights, m->params);
 }

@@ -28,12 +28,11 @@ char *find_checkpoint(Trainer *t);
 /* Reads and checks state.json and tokenizer.json; if the checkpoint is damaged, the message names the one before. */
 void open_checkpoint(State *s, const char *checkpoint);
 void check_model(const Trainer *t, const char *checkpoint); /* names and shapes of its parameters */
-void load_checkpoint(const Trainer *t, const State *s, const char *checkpoint, const Memory *m, const Optimizer *o);
-void take_adapter(const Trainer *t, void *flat); /* that of --adapter, over weights that are loaded */
+void load_checkpoint(Trainer *t, const State *s, const char *checkpoint, const Memory *m, const Optimizer *o);
 /* Loads parameters and statistics alone; those of a checkpoint are checked against its checksums.  weights_up() then
  * takes them to where entries read them. */
 /* --init, or drawn from the seed; with --init-except both. */
-void take_first_weights(const Trainer *t, const Memory *m);
+void take_first_weights(Trainer *t, const Memory *m);
 void load_saved_weights(const Trainer *t, const char *path, const Memory *m);
 
 #endif

@@ -130,6 +130,8 @@ Writing writing_of(const Trainer *t)
                      .stop = t->stop,
                      .stop_tokens = t->stop_tokens,
                      .seed = t->seed,
+                     .grammar = t->grammar,
+                     .vocabulary = t->vocabulary,
                      .ignore_eos = t->ignore_eos,
                      .tokens_given = was_set(t, "sample_tokens")};
 }

@@ -28,12 +28,14 @@ static _Noreturn void refuse_setting(const Trainer *t, const char *name)
 /* Settings for drawing the next token from logits, or for the end of a text, have no effect here. */
 static void refuse_settings(const Trainer *t)
 {
-    static const char *const names[] = {"sample_tokens", "temperature", "top_k", "top_p", "repetition_penalty"};
+    static const char *const names[] = {"sample_tokens", "temperature", "top_k", "top_p", "min_p", "repetition_penalty"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (was_set(t, names[i])) refuse_setting(t, names[i]);
     if (t->stop.n) refuse_setting(t, "--stop");
     if (t->stop_tokens.n) refuse_setting(t, "--stop-token");
     if (t->ignore_eos) refuse_setting(t, "--ignore-eos");
+    if (t->grammar_file) refuse_setting(t, "--grammar");
+    if (t->schema_file) refuse_setting(t, "--json-schema");
     if (t->chat) refuse_setting(t, "--chat");
     if (t->system) refuse_setting(t, "--system");
 }

@@ -217,6 +217,13 @@ Scores evaluate(Data *all_data, const Memory *m, const Trainer *t, int64_t most)
     return s;
 }
 
+double perplexity_of(const Scores *s)
+{
+    for (int i = 0; i < s->n; i++)
+        if (strcmp(s->name[i], "cross_entropy") == 0) return exp(s->value[i]);
+    return exp(s->value[0]);
+}
+
 char *scores_text(const Scores *s, const Data *d)
 {
     char *text = text_of("%s", "");
@@ -225,14 +232,14 @@ char *scores_text(const Scores *s, const Data *d)
         free(text);
         text = longer;
     }
-    return has_tokens(d) ? text_of("%s | perplexity %.4g", text, exp(s->value[0])) : text;
+    return has_tokens(d) ? text_of("%s | perplexity %.4g", text, perplexity_of(s)) : text;
 }
 
 json_t *scores_json(const Scores *s, const Data *d)
 {
     json_t *all = json_object();
     for (int i = 0; i < s->n; i++) put_json(all, s->name[i], real_json(s->value[i]));
-    if (has_tokens(d)) put_json(all, "perplexity", real_json(exp(s->value[0])));
+    if (has_tokens(d)) put_json(all, "perplexity", real_json(perplexity_of(s)));
     put_json(all, evaluated(d)->files ? "rows" : item_word(evaluated(d)), json_integer(s->items));
     return all;
 }

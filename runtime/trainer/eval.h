@@ -30,6 +30,7 @@ Scores evaluate(Data *d, const Memory *m, const Trainer *t, int64_t most);
 void add_task_metric(Scores *s, const Data *d, const Memory *m, const Trainer *t);
 int names_of_task(const Trainer *t, const Data *d, const char **name); /* of the metrics, at most MOST_VALUES */
 char *scores_text(const Scores *s, const Data *d); /* "loss 1.9012 | accuracy 0.4310 | perplexity 6.69" */
+double perplexity_of(const Scores *s);             /* exp of the output cross_entropy, where the loss has more parts, else of the loss */
 json_t *scores_json(const Scores *s, const Data *d);
 
 /* ---- trainer/eval_texts.c: evaluation of texts that a model writes */

@@ -11,11 +11,13 @@
 #include "interface/lathe_model.h"
 #include "math/engine.h"
 #include "model/adapter.h"
+#include "model/base.h"
 #include "model/block.h"
 #include "model/gguf.h"
 #include "model/gguf_out.h"
 #include "model/hf.h"
 #include "model/import.h"
+#include "model/llmc.h"
 #include "model/origin.h"
 #include "model/peft.h"
 #include "model/place.h"
@@ -24,7 +26,7 @@
 #include "model/tables.h"
 #include "model/weights.h"
 #include "token/tokenizer.h"
-#include "trainer/checkpoint.h"
+#include "trainer/adapters.h"
 #include "trainer/memory.h"
 #include "trainer/state.h"
 #include "trainer/trainer.h"
@@ -34,7 +36,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -309,8 +310,14 @@ static void write_gguf_file(Export *x)
     json_t *config = parsed(hf_config(&x->hf, x->origin, x->tokenizer, lathe_weights(t->model), x->ids)),
            *tokenizer = parsed(hf_tokenizer(x->tokenizer));
     check_normal_form(x);
-    Gguf_model g = {&x->hf, t->model,  x->memory.params,     x->ids,
-                    config, tokenizer, template_to_write(x), t->type ? t->type : "f32"};
+    Gguf_model g = {.hf = &x->hf,
+                    .model = t->model,
+                    .flat = x->memory.params,
+                    .ids = x->ids,
+                    .config = config,
+                    .tokenizer = tokenizer,
+                    .chat_template = template_to_write(x),
+                    .type = t->type ? t->type : "f32"};
     write_gguf(t->out, &g);
     json_decref(config);
     json_decref(tokenizer);
@@ -318,6 +325,23 @@ static void write_gguf_file(Export *x)
     x->difference = difference_in_file(x, t->out, exact);
     if (!t->json)
         show(stdout, "read again: weights differ by at most %.1e of the largest in their tensor\n", x->difference);
+}
+
+/* ------------------------------------------------------------------ a file of llm.c's */
+
+static void check_llmc_place(const Trainer *t)
+{
+    if (same_place(t->weights, t->out))
+        fail(EXIT_USAGE, t->out, "is the file that the weights are in; choose another with --out");
+    if (access(t->out, F_OK) == 0 && !is_llmc(t->out))
+        fail(EXIT_USAGE, t->out, "is there and no file of llm.c's; choose another name with --out");
+}
+
+static void write_llmc_file(const Export *x)
+{
+    const Trainer *t = x->t;
+    bool bf16 = t->type && strcasecmp(t->type, "bf16") == 0;
+    write_llmc(t->out, &(Llmc_model){&x->hf, t->model, x->memory.params, x->ids, bf16});
 }
 
 /* ------------------------------------------------------------------ trainer export */
@@ -332,9 +356,10 @@ static void print_export(const Export *x)
         return;
     }
     show(stdout, "wrote %d tensors of %s to %s\n", x->hf.n, t->weights, t->out);
-    if (t->model->block_elements && t->model->adapters && t->type && strcasecmp(t->type, "q8_0") == 0)
-        note("what the adapters change by less than half a step of q8_0 is rounded away, since the weights had been "
-             "rounded before; --type f16 keeps it");
+    if (t->model->block_elements && t->model->adapters && t->type && block_type_of(t->type))
+        note("what the adapters change by less than half a step of %s is rounded away, since the weights had been "
+             "rounded before; --type f16 keeps it",
+             t->type);
     if (t->model->adapters)
         note("the adapters are merged into the weights; --to peft or gguf-adapter writes them alone");
     if (x->ids < vocab)
@@ -345,14 +370,8 @@ static void print_export(const Export *x)
 
 static void need_adapters(const Trainer *t)
 {
-    Store s;
-    bool there = t->adapter;
-    if (!there && !is_exchange(t->weights)) {
-        read_store(&s, t->weights);
-        there = holds_adapters(t->model, &s);
-        close_store(&s);
-    }
-    if (!there) fail(EXIT_DATA, t->weights, "expected adapters, found weights without any; train some first");
+    if (!t->adapter && !has_own_adapters(t->model, t->weights))
+        fail(EXIT_DATA, t->weights, "expected adapters, found weights without any; train some first");
 }
 
 /* A head that the base lacked was drawn, and is in no file but the run's. */
@@ -368,24 +387,35 @@ static void check_head_of_base(const Export *x)
                  x->hf.tensor[i].name);
 }
 
-static void write_adapter_folder(const Export *x)
+/* What PEFT calls the base: the name at Hugging Face that came with it, or its folder. */
+static const char *base_name(const Export *x)
+{
+    const json_t *config = origin_object(x->origin, "config.json");
+    const char *named = json_string_value(json_object_get(config, "_name_or_path")),
+               *from = x->t->adapter ? x->t->weights : weights_before(x->t->weights);
+    if (named && *named) return named;
+    return from && !is_gguf(from) && is_exchange(from) ? folder_of(from) : NULL;
+}
+
+static void write_adapter_folder(const Export *x, const char *base)
 {
     const Trainer *t = x->t;
     check_not_beside(t, "model.safetensors", "a model");
     check_not_beside(t, "model.safetensors.index.json", "a model");
     make_folder(t);
-    write_peft(t->model, &x->hf, t->out, x->memory.params, x->ids);
+    write_peft(t->model, &x->hf, t->out, x->memory.params, x->ids, (Peft_base){base, base_name(x)});
     write_card(t, "peft");
 }
 
 static int export_adapters(const Export *x, bool gguf)
 {
     const Trainer *t = x->t;
-    const Gguf_model g = {.hf = &x->hf, .model = t->model, .flat = x->memory.params, .ids = x->ids};
     need_adapters(t);
     check_head_of_base(x);
+    const char *base = base_of_weights(t->model, t->weights, x->memory.params);
+    const Gguf_model g = {.hf = &x->hf, .model = t->model, .flat = x->memory.params, .ids = x->ids, .base = base};
     if (gguf) write_gguf_adapter(t->out, &g);
-    else write_adapter_folder(x);
+    else write_adapter_folder(x, base);
     if (t->json)
         print_json(json_pack("{s:s, s:s, s:i}", "folder", utf8_of(t->out), "weights", utf8_of(t->weights), "adapters",
                              t->model->adapters));
@@ -395,26 +425,37 @@ static int export_adapters(const Export *x, bool gguf)
 
 static bool is_to(const Trainer *t, const char *format) { return t->to && strcmp(t->to, format) == 0; }
 
+static bool is_type_of_llmc(const char *type) { return strcasecmp(type, "f32") == 0 || strcasecmp(type, "bf16") == 0; }
+
+static void check_format(const Trainer *t, bool adapters)
+{
+    bool gguf = is_to(t, "gguf"), llmc = is_to(t, "llmc"), known = gguf || llmc || is_to(t, "hf") || is_to(t, "onnx");
+    if (t->to && !adapters && !known)
+        fail(EXIT_USAGE, NULL,
+             "--to %s: expected hf, a folder as Hugging Face has it, gguf, a file for llama.cpp, llmc, one for llm.c, "
+             "onnx, one with the graph, or, of adapters alone, peft, a folder, or gguf-adapter, a file",
+             t->to);
+    if (adapters && !t->model->adapters)
+        fail(EXIT_USAGE, NULL, "--to %s: this model has no adapters; build it with --lora to train some", t->to);
+    if (!t->out)
+        fail(EXIT_USAGE, NULL,
+             "export needs --out DIR: the folder to write, or with --to gguf, gguf-adapter, llmc and onnx the file");
+    if (t->type && !(gguf && is_gguf_type(t->type)) && !(llmc && is_type_of_llmc(t->type)))
+        fail(EXIT_USAGE, NULL, "--type %s: expected f32, f16, bf16, q8_0 or q4_0 with --to gguf, f32 or bf16 with --to llmc",
+             t->type);
+}
+
 int export_command(Trainer *t)
 {
     static const Entry none[] = {NO_ENTRY};
     Export x = {.t = t};
     bool gguf = is_to(t, "gguf"), file = is_to(t, "gguf-adapter"), adapters = file || is_to(t, "peft");
-    if (t->to && !gguf && !adapters && !is_to(t, "hf"))
-        fail(
-            EXIT_USAGE, NULL,
-            "--to %s: expected hf, a folder as Hugging Face has it, gguf, a file for llama.cpp, or, of adapters alone, "
-            "peft, a folder, or gguf-adapter, a file",
-            t->to);
-    if (adapters && !t->model->adapters)
-        fail(EXIT_USAGE, NULL, "--to %s: this model has no adapters; build it with --lora to train some", t->to);
-    if (!t->out)
-        fail(EXIT_USAGE, NULL,
-             "export needs --out DIR: the folder to write, or with --to gguf and gguf-adapter the file");
-    if (t->type && (!gguf || !is_gguf_type(t->type)))
-        fail(EXIT_USAGE, NULL, "--type %s: expected f32, f16, bf16 or q8_0, with --to gguf", t->type);
+    bool llmc = is_to(t, "llmc");
+    check_format(t, adapters);
     if (!t->weights) t->weights = run_weights(default_folder(t), "name a run's folder or a file with --weights PATH");
+    if (is_to(t, "onnx")) return export_onnx(t);
     if (gguf || file) check_gguf_place(t);
+    if (llmc) check_llmc_place(t);
     x.hf = open_hf(t->model);
     find_tokenizer(&x);
     x.origin = read_origin(t->weights);
@@ -422,10 +463,11 @@ int export_command(Trainer *t)
     rt_init_gemm(1);
     take_memory(&x.memory, t, false, false, none);
     load_weights(t->model, t->weights, x.memory.params, x.memory.statistics, NULL);
-    take_adapter(t, x.memory.params);
+    if (t->adapter) take_adapter(t, t->adapter, t->weights, x.memory.params);
     if (adapters) return export_adapters(&x, file);
     if (t->model->adapters) merge_adapters(t->model, x.memory.params);
     if (gguf) write_gguf_file(&x);
+    else if (llmc) write_llmc_file(&x);
     else write_folder(&x);
     print_export(&x);
     return 0;

@@ -9,9 +9,10 @@
 #include "model/tables.h"
 #include "step/entry.h"
 #include "step/statistics.h"
-#include "text/generate.h"
+#include "text/slots.h"
 #include "token/tokenizer.h"
 #include "trainer/checkpoint.h"
+#include "trainer/constrain.h"
 #include "trainer/data.h"
 #include "trainer/memory.h"
 #include "trainer/samples.h"
@@ -40,11 +41,13 @@ static void take_written(void *with, int64_t k, const Written *w)
     Shown *s = with;
     if (s->results) {
         add_json(s->results, written_json(s->writer, s->out.tokenizer, s->prompt[k], w));
+        check_constrained(w);
         return;
     }
     show_rest(&s->out, w, s->lines);
     show(stdout, "\n%s", !s->lines && k + 1 < s->prompts ? "---\n" : "");
     fflush(stdout);
+    check_constrained(w);
 }
 
 /* ------------------------------------------------------------------ starting */
@@ -112,9 +115,24 @@ void check_weights_named(const Trainer *t)
              "out; to write into a file: `> FILE`, for numbers `--json > FILE`");
 }
 
+/* Several texts are drawn in slots, where there are some; beams need one position for all rows. */
+static bool in_slots(const Trainer *t)
+{
+    return generated(t) > 1 && !t->recipe.beams && find_entry(t->model, ENTRY_slots);
+}
+
+static void write_prompts(Shown *s, const Memory *memory)
+{
+    bool several = in_slots(s->t);
+    s->seen = writes_by_rows(s->writer) && !several && !s->lines && !s->t->json;
+    if (several) write_in_slots(open_slots(s->writer, memory, true), s->prompt, s->prompts, take_written, s);
+    else write_texts(s->writer, s->prompt, s->prompts, 0, 0, take_written, s->seen ? see_token : NULL, s);
+}
+
 int generate_command(Trainer *t)
 {
-    static const Entry entries[] = {ENTRY_decode, ENTRY_prefill, ENTRY_encode, NO_ENTRY};
+    static const Entry one[] = {ENTRY_decode, ENTRY_prefill, ENTRY_encode, NO_ENTRY},
+                       several[] = {ENTRY_decode, ENTRY_prefill, ENTRY_slots, NO_ENTRY};
     Shown s = {.t = t, .out.stop = &t->stop, .results = t->json ? json_array() : NULL};
     Memory memory;
     Item_list *items = NULL;
@@ -131,15 +149,15 @@ int generate_command(Trainer *t)
     if (t->chat) take_own_settings(t, path, "chat");
     t->origin = read_origin(path);
     s.out.tokenizer = vocabulary_of(t, path);
+    take_grammar(t, s.out.tokenizer);
     use_threads(t);
-    take_memory(&memory, t, false, false, entries);
+    take_memory(&memory, t, false, false, in_slots(t) ? several : one);
     s.writer = open_text_writer(t->chat || t->system ? chat_of(t, s.out.tokenizer) : writing_of(t), &memory,
                                 s.out.tokenizer, "prompt");
     s.prompt = find_prompts(&s, &items);
     load_saved_weights(t, path, &memory);
     weights_up(t->model, &memory);
-    s.seen = writes_by_rows(s.writer) && !s.lines && !t->json;
-    write_texts(s.writer, s.prompt, s.prompts, 0, 0, take_written, s.seen ? see_token : NULL, &s);
+    write_prompts(&s, &memory);
     if (t->json) print_json(s.results);
     if (sources_cut(s.writer))
         note("%lld of %lld sources were cut: they are longer than the %lld tokens that the model reads",

@@ -9,6 +9,7 @@
 #include "step/carry.h"
 #include "step/entry.h"
 #include "step/statistics.h"
+#include "trainer/adapters.h"
 #include "trainer/checkpoint.h"
 #include "trainer/memory.h"
 #include "trainer/trainer.h"
@@ -271,7 +272,7 @@ int grad_command(Trainer *t)
     take_memory(&m, t, true, false, entries);
     clear_others(t->model, &m);
     load_weights(t->model, t->weights, m.params, m.statistics, NULL);
-    take_adapter(t, m.params);
+    if (t->adapter) take_adapter(t, t->adapter, t->weights, m.params);
     weights_up(t->model, &m);
     take_inputs(t, e, m.call);
     Lathe_call call = call_of(&m, e);
@@ -293,7 +294,7 @@ int init_command(Trainer *t)
     use_threads(t);
     take_memory(&m, t, false, false, none);
     take_first_weights(t, &m);
-    save_weights(t->model, t->out, m.params, m.statistics);
+    save_weights(t->model, t->out, t->base, m.params, m.statistics);
     if (t->json) show(stdout, "{\"parameters\":%lld}\n", (long long)t->model->parameter_count);
     else show(stdout, "wrote %s parameters to %s\n", grouped_text(t->model->parameter_count), t->out);
     return 0;

@@ -2,6 +2,8 @@
 #include "base/json_text.h"
 #include "base/words.h"
 #include "interface/lathe_model.h"
+#include "model/adapter.h"
+#include "model/block.h"
 #include "model/place.h"
 #include "model/tables.h"
 #include "step/optim.h"
@@ -40,7 +42,10 @@ static void print_entry(const Lathe_entry *e)
 static char *rule_text(const Lathe_model *m, const Lathe_param *p)
 {
     Rule r = rule_of(m, p, 0);
-    if (r.frozen || !lathe_is_trained(m, p)) return text_of(lies_in_blocks(m, p) ? "  (frozen, q8_0)" : "  (frozen)");
+    if (r.frozen || !lathe_is_trained(m, p)) {
+        const char *word = block_word(type_of_weight(m, p));
+        return word ? text_of("  (frozen, %s)", word) : text_of("  (frozen)");
+    }
     char *rate = r.lr_scale != 1 ? text_of("  (rate × %g)", r.lr_scale) : text_of("%s", "");
     if (r.decay < 0) return rate;
     return r.decay == 0 ? text_of("%s  (no decay)", rate) : text_of("%s  (decay %g)", rate, r.decay);
@@ -86,6 +91,9 @@ static void print_info(const Trainer *t)
     const Lathe_model *m = t->model;
     show(stdout, "%s%s, %s, source %s: %s parameters in %d tensors\n", m->name, config_of(m), m->precision,
          m->source_hash, grouped_text(m->parameter_count), m->params);
+    char *trained = training_words(m);
+    if (trained) show(stdout, "%s\n", trained);
+    free(trained);
     if (m->vocab)
         show(stdout, "batch %lld, seq %lld, vocab %lld\n", (long long)m->batch, (long long)m->seq, (long long)m->vocab);
     show(stdout, "\nbuilt with (rebuild to change):\n");
@@ -97,6 +105,10 @@ static void print_info(const Trainer *t)
          grouped_text(m->lower_bound_bytes));
     for (int i = 0; i < m->categories; i++)
         show(stdout, "  %-12s %16s\n", m->plan[i].category, grouped_text(m->plan[i].bytes));
+    if (m->recipe.slots > 1)
+        show(stdout, "%lld texts at once (serve, generate): %s bytes of states, beside %s of one text\n",
+             (long long)m->recipe.slots, grouped_text(m->state_bytes - states_taken(m, true, false)),
+             grouped_text(states_taken(m, true, false) - states_taken(m, false, false)));
     show(stdout, "\nentries:\n");
     for (int i = 0; i < m->entries; i++) print_entry(&m->entry[i]);
     show(stdout, "\nparameters, as checkpoints and groups name them (* is the number of a layer):\n");
@@ -162,6 +174,10 @@ static void print_info_json(const Trainer *t)
                             "parameter_count", (json_int_t)m->parameter_count, "batch", (json_int_t)m->batch, "seq",
                             (json_int_t)m->seq, "vocab", (json_int_t)m->vocab, "planned_bytes",
                             (json_int_t)m->planned_bytes, "lower_bound_bytes", (json_int_t)m->lower_bound_bytes);
+    char words[64];
+    lora_words(&m->lora, words, sizeof words);
+    put_json(all, "lora", m->adapters ? json_string(words) : json_null());
+    put_json(all, "blocks", m->block_elements ? json_string("q8_0") : json_null());
     put_json(all, "plan", plan);
     put_json(all, "built_with", built);
     put_json(all, "recipe", recipe_json(&t->recipe));

@@ -224,7 +224,7 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     if (s.loss_scale.scale > 0) note("fp16 holds numbers up to 65504; --precision bf16 holds what fp32 does");
     device_down(r->memory.params, weight_bytes(r->t->model));
     copy_statistics(r->t->model, &r->memory);
-    save_weights(r->t->model, before, r->memory.params, r->memory.statistics);
+    save_weights(r->t->model, before, r->t->base, r->memory.params, r->memory.statistics);
     if (u->name)
         fail(EXIT_DIVERGED, NULL, "step %lld diverged; %s has the parameters before it", (long long)step + 1, before);
     fail(EXIT_DIVERGED, NULL, "step %lld diverged.  To find the operation that caused it, run\n  %s",

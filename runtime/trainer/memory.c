@@ -96,6 +96,11 @@ void check_data_memory(const Trainer *t, int64_t bytes)
     refuse_too_large(t, whole_plan(t->model) + (more > 0 ? more : 0));
 }
 
+void check_memory_beside(const Trainer *t, const Memory *m, int64_t bytes)
+{
+    refuse_too_large(t, bytes + m->bytes + planned(t->model, CATEGORY_blas) + planned(t->model, CATEGORY_data));
+}
+
 /* ------------------------------------------------------------------ the block */
 
 static char *map_block(const Trainer *t, int64_t bytes)
@@ -171,20 +176,26 @@ static Parts parts_of_gpu(const Trainer *t, Parts p)
     return p;
 }
 
-static bool has_decode(const Entry *entries)
+static bool has_one(const Entry *entries, Entry e)
 {
-    while (*entries != NO_ENTRY && *entries != ENTRY_decode) entries++;
-    return *entries == ENTRY_decode;
+    while (*entries != NO_ENTRY && *entries != e) entries++;
+    return *entries == e;
+}
+
+static int64_t states_of(const Lathe_model *m, const Entry *entries)
+{
+    return states_taken(m, has_one(entries, ENTRY_decode), has_one(entries, ENTRY_slots));
 }
 
 static Parts needed_parts(const Trainer *t, bool optimizer, const Entry *entries)
 {
     const Lathe_model *m = t->model;
-    int64_t states = align64(states_taken(m, has_decode(entries))) + statistics_bytes(m);
+    int64_t states = align64(states_of(m, entries)) + statistics_bytes(m);
     Parts p = {weight_bytes(m), flat_bytes(m), 0, states, largest_call(m, entries), 0, 0};
     if (optimizer) p.moments = (int64_t)optimizer_bytes(m, &t->recipe);
     if (optimizer) p.state += carried_bytes(m);
-    if (has_decode(entries)) p.generation = generation_bytes(m, &t->recipe);
+    int64_t slots = has_one(entries, ENTRY_slots) ? m->recipe.slots : 1;
+    if (has_one(entries, ENTRY_decode)) p.generation = generation_bytes(m, &t->recipe, slots);
     return p;
 }
 
@@ -212,7 +223,7 @@ int64_t bytes_of_run(const Trainer *t)
 /* The plan must be large enough for a run without texts, and must be the sum of its lines. */
 static void check_plan(const Lathe_model *m, bool run, Parts plan, Parts need)
 {
-    bug_if(need.params > plan.params || need.grads > plan.grads || states_taken(m, false) > plan.state ||
+    bug_if(need.params > plan.params || need.grads > plan.grads || states_taken(m, false, false) > plan.state ||
            (run && need.call > plan.call));
     int64_t beside = m->device ? planned(m, CATEGORY_workspace) + ahead_bytes(m)
                                : planned(m, CATEGORY_blas) + planned(m, CATEGORY_data);
@@ -234,10 +245,11 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     check_plan(t->model, optimizer, plan, need);
     check_optimizer(t, need.moments);
     Parts take = optimizer ? parts_of_run(t, need) : parts_of_gpu(t, need);
-    m->state_bytes = states_taken(t->model, has_decode(entries));
+    m->state_bytes = states_of(t->model, entries);
     m->bytes = parts_sum(take, grads);
     if (t->model->device) check_memory(t);
-    else refuse_too_large(t, m->bytes + planned(t->model, CATEGORY_blas) + planned(t->model, CATEGORY_data));
+    else
+        refuse_too_large(t, m->bytes + planned(t->model, CATEGORY_blas) + planned(t->model, CATEGORY_data) + t->beside);
     m->base = map_block(t, m->bytes);
     int64_t at = 0;
     m->params = part(m, &at, take.params);

@@ -9,6 +9,7 @@
 /* Ends the program (1) if the plan needs more memory than the machine has; called before anything is allocated. */
 void check_memory(const Trainer *t);
 void check_data_memory(const Trainer *t, int64_t bytes); /* the same, with `bytes` for the data */
+void check_memory_beside(const Trainer *t, const Memory *m, int64_t bytes); /* the same, with bytes beside the block */
 /* Allocates the block: the planned size for train and bench, for other commands the part they use.  Touches the pages
  * of gradients and of the arena, for at most 0.15 s each; callers fill parameters and moments.  NO_ENTRY ends
  * `entries`.  If the machine has too little memory, the program ends (1) before anything is allocated. */

@@ -5,7 +5,7 @@
 #include "interface/lathe_model.h"
 #include "math/gemm.h"
 #include "math/gemm_shape.h"
-#include "math/math.h"
+#include "model/tables.h"
 #include "trainer/selftest.h"
 
 #include <float.h>
@@ -22,7 +22,7 @@ static struct Watched {
     Product_off worst;
     struct Pack {
         const void *packed, *b;
-        bool blocks;
+        Lathe_dtype blocks;
         int64_t b_k, b_n;
     } pack[PACKS];
     int packs;
@@ -76,7 +76,7 @@ static double off_by(const Product *p, const struct Pack *b, Spot at, double old
 {
     double sum = old, size = fabs(old), c = number(p->c, at.c, p->is_double);
     for (int64_t k = 0; k < p->g->K; k++) {
-        double right = b->blocks ? (double)from_q8_0(b->b, at.b + k * b->b_k)
+        double right = b->blocks ? read_element(b->blocks, b->b, at.b + k * b->b_k)
                                  : number(b->b, at.b + k * b->b_k, p->is_double);
         double x = number(p->a, at.a + k * p->g->a_k, p->is_double) * right;
         sum += x;
@@ -132,7 +132,7 @@ static void after(const Product *p, void *kept)
     free(s);
 }
 
-static void packs(const void *packed, const void *b, bool blocks, int64_t b_k, int64_t b_n)
+static void packs(const void *packed, const void *b, Lathe_dtype blocks, int64_t b_k, int64_t b_n)
 {
 #pragma omp critical(lathe_watched)
     {

@@ -5,6 +5,7 @@
 #include "data/data.h"
 #include "data/stream.h"
 #include "interface/lathe_model.h"
+#include "model/adapter.h"
 #include "model/block.h"
 #include "model/tables.h"
 #include "step/entry.h"
@@ -179,6 +180,9 @@ void print_banner(const Report *r)
     show(stderr, "%s%s: %s parameters, %s, %d thread%s, %s of memory (%s beside it for the data's tables)\n", m->name,
          config_of(m), grouped_text(m->parameter_count), m->precision, omp_get_max_threads(),
          omp_get_max_threads() == 1 ? "" : "s", bytes_text(bytes_of_run(t)), bytes_text(heap > 0 ? heap : 0));
+    char *trained = training_words(m);
+    if (trained) show(stderr, "%s\n", trained);
+    free(trained);
     if (t->ranks)
         show(stderr, "%d GPUs, each with this memory and %s %s per step\n", gpus_of(t),
              grouped_text(r->items_per_step / gpus_of(t)), item_word(d));

@@ -18,11 +18,15 @@ typedef struct Trainer { /* one run of the program */
     struct Origin *origin;              /* files that came with imported weights (model/origin.c); NULL: none */
     const char *out, *weights, *inputs, *only, *keep, *trace, *to; /* NULL where not given */
     const char *adapter;                /* a folder of PEFT's over the weights; NULL where not given */
+    Words adapters;                     /* of serve: NAME=PATH */
+    const char *base;                   /* of adapters that are trained (model/base.h); NULL: not known */
+    bool other_base;                    /* adapters of another base are taken, too */
     const char *init_except;            /* layers that --init leaves as they are drawn; NULL where not given */
     const char *turn;                   /* of grad, bench, profile; NULL: the first */
     const char *tokenizer;              /* file or folder of one; NULL: the recipe says which */
     int64_t steps, epochs, tokens, samples; /* 0 where not given */
     const char *type;                   /* export: of matrices in a GGUF */
+    const char *graph;                  /* export to ONNX: what `lathe export` hands over; NULL where not given */
     int64_t ids;                        /* export: ids in use; 0 where not given */
     int64_t items;                      /* eval: sources to write texts for; 0: all */
     int64_t memory_limit;               /* bytes; 0: what the machine has */
@@ -36,6 +40,10 @@ typedef struct Trainer { /* one run of the program */
     bool chat;            /* generate: prompts are what a person says in a chat */
     const char *system;   /* what the system says before; NULL: as the form of chats has it */
     bool given[MAX_SETTINGS]; /* the k-th of the recipe was given */
+    const char *grammar_file, *schema_file; /* what texts may be; NULL where not given */
+    const struct Grammar *grammar;          /* of these; NULL: anything */
+    struct Vocabulary *vocabulary;          /* for grammars; NULL: there are none */
+    int64_t beside;                         /* bytes of memory beside the plan: for grammars */
     const char *host, *port, *key, *key_file; /* of serve; NULL where not given */
     const char *resume;   /* NULL: a new run; "": from the run folder's newest checkpoint; else a path */
     struct Saver *saver;  /* NULL unless the command saves while it trains */
@@ -61,7 +69,9 @@ void take_inputs(const Trainer *t, const Lathe_entry *e, char *in); /* of --inpu
 int init_command(Trainer *t);     /* trainer/grad.c */
 int draw_command(Trainer *t);     /* trainer/draw.c */
 int export_command(Trainer *t);   /* trainer/export.c */
+int export_onnx(Trainer *t);      /* trainer/export_onnx.c */
 void write_card(const Trainer *t, const char *library); /* trainer/card.c: a model card in the exported folder */
+char *weights_before(const char *weights); /* likewise: the --init of the run that they are of, from malloc; NULL: none */
 int bench_command(Trainer *t);    /* trainer/bench.c */
 int profile_command(Trainer *t);  /* trainer/profile.c */
 int replay_command(Trainer *t);   /* trainer/replay.c */

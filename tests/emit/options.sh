@@ -15,6 +15,7 @@ changing='--config=stream
 --target=cuda
 --memory=1G
 --precision=bf16
+--cache=bf16
 --lora=rank=2
 --prefer=dpo
 --head-rows=3
@@ -26,6 +27,7 @@ changing='--config=stream
 --poison
 --no-fuse'
 same='--gpus=2
+--entry=eval
 --bundle
 --source
 --json
@@ -38,7 +40,7 @@ plain=$(folder '')
 : >"$TMP/folders"
 echo "$changing" | while read -r option; do folder "$option"; done >"$TMP/folders"
 echo "$plain" >>"$TMP/folders"
-[ "$(wc -l <"$TMP/folders")" = 16 ] || complain "not every option builds: $(cat "$TMP/folders")"
+[ "$(wc -l <"$TMP/folders")" = 17 ] || complain "not every option builds: $(cat "$TMP/folders")"
 [ -z "$(sort "$TMP/folders" | uniq -d)" ] || complain "builds share a folder: $(sort "$TMP/folders" | uniq -d)"
 folder '--precision=bf16 --parameters=bf16' >>"$TMP/folders"
 folder '--lora=rank=2 --frozen=q8_0' >>"$TMP/folders"

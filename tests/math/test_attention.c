@@ -30,7 +30,7 @@ typedef struct Case {
     Lathe_attention g;
     Lathe_masks m;
     Operand_ x[OPERANDS];
-    int *lengths, *q_segments, *k_segments, *row, *base;
+    int *offsets, *lengths, *q_segments, *k_segments, *row, *base;
     void *q_turns, *k_turns, *bias;
     bool is_f64, weights; /* weights: p is asked for */
 } Case;
@@ -86,6 +86,15 @@ static int *some_ints(Rng *r, int64_t n, int64_t most)
     return x;
 }
 
+/* Each as the one before, but at every `length`-th place or so: packed documents. */
+static int *stretches(Rng *r, int64_t n, int64_t length)
+{
+    int *x = some_ints(r, n, 3);
+    for (int64_t i = 1; i < n; i++)
+        if (below(r, length)) x[i] = x[i - 1];
+    return x;
+}
+
 static void make_masks(Case *c, Rng *r, int flags)
 {
     Lathe_attention *g = &c->g;
@@ -93,11 +102,13 @@ static void make_masks(Case *c, Rng *r, int flags)
     g->causal = flags & 1;
     g->window = flags & 2 ? 1 + below(r, below(r, 2) ? 8 : g->S) : 0;
     if (flags & 3) c->m.offset = below(r, 2) ? 0 : (int)below(r, g->S + 4) - 2;
+    if (flags & 3 && below(r, 3) == 0) c->m.offsets = c->offsets = some_ints(r, samples, g->S + 2);
     if (flags & 4) c->m.lengths = c->lengths = some_ints(r, samples, g->S + 2);
-    g->lengths = (Lathe_heads){.batch = {g->batch[1], 1}};
+    g->lengths = g->offsets = (Lathe_heads){.batch = {g->batch[1], 1}};
     if (flags & 8) {
-        c->m.q_segments = c->q_segments = some_ints(r, samples * g->T, 3);
-        c->m.k_segments = c->k_segments = some_ints(r, samples * g->S, 3);
+        int64_t length = 1 + below(r, 2) * below(r, 200);
+        c->m.q_segments = c->q_segments = stretches(r, samples * g->T, length);
+        c->m.k_segments = c->k_segments = stretches(r, samples * g->S, length);
     }
     g->q_segments = (Lathe_heads){.batch = {g->batch[1] * g->T, g->T}, .time = 1};
     g->k_segments = (Lathe_heads){.batch = {g->batch[1] * g->S, g->S}, .time = 1};
@@ -195,7 +206,7 @@ static Case make_case(Rng *r, int number, bool is_f64)
 static void free_case(Case *c)
 {
     for (int x = 0; x < OPERANDS; x++) free(c->x[x].exact), free(c->x[x].size), free(c->x[x].given);
-    free(c->lengths), free(c->q_segments), free(c->k_segments), free(c->row), free(c->base);
+    free(c->offsets), free(c->lengths), free(c->q_segments), free(c->k_segments), free(c->row), free(c->base);
     free(c->q_turns), free(c->k_turns), free(c->bias);
 }
 
@@ -209,7 +220,7 @@ static double *exact(const Case *c, int x, int64_t sample, int64_t time, int64_t
 static bool sees(const Case *c, int64_t sample, int64_t t, int64_t s)
 {
     const Lathe_attention *g = &c->g;
-    int64_t i = c->m.offset + t;
+    int64_t i = (c->offsets ? c->offsets[sample] : c->m.offset) + t;
     return !(g->causal && s > i) && !(g->window && s <= i - g->window) && !(c->lengths && s >= c->lengths[sample]) &&
            !(c->q_segments && c->q_segments[sample * g->T + t] != c->k_segments[sample * g->S + s]);
 }

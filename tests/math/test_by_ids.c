@@ -5,7 +5,7 @@
 #include "harness.h"
 #include "lathe_rt.h"
 #include "math/engine.h"
-#include "math/q8_0.h"
+#include "math/blocks.h"
 
 #include <float.h>
 #include <math.h>
@@ -18,7 +18,8 @@ static const double untouched = 12345.25;
 typedef struct Case {
     Lathe_by_ids g;
     bool is_f64, sums;
-    Lathe_q8_0 *blocks; /* of w; NULL: it has none */
+    unsigned char *blocks; /* of w; NULL: it has none */
+    Lathe_dtype type;      /* theirs */
     int64_t rows, x_span, y_span, w_span;
     void *x, *y, *w;
     int *ids;
@@ -70,7 +71,8 @@ static void call(const Case *c, void *result)
     if (c->sums) {
         if (c->is_f64) sum_by_ids_f64(result, c->y, c->x, c->ids, g);
         else sum_by_ids_f32(result, c->y, c->x, c->ids, g);
-    } else if (c->blocks) dot_by_ids_q8_0(result, c->x, c->blocks, c->ids, g);
+    } else if (c->type == LATHE_Q8_0) dot_by_ids_q8_0(result, c->x, (Lathe_q8_0 *)(void *)c->blocks, c->ids, g);
+    else if (c->blocks) dot_by_ids_q4_0(result, c->x, (Lathe_q4_0 *)(void *)c->blocks, c->ids, g);
     else if (c->is_f64) dot_by_ids_f64(result, c->x, c->w, c->ids, g);
     else dot_by_ids_f32(result, c->x, c->w, c->ids, g);
 }
@@ -131,12 +133,12 @@ static void run(Case *c, Rng *r)
 {
     static const int threads[] = {1, 2, 3, 8};
     c->x = drawn(c, c->x_span, r), c->y = drawn(c, c->y_span, r), c->w = drawn(c, c->w_span, r);
-    for (int64_t i = 0; c->blocks && i < c->w_span; i++) {
-        Lathe_q8_0 *b = &c->blocks[i / LATHE_BLOCK];
-        if (i % LATHE_BLOCK == 0) b->scale = to_f16_f32((float)(0.01 * (1 + (double)below(r, 9))));
-        b->code[i % LATHE_BLOCK] = (int8_t)below(r, 255);
+    for (int64_t i = 0, n = lathe_bytes_of_block(c->type); c->blocks && i < c->w_span / LATHE_BLOCK; i++) {
+        uint16_t scale = to_f16_f32((float)(0.01 * (1 + (double)below(r, 9))));
+        for (int64_t k = 2; k < n; k++) c->blocks[i * n + k] = (unsigned char)below(r, 255);
+        memcpy(c->blocks + i * n, &scale, sizeof scale);
     }
-    for (int64_t i = 0; c->blocks && i < c->w_span; i++) put(c, c->w, i, from_q8_0(c->blocks, i));
+    for (int64_t i = 0; c->blocks && i < c->w_span; i++) put(c, c->w, i, block_element(c->type, c->blocks, i));
     int64_t span = c->sums ? c->w_span : c->y_span;
     void *first = emptied(c, span);
     for (int i = 0; i < 4; i++) {
@@ -172,7 +174,8 @@ static void run_random(int number, Rng *r)
     g->outer = 1 + below(r, large ? 300 : 20), g->inner = 1 + below(r, 4), g->E = 1 + below(r, 9);
     g->N = 1 + below(r, large ? 200 : 40), g->K = 1 + below(r, large ? 500 : 70);
     if (blocks) g->N = (1 + g->N / 32) * 32, g->K = (1 + g->K / 32) * 32;
-    if (blocks) c.blocks = calloc((size_t)(g->E * g->N * g->K / LATHE_BLOCK), sizeof *c.blocks);
+    if (blocks) c.type = number % 4 ? LATHE_Q4_0 : LATHE_Q8_0;
+    if (blocks) c.blocks = calloc((size_t)(g->E * g->N * g->K / LATHE_BLOCK), (size_t)lathe_bytes_of_block(c.type));
     draw_ids(&c, number % 7 == 0 ? below(r, (int)g->E) : -1, r);
     lay_out(&c, !c.sums && below(r, 2), below(r, 2), r);
     run(&c, r);

@@ -3,9 +3,12 @@
 #include "base/words.h"
 #include "model/blocks.h"
 #include "model/gguf.h"
+#include "model/place.h"
+#include "model/tables.h"
 #include "damage.h"
 
 #include <math.h>
+#include <string.h>
 
 static int failures;
 static char *path;
@@ -53,6 +56,27 @@ static void compare_all(void)
     close_store(&known);
 }
 
+/* Floats become the blocks that the package makes of them. */
+static void compare_rounded(void)
+{
+    Store s;
+    read_gguf(&s, "tests/reference/gguf/rounded.gguf");
+    const Stored *x = find_stored(&s, "x");
+    for (Lathe_dtype t = LATHE_Q8_0; block_word(t); t++) {
+        const Stored *known = find_stored(&s, block_word(t));
+        int64_t n = elements_of(x), bytes = lathe_bytes_of_block(t), wrong = 0;
+        for (int64_t i = 0; i < n; i += LATHE_BLOCK) {
+            double values[LATHE_BLOCK];
+            char own[sizeof(Lathe_q8_0)];
+            read_stored(x, i, LATHE_BLOCK, values);
+            write_reals(t, own, LATHE_BLOCK, values);
+            wrong += memcmp(own, known->at + i / LATHE_BLOCK * bytes, (size_t)bytes) != 0;
+        }
+        if (wrong || n != 2048) printf("FAILED: %lld blocks of %s differ\n", (long long)wrong, known->name), failures++;
+    }
+    close_store(&s);
+}
+
 static void read_all(void)
 {
     Store s;
@@ -90,6 +114,7 @@ static void damage(const char *name, size_t header)
 int main(void)
 {
     compare_all();
+    compare_rounded();
     damage("tests/reference/gguf/llama.gguf", 14000);
     damage("tests/reference/gguf/llama3.gguf", 4500); /* a table of stretched positions */
     damage("tests/reference/gguf/spm.gguf", 16000);   /* scores */

@@ -66,7 +66,7 @@ int main(void)
     const char *file = format("%s/weights.safetensors", temp_folder());
     Live *plain = build_model("tests/models/padding.lua --set padding=-1");
     init_parameters(plain->model, 5, plain->params);
-    save_weights(plain->model, file, plain->params, NULL);
+    save_weights(plain->model, file, NULL, plain->params, NULL);
     unload(plain);
     Live *l = build_model("tests/models/padding.lua");
     feed(l);

@@ -124,6 +124,8 @@ static void fill_document(const Decoder *d, const char *input, bool counts)
         set_element(LATHE_I32, input_at(d->l, d->whole, input), i, counts ? (double)(i % d->seq) : 1);
 }
 
+static void compare_slots(const Decoder *d, const char *what, const double *expected, double bound);
+
 static void compare_model(const char *what, const char *arguments, double bound)
 {
     Rng r = rng_of(3);
@@ -158,7 +160,10 @@ static void compare_model(const char *what, const char *arguments, double bound)
         worst = fmax(worst, compare_step(&d, what, expected, t % d.batch, t, bound));
     }
     printf("%-28s %lld rows, worst difference %.1e\n", what, (long long)d.rows, worst);
+    if (l->model->recipe.slots > 1) compare_slots(&d, what, expected, bound);
     unload(l);
 }
+
+#include "slots.h"
 
 #endif

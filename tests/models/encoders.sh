@@ -128,6 +128,4 @@ sed 's/,$/,stands/' empty.csv >long.csv
 must "$trainer" train --init "$base" --data long.csv --out runs/long --steps 1 --set split=last
 says '40 cut'
 
-# ---- a fault that is not mended yet: on a GPU, the gradient of a table that drawn ids read
-refuse 1 'the ids that choose rows here are drawn at random' "$LATHE" build "$models/bert.lua" --set head=masked --target cuda --source -o "$TMP/cuda"
-must "$LATHE" build "$models/bert.lua" --target cuda --source -o "$TMP/cuda"
+refuse 1 'mask 103 is no id below vocab 40' "$LATHE" check "$models/bert.lua" --set head=masked --set vocab=40

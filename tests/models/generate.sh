@@ -43,6 +43,16 @@ for rows in 1 4; do
         same a b "prompts read at once ($rows rows, $how)"
     done
 done
+# Three slots for five prompts: the very texts that they are alone.
+# shellcheck disable=SC2086
+must "$LATHE" build $gpt --set slots=3 --set prefill=5 -o "$TMP/slots"
+for how in '--set temperature=0' '--seed 4 --set top_k=3 --set repetition_penalty=1.5'; do
+    # shellcheck disable=SC2086
+    write a "$TMP/prefill-1/trainer" generate --out "$TMP/run" --tokens 40 $how --prompt 'the cat' 'a' '' 'and ran to the sea and' "$long"
+    # shellcheck disable=SC2086
+    write b "$TMP/slots/trainer" generate --out "$TMP/run" --tokens 40 $how --prompt 'the cat' 'a' '' 'and ran to the sea and' "$long"
+    same a b "slots ($how)"
+done
 write a $four --beams 2 --prompt 'the cat' 'and ran to the sea and'
 write b "$TMP/prefill-4/trainer" generate --out "$TMP/run" --tokens 40 --beams 2 --prompt 'the cat' 'and ran to the sea and'
 same a b "prompts of beams read at once"

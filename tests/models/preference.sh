@@ -160,5 +160,5 @@ sed 's/nn.cross_entropy(logits, input.targets)/nn.cross_entropy(logits, input.ta
 refuse 2 'is not nn.cross_entropy or nn.linear_cross_entropy of input.targets' "$LATHE" check "$TMP/sum.lua" --prefer dpo
 sed 's/{ weight = head.weight }/{ weight = head.weight, smoothing = 0.1 }/' models/llama.lua >"$TMP/smooth.lua"
 refuse 1 'leave smoothing out' "$LATHE" check "$TMP/smooth.lua" --prefer dpo
-sed 's/return loss, { logits/return loss + nn.cross_entropy(logits, input.targets), { logits/' models/llama.lua >"$TMP/two.lua"
+sed 's/return loss, out end/return loss + nn.cross_entropy(logits, input.targets), out end/' models/llama.lua >"$TMP/two.lua"
 refuse 1 'takes one loss of input.targets, and this is the second' "$LATHE" check "$TMP/two.lua" --prefer dpo

@@ -34,6 +34,14 @@ int main(void)
                   "models/llama.lua --set layers=3 --set width=24 --set hidden=40 --set vocab=17 --set seq=11 "
                   "--set context=12 --set batch=4 --set rows=3 --set prefill=5 --precision fp64",
                   1e-12);
+    compare_model("keys and values in bf16, prompts read at once",
+                  "models/llama.lua --set layers=3 --set width=24 --set hidden=40 --set vocab=17 --set seq=11 "
+                  "--set context=12 --set batch=4 --set rows=3 --set prefill=5 --cache bf16",
+                  1e-2);
+    compare_model("keys and values in bf16, a window",
+                  "models/gpt.lua --config char --set layers=2 --set width=32 --set heads=4 --set seq=33 --set batch=2 "
+                  "--cache bf16",
+                  1e-2);
     compare_model("a window, prompts read at once",
                   "models/llama.lua --set kind=mistral --set window=3 --set width=32 --set seq=33 --set batch=2 "
                   "--set prefill=8",

@@ -39,7 +39,7 @@ static const char *const decodes[] = {
     "return nn.shift(x)",
     "return x:cumsum(1)",
     "return nn.cumsum(x:reshape { x:size(0), x:size(1), 2, 4 }, -3):reshape(x.shape)",
-    "return nn.positions(x):cast(\"f32\"):reshape { 1, x:size(1), 1 } + x",
+    "return nn.positions(x):cast(\"f32\"):unsqueeze(-1) + x",
     "return nn.position_embedding(x, { context = 9, width = 8 }) + x",
     "return nn.sinusoidal(nn.positions(x), 8) + x",
     HEADS "return nn.rotary(q, nn.positions(x), 10.0):reshape(x.shape)",
@@ -228,6 +228,7 @@ static void test_decoding(void)
     for (int i = 0; i < COUNT_OF(decodes); i++) say(&parts, "    x = x + 0.1 * %s\n", scope_of(decodes[i], i));
     const char *file = description("decodes", parts.at, "logits = logits");
     compare_model("the whole table", format("%s --precision fp64", file), 1e-12);
+    compare_model("the whole table in slots", format("%s --set rows=1 --set slots=3 --precision fp64", file), 1e-12);
 }
 
 /* Has the row a state that goes from token to token? Then its model has no entry prefill. */

@@ -76,7 +76,7 @@ refused() {     # TEXT ARGUMENTS…
     "$LATHE" plan models/gpt.lua --config char "$@" >"$TMP/log" 2>&1 || code=$?
     [ "$code" = 2 ] && grep -q -- "$text" "$TMP/log" || { head -3 "$TMP/log"; complain "$*: exit code $code"; }
 }
-refused 'parameters fp8: expected fp32, bf16 or q8_0' --precision bf16 --parameters fp8
+refused 'parameters fp8: expected fp32, bf16, q8_0 or q4_0' --precision bf16 --parameters fp8
 refused 'parameters bf16 goes with --precision bf16, and not with fp32' --parameters bf16
 refused 'parameters bf16 goes with --precision bf16, and not with fp16' --parameters bf16 --precision fp16
 refused 'with --precision fp64 they are in 64 bits' --parameters fp32 --precision fp64

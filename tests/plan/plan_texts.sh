@@ -22,6 +22,8 @@ bytes() { sed -n "s/^ *$2 *\([0-9,]*\) bytes.*/\1/p" "$TMP/$1/plan.txt" | head -
 total() { sed -n 's/^memory of [^:]*: \([0-9,]*\) bytes.*/\1/p' "$TMP/$1/plan.txt" | tr -d ,; }
 [ "$(bytes gpt states)$(bytes gpt generation)" = 00 ] || wrong 'states are planned that no run uses'
 [ "$(bytes writes states)" = $((2 * 2 * 32 * 32 * 4)) ] || wrong "$(bytes writes states) bytes for keys and values"
+"$LATHE" build "$TMP/writes.lua" $sizes --cache bf16 -o "$TMP/halves" >"$TMP/log" 2>&1 || { cat "$TMP/log"; exit 1; }
+[ "$(bytes halves states)" = $((2 * 2 * 32 * 32 * 2)) ] || wrong "$(bytes halves states) bytes for keys and values in bf16"
 [ $(($(total writes) - $(total gpt))) = $(($(bytes writes states) + $(bytes writes generation))) ] ||
     wrong 'the totals differ by something else'
 

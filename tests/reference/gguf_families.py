@@ -36,7 +36,7 @@ TEXT = os.path.join(HERE, "..", "..", "README.md")
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
           r"|\s*[\r\n]+|\s+(?!\S)|\s+")  # fmt: skip
 CUTS = {"llama": ("llama-bpe", LLAMA3), "mistral": ("smollm", None), "qwen2": ("qwen2", LLAMA3.replace("{1,3}", "")), "qwen3": ("qwen2", LLAMA3.replace("{1,3}", "")),
-        "gemma": (None, None), "gemma2": (None, None), "gemma3_text": (None, None),
+        "mixtral": ("llama-bpe", LLAMA3), "qwen3_moe": ("qwen2", LLAMA3.replace("{1,3}", "")), "gemma": (None, None), "gemma2": (None, None), "gemma3_text": (None, None),
         "olmo2": ("dbrx", LLAMA3), "phi3": ("dbrx", LLAMA3), "gpt_neox": ("gpt-2", None), "smollm3": ("llama-bpe", LLAMA3),
         "gpt2": ("gpt-2", None), "spm": (None, None)}  # fmt: skip
 CONVERT = """
@@ -228,8 +228,10 @@ def compare(lathe, llama_cpp_folder, family, seed, work):
     config.vocab_size, config.bos_token_id, config.eos_token_id = len(t), t.bos_token_id, t.eos_token_id
     if family == "gpt2":
         config.activation_function, config.n_ctx = "gelu_new", config.n_positions
-    if family in ("mistral", "phi3"):
+    if family in ("mistral", "mixtral", "phi3"):
         config.sliding_window = None
+    if family in ("mixtral", "qwen3_moe"):
+        config.norm_topk_prob, config._experts_implementation = True, "eager"
     unread = {"longrope": ("factor", "attention_factor"), "yarn": ("beta_fast", "beta_slow")}.get(way, ())  # by the converter, or llama.cpp
     config.rope_parameters = {k: v for k, v in config.rope_parameters.items() if k not in unread} if unread else config.rope_parameters
     if family.startswith("gemma"):

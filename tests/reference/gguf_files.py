@@ -4,7 +4,8 @@
     gguf_files.py compare MODEL.gguf TRAINER [TOKENS]
                                         logits of TRAINER, built for the model, beside those of transformers
 
-blocks.gguf has a tensor of each type of element, of bytes drawn at random, and blocks.safetensors what `gguf` reads there.  llama.gguf
+blocks.gguf has a tensor of each type of element, of bytes drawn at random, and blocks.safetensors what `gguf` reads there.
+rounded.gguf has floats, and the blocks that `gguf` makes of them.  llama.gguf
 is a small Llama with a tokenizer, and llama/ the folder that transformers makes of it.
 """
 
@@ -59,6 +60,20 @@ def blocks():
     known["BF16"] = gguf.dequantize(short, gguf.GGMLQuantizationType.BF16)
     finish(writer)
     write_safetensors(os.path.join(HERE, "blocks.safetensors"), known)
+
+
+def rounded():
+    r = np.random.default_rng(3)
+    x = r.normal(0, 1, (64, 32)).astype("f4") * np.exp2(r.integers(-20, 20, (64, 1))).astype("f4")
+    x[0], x[1, 5], x[2, 3:9] = 0, -x[1].max(), -np.abs(x[2]).max()
+    x[3] = np.tile(np.float32([0.5, -0.25, 8, -8]), 8)  # sizes that are equal, and halves of a step
+    x[4] = np.arange(-16, 16) / np.float32(2)
+    writer = gguf.GGUFWriter(os.path.join(HERE, "rounded.gguf"), "rounded")
+    writer.add_tensor("x", x)
+    for name in ("Q8_0", "Q4_0"):
+        kind = gguf.GGMLQuantizationType[name]
+        writer.add_tensor(name, gguf.quantize(x, kind), raw_dtype=kind)
+    finish(writer)
 
 
 def finish(writer):
@@ -153,4 +168,5 @@ if __name__ == "__main__":
         compare(*sys.argv[2:])
     else:
         blocks()
+        rounded()
         llama()

@@ -45,7 +45,7 @@ struct Case {
     Lathe_attention g;
     Operand x[OPERANDS];
     int offset, flags, aligned;
-    std::vector<int> lengths, q_segments, k_segments, row, base;
+    std::vector<int> offsets, lengths, q_segments, k_segments, row, base;
     std::vector<double> q_turns, k_turns, bias;
     bool weights;
 };
@@ -98,7 +98,9 @@ static inline void make_masks(Case &c)
     g.window = c.flags & WINDOW ? 1 + below(below(2) ? 8 : (int)g.S) : 0;
     if (c.flags & (CAUSAL | WINDOW)) c.offset = below(2) ? 0 : below((int)g.S + 4) - 2;
     Lathe_heads a_sample = {{g.batch[1], 1}, 0, 0};
-    g.lengths = g.row = g.base = a_sample;
+    g.offsets = g.lengths = g.row = g.base = a_sample;
+    for (int i = 0; c.flags & (CAUSAL | WINDOW) && (g.S + g.T) % 3 == 0 && i < samples(c); i++)
+        c.offsets.push_back((int)(7 * i % (g.S + 2)));
     if (c.flags & LENGTHS) c.lengths = some_ints(samples(c), (int)g.S + 2);
     if (c.flags & SEGMENTS) {
         c.q_segments = some_ints(samples(c) * g.T, 3);

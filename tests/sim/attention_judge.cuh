@@ -9,7 +9,7 @@
 
 static inline bool shown(const Case &c, int sample, int t, int s)
 {
-    int i = c.offset + t;
+    int i = (c.offsets.empty() ? c.offset : c.offsets[sample]) + t;
     return !(c.g.causal && s > i) && !(c.g.window && s <= i - c.g.window) &&
            !(c.flags & LENGTHS && s >= c.lengths[sample]) &&
            !(c.flags & SEGMENTS && c.q_segments[sample * c.g.T + t] != c.k_segments[sample * c.g.S + s]);
@@ -149,7 +149,7 @@ static inline Results run(Case &c, Forward forward, Backward backward)
     Cuda_masks m = {};
     std::vector<int> five(1, 5);
     m.seed.at = device(five), m.step.value = 6, m.site.value = 7, m.offset.value = c.offset;
-    m.lengths = device(c.lengths), m.q_segments = device(c.q_segments), m.k_segments = device(c.k_segments);
+    m.offsets = device(c.offsets), m.lengths = device(c.lengths), m.q_segments = device(c.q_segments), m.k_segments = device(c.k_segments);
     m.row = device(c.row), m.base = device(c.base);
     m.q_turns = device<T>(c.q_turns), m.k_turns = device<T>(c.k_turns), m.bias = device<Real>(c.bias);
     for (int x = 0; x < OPERANDS; x++)
@@ -165,8 +165,8 @@ static inline Results run(Case &c, Forward forward, Backward backward)
         r.x[x] = x == LSE ? fetched<Real>(c.x[x].device, n) : fetched<T>(c.x[x].device, n);
     }
     for (Which x : {Q, K, V, D_O}) cudaFree(c.x[x].device);
-    for (const void *at : {(const void *)m.seed.at, (const void *)m.lengths, (const void *)m.q_segments,
-                           (const void *)m.k_segments, (const void *)m.row, (const void *)m.base, m.q_turns, m.k_turns})
+    for (const void *at : {(const void *)m.seed.at, (const void *)m.offsets, (const void *)m.lengths,
+                           (const void *)m.q_segments, (const void *)m.k_segments, (const void *)m.row, (const void *)m.base, m.q_turns, m.k_turns})
         if (at) cudaFree((void *)at);
     return r;
 }

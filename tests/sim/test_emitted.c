@@ -33,17 +33,20 @@ static const char *const models[] = {
     " --set gelu=tanh --precision bf16 --no-bias",
     "models/gpt.lua --set layers=2 --set width=24 --set heads=2 --set seq=18 --set batch=2 --set vocab=40"
     " --set dropout=0.2 --precision bf16",
-    "models/char_rnn.lua --config tiny --set dropout=0.2 --set accumulate=2",
+    "models/char_rnn.lua --config tiny --set dropout=0.2 --set accumulate=2 --set slots=3",
     "models/llama.lua --set layers=2 --set width=32 --set heads=4 --set kv_heads=2 --set hidden=48 --set seq=7"
     " --set batch=2 --set vocab=50",
     "models/llama.lua --set kind=gemma3_text --set layers=3 --set full_every=2 --set window=3 --set width=24 --set heads=3"
-    " --set kv_heads=1 --set head_width=10 --set hidden=34 --set seq=7 --set batch=2 --set vocab=50 --set rope_local=100.0",
+    " --set kv_heads=1 --set head_width=10 --set hidden=34 --set seq=7 --set batch=2 --set vocab=50 --set rope_local=100.0"
+    " --set slots=3",
     "models/llama.lua --set kind=mixtral --set experts=4 --set balance=0.1 --set layers=2 --set width=24 --set heads=3"
     " --set kv_heads=1 --set hidden=34 --set seq=7 --set batch=2 --set vocab=50",
     "models/bert.lua --set layers=2 --set width=24 --set heads=3 --set hidden=34 --set vocab=40 --set seq=7 --set "
     "batch=3",
     "models/bert.lua --set kind=modernbert --set layers=2 --set width=24 --set heads=3 --set hidden=34 --set vocab=40 "
     "--set window=4 --set full_every=2 --set seq=7 --set batch=3",
+    "models/bert.lua --set kind=modernbert --set head=masked --set mask_share=0.5 --set mask=3 --set cls=1 --set sep=2 "
+    "--set layers=2 --set width=24 --set heads=3 --set hidden=34 --set vocab=40 --set seq=7 --set batch=3",
     "models/neox.lua --set layers=2 --set width=24 --set heads=3 --set rotary_share=0.5 --set hidden=34 --set seq=7"
     " --set batch=2 --set vocab=50",
     "tests/models/lstm20.lua",
@@ -55,7 +58,7 @@ static const char *const models[] = {
     "models/mu.lua --config tiny --set seq=6 --set vocab=40 --set accumulate=2",
     "models/pointer_generator.lua --config tiny --set coverage=0.5 --set source_seq=9 --set dropout=0.2",
     "models/seq2seq.lua --config tiny --set layers=2 --set dropout=0.2",
-    "tests/models/attends.lua",
+    "tests/models/attends.lua --set slots=3",
     "tests/models/attends.lua --set pack=true --set dropout=0.2 --precision bf16",
 };
 

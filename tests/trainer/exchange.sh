@@ -162,7 +162,7 @@ works $padded train --init bad --data t.txt --tokenizer chars --steps 2 --out x
 # Folders and words.
 refuses 2 'run: error: has a trainer.s weights, which the export would replace' $padded export --weights run --out run
 refuses 2 'has a trainer.s weights' $padded export --weights filled.safetensors --out run
-refuses 2 '--to onnx: expected hf' $gpt export --to onnx --out x --weights gpt.safetensors
+refuses 2 '--to pickle: expected hf' $gpt export --to pickle --out x --weights gpt.safetensors
 refuses 2 'export needs --out DIR' $gpt export --to hf --weights gpt.safetensors
 refuses 2 'expected at most 61 ids' $gpt export --ids 62 --out x --weights gpt.safetensors
 refuses 2 '--ids 5: the tokenizer has 14' $padded export --ids 5 --out x --weights run

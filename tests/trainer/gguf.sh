@@ -50,12 +50,18 @@ works $llama eval --data text.txt --val-fraction 1 --weights run && cp out folde
 grep ^loss own.txt >own.loss; grep ^loss folder.txt >folder.loss
 same own.loss folder.loss
 
-# Weights in 8 bits: a file of Q8_0 is read and written to the same bytes; other types are rounded as on export.
-works "$lathe" build $adapted --lora rank=2 --frozen q8_0 -o eight
-for type in q8_0 f32; do works $llama export --to gguf --type $type --weights run --out $type.gguf; done
-for type in q8_0 f32; do works $work/eight/trainer export --to gguf --type q8_0 --weights $type.gguf --out from-$type.gguf; done
-same q8_0.gguf from-q8_0.gguf
-same q8_0.gguf from-f32.gguf
+# Weights in 8 and 4 bits: a file of such blocks is read and written to the same bytes; other types are rounded as on export, but for
+# the table of ids, which also makes the logits: a file gives it 8 bits, unless the trainer has it in 4.
+for type in q8_0 q4_0; do
+    works "$lathe" build $adapted --lora rank=2 --frozen $type -o $type
+    for from in $type f32; do works $llama export --to gguf --type $from --weights run --out $from.gguf; done
+    for from in $type f32; do works $work/$type/trainer export --to gguf --type $type --weights $from.gguf --out from-$from.gguf; done
+    works $work/$type/trainer export --to gguf --type $type --weights from-$type.gguf --out again-$type.gguf
+    same from-$type.gguf again-$type.gguf
+    [ $type = q4_0 ] || { same $type.gguf from-$type.gguf; same $type.gguf from-f32.gguf; }
+done
+size() { wc -c <"$1"; }
+[ $((($(size q4_0.gguf) - $(size from-f32.gguf)) - 283 * 2 * (34 - 18))) -lt 32 ] && ok 'the table has 8 bits' || wrong "q4_0.gguf has $(size q4_0.gguf) bytes"
 
 # Adapters alone: out, in, and out again to the same bytes; what is no adapter, or another's, is refused.
 works "$lathe" build $adapted --lora rank=2,alpha=6,rslora -o low
@@ -88,7 +94,7 @@ cp out.gguf run/checkpoints/step-4/beside.gguf
 works $llama eval --data text.txt --val-fraction 1 --weights run/checkpoints/step-4/beside.gguf
 
 # Of smaller types the differences are told, and a second time nothing is lost.
-for type in f16 bf16 q8_0; do
+for type in f16 bf16 q8_0 q4_0; do
     works $llama export --to gguf --type $type --weights run --out $type.gguf
     cp out $type.told
     works $llama export --to gguf --type $type --weights $type.gguf --out again.gguf
@@ -98,9 +104,10 @@ done
 says 'at most [1-4]\..e-04' f16.told
 says 'at most [1-4]\..e-03' bf16.told
 says 'at most [34]\..e-03' q8_0.told
+says 'at most [67]\..e-02\|at most 1\..e-01' q4_0.told
 refuses 2 'out.gguf: error: is the file that the weights are in' $llama export --to gguf --type q8_0 --weights out.gguf --out out.gguf
 refuses 2 'run: error: is there and no GGUF file' $llama export --to gguf --weights out.gguf --out run
-refuses 2 '--type q4_0: expected f32, f16, bf16 or q8_0' $llama export --to gguf --type q4_0 --weights run --out refused.gguf
+refuses 2 '--type q4_1: expected f32, f16, bf16, q8_0 or q4_0' $llama export --to gguf --type q4_1 --weights run --out refused.gguf
 
 # What does not fit: another base of rotary positions, another tokenizer, other kinds of files.
 refuses 3 'rope_theta' $work/turned/trainer init --init $gguf/llama.gguf --out refused.safetensors
@@ -112,7 +119,7 @@ refuses 3 'cut.gguf: error: expected .* found the file.s end; it is cut off' $ll
 head -c 90000 $gguf/llama.gguf >cut.gguf
 refuses 3 'cut.gguf: error: tensor .* the file is cut off' $llama init --init cut.gguf --out refused.safetensors
 LC_ALL=C sed '0,/llama/s//gamma/' $gguf/llama.gguf >changed.gguf
-refuses 3 '"general.architecture": expected llama, qwen2, qwen3, gemma, gemma2, gemma3, olmo2, phi3, smollm3, gptneox or gpt2, found gamma' $llama init --init changed.gguf --out refused.safetensors
+refuses 3 '"general.architecture": expected llama, qwen2, qwen3, qwen3moe, gemma, gemma2, gemma3, olmo2, phi3, smollm3, gptneox or gpt2, found gamma' $llama init --init changed.gguf --out refused.safetensors
 changed smollm smallm
 refuses 3 'found model gpt2, pre smallm, which is not read from GGUF yet; --tokenizer FILE' $llama eval --data text.txt --weights changed.gguf
 works $llama eval --data text.txt --val-fraction 1 --weights changed.gguf --tokenizer $gguf/llama/tokenizer.json

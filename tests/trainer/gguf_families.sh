@@ -27,6 +27,26 @@ for kind in llama3 yarn qwen2 qwen3 gemma gemma2 gemma3 olmo2 neox smollm3 gpt2;
     same out theirs.ids
     cp own.gguf $kind.gguf
 done
+for kind in mixtral qwen3_moe; do   # in a file, the matrices of all experts of a layer are one tensor
+    file=$reference/gguf/$kind.gguf trainer=$kind.gguf.built/trainer
+    for from in $reference/hf_$kind $file; do
+        works "$lathe" new $kind.new --from $from
+        works "$lathe" build $kind.new/model.lua -o ${from##*/}.built
+        works ${from##*/}.built/trainer init --init $from --out ${from##*/}.safetensors
+        rm -r $kind.new
+    done
+    same $kind.gguf.safetensors hf_$kind.safetensors
+    works $trainer export --to gguf --type q8_0 --weights $file --out own.gguf      # whose rows are no whole blocks
+    works $trainer init --init own.gguf --out back.safetensors
+    same back.safetensors hf_$kind.safetensors
+    works $trainer export --to hf --weights own.gguf --out $kind-out
+    cp $reference/hf_$kind/* $kind-out
+    refuses 3 "llama.cpp's .*, and this" hf_$kind.built/trainer export --to gguf --weights $kind-out --out no.gguf
+    at=$(grep -abo expert_count $file | cut -d: -f1)
+    cp $file lies.gguf && printf '\4' | dd of=lies.gguf bs=1 seek=$((at + 16)) conv=notrunc 2>/dev/null
+    refuses 3 'tensor blk.0.ffn_.*: expected the matrices of 4 experts (expert_count), of at most 512, found 3 axes, the first of 5' \
+        $trainer init --init lies.gguf --out no.safetensors
+done
 for set in gpt2:layout=out_in gpt2:layout=in_out llama3:tied=true; do # weights in blocks, in whatever order they lie
     kind=${set%%:*}
     works "$lathe" build $kind/model.lua --parameters q8_0 --set ${set#*:} -o $kind/eight

@@ -53,7 +53,7 @@ says 'table.weight: missing; expected \[24, 24\] (toy.lua:4)' err
 bad 'does not hold' "{$bias,\"table.weight\":{\"dtype\":\"F32\",\"shape\":[24,25],\"data_offsets\":[192,2592]}}" 2592
 says 'table.weight: expected \[24, 24\], found \[24, 25\]' err
 bad 'does not hold' "{$bias,\"table.weight\":{\"dtype\":\"I32\",\"shape\":[24,24],\"data_offsets\":[192,2496]}}" 2496
-says 'table.weight: expected F32, F64, BF16 or Q8_0, found I32' err
+says 'table.weight: expected F32, F64, BF16, Q8_0 or Q4_0, found I32' err
 bad 'does not hold' "{$bias,\"table.weight\":{\"dtype\":\"F32\",\"shape\":[24,24],\"data_offsets\":[192,2496]},\"more\":{\"dtype\":\"F16\",\"shape\":[],\"data_offsets\":[2496,2498]}}" 2498
 says 'more: not a parameter of this model' err
 store f64.safetensors '{"h.0.bias":{"dtype":"F64","shape":[24],"data_offsets":[0,192]},"h.1.bias":{"dtype":"F64","shape":[24],"data_offsets":[192,384]},"table.weight":{"dtype":"F64","shape":[24,24],"data_offsets":[384,4992]}}' 4992

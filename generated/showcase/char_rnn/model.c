@@ -983,7 +983,7 @@ static const Lathe_bytes planned[] = {
 
 const Lathe_model lathe_model = {
     .name = "char_rnn", .config = "default", .precision = "fp32",
-            .source_hash = "8e0007a588396584",
+            .source_hash = "8ed8a9e12b32a80b",
     .needs = lathe_needs,
     .rebuild = "models/char_rnn.lua",
     .real = LATHE_F32, .batch = 32, .seq = 64, .vocab = 65,
@@ -1008,7 +1008,7 @@ const Lathe_model lathe_model = {
         .order = LATHE_ORDER_FOUND, .documents = LATHE_FILES, .pack = false,
         .bad_records = 0, .raw_id_size = 0,
         .shuffle_tokens = 4194304, .eval_tokens = 1048576, .stride = 0, .bos = NULL, .eos = NULL,
-        .temperature = 0.8, .top_p = 1, .repetition_penalty = 1,
+        .temperature = 0.8, .top_p = 1, .min_p = 0, .repetition_penalty = 1,
         .top_k = 0, .sample_tokens = 200, .rows = 1,
         .beams = 0, .min_tokens = 0, .no_repeat_ngram = 0, .length_penalty = 1,
         .prefill = 1,

@@ -1365,7 +1365,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "85b6d0b54a4704c1",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "2cff268cdc34b144",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
@@ -1391,7 +1391,7 @@ const Lathe_model lathe_model = {
         .order = LATHE_ORDER_FOUND, .documents = LATHE_FILES, .pack = false,
         .bad_records = 0, .raw_id_size = 0,
         .shuffle_tokens = 4194304, .eval_tokens = 1048576, .stride = 0, .bos = NULL, .eos = NULL,
-        .temperature = 0.8, .top_p = 1, .repetition_penalty = 1,
+        .temperature = 0.8, .top_p = 1, .min_p = 0, .repetition_penalty = 1,
         .top_k = 0, .sample_tokens = 200, .rows = 1,
         .beams = 0, .min_tokens = 0, .no_repeat_ngram = 0, .length_penalty = 1,
         .prefill = 1,
