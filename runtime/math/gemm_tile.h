@@ -86,7 +86,8 @@ static INLINE void NAME(widen)(REAL *to, NAME(Right) b, int64_t first, int64_t n
     }
 }
 
-/* A panel's lines of which rows of blocks are the columns: eight by eight. */
+/* A panel's lines of which rows of blocks are the columns: eight by eight.  What is read of a row is too short for the
+ * processor to foresee the next eight rows. */
 static INLINE void NAME(turn_blocks)(REAL *to, NAME(Right) b, int64_t first, int64_t step, int64_t K)
 {
     enum { W = NAME(COLUMNS), LONG = 64 };
@@ -94,7 +95,12 @@ static INLINE void NAME(turn_blocks)(REAL *to, NAME(Right) b, int64_t first, int
     for (int j = 0; j < W; j += 8)
         for (int64_t k = 0; k < K; k += LONG) {
             int64_t n = at_most(K - k, LONG), i = 0;
-            for (int r = 0; r < 8; r++) NAME(widen)(wide[r], b, first + (j + r) * step + k, n);
+            for (int r = 0; r < 8; r++) {
+                int64_t at = first + (j + r) * step + k;
+                __builtin_prefetch(block_at(b.type, b.blocks, at + 8 * step));
+                __builtin_prefetch(block_at(b.type, b.blocks, at + 8 * step + LONG - 1));
+                NAME(widen)(wide[r], b, at, n);
+            }
             for (; i + 8 <= n; i += 8) NAME(transpose)(to + (k + i) * W + j, W, *wide + i, LONG);
             for (; i < n; i++)
                 for (int r = 0; r < 8; r++) to[(k + i) * W + j + r] = wide[r][i];
