@@ -151,10 +151,15 @@ void attention_f32(float *o, float *lse, const float *q, const float *k, const f
                    const Lathe_masks *m);
 void attention_f64(double *o, double *lse, const double *q, const double *k, const double *v, const Lathe_attention *g,
                    const Lathe_masks *m);
-/* k and v as decode may remember them: in 16 bits, widened where they are read. */
+/* k and v as decode may remember them: in 16 bits or in blocks (steps and widths are multiples of LATHE_BLOCK), widened where
+ * they are read. */
 void attention_f32_bf16(float *o, float *lse, const float *q, const uint16_t *k, const uint16_t *v, const Lathe_attention *g,
                         const Lathe_masks *m);
 void attention_weights_f32_bf16(float *o, float *lse, float *p, const float *q, const uint16_t *k, const uint16_t *v,
+                                const Lathe_attention *g, const Lathe_masks *m);
+void attention_f32_q8_0(float *o, float *lse, const float *q, const Lathe_q8_0 *k, const Lathe_q8_0 *v, const Lathe_attention *g,
+                        const Lathe_masks *m);
+void attention_weights_f32_q8_0(float *o, float *lse, float *p, const float *q, const Lathe_q8_0 *k, const Lathe_q8_0 *v,
                                 const Lathe_attention *g, const Lathe_masks *m);
 void attention_weights_f32(float *o, float *lse, float *p, const float *q, const float *k, const float *v,
                            const Lathe_attention *g, const Lathe_masks *m);

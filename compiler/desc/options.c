@@ -14,7 +14,11 @@ bool only_answers(const Options *o) { return type_in_blocks(o->parameters) != BO
 
 DType block_type(const Options *o) { return type_in_blocks(only_answers(o) ? o->parameters : o->frozen); }
 
-DType cache_type(const Options *o) { return o->cache && same(o->cache, "bf16") ? BF16 : F32; }
+DType cache_type(const Options *o)
+{
+    if (o->cache && same(o->cache, "bf16")) return BF16;
+    return o->cache && same(o->cache, "q8_0") ? Q8_0 : F32;
+}
 
 const char *block_option(const Options *o)
 {

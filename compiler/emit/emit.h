@@ -172,6 +172,7 @@ typedef struct Function {
 int add_use(Function *f, View v, bool write); /* v over f's axes */
 void fit_args(Function *f);                   /* after the last add_use(): decides on parameters and subscripts */
 char *element(Function *f, int use);          /* x[r][c] */
+char *block_place(Function *f, int use);      /* x[r][c / LATHE_BLOCK], of what is in blocks */
 Expr value_at(Function *f, int use);          /* the same as an expression, with its guard; also an index */
 char *index_text(Function *f, Index x);
 const char *wished_name(Page *page, const Buffer *b);   /* the name that its parameter should have */

@@ -22,6 +22,7 @@ static Picking picking_of(Function *f, const Kernel *k)
     int last = s->own.rank - 2; /* of the axes before the picked axis */
     Picking g = {.k = k, .n = n, .batch = p->batch, .ids = p->ids, .after = p->after, .id = p->id};
     g.x = p->x, g.y = p->y, g.by = p->by, g.uold = -1;
+    g.blocks = k->kind == OVERWRITE && in_blocks(k->node->dtype);
     push(&f->names, "id");
     f->axis[p->id].name = "v";
     bool rest = last >= (int)k->node->ints[0] + k->reads.at[1].view.shape.rank - (int)k->node->ints[1];
@@ -63,12 +64,32 @@ void say_picked(Function *f, const Picking *g, bool y_is_result, bool add)
     line(&f->w, "%s;", store_text(t, y_is_result ? y : x, add, y_is_result ? x : y));
 }
 
+/* A block of x from its numbers, which the last index but that of ids runs over. */
+static void say_block(Function *f, const Picking *g)
+{
+    Axis *c = &f->axis[g->id - 1];
+    const char *now = c->now, *block = new_name(&f->names, "block"), *i = new_name(&f->names, "e");
+    const char *x = block_place(f, g->ux);
+    must(g->x.stride[g->id - 1] == 1 && c->extent % LATHE_BLOCK == 0);
+    line(&f->w, "float %s[LATHE_BLOCK];", block);
+    c->now = format("%s + %s", now, i);
+    const char *y = value_at(f, g->uy).text;
+    use_id(f, y, x);
+    open_for(&f->w, (For){.name = i, .to = "LATHE_BLOCK"});
+    line(&f->w, "%s[%s] = %s;", block, i, y);
+    close_block(&f->w);
+    c->now = now;
+    line(&f->w, "to_%s(&%s, %s);", type_suffix(g->x.buffer->dtype), x, block);
+}
+
 const char *walk_ids(Function *f, const Picking *g, Walk w, bool y_is_result, bool add)
 {
     int depth = f->w.depth;
     w.by = g;
+    w.by_blocks = g->blocks;
     const char *blocks = open_walk(f, &w);
-    say_picked(f, g, y_is_result, add);
+    if (g->blocks) say_block(f, g);
+    else say_picked(f, g, y_is_result, add);
     close_down_to(&f->w, depth);
     forget_id(f, g);
     return blocks;
@@ -104,8 +125,10 @@ static void start_x(Function *f, const Picking *g)
     share_axes(&w, g->id, g->id + 1);
     share_axes(&w, g->batch + g->ids, g->id);
     begin_part(f);
+    w.by_blocks = g->blocks;
     const char *blocks = open_walk(f, &w);
-    line(&f->w, "%s = %s;", element(f, g->ux), g->uold < 0 ? "0" : value_at(f, g->uold).text);
+    if (g->blocks) line(&f->w, "%s = %s;", block_place(f, g->ux), block_place(f, g->uold));
+    else line(&f->w, "%s = %s;", element(f, g->ux), g->uold < 0 ? "0" : value_at(f, g->uold).text);
     close_down_to(&f->w, depth);
     end_part(f, g->uold < 0 ? "zero, to add to" : "what is not overwritten", blocks);
     f->names.n = names;

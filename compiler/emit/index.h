@@ -11,6 +11,7 @@ typedef struct Picking {
     int batch, ids, after, id;
     View x, y, by;
     int ux, uy, uby, uold; /* uses; uold is -1 if x starts as it is, or from zero */
+    bool blocks;           /* x is in blocks, of neighbours along the last axis but that of ids */
 } Picking;
 
 /* Rows along an axis, which is the last of the function. */
@@ -29,6 +30,7 @@ typedef struct Walk {
     int shared;               /* CUDA: the number of leading axes that threads share; each thread walks the others */
     bool threads;             /* C: threads share the outermost loop */
     bool inside;              /* there is such a loop around it */
+    bool by_blocks;           /* the last one in steps of LATHE_BLOCK */
     const struct Picking *by; /* whose id is declared as soon as its indices are known; NULL: no id is */
 } Walk;
 void walk_axes(Walk *w, int from, int to);         /* adds the axes from … to - 1 */

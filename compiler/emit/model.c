@@ -18,7 +18,9 @@ char *type_name(Page *page, const char *entry, const char *what)
 static void say_tensor_member(Page *page, Text *t, DType type, const char *name, Shape s, const char *remark)
 {
     Text x = {0};
-    say(&x, "    %s %s%s;", c_type(type), name, array_text(page, s, 0));
+    const char *extents = array_text(page, s, 0);
+    if (in_blocks(type)) extents = format("%.*s / LATHE_BLOCK]", (int)strlen(extents) - 1, extents);
+    say(&x, "    %s %s%s;", c_type(type), name, extents);
     if (*remark) say(t, "%-60s /* %s */\n", x.at, in_comment(remark));
     else say(t, "%s\n", x.at);
 }
@@ -89,8 +91,9 @@ void say_header(Page *page, Text *t, const char *prototypes)
                 format("model.h: sizes, parameters and entries of %s, made by lathe.  Edit %s, not this file.",
                        page->desc->model, file));
     say(t, "#ifndef %s\n#define %s\n\n#include \"%s\"\n", guard, guard, page->target->interface);
-    bool narrow = is_stored(page->precision.weights) || is_stored(cache_type(page->desc->options));
-    say(t, "%s\n", narrow || page->module->plan.block_elements ? "#include \"math/math.h\"\n" : "");
+    DType cache = cache_type(page->desc->options);
+    bool narrow = is_stored(page->precision.weights) || is_stored(cache) || page->module->plan.block_elements;
+    say(t, "%s\n", in_blocks(cache) ? "#include \"math/blocks.h\"\n" : narrow ? "#include \"math/math.h\"\n" : "");
     say_sizes(page, t);
     say(t, "%s%s\n#endif\n", body.at, prototypes);
 }

@@ -56,6 +56,22 @@ static void say_device(Text *t, const Plan *p)
     if (p->gpus > 1) say_category(t, "shared", p->shared);
 }
 
+/* What decode remembers of each position, unless in fp32. */
+static void say_cache(Page *page, Text *t)
+{
+    const Desc *d = page->desc;
+    int64_t bytes = 0, wide = 0;
+    for (int i = 0; i < d->states.n; i++) {
+        const Tensor_spec *s = &d->states.at[i];
+        if (s->role != LATHE_STATE || s->dtype != cache_type(d->options) || s->dtype == F32) continue;
+        bytes += bytes_of_elements(s->dtype, elements(s->shape));
+        wide += bytes_of_elements(F32, elements(s->shape));
+    }
+    if (bytes)
+        say(t, "keys and values of decode in %s (--cache): %s bytes, in fp32 %s\n", dtype_name(cache_type(d->options)),
+            grouped(bytes), grouped(wide));
+}
+
 void print_plan(Page *page, Text *t)
 {
     const Module *m = page->module;
@@ -79,6 +95,7 @@ void print_plan(Page *page, Text *t)
     if (!device) say_category(t, p->data ? "data, at most" : "data", p->data); /* a small data set takes less */
     say_category(t, "generation", p->generation);
     if (device) say_device(t, p);
+    say_cache(page, t);
     if (p->slots)
         say(t, "%lld texts at once (serve, generate): %s bytes of states, not counted above\n",
             (long long)page->desc->recipe.slots, grouped(p->slots));

@@ -400,6 +400,18 @@ static char *element_of_blocks(Function *f, const Arg *a, const Use *u)
     return t.at;
 }
 
+char *block_place(Function *f, int use)
+{
+    const Use *u = &f->uses.at[use];
+    Arg *a = &f->args.at[u->arg];
+    Text t = {0};
+    a->parts |= 1u << f->parts.n;
+    say(&t, "%s", a->name);
+    for (int k = 0; !a->flat && k < a->dims - 1; k++) say(&t, "[%s]", index_text(f, u->sub[k]));
+    say(&t, "[%s]", row_in_blocks(index_text(f, a->flat ? u->offset : u->sub[a->dims - 1])));
+    return t.at;
+}
+
 char *element(Function *f, int use)
 {
     Use *u = &f->uses.at[use];

@@ -10,10 +10,12 @@ void open_for(Writer *w, For f)
                f.from ? f.from : "0", f.name, f.to, f.name, step);
 }
 
-void open_axis(Function *f, int j, const char *mark)
+static void open_axis_by(Function *f, int j, const char *mark, const char *step)
 {
-    open_for(&f->w, (For){.mark = mark, .name = f->axis[j].name, .to = f->axis[j].count});
+    open_for(&f->w, (For){.mark = mark, .name = f->axis[j].name, .to = f->axis[j].count, .step = step});
 }
+
+void open_axis(Function *f, int j, const char *mark) { open_axis_by(f, j, mark, NULL); }
 
 void close_down_to(Writer *w, int depth)
 {
@@ -82,7 +84,8 @@ const char *open_walk(Function *f, const Walk *w)
     for (int i = first; i < w->n; i++) {
         int j = w->axis[i];
         if (f->axis[j].extent == 1) continue;
-        open_axis(f, j, mark_of_loop(f, &share, &inside, i == w->n - 1 && i > ids));
+        bool last = i == w->n - 1, blocks = last && w->by_blocks;
+        open_axis_by(f, j, mark_of_loop(f, &share, &inside, last && i > ids && !blocks), blocks ? "LATHE_BLOCK" : NULL);
         if (i == ids) declare_id(f, w->by);
     }
     return blocks;

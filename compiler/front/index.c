@@ -122,8 +122,9 @@ static int overwrite_call(lua_State *L)
     int axis = axis_value(L, optional_integer(L, 4, 0, "an axis"), x->node->shape.rank);
     int nbatch = optional_integer(L, 5, 0, "the number of shared axes");
     Shape want = gathered_shape(L, x, ids, axis, nbatch, "x:overwrite");
-    if (!same_shape(want, u->node->shape) || u->node->dtype != x->node->dtype)
-        user_error(L, "x:overwrite: updates must be %s %s for x %s and ids %s, found %s %s", dtype_name(x->node->dtype),
+    DType type = type_of_updates(x->node);
+    if (!same_shape(want, u->node->shape) || u->node->dtype != type)
+        user_error(L, "x:overwrite: updates must be %s %s for x %s and ids %s, found %s %s", dtype_name(type),
                    shape_text(want), tensor_text(x), tensor_text(ids), dtype_name(u->node->dtype), tensor_text(u));
     Tensor r = *x;
     r.mixed = mixed_along(L, x, axis, "x:overwrite");

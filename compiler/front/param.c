@@ -316,6 +316,21 @@ static const char *new_state(lua_State *L, const char *own, DType t, Shape whole
     return name;
 }
 
+/* What decode remembers of each position has the type of --cache. */
+static DType type_of_state(lua_State *L, const Tensor *like, Shape s)
+{
+    DType cache = cache_type(trace_of(L)->desc->options);
+    if (like->node->dtype != F32 || !places_axis(L) || !in_blocks(cache)) return like->node->dtype;
+    int64_t width = s.dim[s.rank - 1];
+    if (width % LATHE_BLOCK)
+        user_error(
+            L,
+            "--cache %s shares a scale among %d neighbours, so the width of a head must be a multiple of %d, and it "
+            "is %lld; expected another head_width, or --cache bf16",
+            dtype_name(cache), LATHE_BLOCK, LATHE_BLOCK, (long long)width);
+    return cache;
+}
+
 /* name, old = core.state(own name, shape, like, axis of positions): type and batch axis are those of like.  Inside
  * nn.stack each layer has its own state, so the entry's is [layers, shape…]. */
 static int state_call(lua_State *L)
@@ -329,9 +344,10 @@ static int state_call(lua_State *L)
     make_at(lua_place(L));
     name_axes(trace, &s, AXES_OF_STATE);
     Shape whole = with_micro(L, with_copies(L, s));
-    const Tensor_spec *known = state_of_decode(L, like->node->dtype, whole);
-    const char *name = known ? known->name : new_state(L, own, like->node->dtype, whole);
-    Node *n = state_node(name, like->node->dtype, whole);
+    DType type = type_of_state(L, like, s);
+    const Tensor_spec *known = state_of_decode(L, type, whole);
+    const char *name = known ? known->name : new_state(L, own, type, whole);
+    Node *n = state_node(name, type, whole);
     if (trace->graph->micro) n = loop_x(trace->graph->micro, n);
     for (int i = 0; i < trace->copies.n; i++) n = loop_x(trace->copies.at[i], n);
     lua_pushstring(L, name);
@@ -339,11 +355,13 @@ static int state_call(lua_State *L)
     return 2;
 }
 
-/* core.rounded(x): x in the type of what decode remembers of each position (--cache) */
+/* core.rounded(x): x in the type of what decode remembers of each position (--cache), unless that is in blocks, which
+ * an overwrite makes */
 static int rounded_call(lua_State *L)
 {
     const Tensor *t = tensor_at(L, 1, "a state");
-    Node *n = t->node->dtype == F32 ? cast_op(t->node, cache_type(trace_of(L)->desc->options)) : t->node;
+    DType cache = cache_type(trace_of(L)->desc->options);
+    Node *n = t->node->dtype == F32 && !in_blocks(cache) ? cast_op(t->node, cache) : t->node;
     push_tensor(L, n, t->batch, t->time, t->mixed);
     return 1;
 }

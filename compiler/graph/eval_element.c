@@ -131,8 +131,23 @@ static double fit_type(DType t, double x)
     return x > -2147483649.0 && x < 2147483648.0 ? trunc(x) : -2147483648.0;
 }
 
+/* 32 neighbours as Q8_0 has them: a code of -127 … 127 each, and a scale that is rounded to 16 bits behind the codes.
+ */
+static void round_block(double *x)
+{
+    float most = 0, inverse;
+    for (int i = 0; i < LATHE_BLOCK; i++) most = fmaxf(most, fabsf((float)x[i]));
+    inverse = most > 0 ? 1 / (most / 127) : 0;
+    double scale = fit_type(F16, most / 127);
+    for (int i = 0; i < LATHE_BLOCK; i++) x[i] = scale * roundf((float)x[i] * inverse);
+}
+
 void eval_stored(DType t, Value *v)
 {
+    if (t == Q8_0) {
+        for (int64_t i = 0; eval_rounds_stored && i < elements(v->shape); i += LATHE_BLOCK) round_block(v->at + i);
+        return;
+    }
     for (int64_t i = 0; i < elements(v->shape); i++) v->at[i] = fit_type(t, v->at[i]);
 }
 

@@ -51,6 +51,8 @@ static Found leaf_type(const Node *n)
         return typed(I32, n->shape);
     default:
         if (!n->name || !*n->name) return bad("it needs a name");
+        if (in_blocks(n->dtype) && (!n->shape.rank || n->shape.dim[n->shape.rank - 1] % LATHE_BLOCK))
+            return bad("rows in blocks are multiples of 32");
         if (n->nints && !(is_frozen_node(n) && n->nints == 1 && n->ints[0] == 1)) return bad("it has no ints");
         return typed(n->dtype, n->shape);
     }

@@ -9,8 +9,8 @@
 enum { MAXRANK = 8 };
 
 /* A traced graph has F32; pass_precision makes F64.  BF16 and F16 are storage types, written and read only by cast.  Types in
- * blocks (Q8_0, …) are those of frozen parameters (pass_quantise): few bits each, and a scale for 32 neighbours along the last
- * axis; cast, dot and gather read them, nothing writes them. */
+ * blocks (Q8_0, …) are those of frozen parameters (pass_quantise) and of what decode remembers (--cache): few bits each, and a
+ * scale for 32 neighbours along the last axis; cast, dot, gather and attention read them, overwrite writes whole blocks. */
 #define PLAIN_TYPES(X) X(BOOL, "bool", 1) X(I32, "i32", 4) X(F32, "f32", 4) X(F64, "f64", 8) X(BF16, "bf16", 2) X(F16, "f16", 2)
 #define DTYPE_LIST(X) PLAIN_TYPES(X) LATHE_BLOCK_TYPES(X)
 typedef enum DType { DTYPE_LIST(LIST_MEMBER) DTYPES } DType;        /* words in texts; bytes */
@@ -287,6 +287,7 @@ int free_axes(int rank, int nb, const int *batch, int nc, const int *contracted,
 /* ops/NAME.c */
 Node *gather(Node *x, Node *ids, int axis, int nbatch);
 Node *scatter_add(Node *updates, Node *ids, Shape s, int axis, int nbatch);
+DType type_of_updates(const Node *x);                       /* which an overwrite takes for x */
 Node *overwrite(Node *x, Node *ids, Node *updates, int axis, int nbatch);
 Node *argmax(Node *x, int axis);
 Node *scanned(Op op, Node *x, int axis, bool backwards);     /* cumsum, …: running values (ops/lines.c) */

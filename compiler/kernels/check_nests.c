@@ -158,6 +158,7 @@ static const char *loops_of_ids_fault(const Kernel *k, const Nest *n)
     if (n->threads > 1) return "by ids threads share one loop";
     if (n->threads && writes_by_ids && extent_of(&n->space, 0, p->batch) == 1)
         return "threads share ids that may send to one place";
+    if (n->by_columns && k->kind == OVERWRITE && in_blocks(k->node->dtype)) return "columns would cut blocks";
     if (n->by_columns && (n->threads || !writes_by_ids || !p->after)) return "there are no columns to share";
     return n->start_shared && !p->starts ? "it starts from what is there" : NULL;
 }

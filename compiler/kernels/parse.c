@@ -323,7 +323,9 @@ static void read_buffer(Reader *r)
     b->home = (Home)read_one_of(r, home_words, HOMES, "a home of buffers");
     b->dtype = read_type(q, &b->shape);
     if (!is_extent(b->shape)) err(q->at, "%s has too many elements", shape_text(b->shape));
-    b->bytes = elements(b->shape) * dtype_bytes(b->dtype);
+    if (in_blocks(b->dtype) && elements(b->shape) % LATHE_BLOCK)
+        err(q->at, "%s has no whole blocks", shape_text(b->shape));
+    b->bytes = bytes_of_elements(b->dtype, elements(b->shape));
     b->first = b->begin = -1;
     read_strides_of_buffer(r, b);
     if (b->home == TABLES && !took_word(q, "holds")) err(q->at, "expected 'holds' and the table's values");

@@ -25,7 +25,7 @@ Buffer *new_buffer(Cut *cut, Loop *level, const char *name, Home home, DType t, 
     *b = (Buffer){
         .name = unique_buffer_name(cut, name), .home = home, .dtype = t, .shape = s, .value = value, .level = level};
     memcpy(b->stride, dense.stride, sizeof b->stride);
-    b->bytes = elements(s) * dtype_bytes(t);
+    b->bytes = bytes_of_elements(t, elements(s));
     b->first = b->begin = -1;
     push(&cut->program->buffers, b);
     return b;

@@ -98,10 +98,10 @@ static bool is_i32(const Node *n, Shape s) { return is_like(n, I32, s); }
 static const char *heads_fault(const Attention *a)
 {
     Shape q = a->q->shape, k = a->k->shape, v = a->v->shape;
-    bool narrow = a->q->dtype == F32 && a->k->dtype == BF16; /* as decode may remember them */
+    bool narrow = a->q->dtype == F32 && (a->k->dtype == BF16 || a->k->dtype == Q8_0); /* as decode may remember them */
     if ((!is_real(a->q->dtype) && !is_stored(a->q->dtype)) || (a->k->dtype != a->q->dtype && !narrow) ||
         a->v->dtype != a->k->dtype)
-        return "q, k and v must be real and of one type, or k and v bf16 and q f32";
+        return "q, k and v must be real and of one type, or k and v bf16 or q8_0 and q f32";
     if (q.rank < 3 || q.rank + 1 > MAXRANK || k.rank != q.rank || v.rank != q.rank)
         return "q, k and v must be [batch…, time, heads, width]";
     int nb = q.rank - 3;
@@ -110,6 +110,8 @@ static const char *heads_fault(const Attention *a)
     if (k.dim[nb] != v.dim[nb] || k.dim[nb + 1] != v.dim[nb + 1]) return "k and v must have as many keys and heads";
     if (q.dim[nb + 1] % k.dim[nb + 1]) return "the heads of q must be a multiple of those of k";
     if (q.dim[nb + 2] != k.dim[nb + 2]) return "the heads of q and k must have the same width";
+    if (in_blocks(a->k->dtype) && (k.dim[nb + 2] % LATHE_BLOCK || v.dim[nb + 2] % LATHE_BLOCK))
+        return "heads in blocks must have widths that are multiples of 32";
     return NULL;
 }
 

@@ -1,11 +1,14 @@
-/* overwrite.c: a tensor with entries replaced along an axis at ids; the last of equal ids wins. */
+/* overwrite.c: a tensor with entries replaced along an axis at ids; the last of equal ids wins.  Real updates of a
+ * tensor in blocks are rounded to such: whole rows of it, since neighbours share a scale. */
 #include "ops/ids.h"
 
 #include <string.h>
 
+DType type_of_updates(const Node *x) { return in_blocks(x->dtype) ? F32 : x->dtype; }
+
 Node *overwrite(Node *x, Node *ids, Node *updates, int axis, int nbatch)
 {
-    must(ids->dtype == I32 && updates->dtype == x->dtype);
+    must(ids->dtype == I32 && updates->dtype == type_of_updates(x));
     must(same_shape(updates->shape, shape_by_ids(x->shape, ids->shape, axis, nbatch)));
     return node_of(OP_overwrite, x->dtype, x->shape, 3, (Node *[]){x, ids, updates}, 2, (int64_t[]){axis, nbatch});
 }
@@ -17,9 +20,11 @@ const char *overwrite_fault(const Node *n, Type *results)
     const Node *x = n->in[0], *updates = n->in[2];
     const char *fault = ids_fault(n, x->shape, n->in[1], &y);
     if (fault) return fault;
-    *results = (Type){updates->dtype, x->shape};
+    *results = (Type){x->dtype, x->shape};
     if (!same_shape(y, updates->shape)) return "updates must have the shape of what they replace";
-    return updates->dtype != x->dtype ? "updates must be of the type of x" : NULL;
+    if (in_blocks(x->dtype) && n->ints[0] == x->shape.rank - 1) return "entries in blocks are whole rows";
+    return updates->dtype != type_of_updates(x) ? "updates must be of the type of x, or f32 where that is in blocks"
+                                                : NULL;
 }
 
 void overwrite_eval(const Node *n, const Value *in, Value *out)
@@ -27,6 +32,7 @@ void overwrite_eval(const Node *n, const Value *in, Value *out)
     memcpy(out->at, in[0].at, sizeof(double) * (size_t)elements(n->shape));
     for (Walk w = walk(in[2].shape); w.i < w.n; step(&w))
         out->at[place_by_id(n, n->shape, &in[1], w.at)] = in[2].at[w.i];
+    if (in_blocks(n->dtype)) eval_stored(n->dtype, out); /* others are rounded already, which changes nothing */
 }
 
 /* Updates are [:axis], ids[nbatch:], [axis + 1:] of what they go into. */

@@ -41,7 +41,8 @@ Precision precision_of(const Options *o)
 static void check_cache(const Options *o, const Precision *p)
 {
     bool narrow = cache_type(o) != F32;
-    if (o->cache && !narrow && !same(o->cache, "fp32")) usage_error("--cache %s: expected fp32 or bf16", o->cache);
+    if (o->cache && !narrow && !same(o->cache, "fp32"))
+        usage_error("--cache %s: expected fp32, bf16 or q8_0", o->cache);
     if (narrow && !o->target->loops) usage_error("--cache %s: for a CPU only; a GPU's has the type of reals", o->cache);
     if (narrow && p->real == F64) usage_error("--cache %s: with --precision fp64 it has 64 bits", o->cache);
 }

@@ -144,7 +144,7 @@ static int64_t home_bytes(const Program *p, Home home)
 static int64_t bytes_of_state(const Desc *d, const Tensor_spec *s)
 {
     DType type = s->dtype == F32 && precision_of(d->options).real == F64 ? F64 : s->dtype;
-    return round_up(elements(s->shape) * dtype_bytes(type), ALIGN);
+    return round_up(bytes_of_elements(type, elements(s->shape)), ALIGN);
 }
 
 static int64_t bytes_of_role(const Desc *d, Lathe_role role, bool fixed)

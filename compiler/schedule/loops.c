@@ -95,7 +95,8 @@ static void share_picked(Kernel *k)
     int64_t before = extent_of(s, 0, p->batch), after = extent_of(s, p->batch + p->ids, p->id);
     bool worth = are_worth_threads(extent_of(s, 0, p->id), 1);
     n->threads = worth && (k->kind == GATHER || p->batch);
-    n->by_columns = worth && !n->threads && p->after && s->shape.dim[p->id - 1] >= 2 * SLICE;
+    bool blocks = k->kind == OVERWRITE && in_blocks(k->node->dtype); /* which slices would cut */
+    n->by_columns = worth && !n->threads && !blocks && p->after && s->shape.dim[p->id - 1] >= 2 * SLICE;
     n->start_shared = p->starts && are_worth_threads(before * s->shape.dim[p->id] * after, 1);
 }
 

@@ -17,6 +17,7 @@
  * there are few of those, one tile of keys and then one of queries), and no two tasks write the same elements. */
 #include "lathe_rt.h"
 #include "math/batch.h"
+#include "math/blocks.h"
 #include "math/engine.h"
 
 #include <omp.h>
@@ -214,8 +215,8 @@ static bool two_passes_are_faster(int64_t heads, int64_t tiles)
 #define NAME(x)  x##_f32
 #define IS_FLOAT 1
 #include "math/tile.h"
-#include "math/attention_one.h"
 #include "math/attention_rows.h"
+#include "math/attention_one.h"
 #include "math/attention_real.h"
 
 void attention_weights_f32_bf16(float *o, float *lse, float *p, const float *q, const uint16_t *k, const uint16_t *v,
@@ -227,8 +228,23 @@ void attention_weights_f32_bf16(float *o, float *lse, float *p, const float *q, 
 void attention_f32_bf16(float *o, float *lse, const float *q, const uint16_t *k, const uint16_t *v,
                         const Lathe_attention *g, const Lathe_masks *m)
 {
-    if (is_one_query_f32(g, m)) attention_of_one_f32(o, lse, q, k, v, g, m, true);
+    if (is_one_query_f32(g, m))
+        attention_of_one_f32(o, lse, q, (Held_f32){.narrow = k}, (Held_f32){.narrow = v}, g, m, true);
     else attention_weights_f32_bf16(o, lse, NULL, q, k, v, g, m);
+}
+
+void attention_weights_f32_q8_0(float *o, float *lse, float *p, const float *q, const Lathe_q8_0 *k,
+                                const Lathe_q8_0 *v, const Lathe_attention *g, const Lathe_masks *m)
+{
+    attention_by_tiles_f32(o, lse, p, q, (Held_f32){.blocks = k}, (Held_f32){.blocks = v}, g, m);
+}
+
+void attention_f32_q8_0(float *o, float *lse, const float *q, const Lathe_q8_0 *k, const Lathe_q8_0 *v,
+                        const Lathe_attention *g, const Lathe_masks *m)
+{
+    if (is_one_query_f32(g, m))
+        attention_of_one_f32(o, lse, q, (Held_f32){.blocks = k}, (Held_f32){.blocks = v}, g, m, false);
+    else attention_weights_f32_q8_0(o, lse, NULL, q, k, v, g, m);
 }
 
 #undef REAL
@@ -238,6 +254,6 @@ void attention_f32_bf16(float *o, float *lse, const float *q, const uint16_t *k,
 #define NAME(x)  x##_f64
 #define IS_FLOAT 0
 #include "math/tile.h"
-#include "math/attention_one.h"
 #include "math/attention_rows.h"
+#include "math/attention_one.h"
 #include "math/attention_real.h"

@@ -2,7 +2,8 @@
  * as attention_real.h.  A tile of queries would have one lane of 64; here lanes are elements of keys, then keys, then
  * elements of values.  Two heads that share keys go through them together, tile by tile.
  *
- * narrow: keys and values are bf16, widened in registers; k and v then point to such. */
+ * narrow: keys and values are bf16, widened in registers; pointers to them then point to such.  Those in blocks are widened
+ * tile by tile, for all heads that go through them together. */
 
 static INLINE const void *NAME(place)(const void *x, int64_t i, const bool narrow)
 {
@@ -74,15 +75,15 @@ static INLINE void NAME(add_values)(REAL *sum, const REAL *p, const void *v, int
     }
 }
 
-/* Scores of keys from … end - 1; beyond them, and where a key is not seen, -infinity. */
-static INLINE void NAME(scores_of_one)(REAL *s, const REAL *q, const void *k, const Queries *own, int64_t from,
-                                       int64_t end, const bool narrow)
+/* Scores of keys from … end - 1, of which k is the first; beyond them, and where a key is not seen, -infinity. */
+static INLINE void NAME(scores_of_one)(REAL *s, const REAL *q, const void *k, int64_t row, const Queries *own,
+                                       int64_t from, int64_t end, const bool narrow)
 {
     const Lathe_attention *g = own->g;
     const REAL *bias = own->m->bias ? (const REAL *)own->m->bias + own->bias : NULL;
     for (int64_t j = from; j < from + TILE; j++) {
         bool seen = j < end && (!own->key_segment || own->key_segment[j * g->k_segments.time] == *own->segment);
-        REAL x = seen ? NAME(dot_rows)(q, NAME(place)(k, j * g->k.time, narrow), g->D, narrow) : (REAL)-INFINITY;
+        REAL x = seen ? NAME(dot_rows)(q, NAME(place)(k, (j - from) * row, narrow), g->D, narrow) : (REAL)-INFINITY;
         if (seen && g->cap > 0) x = (REAL)g->cap * NAME(tanh)(x / (REAL)g->cap);
         if (seen && bias) x += bias[j * g->bias_key];
         s[j - from] = x;
@@ -93,7 +94,7 @@ static INLINE void NAME(scores_of_one)(REAL *s, const REAL *q, const void *k, co
 typedef struct NAME(One) {
     Queries own;
     REAL *o, *lse;
-    _Alignas(64) REAL scaled[WIDEST], sum[WIDEST], total[LANES];
+    _Alignas(64) REAL scaled[WIDEST], sum[WIDEST], total[LANES], weight[TILE];
     REAL largest;
 } NAME(One);
 
@@ -106,19 +107,17 @@ static void NAME(begin_one)(NAME(One) * h, const REAL *q)
     h->largest = (REAL)UNSEEN;
 }
 
-/* Keys from … end - 1, at most TILE. */
-static INLINE void NAME(tile_of_one)(NAME(One) * h, const void *k, const void *v, int64_t from, int64_t end,
-                                     const bool narrow)
+/* The weights of keys from … end - 1, at most TILE, of which k is the first; what was summed so far becomes relative to their
+ * largest score. */
+static INLINE void NAME(weights_of_one)(NAME(One) * h, const void *k, int64_t row, int64_t from, int64_t end, const bool narrow)
 {
-    const Lathe_attention *g = h->own.g;
-    _Alignas(64) REAL s[TILE];
-    REAL now = h->largest;
-    NAME(scores_of_one)(s, h->scaled, k, &h->own, from, end, narrow);
+    REAL now = h->largest, *s = h->weight;
+    NAME(scores_of_one)(s, h->scaled, k, row, &h->own, from, end, narrow);
     for (int j = 0; j < TILE; j++) now = s[j] > now ? s[j] : now;
     if (now != h->largest) {
         REAL factor = NAME(exp)(h->largest - now);
         for (int l = 0; l < LANES; l++) h->total[l] *= factor;
-        for (int64_t e = 0; e < g->E; e++) h->sum[e] *= factor;
+        for (int64_t e = 0; e < h->own.g->E; e++) h->sum[e] *= factor;
         h->largest = now;
     }
     for (int j = 0; j < TILE; j += LANES) LANEWISE for (int l = 0; l < LANES; l++)
@@ -126,8 +125,6 @@ static INLINE void NAME(tile_of_one)(NAME(One) * h, const void *k, const void *v
             s[j + l] = NAME(exp)(s[j + l] - h->largest);
             h->total[l] += s[j + l];
         }
-    NAME(add_values)
-    (h->sum, s, NAME(place)(v, from * g->v.time, narrow), g->v.time, (int)(end - from), g->E, narrow);
 }
 
 static void NAME(end_one)(NAME(One) * h)
@@ -137,30 +134,55 @@ static void NAME(end_one)(NAME(One) * h)
     if (h->lse) *h->lse = all > 0 || all != all ? h->largest + NAME(log)(all) : (REAL)UNSEEN;
 }
 
-/* Rows from … end - 1, `row` apart, of `width`. */
-static INLINE void NAME(fetch_rows)(const void *x, int64_t row, int64_t width, int64_t from, int64_t end,
-                                    const bool narrow)
+static INLINE int64_t NAME(held_bytes)(NAME(Held) x, int64_t elements)
 {
+    if (x.blocks) return elements / LATHE_BLOCK * (int64_t)sizeof(Lathe_q8_0);
+    return elements * (int64_t)(x.narrow ? sizeof(bf16) : sizeof(REAL));
+}
+
+static INLINE const void *NAME(held_place)(NAME(Held) x, int64_t element)
+{
+    const void *first = x.blocks ? x.blocks : x.narrow ? (const void *)x.narrow : x.at;
+    return (const char *)first + NAME(held_bytes)(x, element);
+}
+
+/* Rows from … end - 1, `row` apart, of `width`. */
+static INLINE void NAME(fetch_rows)(NAME(Held) x, int64_t row, int64_t width, int64_t from, int64_t end)
+{
+    const int64_t bytes = NAME(held_bytes)(x, width);
     for (int64_t j = from; j < end; j++)
-        for (int64_t d = 0; d < width; d += (int64_t)(64 / (narrow ? sizeof(bf16) : sizeof(REAL))))
-            fetch(NAME(place)(x, j * row + d, narrow), 0);
+        for (int64_t d = 0; d < bytes; d += 64) fetch(NAME(held_place)(x, j * row), d);
+}
+
+/* Rows of a tile: those in blocks widened, in this thread's room; *first: row `from`, which narrow ones leave as it is. */
+static INLINE int64_t NAME(rows_of_tile)(const void **first, NAME(Held) x, int64_t row, int64_t width, int64_t from, int64_t end)
+{
+    *first = NAME(held_place)(x, from * row);
+    if (!x.blocks) return row;
+    NAME(Rows) wide = NAME(wide_rows)(thread_room(), x, row, width, from, end);
+    *first = wide.at;
+    return wide.row;
 }
 
 /* n heads that share keys; the range of keys is the same for all. */
-static INLINE void NAME(queries_of_one)(NAME(One) * h, int n, const void *k, const void *v, const bool narrow)
+static INLINE void NAME(queries_of_one)(NAME(One) * h, int n, NAME(Held) k, NAME(Held) v, const bool narrow)
 {
     const Lathe_attention *g = h->own.g;
+    const void *first;
     int64_t last = h->own.end;
-    NAME(fetch_rows)(k, g->k.time, g->D, h->own.key, least(h->own.key + TILE, last), narrow);
+    NAME(fetch_rows)(k, g->k.time, g->D, h->own.key, least(h->own.key + TILE, last));
     for (int64_t from = h->own.key; from < last; from += TILE) {
-        int64_t end = least(from + TILE, last);
-        NAME(fetch_rows)(v, g->v.time, g->E, from, end, narrow);
-        NAME(fetch_rows)(k, g->k.time, g->D, end, least(end + TILE, last), narrow);
-        for (int i = 0; i < n; i++) NAME(tile_of_one)(&h[i], k, v, from, end, narrow);
+        int64_t end = least(from + TILE, last), row;
+        NAME(fetch_rows)(v, g->v.time, g->E, from, end);
+        NAME(fetch_rows)(k, g->k.time, g->D, end, least(end + TILE, last));
+        row = NAME(rows_of_tile)(&first, k, g->k.time, g->D, from, end);
+        for (int i = 0; i < n; i++) NAME(weights_of_one)(&h[i], first, row, from, end, narrow);
+        row = NAME(rows_of_tile)(&first, v, g->v.time, g->E, from, end);
+        for (int i = 0; i < n; i++) NAME(add_values)(h[i].sum, h[i].weight, first, row, (int)(end - from), g->E, narrow);
     }
 }
 
-static INLINE void NAME(attention_of_one)(REAL *o, REAL *lse, const REAL *q, const void *k, const void *v,
+static INLINE void NAME(attention_of_one)(REAL *o, REAL *lse, const REAL *q, NAME(Held) k, NAME(Held) v,
                                           const Lathe_attention *g, const Lathe_masks *m, const bool narrow)
 {
     enum { TOGETHER = 2 }; /* more of them read keys less often, but leave threads idle */
@@ -178,8 +200,8 @@ static INLINE void NAME(attention_of_one)(REAL *o, REAL *lse, const REAL *q, con
             NAME(begin_one)(&each[i], q + begin_of(g, &g->q, sample) + head * g->q.head);
         }
         NAME(queries_of_one)
-        (each, n, NAME(place)(k, begin_of(g, &g->k, sample) + shared * g->k.head, narrow),
-         NAME(place)(v, begin_of(g, &g->v, sample) + shared * g->v.head, narrow), narrow);
+        (each, n, NAME(moved_rows)(k, begin_of(g, &g->k, sample) + shared * g->k.head),
+         NAME(moved_rows)(v, begin_of(g, &g->v, sample) + shared * g->v.head), narrow);
         for (int i = 0; i < n; i++) NAME(end_one)(&each[i]);
     }
 }

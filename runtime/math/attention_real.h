@@ -248,7 +248,7 @@ void NAME(attention_weights)(REAL *o, REAL *lse, REAL *p, const REAL *q, const R
 void NAME(attention)(REAL *o, REAL *lse, const REAL *q, const REAL *k, const REAL *v, const Lathe_attention *g,
                      const Lathe_masks *m)
 {
-    if (NAME(is_one_query)(g, m)) NAME(attention_of_one)(o, lse, q, k, v, g, m, false);
+    if (NAME(is_one_query)(g, m)) NAME(attention_of_one)(o, lse, q, (NAME(Held)){.at = k}, (NAME(Held)){.at = v}, g, m, false);
     else NAME(attention_weights)(o, lse, NULL, q, k, v, g, m);
 }
 

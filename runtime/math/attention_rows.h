@@ -1,5 +1,5 @@
 /* attention_rows.h: the part of math/attention.c for rows of queries, keys and values as tiles read them: turned by rotary
- * positions, widened from bf16.  Compiled as attention_real.h. */
+ * positions, widened from bf16 or from blocks.  Compiled as attention_real.h. */
 
 /* ---- rotary positions */
 
@@ -32,24 +32,37 @@ static NAME(Rows) NAME(queries)(REAL *room, const REAL *q, const Queries *own)
     return (NAME(Rows)){room, g->D, own->t};
 }
 
-/* Rows of keys or of values, as they are, or in 16 bits. */
+/* Rows of keys or of values: one of these is not NULL. */
 typedef struct NAME(Held) {
     const REAL *at;
-    const bf16 *narrow; /* NULL: as they are */
+    const bf16 *narrow;
+    const Lathe_q8_0 *blocks; /* then whole blocks are a row, and what is from row to row and head to head */
 } NAME(Held);
 
 static NAME(Held) NAME(moved_rows)(NAME(Held) x, int64_t elements)
 {
-    return x.narrow ? (NAME(Held)){NULL, x.narrow + elements} : (NAME(Held)){x.at + elements, NULL};
+    if (x.blocks) return (NAME(Held)){.blocks = x.blocks + elements / LATHE_BLOCK};
+    return x.narrow ? (NAME(Held)){.narrow = x.narrow + elements} : (NAME(Held)){.at = x.at + elements};
 }
 
-/* Rows from … end - 1 of x, which points to row 0: those in 16 bits in room. */
-static NAME(Rows) NAME(wide_rows)(REAL *room, NAME(Held) x, int64_t row, int64_t width, int64_t from, int64_t end)
+static INLINE void NAME(widen_row)(REAL *to, NAME(Held) x, int64_t width)
 {
-    x = NAME(moved_rows)(x, from * row);
-    if (!x.narrow) return (NAME(Rows)){x.at, row, from};
+    if (!x.blocks) {
+        LANEWISE for (int64_t d = 0; d < width; d++) to[d] = from_bf16_f32(x.narrow[d]);
+        return;
+    }
+    for (int64_t d = 0; d < width; d += LATHE_BLOCK, x.blocks++) {
+        const float scale = block_scale(x.blocks->scale);
+        LANEWISE for (int i = 0; i < LATHE_BLOCK; i++) to[d + i] = scale * x.blocks->code[i];
+    }
+}
+
+/* Rows from … end - 1 of x, which points to row 0: narrow ones and those in blocks in room. */
+static INLINE NAME(Rows) NAME(wide_rows)(REAL *room, NAME(Held) x, int64_t row, int64_t width, int64_t from, int64_t end)
+{
+    if (x.at) return (NAME(Rows)){x.at + from * row, row, from};
     for (int64_t i = 0; i < end - from; i++)
-        LANEWISE for (int64_t d = 0; d < width; d++) room[i * width + d] = from_bf16_f32(x.narrow[i * row + d]);
+        NAME(widen_row)(room + i * width, NAME(moved_rows)(x, (from + i) * row), width);
     return (NAME(Rows)){room, width, from};
 }
 

@@ -4,6 +4,8 @@
 
 #include "math/math.h"
 
+#include <string.h>
+
 /* A processor with conversions of its own gives the same bits. */
 static inline float block_scale(uint16_t scale)
 {
@@ -41,13 +43,23 @@ static inline float largest_of_block(const float *x, bool *finite)
     return most;
 }
 
-/* The largest number gets code 127 or -127; the scale is rounded behind the codes. */
+/* The largest number gets code 127 or -127; the scale is rounded behind the codes.  As bits, sizes have the order of sizes, and
+ * what is not finite is above all; so compilers find the largest in vectors. */
 static inline void to_q8_0(Lathe_q8_0 *b, const float *x)
 {
-    bool finite;
-    const float scale = fabsf(largest_of_block(x, &finite)) / 127, inverse = scale > 0 ? 1 / scale : 0;
-    b->scale = finite ? to_f16_f32(scale) : 0x7e00;
-    for (int i = 0; i < LATHE_BLOCK; i++) b->code[i] = finite ? (int8_t)roundf(x[i] * inverse) : 1;
+    uint32_t most = 0;
+    for (int i = 0; i < LATHE_BLOCK; i++) {
+        uint32_t size = bits_of_f32(x[i]) & 0x7fffffff;
+        most = size > most ? size : most;
+    }
+    if (most >= 0x7f800000) {
+        b->scale = 0x7e00;
+        memset(b->code, 1, sizeof b->code);
+        return;
+    }
+    const float scale = f32_of_bits(most) / 127, inverse = scale > 0 ? 1 / scale : 0;
+    b->scale = to_f16_f32(scale);
+    for (int i = 0; i < LATHE_BLOCK; i++) b->code[i] = (int8_t)roundf(x[i] * inverse);
 }
 
 /* The largest number gets code -8, so the scale has the other sign; one of the same size and that other sign, 7.  Product and

@@ -38,7 +38,7 @@ int64_t states_taken(const Lathe_model *m, bool decodes, bool slots)
     int64_t end = 0;
     for (int i = 0; i < m->states; i++) {
         const Lathe_tensor *s = &m->state[i];
-        int64_t own = s->offset + tensor_size(s) * dtype_size(s->dtype);
+        int64_t own = s->offset + bytes_of_numbers(s->dtype, tensor_size(s));
         bool taken = s->role == LATHE_STATE ? decodes : s->role != LATHE_SLOT_STATE;
         if (taken && own > end) end = own;
     }

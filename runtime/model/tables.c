@@ -40,12 +40,11 @@ void check_entries(const Lathe_model *m)
     bug_if(known != m->entries);
 }
 
-/* "q8_0" */
-static const char *word_of_blocks(const Lathe_model *m)
+const char *option_word(Lathe_dtype t)
 {
 #define SMALL_WORD(member, word, ...) [LATHE_##member] = word,
-    static const char *const words[] = {LATHE_BLOCK_TYPES(SMALL_WORD)};
-    return words[m->block_type];
+    static const char *const words[] = {[LATHE_F32] = "fp32", [LATHE_BF16] = "bf16", LATHE_BLOCK_TYPES(SMALL_WORD)};
+    return words[t];
 }
 
 const Lathe_entry *need_entry(const Lathe_model *m, Entry entry)
@@ -55,7 +54,7 @@ const Lathe_entry *need_entry(const Lathe_model *m, Entry entry)
         fail(EXIT_USAGE, NULL,
              "this trainer does not train: it was built with --parameters %s; without that, or with --lora and "
              "--frozen %s, it does",
-             word_of_blocks(m), word_of_blocks(m));
+             option_word(m->block_type), option_word(m->block_type));
     if (!e)
         fail(EXIT_ERROR, NULL,
              "%s has no entry %s: its description does not provide one, or it was built without it; `trainer info` "

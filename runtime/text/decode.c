@@ -44,7 +44,7 @@ static void find_extras(Decoder *d)
     }
 }
 
-static int64_t state_size(const Lathe_tensor *s) { return tensor_size(s) * dtype_size(s->dtype); }
+static int64_t state_size(const Lathe_tensor *s) { return bytes_of_numbers(s->dtype, tensor_size(s)); }
 
 /* Whether a state belongs to encode and decode, and is not one that train or eval carries. */
 static bool is_own(const Lathe_tensor *s) { return s->role == LATHE_STATE; }
@@ -218,9 +218,10 @@ void read_extras(const Decoder *d, int64_t row, float *to)
 /* Row k of s becomes row from[k] of the states at `of`, for all k. */
 static void copy_rows(const Decoder *d, const Lathe_tensor *s, const char *of, const int32_t *from)
 {
-    int64_t outer = 1, piece = dtype_size(s->dtype);
+    int64_t outer = 1, inner = 1;
     for (int k = 0; k < s->rows_axis; k++) outer *= s->dim[k];
-    for (int k = s->rows_axis + 1; k < s->rank; k++) piece *= s->dim[k];
+    for (int k = s->rows_axis + 1; k < s->rank; k++) inner *= s->dim[k];
+    const int64_t piece = bytes_of_numbers(s->dtype, inner);
     char *to = d->state + s->offset;
     for (int64_t r = 0; r < d->rows; r++)
         copy_there(to + r * piece, of + from[r] * piece, piece, outer, d->rows * piece);

@@ -56,10 +56,12 @@ typedef struct Row_parts {
 /* n: tokens in it. */
 static Row_parts parts_of_row(const Lathe_tensor *s, int64_t n)
 {
-    Row_parts p = {1, dtype_size(s->dtype), 0};
+    Row_parts p = {1, 0, 0};
     bool by_place = s->places_axis > s->rows_axis;
     int last = by_place ? s->places_axis : s->rows_axis;
-    for (int a = last + 1; a < s->rank; a++) p.bytes *= s->dim[a];
+    int64_t entry = 1;
+    for (int a = last + 1; a < s->rank; a++) entry *= s->dim[a];
+    p.bytes = bytes_of_numbers(s->dtype, entry);
     p.used = p.bytes * (by_place ? n : 1);
     if (by_place) p.bytes *= s->dim[last];
     for (int a = 0; a < last; a++)

@@ -86,6 +86,34 @@ static void print_turn(const Lathe_turn *u)
     show(stdout, "\n");
 }
 
+/* Bytes of what decode remembers of each position, unless that is in fp32 (0), and its type. */
+static int64_t bytes_of_cache(const Lathe_model *m, Lathe_dtype *type)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < m->states; i++) {
+        const Lathe_tensor *s = &m->state[i];
+        if (s->role != LATHE_STATE || (s->dtype != LATHE_BF16 && !lathe_bytes_of_block(s->dtype))) continue;
+        bytes += bytes_of_numbers(s->dtype, tensor_size(s));
+        *type = s->dtype;
+    }
+    return bytes;
+}
+
+static void print_cache(const Lathe_model *m)
+{
+    Lathe_dtype type = LATHE_F32;
+    int64_t bytes = bytes_of_cache(m, &type);
+    if (bytes) show(stdout, "keys and values of decode in %s: %s bytes\n", option_word(type), grouped_text(bytes));
+}
+
+static void put_cache(json_t *all, const Lathe_model *m)
+{
+    Lathe_dtype type = LATHE_F32;
+    int64_t bytes = bytes_of_cache(m, &type);
+    put_json(all, "cache", bytes ? json_string(option_word(type)) : json_null());
+    put_json(all, "cache_bytes", bytes ? json_integer(bytes) : json_null());
+}
+
 static void print_info(const Trainer *t)
 {
     const Lathe_model *m = t->model;
@@ -105,6 +133,7 @@ static void print_info(const Trainer *t)
          grouped_text(m->lower_bound_bytes));
     for (int i = 0; i < m->categories; i++)
         show(stdout, "  %-12s %16s\n", m->plan[i].category, grouped_text(m->plan[i].bytes));
+    print_cache(m);
     if (m->recipe.slots > 1)
         show(stdout, "%lld texts at once (serve, generate): %s bytes of states, beside %s of one text\n",
              (long long)m->recipe.slots, grouped_text(m->state_bytes - states_taken(m, true, false)),
@@ -177,7 +206,8 @@ static void print_info_json(const Trainer *t)
     char words[64];
     lora_words(&m->lora, words, sizeof words);
     put_json(all, "lora", m->adapters ? json_string(words) : json_null());
-    put_json(all, "blocks", m->block_elements ? json_string("q8_0") : json_null());
+    put_json(all, "blocks", m->block_elements ? json_string(option_word(m->block_type)) : json_null());
+    put_cache(all, m);
     put_json(all, "plan", plan);
     put_json(all, "built_with", built);
     put_json(all, "recipe", recipe_json(&t->recipe));

@@ -15,7 +15,7 @@ changing='--config=stream
 --target=cuda
 --memory=1G
 --precision=bf16
---cache=bf16
+--cache=q8_0
 --lora=rank=2
 --prefer=dpo
 --head-rows=3

@@ -16,9 +16,10 @@ static void clear_slot(const Live *l, int64_t k)
     for (int i = 0; i < l->model->states; i++) {
         const Lathe_tensor *s = &l->model->state[i];
         if (s->role != LATHE_SLOT_STATE || s->rows_axis < 0) continue;
-        int64_t outer = 1, piece = s->dtype == LATHE_F64 ? 8 : s->dtype == LATHE_BOOL ? 1 : 4;
+        int64_t outer = 1, elements_of_row = 1;
         for (int a = 0; a < s->rows_axis; a++) outer *= s->dim[a];
-        for (int a = s->rows_axis + 1; a < s->rank; a++) piece *= s->dim[a];
+        for (int a = s->rows_axis + 1; a < s->rank; a++) elements_of_row *= s->dim[a];
+        const int64_t piece = bytes_of_elements((DType)s->dtype, elements_of_row);
         for (int64_t o = 0; o < outer; o++)
             memset(l->state + s->offset + (o * s->dim[s->rows_axis] + k) * piece, 0, (size_t)piece);
     }

@@ -42,6 +42,20 @@ int main(void)
                   "models/gpt.lua --config char --set layers=2 --set width=32 --set heads=4 --set seq=33 --set batch=2 "
                   "--cache bf16",
                   1e-2);
+    compare_model(
+        "keys and values in blocks, prompts read at once",
+        "models/llama.lua --set layers=3 --set width=128 --set heads=4 --set kv_heads=2 --set hidden=40 --set vocab=17 "
+        "--set seq=11 --set context=12 --set batch=4 --set rows=3 --set prefill=5 --cache q8_0",
+        1e-2);
+    compare_model(
+        "keys and values in blocks, a window",
+        "models/llama.lua --set kind=mistral --set window=3 --set width=96 --set heads=3 --set kv_heads=1 --set seq=33 "
+        "--set batch=2 --set prefill=8 --cache q8_0",
+        1e-2);
+    compare_model("keys and values in blocks, learned positions",
+                  "models/gpt.lua --config char --set layers=2 --set width=64 --set heads=2 --set seq=33 --set batch=2 "
+                  "--cache q8_0",
+                  1e-2);
     compare_model("a window, prompts read at once",
                   "models/llama.lua --set kind=mistral --set window=3 --set width=32 --set seq=33 --set batch=2 "
                   "--set prefill=8",

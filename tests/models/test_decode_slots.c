@@ -46,6 +46,18 @@ int main(void)
                   "models/neox.lua --set width=24 --set heads=3 --set rotary_share=0.5 --set layers=2 --set hidden=34 "
                   "--set vocab=17 --set seq=17 --set batch=2 --set slots=3 --precision fp64",
                   1e-12);
+    compare_model(
+        "keys and values in bf16",
+        "models/llama.lua --set layers=3 --set width=48 --set hidden=80 --set vocab=17 --set seq=11 --set batch=2 "
+        "--set prefill=5 --set slots=5 --cache bf16",
+        1e-2);
+    compare_model(
+        "keys and values in blocks, a window",
+        "models/llama.lua --set kind=gemma3_text --set window=3 --set full_every=2 --set rope_local=10.0 --set "
+        "width=96 "
+        "--set heads=4 --set head_width=32 --set vocab=17 --set seq=17 --set batch=2 --set prefill=5 --set slots=5 "
+        "--cache q8_0",
+        3e-2);
     compare_model("attention's options", "tests/models/attends.lua --set slots=3 --precision fp64", 1e-12);
     compare_model("attention's options in fp32", "tests/models/attends.lua --set slots=11", 2e-5);
     compare_model("the library", "tests/models/library.lua --set slots=3 --precision fp64", 1e-12);
