@@ -59,7 +59,7 @@ def work(k):
 threads = [threading.Thread(target=work, args=(k,)) for k in range(clients)]
 for t in threads:
     t.start()
-time.sleep(min(10, seconds / 2))
+time.sleep(min(60, seconds / 2))  # all slots have been used once by then
 middle = resident()
 for t in threads:
     t.join()
