@@ -177,7 +177,7 @@ static void print_info_json(const Trainer *t)
     char words[64];
     lora_words(&m->lora, words, sizeof words);
     put_json(all, "lora", m->adapters ? json_string(words) : json_null());
-    put_json(all, "blocks", m->block_elements ? json_string("q8_0") : json_null());
+    put_json(all, "blocks", words_of_blocks(m) ? json_string(words_of_blocks(m)) : json_null());
     put_json(all, "plan", plan);
     put_json(all, "built_with", built);
     put_json(all, "recipe", recipe_json(&t->recipe));
