@@ -313,7 +313,7 @@ void check_lora(const Trace *trace); /* once entries are traced: each pattern na
 
 /* front/frozen.c */
 DType stored_as(const Desc *d, const Param *p); /* in which a parameter is stored; BOOL: in none */
-void check_blocks(const Desc *d); /* once entries are traced: --frozen finds something, and so does each of its patterns */
+void check_block_types(const Desc *d); /* once entries are traced: --frozen finds something, and so does each of its patterns */
 
 /* front/prefer.c */
 extern const luaL_Reg prefer_functions[];

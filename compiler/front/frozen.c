@@ -38,7 +38,7 @@ static const char *names_of_fitting(const Desc *d)
 }
 
 /* Each rule names something, and something is stored in blocks. */
-void check_blocks(const Desc *d)
+void check_block_types(const Desc *d)
 {
     if (!has_blocks(d->options)) return;
     const Block_types types = block_types(d->options);

@@ -74,7 +74,7 @@ static const Hf_tensor *tensor_near(const Hf *hf, const Hf_tensor *at, const cha
     return NULL;
 }
 
-static void check_part(const Writer *w, const Hf_tensor *t)
+static void check_expert_type(const Writer *w, const Hf_tensor *t)
 {
     char *name = gguf_name(w->a, t->name), *first = name_of_expert(w->a, name, 0);
     const Hf_tensor *before = tensor_near(w->g->hf, t, first);
@@ -92,7 +92,7 @@ static void put_infos(Writer *w)
     for (int i = 0; i < w->g->hf->n; i++) {
         const Hf_tensor *t = &w->g->hf->tensor[i];
         if (is_part(w, t)) {
-            check_part(w, t);
+            check_expert_type(w, t);
             continue;
         }
         Stored place = place_in_file(w, t);

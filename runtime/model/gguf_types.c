@@ -30,7 +30,7 @@ typedef struct Word {
 } Word;
 
 /* The word that begins at *rest, which then is behind it. */
-static Word next_word(const char **rest)
+static Word next_type_word(const char **rest)
 {
     const char *at = *rest, *equals = NULL;
     size_t n = strcspn(at, ",");
@@ -46,7 +46,7 @@ bool is_gguf_type(const char *asked)
     bool sound = *asked != 0;
     for (const char *rest = asked; *rest;) {
         bool first = rest == asked;
-        Word word = next_word(&rest);
+        Word word = next_type_word(&rest);
         sound = sound && word.type && (word.match ? *word.match : first);
         free(word.match);
     }
@@ -55,7 +55,7 @@ bool is_gguf_type(const char *asked)
 
 const Gguf_type *gguf_main_type(const char *asked)
 {
-    Word word = next_word(&asked);
+    Word word = next_type_word(&asked);
     const Gguf_type *type = word.match ? &types[0] : word.type;
     free(word.match);
     return type;
@@ -66,7 +66,7 @@ static const Gguf_type *type_by_pattern(const char *asked, const char *name)
 {
     const Gguf_type *type = NULL;
     for (const char *rest = asked; *rest;) {
-        Word word = next_word(&rest);
+        Word word = next_type_word(&rest);
         if (word.match && lathe_matches(word.match, name)) type = word.type;
         free(word.match);
     }
@@ -134,7 +134,7 @@ bool same_pattern(const Writer *w, const Hf_tensor *a, const Hf_tensor *b)
 void check_gguf_types(const Writer *w)
 {
     for (const char *rest = w->g->type; *rest;) {
-        Word word = next_word(&rest);
+        Word word = next_type_word(&rest);
         if (word.match && !names_matrix(w, word.match))
             fail(EXIT_USAGE, NULL, "--type %s=%s: no matrix that is written has such a name; `trainer info` lists them",
                  word.match, word.type->name);
