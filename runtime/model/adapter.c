@@ -179,7 +179,7 @@ static double *gains_of(const Lathe_model *m, const Lathe_adapter *x, int64_t co
 
 double whole_weight(const Lathe_model *m, const Lathe_param *p, int64_t copy, const void *flat, int64_t at)
 {
-    for (const Lathe_adapter *x = m->adapter; lies_in_blocks(m, p) && x < m->adapter + m->adapters; x++)
+    for (const Lathe_adapter *x = m->adapter; x < m->adapter + m->adapters && lies_in_blocks(m, p); x++)
         if (p == &m->param[x->weight]) {
             const int64_t e = at - copy_place(p, copy, 0), columns = p->dim[p->loops + 1];
             const int64_t o = x->in_out ? e % columns : e / columns, i = x->in_out ? e / columns : e % columns;

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+static const Lathe_dtype first_in_blocks = (Lathe_dtype)(LATHE_F16 + 1);
+
 /* A part of the flat array: elements of one type, up to `end`. */
 typedef struct Part {
     Lathe_dtype type;
@@ -16,7 +18,7 @@ typedef struct Part {
 static Part part_at(const Lathe_model *m, int64_t e)
 {
     Part p = {lathe_weights(m), 0, m->flat_elements - weights_in_blocks(m), 0};
-    for (Lathe_dtype t = 0; t < LATHE_DTYPES && e >= p.end; t++)
+    for (Lathe_dtype t = first_in_blocks; t < LATHE_DTYPES && e >= p.end; t++)
         if (m->in_blocks[t])
             p = (Part){t, p.end, p.end + m->in_blocks[t], p.bytes_before + bytes_of_numbers(p.type, p.end - p.first)};
     return p;
@@ -25,7 +27,7 @@ static Part part_at(const Lathe_model *m, int64_t e)
 int64_t weights_in_blocks(const Lathe_model *m)
 {
     int64_t n = 0;
-    for (Lathe_dtype t = 0; t < LATHE_DTYPES; t++) n += m->in_blocks[t];
+    for (Lathe_dtype t = first_in_blocks; t < LATHE_DTYPES; t++) n += m->in_blocks[t];
     return n;
 }
 
