@@ -80,6 +80,6 @@ cmp -s "$TMP/whole/model.safetensors" "$TMP/killed/model.safetensors" || tell "a
     refuse 2 "names 2 of the 8 layers that have" "$LATHE" check $moe --lora 'rank=2,match=*.experts.1.w1.*'
 }
 cp -r $from/mixtral_adapter "$TMP/fused" && sed 's/^{/{ "target_parameters": ["gate_up_proj"],/' $from/mixtral_adapter/adapter_config.json >"$TMP/fused/adapter_config.json"
-refuse 3 'target_parameters: it adapts what is no linear layer, such as all experts as one parameter' "$mixtral" eval --weights $from/mixtral --adapter "$TMP/fused" --val-data $text
+refuse 3 'target_parameters: it adapts what is no linear layer, such as all experts as one parameter' "$mixtral" eval --weights $from/mixtral --adapter "$TMP/fused" --val-data $text --tokenizer $tokenizer
 refuse 2 'their adapters are not kept there yet' "$TMP/qwen3_moe/trainer" export --to gguf-adapter --weights "$TMP/run-qwen3_moe" --out "$TMP/none.gguf"
 [ ! -e "$TMP/none.gguf" ] || tell "a refused file is there"
