@@ -203,8 +203,8 @@ static int do_run(void)
     if (line_of.command->manner & INSTRUMENTS && line_of.options.target != &target_cpu)
         usage_error("%s runs on the processor alone: leave --target out", line_of.command->name);
     if (line_of.command->manner & RUNS && only_answers(&line_of.options))
-        usage_error("%s: a program built with --parameters q8_0 trains nothing; --lora … --frozen q8_0 trains adapters "
-                    "beside such weights", line_of.command->name);
+        usage_error("%s: a program built with --parameters %s trains nothing; --lora … --frozen %s trains adapters beside such "
+                    "weights", line_of.command->name, line_of.options.parameters, line_of.options.parameters);
     check_data_is_there();
     const Module *m = compiled();
     const char *program = trainer(m);

@@ -16,7 +16,7 @@ struct Param {
     Lathe_init init;
     double init_a, init_b;      /* see Lathe_init */
     bool decay;                 /* weight decay applies */
-    bool quantised;             /* frozen, and stored in blocks (--frozen q8_0): behind all others */
+    DType blocks;               /* the type that it is stored in, frozen (--frozen q8_0): behind all others; BOOL: in none of blocks */
     bool frozen;                /* in all its copies: it has no gradient and no moments, and lies behind those that have */
     int64_t zero_row;           /* 1 + the row of each copy that is always zero; 0: none */
     Where where;

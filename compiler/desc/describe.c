@@ -11,7 +11,7 @@ static bool has_spec(const Desc *d, Op op, const char *name)
     return false;
 }
 
-static void add_param(Desc *d, const char *name, Shape s, bool frozen, bool quantised, Where where)
+static void add_param(Desc *d, const char *name, Shape s, bool frozen, DType blocks, Where where)
 {
     const Param *before = find_param(d, name);
     if (before && !same_shape(before->shape, s))
@@ -20,7 +20,7 @@ static void add_param(Desc *d, const char *name, Shape s, bool frozen, bool quan
     if (before) return;
     Param *p = NEW(Param);
     *p = (Param){.name = name, .export_name = name, .shape = s, .frozen = frozen, .where = where};
-    p->quantised = quantised;
+    p->blocks = blocks;
     push(&d->params, p);
 }
 
@@ -36,14 +36,15 @@ static void add_spec(Desc *d, Op op, const char *name, const Node *of)
 
 static void add_leaf(Desc *d, const Node *n)
 {
-    if (n->op == OP_parameter) add_param(d, n->name, n->shape, is_frozen_node(n), in_blocks(n->dtype), n->where);
+    if (n->op == OP_parameter)
+        add_param(d, n->name, n->shape, is_frozen_node(n), in_blocks(n->dtype) ? n->dtype : BOOL, n->where);
     if (n->op == OP_input || n->op == OP_state) add_spec(d, n->op, n->name, n);
 }
 
 /* A parameter that is part of a wide one has a gradient, and encode makes states that decode alone reads. */
 static void add_output(Desc *d, const Output *o)
 {
-    if (o->kind == OUT_GRAD) add_param(d, o->name, o->node->shape, false, false, o->node->where);
+    if (o->kind == OUT_GRAD) add_param(d, o->name, o->node->shape, false, BOOL, o->node->where);
     if (o->kind == OUT_STATE) add_spec(d, OP_state, o->name, o->node);
 }
 

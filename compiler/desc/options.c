@@ -2,17 +2,51 @@
 #include "desc/passes.h"
 #include "desc/target.h"
 
-static DType type_in_blocks(const char *word)
+#include <string.h>
+
+/* A type of matrices: BOOL: fp32; DTYPES: it is none. */
+static DType type_of_matrices(const char *word)
 {
 #define NAMED(member, text, ...)                                                                                       \
-    if (word && same(word, text)) return member;
+    if (same(word, text)) return member;
     LATHE_BLOCK_TYPES(NAMED)
-    return BOOL;
+    return same(word, "fp32") ? BOOL : DTYPES;
 }
 
-bool only_answers(const Options *o) { return type_in_blocks(o->parameters) != BOOL; }
+/* TYPE, or PATTERN=TYPE */
+static void take_type(Block_types *b, const char *word, bool first)
+{
+    const char *equals = strrchr(word, '=');
+    DType type = type_of_matrices(equals ? equals + 1 : word);
+    if (type == DTYPES || equals == word || (!equals && !first)) b->fault = word;
+    else if (!equals) b->others = type;
+    else push(&b->rules, ((Block_rule){copy_bytes_as_string(word, (size_t)(equals - word)), type}));
+}
 
-DType block_type(const Options *o) { return type_in_blocks(only_answers(o) ? o->parameters : o->frozen); }
+static Block_types read_block_types(const char *text)
+{
+    Block_types b = {.others = BOOL};
+    for (const char *rest = text; rest && *rest;) {
+        size_t n = strcspn(rest, ",");
+        take_type(&b, copy_bytes_as_string(rest, n), rest == text);
+        rest += n + (rest[n] != 0);
+    }
+    return b;
+}
+
+static bool some_blocks(const char *text)
+{
+    Block_types b = read_block_types(text);
+    bool some = b.others != BOOL;
+    for (int i = 0; i < b.rules.n; i++) some |= b.rules.at[i].type != BOOL;
+    return some && !b.fault;
+}
+
+bool only_answers(const Options *o) { return some_blocks(o->parameters); }
+
+Block_types block_types(const Options *o) { return read_block_types(only_answers(o) ? o->parameters : o->frozen); }
+
+bool has_blocks(const Options *o) { return some_blocks(only_answers(o) ? o->parameters : o->frozen); }
 
 DType cache_type(const Options *o)
 {
@@ -22,7 +56,7 @@ DType cache_type(const Options *o)
 
 const char *block_option(const Options *o)
 {
-    return format("--%s %s", only_answers(o) ? "parameters" : "frozen", dtype_name(block_type(o)));
+    return only_answers(o) ? format("--parameters %s", o->parameters) : format("--frozen %s", o->frozen);
 }
 
 static void option_of_flag(Text *t, const char *option, bool given)

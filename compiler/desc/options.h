@@ -23,8 +23,18 @@ typedef struct Options {        /* of a compilation; desc/options.def says what 
 #define FOUND(type, member, ...) type member;
 #include "desc/options.def"
 } Options;
+typedef struct Block_rule {     /* of --frozen: PATTERN=TYPE */
+    const char *match;          /* export names */
+    DType type;                 /* BOOL: in no blocks */
+} Block_rule;
+typedef struct Block_types {    /* --frozen q4_0,*embed*=q8_0: of frozen matrices */
+    DType others;               /* of those that no rule names; BOOL: in no blocks */
+    VEC(Block_rule) rules;      /* the last one that names a matrix says its type */
+    const char *fault;          /* a word that is neither; NULL: there is none */
+} Block_types;
+Block_types block_types(const Options *o);    /* of --frozen, or of --parameters */
+bool has_blocks(const Options *o);            /* some matrices are stored in blocks */
 bool only_answers(const Options *o);          /* --parameters q8_0 and the like: nothing is trained */
-DType block_type(const Options *o);           /* of frozen matrices; BOOL: none are stored in blocks */
 DType cache_type(const Options *o);           /* of what decode remembers of each position */
 const char *block_option(const Options *o);   /* "--frozen q8_0" */
 char *options_text(const Options *o, Changes least);        /* desc/options.c: " --head-rows 3 --no-fuse": those that change so much; "": none */

@@ -46,7 +46,7 @@ Param *find_param(const Desc *d, const char *name)
 static bool same_stack(const Param *a, const Param *b)
 {
     if (a->loops == 0 || a->loops != b->loops || !same(a->stack, b->stack) || a->frozen != b->frozen ||
-        a->quantised != b->quantised)
+        a->blocks != b->blocks)
         return false;
     return memcmp(a->shape.dim, b->shape.dim, sizeof *a->shape.dim * (size_t)a->loops) == 0;
 }
@@ -58,14 +58,14 @@ static int64_t own_elements(const Param *p)
     return round_up(n, 16);
 }
 
-/* Places those that are frozen and quantised, or are not, from element `at` on; returns the element behind them.
- * Parameters of one stack are an array of structs; every tensor starts at a multiple of 16 elements. */
-static int64_t layout_some(const Desc *d, bool frozen, bool quantised, int64_t at)
+/* Places those that are frozen or not, and stored in such blocks, from element `at` on; returns the element behind
+ * them. Parameters of one stack are an array of structs; every tensor starts at a multiple of 16 elements. */
+static int64_t layout_some(const Desc *d, bool frozen, DType blocks, int64_t at)
 {
     bool *done = NEW_ARRAY(bool, d->params.n + 1);
     for (int i = 0; i < d->params.n; i++) {
         Param *p = d->params.at[i];
-        if (done[i] || p->frozen != frozen || p->quantised != quantised) continue;
+        if (done[i] || p->frozen != frozen || p->blocks != blocks) continue;
         int64_t size = 0, copies = 1;
         for (int k = 0; k < p->loops; k++) copies *= p->shape.dim[k];
         int end = p->loops ? d->params.n : i + 1;
@@ -90,9 +90,10 @@ static int64_t layout_some(const Desc *d, bool frozen, bool quantised, int64_t a
 }
 
 /* Those with gradients first: gradients and moments are arrays of these alone, in the same layout. Those in blocks come
- * last, and begin with a block. */
+ * last, type by type, and begin with a block. */
 void layout_parameters(const Desc *d)
 {
-    int64_t trained = layout_some(d, false, false, 0), frozen = layout_some(d, true, false, trained);
-    layout_some(d, true, true, round_up(frozen, LATHE_BLOCK));
+    int64_t trained = layout_some(d, false, BOOL, 0), end = layout_some(d, true, BOOL, trained);
+    for (DType t = 0; t < DTYPES; t++)
+        if (in_blocks(t)) end = layout_some(d, true, t, round_up(end, LATHE_BLOCK));
 }

@@ -92,7 +92,7 @@ void say_header(Page *page, Text *t, const char *prototypes)
                        page->desc->model, file));
     say(t, "#ifndef %s\n#define %s\n\n#include \"%s\"\n", guard, guard, page->target->interface);
     DType cache = cache_type(page->desc->options);
-    bool narrow = is_stored(page->precision.weights) || is_stored(cache) || page->module->plan.block_elements;
+    bool narrow = is_stored(page->precision.weights) || is_stored(cache) || elements_in_blocks(&page->module->plan);
     say(t, "%s\n", in_blocks(cache) ? "#include \"math/blocks.h\"\n" : narrow ? "#include \"math/math.h\"\n" : "");
     say_sizes(page, t);
     say(t, "%s%s\n#endif\n", body.at, prototypes);
@@ -404,9 +404,9 @@ static void say_lengths(Page *page, Text *t, const Categories *categories)
         (long long)m->plan.flat_elements);
     int64_t frozen = m->plan.flat_elements - m->plan.trained_elements;
     if (frozen) say(t, "    .frozen_elements = %lld,\n", (long long)frozen);
-    if (m->plan.block_elements)
-        say(t, "    .block_elements = %lld, .block_type = %s,\n", (long long)m->plan.block_elements,
-            dtype_word(m->plan.block_type));
+    for (DType type = 0; type < DTYPES; type++)
+        if (m->plan.in_blocks[type])
+            say(t, "    .in_blocks[%s] = %lld,\n", dtype_word(type), (long long)m->plan.in_blocks[type]);
 }
 
 static void say_adapters(Text *t, const Desc *d)

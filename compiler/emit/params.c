@@ -85,7 +85,7 @@ static void say_member(Page *page, Text *t, int indent, const char *type, const 
     say(&s, "%*s%s %s", indent, "", type, p->member);
     for (int k = p->param->loops; k < p->param->shape.rank; k++) {
         const char *extent = extent_in(page, p->param->shape, k);
-        say(&s, "[%s]", p->param->quantised && k == p->param->shape.rank - 1 ? row_in_blocks(extent) : extent);
+        say(&s, "[%s]", p->param->blocks && k == p->param->shape.rank - 1 ? row_in_blocks(extent) : extent);
     }
     say(&s, ";");
     say(t, "%-48s /* %s  %s:%d */\n", s.at, p->param->name, in_comment(file_name(p->param->where.file)),
@@ -125,29 +125,28 @@ static int64_t whole_elements(const Param *p)
     return p->loops ? p->stride[0] * p->shape.dim[0] : elements_of_copy(p);
 }
 
-/* The struct of the first n elements, of which the last `blocks` are quantised. */
-static void say_flat(Page *page, Text *t, const char *name, DType dtype, int64_t n, int64_t blocks)
+static int64_t elements_of_type(DType t, int64_t n) { return in_blocks(t) ? n / LATHE_BLOCK : n; }
+
+/* The struct of the first n elements, which take so many bytes.  Padding up to the first one stored in other blocks is
+ * of the type before. */
+static void say_flat(Page *page, Text *t, const char *name, DType dtype, int64_t n, int64_t bytes)
 {
-    const char *type = c_type(dtype), *last = "start";
+    const char *last = "start";
+    DType type = dtype;
     int64_t at = 0;
     say(t, "typedef struct %s {\n", name);
     for (int i = 0; i < page->params.n && page->params.at[i].param->offset < n;) {
         const Placed *p = &page->params.at[i];
-        if (p->param->quantised) {
-            if (at < n - blocks) say_padding(t, 4, c_type(dtype), last, n - blocks - at);
-            at = max64(at, n - blocks);
-            type = c_type(page->module->plan.block_type);
-        }
-        say_padding(t, 4, type, last, p->param->offset - at);
+        say_padding(t, 4, c_type(type), last, elements_of_type(type, p->param->offset - at));
+        if (p->param->blocks) type = p->param->blocks;
         at = p->param->offset + whole_elements(p->param);
         last = p->group ? p->group : p->member;
-        if (p->group) i = say_struct(page, t, type, i);
-        else say_member(page, t, 4, type, p), i++;
+        if (p->group) i = say_struct(page, t, c_type(type), i);
+        else say_member(page, t, 4, c_type(type), p), i++;
     }
-    say_padding(t, 4, type, last, blocks ? (n - at) / LATHE_BLOCK : n - at);
+    say_padding(t, 4, c_type(type), last, elements_of_type(type, n - at));
     say(t, "} %s;\n", name);
-    say(t, "static_assert(sizeof(%s) == %lld, \"the layout of the plan\");\n\n", name,
-        (long long)(bytes_of_elements(dtype, n - blocks) + bytes_of_elements(page->module->plan.block_type, blocks)));
+    say(t, "static_assert(sizeof(%s) == %lld, \"the layout of the plan\");\n\n", name, (long long)bytes);
 }
 
 char *gradients_type(Page *page)
@@ -164,10 +163,12 @@ void say_params(Page *page, Text *t)
     bool alike = same(name, gradients), frozen = plan->trained_elements < plan->flat_elements;
     say(t, "/* Parameters%s: %s numbers%s. */\n", alike ? ", and in the same layout their gradients" : "",
         grouped(plan->parameter_count), frozen ? "; those that are frozen come last" : "");
-    say_flat(page, t, name, page->precision.weights, plan->flat_elements, plan->block_elements);
+    const DType weights = page->precision.weights;
+    say_flat(page, t, name, weights, plan->flat_elements, flat_bytes_before(plan, weights, plan->flat_elements));
     if (alike) return;
     say(t, "/* Their gradients, in the same layout%s. */\n", frozen ? ", without the frozen ones" : "");
-    say_flat(page, t, gradients, page->precision.real, plan->trained_elements, 0);
+    say_flat(page, t, gradients, page->precision.real, plan->trained_elements,
+             bytes_of_elements(page->precision.real, plan->trained_elements));
 }
 
 /* ------------------------------------------------------------------ tables */
@@ -208,7 +209,7 @@ void say_param_table(Page *page, Text *t)
     for (int i = 0; i < d->params.n; i++) {
         const Param *p = d->params.at[i];
         const char *offset = format("offsetof(%s, %s) / sizeof(%s)", type, param_text(page, p, "", zero), real);
-        say_table_row(t, p, p->stride, p->quantised ? format("%lld", (long long)p->offset) : offset);
+        say_table_row(t, p, p->stride, p->blocks ? format("%lld", (long long)p->offset) : offset);
     }
     say(t, "};\n\n");
 }

@@ -45,21 +45,15 @@ static const char *const homes[] = {
     [INPUTS] = "LATHE_IN",         [OUTPUTS] = "LATHE_OUT",     [WORK] = "LATHE_WORK",
 };
 
-static int64_t place_in_blocks(const Listing *g, const Param *p)
-{
-    const Plan *plan = &g->page->module->plan;
-    int64_t first = plan->flat_elements - plan->block_elements;
-    return bytes_of_elements(g->page->precision.weights, first) +
-           bytes_of_elements(plan->block_type, p->offset - first);
-}
-
 /* The offset in bytes within its home. */
 static char *offset_of(const Listing *g, const Buffer *b)
 {
     const char *entry = g->p->graph->name, *name = buffer_name(g->page, b);
     switch (b->home) {
     case PARAMETERS:
-        if (in_blocks(b->dtype)) return format("%lld", (long long)place_in_blocks(g, b->param));
+        if (in_blocks(b->dtype))
+            return format("%lld", (long long)flat_bytes_before(&g->page->module->plan, g->page->precision.weights,
+                                                               b->param->offset));
         /* fall through */
     case GRADIENTS: return format("%lld", (long long)(b->param->offset * dtype_bytes(b->dtype)));
     case STATES: return format("offsetof(%s, %s)", type_name(g->page, NULL, "state"), name);

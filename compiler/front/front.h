@@ -309,8 +309,11 @@ int64_t matching_copies(const char *pattern, const Param *p); /* whose export na
 extern const luaL_Reg lora_functions[];
 const Lora *read_lora(const char *text, Texts except);                   /* of --lora */
 bool lora_freezes(const Trace *trace, const Param *p);
-void check_quantised(const Desc *d); /* once entries are traced: --frozen finds something */
 void check_lora(const Trace *trace); /* once entries are traced: each pattern names something */
+
+/* front/frozen.c */
+DType stored_as(const Desc *d, const Param *p); /* in which a parameter is stored; BOOL: in none */
+void check_block_types(const Desc *d); /* once entries are traced: --frozen finds something, and so does each of its patterns */
 
 /* front/prefer.c */
 extern const luaL_Reg prefer_functions[];

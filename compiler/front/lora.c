@@ -192,7 +192,7 @@ void check_lora(const Trace *trace)
 
 /* ------------------------------------------------------------------ for nn.linear */
 
-static bool takes_adapter(Trace *trace, Param *weight)
+static bool takes_adapter(Trace *trace, Param *weight, bool only_named)
 {
     const Lora *l = trace->desc->lora;
     bool known = false;
@@ -200,7 +200,7 @@ static bool takes_adapter(Trace *trace, Param *weight)
     if (!known) push(&trace->linear_weights, weight);
     for (int i = 0; i < l->except.n; i++)
         if (same(l->except.at[i], weight->name)) return false;
-    return !l->match.n || is_named(weight, "match", l->match);
+    return l->match.n ? is_named(weight, "match", l->match) : !only_named;
 }
 
 static void set_number(lua_State *L, const char *key, double x)
@@ -215,15 +215,15 @@ static void set_text(lua_State *L, const char *key, const char *text)
     lua_setfield(L, -2, key);
 }
 
-/* o = core.lora(own name of a weight in this scope): { rank, scale, dropout, a, b, magnitude }, of which the last three
- * are the adapter's names in checkpoints, those of PEFT; no magnitude: it is not decomposed; nil: it has no adapter.
- * What is made until core.adapted() is trained. */
+/* o = core.lora(own name of a weight in this scope, whether only match= gives it one): { rank, scale, dropout, a, b,
+ * magnitude }, of which the last three are the adapter's names in checkpoints, those of PEFT; no magnitude: it is not
+ * decomposed; nil: it has no adapter. What is made until core.adapted() is trained. */
 static int lora_call(lua_State *L)
 {
     Trace *trace = trace_of(L);
     const Lora *l = trace->desc->lora;
     Param *weight = l ? find_param(trace->desc, path_of(trace, luaL_checkstring(L, 1))) : NULL;
-    if (!weight || !takes_adapter(trace, weight)) return 0;
+    if (!weight || !takes_adapter(trace, weight, lua_toboolean(L, 2))) return 0;
     trace->adapting = true;
     lua_newtable(L);
     lua_pushinteger(L, l->rank);

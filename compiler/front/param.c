@@ -70,23 +70,6 @@ static Shape with_copies(lua_State *L, Shape own)
     return s;
 }
 
-/* Is it kept in blocks along its last axis? As in GGUF, only matrices are. */
-static bool is_quantised(const Options *o, const Param *p)
-{
-    int own = p->shape.rank - p->loops;
-    return p->frozen && block_type(o) != BOOL && own >= 2 && p->shape.dim[p->shape.rank - 1] % LATHE_BLOCK == 0;
-}
-
-void check_quantised(const Desc *d)
-{
-    bool any = block_type(d->options) == BOOL;
-    for (int i = 0; i < d->params.n; i++) any |= d->params.at[i]->quantised;
-    if (any) return;
-    usage_error("%s: %s has no%s matrix whose rows are a multiple of %d numbers%s", block_option(d->options), d->file,
-                only_answers(d->options) ? "" : " frozen", LATHE_BLOCK,
-                only_answers(d->options) ? "" : "; --lora freezes all but its adapters, and train's groups freeze too");
-}
-
 static Param *new_param(lua_State *L, const char *name, Shape own, const char *export)
 {
     Trace *trace = trace_of(L);
@@ -211,7 +194,7 @@ static Known *known_here(lua_State *L, bool statistic)
         p->adapter = trace->adapting;
         bool frozen = only_answers(trace->desc->options) || lora_freezes(trace, p) || freezes(trace->desc, p);
         p->frozen = frozen && !statistic;
-        p->quantised = is_quantised(trace->desc->options, p);
+        p->blocks = stored_as(trace->desc, p);
         check_export_of(L, p);
         k = add_known(trace, p);
     }

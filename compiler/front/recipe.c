@@ -434,7 +434,7 @@ void check_recipe(lua_State *L)
     const Trace *trace = trace_of(L);
     const Lathe_recipe *r = &trace->desc->recipe;
     check_lora(trace);
-    check_quantised(trace->desc);
+    check_block_types(trace->desc);
     check_groups(trace);
     check_turns(trace);
     check_best(L, r);

@@ -200,8 +200,7 @@ typedef struct Plan {           /* bytes by category; total = persistent + the l
     int64_t parameter_count;    /* elements without padding */
     int64_t flat_elements;      /* of the flat array of parameters, with padding */
     int64_t trained_elements;   /* the first of those: gradients and moments have no others */
-    int64_t block_elements;     /* the last of them: quantised */
-    DType block_type;           /* their type; BOOL: there are none */
+    int64_t in_blocks[DTYPES];  /* how many of the last ones are stored in blocks of each type, in the order of types */
 } Plan;
 
 typedef struct Cut Cut;         /* a graph that is being cut into kernels: lower/lower.h */

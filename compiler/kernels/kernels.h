@@ -18,6 +18,10 @@ const char *kernel_fault(const Kernel *k, const Target *t);
 const char *gemm_fault(const Kernel *k);                    /* the matrices of a product lie in their buffers */
 const char *view_fault(const View *v);                      /* every element that it shows lies in its buffer */
 
+/* flat.c */
+int64_t elements_in_blocks(const Plan *plan);               /* the last of the flat array of parameters; 0: none */
+int64_t flat_bytes_before(const Plan *plan, DType weights, int64_t e);   /* of its first e elements; weights: type of those in no blocks */
+
 /* walk.c */
 typedef void (*Visit_operand)(Operand *, bool writes, void *user);
 void each_operand(Kernel *k, Visit_operand visit, void *user);     /* of k itself, not of its body; partials are none */

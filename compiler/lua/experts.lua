@@ -8,12 +8,38 @@ local required, none = options.required, options.none
 local made = core.use("layer")
 local layer, param, fail = made.layer, made.param, made.fail
 
--- A weight [experts, out, in], of which checkpoints have one [out, in] for each expert
-local function of_each(o, name, out, width, init)
+-- A weight [out, in] of each expert, and its adapter (--lora): A [rank, in], B [out, rank]
+local function weights_of_one(out, width, init)
   local bound = 1 / math.sqrt(width)
-  return nn.map(o.experts, function()
-    return nn.scope(name, param, "weight", { out, width }, init or nn.init.uniform(-bound, bound))
+  local w, o = param("weight", { out, width }, init or nn.init.uniform(-bound, bound)), core.lora("weight")
+  if not o then return w end
+  if o.magnitude then fail("nn.experts: adapters of experts are not decomposed; leave dora out, or choose other weights with match=…") end
+  local a = param("lora_A", { o.rank, width }, nn.init.uniform(-bound, bound), nil, o.a)
+  local b = param("lora_B", { out, o.rank }, 0, nil, o.b)
+  core.adapted("weight", 1)
+  return w, a, b, o
+end
+
+-- Rows of x times the weights that ids choose of [experts, out, in], and times their adapters: x · Wᵀ + scale · (x · Aᵀ) · Bᵀ
+local function product_of_each(o, name, x, ids, out, init)
+  local lora
+  local w, a, b = nn.map(o.experts, function()
+    local w, a, b, adapter = nn.scope(name, weights_of_one, out, x:size(-1), init)
+    lora = adapter
+    if lora then return w, a, b end
+    return w
   end, { name = o.names[2] })
+  local y = nn.dot_by_ids(x, w, ids)
+  if not lora then return y end
+  local low = nn.dot_by_ids(nn.dropout(x, lora.dropout), a, ids)
+  return y + nn.dot_by_ids(low * lora.scale, b, ids)
+end
+
+-- Logits of the experts.  Unless match= names it, a router has no adapter: it says who learns, and PEFT's users leave it alone.
+local function route(o, x)
+  local bound = 1 / math.sqrt(x:size(-1))
+  local w = param("weight", { o.experts, x:size(-1) }, o.init or nn.init.uniform(-bound, bound))
+  return core.adapted_dot(x, nn.dot(x, w, { contract = { -1, 1 } }), w, 1, true)
 end
 
 layer("experts", "y = Σ over the chosen experts of weight · down(silu(gate(x)) · up(x)), and the router's logits [..., experts] (Shazeer et al. 2017)", {
@@ -32,17 +58,15 @@ layer("experts", "y = Σ over the chosen experts of weight · down(silu(gate(x))
   if #o.names ~= 5 then fail("nn.experts: names must be five, of router, experts, gate, up and down, found %d", #o.names) end
   if x.rank < 2 then fail("nn.experts works on rows [..., width], found %s", core.shape_text(x)) end
   local width, names = x:size(-1), o.names
-  local logits = nn.linear(x, { name = names[1], out = o.experts, bias = false, init = o.init })
+  local logits = nn.scope(names[1], route, o, x)
   local weights, ids = nn.softmax(logits):topk(o.active)
   if o.normalised then weights = weights / weights:sum { -1, keep = true } end
-  local gate, up = of_each(o, names[3], o.hidden, width, o.init), of_each(o, names[4], o.hidden, width, o.init)
-  local down = of_each(o, names[5], width, o.hidden, o.out_init or o.init)
   local extents = weights.shape
   extents[#extents + 1] = width
   local rows = x:unsqueeze(-2):expand(extents)                                  -- one for each of a token's experts
-  local gates, ups = nn.dot_by_ids(rows, gate, ids), nn.dot_by_ids(rows, up, ids)
+  local gates, ups = product_of_each(o, names[3], rows, ids, o.hidden, o.init), product_of_each(o, names[4], rows, ids, o.hidden, o.init)
   local hidden = core.activate(gates, o.activation) * ups
-  local results = nn.dot_by_ids(hidden, down, ids)
+  local results = product_of_each(o, names[5], hidden, ids, width, o.out_init or o.init)
   return (results * weights:unsqueeze(-1)):sum(-2), logits
 end)
 

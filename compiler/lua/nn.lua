@@ -157,8 +157,9 @@ end
 -- x · Wᵀ = y with an adapter beside the layer's own weight W [out, in], where `lathe --lora` gives it one:
 -- y + scale · (x · Aᵀ) · Bᵀ; decomposed (Liu et al. 2024, DoRA, equation 5): times magnitude / ‖W + scale · B · A‖, a norm that
 -- is a constant of the gradient (section 4.3).
-local function adapted(x, y, w, across)
-  local o = core.lora("weight")
+-- only_named: without match= the weight has none.
+local function adapted(x, y, w, across, only_named)
+  local o = core.lora("weight", only_named)
   if not o then return y end
   local bound = 1 / math.sqrt(x:size(-1))
   local a = param("lora_A", { o.rank, x:size(-1) }, nn.init.uniform(-bound, bound), nil, o.a)
@@ -170,6 +171,8 @@ local function adapted(x, y, w, across)
   if not magnitude then return sum end
   return sum * (magnitude / nn.stop_gradient(adapted_norm(w, across, a, b, o.scale)))
 end
+
+core.adapted_dot = adapted
 
 layer("linear", "y = x · weightᵀ + bias, over the last axis", {
   out = { "integer", none, "extent of the result's last axis" },

@@ -55,15 +55,20 @@ void check_precision(const Options *o)
     if (p.tf32 && !o->target->narrow_products)
         usage_error("--precision tf32: how a GPU multiplies (--target cuda); a CPU has fp32, bf16, fp16 and fp64");
     if (o->parameters && !same(o->parameters, "fp32") && !same(o->parameters, "bf16") && !only_answers(o))
-        usage_error("--parameters %s: expected fp32, bf16, q8_0 or q4_0", o->parameters);
+        usage_error("--parameters %s: expected fp32, bf16, q8_0 or q4_0; the latter two also for some matrices, as "
+                    "q4_0,PATTERN=q8_0",
+                    o->parameters);
     if (only_answers(o) && (o->lora || o->frozen))
         usage_error("--parameters %s trains nothing; --lora trains adapters beside weights in %s with --frozen %s",
                     o->parameters, o->parameters, o->parameters);
     if (p.weights == BF16 && !same(p.name, "bf16"))
         usage_error("--parameters bf16 goes with --precision bf16, and not with %s", p.name);
-    if (o->frozen && !same(o->frozen, "fp32") && block_type(o) == BOOL)
-        usage_error("--frozen %s: expected fp32, q8_0 or q4_0", o->frozen);
-    if (block_type(o) != BOOL && !o->target->loops)
+    const char *fault = block_types(o).fault;
+    if (fault || (o->frozen && !*o->frozen))
+        usage_error("--frozen %s: expected fp32, q8_0 or q4_0, and behind it, for some of the matrices, PATTERN=TYPE, "
+                    "separated by commas%s",
+                    o->frozen, fault && !same(fault, o->frozen) ? format("; found '%s'", fault) : "");
+    if (has_blocks(o) && !o->target->loops)
         usage_error("%s: for a CPU only; a GPU's weights are fp32, or bf16 (--parameters bf16)", block_option(o));
     if (o->parameters && p.real == F64)
         usage_error("--parameters %s: with --precision fp64 they are in 64 bits", o->parameters);

@@ -1,6 +1,6 @@
 /* quantise.c: gives parameters that are stored in blocks their type, such as Q8_0 (--frozen q8_0).
  *
- * Needs: frozen parameters, of which Desc says which are quantised (front/param.c).  Leaves: such a parameter as a leaf
+ * Needs: frozen parameters, of which Desc says how each is stored (front/frozen.c).  Leaves: such a parameter as a leaf
  * of that type.  Products (as the right operand, all of whose rows lie one behind another), products by ids and gathers
  * of rows read it as it is; so do slices of loops and slices of rows.  All others read a cast, which is made where it
  * is read: nothing is widened to memory but for a reader that needs an address.  In fp64 all read casts. */
@@ -13,8 +13,8 @@ static Node *unpacked(Node *blocks, DType real) { return cast_op(blocks, real); 
 static Node *quantised_leaf(const Node *old, const Desc *d)
 {
     const Param *p = find_param(d, old->name);
-    if (!p || !p->quantised) return NULL;
-    return unpacked(parameter_like(old, old->name, block_type(d->options), old->shape), old->dtype);
+    if (!p || p->blocks == BOOL) return NULL;
+    return unpacked(parameter_like(old, old->name, p->blocks, old->shape), old->dtype);
 }
 
 /* Whole rows are whole blocks. */
@@ -69,6 +69,6 @@ void pass_quantise(Graph *g, const Desc *d)
 {
     Rewrite r = {.node = quantised, .needs = loops_first, .slice = quantised_slice, .user = (void *)d};
     bool any = false;
-    for (int i = 0; i < d->params.n; i++) any |= d->params.at[i]->quantised;
+    for (int i = 0; i < d->params.n; i++) any |= d->params.at[i]->blocks != BOOL;
     if (any) rewrite_graph(&r, g);
 }

@@ -204,15 +204,33 @@ static int64_t generation_bytes(const Desc *d)
                                   decode_bytes(d, false), decode_bytes(d, true));
 }
 
-/* The first element that is stored in blocks; -1: none is. */
-static int64_t first_in_blocks(const Desc *d)
+/* The first element that is stored in such blocks; -1: none is. */
+static int64_t first_in_blocks(const Desc *d, DType t)
 {
     int64_t first = -1;
     for (int i = 0; i < d->params.n; i++) {
         const Param *p = d->params.at[i];
-        if (p->quantised && (first < 0 || p->offset < first)) first = p->offset;
+        if (p->blocks == t && (first < 0 || p->offset < first)) first = p->offset;
     }
     return first;
+}
+
+/* An even number of blocks in all, so that floats may follow. */
+static void add_blocks(Plan *plan, const Desc *d)
+{
+    int64_t first[DTYPES], whole = -1;
+    for (DType t = 0; t < DTYPES; t++) {
+        first[t] = in_blocks(t) ? first_in_blocks(d, t) : -1;
+        if (whole < 0) whole = first[t];
+    }
+    if (whole < 0) return;
+    plan->flat_elements = round_up(plan->flat_elements - whole, 2 * LATHE_BLOCK) + whole;
+    int64_t end = plan->flat_elements;
+    for (DType t = DTYPES; t-- > 0;) {
+        if (first[t] < 0) continue;
+        plan->in_blocks[t] = end - first[t];
+        end = first[t];
+    }
 }
 
 static void add_parameters(Plan *plan, const Desc *d)
@@ -225,11 +243,7 @@ static void add_parameters(Plan *plan, const Desc *d)
         plan->flat_elements = max64(plan->flat_elements, round_up(end, 16));
         if (!p->frozen) plan->trained_elements = max64(plan->trained_elements, round_up(end, 16));
     }
-    int64_t first = first_in_blocks(d);
-    if (first < 0) return;
-    plan->flat_elements = round_up(plan->flat_elements - first, 2 * LATHE_BLOCK) + first; /* so floats may follow */
-    plan->block_elements = plan->flat_elements - first;
-    plan->block_type = block_type(d->options);
+    add_blocks(plan, d);
 }
 
 /* Does the description ask for documents in epochs? (The trainer also chooses that by the data it is given.) */
@@ -371,9 +385,7 @@ static void plan_shared(Plan *plan, const Desc *d)
 {
     const Precision precision = precision_of(d->options);
     add_parameters(plan, d);
-    int64_t whole = plan->flat_elements - plan->block_elements;
-    plan->parameters = round_up(
-        bytes_of_elements(precision.weights, whole) + bytes_of_elements(plan->block_type, plan->block_elements), ALIGN);
+    plan->parameters = round_up(flat_bytes_before(plan, precision.weights, plan->flat_elements), ALIGN);
     plan->gradients = plan->trained_elements * dtype_bytes(precision.real);
     plan->optimizer = lathe_moments(&d->recipe) * plan->gradients;
     if (streams(d)) plan->data = lathe_stream_bytes(&d->recipe, d->seq, d->source_seq, LATHE_PLANNED_READERS);

@@ -23,7 +23,7 @@ typedef struct Lathe_q4_0 { /* element i: scale · (code - 8); byte i: lower hal
 
 #define LATHE_MEMBER(member, ...) LATHE_##member,
 typedef enum Lathe_dtype { /* as DType */
-    LATHE_BOOL, LATHE_I32, LATHE_F32, LATHE_F64, LATHE_BF16, LATHE_F16, LATHE_BLOCK_TYPES(LATHE_MEMBER)
+    LATHE_BOOL, LATHE_I32, LATHE_F32, LATHE_F64, LATHE_BF16, LATHE_F16, LATHE_BLOCK_TYPES(LATHE_MEMBER) LATHE_DTYPES
 } Lathe_dtype;
 
 /* Bytes of a block; 0: the type has none. */

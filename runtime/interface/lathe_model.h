@@ -467,8 +467,8 @@ typedef struct Lathe_model {
     int64_t state_bytes;
     int64_t parameter_count, flat_elements;         /* without and with padding; padding stays zero */
     int64_t frozen_elements;    /* the last of these, which no update changes: gradients and moments do not have them */
-    int64_t block_elements;     /* the last of these, stored in blocks (model/place.h); a multiple of LATHE_BLOCK */
-    Lathe_dtype block_type;     /* theirs */
+    int64_t in_blocks[LATHE_DTYPES];    /* how many of the last of these are stored in blocks of each type, in the order of types
+                                         * (model/place.h): multiples of LATHE_BLOCK */
     int adapters;
     const Lathe_adapter *adapter;
     Lathe_lora lora;            /* of all of them */

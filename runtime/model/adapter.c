@@ -52,14 +52,14 @@ char *training_words(const Lathe_model *m)
 {
     char words[64];
     int64_t frozen = 0;
-    const char *type = m->block_elements ? " in q8_0" : "";
+    const char *types = words_of_blocks(m);
     for (const Lathe_param *p = m->param; p < m->param + m->params; p++)
         if (!lathe_is_trained(m, p)) frozen += copies_of_parameter(p) * copy_elements(p);
     if (!frozen) return NULL;
     lora_words(&m->lora, words, sizeof words);
-    return text_of("%s%s%s parameters are trained, %s frozen%s", m->adapters ? "adapters " : "",
+    return text_of("%s%s%s parameters are trained, %s frozen%s%s", m->adapters ? "adapters " : "",
                    m->adapters ? text_of("%s: ", words) : "", grouped_text(m->parameter_count - frozen),
-                   grouped_text(frozen), type);
+                   grouped_text(frozen), types ? " in " : "", types ? types : "");
 }
 
 void put_lora_note(Store_writer *w, const Lathe_model *m, const char *base)
@@ -179,7 +179,7 @@ static double *gains_of(const Lathe_model *m, const Lathe_adapter *x, int64_t co
 
 double whole_weight(const Lathe_model *m, const Lathe_param *p, int64_t copy, const void *flat, int64_t at)
 {
-    for (const Lathe_adapter *x = m->adapter; lies_in_blocks(m, p) && x < m->adapter + m->adapters; x++)
+    for (const Lathe_adapter *x = m->adapter; x < m->adapter + m->adapters && lies_in_blocks(m, p); x++)
         if (p == &m->param[x->weight]) {
             const int64_t e = at - copy_place(p, copy, 0), columns = p->dim[p->loops + 1];
             const int64_t o = x->in_out ? e % columns : e / columns, i = x->in_out ? e / columns : e % columns;

@@ -3,6 +3,7 @@
 #include "interface/lathe_model.h"
 #include "lathe_rt.h"
 #include "model/block.h"
+#include "model/place.h"
 #include "model/tables.h"
 
 #include <string.h>
@@ -23,8 +24,10 @@ int64_t planned(const Lathe_model *m, Category category)
 
 int64_t weight_bytes(const Lathe_model *m)
 {
-    return bytes_of_numbers(lathe_weights(m), m->flat_elements - m->block_elements) +
-           bytes_of_numbers(m->block_type, m->block_elements);
+    int64_t bytes = bytes_of_numbers(lathe_weights(m), m->flat_elements - weights_in_blocks(m));
+    for (Lathe_dtype t = 0; t < LATHE_DTYPES; t++)
+        if (m->in_blocks[t]) bytes += bytes_of_numbers(t, m->in_blocks[t]);
+    return bytes;
 }
 int64_t flat_bytes(const Lathe_model *m) { return lathe_trained_elements(m) * dtype_size(m->real); }
 

@@ -3,21 +3,14 @@
  *
  * A product of scale and element is exact in a double, so values are rounded once, where they are written. */
 #include "model/blocks.h"
+#include "math/math.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-/* A sign bit, 5 bits of exponent, 10 of fraction. */
-double half_value(unsigned bits)
-{
-    int exponent = (int)(bits >> 10 & 31), fraction = (int)(bits & 1023);
-    double x = exponent == 31  ? fraction ? NAN : INFINITY
-               : exponent == 0 ? ldexp(fraction, -24)
-                               : ldexp(fraction + 1024, exponent - 25);
-    return bits & 0x8000 ? -x : x;
-}
+double half_value(unsigned bits) { return from_f16_f64((f16)bits); }
 
 /* Of the fraction, a double shifted so that its last bit counts 1 is rounded to even; a carry grows the exponent. */
 unsigned half_bits(double x)

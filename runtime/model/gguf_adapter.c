@@ -34,6 +34,11 @@ static Half half_of(const Lathe_model *m, const Hf *hf, const Architecture *a, c
     copy_name(own, sizeof own, &m->param[x->weight], copy);
     char *theirs = hf_name(hf, own), *weight = gguf_name(a, theirs);
     if (!weight) fail(EXIT_DATA, NULL, "GGUF has no place for %s (%s)", theirs, m->param[x->weight].where);
+    if (expert_of_name(a, theirs) >= 0)
+        fail(EXIT_USAGE, NULL,
+             "%s: GGUF has all experts of a layer in one tensor, and their adapters are not kept there yet; export --to "
+             "peft writes a folder, and --to gguf the whole model with them merged",
+             theirs);
     h.name = text_of("%s.lora_%c", weight, is_b ? 'b' : 'a');
     if (is_b) {
         h.place.dim[0] = rows_of_b(hf, x, m, ids);

@@ -1,8 +1,7 @@
-/* gguf_out.c: writes a GGUF file: its keys (gguf_keys.c), and tensors in the types of blocks.c. */
+/* gguf_out.c: writes a GGUF file: its keys (gguf_keys.c), and tensors in their types (gguf_types.c). */
 #include "base/file.h"
 #include "base/words.h"
 #include "model/adapter.h"
-#include "model/block.h"
 #include "model/blocks.h"
 #include "model/gguf_writer.h"
 #include "model/init.h"
@@ -12,37 +11,14 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-enum { ALIGNMENT = 32 };
-
-/* ------------------------------------------------------------------ types of elements */
-
-typedef struct Type {
-    const char *name;
-    int number; /* in the file */
-    Lathe_dtype dtype;
-    int of_file; /* general.file_type of a file with such matrices */
-} Type;
-
-static const Type types[] = {{"f32", 0, LATHE_F32, 0},
-                             {"f16", 1, LATHE_F16, 1},
-                             {"q4_0", 2, LATHE_Q4_0, 2},
-                             {"q8_0", 8, LATHE_Q8_0, 7},
-                             {"bf16", 30, LATHE_BF16, 32}};
-
-static const Type *type_named(const char *name)
-{
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcasecmp(types[i].name, name) == 0) return &types[i];
-    return NULL;
-}
+enum {
+    ALIGNMENT = 32,
+    PART = 1024, /* elements that a thread makes at a time; whole blocks */
+    PARTS = 64
+};
 
 /* ------------------------------------------------------------------ tensors */
-
-bool is_gguf_type(const char *type) { return type_named(type) != NULL; }
-
-static int64_t elements_at_once(const Type *type) { return lathe_bytes_of_block(type->dtype) ? LATHE_BLOCK : 1; }
 
 /* How a tensor is in the file: with its axes and its order there. */
 static Stored place_in_file(const Writer *w, const Hf_tensor *t)
@@ -52,31 +28,6 @@ static Stored place_in_file(const Writer *w, const Hf_tensor *t)
     if (t->ids) place.dim[0] = w->g->ids;
     gguf_order(w->a, t->name, head_of_model(w), &place);
     return place;
-}
-
-static int64_t row_of_file(const Stored *place)
-{
-    return place->rank ? place->dim[place->transposed ? 0 : place->rank - 1] : 1;
-}
-
-/* Blocks of this type are written as they are: rounding them again may give others. */
-static bool keeps_blocks(const Writer *w, const Hf_tensor *t, const Stored *place, const Type *type)
-{
-    return lathe_bytes_of_block(type->dtype) && type_of_weight(w->g->model, t->param) == type->dtype && !t->zero &&
-           t->transposed == place->transposed && !is_adapted(w->g->model, t->param);
-}
-
-/* Vectors, routers, and rows that are not whole blocks, stay f32.  In files of 4 bits llama.cpp's tool gives the
- * logits' matrix at least 6, and positions 32; we give the former 8, unless its weights have only 4 anyway. */
-static const Type *type_of_tensor(const Writer *w, const Hf_tensor *t, const char *name, const Stored *place)
-{
-    const Type *type = t ? type_named(w->g->type) : &types[0];
-    if (place->rank < 2 || row_of_file(place) % elements_at_once(type)) return &types[0];
-    if (strstr(name, ".ffn_gate_inp.")) return &types[0];
-    if (type->dtype != LATHE_Q4_0 || keeps_blocks(w, t, place, type)) return type;
-    return strcmp(name, w->logits) == 0                ? type_named("q8_0")
-           : strcmp(name, "position_embd.weight") == 0 ? &types[0]
-                                                       : type;
 }
 
 static int64_t count_elements(const Stored *place)
@@ -90,7 +41,7 @@ static int64_t aligned(int64_t n) { return (n + ALIGNMENT - 1) / ALIGNMENT * ALI
 
 void put_info(Writer *w, const Hf_tensor *t, const char *name, const Stored *place, int64_t *offset)
 {
-    const Type *type = type_of_tensor(w, t, name, place);
+    const Gguf_type *type = type_of_tensor(w, t, name, place);
     out_text(w, name, strlen(name));
     out_number(w, (uint64_t)place->rank, 4);
     for (int k = place->rank - 1; k >= 0; k--)
@@ -112,12 +63,38 @@ static void join_experts(const Writer *w, const Hf_tensor *t, Stored *place)
     place->dim[0] = experts_of(w);
 }
 
+/* The tensor of this name, which is near `at`. */
+static const Hf_tensor *tensor_near(const Hf *hf, const Hf_tensor *at, const char *name)
+{
+    for (int i = 0; i < hf->n; i++, at++) {
+        if (at == hf->tensor + hf->n) at = hf->tensor;
+        if (strcmp(at->name, name) == 0) return at;
+    }
+    bug_if(true);
+    return NULL;
+}
+
+static void check_expert_type(const Writer *w, const Hf_tensor *t)
+{
+    char *name = gguf_name(w->a, t->name), *first = name_of_expert(w->a, name, 0);
+    const Hf_tensor *before = tensor_near(w->g->hf, t, first);
+    free(name);
+    free(first);
+    if (!same_pattern(w, before, t))
+        fail(EXIT_USAGE, NULL,
+             "--type %s: %s and %s would have two types; GGUF has all experts of a layer in one tensor, so name all",
+             w->g->type, before->own, t->own);
+}
+
 static void put_infos(Writer *w)
 {
     int64_t offset = 0;
     for (int i = 0; i < w->g->hf->n; i++) {
         const Hf_tensor *t = &w->g->hf->tensor[i];
-        if (is_part(w, t)) continue;
+        if (is_part(w, t)) {
+            check_expert_type(w, t);
+            continue;
+        }
         Stored place = place_in_file(w, t);
         join_experts(w, t, &place);
         char *name = gguf_name(w->a, t->name);
@@ -136,61 +113,68 @@ void put_padding(Writer *w)
     out_bytes(w, zeros, (size_t)(aligned(w->bytes) - w->bytes));
 }
 
-static void put_block(Writer *w, const Type *type, const double *x)
+/* ------------------------------------------------------------------ elements */
+
+/* A tensor on its way into the file. */
+typedef struct Going {
+    const Writer *w;
+    const Hf_tensor *t;
+    Stored place;
+    const Gguf_type *type;
+} Going;
+
+/* In memory the file's bytes are those of a little-endian machine. */
+static void narrow_some(const Gguf_type *type, char *to, int64_t n, const double *x)
 {
-    char block[sizeof(Lathe_q8_0)];
-    bug_if(lathe_bytes_of_block(type->dtype) > (int64_t)sizeof block);
-    write_reals(type->dtype, block, LATHE_BLOCK, x);
-    out_bytes(w, block, (size_t)lathe_bytes_of_block(type->dtype));
+    if (type->dtype == LATHE_F16 || type->dtype == LATHE_BF16)
+        for (int64_t k = 0; k < n; k++) {
+            const uint16_t bits = (uint16_t)(type->dtype == LATHE_F16 ? half_bits(x[k]) : short_bits(x[k]));
+            memcpy(to + k * (int64_t)sizeof bits, &bits, sizeof bits);
+        }
+    else write_reals(type->dtype, to, n, x);
 }
 
-static void put_elements_as(Writer *w, const Type *type, const double *x)
+/* Elements first … first + n, of which blocks are whole; false: some are not finite. */
+static bool narrow_part(const Going *g, int64_t first, int64_t n, char *to)
 {
-    switch (type->number) {
-    case 0: out_number(w, float_bits(x[0]), 4); break;
-    case 1: out_number(w, half_bits(x[0]), 2); break;
-    case 30: out_number(w, short_bits(x[0]), 2); break;
-    default: put_block(w, type, x); break;
+    double x[PART];
+    const Writer *w = g->w;
+    bool finite = true;
+    const bool kept = keeps_blocks(w, g->t, &g->place, g->type);
+    for (int64_t k = 0; k < n; k++) {
+        x[k] = g->t->zero ? 0
+                          : whole_weight(w->g->model, g->t->param, g->t->copy, w->g->flat,
+                                         hf_place(g->t, unturned_place(&g->place, first + k)));
+        finite = finite && isfinite(x[k]);
+        if (g->place.raised) x[k] += 1;
     }
+    const int64_t bytes = lathe_bytes_of_block(g->type->dtype);
+    for (int64_t k = 0; kept && k < n; k += LATHE_BLOCK)
+        memcpy(to + k / LATHE_BLOCK * bytes,
+               parameter_at(w->g->model, w->g->flat, hf_place(g->t, unturned_place(&g->place, first + k))),
+               (size_t)bytes);
+    if (!kept && finite) narrow_some(g->type, to, n, x);
+    return finite;
 }
 
-/* One element, or a block; i: the number of the first in the file. */
-static void put_some_elements(Writer *w, const Hf_tensor *t, const Stored *place, const Type *type, int64_t i)
+/* Parts of a tensor are made by all threads, and written in their order. */
+static void put_all_elements(Writer *w, const Hf_tensor *t, const Gguf_type *type)
 {
-    double x[LATHE_BLOCK];
-    int64_t n = elements_at_once(type);
-    for (int k = 0; k < n; k++)
-        x[k] = t->zero ? 0
-                       : whole_weight(w->g->model, t->param, t->copy, w->g->flat,
-                                      hf_place(t, unturned_place(place, i + k)));
-    for (int k = 0; k < n; k++)
-        if (!isfinite(x[k]))
+    const Going g = {w, t, place_in_file(w, t), type};
+    const int64_t n = count_elements(&g.place), part = bytes_of_numbers(type->dtype, PART);
+    bug_if(g.place.turned < 0 || g.place.turned % 2);
+    char *room = must_alloc((size_t)(part * PARTS));
+    for (int64_t first = 0; first < n; first += PART * PARTS) {
+        const int64_t count = n - first < PART * PARTS ? n - first : PART * PARTS;
+        bool finite = true;
+#pragma omp parallel for schedule(static) reduction(&& : finite)
+        for (int64_t k = 0; k < count; k += PART)
+            finite = narrow_part(&g, first + k, count - k < PART ? count - k : PART, room + k / PART * part) && finite;
+        if (!finite)
             fail(EXIT_DATA, w->path, "%s has weights that are not finite; export an earlier checkpoint", t->name);
-    for (int k = 0; place->raised && k < n; k++) x[k] += 1;
-    if (keeps_blocks(w, t, place, type))
-        out_bytes(w, parameter_at(w->g->model, w->g->flat, hf_place(t, unturned_place(place, i))),
-                  (size_t)lathe_bytes_of_block(type->dtype));
-    else put_elements_as(w, type, x);
-}
-
-static void put_all_elements(Writer *w, const Hf_tensor *t, const char *name)
-{
-    Stored place = place_in_file(w, t);
-    const Type *type = type_of_tensor(w, t, name, &place);
-    bug_if(place.turned < 0 || place.turned % 2);
-    for (int64_t i = 0, n = count_elements(&place); i < n; i += elements_at_once(type))
-        put_some_elements(w, t, &place, type, i);
-}
-
-/* The tensor of this name, which is near `at`. */
-static const Hf_tensor *tensor_near(const Hf *hf, const Hf_tensor *at, const char *name)
-{
-    for (int i = 0; i < hf->n; i++, at++) {
-        if (at == hf->tensor + hf->n) at = hf->tensor;
-        if (strcmp(at->name, name) == 0) return at;
+        out_bytes(w, room, (size_t)bytes_of_numbers(type->dtype, count));
     }
-    bug_if(true);
-    return NULL;
+    free(room);
 }
 
 static void put_tensor_data(Writer *w, const Hf_tensor *t)
@@ -198,10 +182,12 @@ static void put_tensor_data(Writer *w, const Hf_tensor *t)
     if (is_part(w, t)) return;
     char *name = gguf_name(w->a, t->name);
     int64_t experts = expert_of_name(w->a, t->name) == 0 ? experts_of(w) : 1;
-    put_all_elements(w, t, name);
+    const Stored place = place_in_file(w, t);
+    const Gguf_type *type = type_of_tensor(w, t, name, &place);
+    put_all_elements(w, t, type);
     for (int64_t e = 1; e < experts; e++) {
         char *own = name_of_expert(w->a, name, e);
-        put_all_elements(w, t = tensor_near(w->g->hf, t, own), name);
+        put_all_elements(w, t = tensor_near(w->g->hf, t, own), type);
         free(own);
     }
     put_padding(w);
@@ -333,8 +319,9 @@ void write_gguf(const char *path, const Gguf_model *g)
 {
     Writer w = {.g = g, .a = architecture_of_type(hf_type(g->hf)), .path = path};
     check_fits_gguf(&w);
-    w.file_type = type_named(g->type)->of_file;
+    w.file_type = gguf_main_type(g->type)->of_file;
     w.logits = logits_of(&w);
+    check_gguf_types(&w);
     Token *token = tokens_by_id(&w);
     put_keys(&w, token); /* counts them */
     begin_gguf(&w, tensors_of_file(&w));

@@ -11,11 +11,11 @@ typedef struct Gguf_model {
     int64_t ids;             /* rows of tables of ids */
     const json_t *config, *tokenizer; /* Hugging Face's files */
     const char *chat_template; /* NULL: none */
-    const char *type;        /* of matrices: "f32", "f16", "bf16", "q8_0", "q4_0"; vectors are f32 */
+    const char *type;        /* of matrices: "f32", "f16", "bf16", "q8_0", "q4_0,PATTERN=q8_0"; vectors are f32 */
     const char *base;        /* of adapters, model/base.h; NULL: not known */
 } Gguf_model;
 
-bool is_gguf_type(const char *type);
+bool is_gguf_type(const char *asked); /* gguf_types.c */
 /* Ends the program (3) if GGUF has no place for the model or its tokenizer, or the file cannot be written; an old one at
  * path is kept then. */
 void write_gguf(const char *path, const Gguf_model *g);

@@ -25,6 +25,26 @@ typedef struct Token {
     int type;
 } Token;
 
+typedef struct Gguf_type {
+    const char *name;
+    int number; /* in the file */
+    Lathe_dtype dtype;
+    int of_file; /* general.file_type of a file with such matrices */
+} Gguf_type;
+
+/* ---- model/gguf_types.c; asked: "q4_0,*embed*=q8_0" */
+
+const Gguf_type *gguf_main_type(const char *asked); /* of matrices that no pattern names */
+/* t: NULL: it is f32.  name: in the file. */
+const Gguf_type *type_of_tensor(const Writer *w, const Hf_tensor *t, const char *name, const Stored *place);
+/* Blocks of this type are written as they are: rounding them again may give others. */
+bool keeps_blocks(const Writer *w, const Hf_tensor *t, const Stored *place, const Gguf_type *type);
+int64_t elements_at_once(const Gguf_type *type); /* of a block, or 1 */
+bool same_pattern(const Writer *w, const Hf_tensor *a, const Hf_tensor *b); /* one names both, or none either */
+void check_gguf_types(const Writer *w); /* each pattern names a matrix */
+
+/* ---- model/gguf_out.c */
+
 void out_bytes(Writer *w, const void *at, size_t n);
 void out_number(Writer *w, uint64_t x, int bytes);
 void out_text(Writer *w, const char *text, size_t n);

@@ -216,15 +216,16 @@ static int64_t place_in_stored(const Hf_tensor *t, const Stored *from, int64_t e
  * `first` counts elements of the copy, and else of the file.  None is raised, as vectors may be. */
 static bool import_block(const Lathe_model *m, const Hf_tensor *t, const Stored *from, int64_t first, void *flat)
 {
+    const Lathe_dtype type = type_of_weight(m, t->param);
     double values[LATHE_BLOCK];
     bool finite = true;
     int64_t place = hf_place(t, unturned_place(from, first));
     if (t->transposed != from->transposed) {
         place = copy_place(t->param, t->copy, first);
         for (int64_t i = 0; i < LATHE_BLOCK; i++) read_stored(from, place_in_stored(t, from, first + i), 1, &values[i]);
-    } else if (stored_is(from, block_word(m->block_type))) {
-        memcpy(parameter_at(m, flat, place), from->at + bytes_of_numbers(m->block_type, first),
-               (size_t)bytes_of_numbers(m->block_type, LATHE_BLOCK));
+    } else if (stored_is(from, block_word(type))) {
+        memcpy(parameter_at(m, flat, place), from->at + bytes_of_numbers(type, first),
+               (size_t)bytes_of_numbers(type, LATHE_BLOCK));
         return isfinite(read_weight(m, flat, place));
     } else {
         read_stored(from, first, LATHE_BLOCK, values);

@@ -164,7 +164,7 @@ static const struct {
     {"lora_bias", "false", "the adapters have biases"},
     {"modules_to_save", "null", "whole layers are trained too"},
     {"trainable_token_indices", "null", "tokens are trained too"},
-    {"target_parameters", "null", "it adapts what is no linear layer"},
+    {"target_parameters", "null", "it adapts what is no linear layer, such as all experts as one parameter"},
     {"rank_pattern", "null", "ranks differ"},
     {"alpha_pattern", "null", "alphas differ"},
     {"layer_replication", "null", "layers are repeated"},

@@ -4,26 +4,59 @@
 #include "math/blocks.h"
 #include "model/tables.h"
 
-static int64_t first_in_blocks(const Lathe_model *m) { return m->flat_elements - m->block_elements; }
+#include <stdlib.h>
 
-bool lies_in_blocks(const Lathe_model *m, const Lathe_param *p) { return p->offset >= first_in_blocks(m); }
+static const Lathe_dtype first_in_blocks = (Lathe_dtype)(LATHE_F16 + 1);
 
-Lathe_dtype type_of_weight(const Lathe_model *m, const Lathe_param *p)
+/* A part of the flat array: elements of one type, up to `end`. */
+typedef struct Part {
+    Lathe_dtype type;
+    int64_t first, end, bytes_before;
+} Part;
+
+/* The one with element e. */
+static Part part_at(const Lathe_model *m, int64_t e)
 {
-    return lies_in_blocks(m, p) ? m->block_type : lathe_weights(m);
+    Part p = {lathe_weights(m), 0, m->flat_elements - weights_in_blocks(m), 0};
+    for (Lathe_dtype t = first_in_blocks; t < LATHE_DTYPES && e >= p.end; t++)
+        if (m->in_blocks[t])
+            p = (Part){t, p.end, p.end + m->in_blocks[t], p.bytes_before + bytes_of_numbers(p.type, p.end - p.first)};
+    return p;
 }
+
+int64_t weights_in_blocks(const Lathe_model *m)
+{
+    int64_t n = 0;
+    for (Lathe_dtype t = first_in_blocks; t < LATHE_DTYPES; t++) n += m->in_blocks[t];
+    return n;
+}
+
+char *words_of_blocks(const Lathe_model *m)
+{
+    char *words = NULL;
+    for (Lathe_dtype t = 0; t < LATHE_DTYPES; t++) {
+        if (!m->in_blocks[t]) continue;
+        char *longer = text_of("%s%s%s", words ? words : "", words ? " and " : "", small_block_word(t));
+        free(words);
+        words = longer;
+    }
+    return words;
+}
+
+bool lies_in_blocks(const Lathe_model *m, const Lathe_param *p) { return block_word(type_of_weight(m, p)) != NULL; }
+
+Lathe_dtype type_of_weight(const Lathe_model *m, const Lathe_param *p) { return part_at(m, p->offset).type; }
 
 void *parameter_at(const Lathe_model *m, const void *flat, int64_t e)
 {
-    int64_t first = first_in_blocks(m), whole = e < first ? e : first;
-    return (char *)flat + bytes_of_numbers(lathe_weights(m), whole) + bytes_of_numbers(m->block_type, e - whole);
+    const Part p = part_at(m, e);
+    return (char *)flat + p.bytes_before + bytes_of_numbers(p.type, e - p.first);
 }
 
 double read_weight(const Lathe_model *m, const void *flat, int64_t e)
 {
-    if (e < first_in_blocks(m)) return read_element(lathe_weights(m), flat, e);
-    int64_t within = (e - first_in_blocks(m)) % LATHE_BLOCK;
-    return read_element(m->block_type, parameter_at(m, flat, e - within), within);
+    const Part p = part_at(m, e);
+    return read_element(p.type, (const char *)flat + p.bytes_before, e - p.first);
 }
 
 void write_reals(Lathe_dtype t, void *at, int64_t n, const double *x)
@@ -40,5 +73,5 @@ void write_reals(Lathe_dtype t, void *at, int64_t n, const double *x)
 
 void write_weights(const Lathe_model *m, void *flat, int64_t e, int64_t n, const double *x)
 {
-    write_reals(e < first_in_blocks(m) ? lathe_weights(m) : m->block_type, parameter_at(m, flat, e), n, x);
+    write_reals(part_at(m, e).type, parameter_at(m, flat, e), n, x);
 }

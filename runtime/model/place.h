@@ -4,6 +4,8 @@
 
 #include "interface/lathe_model.h"
 
+int64_t weights_in_blocks(const Lathe_model *m);   /* the last of the flat array; 0: none */
+char *words_of_blocks(const Lathe_model *m);        /* "q8_0 and q4_0", from malloc; NULL: none */
 bool lies_in_blocks(const Lathe_model *m, const Lathe_param *p);
 Lathe_dtype type_of_weight(const Lathe_model *m, const Lathe_param *p);
 /* e: an element of the flat array; in blocks, the first of one. */

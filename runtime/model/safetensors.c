@@ -153,12 +153,22 @@ static void check_layout(Store *s, const char *data)
     qsort(s->tensor, (size_t)s->n, sizeof *s->tensor, by_name);
 }
 
+/* The note lists types, "Q8_0 Q4_0": the bytes of a block tell which one is meant. */
+static Lathe_dtype listed_blocks(const char *note, int64_t bytes)
+{
+    for (Lathe_dtype t = 0; t < LATHE_DTYPES; t++) {
+        const char *word = block_word(t), *at = word ? strstr(note, word) : NULL;
+        if (at && lathe_bytes_of_block(t) == bytes) return t;
+    }
+    return LATHE_BOOL;
+}
+
 static void see_blocks(const Store *s, Stored *t)
 {
     const char *note = store_note(s, block_note);
-    Lathe_dtype type = note ? block_type_of(note) : LATHE_BOOL;
-    bool bytes = t->rank > 1 && stored_is(t, "U8") && t->dim[t->rank - 1] == lathe_bytes_of_block(type);
-    if (!type || !bytes) return;
+    bool bytes = note && t->rank > 1 && stored_is(t, "U8");
+    Lathe_dtype type = bytes ? listed_blocks(note, t->dim[t->rank - 1]) : LATHE_BOOL;
+    if (!type) return;
     t->dtype = block_word(type);
     t->rank--;
     t->dim[t->rank - 1] *= LATHE_BLOCK;
@@ -337,6 +347,16 @@ Store_writer *start_store(const char *path)
     return w;
 }
 
+/* Adds the type to those of the note. */
+static void list_blocks(Store_writer *w, const char *word)
+{
+    const char *said = json_string_value(json_object_get(json_object_get(w->header, "__metadata__"), block_note));
+    if (said && strstr(said, word)) return;
+    char *all = said ? text_of("%s %s", said, word) : text_of("%s", word);
+    put_note(w, block_note, all);
+    free(all);
+}
+
 void declare_tensor(Store_writer *w, const char *name, Lathe_dtype dtype, int rank, const int64_t *dim)
 {
     static const char *const word[] = {"U8", "I32", "F32", "F64", "BF16", "F16"};
@@ -350,7 +370,7 @@ void declare_tensor(Store_writer *w, const char *name, Lathe_dtype dtype, int ra
     }
     if (blocks) {
         add_json(shape, json_integer(lathe_bytes_of_block(dtype)));
-        put_note(w, block_note, block_word(dtype));
+        list_blocks(w, block_word(dtype));
     }
     int64_t bytes = bytes_of_numbers(dtype, n);
     json_t *info = json_pack("{s:s, s:o, s:[I, I]}", "dtype", word[blocks ? LATHE_BOOL : dtype], "shape", shape,

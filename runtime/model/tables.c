@@ -2,6 +2,7 @@
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "math/blocks.h"
+#include "model/place.h"
 #include "model/tables.h"
 
 #include <stdlib.h>
@@ -52,9 +53,9 @@ const Lathe_entry *need_entry(const Lathe_model *m, Entry entry)
     const Lathe_entry *e = find_entry(m, entry);
     if (!e && (entry == ENTRY_train || entry == ENTRY_grad))
         fail(EXIT_USAGE, NULL,
-             "this trainer does not train: it was built with --parameters %s; without that, or with --lora and "
-             "--frozen %s, it does",
-             option_word(m->block_type), option_word(m->block_type));
+             "this trainer does not train: it was built with --parameters, in %s; without that, or with --lora and "
+             "--frozen, it does",
+             words_of_blocks(m));
     if (!e)
         fail(EXIT_ERROR, NULL,
              "%s has no entry %s: its description does not provide one, or it was built without it; `trainer info` "
@@ -94,9 +95,13 @@ int64_t bytes_of_numbers(Lathe_dtype t, int64_t n)
 
 #define BLOCK_WORD(member, ...) [LATHE_##member] = #member,
 static const char *const block_words[] = {LATHE_BLOCK_TYPES(BLOCK_WORD)};
+#define SMALL_WORD(member, word, ...) [LATHE_##member] = word,
+static const char *const small_words[] = {LATHE_BLOCK_TYPES(SMALL_WORD)};
 enum { BLOCK_WORDS = sizeof block_words / sizeof *block_words };
 
 const char *block_word(Lathe_dtype t) { return (int)t < BLOCK_WORDS ? block_words[t] : NULL; }
+
+const char *small_block_word(Lathe_dtype t) { return (int)t < BLOCK_WORDS ? small_words[t] : NULL; }
 
 Lathe_dtype block_type_of(const char *word)
 {

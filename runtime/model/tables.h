@@ -19,6 +19,7 @@ int dtype_size(Lathe_dtype t);                 /* bytes; not of types in blocks 
 int64_t bytes_of_numbers(Lathe_dtype t, int64_t n); /* in blocks: n is a multiple of LATHE_BLOCK */
 const char *option_word(Lathe_dtype t);        /* "fp32", "bf16", "q8_0", …, as options of a build name it */
 const char *block_word(Lathe_dtype t);         /* "Q8_0"; NULL: not in blocks */
+const char *small_block_word(Lathe_dtype t);   /* "q8_0"; likewise */
 Lathe_dtype block_type_of(const char *word);   /* "Q8_0", "q8_0"; LATHE_BOOL: no such type */
 double read_element(Lathe_dtype t, const void *at, int64_t i);
 void write_real(Lathe_dtype t, void *at, int64_t i, double x); /* of F32, F64, BF16, F16: the nearest one */

@@ -66,7 +66,7 @@ static void put_blocks(Store_writer *w, const Lathe_model *m, const Lathe_param 
 {
     int64_t run = contiguous_elements(p);
     for (int64_t e = 0; e < copy_elements(p); e += run)
-        put_elements(w, parameter_at(m, flat, copy_place(p, copy, e)), run, m->block_type);
+        put_elements(w, parameter_at(m, flat, copy_place(p, copy, e)), run, type_of_weight(m, p));
 }
 
 static void put_some(Store_writer *w, Some of, const void *flat, Lathe_dtype type)

@@ -237,30 +237,42 @@ static void write_folder(const Export *x)
 
 /* ------------------------------------------------------------------ a GGUF file */
 
+typedef struct Apart {
+    double largest, most; /* weight; difference from the file */
+} Apart;
+
+static Apart apart_in_file(const Export *x, const Hf_tensor *t, const Stored *own)
+{
+    enum { ROOM = 1024 };
+    const int64_t n = tensor_elements(x, t);
+    double largest = 0, most = 0;
+#pragma omp parallel for schedule(static) reduction(max : largest, most)
+    for (int64_t first = 0; first < n; first += ROOM) {
+        double values[ROOM];
+        const int64_t count = n - first < ROOM ? n - first : ROOM;
+        read_stored(own, first, count, values);
+        for (int64_t i = 0; i < count; i++) {
+            int64_t at = hf_place(t, unturned_place(own, first + i));
+            double weight = t->zero ? 0 : whole_weight(x->t->model, t->param, t->copy, x->memory.params, at);
+            largest = fmax(largest, fabs(weight));
+            most = fmax(most, fabs(weight - values[i]));
+        }
+    }
+    return (Apart){largest, most};
+}
+
 /* Of the largest weight of each tensor: by how much what the file says differs.  1 + w is rounded, if nothing else. */
 static double difference_in_file(const Export *x, const char *path, bool exact)
 {
-    enum { ROOM = 1024 };
     Store s;
-    double worst = 0, values[ROOM];
+    double worst = 0;
     read_gguf_model(&s, path);
     for (int k = 0; k < x->hf.n; k++) {
-        const Hf_tensor *t = &x->hf.tensor[k];
-        const Stored *own = find_stored(&s, t->name);
+        const Stored *own = find_stored(&s, x->hf.tensor[k].name);
         bug_if(!own);
-        double largest = 0, apart = 0;
-        for (int64_t first = 0, n = tensor_elements(x, t); first < n; first += ROOM) {
-            int64_t count = n - first < ROOM ? n - first : ROOM;
-            read_stored(own, first, count, values);
-            for (int64_t i = 0; i < count; i++) {
-                int64_t at = hf_place(t, unturned_place(own, first + i));
-                double weight = t->zero ? 0 : whole_weight(x->t->model, t->param, t->copy, x->memory.params, at);
-                largest = fmax(largest, fabs(weight));
-                apart = fmax(apart, fabs(weight - values[i]));
-            }
-        }
-        bug_if(exact && apart > (own->raised ? FLT_EPSILON * (1 + largest) : 0));
-        if (apart > 0) worst = fmax(worst, apart / largest);
+        const Apart a = apart_in_file(x, &x->hf.tensor[k], own);
+        bug_if(exact && a.most > (own->raised ? FLT_EPSILON * (1 + a.largest) : 0));
+        if (a.most > 0) worst = fmax(worst, a.most / a.largest);
     }
     close_store(&s);
     return worst;
@@ -356,7 +368,7 @@ static void print_export(const Export *x)
         return;
     }
     show(stdout, "wrote %d tensors of %s to %s\n", x->hf.n, t->weights, t->out);
-    if (t->model->block_elements && t->model->adapters && t->type && block_type_of(t->type))
+    if (weights_in_blocks(t->model) && t->model->adapters && t->type && block_type_of(t->type))
         note("what the adapters change by less than half a step of %s is rounded away, since the weights had been "
              "rounded before; --type f16 keeps it",
              t->type);
@@ -441,7 +453,9 @@ static void check_format(const Trainer *t, bool adapters)
         fail(EXIT_USAGE, NULL,
              "export needs --out DIR: the folder to write, or with --to gguf, gguf-adapter, llmc and onnx the file");
     if (t->type && !(gguf && is_gguf_type(t->type)) && !(llmc && is_type_of_llmc(t->type)))
-        fail(EXIT_USAGE, NULL, "--type %s: expected f32, f16, bf16, q8_0 or q4_0 with --to gguf, f32 or bf16 with --to llmc",
+        fail(EXIT_USAGE, NULL,
+             "--type %s: expected f32, f16, bf16, q8_0 or q4_0 with --to gguf, and behind it, for some of the "
+             "matrices, PATTERN=TYPE, separated by commas; f32 or bf16 with --to llmc",
              t->type);
 }
 
@@ -460,7 +474,7 @@ int export_command(Trainer *t)
     find_tokenizer(&x);
     x.origin = read_origin(t->weights);
     settle_ids(&x);
-    rt_init_gemm(1);
+    use_threads(t);
     take_memory(&x.memory, t, false, false, none);
     load_weights(t->model, t->weights, x.memory.params, x.memory.statistics, NULL);
     if (t->adapter) take_adapter(t, t->adapter, t->weights, x.memory.params);

@@ -206,7 +206,7 @@ static void print_info_json(const Trainer *t)
     char words[64];
     lora_words(&m->lora, words, sizeof words);
     put_json(all, "lora", m->adapters ? json_string(words) : json_null());
-    put_json(all, "blocks", m->block_elements ? json_string(option_word(m->block_type)) : json_null());
+    put_json(all, "blocks", words_of_blocks(m) ? json_string(words_of_blocks(m)) : json_null());
     put_cache(all, m);
     put_json(all, "plan", plan);
     put_json(all, "built_with", built);

@@ -145,7 +145,7 @@ static const Option options[] = {
     {"out", EXPORT, TEXT, AT(out), NULL, "DIR", "folder to write"},
     {"to", EXPORT, TEXT, AT(to), NULL, "FORMAT", "hf: a folder for Hugging Face's transformers; gguf: a file for llama.cpp; peft, gguf-adapter: adapters alone, a folder for PEFT or a file for llama.cpp; llmc: a file for llm.c; onnx: a file with the graph, by `lathe export`"},
     {"graph", EXPORT, TEXT, AT(graph), NULL, "FILE", "with --to onnx: the graph, which `lathe export MODEL.lua` writes and passes on"},
-    {"type", EXPORT, TEXT, AT(type), NULL, "TYPE", "of matrices in a GGUF: f32, f16, bf16, q8_0, q4_0 (f32); of a file for llm.c: f32, bf16"},
+    {"type", EXPORT, TEXT, AT(type), NULL, "TYPE", "of matrices in a GGUF: f32, f16, bf16, q8_0, q4_0 (f32), of some: q4_0,PATTERN=q8_0; of a file for llm.c: f32, bf16"},
     {"ids", EXPORT, COUNT, AT(ids), NULL, "N",
      "rows of ids to write; those beyond are left out (default: as many as the imported model had, or all)"},
     {"ignore-config", TRAIN | EVAL | GENERATE | CHAT | SERVE | GRAD | INIT | BENCH | EXPORT, TEXTS, AT(ignored_keys), NULL, "KEY…",

@@ -1,4 +1,4 @@
-# frozen.sh: --frozen q8_0, --parameters q8_0 and the same with q4_0: matrices in 8 or 4 bits.  Losses, gradients and texts have the bits of a build that holds
+# frozen.sh: --frozen q8_0, --parameters q8_0, the same with q4_0, and with types by patterns: matrices in 8 or 4 bits.  Losses, gradients and texts have the bits of a build that holds
 # the same weights in fp32; a resumed run has the same bits; files keep the blocks; GGUF in and out; what is refused.
 set -eu
 . tests/models/common
@@ -9,13 +9,15 @@ awk 'BEGIN { for (i = 0; i < 900; i++) { x = (x * 1103515245 + 12345) % 21474836
     print substr("the cat sat on a mat and ran to the sea", x % 20 + 1, 3 + x % 17) " " i % 10 } }' >"$TMP/t.txt"
 losses() { grep -o '"loss":[^,]*,\|"grad_norm":[^,]*' "$1/metrics.jsonl"; }
 
-for case in llama-q8_0 gpt-q8_0 llama-q4_0; do
+mixed="q4_0,*embed*=q8_0,*.v_proj.*=fp32"
+for case in llama-q8_0 gpt-q8_0 llama-q4_0 llama-mixed; do
     model=${case%-*} type=${case#*-}
+    [ $type != mixed ] || type=$mixed
     eval "words=\$$model"
     at="$TMP/$case"
     mkdir "$at"
     # shellcheck disable=SC2086
-    must "$LATHE" build $words --check-stages --lora rank=4,alpha=8 --frozen $type -o "$at/eight"
+    must "$LATHE" build $words --check-stages --lora rank=4,alpha=8 --frozen "$type" -o "$at/eight"
     # shellcheck disable=SC2086
     must "$LATHE" build $words --lora rank=4,alpha=8 -o "$at/wide"
     eight="$at/eight/trainer" wide="$at/wide/trainer"
@@ -71,7 +73,7 @@ for type in q8_0 q4_0; do
         "$kind" generate --weights "$at/hf" --prompt 'the cat' --tokens 30 --seed 3 >>"$at/$(basename "$(dirname "$kind")").txt"
     done
     [ "$(wc -c <"$at/plain.txt")" -gt 40 ] && cmp -s "$at/answers.txt" "$at/plain.txt" || tell "$type: weights in blocks answer otherwise"
-    refuse 2 "this trainer does not train: it was built with --parameters $type" $answers train --data "$TMP/t.txt" --init "$at/hf" --out "$at/none"
+    refuse 2 "this trainer does not train: it was built with --parameters, in $type" $answers train --data "$TMP/t.txt" --init "$at/hf" --out "$at/none"
     refuse 2 'this trainer does not train' $answers bench
     refuse 2 "--lora trains adapters beside weights in $type with --frozen $type" "$LATHE" check models/llama.lua --config char --parameters $type --lora rank=2
     refuse 2 "$type: for a CPU only" "$LATHE" check models/llama.lua --config char --lora rank=4 --target cuda --frozen $type
@@ -82,7 +84,31 @@ for type in q8_0 q4_0; do
     [ "$((b * 10))" -lt "$((f * tenths))" ] || tell "$type: parameters take $b bytes, and $f in fp32"
 done
 
+# ---- types by patterns: what file and plan say, rounded again as such, and by a trainer that answers
+at="$TMP/llama-mixed"
+head -c 6000 "$at/base/model.safetensors" | grep -a -q '"blocks":"Q8_0 Q4_0"' || tell "mixed: the file does not say what its bytes are"
+head -c 6000 "$at/base/model.safetensors" | grep -a -q '"model.embed_tokens.weight":{"dtype":"U8","shape":\[256,2,34\]' || tell "mixed: the table is not in 8 bits"
+head -c 6000 "$at/base/model.safetensors" | grep -a -q '"model.layers.0.mlp.down_proj.weight":{"dtype":"U8","shape":\[64,3,18\]' || tell "mixed: a matrix is not in 4 bits"
+head -c 6000 "$at/base/model.safetensors" | grep -a -q '"model.layers.0.self_attn.v_proj.weight":{"dtype":"F32"' || tell "mixed: v is not in fp32"
+# shellcheck disable=SC2086
+must "$LATHE" build $llama --check-stages --parameters "$mixed" -o "$at/answers"
+for kind in "$at/answers" "$TMP/plain"; do
+    "$kind/trainer" eval --weights "$at/merged-eight" --data "$TMP/t.txt" --json | grep -o '"loss":[^,]*' >>"$at/loss.$(basename "$kind")"
+    must "$at/answers/trainer" init --init "$at/merged-eight" --out "$at/rounded.safetensors"
+    "$kind/trainer" eval --weights "$at/rounded.safetensors" --data "$TMP/t.txt" --json | grep -o '"loss":[^,]*' >"$at/rounded.$(basename "$kind")"
+done
+[ -s "$at/rounded.plain" ] && cmp -s "$at/rounded.answers" "$at/rounded.plain" || tell "mixed: weights in blocks answer otherwise"
+cmp -s "$at/loss.answers" "$at/rounded.answers" || tell "mixed: weights that are rounded twice are others"
+refuse 2 'does not train: it was built with --parameters, in q8_0 and q4_0' "$at/answers/trainer" train --data "$TMP/t.txt" --init "$at/merged-eight" --out "$at/none"
+# shellcheck disable=SC2086
+b=$(plan $llama --lora rank=4 --frozen "$mixed") four=$(plan $llama --lora rank=4 --frozen q4_0)
+[ $((b - four)) -eq $((256 * 64 / 32 * (34 - 18) + 2 * 32 * 64 / 32 * (128 - 18))) ] || tell "mixed: parameters take $b bytes, and $four in 4 bits"
+
 # ---- refused
+refuse 2 "found 'q8_0'" "$LATHE" check models/llama.lua --config char --lora rank=2 --frozen q4_0,q8_0
+refuse 2 '--frozen *norm*=…: no frozen matrix whose rows are a multiple of 32 numbers has such a name; theirs are model.embed_tokens' "$LATHE" check models/llama.lua --config char --lora rank=2 --frozen 'q4_0,*norm*=q8_0'
+refuse 2 '--frozen *.0.mlp*=… names 1 of the 4 layers' "$LATHE" check models/llama.lua --config char --lora rank=2 --frozen 'q4_0,*.0.mlp*=q8_0'
+refuse 2 '--parameters bf16,x=q8_0: expected' "$LATHE" check models/llama.lua --config char --parameters bf16,x=q8_0
 refuse 2 'expected fp32, q8_0 or q4_0' "$LATHE" check models/llama.lua --config char --frozen q4_1
 refuse 2 'has no frozen matrix' "$LATHE" check models/llama.lua --config char --frozen q8_0
 refuse 3 'expected Q4_0, found F32' $eight train --data "$TMP/t.txt" --resume="$at/run-wide/checkpoints/step-6" --out "$at/none"

@@ -63,6 +63,18 @@ done
 size() { wc -c <"$1"; }
 [ $((($(size q4_0.gguf) - $(size from-f32.gguf)) - 283 * 2 * (34 - 18))) -lt 32 ] && ok 'the table has 8 bits' || wrong "q4_0.gguf has $(size q4_0.gguf) bytes"
 
+# Types by patterns: of the trainer's own blocks the bytes are kept, and a trainer in fp32 writes the same ones; what is refused.
+works "$lathe" build $adapted --parameters 'q4_0,*embed_tokens*=q8_0,*.v_proj.*=q8_0' -o mixed
+works $work/mixed/trainer export --to gguf --type 'q4_0,*.v_proj.*=q8_0' --weights run --out mixed.gguf
+says 'read again: weights differ by at most 0.0e+00 of the largest' out
+works $llama export --to gguf --type 'q4_0,*.v_proj.*=q8_0' --threads 1 --weights run --out one.gguf
+same mixed.gguf one.gguf
+works $work/mixed/trainer export --to gguf --type 'q4_0,*.v_proj.*=q8_0' --weights mixed.gguf --out again.gguf
+same mixed.gguf again.gguf
+[ $(($(size mixed.gguf) - $(size q4_0.gguf))) -eq $((2 * 32 * 64 / 32 * (34 - 18))) ] && ok 'v has 8 bits' || wrong "mixed.gguf has $(size mixed.gguf) bytes"
+refuses 2 "no matrix that is written has such a name" $llama export --to gguf --type 'q4_0,*norm*=q8_0' --weights run --out refused.gguf
+refuses 2 '--type q4_0,q8_0: expected f32' $llama export --to gguf --type q4_0,q8_0 --weights run --out refused.gguf
+
 # Adapters alone: out, in, and out again to the same bytes; what is no adapter, or another's, is refused.
 works "$lathe" build $adapted --lora rank=2,alpha=6,rslora -o low
 low=$work/low/trainer
