@@ -156,6 +156,7 @@ struct Tokenizer {
     int32_t begin[MAX_BEGINS];
     int begins;
     Frame frame[2]; /* around one text, around two */
+    bool spaced_words; /* words that are given one by one have a space before each */
     char *text;       /* of tokenizer.json as it was read; NULL: it must be made */
 };
 
