@@ -77,13 +77,14 @@ typedef struct Text_input {
     int axes;
     bool target, below;
 } Text_input;
-static const Text_input of_sentences[] = {{"tokens", "{ \"i32\", seq, below = vocab }", 1, false, true},
-                                          {"lengths", "{ \"i32\" }", 0, false, false},
-                                          {"types", "{ \"i32\", seq }", 1, false, false},
-                                          {"second", "{ \"i32\", seq, below = vocab }", 1, false, true},
-                                          {"second_lengths", "{ \"i32\" }", 0, false, false},
-                                          {"label", "{ \"i32\", below = classes, target = true }", 0, true, true},
-                                          {"labels", "{ \"i32\", seq, below = classes, target = true }", 1, true, true}};
+static const Text_input of_sentences[] = {
+    {"tokens", "{ \"i32\", seq, below = vocab }", 1, false, true},
+    {"lengths", "{ \"i32\" }", 0, false, false},
+    {"types", "{ \"i32\", seq }", 1, false, false},
+    {"second", "{ \"i32\", seq, below = vocab }", 1, false, true},
+    {"second_lengths", "{ \"i32\" }", 0, false, false},
+    {"label", "{ \"i32\", below = classes, target = true }", 0, true, true},
+    {"labels", "{ \"i32\", seq, below = classes, target = true }", 1, true, true}};
 
 /* data.sentences has texts of these names; what is not the second is as long as tokens. */
 static void check_sentences(const Trace *trace)
@@ -105,8 +106,9 @@ static void check_sentences(const Trace *trace)
             err(f->where, "input '%s' of data.sentences must be %s", f->name, s->form);
     }
     if (labels && (field_named(trace, "label") || field_named(trace, "second") || field_named(trace, "types")))
-        err(labels->where, "input 'labels' of data.sentences is of the words of one text, so label, second and types do "
-                           "not go with it");
+        err(labels->where,
+            "input 'labels' of data.sentences is of the words of one text, so label, second and types do "
+            "not go with it");
 }
 
 /* ------------------------------------------------------------------ time series */

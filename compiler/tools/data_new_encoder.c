@@ -1,5 +1,5 @@
-/* data_new_encoder.c: what `lathe new` makes of an encoder: its head, and settings for texts with classes, for words with
- * labels, for pairs of texts, or for hidden words. */
+/* data_new_encoder.c: what `lathe new` makes of an encoder: its head, and settings for texts with classes, for words
+ * with labels, for pairs of texts, or for hidden words. */
 #include "token/tokenizer.h"
 #include "tools/data_command.h"
 

@@ -1,7 +1,7 @@
 /* labels.c: the labels of texts or of their words become classes: names in their order, or numbers, which are ids.
  *
- * A column of other things, such as the numbers of records, is refused: its numbers have gaps, or nearly every row has a
- * label of its own. */
+ * A column of other things, such as the numbers of records, is refused: its numbers have gaps, or nearly every row has
+ * a label of its own. */
 #include "data/files.h"
 #include "data/labels.h"
 
@@ -80,7 +80,8 @@ static void check_numbers(const Labels *l, const Words *classes)
     const char *largest = classes->at[classes->n - 1];
     if (classes->n - l->met.n <= l->met.n) return;
     fail(EXIT_DATA, place_of_label(l, find_string(&l->met, largest, (int64_t)strlen(largest))),
-         "expected labels that are numbered 0, 1, 2, …, since all are numbers, found %s, and only %s of the %s numbers up "
+         "expected labels that are numbered 0, 1, 2, …, since all are numbers, found %s, and only %s of the %s numbers "
+         "up "
          "to it: none of %s; number them without gaps, give the classes names, or name another column (--set "
          "csv_target=COLUMN)",
          largest, grouped_text(l->met.n), grouped_text(classes->n), missing_text(l, classes));

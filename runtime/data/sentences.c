@@ -22,7 +22,7 @@ typedef struct Sentence {
 struct Sentences {
     const Reading *reading;
     const Tokenizer *tokenizer;
-    int64_t most[2]; /* ids of a row; 0: the model has no such input */
+    int64_t most[2];             /* ids of a row; 0: the model has no such input */
     bool classed, typed, tagged; /* tagged: texts are lists of words, which have labels */
     Sentence *at;
     int64_t rows, room;

@@ -1,5 +1,5 @@
-/* tags.c: words of texts and their labels.  A word is encoded on its own; its first piece has its label, and other pieces,
- * what stands around the text, and padding have none: as in transformers' examples of token classification. */
+/* tags.c: words of texts and their labels.  A word is encoded on its own; its first piece has its label, and other
+ * pieces, what stands around the text, and padding have none: as in transformers' examples of token classification. */
 #include "data/tags.h"
 
 #include <stdlib.h>
@@ -22,11 +22,13 @@ static const json_t *needed_list(const Cells *c, int column, const char *form)
 {
     const json_t *all = cell_list(c, column);
     if (!all)
-        fail(EXIT_DATA, cell_place((Cells *)c, column), "expected a list, such as %s, found %s; lists are in JSON lines",
-             form, *cell(c, column) ? "another value" : "nothing");
+        fail(EXIT_DATA, cell_place((Cells *)c, column),
+             "expected a list, such as %s, found %s; lists are in JSON lines", form,
+             *cell(c, column) ? "another value" : "nothing");
     if (json_array_size(all) == 0)
-        fail(EXIT_DATA, cell_place((Cells *)c, column), "expected a list of one or more, found an empty one; leave the "
-                                                        "row out");
+        fail(EXIT_DATA, cell_place((Cells *)c, column),
+             "expected a list of one or more, found an empty one; leave the "
+             "row out");
     return all;
 }
 

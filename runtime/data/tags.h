@@ -3,9 +3,8 @@
 #define LATHE_DATA_TAGS_H
 
 #include "data/labels.h"
+#include "interface/no_label.h"
 #include "token/tokenizer.h"
-
-enum { NO_LABEL = -100 }; /* of a position that losses leave out, as in transformers */
 
 typedef struct Tag { /* of a word */
     int32_t place;   /* of its first piece in the row; -1: it has none, or was cut */

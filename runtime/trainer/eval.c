@@ -149,8 +149,8 @@ static void add_batch(const Part *p, Tally *t, char *in, int64_t first, int64_t 
     add_call(t, counts, real == t->eval->rows);
 }
 
-/* Whether rows of texts without one add nothing, because all scores are made of totals, such as the number of words that
- * have labels, and theirs are 0. */
+/* Whether rows of texts without one add nothing, because all scores are made of totals, such as the number of words
+ * that have labels, and theirs are 0. */
 static bool can_be_empty(const Part *p, Tally *t, char *in, int64_t first)
 {
     bool none = p->d->sentences && t->score;
@@ -159,7 +159,8 @@ static bool can_be_empty(const Part *p, Tally *t, char *in, int64_t first)
     fill_batch(p, t, in, first, 0, true);
     run_entry(t->eval, &t->call);
     for (int i = 0; i < t->score->inputs && none; i++) {
-        const Lathe_tensor *o = t->score->input[i].role == LATHE_TOTAL ? output_named(t->eval, t->score->input[i].name) : NULL;
+        const Lathe_tensor *o =
+            t->score->input[i].role == LATHE_TOTAL ? output_named(t->eval, t->score->input[i].name) : NULL;
         for (int64_t k = 0; o && k < tensor_size(o) && none; k++)
             none = read_element(o->dtype, (const char *)t->call.out + o->offset, k) == 0;
     }
@@ -275,9 +276,25 @@ json_t *scores_json(const Scores *s, const Data *d)
 
 /* ------------------------------------------------------------------ trainer eval */
 
+/* Scores of rows that depend on each other are means over whole batches. */
+static void print_meeting(const Scores *s, const Data *d)
+{
+    const Lathe_entry *e = find_entry(d->reading->model, ENTRY_eval);
+    int64_t left = e ? s->items % e->rows : 0;
+    char *names = NULL;
+    for (int i = 0; left && s->items > left && i < s->rouge; i++) {
+        const Lathe_tensor *o = output_named(e, s->name[i]);
+        if (o && o->meets) names = text_of("%s%s%s", names ? names : "", names ? ", " : "", s->name[i]);
+    }
+    if (names)
+        show(stdout, "%s: over the first %s %s, in batches of %lld, whose rows meet; the last %lld fill none\n", names,
+             grouped_text(s->items - left), item_word(d), (long long)e->rows, (long long)left);
+}
+
 static void print_scores(const Scores *s, const Data *d)
 {
     show(stdout, "%s\n", scores_text(s, d));
+    print_meeting(s, d);
     if (model_carries(d->reading->model))
         show(stdout, "over %s of %s windows of %lld tokens, in stretches that carry their state on\n",
              grouped_text(s->items), grouped_text(d->val_items), (long long)d->seq);

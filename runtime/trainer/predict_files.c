@@ -2,8 +2,9 @@
  *
  * An output named logits, [batch][classes], is written to tables as class, the likeliest, and the probability of each
  * class: the softmax of logits; where the data's target is a text, logits [batch][time][characters] are written as the
- * text that they spell, and where words have labels, as these (predict_words.c).  For a table whose target is a number, prediction is written in the target's units, and
- * so is that of series, of which a CSV has a line for each step of a forecast. */
+ * text that they spell, and where words have labels, as these (predict_words.c).  For a table whose target is a number,
+ * prediction is written in the target's units, and so is that of series, of which a CSV has a line for each step of a
+ * forecast. */
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/words.h"

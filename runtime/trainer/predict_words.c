@@ -1,5 +1,5 @@
-/* predict_words.c: the label of each word, read where the word's first piece is: a line of a CSV, or lists in JSON lines.
- * Words that were cut, or of which the tokenizer makes nothing, have none. */
+/* predict_words.c: the label of each word, read where the word's first piece is: a line of a CSV, or lists in JSON
+ * lines. Words that were cut, or of which the tokenizer makes nothing, have none. */
 #include "base/json_text.h"
 #include "base/words.h"
 #include "model/tables.h"

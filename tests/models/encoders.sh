@@ -71,6 +71,8 @@ must "$LATHE" new vectors --from "$base" --head embedding
 must "$LATHE" train vectors/model.lua -o vectors/built --init "$base" --data texts.jsonl --out runs/vectors --steps 40 --set lr=1e-3
 must vectors/built/trainer predict --data new.jsonl --weights runs/vectors --only embedding --out vectors.csv
 awk -F , 'NR > 1 { s = 0; for (k = 1; k <= NF; k++) s += $k * $k; if (NF != 24 || s < 0.999 || s > 1.001) exit 1 }' vectors.csv || { cat vectors.csv; echo "FAILED: not 24 numbers of length 1"; exit 1; }
+must vectors/built/trainer eval --out runs/vectors --data texts.jsonl --val-fraction 1
+says 'loss, accuracy: over the first 288 texts, in batches of 16, whose rows meet; the last 12 fill none'
 must vectors/built/trainer bench --steps 2
 must vectors/built/trainer export --to hf --weights "$base" --out bare
 has '"BertModel"' bare/config.json
@@ -115,7 +117,6 @@ done
 # numbers of classes: nearly all must occur, and several rows must share one
 awk '{ sub(/"label": "[a-z]*"/, "\"label\": " (NR == 5 ? 900000 : NR % 3)); print }' texts.jsonl >numbers.jsonl
 refuse 3 'numbers.jsonl:5: error: expected labels that are numbered 0, 1, 2, …, since all are numbers, found 900000, and only 4 of the 900,001 numbers up to it: none of 3, 4' "$LATHE" train classes/model.lua -o no --data numbers.jsonl --out runs/no
-refuse 3 'numbers.jsonl:5: error: expected one of the 3 classes' "$trainer" eval --weights out --data numbers.jsonl
 awk '{ sub(/"label": "[a-z]*"/, "\"label\": " NR % 3 + 1); print }' texts.jsonl >gap.jsonl
 must "$LATHE" train classes/model.lua -o classes/gap --set dropout=0.0 --init "$base" --data gap.jsonl --out runs/gap --steps 1
 says 'labels are numbers up to 3, so there are 4 classes, of which no row has 0'
