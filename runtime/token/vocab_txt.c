@@ -66,7 +66,7 @@ static json_t *pieces_of_lines(const char *path, const char *at, int64_t n)
 }
 
 /* Tokens that tokenizer_config.json lists by their ids, with how they are found in text. */
-static void add_listed(json_t *added, json_t *listed)
+static void add_decoded(json_t *added, json_t *listed)
 {
     const char *id;
     json_t *token;
@@ -80,7 +80,7 @@ static void add_listed(json_t *added, json_t *listed)
     }
 }
 
-static bool is_listed(const json_t *added, const char *text)
+static bool has_added(const json_t *added, const char *text)
 {
     size_t i;
     json_t *token;
@@ -99,12 +99,12 @@ static json_t *added_tokens(const char *path, const json_t *vocab, const json_t 
                                                   {"pad_token", "[PAD]"},
                                                   {"mask_token", "[MASK]"}};
     json_t *added = json_array();
-    add_listed(added, json_object_get(config, "added_tokens_decoder"));
+    add_decoded(added, json_object_get(config, "added_tokens_decoder"));
     for (int i = 0; i < SPECIALS; i++) {
         const char *text = special[i] = special_named(config, keys[i][0], keys[i][1]);
         const json_t *id = json_object_get(vocab, text);
         if (!id && i <= SEP) fail(EXIT_DATA, path, "expected a line with the %s %.60s, found none", keys[i][0], text);
-        if (id && !is_listed(added, text))
+        if (id && !has_added(added, text))
             add_json(added, json_pack("{s:I, s:s, s:b, s:b, s:b, s:b, s:b}", "id", json_integer_value(id), "content",
                                       text, "single_word", 0, "lstrip", 0, "rstrip", 0, "normalized", 0, "special", 1));
     }
