@@ -81,8 +81,7 @@ static void check_numbers(const Labels *l, const Words *classes)
     if (classes->n - l->met.n <= l->met.n) return;
     fail(EXIT_DATA, place_of_label(l, find_string(&l->met, largest, (int64_t)strlen(largest))),
          "expected labels that are numbered 0, 1, 2, …, since all are numbers, found %s, and only %s of the %s numbers "
-         "up "
-         "to it: none of %s; number them without gaps, give the classes names, or name another column (--set "
+         "up to it: none of %s; number them without gaps, give the classes names, or name another column (--set "
          "csv_target=COLUMN)",
          largest, grouped_text(l->met.n), grouped_text(classes->n), missing_text(l, classes));
 }

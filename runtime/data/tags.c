@@ -27,8 +27,8 @@ static const json_t *needed_list(const Cells *c, int column, const char *form)
              *cell(c, column) ? "another value" : "nothing");
     if (json_array_size(all) == 0)
         fail(EXIT_DATA, cell_place((Cells *)c, column),
-             "expected a list of one or more, found an empty one; leave the "
-             "row out");
+             "expected a list of one or more, found an empty one; leave "
+             "the row out");
     return all;
 }
 
