@@ -1,8 +1,8 @@
 -- bert.lua: an encoder whose positions see each other in both directions: BERT (Devlin et al. 2018), RoBERTa, what has their layers, such
 -- as MiniLM, and ModernBERT (Warner et al. 2024).  Names and layouts in checkpoints are theirs at Hugging Face.
 --
--- What it is for is its head: "classes" (one class of a text, or of two), "masked" (words that were hidden), "embedding" (a vector of
--- length 1: texts that belong together are near each other).
+-- What it is for is its head: "classes" (one class of a text, or of two), "tokens" (a class of each word), "masked" (words that were
+-- hidden), "embedding" (a vector of length 1: texts that belong together are near each other).
 
 -- offset: how many rows the table of positions has before that of the first token.  modern: norms before attention and mlp, rotary
 -- positions, windows, gates; no types.
@@ -11,7 +11,7 @@ local kinds = {
   roberta = { model = "Roberta", offset = 2, prefix = "roberta" },
   modernbert = { model = "ModernBert", offset = 0, prefix = "model", modern = true },
 }
-local heads = { classes = "ForSequenceClassification", masked = "ForMaskedLM", embedding = "Model" }
+local heads = { classes = "ForSequenceClassification", tokens = "ForTokenClassification", masked = "ForMaskedLM", embedding = "Model" }
 local activations = {
   gelu = nn.gelu, relu = nn.relu, silu = nn.silu, gelu_new = function(x) return nn.gelu(x, "tanh") end,
 }
@@ -128,6 +128,16 @@ function head.classes(c, input)
   return nn.cross_entropy(x, input.label), { logits = x, accuracy = nn.accuracy(x, input.label) }
 end
 
+-- The first piece of each word has its label.
+function head.tokens(c, input)
+  local x = encoded(c, input.tokens, input.lengths)
+  if c.kind == "modernbert" then x = modern_head(c, x) end
+  local logits = linear(c, nn.dropout(x, c.head_dropout), "classifier", c.classes)
+  return nn.cross_entropy(logits, input.labels, { ignore = -100 }), {
+    logits = logits, accuracy = nn.accuracy(logits, input.labels, { ignore = -100 }),
+  }
+end
+
 -- 15 of 100 tokens are to be guessed; of these, 80 of 100 are hidden, 10 are others, 10 are as they were.
 local function hidden_words(c, tokens, lengths)
   local real = nn.land(nn.lt(nn.iota(tokens:size(1)), lengths:unsqueeze(1)), nn.land(nn.ne(tokens, c.cls), nn.ne(tokens, c.sep)))
@@ -183,7 +193,9 @@ local function other_tensors(c)
     table.insert(all, "cls.predictions.bias")
     table.insert(all, "lm_head.bias")
   end
-  if c.head ~= "classes" then add { "classifier", "classifier.dense", "classifier.out_proj" } end
+  local plain = c.head == "tokens" or c.head == "classes" and c.kind == "bert"
+  if not plain then add { "classifier" } end
+  if plain or c.head ~= "classes" then add { "classifier.dense", "classifier.out_proj" } end
   add { "cls.seq_relationship", "qa_outputs" }
   return all
 end
@@ -192,7 +204,7 @@ end
 local function head_tensors(c)
   if c.head == "masked" then return {} end
   if c.head == "embedding" then return c.pooler and { "pooler.dense.weight", "pooler.dense.bias" } or {} end
-  if c.kind == "bert" then return { "classifier.weight", "classifier.bias" } end
+  if c.kind == "bert" or c.head == "tokens" then return { "classifier.weight", "classifier.bias" } end
   return { "classifier.dense.weight", "classifier.dense.bias", "classifier.out_proj.weight", "classifier.out_proj.bias" }
 end
 
@@ -206,7 +218,7 @@ local function bases_of(kind)
 end
 
 local function modern_hugging_face(c)
-  local kind, masked, classes, names = kinds[c.kind], c.head == "masked", c.head == "classes", {}
+  local kind, masked, classes, names = kinds[c.kind], c.head == "masked", c.head == "classes" or c.head == "tokens", {}
   local function layer_types(every)
     local all = {}
     for i = 1, c.layers do all[i] = (i - 1) % every == 0 and "full_attention" or "sliding_attention" end
@@ -230,15 +242,15 @@ local function modern_hugging_face(c)
       rope_parameters = { full_attention = { rope_type = "default", rope_theta = c.rope_theta },
                           sliding_attention = { rope_type = "default", rope_theta = c.rope_local } },
       classifier_bias = c.head ~= "embedding" and c.head_bias or nil, classifier_activation = c.head ~= "embedding" and c.head_activation or nil,
-      classifier_pooling = classes and c.pooling or nil, decoder_bias = masked and c.decoder_bias or nil,
-      tie_word_embeddings = masked or nil, problem_type = classes and "single_label_classification" or nil,
+      classifier_pooling = c.head == "classes" and c.pooling or nil, decoder_bias = masked and c.decoder_bias or nil,
+      tie_word_embeddings = masked or nil, problem_type = c.head == "classes" and "single_label_classification" or nil,
     },
     absent = {
       hidden_activation = "gelu", norm_eps = 1e-5, norm_bias = false, attention_bias = false, mlp_bias = false, local_attention = 128,
       layer_types = layer_types(3), global_rope_theta = 160000.0, local_rope_theta = 10000.0,
       rope_parameters = { full_attention = { rope_type = "default" } },                        -- then the keys of older files say it
       classifier_bias = false, classifier_activation = "gelu", classifier_pooling = "cls", decoder_bias = true,
-      tie_word_embeddings = masked or nil, problem_type = classes and "single_label_classification" or nil,
+      tie_word_embeddings = masked or nil, problem_type = c.head == "classes" and "single_label_classification" or nil,
     },
     elsewhere = {
       global_rope_theta = "rope_parameters.full_attention.rope_theta", local_rope_theta = "rope_parameters.sliding_attention.rope_theta",
@@ -294,7 +306,7 @@ end
 return {
   config = {
     kind = "bert",                      -- or roberta, modernbert
-    head = "classes",                   -- or masked, embedding
+    head = "classes",                   -- or tokens, masked, embedding
     layers = 4, heads = 4, width = 128,
     hidden = 512,                       -- between the two layers of the mlp
     vocab = 256,
@@ -318,7 +330,7 @@ return {
     mask_share = 0.15, mask = 103, cls = 101, sep = 102,        -- masked: ids of the tokenizer
 
     seq = 128, batch = 16,
-    tokenizer = "bytes", text = "text", second = "", label = "label",   -- columns
+    tokenizer = "bytes", text = "text", second = "", label = "label",   -- columns; tokens: of lists
     lr = 5e-5, warmup = 50, steps = 1000, decay = 0.01, clip = 1.0, accumulate = 1, eval_every = 100,
   },
 
@@ -333,7 +345,7 @@ return {
   check = function(c)
     assert(kinds[c.kind], "kind must be bert, roberta or modernbert")
     assert(activations[c.head_activation] and (c.pooling == "cls" or c.pooling == "mean"), "pooling must be cls or mean")
-    assert(heads[c.head], "head must be classes, masked or embedding")
+    assert(heads[c.head], "head must be classes, tokens, masked or embedding")
     assert(activations[c.activation], "activation must be gelu, relu, silu, gelu_new, gelu_fast or gelu_pytorch_tanh")
     assert(c.width % c.heads == 0, ("width %d must be a multiple of heads %d"):format(c.width, c.heads))
     local places = c.context - kinds[c.kind].offset
@@ -347,6 +359,7 @@ return {
     local all = { tokens = { "i32", "seq", below = "vocab" }, lengths = { "i32", below = c.seq + 1 } }
     if has_types(c) then all.types = { "i32", "seq" } end
     if c.head == "classes" then all.label = { "i32", below = "classes", target = true } end
+    if c.head == "tokens" then all.labels = { "i32", "seq", below = "classes", target = true } end
     if c.head == "embedding" then all.second, all.second_lengths = { "i32", "seq", below = "vocab" }, { "i32", below = c.seq + 1 } end
     return all
   end,

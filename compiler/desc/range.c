@@ -101,6 +101,8 @@ static Range of_targets(const Desc *d)
     return d->recipe.ignored ? range_union(r, (Range){d->recipe.ignored, d->recipe.ignored}) : r;
 }
 
+bool is_label_of_words(const Desc *d, const char *name) { return d->recipe.sentences && same(name, "labels"); }
+
 /* As the trainer fills it, and checks what it fills it with.  Tokens of `sample` may be -1. */
 static Range of_input(const Desc *d, const Node *n)
 {
@@ -109,7 +111,7 @@ static Range of_input(const Desc *d, const Node *n)
     for (int i = 0; i < d->inputs.n; i++)
         if (same(d->inputs.at[i].name, n->name)) role = d->inputs.at[i].role, below = d->inputs.at[i].below;
     if (is_real(n->dtype)) return anything;
-    if (below) return (Range){0, below - 1};
+    if (below) return (Range){is_label_of_words(d, n->name) ? NO_LABEL : 0, below - 1};
     bool sampled = entry_graph(d, ENTRY_sample);
     switch (role) {
     case LATHE_TOKENS: return d->vocab ? (Range){sampled ? -1 : 0, d->vocab - 1} : anything;

@@ -2,7 +2,8 @@
 #ifndef DESC_RANGE_H
 #define DESC_RANGE_H
 
-#include "base/util.h"
+#include "desc/desc.h"
+#include "runtime/interface/no_label.h"
 
 typedef struct Range {
     int64_t low, high;
@@ -10,5 +11,8 @@ typedef struct Range {
 
 Range range_union(Range a, Range b);
 Range range_product(Range a, Range b); /* of two numbers from them, as if there were integers without end */
+
+/* Whether it is the input of data.sentences with labels of words, and NO_LABEL where there is none. */
+bool is_label_of_words(const Desc *d, const char *name);
 
 #endif

@@ -77,17 +77,19 @@ typedef struct Text_input {
     int axes;
     bool target, below;
 } Text_input;
-static const Text_input of_sentences[] = {{"tokens", "{ \"i32\", seq, below = vocab }", 1, false, true},
-                                          {"lengths", "{ \"i32\" }", 0, false, false},
-                                          {"types", "{ \"i32\", seq }", 1, false, false},
-                                          {"second", "{ \"i32\", seq, below = vocab }", 1, false, true},
-                                          {"second_lengths", "{ \"i32\" }", 0, false, false},
-                                          {"label", "{ \"i32\", below = classes, target = true }", 0, true, true}};
+static const Text_input of_sentences[] = {
+    {"tokens", "{ \"i32\", seq, below = vocab }", 1, false, true},
+    {"lengths", "{ \"i32\" }", 0, false, false},
+    {"types", "{ \"i32\", seq }", 1, false, false},
+    {"second", "{ \"i32\", seq, below = vocab }", 1, false, true},
+    {"second_lengths", "{ \"i32\" }", 0, false, false},
+    {"label", "{ \"i32\", below = classes, target = true }", 0, true, true},
+    {"labels", "{ \"i32\", seq, below = classes, target = true }", 1, true, true}};
 
 /* data.sentences has texts of these names; what is not the second is as long as tokens. */
 static void check_sentences(const Trace *trace)
 {
-    const Field *tokens = field_named(trace, "tokens");
+    const Field *tokens = field_named(trace, "tokens"), *labels = field_named(trace, "labels");
     const char *names[COUNT_OF(of_sentences)];
     for (int i = 0; i < COUNT_OF(of_sentences); i++) names[i] = of_sentences[i].name;
     if (!tokens)
@@ -99,9 +101,14 @@ static void check_sentences(const Trace *trace)
         if (s == of_sentences + COUNT_OF(of_sentences))
             err(f->where, "data.sentences has no input '%s'%s", f->name, advice(f->name, names, COUNT_OF(names)));
         if (f->dtype != I32 || f->axes != s->axes || (f->role == LATHE_TARGETS) != s->target ||
-            (s->below && !f->below.n) || (same(s->name, "types") && f->axis[0].n != tokens->axis[0].n))
+            (s->below && !f->below.n) ||
+            ((same(s->name, "types") || same(s->name, "labels")) && f->axis[0].n != tokens->axis[0].n))
             err(f->where, "input '%s' of data.sentences must be %s", f->name, s->form);
     }
+    if (labels && (field_named(trace, "label") || field_named(trace, "second") || field_named(trace, "types")))
+        err(labels->where,
+            "input 'labels' of data.sentences is of the words of one text, so label, second and types do "
+            "not go with it");
 }
 
 /* ------------------------------------------------------------------ time series */

@@ -1,4 +1,5 @@
 /* head.c: nn.linear_cross_entropy, whose arguments nn.lua has checked, and class ids. */
+#include "desc/range.h"
 #include "front/front.h"
 #include "ops/head.h"
 
@@ -25,13 +26,26 @@ static int linear_cross_entropy_call(lua_State *L)
 
 /* ------------------------------------------------------------------ ids that choose a class */
 
-bool are_targets(const Node *n)
+static const Node *input_behind(const Node *n)
 {
     while (true) {
         if (n->op == OP_loop_arg && n->ints[0] == ARG_X) n = n->loop->xs.at[n->ints[1]].outer;
         else if (is_view(n)) n = n->in[0];
-        else return n->op == OP_input && same(n->name, "targets");
+        else return n->op == OP_input ? n : NULL;
     }
+}
+
+bool are_targets(const Node *n)
+{
+    n = input_behind(n);
+    return n && same(n->name, "targets");
+}
+
+/* Labels of words, which data.sentences gives: positions without one have NO_LABEL. */
+static bool are_labels_of_words(const Desc *d, const Node *n)
+{
+    n = input_behind(n);
+    return n && is_label_of_words(d, n->name);
 }
 
 static const char *uncounted_text(int64_t id) { return id ? format("ignore = %lld", (long long)id) : "no ignore"; }
@@ -43,7 +57,11 @@ static void note_ignored(lua_State *L, const Node *ids, const int64_t *ignored, 
     Lathe_recipe *r = &trace->desc->recipe;
     struct Uncounted *u = &trace->uncounted;
     int64_t id = ignored && (*ignored < 0 || *ignored >= classes) ? *ignored : 0;
-    if (!are_targets(ids)) return;
+    bool labels = are_labels_of_words(trace->desc, ids);
+    if (labels && id != NO_LABEL)
+        user_error(L, "%s: the labels of data.sentences are %d where there is none; add ignore = %d", name, NO_LABEL,
+                   NO_LABEL);
+    if (!labels && !are_targets(ids)) return;
     if (lathe_ignores(r) && (!ignored || *ignored != -1))
         user_error(L, "%s: ignore is %lld, but this data marks targets that do not count with -1; remove ignore", name,
                    (long long)(ignored ? *ignored : 0));

@@ -462,7 +462,8 @@ void read_recipe(lua_State *L, int model)
     if (push_description_part(L, model, c, "data")) read_data(L);
     lua_settop(L, c);
     trace->desc->recipe.texts = trace->desc->recipe.audio && declares(L, model, c, "text");
-    trace->desc->recipe.labelled = trace->desc->recipe.sentences && declares(L, model, c, "label");
+    trace->desc->recipe.labelled =
+        trace->desc->recipe.sentences && (declares(L, model, c, "label") || declares(L, model, c, "labels"));
     if (push_description_part(L, model, c, "generate")) read_generate(L);
     lua_settop(L, c);
     apply_late_sets(trace);

@@ -57,6 +57,8 @@ end
 --   types           { "i32", seq }: 0, and 1 of the second text if both are in one row; it may be left out
 --   second          { "i32", seq, below = vocab }, second_lengths { "i32" }: the second text, if it is a row of its own
 --   label           { "i32", below = classes, target = true }: the class
+-- or, of texts that are lists of words in JSON lines,
+--   labels          { "i32", seq, below = classes, target = true }: the class of each word at its first piece, and -100 elsewhere
 -- config has batch, and classes, which `lathe train --data FILE` takes from the file.
 function data.sentences(given)
   local o = sentences_options(given)

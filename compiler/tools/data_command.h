@@ -85,7 +85,7 @@ _Noreturn void refuse_fault(const Fault *f);
 /* ------------------------------------------------------------------ tools/data_new_encoder.c */
 
 bool is_encoder(const char *type); /* a model_type */
-const char *encoder_head(const char *given, const char *from); /* given: --head, or NULL; from: the folder */
+const char *encoder_head(const char *given, const char *from, const json_t *config); /* given: --head, or NULL; from: the folder */
 char *encoder_text(const char *head, const char *from);   /* the end of the description; from malloc */
 
 #endif

@@ -136,7 +136,7 @@ int new_command(int argc, char **argv)
     const char *from = NULL, *given = NULL;
     Words rest = {0};
     const Flag flags[] = {{"--from", FLAG_TEXT, &from, "PATH", "a Hugging Face folder, or a GGUF file"},
-                          {"--head", FLAG_TEXT, &given, "NAME", "of an encoder: classes, masked or embedding"}};
+                          {"--head", FLAG_TEXT, &given, "NAME", "of an encoder: classes, tokens, masked or embedding"}};
     const Command_line c = {"new", "DIR --from PATH",
                             "Writes DIR/model.lua, a description with the sizes of a published model, and the "
                             "description of models/ that it uses.",
@@ -150,7 +150,7 @@ int new_command(int argc, char **argv)
     const char *name = families[family].description;
     show(stdout, "%s: %s, as models/%s.lua describes it\n", from, families[family].type, name);
     bool encoder = is_encoder(families[family].type);
-    const char *head = encoder ? encoder_head(given, from) : NULL;
+    const char *head = encoder ? encoder_head(given, from, config) : NULL;
     if (given && !head) fail(EXIT_USAGE, NULL, "--head is of encoders, and %s is a decoder", families[family].type);
     char *text = sizes_text(place, family, config, head ? encoder_text(head, from) : settings),
          *base = text_of("%s/%s.lua", rest.at[0], name), *model = text_of("%s/model.lua", rest.at[0]),
@@ -161,7 +161,7 @@ int new_command(int argc, char **argv)
     if (!make_folders(rest.at[0], &fault)) fail(EXIT_DATA, fault.path, "%s", fault.text);
     write_new(model, text);
     write_new(base, library);
-    if (head) show(stdout, "  %-12s %-9s of classes, masked, embedding: --head\n", "head", head);
+    if (head) show(stdout, "  %-12s %-9s of classes, tokens, masked, embedding: --head\n", "head", head);
     show(stdout,
          "wrote %s and %s; all keys of %s are checked when weights are read:\n  lathe train %s --init %s --data FILE\n",
          model, base, place, shell_word(model), shell_word(from));

@@ -1,5 +1,5 @@
-/* data_new_encoder.c: what `lathe new` makes of an encoder: its head, and settings for texts with classes, for pairs of
- * texts, or for hidden words. */
+/* data_new_encoder.c: what `lathe new` makes of an encoder: its head, and settings for texts with classes, for words
+ * with labels, for pairs of texts, or for hidden words. */
 #include "token/tokenizer.h"
 #include "tools/data_command.h"
 
@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const encoders[] = {"bert", "roberta", "modernbert"}, *const heads[] = {"classes", "masked",
-                                                                                           "embedding"};
+static const char *const encoders[] = {"bert", "roberta", "modernbert"};
+static const char *const heads[] = {"classes", "tokens", "masked", "embedding"};
 
 static bool stands_among(const char *word, const char *const *words, int n)
 {
@@ -20,14 +20,15 @@ static bool stands_among(const char *word, const char *const *words, int n)
 bool is_encoder(const char *type) { return stands_among(type, encoders, sizeof encoders / sizeof *encoders); }
 
 /* That of the command line; else by the folder. */
-const char *encoder_head(const char *given, const char *from)
+const char *encoder_head(const char *given, const char *from, const json_t *config)
 {
+    const char *task = json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
     char *modules = text_of("%s/modules.json", from); /* of sentence-transformers */
     bool vectors = access(modules, F_OK) == 0;
     free(modules);
-    if (!given) return vectors ? "embedding" : "classes";
+    if (!given) return vectors ? "embedding" : task && has_end(task, "ForTokenClassification") ? "tokens" : "classes";
     if (!stands_among(given, heads, sizeof heads / sizeof *heads))
-        fail(EXIT_USAGE, NULL, "--head: expected classes, masked or embedding, found %.60s", given);
+        fail(EXIT_USAGE, NULL, "--head: expected classes, tokens, masked or embedding, found %.60s", given);
     return given;
 }
 
@@ -52,15 +53,17 @@ static char *ids_of_tokens(const char *from)
 char *encoder_text(const char *head, const char *from)
 {
     bool vectors = strcmp(head, "embedding") == 0, masked = strcmp(head, "masked") == 0;
-    return text_of("\n-- What it is for: classes, masked or embedding\nc.head = \"%s\"\n%s"
+    bool tokens = strcmp(head, "tokens") == 0;
+    return text_of("\n-- What it is for: classes, tokens, masked or embedding\nc.head = \"%s\"\n%s"
                    "\n-- Settings for data of one's own, a table with columns of these names\n"
                    "c.batch, c.seq = 16, math.min(128, c.context - 2)\n"
-                   "c.text = \"text\"\n%s"
+                   "c.text = \"%s\"\n%s"
                    "c.lr, c.warmup, c.steps, c.eval_every = 5e-5, 20, 200, 50\n\n"
                    "model.configs = nil\n"
                    "return model\n",
-                   head, masked ? ids_of_tokens(from) : "",
+                   head, masked ? ids_of_tokens(from) : "", tokens ? "tokens" : "text",
                    vectors  ? "c.second = \"second\"\n"
                    : masked ? ""
+                   : tokens ? "c.label = \"labels\"\n"
                             : "c.label = \"label\"\n");
 }

@@ -29,6 +29,8 @@ struct Cells {
     char **name; /* [columns] */
     int columns, name_room;
     Strings places; /* the names, to find their columns by */
+    bool lists;     /* values may be lists */
+    json_t *row;    /* whose lists are asked for */
 };
 
 /* ------------------------------------------------------------------ bytes */
@@ -200,6 +202,7 @@ static void take_json_cell(Cells *c, const json_t *value)
     char text[32] = "";
     begin_field(c);
     if (json_is_string(value)) keep_text(c, json_string_value(value));
+    else if (json_is_array(value) && c->lists) keep_text(c, "");
     else if (json_is_real(value)) keep_real(c, json_real_value(value));
     else if (json_is_object(value) || json_is_array(value))
         fail(EXIT_DATA, cell_place(c, c->fields - 1),
@@ -218,7 +221,8 @@ static bool take_json_cells(Cells *c)
     if (!row) return false;
     c->used = c->fields = 0;
     for (int k = 0; k < c->columns; k++) take_json_cell(c, json_object_get(row, c->name[k]));
-    json_decref(row);
+    json_decref(c->row);
+    c->row = row;
     return true;
 }
 
@@ -305,11 +309,12 @@ _Noreturn void refuse_folder(const char *path)
          data_file_hint(path));
 }
 
-Cells *open_cells(const char *path)
+static Cells *opened(const char *path, bool lists)
 {
     struct stat about;
     Cells *c = must_alloc(sizeof *c);
     c->path = text_of("%s", path);
+    c->lists = lists;
     if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) refuse_folder(path);
     c->chunk = must_alloc(CHUNK);
     start_cells(c);
@@ -322,9 +327,13 @@ Cells *open_cells(const char *path)
     return c;
 }
 
+Cells *open_cells(const char *path) { return opened(path, false); }
+Cells *open_cells_and_lists(const char *path) { return opened(path, true); }
+
 void close_cells(Cells *c)
 {
     close_input(c->in);
+    json_decref(c->row);
     for (int k = 0; k < c->columns; k++) free(c->name[k]);
     free(c->name);
     free_strings(&c->places);
@@ -349,6 +358,12 @@ bool next_cells(Cells *c)
 int cell_count(const Cells *c) { return c->columns; }
 const char *column_name(const Cells *c, int k) { return c->name[k]; }
 const char *cell(const Cells *c, int k) { return c->text + c->field[k]; }
+
+const json_t *cell_list(const Cells *c, int k)
+{
+    const json_t *value = c->row ? json_object_get(c->row, c->name[k]) : NULL;
+    return json_is_array(value) ? value : NULL;
+}
 
 int column_named(const Cells *c, const char *name) { return find_string(&c->places, name, (int64_t)strlen(name)); }
 

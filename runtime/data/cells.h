@@ -2,6 +2,7 @@
 #ifndef LATHE_DATA_CELLS_H
 #define LATHE_DATA_CELLS_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -13,11 +14,13 @@ typedef struct Cells Cells;
 
 _Noreturn void refuse_folder(const char *path); /* where a table is expected */
 Cells *open_cells(const char *path); /* and reads the names of the columns */
+Cells *open_cells_and_lists(const char *path); /* the same; in JSON lines a value may also be a list, whose cell is empty */
 void close_cells(Cells *c);
 bool next_cells(Cells *c);     /* the next row; false: there is none */
 int cell_count(const Cells *c); /* of each row, and of the names */
 const char *column_name(const Cells *c, int k);
 const char *cell(const Cells *c, int k);      /* of the row; without spaces around it, unless quoted */
+const json_t *cell_list(const Cells *c, int k); /* of the row; NULL: the cell is no list */
 char *cell_place(const Cells *c, int k);      /* "t.csv:12, column "b""; from malloc */
 int64_t cell_line(const Cells *c);            /* of the row */
 void number_of_cell(const Cells *c, int k, double *to); /* ends the program (3) if it is none */

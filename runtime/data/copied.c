@@ -25,7 +25,7 @@ static void find_copied(Copied *c, const char *path)
 
 static void open_file(Copied *c)
 {
-    c->cells = open_cells(c->paths.at[c->file]);
+    c->cells = open_cells_and_lists(c->paths.at[c->file]);
     find_copied(c, c->paths.at[c->file]);
 }
 
@@ -50,7 +50,13 @@ Copied *open_copied(const Words *paths, const char *names)
 
 int copied_columns(const Copied *c) { return c->names.n; }
 const char *copied_name(const Copied *c, int k) { return c->names.at[k]; }
-const char *copied_text(const Copied *c, int k) { return cell(c->cells, c->at[k]); }
+
+const char *copied_text(const Copied *c, int k)
+{
+    if (cell_list(c->cells, c->at[k]))
+        fail(EXIT_DATA, cell_place(c->cells, c->at[k]), "--keep copies texts and numbers, and this is a list");
+    return cell(c->cells, c->at[k]);
+}
 
 void next_copied(Copied *c)
 {

@@ -25,7 +25,7 @@ static uint64_t class_key(const Data *d, int64_t row)
     double class = 0;
     if (d->csv) class = csv_class(d->csv, row);
     else if (d->files) class = index_of_files(d->files)->at[row].class;
-    else if (d->sentences && sentence_classes(d->sentences)) class = sentence_class(d->sentences, row);
+    else if (d->sentences && has_sentence_class(d->sentences)) class = sentence_class(d->sentences, row);
     else if (d->table && table_schema(d->table)->classes) class = table_target(d->table, row, 0);
     else if (d->table || d->sentences || !class_of_row(d->rows, row, &class))
         fail(EXIT_USAGE, place_of_data(d),

@@ -1,5 +1,5 @@
-/* files.c: the files of a tokenizer: tokenizer.json, vocab.json and merges.txt, encoder.json and vocab.bpe, ranks of
- * tiktoken; and reading the last three.  None is trusted. */
+/* files.c: the files of a tokenizer: tokenizer.json, vocab.json and merges.txt, encoder.json and vocab.bpe, vocab.txt,
+ * ranks of tiktoken; and reading those without a file of their own.  None is trusted. */
 #include "base/file.h"
 #include "base/words.h"
 #include "token/token.h"
@@ -258,6 +258,29 @@ Tokenizer *tokenizer_of_json(const char *path, const char *text, int64_t n)
     return t;
 }
 
+/* BERT's pieces, a line each. */
+static Tokenizer *read_pieces(const char *path)
+{
+    int64_t n, bytes;
+    char *text = read_tokenizer_text(path, &n), *settings = beside(path, "tokenizer_config.json");
+    char *said = is_there(settings) ? read_tokenizer_text(settings, &bytes) : NULL;
+    char *more = beside(path, "added_tokens.json");
+    json_t *config = said ? parse_json(settings, said, bytes) : json_object();
+    if (is_there(more) && !json_object_get(config, "added_tokens_decoder"))
+        fail(EXIT_DATA, more, "expected no tokens beside vocab.txt; save the tokenizer as tokenizer.json");
+    char *json = json_of_pieces(path, text, n, config);
+    Tokenizer *t = tokenizer_of_json(path, json, (int64_t)strlen(json));
+    json_decref(config);
+    free(text), free(settings), free(said), free(more), free(json);
+    return t;
+}
+
+static bool is_pieces(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strcmp(slash ? slash + 1 : path, "vocab.txt") == 0;
+}
+
 static bool looks_like_json(const char *text, int64_t n)
 {
     int64_t i = 0;
@@ -267,6 +290,7 @@ static bool looks_like_json(const char *text, int64_t n)
 
 static Tokenizer *read_tokenizer(const char *path)
 {
+    if (is_pieces(path)) return read_pieces(path);
     if (ends_with(path, pairs[0][1]) || ends_with(path, pairs[1][1])) return read_merges(path);
     int64_t n;
     char *text = read_tokenizer_text(path, &n);
@@ -292,10 +316,10 @@ static char *ranks_in(const char *folder)
 
 static char *file_in(const char *folder)
 {
-    static const char *const names[] = {"tokenizer.json", "vocab.json", "encoder.json"};
-    for (int i = 0; i < 3; i++) {
+    static const char *const names[] = {"tokenizer.json", "vocab.json", "encoder.json", "vocab.txt"};
+    for (int i = 0; i < 4; i++) {
         char *path = text_of("%s/%s", folder, names[i]);
-        char *merges = i ? text_of("%s/%s", folder, pairs[i - 1][1]) : NULL;
+        char *merges = i == 1 || i == 2 ? text_of("%s/%s", folder, pairs[i - 1][1]) : NULL;
         bool there = is_there(path) && (!merges || is_there(merges));
         free(merges);
         if (there) return path;
@@ -336,7 +360,7 @@ Tokenizer *load_tokenizer(const char *path)
     if (!t)
         fail(EXIT_DATA, path,
              "expected a tokenizer in this folder: tokenizer.json, vocab.json and merges.txt, encoder.json and "
-             "vocab.bpe, or one file *.tiktoken");
+             "vocab.bpe, vocab.txt, or one file *.tiktoken");
     if (t->other)
         fail(EXIT_DATA, t->path,
              "expected bytes, characters, words, a byte-level BPE, WordPiece or a Unigram, found %s, which is not read "

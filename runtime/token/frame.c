@@ -48,6 +48,7 @@ static void take_pair(Tokenizer *t, const json_t *post, bool roberta)
 {
     const json_t *cls = json_array_get(json_object_get(post, "cls"), 1),
                  *sep = json_array_get(json_object_get(post, "sep"), 1);
+    t->spaced_words = roberta;
     for (int k = 0; k < 2; k++) {
         Frame *f = &t->frame[k];
         f->n = 0;
@@ -115,3 +116,13 @@ int64_t frame_texts(const Tokenizer *t, const Ids *text, bool two, int64_t most,
     }
     return whole > room ? -used : used;
 }
+
+void frame_sizes(const Tokenizer *t, int *before, int *around)
+{
+    const Frame *f = frame_for(t, false);
+    *before = *around = 0;
+    while (f->at[*before].part < 0) ++*before;
+    for (int i = 0; i < f->n; i++) *around += f->at[i].part < 0;
+}
+
+bool spaces_words(const Tokenizer *t) { return t->spaced_words; }

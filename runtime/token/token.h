@@ -156,6 +156,7 @@ struct Tokenizer {
     int32_t begin[MAX_BEGINS];
     int begins;
     Frame frame[2]; /* around one text, around two */
+    bool spaced_words; /* words that are given one by one have a space before each */
     char *text;       /* of tokenizer.json as it was read; NULL: it must be made */
 };
 
@@ -320,6 +321,7 @@ void finish_scores(Tokenizer *t); /* of learned tokens; bytes get such low ones 
 /* ------------------------------------------------------------------ token/wordpiece.c */
 
 void take_wordpiece(Tokenizer *t, json_t *all, json_t *model);
+char *json_of_pieces(const char *path, const char *text, int64_t n, const json_t *config); /* token/vocab_txt.c: tokenizer.json, from malloc */
 void word_pieces(const Tokenizer *t, const char *word, int64_t n, Ids *out); /* of a word, or a mark */
 
 /* ------------------------------------------------------------------ token/json_characters.c */

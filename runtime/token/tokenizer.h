@@ -146,6 +146,8 @@ char *hf_tokenizer_config(const Tokenizer *t, int64_t context); /* of tokenizer_
  * does not fit is cut.  type: which text each is of (NULL: not wanted).  Returns their number, negative if texts were
  * cut. */
 int64_t frame_texts(const Tokenizer *t, const Ids *text, bool two, int64_t most, int32_t *id, int32_t *type);
+void frame_sizes(const Tokenizer *t, int *before, int *around); /* tokens before one text, and in all */
+bool spaces_words(const Tokenizer *t); /* RoBERTa's: words that are given one by one have a space before each */
 
 /* ------------------------------------------------------------------ token/special.c: tokens by their usual names */
 

@@ -131,25 +131,55 @@ static void make_scores(Tally *t, const Memory *m, const Data *d)
 
 /* ------------------------------------------------------------------ the validation part */
 
-/* Runs the entry on items first … first + real - 1; the remaining rows repeat item first. */
-static void add_batch(const Part *p, Tally *t, char *in, int64_t first, int64_t real, double counts)
+/* Fills the inputs with items first … first + real - 1; the remaining rows repeat item first, or are empty. */
+static void fill_batch(const Part *p, const Tally *t, char *in, int64_t first, int64_t real, bool empty)
 {
     int64_t rows = t->eval->rows, *item = must_alloc(sizeof *item * (size_t)rows);
-    for (int64_t r = 0; r < rows; r++) item[r] = val_item(p->d, place_of_item(p, first + (r < real ? r : 0)));
+    for (int64_t r = 0; r < rows; r++)
+        item[r] = r >= real && empty ? -1 : val_item(p->d, place_of_item(p, first + (r < real ? r : 0)));
     fill_items(p->d, t->eval, in, item);
     free(item);
     set_begins(t->eval, in, true);
     set_scalars(t->eval, in, 0, first / rows, 0); /* random draws differ by batch, not by evaluation */
-    add_call(t, counts, real == rows);
 }
 
-/* The last batch may have fewer rows.  An entry gives means and sums over its batch, so a batch of `real` items and
+static void add_batch(const Part *p, Tally *t, char *in, int64_t first, int64_t real, double counts)
+{
+    fill_batch(p, t, in, first, real, false);
+    add_call(t, counts, real == t->eval->rows);
+}
+
+/* Whether rows of texts without one add nothing, because all scores are made of totals, such as the number of words
+ * that have labels, and theirs are 0. */
+static bool can_be_empty(const Part *p, Tally *t, char *in, int64_t first)
+{
+    bool none = p->d->sentences && t->score;
+    for (int i = 0; i < t->s->rouge && none; i++) none = output_named(t->score, t->s->name[i]);
+    if (!none) return false;
+    fill_batch(p, t, in, first, 0, true);
+    run_entry(t->eval, &t->call);
+    for (int i = 0; i < t->score->inputs && none; i++) {
+        const Lathe_tensor *o =
+            t->score->input[i].role == LATHE_TOTAL ? output_named(t->eval, t->score->input[i].name) : NULL;
+        for (int64_t k = 0; o && k < tensor_size(o) && none; k++)
+            none = read_element(o->dtype, (const char *)t->call.out + o->offset, k) == 0;
+    }
+    return none;
+}
+
+/* The last batch may have fewer rows.  If empty ones add nothing, these fill it; this is exact where rows have random
+ * draws of their own.  Otherwise an entry gives means and sums over its batch, so a batch of `real` items and
  * copies of one of them is run, and a batch of copies alone is subtracted:
  *     Σ real = rows · mean(items, copies) - (rows - real) · mean(copies) */
 static void add_remainder(const Part *p, Tally *t, char *in, int64_t first, int64_t real)
 {
     double rows = (double)t->eval->rows;
     if (real == 0) return;
+    if (can_be_empty(p, t, in, first)) {
+        fill_batch(p, t, in, first, real, true);
+        add_call(t, rows, false);
+        return;
+    }
     add_batch(p, t, in, first, real, real == 1 ? 1 : rows);
     if (real > 1) add_batch(p, t, in, first, 1, (double)real - rows);
 }
@@ -246,9 +276,25 @@ json_t *scores_json(const Scores *s, const Data *d)
 
 /* ------------------------------------------------------------------ trainer eval */
 
+/* Scores of rows that depend on each other are means over whole batches. */
+static void print_meeting(const Scores *s, const Data *d)
+{
+    const Lathe_entry *e = find_entry(d->reading->model, ENTRY_eval);
+    int64_t left = e ? s->items % e->rows : 0;
+    char *names = NULL;
+    for (int i = 0; left && s->items > left && i < s->rouge; i++) {
+        const Lathe_tensor *o = output_named(e, s->name[i]);
+        if (o && o->meets) names = text_of("%s%s%s", names ? names : "", names ? ", " : "", s->name[i]);
+    }
+    if (names)
+        show(stdout, "%s: over the first %s %s, in batches of %lld, whose rows meet; the last %lld fill none\n", names,
+             grouped_text(s->items - left), item_word(d), (long long)e->rows, (long long)left);
+}
+
 static void print_scores(const Scores *s, const Data *d)
 {
     show(stdout, "%s\n", scores_text(s, d));
+    print_meeting(s, d);
     if (model_carries(d->reading->model))
         show(stdout, "over %s of %s windows of %lld tokens, in stretches that carry their state on\n",
              grouped_text(s->items), grouped_text(d->val_items), (long long)d->seq);

@@ -140,7 +140,7 @@ static bool has_class(const Data *d)
 {
     double x;
     if (d->table) return table_schema(d->table)->classes;
-    return d->csv || d->files || (d->sentences && sentence_classes(d->sentences)) ||
+    return d->csv || d->files || (d->sentences && has_sentence_class(d->sentences)) ||
            (d->rows && class_of_row(d->rows, 0, &x));
 }
 

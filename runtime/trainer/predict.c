@@ -157,19 +157,30 @@ static void tell_beside(const Predictions *p, bool texts)
     if (all) note("left out of the table: %s; --only NAME,… writes what it names", all);
 }
 
+/* Forecasts, and in a file of texts labels of words, are without what else a model gives. */
+static const Lathe_tensor *lone_output(const Trainer *t, const Lathe_entry *e, bool texts)
+{
+    const Lathe_entry *eval = find_entry(t->model, ENTRY_eval);
+    bool words = false;
+    for (int i = 0; t->model->recipe.sentences && eval && i < eval->inputs; i++)
+        words |= strcmp(eval->input[i].name, "labels") == 0;
+    if (t->model->recipe.series) return output_named(e, "prediction");
+    return words && texts ? output_named(e, "logits") : NULL;
+}
+
 /* In the order of --only; without it all, the answer first.  texts: into a file of texts. */
 static void choose_outputs(Predictions *p, const Trainer *t, bool texts)
 {
     const Lathe_entry *e = p->entry;
     p->output = must_alloc(sizeof *p->output * (size_t)(e->outputs + 1));
-    const Lathe_tensor *forecasts = t->model->recipe.series && !t->only ? output_named(e, "prediction") : NULL;
-    if (forecasts) p->output[p->outputs++] = forecasts;
-    for (int answer = 1; answer >= 0 && !t->only && !forecasts; answer--)
+    const Lathe_tensor *alone = t->only ? NULL : lone_output(t, e, texts);
+    if (alone) p->output[p->outputs++] = alone;
+    for (int answer = 1; answer >= 0 && !t->only && !alone; answer--)
         for (int i = 0; i < e->outputs; i++)
             if (is_answer(&e->output[i]) == answer && !goes_without_saying(p, t, &e->output[i], texts) &&
                 !is_beside(p, &e->output[i], texts))
                 p->output[p->outputs++] = &e->output[i];
-    if (!t->only && !forecasts) tell_beside(p, texts);
+    if (!t->only && !alone) tell_beside(p, texts);
     for (const char *at = t->only, *end; at; at = *end ? end + 1 : NULL) {
         end = at + strcspn(at, ",");
         char *word = text_of("%.*s", (int)(end - at), at);

@@ -41,6 +41,20 @@ void write_jsonl(const Predictions *p, const char *path);
 void write_npy(const Predictions *p, const char *path); /* one output */
 void write_predicted_store(const Predictions *p, const char *path); /* safetensors; runs the model once per output */
 
+void put_field(FILE *f, const char *text); /* of a CSV: in quotes where RFC 4180 asks for them */
+void put_copied(FILE *f, const Copied *c, const char *(*text)(const Copied *, int k)); /* each with a comma; c may be NULL */
+/* Turns logits into probabilities; returns the likeliest class, the first of equal ones; -1 if one is not a number. */
+int64_t to_probabilities(double *x, int64_t n);
+
+/* ---- trainer/predict_words.c: labels of words, by logits [batch][positions][classes] */
+
+bool are_word_labels(const Predictions *p, const Lathe_tensor *t);
+bool has_word_lines(const Predictions *p); /* CSV: a line for each word */
+bool is_word_column(const char *name);
+void put_word_header(FILE *f, const Predictions *p);
+void put_word_lines(FILE *f, const Predictions *p, double *x, int64_t number);
+void put_word_lists(json_t *to, const Predictions *p, double *x, int64_t number); /* JSON lines: tokens, labels, probabilities */
+
 /* ---- trainer/npy_file.c */
 
 char *npy_head(const Lathe_tensor *t, int64_t rows, size_t *bytes); /* float for what has 16 bits */

@@ -2,8 +2,9 @@
  *
  * An output named logits, [batch][classes], is written to tables as class, the likeliest, and the probability of each
  * class: the softmax of logits; where the data's target is a text, logits [batch][time][characters] are written as the
- * text that they spell.  For a table whose target is a number, prediction is written in the target's units, and
- * so is that of series, of which a CSV has a line for each step of a forecast. */
+ * text that they spell, and where words have labels, as these (predict_words.c).  For a table whose target is a number,
+ * prediction is written in the target's units, and so is that of series, of which a CSV has a line for each step of a
+ * forecast. */
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/words.h"
@@ -75,8 +76,7 @@ static bool are_logits(const Lathe_tensor *t)
 
 static bool is_text(const Predictions *p, const Lathe_tensor *t) { return are_spellings(p->data->reading->model, t); }
 
-/* Turns logits into probabilities; returns the likeliest class, the first of equal ones; -1 if one is not a number. */
-static int64_t to_probabilities(double *x, int64_t n)
+int64_t to_probabilities(double *x, int64_t n)
 {
     int64_t best = 0;
     double sum = 0;
@@ -100,6 +100,7 @@ bool is_written(const Predictions *p, const char *name)
         const Lathe_tensor *t = p->output[i];
         if (strcmp(is_text(p, t) ? "text" : t->name, name) == 0) return true;
         if (are_logits(t) && (strcmp(name, "class") == 0 || strcmp(name, "probabilities") == 0)) return true;
+        if (are_word_labels(p, t) && is_word_column(name)) return true;
     }
     return strcmp(name, "row") == 0;
 }
@@ -132,8 +133,7 @@ static bool has_steps(const Writer *w) { return w->p->outputs == 1 && are_foreca
 
 /* ------------------------------------------------------------------ CSV */
 
-/* In quotes where RFC 4180 asks for them. */
-static void put_field(FILE *f, const char *text)
+void put_field(FILE *f, const char *text)
 {
     bool quoted = text[strcspn(text, ",\"\r\n")];
     if (quoted) fputc('"', f);
@@ -160,12 +160,11 @@ static void put_place(FILE *f, const Lathe_tensor *t, int64_t k, int64_t width)
     }
 }
 
-static void put_copied(const Writer *w, const char *(*text)(const Copied *, int k))
+void put_copied(FILE *f, const Copied *c, const char *(*text)(const Copied *, int k))
 {
-    const Copied *c = w->p->copied;
     for (int k = 0; c && k < copied_columns(c); k++) {
-        put_field(w->f, text(c, k));
-        fputc(',', w->f);
+        put_field(f, text(c, k));
+        fputc(',', f);
     }
 }
 
@@ -197,7 +196,7 @@ static void put_header(const Writer *w)
 {
     if (predicted_name(w->p, 0)) fprintf(w->f, "file,");
     if (series_of(w)) fprintf(w->f, "series,after,");
-    put_copied(w, copied_name);
+    put_copied(w->f, w->p->copied, copied_name);
     for (int i = 0; i < w->p->outputs; i++) {
         const Lathe_tensor *t = w->p->output[i];
         int64_t n = predicted_width(w->p, t);
@@ -275,7 +274,13 @@ static void give_csv(void *with, const char *out, int64_t row, int64_t number)
         fprintf(w->f, ",%s,", time_of_forecast(w, number));
     }
     if (w->p->copied) next_copied(w->p->copied);
-    put_copied(w, copied_text);
+    if (has_word_lines(w->p)) {
+        take_numbers(w, w->p->output[0], out, row);
+        put_word_lines(w->f, w->p, w->x, number);
+        if (ferror(w->f)) cannot_write(w);
+        return;
+    }
+    put_copied(w->f, w->p->copied, copied_text);
     put_outputs(w, out, row, predicted_fault(w->p, number));
     fputc('\n', w->f);
     if (ferror(w->f)) cannot_write(w);
@@ -285,6 +290,7 @@ void write_csv(const Predictions *p, const char *path)
 {
     Writer w = open_writer(p, path);
     if (has_steps(&w)) put_header_of_steps(&w);
+    else if (has_word_lines(p)) put_word_header(w.f, p);
     else put_header(&w);
     each_prediction(p, give_csv, &w);
     end_writer(&w);
@@ -348,6 +354,10 @@ static void give_jsonl(void *with, const char *out, int64_t row, int64_t number)
             char *text = spelled_text(w->p, t, out, row, w->x);
             put_json(all, "text", text_json(text, strlen(text)));
             free(text);
+            continue;
+        }
+        if (are_word_labels(w->p, t)) {
+            put_word_lists(all, w->p, w->x, number);
             continue;
         }
         if (are_logits(t)) {

@@ -46,7 +46,7 @@ grep -v waits texts.jsonl >fewer.jsonl
 must "$LATHE" train back/model.lua -o back/built --init out --data fewer.jsonl --out runs/back --steps 1
 says 'classes: runs, stands, waits'
 sed 's/"waits"/"sits"/' texts.jsonl >other.jsonl
-refuse 3 'expected one of the 3 classes of training (runs, stands, waits), found "sits"' "$trainer" train --init out --data other.jsonl --out runs/other
+refuse 3 'other.jsonl:1: error: expected one of the 3 classes of training (runs, stands, waits), found "sits"' "$trainer" train --init out --data other.jsonl --out runs/other
 must "$trainer" train --init out --init-except classifier --data other.jsonl --out runs/other --steps 1
 says 'classes: runs, sits, stands'
 
@@ -71,6 +71,8 @@ must "$LATHE" new vectors --from "$base" --head embedding
 must "$LATHE" train vectors/model.lua -o vectors/built --init "$base" --data texts.jsonl --out runs/vectors --steps 40 --set lr=1e-3
 must vectors/built/trainer predict --data new.jsonl --weights runs/vectors --only embedding --out vectors.csv
 awk -F , 'NR > 1 { s = 0; for (k = 1; k <= NF; k++) s += $k * $k; if (NF != 24 || s < 0.999 || s > 1.001) exit 1 }' vectors.csv || { cat vectors.csv; echo "FAILED: not 24 numbers of length 1"; exit 1; }
+must vectors/built/trainer eval --out runs/vectors --data texts.jsonl --val-fraction 1
+says 'loss, accuracy: over the first 288 texts, in batches of 16, whose rows meet; the last 12 fill none'
 must vectors/built/trainer bench --steps 2
 must vectors/built/trainer export --to hf --weights "$base" --out bare
 has '"BertModel"' bare/config.json
@@ -82,6 +84,16 @@ must "$LATHE" train masked/model.lua -o masked/built --init "$base" --data texts
 says 'and 3 more are not read'
 must masked/built/trainer export --to hf --weights "$base" --out words
 has 'BertForMaskedLM' words/config.json
+
+# empty rows fill the last batch, which has random draws of its own: it is as with rows of which no word can be hidden
+printf '{"text": "a running don"}\n{"text": "the don ran a then"}\n{"text": "then ran"}\n' >few.jsonl
+{ cat few.jsonl && for i in 1 2 3 4 5; do echo '{"text": "[SEP]"}'; done; } >filled.jsonl
+must "$LATHE" build masked/model.lua -o masked/eight --set batch=8
+must masked/eight/trainer eval --weights runs/masked --data filled.jsonl --val-fraction 1
+grep '^loss' "$TMP/said" >filled
+must masked/eight/trainer eval --weights runs/masked --data few.jsonl --val-fraction 1
+grep '^loss' "$TMP/said" >few
+cmp few filled || tell "few rows have another loss than with rows that do not count"
 
 # older names of norms
 mkdir old
@@ -102,6 +114,17 @@ for family in bert roberta modernbert; do
     cmp "$family/own.safetensors" "$family/again.safetensors" || tell "$family: other weights"
 done
 
+# numbers of classes: nearly all must occur, and several rows must share one
+awk '{ sub(/"label": "[a-z]*"/, "\"label\": " (NR == 5 ? 900000 : NR % 3)); print }' texts.jsonl >numbers.jsonl
+refuse 3 'numbers.jsonl:5: error: expected labels that are numbered 0, 1, 2, …, since all are numbers, found 900000, and only 4 of the 900,001 numbers up to it: none of 3, 4' "$LATHE" train classes/model.lua -o no --data numbers.jsonl --out runs/no
+awk '{ sub(/"label": "[a-z]*"/, "\"label\": " NR % 3 + 1); print }' texts.jsonl >gap.jsonl
+must "$LATHE" train classes/model.lua -o classes/gap --set dropout=0.0 --init "$base" --data gap.jsonl --out runs/gap --steps 1
+says 'labels are numbers up to 3, so there are 4 classes, of which no row has 0'
+awk '{ sub(/"label": "[a-z]*"/, "\"label\": " NR); print }' texts.jsonl >ids.jsonl
+refuse 3 'expected classes that many rows share, found 300 different labels of 300: ' "$LATHE" train classes/model.lua -o no --data ids.jsonl --out runs/no
+sed 's/"text": "[a-z ]*"/"text": ["a", "b"]/' texts.jsonl >lists.jsonl
+refuse 3 'lists.jsonl:1, column "text": error: expected a text, found a list' "$trainer" train --init out --data lists.jsonl --out runs/no
+
 # what does not fit
 config() { rm -rf odd && cp -r "$families/$1" odd && sed "$2" "$families/$1/config.json" >odd/config.json; }
 config bert 's/"hidden_act": "gelu_new"/"hidden_act": "mish"/'
@@ -116,7 +139,7 @@ config bert 's/BertForSequenceClassification/BertForNothing/'
 refuse 3 'architectures: expected ["BertForSequenceClassification"], found ["BertForNothing"]' bert/built/trainer init --init odd --out no.safetensors
 config modernbert 's/"local_attention": 6/"local_attention": 8/'
 refuse 3 'local_attention: expected 6, found 8' modernbert/built/trainer init --init odd --out no.safetensors
-refuse 2 '--head: expected classes, masked or embedding, found odd' "$LATHE" new no --from "$base" --head odd
+refuse 2 '--head: expected classes, tokens, masked or embedding, found odd' "$LATHE" new no --from "$base" --head odd
 refuse 2 '--head is of encoders, and llama is a decoder' "$LATHE" new no --from "$families/../hf_llama" --head classes
 refuse 3 'classifier.weight: missing' "$trainer" export --to hf --weights "$base" --out no
 sed 's/"text"/"words"/' texts.jsonl >unnamed.jsonl

@@ -27,14 +27,14 @@ from huggingface import draw, read, run, write
 
 VOCAB, ROWS, SEQ, CLASSES = 96, 5, 24, 4
 CLS, SEP, MASK = 1, 2, 3
-TASKS = {"classes": "AutoModelForSequenceClassification", "masked": "AutoModelForMaskedLM", "embedding": "AutoModel"}
+TASKS = {"classes": "AutoModelForSequenceClassification", "tokens": "AutoModelForTokenClassification", "masked": "AutoModelForMaskedLM", "embedding": "AutoModel"}
 
 
 def configuration(family, head, r):
     heads, width = r.choice([1, 2, 3]), r.choice([8, 10, 16])
     sizes = dict(vocab_size=VOCAB, num_attention_heads=heads, num_hidden_layers=r.choice([1, 2, 3]), hidden_size=heads * width,
                  intermediate_size=r.choice([34, 48, 70]), bos_token_id=None, eos_token_id=None,
-                 num_labels=r.choice([2, CLASSES]) if head == "classes" else 2)  # fmt: skip
+                 num_labels=r.choice([2, CLASSES]) if head in ("classes", "tokens") else 2)  # fmt: skip
     if family in ("bert", "roberta"):
         sizes.update(max_position_embeddings=r.choice([40, 64]), layer_norm_eps=r.choice([1e-12, 1e-5]), hidden_dropout_prob=r.choice([0.0, 0.1]),
                      attention_probs_dropout_prob=r.choice([0.0, 0.1]), classifier_dropout=r.choice([None, 0.2]), pad_token_id=0,
@@ -90,6 +90,9 @@ def theirs(head, model, inputs, out):
         targets = torch.from_numpy(out["output.targets"].astype(np.int64))
         logits = model(torch.from_numpy(tokens.astype(np.int64)), attention_mask=real.long()).logits
         return {"logits": logits}, torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-1), real
+    if head == "tokens":
+        done = model(torch.from_numpy(tokens.astype(np.int64)), attention_mask=real.long(), labels=torch.from_numpy(inputs["labels"].astype(np.int64)))
+        return {"logits": done.logits}, done.loss, real
     done = model(torch.from_numpy(tokens.astype(np.int64)), attention_mask=real.long(), labels=torch.from_numpy(inputs["label"].astype(np.int64)), **how)
     return {"logits": done.logits}, done.loss, None
 
@@ -109,6 +112,14 @@ def gradients(model, trainer, own, work):
         if g.abs().max().item() > 1e-14 * largest:      # below, as of the bias of keys, which moves all scores alike, it is 0 but for rounding
             worst = max(worst, off / g.abs().max().item())
     return worst, of_all
+
+
+def labels_of(r, lengths, classes):
+    """Of some tokens between the first and the last, as of words' first pieces; -100 of the others."""
+    labels = np.full((ROWS, SEQ), -100, np.int32)
+    for row, n in enumerate(lengths):
+        labels[row, 1:n - 1] = [r.randrange(classes) if r.random() < 0.7 else -100 for _ in range(n - 2)]
+    return labels
 
 
 def drawn_masks(out, inputs):
@@ -134,6 +145,8 @@ def compare(lathe, family, head, seed, work):
         inputs["types"] = ((places >= inputs["lengths"][:, None] // 2) & (places < inputs["lengths"][:, None])).astype(np.int32)
     if head == "classes":
         inputs["label"] = np.array([r.randrange(model.config.num_labels) for _ in range(ROWS)], np.int32)
+    if head == "tokens":
+        inputs["labels"] = labels_of(r, inputs["lengths"], model.config.num_labels)
     if head == "embedding":
         inputs.update(zip(["second", "second_lengths"], batch(r, VOCAB, model.config.pad_token_id)))
     write(f"{work}/in.safetensors", inputs)

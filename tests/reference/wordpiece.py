@@ -3,6 +3,8 @@
     wordpiece.py                 writes tests/reference/wordpiece: uncased and cased, each a tokenizer.json that is trained here and ids.jsonl;
                                  bert.json and roberta.json, with other tokens around texts, and rows.jsonl
     wordpiece.py LATHE [N]       compares the ids of N texts (2000) of each with `lathe tokenize encode`
+    wordpiece.py pieces LATHE [N]  the same of folders with vocab.txt, with several tokenizer_config.json, which transformers' BertTokenizer
+                                 reads
 """
 
 import json
@@ -79,23 +81,44 @@ def record_rows():
                 f.write(json.dumps({"around": name, "texts": texts, "most": most, "ids": e.ids, "types": e.type_ids}) + "\n")
 
 
+def compare_pieces(lathe, n):
+    from transformers import BertTokenizer
+
+    for settings in (None, {"do_lower_case": False}, {"strip_accents": False}, {"do_lower_case": False, "strip_accents": True}, {"tokenize_chinese_chars": False}):
+        kind = "cased" if (settings or {}).get("do_lower_case") is False else "uncased"
+        vocab = json.load(open(os.path.join(HERE, "wordpiece", kind, "tokenizer.json")))["model"]["vocab"]
+        with tempfile.TemporaryDirectory() as folder:
+            with open(f"{folder}/vocab.txt", "w") as f:
+                f.writelines(x + "\n" for x in sorted(vocab, key=vocab.get))
+            if settings:
+                json.dump(settings, open(f"{folder}/tokenizer_config.json", "w"))
+            compare_one(lathe, n, f"vocab.txt, {settings}", folder, BertTokenizer.from_pretrained(folder).backend_tokenizer)
+
+
 def compare(lathe, n):
     for kind in KINDS:
-        folder, r = os.path.join(HERE, "wordpiece", kind), random.Random(kind + "!")
-        t, texts = Tokenizer.from_file(os.path.join(folder, "tokenizer.json")), []
-        while len(texts) < n:
-            texts.append(text(r))
-        with tempfile.TemporaryDirectory() as work:
-            with open(f"{work}/texts.jsonl", "w") as f:
-                for x in texts:
-                    f.write(json.dumps({"text": x}) + "\n")
-            done = subprocess.run([lathe, "tokenize", "encode", "--tokenizer", folder, "--json", "--format", "jsonl", f"{work}/texts.jsonl"], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        ours, wanted = [json.loads(x) for x in done.stdout.splitlines()], [t.encode(x, add_special_tokens=False).ids for x in texts]
-        assert len(ours) == n, (len(ours), n)
-        other = [(x, a, b) for x, a, b in zip(texts, ours, wanted) if a != b]
-        print(f"{kind}: {n - len(other)} of {n} texts have the same ids", *(f"\n  {ascii(x)}: {a}, theirs {b}" for x, a, b in other[:8]))
+        folder = os.path.join(HERE, "wordpiece", kind)
+        compare_one(lathe, n, kind, folder, Tokenizer.from_file(os.path.join(folder, "tokenizer.json")))
+
+
+def compare_one(lathe, n, kind, folder, t):
+    r, texts = random.Random(kind + "!"), []
+    while len(texts) < n:
+        texts.append(text(r))
+    with tempfile.TemporaryDirectory() as work:
+        with open(f"{work}/texts.jsonl", "w") as f:
+            for x in texts:
+                f.write(json.dumps({"text": x}) + "\n")
+        done = subprocess.run([lathe, "tokenize", "encode", "--tokenizer", folder, "--json", "--format", "jsonl", f"{work}/texts.jsonl"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    ours, wanted = [json.loads(x) for x in done.stdout.splitlines()], [t.encode(x, add_special_tokens=False).ids for x in texts]
+    assert len(ours) == n, (len(ours), n)
+    other = [(x, a, b) for x, a, b in zip(texts, ours, wanted) if a != b]
+    print(f"{kind}: {n - len(other)} of {n} texts have the same ids", *(f"\n  {ascii(x)}: {a}, theirs {b}" for x, a, b in other[:8]))
 
 
 if __name__ == "__main__":
-    record() if len(sys.argv) < 2 else compare(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 2000)
+    words = sys.argv[1:]
+    how = compare_pieces if words[:1] == ["pieces"] else compare
+    words = words[how is compare_pieces:]
+    record() if not words else how(words[0], int(words[1]) if len(words) > 1 else 2000)

@@ -43,6 +43,8 @@ static const char *const models[] = {
     " --set kv_heads=1 --set hidden=34 --set seq=7 --set batch=2 --set vocab=50",
     "models/bert.lua --set layers=2 --set width=24 --set heads=3 --set hidden=34 --set vocab=40 --set seq=7 --set "
     "batch=3",
+    "models/bert.lua --set head=tokens --set classes=5 --set layers=2 --set width=24 --set heads=3 --set hidden=34 "
+    "--set vocab=40 --set seq=7 --set batch=3",
     "models/bert.lua --set kind=modernbert --set layers=2 --set width=24 --set heads=3 --set hidden=34 --set vocab=40 "
     "--set window=4 --set full_every=2 --set seq=7 --set batch=3",
     "models/bert.lua --set kind=modernbert --set head=masked --set mask_share=0.5 --set mask=3 --set cls=1 --set sep=2 "

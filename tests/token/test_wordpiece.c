@@ -1,7 +1,9 @@
-/* test_wordpiece.c: WordPiece gives the ids that Hugging Face's tokenizers give (tests/reference/wordpiece.py), and
- * rows of one text or two with what stands around them, cut as they cut them; cuts of a text change no ids. */
+/* test_wordpiece.c: WordPiece gives the ids that Hugging Face's tokenizers give (tests/reference/wordpiece.py), also
+ * from vocab.txt, and rows of one text or two with what stands around them, cut as they cut them; cuts of a text change
+ * no ids. */
 #include "tokenizers.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void add_ids(const json_t *list, Ids *to)
@@ -19,11 +21,9 @@ static void encode_json(Encoder *e, const json_t *text, Ids *out)
     encode_bytes(e, json_string_value(text), (int64_t)json_string_length(text), out);
 }
 
-static void check_folder(const char *name)
+static void check_ids(const Tokenizer *t, const char *folder, const char *name)
 {
-    char *folder = text_of("tests/reference/wordpiece/%s", name), *path = text_of("%s/ids.jsonl", folder),
-         line[1 << 14];
-    Tokenizer *t = load_tokenizer(folder);
+    char *path = text_of("%s/ids.jsonl", folder), line[1 << 14];
     Encoder *e = open_encoder(t);
     FILE *f = fopen(path, "r");
     int lines = 0;
@@ -39,11 +39,55 @@ static void check_folder(const char *name)
     }
     expect(lines == 150, "%s: %d lines", path, lines);
     if (f) fclose(f);
+    close_encoder(e);
+}
+
+static void check_folder(const char *name)
+{
+    char *folder = text_of("tests/reference/wordpiece/%s", name);
+    Tokenizer *t = load_tokenizer(folder);
+    check_ids(t, folder, name);
     int64_t cuts = check_cuts(t, name);
     expect(cuts > 100, "%s: %lld cuts", name, (long long)cuts);
     expect(tokenizer_kind(t) == TOKEN_WORDPIECE && special_id(t, "[MASK]") == 4, "%s: its special tokens", name);
-    close_encoder(e);
     free_tokenizer(t);
+}
+
+/* ------------------------------------------------------------------ vocab.txt */
+
+/* The pieces of a tokenizer.json, a line each. */
+static void write_pieces(const char *from, const char *to)
+{
+    json_t *all = json_load_file(from, JSON_ALLOW_NUL, NULL), *id;
+    const json_t *vocab = json_object_get(json_object_get(all, "model"), "vocab");
+    const char *line[1024] = {0}, *piece;
+    json_object_foreach((json_t *)vocab, piece, id) line[json_integer_value(id)] = piece;
+    FILE *f = fopen(to, "wb");
+    for (size_t i = 0; i < json_object_size(vocab); i++) fprintf(f, "%s%s", line[i], i % 2 ? "\n" : "\r\n");
+    fclose(f);
+    json_decref(all);
+}
+
+/* A folder with the pieces alone, and what tokenizer_config.json says of them, is the same tokenizer. */
+static void check_pieces(const char *name, const char *settings)
+{
+    char *own = text_of("tests/reference/wordpiece/%s", name), *folder = text_of("%s/%s", getenv("TMP"), name);
+    bug_if(mkdir(folder, 0777) != 0);
+    write_pieces(text_of("%s/tokenizer.json", own), text_of("%s/vocab.txt", folder));
+    if (settings) must(write_file(text_of("%s/tokenizer_config.json", folder), settings, strlen(settings)));
+    Tokenizer *t = load_tokenizer(folder), *whole = load_tokenizer(own);
+    check_ids(t, own, name);
+    expect(tokenizer_size(t) == tokenizer_size(whole), "%s: other pieces", folder);
+    for (int two = 0; two < 2; two++) {
+        Ids text[2] = {{(int32_t[]){7, 8, 9}, 3, 3}, {(int32_t[]){6}, 1, 1}};
+        int32_t id[2][16], type[2][16];
+        int64_t n = frame_texts(t, text, two, 16, id[0], type[0]);
+        expect(n == frame_texts(whole, text, two, 16, id[1], type[1]) && !memcmp(id[0], id[1], 4 * (size_t)n) &&
+                   !memcmp(type[0], type[1], 4 * (size_t)n),
+               "%s: other tokens around a text", name);
+    }
+    free_tokenizer(t);
+    free_tokenizer(whole);
 }
 
 /* ------------------------------------------------------------------ rows */
@@ -91,6 +135,11 @@ int main(void)
     check_folder("cased");
     check_folder("accents");
     check_folder("plain");
+    check_pieces("uncased", NULL);
+    check_pieces(
+        "cased",
+        "{\"do_lower_case\": false, \"tokenizer_class\": \"BertTokenizer\", \"unk_token\": {\"content\": \"[UNK]\"}}");
+    check_pieces("accents", "{\"strip_accents\": false, \"tokenizer_class\": \"DistilBertTokenizer\"}");
     check_rows("template", "tests/reference/wordpiece/uncased");
     check_rows("bert", "tests/reference/wordpiece/bert.json");
     check_rows("roberta", "tests/reference/wordpiece/roberta.json");
