@@ -330,10 +330,10 @@ static void say_string_member(Text *t, const char *name, const char *s)
     say(t, "%s,\n", *s ? "" : "\"\"");
 }
 
-static void say_hf(Text *t, const char *json)
+static void say_hf(Text *t, const char *name, const char *json)
 {
     if (!json) return;
-    say(t, "/* Its form in Hugging Face's files, for the runtime's model/hf.c. */\nstatic const char hf[] =\n    ");
+    say(t, "/* Its form in Hugging Face's files, for the runtime's model/hf.c. */\nstatic const char %s[] =\n    ", name);
     say_string(t, json);
     say(t, ";\n\n");
 }
@@ -350,7 +350,8 @@ void take_table_names(Page *page, void (*take)(Page *page, const char *name))
     const Module *m = page->module;
     static const char *const own[] = {
         "params",  "statistics",  "states",         "entries",           "groups", "knobs",   "hf",
-        "planned", "train_loops", "train_operands", "train_instruments", "turns",  "adapters"};
+        "planned", "train_loops", "train_operands", "train_instruments", "turns",  "adapters",
+        "teacher", "teacher_params", "teacher_hf"};
     static const struct {
         const char *before, *after;
     } of_entries[] = {{"run_", ""}, {"", "_in"}, {"", "_out"}, {"", "_kernels"}};
@@ -416,6 +417,28 @@ static void say_adapters(Text *t, const Desc *d)
         l->rank_stabilised ? ", .rank_stabilised = true" : "", l->decomposed ? ", .decomposed = true" : "");
 }
 
+/* A model of parameters alone, which the trainer reads as it reads its own. */
+static void say_teacher(Page *page, Text *t)
+{
+    const Desc *d = page->desc->teacher;
+    const Plan *plan = &page->module->plan;
+    if (!d) return;
+    say_hf(t, "teacher_hf", d->hf);
+    say(t, "static const Lathe_model teacher = {\n");
+    say_wrapped(t, format("    .name = %s, .config = %s,", quoted(d->model), quoted(d->config ? d->config : "")));
+    say(t, "    .real = %s,\n", in_doubles(page) ? "LATHE_F64" : "LATHE_F32");
+    if (page->precision.weights != page->precision.real)
+        say(t, "    .weights = %s,\n", dtype_word(page->precision.weights));
+    say(t, "    .params = %d, .param = %s, .hf = %s,\n", d->params.n, d->params.n ? "teacher_params" : "NULL",
+        d->hf ? "teacher_hf" : "NULL");
+    say(t, "    .parameter_count = %lld, .flat_elements = %lld, .frozen_elements = %lld,\n",
+        (long long)plan->teacher_count, (long long)plan->teacher_elements, (long long)plan->teacher_elements);
+    if (plan->teacher_blocks)
+        say(t, "    .block_elements = %lld, .block_type = %s,\n", (long long)plan->teacher_blocks,
+            dtype_word(plan->block_type));
+    say(t, "};\n\n");
+}
+
 static void say_device(Page *page, Text *t, const Categories *categories)
 {
     if (!page->target->device) return;
@@ -433,6 +456,7 @@ static void say_model_table(Page *page, Text *t, const Categories *categories)
     say_adapters(t, d);
     say_recipe(t, &d->recipe);
     if (d->groups.n) say(t, "    .groups = %d, .group = groups,\n", d->groups.n);
+    if (d->teacher) say(t, "    .teacher = &teacher,\n");
     if (d->losses) say(t, "    .losses = %d,\n", d->losses);
     if (d->turns.n) say(t, "    .turns = %d, .turn = turns,\n", d->turns.n);
     say(t, "    .hf = %s, .knob = %s, .plan = planned,\n", d->hf ? "hf" : "NULL", d->knobs.n ? "knobs" : "NULL");
@@ -454,7 +478,8 @@ void say_tables(Page *page, Text *t)
     say_groups(t, d);
     say_turns(t, d);
     say_knobs(t, d);
-    say_hf(t, d->hf);
+    say_hf(t, "hf", d->hf);
+    say_teacher(page, t);
     say_plan_table(t, &categories);
     say_model_table(page, t, &categories);
     say(t, "int main(int argc, char **argv) { return lathe_main(&lathe_model, argc, argv); }\n");

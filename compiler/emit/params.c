@@ -12,6 +12,11 @@ static int by_offset(const void *a, const void *b)
     return (x->param->offset > y->param->offset) - (x->param->offset < y->param->offset);
 }
 
+/* Where the parameter's array begins: a teacher's goes on from the model's in offsets, and is a struct of its own. */
+int64_t first_of_array(const Page *page, const Param *p) { return p->teacher ? first_of_teacher(page->desc) : 0; }
+
+static char *array_member(const Param *p) { return p->teacher ? TEACHER_MEMBER "." : ""; }
+
 /* Tensor "layer.attn.weight" of stack "layer" is the member attn_weight of struct layer. */
 static const char *member_text(Page *page, const Param *p)
 {
@@ -26,6 +31,8 @@ void name_parameters(Page *page)
     const Desc *d = page->desc;
     Strings names = {0}, inside = {0};
     for (int i = 0; i < d->params.n; i++) push(&page->params, ((Placed){d->params.at[i], NULL, NULL}));
+    for (int i = 0; d->teacher && i < d->teacher->params.n; i++)
+        push(&page->params, ((Placed){d->teacher->params.at[i], NULL, NULL}));
     if (page->params.n) qsort(page->params.at, (size_t)page->params.n, sizeof *page->params.at, by_offset);
     for (int i = 0; i < page->params.n; i++) {
         Placed *p = &page->params.at[i], *before = i ? p - 1 : NULL;
@@ -33,7 +40,7 @@ void name_parameters(Page *page)
         if (!p->param->loops) continue;
         bool goes_on = before && p->param->struct_of == before->param->struct_of;
         const char *wish = identifier(page, p->param->stack);
-        if (p->param->frozen) wish = format("frozen_%s", wish);
+        if (p->param->frozen && !p->param->teacher) wish = format("frozen_%s", wish);
         p->group = goes_on ? before->group : unique_name(&names, wish);
     }
     for (int i = 0; i < page->params.n; i++) {
@@ -55,7 +62,7 @@ char *param_text(Page *page, const Param *p, const char *base, const char *const
 {
     const Placed *at = placed(page, p);
     Text t = {0};
-    say(&t, "%s", base);
+    say(&t, "%s%s", base, array_member(p));
     if (at->group) {
         say(&t, "%s", at->group);
         for (int k = 0; k < p->loops; k++) say(&t, "[%s]", sub[k]);
@@ -125,16 +132,44 @@ static int64_t whole_elements(const Param *p)
     return p->loops ? p->stride[0] * p->shape.dim[0] : elements_of_copy(p);
 }
 
-/* The struct of the first n elements, of which the last `blocks` are quantised. */
-static void say_flat(Page *page, Text *t, const char *name, DType dtype, int64_t n, int64_t blocks)
+/* An array of n elements from the first one on, of which the last `blocks` are quantised. */
+typedef struct Flat {
+    const char *name;
+    DType dtype;
+    int64_t first, n, blocks;
+    const char *behind; /* the type of a struct that follows; NULL: none */
+} Flat;
+
+static int64_t flat_bytes_of(const Page *page, const Flat *f)
 {
-    const char *type = c_type(dtype), *last = "start";
-    int64_t at = 0;
-    say(t, "typedef struct %s {\n", name);
-    for (int i = 0; i < page->params.n && page->params.at[i].param->offset < n;) {
+    return bytes_of_elements(f->dtype, f->n - f->blocks) + bytes_of_elements(page->module->plan.block_type, f->blocks);
+}
+
+/* Returns the bytes of all. */
+static int64_t say_behind(Page *page, Text *t, const Flat *f)
+{
+    const Plan *plan = &page->module->plan;
+    int64_t own = flat_bytes_of(page, f);
+    if (!f->behind) return own;
+    if (plan->parameters > own) say(t, "    char " TEACHER_MEMBER "_pad[%lld];\n", (long long)(plan->parameters - own));
+    say(t, "    %s " TEACHER_MEMBER ";\n", f->behind);
+    Flat behind = {.dtype = f->dtype, .n = plan->teacher_elements, .blocks = plan->teacher_blocks};
+    return plan->parameters + flat_bytes_of(page, &behind);
+}
+
+/* The struct of an array. */
+static void say_flat(Page *page, Text *t, const Flat *f)
+{
+    const char *type = c_type(f->dtype), *last = "start";
+    const int64_t n = f->first + f->n, blocks = f->blocks;
+    int64_t at = f->first;
+    int i = 0;
+    say(t, "typedef struct %s {\n", f->name);
+    while (i < page->params.n && page->params.at[i].param->offset < f->first) i++;
+    while (i < page->params.n && page->params.at[i].param->offset < n) {
         const Placed *p = &page->params.at[i];
         if (p->param->quantised) {
-            if (at < n - blocks) say_padding(t, 4, c_type(dtype), last, n - blocks - at);
+            if (at < n - blocks) say_padding(t, 4, c_type(f->dtype), last, n - blocks - at);
             at = max64(at, n - blocks);
             type = c_type(page->module->plan.block_type);
         }
@@ -145,15 +180,16 @@ static void say_flat(Page *page, Text *t, const char *name, DType dtype, int64_t
         else say_member(page, t, 4, type, p), i++;
     }
     say_padding(t, 4, type, last, blocks ? (n - at) / LATHE_BLOCK : n - at);
-    say(t, "} %s;\n", name);
-    say(t, "static_assert(sizeof(%s) == %lld, \"the layout of the plan\");\n\n", name,
-        (long long)(bytes_of_elements(dtype, n - blocks) + bytes_of_elements(page->module->plan.block_type, blocks)));
+    int64_t bytes = say_behind(page, t, f);
+    say(t, "} %s;\n", f->name);
+    say(t, "static_assert(sizeof(%s) == %lld, \"the layout of the plan\");\n\n", f->name, (long long)bytes);
 }
 
 char *gradients_type(Page *page)
 {
     const Plan *plan = &page->module->plan;
-    bool alike = page->precision.weights == page->precision.real && plan->trained_elements == plan->flat_elements;
+    bool alike = page->precision.weights == page->precision.real && plan->trained_elements == plan->flat_elements &&
+                 !plan->teacher;
     return type_name(page, NULL, alike ? "params" : "gradients");
 }
 
@@ -162,12 +198,20 @@ void say_params(Page *page, Text *t)
     char *name = type_name(page, NULL, "params"), *gradients = gradients_type(page);
     const Plan *plan = &page->module->plan;
     bool alike = same(name, gradients), frozen = plan->trained_elements < plan->flat_elements;
+    char *teacher = plan->teacher ? type_name(page, NULL, TEACHER_MEMBER) : NULL;
+    if (teacher) {
+        say(t, "/* Parameters of the teacher, %s: %s numbers. */\n", page->desc->teacher->model,
+            grouped(plan->teacher_count));
+        say_flat(page, t, &(Flat){teacher, page->precision.weights, first_of_teacher(page->desc),
+                                  plan->teacher_elements, plan->teacher_blocks, NULL});
+    }
     say(t, "/* Parameters%s: %s numbers%s. */\n", alike ? ", and in the same layout their gradients" : "",
         grouped(plan->parameter_count), frozen ? "; those that are frozen come last" : "");
-    say_flat(page, t, name, page->precision.weights, plan->flat_elements, plan->block_elements);
+    say_flat(page, t,
+             &(Flat){name, page->precision.weights, 0, plan->flat_elements, plan->block_elements, teacher});
     if (alike) return;
     say(t, "/* Their gradients, in the same layout%s. */\n", frozen ? ", without the frozen ones" : "");
-    say_flat(page, t, gradients, page->precision.real, plan->trained_elements, 0);
+    say_flat(page, t, &(Flat){gradients, page->precision.real, 0, plan->trained_elements, 0, NULL});
 }
 
 /* ------------------------------------------------------------------ tables */
@@ -197,20 +241,28 @@ static void say_table_row(Text *t, const Param *p, const int64_t *stride, const 
     say(t, "},\n");
 }
 
+/* Offsets are in the parameter's own array. */
+static void say_array_table(Page *page, Text *t, const char *name, const char *type, const Desc *d)
+{
+    const char *zero[MAXRANK] = {"0", "0", "0", "0", "0", "0", "0", "0"};
+    const char *real = c_type(page->precision.weights);
+    if (!d->params.n) return;
+    say(t, "static const Lathe_param %s[] = {\n", name);
+    for (int i = 0; i < d->params.n; i++) {
+        const Param *p = d->params.at[i];
+        const char *member = param_text(page, p, "", zero) + strlen(array_member(p));
+        const char *offset = format("offsetof(%s, %s) / sizeof(%s)", type, member, real);
+        int64_t number = p->offset - first_of_array(page, p);
+        say_table_row(t, p, p->stride, p->quantised ? format("%lld", (long long)number) : offset);
+    }
+    say(t, "};\n\n");
+}
+
 void say_param_table(Page *page, Text *t)
 {
     const Desc *d = page->desc;
-    if (!d->params.n) return;
-    char *type = type_name(page, NULL, "params");
-    const char *zero[MAXRANK] = {"0", "0", "0", "0", "0", "0", "0", "0"};
-    const char *real = c_type(page->precision.weights);
-    say(t, "static const Lathe_param params[] = {\n");
-    for (int i = 0; i < d->params.n; i++) {
-        const Param *p = d->params.at[i];
-        const char *offset = format("offsetof(%s, %s) / sizeof(%s)", type, param_text(page, p, "", zero), real);
-        say_table_row(t, p, p->stride, p->quantised ? format("%lld", (long long)p->offset) : offset);
-    }
-    say(t, "};\n\n");
+    say_array_table(page, t, "params", type_name(page, NULL, "params"), d);
+    if (d->teacher) say_array_table(page, t, "teacher_params", type_name(page, NULL, TEACHER_MEMBER), d->teacher);
 }
 
 static int number_of_param(const Desc *d, const Param *p)

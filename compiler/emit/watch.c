@@ -48,9 +48,19 @@ static const char *const homes[] = {
 static int64_t place_in_blocks(const Listing *g, const Param *p)
 {
     const Plan *plan = &g->page->module->plan;
-    int64_t first = plan->flat_elements - plan->block_elements;
+    int64_t first = p->teacher ? plan->teacher_elements - plan->teacher_blocks
+                               : plan->flat_elements - plan->block_elements;
     return bytes_of_elements(g->page->precision.weights, first) +
-           bytes_of_elements(plan->block_type, p->offset - first);
+           bytes_of_elements(plan->block_type, p->offset - first_of_array(g->page, p) - first);
+}
+
+/* In bytes from where its array begins, a teacher's behind the model's. */
+static int64_t place_in_array(const Listing *g, const Buffer *b)
+{
+    const Param *p = b->param;
+    int64_t array = p->teacher ? g->page->module->plan.parameters : 0;
+    if (in_blocks(b->dtype)) return array + place_in_blocks(g, p);
+    return array + (p->offset - first_of_array(g->page, p)) * dtype_bytes(b->dtype);
 }
 
 /* The offset in bytes within its home. */
@@ -59,9 +69,7 @@ static char *offset_of(const Listing *g, const Buffer *b)
     const char *entry = g->p->graph->name, *name = buffer_name(g->page, b);
     switch (b->home) {
     case PARAMETERS:
-        if (in_blocks(b->dtype)) return format("%lld", (long long)place_in_blocks(g, b->param));
-        /* fall through */
-    case GRADIENTS: return format("%lld", (long long)(b->param->offset * dtype_bytes(b->dtype)));
+    case GRADIENTS: return format("%lld", (long long)place_in_array(g, b));
     case STATES: return format("offsetof(%s, %s)", type_name(g->page, NULL, "state"), name);
     case INPUTS: return format("offsetof(%s, %s)", type_name(g->page, entry, "in"), name);
     case OUTPUTS: return format("offsetof(%s, %s)", type_name(g->page, entry, "out"), name);

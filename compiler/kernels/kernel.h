@@ -202,6 +202,8 @@ typedef struct Plan {           /* bytes by category; total = persistent + the l
     int64_t trained_elements;   /* the first of those: gradients and moments have no others */
     int64_t block_elements;     /* the last of them: quantised */
     DType block_type;           /* their type; BOOL: there are none */
+    int64_t teacher;            /* bytes of a teacher's parameters (--distill), behind all of the above; 0: none */
+    int64_t teacher_count, teacher_elements, teacher_blocks; /* the same numbers of its array */
 } Plan;
 
 typedef struct Cut Cut;         /* a graph that is being cut into kernels: lower/lower.h */

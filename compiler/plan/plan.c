@@ -204,6 +204,11 @@ static int64_t generation_bytes(const Desc *d)
                                   decode_bytes(d, false), decode_bytes(d, true));
 }
 
+/* How large an array of parameters is. */
+typedef struct Extent {
+    int64_t count, flat, trained, blocks;
+} Extent;
+
 /* The first element that is stored in blocks; -1: none is. */
 static int64_t first_in_blocks(const Desc *d)
 {
@@ -215,21 +220,45 @@ static int64_t first_in_blocks(const Desc *d)
     return first;
 }
 
-static void add_parameters(Plan *plan, const Desc *d)
+/* start: the offset of its first parameter. */
+static Extent extent_of_parameters(const Desc *d, int64_t start)
 {
+    Extent e = {0};
     for (int i = 0; i < d->params.n; i++) {
         const Param *p = d->params.at[i];
-        int64_t end = p->offset + 1;
+        int64_t end = p->offset + 1 - start;
         for (int k = 0; k < p->shape.rank; k++) end += (p->shape.dim[k] - 1) * p->stride[k];
-        plan->parameter_count += elements(p->shape);
-        plan->flat_elements = max64(plan->flat_elements, round_up(end, 16));
-        if (!p->frozen) plan->trained_elements = max64(plan->trained_elements, round_up(end, 16));
+        e.count += elements(p->shape);
+        e.flat = max64(e.flat, round_up(end, 16));
+        if (!p->frozen) e.trained = max64(e.trained, round_up(end, 16));
     }
-    int64_t first = first_in_blocks(d);
-    if (first < 0) return;
-    plan->flat_elements = round_up(plan->flat_elements - first, 2 * LATHE_BLOCK) + first; /* so floats may follow */
-    plan->block_elements = plan->flat_elements - first;
-    plan->block_type = block_type(d->options);
+    int64_t first = first_in_blocks(d) - start;
+    if (first + start < 0) return e;
+    e.flat = round_up(e.flat - first, 2 * LATHE_BLOCK) + first; /* so floats may follow */
+    e.blocks = e.flat - first;
+    return e;
+}
+
+static int64_t bytes_of_array(const Plan *plan, const Desc *d, int64_t flat, int64_t blocks)
+{
+    const DType weights = precision_of(d->options).weights;
+    return round_up(bytes_of_elements(weights, flat - blocks) + bytes_of_elements(plan->block_type, blocks), ALIGN);
+}
+
+static void add_parameters(Plan *plan, const Desc *d)
+{
+    Extent own = extent_of_parameters(d, 0), taught = {0};
+    if (d->teacher) taught = extent_of_parameters(d->teacher, first_of_teacher(d));
+    if (own.blocks || taught.blocks) plan->block_type = block_type(d->options);
+    plan->parameter_count = own.count;
+    plan->flat_elements = own.flat;
+    plan->trained_elements = own.trained;
+    plan->block_elements = own.blocks;
+    plan->parameters = bytes_of_array(plan, d, own.flat, own.blocks);
+    plan->teacher_count = taught.count;
+    plan->teacher_elements = taught.flat;
+    plan->teacher_blocks = taught.blocks;
+    if (d->teacher) plan->teacher = bytes_of_array(plan, d, taught.flat, taught.blocks);
 }
 
 /* Does the description ask for documents in epochs? (The trainer also chooses that by the data it is given.) */
@@ -306,7 +335,7 @@ static void plan_device(Plan *plan, const Module *m)
         inputs = max64(inputs, bytes);
         if (entry_of(p->graph)->step) ahead = lathe_ahead_bytes(bytes);
     }
-    plan->image = plan->parameters + plan->optimizer + plan->states + plan->generation + plan->step + plan->inputs +
+    plan->image = plan->parameters + plan->teacher + plan->optimizer + plan->states + plan->generation + plan->step + plan->inputs +
                   plan->outputs;
     plan->pinned = lathe_pinned_bytes(lathe_staged_bytes(inputs));
     plan->inputs += ahead;
@@ -344,6 +373,9 @@ static void check_plan_bytes(const Module *m)
     for (int i = 0; i < m->programs.n; i++)
         for (int k = 0; k < m->programs.at[i]->buffers.n; k++) bytes += (double)m->programs.at[i]->buffers.at[k]->bytes;
     for (int i = 0; i < m->desc->params.n; i++) bytes += 4.0 * 8 * (double)elements(m->desc->params.at[i]->shape);
+    const Desc *teacher = m->desc->teacher;
+    for (int i = 0; teacher && i < teacher->params.n; i++)
+        bytes += 8 * (double)elements(teacher->params.at[i]->shape);
     for (int i = 0; i < m->desc->states.n; i++) bytes += 2.0 * 8 * (double)elements(m->desc->states.at[i].shape);
     if (bytes > 0x1p60)
         err((Where){.file = m->desc->file},
@@ -371,9 +403,6 @@ static void plan_shared(Plan *plan, const Desc *d)
 {
     const Precision precision = precision_of(d->options);
     add_parameters(plan, d);
-    int64_t whole = plan->flat_elements - plan->block_elements;
-    plan->parameters = round_up(
-        bytes_of_elements(precision.weights, whole) + bytes_of_elements(plan->block_type, plan->block_elements), ALIGN);
     plan->gradients = plan->trained_elements * dtype_bytes(precision.real);
     plan->optimizer = lathe_moments(&d->recipe) * plan->gradients;
     if (streams(d)) plan->data = lathe_stream_bytes(&d->recipe, d->seq, d->source_seq, LATHE_PLANNED_READERS);
@@ -413,7 +442,7 @@ void pass_plan(Module *m)
     in_place_where_it_pays(m);
     plan_shared(plan, m->desc);
     for (int i = 0; i < m->programs.n; i++) plan_program(m, m->programs.at[i], &largest, &bound);
-    int64_t persistent = plan->parameters + plan->gradients + plan->optimizer + plan->states;
+    int64_t persistent = plan->parameters + plan->teacher + plan->gradients + plan->optimizer + plan->states;
     int64_t beside = plan->blas + plan->generation + plan->step + plan->workspace;
     if (!device) beside += plan->data;
     plan->total = persistent + largest + beside;
