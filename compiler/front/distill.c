@@ -74,37 +74,33 @@ void settle_distill(const Trace *trace)
 {
     Desc *d = trace->desc;
     if (!d->distill) return;
-    const char *why = d->prefer                   ? "--prefer has a loss of its own"
-                      : only_answers(d->options)  ? "--parameters q8_0 and q4_0 train nothing"
-                      : d->turns.n                ? "train has turns"
-                                                  : NULL;
+    const char *why = d->prefer                  ? "--prefer has a loss of its own"
+                      : only_answers(d->options) ? "--parameters q8_0 and q4_0 train nothing"
+                      : d->turns.n               ? "train has turns"
+                                                 : NULL;
     if (why) usage_error("--distill trains a student with one loss, but %s; leave one of them out", why);
     d->one_gpu = "--distill trains on one GPU";
 }
 
 /* ------------------------------------------------------------------ the teacher's description */
 
-static const char *words_of_tokenizer(Lathe_tokenizer t)
+static const char *words_of_data(const Lathe_recipe *r)
 {
-    return t == LATHE_BYTES ? "bytes" : t == LATHE_CHARS ? "characters" : "tokens of a file";
+    return lathe_reads_rows(r) ? "rows" : r->pairs ? "pairs of texts" : "text";
 }
 
-/* Both are given the student's data. */
+/* Both are given the student's data.  Whether tokens mean the same is seen by the trainer. */
 static void check_data(const Desc *teacher, const Desc *student)
 {
     const Lathe_recipe *a = &teacher->recipe, *b = &student->recipe;
-    const char *word = a->pack ? "pack" : "no pack";
     if (lathe_reads_rows(a) != lathe_reads_rows(b) || a->pairs != b->pairs)
         usage_error("--distill: the teacher %s reads %s, and the student %s reads %s; they are given the same data",
-                    teacher->file, lathe_reads_rows(a) ? "rows" : a->pairs ? "pairs of texts" : "text", student->file,
-                    lathe_reads_rows(b) ? "rows" : b->pairs ? "pairs of texts" : "text");
+                    teacher->file, words_of_data(a), student->file, words_of_data(b));
     if (a->pack != b->pack)
-        usage_error("--distill: the teacher's data has %s, and the student's has not; they are given the same data: "
-                    "add pack=%s to --distill, if the teacher's configuration has that",
-                    word, b->pack ? "true" : "false");
-    if (!lathe_reads_rows(a) && a->tokenizer != b->tokenizer)
-        usage_error("--distill: the teacher reads %s, and the student %s; ids must mean the same to both",
-                    words_of_tokenizer(a->tokenizer), words_of_tokenizer(b->tokenizer));
+        usage_error("--distill: the student %s has pack = %s, and the teacher %s pack = %s; they are given the same "
+                    "data: add pack=%s to --distill, or change the student's",
+                    student->file, b->pack ? "true" : "false", teacher->file, a->pack ? "true" : "false",
+                    b->pack ? "true" : "false");
 }
 
 static const char *name_of_teacher(const char *file)
@@ -266,6 +262,8 @@ static int teach_call(lua_State *L)
     const Trace *trace = trace_of(L);
     if (!is_teacher(trace)) return 0;
     struct Lesson *l = &trace->teacher->lesson;
+    if (trace->open.n)
+        user_error(L, "--distill: the loss of a teacher cannot be inside nn.stack, nn.map or nn.scan");
     if (l->ids)
         user_error(L, "--distill takes one loss of the teacher, and this is the second; the first is at %s:%d",
                    l->where.file, l->where.line);
