@@ -333,7 +333,8 @@ static void say_string_member(Text *t, const char *name, const char *s)
 static void say_hf(Text *t, const char *name, const char *json)
 {
     if (!json) return;
-    say(t, "/* Its form in Hugging Face's files, for the runtime's model/hf.c. */\nstatic const char %s[] =\n    ", name);
+    say(t, "/* Its form in Hugging Face's files, for the runtime's model/hf.c. */\nstatic const char %s[] =\n    ",
+        name);
     say_string(t, json);
     say(t, ";\n\n");
 }
@@ -349,9 +350,9 @@ void take_table_names(Page *page, void (*take)(Page *page, const char *name))
 {
     const Module *m = page->module;
     static const char *const own[] = {
-        "params",  "statistics",  "states",         "entries",           "groups", "knobs",   "hf",
-        "planned", "train_loops", "train_operands", "train_instruments", "turns",  "adapters",
-        "teacher", "teacher_params", "teacher_hf"};
+        "params",         "statistics",  "states",         "entries",           "groups", "knobs",    "hf",
+        "planned",        "train_loops", "train_operands", "train_instruments", "turns",  "adapters", "teacher",
+        "teacher_params", "teacher_hf"};
     static const struct {
         const char *before, *after;
     } of_entries[] = {{"run_", ""}, {"", "_in"}, {"", "_out"}, {"", "_kernels"}};

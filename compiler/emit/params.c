@@ -202,13 +202,13 @@ void say_params(Page *page, Text *t)
     if (teacher) {
         say(t, "/* Parameters of the teacher, %s: %s numbers. */\n", page->desc->teacher->model,
             grouped(plan->teacher_count));
-        say_flat(page, t, &(Flat){teacher, page->precision.weights, first_of_teacher(page->desc),
-                                  plan->teacher_elements, plan->teacher_blocks, NULL});
+        say_flat(page, t,
+                 &(Flat){teacher, page->precision.weights, first_of_teacher(page->desc), plan->teacher_elements,
+                         plan->teacher_blocks, NULL});
     }
     say(t, "/* Parameters%s: %s numbers%s. */\n", alike ? ", and in the same layout their gradients" : "",
         grouped(plan->parameter_count), frozen ? "; those that are frozen come last" : "");
-    say_flat(page, t,
-             &(Flat){name, page->precision.weights, 0, plan->flat_elements, plan->block_elements, teacher});
+    say_flat(page, t, &(Flat){name, page->precision.weights, 0, plan->flat_elements, plan->block_elements, teacher});
     if (alike) return;
     say(t, "/* Their gradients, in the same layout%s. */\n", frozen ? ", without the frozen ones" : "");
     say_flat(page, t, &(Flat){gradients, page->precision.real, 0, plan->trained_elements, 0, NULL});

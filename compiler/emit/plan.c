@@ -63,8 +63,8 @@ void print_plan(Page *page, Text *t)
     const Options *o = page->desc->options;
     bool device = o->target->device;
     const char *where = p->gpus > 1 ? format(" on each of %d GPUs", p->gpus) : device ? " on the GPU" : "";
-    say(t, "memory of %s%s: %s bytes (no less than %s), %s parameters%s\n", page->desc->model, where,
-        grouped(p->total), grouped(p->lower_bound), grouped(p->parameter_count),
+    say(t, "memory of %s%s: %s bytes (no less than %s), %s parameters%s\n", page->desc->model, where, grouped(p->total),
+        grouped(p->lower_bound), grouped(p->parameter_count),
         p->teacher ? format(", and %s of the teacher", grouped(p->teacher_count)) : "");
     if (o->split > 1)
         say(t, "each micro-batch of %lld rows is cut into %d of %lld (--memory)\n", (long long)page->desc->batch,

@@ -48,8 +48,8 @@ static const char *const homes[] = {
 static int64_t place_in_blocks(const Listing *g, const Param *p)
 {
     const Plan *plan = &g->page->module->plan;
-    int64_t first = p->teacher ? plan->teacher_elements - plan->teacher_blocks
-                               : plan->flat_elements - plan->block_elements;
+    int64_t first =
+        p->teacher ? plan->teacher_elements - plan->teacher_blocks : plan->flat_elements - plan->block_elements;
     return bytes_of_elements(g->page->precision.weights, first) +
            bytes_of_elements(plan->block_type, p->offset - first_of_array(g->page, p) - first);
 }

@@ -1,9 +1,9 @@
 /* distill.c: --distill: a student that also imitates a teacher, another description (Hinton, Vinyals, Dean 2015).
  *
  * The teacher is read in a Lua state of its own, with a trace of its own, so that neither description can touch the
- * other.  Where an entry has gradients, its forward is traced into the student's graph, before the student's: inputs are
- * the student's, parameters are frozen and in the scope `teacher`.  The library tells what the teacher's cross entropy
- * is of (core.teach), and gives it to the student's cross entropy of the same ids (core.lesson). */
+ * other.  Where an entry has gradients, its forward is traced into the student's graph, before the student's: inputs
+ * are the student's, parameters are frozen and in the scope `teacher`.  The library tells what the teacher's cross
+ * entropy is of (core.teach), and gives it to the student's cross entropy of the same ids (core.lesson). */
 #include "front/front.h"
 
 #include <stdlib.h>
@@ -13,8 +13,8 @@ typedef struct Teacher {
     Trace *trace, *student;
     lua_State *L; /* model and c are at its bottom */
     Options options;
-    struct Lesson { /* of this entry */
-        const Node *ids; /* NULL: the teacher's loss is not met */
+    struct Lesson {              /* of this entry */
+        const Node *ids;         /* NULL: the teacher's loss is not met */
         Node *x, *weight, *bias; /* its logits, or a head's x; weight NULL: logits */
         int across;
         int64_t classes;
@@ -262,8 +262,7 @@ static int teach_call(lua_State *L)
     const Trace *trace = trace_of(L);
     if (!is_teacher(trace)) return 0;
     struct Lesson *l = &trace->teacher->lesson;
-    if (trace->open.n)
-        user_error(L, "--distill: the loss of a teacher cannot be inside nn.stack, nn.map or nn.scan");
+    if (trace->open.n) user_error(L, "--distill: the loss of a teacher cannot be inside nn.stack, nn.map or nn.scan");
     if (l->ids)
         user_error(L, "--distill takes one loss of the teacher, and this is the second; the first is at %s:%d",
                    l->where.file, l->where.line);

@@ -211,7 +211,8 @@ static Known *known_here(lua_State *L, bool statistic)
         p->statistic = statistic;
         p->adapter = trace->adapting;
         p->teacher = is_teacher(trace);
-        bool frozen = only_answers(trace->desc->options) || p->teacher || lora_freezes(trace, p) || freezes(trace->desc, p);
+        bool frozen =
+            only_answers(trace->desc->options) || p->teacher || lora_freezes(trace, p) || freezes(trace->desc, p);
         p->frozen = frozen && !statistic;
         p->quantised = is_quantised(trace->desc->options, p);
         check_export_of(L, p);

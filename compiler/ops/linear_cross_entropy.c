@@ -10,15 +10,15 @@
  * The last three are the derivatives of Σ upstream · losses: loss scale, 1 / N and row weights enter there, before
  * anything of the weight's size is made.  A row whose id is the ignored one has no loss and no derivative; its id need
  * not be a class.  Soft targets are those of a teacher (Hinton, Vinyals, Dean 2015): share of the loss is how far the
- * row's distribution is from the teacher's.  Differentiating the losses makes the same op once more, with upstream; pass_whole gives the losses
- * of the two from one.  ops/head_rows.c has the formulas. */
+ * row's distribution is from the teacher's.  Differentiating the losses makes the same op once more, with upstream;
+ * pass_whole gives the losses of the two from one.  ops/head_rows.c has the formulas. */
 #include "ops/head.h"
 #include "ops/parts.h"
 
 enum { X, WEIGHT, IDS, SMOOTHING, MORE };
 enum { ACROSS, HAS_BIAS, HAS_UPSTREAM, IGNORES, IGNORED, INTS };
-enum { SOFT_ACROSS = INTS, SOFT_BIAS, SOFT_INTS };                          /* with soft targets */
-enum { SOFT_X, SOFT_WEIGHT, SHARE, TEMPERATURE, SOFT_INPUTS };              /* behind the bias; then their bias */
+enum { SOFT_ACROSS = INTS, SOFT_BIAS, SOFT_INTS };             /* with soft targets */
+enum { SOFT_X, SOFT_WEIGHT, SHARE, TEMPERATURE, SOFT_INPUTS }; /* behind the bias; then their bias */
 enum { LOSSES, PREDICTED, DX, DWEIGHT, DBIAS };
 
 Node *linear_cross_entropy(const Head *h)
@@ -33,7 +33,8 @@ Node *linear_cross_entropy(const Head *h)
         if (s->bias) in[nin++] = s->bias;
     }
     if (h->upstream) in[nin++] = h->upstream;
-    int64_t ints[] = {h->across, h->bias != NULL, h->upstream != NULL, h->ignores, h->ignored, s->across, s->bias != NULL};
+    int64_t ints[] = {h->across,  h->bias != NULL, h->upstream != NULL, h->ignores,
+                      h->ignored, s->across,       s->bias != NULL};
     return whole_op(OP_linear_cross_entropy, nin, in, s->x ? SOFT_INTS : INTS, ints);
 }
 
@@ -82,7 +83,8 @@ static const char *soft_fault(const Node *n)
     if (w->shape.dim[1 - across] != classes) return "soft targets are of other classes";
     if (!is_filled(in[SHARE], &share) || !(share >= 0 && share <= 1)) return "the share is a constant from 0 to 1";
     if (!is_filled(in[TEMPERATURE], &temperature) || !(temperature > 0)) return "the temperature is a constant above 0";
-    if (n->ints[SOFT_BIAS] && !is_row(in[SOFT_INPUTS], x->dtype, classes)) return "the bias of soft targets does not fit";
+    if (n->ints[SOFT_BIAS] && !is_row(in[SOFT_INPUTS], x->dtype, classes))
+        return "the bias of soft targets does not fit";
     return NULL;
 }
 

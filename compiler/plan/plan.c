@@ -335,8 +335,8 @@ static void plan_device(Plan *plan, const Module *m)
         inputs = max64(inputs, bytes);
         if (entry_of(p->graph)->step) ahead = lathe_ahead_bytes(bytes);
     }
-    plan->image = plan->parameters + plan->teacher + plan->optimizer + plan->states + plan->generation + plan->step + plan->inputs +
-                  plan->outputs;
+    plan->image = plan->parameters + plan->teacher + plan->optimizer + plan->states + plan->generation + plan->step +
+                  plan->inputs + plan->outputs;
     plan->pinned = lathe_pinned_bytes(lathe_staged_bytes(inputs));
     plan->inputs += ahead;
     plan->total += ahead;
@@ -374,8 +374,7 @@ static void check_plan_bytes(const Module *m)
         for (int k = 0; k < m->programs.at[i]->buffers.n; k++) bytes += (double)m->programs.at[i]->buffers.at[k]->bytes;
     for (int i = 0; i < m->desc->params.n; i++) bytes += 4.0 * 8 * (double)elements(m->desc->params.at[i]->shape);
     const Desc *teacher = m->desc->teacher;
-    for (int i = 0; teacher && i < teacher->params.n; i++)
-        bytes += 8 * (double)elements(teacher->params.at[i]->shape);
+    for (int i = 0; teacher && i < teacher->params.n; i++) bytes += 8 * (double)elements(teacher->params.at[i]->shape);
     for (int i = 0; i < m->desc->states.n; i++) bytes += 2.0 * 8 * (double)elements(m->desc->states.at[i].shape);
     if (bytes > 0x1p60)
         err((Where){.file = m->desc->file},

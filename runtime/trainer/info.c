@@ -180,7 +180,10 @@ static void print_info_json(const Trainer *t)
     char words[64];
     lora_words(&m->lora, words, sizeof words);
     put_json(all, "lora", m->adapters ? json_string(words) : json_null());
-    if (m->teacher) put_json(all, "teacher", json_pack("{s:s, s:I}", "model", utf8_of(m->teacher->name), "parameter_count", (json_int_t)m->teacher->parameter_count));
+    if (m->teacher)
+        put_json(all, "teacher",
+                 json_pack("{s:s, s:I}", "model", utf8_of(m->teacher->name), "parameter_count",
+                           (json_int_t)m->teacher->parameter_count));
     put_json(all, "blocks", m->block_elements ? json_string("q8_0") : json_null());
     put_json(all, "plan", plan);
     put_json(all, "built_with", built);

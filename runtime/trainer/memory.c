@@ -158,14 +158,9 @@ static Parts planned_parts(const Lathe_model *m)
 {
     int64_t inputs = planned(m, CATEGORY_inputs) - ahead_bytes(m);
     int64_t call = align64(inputs) + align64(planned(m, CATEGORY_outputs)) + align64(planned(m, CATEGORY_work));
-    return (Parts){planned(m, CATEGORY_parameters),
-                   planned(m, CATEGORY_teacher),
-                   planned(m, CATEGORY_gradients),
-                   planned(m, CATEGORY_optimizer),
-                   planned(m, CATEGORY_states),
-                   call,
-                   planned(m, CATEGORY_generation),
-                   planned(m, CATEGORY_step)};
+    return (Parts){planned(m, CATEGORY_parameters), planned(m, CATEGORY_teacher), planned(m, CATEGORY_gradients),
+                   planned(m, CATEGORY_optimizer),  planned(m, CATEGORY_states),  call,
+                   planned(m, CATEGORY_generation), planned(m, CATEGORY_step)};
 }
 
 /* Each of several GPUs has its own part of the moments. */
@@ -216,8 +211,8 @@ static Parts parts_of_run(const Trainer *t, Parts need)
 
 static int64_t parts_sum(Parts p, bool grads)
 {
-    return align64(p.params) + (grads ? align64(p.teacher) + align64(p.grads) : 0) + align64(p.moments) + align64(p.state) +
-           align64(p.call) + align64(p.generation) + p.step;
+    return align64(p.params) + (grads ? align64(p.teacher) + align64(p.grads) : 0) + align64(p.moments) +
+           align64(p.state) + align64(p.call) + align64(p.generation) + p.step;
 }
 
 int64_t bytes_of_run(const Trainer *t)
@@ -229,8 +224,8 @@ int64_t bytes_of_run(const Trainer *t)
 /* The plan must be large enough for a run without texts, and must be the sum of its lines. */
 static void check_plan(const Lathe_model *m, bool run, Parts plan, Parts need)
 {
-    bug_if(need.params > plan.params || need.teacher > plan.teacher || need.grads > plan.grads || states_taken(m, false, false) > plan.state ||
-           (run && need.call > plan.call));
+    bug_if(need.params > plan.params || need.teacher > plan.teacher || need.grads > plan.grads ||
+           states_taken(m, false, false) > plan.state || (run && need.call > plan.call));
     int64_t beside = m->device ? planned(m, CATEGORY_workspace) + ahead_bytes(m)
                                : planned(m, CATEGORY_blas) + planned(m, CATEGORY_data);
     bug_if(parts_sum(plan, true) + beside != m->planned_bytes);

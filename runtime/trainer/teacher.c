@@ -1,5 +1,5 @@
-/* teacher.c: the weights of a teacher (`lathe --distill`): a model of its own to whoever reads weights, with its own names
- * and its own array, behind the student's parameters.
+/* teacher.c: the weights of a teacher (`lathe --distill`): a model of its own to whoever reads weights, with its own
+ * names and its own array, behind the student's parameters.
  *
  * Checkpoints do not have them, because they do not change.  They have the path, and the hash of the numbers
  * (model/base.c), so that a run is not resumed with another teacher. */
@@ -33,7 +33,8 @@ void find_teacher(Trainer *t, const State *from)
     if (!teacher) return;
     char *before = said_before(from, "weights");
     if (!t->teacher && before && access(before, F_OK) != 0)
-        fail(EXIT_DATA, before, "cannot be read; the run had its teacher there: say where it is now, with --teacher PATH");
+        fail(EXIT_DATA, before,
+             "cannot be read; the run had its teacher there: say where it is now, with --teacher PATH");
     if (!t->teacher && !before)
         fail(EXIT_USAGE, NULL,
              "this trainer was built with --distill: give the weights of the teacher %s with --teacher PATH, a file or "
@@ -59,10 +60,11 @@ void check_teacher_tokens(const Trainer *t, const Data *d)
     int64_t n = tokenizer_size(theirs), own = tokenizer_size(d->tokenizer);
     for (int32_t id = 0; id < (n < own ? n : own) && !unread_tokenizer(theirs); id++)
         if (!same_token(d->tokenizer, theirs, id))
-            fail(EXIT_DATA, t->teacher,
-                 "expected a teacher whose tokens are those of the data, found another token %d in the tokenizer beside "
-                 "it (%s; the data's: %s): give its tokenizer with --tokenizer PATH, or another teacher",
-                 (int)id, tokenizer_words(theirs), tokenizer_words(d->tokenizer));
+            fail(
+                EXIT_DATA, t->teacher,
+                "expected a teacher whose tokens are those of the data, found another token %d in the tokenizer beside "
+                "it (%s; the data's: %s): give its tokenizer with --tokenizer PATH, or another teacher",
+                (int)id, tokenizer_words(theirs), tokenizer_words(d->tokenizer));
     free_tokenizer(theirs);
 }
 

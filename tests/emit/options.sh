@@ -18,6 +18,7 @@ changing='--config=stream
 --cache=bf16
 --lora=rank=2
 --prefer=dpo
+--distill=models/gpt.lua,config=char
 --head-rows=3
 --recompute=0.5
 --all-in-place
@@ -40,7 +41,7 @@ plain=$(folder '')
 : >"$TMP/folders"
 echo "$changing" | while read -r option; do folder "$option"; done >"$TMP/folders"
 echo "$plain" >>"$TMP/folders"
-[ "$(wc -l <"$TMP/folders")" = 17 ] || complain "not every option builds: $(cat "$TMP/folders")"
+[ "$(wc -l <"$TMP/folders")" = 18 ] || complain "not every option builds: $(cat "$TMP/folders")"
 [ -z "$(sort "$TMP/folders" | uniq -d)" ] || complain "builds share a folder: $(sort "$TMP/folders" | uniq -d)"
 folder '--precision=bf16 --parameters=bf16' >>"$TMP/folders"
 folder '--lora=rank=2 --frozen=q8_0' >>"$TMP/folders"

@@ -1,7 +1,7 @@
 /* test_linear_cross_entropy.c: the head, generated whole and in chunks of several sizes, against its formula written
  * here in plain C: losses, predicted ids, and derivatives towards x, weight and bias.  Shapes are drawn: one row, rows
- * that are no multiple of a chunk, odd vocabularies, both layouts, smoothing, ignored ids, weights of rows, soft targets
- * of a teacher. */
+ * that are no multiple of a chunk, odd vocabularies, both layouts, smoothing, ignored ids, weights of rows, soft
+ * targets of a teacher. */
 #include "harness.h"
 #include "ops/head.h"
 
@@ -14,12 +14,12 @@ typedef struct Case {
     int across;
     double smoothing;
     int64_t ignored;
-    int64_t D;                   /* width of a teacher's x; 0: there is none */
-    int soft_across;             /* of its weight */
+    int64_t D;       /* width of a teacher's x; 0: there is none */
+    int soft_across; /* of its weight */
     bool soft_bias;
     double share, temperature;
     double *soft_x, *soft_w, *soft_b; /* [R][D], [V][D] whatever the layout, [V] */
-    double *x, *w, *b, *g; /* [R][C], [V][C] whatever the layout, [V], [R] */
+    double *x, *w, *b, *g;            /* [R][C], [V][C] whatever the layout, [V], [R] */
     int64_t *ids;
 } Case;
 
