@@ -244,8 +244,8 @@ void close_teacher(lua_State *L)
 
 /* ------------------------------------------------------------------ for the library */
 
-/* Reshaping keeps the order of rows. */
-static const Node *same_rows(const Node *n)
+/* Reshaping keeps the order of ids. */
+static const Node *before_reshapes(const Node *n)
 {
     while (n->op == OP_reshape) n = n->in[0];
     return n;
@@ -266,7 +266,7 @@ static int teach_call(lua_State *L)
     if (l->ids)
         user_error(L, "--distill takes one loss of the teacher, and this is the second; the first is at %s:%d",
                    l->where.file, l->where.line);
-    *l = (struct Lesson){.ids = same_rows(tensor_at(L, 1, "core.teach")->node), .where = lua_place(L)};
+    *l = (struct Lesson){.ids = before_reshapes(tensor_at(L, 1, "core.teach")->node), .where = lua_place(L)};
     l->x = optional_node(L, 2);
     l->weight = optional_node(L, 3);
     l->across = l->weight ? (int)luaL_checkinteger(L, 4) : 0;
@@ -302,7 +302,7 @@ static int lesson_call(lua_State *L)
     const Tensor *ids = tensor_at(L, 2, "core.lesson");
     if (is_teacher(trace) || !has_lessons(trace)) return 0;
     struct Lesson *l = &trace->teacher->lesson;
-    if (same_rows(ids->node) != l->ids) return 0;
+    if (before_reshapes(ids->node) != l->ids) return 0;
     check_lesson(L, l, name, luaL_checkinteger(L, 3));
     l->learnt = true;
     make_at(lua_place(L));

@@ -451,8 +451,7 @@ typedef struct Lathe_lora { int64_t rank; double scale, alpha, dropout; bool ran
 /* Numbers of parameters: [out, in], or [in, out] if in_out; [rank, in]; [out, rank]; [out], -1: not decomposed; behind copies. */
 typedef struct Lathe_adapter { int weight, a, b, magnitude; bool in_out; } Lathe_adapter;
 
-typedef struct Lathe_model Lathe_model;
-struct Lathe_model {
+typedef struct Lathe_model {
     const char *name, *config, *precision, *source_hash;
     const char *needs;          /* instruction sets of its target (interface/needs.h); may be NULL */
     const char *rebuild;        /* arguments for `lathe build`: "models/gpt.lua --config char"; may be NULL */
@@ -486,8 +485,8 @@ struct Lathe_model {
     const struct Lathe_device *device;              /* on which its entries run; NULL: the processor */
     const char *one_gpu;        /* why several GPUs cannot share a batch: "gpt.lua:12: …"; NULL: they can */
     int host_categories;                            /* the last ones, which are host memory beside the device's */
-    const Lathe_model *teacher; /* --distill: of it name, sizes, param and hf; its array is behind this one's; NULL: none */
-};
+    const struct Lathe_model *teacher;  /* --distill: of it name, sizes, param and hf; its array is behind this one's; NULL: none */
+} Lathe_model;
 
 static inline int64_t lathe_trained_elements(const Lathe_model *m) { return m->flat_elements - m->frozen_elements; }
 

@@ -41,6 +41,7 @@ batch=$with/batch.safetensors
     logits="$TMP/logits.lua,${teacher#*,}"
     build half $student --set batch=6 --distill "$teacher" --check-stages
     build chunks $student --set batch=6 --distill "$teacher" --head-rows 37 --check-stages
+    build parts $student --set batch=2 --set accumulate=3 --distill "$teacher" --check-stages
     build soft $student --set batch=6 --distill "$teacher,alpha=1,temperature=1"
     build own-logits "$TMP/logits.lua" $small --set loss_on=target --set batch=6 --distill "$teacher" --check-stages
     build both-logits "$TMP/logits.lua" $small --set loss_on=target --set batch=6 --distill "$logits"
@@ -51,6 +52,7 @@ batch=$with/batch.safetensors
 }
 as_pytorch half 1e-6 half $batch 3e-3
 as_pytorch half 1e-6 chunks $batch 3e-3
+as_pytorch half 1e-6 parts $with/parts.safetensors 3e-3
 as_pytorch soft 1e-6 soft $batch 3e-3
 as_pytorch half 1e-6 own-logits $batch 3e-3
 as_pytorch half 1e-6 both-logits $batch 3e-3
@@ -131,6 +133,9 @@ must "$TMP/wide/trainer" init --seed 4 --out "$TMP/wide.safetensors"
 first() { "$TMP/$1/trainer" bench --weights $from --teacher "$TMP/wide.safetensors" --inputs $batch --steps 1 --json | sed 's/.*"losses":\[\([^],]*\).*/\1/'; }
 a=$(first whole) b=$(first eight)
 awk "BEGIN { exit !($a > 0 && $a != $b && $a / $b - 1 < 1e-3 && $b / $a - 1 < 1e-3) }" || tell "losses: $a with a teacher in fp32, $b in q8_0"
+must "$LATHE" dump models/llama.lua --distill "$teacher,vocab=256" --after schedule
+cp "$TMP/said" "$TMP/read.kernels"
+must "$LATHE" dump "$TMP/read.kernels" --after schedule
 must "$LATHE" check models/vit.lua --distill models/vit.lua --check-stages
 must "$LATHE" build models/llama.lua --distill "$teacher,vocab=256" --target cuda --source -o "$TMP/cuda"
 

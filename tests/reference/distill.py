@@ -3,7 +3,7 @@
     python tests/reference/distill.py tests/reference/preference tests/reference/distill
 
 The student is the small random Llama of preference.py, the teacher a larger one, written here.  Writes it, batch.safetensors (the
-batch of every step, some of whose targets are -1 and do not count), an adapter, and losses.txt.  Needs torch, transformers, peft.
+batch of every step, some of whose targets are -1 and do not count; parts.safetensors: as micro-batches), an adapter, and losses.txt.  Needs torch, transformers, peft.
 """
 import pathlib
 import sys
@@ -55,6 +55,7 @@ targets = tokens[:, 1:].clone()
 targets[torch.rand(targets.shape) < 0.3] = -1
 batch = {"tokens": tokens[:, :-1].int().contiguous(), "targets": targets.int().contiguous()}
 save_file(batch, out / "batch.safetensors")
+save_file({k: v.reshape(3, 2, SEQ).contiguous() for k, v in batch.items()}, out / "parts.safetensors")
 low = get_peft_model(student(), LoraConfig(r=4, lora_alpha=8, target_modules=TARGETS, task_type="CAUSAL_LM"))
 low.save_pretrained(out / "adapter")
 (out / "adapter" / "README.md").unlink(missing_ok=True)
