@@ -10,7 +10,7 @@ cd "$TMP"
 # shellcheck disable=SC2086
 folder() { "$LATHE" build "$model" --config char --source $1; }
 
-changing='--config=stream
+changing="--config=stream
 --set=batch=2
 --target=cuda
 --memory=1G
@@ -18,7 +18,7 @@ changing='--config=stream
 --cache=bf16
 --lora=rank=2
 --prefer=dpo
---distill=models/gpt.lua,config=char
+--distill=$top/models/gpt.lua,config=char
 --head-rows=3
 --recompute=0.5
 --all-in-place
@@ -26,7 +26,7 @@ changing='--config=stream
 --all-persist
 --instrument
 --poison
---no-fuse'
+--no-fuse"
 same='--gpus=2
 --entry=eval
 --bundle
