@@ -23,12 +23,12 @@ near() {
         { d = $1 - $2; d = d < 0 ? -d : d; if (!(d <= limit * $1)) bad = 1 }
         END { exit bad || NR != 20 }'
 }
-# as PyTorch: NAME LIMIT TRAINER BATCH LR OPTIONS…
+# as PyTorch: NAME LIMIT TRAINER INPUTS LR OPTIONS…
 as_pytorch() {
-    name=$1 limit=$2 trainer=$TMP/$3/trainer batch=$4 lr=$5
+    name=$1 limit=$2 trainer=$TMP/$3/trainer inputs=$4 lr=$5
     shift 5
     # shellcheck disable=SC2086
-    "$trainer" bench --weights $from --teacher $with --inputs "$batch" --steps 18 --json $recipe --set lr="$lr" "$@" >"$TMP/said" 2>"$TMP/notes" || tell "$trainer: bench"
+    "$trainer" bench --weights $from --teacher $with --inputs "$inputs" --steps 18 --json $recipe --set lr="$lr" "$@" >"$TMP/said" 2>"$TMP/notes" || tell "$trainer: bench"
     ours=$(sed 's/.*"losses":\[\([^]]*\)\].*/\1/; s/,/ /g' "$TMP/said")
     near "$limit" "$(sed -n "s/^$name //p" $with/losses.txt)" "$ours" || tell "$trainer: losses $ours"
 }
