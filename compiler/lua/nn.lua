@@ -399,9 +399,8 @@ function nn.cross_entropy(logits, ids, given)
   if not mixed and not o.weight and o.reduction == "mean" then
     core.teach(targets, logits)
     local lesson = core.lesson("nn.cross_entropy", targets, logits:size(-1))
-    local losses = surprise(logits, ids, o.smoothing)
-    if lesson then losses = core.use("distillation")(lesson, losses, logits) end
-    return mean_loss("nn.cross_entropy", losses, ids, targets, ignore, o.smoothing)
+    if lesson then return mean_of(core.use("distillation")(lesson, surprise(logits, ids, o.smoothing), logits), ids, ignore) end
+    return mean_loss("nn.cross_entropy", surprise(logits, ids, o.smoothing), ids, targets, ignore, o.smoothing)
   end
   local losses, weights
   if mixed then losses = mixed_surprise("nn.cross_entropy", logits, ids, o)

@@ -983,7 +983,7 @@ static const Lathe_bytes planned[] = {
 
 const Lathe_model lathe_model = {
     .name = "char_rnn", .config = "default", .precision = "fp32",
-            .source_hash = "f0ba2d74bcc4150b",
+            .source_hash = "6998dcfe04f25541",
     .needs = lathe_needs,
     .rebuild = "models/char_rnn.lua",
     .real = LATHE_F32, .batch = 32, .seq = 64, .vocab = 65,
