@@ -105,10 +105,10 @@ static int do_check(void)
     const Module *m = compiled();
     if (line_of.options.json)
         printf("{\"parameters\": %lld, \"flops_per_step\": %.0f, \"planned_bytes\": %lld}\n",
-               (long long)m->plan.parameter_count, m->flops_per_step, (long long)m->plan.total);
+               (long long)m->plan.flat.count, m->flops_per_step, (long long)m->plan.total);
     else
         say_to(stdout, "%s is sound: %s parameters, %s flop a step, %s bytes of memory\n", m->desc->file,
-               grouped(m->plan.parameter_count), grouped((int64_t)m->flops_per_step), grouped(m->plan.total));
+               grouped(m->plan.flat.count), grouped((int64_t)m->flops_per_step), grouped(m->plan.total));
     return 0;
 }
 
@@ -132,11 +132,13 @@ static int do_plan(void)
     }
     if (tried) say_choices_json(&t, tried);
     printf("{\"parameters\": %lld, \"flops_per_step\": %.0f, \"planned_bytes\": %lld, \"lower_bound_bytes\": %lld, "
-           "\"kernels\": %d,\n \"bytes\": {\"parameters\": %lld, \"gradients\": %lld, \"optimizer\": %lld, \"states\": "
+           "\"kernels\": %d,\n \"bytes\": {\"parameters\": %lld, \"teacher\": %lld, \"gradients\": %lld, "
+           "\"optimizer\": %lld, \"states\": "
            "%lld, \"inputs\": %lld, \"outputs\": %lld, \"work\": %lld, ",
-           (long long)p->parameter_count, m->flops_per_step, (long long)p->total, (long long)p->lower_bound,
-           kernels_of_all(m), (long long)p->parameters, (long long)p->gradients, (long long)p->optimizer,
-           (long long)p->states, (long long)p->inputs, (long long)p->outputs, (long long)p->work);
+           (long long)p->flat.count, m->flops_per_step, (long long)p->total, (long long)p->lower_bound,
+           kernels_of_all(m), (long long)p->parameters, (long long)p->teacher, (long long)p->gradients,
+           (long long)p->optimizer, (long long)p->states, (long long)p->inputs, (long long)p->outputs,
+           (long long)p->work);
     if (line_of.options.target->device)
         printf("\"generation\": %lld, \"step\": %lld, \"workspace\": %lld},\n \"gpus\": %d, \"host_bytes\": "
                "{\"image\": %lld, "

@@ -17,6 +17,7 @@ struct Param {
     double init_a, init_b;      /* see Lathe_init */
     bool decay;                 /* weight decay applies */
     DType blocks;               /* the type that it is stored in, frozen (--frozen q8_0): behind all others; BOOL: in none of blocks */
+    bool teacher;               /* of the teacher (--distill): it lies behind all of the model's own */
     bool frozen;                /* in all its copies: it has no gradient and no moments, and lies behind those that have */
     int64_t zero_row;           /* 1 + the row of each copy that is always zero; 0: none */
     Where where;
@@ -49,6 +50,12 @@ typedef struct Prefer {         /* --prefer (front/prefer.c) */
     bool against_reference;     /* DPO; else ORPO, which needs none */
     double beta;
 } Prefer;
+
+typedef struct Distill {        /* --distill (front/distill.c) */
+    const char *file, *config;  /* the teacher's description; NULL: its defaults */
+    Texts sets;                 /* values of its own configuration */
+    double alpha, temperature;
+} Distill;
 
 typedef struct Tensor_spec {    /* an input or a state */
     const char *name;
@@ -86,6 +93,8 @@ typedef struct Desc {
     const Lora *lora;                       /* NULL: none */
     VEC(Adapter) adapters;
     const Prefer *prefer;       /* NULL: the description's own loss */
+    const Distill *distill;     /* NULL: no teacher */
+    struct Desc *teacher;       /* of it name, config, knobs, params and hf; NULL: none */
     Texts unfit;                                  /* weights whose adapters would do nothing, or more when merged: it is read again without */
     int losses;                                   /* by name, which a step reports beside their sum; 0: one, or turns */
     VEC(Train_turn) turns;                        /* in their order; none: one loss, one optimizer */
@@ -108,6 +117,7 @@ int turn_of(const Desc *d, const char *param);              /* the turn that tra
 Param *find_param(const Desc *d, const char *name);         /* wide ones too; NULL where there is none */
 void know_param(const Desc *d, Param *p);                   /* find_param() finds p, and wide ones that begin with it, from now on */
 void layout_parameters(const Desc *d);                      /* their offsets and strides */
+int64_t first_of_teacher(const Desc *d);                    /* the offset of its first; once they are laid out */
 
 /* form.c: what pass normal leaves */
 void check_form(const Graph *g, const char *stage);            /* desc/form.c: after pass normal */

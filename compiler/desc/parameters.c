@@ -10,7 +10,7 @@
 struct Param_names {
     Strings number; /* of `all`, from 1 */
     VEC(Param *) all;
-    int seen; /* of the description's */
+    int seen, taught; /* of the description's, and of its teacher's */
 };
 
 static void name_param(struct Param_names *names, Param *p)
@@ -28,6 +28,8 @@ static struct Param_names *param_names(const Desc *d)
     if (!d->param_names) ((Desc *)d)->param_names = NEW(struct Param_names);
     struct Param_names *names = d->param_names;
     for (; names->seen < d->params.n; names->seen++) name_param(names, d->params.at[names->seen]);
+    for (; d->teacher && names->taught < d->teacher->params.n; names->taught++)
+        name_param(names, d->teacher->params.at[names->taught]);
     return names;
 }
 
@@ -90,10 +92,25 @@ static int64_t layout_some(const Desc *d, bool frozen, DType blocks, int64_t at)
 }
 
 /* Those with gradients first: gradients and moments are arrays of these alone, in the same layout. Those in blocks come
- * last, type by type, and begin with a block. */
-void layout_parameters(const Desc *d)
+ * last, type by type, and begin with a block. Returns the element behind them. */
+static int64_t layout_own(const Desc *d, int64_t at)
 {
-    int64_t trained = layout_some(d, false, BOOL, 0), end = layout_some(d, true, BOOL, trained);
+    int64_t trained = layout_some(d, false, BOOL, at), end = layout_some(d, true, BOOL, trained);
     for (DType t = 0; t < DTYPES; t++)
         if (in_blocks(t)) end = layout_some(d, true, t, round_up(end, LATHE_BLOCK));
+    return end;
+}
+
+/* A teacher's have an array of their own; their offsets go on from those of the model. */
+void layout_parameters(const Desc *d)
+{
+    int64_t end = layout_own(d, 0);
+    if (d->teacher) layout_own(d->teacher, round_up(end, 2 * LATHE_BLOCK));
+}
+
+int64_t first_of_teacher(const Desc *d)
+{
+    int64_t first = INT64_MAX;
+    for (int i = 0; i < d->teacher->params.n; i++) first = min64(first, d->teacher->params.at[i]->offset);
+    return first;
 }

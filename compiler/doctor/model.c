@@ -24,7 +24,7 @@ static void examine_fit(Doctor *doc, const Module *m)
     const Plan *p = &m->plan;
     bool fits = !doc->memory || p->total <= doc->memory;
     finding(doc, fits ? FINE : BAD, "fits",
-            format("%s parameters; a run takes %s of %s available", grouped(m->plan.parameter_count), in_mb(p->total),
+            format("%s parameters; a run takes %s of %s available", grouped(m->plan.flat.count), in_mb(p->total),
                    in_mb(doc->memory)),
             format("--memory %lldM takes the fastest plan that fits; or build it smaller (--set batch=N)",
                    (long long)(doc->memory * 9 / 10 >> 20)));

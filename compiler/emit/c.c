@@ -16,7 +16,7 @@ void say_head(Page *page, Text *t, const char *file, const char *what)
     say(t, " *   Edit that, not this file.  %s%s%s.\n *\n", page->precision.name,
         without(page->desc, PASS_fuse) ? ", not fused" : "",
         without(page->desc, PASS_plan) ? ", memory not shared" : "");
-    say(t, " *   %s parameters, %s flop in a call of train, %s bytes in all\n *\n", grouped(m->plan.parameter_count),
+    say(t, " *   %s parameters, %s flop in a call of train, %s bytes in all\n *\n", grouped(m->plan.flat.count),
         grouped((int64_t)m->flops_per_step), grouped(m->plan.total));
     say(t, "%s */\n#include \"model.h\"\n", what);
 }

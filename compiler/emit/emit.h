@@ -419,6 +419,8 @@ void say_statistic_table(Text *t, const Desc *d);
 void say_adapter_table(Text *t, const Desc *d);     /* of --lora */
 void name_parameters(Page *page);
 void say_params(Page *page, Text *t);
+int64_t first_of_array(const Page *page, const Param *p); /* the offset where the array begins that p is in */
+#define TEACHER_MEMBER "teacher" /* of the struct of parameters: those of a teacher */
 char *gradients_type(Page *page);                 /* Gpt_params, if gradients have the same type, or Gpt_gradients */
 const char *group_of(Page *page, const Param *p); /* the name of its array of structs, or NULL */
 /* p->layer[l].attn_qkv_weight */

@@ -92,7 +92,8 @@ void say_header(Page *page, Text *t, const char *prototypes)
                        page->desc->model, file));
     say(t, "#ifndef %s\n#define %s\n\n#include \"%s\"\n", guard, guard, page->target->interface);
     DType cache = cache_type(page->desc->options);
-    bool narrow = is_stored(page->precision.weights) || is_stored(cache) || elements_in_blocks(&page->module->plan);
+    bool narrow = is_stored(page->precision.weights) || is_stored(cache) ||
+                  elements_in_blocks(&page->module->plan.flat) || elements_in_blocks(&page->module->plan.taught);
     say(t, "%s\n", in_blocks(cache) ? "#include \"math/blocks.h\"\n" : narrow ? "#include \"math/math.h\"\n" : "");
     say_sizes(page, t);
     say(t, "%s%s\n#endif\n", body.at, prototypes);
@@ -333,10 +334,11 @@ static void say_string_member(Text *t, const char *name, const char *s)
     say(t, "%s,\n", *s ? "" : "\"\"");
 }
 
-static void say_hf(Text *t, const char *json)
+static void say_hf(Text *t, const char *name, const char *json)
 {
     if (!json) return;
-    say(t, "/* Its form in Hugging Face's files, for the runtime's model/hf.c. */\nstatic const char hf[] =\n    ");
+    say(t, "/* Its form in Hugging Face's files, for the runtime's model/hf.c. */\nstatic const char %s[] =\n    ",
+        name);
     say_string(t, json);
     say(t, ";\n\n");
 }
@@ -352,8 +354,9 @@ void take_table_names(Page *page, void (*take)(Page *page, const char *name))
 {
     const Module *m = page->module;
     static const char *const own[] = {
-        "params",  "statistics",  "states",         "entries",           "groups", "knobs",   "hf",
-        "planned", "train_loops", "train_operands", "train_instruments", "turns",  "adapters"};
+        "params",         "statistics",  "states",         "entries",           "groups", "knobs",    "hf",
+        "planned",        "train_loops", "train_operands", "train_instruments", "turns",  "adapters", "teacher",
+        "teacher_params", "teacher_hf"};
     static const struct {
         const char *before, *after;
     } of_entries[] = {{"run_", ""}, {"", "_in"}, {"", "_out"}, {"", "_kernels"}};
@@ -389,6 +392,12 @@ static void say_identity(Page *page, Text *t)
     if (d->context) say(t, "    .context = %lld,\n", (long long)d->context);
 }
 
+static void say_in_blocks(Text *t, const Flat *f)
+{
+    for (DType type = 0; type < DTYPES; type++)
+        if (f->in_blocks[type]) say(t, "    .in_blocks[%s] = %lld,\n", dtype_word(type), (long long)f->in_blocks[type]);
+}
+
 /* The tables above, and how long they are. */
 static void say_lengths(Page *page, Text *t, const Categories *categories)
 {
@@ -400,13 +409,11 @@ static void say_lengths(Page *page, Text *t, const Categories *categories)
         m->programs.n ? "entries" : "NULL", d->states.n ? "states" : "NULL");
     if (d->statistics.n) say(t, "    .statistics = %d, .statistic = statistics,\n", d->statistics.n);
     if (d->states.n) say(t, "    .state_bytes = sizeof(%s),\n", type_name(page, NULL, "state"));
-    say(t, "    .parameter_count = %lld, .flat_elements = %lld,\n", (long long)m->plan.parameter_count,
-        (long long)m->plan.flat_elements);
-    int64_t frozen = m->plan.flat_elements - m->plan.trained_elements;
+    say(t, "    .parameter_count = %lld, .flat_elements = %lld,\n", (long long)m->plan.flat.count,
+        (long long)m->plan.flat.elements);
+    int64_t frozen = m->plan.flat.elements - m->plan.flat.trained;
     if (frozen) say(t, "    .frozen_elements = %lld,\n", (long long)frozen);
-    for (DType type = 0; type < DTYPES; type++)
-        if (m->plan.in_blocks[type])
-            say(t, "    .in_blocks[%s] = %lld,\n", dtype_word(type), (long long)m->plan.in_blocks[type]);
+    say_in_blocks(t, &m->plan.flat);
 }
 
 static void say_adapters(Text *t, const Desc *d)
@@ -417,6 +424,26 @@ static void say_adapters(Text *t, const Desc *d)
     say(t, "    .lora = {.rank = %lld, .scale = %s, .alpha = %s, .dropout = %s%s%s},\n", (long long)l->rank,
         number_text(l->scale), number_text(l->alpha), number_text(l->dropout),
         l->rank_stabilised ? ", .rank_stabilised = true" : "", l->decomposed ? ", .decomposed = true" : "");
+}
+
+/* A model of parameters alone, which the trainer reads as it reads its own. */
+static void say_teacher(Page *page, Text *t)
+{
+    const Desc *d = page->desc->teacher;
+    const Plan *plan = &page->module->plan;
+    if (!d) return;
+    say_hf(t, "teacher_hf", d->hf);
+    say(t, "static const Lathe_model teacher = {\n");
+    say_wrapped(t, format("    .name = %s, .config = %s,", quoted(d->model), quoted(d->config ? d->config : "")));
+    say(t, "    .real = %s,\n", in_doubles(page) ? "LATHE_F64" : "LATHE_F32");
+    if (page->precision.weights != page->precision.real)
+        say(t, "    .weights = %s,\n", dtype_word(page->precision.weights));
+    say(t, "    .params = %d, .param = %s, .hf = %s,\n", d->params.n, d->params.n ? "teacher_params" : "NULL",
+        d->hf ? "teacher_hf" : "NULL");
+    say(t, "    .parameter_count = %lld, .flat_elements = %lld, .frozen_elements = %lld,\n",
+        (long long)plan->taught.count, (long long)plan->taught.elements, (long long)plan->taught.elements);
+    say_in_blocks(t, &plan->taught);
+    say(t, "};\n\n");
 }
 
 static void say_device(Page *page, Text *t, const Categories *categories)
@@ -436,6 +463,7 @@ static void say_model_table(Page *page, Text *t, const Categories *categories)
     say_adapters(t, d);
     say_recipe(t, &d->recipe);
     if (d->groups.n) say(t, "    .groups = %d, .group = groups,\n", d->groups.n);
+    if (d->teacher) say(t, "    .teacher = &teacher,\n");
     if (d->losses) say(t, "    .losses = %d,\n", d->losses);
     if (d->turns.n) say(t, "    .turns = %d, .turn = turns,\n", d->turns.n);
     say(t, "    .hf = %s, .knob = %s, .plan = planned,\n", d->hf ? "hf" : "NULL", d->knobs.n ? "knobs" : "NULL");
@@ -457,7 +485,8 @@ void say_tables(Page *page, Text *t)
     say_groups(t, d);
     say_turns(t, d);
     say_knobs(t, d);
-    say_hf(t, d->hf);
+    say_hf(t, "hf", d->hf);
+    say_teacher(page, t);
     say_plan_table(t, &categories);
     say_model_table(page, t, &categories);
     say(t, "int main(int argc, char **argv) { return lathe_main(&lathe_model, argc, argv); }\n");

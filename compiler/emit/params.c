@@ -12,6 +12,11 @@ static int by_offset(const void *a, const void *b)
     return (x->param->offset > y->param->offset) - (x->param->offset < y->param->offset);
 }
 
+/* Where the parameter's array begins: a teacher's goes on from the model's in offsets, and is a struct of its own. */
+int64_t first_of_array(const Page *page, const Param *p) { return p->teacher ? first_of_teacher(page->desc) : 0; }
+
+static char *array_member(const Param *p) { return p->teacher ? TEACHER_MEMBER "." : ""; }
+
 /* Tensor "layer.attn.weight" of stack "layer" is the member attn_weight of struct layer. */
 static const char *member_text(Page *page, const Param *p)
 {
@@ -26,6 +31,8 @@ void name_parameters(Page *page)
     const Desc *d = page->desc;
     Strings names = {0}, inside = {0};
     for (int i = 0; i < d->params.n; i++) push(&page->params, ((Placed){d->params.at[i], NULL, NULL}));
+    for (int i = 0; d->teacher && i < d->teacher->params.n; i++)
+        push(&page->params, ((Placed){d->teacher->params.at[i], NULL, NULL}));
     if (page->params.n) qsort(page->params.at, (size_t)page->params.n, sizeof *page->params.at, by_offset);
     for (int i = 0; i < page->params.n; i++) {
         Placed *p = &page->params.at[i], *before = i ? p - 1 : NULL;
@@ -33,7 +40,7 @@ void name_parameters(Page *page)
         if (!p->param->loops) continue;
         bool goes_on = before && p->param->struct_of == before->param->struct_of;
         const char *wish = identifier(page, p->param->stack);
-        if (p->param->frozen) wish = format("frozen_%s", wish);
+        if (p->param->frozen && !p->param->teacher) wish = format("frozen_%s", wish);
         p->group = goes_on ? before->group : unique_name(&names, wish);
     }
     for (int i = 0; i < page->params.n; i++) {
@@ -55,7 +62,7 @@ char *param_text(Page *page, const Param *p, const char *base, const char *const
 {
     const Placed *at = placed(page, p);
     Text t = {0};
-    say(&t, "%s", base);
+    say(&t, "%s%s", base, array_member(p));
     if (at->group) {
         say(&t, "%s", at->group);
         for (int k = 0; k < p->loops; k++) say(&t, "[%s]", sub[k]);
@@ -127,15 +134,37 @@ static int64_t whole_elements(const Param *p)
 
 static int64_t elements_of_type(DType t, int64_t n) { return in_blocks(t) ? n / LATHE_BLOCK : n; }
 
-/* The struct of the first n elements, which take so many bytes.  Padding up to the first one stored in other blocks is
- * of the type before. */
-static void say_flat(Page *page, Text *t, const char *name, DType dtype, int64_t n, int64_t bytes)
+/* An array that is printed: from the first element on. */
+typedef struct Array {
+    const char *name;
+    DType dtype; /* of those in no blocks */
+    int64_t first;
+    const Flat *flat;
+    const char *behind; /* the type of a struct that follows; NULL: none */
+} Array;
+
+/* Returns the bytes of all. */
+static int64_t say_behind(Page *page, Text *t, const Array *a)
+{
+    const Plan *plan = &page->module->plan;
+    int64_t own = flat_bytes_before(a->flat, a->dtype, a->flat->elements);
+    if (!a->behind) return own;
+    if (plan->parameters > own) say(t, "    char " TEACHER_MEMBER "_pad[%lld];\n", (long long)(plan->parameters - own));
+    say(t, "    %s " TEACHER_MEMBER ";\n", a->behind);
+    return plan->parameters + flat_bytes_before(&plan->taught, a->dtype, plan->taught.elements);
+}
+
+/* The struct of an array.  Padding up to the first one stored in other blocks is of the type before. */
+static void say_array(Page *page, Text *t, const Array *a)
 {
     const char *last = "start";
-    DType type = dtype;
-    int64_t at = 0;
-    say(t, "typedef struct %s {\n", name);
-    for (int i = 0; i < page->params.n && page->params.at[i].param->offset < n;) {
+    const int64_t end = a->first + a->flat->elements;
+    DType type = a->dtype;
+    int64_t at = a->first;
+    int i = 0;
+    say(t, "typedef struct %s {\n", a->name);
+    while (i < page->params.n && page->params.at[i].param->offset < a->first) i++;
+    while (i < page->params.n && page->params.at[i].param->offset < end) {
         const Placed *p = &page->params.at[i];
         say_padding(t, 4, c_type(type), last, elements_of_type(type, p->param->offset - at));
         if (p->param->blocks) type = p->param->blocks;
@@ -144,15 +173,17 @@ static void say_flat(Page *page, Text *t, const char *name, DType dtype, int64_t
         if (p->group) i = say_struct(page, t, c_type(type), i);
         else say_member(page, t, 4, c_type(type), p), i++;
     }
-    say_padding(t, 4, c_type(type), last, elements_of_type(type, n - at));
-    say(t, "} %s;\n", name);
-    say(t, "static_assert(sizeof(%s) == %lld, \"the layout of the plan\");\n\n", name, (long long)bytes);
+    say_padding(t, 4, c_type(type), last, elements_of_type(type, end - at));
+    int64_t bytes = say_behind(page, t, a);
+    say(t, "} %s;\n", a->name);
+    say(t, "static_assert(sizeof(%s) == %lld, \"the layout of the plan\");\n\n", a->name, (long long)bytes);
 }
 
 char *gradients_type(Page *page)
 {
     const Plan *plan = &page->module->plan;
-    bool alike = page->precision.weights == page->precision.real && plan->trained_elements == plan->flat_elements;
+    bool alike =
+        page->precision.weights == page->precision.real && plan->flat.trained == plan->flat.elements && !plan->teacher;
     return type_name(page, NULL, alike ? "params" : "gradients");
 }
 
@@ -160,15 +191,21 @@ void say_params(Page *page, Text *t)
 {
     char *name = type_name(page, NULL, "params"), *gradients = gradients_type(page);
     const Plan *plan = &page->module->plan;
-    bool alike = same(name, gradients), frozen = plan->trained_elements < plan->flat_elements;
+    bool alike = same(name, gradients), frozen = plan->flat.trained < plan->flat.elements;
+    char *teacher = plan->teacher ? type_name(page, NULL, TEACHER_MEMBER) : NULL;
+    if (teacher) {
+        say(t, "/* Parameters of the teacher, %s: %s numbers. */\n", page->desc->teacher->model,
+            grouped(plan->taught.count));
+        say_array(page, t,
+                  &(Array){teacher, page->precision.weights, first_of_teacher(page->desc), &plan->taught, NULL});
+    }
     say(t, "/* Parameters%s: %s numbers%s. */\n", alike ? ", and in the same layout their gradients" : "",
-        grouped(plan->parameter_count), frozen ? "; those that are frozen come last" : "");
-    const DType weights = page->precision.weights;
-    say_flat(page, t, name, weights, plan->flat_elements, flat_bytes_before(plan, weights, plan->flat_elements));
+        grouped(plan->flat.count), frozen ? "; those that are frozen come last" : "");
+    say_array(page, t, &(Array){name, page->precision.weights, 0, &plan->flat, teacher});
     if (alike) return;
+    const Flat trained = {.elements = plan->flat.trained};
     say(t, "/* Their gradients, in the same layout%s. */\n", frozen ? ", without the frozen ones" : "");
-    say_flat(page, t, gradients, page->precision.real, plan->trained_elements,
-             bytes_of_elements(page->precision.real, plan->trained_elements));
+    say_array(page, t, &(Array){gradients, page->precision.real, 0, &trained, NULL});
 }
 
 /* ------------------------------------------------------------------ tables */
@@ -198,20 +235,28 @@ static void say_table_row(Text *t, const Param *p, const int64_t *stride, const 
     say(t, "},\n");
 }
 
+/* Offsets are in the parameter's own array. */
+static void say_array_table(Page *page, Text *t, const char *name, const char *type, const Desc *d)
+{
+    const char *zero[MAXRANK] = {"0", "0", "0", "0", "0", "0", "0", "0"};
+    const char *real = c_type(page->precision.weights);
+    if (!d->params.n) return;
+    say(t, "static const Lathe_param %s[] = {\n", name);
+    for (int i = 0; i < d->params.n; i++) {
+        const Param *p = d->params.at[i];
+        const char *member = param_text(page, p, "", zero) + strlen(array_member(p));
+        const char *offset = format("offsetof(%s, %s) / sizeof(%s)", type, member, real);
+        int64_t number = p->offset - first_of_array(page, p);
+        say_table_row(t, p, p->stride, p->blocks ? format("%lld", (long long)number) : offset);
+    }
+    say(t, "};\n\n");
+}
+
 void say_param_table(Page *page, Text *t)
 {
     const Desc *d = page->desc;
-    if (!d->params.n) return;
-    char *type = type_name(page, NULL, "params");
-    const char *zero[MAXRANK] = {"0", "0", "0", "0", "0", "0", "0", "0"};
-    const char *real = c_type(page->precision.weights);
-    say(t, "static const Lathe_param params[] = {\n");
-    for (int i = 0; i < d->params.n; i++) {
-        const Param *p = d->params.at[i];
-        const char *offset = format("offsetof(%s, %s) / sizeof(%s)", type, param_text(page, p, "", zero), real);
-        say_table_row(t, p, p->stride, p->blocks ? format("%lld", (long long)p->offset) : offset);
-    }
-    say(t, "};\n\n");
+    say_array_table(page, t, "params", type_name(page, NULL, "params"), d);
+    if (d->teacher) say_array_table(page, t, "teacher_params", type_name(page, NULL, TEACHER_MEMBER), d->teacher);
 }
 
 static int number_of_param(const Desc *d, const Param *p)

@@ -51,7 +51,7 @@ static char *from_blocks(Page *page, const Buffer *b, Index at)
 {
     const char *zero[MAXRANK] = {"0", "0", "0", "0", "0", "0", "0", "0"};
     Function none = {.page = page};
-    at.constant -= b->param->offset;
+    at.constant -= b->param->offset - first_of_array(page, b->param);
     char *start = format("*%s", param_text(page, b->param, "p->", zero));
     for (int k = b->param->loops + 2; k < b->param->shape.rank; k++) start = format("*%s", start);
     if (!at.constant && !at.nover) return start;
@@ -61,7 +61,7 @@ static char *from_blocks(Page *page, const Buffer *b, Index at)
 static char *from_flat_array(Page *page, const Buffer *b, int nlead, const Index *lead)
 {
     Function none = {.page = page};
-    Index at = {.constant = b->param->offset};
+    Index at = {.constant = b->param->offset - first_of_array(page, b->param)};
     bool reads = b->home == PARAMETERS;
     note_place(page, b);
     for (int k = 0; k < nlead; k++) {
@@ -73,7 +73,8 @@ static char *from_flat_array(Page *page, const Buffer *b, int nlead, const Index
         }
     }
     if (in_blocks(b->dtype)) return from_blocks(page, b, at);
-    char *start = format("(%s%s *)%s", reads ? "const " : "", c_type(b->dtype), reads ? "p" : "d");
+    const char *array = b->param->teacher ? "&p->" TEACHER_MEMBER : reads ? "p" : "d";
+    char *start = format("(%s%s *)%s", reads ? "const " : "", c_type(b->dtype), array);
     return at.constant || at.nover ? format("%s + %s", start, index_text(&none, at)) : start;
 }
 

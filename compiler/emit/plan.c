@@ -79,12 +79,14 @@ void print_plan(Page *page, Text *t)
     const Options *o = page->desc->options;
     bool device = o->target->device;
     const char *where = p->gpus > 1 ? format(" on each of %d GPUs", p->gpus) : device ? " on the GPU" : "";
-    say(t, "memory of %s%s: %s bytes (no less than %s), %s parameters\n", page->desc->model, where, grouped(p->total),
-        grouped(p->lower_bound), grouped(p->parameter_count));
+    say(t, "memory of %s%s: %s bytes (no less than %s), %s parameters%s\n", page->desc->model, where, grouped(p->total),
+        grouped(p->lower_bound), grouped(p->flat.count),
+        p->teacher ? format(", and %s of the teacher", grouped(p->taught.count)) : "");
     if (o->split > 1)
         say(t, "each micro-batch of %lld rows is cut into %d of %lld (--memory)\n", (long long)page->desc->batch,
             o->split, (long long)(page->desc->batch / o->split));
     say_category(t, "parameters", p->parameters);
+    if (p->teacher) say_category(t, "teacher", p->teacher);
     say_category(t, "gradients", p->gradients);
     say_category(t, "optimizer", p->optimizer);
     say_category(t, "states", p->states);
@@ -127,6 +129,7 @@ Categories planned_categories(const Module *m)
         int64_t bytes;
         enum Where_planned where;
     } rows[] = {{CATEGORY_parameters, p->parameters, ANYWHERE},
+                {CATEGORY_teacher, p->teacher, ANYWHERE},
                 {CATEGORY_gradients, p->gradients, ANYWHERE},
                 {CATEGORY_optimizer, p->optimizer, ANYWHERE},
                 {CATEGORY_states, p->states, ANYWHERE},
@@ -143,6 +146,7 @@ Categories planned_categories(const Module *m)
                 {CATEGORY_data, p->data, BESIDE_GPU}};
     Categories c = {0};
     for (int i = 0; i < COUNT_OF(rows); i++) {
+        if (rows[i].category == CATEGORY_teacher && !m->desc->teacher) continue;
         if (device ? rows[i].where == CPU_ALONE : rows[i].where > CPU_ALONE) continue;
         push(&c.all, ((Lathe_bytes){category_names[rows[i].category], rows[i].bytes}));
         c.host += rows[i].where == BESIDE_GPU;

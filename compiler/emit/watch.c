@@ -45,17 +45,23 @@ static const char *const homes[] = {
     [INPUTS] = "LATHE_IN",         [OUTPUTS] = "LATHE_OUT",     [WORK] = "LATHE_WORK",
 };
 
+/* In bytes from where its array begins, a teacher's behind the model's. */
+static int64_t place_in_array(const Listing *g, const Buffer *b)
+{
+    const Plan *plan = &g->page->module->plan;
+    const Param *p = b->param;
+    int64_t array = p->teacher ? plan->parameters : 0, e = p->offset - first_of_array(g->page, p);
+    if (!in_blocks(b->dtype)) return array + e * dtype_bytes(b->dtype);
+    return array + flat_bytes_before(p->teacher ? &plan->taught : &plan->flat, g->page->precision.weights, e);
+}
+
 /* The offset in bytes within its home. */
 static char *offset_of(const Listing *g, const Buffer *b)
 {
     const char *entry = g->p->graph->name, *name = buffer_name(g->page, b);
     switch (b->home) {
     case PARAMETERS:
-        if (in_blocks(b->dtype))
-            return format("%lld", (long long)flat_bytes_before(&g->page->module->plan, g->page->precision.weights,
-                                                               b->param->offset));
-        /* fall through */
-    case GRADIENTS: return format("%lld", (long long)(b->param->offset * dtype_bytes(b->dtype)));
+    case GRADIENTS: return format("%lld", (long long)place_in_array(g, b));
     case STATES: return format("offsetof(%s, %s)", type_name(g->page, NULL, "state"), name);
     case INPUTS: return format("offsetof(%s, %s)", type_name(g->page, entry, "in"), name);
     case OUTPUTS: return format("offsetof(%s, %s)", type_name(g->page, entry, "out"), name);

@@ -71,7 +71,7 @@ static void read_dropout(lua_State *L, Attention *a, const Tensor *q)
     double p = number_option(L, "dropout");
     Shape s = q->node->shape;
     if (p == 0) return;
-    if (!trace->graph->training) {
+    if (!trace->graph->training || is_teacher(trace)) {
         trace->site++;
         return;
     }

@@ -77,6 +77,7 @@ typedef struct Trace {
         Node *likelihood; /* real [rows]: log-probabilities of the answers; NULL: not met yet */
         VEC(Output) metrics;
     } preferred;
+    struct Teacher *teacher;                                 /* front/distill.c: in both traces; NULL: there is none */
     bool adapting;                                           /* front/lora.c: an adapter's parameters are being made */
     VEC(Param *) linear_weights;                             /* front/lora.c: those that an adapter can have */
     struct Usage *used;                                      /* front/limits.c */
@@ -323,6 +324,18 @@ int64_t rows_of_item(const Trace *trace);     /* of the batch: of preference pai
 void collect_preferred(const Trace *trace);   /* the metrics of its loss, behind the loss */
 void trace_reference(lua_State *L, int model, int c);
 
+/* front/distill.c */
+extern const luaL_Reg distill_functions[];
+#define TEACHER "teacher"                     /* the scope of its parameters */
+const Distill *read_distill(const char *text); /* of --distill */
+void settle_distill(const Trace *trace);      /* once train and data are read */
+bool is_teacher(const Trace *trace);
+const Trace *student_of(const Trace *teacher);
+void open_teacher(lua_State *L);              /* reads its description, in a Lua state of its own */
+void trace_teacher(lua_State *L);             /* its forward, into the student's entry, which has begun */
+void check_taught(lua_State *L);              /* the student's forward is traced: its loss met the teacher's */
+void close_teacher(lua_State *L);             /* all entries are traced */
+
 /* front/hf.c */
 void read_hf(lua_State *L, int model); /* c is at the top, parameters are known; fills desc->hf */
 
@@ -330,6 +343,7 @@ void read_hf(lua_State *L, int model); /* c is at the top, parameters are known;
 Graph *take_encode(Trace *trace, Graph *decode);
 
 /* front/trace.c: the entries */
+int read_settings(lua_State *L);             /* of a description: leaves it, and c at the top; 1: Options */
 void trace_entries(lua_State *L, int model); /* c is at the top */
 void trace_for_axes(lua_State *L, int model, int c); /* the entries that name axes: train, grad, decode */
 Graph *begin_entry(Trace *trace, Entry entry); /* from now on trace->graph */

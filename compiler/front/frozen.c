@@ -29,12 +29,18 @@ DType stored_as(const Desc *d, const Param *p)
     return t;
 }
 
-static const char *names_of_fitting(const Desc *d)
+static void say_fitting(Text *t, const Desc *d)
 {
-    Text t = {0};
     for (int i = 0; i < d->params.n; i++)
-        if (fits_blocks(d->params.at[i])) say(&t, "%s%s", t.n ? ", " : "", d->params.at[i]->export_name);
-    return t.at;
+        if (fits_blocks(d->params.at[i])) say(t, "%s%s", t->n ? ", " : "", d->params.at[i]->export_name);
+    if (d->teacher) say_fitting(t, d->teacher);
+}
+
+static bool names_one(const char *match, const Desc *d)
+{
+    for (int i = 0; i < d->params.n; i++)
+        if (fits_blocks(d->params.at[i]) && matching_copies(match, d->params.at[i]) > 0) return true;
+    return d->teacher && names_one(match, d->teacher);
 }
 
 /* Each rule names something, and something is stored in blocks. */
@@ -42,19 +48,17 @@ void check_block_types(const Desc *d)
 {
     if (!has_blocks(d->options)) return;
     const Block_types types = block_types(d->options);
-    const char *names = names_of_fitting(d);
-    if (!names)
+    Text names = {0};
+    say_fitting(&names, d);
+    if (!names.n)
         usage_error("%s: %s has no%s matrix whose rows are a multiple of %d numbers%s", block_option(d->options),
                     d->file, only_answers(d->options) ? "" : " frozen", LATHE_BLOCK,
                     only_answers(d->options) ? ""
                                              : "; --lora freezes all but its adapters, and train's groups freeze too");
     for (int i = 0; i < types.rules.n; i++) {
-        bool found = false;
-        for (int k = 0; k < d->params.n; k++)
-            found |= fits_blocks(d->params.at[k]) && matching_copies(types.rules.at[i].match, d->params.at[k]) > 0;
-        if (!found)
+        if (!names_one(types.rules.at[i].match, d))
             usage_error("--%s %s=…: no%s matrix whose rows are a multiple of %d numbers has such a name; theirs are %s",
                         only_option(d), types.rules.at[i].match, only_answers(d->options) ? "" : " frozen", LATHE_BLOCK,
-                        names);
+                        names.at);
     }
 }

@@ -3,8 +3,27 @@
 #include "front/front.h"
 #include "ops/head.h"
 
-/* losses, predicted ids = core.linear_cross_entropy(x, ids, weight, across, smoothing, bias or nil, ignored or nil):
- * both shaped like ids. */
+/* Those of a teacher's head: the lesson (front/distill.c) at this index, if there is one. */
+static Soft_targets soft_targets_at(lua_State *L, int lesson, int64_t rows, const char *what)
+{
+    Soft_targets s = {0};
+    if (lua_isnoneornil(L, lesson)) return s;
+    static const char *const parts[] = {"x", "weight", "bias", "across", "alpha", "temperature"};
+    int first = lua_gettop(L) + 1;
+    for (int i = 0; i < COUNT_OF(parts); i++) lua_getfield(L, lesson, parts[i]);
+    Node *x = tensor_at(L, first, what)->node;
+    s.x = reshape(x, shape_of(2, (int64_t[]){rows, x->shape.dim[x->shape.rank - 1]}));
+    s.weight = tensor_at(L, first + 1, what)->node;
+    if (!lua_isnil(L, first + 2)) s.bias = tensor_at(L, first + 2, what)->node;
+    s.across = (int)luaL_checkinteger(L, first + 3);
+    s.share = luaL_checknumber(L, first + 4);
+    s.temperature = luaL_checknumber(L, first + 5);
+    lua_settop(L, first - 1);
+    return s;
+}
+
+/* losses, predicted ids = core.linear_cross_entropy(x, ids, weight, across, smoothing, bias or nil, ignored or nil,
+ * lesson or nil): both shaped like ids. */
 static int linear_cross_entropy_call(lua_State *L)
 {
     static const char what[] = "nn.linear_cross_entropy";
@@ -18,6 +37,7 @@ static int linear_cross_entropy_call(lua_State *L)
     if (!lua_isnoneornil(L, 6)) h.bias = tensor_at(L, 6, what)->node;
     h.ignores = !lua_isnoneornil(L, 7);
     if (h.ignores) h.ignored = luaL_checkinteger(L, 7);
+    h.soft = soft_targets_at(L, 8, rows, what);
     Node *n = linear_cross_entropy(&h);
     const Mixed *mixed = x->mixed ? x->mixed : ids->mixed;
     for (int k = 0; k < 2; k++) push_tensor(L, reshape(pick(n, k, 0), ids->node->shape), ids->batch, ids->time, mixed);

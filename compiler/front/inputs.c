@@ -236,7 +236,7 @@ static int64_t size_now(const Trace *trace, const Size *s)
 {
     int64_t n = s->n;
     if (same(s->name, "seq") && !trace->desc->recipe.arrays) return trace->time; /* 1 in decode */
-    if (s->name) knob_integer(trace, s->name, &n);
+    if (s->name) knob_integer(is_teacher(trace) ? student_of(trace) : trace, s->name, &n);
     return n;
 }
 

@@ -192,7 +192,9 @@ static Known *known_here(lua_State *L, bool statistic)
         Param *p = new_param(L, name, shape, copy_string(export));
         p->statistic = statistic;
         p->adapter = trace->adapting;
-        bool frozen = only_answers(trace->desc->options) || lora_freezes(trace, p) || freezes(trace->desc, p);
+        p->teacher = is_teacher(trace);
+        bool frozen =
+            only_answers(trace->desc->options) || p->teacher || lora_freezes(trace, p) || freezes(trace->desc, p);
         p->frozen = frozen && !statistic;
         p->blocks = stored_as(trace->desc, p);
         check_export_of(L, p);
@@ -322,6 +324,7 @@ static int state_call(lua_State *L)
     const char *own = luaL_checkstring(L, 1);
     Shape s = shape_at(L, 2);
     const Tensor *like = tensor_at(L, 3, "a state");
+    if (is_teacher(trace)) user_error(L, "--distill: a teacher cannot keep values from step to step");
     if (trace->open.n != trace->copies.n)
         user_error(L, "entry %s cannot keep values from step to step inside this nn.scan", trace->graph->name);
     make_at(lua_place(L));
@@ -426,6 +429,7 @@ static void describe_statistic(Desc *d, const Param *p)
 static int statistic_call(lua_State *L)
 {
     Trace *trace = trace_of(L);
+    if (is_teacher(trace)) user_error(L, "--distill: a teacher cannot have statistics (nn.batchnorm)");
     Known *k = known_here(L, true);
     const Param *p = k->param;
     const struct New_state *made = new_state_named(trace, p->name);

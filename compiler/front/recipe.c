@@ -469,4 +469,5 @@ void read_recipe(lua_State *L, int model)
     apply_late_sets(trace);
     settle_generate(L, &trace->desc->recipe);
     settle_prefer(trace);
+    settle_distill(trace);
 }

@@ -38,9 +38,10 @@ void scopes_new_entry(Trace *trace)
 {
     trace->scopes.n = trace->all_scopes.n = 0;
     Scope *top = NEW(Scope);
-    top->path = top->export = "";
+    top->path = is_teacher(trace) ? TEACHER : ""; /* in files its parameters have their own names */
+    top->export = "";
     push(&trace->scopes, top);
-    trace->path = "";
+    trace->path = top->path;
 }
 
 static Scope *scope_of(Trace *trace, const char *path, const char *export, bool again)

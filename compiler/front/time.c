@@ -10,7 +10,7 @@ static int decoding_call(lua_State *L)
 static int training_call(lua_State *L)
 {
     const Trace *trace = trace_of(L);
-    lua_pushboolean(L, trace->graph && trace->graph->training);
+    lua_pushboolean(L, trace->graph && trace->graph->training && !is_teacher(trace));
     return 1;
 }
 
@@ -258,6 +258,8 @@ static Node *draw_row(Trace *trace, const Tensor *t)
 Draws draws_of(lua_State *L, const Tensor *like, int64_t each)
 {
     Trace *trace = trace_of(L);
+    if (is_teacher(trace))
+        user_error(L, "--distill: a teacher cannot draw numbers, but for dropout, which it leaves out");
     return (Draws){.seed = system_input(trace, "seed", LATHE_SEED),
                    .step = system_input(trace, "step", LATHE_STEP),
                    .site = scalar(trace->site++, I32),

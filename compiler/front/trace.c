@@ -90,7 +90,9 @@ static Graph *trace_entry(lua_State *L, int model, int c, Entry entry)
     Trace *trace = trace_of(L);
     Graph *g = begin_entry(trace, entry);
     size_of_entry(L, c, "batch", trace->decode ? trace->desc->batch : trace->batch * rows_of_item(trace));
+    trace_teacher(L);
     call_forward(L, model, c);
+    check_taught(L);
     collect_returned(L, model);
     collect_metrics(L, model, c);
     for (int i = 0; i < trace->states.n; i++)
@@ -311,7 +313,7 @@ static const char *model_name(const char *file)
 }
 
 /* Leaves the description, and c at the top. */
-static int read_settings(lua_State *L)
+int read_settings(lua_State *L)
 {
     const Options *o = lua_touserdata(L, 1);
     run_description(L, o->model_file);
@@ -335,7 +337,9 @@ static int read_description(lua_State *L)
 {
     read_settings(L);
     int model = lua_gettop(L) - 1;
+    if (trace_of(L)->desc->distill) open_teacher(L);
     trace_entries(L, model);
+    if (trace_of(L)->desc->distill) close_teacher(L);
     check_recipe(L);
     if (only_answers(trace_of(L)->desc->options)) drop_training(trace_of(L)->desc);
     read_hf(L, model);
@@ -352,6 +356,7 @@ static Desc *read_with(lua_CFunction read, const Options *o, Texts unfit)
     d->file = o->model_file;
     d->model = model_name(o->model_file);
     d->prefer = o->prefer ? read_prefer(o->prefer) : NULL;
+    d->distill = o->distill ? read_distill(o->distill) : NULL;
     d->lora = o->lora ? read_lora(o->lora, unfit) : NULL;
     lua_State *L = sandbox_open(trace, o);
     lua_pushcfunction(L, read);

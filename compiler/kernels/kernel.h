@@ -189,6 +189,13 @@ typedef struct Program {        /* a lowered entry */
 /* Whether a row of a product has the same bits for any number of rows: what a slot answers does not depend on the others. */
 static inline bool rows_alike(const Program *p) { return p->graph->entry == ENTRY_slots; }
 
+/* An array of parameters: those that are trained, those that are frozen, of these last those in blocks, type by type. */
+typedef struct Flat {
+    int64_t count;              /* elements without padding */
+    int64_t elements, trained;  /* with padding: of all, and of those that are trained */
+    int64_t in_blocks[DTYPES];  /* of those in blocks of each type, in the order of types */
+} Flat;
+
 typedef struct Plan {           /* bytes by category; total = persistent + the largest entry of a run (all but grad) */
     int64_t parameters, gradients, optimizer, states, inputs, outputs, work, blas, data, generation;
     int64_t slots;              /* states of slots, which no run of training takes */
@@ -197,10 +204,9 @@ typedef struct Plan {           /* bytes by category; total = persistent + the l
     int64_t shared;             /* host memory that the processes of several devices share, for checkpoints */
     int64_t image, pinned;      /* host memory on a device target, like data: touched pages of the block; buffers of copies */
     int64_t total, lower_bound;
-    int64_t parameter_count;    /* elements without padding */
-    int64_t flat_elements;      /* of the flat array of parameters, with padding */
-    int64_t trained_elements;   /* the first of those: gradients and moments have no others */
-    int64_t in_blocks[DTYPES];  /* how many of the last ones are stored in blocks of each type, in the order of types */
+    Flat flat;                  /* the array of parameters; gradients and moments have its trained elements alone */
+    int64_t teacher;            /* bytes of a teacher's parameters (--distill), behind all of the above; 0: none */
+    Flat taught;                /* its array */
 } Plan;
 
 typedef struct Cut Cut;         /* a graph that is being cut into kernels: lower/lower.h */

@@ -19,8 +19,8 @@ const char *gemm_fault(const Kernel *k);                    /* the matrices of a
 const char *view_fault(const View *v);                      /* every element that it shows lies in its buffer */
 
 /* flat.c */
-int64_t elements_in_blocks(const Plan *plan);               /* the last of the flat array of parameters; 0: none */
-int64_t flat_bytes_before(const Plan *plan, DType weights, int64_t e);   /* of its first e elements; weights: type of those in no blocks */
+int64_t elements_in_blocks(const Flat *f);                  /* the last of the array; 0: none */
+int64_t flat_bytes_before(const Flat *f, DType weights, int64_t e);      /* of its first e elements; weights: type of those in no blocks */
 
 /* walk.c */
 typedef void (*Visit_operand)(Operand *, bool writes, void *user);

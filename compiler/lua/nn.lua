@@ -400,6 +400,9 @@ function nn.cross_entropy(logits, ids, given)
   ids = core.class_ids(ids, logits:size(-1), ignore, "nn.cross_entropy")
   local mixed = o.other or o.share
   if not mixed and not o.weight and o.reduction == "mean" then
+    core.teach(targets, logits)
+    local lesson = core.lesson("nn.cross_entropy", targets, logits:size(-1))
+    if lesson then return mean_of(core.use("distillation")(lesson, surprise(logits, ids, o.smoothing), logits), ids, ignore) end
     return mean_loss("nn.cross_entropy", surprise(logits, ids, o.smoothing), ids, targets, ignore, o.smoothing)
   end
   local losses, weights
@@ -440,6 +443,11 @@ local function check_head(name, x, ids, o)
   return across
 end
 
+local function head_logits(x, o, across)
+  local logits = nn.dot(x, o.weight, { contract = { -1, across } })
+  return o.bias and logits + o.bias or logits
+end
+
 -- Cross entropy of a linear layer, x · weightᵀ + bias for x [..., width], whose logits are never in memory as a whole.
 -- Returns the mean (or with row_weight the weighted sum) over all ids, then each id's loss and predicted id, shaped like ids.
 function nn.linear_cross_entropy(x, ids, given)
@@ -448,7 +456,14 @@ function nn.linear_cross_entropy(x, ids, given)
   local across = check_head(name, x, ids, o)
   local ignore, targets = ignored(o), ids
   ids = core.class_ids(ids, o.weight:size(1 - across), ignore, name)
-  local losses, predicted = core.linear_cross_entropy(x, ids, o.weight, across, o.smoothing, o.bias, ignore)
+  core.teach(targets, x, o.weight, across, o.bias)
+  local lesson, losses, predicted = core.lesson(name, targets, o.weight:size(1 - across)), nil, nil
+  if lesson and lesson.logits then              -- these are in memory, so the student's may be
+    local logits = head_logits(x, o, across)
+    losses, predicted = core.use("distillation")(lesson, surprise(logits, ids, o.smoothing), logits), logits:argmax(-1)
+  else
+    losses, predicted = core.linear_cross_entropy(x, ids, o.weight, across, o.smoothing, o.bias, ignore, lesson)
+  end
   local loss = o.row_weight and (losses * o.row_weight):sum() or mean_loss(name, losses, ids, targets, ignore, o.smoothing)
   return loss, losses, predicted
 end

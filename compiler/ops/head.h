@@ -4,6 +4,12 @@
 
 #include "desc/desc.h"
 
+typedef struct Soft_targets {   /* each row also imitates a teacher, whose logits are x · weightᵀ + bias */
+    Node *x, *weight, *bias;    /* [R][D]; [V][D] (across 1) or [D][V] (across 0); [V] or NULL */
+    int across;
+    double share, temperature;  /* share: of this loss; the rest is the target's */
+} Soft_targets;
+
 typedef struct Head {
     Node *x;                    /* [R][C] */
     Node *weight;               /* [V][C] (across 1) or [C][V] (across 0) */
@@ -13,6 +19,7 @@ typedef struct Head {
     double smoothing;           /* of labels, 0 … 1 */
     bool ignores;               /* rows whose id is `ignored` have no loss */
     int64_t ignored;
+    Soft_targets soft;          /* x NULL: none */
 } Head;
 typedef struct Head_results {
     Node *losses;               /* [R] */
@@ -24,7 +31,7 @@ Node *linear_cross_entropy(const Head *h);                                      
 int64_t most_head_rows(const Desc *d);                                         /* of any head in its graphs; 0: there is none */
 
 /* ops/head_rows.c */
-Head_results head_rows(const Head *h, Node *x, Node *ids, Node *upstream);      /* for these rows of it */
+Head_results head_rows(const Head *h, Node *x, Node *ids, Node *upstream, Node *soft_x); /* for these rows of it; of those that are NULL: of none */
 Head_results head_in_chunks(const Head *h, int64_t rows);                       /* about so many at a time; 0: all at once */
 
 #endif

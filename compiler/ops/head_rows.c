@@ -7,7 +7,14 @@
  *   dz        = g · (exp(z - m) / s - (1 - eps) [v = id] - eps / V)         g: upstream, a number a row
  *   dx        = dz · W        dW = dzᵀ · x        db = Σ_r dz
  *
- * (Label smoothing as PyTorch defines it.)  In chunks, logits are there for one chunk at a time: a loop over them
+ * (Label smoothing as PyTorch defines it.)  With soft targets of share a and temperature T, p those of the teacher's
+ * logits y and q those of z, both divided by T (Hinton, Vinyals, Dean 2015, equation 2; by T², since its derivatives
+ * have 1 / T²):
+ *
+ *   loss      = (1 - a) · the loss above + a T² · Σ_v p_v (log p_v - log q_v)
+ *   dz        = (1 - a) · dz above + g · a T · (q - p)
+ *
+ * In chunks, logits are there for one chunk at a time: a loop over them
  * stacks what is per row and adds up dW and db in place.  Rows that are left over are a chunk of their own, the first.
  */
 #include "ops/head.h"
@@ -43,10 +50,10 @@ static Node *first_largest(Node *below_largest)
 
 /* ------------------------------------------------------------------ one chunk */
 
-static Node *logits_of(const Head *h, Node *x)
+static Node *logits_of(Node *x, Node *weight, Node *bias, int across)
 {
-    Node *z = dot(x, h->weight, (Dot_axes){.nc = 1, .ac = {1}, .bc = {h->across}});
-    return h->bias ? map2(OP_add, z, broadcast(h->bias, z->shape)) : z;
+    Node *z = dot(x, weight, (Dot_axes){.nc = 1, .ac = {1}, .bc = {across}});
+    return bias ? map2(OP_add, z, broadcast(bias, z->shape)) : z;
 }
 
 static Node *weight_gradient(const Head *h, Node *x, Node *dz)
@@ -55,10 +62,57 @@ static Node *weight_gradient(const Head *h, Node *x, Node *dz)
     return h->across == 1 ? dot(dz, x, rows) : dot(x, dz, rows);
 }
 
-Head_results head_rows(const Head *h, Node *x, Node *ids, Node *upstream)
+/* A distribution over classes: e / total, e = exp(below). */
+typedef struct Softened {
+    Node *below, *e, *total;
+} Softened;
+
+static Softened softened(Node *below, double temperature)
+{
+    Softened s = {.below = temperature == 1 ? below : scaled(below, 1 / temperature)};
+    s.e = map1(OP_exp, s.below);
+    s.total = over_classes(OP_sum, s.e);
+    return s;
+}
+
+/* Of a row of soft targets: what they come from, p and q above. */
+typedef struct Imitated {
+    const Soft_targets *soft;
+    Softened teacher, own;
+} Imitated;
+
+static Imitated imitated(const Soft_targets *s, Node *x, Node *below)
+{
+    Node *y = called(logits_of(x, s->weight, s->bias, s->across), "teacher_logits", TITLE_ARGUMENT);
+    Node *most = called(over_classes(OP_rmax, y), "teacher_largest", TITLE_WORD);
+    return (Imitated){s, softened(minus(y, in_row(most, y->shape)), s->temperature), softened(below, s->temperature)};
+}
+
+/* share of T² · Σ p (log p - log q), the rest of `losses` */
+static Node *with_imitation(const Imitated *m, Node *losses)
+{
+    const Softened *p = &m->teacher, *q = &m->own;
+    double share = m->soft->share, t = m->soft->temperature;
+    Node *apart = over_classes(OP_sum, map2(OP_mul, p->e, minus(p->below, q->below)));
+    Node *sums = minus(map1(OP_log, q->total), map1(OP_log, p->total));
+    Node *divergence = map2(OP_add, map2(OP_div, apart, p->total), sums);
+    return map2(OP_add, scaled(losses, 1 - share), scaled(divergence, share * t * t));
+}
+
+/* g · a T · (q - p) */
+static Node *pull_of_imitation(const Imitated *m, Node *g)
+{
+    const Softened *p = &m->teacher, *q = &m->own;
+    Node *by = scaled(g, m->soft->share * m->soft->temperature);
+    Node *own = map2(OP_mul, q->e, in_row(map2(OP_div, by, q->total), q->e->shape));
+    return minus(own, map2(OP_mul, p->e, in_row(map2(OP_div, by, p->total), p->e->shape)));
+}
+
+Head_results head_rows(const Head *h, Node *x, Node *ids, Node *upstream, Node *soft_x)
 {
     Head_results r = {0};
-    Node *z = called(logits_of(h, x), "head_logits", TITLE_ARGUMENT),
+    Imitated m;
+    Node *z = called(logits_of(x, h->weight, h->bias, h->across), "head_logits", TITLE_ARGUMENT),
          *largest = called(over_classes(OP_rmax, z), "largest", TITLE_WORD);
     Node *below = called(minus(z, in_row(largest, z->shape)), "below_largest", TITLE_ARGUMENT);
     Node *e = called(map1(OP_exp, below), "e", TITLE_ARGUMENT),
@@ -72,14 +126,19 @@ Head_results head_rows(const Head *h, Node *x, Node *ids, Node *upstream)
         right = map2(OP_add, scaled(right, 1 - h->smoothing), scaled(over_classes(OP_sum, below), share));
     }
     r.losses = minus(r.losses, right);
+    if (soft_x) m = imitated(&h->soft, soft_x, below);
+    if (soft_x) r.losses = with_imitation(&m, r.losses);
     if (counts) r.losses = where_op(counts, r.losses, number_like(0, r.losses));
     r.losses = called(r.losses, "losses", TITLE_WORD);
     r.predicted = called(first_largest(below), "predicted", TITLE_WORD);
     if (!upstream) return r;
     Node *g = counts ? where_op(counts, upstream, number_like(0, upstream)) : upstream;
+    Node *pull = soft_x ? pull_of_imitation(&m, g) : NULL;
+    if (soft_x) g = scaled(g, 1 - h->soft.share);
     Node *target = in_row(share > 0 ? scaled(g, 1 - h->smoothing + share) : g, z->shape);
     Node *others = share > 0 ? in_row(scaled(g, share), z->shape) : number_like(0, z);
     Node *dz = minus(map2(OP_mul, e, in_row(map2(OP_div, g, sum), z->shape)), where_op(hit, target, others));
+    if (pull) dz = map2(OP_add, dz, pull);
     title_gradient(dz, z);
     r.dx = dot(dz, h->weight, (Dot_axes){.nc = 1, .ac = {1}, .bc = {1 - h->across}});
     r.dweight = weight_gradient(h, x, dz);
@@ -146,13 +205,13 @@ static Head_results in_chunks(const Head *h, int64_t rows)
     Head_results first = {0}, r = {0};
     if (rest)
         first = head_rows(h, rows_in_chunk(h->x, 0, rest), rows_in_chunk(h->ids, 0, rest),
-                          rows_in_chunk(h->upstream, 0, rest));
+                          rows_in_chunk(h->upstream, 0, rest), rows_in_chunk(h->soft.x, 0, rest));
     Loop *l = loop_open("chunk", chunks, false);
     l->keeps = true;
     int dw = h->upstream ? sum_of_chunk(l, first.dweight, h->weight->shape, h->weight->dtype) : -1;
     int db = h->upstream && h->bias ? sum_of_chunk(l, first.dbias, h->bias->shape, h->bias->dtype) : -1;
     Head_results one = head_rows(h, chunk_of(l, h->x, rest, rows), chunk_of(l, h->ids, rest, rows),
-                                 chunk_of(l, h->upstream, rest, rows));
+                                 chunk_of(l, h->upstream, rest, rows), chunk_of(l, h->soft.x, rest, rows));
     if (dw >= 0) add_to(l, dw, one.dweight);
     if (db >= 0) add_to(l, db, one.dbias);
     close_with(l, &one);
@@ -175,6 +234,6 @@ static int64_t even_rows(int64_t all, int64_t rows)
 Head_results head_in_chunks(const Head *h, int64_t rows)
 {
     int64_t all = h->x->shape.dim[0];
-    if (rows <= 0 || rows >= all) return head_rows(h, h->x, h->ids, h->upstream);
+    if (rows <= 0 || rows >= all) return head_rows(h, h->x, h->ids, h->upstream, h->soft.x);
     return in_chunks(h, even_rows(all, rows));
 }

@@ -74,7 +74,8 @@ static int64_t elements_of_weight(const Param *p)
 /* Do the rows of q follow those of p, in every copy, and does one turn train both, or none? */
 static bool follows(const Desc *d, const Param *p, const Param *q)
 {
-    if (turn_of(d, p->name) != turn_of(d, q->name) || p->frozen != q->frozen || p->blocks != q->blocks) return false;
+    if (turn_of(d, p->name) != turn_of(d, q->name) || p->frozen != q->frozen) return false;
+    if (p->blocks != q->blocks || p->teacher != q->teacher) return false;
     if (p->loops != q->loops || p->shape.rank != q->shape.rank || q->offset != p->offset + elements_of_weight(p))
         return false;
     for (int i = 0; i < p->shape.rank; i++)

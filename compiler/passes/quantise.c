@@ -65,10 +65,15 @@ static Node *quantised_slice(Rewrite *r, const Loop *old, int k, Loop *new)
     return n;
 }
 
+static bool has_quantised(const Desc *d)
+{
+    bool any = false;
+    for (int i = 0; i < d->params.n; i++) any |= d->params.at[i]->blocks != BOOL;
+    return any;
+}
+
 void pass_quantise(Graph *g, const Desc *d)
 {
     Rewrite r = {.node = quantised, .needs = loops_first, .slice = quantised_slice, .user = (void *)d};
-    bool any = false;
-    for (int i = 0; i < d->params.n; i++) any |= d->params.at[i]->blocks != BOOL;
-    if (any) rewrite_graph(&r, g);
+    if (has_quantised(d) || (d->teacher && has_quantised(d->teacher))) rewrite_graph(&r, g);
 }

@@ -215,35 +215,48 @@ static int64_t first_in_blocks(const Desc *d, DType t)
     return first;
 }
 
-/* An even number of blocks in all, so that floats may follow. */
-static void add_blocks(Plan *plan, const Desc *d)
+/* An even number of blocks in all, so that floats may follow.  start: the offset of the array's first parameter. */
+static void add_blocks(Flat *f, const Desc *d, int64_t start)
 {
     int64_t first[DTYPES], whole = -1;
     for (DType t = 0; t < DTYPES; t++) {
         first[t] = in_blocks(t) ? first_in_blocks(d, t) : -1;
+        if (first[t] >= 0) first[t] -= start;
         if (whole < 0) whole = first[t];
     }
     if (whole < 0) return;
-    plan->flat_elements = round_up(plan->flat_elements - whole, 2 * LATHE_BLOCK) + whole;
-    int64_t end = plan->flat_elements;
+    f->elements = round_up(f->elements - whole, 2 * LATHE_BLOCK) + whole;
+    int64_t end = f->elements;
     for (DType t = DTYPES; t-- > 0;) {
         if (first[t] < 0) continue;
-        plan->in_blocks[t] = end - first[t];
+        f->in_blocks[t] = end - first[t];
         end = first[t];
     }
 }
 
-static void add_parameters(Plan *plan, const Desc *d)
+static Flat flat_of(const Desc *d, int64_t start)
 {
+    Flat f = {0};
     for (int i = 0; i < d->params.n; i++) {
         const Param *p = d->params.at[i];
-        int64_t end = p->offset + 1;
+        int64_t end = p->offset + 1 - start;
         for (int k = 0; k < p->shape.rank; k++) end += (p->shape.dim[k] - 1) * p->stride[k];
-        plan->parameter_count += elements(p->shape);
-        plan->flat_elements = max64(plan->flat_elements, round_up(end, 16));
-        if (!p->frozen) plan->trained_elements = max64(plan->trained_elements, round_up(end, 16));
+        f.count += elements(p->shape);
+        f.elements = max64(f.elements, round_up(end, 16));
+        if (!p->frozen) f.trained = max64(f.trained, round_up(end, 16));
     }
-    add_blocks(plan, d);
+    add_blocks(&f, d, start);
+    return f;
+}
+
+static void add_parameters(Plan *plan, const Desc *d)
+{
+    const DType weights = precision_of(d->options).weights;
+    plan->flat = flat_of(d, 0);
+    plan->parameters = round_up(flat_bytes_before(&plan->flat, weights, plan->flat.elements), ALIGN);
+    if (!d->teacher) return;
+    plan->taught = flat_of(d->teacher, first_of_teacher(d));
+    plan->teacher = round_up(flat_bytes_before(&plan->taught, weights, plan->taught.elements), ALIGN);
 }
 
 /* Does the description ask for documents in epochs? (The trainer also chooses that by the data it is given.) */
@@ -320,8 +333,8 @@ static void plan_device(Plan *plan, const Module *m)
         inputs = max64(inputs, bytes);
         if (entry_of(p->graph)->step) ahead = lathe_ahead_bytes(bytes);
     }
-    plan->image = plan->parameters + plan->optimizer + plan->states + plan->generation + plan->step + plan->inputs +
-                  plan->outputs;
+    plan->image = plan->parameters + plan->teacher + plan->optimizer + plan->states + plan->generation + plan->step +
+                  plan->inputs + plan->outputs;
     plan->pinned = lathe_pinned_bytes(lathe_staged_bytes(inputs));
     plan->inputs += ahead;
     plan->total += ahead;
@@ -344,8 +357,8 @@ void plan_for_gpus(Module *m, int gpus)
     int64_t real = dtype_bytes(precision_of(m->desc->options).real), before = plan->optimizer + plan->step;
     plan->gpus = gpus;
     plan->shared = plan->optimizer + gpus * carried_bytes(m->desc);
-    plan->optimizer = lathe_moments(&m->desc->recipe) * lathe_shard_elements(plan->trained_elements, gpus) * real;
-    plan->step = lathe_step_bytes(plan->trained_elements, runs_in_step(m->desc), gpus);
+    plan->optimizer = lathe_moments(&m->desc->recipe) * lathe_shard_elements(plan->flat.trained, gpus) * real;
+    plan->step = lathe_step_bytes(plan->flat.trained, runs_in_step(m->desc), gpus);
     plan->total += plan->optimizer + plan->step - before;
     plan->lower_bound += plan->optimizer + plan->step - before;
     plan->image += plan->optimizer + plan->step - before;
@@ -358,6 +371,8 @@ static void check_plan_bytes(const Module *m)
     for (int i = 0; i < m->programs.n; i++)
         for (int k = 0; k < m->programs.at[i]->buffers.n; k++) bytes += (double)m->programs.at[i]->buffers.at[k]->bytes;
     for (int i = 0; i < m->desc->params.n; i++) bytes += 4.0 * 8 * (double)elements(m->desc->params.at[i]->shape);
+    const Desc *teacher = m->desc->teacher;
+    for (int i = 0; teacher && i < teacher->params.n; i++) bytes += 8 * (double)elements(teacher->params.at[i]->shape);
     for (int i = 0; i < m->desc->states.n; i++) bytes += 2.0 * 8 * (double)elements(m->desc->states.at[i].shape);
     if (bytes > 0x1p60)
         err((Where){.file = m->desc->file},
@@ -385,12 +400,11 @@ static void plan_shared(Plan *plan, const Desc *d)
 {
     const Precision precision = precision_of(d->options);
     add_parameters(plan, d);
-    plan->parameters = round_up(flat_bytes_before(plan, precision.weights, plan->flat_elements), ALIGN);
-    plan->gradients = plan->trained_elements * dtype_bytes(precision.real);
+    plan->gradients = plan->flat.trained * dtype_bytes(precision.real);
     plan->optimizer = lathe_moments(&d->recipe) * plan->gradients;
     if (streams(d)) plan->data = lathe_stream_bytes(&d->recipe, d->seq, d->source_seq, LATHE_PLANNED_READERS);
     if (d->options->target->device)
-        plan->step = max64(1, d->turns.n) * lathe_step_bytes(plan->trained_elements, runs_in_step(d), 1);
+        plan->step = max64(1, d->turns.n) * lathe_step_bytes(plan->flat.trained, runs_in_step(d), 1);
     plan->states = state_bytes(d);
     plan->slots = bytes_of_role(d, LATHE_SLOT_STATE, false);
     plan->generation = generation_bytes(d);
@@ -425,7 +439,7 @@ void pass_plan(Module *m)
     in_place_where_it_pays(m);
     plan_shared(plan, m->desc);
     for (int i = 0; i < m->programs.n; i++) plan_program(m, m->programs.at[i], &largest, &bound);
-    int64_t persistent = plan->parameters + plan->gradients + plan->optimizer + plan->states;
+    int64_t persistent = plan->parameters + plan->teacher + plan->gradients + plan->optimizer + plan->states;
     int64_t beside = plan->blas + plan->generation + plan->step + plan->workspace;
     if (!device) beside += plan->data;
     plan->total = persistent + largest + beside;

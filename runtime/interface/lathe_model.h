@@ -485,6 +485,7 @@ typedef struct Lathe_model {
     const struct Lathe_device *device;              /* on which its entries run; NULL: the processor */
     const char *one_gpu;        /* why several GPUs cannot share a batch: "gpt.lua:12: …"; NULL: they can */
     int host_categories;                            /* the last ones, which are host memory beside the device's */
+    const struct Lathe_model *teacher;  /* --distill: of it name, sizes, param and hf; its array is behind this one's; NULL: none */
 } Lathe_model;
 
 static inline int64_t lathe_trained_elements(const Lathe_model *m) { return m->flat_elements - m->frozen_elements; }

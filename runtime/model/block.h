@@ -8,6 +8,7 @@
 typedef struct Memory {
     char *base;
     int64_t bytes;
+    void *teacher;                          /* parameters of a teacher, behind params; NULL: there is none */
     void *params, *grads, *moments, *state; /* NULL if the command does not use them; moments: the GPU's part */
     char *carried;                          /* a copy of the states that train carries (step/carry.c); likewise */
     char *statistics;                       /* what files have of the model's statistics (step/statistics.c) */

@@ -48,6 +48,7 @@ void copy_statistics(const Lathe_model *m, const Memory *memory)
 void weights_up(const Lathe_model *m, const Memory *memory)
 {
     device_up(memory->params, weight_bytes(m));
+    if (memory->teacher) device_up(memory->teacher, weight_bytes(m->teacher));
     if (!m->statistics) return;
     place_statistics(m, memory);
     device_up(memory->state, memory->state_bytes);

@@ -16,6 +16,7 @@
 #include "trainer/adapters.h"
 #include "trainer/memory.h"
 #include "trainer/step.h"
+#include "trainer/teacher.h"
 #include "trainer/trainer.h"
 
 #include <omp.h>
@@ -235,6 +236,7 @@ int bench_command(Trainer *t)
     Memory m;
     Step_turns turns;
     check_memory(t);
+    if (t->teacher) find_teacher(t, NULL);
     b.program = resident_bytes();
     b.items = (double)(tokens ? tensor_size(tokens) : e->rows);
     b.ms = must_alloc(sizeof *b.ms * (size_t)b.steps);
@@ -247,6 +249,7 @@ int bench_command(Trainer *t)
     if (t->weights) load_weights(t->model, t->weights, m.params, m.statistics, NULL);
     if (t->adapter) take_adapter(t, t->adapter, t->weights, m.params);
     if (!t->weights) init_weights(t->model, (uint64_t)t->seed, &m);
+    fill_teacher(t, &m, NULL);
     if (t->inputs) take_inputs(t, e, m.call);
     weights_up(t->model, &m);
     ready_optimizers(&turns, &m);

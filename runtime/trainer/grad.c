@@ -12,6 +12,7 @@
 #include "trainer/adapters.h"
 #include "trainer/checkpoint.h"
 #include "trainer/memory.h"
+#include "trainer/teacher.h"
 #include "trainer/trainer.h"
 
 #include <math.h>
@@ -266,6 +267,7 @@ int grad_command(Trainer *t)
     if (!t->weights)
         fail(EXIT_USAGE, NULL, "grad needs --weights W.safetensors: the parameters (`trainer init` makes some)");
     if (!t->inputs) fail(EXIT_USAGE, NULL, "grad needs --inputs I.safetensors: %s", input_names(e));
+    find_teacher(t, NULL);
     if (!t->out) fail(EXIT_USAGE, NULL, "grad needs --out G.safetensors: where to write loss, outputs and gradients");
     check_only(t, e);
     use_threads(t);
@@ -273,6 +275,7 @@ int grad_command(Trainer *t)
     clear_others(t->model, &m);
     load_weights(t->model, t->weights, m.params, m.statistics, NULL);
     if (t->adapter) take_adapter(t, t->adapter, t->weights, m.params);
+    fill_teacher(t, &m, NULL);
     weights_up(t->model, &m);
     take_inputs(t, e, m.call);
     Lathe_call call = call_of(&m, e);

@@ -122,6 +122,9 @@ static void print_info(const Trainer *t)
     char *trained = training_words(m);
     if (trained) show(stdout, "%s\n", trained);
     free(trained);
+    if (m->teacher)
+        show(stdout, "teacher %s%s: %s parameters in %d tensors\n", m->teacher->name, config_of(m->teacher),
+             grouped_text(m->teacher->parameter_count), m->teacher->params);
     if (m->vocab)
         show(stdout, "batch %lld, seq %lld, vocab %lld\n", (long long)m->batch, (long long)m->seq, (long long)m->vocab);
     show(stdout, "\nbuilt with (rebuild to change):\n");
@@ -206,6 +209,10 @@ static void print_info_json(const Trainer *t)
     char words[64];
     lora_words(&m->lora, words, sizeof words);
     put_json(all, "lora", m->adapters ? json_string(words) : json_null());
+    if (m->teacher)
+        put_json(all, "teacher",
+                 json_pack("{s:s, s:I}", "model", utf8_of(m->teacher->name), "parameter_count",
+                           (json_int_t)m->teacher->parameter_count));
     put_json(all, "blocks", words_of_blocks(m) ? json_string(words_of_blocks(m)) : json_null());
     put_cache(all, m);
     put_json(all, "plan", plan);

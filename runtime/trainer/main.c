@@ -158,6 +158,8 @@ static const Option options[] = {
      "the same; of several each has a name, which requests give as their model"},
     {"other-base", TRAIN | EVAL | PREDICT | GENERATE | CHAT | SERVE | GRAD | BENCH | REPLAY | EXPORT, FLAG, AT(other_base), NULL, NULL,
      "takes adapters that say that they were trained over other weights"},
+    {"teacher", TRAIN | GRAD | BENCH | REPLAY, TEXT, AT(teacher), NULL, "PATH",
+     "of a trainer built with --distill: the teacher's weights, as --init takes them"},
     {"init-except", TRAIN | INIT, TEXT, AT(init_except), NULL, "LAYER,…",
      "layers not taken from --init, but drawn from the seed, such as head; pictures then have the classes of the data"},
     {"weights", EVAL | PREDICT | GENERATE | CHAT | SERVE | GRAD | EXPORT, TEXT, AT(weights), NULL, "PATH",

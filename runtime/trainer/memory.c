@@ -1,8 +1,9 @@
 /* memory.c: allocates the one block of memory of a run, laid out by the model's tables.
  *
- *     parameters | gradients | optimizer | states | generation | step | inputs outputs work of the entry being called
+ *     parameters | teacher | gradients | optimizer | states | generation | step |
+ *     inputs outputs work of the entry being called
  *
- * The first six parts last for the whole run; the first three are flat arrays; only a device has `step`.  Entries use
+ * All but the last line lasts for the whole run; the first four are flat arrays; only a device has `step`.  Entries use
  * the last part in turn, so it has the size of the largest entry that a run calls (the command `grad` allocates what
  * its own entry needs).  Every part starts at a multiple of 64 bytes. */
 #include "base/words.h"
@@ -150,20 +151,16 @@ static void check_optimizer(const Trainer *t, int64_t bytes)
 
 /* Bytes of each part.  A training run takes the planned size; other commands take what they need. */
 typedef struct Parts {
-    int64_t params, grads, moments, state, call, generation, step;
+    int64_t params, teacher, grads, moments, state, call, generation, step;
 } Parts;
 
 static Parts planned_parts(const Lathe_model *m)
 {
     int64_t inputs = planned(m, CATEGORY_inputs) - ahead_bytes(m);
     int64_t call = align64(inputs) + align64(planned(m, CATEGORY_outputs)) + align64(planned(m, CATEGORY_work));
-    return (Parts){planned(m, CATEGORY_parameters),
-                   planned(m, CATEGORY_gradients),
-                   planned(m, CATEGORY_optimizer),
-                   planned(m, CATEGORY_states),
-                   call,
-                   planned(m, CATEGORY_generation),
-                   planned(m, CATEGORY_step)};
+    return (Parts){planned(m, CATEGORY_parameters), planned(m, CATEGORY_teacher), planned(m, CATEGORY_gradients),
+                   planned(m, CATEGORY_optimizer),  planned(m, CATEGORY_states),  call,
+                   planned(m, CATEGORY_generation), planned(m, CATEGORY_step)};
 }
 
 /* Each of several GPUs has its own part of the moments. */
@@ -191,7 +188,11 @@ static Parts needed_parts(const Trainer *t, bool optimizer, const Entry *entries
 {
     const Lathe_model *m = t->model;
     int64_t states = align64(states_of(m, entries)) + statistics_bytes(m);
-    Parts p = {weight_bytes(m), flat_bytes(m), 0, states, largest_call(m, entries), 0, 0};
+    Parts p = {.params = weight_bytes(m),
+               .teacher = m->teacher ? weight_bytes(m->teacher) : 0,
+               .grads = flat_bytes(m),
+               .state = states,
+               .call = largest_call(m, entries)};
     if (optimizer) p.moments = (int64_t)optimizer_bytes(m, &t->recipe);
     if (optimizer) p.state += carried_bytes(m);
     int64_t slots = has_one(entries, ENTRY_slots) ? m->recipe.slots : 1;
@@ -210,8 +211,8 @@ static Parts parts_of_run(const Trainer *t, Parts need)
 
 static int64_t parts_sum(Parts p, bool grads)
 {
-    return align64(p.params) + (grads ? align64(p.grads) : 0) + align64(p.moments) + align64(p.state) +
-           align64(p.call) + align64(p.generation) + p.step;
+    return align64(p.params) + (grads ? align64(p.teacher) + align64(p.grads) : 0) + align64(p.moments) +
+           align64(p.state) + align64(p.call) + align64(p.generation) + p.step;
 }
 
 int64_t bytes_of_run(const Trainer *t)
@@ -223,8 +224,8 @@ int64_t bytes_of_run(const Trainer *t)
 /* The plan must be large enough for a run without texts, and must be the sum of its lines. */
 static void check_plan(const Lathe_model *m, bool run, Parts plan, Parts need)
 {
-    bug_if(need.params > plan.params || need.grads > plan.grads || states_taken(m, false, false) > plan.state ||
-           (run && need.call > plan.call));
+    bug_if(need.params > plan.params || need.teacher > plan.teacher || need.grads > plan.grads ||
+           states_taken(m, false, false) > plan.state || (run && need.call > plan.call));
     int64_t beside = m->device ? planned(m, CATEGORY_workspace) + ahead_bytes(m)
                                : planned(m, CATEGORY_blas) + planned(m, CATEGORY_data);
     bug_if(parts_sum(plan, true) + beside != m->planned_bytes);
@@ -253,6 +254,7 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     m->base = map_block(t, m->bytes);
     int64_t at = 0;
     m->params = part(m, &at, take.params);
+    m->teacher = part(m, &at, grads ? take.teacher : 0); /* entries with gradients alone read it */
     m->grads = part(m, &at, grads ? take.grads : 0);
     m->moments = part(m, &at, take.moments);
     m->state = part(m, &at, take.state);

@@ -16,6 +16,7 @@
 #include "step/statistics.h"
 #include "trainer/memory.h"
 #include "trainer/step.h"
+#include "trainer/teacher.h"
 #include "trainer/trainer.h"
 
 #include <omp.h>
@@ -274,6 +275,7 @@ int profile_command(Trainer *t)
     open_turns(&turns, t->model, &t->recipe, m.moments);
     Turn *u = wanted_turn(t, &turns);
     init_weights(t->model, (uint64_t)t->seed, &m);
+    fill_teacher(t, &m, NULL);
     weights_up(t->model, &m);
     ready_optimizers(&turns, &m);
     list_kernels(&p, u->entry, &u->optimizer);

@@ -27,6 +27,7 @@
 #include "trainer/reference.h"
 #include "trainer/state.h"
 #include "trainer/step.h"
+#include "trainer/teacher.h"
 #include "trainer/trainer.h"
 
 #include <math.h>
@@ -375,6 +376,7 @@ static void fill_arrays(Replay *r)
     else if (t->weights) load_saved_weights(t, t->weights, &r->memory);
     else init_weights(t->model, (uint64_t)t->seed, &r->memory);
     advise(NULL);
+    fill_teacher(t, &r->memory, r->checkpoint ? &r->from : NULL);
     weights_up(t->model, &r->memory);
     check_parameters(t, r->memory.params);
     go_on_with_scale(o, &r->from.at.loss_scale);
@@ -407,6 +409,7 @@ static void start_replay(Replay *r, Trainer *t)
     need_instruments(t, r->e);
     check_memory(t);
     find_start(r);
+    find_teacher(t, r->checkpoint ? &r->from : NULL);
     open_run_data(&r->data, t, true);
     check_carried(r);
     use_threads(t);
@@ -461,6 +464,7 @@ char *replay_words(const Trainer *t, const Data *d, const char *path, int64_t nu
     bool pipe = d->epochs && d->epochs->order.once;
     char *s = text_of("lathe replay %s%s --step %lld --seed %d%s%s", m->rebuild ? m->rebuild : "MODEL.lua",
                       start_words(t, path), (long long)number, t->seed, data_settings(t), tokenizer_option(t, d));
+    if (t->teacher) s = text_of("%s --teacher %s", s, shell_word(t->teacher));
     if (pipe) return text_of("%s --val-fraction 0 --data FILE-WITH-WHAT-CAME-THROUGH-THE-PIPE", s);
     s = text_of("%s --data", s);
     for (int i = 0; i < t->data.n; i++) s = text_of("%s %s", s, shell_word(t->data.at[i]));

@@ -183,6 +183,9 @@ void print_banner(const Report *r)
     char *trained = training_words(m);
     if (trained) show(stderr, "%s\n", trained);
     free(trained);
+    if (m->teacher)
+        show(stderr, "teacher: %s%s, %s parameters, %s\n", m->teacher->name, config_of(m->teacher),
+             grouped_text(m->teacher->parameter_count), t->teacher);
     if (t->ranks)
         show(stderr, "%d GPUs, each with this memory and %s %s per step\n", gpus_of(t),
              grouped_text(r->items_per_step / gpus_of(t)), item_word(d));

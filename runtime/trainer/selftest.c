@@ -11,6 +11,7 @@
 #include "step/statistics.h"
 #include "trainer/memory.h"
 #include "trainer/selftest.h"
+#include "trainer/teacher.h"
 #include "trainer/trainer.h"
 
 #include <math.h>
@@ -236,6 +237,7 @@ int selftest_command(Trainer *t)
     use_threads(t);
     take_memory(&m, t, true, true, entries);
     init_weights(t->model, (uint64_t)t->seed, &m);
+    fill_teacher(t, &m, NULL);
     weights_up(t->model, &m);
     Test x = test_of(t, e, &m);
     x.untouched = must_alloc((size_t)weight_bytes(t->model));

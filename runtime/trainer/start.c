@@ -26,6 +26,7 @@
 #include "trainer/selftest.h"
 #include "trainer/state.h"
 #include "trainer/step.h"
+#include "trainer/teacher.h"
 #include "trainer/trainer.h"
 #include "trainer/training.h"
 #include "trainer/trial.h"
@@ -46,6 +47,7 @@ static void find_start(Training *r)
     if (t->adapter && !t->weights)
         fail(EXIT_USAGE, NULL, "--adapter is of adapters over weights: %s",
              t->resume ? "--resume has its own; leave it out" : "give these with --init PATH");
+    if (!t->resume) find_teacher(t, NULL);
     if (!t->resume) return;
     if (t->overfit || t->dry_run)
         fail(EXIT_USAGE, NULL, "--%s tries a new run; leave --resume out", t->overfit ? "overfit" : "dry-run");
@@ -54,6 +56,7 @@ static void find_start(Training *r)
     lock_run(run_folder(t));
     open_checkpoint(&r->from, r->checkpoint);
     check_model(t, r->checkpoint);
+    find_teacher(t, &r->from);
     resume_settings(t, &r->from);
     t->weights = text_of("%s/model.safetensors", r->checkpoint);
     r->at = r->from.at;
@@ -132,6 +135,7 @@ static void fill_arrays(Training *r)
     if (t->resume) load_checkpoint(t, &r->from, r->checkpoint, &r->memory, saved_optimizer(&r->turns));
     else take_first_weights(t, &r->memory);
     advise(NULL);
+    fill_teacher(t, &r->memory, t->resume ? &r->from : NULL);
     go_on_with_scale(&r->turns.at[0].optimizer, &r->at.loss_scale);
     give_arrays(r);
     if (t->resume) compare_origin(t, &r->data, &r->from);
@@ -209,6 +213,7 @@ void prepare_training(Training *r, Trainer *t)
     if (t->memory_limit && r->data.row) check_data_memory(t, data_heap(&r->data));
     open_val_data(&r->data, t);
     settle_origin(t, r->data.tokenizer);
+    check_teacher_tokens(t, &r->data);
     r->items = gpus_of(t) * r->entry->rows;
     settle_steps(r);
     check_steps(r);

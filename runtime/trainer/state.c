@@ -18,6 +18,7 @@
 #include "trainer/knobs.h"
 #include "trainer/ranks.h"
 #include "trainer/state.h"
+#include "trainer/teacher.h"
 #include "trainer/trainer.h"
 
 #include <stdlib.h>
@@ -123,6 +124,7 @@ json_t *state_json(const Trainer *t, Data *d, const Progress *p, int64_t items_p
              json_pack("{s:I, s:f}", "steps", (json_int_t)t->recipe.steps, "next_lr", rate_at(&t->recipe, p->step)));
     put_json(all, "recipe", recipe_json(&t->recipe));
     if (m->turns) put_json(all, "turns", turns_json(t));
+    if (teacher_json(t)) put_json(all, "teacher", teacher_json(t));
     put_json(all, "data", data_json(t, d, p->step * items_per_step));
     put_json(all, "evaluation", evaluation_json(p, &t->recipe));
     if (d->epochs)

@@ -20,6 +20,7 @@ typedef struct Trainer { /* one run of the program */
     const char *adapter;                /* a folder of PEFT's over the weights; NULL where not given */
     Words adapters;                     /* of serve: NAME=PATH */
     const char *base;                   /* of adapters that are trained (model/base.h); NULL: not known */
+    const char *teacher, *teacher_hash; /* its weights, where given; of the numbers in them, once read (trainer/teacher.c) */
     bool other_base;                    /* adapters of another base are taken, too */
     const char *init_except;            /* layers that --init leaves as they are drawn; NULL where not given */
     const char *turn;                   /* of grad, bench, profile; NULL: the first */

@@ -10,7 +10,7 @@ cd "$TMP"
 # shellcheck disable=SC2086
 folder() { "$LATHE" build "$model" --config char --source $1; }
 
-changing='--config=stream
+changing="--config=stream
 --set=batch=2
 --target=cuda
 --memory=1G
@@ -18,6 +18,7 @@ changing='--config=stream
 --cache=q8_0
 --lora=rank=2
 --prefer=dpo
+--distill=$top/models/gpt.lua,config=char
 --head-rows=3
 --recompute=0.5
 --all-in-place
@@ -25,7 +26,7 @@ changing='--config=stream
 --all-persist
 --instrument
 --poison
---no-fuse'
+--no-fuse"
 same='--gpus=2
 --entry=eval
 --bundle
@@ -40,7 +41,7 @@ plain=$(folder '')
 : >"$TMP/folders"
 echo "$changing" | while read -r option; do folder "$option"; done >"$TMP/folders"
 echo "$plain" >>"$TMP/folders"
-[ "$(wc -l <"$TMP/folders")" = 17 ] || complain "not every option builds: $(cat "$TMP/folders")"
+[ "$(wc -l <"$TMP/folders")" = 18 ] || complain "not every option builds: $(cat "$TMP/folders")"
 [ -z "$(sort "$TMP/folders" | uniq -d)" ] || complain "builds share a folder: $(sort "$TMP/folders" | uniq -d)"
 folder '--precision=bf16 --parameters=bf16' >>"$TMP/folders"
 folder '--lora=rank=2 --frozen=q8_0' >>"$TMP/folders"

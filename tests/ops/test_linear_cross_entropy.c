@@ -1,6 +1,7 @@
 /* test_linear_cross_entropy.c: the head, generated whole and in chunks of several sizes, against its formula written
  * here in plain C: losses, predicted ids, and derivatives towards x, weight and bias.  Shapes are drawn: one row, rows
- * that are no multiple of a chunk, odd vocabularies, both layouts, smoothing, ignored ids, weights of rows. */
+ * that are no multiple of a chunk, odd vocabularies, both layouts, smoothing, ignored ids, weights of rows, soft
+ * targets of a teacher. */
 #include "harness.h"
 #include "ops/head.h"
 
@@ -13,7 +14,12 @@ typedef struct Case {
     int across;
     double smoothing;
     int64_t ignored;
-    double *x, *w, *b, *g; /* [R][C], [V][C] whatever the layout, [V], [R] */
+    int64_t D;       /* width of a teacher's x; 0: there is none */
+    int soft_across; /* of its weight */
+    bool soft_bias;
+    double share, temperature;
+    double *soft_x, *soft_w, *soft_b; /* [R][D], [V][D] whatever the layout, [V] */
+    double *x, *w, *b, *g;            /* [R][C], [V][C] whatever the layout, [V], [R] */
     int64_t *ids;
 } Case;
 
@@ -29,6 +35,14 @@ static void logits_of(const Case *c, int64_t r, double *z)
     for (int64_t v = 0; v < c->V; v++) {
         z[v] = c->bias ? c->b[v] : 0;
         for (int64_t k = 0; k < c->C; k++) z[v] += c->x[r * c->C + k] * c->w[v * c->C + k];
+    }
+}
+
+static void teacher_logits_of(const Case *c, int64_t r, double *y)
+{
+    for (int64_t v = 0; v < c->V; v++) {
+        y[v] = c->soft_bias ? c->soft_b[v] : 0;
+        for (int64_t k = 0; k < c->D; k++) y[v] += c->soft_x[r * c->D + k] * c->soft_w[v * c->D + k];
     }
 }
 
@@ -48,10 +62,14 @@ static void expected_row(const Case *c, int64_t r, double *z, Expected *e)
     logits_of(c, r, z);
     double lse = log_sum(z, c->V, &e->predicted[r]);
     if (c->ignores && c->ids[r] == c->ignored) return;
+    double share = c->D ? c->share : 0, t = c->temperature, own = 0, theirs = 0, *y = NEW_ARRAY(double, c->V);
+    if (c->D) teacher_logits_of(c, r, y);
+    for (int64_t v = 0; v < c->V && c->D; v++) own += exp(z[v] / t), theirs += exp(y[v] / t);
     for (int64_t v = 0; v < c->V; v++) {
+        double q = c->D ? exp(z[v] / t) / own : 0, p = c->D ? exp(y[v] / t) / theirs : 0;
         double target = c->smoothing / (double)c->V + (v == c->ids[r] ? 1 - c->smoothing : 0);
-        double dz = c->g[r] * (exp(z[v] - lse) - target);
-        e->losses[r] += target * (lse - z[v]);
+        double dz = c->g[r] * ((1 - share) * (exp(z[v] - lse) - target) + share * t * (q - p));
+        e->losses[r] += (1 - share) * target * (lse - z[v]) + (share ? share * t * t * p * log(p / q) : 0);
         e->db[v] += dz;
         for (int64_t k = 0; k < c->C; k++) {
             e->dx[r * c->C + k] += dz * c->w[v * c->C + k];
@@ -100,6 +118,14 @@ static Case draw_case(Rng *r)
     c.ids = NEW_ARRAY(int64_t, c.R);
     for (int64_t i = 0; i < c.R; i++) c.ids[i] = c.ignores && below(r, 3) == 0 ? c.ignored : below(r, c.V);
     for (int64_t k = 0; k < c.C && c.ties; k++) c.x[k] = 0;
+    c.D = below(r, 2) ? 1 + below(r, 12) : 0;
+    c.soft_across = (int)below(r, 2);
+    c.soft_bias = below(r, 2);
+    c.share = below(r, 4) ? uniform(r) : 1;
+    c.temperature = below(r, 3) ? 0.5 + 4 * uniform(r) : 1;
+    c.soft_x = draws(r, c.R * c.D, 2);
+    c.soft_w = draws(r, c.V * c.D, 1);
+    c.soft_b = draws(r, c.V, 1);
     return c;
 }
 
@@ -107,6 +133,21 @@ static Node *parameter(const char *graph, const char *name, int64_t rows, int64_
 {
     Shape s = {.rank = columns ? 2 : 1, .dim = {rows, columns}};
     return parameter_node(format("%s.%s", graph, name), F32, s);
+}
+
+static Node *real_input(const char *graph, const char *name, int64_t rows, int64_t columns)
+{
+    return input_node(format("%s.%s", graph, name), F32, (Shape){.rank = columns ? 2 : 1, .dim = {rows, columns}});
+}
+
+static Soft_targets soft_targets(const Case *c, const char *name)
+{
+    Soft_targets s = {.across = c->soft_across, .share = c->share, .temperature = c->temperature};
+    if (!c->D) return s;
+    s.x = real_input(name, "soft_x", c->R, c->D);
+    s.weight = c->soft_across ? real_input(name, "soft_w", c->V, c->D) : real_input(name, "soft_w", c->D, c->V);
+    if (c->soft_bias) s.bias = real_input(name, "soft_b", c->V, 0);
+    return s;
 }
 
 static Graph *head_graph(const Case *c, const char *name)
@@ -117,6 +158,7 @@ static Graph *head_graph(const Case *c, const char *name)
     h.weight = c->across ? parameter(name, "w", c->V, c->C) : parameter(name, "w", c->C, c->V);
     if (c->bias) h.bias = parameter(name, "b", c->V, 0);
     h.ids = input_node(format("%s.ids", name), I32, rows);
+    h.soft = soft_targets(c, name);
     Node *head = linear_cross_entropy(&h), *losses = pick(head, 0, 0);
     Node *g = input_node(format("%s.g", name), F32, rows),
          *loss = reduce(OP_sum, map2(OP_mul, losses, g), 1, &(int){0});
@@ -131,22 +173,29 @@ static Graph *head_graph(const Case *c, const char *name)
 /* ------------------------------------------------------------------ running */
 
 /* [V][C] in the layout of the parameter, and back. */
-static double *laid_out(const Case *c, const double *w, bool back)
+static double *turned(const double *w, int64_t V, int64_t C, bool across, bool back)
 {
-    double *out = NEW_ARRAY(double, c->V * c->C);
-    for (int64_t v = 0; v < c->V; v++)
-        for (int64_t k = 0; k < c->C; k++) {
-            int64_t plain = v * c->C + k, laid = c->across ? plain : k * c->V + v;
+    double *out = NEW_ARRAY(double, V *C);
+    for (int64_t v = 0; v < V; v++)
+        for (int64_t k = 0; k < C; k++) {
+            int64_t plain = v * C + k, laid = across ? plain : k * V + v;
             out[back ? plain : laid] = w[back ? laid : plain];
         }
     return out;
 }
+
+static double *laid_out(const Case *c, const double *w, bool back) { return turned(w, c->V, c->C, c->across, back); }
 
 static const Lathe_param *param_named(const Live *l, const char *name)
 {
     for (int k = 0; k < l->model->params; k++)
         if (same(l->model->param[k].name, name)) return &l->model->param[k];
     die("no parameter %s", name);
+}
+
+static void feed_input(Live *l, int entry, const char *name, const double *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) set_element(l->model->real, input_at(l, entry, name), i, x[i]);
 }
 
 static void feed(Live *l, int entry, const Case *c, const char *name)
@@ -159,6 +208,10 @@ static void feed(Live *l, int entry, const Case *c, const char *name)
         set_element(LATHE_I32, input_at(l, entry, ids), r, (double)c->ids[r]);
         set_element(l->model->real, input_at(l, entry, g), r, c->g[r]);
     }
+    if (!c->D) return;
+    feed_input(l, entry, format("%s.soft_x", name), c->soft_x, c->R * c->D);
+    feed_input(l, entry, format("%s.soft_w", name), turned(c->soft_w, c->V, c->D, c->soft_across, false), c->V * c->D);
+    if (c->soft_bias) feed_input(l, entry, format("%s.soft_b", name), c->soft_b, c->V);
 }
 
 static void near(const char *what, const char *name, const double *got, const double *wanted, int64_t n, double within)

@@ -238,6 +238,21 @@ static Node *build_linear_cross_entropy(void)
     return map2(OP_mul, map2(OP_add, losses, g), losses);
 }
 
+/* The same with soft targets, of parameters that are trained, too. */
+static Node *build_soft_targets(void)
+{
+    Head h = {.x = param("x", shape2(7, 5)), .weight = param("w", shape2(5, COLUMNS)), .smoothing = 0.1};
+    h.ids = ids_for(shape_of(1, (int64_t[]){7}), COLUMNS);
+    h.ignores = true;
+    h.ignored = 1 + 3 * 2;
+    h.soft = (Soft_targets){.across = 1, .share = 0.6, .temperature = 1.7};
+    h.soft.x = param("y", shape2(7, 3));
+    h.soft.weight = param("v", shape2(COLUMNS, 3));
+    h.soft.bias = param("c", shape_of(1, (int64_t[]){COLUMNS}));
+    Node *losses = pick(linear_cross_entropy(&h), 0, 0);
+    return map2(OP_mul, losses, losses);
+}
+
 static const struct Builder {
     Op op;
     const char *name;
@@ -264,6 +279,7 @@ static const struct Builder {
     {OP_dot_by_ids, "dot_by_ids", build_by_ids},
     {OP_dot_by_ids, "dot_by_ids_turned", build_by_ids_turned},
     {OP_linear_cross_entropy, "linear_cross_entropy", build_linear_cross_entropy},
+    {OP_linear_cross_entropy, "linear_cross_entropy_soft", build_soft_targets},
     {OP_loop, "loop", build_loop},
     {OP_loop, "reversed_loop", build_reversed_loop},
     {OP_loop, "nested_loop", build_nested_loop},
