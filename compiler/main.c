@@ -120,6 +120,8 @@ static int do_plan(void)
     Text t = {0};
     if (line_of.options.gpus > 1 && !line_of.options.target->device)
         usage_error("--gpus %lld: that is for --target cuda", (long long)line_of.options.gpus);
+    if (line_of.options.gpus > 1 && m->desc->one_gpu)
+        usage_error("--gpus %lld: %s", (long long)line_of.options.gpus, m->desc->one_gpu);
     if (line_of.options.gpus > 1) plan_for_gpus(m, (int)line_of.options.gpus);
     if (!line_of.options.json) {
         Page *page = new_page(m);

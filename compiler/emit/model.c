@@ -463,7 +463,9 @@ static void say_model_table(Page *page, Text *t, const Categories *categories)
     say_adapters(t, d);
     say_recipe(t, &d->recipe);
     if (d->groups.n) say(t, "    .groups = %d, .group = groups,\n", d->groups.n);
-    if (d->teacher) say(t, "    .teacher = &teacher,\n");
+    if (d->teacher)
+        say(t, "    .teacher = &teacher, .distill = {.alpha = %s, .temperature = %s},\n",
+            number_text(d->distill->alpha), number_text(d->distill->temperature));
     if (d->losses) say(t, "    .losses = %d,\n", d->losses);
     if (d->turns.n) say(t, "    .turns = %d, .turn = turns,\n", d->turns.n);
     say(t, "    .hf = %s, .knob = %s, .plan = planned,\n", d->hf ? "hf" : "NULL", d->knobs.n ? "knobs" : "NULL");

@@ -20,6 +20,7 @@ typedef struct Teacher {
         int64_t classes;
         Where where;
         bool learnt; /* the student's loss has met it */
+        Node *mean;  /* what it became */
     } lesson;
 } Teacher;
 
@@ -114,8 +115,9 @@ static void take_sizes_of_student(Teacher *t)
     Desc *d = t->trace->desc;
     const Desc *student = t->student->desc;
     int64_t n;
-    static const char *const sizes[] = {"batch", "seq"};
-    for (int i = 0; i < COUNT_OF(sizes); i++)
+    static const char *const sizes[] = {"batch", "seq", "classes", "numbers", "categories", "levels"};
+    enum { OF_TABLES = 3 };
+    for (int i = 0; i < COUNT_OF(sizes) - (student->recipe.table ? 0 : OF_TABLES); i++)
         if (knob_integer(t->trace, sizes[i], &n) && knob_integer(t->student, sizes[i], &n))
             change_knob(t->L, C_AT, sizes[i], n);
     d->batch = student->batch;
@@ -206,10 +208,43 @@ void trace_teacher(lua_State *L)
                     t->trace->desc->file);
 }
 
+static bool is_scaled(const Node *n, Table *reached)
+{
+    double number;
+    switch (n->op) {
+    case OP_add: return table_get(reached, n->in[0]) || table_get(reached, n->in[1]);
+    case OP_sub:
+    case OP_reshape: return table_get(reached, n->in[0]);
+    case OP_div: return table_get(reached, n->in[0]) && is_filled(n->in[1], &number);
+    case OP_mul:
+        return (table_get(reached, n->in[0]) && is_filled(n->in[1], &number)) ||
+               (table_get(reached, n->in[1]) && is_filled(n->in[0], &number));
+    default: return false;
+    }
+}
+
+/* Whether the loss is the lesson's mean, but for terms beside it and numbers times it. */
+static bool is_of_lesson(const Graph *g, Node *loss, const Node *mean)
+{
+    Nodes all = {0};
+    Table reached = {0};
+    nodes_at(g->micro, &loss, 1, &all);
+    for (int i = 0; i < all.n; i++)
+        if (all.at[i] == mean || is_scaled(all.at[i], &reached)) *table_at(&reached, all.at[i]) = all.at[i];
+    return table_get(&reached, loss);
+}
+
+/* forward's results are at the top. */
 void check_taught(lua_State *L)
 {
     const Trace *trace = trace_of(L);
-    if (has_lessons(trace) && !trace->teacher->lesson.learnt)
+    if (!has_lessons(trace)) return;
+    const struct Lesson *l = &trace->teacher->lesson;
+    const Tensor *loss = is_tensor(L, -2);
+    if (l->mean && loss && !is_of_lesson(trace->graph, loss->node, l->mean))
+        err(l->mean->where, "--distill: the loss that forward returns must be this mean, or it times a number, with "
+                            "other terms added; found it used in another way, or as a metric alone");
+    if (!l->learnt)
         usage_error("--distill: the loss of %s is not nn.cross_entropy or nn.linear_cross_entropy, their mean over the "
                     "ids that the teacher's loss is of (%s:%d)",
                     trace->desc->file, trace->teacher->lesson.where.file, trace->teacher->lesson.where.line);
@@ -217,10 +252,13 @@ void check_taught(lua_State *L)
 
 static void check_own_names(const Desc *d)
 {
-    for (int i = 0; i < d->params.n; i++)
-        if (strncmp(d->params.at[i]->name, TEACHER ".", strlen(TEACHER ".")) == 0)
-            err(d->params.at[i]->where, "--distill: the scope '%s' is the teacher's; give the student's another name",
-                TEACHER);
+    const size_t n = strlen(TEACHER);
+    for (int i = 0; i < d->params.n; i++) {
+        const char *name = d->params.at[i]->name;
+        if (strncmp(name, TEACHER, n) == 0 && (name[n] == '.' || !name[n]))
+            err(d->params.at[i]->where, "--distill: the %s '%s' is the teacher's; give the student's another name",
+                name[n] ? "scope" : "name", TEACHER);
+    }
 }
 
 static int read_form(lua_State *L)
@@ -282,7 +320,7 @@ static void check_lesson(lua_State *L, const struct Lesson *l, const char *name,
     if (classes != l->classes)
         user_error(L,
                    "%s: --distill compares distributions, but the student has %lld classes, and the teacher %lld "
-                   "(%s:%d); both must have the same vocabulary",
+                   "(%s:%d); both must have the same ones",
                    name, (long long)classes, (long long)l->classes, l->where.file, l->where.line);
 }
 
@@ -321,4 +359,13 @@ static int lesson_call(lua_State *L)
     return 1;
 }
 
-const luaL_Reg distill_functions[] = {{"teach", teach_call}, {"lesson", lesson_call}, {NULL, NULL}};
+/* core.taught(loss): the mean that a student's lesson became */
+static int taught_call(lua_State *L)
+{
+    trace_of(L)->teacher->lesson.mean = tensor_at(L, 1, "core.taught")->node;
+    lua_settop(L, 1);
+    return 1;
+}
+
+const luaL_Reg distill_functions[] = {
+    {"teach", teach_call}, {"lesson", lesson_call}, {"taught", taught_call}, {NULL, NULL}};

@@ -180,6 +180,7 @@ const char *advice(const char *word, const char *const *known, int n)
 
 const char *lua_text(lua_State *L, int index)
 {
+    const int top = lua_gettop(L);
     const Tensor *t = is_tensor(L, index);
     if (t) return format("a tensor %s %s", dtype_name(t->node->dtype), tensor_text(t));
     switch (lua_type(L, index)) {
@@ -192,8 +193,12 @@ const char *lua_text(lua_State *L, int index)
         const char *s = format("%s", lua_tostring(L, -1));
         lua_pop(L, 1);
         return s;
-    default: return format("a %s", luaL_typename(L, index));
+    default: break;
     }
+    bool named = luaL_getmetafield(L, index, "__name") == LUA_TSTRING;
+    const char *name = format("a %s", named ? lua_tostring(L, -1) : luaL_typename(L, index));
+    if (lua_gettop(L) > top) lua_settop(L, top);
+    return name;
 }
 
 static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }

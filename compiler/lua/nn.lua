@@ -402,7 +402,9 @@ function nn.cross_entropy(logits, ids, given)
   if not mixed and not o.weight and o.reduction == "mean" then
     core.teach(targets, logits)
     local lesson = core.lesson("nn.cross_entropy", targets, logits:size(-1))
-    if lesson then return mean_of(core.use("distillation")(lesson, surprise(logits, ids, o.smoothing), logits), ids, ignore) end
+    if lesson then
+      return core.taught(mean_of(core.use("distillation").mixed(lesson, surprise(logits, ids, o.smoothing), logits), ids, ignore))
+    end
     return mean_loss("nn.cross_entropy", surprise(logits, ids, o.smoothing), ids, targets, ignore, o.smoothing)
   end
   local losses, weights
@@ -460,11 +462,12 @@ function nn.linear_cross_entropy(x, ids, given)
   local lesson, losses, predicted = core.lesson(name, targets, o.weight:size(1 - across)), nil, nil
   if lesson and lesson.logits then              -- these are in memory, so the student's may be
     local logits = head_logits(x, o, across)
-    losses, predicted = core.use("distillation")(lesson, surprise(logits, ids, o.smoothing), logits), logits:argmax(-1)
+    losses, predicted = core.use("distillation").mixed(lesson, surprise(logits, ids, o.smoothing), logits), logits:argmax(-1)
   else
     losses, predicted = core.linear_cross_entropy(x, ids, o.weight, across, o.smoothing, o.bias, ignore, lesson)
   end
   local loss = o.row_weight and (losses * o.row_weight):sum() or mean_loss(name, losses, ids, targets, ignore, o.smoothing)
+  if lesson then return core.taught(loss), core.use("distillation").each, predicted end
   return loss, losses, predicted
 end
 

@@ -486,6 +486,7 @@ typedef struct Lathe_model {
     const char *one_gpu;        /* why several GPUs cannot share a batch: "gpt.lua:12: …"; NULL: they can */
     int host_categories;                            /* the last ones, which are host memory beside the device's */
     const struct Lathe_model *teacher;  /* --distill: of it name, sizes, param and hf; its array is behind this one's; NULL: none */
+    struct { double alpha, temperature; } distill;
 } Lathe_model;
 
 static inline int64_t lathe_trained_elements(const Lathe_model *m) { return m->flat_elements - m->frozen_elements; }
@@ -494,7 +495,6 @@ static inline int64_t lathe_trained_elements(const Lathe_model *m) { return m->f
 static inline bool lathe_is_trained(const Lathe_model *m, const Lathe_param *p) { return p->offset < lathe_trained_elements(m); }
 
 static inline Lathe_dtype lathe_weights(const Lathe_model *m) { return m->weights ? m->weights : m->real; }
-
 extern const Lathe_model lathe_model;               /* defined by model.c */
 
 #endif

@@ -114,6 +114,10 @@ int overfit(const Trial *c)
              "--overfit waits for one loss to come near zero, and %s has turns, whose losses need not; "
              "--dry-run tries a step of them",
              t->model->name);
+    if (t->model->teacher)
+        fail(EXIT_USAGE, NULL,
+             "--overfit waits for a loss near zero, and a teacher keeps it above; try the student without --distill; "
+             "--dry-run tries a step with it");
     int64_t most = was_set(t, "steps") ? t->recipe.steps : MOST;
     hold_rate(&t->recipe);
     Fall f = train_on_one(c, most);
@@ -201,8 +205,8 @@ static void print_times(const Trial *c, const Times *w)
 {
     const Step *s = &w->step;
     const Lathe_model *m = c->t->model;
-    char *guess =
-        has_tokens(c->data) ? text_of(" (random guessing gives %.4f)", log((double)m->vocab)) : text_of("%s", "");
+    char *guess = has_tokens(c->data) && !m->teacher ? text_of(" (random guessing gives %.4f)", log((double)m->vocab))
+                                                     : text_of("%s", "");
     show(stdout, "step: loss %.4f%s, gradient norm %.3g; %.1f ms: data %.1f", s->loss, guess, s->norm,
          1e3 * step_time(s), 1e3 * s->data);
     if (on_device()) show(stdout, ", on the GPU %.1f\n", 1e3 * s->there);

@@ -402,7 +402,7 @@ void open_checkpoint(State *s, const char *checkpoint)
     free(run);
 }
 
-void load_saved_weights(const Trainer *t, const char *path, const Memory *m)
+void check_saved_weights(const char *path)
 {
     char *folder = folder_of(path);
     const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
@@ -416,11 +416,16 @@ void load_saved_weights(const Trainer *t, const char *path, const Memory *m)
         close_store(&store);
         close_state(&s);
     }
+    free(folder);
+}
+
+void load_saved_weights(const Trainer *t, const char *path, const Memory *m)
+{
+    check_saved_weights(path);
     bool starts = strcmp(t->command, "train") == 0 || strcmp(t->command, "init") == 0;
     load_weights(t->model, path, m->params, m->statistics, !t->init_except && starts ? "" : t->init_except);
     advise(NULL);
     if (t->adapter) take_adapter(t, t->adapter, path, m->params);
-    free(folder);
 }
 
 void take_first_weights(Trainer *t, const Memory *m)

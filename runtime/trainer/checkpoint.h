@@ -33,6 +33,7 @@ void load_checkpoint(Trainer *t, const State *s, const char *checkpoint, const M
  * takes them to where entries read them. */
 /* --init, or drawn from the seed; with --init-except both. */
 void take_first_weights(Trainer *t, const Memory *m);
+void check_saved_weights(const char *path); /* the checksums alone; the caller ends with advise(NULL) */
 void load_saved_weights(const Trainer *t, const char *path, const Memory *m);
 
 #endif

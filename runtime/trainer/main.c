@@ -148,7 +148,7 @@ static const Option options[] = {
     {"type", EXPORT, TEXT, AT(type), NULL, "TYPE", "of matrices in a GGUF: f32, f16, bf16, q8_0, q4_0 (f32), of some: q4_0,PATTERN=q8_0; of a file for llm.c: f32, bf16"},
     {"ids", EXPORT, COUNT, AT(ids), NULL, "N",
      "rows of ids to write; those beyond are left out (default: as many as the imported model had, or all)"},
-    {"ignore-config", TRAIN | EVAL | GENERATE | CHAT | SERVE | GRAD | INIT | BENCH | EXPORT, TEXTS, AT(ignored_keys), NULL, "KEY…",
+    {"ignore-config", TRAIN | EVAL | GENERATE | CHAT | SERVE | GRAD | INIT | BENCH | REPLAY | EXPORT, TEXTS, AT(ignored_keys), NULL, "KEY…",
      "keys of an imported config.json to ignore: they change nothing that the model computes"},
     {"init", TRAIN | INIT, TEXT, AT(weights), NULL, "PATH",
      "parameters to start from: a file, or a folder, Hugging Face's too (default: drawn from the seed)"},

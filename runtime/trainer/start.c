@@ -213,7 +213,7 @@ void prepare_training(Training *r, Trainer *t)
     if (t->memory_limit && r->data.row) check_data_memory(t, data_heap(&r->data));
     open_val_data(&r->data, t);
     settle_origin(t, r->data.tokenizer);
-    check_teacher_tokens(t, &r->data);
+    check_teacher_data(t, &r->data);
     r->items = gpus_of(t) * r->entry->rows;
     settle_steps(r);
     check_steps(r);

@@ -8,7 +8,7 @@
 #include "trainer/trainer.h"
 
 void find_teacher(Trainer *t, const State *from);        /* from: the checkpoint of a resumed run; NULL: a new one */
-void check_teacher_tokens(const Trainer *t, const Data *d); /* ids mean the same to it */
+void check_teacher_data(const Trainer *t, const Data *d); /* tokens, classes, columns mean the same to it */
 void fill_teacher(Trainer *t, const Memory *m, const State *from); /* drawn from the seed where no weights are given */
 json_t *teacher_json(const Trainer *t);                  /* for state.json; NULL: there is none */
 

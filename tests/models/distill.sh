@@ -1,6 +1,6 @@
 # distill.sh: a student that imitates a teacher (--distill): the first 20 losses are PyTorch's, of all weights and of adapters, of heads
 # and of logits in memory, in micro-batches and in blocks; gradients are right in fp64; a killed run resumes to the same bits, and with
-# another teacher it is refused; files have the student alone; teachers that do not fit.
+# another teacher it is refused; files have the student alone; teachers that do not fit, by tokens, classes, columns.
 set -eu
 . tests/models/common
 from=tests/reference/preference with=tests/reference/distill
@@ -149,3 +149,66 @@ mkdir "$TMP/letters"
 cp $with/config.json $with/model.safetensors "$TMP/letters"
 sed 's/"A": *34/"A": 35/; s/"B": *35/"B": 34/' $from/tokenizer.json >"$TMP/letters/tokenizer.json"
 refuse 3 'found another token 34 in the tokenizer beside it' "$trainer" train --init $from --data $text --teacher "$TMP/letters" --out "$TMP/none"
+cp -r "$TMP/run-teacher" "$TMP/plainly"
+refuse 2 'the run has a teacher, ' "$TMP/plain/trainer" train --resume --out "$TMP/plainly" --steps 22
+must "$TMP/plain/trainer" train --init $from --data $text --steps 2 --set warmup=1 --out "$TMP/alone"
+must "$trainer" train --resume --out "$TMP/alone" --steps 3 --teacher "$TMP/teacher"
+grep -q 'the run had no teacher so far' "$TMP/said" || tell "a run gets a teacher silently"
+refuse 2 'a teacher keeps it above' "$trainer" train --init $from --data $text --teacher "$TMP/teacher" --overfit --out "$TMP/none"
+must "$trainer" train --init $from --data $text --teacher "$TMP/teacher" --dry-run
+! grep -q 'random guessing' "$TMP/said" || tell "random guessing with a teacher"
+refuse 2 '--gpus 2: --distill trains on one GPU' "$LATHE" plan models/llama.lua --distill "$teacher,vocab=256" --target cuda --gpus 2
+
+# ---- a damaged checkpoint is no teacher
+must "$TMP/big/trainer" train --init "$TMP/teacher" --data $text --steps 1 --set warmup=0 --out "$TMP/big-run"
+must "$trainer" train --init $from --data $text --teacher "$TMP/big-run" --steps 1 --set warmup=0 --out "$TMP/from-run"
+damaged=$TMP/big-run/checkpoints/step-1/model.safetensors
+printf '\001' | dd of="$damaged" bs=1 seek=$(($(wc -c <"$damaged") - 6)) conv=notrunc 2>/dev/null
+refuse 3 'model.safetensors: error: ' "$trainer" train --init $from --data $text --teacher "$TMP/big-run" --steps 1 --set warmup=0 --out "$TMP/none"
+grep -q 'damaged\|checksum' "$TMP/said" || tell "what is wrong with a damaged teacher"
+
+# ---- classes and columns mean the same: a table of three kinds, whose columns have scales
+cat >"$TMP/kinds.lua" <<'END'
+return {
+  config = { numbers = 2, categories = 0, levels = 1, classes = 9, width = 8, batch = 8 },
+  forward = function(c, input)
+    local logits = nn.linear(nn.relu(nn.linear(input.numbers, { out = c.width })), { name = "head", out = c.classes })
+    return nn.cross_entropy(logits, input.targets), { logits = logits }
+  end,
+  train = { optimizer = optim.sgd { lr = 0.1 }, steps = 3 },
+  data = data.table { target = "kind" },
+}
+END
+awk 'BEGIN { print "x,y,kind"; for (i = 0; i < 90; i++) print i * 7 % 31 / 4 "," i * 5 % 17 / 3 "," substr("abc", i % 3 + 1, 1) }' >"$TMP/kinds.csv"
+sed 's/b$/z/; s/a$/b/' "$TMP/kinds.csv" >"$TMP/others.csv"
+awk -F , -v OFS=, 'NR > 1 { $2 *= 2 } { print }' "$TMP/kinds.csv" >"$TMP/scaled.csv"
+must "$LATHE" train "$TMP/kinds.lua" --set width=16 -o "$TMP/kinds-big" --data "$TMP/kinds.csv" --out "$TMP/kinds-run"
+lesson="$TMP/kinds.lua,width=16"
+must "$LATHE" train "$TMP/kinds.lua" --distill "$lesson" -o "$TMP/kinds" --data "$TMP/kinds.csv" --teacher "$TMP/kinds-run" --out "$TMP/kinds-student"
+refuse 3 'with the same scales and values, found another "kind"' "$TMP/kinds/trainer" train --data "$TMP/others.csv" --teacher "$TMP/kinds-run" --out "$TMP/none"
+refuse 3 'with the same scales and values, found another "y"' "$TMP/kinds/trainer" train --data "$TMP/scaled.csv" --teacher "$TMP/kinds-run" --out "$TMP/none"
+must "$TMP/kinds/trainer" train --data "$TMP/scaled.csv" --init "$TMP/kinds-student" --teacher "$TMP/kinds-run" --out "$TMP/scaled"
+
+# texts with labels, whose names a checkpoint has in classes.json, and Hugging Face's in id2label
+cat >"$TMP/labels.lua" <<'END'
+return {
+  config = { vocab = 256, seq = 8, classes = 2, width = 8, batch = 4, tokenizer = "bytes" },
+  inputs = { tokens = { "i32", "seq", below = "vocab" }, label = { "i32", below = "classes", target = true } },
+  forward = function(c, input)
+    local x = nn.embedding(input.tokens, { rows = c.vocab, width = c.width }):mean(1)
+    local logits = nn.linear(x, { name = "head", out = c.classes })
+    return nn.cross_entropy(logits, input.label), { logits = logits }
+  end,
+  train = { optimizer = optim.sgd { lr = 0.1 }, steps = 3 },
+  data = function(c) return data.sentences { text = "text", target = "label", tokenizer = c.tokenizer } end,
+}
+END
+awk 'BEGIN { for (i = 0; i < 40; i++) print "{\"text\": \"row " i "\", \"label\": \"" (i % 2 ? "a" : "b") "\"}" }' >"$TMP/labels.jsonl"
+sed 's/"b"}/"z"}/' "$TMP/labels.jsonl" >"$TMP/swapped.jsonl"
+must "$LATHE" train "$TMP/labels.lua" --set width=16 -o "$TMP/labels-big" --data "$TMP/labels.jsonl" --out "$TMP/labels-run"
+must "$LATHE" train "$TMP/labels.lua" --distill "$TMP/labels.lua,width=16" -o "$TMP/labels" --data "$TMP/labels.jsonl" --teacher "$TMP/labels-run" --out "$TMP/labels-student"
+refuse 3 'in their order (a, z), found a, b' "$TMP/labels/trainer" train --data "$TMP/swapped.jsonl" --teacher "$TMP/labels-run" --out "$TMP/none"
+mkdir "$TMP/labels-hf"
+cp "$TMP/labels-run/model.safetensors" "$TMP/labels-hf"
+echo '{"id2label": {"0": "b", "1": "a"}}' >"$TMP/labels-hf/config.json"
+refuse 3 'in their order (a, b), found b, a' "$TMP/labels/trainer" train --data "$TMP/labels.jsonl" --teacher "$TMP/labels-hf/model.safetensors" --out "$TMP/none"
