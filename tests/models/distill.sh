@@ -158,6 +158,9 @@ refuse 2 'a teacher keeps it above' "$trainer" train --init $from --data $text -
 must "$trainer" train --init $from --data $text --teacher "$TMP/teacher" --dry-run
 ! grep -q 'random guessing' "$TMP/said" || tell "random guessing with a teacher"
 refuse 2 '--gpus 2: --distill trains on one GPU' "$LATHE" plan models/llama.lua --distill "$teacher,vocab=256" --target cuda --gpus 2
+LC_ALL=C sed 's/\(tokenizer.ggml.pre............\)[a-z]/\1Z/' "$TMP/gone.gguf" >"$TMP/unread.gguf"
+must "$trainer" train --init $from --data $text --teacher "$TMP/unread.gguf" --steps 1 --set warmup=0 --out "$TMP/unread"
+grep -q 'its tokens were not compared' "$TMP/said" || tell "tokens of a kind that is not read"
 
 # ---- a damaged checkpoint is no teacher
 must "$TMP/big/trainer" train --init "$TMP/teacher" --data $text --steps 1 --set warmup=0 --out "$TMP/big-run"

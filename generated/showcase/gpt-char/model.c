@@ -1365,7 +1365,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "9fa7d8a4d3012e5a",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "8d6d6938434d4716",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
