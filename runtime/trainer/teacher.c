@@ -41,11 +41,12 @@ static void compare_lesson(const Trainer *t, const State *from)
 {
     const json_t *before = from ? json_object_get(from->all, "teacher") : NULL;
     if (!from) return;
+    const char *weights = said_before(from, "weights");
     if (before && !t->model->teacher)
         fail(EXIT_USAGE, NULL,
              "the run has a teacher, %s, and this trainer was built without one: build it with --distill TEACHER.lua, "
              "or start a new run from its weights with --init",
-             said_before(from, "weights"));
+             weights ? weights : "which it does not name");
     if (!before && t->model->teacher) note("the run had no teacher so far; it has one from here on");
     tell_change(before, "alpha", t->model->distill.alpha);
     tell_change(before, "temperature", t->model->distill.temperature);
