@@ -69,18 +69,20 @@ void tell_missing_labels(const Labels *l, const Words *classes)
          grouped_text(classes->n), missing_text(l, classes));
 }
 
-_Noreturn static void refuse_gaps(const Labels *l, const char *largest, const char *missing)
+_Noreturn static void refuse_gaps(const Labels *l, const char *largest, const char *numbers, const char *missing)
 {
     fail(EXIT_DATA, place_of_label(l, find_string(&l->met, largest, (int64_t)strlen(largest))),
-         "expected labels that are numbered 0, 1, 2, …, since all are numbers, found %s, and only %s of the numbers up "
-         "to it%s; number them without gaps, give the classes names, or name another column (--set csv_target=COLUMN)",
-         largest, grouped_text(l->met.n), missing);
+         "expected labels that are numbered 0, 1, 2, …, since all are numbers, found %s, and only %s of the %snumbers "
+         "up to it%s; number them without gaps, give the classes names, or name another column (--set "
+         "csv_target=COLUMN)",
+         largest, grouped_text(l->met.n), numbers, missing);
 }
 
 static void check_numbers(const Labels *l, const Words *classes)
 {
     if (classes->n - l->met.n > l->met.n)
-        refuse_gaps(l, classes->at[classes->n - 1], text_of(": none of %s", missing_text(l, classes)));
+        refuse_gaps(l, classes->at[classes->n - 1], text_of("%s ", grouped_text(classes->n)),
+                    text_of(": none of %s", missing_text(l, classes)));
 }
 
 /* The largest of labels that are all numbers; NULL: one is something else, such as 007. */
@@ -121,7 +123,7 @@ Words classes_of_labels(const Labels *l, const Words *known)
     check_signs(l);
     Words classes = names_of_labels(&l->met, false);
     if (are_numbered(&classes)) check_numbers(l, &classes);
-    else if (l->met.n && largest_label(l)) refuse_gaps(l, largest_label(l), "");
+    else if (l->met.n && largest_label(l)) refuse_gaps(l, largest_label(l), "", "");
     if (classes.n > FEW && classes.n > l->given / 2)
         fail(EXIT_DATA, l->paths->at[0],
              "expected classes that many rows share, found %s different labels of %s: %s; name the column of the "
