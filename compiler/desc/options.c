@@ -16,6 +16,7 @@ static DType type_of_matrices(const char *word)
 /* TYPE, or PATTERN=TYPE */
 static void take_type(Block_types *b, const char *word, bool first)
 {
+    if (b->fault) return;
     const char *equals = strrchr(word, '=');
     DType type = type_of_matrices(equals ? equals + 1 : word);
     if (type == DTYPES || equals == word || (!equals && !first)) b->fault = word;

@@ -109,6 +109,10 @@ static void check_sentences(const Trace *trace)
         err(labels->where,
             "input 'labels' of data.sentences is of the words of one text, so label, second and types do "
             "not go with it");
+    if (labels && trace->desc->recipe.second_column)
+        err(labels->where,
+            "input 'labels' of data.sentences is of the words of one text, so there is no column second = \"%s\"",
+            trace->desc->recipe.second_column);
 }
 
 /* ------------------------------------------------------------------ time series */

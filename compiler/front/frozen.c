@@ -14,7 +14,7 @@ static bool names_all(const Desc *d, const Block_rule *rule, const Param *p)
 {
     int64_t named = matching_copies(rule->match, p), all = copies_of_param(p);
     if (named && named < all)
-        usage_error("--%s %s=… names %lld of the %lld layers that have '%s'; name all, or none", only_option(d),
+        usage_error("--%s %s=… names %lld of the %lld matrices called '%s'; name all, or none", only_option(d),
                     rule->match, (long long)named, (long long)all, p->export_name);
     return named > 0;
 }

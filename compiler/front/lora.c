@@ -84,7 +84,7 @@ static bool is_named(const Param *p, const char *key, Texts patterns)
     for (int i = 0; i < patterns.n; i++) {
         int64_t named = matching_copies(patterns.at[i], p), all = copies_of_param(p);
         if (named && named < all)
-            usage_error("--lora %s=%s names %lld of the %lld layers that have '%s'; name all, or none", key,
+            usage_error("--lora %s=%s names %lld of the %lld parameters called '%s'; name all, or none", key,
                         patterns.at[i], (long long)named, (long long)all, p->export_name);
         if (named) return true;
     }

@@ -151,7 +151,7 @@ int encode_command(int argc, char **argv)
     Encoding e = {0};
     const Flag flags[] = {
         {"--tokenizer", FLAG_TEXT, &path, "FILE|DIR",
-         "tokenizer.json, vocab.json, encoder.json, *.tiktoken, *.gguf, or the folder of one"},
+         "tokenizer.json, vocab.json, encoder.json, vocab.txt, *.tiktoken, *.gguf, or the folder of one"},
         {"--out", FLAG_TEXT, &e.path, "FILE",
          "a token shard as llm.c has them (16 bits an id, 32 beyond 65,536 tokens)"},
         {"--shard-tokens", FLAG_COUNT, &e.shard_tokens, "N",

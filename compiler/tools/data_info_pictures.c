@@ -102,7 +102,7 @@ static json_t *looked_json(const Looked *x)
 void tell_pictures(const Words *paths, bool json)
 {
     Looked x = {.index =
-                    find_data_files(&picture_files, paths, have_classes(paths) ? CLASS_LABELS : NO_LABELS, NULL, NULL),
+                    find_data_files(&picture_files, paths, have_classes(paths) ? CLASS_LABELS : UNLABELLED, NULL, NULL),
                 .width = new_lengths(),
                 .height = new_lengths()};
     unsigned char *chunk = must_alloc(PICTURE_CHUNK);

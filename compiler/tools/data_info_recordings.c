@@ -50,7 +50,7 @@ static File_labels labels_of(const Words *paths)
         if (f && fgets(line, sizeof line, f) && strstr(line, "text")) all = TEXT_LABELS;
         if (f) fclose(f);
         else if (is_of_kind(&recording_files, paths->at[i]) || holds_data_files(&recording_files, paths->at[i], true))
-            return NO_LABELS;
+            return UNLABELLED;
     }
     return all;
 }

@@ -25,6 +25,8 @@ typedef struct Cells_seen { /* of a column */
     Strings values;
     int64_t *count; /* of each value */
     bool many;      /* more values than are kept */
+    int64_t lists;  /* cells that are lists, and how long they are */
+    size_t shortest, longest;
 } Cells_seen;
 
 typedef struct Seen_table {
@@ -46,7 +48,7 @@ static bool names_table(const char *path)
 /* Texts, or pairs of texts, are documents. */
 static bool has_documents(const char *path)
 {
-    Cells *c = open_cells(path);
+    Cells *c = open_cells_and_lists(path);
     bool found = column_named(c, "text") >= 0;
     for (int i = 0; i < PAIR_NAMINGS; i++)
         found |= column_named(c, pair_names[i][0]) >= 0 && column_named(c, pair_names[i][1]) >= 0;
@@ -105,10 +107,23 @@ static void count_day(Cells_seen *s, const char *text, double day)
 
 static char *odd_cell(const Cells *c, int k) { return text_of("\"%.60s\" (%s)", cell(c, k), cell_place(c, k)); }
 
+static void count_list(Cells_seen *s, const json_t *list)
+{
+    const size_t n = json_array_size(list);
+    if (!s->lists || n < s->shortest) s->shortest = n;
+    if (n > s->longest) s->longest = n;
+    s->lists++;
+    s->present++;
+}
+
 static void count_cell(Cells_seen *s, const Cells *c, int k)
 {
     const char *text = cell(c, k);
     double x, day;
+    if (cell_list(c, k)) {
+        count_list(s, cell_list(c, k));
+        return;
+    }
     if (is_missing(text)) {
         s->missing++;
         return;
@@ -137,7 +152,7 @@ static void start_columns(Seen_table *t, const Cells *c)
 
 static void read_rows(Seen_table *t, const char *path)
 {
-    Cells *c = open_cells(path);
+    Cells *c = open_cells_and_lists(path);
     if (!t->column) start_columns(t, c);
     int *at = must_alloc(sizeof *at * (size_t)(t->columns + 1));
     for (int k = 0; k < t->columns; k++) at[k] = place_of_column(c, t->column[k].name, true, path);
@@ -152,6 +167,7 @@ static void read_rows(Seen_table *t, const char *path)
 static const char *kind_of_cells(const Cells_seen *s)
 {
     if (!s->present) return "empty";
+    if (s->lists) return s->lists == s->present ? "lists" : "text and lists";
     return s->numbers == s->present ? "numbers" : s->dates == s->present ? "dates" : "text";
 }
 
@@ -190,8 +206,10 @@ static void print_column(const Cells_seen *s)
     if (strcmp(kind, "numbers") == 0)
         show(stdout, ", %.6g to %.6g, mean %.6g", s->number.low, s->number.high, mean_of_scale(&s->number));
     if (strcmp(kind, "dates") == 0) show(stdout, ", %s to %s", s->first_day, s->last_day);
+    if (s->lists && s->shortest == s->longest) show(stdout, " of %zu", s->longest);
+    else if (s->lists) show(stdout, " of %zu to %zu", s->shortest, s->longest);
     bool few = !s->many && s->values.n <= SHOWN_VALUES;
-    if (s->present && (few || strcmp(kind, "text") == 0)) show(stdout, ", %s", commonest_text(s));
+    if (s->present > s->lists && (few || strcmp(kind, "text") == 0)) show(stdout, ", %s", commonest_text(s));
     if (s->missing) show(stdout, "; %s missing", grouped_text(s->missing));
     print_odd(s, s->numbers, "numbers", s->odd);
     print_odd(s, s->dates, "dates", s->undated);
@@ -203,7 +221,12 @@ static json_t *column_json(const Cells_seen *s)
     const char *kind = kind_of_cells(s);
     json_t *all =
         json_pack("{s:s,s:I,s:I}", "kind", kind, "present", (json_int_t)s->present, "missing", (json_int_t)s->missing);
-    put_json(all, "different", s->many ? json_null() : json_integer(s->values.n));
+    put_json(all, "different", s->many || s->lists ? json_null() : json_integer(s->values.n));
+    if (s->lists) {
+        put_json(all, "lists", json_integer(s->lists));
+        put_json(all, "shortest", json_integer((json_int_t)s->shortest));
+        put_json(all, "longest", json_integer((json_int_t)s->longest));
+    }
     if (s->numbers) {
         put_json(all, "numbers", json_integer(s->numbers));
         put_json(all, "min", real_json(s->number.low));

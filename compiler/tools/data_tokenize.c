@@ -194,7 +194,7 @@ static int decode(int argc, char **argv)
     const char *path = NULL, *to = NULL;
     const Flag flags[] = {
         {"--tokenizer", FLAG_TEXT, &path, "FILE|DIR",
-         "tokenizer.json, vocab.json, encoder.json, *.tiktoken, *.gguf, or the folder of one"},
+         "tokenizer.json, vocab.json, encoder.json, vocab.txt, *.tiktoken, *.gguf, or the folder of one"},
         {"--out", FLAG_TEXT, &to, "FILE", "instead of standard output"},
     };
     const Command_line c = {"tokenize decode", "--tokenizer FILE|DIR [--out FILE] INPUT…",

@@ -11,12 +11,14 @@
 
 enum { MOST_NUMBER = 1 << 20, SHOWN = 8 };
 
-static char *label_of(const Strings *labels, int32_t k)
+char *label_of(const Strings *labels, int32_t k)
 {
     int64_t n;
     const char *at = string_at(labels, k, &n);
     return text_of("%.*s", (int)n, at);
 }
+
+bool is_negative(const char *label) { return *label == '-' && label[1] && !label[1 + strspn(label + 1, "0123456789")]; }
 
 static int by_word(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
@@ -30,7 +32,7 @@ static int64_t largest_number(const Strings *labels)
         bool same = strcmp(again = text_of("%lld", (long long)x), label) == 0;
         free(label);
         free(again);
-        if (!same || x >= MOST_NUMBER) return -1;
+        if (!same || x < 0 || x >= MOST_NUMBER) return -1;
         if (x > most) most = x;
     }
     return most;
@@ -62,21 +64,37 @@ static const Data_file *first_of_label(const File_index *s, int32_t label)
     return p;
 }
 
+void refuse_class(const char *place, const Words *classes, const char *label, const char *what)
+{
+    fail(EXIT_DATA, place,
+         "expected one of the %d classes of training (%s), found \"%.60s\"; leave %s out, or train a new model (from "
+         "--init PATH with --init-except LAYER, such as head or classifier)",
+         classes->n, shown_words(classes), label, what);
+}
+
 static int32_t id_of(const File_index *s, const Strings *names, int32_t label)
 {
     int64_t n;
     const char *at = string_at(&s->labels, label, &n);
     int32_t id = find_string(names, at, n);
     if (id >= 0) return id;
-    fail(EXIT_DATA, place_of_file(s, first_of_label(s, label)),
-         "expected one of the %d classes of training (%s), found \"%s\"; leave its %s out, or train a new model "
-         "(from --init PATH with --init-except LAYER, such as head)",
-         s->classes.n, shown_words(&s->classes), label_of(&s->labels, label), s->kind->many);
+    refuse_class(place_of_file(s, first_of_label(s, label)), &s->classes, label_of(&s->labels, label),
+                 text_of("its %s", s->kind->many));
+}
+
+static void check_label_signs(const File_index *s)
+{
+    for (int32_t k = 0; k < s->labels.n; k++)
+        if (is_negative(label_of(&s->labels, k)))
+            fail(EXIT_DATA, place_of_file(s, first_of_label(s, k)),
+                 "expected a class, a name or a number from 0 on, found \"%s\"; leave its %s out if they have none",
+                 label_of(&s->labels, k), s->kind->many);
 }
 
 void settle_classes(File_index *s, const Words *known)
 {
     Strings names = {0};
+    if (!known && !s->by_folder) check_label_signs(s);
     s->classes = known ? *known : names_of_labels(&s->labels, s->by_folder);
     for (int i = 0; i < s->classes.n; i++)
         add_string(&names, s->classes.at[i], (int64_t)strlen(s->classes.at[i]), true);

@@ -19,7 +19,7 @@ typedef struct File_kind {      /* what files are */
 } File_kind;
 extern const File_kind picture_files, recording_files;
 
-typedef enum { NO_LABELS, CLASS_LABELS, TEXT_LABELS } File_labels; /* what each file must have */
+typedef enum { UNLABELLED, CLASS_LABELS, TEXT_LABELS } File_labels; /* what each file must have */
 
 typedef struct Data_file { /* a file, or a member of an archive */
     int64_t first, bytes;  /* first: byte of the archive */
@@ -92,6 +92,9 @@ void check_group_classes(const File_index *s, const char *path); /* refuses grou
 /* Gives the files the ids of their classes: those of `known`, or the labels in their order; labels that are all
  * numbers, and no folders, are ids themselves.  A label that is not known ends the program (3). */
 void settle_classes(File_index *s, const Words *known);
+char *label_of(const Strings *labels, int32_t k); /* from malloc */
+bool is_negative(const char *label); /* a whole number below 0 */
+_Noreturn void refuse_class(const char *place, const Words *classes, const char *label, const char *what);
 /* By id: labels that are all numbers are ids themselves, unless they are words; others are in their order. */
 Words names_of_labels(const Strings *labels, bool words);
 char *shown_words(const Words *all); /* "cat, dog"; of many the first */

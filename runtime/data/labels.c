@@ -4,6 +4,7 @@
  * a label of its own. */
 #include "data/files.h"
 #include "data/labels.h"
+#include "interface/no_label.h"
 
 #include <stdlib.h>
 
@@ -25,13 +26,6 @@ void free_labels(Labels *l)
 {
     free_strings(&l->met);
     free(l->first);
-}
-
-static char *met_label(const Labels *l, int32_t k)
-{
-    int64_t n;
-    const char *at = string_at(&l->met, k, &n);
-    return text_of("%.*s", (int)n, at);
 }
 
 static char *place_of_label(const Labels *l, int32_t k)
@@ -75,15 +69,50 @@ void tell_missing_labels(const Labels *l, const Words *classes)
          grouped_text(classes->n), missing_text(l, classes));
 }
 
+_Noreturn static void refuse_gaps(const Labels *l, const char *largest, const char *numbers, const char *missing)
+{
+    fail(EXIT_DATA, place_of_label(l, find_string(&l->met, largest, (int64_t)strlen(largest))),
+         "expected labels that are numbered 0, 1, 2, …, since all are numbers, found %s, and only %s of the %snumbers "
+         "up to it%s; number them without gaps, give the classes names, or name another column (--set "
+         "csv_target=COLUMN)",
+         largest, grouped_text(l->met.n), numbers, missing);
+}
+
 static void check_numbers(const Labels *l, const Words *classes)
 {
-    const char *largest = classes->at[classes->n - 1];
-    if (classes->n - l->met.n <= l->met.n) return;
-    fail(EXIT_DATA, place_of_label(l, find_string(&l->met, largest, (int64_t)strlen(largest))),
-         "expected labels that are numbered 0, 1, 2, …, since all are numbers, found %s, and only %s of the %s numbers "
-         "up to it: none of %s; number them without gaps, give the classes names, or name another column (--set "
-         "csv_target=COLUMN)",
-         largest, grouped_text(l->met.n), grouped_text(classes->n), missing_text(l, classes));
+    if (classes->n - l->met.n > l->met.n)
+        refuse_gaps(l, classes->at[classes->n - 1], text_of("%s ", grouped_text(classes->n)),
+                    text_of(": none of %s", missing_text(l, classes)));
+}
+
+/* The largest of labels that are all numbers; NULL: one is something else, such as 007. */
+static char *largest_label(const Labels *l)
+{
+    char *largest = text_of("%s", "");
+    for (int32_t k = 0; k < l->met.n && largest; k++) {
+        char *label = label_of(&l->met, k);
+        const size_t n = strlen(label), m = strlen(largest);
+        const bool number = n && !label[strspn(label, "0123456789")] && (*label != '0' || n == 1);
+        const bool larger = n > m || (n == m && strcmp(label, largest) > 0);
+        char *unused = number && !larger ? label : largest;
+        largest = !number ? NULL : larger ? label : largest;
+        free(unused);
+    }
+    return largest;
+}
+
+/* Numbers from 0 on; below it are the marks of rows without a class in many data sets. */
+static void check_signs(const Labels *l)
+{
+    for (int32_t k = 0; k < l->met.n; k++) {
+        char *label = label_of(&l->met, k);
+        if (is_negative(label))
+            fail(EXIT_DATA, place_of_label(l, k),
+                 "expected a class, a name or a number from 0 on, found \"%s\"; leave the row out if it has none (a "
+                 "word: %d, a number without quotes)",
+                 label, NO_LABEL);
+        free(label);
+    }
 }
 
 /* ------------------------------------------------------------------ classes */
@@ -91,8 +120,10 @@ static void check_numbers(const Labels *l, const Words *classes)
 Words classes_of_labels(const Labels *l, const Words *known)
 {
     if (known) return *known;
+    check_signs(l);
     Words classes = names_of_labels(&l->met, false);
     if (are_numbered(&classes)) check_numbers(l, &classes);
+    else if (l->met.n && largest_label(l)) refuse_gaps(l, largest_label(l), "", "");
     if (classes.n > FEW && classes.n > l->given / 2)
         fail(EXIT_DATA, l->paths->at[0],
              "expected classes that many rows share, found %s different labels of %s: %s; name the column of the "
@@ -114,7 +145,7 @@ static bool are_ids(const Labels *l, const Words *classes)
     bool all = true;
     for (int k = 0; k < classes->n && all; k++) all = number_below(classes->at[k], INT32_MAX) < 0;
     for (int32_t k = 0; k < l->met.n && all; k++) {
-        char *label = met_label(l, k);
+        char *label = label_of(&l->met, k);
         all = number_below(label, classes->n) >= 0;
         free(label);
     }
@@ -128,13 +159,9 @@ int32_t *ids_of_labels(const Labels *l, const Words *classes)
     int32_t *id = must_alloc(sizeof *id * (size_t)(l->met.n + 1));
     for (int k = 0; k < classes->n; k++) add_string(&names, classes->at[k], (int64_t)strlen(classes->at[k]), true);
     for (int32_t k = 0; k < l->met.n; k++) {
-        char *label = met_label(l, k);
+        char *label = label_of(&l->met, k);
         id[k] = numbers ? number_below(label, classes->n) : find_string(&names, label, (int64_t)strlen(label));
-        if (id[k] < 0)
-            fail(EXIT_DATA, place_of_label(l, k),
-                 "expected one of the %d classes of training (%s), found \"%.60s\"; leave the row out, or train a new "
-                 "model",
-                 classes->n, shown_words(classes), label);
+        if (id[k] < 0) refuse_class(place_of_label(l, k), classes, label, "the row");
         free(label);
     }
     free_strings(&names);

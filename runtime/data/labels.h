@@ -17,11 +17,12 @@ typedef struct Labels {
     Label_place *first; /* [met.n] */
     int32_t room;
     int64_t given; /* how often one was taken */
+    bool whole, worded; /* a list has labels that are integers; texts that are none */
 } Labels;
 
 int32_t take_label(Labels *l, int file, const Cells *c, const char *label); /* its number */
 /* The classes: `known`, those of training; NULL: what was met.  Labels that are all numbers are ids: of unknown classes
- * nearly all that are below the largest must be met.  What cannot be classes ends the program (3). */
+ * at least half of those up to the largest must be met.  What cannot be classes ends the program (3). */
 Words classes_of_labels(const Labels *l, const Words *known);
 int32_t *ids_of_labels(const Labels *l, const Words *classes); /* [met.n], from malloc */
 void tell_missing_labels(const Labels *l, const Words *classes); /* of numbers, in a note */

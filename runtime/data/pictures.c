@@ -135,7 +135,7 @@ Files *open_pictures(const Reading *reading, const Lathe_entry *e, const Words *
     settle_form(p, e);
     int64_t resampler =
         resampler_bytes(p->form.width, p->form.height, p->form.channels, reading->recipe->interpolation);
-    File_index *index = find_data_files(&picture_files, &reading->paths, reading->predicting ? NO_LABELS : CLASS_LABELS,
+    File_index *index = find_data_files(&picture_files, &reading->paths, reading->predicting ? UNLABELLED : CLASS_LABELS,
                                         known, group_to_read(reading->recipe));
     p->index = index;
     if (!reading->predicting) {

@@ -240,7 +240,7 @@ Files *open_recordings(const Reading *reading, const Lathe_entry *e, const Words
     Recordings *r = must_alloc(sizeof *r);
     r->reading = reading;
     settle_form(r, e);
-    File_labels wants = reading->predicting ? NO_LABELS : r->letters ? TEXT_LABELS : CLASS_LABELS;
+    File_labels wants = reading->predicting ? UNLABELLED : r->letters ? TEXT_LABELS : CLASS_LABELS;
     r->index = find_data_files(&recording_files, &reading->paths, wants, known, group_to_read(reading->recipe));
     if (!reading->predicting) {
         if (wants == CLASS_LABELS) check_class_count(r->index, input_of_model(reading->model, "label"), reading);

@@ -66,6 +66,9 @@ static Columns columns_in(const Sentences *s, Cells *c, const char *path)
 {
     const Lathe_recipe *r = s->reading->recipe;
     Columns at = {{-1, -1}, -1};
+    if (s->tagged && r->second_column)
+        fail(EXIT_USAGE, NULL, "the words of %s are of one text, so there is no second_column; leave it out",
+             s->reading->model->name);
     const char *text = s->tagged ? "the words" : "the text", *label = s->tagged ? "their labels" : "the class";
     at.text[0] = sentence_column(c, path, r->text_column ? r->text_column : "text", text, "text_column");
     bool may_lack = s->reading->predicting && s->most[1]; /* vectors of one side alone */
@@ -188,6 +191,18 @@ static void check_classes(const Sentences *s, const Lathe_tensor *label)
              s->classes.n, s->classes.n == 1 ? "" : "es", (long long)label->below, s->classes.n);
 }
 
+/* Training on words without a label would have a loss of 0. */
+static void check_labelled(const Sentences *s)
+{
+    const int64_t cut = labelled_words(&s->tags, 0, s->tags.n, false);
+    if (!s->rows || labelled_words(&s->tags, 0, s->tags.n, true)) return;
+    if (!cut) fail(EXIT_DATA, s->reading->paths.at[0], "expected words with labels, found none: all have %d", NO_LABEL);
+    fail(EXIT_DATA, s->reading->paths.at[0],
+         "expected words with labels among the first tokens of texts, found all %s of them cut: rows have %lld tokens; "
+         "build the model for longer ones (--set seq=N)",
+         grouped_text(cut), (long long)s->most[0]);
+}
+
 static void settle_labels(Sentences *s, const Words *known)
 {
     s->classes = classes_of_labels(&s->labels, known);
@@ -264,9 +279,23 @@ Sentences *open_sentences(const Reading *reading, Tokenizer *k, const Words *kno
     for (; s->file < reading->paths.n; s->file++) read_file(s, encoder);
     close_encoder(encoder);
     add_none(s);
+    if (s->tagged && !reading->predicting) check_labelled(s);
     if (label) settle_labels(s, known);
     if (label) check_classes(s, label);
     return s;
+}
+
+/* "; of words with a label 3 were cut, and 2 rows have none" */
+static char *text_of_labelled(const Sentences *s)
+{
+    const int64_t cut = labelled_words(&s->tags, 0, s->tags.n, false);
+    int64_t bare = 0;
+    if (!s->tagged || s->reading->predicting) return text_of("%s", "");
+    for (const Sentence *q = s->at; q < s->at + s->rows; q++)
+        bare += !labelled_words(&s->tags, q->word, q->words, true);
+    if (!cut && !bare) return text_of("%s", "");
+    return text_of("; of words with a label %s were cut, and %s row%s none", grouped_text(cut), grouped_text(bare),
+                   bare == 1 ? " has" : "s have");
 }
 
 char *words_of_sentences(const Sentences *s)
@@ -277,8 +306,8 @@ char *words_of_sentences(const Sentences *s)
         if (s->at[r].n[0] > most) most = s->at[r].n[0];
     }
     char *long_ones = skips_long(s) ? "left out because they are longer" : "cut";
-    return text_of("texts of %d to %d tokens, mean %.1f; %s %s%s%s", s->rows ? least : 0, most,
-                   s->rows ? (double)s->ids / (double)s->rows : 0, grouped_text(s->cut), long_ones,
+    return text_of("texts of %d to %d tokens, mean %.1f; %s %s%s%s%s", s->rows ? least : 0, most,
+                   s->rows ? (double)s->ids / (double)s->rows : 0, grouped_text(s->cut), long_ones, text_of_labelled(s),
                    s->classes.n ? "; classes: " : "", s->classes.n ? shown_words(&s->classes) : "");
 }
 

@@ -24,7 +24,7 @@ const char *sentence_word(const Sentences *s, int64_t row, int32_t k, int32_t *p
 char *words_of_sentences(const Sentences *s); /* "texts of 5 to 40 tokens, …", from malloc */
 int64_t sentences_heap(const Sentences *s);
 uint64_t sentences_hash(const Sentences *s);
-uint64_t sentence_hash(const Sentences *s, int64_t row); /* of its ids and class */
+uint64_t sentence_hash(const Sentences *s, int64_t row); /* of its ids, its class, and the places and labels of its words */
 /* row -1: of no text, and of words without labels. */
 void fill_sentences(const Sentences *s, const Lathe_entry *e, char *in, const int64_t *row);
 /* The classes of a column, of texts or of lists, in their order: numbers as numbers, texts as texts. */

@@ -1,5 +1,6 @@
 /* tags.c: words of texts and their labels.  A word is encoded on its own; its first piece has its label, and other
  * pieces, what stands around the text, and padding have none: as in transformers' examples of token classification. */
+#include "data/files.h"
 #include "data/tags.h"
 
 #include <stdlib.h>
@@ -86,6 +87,19 @@ void place_words(Tags *t, int32_t words, int64_t pieces, int64_t ids)
 
 /* ------------------------------------------------------------------ labels */
 
+/* Ids and names in one column would all be names. */
+static void check_mixture(Labels *l, const Cells *c, int column, bool whole, const char *text, size_t k)
+{
+    int64_t number;
+    if (whole) l->whole = true;
+    else if (!parse_count(text, &number)) l->worded = true;
+    if (l->whole && l->worded)
+        fail(EXIT_DATA, place_in_list(c, column, k),
+             "expected labels that are all whole numbers or all names, found %s after %s; give all of them names, or "
+             "none",
+             whole ? text : text_of("\"%.60s\"", text), whole ? "names" : "numbers");
+}
+
 /* -1: losses leave the word out. */
 static int32_t label_of_word(Labels *l, int file, const Cells *c, int column, const json_t *label, size_t k)
 {
@@ -93,6 +107,11 @@ static int32_t label_of_word(Labels *l, int file, const Cells *c, int column, co
     const char *text = json_string_value(label);
     if (json_is_integer(label)) {
         if (json_integer_value(label) == NO_LABEL) return -1;
+        if (json_integer_value(label) < 0)
+            fail(EXIT_DATA, place_in_list(c, column, k),
+                 "expected a label, a text or a number from 0 on, found %" JSON_INTEGER_FORMAT
+                 "; %d is of words without one",
+                 json_integer_value(label), NO_LABEL);
         snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(label));
         text = number;
     }
@@ -100,6 +119,11 @@ static int32_t label_of_word(Labels *l, int file, const Cells *c, int column, co
         fail(EXIT_DATA, place_in_list(c, column, k),
              "expected a label, a text or a whole number, found %s; %d is of words without one",
              text ? "an empty text" : "another value", NO_LABEL);
+    if (!json_is_integer(label) && is_negative(text))
+        fail(EXIT_DATA, place_in_list(c, column, k),
+             "expected a label, a text or a number from 0 on, found \"%s\"; %d (a number) is of words without one",
+             text, NO_LABEL);
+    check_mixture(l, c, column, json_is_integer(label), text, k);
     return take_label(l, file, c, text);
 }
 
@@ -118,6 +142,13 @@ void add_word_labels(Tags *t, Labels *l, int file, const Cells *c, int column, i
              json_array_size(all));
     for (int32_t k = 0; k < words; k++)
         w[k].label = label_of_word(l, file, c, column, json_array_get(all, (size_t)k), (size_t)k);
+}
+
+int64_t labelled_words(const Tags *t, int64_t first, int64_t words, bool read)
+{
+    int64_t n = 0;
+    for (const Tag *w = t->at + first; w < t->at + first + words; w++) n += w->label >= 0 && (w->place >= 0) == read;
+    return n;
 }
 
 void fill_labels(const Tags *t, int64_t first, int32_t words, int32_t *to, int64_t width)

@@ -29,6 +29,8 @@ void add_word_labels(Tags *t, Labels *l, int file, const Cells *c, int column, i
 void place_words(Tags *t, int32_t words, int64_t pieces, int64_t ids); /* likewise; ids: of the row as it is framed and cut */
 void drop_words(Tags *t, int32_t words);
 void label_cells(Labels *l, int file, const Cells *c, int column); /* takes the labels of a row's list */
+/* How many of the words have a label that losses read, or, if not read, one that was cut. */
+int64_t labelled_words(const Tags *t, int64_t first, int64_t words, bool read);
 void fill_labels(const Tags *t, int64_t first, int32_t words, int32_t *to, int64_t width);
 
 #endif

@@ -16,6 +16,7 @@ typedef struct Gguf_model {
 } Gguf_model;
 
 bool is_gguf_type(const char *asked); /* gguf_types.c */
+bool asks_for_blocks(const char *asked); /* of some matrices; likewise */
 /* Ends the program (3) if GGUF has no place for the model or its tokenizer, or the file cannot be written; an old one at
  * path is kept then. */
 void write_gguf(const char *path, const Gguf_model *g);

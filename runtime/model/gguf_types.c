@@ -3,6 +3,7 @@
 #include "model/adapter.h"
 #include "model/gguf_writer.h"
 #include "model/place.h"
+#include "model/tables.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,17 @@ bool is_gguf_type(const char *asked)
         free(word.match);
     }
     return sound;
+}
+
+bool asks_for_blocks(const char *asked)
+{
+    bool some = false;
+    while (*asked) {
+        Word word = next_type_word(&asked);
+        some |= word.type && block_word(word.type->dtype);
+        free(word.match);
+    }
+    return some;
 }
 
 const Gguf_type *gguf_main_type(const char *asked)

@@ -275,11 +275,8 @@ static Tokenizer *read_pieces(const char *path)
     return t;
 }
 
-static bool is_pieces(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return strcmp(slash ? slash + 1 : path, "vocab.txt") == 0;
-}
+/* vocab.txt, or such as bert-base-vocab.txt */
+static bool is_pieces(const char *path) { return ends_with(path, "vocab.txt"); }
 
 static bool looks_like_json(const char *text, int64_t n)
 {

@@ -42,6 +42,35 @@ static json_t *switch_of(const json_t *config, const char *key, json_t *usual)
 
 /* ------------------------------------------------------------------ the parts of tokenizer.json */
 
+/* Where the piece of a line ends: as in transformers, white space at the end is none of it. */
+static const char *end_of_piece(const char *at, const char *stop)
+{
+    while (stop > at) {
+        const char *last = stop - 1;
+        while (last > at && (*last & 0xc0) == 0x80) last--;
+        if (!is_space_at(last, stop - last)) break;
+        stop = last;
+    }
+    return stop;
+}
+
+static void refuse_twin(const char *place, const char *piece, bool last)
+{
+    if (!*piece)
+        fail(EXIT_DATA, place, "expected a piece, found a blank line, as an earlier one is%s; each line is an id",
+             last ? ", at the end of the file" : "");
+    fail(EXIT_DATA, place, "the piece \"%.60s\" stands in an earlier line, too; each line is an id", piece);
+}
+
+/* To transformers it is a piece, too; usually the file was edited. */
+static void tell_blank_line(const char *path, const json_t *vocab, int64_t lines)
+{
+    const json_t *blank = json_object_get(vocab, "");
+    if (!blank || json_integer_value(blank) != lines - 1) return;
+    note("%s:%lld: the last line is blank and counts as a piece; take it out if the model has one row of ids less",
+         path, (long long)lines);
+}
+
 /* Lines end as Python reads them: in \n, \r\n or \r. */
 static json_t *pieces_of_lines(const char *path, const char *at, int64_t n)
 {
@@ -50,18 +79,18 @@ static json_t *pieces_of_lines(const char *path, const char *at, int64_t n)
     for (const char *end = at + n; at < end; id++) {
         const char *stop = at;
         while (stop < end && *stop != '\n' && *stop != '\r') stop++;
-        json_t *piece = json_stringn(at, (size_t)(stop - at));
+        json_t *piece = json_stringn(at, (size_t)(end_of_piece(at, stop) - at));
         char *place = text_of("%s:%lld", path, (long long)id + 1);
         if (!piece || memchr(at, 0, (size_t)(stop - at)))
             fail(EXIT_DATA, place, "expected a piece in UTF-8, found other bytes");
         if (json_object_get(all, json_string_value(piece)))
-            fail(EXIT_DATA, place, "the piece \"%.60s\" stands in an earlier line, too; each line is an id",
-                 json_string_value(piece));
+            refuse_twin(place, json_string_value(piece), stop + 1 >= end);
         put_json(all, json_string_value(piece), json_integer(id));
         json_decref(piece);
         free(place);
         at = stop + (stop < end) + (stop + 1 < end && stop[0] == '\r' && stop[1] == '\n');
     }
+    tell_blank_line(path, all, id);
     return all;
 }
 

@@ -368,7 +368,7 @@ static void print_export(const Export *x)
         return;
     }
     show(stdout, "wrote %d tensors of %s to %s\n", x->hf.n, t->weights, t->out);
-    if (weights_in_blocks(t->model) && t->model->adapters && t->type && block_type_of(t->type))
+    if (weights_in_blocks(t->model) && t->model->adapters && t->type && asks_for_blocks(t->type))
         note("what the adapters change by less than half a step of %s is rounded away, since the weights had been "
              "rounded before; --type f16 keeps it",
              t->type);

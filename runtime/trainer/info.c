@@ -206,14 +206,15 @@ static void print_info_json(const Trainer *t)
                             "parameter_count", (json_int_t)m->parameter_count, "batch", (json_int_t)m->batch, "seq",
                             (json_int_t)m->seq, "vocab", (json_int_t)m->vocab, "planned_bytes",
                             (json_int_t)m->planned_bytes, "lower_bound_bytes", (json_int_t)m->lower_bound_bytes);
-    char words[64];
+    char words[64], *blocks = words_of_blocks(m);
     lora_words(&m->lora, words, sizeof words);
     put_json(all, "lora", m->adapters ? json_string(words) : json_null());
     if (m->teacher)
         put_json(all, "teacher",
                  json_pack("{s:s, s:I}", "model", utf8_of(m->teacher->name), "parameter_count",
                            (json_int_t)m->teacher->parameter_count));
-    put_json(all, "blocks", words_of_blocks(m) ? json_string(words_of_blocks(m)) : json_null());
+    put_json(all, "blocks", blocks ? json_string(blocks) : json_null());
+    free(blocks);
     put_cache(all, m);
     put_json(all, "plan", plan);
     put_json(all, "built_with", built);

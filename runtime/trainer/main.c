@@ -108,7 +108,7 @@ static const Option options[] = {
      "sources to write texts for, if the model reads sources; otherwise the training text, if there is no "
      "tokenizer.json beside the weights"},
     {"tokenizer", TRAIN | EVAL | GENERATE | CHAT | SERVE | REPLAY, KNOB, 0, "tokenizer", "NAME|PATH",
-     "bytes, chars, or a file or folder of one (lathe tokenize train, tokenizer.json, vocab.json, *.tiktoken)"},
+     "bytes, chars, or a file or folder of one (lathe tokenize train, tokenizer.json, vocab.json, vocab.txt, *.tiktoken)"},
     {"val-fraction", TRAIN | EVAL | REPLAY, KNOB, 0, "val_fraction", "F",
      "part of the data kept for evaluation: the last, or as the description says"},
     {"fold", TRAIN | EVAL | REPLAY, KNOB, 0, "fold", "K/N",

@@ -70,6 +70,12 @@ cmp -s "$TMP/run-dora/checkpoints/step-20/model.safetensors" "$TMP/cut/checkpoin
 near 1e-5 "$a" "$b" || tell "losses over 8 bits: $a, merged $b"
 must "$eight" export --to peft --weights "$TMP/run-eight" --out "$TMP/peft-eight"
 must "$dora" eval --weights $base --adapter "$TMP/peft-eight" --val-data $from/text.txt --set sep=none
+for type in q8_0 'f16,*up_proj*=q4_0'; do
+    must "$eight" export --to gguf --type "$type" --weights "$TMP/run-eight" --out "$TMP/eight.gguf"
+    grep -q 'is rounded away' "$TMP/said" || tell "$type: adapters that are rounded away are not told"
+done
+must "$eight" export --to gguf --type f16 --weights "$TMP/run-eight" --out "$TMP/eight.gguf"
+! grep -q 'is rounded away' "$TMP/said" || tell "f16 rounds no adapters away"
 
 # ---- the base: the same numbers in another format are the same, one changed byte is another
 must "$plain" export --to hf --weights $base --out "$TMP/copied"

@@ -77,7 +77,7 @@ cmp -s "$TMP/whole/model.safetensors" "$TMP/killed/model.safetensors" || tell "a
     grep -q 'gate.lora_A' "$TMP/said" && ! grep -q 'experts.w1.lora_A' "$TMP/said" || tell "the router is named, and has no adapter"
     refuse 1 'adapters of experts are not decomposed' "$LATHE" check $moe --lora rank=2,dora
     must "$LATHE" check $moe --lora 'rank=2,dora,match=*.self_attn.*'
-    refuse 2 "names 2 of the 8 layers that have" "$LATHE" check $moe --lora 'rank=2,match=*.experts.1.w1.*'
+    refuse 2 "names 2 of the 8 parameters called" "$LATHE" check $moe --lora 'rank=2,match=*.experts.1.w1.*'
 }
 cp -r $from/mixtral_adapter "$TMP/fused" && sed 's/^{/{ "target_parameters": ["gate_up_proj"],/' $from/mixtral_adapter/adapter_config.json >"$TMP/fused/adapter_config.json"
 refuse 3 'target_parameters: it adapts what is no linear layer, such as all experts as one parameter' "$mixtral" eval --weights $from/mixtral --adapter "$TMP/fused" --val-data $text --tokenizer $tokenizer

@@ -106,8 +106,9 @@ b=$(plan $llama --lora rank=4 --frozen "$mixed") four=$(plan $llama --lora rank=
 
 # ---- refused
 refuse 2 "found 'q8_0'" "$LATHE" check models/llama.lua --config char --lora rank=2 --frozen q4_0,q8_0
+refuse 2 "found ''" "$LATHE" check models/llama.lua --config char --lora rank=2 --frozen ,q8_0
 refuse 2 '--frozen *norm*=…: no frozen matrix whose rows are a multiple of 32 numbers has such a name; theirs are model.embed_tokens' "$LATHE" check models/llama.lua --config char --lora rank=2 --frozen 'q4_0,*norm*=q8_0'
-refuse 2 '--frozen *.0.mlp*=… names 1 of the 4 layers' "$LATHE" check models/llama.lua --config char --lora rank=2 --frozen 'q4_0,*.0.mlp*=q8_0'
+refuse 2 '--frozen *.0.mlp*=… names 1 of the 4 matrices' "$LATHE" check models/llama.lua --config char --lora rank=2 --frozen 'q4_0,*.0.mlp*=q8_0'
 refuse 2 '--parameters bf16,x=q8_0: expected' "$LATHE" check models/llama.lua --config char --parameters bf16,x=q8_0
 refuse 2 'expected fp32, q8_0 or q4_0' "$LATHE" check models/llama.lua --config char --frozen q4_1
 refuse 2 'has no frozen matrix' "$LATHE" check models/llama.lua --config char --frozen q8_0

@@ -74,7 +74,7 @@ must "$LATHE" build $gpt --lora rank=4,alpha=8 -o "$TMP/many"
 refuse 3 'lora_A.weight is missing' "$TMP/many/trainer" eval --weights "$TMP/base" --adapter "$TMP/peft" --data "$TMP/t.txt"
 
 # ---- what is refused
-refuses "names 1 of the 2 layers that have 'h.%d.attn.c_attn.weight'" --lora rank=2,match=h.0.*
+refuses "names 1 of the 2 parameters called 'h.%d.attn.c_attn.weight'" --lora rank=2,match=h.0.*
 refuses 'no nn.linear has a weight of such a name; their weights are h.%d.attn.c_attn.weight' --lora rank=2,match=wte.*
 refuses 'train=head.*: no parameter has such a name' --lora rank=2,train=head.*
 refuses "expected some of rank=N, alpha=X" --lora rnk=2

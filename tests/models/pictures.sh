@@ -174,7 +174,7 @@ must "$LATHE" train "$top/models/vit.lua" $tiny --data colours --init counted --
 
 # Other classes on the same body: the head is drawn anew, all else is taken, and the classes are those of the data.
 mkdir shades && cp -r colours/red colours/green shades/ && cp -r colours/red shades/pink && cp -r colours/green shades/teal
-refuse 3 'found "pink"; leave its pictures out, or train a new model (from --init PATH with --init-except LAYER, such as head)' \
+refuse 3 'found "pink"; leave its pictures out, or train a new model (from --init PATH with --init-except LAYER, such as head or classifier)' \
     "$LATHE" train "$top/models/vit.lua" $tiny --data shades --init counted --out no
 must "$LATHE" train "$top/models/vit.lua" $tiny --data shades --init counted --init-except head --out head -o shades-built --set lr=0
 grep -q '"classes":\["green","pink","red","teal"\]' head/classes.json || tell "the classes of the data"

@@ -90,7 +90,31 @@ bad '{"labels": ["O"]}'
 train_bad ', column "tokens": error: expected a list, such as ["EU", "rejects"], found nothing'
 bad '{"tokens": ["a"], "labels": ["B-MISC"]}'
 refuse 3 'bad.jsonl:4: error: expected one of the 5 classes of training (B-LOC, B-ORG, I-LOC, I-ORG, O), found "B-MISC"' "$trainer" eval --weights runs/ner --data bad.jsonl --val-fraction 1
+refuse 3 'or train a new model (from --init PATH with --init-except LAYER, such as head or classifier)' "$trainer" eval --weights runs/ner --data bad.jsonl --val-fraction 1
+bad '{"tokens": ["a", "b"], "labels": ["O", -1]}'
+train_bad ', column "labels", number 2: error: expected a label, a text or a number from 0 on, found -1; -100 is of words without one'
+bad '{"tokens": ["a"], "labels": ["-100"]}'
+train_bad ', column "labels", number 1: error: expected a label, a text or a number from 0 on, found "-100"; -100 (a number) is of words without one'
+bad '{"tokens": ["a", "b"], "labels": ["O", 3]}'
+train_bad ', column "labels", number 2: error: expected labels that are all whole numbers or all names, found 3 after names'
+numbered() { printf '{"tokens": ["EU", "ran"], "labels": [%s, %s]}\n' "$@" >numbered.jsonl; }
+numbered 0 2 4 6 900000000 0
+refuse 3 'numbered.jsonl:3: error: expected labels that are numbered 0, 1, 2, …, since all are numbers, found 900000000, and only 5 of the numbers up to it; number' "$trainer" train --init "$base" --data numbered.jsonl --out runs/bad --steps 1
+refuse 2 'are of one text, so there is no second_column' "$trainer" train --init "$base" --data named.jsonl --set second_column=id --out runs/bad --steps 1
+
+# words without labels: in some rows they are told, in all there is nothing to learn
+numbered -100 -100 -100 -100
+refuse 3 'numbered.jsonl: error: expected words with labels, found none: all have -100' "$trainer" train --init "$base" --data numbered.jsonl --out runs/bad --steps 1
+refuse 3 'numbered.jsonl: error: expected words with labels, found none: all have -100' "$trainer" eval --weights runs/ner --data numbered.jsonl --val-fraction 1
+awk 'BEGIN { for (i = 0; i < 30; i++) { t = t "\"EU\", "; s = s "-100, " } for (i = 0; i < 16; i++) print "{\"tokens\": [" t "\"ran\"], \"labels\": [" s "\"O\"]}" }' >late.jsonl
+refuse 3 'late.jsonl: error: expected words with labels among the first tokens of texts, found all 16 of them cut: rows have 24 tokens; build the model for longer ones (--set seq=N)' "$trainer" train --init "$base" --data late.jsonl --out runs/bad --steps 1
+must "$trainer" predict --weights runs/ner --data late.jsonl --out late.csv
+cat named.jsonl late.jsonl >some_late.jsonl
+must "$trainer" train --init "$base" --data some_late.jsonl --out runs/late --steps 1
+says '; of words with a label 16 were cut, and 16 rows have none; classes: B-LOC'
 bad '{"tokens": ["a"], "labels": [-100]}'
+must "$LATHE" data info bad.jsonl
+says 'tokens  *lists of 1 to [0-9]'
 printf 'tokens,labels\na,O\n' >bad.csv
 refuse 3 'bad.csv:2, column "tokens": error: expected a list' "$trainer" train --init "$base" --data bad.csv --out runs/bad --steps 1
 printf '{"text": ["a", "b"], "label": "x"}\n' >lists.jsonl

@@ -184,6 +184,11 @@ refuses 2 'tokenize: expected train, encode or decode, found trian' "$lathe" tok
 refuses 2 '--pattern (: expected gpt2, gpt4, .* missing closing parenthesis' "$lathe" tokenize train --pattern '(' --out x t.txt
 refuses 3 'missing.txt: error: expected a file, but there is none of that name' "$lathe" tokenize encode --tokenizer tok --out x.bin missing.txt
 [ ! -e x.bin ] && ok 'nothing is left behind' || wrong 'x.bin is there'
+printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\nto \n\n' >bad/some-vocab.txt
+works "$lathe" tokenize encode --tokenizer bad/some-vocab.txt --json t.txt
+says 'some-vocab.txt:6: the last line is blank and counts as a piece' err
+echo >>bad/some-vocab.txt
+refuses 3 'some-vocab.txt:7: error: expected a piece, found a blank line, as an earlier one is, at the end of the file' "$lathe" tokenize encode --tokenizer bad/some-vocab.txt --json t.txt
 works "$lathe" tokenize encode --help
 says '--tokenizer FILE|DIR' out
 finish
