@@ -211,10 +211,10 @@ void trace_teacher(lua_State *L)
 static bool is_scaled(const Node *n, Table *reached)
 {
     double number;
+    if (n->op == OP_reshape) return table_get(reached, n->in[0]);
     switch (n->op) {
     case OP_add: return table_get(reached, n->in[0]) || table_get(reached, n->in[1]);
-    case OP_sub:
-    case OP_reshape: return table_get(reached, n->in[0]);
+    case OP_sub: return table_get(reached, n->in[0]);
     case OP_div: return table_get(reached, n->in[0]) && is_filled(n->in[1], &number);
     case OP_mul:
         return (table_get(reached, n->in[0]) && is_filled(n->in[1], &number)) ||
