@@ -2,8 +2,8 @@
  * slots.h. */
 #include "decoder.h"
 
-/* Bounds are of the distance from the whole sequence, which no narrow cache rounds: of keys in 16 and 8 bits under drawn
- * weights 1e-2 and 3e-2 (measured: 1.6e-2).  Against decode alone, with the same cache, every bit counts. */
+/* Bounds are of the distance from the whole sequence, which no narrow cache rounds: of keys in 16 and 8 bits under
+ * drawn weights 1e-2 and 3e-2 (measured: 1.6e-2).  Against decode alone, with the same cache, every bit counts. */
 int main(void)
 {
     compare_model("gpt",
