@@ -185,7 +185,9 @@ Module *compile_within(const Options *asked, const Choices **tried)
     if (!c->chosen) refuse_budget(c, size, limit);
     remarks_made = true;
     *tried = c;
-    Desc *d = front(options_of(c->chosen, asked));
+    Options *o = options_of(c->chosen, asked);
+    o->limit = limit;
+    Desc *d = front(o);
     if (d->options->split > 1) fprintf(stderr, "%s\n", text_of_cuts(d));
     return compile(d);
 }

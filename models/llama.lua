@@ -332,6 +332,7 @@ return {
 
     tokenizer = "bytes",
     pack = false,                       -- several short documents in a sequence, none of which sees another
+    shuffle_tokens = 1 << 22,            -- as many are in memory, twice, and shuffled with each other
     loss_on = "auto",                   -- "target": of pairs and chats no more than that counts
     lr = 1e-3, final_lr = 1e-4, warmup = 100, steps = 2000,
     beta1 = 0.9, beta2 = 0.95, decay = 0.1, clip = 1.0, accumulate = 1,
@@ -404,5 +405,7 @@ return {
 
   hf = hugging_face,
 
-  data = function(c) return data.text { tokenizer = c.tokenizer, val_fraction = 0.1, pack = c.pack, loss_on = c.loss_on } end,
+  data = function(c)
+    return data.text { tokenizer = c.tokenizer, val_fraction = 0.1, pack = c.pack, loss_on = c.loss_on, shuffle_tokens = c.shuffle_tokens }
+  end,
 }

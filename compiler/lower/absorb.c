@@ -1,6 +1,6 @@
 /* absorb.c: removes additions. If the kernels of the operands can add to memory, they add to the buffer of the sum, and
  * the addition needs no kernel. This holds for what a loop adds up, and for sums of products, of scatters and of such
- * loops, if the addition is their only reader; a sum of two products has a place of its own, which anybody reads. */
+ * loops, if the addition is their only reader; a sum of products has a place of its own, which anybody reads. */
 #include "graph/parts.h"
 #include "lower/lower.h"
 
@@ -70,11 +70,25 @@ static void absorb_sums(Cut *cut, Level *level, Node *n)
     }
 }
 
-static void absorb_products(Cut *cut, Level *level, Node *n)
+/* A sum of products alone, which may be views. */
+static bool sums_products(Cut *cut, Node *n)
 {
-    if (without(cut->desc, PASS_fuse) || !adds_products(n) || info(cut, n)->absorbed) return;
-    if (adds_up(cut, n->in[0], level->loop) && adds_up(cut, n->in[1], level->loop))
+    Node *below = beneath(cut, n);
+    return below->op == OP_dot ||
+           (below->op == OP_add && sums_products(cut, below->in[0]) && sums_products(cut, below->in[1]));
+}
+
+/* The largest sums first: what is absorbed by one is no sum of its own. */
+static void absorb_products(Cut *cut, Level *level)
+{
+    for (int i = level->nodes.n; i-- > 0;) {
+        Node *n = level->nodes.at[i];
+        if (n->op != OP_add || n->in[0] == n->in[1] || info(cut, n)->absorbed) continue;
+        if (!adds_up(cut, n->in[0], level->loop) || !adds_up(cut, n->in[1], level->loop) || !sums_products(cut, n)) continue;
         info(cut, n)->absorbed = info(cut, n)->stands = true;
+        for (int k = 0; k < 2; k++) absorb_sum(cut, n->in[k], level->loop);
+    }
+    for (int i = 0; i < level->inside.n; i++) absorb_products(cut, level->inside.at[i]);
 }
 
 void pass_absorb(Cut *c)
@@ -85,5 +99,5 @@ void pass_absorb(Cut *c)
     for (int i = 0; i < c->graph->outs.n; i++)
         if (c->graph->outs.at[i].kind != OUT_STATE && !without(c->desc, PASS_fuse))
             absorb_sum(c, c->graph->outs.at[i].node, NULL);
-    each_level(c, c->top, absorb_products);
+    if (!without(c->desc, PASS_fuse)) absorb_products(c, c->top);
 }

@@ -201,6 +201,65 @@ static void find_units(Work *w)
     }
 }
 
+/* Does a kernel of unit u lead to one of unit v through other units? */
+static bool others_between(Work *w, int u, int v)
+{
+    for (int k = 0; k < w->nunits; k++) w->units[k].reached = k == v;
+    reach_rows(w, u);
+    for (int a = 0; a < w->n; a++)
+        for (int b = a + 1; w->unit_of[a] != u && w->unit_of[a] != v && w->units[w->unit_of[a]].reached && b < w->n; b++)
+            if (w->unit_of[b] == v && must_precede(w, a, b)) return true;
+    return false;
+}
+
+static bool leads_to(const Work *w, int u, int v)
+{
+    for (int a = 0; a < w->n; a++)
+        for (int b = a + 1; w->unit_of[a] == u && b < w->n; b++)
+            if (w->unit_of[b] == v && must_precede(w, a, b)) return true;
+    return false;
+}
+
+/* Could unit v run with the earlier unit u, as when both end in one sum? */
+static bool unites(Work *w, int u, int v)
+{
+    const Unit *first = &w->units[u], *second = &w->units[v];
+    bool of_rows = !are_of_samples((const Kernel *const *)first->members.at, first->members.n) &&
+                   !are_of_samples((const Kernel *const *)second->members.at, second->members.n);
+    if (!of_rows || !first->rows || first->rows != second->rows || first->members.n == 1 || second->members.n == 1 ||
+        (first->block && second->block && first->block != second->block))
+        return false;
+    Slabs all = {0};
+    for (int j = 0; j < first->members.n; j++) slabs_of(first->members.at[j], first->rows, &all);
+    for (int j = 0; j < second->members.n; j++) slabs_of(second->members.at[j], first->rows, &all);
+    bool fits = rows_apart(&all) && leads_to(w, u, v) && !others_between(w, u, v) && !others_between(w, v, u);
+    for (int j = 0; j < first->members.n; j++) fits &= columns_apart(first->members.at[j], &all);
+    for (int j = 0; j < second->members.n; j++) fits &= columns_apart(second->members.at[j], &all);
+    return fits;
+}
+
+static void unite(Work *w, int u, int v)
+{
+    Unit *first = &w->units[u], *second = &w->units[v];
+    for (int i = 0; i < w->n; i++)
+        if (w->unit_of[i] == v) w->unit_of[i] = u;
+    if (!first->block) first->block = second->block;
+    second->members.n = second->rows = first->members.n = 0;
+    for (int i = 0; i < w->n; i++)
+        if (w->unit_of[i] == u) push(&first->members, (Kernel *)w->list[i]);
+}
+
+/* Kernels that were not related when they came may be by now. */
+static void unite_units(Work *w)
+{
+    for (int v = w->nunits; v-- > 0;)
+        for (int u = v; u-- > 0;)
+            if (w->units[v].members.n > 1 && unites(w, u, v)) {
+                unite(w, u, v);
+                break;
+            }
+}
+
 /* ------------------------------------------------------------------ groups */
 
 static double flops_of(const Kernel *k)
@@ -372,6 +431,7 @@ static void window_in_panels(Program *p, const Options *o, Kernel *const *list, 
               .unit_of = NEW_ARRAY(int, n + 1)};
     find_conflicts(&w);
     find_units(&w);
+    unite_units(&w);
     dissolve(&w);
     for (int done = 0; done < w.nunits; done++) {
         int u = 0;

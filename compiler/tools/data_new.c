@@ -87,7 +87,7 @@ static const char settings[] = "\n-- Settings for 100 steps on data of one's own
                                "c.batch, c.seq = 2, math.min(256, c.context)\n"
                                "c.lr, c.final_lr, c.warmup, c.decay = 2e-4, 0.0, 5, 0.0\n"
                                "c.steps, c.eval_every = 100, 50\n"
-                               "c.pack = true\n\n"
+                               "c.pack, c.shuffle_tokens = true, 1 << 20\n\n"
                                "model.configs = nil\n"
                                "return model\n";
 
