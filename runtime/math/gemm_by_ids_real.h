@@ -10,33 +10,34 @@ static INLINE const REAL *NAME(row_at)(const REAL *x, int64_t row, const Lathe_b
 /* ---- rows times matrices */
 
 /* to[panels][K][rows]: elements k … k + K of m listed rows. */
-static void NAME(pack_listed)(REAL *to, int rows, const REAL *x, const Lathe_by_ids *g, const int *list, int64_t begin,
+static void NAME(pack_listed)(REAL *to, Heights h, const REAL *x, const Lathe_by_ids *g, const int *list, int64_t begin,
                               int64_t m, int64_t k, int64_t K)
 {
     enum { LONG = 64 };
     REAL lines[ROWS][LONG];
-    for (int64_t i = 0; i < m; i += rows)
+    for (int64_t i = 0; i < m; i += height_at(h, i))
         for (int64_t at = 0; at < K; at += LONG) {
-            int64_t n = at_most(m - i, rows), deep = at_most(K - at, LONG);
-            for (int64_t j = 0; j < n; j++) {
+            int64_t deep = at_most(K - at, LONG);
+            int rows = height_at(h, i);
+            for (int64_t j = 0; j < rows; j++) {
                 const REAL *from = NAME(row_at)(x, begin + list[i + j], g, g->x_outer, g->x_inner);
                 memcpy(lines[j], from + k + at, (size_t)deep * sizeof(REAL));
             }
-            if (rows == ROWS) NAME(pack_panels)(to + i * K + at * rows, ROWS, lines[0], LONG, 1, n, deep);
-            else NAME(pack_panels)(to + i * K + at * rows, rows, lines[0], LONG, 1, n, deep);
+            NAME(pack_rows)(to + i * K + at * rows, rows, lines[0], LONG, 1, rows, deep);
         }
 }
 
 /* As block(), to columns n … n + N of the listed rows of y. */
-static void NAME(block_listed)(int rows, REAL *y, const Lathe_by_ids *g, const int *list, int64_t begin, int64_t m,
+static void NAME(block_listed)(Heights h, REAL *y, const Lathe_by_ids *g, const int *list, int64_t begin, int64_t m,
                                int64_t n, int64_t N, const REAL *a, const REAL *b, int64_t K, bool add)
 {
     REAL whole[ROWS * NAME(COLUMNS)];
-    for (int64_t i = 0; i < m; i += rows)
+    for (int64_t i = 0; i < m; i += height_at(h, i))
         for (int64_t j = 0; j < N; j += NAME(COLUMNS)) {
             int64_t width = at_most(N - j, NAME(COLUMNS));
+            int rows = height_at(h, i);
             NAME(tile)(rows, whole, NAME(COLUMNS), a + i * K, b + j * K, K, false);
-            for (int64_t r = 0; r < at_most(m - i, rows); r++) {
+            for (int64_t r = 0; r < rows; r++) {
                 REAL *to = (REAL *)NAME(row_at)(y, begin + list[i + r], g, g->y_outer, g->y_inner) + n + j;
                 const REAL *from = whole + r * NAME(COLUMNS);
                 if (!add) memcpy(to, from, (size_t)width * sizeof(REAL));
@@ -53,16 +54,16 @@ static void NAME(task_listed)(REAL *y, const REAL *x, NAME(Right) w, const Lathe
     char *room = thread_room();
     REAL *pa = (REAL *)(room + LIST_BYTES), *pb = (REAL *)(room + A_BYTES + SLACK);
     int64_t chunk = equal_part(g->K, CHUNK, 1), N = end - from;
-    int panel = (int)equal_part(m, ROWS, 1);
-    int64_t rows = equal_part(m, NAME(LEFT_ROOM) / chunk, panel), columns = equal_part(N, NAME(B_ROOM) / chunk, NAME(COLUMNS));
+    int64_t rows = equal_part(m, NAME(LEFT_ROOM) / chunk, 1), columns = equal_part(N, NAME(B_ROOM) / chunk, NAME(COLUMNS));
     for (int64_t i = 0; i < m; i += rows)
         for (int64_t k = 0; k < g->K; k += chunk) {
             int64_t M = at_most(m - i, rows), K = at_most(g->K - k, chunk);
-            NAME(pack_listed)(pa, panel, x, g, list + i, begin, M, k, K);
+            Heights h = heights_of(M);
+            NAME(pack_listed)(pa, h, x, g, list + i, begin, M, k, K);
             for (int64_t n = from; n < end; n += columns) {
                 int64_t width = at_most(end - n, columns);
                 NAME(pack_b)(pb, NAME(moved)(w, k * shape->b_k + n * shape->b_n), shape, width, K);
-                NAME(block_listed)(panel, y, g, list + i, begin, M, n, width, pa, pb, K, k > 0);
+                NAME(block_listed)(h, y, g, list + i, begin, M, n, width, pa, pb, K, k > 0);
             }
         }
 }
@@ -127,16 +128,18 @@ static void NAME(sum_listed)(REAL *w, const REAL *y, const REAL *x, const Lathe_
     char *room = thread_room();
     REAL *pa = (REAL *)(room + LIST_BYTES), *pb = (REAL *)(room + A_BYTES + SLACK);
     int64_t chunk = equal_part(deep, CHUNK, 1), m = end - from;
-    int panel = (int)equal_part(m, ROWS, 1);
-    int64_t rows = equal_part(m, NAME(LEFT_ROOM) / chunk, panel), columns = equal_part(g->K, NAME(B_ROOM) / chunk, NAME(COLUMNS));
+    int64_t rows = equal_part(m, NAME(LEFT_ROOM) / chunk, 1), columns = equal_part(g->K, NAME(B_ROOM) / chunk, NAME(COLUMNS));
     for (int64_t i = from; i < end; i += rows)
         for (int64_t k = 0; k < deep; k += chunk) {
             int64_t M = at_most(end - i, rows), K = at_most(deep - k, chunk);
-            NAME(pack_lines_listed)(pa, panel, y, g->y_outer, g->y_inner, g, list + k, begin, i, M, K);
+            Heights h = heights_of(M);
+            NAME(pack_lines_listed)(pa, h.most, y, g->y_outer, g->y_inner, g, list + k, begin, i, h.tall, K);
+            NAME(pack_lines_listed)(pa + h.tall * K, h.most - 1, y, g->y_outer, g->y_inner, g, list + k, begin, i + h.tall,
+                                    M - h.tall, K);
             for (int64_t n = 0; n < g->K; n += columns) {
                 int64_t N = at_most(g->K - n, columns);
                 NAME(pack_lines_listed)(pb, NAME(COLUMNS), x, g->x_outer, g->x_inner, g, list + k, begin, n, N, K);
-                NAME(block)(panel, w + i * c->c_m + n, c, M, N, pa, pb, K, add || k);
+                NAME(block)(h, w + i * c->c_m + n, c, M, N, pa, pb, K, add || k);
             }
         }
 }

@@ -108,6 +108,21 @@ static int64_t equal_part(int64_t n, int64_t most, int64_t unit)
     return parts_of(parts_of(n, parts), unit) * unit;
 }
 
+/* Rows of a task lie in the fewest panels, of nearly equal heights: the first `tall` rows in panels of `most` rows, the
+ * others in panels of one row less.  So 171 rows are two panels of 14 and eleven of 13, and no tile is padded. */
+typedef struct Heights {
+    int most;
+    int64_t tall;
+} Heights;
+
+static Heights heights_of(int64_t rows)
+{
+    int64_t panels = parts_of(rows, ROWS), most = parts_of(rows, panels), less = panels * most - rows;
+    return (Heights){(int)most, (panels - less) * most};
+}
+
+static int height_at(Heights h, int64_t row) { return h.most - (row >= h.tall); }
+
 typedef struct Grid {
     int64_t batch, m, n;   /* tasks: products, and parts of each */
     int64_t rows, columns; /* of a part */

@@ -48,10 +48,16 @@ static INLINE void NAME(pack_panels)(REAL *to, const int W, const REAL *x, int64
     }
 }
 
-static NOINLINE void NAME(pack_a)(REAL *to, int rows, const REAL *a, const Lathe_gemm *g, int64_t m, int64_t K)
+static INLINE void NAME(pack_rows)(REAL *to, int rows, const REAL *a, int64_t step, int64_t along, int64_t m, int64_t K)
 {
-    if (rows == ROWS) NAME(pack_panels)(to, ROWS, a, g->a_m, g->a_k, m, K);
-    else NAME(pack_panels)(to, rows, a, g->a_m, g->a_k, m, K);
+    if (rows == ROWS) NAME(pack_panels)(to, ROWS, a, step, along, m, K);
+    else NAME(pack_panels)(to, rows, a, step, along, m, K);
+}
+
+static NOINLINE void NAME(pack_a)(REAL *to, Heights h, const REAL *a, const Lathe_gemm *g, int64_t m, int64_t K)
+{
+    NAME(pack_rows)(to, h.most, a, g->a_m, g->a_k, h.tall, K);
+    if (m > h.tall) NAME(pack_rows)(to + h.tall * K, h.most - 1, a + h.tall * g->a_m, g->a_m, g->a_k, m - h.tall, K);
 }
 
 /* The right operand of a task: as it is, in blocks, or packed by chunks, of `columns` columns, from column `from` on. */
@@ -198,33 +204,34 @@ static NOINLINE void NAME(narrow_tile)(int rows, REAL *c, int64_t c_m, const REA
     NAME(tile_by_rows)(rows, 1, c, c_m, a, b, K, add);
 }
 
-/* Stores the part m × n of a tile to c with any strides. */
-static NOINLINE void NAME(tile_part)(int rows, REAL *c, const Lathe_gemm *g, int64_t m, int64_t n, const REAL *a,
-                                     const REAL *b, int64_t K, bool add)
+/* Stores n columns of a tile to c with any strides. */
+static NOINLINE void NAME(tile_part)(int rows, REAL *c, const Lathe_gemm *g, int64_t n, const REAL *a, const REAL *b,
+                                     int64_t K, bool add)
 {
     REAL whole[ROWS * NAME(COLUMNS)];
     if (n <= NAME(WIDTH)) NAME(narrow_tile)(rows, whole, NAME(COLUMNS), a, b, K, false);
     else NAME(tile)(rows, whole, NAME(COLUMNS), a, b, K, false);
-    for (int64_t i = 0; i < m; i++)
+    for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < n; j++) {
             REAL *to = &c[i * g->c_m + j * g->c_n], x = whole[i * NAME(COLUMNS) + j];
             *to = add ? *to + x : x;
         }
 }
 
-/* c[m][n] (+)= a[m][K] · b[K][n], packed in panels of `rows` rows and of COLUMNS columns.  A panel of a stays in the first
- * level of cache while b streams from the second. */
-static void NAME(block)(int rows, REAL *c, const Lathe_gemm *g, int64_t m, int64_t n, const REAL *a, const REAL *b,
+/* c[m][n] (+)= a[m][K] · b[K][n], packed in panels of rows, of heights h, and of COLUMNS columns.  A panel of a stays in the
+ * first level of cache while b streams from the second. */
+static void NAME(block)(Heights h, REAL *c, const Lathe_gemm *g, int64_t m, int64_t n, const REAL *a, const REAL *b,
                         int64_t K, bool add)
 {
-    for (int64_t i = 0; i < m; i += rows)
+    for (int64_t i = 0; i < m; i += height_at(h, i))
         for (int64_t j = 0; j < n; j += NAME(COLUMNS)) {
             REAL *to = c + i * g->c_m + j * g->c_n;
-            int64_t height = at_most(m - i, rows), width = at_most(n - j, NAME(COLUMNS));
-            bool direct = height == rows && g->c_n == 1;
+            int64_t width = at_most(n - j, NAME(COLUMNS));
+            int rows = height_at(h, i);
+            bool direct = g->c_n == 1;
             if (direct && width == NAME(COLUMNS)) NAME(tile)(rows, to, g->c_m, a + i * K, b + j * K, K, add);
             else if (direct && width == NAME(WIDTH)) NAME(narrow_tile)(rows, to, g->c_m, a + i * K, b + j * K, K, add);
-            else NAME(tile_part)(rows, to, g, height, width, a + i * K, b + j * K, K, add);
+            else NAME(tile_part)(rows, to, g, width, a + i * K, b + j * K, K, add);
         }
 }
 
@@ -233,18 +240,18 @@ static void NAME(task)(REAL *c, const REAL *a, NAME(Right) b, const Lathe_gemm *
 {
     REAL *pa = (REAL *)room, *pb = (REAL *)(room + A_BYTES + SLACK);
     int64_t chunk = equal_part(g->K, CHUNK, 1);
-    int panel = (int)equal_part(g->M, ROWS, 1); /* equal panels: 32 rows are three of 11 */
-    int64_t rows = equal_part(g->M, NAME(A_ROOM) / chunk, panel);
+    int64_t rows = equal_part(g->M, NAME(A_ROOM) / chunk, 1);
     int64_t columns = equal_part(g->N, NAME(B_ROOM) / chunk, NAME(COLUMNS));
     for (int64_t m = 0; m < g->M; m += rows)
         for (int64_t k = 0; k < g->K; k += chunk) {
             int64_t M = at_most(g->M - m, rows), K = at_most(g->K - k, chunk);
-            NAME(pack_a)(pa, panel, a + m * g->a_m + k * g->a_k, g, M, K);
+            Heights h = heights_of(M);
+            NAME(pack_a)(pa, h, a + m * g->a_m + k * g->a_k, g, M, K);
             for (int64_t n = 0; n < g->N; n += columns) {
                 int64_t N = at_most(g->N - n, columns);
                 const REAL *right = b.packed ? b.at + k * b.columns + (b.from + n) * K : pb;
                 if (!b.packed) NAME(pack_b)(pb, NAME(moved)(b, k * g->b_k + n * g->b_n), g, N, K);
-                NAME(block)(panel, c + m * g->c_m + n * g->c_n, g, M, N, pa, right, K, add || k);
+                NAME(block)(h, c + m * g->c_m + n * g->c_n, g, M, N, pa, right, K, add || k);
             }
         }
 }
