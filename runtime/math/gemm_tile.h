@@ -113,10 +113,29 @@ static INLINE void NAME(turn_blocks)(REAL *to, NAME(Right) b, int64_t first, int
         }
 }
 
+/* Whole panels of which rows of blocks are the lines; a line is one block.  What is read of a row is too short for the
+ * processor to foresee the rows that follow. */
+static INLINE void NAME(line_blocks)(REAL *to, const Lathe_dtype type, NAME(Right) b, int64_t step, int64_t n, int64_t K)
+{
+    enum { W = NAME(COLUMNS), ROWS_AHEAD = 8, CACHE_LINE = 64 };
+    float wide[LATHE_BLOCK];
+    for (int64_t k = 0; k < K; k++) {
+        const char *ahead = block_at(type, b.blocks, b.place + (k + ROWS_AHEAD) * step);
+        for (int64_t at = 0; at < n / LATHE_BLOCK * lathe_bytes_of_block(type); at += CACHE_LINE) __builtin_prefetch(ahead + at);
+        for (int64_t i = 0; i + W <= n; i += W) {
+            widen_block(wide, type, b.blocks, (b.place + k * step + i) / LATHE_BLOCK);
+            for (int j = 0; j < W; j++) to[i * K + k * W + j] = wide[j];
+        }
+    }
+}
+
 static INLINE void NAME(pack_blocks)(REAL *to, NAME(Right) b, const Lathe_gemm *g, int64_t n, int64_t K)
 {
     enum { W = NAME(COLUMNS) };
-    for (int64_t i = 0; i < n; i += W) {
+    bool lines = g->b_n == 1 && W == LATHE_BLOCK && b.place % W == 0 && g->b_k % W == 0;
+    if (lines && b.type == LATHE_Q8_0) NAME(line_blocks)(to, LATHE_Q8_0, b, g->b_k, n, K);
+    if (lines && b.type == LATHE_Q4_0) NAME(line_blocks)(to, LATHE_Q4_0, b, g->b_k, n, K);
+    for (int64_t i = lines ? n / W * W : 0; i < n; i += W) {
         REAL *panel = to + i * K;
         int64_t at = b.place + i * g->b_n;
         bool whole = n - i >= W && W % 8 == 0;
