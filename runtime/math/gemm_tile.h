@@ -132,7 +132,7 @@ static INLINE void NAME(line_blocks)(REAL *to, const Lathe_dtype type, NAME(Righ
 static INLINE void NAME(pack_blocks)(REAL *to, NAME(Right) b, const Lathe_gemm *g, int64_t n, int64_t K)
 {
     enum { W = NAME(COLUMNS) };
-    bool lines = g->b_n == 1 && W == LATHE_BLOCK && b.place % W == 0 && g->b_k % W == 0;
+    bool lines = g->b_n == 1 && (int)W == LATHE_BLOCK && b.place % W == 0 && g->b_k % W == 0;
     if (lines && b.type == LATHE_Q8_0) NAME(line_blocks)(to, LATHE_Q8_0, b, g->b_k, n, K);
     if (lines && b.type == LATHE_Q4_0) NAME(line_blocks)(to, LATHE_Q4_0, b, g->b_k, n, K);
     for (int64_t i = lines ? n / W * W : 0; i < n; i += W) {
