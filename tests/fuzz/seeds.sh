@@ -30,6 +30,7 @@ seeds pieces tests/fuzz/corpus/pieces/*
 seeds request tests/fuzz/corpus/request/*
 seeds gbnf tests/fuzz/corpus/gbnf/*
 seeds schema tests/fuzz/corpus/schema/*
+for reader in folder peft template tags; do seeds $reader tests/fuzz/corpus/$reader/*; done
 seeds preferences tests/fuzz/corpus/preferences/*
 seeds ranks tests/fuzz/corpus/ranks/*
 seeds state tests/fuzz/corpus/state/*
