@@ -16,8 +16,8 @@ static void write_part(const char *path, const char *at, size_t n)
     fclose(f);
 }
 
-/* Each part becomes the file of its name in the folder of `path`; of names that have no part there is no file.  The last
- * part goes to the end, whatever is in it. */
+/* Each part becomes the file of its name in the folder of `path`; of names that have no part there is no file.  The
+ * last part goes to the end, whatever is in it. */
 static void write_parts(const char *path, const char *text, size_t n, int names, const char *const *name)
 {
     static const char line[] = "\n---\n";

@@ -1,5 +1,6 @@
 /* small_model.h: the tables of a model of some 100 numbers, for targets over files that weights and adapters come in: a
- * table of ids, a matrix in two layers that is transposed there, a vector that files may lack, adapters of the matrix. */
+ * table of ids, a matrix in two layers that is transposed there, a vector that files may lack, adapters of the matrix.
+ */
 #ifndef FUZZ_SMALL_MODEL_H
 #define FUZZ_SMALL_MODEL_H
 
@@ -22,24 +23,66 @@ enum {
 };
 
 static const Lathe_param small_params[] = {
-    {.name = "wte.weight", .export_name = "wte.weight", .where = "small.lua:1", .rank = 2, .dim = {IDS, WIDTH}, .stride = {WIDTH, 1}},
-    {.name = "fresh.bias", .export_name = "fresh.bias", .where = "small.lua:2", .rank = 1, .dim = {OUT}, .stride = {1}, .offset = AT_FRESH},
-    {.name = "h.weight", .export_name = "h.%d.fc.weight", .where = "small.lua:3", .rank = 3, .loops = 1, .dim = {LAYERS, OUT, WIDTH}, .stride = {LAYER, WIDTH, 1}, .offset = AT_LAYER},
-    {.name = "h.lora_A", .export_name = "h.%d.fc.lora_A.weight", .where = "small.lua:3", .rank = 3, .loops = 1, .dim = {LAYERS, RANK, WIDTH}, .stride = {RANK * WIDTH, WIDTH, 1}, .offset = AT_A},
-    {.name = "h.lora_B", .export_name = "h.%d.fc.lora_B.weight", .where = "small.lua:3", .rank = 3, .loops = 1, .dim = {LAYERS, OUT, RANK}, .stride = {OUT * RANK, RANK, 1}, .offset = AT_B},
-    {.name = "h.magnitude", .export_name = "h.%d.fc.lora_magnitude_vector", .where = "small.lua:3", .rank = 2, .loops = 1, .dim = {LAYERS, OUT}, .stride = {OUT, 1}, .offset = AT_MAGNITUDE},
+    {.name = "wte.weight",
+     .export_name = "wte.weight",
+     .where = "small.lua:1",
+     .rank = 2,
+     .dim = {IDS, WIDTH},
+     .stride = {WIDTH, 1}},
+    {.name = "fresh.bias",
+     .export_name = "fresh.bias",
+     .where = "small.lua:2",
+     .rank = 1,
+     .dim = {OUT},
+     .stride = {1},
+     .offset = AT_FRESH},
+    {.name = "h.weight",
+     .export_name = "h.%d.fc.weight",
+     .where = "small.lua:3",
+     .rank = 3,
+     .loops = 1,
+     .dim = {LAYERS, OUT, WIDTH},
+     .stride = {LAYER, WIDTH, 1},
+     .offset = AT_LAYER},
+    {.name = "h.lora_A",
+     .export_name = "h.%d.fc.lora_A.weight",
+     .where = "small.lua:3",
+     .rank = 3,
+     .loops = 1,
+     .dim = {LAYERS, RANK, WIDTH},
+     .stride = {RANK * WIDTH, WIDTH, 1},
+     .offset = AT_A},
+    {.name = "h.lora_B",
+     .export_name = "h.%d.fc.lora_B.weight",
+     .where = "small.lua:3",
+     .rank = 3,
+     .loops = 1,
+     .dim = {LAYERS, OUT, RANK},
+     .stride = {OUT * RANK, RANK, 1},
+     .offset = AT_B},
+    {.name = "h.magnitude",
+     .export_name = "h.%d.fc.lora_magnitude_vector",
+     .where = "small.lua:3",
+     .rank = 2,
+     .loops = 1,
+     .dim = {LAYERS, OUT},
+     .stride = {OUT, 1},
+     .offset = AT_MAGNITUDE},
 };
-static const Lathe_adapter small_adapter = {.weight = WEIGHTS - 1, .a = WEIGHTS, .b = WEIGHTS + 1, .magnitude = WEIGHTS + 2};
+static const Lathe_adapter small_adapter = {
+    .weight = WEIGHTS - 1, .a = WEIGHTS, .b = WEIGHTS + 1, .magnitude = WEIGHTS + 2};
 
 static const char small_hf[] =
-    "{\"config\": {\"model_type\": \"small\", \"n_embd\": 4, \"rope_parameters\": {\"rope_type\": \"default\"}, \"tied\": true, "
-    "\"architectures\": [\"Small\"], \"layer_types\": [\"full_attention\", \"sliding_attention\"]}, "
-    "\"absent\": {\"tied\": true, \"n_embd\": 3}, \"alike\": {\"tied\": [1]}, \"elsewhere\": {\"n_embd\": \"text.width\"}, "
-    "\"unset\": [\"n_inner\", \"final_logit_softcapping\"], \"harmless\": {\"note\": \"none\"}, "
-    "\"ids\": {\"config\": \"vocab_size\", \"tensors\": [\"wte.weight\"]}, \"names\": [[\"*\", \"small.*\"]], "
-    "\"transposed\": [\"h.%d.fc.weight\"], \"zeros\": {\"h.%d.fc.bias\": [2, 3]}, \"copies\": {\"lm_head.weight\": \"wte.weight\"}, "
-    "\"ignored\": [\"h.%d.attn.bias\"], \"bases\": [\"Base\"], \"left\": [\"pooler.bias\"], \"fresh\": [\"fresh.bias\"], "
-    "\"aliases\": [[\"small.*\", \"*\"]]}";
+    "{\"config\": {\"model_type\": \"small\", \"n_embd\": 4, \"tied\": true, \"architectures\": [\"Small\"], "
+    "\"rope_parameters\": {\"rope_type\": \"default\"}, "
+    "\"layer_types\": [\"full_attention\", \"sliding_attention\"]}, "
+    "\"absent\": {\"tied\": true, \"n_embd\": 3}, \"alike\": {\"tied\": [1]}, "
+    "\"elsewhere\": {\"n_embd\": \"text.width\"}, \"unset\": [\"n_inner\", \"final_logit_softcapping\"], "
+    "\"harmless\": {\"note\": \"none\"}, \"ids\": {\"config\": \"vocab_size\", \"tensors\": [\"wte.weight\"]}, "
+    "\"names\": [[\"*\", \"small.*\"]], \"aliases\": [[\"small.*\", \"*\"]], "
+    "\"transposed\": [\"h.%d.fc.weight\"], \"zeros\": {\"h.%d.fc.bias\": [2, 3]}, "
+    "\"copies\": {\"lm_head.weight\": \"wte.weight\"}, \"ignored\": [\"h.%d.attn.bias\"], \"bases\": [\"Base\"], "
+    "\"left\": [\"pooler.bias\"], \"fresh\": [\"fresh.bias\"]}";
 
 static const Lathe_model small_model = {.name = "small",
                                         .config = "fuzz",
