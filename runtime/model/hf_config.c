@@ -101,8 +101,8 @@ static const struct {
 
 static bool has_word(const char *words, const char *word)
 {
-    size_t n = strlen(word);
-    for (const char *at = words; (at = strstr(at, word)); at += n)
+    size_t n = strlen(word); /* a key may be empty */
+    for (const char *at = words; n && (at = strstr(at, word)); at += n)
         if ((at == words || at[-1] == ' ') && (at[n] == ' ' || at[n] == 0)) return true;
     return false;
 }

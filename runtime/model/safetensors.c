@@ -168,10 +168,11 @@ static void see_blocks(const Store *s, Stored *t)
     const char *note = store_note(s, block_note);
     bool bytes = note && t->rank > 1 && stored_is(t, "U8");
     Lathe_dtype type = bytes ? listed_blocks(note, t->dim[t->rank - 1]) : LATHE_BOOL;
-    if (!type) return;
+    int64_t numbers; /* of a tensor without elements an axis may be of any length */
+    if (!type || __builtin_mul_overflow(t->dim[t->rank - 2], LATHE_BLOCK, &numbers)) return;
     t->dtype = block_word(type);
     t->rank--;
-    t->dim[t->rank - 1] *= LATHE_BLOCK;
+    t->dim[t->rank - 1] = numbers;
 }
 
 void read_store(Store *s, const char *path)

@@ -86,6 +86,7 @@ void put_normal_form(int form, const char *text, int64_t n, Draft_text *out)
 {
     bool plain = true;
     int64_t begin = 0, i = 0;
+    if (!n) return; /* there may be no text to add to */
     while (i < n) {
         uint32_t code;
         int length = decode_utf8((const unsigned char *)text + i, n - i, &code);
