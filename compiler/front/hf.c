@@ -7,9 +7,9 @@
 
 enum { DEEPEST = 6 };
 
-static const char *const hf_keys[] = {"config",   "also",  "absent",     "alike", "elsewhere", "unset",
-                                      "ids",      "names", "transposed", "zeros", "copies",    "ignored",
-                                      "harmless", "bases", "fresh",      "left",  "ours",      "aliases", "pooling"};
+static const char *const hf_keys[] = {"config", "also",       "absent", "alike",   "elsewhere", "unset",    "ids",
+                                      "names",  "transposed", "zeros",  "copies",  "ignored",   "harmless", "bases",
+                                      "fresh",  "left",       "ours",   "aliases", "pooling"};
 
 static Where at_key(lua_State *L, const char *key) { return place_of_key(trace_of(L), "hf", key); }
 

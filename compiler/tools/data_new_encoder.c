@@ -31,11 +31,26 @@ static bool has_modules(const char *from)
     return has;
 }
 
+/* llama.cpp's converter leaves out a layer below BERT's classes, without which they are others. */
+static const char *head_of_gguf(const char *from, const json_t *config)
+{
+    const char *type = json_string_value(json_object_get(config, "model_type"));
+    Store s;
+    read_gguf_model(&s, from);
+    bool classes = gguf_classes(&s) > 0, whole = strcmp(type, "bert") != 0 || gguf_has_pooler(&s);
+    close_store(&s);
+    if (classes && !whole)
+        note("its classes lack the layer below them (pooler), which llama.cpp's converter leaves out: head = "
+             "\"embedding\" reads the rest; the model's Hugging Face folder has both");
+    return classes && whole ? "classes" : "embedding";
+}
+
 /* That of the command line; else by the folder, or the file. */
 const char *encoder_head(const char *given, const char *from, const json_t *config)
 {
     const char *task = json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
-    bool vectors = is_gguf(from) ? !has_end(task, "ForSequenceClassification") : has_modules(from);
+    if (!given && is_gguf(from)) return head_of_gguf(from, config);
+    bool vectors = has_modules(from);
     if (!given) return vectors ? "embedding" : task && has_end(task, "ForTokenClassification") ? "tokens" : "classes";
     if (!stands_among(given, heads, sizeof heads / sizeof *heads))
         fail(EXIT_USAGE, NULL, "--head: expected classes, tokens, masked or embedding, found %.60s", given);
@@ -63,7 +78,7 @@ static char *ids_of_tokens(const char *from)
 /* ------------------------------------------------------------------ one vector of a text */
 
 typedef struct Vector {
-    const char *of; /* "mean" or "cls" */
+    const char *of;    /* "mean" or "cls" */
     bool said, pooler; /* by the weights, which may lack a layer on the first token */
 } Vector;
 
@@ -76,8 +91,9 @@ static bool pools_first(const char *from)
     bool mean = json_is_true(json_object_get(all, "pooling_mode_mean_tokens")) || (mode && strcmp(mode, "mean") == 0),
          first = json_is_true(json_object_get(all, "pooling_mode_cls_token")) || (mode && strcmp(mode, "cls") == 0);
     if (all && mean == first)
-        fail(EXIT_DATA, path, "expected a vector of all tokens (mean) or of the first (cls), found another, which "
-                              "models/bert.lua does not compute");
+        fail(EXIT_DATA, path,
+             "expected a vector of all tokens (mean) or of the first (cls), found another, which "
+             "models/bert.lua does not compute");
     json_decref(all);
     free(path);
     return first;
@@ -106,7 +122,8 @@ static char *vector_text(const char *from)
 {
     Vector v = vector_of(from);
     show(stdout, "  %-12s %-9s %s\n", "vector", v.of,
-         v.said ? "as these weights say: mean of all tokens, cls of the first" : "which these weights do not say; or cls");
+         v.said ? "as these weights say: mean of all tokens, cls of the first"
+                : "which these weights do not say; or cls");
     return text_of("c.vector = \"%s\"\n%s", v.of, v.pooler ? "" : "c.pooler = false\n");
 }
 

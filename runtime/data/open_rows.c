@@ -128,7 +128,8 @@ static const Words *saved_classes(const Reading *reading)
     bool gguf = reading->weights && is_gguf(reading->weights), there = path && !gguf && access(path, F_OK) == 0;
     const Words *known = there && !reading->own_classes ? read_classes(path) : NULL;
     if (!there && folder && reading->model->recipe.sentences && !reading->own_classes)
-        known = gguf ? classes_of_gguf(reading) : classes_of_config(text_of("%s/config.json", folder), !reading->training);
+        known =
+            gguf ? classes_of_gguf(reading) : classes_of_config(text_of("%s/config.json", folder), !reading->training);
     if (there && reading->own_classes)
         note("classes are numbered anew, by this data: --init-except must name the layer that scores them");
     if (!known && !reading->training)

@@ -3,7 +3,6 @@
 #define LATHE_MODEL_GGUF_H
 
 #include "model/safetensors.h"
-#include "model/weights.h"
 
 #include <stdbool.h>
 
@@ -112,7 +111,8 @@ void note_heads(Store *s); /* before tensors have other names */
 int64_t gguf_classes(const Store *s); /* 0: it has no head for classes */
 bool gguf_has_pooler(const Store *s); /* a layer on the first token */
 const char *gguf_pooling(const Store *s); /* "none", "mean", "cls" or "rank"; NULL: it does not say */
-void check_pooling(const Store *s, const json_t *hf, Misfits *bad); /* against that of a description's hf */
+/* Why it is not that of a description's hf, from malloc; NULL: it is, or either does not say. */
+char *pooling_misfit(const Store *s, const json_t *hf);
 bool is_key_of_encoder(const Architecture *a, const char *key); /* one that put_encoder() reads */
 void put_encoder(const Store *s, const Architecture *a, json_t *config);
 

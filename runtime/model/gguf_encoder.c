@@ -1,8 +1,8 @@
 /* gguf_encoder.c: what GGUF files of encoders say beside sizes and tensors: how a text becomes one vector, the names of
  * classes, which layers see a window.
  *
- * A head for classes is told by its tensor, cls.output; so are RoBERTa's by the tokenizer.  llama.cpp gives all tokens the
- * type of a first text. */
+ * A head for classes is told by its tensor, cls.output; so are RoBERTa's by the tokenizer.  llama.cpp gives all tokens
+ * the type of a first text. */
 #include "base/json_text.h"
 #include "base/words.h"
 #include "model/gguf_writer.h"
@@ -90,14 +90,14 @@ const char *gguf_pooling(const Store *s)
     return n < 0 ? NULL : poolings[n];
 }
 
-void check_pooling(const Store *s, const json_t *hf, Misfits *bad)
+char *pooling_misfit(const Store *s, const json_t *hf)
 {
     const char *ours = json_string_value(json_object_get(hf, "pooling"));
     const Architecture *a = architecture_of(s);
     int n = a->tokenizer ? pooling_at(s, a, "pooling_type") : -1;
     bool vector = n == MEAN_POOLING || n == CLS_POOLING;
-    if (ours && vector && strcmp(ours, "rank") != 0 && strcmp(ours, poolings[n]) != 0)
-        add_misfit(bad, text_of("%s.pooling_type: expected %s, found %d (%s)", a->name, ours, n, poolings[n]));
+    if (!ours || !vector || strcmp(ours, "rank") == 0 || strcmp(ours, poolings[n]) == 0) return NULL;
+    return text_of("%s.pooling_type: expected %s, found %d (%s)", a->name, ours, n, poolings[n]);
 }
 
 /* ------------------------------------------------------------------ ModernBERT */
@@ -136,8 +136,7 @@ static json_t *layers_with_window(const Store *s, const Architecture *a, int64_t
     const json_t *pattern = gguf_value_of(s, a, key);
     json_t *all = json_array();
     bool list = json_is_array(pattern) && (int64_t)json_array_size(pattern) == layers;
-    if (layers > MOST_LAYERS)
-        fail(EXIT_DATA, s->path, "has %lld layers; the file is damaged", (long long)layers);
+    if (layers > MOST_LAYERS) fail(EXIT_DATA, s->path, "has %lld layers; the file is damaged", (long long)layers);
     if (pattern && !list && !(json_is_integer(pattern) && json_integer_value(pattern) >= 0))
         fail(EXIT_DATA, s->path,
              "\"%s.%s\": expected a number, or whether each of %lld layers has a window, found %.60s; the file is "
@@ -173,8 +172,7 @@ bool is_key_of_encoder(const Architecture *a, const char *key)
     static const char *const modern[] = {"classifier.pooling_type", "hidden_activation",
                                          "attention.sliding_window_pattern"};
     bool is = false;
-    for (int i = 0; i < 3; i++)
-        is = is || strcmp(key, all[i]) == 0 || (a->first_full && strcmp(key, modern[i]) == 0);
+    for (int i = 0; i < 3; i++) is = is || strcmp(key, all[i]) == 0 || (a->first_full && strcmp(key, modern[i]) == 0);
     return is && a->tokenizer;
 }
 
@@ -195,8 +193,7 @@ void put_encoder(const Store *s, const Architecture *a, json_t *config)
     const json_t *causal = gguf_value_of(s, a, "attention.causal");
     if (!json_is_false(causal))
         fail(EXIT_DATA, s->path,
-             "\"%s.attention.causal\": expected false, as of an encoder, found %.60s%s; models/bert.lua sees both sides "
-             "of a token",
+             "\"%s.attention.causal\": expected false, as of an encoder, found %.60s%s; models/bert.lua sees both sides",
              a->name, found_value(causal), causal ? "" : ", which means true");
     pooling_at(s, a, "pooling_type");
     if (a->lead) add_lead(s, a, config);
@@ -285,9 +282,7 @@ void put_encoder_keys(Writer *w)
     }
     if (w->a->classes) put_class_names(w);
     if (w->a->first_full) put_modern_keys(w);
-    else
-        put_integer_key(w, "tokenizer.ggml.token_type_count",
-                        json_integer_value(said_of_model(w, "type_vocab_size")));
+    else put_integer_key(w, "tokenizer.ggml.token_type_count", json_integer_value(said_of_model(w, "type_vocab_size")));
 }
 
 /* ------------------------------------------------------------------ what llama.cpp would compute otherwise */
@@ -308,8 +303,9 @@ const char *encoder_misfit(const Writer *w)
     const char *act = json_string_value(said_of_model(w, w->a->first_full ? "hidden_activation" : "hidden_act")),
                *head = json_string_value(said_of_model(w, "classifier_activation"));
     if (act && !is_gelu(act) && !(w->a->first_full && strcmp(act, "silu") == 0))
-        return text_of("llama.cpp computes gelu%s in a model of the architecture %s, and this one's activation is %.60s",
-                       w->a->first_full ? " or silu" : "", w->a->name, act);
+        return text_of(
+            "llama.cpp computes gelu%s in a model of the architecture %s, and this one's activation is %.60s",
+            w->a->first_full ? " or silu" : "", w->a->name, act);
     if (w->a->classes && head && !is_gelu(head))
         return text_of("llama.cpp computes gelu below the classes of the architecture %s, and this one's "
                        "head_activation is %.60s",

@@ -215,7 +215,8 @@ void call_config(json_t *config, const json_t *ours)
                *found = json_string_value(json_object_get(config, "model_type"));
     const Architecture *own = architecture_of_type(type, NULL), *theirs = architecture_of_type(found, NULL);
     if (own && own == theirs && own->tokenizer) call_gelu(config, ours);
-    if (!own || !theirs || own == theirs || own->tokenizer || own->experts || theirs->experts || strcmp(own->name, theirs->name) != 0)
+    if (!own || !theirs || own == theirs || own->tokenizer || own->experts || theirs->experts ||
+        strcmp(own->name, theirs->name) != 0)
         return;
     put_json(config, "model_type", json_string(own->type));
     put_json(config, "architectures", json_pack("[s]", own->model));

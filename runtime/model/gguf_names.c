@@ -57,10 +57,7 @@ static char *translated(const char *from, const char *to, const char *name)
     return fits(from, name, number) ? spelled(to, number, name) : NULL;
 }
 
-static const Gguf_tensor *row_behind(const Gguf_tensor *row)
-{
-    return row->gguf ? row + 1 : row->next;
-}
+static const Gguf_tensor *row_behind(const Gguf_tensor *row) { return row->gguf ? row + 1 : row->next; }
 
 /* Encoders with another head than their files' have a prefix before all but the head. */
 static const char *bare_name(const Architecture *a, const char *hf)

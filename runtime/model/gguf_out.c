@@ -261,8 +261,8 @@ static const char *tokenizer_misfit(const Writer *w)
     bool fits = pieces ? has_wordpiece(t) : pre && strcmp(pre, "gpt-2") == 0;
     free(pre);
     if (!fits)
-        return text_of("llama.cpp's models that are %s have %s, and this one has another tokenizer",
-                       w->a->type, pieces ? "WordPiece" : "byte-level BPE that cuts text as GPT-2's");
+        return text_of("llama.cpp's models that are %s have %s, and this one has another tokenizer", w->a->type,
+                       pieces ? "WordPiece" : "byte-level BPE that cuts text as GPT-2's");
     const char *misfit = pieces ? wordpiece_misfit(t) : NULL;
     return misfit ? misfit : frame_misfit(t);
 }

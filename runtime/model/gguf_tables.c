@@ -17,10 +17,7 @@
         "attention.head_count", "num_attention_heads", GGUF_U32, NEEDED                                                \
     }
 #define USUAL_KEYS                                                                                                     \
-    OF_ATTENTION,                                                                                                      \
-    {                                                                                                                  \
-        "feed_forward_length", "intermediate_size", GGUF_U32, NEEDED                                                   \
-    }
+    OF_ATTENTION, { "feed_forward_length", "intermediate_size", GGUF_U32, NEEDED }
 #define RMS_EPSILON                                                                                                    \
     {                                                                                                                  \
         "attention.layer_norm_rms_epsilon", "rms_norm_eps", GGUF_F32, NEEDED                                           \
@@ -111,7 +108,7 @@ static const Gguf_key modern_keys[] = {
     }
 #define THEN(table)                                                                                                    \
     {                                                                                                                  \
-        NULL, NULL, SAME, table                                                                                     \
+        NULL, NULL, SAME, table                                                                                        \
     }
 
 /* The names of most architectures. */
@@ -265,7 +262,7 @@ static const Gguf_tensor modern_tensors[] = {
 #define OF_EXPERTS                                                                                                     \
     "{\"hidden_act\": \"silu\", \"norm_topk_prob\": true, \"decoder_sparse_step\": 1, \"mlp_only_layers\": []}"
 #define NO_BIASES                                                                                                      \
-    "{\"norm_bias\": false, \"attention_bias\": false, \"mlp_bias\": false, \"classifier_bias\": false, "                 \
+    "{\"norm_bias\": false, \"attention_bias\": false, \"mlp_bias\": false, \"classifier_bias\": false, "              \
     "\"classifier_activation\": \"gelu\", \"hidden_activation\": \"gelu\"}"
 #define NEW_GELU "{\"activation_function\": \"gelu_new\"}"
 

@@ -196,7 +196,8 @@ static json_t *vocab_of(const Store *s, json_t *added)
         char *piece = shown_token(s, text, (int)type);
         if (json_object_get(vocab, piece))
             fail(EXIT_DATA, s->path,
-                 "\"tokenizer.ggml.tokens\"[%zu]: is the piece %.60s, as an earlier one is; the file is damaged", i, piece);
+                 "\"tokenizer.ggml.tokens\"[%zu]: is the piece %.60s, as an earlier one is; the file is damaged", i,
+                 piece);
         json_object_set_new(vocab, piece, json_integer((json_int_t)i));
         free(piece);
         if (type == CONTROL_TOKEN || type == USERS_TOKEN || type == UNKNOWN_TOKEN)

@@ -1,6 +1,6 @@
-/* gguf_wordpiece.c: BERT's pieces in GGUF files: a piece that begins a word has the sign for blanks before it there, and one
- * that goes on in a word nothing, where Hugging Face has nothing and "##".  And the tokens that stand around a text, also
- * those of encoders with byte-level pieces.
+/* gguf_wordpiece.c: BERT's pieces in GGUF files: a piece that begins a word has the sign for blanks before it there,
+ * and one that goes on in a word nothing, where Hugging Face has nothing and "##".  And the tokens that stand around a
+ * text, also those of encoders with byte-level pieces.
  *
  * llama.cpp takes text apart as BERT's normaliser; only whether capital letters and accents stay is said. */
 #include "base/json_text.h"
@@ -43,25 +43,31 @@ static int64_t id_of_special(const Store *s, int k)
     if (!said) id = pieces ? specials[k].usual : -1;
     if (id >= 0 && id < n) return id;
     if (!said && (k >= NEEDED_SPECIALS || (k == UNKNOWN_SPECIAL && !pieces))) return -1;
-    fail(EXIT_DATA, s->path, "\"%s\": expected the id of %s, below the %lld tokens, found %s%s; the file is damaged", key,
-         specials[k].other, (long long)n, id < 0 ? "none" : text_of("%lld", (long long)id),
+    fail(EXIT_DATA, s->path, "\"%s\": expected the id of %s, below the %lld tokens, found %s%s; the file is damaged",
+         key, specials[k].other, (long long)n, id < 0 ? "none" : text_of("%lld", (long long)id),
          said || !pieces ? "" : ", which is meant where a file does not say");
 }
 
-static const char *special_text(const Store *s, int k)
+/* From malloc, as tokenizer.json has it; NULL: there is none. */
+static char *special_text(const Store *s, int k)
 {
+    const json_t *types = json_object_get(s->header, "tokenizer.ggml.token_type");
     int64_t id = id_of_special(s, k);
     const char *text = id < 0 ? NULL : json_string_value(json_array_get(gguf_tokens(s), (size_t)id));
-    if (id >= 0 && (!text || !*text))
-        fail(EXIT_DATA, s->path, "\"tokenizer.ggml.tokens\"[%lld]: expected a text; the file is damaged", (long long)id);
-    return text;
+    if (id < 0) return NULL;
+    if (!text || !*text)
+        fail(EXIT_DATA, s->path, "\"tokenizer.ggml.tokens\"[%lld]: expected a text; the file is damaged",
+             (long long)id);
+    int type = (int)json_integer_value(json_array_get(types, (size_t)id));
+    return is_wordpiece(s) ? piece_of_token(text, type) : text_of("%s", text);
 }
 
 void put_special_tokens(const Store *s, json_t *config)
 {
     for (int k = 0; k < SPECIALS; k++) {
-        const char *text = special_text(s, k);
+        char *text = special_text(s, k);
         if (text) put_json(config, specials[k].name, json_string(text));
+        free(text);
     }
 }
 
@@ -84,8 +90,7 @@ static json_t *flag_or_null(const Store *s, const char *key, json_t *absent)
 {
     json_t *value = json_object_get(s->header, key);
     if (!value) return absent;
-    if (!json_is_boolean(value))
-        fail(EXIT_DATA, s->path, "\"%s\": expected true or false; the file is damaged", key);
+    if (!json_is_boolean(value)) fail(EXIT_DATA, s->path, "\"%s\": expected true or false; the file is damaged", key);
     json_decref(absent);
     return json_incref(value);
 }
@@ -121,18 +126,9 @@ json_t *wordpiece_json(const Store *s, json_t *vocab, json_t *added)
 
 static bool is_flag_true(const Store *s, const char *key) { return json_is_true(json_object_get(s->header, key)); }
 
-/* RoBERTa has two tokens between texts, and ModernBERT one. */
-json_t *frame_of_encoder(const Store *s, const Architecture *a)
+/* Takes both ids over. */
+static json_t *template_of(const char *cls, json_t *first, const char *sep, json_t *last)
 {
-    static const char *const flags[] = {"tokenizer.ggml.add_bos_token", "tokenizer.ggml.add_eos_token"};
-    for (int k = 0; k < 2; k++)
-        if (!is_flag_true(s, flags[k]))
-            fail(EXIT_DATA, s->path, "\"%s\": expected true: a text of an encoder stands between two tokens", flags[k]);
-    const char *cls = special_text(s, 0), *sep = special_text(s, 1);
-    json_t *first = json_integer(id_of_special(s, 0)), *last = json_integer(id_of_special(s, 1));
-    if (a->lead)
-        return json_pack("{s:s, s:[s, o], s:[s, o], s:b, s:b}", "type", "RobertaProcessing", "sep", sep, last, "cls",
-                         cls, first, "trim_offsets", 1, "add_prefix_space", 0);
     json_t *single = json_pack("[{s:{s:s, s:i}}, {s:{s:s, s:i}}, {s:{s:s, s:i}}]", "SpecialToken", "id", cls, "type_id",
                                0, "Sequence", "id", "A", "type_id", 0, "SpecialToken", "id", sep, "type_id", 0),
            *pair = json_deep_copy(single);
@@ -141,6 +137,23 @@ json_t *frame_of_encoder(const Store *s, const Architecture *a)
     return json_pack("{s:s, s:o, s:o, s:{s:{s:s, s:[o], s:[s]}, s:{s:s, s:[o], s:[s]}}}", "type", "TemplateProcessing",
                      "single", single, "pair", pair, "special_tokens", cls, "id", cls, "ids", first, "tokens", cls, sep,
                      "id", sep, "ids", last, "tokens", sep);
+}
+
+/* RoBERTa has two tokens between texts, and ModernBERT one. */
+json_t *frame_of_encoder(const Store *s, const Architecture *a)
+{
+    static const char *const flags[] = {"tokenizer.ggml.add_bos_token", "tokenizer.ggml.add_eos_token"};
+    for (int k = 0; k < 2; k++)
+        if (!is_flag_true(s, flags[k]))
+            fail(EXIT_DATA, s->path, "\"%s\": expected true: a text of an encoder stands between two tokens", flags[k]);
+    char *cls = special_text(s, 0), *sep = special_text(s, SEP_TOKEN);
+    json_t *first = json_integer(id_of_special(s, 0)), *last = json_integer(id_of_special(s, SEP_TOKEN));
+    json_t *all = a->lead ? json_pack("{s:s, s:[s, o], s:[s, o], s:b, s:b}", "type", "RobertaProcessing", "sep", sep,
+                                      last, "cls", cls, first, "trim_offsets", 1, "add_prefix_space", 0)
+                          : template_of(cls, first, sep, last);
+    free(cls);
+    free(sep);
+    return all;
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -185,7 +198,8 @@ static int64_t id_in_json(const json_t *tokenizer, const char *text)
         const char *own = json_string_value(json_object_get(token, "content"));
         if (own && text && strcmp(own, text) == 0) return json_integer_value(json_object_get(token, "id"));
     }
-    const json_t *id = text ? json_object_get(json_object_get(json_object_get(tokenizer, "model"), "vocab"), text) : NULL;
+    const json_t *id =
+        text ? json_object_get(json_object_get(json_object_get(tokenizer, "model"), "vocab"), text) : NULL;
     return id ? json_integer_value(id) : -1;
 }
 

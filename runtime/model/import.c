@@ -450,7 +450,8 @@ void load_exchange(const Lathe_model *m, const char *path, void *flat, const cha
                              : config_beside(path, &config_path);
     if (alone) config_path = text_of("%s", path);
     if (gguf) call_config(config, json_object_get(hf.all, "config"));
-    if (gguf) check_pooling(&s.store[0], hf.all, &bad);
+    char *pooling = gguf ? pooling_misfit(&s.store[0], hf.all) : NULL;
+    if (pooling) add_misfit(&bad, pooling);
     if (config) check_hf_config(&hf, m, config, &bad);
     refuse(m, config_path, &bad);
     int64_t told = config ? hf_ids(&hf, config) : 0;

@@ -320,7 +320,8 @@ static void write_gguf_file(Export *x)
         fail(EXIT_DATA, t->weights,
              "expected a tokenizer beside the weights, which llama.cpp needs in the file, found %s",
              x->unread ? x->unread : "none");
-    json_t *config = parsed(with_classes(x, hf_config(&x->hf, x->origin, x->tokenizer, lathe_weights(t->model), x->ids))),
+    json_t *config =
+               parsed(with_classes(x, hf_config(&x->hf, x->origin, x->tokenizer, lathe_weights(t->model), x->ids))),
            *tokenizer = parsed(hf_tokenizer(x->tokenizer));
     check_normal_form(x);
     Gguf_model g = {.hf = &x->hf,
