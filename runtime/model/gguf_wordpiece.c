@@ -15,16 +15,16 @@ static const char blank[] = "\xe2\x96\x81", inner[] = "##";
 
 /* ------------------------------------------------------------------ the tokens with a meaning */
 
-/* llama.cpp's keys and ids, which hold for WordPiece alone where a file does not say. */
+/* llama.cpp's keys, and the ids of the needed ones of WordPiece where a file does not say. */
 static const struct {
-    const char *key, *name, *other; /* of tokenizer_config.json, which may call it otherwise */
+    const char *key, *name, *shown; /* of the file, of tokenizer_config.json, in messages */
     int usual;
 } specials[] = {
     {"tokenizer.ggml.bos_token_id", "cls_token", "[CLS]", 101},
     {"tokenizer.ggml.seperator_token_id", "sep_token", "[SEP]", 102},
     {"tokenizer.ggml.unknown_token_id", "unk_token", "[UNK]", 100},
-    {"tokenizer.ggml.padding_token_id", "pad_token", "[PAD]", 0},
-    {"tokenizer.ggml.mask_token_id", "mask_token", "[MASK]", 103},
+    {"tokenizer.ggml.padding_token_id", "pad_token", "[PAD]", -1},
+    {"tokenizer.ggml.mask_token_id", "mask_token", "[MASK]", -1},
 };
 enum { SEP_TOKEN = 1, UNKNOWN_SPECIAL, NEEDED_SPECIALS, SPECIALS = sizeof specials / sizeof *specials };
 
@@ -40,11 +40,11 @@ static int64_t id_of_special(const Store *s, int k)
     const char *key = key_of_special(s, k);
     bool said = json_object_get(s->header, key) != NULL, pieces = is_wordpiece(s);
     int64_t n = (int64_t)json_array_size(gguf_tokens(s)), id = gguf_integer(s, key, 0);
+    if (!said && (k >= NEEDED_SPECIALS || (k == UNKNOWN_SPECIAL && !pieces))) return -1;
     if (!said) id = pieces ? specials[k].usual : -1;
     if (id >= 0 && id < n) return id;
-    if (!said && (k >= NEEDED_SPECIALS || (k == UNKNOWN_SPECIAL && !pieces))) return -1;
     fail(EXIT_DATA, s->path, "\"%s\": expected the id of %s, below the %lld tokens, found %s%s; the file is damaged",
-         key, specials[k].other, (long long)n, id < 0 ? "none" : text_of("%lld", (long long)id),
+         key, specials[k].shown, (long long)n, id < 0 ? "none" : text_of("%lld", (long long)id),
          said || !pieces ? "" : ", which is meant where a file does not say");
 }
 
@@ -168,6 +168,20 @@ bool has_wordpiece(const json_t *tokenizer) { return is_type_named(json_object_g
 
 static bool is_off(const json_t *part, const char *key) { return json_is_false(json_object_get(part, key)); }
 
+/* Without ## they would be no text, or one that begins a word. */
+static const char *pieces_misfit(const json_t *vocab)
+{
+    const char *piece;
+    json_t *id;
+    json_object_foreach((json_t *)vocab, piece, id)
+    {
+        const char *rest = strncmp(piece, inner, sizeof inner - 1) == 0 ? piece + sizeof inner - 1 : NULL;
+        if (rest && (!*rest || strncmp(rest, blank, sizeof blank - 1) == 0))
+            return text_of("llama.cpp's files have no place for the piece %.40s of this tokenizer", piece);
+    }
+    return NULL;
+}
+
 const char *wordpiece_misfit(const json_t *tokenizer)
 {
     const json_t *model = json_object_get(tokenizer, "model"), *normalizer = json_object_get(tokenizer, "normalizer");
@@ -178,7 +192,7 @@ const char *wordpiece_misfit(const json_t *tokenizer)
         is_off(normalizer, "handle_chinese_chars"))
         return "llama.cpp takes text apart as BERT's normaliser, with clean_text and handle_chinese_chars, and this "
                "tokenizer does not";
-    return NULL;
+    return pieces_misfit(json_object_get(model, "vocab"));
 }
 
 /* From malloc, as llama.cpp has it. */

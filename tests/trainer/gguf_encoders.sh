@@ -108,6 +108,8 @@ cp -r bert-out odd
 edited() { tr -d '\n' <bert-out/tokenizer.json | sed "$1" >odd/tokenizer.json; }
 edited 's/"handle_chinese_chars": *true/"handle_chinese_chars":false/'
 refuses 3 'with clean_text and handle_chinese_chars, and this tokenizer does not' bert/built/trainer export --to gguf --weights odd --out no.gguf
+edited 's/"##e":/"##":/'
+refuses 3 'no place for the piece ## of this tokenizer' bert/built/trainer export --to gguf --weights odd --out no.gguf
 edited 's/"post_processor": *{.*}, *"decoder"/"post_processor":null,"decoder"/'
 refuses 3 'between two tokens, such as \[CLS\] and \[SEP\], and this tokenizer does not' bert/built/trainer export --to gguf --weights odd --out no.gguf
 works "$lathe" build bert/model.lua --lora rank=2 -o low
