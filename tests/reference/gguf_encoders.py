@@ -298,7 +298,7 @@ def record(llama_cpp_folder):
         if head != "classes":
             pools(out, head)
         convert(family, out, llama_cpp_folder, out + ".gguf")
-        other, model = Llama(out + ".gguf"), model.float()
+        other, model = Llama(out + ".gguf"), type(model).from_pretrained(out, dtype=torch.float32).eval()     # rotary rates are not kept in 16 bits
         with open(out + ".jsonl", "w") as f:
             for x in [x for x in odd_texts(words, 400, 1) if len(words.encode(x)) <= 30][:40]:
                 ids = words.encode(x)
