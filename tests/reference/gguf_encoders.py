@@ -235,7 +235,8 @@ def compare(lathe, llama_cpp_folder, family, head, seed, work):
     from_file = not (family == "bert" and head == "classes")    # whose pooler the converter leaves out
     convert(family, folder, llama_cpp_folder, theirs)
     run(lathe, "new", made, "--from", theirs if from_file else folder)
-    trainer = run(lathe, "build", f"{made}/model.lua", "--set", f"seq={SEQ}", "--set", "batch=4", "-o", f"{work}/built").strip()
+    act = model.config.hidden_activation if family == "modernbert" else model.config.hidden_act     # of bert the file does not say it
+    trainer = run(lathe, "build", f"{made}/model.lua", "--set", f"activation={act}", "--set", f"seq={SEQ}", "--set", "batch=4", "-o", f"{work}/built").strip()
     weights = theirs if from_file else folder
     run(trainer, "init", "--init", folder, "--out", f"{work}/a.safetensors")
     run(trainer, "init", "--init", weights, "--out", f"{work}/b.safetensors")
