@@ -173,7 +173,7 @@ function head.embedding(c, input)
   local B, T = input.tokens:size(0), input.tokens:size(1)
   local lengths = both(input.lengths, input.second_lengths):reshape { 2 * B }
   local x = encoded(c, both(input.tokens, input.second):reshape { 2 * B, T }, lengths)
-  local pairs_of = nn.normalize(mean(x, lengths)):reshape { B, 2, -1 }
+  local pairs_of = nn.normalize(c.vector == "cls" and x:select(1, 0) or mean(x, lengths)):reshape { B, 2, -1 }
   local first, second = pairs_of:select(1, 0), pairs_of:select(1, 1)
   local near = nn.dot(first, second, { contract = { -1, -1 } }) / c.temperature
   local own = nn.iota(B)
@@ -199,6 +199,9 @@ local function other_tensors(c)
   add { "cls.seq_relationship", "qa_outputs" }
   return all
 end
+
+-- What llama.cpp makes of a text's tokens, in a GGUF file
+local function pooling(c) return c.head == "embedding" and c.vector or c.head == "classes" and "rank" or nil end
 
 -- What may be drawn where weights without this head are read
 local function head_tensors(c)
@@ -265,7 +268,7 @@ local function modern_hugging_face(c)
     ids = { config = "vocab_size", tensors = { "embeddings.tok_embeddings.weight", masked and c.decoder_bias and "decoder.bias" or nil } },
     copies = masked and { ["decoder.weight"] = "embeddings.tok_embeddings.weight" } or {},
     names = names, bases = bases_of(kind), left = left, ours = ours,
-    fresh = fresh,
+    fresh = fresh, pooling = pooling(c),
     aliases = { { "*", "model.*" } },
   }
 end
@@ -298,7 +301,7 @@ local function hugging_face(c)
     ids = { config = "vocab_size", tensors = { "embeddings.word_embeddings.weight", masked and vocab .. ".bias" or nil } },
     copies = masked and { [vocab .. ".decoder.weight"] = "embeddings.word_embeddings.weight", [vocab .. ".decoder.bias"] = vocab .. ".bias" } or {},
     names = names, ignored = { "embeddings.position_ids" },
-    bases = bases_of(kind), fresh = head_tensors(c), left = other_tensors(c),
+    bases = bases_of(kind), fresh = head_tensors(c), pooling = pooling(c), left = other_tensors(c),
     aliases = { { "*", c.kind .. ".*" }, { "*.LayerNorm.weight", "*.LayerNorm.gamma" }, { "*.LayerNorm.bias", "*.LayerNorm.beta" } },
   }
 end
@@ -326,6 +329,7 @@ return {
     classes = 2,
     pair = false,                       -- classes: two texts in a row
     pooler = true,                      -- embedding: the weights have a layer on the first token, which the vector does not use
+    vector = "mean",                    -- embedding: of all tokens, or "cls", that of the first
     temperature = 0.05,                 -- embedding: similarities are divided by it
     mask_share = 0.15, mask = 103, cls = 101, sep = 102,        -- masked: ids of the tokenizer
 
@@ -345,6 +349,7 @@ return {
   check = function(c)
     assert(kinds[c.kind], "kind must be bert, roberta or modernbert")
     assert(activations[c.head_activation] and (c.pooling == "cls" or c.pooling == "mean"), "pooling must be cls or mean")
+    assert(c.vector == "mean" or c.vector == "cls", "vector must be mean or cls")
     assert(heads[c.head], "head must be classes, tokens, masked or embedding")
     assert(activations[c.activation], "activation must be gelu, relu, silu, gelu_new, gelu_fast or gelu_pytorch_tanh")
     assert(c.width % c.heads == 0, ("width %d must be a multiple of heads %d"):format(c.width, c.heads))

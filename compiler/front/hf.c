@@ -7,9 +7,9 @@
 
 enum { DEEPEST = 6 };
 
-static const char *const hf_keys[] = {"config",   "also",  "absent",     "alike", "elsewhere", "unset",
-                                      "ids",      "names", "transposed", "zeros", "copies",    "ignored",
-                                      "harmless", "bases", "fresh",      "left",  "ours",      "aliases"};
+static const char *const hf_keys[] = {"config", "also",       "absent", "alike",   "elsewhere", "unset",    "ids",
+                                      "names",  "transposed", "zeros",  "copies",  "ignored",   "harmless", "bases",
+                                      "fresh",  "left",       "ours",   "aliases", "pooling"};
 
 static Where at_key(lua_State *L, const char *key) { return place_of_key(trace_of(L), "hf", key); }
 
@@ -219,6 +219,16 @@ static void check_alike(lua_State *L)
     lua_pop(L, 1);
 }
 
+static void check_pooling(lua_State *L)
+{
+    static const char *const words[] = {"mean", "cls", "rank"};
+    bool known = lua_getfield(L, -1, "pooling") == LUA_TNIL;
+    for (int i = 0; i < COUNT_OF(words); i++) known |= lua_isstring(L, -1) && same(lua_tostring(L, -1), words[i]);
+    if (!known)
+        err(at_key(L, "pooling"), "hf.pooling must be \"mean\", \"cls\" or \"rank\", found %s", lua_text(L, -1));
+    lua_pop(L, 1);
+}
+
 static void check_keys(lua_State *L)
 {
     const char **keys;
@@ -261,6 +271,7 @@ void read_hf(lua_State *L, int model)
         check_others(L, "zeros");
         check_others(L, "copies");
         check_alike(L);
+        check_pooling(L);
         check_texts(L, "elsewhere");
         check_texts(L, "unset");
         check_texts(L, "ignored");

@@ -182,14 +182,11 @@ static bool is_nameless(const char *name, int k)
     return is;
 }
 
-Words *classes_of_config(const char *path, bool nameless)
+Words *classes_named_by(const char *path, json_t *config, bool nameless)
 {
-    json_error_t error;
-    FILE *f = fopen(path, "rb");
-    json_t *all = f ? json_loadf(f, JSON_REJECT_DUPLICATES, &error) : NULL, *names = json_object_get(all, "id2label");
+    json_t *names = json_object_get(config, "id2label");
     Words *classes = must_alloc(sizeof *classes);
     bool plain = true;
-    if (f) fclose(f);
     for (int k = 0; k < (int)json_object_size(names); k++) {
         char *key = text_of("%d", k), *word = word_of_json(json_object_get(names, key));
         free(key);
@@ -198,6 +195,15 @@ Words *classes_of_config(const char *path, bool nameless)
         plain = plain && is_nameless(word, k);
         add_word(classes, word);
     }
-    json_decref(all);
+    json_decref(config);
     return classes->n && (nameless || !plain) ? classes : NULL;
+}
+
+Words *classes_of_config(const char *path, bool nameless)
+{
+    json_error_t error;
+    FILE *f = fopen(path, "rb");
+    json_t *all = f ? json_loadf(f, JSON_REJECT_DUPLICATES, &error) : NULL;
+    if (f) fclose(f);
+    return classes_named_by(path, all, nameless);
 }

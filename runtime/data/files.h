@@ -105,6 +105,7 @@ json_t *classes_json(const Words *classes); /* classes.json */
 Words *read_classes(const char *path);
 /* Those of a config.json of Hugging Face's; NULL: it has none.  nameless: LABEL_0, LABEL_1, … are names, too. */
 Words *classes_of_config(const char *path, bool nameless);
+Words *classes_named_by(const char *path, json_t *config, bool nameless); /* the same of its contents, taken over */
 
 /* ------------------------------------------------------------------ data/ahead.c: batches */
 

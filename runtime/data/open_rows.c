@@ -7,6 +7,7 @@
 #include "data/recordings.h"
 #include "data/reading.h"
 #include "interface/lathe_model.h"
+#include "model/gguf.h"
 #include "model/tables.h"
 
 #include <errno.h>
@@ -111,15 +112,24 @@ static void open_table(Data *d, const Lathe_entry *e, bool training)
     check_sizes(d->table, e, reading->paths.at[0]);
 }
 
+static const Words *classes_of_gguf(const Reading *reading)
+{
+    char *text = gguf_file(reading->weights, "config.json");
+    json_t *config = json_loads(text, 0, NULL);
+    free(text);
+    return classes_named_by(reading->weights, config, !reading->training);
+}
+
 /* The classes as they were when the weights were trained. */
 static const Words *saved_classes(const Reading *reading)
 {
     char *folder = reading->weights ? folder_of(reading->weights) : NULL;
     char *path = folder ? text_of("%s/classes.json", folder) : NULL;
-    bool there = path && access(path, F_OK) == 0;
+    bool gguf = reading->weights && is_gguf(reading->weights), there = path && !gguf && access(path, F_OK) == 0;
     const Words *known = there && !reading->own_classes ? read_classes(path) : NULL;
     if (!there && folder && reading->model->recipe.sentences && !reading->own_classes)
-        known = classes_of_config(text_of("%s/config.json", folder), !reading->training);
+        known =
+            gguf ? classes_of_gguf(reading) : classes_of_config(text_of("%s/config.json", folder), !reading->training);
     if (there && reading->own_classes)
         note("classes are numbered anew, by this data: --init-except must name the layer that scores them");
     if (!known && !reading->training)

@@ -56,7 +56,7 @@ static uint64_t sum_floats(uint64_t named, const float *at, int64_t n)
 
 static uint64_t sum_stored(uint64_t named, const Hf_tensor *t, const Stored *from, int64_t n)
 {
-    const bool in_order = !from->turned && !from->apart && !from->transposed && !(t && t->transposed);
+    const bool in_order = !from->turned && !from->lead && !from->apart && !from->transposed && !(t && t->transposed);
     uint64_t sum = 0;
 #pragma omp parallel for reduction(+ : sum)
     for (int64_t first = 0; first < n; first += AT_ONCE) {
@@ -89,7 +89,7 @@ static const float *floats_of(const Sum *s, const Lathe_param *p, int64_t copy, 
 static void add_tensor(Sum *s, const char *name, const Lathe_param *p, int64_t copy, const Hf_tensor *t,
                        const Stored *from)
 {
-    const float *at = floats_of(s, p, copy, t);
+    const float *at = from->lead ? NULL : floats_of(s, p, copy, t);
     const uint64_t named = hash_of(name, strlen(name));
     int64_t n = 1;
     for (int k = 0; k < from->rank; k++) n *= from->dim[k];

@@ -53,12 +53,16 @@ static Half half_of(const Lathe_model *m, const Hf *hf, const Architecture *a, c
 static const Architecture *architecture_of_adapters(const Lathe_model *m, const Hf *hf, const char *path)
 {
     const char *type = hf_type(hf);
-    const Architecture *a = architecture_of_type(type);
+    const Architecture *a = architecture_of_type(type, NULL);
     if (!m->adapters) fail(EXIT_USAGE, path, "this trainer has no adapters; build it with --lora");
     if (m->lora.decomposed)
         fail(EXIT_USAGE, path,
              "these adapters are decomposed (--lora dora), which llama.cpp and its files do not know; export --to peft "
              "writes a folder, and --to gguf the whole model with them merged");
+    if (a && a->tokenizer)
+        fail(EXIT_DATA, path,
+             "adapters of encoders are not kept in GGUF yet; export --to peft writes a folder, and --to gguf the whole "
+             "model with them merged");
     if (!a)
         fail(EXIT_DATA, path,
              "only adapters of the types %s are kept in GGUF, and this model is %s; PEFT's are a folder",

@@ -42,13 +42,13 @@ void put_text_key(Writer *w, const char *key, const char *text)
     out_text(w, text, strlen(text));
 }
 
-static void put_integer_key(Writer *w, const char *key, int64_t x)
+void put_integer_key(Writer *w, const char *key, int64_t x)
 {
     put_key(w, key, GGUF_U32);
     out_number(w, (uint64_t)x, 4);
 }
 
-static void put_flag_key(Writer *w, const char *key, bool x)
+void put_flag_key(Writer *w, const char *key, bool x)
 {
     put_key(w, key, GGUF_BOOL);
     out_number(w, x, 1);
@@ -68,6 +68,13 @@ void put_real_key(Writer *w, const char *key, double x)
     out_number(w, float_bits(x), 4);
 }
 
+void begin_list_key(Writer *w, const char *key, int type, int64_t n)
+{
+    put_key(w, key, GGUF_ARRAY);
+    out_number(w, (uint64_t)type, 4);
+    out_number(w, (uint64_t)n, 8);
+}
+
 /* ------------------------------------------------------------------ what the model is */
 
 /* A negative id stands for none. */
@@ -84,7 +91,7 @@ static void put_config_key(Writer *w, const char *key, int type, const json_t *v
 }
 
 /* A key of the architecture, as the description says the number. */
-static void put_own_key(Writer *w, const char *key, int type, const json_t *value)
+void put_own_key(Writer *w, const char *key, int type, const json_t *value)
 {
     char *whole = text_of("%s.%s", w->a->name, key);
     put_config_key(w, whole, type, value);
@@ -166,7 +173,8 @@ static void put_model_keys(Writer *w)
     put_integer_key(w, "general.file_type", w->file_type);
     put_integer_key(w, "general.quantization_version", 2);
     for (const Gguf_key *k = w->a->key; k->gguf; k++)
-        if (k->use != READ) put_own_key(w, k->gguf, k->type, said_of_model(w, k->hf));
+        if (k->use != READ && !(w->a->lead && strcmp(k->gguf, "context_length") == 0))
+            put_own_key(w, k->gguf, k->type, said_of_model(w, k->hf));
     if (w->a->rotary) {
         put_own_key(w, "attention.head_count_kv", GGUF_U32, said_of_model(w, "num_key_value_heads"));
         put_own_key(w, "attention.key_length", GGUF_U32, said_of_model(w, "head_dim"));
@@ -177,6 +185,10 @@ static void put_model_keys(Writer *w)
     char *key = text_of("%s.vocab_size", w->a->name);
     put_integer_key(w, key, w->g->ids);
     free(key);
+    if (w->a->tokenizer) {
+        put_encoder_keys(w);
+        return;
+    }
     put_config_key(w, "tokenizer.ggml.bos_token_id", GGUF_U32, json_object_get(w->g->config, "bos_token_id"));
     put_config_key(w, "tokenizer.ggml.eos_token_id", GGUF_U32, json_object_get(w->g->config, "eos_token_id"));
     put_config_key(w, "tokenizer.ggml.padding_token_id", GGUF_U32, json_object_get(w->g->config, "pad_token_id"));
@@ -208,6 +220,12 @@ static void set_piece_type(Writer *w, Token *token)
         token->type = BYTE_TOKEN;
 }
 
+static void set_wordpiece(Token *token)
+{
+    token->text = token_of_piece(token->text, token->type);
+    token->bytes = strlen(token->text);
+}
+
 Token *tokens_by_id(Writer *w)
 {
     const json_t *t = w->g->tokenizer;
@@ -224,6 +242,7 @@ Token *tokens_by_id(Writer *w)
     }
     for (int64_t i = 0; i < w->g->ids; i++) {
         if (token[i].text && has_sentencepiece(t)) set_piece_type(w, &token[i]);
+        if (token[i].text && has_wordpiece(t)) set_wordpiece(&token[i]);
         if (token[i].text) continue;
         token[i].text = text_of("[PAD%lld]", (long long)i);
         token[i] = (Token){token[i].text, strlen(token[i].text), UNUSED_TOKEN};
@@ -235,9 +254,7 @@ static void put_merges(Writer *w, const json_t *merges)
 {
     size_t i;
     json_t *pair;
-    put_key(w, "tokenizer.ggml.merges", GGUF_ARRAY);
-    out_number(w, GGUF_TEXT, 4);
-    out_number(w, json_array_size(merges), 8);
+    begin_list_key(w, "tokenizer.ggml.merges", GGUF_TEXT, (int64_t)json_array_size(merges));
     json_array_foreach((json_t *)merges, i, pair)
     {
         const char *a = json_string_value(json_array_get(pair, 0)), *b = json_string_value(json_array_get(pair, 1));
@@ -247,11 +264,24 @@ static void put_merges(Writer *w, const json_t *merges)
     }
 }
 
+/* The converter's name for a tokenizer of BERT's, by which llama.cpp decides nothing. */
+static const char usual_pieces[] = "bert-bge";
+
+static void put_wordpiece(Writer *w)
+{
+    put_text_key(w, "tokenizer.ggml.model", "bert");
+    put_text_key(w, "tokenizer.ggml.pre", usual_pieces);
+}
+
 /* Of byte-level tokenizers how text is cut and the merges; of SentencePiece's a score for each token. */
 static void put_model_of_tokenizer(Writer *w)
 {
     const json_t *t = w->g->tokenizer;
-    char *pre = has_sentencepiece(t) ? text_of("default") : gguf_pre(t);
+    if (has_wordpiece(t)) {
+        put_wordpiece(w);
+        return;
+    }
+    char *pre = w->a->pre ? text_of("%s", w->a->pre) : has_sentencepiece(t) ? text_of("default") : gguf_pre(t);
     put_text_key(w, "tokenizer.ggml.model", has_sentencepiece(t) ? "llama" : "gpt2");
     put_text_key(w, "tokenizer.ggml.pre", pre);
     free(pre);
@@ -261,9 +291,7 @@ static void put_model_of_tokenizer(Writer *w)
     }
     double *score = must_alloc(sizeof *score * (size_t)w->g->ids);
     scores_of_merges(t, score, w->g->ids);
-    put_key(w, "tokenizer.ggml.scores", GGUF_ARRAY);
-    out_number(w, GGUF_F32, 4);
-    out_number(w, (uint64_t)w->g->ids, 8);
+    begin_list_key(w, "tokenizer.ggml.scores", GGUF_F32, w->g->ids);
     for (int64_t i = 0; i < w->g->ids; i++) out_number(w, float_bits(score[i]), 4);
     free(score);
 }
@@ -280,17 +308,18 @@ static void put_tokenizer_keys(Writer *w, const Token *token)
 {
     const json_t *t = w->g->tokenizer;
     put_model_of_tokenizer(w);
-    put_key(w, "tokenizer.ggml.tokens", GGUF_ARRAY);
-    out_number(w, GGUF_TEXT, 4);
-    out_number(w, (uint64_t)w->g->ids, 8);
+    begin_list_key(w, "tokenizer.ggml.tokens", GGUF_TEXT, w->g->ids);
     for (int64_t i = 0; i < w->g->ids; i++) out_text(w, token[i].text, token[i].bytes);
-    put_key(w, "tokenizer.ggml.token_type", GGUF_ARRAY);
-    out_number(w, GGUF_I32, 4);
-    out_number(w, (uint64_t)w->g->ids, 8);
+    begin_list_key(w, "tokenizer.ggml.token_type", GGUF_I32, w->g->ids);
     for (int64_t i = 0; i < w->g->ids; i++) out_number(w, (uint64_t)token[i].type, 4);
     for (int64_t i = 0; i < w->g->ids; i++)
         if (token[i].type == UNKNOWN_TOKEN) put_integer_key(w, "tokenizer.ggml.unknown_token_id", i);
-    put_flag_key(w, "tokenizer.ggml.add_bos_token", has_first_token(json_object_get(t, "post_processor")));
+    put_flag_key(w, "tokenizer.ggml.add_bos_token",
+                 w->a->tokenizer || has_first_token(json_object_get(t, "post_processor")));
+    if (w->a->tokenizer) {
+        put_encoder_tokens(w);
+        return;
+    }
     put_flag_key(w, "tokenizer.ggml.add_space_prefix", has_sentencepiece(t) && prepends_blank(t));
     if (w->g->chat_template) put_text_key(w, "tokenizer.chat_template", w->g->chat_template);
 }

@@ -67,6 +67,7 @@ void read_gguf_model(Store *s, const char *path)
 {
     read_gguf(s, path);
     check_kind(s);
+    note_heads(s);
     const Architecture *a = architecture_of(s);
     take_rope_tables(s, a);
     rename_tensors(s, a);
@@ -101,7 +102,7 @@ static bool has_meaning(const Architecture *a, const char *key)
         if (strcmp(key + n + 1, k->gguf) == 0) return true;
     for (size_t i = 0; i < sizeof other_keys / sizeof *other_keys; i++)
         if (strcmp(key + n + 1, other_keys[i]) == 0) return true;
-    return false;
+    return is_key_of_encoder(a, key + n + 1);
 }
 
 static bool is_of_key(const Gguf_key *k, const json_t *value)
@@ -115,7 +116,7 @@ static void check_keys(const Store *s, const Architecture *a)
         if (k->use == NEEDED && !is_of_key(k, gguf_value_of(s, a, k->gguf)))
             fail(EXIT_DATA, s->path, "\"%s.%s\": expected %s; the file is damaged", a->name, k->gguf,
                  k->type == GGUF_BOOL ? "true or false" : "a number");
-    if (json_is_true(json_object_get(s->header, "tokenizer.ggml.add_eos_token")))
+    if (!a->tokenizer && json_is_true(json_object_get(s->header, "tokenizer.ggml.add_eos_token")))
         fail(EXIT_DATA, s->path, "\"tokenizer.ggml.add_eos_token\": a token at the end of each text is not read here");
 }
 
@@ -189,17 +190,33 @@ json_t *gguf_config(const Store *s)
     put_json(all, "vocab_size",
              json_integer(own_integer(s, a, "vocab_size", (int64_t)json_array_size(gguf_tokens(s)))));
     if (a->rotary) put_attention(s, a, all);
+    if (a->tokenizer) put_encoder(s, a, all);
     put_layers(s, a, all);
     pass_unknown_keys(s, a, all);
     return all;
 }
 
-/* What is a llama in the file may be called so by the description; that it lacks a window is said, too. */
-void call_config(json_t *config, const char *type)
+/* An encoder's file says gelu, whichever it is. */
+static void call_gelu(json_t *config, const json_t *ours)
 {
-    const char *found = json_string_value(json_object_get(config, "model_type"));
-    const Architecture *own = architecture_of_type(type), *theirs = architecture_of_type(found);
-    if (!own || !theirs || own == theirs || own->experts || theirs->experts || strcmp(own->name, theirs->name) != 0)
+    static const char *const keys[] = {"hidden_act", "hidden_activation", "classifier_activation"};
+    for (int k = 0; k < 3; k++) {
+        const char *own = json_string_value(json_object_get(ours, keys[k])),
+                   *theirs = json_string_value(json_object_get(config, keys[k]));
+        if (own && theirs && strncmp(own, "gelu", 4) == 0 && strcmp(theirs, "gelu") == 0)
+            put_json(config, keys[k], json_string(own));
+    }
+}
+
+/* What is a llama in the file may be called so by the description; that it lacks a window is said, too. */
+void call_config(json_t *config, const json_t *ours)
+{
+    const char *type = json_string_value(json_object_get(ours, "model_type")),
+               *found = json_string_value(json_object_get(config, "model_type"));
+    const Architecture *own = architecture_of_type(type, NULL), *theirs = architecture_of_type(found, NULL);
+    if (own && own == theirs && own->tokenizer) call_gelu(config, ours);
+    if (!own || !theirs || own == theirs || own->tokenizer || own->experts || theirs->experts ||
+        strcmp(own->name, theirs->name) != 0)
         return;
     put_json(config, "model_type", json_string(own->type));
     put_json(config, "architectures", json_pack("[s]", own->model));
@@ -224,6 +241,7 @@ char *gguf_file(const char *path, const char *name)
         if (strcmp(files[i].name, name) != 0) continue;
         Store s;
         read_gguf_model(&s, path);
+        if (architecture_of(&s)->tokenizer && files[i].make == gguf_generation_config) return close_store(&s), NULL;
         json_t *all = files[i].make(&s);
         bug_if(!all);
         char *text = json_written(all, JSON_INDENT(2) | JSON_REAL_PRECISION(15));

@@ -27,6 +27,7 @@ static Stored place_in_file(const Writer *w, const Hf_tensor *t)
     memcpy(place.dim, t->dim, sizeof t->dim);
     if (t->ids) place.dim[0] = w->g->ids;
     gguf_order(w->a, t->name, head_of_model(w), &place);
+    place.dim[0] -= place.lead;
     return place;
 }
 
@@ -246,8 +247,24 @@ static const char *misfit_of_model(const Writer *w)
     if (w->a->tied && json_is_false(said_of_model(w, "tie_word_embeddings")))
         return "llama.cpp's head is the embedding in a model of this architecture, and this one has its own (tied = "
                "false)";
+    if (w->a->tokenizer) return encoder_misfit(w);
     const char *layers = layers_misfit(w->a, json_object_get(w->g->hf->all, "config"));
     return layers ? layers : rope_misfit(w->a, rope_of_model(w));
+}
+
+/* Of an encoder: those of its architecture alone; NULL: it has its place. */
+static const char *tokenizer_misfit(const Writer *w)
+{
+    const json_t *t = w->g->tokenizer;
+    bool pieces = strcmp(w->a->tokenizer, "bert") == 0;
+    char *pre = pieces || has_wordpiece(t) ? NULL : gguf_pre(t);
+    bool fits = pieces ? has_wordpiece(t) : pre && strcmp(pre, "gpt-2") == 0;
+    free(pre);
+    if (!fits)
+        return text_of("llama.cpp's models that are %s have %s, and this one has another tokenizer", w->a->type,
+                       pieces ? "WordPiece" : "byte-level BPE that cuts text as GPT-2's");
+    const char *misfit = pieces ? wordpiece_misfit(t) : NULL;
+    return misfit ? misfit : frame_misfit(t);
 }
 
 static bool fits_tokenizer(const Gguf_model *g)
@@ -265,20 +282,35 @@ static bool fits_tokenizer(const Gguf_model *g)
 /* Published models have gelu by erf all the same. */
 static void tell_of_gelu(const Writer *w)
 {
-    const char *act = json_string_value(said_of_model(w, "hidden_act"));
+    const char *act = json_string_value(said_of_model(w, w->a->first_full ? "hidden_activation" : "hidden_act"));
     if (act && strcmp(act, "gelu") == 0)
-        note("llama.cpp computes gelu by tanh, and this model by erf: logits differ in the fourth digit there");
+        note("llama.cpp computes gelu by tanh, and this model by erf: %s differ in the fourth digit there",
+             w->a->tokenizer ? "vectors" : "logits");
+}
+
+/* The first of architectures; NULL: none. */
+static const char *model_of_hf(const Hf *hf)
+{
+    return json_string_value(json_array_get(json_object_get(json_object_get(hf->all, "config"), "architectures"), 0));
 }
 
 static void check_fits_gguf(const Writer *w)
 {
     const char *type = hf_type(w->g->hf), *misfit = w->a ? misfit_of_model(w) : NULL;
+    if (!w->a && architecture_of_type(type, NULL))
+        fail(EXIT_DATA, w->path,
+             "llama.cpp knows no head as that of %s: only vectors of texts (head = \"embedding\") and classes of texts "
+             "(\"classes\"); --to hf writes a folder, --to onnx the graph with it",
+             model_of_hf(w->g->hf));
     if (!w->a)
         fail(EXIT_DATA, w->path,
              "only models of the types %s are written as GGUF yet, and this is %s; --to hf writes a folder",
              gguf_architectures(false), type ? type : "none of Hugging Face's");
     if (misfit) fail(EXIT_DATA, w->path, "%s; --to hf writes a folder", misfit);
     tell_of_gelu(w);
+    misfit = w->a->tokenizer ? tokenizer_misfit(w) : NULL;
+    if (misfit) fail(EXIT_DATA, w->path, "%s; --to hf writes a folder", misfit);
+    if (w->a->tokenizer) return;
     if (!fits_tokenizer(w->g))
         fail(EXIT_DATA, w->path,
              "llama.cpp needs a tokenizer that it knows by name: expected byte-level BPE that cuts text as one of %s, "
@@ -317,7 +349,7 @@ static int64_t tensors_of_file(const Writer *w)
 
 void write_gguf(const char *path, const Gguf_model *g)
 {
-    Writer w = {.g = g, .a = architecture_of_type(hf_type(g->hf)), .path = path};
+    Writer w = {.g = g, .a = architecture_of_type(hf_type(g->hf), model_of_hf(g->hf)), .path = path};
     check_fits_gguf(&w);
     w.file_type = gguf_main_type(g->type)->of_file;
     w.logits = logits_of(&w);

@@ -41,7 +41,7 @@ static const struct {
     bool whole;                     /* a piece that is a token is not merged */
     bool first;                     /* a text begins with a token unless the file says no */
 } cuts[] = {
-    {"gpt-2 phi-2 mpt olmo jais", {GPT2}, false, false},
+    {"gpt-2 phi-2 mpt olmo jais roberta-bpe modern-bert", {GPT2}, false, false},
     {"smollm starcoder refact command-r codeshell exaone", {DIGIT, GPT2}, false, false},
     {"llama-bpe llama3 llama-v3 falcon3", {GPT4("\\p{N}{1,3}")}, true, true},
     {"dbrx smaug-bpe chatglm-bpe", {GPT4("\\p{N}{1,3}")}, false, false},
@@ -144,7 +144,7 @@ char *gguf_pres(void)
 
 json_t *gguf_tokens(const Store *s) { return json_object_get(s->header, "tokenizer.ggml.tokens"); }
 
-static const char *gguf_word(const Store *s, const char *key)
+const char *gguf_word(const Store *s, const char *key)
 {
     const char *word = json_string_value(json_object_get(s->header, key));
     return word ? word : "none";
@@ -172,6 +172,12 @@ static int known_cut_of(const Store *s)
 
 /* ------------------------------------------------------------------ tokens */
 
+/* As tokenizer.json has it, from malloc. */
+static char *shown_token(const Store *s, const char *text, int type)
+{
+    return is_wordpiece(s) ? piece_of_token(text, type) : text_of("%s", text);
+}
+
 static json_t *vocab_of(const Store *s, json_t *added)
 {
     const json_t *types = json_object_get(s->header, "tokenizer.ggml.token_type");
@@ -183,11 +189,17 @@ static json_t *vocab_of(const Store *s, json_t *added)
     json_array_foreach(gguf_tokens(s), i, token)
     {
         const char *text = json_string_value(token);
-        if (!text || !*text || json_object_get(vocab, text))
+        if (!text || !*text || (!is_wordpiece(s) && json_object_get(vocab, text)))
             fail(EXIT_DATA, s->path,
                  "\"tokenizer.ggml.tokens\"[%zu]: expected a text that no other token has; the file is damaged", i);
-        json_object_set_new(vocab, text, json_integer((json_int_t)i));
         json_int_t type = json_integer_value(json_array_get(types, i));
+        char *piece = shown_token(s, text, (int)type);
+        if (json_object_get(vocab, piece))
+            fail(EXIT_DATA, s->path,
+                 "\"tokenizer.ggml.tokens\"[%zu]: is the piece %.60s, as an earlier one is; the file is damaged", i,
+                 piece);
+        json_object_set_new(vocab, piece, json_integer((json_int_t)i));
+        free(piece);
         if (type == CONTROL_TOKEN || type == USERS_TOKEN || type == UNKNOWN_TOKEN)
             add_json(added, json_pack("{s:I, s:O, s:b, s:b, s:b, s:b, s:b}", "id", (json_int_t)i, "content", token,
                                       "single_word", 0, "lstrip", 0, "rstrip", 0, "normalized", 0, "special",
@@ -211,6 +223,8 @@ static const char *token_at(const Store *s, const char *key)
 /* The token before a text, if the file wants one. */
 static json_t *post_processor_of(const Store *s, bool absent)
 {
+    const Architecture *a = architecture_of(s);
+    if (a->tokenizer) return frame_of_encoder(s, a);
     const char *key = "tokenizer.ggml.bos_token_id", *first = token_at(s, key);
     if (!flag_in(s->header, "tokenizer.ggml.add_bos_token", absent)) return json_null();
     if (!first)
@@ -258,6 +272,10 @@ static json_t *sentencepiece_json(const Store *s)
 json_t *gguf_tokenizer(const Store *s)
 {
     if (is_sentencepiece(s)) return sentencepiece_json(s);
+    if (is_wordpiece(s)) {
+        json_t *all = json_array();
+        return wordpiece_json(s, vocab_of(s, all), all);
+    }
     int k = known_cut_of(s);
     json_t *merges = json_object_get(s->header, "tokenizer.ggml.merges"), *added = json_array(),
            *vocab = vocab_of(s, added);
@@ -302,8 +320,13 @@ bool gguf_has_tokens(const char *path, const char *tokenizer)
         const char *text = json_string_value(json_object_get(token, "content"));
         if (json_is_object(own) && text) json_object_set(own, text, json_object_get(token, "id"));
     }
-    json_array_foreach(gguf_tokens(&s), i, token) if (json_integer_value(json_array_get(types, i)) == UNUSED_TOKEN)
-        json_object_del(theirs, json_string_value(token));
+    json_array_foreach(gguf_tokens(&s), i, token)
+    {
+        if (json_integer_value(json_array_get(types, i)) != UNUSED_TOKEN) continue;
+        char *piece = shown_token(&s, json_string_value(token), UNUSED_TOKEN);
+        json_object_del(theirs, piece);
+        free(piece);
+    }
     bool same = json_is_object(own) && json_equal(own, theirs);
     json_decref(all);
     json_decref(added);
@@ -317,7 +340,7 @@ bool gguf_tokenizer_is_known(const char *path)
 {
     Store s;
     read_gguf(&s, path);
-    bool known = cut_of(&s) >= 0 || is_sentencepiece(&s);
+    bool known = cut_of(&s) >= 0 || is_sentencepiece(&s) || is_wordpiece(&s);
     close_store(&s);
     return known;
 }
@@ -330,6 +353,7 @@ json_t *gguf_tokenizer_config(const Store *s)
     if (json_is_string(template)) json_object_set(all, "chat_template", template);
     if (first) put_json(all, "bos_token", json_string(first));
     if (last) put_json(all, "eos_token", json_string(last));
+    if (architecture_of(s)->tokenizer) put_special_tokens(s, all);
     return all;
 }
 

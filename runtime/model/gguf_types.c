@@ -100,20 +100,20 @@ bool keeps_blocks(const Writer *w, const Hf_tensor *t, const Stored *place, cons
            t->transposed == place->transposed && !is_adapted(w->g->model, t->param);
 }
 
-/* In files of 4 bits llama.cpp's tool gives the logits' matrix at least 6, and positions 32; we give the former 8,
- * unless its weights have only 4 anyway. */
+/* In files of 4 bits llama.cpp's tool gives the logits' matrix at least 6, and positions 32, which an encoder's always
+ * have; we give the former 8, unless its weights have only 4 anyway. */
 static const Gguf_type *own_type(const Writer *w, const Hf_tensor *t, const char *name, const Stored *place)
 {
     const Gguf_type *type = gguf_main_type(w->g->type);
-    if (type->dtype != LATHE_Q4_0 || keeps_blocks(w, t, place, type)) return type;
-    if (strcmp(name, w->logits) == 0) return type_named("q8_0", 4);
-    return strcmp(name, "position_embd.weight") == 0 ? &types[0] : type;
+    const bool small = type->dtype == LATHE_Q4_0 && !keeps_blocks(w, t, place, type);
+    if (small && strcmp(name, w->logits) == 0) return type_named("q8_0", 4);
+    return (small || w->a->tokenizer) && strcmp(name, "position_embd.weight") == 0 ? &types[0] : type;
 }
 
-/* Vectors, routers, and rows that are not whole blocks, stay f32. */
+/* Vectors, routers, an encoder's types, and rows that are not whole blocks, stay f32. */
 static bool is_matrix(const char *name, const Stored *place)
 {
-    return place->rank >= 2 && !strstr(name, ".ffn_gate_inp.");
+    return place->rank >= 2 && !strstr(name, ".ffn_gate_inp.") && strcmp(name, "token_types.weight") != 0;
 }
 
 const Gguf_type *type_of_tensor(const Writer *w, const Hf_tensor *t, const char *name, const Stored *place)

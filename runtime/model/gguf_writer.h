@@ -43,6 +43,12 @@ int64_t elements_at_once(const Gguf_type *type); /* of a block, or 1 */
 bool same_pattern(const Writer *w, const Hf_tensor *a, const Hf_tensor *b); /* one names both, or none either */
 void check_gguf_types(const Writer *w); /* each pattern names a matrix */
 
+/* ---- model/gguf_encoder.c, model/gguf_wordpiece.c */
+
+void put_encoder_keys(Writer *w);
+const char *encoder_misfit(const Writer *w); /* why llama.cpp would compute something else; NULL: it would not */
+void put_encoder_tokens(Writer *w); /* those with a meaning */
+
 /* ---- model/gguf_out.c */
 
 void out_bytes(Writer *w, const void *at, size_t n);
@@ -56,6 +62,10 @@ int64_t head_of_model(const Writer *w); /* the size of a head */
 Token *tokens_by_id(Writer *w);         /* as many as the model has ids; the rest are fillers */
 void put_keys(Writer *w, const Token *token);
 void put_text_key(Writer *w, const char *key, const char *text);
+void put_integer_key(Writer *w, const char *key, int64_t x);
+void put_flag_key(Writer *w, const char *key, bool x);
+void begin_list_key(Writer *w, const char *key, int type, int64_t n); /* then come its n elements */
+void put_own_key(Writer *w, const char *key, int type, const json_t *value); /* of the architecture */
 void put_real_key(Writer *w, const char *key, double x);
 /* The head of the file, once keys are counted; then come keys, infos of tensors, padding, tensors. */
 void begin_gguf(Writer *w, int64_t tensors);

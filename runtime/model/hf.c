@@ -20,6 +20,8 @@
  *     fresh       parameters that such files may lack, and which are then drawn
  *     aliases     [[their name, another one], …]: names in older files, and in those without a head
  *     ours        tensors that exist only here
+ *     pooling     of an encoder: what its output is of a text in llama.cpp: "mean" or "cls", a vector of all tokens or of
+ *                 the first; "rank", scores of classes
  *
  * All names are those of this model's files; `names` translates them. */
 #include "base/words.h"

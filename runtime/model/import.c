@@ -271,10 +271,19 @@ static bool import_numbers(const Lathe_model *m, const Hf_tensor *t, const Store
     return finite;
 }
 
+/* Rows of the model that a file leaves out, since no text reads them. */
+static void clear_lead(const Lathe_model *m, const Hf_tensor *t, int64_t n, void *flat)
+{
+    const double zeros[LATHE_BLOCK] = {0};
+    const int64_t beside = lies_in_blocks(m, t->param) ? LATHE_BLOCK : 1;
+    for (int64_t i = 0; i < n; i += beside) write_weights(m, flat, hf_place(t, i), beside, zeros);
+}
+
 static void take_tensor(const Lathe_model *m, const Hf_tensor *t, const Stored *from, void *flat, Misfits *bad)
 {
     bool finite = (lies_in_blocks(m, t->param) ? import_blocks : import_numbers)(m, t, from, flat);
     if (!finite) add_misfit(bad, text_of("%s: has values that are not finite", t->name));
+    if (from->lead) clear_lead(m, t, unturned_place(from, 0), flat);
     if (t->ids && from->dim[0] < t->dim[0]) fill_rows(m, t, from->dim[0], flat);
 }
 
@@ -285,7 +294,7 @@ static bool fits(const Hf_tensor *t, const Stored *from, int64_t *rows)
 {
     if (from->rank != t->rank) return false;
     for (int k = t->ids ? 1 : 0; k < t->rank; k++)
-        if (from->dim[k] != t->dim[k]) return false;
+        if (from->dim[k] + (k ? 0 : from->lead) != t->dim[k]) return false;
     if (!t->ids) return true;
     if (*rows == 0) *rows = from->dim[0];
     return from->dim[0] == *rows && *rows >= 1 && *rows <= t->dim[0];
@@ -440,7 +449,9 @@ void load_exchange(const Lathe_model *m, const char *path, void *flat, const cha
                      : alone ? llmc_config(&s.store[0])
                              : config_beside(path, &config_path);
     if (alone) config_path = text_of("%s", path);
-    if (gguf) call_config(config, hf_type(&hf));
+    if (gguf) call_config(config, json_object_get(hf.all, "config"));
+    char *pooling = gguf ? pooling_misfit(&s.store[0], hf.all) : NULL;
+    if (pooling) add_misfit(&bad, pooling);
     if (config) check_hf_config(&hf, m, config, &bad);
     refuse(m, config_path, &bad);
     int64_t told = config ? hf_ids(&hf, config) : 0;

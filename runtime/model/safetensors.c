@@ -297,6 +297,7 @@ static int64_t unturned_row(const Stored *s, int64_t row)
 
 int64_t unturned_place(const Stored *s, int64_t i)
 {
+    if (s->lead) return i + s->lead * s->dim[s->rank - 1];
     if (s->transposed) return i % s->dim[0] * s->dim[1] + i / s->dim[0];
     if (!s->turned && !s->apart) return i;
     int64_t width = 1;

@@ -5,6 +5,7 @@
 #ifndef LATHE_TOKEN_TOKENIZER_H
 #define LATHE_TOKEN_TOKENIZER_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -42,6 +43,9 @@ const char *unread_tokenizer(const Tokenizer *t);
 
 Token_kind tokenizer_kind(const Tokenizer *t);
 int64_t tokenizer_size(const Tokenizer *t);               /* ids are below this */
+/* tokenizer.json of BERT's pieces.  vocab: {piece: id}, taken over; config: tokenizer_config.json, which names the tokens
+ * around a text, those of the vocabulary.  path: for messages. */
+json_t *tokenizer_of_pieces(const char *path, json_t *vocab, const json_t *config);
 int32_t special_id(const Tokenizer *t, const char *text); /* "<|endoftext|>"; -1: no such token */
 int32_t token_of_text(const Tokenizer *t,
                       const char *text); /* the id of a text that is one token; -1: none, or several */

@@ -164,11 +164,10 @@ static json_t *frame_json(const char *cls, const char *sep, const json_t *vocab)
                      cls, special_part(cls, vocab), sep, special_part(sep, vocab));
 }
 
-char *json_of_pieces(const char *path, const char *text, int64_t n, const json_t *config)
+json_t *tokenizer_of_pieces(const char *path, json_t *vocab, const json_t *config)
 {
     const char *special[SPECIALS];
-    check_class(path, config);
-    json_t *vocab = pieces_of_lines(path, text, n), *added = added_tokens(path, vocab, config, special);
+    json_t *added = added_tokens(path, vocab, config, special);
     json_t *all = json_pack(
         "{s:s, s:n, s:n, s:o, s:{s:s, s:b, s:o, s:o, s:o}, s:{s:s}, s:o, s:{s:s, s:s, s:b}, s:{s:s, s:s, s:s, s:i, "
         "s:o}}",
@@ -180,6 +179,13 @@ char *json_of_pieces(const char *path, const char *text, int64_t n, const json_t
         "model", "type", "WordPiece", "unk_token", special[UNKNOWN], "continuing_subword_prefix", "##",
         "max_input_chars_per_word", 100, "vocab", vocab);
     bug_if(!all);
+    return all;
+}
+
+char *json_of_pieces(const char *path, const char *text, int64_t n, const json_t *config)
+{
+    check_class(path, config);
+    json_t *all = tokenizer_of_pieces(path, pieces_of_lines(path, text, n), config);
     char *written = json_dumps(all, JSON_COMPACT);
     json_decref(all);
     return written;

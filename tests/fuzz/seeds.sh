@@ -21,7 +21,7 @@ seeds cfunc tests/fuzz/corpus/cfunc/*
 seeds graph tests/fuzz/corpus/graph/* tests/golden/*.graph
 seeds kernels tests/fuzz/corpus/kernels/* tests/golden/*.kernels tests/golden/*.carry tests/golden/*.pack tests/golden/*.panels tests/golden/*.persist
 seeds store tests/fuzz/corpus/store/* tests/reference/gpt_tied_bias_tanh.safetensors
-seeds gguf tests/fuzz/corpus/gguf/* tests/reference/gguf/*.gguf
+seeds gguf tests/fuzz/corpus/gguf/* tests/reference/gguf/*.gguf tests/reference/gguf_encoders/*.gguf
 seeds onnx tests/fuzz/corpus/onnx/*
 seeds llmc tests/fuzz/corpus/llmc/* tests/reference/llmc/*.bin
 seeds vocab tests/fuzz/corpus/vocab/* tests/reference/hf_spm/tokenizer.json

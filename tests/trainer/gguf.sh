@@ -131,7 +131,7 @@ refuses 3 'cut.gguf: error: expected .* found the file.s end; it is cut off' $ll
 head -c 90000 $gguf/llama.gguf >cut.gguf
 refuses 3 'cut.gguf: error: tensor .* the file is cut off' $llama init --init cut.gguf --out refused.safetensors
 LC_ALL=C sed '0,/llama/s//gamma/' $gguf/llama.gguf >changed.gguf
-refuses 3 '"general.architecture": expected llama, qwen2, qwen3, qwen3moe, gemma, gemma2, gemma3, olmo2, phi3, smollm3, gptneox or gpt2, found gamma' $llama init --init changed.gguf --out refused.safetensors
+refuses 3 '"general.architecture": expected llama, qwen2, qwen3, qwen3moe, gemma, gemma2, gemma3, olmo2, phi3, smollm3, gptneox, gpt2, bert or modern-bert, found gamma' $llama init --init changed.gguf --out refused.safetensors
 changed smollm smallm
 refuses 3 'found model gpt2, pre smallm, which is not read from GGUF yet; --tokenizer FILE' $llama eval --data text.txt --weights changed.gguf
 works $llama eval --data text.txt --val-fraction 1 --weights changed.gguf --tokenizer $gguf/llama/tokenizer.json
