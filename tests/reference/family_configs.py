@@ -124,7 +124,7 @@ GEMMA3S = {
     "Gemma 3 270M": dict(sliding_window_pattern=GONE, _sliding_window_pattern=6, use_bidirectional_attention=False, cache_implementation=GONE,
                          layer_types=["sliding_attention"] * 5 + ["full_attention", "sliding_attention"]),
     "Gemma 3 4B's text (linear)": dict(rope_scaling={"factor": 8.0, "rope_type": "linear"}, num_key_value_heads=2, num_attention_heads=4),
-    "a cap of logits, every third": dict(sliding_window_pattern=3, final_logit_softcapping=3.0, no_gguf="logit_cap"),
+    "a cap of logits, every third": dict(sliding_window_pattern=3, final_logit_softcapping=3.0),
 }  # fmt: skip
 PHI3 = {"model_type": "phi3", "architectures": ["Phi3ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0, "rms_norm_eps": 1e-5,
         "original_max_position_embeddings": 64, "rope_scaling": None, "rope_theta": 10000.0, "sliding_window": None, "tie_word_embeddings": False,
