@@ -355,6 +355,19 @@ static void check_inner(const Hf *hf, const Lathe_model *m, const json_t *theirs
     }
 }
 
+/* The table of the description's that an older key has, as rope_scaling has that of rope_parameters; NULL: none. */
+static const json_t *table_by_older_key(const Hf *hf, const char *older)
+{
+    const char *key;
+    json_t *place;
+    json_object_foreach(json_object_get(hf->all, "elsewhere"), key, place)
+    {
+        const json_t *ours = json_object_get(json_object_get(hf->all, "config"), key);
+        if (strcmp(json_string_value(place), older) == 0 && json_is_object(ours)) return ours;
+    }
+    return NULL;
+}
+
 void check_hf_config(const Hf *hf, const Lathe_model *m, const json_t *theirs, Misfits *bad)
 {
     const char *key;
@@ -365,6 +378,7 @@ void check_hf_config(const Hf *hf, const Lathe_model *m, const json_t *theirs, M
         if (is_of_description(hf, key))
             check_inner(hf, m, theirs, key, json_object_get(json_object_get(hf->all, "config"), key), value, bad);
         else check_key(hf, m, theirs, key, key, value, bad);
+        check_inner(hf, m, theirs, key, table_by_older_key(hf, key), value, bad);
     }
 }
 

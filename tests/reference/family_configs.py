@@ -173,7 +173,7 @@ FAMILIES = {
     "gpt_neox": (NEOX, NEOXES), "gpt2": (GPT2, GPT2S), "qwen3_moe": (QWEN3_MOE, QWEN3_MOES), "mixtral": (MIXTRAL, MIXTRALS),
 }  # fmt: skip
 REFUSED = {
-    ("llama", "ReluLLaMA"): "hidden_act", ("llama", "yarn with mscale"): "rope_parameters.mscale", ("qwen2", "windows in some layers"): "use_sliding_window",
+    ("llama", "ReluLLaMA"): "hidden_act", ("llama", "yarn with mscale"): "rope_scaling.mscale", ("qwen2", "windows in some layers"): "use_sliding_window",
     ("gpt_neox", "linear"): "rope_scaling", ("gpt2", "another width of the mlp"): "n_inner", ("gpt2", "Stanford CRFM"): "scale_attn_by_inverse_layer_idx",
     ("qwen3_moe", "one of two layers dense"): "decoder_sparse_step", ("bert", "positions by distance"): "position_embedding_type",
     ("minilm", "ms-marco-MiniLM (one number)"): "classes must be 2 or more",

@@ -150,6 +150,8 @@ rm -r odd && cp -r $reference/hf_llama3 odd
 tr -d '\n' <$reference/hf_llama3/config.json | sed 's/"rope_parameters": {/"rope_theta": 500.0, "rope_scaling": {/; s/"rope_theta": 500.0,    "rope_type"/"rope_type"/' >odd/config.json
 works llama3/built/trainer init --init odd --out old.safetensors
 same old.safetensors llama3.safetensors
+sed -i 's/"factor": 8.0/"mscale": 1.0, &/' odd/config.json
+refuses 3 'rope_scaling.mscale: found 1.0, an unknown key' llama3/built/trainer init --init odd --out refused.safetensors
 sed -i 's/"factor": 8.0/"factor": 4.0/' odd/config.json
 refuses 3 'rope_parameters: expected' llama3/built/trainer init --init odd --out refused.safetensors
 finish
