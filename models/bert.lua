@@ -356,6 +356,7 @@ return {
     local places = c.context - kinds[c.kind].offset
     assert(c.seq <= places, ("seq %d is more than the %d positions of the table"):format(c.seq, places))
     assert(c.head == "embedding" == (c.second ~= "" and not c.pair), "second names a column where head is embedding, or pair is true")
+    assert(c.head ~= "classes" or c.classes > 1, "classes must be 2 or more: a head that predicts one number is not read; for classes of your own, say how many, and --init-except classifier")
     assert(c.head ~= "masked" or c.mask < c.vocab, ("mask %d is no id below vocab %d: give the tokenizer's own"):format(c.mask, c.vocab))
     assert(not c.pair or c.head == "classes" and c.second ~= "", "pair is of classes, and needs second, the column of the second text")
   end,

@@ -2,7 +2,7 @@
 -- checkpoints are those of Llama, Mistral, Mixtral, Qwen 2, Qwen 3 and its mixture of experts, Gemma 1 to 3, OLMo 2, Phi-3 and
 -- SmolLM 3 at Hugging Face, whose rotary positions turn the two halves of a head against each other.
 
--- What the families have of their own: attention_bias and mlp_bias are in their config.json; head_width, window, eps, theta,
+-- What the families have of their own: attention_bias and mlp_bias are in their config.json, and may be true; head_width, window, eps, theta,
 -- rope_local, tied, full_every, score_cap, logit_cap and no_rope are what it means by saying nothing.  partial: positions may turn a
 -- part of each head alone.  full_every: between such layers all have a window.  no_rope: such layers have no rotary positions.
 local function gemma(kind)
@@ -144,7 +144,7 @@ local function block(c, init, x, i, segments)
   local function each(y, name) return norm(c, y, name) end
   local function wide(y, name) return norm(c, y:reshape { y:size(0), y:size(1), -1 }, name):reshape(y.shape) end
   local h = nn.attention(norm(c, x, at.attention), {
-    name = "self_attn", fused = names == fused, names = names.attention, init = init, bias = false,
+    name = "self_attn", fused = names == fused, names = names.attention, init = init, bias = c.attention_bias,
     heads = c.heads, kv_heads = c.kv_heads, head_width = head_width(c), qkv_bias = kind.qkv_bias,
     qk_norm = kind.qk_norm == "wide" and wide or kind.qk_norm and each,
     causal = true, window = c.window, windowed = c.full_every > 0 and between(i, c.full_every) or nil,
@@ -160,7 +160,7 @@ local function block(c, init, x, i, segments)
     return x + y, routers
   end
   h = nn.swiglu(norm(c, x, at.mlp), {
-    name = "mlp", fused = names == fused, names = names.mlp, hidden = c.hidden, activation = kind.activation, init = init,
+    name = "mlp", fused = names == fused, names = names.mlp, hidden = c.hidden, activation = kind.activation, bias = c.mlp_bias, init = init,
   })
   return x + norm(c, h, at.mlp_out)
 end
@@ -212,7 +212,7 @@ local function add_gemma(c, kind, hf)
   if kind.full_every then act, other = other, act end
   config.hidden_act, absent.hidden_act, hf.alike = nil, nil, { hidden_act = { "gelu" } }
   config[act], absent[act] = "gelu_pytorch_tanh", "gelu_pytorch_tanh"
-  hf.harmless[other] = "not read beside " .. act
+  hf.harmless[other], hf.harmless.sliding_window_size = "not read beside " .. act, "not read beside sliding_window"
   if not kind.full_every then return hf end
   config.layer_types, absent.layer_types = seen_by_layers(c, c.full_every), seen_by_layers(c, kind.full_every)
   config.query_pre_attn_scalar, absent.query_pre_attn_scalar = query_width(c), 256
@@ -245,11 +245,14 @@ local function add_experts(c, kind, hf)
   hf.also = { output_router_logits = c.balance > 0, router_aux_loss_coef = c.balance > 0 and c.balance or nil }
 end
 
+local function said_if(known, value) if known ~= nil then return value end end
+
 -- config.json; `absent` says what a key means that is not there.
 local function hugging_face(c)
   local kind = kinds[c.kind]
   local harmless = { rope_scaling = "compared as rope_parameters" }                             -- where it need not be unset
   for key, why in pairs(kind.harmless or {}) do harmless[key] = why end
+  if kind.qk_norm == true then harmless.use_qk_norm = "as it is in any case" end
   if kind.partial and c.rope == "default" then harmless.original_max_position_embeddings = "of stretched positions" end
   local hf = {
     config = {
@@ -260,7 +263,7 @@ local function hugging_face(c)
       partial_rotary_factor = kind.partial and c.rotary_share or nil,
       original_max_position_embeddings = kind.partial and c.rope == "longrope" and first_context(c) or nil,
       no_rope_layers = rope_layers(c, kind.no_rope and c.no_rope_interval),
-      attention_bias = kind.attention_bias, mlp_bias = kind.mlp_bias, tie_word_embeddings = c.tied,
+      attention_bias = said_if(kind.attention_bias, c.attention_bias), mlp_bias = said_if(kind.mlp_bias, c.mlp_bias), tie_word_embeddings = c.tied,
       sliding_window = c.window > 0 and c.window or kind.window and context(c) or nil,          -- a window of all has no effect
     },
     absent = {
@@ -314,6 +317,7 @@ return {
     seq = 64, batch = 12, vocab = 256,
     context = 0,                        -- what decode remembers; 0: seq
     tied = true,                        -- the head shares the embedding's weight
+    attention_bias = false, mlp_bias = false,   -- of all projections; qwen2 has those of q, k and v in any case
     window = 0,                         -- how many positions each sees, back from its own; 0: all
     full_every = 0,                     -- every so many layers one sees all, without the window, of gemma2 and gemma3_text; 0: none
     query_width = 0,                    -- scores are divided by its root; 0: the width of a head
@@ -370,6 +374,8 @@ return {
     assert(not kind.experts or c.active > 0 and c.active <= c.experts, "active must be 1 to experts")
     assert(c.normalised or kind.experts and not kind.share, "only the kind qwen3_moe may have normalised = false")
     assert(c.balance == 0 or kind.experts and c.balance > 0, "only the kinds mixtral and qwen3_moe have balance, above 0")
+    assert(not c.attention_bias or kind.attention_bias ~= nil, "the kinds mistral, mixtral, qwen2 and phi3 have no attention_bias")
+    assert(not c.mlp_bias or kind.mlp_bias ~= nil, "only the kinds llama and smollm3 have mlp_bias")
     check_rope(c, kind)
     assert(c.rotary_share == 1 or kind.partial, "only the kind phi3 has a rotary_share")
     assert(c.no_rope_interval == 0 or kind.no_rope, "only the kind smollm3 has a no_rope_interval")

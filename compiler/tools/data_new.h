@@ -10,6 +10,7 @@ typedef enum Value {
     REAL,
     CAP,
     SWITCH,
+    ON, /* a switch that is off in models/ */
     GELU,
     GELUS,
     ACTIVATION,

@@ -1,5 +1,5 @@
-/* data_new_values.c: for `lathe new`: what a description calls the keys of a config.json, by family, and their values in
- * Lua. */
+/* data_new_values.c: for `lathe new`: what a description calls the keys of a config.json, by family, and their values
+ * in Lua. */
 #include "tools/data_new.h"
 #include "base/words.h"
 
@@ -36,6 +36,8 @@ static const Size of_llama[] = {
     {"final_logit_softcapping", NULL, "logit_cap", CAP, "0.0", "gemma3_text"},
     {"tie_word_embeddings", NULL, "tied", SWITCH, "true", "smollm3 " GEMMAS},
     {"tie_word_embeddings", NULL, "tied", SWITCH, "false", NULL},
+    {"attention_bias", NULL, "attention_bias", ON, "", "llama qwen3 qwen3_moe olmo2 smollm3 " GEMMAS},
+    {"mlp_bias", NULL, "mlp_bias", ON, "", "llama smollm3"},
     {"rope_theta", rope, "rope_theta", REAL, "1000000.0", "gemma3_text mixtral"},
     {"rope_theta", rope, "rope_theta", REAL, "2000000.0", "smollm3"},
     {"rope_theta", rope, "rope_theta", REAL, "10000.0", NULL},
@@ -311,8 +313,10 @@ char *value_text(const char *place, const Size *s, const json_t *config)
         n = (json_int_t)json_object_size(found);
         if (n < 1 || n > LARGEST) unfit(place, s, found, "names of classes");
         return text_of("%lld", (long long)n);
+    case ON:
     case SWITCH:
         if (!json_is_boolean(found)) unfit(place, s, found, "true or false");
+        if (s->value == ON && !json_is_true(found)) return text_of("%s", "");
         return text_of("%s", json_is_true(found) ? "true" : "false");
     case GELU:
         if (json_is_string(found) && strcmp(json_string_value(found), "gelu_new") == 0) return text_of("\"tanh\"");

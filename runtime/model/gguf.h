@@ -45,6 +45,7 @@ typedef struct Architecture {
     bool rotary;       /* positions are, and heads of keys may be fewer */
     bool own_heads;    /* their size may be another than width / heads */
     bool turned;       /* rows of q and k are in the order of rotary pairs; rope_freqs.weight may stretch positions */
+    bool biases;       /* projections may have them, which tensors say alone */
     bool own_logits;   /* llama.cpp wants a matrix of its own for the logits */
     bool tied;         /* llama.cpp has none: it is the embedding's */
     const char *share; /* the key of Hugging Face for the part of a head that positions turn; NULL: they turn all */

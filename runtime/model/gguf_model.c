@@ -146,6 +146,15 @@ static void put_attention(const Store *s, const Architecture *a, json_t *all)
     put_rope_parameters(s, a, all);
 }
 
+/* No key says which projections have biases. */
+static void put_biases(const Store *s, json_t *all)
+{
+    static const char *const rows[][2] = {{"attention_bias", "model.layers.0.self_attn.q_proj.bias"},
+                                          {"mlp_bias", "model.layers.0.mlp.up_proj.bias"}};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        if (find_stored(s, rows[k][1])) put_json(all, rows[k][0], json_true());
+}
+
 static void pass_unknown_keys(const Store *s, const Architecture *a, json_t *all)
 {
     const char *key;
@@ -191,6 +200,7 @@ json_t *gguf_config(const Store *s)
              json_integer(own_integer(s, a, "vocab_size", (int64_t)json_array_size(gguf_tokens(s)))));
     if (a->rotary) put_attention(s, a, all);
     if (a->tokenizer) put_encoder(s, a, all);
+    if (a->biases) put_biases(s, all);
     put_layers(s, a, all);
     pass_unknown_keys(s, a, all);
     return all;

@@ -242,6 +242,9 @@ static const char *misfit_of_model(const Writer *w)
     if (json_is_false(said_of_model(w, "attention_bias")) && w->a->base)
         return "llama.cpp's projections of attention have biases in a model of this architecture, and this one's have "
                "not";
+    if (!w->a->biases && !w->a->base &&
+        (json_is_true(said_of_model(w, "attention_bias")) || json_is_true(said_of_model(w, "mlp_bias"))))
+        return "llama.cpp's projections have no biases in a model of this architecture, and this one's have";
     if (w->a->rotary && !w->a->own_heads && width != heads * head_of_model(w))
         return "llama.cpp's heads are width / heads wide in a model of this architecture, not as head_width says";
     if (w->a->tied && json_is_false(said_of_model(w, "tie_word_embeddings")))

@@ -268,7 +268,7 @@ static const Gguf_tensor modern_tensors[] = {
 
 static const Architecture architectures[] = {
     {"llama", "llama", "LlamaForCausalLM", llama_keys, llama_tensors, SILU, .rotary = true, .own_heads = true,
-     .turned = true},
+     .turned = true, .biases = true},
     {"llama", "mistral", "MistralForCausalLM", llama_keys, llama_tensors, SILU, .rotary = true, .own_heads = true,
      .turned = true},
     {"llama", "mixtral", "MixtralForCausalLM", mixtral_keys, mixtral_tensors, SILU, .rotary = true, .own_heads = true,

@@ -44,6 +44,6 @@ void ignore_config(const Words *keys); /* keys that check_hf_config ignores */
 void check_hf_config(const Hf *hf, const Lathe_model *m, const json_t *theirs, Misfits *bad);
 int64_t hf_ids(const Hf *hf, const json_t *theirs); /* rows of their tables of ids; 0: not given */
 /* The text to write, from malloc; o: files that the weights came with, or NULL; k: their tokenizer, or NULL. */
-char *hf_config(const Hf *hf, const Origin *o, const Tokenizer *k, Lathe_dtype weights, int64_t ids);
+char *hf_config(const Hf *hf, const Lathe_model *m, const Origin *o, const Tokenizer *k, int64_t ids);
 
 #endif

@@ -32,12 +32,16 @@ static const struct {
     {"rope_local_base_freq", "null", "some layers have rotary positions of another base"},
     {"use_bidirectional_attention", "false", "attention also looks at later positions"},
     {"no_rope_layers", "[]", "some layers have no rotary positions"},
+    {"use_mrope", "false", "rotary positions have three parts"},
+    {"interpolate_factor", "1", "rotary positions are stretched"},
+    {"full_attn_mod", "1", "attention of some layers sees a part"},
     {"position_embedding_type", "\"absolute\"", "positions are by distance"},
     {"alibi", "false", "scores have a bias by distance"},
     {"attention_bias", "false", "projections of attention have biases"},
     {"qkv_bias", "false", "projections of attention have biases"},
     {"mlp_bias", "false", "projections of the mlp have biases"},
     {"use_bias", "false", "projections have biases"},
+    {"lm_head_bias", "false", "logits have biases"},
     {"attn_logit_softcapping", "null", "scores of attention are capped"},
     {"final_logit_softcapping", "null", "logits are capped"},
     {"logits_soft_cap", "null", "logits are capped"},
@@ -61,6 +65,7 @@ static const struct {
     {"cross_attention_hidden_size", "null", "blocks attend to an encoder"},
     {"num_experts", "null", "the mlp is a mixture of experts"},
     {"num_local_experts", "null", "the mlp is a mixture of experts"},
+    {"shared_expert_intermediate_size", "0", "each token goes through one more expert"},
     {"decoder_sparse_step", "1", "some layers have an mlp instead of experts"},
     {"mlp_only_layers", "[]", "some layers have an mlp instead of experts"},
     {"norm_topk_prob", "true", "the weights of a token's experts do not add up to 1"},
@@ -73,12 +78,15 @@ static const struct {
 static const struct {
     const char *keys, *why;
 } harmless[] = {
-    {"_name_or_path _commit_hash transformers_version is_llama_config transformers.js_config", "names and marks"},
+    {"_name_or_path _commit_hash transformers_version is_llama_config transformers.js_config finetuned num_steps",
+     "names and marks"},
     {"torch_dtype dtype use_bfloat16 tf_legacy_loss", "how tensors are stored, which they say themselves"},
     {"_attn_implementation _attn_implementation_internal _attn_implementation_autoset attn_implementation use_cache "
-     "pretraining_tp gradient_checkpointing chunk_size_feed_forward torchscript reorder_and_upcast_attn",
+     "cache_implementation pretraining_tp gradient_checkpointing chunk_size_feed_forward torchscript "
+     "reorder_and_upcast_attn",
      "kernels, memory, the order of a sum"},
-    {"return_dict use_return_dict output_attentions output_hidden_states output_scores return_dict_in_generate",
+    {"return_dict use_return_dict output_attentions output_hidden_states output_scores return_dict_in_generate "
+     "output_past",
      "what the library returns"},
     {"initializer_range", "weights before training"},
     {"attention_dropout attn_pdrop embd_pdrop resid_pdrop hidden_dropout embedding_dropout dropout",
@@ -88,7 +96,7 @@ static const struct {
     {"is_decoder", "blocks of a language model are causal in any case"},
     {"tie_encoder_decoder", "counts only with an encoder"},
     {"summary_activation summary_first_dropout summary_proj_to_labels summary_type summary_use_proj id2label label2id "
-     "num_labels problem_type finetuning_task task_specific_params classifier_dropout",
+     "num_labels _num_labels problem_type finetuning_task task_specific_params classifier_dropout",
      "heads of other tasks"},
     {"bos_token_id eos_token_id pad_token_id sep_token_id unk_token_id decoder_start_token_id forced_bos_token_id "
      "forced_eos_token_id tokenizer_class prefix suppress_tokens begin_suppress_tokens bad_words_ids",
@@ -245,6 +253,15 @@ static bool is_wide(const Lathe_model *m, const json_t *theirs, const char *key,
            json_is_false(json_object_get(theirs, "use_sliding_window"));
 }
 
+/* Whether their config.json says of a key of the description's what it says, or what has the same effect. */
+static bool says_same(const Hf *hf, const Lathe_model *m, const json_t *theirs, const char *key, const json_t *ours,
+                      const json_t *said)
+{
+    const json_t *own = json_object_get(theirs, key);
+    if (said && suits(hf, key, ours, said)) return true;
+    return is_wide(m, theirs, key, ours) && (json_is_null(own) || (said && is_wide(m, theirs, key, said)));
+}
+
 static void check_said(const Hf *hf, const Lathe_model *m, const json_t *theirs, Misfits *bad)
 {
     const char *key;
@@ -253,9 +270,8 @@ static void check_said(const Hf *hf, const Lathe_model *m, const json_t *theirs,
     json_object_foreach(json_object_get(hf->all, "config"), key, ours)
     {
         bool silent;
-        const json_t *said = said_of(hf, theirs, key, &silent), *own = json_object_get(theirs, key);
-        if (!said || suits(hf, key, ours, said) || is_base(hf, key, said)) continue;
-        if (is_wide(m, theirs, key, ours) && (json_is_null(own) || is_wide(m, theirs, key, said))) continue;
+        const json_t *said = said_of(hf, theirs, key, &silent);
+        if (!said || says_same(hf, m, theirs, key, ours, said) || is_base(hf, key, said)) continue;
         misfit(bad, key,
                text_of("%s: expected %s, found %s%s", key, json_text(ours), json_text(said),
                        silent ? " (the default if the key is absent)" : ""));
@@ -339,6 +355,19 @@ static void check_inner(const Hf *hf, const Lathe_model *m, const json_t *theirs
     }
 }
 
+/* The table of the description's that an older key has, as rope_scaling has that of rope_parameters; NULL: none. */
+static const json_t *table_by_older_key(const Hf *hf, const char *older)
+{
+    const char *key;
+    json_t *place;
+    json_object_foreach(json_object_get(hf->all, "elsewhere"), key, place)
+    {
+        const json_t *ours = json_object_get(json_object_get(hf->all, "config"), key);
+        if (strcmp(json_string_value(place), older) == 0 && json_is_object(ours)) return ours;
+    }
+    return NULL;
+}
+
 void check_hf_config(const Hf *hf, const Lathe_model *m, const json_t *theirs, Misfits *bad)
 {
     const char *key;
@@ -349,6 +378,7 @@ void check_hf_config(const Hf *hf, const Lathe_model *m, const json_t *theirs, M
         if (is_of_description(hf, key))
             check_inner(hf, m, theirs, key, json_object_get(json_object_get(hf->all, "config"), key), value, bad);
         else check_key(hf, m, theirs, key, key, value, bad);
+        check_inner(hf, m, theirs, key, table_by_older_key(hf, key), value, bad);
     }
 }
 
@@ -366,11 +396,12 @@ static const char *type_word(Lathe_dtype weights)
     return weights == LATHE_F64 ? "float64" : weights == LATHE_BF16 ? "bfloat16" : "float32";
 }
 
-/* Newer releases of transformers call it dtype, older ones torch_dtype. */
-static void set_type(json_t *all, Lathe_dtype weights)
+/* Newer releases of transformers call it dtype, older ones torch_dtype; a file with neither means float32. */
+static void set_type(json_t *all, Lathe_dtype weights, const json_t *theirs)
 {
     static const char *const keys[] = {"dtype", "torch_dtype"};
     bool some = json_object_get(all, keys[0]) || json_object_get(all, keys[1]);
+    if (theirs && !some && weights == LATHE_F32) return;
     for (int i = 0; i < 2; i++)
         if (!some || json_object_get(all, keys[i])) json_object_set_new(all, keys[i], json_string(type_word(weights)));
 }
@@ -396,7 +427,7 @@ static json_t *new_config(const Hf *hf, const Tokenizer *k)
 }
 
 /* Their config.json, with this model's values where they differ. */
-static json_t *old_config(const Hf *hf, const json_t *theirs)
+static json_t *old_config(const Hf *hf, const Lathe_model *m, const json_t *theirs)
 {
     json_t *all = json_deep_copy(theirs), *ours;
     const char *key;
@@ -404,18 +435,18 @@ static json_t *old_config(const Hf *hf, const json_t *theirs)
     {
         bool silent;
         const json_t *said = said_of(hf, theirs, key, &silent);
-        if (!said || !suits(hf, key, ours, said)) json_object_set(all, key, ours);
+        if (!says_same(hf, m, theirs, key, ours, said)) json_object_set(all, key, ours);
     }
     return all;
 }
 
-char *hf_config(const Hf *hf, const Origin *o, const Tokenizer *k, Lathe_dtype weights, int64_t ids)
+char *hf_config(const Hf *hf, const Lathe_model *m, const Origin *o, const Tokenizer *k, int64_t ids)
 {
     const json_t *theirs = o ? origin_object(o, "config.json") : NULL;
     const char *count = json_string_value(json_object_get(json_object_get(hf->all, "ids"), "config"));
-    json_t *all = theirs ? old_config(hf, theirs) : new_config(hf, k);
+    json_t *all = theirs ? old_config(hf, m, theirs) : new_config(hf, k);
     if (count && !(theirs && hf_ids(hf, theirs) == ids)) json_object_set_new(all, count, json_integer(ids));
-    set_type(all, weights);
+    set_type(all, lathe_weights(m), theirs);
     bool same = theirs && json_equal(all, theirs);
     char *text = same ? text_of("%s", origin_file(o, "config.json"))
                       : json_dumps(all, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));

@@ -123,16 +123,26 @@ static void put_tensor(Store_writer *w, const Export *x, const Hf_tensor *t)
     }
 }
 
+static int by_their_name(const void *a, const void *b)
+{
+    return strcmp((*(const Hf_tensor *const *)a)->name, (*(const Hf_tensor *const *)b)->name);
+}
+
+/* In the order of Hugging Face's own files: what comes in and is not changed goes out byte for byte. */
 static void write_tensors(const Export *x, const char *path)
 {
     Store_writer *w = start_store(path);
+    const Hf_tensor **all = must_alloc((size_t)x->hf.n * sizeof *all + 1);
+    for (int i = 0; i < x->hf.n; i++) all[i] = &x->hf.tensor[i];
+    qsort(all, (size_t)x->hf.n, sizeof *all, by_their_name);
     for (int i = 0; i < x->hf.n; i++) {
         int64_t dim[LATHE_MAXRANK];
-        tensor_dims(x, &x->hf.tensor[i], dim);
-        declare_tensor(w, x->hf.tensor[i].name, lathe_weights(x->t->model), x->hf.tensor[i].rank, dim);
+        tensor_dims(x, all[i], dim);
+        declare_tensor(w, all[i]->name, lathe_weights(x->t->model), all[i]->rank, dim);
     }
-    for (int i = 0; i < x->hf.n; i++) put_tensor(w, x, &x->hf.tensor[i]);
+    for (int i = 0; i < x->hf.n; i++) put_tensor(w, x, all[i]);
     finish_store(w);
+    free(all);
 }
 
 /* ------------------------------------------------------------------ the folder */
@@ -167,16 +177,16 @@ static char *with_classes(const Export *x, char *config)
 {
     char *folder = folder_of(x->t->weights), *path = text_of("%s/classes.json", folder);
     const Words *names = !is_gguf(x->t->weights) && access(path, F_OK) == 0 ? read_classes(path) : NULL;
-    json_t *all = names ? parsed(text_of("%s", config)) : NULL, *by_id = json_object(), *by_name = json_object();
+    json_t *all = names ? parsed(text_of("%s", config)) : NULL, *by_id = json_object(), *by_their_name = json_object();
     for (int k = 0; names && k < names->n; k++) {
         put_json(by_id, text_of("%d", k), word_json(names->at[k]));
-        put_json(by_name, names->at[k], json_integer(k));
+        put_json(by_their_name, names->at[k], json_integer(k));
     }
     free(folder);
     free(path);
     if (!names || json_equal(by_id, json_object_get(all, "id2label"))) return config;
     put_json(all, "id2label", by_id);
-    put_json(all, "label2id", by_name);
+    put_json(all, "label2id", by_their_name);
     free(config);
     return json_dumps(all, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
 }
@@ -226,7 +236,7 @@ static void write_folder(const Export *x)
     make_folder(t);
     write_tensors(x, text_of("%s/model.safetensors", t->out));
     write_file(t->out, "config.json",
-               with_end(with_classes(x, hf_config(&x->hf, x->origin, x->tokenizer, lathe_weights(t->model), x->ids))));
+               with_end(with_classes(x, hf_config(&x->hf, t->model, x->origin, x->tokenizer, x->ids))));
     write_origin(x);
     write_card(t, "transformers");
     if (!x->tokenizer) return;
@@ -320,8 +330,7 @@ static void write_gguf_file(Export *x)
         fail(EXIT_DATA, t->weights,
              "expected a tokenizer beside the weights, which llama.cpp needs in the file, found %s",
              x->unread ? x->unread : "none");
-    json_t *config =
-               parsed(with_classes(x, hf_config(&x->hf, x->origin, x->tokenizer, lathe_weights(t->model), x->ids))),
+    json_t *config = parsed(with_classes(x, hf_config(&x->hf, t->model, x->origin, x->tokenizer, x->ids))),
            *tokenizer = parsed(hf_tokenizer(x->tokenizer));
     check_normal_form(x);
     Gguf_model g = {.hf = &x->hf,

@@ -94,6 +94,7 @@ int main(void)
                       "--set rope=linear --set rope_factor=8.0 --set rope_theta=1e6 --set rope_local=100.0"},
         {"hf_smollm3", "kind=smollm3 --set layers=4 --set head_width=10 --set no_rope_interval=4 --set rope_theta=5e6"},
         {"hf_olmo2", "kind=olmo2 --set tied=false --set rope_theta=5e5"},
+        {"hf_biases", "kind=llama --set attention_bias=true --set mlp_bias=true"},
         {"hf_phi3", "kind=phi3 --set width=32 --set tied=false --set window=5 --set rotary_share=0.75 "
                     "--set rope_theta=5e4"},
     };

@@ -90,7 +90,7 @@ def fast(t):
 def tokenizer(pre, pattern):
     t = untrained(pre, pattern)
     with open(TEXT, encoding="utf-8") as file:
-        t.train_from_iterator([file.read()], trainers.BpeTrainer(vocab_size=300, special_tokens=["<|endoftext|>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))  # fmt: skip
+        t.train_from_iterator([file.read()], trainers.BpeTrainer(vocab_size=300, special_tokens=["<|endoftext|>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))  # fmt: skip
     return fast(t)
 
 

@@ -2,7 +2,7 @@
 
     python3 tests/reference/huggingface.py record [NAME …]
         writes tests/reference/hf_gpt2, hf_llama, hf_llama3 (stretched rotary positions), hf_mistral (a window), hf_qwen2,
-        hf_qwen3, hf_mixtral and hf_qwen3_moe (with the balance loss), hf_gemma, hf_gemma2 and hf_gemma3 (windows in some layers), hf_olmo2, hf_phi3, hf_smollm3, hf_yarn, hf_dynamic and hf_longrope (stretched positions), hf_neox and hf_neox_serial (or those named): folders as transformers' save_pretrained() leaves them, of small random
+        hf_qwen3, hf_mixtral and hf_qwen3_moe (with the balance loss), hf_gemma, hf_gemma2 and hf_gemma3 (windows in some layers), hf_olmo2, hf_phi3, hf_smollm3, hf_yarn, hf_dynamic and hf_longrope (stretched positions), hf_biases, hf_neox and hf_neox_serial (or those named): folders as transformers' save_pretrained() leaves them, of small random
         models, and in each expected.safetensors: tokens and targets I32 [B][T], logits F64 [B][T][V], loss F64 [1]
     python3 tests/reference/huggingface.py record_ends
         writes tests/reference/hf_ends: a small llama with a tokenizer whose vocabulary is smaller than the model's, a chat
@@ -131,6 +131,8 @@ def record():
     record_one("hf_phi3", Phi3ForCausalLM(phi).eval(), 12, 660, dtype=torch.bfloat16)
     smol = SmolLM3Config(**{**sizes, "num_hidden_layers": 4}, head_dim=10, pad_token_id=None, rope_parameters={"rope_type": "default", "rope_theta": 5e6})
     record_one("hf_smollm3", SmolLM3ForCausalLM(smol).eval(), 12, 690, dtype=torch.bfloat16)
+    llama = LlamaConfig(**sizes, attention_bias=True, mlp_bias=True, tie_word_embeddings=True, rope_parameters={"rope_type": "default", "rope_theta": 1e4})
+    record_one("hf_biases", LlamaForCausalLM(llama).eval(), 12, 730, dtype=torch.bfloat16)
     neox = GPTNeoXConfig(vocab_size=61, hidden_size=24, intermediate_size=34, num_hidden_layers=2, num_attention_heads=3, max_position_embeddings=64,
                          rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}, **none)  # fmt: skip
     record_one("hf_neox", GPTNeoXForCausalLM(neox).eval(), 12, 670, dtype=torch.bfloat16)

@@ -22,7 +22,7 @@ same gguf.safetensors folder.safetensors
 begun llama $reference/hf_llama
 says '^c.rope_theta = 500.0$' llama/model.lua
 llama=llama/built/trainer
-for kind in llama3 mistral mixtral qwen2 qwen3 qwen3_moe gemma gemma2 gemma3 olmo2 phi3 smollm3 neox neox_serial; do
+for kind in llama3 mistral mixtral qwen2 qwen3 qwen3_moe gemma gemma2 gemma3 olmo2 phi3 smollm3 biases neox neox_serial; do
     begun $kind $reference/hf_$kind
     works $kind/built/trainer export --to hf --weights $reference/hf_$kind --out $kind-out
     works $kind/built/trainer init --init $kind-out --out back.safetensors
@@ -30,6 +30,19 @@ for kind in llama3 mistral mixtral qwen2 qwen3 qwen3_moe gemma gemma2 gemma3 olm
     grep -v '"dtype"\|norm_eps' $kind-out/config.json >ours; grep -v '"dtype"\|norm_eps' $reference/hf_$kind/config.json >theirs
     same ours theirs
 done
+# In the type of the numbers, all goes out byte for byte; so does a window that is none.
+bytes() {       # NAME FOLDER
+    works "$lathe" build $1/model.lua --precision bf16 --parameters bf16 -o $1/bytes
+    works $1/bytes/trainer export --to hf --weights $2 --out $1-bytes
+    for file in model.safetensors config.json; do same $1-bytes/$file $2/$file; done
+}
+for kind in llama3 mixtral biases; do bytes $kind $reference/hf_$kind; done
+cp -r $reference/hf_mistral seeing
+sed 's/"sliding_window": 5/"sliding_window": null/' $reference/hf_mistral/config.json >seeing/config.json
+begun all seeing
+bytes all seeing
+says '^c.attention_bias = true$' biases/model.lua
+says '^c.mlp_bias = true$' biases/model.lua
 says '^c.window = 5$' mistral/model.lua
 says '^c.balance = 0.5$' mixtral/model.lua
 says '^c.normalised = false$' qwen3_moe/model.lua
@@ -137,6 +150,8 @@ rm -r odd && cp -r $reference/hf_llama3 odd
 tr -d '\n' <$reference/hf_llama3/config.json | sed 's/"rope_parameters": {/"rope_theta": 500.0, "rope_scaling": {/; s/"rope_theta": 500.0,    "rope_type"/"rope_type"/' >odd/config.json
 works llama3/built/trainer init --init odd --out old.safetensors
 same old.safetensors llama3.safetensors
+sed -i 's/"factor": 8.0/"mscale": 1.0, &/' odd/config.json
+refuses 3 'rope_scaling.mscale: found 1.0, an unknown key' llama3/built/trainer init --init odd --out refused.safetensors
 sed -i 's/"factor": 8.0/"factor": 4.0/' odd/config.json
 refuses 3 'rope_parameters: expected' llama3/built/trainer init --init odd --out refused.safetensors
 finish

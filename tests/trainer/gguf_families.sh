@@ -141,6 +141,21 @@ works "$lathe" build neox/model.lua --set attention_bias=false -o plain
 works plain/trainer train --data long.txt --val-fraction 0 --tokenizer neox.gguf --out plain-run --steps 1
 refuses 3 'projections of attention have biases in a model of this architecture' plain/trainer export --to gguf --weights plain-run --out refused.gguf
 
+# Of a llama the tensors alone say that projections have biases; in others they have no place.
+cp -r $reference/hf_biases biases && cp qwen2-out/tokenizer.json biases/
+works "$lathe" new of-folder --from biases
+works "$lathe" build of-folder/model.lua -o of-folder/built
+works of-folder/built/trainer export --to gguf --weights biases --out biases.gguf
+works "$lathe" new of-file --from biases.gguf
+says '^c.attention_bias = true$' of-file/model.lua
+says '^c.mlp_bias = true$' of-file/model.lua
+works of-folder/built/trainer init --init biases --out known.safetensors
+works of-folder/built/trainer init --init biases.gguf --out back.safetensors
+same back.safetensors known.safetensors
+works "$lathe" build smollm3/model.lua --set mlp_bias=true -o biased
+works biased/trainer train --data long.txt --val-fraction 0 --tokenizer smollm3.gguf --out biased-run --steps 1
+refuses 3 "projections have no biases in a model of this architecture, and this one's have" biased/trainer export --to gguf --weights biased-run --out refused.gguf
+
 # llama.cpp leaves out the rotary positions of every fourth layer of SmolLM 3, and of no others.
 works "$lathe" build smollm3/model.lua --set no_rope_interval=2 -o second
 works second/trainer train --data long.txt --val-fraction 0 --tokenizer smollm3.gguf --out second-run --steps 1

@@ -69,6 +69,14 @@ works $trainer init --init bad --out x.safetensors --ignore-config norm_style
 says 'config.json: ignored because of --ignore-config: norm_style: found "odd"' err
 works $trainer export --weights bad --out odd --ignore-config norm_style
 says '"norm_style": "odd"' odd/config.json
+refuse use_mrope true 'use_mrope: found true: rotary positions have three parts'
+refuse shared_expert_intermediate_size 8 'shared_expert_intermediate_size: found 8: each token goes through one more expert'
+pass use_mrope false
+pass shared_expert_intermediate_size 0
+pass lm_head_bias false
+pass full_attn_mod 1
+pass interpolate_factor 1
+pass cache_implementation '"hybrid"'
 pass sliding_window null
 pass sliding_window 64
 pass partial_rotary_factor 1.0
