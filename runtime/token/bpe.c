@@ -10,6 +10,8 @@
 #include "token/token.h"
 #include "token/tokenizer.h"
 
+#include <stdatomic.h>
+
 enum { SHORT = 64 }; /* bytes of a piece that is searched */
 #define NO_RANK INT32_MAX
 
@@ -115,17 +117,24 @@ static const Pair *pair_of(const Tokenizer *t, int32_t left, int32_t right)
     return p->key == NO_PAIR ? NULL : p;
 }
 
+/* Published vocabularies may lack bytes, such as control characters. */
+static void tell_byte_left_out(const Merger *m, unsigned char byte)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT; /* of all threads' encoders */
+    if (!atomic_flag_test_and_set(&told))
+        note("%s: has byte 0x%02x, for which the tokenizer %s has no token; such bytes are left out, as elsewhere",
+             *m->place, byte, m->t->path);
+}
+
+/* -1: the byte is left out before anything is merged. */
 static int32_t id_of_byte(const Merger *m, unsigned char byte)
 {
     int32_t id = m->t->byte_id[byte] >= 0 ? m->t->byte_id[byte] : m->t->unknown;
-    if (id < 0)
-        fail(EXIT_DATA, *m->place,
-             "has byte 0x%02x, for which the tokenizer %s has no token; leave it out, or use another", byte,
-             m->t->path);
+    if (id < 0) tell_byte_left_out(m, byte);
     return id;
 }
 
-/* The first token at a place, and its bytes: a byte, or a character that is one. */
+/* The first token at a place, or -1, and its bytes: a byte, or a character that is one. */
 static int32_t first_id(const Merger *m, const char *at, int64_t n, int *bytes)
 {
     uint32_t code;
@@ -194,8 +203,13 @@ static void merge_long(Merger *m, const char *at, int64_t n, Ids *out)
     m->waiting = 0;
     int bytes;
     int64_t tokens = 0;
-    for (int64_t i = 0; i < n; i += bytes, tokens++)
-        l[tokens] = (Link){first_id(m, at + i, n - i, &bytes), (int32_t)tokens - 1, (int32_t)tokens + 1};
+    for (int64_t i = 0; i < n; i += bytes) {
+        int32_t id = first_id(m, at + i, n - i, &bytes);
+        if (id < 0) continue;
+        l[tokens] = (Link){id, (int32_t)tokens - 1, (int32_t)tokens + 1};
+        tokens++;
+    }
+    if (tokens == 0) return;
     l[tokens - 1].after = -1;
     n = tokens;
     for (int64_t i = 0; i + 1 < n; i++) push_pair(m, (int32_t)i);
@@ -228,6 +242,9 @@ void merge_piece(Merger *m, const char *at, int64_t n, Ids *out)
     need_ids(out, n);
     int32_t *id = out->at + out->n;
     int tokens = 0, bytes;
-    for (int64_t k = 0; k < n; k += bytes) id[tokens++] = first_id(m, at + k, n - k, &bytes);
+    for (int64_t k = 0; k < n; k += bytes) {
+        id[tokens] = first_id(m, at + k, n - k, &bytes);
+        tokens += id[tokens] >= 0;
+    }
     out->n += merge_short(m->t, id, tokens);
 }

@@ -119,7 +119,7 @@ struct Tokenizer {
     /* WORDS */
     bool lower, punctuation;
     Strings shown;   /* each word and a blank, for decoding */
-    int32_t unknown; /* for text without a token; -1: the program ends */
+    int32_t unknown; /* for text without a token; -1: Unigram ends the program, BPE leaves bytes out */
     /* WORDPIECE, with punctuation, shown and unknown as above */
     char *inner; /* before a piece that does not begin a word: "##" */
     int64_t longest_word; /* characters; longer ones are unknown */
