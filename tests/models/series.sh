@@ -20,7 +20,7 @@ awk 'function date(d) { m = 1; while (d >= long[m]) { d -= long[m]; m++ } return
 
 must "$trainer" train --data shops.csv --out run --threads 1
 grep -q '^data: .* windows to train on, .* to evaluate; 8 windows a step' said || tell "windows"
-steps=3000 kills=3 start="--data shops.csv --steps 3000 --eval-every 500 --save-every 150"
+steps=9000 kills=3 start="--data shops.csv --steps 9000 --eval-every 500 --save-every 150"
 # shellcheck disable=SC2086
 must "$trainer" train $start --out whole --threads 1
 trainer=$TMP/built/trainer killed_and_resumed
