@@ -22,6 +22,9 @@ must "$LATHE" build $gpt --precision fp64 --lora rank=3,alpha=5,rslora,train=wpe
 plain="$TMP/plain/trainer" low="$TMP/low/trainer" exact="$TMP/exact/trainer"
 
 must $exact selftest
+must "$LATHE" build models/llama.lua --precision fp64 --lora rank=4 --set layers=2 --set vocab=300 --set batch=2 --set width=16 \
+    --set heads=2 --set kv_heads=2 --set hidden=32 --set seq=8 -o "$TMP/bent" # its loss bends within a step of the test
+must "$TMP/bent/trainer" selftest
 must $plain train --data "$TMP/t.txt" --steps 60 --out "$TMP/base"
 must $low train --data "$TMP/t.txt" --init "$TMP/base" --steps 20 --save-every 10 --set lr=1e-2 --out "$TMP/run"
 must $low train --data "$TMP/t.txt" --resume="$TMP/run/checkpoints/step-10" --steps 20 --set lr=1e-2 --out "$TMP/cut"
