@@ -114,6 +114,11 @@ static void count_part(Block *b, const Document_part *p)
     if (p->kind == PART_TARGET) count_pair(&b->sum, b->source, p->n);
 }
 
+static int32_t id_after(const Order *o, Part_kind kind)
+{
+    return kind == PART_TARGET ? o->pair_end : kind == PART_CHAT ? o->eos : o->end;
+}
+
 /* Ids of a shard include their special tokens. */
 void add_part(Block *b, const Order *o, const Document_part *p)
 {
@@ -126,10 +131,10 @@ void add_part(Block *b, const Order *o, const Document_part *p)
     }
     if (p->first) b->length = 0;
     if (o->pack && (p->first || b->runs == 0)) b->run[b->runs++] = (int32_t)b->ids;
-    if (p->first && !p->id_size) add_id(b, o->bos, counts);
+    if (p->first && !p->id_size) add_id(b, p->kind == PART_CHAT ? o->bos : o->begin, counts);
     append_part_ids(b, p, counts);
     if (p->kind == PART_SOURCE) add_id(b, o->sep, counts);
-    if (p->last && !p->id_size) add_id(b, p->kind == PART_TARGET ? o->pair_end : o->eos, counts);
+    if (p->last && !p->id_size) add_id(b, id_after(o, p->kind), counts);
     count_part(b, p);
     if (b->length >= 0) b->length += b->ids - before;
     if (p->last) note_size(&b->sizes, b->length, o->seq);

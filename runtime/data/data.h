@@ -94,6 +94,8 @@ int64_t first_block_tokens(const Order *o); /* Order.first_tokens of a new run *
 /* data/special.c: the recipe's settings of pairs; the tokens around documents. */
 void settle_pairs(Order *o, const Reading *reading);
 void settle_specials(Order *o, const Reading *reading, const Tokenizer *k);
+struct Origin;
+const struct Origin *origin_read(const Reading *reading, const Tokenizer *k); /* NULL: other weights, another tokenizer */
 bool wants_epochs(const Reading *reading); /* by the recipe, or if --data is more than plain text files */
 Sources *shards_alone(const Reading *reading); /* NULL: --data has other files, or compressed ones */
 /* Finds the files of --data and reads the rows for evaluation.  k: a tokenizer of characters without numbers is

@@ -196,11 +196,9 @@ static void separate_shards(Epochs *e)
 static void settle_chats(Epochs *e)
 {
     const Reading *r = e->reading;
-    bool theirs = r->weights && (!r->tokenizer_given || came_with(e->tokenizer, r->weights));
-    const Origin *origin = theirs ? read_origin(r->weights) : NULL;
     char *why = NULL;
     Chat_form *form = must_alloc(sizeof *form);
-    find_chat_form(r->recipe, origin, e->tokenizer, form, &why);
+    find_chat_form(r->recipe, origin_read(r, e->tokenizer), e->tokenizer, form, &why);
     for (int i = 0; i < e->n; i++) {
         e->source[i].files->options.chat = form;
         e->source[i].files->options.unknown_chat = why;

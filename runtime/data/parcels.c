@@ -139,7 +139,7 @@ static Parcel *add_chat(Parcels *p, Parcel *q, const Document *d)
 {
     const char *at = d->text;
     for (int from = 0, end; from < d->spans; from = end) {
-        Document_part part = {.at = d->at, .counts = d->span[from].counts, .first = from == 0};
+        Document_part part = {.at = d->at, .kind = PART_CHAT, .counts = d->span[from].counts, .first = from == 0};
         end = spans_together(p->tokenizer, at, d->span, d->spans, from, &part.plain);
         for (int k = from; k < end; k++) part.bytes += d->span[k].bytes;
         part.last = end == d->spans;

@@ -18,7 +18,7 @@ enum { LONGEST_RECORD = 1 << 26 }; /* bytes */
 
 typedef struct Pair_reader {
     const Reading *reading;
-    Order order; /* bos, sep, pair_end */
+    Order order; /* bos, begin, sep, pair_end */
     const Tokenizer *tokenizer;
     Encoder *encoder;
     const Chat_form *form;
@@ -45,7 +45,7 @@ static int32_t encode_asked(Pair_reader *r)
 {
     const Preference *p = &r->record;
     int64_t before = r->ids.n;
-    append_id(&r->ids, r->order.bos);
+    append_id(&r->ids, p->messages ? r->order.bos : r->order.begin);
     if (p->messages) encode_messages(r->encoder, r->tokenizer, r->form, p->message, p->messages, &r->ids);
     else {
         encode_bytes(r->encoder, p->text.at, p->text.bytes, &r->ids);
@@ -194,10 +194,9 @@ static void read_file(Pair_reader *r, const Source_file *f)
 static void settle_form(Pair_reader *r)
 {
     const Reading *reading = r->reading;
-    bool theirs = reading->weights && (!reading->tokenizer_given || came_with(r->tokenizer, reading->weights));
     char *why = NULL;
     Chat_form *form = must_alloc(sizeof *form);
-    find_chat_form(reading->recipe, theirs ? read_origin(reading->weights) : NULL, r->tokenizer, form, &why);
+    find_chat_form(reading->recipe, origin_read(reading, r->tokenizer), r->tokenizer, form, &why);
     r->form = form;
     r->unknown_chat = why;
 }

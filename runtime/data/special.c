@@ -5,6 +5,7 @@
 #include "data/reading.h"
 #include "data/stream.h"
 #include "interface/lathe_model.h"
+#include "model/origin.h"
 #include "token/tokenizer.h"
 
 #include <ctype.h>
@@ -36,13 +37,30 @@ static int32_t usual_end(const Reading *reading, const Tokenizer *k)
     return id < 0 && parts ? token_of_text(k, "\n") : id;
 }
 
+const Origin *origin_read(const Reading *reading, const Tokenizer *k)
+{
+    if (!reading->weights || (reading->tokenizer_given && !came_with(k, reading->weights))) return NULL;
+    return read_origin(reading->weights);
+}
+
+/* Published models were trained on texts that begin as their tokenizers begin them, and end with the usual token. */
+static void settle_as_imported(Order *o, const Lathe_recipe *r, const Tokenizer *k)
+{
+    const int32_t *begin, end = usual_tokens(k).eos;
+    if (r->documents == LATHE_WHOLE) return;
+    if (!r->bos && tokens_before(k, &begin) == 1) o->begin = *begin;
+    if (!r->eos && end >= 0 && special_id(k, "<|endoftext|>") < 0) o->end = end;
+}
+
 static void settle_text(Order *o, const Reading *reading, const Tokenizer *k)
 {
     const Lathe_recipe *r = reading->recipe;
     o->bos = r->bos ? token_named(reading, k, "bos", r->bos) : -1;
     o->eos = r->eos ? token_named(reading, k, "eos", r->eos) : r->documents == LATHE_WHOLE ? -1 : usual_end(reading, k);
+    o->begin = o->bos, o->end = o->eos;
+    if (origin_read(reading, k)) settle_as_imported(o, r, k);
     o->sep = r->sep ? token_named(reading, k, "sep", r->sep) : token_of_text(k, "\n");
-    o->pair_end = r->eos || o->eos >= 0 ? o->eos : token_of_text(k, "\n");
+    o->pair_end = r->eos || o->end >= 0 ? o->end : token_of_text(k, "\n");
 }
 
 /* ------------------------------------------------------------------ encoder and decoder */

@@ -23,9 +23,11 @@ typedef struct Order {      /* everything that determines the rows */
     bool shuffle, once;     /* once: one epoch */
     bool validation;        /* the documents kept for evaluation instead of the others */
     double val_fraction;    /* of all documents, by their hashes */
-    int32_t seed, bos, eos; /* bos, eos: ids around each document; -1: none */
+    int32_t seed;
+    int32_t bos, eos;       /* ids around each chat; -1: none */
+    int32_t begin, end;     /* ids around each text: those, or as the tokenizer of imported weights has them; -1: none */
     int64_t ids;            /* all are below this */
-    /* of pairs (and chats) in one sequence: bos source sep target pair_end */
+    /* of pairs (and chats) in one sequence: begin source sep target pair_end */
     bool targets_only;      /* only ids of targets count */
     bool all_count;         /* all ids count; neither: pairs are refused */
     int32_t sep, pair_end;  /* -1: none */
@@ -59,7 +61,7 @@ typedef struct Stream_at { /* a place in that order */
     Stream_sum before;     /* of this epoch's earlier blocks */
 } Stream_at;
 
-typedef enum Part_kind { PART_TEXT, PART_SOURCE, PART_TARGET } Part_kind;
+typedef enum Part_kind { PART_TEXT, PART_SOURCE, PART_TARGET, PART_CHAT } Part_kind;
 
 typedef struct Document_part { /* of a document, as threads pass it on */
     Place at;

@@ -2,15 +2,12 @@
 # weights; a resumed run; the base that adapters belong to is known by a hash, and another one refused; what is refused.
 set -eu
 . tests/models/common
+. tests/models/beside
 from=tests/reference/low_rank base=tests/reference/preference
 llama="models/llama.lua --set vocab=99 --set layers=2 --set heads=4 --set kv_heads=2 --set width=32 --set hidden=64 --set seq=32 --set batch=4 --set tied=false --set context=95 --set pack=false"
 recipe="--set lr=3e-3 --set schedule=constant --set warmup=0 --set decay=0 --set clip=1 --set beta2=0.95 --set log_every=1"
 data="--data $from/text.txt --order contiguous --val-fraction 0 --set sep=none"
 losses() { sed -n 's/.*"split":"train","loss":\([^,]*\),.*/\1/p' "$1/metrics.jsonl" | tr '\n' ' '; }
-near() { # LIMIT A B: words of two lines, relative
-    { echo "$2" | tr -s ' ' '\n' | grep . >"$TMP/a"; echo "$3" | tr -s ' ' '\n' | grep . >"$TMP/b"; } || :
-    paste "$TMP/a" "$TMP/b" | awk -v limit="$1" 'NF != 2 || !($1 / $2 - 1 < limit && $2 / $1 - 1 < limit) { bad = 1 } END { exit bad || !NR }'
-}
 loss() { "$@" --json 2>"$TMP/said" | tr ',{' '\n\n' | sed -n 's/^"loss": *//p' | head -n 1; }
 
 # shellcheck disable=SC2086

@@ -3,26 +3,13 @@
 # another teacher it is refused; files have the student alone; teachers that do not fit, by tokens, classes, columns.
 set -eu
 . tests/models/common
+. tests/models/beside
 from=tests/reference/preference with=tests/reference/distill
 small="--set vocab=99 --set layers=2 --set heads=4 --set kv_heads=2 --set width=32 --set hidden=64 --set context=95 --set tied=false --set seq=24"
 student="models/llama.lua $small --set loss_on=target"
 teacher="models/llama.lua,layers=3,heads=6,kv_heads=2,width=48,hidden=80,vocab=99,context=64"
 recipe="--set schedule=constant --set warmup=0 --set decay=0 --set clip=1 --set beta2=0.95"
 
-# build NAME OPTIONS…
-build() {
-    name=$1
-    shift
-    must "$LATHE" build "$@" -o "$TMP/$name"
-}
-# near LIMIT A B: words of two lines, relative to the first
-near() {
-    echo "$2" | tr ' ' '\n' >"$TMP/near-a"
-    echo "$3" | tr ' ' '\n' >"$TMP/near-b"
-    paste "$TMP/near-a" "$TMP/near-b" | awk -v limit="$1" 'NF != 2 { exit bad = 1 }
-        { d = $1 - $2; d = d < 0 ? -d : d; if (!(d <= limit * $1)) bad = 1 }
-        END { exit bad || NR != 20 }'
-}
 # as PyTorch: NAME LIMIT TRAINER INPUTS LR OPTIONS…
 as_pytorch() {
     name=$1 limit=$2 trainer=$TMP/$3/trainer inputs=$4 lr=$5

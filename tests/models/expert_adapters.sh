@@ -2,15 +2,12 @@
 # folders and merged weights; over experts in 8 bits; a run that is killed goes on to the same bits; the router has none unless it is named.
 set -eu
 . tests/models/common
+. tests/models/beside
 from=tests/reference/expert_low_rank text=tests/reference/low_rank/text.txt tokenizer=tests/reference/preference
 sizes="models/llama.lua --set vocab=99 --set layers=2 --set heads=4 --set kv_heads=2 --set width=32 --set hidden=32 --set experts=4 --set active=2 --set seq=32 --set batch=4 --set tied=false --set context=95 --set pack=false"
 recipe="--set lr=3e-3 --set schedule=constant --set warmup=0 --set decay=0 --set clip=1 --set beta2=0.95 --set log_every=1"
 data="--data $text --tokenizer $tokenizer --order contiguous --val-fraction 0 --set sep=none"
 losses() { sed -n 's/.*"split":"train","loss":\([^,]*\),.*/\1/p' "$1/metrics.jsonl" | tr '\n' ' '; }
-near() { # LIMIT A B: words of two lines, relative
-    { echo "$2" | tr -s ' ' '\n' | grep . >"$TMP/a"; echo "$3" | tr -s ' ' '\n' | grep . >"$TMP/b"; } || :
-    paste "$TMP/a" "$TMP/b" | awk -v limit="$1" 'NF != 2 || !($1 / $2 - 1 < limit && $2 / $1 - 1 < limit) { bad = 1 } END { exit bad || !NR }'
-}
 loss() { "$@" --val-data $text --tokenizer $tokenizer --set sep=none --json 2>"$TMP/said" | tr ',{' '\n\n' | sed -n 's/^"loss": *//p' | head -n 1; }
 adapters() { head -c 20000 "$1/adapter_model.safetensors" | tr ',{' '\n\n' | grep -a -o '^"[a-z][^"]*lora_[^"]*":' | sort; }
 

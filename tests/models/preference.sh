@@ -3,25 +3,12 @@
 # changed one is refused; records that are no pairs.
 set -eu
 . tests/models/common
+. tests/models/beside
 from=tests/reference/preference
 small="--set vocab=99 --set layers=2 --set heads=4 --set kv_heads=2 --set width=32 --set hidden=64 --set seq=95 --set tied=false"
 whole="models/llama.lua $small"
 recipe="--steps 20 --set schedule=constant --set warmup=0 --set decay=0 --set clip=1 --set beta2=0.95"
 
-# build NAME OPTIONS…
-build() {
-    name=$1
-    shift
-    must "$LATHE" build "$@" -o "$TMP/$name"
-}
-# near LIMIT A B: words of two lines, relative to the larger of the first and 1e-3
-near() {
-    echo "$2" | tr ' ' '\n' >"$TMP/near-a"
-    echo "$3" | tr ' ' '\n' >"$TMP/near-b"
-    paste "$TMP/near-a" "$TMP/near-b" | awk -v limit="$1" 'NF != 2 { exit bad = 1 }
-        { d = $1 - $2; d = d < 0 ? -d : d; s = $1 < 0 ? -$1 : $1; if (!(d <= limit * (s > 1e-3 ? s : 1e-3))) bad = 1 }
-        END { exit bad || NR == 0 }'
-}
 losses() { sed -n 's/.*"split":"train","loss":\([^,]*\),.*/\1/p' "$1/metrics.jsonl" | head -20 | tr '\n' ' ' | sed 's/ $//'; }
 theirs() { sed -n "s/^$1 //p" $from/losses.txt; }
 scores() { tr ',{' '\n\n' <"$TMP/said" | sed -n 's/^"\(loss\|rewards_[a-z]*\)":\(.*\)/\2/p' | tr '\n' ' ' | sed 's/ $//'; }

@@ -56,7 +56,7 @@ class Work:
     """The folder of a model: its description, exports and trainers, each made once"""
 
     def __init__(self, a):
-        self.lathe, self.file, self.folder = a.lathe, a.file, a.work
+        self.lathe, self.file, self.folder, self.template = a.lathe, a.file, a.work, a.template
         os.makedirs(self.folder, exist_ok=True)
         if not os.path.exists(self.at("model")):
             run(self.lathe, "new", self.at("model"), "--from", self.file)
@@ -82,7 +82,11 @@ class Work:
         return path
 
     def tokenizer(self):
-        return AutoTokenizer.from_pretrained(self.export("hf"))
+        t = AutoTokenizer.from_pretrained(self.export("hf"))
+        if self.template:
+            with open(self.template, encoding="utf-8") as f:
+                t.chat_template = f.read()
+        return t
 
     def model(self):
         return AutoModelForCausalLM.from_pretrained(self.export("hf"), dtype=torch.float32)
@@ -213,8 +217,9 @@ def chat_ids(t, messages, end):
 def chat_batches(w, path):
     """Batches of steps, a chat in each row, padded: attention of packed chats does not see other chats either"""
     t = w.tokenizer()
+    end = t.get_vocab().get("<|endoftext|>", t.eos_token_id)
     with open(path, encoding="utf-8") as f:
-        chats = [chat_ids(t, json.loads(line)["messages"], t.convert_tokens_to_ids("<|endoftext|>")) for line in f]
+        chats = [chat_ids(t, json.loads(line)["messages"], end) for line in f]
     rows = packed([len(ids) - 1 for ids, _ in chats], SEQ)
     order = shuffled(len(rows), 0, ROW_SITE)
     assert max(len(ids) for ids, _ in chats) <= SEQ and len(rows) >= STEPS * ROWS
@@ -479,6 +484,7 @@ def main():
         c.add_argument("--work")
         c.add_argument("--ids", type=int, default=512)
         c.add_argument("--texts", type=int, default=2000)
+        c.add_argument("--template", help="a chat template's text, for a model that was published without one")
     a = p.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         a.work = a.work or folder

@@ -97,6 +97,25 @@ works $begun --json
 says '"tokens":\[1,' out
 works $begun --set bos=none --prompt "$prompt"
 is "$prompt$(value text 1)"
+
+# Its texts are read so, too, and end with its end token; chats have the tokens of their form.
+measured() { # WEIGHTS DATA OPTIONS…
+    works one/trainer eval --weights "$1" --data "$2" --val-fraction 1 --set loss_on=all --set chat=chatml ${3:-}
+}
+cp -r begun closed
+sed -i 's/<|endoftext|>/<\/s>/g' closed/*.json
+cat='the cat sat on a mat'
+yes "{\"text\": \"$cat\"}" | head -n 100 >texts.jsonl
+yes "{\"text\": \"<|im_start|>$cat<|endoftext|>\"}" | head -n 100 >opened.jsonl
+yes "{\"text\": \"<|im_start|>$cat</s>\"}" | head -n 100 >closed.jsonl
+yes '{"messages": [{"role": "user", "content": "the cat"}, {"role": "assistant", "content": "sat"}]}' | head -n 100 >chats.jsonl
+measured begun texts.jsonl && cp out begun.said
+measured begun opened.jsonl '--set bos=none --set eos=none' && same out begun.said
+measured closed texts.jsonl && cp out closed.said
+measured closed closed.jsonl '--set bos=none --set eos=none' && same out closed.said
+measured begun texts.jsonl '--set bos=none --set eos=none' && differs out begun.said
+measured closed chats.jsonl && cp out chats.said
+measured closed chats.jsonl '--set bos=none --set eos=none' && same out chats.said
 sed -i 's/"ids": \[1\]/"ids": [290]/' begun/tokenizer.json
 refuses 3 'begun/tokenizer.json: error: "post_processor": expected ids of the vocabulary before a text' $begun
 
