@@ -162,6 +162,15 @@ bool job_wanted(Jobs *all, Job *j)
     return wanted;
 }
 
+/* A connection that ends reads them for the log, whether the answer is whole or not. */
+void job_counts(Jobs *all, Job *j, int64_t read, int64_t written)
+{
+    pthread_mutex_lock(&all->lock);
+    j->read = read;
+    j->written = written;
+    pthread_mutex_unlock(&all->lock);
+}
+
 void job_says(Jobs *all, Job *j, int status, const char *text, size_t bytes)
 {
     pthread_mutex_lock(&all->lock);

@@ -10,9 +10,9 @@
 typedef struct Job {
     Request request;
     int64_t number, created;
-    int64_t read, written; /* tokens */
-    struct Job *next;      /* in the queue */
+    struct Job *next; /* in the queue */
     /* What follows belongs to the lock of its Jobs. */
+    int64_t read, written; /* tokens; who answers alone writes them, by job_counts() */
     int status; /* of HTTP; 0: not known yet */
     char *text; /* what the client gets; sent: bytes of it that it has */
     size_t bytes, room, sent;
@@ -44,6 +44,7 @@ bool jobs_ended(Jobs *all);
 /* For who answers. */
 Job *next_job(Jobs *all, bool wait); /* NULL: the server ends, or there is none and nobody waits */
 bool job_wanted(Jobs *all, Job *j); /* false: the client is gone, or the server ends */
+void job_counts(Jobs *all, Job *j, int64_t read, int64_t written);
 void job_says(Jobs *all, Job *j, int status, const char *text, size_t bytes); /* more of the answer */
 void job_done(Jobs *all, Job *j); /* the answer is whole; the job is no longer theirs */
 

@@ -126,7 +126,7 @@ static void take_whole(void *with, const Written *written)
     Answer *a = with;
     const char *reason = written->ended ? "stop" : "length";
     Text_written text = text_written(a->of->tokenizer, written);
-    a->job->written = written->n - written->from;
+    job_counts(&a->of->jobs, a->job, a->ids.n, written->n - written->from);
     const Reply r = reply_of(a, reason);
     if (written->stuck) {
         send_fault(a, 400, a->job->request.grammar.at ? "grammar" : "response_format", written->stuck);
@@ -258,7 +258,7 @@ static bool read_asked(Answer *a)
     a->out.stop = &a->asked.stop;
     if (!all_known(a) || !has_room(a)) return false;
     take_asked(a->writer, &a->asked, &a->ids);
-    a->job->read = a->ids.n;
+    job_counts(&a->of->jobs, a->job, a->ids.n, 0);
     return has_room(a);
 }
 

@@ -1,7 +1,7 @@
 /* engine.c: a fuzz target under libFuzzer.  The code under test is written for one input a process: it ends by exit(),
  * keeps its memory until then, and has state in static variables.  So here exit() jumps back (--wrap), all that was
- * allocated is freed after each input (libfuzzer renames malloc and its kin in the code under test), and its static
- * variables (which libfuzzer puts into sections of their own) are set back to what they were at first. */
+ * allocated or mapped is freed after each input (libfuzzer renames malloc and its kin in the code under test, and wraps
+ * mmap), and its static variables (which libfuzzer puts into sections of their own) are set back to what they were. */
 #include "fuzz.h"
 #include "memory.h"
 
@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -68,6 +69,44 @@ static void free_all_blocks(void)
     while (blocks.next != &blocks) fuzz_free(blocks.next->at);
 }
 
+/* ------------------------------------------------------------------ mappings */
+
+/* Of files, mostly, that were refused after they were mapped.  Thousands of them make each system call slow, and at
+ * vm.max_map_count the kernel gives no more. */
+enum { MAPPINGS = 64 };
+
+static struct {
+    void *at;
+    size_t bytes;
+} mapping[MAPPINGS];
+static int mappings;
+static volatile int inside; /* the code under test */
+
+void *__real_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
+int __real_munmap(void *at, size_t bytes);
+
+void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+    at = __real_mmap(at, bytes, protection, flags, fd, offset);
+    if (!inside || at == MAP_FAILED) return at;
+    if (mappings == MAPPINGS) abort();
+    mapping[mappings].at = at;
+    mapping[mappings++].bytes = bytes;
+    return at;
+}
+
+int __wrap_munmap(void *at, size_t bytes)
+{
+    for (int i = 0; i < mappings; i++)
+        if (mapping[i].at == at) mapping[i--] = mapping[--mappings];
+    return __real_munmap(at, bytes);
+}
+
+static void unmap_all(void)
+{
+    while (mappings) __wrap_munmap(mapping[0].at, mapping[0].bytes);
+}
+
 /* ------------------------------------------------------------------ static variables */
 
 extern char __start_under_data[] __attribute__((weak)),
@@ -75,9 +114,12 @@ extern char __start_under_data[] __attribute__((weak)),
     __start_under_bss[] __attribute__((weak)), __stop_under_bss[] __attribute__((weak));
 static char *first_data, *first_bss;
 
+typedef uint64_t __attribute__((aligned(1), may_alias)) Eight; /* bytes at any address */
+
 /* Between the variables lie the sanitizer's red zones, which memcpy would trip over. */
 __attribute__((no_sanitize("address"), noinline)) static void copy_raw(char *to, const char *from, const char *end)
 {
+    for (; end - from >= 8; from += 8, to += 8) *(volatile Eight *)to = *(const Eight *)from;
     while (from < end) *(volatile char *)to++ = *from++;
 }
 
@@ -98,7 +140,6 @@ static void set_back_statics(void)
 /* ------------------------------------------------------------------ one input */
 
 static sigjmp_buf back;
-static volatile int inside;
 /* In memory: ext4 writes a file that replaces another to the disk at once. */
 static char folder[] = "/dev/shm/lathe-fuzz-XXXXXX", path[sizeof folder + 20];
 
@@ -159,6 +200,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *text, size_t n)
     if (free_file >= 0) close_files(free_file);
     setitimer(ITIMER_VIRTUAL, &(struct itimerval){0}, NULL); /* the front's limit of time */
     free_all_blocks();
+    unmap_all();
     set_back_statics();
     return 0;
 }
