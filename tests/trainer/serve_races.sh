@@ -73,6 +73,9 @@ says '(left)' log
 sed '/^void job_counts/,/^}/ { /pthread_mutex/d }' "$top/runtime/serve/jobs.c" >jobs.c
 # shellcheck disable=SC2086
 "$cc" $flags $defines -c jobs.c -o objects/jobs-serve.o && link racing || wrong "the copy does not build"
-leave racing
+for try in 1 2 3 4 5 6 7 8 9 10; do # it is reported two times in three: other locks may order the two by chance
+    leave racing
+    [ $code != 66 ] || break
+done
 [ $code = 66 ] && says 'data race' log || wrong "a planted race was not found"
 finish
