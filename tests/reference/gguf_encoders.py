@@ -210,8 +210,11 @@ def predicted(trainer, weights, texts, work, head):
 
 
 def plain(words, x):
-    """Texts that llama.cpp reads as transformers does: without words over 100 characters, which WordPiece gives up and it does not, and
-    without Hangul, of which it keeps the first of two or three letters where accents go."""
+    """Texts that llama.cpp reads as transformers does: without words over 100 characters, which WordPiece gives up and it does not,
+    without Hangul, of which it keeps the first of two or three letters where accents go, and where accents stay without \u0130, which it
+    makes an i without its dot."""
+    if "\u0130" in x and words.backend_tokenizer.normalizer and len(words.backend_tokenizer.normalizer.normalize_str("\u0130")) > 1:
+        return False
     return len(words.encode(x)) <= SEQ - 2 and all(len(w) < 100 for w in x.split()) and not any("\uac00" <= c <= "\ud7a3" for c in x)
 
 
