@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -252,4 +253,12 @@ bool remove_folder(const char *path)
     }
     if (d) closedir(d);
     return rmdir(path) == 0;
+}
+
+/* ------------------------------------------------------------------ mapped files */
+
+void drop_pages(const void *map, int64_t from, int64_t to)
+{
+    const int64_t page = sysconf(_SC_PAGESIZE), begin = from / page * page;
+    if (begin < to) (void)madvise((char *)map + begin, (size_t)(to - begin), MADV_DONTNEED);
 }

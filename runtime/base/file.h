@@ -54,4 +54,7 @@ bool add_folder(const char *path, Fault *f); /* its parent exists */
 bool replace_link(const char *path, const char *target, Fault *f); /* also true if the file system has no links */
 bool remove_folder(const char *path);                            /* and the plain files in it */
 
+/* Of a file mapped at `map`, bytes from … to have been read: drops their pages, so that they do not count as this
+ * process's memory.  The system keeps what it has room for; all may be read again. */
+void drop_pages(const void *map, int64_t from, int64_t to);
 #endif

@@ -94,6 +94,7 @@ static void add_tensor(Sum *s, const char *name, const Lathe_param *p, int64_t c
     int64_t n = 1;
     for (int k = 0; k < from->rank; k++) n *= from->dim[k];
     s->all += at ? sum_floats(named, at, n) : sum_stored(named, t, from, n);
+    leave_stored(from);
 }
 
 static bool is_of_base(const Lathe_model *m, const Lathe_param *p)

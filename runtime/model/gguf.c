@@ -303,6 +303,7 @@ static void take_tensors(Cursor *c, int64_t n)
                  "tensor %s is at byte %lld of %lld bytes of data and has %lld; the file is cut off or damaged",
                  t->name, (long long)offset[i], (long long)(room < 0 ? 0 : room), (long long)t->bytes);
         t->at = map + begin + offset[i];
+        t->map = map;
     }
     free(offset);
     check_places(s);

@@ -184,13 +184,6 @@ int64_t hf_place(const Hf_tensor *t, int64_t element)
     return copy_place(t->param, t->copy, element);
 }
 
-static int64_t stored_elements(const Stored *s)
-{
-    int64_t n = 1;
-    for (int k = 0; k < s->rank; k++) n *= s->dim[k];
-    return n;
-}
-
 /* Adds a row for each id that the files lack: the mean of theirs, which lowers the probabilities of the others by at
  * most missing / ids (Hewitt 2021, Initializing New Word Embeddings for Pretrained Language Models). */
 static void fill_rows(const Lathe_model *m, const Hf_tensor *t, int64_t rows, void *flat)
@@ -226,6 +219,7 @@ static bool import_block(const Lathe_model *m, const Hf_tensor *t, const Stored 
     } else if (stored_is(from, block_word(type))) {
         memcpy(parameter_at(m, flat, place), from->at + bytes_of_numbers(type, first),
                (size_t)bytes_of_numbers(type, LATHE_BLOCK));
+        leave_behind(from, first, LATHE_BLOCK);
         return isfinite(read_weight(m, flat, place));
     } else {
         read_stored(from, first, LATHE_BLOCK, values);
@@ -282,6 +276,7 @@ static void clear_lead(const Lathe_model *m, const Hf_tensor *t, int64_t n, void
 static void take_tensor(const Lathe_model *m, const Hf_tensor *t, const Stored *from, void *flat, Misfits *bad)
 {
     bool finite = (lies_in_blocks(m, t->param) ? import_blocks : import_numbers)(m, t, from, flat);
+    leave_stored(from);
     if (!finite) add_misfit(bad, text_of("%s: has values that are not finite", t->name));
     if (from->lead) clear_lead(m, t, unturned_place(from, 0), flat);
     if (t->ids && from->dim[0] < t->dim[0]) fill_rows(m, t, from->dim[0], flat);

@@ -117,6 +117,7 @@ void read_llmc(Store *s, const char *path)
     for (const Llmc_kind *k = llmc_kinds; k < llmc_kinds + LLMC_KINDS; k++)
         for (int64_t layer = 0; layer < copies_of_kind(k, &h); layer++, at += elements_of_kind(k, &h) * size)
             s->tensor[s->n++] = stored_of_kind(k, &h, layer, at, (int)size);
+    for (int i = 0; i < s->n; i++) s->tensor[i].map = s->map;
     sort_tensors(s);
 }
 

@@ -122,6 +122,7 @@ static void take_tensor(Store *s, Stored *t, const char *name, const json_t *inf
              "tensor %s: its shape needs %lld bytes, its data_offsets give %lld; the file is damaged", name,
              (long long)bytes, (long long)(end - begin));
     t->at = data + begin;
+    t->map = s->map;
     t->bytes = bytes;
 }
 
@@ -260,6 +261,13 @@ double stored_element(const Stored *s, int64_t i)
 
 bool is_stored_real(const Stored *s) { return stored_is(s, "F32 F64 F16 BF16") || block_form(s->dtype); }
 
+int64_t stored_elements(const Stored *s)
+{
+    int64_t n = 1;
+    for (int k = 0; k < s->rank; k++) n *= s->dim[k];
+    return n;
+}
+
 static void read_values(const Stored *s, int64_t first, int64_t n, double *to)
 {
     const Block_form *form = block_form(s->dtype);
@@ -280,10 +288,27 @@ static void read_values(const Stored *s, int64_t first, int64_t n, double *to)
     }
 }
 
+void leave_stored(const Stored *s)
+{
+    if (s->map) drop_pages(s->map, s->at - s->map, s->at - s->map + s->bytes);
+}
+
+/* Of every MB that ends there; what is about to be read of it by another thread is read again. */
+void leave_behind(const Stored *s, int64_t first, int64_t n)
+{
+    enum { AT_ONCE = 1 << 20 };
+    if (!s->map || n == 0) return;
+    double each = (double)s->bytes / (double)stored_elements(s);
+    int64_t at = s->at - s->map, from = (at + (int64_t)((double)first * each)) / AT_ONCE,
+            to = (at + (int64_t)((double)(first + n) * each)) / AT_ONCE;
+    if (from < to) drop_pages(s->map, from * AT_ONCE, to * AT_ONCE);
+}
+
 void read_stored(const Stored *s, int64_t first, int64_t n, double *to)
 {
     read_values(s, first, n, to);
     for (int64_t i = 0; s->raised && i < n; i++) to[i] -= 1;
+    leave_behind(s, first, n);
 }
 
 /* Row 2 i + k of a turned head is row i + k D/2 of the tensor.  Where q, k and v of all heads lie apart, the tensor has

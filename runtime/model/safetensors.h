@@ -14,6 +14,7 @@ typedef struct Stored { /* a tensor in a file */
     int64_t dim[LATHE_MAXRANK];
     const char *at; /* its bytes; may be unaligned */
     int64_t bytes;
+    const char *map; /* of its file; NULL: it is not mapped */
     int64_t turned; /* of GGUF: rows of a head that are in the order of rotary pairs (unturned_place); 0: none are */
     int64_t apart;  /* of GGUF: rows of a head whose q, k and v lie apart, those of all heads together; 0: none do */
     int64_t lead;    /* of GGUF: rows of a table before the first one of the file, which are of no use */
@@ -36,12 +37,17 @@ void read_store(Store *s, const char *path);
 void close_store(Store *s);
 const Stored *find_stored(const Store *s, const char *name); /* NULL: none */
 const char *store_note(const Store *s, const char *key);     /* of put_note(); NULL: none */
+int64_t stored_elements(const Stored *s);
 double stored_element(const Stored *s, int64_t i);           /* F32, F64, F16, BF16, I32, I64, and those of blocks.h */
 bool stored_is(const Stored *s, const char *dtypes);         /* "F32 F64" */
 bool is_stored_real(const Stored *s);                        /* F32, F64, F16, BF16, or one of blocks.h */
 int64_t unturned_place(const Stored *s, int64_t i);            /* of an element in its tensor; i but where it is turned, apart or transposed, or has a lead */
 /* Elements first … first + n, less 1 where raised; faster than one by one where they lie in blocks. */
 void read_stored(const Stored *s, int64_t first, int64_t n, double *to);
+/* Drops the pages of what was read: of all elements, or those that first … first + n are the last of.  read_stored()
+ * calls the second. */
+void leave_stored(const Stored *s);
+void leave_behind(const Stored *s, int64_t first, int64_t n);
 
 void map_store(Store *s, const char *kind); /* s->path; kind: "a safetensors file" */
 

@@ -121,6 +121,17 @@ static void convert_elements(Lathe_dtype type, void *to, const Stored *from, int
     }
 }
 
+static void copy_elements_of(Lathe_dtype type, char *to, const Stored *from, int64_t first, int64_t n)
+{
+    enum { AT_ONCE = 1 << 16 };
+    for (int64_t i = 0; i < n; i += AT_ONCE) {
+        int64_t count = n - i < AT_ONCE ? n - i : AT_ONCE;
+        memcpy(to + bytes_of_numbers(type, i), from->at + bytes_of_numbers(type, first + i),
+               (size_t)bytes_of_numbers(type, count));
+        leave_behind(from, first + i, count);
+    }
+}
+
 /* Copies elements of the flat array's type bit for bit, and converts others. */
 static void take_elements(Some of, Lathe_dtype type, const Lathe_param *p, int64_t copy, const Stored *from, void *flat)
 {
@@ -128,10 +139,10 @@ static void take_elements(Some of, Lathe_dtype type, const Lathe_param *p, int64
     for (int64_t e = 0; e < copy_elements(p); e += run) {
         int64_t place = copy_place(p, copy, e);
         char *to = of.blocks ? parameter_at(of.blocks, flat, place) : (char *)flat + place * dtype_size(type);
-        if (stored_is(from, stored_word(type)))
-            memcpy(to, from->at + bytes_of_numbers(type, e), (size_t)bytes_of_numbers(type, run));
+        if (stored_is(from, stored_word(type))) copy_elements_of(type, to, from, e, run);
         else convert_elements(type, to, from, e, run);
     }
+    leave_stored(from);
 }
 
 static bool same_dims(const Lathe_param *p, const Stored *s)

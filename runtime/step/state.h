@@ -32,7 +32,7 @@ char *state_last_line(const char *body, size_t bytes); /* what state_text adds *
 void read_state(State *s, const char *checkpoint);     /* ends the program (3) if it is damaged */
 int64_t whole_member(const State *s, const json_t *from, const char *name, int64_t least); /* or ends the program (3) */
 void close_state(State *s);
-/* Ends the program (3) if the bytes differ from those of the saved checkpoint. */
+/* Ends the program (3) if the bytes of a mapped file differ from those of the saved checkpoint. */
 void check_mark(const State *s, const char *file, const char *path, const void *at, size_t bytes);
 
 #endif
