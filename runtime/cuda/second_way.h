@@ -19,7 +19,7 @@ static inline void second_way(const char *what, const char *why)
     snprintf(line, sizeof line, "%s", what);
     for (int i = 0; i < all->n; i++)
         if (strcmp(all->said[i], line) == 0) return;
-    if (all->n < (int)(sizeof all->said / sizeof all->said[0])) memcpy(all->said[all->n++], line, sizeof line);
+    if (all->n < (int)(sizeof all->said / sizeof all->said[0])) snprintf(all->said[all->n++], sizeof line, "%s", line);
     fprintf(stderr, "note: %s: %s\n", what, why);
 }
 
