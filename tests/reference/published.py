@@ -10,8 +10,8 @@
 
 All take --work FOLDER, where descriptions, trainers, exports and runs are kept; trainers that are there are not built again.  CHATS.jsonl is
 what facts.py makes.  llama.cpp reads Lathe's own F32 export, transformers its export for Hugging Face.  Chats are rendered and encoded by
-transformers; which of them share a step is worked out in batch_order.py.  Where a bound is passed
-over, the exit code is 1.  A process takes up to 5 GB.
+transformers; which of them share a step is worked out in batch_order.py.  Where a bound is passed over, the exit code is 1.  A process
+takes up to 5 GB.
 
 llama.cpp's CPU code takes gelu by tanh from a table of 16 bits.  One without it is built from llama-cpp-python's source package, where two
 lines are left out: sed -i '/^#define GGML_GELU_/d' vendor/llama.cpp/ggml/src/ggml-cpu/vec.h, then pip install . in an environment of its own.
@@ -119,37 +119,16 @@ def compare_logits(what, own, theirs, bound=1e-3):
          far < bound and first >= 0.99)  # fmt: skip
 
 
-class TableGelu(torch.nn.Module):
-    """gelu as llama.cpp's CPU code has it between -10 and 10: from a table with an entry for each number of 16 bits, in 16 bits"""
-
-    def forward(self, x):
-        y = torch.nn.functional.gelu(x.half().float(), approximate="tanh").half().float()
-        return torch.where(x.abs() < 10, y, x.clamp(min=0))
-
-
-def theirs_by_table(model, ids):
-    """transformers' logits with that gelu; None: the model has another activation"""
-    for layer in model.model.layers:
-        if "gelu" not in type(layer.mlp.act_fn).__name__.lower():
-            return None
-        layer.mlp.act_fn = TableGelu()
-    return model(ids).logits[0].numpy()
-
-
 def logits(a):
     w = Work(a)
     with open(a.data, encoding="utf-8") as f:
         ids = np.array([w.tokenizer()(f.read(40 * a.ids))["input_ids"][: a.ids]])
     own = lathe_logits(w, w.wide(a.ids), ids, "--weights", a.file)[0]
     with torch.no_grad():
-        model, x = w.model().eval(), torch.from_numpy(ids)
-        compare_logits("transformers", own, model(x).logits[0].numpy())
-        by_table = theirs_by_table(model, x)
+        compare_logits("transformers", own, w.model().eval()(torch.from_numpy(ids)).logits[0].numpy())
     theirs = llama_cpp.Llama(w.export("gguf"), n_ctx=a.ids, n_batch=a.ids, type_k=0, type_v=0, n_threads=2, flash_attn=False, logits_all=True, verbose=False)  # fmt: skip
     theirs.eval(ids[0].tolist())
     compare_logits("llama.cpp", own, theirs.scores[: a.ids], 1e-4 if a.exact_gelu else 1e-3)
-    if by_table is not None and not a.exact_gelu:
-        print(f"    transformers with llama.cpp's gelu of 16 bits: {apart(by_table, theirs.scores[: a.ids]):.1e} from llama.cpp's")
 
 
 # ---------------------------------------------------------------- tokens
@@ -210,18 +189,18 @@ def said(t, messages, **how):
 
 
 def chat_ids(t, messages, end):
-    """Ids and labels: of the answer and its end; a newline and the end of a document come behind"""
+    """Ids and labels: of the answer and its end; a newline and <|endoftext|>, where the tokenizer has it, come behind"""
     asked = said(t, messages[:-1], add_generation_prompt=True)
     answer = said(t, messages)[len(asked) :]
     encode = lambda text: t(text, add_special_tokens=False)["input_ids"]  # noqa: E731
-    prompt, counts, rest = encode(asked), encode(answer.rstrip("\n")), encode("\n") + [end]
+    prompt, counts, rest = encode(asked), encode(answer.rstrip("\n")), encode("\n") + end
     return prompt + counts + rest, [-100] * len(prompt) + counts + [-100] * len(rest)
 
 
 def chat_batches(w, path):
     """Batches of steps, a chat in each row, padded: attention of packed chats does not see other chats either"""
     t = w.tokenizer()
-    end = t.get_vocab().get("<|endoftext|>", t.eos_token_id)
+    end = [t.get_vocab()[x] for x in ("<|endoftext|>",) if x in t.get_vocab()]
     with open(path, encoding="utf-8") as f:
         chats = [chat_ids(t, json.loads(line)["messages"], end) for line in f]
     rows = packed([len(ids) - 1 for ids, _ in chats], SEQ)
