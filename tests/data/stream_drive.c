@@ -36,7 +36,9 @@ int main(int argc, char **argv)
                .once = rows == 0,
                .seed = 1,
                .bos = -1,
+               .begin = -1,
                .eos = 0,
+               .end = 0,
                .ids = 65536};
     Sources *from = open_sources(&paths, &(Source_options){.raw_id_size = 2});
     Tokenizer *bytes = open_tokenizer(TOKEN_BYTES);

@@ -54,7 +54,9 @@ static void list_side(const char *folder, bool validation, char *marks)
                .validation = validation,
                .val_fraction = 0.25,
                .bos = -1,
+               .begin = -1,
                .eos = -1,
+               .end = -1,
                .ids = 256};
     Words paths = {0};
     add_word(&paths, folder);

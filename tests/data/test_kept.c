@@ -62,7 +62,9 @@ static Order order_of(bool validation)
                    .val_fraction = 0.2,
                    .seed = 3,
                    .bos = -1,
+                   .begin = -1,
                    .eos = 0,
+                   .end = 0,
                    .ids = 1000};
 }
 

@@ -129,7 +129,9 @@ static Order order_of(int i, bool pack)
                    .shuffle = true,
                    .seed = 40 + i,
                    .bos = -1,
+                   .begin = -1,
                    .eos = '\n',
+                   .end = '\n',
                    .ids = 256};
 }
 

@@ -58,7 +58,8 @@ static Order text_order(int64_t seq, bool pack)
                    .targets_only = true,
                    .seed = 7,
                    .bos = -1,
-                   .eos = -1,
+                   .begin = -1,
+                   .eos = '.',
                    .sep = '>',
                    .pair_end = '.',
                    .ids = 256};
@@ -162,8 +163,8 @@ static void chat_by_hand(void)
     static const char chat[] = "{\"messages\": [{\"content\": \"Hi\", \"role\": \"user\", \"name\": \"x\"}, "
                                "{\"role\": \"assistant\", \"content\": \"Yo\"}]}\n";
     Order o = text_order(13, true);
-    Sources *from = source_of("chat.jsonl", chat, (Source_options){.chat = &(Chat_form){.before = "<", .after = ":", .end = "|", .behind = "/"}});
-    o.eos = '.';
+    const Source_options how = {.chat = &(Chat_form){.before = "<", .after = ":", .end = "|", .behind = "/"}};
+    Sources *from = source_of("chat.jsonl", chat, how);
     Row_stream *s = open_stream(from, bytes, &o, 1, NULL);
     Row r;
     CHECK(take_row(s, &r)); /* <user:Hi|/<assistant:Yo|/. : 26 ids, 25 places, of which the first 13 count nothing */

@@ -95,7 +95,9 @@ static Order order_of(bool pack, bool shuffle)
                    .shuffle = shuffle,
                    .seed = 7,
                    .bos = -1,
+                   .begin = -1,
                    .eos = '\n',
+                   .end = '\n',
                    .ids = 256};
 }
 
