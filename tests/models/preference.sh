@@ -21,9 +21,9 @@ as_trl() {
     # shellcheck disable=SC2086
     must "$trainer" train --init $from --data $from/$data.jsonl --val-fraction 0 $recipe --set sep=none "$@" --out "${run%/trainer}"
     run=${run%/trainer}
-    near 1e-4 "$(theirs "$name")" "$(losses "$run")" || tell "$run: losses $(losses "$run") instead of $(theirs "$name")"
+    near 1e-4 "$(theirs "$name")" "$(losses "$run")" 1e-3 || tell "$run: losses $(losses "$run") instead of $(theirs "$name")"
     "$trainer" eval --out "$run" --val-fraction 1 --json >"$TMP/said" 2>"$TMP/notes" || tell "$run is not evaluated"
-    near 1e-4 "$(theirs "$name-eval")" "$(scores)" || tell "$run: evaluation $(scores) instead of $(theirs "$name-eval")"
+    near 1e-4 "$(theirs "$name-eval")" "$(scores)" 1e-3 || tell "$run: evaluation $(scores) instead of $(theirs "$name-eval")"
 }
 
 # shellcheck disable=SC2086
