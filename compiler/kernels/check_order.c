@@ -88,6 +88,24 @@ static Table all_stores(const Run *r)
     return stores;
 }
 
+typedef struct Other {
+    const Points *of;
+    int64_t size;
+} Other;
+
+static bool is_apart(void *other, const Point *p)
+{
+    const Other *o = other;
+    return each_point_at(o->of, p->byte, o->size, none, NULL);
+}
+
+static bool are_apart(void *user, const Points *a, const Points *b)
+{
+    (void)user;
+    return !may_meet(a, b) ||
+           (each_sample(a, is_apart, &(Other){b, a->size}) && each_sample(b, is_apart, &(Other){a, b->size}));
+}
+
 /* The first access that stores n where a reads it; NULL: there is none. */
 static const Access *who_stores(const Run *r, const Table *stores, const Node *n, const Access *a)
 {
@@ -95,7 +113,7 @@ static const Access *who_stores(const Run *r, const Table *stores, const Node *n
     for (const Stored *s = table_get(stores, n); s; s = s->next) {
         if (s->by->view->buffer != a->view->buffer) continue;
         Points p = all_points(r, s->by), q = all_points(r, a);
-        if (may_meet(&p, &q)) first = s->by; /* the last of the list was put there first */
+        if (!are_apart(NULL, &p, &q)) first = s->by; /* the last of the list was put there first */
     }
     return first;
 }
@@ -121,24 +139,6 @@ static bool comes_first(const Access *other, const Access *a, const Body *body)
     for (const Body *l = loop_around(a->body); l && l != body && inside(l, body); l = loop_around(l->out))
         if (inside(other->body, l)) return other->step != a->step;
     return false;
-}
-
-typedef struct Other {
-    const Points *of;
-    int64_t size;
-} Other;
-
-static bool is_apart(void *other, const Point *p)
-{
-    const Other *o = other;
-    return each_point_at(o->of, p->byte, o->size, none, NULL);
-}
-
-static bool are_apart(void *user, const Points *a, const Points *b)
-{
-    (void)user;
-    return !may_meet(a, b) ||
-           (each_sample(a, is_apart, &(Other){b, a->size}) && each_sample(b, is_apart, &(Other){a, b->size}));
 }
 
 static void check_old(const Run *r, const Access *a, const Body *body)
