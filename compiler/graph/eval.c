@@ -211,13 +211,19 @@ static bool rounds(const Node *n)
     return is_real(n->dtype) && counts;
 }
 
-/* Adds to each element its own share in [-1, 1) of e->off, a hash of a running number. */
+/* A running number as bits without a pattern: shares that lie evenly would cancel in sums (MurmurHash3, fmix32). */
+static uint32_t mixed_bits(uint32_t bits)
+{
+    bits = (bits ^ bits >> 16) * 0x85ebca6bu;
+    bits = (bits ^ bits >> 13) * 0xc2b2ae35u;
+    return bits ^ bits >> 16;
+}
+
+/* Adds to each element its own share in [-1, 1) of e->off. */
 static void put_off(Eval *e, Value v)
 {
-    for (int64_t i = 0; i < elements(v.shape); i++) {
-        uint32_t bits = ++e->draws * 2654435761u;
-        v.at[i] *= 1 + e->off * ((double)(bits ^ bits >> 15) * 0x1p-31 - 1);
-    }
+    for (int64_t i = 0; i < elements(v.shape); i++)
+        v.at[i] *= 1 + e->off * ((double)mixed_bits(++e->draws) * 0x1p-31 - 1);
 }
 
 static void eval_node(Eval *e, const Node *n)
