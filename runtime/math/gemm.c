@@ -45,18 +45,6 @@ static bool is_thin(const Lathe_gemm *g)
     return g->alike || narrow == 1 || (wide >= WIDE && narrow <= (stride == 1 || g->K >= 256 ? 8 : 3));
 }
 
-/* c' = b' a': the same product with rows and columns exchanged. */
-static Lathe_gemm transposed(const Lathe_gemm *g)
-{
-    Lathe_gemm t = *g;
-    t.M = g->N, t.N = g->M;
-    t.a_m = g->b_n, t.a_k = g->b_k;
-    t.b_n = g->a_m, t.b_k = g->a_k;
-    t.c_m = g->c_n, t.c_n = g->c_m;
-    for (int i = 0; i < g->nbatch; i++) t.a_batch[i] = g->b_batch[i], t.b_batch[i] = g->a_batch[i];
-    return t;
-}
-
 const Gemm_watch *gemm_watch;
 
 static int64_t live_rows = INT64_MAX;

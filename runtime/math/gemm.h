@@ -19,6 +19,18 @@ static inline int64_t ahead(int64_t step) { return parts_of(8192, step) * step; 
 
 static inline int64_t batch_of(const Lathe_gemm *g) { return samples_in(g->nbatch, g->batch); }
 
+/* c' = b' a': the same product with rows and columns exchanged. */
+static inline Lathe_gemm transposed(const Lathe_gemm *g)
+{
+    Lathe_gemm t = *g;
+    t.M = g->N, t.N = g->M;
+    t.a_m = g->b_n, t.a_k = g->b_k;
+    t.b_n = g->a_m, t.b_k = g->a_k;
+    t.c_m = g->c_n, t.c_n = g->c_m;
+    for (int i = 0; i < g->nbatch; i++) t.a_batch[i] = g->b_batch[i], t.b_batch[i] = g->a_batch[i];
+    return t;
+}
+
 /* Offsets in a, b and c of the index-th product of the batch. */
 typedef struct Begin {
     int64_t a, b, c;

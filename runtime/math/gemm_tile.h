@@ -254,9 +254,15 @@ static void NAME(block)(Heights h, REAL *c, const Lathe_gemm *g, int64_t m, int6
         }
 }
 
+#include "math/gemm_few.h"
+
 /* One task: c[M][N] (+)= a · b by one thread, with its own room for packing. */
 static void NAME(task)(REAL *c, const REAL *a, NAME(Right) b, const Lathe_gemm *g, bool add, char *room)
 {
+    if (NAME(has_few_rows)(b, g)) {
+        NAME(few_task)(c, a, b.at, g, add, room);
+        return;
+    }
     REAL *pa = (REAL *)room, *pb = (REAL *)(room + A_BYTES + SLACK);
     int64_t chunk = equal_part(g->K, CHUNK, 1);
     int64_t rows = equal_part(g->M, NAME(A_ROOM) / chunk, 1);
@@ -376,7 +382,9 @@ static void NAME(tasks)(REAL *c, const REAL *a, NAME(Right) b, const Lathe_gemm 
 
 void NAME(gemm_own)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, bool add)
 {
-    NAME(tasks)(c, a, (NAME(Right)){.at = b}, g, add);
+    const Lathe_gemm turned = transposed(g);
+    if (NAME(has_few_rows)((NAME(Right)){.at = a}, &turned)) NAME(tasks)(c, b, (NAME(Right)){.at = a}, &turned, add);
+    else NAME(tasks)(c, a, (NAME(Right)){.at = b}, g, add);
 }
 
 static NAME(Right) NAME(right_packed)(const REAL *packed, const Lathe_gemm *g)

@@ -140,7 +140,8 @@ static void check_case(bool f64, Case t, Rng *r, bool values)
 /* c (+)= a · b with b packed beforehand has the bits of the product that packs for itself. */
 static void test_packed(void)
 {
-    static const int64_t shape[][3] = {{9, 9, 1}, {12, 33, 7}, {32, 1024, 256}, {40, 100, 800}, {255, 65, 385}};
+    static const int64_t shape[][3] = {{9, 9, 1},      {12, 33, 7},    {32, 1024, 256}, {40, 100, 800},
+                                       {255, 65, 385}, {16, 100, 800}, {11, 72, 385},   {300, 15, 400}};
     Rng r = rng_of(3);
     for (int i = 0; i < COUNT_OF(shape) * 8; i++) {
         const int64_t *s = shape[i / 8];
