@@ -112,6 +112,17 @@ Mark close_out(Out *o)
     return mark;
 }
 
+bool append_whole(int fd, const char *at, size_t bytes, const char *path, Fault *f)
+{
+    ssize_t written = write(fd, at, bytes);
+    if (written == (ssize_t)bytes) return true;
+    if (written >= 0) errno = ENOSPC;
+    set_fault(f, path, "written");
+    off_t end = lseek(fd, 0, SEEK_END);
+    if (written > 0 && ftruncate(fd, end - written) != 0) set_fault(f, path, "cut");
+    return false;
+}
+
 Mark write_text(const char *path, const char *text, Fault *f)
 {
     Out *o = open_out(path, f);

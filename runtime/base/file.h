@@ -43,6 +43,9 @@ Mark close_out(Out *o); /* synced */
  */
 void begin_unfinished(const char *path);
 void end_unfinished(void);
+/* Writes all of it at once to a file open for appending, so that a reader never sees half of it; removes the part that
+ * fitted on a full disk.  false: it is not written. */
+bool append_whole(int fd, const char *at, size_t bytes, const char *path, Fault *f);
 Mark write_text(const char *path, const char *text, Fault *f);
 bool replace_text(const char *path, const char *text, Fault *f); /* by PATH.part */
 bool sync_folder(const char *path, Fault *f);

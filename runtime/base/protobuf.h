@@ -1,4 +1,4 @@
-/* protobuf.h: numbers as protobuf's wire format has them; for the two that write ONNX, compiler and trainer. */
+/* protobuf.h: numbers as protobuf's wire format has them; for ONNX, which compiler and trainer write, and for event files. */
 #ifndef LATHE_BASE_PROTOBUF_H
 #define LATHE_BASE_PROTOBUF_H
 

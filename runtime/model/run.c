@@ -213,12 +213,20 @@ static void sync_moved(const char *run, const char *before, Fault *f)
     free(to);
 }
 
+static void set_events_aside(const char *run, const char *before, Fault *f)
+{
+    DIR *d = opendir(run);
+    for (const struct dirent *e; d && (e = readdir(d));)
+        if (strncmp(e->d_name, EVENT_FILES, strlen(EVENT_FILES)) == 0) set_aside(run, before, e->d_name, f);
+    if (d) closedir(d);
+}
+
 bool prepare_run(const char *run, int64_t after, char **where)
 {
-    static const char *const files[] = {"metrics.jsonl",    "config.json",          "model.safetensors",
-                                        "tokenizer.json",   "diverged.safetensors", "checkpoints/latest",
-                                        "checkpoints/best", "huggingface.json",     "table.json",
-                                        "classes.json",     "reference.safetensors"};
+    static const char *const files[] = {"metrics.jsonl",      "metrics.csv",      "config.json",
+                                        "model.safetensors",  "tokenizer.json",   "diverged.safetensors",
+                                        "checkpoints/latest", "checkpoints/best", "huggingface.json",
+                                        "table.json",         "classes.json",     "reference.safetensors"};
     char *checkpoints = text_of("%s/checkpoints", run);
     Fault f = {0};
     Steps s = list_steps(run, &f);
@@ -229,6 +237,7 @@ bool prepare_run(const char *run, int64_t after, char **where)
         *where = make_before(run, &f);
         set_checkpoints_aside(run, *where, &s, after, &f);
         for (size_t i = 0; i < sizeof files / sizeof *files && after < 0; i++) set_aside(run, *where, files[i], &f);
+        if (after < 0) set_events_aside(run, *where, &f);
         sync_moved(run, *where, &f);
     }
     if (f.path) fail(EXIT_DATA, f.path, "%s; choose another run folder with --out", f.text);

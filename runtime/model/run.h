@@ -8,7 +8,9 @@
  *                 /latest, best            links to one
  *     /model.safetensors, tokenizer.json, huggingface.json   links into the newest
  *     /config.json, metrics.jsonl, lock
+ *     /metrics.csv, events.out.tfevents.N  of --log (trainer/logs.h)
  *     /before-K/                           contents left by an earlier run in this folder */
+#define EVENT_FILES "events.out.tfevents."
 char *checkpoint_path(const char *run, int64_t step);
 int64_t newest_checkpoint(const char *run, int64_t below); /* the highest step less than below; -1: none */
 char *newest_weights(const char *folder); /* of a run: the newest checkpoint's; of another folder: model.safetensors */

@@ -16,6 +16,7 @@
 #include "step/statistics.h"
 #include "trainer/checkpoint.h"
 #include "trainer/eval.h"
+#include "trainer/logs.h"
 #include "trainer/ranks.h"
 #include "trainer/report.h"
 #include "trainer/samples.h"
@@ -382,6 +383,7 @@ static bool has_failed(const Training *r)
 int train_command(Trainer *t)
 {
     static Training r;
+    check_log_names(t->log);
     catch_save_signal();
     prepare_training(&r, t);
     if (t->overfit || t->dry_run) return try_training(&r);

@@ -13,6 +13,7 @@
 #include "token/tokenizer.h"
 #include "trainer/eval.h"
 #include "trainer/knobs.h"
+#include "trainer/logs.h"
 #include "trainer/memory.h"
 #include "trainer/ranks.h"
 #include "trainer/report.h"
@@ -115,19 +116,9 @@ static void start_metrics(Report *r, const char *from, const Progress *at)
     free(aside);
 }
 
-/* Writes the whole line at once, so that a reader never sees half of it; removes the part that fitted on a full
- * disk. */
 static void put_line(Report *r, char *line)
 {
-    size_t n = strlen(line);
-    ssize_t written = write(r->metrics, line, n);
-    if (written != (ssize_t)n) {
-        if (written >= 0) errno = ENOSPC;
-        set_fault(&r->metrics_fault, r->metrics_path, "written");
-        off_t end = lseek(r->metrics, 0, SEEK_END);
-        if (written > 0 && ftruncate(r->metrics, end - written) != 0)
-            set_fault(&r->metrics_fault, r->metrics_path, "cut");
-    }
+    if (append_whole(r->metrics, line, strlen(line), r->metrics_path, &r->metrics_fault)) add_to_logs(r->logs, line);
     free(line);
 }
 
@@ -214,6 +205,7 @@ void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_s
     free(config);
     r->metrics_path = text_of("%s/metrics.jsonl", run_folder(t));
     start_metrics(r, metrics, at);
+    r->logs = open_logs(t->log, run_folder(t), at->elapsed);
     r->tty = isatty(2);
     r->every = t->recipe.log_every ? t->recipe.log_every : 1 + r->steps / 10000;
     print_banner(r);
@@ -491,6 +483,7 @@ void close_report(Report *r)
 {
     end_line(r);
     if (close(r->metrics) != 0) set_fault(&r->metrics_fault, r->metrics_path, "written");
+    close_logs(r->logs);
     if (r->metrics_fault.path) note("%s is not complete: it %s", r->metrics_path, r->metrics_fault.text);
     free(r->metrics_path);
 }

@@ -55,6 +55,7 @@ typedef struct Report {
     int metrics; /* RUN/metrics.jsonl */
     Fault metrics_fault;
     char *metrics_path;
+    struct Logs *logs; /* of --log; NULL: none */
     bool tty, line_open; /* the terminal shows a line without its end */
     double started, last_line, last_step, smooth_ms;
     int64_t steps, items_per_step, every; /* every: steps between lines of metrics.jsonl */

@@ -1,0 +1,129 @@
+/* logs.c: each line of metrics.jsonl goes to the logs of --log, too, and to those that a resumed run has.  That file
+ * remains the truth: at its start a program writes the logs anew from it, so that after a kill they have what the
+ * resumed run has. */
+#include "base/words.h"
+#include "trainer/logs.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const Log_form *const forms[] = {&event_form, &csv_form};
+enum { FORMS = sizeof forms / sizeof *forms };
+
+struct Logs {
+    char *metrics;
+    Log log[FORMS];
+    int n;
+};
+
+/* ------------------------------------------------------------------ by name */
+
+/* The form at *names, which is moved on; NULL: there is none of that name, of *bytes bytes. */
+static const Log_form *next_form(const char **names, size_t *bytes)
+{
+    const char *at = *names;
+    *bytes = strcspn(at, ",");
+    *names = at + *bytes + (at[*bytes] == ',');
+    for (int i = 0; i < FORMS; i++)
+        if (strlen(forms[i]->name) == *bytes && memcmp(forms[i]->name, at, *bytes) == 0) return forms[i];
+    return NULL;
+}
+
+void check_log_names(const char *names)
+{
+    size_t bytes;
+    for (const char *at = names, *name = at; name && *name; name = at)
+        if (!next_form(&at, &bytes))
+            fail(EXIT_USAGE, NULL, "--log %s: expected tensorboard, csv, or both with a comma between, found %.*s",
+                 names, (int)bytes, name);
+    if (names && !*names) fail(EXIT_USAGE, NULL, "--log: expected tensorboard, csv, or both with a comma between");
+}
+
+/* ------------------------------------------------------------------ lines */
+
+static void values_in(const json_t *members, const char *before, Take_value take, void *to)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)members, key, value)
+    {
+        char *name = text_of("%s%s", before, key), *inside = text_of("%s.", name);
+        bool told = *before || (strcmp(key, "step") != 0 && strcmp(key, "split") != 0);
+        if (json_is_object(value)) values_in(value, inside, take, to);
+        else if (told && !json_is_array(value)) take(to, name, value);
+        free(name);
+        free(inside);
+    }
+}
+
+void each_value(const json_t *line, Take_value take, void *to) { values_in(line, "", take, to); }
+
+static void take_log_line(const char *line, size_t n, Take_line take, void *to)
+{
+    json_t *all = json_loadb(line, n, 0, NULL);
+    if (json_is_object(all)) take(to, all);
+    json_decref(all);
+}
+
+void each_line(const char *metrics, Fault *f, Take_line take, void *to)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t n;
+    FILE *file = open_stream_to_read(metrics);
+    while (file && (n = getline(&line, &room, file)) > 0) take_log_line(line, (size_t)n, take, to);
+    if (!file || !feof(file)) set_fault(f, metrics, "read");
+    if (file) fclose(file);
+    free(line);
+}
+
+/* ------------------------------------------------------------------ a run's */
+
+static void open_log(Logs *l, const Log_form *form, const char *run, double began)
+{
+    Log *log = &l->log[l->n++];
+    *log = (Log){.form = form, .metrics = l->metrics, .began = began, .fd = -1};
+    form->open(log, run);
+    if (log->fault.path)
+        fail(EXIT_DATA, log->fault.path, "%s; %s or choose another folder with --out", log->fault.text,
+             room_remedy(log->fault.number));
+}
+
+static bool is_named(const char *names, const Log_form *form)
+{
+    size_t bytes;
+    while (names && *names)
+        if (next_form(&names, &bytes) == form) return true;
+    return false;
+}
+
+Logs *open_logs(const char *names, const char *run, double elapsed)
+{
+    Logs *l = must_alloc(sizeof *l);
+    double began = (double)time(NULL) - elapsed;
+    l->metrics = text_of("%s/metrics.jsonl", run);
+    for (int i = 0; i < FORMS; i++)
+        if (is_named(names, forms[i]) || forms[i]->is_there(run)) open_log(l, forms[i], run, began);
+    return l;
+}
+
+void add_to_logs(Logs *l, const char *line)
+{
+    for (int i = 0; i < l->n; i++)
+        if (!l->log[i].fault.path) take_log_line(line, strlen(line), l->log[i].form->add, &l->log[i]);
+}
+
+void close_logs(Logs *l)
+{
+    for (int i = 0; i < l->n; i++) {
+        Log *log = &l->log[i];
+        if (close(log->fd) != 0) set_fault(&log->fault, log->path, "written");
+        if (log->fault.path) note("%s is not complete: it %s", log->path, log->fault.text);
+        log->form->close(log);
+        free(log->path);
+    }
+    free(l->metrics);
+    free(l);
+}
