@@ -2,9 +2,9 @@
  * checksum of it, a message and its checksum (TFRecord; CRC-32C, RFC 3720 section 12.1, rotated by 15 bits and
  * shifted); the messages are Event of TensorFlow's event.proto and summary.proto.
  *
- * A number NAME of the split SPLIT is the scalar SPLIT/NAME; a sample is a text.  Each start of the program writes a
- * file of a later name and removes the one before: a TensorBoard that runs goes on with it, and forgets the steps that
- * the resumed run does again. */
+ * A number NAME of the split SPLIT is the scalar SPLIT/NAME; a sample is a text.  Each start of the program writes all
+ * into a file of a later name, whose first message takes back what the files before say.  A TensorBoard that runs has
+ * the last of these open, so it is left; earlier ones are removed. */
 #include "base/protobuf.h"
 #include "base/words.h"
 #include "model/run.h"
@@ -271,7 +271,7 @@ static void open_event_log(Log *l, const char *run)
     }
     put_start(l);
     each_line(l->metrics, &l->fault, add_event, l);
-    if (!l->fault.path) last_number(run, number);
+    if (!l->fault.path) last_number(run, number - 1);
 }
 
 static void free_time(Log *l) { free(l->own); }

@@ -139,7 +139,9 @@ static void check_files(const char *run, int number)
     size_t n;
     check_text("metrics.csv", read_file(format("%s/metrics.csv", run), &n), table);
     check_text("events", events_in(format("%s/events.out.tfevents.%06d", run, number)), events);
-    expect(access(format("%s/events.out.tfevents.%06d", run, number - 1), F_OK) != 0, "the file before is left");
+    for (int i = 0; i < number; i++)
+        expect((access(format("%s/events.out.tfevents.%06d", run, i), F_OK) == 0) == (i == number - 1),
+               "of the files before another than the last is there");
 }
 
 int main(void)
@@ -161,5 +163,7 @@ int main(void)
     put_text(format("%s/metrics.csv", run), "step,split,los", "w");
     close_logs(open_logs(NULL, run, 9)); /* resumed: the logs that are there go on */
     check_files(run, 1);
+    close_logs(open_logs(NULL, run, 9));
+    check_files(run, 2);
     return finish();
 }
