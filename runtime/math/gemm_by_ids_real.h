@@ -134,8 +134,9 @@ static void NAME(sum_listed)(REAL *w, const REAL *y, const REAL *x, const Lathe_
             int64_t M = at_most(end - i, rows), K = at_most(deep - k, chunk);
             Heights h = heights_of(M);
             NAME(pack_lines_listed)(pa, h.most, y, g->y_outer, g->y_inner, g, list + k, begin, i, h.tall, K);
-            NAME(pack_lines_listed)(pa + h.tall * K, h.most - 1, y, g->y_outer, g->y_inner, g, list + k, begin, i + h.tall,
-                                    M - h.tall, K);
+            if (M > h.tall)
+                NAME(pack_lines_listed)(pa + h.tall * K, h.most - 1, y, g->y_outer, g->y_inner, g, list + k, begin,
+                                        i + h.tall, M - h.tall, K);
             for (int64_t n = 0; n < g->K; n += columns) {
                 int64_t N = at_most(g->K - n, columns);
                 NAME(pack_lines_listed)(pb, NAME(COLUMNS), x, g->x_outer, g->x_inner, g, list + k, begin, n, N, K);

@@ -173,6 +173,7 @@ static void run_random(int number, Rng *r)
     Lathe_by_ids *g = &c.g;
     g->outer = 1 + below(r, large ? 300 : 20), g->inner = 1 + below(r, 4), g->E = 1 + below(r, 9);
     g->N = 1 + below(r, large ? 200 : 40), g->K = 1 + below(r, large ? 500 : 70);
+    if (number % 12 == 5) g->N = 1 + 42 * below(r, 2); /* sums with one row beyond whole tiles of 6 or 14 */
     if (blocks) g->N = (1 + g->N / 32) * 32, g->K = (1 + g->K / 32) * 32;
     if (blocks) c.type = number % 4 ? LATHE_Q4_0 : LATHE_Q8_0;
     if (blocks) c.blocks = calloc((size_t)(g->E * g->N * g->K / LATHE_BLOCK), (size_t)lathe_bytes_of_block(c.type));
