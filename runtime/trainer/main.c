@@ -190,6 +190,7 @@ static const Option options[] = {
     {"save-every", TRAIN, KNOB, 0, "save_every", "N", "steps between checkpoints (SIGUSR1 saves one at once)"},
     {"keep-last", TRAIN, KNOB, 0, "keep_last", "N", "checkpoints kept, beside the best; 0: all"},
     {"log-every", TRAIN, KNOB, 0, "log_every", "N", "steps between progress lines (default: by time)"},
+    {"on-eval", TRAIN, TEXT, AT(on_eval), NULL, "COMMAND", "runs a shell command after each evaluation; its input: the metrics"},
     {"log", TRAIN, TEXT, AT(log), NULL, "FORM,…", "metrics.jsonl also for other programs: tensorboard (event files), csv"},
     {"prompt", GENERATE, PROMPTS, AT(prompts), NULL, "TEXT…",
      "texts to continue, each alone; or sources, if the model reads sources"},

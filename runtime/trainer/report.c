@@ -206,6 +206,7 @@ void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_s
     r->metrics_path = text_of("%s/metrics.jsonl", run_folder(t));
     start_metrics(r, metrics, at);
     r->logs = open_logs(t->log, run_folder(t), at->elapsed);
+    r->on_eval = (On_eval){.command = t->on_eval, .run = run_folder(t)};
     r->tty = isatty(2);
     r->every = t->recipe.log_every ? t->recipe.log_every : 1 + r->steps / 10000;
     print_banner(r);
@@ -384,9 +385,10 @@ void report_scores(Report *r, int64_t done, const Scores *s)
     put_line(r, text_of("%s\n", json));
     json_decref(scores);
     json_decref(line);
-    free(json);
     text = scores_text(s, r->data);
     report_text(r, "eval %lld/%lld | %s", (long long)done, (long long)r->steps, text);
+    tell_command(&r->on_eval, done, json);
+    free(json);
     free(text);
 }
 
@@ -482,6 +484,7 @@ void start_next_epoch(Report *r, int64_t done) { r->epoch = (Epoch_start){second
 void close_report(Report *r)
 {
     end_line(r);
+    wait_for_command(&r->on_eval);
     if (close(r->metrics) != 0) set_fault(&r->metrics_fault, r->metrics_path, "written");
     close_logs(r->logs);
     if (r->metrics_fault.path) note("%s is not complete: it %s", r->metrics_path, r->metrics_fault.text);

@@ -7,6 +7,7 @@
 #include "data/stream.h"
 #include "step/state.h"
 #include "trainer/eval.h"
+#include "trainer/on_eval.h"
 #include "trainer/step.h"
 #include "trainer/trainer.h"
 
@@ -55,7 +56,8 @@ typedef struct Report {
     int metrics; /* RUN/metrics.jsonl */
     Fault metrics_fault;
     char *metrics_path;
-    struct Logs *logs; /* of --log; NULL: none */
+    struct Logs *logs; /* of --log */
+    On_eval on_eval;
     bool tty, line_open; /* the terminal shows a line without its end */
     double started, last_line, last_step, smooth_ms;
     int64_t steps, items_per_step, every; /* every: steps between lines of metrics.jsonl */

@@ -23,6 +23,7 @@ typedef struct Trainer { /* one run of the program */
     const char *teacher, *teacher_hash; /* its weights, where given; of the numbers in them, once read (trainer/teacher.c) */
     bool other_base;                    /* adapters of another base are taken, too */
     const char *log;                    /* forms of logs (trainer/logs.h); NULL where not given */
+    const char *on_eval;                /* a command (trainer/on_eval.h); NULL where not given */
     const char *init_except;            /* layers that --init leaves as they are drawn; NULL where not given */
     const char *turn;                   /* of grad, bench, profile; NULL: the first */
     const char *tokenizer;              /* file or folder of one; NULL: the recipe says which */

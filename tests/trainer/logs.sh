@@ -1,4 +1,5 @@
 # logs.sh: --log: the files of a run that is stopped and goes on have what metrics.jsonl has; another run moves them aside.
+# --on-eval: a command for each evaluation, which cannot harm the run.
 . tests/trainer/common
 some_text t.txt 400
 train="$toy train --data t.txt --steps 40 --eval-every 10"
@@ -35,6 +36,17 @@ rows c
 
 works $train --out c
 [ -e c/before-1/metrics.csv ] && [ -e c/before-1/events.out.tfevents.000001 ] && [ ! -e c/metrics.csv ] && ok 'moved aside' || wrong "$(ls c c/before-*)"
+
+works $train --out e --on-eval 'read -r line; echo "$LATHE_STEP $LATHE_RUN $line" >>told; echo heard'
+sed -n 's/^{"step":\([0-9]*\),"split":"val"/\1 e &/p' e/metrics.jsonl | cmp -s - told && [ "$(wc -l <told)" = 4 ] && ok 'a command for each evaluation' || wrong "told: $(cat told)"
+says heard err
+same b/model.safetensors e/model.safetensors
+works $train --out e --on-eval 'exit 3'
+says 'the command for step 10 ended with exit code 3; the run goes on' err
+works $train --out e --on-eval 'kill -9 $$'
+says 'the command for step 40 ended with signal 9' err
+works $train --out e --on-eval 'exec sleep 1'
+says 'the command for step 10 still runs, so there is none for step 20' err
 
 mkdir d
 mkdir d/metrics.csv
