@@ -389,7 +389,7 @@ static struct MHD_Daemon *start_daemon(Server *server)
         MHD_OPTION_SOCK_ADDR, &a.any, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES, MHD_OPTION_URI_LOG_CALLBACK,
         on_call_begin, server, MHD_OPTION_NOTIFY_COMPLETED, on_call_end, server, MHD_OPTION_NOTIFY_CONNECTION, on_line,
-        server, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
+        server, MHD_OPTION_END);
     if (!d)
         fail(EXIT_ERROR, NULL, "%s port %d cannot be opened: another program may have it; give --port N",
              server->s->host, server->s->port);

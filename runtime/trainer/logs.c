@@ -2,6 +2,7 @@
  * remains the truth: at its start a program writes the logs anew from it, so that after a kill they have what the
  * resumed run has. */
 #include "base/words.h"
+#include "serve/gauges.h"
 #include "trainer/logs.h"
 
 #include <stdlib.h>
@@ -16,7 +17,13 @@ struct Logs {
     char *metrics;
     Log log[FORMS];
     int n;
+    Gauges *gauges; /* NULL: nobody watches */
 };
+
+typedef struct Watched { /* a line's numbers on their way to the gauges */
+    Gauges *gauges;
+    const char *split;
+} Watched;
 
 /* ------------------------------------------------------------------ by name */
 
@@ -99,20 +106,57 @@ static bool is_named(const char *names, const Log_form *form)
     return false;
 }
 
-Logs *open_logs(const char *names, const char *run, double elapsed)
+/* NULL: none are wanted. */
+static Gauges *wanted_gauges(const Wanted_logs *w)
+{
+    int64_t port;
+    if (!w->port) return NULL;
+    if (!parse_count(w->port, &port) || port > 65535)
+        fail(EXIT_USAGE, NULL, "--metrics-port %s: expected a number up to 65535", w->port);
+    Gauges *g = open_gauges((int)port, w->model, w->run);
+    show(stderr, "metrics: http://127.0.0.1:%d/metrics\n", port_of_gauges(g));
+    return g;
+}
+
+Logs *open_logs(const Wanted_logs *w)
 {
     Logs *l = must_alloc(sizeof *l);
-    double began = (double)time(NULL) - elapsed;
-    l->metrics = text_of("%s/metrics.jsonl", run);
+    double began = (double)time(NULL) - w->elapsed;
+    l->metrics = text_of("%s/metrics.jsonl", w->run);
+    l->gauges = wanted_gauges(w);
     for (int i = 0; i < FORMS; i++)
-        if (is_named(names, forms[i]) || forms[i]->is_there(run)) open_log(l, forms[i], run, began);
+        if (is_named(w->names, forms[i]) || forms[i]->is_there(w->run)) open_log(l, forms[i], w->run, began);
     return l;
+}
+
+static void watch_value(void *watched, const char *name, const json_t *value)
+{
+    const Watched *w = watched;
+    if (!json_is_number(value)) return;
+    char *full = text_of("%s_%s", w->split, name);
+    set_gauge(w->gauges, full, json_number_value(value));
+    free(full);
+}
+
+static void watch_line(Gauges *g, const json_t *line)
+{
+    Watched w = {g, json_string_value(json_object_get(line, "split"))};
+    if (!w.split) return;
+    set_gauge(g, "step", json_number_value(json_object_get(line, "step")));
+    each_value(line, watch_value, &w);
+}
+
+static void add_line(void *logs, const json_t *line)
+{
+    Logs *l = logs;
+    for (int i = 0; i < l->n; i++)
+        if (!l->log[i].fault.path) l->log[i].form->add(&l->log[i], line);
+    if (l->gauges) watch_line(l->gauges, line);
 }
 
 void add_to_logs(Logs *l, const char *line)
 {
-    for (int i = 0; i < l->n; i++)
-        if (!l->log[i].fault.path) take_log_line(line, strlen(line), l->log[i].form->add, &l->log[i]);
+    if (l->n || l->gauges) take_log_line(line, strlen(line), add_line, l);
 }
 
 void close_logs(Logs *l)
@@ -124,6 +168,7 @@ void close_logs(Logs *l)
         log->form->close(log);
         free(log->path);
     }
+    close_gauges(l->gauges);
     free(l->metrics);
     free(l);
 }

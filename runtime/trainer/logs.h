@@ -1,4 +1,4 @@
-/* logs.h: --log: what metrics.jsonl says, also in the forms that other programs read. */
+/* logs.h: --log, --metrics-port: what metrics.jsonl says, also in the forms that other programs read. */
 #ifndef LATHE_TRAINER_LOGS_H
 #define LATHE_TRAINER_LOGS_H
 
@@ -10,9 +10,14 @@
 void check_log_names(const char *names);
 
 typedef struct Logs Logs;
-/* Of the names, which may be NULL, and of the logs that the run's folder has already; with what metrics.jsonl has by now.
- * elapsed: seconds that the run has taken before.  Ends the program (3) if a file cannot be written. */
-Logs *open_logs(const char *names, const char *run, double elapsed);
+typedef struct Wanted_logs {
+    const char *names, *port; /* of --log, --metrics-port; NULL: not given */
+    const char *model, *run;  /* run: the folder */
+    double elapsed;           /* seconds that the run has taken before */
+} Wanted_logs;
+/* Those, and the logs that the run's folder has already; with what metrics.jsonl has by now.  Ends the program: 3 if a
+ * file cannot be written, 2 or 1 if the port is none or cannot be opened. */
+Logs *open_logs(const Wanted_logs *w);
 void add_to_logs(Logs *l, const char *line); /* which metrics.jsonl has already */
 void close_logs(Logs *l);
 

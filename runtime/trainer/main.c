@@ -192,6 +192,7 @@ static const Option options[] = {
     {"log-every", TRAIN, KNOB, 0, "log_every", "N", "steps between progress lines (default: by time)"},
     {"on-eval", TRAIN, TEXT, AT(on_eval), NULL, "COMMAND", "runs a shell command after each evaluation; its input: the metrics"},
     {"log", TRAIN, TEXT, AT(log), NULL, "FORM,…", "metrics.jsonl also for other programs: tensorboard (event files), csv"},
+    {"metrics-port", TRAIN, TEXT, AT(metrics_port), NULL, "N", "the newest numbers as OpenMetrics at 127.0.0.1:N/metrics"},
     {"prompt", GENERATE, PROMPTS, AT(prompts), NULL, "TEXT…",
      "texts to continue, each alone; or sources, if the model reads sources"},
     {"prompt-file", GENERATE, PROMPT_FILES, AT(prompts), NULL, "FILE…", "the same, one per file; -: standard input"},

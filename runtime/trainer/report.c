@@ -205,7 +205,7 @@ void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_s
     free(config);
     r->metrics_path = text_of("%s/metrics.jsonl", run_folder(t));
     start_metrics(r, metrics, at);
-    r->logs = open_logs(t->log, run_folder(t), at->elapsed);
+    r->logs = open_logs(&(Wanted_logs){t->log, t->metrics_port, t->model->name, run_folder(t), at->elapsed});
     r->on_eval = (On_eval){.command = t->on_eval, .run = run_folder(t)};
     r->tty = isatty(2);
     r->every = t->recipe.log_every ? t->recipe.log_every : 1 + r->steps / 10000;

@@ -22,7 +22,7 @@ typedef struct Trainer { /* one run of the program */
     const char *base;                   /* of adapters that are trained (model/base.h); NULL: not known */
     const char *teacher, *teacher_hash; /* its weights, where given; of the numbers in them, once read (trainer/teacher.c) */
     bool other_base;                    /* adapters of another base are taken, too */
-    const char *log;                    /* forms of logs (trainer/logs.h); NULL where not given */
+    const char *log, *metrics_port;     /* forms of logs, a port for gauges (trainer/logs.h); NULL where not given */
     const char *on_eval;                /* a command (trainer/on_eval.h); NULL where not given */
     const char *init_except;            /* layers that --init leaves as they are drawn; NULL where not given */
     const char *turn;                   /* of grad, bench, profile; NULL: the first */

@@ -90,6 +90,7 @@ many() {
 }
 
 begin
+refuses 1 "another program may have it" "$trainer" serve --weights run --port "$port"
 timeout 10 ./client "$port" GET /v1/models >out 2>err && says '"id":"gpt"' out
 timeout 10 ./client "$port" GET /health >out 2>err && says ok out
 

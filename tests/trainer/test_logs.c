@@ -152,7 +152,7 @@ int main(void)
     expect(remainder_of((const unsigned char *)"123456789", 9) == 0xe3069283u,
            "the checksum of the test itself is wrong");
     put_text(metrics, first_lines, "w");
-    Logs *l = open_logs("csv,tensorboard", run, 5);
+    Logs *l = open_logs(&(Wanted_logs){.names = "csv,tensorboard", .run = run, .elapsed = 5});
     for (int i = 0; i < COUNT_OF(later_lines); i++) {
         put_text(metrics, later_lines[i], "a");
         add_to_logs(l, later_lines[i]);
@@ -161,9 +161,9 @@ int main(void)
     check_files(run, 0);
     put_text(metrics, "{\"step\":301,\"spl", "a"); /* of a run that was killed: the trainer cuts it off before */
     put_text(format("%s/metrics.csv", run), "step,split,los", "w");
-    close_logs(open_logs(NULL, run, 9)); /* resumed: the logs that are there go on */
+    close_logs(open_logs(&(Wanted_logs){.run = run, .elapsed = 9})); /* resumed: the logs that are there go on */
     check_files(run, 1);
-    close_logs(open_logs(NULL, run, 9));
+    close_logs(open_logs(&(Wanted_logs){.run = run, .elapsed = 9}));
     check_files(run, 2);
     return finish();
 }
