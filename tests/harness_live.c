@@ -23,11 +23,11 @@ __attribute__((used)) static const void *const linked_in[] = {(const void *)gemm
 
 const char *gcc_level = "-O0";
 
-/* The same bits in a tenth of gcc's time, which understands less of what is set where.  Instead of -O0 as for users in
- * the long run, and for another processor than this one. */
+/* The same bits in a tenth of gcc's time, which understands less of what is set where.  As for users in the long run,
+ * and for another processor than this one. */
 const char *test_flags(void)
 {
-    bool as_users = !gcc_level || (same(gcc_level, "-O0") && (long_run() || !same(LATHE_MARCH, "native")));
+    bool as_users = !gcc_level || long_run() || !same(LATHE_MARCH, "native");
     return as_users ? c_flags() : format("%s %s -Wno-uninitialized", c_flags(), gcc_level);
 }
 

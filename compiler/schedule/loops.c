@@ -182,14 +182,10 @@ static void mark_loops(Kernel *k, const Desc *d)
 {
     Nest *n = k->nest;
     if (!d->options->target->loops) return;
-    if (k->kind == ROWS) {
-        n->rolled = loops_to_keep(k);
-        n->apart = n->across ? rows_are_worth(k) : n->threads && stores_in_sweeps(k);
-    }
+    if (k->kind == ROWS) n->rolled = loops_to_keep(k); /* gcc is wrong without these */
+    if (without(d, PASS_marks)) return;
+    if (k->kind == ROWS) { n->apart = n->across ? rows_are_worth(k) : n->threads && stores_in_sweeps(k); }
     if (is_picked(k)) n->apart = n->threads || n->by_columns || n->start_shared;
 }
 
-void pass_marks(Program *p, const Desc *d)
-{
-    if (!without(d, PASS_marks)) each_nest(p, mark_loops, d);
-}
+void pass_marks(Program *p, const Desc *d) { each_nest(p, mark_loops, d); }

@@ -25,8 +25,7 @@ static Desc *describe_seeds(uint64_t first, int n, bool count)
 
 #define OFF(pass) ((uint64_t)1 << PASS_##pass)
 
-/* optimized: compiled as for users; gcc then works out what functions of constants are, to other bits than libm, and a
- * loop's index is one where it unrolls the loop. */
+/* optimized: compiled as for users; gcc then works out what functions of constants are, to other bits than libm. */
 static const struct Variant {
     const char *name, *precision;
     Options options;
@@ -250,7 +249,7 @@ static void check_file(uint64_t first, int n)
     for (int i = 0; i < n; i++) { refs[i] = reference_of(d->graphs.at[i]); }
     for (int i = 0; i < n; i++) count_derivatives(d->graphs.at[i]);
     check_passes(d, refs);
-    const char *less = long_run() ? "-fno-builtin" : gcc_level;
+    const char *less = gcc_level;
     for (int v = 0; v < COUNT_OF(variants); v++) {
         Desc *fresh = begin_variant(&variants[v], first, n, false);
         for (int i = 0; i < fresh->params.n && v == 0; i++) covered.merged += fresh->params.at[i]->wide != NULL;
