@@ -164,10 +164,13 @@ static Node *batches_first(Node *x, int nb, int *batch, int nc, int *contracted)
     return permute(x, perm);
 }
 
+/* The last but for axes of one element, which do not move in memory. */
 static bool last_is_batch(const Node *x, int nb, const int *batch)
 {
+    int last = x->shape.rank - 1;
+    while (last > 0 && x->shape.dim[last] == 1) last--;
     for (int k = 0; k < nb; k++)
-        if (batch[k] == x->shape.rank - 1 && x->shape.dim[batch[k]] > 1) return true;
+        if (batch[k] == last && x->shape.dim[last] > 1) return true;
     return false;
 }
 
