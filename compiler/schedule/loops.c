@@ -184,7 +184,7 @@ static void mark_loops(Kernel *k, const Desc *d)
     if (!d->options->target->loops) return;
     if (k->kind == ROWS) n->rolled = loops_to_keep(k); /* gcc is wrong without these */
     if (without(d, PASS_marks)) return;
-    if (k->kind == ROWS) { n->apart = n->across ? rows_are_worth(k) : n->threads && stores_in_sweeps(k); }
+    if (k->kind == ROWS) n->apart = n->across ? rows_are_worth(k) : n->threads && stores_in_sweeps(k);
     if (is_picked(k)) n->apart = n->threads || n->by_columns || n->start_shared;
 }
 

@@ -52,6 +52,18 @@ static char *vtext(const char *fmt, va_list args)
     return s;
 }
 
+FILE *print_to(char **text, size_t *bytes)
+{
+    FILE *f = open_memstream(text, bytes);
+    if (!f) fail(EXIT_ERROR, NULL, "out of memory: a text");
+    return f;
+}
+
+void end_print(FILE *f)
+{
+    if (fclose(f) != 0) fail(EXIT_ERROR, NULL, "out of memory: a text");
+}
+
 char *text_of(const char *fmt, ...)
 {
     va_list args;

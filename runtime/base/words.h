@@ -42,6 +42,8 @@ _Noreturn void bug_at(const char *file, int line, const char *what);
 void *must_alloc(size_t bytes); /* zeroed, from malloc; ends the program (1) if there is no memory */
 void *must_grow(void *at, size_t bytes); /* realloc, likewise */
 char *text_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));   /* from malloc */
+FILE *print_to(char **text, size_t *bytes); /* to print into; *text, from malloc, is there when it is closed */
+void end_print(FILE *f);
 char *shell_word(const char *text);                                          /* quoted as one word for a shell */
 const char *nearest_word(const char *word, const char *const *words, int n); /* by edit distance, or NULL */
 char *bytes_text(int64_t bytes);                                             /* "1.4 GB" */

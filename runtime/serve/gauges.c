@@ -49,12 +49,10 @@ static void put_gauge_value(FILE *f, double x)
     else fprintf(f, "%.15g\n", x);
 }
 
-/* NULL: there is no memory. */
 static char *text_of_gauges(Gauges *g, size_t *bytes)
 {
     char *text = NULL;
-    FILE *f = open_memstream(&text, bytes);
-    if (!f) return NULL;
+    FILE *f = print_to(&text, bytes);
     pthread_mutex_lock(&g->lock);
     for (int i = 0; i < g->n; i++) {
         fprintf(f, "# TYPE %s gauge\n%s%s ", g->gauge[i].name, g->gauge[i].name, g->labels);
@@ -62,7 +60,8 @@ static char *text_of_gauges(Gauges *g, size_t *bytes)
     }
     pthread_mutex_unlock(&g->lock);
     fputs("# EOF\n", f);
-    return fclose(f) == 0 ? text : NULL;
+    end_print(f);
+    return text;
 }
 
 /* ------------------------------------------------------------------ answers */
@@ -106,14 +105,13 @@ static char *labels_of(const char *model, const char *run)
 {
     char *text = NULL;
     size_t bytes;
-    FILE *f = open_memstream(&text, &bytes);
-    if (!f) fail(EXIT_ERROR, NULL, "out of memory: labels of metrics");
+    FILE *f = print_to(&text, &bytes);
     fputc('{', f);
     put_label(f, "model", model);
     fputc(',', f);
     put_label(f, "run", run);
     fputc('}', f);
-    fclose(f);
+    end_print(f);
     return text;
 }
 

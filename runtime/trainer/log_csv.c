@@ -75,14 +75,14 @@ static void put_cell(FILE *f, const json_t *value)
 static char *log_row_text(const Columns *c, bool header, size_t *bytes)
 {
     char *text = NULL;
-    FILE *f = open_memstream(&text, bytes);
-    for (int i = 0; f && i < c->n; i++) {
+    FILE *f = print_to(&text, bytes);
+    for (int i = 0; i < c->n; i++) {
         if (i) fputc(',', f);
         if (header) put_word(f, c->name[i]);
         else put_cell(f, c->value[i]);
     }
-    if (f) fputc('\n', f);
-    if (!f || fclose(f) != 0) fail(EXIT_ERROR, NULL, "out of memory: a row of metrics.csv");
+    fputc('\n', f);
+    end_print(f);
     return text;
 }
 

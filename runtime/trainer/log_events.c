@@ -34,8 +34,7 @@ typedef struct Message {
 static void begin_message(Message *m)
 {
     *m = (Message){0};
-    m->f = open_memstream(&m->at, &m->n);
-    if (!m->f) fail(EXIT_ERROR, NULL, "out of memory: a message for TensorBoard");
+    m->f = print_to(&m->at, &m->n);
 }
 
 static void put_field(Message *m, int field, int wire)
@@ -66,10 +65,7 @@ static void put_message_bytes(Message *m, int field, const char *at, size_t n)
 static void put_string(Message *m, int field, const char *text) { put_message_bytes(m, field, text, strlen(text)); }
 
 /* Closed, with all of its bytes at m->at. */
-static void end_message(Message *m)
-{
-    if (fclose(m->f) != 0) fail(EXIT_ERROR, NULL, "out of memory: a message for TensorBoard");
-}
+static void end_message(Message *m) { end_print(m->f); }
 
 static void put_message(Message *m, int field, Message *inner)
 {
@@ -165,12 +161,11 @@ static char *as_markdown(const char *prompt, const char *text)
 {
     char *all = NULL;
     size_t n;
-    FILE *f = open_memstream(&all, &n);
-    if (!f) fail(EXIT_ERROR, NULL, "out of memory: a sample for TensorBoard");
+    FILE *f = print_to(&all, &n);
     fputs("    ", f);
     put_indented(f, prompt);
     put_indented(f, text);
-    fclose(f);
+    end_print(f);
     return all;
 }
 
