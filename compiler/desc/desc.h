@@ -19,6 +19,8 @@ struct Param {
     DType blocks;               /* the type that it is stored in, frozen (--frozen q8_0): behind all others; BOOL: in none of blocks */
     bool teacher;               /* of the teacher (--distill): it lies behind all of the model's own */
     bool frozen;                /* in all its copies: it has no gradient and no moments, and lies behind those that have */
+    bool directed;              /* Desc.direction updates it: it lies behind those that have moments, before frozen ones */
+    int out_axis;               /* of a matrix of nn.linear: that of its outputs, without copies */
     int64_t zero_row;           /* 1 + the row of each copy that is always zero; 0: none */
     Where where;
     bool statistic;             /* no parameter, but a state that checkpoints have beside them: Desc.statistics */
@@ -45,6 +47,12 @@ typedef struct Adapter {        /* x · weightᵀ + scale · (x · aᵀ) · bᵀ
     Param *weight, *a, *b, *magnitude; /* magnitude: NULL where not decomposed */
     int across;                 /* axis of the weight along x, without its copies: 1: [out, in], 0: [in, out] */
 } Adapter;
+
+typedef struct Direction {      /* an optimizer written in Lua (front/direction.c) */
+    const char *name;           /* "optim.muon" */
+    Texts match;                /* patterns of export names: which parameters it updates; none: matrices of stacks */
+    double decay, others;       /* of these, decoupled; the learning rate of all others in relation to lr */
+} Direction;
 
 typedef struct Prefer {         /* --prefer (front/prefer.c) */
     bool against_reference;     /* DPO; else ORPO, which needs none */
@@ -92,6 +100,7 @@ typedef struct Desc {
     VEC(Lathe_group) groups;                /* of parameters, as train says */
     const Lora *lora;                       /* NULL: none */
     VEC(Adapter) adapters;
+    const Direction *direction; /* NULL: the recipe's optimizer updates all parameters */
     const Prefer *prefer;       /* NULL: the description's own loss */
     const Distill *distill;     /* NULL: no teacher */
     struct Desc *teacher;       /* of it name, config, knobs, params and hf; NULL: none */

@@ -36,6 +36,7 @@ static void add_spec(Desc *d, Op op, const char *name, const Node *of)
 
 static void add_leaf(Desc *d, const Node *n)
 {
+    if (n->op == OP_gradient) add_param(d, n->name, n->shape, false, BOOL, n->where);
     if (n->op == OP_parameter)
         add_param(d, n->name, n->shape, is_frozen_node(n), in_blocks(n->dtype) ? n->dtype : BOOL, n->where);
     if (n->op == OP_input || n->op == OP_state) add_spec(d, n->op, n->name, n);

@@ -48,7 +48,7 @@ Param *find_param(const Desc *d, const char *name)
 static bool same_stack(const Param *a, const Param *b)
 {
     if (a->loops == 0 || a->loops != b->loops || !same(a->stack, b->stack) || a->frozen != b->frozen ||
-        a->blocks != b->blocks)
+        a->directed != b->directed || a->blocks != b->blocks)
         return false;
     return memcmp(a->shape.dim, b->shape.dim, sizeof *a->shape.dim * (size_t)a->loops) == 0;
 }
@@ -60,14 +60,18 @@ static int64_t own_elements(const Param *p)
     return round_up(n, 16);
 }
 
-/* Places those that are frozen or not, and stored in such blocks, from element `at` on; returns the element behind
- * them. Parameters of one stack are an array of structs; every tensor starts at a multiple of 16 elements. */
-static int64_t layout_some(const Desc *d, bool frozen, DType blocks, int64_t at)
+typedef struct Kind {
+    bool frozen, directed;
+    DType blocks;
+} Kind;
+
+/* Places those of one kind, from element `at` on; returns the element behind them. Parameters of one stack are an array of structs; every tensor starts at a multiple of 16 elements. */
+static int64_t layout_some(const Desc *d, Kind kind, int64_t at)
 {
     bool *done = NEW_ARRAY(bool, d->params.n + 1);
     for (int i = 0; i < d->params.n; i++) {
         Param *p = d->params.at[i];
-        if (done[i] || p->frozen != frozen || p->blocks != blocks) continue;
+        if (done[i] || p->frozen != kind.frozen || p->directed != kind.directed || p->blocks != kind.blocks) continue;
         int64_t size = 0, copies = 1;
         for (int k = 0; k < p->loops; k++) copies *= p->shape.dim[k];
         int end = p->loops ? d->params.n : i + 1;
@@ -91,13 +95,15 @@ static int64_t layout_some(const Desc *d, bool frozen, DType blocks, int64_t at)
     return at;
 }
 
-/* Those with gradients first: gradients and moments are arrays of these alone, in the same layout. Those in blocks come
- * last, type by type, and begin with a block. Returns the element behind them. */
+/* Those with gradients first, and of these those with moments: gradients and moments are arrays of these alone, in the
+ * same layout. Those in blocks come last, type by type, and begin with a block. Returns the element behind them. */
 static int64_t layout_own(const Desc *d, int64_t at)
 {
-    int64_t trained = layout_some(d, false, BOOL, at), end = layout_some(d, true, BOOL, trained);
+    at = layout_some(d, (Kind){.blocks = BOOL}, at);
+    at = layout_some(d, (Kind){.directed = true, .blocks = BOOL}, at);
+    int64_t end = layout_some(d, (Kind){.frozen = true, .blocks = BOOL}, at);
     for (DType t = 0; t < DTYPES; t++)
-        if (in_blocks(t)) end = layout_some(d, true, t, round_up(end, LATHE_BLOCK));
+        if (in_blocks(t)) end = layout_some(d, (Kind){.frozen = true, .blocks = t}, round_up(end, LATHE_BLOCK));
     return end;
 }
 

@@ -5,7 +5,7 @@
 /* Can n be data, or be computed from data? */
 static bool may_be_data(const Node *n, const Desc *d)
 {
-    if (n->op == OP_parameter || n->op == OP_state) return false;
+    if (n->op == OP_parameter || is_replaced(n)) return false;
     for (int i = 0; n->op == OP_input && i < d->inputs.n; i++) {
         Lathe_role role = d->inputs.at[i].role;
         if (same(d->inputs.at[i].name, n->name) &&

@@ -152,6 +152,11 @@ static const char *role_word(Lathe_role r)
         CASE(LATHE_FIRST_ROW);
         CASE(LATHE_TARGET_MEAN);
         CASE(LATHE_TARGET_DEVIATION);
+        CASE(LATHE_MOMENT);
+        CASE(LATHE_GRADIENT_SCALE);
+        CASE(LATHE_GRADIENT_MOST);
+        CASE(LATHE_LEARNING_RATE);
+        CASE(LATHE_UPDATE);
         CASE(LATHE_REFERENCE);
     }
     die("role %d", (int)r);
@@ -413,6 +418,10 @@ static void say_lengths(Page *page, Text *t, const Categories *categories)
         (long long)m->plan.flat.elements);
     int64_t frozen = m->plan.flat.elements - m->plan.flat.trained;
     if (frozen) say(t, "    .frozen_elements = %lld,\n", (long long)frozen);
+    if (d->direction)
+        say(t, "    .directed_elements = %lld, .direction = {.decay = %s, .others = %s},\n",
+            (long long)(m->plan.flat.trained - m->plan.flat.moments), number_text(d->direction->decay),
+            number_text(d->direction->others));
     say_in_blocks(t, &m->plan.flat);
 }
 

@@ -41,6 +41,7 @@ void name_parameters(Page *page)
         bool goes_on = before && p->param->struct_of == before->param->struct_of;
         const char *wish = identifier(page, p->param->stack);
         if (p->param->frozen && !p->param->teacher) wish = format("frozen_%s", wish);
+        if (p->param->directed) wish = format("directed_%s", wish);
         p->group = goes_on ? before->group : unique_name(&names, wish);
     }
     for (int i = 0; i < page->params.n; i++) {
@@ -231,6 +232,7 @@ static void say_table_row(Text *t, const Param *p, const int64_t *stride, const 
     say_wrapped(t, format("     .offset = %s, .decay = %s,", offset, p->decay ? "true" : "false"));
     say(t, "     .init = %s, .init_a = %s, .init_b = %s", init_word(p->init), number_text(p->init_a),
         number_text(p->init_b));
+    if (p->directed) say(t, ", .directed = true");
     if (p->zero_row) say(t, ", .zero_row = %lld", (long long)p->zero_row);
     say(t, "},\n");
 }

@@ -77,6 +77,7 @@ typedef struct Trace {
         Node *likelihood; /* real [rows]: log-probabilities of the answers; NULL: not met yet */
         VEC(Output) metrics;
     } preferred;
+    const Param *directed;                                   /* front/direction.c: whose update is being traced; else NULL */
     struct Teacher *teacher;                                 /* front/distill.c: in both traces; NULL: there is none */
     bool adapting;                                           /* front/lora.c: an adapter's parameters are being made */
     VEC(Param *) linear_weights;                             /* front/lora.c: those that an adapter can have */
@@ -239,6 +240,7 @@ void check_name(lua_State *L, const char *name);
 /* front/param.c: parameters, states, statistics */
 extern const luaL_Reg param_functions[];
 bool is_statistic(const Desc *d, const char *state);
+Shape with_copies(lua_State *L, Shape own); /* of a parameter or state made here: with an axis for each stack around */
 const char *new_state_name(const Desc *d, const char *wish); /* wish, wish_2, …: one that no state has */
 
 /* front/time.c: what depends on the entry: time, positions, random bits */
@@ -263,6 +265,7 @@ bool are_targets(const Node *n); /* input.targets, or a view of it */
 /* front/loop.c: stack, map and scan open their loops through these */
 extern const luaL_Reg loop_functions[];
 bool loop_is_open(const Trace *trace, const Loop *l);
+void close_loop(Trace *trace, Loop *l); /* the innermost open one, with the states that were set in it */
 
 /* front/outputs.c: the entry's outputs, of forward's two results at the top */
 void collect_returned(lua_State *L, int model);
@@ -297,12 +300,19 @@ bool run_knows(const char *key);   /* a setting that is not a number: only the t
 void recipe_set(Trace *trace, const char *key, const char *value);
 extern const luaL_Reg recipe_functions[];
 
+/* front/direction.c */
+extern const luaL_Reg direction_functions[];
+void read_direction(lua_State *L);                    /* `own` of train's optimizer, on the top */
+bool directs(const Trace *trace, const Param *p);
+void trace_direction(lua_State *L); /* once all other entries are traced */
+
 /* front/groups.c: reads train's groups, on the top; once entries are traced, checks that each has parameters */
 void read_groups(lua_State *L);
 void check_groups(const Trace *trace);
 int64_t frozen_copies(const Desc *d, const Param *p); /* by train's groups */
 bool freezes(const Desc *d, const Param *p);          /* all of them */
 
+const char *names_of_parameters(const Desc *d); /* the first ones */
 int64_t copies_of_param(const Param *p);
 int64_t matching_copies(const char *pattern, const Param *p); /* whose export names match */
 

@@ -117,7 +117,7 @@ int64_t matching_copies(const char *pattern, const Param *p)
     return n;
 }
 
-static const char *all_names(const Desc *d)
+const char *names_of_parameters(const Desc *d)
 {
     enum { MOST = 40 };
     Text t = {0};
@@ -164,6 +164,6 @@ void check_groups(const Trace *trace)
         for (int i = 0; i < d->params.n; i++) found |= matching_copies(d->groups.at[g].match, d->params.at[i]) > 0;
         if (!found)
             err(place_of_pattern(trace, d->groups.at[g].match), "no parameter name matches '%s'; the names are %s",
-                d->groups.at[g].match, all_names(d));
+                d->groups.at[g].match, names_of_parameters(d));
     }
 }

@@ -103,12 +103,9 @@ static int keep_call(lua_State *L)
     return 0;
 }
 
-static int close_call(lua_State *L)
+void close_loop(Trace *trace, Loop *l)
 {
-    Trace *trace = trace_of(L);
-    Loop *l = loop_at(L, 1);
     must(trace->open.at[trace->open.n - 1] == l);
-    make_at(lua_place(L));
     for (int i = 0; i < trace->states.n; i++)
         if (trace->states.at[i].depth == trace->open.n) loop_yield(l, trace->states.at[i].node);
     loop_close(l);
@@ -120,6 +117,12 @@ static int close_call(lua_State *L)
     }
     trace->open.n--;
     if (trace->copies.n && trace->copies.at[trace->copies.n - 1] == l) trace->copies.n--;
+}
+
+static int close_call(lua_State *L)
+{
+    make_at(lua_place(L));
+    close_loop(trace_of(L), loop_at(L, 1));
     return 0;
 }
 

@@ -290,6 +290,7 @@ static void open_core(lua_State *L)
     luaL_setfuncs(L, scope_functions, 0);
     luaL_setfuncs(L, param_functions, 0);
     luaL_setfuncs(L, lora_functions, 0);
+    luaL_setfuncs(L, direction_functions, 0);
     luaL_setfuncs(L, prefer_functions, 0);
     luaL_setfuncs(L, distill_functions, 0);
     luaL_setfuncs(L, time_functions, 0);

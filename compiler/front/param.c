@@ -53,7 +53,7 @@ static void check_export(lua_State *L, const char *export)
                    export);
 }
 
-static Shape with_copies(lua_State *L, Shape own)
+Shape with_copies(lua_State *L, Shape own)
 {
     Trace *trace = trace_of(L);
     Shape s = {.rank = own.rank + trace->copies.n};
@@ -196,6 +196,7 @@ static Known *known_here(lua_State *L, bool statistic)
         bool frozen =
             only_answers(trace->desc->options) || p->teacher || lora_freezes(trace, p) || freezes(trace->desc, p);
         p->frozen = frozen && !statistic;
+        p->directed = directs(trace, p);
         p->blocks = stored_as(trace->desc, p);
         check_export_of(L, p);
         k = add_known(trace, p);

@@ -216,6 +216,7 @@ static void read_made(lua_State *L, const char *name, const char *const *others,
         int word = recipe_made_by(L, s->key, s->words, word_count(s), "optim");
         *(int *)((char *)&trace->desc->recipe + s->field) = word;
         take_settings(L, s->key, format("optim.%s", s->words[word]), others, nothers);
+        if (same(name, "optimizer")) read_direction(L);
         if (same(name, "schedule")) trace->desc->recipe.milestones = text_of_key(L, "milestones");
     }
     lua_pop(L, 1);
@@ -223,9 +224,9 @@ static void read_made(lua_State *L, const char *name, const char *const *others,
 
 static void read_optimizer(lua_State *L)
 {
-    static const char *const kind[] = {"kind", "milestones"};
-    read_made(L, "optimizer", kind, 1);
-    read_made(L, "schedule", kind, 2);
+    static const char *const optimizer[] = {"kind", "own"}, *const schedule[] = {"kind", "milestones"};
+    read_made(L, "optimizer", optimizer, 2);
+    read_made(L, "schedule", schedule, 2);
 }
 
 void read_turn_settings(lua_State *L)

@@ -299,6 +299,7 @@ void trace_entries(lua_State *L, int model)
     add_predict(L, model, c);
     trace_sample(L, model, c);
     if (score) push(&d->graphs, score);
+    trace_direction(L);
     put_last(d, LATHE_STATE);      /* a run that writes no texts leaves the end of the memory out, … */
     put_last(d, LATHE_SLOT_STATE); /* … and one that writes one at a time the end of that */
     if (!d->turns.n) d->losses = trace->losses - 1;

@@ -85,7 +85,7 @@ static const char *level_fault(const Node *n)
 
 static const char *leaf_fault(Check *c, Node *n)
 {
-    if (n->op != OP_input && n->op != OP_parameter && n->op != OP_state) return NULL;
+    if (!is_named_leaf(n->op)) return NULL;
     for (int i = 0; i < c->leaves.n; i++) {
         const Node *other = c->leaves.at[i];
         if (same(other->name, n->name) && other->op == n->op)

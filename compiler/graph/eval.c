@@ -236,6 +236,7 @@ static void eval_node(Eval *e, const Node *n)
     case OP_input:
     case OP_parameter:
     case OP_state:
+    case OP_gradient:
         s->v = e->feed(e->user, n);
         if (!s->v.at || !same_shape(s->v.shape, n->shape)) die("%s was fed with another shape or nothing", n->name);
         return;

@@ -179,6 +179,9 @@ bool adds_products(const Node *n)
     return n->op == OP_add && n->in[0] != n->in[1] && shows_product(n->in[0]) && shows_product(n->in[1]);
 }
 
+bool is_replaced(const Node *n) { return n->op == OP_state || n->op == OP_gradient; }
+bool is_named_leaf(Op op) { return op_info[op].kind == LEAF && op != OP_constant && op != OP_iota; }
+
 static Node *leaf(Op op, const char *name, DType t, Shape s)
 {
     return intern((Node){.op = op, .dtype = t, .shape = s, .name = name});
@@ -202,6 +205,7 @@ Node *frozen_node(const char *name, DType t, Shape s)
 bool is_frozen_node(const Node *n) { return n->op == OP_parameter && n->nints; }
 
 Node *state_node(const char *name, DType t, Shape s) { return leaf(OP_state, name, t, s); }
+Node *gradient_node(const char *name, DType t, Shape s) { return leaf(OP_gradient, name, t, s); }
 
 Node *iota(Shape s, int axis)
 {

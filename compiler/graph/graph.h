@@ -241,12 +241,15 @@ bool shows_all(const Node *n);                              /* a view without ze
 bool adds_products(const Node *n);                          /* the sum of two products, which the second adds to the first */
 bool is_cheap(const Node *n);                               /* to recompute: a map, reduction, view or join */
 bool is_filled(const Node *n, double *value);               /* a constant scalar, seen through moves */
+bool is_named_leaf(Op op);                                         /* a leaf with a name, whose value comes from outside */
+bool is_replaced(const Node *n);                            /* a leaf whose memory an output of its name takes */
 Node *input_node(const char *name, DType t, Shape s);
 Node *parameter_node(const char *name, DType t, Shape s);
 Node *frozen_node(const char *name, DType t, Shape s);      /* a parameter without a gradient, which training leaves as it is */
 Node *parameter_like(const Node *old, const char *name, DType t, Shape s);  /* frozen if old is */
 bool is_frozen_node(const Node *n);
 Node *state_node(const char *name, DType t, Shape s);
+Node *gradient_node(const char *name, DType t, Shape s);        /* of the parameter of that name */
 Node *iota(Shape s, int axis);
 Node *map_op(Op op, int nin, Node *const *in);              /* MAP1, MAP2, CMP2, LOGIC: types by the op's class */
 Node *map1(Op op, Node *a);

@@ -135,7 +135,7 @@ static Node *node_line(Parser *q)
     Node key = {.op = op_named(q)};
     Nodes in = {0};
     if (key.op == OP_constant) constant(q, &key);
-    else if (key.op == OP_input || key.op == OP_parameter || key.op == OP_state) key.name = read_word(q, "a name");
+    else if (is_named_leaf(key.op)) key.name = read_word(q, "a name");
     int listed = key.nints;
     key.nints = 0;
     inputs(q, &in);

@@ -125,7 +125,7 @@ static const Body *begins_with(const Access *a, const Node *n)
 {
     const Body *b = a->body;
     bool carry = n->op == OP_loop_arg && n->ints[0] == ARG_CARRY;
-    if (!carry && n->op != OP_state) return NULL;
+    if (!carry && !is_replaced(n)) return NULL;
     for (; b->out; b = b->out)
         if (carry && b->kernel->kind == REPEAT && b->kernel->loop == n->loop) return b;
     return carry ? NULL : b;
@@ -177,7 +177,8 @@ void check_order(const Run *r)
     Table stores = all_stores(r);
     for (int i = 0; i < r->program->buffers.n; i++) {
         const Buffer *b = r->program->buffers.at[i];
-        if (b->home == WORK || b->home == OUTPUTS || b->home == GRADIENTS) check_written(r, b);
+        bool made = b->home == WORK || b->home == OUTPUTS || (b->home == GRADIENTS && b->value->op != OP_gradient);
+        if (made) check_written(r, b);
     }
     for (int i = 0; i < r->all.n; i++)
         if (r->all.at[i].reads && r->all.at[i].operand) check_meaning(r, &r->all.at[i], &stores);

@@ -193,6 +193,7 @@ static inline bool rows_alike(const Program *p) { return p->graph->entry == ENTR
 typedef struct Flat {
     int64_t count;              /* elements without padding */
     int64_t elements, trained;  /* with padding: of all, and of those that are trained */
+    int64_t moments;            /* of those that are trained and have moments */
     int64_t in_blocks[DTYPES];  /* of those in blocks of each type, in the order of types */
 } Flat;
 

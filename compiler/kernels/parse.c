@@ -400,7 +400,7 @@ static bool is_state_leaf(const Reader *r, const Node *n)
     const Graph *g = r->p->graph;
     for (int i = 0; i < g->outs.n; i++)
         if (g->outs.at[i].kind == OUT_STATE && g->outs.at[i].node == n) return true;
-    return n->op == OP_state;
+    return is_replaced(n);
 }
 
 /* One buffer for each output that is a value, in their order, and states by their names: so the emitter finds them. */

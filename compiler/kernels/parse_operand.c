@@ -23,7 +23,7 @@ Node *read_ever(Reader *r)
     Node *node = r->q.ever[n];
     if (!node) err(r->q.at, "%%%lld is not in the graph", (long long)n);
     bool alone =
-        node->op == OP_state || (node->op == OP_input && r->p->graph->turn); /* kernels/text.c prints these too */
+        is_replaced(node) || (node->op == OP_input && r->p->graph->turn); /* kernels/text.c prints these too */
     if (!alone && !table_get(&r->needed, node)) err(r->q.at, "no output needs %%%lld", (long long)n);
     return node;
 }

@@ -77,7 +77,7 @@ void name_values(Cut *c)
     for (int i = 0; i < g->outs.n; i++) title_output(&g->outs.at[i]);
     for (int i = 0; i < all.n; i++)
         if (all.at[i]->title) note_title(c, all.at[i]->title, layer_of(all.at[i]));
-        else if (all.at[i]->op == OP_parameter)
+        else if (all.at[i]->op == OP_parameter || all.at[i]->op == OP_gradient)
             note_title(c, own_part_of(all.at[i]->name), path_before(all.at[i]->name));
     for (int i = all.n; i-- > 0;) note_title_users(c, all.at[i]);
 }
@@ -131,7 +131,8 @@ static const char *name_of_title(const Cut *cut, const char *title, const char *
 
 static const char *plain_name(const Cut *cut, const Node *n)
 {
-    if (n->op == OP_parameter) return name_of_title(cut, own_part_of(n->name), path_before(n->name), true);
+    if (n->op == OP_parameter || n->op == OP_gradient)
+        return name_of_title(cut, own_part_of(n->name), path_before(n->name), true);
     if (n->name) return n->name;
     return name_of_title(cut, n->title, layer_of(n), n->title_rank <= TITLE_LETTER);
 }
@@ -237,7 +238,7 @@ static bool stores_over(const Operands *stores, const Buffer *b)
 bool meets_its_next(const Kernel *k, const Operand *load)
 {
     const struct Carry *c = carry_before(load->node);
-    bool titled = c && c->next->title && !c->next->gradient, state = same_value(load->node)->op == OP_state;
+    bool titled = c && c->next->title && !c->next->gradient, state = is_replaced(same_value(load->node));
     if (!(c || state) || same_value(load->node)->gradient || !load->view.buffer) return false;
     for (int p = 0; p < k->phases.n; p++) {
         const Phase *q = &k->phases.at[p];

@@ -47,6 +47,7 @@ static void place_leaf(Cut *cut, Node *n)
     case OP_input: b = new_buffer(cut, NULL, n->name, INPUTS, n->dtype, n->shape, n); break;
     case OP_state: b = new_buffer(cut, NULL, n->name, STATES, n->dtype, n->shape, n); break;
     case OP_parameter: b = parameter_buffer(cut, PARAMETERS, n->name, n); break;
+    case OP_gradient: b = parameter_buffer(cut, GRADIENTS, n->name, n); break;
     case OP_constant: {
         Node *row = as_row(n);
         View v = view_dense(n->shape);
@@ -171,7 +172,7 @@ static void add_copy(Cut *cut, Copy c)
 static void copy_late(Cut *cut, Level *level, Node *n, View v, Sum *sum, Node *owner)
 {
     Node *source = source_of(cut, n);
-    bool fleeting = source->op == OP_state || (source->op == OP_loop_arg && source->ints[0] == ARG_CARRY);
+    bool fleeting = is_replaced(source) || (source->op == OP_loop_arg && source->ints[0] == ARG_CARRY);
     info(cut, source)->memory = true;
     if (!fleeting || owner) {
         add_copy(cut, (Copy){.level = level, .node = n, .to = v, .sum = sum, .owner = owner});
@@ -258,17 +259,26 @@ static bool updates_in_place(Cut *cut, const Node *new, const Node *old)
     return false;
 }
 
+/* The leaf whose memory an output takes; NULL: it has memory of its own. */
+static Node *leaf_replaced(const Cut *cut, const Output *o)
+{
+    const Node *n = o->node;
+    if (o->kind == OUT_STATE) return state_node(o->name, n->dtype, n->shape);
+    if (o->kind != OUT_GRAD || cut->graph->entry != ENTRY_direction) return NULL;
+    return gradient_node(o->name, n->dtype, n->shape);
+}
+
 static void want_output(Cut *cut, Level *top, const Output *o)
 {
-    if (o->kind == OUT_GRAD) {
-        want(cut, top, o->node, view_whole(parameter_buffer(cut, GRADIENTS, o->name, o->node)), NULL, NULL);
-    } else if (o->kind == OUT_VALUE) {
-        Buffer *b = new_buffer(cut, NULL, format("out_%s", o->name), OUTPUTS, o->node->dtype, o->node->shape, o->node);
-        want(cut, top, o->node, view_whole(b), NULL, NULL);
-    } else {
-        Node *old = state_node(o->name, o->node->dtype, o->node->shape);
+    Node *old = leaf_replaced(cut, o);
+    if (old) {
         if (updates_in_place(cut, o->node, old)) want(cut, top, o->node, place_of(cut, old), NULL, NULL);
         else copy_late(cut, top, o->node, place_of(cut, old), NULL, NULL);
+    } else if (o->kind == OUT_GRAD) {
+        want(cut, top, o->node, view_whole(parameter_buffer(cut, GRADIENTS, o->name, o->node)), NULL, NULL);
+    } else {
+        Buffer *b = new_buffer(cut, NULL, format("out_%s", o->name), OUTPUTS, o->node->dtype, o->node->shape, o->node);
+        want(cut, top, o->node, view_whole(b), NULL, NULL);
     }
 }
 

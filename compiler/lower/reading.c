@@ -105,7 +105,7 @@ static View base_view(Cut *cut, Node *n)
     }
     View v = view_dense(n->shape);
     if (by_value(cut, n)) return value_view(n);
-    if (n->op == OP_parameter) {
+    if (n->op == OP_parameter || n->op == OP_gradient) {
         const Param *p = find_param(cut->desc, n->name);
         if (p) memcpy(v.stride, p->stride, sizeof v.stride);
     }

@@ -199,6 +199,7 @@ layer("linear", "y = x · weightᵀ + bias, over the last axis", {
     if not o.out then fail("nn.linear needs out: an integer, extent of the result's last axis") end
     local bound = 1 / math.sqrt(width)
     w = param("weight", across == 1 and { o.out, width } or { width, o.out }, o.init or nn.init.uniform(-bound, bound), o.decay)
+    core.out_axis("weight", 1 - across)
   end
   rawset(self, "weight", w)
   local y = nn.dot(x, w, { contract = { -1, across } })

@@ -54,6 +54,93 @@ function optim.rmsprop(given)
   return positive("optim.rmsprop", o)
 end
 
+-- ---------------------------------------------------------------- written in Lua
+
+local own_spec = {
+  lr = { "number", options.required, "learning rate of what it updates" },
+  decay = { "number", 0, "its weight decay, decoupled" },
+  match = { "list", options.none, "patterns of parameter names that it updates; default: the matrices in nn.stack" },
+  others = { "table", options.none, "the optimizer of all other parameters; default: optim.adamw {}" },
+}
+
+local function spec_with(more)
+  for key, row in pairs(own_spec) do more[key] = more[key] or row end
+  return more
+end
+
+-- The optimizer of the others, with what updates the parameters that match.
+local function directed(name, o, update)
+  local others = o.others or optim.adamw {}
+  if not (o.lr > 0) then core.fail(("%s: lr must be above 0, found %s"):format(name, o.lr)) end
+  if others.own or not others.lr then core.fail(name .. ": others must be one of optim.adamw, optim.adam, optim.lion, optim.sgd, optim.rmsprop") end
+  for i, pattern in ipairs(o.match or {}) do
+    if type(pattern) ~= "string" then core.fail(("%s: match must be a list of patterns, but number %d is %s"):format(name, i, core.text(pattern))) end
+  end
+  local made = {}
+  for key, value in pairs(others) do made[key] = value end
+  made.lr = o.lr
+  made.own = { name = name, update = update, match = o.match, decay = o.decay, others = others.lr / o.lr }
+  return positive(name, made)
+end
+
+local own_options = options.declare("optim.own", spec_with {
+  update = { "function", options.required, "function(g, w, s): what lr times is subtracted from w, of the gradient g" },
+})
+
+-- An optimizer of your own.  update(g, w, s) is traced once for each parameter, of one layer where they are stacked; g is
+-- clipped.  s.state(name, g or { shape }) gives what s.keep(name, x) left in the step before, at first zeros; s.lr and
+-- s.update [] are the learning rate and the number of the update, from 1; s.out the axis of a matrix's outputs.
+function optim.own(given)
+  local o = own_options(given)
+  return directed("optim.own", o, o.update)
+end
+
+local muon_options = options.declare("optim.muon", spec_with {
+  lr = { "number", 0.02, "learning rate of the matrices" },
+  momentum = { "number", 0.95, "decay of the mean of gradients" },
+  nesterov = { "boolean", true, "Nesterov's momentum" },
+  steps = { "integer", 5, "iterations of Newton and Schulz" },
+  eps = { "number", 1e-7, "least norm that a gradient is divided by" },
+  scale = { "string", "original", "\"original\": times sqrt(outputs / inputs) where that is above 1; \"adamw\": times 0.2 · sqrt(the larger), "
+    .. "so that AdamW's lr and decay fit" },
+})
+
+-- The nearest matrix whose singular values are all about 1 (Jordan 2024): quintic iterations x = a x + (b A + c A²) x, of
+-- A = x xᵀ, over the shorter side; all are products in the plan.
+local function orthogonal(x, steps, eps)
+  local a, b, c = 3.4445, -4.7750, 2.0315
+  local short = x:size(0) <= x:size(1) and 0 or 1
+  x = x / core.nn.max(core.nn.sqrt((x * x):sum(0, 1)), eps)
+  for _ = 1, steps do
+    local gram = core.nn.dot(x, x, { contract = { 1 - short, 1 - short } })
+    local grams = b * gram + c * core.nn.dot(gram, gram, { contract = { 1, 0 } })
+    if short == 0 then x = a * x + core.nn.dot(grams, x, { contract = { 1, 0 } })
+    else x = a * x + core.nn.dot(x, grams, { contract = { 1, 0 } }) end
+  end
+  return x
+end
+
+local function muon_scale(o, g, s)
+  local outputs, inputs = g:size(s.out), g:size(1 - s.out)
+  if o.scale == "adamw" then return 0.2 * math.sqrt(math.max(outputs, inputs)) end
+  return math.sqrt(math.max(1, outputs / inputs))
+end
+
+-- Muon (Jordan 2024; as torch.optim.Muon, with all digits of the type): the momentum of a matrix, made orthogonal.  Other
+-- parameters, such as embeddings, heads and biases, have the optimizer `others`.
+function optim.muon(given)
+  local o = muon_options(given)
+  if o.scale ~= "original" and o.scale ~= "adamw" then core.fail("optim.muon: scale must be \"original\" or \"adamw\", found " .. core.text(o.scale)) end
+  if o.steps < 1 or o.steps > 20 then core.fail(("optim.muon: steps must be 1 to 20, found %d"):format(o.steps)) end
+  return directed("optim.muon", o, function(g, w, s)
+    if g.rank ~= 2 then core.fail(("optim.muon updates matrices, but %s is %s; name others: match = { … }"):format(s.name, core.shape_text(g))) end
+    local m = o.momentum * s.state("momentum", g) + (1 - o.momentum) * g
+    s.keep("momentum", m)
+    if o.nesterov then m = o.momentum * m + (1 - o.momentum) * g end
+    return muon_scale(o, g, s) * orthogonal(m, o.steps, o.eps)
+  end)
+end
+
 local constant_options, linear_options, cosine_options = declare("optim.constant"), declare("optim.linear"), declare("optim.cosine")
 local one_cycle_options, step_options = declare("optim.one_cycle"), declare("optim.step")
 local inverse_sqrt_options = declare("optim.inverse_sqrt")

@@ -244,6 +244,7 @@ static Flat flat_of(const Desc *d, int64_t start)
         f.count += elements(p->shape);
         f.elements = max64(f.elements, round_up(end, 16));
         if (!p->frozen) f.trained = max64(f.trained, round_up(end, 16));
+        if (!p->frozen && !p->directed) f.moments = max64(f.moments, round_up(end, 16));
     }
     add_blocks(&f, d, start);
     return f;
@@ -401,7 +402,7 @@ static void plan_shared(Plan *plan, const Desc *d)
     const Precision precision = precision_of(d->options);
     add_parameters(plan, d);
     plan->gradients = plan->flat.trained * dtype_bytes(precision.real);
-    plan->optimizer = lathe_moments(&d->recipe) * plan->gradients;
+    plan->optimizer = lathe_moments(&d->recipe) * plan->flat.moments * dtype_bytes(precision.real);
     if (streams(d)) plan->data = lathe_stream_bytes(&d->recipe, d->seq, d->source_seq, LATHE_PLANNED_READERS);
     if (d->options->target->device)
         plan->step = max64(1, d->turns.n) * lathe_step_bytes(plan->flat.trained, runs_in_step(d), 1);

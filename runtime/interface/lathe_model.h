@@ -55,6 +55,9 @@ typedef enum Lathe_role {
     LATHE_FIRST_ROW,            /* i32 []: train: the number of its first row in the step's batch, which GPUs share */
     LATHE_TARGET_MEAN,          /* f32 []: of a table's one target, a number: what it is scaled by; next: its deviation */
     LATHE_TARGET_DEVIATION,
+    LATHE_MOMENT,               /* a state that `direction` takes from one update to the next: an optimizer's own */
+    LATHE_GRADIENT_SCALE, LATHE_GRADIENT_MOST,  /* real []: direction: gradients times the one, then within ± the other */
+    LATHE_LEARNING_RATE, LATHE_UPDATE,          /* real []: direction: of this update; its number, from 1 */
     LATHE_REFERENCE             /* f32 [2 batch]: of preference pairs: what the entry reference gave for each row */
 } Lathe_role;
 
@@ -85,6 +88,7 @@ typedef struct Lathe_param {
     double init_a, init_b;
     bool decay;                 /* weight decay applies, unless a group says otherwise */
     int64_t zero_row;           /* 1 + the row of each copy that is always zero; 0: none */
+    bool directed;              /* the entry direction says what is subtracted; it has no moments and lies behind those that do */
 } Lathe_param;
 
 /* All memory that an entry uses; the trainer owns it (with CUDA, all of it is on the device). */
@@ -467,6 +471,8 @@ typedef struct Lathe_model {
     int64_t state_bytes;
     int64_t parameter_count, flat_elements;         /* without and with padding; padding stays zero */
     int64_t frozen_elements;    /* the last of these, which no update changes: gradients and moments do not have them */
+    int64_t directed_elements;  /* the last of the others, which the entry direction updates: they have no moments */
+    struct { double decay, others; } direction; /* weight decay of these; learning rate of the others in relation to lr */
     int64_t in_blocks[LATHE_DTYPES];    /* how many of the last of these are stored in blocks of each type, in the order of types
                                          * (model/place.h): multiples of LATHE_BLOCK */
     int adapters;
@@ -490,6 +496,7 @@ typedef struct Lathe_model {
 } Lathe_model;
 
 static inline int64_t lathe_trained_elements(const Lathe_model *m) { return m->flat_elements - m->frozen_elements; }
+static inline int64_t lathe_moment_elements(const Lathe_model *m) { return lathe_trained_elements(m) - m->directed_elements; }
 
 /* Whether a parameter has a gradient. */
 static inline bool lathe_is_trained(const Lathe_model *m, const Lathe_param *p) { return p->offset < lathe_trained_elements(m); }

@@ -33,6 +33,7 @@ static Some trained_parameters(const Lathe_model *m)
 {
     return (Some){m->param, m->params, lathe_trained_elements(m), NULL};
 }
+static Some moments_of(const Lathe_model *m) { return (Some){m->param, m->params, lathe_moment_elements(m), NULL}; }
 static Some statistics_of(const Lathe_model *m) { return (Some){m->statistic, m->statistics, INT64_MAX, NULL}; }
 
 /* The type of p's elements, if those of others are of `type`. */
@@ -85,6 +86,16 @@ void declare_parameters(Store_writer *w, const Lathe_model *m, const char *prefi
 void put_parameters(Store_writer *w, const Lathe_model *m, const void *flat, Lathe_dtype type)
 {
     put_some(w, trained_parameters(m), flat, type);
+}
+
+void declare_moments(Store_writer *w, const Lathe_model *m, const char *prefix, Lathe_dtype type)
+{
+    declare_some(w, moments_of(m), prefix, type);
+}
+
+void put_moments(Store_writer *w, const Lathe_model *m, const void *flat, Lathe_dtype type)
+{
+    put_some(w, moments_of(m), flat, type);
 }
 
 void put_weights(Store_writer *w, const Lathe_model *m, const char *base, const void *flat, const void *statistics)
@@ -352,8 +363,8 @@ void load_arrays(const Lathe_model *m, const Store *s, int arrays, const char *c
     Wanted w = {.m = m, .arrays = arrays};
     bug_if(arrays > (int)(sizeof w.array / sizeof *w.array));
     for (int k = 0; k < arrays; k++) {
-        w.array[k] = (Wanted_array){trained_parameters(m), prefix[k], flat[k], type};
-        if (flat[k]) memset(flat[k], 0, (size_t)(lathe_trained_elements(m) * dtype_size(type)));
+        w.array[k] = (Wanted_array){moments_of(m), prefix[k], flat[k], type};
+        if (flat[k]) memset(flat[k], 0, (size_t)(lathe_moment_elements(m) * dtype_size(type)));
     }
     take_arrays(&w, s);
 }

@@ -25,11 +25,13 @@ void put_copy(Store_writer *w, const Lathe_param *p, int64_t copy, const void *f
 void put_weights(Store_writer *w, const Lathe_model *m, const char *base, const void *flat, const void *statistics);
 /* NULL: only checks them; converted: of any real type, else of the model's own. */
 void load_model(const Lathe_model *m, const Store *s, void *flat, void *statistics, bool converted);
-/* Arrays of the trained parameters, in their layout, of the type given. */
+/* Arrays of the parameters that have moments, in their layout, of the type given. */
 void load_arrays(const Lathe_model *m, const Store *s, int arrays, const char *const *prefix, void *const *flat,
                  Lathe_dtype type);
 /* The same tensors under prefix + export name, for grad: of gradients, which frozen parameters do not have. */
 void declare_parameters(Store_writer *w, const Lathe_model *m, const char *prefix, Lathe_dtype type);
 void put_parameters(Store_writer *w, const Lathe_model *m, const void *flat, Lathe_dtype type); /* flat: of that type */
+void declare_moments(Store_writer *w, const Lathe_model *m, const char *prefix, Lathe_dtype type); /* likewise */
+void put_moments(Store_writer *w, const Lathe_model *m, const void *flat, Lathe_dtype type);
 
 #endif

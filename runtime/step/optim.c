@@ -27,7 +27,7 @@ static int64_t chunks_of(const Optimizer *o) { return lathe_step_chunks(o->n); }
 
 Rule rule_of(const Lathe_model *m, const Lathe_param *p, int64_t copy)
 {
-    Rule r = {1, -1, false};
+    Rule r = {.lr_scale = 1, .decay = -1};
     bool decays = p->decay;
     char name[1024];
     if (m->groups) copy_name(name, sizeof name, p, copy);
@@ -38,10 +38,16 @@ Rule rule_of(const Lathe_model *m, const Lathe_param *p, int64_t copy)
         if (g->frozen >= 0) r.frozen = g->frozen && !is_of_adapter(m, p);
     }
     if (!decays) r.decay = 0;
+    if (p->directed && decays && r.decay < 0) r.decay = m->direction.decay;
+    if (m->directed_elements && !p->directed) r.lr_scale *= m->direction.others;
+    r.directed = p->directed;
     return r;
 }
 
-static bool same_rule(Rule a, Rule b) { return a.lr_scale == b.lr_scale && a.decay == b.decay && a.frozen == b.frozen; }
+static bool same_rule(Rule a, Rule b)
+{
+    return a.lr_scale == b.lr_scale && a.decay == b.decay && a.frozen == b.frozen && a.directed == b.directed;
+}
 
 static int by_begin(const void *a, const void *b)
 {
@@ -51,7 +57,7 @@ static int by_begin(const void *a, const void *b)
 
 static void add_runs(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn, const Lathe_param *p)
 {
-    const Rule others = {1, -1, true};
+    const Rule others = {.lr_scale = 1, .decay = -1, .frozen = true};
     const bool own = !turn || lathe_in_scopes(turn->of, p->name);
     int64_t run = contiguous_elements(p), n = copy_elements(p);
     for (int64_t copy = 0; copy < copies_of_parameter(p); copy++) {
@@ -104,7 +110,7 @@ static void make_segments(Optimizer *o, const Lathe_model *m, const Lathe_turn *
 
 static size_t moment_bytes(const Lathe_model *m)
 {
-    return (size_t)lathe_trained_elements(m) * (m->real == LATHE_F64 ? sizeof(double) : sizeof(float));
+    return (size_t)lathe_moment_elements(m) * (m->real == LATHE_F64 ? sizeof(double) : sizeof(float));
 }
 
 size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r)
@@ -199,7 +205,7 @@ static void update_segment_bf16(const Optimizer *o, bf16 *p, const float *g, int
             memcpy(draw + i, four.word, sizeof four.word);
         }
         for (int64_t i = 0; i < n; i++) wide[i] = from_bf16_f32(p[at + i]);
-        update_f32(o, wide, g + at, moments_f32(o, at), n, u);
+        update_f32(o, wide, g + at, moments_f32(o, at, u), n, u);
         for (int64_t i = 0; i < n; i++) p[at + i] = round_at_random(wide[i], draw[skipped + i]);
     }
 }

@@ -12,6 +12,7 @@ extern "C" {
 typedef struct Rule {
     double lr_scale, decay; /* decay: weight decay; negative: the recipe's */
     bool frozen;            /* or another turn's */
+    bool directed;          /* what is subtracted stands in the place of the gradient (step/direction.h); it has no moments */
 } Rule;
 Rule rule_of(const Lathe_model *m, const Lathe_param *p, int64_t copy);
 
@@ -45,7 +46,7 @@ typedef struct Optimizer {
     Loss_scale loss_scale;
 } Optimizer;
 
-/* Bytes of the moments: moments · lathe_trained_elements() · element, the plan's category "optimizer". */
+/* Bytes of the moments: moments · lathe_moment_elements() · element, the plan's category "optimizer". */
 size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r);
 /* memory: optimizer_bytes() bytes, 64-byte aligned; it is cleared.  Two small tables come from malloc. */
 int64_t optimizer_runs(const Lathe_model *m); /* contiguous ranges of elements: at least the number of segments */

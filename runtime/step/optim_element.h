@@ -7,7 +7,7 @@ typedef struct NAME(Update) {       /* factors of a segment's elements */
     REAL keep, coupled;             /* of p: factor by decoupled decay; part that coupled decay adds to g */
     REAL old1, new1, old2, new2;    /* β1 (momentum), 1 - β1, β2, 1 - β2 */
     REAL eps, bound;                /* bound: of |p| after the update; 0: none */
-    bool nesterov, frozen;
+    bool nesterov, frozen, directed;
     bool moving, centered;          /* of RMSprop: whether it has momentum; a mean of g */
 } NAME(Update);
 
@@ -15,9 +15,10 @@ MATH NAME(Update) NAME(update_of)(const Optimizer *o, const Rule *rule, const Ra
 {
     NAME(Update) u;
     double decay = rule->decay < 0 ? o->decay : rule->decay, lr = r->lr * rule->lr_scale;
-    bool adam = o->kind == LATHE_ADAM || o->kind == LATHE_ADAMW, coupled = o->kind == LATHE_ADAM || o->kind == LATHE_RMSPROP;
-    u.scale = (REAL)r->scale;
-    u.most = (REAL)r->most;
+    bool adam = !rule->directed && (o->kind == LATHE_ADAM || o->kind == LATHE_ADAMW);
+    bool coupled = !rule->directed && (o->kind == LATHE_ADAM || o->kind == LATHE_RMSPROP);
+    u.scale = (REAL)(rule->directed ? 1 : r->scale);
+    u.most = (REAL)(rule->directed ? INFINITY : r->most);
     u.rate = (REAL)(adam ? lr / r->correction1 : lr);
     u.root = (REAL)sqrt(r->correction2);
     u.keep = (REAL)(coupled ? 1 : 1 - lr * decay);
@@ -30,6 +31,7 @@ MATH NAME(Update) NAME(update_of)(const Optimizer *o, const Rule *rule, const Ra
     u.bound = (REAL)o->bound;
     u.nesterov = o->nesterov;
     u.frozen = rule->frozen;
+    u.directed = rule->directed;
     u.centered = o->centered;
     u.moving = o->moments - o->centered == 2;
     return u;

@@ -15,14 +15,15 @@ static double NAME(squares)(const REAL *x, int64_t n)
 }
 
 typedef struct NAME(Moments) {
-    REAL *at[LATHE_MOMENTS]; /* of the optimizer; NULL beyond its own */
+    REAL *at[LATHE_MOMENTS]; /* of the optimizer; NULL beyond its own, and where a direction is given */
 } NAME(Moments);
 
 /* From element `at` on. */
-static NAME(Moments) NAME(moments)(const Optimizer *o, int64_t at)
+static NAME(Moments) NAME(moments)(const Optimizer *o, int64_t at, const NAME(Update) *u)
 {
     NAME(Moments) m = {{0}};
-    for (int k = 0; k < o->moments; k++) m.at[k] = (REAL *)o->moment[k] + at;
+    if (!u->directed)
+        for (int k = 0; k < o->moments; k++) m.at[k] = (REAL *)o->moment[k] + at;
     return m;
 }
 
@@ -39,7 +40,9 @@ static void NAME(update)(const Optimizer *o, REAL *__restrict__ p, const REAL *_
 {
     const NAME(Update) u = *of;
     REAL *__restrict__ m = moments.at[0], *__restrict__ v = moments.at[1];
-    if (o->kind == LATHE_RMSPROP) NAME(update_rmsprop)(o, p, g, moments, n, of);
+    if (u.directed)
+        for (int64_t i = 0; i < n; i++) NAME(sgd)(p + i, g[i], &u);
+    else if (o->kind == LATHE_RMSPROP) NAME(update_rmsprop)(o, p, g, moments, n, of);
     else if (o->kind == LATHE_LION)
         for (int64_t i = 0; i < n; i++) NAME(lion)(p + i, g[i], m + i, &u);
     else if (o->kind != LATHE_SGD)
@@ -54,5 +57,5 @@ static void NAME(update)(const Optimizer *o, REAL *__restrict__ p, const REAL *_
 static void NAME(update_segment)(const Optimizer *o, REAL *p, const REAL *g, int64_t begin, int64_t end,
                                  const NAME(Update) *u)
 {
-    NAME(update)(o, p + begin, g + begin, NAME(moments)(o, begin), end - begin, u);
+    NAME(update)(o, p + begin, g + begin, NAME(moments)(o, begin, u), end - begin, u);
 }

@@ -2,6 +2,7 @@
  *
  *     step-N/model.safetensors      parameters, and statistics of nn.batchnorm, under their export names
  *           /optimizer.safetensors  moments, as exp_avg.NAME, …; absent where the optimizer has none
+ *           /directions.safetensors what an optimizer written in Lua keeps (step/direction.c); absent without one
  *           /states.safetensors     what train carries from step to step (step/carry.c); absent where it does not
  *           /tokenizer.json         where the data is text
  *           /table.json             where it is a table of mixed columns
@@ -31,6 +32,7 @@
 #include "model/safetensors.h"
 #include "model/weights.h"
 #include "step/carry.h"
+#include "step/direction.h"
 #include "step/entry.h"
 #include "step/optim.h"
 #include "step/state.h"
@@ -89,11 +91,20 @@ static Store_writer *start_optimizer(const Saver *s, const char *folder, Fault *
     Store_writer *w = start_store_at(path, f);
     for (int k = 0; k < s->o->moments; k++) {
         char *prefix = text_of("%s.", s->o->moment_name[k]);
-        declare_parameters(w, s->t->model, prefix, s->o->real);
+        declare_moments(w, s->t->model, prefix, s->o->real);
         free(prefix);
     }
-    for (int k = 0; k < s->o->moments; k++) put_parameters(w, s->t->model, s->o->moment[k], s->o->real);
+    for (int k = 0; k < s->o->moments; k++) put_moments(w, s->t->model, s->o->moment[k], s->o->real);
     flush_store(w);
+    free(path);
+    return w;
+}
+
+static Store_writer *start_own_moments(const Saver *s, const char *folder, Fault *f)
+{
+    if (!model_directs(s->t->model)) return NULL;
+    char *path = text_of("%s/directions.safetensors", folder);
+    Store_writer *w = start_directions(s->t->model, s->m->state, path, f);
     free(path);
     return w;
 }
@@ -130,10 +141,12 @@ static void write_beside(Saver *s, const char *folder, Fault *f)
 static void write_files(Saver *s, const char *folder, Fault *f)
 {
     Store_writer *model = start_model(s, folder, f), *optimizer = start_optimizer(s, folder, f);
+    Store_writer *directions = start_own_moments(s, folder, f);
     sem_post(&s->copied);
     Store_writer *states = start_states(s, folder, f);
     add_mark(s->state, "model.safetensors", end_store(model));
     if (optimizer) add_mark(s->state, "optimizer.safetensors", end_store(optimizer));
+    if (directions) add_mark(s->state, "directions.safetensors", end_store(directions));
     if (states) add_mark(s->state, "states.safetensors", end_store(states));
     write_beside(s, folder, f);
     if (!f->path && fsync(s->metrics) != 0 && errno != EINVAL)
@@ -364,16 +377,26 @@ void check_model(const Trainer *t, const char *checkpoint)
     free(path);
 }
 
-static void load_states(const Trainer *t, const State *s, const char *checkpoint, const Memory *m)
+static void read_states(Store *store, const State *s, const char *checkpoint, const char *file, const char *keeps)
 {
-    static const char file[] = "states.safetensors";
-    Store store;
     if (!json_object_get(json_object_get(s->all, "files"), file))
         fail(EXIT_DATA, checkpoint,
-             "expected %s: this model carries a state from step to step, and the run did not; start a new run from its "
-             "weights: --init %s",
-             file, checkpoint);
-    read_marked(&store, s, checkpoint, file);
+             "expected %s: %s, and the run did not; start a new run from its weights: --init %s", file, keeps, checkpoint);
+    read_marked(store, s, checkpoint, file);
+}
+
+static void load_own_moments(const Trainer *t, const State *s, const char *checkpoint, const Memory *m)
+{
+    Store store;
+    read_states(&store, s, checkpoint, "directions.safetensors", "this model's optimizer keeps states of its own");
+    load_directions(t->model, &store, m->state);
+    close_marked(&store);
+}
+
+static void load_states(const Trainer *t, const State *s, const char *checkpoint, const Memory *m)
+{
+    Store store;
+    read_states(&store, s, checkpoint, "states.safetensors", "this model carries a state from step to step");
     load_carried(t->model, &store, gpus_of(t), all_carried(t, m));
     if (!t->ranks) place_carried(t->model, m->carried, m->state);
     close_marked(&store);
@@ -383,6 +406,7 @@ void load_checkpoint(Trainer *t, const State *s, const char *checkpoint, const M
 {
     load_parameters(t, s, checkpoint, m);
     load_moments(t, s, checkpoint, o);
+    if (model_directs(t->model)) load_own_moments(t, s, checkpoint, m);
     if (carried_bytes(t->model)) load_states(t, s, checkpoint, m);
 }
 

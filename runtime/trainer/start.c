@@ -195,9 +195,10 @@ static void open_texts(Training *r)
 
 const Entry *entries_of_run(const Trainer *t)
 {
-    static const Entry without[] = {ENTRY_train, ENTRY_eval, ENTRY_score, ENTRY_predict, ENTRY_reference, NO_ENTRY},
+    static const Entry without[] = {ENTRY_train, ENTRY_eval, ENTRY_score, ENTRY_predict, ENTRY_reference,
+                                    ENTRY_direction, NO_ENTRY},
                        texts[] = {ENTRY_train,  ENTRY_eval,    ENTRY_score,     ENTRY_predict, ENTRY_encode,
-                                  ENTRY_decode, ENTRY_prefill, ENTRY_reference, NO_ENTRY};
+                                  ENTRY_decode, ENTRY_prefill, ENTRY_reference, ENTRY_direction, NO_ENTRY};
     return lathe_writes_texts(&t->recipe, find_entry(t->model, ENTRY_sample)) ? texts : without;
 }
 

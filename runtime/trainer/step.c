@@ -7,6 +7,7 @@
 #include "model/block.h"
 #include "model/tables.h"
 #include "step/device.h"
+#include "step/direction.h"
 #include "step/entry.h"
 #include "step/optim.h"
 #include "step/scale.h"
@@ -113,7 +114,7 @@ static int losses_reported(const Trainer *t)
 }
 
 /* All of the turn, at once. */
-static void turn_here(const Trainer *t, Turn *u, const Lathe_call *call, void *params, Step *s)
+static void turn_here(const Trainer *t, Turn *u, const Lathe_call *call, const Memory *m, Step *s)
 {
     Optimizer *o = &u->optimizer;
     double scale = scale_loss(o, u->entry, call);
@@ -129,8 +130,11 @@ static void turn_here(const Trainer *t, Turn *u, const Lathe_call *call, void *p
     Pace pace = pace_at(u->recipe, s->number, s->norm);
     pace.seed = t->seed;
     pace.scale /= scale;
-    if (isfinite(s->loss) && isfinite(s->norm))
-        optimizer_step(o, params, call->grads, updates_before(u, s->number) - o->loss_scale.skipped, &pace);
+    if (isfinite(s->loss) && isfinite(s->norm)) {
+        const int64_t update = updates_before(u, s->number) - o->loss_scale.skipped;
+        take_direction(t->model, m, &pace, update);
+        optimizer_step(o, m->params, call->grads, update, &pace);
+    }
     if (isfinite(s->loss)) s->skipped = adapt_loss_scale(&o->loss_scale, isfinite(s->norm));
     s->loss_scale = o->loss_scale;
     LAP(LAP_UPDATE);
@@ -159,7 +163,7 @@ void begin_turn(const Trainer *t, Turn *u, const Memory *m, int64_t number, doub
     *s = (Step){.number = number, .turn = u->number, .rate = rate_at(u->recipe, number), .data = data};
     s->parts = losses_reported(t);
     if (on_device()) turn_there(t, u, &call, s);
-    else turn_here(t, u, &call, m->params, s);
+    else turn_here(t, u, &call, m, s);
     steps.entry[slot] = u->entry;
     steps.begun++;
 }

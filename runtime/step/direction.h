@@ -1,0 +1,18 @@
+/* direction.h: optimizers written in Lua: the entry direction, and what it keeps from update to update. */
+#ifndef LATHE_STEP_DIRECTION_H
+#define LATHE_STEP_DIRECTION_H
+
+#include "interface/lathe_model.h"
+#include "model/block.h"
+#include "model/safetensors.h"
+#include "step/optim.h"
+
+/* Replaces the gradients of the parameters that it updates by what is subtracted from them; update: from 0.  Does nothing
+ * for a model without. */
+void take_direction(const Lathe_model *m, const Memory *memory, const Pace *pace, int64_t update);
+
+bool model_directs(const Lathe_model *m); /* it has states of its own to keep */
+Store_writer *start_directions(const Lathe_model *m, const char *state, const char *path, Fault *f);
+void load_directions(const Lathe_model *m, const Store *from, char *state);
+
+#endif
