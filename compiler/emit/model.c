@@ -154,7 +154,6 @@ static const char *role_word(Lathe_role r)
         CASE(LATHE_TARGET_DEVIATION);
         CASE(LATHE_MOMENT);
         CASE(LATHE_GRADIENT_SCALE);
-        CASE(LATHE_GRADIENT_MOST);
         CASE(LATHE_LEARNING_RATE);
         CASE(LATHE_UPDATE);
         CASE(LATHE_REFERENCE);

@@ -124,13 +124,10 @@ static Node *scalar_input(Desc *d, const char *name, Lathe_role role)
     return input_node(name, F32, (Shape){0});
 }
 
-/* The gradient of this copy, as clipping leaves it. */
+/* The gradient of this copy, as clipping by norm leaves it. */
 static Node *clipped_gradient(Desc *d, Node *g)
 {
-    Node *scale = scalar_input(d, "gradient_scale", LATHE_GRADIENT_SCALE);
-    Node *most = broadcast(scalar_input(d, "gradient_most", LATHE_GRADIENT_MOST), g->shape);
-    g = map2(OP_mul, g, broadcast(scale, g->shape));
-    return map2(OP_max, map2(OP_min, g, most), map1(OP_neg, most));
+    return map2(OP_mul, g, broadcast(scalar_input(d, "gradient_scale", LATHE_GRADIENT_SCALE), g->shape));
 }
 
 static void open_copies(Trace *trace, const Param *p)

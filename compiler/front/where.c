@@ -16,6 +16,7 @@ Where lua_place(lua_State *L)
         lua_getinfo(L, "Sl", &ar);
         if (is_users(&ar)) return (Where){source_name(trace, ar.source + 1), ar.currentline, trace->path};
     }
+    if (trace->directed) return trace->directed->where; /* its optimizer is the library's */
     return (Where){trace->desc ? trace->desc->file : NULL, 0, trace->path};
 }
 

@@ -111,13 +111,15 @@ local function orthogonal(x, steps, eps)
   local a, b, c = 3.4445, -4.7750, 2.0315
   local short = x:size(0) <= x:size(1) and 0 or 1
   x = x / core.nn.max(core.nn.sqrt((x * x):sum(0, 1)), eps)
-  for _ = 1, steps do
-    local gram = core.nn.dot(x, x, { contract = { 1 - short, 1 - short } })
-    local grams = b * gram + c * core.nn.dot(gram, gram, { contract = { 1, 0 } })
-    if short == 0 then x = a * x + core.nn.dot(grams, x, { contract = { 1, 0 } })
-    else x = a * x + core.nn.dot(x, grams, { contract = { 1, 0 } }) end
-  end
-  return x
+  local l = core.loop("iteration", steps)
+  x = core.carry(l, x)
+  local gram = core.nn.dot(x, x, { contract = { 1 - short, 1 - short } })
+  local polynomial = b * gram + c * core.nn.dot(gram, gram, { contract = { 1, 0 } })
+  local product = short == 0 and core.nn.dot(polynomial, x, { contract = { 1, 0 } }) or core.nn.dot(x, polynomial, { contract = { 1, 0 } })
+  local next = a * x + product
+  core.next(l, 0, next, "optim.muon")
+  core.close(l)
+  return core.result(l, 0, next)
 end
 
 local function muon_scale(o, g, s)

@@ -56,7 +56,7 @@ typedef enum Lathe_role {
     LATHE_TARGET_MEAN,          /* f32 []: of a table's one target, a number: what it is scaled by; next: its deviation */
     LATHE_TARGET_DEVIATION,
     LATHE_MOMENT,               /* a state that `direction` takes from one update to the next: an optimizer's own */
-    LATHE_GRADIENT_SCALE, LATHE_GRADIENT_MOST,  /* real []: direction: gradients times the one, then within ± the other */
+    LATHE_GRADIENT_SCALE,       /* real []: direction: the factor of gradients */
     LATHE_LEARNING_RATE, LATHE_UPDATE,          /* real []: direction: of this update; its number, from 1 */
     LATHE_REFERENCE             /* f32 [2 batch]: of preference pairs: what the entry reference gave for each row */
 } Lathe_role;

@@ -14,7 +14,6 @@ static double value_of_input(Lathe_role role, const Pace *pace, int64_t update)
 {
     switch (role) {
     case LATHE_GRADIENT_SCALE: return pace->scale;
-    case LATHE_GRADIENT_MOST: return pace->most;
     case LATHE_LEARNING_RATE: return pace->lr;
     default: return (double)update + 1;
     }

@@ -246,6 +246,17 @@ void drop_frozen(const Optimizer *o, void *grads)
     }
 }
 
+void clip_directed(const Optimizer *o, void *grads, const Pace *pace)
+{
+    if (!(pace->most < INFINITY)) return;
+    for (int s = 0; s < o->segments; s++) {
+        if (!o->segment[s].rule.directed) continue;
+        const int64_t begin = o->segment[s].begin, n = o->segment[s].end - begin;
+        if (o->real == LATHE_F64) clip_f64((double *)grads + begin, n, pace->most / pace->scale);
+        else clip_f32((float *)grads + begin, n, (float)(pace->most / pace->scale));
+    }
+}
+
 double gradient_norm(const Optimizer *o, const void *grads)
 {
     double sum = 0;

@@ -67,6 +67,8 @@ typedef struct Pace {    /* of one update */
     int64_t step;        /* of the run, and its seed: for rounding (math/round.h) */
     int32_t seed;
 } Pace;
+/* Keeps the elements of gradients that are directed within ± most, once they are scaled. */
+void clip_directed(const Optimizer *o, void *grads, const Pace *pace);
 typedef struct Rates {              /* of one update, for every element */
     double scale, most, lr, momentum; /* as Pace has them */
     double correction1, correction2;  /* 1 - β^(step + 1) */

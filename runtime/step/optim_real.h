@@ -14,6 +14,12 @@ static double NAME(squares)(const REAL *x, int64_t n)
     return sum_lanes_f64(sum);
 }
 
+static void NAME(clip)(REAL *g, int64_t n, REAL most)
+{
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < n; i++) g[i] = NAME(min)(NAME(max)(g[i], -most), most);
+}
+
 typedef struct NAME(Moments) {
     REAL *at[LATHE_MOMENTS]; /* of the optimizer; NULL beyond its own, and where a direction is given */
 } NAME(Moments);

@@ -132,6 +132,7 @@ static void turn_here(const Trainer *t, Turn *u, const Lathe_call *call, const M
     pace.scale /= scale;
     if (isfinite(s->loss) && isfinite(s->norm)) {
         const int64_t update = updates_before(u, s->number) - o->loss_scale.skipped;
+        clip_directed(o, call->grads, &pace);
         take_direction(t->model, m, &pace, update);
         optimizer_step(o, m->params, call->grads, update, &pace);
     }
