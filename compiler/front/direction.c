@@ -169,7 +169,7 @@ static void push_here(lua_State *L, Node *n) { push_tensor(L, n, NOWHERE, NOWHER
 static int moment_call(lua_State *L);
 static int keep_call(lua_State *L);
 
-/* s of the function: name, out, lr, update, state, keep */
+/* s of the function: name, out, decays, lr, update, state, keep */
 static void push_surroundings(lua_State *L, const Param *p)
 {
     Desc *d = trace_of(L)->desc;
@@ -178,6 +178,8 @@ static void push_surroundings(lua_State *L, const Param *p)
     lua_setfield(L, -2, "name");
     lua_pushinteger(L, p->out_axis);
     lua_setfield(L, -2, "out");
+    lua_pushboolean(L, p->decay);
+    lua_setfield(L, -2, "decays");
     push_here(L, scalar_input(d, "learning_rate", LATHE_LEARNING_RATE));
     lua_setfield(L, -2, "lr");
     push_here(L, scalar_input(d, "update", LATHE_UPDATE));

@@ -143,6 +143,67 @@ function optim.muon(given)
   end)
 end
 
+local function mean_square(x) return (x * x):mean() end
+
+-- The state `name` moved towards x by the share `by`, which is kept.
+local function moved(s, name, x, by)
+  local old = s.state(name, x)
+  local new = old + by * (x - old)
+  s.keep(name, new)
+  return new
+end
+
+local adafactor_options = options.declare("optim.adafactor", spec_with {
+  lr = { "number", 1e-2, "largest learning rate, in units of a parameter's root mean square" },
+  beta2_decay = { "number", -0.8, "the means of squares forget by update ^ beta2_decay" },
+  eps = { "number", 1.1920929e-7, "least root of a mean of squares" },
+  least_scale = { "number", 1e-3, "least root mean square of a parameter" },
+  clip = { "number", 1, "largest root mean square of an update" },
+  match = { "list", { "*" }, "patterns of parameter names that it updates; default: all" },
+})
+
+-- What the means of squares of rows and columns say of each element's square: rows · columnsᵀ / mean of rows.
+local function factored(s, g, by, eps)
+  local squares = g * g
+  local rows, columns = moved(s, "row_var", squares:mean(-1), by), moved(s, "col_var", squares:mean(-2), by)
+  return rows:unsqueeze(-1) * columns:unsqueeze(-2) / core.nn.max(rows:mean(-1), eps):unsqueeze(-1):unsqueeze(-1)
+end
+
+-- Adafactor (Shazeer, Stern 2018; as torch.optim.Adafactor): means of squares of a matrix's rows and columns alone.
+function optim.adafactor(given)
+  local o = adafactor_options(given)
+  return directed("optim.adafactor", o, function(g, w, s)
+    local by = s.update ^ o.beta2_decay
+    local squares = g.rank >= 2 and factored(s, g, by, o.eps) or moved(s, "variance", g * g, by)
+    local update = g / core.nn.sqrt(core.nn.max(squares, o.eps * o.eps))
+    local scale = core.nn.max(core.nn.sqrt(mean_square(w)), o.least_scale) * core.nn.min(1 / (s.lr * core.nn.sqrt(s.update)), 1)
+    return scale * update / core.nn.max(core.nn.sqrt(mean_square(update)) / o.clip, 1)
+  end)
+end
+
+local lamb_options = options.declare("optim.lamb", spec_with {
+  lr = { "number", 1e-3, "learning rate, in units of a parameter's norm" },
+  beta1 = { "number", 0.9, "decay of the mean of gradients" },
+  beta2 = { "number", 0.999, "decay of the mean of their squares" },
+  eps = { "number", 1e-6, "added to the root" },
+  match = { "list", { "*" }, "patterns of parameter names that it updates; default: all" },
+})
+
+-- LAMB (You et al. 2020, algorithm 2): Adam's step and weight decay, as long as the parameter times lr.
+function optim.lamb(given)
+  local o = lamb_options(given)
+  local made = directed("optim.lamb", o, function(g, w, s)
+    local nn = core.nn
+    local mean, square = moved(s, "exp_avg", g, 1 - o.beta1), moved(s, "exp_avg_sq", g * g, 1 - o.beta2)
+    local step = mean / (1 - nn.pow(o.beta1, s.update)) / (nn.sqrt(square / (1 - nn.pow(o.beta2, s.update))) + o.eps)
+    if s.decays then step = step + o.decay * w end
+    local own, norm = nn.sqrt((w * w):sum()), nn.sqrt((step * step):sum())
+    return nn.where(nn.lt(0, own * norm), own / norm, 1) * step
+  end)
+  made.own.decay = 0
+  return made
+end
+
 local constant_options, linear_options, cosine_options = declare("optim.constant"), declare("optim.linear"), declare("optim.cosine")
 local one_cycle_options, step_options = declare("optim.one_cycle"), declare("optim.step")
 local inverse_sqrt_options = declare("optim.inverse_sqrt")

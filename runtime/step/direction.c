@@ -19,13 +19,18 @@ static double value_of_input(Lathe_role role, const Pace *pace, int64_t update)
     }
 }
 
+void fill_direction(const Lathe_entry *e, char *in, const Pace *pace, int64_t update)
+{
+    for (const Lathe_tensor *t = e->input; t < e->input + e->inputs; t++)
+        write_real(t->dtype, in + t->offset, 0, value_of_input(t->role, pace, update));
+}
+
 void take_direction(const Lathe_model *m, const Memory *memory, const Pace *pace, int64_t update)
 {
     const Lathe_entry *e = find_entry(m, ENTRY_direction);
     if (!e) return;
     const Lathe_call call = call_of(memory, e);
-    for (const Lathe_tensor *t = e->input; t < e->input + e->inputs; t++)
-        write_real(t->dtype, (char *)call.in + t->offset, 0, value_of_input(t->role, pace, update));
+    fill_direction(e, (char *)call.in, pace, update);
     compute_entry(e, &call);
 }
 

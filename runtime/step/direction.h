@@ -9,6 +9,7 @@
 
 /* Replaces the gradients of the parameters that it updates by what is subtracted from them; update: from 0.  Does nothing
  * for a model without. */
+void fill_direction(const Lathe_entry *e, char *in, const Pace *pace, int64_t update); /* its inputs alone */
 void take_direction(const Lathe_model *m, const Memory *memory, const Pace *pace, int64_t update);
 
 bool model_directs(const Lathe_model *m); /* it has states of its own to keep */
