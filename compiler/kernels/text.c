@@ -315,7 +315,7 @@ void print_kernels(Text *t, const Program *p)
     Nodes leaves = {0}; /* a state that is written alone is not in the graph, nor is an input of another turn */
     Kernel_printer q = {.p = printer_to(t), .program = p};
     for (int i = 0; i < p->buffers.n; i++)
-        if (p->buffers.at[i]->home == STATES || is_other_turns(p, p->buffers.at[i]))
+        if (is_replaced(p->buffers.at[i]->value) || is_other_turns(p, p->buffers.at[i]))
             push(&leaves, p->buffers.at[i]->value);
     q.p.also = &leaves;
     print_graph_by(&q.p, p->graph);

@@ -1,5 +1,5 @@
 /* carry.c: makes the next value of a carry in the carry's own buffer, instead of copying it there at the end of an
- * iteration. A state at the end of decode is treated alike.
+ * iteration. States, and gradients that an entry replaces, are treated alike.
  *
  * lower/place.c gives a carry without history one buffer; the next value is made elsewhere and copied. The copy can go
  * if the kernel that makes the next value can run after all other readers of the carry, and reads the carry not at all
@@ -53,7 +53,7 @@ static bool copies_to_carry(Body *b, int at)
     b->carry = b->to.buffer;
     b->copy = at;
     if (!b->aside || b->aside->home != WORK || b->aside->level != b->loop || from->base || from->nover) return false;
-    bool outside = b->loop ? b->carry->level != b->loop : b->carry->home == STATES;
+    bool outside = b->loop ? b->carry->level != b->loop : is_replaced(b->carry->value);
     return outside && b->carry->dtype == b->aside->dtype && same_layout(from, &b->to) &&
            elements(k->space) == elements(b->aside->shape);
 }

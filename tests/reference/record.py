@@ -33,6 +33,7 @@ functions: cases of tests/lua/functions.lua; functions.py says what the file hol
 layers: cases of tests/lua/layers.lua; layers.py says what the file holds.
 batchnorm: tests/lua/batchnorm.lua; batchnorm.py says what the file holds.
 turns: tests/models/turns.lua; turns.py says what the file holds.
+directions: tests/models/directed.lua; directions.py says what the file holds.
 
 optimizers, schedules: tests/step/test_optim.c; optimizers.py says what the files hold.
 """
@@ -49,6 +50,7 @@ import torch.nn.functional as F
 
 from attends import Attends
 from batchnorm import batchnorm
+from directions import directions
 from functions import functions
 from layers import layers
 from models import GPT, CharRNN, Library, Llama, Recurrent
@@ -358,6 +360,7 @@ def main():
     save("layers", layers(), {})
     save("batchnorm", batchnorm(), {})
     save("turns", turns(), {})
+    save("directions", *directions())
     o = Ops()
     record_maps(o)
     record_others(o)
