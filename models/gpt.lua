@@ -81,7 +81,7 @@ return {
     tokenizer = "bytes",
     pack = false,                       -- several short documents in a sequence, none of which sees another
     loss_on = "auto",                   -- "target": of pairs and chats no more than that counts
-    optimizer = "adamw",                -- or "sgd"
+    optimizer = "adamw", muon_lr = 0.02, -- or "sgd"; "muon": the layers' matrices by Muon at muon_lr, all else by AdamW
     schedule = "cosine",                -- or "constant"
     decay_on = "matrices",              -- or "mlp": of mlp the biases, too, and not the positions
     lr = 1e-3, final_lr = 1e-4, warmup = 100, steps = 2000,
@@ -130,7 +130,7 @@ return {
   check = function(c)
     assert(c.width % c.heads == 0, ("width %d must be a multiple of heads %d"):format(c.width, c.heads))
     assert(c.init == "gpt2" or c.init == "fan_in", "init is \"gpt2\" or \"fan_in\"")
-    assert(c.optimizer == "adamw" or c.optimizer == "sgd", "optimizer is \"adamw\" or \"sgd\"")
+    assert(c.optimizer == "adamw" or c.optimizer == "muon" or c.optimizer == "sgd", "optimizer is \"adamw\", \"muon\" or \"sgd\"")
     assert(c.schedule == "cosine" or c.schedule == "constant", "schedule is \"cosine\" or \"constant\"")
     assert(c.decay_on == "matrices" or c.decay_on == "mlp", "decay_on is \"matrices\" or \"mlp\"")
   end,
@@ -154,11 +154,12 @@ return {
   end,
 
   train = function(c)
+    local adamw = optim.adamw { lr = c.lr, beta1 = c.beta1, beta2 = c.beta2, decay = c.decay }
+    local muon = optim.muon { lr = c.muon_lr, decay = c.decay, others = adamw }
+    local final_lr = c.optimizer == "muon" and c.final_lr * c.muon_lr / c.lr or c.final_lr
     return {
-      optimizer = c.optimizer == "adamw"
-        and optim.adamw { lr = c.lr, beta1 = c.beta1, beta2 = c.beta2, decay = c.decay }
-        or optim.sgd { lr = c.lr, decay = c.decay },
-      schedule = c.schedule == "cosine" and optim.cosine { warmup = c.warmup, final_lr = c.final_lr }
+      optimizer = c.optimizer == "adamw" and adamw or c.optimizer == "muon" and muon or optim.sgd { lr = c.lr, decay = c.decay },
+      schedule = c.schedule == "cosine" and optim.cosine { warmup = c.warmup, final_lr = final_lr }
         or optim.constant { warmup = c.warmup },
       groups = c.decay_on == "mlp" and { { match = "h.*.mlp.*.bias", decay = true }, { match = "wpe.weight", decay = false } } or nil,
       steps = c.steps, clip = c.clip, clip_value = c.clip_value, accumulate = c.accumulate, eval_every = c.eval_every,

@@ -388,6 +388,7 @@ const char *blas_library(void);
 
 /* emit/recipe.c */
 void say_recipe(Text *t, const Lathe_recipe *r);              /* a member of the model */
+void say_direction(Text *t, const Direction *d, const Flat *flat);
 void say_groups(Text *t, const Desc *d);
 void say_turns(Text *t, const Desc *d);
 

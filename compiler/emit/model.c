@@ -417,10 +417,7 @@ static void say_lengths(Page *page, Text *t, const Categories *categories)
         (long long)m->plan.flat.elements);
     int64_t frozen = m->plan.flat.elements - m->plan.flat.trained;
     if (frozen) say(t, "    .frozen_elements = %lld,\n", (long long)frozen);
-    if (d->direction)
-        say(t, "    .directed_elements = %lld, .direction = {.decay = %s, .others = %s},\n",
-            (long long)(m->plan.flat.trained - m->plan.flat.moments), number_text(d->direction->decay),
-            number_text(d->direction->others));
+    say_direction(t, d->direction, &m->plan.flat);
     say_in_blocks(t, &m->plan.flat);
 }
 

@@ -58,6 +58,14 @@ void say_recipe(Text *t, const Lathe_recipe *r)
     say(t, "    },\n");
 }
 
+/* Of an optimizer written in Lua. */
+void say_direction(Text *t, const Direction *d, const Flat *flat)
+{
+    if (d)
+        say(t, "    .directed_elements = %lld, .direction = {.decay = %s, .others = %s},\n",
+            (long long)(flat->trained - flat->moments), number_text(d->decay), number_text(d->others));
+}
+
 void say_groups(Text *t, const Desc *d)
 {
     if (!d->groups.n) return;

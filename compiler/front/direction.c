@@ -14,7 +14,7 @@ enum { ARGUMENTS = 3 };
 
 /* ------------------------------------------------------------------ from train */
 
-static double number_of(lua_State *L, const char *key)
+static double own_number(lua_State *L, const char *key)
 {
     lua_getfield(L, -1, key);
     double x = lua_tonumber(L, -1);
@@ -48,7 +48,7 @@ void read_direction(lua_State *L)
 {
     if (lua_getfield(L, -1, "own") != LUA_TNIL) {
         Direction *d = NEW(Direction);
-        *d = (Direction){text_of_field(L, "name"), patterns_of(L), number_of(L, "decay"), number_of(L, "others")};
+        *d = (Direction){text_of_field(L, "name"), patterns_of(L), own_number(L, "decay"), own_number(L, "others")};
         lua_getfield(L, -1, "update");
         lua_setfield(L, LUA_REGISTRYINDEX, FUNCTION);
         trace_of(L)->desc->direction = d;
@@ -68,8 +68,8 @@ static int64_t copies_named(const Trace *trace, const Param *p)
         int64_t n = matching_copies(match->at[i], p);
         if (n > 0 && n < copies_of_param(p))
             err(place_of_optimizer(trace),
-                "%s: '%s' names some of the layers of %s; all copies in a stack have one optimizer", trace->desc->direction->name,
-                match->at[i], p->export_name);
+                "%s: '%s' names some of the layers of %s; all copies in a stack have one optimizer",
+                trace->desc->direction->name, match->at[i], p->export_name);
         most = max64(most, n);
     }
     return most;
@@ -90,8 +90,7 @@ static void check_patterns(const Trace *trace)
     for (int i = 0; i < d->params.n; i++) any |= d->params.at[i]->directed;
     for (int k = 0; k < d->direction->match.n; k++) {
         bool found = false;
-        for (int i = 0; i < d->params.n; i++)
-            found |= matching_copies(d->direction->match.at[k], d->params.at[i]) > 0;
+        for (int i = 0; i < d->params.n; i++) found |= matching_copies(d->direction->match.at[k], d->params.at[i]) > 0;
         if (!found)
             err(place_of_optimizer(trace), "%s: no parameter name matches '%s'; the names are %s", d->direction->name,
                 d->direction->match.at[k], names_of_parameters(d));
@@ -107,7 +106,8 @@ static void check_direction(const Trace *trace)
 {
     const Desc *d = trace->desc;
     const Where w = place_of_optimizer(trace);
-    if (d->turns.n) err(w, "%s is for descriptions without turns; give the turns optim.adamw or another", d->direction->name);
+    if (d->turns.n)
+        err(w, "%s is for descriptions without turns; give the turns optim.adamw or another", d->direction->name);
     if (d->options->target->device)
         err(w, "%s runs on the processor only, not yet with --target cuda; take optim.adamw or another there",
             d->direction->name);
@@ -196,7 +196,8 @@ static Node *direction_returned(lua_State *L, const Param *p)
     Shape own = p->shape;
     memmove(own.dim, own.dim + p->loops, sizeof *own.dim * (size_t)(own.rank -= p->loops));
     if (!t || !is_real(t->node->dtype) || !same_shape(t->node->shape, own))
-        err(place_of_optimizer(trace_of(L)), "%s: the function must return reals shaped like the gradient of %s, %s; found %s",
+        err(place_of_optimizer(trace_of(L)),
+            "%s: the function must return reals shaped like the gradient of %s, %s; found %s",
             trace_of(L)->desc->direction->name, p->name, shape_text(own), t ? tensor_text(t) : lua_text(L, -1));
     Node *n = t->node;
     lua_pop(L, 1);
@@ -261,20 +262,25 @@ static int moment_call(lua_State *L)
     return 1;
 }
 
+static const Tensor_spec *moment_named(lua_State *L, const char *name)
+{
+    const Desc *d = trace_of(L)->desc;
+    for (int i = 0; i < d->states.n; i++)
+        if (same(d->states.at[i].name, name)) return &d->states.at[i];
+    const char *own = lua_tostring(L, 1);
+    user_error(L, "keep: there is no state '%s'; make it first: s.state(\"%s\", shape)", own, own);
+}
+
 /* s.keep(name, x) */
 static int keep_call(lua_State *L)
 {
     Trace *trace = trace_of(L);
     const char *name = name_of_moment(L);
     const Tensor *t = tensor_at(L, 2, "an optimizer's state");
-    const Desc *d = trace->desc;
-    const Tensor_spec *spec = NULL;
-    for (int i = 0; i < d->states.n; i++)
-        if (same(d->states.at[i].name, name)) spec = &d->states.at[i];
-    if (!spec) user_error(L, "keep: there is no state '%s'; make it: s.state(\"%s\", shape)", lua_tostring(L, 1), lua_tostring(L, 1));
+    const Tensor_spec *spec = moment_named(L, name);
     if (!same_shape(with_copies(L, t->node->shape), spec->shape) || t->node->dtype != F32)
-        user_error(L, "keep: the state '%s' must keep its shape and type, found %s %s", lua_tostring(L, 1),
-                   dtype_name(t->node->dtype), tensor_text(t));
+        user_error(L, "keep: the state '%s' is f32 %s%s, found %s %s", lua_tostring(L, 1), shape_text(spec->shape),
+                   trace->copies.n ? " with its layers" : "", dtype_name(t->node->dtype), tensor_text(t));
     push(&trace->states, ((struct New_state){name, t->node, trace->open.n}));
     return 0;
 }

@@ -207,6 +207,14 @@ bool is_frozen_node(const Node *n) { return n->op == OP_parameter && n->nints; }
 Node *state_node(const char *name, DType t, Shape s) { return leaf(OP_state, name, t, s); }
 Node *gradient_node(const char *name, DType t, Shape s) { return leaf(OP_gradient, name, t, s); }
 
+Node *leaf_replaced(const Graph *g, const Output *o)
+{
+    const Node *n = o->node;
+    if (o->kind == OUT_STATE) return state_node(o->name, n->dtype, n->shape);
+    if (o->kind != OUT_GRAD || g->entry != ENTRY_direction) return NULL;
+    return gradient_node(o->name, n->dtype, n->shape);
+}
+
 Node *iota(Shape s, int axis)
 {
     must(axis >= 0 && axis < s.rank);

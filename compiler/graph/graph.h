@@ -243,6 +243,7 @@ bool is_cheap(const Node *n);                               /* to recompute: a m
 bool is_filled(const Node *n, double *value);               /* a constant scalar, seen through moves */
 bool is_named_leaf(Op op);                                         /* a leaf with a name, whose value comes from outside */
 bool is_replaced(const Node *n);                            /* a leaf whose memory an output of its name takes */
+Node *leaf_replaced(const Graph *g, const Output *o);       /* that leaf; NULL: the output has memory of its own */
 Node *input_node(const char *name, DType t, Shape s);
 Node *parameter_node(const char *name, DType t, Shape s);
 Node *frozen_node(const char *name, DType t, Shape s);      /* a parameter without a gradient, which training leaves as it is */

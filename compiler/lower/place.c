@@ -259,27 +259,18 @@ static bool updates_in_place(Cut *cut, const Node *new, const Node *old)
     return false;
 }
 
-/* The leaf whose memory an output takes; NULL: it has memory of its own. */
-static Node *leaf_replaced(const Cut *cut, const Output *o)
-{
-    const Node *n = o->node;
-    if (o->kind == OUT_STATE) return state_node(o->name, n->dtype, n->shape);
-    if (o->kind != OUT_GRAD || cut->graph->entry != ENTRY_direction) return NULL;
-    return gradient_node(o->name, n->dtype, n->shape);
-}
-
 static void want_output(Cut *cut, Level *top, const Output *o)
 {
-    Node *old = leaf_replaced(cut, o);
-    if (old) {
-        if (updates_in_place(cut, o->node, old)) want(cut, top, o->node, place_of(cut, old), NULL, NULL);
-        else copy_late(cut, top, o->node, place_of(cut, old), NULL, NULL);
-    } else if (o->kind == OUT_GRAD) {
-        want(cut, top, o->node, view_whole(parameter_buffer(cut, GRADIENTS, o->name, o->node)), NULL, NULL);
-    } else {
-        Buffer *b = new_buffer(cut, NULL, format("out_%s", o->name), OUTPUTS, o->node->dtype, o->node->shape, o->node);
-        want(cut, top, o->node, view_whole(b), NULL, NULL);
+    Node *n = o->node, *old = leaf_replaced(cut->graph, o);
+    if (old && !updates_in_place(cut, n, old)) {
+        copy_late(cut, top, n, place_of(cut, old), NULL, NULL);
+        return;
     }
+    Buffer *b = old ? place_of(cut, old).buffer
+                : o->kind == OUT_GRAD
+                    ? parameter_buffer(cut, GRADIENTS, o->name, n)
+                    : new_buffer(cut, NULL, format("out_%s", o->name), OUTPUTS, n->dtype, n->shape, n);
+    want(cut, top, n, view_whole(b), NULL, NULL);
 }
 
 /* ------------------------------------------------------------------ loops */

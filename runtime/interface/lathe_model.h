@@ -4,6 +4,7 @@
 #define LATHE_INTERFACE_LATHE_MODEL_H
 
 #include "dtype.h"
+#include "instruments.h"
 #include "shard.h"
 
 #include <assert.h>
@@ -12,8 +13,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { LATHE_MAXRANK = 8 };
 
 /* Bytes per thread of the rooms for packing matrix products, and the number of threads in the plan; each further thread
  * adds a room. */
@@ -109,39 +108,6 @@ typedef struct Lathe_kernel {   /* a kernel of an entry, which its LAP identifie
     double flops, bytes;        /* per call: 2 · multiply-adds of its contractions; least bytes moved */
     bool backward;              /* computes values that only gradients need */
 } Lathe_kernel;
-
-/* The operands of kernels, and the loops around them: only in builds with `--instrument`, for `trainer replay`. */
-typedef enum Lathe_home { LATHE_PARAMS, LATHE_GRADS, LATHE_STATES, LATHE_IN, LATHE_OUT, LATHE_WORK } Lathe_home;
-
-typedef struct Lathe_loop {
-    const char *name;           /* "layer" */
-    int outer;                  /* the loop around it, -1: none */
-    int64_t trip;
-    bool reverse;               /* iterations trip - 1 … 0 */
-} Lathe_loop;
-
-/* Element (i0, i1, …) is element base + Σ stride[k] · i_k + Σ over[l] · iteration of loop l, of the array `offset`
- * bytes into its home; if guarded, it exists only if low[k] <= i_k < high[k] for all k. */
-typedef struct Lathe_operand {
-    int lap, loop;              /* its kernel; the innermost loop around that, -1: none */
-    bool written;
-    const char *name;
-    Lathe_home home;
-    Lathe_dtype dtype;
-    int64_t offset, base;
-    int rank;
-    int64_t dim[LATHE_MAXRANK], stride[LATHE_MAXRANK];
-    bool guarded;
-    int64_t low[LATHE_MAXRANK], high[LATHE_MAXRANK];
-    int overs;
-    struct { int loop; int64_t stride; } over[LATHE_MAXRANK];
-} Lathe_operand;
-
-typedef struct Lathe_instruments {
-    int loops, operands;
-    const Lathe_loop *loop;
-    const Lathe_operand *operand;       /* in the order of the kernels' text; a kernel's results come first */
-} Lathe_instruments;
 
 typedef struct Lathe_entry {
     const char *name;           /* train, grad, eval, score, encode, decode, prefill */
