@@ -62,8 +62,8 @@ void say_recipe(Text *t, const Lathe_recipe *r)
 void say_direction(Text *t, const Direction *d, const Flat *flat)
 {
     if (d)
-        say(t, "    .directed_elements = %lld, .direction = {.decay = %s, .others = %s},\n",
-            (long long)(flat->trained - flat->moments), number_text(d->decay), number_text(d->others));
+        say(t, "    .directed_elements = %lld, .direction = {%s, .decay = %s, .others = %s},\n",
+            (long long)(flat->trained - flat->moments), quoted(d->name), number_text(d->decay), number_text(d->others));
 }
 
 void say_groups(Text *t, const Desc *d)

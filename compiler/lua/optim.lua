@@ -17,6 +17,7 @@ end
 
 local adamw_options, adam_options = declare("optim.adamw"), declare("optim.adam")
 local lion_options, sgd_options, rmsprop_options = declare("optim.lion"), declare("optim.sgd"), declare("optim.rmsprop")
+local schedule_free_options = declare("optim.schedule_free")
 
 -- AdamW: decoupled weight decay (lr · decay · w), applied to the parameters whose decay flag is set.
 function optim.adamw(given)
@@ -52,6 +53,14 @@ function optim.rmsprop(given)
   local o = rmsprop_options(given)
   o.kind = "rmsprop"
   return positive("optim.rmsprop", o)
+end
+
+-- Schedule-free AdamW (Defazio et al. 2024; as the package schedulefree): a mean of all weights so far replaces the schedule.
+-- It is what is evaluated and saved as model.  Give it a warm-up, optim.constant { warmup = 100 }.
+function optim.schedule_free(given)
+  local o = schedule_free_options(given)
+  o.kind = "schedule_free"
+  return positive("optim.schedule_free", o)
 end
 
 -- ---------------------------------------------------------------- written in Lua

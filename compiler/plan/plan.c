@@ -403,6 +403,7 @@ static void plan_shared(Plan *plan, const Desc *d)
     add_parameters(plan, d);
     plan->gradients = plan->flat.trained * dtype_bytes(precision.real);
     plan->optimizer = lathe_moments(&d->recipe) * plan->flat.moments * dtype_bytes(precision.real);
+    if (lathe_averages(&d->recipe)) plan->optimizer += plan->gradients;
     if (streams(d)) plan->data = lathe_stream_bytes(&d->recipe, d->seq, d->source_seq, LATHE_PLANNED_READERS);
     if (d->options->target->device)
         plan->step = max64(1, d->turns.n) * lathe_step_bytes(plan->flat.trained, runs_in_step(d), 1);

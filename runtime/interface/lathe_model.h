@@ -157,6 +157,9 @@ static inline int lathe_moments(const Lathe_recipe *r)
     return r->optimizer == LATHE_LION ? 1 : 2;
 }
 
+/* Whether there is a mean of the weights beside them (step/average.h). */
+static inline bool lathe_averages(const Lathe_recipe *r) { return r->optimizer == LATHE_SCHEDULE_FREE || r->ema > 0; }
+
 /* Settings that each turn of a description has for itself: its optimizer, schedule and clipping. */
 static inline bool lathe_is_of_turn(const char *table, const char *name)
 {
@@ -438,7 +441,7 @@ typedef struct Lathe_model {
     int64_t parameter_count, flat_elements;         /* without and with padding; padding stays zero */
     int64_t frozen_elements;    /* the last of these, which no update changes: gradients and moments do not have them */
     int64_t directed_elements;  /* the last of the others, which the entry direction updates: they have no moments */
-    struct { double decay, others; } direction; /* weight decay of these; learning rate of the others in relation to lr */
+    struct { const char *name; double decay, others; } direction; /* optim.muon; weight decay of these; the others' lr in relation to lr */
     int64_t in_blocks[LATHE_DTYPES];    /* how many of the last of these are stored in blocks of each type, in the order of types
                                          * (model/place.h): multiples of LATHE_BLOCK */
     int adapters;

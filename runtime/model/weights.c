@@ -17,6 +17,8 @@
 #include <string.h>
 
 enum { LONGEST_NAME = 512 };
+#define TRAINED "trained." /* prefixes of what is trained, beside a mean of weights */
+#define AVERAGE "average."
 
 /* ------------------------------------------------------------------ out */
 
@@ -24,17 +26,23 @@ enum { LONGEST_NAME = 512 };
 typedef struct Some {
     const Lathe_param *table;
     int n;
-    int64_t below;             /* of their offsets: others are left out */
+    int64_t from, below;       /* of their offsets: others are left out */
     const Lathe_model *blocks; /* the model whose weights they are, some of which may lie in blocks; NULL: none do */
 } Some;
 
-static Some all_parameters(const Lathe_model *m) { return (Some){m->param, m->params, INT64_MAX, m}; }
+static bool belongs_to(Some of, const Lathe_param *p) { return p->offset >= of.from && p->offset < of.below; }
+
+static Some all_parameters(const Lathe_model *m) { return (Some){m->param, m->params, 0, INT64_MAX, m}; }
 static Some trained_parameters(const Lathe_model *m)
 {
-    return (Some){m->param, m->params, lathe_trained_elements(m), NULL};
+    return (Some){m->param, m->params, 0, lathe_trained_elements(m), NULL};
 }
-static Some moments_of(const Lathe_model *m) { return (Some){m->param, m->params, lathe_moment_elements(m), NULL}; }
-static Some statistics_of(const Lathe_model *m) { return (Some){m->statistic, m->statistics, INT64_MAX, NULL}; }
+static Some frozen_parameters(const Lathe_model *m)
+{
+    return (Some){m->param, m->params, lathe_trained_elements(m), INT64_MAX, m};
+}
+static Some moments_of(const Lathe_model *m) { return (Some){m->param, m->params, 0, lathe_moment_elements(m), NULL}; }
+static Some statistics_of(const Lathe_model *m) { return (Some){m->statistic, m->statistics, 0, INT64_MAX, NULL}; }
 
 /* The type of p's elements, if those of others are of `type`. */
 static Lathe_dtype type_in(Some of, const Lathe_param *p, Lathe_dtype type)
@@ -45,7 +53,7 @@ static Lathe_dtype type_in(Some of, const Lathe_param *p, Lathe_dtype type)
 static void declare_some(Store_writer *w, Some of, const char *prefix, Lathe_dtype type)
 {
     for (const Lathe_param *p = of.table; p < of.table + of.n; p++) {
-        if (p->offset >= of.below) continue;
+        if (!belongs_to(of, p)) continue;
         for (int64_t c = 0; c < copies_of_parameter(p); c++) {
             char name[LONGEST_NAME];
             copy_name(name, sizeof name, p, c);
@@ -73,7 +81,7 @@ static void put_blocks(Store_writer *w, const Lathe_model *m, const Lathe_param 
 static void put_some(Store_writer *w, Some of, const void *flat, Lathe_dtype type)
 {
     for (const Lathe_param *p = of.table; p < of.table + of.n; p++)
-        for (int64_t c = 0; c < copies_of_parameter(p) && p->offset < of.below; c++)
+        for (int64_t c = 0; c < copies_of_parameter(p) && belongs_to(of, p); c++)
             if (of.blocks && lies_in_blocks(of.blocks, p)) put_blocks(w, of.blocks, p, c, flat);
             else put_copy(w, p, c, flat, type);
 }
@@ -105,6 +113,42 @@ void put_weights(Store_writer *w, const Lathe_model *m, const char *base, const 
     declare_some(w, statistics_of(m), "", m->real);
     put_some(w, all_parameters(m), flat, lathe_weights(m));
     put_some(w, statistics_of(m), statistics, m->real);
+}
+
+/* Numbers of type `from` as those of type `to`. */
+static void put_rounded(Store_writer *w, Lathe_dtype to, Lathe_dtype from, const void *flat, int64_t at, int64_t n)
+{
+    enum { PIECE = 1024 };
+    for (int64_t i = 0, some; i < n; i += some) {
+        double room[PIECE];
+        some = n - i < PIECE ? n - i : PIECE;
+        for (int64_t k = 0; k < some; k++) write_real(to, room, k, read_element(from, flat, at + i + k));
+        put_elements(w, room, some, to);
+    }
+}
+
+void put_averages(Store_writer *w, const Lathe_model *m, const char *base, const void *flat, const void *average,
+                  const void *statistics)
+{
+    const Some trained = trained_parameters(m);
+    put_lora_note(w, m, base);
+    declare_some(w, trained, "", lathe_weights(m));
+    declare_some(w, frozen_parameters(m), "", lathe_weights(m));
+    declare_some(w, statistics_of(m), "", m->real);
+    for (const Lathe_param *p = m->param; p < m->param + m->params; p++)
+        for (int64_t c = 0; c < copies_of_parameter(p) && belongs_to(trained, p); c++)
+            for (int64_t e = 0, run = contiguous_elements(p); e < copy_elements(p); e += run)
+                put_rounded(w, lathe_weights(m), m->real, average, copy_place(p, c, e), run);
+    put_some(w, frozen_parameters(m), flat, lathe_weights(m));
+    put_some(w, statistics_of(m), statistics, m->real);
+}
+
+void put_trained(Store_writer *w, const Lathe_model *m, const void *flat, const void *average)
+{
+    declare_some(w, trained_parameters(m), TRAINED, lathe_weights(m));
+    declare_some(w, trained_parameters(m), AVERAGE, m->real);
+    put_some(w, trained_parameters(m), flat, lathe_weights(m));
+    put_some(w, trained_parameters(m), average, m->real);
 }
 
 void save_weights(const Lathe_model *m, const char *path, const char *base, const void *flat, const void *statistics)
@@ -323,7 +367,7 @@ static void take_arrays(const Wanted *w, const Store *s)
     Misfits bad = {0};
     for (const Wanted_array *a = w->array; a < w->array + w->arrays; a++)
         for (const Lathe_param *p = a->of.table; p < a->of.table + a->of.n; p++)
-            for (int64_t c = 0; c < copies_of_parameter(p) && p->offset < a->of.below; c++)
+            for (int64_t c = 0; c < copies_of_parameter(p) && belongs_to(a->of, p); c++)
                 take_copy(w, s, a, p, c, &bad);
     find_unknown(w, s, &bad);
     if (bad.n == 0) return;
@@ -366,6 +410,14 @@ void load_arrays(const Lathe_model *m, const Store *s, int arrays, const char *c
         w.array[k] = (Wanted_array){moments_of(m), prefix[k], flat[k], type};
         if (flat[k]) memset(flat[k], 0, (size_t)(lathe_moment_elements(m) * dtype_size(type)));
     }
+    take_arrays(&w, s);
+}
+
+void load_trained(const Lathe_model *m, const Store *s, void *flat, void *average)
+{
+    Wanted w = {.m = m, .arrays = 2};
+    w.array[0] = (Wanted_array){trained_parameters(m), TRAINED, flat, lathe_weights(m)};
+    w.array[1] = (Wanted_array){trained_parameters(m), AVERAGE, average, m->real};
     take_arrays(&w, s);
 }
 

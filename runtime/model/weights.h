@@ -23,6 +23,12 @@ void save_weights(const Lathe_model *m, const char *path, const char *base, cons
 /* One copy of a parameter. */
 void put_copy(Store_writer *w, const Lathe_param *p, int64_t copy, const void *flat, Lathe_dtype type);
 void put_weights(Store_writer *w, const Lathe_model *m, const char *base, const void *flat, const void *statistics);
+/* The same file, with `average`, an array of the trained parameters of type `real`, for these; and the file beside it, which
+ * has both arrays bit for bit. */
+void put_averages(Store_writer *w, const Lathe_model *m, const char *base, const void *flat, const void *average,
+                  const void *statistics);
+void put_trained(Store_writer *w, const Lathe_model *m, const void *flat, const void *average);
+void load_trained(const Lathe_model *m, const Store *s, void *flat, void *average); /* average NULL: only checked */
 /* NULL: only checks them; converted: of any real type, else of the model's own. */
 void load_model(const Lathe_model *m, const Store *s, void *flat, void *statistics, bool converted);
 /* Arrays of the parameters that have moments, in their layout, of the type given. */

@@ -115,7 +115,9 @@ static size_t moment_bytes(const Lathe_model *m)
 
 size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r)
 {
-    return (size_t)lathe_moments(r) * moment_bytes(m);
+    size_t real = m->real == LATHE_F64 ? sizeof(double) : sizeof(float);
+    size_t average = lathe_averages(r) ? (size_t)lathe_trained_elements(m) * real : 0;
+    return (size_t)lathe_moments(r) * moment_bytes(m) + average;
 }
 
 static bool is_loss_scaled(const Lathe_model *m)
@@ -135,6 +137,7 @@ void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, v
 static const char *name_of_moment(const Lathe_recipe *r, int k)
 {
     static const char mean[] = "exp_avg", squares[] = "exp_avg_sq", velocity[] = "momentum";
+    if (r->optimizer == LATHE_SCHEDULE_FREE) return k ? "z" : squares;
     if (r->optimizer == LATHE_SGD) return velocity;
     if (r->optimizer != LATHE_RMSPROP) return k ? squares : mean;
     return k == 0 ? squares : k == 1 && r->momentum != 0 ? velocity : mean;
@@ -146,6 +149,7 @@ void optimizer_of_turn(Optimizer *o, const Lathe_model *m, const Lathe_turn *tur
                      .real = m->real,
                      .weights = lathe_weights(m),
                      .beta2 = r->beta2,
+                     .ema = r->ema,
                      .eps = r->eps,
                      .decay = r->decay,
                      .bound = r->clip_weights,
@@ -158,6 +162,7 @@ void optimizer_of_turn(Optimizer *o, const Lathe_model *m, const Lathe_turn *tur
         o->moment[k] = (char *)memory + (size_t)k * moment_bytes(m);
         o->moment_name[k] = name_of_moment(r, k);
     }
+    if (lathe_averages(r)) o->average = (char *)memory + (size_t)o->moments * moment_bytes(m);
     if (o->moments && !m->device)
         clear_memory(memory, (int64_t)optimizer_bytes(m, r)); /* a device's memory is already zero */
     make_segments(o, m, turn);
@@ -278,6 +283,7 @@ Rates rates_of(const Optimizer *o, int64_t step, const Pace *pace)
                    pace->momentum,
                    1 - power_of(pace->momentum, step + 1),
                    1 - power_of(o->beta2, step + 1),
+                   pace->averaged,
                    pace->step,
                    pace->seed};
 }
@@ -300,5 +306,9 @@ void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step,
 Pace pace_at(const Lathe_recipe *r, int64_t step, double norm)
 {
     double most = r->clip_value > 0 ? r->clip_value : INFINITY;
-    return (Pace){rate_at(r, step), momentum_at(r, step), clip_scale(norm, r->clip), most, step, 0};
+    return (Pace){.lr = rate_at(r, step),
+                  .momentum = momentum_at(r, step),
+                  .scale = clip_scale(norm, r->clip),
+                  .most = most,
+                  .step = step};
 }

@@ -34,19 +34,26 @@ typedef struct Optimizer {
     Lathe_dtype real, weights; /* of gradients and moments; of parameters */
     double beta2, eps, decay, bound; /* bound: of parameters after an update; 0: none */
     bool nesterov, centered;
+    double ema;      /* decay of `average`; 0: none, or another mean */
     int64_t n;       /* elements of each flat array */
     int moments;     /* number of the next that are in use */
     /* Adam: mean of g, mean of g²; Lion: mean of g; SGD with momentum: velocity; RMSprop: mean of g², then velocity if
-     * it has momentum, then mean of g if it is centered.  For checkpoints */
+     * it has momentum, then mean of g if it is centered; schedule-free: mean of g², then z.  For checkpoints */
     void *moment[LATHE_MOMENTS];
     const char *moment_name[LATHE_MOMENTS]; /* exp_avg, exp_avg_sq; momentum */
+    void *average;   /* of parameters, of type `real` (step/average.h); NULL: none */
+    struct Rate_sum {
+        int64_t updates;
+        double most, squares;
+    } rates;         /* of schedule-free: of the updates so far, for averaged_share() */
     int segments;
     Segment *segment;
     double *partial; /* one per chunk, for gradient_norm */
     Loss_scale loss_scale;
 } Optimizer;
 
-/* Bytes of the moments: moments · lathe_moment_elements() · element, the plan's category "optimizer". */
+/* Bytes of the moments, moments · lathe_moment_elements() · element, and of the mean of weights: the plan's category
+ * "optimizer". */
 size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r);
 /* memory: optimizer_bytes() bytes, 64-byte aligned; it is cleared.  Two small tables come from malloc. */
 int64_t optimizer_runs(const Lathe_model *m); /* contiguous ranges of elements: at least the number of segments */
@@ -64,6 +71,7 @@ double gradient_norm(const Optimizer *o, const void *grads);
 typedef struct Pace {    /* of one update */
     double lr, momentum; /* momentum: beta1 of Adam and Lion */
     double scale, most;  /* gradients are multiplied by scale, then kept within ±most */
+    double averaged;     /* the share of the new weights in their mean (step/average.h) */
     int64_t step;        /* of the run, and its seed: for rounding (math/round.h) */
     int32_t seed;
 } Pace;
@@ -72,6 +80,7 @@ void clip_directed(const Optimizer *o, void *grads, const Pace *pace);
 typedef struct Rates {              /* of one update, for every element */
     double scale, most, lr, momentum; /* as Pace has them */
     double correction1, correction2;  /* 1 - β^(step + 1) */
+    double averaged;                  /* the share of the new weights in their mean */
     int64_t step;
     int32_t seed;
 } Rates;

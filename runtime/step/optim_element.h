@@ -7,6 +7,7 @@ typedef struct NAME(Update) {       /* factors of a segment's elements */
     REAL keep, coupled;             /* of p: factor by decoupled decay; part that coupled decay adds to g */
     REAL old1, new1, old2, new2;    /* β1 (momentum), 1 - β1, β2, 1 - β2 */
     REAL eps, bound;                /* bound: of |p| after the update; 0: none */
+    REAL averaged;                  /* share of the new p in its mean */
     bool nesterov, frozen, directed;
     bool moving, centered;          /* of RMSprop: whether it has momentum; a mean of g */
 } NAME(Update);
@@ -16,7 +17,7 @@ MATH NAME(Update) NAME(update_of)(const Optimizer *o, const Rule *rule, const Ra
     NAME(Update) u;
     double decay = rule->decay < 0 ? o->decay : rule->decay, lr = r->lr * rule->lr_scale;
     bool adam = !rule->directed && (o->kind == LATHE_ADAM || o->kind == LATHE_ADAMW);
-    bool coupled = !rule->directed && (o->kind == LATHE_ADAM || o->kind == LATHE_RMSPROP);
+    bool coupled = !rule->directed && (o->kind == LATHE_ADAM || o->kind == LATHE_RMSPROP || o->kind == LATHE_SCHEDULE_FREE);
     u.scale = (REAL)(rule->directed ? 1 : r->scale);
     u.most = (REAL)(rule->directed ? INFINITY : r->most);
     u.rate = (REAL)(adam ? lr / r->correction1 : lr);
@@ -29,6 +30,7 @@ MATH NAME(Update) NAME(update_of)(const Optimizer *o, const Rule *rule, const Ra
     u.new2 = (REAL)(1 - o->beta2);
     u.eps = (REAL)o->eps;
     u.bound = (REAL)o->bound;
+    u.averaged = (REAL)r->averaged;
     u.nesterov = o->nesterov;
     u.frozen = rule->frozen;
     u.directed = rule->directed;
@@ -95,6 +97,20 @@ MATH void NAME(rmsprop)(REAL *p, REAL g, REAL *v, REAL *m, REAL *a, const NAME(U
     d = d / (NAME(sqrt)(square) + u->eps);
     if (u->moving) d = *m = u->old1 * *m + d;
     *p -= u->rate * d;
+}
+
+/* Schedule-free AdamW (Defazio et al. 2024, "The Road Less Scheduled", algorithm 1): p is y, x the mean that is evaluated.
+ *     v = β2 v + (1 - β2) g²;  z -= lr (g / (√v / √c2 + eps) + λ y);  x += c (z - x);  y = z + β1 (x - z) */
+MATH void NAME(schedule_free)(REAL *p, REAL g, REAL *v, REAL *z, REAL *x, const NAME(Update) *u)
+{
+    REAL d = NAME(clipped)(g, u);
+    REAL square = u->old2 * *v + u->new2 * d * d;
+    REAL next = *z - u->rate * (d / (NAME(sqrt)(square) / u->root + u->eps) + u->coupled * *p);
+    REAL mean = *x + u->averaged * (next - *x);
+    *v = square;
+    *z = next;
+    *x = mean;
+    *p = next + u->old1 * (mean - next);
 }
 
 /* The parameter after its update (Arjovsky et al. 2017 clip a critic's). */

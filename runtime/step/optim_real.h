@@ -22,12 +22,13 @@ static void NAME(clip)(REAL *g, int64_t n, REAL most)
 
 typedef struct NAME(Moments) {
     REAL *at[LATHE_MOMENTS]; /* of the optimizer; NULL beyond its own, and where a direction is given */
+    REAL *average;           /* NULL: none */
 } NAME(Moments);
 
 /* From element `at` on. */
 static NAME(Moments) NAME(moments)(const Optimizer *o, int64_t at, const NAME(Update) *u)
 {
-    NAME(Moments) m = {{0}};
+    NAME(Moments) m = {{0}, o->average ? (REAL *)o->average + at : NULL};
     if (!u->directed)
         for (int k = 0; k < o->moments; k++) m.at[k] = (REAL *)o->moment[k] + at;
     return m;
@@ -48,6 +49,8 @@ static void NAME(update)(const Optimizer *o, REAL *__restrict__ p, const REAL *_
     REAL *__restrict__ m = moments.at[0], *__restrict__ v = moments.at[1];
     if (u.directed)
         for (int64_t i = 0; i < n; i++) NAME(sgd)(p + i, g[i], &u);
+    else if (o->kind == LATHE_SCHEDULE_FREE)
+        for (int64_t i = 0; i < n; i++) NAME(schedule_free)(p + i, g[i], m + i, v + i, moments.average + i, &u);
     else if (o->kind == LATHE_RMSPROP) NAME(update_rmsprop)(o, p, g, moments, n, of);
     else if (o->kind == LATHE_LION)
         for (int64_t i = 0; i < n; i++) NAME(lion)(p + i, g[i], m + i, &u);
@@ -58,6 +61,7 @@ static void NAME(update)(const Optimizer *o, REAL *__restrict__ p, const REAL *_
     else
         for (int64_t i = 0; i < n; i++) NAME(sgd)(p + i, g[i], &u);
     for (int64_t i = 0; u.bound > 0 && i < n; i++) NAME(bounded)(p + i, &u);
+    for (int64_t i = 0; o->ema > 0 && i < n; i++) moments.average[i] += u.averaged * (p[i] - moments.average[i]);
 }
 
 static void NAME(update_segment)(const Optimizer *o, REAL *p, const REAL *g, int64_t begin, int64_t end,

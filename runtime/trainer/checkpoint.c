@@ -3,6 +3,7 @@
  *     step-N/model.safetensors      parameters, and statistics of nn.batchnorm, under their export names
  *           /optimizer.safetensors  moments, as exp_avg.NAME, …; absent where the optimizer has none
  *           /directions.safetensors what an optimizer written in Lua keeps (step/direction.c); absent without one
+ *           /trained.safetensors    what is trained, where model.safetensors has a mean of it (step/average.h)
  *           /states.safetensors     what train carries from step to step (step/carry.c); absent where it does not
  *           /tokenizer.json         where the data is text
  *           /table.json             where it is a table of mixed columns
@@ -54,6 +55,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define TRAINED_FILE "trained.safetensors"
+
 struct Saver {
     const Trainer *t;
     const Memory *m;
@@ -78,7 +81,8 @@ static Store_writer *start_model(const Saver *s, const char *folder, Fault *f)
 {
     char *path = text_of("%s/model.safetensors", folder);
     Store_writer *w = start_store_at(path, f);
-    put_weights(w, s->t->model, s->t->base, s->m->params, s->m->statistics);
+    if (s->o->average) put_averages(w, s->t->model, s->t->base, s->m->params, s->o->average, s->m->statistics);
+    else put_weights(w, s->t->model, s->t->base, s->m->params, s->m->statistics);
     flush_store(w);
     free(path);
     return w;
@@ -95,6 +99,17 @@ static Store_writer *start_optimizer(const Saver *s, const char *folder, Fault *
         free(prefix);
     }
     for (int k = 0; k < s->o->moments; k++) put_moments(w, s->t->model, s->o->moment[k], s->o->real);
+    flush_store(w);
+    free(path);
+    return w;
+}
+
+static Store_writer *start_trained(const Saver *s, const char *folder, Fault *f)
+{
+    if (!s->o->average) return NULL;
+    char *path = text_of("%s/" TRAINED_FILE, folder);
+    Store_writer *w = start_store_at(path, f);
+    put_trained(w, s->t->model, s->m->params, s->o->average);
     flush_store(w);
     free(path);
     return w;
@@ -141,11 +156,12 @@ static void write_beside(Saver *s, const char *folder, Fault *f)
 static void write_files(Saver *s, const char *folder, Fault *f)
 {
     Store_writer *model = start_model(s, folder, f), *optimizer = start_optimizer(s, folder, f);
-    Store_writer *directions = start_own_moments(s, folder, f);
+    Store_writer *directions = start_own_moments(s, folder, f), *trained = start_trained(s, folder, f);
     sem_post(&s->copied);
     Store_writer *states = start_states(s, folder, f);
     add_mark(s->state, "model.safetensors", end_store(model));
     if (optimizer) add_mark(s->state, "optimizer.safetensors", end_store(optimizer));
+    if (trained) add_mark(s->state, TRAINED_FILE, end_store(trained));
     if (directions) add_mark(s->state, "directions.safetensors", end_store(directions));
     if (states) add_mark(s->state, "states.safetensors", end_store(states));
     write_beside(s, folder, f);
@@ -385,6 +401,17 @@ static void read_states(Store *store, const State *s, const char *checkpoint, co
     read_marked(store, s, checkpoint, file);
 }
 
+/* A run that goes on without the mean of weights goes on with what was trained, too. */
+static void load_beside_average(const Trainer *t, const State *s, const char *checkpoint, const Memory *m, const Optimizer *o)
+{
+    Store store;
+    bool there = json_object_get(json_object_get(s->all, "files"), TRAINED_FILE);
+    if (!there && !o->average) return;
+    read_states(&store, s, checkpoint, TRAINED_FILE, "this run keeps a mean of the weights");
+    load_trained(t->model, &store, m->params, o->average);
+    close_marked(&store);
+}
+
 static void load_own_moments(const Trainer *t, const State *s, const char *checkpoint, const Memory *m)
 {
     Store store;
@@ -406,6 +433,7 @@ void load_checkpoint(Trainer *t, const State *s, const char *checkpoint, const M
 {
     load_parameters(t, s, checkpoint, m);
     load_moments(t, s, checkpoint, o);
+    load_beside_average(t, s, checkpoint, m, o);
     if (model_directs(t->model)) load_own_moments(t, s, checkpoint, m);
     if (carried_bytes(t->model)) load_states(t, s, checkpoint, m);
 }

@@ -10,6 +10,7 @@
 #include "model/run.h"
 #include "model/tables.h"
 #include "model/weights.h"
+#include "step/average.h"
 #include "step/entry.h"
 #include "step/optim.h"
 #include "step/state.h"
@@ -158,13 +159,23 @@ static void report_samples(Training *r)
     }
 }
 
-/* Returns whether it is the best so far. */
-static bool evaluate_run(Training *r)
+/* Of the mean of the weights, if there is one: it takes their place as long as `of` runs. */
+static bool with_averages(Training *r, bool of(Training *))
 {
-    finish_steps(r);
+    const Optimizer *o = &r->turns.at[0].optimizer;
+    if (!o->average) return of(r);
+    wait_until_copied(r->saver); /* it reads the weights */
+    show_averages(o, r->memory.params, r->memory.grads);
+    bool result = of(r);
+    show_trained(o, r->memory.params, r->memory.grads);
+    return result;
+}
+
+/* Returns whether it is the best so far. */
+static bool evaluate_weights(Training *r)
+{
     const Lathe_recipe *recipe = &r->t->recipe;
     bool late = saved_step(r->saver) == r->at.step;
-    if (!r->evaluates || r->at.evaluated == r->at.step) return false;
     double from = seconds_now();
     r->scores = evaluate(&r->data, &r->memory, r->t, recipe->eval_rows);
     add_rouge(&r->scores, r->texts, r->at.step);
@@ -180,6 +191,13 @@ static bool evaluate_run(Training *r)
     r->report.spent.evaluation += seconds_now() - from;
     if (late) save_evaluation(r);
     return best;
+}
+
+static bool evaluate_run(Training *r)
+{
+    finish_steps(r);
+    if (!r->evaluates || r->at.evaluated == r->at.step) return false;
+    return with_averages(r, evaluate_weights);
 }
 
 static void tell_patience(Training *r)

@@ -142,6 +142,10 @@ static void *part(Memory *m, int64_t *at, int64_t bytes)
 static void check_optimizer(const Trainer *t, int64_t bytes)
 {
     int64_t room = planned(t->model, CATEGORY_optimizer);
+    if (t->recipe.optimizer == LATHE_SCHEDULE_FREE && t->recipe.ema > 0)
+        fail(EXIT_USAGE, NULL, "ema=%g: schedule_free has a mean of the weights already; leave one of them out", t->recipe.ema);
+    if (t->model->device && lathe_averages(&t->recipe))
+        fail(EXIT_USAGE, NULL, "ema and schedule_free run on the processor only, not yet on a GPU");
     if (bytes <= room) return;
     fail(EXIT_USAGE, NULL,
          "this optimizer needs %s of memory, and this trainer was built for one that needs %s; rebuild with "

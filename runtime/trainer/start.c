@@ -8,6 +8,7 @@
 #include "model/init.h"
 #include "model/run.h"
 #include "model/tables.h"
+#include "step/average.h"
 #include "step/entry.h"
 #include "step/optim.h"
 #include "step/state.h"
@@ -133,7 +134,10 @@ static void fill_arrays(Training *r)
         return;
     }
     if (t->resume) load_checkpoint(t, &r->from, r->checkpoint, &r->memory, saved_optimizer(&r->turns));
-    else take_first_weights(t, &r->memory);
+    else {
+        take_first_weights(t, &r->memory);
+        begin_averages(&r->turns.at[0].optimizer, r->memory.params);
+    }
     advise(NULL);
     fill_teacher(t, &r->memory, t->resume ? &r->from : NULL);
     go_on_with_scale(&r->turns.at[0].optimizer, &r->at.loss_scale);

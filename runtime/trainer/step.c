@@ -6,6 +6,7 @@
 #include "math/engine.h"
 #include "model/block.h"
 #include "model/tables.h"
+#include "step/average.h"
 #include "step/device.h"
 #include "step/direction.h"
 #include "step/entry.h"
@@ -132,6 +133,7 @@ static void turn_here(const Trainer *t, Turn *u, const Lathe_call *call, const M
     pace.scale /= scale;
     if (isfinite(s->loss) && isfinite(s->norm)) {
         const int64_t update = updates_before(u, s->number) - o->loss_scale.skipped;
+        if (o->average) pace.averaged = averaged_share(o, u->recipe, update);
         clip_directed(o, call->grads, &pace);
         take_direction(t->model, m, &pace, update);
         optimizer_step(o, m->params, call->grads, update, &pace);

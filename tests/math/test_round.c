@@ -191,7 +191,12 @@ static void test_update(int k)
                      .groups = COUNT_OF(groups),
                      .group = groups,
                      .flat_elements = FLAT};
-    Pace pace = {3e-3, kinds[k].kind == LATHE_SGD ? kinds[k].momentum : 0.9, 0.5, INFINITY, STEP, SEED};
+    Pace pace = {.lr = 3e-3,
+                 .momentum = kinds[k].kind == LATHE_SGD ? kinds[k].momentum : 0.9,
+                 .scale = 0.5,
+                 .most = INFINITY,
+                 .step = STEP,
+                 .seed = SEED};
     Lathe_recipe r;
     int wrong = 0, either = 0, moved = 0;
     static const int threads[] = {1, 2, 3, 8};

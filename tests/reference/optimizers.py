@@ -5,7 +5,9 @@
 optimizers: updates of step/optim.c.  start.w [3][4], start.b [5], start.c [3]; grad.w [20][3][4], …, gradients given to
 update s; NAME.w [20][3][4], …: parameters after it.  The metadata has under NAME the settings "key=value …" of the recipe
 (w decays, b does not); rate of update s: 0.01 (1 + s mod 5) where no schedule is said.  In `groups` b has half the rate and
-a decay of its own, and c, present in no other, is frozen.  All of it is torch.optim's but lion, which is written out here.
+a decay of its own, and c, present in no other, is frozen.  NAME.average.w [20][3][4], …: the mean of parameters after it, of
+ema with min(decay, (1 + s) / (10 + s)).  All of it is torch.optim's but schedule_free, which is the package schedulefree's,
+and lion and ema, which are written out here.
 
 schedules: NAME.rate [T], NAME.momentum [T] where it is cycled, of T updates; settings in the metadata likewise, torch's
 words for them being in schedules().
@@ -16,6 +18,7 @@ import math
 import numpy as np
 import torch
 import torch.nn as nn
+from schedulefree import AdamWScheduleFree
 
 STEPS = 20
 
@@ -51,6 +54,10 @@ def make_optimizer(kind, w, b, decay, betas, momentum, nesterov, centered):
         return torch.optim.SGD([w, b], lr=1.0, momentum=momentum, nesterov=nesterov, foreach=False)
     if kind == "rmsprop":
         return torch.optim.RMSprop(groups, lr=1.0, alpha=betas[1], eps=1e-8, momentum=momentum, centered=centered, foreach=False)
+    if kind == "schedule_free":
+        o = AdamWScheduleFree(groups, lr=1.0, betas=betas, eps=1e-8, foreach=False)
+        o.train()
+        return o
     if kind == "lion":
         return Lion(groups, 1.0, betas)
     return {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[kind](groups, lr=1.0, betas=betas, eps=1e-8, foreach=False)
@@ -76,6 +83,8 @@ def optimizers():
         "rmsprop_momentum": dict(optimizer="rmsprop", momentum=0.9, clip=1.5),
         "rmsprop_centered": dict(optimizer="rmsprop", centered=1),
         "rmsprop_all": dict(optimizer="rmsprop", momentum=0.9, centered=1, decay=0.1, clip_value=0.75),
+        "schedule_free": dict(optimizer="schedule_free", decay=0.1, clip=1.5, schedule="constant", lr=0.05, warmup=6),
+        "ema": dict(optimizer="adamw", decay=0.1, clip=1.5, ema=0.6),
         "clip_weights": dict(optimizer="rmsprop", clip_weights=0.5),
     }
     for name, v in variants.items():
@@ -86,16 +95,19 @@ def optimizers():
         if name == "groups":
             o.param_groups[1]["weight_decay"] = 0.05
         cycle = None
-        if "schedule" in v:
+        if v.get("schedule") == "one_cycle":
             cycle = torch.optim.lr_scheduler.OneCycleLR(o, max_lr=v["lr"], total_steps=N)
-        ws, bs = [], []
+        ws, bs, means, averages = [], [], {n: start[n].clone() for n in "wb"}, {"w": [], "b": []}
         for s in range(N):
             w.grad, b.grad = grads["w"][s].clone(), grads["b"][s].clone()
             if v.get("clip"):
                 nn.utils.clip_grad_norm_([w, b], v["clip"], foreach=False)
             if v.get("clip_value"):
                 nn.utils.clip_grad_value_([w, b], v["clip_value"], foreach=False)
-            if not cycle:
+            if v.get("schedule") == "constant":
+                for g in o.param_groups:
+                    g["lr"] = v["lr"] * min(1.0, (s + 1) / (v["warmup"] + 1))
+            elif not cycle:
                 for k, g in enumerate(o.param_groups):
                     g["lr"] = 0.01 * (1 + s % 5) * (0.5 if name == "groups" and k == 1 else 1.0)
             o.step()
@@ -106,7 +118,16 @@ def optimizers():
                 cycle.step()
             ws.append(w.detach().clone())
             bs.append(b.detach().clone())
+            for n, p in (("w", w), ("b", b)):
+                if v["optimizer"] == "schedule_free":       # x, of y = (1 - beta1) z + beta1 x
+                    means[n] = (p.detach() - (1 - betas[0]) * o.state[p]["z"]) / betas[0]
+                if "ema" in v:
+                    d = min(v["ema"], (1 + s) / (10 + s))
+                    means[n] = d * means[n] + (1 - d) * p.detach()
+                averages[n].append(means[n].clone())
         out[f"{name}.w"], out[f"{name}.b"] = torch.stack(ws), torch.stack(bs)
+        if name in ("schedule_free", "ema"):
+            out |= {f"{name}.average.{n}": torch.stack(x) for n, x in averages.items()}
         metadata[name] = settings_text(**v, beta1=betas[0], beta2=betas[1], steps=N)
     return out, metadata
 

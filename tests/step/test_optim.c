@@ -4,6 +4,7 @@
 #include "step/step.h"
 #include "base/words.h"
 #include "interface/lathe_model.h"
+#include "step/average.h"
 #include "step/optim.h"
 #include "trainer/knobs.h"
 #include <float.h>
@@ -71,16 +72,22 @@ static void check_trajectory(const Recording *r, const char *name, Lathe_dtype r
     Optimizer o;
     optimizer_init(&o, &m, &recipe, alloc(optimizer_bytes(&m, &recipe) + 1));
     for (int k = 0; k < 3; k++) put(real, params, &three[k], recorded(r, format("start.%s", three[k].name)).at);
+    begin_averages(&o, params);
     for (int step = 0; step < recipe.steps; step++) {
         for (int k = 0; k < (grouped ? 3 : 2); k++)
             put(real, grads, &three[k], recorded(r, format("grad.%s", three[k].name)).at + step * three[k].dim[0]);
         drop_frozen(&o, grads);
         Pace pace = pace_at(&recipe, step, gradient_norm(&o, grads));
         if (!scheduled) pace.lr = 0.01 * (1 + step % 5);
+        if (o.average) pace.averaged = averaged_share(&o, &recipe, step);
         optimizer_step(&o, params, grads, step, &pace);
         for (int k = 0; k < 2; k++) {
-            Recorded want = recorded(r, format("%s.%s", name, three[k].name));
-            worst = fmax(worst, off_by(real, params, &three[k], want.at + step * three[k].dim[0]));
+            const char *own = three[k].name;
+            const int at = step * (int)three[k].dim[0];
+            worst = fmax(worst, off_by(real, params, &three[k], recorded(r, format("%s.%s", name, own)).at + at));
+            if (!o.average) continue;
+            const double *average = recorded(r, format("%s.average.%s", name, own)).at + at;
+            worst = fmax(worst, off_by(real, o.average, &three[k], average));
         }
     }
     expect(worst <= limit, "%s: off by %.1e", name, worst);
@@ -97,7 +104,7 @@ static void test_trajectories(void)
     static const char *const names[] = {
         "adamw",       "adam",      "lion",          "sgd",     "momentum",         "nesterov",         "both_clips",
         "groups",      "one_cycle", "one_cycle_sgd", "rmsprop", "rmsprop_momentum", "rmsprop_centered", "rmsprop_all",
-        "clip_weights"};
+        "clip_weights", "schedule_free", "ema"};
     Recording r = open_recording("tests/reference/optimizers.safetensors");
     for (int i = 0; i < COUNT_OF(names); i++) {
         check_trajectory(&r, names[i], LATHE_F64);
@@ -176,7 +183,8 @@ static void test_decay(void)
         for (int i = 0; i < FLAT; i++) params[i] = 1;
         Optimizer o;
         optimizer_init(&o, &m, &r, alloc(optimizer_bytes(&m, &r) + 1));
-        optimizer_step(&o, params, grads, 0, &(Pace){0.5, kind == 2 || !kind ? 0.9 : 0, 1, INFINITY, 0, 0});
+        optimizer_step(&o, params, grads, 0,
+                       &(Pace){.lr = 0.5, .momentum = kind == 2 || !kind ? 0.9 : 0, .scale = 1, .most = INFINITY});
         for (int i = 0; i < 96; i++) {
             bool q = i % 48 < 30 && i % 48 % 6 < 3, padding = i % 48 >= 30 && (i % 48 < 32 || i % 48 >= 35);
             expect(padding || params[i] == (q ? 0.75f : 1.0f), "decay of element %d", i);
@@ -205,7 +213,8 @@ static void test_threads(Lathe_optimizer kind)
         Optimizer o;
         optimizer_init(&o, &m, &r, alloc(optimizer_bytes(&m, &r)));
         double n = gradient_norm(&o, grads);
-        for (int step = 0; step < 3; step++) optimizer_step(&o, params, grads, step, &(Pace){1e-2, 0.9, 0.5, 1, 0, 0});
+        for (int step = 0; step < 3; step++)
+            optimizer_step(&o, params, grads, step, &(Pace){.lr = 1e-2, .momentum = 0.9, .scale = 0.5, .most = 1});
         if (!first) first = params, norm = n;
         expect(!memcmp(first, params, N * 4) && n == norm, "other bits with %d threads", threads[t]);
         optimizer_free(&o);

@@ -1,0 +1,19 @@
+/* average.h: a mean of the weights over the run, which is what is evaluated and saved: a running mean (EMA), or that of
+ * schedule-free AdamW. */
+#ifndef LATHE_STEP_AVERAGE_H
+#define LATHE_STEP_AVERAGE_H
+
+#include "interface/lathe_model.h"
+#include "step/optim.h"
+
+/* The share of the new weights in their mean at an update (from 0, ascending).  EMA: 1 - min(decay, (1 + t) / (10 + t)).
+ * Schedule-free: of m² in its sum so far, where m is the largest rate so far. */
+double averaged_share(Optimizer *o, const Lathe_recipe *r, int64_t update);
+
+void begin_averages(const Optimizer *o, const void *params); /* before the first update; z of schedule-free, too */
+/* The mean in the place of the trained parameters, which are kept in `aside`, an array as long as that of gradients, until
+ * show_trained() puts them back, bit for bit. */
+void show_averages(const Optimizer *o, void *params, void *aside);
+void show_trained(const Optimizer *o, void *params, const void *aside);
+
+#endif
