@@ -1301,9 +1301,10 @@ static const char *const knobs[][2] = {
     {"beta2", "0.99"}, {"bias", "false"}, {"clip", "1.0"}, {"clip_value", "0.0"}, {"context", "0"},
     {"decay", "0.1"}, {"decay_on", "matrices"}, {"dropout", "0.0"}, {"eval_every", "250"},
     {"final_lr", "0.0001"}, {"gelu", "erf"}, {"heads", "4"}, {"init", "gpt2"}, {"layers", "4"},
-    {"layout", "out_in"}, {"loss_on", "auto"}, {"lr", "0.001"}, {"optimizer", "adamw"},
-    {"pack", "false"}, {"schedule", "cosine"}, {"seq", "64"}, {"steps", "2000"}, {"tied", "true"},
-    {"tokenizer", "chars"}, {"vocab", "65"}, {"warmup", "100"}, {"width", "128"},
+    {"layout", "out_in"}, {"loss_on", "auto"}, {"lr", "0.001"}, {"muon_lr", "0.02"},
+    {"optimizer", "adamw"}, {"pack", "false"}, {"schedule", "cosine"}, {"seq", "64"},
+    {"steps", "2000"}, {"tied", "true"}, {"tokenizer", "chars"}, {"vocab", "65"},
+    {"warmup", "100"}, {"width", "128"},
 };
 
 /* Its form in Hugging Face's files, for the runtime's model/hf.c. */
@@ -1365,12 +1366,12 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "8d6d6938434d4716",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "aaf4edc48b2668e5",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
     .context = 64,
-    .params = 9, .entries = 4, .states = 2, .knobs = 31, .categories = 10,
+    .params = 9, .entries = 4, .states = 2, .knobs = 32, .categories = 10,
     .param = params, .entry = entries, .state = states,
     .state_bytes = sizeof(Gpt_state),
     .parameter_count = 804096, .flat_elements = 804096,
