@@ -376,7 +376,7 @@ static inline int64_t lathe_runs(int rank, int loops, const int64_t *dim, const 
  * elements and per chunk of the flat arrays. */
 enum { LATHE_GPU_ALIGN = 256, LATHE_GPU_WORKSPACE = (32 << 20) + LATHE_GPU_ALIGN };
 enum { LATHE_GPU_SLOTS = 2, LATHE_GPU_SMALL_SLOTS = 4, LATHE_GPU_SMALL = 4096, LATHE_GPU_ROOMS = 2, LATHE_GPU_SENT = 512 };
-enum { LATHE_STEP_HEAD = 256, LATHE_SEGMENT_BYTES = 40, LATHE_UPDATE_BYTES = 104, LATHE_STEP_CHUNK = 16384 };
+enum { LATHE_STEP_HEAD = 256, LATHE_SEGMENT_BYTES = 40, LATHE_UPDATE_BYTES = 112, LATHE_STEP_CHUNK = 16384 };
 
 /* All copies go through pinned slots, in pieces of at least this size. */
 enum { LATHE_GPU_PIECE = 1 << 20 };
