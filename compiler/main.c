@@ -153,6 +153,28 @@ static int do_plan(void)
     return 0;
 }
 
+static int do_explain(void)
+{
+    const Module *m = compiled();
+    Page *page = new_page(m);
+    if (!line_of.rest.n)
+        usage_error("explain needs a name of the source, the plan or a profile: lathe explain MODEL.lua NAME");
+    name_kernels(page);
+    for (int i = 0; i < line_of.rest.n; i++) {
+        Text t = {0};
+        Texts known = {0};
+        const char *name = line_of.rest.at[i];
+        if (!explain(page, &t, name, NULL)) {
+            explain(page, &t, name, &known);
+            const char *close = nearest(name, known.at, known.n);
+            err((Where){.file = m->desc->file}, "it has no kernel, value or parameter '%s'%s%s; `lathe plan` lists them",
+                name, close ? "; did you mean " : "", close ? close : "");
+        }
+        say_text_to(stdout, t.at);
+    }
+    return 0;
+}
+
 static int do_build(void)
 {
     const char *program = trainer(compiled());
@@ -376,6 +398,8 @@ static int do_help(void);
 static const Command commands[] = {
     {"check", do_check, 0, "MODEL.lua", "checks a description and prints its size"},
     {"plan", do_plan, GPUS_OF_PLAN, "MODEL.lua", "prints its memory, to the byte, and its kernels"},
+    {"explain", do_explain, PASSES_ON, "MODEL.lua",
+     "NAME…: what a name of the source, the plan, a profile or a crash is: its Lua line, formula, neighbours"},
     {"build", do_build, 0, "MODEL.lua", "writes the program and compiles it; prints the trainer's path"},
     {"train", do_run, PASSES_ON | RUNS | GPUS_OF_TRAINER, "MODEL.lua",
      "builds, then runs `trainer train` with the other options"},

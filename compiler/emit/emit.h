@@ -429,6 +429,8 @@ char *param_text(Page *page, const Param *p, const char *base, const char *const
 
 /* emit/plan.c: `lathe plan` and plan.txt */
 void print_plan(Page *page, Text *t);
+/* emit/explain.c: what `name` (or entry:name) means; returns how many there are of that name.  known: gets all names that there are; may be NULL */
+int explain(Page *page, Text *answer, const char *name, Texts *known);
 
 /* The folder of a program. */
 void emit_c(Page *page, const char *dir);    /* emit/c.c: model.c, model.h, plan.txt, CMakeLists.txt */
