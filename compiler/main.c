@@ -161,19 +161,6 @@ static int do_build(void)
     return 0;
 }
 
-/* A path of --data that is not there is refused before the trainer in the folder is replaced. */
-static void check_data_is_there(void)
-{
-    bool data = false;
-    for (int i = 0; i < line_of.rest.n; i++) {
-        const char *word = line_of.rest.at[i], *equals = strchr(word, '=');
-        if (starts_with(word, "--")) data = same(word, "--data") || same(word, "--val-data");
-        if (!data || *word == '-' || access(word, F_OK) == 0 || (equals && access(equals + 1, F_OK) == 0)) continue;
-        say_to(stderr, "%s: error: cannot be read: %s; check the path (nothing was built)\n", word, strerror(errno));
-        exit(3); /* as the trainer does */
-    }
-}
-
 /* What the line that goes to the trainer says behind --name; NULL: nothing. */
 static const char *passed_on(const char *name)
 {
@@ -209,7 +196,7 @@ static int do_run(void)
     if (line_of.command->manner & RUNS && only_answers(&line_of.options))
         usage_error("%s: a program built with --parameters %s trains nothing; --lora … --frozen %s trains adapters beside such "
                     "weights", line_of.command->name, line_of.options.parameters, line_of.options.parameters);
-    check_data_is_there();
+    check_data_is_there(&line_of.rest);
     const Module *m = compiled();
     const char *program = trainer(m);
     say_to(stderr, "trainer: %s\n", program);

@@ -134,11 +134,8 @@ static int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) 
 void run_rung(Sweep *s, int rung)
 {
     for (;;) {
-        int status, before;
-        do { /* what ends at once may let others begin */
-            before = s->children.n;
-            begin_runs(s, rung);
-        } while (s->children.n > before && s->children.n < s->jobs && !sweep_signal);
+        int status;
+        begin_runs(s, rung);
         Child *c = s->children.n ? end_of_child(s, &status) : NULL;
         if (!c) return;
         if (c->trial < 0) end_build(c, code_of(status));

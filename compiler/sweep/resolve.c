@@ -3,7 +3,7 @@
  * What the model is made of is compiled in, so trials that differ in that have builds of their own.  A key that only the
  * recipe depends on needs none: the description is read with the trial's values, and settings of the recipe that come out
  * otherwise are told to the run with --set.  Where more comes out otherwise (groups of parameters, what the plan counts),
- * there is a build after all.  The description is read in a process of its own, since its mistakes end that. */
+ * the key belongs to the build after all.  The description is read in a process of its own, since its mistakes end that. */
 #include "desc/settings.h"
 #include "lathe.h"
 #include "sweep/sweep.h"
@@ -13,18 +13,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ALL_TOLD = 0, NEEDS_A_BUILD = 100 }; /* exit codes of that process */
-
 /* ------------------------------------------------------------------ what comes out */
 
-static Desc *recipe_with(const Sweep *s, const Sweep_trial *t, bool all)
+/* built: of each --over whether the build has it. */
+static Desc *recipe_with(const Sweep *s, const Sweep_trial *t, const bool *built)
 {
     Options *o = copy_of(s->options, sizeof *o);
     o->sets = (Texts){0};
     for (int i = 0; i < s->options->sets.n; i++) push(&o->sets, s->options->sets.at[i]);
     for (int i = 0; i < s->over.n; i++)
-        if (s->over.at[i].kind == KEY_BUILT || (all && s->over.at[i].kind == KEY_DESCRIBED))
-            push(&o->sets, format("%s=%s", s->over.at[i].key, t->value[i]));
+        if (built[i]) push(&o->sets, format("%s=%s", s->over.at[i].key, t->value[i]));
     return front_recipe(o);
 }
 
@@ -70,57 +68,68 @@ static const char *told(const Desc *a, const Desc *b)
     return t.at;
 }
 
-static _Noreturn void tell_differences(const Sweep *s, const Sweep_trial *t, int to, const char *log)
+/* What a run is told whose build has these; the others that can be told are taken out of them. */
+static const char *least_built(const Sweep *s, const Sweep_trial *t, bool *built)
 {
-    if (!freopen(log, "a", stderr) || !freopen("/dev/null", "w", stdout)) _exit(1);
-    const char *text = told(recipe_with(s, t, false), recipe_with(s, t, true));
-    size_t n = text ? strlen(text) : 0;
-    _exit(text && write(to, text, n) == (ssize_t)n ? ALL_TOLD : NEEDS_A_BUILD);
+    const Desc *all = recipe_with(s, t, built);
+    const char *text = "";
+    for (int i = 0; i < s->over.n; i++) {
+        if (s->over.at[i].kind != KEY_DESCRIBED) continue;
+        built[i] = false;
+        const char *less = told(recipe_with(s, t, built), all);
+        built[i] = !less;
+        if (less) text = less;
+    }
+    return text;
 }
 
-/* What the process wrote; its exit code. */
-static const char *heard(int from, int *code, pid_t child)
+/* Writes 1 or 0 for each --over, whether it is built in, and what is told. */
+static _Noreturn void tell_differences(const Sweep *s, const Sweep_trial *t, int to, const char *log)
+{
+    Text text = {0};
+    bool *built = NEW_ARRAY(bool, s->over.n);
+    for (int i = 0; i < s->over.n; i++) built[i] = s->over.at[i].kind != KEY_OF_RUN;
+    if (!freopen(log, "a", stderr) || !freopen("/dev/null", "w", stdout)) _exit(1);
+    const char *sets = least_built(s, t, built);
+    for (int i = 0; i < s->over.n; i++) say(&text, "%d", built[i]);
+    say(&text, "%s", sets);
+    _exit(write(to, text.at, text.n) == (ssize_t)text.n ? 0 : 1);
+}
+
+/* What the process wrote; NULL: it failed. */
+static const char *heard(int from, pid_t child)
 {
     char part[4096];
     Text t = {0};
     int status = 0;
-    say(&t, "%s", "");
     for (ssize_t n; (n = read(from, part, sizeof part)) > 0;) say_bytes(&t, part, (size_t)n);
     close(from);
-    if (waitpid(child, &status, 0) < 0) status = -1;
-    *code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-    return t.at;
+    return waitpid(child, &status, 0) == child && status == 0 ? t.at : NULL;
 }
 
-/* Adds to run_sets what keys of the description mean; false: they need a build. */
-static bool described_sets(const Sweep *s, Sweep_trial *t, int trial)
+/* Asks a process what is built and what is told; its mistake is the trial's. */
+static void ask_description(const Sweep *s, Sweep_trial *t, int trial, bool *built)
 {
-    int ends[2], code;
+    int ends[2];
     const char *log = format("%s.log", trial_folder(s, trial, 0));
     fflush(NULL);
     pid_t child = pipe(ends) == 0 ? fork() : -1;
     if (child < 0) err((Where){0}, "cannot start a process");
     if (child == 0) tell_differences(s, t, ends[1], log);
     close(ends[1]);
-    const char *text = heard(ends[0], &code, child);
-    if (code == ALL_TOLD) t->run_sets = format("%s%s", t->run_sets, text);
-    else if (code != NEEDS_A_BUILD) t->fault = first_error(log, 0);
-    if (code != ALL_TOLD && code != NEEDS_A_BUILD && !t->fault) t->fault = "the description could not be read";
-    return code == ALL_TOLD;
+    const char *text = heard(ends[0], child);
+    if (!text) t->fault = first_error(log, 0);
+    if (!text && !t->fault) t->fault = "the description could not be read";
+    if (!text) return;
+    for (int i = 0; i < s->over.n; i++) built[i] = text[i] == '1';
+    t->run_sets = format("%s%s", t->run_sets, text + s->over.n);
 }
 
 /* ------------------------------------------------------------------ the build */
 
-static const char *sets_of_kind(const Sweep *s, const Sweep_trial *t, bool built, bool described, bool run)
+static const char *set_text(const Sweep *s, const Sweep_trial *t, int i)
 {
-    Text text = {0};
-    say(&text, "%s", "");
-    for (int i = 0; i < s->over.n; i++) {
-        Key_kind kind = s->over.at[i].kind;
-        if (kind == KEY_BUILT ? built : kind == KEY_DESCRIBED ? described : run)
-            say(&text, " --set %s", shell_quoted(format("%s=%s", s->over.at[i].key, t->value[i])));
-    }
-    return text.at;
+    return format(" --set %s", shell_quoted(format("%s=%s", s->over.at[i].key, t->value[i])));
 }
 
 static Sweep_build *build_with(Sweep *s, const char *sets)
@@ -137,9 +146,17 @@ static Sweep_build *build_with(Sweep *s, const char *sets)
 void resolve(Sweep *s, int trial)
 {
     Sweep_trial *t = &s->trial[trial];
-    bool some = false, described = false;
-    for (int i = 0; i < s->over.n; i++) some |= s->over.at[i].kind == KEY_DESCRIBED;
-    t->run_sets = sets_of_kind(s, t, false, false, true);
-    if (some) described = !described_sets(s, t, trial);
-    if (!t->fault) t->build = build_with(s, sets_of_kind(s, t, true, described, false));
+    bool some = false, *built = NEW_ARRAY(bool, s->over.n);
+    const char *sets = "";
+    t->run_sets = "";
+    for (int i = 0; i < s->over.n; i++) {
+        Key_kind kind = s->over.at[i].kind;
+        built[i] = kind == KEY_BUILT;
+        some |= kind == KEY_DESCRIBED;
+        if (kind == KEY_OF_RUN) t->run_sets = format("%s%s", t->run_sets, set_text(s, t, i));
+    }
+    if (some) ask_description(s, t, trial, built);
+    for (int i = 0; i < s->over.n; i++)
+        if (built[i]) sets = format("%s%s", sets, set_text(s, t, i));
+    if (!t->fault) t->build = build_with(s, sets);
 }

@@ -7,6 +7,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/json_text.h"
 #include "runtime/base/words.h"
+#include "runtime/model/run.h"
 #include "sweep/sweep.h"
 
 #include <dirent.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *const ended_words[] = {"", "done", "diverged", "failed", "too large"};
@@ -108,6 +110,20 @@ static void refuse_foreign_folder(const Sweep *s)
     if (d) closedir(d);
 }
 
+/* Something has ended, or would go on. */
+static bool has_begun(const Sweep *s)
+{
+    struct stat about;
+    bool begun = stat(format("%s/results.jsonl", s->folder), &about) == 0 && about.st_size > 0;
+    DIR *d = opendir(s->folder);
+    for (struct dirent *e = d ? readdir(d) : NULL; e && !begun; e = readdir(d)) {
+        const char *path = format("%s/%s", s->folder, e->d_name);
+        begun = starts_with(e->d_name, "trial-") && stat(path, &about) == 0 && S_ISDIR(about.st_mode) && holds_a_run(path);
+    }
+    if (d) closedir(d);
+    return begun;
+}
+
 static void open_description(const Sweep *s)
 {
     const char *path = format("%s/sweep.json", s->folder);
@@ -118,9 +134,9 @@ static void open_description(const Sweep *s)
     if (text) {
         old = json_loadb(text, bytes, 0, NULL);
         if (!json_is_object(old)) fail(EXIT_DATA, path, "expected a JSON object; the file is damaged: choose another folder with --out");
-        compare_sweeps(path, old, now);
-    } else {
-        refuse_foreign_folder(s);
+        if (has_begun(s)) compare_sweeps(path, old, now);
+    } else refuse_foreign_folder(s);
+    if (!json_equal(old, now)) {
         if (!replace_text(path, format("%s\n", json_written(now, JSON_INDENT(1))), &f)) fail(EXIT_DATA, f.path, "%s", f.text);
     }
     json_decref(old);
@@ -182,6 +198,8 @@ void open_sweep_folder(Sweep *s)
     s->results = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (s->results < 0 || ftruncate(s->results, end) != 0) fail(EXIT_DATA, path, "cannot be written: %s", strerror(errno));
 }
+
+void forget_outcomes(const Sweep *s) { (void)!ftruncate(s->results, 0); }
 
 void keep_outcome(const Sweep *s, int trial, int seed, int rung)
 {

@@ -25,7 +25,8 @@ static void check_range_of(const Dimension *d, bool said)
     if (d->low >= d->high)
         usage_error("--over %s=%s: expected a range from a lower number to a higher one", d->key, d->given);
     if (said && d->logarithmic && d->low <= 0)
-        usage_error("--over %s=%s: a logarithmic range begins above 0; lin: has even steps", d->key, d->given);
+        usage_error("--over %s=%s: a logarithmic range begins above 0; an even one is lin:%s", d->key, d->given,
+                    d->given + strlen("log:"));
 }
 
 static void read_values(Dimension *d, const char *text)

@@ -119,7 +119,7 @@ static void refuse_words(const Sweep *s)
     if (line_of.options.out_dir) usage_error("-o %s: the programs of a sweep lie in its own folder; --out DIR names that", line_of.options.out_dir);
     if (line_of.options.source || line_of.options.json)
         usage_error("%s is not for sweep%s", line_of.options.source ? "--source" : "--json",
-                    line_of.options.json ? ": its table is also a file, sweep.csv" : ": it trains");
+                    line_of.options.json ? ": its table is sweep.csv in its folder" : ": it trains");
     if (only_answers(&line_of.options))
         usage_error("a program built with --parameters %s trains nothing", line_of.options.parameters);
     if (s->halving && s->desc->turns.n) usage_error("--halving: %s trains in turns, whose schedules end with the run", s->model);
@@ -212,6 +212,7 @@ static void settle_jobs(Sweep *s)
 static void read_for_sweep(Sweep *s)
 {
     Options *o = &line_of.options;
+    check_data_is_there(&s->words);
     if (names_data(&s->words)) take_sizes_from_data(o, front_recipe(o), &s->words);
     s->desc = front(o);
     s->for_run = s->desc->for_run;
@@ -245,6 +246,7 @@ static void settle_sweep(Sweep *s)
     s->method = method_of(s);
     s->seeds = max64(1, asked.seeds);
     s->seed = asked.seed;
+    if (s->seed + s->seeds - 1 > INT32_MAX) usage_error("--seed %lld: seeds are at most %d", (long long)s->seed, INT32_MAX);
     s->memory = asked.memory;
     settle_trials(s);
     settle_metric(s);

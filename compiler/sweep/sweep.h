@@ -140,6 +140,7 @@ void end_build(const Child *c, int code);
 /* results.c: the folder */
 void open_sweep_folder(Sweep *s);                                      /* locks it, compares it with this sweep, reads what has ended */
 void keep_outcome(const Sweep *s, int trial, int seed, int rung);
+void forget_outcomes(const Sweep *s);                           /* the same command makes all runs again */
 
 /* metric.c */
 bool read_metric(const char *run, const char *metric, bool lower, Outcome *to); /* false: no evaluation has it */

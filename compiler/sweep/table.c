@@ -195,6 +195,16 @@ static void tell_best(const Sweep *s, const Row *best)
          training_command(s, best->trial));
 }
 
+/* Where all have failed, the command line may be wrong: the next one, or the same, begins again. */
+static _Noreturn void refuse_all(const Sweep *s, const Row *rows, int n)
+{
+    bool all = true;
+    for (int i = 0; i < n; i++) all &= same(rows[i].state, "failed");
+    if (all) forget_outcomes(s);
+    fail(EXIT_ERROR, s->folder, "no trial has a result; of trial %d: %s", rows[0].trial + 1,
+         rows[0].message ? rows[0].message : rows[0].state);
+}
+
 int end_sweep(const Sweep *s)
 {
     int n;
@@ -209,6 +219,5 @@ int end_sweep(const Sweep *s)
         return 128 + sweep_signal;
     }
     if (n && isfinite(rows[0].score)) return 0;
-    fail(EXIT_ERROR, s->folder, "no trial has a result; of trial %d: %s", rows[0].trial + 1,
-         rows[0].message ? rows[0].message : rows[0].state);
+    refuse_all(s, rows, n);
 }

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { CANDIDATES = 24, MOST_GOOD = 25 };
+enum { CANDIDATES = 4, MOST_GOOD = 25 }; /* with more candidates keys go to where g has gaps (decisions/049) */
 #define SHARE_OF_GOOD 0.2
 
 /* ------------------------------------------------------------------ ranges */
@@ -34,7 +34,7 @@ static int by_middle(const void *a, const void *b)
 /* The distance to the farther neighbour; no narrower than a share of the range, which shrinks as values are seen. */
 static void set_widths(Mixture *m)
 {
-    double range = m->to - m->from, least = range / fmin(100, m->n + 1);
+    double range = m->to - m->from, least = range / fmin(100, 2 * m->n);
     qsort(m->bell, (size_t)m->n, sizeof *m->bell, by_middle);
     for (int i = 0; i < m->n; i++) {
         double left = i ? m->bell[i].middle - m->bell[i - 1].middle : 0;
