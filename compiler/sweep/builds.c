@@ -1,5 +1,5 @@
-/* builds.c: the programs of a sweep: one for each shape, made by `lathe build` in a folder aside that is renamed when it is
- * whole.  What has its name needs no building when the sweep goes on. */
+/* builds.c: the programs of a sweep: one for each shape, made by `lathe build` in a folder aside that is renamed when
+ * it is whole.  What has its name needs no building when the sweep goes on. */
 #include "desc/target.h"
 #include "emit/emit.h"
 #include "runtime/base/words.h"
@@ -35,8 +35,9 @@ void start_build(Sweep *s, Sweep_build *b)
     }
     const Options *o = s->options;
     const char *memory = o->memory ? format(" --memory %s", shell_quoted(o->memory)) : "";
-    const char *command = format("exec %s build %s%s%s%s -o %s", shell_quoted(program_beside("lathe")), shell_quoted(s->model),
-                                 options_text(o, OTHER_PROGRAM), memory, b->sets, shell_quoted(folder_aside(b)));
+    const char *command =
+        format("exec %s build %s%s%s%s -o %s", shell_quoted(program_beside("lathe")), shell_quoted(s->model),
+               options_text(o, OTHER_PROGRAM), memory, b->sets, shell_quoted(folder_aside(b)));
     unlink(format("%s.log", b->folder));
     Child *c = start_child(s, command, format("%s.log", b->folder));
     c->build = b;
@@ -52,6 +53,7 @@ void end_build(const Child *c, int code)
         read_plan(b);
         return;
     }
-    b->fault = code == 0 ? format("%s cannot be renamed: %s", folder_aside(b), strerror(errno)) : first_error(c->log, c->from);
+    b->fault =
+        code == 0 ? format("%s cannot be renamed: %s", folder_aside(b), strerror(errno)) : first_error(c->log, c->from);
     if (!b->fault) b->fault = format("the build ended with exit code %d", code);
 }

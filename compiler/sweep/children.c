@@ -1,7 +1,7 @@
 /* children.c: the processes of a sweep: builds and runs.
  *
- * Each is the head of a process group of its own, so that Ctrl-C reaches the sweep alone, which tells the others once: a
- * second signal would end a trainer before it has saved.  The system kills a process whose sweep has died, however it
+ * Each is the head of a process group of its own, so that Ctrl-C reaches the sweep alone, which tells the others once:
+ * a second signal would end a trainer before it has saved.  The system kills a process whose sweep has died, however it
  * died: nobody writes into a folder that the next sweep goes on with. */
 #include "runtime/base/words.h"
 #include "sweep/sweep.h"

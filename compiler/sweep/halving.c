@@ -1,9 +1,9 @@
-/* halving.c: successive halving (Jamieson, Talwalkar 2016), with thirds: all trials do a few steps, the best third goes on
- * to three times as many, and so forth.  All trials of a rung end before the next begins, so that nothing depends on how
- * fast they are.
+/* halving.c: successive halving (Jamieson, Talwalkar 2016), with thirds: all trials do a few steps, the best third goes
+ * on to three times as many, and so forth.  All trials of a rung end before the next begins, so that nothing depends on
+ * how fast they are.
  *
- * There are at most three rungs: a ninth of the steps, a third, all.  Fewer steps than a ninth tell little of a schedule
- * that warms up; with three rungs 27 trials take 7/27 of the steps of a search without. */
+ * There are at most three rungs: a ninth of the steps, a third, all.  Fewer steps than a ninth tell little of a
+ * schedule that warms up; with three rungs 27 trials take 7/27 of the steps of a search without. */
 #include "sweep/sweep.h"
 
 #include <math.h>
@@ -25,7 +25,10 @@ int64_t steps_at(int64_t steps, int rung, int rungs)
 
 int go_on(int trials) { return (int)max64(1, trials / ETA); }
 
-typedef struct Scored { double score; int index; } Scored;
+typedef struct Scored {
+    double score;
+    int index;
+} Scored;
 
 static int by_score(const void *a, const void *b)
 {

@@ -76,7 +76,8 @@ static Outcome outcome_of(const Sweep *s, const Child *c, int code)
     o.how = code == 4 ? DIVERGED : code == 0 && told ? DONE : FAILED;
     if (o.how == DONE) return o;
     o.message = code ? first_error(c->log, c->from)
-                     : format("no evaluation has a finite %s; is a part of the data kept for it (--val-fraction F)?", s->metric);
+                     : format("no evaluation has a finite %s; is a part of the data kept for it (--val-fraction F)?",
+                              s->metric);
     if (code > 128) o.message = format("the run was ended by signal %d", code - 128);
     if (!o.message) o.message = format("the run ended with exit code %d", code);
     return o;

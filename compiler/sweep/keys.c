@@ -31,8 +31,8 @@ static void settle_knob(Dimension *d, const Desc *described, const Knob *k)
 {
     bool number = same(k->type, "integer") || same(k->type, "number");
     if (d->ranged && !number)
-        usage_error("--over %s=%s: '%s' is a %s (%s without --over); give its values: %s=a,b", d->key, d->given, d->key, k->type,
-                    k->value, d->key);
+        usage_error("--over %s=%s: '%s' is a %s (%s without --over); give its values: %s=a,b", d->key, d->given, d->key,
+                    k->type, k->value, d->key);
     for (int i = 0; i < d->values.n; i++)
         if (!fits_knob(k, d->values.at[i]))
             usage_error("--over %s=%s: '%s' must be %s %s (%s without --over), found %s", d->key, d->given, d->key,
@@ -59,7 +59,8 @@ static const char *words_of_setting(const Setting *s)
 {
     Text t = {0};
     if (setting_is_number(s)) return range_text(s);
-    for (int i = 0; i < word_count(s); i++) say(&t, "%s%s", !i ? "" : i + 1 < word_count(s) ? ", " : " or ", s->words[i]);
+    for (int i = 0; i < word_count(s); i++)
+        say(&t, "%s%s", !i ? "" : i + 1 < word_count(s) ? ", " : " or ", s->words[i]);
     return t.at ? t.at : "a text";
 }
 
@@ -74,7 +75,8 @@ static void settle_setting(Dimension *d, const Desc *described, const Setting *s
 {
     static const char *const own[] = {"best", "best_mode", "keep_last", "log_every", "save_every"};
     for (int i = 0; i < COUNT_OF(own); i++)
-        if (same(own[i], s->name)) usage_error("--over %s: runs that differ in it cannot be compared; give one with --set", s->name);
+        if (same(own[i], s->name))
+            usage_error("--over %s: runs that differ in it cannot be compared; give one with --set", s->name);
     if (described->turns.n && lathe_is_of_turn(s->table, s->name))
         usage_error("--over %s: each turn has its own %s; make it a key of the description's config", s->name, s->name);
     if (s->hold != SETTING_RUN && !setting_is_number(s))

@@ -1,9 +1,10 @@
 /* resolve.c: the build that a trial needs, and what its runs are told beside it.
  *
- * What the model is made of is compiled in, so trials that differ in that have builds of their own.  A key that only the
- * recipe depends on needs none: the description is read with the trial's values, and settings of the recipe that come out
- * otherwise are told to the run with --set.  Where more comes out otherwise (groups of parameters, what the plan counts),
- * the key belongs to the build after all.  The description is read in a process of its own, since its mistakes end that. */
+ * What the model is made of is compiled in, so trials that differ in that have builds of their own.  A key that only
+ * the recipe depends on needs none: the description is read with the trial's values, and settings of the recipe that
+ * come out otherwise are told to the run with --set.  Where more comes out otherwise (groups of parameters, what the
+ * plan counts), the key belongs to the build after all.  The description is read in a process of its own, since its
+ * mistakes end that. */
 #include "desc/settings.h"
 #include "lathe.h"
 #include "sweep/sweep.h"
@@ -31,8 +32,8 @@ static bool same_groups(const Desc *a, const Desc *b)
     bool equal = a->groups.n == b->groups.n;
     for (int i = 0; equal && i < a->groups.n; i++) {
         const Lathe_group *x = &a->groups.at[i], *y = &b->groups.at[i];
-        equal = same(x->match, y->match) && x->lr_scale == y->lr_scale && x->decay == y->decay && x->decays == y->decays &&
-                x->frozen == y->frozen;
+        equal = same(x->match, y->match) && x->lr_scale == y->lr_scale && x->decay == y->decay &&
+                x->decays == y->decays && x->frozen == y->frozen;
     }
     return equal;
 }

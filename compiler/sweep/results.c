@@ -1,9 +1,11 @@
 /* results.c: the folder of a sweep.
  *
  *     sweep.json      what is searched, written once: the same command goes on, another is refused
- *     results.jsonl   a line for each run that has ended a rung, only ever appended to; half a line at its end is cut off
- *     builds/HASH/    the programs      trial-007/    the runs, each with trial-007.log
- *     sweep.csv       the table         lock          one sweep at a time */
+ *     results.jsonl   a line for each run that has ended a rung, only appended to; half a line at its end is cut off
+ *     builds/HASH/    the programs
+ *     trial-007/      the runs; what they say is in trial-007.log
+ *     sweep.csv       the table
+ *     lock            one sweep at a time */
 #include "runtime/base/file.h"
 #include "runtime/base/json_text.h"
 #include "runtime/base/words.h"
@@ -28,11 +30,13 @@ static void lock_sweep(const Sweep *s)
 {
     const char *path = format("%s/lock", s->folder);
     Fault f = {0};
-    if (!make_folders(format("%s/builds", s->folder), &f)) fail(EXIT_DATA, f.path, "%s; choose another folder with --out", f.text);
+    if (!make_folders(format("%s/builds", s->folder), &f))
+        fail(EXIT_DATA, f.path, "%s; choose another folder with --out", f.text);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0) fail(EXIT_DATA, path, "cannot be made: %s; choose another folder with --out", strerror(errno));
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        fail(EXIT_DATA, s->folder, "another sweep is at work in this folder; wait for it, or choose another with --out");
+        fail(EXIT_DATA, s->folder,
+             "another sweep is at work in this folder; wait for it, or choose another with --out");
 }
 
 /* Folders in which a killed sweep was building. */
@@ -76,7 +80,8 @@ static json_t *described_json(const Sweep *s)
     put_json(all, "options of the build", word_json(options_text(s->options, OTHER_PROGRAM)));
     put_json(all, "options of runs", texts_json(&s->words));
     put_json(all, "settings of runs", texts_json(&s->for_run));
-    put_json(all, "text of the description and of the library", word_json(format("%016llx", (unsigned long long)s->desc->source_hash)));
+    put_json(all, "text of the description and of the library",
+             word_json(format("%016llx", (unsigned long long)s->desc->source_hash)));
     return all;
 }
 
@@ -94,8 +99,8 @@ static void compare_sweeps(const char *path, const json_t *old, const json_t *no
         const json_t *was = json_object_get(old, key);
         if (!json_equal(was, value))
             fail(EXIT_DATA, path,
-                 "this folder has another sweep: %s was %s, and is %s now; give the same command to go on with it, or choose "
-                 "another folder with --out",
+                 "this folder has another sweep: %s was %s, and is %s now; give the same command to go on with it, or "
+                 "choose another folder with --out",
                  key, shown_json(was), shown_json(value));
     }
 }
@@ -105,7 +110,8 @@ static void refuse_foreign_folder(const Sweep *s)
 {
     DIR *d = opendir(s->folder);
     for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d))
-        if (e->d_name[0] != '.' && !same(e->d_name, "lock") && !same(e->d_name, "builds") && !starts_with(e->d_name, "sweep.json"))
+        if (e->d_name[0] != '.' && !same(e->d_name, "lock") && !same(e->d_name, "builds") &&
+            !starts_with(e->d_name, "sweep.json"))
             fail(EXIT_DATA, s->folder, "this folder has no sweep, but %s; choose another with --out", e->d_name);
     if (d) closedir(d);
 }
@@ -118,7 +124,8 @@ static bool has_begun(const Sweep *s)
     DIR *d = opendir(s->folder);
     for (struct dirent *e = d ? readdir(d) : NULL; e && !begun; e = readdir(d)) {
         const char *path = format("%s/%s", s->folder, e->d_name);
-        begun = starts_with(e->d_name, "trial-") && stat(path, &about) == 0 && S_ISDIR(about.st_mode) && holds_a_run(path);
+        begun =
+            starts_with(e->d_name, "trial-") && stat(path, &about) == 0 && S_ISDIR(about.st_mode) && holds_a_run(path);
     }
     if (d) closedir(d);
     return begun;
@@ -133,11 +140,13 @@ static void open_description(const Sweep *s)
     char *text = read_file(path, &bytes);
     if (text) {
         old = json_loadb(text, bytes, 0, NULL);
-        if (!json_is_object(old)) fail(EXIT_DATA, path, "expected a JSON object; the file is damaged: choose another folder with --out");
+        if (!json_is_object(old))
+            fail(EXIT_DATA, path, "expected a JSON object; the file is damaged: choose another folder with --out");
         if (has_begun(s)) compare_sweeps(path, old, now);
     } else refuse_foreign_folder(s);
     if (!json_equal(old, now)) {
-        if (!replace_text(path, format("%s\n", json_written(now, JSON_INDENT(1))), &f)) fail(EXIT_DATA, f.path, "%s", f.text);
+        if (!replace_text(path, format("%s\n", json_written(now, JSON_INDENT(1))), &f))
+            fail(EXIT_DATA, f.path, "%s", f.text);
     }
     json_decref(old);
     json_decref(now);
@@ -180,8 +189,9 @@ static off_t take_outcomes(const Sweep *s, const char *path)
         if (!end) return line - text;
         json_t *all = json_loadb(line, (size_t)(end - line), 0, NULL);
         if (!all || !take_outcome(s, all))
-            fail(EXIT_DATA, format("%s:%d", path, n), "expected the result of a run of this sweep; the file is damaged: remove the line, "
-                                                      "and the run is made again");
+            fail(EXIT_DATA, format("%s:%d", path, n),
+                 "expected the result of a run of this sweep; the file is damaged: remove the line, and "
+                 "the run is made again");
         json_decref(all);
         line = end + 1;
     }
@@ -196,7 +206,8 @@ void open_sweep_folder(Sweep *s)
     remove_half_builds(s);
     off_t end = take_outcomes(s, path);
     s->results = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (s->results < 0 || ftruncate(s->results, end) != 0) fail(EXIT_DATA, path, "cannot be written: %s", strerror(errno));
+    if (s->results < 0 || ftruncate(s->results, end) != 0)
+        fail(EXIT_DATA, path, "cannot be written: %s", strerror(errno));
 }
 
 void forget_outcomes(const Sweep *s) { (void)!ftruncate(s->results, 0); }

@@ -17,7 +17,8 @@ static bool read_range(Dimension *d, const char *text)
 {
     const char *dots = strstr(text, "..");
     if (!dots) return false;
-    return reads_as_number(copy_bytes_as_string(text, (size_t)(dots - text)), &d->low) && reads_as_number(dots + 2, &d->high);
+    return reads_as_number(copy_bytes_as_string(text, (size_t)(dots - text)), &d->low) &&
+           reads_as_number(dots + 2, &d->high);
 }
 
 static void check_range_of(const Dimension *d, bool said)
@@ -34,7 +35,9 @@ static void read_values(Dimension *d, const char *text)
     for (;;) {
         size_t n = strcspn(text, ",");
         const char *value = copy_bytes_as_string(text, n);
-        if (!n) usage_error("--over %s=%s: a value is missing; expected a..b (a range) or a,b,c (values)", d->key, d->given);
+        if (!n)
+            usage_error("--over %s=%s: a value is missing; expected a..b (a range) or a,b,c (values)", d->key,
+                        d->given);
         for (int i = 0; i < d->values.n; i++)
             if (same(d->values.at[i], value)) usage_error("--over %s=%s: %s is there twice", d->key, d->given, value);
         push(&d->values, value);

@@ -15,8 +15,11 @@
 
 static int no_run(void) { return 2; }
 static const Command sweep_command = {
-    "sweep", no_run, PASSES_ON | RUNS | GPUS_OF_TRAINER, "MODEL.lua --over KEY=…",
-    "trains a description many times, over values of its settings, and prints which were best",
+    .name = "sweep",
+    .run = no_run,
+    .manner = PASSES_ON | RUNS | GPUS_OF_TRAINER,
+    .arguments = "MODEL.lua --over KEY=…",
+    .help = "trains a description many times, over values of its settings, and prints which were best",
 };
 
 /* ------------------------------------------------------------------ options */
@@ -39,25 +42,29 @@ typedef struct Sweep_option {
 } Sweep_option;
 
 static const Sweep_option sweep_options[] = {
-    {"--over", "KEY=a..b|a,b,c", "a setting and its range or its values; may be repeated", NULL, NULL, NULL, 0},
-    {"--trials", "N", "how many settings to try (20; a grid has as many as it has)", &asked.trials, NULL, NULL, 1},
-    {"--method", "grid|random|tpe", "how they are chosen (grid where all are values and no --trials is given, else tpe)", NULL,
-     &asked.method, NULL, 0},
-    {"--halving", "", "all do a ninth of the steps, the best third a third, and of these the best third all", NULL, NULL,
-     &asked.halving, 0},
-    {"--seeds", "K", "runs of each setting, with seeds S, S + 1, …: ranked by their mean (1)", &asked.seeds, NULL, NULL, 1},
-    {"--jobs", "N", "runs at a time (as many as there are cores, and memory for)", &asked.jobs, NULL, NULL, 1},
-    {"--threads", "N", "threads of each run (cores / jobs)", &asked.threads, NULL, NULL, 1},
-    {"--memory-limit", "SIZE", "what all runs at a time may plan together (what the machine has available)", NULL, NULL, NULL, 0},
-    {"--seed", "S", "of the settings that are drawn, and of the first run of each (1)", &asked.seed, NULL, NULL, 0},
-    {"--steps", "N", "optimizer steps of a whole run", &asked.steps, NULL, NULL, 1},
-    {"--out", "DIR", "folder of the sweep (runs/sweep-MODEL-CONFIG); the same command goes on there", NULL, &asked.folder, NULL, 0},
+    {"--over", "KEY=a..b|a,b,c", "a setting and its range or its values; may be repeated", .count = NULL},
+    {"--trials", "N", "how many settings to try (20; a grid has as many as it has)", .count = &asked.trials, .least = 1},
+    {"--method", "grid|random|tpe", "how they are chosen (grid where all are values and no --trials is given, else tpe)",
+     .text = &asked.method},
+    {"--halving", "", "all do a ninth of the steps, the best third a third, and of these the best third all",
+     .flag = &asked.halving},
+    {"--seeds", "K", "runs of each setting, with seeds S, S + 1, …: ranked by their mean (1)", .count = &asked.seeds,
+     .least = 1},
+    {"--jobs", "N", "runs at a time (as many as there are cores, and memory for)", .count = &asked.jobs, .least = 1},
+    {"--threads", "N", "threads of each run (cores / jobs)", .count = &asked.threads, .least = 1},
+    {"--memory-limit", "SIZE", "what all runs at a time may plan together (what the machine has available)",
+     .count = NULL},
+    {"--seed", "S", "of the settings that are drawn, and of the first run of each (1)", .count = &asked.seed},
+    {"--steps", "N", "optimizer steps of a whole run", .count = &asked.steps, .least = 1},
+    {"--out", "DIR", "folder of the sweep (runs/sweep-MODEL-CONFIG); the same command goes on there",
+     .text = &asked.folder},
 };
 
 static const Sweep_option *sweep_option(const char *word, size_t n)
 {
     for (int i = 0; i < COUNT_OF(sweep_options); i++)
-        if (strlen(sweep_options[i].name) == n && strncmp(sweep_options[i].name, word, n) == 0) return &sweep_options[i];
+        if (strlen(sweep_options[i].name) == n && strncmp(sweep_options[i].name, word, n) == 0)
+            return &sweep_options[i];
     return NULL;
 }
 
@@ -93,7 +100,8 @@ static int print_sweep_help(void)
 {
     printf("usage: lathe sweep %s [options]\n\n  %s\n\noptions\n", sweep_command.arguments, sweep_command.help);
     for (int i = 0; i < COUNT_OF(sweep_options); i++)
-        printf("  %-24s %s\n", format("%s %s", sweep_options[i].name, sweep_options[i].argument), sweep_options[i].help);
+        printf("  %-24s %s\n", format("%s %s", sweep_options[i].name, sweep_options[i].argument),
+               sweep_options[i].help);
     printf("\nAll others are those of `lathe train`, for every run.\n");
     return 0;
 }
@@ -113,16 +121,21 @@ static void refuse_words(const Sweep *s)
     static const char *const without[] = {"--resume", "--overfit", "--dry-run"};
     static const char *const lengths[] = {"--epochs", "--tokens"};
     for (int i = 0; i < COUNT_OF(without); i++)
-        if (has_option(&s->words, without[i])) usage_error("%s is for a run of its own; leave it out of a sweep", without[i]);
+        if (has_option(&s->words, without[i]))
+            usage_error("%s is for a run of its own; leave it out of a sweep", without[i]);
     for (int i = 0; i < COUNT_OF(lengths) && s->halving; i++)
-        if (has_option(&s->words, lengths[i])) usage_error("--halving counts steps: give --steps N instead of %s", lengths[i]);
-    if (line_of.options.out_dir) usage_error("-o %s: the programs of a sweep lie in its own folder; --out DIR names that", line_of.options.out_dir);
+        if (has_option(&s->words, lengths[i]))
+            usage_error("--halving counts steps: give --steps N instead of %s", lengths[i]);
+    if (line_of.options.out_dir)
+        usage_error("-o %s: the programs of a sweep lie in its own folder; --out DIR names that",
+                    line_of.options.out_dir);
     if (line_of.options.source || line_of.options.json)
         usage_error("%s is not for sweep%s", line_of.options.source ? "--source" : "--json",
                     line_of.options.json ? ": its table is sweep.csv in its folder" : ": it trains");
     if (only_answers(&line_of.options))
         usage_error("a program built with --parameters %s trains nothing", line_of.options.parameters);
-    if (s->halving && s->desc->turns.n) usage_error("--halving: %s trains in turns, whose schedules end with the run", s->model);
+    if (s->halving && s->desc->turns.n)
+        usage_error("--halving: %s trains in turns, whose schedules end with the run", s->model);
 }
 
 static void check_keys_of_sweep(const Sweep *s)
@@ -147,8 +160,8 @@ static Method method_of(const Sweep *s)
     for (int i = 0; i < COUNT_OF(words); i++)
         if (same(words[i], asked.method)) return (Method)i;
     const char *close = nearest(asked.method, words, COUNT_OF(words));
-    usage_error("--method %s: expected grid, random or tpe%s%s%s", asked.method, close ? "; did you mean " : "", close ? close : "",
-                close ? "?" : "");
+    usage_error("--method %s: expected grid, random or tpe%s%s%s", asked.method, close ? "; did you mean " : "",
+                close ? close : "", close ? "?" : "");
 }
 
 static void settle_trials(Sweep *s)
@@ -160,14 +173,15 @@ static void settle_trials(Sweep *s)
         const Dimension *d = &s->over.at[i];
         ranged |= d->ranged;
         if (d->ranged && s->method == BY_GRID)
-            usage_error("--over %s=%s: a grid takes values: --over %s=%g,%g; ranges are for --method random or tpe", d->key, d->given,
-                        d->key, d->low, d->high);
+            usage_error("--over %s=%s: a grid takes values: --over %s=%g,%g; ranges are for --method random or tpe",
+                        d->key, d->given, d->key, d->low, d->high);
     }
     if (s->method == BY_GRID && asked.trials && asked.trials != points)
-        usage_error("--trials %lld: this grid has %lld; leave --trials out, or give --method random", (long long)asked.trials,
-                    (long long)points);
+        usage_error("--trials %lld: this grid has %lld; leave --trials out, or give --method random",
+                    (long long)asked.trials, (long long)points);
     if (s->method != BY_GRID && !ranged && asked.trials > points)
-        usage_error("--trials %lld: there are only %lld settings; --method grid tries each", (long long)asked.trials, (long long)points);
+        usage_error("--trials %lld: there are only %lld settings; --method grid tries each", (long long)asked.trials,
+                    (long long)points);
     s->trials = s->method == BY_GRID ? points : asked.trials ? asked.trials : ranged ? USUAL : min64(USUAL, points);
     if (s->trials > MOST) usage_error("%lld trials are too many; at most %d", (long long)s->trials, MOST);
 }
@@ -192,7 +206,8 @@ static void settle_words(Sweep *s)
     if (asked.steps && !s->halving) push(&s->words, format("--steps=%lld", (long long)asked.steps));
     s->keeps = has_option(&s->words, "--keep-last");
     for (int i = 0; i < s->options->sets.n; i++) s->keeps |= starts_with(s->options->sets.at[i], "keep_last=");
-    if (s->halving && s->steps < 1) usage_error("--halving: the description does not say how long to train; give --steps N");
+    if (s->halving && s->steps < 1)
+        usage_error("--halving: the description does not say how long to train; give --steps N");
 }
 
 static int64_t cores(void)
@@ -229,7 +244,8 @@ static void read_for_sweep(Sweep *s)
 
 static const char *usual_folder(const Sweep *s)
 {
-    return format("runs/sweep-%s%s%s", s->desc->model, s->options->config ? "-" : "", s->options->config ? s->options->config : "");
+    return format("runs/sweep-%s%s%s", s->desc->model, s->options->config ? "-" : "",
+                  s->options->config ? s->options->config : "");
 }
 
 static void settle_sweep(Sweep *s)
@@ -246,7 +262,8 @@ static void settle_sweep(Sweep *s)
     s->method = method_of(s);
     s->seeds = max64(1, asked.seeds);
     s->seed = asked.seed;
-    if (s->seed + s->seeds - 1 > INT32_MAX) usage_error("--seed %lld: seeds are at most %d", (long long)s->seed, INT32_MAX);
+    if (s->seed + s->seeds - 1 > INT32_MAX)
+        usage_error("--seed %lld: seeds are at most %d", (long long)s->seed, INT32_MAX);
     s->memory = asked.memory;
     settle_trials(s);
     settle_metric(s);

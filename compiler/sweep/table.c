@@ -15,7 +15,8 @@ void say_run(const Sweep *s, int trial, int seed, int rung)
 {
     const Outcome *o = &s->trial[trial].run[seed][rung];
     const char *which = s->seeds > 1 ? format(", seed %lld", (long long)s->seed + seed) : "";
-    show(stderr, "trial %d of %lld%s: %s | ", trial + 1, (long long)s->trials, which, settings_text(s, &s->trial[trial]));
+    show(stderr, "trial %d of %lld%s: %s | ", trial + 1, (long long)s->trials, which,
+         settings_text(s, &s->trial[trial]));
     if (o->how == DONE) show(stderr, "%s %.4f", s->metric, o->value);
     else show(stderr, "%s", o->how == DIVERGED ? "diverged" : o->message);
     if (o->steps) show(stderr, " after %lld steps, %.1f s", (long long)o->steps, o->seconds);
@@ -165,9 +166,9 @@ static void write_csv(const Sweep *s, const Cells *c)
     Text t = {0};
     Fault f = {0};
     for (int i = 0; i < c->n; i++)
-        for (int k = 0; k < c->at[i].n; k++)
-            say(&t, "%s%s", csv_cell(c->at[i].at[k]), k + 1 < c->at[i].n ? "," : "\n");
-    if (!replace_text(format("%s/sweep.csv", s->folder), t.at, &f)) fail(EXIT_DATA, f.path, "%s; %s", f.text, room_remedy(f.number));
+        for (int k = 0; k < c->at[i].n; k++) say(&t, "%s%s", csv_cell(c->at[i].at[k]), k + 1 < c->at[i].n ? "," : "\n");
+    if (!replace_text(format("%s/sweep.csv", s->folder), t.at, &f))
+        fail(EXIT_DATA, f.path, "%s; %s", f.text, room_remedy(f.number));
 }
 
 /* ------------------------------------------------------------------ the end */
@@ -190,9 +191,9 @@ static const char *training_command(const Sweep *s, int trial)
 static void tell_best(const Sweep *s, const Row *best)
 {
     const char *spread = s->seeds > 1 ? format(" ± %.4f over %lld seeds", best->spread, (long long)s->seeds) : "";
-    show(stdout, "\nthe best is trial %d, %s: %s %.4f%s; its run is in %s, and this trains it again:\n  %s\n", best->trial + 1,
-         settings_text(s, &s->trial[best->trial]), s->metric, best->mean, spread, trial_folder(s, best->trial, 0),
-         training_command(s, best->trial));
+    show(stdout, "\nthe best is trial %d, %s: %s %.4f%s; its run is in %s, and this trains it again:\n  %s\n",
+         best->trial + 1, settings_text(s, &s->trial[best->trial]), s->metric, best->mean, spread,
+         trial_folder(s, best->trial, 0), training_command(s, best->trial));
 }
 
 /* Where all have failed, the command line may be wrong: the next one, or the same, begins again. */

@@ -5,7 +5,7 @@
  * largest l(x) / g(x) is taken: it has the largest expected improvement.  Keys are independent of each other.
  *
  * The density of a range is a mixture: a normal distribution around each value, as wide as the distance to the farther
- * of its neighbours, cut off at the range's ends; and, as if it were one more value, a prior as wide as the range.  That
+ * of its neighbours, cut off at the range's ends; and, as if it were one more value, a prior as wide as the range. That
  * of a list counts how often each value is there, and once more. */
 #include "sweep/sweep.h"
 
@@ -17,7 +17,9 @@ enum { CANDIDATES = 4, MOST_GOOD = 25 }; /* with more candidates keys go to wher
 
 /* ------------------------------------------------------------------ ranges */
 
-typedef struct Bell { double middle, width; } Bell;
+typedef struct Bell {
+    double middle, width;
+} Bell;
 
 typedef struct Mixture {
     double from, to;

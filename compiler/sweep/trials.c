@@ -1,7 +1,7 @@
 /* trials.c: which values a trial has, and what its runs gave.
  *
- * The values of a trial depend on the seed, on its number, and with TPE on the results of trials whose numbers are lower
- * by LAG at least: never on how fast runs are.  So a sweep that was killed proposes the same again. */
+ * The values of a trial depend on the seed, on its number, and with TPE on the results of trials whose numbers are
+ * lower by LAG at least: never on how fast runs are.  So a sweep that was killed proposes the same again. */
 #include "sweep/sweep.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* test_over.c: what --over says, how values of a range are spelled, grids, and numbers that depend on seed and trial alone. */
+/* test_over.c: what --over says, how values of a range are spelled, grids, and numbers that depend on seed and trial
+ * alone. */
 #include "sweep/sweep.h"
 
 #include <math.h>
@@ -44,7 +45,8 @@ static void test_spelling(void)
     d = parse_over("n=1..3");
     d.whole = true;
     coordinate_bounds(&d, &from, &to);
-    holds(same(coordinate_text(&d, from), "1") && same(coordinate_text(&d, to), "3") && same(coordinate_text(&d, 1.6), "2"));
+    holds(same(coordinate_text(&d, from), "1") && same(coordinate_text(&d, to), "3") &&
+          same(coordinate_text(&d, 1.6), "2"));
 }
 
 static void test_grid(void)

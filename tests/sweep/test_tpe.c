@@ -1,5 +1,5 @@
-/* test_tpe.c: TPE proposes values that are allowed, the same each time, where results are good; over many seeds it finds
- * better points than random ones, also where a trial does not see the three before it, and where some fail. */
+/* test_tpe.c: TPE proposes values that are allowed, the same each time, where results are good; over many seeds it
+ * finds better points than random ones, also where a trial does not see the three before it, and where some fail. */
 #include "sweep/sweep.h"
 
 #include <math.h>
@@ -52,7 +52,8 @@ static void test_against_random(void)
         wins += tpe < random;
         sum += log(random / tpe);
     }
-    printf("TPE was better for %d of %d seeds, by a factor of %.2f at the geometric mean\n", wins, SEEDS, exp(sum / SEEDS));
+    printf("TPE was better for %d of %d seeds, by a factor of %.2f at the geometric mean\n", wins, SEEDS,
+           exp(sum / SEEDS));
     holds(wins >= 45 && exp(sum / SEEDS) > 1.7);
 }
 
