@@ -12,13 +12,14 @@
 #include <unistd.h>
 
 /* `trainer info --json` says what its plan takes. */
-static void read_plan(Sweep_build *b)
+static void read_plan(const Sweep *s, Sweep_build *b)
 {
     FILE *f = popen(format("%s info --json 2>&1", shell_quoted(format("%s/trainer", b->folder))), "r");
     json_t *all = f ? json_loadf(f, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
     const json_t *bytes = json_object_get(all, "planned_bytes");
     b->ready = json_is_integer(bytes);
-    b->bytes = json_integer_value(bytes);
+    b->bytes =
+        s->options->target->device ? 0 : json_integer_value(bytes); /* a device's memory is not shared out here */
     if (!b->ready) b->fault = format("%s/trainer does not say what it plans; remove this folder", b->folder);
     json_decref(all);
     if (f) pclose(f);
@@ -30,7 +31,7 @@ static const char *folder_aside(const Sweep_build *b) { return format("%s.%d", b
 void start_build(Sweep *s, Sweep_build *b)
 {
     if (access(format("%s/trainer", b->folder), X_OK) == 0) {
-        read_plan(b);
+        read_plan(s, b);
         return;
     }
     const Options *o = s->options;
@@ -44,13 +45,13 @@ void start_build(Sweep *s, Sweep_build *b)
     b->running = true;
 }
 
-void end_build(const Child *c, int code)
+void end_build(const Sweep *s, const Child *c, int code)
 {
     Sweep_build *b = c->build;
     b->running = false;
     if (code != 0 && sweep_signal) return;
     if (code == 0 && rename(folder_aside(b), b->folder) == 0) {
-        read_plan(b);
+        read_plan(s, b);
         return;
     }
     b->fault =

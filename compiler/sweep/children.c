@@ -38,6 +38,7 @@ void catch_sweep_signals(const Sweep *s)
 {
     static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
     sweep_of_signals = s;
+    signal(SIGPIPE, SIG_IGN); /* when nobody reads the lines any more, the table is still written */
     for (int i = 0; i < COUNT_OF(caught); i++) {
         struct sigaction end = {.sa_handler = on_sweep_signal, .sa_flags = SA_RESTART}, before;
         if (sigaction(caught[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(caught[i], &end, NULL);
@@ -61,7 +62,7 @@ static _Noreturn void become(const char *command, const char *log, pid_t parent)
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
-    signal(SIGINT, SIG_DFL), signal(SIGTERM, SIG_DFL);
+    signal(SIGINT, SIG_DFL), signal(SIGTERM, SIG_DFL), signal(SIGPIPE, SIG_DFL);
     hold_signals(false);
     if (out < 0 || in < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0) _exit(1);
     execl("/bin/sh", "sh", "-c", command, (char *)NULL);

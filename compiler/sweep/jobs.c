@@ -139,7 +139,7 @@ void run_rung(Sweep *s, int rung)
         begin_runs(s, rung);
         Child *c = s->children.n ? end_of_child(s, &status) : NULL;
         if (!c) return;
-        if (c->trial < 0) end_build(c, code_of(status));
+        if (c->trial < 0) end_build(s, c, code_of(status));
         else end_run(s, c, rung, code_of(status));
     }
 }

@@ -128,7 +128,7 @@ static void ask_description(const Sweep *s, Sweep_trial *t, int trial, bool *bui
 
 /* ------------------------------------------------------------------ the build */
 
-static const char *set_text(const Sweep *s, const Sweep_trial *t, int i)
+static const char *set_words(const Sweep *s, const Sweep_trial *t, int i)
 {
     return format(" --set %s", shell_quoted(format("%s=%s", s->over.at[i].key, t->value[i])));
 }
@@ -154,10 +154,10 @@ void resolve(Sweep *s, int trial)
         Key_kind kind = s->over.at[i].kind;
         built[i] = kind == KEY_BUILT;
         some |= kind == KEY_DESCRIBED;
-        if (kind == KEY_OF_RUN) t->run_sets = format("%s%s", t->run_sets, set_text(s, t, i));
+        if (kind == KEY_OF_RUN) t->run_sets = format("%s%s", t->run_sets, set_words(s, t, i));
     }
     if (some) ask_description(s, t, trial, built);
     for (int i = 0; i < s->over.n; i++)
-        if (built[i]) sets = format("%s%s", sets, set_text(s, t, i));
+        if (built[i]) sets = format("%s%s", sets, set_words(s, t, i));
     if (!t->fault) t->build = build_with(s, sets);
 }

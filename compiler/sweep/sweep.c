@@ -43,9 +43,10 @@ typedef struct Sweep_option {
 
 static const Sweep_option sweep_options[] = {
     {"--over", "KEY=a..b|a,b,c", "a setting and its range or its values; may be repeated", .count = NULL},
-    {"--trials", "N", "how many settings to try (20; a grid has as many as it has)", .count = &asked.trials, .least = 1},
-    {"--method", "grid|random|tpe", "how they are chosen (grid where all are values and no --trials is given, else tpe)",
-     .text = &asked.method},
+    {"--trials", "N", "how many settings to try (20; a grid has as many as it has)", .count = &asked.trials,
+     .least = 1},
+    {"--method", "grid|random|tpe",
+     "how they are chosen (grid where all are values and no --trials is given, else tpe)", .text = &asked.method},
     {"--halving", "", "all do a ninth of the steps, the best third a third, and of these the best third all",
      .flag = &asked.halving},
     {"--seeds", "K", "runs of each setting, with seeds S, S + 1, …: ranked by their mean (1)", .count = &asked.seeds,
@@ -309,10 +310,12 @@ int main(int argc, char **argv)
         if (same(argv[i], "--help") || same(argv[i], "-h")) return end_process("lathe", print_sweep_help());
     take_line(&sweep_command, argc, argv);
     if (!line_of.model) usage_error("sweep needs a description: lathe sweep MODEL.lua --over KEY=a..b");
+    if (!has_end(line_of.model, ".lua"))
+        usage_error("%s: texts of graphs and of kernels are for `lathe dump`", line_of.model);
     settle_sweep(&s);
     open_sweep_folder(&s);
-    show(stderr, "sweep: %s, %lld trials, %lld at a time\n", s.folder, (long long)s.trials, (long long)s.jobs);
     catch_sweep_signals(&s);
+    show(stderr, "sweep: %s, %lld trials, %lld at a time\n", s.folder, (long long)s.trials, (long long)s.jobs);
     all_rungs(&s);
     int code = end_sweep(&s);
     return end_process("lathe", code);

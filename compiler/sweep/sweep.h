@@ -135,7 +135,7 @@ void catch_sweep_signals(const Sweep *s);
 void run_rung(Sweep *s, int rung);                              /* all that is left of it, or up to a signal */
 /* builds.c */
 void start_build(Sweep *s, Sweep_build *b);
-void end_build(const Child *c, int code);
+void end_build(const Sweep *s, const Child *c, int code);
 
 /* results.c: the folder */
 void open_sweep_folder(Sweep *s);                                      /* locks it, compares it with this sweep, reads what has ended */
