@@ -359,7 +359,7 @@ static _Noreturn void become_program(const char *name)
 }
 
 static int do_data(void) { become_program("lathe-data"); } /* also `lathe tokenize`, `lathe new` */
-static int do_sweep(void) { become_program("lathe-sweep"); }
+static int do_sweep(void) { become_program("lathe-sweep"); } /* also `lathe scale` */
 
 static int do_help(void);
 
@@ -375,6 +375,8 @@ static const Command commands[] = {
      "builds with --instrument, then runs `trainer replay`: finds the first tensor that is not finite"},
     {"sweep", do_sweep, WHOLE_LINE, "MODEL.lua --over …",
      "trains a description many times, over values of its settings, and prints which were best"},
+    {"scale", do_sweep, WHOLE_LINE, "MODEL.lua --over …",
+     "trains a family of sizes, and says how the loss falls with the size, and what a budget would buy"},
     {"dump", do_dump, 0, "FILE",
      "prints the graphs or the kernels after a pass; FILE is a description or what dump printed (.graph, .kernels)"},
     {"ops", do_ops, 0, "", "the operations"},

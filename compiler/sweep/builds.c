@@ -20,6 +20,11 @@ static void read_plan(const Sweep *s, Sweep_build *b)
     b->ready = json_is_integer(bytes);
     b->bytes =
         s->options->target->device ? 0 : json_integer_value(bytes); /* a device's memory is not shared out here */
+    const json_t *train = json_object_get(json_object_get(all, "entries"), "train"),
+                 *recipe = json_object_get(all, "recipe");
+    b->parameters = json_integer_value(json_object_get(all, "parameter_count"));
+    b->flop =
+        json_number_value(json_object_get(train, "flops")) * json_number_value(json_object_get(recipe, "accumulate"));
     if (!b->ready) b->fault = format("%s/trainer does not say what it plans; remove this folder", b->folder);
     json_decref(all);
     if (f) pclose(f);

@@ -1,4 +1,5 @@
-/* sweep.c: lathe-sweep: what `lathe sweep` runs: a program of its own, since lathe itself does not link the runtime. */
+/* sweep.c: lathe-sweep: what `lathe sweep` and `lathe scale` run: a program of its own, since lathe itself does not
+ * link the runtime. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "desc/settings.h"
 #include "desc/target.h"
@@ -14,19 +15,19 @@
 #include <string.h>
 
 static int no_run(void) { return 2; }
-static const Command sweep_command = {
-    .name = "sweep",
-    .run = no_run,
-    .manner = PASSES_ON | RUNS | GPUS_OF_TRAINER,
-    .arguments = "MODEL.lua --over KEY=…",
-    .help = "trains a description many times, over values of its settings, and prints which were best",
+enum { SWEEP, SCALE };
+static const Command own_commands[] = {
+    [SWEEP] = {"sweep", no_run, PASSES_ON | RUNS | GPUS_OF_TRAINER, "MODEL.lua --over KEY=…",
+               "trains a description many times, over values of its settings, and prints which were best"},
+    [SCALE] = {"scale", no_run, PASSES_ON | RUNS | GPUS_OF_TRAINER, "MODEL.lua --over KEY=…",
+               "trains a family of sizes, and says how the loss falls with the size: E + A / parameters^alpha"},
 };
 
 /* ------------------------------------------------------------------ options */
 
 typedef struct Asked { /* 0, NULL: not given */
     Texts over;
-    const char *method, *folder;
+    const char *method, *folder, *budget;
     int64_t trials, seeds, jobs, threads, seed, steps, memory;
     bool halving;
 } Asked;
@@ -39,16 +40,18 @@ typedef struct Sweep_option {
     const char **text;
     bool *flag;
     int64_t least;
+    int besides; /* 1 << SWEEP, 1 << SCALE: a command that does not take it */
 } Sweep_option;
 
 static const Sweep_option sweep_options[] = {
-    {"--over", "KEY=a..b|a,b,c", "a setting and its range or its values; may be repeated", .count = NULL},
-    {"--trials", "N", "how many settings to try (20; a grid has as many as it has)", .count = &asked.trials,
-     .least = 1},
+    {"--over", "KEY=a..b|a,b,c", "a setting and its range (sweep) or its values; may be repeated", .count = NULL},
+    {"--trials", "N", "how many settings to try (20; a grid has as many as it has)", .count = &asked.trials, .least = 1,
+     .besides = 1 << SCALE},
     {"--method", "grid|random|tpe",
-     "how they are chosen (grid where all are values and no --trials is given, else tpe)", .text = &asked.method},
+     "how they are chosen (grid where all are values and no --trials is given, else tpe)", .text = &asked.method,
+     .besides = 1 << SCALE},
     {"--halving", "", "all do a ninth of the steps, the best third a third, and of these the best third all",
-     .flag = &asked.halving},
+     .flag = &asked.halving, .besides = 1 << SCALE},
     {"--seeds", "K", "runs of each setting, with seeds S, S + 1, …: ranked by their mean (1)", .count = &asked.seeds,
      .least = 1},
     {"--jobs", "N", "runs at a time (as many as there are cores, and memory for)", .count = &asked.jobs, .least = 1},
@@ -57,7 +60,9 @@ static const Sweep_option sweep_options[] = {
      .count = NULL},
     {"--seed", "S", "of the settings that are drawn, and of the first run of each (1)", .count = &asked.seed},
     {"--steps", "N", "optimizer steps of a whole run", .count = &asked.steps, .least = 1},
-    {"--out", "DIR", "folder of the sweep (runs/sweep-MODEL-CONFIG); the same command goes on there",
+    {"--budget", "TIME|FLOP", "what the law says of runs that take 30m, 2h, or 1e15 operations", .text = &asked.budget,
+     .besides = 1 << SWEEP},
+    {"--out", "DIR", "folder of it all (runs/sweep-MODEL-CONFIG, runs/scale-…); the same command goes on there",
      .text = &asked.folder},
 };
 
@@ -88,6 +93,9 @@ static Texts words_of_runs(const Texts *line)
         const char *word = line->at[i];
         size_t n = strcspn(word, "=");
         const Sweep_option *o = sweep_option(word, n);
+        if (o && o->besides >> (line_of.command - own_commands) & 1)
+            usage_error("%s is not for %s; `lathe %s --help` lists what is", o->name, line_of.command->name,
+                        line_of.command->name);
         if (!o) push(&words, word);
         else if (o->flag) *o->flag = true;
         else if (word[n]) give_value(o, word + n + 1);
@@ -97,12 +105,13 @@ static Texts words_of_runs(const Texts *line)
     return words;
 }
 
-static int print_sweep_help(void)
+static int print_sweep_help(const Command *c)
 {
-    printf("usage: lathe sweep %s [options]\n\n  %s\n\noptions\n", sweep_command.arguments, sweep_command.help);
+    printf("usage: lathe %s %s [options]\n\n  %s\n\noptions\n", c->name, c->arguments, c->help);
     for (int i = 0; i < COUNT_OF(sweep_options); i++)
-        printf("  %-24s %s\n", format("%s %s", sweep_options[i].name, sweep_options[i].argument),
-               sweep_options[i].help);
+        if (!(sweep_options[i].besides >> (c - own_commands) & 1))
+            printf("  %-24s %s\n", format("%s %s", sweep_options[i].name, sweep_options[i].argument),
+                   sweep_options[i].help);
     printf("\nAll others are those of `lathe train`, for every run.\n");
     return 0;
 }
@@ -157,6 +166,7 @@ static Method method_of(const Sweep *s)
     static const char *const words[] = {"grid", "random", "tpe"};
     bool ranged = false;
     for (int i = 0; i < s->over.n; i++) ranged |= s->over.at[i].ranged;
+    if (s->scaling) return BY_GRID;
     if (!asked.method) return ranged || asked.trials ? BY_TPE : BY_GRID;
     for (int i = 0; i < COUNT_OF(words); i++)
         if (same(words[i], asked.method)) return (Method)i;
@@ -174,8 +184,8 @@ static void settle_trials(Sweep *s)
         const Dimension *d = &s->over.at[i];
         ranged |= d->ranged;
         if (d->ranged && s->method == BY_GRID)
-            usage_error("--over %s=%s: a grid takes values: --over %s=%g,%g; ranges are for --method random or tpe",
-                        d->key, d->given, d->key, d->low, d->high);
+            usage_error("--over %s=%s: a grid takes values: --over %s=%g,%g%s", d->key, d->given, d->key, d->low,
+                        d->high, s->scaling ? "" : "; ranges are for --method random or tpe");
     }
     if (s->method == BY_GRID && asked.trials && asked.trials != points)
         usage_error("--trials %lld: this grid has %lld; leave --trials out, or give --method random",
@@ -245,7 +255,7 @@ static void read_for_sweep(Sweep *s)
 
 static const char *usual_folder(const Sweep *s)
 {
-    return format("runs/sweep-%s%s%s", s->desc->model, s->options->config ? "-" : "",
+    return format("runs/%s-%s%s%s", line_of.command->name, s->desc->model, s->options->config ? "-" : "",
                   s->options->config ? s->options->config : "");
 }
 
@@ -254,7 +264,10 @@ static void settle_sweep(Sweep *s)
     s->model = line_of.options.model_file = line_of.model;
     s->words = words_of_runs(&line_of.rest);
     s->halving = asked.halving;
-    if (!asked.over.n) usage_error("sweep needs --over KEY=a..b (a range) or --over KEY=a,b,c (values)");
+    s->scaling = line_of.command == &own_commands[SCALE];
+    if (asked.budget) parse_budget(s, asked.budget);
+    if (!asked.over.n)
+        usage_error("%s needs --over KEY=a..b (a range) or --over KEY=a,b,c (values)", line_of.command->name);
     for (int i = 0; i < asked.over.n; i++) push(&s->over, parse_over(asked.over.at[i]));
     read_for_sweep(s);
     refuse_words(s);
@@ -306,10 +319,12 @@ int main(int argc, char **argv)
     name_program("lathe");
     json_set_alloc_funcs(must_alloc, free); /* jansson silently leaves out values when memory runs out */
     asked.seed = 1;
+    const Command *command = &own_commands[argc > 1 && same(argv[1], "scale") ? SCALE : SWEEP];
     for (int i = 2; i < argc; i++)
-        if (same(argv[i], "--help") || same(argv[i], "-h")) return end_process("lathe", print_sweep_help());
-    take_line(&sweep_command, argc, argv);
-    if (!line_of.model) usage_error("sweep needs a description: lathe sweep MODEL.lua --over KEY=a..b");
+        if (same(argv[i], "--help") || same(argv[i], "-h")) return end_process("lathe", print_sweep_help(command));
+    take_line(command, argc, argv);
+    if (!line_of.model)
+        usage_error("%s needs a description: lathe %s MODEL.lua --over KEY=a,b", command->name, command->name);
     if (!has_end(line_of.model, ".lua"))
         usage_error("%s: texts of graphs and of kernels are for `lathe dump`", line_of.model);
     settle_sweep(&s);
@@ -318,5 +333,6 @@ int main(int argc, char **argv)
     show(stderr, "sweep: %s, %lld trials, %lld at a time\n", s.folder, (long long)s.trials, (long long)s.jobs);
     all_rungs(&s);
     int code = end_sweep(&s);
+    if (code == 0 && s.scaling) code = tell_law(&s);
     return end_process("lathe", code);
 }

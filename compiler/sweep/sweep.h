@@ -71,7 +71,8 @@ typedef struct Outcome {        /* of a run after a rung */
 typedef struct Sweep_build {
     const char *sets, *folder;  /* " --set width=64" */
     bool ready, running;
-    int64_t bytes;              /* that it plans */
+    int64_t bytes, parameters;  /* that it plans; of the model */
+    double flop;                /* of a step */
     const char *fault;          /* why it cannot be built; NULL: nothing is known */
 } Sweep_build;
 
@@ -96,6 +97,9 @@ typedef struct Sweep {
     Dimensions over;
     Method method;
     bool halving;
+    bool scaling;               /* `lathe scale`: a grid, and a law of its sizes */
+    double budget;              /* of a run: seconds, or floating point operations; 0: not given */
+    bool budget_of_time;
     bool lower;                 /* values of the metric are better */
     bool keeps;                 /* the line says how many checkpoints; else there is the newest, and the best */
     int64_t trials, seeds, jobs, threads, seed, steps, memory; /* steps: of a whole run, with --halving; memory: bytes; 0: what there is */
@@ -148,5 +152,9 @@ bool read_metric(const char *run, const char *metric, bool lower, Outcome *to); 
 /* table.c */
 void say_run(const Sweep *s, int trial, int seed, int rung);    /* a line as a run ends */
 int end_sweep(const Sweep *s);                                  /* the table, the file, the command; the exit code */
+
+/* scale.c */
+void parse_budget(Sweep *s, const char *text);
+int tell_law(Sweep *s);                                         /* after end_sweep(); the exit code */
 
 #endif

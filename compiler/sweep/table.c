@@ -184,6 +184,7 @@ static const char *training_command(const Sweep *s, int trial)
         say(&t, " --set %s", shell_quoted(format("%s=%s", s->over.at[i].key, s->trial[trial].value[i])));
     for (int i = 0; i < s->for_run.n; i++) say(&t, " --set %s", shell_quoted(s->for_run.at[i]));
     for (int i = 0; i < s->words.n; i++) say(&t, " %s", shell_quoted(s->words.at[i]));
+    if (s->halving && s->steps != s->desc->recipe.steps) say(&t, " --steps %lld", (long long)s->steps);
     say(&t, " --seed %lld", (long long)s->seed);
     return t.at;
 }
