@@ -29,7 +29,7 @@ static double log_law(const double *at, double n)
     return most + log(exp(a - most) + exp(b - most));
 }
 
-static double misfit(const Sizes *s, const double *at)
+static double misfit_of_law(const Sizes *s, const double *at)
 {
     double sum = 0;
     for (int i = 0; i < s->count; i++) {
@@ -42,14 +42,14 @@ static double misfit(const Sizes *s, const double *at)
 
 /* ------------------------------------------------------------------ the simplex */
 
-static int by_value(const void *a, const void *b)
+static int by_corner_value(const void *a, const void *b)
 {
     double x = ((const Corner *)a)->value, y = ((const Corner *)b)->value;
     return (x > y) - (x < y);
 }
 
 /* The worst corner goes through the middle of the others, by this factor. */
-static Corner moved(const Sizes *s, const Corner *c, double factor)
+static Corner corner_moved(const Sizes *s, const Corner *c, double factor)
 {
     Corner to;
     for (int k = 0; k < LAW_TERMS; k++) {
@@ -57,45 +57,45 @@ static Corner moved(const Sizes *s, const Corner *c, double factor)
         for (int i = 0; i < LAW_TERMS; i++) middle += c[i].at[k] / LAW_TERMS;
         to.at[k] = middle + factor * (c[LAW_TERMS].at[k] - middle);
     }
-    to.value = misfit(s, to.at);
+    to.value = misfit_of_law(s, to.at);
     return to;
 }
 
-static void shrink(const Sizes *s, Corner *c)
+static void shrink_corners(const Sizes *s, Corner *c)
 {
     for (int i = 1; i < CORNERS; i++) {
         for (int k = 0; k < LAW_TERMS; k++) c[i].at[k] = (c[i].at[k] + c[0].at[k]) / 2;
-        c[i].value = misfit(s, c[i].at);
+        c[i].value = misfit_of_law(s, c[i].at);
     }
 }
 
-static void one_round(const Sizes *s, Corner *c)
+static void one_move(const Sizes *s, Corner *c)
 {
-    Corner over = moved(s, c, -1), *worst = &c[LAW_TERMS];
+    Corner over = corner_moved(s, c, -1), *worst = &c[LAW_TERMS];
     if (over.value < c[0].value) {
-        Corner farther = moved(s, c, -2);
+        Corner farther = corner_moved(s, c, -2);
         *worst = farther.value < over.value ? farther : over;
     } else if (over.value < c[LAW_TERMS - 1].value) *worst = over;
     else {
-        Corner inside = moved(s, c, over.value < worst->value ? -0.5 : 0.5);
+        Corner inside = corner_moved(s, c, over.value < worst->value ? -0.5 : 0.5);
         if (inside.value < fmin(over.value, worst->value)) *worst = inside;
-        else shrink(s, c);
+        else shrink_corners(s, c);
     }
 }
 
-static Corner lowest(const Sizes *s, const double *start)
+static Corner lowest_corner(const Sizes *s, const double *start)
 {
     static const double step[LAW_TERMS] = {0.1, 0.3, 0.05};
     Corner c[CORNERS];
     for (int i = 0; i < CORNERS; i++) {
         memcpy(c[i].at, start, sizeof c[i].at);
         if (i) c[i].at[i - 1] += step[i - 1];
-        c[i].value = misfit(s, c[i].at);
+        c[i].value = misfit_of_law(s, c[i].at);
     }
-    qsort(c, CORNERS, sizeof *c, by_value);
+    qsort(c, CORNERS, sizeof *c, by_corner_value);
     for (int i = 0; i < ROUNDS && c[LAW_TERMS].value - c[0].value > 1e-16; i++) {
-        one_round(s, c);
-        qsort(c, CORNERS, sizeof *c, by_value);
+        one_move(s, c);
+        qsort(c, CORNERS, sizeof *c, by_corner_value);
     }
     return c[0];
 }
@@ -104,7 +104,7 @@ static Corner lowest(const Sizes *s, const double *start)
 
 /* The A that goes through the first size follows from E and alpha.  A second search starts where the first has ended:
  * its simplex may have become flat. */
-static Corner fit(const Sizes *s)
+static Corner law_from_starts(const Sizes *s)
 {
     static const double shares[] = {0.1, 0.3, 0.5, 0.7, 0.9, 0.98}, alphas[] = {0.05, 0.1, 0.2, 0.35, 0.5, 0.8, 1.2};
     int first = s->without == 0;
@@ -115,8 +115,8 @@ static Corner fit(const Sizes *s)
     for (int i = 0; i < (int)(sizeof shares / sizeof *shares); i++)
         for (int k = 0; k < (int)(sizeof alphas / sizeof *alphas); k++) {
             double e = shares[i] * least, a = (s->loss[first] - e) * pow(s->n[first], alphas[k]);
-            Corner c = lowest(s, (const double[]){log(e), log(a), alphas[k]});
-            c = lowest(s, c.at);
+            Corner c = lowest_corner(s, (const double[]){log(e), log(a), alphas[k]});
+            c = lowest_corner(s, c.at);
             if (c.value < best.value) best = c;
         }
     return best;
@@ -131,10 +131,10 @@ Law fit_law(const double *n, const double *loss, int count, Law *without)
     Sizes s = {n, loss, count, -1};
     for (int i = 0; without && i < count; i++) {
         s.without = i;
-        without[i] = law_at(fit(&s).at);
+        without[i] = law_at(law_from_starts(&s).at);
     }
     s.without = -1;
-    return law_at(fit(&s).at);
+    return law_at(law_from_starts(&s).at);
 }
 
 double jackknife(const Law *without, int count, double n)

@@ -34,7 +34,7 @@ void parse_budget(Sweep *s, const char *text)
 
 /* ------------------------------------------------------------------ the sizes */
 
-static Size size_of(Sweep *s, int trial)
+static Size trial_size(Sweep *s, int trial)
 {
     double spread;
     const Sweep_trial *t = &s->trial[trial];
@@ -72,7 +72,7 @@ static Size_list sizes_of_trials(Sweep *s)
         if (!s->trial[i].build) resolve(s, i); /* an earlier sweep has run it */
         Sweep_build *b = s->trial[i].build;
         if (b && !b->ready && !b->fault) start_build(s, b);
-        if (b && b->ready) take_size(&all, size_of(s, i));
+        if (b && b->ready) take_size(&all, trial_size(s, i));
     }
     qsort(all.at, (size_t)all.n, sizeof *all.at, by_parameters);
     return all;
