@@ -9,8 +9,7 @@ enum {
     RUNS = 2,            /* --set may name settings of a run */
     INSTRUMENTS = 4,     /* builds as by --instrument */
     GPUS_OF_PLAN = 8,    /* --gpus says how many are planned for */
-    GPUS_OF_TRAINER = 16, /* --gpus is the trainer's */
-    WHOLE_LINE = 32      /* another program reads the line */
+    GPUS_OF_TRAINER = 16 /* --gpus is the trainer's */
 };
 
 typedef struct Command {

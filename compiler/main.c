@@ -350,16 +350,21 @@ static int do_doctor(void)
     return tell_findings(&d, line_of.options.json);
 }
 
-/* Another program reads the line. */
-static _Noreturn void become_program(const char *name)
+/* `lathe tokenize …`, `lathe data …`, `lathe new …`: lathe-data reads the rest of the line. */
+static int do_data(void)
 {
-    line_of.all[0] = program_beside(name);
+    line_of.all[0] = program_beside("lathe-data");
     execv(line_of.all[0], line_of.all);
     err((Where){0}, "cannot run %s: %s\n  build Lathe again", line_of.all[0], strerror(errno));
 }
 
-static int do_data(void) { become_program("lathe-data"); } /* also `lathe tokenize`, `lathe new` */
-static int do_sweep(void) { become_program("lathe-sweep"); } /* also `lathe scale` */
+/* `lathe sweep …`, `lathe scale …`: lathe-sweep does. */
+static int do_sweep(void)
+{
+    line_of.all[0] = program_beside("lathe-sweep");
+    execv(line_of.all[0], line_of.all);
+    err((Where){0}, "cannot run %s: %s\n  build Lathe again", line_of.all[0], strerror(errno));
+}
 
 static int do_help(void);
 
@@ -373,9 +378,9 @@ static const Command commands[] = {
      "builds, then runs `trainer export`: a model for others' programs; --to hf, gguf, peft, gguf-adapter, llmc, onnx"},
     {"replay", do_run, PASSES_ON | RUNS | INSTRUMENTS, "MODEL.lua",
      "builds with --instrument, then runs `trainer replay`: finds the first tensor that is not finite"},
-    {"sweep", do_sweep, WHOLE_LINE, "MODEL.lua --over …",
+    {"sweep", do_sweep, 0, "MODEL.lua --over …",
      "trains a description many times, over values of its settings, and prints which were best"},
-    {"scale", do_sweep, WHOLE_LINE, "MODEL.lua --over …",
+    {"scale", do_sweep, 0, "MODEL.lua --over …",
      "trains a family of sizes, and says how the loss falls with the size, and what a budget would buy"},
     {"dump", do_dump, 0, "FILE",
      "prints the graphs or the kernels after a pass; FILE is a description or what dump printed (.graph, .kernels)"},
@@ -383,9 +388,9 @@ static const Command commands[] = {
     {"passes", do_passes, 0, "", "the passes, in order"},
     {"settings", do_settings, 0, "", "the recipe's settings, as the table of models/README.md"},
     {"stubs", do_stubs, 0, "[DIR]", "writes type annotations of the language for editors"},
-    {"tokenize", do_data, WHOLE_LINE, "train|encode|decode", "makes a tokenizer from text; text to token ids and back"},
-    {"data", do_data, WHOLE_LINE, "info FILE…", "prints what files of training data contain"},
-    {"new", do_data, WHOLE_LINE, "DIR --from PATH",
+    {"tokenize", do_data, 0, "train|encode|decode", "makes a tokenizer from text; text to token ids and back"},
+    {"data", do_data, 0, "info FILE…", "prints what files of training data contain"},
+    {"new", do_data, 0, "DIR --from PATH",
      "writes a description of a published model: a Hugging Face folder, a GGUF file"},
     {"doctor", do_doctor, PASSES_ON, "[MODEL.lua]",
      "what this machine has, what fits, and how fast it will be; --data FILE, --out RUN"},
@@ -433,8 +438,8 @@ int main(int argc, char **argv)
     }
     const Command *command = command_named(argv[1]);
     line_of.all = argv;
-    bool whole = command->manner & WHOLE_LINE, help = !whole && asks_for_help(command, argc, argv);
-    if (!whole && !help) take_line(command, argc, argv);
+    bool ours = command->run != do_data && command->run != do_sweep, help = ours && asks_for_help(command, argc, argv);
+    if (ours && !help) take_line(command, argc, argv);
     int code = help ? help_of(command) : command->run();
     free_all();
     return end_process("lathe", code);

@@ -9,6 +9,7 @@ double law_value(const Law *l, double n);
 /* Of at least four sizes in ascending order.  without: the laws that leave out each of them; may be NULL. */
 Law fit_law(const double *n, const double *loss, int count, Law *without);
 double jackknife(const Law *without, int count, double n);      /* the standard error of what the law says of n */
-void fit_power(const double *n, const double *y, int count, double *factor, double *exponent); /* y = factor · n^exponent */
+/* y = factor · n^exponent */
+void fit_power(const double *n, const double *y, int count, double *factor, double *exponent);
 
 #endif

@@ -230,6 +230,7 @@ static int64_t cores(void)
 static void settle_jobs(Sweep *s)
 {
     int64_t most = s->options->target->device ? 1 : max64(1, cores() / max64(1, asked.threads));
+    if (s->method == BY_TPE) most = min64(most, TPE_LAG);
     s->jobs = asked.jobs ? asked.jobs : min64(most, s->trials * s->seeds);
     s->threads = asked.threads ? asked.threads : max64(1, cores() / s->jobs);
 }

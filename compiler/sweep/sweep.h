@@ -46,7 +46,10 @@ typedef struct Seen {           /* a trial that has ended */
     const char *const *value;
     double score;               /* lower is better; INFINITY: it failed */
 } Seen;
-enum { TPE_START = 8 };         /* trials that are drawn at random, before there is something to learn from */
+enum {
+    TPE_START = 8,              /* trials that are drawn at random, before there is something to learn from */
+    TPE_LAG = 4,                /* a trial learns from those as far before it: so many may run at a time */
+};
 void tpe_point(const Dimensions *over, const Seen *seen, int n, Draw *draw, const char **to);
 
 /* halving.c */
@@ -102,7 +105,9 @@ typedef struct Sweep {
     bool budget_of_time;
     bool lower;                 /* values of the metric are better */
     bool keeps;                 /* the line says how many checkpoints; else there is the newest, and the best */
-    int64_t trials, seeds, jobs, threads, seed, steps, memory; /* steps: of a whole run, with --halving; memory: bytes; 0: what there is */
+    int64_t trials, seeds, jobs, threads, seed;
+    int64_t steps;              /* of a whole run, with --halving */
+    int64_t memory;             /* bytes that all runs may plan; 0: what there is */
     int rungs;
     Sweep_trial *trial;         /* [trials] */
     VEC(Sweep_build *) builds;
@@ -117,7 +122,7 @@ const char *settings_text(const Sweep *s, const Sweep_trial *t); /* "lr=0.001 wi
 bool has_ended(const Sweep *s, int trial, int rung);            /* with all its seeds */
 double score_of(const Sweep *s, int trial, int rung);           /* the mean; lower is better; INFINITY: none */
 double mean_of(const Sweep *s, int trial, int rung, double *spread);
-bool propose(Sweep *s, int trial);                              /* its values; false: it waits for the results of others */
+bool propose(Sweep *s, int trial);                      /* its values; false: it waits for the results of others */
 
 /* resolve.c: what a trial is built with, and what its runs are told */
 void resolve(Sweep *s, int trial);
@@ -132,7 +137,7 @@ struct Child {
 };
 Child *start_child(Sweep *s, const char *command, const char *log);
 Child *end_of_child(Sweep *s, int *status);                     /* waits for one; NULL: there is none */
-const char *first_error(const char *log, long from);            /* the line that says it; or the last; NULL: there is none */
+const char *first_error(const char *log, long from);            /* that line; or the last; NULL: there is none */
 void catch_sweep_signals(const Sweep *s);
 
 /* jobs.c */
@@ -142,7 +147,7 @@ void start_build(Sweep *s, Sweep_build *b);
 void end_build(const Sweep *s, const Child *c, int code);
 
 /* results.c: the folder */
-void open_sweep_folder(Sweep *s);                                      /* locks it, compares it with this sweep, reads what has ended */
+void open_sweep_folder(Sweep *s);                       /* locks it, compares it with this sweep, reads what has ended */
 void keep_outcome(const Sweep *s, int trial, int seed, int rung);
 void forget_outcomes(const Sweep *s);                           /* the same command makes all runs again */
 

@@ -1,12 +1,12 @@
 /* trials.c: which values a trial has, and what its runs gave.
  *
  * The values of a trial depend on the seed, on its number, and with TPE on the results of trials whose numbers are
- * lower by LAG at least: never on how fast runs are.  So a sweep that was killed proposes the same again. */
+ * lower by TPE_LAG at least: never on how fast runs are.  So a sweep that was killed proposes the same again. */
 #include "sweep/sweep.h"
 
 #include <math.h>
 
-enum { LAG = 4, TRIES = 64 }; /* LAG - 1 trials run beside a trial without telling it anything */
+enum { TRIES = 64 };
 
 const char *trial_folder(const Sweep *s, int trial, int seed)
 {
@@ -67,7 +67,7 @@ static void draw_point(const Sweep *s, const Seen *seen, int n, Draw *draw, cons
 static int trials_to_see(const Sweep *s, int trial)
 {
     if (s->method != BY_TPE || trial < TPE_START) return 0;
-    return (int)max64(TPE_START, trial - LAG + 1);
+    return (int)max64(TPE_START, trial - TPE_LAG + 1);
 }
 
 static void draw_trial(Sweep *s, int trial, int n)

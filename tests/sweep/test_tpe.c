@@ -8,7 +8,7 @@
 
 static int failures;
 #define holds(c) ((c) ? (void)0 : (void)(failures++, printf("%s:%d: %s\n", __FILE__, __LINE__, #c)))
-enum { TRIALS = 40, SEEDS = 60, LAG = 4 };
+enum { TRIALS = 40, SEEDS = 60 };
 
 static Dimensions some_keys(void)
 {
@@ -34,7 +34,7 @@ static double best_of(const Dimensions *over, int seed, bool learns)
     for (int t = 0; t < TRIALS; t++) {
         Draw draw = draws_of_trial(seed, t);
         const char **value = NEW_ARRAY(const char *, over->n);
-        if (learns && t >= TPE_START) tpe_point(over, seen, t - LAG + 1, &draw, value);
+        if (learns && t >= TPE_START) tpe_point(over, seen, t - TPE_LAG + 1, &draw, value);
         else random_point(over, &draw, value);
         seen[t] = (Seen){value, objective(value)};
         best = fmin(best, seen[t].score);
