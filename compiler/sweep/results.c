@@ -5,7 +5,8 @@
  *     builds/HASH/    the programs
  *     trial-007/      the runs; what they say is in trial-007.log
  *     sweep.csv       the table
- *     lock            one sweep at a time */
+ *     lock            one sweep at a time
+ *     processes       is locked while any process of a sweep lives: those of a killed one take a while to die */
 #include "runtime/base/file.h"
 #include "runtime/base/json_text.h"
 #include "runtime/base/words.h"
@@ -37,6 +38,23 @@ static void lock_sweep(const Sweep *s)
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         fail(EXIT_DATA, s->folder,
              "another sweep is at work in this folder; wait for it, or choose another with --out");
+}
+
+/* A killed sweep's trainers are being ended by the system, and its compilers end by themselves.  The processes of this
+ * sweep inherit the lock. */
+static void await_processes(const Sweep *s)
+{
+    enum { LONGEST = 60 }; /* s */
+    const char *path = format("%s/processes", s->folder);
+    int fd = open(path, O_RDWR | O_CREAT, 0666);
+    double from = seconds_now();
+    if (fd < 0) fail(EXIT_DATA, path, "cannot be made: %s; choose another folder with --out", strerror(errno));
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        if (seconds_now() - from > LONGEST)
+            fail(EXIT_DATA, s->folder,
+                 "processes of an earlier sweep are still at work in this folder; end them first");
+        usleep(20000);
+    }
 }
 
 /* Folders in which a killed sweep was building. */
@@ -110,8 +128,8 @@ static void refuse_foreign_folder(const Sweep *s)
 {
     DIR *d = opendir(s->folder);
     for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d))
-        if (e->d_name[0] != '.' && !same(e->d_name, "lock") && !same(e->d_name, "builds") &&
-            !starts_with(e->d_name, "sweep.json"))
+        if (e->d_name[0] != '.' && !same(e->d_name, "lock") && !same(e->d_name, "processes") &&
+            !same(e->d_name, "builds") && !starts_with(e->d_name, "sweep.json"))
             fail(EXIT_DATA, s->folder, "this folder has no sweep, but %s; choose another with --out", e->d_name);
     if (d) closedir(d);
 }
@@ -202,6 +220,7 @@ void open_sweep_folder(Sweep *s)
 {
     const char *path = format("%s/results.jsonl", s->folder);
     lock_sweep(s);
+    await_processes(s);
     open_description(s);
     remove_half_builds(s);
     off_t end = take_outcomes(s, path);
