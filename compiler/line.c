@@ -3,9 +3,11 @@
 #include "desc/target.h"
 #include "passes/passes.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct Line line_of = {.options.target = &target_cpu};
 
@@ -152,6 +154,19 @@ void take_line(const Command *command, int argc, char **argv)
         usage_error("--memory finds what --recompute says: give one of them");
     line_of.options.runs = command->manner & RUNS;
     set_instruments();
+}
+
+/* A path of --data that is not there is refused before the trainer in the folder is replaced. */
+void check_data_is_there(const Texts *words)
+{
+    bool data = false;
+    for (int i = 0; i < words->n; i++) {
+        const char *word = words->at[i], *equals = strchr(word, '=');
+        if (starts_with(word, "--")) data = same(word, "--data") || same(word, "--val-data");
+        if (!data || *word == '-' || access(word, F_OK) == 0 || (equals && access(equals + 1, F_OK) == 0)) continue;
+        say_to(stderr, "%s: error: cannot be read: %s; check the path (nothing was built)\n", word, strerror(errno));
+        exit(3); /* as the trainer does */
+    }
 }
 
 /* Help may begin with the commands that the option is for: "check, plan: …". */

@@ -32,6 +32,7 @@ extern struct Line line_of;
 void take_line(const Command *command, int argc, char **argv);
 /* --help or -h; with a description, help of what passes words on is the trainer's. */
 bool asks_for_help(const Command *command, int argc, char **argv);
+void check_data_is_there(const Texts *words); /* of the trainer: ends the program where a path of --data is not */
 void print_options(const char *command);   /* those of one command; NULL: all */
 
 #endif

@@ -183,19 +183,6 @@ static int do_build(void)
     return 0;
 }
 
-/* A path of --data that is not there is refused before the trainer in the folder is replaced. */
-static void check_data_is_there(void)
-{
-    bool data = false;
-    for (int i = 0; i < line_of.rest.n; i++) {
-        const char *word = line_of.rest.at[i], *equals = strchr(word, '=');
-        if (starts_with(word, "--")) data = same(word, "--data") || same(word, "--val-data");
-        if (!data || *word == '-' || access(word, F_OK) == 0 || (equals && access(equals + 1, F_OK) == 0)) continue;
-        say_to(stderr, "%s: error: cannot be read: %s; check the path (nothing was built)\n", word, strerror(errno));
-        exit(3); /* as the trainer does */
-    }
-}
-
 /* What the line that goes to the trainer says behind --name; NULL: nothing. */
 static const char *passed_on(const char *name)
 {
@@ -231,7 +218,7 @@ static int do_run(void)
     if (line_of.command->manner & RUNS && only_answers(&line_of.options))
         usage_error("%s: a program built with --parameters %s trains nothing; --lora … --frozen %s trains adapters beside such "
                     "weights", line_of.command->name, line_of.options.parameters, line_of.options.parameters);
-    check_data_is_there();
+    check_data_is_there(&line_of.rest);
     const Module *m = compiled();
     const char *program = trainer(m);
     say_to(stderr, "trainer: %s\n", program);
@@ -393,6 +380,14 @@ static int do_data(void)
     err((Where){0}, "cannot run %s: %s\n  build Lathe again", line_of.all[0], strerror(errno));
 }
 
+/* `lathe sweep …`, `lathe scale …`: lathe-sweep does. */
+static int do_sweep(void)
+{
+    line_of.all[0] = program_beside("lathe-sweep");
+    execv(line_of.all[0], line_of.all);
+    err((Where){0}, "cannot run %s: %s\n  build Lathe again", line_of.all[0], strerror(errno));
+}
+
 static int do_help(void);
 
 static const Command commands[] = {
@@ -407,6 +402,10 @@ static const Command commands[] = {
      "builds, then runs `trainer export`: a model for others' programs; --to hf, gguf, peft, gguf-adapter, llmc, onnx"},
     {"replay", do_run, PASSES_ON | RUNS | INSTRUMENTS, "MODEL.lua",
      "builds with --instrument, then runs `trainer replay`: finds the first tensor that is not finite"},
+    {"sweep", do_sweep, 0, "MODEL.lua --over …",
+     "trains a description many times, over values of its settings, and prints which were best"},
+    {"scale", do_sweep, 0, "MODEL.lua --over …",
+     "trains a family of sizes, and says how the loss falls with the size, and what a budget would buy"},
     {"dump", do_dump, 0, "FILE",
      "prints the graphs or the kernels after a pass; FILE is a description or what dump printed (.graph, .kernels)"},
     {"ops", do_ops, 0, "", "the operations"},
@@ -463,8 +462,8 @@ int main(int argc, char **argv)
     }
     const Command *command = command_named(argv[1]);
     line_of.all = argv;
-    bool help = command->run != do_data && asks_for_help(command, argc, argv);
-    if (command->run != do_data && !help) take_line(command, argc, argv);
+    bool ours = command->run != do_data && command->run != do_sweep, help = ours && asks_for_help(command, argc, argv);
+    if (ours && !help) take_line(command, argc, argv);
     int code = help ? help_of(command) : command->run();
     free_all();
     return end_process("lathe", code);

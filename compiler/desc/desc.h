@@ -83,7 +83,11 @@ typedef struct Train_turn {           /* of training: Lathe_turn says what its w
     Lathe_recipe recipe;        /* train's, with the turn's own settings */
 } Train_turn;
 
-typedef struct Knob { const char *name, *value; } Knob;     /* resolved configuration, printed as Lua would */
+typedef struct Knob {           /* of the resolved configuration */
+    const char *name, *value;   /* as Lua would print it */
+    const char *type;           /* integer, number, boolean, string */
+    bool modelled;              /* not only check, train, data and generate read it; set where entries are traced */
+} Knob;
 
 typedef struct Desc {
     const struct Options *options;          /* what it is compiled with */

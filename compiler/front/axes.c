@@ -153,7 +153,7 @@ static void probe_sizes(lua_State *L, int model, int c, const Notes *base, Probe
     for (int i = 0; i < trace->desc->knobs.n && i < MOST_PROBES; i++) {
         const char *name = trace->desc->knobs.at[i].name;
         int64_t value = 0;
-        if (!knob_integer(trace, name, &value) || value < 2 || value > INT32_MAX / 4) continue;
+        if (!knob_is_integer(trace, name, &value) || value < 2 || value > INT32_MAX / 4) continue;
         if (base->read[i] || is_size_of_inputs(trace, name))
             found[(*n)++] = (Probe){.size = copy_string(name), .value = value};
     }

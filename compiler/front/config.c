@@ -218,10 +218,19 @@ void apply_late_sets(Trace *trace)
 
 /* ------------------------------------------------------------------ c */
 
+/* key NULL: all of them. */
+static void note_modelled(const Trace *trace, const char *key)
+{
+    Desc *d = trace->desc;
+    for (int i = 0; !trace->settling && i < d->knobs.n; i++)
+        d->knobs.at[i].modelled |= !key || same(d->knobs.at[i].name, key);
+}
+
 static int unknown_knob(lua_State *L)
 {
     const char *key = luaL_tolstring(L, 2, NULL);
     note_read(trace_of(L), key);
+    note_modelled(trace_of(L), key);
     lua_pushvalue(L, 2);
     if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
     user_error(L, "the configuration has no '%s'%s", key, advice_key(L, lua_upvalueindex(1), key));
@@ -236,6 +245,7 @@ static int fixed_knob(lua_State *L)
 
 static int knob_pairs(lua_State *L)
 {
+    note_modelled(trace_of(L), NULL);
     lua_getglobal(L, "pairs");
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_call(L, 1, 3);
@@ -281,7 +291,9 @@ static void note_knobs(lua_State *L, int values)
     keys_of(L, values, &keys, &n);
     for (int i = 0; i < n; i++) {
         lua_getfield(L, values, keys[i]);
-        push(&trace_of(L)->desc->knobs, ((Knob){keys[i], copy_string(luaL_tolstring(L, -1, NULL))}));
+        Knob k = {.name = keys[i], .type = type_of_value(L, -1)};
+        k.value = copy_string(luaL_tolstring(L, -1, NULL));
+        push(&trace_of(L)->desc->knobs, k);
         lua_pop(L, 2);
     }
 }
@@ -299,12 +311,14 @@ void read_config(lua_State *L, int model, const Options *o)
     lua_replace(L, values);
     if (lua_getfield(L, model, "check") == LUA_TFUNCTION) {
         lua_pushvalue(L, values);
+        trace_of(L)->settling = true;
         call_lua(L, 1, 0);
+        trace_of(L)->settling = false;
     }
     lua_settop(L, values);
 }
 
-bool knob_integer(const Trace *trace, const char *name, int64_t *value)
+bool knob_is_integer(const Trace *trace, const char *name, int64_t *value)
 {
     for (int i = 0; i < trace->desc->knobs.n; i++) {
         const Knob *k = &trace->desc->knobs.at[i];
@@ -315,4 +329,10 @@ bool knob_integer(const Trace *trace, const char *name, int64_t *value)
         return true;
     }
     return false;
+}
+
+bool knob_integer(const Trace *trace, const char *name, int64_t *value)
+{
+    note_modelled(trace, name);
+    return knob_is_integer(trace, name, value);
 }

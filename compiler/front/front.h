@@ -85,6 +85,7 @@ typedef struct Trace {
     VEC(struct Source { const char *file, *text; }) sources; /* front/lua.c: read so far */
     const char *folder;                                      /* of the description: require looks nowhere else */
     uint64_t hash;                          /* of the description, the library and the options that change c */
+    bool settling;                          /* check, train, data or generate is read: what they read of c is not the model's */
     VEC(const char *) late_sets;            /* front/config.c: --set of the recipe's names, for read_recipe() */
     VEC(struct Scope *) scopes, all_scopes; /* front/scope.c: entered, outermost first; all of this entry */
     VEC(struct Known *) known, of_stacks;   /* front/param.c: all parameters; those made in stacks */
@@ -146,7 +147,8 @@ void strict_table(lua_State *L, const char *name);  /* makes unknown keys of the
 
 /* front/config.c */
 void read_config(lua_State *L, int model, const Options *o); /* fills desc->knobs, pushes c */
-bool knob_integer(const Trace *trace, const char *name, int64_t *value);
+bool knob_integer(const Trace *trace, const char *name, int64_t *value); /* the model depends on it from now on */
+bool knob_is_integer(const Trace *trace, const char *name, int64_t *value);  /* likewise, without that */
 void size_of_entry(lua_State *L, int c, const char *name, int64_t value); /* sets c.name for the current entry */
 void change_knob(lua_State *L, int c, const char *name, int64_t value); /* for good, for knob_integer() too */
 void apply_late_sets(Trace *trace);           /* --set of the recipe's names */

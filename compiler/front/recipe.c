@@ -474,6 +474,7 @@ void read_recipe(lua_State *L, int model)
     Trace *trace = trace_of(L);
     int c = lua_gettop(L);
     trace->desc->recipe = recipe_defaults;
+    trace->settling = true;
     if (push_description_part(L, model, c, "train")) read_train(L);
     lua_settop(L, c);
     if (push_description_part(L, model, c, "data")) read_data(L);
@@ -487,4 +488,5 @@ void read_recipe(lua_State *L, int model)
     settle_generate(L, &trace->desc->recipe);
     settle_prefer(trace);
     settle_distill(trace);
+    trace->settling = false;
 }

@@ -6,6 +6,7 @@
  * All but the last line lasts for the whole run; the first four are flat arrays; only a device has `step`.  Entries use
  * the last part in turn, so it has the size of the largest entry that a run calls (the command `grad` allocates what
  * its own entry needs).  Every part starts at a multiple of 64 bytes. */
+#include "base/machine.h"
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "interface/shard.h"
@@ -48,24 +49,6 @@ static int64_t largest_call(const Lathe_model *m, const Entry *entries)
     return most;
 }
 
-/* Bytes available without swapping: the smaller of MemAvailable and the rest of a control group's limit. */
-static int64_t memory_there_is(void)
-{
-    long long kb = 0, limit, used;
-    char line[128];
-    int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-    FILE *f = fopen("/proc/meminfo", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "MemAvailable: %lld", &kb) == 1) bytes = kb * 1024;
-    if (f) fclose(f);
-    FILE *max = fopen("/sys/fs/cgroup/memory.max", "r"), *now = fopen("/sys/fs/cgroup/memory.current", "r");
-    if (max && now && fscanf(max, "%lld", &limit) == 1 && fscanf(now, "%lld", &used) == 1 && limit - used < bytes)
-        bytes = limit - used;
-    if (max) fclose(max);
-    if (now) fclose(now);
-    return bytes;
-}
-
 /* Bytes of this machine's memory that the plan takes.  With a device, only the pages of the block that the host touches
  * count. */
 static int64_t whole_plan(const Lathe_model *m)
@@ -78,7 +61,7 @@ static int64_t whole_plan(const Lathe_model *m)
 static void refuse_too_large(const Trainer *t, int64_t wanted)
 {
     const Lathe_model *m = t->model;
-    int64_t there = t->memory_limit && !m->device ? t->memory_limit : memory_there_is();
+    int64_t there = t->memory_limit && !m->device ? t->memory_limit : available_bytes();
     if (wanted <= there) return;
     fail(EXIT_ERROR, NULL,
          "%s needs %s (%s bytes), and %s %s; nothing was taken.  %s, or build the model smaller: "

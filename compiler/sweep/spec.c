@@ -1,0 +1,89 @@
+/* spec.c: what --over says: a range or values of one key. */
+#include "sweep/sweep.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool reads_as_number(const char *text, double *value)
+{
+    char *end;
+    *value = strtod(text, &end);
+    return end > text && !*end && isfinite(*value);
+}
+
+/* a..b */
+static bool read_range(Dimension *d, const char *text)
+{
+    const char *dots = strstr(text, "..");
+    if (!dots) return false;
+    return reads_as_number(copy_bytes_as_string(text, (size_t)(dots - text)), &d->low) &&
+           reads_as_number(dots + 2, &d->high);
+}
+
+static void check_range_of(const Dimension *d, bool said)
+{
+    if (d->low >= d->high)
+        usage_error("--over %s=%s: expected a range from a lower number to a higher one", d->key, d->given);
+    if (said && d->logarithmic && d->low <= 0)
+        usage_error("--over %s=%s: a logarithmic range begins above 0; an even one is lin:%s", d->key, d->given,
+                    d->given + strlen("log:"));
+}
+
+static void read_values(Dimension *d, const char *text)
+{
+    for (;;) {
+        size_t n = strcspn(text, ",");
+        const char *value = copy_bytes_as_string(text, n);
+        if (!n)
+            usage_error("--over %s=%s: a value is missing; expected a..b (a range) or a,b,c (values)", d->key,
+                        d->given);
+        for (int i = 0; i < d->values.n; i++)
+            if (same(d->values.at[i], value)) usage_error("--over %s=%s: %s is there twice", d->key, d->given, value);
+        push(&d->values, value);
+        if (!text[n]) return;
+        text += n + 1;
+    }
+}
+
+Dimension parse_over(const char *text)
+{
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text) usage_error("--over %s: expected KEY=a..b (a range) or KEY=a,b,c (values)", text);
+    Dimension d = {.key = copy_bytes_as_string(text, (size_t)(equals - text)), .given = equals + 1};
+    bool even = starts_with(d.given, "lin:"), said = even || starts_with(d.given, "log:");
+    d.ranged = read_range(&d, said ? d.given + 4 : d.given);
+    if (said && !d.ranged) usage_error("--over %s: after %.4s a range is expected, such as 1e-4..1e-2", text, d.given);
+    if (!d.ranged) {
+        read_values(&d, d.given);
+        return d;
+    }
+    d.logarithmic = said ? !even : d.low > 0 && d.high / d.low >= 10;
+    check_range_of(&d, said);
+    return d;
+}
+
+double coordinate_of(const Dimension *d, const char *value)
+{
+    double v = strtod(value, NULL);
+    return d->logarithmic ? log(v) : v;
+}
+
+/* Each whole number has a coordinate's width of room, those at the ends too. */
+void coordinate_bounds(const Dimension *d, double *from, double *to)
+{
+    double beyond = d->whole && (!d->logarithmic || d->low >= 1) ? 0.5 : 0;
+    *from = d->low - beyond;
+    *to = d->high + beyond;
+    if (d->logarithmic) *from = log(*from), *to = log(*to);
+}
+
+const char *coordinate_text(const Dimension *d, double coordinate)
+{
+    double v = d->logarithmic ? exp(coordinate) : coordinate;
+    v = fmin(fmax(d->whole ? round(v) : v, d->low), d->high);
+    if (d->whole) return format("%.0f", v);
+    const char *text = format("%.4g", v);
+    double rounded = strtod(text, NULL);
+    return rounded < d->low || rounded > d->high ? format("%.17g", v) : text;
+}
