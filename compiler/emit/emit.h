@@ -336,8 +336,14 @@ char *attention_call(Page *page, const Kernel *k);
 char *cuda_attention_call(Page *page, const Kernel *k);
 void say_attentions(Page *page, Text *t); /* descriptions of those so far */
 
+/* emit/memory.c: the arena of an entry */
+typedef VEC(const Buffer *) Buffers;
+Buffers buffers_of_arena(const Program *p); /* by their first use */
 /* The table of the arena. drawn: with a row for each buffer. */
 void say_memory(Page *page, Text *t, const Program *p, const char *margin, bool drawn);
+char *buffers_member(Page *page, const Program *p); /* of the table of entries */
+void say_buffer_table(Page *page, Text *t, const Program *p);
+
 char *entry_name(Page *page, const Program *p);
 char *entry_head(Page *page, const Program *p); /* void gpt_train(const Gpt_params *p, …); after emit_entry */
 char *entry_arguments(Page *page, bool declared);
