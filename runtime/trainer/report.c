@@ -11,6 +11,7 @@
 #include "step/entry.h"
 #include "step/state.h"
 #include "token/tokenizer.h"
+#include "trainer/about.h"
 #include "trainer/eval.h"
 #include "trainer/knobs.h"
 #include "trainer/logs.h"
@@ -203,6 +204,7 @@ void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_s
     char *config = text_of("%s/config.json", run_folder(t));
     write_config(t, config);
     free(config);
+    write_about(t, at);
     r->metrics_path = text_of("%s/metrics.jsonl", run_folder(t));
     start_metrics(r, metrics, at);
     r->logs = open_logs(&(Wanted_logs){t->log, t->metrics_port, t->model->name, run_folder(t), at->elapsed});
