@@ -95,13 +95,16 @@ function showSettings() {
 const seriesOf = (r, split, name) => r.series.find(s => s.split === split && s.name === name);
 const whereOf = p => p ? ' at ' + numberText(p[0]) : '';
 
+const TOLD = ['lr', 'optimizer', 'schedule', 'warmup', 'clip', 'decay', 'batch', 'width', 'layers', 'seed'];
+
+function mostTold(names) {
+  const rank = k => TOLD.includes(k) ? TOLD.indexOf(k) : TOLD.length;
+  return names.filter(k => k !== 'source_hash').sort((a, b) => rank(a) - rank(b)).slice(0, 12);
+}
+
 /* Columns: title, what a run has in it, how it is shown, and which way is better (1: less, 0: more). */
 function columnsOf() {
   const columns = [{ title: 'state', of: r => r.state, shown: r => r.state }];
-  for (const k of differing.filter(k => k !== 'source_hash').slice(0, 10)) {
-    const i = r => settings[r.number].get(k);
-    columns.push({ title: k, of: i, shown: r => settingText(i(r)), number: settings.every(s => isNumber(s.get(k))) });
-  }
   columns.push({ title: 'step', of: r => r.step, shown: r => numberText(r.step), number: true });
   columns.push({ title: 'time', of: r => r.seconds, shown: r => timeText(r.seconds), number: true });
   for (const name of new Set(runs.flatMap(r => r.series.filter(s => s.split === 'val' && s.less >= 0).map(s => s.name)))) {
@@ -115,6 +118,10 @@ function columnsOf() {
     shown: r => loss(r) && loss(r).last ? numberText(loss(r).last[3]) : '' });
   columns.push({ title: 'greatest norm', of: r => norm(r) && norm(r).greatest && norm(r).greatest[3], number: true,
     shown: r => norm(r) && norm(r).greatest ? numberText(norm(r).greatest[3]) + whereOf(norm(r).greatest) : '' });
+  for (const k of mostTold(differing)) {
+    const i = r => settings[r.number].get(k);
+    columns.push({ title: k, of: i, shown: r => settingText(i(r)), long: true, number: settings.every(s => isNumber(s.get(k))) });
+  }
   return columns.filter(c => runs.some(r => c.shown(r) !== ''));
 }
 
@@ -153,7 +160,7 @@ function showRuns() {
   const best = columns.map(bestOf);
   const rows = sorted(columns).map(r => make('tr', {}, make('th', { scope: 'row' }, swatch(r.number), r.title),
     ...columns.map((c, i) => make('td', { class: (c.number ? 'number ' : '') + (best[i] !== null && c.of(r) === best[i] ? 'best ' : '') +
-      (c.title === 'state' ? 'state-' + r.state : '') }, c.shown(r)))));
+      (c.title === 'state' ? 'state-' + r.state : ''), title: c.long ? c.shown(r) : null }, c.shown(r)))));
   to.replaceChildren(make('table', {}, make('thead', {}, make('tr', {}, make('th', {}, 'run'), ...heads)), make('tbody', {}, ...rows)));
   if (active !== undefined && active !== null) to.querySelector('[data-column="' + Number(active) + '"]').focus();
 }

@@ -3,13 +3,14 @@
 /* ------------------------------------------------------------------ samples */
 
 function pictureOf(output) {
-  const shape = output.shape.filter((n, i) => n > 1 || i >= output.shape.length - 2), levels = output.levels;
-  const channels = shape.length === 3 ? shape[0] : 1, [high, wide] = shape.slice(-2);
-  if (shape.length < 2 || shape.length > 3 || ![1, 3].includes(channels) || channels * high * wide !== levels.length) return null;
+  const all = output.shape, levels = output.levels, last = all.length === 3 && [1, 3].includes(all[2]);
+  const shape = last ? [all[2], all[0], all[1]] : all.length === 2 ? [1, ...all] : all, [channels, high, wide] = shape;
+  if (shape.length !== 3 || ![1, 3].includes(channels) || high < 2 || channels * high * wide !== levels.length) return null;
+  const place = (c, i) => channels === 1 ? i : last ? 3 * i + c : c * high * wide + i;
   const scale = Math.max(1, Math.floor(112 / Math.max(high, wide))), canvas = make('canvas', { width: wide, height: high });
   const context = canvas.getContext('2d'), image = context.createImageData(wide, high);
   for (let i = 0; i < high * wide; i++) {
-    for (let c = 0; c < 3; c++) image.data[4 * i + c] = levels[channels === 3 ? c * high * wide + i : i];
+    for (let c = 0; c < 3; c++) image.data[4 * i + c] = levels[place(c, i)];
     image.data[4 * i + 3] = 255;
   }
   context.putImageData(image, 0, 0);
@@ -25,12 +26,18 @@ function outputFigure(step, name, output) {
   return make('figure', {}, picture || make('pre', {}, output.first.map(numberText).join(' ') + (output.first.length < output.levels.length ? ' …' : '')), make('figcaption', {}, told));
 }
 
+/* A text that goes on from its prompt begins with it. */
+function textParts(s) {
+  if (!s.prompt) return [s.text];
+  return s.text.startsWith(s.prompt) ? [make('b', {}, s.prompt), s.text.slice(s.prompt.length)] : [make('b', {}, s.prompt), '\n', s.text];
+}
+
 function showSamples(r, to) {
   if (!r.samples.length) return;
   to.append(make('h3', {}, 'Samples'));
   const texts = r.samples.filter(s => isNumber(s.step) && s.text), pictures = r.samples.filter(s => isObject(s.outputs));
   const blocks = [...texts].reverse().map(s => make('div', {}, make('p', { class: 'quiet' }, 'step ' + numberText(s.step)),
-    make('pre', {}, s.prompt ? make('b', {}, s.prompt) : null, s.text)));
+    make('pre', {}, ...textParts(s))));
   to.append(make('div', { class: 'samples' }, ...blocks.slice(0, 4)));
   if (blocks.length > 4) to.append(make('details', {}, make('summary', {}, blocks.length - 4 + ' earlier ones'), make('div', { class: 'samples' }, ...blocks.slice(4))));
   to.append(make('div', { class: 'pictures' }, ...[...pictures].reverse().flatMap(s => Object.entries(s.outputs).map(([name, o]) => outputFigure(s.step, name, o)))));
@@ -95,6 +102,10 @@ function treeOf(parameters) {
 }
 
 function treeNode(name, node, all) {
+  while (node.children.size === 1 && all !== node.count) {
+    const [[inner, only]] = node.children;
+    name += '.' + inner, node = only;
+  }
   const leaf = node.leaf, share = all ? ' · ' + (100 * node.count / all).toFixed(1) + ' %' : '';
   const amount = make('span', { class: 'amount' }, grouped(node.count) + ' · ' + bytesText(node.bytes) + share);
   if (!node.children.size) {
