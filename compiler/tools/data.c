@@ -75,7 +75,7 @@ static const struct {
     int (*run)(int argc, char **argv);
 } commands[] = {
     {"data", data_command}, {"tokenize", tokenize_command}, {"sizes", sizes_command}, {"new", new_command},
-    {"report", report_command},
+    {"report", report_command}, {"runs", runs_command}, {"plot", plot_command},
     {NULL, NULL}, /* the end */
 };
 enum { COMMANDS = sizeof commands / sizeof *commands - 1 };
