@@ -4,6 +4,7 @@
 #include "base/words.h"
 #include "data_command.h"
 #include "look/page.h"
+#include "serve/pages.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,35 @@ static void write_page(const Words *folders, const Charts *charts)
     show(stdout, "%s\n", path);
 }
 
+/* ------------------------------------------------------------------ --watch */
+
+typedef struct Watched {
+    const Words *folders;
+    const Charts *charts;
+} Watched;
+
+static char *make_watched(void *watched, size_t *bytes)
+{
+    const Watched *w = watched;
+    return page_of_folders(w->folders, w->charts, true, bytes);
+}
+
+static void tell_port(int port)
+{
+    show(stdout, "http://127.0.0.1:%d/\n", port);
+    fflush(stdout);
+}
+
+static void serve_page(const Words *folders, const Charts *charts)
+{
+    int64_t port = 8081;
+    if (asked.port && (!parse_count(asked.port, &port) || port > 65535))
+        fail(EXIT_USAGE, NULL, "--port %s: expected a number up to 65535", asked.port);
+    for (int i = 0; i < folders->n; i++) free_past(read_past(folders->at[i])); /* a wrong folder is told at once */
+    Watched w = {folders, charts};
+    serve_pages(&(Pages){make_watched, &w, tell_port}, (int)port);
+}
+
 int report_command(int argc, char **argv)
 {
     Words folders = {0};
@@ -63,7 +93,8 @@ int report_command(int argc, char **argv)
     if (asked.port && !asked.watch) fail(EXIT_USAGE, NULL, "--port is for --watch");
     if (asked.out && asked.watch) fail(EXIT_USAGE, NULL, "-o writes a file, --watch serves; give one");
     if (!find_charts(&charts)) fail(EXIT_ERROR, NULL, "%s", charts_remedy());
-    write_page(&folders, &charts);
+    if (asked.watch) serve_page(&folders, &charts);
+    else write_page(&folders, &charts);
     free_charts(&charts);
     return 0;
 }

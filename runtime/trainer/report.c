@@ -28,7 +28,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -236,13 +235,6 @@ char *duration_text(double seconds)
     return text_of("%lld:%02lld", (long long)(s / 60), (long long)(s % 60));
 }
 
-/* Columns of the terminal; the next line would not overwrite a longer one. */
-static int terminal_width(void)
-{
-    struct winsize size;
-    return ioctl(2, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 120;
-}
-
 static double units_per_second(const Report *r) { return r->smooth_units / (r->smooth_ms * 1e-3); }
 
 /* The share of the time between steps that was spent waiting for data that threads read ahead. */
@@ -276,12 +268,11 @@ static bool line_due(const Report *r, int64_t done, double now)
 
 static void show_progress(Report *r, int64_t done, Step s, double now)
 {
+    note_live_loss(&r->live, s.loss);
     if (!line_due(r, done, now)) return;
     char *line = progress_text(r, done, s);
     if (r->tty && !r->t->recipe.log_every) {
-        fputs("\r", stderr);
-        show(stderr, "%.*s", terminal_width() - 1, line);
-        fputs("\033[K", stderr);
+        show_live_line(&r->live, done, r->steps, line);
         r->line_open = true;
     } else {
         show(stderr, "%s\n", line);
