@@ -3,8 +3,6 @@
  * What comes from runs is in the page once, as JSON in a script that is not executed; page.js puts it into the document
  * as text.  So no name, sample or setting can become markup. */
 #include "look/page.h"
-#include "base/json_text.h"
-#include "base/utf8.h"
 #include "base/words.h"
 
 #include <stdlib.h>
@@ -14,39 +12,6 @@
 extern const unsigned char page_html[], page_css[], page_js[], page_run_js[]; /* embed.cmake */
 
 enum { MOST_BYTES = 1000000, POINTS = 40000 };
-
-/* ------------------------------------------------------------------ escaping */
-
-/* In JSON these characters stand in strings alone.  U+2028 and U+2029 end lines of JavaScript. */
-static const char *escape_in_script(const char *at, size_t *n)
-{
-    *n = 1;
-    if (*at == '<') return "\\u003c";
-    if (*at == '>') return "\\u003e";
-    if (*at == '&') return "\\u0026";
-    if (strncmp(at, "\xe2\x80\xa8", 3) == 0) return *n = 3, "\\u2028";
-    if (strncmp(at, "\xe2\x80\xa9", 3) == 0) return *n = 3, "\\u2029";
-    return NULL;
-}
-
-static void put_script_json(FILE *f, const char *json)
-{
-    for (size_t n; *json; json += n) {
-        const char *escape = escape_in_script(json, &n);
-        if (escape) fputs(escape, f);
-        else fwrite(json, 1, n, f);
-    }
-}
-
-char *script_json(const json_t *all, size_t *bytes)
-{
-    char *text = NULL, *json = json_written(all, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    FILE *f = print_to(&text, bytes);
-    put_script_json(f, json);
-    end_print(f);
-    free(json);
-    return text;
-}
 
 /* Code between <script> and </script> must not have "</script" or "<!--"; in JavaScript both stand in strings alone. */
 static void put_code(FILE *f, const char *code)

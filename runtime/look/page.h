@@ -19,6 +19,8 @@ void free_charts(Charts *c);
 
 /* look/page.c: from malloc */
 char *page_of_runs(Past_run *const *runs, int n, const Charts *charts, bool watched, size_t *bytes);
-char *script_json(const json_t *all, size_t *bytes); /* JSON that may stand between <script> and </script> */
+
+/* look/script.c: JSON that may stand between <script> and </script>, from malloc */
+char *script_json(const json_t *all, size_t *bytes);
 
 #endif

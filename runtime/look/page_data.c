@@ -118,6 +118,12 @@ static double number_at(const json_t *values, size_t i)
     return number_of_value(json_array_get(values, i), &x) && isfinite(x) ? x : 0;
 }
 
+/* Halves, as the distance of two numbers may be none. */
+static int level_of(double x, double low, double high)
+{
+    return high > low ? (int)(255 * ((x / 2 - low / 2) / (high / 2 - low / 2)) + .5) : 0;
+}
+
 /* An array as levels from 0 to 255 between its least and its greatest number; NULL: it is none, or too large. */
 static json_t *levels_json(const json_t *output)
 {
@@ -129,7 +135,7 @@ static json_t *levels_json(const json_t *output)
     json_t *levels = json_array(), *first = json_array();
     for (size_t i = 0; i < n; i++) low = fmin(low, number_at(values, i)), high = fmax(high, number_at(values, i));
     for (size_t i = 0; i < n; i++)
-        add_json(levels, json_integer(high > low ? (int)(255 * ((number_at(values, i) - low) / (high - low)) + .5) : 0));
+        add_json(levels, json_integer(level_of(number_at(values, i), low, high)));
     for (size_t i = 0; i < n && i < FIRST; i++) add_json(first, json_real(number_at(values, i)));
     return json_pack("{s:O, s:f, s:f, s:o, s:o}", "shape", shape, "low", low, "high", high, "levels", levels, "first", first);
 }

@@ -140,6 +140,8 @@ function showCategories(memory, to) {
   to.append(make('h3', {}, 'Memory: ' + grouped(all) + ' bytes planned'), bar, make('ul', { class: 'legend' }, ...rows));
 }
 
+function showMemory(r, to) { if (r.about && isObject(r.about.memory)) showCategories(r.about.memory, to); }
+
 const lineOfBuffer = b => (b.name || '') + '  ' + (b.shape || '') + '  ' + grouped(b.bytes) + ' bytes, steps ' + b.first + ' to ' + b.last + (b.where ? ', ' + b.where : '');
 
 function drawPlan(plan, width, told) {
@@ -202,9 +204,8 @@ function showOne(r) {
   to.replaceChildren();
   byId('one-title').textContent = runs.length > 1 ? 'One run: ' + r.title : 'This run';
   if (!r.about) to.append(make('p', { class: 'quiet' }, 'There is no run.json, so layers, memory plan and commands are not known: this run is of an older trainer.'));
-  for (const show of [showSamples, showEvaluation, showLayers]) show(r, to);
-  if (r.about && isObject(r.about.memory)) showCategories(r.about.memory, to);
-  for (const show of [showPlan, showKernels, showStarts]) show(r, to);
+  for (const show of [showSamples, showEvaluation, showLayers, showMemory, showPlan, showKernels, showStarts])
+    try { show(r, to); } catch (e) { to.append(make('p', { class: 'fault' }, 'A part of run.json is not as this version of Lathe knows it: ' + e.message)); }
 }
 
 /* ------------------------------------------------------------------ the start */

@@ -93,7 +93,7 @@ static void take_whole_line(Past_run *r, json_t *line)
     else each_value(line, take_number, &at);
 }
 
-static void read_line(Past_run *r, const char *line, size_t n)
+void take_metrics_line(Past_run *r, const char *line, size_t n)
 {
     if (line[n - 1] != '\n') return; /* being written, or cut off */
     r->lines++;
@@ -116,7 +116,7 @@ static void read_metrics(Past_run *r)
     FILE *f = open_stream_to_read(path);
     if (f && fstat(fileno(f), &about) == 0 && S_ISREG(about.st_mode)) left = about.st_size; /* a run may go on writing */
     while (f && left > 0 && (n = getline(&line, &room, f)) > 0) {
-        read_line(r, line, (size_t)n);
+        take_metrics_line(r, line, (size_t)n);
         left -= n;
     }
     if (!f) put_fault(r, text_of("%s: cannot be read: %s", path, error_text(errno)));
@@ -144,6 +144,16 @@ static char *last_part(const char *folder)
     return text_of("%.*s", (int)(n - from), folder + from);
 }
 
+Past_run *new_past(const char *folder)
+{
+    Past_run *r = must_alloc(sizeof *r);
+    r->folder = text_of("%s", folder);
+    r->name = last_part(folder);
+    r->samples = json_array();
+    r->faults = json_array();
+    return r;
+}
+
 Past_run *read_past(const char *folder)
 {
     struct stat about;
@@ -153,11 +163,7 @@ Past_run *read_past(const char *folder)
     if (!S_ISDIR(about.st_mode) || !looks_like_run(folder))
         fail(EXIT_DATA, folder, "expected a run's folder, found %s; `lathe runs DIR` lists the runs below a folder",
              S_ISDIR(about.st_mode) ? "no metrics.jsonl in it" : "a file");
-    Past_run *r = must_alloc(sizeof *r);
-    r->folder = text_of("%s", folder);
-    r->name = last_part(folder);
-    r->samples = json_array();
-    r->faults = json_array();
+    Past_run *r = new_past(folder);
     r->config = read_part(r, "config.json");
     r->about = read_part(r, "run.json");
     r->eval = read_part(r, "eval.json");

@@ -25,6 +25,8 @@ typedef struct Past_run {
 
 /* Ends the program (3) if the folder is none or holds no run.  Whatever else is wrong is left out, and in `faults`. */
 Past_run *read_past(const char *folder);
+Past_run *new_past(const char *folder); /* of which nothing is read yet */
+void take_metrics_line(Past_run *r, const char *line, size_t n); /* with its end: without, it is left out */
 void free_past(Past_run *r);
 
 /* ------------------------------------------------------------------ look/state.c */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 enum { MOST_DRAWN = 400, MOST_BLAMED = 12, MOST_LAPS = 1 << 22 };
+static const int64_t most_bytes = (int64_t)1 << 40; /* of a buffer */
 
 typedef struct Life {
     const json_t *buffer;
@@ -28,10 +29,10 @@ static int64_t whole(const json_t *object, const char *name)
 static Lives lives_of(const json_t *buffers)
 {
     Lives l = {must_alloc(sizeof(Life) * (json_array_size(buffers) + 1)), 0, 0};
-    for (size_t i = 0; i < json_array_size(buffers); i++) {
+    for (size_t i = 0; i < json_array_size(buffers) && i < MOST_LAPS; i++) {
         const json_t *b = json_array_get(buffers, i);
         Life a = {b, whole(b, "bytes"), whole(b, "first"), whole(b, "last")};
-        if (a.bytes < 0 || whole(b, "offset") < 0 || a.first < 0 || a.last < a.first || a.last >= MOST_LAPS) continue;
+        if (a.bytes < 0 || a.bytes > most_bytes || whole(b, "offset") < 0 || a.first < 0 || a.last < a.first || a.last >= MOST_LAPS) continue;
         l.at[l.n++] = a;
         if (a.last >= l.laps) l.laps = a.last + 1;
     }

@@ -112,10 +112,10 @@ static bool is_after(const char *folder, const char *name, const char *than)
 Run_state state_of_run(const char *folder, const json_t *config, const json_t *about, double last_step)
 {
     const char *how = json_string_value(json_object_get(json_object_get(about, "ended"), "how"));
-    if (is_running(folder)) return RUNS_NOW;
     if (how && strcmp(how, "done") == 0) return DONE;
     if (how && strcmp(how, "diverged") == 0) return DIVERGED;
-    if (how) return STOPPED;
+    if (how) return STOPPED; /* at its end a run draws its report, and still has its lock */
+    if (is_running(folder)) return RUNS_NOW;
     if (!about && is_after(folder, "diverged.safetensors", "metrics.jsonl")) return DIVERGED;
     return planned_steps(config) > 0 && last_step >= planned_steps(config) ? DONE : CUT_OFF;
 }
