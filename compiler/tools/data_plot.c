@@ -1,9 +1,9 @@
 /* data_plot.c: `lathe plot`: curves of runs in the terminal. */
 #include "base/json_text.h"
 #include "base/words.h"
-#include "data_command.h"
 #include "look/draw.h"
 #include "look/past.h"
+#include "tools/data_command.h"
 
 #include <stdlib.h>
 #include <string.h>

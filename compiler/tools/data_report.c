@@ -2,9 +2,9 @@
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/words.h"
-#include "data_command.h"
 #include "look/page.h"
 #include "serve/pages.h"
+#include "tools/data_command.h"
 
 #include <stdlib.h>
 #include <string.h>

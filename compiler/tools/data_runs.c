@@ -2,8 +2,8 @@
 #define _GNU_SOURCE /* strverscmp */
 #include "base/json_text.h"
 #include "base/words.h"
-#include "data_command.h"
 #include "look/past.h"
+#include "tools/data_command.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -67,22 +67,22 @@ static void find_runs(Glances *all, const char *folder, int depth)
 
 /* ------------------------------------------------------------------ order */
 
-static int by_number(double a, double b) { return isnan(a) || isnan(b) ? isnan(a) - isnan(b) : (a > b) - (a < b); }
+static int compare_numbers(double a, double b) { return isnan(a) || isnan(b) ? isnan(a) - isnan(b) : (a > b) - (a < b); }
 
-static int by_name(const Glance *a, const Glance *b) { return strverscmp(a->folder, b->folder); }
+static int by_run_name(const Glance *a, const Glance *b) { return strverscmp(a->folder, b->folder); }
 static int by_model(const Glance *a, const Glance *b) { return strcmp(a->model, b->model); }
 static int by_state(const Glance *a, const Glance *b) { return (int)a->state - (int)b->state; }
-static int by_steps(const Glance *a, const Glance *b) { return by_number(a->step, b->step); }
-static int by_best(const Glance *a, const Glance *b) { return by_number(a->best, b->best); }
-static int by_loss(const Glance *a, const Glance *b) { return by_number(a->loss, b->loss); }
-static int by_rate(const Glance *a, const Glance *b) { return by_number(a->rate, b->rate); }
-static int by_time(const Glance *a, const Glance *b) { return by_number(a->seconds, b->seconds); }
-static int by_change(const Glance *a, const Glance *b) { return by_number(a->changed, b->changed); }
+static int by_steps(const Glance *a, const Glance *b) { return compare_numbers(a->step, b->step); }
+static int by_best(const Glance *a, const Glance *b) { return compare_numbers(a->best, b->best); }
+static int by_loss(const Glance *a, const Glance *b) { return compare_numbers(a->loss, b->loss); }
+static int by_rate(const Glance *a, const Glance *b) { return compare_numbers(a->rate, b->rate); }
+static int by_time(const Glance *a, const Glance *b) { return compare_numbers(a->seconds, b->seconds); }
+static int by_change(const Glance *a, const Glance *b) { return compare_numbers(a->changed, b->changed); }
 
 static const struct Order_of_runs {
     const char *name;
     int (*compare)(const Glance *a, const Glance *b);
-} orders[] = {{"name", by_name}, {"model", by_model}, {"state", by_state}, {"steps", by_steps},    {"best", by_best},
+} orders[] = {{"name", by_run_name}, {"model", by_model}, {"state", by_state}, {"steps", by_steps},    {"best", by_best},
               {"loss", by_loss}, {"rate", by_rate},   {"time", by_time},   {"changed", by_change}, {NULL, NULL}};
 
 static const struct Order_of_runs *order;
@@ -90,7 +90,7 @@ static const struct Order_of_runs *order;
 static int compare_glances(const void *a, const void *b)
 {
     int way = order->compare(a, b);
-    if (way == 0) return by_name(a, b);
+    if (way == 0) return by_run_name(a, b);
     return asked.reverse ? -way : way;
 }
 

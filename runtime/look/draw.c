@@ -57,7 +57,7 @@ static void widen_range(double *from, double *to)
     *from -= by, *to += by;
 }
 
-static bool settle_ranges(Field *d, const Curve *curve, int n)
+static bool settle_field(Field *d, const Curve *curve, int n)
 {
     double y;
     d->low = d->from = INFINITY;
@@ -159,7 +159,7 @@ void draw_curves(FILE *f, const Curve *curve, int n, const Canvas *how)
     int columns = how->columns - MARGIN > 8 ? how->columns - MARGIN : 8, rows = how->rows > 4 ? how->rows : 4;
     d.wide = columns * d.across;
     d.high = rows * d.down;
-    if (!settle_ranges(&d, curve, n)) {
+    if (!settle_field(&d, curve, n)) {
         fprintf(f, "no finite value to draw\n");
         return;
     }

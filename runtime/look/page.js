@@ -104,7 +104,7 @@ function mostTold(names) {
 
 /* Columns: title, what a run has in it, how it is shown, and which way is better (1: less, 0: more). */
 function columnsOf() {
-  const columns = [{ title: 'state', of: r => r.state, shown: r => r.state }];
+  const columns = [{ title: 'state', of: r => r.state, shown: r => r.state }], told = [];
   columns.push({ title: 'step', of: r => r.step, shown: r => numberText(r.step), number: true });
   columns.push({ title: 'time', of: r => r.seconds, shown: r => timeText(r.seconds), number: true });
   for (const name of new Set(runs.flatMap(r => r.series.filter(s => s.split === 'val' && s.less >= 0).map(s => s.name)))) {
@@ -120,8 +120,10 @@ function columnsOf() {
     shown: r => norm(r) && norm(r).greatest ? numberText(norm(r).greatest[3]) + whereOf(norm(r).greatest) : '' });
   for (const k of mostTold(differing)) {
     const i = r => settings[r.number].get(k);
-    columns.push({ title: k, of: i, shown: r => settingText(i(r)), long: true, number: settings.every(s => isNumber(s.get(k))) });
+    told.push({ title: k, of: i, shown: r => settingText(i(r)), long: true, number: settings.every(s => isNumber(s.get(k))) });
   }
+  const few = told.length <= 4; /* few settings stand before results, many behind them */
+  columns.splice(few ? 1 : columns.length, 0, ...told);
   return columns.filter(c => runs.some(r => c.shown(r) !== ''));
 }
 

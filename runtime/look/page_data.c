@@ -59,7 +59,7 @@ static int number_of_places(Places *all, Point *p, int n)
     return all->n++;
 }
 
-static json_t *value_json(double x)
+static json_t *finite_json(double x)
 {
     if (isnan(x)) return json_string("NaN");
     if (isinf(x)) return json_string(x > 0 ? "Infinity" : "-Infinity");
@@ -68,7 +68,7 @@ static json_t *value_json(double x)
 
 static json_t *point_json(const Point *p)
 {
-    return json_pack("[o, o, o, o]", value_json(p->step), value_json(p->units), value_json(p->seconds), value_json(p->value));
+    return json_pack("[o, o, o, o]", finite_json(p->step), finite_json(p->units), finite_json(p->seconds), finite_json(p->value));
 }
 
 static json_t *marks_json(const Series *s)
@@ -83,7 +83,7 @@ static json_t *series_json(const Series *s, int most, Places *places)
     Point *p = must_alloc(sizeof *p * (2 * BUCKETS + 2));
     int n = fewer_points(p, points_of_series(s, p), most);
     json_t *all = json_object(), *values = json_array();
-    for (int i = 0; i < n; i++) add_json(values, value_json(p[i].value));
+    for (int i = 0; i < n; i++) add_json(values, finite_json(p[i].value));
     put_json(all, "split", json_string(s->split));
     put_json(all, "name", json_string(s->name));
     put_json(all, "less", json_integer(lathe_less_is_better(s->name)));
@@ -104,7 +104,7 @@ static json_t *series_json(const Series *s, int most, Places *places)
 
 enum { MOST_TEXT = 4000, MOST_ARRAYS = 16, MOST_ELEMENTS = 1 << 12 };
 
-static json_t *cut_text(const json_t *text)
+static json_t *first_of_text(const json_t *text)
 {
     const char *at = json_string_value(text);
     size_t n = json_string_length(text), keep = n < MOST_TEXT ? n : MOST_TEXT;
@@ -112,14 +112,14 @@ static json_t *cut_text(const json_t *text)
     return at ? text_json(at, keep) : json_null();
 }
 
-static double number_at(const json_t *values, size_t i)
+static double element_of_output(const json_t *values, size_t i)
 {
     double x;
     return number_of_value(json_array_get(values, i), &x) && isfinite(x) ? x : 0;
 }
 
 /* Halves, as the distance of two numbers may be none. */
-static int level_of(double x, double low, double high)
+static int grey_of(double x, double low, double high)
 {
     return high > low ? (int)(255 * ((x / 2 - low / 2) / (high / 2 - low / 2)) + .5) : 0;
 }
@@ -131,12 +131,12 @@ static json_t *levels_json(const json_t *output)
     const json_t *values = json_object_get(output, "values"), *shape = json_object_get(output, "shape");
     size_t n = json_array_size(values);
     if (!n || n > MOST_ELEMENTS || !json_is_array(shape)) return NULL;
-    double low = number_at(values, 0), high = low;
+    double low = element_of_output(values, 0), high = low;
     json_t *levels = json_array(), *first = json_array();
-    for (size_t i = 0; i < n; i++) low = fmin(low, number_at(values, i)), high = fmax(high, number_at(values, i));
+    for (size_t i = 0; i < n; i++) low = fmin(low, element_of_output(values, i)), high = fmax(high, element_of_output(values, i));
     for (size_t i = 0; i < n; i++)
-        add_json(levels, json_integer(level_of(number_at(values, i), low, high)));
-    for (size_t i = 0; i < n && i < FIRST; i++) add_json(first, json_real(number_at(values, i)));
+        add_json(levels, json_integer(grey_of(element_of_output(values, i), low, high)));
+    for (size_t i = 0; i < n && i < FIRST; i++) add_json(first, json_real(element_of_output(values, i)));
     return json_pack("{s:O, s:f, s:f, s:o, s:o}", "shape", shape, "low", low, "high", high, "levels", levels, "first", first);
 }
 
@@ -145,8 +145,8 @@ static json_t *sample_json(const json_t *line, bool arrays)
     json_t *all = json_object();
     const json_t *outputs = json_object_get(line, "outputs");
     put_json(all, "step", json_incref(json_object_get(line, "step")));
-    put_json(all, "prompt", cut_text(json_object_get(line, "prompt")));
-    put_json(all, "text", cut_text(json_object_get(line, "text")));
+    put_json(all, "prompt", first_of_text(json_object_get(line, "prompt")));
+    put_json(all, "text", first_of_text(json_object_get(line, "text")));
     if (arrays && json_is_object(outputs)) {
         const char *name;
         json_t *output, *kept = json_object();
@@ -189,9 +189,9 @@ static json_t *run_json(const Past_run *r, int most, size_t arrays)
     put_json(all, "name", word_json(r->name));
     put_json(all, "folder", word_json(r->folder));
     put_json(all, "state", json_string(state_words[state_of_run(r->folder, r->config, r->about, r->step)]));
-    put_json(all, "step", value_json(r->step));
-    put_json(all, "seconds", value_json(r->seconds));
-    put_json(all, "units", value_json(r->units));
+    put_json(all, "step", finite_json(r->step));
+    put_json(all, "seconds", finite_json(r->seconds));
+    put_json(all, "units", finite_json(r->units));
     put_json(all, "unit", r->unit ? json_string(r->unit) : json_null());
     put_json(all, "config", or_null(r->config));
     put_json(all, "about", about_json(r));

@@ -16,7 +16,7 @@
 
 /* ------------------------------------------------------------------ series */
 
-static Series *series_of(Past_run *r, const char *split, const char *name)
+static Series *named_series(Past_run *r, const char *split, const char *name)
 {
     for (int i = 0; i < r->n; i++)
         if (strcmp(r->series[i]->name, name) == 0 && strcmp(r->series[i]->split, split) == 0) return r->series[i];
@@ -36,13 +36,13 @@ static bool is_place(const char *split, const char *name)
     return strcmp(name, "time") == 0 || (strcmp(split, "train") == 0 && amount);
 }
 
-static void take_number(void *line, const char *name, const json_t *value)
+static void take_series_number(void *line, const char *name, const json_t *value)
 {
     Line_at *at = line;
     Past_run *r = at->run;
     double x;
     if (is_place(at->split, name) || !number_of_value(value, &x)) return;
-    Series *s = series_of(r, at->split, name);
+    Series *s = named_series(r, at->split, name);
     if (s) add_to_series(s, (Point){at->number, r->step, r->units, r->seconds, x});
 }
 
@@ -90,7 +90,7 @@ static void take_whole_line(Past_run *r, json_t *line)
     take_places(r, split, line);
     Line_at at = {r, split, r->lines};
     if (strcmp(split, "sample") == 0) keep_sample(r, line);
-    else each_value(line, take_number, &at);
+    else each_value(line, take_series_number, &at);
 }
 
 void take_metrics_line(Past_run *r, const char *line, size_t n)
@@ -106,7 +106,7 @@ void take_metrics_line(Past_run *r, const char *line, size_t n)
     json_decref(all);
 }
 
-static void read_metrics(Past_run *r)
+static void read_metrics_file(Past_run *r)
 {
     char *path = text_of("%s/metrics.jsonl", r->folder), *line = NULL;
     size_t room = 0;
@@ -136,7 +136,7 @@ static json_t *read_part(Past_run *r, const char *name)
     return all;
 }
 
-static char *last_part(const char *folder)
+static char *name_of_folder(const char *folder)
 {
     size_t n = strlen(folder), from;
     while (n > 1 && folder[n - 1] == '/') n--;
@@ -148,7 +148,7 @@ Past_run *new_past(const char *folder)
 {
     Past_run *r = must_alloc(sizeof *r);
     r->folder = text_of("%s", folder);
-    r->name = last_part(folder);
+    r->name = name_of_folder(folder);
     r->samples = json_array();
     r->faults = json_array();
     return r;
@@ -167,7 +167,7 @@ Past_run *read_past(const char *folder)
     r->config = read_part(r, "config.json");
     r->about = read_part(r, "run.json");
     r->eval = read_part(r, "eval.json");
-    read_metrics(r);
+    read_metrics_file(r);
     if (r->crowded) put_fault(r, text_of("%s: more than %d numbers by name; the others are left out", folder, MOST_SERIES));
     return r;
 }

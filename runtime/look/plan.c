@@ -53,7 +53,7 @@ static int64_t fullest_lap(const Lives *l, int64_t *most)
     return at;
 }
 
-static int by_size(const void *a, const void *b)
+static int largest_first(const void *a, const void *b)
 {
     const Life *x = a, *y = b;
     return x->bytes != y->bytes ? (x->bytes < y->bytes) - (x->bytes > y->bytes) : (x->first > y->first) - (x->first < y->first);
@@ -66,7 +66,7 @@ json_t *drawn_plan(const json_t *plan)
     Lives l = lives_of(buffers);
     int64_t most, lap = fullest_lap(&l, &most);
     json_t *all = json_copy((json_t *)plan), *drawn = json_array(), *blamed = json_array();
-    qsort(l.at, (size_t)l.n, sizeof *l.at, by_size);
+    qsort(l.at, (size_t)l.n, sizeof *l.at, largest_first);
     for (int i = 0; i < l.n; i++) {
         if (i < MOST_DRAWN) json_array_append(drawn, (json_t *)l.at[i].buffer);
         bool in = l.at[i].first <= lap && lap <= l.at[i].last;

@@ -16,7 +16,7 @@ enum { MOST_JSON = 64 << 20 }; /* bytes of a file of JSON */
 
 const char *const state_words[] = {"running", "done", "stopped", "diverged", "cut off"};
 
-static bool is_plain_file(const char *folder, const char *name, struct stat *about)
+static bool is_file_of_run(const char *folder, const char *name, struct stat *about)
 {
     char *path = text_of("%s/%s", folder, name);
     bool is = stat(path, about) == 0 && S_ISREG(about->st_mode);
@@ -27,8 +27,8 @@ static bool is_plain_file(const char *folder, const char *name, struct stat *abo
 bool looks_like_run(const char *folder)
 {
     struct stat about;
-    return is_plain_file(folder, "metrics.jsonl", &about) ||
-           (is_plain_file(folder, "config.json", &about) && is_plain_file(folder, "lock", &about));
+    return is_file_of_run(folder, "metrics.jsonl", &about) ||
+           (is_file_of_run(folder, "config.json", &about) && is_file_of_run(folder, "lock", &about));
 }
 
 /* ------------------------------------------------------------------ small files */
@@ -37,7 +37,7 @@ json_t *json_of_file(const char *folder, const char *name, char **fault)
 {
     struct stat about;
     json_error_t e;
-    if (!is_plain_file(folder, name, &about)) return NULL;
+    if (!is_file_of_run(folder, name, &about)) return NULL;
     char *path = text_of("%s/%s", folder, name);
     json_t *all = about.st_size > MOST_JSON ? NULL : json_load_file(path, 0, &e);
     if (about.st_size > MOST_JSON) *fault = text_of("%s: larger than a file of a run; it is left out", path);
@@ -106,7 +106,7 @@ static bool is_running(const char *folder)
 static bool is_after(const char *folder, const char *name, const char *than)
 {
     struct stat a, b;
-    return is_plain_file(folder, name, &a) && (!is_plain_file(folder, than, &b) || a.st_mtime >= b.st_mtime);
+    return is_file_of_run(folder, name, &a) && (!is_file_of_run(folder, than, &b) || a.st_mtime >= b.st_mtime);
 }
 
 Run_state state_of_run(const char *folder, const json_t *config, const json_t *about, double last_step)
@@ -122,11 +122,11 @@ Run_state state_of_run(const char *folder, const json_t *config, const json_t *a
 
 /* ------------------------------------------------------------------ metrics.jsonl, from its end */
 
-static char *text_of_file(const char *folder, const char *name, size_t *bytes)
+static char *text_of_run(const char *folder, const char *name, size_t *bytes)
 {
     struct stat about;
     char *path = text_of("%s/%s", folder, name), *text = NULL;
-    int fd = is_plain_file(folder, name, &about) ? open_to_read(path) : -1;
+    int fd = is_file_of_run(folder, name, &about) ? open_to_read(path) : -1;
     *bytes = 0;
     if (fd >= 0) {
         size_t room = (size_t)about.st_size;
@@ -167,7 +167,7 @@ static void take_val_line(Glance *g, const json_t *line)
     if (split && strcmp(split, "val") == 0 && !(loss >= g->best)) g->best = isnan(loss) ? g->best : loss;
 }
 
-static void take_piece(Glance *g, const char *line, size_t n, void (*take)(Glance *g, const json_t *line))
+static void take_glance_line(Glance *g, const char *line, size_t n, void (*take)(Glance *g, const json_t *line))
 {
     json_t *all = line_json(line, n);
     if (all) take(g, all);
@@ -182,19 +182,19 @@ static void take_last_lines(Glance *g, const char *text, size_t bytes)
     for (int i = 0; i < LINES && bytes; i++) {
         size_t from = bytes - 1;
         while (from && text[from - 1] != '\n') from--;
-        take_piece(g, text + from, bytes - from, take_train_line);
+        take_glance_line(g, text + from, bytes - from, take_train_line);
         bytes = from;
     }
 }
 
-static void take_evaluations(Glance *g, const char *text)
+static void glance_at_evaluations(Glance *g, const char *text)
 {
     static const char mark[] = "\"split\":\"val\"";
     for (const char *at = strstr(text, mark); at; at = strstr(at, mark)) {
         const char *line = at, *end = strchr(at, '\n');
         while (line > text && line[-1] != '\n') line--;
         if (!end) return;
-        take_piece(g, line, (size_t)(end - line), take_val_line);
+        take_glance_line(g, line, (size_t)(end - line), take_val_line);
         at = end;
     }
 }
@@ -211,17 +211,17 @@ Glance glance_at(const char *folder)
     Glance g = {.step = NAN, .seconds = NAN, .loss = NAN, .best = NAN, .norm = NAN, .norm_step = NAN};
     size_t bytes;
     struct stat about;
-    char *fault = NULL, *text = text_of_file(folder, "metrics.jsonl", &bytes);
+    char *fault = NULL, *text = text_of_run(folder, "metrics.jsonl", &bytes);
     json_t *config = json_of_file(folder, "config.json", &fault), *run = json_of_file(folder, "run.json", &fault);
     const json_t *rate = json_object_get(json_object_get(config, "recipe"), "lr");
     g.folder = text_of("%s", folder);
     g.model = model_word(config);
     g.steps = planned_steps(config);
     g.rate = json_is_number(rate) ? json_number_value(rate) : NAN;
-    g.changed = is_plain_file(folder, "metrics.jsonl", &about) ? (double)about.st_mtime : 0;
+    g.changed = is_file_of_run(folder, "metrics.jsonl", &about) ? (double)about.st_mtime : 0;
     if (text) {
         take_last_lines(&g, text, bytes);
-        take_evaluations(&g, text);
+        glance_at_evaluations(&g, text);
     }
     g.state = state_of_run(folder, config, run, g.step);
     json_decref(config);

@@ -66,7 +66,7 @@ static enum MHD_Result on_page(void *server, struct MHD_Connection *from, const 
     return send_text(s, from, MHD_HTTP_OK, "text/html; charset=utf-8", page, n);
 }
 
-static void say_nothing(void *with, const char *fmt, va_list args) { (void)with, (void)fmt, (void)args; }
+static void tell_nobody(void *with, const char *fmt, va_list args) { (void)with, (void)fmt, (void)args; }
 
 void serve_pages(const Pages *p, int port)
 {
@@ -83,7 +83,7 @@ void serve_pages(const Pages *p, int port)
     pthread_sigmask(SIG_BLOCK, &ends, NULL); /* before the thread begins, which has them blocked too */
     struct MHD_Daemon *daemon = s.mhd.MHD_start_daemon(
         MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG, (uint16_t)port, NULL, NULL, on_page, &s,
-        MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&at,
+        MHD_OPTION_EXTERNAL_LOGGER, tell_nobody, NULL, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&at,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_READERS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES, MHD_OPTION_END);
     if (!daemon)
