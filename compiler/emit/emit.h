@@ -342,7 +342,7 @@ Buffers buffers_of_arena(const Program *p); /* by their first use */
 /* The table of the arena. drawn: with a row for each buffer. */
 void say_memory(Page *page, Text *t, const Program *p, const char *margin, bool drawn);
 char *buffers_member(Page *page, const Program *p); /* of the table of entries */
-void say_buffer_table(Page *page, Text *t, const Program *p);
+void put_buffer_tables(Page *page, const char *dir); /* model.plan.h */
 
 char *entry_name(Page *page, const Program *p);
 char *entry_head(Page *page, const Program *p); /* void gpt_train(const Gpt_params *p, …); after emit_entry */
@@ -436,7 +436,7 @@ char *param_text(Page *page, const Param *p, const char *base, const char *const
 void print_plan(Page *page, Text *t);
 
 /* The folder of a program. */
-void emit_c(Page *page, const char *dir);    /* emit/c.c: model.c, model.h, plan.txt, CMakeLists.txt */
-void emit_cuda(Page *page, const char *dir); /* emit/cuda.c: model.cu, tables.c, model.h, plan.txt, CMakeLists.txt */
+void emit_c(Page *page, const char *dir);    /* emit/c.c: model.c, model.h, model.plan.h, plan.txt, CMakeLists.txt */
+void emit_cuda(Page *page, const char *dir); /* emit/cuda.c: model.cu, tables.c, model.h, model.plan.h, plan.txt, CMakeLists.txt */
 
 #endif

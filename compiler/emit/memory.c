@@ -122,14 +122,12 @@ static const char *line_of_value(const Node *value)
     return value && value->where.file ? format("%s:%d", file_name(value->where.file), value->where.line) : "";
 }
 
-/* Needs: enter_scope(page, p). */
-void say_buffer_table(Page *page, Text *t, const Program *p)
+static void say_buffer_table(Page *page, Text *t, const Program *p)
 {
     enum { LONG_SHAPE = 60 };
-    if (!has_buffer_table(p)) return;
     Buffers all = buffers_of_arena(p);
     const int *last = last_of_bytes(p);
-    say(t, "static const Lathe_buffer %s[] = {\n    /* name, shape, line, bytes, offset, first and last lap */\n",
+    say(t, "\nstatic const Lathe_buffer %s[] = {\n    /* name, shape, line, bytes, offset, first and last lap */\n",
         buffer_table(page, p));
     for (int i = 0; i < all.n; i++) {
         const Buffer *b = all.at[i];
@@ -139,4 +137,17 @@ void say_buffer_table(Page *page, Text *t, const Program *p)
                               (long long)b->bytes, (long long)b->offset, b->first, last[b->number]));
     }
     say(t, "};\n");
+}
+
+/* A file beside model.c: nobody reads it there, and plan.txt draws the same. */
+void put_buffer_tables(Page *page, const char *dir)
+{
+    Text t = {0};
+    const Module *m = page->module;
+    say(&t, "/* model.plan.h: buffers of the arena, for reports of runs; made by lathe, as plan.txt is. */\n");
+    for (int i = 0; i < m->programs.n; i++) {
+        enter_scope(page, m->programs.at[i]);
+        if (has_buffer_table(m->programs.at[i])) say_buffer_table(page, &t, m->programs.at[i]);
+    }
+    put_file(dir, "model.plan.h", t.at, t.n);
 }

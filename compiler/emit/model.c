@@ -273,11 +273,10 @@ static void say_entry_table(Page *page, Text *t)
         say_tensors(page, t, p, INPUTS, "in");
         say_tensors(page, t, p, OUTPUTS, "out");
         say_kernel_table(page, t, p);
-        say_buffer_table(page, t, p);
         say_watch_tables(page, t, p);
     }
     if (!m->programs.n) return;
-    say(t, "\nstatic const Lathe_entry entries[] = {\n");
+    say(t, "\n#include \"model.plan.h\"\n\nstatic const Lathe_entry entries[] = {\n");
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
         const char *instruments =

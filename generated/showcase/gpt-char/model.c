@@ -1243,45 +1243,6 @@ static const Lathe_kernel train_kernels[] = {
     {43, "make_d_wpe_weight", "d_wpe_weight = sum_BATCH(d_h_residual)",
      "wpe", "gpt.lua:142", 0, 425984, true},
 };
-static const Lathe_buffer train_buffers[] = {
-    /* name, shape, line, bytes, offset, first and last lap */
-    {"wte", "[BATCH][SEQ][WIDTH]", "gpt.lua:142", 393216, 0, 0, 1},
-    {"h_residual", "[LAYERS + 1][BATCH][SEQ][WIDTH]", "gpt.lua:29", 1966080, 11010048, 1, 41},
-    {"c_fc", "[LAYERS][BATCH][SEQ][4 * WIDTH]", "gpt.lua:25", 6291456, 0, 2, 41},
-    {"attn", "[LAYERS][BATCH][SEQ][WIDTH]", "gpt.lua:18", 1572864, 12976128, 2, 41},
-    {"heads", "[LAYERS][BATCH][SEQ][HEADS][WIDTH / HEADS]", "gpt.lua:18", 1572864, 14548992, 2,
-            41},
-    {"qkv", "[LAYERS][BATCH][SEQ][3 * WIDTH]", "gpt.lua:18", 4718592, 6291456, 2, 41},
-    {"lse", "[LAYERS][BATCH][HEADS][SEQ]", "gpt.lua:18", 49152, 19660800, 2, 41},
-    {"c_attn_weight_packed", "[WIDTH][3 * WIDTH]", "gpt.lua:18", 196608, 16515072, 3, 6},
-    {"ln_1", "[BATCH][SEQ][WIDTH]", "gpt.lua:17", 393216, 16121856, 3, 6},
-    {"c_proj_weight_packed", "[WIDTH][WIDTH]", "gpt.lua:18", 65536, 19398656, 8, 17},
-    {"c_fc_weight_packed", "[WIDTH][4 * WIDTH]", "gpt.lua:25", 262144, 18874368, 8, 17},
-    {"c_proj_weight_packed_for_mlp", "[4 * WIDTH][WIDTH]", "gpt.lua:25", 262144, 19136512, 8, 17},
-    {"ln_2", "[BATCH][SEQ][WIDTH]", "gpt.lua:24", 393216, 18087936, 8, 17},
-    {"attended", "[BATCH][SEQ][WIDTH]", "gpt.lua:23", 393216, 18481152, 8, 17},
-    {"active", "[BATCH][SEQ][4 * WIDTH]", "gpt.lua:25", 1572864, 16121856, 8, 17},
-    {"mlp", "[BATCH][SEQ][WIDTH]", "gpt.lua:25", 393216, 17694720, 8, 17},
-    {"ln_f", "[BATCH][SEQ][WIDTH]", "gpt.lua:148", 393216, 16121856, 18, 23},
-    {"head_logits", "[BATCH * SEQ][VOCAB]", "gpt.lua:152", 199680, 16515072, 19, 24},
-    {"accuracy_values", "[BATCH][SEQ]", "gpt.lua:153", 3072, 16717824, 20, 22},
-    {"losses", "[BATCH * SEQ]", "gpt.lua:152", 3072, 16714752, 20, 21},
-    {"d_ln_f", "[BATCH * SEQ][WIDTH]", "gpt.lua:152", 393216, 19267584, 24, 43},
-    {"d_ln_f_weight_partial", "[32][WIDTH]", "gpt.lua:148", 16384, 16121856, 25, 25},
-    {"d_active", "[BATCH][SEQ][4 * WIDTH]", "gpt.lua:25", 1572864, 16121856, 27, 32},
-    {"active_again", "[BATCH][SEQ][4 * WIDTH]", "gpt.lua:25", 1572864, 17694720, 28, 29},
-    {"d_ln_2", "[BATCH][SEQ][WIDTH]", "gpt.lua:25", 393216, 17694720, 30, 39},
-    {"ln_2_again", "[BATCH][SEQ][WIDTH]", "gpt.lua:24", 393216, 18087936, 31, 32},
-    {"d_ln_2_weight_partial", "[32][WIDTH]", "gpt.lua:24", 16384, 18481152, 31, 31},
-    {"d_heads", "[BATCH][SEQ][WIDTH]", "gpt.lua:18", 393216, 17301504, 34, 35},
-    {"d_qkv", "[BATCH][SEQ][3 * WIDTH]", "gpt.lua:18", 1179648, 16121856, 35, 40},
-    {"c_attn_weight_packed_for_d_ln_1", "[3 * WIDTH][WIDTH]", "gpt.lua:18", 196608, 18481152, 36,
-            39},
-    {"d_ln_1", "[BATCH][SEQ][WIDTH]", "gpt.lua:18", 393216, 17301504, 36, 39},
-    {"ln_1_again", "[BATCH][SEQ][WIDTH]", "gpt.lua:17", 393216, 18087936, 36, 40},
-    {"d_ln_1_weight_partial", "[32][WIDTH]", "gpt.lua:17", 16384, 18677760, 36, 41},
-    {"d_wpe_weight_partial", "[2][SEQ * WIDTH]", "gpt.lua:142", 65536, 0, 43, 43},
-};
 static const Lathe_tensor grad_in[] = {
     {.name = "tokens", .role = LATHE_TOKENS, .dtype = LATHE_I32, .rank = 2, .dim = {12, 64},
             .offset = offsetof(Gpt_grad_in, tokens)},
@@ -1318,6 +1279,8 @@ static const Lathe_tensor decode_out[] = {
     {.name = "logits", .role = LATHE_FEATURES, .dtype = LATHE_F32, .rank = 3, .dim = {1, 1, 65},
             .offset = offsetof(Gpt_decode_out, logits)},
 };
+
+#include "model.plan.h"
 
 static const Lathe_entry entries[] = {
     {.name = "train", .run = run_train, .work_bytes = 19709952, .flops = 4014538752, .rows = 12,
