@@ -110,7 +110,10 @@ static int ranges(const Program *p)
     return n;
 }
 
-static char *buffer_table(Page *page, const Program *p) { return format("%s_buffers", identifier(page, p->graph->name)); }
+static char *buffer_table(Page *page, const Program *p)
+{
+    return format("%s_buffers", identifier(page, p->graph->name));
+}
 
 char *buffers_member(Page *page, const Program *p)
 {

@@ -22,9 +22,10 @@ static const Flag flags[] = {
     {"--log", FLAG_ON, &asked.log, "", "values on a logarithmic scale"},
 };
 
-static const Command_line line = {"plot", "RUN… [options]",
-                                  "Draws a number of runs in the terminal: dots of braille, or letters where it is not UTF-8.", flags,
-                                  sizeof flags / sizeof *flags};
+static const Command_line line = {
+    "plot", "RUN… [options]",
+    "Draws a number of runs in the terminal: dots of braille, or letters where it is not UTF-8.", flags,
+    sizeof flags / sizeof *flags};
 
 static double step_of_point(const Point *p) { return p->step; }
 static double units_of_point(const Point *p) { return p->units; }

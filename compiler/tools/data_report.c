@@ -44,7 +44,9 @@ static void write_page(const Words *folders, const Charts *charts)
 {
     size_t bytes;
     Fault f = {0};
-    const char *path = asked.out ? asked.out : folders->n > 1 ? "report.html" : text_of("%s/report.html", folders->at[0]);
+    const char *path = asked.out        ? asked.out
+                       : folders->n > 1 ? "report.html"
+                                        : text_of("%s/report.html", folders->at[0]);
     char *page = page_of_folders(folders, charts, false, &bytes);
     if (!replace_text(path, page, &f))
         fail(EXIT_DATA, path, "%s; %s or choose another file with -o", f.text, room_remedy(f.number));
@@ -88,8 +90,8 @@ int report_command(int argc, char **argv)
     take_command_line(&line, argc, argv, 1, &folders);
     if (!folders.n) fail(EXIT_USAGE, NULL, "report needs a run's folder: lathe report RUN…; `lathe runs` lists runs");
     if (folders.n > MOST_RUNS)
-        fail(EXIT_USAGE, NULL, "report draws at most %d runs at once, %d were given; choose among them by `lathe runs`", MOST_RUNS,
-             folders.n);
+        fail(EXIT_USAGE, NULL, "report draws at most %d runs at once, %d were given; choose among them by `lathe runs`",
+             MOST_RUNS, folders.n);
     if (asked.port && !asked.watch) fail(EXIT_USAGE, NULL, "--port is for --watch");
     if (asked.out && asked.watch) fail(EXIT_USAGE, NULL, "-o writes a file, --watch serves; give one");
     if (!find_charts(&charts)) fail(EXIT_ERROR, NULL, "%s", charts_remedy());

@@ -25,9 +25,10 @@ static const Flag flags[] = {
     {"--json", FLAG_ON, &asked.json, "", "the result as JSON"},
 };
 
-static const Command_line line = {"runs", "[DIR…] [options]",
-                                  "Lists the runs below folders (runs): how they are, how far they came, their best loss.", flags,
-                                  sizeof flags / sizeof *flags};
+static const Command_line line = {
+    "runs", "[DIR…] [options]",
+    "Lists the runs below folders (runs): how they are, how far they came, their best loss.", flags,
+    sizeof flags / sizeof *flags};
 
 typedef struct Glances {
     Glance *at;
@@ -67,7 +68,10 @@ static void find_runs(Glances *all, const char *folder, int depth)
 
 /* ------------------------------------------------------------------ order */
 
-static int compare_numbers(double a, double b) { return isnan(a) || isnan(b) ? isnan(a) - isnan(b) : (a > b) - (a < b); }
+static int compare_numbers(double a, double b)
+{
+    return isnan(a) || isnan(b) ? isnan(a) - isnan(b) : (a > b) - (a < b);
+}
 
 static int by_run_name(const Glance *a, const Glance *b) { return strverscmp(a->folder, b->folder); }
 static int by_model(const Glance *a, const Glance *b) { return strcmp(a->model, b->model); }
@@ -82,8 +86,9 @@ static int by_change(const Glance *a, const Glance *b) { return compare_numbers(
 static const struct Order_of_runs {
     const char *name;
     int (*compare)(const Glance *a, const Glance *b);
-} orders[] = {{"name", by_run_name}, {"model", by_model}, {"state", by_state}, {"steps", by_steps},    {"best", by_best},
-              {"loss", by_loss}, {"rate", by_rate},   {"time", by_time},   {"changed", by_change}, {NULL, NULL}};
+} orders[] = {{"name", by_run_name},  {"model", by_model}, {"state", by_state}, {"steps", by_steps},
+              {"best", by_best},      {"loss", by_loss},   {"rate", by_rate},   {"time", by_time},
+              {"changed", by_change}, {NULL, NULL}};
 
 static const struct Order_of_runs *order;
 
@@ -120,7 +125,9 @@ static void fill_cells(const Glance *g, char *cell[COLUMNS_OF_RUNS])
     cell[0] = text_of("%s", g->folder);
     cell[1] = text_of("%s", *g->model ? g->model : "-");
     cell[2] = text_of("%s", state_words[g->state]);
-    cell[3] = isnan(g->step) ? text_of("%s", "-") : g->steps > 0 ? text_of("%.0f/%.0f", g->step, g->steps) : text_of("%.0f", g->step);
+    cell[3] = isnan(g->step) ? text_of("%s", "-")
+              : g->steps > 0 ? text_of("%.0f/%.0f", g->step, g->steps)
+                             : text_of("%.0f", g->step);
     cell[4] = number_cell(g->best, "%.4f");
     cell[5] = number_cell(g->loss, "%.4f");
     cell[6] = number_cell(g->rate, "%g");
@@ -191,7 +198,8 @@ int runs_command(int argc, char **argv)
     for (int i = 0; i < folders.n; i++) {
         struct stat about;
         if (stat(folders.at[i], &about) != 0)
-            fail(EXIT_DATA, folders.at[i], "cannot be read: %s; name the folder that has runs: lathe runs DIR", error_text(errno));
+            fail(EXIT_DATA, folders.at[i], "cannot be read: %s; name the folder that has runs: lathe runs DIR",
+                 error_text(errno));
         find_runs(&all, folders.at[i], 0);
     }
     if (!all.n && !asked.json) note("no runs are below %s", folders.at[0]);

@@ -44,8 +44,8 @@ bool find_charts(Charts *to)
 
 const char *charts_remedy(void)
 {
-    return "reports are drawn by dygraphs, which is not installed; Debian, Ubuntu: apt install libjs-dygraphs (or name the "
-           "folder of dygraph.min.js and dygraph.min.css in LATHE_DYGRAPHS)";
+    return "reports are drawn by dygraphs, which is not installed; Debian, Ubuntu: apt install libjs-dygraphs (or name "
+           "the folder of dygraph.min.js and dygraph.min.css in LATHE_DYGRAPHS)";
 }
 
 void free_charts(Charts *c)

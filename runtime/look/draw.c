@@ -10,8 +10,8 @@
 enum { MARGIN = 11 }; /* columns for numbers */
 
 typedef struct Field {
-    int wide, high;       /* dots */
-    int across, down;     /* dots of a character */
+    int wide, high;   /* dots */
+    int across, down; /* dots of a character */
     double low, high_value, from, to;
     unsigned char *dots, *owner; /* [characters]: bits of braille; 1 + the curve that was drawn last */
     const Canvas *how;

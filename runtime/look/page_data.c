@@ -68,7 +68,8 @@ static json_t *finite_json(double x)
 
 static json_t *point_json(const Point *p)
 {
-    return json_pack("[o, o, o, o]", finite_json(p->step), finite_json(p->units), finite_json(p->seconds), finite_json(p->value));
+    return json_pack("[o, o, o, o]", finite_json(p->step), finite_json(p->units), finite_json(p->seconds),
+                     finite_json(p->value));
 }
 
 static json_t *marks_json(const Series *s)
@@ -133,11 +134,12 @@ static json_t *levels_json(const json_t *output)
     if (!n || n > MOST_ELEMENTS || !json_is_array(shape)) return NULL;
     double low = element_of_output(values, 0), high = low;
     json_t *levels = json_array(), *first = json_array();
-    for (size_t i = 0; i < n; i++) low = fmin(low, element_of_output(values, i)), high = fmax(high, element_of_output(values, i));
     for (size_t i = 0; i < n; i++)
-        add_json(levels, json_integer(grey_of(element_of_output(values, i), low, high)));
+        low = fmin(low, element_of_output(values, i)), high = fmax(high, element_of_output(values, i));
+    for (size_t i = 0; i < n; i++) add_json(levels, json_integer(grey_of(element_of_output(values, i), low, high)));
     for (size_t i = 0; i < n && i < FIRST; i++) add_json(first, json_real(element_of_output(values, i)));
-    return json_pack("{s:O, s:f, s:f, s:o, s:o}", "shape", shape, "low", low, "high", high, "levels", levels, "first", first);
+    return json_pack("{s:O, s:f, s:f, s:o, s:o}", "shape", shape, "low", low, "high", high, "levels", levels, "first",
+                     first);
 }
 
 static json_t *sample_json(const json_t *line, bool arrays)
@@ -213,7 +215,8 @@ json_t *page_json(Past_run *const *runs, int n, int64_t points, bool watched)
     for (int i = 0; i < n; i++) series += runs[i]->n;
     int most = (int)(points / series);
     most = most < 40 ? 40 : most;
-    for (int i = 0; i < n; i++) add_json(list, run_json(runs[i], most, (size_t)(MOST_ARRAYS / n > 0 ? MOST_ARRAYS / n : 1)));
+    for (int i = 0; i < n; i++)
+        add_json(list, run_json(runs[i], most, (size_t)(MOST_ARRAYS / n > 0 ? MOST_ARRAYS / n : 1)));
     strftime(made, sizeof made, "%Y-%m-%d %H:%M UTC", gmtime(&now));
     put_json(all, "made", json_string(made));
     put_json(all, "watched", json_boolean(watched));

@@ -114,7 +114,8 @@ static void read_metrics_file(Past_run *r)
     ssize_t n;
     off_t left = 0;
     FILE *f = open_stream_to_read(path);
-    if (f && fstat(fileno(f), &about) == 0 && S_ISREG(about.st_mode)) left = about.st_size; /* a run may go on writing */
+    if (f && fstat(fileno(f), &about) == 0 && S_ISREG(about.st_mode))
+        left = about.st_size; /* a run may go on writing */
     while (f && left > 0 && (n = getline(&line, &room, f)) > 0) {
         take_metrics_line(r, line, (size_t)n);
         left -= n;
@@ -158,7 +159,8 @@ Past_run *read_past(const char *folder)
 {
     struct stat about;
     if (stat(folder, &about) != 0)
-        fail(EXIT_DATA, folder, "expected a run's folder, and it cannot be read: %s; `lathe runs DIR` lists the runs below a folder",
+        fail(EXIT_DATA, folder,
+             "expected a run's folder, and it cannot be read: %s; `lathe runs DIR` lists the runs below a folder",
              error_text(errno));
     if (!S_ISDIR(about.st_mode) || !looks_like_run(folder))
         fail(EXIT_DATA, folder, "expected a run's folder, found %s; `lathe runs DIR` lists the runs below a folder",
@@ -168,7 +170,8 @@ Past_run *read_past(const char *folder)
     r->about = read_part(r, "run.json");
     r->eval = read_part(r, "eval.json");
     read_metrics_file(r);
-    if (r->crowded) put_fault(r, text_of("%s: more than %d numbers by name; the others are left out", folder, MOST_SERIES));
+    if (r->crowded)
+        put_fault(r, text_of("%s: more than %d numbers by name; the others are left out", folder, MOST_SERIES));
     return r;
 }
 

@@ -32,7 +32,9 @@ static Lives lives_of(const json_t *buffers)
     for (size_t i = 0; i < json_array_size(buffers) && i < MOST_LAPS; i++) {
         const json_t *b = json_array_get(buffers, i);
         Life a = {b, whole(b, "bytes"), whole(b, "first"), whole(b, "last")};
-        if (a.bytes < 0 || a.bytes > most_bytes || whole(b, "offset") < 0 || a.first < 0 || a.last < a.first || a.last >= MOST_LAPS) continue;
+        if (a.bytes < 0 || a.bytes > most_bytes || whole(b, "offset") < 0 || a.first < 0 || a.last < a.first ||
+            a.last >= MOST_LAPS)
+            continue;
         l.at[l.n++] = a;
         if (a.last >= l.laps) l.laps = a.last + 1;
     }
@@ -43,7 +45,8 @@ static Lives lives_of(const json_t *buffers)
 static int64_t fullest_lap(const Lives *l, int64_t *most)
 {
     int64_t *change = must_alloc(sizeof *change * (size_t)(l->laps + 1)), now = 0, at = 0;
-    for (int i = 0; i < l->n; i++) change[l->at[i].first] += l->at[i].bytes, change[l->at[i].last + 1] -= l->at[i].bytes;
+    for (int i = 0; i < l->n; i++)
+        change[l->at[i].first] += l->at[i].bytes, change[l->at[i].last + 1] -= l->at[i].bytes;
     *most = 0;
     for (int64_t k = 0; k < l->laps; k++) {
         now += change[k];
@@ -56,7 +59,8 @@ static int64_t fullest_lap(const Lives *l, int64_t *most)
 static int largest_first(const void *a, const void *b)
 {
     const Life *x = a, *y = b;
-    return x->bytes != y->bytes ? (x->bytes < y->bytes) - (x->bytes > y->bytes) : (x->first > y->first) - (x->first < y->first);
+    return x->bytes != y->bytes ? (x->bytes < y->bytes) - (x->bytes > y->bytes)
+                                : (x->first > y->first) - (x->first < y->first);
 }
 
 json_t *drawn_plan(const json_t *plan)
@@ -74,7 +78,8 @@ json_t *drawn_plan(const json_t *plan)
     }
     put_json(all, "left_out", json_integer(l.n > MOST_DRAWN ? l.n - MOST_DRAWN : 0));
     put_json(all, "buffers", drawn);
-    put_json(all, "peak", json_pack("{s:I, s:I, s:o}", "lap", (json_int_t)lap, "bytes", (json_int_t)most, "blame", blamed));
+    put_json(all, "peak",
+             json_pack("{s:I, s:I, s:o}", "lap", (json_int_t)lap, "bytes", (json_int_t)most, "blame", blamed));
     put_json(all, "laps", json_integer(l.laps));
     free(l.at);
     return all;

@@ -20,8 +20,8 @@ typedef struct Page_server {
     const Pages *pages;
 } Page_server;
 
-static enum MHD_Result send_text(Page_server *s, struct MHD_Connection *to, unsigned status, const char *type, char *text,
-                                 size_t n)
+static enum MHD_Result send_text(Page_server *s, struct MHD_Connection *to, unsigned status, const char *type,
+                                 char *text, size_t n)
 {
     struct MHD_Response *r = s->mhd.MHD_create_response_from_buffer(n, text, MHD_RESPMEM_MUST_FREE);
     if (!r) return free(text), MHD_NO;
@@ -87,7 +87,8 @@ void serve_pages(const Pages *p, int port)
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_READERS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES, MHD_OPTION_END);
     if (!daemon)
-        fail(EXIT_ERROR, NULL, "--port %d: the port cannot be opened: another program may have it; give another, or 0", port);
+        fail(EXIT_ERROR, NULL, "--port %d: the port cannot be opened: another program may have it; give another, or 0",
+             port);
     p->ready(s.mhd.MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT)->port);
     while (sigwait(&ends, &number) != 0) {}
     s.mhd.MHD_stop_daemon(daemon);

@@ -69,7 +69,8 @@ static json_t *start_json(const Progress *at)
     put_json(all, "cores", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
     put_json(all, "threads", json_integer(omp_get_max_threads()));
     put_json(all, "memory", json_integer((json_int_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE)));
-    put_json(all, "system", uname(&u) == 0 ? own_word(text_of("%s %s %s", u.sysname, u.release, u.machine)) : json_null());
+    put_json(all, "system",
+             uname(&u) == 0 ? own_word(text_of("%s %s %s", u.sysname, u.release, u.machine)) : json_null());
     put_json(all, "compiler", json_string(__VERSION__));
     return all;
 }
@@ -175,7 +176,8 @@ static char *about_path(const Trainer *t) { return text_of("%s/run.json", run_fo
 
 static void write_json(const Trainer *t, json_t *all, Fault *f)
 {
-    char *text = json_written(all, JSON_COMPACT | JSON_REAL_PRECISION(15)), *line = text_of("%s\n", text), *path = about_path(t);
+    char *text = json_written(all, JSON_COMPACT | JSON_REAL_PRECISION(15)), *line = text_of("%s\n", text),
+         *path = about_path(t);
     replace_text(path, line, f);
     free(path);
     free(line);
@@ -187,7 +189,8 @@ static void write_json(const Trainer *t, json_t *all, Fault *f)
 static json_t *starts_before(const Trainer *t)
 {
     char *path = about_path(t);
-    json_t *old = t->resume ? json_load_file(path, 0, NULL) : NULL, *starts = json_incref(json_object_get(old, "starts"));
+    json_t *old = t->resume ? json_load_file(path, 0, NULL) : NULL,
+           *starts = json_incref(json_object_get(old, "starts"));
     free(path);
     json_decref(old);
     if (json_is_array(starts)) return starts;

@@ -108,8 +108,8 @@ void show_live_line(const Live *l, int64_t done, int64_t steps, const char *line
         if (has[i]) room -= characters(parts[i]);
     }
     fputs("\r", stderr);
-    show(stderr, "%s%.*s%s%s", has[0] ? bar : "", bytes_of_first(line, columns_of_terminal() - 1), line, has[1] ? sparks : "",
-         has[2] ? memory : "");
+    show(stderr, "%s%.*s%s%s", has[0] ? bar : "", bytes_of_first(line, columns_of_terminal() - 1), line,
+         has[1] ? sparks : "", has[2] ? memory : "");
     fputs("\033[K", stderr);
     for (int i = 0; i < 3; i++) free(parts[i]);
 }

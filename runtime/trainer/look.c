@@ -44,7 +44,8 @@ static void run_quietly(char *const *words)
     int status;
     posix_spawn_file_actions_t files;
     posix_spawn_file_actions_init(&files);
-    for (int fd = 0; fd < 3; fd++) posix_spawn_file_actions_addopen(&files, fd, "/dev/null", fd ? O_WRONLY : O_RDONLY, 0);
+    for (int fd = 0; fd < 3; fd++)
+        posix_spawn_file_actions_addopen(&files, fd, "/dev/null", fd ? O_WRONLY : O_RDONLY, 0);
     if (posix_spawn(&child, "/proc/self/exe", &files, NULL, words, environ) == 0)
         while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
     posix_spawn_file_actions_destroy(&files);

@@ -1,5 +1,6 @@
-/* fuzz_metrics.c: what reports read of a run.  The first line is its run.json, config.json and eval.json, the others are
- * those of metrics.jsonl.  What comes out is JSON without markup, with no more points than there may be, all finite. */
+/* fuzz_metrics.c: what reports read of a run.  The first line is its run.json, config.json and eval.json, the others
+ * are those of metrics.jsonl.  What comes out is JSON without markup, with no more points than there may be, all
+ * finite. */
 #include "base/words.h"
 #include "fuzz.h"
 #include "look/page.h"
@@ -46,7 +47,8 @@ void fuzz_one(const char *path, const char *text, size_t n)
     const char *end = memchr(text, '\n', n), *at = end ? end + 1 : text + n;
     Past_run *r = new_past(path);
     json_t *first = json_loadb(text, (size_t)(at - text), 0, NULL);
-    if (json_is_object(first)) r->about = json_incref(first), r->config = json_incref(first), r->eval = json_incref(first);
+    if (json_is_object(first))
+        r->about = json_incref(first), r->config = json_incref(first), r->eval = json_incref(first);
     json_decref(first);
     while (at < text + n) {
         const char *next = memchr(at, '\n', (size_t)(text + n - at));

@@ -26,6 +26,31 @@ points ' 2 data-points="4"
  3 data-points="40"
  1 data-points="44"'
 
+# What a reader does: keys on a chart, another axis, smoothing, a log scale, a column to sort by.
+cat >reader.js <<'X'
+<script>
+const told = [], check = (what, holds) => told.push(what + (holds ? ' works' : ' FAILS'));
+const key = (k, more) => charts[0].canvas.dispatchEvent(new KeyboardEvent('keydown', { key: k, bubbles: true, cancelable: true, ...more }));
+const range = c => c.g.xAxisRange(), wide = c => range(c)[1] - range(c)[0], all = wide(charts[0]);
+key('+'); check('zoom', Math.abs(wide(charts[0]) / all - 0.5) < 0.01 && Math.abs(wide(charts[1]) - wide(charts[0])) < 1e-6);
+const from = range(charts[0])[0];
+key('ArrowRight', { shiftKey: true }); check('moving', range(charts[0])[0] > from);
+key('0'); check('all of it', Math.abs(wide(charts[0]) / all - 1) < 0.01);
+key('ArrowRight'); check('the cursor', charts[0].readout.textContent.includes('step 1'));
+const choose = (id, value) => { byId(id).value = value; byId(id).dispatchEvent(new Event('input')); };
+choose('smooth', 60); check('smoothing', charts[0].g.numColumns() === 5 && byId('smoothed').textContent === '0.60');
+byId('log').click(); check('a log scale', charts[0].g.getOption('logscale') === true);
+document.querySelector('input[name=axis][value="1"]').click(); check('tokens', range(charts[0])[1] > 1000);
+document.querySelector('input[name=axis][value="2"]').click(); check('time', charts.every(c => c.g.numRows() > 0));
+check('tabs', [...document.querySelectorAll('.canvas')].every(c => c.tabIndex === 0 && c.getAttribute('aria-label')));
+document.body.append(make('p', {}, 'reader: ' + told.join(', ')));
+</script>
+X
+cat a/report.html reader.js >reader.html
+opened reader.html 6
+grep -o 'reader: .*' dom | sed 's/<.*//' >told
+[ "$(grep -o ' works' told | wc -l)" = 9 ] && ! grep -q FAILS told && ok 'keys and controls' || wrong "keys and controls: $(cat told)"
+
 # Two runs, one of them with what is not finite and 5,000 steps.
 mkdir b
 awk 'BEGIN { for (i = 1; i <= 5000; i++) printf "{\"step\":%d,\"split\":\"train\",\"loss\":%s,\"lr\":%g,\"grad_norm\":%g,\"tok_s\":%d,\"tokens\":%d,\"time\":%.3f}\n", i, i == 70 ? "NaN" : 5 / i, 1 / i, i % 7, i, i, i / 3000 }' >b/metrics.jsonl

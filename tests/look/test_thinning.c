@@ -1,4 +1,5 @@
-/* test_thinning.c: thinned numbers of a run: spikes stay, short runs stay whole, odd values become marks; lines with NaN. */
+/* test_thinning.c: thinned numbers of a run: spikes stay, short runs stay whole, odd values become marks; lines with
+ * NaN. */
 #include "look/lines.h"
 #include "look/series.h"
 
@@ -50,7 +51,8 @@ static void test_spikes(int64_t n)
             memcpy(q, p, sizeof q);
             int left = fewer_points(q, k, most);
             expect(left <= most && left > most / 3, "as few as wanted");
-            expect(has_value(q, left, spike, 1000) && has_value(q, left, spike + 1, -1000), "spikes stay in fewer points");
+            expect(has_value(q, left, spike, 1000) && has_value(q, left, spike + 1, -1000),
+                   "spikes stay in fewer points");
         }
         free_series(s);
     }
@@ -96,7 +98,8 @@ static void test_lines(void)
     expect_number("{\"loss\":-Infinity}", "loss", -INFINITY);
     expect_number("{\"a\":\"x\\\"nan\",\"loss\":inf}", "loss", INFINITY);
     expect_number("{\"loss\":null}", "loss", NAN);
-    static const char *const wrong[] = {"", "{", "[1]", "nan", "{\"loss\":nano}", "{\"a\":\"nan}", "{\"a\":1", "{\"a\":\"\\", "{\"a\":\xff}"};
+    static const char *const wrong[] = {
+        "", "{", "[1]", "nan", "{\"loss\":nano}", "{\"a\":\"nan}", "{\"a\":1", "{\"a\":\"\\", "{\"a\":\xff}"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) expect(!line_json(wrong[i], strlen(wrong[i])), wrong[i]);
 }
 
