@@ -116,6 +116,9 @@ function columnsOf() {
   const loss = r => seriesOf(r, 'train', 'loss'), norm = r => seriesOf(r, 'train', 'grad_norm');
   columns.push({ title: 'last train loss', of: r => loss(r) && loss(r).last && loss(r).last[3], number: true, better: 1,
     shown: r => loss(r) && loss(r).last ? numberText(loss(r).last[3]) : '' });
+  if (runs.length > 1)
+    columns.push({ title: 'greatest train loss', of: r => loss(r) && loss(r).greatest && loss(r).greatest[3], number: true,
+      shown: r => loss(r) && loss(r).greatest ? numberText(loss(r).greatest[3]) + whereOf(loss(r).greatest) : '' });
   columns.push({ title: 'greatest norm', of: r => norm(r) && norm(r).greatest && norm(r).greatest[3], number: true,
     shown: r => norm(r) && norm(r).greatest ? numberText(norm(r).greatest[3]) + whereOf(norm(r).greatest) : '' });
   for (const k of mostTold(differing)) {
