@@ -372,7 +372,7 @@ static int do_doctor(void)
     return tell_findings(&d, line_of.options.json);
 }
 
-/* `lathe tokenize …`, `lathe data …`, `lathe new …`: lathe-data reads the rest of the line. */
+/* `lathe tokenize …`, `lathe data …`, `lathe report …` and the like: lathe-data reads the rest of the line. */
 static int do_data(void)
 {
     line_of.all[0] = program_beside("lathe-data");
@@ -416,6 +416,9 @@ static const Command commands[] = {
     {"data", do_data, 0, "info FILE…", "prints what files of training data contain"},
     {"new", do_data, 0, "DIR --from PATH",
      "writes a description of a published model: a Hugging Face folder, a GGUF file"},
+    {"report", do_data, 0, "RUN…", "draws runs as a page of HTML: losses, settings, samples, layers, memory"},
+    {"runs", do_data, 0, "[DIR…]", "lists and sorts runs: state, steps, best loss, rate, time"},
+    {"plot", do_data, 0, "RUN…", "draws a number of runs in the terminal"},
     {"doctor", do_doctor, PASSES_ON, "[MODEL.lua]",
      "what this machine has, what fits, and how fast it will be; --data FILE, --out RUN"},
     {"help", do_help, 0, "", "this page"},

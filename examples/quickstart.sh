@@ -18,6 +18,7 @@ cd "$(dirname "$0")/.."
 
 . tests/setup.sh
 need_compiler_packages
+need_report_packages
 [ -n "$text" ] || need bible bible-kjv
 install_wanted
 build_lathe lathe
@@ -34,4 +35,4 @@ echo
 echo "A sample:"
 generated/quickstart/trainer generate --out $run --data "$text"
 echo
-echo "The trainer and its source are in generated/quickstart, the run in $run."
+echo "The trainer and its source are in generated/quickstart, the run in $run; $run/report.html shows it in a browser."

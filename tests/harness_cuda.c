@@ -415,7 +415,7 @@ void compare_sides(Both *b, const char *what, double bound, Rng *rng)
 Device device_of_text(const Both *b, const char *text, const char *header)
 {
     const char *folder = next_folder();
-    must(run_command(NULL, "cp '%s/launchers.inc' '%s/model.h' '%s/tables.c' '%s'", b->folder, b->folder, b->folder,
+    must(run_command(NULL, "cp '%s/launchers.inc' '%s'/model.*h '%s/tables.c' '%s'", b->folder, b->folder, b->folder,
                      folder) == 0);
     must(write_file(format("%s/model.cu", folder), text, strlen(text)));
     if (header) must(write_file(format("%s/lathe_cuda.cuh", folder), header, strlen(header)));

@@ -178,6 +178,7 @@ fi
 . tests/setup.sh
 need_compiler_packages
 need_cfunc_packages
+need_report_packages
 need_hdf5_packages
 need g++ g++
 if [ "$BUILD" = build-thread ]; then

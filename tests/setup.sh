@@ -67,6 +67,11 @@ need_cfunc_packages() {
     need_library libclang1-19
 }
 
+# What draws the charts of reports; a run does without otherwise.
+need_report_packages() {
+    need_library libjs-dygraphs
+}
+
 # What a trainer loads when it reads HDF5 files, and does without otherwise.
 need_hdf5_packages() {
     need_library libhdf5-103-1

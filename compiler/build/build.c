@@ -219,6 +219,7 @@ static uint64_t hash_of_everything(const char *dir, const Words *w)
     for (int i = 0; i < COUNT_OF(headers); i++) h = hash_file(format("%s/%s", runtime_dir(), headers[i]), h);
     h = hash_file(runtime_library(), h);
     h = hash_file(format("%s/model.h", dir), h);
+    h = hash_file(format("%s/model.plan.h", dir), h);
     return hash_file(format("%s/model.c", dir), h);
 }
 

@@ -33,6 +33,9 @@ static const char build_text[] =
     "endif()\n"
     "\n"
     "file(GLOB_RECURSE RUNTIME %s)\n"
+    "include(${LATHE_RUNTIME}/look/embed.cmake)\n"
+    "embed_page(${CMAKE_CURRENT_BINARY_DIR}/look_page.c)\n"
+    "list(APPEND RUNTIME ${CMAKE_CURRENT_BINARY_DIR}/look_page.c)\n"
     "add_executable(trainer %s ${RUNTIME})\n"
     "target_include_directories(trainer PRIVATE ${LATHE_RUNTIME} ${JANSSON_INCLUDE})\n"
     "target_link_libraries(trainer PRIVATE OpenMP::OpenMP_C ${JANSSON} m ${CMAKE_DL_LIBS}%s)\n"
@@ -95,7 +98,16 @@ void write_build_file(const char *dir, bool cuda)
 
 typedef bool Wanted(const char *name);
 
-static bool is_of_c(const char *name) { return ends_in(name, ".c") || ends_in(name, ".h") || ends_in(name, ".def"); }
+/* The report's page (runtime/look). */
+static bool is_of_page(const char *name)
+{
+    return ends_in(name, ".html") || ends_in(name, ".css") || ends_in(name, ".js") || ends_in(name, ".cmake");
+}
+
+static bool is_of_c(const char *name)
+{
+    return ends_in(name, ".c") || ends_in(name, ".h") || ends_in(name, ".def") || is_of_page(name);
+}
 static bool is_of_cuda(const char *name) { return is_of_c(name) || ends_in(name, ".cu") || ends_in(name, ".cuh"); }
 
 /* The build file compiles every source in the folder. A file that is not ours may be the user's, so it is not removed

@@ -74,7 +74,7 @@ static bool is_cuda(const char *name) { return ends_in(name, ".cu"); }
 /* Any of them may be included. */
 static uint64_t hash_of_headers(const char *dir)
 {
-    uint64_t h = hash_file(format("%s/model.h", dir), 1);
+    uint64_t h = hash_file(format("%s/model.h", dir), hash_file(format("%s/model.plan.h", dir), 1));
     Files all = files_below(runtime_dir(), is_header);
     for (int i = 0; i < all.n; i++) h = hash_file(format("%s/%s", runtime_dir(), all.at[i]), h);
     return h;

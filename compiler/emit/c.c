@@ -1,4 +1,4 @@
-/* c.c: writes the folder of a generated program: model.c, model.h, plan.txt, CMakeLists.txt. */
+/* c.c: writes the folder of a generated program: model.c, model.h, model.plan.h, plan.txt, CMakeLists.txt. */
 #include "emit/emit.h"
 #include "passes/passes.h"
 
@@ -74,6 +74,7 @@ void emit_c(Page *page, const char *dir)
     make_folder(dir);
     put_file(dir, "model.c", c.at, c.n);
     put_file(dir, "model.h", h.at, h.n);
+    put_buffer_tables(page, dir);
     put_plan(page, dir);
     write_build_file(dir, false);
     if (page->desc->options->bundle) write_runtime(dir, false);

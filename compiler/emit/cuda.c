@@ -1,5 +1,5 @@
 /* cuda.c: writes the folder of a CUDA program: model.cu (kernels, and entries that launch them in order on one
- * stream), tables.c (what the trainer knows about the model), model.h, plan.txt, CMakeLists.txt.
+ * stream), tables.c (what the trainer knows about the model), model.h, model.plan.h, plan.txt, CMakeLists.txt.
  *
  * The same code prints what a kernel computes for C and CUDA (emit/rows.c, emit/values.c, emit/view.c, emit/index.c);
  * loops and threads are the target's (emit/threads.c, emit/index_threads.c). Maps have the same bits as on the CPU
@@ -47,6 +47,7 @@ void emit_cuda(Page *page, const char *dir)
     put_file(dir, "model.cu", cu.at, cu.n);
     put_file(dir, "model.h", h.at, h.n);
     put_file(dir, "tables.c", tables.at, tables.n);
+    put_buffer_tables(page, dir);
     put_plan(page, dir);
     write_build_file(dir, true);
     if (page->desc->options->bundle) write_runtime(dir, true);

@@ -336,8 +336,14 @@ char *attention_call(Page *page, const Kernel *k);
 char *cuda_attention_call(Page *page, const Kernel *k);
 void say_attentions(Page *page, Text *t); /* descriptions of those so far */
 
+/* emit/memory.c: the arena of an entry */
+typedef VEC(const Buffer *) Buffers;
+Buffers buffers_of_arena(const Program *p); /* by their first use */
 /* The table of the arena. drawn: with a row for each buffer. */
 void say_memory(Page *page, Text *t, const Program *p, const char *margin, bool drawn);
+char *buffers_member(Page *page, const Program *p); /* of the table of entries */
+void put_buffer_tables(Page *page, const char *dir); /* model.plan.h */
+
 char *entry_name(Page *page, const Program *p);
 char *entry_head(Page *page, const Program *p); /* void gpt_train(const Gpt_params *p, …); after emit_entry */
 char *entry_arguments(Page *page, bool declared);
@@ -433,7 +439,7 @@ void print_plan(Page *page, Text *t);
 int explain(Page *page, Text *answer, const char *name, Texts *known);
 
 /* The folder of a program. */
-void emit_c(Page *page, const char *dir);    /* emit/c.c: model.c, model.h, plan.txt, CMakeLists.txt */
-void emit_cuda(Page *page, const char *dir); /* emit/cuda.c: model.cu, tables.c, model.h, plan.txt, CMakeLists.txt */
+void emit_c(Page *page, const char *dir);    /* emit/c.c: model.c, model.h, model.plan.h, plan.txt, CMakeLists.txt */
+void emit_cuda(Page *page, const char *dir); /* emit/cuda.c: model.cu, tables.c, model.h, model.plan.h, plan.txt, CMakeLists.txt */
 
 #endif

@@ -280,7 +280,7 @@ static void say_entry_table(Page *page, Text *t)
         say_watch_tables(page, t, p);
     }
     if (!m->programs.n) return;
-    say(t, "\nstatic const Lathe_entry entries[] = {\n");
+    say(t, "\n#include \"model.plan.h\"\n\nstatic const Lathe_entry entries[] = {\n");
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
         const char *instruments =
@@ -290,11 +290,11 @@ static void say_entry_table(Page *page, Text *t)
             identifier(page, p->graph->name), (long long)p->work_bytes, entry_flops(p),
             (long long)rows_in_call(page->desc, p->graph));
         say_wrapped(t, format("     .in_bytes = %s, .out_bytes = %s, .inputs = %d, .outputs = %d, .input = %s, "
-                              ".output = %s, .kernels = %s, .kernel = %s%s},\n",
+                              ".output = %s, .kernels = %s, .kernel = %s%s%s},\n",
                               size_of(page, p, INPUTS, "in"), size_of(page, p, OUTPUTS, "out"), count_home(p, INPUTS),
                               count_home(p, OUTPUTS), array_or_null(page, p, INPUTS, "in"),
                               array_or_null(page, p, OUTPUTS, "out"), kernel_count(page, p), kernel_table(page, p),
-                              instruments));
+                              buffers_member(page, p), instruments));
     }
     say(t, "};\n\n");
 }
@@ -363,7 +363,7 @@ void take_table_names(Page *page, void (*take)(Page *page, const char *name))
         "teacher_params", "teacher_hf"};
     static const struct {
         const char *before, *after;
-    } of_entries[] = {{"run_", ""}, {"", "_in"}, {"", "_out"}, {"", "_kernels"}};
+    } of_entries[] = {{"run_", ""}, {"", "_in"}, {"", "_out"}, {"", "_kernels"}, {"", "_buffers"}};
     for (int i = 0; i < COUNT_OF(own); i++) take(page, own[i]);
     for (int i = 0; i < m->programs.n; i++)
         for (int k = 0; k < COUNT_OF(of_entries); k++)

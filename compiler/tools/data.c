@@ -50,7 +50,7 @@ void take_command_line(const Command_line *c, int argc, char **argv, int from, W
     for (int i = from; i < argc; i++) {
         const char *word = argv[i], *equals = strchr(word, '=');
         if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) print_help(c);
-        if (strncmp(word, "--", 2) != 0) {
+        if (strncmp(word, "--", 2) != 0 && strcmp(word, "-o") != 0) {
             add_word(rest, word);
             continue;
         }
@@ -74,8 +74,8 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"data", data_command}, {"tokenize", tokenize_command}, {"sizes", sizes_command}, {"new", new_command},
-    {NULL, NULL}, /* the end */
+    {"data", data_command},     {"tokenize", tokenize_command}, {"sizes", sizes_command}, {"new", new_command},
+    {"report", report_command}, {"runs", runs_command},         {"plot", plot_command},   {NULL, NULL}, /* the end */
 };
 enum { COMMANDS = sizeof commands / sizeof *commands - 1 };
 

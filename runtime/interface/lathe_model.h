@@ -5,6 +5,7 @@
 
 #include "dtype.h"
 #include "instruments.h"
+#include "scores.h"
 #include "shard.h"
 
 #include <assert.h>
@@ -109,6 +110,13 @@ typedef struct Lathe_kernel {   /* a kernel of an entry, which its LAP identifie
     bool backward;              /* computes values that only gradients need */
 } Lathe_kernel;
 
+/* A range of bytes of an entry's arena; buffers that are made in place of others share one. */
+typedef struct Lathe_buffer {
+    const char *name, *shape, *where;   /* "attn.scores", "[BATCH][SEQ]", "gpt.lua:18" */
+    int64_t bytes, offset;      /* offset: into the arena */
+    int first, last;            /* laps between which it must be kept, inclusive */
+} Lathe_buffer;
+
 typedef struct Lathe_entry {
     const char *name;           /* train, grad, eval, score, encode, decode, prefill */
     void (*run)(const Lathe_call *);
@@ -118,6 +126,8 @@ typedef struct Lathe_entry {
     const Lathe_tensor *input, *output;     /* eval's outputs are means over its batch, except those that score sums */
     int kernels;                /* 0 except in train */
     const Lathe_kernel *kernel; /* in the order of its text */
+    int buffers;                /* of the arena; 0 except in train */
+    const Lathe_buffer *buffer; /* in the order of their first use */
     double flops;               /* per call: 2 · multiply-adds of its contractions */
     const Lathe_instruments *instruments;   /* NULL except in train, in a build with --instrument */
     const char *turn;           /* of train and grad: whose it is; NULL: the description has no turns */
@@ -200,44 +210,6 @@ typedef struct Lathe_group {
     double decay;               /* instead of the recipe's */
     int decays, frozen;         /* 1: yes; 0: no */
 } Lathe_group;
-
-/* Whether a name matches the pattern: * stands for any text, ? for one byte. */
-static inline bool lathe_matches(const char *pattern, const char *name)
-{
-    const char *star = NULL, *from = NULL;
-    while (*name) {
-        if (*pattern == '*') star = pattern++, from = name;
-        else if (*pattern == *name || *pattern == '?') pattern++, name++;
-        else if (star) pattern = star + 1, name = ++from;
-        else return false;
-    }
-    while (*pattern == '*') pattern++;
-    return *pattern == 0;
-}
-
-/* The metrics of the texts that an evaluation writes (eval_generate). */
-#define LATHE_ROUGES "rouge1", "rouge2", "rougeL"
-
-/* What `trainer eval` adds of rows, by their task (trainer/metrics.c): 1: lower values are better; 0: higher ones;
- * -1: it is none of these. */
-static inline int lathe_less_is_better_of_task(const char *metric)
-{
-    static const char *const less[] = {"rmse", "mae", "mape", "log_loss", "brier", "calibration_error", "cer", "wer"};
-    static const char *const more[] = {"r2", "accuracy", "balanced_accuracy", "macro_f1", "top_5_accuracy", "auc",
-                                       "average_precision"};
-    for (unsigned i = 0; i < sizeof less / sizeof *less; i++)
-        if (lathe_matches(less[i], metric)) return 1;
-    for (unsigned i = 0; i < sizeof more / sizeof *more; i++)
-        if (lathe_matches(more[i], metric)) return 0;
-    return -1;
-}
-
-/* 1: lower values of a metric are better; 0: higher ones; -1: its name does not say. */
-static inline int lathe_less_is_better(const char *metric)
-{
-    if (lathe_matches("loss", metric) || lathe_matches("perplexity", metric)) return 1;
-    return lathe_matches("rouge*", metric) ? 0 : lathe_less_is_better_of_task(metric);
-}
 
 /* Bytes of a stream of rows (data/stream.h), for the plan, and for the trainer, which must not allocate more: of a
  * block of tokens; of the parcels between readers; of a recipe's two blocks, its block for evaluation and its parcels.

@@ -223,10 +223,10 @@ static void set_events_aside(const char *run, const char *before, Fault *f)
 
 bool prepare_run(const char *run, int64_t after, char **where)
 {
-    static const char *const files[] = {"metrics.jsonl",      "metrics.csv",      "config.json",
-                                        "model.safetensors",  "tokenizer.json",   "diverged.safetensors",
-                                        "checkpoints/latest", "checkpoints/best", "huggingface.json",
-                                        "table.json",         "classes.json",     "reference.safetensors"};
+    static const char *const files[] = {
+        "metrics.jsonl",        "metrics.csv",           "config.json",      "model.safetensors", "tokenizer.json",
+        "diverged.safetensors", "checkpoints/latest",    "checkpoints/best", "huggingface.json",  "table.json",
+        "classes.json",         "reference.safetensors", "run.json",         "report.html",       "eval.json"};
     char *checkpoints = text_of("%s/checkpoints", run);
     Fault f = {0};
     Steps s = list_steps(run, &f);

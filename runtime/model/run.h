@@ -7,7 +7,7 @@
 /*  RUN/checkpoints/step-N/   a checkpoint (trainer/checkpoint.c); step-N.part is being written, step-N.gone removed
  *                 /latest, best            links to one
  *     /model.safetensors, tokenizer.json, huggingface.json   links into the newest
- *     /config.json, metrics.jsonl, lock
+ *     /config.json, run.json, metrics.jsonl, lock, report.html; eval.json, by the user (look/past.h)
  *     /metrics.csv, events.out.tfevents.N  of --log (trainer/logs.h)
  *     /before-K/                           contents left by an earlier run in this folder */
 #define EVENT_FILES "events.out.tfevents."

@@ -50,23 +50,6 @@ void check_log_names(const char *names)
 
 /* ------------------------------------------------------------------ lines */
 
-static void values_in(const json_t *members, const char *before, Take_value take, void *to)
-{
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)members, key, value)
-    {
-        char *name = text_of("%s%s", before, key), *inside = text_of("%s.", name);
-        bool told = *before || (strcmp(key, "step") != 0 && strcmp(key, "split") != 0);
-        if (json_is_object(value)) values_in(value, inside, take, to);
-        else if (told && !json_is_array(value)) take(to, name, value);
-        free(name);
-        free(inside);
-    }
-}
-
-void each_value(const json_t *line, Take_value take, void *to) { values_in(line, "", take, to); }
-
 static void take_log_line(const char *line, size_t n, Take_line take, void *to)
 {
     json_t *all = json_loadb(line, n, 0, NULL);

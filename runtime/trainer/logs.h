@@ -3,6 +3,7 @@
 #define LATHE_TRAINER_LOGS_H
 
 #include "base/file.h"
+#include "look/lines.h"
 
 #include <jansson.h>
 
@@ -23,10 +24,6 @@ void close_logs(Logs *l);
 
 /* ------------------------------------------------------------------ for the forms */
 
-/* Numbers, words and nulls of a line, but for step and split; those of a member that has members are called MEMBER.NAME.
- * Lists are left out. */
-typedef void (*Take_value)(void *to, const char *name, const json_t *value);
-void each_value(const json_t *line, Take_value take, void *to);
 typedef void (*Take_line)(void *to, const json_t *line);
 void each_line(const char *metrics, Fault *f, Take_line take, void *to);
 

@@ -15,6 +15,7 @@
 #include "step/optim.h"
 #include "step/state.h"
 #include "step/statistics.h"
+#include "trainer/about.h"
 #include "trainer/checkpoint.h"
 #include "trainer/eval.h"
 #include "trainer/logs.h"
@@ -226,6 +227,7 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
                                   : "there is no checkpoint";
     char *before = text_of("%s/diverged.safetensors", run_folder(r->t));
     end_line(&r->report);
+    end_about(r->t, "diverged", step);
     const Turn *u = &r->turns.at[s.turn];
     if (step == 0)
         note(
@@ -244,6 +246,7 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     device_down(r->memory.params, weight_bytes(r->t->model));
     copy_statistics(r->t->model, &r->memory);
     save_weights(r->t->model, before, r->t->base, r->memory.params, r->memory.statistics);
+    report_at_end(r->t);
     if (u->name)
         fail(EXIT_DIVERGED, NULL, "step %lld diverged; %s has the parameters before it", (long long)step + 1, before);
     fail(EXIT_DIVERGED, NULL, "step %lld diverged.  To find the operation that caused it, run\n  %s",
@@ -422,6 +425,8 @@ int train_command(Trainer *t)
         report_text(&r.report, "interrupted after step %lld of %lld; to continue: `%s`", (long long)r.at.step,
                     (long long)t->recipe.steps, text_of("%s train --resume --out %s", t->program, run_folder(t)));
     close_report(&r.report);
+    end_about(t, r.at.step < t->recipe.steps ? "stopped" : "done", r.at.step);
+    report_at_end(t);
     if (t->json) print_result(&r);
     close_turns(&r.turns);
     return interrupted ? 128 + interrupted : 0;

@@ -10,7 +10,9 @@
 #include "model/run.h"
 #include "model/tables.h"
 #include "text/generate.h"
+#include "trainer/about.h"
 #include "trainer/knobs.h"
+#include "trainer/openmp.h"
 #include "trainer/selftest.h"
 #include "trainer/trainer.h"
 #include "trainer/trial.h"
@@ -35,7 +37,8 @@ enum { /* subcommands, as bits */
        PREDICT = 2048,
        CHAT = 4096,
        SERVE = 8192,
-       ALL = 16383
+       REPORT = 16384,
+       ALL = 16383 /* without REPORT, which only reads files of a run */
 };
 
 typedef struct Command {
@@ -79,6 +82,9 @@ static const Command commands[] = {
     {"selftest", SELFTEST, selftest_command, "[--seed S] [--json]",
      "Tests this machine: a training step twice, each way of computing against a second one, gradients against "
      "losses."},
+    {"report", REPORT, draw_report, "--out RUN [--to FILE]",
+     "Draws a run as a page of HTML, RUN/report.html: losses, settings, samples, layers, memory. Several runs in one:\n"
+     "`lathe report RUN…`."},
     {"info", INFO, info_command, "[--json]", "What this trainer was built for: sizes, entries, memory, recipe."},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -138,6 +144,9 @@ static const Option options[] = {
      "0 … 2147483647 (default 1)"},
     {"threads", ALL & ~INFO, THREADS, AT(threads), NULL, "N", "overrides OMP_NUM_THREADS; results do not depend on it"},
     {"out", TRAIN | EVAL | GENERATE | CHAT | SERVE, TEXT, AT(out), NULL, "RUN", "run folder (default runs/NAME-CONFIG, -2, …)"},
+    {"out", REPORT, TEXT, AT(out), NULL, "RUN", "the run's folder (default: the last of runs/NAME-CONFIG, -2, …)"},
+    {"to", REPORT, TEXT, AT(to), NULL, "FILE", "the page (default RUN/report.html)"},
+    {"no-report", TRAIN, FLAG, AT(no_report), NULL, NULL, "writes no RUN/report.html at the end"},
     {"out", PREDICT, TEXT, AT(out), NULL, "FILE", "file to write, or -, a CSV on standard output (default)"},
     {"out", GRAD | INIT, TEXT, AT(out), NULL, "FILE", "safetensors file to write"},
     {"resume", TRAIN, RESUME, AT(resume), NULL, "[=PATH]",
@@ -411,7 +420,7 @@ const char *default_folder(const Trainer *t)
 static bool wants_run_folder(const char *command)
 {
     return strcmp(command, "train") == 0 || strcmp(command, "eval") == 0 || strcmp(command, "generate") == 0 ||
-           strcmp(command, "chat") == 0 || strcmp(command, "serve") == 0;
+           strcmp(command, "chat") == 0 || strcmp(command, "serve") == 0 || strcmp(command, "report") == 0;
 }
 
 char *run_weights(const char *run, const char *remedy)
@@ -438,36 +447,6 @@ static void on_bus_error(int number)
     (void)number;
     (void)!write(2, words, sizeof words - 1);
     _exit(EXIT_DATA);
-}
-
-/* Threads that wait by spinning are slow on a busy machine (measured: 1,300 ms per step against 53), and threads that
- * sleep at once lose a quarter of a small step to waking.  So they spin 300 times, a few microseconds, and then sleep:
- * char on two cores takes 14.4 ms per step, against 19.0 when they sleep at once; beside another process it takes 5 %
- * more than that.  The user's own settings are kept. */
-static bool wait_briefly(void)
-{
-    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT")) return false;
-    return setenv("OMP_WAIT_POLICY", "passive", 1) == 0 && setenv("GOMP_SPINCOUNT", "300", 1) == 0;
-}
-
-/* OpenMP's default is the first thread's stack limit (`ulimit -s`), which may be less than a kernel needs. */
-static bool give_threads_stacks(void)
-{
-    enum { LEAST = 256 << 10 };
-    const char *own = getenv("OMP_STACKSIZE");
-    int64_t bytes = 0;
-    if (own && *own) { /* without a unit it counts KB */
-        char last = own[strlen(own) - 1];
-        (void)parse_size(text_of("%s%s", own, last >= '0' && last <= '9' ? "K" : ""), &bytes);
-    }
-    return bytes < LEAST && setenv("OMP_STACKSIZE", "1M", 1) == 0;
-}
-
-/* The OpenMP runtime reads its settings before main runs, so the program starts itself once more. */
-static void set_up_openmp(char **argv)
-{
-    bool waits = wait_briefly(), stacks = give_threads_stacks();
-    if (waits || stacks) execv("/proc/self/exe", argv);
 }
 
 extern const char *const rt_needs; /* math/cpu.c reads it before main runs */

@@ -11,6 +11,7 @@
 #include "step/entry.h"
 #include "step/state.h"
 #include "token/tokenizer.h"
+#include "trainer/about.h"
 #include "trainer/eval.h"
 #include "trainer/knobs.h"
 #include "trainer/logs.h"
@@ -27,7 +28,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -203,6 +203,7 @@ void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_s
     char *config = text_of("%s/config.json", run_folder(t));
     write_config(t, config);
     free(config);
+    write_about(t, at);
     r->metrics_path = text_of("%s/metrics.jsonl", run_folder(t));
     start_metrics(r, metrics, at);
     r->logs = open_logs(&(Wanted_logs){t->log, t->metrics_port, t->model->name, run_folder(t), at->elapsed});
@@ -232,13 +233,6 @@ char *duration_text(double seconds)
     if (s >= 3600)
         return text_of("%lld:%02lld:%02lld", (long long)(s / 3600), (long long)(s / 60 % 60), (long long)(s % 60));
     return text_of("%lld:%02lld", (long long)(s / 60), (long long)(s % 60));
-}
-
-/* Columns of the terminal; the next line would not overwrite a longer one. */
-static int terminal_width(void)
-{
-    struct winsize size;
-    return ioctl(2, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 120;
 }
 
 static double units_per_second(const Report *r) { return r->smooth_units / (r->smooth_ms * 1e-3); }
@@ -274,12 +268,11 @@ static bool line_due(const Report *r, int64_t done, double now)
 
 static void show_progress(Report *r, int64_t done, Step s, double now)
 {
+    note_live_loss(&r->live, s.loss);
     if (!line_due(r, done, now)) return;
     char *line = progress_text(r, done, s);
     if (r->tty && !r->t->recipe.log_every) {
-        fputs("\r", stderr);
-        show(stderr, "%.*s", terminal_width() - 1, line);
-        fputs("\033[K", stderr);
+        show_live_line(&r->live, done, r->steps, line);
         r->line_open = true;
     } else {
         show(stderr, "%s\n", line);

@@ -7,6 +7,7 @@
 #include "data/stream.h"
 #include "step/state.h"
 #include "trainer/eval.h"
+#include "trainer/live.h"
 #include "trainer/on_eval.h"
 #include "trainer/step.h"
 #include "trainer/trainer.h"
@@ -61,6 +62,7 @@ typedef struct Report {
     bool tty, line_open; /* the terminal shows a line without its end */
     double started, last_line, last_step, smooth_ms;
     int64_t steps, items_per_step, every; /* every: steps between lines of metrics.jsonl */
+    Live live; /* of the terminal's line */
     Spike spike;
     int64_t next_warning; /* of a spike: the earliest step */
     int64_t first;                        /* steps done when the program started */

@@ -7,7 +7,7 @@ show() {        # NAME ARGUMENTS…
     name=$1 kept=generated/showcase/$1
     shift
     "$LATHE" build "$@" -o "$TMP/$name" >"$TMP/log" 2>&1 || { cat "$TMP/log"; exit 1; }
-    for file in model.c model.h plan.txt CMakeLists.txt; do
+    for file in model.c model.h model.plan.h plan.txt CMakeLists.txt; do
         if [ -n "${BLESS:-}" ]; then
             cmp -s "$TMP/$name/$file" "$kept/$file" && continue
             mkdir -p "$kept" && cp "$TMP/$name/$file" "$kept/$file" && echo "rewrote $kept/$file"

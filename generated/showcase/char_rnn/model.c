@@ -945,11 +945,13 @@ static const Lathe_tensor decode_out[] = {
             .offset = offsetof(Char_rnn_decode_out, logits)},
 };
 
+#include "model.plan.h"
+
 static const Lathe_entry entries[] = {
     {.name = "train", .run = run_train, .work_bytes = 33161216, .flops = 4231004160, .rows = 32,
      .in_bytes = sizeof(Char_rnn_train_in), .out_bytes = sizeof(Char_rnn_train_out), .inputs = 2,
              .outputs = 2, .input = train_in, .output = train_out, .kernels = 22,
-             .kernel = train_kernels},
+             .kernel = train_kernels, .buffers = 20, .buffer = train_buffers},
     {.name = "grad", .run = run_grad, .work_bytes = 33161216, .flops = 4299161600, .rows = 32,
      .in_bytes = sizeof(Char_rnn_grad_in), .out_bytes = sizeof(Char_rnn_grad_out), .inputs = 2,
              .outputs = 3, .input = grad_in, .output = grad_out, .kernels = 0, .kernel = NULL},

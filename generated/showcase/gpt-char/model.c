@@ -1280,11 +1280,13 @@ static const Lathe_tensor decode_out[] = {
             .offset = offsetof(Gpt_decode_out, logits)},
 };
 
+#include "model.plan.h"
+
 static const Lathe_entry entries[] = {
     {.name = "train", .run = run_train, .work_bytes = 19709952, .flops = 4014538752, .rows = 12,
      .in_bytes = sizeof(Gpt_train_in), .out_bytes = sizeof(Gpt_train_out), .inputs = 2,
              .outputs = 2, .input = train_in, .output = train_out, .kernels = 27,
-             .kernel = train_kernels},
+             .kernel = train_kernels, .buffers = 34, .buffer = train_buffers},
     {.name = "grad", .run = run_grad, .work_bytes = 19709952, .flops = 4027318272, .rows = 12,
      .in_bytes = sizeof(Gpt_grad_in), .out_bytes = sizeof(Gpt_grad_out), .inputs = 2, .outputs = 3,
              .input = grad_in, .output = grad_out, .kernels = 0, .kernel = NULL},

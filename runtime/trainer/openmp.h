@@ -1,0 +1,7 @@
+/* openmp.h: settings of the OpenMP runtime. */
+#ifndef LATHE_TRAINER_OPENMP_H
+#define LATHE_TRAINER_OPENMP_H
+
+void set_up_openmp(char **argv); /* may start the program once more */
+
+#endif
