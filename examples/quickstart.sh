@@ -5,7 +5,8 @@
 #   examples/quickstart.sh FILE     trains on your own text
 #
 # Installs the Debian packages that are missing, builds Lathe, compiles models/gpt.lua into a trainer cut to its exact
-# shape, trains it for about two minutes on two cores, and prints a sample of what it has learned.
+# shape, trains it for about two minutes on two cores on tokens that are words and parts of words, and prints a sample of
+# what it has learned.
 set -eu
 text=
 case ${1:-} in
@@ -29,8 +30,11 @@ if [ -z "$text" ]; then
     bible -f gen1:1-rev22:21 | sed 's/^[^ ]* *//' >"$text"       # "Ge1:1 In the beginning …" without the reference
 fi
 
-run=runs/quickstart
-build/lathe train models/gpt.lua --config quickstart -o generated/quickstart --data "$text" --out $run
+# Tokens from the part of the text that is trained on: the last tenth is for evaluation.
+run=runs/quickstart tokens=generated/quickstart-tokens
+head -c $(($(wc -c <"$text") * 9 / 10)) "$text" | build/lathe tokenize train --size 2048 --out $tokens -
+
+build/lathe train models/gpt.lua --config quickstart -o generated/quickstart --data "$text" --tokenizer $tokens --out $run
 echo
 echo "A sample:"
 generated/quickstart/trainer generate --out $run --data "$text"

@@ -91,7 +91,7 @@ return {
 
   configs = {
     -- two minutes on two cores
-    quickstart = { seq = 128, batch = 16, steps = 850, warmup = 50, eval_every = 100 },
+    quickstart = { vocab = 2048, seq = 128, batch = 16, optimizer = "muon", steps = 850, warmup = 50, eval_every = 250 },
 
     -- characters of a play, as in nanoGPT, for a CPU and for a GPU
     char = { vocab = 65, tokenizer = "chars", bias = false, attention_bias = false },

@@ -197,6 +197,17 @@ static void tell_best(const Sweep *s, const Row *best)
          trial_folder(s, best->trial, 0), training_command(s, best->trial));
 }
 
+/* The command that draws the best runs in one page. */
+static void tell_report(const Sweep *s, const Row *rows, int n)
+{
+    enum { DRAWN = 8 };
+    Text t = {0};
+    for (int i = 0; i < n && i < DRAWN && isfinite(rows[i].score); i++)
+        say(&t, " %s", shell_quoted(trial_folder(s, rows[i].trial, 0)));
+    show(stdout, "this draws the best in one page:\n  lathe report%s -o %s\n", t.at,
+         shell_quoted(format("%s/report.html", s->folder)));
+}
+
 /* Where all have failed, the command line may be wrong: the next one, or the same, begins again. */
 static _Noreturn void refuse_all(const Sweep *s, const Row *rows, int n)
 {
@@ -214,7 +225,10 @@ int end_sweep(const Sweep *s)
     const Cells shown = all_cells(s, rows, n, false), file = all_cells(s, rows, n, true);
     for (int i = 0; i < shown.n; i++) print_row(&shown, i);
     write_csv(s, &file);
-    if (n && isfinite(rows[0].score)) tell_best(s, &rows[0]);
+    if (n && isfinite(rows[0].score)) {
+        tell_best(s, &rows[0]);
+        tell_report(s, rows, n);
+    }
     fflush(stdout);
     if (sweep_signal) {
         show(stderr, "interrupted: the table has what has ended; the same command goes on\n");
