@@ -164,6 +164,7 @@ static int do_explain(void)
         Text t = {0};
         Texts known = {0};
         const char *name = line_of.rest.at[i];
+        if (*name == '-') usage_error("explain has no option %s; `lathe help` lists them", name);
         if (!explain(page, &t, name, NULL)) {
             explain(page, &t, name, &known);
             const char *close = nearest(name, known.at, known.n);

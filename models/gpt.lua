@@ -154,11 +154,16 @@ return {
   end,
 
   train = function(c)
-    local adamw = optim.adamw { lr = c.lr, beta1 = c.beta1, beta2 = c.beta2, decay = c.decay }
-    local muon = optim.muon { lr = c.muon_lr, decay = c.decay, others = adamw }
-    local final_lr = c.optimizer == "muon" and c.final_lr * c.muon_lr / c.lr or c.final_lr
+    local optimizer = optim.adamw { lr = c.lr, beta1 = c.beta1, beta2 = c.beta2, decay = c.decay }
+    local final_lr = c.final_lr
+    if c.optimizer == "muon" then
+      optimizer = optim.muon { lr = c.muon_lr, decay = c.decay, others = optimizer }
+      final_lr = c.lr > 0 and c.final_lr * c.muon_lr / c.lr or 0
+    elseif c.optimizer == "sgd" then
+      optimizer = optim.sgd { lr = c.lr, decay = c.decay }
+    end
     return {
-      optimizer = c.optimizer == "adamw" and adamw or c.optimizer == "muon" and muon or optim.sgd { lr = c.lr, decay = c.decay },
+      optimizer = optimizer,
       schedule = c.schedule == "cosine" and optim.cosine { warmup = c.warmup, final_lr = final_lr }
         or optim.constant { warmup = c.warmup },
       groups = c.decay_on == "mlp" and { { match = "h.*.mlp.*.bias", decay = true }, { match = "wpe.weight", decay = false } } or nil,

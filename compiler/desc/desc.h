@@ -52,6 +52,7 @@ typedef struct Direction {      /* an optimizer written in Lua (front/direction.
     const char *name;           /* "optim.muon" */
     Texts match;                /* patterns of export names: which parameters it updates; none: matrices of stacks */
     double decay, others;       /* of these, decoupled; the learning rate of all others in relation to lr */
+    bool decays;                /* its function takes weight decay itself */
 } Direction;
 
 typedef struct Prefer {         /* --prefer (front/prefer.c) */

@@ -81,7 +81,7 @@ static void say_users(Question *q, const char *label, Users u)
     const Program *p = q->program;
     note_users(q->page, &u, p->kernels.at, p->kernels.n);
     if (!u.names.n) return;
-    say(q->answer, "  %-10s", label);
+    say(q->answer, "  %-10s%s", label, strlen(label) < 10 ? "" : " ");
     for (int i = 0; i < u.names.n && i < MOST; i++) say(q->answer, "%s%s", i ? ", " : "", u.names.at[i]);
     if (u.names.n > MOST) say(q->answer, " and %d more", u.names.n - MOST);
     say(q->answer, "\n");
@@ -140,6 +140,14 @@ static void say_formulas(Question *q, const char *formulas)
     }
 }
 
+/* Of panels. */
+static void say_body(Question *q, const Kernel *k)
+{
+    say(q->answer, "  %-10s", "runs");
+    for (int i = 0; i < k->body.n; i++) say(q->answer, "%s%s", i ? ", " : "", kernel_called(q->page, k->body.at[i]));
+    say(q->answer, ": one after another, some rows at a time (ask for these)\n");
+}
+
 static void about_kernel(Question *q, Kernel *k, const char *times)
 {
     if (k->kind == REPEAT && !is_one_launch(q->page, k)) return;
@@ -150,7 +158,7 @@ static void about_kernel(Question *q, Kernel *k, const char *times)
     say(q->answer, "%s: a kernel of the entry %s, step %d of %d%s\n", called, q->program->graph->name, k->step,
         q->program->steps, times);
     say_place(q, k->where);
-    if (k->body.n) say(q->answer, "  %-10s%d kernels one after another, some rows at a time\n", "runs", k->body.n);
+    if (k->body.n) say_body(q, k);
     else say_formulas(q, formula_text(q->page, k, true));
     say_operands(q, k, "reads", false);
     say_operands(q, k, "writes", true);
@@ -216,7 +224,9 @@ static void about_param(Question *q, const Param *p)
     const Module *m = q->page->module;
     const char *zero[MAXRANK] = {"0", "0", "0", "0", "0", "0", "0", "0"}, *at = param_text(q->page, p, "p->", zero);
     if (q->known) push(q->known, p->name);
-    if (!same(p->name, q->name) && !is_copy_of(p->export_name, q->name) && !same(last_part_of(at), q->name)) return;
+    const char *member = strrchr(at, '.') ? strrchr(at, '.') + 1 : strrchr(at, '>') + 1;
+    const char *asked = starts_with(q->name, "d_") && !same(member, q->name) ? q->name + 2 : q->name;
+    if (!same(p->name, asked) && !is_copy_of(p->export_name, asked) && !same(member, asked)) return;
     q->found++;
     say(q->answer, "%s: a parameter%s\n", p->name, p->frozen ? ", frozen" : p->directed ? ", updated by the entry direction" : "");
     say_place(q, p->where);
@@ -225,8 +235,10 @@ static void about_param(Question *q, const Param *p)
     for (int i = 0; i < m->programs.n; i++) {
         q->program = m->programs.at[i];
         enter_scope(q->page, q->program);
-        say_users(q, format("%s:", q->program->graph->name), (Users){.param = p});
-        say_users(q, "gradient:", (Users){.param = p, .gradient = true, .writes = true});
+        const char *entry = q->program->graph->name;
+        say_users(q, format("%s: read by", entry), (Users){.param = p});
+        say_users(q, format("%s: gradient read by", entry), (Users){.param = p, .gradient = true});
+        say_users(q, format("%s: gradient made by", entry), (Users){.param = p, .gradient = true, .writes = true});
     }
     say(q->answer, "\n");
 }

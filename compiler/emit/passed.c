@@ -98,7 +98,10 @@ char *argument(Page *page, const Arg *a)
 {
     const Buffer *b = a->buffer;
     int rank = b->shape.rank;
-    if (through_structs(b, a->nlead)) return from_flat_array(page, b, a->nlead, a->lead);
+    if (through_structs(b, a->nlead)) {
+        char *flat = from_flat_array(page, b, a->nlead, a->lead);
+        return a->dims > 1 && !a->flat ? format("%s(%s)", page->target->untyped, flat) : flat;
+    }
     char *at = place_text(page, b, a->nlead, a->lead);
     if (a->nlead == rank && rank > 0) return a->by_value ? at : format("&%s", at);
     if (rank == 0) return a->by_value == !is_pointer(b) ? at : format("%s%s", a->by_value ? "*" : "&", at);

@@ -48,7 +48,10 @@ void read_direction(lua_State *L)
 {
     if (lua_getfield(L, -1, "own") != LUA_TNIL) {
         Direction *d = NEW(Direction);
-        *d = (Direction){text_of_field(L, "name"), patterns_of(L), own_number(L, "decay"), own_number(L, "others")};
+        *d = (Direction){text_of_field(L, "name"), patterns_of(L), own_number(L, "decay"), own_number(L, "others"), false};
+        lua_getfield(L, -1, "decays");
+        d->decays = lua_toboolean(L, -1);
+        lua_pop(L, 1);
         lua_getfield(L, -1, "update");
         lua_setfield(L, LUA_REGISTRYINDEX, FUNCTION);
         trace_of(L)->desc->direction = d;
@@ -90,9 +93,10 @@ static void check_patterns(const Trace *trace)
     for (int i = 0; i < d->params.n; i++) any |= d->params.at[i]->directed;
     for (int k = 0; k < d->direction->match.n; k++) {
         bool found = false;
-        for (int i = 0; i < d->params.n; i++) found |= matching_copies(d->direction->match.at[k], d->params.at[i]) > 0;
+        for (int i = 0; i < d->params.n; i++)
+            found |= d->params.at[i]->directed && matching_copies(d->direction->match.at[k], d->params.at[i]);
         if (!found)
-            err(place_of_optimizer(trace), "%s: no parameter name matches '%s'; the names are %s", d->direction->name,
+            err(place_of_optimizer(trace), "%s: no trained parameter has a name like '%s'; the names are %s", d->direction->name,
                 d->direction->match.at[k], names_of_parameters(d));
     }
     if (!any)
@@ -100,6 +104,18 @@ static void check_patterns(const Trace *trace)
             "%s: it takes the matrices inside nn.stack, and there are none; name its parameters: match = { "
             "\"*.weight\" }; the names are %s",
             d->direction->name, names_of_parameters(d));
+}
+
+/* What the function has computed no group can change. */
+static void check_groups_of_direction(const Trace *trace)
+{
+    const Desc *d = trace->desc;
+    for (int g = 0; d->direction->decays && g < d->groups.n; g++)
+        for (int i = 0; i < d->params.n; i++)
+            if (d->groups.at[g].decays >= 0 && d->params.at[i]->directed && matching_copies(d->groups.at[g].match, d->params.at[i]))
+                err(place_of_quoted(trace, "groups", d->groups.at[g].match),
+                    "%s has its weight decay in its update, which a group cannot change; leave decay out of the group of '%s'",
+                    d->direction->name, d->groups.at[g].match);
 }
 
 static void check_direction(const Trace *trace)
@@ -112,6 +128,7 @@ static void check_direction(const Trace *trace)
         err(w, "%s runs on the processor only, not yet with --target cuda; take optim.adamw or another there",
             d->direction->name);
     check_patterns(trace);
+    check_groups_of_direction(trace);
 }
 
 /* ------------------------------------------------------------------ the entry */
@@ -133,7 +150,7 @@ static Node *clipped_gradient(Desc *d, Node *g)
 static void open_copies(Trace *trace, const Param *p)
 {
     for (int k = 0; k < p->loops; k++) {
-        Loop *l = loop_open(p->stack, p->shape.dim[k], false);
+        Loop *l = loop_open("layer", p->shape.dim[k], false);
         l->axis = p->shape.axis[k];
         push(&trace->open, l);
         push(&trace->copies, l);
@@ -194,11 +211,13 @@ static Node *direction_returned(lua_State *L, const Param *p)
 {
     const Tensor *t = is_tensor(L, -1);
     Shape own = p->shape;
-    memmove(own.dim, own.dim + p->loops, sizeof *own.dim * (size_t)(own.rank -= p->loops));
+    own.rank -= p->loops;
+    memmove(own.dim, own.dim + p->loops, sizeof *own.dim * (size_t)own.rank);
     if (!t || !is_real(t->node->dtype) || !same_shape(t->node->shape, own))
         err(place_of_optimizer(trace_of(L)),
             "%s: the function must return reals shaped like the gradient of %s, %s; found %s",
-            trace_of(L)->desc->direction->name, p->name, shape_text(own), t ? tensor_text(t) : lua_text(L, -1));
+            trace_of(L)->desc->direction->name, p->name, shape_text(own),
+            t ? format("%s %s", dtype_name(t->node->dtype), tensor_text(t)) : lua_text(L, -1));
     Node *n = t->node;
     lua_pop(L, 1);
     return n;
@@ -281,6 +300,8 @@ static int keep_call(lua_State *L)
     if (!same_shape(with_copies(L, t->node->shape), spec->shape) || t->node->dtype != F32)
         user_error(L, "keep: the state '%s' is f32 %s%s, found %s %s", lua_tostring(L, 1), shape_text(spec->shape),
                    trace->copies.n ? " with its layers" : "", dtype_name(t->node->dtype), tensor_text(t));
+    for (int i = 0; i < trace->states.n; i++)
+        if (same(trace->states.at[i].name, name)) user_error(L, "keep: the state '%s' is kept twice", lua_tostring(L, 1));
     push(&trace->states, ((struct New_state){name, t->node, trace->open.n}));
     return 0;
 }

@@ -178,6 +178,7 @@ static Known *known_here(lua_State *L, bool statistic)
 {
     Trace *trace = trace_of(L);
     if (!trace->graph) user_error(L, "parameters can only be made inside forward");
+    if (trace->directed) user_error(L, "an optimizer makes no parameters; what it keeps is a state: s.state(name, shape)");
     const char *own = luaL_checkstring(L, 1);
     check_name(L, own);
     Shape shape = shape_at(L, 2);
@@ -326,6 +327,7 @@ static int state_call(lua_State *L)
     Shape s = shape_at(L, 2);
     const Tensor *like = tensor_at(L, 3, "a state");
     if (is_teacher(trace)) user_error(L, "--distill: a teacher cannot keep values from step to step");
+    if (trace->directed) user_error(L, "what an optimizer keeps is a state of its own: s.state(name, shape)");
     if (trace->open.n != trace->copies.n)
         user_error(L, "entry %s cannot keep values from step to step inside this nn.scan", trace->graph->name);
     make_at(lua_place(L));

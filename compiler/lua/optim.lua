@@ -8,7 +8,7 @@ local function declare(name) return options.declare(name, core.settings(name, op
 
 local function positive(name, o)
   for _, key in ipairs(options.sorted(o)) do
-    if type(o[key]) == "number" and o[key] < 0 then
+    if type(o[key]) == "number" and o[key] < 0 and key ~= "beta2_decay" then
       core.fail(("%s: %s must not be negative, found %s"):format(name, key, o[key]))
     end
   end
@@ -77,11 +77,18 @@ local function spec_with(more)
   return more
 end
 
+local plain = { adamw = true, adam = true, lion = true, sgd = true, rmsprop = true }
+
 -- The optimizer of the others, with what updates the parameters that match.
 local function directed(name, o, update)
   local others = o.others or optim.adamw {}
   if not (o.lr > 0) then core.fail(("%s: lr must be above 0, found %s"):format(name, o.lr)) end
-  if others.own or not others.lr then core.fail(name .. ": others must be one of optim.adamw, optim.adam, optim.lion, optim.sgd, optim.rmsprop") end
+  if others.own or not plain[others.kind] then core.fail(name .. ": others must be one of optim.adamw, optim.adam, optim.lion, optim.sgd, optim.rmsprop") end
+  for _, key in ipairs { "momentum", "beta1", "beta2" } do
+    if o[key] and not (o[key] >= 0 and o[key] < 1) then core.fail(("%s: %s must be from 0 to below 1, found %s"):format(name, key, o[key])) end
+  end
+  positive(name, o)
+  if o.match and #o.match == 0 then core.fail(name .. ": match must name some parameters, and is an empty list") end
   for i, pattern in ipairs(o.match or {}) do
     if type(pattern) ~= "string" then core.fail(("%s: match must be a list of patterns, but number %d is %s"):format(name, i, core.text(pattern))) end
   end
@@ -89,7 +96,7 @@ local function directed(name, o, update)
   for key, value in pairs(others) do made[key] = value end
   made.lr = o.lr
   made.own = { name = name, update = update, match = o.match, decay = o.decay, others = others.lr / o.lr }
-  return positive(name, made)
+  return made
 end
 
 local own_options = options.declare("optim.own", spec_with {
@@ -209,7 +216,7 @@ function optim.lamb(given)
     local own, norm = nn.sqrt((w * w):sum()), nn.sqrt((step * step):sum())
     return nn.where(nn.lt(0, own * norm), own / norm, 1) * step
   end)
-  made.own.decay = 0
+  made.own.decay, made.own.decays = 0, true
   return made
 end
 

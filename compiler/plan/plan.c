@@ -412,6 +412,15 @@ static void plan_shared(Plan *plan, const Desc *d)
     plan->generation = generation_bytes(d);
 }
 
+/* Those of direction lie behind those of train, which may serve again (call_behind() of the runtime). */
+static int64_t inputs_in_call(const Module *m, const Program *p)
+{
+    int64_t in = home_bytes(p, INPUTS);
+    for (int i = 0; p->graph->entry == ENTRY_direction && i < m->programs.n; i++)
+        if (m->programs.at[i]->graph->entry == ENTRY_train) in += round_up(home_bytes(m->programs.at[i], INPUTS), 64);
+    return in;
+}
+
 /* Entries run one at a time, so the plan has the arena, inputs and outputs of the one that needs most. */
 static void plan_program(Module *m, Program *p, int64_t *largest, int64_t *bound)
 {
@@ -419,7 +428,7 @@ static void plan_program(Module *m, Program *p, int64_t *largest, int64_t *bound
     pack(p, !without(m->desc, PASS_plan));
     if (multiplies(p->kernels.at, p->kernels.n)) plan_products(plan, p, m->desc->options->target->device);
     if (!in_a_run(p)) return;
-    int64_t in = home_bytes(p, INPUTS), out = home_bytes(p, OUTPUTS);
+    int64_t in = inputs_in_call(m, p), out = home_bytes(p, OUTPUTS);
     if (p->work_bytes + in + out > *largest) {
         *largest = p->work_bytes + in + out;
         plan->inputs = in;

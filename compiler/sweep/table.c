@@ -204,7 +204,7 @@ static void tell_report(const Sweep *s, const Row *rows, int n)
     Text t = {0};
     for (int i = 0; i < n && i < DRAWN && isfinite(rows[i].score); i++)
         say(&t, " %s", shell_quoted(trial_folder(s, rows[i].trial, 0)));
-    show(stdout, "this draws the best in one page:\n  lathe report%s -o %s\n", t.at,
+    show(stdout, "\nthis draws the best in one page:\n  lathe report%s -o %s\n", t.at,
          shell_quoted(format("%s/report.html", s->folder)));
 }
 
@@ -226,8 +226,8 @@ int end_sweep(const Sweep *s)
     for (int i = 0; i < shown.n; i++) print_row(&shown, i);
     write_csv(s, &file);
     if (n && isfinite(rows[0].score)) {
-        tell_best(s, &rows[0]);
         tell_report(s, rows, n);
+        tell_best(s, &rows[0]);
     }
     fflush(stdout);
     if (sweep_signal) {

@@ -63,6 +63,14 @@ int64_t ahead_bytes(const Lathe_model *m)
     return m->device && train ? lathe_ahead_bytes(train->in_bytes) : 0;
 }
 
+Lathe_call call_behind(const Memory *m, const Lathe_entry *e, const Lathe_entry *first)
+{
+    Memory behind = *m;
+    behind.call += align64(first->in_bytes);
+    behind.call_bytes -= align64(first->in_bytes);
+    return call_of(&behind, e);
+}
+
 Lathe_call call_of(const Memory *m, const Lathe_entry *e)
 {
     bug_if(call_bytes(e) > m->call_bytes);

@@ -19,6 +19,7 @@ typedef struct Memory {
 } Memory;
 
 Lathe_call call_of(const Memory *m, const Lathe_entry *e); /* later calls of entries overwrite in and out */
+Lathe_call call_behind(const Memory *m, const Lathe_entry *e, const Lathe_entry *first); /* leaves the inputs of `first` */
 /* Parts of the block begin at multiples of 64 bytes. */
 static inline int64_t align64(int64_t n) { return (n + 63) & ~INT64_C(63); }
 int64_t call_bytes(const Lathe_entry *e); /* inputs, outputs and work */

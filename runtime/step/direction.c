@@ -1,6 +1,7 @@
 /* direction.c: optimizers written in Lua: runs the entry direction (compiler/front/direction.c), and takes its states
  * into checkpoints and back. */
 #include "base/words.h"
+#include "lathe_rt.h"
 #include "model/block.h"
 #include "model/tables.h"
 #include "step/direction.h"
@@ -29,9 +30,13 @@ void take_direction(const Lathe_model *m, const Memory *memory, const Pace *pace
 {
     const Lathe_entry *e = find_entry(m, ENTRY_direction);
     if (!e) return;
-    const Lathe_call call = call_of(memory, e);
+    const Lathe_call call = call_behind(memory, e, find_entry(m, ENTRY_train)); /* whose inputs may serve again */
+    void (*lap)(int) = rt_lap;
     fill_direction(e, (char *)call.in, pace, update);
+    rt_lap = NULL; /* its kernels have numbers that train's have, too */
     compute_entry(e, &call);
+    rt_lap = lap;
+    LAP(LAP_DIRECTION);
 }
 
 /* ------------------------------------------------------------------ checkpoints */

@@ -113,11 +113,15 @@ static size_t moment_bytes(const Lathe_model *m)
     return (size_t)lathe_moment_elements(m) * (m->real == LATHE_F64 ? sizeof(double) : sizeof(float));
 }
 
-size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r)
+static size_t average_bytes(const Lathe_model *m, const Lathe_recipe *r)
 {
     size_t real = m->real == LATHE_F64 ? sizeof(double) : sizeof(float);
-    size_t average = lathe_averages(r) ? (size_t)lathe_trained_elements(m) * real : 0;
-    return (size_t)lathe_moments(r) * moment_bytes(m) + average;
+    return lathe_averages(r) ? (size_t)lathe_trained_elements(m) * real : 0;
+}
+
+size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r)
+{
+    return (size_t)lathe_moments(r) * moment_bytes(m) + average_bytes(m, r);
 }
 
 static bool is_loss_scaled(const Lathe_model *m)
@@ -158,11 +162,11 @@ void optimizer_of_turn(Optimizer *o, const Lathe_model *m, const Lathe_turn *tur
                      .n = lathe_trained_elements(m),
                      .loss_scale.scale = is_loss_scaled(m) ? FIRST_LOSS_SCALE : 0,
                      .moments = lathe_moments(r)};
+    if (lathe_averages(r)) o->average = memory; /* first, since turns have different numbers of moments */
     for (int k = 0; k < o->moments; k++) {
-        o->moment[k] = (char *)memory + (size_t)k * moment_bytes(m);
+        o->moment[k] = (char *)memory + average_bytes(m, r) + (size_t)k * moment_bytes(m);
         o->moment_name[k] = name_of_moment(r, k);
     }
-    if (lathe_averages(r)) o->average = (char *)memory + (size_t)o->moments * moment_bytes(m);
     if (o->moments && !m->device)
         clear_memory(memory, (int64_t)optimizer_bytes(m, r)); /* a device's memory is already zero */
     make_segments(o, m, turn);

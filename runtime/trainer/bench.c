@@ -10,6 +10,7 @@
 #include "model/init.h"
 #include "model/tables.h"
 #include "model/weights.h"
+#include "step/average.h"
 #include "step/entry.h"
 #include "step/optim.h"
 #include "step/statistics.h"
@@ -229,7 +230,7 @@ static void print_text(const Bench *b, const Lathe_model *m, const Lathe_entry *
 
 int bench_command(Trainer *t)
 {
-    static const Entry entries[] = {ENTRY_train, NO_ENTRY};
+    static const Entry entries[] = {ENTRY_train, ENTRY_direction, NO_ENTRY};
     const Lathe_entry *e = need_entry(t->model, ENTRY_train);
     const Lathe_tensor *tokens = tensor_with_role(e, LATHE_TOKENS);
     Bench b = {.steps = t->steps ? t->steps : 10};
@@ -249,6 +250,7 @@ int bench_command(Trainer *t)
     if (t->weights) load_weights(t->model, t->weights, m.params, m.statistics, NULL);
     if (t->adapter) take_adapter(t, t->adapter, t->weights, m.params);
     if (!t->weights) init_weights(t->model, (uint64_t)t->seed, &m);
+    begin_averages(&u->optimizer, m.params);
     fill_teacher(t, &m, NULL);
     if (t->inputs) take_inputs(t, e, m.call);
     weights_up(t->model, &m);

@@ -37,9 +37,16 @@ int64_t shard_bytes(const Trainer *t)
     return lathe_shard_elements(lathe_trained_elements(t->model), gpus_of(t)) * dtype_size(t->model->real);
 }
 
+static bool has_one(const Entry *entries, Entry e)
+{
+    while (*entries != NO_ENTRY && *entries != e) entries++;
+    return *entries == e;
+}
+
 static int64_t largest_call(const Lathe_model *m, const Entry *entries)
 {
-    int64_t most = 0;
+    const Lathe_entry *direction = has_one(entries, ENTRY_direction) ? find_entry(m, ENTRY_direction) : NULL;
+    int64_t most = direction ? align64(find_entry(m, ENTRY_train)->in_bytes) + call_bytes(direction) : 0;
     for (; *entries != NO_ENTRY; entries++) {
         const Lathe_entry *first = find_entry(m, *entries);
         for (int i = 0; first && i < m->entries; i++) /* those of all turns */
@@ -127,6 +134,9 @@ static void check_optimizer(const Trainer *t, int64_t bytes)
     int64_t room = planned(t->model, CATEGORY_optimizer);
     if (t->recipe.optimizer == LATHE_SCHEDULE_FREE && t->recipe.ema > 0)
         fail(EXIT_USAGE, NULL, "ema=%g: schedule_free has a mean of the weights already; leave one of them out", t->recipe.ema);
+    if (t->recipe.optimizer == LATHE_SCHEDULE_FREE && (t->recipe.clip_weights > 0 || t->model->directed_elements))
+        fail(EXIT_USAGE, NULL, "schedule_free goes neither with clip_weights nor beside %s; leave one of them out",
+             t->model->directed_elements ? t->model->direction.name : "a limit");
     if (t->model->device && lathe_averages(&t->recipe))
         fail(EXIT_USAGE, NULL, "ema and schedule_free run on the processor only, not yet on a GPU");
     if (bytes <= room) return;
@@ -158,12 +168,6 @@ static Parts parts_of_gpu(const Trainer *t, Parts p)
     p.moments = p.moments / flat_bytes(m) * shard_bytes(t);
     if (p.step) p.step = lathe_step_bytes(lathe_trained_elements(m), optimizer_runs(m), gpus_of(t));
     return p;
-}
-
-static bool has_one(const Entry *entries, Entry e)
-{
-    while (*entries != NO_ENTRY && *entries != e) entries++;
-    return *entries == e;
 }
 
 static int64_t states_of(const Lathe_model *m, const Entry *entries)

@@ -11,6 +11,7 @@
 #include "model/block.h"
 #include "model/init.h"
 #include "model/tables.h"
+#include "step/average.h"
 #include "step/entry.h"
 #include "step/optim.h"
 #include "step/statistics.h"
@@ -82,15 +83,25 @@ static void add_row(Profile *p, Lathe_kernel k)
 }
 
 /* Lists the entry's kernels, and those of the optimizer. */
+/* All kernels of the entry direction, in one row. */
+static void add_direction(Profile *p, const Lathe_model *m)
+{
+    const Lathe_entry *e = find_entry(m, ENTRY_direction);
+    double bytes = (double)m->directed_elements * dtype_size(m->real);
+    if (e)
+        add_row(p, (Lathe_kernel){LAP_DIRECTION, "direction", m->direction.name, "", "", e->flops, 2 * bytes, false});
+}
+
 static void list_kernels(Profile *p, const Lathe_entry *e, const Optimizer *o)
 {
     int last = 0;
     for (int i = 0; i < e->kernels; i++) last = e->kernel[i].lap > last ? e->kernel[i].lap : last;
     double flat = (double)o->n * dtype_size(o->real);
-    p->row = must_alloc(sizeof *p->row * (size_t)(e->kernels + 2));
+    p->row = must_alloc(sizeof *p->row * (size_t)(e->kernels + 3));
     p->row_of = must_alloc(sizeof *p->row_of * (size_t)(last - FIRST_LAP + 1));
     for (int i = 0; i < e->kernels; i++) add_row(p, e->kernel[i]);
     add_row(p, (Lathe_kernel){LAP_NORM, "gradient_norm", "norm of all gradients", "", "", 0, flat, false});
+    add_direction(p, p->t->model);
     add_row(p, (Lathe_kernel){LAP_UPDATE, "optimizer_step", "clipping, moments, decay, update", "", "", 0,
                               flat * (3 + 2 * o->moments), false});
 }
@@ -261,7 +272,7 @@ static void write_trace(const Profile *p, const char *path)
 
 int profile_command(Trainer *t)
 {
-    static const Entry entries[] = {ENTRY_train, NO_ENTRY};
+    static const Entry entries[] = {ENTRY_train, ENTRY_direction, NO_ENTRY};
     Profile p = {.t = t, .steps = t->steps ? t->steps : 10};
     Memory m;
     Step_turns turns;
@@ -275,6 +286,7 @@ int profile_command(Trainer *t)
     open_turns(&turns, t->model, &t->recipe, m.moments);
     Turn *u = wanted_turn(t, &turns);
     init_weights(t->model, (uint64_t)t->seed, &m);
+    begin_averages(&u->optimizer, m.params);
     fill_teacher(t, &m, NULL);
     weights_up(t->model, &m);
     ready_optimizers(&turns, &m);

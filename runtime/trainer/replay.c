@@ -15,6 +15,7 @@
 #include "model/place.h"
 #include "model/run.h"
 #include "model/tables.h"
+#include "step/average.h"
 #include "step/carry.h"
 #include "step/optim.h"
 #include "step/state.h"
@@ -375,6 +376,7 @@ static void fill_arrays(Replay *r)
     if (r->checkpoint) load_checkpoint(t, &r->from, r->checkpoint, &r->memory, o);
     else if (t->weights) load_saved_weights(t, t->weights, &r->memory);
     else init_weights(t->model, (uint64_t)t->seed, &r->memory);
+    if (!r->checkpoint) begin_averages(o, r->memory.params);
     advise(NULL);
     fill_teacher(t, &r->memory, r->checkpoint ? &r->from : NULL);
     weights_up(t->model, &r->memory);
@@ -395,7 +397,7 @@ static void check_carried(const Replay *r)
 
 static void start_replay(Replay *r, Trainer *t)
 {
-    static const Entry entries[] = {ENTRY_train, ENTRY_reference, NO_ENTRY};
+    static const Entry entries[] = {ENTRY_train, ENTRY_reference, ENTRY_direction, NO_ENTRY};
     r->t = t;
     r->e = need_entry(t->model, ENTRY_train);
     if (t->model->device)

@@ -98,6 +98,16 @@ static void settle_evaluation(Training *r)
              (long long)r->data.val, r->data.text ? "tokens" : "rows");
 }
 
+/* Settings of the optimizer, but its rate, are of what the description's own leaves to others. */
+static void tell_others(const Trainer *t)
+{
+    const Lathe_recipe *r = &t->recipe, *built = &t->model->recipe;
+    bool differs = r->optimizer != built->optimizer || r->decay != built->decay || r->beta1 != built->beta1 ||
+                   r->beta2 != built->beta2 || r->eps != built->eps || r->momentum != built->momentum;
+    if (t->model->directed_elements && differs)
+        note("optimizer, decay, beta1, beta2, eps and momentum are settings of what %s leaves to others", t->model->direction.name);
+}
+
 static void check_steps(const Training *r)
 {
     const Lathe_recipe *recipe = &r->t->recipe;
@@ -107,6 +117,11 @@ static void check_steps(const Training *r)
             "warmup is %lld steps and the schedule has %lld: the learning rate never reaches lr; --set warmup=N with a "
             "smaller N",
             (long long)recipe->warmup, (long long)length);
+    bool falls = recipe->schedule == LATHE_LINEAR || recipe->schedule == LATHE_COSINE;
+    if (falls && recipe->final_lr > recipe->lr)
+        note("final_lr=%g is above lr=%g: the learning rate rises; --set final_lr=N with a smaller N", recipe->final_lr,
+             recipe->lr);
+    tell_others(r->t);
     if (r->at.step > r->t->recipe.steps)
         fail(EXIT_USAGE, NULL, "--steps %lld: the checkpoint %s has done %lld steps already; give more",
              (long long)r->t->recipe.steps, r->checkpoint, (long long)r->at.step);

@@ -17,9 +17,14 @@ has 'a kernel of the entry decode'
 must "$LATHE" explain models/gpt.lua h.2.attn.c_attn.weight
 has 'h.attn.c_attn.weight: a parameter'
 has 'in files h.%d.attn.c_attn.weight, in the source p->h[0].attn_c_attn_weight'
-has 'gradient: d_attn_c_attn_weight (step '
+has 'train: gradient made by d_attn_c_attn_weight (step '
 refuse 1 "no kernel, value or parameter 'ln_11'; did you mean ln_1" "$LATHE" explain models/gpt.lua ln_11
 refuse 1 "no kernel, value or parameter" "$LATHE" explain models/gpt.lua decode:qqqqqqqq
+must "$LATHE" explain models/gpt.lua d_wte_weight ln_1_to_qkv
+has 'runs      '
+must "$LATHE" explain models/gpt.lua --set optimizer=muon direction:gram h.mlp.c_fc.weight
+has 'direction: gradient read by '
+refuse 2 'explain has no option --bogus' "$LATHE" explain models/gpt.lua --bogus
 refuse 2 'explain needs a name' "$LATHE" explain models/gpt.lua
 must "$LATHE" explain models/gpt.lua --target cuda make_wte
 

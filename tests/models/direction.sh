@@ -15,6 +15,13 @@ killed_and_resumed
 cmp "$TMP/whole/checkpoints/step-$steps/directions.safetensors" "$TMP/run/checkpoints/step-$steps/directions.safetensors"
 awk -F '[:,]' '/"split":"train"/ { if (!first) first = $6; last = $6 } END { exit !(last < 0.8 * first) }' "$TMP/whole/metrics.jsonl" || tell "the loss has not fallen"
 
+# ---- train's inputs, filled once, are still there in the next step; its kernels are told from those of the direction
+# shellcheck disable=SC2086
+must "$trainer" train --data "$TMP/text" --tokenizer chars --overfit --steps 200 --set warmup=0 --out "$TMP/overfit"
+must "$trainer" profile --steps 2
+grep -q ' 1 .* direction  *optim.muon' "$TMP/said" || tell "no row of the direction"
+must "$trainer" bench --steps 2
+
 # ---- a checkpoint of another optimizer has no momentum
 must "$LATHE" build models/gpt.lua --config char --set layers=2 --set width=24 --set heads=2 --set seq=20 --set batch=4 --set accumulate=2 -o "$TMP/adamw"
 must "$TMP/adamw/trainer" train --data "$TMP/text" --tokenizer chars --steps 3 --out "$TMP/other"
