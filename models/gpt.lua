@@ -91,7 +91,10 @@ return {
 
   configs = {
     -- two minutes on two cores
-    quickstart = { vocab = 2048, seq = 128, batch = 16, optimizer = "muon", steps = 850, warmup = 50, eval_every = 250 },
+    quickstart = {
+      vocab = 2048, seq = 128, batch = 16, optimizer = "muon", muon_lr = 0.06, lr = 4e-3, decay = 0.2, steps = 900,
+      warmup = 50, eval_every = 300,
+    },
 
     -- characters of a play, as in nanoGPT, for a CPU and for a GPU
     char = { vocab = 65, tokenizer = "chars", bias = false, attention_bias = false },

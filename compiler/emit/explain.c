@@ -1,5 +1,5 @@
-/* explain.c: `lathe explain`: what a name of the source, the plan, a profile or a crash means: where it comes from, what it
- * computes, who makes it and who reads it. */
+/* explain.c: `lathe explain`: what a name of the source, the plan, a profile or a crash means: where it comes from,
+ * what it computes, who makes it and who reads it. */
 #include "emit/emit.h"
 #include "runtime/interface/names.h"
 
@@ -92,7 +92,8 @@ static void say_users(Question *q, const char *label, Users u)
 static void say_place(Question *q, Where w)
 {
     if (!w.file || !w.line) return;
-    say(q->answer, "  %-10s%s:%d%s%s\n", "from", w.file, w.line, w.path && *w.path ? ", layer " : "", w.path ? w.path : "");
+    say(q->answer, "  %-10s%s:%d%s%s\n", "from", w.file, w.line, w.path && *w.path ? ", layer " : "",
+        w.path ? w.path : "");
 }
 
 static const char *name_of_operand(Page *page, const Buffer *b)
@@ -171,8 +172,11 @@ static void about_kernel(Question *q, Kernel *k, const char *times)
 
 static const char *home_words(Home home)
 {
-    static const char *const words[] = {[STATES] = "a state that calls keep", [INPUTS] = "an input", [OUTPUTS] = "an output",
-                                        [WORK] = "a value", [TABLES] = "a table of constants"};
+    static const char *const words[] = {[STATES] = "a state that calls keep",
+                                        [INPUTS] = "an input",
+                                        [OUTPUTS] = "an output",
+                                        [WORK] = "a value",
+                                        [TABLES] = "a table of constants"};
     return words[home];
 }
 
@@ -228,7 +232,10 @@ static void about_param(Question *q, const Param *p)
     const char *asked = starts_with(q->name, "d_") && !same(member, q->name) ? q->name + 2 : q->name;
     if (!same(p->name, asked) && !is_copy_of(p->export_name, asked) && !same(member, asked)) return;
     q->found++;
-    say(q->answer, "%s: a parameter%s\n", p->name, p->frozen ? ", frozen" : p->directed ? ", updated by the entry direction" : "");
+    say(q->answer, "%s: a parameter%s\n", p->name,
+        p->frozen     ? ", frozen"
+        : p->directed ? ", updated by the entry direction"
+                      : "");
     say_place(q, p->where);
     say(q->answer, "  %-10s%s, %s numbers; in files %s, in the source %s\n", "holds", array_text(q->page, p->shape, 0),
         grouped(elements(p->shape)), p->export_name, at);

@@ -48,7 +48,8 @@ void read_direction(lua_State *L)
 {
     if (lua_getfield(L, -1, "own") != LUA_TNIL) {
         Direction *d = NEW(Direction);
-        *d = (Direction){text_of_field(L, "name"), patterns_of(L), own_number(L, "decay"), own_number(L, "others"), false};
+        *d = (Direction){text_of_field(L, "name"), patterns_of(L), own_number(L, "decay"), own_number(L, "others"),
+                         false};
         lua_getfield(L, -1, "decays");
         d->decays = lua_toboolean(L, -1);
         lua_pop(L, 1);
@@ -96,8 +97,8 @@ static void check_patterns(const Trace *trace)
         for (int i = 0; i < d->params.n; i++)
             found |= d->params.at[i]->directed && matching_copies(d->direction->match.at[k], d->params.at[i]);
         if (!found)
-            err(place_of_optimizer(trace), "%s: no trained parameter has a name like '%s'; the names are %s", d->direction->name,
-                d->direction->match.at[k], names_of_parameters(d));
+            err(place_of_optimizer(trace), "%s: no trained parameter has a name like '%s'; the names are %s",
+                d->direction->name, d->direction->match.at[k], names_of_parameters(d));
     }
     if (!any)
         err(place_of_optimizer(trace),
@@ -112,9 +113,11 @@ static void check_groups_of_direction(const Trace *trace)
     const Desc *d = trace->desc;
     for (int g = 0; d->direction->decays && g < d->groups.n; g++)
         for (int i = 0; i < d->params.n; i++)
-            if (d->groups.at[g].decays >= 0 && d->params.at[i]->directed && matching_copies(d->groups.at[g].match, d->params.at[i]))
+            if (d->groups.at[g].decays >= 0 && d->params.at[i]->directed &&
+                matching_copies(d->groups.at[g].match, d->params.at[i]))
                 err(place_of_quoted(trace, "groups", d->groups.at[g].match),
-                    "%s has its weight decay in its update, which a group cannot change; leave decay out of the group of '%s'",
+                    "%s has its weight decay in its update, which a group cannot change; leave decay out of the group "
+                    "of '%s'",
                     d->direction->name, d->groups.at[g].match);
 }
 
@@ -301,7 +304,8 @@ static int keep_call(lua_State *L)
         user_error(L, "keep: the state '%s' is f32 %s%s, found %s %s", lua_tostring(L, 1), shape_text(spec->shape),
                    trace->copies.n ? " with its layers" : "", dtype_name(t->node->dtype), tensor_text(t));
     for (int i = 0; i < trace->states.n; i++)
-        if (same(trace->states.at[i].name, name)) user_error(L, "keep: the state '%s' is kept twice", lua_tostring(L, 1));
+        if (same(trace->states.at[i].name, name))
+            user_error(L, "keep: the state '%s' is kept twice", lua_tostring(L, 1));
     push(&trace->states, ((struct New_state){name, t->node, trace->open.n}));
     return 0;
 }

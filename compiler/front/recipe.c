@@ -439,12 +439,14 @@ static void check_average(const Trace *trace)
     const Where w = place_of_key(trace, NULL, own ? "optimizer" : "ema");
     for (int k = 0; k < d->turns.n; k++)
         if (d->turns.at[k].recipe.optimizer == LATHE_SCHEDULE_FREE)
-            err(place_of_turn(trace, &d->turns.at[k]), "optim.schedule_free is for descriptions without turns; give the turn optim.adamw or another");
+            err(place_of_turn(trace, &d->turns.at[k]),
+                "optim.schedule_free is for descriptions without turns; give the turn optim.adamw or another");
     if (own && d->recipe.clip_weights > 0)
         err(w, "clip_weights limits what optim.schedule_free trains, not the mean of it; leave one of them out");
     if (own && d->recipe.ema > 0) err(w, "optim.schedule_free has a mean of the weights already; leave ema out");
     if (lathe_averages(&d->recipe) && d->options->target->device)
-        err(w, "%s runs on the processor only, not yet with --target cuda; leave it out there", own ? "optim.schedule_free" : "ema");
+        err(w, "%s runs on the processor only, not yet with --target cuda; leave it out there",
+            own ? "optim.schedule_free" : "ema");
 }
 
 void check_recipe(lua_State *L)

@@ -104,6 +104,7 @@ int plot_command(int argc, char **argv)
     Words folders = {0};
     Curves all = {.n = 0};
     take_command_line(&line, argc, argv, 1, &folders);
+    folders = runs_named(&folders);
     const char *name = asked.of ? asked.of : "loss";
     Canvas canvas = canvas_of_terminal();
     if (!folders.n) fail(EXIT_USAGE, NULL, "plot needs a run's folder: lathe plot RUN…; `lathe runs` lists runs");

@@ -88,6 +88,7 @@ int report_command(int argc, char **argv)
     Words folders = {0};
     Charts charts;
     take_command_line(&line, argc, argv, 1, &folders);
+    folders = runs_named(&folders);
     if (!folders.n) fail(EXIT_USAGE, NULL, "report needs a run's folder: lathe report RUN…; `lathe runs` lists runs");
     if (folders.n > MOST_RUNS)
         fail(EXIT_USAGE, NULL, "report draws at most %d runs at once, %d were given; choose among them by `lathe runs`",

@@ -5,14 +5,11 @@
 #include "look/past.h"
 #include "tools/data_command.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-enum { DEEPEST = 6 }; /* folders below the one that is named */
 
 static struct Asked {
     const char *sort;
@@ -41,29 +38,6 @@ static void add_glance(Glances *all, const char *folder)
 {
     all->at = must_grow(all->at, sizeof *all->at * (size_t)(all->n + 1));
     all->at[all->n++] = glance_at(folder);
-}
-
-static bool may_hold_runs(const char *name)
-{
-    return *name != '.' && strcmp(name, "checkpoints") != 0 && strncmp(name, "before-", 7) != 0;
-}
-
-/* Links are not followed, so no folder is met twice. */
-static void find_runs(Glances *all, const char *folder, int depth)
-{
-    struct stat about;
-    if (looks_like_run(folder)) {
-        add_glance(all, folder);
-        return;
-    }
-    DIR *d = depth < DEEPEST ? opendir(folder) : NULL;
-    for (const struct dirent *e; d && (e = readdir(d));) {
-        if (!may_hold_runs(e->d_name)) continue;
-        char *path = text_of("%s/%s", folder, e->d_name);
-        if (lstat(path, &about) == 0 && S_ISDIR(about.st_mode)) find_runs(all, path, depth + 1);
-        free(path);
-    }
-    if (d) closedir(d);
 }
 
 /* ------------------------------------------------------------------ order */
@@ -200,7 +174,9 @@ int runs_command(int argc, char **argv)
         if (stat(folders.at[i], &about) != 0)
             fail(EXIT_DATA, folders.at[i], "cannot be read: %s; name the folder that has runs: lathe runs DIR",
                  error_text(errno));
-        find_runs(&all, folders.at[i], 0);
+        Words runs = {0};
+        add_runs_below(&runs, folders.at[i]);
+        for (int k = 0; k < runs.n; k++) add_glance(&all, runs.at[k]);
     }
     if (!all.n && !asked.json) note("no runs are below %s", folders.at[0]);
     if (all.n) qsort(all.at, (size_t)all.n, sizeof *all.at, compare_glances);

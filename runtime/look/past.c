@@ -2,12 +2,14 @@
  *
  * A run that is being written, or was cut off, has a last line without an end: it is left out.  A line that is no JSON
  * is a fault that is told; the others count. */
+#define _GNU_SOURCE /* strverscmp */
 #include "look/past.h"
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/words.h"
 #include "look/lines.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -183,4 +185,59 @@ void free_past(Past_run *r)
     free(r->folder);
     free(r->name);
     free(r);
+}
+
+/* ------------------------------------------------------------------ finding runs */
+
+enum { DEEPEST = 6 }; /* folders below the one that is named */
+
+static bool may_hold_runs(const char *name)
+{
+    return *name != '.' && strcmp(name, "checkpoints") != 0 && strncmp(name, "before-", 7) != 0;
+}
+
+/* Links are not followed, so no folder is met twice. */
+static void find_runs(Words *all, const char *folder, int depth)
+{
+    struct stat about;
+    if (looks_like_run(folder)) {
+        add_word(all, text_of("%s", folder));
+        return;
+    }
+    DIR *d = depth < DEEPEST ? opendir(folder) : NULL;
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        if (!may_hold_runs(e->d_name)) continue;
+        char *path = text_of("%s/%s", folder, e->d_name);
+        if (lstat(path, &about) == 0 && S_ISDIR(about.st_mode)) find_runs(all, path, depth + 1);
+        free(path);
+    }
+    if (d) closedir(d);
+}
+
+static int by_version(const void *a, const void *b)
+{
+    return strverscmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void add_runs_below(Words *runs, const char *folder)
+{
+    const int before = runs->n;
+    find_runs(runs, folder, 0);
+    if (runs->n > before) qsort(runs->at + before, (size_t)(runs->n - before), sizeof *runs->at, by_version);
+}
+
+Words runs_named(const Words *given)
+{
+    Words runs = {0};
+    struct stat about;
+    bool folders = false;
+    for (int i = 0; i < given->n; i++) folders |= stat(given->at[i], &about) == 0 && S_ISDIR(about.st_mode);
+    for (int i = 0; i < given->n; i++) {
+        const bool there = stat(given->at[i], &about) == 0, folder = there && S_ISDIR(about.st_mode);
+        const int before = runs.n;
+        if (there && !folder && folders) continue; /* a log, which the shell found beside the folders */
+        if (folder) add_runs_below(&runs, given->at[i]);
+        if (runs.n == before) add_word(&runs, given->at[i]); /* read_past() says what is wrong */
+    }
+    return runs;
 }

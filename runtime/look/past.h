@@ -2,6 +2,7 @@
 #ifndef LATHE_LOOK_PAST_H
 #define LATHE_LOOK_PAST_H
 
+#include "base/words.h"
 #include "look/series.h"
 
 #include <jansson.h>
@@ -24,6 +25,10 @@ typedef struct Past_run {
 } Past_run;
 
 /* Ends the program (3) if the folder is none or holds no run.  Whatever else is wrong is left out, and in `faults`. */
+/* Folders of runs below one that is none itself, at most six levels, in order; and of all that are named: files beside
+ * folders are left out. */
+void add_runs_below(Words *runs, const char *folder);
+Words runs_named(const Words *given);
 Past_run *read_past(const char *folder);
 Past_run *new_past(const char *folder); /* of which nothing is read yet */
 void take_metrics_line(Past_run *r, const char *line, size_t n); /* with its end: without, it is left out */

@@ -367,8 +367,7 @@ static void take_arrays(const Wanted *w, const Store *s)
     Misfits bad = {0};
     for (const Wanted_array *a = w->array; a < w->array + w->arrays; a++)
         for (const Lathe_param *p = a->of.table; p < a->of.table + a->of.n; p++)
-            for (int64_t c = 0; c < copies_of_parameter(p) && belongs_to(a->of, p); c++)
-                take_copy(w, s, a, p, c, &bad);
+            for (int64_t c = 0; c < copies_of_parameter(p) && belongs_to(a->of, p); c++) take_copy(w, s, a, p, c, &bad);
     find_unknown(w, s, &bad);
     if (bad.n == 0) return;
     advise(NULL); /* other checkpoints of the run would not fit either */

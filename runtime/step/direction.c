@@ -82,6 +82,7 @@ void load_directions(const Lathe_model *m, const Store *from, char *state)
     for (const Lathe_tensor *s = m->state; s < m->state + m->states; s++) {
         if (s->role != LATHE_MOMENT) continue;
         const Stored *stored = stored_direction(s, from);
-        for (int64_t i = 0; i < tensor_size(s); i++) write_real(s->dtype, state + s->offset, i, stored_element(stored, i));
+        for (int64_t i = 0; i < tensor_size(s); i++)
+            write_real(s->dtype, state + s->offset, i, stored_element(stored, i));
     }
 }

@@ -1,4 +1,5 @@
-/* optim.c: Adam, AdamW, Lion, SGD, RMSprop, schedule-free AdamW; groups of parameters; the norm of the gradient, and clipping.
+/* optim.c: Adam, AdamW, Lion, SGD, RMSprop, schedule-free AdamW; groups of parameters; the norm of the gradient, and
+ * clipping.
  *
  * An update is one pass over the flat arrays in chunks of a fixed size.  Every element is updated independently, and
  * the norm adds the chunks in order, so results do not depend on the number of threads.  A GPU uses the same formulas

@@ -396,13 +396,14 @@ void check_model(const Trainer *t, const char *checkpoint)
 static void read_states(Store *store, const State *s, const char *checkpoint, const char *file, const char *keeps)
 {
     if (!json_object_get(json_object_get(s->all, "files"), file))
-        fail(EXIT_DATA, checkpoint,
-             "expected %s: %s, and the run did not; start a new run from its weights: --init %s", file, keeps, checkpoint);
+        fail(EXIT_DATA, checkpoint, "expected %s: %s, and the run did not; start a new run from its weights: --init %s",
+             file, keeps, checkpoint);
     read_marked(store, s, checkpoint, file);
 }
 
 /* A run that goes on without the mean of weights goes on with what was trained, too. */
-static void load_beside_average(const Trainer *t, const State *s, const char *checkpoint, const Memory *m, const Optimizer *o)
+static void load_beside_average(const Trainer *t, const State *s, const char *checkpoint, const Memory *m,
+                                const Optimizer *o)
 {
     Store store;
     bool there = json_object_get(json_object_get(s->all, "files"), TRAINED_FILE);

@@ -56,7 +56,9 @@ static void write_config(const Trainer *t, const char *path)
     put_json(all, "precision", word_json(m->precision));
     put_json(all, "source_hash", word_json(m->source_hash));
     put_json(all, "built_with", knobs_json(m));
-    put_json(all, "recipe", recipe_json(&t->recipe));
+    json_t *recipe = recipe_json(&t->recipe);
+    if (m->direction.name) put_json(recipe, "optimizer", word_json(m->direction.name)); /* the other is for the rest */
+    put_json(all, "recipe", recipe);
     put_json(all, "data", words_json(&t->data));
     if (t->val_data.n) put_json(all, "val_data", words_json(&t->val_data));
     put_json(all, "weights", t->weights ? word_json(t->weights) : json_null());

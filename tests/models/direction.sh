@@ -17,7 +17,7 @@ awk -F '[:,]' '/"split":"train"/ { if (!first) first = $6; last = $6 } END { exi
 
 # ---- train's inputs, filled once, are still there in the next step; its kernels are told from those of the direction
 # shellcheck disable=SC2086
-must "$trainer" train --data "$TMP/text" --tokenizer chars --overfit --steps 200 --set warmup=0 --out "$TMP/overfit"
+must "$trainer" train --data "$TMP/text" --tokenizer chars --overfit --steps 600 --set warmup=0 --out "$TMP/overfit"
 must "$trainer" profile --steps 2
 grep -q ' 1 .* direction  *optim.muon' "$TMP/said" || tell "no row of the direction"
 must "$trainer" bench --steps 2

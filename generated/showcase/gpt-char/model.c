@@ -6,7 +6,7 @@
  *   First the kernels; then a function per entry, which calls them; then tables for the trainer. */
 #include "model.h"
 
-/* wte = wte_weight[tokens]      gpt.lua:142 wte      moves 789,504 bytes */
+/* wte = wte_weight[tokens]      gpt.lua:145 wte      moves 789,504 bytes */
 KERNEL void make_wte(float (*RESTRICT wte)[WIDTH], const float (*RESTRICT wte_weight)[WIDTH],
         const int *RESTRICT tokens)
 {
@@ -17,7 +17,7 @@ KERNEL void make_wte(float (*RESTRICT wte)[WIDTH], const float (*RESTRICT wte_we
     }
 }
 
-/* h_residual = wte + wpe_weight      gpt.lua:142      moves 819,200 bytes */
+/* h_residual = wte + wpe_weight      gpt.lua:145      moves 819,200 bytes */
 KERNEL void residual(float (*RESTRICT h_residual)[SEQ][WIDTH],
         const float (*RESTRICT wte)[SEQ][WIDTH], const float (*RESTRICT wpe_weight)[WIDTH])
 {
@@ -29,7 +29,7 @@ KERNEL void residual(float (*RESTRICT h_residual)[SEQ][WIDTH],
 
 /* mean = mean_WIDTH(h_residual);  centred = h_residual - mean;
  *     variance = mean_WIDTH(centred * centred);  rstd = rsqrt(variance + 1e-05);
- *     ln_1 = centred * rstd * ln_1_weight      gpt.lua:17 h.ln_1, gpt.lua:148 ln_f
+ *     ln_1 = centred * rstd * ln_1_weight      gpt.lua:17 h.ln_1, gpt.lua:151 ln_f
  *     moves 786,944 bytes */
 KERNEL void ln(int from, int to, float (*RESTRICT ln_1)[WIDTH],
         const float (*RESTRICT h_residual)[WIDTH], const float *RESTRICT ln_1_weight)
@@ -107,7 +107,7 @@ KERNEL void make_h_residual(int from, int to, float (*RESTRICT h_residual)[WIDTH
 
 /* mean = mean_WIDTH(h_residual);  centred = h_residual - mean;
  *     variance = mean_WIDTH(centred * centred);  rstd = rsqrt(variance + 1e-05);
- *     ln_f = centred * rstd * ln_f_weight      gpt.lua:148 ln_f      moves 786,944 bytes */
+ *     ln_f = centred * rstd * ln_f_weight      gpt.lua:151 ln_f      moves 786,944 bytes */
 KERNEL void make_ln_f(float (*RESTRICT ln_f)[WIDTH], const float (*RESTRICT h_residual)[WIDTH],
         const float *RESTRICT ln_f_weight)
 {
@@ -136,7 +136,7 @@ KERNEL void make_ln_f(float (*RESTRICT ln_f)[WIDTH], const float (*RESTRICT h_re
  *     d_head_logits = exp(head_logits -
  *         largest) * (1 / (BATCH * SEQ) / total) - (v == targets ? 1 / (BATCH * SEQ) : 0);
  *     d_head_logits overwrites head_logits
- *     gpt.lua:152 linear_cross_entropy, gpt.lua:153 accuracy      moves 411,648 bytes */
+ *     gpt.lua:155 linear_cross_entropy, gpt.lua:156 accuracy      moves 411,648 bytes */
 KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB],
         float *RESTRICT losses, float *RESTRICT accuracy_values, const int *RESTRICT targets)
 {
@@ -188,7 +188,7 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
 }
 
 /* loss = mean_{BATCH * SEQ}(losses)
- *     gpt.lua:152 linear_cross_entropy, gpt.lua:153 accuracy      moves 3,076 bytes */
+ *     gpt.lua:155 linear_cross_entropy, gpt.lua:156 accuracy      moves 3,076 bytes */
 KERNEL void mean(float *RESTRICT loss, const float *RESTRICT losses)
 {
     float sums_of_losses[LANES] = {0};
@@ -207,7 +207,7 @@ KERNEL void mean(float *RESTRICT loss, const float *RESTRICT losses)
  *     d_mean = sum_WIDTH(-d_centred);
  *     d_ln_f_weight = sum_{BATCH * SEQ}(d_ln_f * (centred * rstd));
  *     d_h_residual = d_centred + d_mean / WIDTH;  d_h_residual overwrites d_ln_f
- *     gpt.lua:148 ln_f, gpt.lua:147      moves 1,180,672 bytes */
+ *     gpt.lua:151 ln_f, gpt.lua:150      moves 1,180,672 bytes */
 KERNEL void ln_f_back(float *RESTRICT d_ln_f_weight,
         float (*RESTRICT d_ln_f_weight_partial)[WIDTH], float (*RESTRICT d_h_residual)[WIDTH],
         const float (*RESTRICT h_residual)[WIDTH], const float *RESTRICT ln_f_weight)
@@ -365,7 +365,7 @@ KERNEL void ln_2_h_back(float (*RESTRICT ln_2_again)[WIDTH], float *RESTRICT d_l
  *     ln_1_again = centred * rstd * ln_1_weight;  d_mean = sum_WIDTH(-d_centred);
  *     d_ln_1_weight = sum_{BATCH * SEQ}(d_ln_1 * (centred * rstd));
  *     d_h_residual = d_attended + d_centred + d_mean / WIDTH
- *     gpt.lua:17 h.ln_1, gpt.lua:147 h      moves 1,967,104 bytes */
+ *     gpt.lua:17 h.ln_1, gpt.lua:150 h      moves 1,967,104 bytes */
 KERNEL void ln_1_h_back(int from, int to, float (*RESTRICT ln_1_again)[WIDTH],
         float (*RESTRICT d_ln_1_weight_partial)[WIDTH], float (*RESTRICT d_h_residual)[WIDTH],
         const float (*RESTRICT h_residual)[WIDTH], const float (*RESTRICT d_ln_1)[WIDTH],
@@ -416,7 +416,7 @@ KERNEL void ln_1_h_back(int from, int to, float (*RESTRICT ln_1_again)[WIDTH],
     }
 }
 
-/* d_ln_1_weight = sum(d_ln_1_weight_partial)      gpt.lua:17 h.ln_1, gpt.lua:147 h
+/* d_ln_1_weight = sum(d_ln_1_weight_partial)      gpt.lua:17 h.ln_1, gpt.lua:150 h
  *     moves 16,384 bytes */
 KERNEL void ln_1_h_back_sums(float *RESTRICT d_ln_1_weight,
         float (*RESTRICT d_ln_1_weight_partial)[WIDTH])
@@ -428,7 +428,7 @@ KERNEL void ln_1_h_back_sums(float *RESTRICT d_ln_1_weight,
             d_ln_1_weight[c] += d_ln_1_weight_partial[k][c];
 }
 
-/* d_wte_weight[tokens] += d_h_residual, in order      gpt.lua:142 wte      moves 429,568 bytes */
+/* d_wte_weight[tokens] += d_h_residual, in order      gpt.lua:145 wte      moves 429,568 bytes */
 KERNEL void wte_back(float (*RESTRICT d_wte_weight)[WIDTH],
         const float (*RESTRICT d_h_residual)[WIDTH], const int *RESTRICT tokens)
 {
@@ -444,7 +444,7 @@ KERNEL void wte_back(float (*RESTRICT d_wte_weight)[WIDTH],
     }
 }
 
-/* d_wpe_weight = sum_BATCH(d_h_residual)      gpt.lua:142 wpe      moves 425,984 bytes */
+/* d_wpe_weight = sum_BATCH(d_h_residual)      gpt.lua:145 wpe      moves 425,984 bytes */
 KERNEL void make_d_wpe_weight(float *RESTRICT d_wpe_weight,
         float (*RESTRICT d_wpe_weight_partial)[SEQ * WIDTH],
         const float (*RESTRICT d_h_residual)[SEQ * WIDTH])
@@ -467,7 +467,7 @@ KERNEL void make_d_wpe_weight(float *RESTRICT d_wpe_weight,
  *     predicted = argmax_VOCAB(head_logits);
  *     losses = log(total) - sum_VOCAB(v == targets ? head_logits - largest : 0);
  *     accuracy_values = (float)(predicted == targets)
- *     gpt.lua:153 accuracy, gpt.lua:152 linear_cross_entropy      moves 211,968 bytes */
+ *     gpt.lua:156 accuracy, gpt.lua:155 linear_cross_entropy      moves 211,968 bytes */
 KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
         float *RESTRICT accuracy_values, const float (*RESTRICT head_logits)[VOCAB],
         const int *RESTRICT targets)
@@ -503,7 +503,7 @@ KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
     }
 }
 
-/* wte = wte_weight[tokens]      gpt.lua:142 wte, gpt.lua:142 wpe      moves 1,028 bytes */
+/* wte = wte_weight[tokens]      gpt.lua:145 wte, gpt.lua:145 wpe      moves 1,028 bytes */
 KERNEL void look_up(float *RESTRICT wte, const float (*RESTRICT wte_weight)[WIDTH], int tokens)
 {
     const int id = tokens;
@@ -511,7 +511,7 @@ KERNEL void look_up(float *RESTRICT wte, const float (*RESTRICT wte_weight)[WIDT
         wte[c] = wte_weight[id][c];
 }
 
-/* h_residual = wte + wpe      gpt.lua:142, gpt.lua:29 h      moves 1,536 bytes */
+/* h_residual = wte + wpe      gpt.lua:145, gpt.lua:29 h      moves 1,536 bytes */
 KERNEL void decode_residual(float *RESTRICT h_residual, const float *RESTRICT wte,
         const float *RESTRICT wpe)
 {
@@ -521,7 +521,7 @@ KERNEL void decode_residual(float *RESTRICT h_residual, const float *RESTRICT wt
 
 /* mean = mean_WIDTH(h_residual);  centred = h_residual - mean;
  *     variance = mean_WIDTH(centred * centred);  rstd = rsqrt(variance + 1e-05);
- *     ln_1 = centred * rstd * ln_1_weight      gpt.lua:17 h.ln_1, gpt.lua:148 ln_f
+ *     ln_1 = centred * rstd * ln_1_weight      gpt.lua:17 h.ln_1, gpt.lua:151 ln_f
  *     moves 2,048 bytes */
 KERNEL void decode_ln(float *RESTRICT ln_1, const float *RESTRICT h_residual,
         const float *RESTRICT ln_1_weight)
@@ -621,7 +621,7 @@ static const Lathe_gemm mlp_shape = {.M = 768, .N = 128, .K = 512, .a_m = 512, .
 static const Lathe_gemm d_ln_1_shape = {.M = 768, .N = 128, .K = 384, .a_m = 384, .a_k = 1,
         .b_k = 128, .b_n = 1, .c_m = 128, .c_n = 1};
 
-/* head_logits = ln_f . wte_weight_packed      gpt.lua:152 linear_cross_entropy */
+/* head_logits = ln_f . wte_weight_packed      gpt.lua:155 linear_cross_entropy */
 static const Lathe_gemm head_logits_shape = {.M = 768, .N = 65, .K = 128, .a_m = 128, .a_k = 1,
         .b_k = 1, .b_n = 128, .c_m = 65, .c_n = 1};
 
@@ -1120,12 +1120,12 @@ static void run_decode(const Lathe_call *c)
 
 static const Lathe_param params[] = {
     {.name = "wte.weight", .export_name = "wte.weight",
-     .where = "models/gpt.lua:142", .rank = 2, .loops = 0,
+     .where = "models/gpt.lua:145", .rank = 2, .loops = 0,
      .dim = {65, 128}, .stride = {128, 1},
      .offset = offsetof(Gpt_params, wte_weight) / sizeof(float), .decay = true,
      .init = LATHE_NORMAL, .init_a = 0.02, .init_b = 0},
     {.name = "wpe.weight", .export_name = "wpe.weight",
-     .where = "models/gpt.lua:142", .rank = 2, .loops = 0,
+     .where = "models/gpt.lua:145", .rank = 2, .loops = 0,
      .dim = {64, 128}, .stride = {128, 1},
      .offset = offsetof(Gpt_params, wpe_weight) / sizeof(float), .decay = true,
      .init = LATHE_NORMAL, .init_a = 0.02, .init_b = 0},
@@ -1160,7 +1160,7 @@ static const Lathe_param params[] = {
      .offset = offsetof(Gpt_params, h[0].mlp_c_proj_weight) / sizeof(float), .decay = true,
      .init = LATHE_NORMAL, .init_a = 0.0070710678118654745, .init_b = 0},
     {.name = "ln_f.weight", .export_name = "ln_f.weight",
-     .where = "models/gpt.lua:148", .rank = 1, .loops = 0,
+     .where = "models/gpt.lua:151", .rank = 1, .loops = 0,
      .dim = {128}, .stride = {1},
      .offset = offsetof(Gpt_params, ln_f_weight) / sizeof(float), .decay = false,
      .init = LATHE_ONES, .init_a = 0, .init_b = 0},
@@ -1189,9 +1189,9 @@ static const Lathe_tensor train_out[] = {
 static const Lathe_kernel train_kernels[] = {
     /* lap, name, formula, layer, line, flop, bytes, backward */
     {0, "make_wte", "wte = wte_weight[tokens]",
-     "wte", "gpt.lua:142", 0, 789504, false},
+     "wte", "gpt.lua:145", 0, 789504, false},
     {1, "residual", "h_residual = wte + wpe_weight",
-     "", "gpt.lua:142", 0, 819200, false},
+     "", "gpt.lua:145", 0, 819200, false},
     {3, "ln_1_to_qkv", "panel by panel: qkv_pack, ln, qkv",
      "h.ln_1", "gpt.lua:17", 75497472, 2949632, false},
     {7, "heads", "heads, lse = attention of qkv[0..WIDTH], [WIDTH..2*WIDTH], [2*WIDTH..3*WIDTH]",
@@ -1199,21 +1199,21 @@ static const Lathe_kernel train_kernels[] = {
     {8, "attn_to_h_residual", "panel by panel: attn_pack, c_fc_pack, mlp_pack, attn, attended_a...",
      "h.attn.c_proj", "gpt.lua:18", 226492416, 12386816, false},
     {18, "make_ln_f", "ln_f = centred * rstd * ln_f_weight",
-     "ln_f", "gpt.lua:148", 0, 786944, false},
+     "ln_f", "gpt.lua:151", 0, 786944, false},
     {19, "head_logits", "head_logits = ln_f . wte_weight^T",
-     "linear_cross_entropy", "gpt.lua:152", 12779520, 626176, false},
+     "linear_cross_entropy", "gpt.lua:155", 12779520, 626176, false},
     {20, "linear_cross_entropy_accuracy", "losses = log(total) - sum_VOCAB(v == targets ? head_...",
-     "linear_cross_entropy", "gpt.lua:152", 0, 411648, false},
+     "linear_cross_entropy", "gpt.lua:155", 0, 411648, false},
     {21, "mean", "loss = mean_{BATCH * SEQ}(losses)",
-     "linear_cross_entropy", "gpt.lua:152", 0, 3076, false},
+     "linear_cross_entropy", "gpt.lua:155", 0, 3076, false},
     {22, "mean", "accuracy = mean_{BATCH * SEQ}(accuracy_values)",
-     "accuracy", "gpt.lua:153", 0, 3076, false},
+     "accuracy", "gpt.lua:156", 0, 3076, false},
     {23, "part_of_d_wte_weight", "d_wte_weight = d_head_logits^T . ln_f",
-     "linear_cross_entropy", "gpt.lua:152", 12779520, 626176, true},
+     "linear_cross_entropy", "gpt.lua:155", 12779520, 626176, true},
     {24, "d_ln_f", "d_ln_f = d_head_logits . wte_weight",
-     "linear_cross_entropy", "gpt.lua:152", 12779520, 626176, true},
+     "linear_cross_entropy", "gpt.lua:155", 12779520, 626176, true},
     {25, "ln_f_back", "d_ln_f_weight = sum_{BATCH * SEQ}(d_ln_f * (centred * rstd)); d_h_residu...",
-     "ln_f", "gpt.lua:148", 0, 1180672, true},
+     "ln_f", "gpt.lua:151", 0, 1180672, true},
     {27, "d_active", "d_active = d_h_residual . mlp_c_proj_weight",
      "h.mlp.c_proj", "gpt.lua:25", 100663296, 2228224, true},
     {28, "active_back", "d_c_fc = d_active * (0.5 * c_fc) * (1.1283791670955126 * exp(-(c_fc * ...",
@@ -1239,9 +1239,9 @@ static const Lathe_kernel train_kernels[] = {
     {41, "ln_1_h_back_sums", "d_ln_1_weight = sum(d_ln_1_weight_partial)",
      "h.ln_1", "gpt.lua:17", 0, 16384, true},
     {42, "wte_back", "d_wte_weight[tokens] += d_h_residual, in order",
-     "wte", "gpt.lua:142", 0, 429568, true},
+     "wte", "gpt.lua:145", 0, 429568, true},
     {43, "make_d_wpe_weight", "d_wpe_weight = sum_BATCH(d_h_residual)",
-     "wpe", "gpt.lua:142", 0, 425984, true},
+     "wpe", "gpt.lua:145", 0, 425984, true},
 };
 static const Lathe_tensor grad_in[] = {
     {.name = "tokens", .role = LATHE_TOKENS, .dtype = LATHE_I32, .rank = 2, .dim = {12, 64},
@@ -1368,7 +1368,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "818c830211c9c543",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "12f80d34ead93918",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,

@@ -15,8 +15,8 @@ enum {
 
 /* Parameters, and in the same layout their gradients: 804,096 numbers. */
 typedef struct Gpt_params {
-    float wte_weight[VOCAB][WIDTH];              /* wte.weight  gpt.lua:142 */
-    float wpe_weight[SEQ][WIDTH];                /* wpe.weight  gpt.lua:142 */
+    float wte_weight[VOCAB][WIDTH];              /* wte.weight  gpt.lua:145 */
+    float wpe_weight[SEQ][WIDTH];                /* wpe.weight  gpt.lua:145 */
     struct {
         float ln_1_weight[WIDTH];                /* h.ln_1.weight  gpt.lua:17 */
         float attn_c_attn_weight[3 * WIDTH][WIDTH]; /* h.attn.c_attn.weight  gpt.lua:18 */
@@ -25,7 +25,7 @@ typedef struct Gpt_params {
         float mlp_c_fc_weight[4 * WIDTH][WIDTH]; /* h.mlp.c_fc.weight  gpt.lua:25 */
         float mlp_c_proj_weight[WIDTH][4 * WIDTH]; /* h.mlp.c_proj.weight  gpt.lua:25 */
     } h[LAYERS];
-    float ln_f_weight[WIDTH];                    /* ln_f.weight  gpt.lua:148 */
+    float ln_f_weight[WIDTH];                    /* ln_f.weight  gpt.lua:151 */
 } Gpt_params;
 static_assert(sizeof(Gpt_params) == 3216384, "the layout of the plan");
 

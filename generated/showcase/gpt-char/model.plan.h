@@ -2,7 +2,7 @@
 
 static const Lathe_buffer train_buffers[] = {
     /* name, shape, line, bytes, offset, first and last lap */
-    {"wte", "[BATCH][SEQ][WIDTH]", "gpt.lua:142", 393216, 0, 0, 1},
+    {"wte", "[BATCH][SEQ][WIDTH]", "gpt.lua:145", 393216, 0, 0, 1},
     {"h_residual", "[LAYERS + 1][BATCH][SEQ][WIDTH]", "gpt.lua:29", 1966080, 11010048, 1, 41},
     {"c_fc", "[LAYERS][BATCH][SEQ][4 * WIDTH]", "gpt.lua:25", 6291456, 0, 2, 41},
     {"attn", "[LAYERS][BATCH][SEQ][WIDTH]", "gpt.lua:18", 1572864, 12976128, 2, 41},
@@ -19,12 +19,12 @@ static const Lathe_buffer train_buffers[] = {
     {"attended", "[BATCH][SEQ][WIDTH]", "gpt.lua:23", 393216, 18481152, 8, 17},
     {"active", "[BATCH][SEQ][4 * WIDTH]", "gpt.lua:25", 1572864, 16121856, 8, 17},
     {"mlp", "[BATCH][SEQ][WIDTH]", "gpt.lua:25", 393216, 17694720, 8, 17},
-    {"ln_f", "[BATCH][SEQ][WIDTH]", "gpt.lua:148", 393216, 16121856, 18, 23},
-    {"head_logits", "[BATCH * SEQ][VOCAB]", "gpt.lua:152", 199680, 16515072, 19, 24},
-    {"accuracy_values", "[BATCH][SEQ]", "gpt.lua:153", 3072, 16717824, 20, 22},
-    {"losses", "[BATCH * SEQ]", "gpt.lua:152", 3072, 16714752, 20, 21},
-    {"d_ln_f", "[BATCH * SEQ][WIDTH]", "gpt.lua:152", 393216, 19267584, 24, 43},
-    {"d_ln_f_weight_partial", "[32][WIDTH]", "gpt.lua:148", 16384, 16121856, 25, 25},
+    {"ln_f", "[BATCH][SEQ][WIDTH]", "gpt.lua:151", 393216, 16121856, 18, 23},
+    {"head_logits", "[BATCH * SEQ][VOCAB]", "gpt.lua:155", 199680, 16515072, 19, 24},
+    {"accuracy_values", "[BATCH][SEQ]", "gpt.lua:156", 3072, 16717824, 20, 22},
+    {"losses", "[BATCH * SEQ]", "gpt.lua:155", 3072, 16714752, 20, 21},
+    {"d_ln_f", "[BATCH * SEQ][WIDTH]", "gpt.lua:155", 393216, 19267584, 24, 43},
+    {"d_ln_f_weight_partial", "[32][WIDTH]", "gpt.lua:151", 16384, 16121856, 25, 25},
     {"d_active", "[BATCH][SEQ][4 * WIDTH]", "gpt.lua:25", 1572864, 16121856, 27, 32},
     {"active_again", "[BATCH][SEQ][4 * WIDTH]", "gpt.lua:25", 1572864, 17694720, 28, 29},
     {"d_ln_2", "[BATCH][SEQ][WIDTH]", "gpt.lua:25", 393216, 17694720, 30, 39},
@@ -37,5 +37,5 @@ static const Lathe_buffer train_buffers[] = {
     {"d_ln_1", "[BATCH][SEQ][WIDTH]", "gpt.lua:18", 393216, 17301504, 36, 39},
     {"ln_1_again", "[BATCH][SEQ][WIDTH]", "gpt.lua:17", 393216, 18087936, 36, 40},
     {"d_ln_1_weight_partial", "[32][WIDTH]", "gpt.lua:17", 16384, 18677760, 36, 41},
-    {"d_wpe_weight_partial", "[2][SEQ * WIDTH]", "gpt.lua:142", 65536, 0, 43, 43},
+    {"d_wpe_weight_partial", "[2][SEQ * WIDTH]", "gpt.lua:145", 65536, 0, 43, 43},
 };
