@@ -168,8 +168,9 @@ static int do_explain(void)
         if (!explain(page, &t, name, NULL)) {
             explain(page, &t, name, &known);
             const char *close = nearest(name, known.at, known.n);
-            err((Where){.file = m->desc->file}, "it has no kernel, value or parameter '%s'%s%s; `lathe plan` lists them",
-                name, close ? "; did you mean " : "", close ? close : "");
+            err((Where){.file = m->desc->file},
+                "it has no kernel, value or parameter '%s'%s%s; `lathe plan` lists them", name,
+                close ? "; did you mean " : "", close ? close : "");
         }
         say_text_to(stdout, t.at);
     }

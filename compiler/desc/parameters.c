@@ -65,7 +65,8 @@ typedef struct Kind {
     DType blocks;
 } Kind;
 
-/* Places those of one kind, from element `at` on; returns the element behind them. Parameters of one stack are an array of structs; every tensor starts at a multiple of 16 elements. */
+/* Places those of one kind, from element `at` on; returns the element behind them. Parameters of one stack are an array
+ * of structs; every tensor starts at a multiple of 16 elements. */
 static int64_t layout_some(const Desc *d, Kind kind, int64_t at)
 {
     bool *done = NEW_ARRAY(bool, d->params.n + 1);

@@ -435,7 +435,7 @@ char *param_text(Page *page, const Param *p, const char *base, const char *const
 
 /* emit/plan.c: `lathe plan` and plan.txt */
 void print_plan(Page *page, Text *t);
-/* emit/explain.c: what `name` (or entry:name) means; returns how many there are of that name.  known: gets all names that there are; may be NULL */
+/* emit/explain.c: what `name` (or entry:name) means; returns how many things have it.  known: gets all names; NULL: not asked. */
 int explain(Page *page, Text *answer, const char *name, Texts *known);
 
 /* The folder of a program. */

@@ -178,7 +178,8 @@ static Known *known_here(lua_State *L, bool statistic)
 {
     Trace *trace = trace_of(L);
     if (!trace->graph) user_error(L, "parameters can only be made inside forward");
-    if (trace->directed) user_error(L, "an optimizer makes no parameters; what it keeps is a state: s.state(name, shape)");
+    if (trace->directed)
+        user_error(L, "an optimizer makes no parameters; what it keeps is a state: s.state(name, shape)");
     const char *own = luaL_checkstring(L, 1);
     check_name(L, own);
     Shape shape = shape_at(L, 2);

@@ -153,6 +153,7 @@ static int recipe_made_by(lua_State *L, const char *key, const char *const *name
         if (same(names[i], name)) return i;
         say(&all, "%s%s.%s{…}", i ? ", " : "", library, names[i]);
     }
+    if (same(key, "optimizer")) say(&all, ", optim.muon{…}, optim.adafactor{…}, optim.lamb{…}, optim.own{…}");
     err(at_key(L, key), "`%s` must be made by one of %s, found %s", key, all.at, lua_text(L, -1));
 }
 

@@ -22,8 +22,7 @@ Node *read_ever(Reader *r)
     int64_t n = read_integer(&r->q, 0, r->q.names - 1);
     Node *node = r->q.ever[n];
     if (!node) err(r->q.at, "%%%lld is not in the graph", (long long)n);
-    bool alone =
-        is_replaced(node) || (node->op == OP_input && r->p->graph->turn); /* kernels/text.c prints these too */
+    bool alone = is_replaced(node) || (node->op == OP_input && r->p->graph->turn); /* kernels/text.c prints these too */
     if (!alone && !table_get(&r->needed, node)) err(r->q.at, "no output needs %%%lld", (long long)n);
     return node;
 }

@@ -133,7 +133,8 @@ static void check_optimizer(const Trainer *t, int64_t bytes)
 {
     int64_t room = planned(t->model, CATEGORY_optimizer);
     if (t->recipe.optimizer == LATHE_SCHEDULE_FREE && t->recipe.ema > 0)
-        fail(EXIT_USAGE, NULL, "ema=%g: schedule_free has a mean of the weights already; leave one of them out", t->recipe.ema);
+        fail(EXIT_USAGE, NULL, "ema=%g: schedule_free has a mean of the weights already; leave one of them out",
+             t->recipe.ema);
     if (t->recipe.optimizer == LATHE_SCHEDULE_FREE && (t->recipe.clip_weights > 0 || t->model->directed_elements))
         fail(EXIT_USAGE, NULL, "schedule_free goes neither with clip_weights nor beside %s; leave one of them out",
              t->model->directed_elements ? t->model->direction.name : "a limit");

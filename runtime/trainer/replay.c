@@ -355,7 +355,8 @@ static void find_start(Replay *r)
 {
     Trainer *t = r->t;
     if (t->resume && t->weights) fail(EXIT_USAGE, NULL, "--checkpoint and --weights both say where to start; give one");
-    if (t->adapter && !t->weights) fail(EXIT_USAGE, NULL, "--adapter is of adapters over weights: give these with --weights PATH");
+    if (t->adapter && !t->weights)
+        fail(EXIT_USAGE, NULL, "--adapter is of adapters over weights: give these with --weights PATH");
     if (t->weights) r->step = t->steps - 1;
     if (!t->resume) return;
     r->checkpoint = find_checkpoint(t);

@@ -105,7 +105,8 @@ static void tell_others(const Trainer *t)
     bool differs = r->optimizer != built->optimizer || r->decay != built->decay || r->beta1 != built->beta1 ||
                    r->beta2 != built->beta2 || r->eps != built->eps || r->momentum != built->momentum;
     if (t->model->directed_elements && differs)
-        note("optimizer, decay, beta1, beta2, eps and momentum are settings of what %s leaves to others", t->model->direction.name);
+        note("optimizer, decay, beta1, beta2, eps and momentum are settings of what %s leaves to others",
+             t->model->direction.name);
 }
 
 static void check_steps(const Training *r)
@@ -214,9 +215,9 @@ static void open_texts(Training *r)
 
 const Entry *entries_of_run(const Trainer *t)
 {
-    static const Entry without[] = {ENTRY_train, ENTRY_eval, ENTRY_score, ENTRY_predict, ENTRY_reference,
-                                    ENTRY_direction, NO_ENTRY},
-                       texts[] = {ENTRY_train,  ENTRY_eval,    ENTRY_score,     ENTRY_predict, ENTRY_encode,
+    static const Entry without[] = {ENTRY_train,     ENTRY_eval,      ENTRY_score, ENTRY_predict,
+                                    ENTRY_reference, ENTRY_direction, NO_ENTRY},
+                       texts[] = {ENTRY_train,  ENTRY_eval,    ENTRY_score,     ENTRY_predict,   ENTRY_encode,
                                   ENTRY_decode, ENTRY_prefill, ENTRY_reference, ENTRY_direction, NO_ENTRY};
     return lathe_writes_texts(&t->recipe, find_entry(t->model, ENTRY_sample)) ? texts : without;
 }

@@ -1,5 +1,5 @@
-/* test_direction.c: optimizers written in Lua (optim.muon, optim.adafactor, optim.lamb, optim.own) against 20 updates recorded
- * from PyTorch, in fp64 and fp32, the same bits for any number of threads; how many bytes they keep. */
+/* test_direction.c: optimizers written in Lua (optim.muon, optim.adafactor, optim.lamb, optim.own) against 20 updates
+ * recorded from PyTorch, in fp64 and fp32, the same bits for any number of threads; how many bytes they keep. */
 #include "harness.h"
 #include "base/words.h"
 #include "interface/lathe_model.h"

@@ -287,10 +287,10 @@ static const struct Builder {
 };
 
 /* Nothing to differentiate: leaves, what yields integers, derivatives. */
-static const Op without_gradient[] = {OP_input,          OP_parameter,  OP_state,     OP_constant,
-                                      OP_iota,           OP_philox,     OP_u01,       OP_class_id,
-                                      OP_stop_gradient,  OP_argmax,     OP_loop_arg,  OP_pick,
-                                      OP_attention_back, OP_over_ranks, OP_cumargmax, OP_argsort};
+static const Op without_gradient[] = {OP_input,     OP_parameter, OP_state, OP_gradient,       OP_constant,
+                                      OP_iota,      OP_philox,    OP_u01,   OP_class_id,       OP_stop_gradient,
+                                      OP_argmax,    OP_loop_arg,  OP_pick,  OP_attention_back, OP_over_ranks,
+                                      OP_cumargmax, OP_argsort};
 
 /* ------------------------------------------------------------------ the table of graphs */
 
