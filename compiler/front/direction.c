@@ -171,15 +171,9 @@ static Node *close_copies(Trace *trace, Node *n)
 {
     while (trace->open.n) {
         Loop *l = trace->open.at[trace->open.n - 1];
-        bool changes = n->in_loop == l;
-        if (changes) loop_yield(l, n);
+        if (n->in_loop == l) loop_yield(l, n);
         close_loop(trace, l);
-        if (changes) n = loop_stack(l, n);
-        else {
-            Shape s = {1, {l->trip}, {(uint16_t)l->axis}};
-            for (int i = 0; i < n->shape.rank; i++) s = with_axis(s, n->shape, i);
-            n = broadcast(n, s);
-        }
+        n = stack_over(l, n);
     }
     return n;
 }
@@ -261,7 +255,7 @@ void trace_direction(lua_State *L)
 
 /* ------------------------------------------------------------------ for its function */
 
-static const char *name_of_moment(lua_State *L)
+static const char *own_state_name(lua_State *L)
 {
     const Param *p = trace_of(L)->directed;
     if (!p) user_error(L, "an optimizer's state belongs to its function, and is there only while that runs");
@@ -274,7 +268,7 @@ static const char *name_of_moment(lua_State *L)
 static int moment_call(lua_State *L)
 {
     Trace *trace = trace_of(L);
-    const char *name = name_of_moment(L);
+    const char *name = own_state_name(L);
     Shape s = is_tensor(L, 2) ? is_tensor(L, 2)->node->shape : shape_at(L, 2);
     if (!same(new_state_name(trace->desc, name), name))
         user_error(L, "there are two states '%s' of %s", lua_tostring(L, 1), trace->directed->name);
@@ -297,7 +291,7 @@ static const Tensor_spec *moment_named(lua_State *L, const char *name)
 static int keep_call(lua_State *L)
 {
     Trace *trace = trace_of(L);
-    const char *name = name_of_moment(L);
+    const char *name = own_state_name(L);
     const Tensor *t = tensor_at(L, 2, "an optimizer's state");
     const Tensor_spec *spec = moment_named(L, name);
     if (!same_shape(with_copies(L, t->node->shape), spec->shape) || t->node->dtype != F32)

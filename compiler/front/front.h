@@ -267,6 +267,7 @@ bool are_targets(const Node *n); /* input.targets, or a view of it */
 /* front/loop.c: stack, map and scan open their loops through these */
 extern const luaL_Reg loop_functions[];
 bool loop_is_open(const Trace *trace, const Loop *l);
+Node *stack_over(Loop *l, Node *n); /* [trip, …], once l is closed: n of each iteration; copies of an n from outside */
 void close_loop(Trace *trace, Loop *l); /* the innermost open one, with the states that were set in it */
 
 /* front/outputs.c: the entry's outputs, of forward's two results at the top */

@@ -135,6 +135,14 @@ static int result_call(lua_State *L)
     return 1;
 }
 
+Node *stack_over(Loop *l, Node *n)
+{
+    if (n->in_loop == l) return loop_stack(l, n);
+    Shape s = {1, {l->trip}, {(uint16_t)l->axis}};
+    for (int i = 0; i < n->shape.rank; i++) s = with_axis(s, n->shape, i);
+    return broadcast(n, s);
+}
+
 /* ys = core.stacked(l, value): [trip, …] of a kept value, after closing */
 static int stacked_call(lua_State *L)
 {
@@ -142,13 +150,7 @@ static int stacked_call(lua_State *L)
     const Tensor *t = is_tensor(L, 2);
     make_at(lua_place(L));
     if (t->node->shape.rank == MAXRANK) user_error(L, "a stacked result would have more than %d axes", MAXRANK);
-    Node *n = t->node;
-    if (n->in_loop == l) n = loop_stack(l, n);
-    else { /* it does not change in the loop */ Shape s = {1, {l->trip}, {(uint16_t)l->axis}};
-        for (int i = 0; i < n->shape.rank; i++) s = with_axis(s, n->shape, i);
-        n = broadcast(n, s);
-    }
-    push_tensor(L, n, stacked(t->batch), stacked(t->time), t->mixed);
+    push_tensor(L, stack_over(l, t->node), stacked(t->batch), stacked(t->time), t->mixed);
     return 1;
 }
 
