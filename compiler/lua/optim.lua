@@ -100,7 +100,7 @@ local function directed(name, o, update)
 end
 
 local own_options = options.declare("optim.own", spec_with {
-  update = { "function", options.required, "function(g, w, s): what lr times is subtracted from w, of the gradient g" },
+  update = { "function", options.required, "function(g, w, s): the direction that a gradient g gives; lr times that is subtracted from w" },
 })
 
 -- An optimizer of your own.  update(g, w, s) is traced once for each parameter, of one layer where they are stacked; g is

@@ -98,14 +98,14 @@ static void settle_evaluation(Training *r)
              (long long)r->data.val, r->data.text ? "tokens" : "rows");
 }
 
-/* Settings of the optimizer, but its rate, are of what the description's own leaves to others. */
+/* Beside an optimizer written in Lua, --set reaches it by the learning rate alone. */
 static void tell_others(const Trainer *t)
 {
     const Lathe_recipe *r = &t->recipe, *built = &t->model->recipe;
     bool differs = r->optimizer != built->optimizer || r->decay != built->decay || r->beta1 != built->beta1 ||
                    r->beta2 != built->beta2 || r->eps != built->eps || r->momentum != built->momentum;
     if (t->model->directed_elements && differs)
-        note("optimizer, decay, beta1, beta2, eps and momentum are settings of what %s leaves to others",
+        note("optimizer, decay, beta1, beta2, eps and momentum change only the parameters that %s does not update",
              t->model->direction.name);
 }
 

@@ -1368,7 +1368,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "12f80d34ead93918",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "ffe82c1c8417e534",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
