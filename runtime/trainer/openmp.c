@@ -2,18 +2,33 @@
 #include "trainer/openmp.h"
 #include "base/words.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Threads that wait by spinning are slow on a busy machine (measured: 1,300 ms per step against 53), and threads that
- * sleep at once lose a quarter of a small step to waking.  So they spin 300 times, a few microseconds, and then sleep:
- * char on two cores takes 14.4 ms per step, against 19.0 when they sleep at once; beside another process it takes 5 %
- * more than that.  The user's own settings are kept. */
+/* Whether no other program computes now: /proc/loadavg counts those that do, this one included. */
+static bool is_alone(void)
+{
+    enum { LOOKS = 5, APART = 2000 /* microseconds */ };
+    int busy = 0, running;
+    for (int i = 0; i < LOOKS; i++, usleep(APART)) {
+        FILE *f = fopen("/proc/loadavg", "r");
+        bool known = f && fscanf(f, "%*f %*f %*f %d/", &running) == 1;
+        if (f) fclose(f);
+        busy += !known || running > 1;
+    }
+    return busy < 2;
+}
+
+/* Threads that wait poll some microseconds and then sleep (compiler/decisions/015-waiting-threads.md has what was
+ * measured).  Beside other programs they poll less: those may keep the thread that is waited for from its core.  The
+ * user's own settings are kept. */
 static bool wait_briefly(void)
 {
     if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT")) return false;
-    return setenv("OMP_WAIT_POLICY", "passive", 1) == 0 && setenv("GOMP_SPINCOUNT", "300", 1) == 0;
+    const char *polls = is_alone() ? "1000" : "300";
+    return setenv("OMP_WAIT_POLICY", "passive", 1) == 0 && setenv("GOMP_SPINCOUNT", polls, 1) == 0;
 }
 
 /* OpenMP's default is the first thread's stack limit (`ulimit -s`), which may be less than a kernel needs. */
