@@ -7,6 +7,7 @@
  * own, since marks on nodes would stay. */
 #include "emit/emit.h"
 #include "lathe.h"
+#include "timing/timing.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,43 +52,6 @@ struct Choices {
     const Choice *chosen;
 };
 
-/* ------------------------------------------------------------------ a step's time */
-
-/* What a core multiplies and what the machine moves in a second, and a call: of a few years ago.  To compare plans by,
- * no promise. */
-static const double flops_a_core = 80e9, bytes_a_second = 15e9, seconds_a_call = 3e-6;
-
-static double kernel_seconds(Kernel *const *kernels, int n, double flops, double bytes)
-{
-    double sum = 0;
-    for (int i = 0; i < n; i++) {
-        const Kernel *k = kernels[i];
-        double computing = k->flops / flops, moving = k->bytes / bytes;
-        if (k->kind == REPEAT) sum += (double)k->loop->trip * kernel_seconds(k->body.at, k->body.n, flops, bytes);
-        else if (k->kind == PANELS) sum += kernel_seconds(k->body.at, k->body.n, flops, bytes);
-        else sum += (computing > moving ? computing : moving) + seconds_a_call;
-    }
-    return sum;
-}
-
-/* The train entry and the update, which reads all flat arrays, the gradients twice, and writes all but those. */
-double step_ms(const Module *m, double flops, double bytes)
-{
-    const Plan *p = &m->plan;
-    double seconds = (double)(2 * p->parameters + 2 * p->gradients + 2 * p->optimizer) / bytes;
-    for (int i = 0; i < m->programs.n; i++) {
-        const Program *q = m->programs.at[i];
-        if (entry_of(q->graph)->step) seconds += kernel_seconds(q->kernels.at, q->kernels.n, flops, bytes);
-    }
-    return 1e3 * seconds;
-}
-
-double estimated_ms(const Module *m)
-{
-    double cores = (double)max64(1, sysconf(_SC_NPROCESSORS_ONLN));
-    return step_ms(m, flops_a_core * cores, bytes_a_second);
-}
-
 /* ------------------------------------------------------------------ trying */
 
 /* The options of the choice, besides what was asked for. */
@@ -108,7 +72,8 @@ static void tell_outcome(const Choice *c, const Options *asked, int to)
     if (!is.uncut[0]) {
         const Module *m = compile(d);
         const Plan *p = &m->plan;
-        is = (struct Outcome){p->total, p->inputs + p->outputs + p->work, estimated_ms(m), ""};
+        Rates r = usual_rates();
+        is = (struct Outcome){p->total, p->inputs + p->outputs + p->work, step_ms(m, &r), ""};
     }
     _exit(write(to, &is, sizeof is) == (ssize_t)sizeof is ? 0 : 1);
 }

@@ -10,6 +10,7 @@
 #include "passes/passes.h"
 #include "plan/plan.h"
 #include "runtime/base/process.h"
+#include "timing/timing.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -112,44 +113,78 @@ static int do_check(void)
     return 0;
 }
 
+static void refuse_plan(const Desc *d)
+{
+    const Options *o = &line_of.options;
+    if (o->gpus > 1 && !o->target->device) usage_error("--gpus %lld: that is for --target cuda", (long long)o->gpus);
+    if (o->gpus > 1 && d->one_gpu) usage_error("--gpus %lld: %s", (long long)o->gpus, d->one_gpu);
+    if (o->time && o->target->device)
+        usage_error("--time: times are predicted for --target cpu, on the machine that this runs on");
+}
+
+static Rates measured_rates(void)
+{
+    Rates r;
+    if (!measure_rates(&r))
+        err((Where){0}, "--time: this machine's speed could not be measured: %s does not run\n  build Lathe again",
+            program_beside("lathe-measure"));
+    return r;
+}
+
+static void say_plan(Text *t, const Module *m, const Choices *tried)
+{
+    Page *page = new_page(m);
+    name_kernels(page);
+    if (tried) say_choices(t, tried);
+    if (line_of.options.time) {
+        Rates r = measured_rates();
+        say_times(page, t, &r);
+        return;
+    }
+    print_plan(page, t);
+    Rates usual = usual_rates();
+    if (!line_of.options.target->device)
+        say(t, "\nabout %.3g ms a step on a usual machine; --time: on this one\n", step_ms(m, &usual));
+}
+
+static void say_plan_json(Text *t, const Module *m, const Choices *tried)
+{
+    const Plan *p = &m->plan;
+    say(t,
+        "{\"parameters\": %lld, \"flops_per_step\": %.0f, \"planned_bytes\": %lld, \"lower_bound_bytes\": %lld, "
+        "\"kernels\": %d,\n \"bytes\": {\"parameters\": %lld, \"teacher\": %lld, \"gradients\": %lld, "
+        "\"optimizer\": %lld, \"states\": %lld, \"inputs\": %lld, \"outputs\": %lld, \"work\": %lld, ",
+        (long long)p->flat.count, m->flops_per_step, (long long)p->total, (long long)p->lower_bound, kernels_of_all(m),
+        (long long)p->parameters, (long long)p->teacher, (long long)p->gradients, (long long)p->optimizer,
+        (long long)p->states, (long long)p->inputs, (long long)p->outputs, (long long)p->work);
+    if (line_of.options.target->device)
+        say(t,
+            "\"generation\": %lld, \"step\": %lld, \"workspace\": %lld},\n \"gpus\": %d, \"host_bytes\": "
+            "{\"image\": %lld, \"pinned\": %lld, \"data\": %lld, \"shared\": %lld}",
+            (long long)p->generation, (long long)p->step, (long long)p->workspace, p->gpus, (long long)p->image,
+            (long long)p->pinned, (long long)p->data, (long long)p->shared);
+    else {
+        Rates r = line_of.options.time ? measured_rates() : usual_rates();
+        say(t, "\"blas\": %lld, \"data\": %lld, \"generation\": %lld},\n \"step_ms_estimate\": %.4g",
+            (long long)p->blas, (long long)p->data, (long long)p->generation, step_ms(m, &r));
+        Page *page = new_page(m);
+        name_kernels(page);
+        if (line_of.options.time) say_times_json(page, t, &r);
+    }
+    if (tried) say_choices_json(t, tried);
+    say(t, "}\n");
+}
+
 static int do_plan(void)
 {
     const Choices *tried = NULL;
     Module *m = compiled_of(&tried);
-    const Plan *p = &m->plan;
     Text t = {0};
-    if (line_of.options.gpus > 1 && !line_of.options.target->device)
-        usage_error("--gpus %lld: that is for --target cuda", (long long)line_of.options.gpus);
-    if (line_of.options.gpus > 1 && m->desc->one_gpu)
-        usage_error("--gpus %lld: %s", (long long)line_of.options.gpus, m->desc->one_gpu);
+    refuse_plan(m->desc);
     if (line_of.options.gpus > 1) plan_for_gpus(m, (int)line_of.options.gpus);
-    if (!line_of.options.json) {
-        Page *page = new_page(m);
-        name_kernels(page);
-        if (tried) say_choices(&t, tried);
-        print_plan(page, &t);
-        if (!line_of.options.target->device) say(&t, "\nabout %.1f ms a step on this machine\n", estimated_ms(m));
-        say_text_to(stdout, t.at);
-        return 0;
-    }
-    if (tried) say_choices_json(&t, tried);
-    printf("{\"parameters\": %lld, \"flops_per_step\": %.0f, \"planned_bytes\": %lld, \"lower_bound_bytes\": %lld, "
-           "\"kernels\": %d,\n \"bytes\": {\"parameters\": %lld, \"teacher\": %lld, \"gradients\": %lld, "
-           "\"optimizer\": %lld, \"states\": "
-           "%lld, \"inputs\": %lld, \"outputs\": %lld, \"work\": %lld, ",
-           (long long)p->flat.count, m->flops_per_step, (long long)p->total, (long long)p->lower_bound,
-           kernels_of_all(m), (long long)p->parameters, (long long)p->teacher, (long long)p->gradients,
-           (long long)p->optimizer, (long long)p->states, (long long)p->inputs, (long long)p->outputs,
-           (long long)p->work);
-    if (line_of.options.target->device)
-        printf("\"generation\": %lld, \"step\": %lld, \"workspace\": %lld},\n \"gpus\": %d, \"host_bytes\": "
-               "{\"image\": %lld, "
-               "\"pinned\": %lld, \"data\": %lld, \"shared\": %lld}%s}\n",
-               (long long)p->generation, (long long)p->step, (long long)p->workspace, p->gpus, (long long)p->image,
-               (long long)p->pinned, (long long)p->data, (long long)p->shared, t.at ? t.at : "");
-    else
-        printf("\"blas\": %lld, \"data\": %lld, \"generation\": %lld},\n \"step_ms_estimate\": %.3f%s}\n",
-               (long long)p->blas, (long long)p->data, (long long)p->generation, estimated_ms(m), t.at ? t.at : "");
+    if (line_of.options.json) say_plan_json(&t, m, tried);
+    else say_plan(&t, m, tried);
+    say_text_to(stdout, t.at);
     return 0;
 }
 
@@ -218,8 +253,10 @@ static int do_run(void)
     if (line_of.command->manner & INSTRUMENTS && line_of.options.target != &target_cpu)
         usage_error("%s runs on the processor alone: leave --target out", line_of.command->name);
     if (line_of.command->manner & RUNS && only_answers(&line_of.options))
-        usage_error("%s: a program built with --parameters %s trains nothing; --lora … --frozen %s trains adapters beside such "
-                    "weights", line_of.command->name, line_of.options.parameters, line_of.options.parameters);
+        usage_error(
+            "%s: a program built with --parameters %s trains nothing; --lora … --frozen %s trains adapters beside such "
+            "weights",
+            line_of.command->name, line_of.options.parameters, line_of.options.parameters);
     check_data_is_there(&line_of.rest);
     const Module *m = compiled();
     const char *program = trainer(m);

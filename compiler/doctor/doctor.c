@@ -153,23 +153,20 @@ static void examine_gpu(Doctor *d)
 
 static void measure_machine(Doctor *d)
 {
-    char key[32], value[256], *program = program_beside("lathe-measure");
-    FILE *f = access(program, X_OK) == 0 ? popen(shell_quoted(program), "r") : NULL;
-    const char *threads = "?", *engine = "?";
-    while (f && fscanf(f, "%31s %255[^\n]", key, value) == 2) {
-        if (same(key, "copy")) d->copy_rate = atof(value);
-        if (same(key, "product")) d->product_rate = atof(value);
-        if (same(key, "threads")) threads = copy_string(value);
-        if (same(key, "engine")) engine = copy_string(value);
-    }
-    bool ok = f && pclose(f) == 0 && d->copy_rate > 0 && d->product_rate > 0;
-    if (!ok) {
-        finding(d, ODD, "speed", format("not measured: %s does not run", program), "build Lathe again");
+    Rates r;
+    if (!measure_rates(&r)) {
+        finding(d, ODD, "speed", format("not measured: %s does not run", program_beside("lathe-measure")),
+                "build Lathe again");
         return;
     }
+    d->rates = r;
     finding(d, FINE, "products",
-            format("%.0f GFLOP/s with %s threads (engine %s)", 1e-9 * d->product_rate, threads, engine), NULL);
-    finding(d, FINE, "copies", format("%.1f GB/s", 1e-9 * d->copy_rate), NULL);
+            format("%.0f GFLOP/s with %d threads (engine %s)", 2e-9 / r.seconds[PRODUCT], r.threads, r.engine), NULL);
+    finding(d, FINE, "copies", format("%.1f GB/s", 1e-9 / r.seconds[BYTE]), NULL);
+    finding(d, FINE, "small work",
+            format("%.2f tanh a nanosecond; %.2g microseconds to wake the threads", 1e-9 / r.seconds[CURVE],
+                   1e6 * r.seconds[CALL]),
+            NULL);
 }
 
 /* ------------------------------------------------------------------ disk */

@@ -4,6 +4,7 @@
 
 #include "desc/passes.h"
 #include "kernels/kernel.h"
+#include "timing/timing.h"
 
 /* Each with its word on the page and in --json. BAD: something will not work. */
 #define HEALTH_LIST(X) X(FINE, "ok", "ok") X(ODD, "odd", "odd") X(BAD, "BAD", "bad")
@@ -17,7 +18,7 @@ typedef struct Finding {
 typedef struct Doctor {
     VEC(Finding) findings;
     int64_t memory;                   /* bytes that can be had; 0: not known */
-    double product_rate, copy_rate;   /* flop/s, bytes/s, measured; 0: not known */
+    Rates rates;                      /* measured; engine NULL: they could not be */
     const char *out, *description;    /* where a run would go; NULL: none given */
     VEC(const char *) data;
 } Doctor;

@@ -43,8 +43,9 @@ static char *duration(double seconds)
 static void examine_speed(Doctor *doc, const Module *m)
 {
     const Desc *d = m->desc;
-    bool measured = doc->product_rate > 0;
-    double ms = measured ? step_ms(m, doc->product_rate, doc->copy_rate) : estimated_ms(m);
+    Rates usual = usual_rates();
+    bool measured = doc->rates.engine != NULL;
+    double ms = step_ms(m, measured ? &doc->rates : &usual);
     double rate = 1e3 * (double)items_of(d) / ms;
     const char *unit = d->seq ? "tokens" : "rows";
     finding(doc, FINE, "expect",

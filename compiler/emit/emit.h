@@ -349,11 +349,6 @@ char *entry_head(Page *page, const Program *p); /* void gpt_train(const Gpt_para
 char *entry_arguments(Page *page, bool declared);
 double entry_flops(const Program *p);
 
-/* budget.c: how long a step takes */
-double estimated_ms(const Module *m); /* of a step of training */
-/* For a machine that does `flops` operations and copies `bytes` bytes a second. */
-double step_ms(const Module *m, double flops, double bytes);
-
 const char *kernel_called(Page *page, const Kernel *k); /* emit/kernels.c: its name in model.c, plan.txt and profiles */
 /* emit/function.c: for all programs: before the first is printed, and after the last. */
 void note_functions(Page *page, Kernel *const *kernels, int n);

@@ -1,5 +1,6 @@
-/* measure.c: lathe-measure: what this machine's threads can do at their best, for `lathe doctor`: a line a
- * figure.  A program of its own, since lathe itself loads neither OpenMP nor BLAS. */
+/* measure.c: lathe-measure: what this machine's threads can do at their best, for `lathe doctor` and `plan
+ * --time`: a line a figure, seconds of what it counts.  A program of its own, since lathe itself loads neither OpenMP
+ * nor BLAS. */
 #include "runtime/base/process.h"
 #include "lathe_rt.h"
 #include "base/words.h"
@@ -15,7 +16,9 @@ int main(void)
     rt_init_gemm(omp_get_max_threads());
     printf("threads %d\n", omp_get_max_threads());
     printf("engine %s\n", gemm_engine());
-    printf("copy %.6g\n", copy_rate((int64_t)256 << 20));
-    printf("product %.6g\n", product_rate(LATHE_F32, NULL, 0));
+    printf("byte %.6g\n", 1 / copy_rate((int64_t)256 << 20));
+    printf("product %.6g\n", 2 / product_rate(LATHE_F32, NULL, 0));
+    printf("curve %.6g\n", 1 / curve_rate());
+    printf("call %.6g\n", call_seconds());
     return end_process("lathe-measure", 0);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 enum { BLOCK = 1 << 20, MOST_BLOCKS = 128, REPEATS = 12, ROWS = 2048, COLUMNS = 1024, INNER = 1024 };
+enum { CURVES = 1 << 16, CALLS = 999, SHARES = 64 };
 
 typedef struct Job { /* to and from do not overlap */
     char *to, *from;
@@ -72,4 +73,38 @@ double product_rate(Lathe_dtype real, void *room, int64_t bytes)
     double seconds = best_of(real == LATHE_F64 ? product_f64 : product_f32, &j);
     if (!fits) free(memory);
     return 2.0 * ROWS * COLUMNS * INNER / seconds;
+}
+
+/* ------------------------------------------------------------------ small work */
+
+static void take_tanh(const Job *j)
+{
+    float *x = (float *)j->to;
+    const float *from = (const float *)j->from;
+    PARALLEL
+    for (int i = 0; i < CURVES; i++) x[i] = tanh_f32(from[i]);
+}
+
+double curve_rate(void)
+{
+    Job j = {.to = must_alloc(sizeof(float) * CURVES), .from = must_alloc(sizeof(float) * CURVES)};
+    for (int i = 0; i < CURVES; i++) ((float *)j.from)[i] = 3 * (float)i / CURVES;
+    double seconds = best_of(take_tanh, &j);
+    free(j.from);
+    free(j.to);
+    return CURVES / seconds;
+}
+
+double call_seconds(void)
+{
+    static double seconds[CALLS];
+    char *met = must_alloc(SHARES);
+    for (int i = 0; i < CALLS; i++) {
+        double begin = seconds_now();
+        PARALLEL
+        for (int k = 0; k < SHARES; k++) met[k] = (char)i;
+        seconds[i] = seconds_now() - begin;
+    }
+    free(met);
+    return median_of(seconds, CALLS);
 }

@@ -11,5 +11,7 @@ double median_of(double *x, int64_t n); /* sorts x */
  * gemm_f64, in the given memory if it is large enough, so that a bench needs no more memory than a run. */
 double copy_rate(int64_t bytes);
 double product_rate(Lathe_dtype real, void *room, int64_t bytes);
+double curve_rate(void);    /* tanh of floats in cache, elements per second */
+double call_seconds(void);  /* to wake all threads and to wait for them: a median */
 
 #endif

@@ -31,6 +31,7 @@ same='--gpus=2
 --entry=eval
 --bundle
 --source
+--time
 --json
 --after=fuse
 --from=fuse

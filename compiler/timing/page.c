@@ -1,0 +1,88 @@
+/* page.c: `lathe plan --time`: the time that a step will take, kernel by kernel. */
+#include "emit/emit.h"
+#include "base/escape.h"
+#include "timing/timing.h"
+
+#include <stdlib.h>
+
+static const char *const words[] = {
+#define COST(name, word, ...) word,
+#include "timing/costs.def"
+};
+
+static int by_seconds(const void *a, const void *b)
+{
+    const Time_part *x = a, *y = b;
+    if (x->seconds != y->seconds) return x->seconds < y->seconds ? 1 : -1;
+    return x->kernel && y->kernel ? x->kernel->step - y->kernel->step : 0;
+}
+
+static const char *name_of(Page *page, const Time_part *p)
+{
+    return p->kernel ? kernel_called(page, p->kernel) : p->name;
+}
+
+static const char *line_of_kernel(const Kernel *k)
+{
+    return k && k->where.file ? format("%s:%d", file_name(k->where.file), k->where.line) : "";
+}
+
+/* "of generator, " where a description has turns. */
+static const char *whose(const Program *p) { return p->graph->turn ? format("of %s, ", p->graph->turn) : ""; }
+
+static void say_time_of(Page *page, Text *t, const Program *p, const Rates *r)
+{
+    Step_time x = step_time(page->module, r, p);
+    say(t, "a step %swill take about %.4g ms\n\n       ms   share  times  kernel\n", whose(p), 1e3 * x.seconds);
+    qsort(x.parts.at, (size_t)x.parts.n, sizeof *x.parts.at, by_seconds);
+    for (int i = 0; i < x.parts.n; i++) {
+        const Time_part *q = &x.parts.at[i];
+        say(t, "%9.4f  %4.1f %%  %5.0f  %-40s %s\n", 1e3 * q->seconds, 100 * q->seconds / x.seconds, q->calls,
+            name_of(page, q), line_of_kernel(q->kernel));
+    }
+    say(t, "\n");
+}
+
+void say_times(Page *page, Text *t, const Rates *r)
+{
+    const Module *m = page->module;
+    say(t,
+        "\ntime, predicted for this machine: %d threads (engine %s), products at %.0f GFLOP/s, %.2f tanh/ns, copies at "
+        "%.0f GB/s, %.2f us to wake threads\n",
+        r->threads, r->engine, 2e-9 / r->seconds[PRODUCT], 1e-9 / r->seconds[CURVE], 1e-9 / r->seconds[BYTE],
+        1e6 * r->seconds[CALL]);
+    for (int i = 0; i < m->programs.n; i++)
+        if (entry_of(m->programs.at[i]->graph)->step) say_time_of(page, t, m->programs.at[i], r);
+}
+
+static void say_part_json(Page *page, Text *t, const Time_part *p)
+{
+    say(t, "{\"entry\": %s, \"name\": %s, \"lap\": %d, \"where\": %s, \"calls\": %.0f, \"ms\": %.6g, \"work\": {",
+        p->program ? json_text(p->program->graph->name) : "null", json_text(name_of(page, p)),
+        p->kernel ? p->kernel->step : -1, json_text(line_of_kernel(p->kernel)), p->calls, 1e3 * p->seconds);
+    for (int i = 0, n = 0; i < COSTS; i++)
+        if (p->work.amount[i] > 0) say(t, "%s\"%s\": %.6g", n++ ? ", " : "", words[i], p->work.amount[i]);
+    say(t, "}}");
+}
+
+void say_times_json(Page *page, Text *t, const Rates *r)
+{
+    static const char *const units[] = {UNIT_LIST(LIST_WORD)};
+    const Module *m = page->module;
+    say(t, ",\n \"time\": {\"threads\": %d, \"cache_bytes\": %.0f, \"seconds\": {", r->threads, r->cache);
+    for (int i = 0; i < UNITS; i++) say(t, "%s\"%s\": %.6g", i ? ", " : "", units[i], r->seconds[i]);
+    say(t, "},\n  \"steps\": [");
+    for (int i = 0, n = 0; i < m->programs.n; i++) {
+        const Program *p = m->programs.at[i];
+        if (!entry_of(p->graph)->step) continue;
+        Step_time x = step_time(m, r, p);
+        say(t, "%s{\"turn\": %s, \"ms\": %.6g, \"kernels\": [", n++ ? ",\n   " : "",
+            p->graph->turn ? json_text(p->graph->turn) : "null", 1e3 * x.seconds);
+        for (int k = 0; k < x.parts.n; k++) {
+            say(t, "%s", k ? ",\n    " : "\n    ");
+            say_part_json(page, t, &x.parts.at[k]);
+        }
+        say(t, "]}");
+    }
+    say(t, "]}");
+}

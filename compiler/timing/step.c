@@ -1,0 +1,204 @@
+/* step.c: the kernels of a step in the order in which they run: how often, for how long, and which bytes each finds in
+ * no cache. */
+#include "timing/timing.h"
+
+enum { DEEPEST = 16 };
+
+typedef struct Run {
+    Cache *cache;
+    int64_t block, blocks;      /* bytes of a block; how many there are */
+    int64_t end;                /* of memory, in bytes: what has its place so far */
+    VEC(const Buffer *) placed; /* those that are not in the arena, */
+    VEC(int64_t) places;        /* and where they begin */
+    struct {
+        const Loop *loop;
+        int64_t iteration;
+    } around[DEEPEST]; /* the kernel that runs */
+    int depth;
+    int *part_of; /* by Kernel.step: 1 + its number among the parts; 0: none yet */
+    Step_time *time;
+    int now;     /* the part that runs */
+    bool counts; /* not in the first step, whose caches are empty */
+    const Program *program;
+    const Rates *rates;
+} Run;
+
+static double seconds_of(const Work *w, const Rates *r)
+{
+#define COST(name, word, unit, factor, ...) [name] = {unit, factor},
+    static const struct {
+        Unit unit;
+        double factor;
+    } cost[] = {
+#include "timing/costs.def"
+    };
+    double seconds = 0;
+    for (int i = 0; i < COSTS; i++) seconds += w->amount[i] * cost[i].factor * r->seconds[cost[i].unit];
+    return seconds;
+}
+
+/* ------------------------------------------------------------------ memory */
+
+static int64_t place_of(Run *r, const Buffer *b)
+{
+    b = bytes_of(b);
+    if (b->home == WORK) return b->offset;
+    for (int i = 0; i < r->placed.n; i++)
+        if (r->placed.at[i] == b) return r->places.at[i];
+    push(&r->placed, b);
+    push(&r->places, r->end);
+    r->end += b->bytes + r->block;
+    return r->end - b->bytes - r->block;
+}
+
+static int64_t iteration_of(const Run *r, const Loop *l)
+{
+    for (int i = 0; i < r->depth; i++)
+        if (r->around[i].loop == l) return r->around[i].iteration;
+    return 0;
+}
+
+/* Elements of its buffer from the first to the last that a view shows now, and how many of these it shows. */
+typedef struct Reach {
+    int64_t low, high;
+    double shown;
+} Reach;
+
+static Reach reach_of(const Run *r, const View *v)
+{
+    Reach x = {v->base, v->base, 1};
+    for (int i = 0; i < v->nover; i++) {
+        int64_t by = v->over[i].stride * iteration_of(r, v->over[i].loop);
+        x.low += by, x.high += by;
+    }
+    for (int i = 0; i < v->shape.rank; i++) {
+        int64_t far = v->stride[i] * (v->shape.dim[i] - 1);
+        *(far < 0 ? &x.low : &x.high) += far;
+        if (v->stride[i]) x.shown *= (double)v->shape.dim[i];
+    }
+    int64_t last = v->buffer->bytes / dtype_bytes(v->buffer->dtype) - 1; /* a guarded view reaches beyond */
+    x.low = max64(x.low, 0), x.high = min64(x.high, last);
+    return x;
+}
+
+static void touch(Run *r, const View *v, Cost far)
+{
+    if (!v->buffer || !elements(v->shape)) return;
+    Reach x = reach_of(r, v);
+    if (x.high < x.low) return;
+    double share = x.shown / (double)(x.high - x.low + 1);
+    int64_t size = dtype_bytes(v->buffer->dtype), start = place_of(r, v->buffer);
+    int64_t from = start + x.low * size, to = start + (x.high + 1) * size;
+    double missed = 0;
+    for (int64_t b = from / r->block; b <= (to - 1) / r->block && b < r->blocks; b++)
+        if (!use_block(r->cache, b)) missed += (double)(min64(to, (b + 1) * r->block) - max64(from, b * r->block));
+    if (r->counts) r->time->parts.at[r->now].work.amount[far] += missed * (share < 1 ? share : 1);
+}
+
+static void touch_operand(Operand *o, bool writes, void *run)
+{
+    if (!writes || o->add) touch(run, &o->view, FAR_READ);
+    if (writes) touch(run, &o->view, FAR_WRITTEN);
+}
+
+/* ------------------------------------------------------------------ running */
+
+typedef void Visit_kernel(Run *r, const Kernel *k);
+
+static void repeat(Run *r, const Kernel *k, Visit_kernel visit)
+{
+    const Loop *l = k->loop;
+    must(r->depth < DEEPEST);
+    r->around[r->depth++].loop = l;
+    for (int64_t i = 0; i < l->trip; i++) {
+        r->around[r->depth - 1].iteration = l->reverse ? l->trip - 1 - i : i;
+        for (int j = 0; j < k->body.n; j++) visit(r, k->body.at[j]);
+    }
+    r->depth--;
+}
+
+static void touch_all(Run *r, const Kernel *k)
+{
+    if (k->kind == REPEAT) {
+        repeat(r, k, touch_all);
+        return;
+    }
+    each_operand((Kernel *)k, touch_operand, r);
+    for (int i = 0; i < k->body.n; i++) touch_all(r, k->body.at[i]);
+}
+
+static void run_kernel(Run *r, const Kernel *k)
+{
+    if (k->kind == REPEAT) {
+        repeat(r, k, run_kernel);
+        return;
+    }
+    if (!r->part_of[k->step]) {
+        push(&r->time->parts, ((Time_part){.kernel = k, .program = r->program, .work = work_of(k, r->rates->threads)}));
+        r->part_of[k->step] = r->time->parts.n;
+    }
+    r->now = r->part_of[k->step] - 1;
+    if (r->counts) r->time->parts.at[r->now].calls++;
+    touch_all(r, k);
+}
+
+static void add_part(Step_time *t, Time_part p, const Rates *r)
+{
+    p.seconds = p.calls * seconds_of(&p.work, r);
+    t->seconds += p.seconds;
+    push(&t->parts, p);
+}
+
+/* It runs twice: what a step finds in the cache is what the one before has left there. */
+static void add_program(Step_time *t, const Program *p, const Module *m, const Rates *rates)
+{
+    enum { SMALL = 4096, LARGE = 65536 };
+    int64_t block = m->plan.total > (int64_t)1 << 30 ? LARGE : SMALL, room = (int64_t)rates->cache / block;
+    Step_time own = {0};
+    Run *r = NEW(Run);
+    *r = (Run){.block = block, .blocks = 2 * m->plan.total / block + 64, .end = p->work_bytes + block, .time = &own};
+    r->cache = new_cache(r->blocks, room);
+    r->part_of = NEW_ARRAY(int, p->steps + 1);
+    r->program = p;
+    r->rates = rates;
+    for (int again = 0; again < 2; again++) {
+        r->counts = again;
+        for (int i = 0; i < p->kernels.n; i++) run_kernel(r, p->kernels.at[i]);
+    }
+    for (int i = 0; i < own.parts.n; i++) {
+        Time_part x = own.parts.at[i];
+        x.work.amount[FAR_READ] /= x.calls, x.work.amount[FAR_WRITTEN] /= x.calls;
+        add_part(t, x, rates);
+    }
+}
+
+static void add_update(Step_time *t, const Plan *p, const Rates *r)
+{
+    Time_part norm = {.name = "gradient_norm", .calls = 1}, update = {.name = "optimizer_step", .calls = 1};
+    norm.work.amount[NORMED] = (double)p->gradients;
+    update.work.amount[UPDATED] = (double)(3 * p->gradients + 2 * p->optimizer);
+    norm.work.amount[CALLS] = update.work.amount[CALLS] = 1;
+    add_part(t, norm, r);
+    add_part(t, update, r);
+}
+
+Step_time step_time(const Module *m, const Rates *r, const Program *turn)
+{
+    Step_time t = {0};
+    add_program(&t, turn, m, r);
+    for (int i = 0; i < m->programs.n; i++)
+        if (m->programs.at[i]->graph->entry == ENTRY_direction) add_program(&t, m->programs.at[i], m, r);
+    add_update(&t, &m->plan, r);
+    return t;
+}
+
+double step_ms(const Module *m, const Rates *r)
+{
+    double longest = 0;
+    for (int i = 0; i < m->programs.n; i++) {
+        if (!entry_of(m->programs.at[i]->graph)->step) continue;
+        double seconds = step_time(m, r, m->programs.at[i]).seconds;
+        if (seconds > longest) longest = seconds;
+    }
+    return 1e3 * longest;
+}

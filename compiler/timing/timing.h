@@ -1,0 +1,58 @@
+/* timing.h: how long a step of training takes, told before it runs. */
+#ifndef TIMING_H
+#define TIMING_H
+
+#include "kernels/kernels.h"
+
+#define COST(name, ...) name,
+typedef enum Cost {
+#include "timing/costs.def"
+    COSTS
+} Cost;
+
+#define UNIT_LIST(X) X(PRODUCT, "product") X(CURVE, "curve") X(BYTE, "byte") X(CALL, "call")
+typedef enum Unit { UNIT_LIST(LIST_MEMBER) UNITS } Unit;
+
+/* What a machine does with all its threads; rates.c. */
+typedef struct Rates {
+    double seconds[UNITS];  /* that a unit takes (costs.def) */
+    double cache;           /* bytes of the largest cache */
+    int threads;
+    const char *engine;     /* of products; NULL: these are no measured rates */
+} Rates;
+Rates usual_rates(void);            /* of a machine of a few years ago, with this one's cores and caches */
+bool measure_rates(Rates *r);       /* runs lathe-measure, about a second; false: it does not run */
+
+/* What one execution of a kernel does, but for bytes that no cache holds. */
+typedef struct Work {
+    double amount[COSTS];   /* costs.def; of what one thread does alone, times the number of threads */
+} Work;
+Work work_of(const Kernel *k, int threads);
+
+/* cache.c: which blocks of memory are in a cache that drops the block that was used longest ago. */
+typedef struct Cache Cache;
+Cache *new_cache(int64_t blocks, int64_t room);     /* both in blocks */
+bool use_block(Cache *c, int64_t block);            /* was it there */
+
+/* step.c */
+typedef struct Time_part {       /* of a step */
+    const Kernel *kernel;   /* NULL: the optimizer's */
+    const char *name;       /* the optimizer's; NULL: the kernel's */
+    const Program *program;
+    double calls, seconds;  /* of all calls */
+    Work work;              /* of one */
+} Time_part;
+typedef struct Step_time {
+    double seconds;
+    VEC(Time_part) parts;
+} Step_time;
+/* Of a step of `turn` (an entry that is a step); NULL: of the longest. */
+Step_time step_time(const Module *m, const Rates *r, const Program *turn);
+double step_ms(const Module *m, const Rates *r);    /* of the longest turn */
+
+/* page.c: `lathe plan --time`; the page's kernels have their names */
+struct Page;
+void say_times(struct Page *page, Text *t, const Rates *r);
+void say_times_json(struct Page *page, Text *t, const Rates *r);
+
+#endif
