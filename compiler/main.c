@@ -93,14 +93,6 @@ static const char *trainer(const Module *m)
 
 /* ------------------------------------------------------------------ commands */
 
-static int kernels_of_all(const Module *m)
-{
-    int n = 0;
-    Page *page = new_page(m);
-    for (int i = 0; i < m->programs.n; i++) n += program_kernels(page, m->programs.at[i]);
-    return n;
-}
-
 static int do_check(void)
 {
     const Module *m = compiled();
@@ -147,28 +139,15 @@ static void say_plan(Text *t, const Module *m, const Choices *tried)
         say(t, "\nabout %.3g ms a step on a usual machine; --time: on this one\n", step_ms(m, &usual));
 }
 
-static void say_plan_json(Text *t, const Module *m, const Choices *tried)
+static void say_plan_object(Text *t, const Module *m, const Choices *tried)
 {
-    const Plan *p = &m->plan;
-    say(t,
-        "{\"parameters\": %lld, \"flops_per_step\": %.0f, \"planned_bytes\": %lld, \"lower_bound_bytes\": %lld, "
-        "\"kernels\": %d,\n \"bytes\": {\"parameters\": %lld, \"teacher\": %lld, \"gradients\": %lld, "
-        "\"optimizer\": %lld, \"states\": %lld, \"inputs\": %lld, \"outputs\": %lld, \"work\": %lld, ",
-        (long long)p->flat.count, m->flops_per_step, (long long)p->total, (long long)p->lower_bound, kernels_of_all(m),
-        (long long)p->parameters, (long long)p->teacher, (long long)p->gradients, (long long)p->optimizer,
-        (long long)p->states, (long long)p->inputs, (long long)p->outputs, (long long)p->work);
-    if (line_of.options.target->device)
-        say(t,
-            "\"generation\": %lld, \"step\": %lld, \"workspace\": %lld},\n \"gpus\": %d, \"host_bytes\": "
-            "{\"image\": %lld, \"pinned\": %lld, \"data\": %lld, \"shared\": %lld}",
-            (long long)p->generation, (long long)p->step, (long long)p->workspace, p->gpus, (long long)p->image,
-            (long long)p->pinned, (long long)p->data, (long long)p->shared);
-    else {
+    Page *page = new_page(m);
+    name_kernels(page);
+    say(t, "{");
+    say_plan_json(page, t);
+    if (!line_of.options.target->device) {
         Rates r = line_of.options.time ? measured_rates() : usual_rates();
-        say(t, "\"blas\": %lld, \"data\": %lld, \"generation\": %lld},\n \"step_ms_estimate\": %.4g",
-            (long long)p->blas, (long long)p->data, (long long)p->generation, step_ms(m, &r));
-        Page *page = new_page(m);
-        name_kernels(page);
+        say(t, ",\n \"step_ms_estimate\": %.4g", step_ms(m, &r));
         if (line_of.options.time) say_times_json(page, t, &r);
     }
     if (tried) say_choices_json(t, tried);
@@ -182,7 +161,7 @@ static int do_plan(void)
     Text t = {0};
     refuse_plan(m->desc);
     if (line_of.options.gpus > 1) plan_for_gpus(m, (int)line_of.options.gpus);
-    if (line_of.options.json) say_plan_json(&t, m, tried);
+    if (line_of.options.json) say_plan_object(&t, m, tried);
     else say_plan(&t, m, tried);
     say_text_to(stdout, t.at);
     return 0;

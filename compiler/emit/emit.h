@@ -430,6 +430,7 @@ char *param_text(Page *page, const Param *p, const char *base, const char *const
 
 /* emit/plan.c: `lathe plan` and plan.txt */
 void print_plan(Page *page, Text *t);
+void say_plan_json(Page *page, Text *t); /* members of an object */
 /* emit/explain.c: what `name` (or entry:name) means; returns how many things have it.  known: gets all names; NULL: not asked. */
 int explain(Page *page, Text *answer, const char *name, Texts *known);
 

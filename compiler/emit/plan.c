@@ -112,6 +112,37 @@ void print_plan(Page *page, Text *t)
     }
 }
 
+/* ------------------------------------------------------------------ the same as JSON */
+
+static int kernels_of_all(Page *page)
+{
+    int n = 0;
+    for (int i = 0; i < page->module->programs.n; i++) n += program_kernels(page, page->module->programs.at[i]);
+    return n;
+}
+
+void say_plan_json(Page *page, Text *t)
+{
+    const Module *m = page->module;
+    const Plan *p = &m->plan;
+    say(t,
+        "\"parameters\": %lld, \"flops_per_step\": %.0f, \"planned_bytes\": %lld, \"lower_bound_bytes\": %lld, "
+        "\"kernels\": %d,\n \"bytes\": {\"parameters\": %lld, \"teacher\": %lld, \"gradients\": %lld, "
+        "\"optimizer\": %lld, \"states\": %lld, \"inputs\": %lld, \"outputs\": %lld, \"work\": %lld, ",
+        (long long)p->flat.count, m->flops_per_step, (long long)p->total, (long long)p->lower_bound,
+        kernels_of_all(page), (long long)p->parameters, (long long)p->teacher, (long long)p->gradients,
+        (long long)p->optimizer, (long long)p->states, (long long)p->inputs, (long long)p->outputs, (long long)p->work);
+    if (page->desc->options->target->device)
+        say(t,
+            "\"generation\": %lld, \"step\": %lld, \"workspace\": %lld},\n \"gpus\": %d, \"host_bytes\": "
+            "{\"image\": %lld, \"pinned\": %lld, \"data\": %lld, \"shared\": %lld}",
+            (long long)p->generation, (long long)p->step, (long long)p->workspace, p->gpus, (long long)p->image,
+            (long long)p->pinned, (long long)p->data, (long long)p->shared);
+    else
+        say(t, "\"blas\": %lld, \"data\": %lld, \"generation\": %lld}", (long long)p->blas, (long long)p->data,
+            (long long)p->generation);
+}
+
 /* ------------------------------------------------------------------ the same as a table of the program */
 
 static const char *const category_names[] = {

@@ -18,7 +18,7 @@ Cache *new_cache(int64_t blocks, int64_t room)
     return c;
 }
 
-static void take_out(Cache *c, int64_t b)
+static void drop_block(Cache *c, int64_t b)
 {
     int64_t before = c->before[b], after = c->after[b];
     *(before == NO_BLOCK ? &c->oldest : &c->after[before]) = after;
@@ -31,8 +31,8 @@ bool use_block(Cache *c, int64_t b)
 {
     bool held = c->holds[b];
     if (held && c->newest == b) return true;
-    if (held) take_out(c, b);
-    else if (c->used == c->room) take_out(c, c->oldest);
+    if (held) drop_block(c, b);
+    else if (c->used == c->room) drop_block(c, c->oldest);
     c->before[b] = c->newest, c->after[b] = NO_BLOCK;
     *(c->newest == NO_BLOCK ? &c->oldest : &c->after[c->newest]) = b;
     c->newest = b;

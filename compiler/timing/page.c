@@ -17,7 +17,7 @@ static int by_seconds(const void *a, const void *b)
     return x->kernel && y->kernel ? x->kernel->step - y->kernel->step : 0;
 }
 
-static const char *name_of(Page *page, const Time_part *p)
+static const char *part_name(Page *page, const Time_part *p)
 {
     return p->kernel ? kernel_called(page, p->kernel) : p->name;
 }
@@ -38,7 +38,7 @@ static void say_time_of(Page *page, Text *t, const Program *p, const Rates *r)
     for (int i = 0; i < x.parts.n; i++) {
         const Time_part *q = &x.parts.at[i];
         say(t, "%9.4f  %4.1f %%  %5.0f  %-40s %s\n", 1e3 * q->seconds, 100 * q->seconds / x.seconds, q->calls,
-            name_of(page, q), line_of_kernel(q->kernel));
+            part_name(page, q), line_of_kernel(q->kernel));
     }
     say(t, "\n");
 }
@@ -58,7 +58,7 @@ void say_times(Page *page, Text *t, const Rates *r)
 static void say_part_json(Page *page, Text *t, const Time_part *p)
 {
     say(t, "{\"entry\": %s, \"name\": %s, \"lap\": %d, \"where\": %s, \"calls\": %.0f, \"ms\": %.6g, \"work\": {",
-        p->program ? json_text(p->program->graph->name) : "null", json_text(name_of(page, p)),
+        p->program ? json_text(p->program->graph->name) : "null", json_text(part_name(page, p)),
         p->kernel ? p->kernel->step : -1, json_text(line_of_kernel(p->kernel)), p->calls, 1e3 * p->seconds);
     for (int i = 0, n = 0; i < COSTS; i++)
         if (p->work.amount[i] > 0) say(t, "%s\"%s\": %.6g", n++ ? ", " : "", words[i], p->work.amount[i]);

@@ -39,7 +39,7 @@ static double seconds_of(const Work *w, const Rates *r)
 
 /* ------------------------------------------------------------------ memory */
 
-static int64_t place_of(Run *r, const Buffer *b)
+static int64_t byte_of_buffer(Run *r, const Buffer *b)
 {
     b = bytes_of(b);
     if (b->home == WORK) return b->offset;
@@ -51,7 +51,7 @@ static int64_t place_of(Run *r, const Buffer *b)
     return r->end - b->bytes - r->block;
 }
 
-static int64_t iteration_of(const Run *r, const Loop *l)
+static int64_t iteration_now(const Run *r, const Loop *l)
 {
     for (int i = 0; i < r->depth; i++)
         if (r->around[i].loop == l) return r->around[i].iteration;
@@ -64,11 +64,11 @@ typedef struct Reach {
     double shown;
 } Reach;
 
-static Reach reach_of(const Run *r, const View *v)
+static Reach elements_reached(const Run *r, const View *v)
 {
     Reach x = {v->base, v->base, 1};
     for (int i = 0; i < v->nover; i++) {
-        int64_t by = v->over[i].stride * iteration_of(r, v->over[i].loop);
+        int64_t by = v->over[i].stride * iteration_now(r, v->over[i].loop);
         x.low += by, x.high += by;
     }
     for (int i = 0; i < v->shape.rank; i++) {
@@ -81,13 +81,13 @@ static Reach reach_of(const Run *r, const View *v)
     return x;
 }
 
-static void touch(Run *r, const View *v, Cost far)
+static void touch_view(Run *r, const View *v, Cost far)
 {
     if (!v->buffer || !elements(v->shape)) return;
-    Reach x = reach_of(r, v);
+    Reach x = elements_reached(r, v);
     if (x.high < x.low) return;
     double share = x.shown / (double)(x.high - x.low + 1);
-    int64_t size = dtype_bytes(v->buffer->dtype), start = place_of(r, v->buffer);
+    int64_t size = dtype_bytes(v->buffer->dtype), start = byte_of_buffer(r, v->buffer);
     int64_t from = start + x.low * size, to = start + (x.high + 1) * size;
     double missed = 0;
     for (int64_t b = from / r->block; b <= (to - 1) / r->block && b < r->blocks; b++)
@@ -97,8 +97,8 @@ static void touch(Run *r, const View *v, Cost far)
 
 static void touch_operand(Operand *o, bool writes, void *run)
 {
-    if (!writes || o->add) touch(run, &o->view, FAR_READ);
-    if (writes) touch(run, &o->view, FAR_WRITTEN);
+    if (!writes || o->add) touch_view(run, &o->view, FAR_READ);
+    if (writes) touch_view(run, &o->view, FAR_WRITTEN);
 }
 
 /* ------------------------------------------------------------------ running */
@@ -127,14 +127,15 @@ static void touch_all(Run *r, const Kernel *k)
     for (int i = 0; i < k->body.n; i++) touch_all(r, k->body.at[i]);
 }
 
-static void run_kernel(Run *r, const Kernel *k)
+static void time_kernel(Run *r, const Kernel *k)
 {
     if (k->kind == REPEAT) {
-        repeat(r, k, run_kernel);
+        repeat(r, k, time_kernel);
         return;
     }
     if (!r->part_of[k->step]) {
-        push(&r->time->parts, ((Time_part){.kernel = k, .program = r->program, .work = work_of(k, r->rates->threads)}));
+        push(&r->time->parts,
+             ((Time_part){.kernel = k, .program = r->program, .work = kernel_work(k, r->rates->threads)}));
         r->part_of[k->step] = r->time->parts.n;
     }
     r->now = r->part_of[k->step] - 1;
@@ -163,7 +164,7 @@ static void add_program(Step_time *t, const Program *p, const Module *m, const R
     r->rates = rates;
     for (int again = 0; again < 2; again++) {
         r->counts = again;
-        for (int i = 0; i < p->kernels.n; i++) run_kernel(r, p->kernels.at[i]);
+        for (int i = 0; i < p->kernels.n; i++) time_kernel(r, p->kernels.at[i]);
     }
     for (int i = 0; i < own.parts.n; i++) {
         Time_part x = own.parts.at[i];

@@ -27,7 +27,7 @@ bool measure_rates(Rates *r);       /* runs lathe-measure, about a second; false
 typedef struct Work {
     double amount[COSTS];   /* costs.def; of what one thread does alone, times the number of threads */
 } Work;
-Work work_of(const Kernel *k, int threads);
+Work kernel_work(const Kernel *k, int threads);
 
 /* cache.c: which blocks of memory are in a cache that drops the block that was used longest ago. */
 typedef struct Cache Cache;

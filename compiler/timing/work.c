@@ -16,7 +16,7 @@ enum {
 static int64_t up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 /* The vectors of doubles have half the elements. */
-static double weight_of(DType t) { return t == F64 ? 2 : 1; }
+static double vector_weight(DType t) { return t == F64 ? 2 : 1; }
 
 /* ------------------------------------------------------------------ maps and sums */
 
@@ -47,7 +47,7 @@ static void count_maps(Work *w, const Nodes *nodes, double times)
 {
     for (int i = 0; i < nodes->n; i++) {
         Cost c = cost_of_map(nodes->at[i]->op);
-        if (c != COSTS) w->amount[c] += times * weight_of(nodes->at[i]->dtype);
+        if (c != COSTS) w->amount[c] += times * vector_weight(nodes->at[i]->dtype);
     }
 }
 
@@ -91,7 +91,7 @@ static bool is_thin(const struct Gemm *g, int64_t beside)
 
 static void count_product(Work *w, const struct Gemm *g)
 {
-    double batch = 1, times = weight_of(g->c.node->dtype);
+    double batch = 1, times = vector_weight(g->c.node->dtype);
     for (int i = 0; i < g->nbatch; i++) batch *= (double)g->batch[i];
     int64_t beside = g->M <= g->N ? g->b_n : g->a_m;
     w->amount[PRODUCTS] += batch;
@@ -247,7 +247,7 @@ static bool is_shared(const Kernel *k)
     }
 }
 
-Work work_of(const Kernel *k, int threads)
+Work kernel_work(const Kernel *k, int threads)
 {
     Work w = count(k), all = {0};
     bool shared = is_shared(k);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 /* Whether no other program computes now: /proc/loadavg counts those that do, this one included. */
-static bool is_alone(void)
+static bool machine_is_idle(void)
 {
     enum { LOOKS = 5, APART = 2000 /* microseconds */ };
     int busy = 0, running;
@@ -27,7 +27,7 @@ static bool is_alone(void)
 static bool wait_briefly(void)
 {
     if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT")) return false;
-    const char *polls = is_alone() ? "1000" : "300";
+    const char *polls = machine_is_idle() ? "1000" : "300";
     return setenv("OMP_WAIT_POLICY", "passive", 1) == 0 && setenv("GOMP_SPINCOUNT", polls, 1) == 0;
 }
 
