@@ -168,7 +168,8 @@ void take_line(const Command *command, int argc, char **argv)
     for (int i = 2; i < argc; i++) {
         size_t n = strcspn(argv[i], "=");
         const struct Option *o = find_option(argv[i], n);
-        if (argv[i][0] == '-' && line_of.sides && !same(argv[i], "--json")) line_of.side[line_of.sides - 1].own = true;
+        if (argv[i][0] == '-' && !same(argv[i], "--json"))
+            *(line_of.sides ? &line_of.side[line_of.sides - 1].own : &line_of.shared_given) = true;
         if (!o && take_switch(&line_of.options, argv[i])) continue;
         if (!o || (o->flag && argv[i][n])) {
             take_word(argv[i]);

@@ -35,6 +35,7 @@ struct Line {
     int sides;
     struct Line_side side[2];
     Options shared; /* of both sides */
+    bool shared_given;
 };
 
 extern struct Line line_of;

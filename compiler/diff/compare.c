@@ -14,7 +14,7 @@ static bool reads_as(const json_t *value, double *x)
 }
 
 /* Files have 15 digits or 17 of a number. */
-bool same_value(const json_t *a, const json_t *b)
+bool same_values(const json_t *a, const json_t *b)
 {
     double x, y;
     if (reads_as(a, &x) && reads_as(b, &y)) return fabs(x - y) <= 1e-14 * fmax(fabs(x), fabs(y));
@@ -22,7 +22,7 @@ bool same_value(const json_t *a, const json_t *b)
 }
 
 /* What several entries have alike is one row: "train, eval: tokens". */
-static bool joins(const json_t *all, const char *name, const json_t *a, const json_t *b)
+static bool joins_row(const json_t *all, const char *name, const json_t *a, const json_t *b)
 {
     const char *own = strstr(name, ": ");
     json_t *row;
@@ -30,8 +30,8 @@ static bool joins(const json_t *all, const char *name, const json_t *a, const js
     json_array_foreach(all, k, row)
     {
         const char *other = json_string_value(json_object_get(row, "name")), *end = strstr(other, ": ");
-        if (!own || !end || !same(own, end) || !same_value(a, json_object_get(row, "a")) ||
-            !same_value(b, json_object_get(row, "b")))
+        if (!own || !end || !same(own, end) || !same_values(a, json_object_get(row, "a")) ||
+            !same_values(b, json_object_get(row, "b")))
             continue;
         put_json(row, "name", json_string(format("%.*s, %s", (int)(end - other), other, name)));
         return true;
@@ -41,7 +41,7 @@ static bool joins(const json_t *all, const char *name, const json_t *a, const js
 
 static void put_difference(json_t *all, const char *name, json_t *a, json_t *b)
 {
-    if (same_value(a, b) || joins(all, name, a, b)) return;
+    if (same_values(a, b) || joins_row(all, name, a, b)) return;
     json_t *row = json_object();
     put_json(row, "name", json_string(name));
     put_json(row, "a", a ? json_incref(a) : json_null());

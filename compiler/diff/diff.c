@@ -28,8 +28,6 @@ static bool whole; /* --all */
 
 /* ------------------------------------------------------------------ the two */
 
-static bool has_options(const Options *o) { return *options_text(o, OTHER_PROGRAM) || o->memory; }
-
 static Compared_kind kind_of(const char *what)
 {
     struct stat about;
@@ -51,9 +49,9 @@ static Compared side_of(const struct Line_side *of)
     Compared s = {.what = of->what, .kind = kind_of(of->what), .facts = json_object()};
     if (s.kind != OF_DESCRIPTION && of->own)
         usage_error("%s: options are for descriptions; a program or a run is what it is", s.what);
-    if (s.kind == OF_DESCRIPTION) read_description(&s, &of->options);
-    if (s.kind == OF_PROGRAM) read_program(&s);
-    if (s.kind == OF_RUN) read_run_facts(&s);
+    if (s.kind == OF_DESCRIPTION) take_description(&s, &of->options);
+    if (s.kind == OF_PROGRAM) take_program(&s);
+    if (s.kind == OF_RUN) take_run(&s);
     return s;
 }
 
@@ -68,9 +66,19 @@ static void leave_out_told(json_t *configuration, const json_t *settings)
     {
         const json_t *row = json_array_get(configuration, i);
         if (json_equal(json_object_get(row, "name"), json_object_get(told, "name")) &&
-            same_value(json_object_get(row, "a"), json_object_get(told, "a")) &&
-            same_value(json_object_get(row, "b"), json_object_get(told, "b")))
+            same_values(json_object_get(row, "a"), json_object_get(told, "a")) &&
+            same_values(json_object_get(row, "b"), json_object_get(told, "b")))
             json_array_remove(configuration, i--);
+    }
+}
+
+/* What only one has: a run has a seed, and a program none; new parameters are told by themselves. */
+static void leave_out_unknown(json_t *list)
+{
+    for (size_t i = json_array_size(list); i-- > 0;) {
+        const json_t *row = json_array_get(list, i);
+        if (json_is_null(json_object_get(row, "a")) || json_is_null(json_object_get(row, "b")))
+            json_array_remove(list, i);
     }
 }
 
@@ -82,7 +90,10 @@ static bool put_sections(json_t *all, const Compared *a, const Compared *b)
         const json_t *x = json_object_get(a->facts, sections[i]), *y = json_object_get(b->facts, sections[i]);
         if (!x || !y) continue;
         json_t *list = section_differences(x, y);
-        if (same(sections[i], "configuration")) leave_out_told(list, json_object_get(all, "settings"));
+        if (same(sections[i], "start") || (a->kind != b->kind && same(sections[i], "settings")))
+            leave_out_unknown(list);
+        if (same(sections[i], "configuration") || same(sections[i], "run"))
+            leave_out_told(list, json_object_get(all, "settings"));
         some |= json_array_size(list) > 0;
         put_json(all, sections[i], list);
     }
@@ -92,7 +103,7 @@ static bool put_sections(json_t *all, const Compared *a, const Compared *b)
     return some;
 }
 
-static json_t *side_json(const Compared *s)
+static json_t *compared_json(const Compared *s)
 {
     json_t *all = json_object();
     put_json(all, "what", word_json(s->what));
@@ -111,8 +122,8 @@ static void leave_out_hash(const Compared *a, const Compared *b)
 static json_t *differences_of(const Compared *a, const Compared *b, bool *differ)
 {
     json_t *all = json_object(), *steps = NULL;
-    put_json(all, "a", side_json(a));
-    put_json(all, "b", side_json(b));
+    put_json(all, "a", compared_json(a));
+    put_json(all, "b", compared_json(b));
     leave_out_hash(a, b);
     *differ = put_sections(all, a, b);
     if (a->kind == OF_RUN && b->kind == OF_RUN) put_json(all, "steps", steps = step_differences(a->what, b->what));
@@ -160,7 +171,7 @@ int main(int argc, char **argv)
     take_line(&diff_line, argc, argv);
     if (line_of.sides < 2) usage_error("diff compares two things: lathe diff A B; `lathe diff --help` says which");
     const Compared a = side_of(&line_of.side[0]), b = side_of(&line_of.side[1]);
-    if (a.kind != OF_DESCRIPTION && b.kind != OF_DESCRIPTION && has_options(&line_of.shared))
+    if (a.kind != OF_DESCRIPTION && b.kind != OF_DESCRIPTION && line_of.shared_given)
         usage_error("options are for descriptions; a program or a run is what it is");
     json_t *all = differences_of(&a, &b, &differ);
     if (line_of.options.json) print_json(all);

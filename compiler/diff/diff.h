@@ -19,18 +19,19 @@ typedef struct Compared {           /* one of the two things */
 /* facts.c: which members and words a section has, so that all kinds say the same */
 extern const char *const sections[];                            /* the most important first; NULL at the end */
 json_t *section_of(json_t *facts, const char *name);            /* it is made */
+json_t *whole_json(double x);                                   /* an integer where it is one */
 json_t *extents_json(int n, const int64_t *extent);
 void put_parameter(json_t *facts, const char *name, const json_t *copies, const json_t *shape, bool frozen);
 void put_kernel(json_t *facts, const char *entry, json_t *kernel);      /* of name, path, where, formula, flops, bytes */
 
 /* of_module.c, of_program.c, of_run.c: end the program where it is not to be read */
-void read_description(Compared *s, const Options *o);
-void read_program(Compared *s);                                     /* a folder that `lathe build` wrote */
-void read_run_facts(Compared *s);
+void take_description(Compared *s, const Options *o);
+void take_program(Compared *s);                                     /* a folder that `lathe build` wrote */
+void take_run(Compared *s);
 
 /* compare.c: [{name, a, b}] of a section */
 json_t *section_differences(const json_t *a, const json_t *b);
-bool same_value(const json_t *a, const json_t *b);
+bool same_values(const json_t *a, const json_t *b);
 /* kernels.c: [{where, name, a, b}], the largest change first */
 json_t *kernel_differences(const json_t *a, const json_t *b);
 /* steps.c: of two runs: {compared, parts: [{name, step, a, b}], at, values: […], results: […], times: […]} */

@@ -1,6 +1,8 @@
 /* facts.c: the form in which descriptions, programs and runs are compared: sections of names and values. */
 #include "diff/diff.h"
 
+#include <math.h>
+
 const char *const sections[] = {"settings",   "configuration", "program", "data",        "environment", "run",
                                 "parameters", "start",         "tensors", "computation", "memory",      NULL};
 
@@ -10,6 +12,11 @@ json_t *section_of(json_t *facts, const char *name)
     return json_object_get(facts, name);
 }
 
+json_t *whole_json(double x)
+{
+    return isfinite(x) && x == floor(x) && fabs(x) < 1e15 ? json_integer((json_int_t)x) : real_json(x);
+}
+
 json_t *extents_json(int n, const int64_t *extent)
 {
     json_t *all = json_array();
@@ -17,7 +24,7 @@ json_t *extents_json(int n, const int64_t *extent)
     return all;
 }
 
-static void say_extents(Text *t, const json_t *extents, const char *between)
+static void say_list_of_extents(Text *t, const json_t *extents, const char *between)
 {
     const json_t *extent;
     size_t k;
@@ -28,9 +35,9 @@ static void say_extents(Text *t, const json_t *extents, const char *between)
 void put_parameter(json_t *facts, const char *name, const json_t *copies, const json_t *shape, bool frozen)
 {
     Text t = {0};
-    say_extents(&t, copies, " × ");
+    say_list_of_extents(&t, copies, " × ");
     say(&t, "%s[", json_array_size(copies) ? " × " : "");
-    say_extents(&t, shape, ", ");
+    say_list_of_extents(&t, shape, ", ");
     say(&t, "]%s", frozen ? ", frozen" : "");
     put_json(section_of(facts, "parameters"), name, word_json(t.at));
 }

@@ -74,7 +74,7 @@ typedef struct Of_line {
     const Of_name *of;
 } Of_line;
 
-static int by_change(const void *a, const void *b)
+static int by_line_change(const void *a, const void *b)
 {
     const Of_line *x = a, *y = b;
     if (x->change != y->change) return x->change < y->change ? 1 : -1;
@@ -89,8 +89,8 @@ static json_t *amounts_json(const Of_name *n, int side)
     if (!n->calls[side]) return json_null();
     json_t *all = json_object();
     put_json(all, "calls", json_integer(n->calls[side]));
-    put_json(all, "flops", json_integer((json_int_t)n->flops[side]));
-    put_json(all, "bytes", json_integer((json_int_t)n->bytes[side]));
+    put_json(all, "flops", whole_json(n->flops[side]));
+    put_json(all, "bytes", whole_json(n->bytes[side]));
     if (n->calls[0] && n->calls[1] && !same_formulas(n->formulas[0].at, n->formulas[1].at))
         put_json(all, "formula", word_json(n->formulas[side].at));
     return all;
@@ -110,7 +110,7 @@ static json_t *ordered_kernels(const Of_names *all)
         push(&lines, ((Of_line){.of = &all->at[i]}));
     }
     for (int i = 0; i < lines.n; i++) lines.at[i].change = change[strings_get(&places, lines.at[i].of->where)];
-    if (lines.n) qsort(lines.at, (size_t)lines.n, sizeof *lines.at, by_change);
+    if (lines.n) qsort(lines.at, (size_t)lines.n, sizeof *lines.at, by_line_change);
     for (int i = 0; i < lines.n; i++) {
         const Of_name *n = lines.at[i].of;
         json_t *row = json_object();

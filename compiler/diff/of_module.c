@@ -30,9 +30,11 @@ static void put_set(json_t *settings, const char *set)
 static void put_settings(json_t *facts, const Desc *d)
 {
     const Setting *s;
+    const Lathe_recipe none = {0};
     json_t *all = section_of(facts, "settings"), *knobs = section_of(facts, "configuration");
     for (int k = 0; (s = setting_at(k)); k++)
-        if (s->hold == SETTING_RUN || s->hold == SETTING_NOTED) put_json(all, s->name, setting_json(s, &d->recipe));
+        if (s->hold == SETTING_RUN || s->hold == SETTING_NOTED)
+            put_json(all, s->name, setting_json(s, says_setting(&d->recipe, s) ? &d->recipe : &none));
     if (d->direction) put_json(all, "optimizer", word_json(d->direction->name));
     for (int i = 0; i < d->for_run.n; i++) put_set(all, d->for_run.at[i]);
     for (int i = 0; i < d->knobs.n; i++) put_json(knobs, d->knobs.at[i].name, word_json(d->knobs.at[i].value));
@@ -121,7 +123,7 @@ static void put_memory(json_t *facts, const Module *m)
     for (int i = 0; i < c.all.n; i++) put_json(all, c.all.at[i].category, json_integer(c.all.at[i].bytes));
 }
 
-void read_description(Compared *s, const Options *given)
+void take_description(Compared *s, const Options *given)
 {
     const Choices *tried;
     Options *o = copy_of(given, sizeof *o);
@@ -139,6 +141,7 @@ void read_description(Compared *s, const Options *given)
     put_parameters(s->facts, d);
     for (int i = 0; i < m->programs.n; i++) put_program(s->facts, page, m->programs.at[i]);
     put_memory(s->facts, m);
-    s->said =
-        format("description%s%s", options_text(o, OTHER_PROGRAM), o->memory ? format(" --memory %s", o->memory) : "");
+    const char *options = options_text(o, OTHER_PROGRAM), *cpu = strstr(options, " --target cpu");
+    if (cpu) options = format("%.*s%s", (int)(cpu - options), options, cpu + strlen(" --target cpu"));
+    s->said = format("description%s%s", options, o->memory ? format(" --memory %s", o->memory) : "");
 }

@@ -47,10 +47,10 @@ static void put_program_parameters(json_t *facts, const json_t *parameters)
         json_t *of_copies = json_array(), *of_one = json_array();
         for (size_t k = 0; k < json_array_size(shape); k++)
             add_json(k < copies ? of_copies : of_one, json_incref(json_array_get(shape, k)));
-        if (json_is_string(layer)) name = json_string_value(layer);
-        put_parameter(facts, name, of_copies, of_one, json_is_true(json_object_get(p, "frozen")));
+        const char *called = json_is_string(layer) ? json_string_value(layer) : name; /* the loop needs name as it is */
+        put_parameter(facts, called, of_copies, of_one, json_is_true(json_object_get(p, "frozen")));
         if (json_is_string(json_object_get(p, "start")))
-            put_json(section_of(facts, "start"), name, json_incref(json_object_get(p, "start")));
+            put_json(section_of(facts, "start"), called, json_incref(json_object_get(p, "start")));
         json_decref(of_copies);
         json_decref(of_one);
     }
@@ -81,9 +81,9 @@ static void put_entry(json_t *facts, const char *entry, const json_t *about)
     }
     json_object_foreach(json_object_get(about, "outputs"), name, tensor)
         put_json(tensors, format("%s: gives %s", entry, name), word_json(shape_said(tensor)));
-    put_json(work, format("%s: flop", entry),
-             json_integer((json_int_t)json_number_value(json_object_get(about, "flops"))));
-    put_json(work, format("%s: work memory, bytes", entry), json_incref(json_object_get(about, "work_bytes")));
+    put_json(work, format("%s: flop", entry), whole_json(json_number_value(json_object_get(about, "flops"))));
+    put_json(work, format("%s: work memory, bytes", entry),
+             whole_json(json_number_value(json_object_get(about, "work_bytes"))));
 }
 
 static void put_members(json_t *facts, const json_t *info)
@@ -99,7 +99,7 @@ static void put_members(json_t *facts, const json_t *info)
 }
 
 /* Of a trainer of another version some may be missing; it is not compared. */
-void read_program(Compared *s)
+void take_program(Compared *s)
 {
     json_t *info = info_of(s->what);
     const char *name;

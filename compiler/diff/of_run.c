@@ -103,7 +103,7 @@ static void put_provenance(json_t *facts, const char *folder)
     json_decref(state);
 }
 
-void read_run_facts(Compared *s)
+void take_run(Compared *s)
 {
     json_t *config = run_file(s->what, "config.json"), *about = run_file(s->what, "run.json");
     const Glance g = glance_at(s->what);
@@ -112,7 +112,7 @@ void read_run_facts(Compared *s)
     if (about) put_about(s->facts, about);
     put_provenance(s->facts, s->what);
     put_json(run, "state", json_string(state_words[g.state]));
-    put_json(run, "steps", isnan(g.step) ? json_null() : json_real(g.step));
+    put_json(run, "steps", whole_json(g.step));
     s->said = format("run of %s, %s%s", *g.model ? g.model : "an unknown model", state_words[g.state],
                      isnan(g.step) ? "" : format(" at step %.0f", g.step));
     json_decref(config);

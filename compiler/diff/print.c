@@ -9,11 +9,11 @@ enum { MOST_ROWS = 20, WIDEST = 40 };
 
 /* ------------------------------------------------------------------ a value */
 
-static char *real_text(double x)
+static char *shortest_real(double x)
 {
     char *text = NULL;
     if (x == floor(x) && fabs(x) < 1e15) return text_of("%.0f", x);
-    for (int digits = 6; digits <= 17; digits++) {
+    for (int digits = 6; digits <= 15; digits++) {
         text = text_of("%.*g", digits, x);
         if (strtod(text, NULL) == x) break;
     }
@@ -25,7 +25,7 @@ static const char *value_said(const json_t *value, bool groups)
     if (!value || json_is_null(value)) return "-";
     if (json_is_string(value)) return *json_string_value(value) ? json_string_value(value) : "-";
     if (json_is_integer(value) && groups) return grouped_text(json_integer_value(value));
-    if (json_is_number(value)) return real_text(json_number_value(value));
+    if (json_is_number(value)) return shortest_real(json_number_value(value));
     return json_written(value, JSON_ENCODE_ANY | JSON_COMPACT);
 }
 
@@ -37,7 +37,7 @@ static const char *change_said(const json_t *a, const json_t *b)
     return format("  %+.*f %%", fabs(y / x - 1) < .1 ? 2 : 0, 100 * (y / x - 1));
 }
 
-static int columns_of(const char *text)
+static int shown_columns(const char *text)
 {
     int n = 0;
     for (; *text; text++) n += ((unsigned char)*text & 0xc0) != 0x80;
@@ -51,12 +51,12 @@ typedef struct Row {
 } Row;
 typedef VEC(Row) Rows_told;
 
-static void print_rows(const char *title, const Rows_told *rows, bool whole)
+static void print_told_rows(const char *title, const Rows_told *rows, bool whole)
 {
     int name = 0, a = 0;
     if (!rows->n) return;
     for (int i = 0; i < rows->n; i++) {
-        int n = columns_of(rows->at[i].name), m = columns_of(rows->at[i].a);
+        int n = shown_columns(rows->at[i].name), m = shown_columns(rows->at[i].a);
         if (n > name) name = n;
         if (m > a && m <= WIDEST) a = m;
     }
@@ -83,7 +83,7 @@ static void print_section(const json_t *all, const char *name, const char *title
         push(&rows, ((Row){json_string_value(json_object_get(row, "name")), value_said(a, amounts),
                            value_said(b, amounts), amounts ? change_said(a, b) : ""}));
     }
-    print_rows(title, &rows, whole);
+    print_told_rows(title, &rows, whole);
 }
 
 /* ------------------------------------------------------------------ kernels */
@@ -102,14 +102,14 @@ static const char *kernel_said(const json_t *of)
                  : format("%s%s bytes", times, amount_said(of, "bytes"));
 }
 
-static void print_kernel(const json_t *row)
+static void print_kernel_apart(const json_t *row)
 {
     const json_t *a = json_object_get(row, "a"), *b = json_object_get(row, "b");
     const char *name = json_string_value(json_object_get(row, "name")), *formula;
     show(stdout, "    %s %s: ", json_is_null(a) ? "+" : json_is_null(b) ? "-" : "~", name);
     if (json_is_null(a) || json_is_null(b)) show(stdout, "%s\n", kernel_said(json_is_null(a) ? b : a));
     else if (!same(kernel_said(a), kernel_said(b))) show(stdout, "%s → %s\n", kernel_said(a), kernel_said(b));
-    else show(stdout, "computes something else\n");
+    else show(stdout, "another formula\n");
     for (int i = 0; i < 2 && (formula = json_string_value(json_object_get(i ? b : a, "formula"))); i++)
         show(stdout, "        %s %.*s\n", i ? "B" : "A", (int)strcspn(formula, "\n"), formula);
 }
@@ -129,7 +129,7 @@ static void print_kernels_apart(const json_t *kernels, bool whole)
         }
         if (!same(where, line)) show(stdout, "  %s\n", where);
         line = where;
-        print_kernel(row);
+        print_kernel_apart(row);
     }
 }
 
@@ -158,7 +158,7 @@ static void print_numbers(const json_t *list, const char *title, bool whole)
              ((Row){name, apart ? format("%s (%s)", value_said(a, false), of_a) : value_said(a, false),
                     apart ? format("%s (%s)", value_said(b, false), of_b) : value_said(b, false), change_said(a, b)}));
     }
-    print_rows(title, &rows, whole);
+    print_told_rows(title, &rows, whole);
 }
 
 static void print_steps(const json_t *steps, bool whole)

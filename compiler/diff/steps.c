@@ -46,7 +46,7 @@ static void next_in_walk(Walk *w)
     }
 }
 
-static void begin_walk(Walk *w, const char *folder, const char *split)
+static void begin_lines(Walk *w, const char *folder, const char *split)
 {
     struct stat about;
     *w = (Walk){.split = split, .step = -INFINITY, .f = open_stream_to_read(format("%s/metrics.jsonl", folder))};
@@ -83,6 +83,10 @@ typedef struct Comparison {
 
 static Number *number_named(Comparison *c, const char *name)
 {
+    char room[256]; /* a million lines need no memory */
+    bool fits = snprintf(room, sizeof room, "%s %s", c->split, name) < (int)sizeof room;
+    int known = fits ? strings_get(&c->places, room) : 0;
+    if (known) return &c->numbers.at[known - 1];
     const char *whole = format("%s %s", c->split, name);
     int *place = strings_at(&c->places, whole);
     if (!*place) {
@@ -152,8 +156,8 @@ static void compare_lines(Comparison *c, const char *a, const char *b, const cha
 {
     Walk w[2];
     c->split = split;
-    begin_walk(&w[0], a, split);
-    begin_walk(&w[1], b, split);
+    begin_lines(&w[0], a, split);
+    begin_lines(&w[1], b, split);
     while (w[0].at || w[1].at) {
         bool first = w[0].at && (!w[1].at || w[0].step <= w[1].step),
              second = w[1].at && (!w[0].at || w[1].step <= w[0].step);
@@ -205,7 +209,7 @@ static json_t *parts_json(Comparison *c)
     if (parted.n) qsort(parted.at, (size_t)parted.n, sizeof *parted.at, by_step);
     for (int i = 0; i < parted.n; i++) {
         json_t *row = told_row(parted.at[i].name, parted.at[i].a, parted.at[i].b);
-        put_json(row, "step", json_real(parted.at[i].step));
+        put_json(row, "step", whole_json(parted.at[i].step));
         add_json(all, row);
     }
     return all;
@@ -228,8 +232,8 @@ static void add_result(json_t *all, const char *what, const Number *n, const dou
 {
     if (!differ(value[0], value[1])) return;
     json_t *row = told_row(format("%s, %s", n->name, what), value[0], value[1]);
-    if (!isnan(value[0])) put_json(row, "a_step", json_real(step[0]));
-    if (!isnan(value[1])) put_json(row, "b_step", json_real(step[1]));
+    if (!isnan(value[0])) put_json(row, "a_step", whole_json(step[0]));
+    if (!isnan(value[1])) put_json(row, "b_step", whole_json(step[1]));
     add_json(all, row);
 }
 
@@ -252,7 +256,8 @@ static json_t *times_json(const Comparison *c)
 {
     json_t *all = json_array();
     double each[2];
-    for (int k = 0; k < 2; k++) each[k] = c->steps[k] > 0 ? 1e3 * c->time[k] / c->steps[k] : NAN;
+    for (int k = 0; k < 2; k++)
+        each[k] = c->steps[k] > 0 ? strtod(format("%.4g", 1e3 * c->time[k] / c->steps[k]), NULL) : NAN;
     if (fabs(each[0] - each[1]) > .1 * fmin(each[0], each[1])) add_json(all, told_row("ms a step", each[0], each[1]));
     return all;
 }
@@ -263,8 +268,8 @@ json_t *step_differences(const char *a, const char *b)
     Comparison c = {.last_step = NAN};
     json_t *all = json_object();
     for (int i = 0; i < COUNT_OF(splits); i++) compare_lines(&c, a, b, splits[i]);
-    put_json(all, "compared", json_real(c.compared));
-    put_json(all, "at", isnan(c.last_step) ? json_null() : json_real(c.last_step));
+    put_json(all, "compared", whole_json(c.compared));
+    put_json(all, "at", whole_json(c.last_step));
     put_json(all, "parts", parts_json(&c));
     put_json(all, "values", values_json(&c));
     put_json(all, "results", results_json(&c));
