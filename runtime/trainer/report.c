@@ -338,6 +338,24 @@ static void show_first_pairs(Report *r)
     }
 }
 
+static char *number_or_null(double x) { return isfinite(x) ? text_of("%.9g", x) : text_of("null"); }
+
+/* JSON has no word for NaN: a null is one to all who read numbers of a table. */
+void report_divergence(Report *r, int64_t step, const char *turn, const Step *s)
+{
+    char *loss = number_or_null(s->loss), *norm = number_or_null(s->norm), *name = NULL;
+    json_t *word = word_json(turn);
+    if (turn) name = json_written(word, JSON_ENCODE_ANY);
+    put_line(r,
+             text_of("{\"step\":%lld,\"split\":\"train\",\"loss\":%s,\"lr\":%.9g,\"grad_norm\":%s%s%s,\"time\":%.3f}\n",
+                     (long long)step, loss, s->rate, norm, name ? ",\"turn\":" : "", name ? name : "",
+                     seconds_now() - r->started));
+    json_decref(word);
+    free(loss);
+    free(norm);
+    free(name);
+}
+
 /* Times are averaged over about the last twenty steps. */
 void report_step(Report *r, int64_t done, Step s)
 {
