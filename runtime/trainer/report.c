@@ -338,22 +338,15 @@ static void show_first_pairs(Report *r)
     }
 }
 
-static char *number_or_null(double x) { return isfinite(x) ? text_of("%.9g", x) : text_of("null"); }
-
-/* JSON has no word for NaN: a null is one to all who read numbers of a table. */
+/* JSON has no word for NaN: null is what readers of numbers take for one. */
 void report_divergence(Report *r, int64_t step, const char *turn, const Step *s)
 {
-    char *loss = number_or_null(s->loss), *norm = number_or_null(s->norm), *name = NULL;
-    json_t *word = word_json(turn);
-    if (turn) name = json_written(word, JSON_ENCODE_ANY);
-    put_line(r,
-             text_of("{\"step\":%lld,\"split\":\"train\",\"loss\":%s,\"lr\":%.9g,\"grad_norm\":%s%s%s,\"time\":%.3f}\n",
-                     (long long)step, loss, s->rate, norm, name ? ",\"turn\":" : "", name ? name : "",
-                     seconds_now() - r->started));
-    json_decref(word);
-    free(loss);
-    free(norm);
-    free(name);
+    json_t *all = json_pack("{s:I, s:s, s:o, s:o, s:o, s:o}", "step", (json_int_t)step, "split", "train", "loss",
+                            real_json(s->loss), "lr", real_json(s->rate), "grad_norm", real_json(s->norm), "time",
+                            real_json(seconds_now() - r->started));
+    if (turn) put_json(all, "turn", word_json(turn));
+    put_line(r, text_of("%s\n", json_written(all, JSON_COMPACT | JSON_REAL_PRECISION(9))));
+    json_decref(all);
 }
 
 /* Times are averaged over about the last twenty steps. */
