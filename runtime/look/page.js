@@ -270,7 +270,7 @@ function usualRange(lines) {
   }
   if (!all.length) return null;
   const byValue = (a, b) => a - b, m = tops.length;
-  const from = bottoms.sort(byValue)[Math.floor(m / 2)], to = tops.sort(byValue)[Math.floor((m - 1) / 2)], reach = 2 * (to - from);
+  const from = bottoms.sort(byValue)[Math.floor(m / 2)], to = tops.sort(byValue)[Math.floor((m - 1) / 2)], reach = 4 * (to - from);
   if (!(reach > 0)) return null;
   const near = all.filter(y => y >= from - reach && y <= to + reach);
   if (near.length === all.length) return null;

@@ -2,14 +2,14 @@
  *
  * A curve's own range goes from its 5th to its 95th hundredth, and has its first value, which for a loss is the
  * greatest of a run that learns.  The usual range has the middle one of the tops and of the bottoms; what lies beyond
- * it by more than twice its height is cut off.  page.js does the same. */
+ * it by more than four times its height is cut off.  page.js does the same. */
 #include "base/words.h"
 #include "look/draw.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { REACH = 2 }; /* times the height of the usual range */
+enum { REACH = 4 }; /* times the height of the usual range */
 
 static int by_number(const void *a, const void *b)
 {
