@@ -10,7 +10,7 @@ enum {
     INSTRUMENTS = 4,     /* builds as by --instrument */
     GPUS_OF_PLAN = 8,    /* --gpus says how many are planned for */
     GPUS_OF_TRAINER = 16, /* --gpus is the trainer's */
-    TWO_SIDES = 32       /* it compares two things, each of which may have options of its own */
+    TWO_THINGS = 32       /* it compares two things, each of which may have options of its own */
 };
 
 typedef struct Command {
@@ -20,7 +20,7 @@ typedef struct Command {
     const char *arguments, *help;
 } Command;
 
-struct Line_side {              /* of TWO_SIDES */
+struct Line_thing {              /* of TWO_THINGS */
     const char *what;
     Options options;            /* those of both, and its own */
     bool own;                   /* it has some of its own */
@@ -32,9 +32,9 @@ struct Line {
     Options options; /* what every compilation of the command is asked for */
     Texts rest; /* what the command passes on */
     char **all; /* tokenize, data: what lathe-data gets */
-    int sides;
-    struct Line_side side[2];
-    Options shared; /* of both sides */
+    int things;
+    struct Line_thing thing[2];
+    Options shared; /* of both */
     bool shared_given;
 };
 

@@ -18,7 +18,7 @@ enum { THE_SAME = 0, THEY_DIFFER = 1, TROUBLE = 2 };
 
 static int no_diff(void) { return TROUBLE; }
 static const Command diff_line = {
-    "diff", no_diff, TWO_SIDES, "A B",
+    "diff", no_diff, TWO_THINGS, "A B",
     "what differs between two descriptions, programs or runs, and nothing else.\n"
     "  A, B: MODEL.lua, a folder that `lathe build` wrote, or a run's folder.  Options before both are for both,\n"
     "  those behind one for that one: lathe diff gpt.lua gpt.lua --set width=64.\n"
@@ -44,7 +44,7 @@ static Compared_kind kind_of(const char *what)
          S_ISDIR(about.st_mode) ? "a folder that is neither" : "another file");
 }
 
-static Compared side_of(const struct Line_side *of)
+static Compared thing_of(const struct Line_thing *of)
 {
     Compared s = {.what = of->what, .kind = kind_of(of->what), .facts = json_object()};
     if (s.kind != OF_DESCRIPTION && of->own)
@@ -169,8 +169,8 @@ int main(int argc, char **argv)
         if (same(argv[i], "--help") || same(argv[i], "-h")) return end_process("lathe", print_diff_help());
     take_all_option(&argc, argv);
     take_line(&diff_line, argc, argv);
-    if (line_of.sides < 2) usage_error("diff compares two things: lathe diff A B; `lathe diff --help` says which");
-    const Compared a = side_of(&line_of.side[0]), b = side_of(&line_of.side[1]);
+    if (line_of.things < 2) usage_error("diff compares two things: lathe diff A B; `lathe diff --help` says which");
+    const Compared a = thing_of(&line_of.thing[0]), b = thing_of(&line_of.thing[1]);
     if (a.kind != OF_DESCRIPTION && b.kind != OF_DESCRIPTION && line_of.shared_given)
         usage_error("options are for descriptions; a program or a run is what it is");
     json_t *all = differences_of(&a, &b, &differ);
