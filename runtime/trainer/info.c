@@ -213,8 +213,8 @@ static json_t *parameters_json(const Lathe_model *m, const Lathe_param *table, i
         const Lathe_param *p = &table[i];
         char *name = pattern_of(p);
         put_json(all, name,
-                 json_pack("{s:s, s:s, s:o, s:i, s:s, s:b, s:b, s:s}", "layer", utf8_of(p->name), "export",
-                           p->export_name, "shape", dims_json(p->rank, p->dim), "copies_axes", p->loops, "start",
+                 json_pack("{s:s, s:s, s:o, s:i, s:s, s:b, s:b, s:s}", "export", p->export_name, "layer",
+                           utf8_of(p->name), "shape", dims_json(p->rank, p->dim), "copies_axes", p->loops, "start",
                            start_words(p), "decay", p->decay, "frozen", table == m->param && !lathe_is_trained(m, p),
                            "where", utf8_of(p->where)));
         free(name);
