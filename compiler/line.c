@@ -105,10 +105,41 @@ bool asks_for_help(const Command *command, int argc, char **argv)
     return asks && !(described && command->manner & PASSES_ON);
 }
 
+static Options with_own_sets(const Options *o)
+{
+    Options copy = *o;
+    copy.sets = (Texts){0};
+    for (int i = 0; i < o->sets.n; i++) push(&copy.sets, o->sets.at[i]);
+    return copy;
+}
+
+static void end_thing(void)
+{
+    if (line_of.things) line_of.thing[line_of.things - 1].options = line_of.options;
+    else line_of.shared = line_of.options;
+}
+
+/* Options behind it are its own; --json is the command's wherever it stands. */
+static void begin_thing(const char *word)
+{
+    if (word[0] == '-' && word[1]) unknown_option(word);
+    if (line_of.things == COUNT_OF(line_of.thing))
+        usage_error("%s compares two things (found %s as well)", line_of.command->name, word);
+    bool json = line_of.options.json;
+    end_thing();
+    line_of.options = with_own_sets(&line_of.shared);
+    line_of.options.json |= json;
+    line_of.thing[line_of.things++].what = word;
+}
+
 /* What `train`, `export` and `replay` do not know goes to the trainer, in its order. */
 static void take_word(const char *word)
 {
     bool passes_on = line_of.command->manner & PASSES_ON;
+    if (line_of.command->manner & TWO_THINGS) {
+        begin_thing(word);
+        return;
+    }
     if (word[0] == '-' && word[1] && !passes_on) unknown_option(word);
     if (!line_of.model && (!passes_on || is_description(word))) line_of.model = word;
     else if (passes_on) push(&line_of.rest, word);
@@ -137,6 +168,8 @@ void take_line(const Command *command, int argc, char **argv)
     for (int i = 2; i < argc; i++) {
         size_t n = strcspn(argv[i], "=");
         const struct Option *o = find_option(argv[i], n);
+        if (argv[i][0] == '-' && !same(argv[i], "--json"))
+            *(line_of.things ? &line_of.thing[line_of.things - 1].own : &line_of.shared_given) = true;
         if (!o && take_switch(&line_of.options, argv[i])) continue;
         if (!o || (o->flag && argv[i][n])) {
             take_word(argv[i]);
@@ -149,7 +182,9 @@ void take_line(const Command *command, int argc, char **argv)
             take_argument(o, argv[++i]);
         }
     }
+    end_thing();
     check_precision(&line_of.options);
+    for (int i = 0; i < line_of.things; i++) check_precision(&line_of.thing[i].options);
     if (line_of.options.memory && line_of.options.recompute > 0)
         usage_error("--memory finds what --recompute says: give one of them");
     line_of.options.runs = command->manner & RUNS;

@@ -9,7 +9,8 @@ enum {
     RUNS = 2,            /* --set may name settings of a run */
     INSTRUMENTS = 4,     /* builds as by --instrument */
     GPUS_OF_PLAN = 8,    /* --gpus says how many are planned for */
-    GPUS_OF_TRAINER = 16 /* --gpus is the trainer's */
+    GPUS_OF_TRAINER = 16, /* --gpus is the trainer's */
+    TWO_THINGS = 32       /* it compares two things, each of which may have options of its own */
 };
 
 typedef struct Command {
@@ -19,12 +20,22 @@ typedef struct Command {
     const char *arguments, *help;
 } Command;
 
+struct Line_thing {              /* of TWO_THINGS */
+    const char *what;
+    Options options;            /* those of both, and its own */
+    bool own;                   /* it has some of its own */
+};
+
 struct Line {
     const Command *command;
     const char *model;
     Options options; /* what every compilation of the command is asked for */
     Texts rest; /* what the command passes on */
     char **all; /* tokenize, data: what lathe-data gets */
+    int things;
+    struct Line_thing thing[2];
+    Options shared; /* of both */
+    bool shared_given;
 };
 
 extern struct Line line_of;

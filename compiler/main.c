@@ -390,21 +390,21 @@ static int do_doctor(void)
     return tell_findings(&d, line_of.options.json);
 }
 
-/* `lathe tokenize …`, `lathe data …`, `lathe report …` and the like: lathe-data reads the rest of the line. */
-static int do_data(void)
+/* A program that reads the rest of the line itself. */
+static _Noreturn void start_beside(const char *name)
 {
-    line_of.all[0] = program_beside("lathe-data");
+    line_of.all[0] = program_beside(name);
     execv(line_of.all[0], line_of.all);
     err((Where){0}, "cannot run %s: %s\n  build Lathe again", line_of.all[0], strerror(errno));
 }
 
+/* `lathe tokenize …`, `lathe data …`, `lathe report …` and the like. */
+static int do_data(void) { start_beside("lathe-data"); }
+
 /* `lathe sweep …`, `lathe scale …`: lathe-sweep does. */
-static int do_sweep(void)
-{
-    line_of.all[0] = program_beside("lathe-sweep");
-    execv(line_of.all[0], line_of.all);
-    err((Where){0}, "cannot run %s: %s\n  build Lathe again", line_of.all[0], strerror(errno));
-}
+static int do_sweep(void) { start_beside("lathe-sweep"); }
+
+static int do_diff(void) { start_beside("lathe-diff"); }
 
 static int do_help(void);
 
@@ -424,6 +424,7 @@ static const Command commands[] = {
      "trains a description many times, over values of its settings, and prints which were best"},
     {"scale", do_sweep, 0, "MODEL.lua --over …",
      "trains a family of sizes, and says how the loss falls with the size, and what a budget would buy"},
+    {"diff", do_diff, 0, "A B", "what differs between two descriptions, programs or runs: settings, parameters, plan, losses"},
     {"dump", do_dump, 0, "FILE",
      "prints the graphs or the kernels after a pass; FILE is a description or what dump printed (.graph, .kernels)"},
     {"ops", do_ops, 0, "", "the operations"},
@@ -483,7 +484,7 @@ int main(int argc, char **argv)
     }
     const Command *command = command_named(argv[1]);
     line_of.all = argv;
-    bool ours = command->run != do_data && command->run != do_sweep, help = ours && asks_for_help(command, argc, argv);
+    bool ours = command->run != do_data && command->run != do_sweep && command->run != do_diff, help = ours && asks_for_help(command, argc, argv);
     if (ours && !help) take_line(command, argc, argv);
     int code = help ? help_of(command) : command->run();
     free_all();

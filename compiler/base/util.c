@@ -253,13 +253,15 @@ static void complain(const char *kind, Where where, int column, const char *fmt,
     if (where.path && *where.path) say_to(stderr, "        in %s\n", where.path);
 }
 
+int code_of_mistakes = 1;
+
 void err(Where where, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
     complain("error", where, 0, fmt, args);
     va_end(args);
-    exit(1);
+    exit(code_of_mistakes);
 }
 
 bool remarks_made;
@@ -284,7 +286,7 @@ void err_at(Where where, int column, const char *fmt, ...)
     va_start(args, fmt);
     complain("error", where, column, fmt, args);
     va_end(args);
-    exit(1);
+    exit(code_of_mistakes);
 }
 
 void usage_error(const char *fmt, ...)

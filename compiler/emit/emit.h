@@ -3,6 +3,7 @@
 #define EMIT_H
 
 #include "emit/page.h"
+#include "runtime/interface/settings.h"
 
 /* ------------------------------------------------------------------ emit/emit.c: text */
 
@@ -389,6 +390,7 @@ const char *blas_library(void);
 
 /* emit/recipe.c */
 void say_recipe(Text *t, const Lathe_recipe *r);              /* a member of the model */
+bool says_setting(const Lathe_recipe *r, const Setting *s);    /* whether the program has it, and not zero */
 void say_direction(Text *t, const Direction *d, const Flat *flat);
 void say_groups(Text *t, const Desc *d);
 void say_turns(Text *t, const Desc *d);

@@ -42,6 +42,15 @@ static bool has_line(const Setting *s)
     return false;
 }
 
+/* Of the lines that share settings, those that say nothing of this recipe are left out: the program has zeros there. */
+bool says_setting(const Lathe_recipe *r, const Setting *s)
+{
+#define LINE(when, names)                                                                                              \
+    if (strstr(" " names " ", format(" %s ", s->name))) return when;
+#include "runtime/interface/recipe.def"
+    return true;
+}
+
 void say_recipe(Text *t, const Lathe_recipe *r)
 {
     const Setting *s;

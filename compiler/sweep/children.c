@@ -105,15 +105,17 @@ Child *end_of_child(Sweep *s, int *status)
     return c ? c : end_of_child(s, status);
 }
 
-/* Trainers and lathe print "PLACE: error: …"; after that there may be remedies. */
+/* Trainers and lathe print "PLACE: error: …", and below it, set in, what to do. */
 const char *first_error(const char *log, long from)
 {
     size_t bytes;
     char *text = read_file(log, &bytes), *last = NULL;
+    Text error = {0};
     if (!text || from > (long)bytes) return NULL;
     for (char *line = strtok(text + from, "\n"); line; line = strtok(NULL, "\n")) {
         last = line;
-        if (strstr(line, "error: ")) return line;
+        if (error.n && *line != ' ') break;
+        if (error.n || strstr(line, "error: ")) say(&error, "%s%s", error.n ? "\n" : "", line);
     }
-    return last;
+    return error.n ? error.at : last;
 }

@@ -1,9 +1,12 @@
 /* spec.c: what --over says: a range or values of one key. */
+#include "runtime/base/words.h"
 #include "sweep/sweep.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { MOST_POINTS = 1000 };
 
 static bool reads_as_number(const char *text, double *value)
 {
@@ -12,13 +15,20 @@ static bool reads_as_number(const char *text, double *value)
     return end > text && !*end && isfinite(*value);
 }
 
-/* a..b */
+/* a..b or a..b/5 */
 static bool read_range(Dimension *d, const char *text)
 {
-    const char *dots = strstr(text, "..");
+    const char *dots = strstr(text, ".."), *slash = dots ? strchr(dots, '/') : NULL;
     if (!dots) return false;
-    return reads_as_number(copy_bytes_as_string(text, (size_t)(dots - text)), &d->low) &&
-           reads_as_number(dots + 2, &d->high);
+    const char *end = copy_bytes_as_string(dots + 2, slash ? (size_t)(slash - dots - 2) : strlen(dots + 2));
+    if (!reads_as_number(copy_bytes_as_string(text, (size_t)(dots - text)), &d->low) || !reads_as_number(end, &d->high))
+        return false;
+    int64_t points = 0;
+    if (slash && (!parse_count(slash + 1, &points) || points < 2 || points > MOST_POINTS))
+        usage_error("--over %s=%s: behind the range /2 to /%d says how many values of it to take, found %s", d->key,
+                    d->given, MOST_POINTS, slash);
+    d->points = (int)points;
+    return true;
 }
 
 static void check_range_of(const Dimension *d, bool said)
@@ -86,4 +96,15 @@ const char *coordinate_text(const Dimension *d, double coordinate)
     const char *text = format("%.4g", v);
     double rounded = strtod(text, NULL);
     return rounded < d->low || rounded > d->high ? format("%.17g", v) : text;
+}
+
+/* The ends are among them. */
+void spread_range(Dimension *d, int points)
+{
+    double from = coordinate_of(d, format("%.17g", d->low)), to = coordinate_of(d, format("%.17g", d->high));
+    for (int i = 0; i < points; i++) {
+        const char *value = coordinate_text(d, from + (to - from) * i / (points - 1));
+        if (!d->values.n || !same(d->values.at[d->values.n - 1], value)) push(&d->values, value);
+    }
+    d->ranged = false;
 }

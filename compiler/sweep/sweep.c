@@ -44,7 +44,8 @@ typedef struct Sweep_option {
 } Sweep_option;
 
 static const Sweep_option sweep_options[] = {
-    {"--over", "KEY=a..b|a,b,c", "a setting and its range (sweep) or its values; may be repeated", .count = NULL},
+    {"--over", "KEY=a..b|a..b/N|a,b,c",
+     "a setting and its range, N values of a range (of a grid: 5), or its values; may be repeated", .count = NULL},
     {"--trials", "N", "how many settings to try (20; a grid has as many as it has)", .count = &asked.trials, .least = 1,
      .besides = 1 << SCALE},
     {"--method", "grid|random|tpe",
@@ -177,16 +178,14 @@ static Method method_of(const Sweep *s)
 
 static void settle_trials(Sweep *s)
 {
-    enum { USUAL = 20, MOST = 100000 };
-    int64_t points = grid_size(&s->over);
+    enum { USUAL = 20, MOST = 100000, OF_RANGE = 5 };
     bool ranged = false;
     for (int i = 0; i < s->over.n; i++) {
-        const Dimension *d = &s->over.at[i];
+        Dimension *d = &s->over.at[i];
+        if (d->ranged && s->method == BY_GRID) spread_range(d, OF_RANGE);
         ranged |= d->ranged;
-        if (d->ranged && s->method == BY_GRID)
-            usage_error("--over %s=%s: a grid takes values: --over %s=%g,%g%s", d->key, d->given, d->key, d->low,
-                        d->high, s->scaling ? "" : "; ranges are for --method random or tpe");
     }
+    int64_t points = grid_size(&s->over);
     if (s->method == BY_GRID && asked.trials && asked.trials != points)
         usage_error("--trials %lld: this grid has %lld; leave --trials out, or give --method random",
                     (long long)asked.trials, (long long)points);
@@ -274,6 +273,8 @@ static void settle_sweep(Sweep *s)
     refuse_words(s);
     check_keys_of_sweep(s);
     for (int i = 0; i < s->over.n; i++) settle_key(&s->over.at[i], &line_of.options, s->desc);
+    for (int i = 0; i < s->over.n; i++)
+        if (s->over.at[i].points) spread_range(&s->over.at[i], s->over.at[i].points);
     s->method = method_of(s);
     s->seeds = max64(1, asked.seeds);
     s->seed = asked.seed;

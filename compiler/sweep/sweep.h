@@ -19,6 +19,7 @@ typedef struct Dimension {      /* an --over */
     bool ranged;                /* low to high; else one of values */
     bool whole, logarithmic;    /* of a range */
     double low, high;
+    int points;                 /* as many values of it are meant, evenly apart on its scale; 0: the range itself */
     Texts values;
 } Dimension;
 typedef VEC(Dimension) Dimensions;
@@ -26,7 +27,8 @@ typedef VEC(Dimension) Dimensions;
 typedef struct Draw { uint64_t state; } Draw; /* random numbers of one trial */
 
 /* spec.c */
-Dimension parse_over(const char *text);                         /* KEY=a..b, KEY=lin:a..b, KEY=log:a..b, KEY=a,b,c */
+Dimension parse_over(const char *text);                         /* KEY=a..b, KEY=a..b/POINTS, KEY=lin:a..b, KEY=log:a..b, KEY=a,b,c */
+void spread_range(Dimension *d, int points);                    /* it becomes so many values, or as many whole numbers as it has */
 double coordinate_of(const Dimension *d, const char *value);    /* of a range: where a value is, on its scale */
 void coordinate_bounds(const Dimension *d, double *from, double *to);
 const char *coordinate_text(const Dimension *d, double coordinate);    /* in the range, with 4 digits */
@@ -137,7 +139,7 @@ struct Child {
 };
 Child *start_child(Sweep *s, const char *command, const char *log);
 Child *end_of_child(Sweep *s, int *status);                     /* waits for one; NULL: there is none */
-const char *first_error(const char *log, long from);            /* that line; or the last; NULL: there is none */
+const char *first_error(const char *log, long from);            /* those lines; or the last; NULL: there is none */
 void catch_sweep_signals(const Sweep *s);
 
 /* jobs.c */

@@ -11,6 +11,11 @@
 
 /* ------------------------------------------------------------------ a run */
 
+static const char *first_line_of(const char *message)
+{
+    return message ? copy_bytes_as_string(message, strcspn(message, "\n")) : "";
+}
+
 void say_run(const Sweep *s, int trial, int seed, int rung)
 {
     const Outcome *o = &s->trial[trial].run[seed][rung];
@@ -18,7 +23,7 @@ void say_run(const Sweep *s, int trial, int seed, int rung)
     show(stderr, "trial %d of %lld%s: %s | ", trial + 1, (long long)s->trials, which,
          settings_text(s, &s->trial[trial]));
     if (o->how == DONE) show(stderr, "%s %.4f", s->metric, o->value);
-    else show(stderr, "%s", o->how == DIVERGED ? "diverged" : o->message);
+    else show(stderr, "%s", o->how == DIVERGED ? "diverged" : first_line_of(o->message));
     if (o->steps) show(stderr, " after %lld steps, %.1f s", (long long)o->steps, o->seconds);
     fputc('\n', stderr);
 }
@@ -102,7 +107,7 @@ static Texts headings(const Sweep *s, bool file)
     push(&t, "steps");
     push(&t, "state");
     push(&t, "seconds");
-    push(&t, file ? "message" : "");
+    if (file) push(&t, "message");
     return t;
 }
 
@@ -117,7 +122,7 @@ static Texts cells_of(const Sweep *s, const Row *r, bool file)
     push(&t, format("%lld", (long long)r->steps));
     push(&t, r->state);
     push(&t, format("%.1f", r->seconds));
-    push(&t, r->message ? r->message : "");
+    if (file) push(&t, r->message ? r->message : "");
     return t;
 }
 
@@ -148,6 +153,23 @@ static void print_row(const Cells *c, int i)
         show(stdout, "  ");
     }
     show(stdout, "%s\n", row->at[last]);
+}
+
+/* Whole, as they have commands to copy: below the table, which they would make wide. */
+static void print_messages(const Row *rows, int n)
+{
+    bool some = false;
+    for (int i = 0; i < n; i++) {
+        if (!rows[i].message) continue;
+        if (!some) show(stdout, "\n");
+        some = true;
+        show(stdout, "trial %d:", rows[i].trial + 1);
+        for (const char *at = rows[i].message; *at; at += strspn(at, "\n")) {
+            int line = (int)strcspn(at, "\n");
+            show(stdout, "%s%.*s\n", at == rows[i].message ? " " : "  ", line, at);
+            at += line;
+        }
+    }
 }
 
 /* As RFC 4180 has it, but for the ends of lines. */
@@ -224,6 +246,7 @@ int end_sweep(const Sweep *s)
     const Row *rows = ranked_rows(s, &n);
     const Cells shown = all_cells(s, rows, n, false), file = all_cells(s, rows, n, true);
     for (int i = 0; i < shown.n; i++) print_row(&shown, i);
+    print_messages(rows, n);
     write_csv(s, &file);
     if (n && isfinite(rows[0].score)) {
         tell_report(s, rows, n);

@@ -12,7 +12,7 @@
 
 static struct Asked {
     const char *of, *over, *split;
-    bool log;
+    bool log, whole;
 } asked;
 
 static const Flag flags[] = {
@@ -20,6 +20,8 @@ static const Flag flags[] = {
     {"--over", FLAG_TEXT, &asked.over, "AXIS", "steps, tokens (or rows), time (steps)"},
     {"--split", FLAG_TEXT, &asked.split, "NAME", "train, val, epoch alone (all that have it)"},
     {"--log", FLAG_ON, &asked.log, "", "values on a logarithmic scale"},
+    {"--whole", FLAG_ON, &asked.whole, "",
+     "also what lies far above or below the other curves, and is cut off otherwise"},
 };
 
 static const Command_line line = {
@@ -43,7 +45,7 @@ static void choose_axis(Canvas *c)
 static Canvas canvas_of_terminal(void)
 {
     struct winsize size;
-    Canvas c = {.columns = 80, .rows = 20, .utf8 = terminal_is_utf8(), .log = asked.log};
+    Canvas c = {.columns = 80, .rows = 20, .utf8 = terminal_is_utf8(), .log = asked.log, .whole = asked.whole};
     int64_t wide;
     const char *columns = getenv("COLUMNS");
     if (ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col) c.columns = size.ws_col;
@@ -109,10 +111,9 @@ int plot_command(int argc, char **argv)
     Canvas canvas = canvas_of_terminal();
     if (!folders.n) fail(EXIT_USAGE, NULL, "plot needs a run's folder: lathe plot RUN…; `lathe runs` lists runs");
     Past_run **runs = must_alloc(sizeof(Past_run *) * (size_t)folders.n);
-    for (int i = 0; i < folders.n; i++) {
-        runs[i] = read_run(folders.at[i]);
-        add_curves(&all, runs[i], name);
-    }
+    for (int i = 0; i < folders.n; i++) runs[i] = read_run(folders.at[i]);
+    call_trials(runs, folders.n);
+    for (int i = 0; i < folders.n; i++) add_curves(&all, runs[i], name);
     if (!all.n) refuse_name(runs, &folders, name);
     draw_curves(stdout, all.at, all.n, &canvas);
     return 0;

@@ -30,6 +30,7 @@ static char *page_of_folders(const Words *folders, const Charts *charts, bool wa
 {
     Past_run *runs[MOST_RUNS];
     for (int i = 0; i < folders->n; i++) runs[i] = read_past(folders->at[i]);
+    call_trials(runs, folders->n);
     char *page = page_of_runs(runs, folders->n, charts, watched, bytes);
     for (int i = 0; i < folders->n; i++) {
         const json_t *fault;

@@ -14,6 +14,7 @@ typedef struct Field {
     int across, down; /* dots of a character */
     double low, high_value, from, to;
     unsigned char *dots, *owner; /* [characters]: bits of braille; 1 + the curve that was drawn last */
+    bool cut;                    /* values beyond low and high_value are not drawn */
     const Canvas *how;
 } Field;
 
@@ -70,6 +71,11 @@ static bool settle_field(Field *d, const Curve *curve, int n)
             d->from = fmin(d->from, x), d->to = fmax(d->to, x);
         }
     if (!isfinite(d->low) || !isfinite(d->from)) return false;
+    if (!d->how->log && !d->how->whole) {
+        double low, high;
+        d->cut = usual_range(curve, n, &low, &high);
+        if (d->cut) d->low = low, d->high_value = high;
+    }
     widen_range(&d->low, &d->high_value);
     widen_range(&d->from, &d->to);
     return true;
@@ -101,7 +107,8 @@ static void draw_curve(Field *d, const Curve *c, int number)
         double x = d->how->over(&c->at[k]);
         if (!height_of(d->how, c->at[k].value, &y) || !isfinite(x)) continue;
         int at_x = (int)lround((x - d->from) / (d->to - d->from) * (d->wide - 1));
-        int at_y = d->high - 1 - (int)lround((y - d->low) / (d->high_value - d->low) * (d->high - 1));
+        double share = fmax(-1, fmin(2, (y - d->low) / (d->high_value - d->low))); /* beyond: out of the field */
+        int at_y = d->high - 1 - (int)lround(share * (d->high - 1));
         if (before_x < 0) set_dot(d, at_x, at_y, number);
         else draw_stroke(d, before_x, before_y, at_x, at_y, number);
         before_x = at_x, before_y = at_y;
@@ -167,6 +174,7 @@ void draw_curves(FILE *f, const Curve *curve, int n, const Canvas *how)
     d.owner = must_alloc((size_t)columns * (size_t)rows);
     for (int i = 0; i < n; i++) draw_curve(&d, &curve[i], i);
     print_field(f, &d);
+    if (d.cut) fprintf(f, "%*s(values far beyond are cut off; --whole draws them)\n", MARGIN, "");
     for (int i = 0; i < n; i++) {
         fprintf(f, "%*s", MARGIN, "");
         start_colour(f, how, i);

@@ -19,9 +19,13 @@ typedef struct Canvas {
     int columns, rows; /* of characters, with the numbers on the left */
     bool utf8, colour; /* dots of braille, or letters: a, b, … */
     bool log;          /* values below or at 0 are left out */
+    bool whole;        /* also values far beyond the range of most curves */
     double (*over)(const Point *p);
     const char *axis; /* "step" */
 } Canvas;
+
+/* look/range.c: where most curves are: false: nothing lies far beyond, at low and high. */
+bool usual_range(const Curve *curve, int n, double *low, double *high);
 
 void draw_curves(FILE *f, const Curve *curve, int n, const Canvas *how);
 bool terminal_is_utf8(void); /* as LC_ALL, LC_CTYPE or LANG say */

@@ -2,7 +2,7 @@
 'use strict';
 const data = JSON.parse(document.getElementById('data').textContent);
 const runs = data.runs, COLOURS = 8, DASHES = [null, [7, 4], [2, 3], [10, 3, 2, 3]];
-const view = { axis: 0, smooth: 0, log: false, logx: false, window: null, hidden: new Set(), sort: null, down: false };
+const view = { axis: 0, smooth: 0, log: false, logx: false, whole: false, window: null, hidden: new Set(), sort: null, down: false };
 const byId = id => document.getElementById(id);
 
 /* ------------------------------------------------------------------ the document */
@@ -257,10 +257,32 @@ function columnsOfLine(s) {
   return view.smooth && s.values.length > 3 ? [s.values, smoothed(s.values, view.smooth / 100)] : [s.values];
 }
 
+/* Where most lines are, as range.c finds it, so that one run that explodes does not flatten all others; null: nothing lies far beyond. */
+function usualRange(lines) {
+  const bottoms = [], tops = [], all = [];
+  for (const l of lines) {
+    const values = l.series.values.filter(isNumber);
+    if (!values.length) continue;
+    const order = [...values].sort((a, b) => a - b), n = order.length, edge = Math.floor((n - 1) / 20);
+    bottoms.push(Math.min(values[0], order[edge]));
+    tops.push(Math.max(values[0], order[n - 1 - edge]));
+    all.push(...values);
+  }
+  if (!all.length) return null;
+  const byValue = (a, b) => a - b, m = tops.length;
+  const from = bottoms.sort(byValue)[Math.floor(m / 2)], to = tops.sort(byValue)[Math.floor((m - 1) / 2)], reach = 4 * (to - from);
+  if (!(reach > 0)) return null;
+  const near = all.filter(y => y >= from - reach && y <= to + reach);
+  if (near.length === all.length) return null;
+  const least = near.reduce((a, b) => Math.min(a, b)), greatest = near.reduce((a, b) => Math.max(a, b)), room = .04 * (greatest - least);
+  return greatest > least ? [least - room, greatest + room] : null;
+}
+
 function optionsOf(chart, lines) {
   const ink = getComputedStyle(document.documentElement), line = ink.getPropertyValue('--line').trim();
   const positive = lines.every(l => l.series.n === 0 || l.series.least[3] > 0);
   const series = {}, colors = [];
+  chart.range = view.whole || (view.log && positive) ? null : usualRange(lines);
   let k = 0;
   for (const l of lines) l.columns.forEach((_, i) => {
     const raw = l.columns.length > 1 && i === 0;
@@ -271,7 +293,7 @@ function optionsOf(chart, lines) {
     axisLineColor: line, gridLineColor: line, gridLineWidth: .5, highlightCircleSize: 4, animatedZooms: false, drawGapEdgePoints: true,
     axes: { x: { axisLabelFormatter: x => axisText(x), pixelsPerLabel: 70, logscale: view.logx },
       y: { axisLabelFormatter: y => shortText(y), axisLabelWidth: 58, pixelsPerLabel: 32, includeZero: false } },
-    xRangePad: 4, yRangePad: 8, legend: 'never', dateWindow: view.window,
+    xRangePad: 4, yRangePad: 8, legend: 'never', dateWindow: view.window, valueRange: chart.range,
     underlayCallback: (context, area, g) => drawMarks(context, area, g, lines) };
 }
 
@@ -333,6 +355,7 @@ function rest(chart) {
     return make('span', {}, lineOfSeries(s), (runs.length > 1 ? s.run.title + ' ' : '') + s.split + ' ', s.last ? make('b', {}, numberText(s.last[3])) : '',
       s.odd ? ' ✕ ' + numberText(s.odd) + ' not finite, the first' + where : '');
   }) : [];
+  if (chart.range) parts.push(make('span', { class: 'quiet' }, 'values far beyond are cut off: “whole range” draws them'));
   chart.readout.replaceChildren(...parts.filter(p => p));
 }
 

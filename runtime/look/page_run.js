@@ -212,16 +212,16 @@ function showOne(r) {
 
 const KEPT = 'lathe-report';
 function keep() {
-  try { sessionStorage.setItem(KEPT, JSON.stringify({ axis: view.axis, smooth: view.smooth, log: view.log, logx: view.logx, window: view.window, hidden: [...view.hidden], top: scrollY, chosen: byId('chosen').value })); } catch (e) { /* a page without storage */ }
+  try { sessionStorage.setItem(KEPT, JSON.stringify({ axis: view.axis, smooth: view.smooth, log: view.log, logx: view.logx, whole: view.whole, window: view.window, hidden: [...view.hidden], top: scrollY, chosen: byId('chosen').value })); } catch (e) { /* a page without storage */ }
 }
 
 function takeKept() {
   let kept = null;
   try { kept = JSON.parse(sessionStorage.getItem(KEPT)); } catch (e) { /* likewise */ }
   if (!data.watched || !kept) return 0;
-  Object.assign(view, { axis: kept.axis, smooth: kept.smooth, log: kept.log, logx: kept.logx, window: kept.window, hidden: new Set(kept.hidden) });
+  Object.assign(view, { axis: kept.axis, smooth: kept.smooth, log: kept.log, logx: kept.logx, whole: kept.whole, window: kept.window, hidden: new Set(kept.hidden) });
   document.querySelector('input[name=axis][value="' + Number(view.axis) + '"]').checked = true;
-  byId('smooth').value = view.smooth, byId('log').checked = view.log, byId('logx').checked = view.logx;
+  byId('smooth').value = view.smooth, byId('log').checked = view.log, byId('logx').checked = view.logx, byId('whole').checked = view.whole;
   if (kept.chosen) byId('chosen').value = kept.chosen;
   return kept.top;
 }
@@ -231,6 +231,7 @@ function listen() {
   byId('smooth').oninput = () => { view.smooth = Number(byId('smooth').value); tellSmoothing(); drawCharts(); };
   byId('log').onchange = () => { view.log = byId('log').checked; drawCharts(); };
   byId('logx').onchange = () => { view.logx = byId('logx').checked; view.window = null; drawCharts(); };
+  byId('whole').onchange = () => { view.whole = byId('whole').checked; drawCharts(); };
   byId('reset').onclick = () => setWindow(null, null);
   byId('controls').onsubmit = event => event.preventDefault();
   byId('chosen').onchange = () => showOne(runs[Number(byId('chosen').value)]);

@@ -33,6 +33,7 @@ Past_run *read_past(const char *folder);
 Past_run *new_past(const char *folder); /* of which nothing is read yet */
 void take_metrics_line(Past_run *r, const char *line, size_t n); /* with its end: without, it is left out */
 void free_past(Past_run *r);
+void call_trials(Past_run *const *runs, int n); /* look/trials.c: names of runs of a sweep: the settings in which they differ */
 
 /* ------------------------------------------------------------------ look/state.c */
 

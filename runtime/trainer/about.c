@@ -146,6 +146,13 @@ static json_t *planned_kernel_json(const Lathe_kernel *k)
     return all;
 }
 
+json_t *planned_kernels(const Lathe_entry *e)
+{
+    json_t *all = json_array();
+    for (int i = 0; i < e->kernels; i++) add_json(all, planned_kernel_json(&e->kernel[i]));
+    return all;
+}
+
 /* Of a description with turns: that of the turn whose arena is the largest. */
 static const Lathe_entry *largest_step(const Lathe_model *m)
 {
@@ -160,13 +167,12 @@ static const Lathe_entry *largest_step(const Lathe_model *m)
 static json_t *plan_json(const Lathe_model *m)
 {
     const Lathe_entry *e = largest_step(m);
-    json_t *all = json_object(), *buffers = json_array(), *kernels = json_array();
+    json_t *all = json_object(), *buffers = json_array();
     for (int i = 0; e && i < e->buffers; i++) add_json(buffers, buffer_json(&e->buffer[i]));
-    for (int i = 0; e && i < e->kernels; i++) add_json(kernels, planned_kernel_json(&e->kernel[i]));
     put_json(all, "turn", e ? word_json(e->turn) : json_null());
     put_json(all, "work_bytes", json_integer(e ? e->work_bytes : 0));
     put_json(all, "buffers", buffers);
-    put_json(all, "kernels", kernels);
+    put_json(all, "kernels", e ? planned_kernels(e) : json_array());
     return all;
 }
 

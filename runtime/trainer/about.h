@@ -9,6 +9,8 @@ void write_about(const Trainer *t, const Progress *at); /* at a start of the run
 /* how: done, stopped or diverged.  Nothing depends on it, so a fault is not told. */
 void end_about(const Trainer *t, const char *how, int64_t step);
 
+json_t *planned_kernels(const Lathe_entry *e); /* of its table: name, line, work */
+
 /* trainer/look.c: RUN/report.html, by a program of its own, so that the run ends as it would without; says nothing
  * where dygraphs is missing. */
 void report_at_end(const Trainer *t);

@@ -7,6 +7,7 @@
 #include "model/place.h"
 #include "model/tables.h"
 #include "step/optim.h"
+#include "trainer/about.h"
 #include "trainer/knobs.h"
 #include "trainer/trainer.h"
 
@@ -181,6 +182,30 @@ static json_t *entries_json(const Lathe_model *m)
     return all;
 }
 
+/* As `lathe diff` says it of a description. */
+static const char *start_words(const Lathe_param *p)
+{
+    static const char *const words[] = {[LATHE_ZEROS] = "zeros",
+                                        [LATHE_ONES] = "ones",
+                                        [LATHE_CONSTANT] = "constant",
+                                        [LATHE_NORMAL] = "normal",
+                                        [LATHE_UNIFORM] = "uniform"};
+    const char *decay = p->decay ? "" : ", no decay";
+    if (p->init < LATHE_CONSTANT) return text_of("%s%s", words[p->init], decay);
+    if (p->init == LATHE_CONSTANT) return text_of("%s %.9g%s", words[p->init], p->init_a, decay);
+    return text_of("%s %.9g %.9g%s", words[p->init], p->init_a, p->init_b, decay);
+}
+
+static json_t *kernels_of_steps(const Lathe_model *m)
+{
+    json_t *all = json_object();
+    for (int i = 0; i < m->entries; i++) {
+        const Lathe_entry *e = &m->entry[i];
+        if (e->kernels) put_json(all, e->turn ? text_of("%s_%s", e->name, e->turn) : e->name, planned_kernels(e));
+    }
+    return all;
+}
+
 static json_t *parameters_json(const Lathe_model *m, const Lathe_param *table, int n)
 {
     json_t *all = json_object();
@@ -188,9 +213,10 @@ static json_t *parameters_json(const Lathe_model *m, const Lathe_param *table, i
         const Lathe_param *p = &table[i];
         char *name = pattern_of(p);
         put_json(all, name,
-                 json_pack("{s:s, s:o, s:i, s:b, s:b, s:s}", "export", p->export_name, "shape",
-                           dims_json(p->rank, p->dim), "copies_axes", p->loops, "decay", p->decay, "frozen",
-                           table == m->param && !lathe_is_trained(m, p), "where", utf8_of(p->where)));
+                 json_pack("{s:s, s:s, s:o, s:i, s:s, s:b, s:b, s:s}", "export", p->export_name, "layer",
+                           utf8_of(p->name), "shape", dims_json(p->rank, p->dim), "copies_axes", p->loops, "start",
+                           start_words(p), "decay", p->decay, "frozen", table == m->param && !lathe_is_trained(m, p),
+                           "where", utf8_of(p->where)));
         free(name);
     }
     return all;
@@ -219,7 +245,10 @@ static void print_info_json(const Trainer *t)
     put_cache(all, m);
     put_json(all, "plan", plan);
     put_json(all, "built_with", built);
-    put_json(all, "recipe", recipe_json(&t->recipe));
+    json_t *recipe = recipe_json(&t->recipe);
+    if (m->direction.name) put_json(recipe, "optimizer", word_json(m->direction.name)); /* as in config.json */
+    put_json(all, "recipe", recipe);
+    put_json(all, "kernels", kernels_of_steps(m));
     put_json(all, "entries", entries_json(m));
     put_json(all, "parameters", parameters_json(m, m->param, m->params));
     if (m->statistics) put_json(all, "statistics", parameters_json(m, m->statistic, m->statistics));

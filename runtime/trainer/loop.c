@@ -226,9 +226,10 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
                                             checkpoint_path(run_folder(r->t), saved))
                                   : "there is no checkpoint";
     char *before = text_of("%s/diverged.safetensors", run_folder(r->t));
-    end_line(&r->report);
-    end_about(r->t, "diverged", step);
     const Turn *u = &r->turns.at[s.turn];
+    end_line(&r->report);
+    report_divergence(&r->report, step + 1, u->name, &s);
+    end_about(r->t, "diverged", step);
     if (step == 0)
         note(
             "step 1: expected a finite loss, found loss %g and gradient norm %g; %s.  No update was made before it, so "

@@ -75,7 +75,7 @@ static const Command commands[] = {
     {"bench", BENCH, bench_command, "[--steps N] [--inputs I.safetensors] [--weights W.safetensors] [--json]",
      "Times training steps on random data, or on one batch. The first two are not timed, but their losses are "
      "printed."},
-    {"profile", PROFILE, profile_command, "[--steps N] [--trace FILE] [--json]",
+    {"profile", PROFILE, profile_command, "[--steps N] [--sort time] [--trace FILE] [--json]",
      "Times each kernel of training steps on random data, beside the least time it could take."},
     {"replay", REPLAY, replay_command, "--step N [--checkpoint C | --weights W.safetensors] --data PATH… [options]",
      "Runs a training step again and names the first tensor that is not finite (build with --instrument)."},
@@ -221,6 +221,7 @@ static const Option options[] = {
     {"system", GENERATE | CHAT, TEXT, AT(system), NULL, "TEXT", "of a chat: what the system says first"},
     {"samples", GENERATE, COUNT, AT(samples), NULL, "N", "texts per prompt, or without a prompt (default 1)"},
     {"trace", PROFILE, TEXT, AT(trace), NULL, "FILE", "one step as a Chrome trace (chrome://tracing, Perfetto)"},
+    {"sort", PROFILE, TEXT, AT(sort), NULL, "lost|time", "kernels that lose most (default), or take most, first"},
     {"memory-limit", ALL & ~INFO, SIZE, AT(memory_limit), NULL, "SIZE",
      "refuse to take more, such as 512M (default: no limit)"},
     {"order", TRAIN | EVAL | REPLAY, KNOB, 0, "order", "NAME",

@@ -270,12 +270,26 @@ static void write_trace(const Profile *p, const char *path)
     json_decref(all);
 }
 
+static int by_seconds(const void *a, const void *b)
+{
+    const Row *x = a, *y = b;
+    return x->time != y->time ? (x->time < y->time ? 1 : -1) : x->k.lap - y->k.lap;
+}
+
+static int (*row_order(const Trainer *t))(const void *, const void *)
+{
+    if (!t->sort || strcmp(t->sort, "lost") == 0) return by_seconds_lost;
+    if (strcmp(t->sort, "time") == 0) return by_seconds;
+    fail(EXIT_USAGE, NULL, "--sort %s: expected lost or time", t->sort);
+}
+
 int profile_command(Trainer *t)
 {
     static const Entry entries[] = {ENTRY_train, ENTRY_direction, NO_ENTRY};
     Profile p = {.t = t, .steps = t->steps ? t->steps : 10};
     Memory m;
     Step_turns turns;
+    int (*order)(const void *, const void *) = row_order(t);
     check_memory(t);
     p.step = must_alloc(sizeof *p.step * (size_t)p.steps);
     use_threads(t);
@@ -294,7 +308,7 @@ int profile_command(Trainer *t)
     run_steps(&p, u, &m);
     settle(&p);
     if (t->trace) write_trace(&p, t->trace);
-    qsort(p.row, (size_t)p.rows, sizeof *p.row, by_seconds_lost);
+    qsort(p.row, (size_t)p.rows, sizeof *p.row, order);
     if (t->json) print_object(&p);
     else print_table(&p);
     close_turns(&turns);

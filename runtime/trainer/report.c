@@ -338,6 +338,17 @@ static void show_first_pairs(Report *r)
     }
 }
 
+/* JSON has no word for NaN: null is what readers of numbers take for one. */
+void report_divergence(Report *r, int64_t step, const char *turn, const Step *s)
+{
+    json_t *all = json_pack("{s:I, s:s, s:o, s:o, s:o, s:o}", "step", (json_int_t)step, "split", "train", "loss",
+                            real_json(s->loss), "lr", real_json(s->rate), "grad_norm", real_json(s->norm), "time",
+                            real_json(seconds_now() - r->started));
+    if (turn) put_json(all, "turn", word_json(turn));
+    put_line(r, text_of("%s\n", json_written(all, JSON_COMPACT | JSON_REAL_PRECISION(9))));
+    json_decref(all);
+}
+
 /* Times are averaged over about the last twenty steps. */
 void report_step(Report *r, int64_t done, Step s)
 {

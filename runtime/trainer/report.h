@@ -75,6 +75,7 @@ void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_s
 void print_banner(const Report *r); /* model, memory, data, and the run folder, if there is one */
 char *duration_text(double seconds); /* "1:02:03" */
 void report_step(Report *r, int64_t done, Step s);
+void report_divergence(Report *r, int64_t step, const char *turn, const Step *s); /* a line of metrics.jsonl */
 void report_scores(Report *r, int64_t done, const Scores *s);
 void report_sample(Report *r, int64_t done, const json_t *sample);
 bool report_epoch(Report *r, const Progress *p, int source, const Stream_sum *sum); /* the end of an epoch */

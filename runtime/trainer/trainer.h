@@ -16,7 +16,7 @@ typedef struct Trainer { /* one run of the program */
     Words stop, stop_tokens;            /* what ends texts (text/stop.c) */
     Words ignored_keys;                 /* of config.json (model/hf_config.c) */
     struct Origin *origin;              /* files that came with imported weights (model/origin.c); NULL: none */
-    const char *out, *weights, *inputs, *only, *keep, *trace, *to; /* NULL where not given */
+    const char *out, *weights, *inputs, *only, *keep, *trace, *sort, *to; /* NULL where not given */
     const char *adapter;                /* a folder of PEFT's over the weights; NULL where not given */
     Words adapters;                     /* of serve: NAME=PATH */
     const char *base;                   /* of adapters that are trained (model/base.h); NULL: not known */

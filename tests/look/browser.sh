@@ -59,6 +59,26 @@ opened two.html 6
 grep -q '✕ 1 not finite, the first at step 70' dom && ok 'a mark' || wrong 'no mark of a value that is not finite'
 grep -q '1 of\|differ' dom && ok 'what differs' || wrong 'nothing of what differs'
 
+# Three trials of a sweep, one of which explodes: their names, and a range in which the others are seen; all of it is asked for.
+mkdir sw
+echo '{"--over":["lr=1e-4,1e-3,1e-2"]}' >sw/sweep.json
+for k in 1 2 3; do
+    mkdir sw/trial-00$k
+    echo "{\"recipe\":{\"lr\":0.00$k}}" >sw/trial-00$k/config.json
+    awk -v k=$k 'BEGIN { for (i = 1; i <= 40; i++) printf "{\"step\":%d,\"split\":\"train\",\"loss\":%g,\"time\":%d}\n", i, 3 - i / 20 + (i > 9 && k == 3) * 1e6, i }' >sw/trial-00$k/metrics.jsonl
+done
+works "$lathe" report sw -o sw.html
+cat >far.js <<'Y'
+<script>
+const highest = () => charts[0].g.yAxisRange()[1], usual = highest(), said = charts[0].readout.textContent;
+byId('whole').click();
+document.body.append(make('p', {}, 'far: ' + (usual < 4) + (highest() > 9e5) + said.includes('cut off') + !charts[0].readout.textContent.includes('cut off') + runs.map(r => r.title)));
+</script>
+Y
+cat sw.html far.js >far.html
+opened far.html 1
+says 'far: truetruetruetruelr=0.001,lr=0.002,lr=0.003' dom
+
 # Markup everywhere, and a run.json whose parts are of other kinds.
 mkdir c
 printf '{"model":"<img src=x onerror=\\"document.title=1\\">","recipe":{"<script>console.error(1)</script>":"</script>"}}\n' >c/config.json

@@ -72,6 +72,39 @@ refuses 2 'there is no number lossy in many/1; there are: loss, lr, grad_norm, t
 refuses 2 '--over hours: expected steps' "$lathe" plot many/1 --over hours
 refuses 3 "expected a run's folder" "$lathe" plot none
 
+# Runs of a sweep are called by the settings in which they differ; one that explodes flattens no other.
+mkdir sw
+echo '{"--over":["lr=1e-4,1e-3,1e-2","kind=a,b",7,"lr"]}' >sw/sweep.json
+trial() { # NAME LR KIND TOP
+    mkdir "sw/$1"
+    echo "{\"built_with\":{\"kind\":\"$3\",\"lr\":\"5\"},\"recipe\":{\"lr\":$2,\"steps\":99}}" >"sw/$1/config.json"
+    awk -v top="$4" 'BEGIN { for (i = 1; i <= 40; i++) printf "{\"step\":%d,\"split\":\"train\",\"loss\":%g,\"time\":%d}\n", i, 3 - i / 20 + (i > 9) * top, i }' >"sw/$1/metrics.jsonl"
+}
+trial trial-001 0.0001 a 0
+trial trial-002 0.001 a 0
+trial trial-003 0.01 a 1e6
+plot="env LC_ALL=C COLUMNS=60 $lathe plot"
+works $plot sw
+says '^ *a lr=0.0001 train$' out
+says '^ *c lr=0.01 train$' out
+says 'values far beyond are cut off; --whole draws them' out
+says '^ *3 |\|^ *2\.[0-9]* |' out
+! grep -q 'e+0' out && ok 'the others are not flattened' || { wrong 'flattened'; cat out; }
+works $plot sw --whole
+says '^ *1e+06 |' out
+works $plot sw/trial-001 sw/trial-002
+! grep -q 'far beyond' out && ok 'nothing is cut off where nothing is far' || wrong 'cut off'
+works $plot sw/trial-002
+says 'a lr=0.001 kind=a train' out
+trial trial-004-seed-7 0.01 b 0
+works $plot sw/trial-004-seed-7 sw/trial-002 many/1
+says 'a lr=0.01 kind=b seed 7 train' out
+says 'b lr=0.001 kind=a train' out
+says 'c 1 train' out
+echo nonsense >sw/sweep.json
+works $plot sw
+says 'a trial-001 train' out
+
 # A terminal's line.
 if command -v script >/dev/null; then
     LC_ALL=C.UTF-8 timeout 60 script -qec "'$toy' train --data t.txt --steps 300 --out live --no-report" /dev/null >shown 2>&1 </dev/null

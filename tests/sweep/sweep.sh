@@ -83,6 +83,12 @@ refuses 2 '--halving is not for scale' $scale --halving
 works $lathe sweep tiny.lua --data t.txt --set kind=sgd --over lr=1e-2,1e38 --out d
 count "$(states d diverged)" 1 'diverged'
 says 'step [0-9]* diverged' d/sweep.csv
+says '^trial [12]: .*error: step [0-9]* diverged.  To find the operation' out
+says '^   *lathe replay .* --step ' out
+says '^2  *1e38 .* diverged  *[0-9.]*$' out
+works $lathe sweep tiny.lua --data t.txt --over lr=1e-3..1e-1/3 --over width=8..12 --method grid --steps 5 --out e
+count "$(sed -n 's/^[0-9]*,\([^,]*,[^,]*\),.*/\1/p' e/sweep.csv | sort -u | grep -c .)" 15 'points of ranges'
+says ',0.01,9,' e/sweep.csv
 refuses 1 'no trial has a result; of trial 1: it plans .* MB, and there are 2.05 KB' $lathe sweep tiny.lua --data t.txt --over lr=1e-3,1e-2 --memory-limit 2K --out l
 count "$(states l 'too large')" 2 'too large'
 refuses 1 'no option --frob' $lathe sweep tiny.lua --data t.txt --over lr=1e-3,1e-2 --frob 3 --out w

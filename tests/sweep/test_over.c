@@ -49,6 +49,26 @@ static void test_spelling(void)
           same(coordinate_text(&d, 1.6), "2"));
 }
 
+static bool spreads(const char *text, bool whole, const char *wanted)
+{
+    Text t = {0};
+    Dimension d = parse_over(text);
+    d.whole = whole;
+    spread_range(&d, d.points);
+    for (int i = 0; i < d.values.n; i++) say(&t, "%s%s", i ? " " : "", d.values.at[i]);
+    return !d.ranged && same(t.at, wanted);
+}
+
+static void test_points(void)
+{
+    holds(spreads("lr=1e-4..1e-2/5", false, "0.0001 0.0003162 0.001 0.003162 0.01"));
+    holds(spreads("decay=0..0.1/3", false, "0 0.05 0.1"));
+    holds(spreads("width=log:64..256/3", true, "64 128 256"));
+    holds(spreads("layers=1..3/9", true, "1 2 3"));
+    holds(parse_over("lr=1e-4..1e-2").points == 0);
+    holds(!parse_over("file=../x/a,../y").ranged);
+}
+
 static void test_grid(void)
 {
     Dimensions over = {0};
@@ -85,6 +105,7 @@ int main(void)
     test_ranges();
     test_values();
     test_spelling();
+    test_points();
     test_grid();
     test_draws();
     return failures > 0;

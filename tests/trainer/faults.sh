@@ -10,6 +10,14 @@ refuses 4 'step 31: expected a finite loss, found loss nan .*there is no checkpo
 says '--set lr=0.005' err
 [ -e a/model.safetensors ] && wrong 'a diverged run saved its weights' || ok 'nothing saved'
 refuses 4 'the checkpoint of step 20 is in a/checkpoints/step-20' $train --out a --save-every 20
+[ "$(tail -n 1 a/metrics.jsonl | sed 's/:[0-9][0-9.]*\([,}]\)/:N\1/g')" = '{"step":N,"split":"train","loss":null,"lr":N,"grad_norm":N,"time":N}' ] &&
+    ok 'the last line is that of the step' || wrong "$(tail -n 1 a/metrics.jsonl)"
+refuses 4 'step 31 diverged' $train --out logged --eval-every 10 --log csv,tensorboard
+[ "$(tail -n 1 logged/metrics.csv | cut -d, -f1-3)" = '31,train,' ] && ok 'an empty cell' || wrong "$(tail -n 1 logged/metrics.csv)"
+works "$BUILD/lathe" runs logged
+says 'logged .* diverged .* 31/' out
+works env LC_ALL=C "$BUILD/lathe" plot logged
+works "$BUILD/lathe" diff logged logged
 unset TOY_NAN_AT
 works "$toy" eval --data t.txt --out a
 works $train --out b --steps 20 --set schedule=constant

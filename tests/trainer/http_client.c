@@ -73,8 +73,9 @@ int main(int argc, char **argv)
     int leaves = strcmp(argv[2], "leave") == 0, half = strcmp(argv[2], "half") == 0;
     size_t bytes = 0;
     char *body = argc > 4 && strcmp(argv[4], "-") != 0 ? whole_file(argv[4], &bytes) : NULL, head[4096];
-    int n = snprintf(head, sizeof head, "%s %s HTTP/1.1\r\nHost: here\r\nConnection: close\r\nContent-Length: %zu\r\n",
-                     leaves || half ? "POST" : argv[2], argv[3], bytes);
+    const char *host = argc > 5 && strncmp(argv[5], "Host:", 5) == 0 ? "" : "Host: here\r\n"; /* its own comes below */
+    int n = snprintf(head, sizeof head, "%s %s HTTP/1.1\r\n%sConnection: close\r\nContent-Length: %zu\r\n",
+                     leaves || half ? "POST" : argv[2], argv[3], host, bytes);
     for (int i = 5; i < argc; i++) n += snprintf(head + n, sizeof head - (size_t)n, "%s\r\n", argv[i]);
     n += snprintf(head + n, sizeof head - (size_t)n, "\r\n");
     send_all(line, head, (size_t)n);

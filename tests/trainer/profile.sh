@@ -50,4 +50,7 @@ refuses 3 'no/such/trace: error: the trace cannot be written' m/trainer profile 
 works m/trainer profile --steps 1
 says 'lost ms .*floor ms' out
 says 'gpt.lua:[0-9]* h.attn' out
+works m/trainer profile --steps 2 --sort time
+awk '$2 ~ /^[0-9.]+$/ && NF > 7 { if (n++ && $2 > before) bad = 1; before = $2 } END { exit bad || n < 5 }' out && ok 'sorted by time' || { wrong 'not sorted by time'; cat out; }
+refuses 2 '--sort size: expected lost or time' m/trainer profile --sort size
 finish
