@@ -198,6 +198,7 @@ static json_t *run_json(const Past_run *r, int most, size_t arrays)
     put_json(all, "config", or_null(r->config));
     put_json(all, "about", about_json(r));
     put_json(all, "eval", or_null(r->eval));
+    put_json(all, "profile", r->profile ? drawn_profile(r->profile) : json_null());
     put_json(all, "series", series);
     put_json(all, "places", places.all);
     put_json(all, "samples", samples_json(r->samples, arrays));

@@ -101,43 +101,35 @@ function treeOf(parameters) {
   return root;
 }
 
-function treeNode(name, node, all) {
-  while (node.children.size === 1 && all !== node.count) {
+function treeNode(name, node, root) {
+  const time = timeOfLayer(node, root);
+  while (node.children.size === 1 && root !== node) {
     const [[inner, only]] = node.children;
     name += '.' + inner, node = only;
   }
-  const leaf = node.leaf, share = all ? ' · ' + (100 * node.count / all).toFixed(1) + ' %' : '';
-  const amount = make('span', { class: 'amount' }, grouped(node.count) + ' · ' + bytesText(node.bytes) + share);
+  const leaf = node.leaf, share = root.count ? ' · ' + (100 * node.count / root.count).toFixed(1) + ' %' : '';
+  const amount = node.count ? make('span', { class: 'amount' }, grouped(node.count) + ' · ' + bytesText(node.bytes) + share) : null;
   if (!node.children.size) {
-    const copies = leaf.copies && leaf.copies.length ? leaf.copies.join(' × ') + ' × ' : '';
-    return make('div', { class: 'leaf' }, make('code', {}, name), amount, make('span', { class: 'amount' }, copies + '[' + (leaf.shape || []).join(', ') + ']' + (leaf.trained === false ? ', frozen' : '') + (leaf.where ? ', ' + leaf.where : '')));
+    const copies = leaf && leaf.copies && leaf.copies.length ? leaf.copies.join(' × ') + ' × ' : '';
+    return make('div', { class: 'leaf' }, time, make('code', {}, name), amount, leaf ? make('span', { class: 'amount' }, copies + '[' + (leaf.shape || []).join(', ') + ']' + (leaf.trained === false ? ', frozen' : '') + (leaf.where ? ', ' + leaf.where : '')) : null);
   }
-  return make('details', { open: all === node.count }, make('summary', {}, make('code', {}, name), amount), ...[...node.children].map(([k, n]) => treeNode(k, n, all)));
+  return make('details', { open: root === node }, make('summary', {}, time, make('code', {}, name), amount), ...[...node.children].map(([k, n]) => treeNode(k, n, root)));
 }
 
 function showLayers(r, to) {
   const list = r.about && r.about.parameters;
   if (!Array.isArray(list) || !list.length) return;
-  const root = treeOf(list);
-  to.append(make('h3', {}, 'Layers: parameters and bytes'), make('div', { class: 'tree' }, treeNode((r.config && r.config.model) || 'model', root, root.count)));
+  const root = treeOf(list), turns = turnsOf(r);
+  addTimes(root, turns);
+  to.append(make('h3', {}, 'Layers: parameters and bytes' + (turns.length ? ', time of a step' : '')), make('div', { class: 'tree' }, treeNode((r.config && r.config.model) || 'model', root, root)));
+  if (turns.length) to.append(make('p', { class: 'quiet' }, 'Forward and backward; a kernel that computes several layers counts for one of them.'));
 }
 
 /* ------------------------------------------------------------------ memory */
 
 function showCategories(memory, to) {
-  const parts = Object.entries(memory.categories || {}).filter(([, b]) => isNumber(b) && b > 0), all = parts.reduce((n, p) => n + p[1], 0);
-  if (!all) return;
-  const bar = make('div', { class: 'bar', role: 'img', 'aria-label': 'Memory by category' });
-  const rows = parts.map(([name, bytes], i) => {
-    const piece = make('span', { title: name + ' ' + bytesText(bytes) });
-    piece.style.flex = bytes / all + ' 0 0';
-    piece.style.background = colourOf(i);
-    if (i >= COLOURS) piece.style.opacity = .6;
-    bar.append(piece);
-    const box = drawn('svg', { width: 14, height: 12, 'aria-hidden': 'true' }, drawn('rect', { width: 12, height: 12, fill: colourOf(i), opacity: i >= COLOURS ? .6 : 1 }));
-    return make('li', {}, box, name + ' ' + bytesText(bytes));
-  });
-  to.append(make('h3', {}, 'Memory: ' + grouped(all) + ' bytes planned'), bar, make('ul', { class: 'legend' }, ...rows));
+  const parts = Object.entries(memory.categories || {}).filter(([, b]) => isNumber(b) && b > 0);
+  if (parts.length) to.append(make('h3', {}, 'Memory: ' + grouped(sumOf(parts, p => p[1])) + ' bytes planned'), ...shareBar('Memory by category', parts.map(([name, bytes]) => [name, bytes, name + ' ' + bytesText(bytes)])));
 }
 
 function showMemory(r, to) { if (r.about && isObject(r.about.memory)) showCategories(r.about.memory, to); }
@@ -178,11 +170,14 @@ function showPlan(r, to) {
 }
 
 function showKernels(r, to) {
-  const list = r.about && r.about.plan && r.about.plan.kernels;
+  const plan = r.about && r.about.plan, list = plan && plan.kernels, turns = turnsOf(r);
   if (!Array.isArray(list) || !list.length) return;
+  const turn = turns.find(t => (t.turn || '') === (plan.turn || '')), timed = new Map(turn ? rowsOfTurn(turn).map(k => [k.lap, k]) : []);
+  const times = k => timed.size ? ['ms', 'floor_ms'].map(of => make('td', { class: 'number' }, timed.has(k.lap) && isNumber(timed.get(k.lap)[of]) ? timed.get(k.lap)[of].toFixed(3) : '')) : [];
+  const heads = [['', 1], ['kernel'], ['what'], ['layer'], ['line'], ['flop a call', 1], ['bytes a call', 1], ...(timed.size ? [['ms a step', 1], ['floor', 1]] : [])];
   const rows = list.map(k => make('tr', {}, make('td', { class: 'number' }, k.lap), make('th', { scope: 'row' }, make('code', {}, k.name)), make('td', {}, make('code', {}, k.formula)), make('td', {}, k.path), make('td', {}, k.where),
-    make('td', { class: 'number' }, grouped(k.flops)), make('td', { class: 'number' }, grouped(k.bytes))));
-  to.append(make('details', {}, make('summary', {}, list.length + ' kernels of a step'), make('div', { class: 'wide' }, make('table', {}, make('thead', {}, make('tr', {}, ...['', 'kernel', 'what', 'layer', 'line', 'flop a call', 'bytes a call'].map((t, i) => make('th', { class: i > 4 ? 'number' : null }, t)))), make('tbody', {}, ...rows)))));
+    make('td', { class: 'number' }, grouped(k.flops)), make('td', { class: 'number' }, grouped(k.bytes)), ...times(k)));
+  to.append(make('details', {}, make('summary', {}, list.length + ' kernels of a step'), make('div', { class: 'wide' }, make('table', {}, make('thead', {}, make('tr', {}, ...heads.map(([t, number]) => make('th', { class: number ? 'number' : null }, t)))), make('tbody', {}, ...rows)))));
 }
 
 /* ------------------------------------------------------------------ commands and environment */
@@ -204,7 +199,7 @@ function showOne(r) {
   to.replaceChildren();
   byId('one-title').textContent = runs.length > 1 ? 'One run: ' + r.title : 'This run';
   if (!r.about) to.append(make('p', { class: 'quiet' }, 'There is no run.json, so layers, memory plan and commands are not known: this run is of an older trainer.'));
-  for (const show of [showSamples, showEvaluation, showLayers, showMemory, showPlan, showKernels, showStarts])
+  for (const show of [showSamples, showEvaluation, showTime, showLayers, showMemory, showPlan, showKernels, showStarts])
     try { show(r, to); } catch (e) { to.append(make('p', { class: 'fault' }, 'A part of run.json is not as this version of Lathe knows it: ' + e.message)); }
 }
 

@@ -1,4 +1,4 @@
-/* past.h: a run, as its folder tells of it: config.json, run.json, metrics.jsonl, eval.json. */
+/* past.h: a run, as its folder tells of it: config.json, run.json, metrics.jsonl, eval.json, profile.json. */
 #ifndef LATHE_LOOK_PAST_H
 #define LATHE_LOOK_PAST_H
 
@@ -14,6 +14,7 @@ typedef struct Past_run {
     char *folder, *name;        /* name: the last part of its path */
     json_t *config, *about;     /* config.json; run.json; NULL: not there, or not to be read */
     json_t *eval;               /* eval.json: what `trainer eval --json` printed */
+    json_t *profile;            /* profile.json: the time of each kernel */
     Series *series[MOST_SERIES];
     int n;
     json_t *samples;            /* the last MOST_SAMPLES lines of samples */

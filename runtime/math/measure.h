@@ -11,5 +11,9 @@ double median_of(double *x, int64_t n); /* sorts x */
  * gemm_f64, in the given memory if it is large enough, so that a bench needs no more memory than a run. */
 double copy_rate(int64_t bytes);
 double product_rate(Lathe_dtype real, void *room, int64_t bytes);
+/* The same in about `seconds`, in a room whose contents are lost; the product is the largest for which there is room
+ * and time.  0: too small a room. */
+double copy_rate_in(char *room, int64_t bytes, double seconds);
+double product_rate_in(Lathe_dtype real, char *room, int64_t bytes, double seconds);
 
 #endif

@@ -246,6 +246,7 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     device_down(r->memory.params, weight_bytes(r->t->model));
     copy_statistics(r->t->model, &r->memory);
     save_weights(r->t->model, before, r->t->base, r->memory.params, r->memory.statistics);
+    close_run_profile(r->profile, &r->report);
     report_at_end(r->t);
     if (u->name)
         fail(EXIT_DIVERGED, NULL, "step %lld diverged; %s has the parameters before it", (long long)step + 1, before);
@@ -313,7 +314,9 @@ static bool one_step(Training *r)
     r->at.step++;
     for (int k = 0; k < r->turns.n; k++) {
         if (!turn_is_due(&r->turns.at[k], step)) continue;
+        begin_timed(r->profile, &r->turns.at[k]);
         begin_turn(r->t, &r->turns.at[k], &r->memory, step, data);
+        end_timed(r->profile, &r->turns.at[k]);
         data = 0;
         while (turn_must_end()) finish_turn(r);
     }
@@ -358,6 +361,7 @@ static void all_steps(Training *r)
         r->data_ended = !done && !interrupted;
         if (!done) break;
         if (end_save(r->saver, false)) report_save(r);
+        keep_run_profile(r->profile, &r->report);
         if (r->at.step == r->t->recipe.steps || interrupted) break;
         evaluate_and_save(r);
     }
@@ -424,6 +428,7 @@ int train_command(Trainer *t)
     if (interrupted)
         report_text(&r.report, "interrupted after step %lld of %lld; to continue: `%s`", (long long)r.at.step,
                     (long long)t->recipe.steps, text_of("%s train --resume --out %s", t->program, run_folder(t)));
+    close_run_profile(r.profile, &r.report);
     close_report(&r.report);
     end_about(t, r.at.step < t->recipe.steps ? "stopped" : "done", r.at.step);
     report_at_end(t);

@@ -253,6 +253,7 @@ void start_training(Training *r)
 {
     open_run(r);
     r->t->saver = r->saver;
+    r->profile = open_run_profile(r->t, &r->turns, &r->memory);
 }
 
 Trial trial_of(Training *r)

@@ -10,6 +10,7 @@
 #include "trainer/checkpoint.h"
 #include "trainer/eval.h"
 #include "trainer/report.h"
+#include "trainer/run_profile.h"
 #include "trainer/samples.h"
 #include "trainer/trainer.h"
 #include "trainer/trial.h"
@@ -20,6 +21,7 @@ typedef struct Training {
     Memory memory;
     Step_turns turns;
     Report report;
+    Run_profile *profile; /* NULL: none */
     Saver *saver;
     double saved_at; /* seconds_now() of the start of the last save, or of the run */
     Progress at;
