@@ -199,7 +199,7 @@ function showOne(r) {
   to.replaceChildren();
   byId('one-title').textContent = runs.length > 1 ? 'One run: ' + r.title : 'This run';
   if (!r.about) to.append(make('p', { class: 'quiet' }, 'There is no run.json, so layers, memory plan and commands are not known: this run is of an older trainer.'));
-  for (const show of [showSamples, showEvaluation, showTime, showLayers, showMemory, showPlan, showKernels, showStarts])
+  for (const show of [showSamples, showEvaluation, showTime, showLayers, showStrips, showMemory, showPlan, showKernels, showStarts])
     try { show(r, to); } catch (e) { to.append(make('p', { class: 'fault' }, 'A part of run.json is not as this version of Lathe knows it: ' + e.message)); }
 }
 
@@ -229,9 +229,9 @@ function listen() {
   byId('reset').onclick = () => setWindow(null, null);
   byId('controls').onsubmit = event => event.preventDefault();
   byId('chosen').onchange = () => showOne(runs[Number(byId('chosen').value)]);
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { showRuns(); showLegend(); drawCharts(); });
-  addEventListener('beforeprint', () => { showRuns(); showLegend(); drawCharts(); });
-  addEventListener('afterprint', () => { showRuns(); showLegend(); drawCharts(); });
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { showRuns(); showLegend(); drawCharts(); drawStrips(); });
+  addEventListener('beforeprint', () => { showRuns(); showLegend(); drawCharts(); drawStrips(); });
+  addEventListener('afterprint', () => { showRuns(); showLegend(); drawCharts(); drawStrips(); });
 }
 
 const tellSmoothing = () => byId('smoothed').textContent = view.smooth ? (view.smooth / 100).toFixed(2) : 'off';

@@ -104,14 +104,17 @@ void count_laps(Lap_times *p)
     const int64_t step = p->steps;
     double before = laps.begin;
     if (step == p->most) return;
+    p->step[step] = 0;
     for (int i = 0; i < p->rows; i++) p->row[i].calls = 0, p->row[i].seconds[step] = 0;
     for (int i = 0; i < laps.n; i++) {
         Lap_row *r = &p->row[p->row_of[laps.at[i].kernel - FIRST_LAP]];
-        r->calls++;
-        r->seconds[step] += laps.at[i].end - before;
+        double took = laps.at[i].end - before;
         before = laps.at[i].end;
+        if (laps.at[i].kernel == LAP_ASIDE) continue;
+        r->calls++;
+        r->seconds[step] += took;
+        p->step[step] += took;
     }
-    p->step[step] = before - laps.begin;
     p->begin = laps.begin;
     p->steps++;
 }

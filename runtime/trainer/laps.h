@@ -22,7 +22,7 @@ typedef struct Lap_times {
     double begin;            /* of the last step */
 } Lap_times;
 
-enum { FIRST_LAP = LAP_UPDATE };
+enum { FIRST_LAP = LAP_ASIDE };
 
 /* For at most `most` steps of a train entry. */
 void open_laps(Lap_times *p, const Lathe_model *m, const Lathe_entry *e, const Optimizer *o, int64_t most);

@@ -18,6 +18,7 @@
 #include "trainer/about.h"
 #include "trainer/checkpoint.h"
 #include "trainer/eval.h"
+#include "trainer/histograms.h"
 #include "trainer/logs.h"
 #include "trainer/ranks.h"
 #include "trainer/report.h"
@@ -281,6 +282,13 @@ static void report_skipped(Training *r, const Step *s)
                 (long long)s->number + 1, 2 * now, (long long)s->loss_scale.skipped, now);
 }
 
+static void log_histograms(Training *r)
+{
+    char *line = last_histograms(r->t->histograms);
+    if (line) add_histograms_to_logs(r->report.logs, line);
+    free(line);
+}
+
 /* Ends the oldest turn that was begun, and with its last turn the step. */
 static void finish_turn(Training *r)
 {
@@ -289,6 +297,7 @@ static void finish_turn(Training *r)
     if (has_diverged(&s)) diverged(r, s.number, s);
     if (s.skipped) report_skipped(r, &s);
     note_turn(&r->report.notes, u, &s);
+    log_histograms(r);
     if (!is_last_turn(&r->turns, u, s.number)) return;
     s = noted_step(&r->report.notes);
     r->at.loss_scale = s.loss_scale;
@@ -430,6 +439,7 @@ int train_command(Trainer *t)
                     (long long)t->recipe.steps, text_of("%s train --resume --out %s", t->program, run_folder(t)));
     close_run_profile(r.profile, &r.report);
     close_report(&r.report);
+    close_histograms(t->histograms);
     end_about(t, r.at.step < t->recipe.steps ? "stopped" : "done", r.at.step);
     report_at_end(t);
     if (t->json) print_result(&r);
