@@ -198,7 +198,7 @@ static json_t *run_json(const Past_run *r, int most, size_t arrays, int64_t hist
     put_json(all, "unit", r->unit ? json_string(r->unit) : json_null());
     put_json(all, "config", or_null(r->config));
     put_json(all, "about", about_json(r));
-    put_json(all, "eval", or_null(r->eval));
+    put_json(all, "eval", r->eval ? drawn_scores(r->eval) : json_null());
     put_json(all, "profile", r->profile ? drawn_profile(r->profile) : json_null());
     put_json(all, "histograms", drawn_histograms(r->folder, histograms));
     put_json(all, "series", series);

@@ -45,19 +45,28 @@ function showSamples(r, to) {
 
 /* ------------------------------------------------------------------ what `trainer eval` found */
 
-function showConfusion(confusion, to) {
+function showConfusion(confusion, names, to) {
+  const nameOf = k => Array.isArray(names) && typeof names[k] === 'string' ? names[k] : k;
   const n = confusion.length;
   if (!n || n > 40 || !confusion.every(row => Array.isArray(row) && row.length === n && row.every(isNumber))) return;
   const rows = confusion.map((row, k) => {
     const sum = row.reduce((a, b) => a + b, 0);
-    return make('tr', {}, make('th', { scope: 'row' }, k), ...row.map((x, i) => {
-      const cell = make('td', { title: 'class ' + k + ' taken for ' + i }, x), share = sum ? x / sum : 0;
+    return make('tr', {}, make('th', { scope: 'row' }, nameOf(k)), ...row.map((x, i) => {
+      const cell = make('td', { title: 'class ' + nameOf(k) + ' taken for ' + nameOf(i) }, x), share = sum ? x / sum : 0;
       if (x) cell.style.background = 'color-mix(in srgb, var(' + (i === k ? '--c0' : '--c1') + ') ' + Math.round(8 + 35 * share) + '%, transparent)';
       return cell;
     }));
   });
   to.append(make('h3', {}, 'Confusion'), make('p', { class: 'quiet' }, 'A row for each class of the data, a column for each that the model says.'),
-    make('div', { class: 'wide' }, make('table', { class: 'confusion' }, make('thead', {}, make('tr', {}, make('th', {}, ''), ...confusion.map((_, i) => make('th', { class: 'number' }, i)))), make('tbody', {}, ...rows))));
+    make('div', { class: 'wide' }, make('table', { class: 'confusion' }, make('thead', {}, make('tr', {}, make('th', {}, ''), ...confusion.map((_, i) => make('th', { class: 'number' }, nameOf(i))))), make('tbody', {}, ...rows))));
+}
+
+/* Of many classes: [rows, class, what it is taken for]. */
+function showConfused(list, names, to) {
+  const nameOf = k => Array.isArray(names) && typeof names[k] === 'string' ? names[k] : String(k), seen = list.filter(c => Array.isArray(c) && c.length === 3 && c.every(isNumber));
+  if (!seen.length) return;
+  to.append(make('h3', {}, 'What is most often confused'), make('div', { class: 'wide' }, make('table', {}, make('thead', {}, make('tr', {}, make('th', { class: 'number' }, 'rows'), make('th', {}, 'of class'), make('th', {}, 'taken for'))),
+    make('tbody', {}, ...seen.map(([rows, k, i]) => make('tr', {}, make('td', { class: 'number' }, rows), make('td', {}, nameOf(k)), make('td', {}, nameOf(i))))))));
 }
 
 function showCalibration(bins, to) {
@@ -77,8 +86,9 @@ function showEvaluation(r, to) {
   const m = isObject(r.eval) ? r.eval.metrics : null;
   if (!isObject(m)) return;
   const numbers = Object.entries(m).filter(([, v]) => isNumber(v));
-  to.append(make('h3', {}, 'Evaluation'), make('dl', { class: 'facts' }, ...numbers.flatMap(([k, v]) => [make('dt', {}, k), make('dd', { class: 'number' }, numberText(v))])));
-  if (Array.isArray(m.confusion)) showConfusion(m.confusion, to);
+  to.append(make('h3', {}, 'Evaluation' + (isNumber(r.eval.over) ? ' over ' + grouped(r.eval.over) + ' rows' : '')), make('dl', { class: 'facts' }, ...numbers.flatMap(([k, v]) => [make('dt', {}, k), make('dd', { class: 'number' }, numberText(v))])));
+  if (Array.isArray(m.confusion)) showConfusion(m.confusion, r.eval.classes, to);
+  if (Array.isArray(m.confused)) showConfused(m.confused, r.eval.classes, to);
   if (Array.isArray(m.calibration)) showCalibration(m.calibration, to);
 }
 

@@ -190,7 +190,8 @@ static bool evaluate_weights(Training *r)
         report_text(&r->report, "note: %s is %g at step %lld, which never counts as the best", metric_name(recipe),
                     value, (long long)r->at.step);
     report_samples(r);
-    r->report.spent.evaluation += seconds_now() - from;
+    r->evaluation_took = seconds_now() - from;
+    r->report.spent.evaluation += r->evaluation_took;
     if (late) save_evaluation(r);
     return best;
 }
@@ -200,6 +201,22 @@ static bool evaluate_run(Training *r)
     finish_steps(r);
     if (!r->evaluates || r->at.evaluated == r->at.step) return false;
     return with_averages(r, evaluate_weights);
+}
+
+/* As many rows as the last evaluation, unless that took more than two seconds and a hundredth of the run. */
+static bool keep_last_scores(Training *r)
+{
+    double room = fmax(2, 0.01 * (seconds_now() - r->report.started)), share = room / r->evaluation_took;
+    int64_t rows = share < 1 ? (int64_t)(share * (double)r->scores.items) : r->scores.items;
+    keep_scores(r->t, &r->data, &r->memory, &r->scores, rows < 1 ? 1 : rows);
+    return true;
+}
+
+/* Confusion and calibration, for the report at the end. */
+static void evaluate_for_report(Training *r)
+{
+    bool last = r->scores.n && r->scores.complete && r->at.evaluated == r->at.step;
+    if (last && !interrupted && !r->t->no_report) with_averages(r, keep_last_scores);
 }
 
 static void tell_patience(Training *r)
@@ -430,6 +447,7 @@ int train_command(Trainer *t)
     all_steps(&r);
     if (!interrupted && !has_failed(&r)) evaluate_run(&r);
     if (r.at.step || !has_failed(&r)) save_last(&r);
+    evaluate_for_report(&r);
     end_ranks(t);
     if (r.data_ended) tell_end_of_data(&r);
     if (is_tired(&r) && !interrupted) tell_patience(&r);

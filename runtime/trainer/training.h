@@ -31,6 +31,7 @@ typedef struct Training {
     Samples *samples; /* after evaluations; NULL: none */
     Text_eval *texts; /* of evaluations; NULL: none */
     Scores scores;    /* of the last evaluation */
+    double evaluation_took; /* seconds */
     State from;       /* of the checkpoint resumed from */
     char *checkpoint;
 } Training;
