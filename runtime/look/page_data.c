@@ -201,6 +201,7 @@ static json_t *run_json(const Past_run *r, int most, size_t arrays, int64_t hist
     put_json(all, "eval", r->eval ? drawn_scores(r->eval) : json_null());
     put_json(all, "profile", r->profile ? drawn_profile(r->profile) : json_null());
     put_json(all, "histograms", drawn_histograms(r->folder, histograms));
+    put_json(all, "data", or_null(r->data));
     put_json(all, "series", series);
     put_json(all, "places", places.all);
     put_json(all, "samples", samples_json(r->samples, arrays));

@@ -135,6 +135,41 @@ function showLayers(r, to) {
   if (turns.length) to.append(make('p', { class: 'quiet' }, 'Forward and backward; a kernel that computes several layers counts for one of them.'));
 }
 
+/* ------------------------------------------------------------------ data */
+
+function lengthChart(l) {
+  const bins = l.bins.filter(isNumber), most = Math.max(...bins), wide = 300, high = 90, each = wide / bins.length;
+  const svg = drawn('svg', { class: 'plan lengths', viewBox: '0 0 ' + wide + ' ' + (high + 18), width: wide, height: high + 18, role: 'img',
+    'aria-label': 'Lengths of ' + l.of + ': ' + l.shortest + ' to ' + l.longest + ' of ' + l.row + ' places' });
+  svg.style.maxWidth = wide + 'px';
+  bins.forEach((n, i) => {
+    const from = Math.ceil(i * l.row / (bins.length - 1)), to = i === bins.length - 1 ? l.row : Math.ceil((i + 1) * l.row / (bins.length - 1)) - 1;
+    if (n > 0) svg.append(drawn('rect', { x: i * each, y: high - high * n / most, width: each, height: Math.max(1, high * n / most), fill: 'var(--c0)' }, drawn('title', {}, grouped(n) + ' of ' + from + (to > from ? ' to ' + to : '') + ' tokens')));
+  });
+  svg.append(drawn('line', { x1: 0, x2: wide, y1: high, y2: high, stroke: 'var(--line)' }), drawn('text', { x: 0, y: high + 14 }, '0'), drawn('text', { x: wide, y: high + 14, 'text-anchor': 'end' }, l.row + ' tokens'));
+  return svg;
+}
+
+function lengthFigure(l) {
+  const mean = l.used / l.pieces, waste = 1 - l.used / l.places;
+  return make('figure', {}, lengthChart(l), make('figcaption', {}, grouped(l.pieces) + ' ' + l.of + ' of ' + l.shortest + ' to ' + l.longest + ' tokens, ' + numberText(Number(mean.toPrecision(3))) + ' on average, ' +
+    percent(l.full / l.pieces) + ' of them fill a row; ' + percent(waste) + ' of places are padding'));
+}
+
+function showData(r, to) {
+  const d = r.data;
+  if (!isObject(d)) return;
+  const sources = (Array.isArray(d.sources) ? d.sources : []).filter(isObject);
+  const lengths = (Array.isArray(d.lengths) ? d.lengths : []).filter(l => isObject(l) && Array.isArray(l.bins) && l.bins.length > 1 && l.pieces > 0 && l.places > 0 && l.row > 0);
+  const of = (n, unit) => isNumber(n) ? grouped(n) + ' ' + unit : null, text = d.unit === 'tokens';
+  const facts = [['to train on', of(d.train, d.unit)], ['to evaluate', isNumber(d.val) && d.val > 0 ? of(d.val, d.train === null ? d.items : d.unit) : null], ['a step', isNumber(d.items_a_step) ? of(d.items_a_step, d.items) + (text ? ', ' + of(d.places_a_step, 'places') : '') : null],
+    ['targets that count', d.targets > 0 ? percent(d.counted / d.targets) + ' of places' + (d.steps > 0 ? ', ' + of(d.counted / d.steps, 'a step') : '') : null],
+    ...sources.map(s => [s.path || 'files', [s.files, sources.length > 1 && isNumber(s.share) ? percent(s.share) + ' of rows' : null,
+      s.held_documents > 0 ? 'documents of ' + numberText(s.shortest) + ' to ' + numberText(s.longest) + ' tokens, ' + numberText(Math.round(s.held_tokens / s.held_documents)) + ' on average, ' + percent(s.split / s.held_documents) + ' of them longer than a row (of ' + grouped(s.held_documents) + ' kept for evaluation)' : null].filter(x => x).join('; ')])];
+  to.append(make('h3', {}, 'Data'), make('dl', { class: 'facts' }, ...facts.filter(f => f[1]).flatMap(([k, v]) => [make('dt', {}, k), make('dd', {}, v)])));
+  if (lengths.length) to.append(make('div', { class: 'pictures' }, ...lengths.map(lengthFigure)));
+}
+
 /* ------------------------------------------------------------------ memory */
 
 function showCategories(memory, to) {
@@ -209,7 +244,7 @@ function showOne(r) {
   to.replaceChildren();
   byId('one-title').textContent = runs.length > 1 ? 'One run: ' + r.title : 'This run';
   if (!r.about) to.append(make('p', { class: 'quiet' }, 'There is no run.json, so layers, memory plan and commands are not known: this run is of an older trainer.'));
-  for (const show of [showSamples, showEvaluation, showTime, showLayers, showStrips, showMemory, showPlan, showKernels, showStarts])
+  for (const show of [showSamples, showEvaluation, showData, showTime, showLayers, showStrips, showMemory, showPlan, showKernels, showStarts])
     try { show(r, to); } catch (e) { to.append(make('p', { class: 'fault' }, 'A part of run.json is not as this version of Lathe knows it: ' + e.message)); }
 }
 

@@ -1,4 +1,5 @@
-/* past.h: a run, as its folder tells of it: config.json, run.json, metrics.jsonl, eval.json, profile.json. */
+/* past.h: a run, as its folder tells of it: config.json, run.json, metrics.jsonl, eval.json, profile.json,
+ * data.json. */
 #ifndef LATHE_LOOK_PAST_H
 #define LATHE_LOOK_PAST_H
 
@@ -15,6 +16,7 @@ typedef struct Past_run {
     json_t *config, *about;     /* config.json; run.json; NULL: not there, or not to be read */
     json_t *eval;               /* eval.json: what `trainer eval --json` printed */
     json_t *profile;            /* profile.json: the time of each kernel */
+    json_t *data;               /* data.json: lengths of texts, padding */
     Series *series[MOST_SERIES];
     int n;
     json_t *samples;            /* the last MOST_SAMPLES lines of samples */

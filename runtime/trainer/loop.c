@@ -264,6 +264,7 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     device_down(r->memory.params, weight_bytes(r->t->model));
     copy_statistics(r->t->model, &r->memory);
     save_weights(r->t->model, before, r->t->base, r->memory.params, r->memory.statistics);
+    close_data_record(r->record);
     close_run_profile(r->profile, &r->report);
     report_at_end(r->t);
     if (u->name)
@@ -335,6 +336,7 @@ static bool one_step(Training *r)
     double from = seconds_now();
     if (!fill_step(&r->data, r->entry, r->memory.call, step)) return false;
     set_scalars(r->entry, r->memory.call, r->t->seed, step, 0);
+    note_batch(r->record, r->entry, r->memory.call);
     order_step(r->t);
     double data = seconds_now() - from;
     r->at.step++;
@@ -388,6 +390,7 @@ static void all_steps(Training *r)
         if (!done) break;
         if (end_save(r->saver, false)) report_save(r);
         keep_run_profile(r->profile, &r->report);
+        keep_data_record(r->record);
         if (r->at.step == r->t->recipe.steps || interrupted) break;
         evaluate_and_save(r);
     }
@@ -455,6 +458,7 @@ int train_command(Trainer *t)
     if (interrupted)
         report_text(&r.report, "interrupted after step %lld of %lld; to continue: `%s`", (long long)r.at.step,
                     (long long)t->recipe.steps, text_of("%s train --resume --out %s", t->program, run_folder(t)));
+    close_data_record(r.record);
     close_run_profile(r.profile, &r.report);
     close_report(&r.report);
     close_histograms(t->histograms);

@@ -257,6 +257,7 @@ void start_training(Training *r)
 {
     open_run(r);
     r->t->saver = r->saver;
+    r->record = open_data_record(r->t, &r->data, r->items);
     r->profile = open_run_profile(r->t, &r->turns, &r->memory);
 }
 

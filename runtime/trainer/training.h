@@ -8,6 +8,7 @@
 #include "step/turn.h"
 #include "step/state.h"
 #include "trainer/checkpoint.h"
+#include "trainer/data_record.h"
 #include "trainer/eval.h"
 #include "trainer/report.h"
 #include "trainer/run_profile.h"
@@ -22,6 +23,7 @@ typedef struct Training {
     Step_turns turns;
     Report report;
     Run_profile *profile; /* NULL: none */
+    Data_record *record;  /* likewise */
     Saver *saver;
     double saved_at; /* seconds_now() of the start of the last save, or of the run */
     Progress at;
