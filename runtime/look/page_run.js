@@ -156,6 +156,12 @@ function lengthFigure(l) {
     percent(l.full / l.pieces) + ' of them fill a row; ' + percent(waste) + ' of places are padding'));
 }
 
+function pairsText(p) {
+  if (!isObject(p) || !(p.pairs > 0) || !['source', 'target', 'longest_source', 'longest_target', 'cut', 'skipped'].every(k => isNumber(p[k]))) return null;
+  return 'sources of ' + Math.round(p.source / p.pairs) + ' tokens on average, up to ' + p.longest_source + ', targets of ' + Math.round(p.target / p.pairs) + ', up to ' + p.longest_target + '; ' +
+    percent(p.cut / p.pairs) + ' cut, ' + grouped(p.skipped) + ' left out (of ' + grouped(p.pairs) + ' kept for evaluation)';
+}
+
 function showData(r, to) {
   const d = r.data;
   if (!isObject(d)) return;
@@ -165,7 +171,7 @@ function showData(r, to) {
   const facts = [['to train on', of(d.train, d.unit)], ['to evaluate', isNumber(d.val) && d.val > 0 ? of(d.val, d.train === null ? d.items : d.unit) : null], ['a step', isNumber(d.items_a_step) ? of(d.items_a_step, d.items) + (text ? ', ' + of(d.places_a_step, 'places') : '') : null],
     ['targets that count', d.targets > 0 ? percent(d.counted / d.targets) + ' of places' + (d.steps > 0 ? ', ' + of(d.counted / d.steps, 'a step') : '') : null],
     ...sources.map(s => [s.path || 'files', [s.files, sources.length > 1 && isNumber(s.share) ? percent(s.share) + ' of rows' : null,
-      s.held_documents > 0 ? 'documents of ' + numberText(s.shortest) + ' to ' + numberText(s.longest) + ' tokens, ' + numberText(Math.round(s.held_tokens / s.held_documents)) + ' on average, ' + percent(s.split / s.held_documents) + ' of them longer than a row (of ' + grouped(s.held_documents) + ' kept for evaluation)' : null].filter(x => x).join('; ')])];
+      s.held_documents > 0 ? 'documents of ' + numberText(s.shortest) + ' to ' + numberText(s.longest) + ' tokens, ' + numberText(Math.round(s.held_tokens / s.held_documents)) + ' on average, ' + percent(s.split / s.held_documents) + ' of them longer than a row (of ' + grouped(s.held_documents) + ' kept for evaluation)' : null, pairsText(s.held_pairs)].filter(x => x).join('; ')])];
   to.append(make('h3', {}, 'Data'), make('dl', { class: 'facts' }, ...facts.filter(f => f[1]).flatMap(([k, v]) => [make('dt', {}, k), make('dd', {}, v)])));
   if (lengths.length) to.append(make('div', { class: 'pictures' }, ...lengths.map(lengthFigure)));
 }

@@ -103,6 +103,20 @@ static json_t *lengths_json(const Lengths *l, const char *of)
     return all;
 }
 
+/* Tokens are counted before cutting. */
+static json_t *pairs_json(const Pair_sum *s)
+{
+    json_t *all = json_object();
+    put_json(all, "pairs", json_integer(s->pairs));
+    put_json(all, "source", json_integer(s->source));
+    put_json(all, "target", json_integer(s->target));
+    put_json(all, "longest_source", json_integer(s->most_source));
+    put_json(all, "longest_target", json_integer(s->most_target));
+    put_json(all, "cut", json_integer(s->cut));
+    put_json(all, "skipped", json_integer(s->skipped));
+    return all;
+}
+
 /* Of the part kept for evaluation, a sample of all, which alone is read at the start. */
 static json_t *source_json(const Epochs *e, int i)
 {
@@ -120,6 +134,7 @@ static json_t *source_json(const Epochs *e, int i)
         put_json(all, "longest", json_integer(held->longest));
         put_json(all, "split", json_integer(held->split));
     }
+    if (s->held.sum.pairs) put_json(all, "held_pairs", pairs_json(&s->held.sum));
     free(files);
     return all;
 }
