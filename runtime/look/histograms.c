@@ -217,13 +217,12 @@ static void free_strips(Strips *all)
     free(all);
 }
 
-json_t *drawn_histograms(const char *folder, int64_t bytes)
+json_t *drawn_histograms(const char *path, int64_t bytes)
 {
-    char *path = text_of("%s/histograms.jsonl", folder), *line = NULL;
+    char *line = NULL;
     size_t room = 0;
     FILE *f = is_plain_file(path) ? open_stream_to_read(path) : NULL;
     json_t *drawn = NULL;
-    free(path);
     if (!f) return json_null();
     Steps steps = steps_of(f, &line, &room);
     Strips *last = must_alloc(sizeof *last), *all = must_alloc(sizeof *all);

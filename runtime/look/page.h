@@ -13,7 +13,7 @@ json_t *drawn_plan(const json_t *plan);
 json_t *drawn_profile(const json_t *profile); /* look/times.c: profile.json likewise */
 json_t *drawn_scores(const json_t *eval);       /* look/scores.c: eval.json likewise */
 /* look/histograms.c: histograms.jsonl likewise, in about so many bytes; null: there is none, or no room. */
-json_t *drawn_histograms(const char *folder, int64_t bytes);
+json_t *drawn_histograms(const char *path, int64_t bytes);
 
 /* look/charts.c: dygraphs, as Debian installs it; false: it is not there. */
 typedef struct Charts { char *code, *style; } Charts;

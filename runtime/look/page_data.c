@@ -184,6 +184,14 @@ static json_t *about_json(const Past_run *r)
     return all;
 }
 
+static json_t *histograms_of(const Past_run *r, int64_t bytes)
+{
+    char *path = text_of("%s/histograms.jsonl", r->folder);
+    json_t *drawn = drawn_histograms(path, bytes);
+    free(path);
+    return drawn;
+}
+
 static json_t *run_json(const Past_run *r, int most, size_t arrays, int64_t histograms)
 {
     Places places = {.all = json_array()};
@@ -200,7 +208,7 @@ static json_t *run_json(const Past_run *r, int most, size_t arrays, int64_t hist
     put_json(all, "about", about_json(r));
     put_json(all, "eval", r->eval ? drawn_scores(r->eval) : json_null());
     put_json(all, "profile", r->profile ? drawn_profile(r->profile) : json_null());
-    put_json(all, "histograms", drawn_histograms(r->folder, histograms));
+    put_json(all, "histograms", histograms_of(r, histograms));
     put_json(all, "data", or_null(r->data));
     put_json(all, "series", series);
     put_json(all, "places", places.all);
