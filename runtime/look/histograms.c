@@ -73,7 +73,7 @@ static void choose_columns(Strips *all, const Steps *s, int most)
     all->columns = n;
 }
 
-static int column_of(const Strips *all, double step)
+static int column_of_step(const Strips *all, double step)
 {
     for (int i = 0; i < all->columns; i++)
         if (all->step[i] == step) return i;
@@ -94,7 +94,7 @@ static Strip *strip_called(Strips *all, const char *name)
     return s;
 }
 
-static double count_at(const json_t *counts, size_t i)
+static double bar_height(const json_t *counts, size_t i)
 {
     double x = json_number_value(json_array_get(counts, i));
     return isfinite(x) && x > 0 ? x : 0;
@@ -107,9 +107,9 @@ static void take_counts(Strips *all, char *cells, const json_t *spread)
     size_t n = json_array_size(counts);
     double most = 0, from = json_number_value(low);
     if (!json_is_integer(low) || n > POWERS || from < LOWEST || from + (double)n > HIGHEST) return;
-    for (size_t i = 0; i < n; i++) most = fmax(most, count_at(counts, i));
+    for (size_t i = 0; i < n; i++) most = fmax(most, bar_height(counts, i));
     for (size_t i = 0; i < n; i++) {
-        double x = count_at(counts, i);
+        double x = bar_height(counts, i);
         int power = (int)from + (int)i - LOWEST;
         if (x == 0) continue;
         cells[power] = letters[1 + (int)(62 * sqrt(x / most))];
@@ -133,7 +133,7 @@ static void take_parameter(Strips *all, int column, const json_t *parameter)
 
 static void take_strip_line(Strips *all, const char *line, size_t n)
 {
-    int column = column_of(all, step_of_line(line, n));
+    int column = column_of_step(all, step_of_line(line, n));
     json_t *one = column < 0 ? NULL : line_json(line, n);
     const json_t *parameters = json_object_get(one, "parameters");
     for (size_t i = 0; i < json_array_size(parameters); i++) take_parameter(all, column, json_array_get(parameters, i));
@@ -221,7 +221,7 @@ json_t *drawn_histograms(const char *path, int64_t bytes)
 {
     char *line = NULL;
     size_t room = 0;
-    FILE *f = is_plain_file(path) ? open_stream_to_read(path) : NULL;
+    FILE *f = is_regular_file(path) ? open_stream_to_read(path) : NULL;
     json_t *drawn = NULL;
     if (!f) return json_null();
     Steps steps = steps_of(f, &line, &room);

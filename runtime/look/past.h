@@ -42,7 +42,7 @@ void free_past(Past_run *r);
 typedef enum Run_state { RUNS_NOW, DONE, STOPPED, DIVERGED, CUT_OFF } Run_state;
 extern const char *const state_words[]; /* "running", "done", "stopped", "diverged", "cut off" */
 bool looks_like_run(const char *folder);
-bool is_plain_file(const char *path);
+bool is_regular_file(const char *path);
 /* config and about may be NULL. */
 Run_state state_of_run(const char *folder, const json_t *config, const json_t *about, double last_step);
 json_t *json_of_file(const char *folder, const char *name, char **fault); /* NULL: not there, or *fault, from malloc */

@@ -10,7 +10,7 @@
 
 enum { MOST_KERNELS = 400, MOST_TURNS = 16 };
 
-static double number_in(const json_t *object, const char *name)
+static double amount_in(const json_t *object, const char *name)
 {
     double x = json_number_value(json_object_get(object, name));
     return isfinite(x) ? x : 0;
@@ -18,7 +18,7 @@ static double number_in(const json_t *object, const char *name)
 
 static int longest_first(const void *a, const void *b)
 {
-    double x = number_in(*(json_t *const *)a, "ms"), y = number_in(*(json_t *const *)b, "ms");
+    double x = amount_in(*(json_t *const *)a, "ms"), y = amount_in(*(json_t *const *)b, "ms");
     return (x < y) - (x > y);
 }
 
@@ -34,7 +34,7 @@ static void add_to_rest(json_t *rest, const json_t *kernel)
     }
     static const char *const added[] = {"ms", "floor_ms"};
     for (int i = 0; i < 2; i++)
-        put_json(sum, added[i], json_real(number_in(sum, added[i]) + number_in(kernel, added[i])));
+        put_json(sum, added[i], json_real(amount_in(sum, added[i]) + amount_in(kernel, added[i])));
     put_json(sum, "kernels", json_integer(json_integer_value(json_object_get(sum, "kernels")) + 1));
 }
 

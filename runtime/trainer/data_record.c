@@ -35,7 +35,7 @@ struct Data_record {
 
 /* ------------------------------------------------------------------ batches */
 
-static void add_piece(Lengths *l, int64_t length)
+static void count_length(Lengths *l, int64_t length)
 {
     if (l->pieces++ == 0 || length < l->shortest) l->shortest = length;
     if (length > l->longest) l->longest = length;
@@ -51,7 +51,7 @@ static void add_packed(Lengths *l, const int32_t *segment, int64_t rows, int64_t
     for (int64_t r = 0; r < rows; r++, segment += seq)
         for (int64_t i = 0, end; i < seq; i = end) {
             for (end = i + 1; end < seq && segment[end] == segment[i]; end++) {}
-            if (segment[i] > 0) add_piece(l, end - i);
+            if (segment[i] > 0) count_length(l, end - i);
         }
     l->places += rows * seq;
 }
@@ -60,7 +60,7 @@ static void add_lengths(Lengths *l, const int32_t *length, int64_t rows, int64_t
 {
     l->most_places = most;
     for (int64_t r = 0; r < rows; r++)
-        if (length[r] >= 0) add_piece(l, length[r] < most ? length[r] : most);
+        if (length[r] >= 0) count_length(l, length[r] < most ? length[r] : most);
     l->places += rows * most;
 }
 

@@ -54,7 +54,7 @@ static int64_t sampled_of(int64_t elements)
 }
 
 /* Mixes the bits of x (SplitMix64, Steele, Lea, Flood 2014). */
-static uint64_t mixed(uint64_t x)
+static uint64_t scattered(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -68,7 +68,7 @@ static int64_t place_of_sample(const Looked *p, int64_t i)
     int64_t low = (int64_t)((double)p->elements * (double)i / (double)p->sampled);
     int64_t high = (int64_t)((double)p->elements * (double)(i + 1) / (double)p->sampled),
             each = copy_elements(p->param);
-    int64_t e = high > low + 1 ? low + (int64_t)(mixed((uint64_t)i) % (uint64_t)(high - low)) : low;
+    int64_t e = high > low + 1 ? low + (int64_t)(scattered((uint64_t)i) % (uint64_t)(high - low)) : low;
     return p->copy >= 0 ? copy_place(p->param, p->copy, e) : copy_place(p->param, e / each, e % each);
 }
 
