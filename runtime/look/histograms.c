@@ -226,7 +226,7 @@ json_t *drawn_histograms(const char *path, int64_t bytes)
     if (!f) return json_null();
     Steps steps = steps_of(f, &line, &room);
     Strips *last = must_alloc(sizeof *last), *all = must_alloc(sizeof *all);
-    choose_columns(last, &(Steps){steps.at + (steps.n ? steps.n - 1 : 0), steps.n > 0}, 1);
+    if (steps.n) choose_columns(last, &(Steps){steps.at + steps.n - 1, 1}, 1);
     read_strips(last, f, &line, &room);
     int columns = columns_for(last, bytes);
     choose_columns(all, &steps, columns);
