@@ -236,8 +236,9 @@ static void start_file(Histograms *h, const char *before, int64_t step)
     if (f) fclose(f);
     close_out(o);
     replace_file(aside, h->path, &h->fault);
-    if (!h->fault.path) h->fd = open(h->path, O_WRONLY | O_APPEND | O_CLOEXEC);
-    if (h->fd < 0) set_fault(&h->fault, h->path, "written");
+    if (h->fault.path) unlink(aside);
+    else h->fd = open(h->path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (h->fd < 0) set_fault(&h->fault, h->path, "written"); /* unless there is one */
     free(aside);
     free(line);
 }
