@@ -146,8 +146,7 @@ static void add_histograms(void *logs, const json_t *line)
 {
     Logs *l = logs;
     for (int i = 0; i < l->n; i++)
-        if (!l->log[i].fault.path && l->log[i].form->add_histograms)
-            l->log[i].form->add_histograms(&l->log[i], line);
+        if (!l->log[i].fault.path && l->log[i].form->add_histograms) l->log[i].form->add_histograms(&l->log[i], line);
 }
 
 void add_histograms_to_logs(Logs *l, const char *line)
