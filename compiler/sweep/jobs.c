@@ -54,7 +54,7 @@ static const char *run_command(const Sweep *s, int trial, int seed, int rung)
     say(&c, "exec %s train", shell_quoted(format("%s/trainer", t->build->folder)));
     for (int i = 0; i < s->words.n; i++) say(&c, " %s", shell_quoted(s->words.at[i]));
     for (int i = 0; i < s->for_run.n; i++) say(&c, " --set %s", shell_quoted(s->for_run.at[i]));
-    say(&c, "%s%s --no-report --seed %lld --threads %lld --out %s", t->run_sets, steps_words(s, rung),
+    say(&c, "%s%s --no-report --no-profile --seed %lld --threads %lld --out %s", t->run_sets, steps_words(s, rung),
         (long long)s->seed + seed, (long long)s->threads, shell_quoted(folder));
     if (!s->keeps) say(&c, " --keep-last 1");
     if (newest_checkpoint(folder, INT64_MAX) >= 0) say(&c, " --resume");

@@ -2,7 +2,7 @@
 set(LATHE_PAGE_FOLDER ${CMAKE_CURRENT_LIST_DIR})
 function(embed_page FILE)
   set(TEXT "/* made from runtime/look/page.* by embed.cmake */\n")
-  foreach(PART page.html page.css page.js page_run.js)
+  foreach(PART page.html page.css page.js page_time.js page_strips.js page_run.js)
     set(FROM ${LATHE_PAGE_FOLDER}/${PART})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${FROM})
     file(READ ${FROM} BYTES HEX)

@@ -1,4 +1,5 @@
-/* page.c: puts a report together: the page (page.html, page.css, page.js, page_run.js), dygraphs, and the data.
+/* page.c: puts a report together: the page (page.html, page.css, page.js, page_time.js, page_strips.js, page_run.js),
+ * dygraphs, and the data.
  *
  * What comes from runs is in the page once, as JSON in a script that is not executed; page.js puts it into the document
  * as text.  So no name, sample or setting can become markup. */
@@ -9,7 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
-extern const unsigned char page_html[], page_css[], page_js[], page_run_js[]; /* embed.cmake */
+extern const unsigned char page_html[], page_css[], page_js[], page_time_js[], page_strips_js[],
+    page_run_js[]; /* embed.cmake */
 
 enum { MOST_BYTES = 1000000, POINTS = 40000 };
 
@@ -31,9 +33,14 @@ static void put_page(FILE *f, const Charts *charts, const char *data)
     const struct {
         const char *name, *text;
         bool code;
-    } parts[] = {{"@STYLE@", (const char *)page_css, false}, {"@CHARTS_STYLE@", charts->style, false},
-                 {"@CHARTS@", charts->code, true},           {"@DATA@", data, false},
-                 {"@SCRIPT@", (const char *)page_js, true},  {"@REST@", (const char *)page_run_js, true}};
+    } parts[] = {{"@STYLE@", (const char *)page_css, false},
+                 {"@CHARTS_STYLE@", charts->style, false},
+                 {"@CHARTS@", charts->code, true},
+                 {"@DATA@", data, false},
+                 {"@SCRIPT@", (const char *)page_js, true},
+                 {"@TIME@", (const char *)page_time_js, true},
+                 {"@STRIPS@", (const char *)page_strips_js, true},
+                 {"@REST@", (const char *)page_run_js, true}};
     for (const char *at = (const char *)page_html; *at;) {
         const char *mark = strchr(at, '@');
         size_t n = mark ? (size_t)(mark - at) : strlen(at), length = 1;

@@ -103,6 +103,7 @@ static json_t *series_json(const Series *s, int most, Places *places)
 
 /* ------------------------------------------------------------------ samples */
 
+enum { HISTOGRAMS = 250000 }; /* bytes of a page */
 enum { MOST_TEXT = 4000, MOST_ARRAYS = 16, MOST_ELEMENTS = 1 << 12 };
 
 static json_t *first_of_text(const json_t *text)
@@ -183,7 +184,15 @@ static json_t *about_json(const Past_run *r)
     return all;
 }
 
-static json_t *run_json(const Past_run *r, int most, size_t arrays)
+static json_t *histograms_of(const Past_run *r, int64_t bytes)
+{
+    char *path = text_of("%s/histograms.jsonl", r->folder);
+    json_t *drawn = drawn_histograms(path, bytes);
+    free(path);
+    return drawn;
+}
+
+static json_t *run_json(const Past_run *r, int most, size_t arrays, int64_t histograms)
 {
     Places places = {.all = json_array()};
     json_t *all = json_object(), *series = json_array();
@@ -197,7 +206,10 @@ static json_t *run_json(const Past_run *r, int most, size_t arrays)
     put_json(all, "unit", r->unit ? json_string(r->unit) : json_null());
     put_json(all, "config", or_null(r->config));
     put_json(all, "about", about_json(r));
-    put_json(all, "eval", or_null(r->eval));
+    put_json(all, "eval", r->eval ? drawn_scores(r->eval) : json_null());
+    put_json(all, "profile", r->profile ? drawn_profile(r->profile) : json_null());
+    put_json(all, "histograms", histograms_of(r, histograms));
+    put_json(all, "data", or_null(r->data));
     put_json(all, "series", series);
     put_json(all, "places", places.all);
     put_json(all, "samples", samples_json(r->samples, arrays));
@@ -216,7 +228,7 @@ json_t *page_json(Past_run *const *runs, int n, int64_t points, bool watched)
     int most = (int)(points / series);
     most = most < 40 ? 40 : most;
     for (int i = 0; i < n; i++)
-        add_json(list, run_json(runs[i], most, (size_t)(MOST_ARRAYS / n > 0 ? MOST_ARRAYS / n : 1)));
+        add_json(list, run_json(runs[i], most, (size_t)(MOST_ARRAYS / n > 0 ? MOST_ARRAYS / n : 1), HISTOGRAMS / n));
     strftime(made, sizeof made, "%Y-%m-%d %H:%M UTC", gmtime(&now));
     put_json(all, "made", json_string(made));
     put_json(all, "watched", json_boolean(watched));

@@ -45,19 +45,28 @@ function showSamples(r, to) {
 
 /* ------------------------------------------------------------------ what `trainer eval` found */
 
-function showConfusion(confusion, to) {
+function showConfusion(confusion, names, to) {
+  const nameOf = k => Array.isArray(names) && typeof names[k] === 'string' ? names[k] : k;
   const n = confusion.length;
   if (!n || n > 40 || !confusion.every(row => Array.isArray(row) && row.length === n && row.every(isNumber))) return;
   const rows = confusion.map((row, k) => {
     const sum = row.reduce((a, b) => a + b, 0);
-    return make('tr', {}, make('th', { scope: 'row' }, k), ...row.map((x, i) => {
-      const cell = make('td', { title: 'class ' + k + ' taken for ' + i }, x), share = sum ? x / sum : 0;
+    return make('tr', {}, make('th', { scope: 'row' }, nameOf(k)), ...row.map((x, i) => {
+      const cell = make('td', { title: 'class ' + nameOf(k) + ' taken for ' + nameOf(i) }, x), share = sum ? x / sum : 0;
       if (x) cell.style.background = 'color-mix(in srgb, var(' + (i === k ? '--c0' : '--c1') + ') ' + Math.round(8 + 35 * share) + '%, transparent)';
       return cell;
     }));
   });
   to.append(make('h3', {}, 'Confusion'), make('p', { class: 'quiet' }, 'A row for each class of the data, a column for each that the model says.'),
-    make('div', { class: 'wide' }, make('table', { class: 'confusion' }, make('thead', {}, make('tr', {}, make('th', {}, ''), ...confusion.map((_, i) => make('th', { class: 'number' }, i)))), make('tbody', {}, ...rows))));
+    make('div', { class: 'wide' }, make('table', { class: 'confusion' }, make('thead', {}, make('tr', {}, make('th', {}, ''), ...confusion.map((_, i) => make('th', { class: 'number' }, nameOf(i))))), make('tbody', {}, ...rows))));
+}
+
+/* Of many classes: [rows, class, what it is taken for]. */
+function showConfused(list, names, to) {
+  const nameOf = k => Array.isArray(names) && typeof names[k] === 'string' ? names[k] : String(k), seen = list.filter(c => Array.isArray(c) && c.length === 3 && c.every(isNumber));
+  if (!seen.length) return;
+  to.append(make('h3', {}, 'What is most often confused'), make('div', { class: 'wide' }, make('table', {}, make('thead', {}, make('tr', {}, make('th', { class: 'number' }, 'rows'), make('th', {}, 'of class'), make('th', {}, 'taken for'))),
+    make('tbody', {}, ...seen.map(([rows, k, i]) => make('tr', {}, make('td', { class: 'number' }, rows), make('td', {}, nameOf(k)), make('td', {}, nameOf(i))))))));
 }
 
 function showCalibration(bins, to) {
@@ -77,8 +86,9 @@ function showEvaluation(r, to) {
   const m = isObject(r.eval) ? r.eval.metrics : null;
   if (!isObject(m)) return;
   const numbers = Object.entries(m).filter(([, v]) => isNumber(v));
-  to.append(make('h3', {}, 'Evaluation'), make('dl', { class: 'facts' }, ...numbers.flatMap(([k, v]) => [make('dt', {}, k), make('dd', { class: 'number' }, numberText(v))])));
-  if (Array.isArray(m.confusion)) showConfusion(m.confusion, to);
+  to.append(make('h3', {}, 'Evaluation' + (isNumber(r.eval.over) ? ' over ' + grouped(r.eval.over) + ' rows' : '')), make('dl', { class: 'facts' }, ...numbers.flatMap(([k, v]) => [make('dt', {}, k), make('dd', { class: 'number' }, numberText(v))])));
+  if (Array.isArray(m.confusion)) showConfusion(m.confusion, r.eval.classes, to);
+  if (Array.isArray(m.confused)) showConfused(m.confused, r.eval.classes, to);
   if (Array.isArray(m.calibration)) showCalibration(m.calibration, to);
 }
 
@@ -101,43 +111,76 @@ function treeOf(parameters) {
   return root;
 }
 
-function treeNode(name, node, all) {
-  while (node.children.size === 1 && all !== node.count) {
+function treeNode(name, node, root) {
+  const time = timeOfLayer(node, root);
+  while (node.children.size === 1 && root !== node) {
     const [[inner, only]] = node.children;
     name += '.' + inner, node = only;
   }
-  const leaf = node.leaf, share = all ? ' · ' + (100 * node.count / all).toFixed(1) + ' %' : '';
-  const amount = make('span', { class: 'amount' }, grouped(node.count) + ' · ' + bytesText(node.bytes) + share);
+  const leaf = node.leaf, share = root.count ? ' · ' + (100 * node.count / root.count).toFixed(1) + ' %' : '';
+  const amount = node.count ? make('span', { class: 'amount' }, grouped(node.count) + ' · ' + bytesText(node.bytes) + share) : null;
   if (!node.children.size) {
-    const copies = leaf.copies && leaf.copies.length ? leaf.copies.join(' × ') + ' × ' : '';
-    return make('div', { class: 'leaf' }, make('code', {}, name), amount, make('span', { class: 'amount' }, copies + '[' + (leaf.shape || []).join(', ') + ']' + (leaf.trained === false ? ', frozen' : '') + (leaf.where ? ', ' + leaf.where : '')));
+    const copies = leaf && leaf.copies && leaf.copies.length ? leaf.copies.join(' × ') + ' × ' : '';
+    return make('div', { class: 'leaf' }, time, make('code', {}, name), amount, leaf ? make('span', { class: 'amount' }, copies + '[' + (leaf.shape || []).join(', ') + ']' + (leaf.trained === false ? ', frozen' : '') + (leaf.where ? ', ' + leaf.where : '')) : null);
   }
-  return make('details', { open: all === node.count }, make('summary', {}, make('code', {}, name), amount), ...[...node.children].map(([k, n]) => treeNode(k, n, all)));
+  return make('details', { open: root === node }, make('summary', {}, time, make('code', {}, name), amount), ...[...node.children].map(([k, n]) => treeNode(k, n, root)));
 }
 
 function showLayers(r, to) {
   const list = r.about && r.about.parameters;
   if (!Array.isArray(list) || !list.length) return;
-  const root = treeOf(list);
-  to.append(make('h3', {}, 'Layers: parameters and bytes'), make('div', { class: 'tree' }, treeNode((r.config && r.config.model) || 'model', root, root.count)));
+  const root = treeOf(list), turns = turnsOf(r);
+  addTimes(root, turns);
+  to.append(make('h3', {}, 'Layers: parameters and bytes' + (turns.length ? ', time of a step' : '')), make('div', { class: 'tree' }, treeNode((r.config && r.config.model) || 'model', root, root)));
+  if (turns.length) to.append(make('p', { class: 'quiet' }, 'Forward and backward; a kernel that computes several layers counts for one of them.'));
+}
+
+/* ------------------------------------------------------------------ data */
+
+function lengthChart(l) {
+  const bins = l.bins.filter(isNumber), most = Math.max(...bins), wide = 300, high = 90, each = wide / bins.length;
+  const svg = drawn('svg', { class: 'plan lengths', viewBox: '0 0 ' + wide + ' ' + (high + 18), width: wide, height: high + 18, role: 'img',
+    'aria-label': 'Lengths of ' + l.of + ': ' + l.shortest + ' to ' + l.longest + ' of ' + l.row + ' places' });
+  svg.style.maxWidth = wide + 'px';
+  bins.forEach((n, i) => {
+    const from = Math.ceil(i * l.row / (bins.length - 1)), to = i === bins.length - 1 ? l.row : Math.ceil((i + 1) * l.row / (bins.length - 1)) - 1;
+    if (n > 0) svg.append(drawn('rect', { x: i * each, y: high - high * n / most, width: each, height: Math.max(1, high * n / most), fill: 'var(--c0)' }, drawn('title', {}, grouped(n) + ' of ' + from + (to > from ? ' to ' + to : '') + ' tokens')));
+  });
+  svg.append(drawn('line', { x1: 0, x2: wide, y1: high, y2: high, stroke: 'var(--line)' }), drawn('text', { x: 0, y: high + 14 }, '0'), drawn('text', { x: wide, y: high + 14, 'text-anchor': 'end' }, l.row + ' tokens'));
+  return svg;
+}
+
+function lengthFigure(l) {
+  const mean = l.used / l.pieces, waste = 1 - l.used / l.places;
+  return make('figure', {}, lengthChart(l), make('figcaption', {}, grouped(l.pieces) + ' ' + l.of + ' of ' + l.shortest + ' to ' + l.longest + ' tokens, ' + numberText(Number(mean.toPrecision(3))) + ' on average, ' +
+    percent(l.full / l.pieces) + ' of them fill a row; ' + percent(waste) + ' of places are padding'));
+}
+
+function pairsText(p) {
+  if (!isObject(p) || !(p.pairs > 0) || !['source', 'target', 'longest_source', 'longest_target', 'cut', 'skipped'].every(k => isNumber(p[k]))) return null;
+  return 'sources of ' + Math.round(p.source / p.pairs) + ' tokens on average, up to ' + p.longest_source + ', targets of ' + Math.round(p.target / p.pairs) + ', up to ' + p.longest_target + '; ' +
+    percent(p.cut / p.pairs) + ' cut, ' + grouped(p.skipped) + ' left out (of ' + grouped(p.pairs) + ' kept for evaluation)';
+}
+
+function showData(r, to) {
+  const d = r.data;
+  if (!isObject(d)) return;
+  const sources = (Array.isArray(d.sources) ? d.sources : []).filter(isObject);
+  const lengths = (Array.isArray(d.lengths) ? d.lengths : []).filter(l => isObject(l) && Array.isArray(l.bins) && l.bins.length > 1 && l.pieces > 0 && l.places > 0 && l.row > 0);
+  const of = (n, unit) => isNumber(n) ? grouped(n) + ' ' + unit : null, text = d.unit === 'tokens';
+  const facts = [['to train on', of(d.train, d.unit)], ['to evaluate', isNumber(d.val) && d.val > 0 ? of(d.val, d.train === null ? d.items : d.unit) : null], ['a step', isNumber(d.items_a_step) ? of(d.items_a_step, d.items) + (text ? ', ' + of(d.places_a_step, 'places') : '') : null],
+    ['targets that count', d.targets > 0 ? percent(d.counted / d.targets) + ' of places' + (d.steps > 0 ? ', ' + of(d.counted / d.steps, 'a step') : '') : null],
+    ...sources.map(s => [s.path || 'files', [s.files, sources.length > 1 && isNumber(s.share) ? percent(s.share) + ' of rows' : null,
+      s.held_documents > 0 ? 'documents of ' + numberText(s.shortest) + ' to ' + numberText(s.longest) + ' tokens, ' + numberText(Math.round(s.held_tokens / s.held_documents)) + ' on average, ' + percent(s.split / s.held_documents) + ' of them longer than a row (of ' + grouped(s.held_documents) + ' kept for evaluation)' : null, pairsText(s.held_pairs)].filter(x => x).join('; ')])];
+  to.append(make('h3', {}, 'Data'), make('dl', { class: 'facts' }, ...facts.filter(f => f[1]).flatMap(([k, v]) => [make('dt', {}, k), make('dd', {}, v)])));
+  if (lengths.length) to.append(make('div', { class: 'pictures' }, ...lengths.map(lengthFigure)));
 }
 
 /* ------------------------------------------------------------------ memory */
 
 function showCategories(memory, to) {
-  const parts = Object.entries(memory.categories || {}).filter(([, b]) => isNumber(b) && b > 0), all = parts.reduce((n, p) => n + p[1], 0);
-  if (!all) return;
-  const bar = make('div', { class: 'bar', role: 'img', 'aria-label': 'Memory by category' });
-  const rows = parts.map(([name, bytes], i) => {
-    const piece = make('span', { title: name + ' ' + bytesText(bytes) });
-    piece.style.flex = bytes / all + ' 0 0';
-    piece.style.background = colourOf(i);
-    if (i >= COLOURS) piece.style.opacity = .6;
-    bar.append(piece);
-    const box = drawn('svg', { width: 14, height: 12, 'aria-hidden': 'true' }, drawn('rect', { width: 12, height: 12, fill: colourOf(i), opacity: i >= COLOURS ? .6 : 1 }));
-    return make('li', {}, box, name + ' ' + bytesText(bytes));
-  });
-  to.append(make('h3', {}, 'Memory: ' + grouped(all) + ' bytes planned'), bar, make('ul', { class: 'legend' }, ...rows));
+  const parts = Object.entries(memory.categories || {}).filter(([, b]) => isNumber(b) && b > 0);
+  if (parts.length) to.append(make('h3', {}, 'Memory: ' + grouped(sumOf(parts, p => p[1])) + ' bytes planned'), ...shareBar('Memory by category', parts.map(([name, bytes]) => [name, bytes, name + ' ' + bytesText(bytes)])));
 }
 
 function showMemory(r, to) { if (r.about && isObject(r.about.memory)) showCategories(r.about.memory, to); }
@@ -178,11 +221,14 @@ function showPlan(r, to) {
 }
 
 function showKernels(r, to) {
-  const list = r.about && r.about.plan && r.about.plan.kernels;
+  const plan = r.about && r.about.plan, list = plan && plan.kernels, turns = turnsOf(r);
   if (!Array.isArray(list) || !list.length) return;
+  const turn = turns.find(t => (t.turn || '') === (plan.turn || '')), timed = new Map(turn ? rowsOfTurn(turn).map(k => [k.lap, k]) : []);
+  const times = k => timed.size ? ['ms', 'floor_ms'].map(of => make('td', { class: 'number' }, timed.has(k.lap) && isNumber(timed.get(k.lap)[of]) ? timed.get(k.lap)[of].toFixed(3) : '')) : [];
+  const heads = [['', 1], ['kernel'], ['what'], ['layer'], ['line'], ['flop a call', 1], ['bytes a call', 1], ...(timed.size ? [['ms a step', 1], ['floor', 1]] : [])];
   const rows = list.map(k => make('tr', {}, make('td', { class: 'number' }, k.lap), make('th', { scope: 'row' }, make('code', {}, k.name)), make('td', {}, make('code', {}, k.formula)), make('td', {}, k.path), make('td', {}, k.where),
-    make('td', { class: 'number' }, grouped(k.flops)), make('td', { class: 'number' }, grouped(k.bytes))));
-  to.append(make('details', {}, make('summary', {}, list.length + ' kernels of a step'), make('div', { class: 'wide' }, make('table', {}, make('thead', {}, make('tr', {}, ...['', 'kernel', 'what', 'layer', 'line', 'flop a call', 'bytes a call'].map((t, i) => make('th', { class: i > 4 ? 'number' : null }, t)))), make('tbody', {}, ...rows)))));
+    make('td', { class: 'number' }, grouped(k.flops)), make('td', { class: 'number' }, grouped(k.bytes)), ...times(k)));
+  to.append(make('details', {}, make('summary', {}, list.length + ' kernels of a step'), make('div', { class: 'wide' }, make('table', {}, make('thead', {}, make('tr', {}, ...heads.map(([t, number]) => make('th', { class: number ? 'number' : null }, t)))), make('tbody', {}, ...rows)))));
 }
 
 /* ------------------------------------------------------------------ commands and environment */
@@ -204,7 +250,7 @@ function showOne(r) {
   to.replaceChildren();
   byId('one-title').textContent = runs.length > 1 ? 'One run: ' + r.title : 'This run';
   if (!r.about) to.append(make('p', { class: 'quiet' }, 'There is no run.json, so layers, memory plan and commands are not known: this run is of an older trainer.'));
-  for (const show of [showSamples, showEvaluation, showLayers, showMemory, showPlan, showKernels, showStarts])
+  for (const show of [showSamples, showEvaluation, showData, showTime, showLayers, showStrips, showMemory, showPlan, showKernels, showStarts])
     try { show(r, to); } catch (e) { to.append(make('p', { class: 'fault' }, 'A part of run.json is not as this version of Lathe knows it: ' + e.message)); }
 }
 
@@ -235,9 +281,9 @@ function listen() {
   byId('reset').onclick = () => setWindow(null, null);
   byId('controls').onsubmit = event => event.preventDefault();
   byId('chosen').onchange = () => showOne(runs[Number(byId('chosen').value)]);
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { showRuns(); showLegend(); drawCharts(); });
-  addEventListener('beforeprint', () => { showRuns(); showLegend(); drawCharts(); });
-  addEventListener('afterprint', () => { showRuns(); showLegend(); drawCharts(); });
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { showRuns(); showLegend(); drawCharts(); drawStrips(); });
+  addEventListener('beforeprint', () => { showRuns(); showLegend(); drawCharts(); drawStrips(); });
+  addEventListener('afterprint', () => { showRuns(); showLegend(); drawCharts(); drawStrips(); });
 }
 
 const tellSmoothing = () => byId('smoothed').textContent = view.smooth ? (view.smooth / 100).toFixed(2) : 'off';

@@ -171,6 +171,8 @@ Past_run *read_past(const char *folder)
     r->config = read_part(r, "config.json");
     r->about = read_part(r, "run.json");
     r->eval = read_part(r, "eval.json");
+    r->profile = read_part(r, "profile.json");
+    r->data = read_part(r, "data.json");
     read_metrics_file(r);
     if (r->crowded)
         put_fault(r, text_of("%s: more than %d numbers by name; the others are left out", folder, MOST_SERIES));
@@ -179,7 +181,7 @@ Past_run *read_past(const char *folder)
 
 void free_past(Past_run *r)
 {
-    json_t *const parts[] = {r->config, r->about, r->eval, r->samples, r->faults};
+    json_t *const parts[] = {r->config, r->about, r->eval, r->profile, r->data, r->samples, r->faults};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) json_decref(parts[i]);
     for (int i = 0; i < r->n; i++) free_series(r->series[i]);
     free(r->folder);

@@ -1,4 +1,5 @@
-/* past.h: a run, as its folder tells of it: config.json, run.json, metrics.jsonl, eval.json. */
+/* past.h: a run, as its folder tells of it: config.json, run.json, metrics.jsonl, eval.json, profile.json,
+ * data.json. */
 #ifndef LATHE_LOOK_PAST_H
 #define LATHE_LOOK_PAST_H
 
@@ -14,6 +15,8 @@ typedef struct Past_run {
     char *folder, *name;        /* name: the last part of its path */
     json_t *config, *about;     /* config.json; run.json; NULL: not there, or not to be read */
     json_t *eval;               /* eval.json: what `trainer eval --json` printed */
+    json_t *profile;            /* profile.json: the time of each kernel */
+    json_t *data;               /* data.json: lengths of texts, padding */
     Series *series[MOST_SERIES];
     int n;
     json_t *samples;            /* the last MOST_SAMPLES lines of samples */
@@ -40,6 +43,7 @@ void call_trials(Past_run *const *runs, int n); /* look/trials.c: names of runs 
 typedef enum Run_state { RUNS_NOW, DONE, STOPPED, DIVERGED, CUT_OFF } Run_state;
 extern const char *const state_words[]; /* "running", "done", "stopped", "diverged", "cut off" */
 bool looks_like_run(const char *folder);
+bool is_regular_file(const char *path);
 /* config and about may be NULL. */
 Run_state state_of_run(const char *folder, const json_t *config, const json_t *about, double last_step);
 json_t *json_of_file(const char *folder, const char *name, char **fault); /* NULL: not there, or *fault, from malloc */

@@ -24,6 +24,12 @@ static bool is_file_of_run(const char *folder, const char *name, struct stat *ab
     return is;
 }
 
+bool is_regular_file(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode);
+}
+
 bool looks_like_run(const char *folder)
 {
     struct stat about;

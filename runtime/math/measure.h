@@ -13,5 +13,9 @@ double copy_rate(int64_t bytes);
 double product_rate(Lathe_dtype real, void *room, int64_t bytes);
 double curve_rate(void);    /* tanh of floats in cache, elements per second */
 double call_seconds(void);  /* to wake all threads and to wait for them: a median */
+/* The same in about `seconds`, in a room whose contents are lost; the product is the largest for which there is room
+ * and time.  0: too small a room. */
+double copy_rate_in(char *room, int64_t bytes, double seconds);
+double product_rate_in(Lathe_dtype real, char *room, int64_t bytes, double seconds);
 
 #endif

@@ -87,7 +87,7 @@ typedef struct Rates {              /* of one update, for every element */
 Rates rates_of(const Optimizer *o, int64_t step, const Pace *pace);
 /* By the recipe, for gradients with that norm. */
 Pace pace_at(const Lathe_recipe *r, int64_t step, double norm); /* seed 0 */
-enum { LAP_NORM = -1, LAP_DIRECTION = -2, LAP_UPDATE = -3 }; /* the laps that a step adds to its entry's: see LAP */
+enum { LAP_NORM = -1, LAP_DIRECTION = -2, LAP_UPDATE = -3, LAP_ASIDE = -4 }; /* the laps that a step adds to its entry's: see LAP; aside: no part of it */
 /* Updates params in one pass; step counts from 0. */
 void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step, const Pace *pace);
 

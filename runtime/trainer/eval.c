@@ -1,4 +1,5 @@
 /* eval.c: loss and metrics over the whole validation part, each item counted once; `trainer eval`. */
+#include "base/file.h"
 #include "base/json_text.h"
 #include "base/words.h"
 #include "data/data.h"
@@ -371,6 +372,34 @@ void add_task_metric(Scores *s, const Data *d, const Memory *m, const Trainer *t
     Metrics *x = task_metrics(&p, m);
     s->value[s->task] = x ? metric_of_task(x, s->name[s->task]) : NAN;
     s->complete = !interrupted;
+    free_metrics(x);
+}
+
+static bool has_classes(const Trainer *t, const Data *d)
+{
+    const char *name[MOST_VALUES];
+    return names_of_task(t, d, name) > 0 && strcmp(name[0], "accuracy") == 0;
+}
+
+void keep_scores(const Trainer *t, const Data *d, const Memory *m, const Scores *s, int64_t most)
+{
+    Predictions p = predictions_of(t, d, most);
+    Fault f = {0};
+    if (!has_classes(t, d)) return;
+    Metrics *x = task_metrics(&p, m);
+    if (x && !interrupted) {
+        json_t *all = scores_json(s, d);
+        put_json(all, "metrics", metrics_json(x));
+        put_json(all, "over", json_integer(p.rows));
+        put_json(all, "classes", class_names_json(x));
+        put_json(all, "weights", word_json(weights_path(&(Trainer){.out = t->out})));
+        char *text = json_written(all, JSON_COMPACT | JSON_REAL_PRECISION(15)), *line = text_of("%s\n", text),
+             *path = text_of("%s/eval.json", run_folder(t));
+        replace_text(path, line, &f);
+        clear_fault(&f); /* nothing depends on it */
+        free(text), free(line), free(path);
+        json_decref(all);
+    }
     free_metrics(x);
 }
 

@@ -33,6 +33,9 @@ char *scores_text(const Scores *s, const Data *d); /* "loss 1.9012 | accuracy 0.
 double perplexity_of(const Scores *s);             /* exp of the output cross_entropy, where the loss has more parts, else of the loss */
 json_t *scores_json(const Scores *s, const Data *d);
 
+/* RUN/eval.json, of a classifier: what `trainer eval --json` prints, over at most `most` rows; for its report. */
+void keep_scores(const Trainer *t, const Data *d, const Memory *m, const Scores *s, int64_t most);
+
 /* ---- trainer/eval_texts.c: evaluation of texts that a model writes */
 
 typedef struct Text_eval Text_eval;

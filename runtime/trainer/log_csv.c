@@ -168,4 +168,4 @@ static void free_columns(Log *l)
     free(c);
 }
 
-const Log_form csv_form = {"csv", has_csv, open_csv_log, add_log_row, free_columns};
+const Log_form csv_form = {"csv", has_csv, open_csv_log, add_log_row, NULL, free_columns};

@@ -2,9 +2,9 @@
  * checksum of it, a message and its checksum (TFRecord; CRC-32C, RFC 3720 section 12.1, rotated by 15 bits and
  * shifted); the messages are Event of TensorFlow's event.proto and summary.proto.
  *
- * A number NAME of the split SPLIT is the scalar SPLIT/NAME; a sample is a text.  Each start of the program writes all
- * into a file of a later name, whose first message takes back what the files before say.  A TensorBoard that runs has
- * the last of these open, so it is left; earlier ones are removed. */
+ * A number NAME of the split SPLIT is the scalar SPLIT/NAME; a sample is a text; histograms are of logarithms.  Each
+ * start of the program writes all into a file of a later name, whose first message takes back what the files before
+ * say.  A TensorBoard that runs has the last of these open, so it is left; earlier ones are removed. */
 #include "base/protobuf.h"
 #include "base/words.h"
 #include "model/run.h"
@@ -21,9 +21,18 @@
 enum { WIRE_64 = 1, WIRE_32 = 5 }; /* numbers of 8 and 4 bytes */
 enum { EVENT_TIME = 1, EVENT_STEP = 2, EVENT_VERSION = 3, EVENT_SUMMARY = 5, EVENT_SESSION = 7 };
 enum { SESSION_STATUS = 1, SESSION_START = 1 };
-enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_NUMBER = 2, VALUE_TENSOR = 8, VALUE_METADATA = 9 };
+enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_NUMBER = 2, VALUE_HISTOGRAM = 5, VALUE_TENSOR = 8, VALUE_METADATA = 9 };
 enum { METADATA_PLUGIN = 1, PLUGIN_NAME = 1, TEXTS_TYPE = 1, TEXTS_SHAPE = 2, TEXTS_STRING = 8, TYPE_STRING = 7 };
 enum { SHAPE_AXIS = 2, AXIS_SIZE = 1 };
+enum {
+    HISTOGRAM_MIN = 1,
+    HISTOGRAM_MAX,
+    HISTOGRAM_NUMBER,
+    HISTOGRAM_SUM,
+    HISTOGRAM_SQUARES,
+    HISTOGRAM_LIMITS,
+    HISTOGRAM_BARS
+};
 
 typedef struct Message {
     FILE *f;
@@ -211,6 +220,84 @@ static void add_event(void *log, const json_t *line)
     put_record(l, &event);
 }
 
+/* ------------------------------------------------------------------ histograms */
+
+static uint64_t bits_of(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static void put_double(Message *m, int field, double x)
+{
+    put_field(m, field, WIRE_64);
+    put_fixed(m->f, bits_of(x), 8);
+}
+
+/* Counts by powers of two as a histogram of log2: TensorBoard's axis is linear.  Sums are of the middles of its bars.
+ */
+static void put_powers(Message *m, int64_t from, const json_t *counts)
+{
+    Message limits, bars;
+    double n = 0, sum = 0, squares = 0;
+    size_t size = json_array_size(counts);
+    begin_message(&limits), begin_message(&bars);
+    for (size_t i = 0; i < size; i++) {
+        double count = json_number_value(json_array_get(counts, i)), middle = (double)(from + (int64_t)i) + 0.5;
+        n += count, sum += count * middle, squares += count * middle * middle;
+        put_fixed(limits.f, bits_of(middle + 0.5), 8);
+        put_fixed(bars.f, bits_of(count), 8);
+    }
+    put_double(m, HISTOGRAM_MIN, (double)from);
+    put_double(m, HISTOGRAM_MAX, (double)(from + (int64_t)size));
+    put_double(m, HISTOGRAM_NUMBER, n);
+    put_double(m, HISTOGRAM_SUM, sum);
+    put_double(m, HISTOGRAM_SQUARES, squares);
+    put_message(m, HISTOGRAM_LIMITS, &limits);
+    put_message(m, HISTOGRAM_BARS, &bars);
+}
+
+static void put_histogram(Message *values, const char *of, const json_t *parameter, const char *member)
+{
+    const char *name = json_string_value(json_object_get(parameter, "name"));
+    const json_t *spread = json_object_get(parameter, member), *counts = json_object_get(spread, "counts");
+    Message value, histogram;
+    if (!name || !json_is_array(counts)) return;
+    char *tag = text_of("%s/%s", of, name);
+    begin_message(&value), begin_message(&histogram);
+    put_string(&value, VALUE_TAG, tag);
+    put_powers(&histogram, json_integer_value(json_object_get(spread, "from")), counts);
+    put_message(&value, VALUE_HISTOGRAM, &histogram);
+    put_message(values, SUMMARY_VALUE, &value);
+    free(tag);
+}
+
+static void add_histogram_event(void *log, const json_t *line)
+{
+    Log *l = log;
+    const json_t *parameter;
+    size_t i;
+    Message event, values;
+    begin_message(&values);
+    json_array_foreach(json_object_get(line, "parameters"), i, parameter)
+    {
+        put_histogram(&values, "log2 gradient", parameter, "gradient");
+        put_histogram(&values, "log2 update per weight", parameter, "ratio");
+    }
+    begin_event(&event, *(double *)l->own);
+    put_message_number(&event, EVENT_STEP, (uint64_t)json_integer_value(json_object_get(line, "step")));
+    put_message(&event, EVENT_SUMMARY, &values);
+    put_record(l, &event);
+}
+
+static void replay_histograms(Log *l, const char *run)
+{
+    char *path = text_of("%s/histograms.jsonl", run);
+    if (access(path, F_OK) == 0) each_line(path, &l->fault, add_histogram_event, l);
+    free(path);
+}
+
 /* ------------------------------------------------------------------ the file */
 
 static void put_start(Log *l)
@@ -266,9 +353,10 @@ static void open_event_log(Log *l, const char *run)
     }
     put_start(l);
     each_line(l->metrics, &l->fault, add_event, l);
+    replay_histograms(l, run);
     if (!l->fault.path) last_number(run, number - 1);
 }
 
 static void free_time(Log *l) { free(l->own); }
 
-const Log_form event_form = {"tensorboard", has_events, open_event_log, add_event, free_time};
+const Log_form event_form = {"tensorboard", has_events, open_event_log, add_event, add_histogram_event, free_time};

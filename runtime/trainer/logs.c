@@ -142,6 +142,18 @@ void add_to_logs(Logs *l, const char *line)
     if (l->n || l->gauges) take_log_line(line, strlen(line), add_line, l);
 }
 
+static void add_histograms(void *logs, const json_t *line)
+{
+    Logs *l = logs;
+    for (int i = 0; i < l->n; i++)
+        if (!l->log[i].fault.path && l->log[i].form->add_histograms) l->log[i].form->add_histograms(&l->log[i], line);
+}
+
+void add_histograms_to_logs(Logs *l, const char *line)
+{
+    if (l->n) take_log_line(line, strlen(line), add_histograms, l);
+}
+
 void close_logs(Logs *l)
 {
     for (int i = 0; i < l->n; i++) {

@@ -20,6 +20,7 @@ typedef struct Wanted_logs {
  * file cannot be written, 2 or 1 if the port is none or cannot be opened. */
 Logs *open_logs(const Wanted_logs *w);
 void add_to_logs(Logs *l, const char *line); /* which metrics.jsonl has already */
+void add_histograms_to_logs(Logs *l, const char *line); /* which histograms.jsonl has already */
 void close_logs(Logs *l);
 
 /* ------------------------------------------------------------------ for the forms */
@@ -42,6 +43,7 @@ typedef struct Log_form {
     bool (*is_there)(const char *run);
     void (*open)(Log *l, const char *run);
     void (*add)(void *log, const json_t *line); /* a Take_line */
+    void (*add_histograms)(void *log, const json_t *line); /* likewise; NULL: it has none */
     void (*close)(Log *l);                      /* of `own` */
 } Log_form;
 extern const Log_form event_form; /* trainer/log_events.c */

@@ -18,6 +18,7 @@
 #include "trainer/about.h"
 #include "trainer/checkpoint.h"
 #include "trainer/eval.h"
+#include "trainer/histograms.h"
 #include "trainer/logs.h"
 #include "trainer/ranks.h"
 #include "trainer/report.h"
@@ -189,7 +190,8 @@ static bool evaluate_weights(Training *r)
         report_text(&r->report, "note: %s is %g at step %lld, which never counts as the best", metric_name(recipe),
                     value, (long long)r->at.step);
     report_samples(r);
-    r->report.spent.evaluation += seconds_now() - from;
+    r->evaluation_took = seconds_now() - from;
+    r->report.spent.evaluation += r->evaluation_took;
     if (late) save_evaluation(r);
     return best;
 }
@@ -199,6 +201,22 @@ static bool evaluate_run(Training *r)
     finish_steps(r);
     if (!r->evaluates || r->at.evaluated == r->at.step) return false;
     return with_averages(r, evaluate_weights);
+}
+
+/* As many rows as the last evaluation, unless that took more than two seconds and a hundredth of the run. */
+static bool keep_last_scores(Training *r)
+{
+    double room = fmax(2, 0.01 * (seconds_now() - r->report.started)), share = room / r->evaluation_took;
+    int64_t rows = share < 1 ? (int64_t)(share * (double)r->scores.items) : r->scores.items;
+    keep_scores(r->t, &r->data, &r->memory, &r->scores, rows < 1 ? 1 : rows);
+    return true;
+}
+
+/* Confusion and calibration, for the report at the end. */
+static void evaluate_for_report(Training *r)
+{
+    bool last = r->scores.n && r->scores.complete && r->at.evaluated == r->at.step;
+    if (last && !interrupted && !r->t->no_report) with_averages(r, keep_last_scores);
 }
 
 static void tell_patience(Training *r)
@@ -247,6 +265,8 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     device_down(r->memory.params, weight_bytes(r->t->model));
     copy_statistics(r->t->model, &r->memory);
     save_weights(r->t->model, before, r->t->base, r->memory.params, r->memory.statistics);
+    close_data_record(r->record);
+    close_run_profile(r->profile, &r->report);
     report_at_end(r->t);
     if (u->name)
         fail(EXIT_DIVERGED, NULL, "step %lld diverged; %s has the parameters before it", (long long)step + 1, before);
@@ -281,6 +301,13 @@ static void report_skipped(Training *r, const Step *s)
                 (long long)s->number + 1, 2 * now, (long long)s->loss_scale.skipped, now);
 }
 
+static void log_histograms(Training *r)
+{
+    char *line = last_histograms(r->t->histograms);
+    if (line) add_histograms_to_logs(r->report.logs, line);
+    free(line);
+}
+
 /* Ends the oldest turn that was begun, and with its last turn the step. */
 static void finish_turn(Training *r)
 {
@@ -289,6 +316,7 @@ static void finish_turn(Training *r)
     if (has_diverged(&s)) diverged(r, s.number, s);
     if (s.skipped) report_skipped(r, &s);
     note_turn(&r->report.notes, u, &s);
+    log_histograms(r);
     if (!is_last_turn(&r->turns, u, s.number)) return;
     s = noted_step(&r->report.notes);
     r->at.loss_scale = s.loss_scale;
@@ -309,12 +337,15 @@ static bool one_step(Training *r)
     double from = seconds_now();
     if (!fill_step(&r->data, r->entry, r->memory.call, step)) return false;
     set_scalars(r->entry, r->memory.call, r->t->seed, step, 0);
+    note_batch(r->record, r->entry, r->memory.call);
     order_step(r->t);
     double data = seconds_now() - from;
     r->at.step++;
     for (int k = 0; k < r->turns.n; k++) {
         if (!turn_is_due(&r->turns.at[k], step)) continue;
+        begin_timed(r->profile, &r->turns.at[k]);
         begin_turn(r->t, &r->turns.at[k], &r->memory, step, data);
+        end_timed(r->profile, &r->turns.at[k]);
         data = 0;
         while (turn_must_end()) finish_turn(r);
     }
@@ -359,6 +390,8 @@ static void all_steps(Training *r)
         r->data_ended = !done && !interrupted;
         if (!done) break;
         if (end_save(r->saver, false)) report_save(r);
+        keep_run_profile(r->profile, &r->report);
+        keep_data_record(r->record);
         if (r->at.step == r->t->recipe.steps || interrupted) break;
         evaluate_and_save(r);
     }
@@ -418,6 +451,7 @@ int train_command(Trainer *t)
     all_steps(&r);
     if (!interrupted && !has_failed(&r)) evaluate_run(&r);
     if (r.at.step || !has_failed(&r)) save_last(&r);
+    evaluate_for_report(&r);
     end_ranks(t);
     if (r.data_ended) tell_end_of_data(&r);
     if (is_tired(&r) && !interrupted) tell_patience(&r);
@@ -425,7 +459,10 @@ int train_command(Trainer *t)
     if (interrupted)
         report_text(&r.report, "interrupted after step %lld of %lld; to continue: `%s`", (long long)r.at.step,
                     (long long)t->recipe.steps, text_of("%s train --resume --out %s", t->program, run_folder(t)));
+    close_data_record(r.record);
+    close_run_profile(r.profile, &r.report);
     close_report(&r.report);
+    close_histograms(t->histograms);
     end_about(t, r.at.step < t->recipe.steps ? "stopped" : "done", r.at.step);
     report_at_end(t);
     if (t->json) print_result(&r);

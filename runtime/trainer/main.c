@@ -147,6 +147,8 @@ static const Option options[] = {
     {"out", REPORT, TEXT, AT(out), NULL, "RUN", "the run's folder (default: the last of runs/NAME-CONFIG, -2, …)"},
     {"to", REPORT, TEXT, AT(to), NULL, "FILE", "the page (default RUN/report.html)"},
     {"no-report", TRAIN, FLAG, AT(no_report), NULL, NULL, "writes no RUN/report.html at the end"},
+    {"no-profile", TRAIN, FLAG, AT(no_profile), NULL, NULL, "times no kernels of steps, for RUN/profile.json and the report"},
+    {"no-histograms", TRAIN, FLAG, AT(no_histograms), NULL, NULL, "writes no RUN/histograms.jsonl: gradients and updates, parameter by parameter"},
     {"out", PREDICT, TEXT, AT(out), NULL, "FILE", "file to write, or -, a CSV on standard output (default)"},
     {"out", GRAD | INIT, TEXT, AT(out), NULL, "FILE", "safetensors file to write"},
     {"resume", TRAIN, RESUME, AT(resume), NULL, "[=PATH]",

@@ -410,6 +410,17 @@ static json_t *confusion_json(const Metrics *m)
     return confusion;
 }
 
+json_t *class_names_json(const Metrics *m)
+{
+    if (!m->classes || !predicted_class(m->p, 0)) return json_null();
+    json_t *all = json_array();
+    for (int64_t k = 0; k < m->k; k++) {
+        const char *name = predicted_class(m->p, k);
+        add_json(all, name ? word_json(name) : json_null());
+    }
+    return all;
+}
+
 json_t *metrics_json(const Metrics *m)
 {
     Value v[MOST_VALUES];

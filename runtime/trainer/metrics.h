@@ -17,6 +17,7 @@ enum { MOST_VALUES = 10 };
 int names_of_metrics(const Predictions *p, const char **name);
 double metric_of_task(const Metrics *m, const char *name); /* one of them */
 void print_metrics(const Metrics *m, const char *items); /* items: "rows" */
+json_t *class_names_json(const Metrics *m); /* null: they have none */
 json_t *metrics_json(const Metrics *m); /* confusion: rows of each class, by what is predicted */
 
 #endif

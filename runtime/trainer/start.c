@@ -18,6 +18,7 @@
 #include "trainer/checkpoint.h"
 #include "trainer/data.h"
 #include "trainer/eval.h"
+#include "trainer/histograms.h"
 #include "trainer/knobs.h"
 #include "trainer/memory.h"
 #include "trainer/ranks.h"
@@ -183,21 +184,24 @@ static void link_again(const Training *r)
 static void open_run(Training *r)
 {
     const char *run = run_folder(r->t);
-    char *folder = r->checkpoint ? folder_of(r->checkpoint) : NULL, *where, *metrics = NULL;
+    char *folder = r->checkpoint ? folder_of(r->checkpoint) : NULL, *where, *metrics = NULL, *histograms = NULL;
     char *checkpoints = text_of("%s/checkpoints", run);
     bool own = folder && same_folder(folder, checkpoints);
     lock_run(run);
     if (folder) metrics = text_of("%s/../metrics.jsonl", folder);
+    if (folder) histograms = text_of("%s/../histograms.jsonl", folder);
     if (prepare_run(run, own ? r->at.step : -1, &where))
         note("%s moved to %s", own ? "later checkpoints were" : "the earlier contents of the run folder were", where);
     if (!own) keep_reference(&r->data, r->t, run);
     if (own) link_again(r);
+    r->t->histograms = open_histograms(r->t, &r->at, histograms);
     open_report(&r->report, r->t, &r->data, r->items, &r->at, metrics);
     r->saver = open_saver(r->t, &r->memory, saved_optimizer(&r->turns), &r->data, r->report.metrics,
                           own ? r->at.step : NOT_SAVED);
     r->saved_at = seconds_now();
     free(folder);
     free(metrics);
+    free(histograms);
     free(checkpoints);
 }
 
@@ -253,6 +257,8 @@ void start_training(Training *r)
 {
     open_run(r);
     r->t->saver = r->saver;
+    r->record = open_data_record(r->t, &r->data, r->items);
+    r->profile = open_run_profile(r->t, &r->turns, &r->memory);
 }
 
 Trial trial_of(Training *r)

@@ -14,6 +14,7 @@
 #include "step/scale.h"
 #include "step/turn.h"
 #include "trainer/checkpoint.h"
+#include "trainer/histograms.h"
 #include "trainer/ranks.h"
 #include "trainer/selftest.h"
 #include "trainer/step.h"
@@ -134,6 +135,7 @@ static void turn_here(const Trainer *t, Turn *u, const Lathe_call *call, const M
     if (isfinite(s->loss) && isfinite(s->norm)) {
         const int64_t update = updates_before(u, s->number) - o->loss_scale.skipped;
         if (o->average) pace.averaged = averaged_share(o, u->recipe, update);
+        if (note_before_update(t->histograms, u, m, s->number, 1 / scale)) LAP(LAP_ASIDE);
         clip_directed(o, call->grads, &pace);
         take_direction(t->model, m, &pace, update);
         optimizer_step(o, m->params, call->grads, update, &pace);
@@ -144,6 +146,7 @@ static void turn_here(const Trainer *t, Turn *u, const Lathe_call *call, const M
     s->forward = parts.seconds[0];
     s->backward = parts.seconds[1];
     s->update = seconds_now() - parts.since;
+    note_after_update(t->histograms, u, m, s->number);
 }
 
 /* The device decides by the norm, without the host. */

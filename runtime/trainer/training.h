@@ -8,8 +8,10 @@
 #include "step/turn.h"
 #include "step/state.h"
 #include "trainer/checkpoint.h"
+#include "trainer/data_record.h"
 #include "trainer/eval.h"
 #include "trainer/report.h"
+#include "trainer/run_profile.h"
 #include "trainer/samples.h"
 #include "trainer/trainer.h"
 #include "trainer/trial.h"
@@ -20,6 +22,8 @@ typedef struct Training {
     Memory memory;
     Step_turns turns;
     Report report;
+    Run_profile *profile; /* NULL: none */
+    Data_record *record;  /* likewise */
     Saver *saver;
     double saved_at; /* seconds_now() of the start of the last save, or of the run */
     Progress at;
@@ -29,6 +33,7 @@ typedef struct Training {
     Samples *samples; /* after evaluations; NULL: none */
     Text_eval *texts; /* of evaluations; NULL: none */
     Scores scores;    /* of the last evaluation */
+    double evaluation_took; /* seconds */
     State from;       /* of the checkpoint resumed from */
     char *checkpoint;
 } Training;

@@ -19,9 +19,25 @@ def leaves(line, before=""):
             yield before + key, value
 
 
+def check_histograms(run, seen):
+    """Bars are of log2: from 2^from on, one a power."""
+    bars, tags = 0, set()
+    for line in map(json.loads, open(f"{run}/histograms.jsonl")):
+        for parameter in line["parameters"]:
+            for of, member in (("log2 gradient", "gradient"), ("log2 update per weight", "ratio")):
+                tag, spread = f"{of}/{parameter['name']}", parameter[member]
+                tags.add(tag)
+                event = next(e for e in seen.Histograms(tag) if e.step == line["step"]).histogram_value
+                assert event.bucket == spread["counts"] and event.num == sum(spread["counts"]), tag
+                assert event.bucket_limit == [spread["from"] + 1 + i for i in range(len(spread["counts"]))], tag
+                bars += len(event.bucket)
+    assert tags == set(seen.Tags()["histograms"])
+    return bars
+
+
 def check(run):
     lines = [json.loads(line) for line in open(f"{run}/metrics.jsonl")]
-    seen = EventAccumulator(run, size_guidance={"scalars": 0, "tensors": 0})
+    seen = EventAccumulator(run, size_guidance={"scalars": 0, "tensors": 0, "histograms": 0})
     seen.Reload()
     table = pandas.read_csv(f"{run}/metrics.csv")
     assert len(table) == len(lines), f"{len(table)} rows for {len(lines)} lines"
@@ -46,6 +62,8 @@ def check(run):
         read = [(e.step, tensor_util.make_ndarray(e.tensor_proto)[0].decode()) for e in seen.Tensors("sample/text")]
         assert read == texts, f"{read[:1]} {texts[:1]}"
         assert seen.SummaryMetadata("sample/text").plugin_data.plugin_name == "text"
+    bars = check_histograms(run, seen)
+    print(f"{run}: {bars} bars of histograms")
     print(f"{run}: {len(lines)} lines, {numbers} numbers, {len(texts)} texts")
 
 

@@ -1,0 +1,188 @@
+/* laps.c: times of the kernels of training steps, for `trainer profile` and for a run's own profile.
+ *
+ * A kernel's floor is the longer of two times: its bytes at the rate of a copy as large as the whole plan, and its
+ * multiply-adds at the rate of a large product. */
+#include "trainer/laps.h"
+#include "base/json_text.h"
+#include "base/words.h"
+#include "lathe_rt.h"
+#include "math/measure.h"
+#include "model/tables.h"
+#include "step/entry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void (*rt_lap)(int kernel);
+
+/* ------------------------------------------------------------------ the clock */
+
+static struct Laps { /* of the current step */
+    int n, room;
+    double begin;
+    struct Lap {
+        int kernel;
+        double end; /* seconds_now() */
+    } * at;
+} laps;
+
+static void add_lap(int kernel, double end)
+{
+    if (laps.n == laps.room) { /* grows in the first step only */
+        laps.room = 2 * laps.room + 64;
+        laps.at = must_grow(laps.at, sizeof *laps.at * (size_t)laps.room);
+    }
+    laps.at[laps.n++] = (struct Lap){kernel, end};
+}
+
+static void take_lap(int kernel) { add_lap(kernel, seconds_now()); }
+
+/* For a step on a device, whose clock starts with the step. */
+static void take_lap_there(int kernel, double seconds)
+{
+    add_lap(kernel, (laps.n ? laps.at[laps.n - 1].end : 0) + seconds);
+}
+
+void begin_laps(void)
+{
+    rt_lap = take_lap;
+    watch_laps(take_lap_there);
+    laps.n = 0;
+    laps.begin = on_device() ? 0 : seconds_now();
+}
+
+void end_laps(void)
+{
+    rt_lap = NULL;
+    watch_laps(NULL);
+}
+
+/* ------------------------------------------------------------------ rows */
+
+static void add_row(Lap_times *p, Lathe_kernel k)
+{
+    p->row[p->rows] = (Lap_row){.k = k, .seconds = must_alloc(sizeof(double) * (size_t)p->most)};
+    p->row_of[k.lap - FIRST_LAP] = p->rows++;
+}
+
+/* All kernels of the entry direction, in one row. */
+static void add_direction(Lap_times *p, const Lathe_model *m)
+{
+    const Lathe_entry *e = find_entry(m, ENTRY_direction);
+    double bytes = (double)m->directed_elements * dtype_size(m->real);
+    if (e)
+        add_row(p, (Lathe_kernel){LAP_DIRECTION, "direction", m->direction.name, "", "", e->flops, 2 * bytes, false});
+}
+
+/* The entry's kernels, and those of the optimizer. */
+void open_laps(Lap_times *p, const Lathe_model *m, const Lathe_entry *e, const Optimizer *o, int64_t most)
+{
+    int last = 0;
+    for (int i = 0; i < e->kernels; i++) last = e->kernel[i].lap > last ? e->kernel[i].lap : last;
+    double flat = (double)o->n * dtype_size(o->real);
+    *p = (Lap_times){.most = most, .step = must_alloc(sizeof(double) * (size_t)most)};
+    p->row = must_alloc(sizeof *p->row * (size_t)(e->kernels + 3));
+    p->row_of = must_alloc(sizeof *p->row_of * (size_t)(last - FIRST_LAP + 1));
+    for (int i = 0; i < e->kernels; i++) add_row(p, e->kernel[i]);
+    add_row(p, (Lathe_kernel){LAP_NORM, "gradient_norm", "norm of all gradients", "", "", 0, flat, false});
+    add_direction(p, m);
+    add_row(p, (Lathe_kernel){LAP_UPDATE, "optimizer_step", "clipping, moments, decay, update", "", "", 0,
+                              flat * (3 + 2 * o->moments), false});
+}
+
+void close_laps(Lap_times *p)
+{
+    for (int i = 0; i < p->rows; i++) free(p->row[i].seconds);
+    free(p->row);
+    free(p->row_of);
+    free(p->step);
+    *p = (Lap_times){0};
+}
+
+void count_laps(Lap_times *p)
+{
+    const int64_t step = p->steps;
+    double before = laps.begin;
+    if (step == p->most) return;
+    p->step[step] = 0;
+    for (int i = 0; i < p->rows; i++) p->row[i].calls = 0, p->row[i].seconds[step] = 0;
+    for (int i = 0; i < laps.n; i++) {
+        Lap_row *r = &p->row[p->row_of[laps.at[i].kernel - FIRST_LAP]];
+        double took = laps.at[i].end - before;
+        before = laps.at[i].end;
+        if (laps.at[i].kernel == LAP_ASIDE) continue;
+        r->calls++;
+        r->seconds[step] += took;
+        p->step[step] += took;
+    }
+    p->begin = laps.begin;
+    p->steps++;
+}
+
+/* Leaves x as it is: more steps may come. */
+static double median_of_copy(const double *x, int64_t n)
+{
+    double *copy = must_alloc(sizeof *copy * (size_t)n);
+    memcpy(copy, x, sizeof *copy * (size_t)n);
+    double median = median_of(copy, n);
+    free(copy);
+    return median;
+}
+
+void settle_laps(Lap_times *p, const Machine_rates *m)
+{
+    if (!p->steps) return;
+    p->step_time = median_of_copy(p->step, p->steps);
+    for (int i = 0; i < p->rows; i++) {
+        Lap_row *r = &p->row[i];
+        double moving = m->copy > 0 ? r->k.bytes / m->copy : 0;
+        double computing = m->product > 0 ? r->k.flops / m->product : 0;
+        r->time = median_of_copy(r->seconds, p->steps);
+        r->floor = (double)r->calls * (moving > computing ? moving : computing);
+    }
+}
+
+/* ------------------------------------------------------------------ for programs */
+
+const char *part_of_step(const Lathe_kernel *k) { return k->lap < 0 ? "update" : k->backward ? "backward" : "forward"; }
+
+json_t *kernel_json(const Lathe_kernel *k)
+{
+    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:f, s:f}", "lap", k->lap, "name", k->name, "part",
+                     part_of_step(k), "formula", k->formula, "path", k->path, "where", utf8_of(k->where), "bytes",
+                     k->bytes, "flops", k->flops);
+}
+
+json_t *times_json(double seconds, double floor)
+{
+    return json_pack("{s:f, s:f, s:f}", "ms", 1e3 * seconds, "floor_ms", 1e3 * floor, "lost_ms",
+                     1e3 * (seconds - floor));
+}
+
+json_t *lap_rows_json(const Lap_times *p)
+{
+    json_t *rows = json_array();
+    for (int i = 0; i < p->rows; i++) {
+        json_t *row = kernel_json(&p->row[i].k);
+        put_json(row, "calls", json_integer(p->row[i].calls));
+        json_object_update_new(row, times_json(p->row[i].time, p->row[i].floor));
+        add_json(rows, row);
+    }
+    return rows;
+}
+
+json_t *trace_json(const Lap_times *p)
+{
+    json_t *events = json_array();
+    double before = p->begin;
+    for (int i = 0; i < laps.n; i++) {
+        const Lathe_kernel *k = &p->row[p->row_of[laps.at[i].kernel - FIRST_LAP]].k;
+        json_t *event = json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f}", "name", k->name, "cat",
+                                  k->flops > 0 ? "product" : "kernel", "ph", "X", "pid", 1, "tid", 1, "ts",
+                                  1e6 * (before - p->begin), "dur", 1e6 * (laps.at[i].end - before));
+        put_json(event, "args", kernel_json(k));
+        add_json(events, event);
+        before = laps.at[i].end;
+    }
+    return json_pack("{s:s, s:o}", "displayTimeUnit", "ms", "traceEvents", events);
+}
