@@ -103,7 +103,7 @@ static void list_kernels(Profile *p, const Lathe_entry *e, const Optimizer *o)
     add_row(p, (Lathe_kernel){LAP_NORM, "gradient_norm", "norm of all gradients", "", "", 0, flat, false});
     add_direction(p, p->t->model);
     add_row(p, (Lathe_kernel){LAP_UPDATE, "optimizer_step", "clipping, moments, decay, update", "", "", 0,
-                              flat * (3 + 2 * o->moments), false});
+                              flat * 3 + 2 * (double)optimizer_bytes(p->t->model, &p->t->recipe), false});
 }
 
 static void count_laps(Profile *p, int64_t step, double begin)
