@@ -348,9 +348,10 @@ local function mean_of(values, ids, ignored)
 end
 
 -- The mean; or with --prefer, of the text's next tokens, what preference pairs make of the losses.
-local function mean_loss(name, losses, ids, targets, ignored, smoothing)
+local function mean_loss(name, losses, ids, targets, ignored, o)
   local how = core.preference(targets)
-  if how then return core.use("preference")(name, losses, ids, smoothing, how) end
+  if how and core.use("z_loss").wanted(o) then fail("%s: --prefer compares probabilities of answers; leave z_loss out", name) end
+  if how then return core.use("preference")(name, losses, ids, o.smoothing, how) end
   return mean_of(losses, ids, ignored)
 end
 
@@ -418,7 +419,7 @@ function nn.cross_entropy(logits, ids, given)
       local mixed_losses = core.use("distillation").mixed(lesson, surprise(logits, ids, o.smoothing), logits)
       return core.taught(mean_of(with_z(mixed_losses, logits, o), ids, ignore))
     end
-    return mean_loss("nn.cross_entropy", with_z(surprise(logits, ids, o.smoothing), logits, o), ids, targets, ignore, o.smoothing)
+    return mean_loss("nn.cross_entropy", with_z(surprise(logits, ids, o.smoothing), logits, o), ids, targets, ignore, o)
   end
   local losses, weights
   if mixed then losses = mixed_surprise("nn.cross_entropy", logits, ids, o)
@@ -487,7 +488,7 @@ function nn.linear_cross_entropy(x, ids, given)
     if lesson then fail("%s: z_loss does not go with a teacher (--distill); leave it out", name) end
     trained = losses + z_loss.of_head(losses, x, ids, o, across, ignore)
   end
-  local loss = o.row_weight and (trained * o.row_weight):sum() or mean_loss(name, trained, ids, targets, ignore, o.smoothing)
+  local loss = o.row_weight and (trained * o.row_weight):sum() or mean_loss(name, trained, ids, targets, ignore, o)
   if lesson then return core.taught(loss), core.use("distillation").each, predicted end
   return loss, losses, predicted
 end
