@@ -277,7 +277,7 @@ static void update_segment(const Optimizer *o, void *params, const void *grads, 
 
 /* Block `block` of a piece. */
 static void update_one_block(const Optimizer *o, void *params, const void *grads, const Piece *p, int64_t block,
-                         const Rates *rates)
+                             const Rates *rates)
 {
     if (p->rule.frozen) return;
     if (o->real == LATHE_F64) update_block_f64(o, params, grads, p, block, rates);

@@ -135,7 +135,8 @@ static void check_bits_and_layers(const Trainer *t)
     if (r->bits != 8 && r->bits != 32)
         fail(EXIT_USAGE, NULL, "bits=%lld: expected 8 or 32, of a number in adamw's moments", (long long)r->bits);
     if (r->bits == 8 && r->optimizer != LATHE_ADAMW)
-        fail(EXIT_USAGE, NULL, "bits=8: only adamw keeps its moments in 8 bits; leave bits out, or set optimizer=adamw");
+        fail(EXIT_USAGE, NULL,
+             "bits=8: only adamw keeps its moments in 8 bits; leave bits out, or set optimizer=adamw");
     if (r->bits == 8 && (t->model->turns || t->model->device))
         fail(EXIT_USAGE, NULL, "bits=8: moments are in 8 bits only on the processor and without turns; leave it out");
     if (r->layer_decay > 0 && t->model->recipe.layer_decay == 0)

@@ -201,7 +201,14 @@ static void test_layer_rates(void)
     enum { LAYERS = 3, EACH = 16, FLAT = 16 + LAYERS * EACH + 16 };
     static const Lathe_param p[] = {
         {.name = "embed", .export_name = "embed", .rank = 1, .dim = {16}, .stride = {1}, .height = LAYERS + 1},
-        {.name = "w", .export_name = "h.%d.w", .rank = 2, .loops = 1, .dim = {LAYERS, EACH}, .stride = {EACH, 1}, .offset = 16, .height = LAYERS},
+        {.name = "w",
+         .export_name = "h.%d.w",
+         .rank = 2,
+         .loops = 1,
+         .dim = {LAYERS, EACH},
+         .stride = {EACH, 1},
+         .offset = 16,
+         .height = LAYERS},
         {.name = "head", .export_name = "head", .rank = 1, .dim = {16}, .stride = {1}, .offset = 16 + LAYERS * EACH}};
     static const double wanted[] = {0.31640625, 0.421875, 0.5 * 0.5625, 0.75, 1};
     static const Lathe_group half[] = {{"h.1.*", 0.5, -1, -1, -1}};
