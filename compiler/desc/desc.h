@@ -22,6 +22,7 @@ struct Param {
     bool directed;              /* Desc.direction updates it: it lies behind those that have moments, before frozen ones */
     int out_axis;               /* of a matrix of nn.linear: that of its outputs, without copies */
     int64_t zero_row;           /* 1 + the row of each copy that is always zero; 0: none */
+    int64_t height;             /* layers above its first copy (front/optimizers.c); 0 without layer_decay */
     Where where;
     bool statistic;             /* no parameter, but a state that checkpoints have beside them: Desc.statistics */
     /* set by layout_parameters(): */

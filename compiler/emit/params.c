@@ -233,6 +233,7 @@ static void say_table_row(Text *t, const Param *p, const int64_t *stride, const 
     say(t, "     .init = %s, .init_a = %s, .init_b = %s", init_word(p->init), number_text(p->init_a),
         number_text(p->init_b));
     if (p->directed) say(t, ", .directed = true");
+    if (p->height) say(t, ", .height = %lld", (long long)p->height);
     if (p->zero_row) say(t, ", .zero_row = %lld", (long long)p->zero_row);
     say(t, "},\n");
 }

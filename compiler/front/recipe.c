@@ -2,7 +2,6 @@
 #include "front/front.h"
 
 #include "desc/settings.h"
-#include "desc/target.h"
 #include "runtime/base/printable.h"
 
 #include <errno.h>
@@ -432,24 +431,6 @@ static void check_best(lua_State *L, const Lathe_recipe *r)
             r->best);
 }
 
-/* A mean of the weights (EMA, schedule-free) is one for all turns, and of a processor so far. */
-static void check_average(const Trace *trace)
-{
-    const Desc *d = trace->desc;
-    const bool own = d->recipe.optimizer == LATHE_SCHEDULE_FREE;
-    const Where w = place_of_key(trace, NULL, own ? "optimizer" : "ema");
-    for (int k = 0; k < d->turns.n; k++)
-        if (d->turns.at[k].recipe.optimizer == LATHE_SCHEDULE_FREE)
-            err(place_of_turn(trace, &d->turns.at[k]),
-                "optim.schedule_free is for descriptions without turns; give the turn optim.adamw or another");
-    if (own && d->recipe.clip_weights > 0)
-        err(w, "clip_weights limits what optim.schedule_free trains, not the mean of it; leave one of them out");
-    if (own && d->recipe.ema > 0) err(w, "optim.schedule_free has a mean of the weights already; leave ema out");
-    if (lathe_averages(&d->recipe) && d->options->target->device)
-        err(w, "%s runs on the processor only, not yet with --target cuda; leave it out there",
-            own ? "optim.schedule_free" : "ema");
-}
-
 void check_recipe(lua_State *L)
 {
     const Trace *trace = trace_of(L);
@@ -459,7 +440,7 @@ void check_recipe(lua_State *L)
     check_groups(trace);
     check_turns(trace);
     check_best(L, r);
-    check_average(trace);
+    check_optimizers(trace);
     if (r->samples && !entry_graph(trace->desc, ENTRY_decode) && !entry_graph(trace->desc, ENTRY_sample))
         err(at_key(L, "samples"), "`samples` needs an output to generate from: return { logits = logits } from "
                                   "forward, or define sample = function(c, input) … end");

@@ -14,6 +14,14 @@ static int training_call(lua_State *L)
     return 1;
 }
 
+/* core.differentiates(): whether gradients are taken of what forward returns here: in train and grad */
+static int differentiates_call(lua_State *L)
+{
+    const Trace *trace = trace_of(L);
+    lua_pushboolean(L, trace->graph && entry_of(trace->graph)->gradients && !is_teacher(trace));
+    return 1;
+}
+
 static int time_aware_call(lua_State *L)
 {
     trace_of(L)->time_aware += lua_toboolean(L, 1) ? 1 : -1;
@@ -312,6 +320,7 @@ static int ids_below_call(lua_State *L)
 const luaL_Reg time_functions[] = {{"ids_below", ids_below_call},
                                    {"decoding", decoding_call},
                                    {"training", training_call},
+                                   {"differentiates", differentiates_call},
                                    {"time_aware", time_aware_call},
                                    {"time_axis", time_axis_call},
                                    {"holds_time", holds_time_call},

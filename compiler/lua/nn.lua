@@ -348,9 +348,10 @@ local function mean_of(values, ids, ignored)
 end
 
 -- The mean; or with --prefer, of the text's next tokens, what preference pairs make of the losses.
-local function mean_loss(name, losses, ids, targets, ignored, smoothing)
+local function mean_loss(name, losses, ids, targets, ignored, o)
   local how = core.preference(targets)
-  if how then return core.use("preference")(name, losses, ids, smoothing, how) end
+  if how and core.use("z_loss").wanted(o) then fail("%s: --prefer compares probabilities of answers; leave z_loss out", name) end
+  if how then return core.use("preference")(name, losses, ids, o.smoothing, how) end
   return mean_of(losses, ids, ignored)
 end
 
@@ -359,8 +360,10 @@ local function ignored(o) return o.ignore or core.packed() and -1 or nil end
 
 local does_not_count = "an id that does not count; default: none, or -1 if the data has it"
 local shared_evenly = "part of each target that all classes share evenly"
+local keeps_small = "this times log² of the sum of exp(logits) is added, in training alone: 1e-4"
 local cross_entropy_options = options.declare("nn.cross_entropy", {
   smoothing = { "number", 0, shared_evenly },
+  z_loss = { "number", 0, keeps_small },
   ignore = { "integer", none, does_not_count },
   weight = { "tensor", none, "[classes]: how much each class counts" },
   other = { "tensor", none, "classes that ids are mixed with, shaped like ids: input.label_other of mixup" },
@@ -392,11 +395,20 @@ local function mixed_surprise(name, logits, ids, o)
   return o.share * surprise(logits, ids, o.smoothing) + (1 - o.share) * surprise(logits, other, o.smoothing)
 end
 
+-- Losses of ids, with z_loss, weighted as they are.
+local function with_z(losses, logits, o, weights)
+  local z_loss = core.use("z_loss")
+  if not z_loss.wanted(o) then return losses end
+  local z = z_loss.of(log_sum_exp(logits, -1):squeeze(-1), o)
+  return losses + (weights and weights * z or z)
+end
+
 -- Mean over all ids that count of -log softmax(logits)[id].
 function nn.cross_entropy(logits, ids, given)
   check_logits("nn.cross_entropy", logits, ids)
   local o = cross_entropy_options(given)
   check_smoothing("nn.cross_entropy", o.smoothing)
+  core.use("z_loss").check("nn.cross_entropy", o.z_loss)
   local ignore, targets = ignored(o), ids
   ids = core.class_ids(ids, logits:size(-1), ignore, "nn.cross_entropy")
   local mixed = o.other or o.share
@@ -404,14 +416,16 @@ function nn.cross_entropy(logits, ids, given)
     core.teach(targets, logits)
     local lesson = core.lesson("nn.cross_entropy", targets, logits:size(-1))
     if lesson then
-      return core.taught(mean_of(core.use("distillation").mixed(lesson, surprise(logits, ids, o.smoothing), logits), ids, ignore))
+      local mixed_losses = core.use("distillation").mixed(lesson, surprise(logits, ids, o.smoothing), logits)
+      return core.taught(mean_of(with_z(mixed_losses, logits, o), ids, ignore))
     end
-    return mean_loss("nn.cross_entropy", surprise(logits, ids, o.smoothing), ids, targets, ignore, o.smoothing)
+    return mean_loss("nn.cross_entropy", with_z(surprise(logits, ids, o.smoothing), logits, o), ids, targets, ignore, o)
   end
   local losses, weights
   if mixed then losses = mixed_surprise("nn.cross_entropy", logits, ids, o)
   elseif o.weight then losses, weights = weighed_surprise("nn.cross_entropy", logits, ids, o)
   else losses = surprise(logits, ids, o.smoothing) end
+  losses = with_z(losses, logits, o, weights)
   if mixed and o.reduction == "mean" then return mean_of(losses, ids, ignore) end
   return core.use("losses").reduced_over_ids("nn.cross_entropy", losses, weights, ids, ignore, o.reduction)
 end
@@ -421,6 +435,7 @@ local head_options = options.declare("nn.linear_cross_entropy", {
   bias = { "tensor", none, "[classes]" },
   layout = { "string", "out_in", "of the weight; \"in_out\": [width, classes]" },
   smoothing = { "number", 0, shared_evenly },
+  z_loss = { "number", 0, keeps_small },
   ignore = { "integer", none, does_not_count .. "; it need not be a class" },
   row_weight = { "tensor", none, "weight of each id's loss in the sum, [...]; default: the mean over the ids that count" },
 })
@@ -442,6 +457,7 @@ local function check_head(name, x, ids, o)
     fail("%s: row_weight must be real and shaped like ids\n    row_weight  %s\n    ids         %s", name, core.text(rows), core.text(ids))
   end
   check_smoothing(name, o.smoothing)
+  core.use("z_loss").check(name, o.z_loss)
   check_classes(name, "x", classes, ids, w)
   return across
 end
@@ -467,7 +483,12 @@ function nn.linear_cross_entropy(x, ids, given)
   else
     losses, predicted = core.linear_cross_entropy(x, ids, o.weight, across, o.smoothing, o.bias, ignore, lesson)
   end
-  local loss = o.row_weight and (losses * o.row_weight):sum() or mean_loss(name, losses, ids, targets, ignore, o.smoothing)
+  local trained, z_loss = losses, core.use("z_loss")
+  if z_loss.wanted(o) then
+    if lesson then fail("%s: z_loss does not go with a teacher (--distill); leave it out", name) end
+    trained = losses + z_loss.of_head(losses, x, ids, o, across, ignore)
+  end
+  local loss = o.row_weight and (trained * o.row_weight):sum() or mean_loss(name, trained, ids, targets, ignore, o)
   if lesson then return core.taught(loss), core.use("distillation").each, predicted end
   return loss, losses, predicted
 end

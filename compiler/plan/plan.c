@@ -396,13 +396,27 @@ static void check_counts(Kernel *const *kernels, int n, int64_t bytes)
     }
 }
 
+static int64_t bytes_of_moments(const Plan *plan, const Desc *d)
+{
+    const int moments = lathe_moments(&d->recipe);
+    const int64_t real = dtype_bytes(precision_of(d->options).real);
+    Lathe_coded coded = {0};
+    if (d->recipe.bits != 8) return moments * plan->flat.moments * real;
+    for (int i = 0; i < d->params.n; i++) {
+        const Param *p = d->params.at[i];
+        if (p->frozen || p->directed) continue;
+        lathe_add_coded(&coded, lathe_runs_of(p->shape.rank, p->loops, p->shape.dim, p->stride));
+    }
+    return lathe_coded_bytes(&coded, moments, real);
+}
+
 /* What all entries share. */
 static void plan_shared(Plan *plan, const Desc *d)
 {
     const Precision precision = precision_of(d->options);
     add_parameters(plan, d);
     plan->gradients = plan->flat.trained * dtype_bytes(precision.real);
-    plan->optimizer = lathe_moments(&d->recipe) * plan->flat.moments * dtype_bytes(precision.real);
+    plan->optimizer = bytes_of_moments(plan, d);
     if (lathe_averages(&d->recipe)) plan->optimizer += plan->gradients;
     if (streams(d)) plan->data = lathe_stream_bytes(&d->recipe, d->seq, d->source_seq, LATHE_PLANNED_READERS);
     if (d->options->target->device)

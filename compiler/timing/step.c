@@ -173,11 +173,13 @@ static void add_program(Step_time *t, const Program *p, const Module *m, const R
     }
 }
 
-static void add_update(Step_time *t, const Plan *p, const Rates *r)
+static void add_update(Step_time *t, const Module *m, const Rates *r)
 {
+    const Plan *p = &m->plan;
     Time_part norm = {.name = "gradient_norm", .calls = 1}, update = {.name = "optimizer_step", .calls = 1};
     norm.work.amount[NORMED] = (double)p->gradients;
     update.work.amount[UPDATED] = (double)(3 * p->gradients + 2 * p->optimizer);
+    if (m->desc->recipe.bits == 8) update.work.amount[CODED] = (double)p->flat.moments;
     norm.work.amount[CALLS] = update.work.amount[CALLS] = 1;
     add_part(t, norm, r);
     add_part(t, update, r);
@@ -189,7 +191,7 @@ Step_time step_time(const Module *m, const Rates *r, const Program *turn)
     add_program(&t, turn, m, r);
     for (int i = 0; i < m->programs.n; i++)
         if (m->programs.at[i]->graph->entry == ENTRY_direction) add_program(&t, m->programs.at[i], m, r);
-    add_update(&t, &m->plan, r);
+    add_update(&t, m, r);
     return t;
 }
 

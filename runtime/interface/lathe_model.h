@@ -3,6 +3,7 @@
 #ifndef LATHE_INTERFACE_LATHE_MODEL_H
 #define LATHE_INTERFACE_LATHE_MODEL_H
 
+#include "coded.h"
 #include "dtype.h"
 #include "instruments.h"
 #include "scores.h"
@@ -88,6 +89,7 @@ typedef struct Lathe_param {
     double init_a, init_b;
     bool decay;                 /* weight decay applies, unless a group says otherwise */
     int64_t zero_row;           /* 1 + the row of each copy that is always zero; 0: none */
+    int64_t height;             /* layers above its first copy, for layer_decay; built without it: 0 */
     bool directed;              /* the entry direction says what is subtracted; it has no moments and lies behind those that do */
 } Lathe_param;
 

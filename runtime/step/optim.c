@@ -12,6 +12,7 @@
 #include "model/block.h"
 #include "model/init.h"
 #include "model/tables.h"
+#include "step/coded.h"
 #include "step/optim.h"
 #include "step/step.h"
 #include <math.h>
@@ -26,7 +27,13 @@ static int64_t chunks_of(const Optimizer *o) { return lathe_step_chunks(o->n); }
 
 /* ---- groups and their elements */
 
-Rule rule_of(const Lathe_model *m, const Lathe_param *p, int64_t copy)
+/* BEiT's layer-wise rates: a layer has layer_decay times the rate of the one above it. */
+static double rate_of_layer(const Lathe_recipe *r, const Lathe_param *p, int64_t copy)
+{
+    return r->layer_decay > 0 ? power_of(r->layer_decay, p->height - (p->loops ? copy : 0)) : 1;
+}
+
+Rule rule_of(const Lathe_model *m, const Lathe_recipe *recipe, const Lathe_param *p, int64_t copy)
 {
     Rule r = {.lr_scale = 1, .decay = -1};
     bool decays = p->decay;
@@ -41,6 +48,7 @@ Rule rule_of(const Lathe_model *m, const Lathe_param *p, int64_t copy)
     if (!decays) r.decay = 0;
     if (p->directed && decays && r.decay < 0) r.decay = m->direction.decay;
     if (m->directed_elements && !p->directed) r.lr_scale *= m->direction.others;
+    r.lr_scale *= rate_of_layer(recipe, p, copy);
     r.directed = p->directed;
     return r;
 }
@@ -56,13 +64,14 @@ static int by_begin(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void add_runs(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn, const Lathe_param *p)
+static void add_runs(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn, const Lathe_recipe *r,
+                     const Lathe_param *p)
 {
     const Rule others = {.lr_scale = 1, .decay = -1, .frozen = true};
     const bool own = !turn || lathe_in_scopes(turn->of, p->name);
     int64_t run = contiguous_elements(p), n = copy_elements(p);
     for (int64_t copy = 0; copy < copies_of_parameter(p); copy++) {
-        Rule rule = own ? rule_of(m, p, copy) : others;
+        Rule rule = own ? rule_of(m, r, p, copy) : others;
         for (int64_t e = 0; e < n; e += run) {
             int64_t at = copy_place(p, copy, e);
             o->segment[o->segments++] = (Segment){at, at + run, rule};
@@ -98,30 +107,31 @@ int64_t optimizer_runs(const Lathe_model *m)
     return runs;
 }
 
-static void make_segments(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn)
+static void make_segments(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn, const Lathe_recipe *r)
 {
     int64_t runs = optimizer_runs(m);
     o->segment = must_alloc((size_t)larger(runs, 1) * sizeof *o->segment);
     for (int i = 0; i < m->params; i++)
-        if (copy_elements(&m->param[i]) > 0 && lathe_is_trained(m, &m->param[i])) add_runs(o, m, turn, &m->param[i]);
+        if (copy_elements(&m->param[i]) > 0 && lathe_is_trained(m, &m->param[i])) add_runs(o, m, turn, r, &m->param[i]);
     join_segments(o);
 }
 
 /* ---- start */
 
-static size_t moment_bytes(const Lathe_model *m)
-{
-    return (size_t)lathe_moment_elements(m) * (m->real == LATHE_F64 ? sizeof(double) : sizeof(float));
-}
+static size_t bytes_of_real(const Lathe_model *m) { return m->real == LATHE_F64 ? sizeof(double) : sizeof(float); }
+
+static size_t moment_bytes(const Lathe_model *m) { return (size_t)lathe_moment_elements(m) * bytes_of_real(m); }
 
 static size_t average_bytes(const Lathe_model *m, const Lathe_recipe *r)
 {
-    size_t real = m->real == LATHE_F64 ? sizeof(double) : sizeof(float);
-    return lathe_averages(r) ? (size_t)lathe_trained_elements(m) * real : 0;
+    return lathe_averages(r) ? (size_t)lathe_trained_elements(m) * bytes_of_real(m) : 0;
 }
 
 size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r)
 {
+    const Lathe_coded coded = codes_moments(r) ? coded_sizes(m) : (Lathe_coded){0};
+    if (codes_moments(r))
+        return (size_t)lathe_coded_bytes(&coded, lathe_moments(r), (int64_t)bytes_of_real(m)) + average_bytes(m, r);
     return (size_t)lathe_moments(r) * moment_bytes(m) + average_bytes(m, r);
 }
 
@@ -165,12 +175,13 @@ void optimizer_of_turn(Optimizer *o, const Lathe_model *m, const Lathe_turn *tur
                      .moments = lathe_moments(r)};
     if (lathe_averages(r)) o->average = memory; /* first, since turns have different numbers of moments */
     for (int k = 0; k < o->moments; k++) {
-        o->moment[k] = (char *)memory + average_bytes(m, r) + (size_t)k * moment_bytes(m);
+        if (!codes_moments(r)) o->moment[k] = (char *)memory + average_bytes(m, r) + (size_t)k * moment_bytes(m);
         o->moment_name[k] = name_of_moment(r, k);
     }
     if (o->moments && !m->device)
         clear_memory(memory, (int64_t)optimizer_bytes(m, r)); /* a device's memory is already zero */
-    make_segments(o, m, turn);
+    if (codes_moments(r)) o->coded = open_coded(m, r, (char *)memory + average_bytes(m, r));
+    make_segments(o, m, turn, r);
     o->partial = must_alloc((size_t)larger(chunks_of(o), 1) * sizeof *o->partial);
 }
 
@@ -184,6 +195,7 @@ void go_on_with_scale(Optimizer *o, Loss_scale *saved)
 
 void optimizer_free(Optimizer *o)
 {
+    close_coded(o->coded);
     free(o->segment);
     free(o->partial);
     *o = (Optimizer){0};
@@ -200,9 +212,18 @@ void optimizer_free(Optimizer *o)
 #define NAME(x) x##_f64
 #include "step/optim_real.h"
 
+/* The moments of the element n places on. */
+static Moments_f32 behind_f32(Moments_f32 m, int64_t n)
+{
+    for (int k = 0; k < LATHE_MOMENTS; k++)
+        if (m.at[k]) m.at[k] += n;
+    if (m.average) m.average += n;
+    return m;
+}
+
 /* Parameters in 16 bits, with moments and gradients in 32. */
-static void update_segment_bf16(const Optimizer *o, bf16 *p, const float *g, int64_t begin, int64_t end,
-                                const Update_f32 *u, const Rates *rates)
+static void update_bf16(const Optimizer *o, bf16 *p, const float *g, Moments_f32 moments, int64_t begin, int64_t end,
+                        const Update_f32 *u, const Rates *rates)
 {
     enum { RUN = 256 };
     for (int64_t at = begin, n; at < end; at += n) {
@@ -215,22 +236,65 @@ static void update_segment_bf16(const Optimizer *o, bf16 *p, const float *g, int
             memcpy(draw + i, four.word, sizeof four.word);
         }
         for (int64_t i = 0; i < n; i++) wide[i] = from_bf16_f32(p[at + i]);
-        update_f32(o, wide, g + at, moments_f32(o, at, u), n, u);
+        update_f32(o, wide, g + at, behind_f32(moments, at - begin), n, u);
         for (int64_t i = 0; i < n; i++) p[at + i] = round_at_random(wide[i], draw[skipped + i]);
     }
 }
+
+/* Elements begin … end, whose first has these moments. */
+static void update_some_f32(const Optimizer *o, void *params, const void *grads, int64_t begin, int64_t end,
+                            Moments_f32 moments, const Update_f32 *u, const Rates *rates)
+{
+    if (o->weights == LATHE_BF16) update_bf16(o, params, grads, moments, begin, end, u, rates);
+    else update_f32(o, (float *)params + begin, (const float *)grads + begin, moments, end - begin, u);
+}
+
+static void update_some_f64(const Optimizer *o, void *params, const void *grads, int64_t begin, int64_t end,
+                            Moments_f64 moments, const Update_f64 *u, const Rates *rates)
+{
+    (void)rates;
+    update_f64(o, (double *)params + begin, (const double *)grads + begin, moments, end - begin, u);
+}
+
+#undef REAL
+#undef NAME
+#define REAL    float
+#define NAME(x) x##_f32
+#include "step/optim_ranges.h"
+#undef REAL
+#undef NAME
+#define REAL    double
+#define NAME(x) x##_f64
+#include "step/optim_ranges.h"
 
 static void update_segment(const Optimizer *o, void *params, const void *grads, int64_t begin, int64_t end,
                            const Rule *rule, const Rates *rates)
 {
     if (rule->frozen) return;
-    if (o->real == LATHE_F64) {
-        const Update_f64 u = update_of_f64(o, rule, rates);
-        update_segment_f64(o, params, grads, begin, end, &u);
-    } else {
-        const Update_f32 u = update_of_f32(o, rule, rates);
-        if (o->weights == LATHE_BF16) update_segment_bf16(o, params, grads, begin, end, &u, rates);
-        else update_segment_f32(o, params, grads, begin, end, &u);
+    if (o->real == LATHE_F64) update_segment_f64(o, params, grads, begin, end, rule, rates);
+    else update_segment_f32(o, params, grads, begin, end, rule, rates);
+}
+
+/* Block `block` of a piece. */
+static void update_one_block(const Optimizer *o, void *params, const void *grads, const Piece *p, int64_t block,
+                             const Rates *rates)
+{
+    if (p->rule.frozen) return;
+    if (o->real == LATHE_F64) update_block_f64(o, params, grads, p, block, rates);
+    else update_block_f32(o, params, grads, p, block, rates);
+}
+
+/* Blocks do not depend on each other. */
+static void update_coded(const Optimizer *o, void *params, const void *grads, const Rates *rates)
+{
+    enum { AT_ONCE = CHUNK / LATHE_CODED_BLOCK };
+    const int64_t all = o->coded->blocks;
+#pragma omp parallel for schedule(static)
+    for (int64_t k = 0; k < (all + AT_ONCE - 1) / AT_ONCE; k++) {
+        int64_t at = k * AT_ONCE, end = smaller(at + AT_ONCE, all);
+        for (const Piece *p = piece_of_block(o->coded, at); at < end; p++)
+            for (; at < end && at < p->block + lathe_coded_blocks(p->n); at++)
+                update_one_block(o, params, grads, p, at - p->block, rates);
     }
 }
 
@@ -297,6 +361,10 @@ void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step,
 {
     Rates rates = rates_of(o, step, pace);
     if (o->segments == 0) return;
+    if (o->coded) {
+        update_coded(o, params, grads, &rates);
+        return;
+    }
 #pragma omp parallel for schedule(static)
     for (int64_t k = 0; k < chunks_of(o); k++) {
         int64_t at = k * CHUNK, end = smaller(at + CHUNK, o->n);

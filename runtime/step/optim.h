@@ -14,7 +14,7 @@ typedef struct Rule {
     bool frozen;            /* or another turn's */
     bool directed;          /* what is subtracted stands in the place of the gradient (step/direction.h); it has no moments */
 } Rule;
-Rule rule_of(const Lathe_model *m, const Lathe_param *p, int64_t copy);
+Rule rule_of(const Lathe_model *m, const Lathe_recipe *r, const Lathe_param *p, int64_t copy);
 
 /* A range of elements of the flat arrays with one rule; segments cover all trained ones, padding included. */
 typedef struct Segment {
@@ -41,6 +41,7 @@ typedef struct Optimizer {
      * it has momentum, then mean of g if it is centered; schedule-free: mean of g², then z.  For checkpoints */
     void *moment[LATHE_MOMENTS];
     const char *moment_name[LATHE_MOMENTS]; /* exp_avg, exp_avg_sq; momentum */
+    struct Coded *coded; /* the moments are in 8 bits (step/coded.h), and moment[] is NULL; NULL: they are not */
     void *average;   /* of parameters, of type `real` (step/average.h); NULL: none */
     struct Rate_sum {
         int64_t updates;
@@ -52,7 +53,7 @@ typedef struct Optimizer {
     Loss_scale loss_scale;
 } Optimizer;
 
-/* Bytes of the moments, moments · lathe_moment_elements() · element, and of the mean of weights: the plan's category
+/* Bytes of the moments, moments · lathe_moment_elements() · element or lathe_coded_bytes(), and of the mean of weights: the plan's category
  * "optimizer". */
 size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r);
 /* memory: optimizer_bytes() bytes, 64-byte aligned; it is cleared.  Two small tables come from malloc. */

@@ -63,9 +63,3 @@ static void NAME(update)(const Optimizer *o, REAL *__restrict__ p, const REAL *_
     for (int64_t i = 0; u.bound > 0 && i < n; i++) NAME(bounded)(p + i, &u);
     for (int64_t i = 0; o->ema > 0 && i < n; i++) moments.average[i] += u.averaged * (p[i] - moments.average[i]);
 }
-
-static void NAME(update_segment)(const Optimizer *o, REAL *p, const REAL *g, int64_t begin, int64_t end,
-                                 const NAME(Update) *u)
-{
-    NAME(update)(o, p + begin, g + begin, NAME(moments)(o, begin, u), end - begin, u);
-}

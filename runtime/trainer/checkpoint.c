@@ -33,6 +33,7 @@
 #include "model/safetensors.h"
 #include "model/weights.h"
 #include "step/carry.h"
+#include "step/coded.h"
 #include "step/direction.h"
 #include "step/entry.h"
 #include "step/optim.h"
@@ -88,17 +89,23 @@ static Store_writer *start_model(const Saver *s, const char *folder, Fault *f)
     return w;
 }
 
-static Store_writer *start_optimizer(const Saver *s, const char *folder, Fault *f)
+static void put_plain(Store_writer *w, const Saver *s)
 {
-    if (s->o->moments == 0) return NULL;
-    char *path = text_of("%s/optimizer.safetensors", folder);
-    Store_writer *w = start_store_at(path, f);
     for (int k = 0; k < s->o->moments; k++) {
         char *prefix = text_of("%s.", s->o->moment_name[k]);
         declare_moments(w, s->t->model, prefix, s->o->real);
         free(prefix);
     }
     for (int k = 0; k < s->o->moments; k++) put_moments(w, s->t->model, s->o->moment[k], s->o->real);
+}
+
+static Store_writer *start_optimizer(const Saver *s, const char *folder, Fault *f)
+{
+    if (s->o->moments == 0) return NULL;
+    char *path = text_of("%s/optimizer.safetensors", folder);
+    Store_writer *w = start_store_at(path, f);
+    if (s->o->coded) put_coded(w, s->t->model, s->o);
+    else put_plain(w, s);
     flush_store(w);
     free(path);
     return w;
@@ -359,7 +366,9 @@ static void load_moments(const Trainer *t, const State *s, const char *checkpoin
     if (!o->moments) return;
     for (int k = 0; k < o->moments; k++) prefix[k] = text_of("%s.", o->moment_name[k]);
     read_marked(&store, s, checkpoint, "optimizer.safetensors");
-    load_arrays(t->model, &store, o->moments, prefix, o->moment, o->real);
+    check_coded(&store, o, checkpoint);
+    if (o->coded) load_coded(t->model, &store, o);
+    else load_arrays(t->model, &store, o->moments, prefix, o->moment, o->real);
     close_marked(&store);
     for (int k = 0; k < o->moments; k++) free((char *)prefix[k]);
 }

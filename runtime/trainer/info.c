@@ -40,9 +40,9 @@ static void print_entry(const Lathe_entry *e)
 }
 
 /* The effect of groups and decay on it; of several copies, the first is shown. */
-static char *rule_text(const Lathe_model *m, const Lathe_param *p)
+static char *rule_text(const Lathe_model *m, const Lathe_recipe *recipe, const Lathe_param *p)
 {
-    Rule r = rule_of(m, p, 0);
+    Rule r = rule_of(m, recipe, p, 0);
     if (r.frozen || !lathe_is_trained(m, p)) {
         const char *word = block_word(type_of_weight(m, p));
         return word ? text_of("  (frozen, %s)", word) : text_of("  (frozen)");
@@ -146,7 +146,7 @@ static void print_info(const Trainer *t)
     show(stdout, "\nentries:\n");
     for (int i = 0; i < m->entries; i++) print_entry(&m->entry[i]);
     show(stdout, "\nparameters, as checkpoints and groups name them (* is the number of a layer):\n");
-    for (int i = 0; i < m->params; i++) print_param(&m->param[i], rule_text(m, &m->param[i]));
+    for (int i = 0; i < m->params; i++) print_param(&m->param[i], rule_text(m, &m->recipe, &m->param[i]));
     if (m->statistics) show(stdout, "\nstatistics, which checkpoints have beside them:\n");
     for (int i = 0; i < m->statistics; i++) print_param(&m->statistic[i], "");
 }

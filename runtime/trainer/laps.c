@@ -75,7 +75,8 @@ static void add_direction(Lap_times *p, const Lathe_model *m)
 }
 
 /* The entry's kernels, and those of the optimizer. */
-void open_laps(Lap_times *p, const Lathe_model *m, const Lathe_entry *e, const Optimizer *o, int64_t most)
+void open_laps(Lap_times *p, const Lathe_model *m, const Lathe_entry *e, const Optimizer *o, const Lathe_recipe *r,
+               int64_t most)
 {
     int last = 0;
     for (int i = 0; i < e->kernels; i++) last = e->kernel[i].lap > last ? e->kernel[i].lap : last;
@@ -87,7 +88,7 @@ void open_laps(Lap_times *p, const Lathe_model *m, const Lathe_entry *e, const O
     add_row(p, (Lathe_kernel){LAP_NORM, "gradient_norm", "norm of all gradients", "", "", 0, flat, false});
     add_direction(p, m);
     add_row(p, (Lathe_kernel){LAP_UPDATE, "optimizer_step", "clipping, moments, decay, update", "", "", 0,
-                              flat * (3 + 2 * o->moments), false});
+                              flat * 3 + 2 * (double)optimizer_bytes(m, r), false});
 }
 
 void close_laps(Lap_times *p)

@@ -25,7 +25,8 @@ typedef struct Lap_times {
 enum { FIRST_LAP = LAP_ASIDE };
 
 /* For at most `most` steps of a train entry. */
-void open_laps(Lap_times *p, const Lathe_model *m, const Lathe_entry *e, const Optimizer *o, int64_t most);
+void open_laps(Lap_times *p, const Lathe_model *m, const Lathe_entry *e, const Optimizer *o, const Lathe_recipe *r,
+               int64_t most);
 void close_laps(Lap_times *p);
 void begin_laps(void);         /* from now on the end of each kernel is noted */
 void end_laps(void);           /* no more */

@@ -128,6 +128,22 @@ static void *part(Memory *m, int64_t *at, int64_t bytes)
     return p;
 }
 
+/* Moments in 8 bits, and rates by layers. */
+static void check_bits_and_layers(const Trainer *t)
+{
+    const Lathe_recipe *r = &t->recipe;
+    if (r->bits != 8 && r->bits != 32)
+        fail(EXIT_USAGE, NULL, "bits=%lld: expected 8 or 32, of a number in adamw's moments", (long long)r->bits);
+    if (r->bits == 8 && r->optimizer != LATHE_ADAMW)
+        fail(EXIT_USAGE, NULL,
+             "bits=8: only adamw keeps its moments in 8 bits; leave bits out, or set optimizer=adamw");
+    if (r->bits == 8 && (t->model->turns || t->model->device))
+        fail(EXIT_USAGE, NULL, "bits=8: moments are in 8 bits only on the processor and without turns; leave it out");
+    if (r->layer_decay > 0 && t->model->recipe.layer_decay == 0)
+        fail(EXIT_USAGE, NULL, "layer_decay=%g: this trainer was built without it; rebuild with layer_decay in train",
+             r->layer_decay);
+}
+
 /* Refuses a recipe that was changed to an optimizer whose moments need more than was planned. */
 static void check_optimizer(const Trainer *t, int64_t bytes)
 {
@@ -138,6 +154,7 @@ static void check_optimizer(const Trainer *t, int64_t bytes)
     if (t->recipe.optimizer == LATHE_SCHEDULE_FREE && (t->recipe.clip_weights > 0 || t->model->directed_elements))
         fail(EXIT_USAGE, NULL, "schedule_free goes neither with clip_weights nor beside %s; leave one of them out",
              t->model->directed_elements ? t->model->direction.name : "a limit");
+    check_bits_and_layers(t);
     if (t->model->device && lathe_averages(&t->recipe))
         fail(EXIT_USAGE, NULL, "ema and schedule_free run on the processor only, not yet on a GPU");
     if (bytes <= room) return;

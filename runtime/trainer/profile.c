@@ -168,7 +168,7 @@ int profile_command(Trainer *t)
     fill_teacher(t, &m, NULL);
     weights_up(t->model, &m);
     ready_optimizers(&turns, &m);
-    open_laps(&p.laps, t->model, u->entry, &u->optimizer, p.steps);
+    open_laps(&p.laps, t->model, u->entry, &u->optimizer, &t->recipe, p.steps);
     run_steps(&p, u, &m);
     settle_laps(&p.laps, &p.rates);
     if (t->trace) write_trace(&p, t->trace);

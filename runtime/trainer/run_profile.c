@@ -38,7 +38,7 @@ Run_profile *open_run_profile(const Trainer *t, const Step_turns *turns, const M
     Run_profile *p = must_alloc(sizeof *p);
     *p = (Run_profile){.t = t, .turns = turns, .memory = m, .started = seconds_now(), .next_file = first_file};
     for (int k = 0; k < turns->n; k++)
-        open_laps(&p->laps[k], t->model, turns->at[k].entry, &turns->at[k].optimizer, MOST_TIMED);
+        open_laps(&p->laps[k], t->model, turns->at[k].entry, &turns->at[k].optimizer, &t->recipe, MOST_TIMED);
     return p;
 }
 

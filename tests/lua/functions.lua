@@ -194,6 +194,25 @@ local cases = {
     local ids, other = nn.constant({ 2, 3, 0, 4, 3, 4, 1 }, "i32"), nn.constant({ 3, 0, 4, 3, 4, 1, 1 }, "i32")
     return nn.cross_entropy(a, ids, { other = other, share = nn.sigmoid(b), smoothing = 0.2 })
   end },
+
+  -- with z_loss: ids that do not count, weights of classes, the head without logits, weights of rows
+  { "z_loss", { { 7, 5 } }, function(a)
+    return nn.cross_entropy(3 * a, nn.constant({ 2, -100, 0, 4, -100, 4, 1 }, "i32"), { z_loss = 0.1, ignore = -100 })
+  end },
+  { "z_loss_weight", { { 7, 5 } }, function(a)
+    local ids, weight = nn.constant({ 2, -100, 0, 4, -100, 4, 1 }, "i32"), nn.constant { 0.5, 2, 1, 0.25, 3 }
+    return nn.cross_entropy(a, ids, { weight = weight, smoothing = 0.1, ignore = -100, z_loss = 0.1 })
+  end },
+  { "z_loss_head", { { 7, 3 }, { 5, 3 }, { 5 } }, function(a, b, c)
+    local ids = nn.constant({ 2, -100, 0, 4, -100, 4, 1 }, "i32")
+    local loss = nn.linear_cross_entropy(a, ids, { weight = b, bias = c, smoothing = 0.2, ignore = -100, z_loss = 0.1 })
+    return loss
+  end },
+  { "z_loss_rows", { { 7, 3 }, { 3, 5 } }, function(a, b)
+    local ids, rows = nn.constant({ 2, 3, 0, 4, 3, 4, 1 }, "i32"), nn.constant { 0.5, 0, 1, 0.25, 3, 1, 2 }
+    local loss = nn.linear_cross_entropy(a, ids, { weight = b, layout = "in_out", row_weight = rows, z_loss = 0.1 })
+    return loss
+  end },
 }
 
 return {

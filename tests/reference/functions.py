@@ -95,6 +95,17 @@ def order_nan(a):
 WEIGHT = torch.tensor([0.5, 2, 1, 0.25, 3], dtype=torch.float64)
 CLOSED = torch.tensor([[0, 0, 1], [0, 1, 0], [0, 0, 0], [0, 0, 1], [1, 0, 0]])
 IGNORED = torch.tensor([2, -100, 0])
+SOME, ALL = torch.tensor([2, -100, 0, 4, -100, 4, 1]), torch.tensor([2, 3, 0, 4, 3, 4, 1])
+
+
+def with_z(logits, ids, weight=None, **options):
+    """The mean over the ids that count, by their classes' weights, of 0.1 log²Z beside the cross entropy."""
+    counts = ids >= 0
+    each = weight[ids[counts]] if weight is not None else torch.ones(int(counts.sum()), dtype=torch.float64)
+    z = 0.1 * logits[counts].logsumexp(-1) ** 2
+    return F.cross_entropy(logits, ids, weight, **options) + (each * z).sum() / each.sum()
+
+
 CASES = {
     "leaky_relu": ([12], lambda a: F.leaky_relu(a, 0.2)),
     "elu": ([12], lambda a: F.elu(a, 1.5)),
@@ -198,6 +209,11 @@ CASES = {
     "sort_falling": ([2, 13, 3], lambda a: weighed(*a.sort(dim=1, descending=True, stable=True))),
     "order_nan": ([3, 9], order_nan),
     "ce_mixed": ([7, 5], [7], lambda a, b: F.cross_entropy(a, mixed(b, [2, 3, 0, 4, 3, 4, 1], [3, 0, 4, 3, 4, 1, 1]), label_smoothing=0.2)),
+    "z_loss": ([7, 5], lambda a: with_z(3 * a, SOME)),
+    "z_loss_weight": ([7, 5], lambda a: with_z(a, SOME, WEIGHT, label_smoothing=0.1)),
+    "z_loss_head": ([7, 3], [5, 3], [5], lambda a, b, c: with_z(a @ b.T + c, SOME, label_smoothing=0.2)),
+    "z_loss_rows": ([7, 3], [3, 5], lambda a, b: (torch.tensor([0.5, 0.0, 1.0, 0.25, 3.0, 1.0, 2.0]) * (
+        F.cross_entropy(a @ b, ALL, reduction="none") + 0.1 * (a @ b).logsumexp(-1) ** 2)).sum()),
 }
 TIED = ("pinball", "distance", "ranking", "triplet")            # elements of a and b that are equal
 CORNERS = [0.0, -0.5, 2.0, 6.0, 1.0, 0.25]

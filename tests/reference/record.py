@@ -34,6 +34,7 @@ layers: cases of tests/lua/layers.lua; layers.py says what the file holds.
 batchnorm: tests/lua/batchnorm.lua; batchnorm.py says what the file holds.
 turns: tests/models/turns.lua; turns.py says what the file holds.
 directions: tests/models/directed.lua; directions.py says what the file holds.
+coded: tests/step/test_coded.c; coded.py says what the file holds.
 
 optimizers, schedules: tests/step/test_optim.c; optimizers.py says what the files hold.
 """
@@ -50,6 +51,7 @@ import torch.nn.functional as F
 
 from attends import Attends
 from batchnorm import batchnorm
+from coded import coded_moments
 from directions import directions
 from functions import functions
 from layers import layers
@@ -361,6 +363,7 @@ def main():
     save("batchnorm", batchnorm(), {})
     save("turns", turns(), {})
     save("directions", *directions())
+    save("coded", *coded_moments())
     o = Ops()
     record_maps(o)
     record_others(o)

@@ -1,5 +1,5 @@
-/* test_optim.c: step/optim.c, step/schedule.c: trajectories, rates and momenta recorded from torch.optim, groups,
- * decay by segments in strided layouts, the norm, clipping, the same bits for any number of threads. */
+/* test_optim.c: step/optim.c, step/schedule.c: trajectories, rates and momenta recorded from torch.optim, groups, rates
+ * by layers, decay by segments in strided layouts, the norm, clipping, the same bits for any number of threads. */
 #include "harness.h"
 #include "step/step.h"
 #include "base/words.h"
@@ -194,6 +194,40 @@ static void test_decay(void)
     }
 }
 
+/* BEiT's rates (timm's num_layers is 4 here): below three layers 0.75^4, layers 0.75^3 … 0.75, above them 1; a group's
+ * factor of layer 1 beside its own.  Gradients are 1, so that SGD moves each element by its rate. */
+static void test_layer_rates(void)
+{
+    enum { LAYERS = 3, EACH = 16, FLAT = 16 + LAYERS * EACH + 16 };
+    static const Lathe_param p[] = {
+        {.name = "embed", .export_name = "embed", .rank = 1, .dim = {16}, .stride = {1}, .height = LAYERS + 1},
+        {.name = "w",
+         .export_name = "h.%d.w",
+         .rank = 2,
+         .loops = 1,
+         .dim = {LAYERS, EACH},
+         .stride = {EACH, 1},
+         .offset = 16,
+         .height = LAYERS},
+        {.name = "head", .export_name = "head", .rank = 1, .dim = {16}, .stride = {1}, .offset = 16 + LAYERS * EACH}};
+    static const double wanted[] = {0.31640625, 0.421875, 0.5 * 0.5625, 0.75, 1};
+    static const Lathe_group half[] = {{"h.1.*", 0.5, -1, -1, -1}};
+    Lathe_model m = {.real = LATHE_F64, .params = 3, .param = p, .flat_elements = FLAT, .groups = 1, .group = half};
+    for (int on = 0; on < 2; on++) {
+        Lathe_recipe r = {.optimizer = LATHE_SGD, .layer_decay = on ? 0.75 : 0};
+        double params[FLAT] = {0}, grads[FLAT];
+        for (int i = 0; i < FLAT; i++) grads[i] = 1;
+        Optimizer o;
+        optimizer_init(&o, &m, &r, NULL);
+        optimizer_step(&o, params, grads, 0, &(Pace){.lr = 1, .scale = 1, .most = INFINITY});
+        for (int i = 0; i < FLAT; i++) {
+            double without = i / 16 == 2 ? 0.5 : 1;
+            expect(params[i] == -(on ? wanted[i / 16] : without), "element %d moves by %.17g", i, params[i]);
+        }
+        optimizer_free(&o);
+    }
+}
+
 static void test_threads(Lathe_optimizer kind)
 {
     enum { N = 100003 };
@@ -274,6 +308,7 @@ int main(void)
     test_schedules();
     test_patterns();
     test_decay();
+    test_layer_rates();
     for (Lathe_optimizer kind = LATHE_SGD; kind <= LATHE_RMSPROP; kind++) test_threads(kind);
     test_norm();
     test_rates();

@@ -139,8 +139,8 @@ static void decode(const Lathe_call *c)
 #define COUNT(a)        (int)(sizeof(a) / sizeof *(a))
 
 static const Lathe_param params[] = {
-    {"layer.bias", "h.%d.bias", "toy.lua:3", 2, 1, {L, V}, {V + PAD, 1}, 0, LATHE_ZEROS, 0, 0, false, 0, false},
-    {"table", "table.weight", "toy.lua:4", 2, 0, {V, V}, {V, 1}, AT(Toy, table) / 4, LATHE_NORMAL, 0.02, 0, true, 0, false},
+    {"layer.bias", "h.%d.bias", "toy.lua:3", 2, 1, {L, V}, {V + PAD, 1}, 0, LATHE_ZEROS, 0, 0, false, 0, 0, false},
+    {"table", "table.weight", "toy.lua:4", 2, 0, {V, V}, {V, 1}, AT(Toy, table) / 4, LATHE_NORMAL, 0.02, 0, true, 0, 0, false},
 };
 static const Lathe_tensor train_in[] = {
     {.name = "tokens",
@@ -245,6 +245,7 @@ const Lathe_model lathe_model = {
     .parameter_count = L * V + V * V,
     .flat_elements = sizeof(Toy) / 4,
     .recipe = {.optimizer = LATHE_ADAMW,
+               .bits = 32,
                .lr = 0.05,
                .beta1 = 0.9,
                .beta2 = 0.99,

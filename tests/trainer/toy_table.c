@@ -42,7 +42,7 @@ static void train(const Lathe_call *c) { both(c, c->grads); }
 static void eval(const Lathe_call *c) { both(c, NULL); }
 
 static const Lathe_param params[] = {
-    {"weight", "weight", "table.lua:2", 2, 0, {K, F}, {F, 1}, 0, LATHE_UNIFORM, -0.1, 0.1, true, 0, false},
+    {"weight", "weight", "table.lua:2", 2, 0, {K, F}, {F, 1}, 0, LATHE_UNIFORM, -0.1, 0.1, true, 0, 0, false},
 };
 static const Lathe_tensor inputs[] = {
     {.name = "x", .role = LATHE_FEATURES, .dtype = LATHE_F32, .rank = 2, .dim = {B, F}, .offset = offsetof(In, x)},
@@ -86,6 +86,7 @@ const Lathe_model lathe_model = {
     .parameter_count = K * F,
     .flat_elements = 16,
     .recipe = {.optimizer = LATHE_SGD,
+               .bits = 32,
                .lr = 0.5,
                .momentum = 0.9,
                .steps = 200,

@@ -985,7 +985,7 @@ static const Lathe_bytes planned[] = {
 
 const Lathe_model lathe_model = {
     .name = "char_rnn", .config = "default", .precision = "fp32",
-            .source_hash = "4341086f2b0ffa97",
+            .source_hash = "cb094693ff99e822",
     .needs = lathe_needs,
     .rebuild = "models/char_rnn.lua",
     .real = LATHE_F32, .batch = 32, .seq = 64, .vocab = 65,
@@ -995,7 +995,7 @@ const Lathe_model lathe_model = {
     .parameter_count = 350593, .flat_elements = 350608,
     .recipe = {
         .optimizer = LATHE_ADAMW, .lr = 0.002, .beta1 = 0.9, .beta2 = 0.999,
-        .eps = 1e-08, .decay = 0, .momentum = 0, .nesterov = 0,
+        .eps = 1e-08, .decay = 0, .momentum = 0, .nesterov = 0, .bits = 32,
         .schedule = LATHE_COSINE, .final_lr = 0.0002, .warmup = 50, .steps = 2000,
         .schedule_steps = 0, .cooldown = 0, .warm_fraction = 0.3,
         .start_div = 25, .final_div = 1e+04,

@@ -1368,7 +1368,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "ffe82c1c8417e534",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "a4eaf46aad0e9f54",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
@@ -1379,7 +1379,7 @@ const Lathe_model lathe_model = {
     .parameter_count = 804096, .flat_elements = 804096,
     .recipe = {
         .optimizer = LATHE_ADAMW, .lr = 0.001, .beta1 = 0.9, .beta2 = 0.99,
-        .eps = 1e-08, .decay = 0.1, .momentum = 0, .nesterov = 0,
+        .eps = 1e-08, .decay = 0.1, .momentum = 0, .nesterov = 0, .bits = 32,
         .schedule = LATHE_COSINE, .final_lr = 0.0001, .warmup = 100, .steps = 2000,
         .schedule_steps = 0, .cooldown = 0, .warm_fraction = 0.3,
         .start_div = 25, .final_div = 1e+04,

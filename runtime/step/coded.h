@@ -1,0 +1,67 @@
+/* coded.h: moments in 8 bits (Dettmers et al. 2022, "8-bit Optimizers via Block-wise Quantization", as the package
+ * bitsandbytes has them).
+ *
+ * A tensor is cut into blocks of 256 neighbours.  An element is code · largest: largest, fp32, is the largest magnitude of
+ * its block, and code one of 256 values, which are closer together the smaller they are: for i of 0 … 6, the middles of
+ * 2^i equal parts of 0.1 … 1, times 10^(i - 6), of either sign; 0; and 1.  Squares have no sign, and twice the parts. */
+#ifndef LATHE_STEP_CODED_H
+#define LATHE_STEP_CODED_H
+
+#include "interface/coded.h"
+#include "model/safetensors.h"
+#include "step/optim.h"
+
+enum { CODES = 256 };
+
+/* Cells of numbers with the same sign, exponent and first 7 bits: at most one middle lies in each.  Those nearer to 0 than
+ * 2^-24 are in the first cell of their sign, those from 2 on in the last. */
+enum { CELL_BITS = 7, FIRST_CELL = (127 - 24) << CELL_BITS, CELLS = 25 << CELL_BITS };
+
+typedef struct Code_table {
+    float value[CODES];       /* ascending */
+    float middle[CODES];      /* between a value and the next; the last is infinite */
+    int32_t cell[2 * CELLS];  /* the code of the lowest number of each; negative numbers in the second half */
+    int zero;                 /* the code of 0 */
+} Code_table;
+
+/* A contiguous run of one copy of a parameter. */
+typedef struct Piece {
+    int64_t begin, n;         /* elements of the flat arrays */
+    int64_t first;            /* of its codes, or plain numbers, in their arrays */
+    int64_t scale;            /* number of its first block's largest magnitude */
+    int64_t block;            /* number of its first block among those of all pieces */
+    enum Piece_kind { CODED, PLAIN, MOMENTLESS } kind; /* MOMENTLESS: directed */
+    Rule rule;
+} Piece;
+
+typedef struct Coded {
+    Code_table table[2];      /* of the means; of the squares */
+    Lathe_coded sizes;        /* of one moment */
+    void *plain[2];           /* of type `real` */
+    float *largest[2];
+    uint8_t *code[2];
+    int pieces;
+    Piece *piece;             /* ascending */
+    int64_t blocks;           /* of all pieces */
+} Coded;
+
+void make_code_table(Code_table *t, bool has_sign);
+/* Of one block.  What is negative stays negative, and a square above 0 stays above 0, however small it is. */
+void code_block_f32(const Code_table *t, const float *x, int64_t n, uint8_t *code, float *largest);
+void code_block_f64(const Code_table *t, const double *x, int64_t n, uint8_t *code, float *largest);
+void decode_block_f32(const Code_table *t, const uint8_t *code, float largest, int64_t n, float *x);
+void decode_block_f64(const Code_table *t, const uint8_t *code, float largest, int64_t n, double *x);
+
+bool codes_moments(const Lathe_recipe *r);
+Lathe_coded coded_sizes(const Lathe_model *m);
+/* memory: lathe_coded_bytes() bytes, 64-byte aligned; the table of pieces comes from malloc. */
+Coded *open_coded(const Lathe_model *m, const Lathe_recipe *r, void *memory);
+void close_coded(Coded *c);
+const Piece *piece_of_block(const Coded *c, int64_t block);
+
+/* Checkpoints: KIND.NAME, U8 of the tensor's shape, and largest.KIND.NAME, F32 [blocks]; of plain ones KIND.NAME as ever. */
+void put_coded(Store_writer *w, const Lathe_model *m, const Optimizer *o);
+void load_coded(const Lathe_model *m, const Store *s, const Optimizer *o); /* ends the program (3) if it does not fit */
+void check_coded(const Store *s, const Optimizer *o, const char *checkpoint); /* whether both or neither are in 8 bits */
+
+#endif
