@@ -108,10 +108,10 @@ static bool is_due(const Histograms *h, int64_t step)
     return h && !h->fault.path && (step == 0 || (step + 1) % h->every == 0 || step + 1 == h->steps);
 }
 
-static bool is_of_turn(const Looked *p, const Turn *u, const Lathe_model *m)
+static bool is_of_turn(const Looked *p, const Turn *u, const Trainer *t)
 {
-    if (u->name && !lathe_in_scopes(m->turn[u->number].of, p->param->name)) return false;
-    return !rule_of(m, p->param, p->copy < 0 ? 0 : p->copy).frozen;
+    if (u->name && !lathe_in_scopes(t->model->turn[u->number].of, p->param->name)) return false;
+    return !rule_of(t->model, &t->recipe, p->param, p->copy < 0 ? 0 : p->copy).frozen;
 }
 
 bool note_before_update(Histograms *h, const Turn *u, const Memory *m, int64_t step, double scale)
@@ -122,7 +122,7 @@ bool note_before_update(Histograms *h, const Turn *u, const Memory *m, int64_t s
 #pragma omp parallel for schedule(dynamic)
     for (int k = 0; k < h->places; k++) {
         const Looked *p = &h->place[k];
-        for (int64_t i = 0; i < p->sampled && is_of_turn(p, u, model); i++) {
+        for (int64_t i = 0; i < p->sampled && is_of_turn(p, u, h->t); i++) {
             const int64_t at = place_of_sample(p, i);
             h->gradient[p->first + i] = scale * read_element(real, m->grads, at);
             h->weight[p->first + i] = read_element(weights, m->params, at);
@@ -197,7 +197,7 @@ void note_after_update(Histograms *h, const Turn *u, const Memory *m, int64_t st
     if (u->name) fprintf(f, ",\"turn\":\"%s\"", u->name);
     fprintf(f, ",\"parameters\":[");
     for (int k = 0; k < h->places; k++) {
-        if (!is_of_turn(&h->place[k], u, h->t->model)) continue;
+        if (!is_of_turn(&h->place[k], u, h->t)) continue;
         if (!first) fputc(',', f);
         put_place(f, h, &h->place[k], m);
         first = false;
