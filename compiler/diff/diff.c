@@ -82,6 +82,16 @@ static void leave_out_unknown(json_t *list)
     }
 }
 
+/* The files' names and sizes are known once there is a checkpoint. */
+static void leave_out_unknown_files(json_t *list)
+{
+    for (size_t i = json_array_size(list); i-- > 0;) {
+        const json_t *row = json_array_get(list, i);
+        bool known = !json_is_null(json_object_get(row, "a")) && !json_is_null(json_object_get(row, "b"));
+        if (!known && same(json_string_value(json_object_get(row, "name")), FILES_OF_RUN)) json_array_remove(list, i);
+    }
+}
+
 /* Only what both say: a run has no entries, and a description no data. */
 static bool put_sections(json_t *all, const Compared *a, const Compared *b)
 {
@@ -92,6 +102,7 @@ static bool put_sections(json_t *all, const Compared *a, const Compared *b)
         json_t *list = section_differences(x, y);
         if (same(sections[i], "start") || (a->kind != b->kind && same(sections[i], "settings")))
             leave_out_unknown(list);
+        if (same(sections[i], "data")) leave_out_unknown_files(list);
         if (same(sections[i], "configuration") || same(sections[i], "run"))
             leave_out_told(list, json_object_get(all, "settings"));
         some |= json_array_size(list) > 0;

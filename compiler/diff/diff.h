@@ -7,6 +7,8 @@
 #include "runtime/base/json_text.h"
 #include "runtime/base/words.h"
 
+#define FILES_OF_RUN "files by name and size" /* a row of "data" */
+
 typedef enum Compared_kind { OF_DESCRIPTION, OF_PROGRAM, OF_RUN } Compared_kind;
 
 typedef struct Compared {           /* one of the two things */

@@ -99,7 +99,7 @@ static void put_provenance(json_t *facts, const char *folder)
 {
     json_t *state = run_file(format("%s/checkpoints/latest", folder), "state.json");
     const json_t *from = json_object_get(state, "provenance");
-    if (from) put_known(section_of(facts, "data"), "files by name and size", from, "data");
+    if (from) put_known(section_of(facts, "data"), FILES_OF_RUN, from, "data");
     json_decref(state);
 }
 

@@ -34,6 +34,7 @@ static const char *change_said(const json_t *a, const json_t *b)
 {
     double x = json_number_value(a), y = json_number_value(b);
     if (!json_is_number(a) || !json_is_number(b) || x == 0 || !isfinite(y / x)) return "";
+    if (y / x > 10) return format("  × %.3g", y / x);
     return format("  %+.*f %%", fabs(y / x - 1) < .1 ? 2 : 0, 100 * (y / x - 1));
 }
 
@@ -167,6 +168,8 @@ static void print_steps(const json_t *steps, bool whole)
            at = json_number_value(json_object_get(steps, "at"));
     if (!steps) return;
     if (!compared) show(stdout, "\nthey have no step in common\n");
+    if (compared && !json_array_size(json_object_get(steps, "parts")))
+        show(stdout, "\nall numbers of the %.0f steps that both have are the same\n", compared);
     print_numbers(json_object_get(steps, "parts"), format("where they part, of %.0f steps that both have", compared),
                   whole);
     print_numbers(json_object_get(steps, "values"), format("at step %.0f, the last that both have", at), whole);

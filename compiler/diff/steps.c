@@ -232,8 +232,11 @@ static void add_result(json_t *all, const char *what, const Number *n, const dou
 {
     if (!differ(value[0], value[1])) return;
     json_t *row = told_row(format("%s, %s", n->name, what), value[0], value[1]);
-    if (!isnan(value[0])) put_json(row, "a_step", whole_json(step[0]));
-    if (!isnan(value[1])) put_json(row, "b_step", whole_json(step[1]));
+    for (int side = 0; side < 2; side++) {
+        bool none = isnan(value[side]) && step[side] == 0; /* no line of the run has it */
+        if (none) put_json(row, side ? "b" : "a", json_null());
+        if (!isnan(value[side])) put_json(row, side ? "b_step" : "a_step", whole_json(step[side]));
+    }
     add_json(all, row);
 }
 

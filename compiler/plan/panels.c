@@ -207,7 +207,8 @@ static bool others_between(Work *w, int u, int v)
     for (int k = 0; k < w->nunits; k++) w->units[k].reached = k == v;
     reach_rows(w, u);
     for (int a = 0; a < w->n; a++)
-        for (int b = a + 1; w->unit_of[a] != u && w->unit_of[a] != v && w->units[w->unit_of[a]].reached && b < w->n; b++)
+        for (int b = a + 1; w->unit_of[a] != u && w->unit_of[a] != v && w->units[w->unit_of[a]].reached && b < w->n;
+             b++)
             if (w->unit_of[b] == v && must_precede(w, a, b)) return true;
     return false;
 }
@@ -359,11 +360,35 @@ static int axis_of_rows(const Kernel *k)
     return k->kind == GEMM ? k->gemm.axis_m : k->kind == ROWS ? axis_merged(k->space, 0, k->space.rank - 1) : 0;
 }
 
+/* The length of the longest layer that a, of n letters, and b are in: 1 of "h.attn.c_proj" and "h.mlp.c_fc". */
+static int common_layer(const char *a, int n, const char *b)
+{
+    int common = 0;
+    for (int k = 0; k <= n; k++) {
+        bool ends = (k == n || a[k] == '.') && (!b[k] || b[k] == '.');
+        if (ends) common = k;
+        if (k == n || a[k] != b[k]) break;
+    }
+    return common;
+}
+
+static const char *path_of_all(const Unit *u)
+{
+    const char *path = u->members.at[0]->where.path;
+    int n = path ? (int)strlen(path) : 0;
+    for (int i = 1; i < u->members.n && n; i++) {
+        const char *other = u->members.at[i]->where.path;
+        n = common_layer(path, n, other ? other : "");
+    }
+    return n ? format("%.*s", n, path) : NULL;
+}
+
 static void add_group(Program *p, const Unit *u, Kernels *out)
 {
     const Kernel *first = u->members.at[0];
     Kernel *panels = NEW(Kernel);
     *panels = (Kernel){.kind = PANELS, .where = first->where, .in_loop = first->in_loop, .rows = u->rows};
+    panels->where.path = path_of_all(u);
     panels->unit = whole_step(u, u->rows);
     panels->name = group_name(u);
     for (int i = 0; i < u->members.n && !panels->axis_rows; i++)

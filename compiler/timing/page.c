@@ -51,6 +51,10 @@ void say_times(Page *page, Text *t, const Rates *r)
         "%.0f GB/s, %.2f us to wake threads\n",
         r->threads, r->engine, 2e-9 / r->seconds[PRODUCT], 1e-9 / r->seconds[CURVE], 1e-9 / r->seconds[BYTE],
         1e6 * r->seconds[CALL]);
+    double load = 0;
+    if (getloadavg(&load, 1) == 1 && load > 0.5 * r->threads)
+        say(t, "other programs were running (load %.1f): what was measured, and so the time, is longer by them\n",
+            load);
     for (int i = 0; i < m->programs.n; i++)
         if (entry_of(m->programs.at[i]->graph)->step) say_time_of(page, t, m->programs.at[i], r);
 }

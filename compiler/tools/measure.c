@@ -7,11 +7,14 @@
 #include "interface/lathe_model.h"
 #include "math/engine.h"
 #include "math/measure.h"
+#include "math/openmp.h"
 
 #include <omp.h>
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    set_up_openmp(argv); /* its threads wait as a trainer's do */
     start_process("lathe-measure");
     rt_init_gemm(omp_get_max_threads());
     printf("threads %d\n", omp_get_max_threads());

@@ -259,18 +259,19 @@ function columnsOfLine(s) {
 
 /* Where most lines are, as range.c finds it, so that one run that explodes does not flatten all others; null: nothing lies far beyond. */
 function usualRange(lines) {
-  const bottoms = [], tops = [], all = [];
+  const bottoms = [], tops = [], all = [], most = lines.reduce((n, l) => Math.max(n, l.series.values.length), 0);
   for (const l of lines) {
     const values = l.series.values.filter(isNumber);
     if (!values.length) continue;
+    all.push(...values);
+    if (10 * l.series.values.length < most) continue;
     const order = [...values].sort((a, b) => a - b), n = order.length, edge = Math.floor((n - 1) / 20);
     bottoms.push(Math.min(values[0], order[edge]));
     tops.push(Math.max(values[0], order[n - 1 - edge]));
-    all.push(...values);
   }
   if (!all.length) return null;
   const byValue = (a, b) => a - b, m = tops.length;
-  const from = bottoms.sort(byValue)[Math.floor(m / 2)], to = tops.sort(byValue)[Math.floor((m - 1) / 2)], reach = 4 * (to - from);
+  const from = bottoms.sort(byValue)[Math.floor((m - 1) / 2)], to = tops.sort(byValue)[Math.floor(m / 2)], reach = 4 * (to - from);
   if (!(reach > 0)) return null;
   const near = all.filter(y => y >= from - reach && y <= to + reach);
   if (near.length === all.length) return null;

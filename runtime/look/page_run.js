@@ -132,7 +132,7 @@ function showLayers(r, to) {
   const root = treeOf(list), turns = turnsOf(r);
   addTimes(root, turns);
   to.append(make('h3', {}, 'Layers: parameters and bytes' + (turns.length ? ', time of a step' : '')), make('div', { class: 'tree' }, treeNode((r.config && r.config.model) || 'model', root, root)));
-  if (turns.length) to.append(make('p', { class: 'quiet' }, 'Forward and backward; a kernel that computes several layers counts for one of them.'));
+  if (turns.length) to.append(make('p', { class: 'quiet' }, 'Forward and backward; a kernel that computes several layers counts for the one that holds them all.'));
 }
 
 /* ------------------------------------------------------------------ data */

@@ -25,7 +25,7 @@ function shareBar(label, parts) {
 
 const rowsOfTurn = turn => (Array.isArray(turn.kernels) ? turn.kernels : []).filter(k => isObject(k) && isNumber(k.ms) && k.ms >= 0);
 const turnsOf = r => (isObject(r.profile) && Array.isArray(r.profile.turns) ? r.profile.turns : []).filter(t => isObject(t) && rowsOfTurn(t).length);
-/* Layers from the outside in; what a kernel does for several layers counts for the first of them. */
+/* Layers from the outside in; what a kernel does for several layers counts for the one that holds them all. */
 const pathOf = k => String(k.path || '').split(',')[0].split('.').filter(p => p !== '');
 
 function boundOf(k, profile) {

@@ -1,8 +1,9 @@
 /* range.c: the range in which most curves lie, so that one run that explodes does not flatten all others.
  *
  * A curve's own range goes from its 5th to its 95th hundredth, and has its first value, which for a loss is the
- * greatest of a run that learns.  The usual range has the middle one of the tops and of the bottoms; what lies beyond
- * it by more than four times its height is cut off.  page.js does the same. */
+ * greatest of a run that learns.  The usual range has the middle one of the tops and of the bottoms, of two the outer
+ * one; curves that end early, with less than a tenth of the values of the longest, have no say.  What lies beyond it by
+ * more than four times its height is cut off.  page.js does the same. */
 #include "base/words.h"
 #include "look/draw.h"
 
@@ -53,8 +54,16 @@ static void shrink_range(const Curve *curve, int n, double *low, double *high)
     *high = greatest;
 }
 
+static int most_values(const Curve *curve, int n)
+{
+    int most = 0;
+    for (int i = 0; i < n; i++) most = curve[i].n > most ? curve[i].n : most;
+    return most;
+}
+
 bool usual_range(const Curve *curve, int n, double *low, double *high)
 {
+    const int most = most_values(curve, n);
     double *bottom = must_alloc(sizeof *bottom * (size_t)(n + 1)), *top = must_alloc(sizeof *top * (size_t)(n + 1));
     double least = INFINITY, greatest = -INFINITY;
     int m = 0;
@@ -62,11 +71,11 @@ bool usual_range(const Curve *curve, int n, double *low, double *high)
         for (int k = 0; k < curve[i].n; k++)
             if (isfinite(curve[i].at[k].value))
                 least = fmin(least, curve[i].at[k].value), greatest = fmax(greatest, curve[i].at[k].value);
-        m += own_range(&curve[i], &bottom[m], &top[m]);
+        if (10 * curve[i].n >= most) m += own_range(&curve[i], &bottom[m], &top[m]);
     }
     qsort(bottom, (size_t)m, sizeof *bottom, by_number);
     qsort(top, (size_t)m, sizeof *top, by_number);
-    double from = m ? bottom[m / 2] : 0, to = m ? top[(m - 1) / 2] : 0, height = to - from;
+    double from = m ? bottom[(m - 1) / 2] : 0, to = m ? top[m / 2] : 0, height = to - from;
     free(bottom);
     free(top);
     *low = from - REACH * height;

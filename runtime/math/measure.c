@@ -10,7 +10,10 @@
 #include <string.h>
 
 enum { BLOCK = 1 << 20, MOST_BLOCKS = 128, REPEATS = 12, ROWS = 2048, COLUMNS = 1024, INNER = 1024 };
-enum { CURVES = 1 << 16, CALLS = 999, SHARES = 64 };
+enum { CURVES = 1 << 16, CALLS = 99, SHARES = 64 };
+
+/* Seconds in which another program leaves some moments free. */
+static const double long_enough = 0.2;
 
 typedef struct Job { /* to and from do not overlap */
     char *to, *from;
@@ -98,24 +101,28 @@ double curve_rate(void)
 {
     Job j = {.to = must_alloc(sizeof(float) * CURVES), .from = must_alloc(sizeof(float) * CURVES)};
     for (int i = 0; i < CURVES; i++) ((float *)j.from)[i] = 3 * (float)i / CURVES;
-    double seconds = best_of(take_tanh, &j);
+    double best = INFINITY;
+    for (double begin = seconds_now(); seconds_now() - begin < long_enough;) best = fmin(best, best_of(take_tanh, &j));
     free(j.from);
     free(j.to);
-    return CURVES / seconds;
+    return CURVES / best;
 }
 
 double call_seconds(void)
 {
-    static double seconds[CALLS];
+    double seconds[CALLS], best = INFINITY;
     char *met = must_alloc(SHARES);
-    for (int i = 0; i < CALLS; i++) {
-        double begin = seconds_now();
-        PARALLEL
-        for (int k = 0; k < SHARES; k++) met[k] = (char)i;
-        seconds[i] = seconds_now() - begin;
+    for (double start = seconds_now(); seconds_now() - start < long_enough;) {
+        for (int i = 0; i < CALLS; i++) {
+            double begin = seconds_now();
+            PARALLEL
+            for (int k = 0; k < SHARES; k++) met[k] = (char)i;
+            seconds[i] = seconds_now() - begin;
+        }
+        best = fmin(best, median_of(seconds, CALLS));
     }
     free(met);
-    return median_of(seconds, CALLS);
+    return best;
 }
 
 /* ------------------------------------------------------------------ in a room that there is */

@@ -12,7 +12,7 @@ double median_of(double *x, int64_t n); /* sorts x */
 double copy_rate(int64_t bytes);
 double product_rate(Lathe_dtype real, void *room, int64_t bytes);
 double curve_rate(void);    /* tanh of floats in cache, elements per second */
-double call_seconds(void);  /* to wake all threads and to wait for them: a median */
+double call_seconds(void);  /* to wake all threads and to wait for them: the least median of some */
 /* The same in about `seconds`, in a room whose contents are lost; the product is the largest for which there is room
  * and time.  0: too small a room. */
 double copy_rate_in(char *room, int64_t bytes, double seconds);

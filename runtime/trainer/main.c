@@ -12,7 +12,7 @@
 #include "text/generate.h"
 #include "trainer/about.h"
 #include "trainer/knobs.h"
-#include "trainer/openmp.h"
+#include "math/openmp.h"
 #include "trainer/selftest.h"
 #include "trainer/trainer.h"
 #include "trainer/trial.h"

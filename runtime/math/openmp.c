@@ -1,5 +1,5 @@
 /* openmp.c: settings of the OpenMP runtime: how threads wait, and their stacks. */
-#include "trainer/openmp.h"
+#include "math/openmp.h"
 #include "base/words.h"
 
 #include <stdio.h>
