@@ -105,13 +105,15 @@ static int do_check(void)
     return 0;
 }
 
-static void refuse_plan(const Desc *d)
+static void refuse_plan(const Module *m)
 {
     const Options *o = &line_of.options;
     if (o->gpus > 1 && !o->target->device) usage_error("--gpus %lld: that is for --target cuda", (long long)o->gpus);
-    if (o->gpus > 1 && d->one_gpu) usage_error("--gpus %lld: %s", (long long)o->gpus, d->one_gpu);
+    if (o->gpus > 1 && m->desc->one_gpu) usage_error("--gpus %lld: %s", (long long)o->gpus, m->desc->one_gpu);
     if (o->time && o->target->device)
         usage_error("--time: times are predicted for --target cpu, on the machine that this runs on");
+    Rates usual = usual_rates();
+    if (o->time && step_ms(m, &usual) == 0) usage_error("--time: nothing of it trains, so there is no step");
 }
 
 static Rates measured_rates(void)
@@ -135,8 +137,8 @@ static void say_plan(Text *t, const Module *m, const Choices *tried)
     }
     print_plan(page, t);
     Rates usual = usual_rates();
-    if (!line_of.options.target->device)
-        say(t, "\nabout %.3g ms a step on a usual machine; --time: on this one\n", step_ms(m, &usual));
+    double ms = line_of.options.target->device ? 0 : step_ms(m, &usual);
+    if (ms > 0) say(t, "\nabout %s a step on a usual machine; --time: on this one\n", milliseconds(ms));
 }
 
 static void say_plan_object(Text *t, const Module *m, const Choices *tried)
@@ -147,7 +149,8 @@ static void say_plan_object(Text *t, const Module *m, const Choices *tried)
     say_plan_json(page, t);
     if (!line_of.options.target->device) {
         Rates r = line_of.options.time ? measured_rates() : usual_rates();
-        say(t, ",\n \"step_ms_estimate\": %.4g", step_ms(m, &r));
+        double ms = step_ms(m, &r);
+        say(t, ",\n \"step_ms_estimate\": %s", ms > 0 ? format("%.4g", ms) : "null");
         if (line_of.options.time) say_times_json(page, t, &r);
     }
     if (tried) say_choices_json(t, tried);
@@ -159,7 +162,7 @@ static int do_plan(void)
     const Choices *tried = NULL;
     Module *m = compiled_of(&tried);
     Text t = {0};
-    refuse_plan(m->desc);
+    refuse_plan(m);
     if (line_of.options.gpus > 1) plan_for_gpus(m, (int)line_of.options.gpus);
     if (line_of.options.json) say_plan_object(&t, m, tried);
     else say_plan(&t, m, tried);
@@ -424,7 +427,8 @@ static const Command commands[] = {
      "trains a description many times, over values of its settings, and prints which were best"},
     {"scale", do_sweep, 0, "MODEL.lua --over …",
      "trains a family of sizes, and says how the loss falls with the size, and what a budget would buy"},
-    {"diff", do_diff, 0, "A B", "what differs between two descriptions, programs or runs: settings, parameters, plan, losses"},
+    {"diff", do_diff, 0, "A B",
+     "what differs between two descriptions, programs or runs: settings, parameters, plan, losses"},
     {"dump", do_dump, 0, "FILE",
      "prints the graphs or the kernels after a pass; FILE is a description or what dump printed (.graph, .kernels)"},
     {"ops", do_ops, 0, "", "the operations"},
@@ -484,7 +488,8 @@ int main(int argc, char **argv)
     }
     const Command *command = command_named(argv[1]);
     line_of.all = argv;
-    bool ours = command->run != do_data && command->run != do_sweep && command->run != do_diff, help = ours && asks_for_help(command, argc, argv);
+    bool ours = command->run != do_data && command->run != do_sweep && command->run != do_diff,
+         help = ours && asks_for_help(command, argc, argv);
     if (ours && !help) take_line(command, argc, argv);
     int code = help ? help_of(command) : command->run();
     free_all();

@@ -5,24 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "0.0010" as a configuration has it, too. */
-static bool reads_as(const json_t *value, double *x)
+/* words: "0.0010", as a configuration has it, is a number, too. */
+static bool reads_as(const json_t *value, bool words, double *x)
 {
-    const char *word = json_string_value(value);
+    const char *word = words ? json_string_value(value) : NULL;
     if (json_is_number(value)) return *x = json_number_value(value), true;
     return word && *word && parse_real(word, x);
 }
 
-/* Files have 15 digits or 17 of a number. */
-bool same_values(const json_t *a, const json_t *b)
+/* Files have 15 digits or 17 of a real number. */
+bool same_values(const json_t *a, const json_t *b, bool words)
 {
     double x, y;
-    if (reads_as(a, &x) && reads_as(b, &y)) return fabs(x - y) <= 1e-14 * fmax(fabs(x), fabs(y));
+    bool whole = json_is_integer(a) && json_is_integer(b);
+    if (!whole && reads_as(a, words, &x) && reads_as(b, words, &y))
+        return fabs(x - y) <= 1e-14 * fmax(fabs(x), fabs(y));
     return json_equal(a, b) || (!a && json_is_null(b)) || (!b && json_is_null(a));
 }
 
 /* What several entries have alike is one row: "train, eval: tokens". */
-static bool joins_row(const json_t *all, const char *name, const json_t *a, const json_t *b)
+static bool joins_row(const json_t *all, const char *name, const json_t *a, const json_t *b, bool words)
 {
     const char *own = strstr(name, ": ");
     json_t *row;
@@ -30,8 +32,8 @@ static bool joins_row(const json_t *all, const char *name, const json_t *a, cons
     json_array_foreach(all, k, row)
     {
         const char *other = json_string_value(json_object_get(row, "name")), *end = strstr(other, ": ");
-        if (!own || !end || !same(own, end) || !same_values(a, json_object_get(row, "a")) ||
-            !same_values(b, json_object_get(row, "b")))
+        if (!own || !end || !same(own, end) || !same_values(a, json_object_get(row, "a"), words) ||
+            !same_values(b, json_object_get(row, "b"), words))
             continue;
         put_json(row, "name", json_string(format("%.*s, %s", (int)(end - other), other, name)));
         return true;
@@ -39,9 +41,9 @@ static bool joins_row(const json_t *all, const char *name, const json_t *a, cons
     return false;
 }
 
-static void put_difference(json_t *all, const char *name, json_t *a, json_t *b)
+static void put_difference(json_t *all, const char *name, json_t *a, json_t *b, bool words)
 {
-    if (same_values(a, b) || joins_row(all, name, a, b)) return;
+    if (same_values(a, b, words) || joins_row(all, name, a, b, words)) return;
     json_t *row = json_object();
     put_json(row, "name", json_string(name));
     put_json(row, "a", a ? json_incref(a) : json_null());
@@ -49,11 +51,12 @@ static void put_difference(json_t *all, const char *name, json_t *a, json_t *b)
     add_json(all, row);
 }
 
-json_t *section_differences(const json_t *a, const json_t *b)
+json_t *section_differences(const json_t *a, const json_t *b, bool words)
 {
     const char *name;
     json_t *value, *all = json_array();
-    json_object_foreach((json_t *)a, name, value) put_difference(all, name, value, json_object_get(b, name));
-    json_object_foreach((json_t *)b, name, value) if (!json_object_get(a, name)) put_difference(all, name, NULL, value);
+    json_object_foreach((json_t *)a, name, value) put_difference(all, name, value, json_object_get(b, name), words);
+    json_object_foreach((json_t *)b, name, value) if (!json_object_get(a, name))
+        put_difference(all, name, NULL, value, words);
     return all;
 }

@@ -66,8 +66,8 @@ static void leave_out_told(json_t *configuration, const json_t *settings)
     {
         const json_t *row = json_array_get(configuration, i);
         if (json_equal(json_object_get(row, "name"), json_object_get(told, "name")) &&
-            same_values(json_object_get(row, "a"), json_object_get(told, "a")) &&
-            same_values(json_object_get(row, "b"), json_object_get(told, "b")))
+            same_values(json_object_get(row, "a"), json_object_get(told, "a"), true) &&
+            same_values(json_object_get(row, "b"), json_object_get(told, "b"), true))
             json_array_remove(configuration, i--);
     }
 }
@@ -99,7 +99,8 @@ static bool put_sections(json_t *all, const Compared *a, const Compared *b)
     for (int i = 0; sections[i]; i++) {
         const json_t *x = json_object_get(a->facts, sections[i]), *y = json_object_get(b->facts, sections[i]);
         if (!x || !y) continue;
-        json_t *list = section_differences(x, y);
+        bool written = same(sections[i], "settings") || same(sections[i], "configuration");
+        json_t *list = section_differences(x, y, written);
         if (same(sections[i], "start") || (a->kind != b->kind && same(sections[i], "settings")))
             leave_out_unknown(list);
         if (same(sections[i], "data")) leave_out_unknown_files(list);

@@ -32,8 +32,8 @@ void take_program(Compared *s);                                     /* a folder 
 void take_run(Compared *s);
 
 /* compare.c: [{name, a, b}] of a section */
-json_t *section_differences(const json_t *a, const json_t *b);
-bool same_values(const json_t *a, const json_t *b);
+json_t *section_differences(const json_t *a, const json_t *b, bool words);
+bool same_values(const json_t *a, const json_t *b, bool words); /* words: those that are numbers are read */
 /* kernels.c: [{where, name, a, b}], the largest change first */
 json_t *kernel_differences(const json_t *a, const json_t *b);
 /* steps.c: of two runs: {compared, parts: [{name, step, a, b}], at, values: […], results: […], times: […]} */

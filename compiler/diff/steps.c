@@ -99,8 +99,10 @@ static Number *number_named(Comparison *c, const char *name)
 
 static bool is_measured(const char *name)
 {
-    size_t n = strlen(name);
-    return same(name, "time") || (n > 2 && same(name + n - 2, "_s"));
+    static const char *const names[] = {"time", "tok_s", "rows_s", "sequences_s", "data_wait", "queue"};
+    for (int i = 0; i < COUNT_OF(names); i++)
+        if (same(name, names[i])) return true;
+    return false;
 }
 
 static void take_result(void *to, const char *name, const json_t *value)

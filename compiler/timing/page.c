@@ -30,10 +30,13 @@ static const char *line_of_kernel(const Kernel *k)
 /* "of generator, " where a description has turns. */
 static const char *whose(const Program *p) { return p->graph->turn ? format("of %s, ", p->graph->turn) : ""; }
 
+char *milliseconds(double ms) { return format(ms < 1000 ? "%.4g ms" : "%.0f ms", ms); }
+
 static void say_time_of(Page *page, Text *t, const Program *p, const Rates *r)
 {
     Step_time x = step_time(page->module, r, p);
-    say(t, "a step %swill take about %.4g ms\n\n       ms   share  times  kernel\n", whose(p), 1e3 * x.seconds);
+    say(t, "a step %swill take about %s\n\n       ms   share  times  kernel\n", whose(p),
+        milliseconds(1e3 * x.seconds));
     qsort(x.parts.at, (size_t)x.parts.n, sizeof *x.parts.at, by_seconds);
     for (int i = 0; i < x.parts.n; i++) {
         const Time_part *q = &x.parts.at[i];

@@ -15,6 +15,7 @@ typedef struct Run {
         int64_t iteration;
     } around[DEEPEST]; /* the kernel that runs */
     int depth;
+    double times; /* that the kernel runs so, of a long loop */
     int *part_of; /* by Kernel.step: 1 + its number among the parts; 0: none yet */
     Step_time *time;
     int now;     /* the part that runs */
@@ -92,7 +93,7 @@ static void touch_view(Run *r, const View *v, Cost far)
     double missed = 0;
     for (int64_t b = from / r->block; b <= (to - 1) / r->block && b < r->blocks; b++)
         if (!use_block(r->cache, b)) missed += (double)(min64(to, (b + 1) * r->block) - max64(from, b * r->block));
-    if (r->counts) r->time->parts.at[r->now].work.amount[far] += missed * (share < 1 ? share : 1);
+    if (r->counts) r->time->parts.at[r->now].work.amount[far] += r->times * missed * (share < 1 ? share : 1);
 }
 
 static void touch_operand(Operand *o, bool writes, void *run)
@@ -105,15 +106,21 @@ static void touch_operand(Operand *o, bool writes, void *run)
 
 typedef void Visit_kernel(Run *r, const Kernel *k);
 
+/* Of a long loop the first iterations run, each for several. */
 static void repeat(Run *r, const Kernel *k, Visit_kernel visit)
 {
+    enum { LONG = 512 };
     const Loop *l = k->loop;
+    const int64_t run = min64(l->trip, LONG);
+    const double times = r->times;
     must(r->depth < DEEPEST);
     r->around[r->depth++].loop = l;
-    for (int64_t i = 0; i < l->trip; i++) {
+    r->times *= (double)l->trip / (double)run;
+    for (int64_t i = 0; i < run; i++) {
         r->around[r->depth - 1].iteration = l->reverse ? l->trip - 1 - i : i;
         for (int j = 0; j < k->body.n; j++) visit(r, k->body.at[j]);
     }
+    r->times = times;
     r->depth--;
 }
 
@@ -139,7 +146,7 @@ static void time_kernel(Run *r, const Kernel *k)
         r->part_of[k->step] = r->time->parts.n;
     }
     r->now = r->part_of[k->step] - 1;
-    if (r->counts) r->time->parts.at[r->now].calls++;
+    if (r->counts) r->time->parts.at[r->now].calls += r->times;
     touch_all(r, k);
 }
 
@@ -153,14 +160,17 @@ static void add_part(Step_time *t, Time_part p, const Rates *r)
 /* It runs twice: what a step finds in the cache is what the one before has left there. */
 static void add_program(Step_time *t, const Program *p, const Module *m, const Rates *rates)
 {
-    enum { SMALL = 4096, LARGE = 65536 };
-    int64_t block = m->plan.total > (int64_t)1 << 30 ? LARGE : SMALL, room = (int64_t)rates->cache / block;
+    enum { SMALLEST = 4096, MOST_BLOCKS = 1 << 18 };
+    int64_t block = SMALLEST;
+    while (m->plan.total / block > MOST_BLOCKS) block *= 2;
+    const int64_t room = (int64_t)rates->cache / block;
     Step_time own = {0};
     Run *r = NEW(Run);
     *r = (Run){.block = block, .blocks = 2 * m->plan.total / block + 64, .end = p->work_bytes + block, .time = &own};
     r->cache = new_cache(r->blocks, room);
     r->part_of = NEW_ARRAY(int, p->steps + 1);
     r->program = p;
+    r->times = 1;
     r->rates = rates;
     for (int again = 0; again < 2; again++) {
         r->counts = again;

@@ -20,7 +20,7 @@ typedef struct Rates {
     int threads;
     const char *engine;     /* of products; NULL: these are no measured rates */
 } Rates;
-Rates usual_rates(void);            /* of a machine of a few years ago, with this one's cores and caches */
+Rates usual_rates(void);            /* of a machine of a few years ago, with 8 cores */
 bool measure_rates(Rates *r);       /* runs lathe-measure, about a second; false: it does not run */
 
 /* What one execution of a kernel does, but for bytes that no cache holds. */
@@ -48,10 +48,11 @@ typedef struct Step_time {
 } Step_time;
 /* Of a step of `turn` (an entry that is a step); NULL: of the longest. */
 Step_time step_time(const Module *m, const Rates *r, const Program *turn);
-double step_ms(const Module *m, const Rates *r);    /* of the longest turn */
+double step_ms(const Module *m, const Rates *r);    /* of the longest turn; 0: no entry trains */
 
 /* page.c: `lathe plan --time`; the page's kernels have their names */
 struct Page;
+char *milliseconds(double ms);  /* "23.2 ms", "1174 ms" */
 void say_times(struct Page *page, Text *t, const Rates *r);
 void say_times_json(struct Page *page, Text *t, const Rates *r);
 

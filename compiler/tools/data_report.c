@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct Asked {
     const char *out, *port;
@@ -60,12 +61,34 @@ static void write_page(const Words *folders, const Charts *charts)
 typedef struct Watched {
     const Words *folders;
     const Charts *charts;
+    char *page; /* the last */
+    size_t bytes;
 } Watched;
 
+/* Not while a run starts anew in its folder, or the folder is away. */
+static bool all_are_there(const Words *folders)
+{
+    bool all = true;
+    for (int i = 0; i < folders->n; i++) {
+        char *path = text_of("%s/metrics.jsonl", folders->at[i]);
+        all = all && access(path, R_OK) == 0;
+        free(path);
+    }
+    return all;
+}
+
+/* The last page again where there is no newer one. */
 static char *make_watched(void *watched, size_t *bytes)
 {
-    const Watched *w = watched;
-    return page_of_folders(w->folders, w->charts, true, bytes);
+    Watched *w = watched;
+    if (all_are_there(w->folders)) {
+        free(w->page);
+        w->page = page_of_folders(w->folders, w->charts, true, &w->bytes);
+    }
+    *bytes = w->bytes;
+    char *copy = must_alloc(w->bytes + 1);
+    memcpy(copy, w->page, w->bytes);
+    return copy;
 }
 
 static void tell_port(int port)
@@ -79,8 +102,8 @@ static void serve_page(const Words *folders, const Charts *charts)
     int64_t port = 8081;
     if (asked.port && (!parse_count(asked.port, &port) || port > 65535))
         fail(EXIT_USAGE, NULL, "--port %s: expected a number up to 65535", asked.port);
-    for (int i = 0; i < folders->n; i++) free_past(read_past(folders->at[i])); /* a wrong folder is told at once */
-    Watched w = {folders, charts};
+    Watched w = {.folders = folders, .charts = charts};
+    w.page = page_of_folders(folders, charts, true, &w.bytes);
     serve_pages(&(Pages){make_watched, &w, tell_port}, (int)port);
 }
 

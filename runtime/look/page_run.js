@@ -86,7 +86,7 @@ function showEvaluation(r, to) {
   const m = isObject(r.eval) ? r.eval.metrics : null;
   if (!isObject(m)) return;
   const numbers = Object.entries(m).filter(([, v]) => isNumber(v));
-  to.append(make('h3', {}, 'Evaluation' + (isNumber(r.eval.over) ? ' over ' + grouped(r.eval.over) + ' rows' : '')), make('dl', { class: 'facts' }, ...numbers.flatMap(([k, v]) => [make('dt', {}, k), make('dd', { class: 'number' }, numberText(v))])));
+  to.append(make('h3', {}, 'Evaluation' + (isNumber(r.eval.over) ? ' over ' + grouped(r.eval.over) + ' rows' : '') + (isNumber(r.eval.step) ? ', after step ' + grouped(r.eval.step) : '')), make('dl', { class: 'facts' }, ...numbers.flatMap(([k, v]) => [make('dt', {}, k), make('dd', { class: 'number' }, numberText(v))])));
   if (Array.isArray(m.confusion)) showConfusion(m.confusion, r.eval.classes, to);
   if (Array.isArray(m.confused)) showConfused(m.confused, r.eval.classes, to);
   if (Array.isArray(m.calibration)) showCalibration(m.calibration, to);

@@ -381,7 +381,7 @@ static bool has_classes(const Trainer *t, const Data *d)
     return names_of_task(t, d, name) > 0 && strcmp(name[0], "accuracy") == 0;
 }
 
-void keep_scores(const Trainer *t, const Data *d, const Memory *m, const Scores *s, int64_t most)
+void keep_scores(const Trainer *t, const Data *d, const Memory *m, const Scores *s, int64_t most, int64_t step)
 {
     Predictions p = predictions_of(t, d, most);
     Fault f = {0};
@@ -391,6 +391,7 @@ void keep_scores(const Trainer *t, const Data *d, const Memory *m, const Scores 
         json_t *all = scores_json(s, d);
         put_json(all, "metrics", metrics_json(x));
         put_json(all, "over", json_integer(p.rows));
+        put_json(all, "step", json_integer(step));
         put_json(all, "classes", class_names_json(x));
         put_json(all, "weights", word_json(weights_path(&(Trainer){.out = t->out})));
         char *text = json_written(all, JSON_COMPACT | JSON_REAL_PRECISION(15)), *line = text_of("%s\n", text),

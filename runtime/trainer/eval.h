@@ -34,7 +34,7 @@ double perplexity_of(const Scores *s);             /* exp of the output cross_en
 json_t *scores_json(const Scores *s, const Data *d);
 
 /* RUN/eval.json, of a classifier: what `trainer eval --json` prints, over at most `most` rows; for its report. */
-void keep_scores(const Trainer *t, const Data *d, const Memory *m, const Scores *s, int64_t most);
+void keep_scores(const Trainer *t, const Data *d, const Memory *m, const Scores *s, int64_t most, int64_t step);
 
 /* ---- trainer/eval_texts.c: evaluation of texts that a model writes */
 

@@ -17,16 +17,18 @@ void (*rt_lap)(int kernel);
 
 /* ------------------------------------------------------------------ the clock */
 
-static struct Laps { /* of the current step */
+static Lap_times *timed; /* whose step runs */
+static double last_end;  /* of a kernel of it: seconds_now(); on a device, since the step began */
+
+static struct Laps { /* all calls of the step, for a trace */
     int n, room;
-    double begin;
     struct Lap {
         int kernel;
-        double end; /* seconds_now() */
+        double end;
     } * at;
 } laps;
 
-static void add_lap(int kernel, double end)
+static void list_lap(int kernel, double end)
 {
     if (laps.n == laps.room) { /* grows in the first step only */
         laps.room = 2 * laps.room + 64;
@@ -35,20 +37,30 @@ static void add_lap(int kernel, double end)
     laps.at[laps.n++] = (struct Lap){kernel, end};
 }
 
-static void take_lap(int kernel) { add_lap(kernel, seconds_now()); }
-
-/* For a step on a device, whose clock starts with the step. */
-static void take_lap_there(int kernel, double seconds)
+static void end_lap(int kernel, double end)
 {
-    add_lap(kernel, (laps.n ? laps.at[laps.n - 1].end : 0) + seconds);
+    if (kernel != LAP_ASIDE) {
+        Lap_row *r = &timed->row[timed->row_of[kernel - FIRST_LAP]];
+        r->calls++;
+        r->now += end - last_end;
+        if (timed->lists) list_lap(kernel, end);
+    }
+    last_end = end;
 }
 
-void begin_laps(void)
+static void take_lap(int kernel) { end_lap(kernel, seconds_now()); }
+
+/* For a step on a device, whose clock starts with the step. */
+static void take_lap_there(int kernel, double seconds) { end_lap(kernel, last_end + seconds); }
+
+void begin_laps(Lap_times *p)
 {
+    for (int i = 0; i < p->rows; i++) p->row[i].calls = 0, p->row[i].now = 0;
+    laps.n = 0;
+    timed = p;
     rt_lap = take_lap;
     watch_laps(take_lap_there);
-    laps.n = 0;
-    laps.begin = on_device() ? 0 : seconds_now();
+    p->begin = last_end = on_device() ? 0 : seconds_now();
 }
 
 void end_laps(void)
@@ -102,22 +114,10 @@ void close_laps(Lap_times *p)
 
 void count_laps(Lap_times *p)
 {
-    const int64_t step = p->steps;
-    double before = laps.begin;
-    if (step == p->most) return;
-    p->step[step] = 0;
-    for (int i = 0; i < p->rows; i++) p->row[i].calls = 0, p->row[i].seconds[step] = 0;
-    for (int i = 0; i < laps.n; i++) {
-        Lap_row *r = &p->row[p->row_of[laps.at[i].kernel - FIRST_LAP]];
-        double took = laps.at[i].end - before;
-        before = laps.at[i].end;
-        if (laps.at[i].kernel == LAP_ASIDE) continue;
-        r->calls++;
-        r->seconds[step] += took;
-        p->step[step] += took;
-    }
-    p->begin = laps.begin;
-    p->steps++;
+    if (p->steps == p->most) return;
+    double sum = 0;
+    for (int i = 0; i < p->rows; i++) sum += p->row[i].seconds[p->steps] = p->row[i].now;
+    p->step[p->steps++] = sum;
 }
 
 /* Leaves x as it is: more steps may come. */

@@ -10,6 +10,7 @@
 typedef struct Lap_row { /* a kernel of a step; those of the optimizer have numbers below 0 */
     Lathe_kernel k;
     int64_t calls;      /* in a step */
+    double now;         /* seconds of its calls in the step that runs */
     double *seconds;    /* [most] of all its calls */
     double time, floor; /* of all its calls: median, least possible */
 } Lap_row;
@@ -20,6 +21,7 @@ typedef struct Lap_times {
     Lap_row *row;
     double *step, step_time; /* [most], median */
     double begin;            /* of the last step */
+    bool lists;              /* each call of the step is kept, for a trace */
 } Lap_times;
 
 enum { FIRST_LAP = LAP_ASIDE };
@@ -28,7 +30,7 @@ enum { FIRST_LAP = LAP_ASIDE };
 void open_laps(Lap_times *p, const Lathe_model *m, const Lathe_entry *e, const Optimizer *o, const Lathe_recipe *r,
                int64_t most);
 void close_laps(Lap_times *p);
-void begin_laps(void);         /* from now on the end of each kernel is noted */
+void begin_laps(Lap_times *p); /* a step begins, of which the end of each kernel is noted */
 void end_laps(void);           /* no more */
 void count_laps(Lap_times *p); /* what was noted is the next step of p */
 /* Medians, and floors by what this machine can do; 0: not known. */

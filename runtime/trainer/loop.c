@@ -208,7 +208,7 @@ static bool keep_last_scores(Training *r)
 {
     double room = fmax(2, 0.01 * (seconds_now() - r->report.started)), share = room / r->evaluation_took;
     int64_t rows = share < 1 ? (int64_t)(share * (double)r->scores.items) : r->scores.items;
-    keep_scores(r->t, &r->data, &r->memory, &r->scores, rows < 1 ? 1 : rows);
+    keep_scores(r->t, &r->data, &r->memory, &r->scores, rows < 1 ? 1 : rows, r->at.step);
     return true;
 }
 
@@ -398,14 +398,14 @@ static void all_steps(Training *r)
     finish_steps(r);
 }
 
-static void print_result(const Training *r)
+static void print_result(const Training *r, int stopped)
 {
     json_t *all = json_object();
     put_json(all, "steps", json_integer(r->at.step));
     put_json(all, "weights", word_json(weights_path(&(Trainer){.out = r->t->out})));
     put_json(all, "eval", r->scores.n && r->scores.complete ? scores_json(&r->scores, &r->data) : json_null());
     put_json(all, "seconds", real_json(seconds_now() - r->report.started));
-    put_json(all, "interrupted", json_boolean(interrupted));
+    put_json(all, "interrupted", json_boolean(stopped));
     put_json(all, "stopped", json_boolean(is_tired(r)));
     print_json(all);
 }
@@ -451,12 +451,13 @@ int train_command(Trainer *t)
     all_steps(&r);
     if (!interrupted && !has_failed(&r)) evaluate_run(&r);
     if (r.at.step || !has_failed(&r)) save_last(&r);
+    const int stopped = interrupted; /* from here on a signal only cuts the scores short */
     evaluate_for_report(&r);
     end_ranks(t);
     if (r.data_ended) tell_end_of_data(&r);
-    if (is_tired(&r) && !interrupted) tell_patience(&r);
+    if (is_tired(&r) && !stopped) tell_patience(&r);
     tell_unreadable(&r.data);
-    if (interrupted)
+    if (stopped)
         report_text(&r.report, "interrupted after step %lld of %lld; to continue: `%s`", (long long)r.at.step,
                     (long long)t->recipe.steps, text_of("%s train --resume --out %s", t->program, run_folder(t)));
     close_data_record(r.record);
@@ -465,7 +466,7 @@ int train_command(Trainer *t)
     close_histograms(t->histograms);
     end_about(t, r.at.step < t->recipe.steps ? "stopped" : "done", r.at.step);
     report_at_end(t);
-    if (t->json) print_result(&r);
+    if (t->json) print_result(&r, stopped);
     close_turns(&r.turns);
-    return interrupted ? 128 + interrupted : 0;
+    return stopped ? 128 + stopped : 0;
 }

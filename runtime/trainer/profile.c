@@ -35,7 +35,7 @@ static void run_steps(Profile *p, Turn *u, Memory *m)
 {
     for (int64_t step = 0; step < p->steps + WARM_UP; step++) {
         random_inputs(p->t, u->entry, m->call, step);
-        begin_laps();
+        begin_laps(&p->laps);
         take_turn(p->t, u, m, step);
         if (step >= WARM_UP) count_laps(&p->laps);
     }
@@ -169,6 +169,7 @@ int profile_command(Trainer *t)
     weights_up(t->model, &m);
     ready_optimizers(&turns, &m);
     open_laps(&p.laps, t->model, u->entry, &u->optimizer, &t->recipe, p.steps);
+    p.laps.lists = t->trace != NULL;
     run_steps(&p, u, &m);
     settle_laps(&p.laps, &p.rates);
     if (t->trace) write_trace(&p, t->trace);

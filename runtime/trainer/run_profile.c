@@ -48,7 +48,7 @@ void begin_timed(Run_profile *p, const Turn *u)
 {
     if (!p) return;
     p->timing = is_timed(++p->taken[u->number]);
-    if (p->timing) begin_laps();
+    if (p->timing) begin_laps(&p->laps[u->number]);
 }
 
 void end_timed(Run_profile *p, const Turn *u)

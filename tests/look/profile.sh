@@ -25,6 +25,11 @@ same profile.json.rows profiled.rows
 tr '{,' '\n\n' <a/profile.json | awk -F: '/^"ms"/ { sum += $2 } /^"step_ms"/ { step = $2 } END { print sum, step; exit !(sum > 0.5 * step && sum < 1.5 * step) }' &&
     ok 'times make up the step' || wrong 'times of kernels are not those of the step'
 
+# A run that starts anew in its folder has no other's.
+cp -r a again
+works $train --steps 20 --out again --no-profile --no-histograms --no-report
+[ ! -e again/profile.json ] && [ ! -e again/histograms.jsonl ] && [ -s again/before-1/profile.json ] && ok 'set aside' || wrong "$(ls again again/before-1)"
+
 # A run that is killed has one; what is resumed has its own.
 m/trainer train --data t.txt --steps 100000000 --set save_every=50 --out killed >log 2>&1 &
 child=$!

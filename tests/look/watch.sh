@@ -49,6 +49,12 @@ says 405 err
 get / evil.example
 says 'only for this machine' page
 
+# The folder is away, as while a run starts anew in it: the last page.
+mv going away
+get /
+says '"watched":true' page
+mv away going
+
 # The run ends: the page says so; then a signal ends the watcher.
 kill "$trainer_id"
 wait "$trainer_id"
