@@ -16,6 +16,13 @@ const char *kernel_called(Page *page, const Kernel *k)
     return copy_bytes_as_string(call, strcspn(call, "("));
 }
 
+/* Whole characters of UTF-8, of at most n bytes. */
+static const char *cut_to(const char *text, int n)
+{
+    while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) n--;
+    return format("%.*s...", n, text);
+}
+
 /* Two lines; a formula that is too long for the first is cut. */
 static void say_kernel(Page *page, Text *t, const Kernel *k)
 {
@@ -23,7 +30,7 @@ static void say_kernel(Page *page, Text *t, const Kernel *k)
     const char *first = format("    {%d, \"%s\", ", k->step, kernel_called(page, k)),
                *formula = formula_text(page, k, false);
     int room = COLUMNS - (int)strlen(first) - 3;
-    if ((int)strlen(formula) > room) formula = format("%.*s...", room - 3, formula);
+    if ((int)strlen(formula) > room) formula = cut_to(formula, room - 3);
     say(t, "%s%s,\n", first, quoted(formula));
     say(t, "     %s, %s, %.0f, %.0f, %s},\n", quoted(k->where.path ? k->where.path : ""), quoted(where), k->flops,
         k->bytes, first_part(k) == BACKWARD ? "true" : "false");

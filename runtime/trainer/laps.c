@@ -150,8 +150,8 @@ const char *part_of_step(const Lathe_kernel *k) { return k->lap < 0 ? "update" :
 json_t *kernel_json(const Lathe_kernel *k)
 {
     return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:f, s:f}", "lap", k->lap, "name", k->name, "part",
-                     part_of_step(k), "formula", k->formula, "path", k->path, "where", utf8_of(k->where), "bytes",
-                     k->bytes, "flops", k->flops);
+                     part_of_step(k), "formula", utf8_of(k->formula), "path", utf8_of(k->path), "where",
+                     utf8_of(k->where), "bytes", k->bytes, "flops", k->flops);
 }
 
 json_t *times_json(double seconds, double floor)

@@ -43,12 +43,16 @@ volatile int interrupted;
 
 static volatile sig_atomic_t save_wanted; /* by SIGUSR1 */
 
-/* The first signal lets the step finish and saves; a second one ends at once.  A second SIGXCPU (`ulimit -t`) does not:
- * it comes every second from the limit on. */
+/* The first signal lets the step finish and saves; a second one ends at once.  One that follows at once is the first
+ * again: `timeout` and others send it to the program and to its group.  A second SIGXCPU (`ulimit -t`) does not end it
+ * either: it comes every second from the limit on. */
 static void on_signal(int number)
 {
-    if (interrupted && number == SIGXCPU) return;
+    static double first;
+    const double same_signal = 0.02; /* seconds */
+    if (interrupted && (number == SIGXCPU || seconds_now() - first < same_signal)) return;
     if (interrupted) _exit(128 + number);
+    first = seconds_now();
     interrupted = number;
     end_waits();
 }

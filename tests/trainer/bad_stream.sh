@@ -93,6 +93,7 @@ cat all.txt >&3
 appears ''
 kill -TERM $process
 appears '*.part'
+sleep 0.1 # one that follows at once is the same signal
 kill -TERM $process
 wait $process 2>/dev/null
 code=$?
