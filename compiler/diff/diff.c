@@ -185,6 +185,9 @@ int main(int argc, char **argv)
     const Compared a = thing_of(&line_of.thing[0]), b = thing_of(&line_of.thing[1]);
     if (a.kind != OF_DESCRIPTION && b.kind != OF_DESCRIPTION && line_of.shared_given)
         usage_error("options are for descriptions; a program or a run is what it is");
+    if (a.kind == OF_DESCRIPTION && b.kind == OF_DESCRIPTION && !same(a.what, b.what) && line_of.thing[1].own &&
+        !line_of.thing[0].own)
+        note("the options behind %s are for it alone; before both names they are for both", b.what);
     json_t *all = differences_of(&a, &b, &differ);
     if (line_of.options.json) print_json(all);
     else if (differ || json_array_size(json_object_get(json_object_get(all, "steps"), "times")))
