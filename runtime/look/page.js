@@ -279,6 +279,15 @@ function usualRange(lines) {
   return greatest > least ? [least - room, greatest + room] : null;
 }
 
+/* All charts begin and end at the same step: one evaluation is a point at its step. */
+function wholeWindow() {
+  const seen = charts.flatMap(c => c.series).filter(s => !view.hidden.has(s.run.number) && s.values.length).flatMap(s => s.at[view.axis])
+    .filter(x => isNumber(x) && !(view.logx && x <= 0));
+  const least = seen.reduce((a, b) => Math.min(a, b), Infinity), greatest = seen.reduce((a, b) => Math.max(a, b), -Infinity), room = .01 * (greatest - least);
+  if (!(greatest > least)) return null;
+  return view.logx ? [least, greatest] : [least - room, greatest + room];
+}
+
 function optionsOf(chart, lines) {
   const ink = getComputedStyle(document.documentElement), line = ink.getPropertyValue('--line').trim();
   const positive = lines.every(l => l.series.n === 0 || l.series.least[3] > 0);
@@ -294,7 +303,7 @@ function optionsOf(chart, lines) {
     axisLineColor: line, gridLineColor: line, gridLineWidth: .5, highlightCircleSize: 4, animatedZooms: false, drawGapEdgePoints: true,
     axes: { x: { axisLabelFormatter: x => axisText(x), pixelsPerLabel: 70, logscale: view.logx },
       y: { axisLabelFormatter: y => shortText(y), axisLabelWidth: 58, pixelsPerLabel: 32, includeZero: false } },
-    xRangePad: 4, yRangePad: 8, legend: 'never', dateWindow: view.window, valueRange: chart.range,
+    xRangePad: 4, yRangePad: 8, legend: 'never', dateWindow: view.window || wholeWindow(), valueRange: chart.range,
     underlayCallback: (context, area, g) => drawMarks(context, area, g, lines) };
 }
 
