@@ -113,7 +113,7 @@ static void refuse_plan(const Module *m)
     if (o->time && o->target->device)
         usage_error("--time: times are predicted for --target cpu, on the machine that this runs on");
     Rates usual = usual_rates();
-    if (o->time && step_ms(m, &usual) == 0) usage_error("--time: nothing of it trains, so there is no step");
+    if (o->time && step_ms(m, &usual) == 0) usage_error("--time: the description has no entry that trains, so there is no step to time");
 }
 
 static Rates measured_rates(void)

@@ -56,7 +56,7 @@ void say_times(Page *page, Text *t, const Rates *r)
         1e6 * r->seconds[CALL]);
     double load = 0;
     if (getloadavg(&load, 1) == 1 && load > 0.5 * r->threads)
-        say(t, "other programs were running (load %.1f): what was measured, and so the time, is longer by them\n",
+        say(t, "other programs are running (load %.1f), so this machine measured slower than it is when idle\n",
             load);
     for (int i = 0; i < m->programs.n; i++)
         if (entry_of(m->programs.at[i]->graph)->step) say_time_of(page, t, m->programs.at[i], r);

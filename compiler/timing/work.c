@@ -212,39 +212,25 @@ static Work count(const Kernel *k)
             add_work(&w, &part, (double)k->loop->trip);
         }
         break;
-    case GATHER:
-    case SCATTER:
-    case OVERWRITE:
-    case ARGMAX:
-    case SCAN:
-    case ARGSORT:
-    case TOPK: count_index(&w, k); break;
-    default: break;
+    default:
+        if (is_picked(k) || is_lengthwise(k)) count_index(&w, k);
     }
     return w;
 }
 
-/* Do threads share it, or does one run it while the others wait?  The runtime's calls share what is worth it. */
+/* Do threads share it, or does one run it while the others wait?  The runtime shares what is worth it. */
 static bool is_shared(const Kernel *k)
 {
     enum { PRODUCT_FLOPS = 2000000, THIN_FLOPS = 100000, CONVOLUTION_FLOPS = 1000000 };
     const Nest *n = k->nest;
-    switch (k->kind) {
-    case GEMM: {
+    if (k->kind == GEMM) {
         int64_t beside = k->gemm.M <= k->gemm.N ? k->gemm.b_n : k->gemm.a_m;
         return k->flops >= (is_thin(&k->gemm, beside) ? THIN_FLOPS : PRODUCT_FLOPS);
     }
-    case CONVOLUTION: return k->flops > CONVOLUTION_FLOPS;
-    case ROWS:
-    case GATHER:
-    case SCATTER:
-    case OVERWRITE:
-    case ARGMAX:
-    case SCAN:
-    case ARGSORT:
-    case TOPK: return !n || k->share == COLUMN_SUMS || n->threads || n->sweep_shared || n->across || n->by_columns;
-    default: return true;
-    }
+    if (k->kind == CONVOLUTION) return k->flops > CONVOLUTION_FLOPS;
+    bool loops = k->kind == ROWS || is_picked(k) || is_lengthwise(k); /* generated ones, which its nest describes */
+    if (!loops || !n || k->share == COLUMN_SUMS) return true;
+    return n->threads || n->sweep_shared || n->across || n->by_columns;
 }
 
 Work kernel_work(const Kernel *k, int threads)
