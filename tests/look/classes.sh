@@ -1,11 +1,6 @@
 # classes.sh: a classifier's run leaves its confusion and calibration without being asked, equal to what `trainer eval`
 # says; other runs leave none; of many classes the report has the most frequent confusions.
-top=$PWD
-lathe=${LATHE:-build/lathe}
-case $lathe in /*) ;; *) lathe=$PWD/$lathe ;; esac
-. tests/trainer/common
-[ -x "$lathe" ] || { echo "skipped: $lathe is not built"; exit 77; }
-[ -e /usr/share/javascript/dygraphs/dygraph.min.js ] || { echo 'skipped: libjs-dygraphs is missing'; exit 77; }
+. tests/look/common
 awk 'BEGIN { srand(7); print "a,b,kind"; split("red <b>green</b> blue", c, " "); for (i = 0; i < 600; i++) { k = int(rand() * 3); printf "%.4f,%.4f,%s\n", k + rand() * 2, rand() - k, c[k + 1] } }' >rows.csv
 works "$lathe" train "$top/models/tabular.lua" --data rows.csv --set target=kind --steps 60 -o m --out a
 says '"confusion"' a/eval.json

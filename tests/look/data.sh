@@ -1,11 +1,6 @@
 # data.sh: a run's data.json: lengths of documents and pairs and the share of padding, as they are counted from the batches; in
 # the report; odd ones.
-top=$PWD
-lathe=${LATHE:-build/lathe}
-case $lathe in /*) ;; *) lathe=$PWD/$lathe ;; esac
-. tests/trainer/common
-[ -x "$lathe" ] || { echo "skipped: $lathe is not built"; exit 77; }
-[ -e /usr/share/javascript/dygraphs/dygraph.min.js ] || { echo 'skipped: libjs-dygraphs is missing'; exit 77; }
+. tests/look/common
 number_of() { sed "s/.*\"$1\":\([0-9.e-]*\).*/\1/" "$2"; }
 
 # Windows: no padding, nothing of lengths.

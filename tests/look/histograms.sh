@@ -1,11 +1,6 @@
 # histograms.sh: a run's gradients and updates, parameter by parameter: the same for any number of threads and over a
 # resume, without a changed bit of the training; the report draws them, keys reach them; files that are cut off or odd.
-top=$PWD
-lathe=${LATHE:-build/lathe}
-case $lathe in /*) ;; *) lathe=$PWD/$lathe ;; esac
-. tests/trainer/common
-[ -x "$lathe" ] || { echo "skipped: $lathe is not built"; exit 77; }
-[ -e /usr/share/javascript/dygraphs/dygraph.min.js ] || { echo 'skipped: libjs-dygraphs is missing'; exit 77; }
+. tests/look/common
 some_text t.txt 400
 works "$lathe" build "$top/models/gpt.lua" --config char --set layers=2 --set width=32 --set heads=2 --set seq=16 --set batch=4 --set vocab=32 -o m
 train="m/trainer train --data t.txt --set save_every=20 --steps 120"

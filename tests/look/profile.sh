@@ -1,11 +1,6 @@
 # profile.sh: a run times its kernels without being asked and without a changed bit; the report draws them as a flame
 # graph that keys reach, and gives layers their time; a killed run, one without a profile, and odd profiles.
-top=$PWD
-lathe=${LATHE:-build/lathe}
-case $lathe in /*) ;; *) lathe=$PWD/$lathe ;; esac
-. tests/trainer/common
-[ -x "$lathe" ] || { echo "skipped: $lathe is not built"; exit 77; }
-[ -e /usr/share/javascript/dygraphs/dygraph.min.js ] || { echo 'skipped: libjs-dygraphs is missing'; exit 77; }
+. tests/look/common
 some_text t.txt 400
 works "$lathe" build "$top/models/gpt.lua" --config char --set layers=2 --set width=32 --set heads=2 --set seq=16 --set batch=4 --set vocab=32 -o m
 train="m/trainer train --data t.txt --eval-every 20 --set save_every=20"
