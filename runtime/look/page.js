@@ -46,6 +46,8 @@ function bytesText(n) {
   return (k && n < 100 ? n.toFixed(1) : Math.round(n)) + ' ' + units[k];
 }
 
+const ofPage = i => 'var(--c' + i % COLOURS + ')', PAPER = 700; /* pixels across */
+const onPaper = () => document.documentElement.classList.contains('paper');
 const colourOf = i => getComputedStyle(document.documentElement).getPropertyValue('--c' + i % COLOURS).trim();
 const dashOf = i => DASHES[Math.floor(i / COLOURS) % DASHES.length];
 
@@ -396,6 +398,11 @@ function drawChart(chart) {
 }
 
 function drawCharts() { charts.forEach(drawChart); }
+
+/* On the same canvases: new ones stay empty on paper. */
+function recolourCharts() {
+  for (const c of charts) if (c.g) c.lines.forEach(l => l.look = lookOf(l.series)), c.g.updateOptions(optionsOf(c, c.lines)), rest(c);
+}
 
 /* ------------------------------------------------------------------ the keyboard */
 

@@ -206,16 +206,19 @@ function drawPlan(plan, width, told) {
   return svg;
 }
 
+let redrawPlan = () => {};
+
 function showPlan(r, to) {
   const plan = r.about && r.about.plan;
   if (!isObject(plan) || !plan.buffers || !plan.buffers.length) return;
   const kernel = (plan.kernels || []).find(k => k.lap >= plan.peak.lap), place = make('div'), told = make('p', { class: 'quiet', 'aria-live': 'polite' }, 'A box is a buffer: across, the kernels during which it is kept; upwards, where it lies in the arena.');
   const full = 'The arena of a step has ' + grouped(plan.work_bytes) + ' bytes. It is fullest at kernel ' + plan.peak.lap + (kernel ? ' (' + kernel.name + (kernel.where ? ', ' + kernel.where : '') + ')' : '') + ': ' + grouped(plan.peak.bytes) + ' bytes, mostly these (orange):';
   const rows = plan.peak.blame.map(b => make('tr', {}, make('th', { scope: 'row' }, make('code', {}, b.name)), make('td', {}, make('code', {}, b.shape)), make('td', { class: 'number' }, grouped(b.bytes)),
-    make('td', { class: 'number' }, (100 * b.bytes / plan.peak.bytes).toFixed(1) + ' %'), make('td', { class: 'number' }, b.first + ' – ' + b.last), make('td', {}, b.where)));
+    make('td', { class: 'number' }, (100 * b.bytes / plan.peak.bytes).toFixed(1) + ' %'), make('td', { class: 'number' }, b.first + ' – ' + b.last), make('td', { class: 'where' }, b.where)));
   to.append(make('h3', {}, 'The memory plan'), place, told, make('p', {}, full), make('div', { class: 'wide' }, make('table', {}, make('thead', {}, make('tr', {}, ...['buffer', 'shape', 'bytes', 'share', 'kernels', 'line'].map((t, i) => make('th', { class: i > 1 && i < 5 ? 'number' : null }, t)))), make('tbody', {}, ...rows))));
   if (plan.left_out) to.append(make('p', { class: 'quiet' }, grouped(plan.left_out) + ' smaller buffers are not drawn.'));
-  const redraw = () => place.replaceChildren(drawPlan(plan, Math.max(280, place.clientWidth), told));
+  const redraw = () => place.replaceChildren(drawPlan(plan, onPaper() ? PAPER : Math.max(280, place.clientWidth), told));
+  redrawPlan = redraw;
   redraw();
   new ResizeObserver(redraw).observe(place);
 }
@@ -226,7 +229,7 @@ function showKernels(r, to) {
   const turn = turns.find(t => (t.turn || '') === (plan.turn || '')), timed = new Map(turn ? rowsOfTurn(turn).map(k => [k.lap, k]) : []);
   const times = k => timed.size ? ['ms', 'floor_ms'].map(of => make('td', { class: 'number' }, timed.has(k.lap) && isNumber(timed.get(k.lap)[of]) ? timed.get(k.lap)[of].toFixed(3) : '')) : [];
   const heads = [['', 1], ['kernel'], ['what'], ['layer'], ['line'], ['flop a call', 1], ['bytes a call', 1], ...(timed.size ? [['ms a step', 1], ['floor', 1]] : [])];
-  const rows = list.map(k => make('tr', {}, make('td', { class: 'number' }, k.lap), make('th', { scope: 'row' }, make('code', {}, k.name)), make('td', {}, make('code', {}, k.formula)), make('td', {}, k.path), make('td', {}, k.where),
+  const rows = list.map(k => make('tr', {}, make('td', { class: 'number' }, k.lap), make('th', { scope: 'row' }, make('code', {}, k.name)), make('td', {}, make('code', {}, k.formula)), make('td', {}, k.path), make('td', { class: 'where' }, k.where),
     make('td', { class: 'number' }, grouped(k.flops)), make('td', { class: 'number' }, grouped(k.bytes)), ...times(k)));
   to.append(make('details', {}, make('summary', {}, list.length + ' kernels of a step'), make('div', { class: 'wide' }, make('table', {}, make('thead', {}, make('tr', {}, ...heads.map(([t, number]) => make('th', { class: number ? 'number' : null }, t)))), make('tbody', {}, ...rows)))));
 }
@@ -281,9 +284,11 @@ function listen() {
   byId('reset').onclick = () => setWindow(null, null);
   byId('controls').onsubmit = event => event.preventDefault();
   byId('chosen').onchange = () => showOne(runs[Number(byId('chosen').value)]);
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { showRuns(); showLegend(); drawCharts(); drawStrips(); });
-  addEventListener('beforeprint', () => { showRuns(); showLegend(); drawCharts(); drawStrips(); });
-  addEventListener('afterprint', () => { showRuns(); showLegend(); drawCharts(); drawStrips(); });
+  const recolour = () => { showRuns(); showLegend(); recolourCharts(); redrawPlan(); drawStrips(); };
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', recolour);
+  const paper = on => () => { document.documentElement.classList.toggle('paper', on); recolour(); };
+  addEventListener('beforeprint', paper(true));
+  addEventListener('afterprint', paper(false));
 }
 
 const tellSmoothing = () => byId('smoothed').textContent = view.smooth ? (view.smooth / 100).toFixed(2) : 'off';

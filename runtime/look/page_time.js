@@ -12,10 +12,10 @@ function shareBar(label, parts) {
   const rows = parts.map(([, amount, told], i) => {
     const piece = make('span', { title: told });
     piece.style.flex = amount / all + ' 0 0';
-    piece.style.background = colourOf(i);
+    piece.style.background = ofPage(i);
     if (i >= COLOURS) piece.style.opacity = .6;
     bar.append(piece);
-    const box = drawn('svg', { width: 14, height: 12, 'aria-hidden': 'true' }, drawn('rect', { width: 12, height: 12, fill: colourOf(i), opacity: i >= COLOURS ? .6 : 1 }));
+    const box = drawn('svg', { width: 14, height: 12, 'aria-hidden': 'true' }, drawn('rect', { width: 12, height: 12, style: 'fill:' + ofPage(i), opacity: i >= COLOURS ? .6 : 1 }));
     return make('li', {}, box, told);
   });
   return [bar, make('ul', { class: 'legend' }, ...rows)];

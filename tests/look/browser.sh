@@ -51,6 +51,11 @@ opened reader.html 6
 grep -o 'reader: .*' dom | sed 's/<.*//' >told
 [ "$(grep -o ' works' told | wc -l)" = 9 ] && ! grep -q FAILS told && ok 'keys and controls' || wrong "keys and controls: $(cat told)"
 
+# On paper: a canvas that has something in it is an image of the PDF.
+HOME=$work timeout 60 chromium --headless=new --no-sandbox --disable-gpu --user-data-dir="$work/browser" --print-to-pdf=paper.pdf "file://$work/a/report.html" >log 2>&1
+images=$(grep -a -c '/Subtype /Image' paper.pdf)
+[ "$images" -ge 6 ] && ok 'curves on paper' || wrong "paper.pdf has $images images, not one for each of 6 charts: $(cat log)"
+
 # Two runs, one of them with what is not finite and 5,000 steps.
 mkdir b
 awk 'BEGIN { for (i = 1; i <= 5000; i++) printf "{\"step\":%d,\"split\":\"train\",\"loss\":%s,\"lr\":%g,\"grad_norm\":%g,\"tok_s\":%d,\"tokens\":%d,\"time\":%.3f}\n", i, i == 70 ? "NaN" : 5 / i, 1 / i, i % 7, i, i, i / 3000 }' >b/metrics.jsonl
