@@ -340,7 +340,7 @@ return {
 
   configs = {
     -- MiniLM with 6 layers, 23 million parameters
-    minilm = { layers = 6, heads = 12, width = 384, hidden = 1536, vocab = 30522, head = "embedding" },
+    minilm = { layers = 6, heads = 12, width = 384, hidden = 1536, vocab = 30522, head = "embedding", second = "second" },
 
     -- BERT with 110 million
     base = { layers = 12, heads = 12, width = 768, hidden = 3072, vocab = 30522 },

@@ -1,0 +1,11 @@
+# configurations.sh: every configuration of every description in models/ is planned as it stands.
+lathe=${LATHE:-build/lathe}
+bad=0
+for model in models/*.lua; do
+    known=$("$lathe" check "$model" --config '?' 2>&1 | sed -n 's/.*known are //p')
+    for config in '' $(printf '%s' "$known" | tr ',' ' '); do
+        # shellcheck disable=SC2086
+        said=$("$lathe" plan "$model" ${config:+--config $config} 2>&1 >/dev/null) || { bad=1; printf '%s %s: %s\n' "$model" "$config" "$said"; }
+    done
+done
+exit $bad
