@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* A mean of the weights (EMA, schedule-free) is one for all turns, and of a processor so far. */
+/* A mean of the weights (EMA, schedule-free) is one for all turns. */
 static void check_average(const Trace *trace)
 {
     const Desc *d = trace->desc;
@@ -17,10 +17,10 @@ static void check_average(const Trace *trace)
                 "optim.schedule_free is for descriptions without turns; give the turn optim.adamw or another");
     if (own && d->recipe.clip_weights > 0)
         err(w, "clip_weights limits what optim.schedule_free trains, not the mean of it; leave one of them out");
+    if (own && d->options->target->device && precision_of(d->options).scaled)
+        err(w, "optim.schedule_free counts the updates that fp16 skips, which a GPU's host learns too late; take --precision "
+               "bf16");
     if (own && d->recipe.ema > 0) err(w, "optim.schedule_free has a mean of the weights already; leave ema out");
-    if (lathe_averages(&d->recipe) && d->options->target->device)
-        err(w, "%s runs on the processor only, not yet with --target cuda; leave it out there",
-            own ? "optim.schedule_free" : "ema");
 }
 
 /* Moments in 8 bits, of a processor so far, and with one optimizer. */

@@ -17,7 +17,7 @@ extern "C" {
 /* At the beginning of the step's part of the block (lathe_step_bytes); then come segments, their factors, and sums of
  * chunks. */
 typedef struct Gpu_step {
-    /* from the host before each step: like Rates, except scale, which is computed from clip; clip 0: none */
+    /* from the host before each step: like Rates, except scale, which the step computes from clip; clip 0: none */
     Rates rates;
     double clip;
     int64_t number;         /* steps before it */
@@ -42,6 +42,7 @@ typedef struct Gpu_optimizer {
     Gpu_rank_sum *sums;     /* [gpus], if there are several */
     int gpus, rank;
     bool some_frozen;
+    void (*direct)(void);   /* enqueues, between norm and update, what replaces gradients by directions; NULL: nothing does */
 } Gpu_optimizer;
 
 /* of: the host's; its segments are written at `step` in the host's block, to be copied to the device.  device: the
@@ -53,6 +54,9 @@ Gpu_optimizer gpu_optimizer(const Optimizer *of, Gpu_step *step, void *device, i
 /* Called after the entry, in its stream.  All pointers are to device memory; bad may be NULL. */
 void gpu_optimize(const Gpu_optimizer *o, void *params, const void *grads, const void *loss, Lathe_dtype loss_type,
                   const Cuda_bad_id *bad, cudaStream_t stream);
+
+/* n elements of a mean of the weights, of type real, as parameters. */
+void gpu_show_average(Lathe_dtype real, Lathe_dtype weights, void *params, const void *average, int64_t n, cudaStream_t stream);
 
 /* The same for several GPUs: squares of each part, in the order of their chunks (*chunks counts them); their sum and
  * the loss, as this rank's element of sums; when all ranks' are present, the settings that follow from them; the update

@@ -1,11 +1,13 @@
 /* trainer.cu: a trainer's device (step/device.h) by CUDA: memory, entries, steps as one graph each, laps.
  *
  * A step is one graph: the entry, then the optimizer (cuda/optim.cu): the norm, one block that clips and checks that
- * everything is finite, and one launch that updates all parameters.  Loss and norm of a step are read after the next
+ * everything is finite, the entry direction if the optimizer is written in Lua, and one launch that updates all
+ * parameters.  Loss and norm of a step are read after the next
  * one has begun (Lathe_device.lag).  A step that is not finite stops all updates on the device, so the parameters
  * before it are preserved. */
 #include "cuda/cudnn.h"
 #include "cuda/device.h"
+#include "cuda/direction.h"
 #include "cuda/gemm.h"
 #include "cuda/ids.h"
 #include "cuda/optim.h"
@@ -24,6 +26,8 @@ struct Gpu_turn {                       /* of a step */
     Gpu_entry step;
     Gpu_optimizer optimizer;
     Gpu_step *given;                    /* in the host's block */
+    const Lathe_entry *direction;       /* NULL: none */
+    Lathe_call directing;               /* the device's */
 };
 
 static struct {
@@ -93,16 +97,17 @@ static const char *kernel_text(const Lathe_entry *e, int lap)
         snprintf(text, sizeof text, "%s: %s%s%s", k->name, k->where, *k->path ? " " : "", k->path);
         return text;
     }
-    if (lap == LAP_NORM || lap == LAP_UPDATE) return "the optimizer's step";
+    if (lap == LAP_NORM || lap == LAP_DIRECTION || lap == LAP_UPDATE) return "the optimizer's step";
     snprintf(text, sizeof text, "kernel %d of entry %s", lap, e ? e->name : "");
     return text;
 }
 
-/* Called after each launch of an entry's kernel. */
+/* Called after each launch of an entry's kernel.  Those of direction have numbers that train's have, too, so they are one lap. */
 static void lap_ended(int kernel, cudaStream_t)
 {
+    const bool inside = trainer.taken && trainer.now == trainer.taken->direction;
     if (gpu_in_trouble()) gpu_launched(kernel_text(trainer.now, kernel));
-    if (told_lap && laps.n) mark(&laps, kernel);
+    if (told_lap && laps.n && !inside) mark(&laps, kernel);
 }
 
 static void tell_laps(void)
@@ -294,6 +299,21 @@ static double kept_loss(const Lathe_entry *e, const Gpu_step *step, int k)
     return (double)x;
 }
 
+/* Of the turn that is being enqueued: what its optimizer subtracts, in the place of the gradients. */
+static void enqueue_direction(void)
+{
+    const Gpu_turn *u = trainer.taken;
+    const Lathe_entry *before = trainer.now;
+    cudaStream_t stream = gpu_stream();
+    if (failure()) return;
+    gpu_ready_gradients(&u->optimizer, u->directing.grads, lathe_moment_elements(trainer.model), stream);
+    gpu_tell_direction(&u->optimizer, u->direction, (void *)u->directing.in, stream);
+    trainer.now = u->direction;
+    u->direction->run(&u->directing);
+    trainer.now = before;
+    LAP(LAP_DIRECTION);
+}
+
 static void enqueue_step(void *with, const Lathe_call *device)
 {
     const Lathe_entry *e = (const Lathe_entry *)with;
@@ -320,18 +340,22 @@ static void enqueue_step(void *with, const Lathe_call *device)
 }
 
 /* Each turn has a part of `step`; updates stop for all turns at once. */
-static void set_optimizer(int turn, const Optimizer *o, void *moments, void *step)
+static void set_optimizer(int turn, const Optimizer *o, void *moments, void *step, const Lathe_entry *direction, const Lathe_call *directing)
 {
     Gpu_turn *u = &trainer.turn[turn];
     Optimizer device = *o;
     const Lathe_model *m = trainer.model;
     const int64_t each = lathe_shard_elements(o->n, trainer.gpus) * (o->real == LATHE_F64 ? 8 : 4);
+    const bool one = trainer.gpus == 1;
     char *own = (char *)step + turn * lathe_step_bytes(lathe_trained_elements(m), optimizer_runs(m), trainer.gpus);
-    for (int k = 0; k < o->moments; k++) device.moment[k] = gpu_place((char *)moments + k * each);
+    for (int k = 0; k < o->moments; k++) device.moment[k] = gpu_place(one ? o->moment[k] : (char *)moments + k * each);
+    device.average = gpu_place(one ? o->average : NULL);
     u->given = (Gpu_step *)own;
     u->given->loss_scale = o->loss_scale;
     u->optimizer = gpu_optimizer(&device, u->given, gpu_place(own), trainer.gpus, trainer.rank);
     u->optimizer.stopped = &trainer.turn[0].optimizer.step->stopped;
+    u->direction = direction;
+    if (direction) u->directing = gpu_call(directing), u->optimizer.direct = enqueue_direction;
     gpu_up(own, LATHE_STEP_HEAD + o->segments * LATHE_SEGMENT_BYTES);
 }
 
@@ -367,6 +391,11 @@ static bool end_step(Step_result *result, Bad_id *bad)
     if (!got.bad_id) return true;
     send_bad_id(room);
     return !take_bad_id(room, bad);
+}
+
+static void show(void *params, const void *average, int64_t n)
+{
+    gpu_show_average(trainer.model->real, lathe_weights(trainer.model), gpu_place(params), gpu_place(average), n, gpu_stream());
 }
 
 /* ------------------------------------------------------------------ the GPU's best rates */
@@ -468,4 +497,4 @@ static const char *about(void)
 }
 
 const Lathe_device lathe_cuda = {"GPU",         open_gpu,   close_gpu, failure,    gpu_up, gpu_down, gpu_clear, gpu_copy, run, LAG,
-                                 set_optimizer, begin_step, end_step,  ranks_name, join,   share,    watch,     time_parts, rates, ways,  way,   second,   products,   about};
+                                 set_optimizer, begin_step, end_step,  show,       ranks_name, join,   share,    watch,     time_parts, rates, ways,  way,   second,   products,   about};

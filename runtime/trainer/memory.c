@@ -155,8 +155,6 @@ static void check_optimizer(const Trainer *t, int64_t bytes)
         fail(EXIT_USAGE, NULL, "schedule_free goes neither with clip_weights nor beside %s; leave one of them out",
              t->model->directed_elements ? t->model->direction.name : "a limit");
     check_bits_and_layers(t);
-    if (t->model->device && lathe_averages(&t->recipe))
-        fail(EXIT_USAGE, NULL, "ema and schedule_free run on the processor only, not yet on a GPU");
     if (bytes <= room) return;
     fail(EXIT_USAGE, NULL,
          "this optimizer needs %s of memory, and this trainer was built for one that needs %s; rebuild with "
