@@ -2,6 +2,7 @@
  * by layers. */
 #include "desc/target.h"
 #include "front/front.h"
+#include "passes/passes.h"
 
 #include <string.h>
 

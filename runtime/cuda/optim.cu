@@ -252,10 +252,10 @@ KERNEL void update(Optimizer o, Lathe_part part, const Gpu_step *step, const int
 DEVICE void rounded(bf16 *to, float from) { *to = to_bf16_f32(from); }
 template <class Real> DEVICE void rounded(Real *to, Real from) { *to = from; }
 
-template <class Real, class Stored> KERNEL void show_average(int64_t n, Stored *RESTRICT p, const Real *RESTRICT average)
+template <class Real, class Stored> KERNEL void show_average(Lathe_part part, Stored *RESTRICT p, const Real *RESTRICT average)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) rounded(p + i, average[i]);
+    if (i < part.count) rounded(p + part.first + i, average[part.moments + i]);
 }
 
 /* ------------------------------------------------------------------ launching */
@@ -337,11 +337,12 @@ void gpu_optimize(const Gpu_optimizer *g, void *params, const void *grads, const
     LAP(LAP_UPDATE);
 }
 
-void gpu_show_average(Lathe_dtype real, Lathe_dtype weights, void *params, const void *average, int64_t n, cudaStream_t stream)
+void gpu_show_average(const Gpu_optimizer *g, void *params, const Lathe_part *part, cudaStream_t stream)
 {
-    const int blocks = (int)CEIL_DIV(n, (int64_t)THREADS);
+    const int blocks = (int)CEIL_DIV(part->count, (int64_t)THREADS);
+    const void *average = g->o.average;
     if (blocks == 0) return;
-    if (real == LATHE_F64) launch(show_average<double, double>, blocks, stream, n, (double *)params, (const double *)average);
-    else if (weights == LATHE_BF16) launch(show_average<float, bf16>, blocks, stream, n, (bf16 *)params, (const float *)average);
-    else launch(show_average<float, float>, blocks, stream, n, (float *)params, (const float *)average);
+    if (g->o.real == LATHE_F64) launch(show_average<double, double>, blocks, stream, *part, (double *)params, (const double *)average);
+    else if (g->o.weights == LATHE_BF16) launch(show_average<float, bf16>, blocks, stream, *part, (bf16 *)params, (const float *)average);
+    else launch(show_average<float, float>, blocks, stream, *part, (float *)params, (const float *)average);
 }

@@ -55,8 +55,8 @@ Gpu_optimizer gpu_optimizer(const Optimizer *of, Gpu_step *step, void *device, i
 void gpu_optimize(const Gpu_optimizer *o, void *params, const void *grads, const void *loss, Lathe_dtype loss_type,
                   const Cuda_bad_id *bad, cudaStream_t stream);
 
-/* n elements of a mean of the weights, of type real, as parameters. */
-void gpu_show_average(Lathe_dtype real, Lathe_dtype weights, void *params, const void *average, int64_t n, cudaStream_t stream);
+/* The part's mean of the weights (step/average.h) as parameters, in their type. */
+void gpu_show_average(const Gpu_optimizer *o, void *params, const Lathe_part *part, cudaStream_t stream);
 
 /* The same for several GPUs: squares of each part, in the order of their chunks (*chunks counts them); their sum and
  * the loss, as this rank's element of sums; when all ranks' are present, the settings that follow from them; the update

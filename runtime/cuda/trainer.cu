@@ -345,11 +345,12 @@ static void set_optimizer(int turn, const Optimizer *o, void *moments, void *ste
     Gpu_turn *u = &trainer.turn[turn];
     Optimizer device = *o;
     const Lathe_model *m = trainer.model;
-    const int64_t each = lathe_shard_elements(o->n, trainer.gpus) * (o->real == LATHE_F64 ? 8 : 4);
+    const int64_t real = o->real == LATHE_F64 ? 8 : 4, each = lathe_shard_elements(lathe_moment_elements(m), trainer.gpus) * real;
+    const int64_t mean = o->average ? each + lathe_shard_elements(m->directed_elements, trainer.gpus) * real : 0;
     const bool one = trainer.gpus == 1;
-    char *own = (char *)step + turn * lathe_step_bytes(lathe_trained_elements(m), optimizer_runs(m), trainer.gpus);
-    for (int k = 0; k < o->moments; k++) device.moment[k] = gpu_place(one ? o->moment[k] : (char *)moments + k * each);
-    device.average = gpu_place(one ? o->average : NULL);
+    char *own = (char *)step + turn * lathe_step_bytes(lathe_trained_elements(m), m->directed_elements, optimizer_runs(m), trainer.gpus);
+    for (int k = 0; k < o->moments; k++) device.moment[k] = gpu_place(one ? o->moment[k] : (char *)moments + mean + k * each);
+    device.average = gpu_place(one || !o->average ? o->average : moments);
     u->given = (Gpu_step *)own;
     u->given->loss_scale = o->loss_scale;
     u->optimizer = gpu_optimizer(&device, u->given, gpu_place(own), trainer.gpus, trainer.rank);
@@ -393,9 +394,13 @@ static bool end_step(Step_result *result, Bad_id *bad)
     return !take_bad_id(room, bad);
 }
 
-static void show(void *params, const void *average, int64_t n)
+/* All turns move one mean. */
+static void show(void *params)
 {
-    gpu_show_average(trainer.model->real, lathe_weights(trainer.model), gpu_place(params), gpu_place(average), n, gpu_stream());
+    const Gpu_optimizer *o = &trainer.turn[0].optimizer;
+    const Lathe_part all = {0, o->o.n, 0};
+    if (ranks_joined()) ranks_show(o, gpu_place(params), gpu_stream());
+    else gpu_show_average(o, gpu_place(params), &all, gpu_stream());
 }
 
 /* ------------------------------------------------------------------ the GPU's best rates */

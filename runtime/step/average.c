@@ -46,7 +46,7 @@ void averages_up(const Optimizer *o)
 void show_averages(const Optimizer *o, void *params, void *aside)
 {
     copy_there(aside, params, weights_bytes(o), 1, 0);
-    if (on_device()) show_average_there(params, o->average, o->n);
+    if (on_device()) show_average_there(params);
     else convert(o->weights, params, o->real, o->average, o->n);
 }
 

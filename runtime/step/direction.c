@@ -59,6 +59,16 @@ void directions_down(const Lathe_model *m, char *state)
         if (s->role == LATHE_MOMENT) device_down(state + s->offset, tensor_size(s) * dtype_size(s->dtype));
 }
 
+void share_directions(const Lathe_model *m, char *state, bool first)
+{
+    for (const Lathe_tensor *s = m->state; s < m->state + m->states; s++) {
+        const int64_t bytes = tensor_size(s) * dtype_size(s->dtype);
+        if (s->role != LATHE_MOMENT) continue;
+        if (first) device_up(state + s->offset, bytes);
+        share_there(state + s->offset, bytes);
+    }
+}
+
 /* "direction.layer.up.weight.momentum" as "layer.up.weight.momentum", with an axis for its layers. */
 static const char *name_in_file(const Lathe_tensor *s) { return strchr(s->name, '.') + 1; }
 

@@ -79,9 +79,9 @@ void run_entry(const Lathe_entry *e, const Lathe_call *call)
     device_down(call->out, e->out_bytes);
 }
 
-void show_average_there(void *params, const void *average, int64_t n)
+void show_average_there(void *params)
 {
-    device->show(params, average, n);
+    device->show(params);
     device_must_work();
 }
 

@@ -216,7 +216,7 @@ static void take_from_device(const Saver *s)
     copy_statistics(m, s->m);
     directions_down(m, s->m->state);
     if (s->t->ranks) {
-        gather_ranks(s->t, s->m);
+        gather_ranks(s->t, s->o, s->m);
         return;
     }
     device_down(s->m->moments, (int64_t)optimizer_bytes(m, &s->t->recipe));

@@ -34,7 +34,13 @@ enum { PAGE = 4096, BLOCK = 1 << 21 }; /* bytes: of a page; of a huge page, whic
 
 int64_t shard_bytes(const Trainer *t)
 {
-    return lathe_shard_elements(lathe_trained_elements(t->model), gpus_of(t)) * dtype_size(t->model->real);
+    return lathe_shard_elements(lathe_moment_elements(t->model), gpus_of(t)) * dtype_size(t->model->real);
+}
+
+int64_t sharded_bytes(const Trainer *t, const Lathe_recipe *r)
+{
+    const Lathe_model *m = t->model;
+    return lathe_sharded_elements(r, lathe_moment_elements(m), m->directed_elements, gpus_of(t)) * dtype_size(m->real);
 }
 
 static bool has_one(const Entry *entries, Entry e)
@@ -155,6 +161,9 @@ static void check_optimizer(const Trainer *t, int64_t bytes)
         fail(EXIT_USAGE, NULL, "schedule_free goes neither with clip_weights nor beside %s; leave one of them out",
              t->model->directed_elements ? t->model->direction.name : "a limit");
     check_bits_and_layers(t);
+    if (t->recipe.optimizer == LATHE_SCHEDULE_FREE && t->model->device && tensor_with_role(find_entry(t->model, ENTRY_train), LATHE_LOSS_SCALE))
+        fail(EXIT_USAGE, NULL, "schedule_free counts the updates that fp16 skips, which a GPU's host learns too late; build with "
+                               "--precision bf16");
     if (bytes <= room) return;
     fail(EXIT_USAGE, NULL,
          "this optimizer needs %s of memory, and this trainer was built for one that needs %s; rebuild with "
@@ -181,8 +190,8 @@ static Parts parts_of_gpu(const Trainer *t, Parts p)
 {
     const Lathe_model *m = t->model;
     if (gpus_of(t) == 1) return p;
-    p.moments = p.moments / flat_bytes(m) * shard_bytes(t);
-    if (p.step) p.step = lathe_step_bytes(lathe_trained_elements(m), optimizer_runs(m), gpus_of(t));
+    if (p.moments) p.moments = sharded_bytes(t, &m->recipe);
+    if (p.step) p.step = lathe_step_bytes(lathe_trained_elements(m), m->directed_elements, optimizer_runs(m), gpus_of(t));
     return p;
 }
 
@@ -236,7 +245,7 @@ static void check_plan(const Lathe_model *m, bool run, Parts plan, Parts need)
     int64_t beside = m->device ? planned(m, CATEGORY_workspace) + ahead_bytes(m)
                                : planned(m, CATEGORY_blas) + planned(m, CATEGORY_data);
     bug_if(parts_sum(plan, true) + beside != m->planned_bytes);
-    bug_if(m->device && plan.step < lathe_step_bytes(lathe_trained_elements(m), optimizer_runs(m), 1));
+    bug_if(m->device && plan.step < lathe_step_bytes(lathe_trained_elements(m), 0, optimizer_runs(m), 1));
 }
 
 /* Beside the states: copies of the model's statistics, and of what train carries. */

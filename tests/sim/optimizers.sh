@@ -33,7 +33,7 @@ for kind in muon muon_plain adafactor lamb own; do
     kept model 8 1e-9
     kept directions 8 1e-9
 done
-sed 's/clip = 1.5 }/clip = 1.5, groups = { { "*up.weight", freeze = true } } }/' tests/models/directed.lua >"$TMP/frozen.lua"
+sed 's/clip = 1.5 }/clip = 1.5, groups = { { match = "*.1.up.weight", frozen = true } } }/' tests/models/directed.lua >"$TMP/frozen.lua"
 both frozen "$TMP/frozen.lua" --precision fp64
 trained --data "$TMP/arrays"
 kept directions 8 1e-9
