@@ -24,7 +24,7 @@ static void check_average(const Trace *trace)
     if (own && d->recipe.ema > 0) err(w, "optim.schedule_free has a mean of the weights already; leave ema out");
 }
 
-/* Moments in 8 bits, of a processor so far, and with one optimizer. */
+/* Moments in 8 bits are for one optimizer. */
 static void check_bits(const Trace *trace)
 {
     const Desc *d = trace->desc;
@@ -37,11 +37,10 @@ static void check_bits(const Trace *trace)
     if (r->bits != 8 && r->bits != 32)
         err(w, "bits is 8 or 32, of a number in the moments of optim.adamw, found %lld", (long long)r->bits);
     if (r->bits == 32) return;
+    if (d->options->gpus > 1)
+        err(w, "moments in 8 bits (bits = 8) are for one GPU; leave bits out, and each GPU keeps its part of them");
     if (r->optimizer != LATHE_ADAMW)
         err(w, "only optim.adamw keeps its moments in 8 bits; leave bits out, or take optim.adamw");
-    if (d->options->target->device)
-        err(w,
-            "moments in 8 bits (bits = 8) are on the processor only, not yet with --target cuda; leave bits out there");
 }
 
 /* ------------------------------------------------------------------ layer_decay: BEiT's rates, as timm counts layers

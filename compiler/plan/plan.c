@@ -422,6 +422,7 @@ static void plan_shared(Plan *plan, const Desc *d)
     if (streams(d)) plan->data = lathe_stream_bytes(&d->recipe, d->seq, d->source_seq, LATHE_PLANNED_READERS);
     if (d->options->target->device)
         plan->step = max64(1, d->turns.n) * lathe_step_bytes(plan->flat.trained, 0, runs_in_step(d), 1);
+    if (d->options->target->device && d->recipe.bits == 8) plan->step += lathe_coded_step_bytes(runs_in_step(d));
     plan->states = state_bytes(d);
     plan->slots = bytes_of_role(d, LATHE_SLOT_STATE, false);
     plan->generation = generation_bytes(d);

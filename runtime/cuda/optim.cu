@@ -6,21 +6,8 @@
  * across two segments are updated one by one.  Several GPUs have summed the gradients of batches of equal size: loss
  * and gradient are these sums divided by the number of GPUs, and the norm adds their parts in order. */
 #include "cuda/optim.h"
-#include "lathe_cuda.cuh"
-#include "math/round.h"
+#include "cuda/optim_element.cuh"
 #include "step/scale.h"
-#include "step/step.h"
-
-#define REAL    float
-#define NAME(x) x##_f32
-#include "step/optim_element.h"
-#undef REAL
-#undef NAME
-#define REAL    double
-#define NAME(x) x##_f64
-#include "step/optim_element.h"
-#undef REAL
-#undef NAME
 
 enum { CHUNK = LATHE_STEP_CHUNK, BESIDE = 4 }; /* elements */
 
@@ -31,7 +18,7 @@ static_assert(sizeof(Update_f32) <= LATHE_UPDATE_BYTES && sizeof(Update_f64) == 
 Gpu_optimizer gpu_optimizer(const Optimizer *of, Gpu_step *step, void *device, int gpus, int rank)
 {
     Gpu_step *there = (Gpu_step *)device;
-    Gpu_optimizer g = {*of, there, &there->stopped, NULL, NULL, gpus, rank, false, NULL};
+    Gpu_optimizer g = {*of, there, &there->stopped, NULL, NULL, gpus, rank, false, {}, NULL};
     char *segments = (char *)device + LATHE_STEP_HEAD;
     memcpy((char *)step + LATHE_STEP_HEAD, of->segment, (size_t)of->segments * sizeof(Segment));
     for (int s = 0; s < of->segments; s++) g.some_frozen |= of->segment[s].rule.frozen;
@@ -145,28 +132,6 @@ KERNEL void settle(Optimizer o, int chunks, Gpu_step *step, int64_t *stopped, co
 
 /* ------------------------------------------------------------------ the update */
 
-enum Way { ADAM, LION, SGD, SGD_MOMENTUM, RMSPROP, SCHEDULE_FREE };
-
-/* Directed: what is subtracted stands in the place of the gradient.  x: the mean of p, which moves if it is `running`, or by
- * schedule-free. */
-#define ELEMENT(suffix, Real)                                                                                          \
-    template <Way way>                                                                                                 \
-    DEVICE void element(Real *p, Real g, Real *m, Real *v, Real *a, Real *x, bool running, const Update_##suffix *u)   \
-    {                                                                                                                  \
-        if (u->directed) sgd_##suffix(p, g, u);                                                                        \
-        else if (way == ADAM) adam_##suffix(p, g, m, v, u);                                                            \
-        else if (way == LION) lion_##suffix(p, g, m, u);                                                               \
-        else if (way == SGD) sgd_##suffix(p, g, u);                                                                    \
-        else if (way == SGD_MOMENTUM) sgd_momentum_##suffix(p, g, m, u);                                               \
-        else if (way == RMSPROP) rmsprop_##suffix(p, g, v, m, a, u);                                                   \
-        else schedule_free_##suffix(p, g, m, v, x, u);                                                                 \
-        bounded_##suffix(p, u);                                                                                        \
-        if (running) *x += u->averaged * (*p - *x);                                                                    \
-    }
-ELEMENT(f32, float)
-ELEMENT(f64, double)
-#undef ELEMENT
-
 /* Parameters in storage: in the computing type, or in bf16 with stochastic rounding. */
 template <class Real> DEVICE void widen(Beside<Real> *to, const Beside<Real> &from) { *to = from; }
 template <class Real> DEVICE void narrow(Beside<Real> *to, const Beside<Real> &from, const Rates &, int64_t) { *to = from; }
@@ -180,14 +145,6 @@ DEVICE void narrow(Beside<bf16> *to, const Beside<float> &from, const Rates &rat
 {
     const Philox draw = rounding_draws(rates.seed, rates.step, i / BESIDE);
     UNROLL for (int k = 0; k < BESIDE; k++) to->x[k] = round_at_random(from.x[k], draw.word[k]);
-}
-
-DEVICE float widened(bf16 x) { return from_bf16_f32(x); }
-template <class Real> DEVICE Real widened(Real x) { return x; }
-template <class Real> DEVICE void put(Real *p, Real x, const Rates &, int64_t) { *p = x; }
-DEVICE void put(bf16 *p, float x, const Rates &rates, int64_t i)
-{
-    *p = round_at_random(x, rounding_draw(rates.seed, rates.step, i));
 }
 
 /* Of an optimizer's moments; nullptr: RMSprop has none. */
@@ -318,6 +275,10 @@ static void update_part(const Gpu_optimizer *g, Stored *params, const Real *grad
 void gpu_update(const Gpu_optimizer *g, void *params, const void *grads, const Lathe_part *part, cudaStream_t stream)
 {
     const float *d = (const float *)grads;
+    if (g->coded.codes) {
+        gpu_update_coded(g, params, grads, stream);
+        return;
+    }
     if (g->o.real == LATHE_F64) update_part<double, double, Update_f64>(g, (double *)params, (const double *)grads, part, stream);
     else if (g->o.weights == LATHE_BF16) update_part<float, bf16, Update_f32>(g, (bf16 *)params, d, part, stream);
     else update_part<float, float, Update_f32>(g, (float *)params, d, part, stream);

@@ -6,7 +6,7 @@
 #define LATHE_CUDA_OPTIM_H
 
 #include "cuda/ids.h"
-#include "step/optim.h"
+#include "step/code_table.h"
 #include "interface/shard.h"
 
 #ifdef __cplusplus
@@ -34,14 +34,25 @@ typedef struct Gpu_rank_sum { /* sums over a GPU's batch and its parts of the gr
     double squares, loss;
 } Gpu_rank_sum;
 
+typedef struct Gpu_coded {  /* moments in 8 bits; device pointers */
+    const Codes *codes;     /* [2]; NULL: they are not in 8 bits */
+    const Piece *piece;
+    int pieces;
+    int64_t blocks;         /* of all pieces */
+    void *plain[2];
+    float *largest[2];
+    uint8_t *code[2];
+} Gpu_coded;
+
 typedef struct Gpu_optimizer {
-    Optimizer o;            /* device pointers; segment, partial: in the step's part; moments: of its parts */
+    Optimizer o;            /* device pointers, `coded` apart; segment, partial: in the step's part; moments: of its parts */
     Gpu_step *step;
     int64_t *stopped;       /* of step; of turns, which stop together, the first one's */
     void *updates;          /* Update_f32 or _f64 [segments] */
     Gpu_rank_sum *sums;     /* [gpus], if there are several */
     int gpus, rank;
     bool some_frozen;
+    Gpu_coded coded;
     void (*direct)(void);   /* enqueues, between norm and update, what replaces gradients by directions; NULL: nothing does */
 } Gpu_optimizer;
 
@@ -65,5 +76,6 @@ void gpu_squares(const Gpu_optimizer *o, const void *grads, const Lathe_part *pa
 void gpu_sum_rank(const Gpu_optimizer *o, int chunks, const void *loss, Lathe_dtype loss_type, cudaStream_t stream);
 void gpu_settle(const Gpu_optimizer *o, int chunks, const void *loss, Lathe_dtype loss_type, const Cuda_bad_id *bad, cudaStream_t stream);
 void gpu_update(const Gpu_optimizer *o, void *params, const void *grads, const Lathe_part *part, cudaStream_t stream);
+void gpu_update_coded(const Gpu_optimizer *o, void *params, const void *grads, cudaStream_t stream); /* of one GPU (cuda/coded.cu) */
 #endif
 #endif

@@ -5,6 +5,7 @@
  * parameters.  Loss and norm of a step are read after the next
  * one has begun (Lathe_device.lag).  A step that is not finite stops all updates on the device, so the parameters
  * before it are preserved. */
+#include "cuda/coded.h"
 #include "cuda/cudnn.h"
 #include "cuda/device.h"
 #include "cuda/direction.h"
@@ -339,6 +340,12 @@ static void enqueue_step(void *with, const Lathe_call *device)
     part_begins(STEP_PARTS, stream);
 }
 
+static void set_coded(Gpu_optimizer *g, const Optimizer *o, char *tables)
+{
+    g->coded = gpu_coded(o->coded, tables, gpu_place(tables), gpu_place);
+    gpu_up(tables, lathe_coded_step_bytes(optimizer_runs(trainer.model)));
+}
+
 /* Each turn has a part of `step`; updates stop for all turns at once. */
 static void set_optimizer(int turn, const Optimizer *o, void *moments, void *step, const Lathe_entry *direction, const Lathe_call *directing)
 {
@@ -358,6 +365,7 @@ static void set_optimizer(int turn, const Optimizer *o, void *moments, void *ste
     u->direction = direction;
     if (direction) u->directing = gpu_call(directing), u->optimizer.direct = enqueue_direction;
     gpu_up(own, LATHE_STEP_HEAD + o->segments * LATHE_SEGMENT_BYTES);
+    if (o->coded) set_coded(&u->optimizer, o, own + lathe_step_bytes(lathe_trained_elements(m), 0, optimizer_runs(m), 1));
 }
 
 static void begin_step(int turn, const Lathe_entry *e, const Lathe_call *call, const Rates *rates, double clip, int64_t number)
@@ -394,12 +402,12 @@ static bool end_step(Step_result *result, Bad_id *bad)
     return !take_bad_id(room, bad);
 }
 
-/* All turns move one mean. */
+/* All turns move one mean.  Of several GPUs each waits, so that a failure is reported. */
 static void show(void *params)
 {
     const Gpu_optimizer *o = &trainer.turn[0].optimizer;
     const Lathe_part all = {0, o->o.n, 0};
-    if (ranks_joined()) ranks_show(o, gpu_place(params), gpu_stream());
+    if (ranks_joined()) ranks_show(o, gpu_place(params), gpu_stream()), gpu_wait();
     else gpu_show_average(o, gpu_place(params), &all, gpu_stream());
 }
 

@@ -396,6 +396,13 @@ static inline int64_t lathe_step_bytes(int64_t elements, int64_t directed, int64
     return (LATHE_STEP_HEAD + runs * (LATHE_SEGMENT_BYTES + LATHE_UPDATE_BYTES) + beside + chunks * 8 + 63) / 64 * 64;
 }
 
+/* Tables of moments in 8 bits behind those of a step (cuda/coded.cu): two of codes, and the pieces of runs. */
+enum { LATHE_CODES_BYTES = 2052, LATHE_PIECE_OF_RUN_BYTES = 72 };
+static inline int64_t lathe_coded_step_bytes(int64_t runs)
+{
+    return (2 * LATHE_CODES_BYTES + 8 + runs * LATHE_PIECE_OF_RUN_BYTES + 63) / 64 * 64;
+}
+
 typedef struct Lathe_bytes { const char *category; int64_t bytes; } Lathe_bytes;
 
 /* cuDNN's workspace for a deterministic derivative of attention (math/attention.h) of `samples` samples: a square of

@@ -2,6 +2,7 @@
 #include "math/math.h"
 #include "model/tables.h"
 #include "step/average.h"
+#include "step/coded.h"
 #include "step/entry.h"
 #include "step/step.h"
 
@@ -35,9 +36,10 @@ void begin_averages(const Optimizer *o, const void *params)
     if (o->kind == LATHE_SCHEDULE_FREE) convert(o->real, o->moment[1], o->weights, params, o->n);
 }
 
-void averages_up(const Optimizer *o)
+void optimizer_up(const Optimizer *o)
 {
     const int64_t bytes = o->n * dtype_size(o->real);
+    coded_up(o);
     if (!o->average) return;
     device_up(o->average, bytes);
     if (o->kind == LATHE_SCHEDULE_FREE) device_up(o->moment[1], bytes);

@@ -11,7 +11,7 @@
 double averaged_share(Optimizer *o, const Lathe_recipe *r, int64_t update);
 
 void begin_averages(const Optimizer *o, const void *params); /* before the first update; z of schedule-free, too */
-void averages_up(const Optimizer *o); /* these, to a device */
+void optimizer_up(const Optimizer *o); /* to a device: what does not begin as zeros: these, and codes */
 /* The mean in the place of the trained parameters, which are kept in `aside`, an array as long as that of gradients, until
  * show_trained() puts them back, bit for bit. */
 void show_averages(const Optimizer *o, void *params, void *aside);

@@ -139,7 +139,7 @@ static void give_arrays(Training *r)
     test_first_start(r->t, r->entry, &r->memory);
     if ((r->t->resume || o->average) && r->t->ranks) take_parts(r->t, o, &r->memory);
     if (r->t->resume && r->t->ranks) take_states(r->t, &r->memory);
-    if (!r->t->resume && !r->t->ranks) averages_up(o);
+    if (!r->t->resume && !r->t->ranks) optimizer_up(o);
     if (r->t->resume && !r->t->ranks) device_up(r->memory.moments, (int64_t)optimizer_bytes(m, &r->t->recipe));
     if ((r->t->resume || m->statistics) && !r->t->ranks) device_up(r->memory.state, r->memory.state_bytes);
     ready_optimizers(m, &r->turns, &r->memory);

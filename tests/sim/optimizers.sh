@@ -65,13 +65,25 @@ kept trained 4 1e-3
 # shellcheck disable=SC2086
 refuse 1 'take --precision bf16' "$LATHE" check "$TMP/free.lua" $small --precision fp16 --target cuda
 
+# ---- moments in 8 bits: the CPU's codes
+bound=1e-9
+both coded models/gpt.lua --set layers=1 --set width=32 --set heads=2 --set seq=8 --set batch=2 --precision fp64 --set bits=8 --set ema=0.9
+# shellcheck disable=SC2086
+trained $text --eval-every 10 --set eval_rows=5 --set warmup=5
+kept model 8 1e-9
+grep -q '"dtype":"U8"' "$TMP/coded.b/checkpoints/step-20/optimizer.safetensors" || tell "coded: no codes are kept"
+must "$gpu" bench --steps 3
+refused 2 'on one GPU only; set bits=32' train --data "$TMP/text.txt" --gpus 2 --steps 2 --out "$TMP/coded.d"
+
 # ---- parameters in 16 bits; steps that overflow fp16 change no state
 bound=3e-2
+sed 's/return loss,/return loss * 64,/' models/gpt.lua >"$TMP/loud.lua"
 # shellcheck disable=SC2086
 both bf16 models/gpt.lua $small --set optimizer=muon --set ema=0.9 --precision bf16 --parameters bf16
 # shellcheck disable=SC2086
 trained $text --eval-every 10 --set eval_rows=5
 # shellcheck disable=SC2086
-both fp16 models/gpt.lua $small --set optimizer=muon --set ema=0.9 --precision fp16
+both fp16 "$TMP/loud.lua" $small --set optimizer=muon --set ema=0.9 --precision fp16
 # shellcheck disable=SC2086
 trained $text --eval-every 10 --set eval_rows=5
+grep -q '"loss_scale":32768' "$TMP/fp16.b/metrics.jsonl" || tell "fp16: no step is skipped"
