@@ -66,6 +66,7 @@ void share_directions(const Lathe_model *m, char *state, bool first)
         if (s->role != LATHE_MOMENT) continue;
         if (first) device_up(state + s->offset, bytes);
         share_there(state + s->offset, bytes);
+        device_down(state + s->offset, bytes); /* waits, so that a failure is reported */
     }
 }
 
