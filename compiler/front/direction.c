@@ -127,9 +127,6 @@ static void check_direction(const Trace *trace)
     const Where w = place_of_optimizer(trace);
     if (d->turns.n)
         err(w, "%s is for descriptions without turns; give the turns optim.adamw or another", d->direction->name);
-    if (d->options->target->device)
-        err(w, "%s runs on the processor only, not yet with --target cuda; take optim.adamw or another there",
-            d->direction->name);
     check_patterns(trace);
     check_groups_of_direction(trace);
 }
@@ -287,6 +284,15 @@ static const Tensor_spec *moment_named(lua_State *L, const char *name)
     user_error(L, "keep: there is no state '%s'; make it first: s.state(\"%s\", shape)", own, own);
 }
 
+/* A GPU runs the entry in steps that do not update, too, and says so by update 0: what is kept then stays as it was. */
+static Node *where_updated(const Trace *trace, Node *new, const char *name, Shape whole)
+{
+    if (!trace->desc->options->target->device) return new;
+    Node *update = scalar_input(trace->desc, "update", LATHE_UPDATE);
+    Node *taken = map2(OP_lt, scalar(0, F32), update);
+    return where_op(broadcast(taken, new->shape), new, of_this_copy(trace, state_node(name, F32, whole)));
+}
+
 /* s.keep(name, x) */
 static int keep_call(lua_State *L)
 {
@@ -300,7 +306,7 @@ static int keep_call(lua_State *L)
     for (int i = 0; i < trace->states.n; i++)
         if (same(trace->states.at[i].name, name))
             user_error(L, "keep: the state '%s' is kept twice", lua_tostring(L, 1));
-    push(&trace->states, ((struct New_state){name, t->node, trace->open.n}));
+    push(&trace->states, ((struct New_state){name, where_updated(trace, t->node, name, spec->shape), trace->open.n}));
     return 0;
 }
 

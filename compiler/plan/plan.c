@@ -356,10 +356,11 @@ void plan_for_gpus(Module *m, int gpus)
 {
     Plan *plan = &m->plan;
     int64_t real = dtype_bytes(precision_of(m->desc->options).real), before = plan->optimizer + plan->step;
+    const int64_t directed = plan->flat.trained - plan->flat.moments;
     plan->gpus = gpus;
     plan->shared = plan->optimizer + gpus * carried_bytes(m->desc);
-    plan->optimizer = lathe_moments(&m->desc->recipe) * lathe_shard_elements(plan->flat.trained, gpus) * real;
-    plan->step = lathe_step_bytes(plan->flat.trained, runs_in_step(m->desc), gpus);
+    plan->optimizer = real * lathe_sharded_elements(&m->desc->recipe, plan->flat.moments, directed, gpus);
+    plan->step = lathe_step_bytes(plan->flat.trained, directed, runs_in_step(m->desc), gpus);
     plan->total += plan->optimizer + plan->step - before;
     plan->lower_bound += plan->optimizer + plan->step - before;
     plan->image += plan->optimizer + plan->step - before;
@@ -420,7 +421,8 @@ static void plan_shared(Plan *plan, const Desc *d)
     if (lathe_averages(&d->recipe)) plan->optimizer += plan->gradients;
     if (streams(d)) plan->data = lathe_stream_bytes(&d->recipe, d->seq, d->source_seq, LATHE_PLANNED_READERS);
     if (d->options->target->device)
-        plan->step = max64(1, d->turns.n) * lathe_step_bytes(plan->flat.trained, runs_in_step(d), 1);
+        plan->step = max64(1, d->turns.n) * lathe_step_bytes(plan->flat.trained, 0, runs_in_step(d), 1);
+    if (d->options->target->device && d->recipe.bits == 8) plan->step += lathe_coded_step_bytes(runs_in_step(d));
     plan->states = state_bytes(d);
     plan->slots = bytes_of_role(d, LATHE_SLOT_STATE, false);
     plan->generation = generation_bytes(d);

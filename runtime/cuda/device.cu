@@ -364,7 +364,7 @@ void gpu_wait(void)
 
 /* ------------------------------------------------------------------ entries */
 
-static Lathe_call on_device(const Lathe_call *c)
+Lathe_call gpu_call(const Lathe_call *c)
 {
     return {gpu_place(c->params), gpu_place(c->grads), gpu_place(c->in), gpu_place(c->out), gpu_place(c->state),
             (char *)gpu_place(c->work), gpu.stream};
@@ -422,7 +422,7 @@ static void run_graph(Gpu_entry *e, const Lathe_call *device)
 
 void gpu_run(Gpu_entry *e, const Lathe_call *call)
 {
-    Lathe_call device = on_device(call);
+    Lathe_call device = gpu_call(call);
     if (gpu.failure[0] || others_failed()) return;
     if (e->calls && memcmp(&e->call, call, sizeof *call) != 0) gpu_forget(e);
     e->call = *call;

@@ -35,6 +35,7 @@ const char *gpu_failure(void);          /* the first error, with the kernel's na
 
 cudaStream_t gpu_stream(void);
 void *gpu_place(const void *host);      /* the address on the device of a byte of the block; NULL for NULL */
+Lathe_call gpu_call(const Lathe_call *host); /* the same with the device's pointers, and the stream */
 void *gpu_workspace(void);
 
 /* Copies bytes of the block to the device and back, in pieces through pinned memory.  After gpu_up the host may change

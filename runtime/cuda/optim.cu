@@ -6,21 +6,8 @@
  * across two segments are updated one by one.  Several GPUs have summed the gradients of batches of equal size: loss
  * and gradient are these sums divided by the number of GPUs, and the norm adds their parts in order. */
 #include "cuda/optim.h"
-#include "lathe_cuda.cuh"
-#include "math/round.h"
+#include "cuda/optim_element.cuh"
 #include "step/scale.h"
-#include "step/step.h"
-
-#define REAL    float
-#define NAME(x) x##_f32
-#include "step/optim_element.h"
-#undef REAL
-#undef NAME
-#define REAL    double
-#define NAME(x) x##_f64
-#include "step/optim_element.h"
-#undef REAL
-#undef NAME
 
 enum { CHUNK = LATHE_STEP_CHUNK, BESIDE = 4 }; /* elements */
 
@@ -31,7 +18,7 @@ static_assert(sizeof(Update_f32) <= LATHE_UPDATE_BYTES && sizeof(Update_f64) == 
 Gpu_optimizer gpu_optimizer(const Optimizer *of, Gpu_step *step, void *device, int gpus, int rank)
 {
     Gpu_step *there = (Gpu_step *)device;
-    Gpu_optimizer g = {*of, there, &there->stopped, NULL, NULL, gpus, rank, false};
+    Gpu_optimizer g = {*of, there, &there->stopped, NULL, NULL, gpus, rank, false, {}, NULL};
     char *segments = (char *)device + LATHE_STEP_HEAD;
     memcpy((char *)step + LATHE_STEP_HEAD, of->segment, (size_t)of->segments * sizeof(Segment));
     for (int s = 0; s < of->segments; s++) g.some_frozen |= of->segment[s].rule.frozen;
@@ -105,11 +92,12 @@ MATH bool is_finite(double x) { return x - x == 0; }
 DEVICE void settle_segment(const Optimizer &o, const Rates &r, int s, Update_f32 *u) { u[s] = update_of_f32(&o, &o.segment[s].rule, &r); }
 DEVICE void settle_segment(const Optimizer &o, const Rates &r, int s, Update_f64 *u) { u[s] = update_of_f64(&o, &o.segment[s].rule, &r); }
 
-/* Adam does not count skipped steps, and the host does not know yet which were skipped. */
+/* Adam and the mean of weights do not count skipped steps, and the host does not know yet which were skipped. */
 DEVICE void correct(Rates *r, const Optimizer &o, int64_t updates)
 {
     r->correction1 = 1 - power_of(r->momentum, updates + 1);
     r->correction2 = 1 - power_of(o.beta2, updates + 1);
+    if (o.ema > 0) r->averaged = ema_share(o.ema, updates);
 }
 
 /* The sum over all GPUs, which have one each. */
@@ -134,6 +122,7 @@ KERNEL void settle(Optimizer o, int chunks, Gpu_step *step, int64_t *stopped, co
     for (int s = threadIdx.x; s < o.segments; s += THREADS) settle_segment(o, r, s, updates);
     __syncthreads(); /* all threads have read the scale, which changes now */
     if (threadIdx.x > 0) return;
+    step->rates.scale = r.scale;
     step->loss = loss;
     step->norm = norm;
     step->bad_id = bad && bad->check;
@@ -142,22 +131,6 @@ KERNEL void settle(Optimizer o, int chunks, Gpu_step *step, int64_t *stopped, co
 }
 
 /* ------------------------------------------------------------------ the update */
-
-enum Way { ADAM, LION, SGD, SGD_MOMENTUM, RMSPROP };
-
-#define ELEMENT(x, Real)                                                                                               \
-    template <Way way> DEVICE void element(Real *p, Real g, Real *m, Real *v, Real *a, const Update_##x *u)            \
-    {                                                                                                                  \
-        if (way == ADAM) adam_##x(p, g, m, v, u);                                                                      \
-        if (way == LION) lion_##x(p, g, m, u);                                                                         \
-        if (way == SGD) sgd_##x(p, g, u);                                                                              \
-        if (way == SGD_MOMENTUM) sgd_momentum_##x(p, g, m, u);                                                         \
-        if (way == RMSPROP) rmsprop_##x(p, g, v, m, a, u);                                                             \
-        bounded_##x(p, u);                                                                                             \
-    }
-ELEMENT(f32, float)
-ELEMENT(f64, double)
-#undef ELEMENT
 
 /* Parameters in storage: in the computing type, or in bf16 with stochastic rounding. */
 template <class Real> DEVICE void widen(Beside<Real> *to, const Beside<Real> &from) { *to = from; }
@@ -174,17 +147,9 @@ DEVICE void narrow(Beside<bf16> *to, const Beside<float> &from, const Rates &rat
     UNROLL for (int k = 0; k < BESIDE; k++) to->x[k] = round_at_random(from.x[k], draw.word[k]);
 }
 
-DEVICE float widened(bf16 x) { return from_bf16_f32(x); }
-template <class Real> DEVICE Real widened(Real x) { return x; }
-template <class Real> DEVICE void put(Real *p, Real x, const Rates &, int64_t) { *p = x; }
-DEVICE void put(bf16 *p, float x, const Rates &rates, int64_t i)
-{
-    *p = round_at_random(x, rounding_draw(rates.seed, rates.step, i));
-}
-
 /* Of an optimizer's moments; nullptr: RMSprop has none. */
 template <class Real> struct Moments {
-    Real *m, *v, *a; /* mean of g or velocity; mean of g²; RMSprop's mean of g */
+    Real *m, *v, *a; /* mean of g or velocity; mean of g²; RMSprop's mean of g.  Schedule-free: mean of g²; z */
 };
 
 template <Way way, class Real> DEVICE Moments<Real> moments_of(const Optimizer &o, int64_t before)
@@ -204,35 +169,50 @@ KERNEL void update(Optimizer o, Lathe_part part, const Gpu_step *step, const int
     const int64_t before = part.moments - part.first;
     const Moments<Real> at = moments_of<way, Real>(o, before);
     Real *m = at.m, *v = at.v, *a = at.a;
-    const bool has_m = way == RMSPROP ? m != nullptr : way != SGD, has_v = way == ADAM || way == RMSPROP;
-    const bool has_a = way == RMSPROP && a != nullptr;
+    Real *x = o.average ? (Real *)o.average + before : nullptr;
+    const bool has_m = way == RMSPROP ? m != nullptr : way != SGD, has_v = way == ADAM || way == RMSPROP || way == SCHEDULE_FREE;
+    const bool has_a = way == RMSPROP && a != nullptr, has_x = x != nullptr, running = o.ema > 0;
     if (*stopped) return;
     if (step->skipped) return;
     auto four = [&](int s, int64_t i) {
         const Update u = updates[s];
         if (u.frozen) return;
         Beside<Stored> stored = *(Beside<Stored> *)(p + i);
-        Some some_p, some_m = {}, some_v = {}, some_a = {};
+        Some some_p, some_m = {}, some_v = {}, some_a = {}, some_x = {};
+        const bool has = !u.directed; /* moments */
         const Some some_g = *(const Some *)(g + i);
         widen(&some_p, stored);
-        if (has_m) some_m = *(Some *)(m + i);
-        if (has_v) some_v = *(Some *)(v + i);
-        if (has_a) some_a = *(Some *)(a + i);
+        if (has && has_m) some_m = *(Some *)(m + i);
+        if (has && has_v) some_v = *(Some *)(v + i);
+        if (has && has_a) some_a = *(Some *)(a + i);
+        if (has_x) some_x = *(Some *)(x + i);
         UNROLL for (int k = 0; k < BESIDE; k++)
-            element<way>(&some_p.x[k], some_g.x[k], &some_m.x[k], &some_v.x[k], &some_a.x[k], &u);
+            element<way>(&some_p.x[k], some_g.x[k], &some_m.x[k], &some_v.x[k], &some_a.x[k], &some_x.x[k], running, &u);
         narrow(&stored, some_p, step->rates, i);
         *(Beside<Stored> *)(p + i) = stored;
-        if (has_m) *(Some *)(m + i) = some_m;
-        if (has_v) *(Some *)(v + i) = some_v;
-        if (has_a) *(Some *)(a + i) = some_a;
+        if (has && has_m) *(Some *)(m + i) = some_m;
+        if (has && has_v) *(Some *)(v + i) = some_v;
+        if (has && has_a) *(Some *)(a + i) = some_a;
+        if (has_x) *(Some *)(x + i) = some_x;
     };
     auto one = [&](int s, int64_t i) {
         if (updates[s].frozen) return;
-        Real x = widened(p[i]);
-        element<way>(&x, g[i], m + i, v + i, a + i, &updates[s]);
-        put(p + i, x, step->rates, i);
+        Real wide = widened(p[i]);
+        element<way>(&wide, g[i], m + i, v + i, a + i, x + i, running, &updates[s]);
+        put(p + i, wide, step->rates, i);
     };
     each_of_chunk(o, part, four, one);
+}
+
+/* ------------------------------------------------------------------ the mean of weights */
+
+DEVICE void rounded(bf16 *to, float from) { *to = to_bf16_f32(from); }
+template <class Real> DEVICE void rounded(Real *to, Real from) { *to = from; }
+
+template <class Real, class Stored> KERNEL void show_average(Lathe_part part, Stored *RESTRICT p, const Real *RESTRICT average)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < part.count) rounded(p + part.first + i, average[part.moments + i]);
 }
 
 /* ------------------------------------------------------------------ launching */
@@ -241,6 +221,7 @@ static Way way_of(const Optimizer *o)
 {
     if (o->kind == LATHE_LION) return LION;
     if (o->kind == LATHE_RMSPROP) return RMSPROP;
+    if (o->kind == LATHE_SCHEDULE_FREE) return SCHEDULE_FREE;
     if (o->kind != LATHE_SGD) return ADAM;
     return o->moments ? SGD_MOMENTUM : SGD;
 }
@@ -285,6 +266,7 @@ static void update_part(const Gpu_optimizer *g, Stored *params, const Real *grad
     case ADAM: launch(update<ADAM, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads); break;
     case LION: launch(update<LION, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads); break;
     case SGD: launch(update<SGD, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads); break;
+    case SCHEDULE_FREE: launch(update<SCHEDULE_FREE, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads); break;
     case RMSPROP: launch(update<RMSPROP, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads); break;
     case SGD_MOMENTUM: launch(update<SGD_MOMENTUM, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads); break;
     }
@@ -293,6 +275,10 @@ static void update_part(const Gpu_optimizer *g, Stored *params, const Real *grad
 void gpu_update(const Gpu_optimizer *g, void *params, const void *grads, const Lathe_part *part, cudaStream_t stream)
 {
     const float *d = (const float *)grads;
+    if (g->coded.codes) {
+        gpu_update_coded(g, params, grads, stream);
+        return;
+    }
     if (g->o.real == LATHE_F64) update_part<double, double, Update_f64>(g, (double *)params, (const double *)grads, part, stream);
     else if (g->o.weights == LATHE_BF16) update_part<float, bf16, Update_f32>(g, (bf16 *)params, d, part, stream);
     else update_part<float, float, Update_f32>(g, (float *)params, d, part, stream);
@@ -307,6 +293,17 @@ void gpu_optimize(const Gpu_optimizer *g, void *params, const void *grads, const
     gpu_squares(g, grads, &all, &chunks, stream);
     gpu_settle(g, chunks, loss, loss_type, bad, stream);
     LAP(LAP_NORM);
+    if (g->direct) g->direct();
     gpu_update(g, params, grads, &all, stream);
     LAP(LAP_UPDATE);
+}
+
+void gpu_show_average(const Gpu_optimizer *g, void *params, const Lathe_part *part, cudaStream_t stream)
+{
+    const int blocks = (int)CEIL_DIV(part->count, (int64_t)THREADS);
+    const void *average = g->o.average;
+    if (blocks == 0) return;
+    if (g->o.real == LATHE_F64) launch(show_average<double, double>, blocks, stream, *part, (double *)params, (const double *)average);
+    else if (g->o.weights == LATHE_BF16) launch(show_average<float, bf16>, blocks, stream, *part, (bf16 *)params, (const float *)average);
+    else launch(show_average<float, float>, blocks, stream, *part, (float *)params, (const float *)average);
 }

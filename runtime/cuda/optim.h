@@ -6,7 +6,7 @@
 #define LATHE_CUDA_OPTIM_H
 
 #include "cuda/ids.h"
-#include "step/optim.h"
+#include "step/code_table.h"
 #include "interface/shard.h"
 
 #ifdef __cplusplus
@@ -17,7 +17,7 @@ extern "C" {
 /* At the beginning of the step's part of the block (lathe_step_bytes); then come segments, their factors, and sums of
  * chunks. */
 typedef struct Gpu_step {
-    /* from the host before each step: like Rates, except scale, which is computed from clip; clip 0: none */
+    /* from the host before each step: like Rates, except scale, which the step computes from clip; clip 0: none */
     Rates rates;
     double clip;
     int64_t number;         /* steps before it */
@@ -34,14 +34,26 @@ typedef struct Gpu_rank_sum { /* sums over a GPU's batch and its parts of the gr
     double squares, loss;
 } Gpu_rank_sum;
 
+typedef struct Gpu_coded {  /* moments in 8 bits; device pointers */
+    const Codes *codes;     /* [2]; NULL: they are not in 8 bits */
+    const Piece *piece;
+    int pieces;
+    int64_t blocks;         /* of all pieces */
+    void *plain[2];
+    float *largest[2];
+    uint8_t *code[2];
+} Gpu_coded;
+
 typedef struct Gpu_optimizer {
-    Optimizer o;            /* device pointers; segment, partial: in the step's part; moments: of its parts */
+    Optimizer o;            /* device pointers, `coded` apart; segment, partial: in the step's part; moments: of its parts */
     Gpu_step *step;
     int64_t *stopped;       /* of step; of turns, which stop together, the first one's */
     void *updates;          /* Update_f32 or _f64 [segments] */
     Gpu_rank_sum *sums;     /* [gpus], if there are several */
     int gpus, rank;
     bool some_frozen;
+    Gpu_coded coded;
+    void (*direct)(void);   /* enqueues, between norm and update, what replaces gradients by directions; NULL: nothing does */
 } Gpu_optimizer;
 
 /* of: the host's; its segments are written at `step` in the host's block, to be copied to the device.  device: the
@@ -54,6 +66,9 @@ Gpu_optimizer gpu_optimizer(const Optimizer *of, Gpu_step *step, void *device, i
 void gpu_optimize(const Gpu_optimizer *o, void *params, const void *grads, const void *loss, Lathe_dtype loss_type,
                   const Cuda_bad_id *bad, cudaStream_t stream);
 
+/* The part's mean of the weights (step/average.h) as parameters, in their type. */
+void gpu_show_average(const Gpu_optimizer *o, void *params, const Lathe_part *part, cudaStream_t stream);
+
 /* The same for several GPUs: squares of each part, in the order of their chunks (*chunks counts them); their sum and
  * the loss, as this rank's element of sums; when all ranks' are present, the settings that follow from them; the update
  * of each part. */
@@ -61,5 +76,6 @@ void gpu_squares(const Gpu_optimizer *o, const void *grads, const Lathe_part *pa
 void gpu_sum_rank(const Gpu_optimizer *o, int chunks, const void *loss, Lathe_dtype loss_type, cudaStream_t stream);
 void gpu_settle(const Gpu_optimizer *o, int chunks, const void *loss, Lathe_dtype loss_type, const Cuda_bad_id *bad, cudaStream_t stream);
 void gpu_update(const Gpu_optimizer *o, void *params, const void *grads, const Lathe_part *part, cudaStream_t stream);
+void gpu_update_coded(const Gpu_optimizer *o, void *params, const void *grads, cudaStream_t stream); /* of one GPU (cuda/coded.cu) */
 #endif
 #endif

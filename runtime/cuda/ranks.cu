@@ -40,7 +40,7 @@ static struct {
     /* of the step being enqueued */
     const Gpu_optimizer *optimizer;
     char *grads;
-    int64_t left[LATHE_MOST_BUCKETS + 1]; /* number of unfinished elements per bucket; REDUCED: it is reduced */
+    int64_t left[2 * (LATHE_MOST_BUCKETS + 1)]; /* number of unfinished elements per bucket; REDUCED: it is reduced */
 } ranks;
 
 enum { REDUCED = -1 };
@@ -233,7 +233,8 @@ static int first_chunk(int k)
     return chunks;
 }
 
-/* Sums over the ranks; each keeps the sum of its part, and the last rank that of the rest. */
+/* Sums over the ranks; each keeps the sum of its part, and the last rank that of the rest.  Of what is directed all keep
+ * all. */
 static void reduce_bucket(int k, cudaStream_t stream)
 {
     const Lathe_part all = lathe_bucket(&ranks.shards, k), own = own_part(k);
@@ -242,7 +243,9 @@ static void reduce_bucket(int k, cudaStream_t stream)
     ranks.left[k] = REDUCED;
     if (all.count == 0 || ranks.failure[0]) return;
     fork_from(stream);
-    if (k < ranks.shards.buckets)
+    if (lathe_is_directed(&ranks.shards, k))
+        failed("reducing gradients", nccl.ncclAllReduce(from, from, (size_t)all.count, ranks.type, ncclSum, ranks.comm, ranks.stream));
+    else if (!lathe_is_rest(&ranks.shards, k))
         failed("reducing gradients", nccl.ncclReduceScatter(from, to, (size_t)own.count, ranks.type, ncclSum, ranks.comm, ranks.stream));
     else
         failed("reducing gradients", nccl.ncclReduce(from, from, (size_t)all.count, ranks.type, ncclSum, ranks.shards.gpus - 1, ranks.comm,
@@ -254,13 +257,13 @@ void ranks_begin(const Gpu_optimizer *o, void *grads)
 {
     ranks.optimizer = o;
     ranks.grads = (char *)grads;
-    for (int k = 0; k <= ranks.shards.buckets; k++) ranks.left[k] = lathe_bucket(&ranks.shards, k).count;
+    for (int k = 0; k < ranks.shards.buckets; k++) ranks.left[k] = lathe_bucket(&ranks.shards, k).count;
 }
 
 static void gradients_done_here(const void *first, size_t bytes, cudaStream_t stream)
 {
     const int64_t from = ((const char *)first - ranks.grads) / ranks.element, to = from + (int64_t)bytes / ranks.element;
-    for (int k = 0; ranks.grads && k <= ranks.shards.buckets; k++) {
+    for (int k = 0; ranks.grads && k < ranks.shards.buckets; k++) {
         const Lathe_part p = lathe_bucket(&ranks.shards, k);
         const int64_t begin = from > p.first ? from : p.first, end = to < p.first + p.count ? to : p.first + p.count;
         if (begin >= end) continue;
@@ -284,27 +287,39 @@ static void share_bucket(int k, void *params, cudaStream_t stream)
 {
     const Lathe_part all = lathe_bucket(&ranks.shards, k), own = own_part(k);
     char *to = (char *)params + all.first * ranks.weight, *from = (char *)params + own.first * ranks.weight;
-    const size_t bytes = (size_t)((k < ranks.shards.buckets ? own.count : all.count) * ranks.weight);
+    const bool rest = lathe_is_rest(&ranks.shards, k);
+    const size_t bytes = (size_t)((rest ? all.count : own.count) * ranks.weight);
     if (all.count == 0 || ranks.failure[0]) return;
     fork_from(stream);
-    if (k < ranks.shards.buckets)
+    if (!rest)
         failed("sharing parameters", nccl.ncclAllGather(from, to, bytes, ncclInt8, ranks.comm, ranks.stream));
     else
         failed("sharing parameters", nccl.ncclBroadcast(to, to, bytes, ncclInt8, ranks.shards.gpus - 1, ranks.comm, ranks.stream));
 }
 
+void ranks_show(const Gpu_optimizer *o, void *params, cudaStream_t stream)
+{
+    for (int k = 0; k < ranks.shards.buckets; k++) {
+        const Lathe_part own = own_part(k);
+        gpu_show_average(o, params, &own, stream);
+        share_bucket(k, params, stream);
+    }
+    join_to(stream);
+}
+
 void ranks_optimize(void *params, const void *loss, Lathe_dtype loss_type, const Cuda_bad_id *bad, cudaStream_t stream)
 {
     const Gpu_optimizer *o = ranks.optimizer;
-    const int buckets = ranks.shards.buckets, chunks = first_chunk(buckets + 1);
-    for (int k = 0; k <= buckets; k++)
+    const int buckets = ranks.shards.buckets, chunks = first_chunk(buckets);
+    for (int k = 0; k < buckets; k++)
         if (ranks.left[k] != REDUCED) reduce_bucket(k, stream);
     join_to(stream);
     gpu_sum_rank(o, chunks, loss, loss_type, stream);
     share_sums(o, stream);
     gpu_settle(o, chunks, loss, loss_type, bad, stream);
     LAP(LAP_NORM);
-    for (int k = 0; k <= buckets; k++) {
+    if (o->direct) o->direct();
+    for (int k = 0; k < buckets; k++) {
         const Lathe_part own = own_part(k);
         gpu_update(o, params, ranks.grads, &own, stream);
         share_bucket(k, params, stream);

@@ -24,4 +24,7 @@ void ranks_share(void *at, int64_t bytes, cudaStream_t stream);        /* copies
 void ranks_begin(const Gpu_optimizer *o, void *grads);
 void ranks_optimize(void *params, const void *loss, Lathe_dtype loss_type, const Cuda_bad_id *bad, cudaStream_t stream);
 
+/* Each rank's part of the mean of weights, as parameters of all. */
+void ranks_show(const Gpu_optimizer *o, void *params, cudaStream_t stream);
+
 #endif

@@ -1,11 +1,14 @@
 /* trainer.cu: a trainer's device (step/device.h) by CUDA: memory, entries, steps as one graph each, laps.
  *
  * A step is one graph: the entry, then the optimizer (cuda/optim.cu): the norm, one block that clips and checks that
- * everything is finite, and one launch that updates all parameters.  Loss and norm of a step are read after the next
+ * everything is finite, the entry direction if the optimizer is written in Lua, and one launch that updates all
+ * parameters.  Loss and norm of a step are read after the next
  * one has begun (Lathe_device.lag).  A step that is not finite stops all updates on the device, so the parameters
  * before it are preserved. */
+#include "cuda/coded.h"
 #include "cuda/cudnn.h"
 #include "cuda/device.h"
+#include "cuda/direction.h"
 #include "cuda/gemm.h"
 #include "cuda/ids.h"
 #include "cuda/optim.h"
@@ -24,6 +27,8 @@ struct Gpu_turn {                       /* of a step */
     Gpu_entry step;
     Gpu_optimizer optimizer;
     Gpu_step *given;                    /* in the host's block */
+    const Lathe_entry *direction;       /* NULL: none */
+    Lathe_call directing;               /* the device's */
 };
 
 static struct {
@@ -93,16 +98,17 @@ static const char *kernel_text(const Lathe_entry *e, int lap)
         snprintf(text, sizeof text, "%s: %s%s%s", k->name, k->where, *k->path ? " " : "", k->path);
         return text;
     }
-    if (lap == LAP_NORM || lap == LAP_UPDATE) return "the optimizer's step";
+    if (lap == LAP_NORM || lap == LAP_DIRECTION || lap == LAP_UPDATE) return "the optimizer's step";
     snprintf(text, sizeof text, "kernel %d of entry %s", lap, e ? e->name : "");
     return text;
 }
 
-/* Called after each launch of an entry's kernel. */
+/* Called after each launch of an entry's kernel.  Those of direction have numbers that train's have, too, so they are one lap. */
 static void lap_ended(int kernel, cudaStream_t)
 {
+    const bool inside = trainer.taken && trainer.now == trainer.taken->direction;
     if (gpu_in_trouble()) gpu_launched(kernel_text(trainer.now, kernel));
-    if (told_lap && laps.n) mark(&laps, kernel);
+    if (told_lap && laps.n && !inside) mark(&laps, kernel);
 }
 
 static void tell_laps(void)
@@ -294,6 +300,21 @@ static double kept_loss(const Lathe_entry *e, const Gpu_step *step, int k)
     return (double)x;
 }
 
+/* Of the turn that is being enqueued: what its optimizer subtracts, in the place of the gradients. */
+static void enqueue_direction(void)
+{
+    const Gpu_turn *u = trainer.taken;
+    const Lathe_entry *before = trainer.now;
+    cudaStream_t stream = gpu_stream();
+    if (failure()) return;
+    gpu_ready_gradients(&u->optimizer, u->directing.grads, lathe_moment_elements(trainer.model), stream);
+    gpu_tell_direction(&u->optimizer, u->direction, (void *)u->directing.in, stream);
+    trainer.now = u->direction;
+    u->direction->run(&u->directing);
+    trainer.now = before;
+    LAP(LAP_DIRECTION);
+}
+
 static void enqueue_step(void *with, const Lathe_call *device)
 {
     const Lathe_entry *e = (const Lathe_entry *)with;
@@ -319,20 +340,32 @@ static void enqueue_step(void *with, const Lathe_call *device)
     part_begins(STEP_PARTS, stream);
 }
 
+static void set_coded(Gpu_optimizer *g, const Optimizer *o, char *tables)
+{
+    g->coded = gpu_coded(o->coded, tables, gpu_place(tables), gpu_place);
+    gpu_up(tables, lathe_coded_step_bytes(optimizer_runs(trainer.model)));
+}
+
 /* Each turn has a part of `step`; updates stop for all turns at once. */
-static void set_optimizer(int turn, const Optimizer *o, void *moments, void *step)
+static void set_optimizer(int turn, const Optimizer *o, void *moments, void *step, const Lathe_entry *direction, const Lathe_call *directing)
 {
     Gpu_turn *u = &trainer.turn[turn];
     Optimizer device = *o;
     const Lathe_model *m = trainer.model;
-    const int64_t each = lathe_shard_elements(o->n, trainer.gpus) * (o->real == LATHE_F64 ? 8 : 4);
-    char *own = (char *)step + turn * lathe_step_bytes(lathe_trained_elements(m), optimizer_runs(m), trainer.gpus);
-    for (int k = 0; k < o->moments; k++) device.moment[k] = gpu_place((char *)moments + k * each);
+    const int64_t real = o->real == LATHE_F64 ? 8 : 4, each = lathe_shard_elements(lathe_moment_elements(m), trainer.gpus) * real;
+    const int64_t mean = o->average ? each + lathe_shard_elements(m->directed_elements, trainer.gpus) * real : 0;
+    const bool one = trainer.gpus == 1;
+    char *own = (char *)step + turn * lathe_step_bytes(lathe_trained_elements(m), m->directed_elements, optimizer_runs(m), trainer.gpus);
+    for (int k = 0; k < o->moments; k++) device.moment[k] = gpu_place(one ? o->moment[k] : (char *)moments + mean + k * each);
+    device.average = gpu_place(one || !o->average ? o->average : moments);
     u->given = (Gpu_step *)own;
     u->given->loss_scale = o->loss_scale;
     u->optimizer = gpu_optimizer(&device, u->given, gpu_place(own), trainer.gpus, trainer.rank);
     u->optimizer.stopped = &trainer.turn[0].optimizer.step->stopped;
+    u->direction = direction;
+    if (direction) u->directing = gpu_call(directing), u->optimizer.direct = enqueue_direction;
     gpu_up(own, LATHE_STEP_HEAD + o->segments * LATHE_SEGMENT_BYTES);
+    if (o->coded) set_coded(&u->optimizer, o, own + lathe_step_bytes(lathe_trained_elements(m), 0, optimizer_runs(m), 1));
 }
 
 static void begin_step(int turn, const Lathe_entry *e, const Lathe_call *call, const Rates *rates, double clip, int64_t number)
@@ -367,6 +400,15 @@ static bool end_step(Step_result *result, Bad_id *bad)
     if (!got.bad_id) return true;
     send_bad_id(room);
     return !take_bad_id(room, bad);
+}
+
+/* All turns move one mean.  Of several GPUs each waits, so that a failure is reported. */
+static void show(void *params)
+{
+    const Gpu_optimizer *o = &trainer.turn[0].optimizer;
+    const Lathe_part all = {0, o->o.n, 0};
+    if (ranks_joined()) ranks_show(o, gpu_place(params), gpu_stream()), gpu_wait();
+    else gpu_show_average(o, gpu_place(params), &all, gpu_stream());
 }
 
 /* ------------------------------------------------------------------ the GPU's best rates */
@@ -468,4 +510,4 @@ static const char *about(void)
 }
 
 const Lathe_device lathe_cuda = {"GPU",         open_gpu,   close_gpu, failure,    gpu_up, gpu_down, gpu_clear, gpu_copy, run, LAG,
-                                 set_optimizer, begin_step, end_step,  ranks_name, join,   share,    watch,     time_parts, rates, ways,  way,   second,   products,   about};
+                                 set_optimizer, begin_step, end_step,  show,       ranks_name, join,   share,    watch,     time_parts, rates, ways,  way,   second,   products,   about};

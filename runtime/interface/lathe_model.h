@@ -172,6 +172,13 @@ static inline int lathe_moments(const Lathe_recipe *r)
 /* Whether there is a mean of the weights beside them (step/average.h). */
 static inline bool lathe_averages(const Lathe_recipe *r) { return r->optimizer == LATHE_SCHEDULE_FREE || r->ema > 0; }
 
+/* Elements that each of several GPUs keeps: of the moments of `moments` elements, and of a mean of these and `directed` others. */
+static inline int64_t lathe_sharded_elements(const Lathe_recipe *r, int64_t moments, int64_t directed, int gpus)
+{
+    const int64_t own = lathe_shard_elements(moments, gpus), others = lathe_shard_elements(directed, gpus);
+    return lathe_moments(r) * own + (lathe_averages(r) ? own + others : 0);
+}
+
 /* Settings that each turn of a description has for itself: its optimizer, schedule and clipping. */
 static inline bool lathe_is_of_turn(const char *table, const char *name)
 {
@@ -371,12 +378,29 @@ static inline int64_t lathe_ahead_bytes(int64_t inputs) { return LATHE_STEP_HEAD
 
 static inline int64_t lathe_step_chunks(int64_t elements) { return (elements + LATHE_STEP_CHUNK - 1) / LATHE_STEP_CHUNK; }
 
-/* Each of several GPUs also has the sums of all ranks, and sums of the chunks of its own parts only. */
-static inline int64_t lathe_step_bytes(int64_t elements, int64_t runs, int gpus)
+/* Chunks of a GPU's own parts of a cut. */
+static inline int64_t lathe_part_chunks(int64_t elements, int gpus)
+{
+    return elements ? lathe_step_chunks(lathe_shard_elements(elements, gpus)) + LATHE_MOST_BUCKETS + 1 : 0;
+}
+
+/* Each of several GPUs also has the sums of all ranks, and sums of the chunks of its own parts only.  directed: the last
+ * of the elements. */
+static inline int64_t lathe_step_bytes(int64_t elements, int64_t directed, int64_t runs, int gpus)
 {
     int64_t chunks = lathe_step_chunks(elements), beside = 0;
-    if (gpus > 1) chunks = lathe_step_chunks(lathe_shard_elements(elements, gpus)) + LATHE_MOST_BUCKETS + 1, beside = gpus * LATHE_RANK_SUM_BYTES;
+    if (gpus > 1) {
+        chunks = lathe_part_chunks(elements - directed, gpus) + lathe_part_chunks(directed, gpus);
+        beside = gpus * LATHE_RANK_SUM_BYTES;
+    }
     return (LATHE_STEP_HEAD + runs * (LATHE_SEGMENT_BYTES + LATHE_UPDATE_BYTES) + beside + chunks * 8 + 63) / 64 * 64;
+}
+
+/* Tables of moments in 8 bits behind those of a step (cuda/coded.cu): two of codes, and the pieces of runs. */
+enum { LATHE_CODES_BYTES = 2052, LATHE_PIECE_OF_RUN_BYTES = 72 };
+static inline int64_t lathe_coded_step_bytes(int64_t runs)
+{
+    return (2 * LATHE_CODES_BYTES + 8 + runs * LATHE_PIECE_OF_RUN_BYTES + 63) / 64 * 64;
 }
 
 typedef struct Lathe_bytes { const char *category; int64_t bytes; } Lathe_bytes;

@@ -2,16 +2,16 @@
 #include "math/math.h"
 #include "model/tables.h"
 #include "step/average.h"
+#include "step/coded.h"
+#include "step/entry.h"
+#include "step/step.h"
 
 #include <string.h>
 
 double averaged_share(Optimizer *o, const Lathe_recipe *r, int64_t update)
 {
     struct Rate_sum *all = &o->rates;
-    if (o->kind != LATHE_SCHEDULE_FREE) {
-        double warm = (double)(1 + update) / (double)(10 + update);
-        return 1 - (o->ema < warm ? o->ema : warm);
-    }
+    if (o->kind != LATHE_SCHEDULE_FREE) return ema_share(o->ema, update);
     for (; all->updates <= update; all->updates++) {
         double rate = rate_at(r, all->updates);
         if (rate > all->most) all->most = rate;
@@ -20,11 +20,7 @@ double averaged_share(Optimizer *o, const Lathe_recipe *r, int64_t update)
     return all->squares > 0 ? all->most * all->most / all->squares : 0;
 }
 
-static size_t weights_bytes(const Optimizer *o)
-{
-    size_t size = o->weights == LATHE_F64 ? sizeof(double) : o->weights == LATHE_BF16 ? sizeof(bf16) : sizeof(float);
-    return (size_t)o->n * size;
-}
+static int64_t weights_bytes(const Optimizer *o) { return o->n * dtype_size(o->weights); }
 
 /* Real numbers of one type as those of another, in parallel. */
 static void convert(Lathe_dtype to, void *at, Lathe_dtype from, const void *source, int64_t n)
@@ -40,10 +36,23 @@ void begin_averages(const Optimizer *o, const void *params)
     if (o->kind == LATHE_SCHEDULE_FREE) convert(o->real, o->moment[1], o->weights, params, o->n);
 }
 
-void show_averages(const Optimizer *o, void *params, void *aside)
+void optimizer_up(const Optimizer *o)
 {
-    memcpy(aside, params, weights_bytes(o));
-    convert(o->weights, params, o->real, o->average, o->n);
+    const int64_t bytes = o->n * dtype_size(o->real);
+    coded_up(o);
+    if (!o->average) return;
+    device_up(o->average, bytes);
+    if (o->kind == LATHE_SCHEDULE_FREE) device_up(o->moment[1], bytes);
 }
 
-void show_trained(const Optimizer *o, void *params, const void *aside) { memcpy(params, aside, weights_bytes(o)); }
+void show_averages(const Optimizer *o, void *params, void *aside)
+{
+    copy_there(aside, params, weights_bytes(o), 1, 0);
+    if (on_device()) show_average_there(params);
+    else convert(o->weights, params, o->real, o->average, o->n);
+}
+
+void show_trained(const Optimizer *o, void *params, const void *aside)
+{
+    copy_there(params, aside, weights_bytes(o), 1, 0);
+}

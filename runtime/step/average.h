@@ -6,11 +6,12 @@
 #include "interface/lathe_model.h"
 #include "step/optim.h"
 
-/* The share of the new weights in their mean at an update (from 0, ascending).  EMA: 1 - min(decay, (1 + t) / (10 + t)).
- * Schedule-free: of m² in its sum so far, where m is the largest rate so far. */
+/* The share of the new weights in their mean at an update (from 0, ascending).  EMA: ema_share().  Schedule-free:
+ * of m² in its sum so far, where m is the largest rate so far. */
 double averaged_share(Optimizer *o, const Lathe_recipe *r, int64_t update);
 
 void begin_averages(const Optimizer *o, const void *params); /* before the first update; z of schedule-free, too */
+void optimizer_up(const Optimizer *o); /* to a device: what does not begin as zeros: these, and codes */
 /* The mean in the place of the trained parameters, which are kept in `aside`, an array as long as that of gradients, until
  * show_trained() puts them back, bit for bit. */
 void show_averages(const Optimizer *o, void *params, void *aside);

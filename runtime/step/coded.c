@@ -7,6 +7,7 @@
 #include "model/tables.h"
 #include "model/weights.h"
 #include "step/coded.h"
+#include "step/entry.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ static int by_size_of_code(const void *a, const void *b)
 static int code_by_search(const Code_table *t, float x)
 {
     int at = 0;
-    for (int half = CODES / 2; half > 0; half /= 2) at += x > t->middle[at + half - 1] ? half : 0;
+    for (int half = CODES / 2; half > 0; half /= 2) at += x > t->codes.middle[at + half - 1] ? half : 0;
     return at;
 }
 
@@ -42,20 +43,20 @@ void make_code_table(Code_table *t, bool has_sign)
 {
     int n = 0;
     double unit = 1e-6;
-    t->value[n++] = 0;
-    t->value[n++] = 1;
+    t->codes.value[n++] = 0;
+    t->codes.value[n++] = 1;
     for (int i = 0; i < 7; i++, unit *= 10) {
         const int parts = (has_sign ? 1 : 2) << i;
         for (int k = 0; k < parts; k++) {
             const double middle = unit * (0.1 + 0.9 * (k + 0.5) / parts);
-            t->value[n++] = (float)middle;
-            if (has_sign) t->value[n++] = (float)-middle;
+            t->codes.value[n++] = (float)middle;
+            if (has_sign) t->codes.value[n++] = (float)-middle;
         }
     }
     bug_if(n != CODES);
-    qsort(t->value, CODES, sizeof *t->value, by_size_of_code);
-    for (int i = 0; i < CODES; i++) t->middle[i] = i + 1 < CODES ? (t->value[i] + t->value[i + 1]) / 2 : INFINITY;
-    for (t->zero = 0; t->value[t->zero] != 0;) t->zero++;
+    qsort(t->codes.value, CODES, sizeof *t->codes.value, by_size_of_code);
+    for (int i = 0; i < CODES; i++) t->codes.middle[i] = i + 1 < CODES ? (t->codes.value[i] + t->codes.value[i + 1]) / 2 : INFINITY;
+    for (t->codes.zero = 0; t->codes.value[t->codes.zero] != 0;) t->codes.zero++;
     fill_cells(t);
 }
 
@@ -127,7 +128,7 @@ Coded *open_coded(const Lathe_model *m, const Lathe_recipe *r, void *memory)
             add_pieces(c, &at, p, copy, rule_of(m, r, p, copy));
     for (int k = 0; k < 2; k++) {
         make_code_table(&c->table[k], k == 0);
-        memset(c->code[k], c->table[k].zero, (size_t)c->sizes.codes);
+        memset(c->code[k], c->table[k].codes.zero, (size_t)c->sizes.codes);
     }
     return c;
 }
@@ -136,6 +137,12 @@ void close_coded(Coded *c)
 {
     if (c) free(c->piece);
     free(c);
+}
+
+void coded_up(const Optimizer *o)
+{
+    const Coded *c = o->coded;
+    for (int k = 0; c && k < 2; k++) device_up(c->code[k], c->sizes.codes);
 }
 
 const Piece *piece_of_block(const Coded *c, int64_t block)

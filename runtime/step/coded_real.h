@@ -2,7 +2,7 @@
 
 void NAME(decode_block)(const Code_table *t, const uint8_t *code, float largest, int64_t n, REAL *x)
 {
-    for (int64_t i = 0; i < n; i++) x[i] = (REAL)t->value[code[i]] * (REAL)largest;
+    for (int64_t i = 0; i < n; i++) x[i] = (REAL)t->codes.value[code[i]] * (REAL)largest;
 }
 
 static float NAME(largest_of)(const REAL *x, int64_t n)
@@ -18,15 +18,15 @@ static void NAME(codes_of)(const Code_table *t, const REAL *x, int64_t n, int32_
     const bool rounds = sizeof(REAL) > sizeof(float);
     for (int64_t i = 0; i < n; i++) at[i] = cell_of((float)x[i]);
     for (int64_t i = 0; i < n; i++) at[i] = t->cell[at[i]];
-    for (int64_t i = 0; i < n && rounds; i++) at[i] -= at[i] > 0 && x[i] <= (REAL)t->middle[at[i] - 1];
-    for (int64_t i = 0; i < n; i++) at[i] += x[i] > (REAL)t->middle[at[i]] ? 1 : 0;
+    for (int64_t i = 0; i < n && rounds; i++) at[i] -= at[i] > 0 && x[i] <= (REAL)t->codes.middle[at[i] - 1];
+    for (int64_t i = 0; i < n; i++) at[i] += x[i] > (REAL)t->codes.middle[at[i]] ? 1 : 0;
 }
 
 void NAME(code_block)(const Code_table *t, const REAL *x, int64_t n, uint8_t *code, float *largest)
 {
     REAL part[LATHE_CODED_BLOCK];
     int32_t at[LATHE_CODED_BLOCK];
-    const int32_t zero = t->zero, above = zero == 0; /* squares move up from zero, and what is negative down */
+    const int32_t zero = t->codes.zero, above = zero == 0; /* squares move up from zero, and what is negative down */
     *largest = NAME(largest_of)(x, n);
     const REAL one = *largest > 0 ? (REAL)*largest : 1;
     for (int64_t i = 0; i < n; i++) part[i] = x[i] / one;

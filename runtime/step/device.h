@@ -61,13 +61,17 @@ typedef struct Lathe_device {
     /* Steps begin and end in order; `lag` of them run while the host continues.  A step's inputs are copied while the
      * step before it runs. */
     int lag;
-    /* Called once for each turn of a step, from 0, before steps; moments: those of its parts, one after the other, of
-     * all turns; step: its part of the block.  Each turn begins and ends as a step of its own. */
-    void (*optimizer)(int turn, const Optimizer *o, void *moments, void *step);
+    /* Called once for each turn of a step, from 0, before steps; moments: of all turns, the mean of the weights of its parts,
+     * then those of its parts, one after the other; step: its part of the block; direction: the entry that replaces gradients before the update, with its call,
+     * whose inputs the device writes; NULL: none.  Each turn begins and ends as a step of its own. */
+    void (*optimizer)(int turn, const Optimizer *o, void *moments, void *step, const Lathe_entry *direction, const Lathe_call *directing);
     /* clip: limit of the norm; 0: none.  After a loss or norm that is not finite, neither this step nor later ones
      * change parameters, except after steps that a loss scale skips (step/scale.h).  number: updates before it. */
     void (*begin_step)(int turn, const Lathe_entry *e, const Lathe_call *call, const Rates *rates, double clip, int64_t number);
     bool (*end_step)(Step_result *result, Bad_id *bad);
+
+    /* The mean of the weights (step/average.h) to the trained parameters, in their type; all of several devices call it. */
+    void (*show)(void *params);
 
     /* Several devices, one process per device.  The first calls name, for an id of LATHE_RANKS_ID bytes; all join with
      * it and wait for each other.  Then each updates its parts in every step (interface/shard.h).  They return the same

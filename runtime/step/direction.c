@@ -26,11 +26,16 @@ void fill_direction(const Lathe_entry *e, char *in, const Pace *pace, int64_t up
         write_real(t->dtype, in + t->offset, 0, value_of_input(t->role, pace, update));
 }
 
+Lathe_call call_direction(const Lathe_model *m, const Memory *memory)
+{
+    return call_behind(memory, find_entry(m, ENTRY_direction), find_entry(m, ENTRY_train));
+}
+
 void take_direction(const Lathe_model *m, const Memory *memory, const Pace *pace, int64_t update)
 {
     const Lathe_entry *e = find_entry(m, ENTRY_direction);
     if (!e) return;
-    const Lathe_call call = call_behind(memory, e, find_entry(m, ENTRY_train)); /* whose inputs may serve again */
+    const Lathe_call call = call_direction(m, memory);
     void (*lap)(int) = rt_lap;
     fill_direction(e, (char *)call.in, pace, update);
     rt_lap = NULL; /* its kernels have numbers that train's have, too */
@@ -46,6 +51,23 @@ bool model_directs(const Lathe_model *m)
     bool any = false;
     for (int k = 0; k < m->states; k++) any |= m->state[k].role == LATHE_MOMENT;
     return any;
+}
+
+void directions_down(const Lathe_model *m, char *state)
+{
+    for (const Lathe_tensor *s = m->state; s < m->state + m->states; s++)
+        if (s->role == LATHE_MOMENT) device_down(state + s->offset, tensor_size(s) * dtype_size(s->dtype));
+}
+
+void share_directions(const Lathe_model *m, char *state, bool first)
+{
+    for (const Lathe_tensor *s = m->state; s < m->state + m->states; s++) {
+        const int64_t bytes = tensor_size(s) * dtype_size(s->dtype);
+        if (s->role != LATHE_MOMENT) continue;
+        if (first) device_up(state + s->offset, bytes);
+        share_there(state + s->offset, bytes);
+        device_down(state + s->offset, bytes); /* waits, so that a failure is reported */
+    }
 }
 
 /* "direction.layer.up.weight.momentum" as "layer.up.weight.momentum", with an axis for its layers. */

@@ -10,9 +10,13 @@
 /* Replaces the gradients of the parameters that it updates by what is subtracted from them; update: from 0.  Does nothing
  * for a model without. */
 void fill_direction(const Lathe_entry *e, char *in, const Pace *pace, int64_t update); /* its inputs alone */
+Lathe_call call_direction(const Lathe_model *m, const Memory *memory); /* behind train's inputs, which may serve again */
 void take_direction(const Lathe_model *m, const Memory *memory, const Pace *pace, int64_t update);
 
 bool model_directs(const Lathe_model *m); /* it has states of its own to keep */
+/* Of several devices: all have those of the first; first: it is that. */
+void share_directions(const Lathe_model *m, char *state, bool first);
+void directions_down(const Lathe_model *m, char *state); /* from a device */
 Store_writer *start_directions(const Lathe_model *m, const char *state, const char *path, Fault *f);
 void load_directions(const Lathe_model *m, const Store *from, char *state);
 

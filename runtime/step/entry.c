@@ -79,6 +79,12 @@ void run_entry(const Lathe_entry *e, const Lathe_call *call)
     device_down(call->out, e->out_bytes);
 }
 
+void show_average_there(void *params)
+{
+    device->show(params);
+    device_must_work();
+}
+
 /* ------------------------------------------------------------------ several devices */
 
 void name_devices(char *id)

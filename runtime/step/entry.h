@@ -20,6 +20,7 @@ void device_down(void *at, int64_t bytes);             /* copies back what the h
 /* In the memory of entries: clears; copies n pieces, `apart` bytes from each other on both sides. */
 void clear_there(void *at, int64_t bytes);
 void copy_there(void *to, const void *from, int64_t piece, int64_t n, int64_t apart);
+void show_average_there(void *params); /* on a device, the mean of the weights */
 /* Runs an entry on the host's inputs at call->in; results are at call->out when it returns; states, parameters and
  * gradients stay on the device.  Ends the program if an id was out of range. */
 void run_entry(const Lathe_entry *e, const Lathe_call *call);

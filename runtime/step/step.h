@@ -26,6 +26,14 @@ MATH double power_of(double x, int64_t n)
     return all;
 }
 
+/* The share of the new weights in a running mean of them (EMA) at an update, from 0: 1 - min(decay, (1 + t) / (10 + t)),
+ * so that early means forget the first weights. */
+MATH double ema_share(double decay, int64_t update)
+{
+    const double warm = (double)(1 + update) / (double)(10 + update);
+    return 1 - (decay < warm ? decay : warm);
+}
+
 /* The factor of gradients that limits their norm to clip; 1 if clip is 0: torch's clip_grad_norm_. */
 MATH double clip_scale(double norm, double clip) { return clip > 0 ? min_f64(1, clip / (norm + 1e-6)) : 1; }
 

@@ -254,7 +254,8 @@ int bench_command(Trainer *t)
     fill_teacher(t, &m, NULL);
     if (t->inputs) take_inputs(t, e, m.call);
     weights_up(t->model, &m);
-    ready_optimizers(&turns, &m);
+    optimizer_up(&u->optimizer);
+    ready_optimizers(t->model, &turns, &m);
     run_steps(&b, t, u, &m);
     if (t->json) print_object(&b, t->model, u->entry);
     else print_text(&b, t->model, u->entry);

@@ -171,8 +171,10 @@ static bool with_averages(Training *r, bool of(Training *))
     const Optimizer *o = &r->turns.at[0].optimizer;
     if (!o->average) return of(r);
     wait_until_copied(r->saver); /* it reads the weights */
+    order_mean(r->t, true);
     show_averages(o, r->memory.params, r->memory.grads);
     bool result = of(r);
+    order_mean(r->t, false);
     show_trained(o, r->memory.params, r->memory.grads);
     return result;
 }

@@ -14,6 +14,7 @@
 #include "model/block.h"
 #include "model/tables.h"
 #include "step/carry.h"
+#include "step/coded.h"
 #include "step/optim.h"
 #include "step/statistics.h"
 #include "text/generate.h"
@@ -34,7 +35,13 @@ enum { PAGE = 4096, BLOCK = 1 << 21 }; /* bytes: of a page; of a huge page, whic
 
 int64_t shard_bytes(const Trainer *t)
 {
-    return lathe_shard_elements(lathe_trained_elements(t->model), gpus_of(t)) * dtype_size(t->model->real);
+    return lathe_shard_elements(lathe_moment_elements(t->model), gpus_of(t)) * dtype_size(t->model->real);
+}
+
+int64_t sharded_bytes(const Trainer *t, const Lathe_recipe *r)
+{
+    const Lathe_model *m = t->model;
+    return lathe_sharded_elements(r, lathe_moment_elements(m), m->directed_elements, gpus_of(t)) * dtype_size(m->real);
 }
 
 static bool has_one(const Entry *entries, Entry e)
@@ -137,8 +144,10 @@ static void check_bits_and_layers(const Trainer *t)
     if (r->bits == 8 && r->optimizer != LATHE_ADAMW)
         fail(EXIT_USAGE, NULL,
              "bits=8: only adamw keeps its moments in 8 bits; leave bits out, or set optimizer=adamw");
-    if (r->bits == 8 && (t->model->turns || t->model->device))
-        fail(EXIT_USAGE, NULL, "bits=8: moments are in 8 bits only on the processor and without turns; leave it out");
+    if (r->bits == 8 && t->model->turns)
+        fail(EXIT_USAGE, NULL, "bits=8: moments are in 8 bits only without turns; leave it out");
+    if (r->bits == 8 && gpus_of(t) > 1)
+        fail(EXIT_USAGE, NULL, "bits=8: moments are in 8 bits on one GPU only; set bits=32, of which each GPU keeps its part");
     if (r->layer_decay > 0 && t->model->recipe.layer_decay == 0)
         fail(EXIT_USAGE, NULL, "layer_decay=%g: this trainer was built without it; rebuild with layer_decay in train",
              r->layer_decay);
@@ -155,8 +164,10 @@ static void check_optimizer(const Trainer *t, int64_t bytes)
         fail(EXIT_USAGE, NULL, "schedule_free goes neither with clip_weights nor beside %s; leave one of them out",
              t->model->directed_elements ? t->model->direction.name : "a limit");
     check_bits_and_layers(t);
-    if (t->model->device && lathe_averages(&t->recipe))
-        fail(EXIT_USAGE, NULL, "ema and schedule_free run on the processor only, not yet on a GPU");
+    if (t->recipe.optimizer == LATHE_SCHEDULE_FREE && t->model->device && strcmp(t->model->precision, "fp16") == 0)
+        fail(EXIT_USAGE, NULL,
+             "schedule_free counts the updates that fp16 skips, which a GPU's host learns too late; build with "
+             "--precision bf16");
     if (bytes <= room) return;
     fail(EXIT_USAGE, NULL,
          "this optimizer needs %s of memory, and this trainer was built for one that needs %s; rebuild with "
@@ -183,8 +194,8 @@ static Parts parts_of_gpu(const Trainer *t, Parts p)
 {
     const Lathe_model *m = t->model;
     if (gpus_of(t) == 1) return p;
-    p.moments = p.moments / flat_bytes(m) * shard_bytes(t);
-    if (p.step) p.step = lathe_step_bytes(lathe_trained_elements(m), optimizer_runs(m), gpus_of(t));
+    if (p.moments) p.moments = sharded_bytes(t, &m->recipe);
+    if (p.step) p.step = lathe_step_bytes(lathe_trained_elements(m), m->directed_elements, optimizer_runs(m), gpus_of(t));
     return p;
 }
 
@@ -204,17 +215,20 @@ static Parts needed_parts(const Trainer *t, bool optimizer, const Entry *entries
                .call = largest_call(m, entries)};
     if (optimizer) p.moments = (int64_t)optimizer_bytes(m, &t->recipe);
     if (optimizer) p.state += carried_bytes(m);
+    if (optimizer && m->device && codes_moments(&t->recipe))
+        p.step = lathe_step_bytes(lathe_trained_elements(m), 0, optimizer_runs(m), 1) + lathe_coded_step_bytes(optimizer_runs(m));
     int64_t slots = has_one(entries, ENTRY_slots) ? m->recipe.slots : 1;
     if (has_one(entries, ENTRY_decode)) p.generation = generation_bytes(m, &t->recipe, slots);
     return p;
 }
 
-/* A run may write texts that its plan did not foresee (--set samples=…, longer ones). */
+/* A run may write texts that its plan did not foresee (--set samples=…, longer ones), or have moments in 8 bits. */
 static Parts parts_of_run(const Trainer *t, Parts need)
 {
     Parts p = parts_of_gpu(t, planned_parts(t->model));
     if (need.state > p.state) p.state = need.state;
     if (need.generation > p.generation) p.generation = need.generation;
+    if (need.step > p.step) p.step = need.step;
     return p;
 }
 
@@ -238,7 +252,7 @@ static void check_plan(const Lathe_model *m, bool run, Parts plan, Parts need)
     int64_t beside = m->device ? planned(m, CATEGORY_workspace) + ahead_bytes(m)
                                : planned(m, CATEGORY_blas) + planned(m, CATEGORY_data);
     bug_if(parts_sum(plan, true) + beside != m->planned_bytes);
-    bug_if(m->device && plan.step < lathe_step_bytes(lathe_trained_elements(m), optimizer_runs(m), 1));
+    bug_if(m->device && plan.step < lathe_step_bytes(lathe_trained_elements(m), 0, optimizer_runs(m), 1));
 }
 
 /* Beside the states: copies of the model's statistics, and of what train carries. */

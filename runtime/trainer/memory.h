@@ -14,7 +14,8 @@ void check_memory_beside(const Trainer *t, const Memory *m, int64_t bytes); /* t
  * of gradients and of the arena, for at most 0.15 s each; callers fill parameters and moments.  NO_ENTRY ends
  * `entries`.  If the machine has too little memory, the program ends (1) before anything is allocated. */
 void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const Entry *entries);
-int64_t shard_bytes(const Trainer *t);      /* bytes of one moment on this process' GPU: flat_bytes() for one GPU */
+int64_t shard_bytes(const Trainer *t);      /* bytes of one moment on this process' GPU, of several */
+int64_t sharded_bytes(const Trainer *t, const Lathe_recipe *r); /* of all that it keeps for the optimizer */
 int64_t bytes_of_run(const Trainer *t);     /* of the plan; with several devices, of each */
 
 #endif

@@ -2,7 +2,8 @@
  *
  * The program that was called stays, passes signals on and waits; if a rank ends early, it ends all.  Rank 0 works like
  * a trainer with one GPU: it alone prints, writes and decides.  The other ranks, its followers, do what it orders: take
- * a step, copy their parts of the optimizer's moments for a checkpoint, or end.  Orders are in shared memory, and so
+ * a step, copy their parts of the optimizer's moments for a checkpoint, take the mean of weights for an evaluation and
+ * what is trained again, or end.  Orders are in shared memory, and so
  * are the arrays that are whole on the host alone: moments, and the states that each rank carries. */
 #include "base/words.h"
 #include "data/data.h"
@@ -12,8 +13,10 @@
 #include "model/block.h"
 #include "model/run.h"
 #include "model/tables.h"
+#include "step/average.h"
 #include "step/carry.h"
 #include "step/device.h"
+#include "step/direction.h"
 #include "step/entry.h"
 #include "step/optim.h"
 #include "trainer/memory.h"
@@ -37,7 +40,7 @@
 
 enum { ORDERS = 64 }; /* that followers may lag: every step waits for all ranks, so the queue never fills */
 
-typedef enum Ranks_order { RANKS_STEP, RANKS_GATHER, RANKS_END } Ranks_order;
+typedef enum Ranks_order { RANKS_STEP, RANKS_GATHER, RANKS_SHOW_MEAN, RANKS_SHOW_TRAINED, RANKS_END } Ranks_order;
 
 typedef struct Board {                                    /* shared */
     sem_t ready[LATHE_MOST_GPUS], order[LATHE_MOST_GPUS]; /* of each follower: it may start; it has an order */
@@ -233,7 +236,8 @@ static Lathe_shards shards_of_run(const Trainer *t)
 {
     const char *wish = getenv("LATHE_NCCL_BUCKET");
     int64_t bytes = wish && atoll(wish) > 0 ? atoll(wish) : LATHE_BUCKET_BYTES;
-    return lathe_shards(lathe_trained_elements(t->model), bytes / dtype_size(t->model->real), gpus_of(t));
+    return lathe_shards(lathe_trained_elements(t->model), t->model->directed_elements, bytes / dtype_size(t->model->real),
+                        gpus_of(t));
 }
 
 /* Rank 0 has loaded parameters and data; only then do the others open their GPUs and choose algorithms for products. */
@@ -259,41 +263,48 @@ void *whole_moments(const Trainer *t, const Memory *m) { return t->ranks ? t->ra
 
 char *all_carried(const Trainer *t, const Memory *m) { return t->ranks ? t->ranks->carried : m->carried; }
 
-/* Copies between a whole moment and the rank's part of it in the block. */
-static void copy_parts(const Trainer *t, char *whole, char *own, bool back)
+/* Copies between a whole moment, or the mean of weights, and the rank's part of it in the block. */
+static void copy_parts(const Trainer *t, char *whole, char *own, bool directed, bool back)
 {
     const Lathe_model *m = t->model;
     int64_t size = dtype_size(m->real);
     Lathe_shards s = shards_of_run(t);
-    for (int k = 0; k <= s.buckets; k++) {
+    for (int k = 0; k < s.buckets; k++) {
         Lathe_part p = lathe_shard(&s, k, t->rank);
+        if (lathe_is_directed(&s, k) && !directed) break;
         char *a = whole + p.first * size, *b = own + p.moments * size;
         if (p.count) memcpy(back ? a : b, back ? b : a, (size_t)(p.count * size));
     }
 }
 
-static void copy_moments(const Trainer *t, const Memory *m, bool back)
+static void copy_moments(const Trainer *t, const Optimizer *o, const Memory *m, bool back)
 {
     int64_t each = shard_bytes(t);
-    for (int k = 0; k < lathe_moments(&t->recipe); k++)
-        copy_parts(t, t->ranks->moments + k * flat_bytes(t->model), (char *)m->moments + k * each, back);
+    char *own = (char *)m->moments + sharded_bytes(t, &t->recipe) - o->moments * each;
+    if (o->average) copy_parts(t, o->average, m->moments, true, back);
+    for (int k = 0; k < o->moments; k++) copy_parts(t, o->moment[k], own + k * each, false, back);
 }
 
-void take_parts(const Trainer *t, const Memory *m)
+void take_parts(const Trainer *t, const Optimizer *o, const Memory *m)
+{
+    copy_moments(t, o, m, false);
+    device_up(m->moments, sharded_bytes(t, &t->recipe));
+}
+
+void take_states(const Trainer *t, const Memory *m)
 {
     int64_t carried = carried_bytes(t->model);
-    copy_moments(t, m, false);
-    device_up(m->moments, lathe_moments(&t->recipe) * shard_bytes(t));
+    share_directions(t->model, m->state, !is_follower(t));
     if (!carried) return;
     place_carried(t->model, t->ranks->carried + t->rank * carried, m->state);
     device_up(m->state, m->state_bytes);
 }
 
-static void hand_in_parts(const Trainer *t, const Memory *m)
+static void hand_in_parts(const Trainer *t, const Optimizer *o, const Memory *m)
 {
     int64_t carried = carried_bytes(t->model);
-    device_down(m->moments, lathe_moments(&t->recipe) * shard_bytes(t));
-    copy_moments(t, m, true);
+    device_down(m->moments, sharded_bytes(t, &t->recipe));
+    copy_moments(t, o, m, true);
     if (!carried) return;
     device_down(m->state, m->state_bytes);
     copy_carried(t->model, t->ranks->carried + t->rank * carried, m->state);
@@ -313,10 +324,15 @@ void order_step(const Trainer *t)
     if (t->ranks) give_order(t, RANKS_STEP);
 }
 
-void gather_ranks(const Trainer *t, const Memory *m)
+void order_mean(const Trainer *t, bool shown)
+{
+    if (t->ranks) give_order(t, shown ? RANKS_SHOW_MEAN : RANKS_SHOW_TRAINED);
+}
+
+void gather_ranks(const Trainer *t, const Optimizer *o, const Memory *m)
 {
     give_order(t, RANKS_GATHER);
-    hand_in_parts(t, m);
+    hand_in_parts(t, o, m);
     for (int k = 1; k < gpus_of(t); k++) wait_on(&t->ranks->board->gathered);
 }
 
@@ -372,14 +388,21 @@ static Ranks_order next_order(const Trial *c)
 
 int follow(const Trial *c, int64_t step)
 {
+    const Optimizer *o = &c->turns->at[0].optimizer;
+    const Memory *m = c->memory;
     for (;;) {
         switch (next_order(c)) {
         case RANKS_STEP: follow_step(c, step++); break;
         case RANKS_GATHER:
             finish_steps();
-            hand_in_parts(c->t, c->memory);
+            hand_in_parts(c->t, o, m);
             sem_post(&c->t->ranks->board->gathered);
             break;
+        case RANKS_SHOW_MEAN:
+            finish_steps();
+            show_averages(o, m->params, m->grads);
+            break;
+        case RANKS_SHOW_TRAINED: show_trained(o, m->params, m->grads); break;
         case RANKS_END:
             finish_steps();
             close_device();

@@ -19,10 +19,12 @@ void join_ranks(const Trainer *t, Optimizer *o, const Memory *m); /* all get the
  * most one GPU, those of memory. */
 void *whole_moments(const Trainer *t, const Memory *m);
 char *all_carried(const Trainer *t, const Memory *m);
-void take_parts(const Trainer *t, const Memory *m); /* copies its own parts out of those */
+void take_parts(const Trainer *t, const Optimizer *o, const Memory *m); /* copies its own parts of the moments out of those */
+void take_states(const Trainer *t, const Memory *m); /* … its carried states; what directions keep, which all have, from rank 0 */
 /* Called by rank 0: */
 void order_step(const Trainer *t);                    /* orders followers to take the next step */
-void gather_ranks(const Trainer *t, const Memory *m); /* copies every rank's parts into the whole arrays */
+void order_mean(const Trainer *t, bool shown);        /* orders them to show the mean of weights; what is trained */
+void gather_ranks(const Trainer *t, const Optimizer *o, const Memory *m); /* copies every rank's parts into the whole arrays */
 void end_ranks(const Trainer *t);
 /* Called by the others: follows orders until rank 0 ends the run; step: number of steps done.  Returns the exit
  * code. */

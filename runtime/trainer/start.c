@@ -133,13 +133,16 @@ static void check_steps(const Training *r)
 static void give_arrays(Training *r)
 {
     const Lathe_model *m = r->t->model;
+    const Optimizer *o = &r->turns.at[0].optimizer;
     join_ranks(r->t, &r->turns.at[0].optimizer, &r->memory);
     if (!r->t->ranks) weights_up(m, &r->memory);
     test_first_start(r->t, r->entry, &r->memory);
-    if (r->t->resume && r->t->ranks) take_parts(r->t, &r->memory);
+    if ((r->t->resume || o->average) && r->t->ranks) take_parts(r->t, o, &r->memory);
+    if (r->t->resume && r->t->ranks) take_states(r->t, &r->memory);
+    if (!r->t->resume && !r->t->ranks) optimizer_up(o);
     if (r->t->resume && !r->t->ranks) device_up(r->memory.moments, (int64_t)optimizer_bytes(m, &r->t->recipe));
     if ((r->t->resume || m->statistics) && !r->t->ranks) device_up(r->memory.state, r->memory.state_bytes);
-    ready_optimizers(&r->turns, &r->memory);
+    ready_optimizers(m, &r->turns, &r->memory);
 }
 
 static void fill_arrays(Training *r)

@@ -150,11 +150,12 @@ static void turn_here(const Trainer *t, Turn *u, const Lathe_call *call, const M
 }
 
 /* The device decides by the norm, without the host. */
-static void turn_there(const Trainer *t, const Turn *u, const Lathe_call *call, const Step *s)
+static void turn_there(const Trainer *t, Turn *u, const Lathe_call *call, const Step *s)
 {
     Pace pace = pace_at(u->recipe, s->number, 0);
     pace.seed = t->seed;
     int64_t updates = updates_before(u, s->number);
+    if (u->optimizer.average) pace.averaged = averaged_share(&u->optimizer, u->recipe, updates);
     Rates rates = rates_of(&u->optimizer, updates, &pace);
     device_in_use()->begin_step(u->number, u->entry, call, &rates, u->recipe->clip, updates);
     device_must_work();
@@ -234,10 +235,12 @@ Step take_step(const Trainer *t, Step_turns *turns, const Memory *m, int64_t num
     return all;
 }
 
-void ready_optimizers(const Step_turns *turns, const Memory *m)
+void ready_optimizers(const Lathe_model *model, const Step_turns *turns, const Memory *m)
 {
+    const Lathe_entry *direction = find_entry(model, ENTRY_direction);
+    const Lathe_call call = direction ? call_direction(model, m) : (Lathe_call){0};
     for (int k = 0; on_device() && k < turns->n; k++) {
-        device_in_use()->optimizer(k, &turns->at[k].optimizer, m->moments, m->step);
+        device_in_use()->optimizer(k, &turns->at[k].optimizer, m->moments, m->step, direction, &call);
         device_must_work();
     }
 }

@@ -46,7 +46,7 @@ must "$trainer" train --resume="$TMP/plain" --steps 40 --out "$TMP/plain"
 cmp "$TMP/mean/checkpoints/step-40/model.safetensors" "$TMP/plain/checkpoints/step-40/model.safetensors"
 refuse 3 'expected trained.safetensors: this run keeps a mean of the weights' "$trainer" train --resume="$TMP/plain" --set ema=0.9 --steps 50 --out "$TMP/plain"
 
-# ---- in 16 bits; by turns; not on a GPU yet; not both
+# ---- in 16 bits; by turns; not both
 build --precision bf16 --parameters bf16 --set ema=0.9 -o "$TMP/bf16"
 trainer=$TMP/bf16/trainer
 # shellcheck disable=SC2086
@@ -64,7 +64,6 @@ for ema in 0 0.000001; do
     grep '"split":"val"' "$TMP/turns-$ema/metrics.jsonl" | tail -1 | tr ',' '\n' | grep -E 'generator|discriminator|encoder' >"$TMP/losses-$ema"
 done
 paste -d: "$TMP/losses-0" "$TMP/losses-0.000001" | awk -F: '{ if (($2 - $4) ^ 2 > 1e-6) bad = 1 } END { exit NR != 3 || bad }' || tell "turns: the mean is another"
-refuse 1 'ema runs on the processor only' "$LATHE" check models/gpt.lua --set ema=0.9 --target cuda
 refuse 1 'has a mean of the weights already' "$LATHE" check "$TMP/free.lua" --set ema=0.9
 build -o "$TMP/without"
 # shellcheck disable=SC2086

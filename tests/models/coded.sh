@@ -55,7 +55,7 @@ refuse 3 'the file is damaged' "$TMP/small/trainer" train --resume --steps 50 --
 # ---- refused in a description
 sed 's/optim.adamw { lr = c.lr,/optim.adamw { lr = c.lr, bits = 12,/' models/gpt.lua >"$TMP/twelve.lua"
 refuse 1 'twelve.lua:160: error: bits is 8 or 32' "$LATHE" check "$TMP/twelve.lua"
-refuse 1 'on the processor only' "$LATHE" check models/gpt.lua --set bits=8 --target cuda
+refuse 1 'are for one GPU' "$LATHE" plan models/gpt.lua --set bits=8 --target cuda --gpus 2
 refuse 1 'only optim.adamw keeps its moments in 8 bits' "$LATHE" check models/gpt.lua --set optimizer=sgd --set bits=8
 refuse 2 'each turn has its own bits' "$LATHE" check models/gan.lua --set bits=8
 sed 's/optim.adam {/optim.adamw { bits = 8,/' models/gan.lua >"$TMP/turns.lua"

@@ -26,7 +26,6 @@ must "$trainer" bench --steps 2
 must "$LATHE" build models/gpt.lua --config char --set layers=2 --set width=24 --set heads=2 --set seq=20 --set batch=4 --set accumulate=2 -o "$TMP/adamw"
 must "$TMP/adamw/trainer" train --data "$TMP/text" --tokenizer chars --steps 3 --out "$TMP/other"
 refuse 3 'optimizer' "$trainer" train --resume --out "$TMP/other" --steps 5
-refuse 1 'optim.muon runs on the processor only' "$LATHE" build models/gpt.lua --config char --set optimizer=muon --target cuda --source -o "$TMP/cuda"
 
 # ---- clipping by value, parameters in 16 bits, adapters
 build --set clip_value=0.01 -o "$TMP/clipped"

@@ -49,6 +49,8 @@ compile ids tests/models/ids.lua --set back=true
 compile blocks tests/models/blocks.lua --set layers=6
 compile images tests/models/images.lua
 compile rows tests/models/rows.lua --set classes=12301 --precision bf16
+compile muon models/gpt.lua --config small --set optimizer=muon --precision bf16
+compile lamb tests/models/directed.lua --set kind=lamb
 [ "${LATHE_LONG:-0}" = 0 ] || for model in models/*.lua; do
     name=${model##*/}
     compile "every_${name%.lua}" "$model"

@@ -104,7 +104,7 @@ template <class Real, class Stored = Real> struct Gpu { /* its arrays there */
         grads = there<Real>(a.grads.data(), FLAT * sizeof(Real));
         moments = there<Real>(a.moments.data(), 3 * FLAT * sizeof(Real));
         loss = there<float>(&three, sizeof three);
-        step.resize((size_t)lathe_step_bytes(FLAT, o->segments, 1));
+        step.resize((size_t)lathe_step_bytes(FLAT, 0, o->segments, 1));
         Optimizer device = *o;
         for (int k = 0; k < o->moments; k++) device.moment[k] = moments + k * FLAT;
         step_there = there<char>(step.data(), step.size());

@@ -3,7 +3,7 @@
 set -eu
 . tests/sim/libraries
 sh tests/sim/compile simulator "$TMP" || exit
-sh tests/sim/compile program "$TMP" tests/sim/optim.cu runtime/cuda/optim.cu
+sh tests/sim/compile program "$TMP" tests/sim/optim.cu runtime/cuda/optim.cu runtime/cuda/coded.cu
 "$TMP/program"
 
 failed=0
@@ -13,7 +13,7 @@ mutant runtime/cuda/optim.cu 'if (*stopped) return;' 'if (*stopped > 1) return;'
 mutant runtime/cuda/optim.cu 'sum = block_sum_f64(sum);' ''
 mutant runtime/cuda/optim.cu '!is_finite(norm)' 'false'
 mutant runtime/cuda/optim.cu 'rates.step, i / BESIDE)' 'rates.step, 0 * i + threadIdx.x)'
-mutant runtime/cuda/optim.cu 'rates.step, i));' 'rates.step, i / 4));'
+mutant runtime/cuda/optim.cu 'put(p + i, wide, step->rates, i);' 'put(p + i, wide, step->rates, i / 4);'
 if command -v nvcc >/dev/null; then
     mkdir "$TMP/kept"
     nvcc -std=c++20 -O3 -fmad=false -Werror all-warnings -Xptxas -v -Iruntime -arch=sm_90 --keep --keep-dir "$TMP/kept" \

@@ -6,7 +6,7 @@ set -eu
 export LATHE_CACHE=off LATHE_CUDA_TUNE=off LATHE_CUDNN=none
 sh tests/sim/compile simulator "$TMP" || exit
 . tests/models/common
-must() { timeout 300 "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
+. tests/sim/both
 
 cat compiler/*/*.c | head -c 20000 >"$TMP/text.txt"
 awk 'BEGIN {
@@ -16,33 +16,6 @@ awk 'BEGIN {
         print "say " word "\t" word
     }
 }' >"$TMP/pairs.tsv"
-
-. tests/sim/same
-
-# both NAME MODEL OPTIONS…: its trainers $cpu, $gpu
-both() {
-    name=$1 cpu=$TMP/$1-cpu/trainer gpu=$TMP/$1/trainer
-    shift
-    must "$LATHE" build "$@" -o "$TMP/$name-cpu"
-    must "$LATHE" build "$@" --target cuda --source -o "$TMP/$name"
-    must sh tests/sim/compile trainer "$TMP" "$TMP/$name"
-}
-
-# trained OPTIONS…: 20 steps of both, and of the GPU's in two pieces, the second with streams that get ahead of each other, to the
-# same bytes
-trained() {
-    must "$cpu" train "$@" --steps 20 --out "$TMP/$name.a"
-    SIM_TAKEN=1 must "$gpu" train "$@" --steps 20 --out "$TMP/$name.b"
-    planned=$(sed -n '1s/^[^:]*: \([0-9,]*\) bytes.*/\1/p' "$TMP/$name/plan.txt" | tr -d ,)
-    grep -q "^sim: $planned bytes are taken" "$TMP/said" || tell "$name: not the $planned bytes of the plan"
-    same "$TMP/$name.a" "$TMP/$name.b" "${bound:-1e-4}"
-    must "$gpu" train "$@" --steps 7 --set schedule_steps=20 --out "$TMP/$name.c"
-    SIM_EARLY=1 must "$gpu" train "$@" --steps 20 --resume --out "$TMP/$name.c"
-    for file in "$TMP/$name.b/checkpoints/step-20"/*.safetensors; do
-        cmp "$file" "$TMP/$name.c/checkpoints/step-20/${file##*/}" || tell "$name: resumed to other bytes"
-    done
-    echo "note: $name trains"
-}
 
 # second_ways REFUSALS OPTIONS…: the same training where CUDA or its libraries refuse so much, which is said
 second_ways() {
@@ -56,23 +29,6 @@ second_ways() {
     unset SIM_REFUSES
     same "$TMP/$name.a" "$TMP/$name.e" "${bound:-1e-4}"
     echo "note: $name trains by its second ways"
-}
-
-# agree COMMAND OPTIONS…: both say the same of the weights that the GPU's has made
-agree() {
-    must "$cpu" "$@"
-    cp "$TMP/said" "$TMP/expected"
-    must "$gpu" "$@"
-    cmp "$TMP/expected" "$TMP/said" || { cat "$TMP/expected"; tell "$name: not what the CPU's says: $*"; }
-}
-
-# refused CODE WORDS OPTIONS…: of the GPU's trainer
-refused() {
-    code=$1 words=$2 found=0
-    shift 2
-    timeout 60 "$gpu" "$@" >"$TMP/said" 2>&1 || found=$?
-    [ "$found" = "$code" ] || tell "$name: exit code $found, not $code: $*"
-    grep -q -- "$words" "$TMP/said" || tell "$name: not \"$words\": $*"
 }
 
 both gpt models/gpt.lua --set layers=2 --set width=16 --set heads=2 --set seq=8 --set batch=2 --set accumulate=2 --set dropout=0.1

@@ -25,7 +25,7 @@ static void test_package(const Recording *r, bool has_sign)
     int differ = 0;
     make_code_table(&t, has_sign);
     for (int i = 0; i < CODES; i++)
-        expect(is_close(t.value[i], table.at[i], 2e-7), "%s code %d is %.9g, not %.9g", word, i, t.value[i],
+        expect(is_close(t.codes.value[i], table.at[i], 2e-7), "%s code %d is %.9g, not %.9g", word, i, t.codes.value[i],
                table.at[i]);
     for (int b = 0; b < 8; b++) {
         float block[LATHE_CODED_BLOCK], largest;
@@ -64,7 +64,7 @@ static void test_limits(void)
         const Code_table *own = k ? &squares : &t;
         code_block_f32(own, none, N, code, &largest);
         decode_block_f32(own, code, largest, N, back);
-        for (int i = 0; i < N; i++) expect(code[i] == own->zero && back[i] == 0, "nothing stays nothing");
+        for (int i = 0; i < N; i++) expect(code[i] == own->codes.zero && back[i] == 0, "nothing stays nothing");
     }
 }
 

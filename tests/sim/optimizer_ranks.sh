@@ -1,0 +1,52 @@
+# optimizer_ranks.sh: optimizers written in Lua and means of the weights on several GPUs in the simulator: the same training as on one with
+# a batch as large as theirs together; the same bits again and resumed, also on another number; the plan's bytes; mistakes put into
+# the runtime.
+set -eu
+. tests/sim/ranks
+awk 'BEGIN { for (i = 0; i < 720; i++) printf "\\%03o", (i * 31 + int(i / 7) * 5) % 4 }' >"$TMP/elements"
+mkdir "$TMP/arrays"
+# shellcheck disable=SC2059
+{ printf "\223NUMPY\1\0\166\0%-117s\n" "{'descr': '|u1', 'fortran_order': False, 'shape': (90, 8), }"; printf "$(cat "$TMP/elements")"; } >"$TMP/arrays/x.npy"
+data="--data $TMP/arrays"
+usual='--set eval_every=4 --set warmup=2'
+
+# of_ranks NAME BOUND OPTIONS…: on one GPU, two and three
+of_ranks() {
+    model=$1 bound=$2
+    shift 2
+    for rows in 12 6 4; do built "$model$rows" "$@" --set batch=$rows; done
+    set -- "$model" "$bound" "$@"
+    # shellcheck disable=SC2086
+    {
+        run "${1}12" "$1.one" $usual --steps 8
+        run "${1}6" "$1.two" $usual --gpus 2 --steps 8
+        same "$TMP/$1.one" "$TMP/$1.two" "$2"
+        SIM_TAKEN=1 run "${1}4" "$1.three" $usual --gpus 3 --steps 8
+        taken=$(grep '^sim: [0-9]* bytes are taken' "$TMP/said")
+        same "$TMP/$1.one" "$TMP/$1.three" "$2"
+        run "${1}4" "$1.parts" $usual --gpus 3 --steps 4
+        cp -r "$TMP/$1.parts" "$TMP/$1.other"
+        SIM_EARLY=1 run "${1}4" "$1.parts" --gpus 3 --steps 8 --resume
+        alike "$1.three" "$1.parts" 8
+        run "${1}12" "$1.other" --steps 8 --resume
+        same "$TMP/$1.three" "$TMP/$1.other" "$2"
+    }
+    model=$1
+    shift 2
+    planned=$("$LATHE" plan "$@" --set batch=4 --target cuda --gpus 3 | sed -n '1s/^[^:]*: \([0-9,]*\) bytes.*/\1/p' | tr -d ,)
+    [ "$(echo "$taken" | grep -c "^sim: $planned bytes are taken")" = 3 ] || { echo "$taken" >"$TMP/said"; tell "$model: not the $planned bytes of the plan, three times"; }
+    echo "note: $model trains on one GPU, two and three"
+}
+
+of_ranks muon 1e-9 tests/models/directed.lua --precision fp64 --set ema=0.9
+of_ranks adafactor 1e-9 tests/models/directed.lua --precision fp64 --set kind=adafactor
+sed 's/^  muon = .*/  muon = function() return optim.schedule_free { lr = 0.02 } end,/' tests/models/directed.lua >"$TMP/free.lua"
+of_ranks free 1e-4 "$TMP/free.lua"
+
+# ---- mistakes
+# shellcheck disable=SC2086
+set -- muon6 muon.one $usual --steps 8
+mistake runtime/cuda/ranks.cu 'if (lathe_is_directed(&ranks.shards, k))' 'if (lathe_is_directed(&ranks.shards, k) && !stream)' "$@"
+mistake runtime/cuda/ranks.cu 'gpu_show_average(o, params, &own, stream);' '' "$@"
+mistake runtime/cuda/direction.cu 'write_to(to.scale, step->rates.scale);' 'write_to(to.scale, 1);' "$@"
+[ "$failed" = 0 ] || exit 1
