@@ -99,6 +99,19 @@ bool turn_must_end(void) { return turns_begun() > (on_device() ? device_in_use()
 
 bool has_diverged(const Step *s) { return !isfinite(s->loss) || (!isfinite(s->norm) && !s->skipped); }
 
+char *divergence_text(const Step *s, const char *turn)
+{
+    char *loss = plain_number(s->loss), *norm = plain_number(s->norm);
+    char *of = turn ? text_of(" of turn %s", turn) : text_of("%s", "");
+    char *text = isfinite(s->loss)
+                     ? text_of("expected a finite gradient norm%s, found norm %s (the loss is %s)", of, norm, loss)
+                     : text_of("expected a finite loss%s, found loss %s and gradient norm %s", of, loss, norm);
+    free(loss);
+    free(norm);
+    free(of);
+    return text;
+}
+
 /* The factor of e's gradients; writes it to the input that it has for that. */
 static double scale_loss(const Optimizer *o, const Lathe_entry *e, const Lathe_call *call)
 {
