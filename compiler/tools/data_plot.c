@@ -42,14 +42,19 @@ static void choose_axis(Canvas *c)
     else fail(EXIT_USAGE, NULL, "--over %s: expected steps, tokens, rows or time", over);
 }
 
-static Canvas canvas_of_terminal(void)
+int columns_there(int otherwise)
 {
     struct winsize size;
-    Canvas c = {.columns = 80, .rows = 20, .utf8 = terminal_is_utf8(), .log = asked.log, .whole = asked.whole};
     int64_t wide;
     const char *columns = getenv("COLUMNS");
-    if (ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col) c.columns = size.ws_col;
-    else if (columns && parse_count(columns, &wide) && wide > 0 && wide < 10000) c.columns = (int)wide;
+    if (ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col) return size.ws_col;
+    return columns && parse_count(columns, &wide) && wide > 0 && wide < 10000 ? (int)wide : otherwise;
+}
+
+static Canvas canvas_of_terminal(void)
+{
+    Canvas c = {.rows = 20, .utf8 = terminal_is_utf8(), .log = asked.log, .whole = asked.whole};
+    c.columns = columns_there(80);
     c.colour = isatty(1) && !getenv("NO_COLOR");
     choose_axis(&c);
     return c;

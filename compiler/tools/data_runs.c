@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* strverscmp */
 #include "base/json_text.h"
 #include "base/words.h"
+#include "look/draw.h"
 #include "look/past.h"
 #include "tools/data_command.h"
 
@@ -22,10 +23,10 @@ static const Flag flags[] = {
     {"--json", FLAG_ON, &asked.json, "", "the result as JSON"},
 };
 
-static const Command_line line = {
-    "runs", "[DIR…] [options]",
-    "Lists the runs below folders (runs): how they are, how far they came, their best loss.", flags,
-    sizeof flags / sizeof *flags};
+static const Command_line line = {"runs", "[DIR…] [options]",
+                                  "Lists the runs below folders (runs): how they are, how far they came, their best loss.\n"
+                                  "In a narrow terminal names are cut, and columns left out.",
+                                  flags, sizeof flags / sizeof *flags};
 
 typedef struct Glances {
     Glance *at;
@@ -115,29 +116,81 @@ static int shown_width(const char *text)
     return n;
 }
 
-static void print_cells(char *const cell[COLUMNS_OF_RUNS], const int *width)
+typedef struct Table_of_runs {
+    char *(*cell)[COLUMNS_OF_RUNS];
+    int rows, width[COLUMNS_OF_RUNS]; /* 0: the column is left out */
+} Table_of_runs;
+
+static int width_of_runs(const Table_of_runs *t)
 {
+    int all = -2;
+    for (int k = 0; k < COLUMNS_OF_RUNS; k++) all += t->width[k] ? t->width[k] + 2 : 0;
+    return all;
+}
+
+/* Narrows column k as far as the table is too wide, but not below `least`; 0: leaves it out. */
+static void narrow_column(Table_of_runs *t, int k, int least, int columns)
+{
+    int over = width_of_runs(t) - columns, rest = t->width[k] - over;
+    if (over > 0 && t->width[k] > least) t->width[k] = least && rest > least ? rest : least;
+}
+
+/* A pipe has no width, and gets all. */
+static void fit_terminal(Table_of_runs *t)
+{
+    enum { RUN, MODEL, LOSS = 5, RATE, TIME, NO_WIDTH = 1 << 20 };
+    static const int narrowed[][2] = {{MODEL, 16}, {RUN, 32}, {RATE, 0}, {MODEL, 0},
+                                      {RUN, 20},   {TIME, 0}, {LOSS, 0}, {RUN, 8}};
+    const int columns = columns_there(NO_WIDTH), whole = t->width[RUN];
+    for (size_t i = 0; i < sizeof narrowed / sizeof *narrowed; i++)
+        narrow_column(t, narrowed[i][0], narrowed[i][1], columns);
+    int room = columns - width_of_runs(t), missing = whole - t->width[RUN];
+    if (room > 0 && missing > 0) t->width[RUN] += room < missing ? room : missing; /* what a column left */
+}
+
+static const char *after_characters(const char *text, int n)
+{
+    for (; *text; text++)
+        if (((unsigned char)*text & 0xc0) != 0x80 && n-- == 0) break;
+    return text;
+}
+
+/* The end of a folder, the beginning of a model. */
+static char *cut_cell(const char *text, int width, bool end)
+{
+    const char *mark = terminal_is_utf8() ? "…" : "~";
+    if (end) return text_of("%s%s", mark, after_characters(text, shown_width(text) - width + 1));
+    return text_of("%.*s%s", (int)(after_characters(text, width - 1) - text), text, mark);
+}
+
+static void print_cells(const Table_of_runs *t, int row)
+{
+    bool first = true;
     for (int k = 0; k < COLUMNS_OF_RUNS; k++) {
-        bool right = k > 2, last = k == COLUMNS_OF_RUNS - 1;
-        if (right) show(stdout, "%*s", width[k] - shown_width(cell[k]), "");
-        if (right || last) show(stdout, "%s", cell[k]);
-        else print_padded(stdout, cell[k], width[k]);
-        show(stdout, last ? "\n" : "  ");
+        char *text = t->cell[row][k];
+        const int width = t->width[k], room = width - shown_width(text);
+        if (!width) continue;
+        if (!first) show(stdout, "  ");
+        if (room < 0) text = cut_cell(text, width, k == 0);
+        if (k > 2) show(stdout, "%*s%s", room > 0 ? room : 0, "", text);
+        else print_padded(stdout, text, width);
+        first = false;
     }
+    show(stdout, "\n");
 }
 
 static void print_runs(const Glances *all)
 {
     static const char *const heads[] = {"run", "model", "state", "step", "best val", "loss", "rate", "time"};
-    char *(*cell)[COLUMNS_OF_RUNS] = must_alloc(sizeof *cell * (size_t)(all->n + 1));
-    int width[COLUMNS_OF_RUNS] = {0};
-    for (int k = 0; k < COLUMNS_OF_RUNS; k++) cell[0][k] = text_of("%s", heads[k]);
-    for (int i = 0; i < all->n; i++) fill_cells(&all->at[i], cell[i + 1]);
-    for (int i = 0; i <= all->n; i++)
+    Table_of_runs t = {.rows = all->n + 1, .cell = must_alloc(sizeof *t.cell * (size_t)(all->n + 1))};
+    for (int k = 0; k < COLUMNS_OF_RUNS; k++) t.cell[0][k] = text_of("%s", heads[k]);
+    for (int i = 0; i < all->n; i++) fill_cells(&all->at[i], t.cell[i + 1]);
+    for (int i = 0; i < t.rows; i++)
         for (int k = 0; k < COLUMNS_OF_RUNS; k++)
-            if (shown_width(cell[i][k]) > width[k]) width[k] = shown_width(cell[i][k]);
-    for (int i = 0; i <= all->n; i++) print_cells(cell[i], width);
-    free(cell);
+            if (shown_width(t.cell[i][k]) > t.width[k]) t.width[k] = shown_width(t.cell[i][k]);
+    fit_terminal(&t);
+    for (int i = 0; i < t.rows; i++) print_cells(&t, i);
+    free(t.cell);
 }
 
 static json_t *glance_json(const Glance *g)

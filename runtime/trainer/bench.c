@@ -128,9 +128,8 @@ static void check_bench_step(const Step *s)
 {
     if (has_diverged(s))
         fail(EXIT_DIVERGED, NULL,
-             "step %lld: loss %g, gradient norm %g: the steps after it would skip the update\n  lower the learning "
-             "rate: --set lr=…",
-             (long long)s->number + 1, s->loss, s->norm);
+             "step %lld: %s: the steps after it would skip the update\n  lower the learning rate: --set lr=…",
+             (long long)s->number + 1, divergence_text(s, NULL));
 }
 
 static void end_bench_step(Bench *b)

@@ -67,10 +67,8 @@ static Fall train_on_one(const Trial *c, int64_t most)
         Step s = take_step(t, c->turns, c->memory, step);
         if (has_diverged(&s))
             fail(EXIT_DIVERGED, NULL,
-                 "overfit: expected a finite loss, found loss %g and gradient norm %g in step %lld; try a lower "
-                 "learning "
-                 "rate (--set lr=%g) or clipping (--set clip=1)",
-                 s.loss, s.norm, (long long)step + 1, t->recipe.lr / 10);
+                 "overfit: step %lld: %s; try a lower learning rate (--set lr=%g) or clipping (--set clip=1)",
+                 (long long)step + 1, divergence_text(&s, NULL), t->recipe.lr / 10);
         note_step(&f, step, most, &s);
         if (worth_a_line(step + 1) || f.reached || step + 1 == most)
             show(stderr, "step %lld | loss %.4f | norm %.3g\n", (long long)step + 1, s.loss, s.norm);
@@ -158,8 +156,7 @@ static Step time_steps(const Trial *c)
     Step first = timed_step(c, 0);
     while (first.skipped) first = timed_step(c, 0);
     Step s = first;
-    if (has_diverged(&first))
-        fail(EXIT_DIVERGED, NULL, "dry run: the first step has loss %g and gradient norm %g", first.loss, first.norm);
+    if (has_diverged(&first)) fail(EXIT_DIVERGED, NULL, "dry run: the first step: %s", divergence_text(&first, NULL));
     if (step_time(&first) < LONG) s = timed_step(c, 1);
     s.loss = first.loss;
     s.norm = first.norm;

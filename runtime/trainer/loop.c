@@ -240,6 +240,23 @@ static void tell_patience(Training *r)
 
 /* ------------------------------------------------------------------ divergence */
 
+/* What may help.  Before the first update no rate is to blame. */
+static char *divergence_remedy(const Training *r, const Step *s, const char *turn)
+{
+    const char *narrow =
+        s->loss_scale.scale > 0 ? "; fp16 holds numbers up to 65504, --precision bf16 what fp32 does" : "";
+    if (s->number == 0)
+        return text_of("No update was made before it, so the data, the initial parameters or an operation is the "
+                       "cause, not the learning rate%s",
+                       narrow);
+    if (turn)
+        return text_of("Try a lower learning rate for it in the description (it is %g here), a warm-up or clipping%s",
+                       s->rate, narrow);
+    return text_of("Try a lower learning rate (--set lr=%g), a longer warm-up (--set warmup=N) or clipping (--set "
+                   "clip=1)%s",
+                   r->t->recipe.lr / 10, narrow);
+}
+
 /* The parameters are still those before the turn (begin_turn).  They are saved for replay, apart from the run's
  * checkpoints. */
 static _Noreturn void diverged(Training *r, int64_t step, Step s)
@@ -254,30 +271,19 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     end_line(&r->report);
     report_divergence(&r->report, step + 1, u->name, &s);
     end_about(r->t, "diverged", step);
-    if (step == 0)
-        note(
-            "step 1: expected a finite loss, found loss %g and gradient norm %g; %s.  No update was made before it, so "
-            "the data, the initial parameters or an operation is the cause, not the learning rate",
-            s.loss, s.norm, kept);
-    else if (u->name)
-        note("step %lld: expected a finite loss of turn %s, found loss %g and gradient norm %g; %s.  Try a lower "
-             "learning rate for it in the description (it is %g here), a warm-up or clipping",
-             (long long)step + 1, u->name, s.loss, s.norm, kept, s.rate);
-    else
-        note("step %lld: expected a finite loss, found loss %g and gradient norm %g; %s.  Try a lower learning rate "
-             "(--set lr=%g), a longer warm-up (--set warmup=N) or clipping (--set clip=1)",
-             (long long)step + 1, s.loss, s.norm, kept, r->t->recipe.lr / 10);
-    if (s.loss_scale.scale > 0) note("fp16 holds numbers up to 65504; --precision bf16 holds what fp32 does");
+    note("step %lld: %s; %s", (long long)step + 1, divergence_text(&s, u->name), kept);
     device_down(r->memory.params, weight_bytes(r->t->model));
     copy_statistics(r->t->model, &r->memory);
     save_weights(r->t->model, before, r->t->base, r->memory.params, r->memory.statistics);
     close_data_record(r->record);
     close_run_profile(r->profile, &r->report);
     report_at_end(r->t);
+    char *remedy = divergence_remedy(r, &s, u->name);
     if (u->name)
-        fail(EXIT_DIVERGED, NULL, "step %lld diverged; %s has the parameters before it", (long long)step + 1, before);
-    fail(EXIT_DIVERGED, NULL, "step %lld diverged.  To find the operation that caused it, run\n  %s",
-         (long long)step + 1, replay_words(r->t, &r->data, before, step + 1));
+        fail(EXIT_DIVERGED, NULL, "step %lld diverged.  %s.  %s has the parameters before it", (long long)step + 1,
+             remedy, before);
+    fail(EXIT_DIVERGED, NULL, "step %lld diverged.  %s.  To find the operation that caused it, run\n  %s",
+         (long long)step + 1, remedy, replay_words(r->t, &r->data, before, step + 1));
 }
 
 /* ------------------------------------------------------------------ steps */

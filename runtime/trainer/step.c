@@ -99,6 +99,17 @@ bool turn_must_end(void) { return turns_begun() > (on_device() ? device_in_use()
 
 bool has_diverged(const Step *s) { return !isfinite(s->loss) || (!isfinite(s->norm) && !s->skipped); }
 
+char *divergence_text(const Step *s, const char *turn)
+{
+    char *of = turn ? text_of(" of turn %s", turn) : text_of("%s", "");
+    char *text =
+        isfinite(s->loss)
+            ? text_of("expected a finite gradient norm%s, found norm %g (the loss is %g)", of, s->norm, s->loss)
+            : text_of("expected a finite loss%s, found loss %g and gradient norm %g", of, s->loss, s->norm);
+    free(of);
+    return text;
+}
+
 /* The factor of e's gradients; writes it to the input that it has for that. */
 static double scale_loss(const Optimizer *o, const Lathe_entry *e, const Lathe_call *call)
 {
@@ -175,15 +186,13 @@ void begin_turn(const Trainer *t, Turn *u, const Memory *m, int64_t number, doub
     steps.begun++;
 }
 
-Step end_turn(void)
+/* printf has a sign for NaN, which means nothing. */
+static double without_sign(double x) { return isnan(x) ? (double)NAN : x; }
+
+static void take_from_device(Step *s, int64_t slot)
 {
-    const int64_t slot = steps.ended % MOST_BEGUN;
-    Step *s = &steps.at[slot];
     Step_result got;
     Bad_id bad;
-    bug_if(turns_begun() == 0);
-    steps.ended++;
-    if (!on_device()) return *s;
     bool fine = device_in_use()->end_step(&got, &bad);
     device_must_work();
     if (!fine) refuse_id(steps.entry[slot], &bad);
@@ -196,6 +205,17 @@ Step end_turn(void)
     s->forward = got.forward;
     s->backward = got.backward;
     s->update = got.update;
+}
+
+Step end_turn(void)
+{
+    const int64_t slot = steps.ended % MOST_BEGUN;
+    Step *s = &steps.at[slot];
+    bug_if(turns_begun() == 0);
+    steps.ended++;
+    if (on_device()) take_from_device(s, slot);
+    s->loss = without_sign(s->loss);
+    s->norm = without_sign(s->norm);
     return *s;
 }
 

@@ -35,5 +35,6 @@ Step take_step(const Trainer *t, Step_turns *turns, const Memory *m, int64_t num
 void add_to_step(Step *all, const Step *s); /* losses add up, norms as those of parts of one vector */
 Turn *wanted_turn(const Trainer *t, Step_turns *turns); /* trainer/turns.c: of --turn; the first */
 bool has_diverged(const Step *s);
+char *divergence_text(const Step *s, const char *turn); /* what was expected and found; turn: its name, or NULL */
 
 #endif

@@ -26,6 +26,20 @@ lacks '  layers'
 differs 1 models/gpt.lua models/gpt.lua --set lr=0.002 --json
 [ "$(cat "$TMP/said")" = '{"a":{"what":"models/gpt.lua","said":"description"},"b":{"what":"models/gpt.lua","said":"description --set lr=0.002"},"settings":[{"name":"lr","a":0.001,"b":0.002}],"configuration":[],"program":[],"parameters":[],"start":[],"tensors":[],"computation":[],"memory":[],"kernels":[],"same":false}' ] || tell 'other JSON'
 
+# ---- a copy under another name: its kernels are found again, of the description and of what is built of it
+cp models/gpt.lua "$TMP/copied.lua"
+differs 1 models/gpt.lua "$TMP/copied.lua"
+has '  model  gpt  copied'
+lacks 'kernels of a step'
+must "$LATHE" build "$TMP/copied.lua" --set width=64 -o "$TMP/copied"
+for b in "$TMP/copied.lua --set width=64" "$TMP/copied"; do
+    # shellcheck disable=SC2086
+    differs 1 models/gpt.lua $b --all
+    has '    ~ head_logits: '
+    lacks '    + '
+    lacks '    - '
+done
+
 # ---- after an edit that moves all lines: another activation, another start, one parameter more
 cat >"$TMP/before.lua" <<'Y'
 return {

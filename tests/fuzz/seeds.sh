@@ -28,6 +28,7 @@ seeds vocab tests/fuzz/corpus/vocab/* tests/reference/hf_spm/tokenizer.json
 seeds merges tests/fuzz/corpus/merges/*
 seeds pieces tests/fuzz/corpus/pieces/*
 seeds metrics tests/fuzz/corpus/metrics/*
+seeds diff tests/fuzz/corpus/diff/*
 seeds request tests/fuzz/corpus/request/*
 seeds gbnf tests/fuzz/corpus/gbnf/*
 seeds schema tests/fuzz/corpus/schema/*

@@ -32,6 +32,19 @@ order '2 10 9 1 ' --sort best
 order '1 9 10 2 ' --sort best --reverse
 order '2 10 1 9 ' --sort rate
 order '9 2 10 1 ' --sort steps
+# A narrow terminal: names are cut, then columns are left out; a pipe gets all.
+run a-run-whose-name-is-longer-than-what-a-table-has-room-for/trial-007-seed-3 40 0.01 9 3.5 done
+for columns in 100 80 60 50; do
+    works env LC_ALL=C.UTF-8 COLUMNS=$columns "$lathe" runs all
+    [ "$(LC_ALL=C.UTF-8 wc -L <out)" -le $columns ] && ok "$columns columns" || { wrong "wider than $columns"; cat out; }
+    says '….*-seed-3  ' out
+    says '3.5000' out
+done
+works env LC_ALL=C COLUMNS=80 "$lathe" runs all
+says '~.*trial-007-seed-3  ' out
+works "$lathe" runs all
+says 'all/a-run-whose-name-is-longer-than-what-a-table-has-room-for/trial-007-seed-3  toy small  done' out
+rm -r all/a-run*
 works "$lathe" runs --json all
 says '{"run":"all/a2","model":"toy small","state":"cut off","step":60.0,"steps":100.0,"best":1.5,"loss":3.0,"rate":0.0001,"seconds":12.5}' out
 refuses 2 '--sort size: expected name, model' "$lathe" runs --sort size all

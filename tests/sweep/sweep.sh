@@ -83,7 +83,7 @@ refuses 2 '--halving is not for scale' $scale --halving
 works $lathe sweep tiny.lua --data t.txt --set kind=sgd --over lr=1e-2,1e38 --out d
 count "$(states d diverged)" 1 'diverged'
 says 'step [0-9]* diverged' d/sweep.csv
-says '^trial [12]: .*error: step [0-9]* diverged.  To find the operation' out
+says '^trial [12]: .*error: step [0-9]* diverged.  Try a lower learning rate (--set lr=.*clip=1).  To find the operation' out
 says '^   *lathe replay .* --step ' out
 says '^2  *1e38 .* diverged  *[0-9.]*$' out
 works $lathe sweep tiny.lua --data t.txt --over lr=1e-3..1e-1/3 --over width=8..12 --method grid --steps 5 --out e

@@ -7,7 +7,7 @@ train="$toy train --data t.txt"
 
 export TOY_NAN_AT=30
 refuses 4 'step 31: expected a finite loss, found loss nan .*there is no checkpoint' $train --out a --eval-every 0
-says '--set lr=0.005' err
+says 'error: step 31 diverged.  Try a lower learning rate (--set lr=0.005)' err
 [ -e a/model.safetensors ] && wrong 'a diverged run saved its weights' || ok 'nothing saved'
 refuses 4 'the checkpoint of step 20 is in a/checkpoints/step-20' $train --out a --save-every 20
 [ "$(tail -n 1 a/metrics.jsonl | sed 's/:[0-9][0-9.]*\([,}]\)/:N\1/g')" = '{"step":N,"split":"train","loss":null,"lr":N,"grad_norm":N,"time":N}' ] &&

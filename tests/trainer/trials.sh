@@ -25,6 +25,6 @@ says 'samples: about' out
 says 'the whole run: 60 steps and 3 evaluations, about' out
 works "$toy" train --data t.txt --dry-run --json --set eval_every=0 --set eval_epochs=2 --steps 500
 says '"evaluations": *[0-9]' out
-refuses 4 'the first step has loss -\?nan' env TOY_NAN_AT=0 "$toy" train --data t.txt --dry-run
+refuses 4 'the first step: expected a finite loss, found loss nan' env TOY_NAN_AT=0 "$toy" train --data t.txt --dry-run
 for made in r runs; do [ ! -e $made ] && ok "no $made" || wrong "$made was written"; done
 finish
