@@ -19,7 +19,7 @@ struct Param {
     DType blocks;               /* the type that it is stored in, frozen (--frozen q8_0): behind all others; BOOL: in none of blocks */
     bool teacher;               /* of the teacher (--distill): it lies behind all of the model's own */
     bool frozen;                /* in all its copies: it has no gradient and no moments, and lies behind those that have */
-    bool directed;              /* Desc.direction updates it: it lies behind those that have moments, before frozen ones */
+    bool directed;              /* the entry direction updates it: it lies behind those that have moments, before frozen ones */
     int out_axis;               /* of a matrix of nn.linear: that of its outputs, without copies */
     int64_t zero_row;           /* 1 + the row of each copy that is always zero; 0: none */
     int64_t height;             /* layers above its first copy (front/optimizers.c); 0 without layer_decay */
@@ -54,6 +54,7 @@ typedef struct Direction {      /* an optimizer written in Lua (front/direction.
     Texts match;                /* patterns of export names: which parameters it updates; none: matrices of stacks */
     double decay, others;       /* of these, decoupled; the learning rate of all others in relation to lr */
     bool decays;                /* its function takes weight decay itself */
+    int function;               /* that, in Lua's registry */
 } Direction;
 
 typedef struct Prefer {         /* --prefer (front/prefer.c) */
@@ -83,6 +84,7 @@ typedef struct Train_turn {           /* of training: Lathe_turn says what its w
     const char *name, *loss, *of;
     int64_t every;
     Lathe_recipe recipe;        /* train's, with the turn's own settings */
+    const struct Direction *direction; /* NULL: that has its optimizer */
 } Train_turn;
 
 typedef struct Knob {           /* of the resolved configuration */
@@ -106,7 +108,7 @@ typedef struct Desc {
     VEC(Lathe_group) groups;                /* of parameters, as train says */
     const Lora *lora;                       /* NULL: none */
     VEC(Adapter) adapters;
-    const Direction *direction; /* NULL: the recipe's optimizer updates all parameters */
+    const Direction *direction; /* NULL: the recipe's optimizer updates all parameters, or there are turns */
     const Prefer *prefer;       /* NULL: the description's own loss */
     const Distill *distill;     /* NULL: no teacher */
     struct Desc *teacher;       /* of it name, config, knobs, params and hf; NULL: none */
@@ -127,6 +129,8 @@ Desc *describe(Graph *g, const char *file, const Options *o);    /* g may be NUL
 void describe_also(Desc *d, Graph *g);
 const Graph *entry_graph(const Desc *d, Entry entry);       /* the first of that entry; NULL: it has none */
 int turn_of(const Desc *d, const char *param);              /* the turn that trains it; -1: none */
+bool has_directions(const Desc *d);                         /* an optimizer is written in Lua */
+const Direction *direction_of(const Desc *d, const char *param); /* that of its optimizer; NULL: that is not written in Lua */
 
 /* parameters.c */
 Param *find_param(const Desc *d, const char *name);         /* wide ones too; NULL where there is none */

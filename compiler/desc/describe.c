@@ -73,6 +73,19 @@ int turn_of(const Desc *d, const char *param)
     return -1;
 }
 
+bool has_directions(const Desc *d)
+{
+    bool any = d->direction != NULL;
+    for (int k = 0; k < d->turns.n; k++) any |= d->turns.at[k].direction != NULL;
+    return any;
+}
+
+const Direction *direction_of(const Desc *d, const char *param)
+{
+    const int turn = turn_of(d, param);
+    return !d->turns.n ? d->direction : turn < 0 ? NULL : d->turns.at[turn].direction;
+}
+
 Desc *describe(Graph *g, const char *file, const Options *o)
 {
     Desc *d = NEW(Desc);

@@ -68,11 +68,17 @@ void say_recipe(Text *t, const Lathe_recipe *r)
 }
 
 /* Of an optimizer written in Lua. */
+static const char *direction_text(const Direction *d)
+{
+    return format(".direction = {%s, .decay = %s, .others = %s},", quoted(d->name), number_text(d->decay),
+                  number_text(d->others));
+}
+
 void say_direction(Text *t, const Direction *d, const Flat *flat)
 {
-    if (d)
-        say(t, "    .directed_elements = %lld, .direction = {%s, .decay = %s, .others = %s},\n",
-            (long long)(flat->trained - flat->moments), quoted(d->name), number_text(d->decay), number_text(d->others));
+    const int64_t directed = flat->trained - flat->moments;
+    if (d || directed)
+        say(t, "    .directed_elements = %lld,%s%s\n", (long long)directed, d ? " " : "", d ? direction_text(d) : "");
 }
 
 void say_groups(Text *t, const Desc *d)
@@ -109,8 +115,9 @@ void say_turns(Text *t, const Desc *d)
     for (int i = 0; i < d->turns.n; i++) {
         const Train_turn *u = &d->turns.at[i];
         const Lathe_recipe *r = &u->recipe;
-        say(t, "    {.name = %s, .loss = %s, .of = %s, .every = %lld, .recipe = {\n", quoted(u->name), quoted(u->loss),
-            quoted(u->of), (long long)u->every);
+        say(t, "    {.name = %s, .loss = %s, .of = %s, .every = %lld,%s%s .recipe = {\n", quoted(u->name),
+            quoted(u->loss), quoted(u->of), (long long)u->every, u->direction ? " " : "",
+            u->direction ? direction_text(u->direction) : "");
 #define LINE(when, names)                                                                                              \
     if ((when) && *names_of_turn(names)) say_settings(t, r, names_of_turn(names));
 #include "runtime/interface/recipe.def"

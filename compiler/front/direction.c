@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#define FUNCTION "direction" /* in the registry */
 enum { ARGUMENTS = 3 };
 
 /* ------------------------------------------------------------------ from train */
@@ -46,34 +45,47 @@ static Texts patterns_of(lua_State *L)
 
 void read_direction(lua_State *L)
 {
+    Direction *d = NULL;
     if (lua_getfield(L, -1, "own") != LUA_TNIL) {
-        Direction *d = NEW(Direction);
-        *d = (Direction){text_of_field(L, "name"), patterns_of(L), own_number(L, "decay"), own_number(L, "others"),
-                         false};
+        d = NEW(Direction);
+        *d = (Direction){.name = text_of_field(L, "name"),
+                         .match = patterns_of(L),
+                         .decay = own_number(L, "decay"),
+                         .others = own_number(L, "others")};
         lua_getfield(L, -1, "decays");
         d->decays = lua_toboolean(L, -1);
         lua_pop(L, 1);
         lua_getfield(L, -1, "update");
-        lua_setfield(L, LUA_REGISTRYINDEX, FUNCTION);
-        trace_of(L)->desc->direction = d;
+        d->function = luaL_ref(L, LUA_REGISTRYINDEX);
     }
+    trace_of(L)->desc->direction = d;
     lua_pop(L, 1);
 }
 
-static Where place_of_optimizer(const Trace *trace) { return place_of_key(trace, NULL, "optimizer"); }
+/* Of the turn, if there are turns. */
+static Where place_of_optimizer(const Trace *trace, const Train_turn *turn)
+{
+    return turn ? place_of_turn(trace, turn) : place_of_key(trace, NULL, "optimizer");
+}
+
+static const Train_turn *turn_of_param(const Desc *d, const Param *p)
+{
+    const int turn = turn_of(d, p->name);
+    return turn < 0 ? NULL : &d->turns.at[turn];
+}
 
 /* ------------------------------------------------------------------ which parameters */
 
-static int64_t copies_named(const Trace *trace, const Param *p)
+static int64_t copies_named(const Trace *trace, const Direction *d, const Param *p)
 {
-    const Texts *match = &trace->desc->direction->match;
+    const Texts *match = &d->match;
     int64_t most = 0;
     for (int i = 0; i < match->n; i++) {
         int64_t n = matching_copies(match->at[i], p);
         if (n > 0 && n < copies_of_param(p))
-            err(place_of_optimizer(trace),
-                "%s: '%s' names some of the layers of %s; all copies in a stack have one optimizer",
-                trace->desc->direction->name, match->at[i], p->export_name);
+            err(place_of_optimizer(trace, turn_of_param(trace->desc, p)),
+                "%s: '%s' names some of the layers of %s; all copies in a stack have one optimizer", d->name,
+                match->at[i], p->export_name);
         most = max64(most, n);
     }
     return most;
@@ -81,54 +93,50 @@ static int64_t copies_named(const Trace *trace, const Param *p)
 
 bool directs(const Trace *trace, const Param *p)
 {
-    const Direction *d = trace->desc->direction;
+    const Direction *d = direction_of(trace->desc, p->name);
     if (!d || p->frozen || p->statistic) return false;
-    if (d->match.n) return copies_named(trace, p) > 0;
+    if (d->match.n) return copies_named(trace, d, p) > 0;
     return p->loops > 0 && p->shape.rank - p->loops == 2;
 }
 
-static void check_patterns(const Trace *trace)
+static bool updates(const Desc *d, const Direction *own, const Param *p)
+{
+    return p->directed && direction_of(d, p->name) == own;
+}
+
+static void check_patterns(const Trace *trace, const Direction *own)
 {
     const Desc *d = trace->desc;
+    const Where w = place_of_optimizer(trace, trace->turn);
     bool any = false;
-    for (int i = 0; i < d->params.n; i++) any |= d->params.at[i]->directed;
-    for (int k = 0; k < d->direction->match.n; k++) {
+    for (int i = 0; i < d->params.n; i++) any |= updates(d, own, d->params.at[i]);
+    for (int k = 0; k < own->match.n; k++) {
         bool found = false;
         for (int i = 0; i < d->params.n; i++)
-            found |= d->params.at[i]->directed && matching_copies(d->direction->match.at[k], d->params.at[i]);
+            found |= updates(d, own, d->params.at[i]) && matching_copies(own->match.at[k], d->params.at[i]);
         if (!found)
-            err(place_of_optimizer(trace), "%s: no trained parameter has a name like '%s'; the names are %s",
-                d->direction->name, d->direction->match.at[k], names_of_parameters(d));
+            err(w, "%s: no trained parameter%s has a name like '%s'; the names are %s", own->name,
+                trace->turn ? " of the turn" : "", own->match.at[k], names_of_parameters(d));
     }
     if (!any)
-        err(place_of_optimizer(trace),
+        err(w,
             "%s: it takes the matrices inside nn.stack, and there are none; name its parameters: match = { "
             "\"*.weight\" }; the names are %s",
-            d->direction->name, names_of_parameters(d));
+            own->name, names_of_parameters(d));
 }
 
 /* What the function has computed no group can change. */
-static void check_groups_of_direction(const Trace *trace)
+static void check_groups_of_direction(const Trace *trace, const Direction *own)
 {
     const Desc *d = trace->desc;
-    for (int g = 0; d->direction->decays && g < d->groups.n; g++)
+    for (int g = 0; own->decays && g < d->groups.n; g++)
         for (int i = 0; i < d->params.n; i++)
-            if (d->groups.at[g].decays >= 0 && d->params.at[i]->directed &&
+            if (d->groups.at[g].decays >= 0 && updates(d, own, d->params.at[i]) &&
                 matching_copies(d->groups.at[g].match, d->params.at[i]))
                 err(place_of_quoted(trace, "groups", d->groups.at[g].match),
                     "%s has its weight decay in its update, which a group cannot change; leave decay out of the group "
                     "of '%s'",
-                    d->direction->name, d->groups.at[g].match);
-}
-
-static void check_direction(const Trace *trace)
-{
-    const Desc *d = trace->desc;
-    const Where w = place_of_optimizer(trace);
-    if (d->turns.n)
-        err(w, "%s is for descriptions without turns; give the turns optim.adamw or another", d->direction->name);
-    check_patterns(trace);
-    check_groups_of_direction(trace);
+                    own->name, d->groups.at[g].match);
 }
 
 /* ------------------------------------------------------------------ the entry */
@@ -208,9 +216,9 @@ static Node *direction_returned(lua_State *L, const Param *p)
     own.rank -= p->loops;
     memmove(own.dim, own.dim + p->loops, sizeof *own.dim * (size_t)own.rank);
     if (!t || !is_real(t->node->dtype) || !same_shape(t->node->shape, own))
-        err(place_of_optimizer(trace_of(L)),
+        err(place_of_optimizer(trace_of(L), trace_of(L)->turn),
             "%s: the function must return reals shaped like the gradient of %s, %s; found %s",
-            trace_of(L)->desc->direction->name, p->name, shape_text(own),
+            direction_of(trace_of(L)->desc, p->name)->name, p->name, shape_text(own),
             t ? format("%s %s", dtype_name(t->node->dtype), tensor_text(t)) : lua_text(L, -1));
     Node *n = t->node;
     lua_pop(L, 1);
@@ -224,7 +232,7 @@ static void trace_direction_of(lua_State *L, const Param *p)
     trace->directed = p;
     open_copies(trace, p);
     Node *g = clipped_gradient(trace->desc, of_this_copy(trace, gradient_node(p->name, F32, p->shape)));
-    lua_getfield(L, LUA_REGISTRYINDEX, FUNCTION);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, direction_of(trace->desc, p->name)->function);
     push_here(L, g);
     push_here(L, of_this_copy(trace, parameter_node(p->name, F32, p->shape)));
     push_surroundings(L, p);
@@ -234,20 +242,33 @@ static void trace_direction_of(lua_State *L, const Param *p)
     trace->directed = NULL;
 }
 
-void trace_direction(lua_State *L)
+/* An entry: that of the turn, if there are turns. */
+static void trace_updates(lua_State *L, const Direction *own)
 {
     Trace *trace = trace_of(L);
     Desc *d = trace->desc;
-    if (!d->direction || only_answers(d->options)) return;
-    check_direction(trace);
+    check_patterns(trace, own);
+    check_groups_of_direction(trace, own);
     Graph *g = begin_entry(trace, ENTRY_direction);
     for (int i = 0; i < d->params.n; i++)
-        if (d->params.at[i]->directed) trace_direction_of(L, d->params.at[i]);
+        if (updates(d, own, d->params.at[i])) trace_direction_of(L, d->params.at[i]);
     for (int i = 0; i < trace->states.n; i++)
         push(&g->outs, ((Output){OUT_STATE, trace->states.at[i].name, trace->states.at[i].node}));
     trace->graph = NULL;
     note_leaves(NULL);
     push(&d->graphs, g);
+}
+
+void trace_direction(lua_State *L)
+{
+    Trace *trace = trace_of(L);
+    const Desc *d = trace->desc;
+    if (only_answers(d->options)) return;
+    for (int k = 0; go_to_turn(trace, k); k++) {
+        const Direction *own = trace->turn ? trace->turn->direction : d->direction;
+        if (own) trace_updates(L, own);
+    }
+    trace->turn = NULL;
 }
 
 /* ------------------------------------------------------------------ for its function */

@@ -19,8 +19,8 @@ static void check_average(const Trace *trace)
     if (own && d->recipe.clip_weights > 0)
         err(w, "clip_weights limits what optim.schedule_free trains, not the mean of it; leave one of them out");
     if (own && d->options->target->device && precision_of(d->options).scaled)
-        err(w, "optim.schedule_free counts the updates that fp16 skips, which a GPU's host learns too late; take --precision "
-               "bf16");
+        err(w, "optim.schedule_free counts the updates that fp16 skips, which a GPU's host learns too late; take "
+               "--precision bf16");
     if (own && d->recipe.ema > 0) err(w, "optim.schedule_free has a mean of the weights already; leave ema out");
 }
 

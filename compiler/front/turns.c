@@ -86,6 +86,7 @@ static void read_turn(lua_State *L)
     Trace *trace = trace_of(L);
     Desc *d = trace->desc;
     const Lathe_recipe whole = d->recipe;
+    const Direction *const direction = d->direction;
     if (!lua_istable(L, -1))
         err(place_of_turns(trace),
             "a turn must be a table such as { loss = \"generator\", optimizer = optim.adam {} }, "
@@ -104,7 +105,9 @@ static void read_turn(lua_State *L)
     u.every = every_at(L, w);
     read_turn_settings(L);
     u.recipe = d->recipe;
+    u.direction = d->direction;
     d->recipe = whole;
+    d->direction = direction;
     push(&d->turns, u);
 }
 
@@ -155,6 +158,7 @@ void read_turn_list(lua_State *L)
         read_turn(L);
         lua_pop(L, 1);
     }
+    trace->desc->direction = NULL;
     check_every_step(trace);
     settle_moments(trace->desc);
 }

@@ -31,4 +31,9 @@ const char *name_of_entry(Entry entry, const char *turn)
     return turn ? format("%s_%s", name, turn) : name;
 }
 
+bool is_of_turn(const Graph *g, const char *turn)
+{
+    return g->turn && turn ? strcmp(g->turn, turn) == 0 : !g->turn && !turn;
+}
+
 bool trains(const Graph *g, const char *param) { return !g->of || lathe_in_scopes(g->of, param); }

@@ -193,6 +193,7 @@ typedef enum Product_end { PRODUCT_ENDS(LIST_MEMBER) } Product_end;
 Graph *graph_of(Entry entry);                               /* an empty one */
 const Entry_info *entry_of(const Graph *g);
 bool trains(const Graph *g, const char *param);             /* whether its gradients are of this parameter too */
+bool is_of_turn(const Graph *g, const char *turn);          /* NULL: of none */
 
 /* graph/intern.c */
 typedef struct Making {         /* of every new node */

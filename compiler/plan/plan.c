@@ -432,8 +432,11 @@ static void plan_shared(Plan *plan, const Desc *d)
 static int64_t inputs_in_call(const Module *m, const Program *p)
 {
     int64_t in = home_bytes(p, INPUTS);
-    for (int i = 0; p->graph->entry == ENTRY_direction && i < m->programs.n; i++)
-        if (m->programs.at[i]->graph->entry == ENTRY_train) in += round_up(home_bytes(m->programs.at[i], INPUTS), 64);
+    for (int i = 0; p->graph->entry == ENTRY_direction && i < m->programs.n; i++) {
+        const Program *q = m->programs.at[i];
+        const bool before = q->graph->entry == ENTRY_train && is_of_turn(q->graph, p->graph->turn);
+        if (before) in += round_up(home_bytes(q, INPUTS), 64);
+    }
     return in;
 }
 

@@ -62,7 +62,7 @@ static const char *told(const Desc *a, const Desc *b)
     if (!same_groups(a, b) || lathe_moments(&a->recipe) != lathe_moments(&b->recipe)) return NULL;
     if (a->recipe.bits != b->recipe.bits) return NULL;
     if ((a->recipe.layer_decay > 0) != (b->recipe.layer_decay > 0)) return NULL;
-    if (a->direction || b->direction || lathe_averages(&a->recipe) != lathe_averages(&b->recipe)) return NULL;
+    if (has_directions(a) || has_directions(b) || lathe_averages(&a->recipe) != lathe_averages(&b->recipe)) return NULL;
     for (int k = 0; (s = setting_at(k)); k++) {
         const char *value = said_value(s, &b->recipe);
         if (same_setting(s, &a->recipe, &b->recipe)) continue;

@@ -199,8 +199,10 @@ Step_time step_time(const Module *m, const Rates *r, const Program *turn)
 {
     Step_time t = {0};
     add_program(&t, turn, m, r);
-    for (int i = 0; i < m->programs.n; i++)
-        if (m->programs.at[i]->graph->entry == ENTRY_direction) add_program(&t, m->programs.at[i], m, r);
+    for (int i = 0; i < m->programs.n; i++) {
+        const Program *p = m->programs.at[i];
+        if (p->graph->entry == ENTRY_direction && is_of_turn(p->graph, turn->graph->turn)) add_program(&t, p, m, r);
+    }
     add_update(&t, m, r);
     return t;
 }

@@ -14,6 +14,7 @@
 #include "cuda/optim.h"
 #include "cuda/persistent.cuh"
 #include "cuda/ranks.h"
+#include "cuda/rates.h"
 #include "interface/names.h"
 #include "lathe_cuda.cuh"
 #include "step/device.h"
@@ -411,63 +412,9 @@ static void show(void *params)
     else gpu_show_average(o, gpu_place(params), &all, gpu_stream());
 }
 
-/* ------------------------------------------------------------------ the GPU's best rates */
-
-enum { SMALLEST = 64, LARGEST = 8192 }; /* matrices */
-
-static double timed(void (*work)(void *with), void *with)
-{
-    double seconds = 0, least = HUGE_VAL;
-    for (int i = 0; i < 4; i++) { /* the first is not counted */
-        gpu_begin(0);
-        work(with);
-        gpu_send(0, gpu_place(trainer.block), 8);
-        (void)gpu_sent(0, &seconds);
-        if (i > 0 && seconds < least) least = seconds;
-    }
-    return least;
-}
-
-static void copy_half(void *)
-{
-    gpu_copy(trainer.block, trainer.block + trainer.bytes / 2, trainer.bytes / 2, 1, trainer.bytes / 2);
-}
-
-/* The model's kind of products. */
-static Gemm_numbers numbers_of_model(void)
-{
-    const char *precision = trainer.model->precision;
-    if (trainer.model->real == LATHE_F64) return GEMM_F64;
-    if (strcmp(precision, "bf16") == 0) return GEMM_BF16;
-    if (strcmp(precision, "fp16") == 0) return GEMM_F16;
-    return strcmp(precision, "tf32") == 0 ? GEMM_TF32 : GEMM_F32;
-}
-
-static int bytes_of(Gemm_numbers n) { return n == GEMM_F64 ? 8 : n == GEMM_BF16 || n == GEMM_F16 ? 2 : 4; }
-
-static void multiply(void *with)
-{
-    Cuda_gemm *g = (Cuda_gemm *)with;
-    int64_t bytes = g->shape.M * g->shape.K * bytes_of(g->numbers);
-    char *at = (char *)gpu_place(trainer.block);
-    cuda_gemm(g, at, at + bytes, at + 2 * bytes, false, gpu_stream());
-}
-
 static void rates(double *copy, double *product)
 {
-    const Gemm_numbers numbers = numbers_of_model();
-    int64_t n = LARGEST;
-    *copy = (double)trainer.bytes / timed(copy_half, NULL);
-    *product = 0;
-    while (n >= SMALLEST && 3 * n * n * bytes_of(numbers) > trainer.bytes) n /= 2;
-    if (n < SMALLEST || !trainer.multiplies) return;
-    Cuda_gemm g = {"a large product", numbers, GEMM_END_NONE, {}, 0, {}};
-    g.shape.M = g.shape.N = g.shape.K = g.shape.a_m = g.shape.b_k = g.shape.c_m = n;
-    g.shape.a_k = g.shape.b_n = g.shape.c_n = 1;
-    *product = 2 * (double)n * (double)n * (double)n / timed(multiply, &g);
-    gpu_clear(trainer.block, trainer.bytes);
-    gpu_wait();
-    cuda_gemm_forget(&g);
+    gpu_rates(trainer.model, trainer.block, trainer.bytes, trainer.multiplies, copy, product);
 }
 
 /* ------------------------------------------------------------------ second ways */

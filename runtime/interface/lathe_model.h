@@ -188,6 +188,12 @@ static inline bool lathe_is_of_turn(const char *table, const char *name)
     return table && (strcmp(table, own[0]) == 0 || strcmp(table, own[1]) == 0);
 }
 
+/* An optimizer written in Lua: optim.muon; weight decay of what it updates; the others' lr in relation to lr. */
+typedef struct Lathe_direction {
+    const char *name;           /* NULL: there is none */
+    double decay, others;
+} Lathe_direction;
+
 /* A line of the description's train.turns.  Each step takes the turns in order; a turn computes the gradients of its
  * loss with respect to the parameters of its scopes, and updates them. */
 enum { LATHE_MAX_SCORES = 256 };    /* most losses and metrics */
@@ -197,6 +203,7 @@ typedef struct Lathe_turn {
     const char *name, *loss;
     const char *of;             /* its scopes, or parameters: "generator", "encoder, decoder" */
     int64_t every;              /* it is taken in each step whose number, from 1, is a multiple of this */
+    Lathe_direction direction;  /* of its optimizer */
     Lathe_recipe recipe;        /* only what lathe_is_of_turn() */
 } Lathe_turn;
 
@@ -439,7 +446,7 @@ typedef struct Lathe_model {
     int64_t parameter_count, flat_elements;         /* without and with padding; padding stays zero */
     int64_t frozen_elements;    /* the last of these, which no update changes: gradients and moments do not have them */
     int64_t directed_elements;  /* the last of the others, which the entry direction updates: they have no moments */
-    struct { const char *name; double decay, others; } direction; /* optim.muon; weight decay of these; the others' lr in relation to lr */
+    Lathe_direction direction;  /* without turns */
     int64_t in_blocks[LATHE_DTYPES];    /* how many of the last of these are stored in blocks of each type, in the order of types
                                          * (model/place.h): multiples of LATHE_BLOCK */
     int adapters;
@@ -464,6 +471,14 @@ typedef struct Lathe_model {
 
 static inline int64_t lathe_trained_elements(const Lathe_model *m) { return m->flat_elements - m->frozen_elements; }
 static inline int64_t lathe_moment_elements(const Lathe_model *m) { return lathe_trained_elements(m) - m->directed_elements; }
+
+/* That of the optimizer of a parameter. */
+static inline const Lathe_direction *lathe_direction_of(const Lathe_model *m, const Lathe_param *p)
+{
+    for (int k = 0; k < m->turns; k++)
+        if (lathe_in_scopes(m->turn[k].of, p->name)) return &m->turn[k].direction;
+    return &m->direction;
+}
 
 /* Whether a parameter has a gradient. */
 static inline bool lathe_is_trained(const Lathe_model *m, const Lathe_param *p) { return p->offset < lathe_trained_elements(m); }

@@ -30,6 +30,11 @@ const Lathe_entry *find_turn(const Lathe_model *m, Entry entry, const char *turn
     return NULL;
 }
 
+const Lathe_entry *entry_beside(const Lathe_model *m, Entry entry, const Lathe_entry *of)
+{
+    return of->turn ? find_turn(m, entry, of->turn) : find_entry(m, entry);
+}
+
 void check_entries(const Lathe_model *m)
 {
     int known = 0;

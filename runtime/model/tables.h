@@ -8,6 +8,7 @@
 const char *config_of(const Lathe_model *m);    /* " char", or "" if there is only one configuration */
 void check_entries(const Lathe_model *m);       /* asserts that model.c names rows of entries.def, each once */
 const Lathe_entry *find_entry(const Lathe_model *m, Entry entry);   /* NULL if there is none; of turns, the first */
+const Lathe_entry *entry_beside(const Lathe_model *m, Entry entry, const Lathe_entry *of); /* likewise, of the turn of `of` */
 const Lathe_entry *find_turn(const Lathe_model *m, Entry entry, const char *turn);  /* likewise, of a turn */
 const Lathe_entry *need_entry(const Lathe_model *m, Entry entry);   /* ends the program instead */
 #define FIRST_LOSS_SCALE 65536.0f /* of fp16 (step/scale.h) */

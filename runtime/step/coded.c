@@ -55,7 +55,8 @@ void make_code_table(Code_table *t, bool has_sign)
     }
     bug_if(n != CODES);
     qsort(t->codes.value, CODES, sizeof *t->codes.value, by_size_of_code);
-    for (int i = 0; i < CODES; i++) t->codes.middle[i] = i + 1 < CODES ? (t->codes.value[i] + t->codes.value[i + 1]) / 2 : INFINITY;
+    for (int i = 0; i < CODES; i++)
+        t->codes.middle[i] = i + 1 < CODES ? (t->codes.value[i] + t->codes.value[i + 1]) / 2 : INFINITY;
     for (t->codes.zero = 0; t->codes.value[t->codes.zero] != 0;) t->codes.zero++;
     fill_cells(t);
 }

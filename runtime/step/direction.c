@@ -26,16 +26,13 @@ void fill_direction(const Lathe_entry *e, char *in, const Pace *pace, int64_t up
         write_real(t->dtype, in + t->offset, 0, value_of_input(t->role, pace, update));
 }
 
-Lathe_call call_direction(const Lathe_model *m, const Memory *memory)
-{
-    return call_behind(memory, find_entry(m, ENTRY_direction), find_entry(m, ENTRY_train));
-}
+Lathe_call call_direction(const Turn *u, const Memory *memory) { return call_behind(memory, u->direction, u->entry); }
 
-void take_direction(const Lathe_model *m, const Memory *memory, const Pace *pace, int64_t update)
+void take_direction(const Turn *u, const Memory *memory, const Pace *pace, int64_t update)
 {
-    const Lathe_entry *e = find_entry(m, ENTRY_direction);
+    const Lathe_entry *e = u->direction;
     if (!e) return;
-    const Lathe_call call = call_direction(m, memory);
+    const Lathe_call call = call_direction(u, memory);
     void (*lap)(int) = rt_lap;
     fill_direction(e, (char *)call.in, pace, update);
     rt_lap = NULL; /* its kernels have numbers that train's have, too */

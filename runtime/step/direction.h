@@ -5,13 +5,13 @@
 #include "interface/lathe_model.h"
 #include "model/block.h"
 #include "model/safetensors.h"
-#include "step/optim.h"
+#include "step/turn.h"
 
 /* Replaces the gradients of the parameters that it updates by what is subtracted from them; update: from 0.  Does nothing
- * for a model without. */
+ * for a turn without. */
 void fill_direction(const Lathe_entry *e, char *in, const Pace *pace, int64_t update); /* its inputs alone */
-Lathe_call call_direction(const Lathe_model *m, const Memory *memory); /* behind train's inputs, which may serve again */
-void take_direction(const Lathe_model *m, const Memory *memory, const Pace *pace, int64_t update);
+Lathe_call call_direction(const Turn *u, const Memory *memory); /* behind train's inputs, which may serve again */
+void take_direction(const Turn *u, const Memory *memory, const Pace *pace, int64_t update);
 
 bool model_directs(const Lathe_model *m); /* it has states of its own to keep */
 /* Of several devices: all have those of the first; first: it is that. */

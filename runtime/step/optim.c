@@ -35,6 +35,7 @@ static double rate_of_layer(const Lathe_recipe *r, const Lathe_param *p, int64_t
 
 Rule rule_of(const Lathe_model *m, const Lathe_recipe *recipe, const Lathe_param *p, int64_t copy)
 {
+    const Lathe_direction *direction = lathe_direction_of(m, p);
     Rule r = {.lr_scale = 1, .decay = -1};
     bool decays = p->decay;
     char name[1024];
@@ -46,8 +47,8 @@ Rule rule_of(const Lathe_model *m, const Lathe_recipe *recipe, const Lathe_param
         if (g->frozen >= 0) r.frozen = g->frozen && !is_of_adapter(m, p);
     }
     if (!decays) r.decay = 0;
-    if (p->directed && decays && r.decay < 0) r.decay = m->direction.decay;
-    if (m->directed_elements && !p->directed) r.lr_scale *= m->direction.others;
+    if (p->directed && decays && r.decay < 0) r.decay = direction->decay;
+    if (direction->name && !p->directed) r.lr_scale *= direction->others;
     r.lr_scale *= rate_of_layer(recipe, p, copy);
     r.directed = p->directed;
     return r;

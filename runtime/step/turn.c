@@ -27,6 +27,7 @@ static void open_turn(Turn *u, const Lathe_model *m, const Lathe_turn *of, const
     u->every = of->every;
     u->entry = find_turn(m, ENTRY_train, of->name);
     bug_if(!u->entry);
+    u->direction = entry_beside(m, ENTRY_direction, u->entry);
     u->own = *run;
     take_turn_settings(&u->own, &of->recipe);
     u->recipe = &u->own;
@@ -43,6 +44,7 @@ void open_turns(Step_turns *all, const Lathe_model *m, const Lathe_recipe *run, 
     Turn *one = &all->at[0];
     one->every = 1;
     one->entry = need_entry(m, ENTRY_train);
+    one->direction = entry_beside(m, ENTRY_direction, one->entry);
     one->recipe = run;
     optimizer_init(&one->optimizer, m, run, moments);
 }

@@ -10,6 +10,7 @@ typedef struct Turn {
     int number;                 /* from 0 */
     int64_t every;
     const Lathe_entry *entry;   /* train; all turns have the same inputs at the same places */
+    const Lathe_entry *direction; /* of its optimizer, if that is written in Lua; else NULL */
     Lathe_recipe own;           /* the run's, with the turn's optimizer, schedule and clipping */
     const Lathe_recipe *recipe; /* that, or the run's */
     Optimizer optimizer;        /* of its parameters; all optimizers share the arrays of moments */

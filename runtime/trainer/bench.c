@@ -254,7 +254,7 @@ int bench_command(Trainer *t)
     if (t->inputs) take_inputs(t, e, m.call);
     weights_up(t->model, &m);
     optimizer_up(&u->optimizer);
-    ready_optimizers(t->model, &turns, &m);
+    ready_optimizers(&turns, &m);
     run_steps(&b, t, u, &m);
     if (t->json) print_object(&b, t->model, u->entry);
     else print_text(&b, t->model, u->entry);

@@ -215,10 +215,8 @@ static void take_from_device(const Saver *s)
     device_down(s->m->params, weight_bytes(m));
     copy_statistics(m, s->m);
     directions_down(m, s->m->state);
-    if (s->t->ranks) {
-        gather_ranks(s->t, s->o, s->m);
-        return;
-    }
+    if (s->t->ranks) gather_ranks(s->t, s->o, s->m);
+    if (s->t->ranks) return;
     device_down(s->m->moments, (int64_t)optimizer_bytes(m, &s->t->recipe));
     if (s->m->carried) device_down(s->m->state, s->m->state_bytes);
     if (s->m->carried) copy_carried(m, s->m->carried, s->m->state);

@@ -48,7 +48,7 @@ static char *rule_text(const Lathe_model *m, const Lathe_recipe *recipe, const L
         return word ? text_of("  (frozen, %s)", word) : text_of("  (frozen)");
     }
     char *rate = r.lr_scale != 1 ? text_of("  (rate × %g)", r.lr_scale) : text_of("%s", "");
-    if (p->directed) return text_of("%s  (%s, decay %g)", rate, m->direction.name, r.decay);
+    if (p->directed) return text_of("%s  (%s, decay %g)", rate, lathe_direction_of(m, p)->name, r.decay);
     if (r.decay < 0) return rate;
     return r.decay == 0 ? text_of("%s  (no decay)", rate) : text_of("%s  (decay %g)", rate, r.decay);
 }

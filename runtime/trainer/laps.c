@@ -7,6 +7,7 @@
 #include "base/words.h"
 #include "lathe_rt.h"
 #include "math/measure.h"
+#include "model/init.h"
 #include "model/tables.h"
 #include "step/entry.h"
 
@@ -77,13 +78,24 @@ static void add_row(Lap_times *p, Lathe_kernel k)
     p->row_of[k.lap - FIRST_LAP] = p->rows++;
 }
 
-/* All kernels of the entry direction, in one row. */
-static void add_direction(Lap_times *p, const Lathe_model *m)
+static const Lathe_direction *direction_of_entry(const Lathe_model *m, const Lathe_entry *e)
 {
-    const Lathe_entry *e = find_entry(m, ENTRY_direction);
-    double bytes = (double)m->directed_elements * dtype_size(m->real);
-    if (e)
-        add_row(p, (Lathe_kernel){LAP_DIRECTION, "direction", m->direction.name, "", "", e->flops, 2 * bytes, false});
+    for (int k = 0; e->turn && k < m->turns; k++)
+        if (strcmp(m->turn[k].name, e->turn) == 0) return &m->turn[k].direction;
+    return &m->direction;
+}
+
+/* All kernels of the entry direction, in one row. */
+static void add_direction(Lap_times *p, const Lathe_model *m, const Lathe_entry *train)
+{
+    const Lathe_entry *e = entry_beside(m, ENTRY_direction, train);
+    const Lathe_direction *d = direction_of_entry(m, train);
+    int64_t directed = 0;
+    if (!e) return;
+    for (const Lathe_param *q = m->param; q < m->param + m->params; q++)
+        if (q->directed && lathe_direction_of(m, q) == d) directed += copies_of_parameter(q) * copy_elements(q);
+    double bytes = 2 * (double)directed * dtype_size(m->real);
+    add_row(p, (Lathe_kernel){LAP_DIRECTION, "direction", d->name, "", "", e->flops, bytes, false});
 }
 
 /* The entry's kernels, and those of the optimizer. */
@@ -98,7 +110,7 @@ void open_laps(Lap_times *p, const Lathe_model *m, const Lathe_entry *e, const O
     p->row_of = must_alloc(sizeof *p->row_of * (size_t)(last - FIRST_LAP + 1));
     for (int i = 0; i < e->kernels; i++) add_row(p, e->kernel[i]);
     add_row(p, (Lathe_kernel){LAP_NORM, "gradient_norm", "norm of all gradients", "", "", 0, flat, false});
-    add_direction(p, m);
+    add_direction(p, m, e);
     add_row(p, (Lathe_kernel){LAP_UPDATE, "optimizer_step", "clipping, moments, decay, update", "", "", 0,
                               flat * 3 + 2 * (double)optimizer_bytes(m, r), false});
 }

@@ -50,10 +50,22 @@ static bool has_one(const Entry *entries, Entry e)
     return *entries == e;
 }
 
+/* Each lies behind the inputs of its train. */
+static int64_t largest_direction(const Lathe_model *m)
+{
+    int64_t most = 0;
+    for (const Lathe_entry *e = m->entry; e < m->entry + m->entries; e++) {
+        const Lathe_entry *direction = entry_beside(m, ENTRY_direction, e);
+        if (strcmp(e->name, "train") != 0 || !direction) continue;
+        int64_t bytes = align64(e->in_bytes) + call_bytes(direction);
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
 static int64_t largest_call(const Lathe_model *m, const Entry *entries)
 {
-    const Lathe_entry *direction = has_one(entries, ENTRY_direction) ? find_entry(m, ENTRY_direction) : NULL;
-    int64_t most = direction ? align64(find_entry(m, ENTRY_train)->in_bytes) + call_bytes(direction) : 0;
+    int64_t most = has_one(entries, ENTRY_direction) ? largest_direction(m) : 0;
     for (; *entries != NO_ENTRY; entries++) {
         const Lathe_entry *first = find_entry(m, *entries);
         for (int i = 0; first && i < m->entries; i++) /* those of all turns */
@@ -147,7 +159,8 @@ static void check_bits_and_layers(const Trainer *t)
     if (r->bits == 8 && t->model->turns)
         fail(EXIT_USAGE, NULL, "bits=8: moments are in 8 bits only without turns; leave it out");
     if (r->bits == 8 && gpus_of(t) > 1)
-        fail(EXIT_USAGE, NULL, "bits=8: moments are in 8 bits on one GPU only; set bits=32, of which each GPU keeps its part");
+        fail(EXIT_USAGE, NULL,
+             "bits=8: moments are in 8 bits on one GPU only; set bits=32, of which each GPU keeps its part");
     if (r->layer_decay > 0 && t->model->recipe.layer_decay == 0)
         fail(EXIT_USAGE, NULL, "layer_decay=%g: this trainer was built without it; rebuild with layer_decay in train",
              r->layer_decay);
@@ -162,7 +175,7 @@ static void check_optimizer(const Trainer *t, int64_t bytes)
              t->recipe.ema);
     if (t->recipe.optimizer == LATHE_SCHEDULE_FREE && (t->recipe.clip_weights > 0 || t->model->directed_elements))
         fail(EXIT_USAGE, NULL, "schedule_free goes neither with clip_weights nor beside %s; leave one of them out",
-             t->model->directed_elements ? t->model->direction.name : "a limit");
+             t->model->direction.name ? t->model->direction.name : "a limit");
     check_bits_and_layers(t);
     if (t->recipe.optimizer == LATHE_SCHEDULE_FREE && t->model->device && strcmp(t->model->precision, "fp16") == 0)
         fail(EXIT_USAGE, NULL,
@@ -195,7 +208,8 @@ static Parts parts_of_gpu(const Trainer *t, Parts p)
     const Lathe_model *m = t->model;
     if (gpus_of(t) == 1) return p;
     if (p.moments) p.moments = sharded_bytes(t, &m->recipe);
-    if (p.step) p.step = lathe_step_bytes(lathe_trained_elements(m), m->directed_elements, optimizer_runs(m), gpus_of(t));
+    if (p.step)
+        p.step = lathe_step_bytes(lathe_trained_elements(m), m->directed_elements, optimizer_runs(m), gpus_of(t));
     return p;
 }
 
@@ -216,7 +230,8 @@ static Parts needed_parts(const Trainer *t, bool optimizer, const Entry *entries
     if (optimizer) p.moments = (int64_t)optimizer_bytes(m, &t->recipe);
     if (optimizer) p.state += carried_bytes(m);
     if (optimizer && m->device && codes_moments(&t->recipe))
-        p.step = lathe_step_bytes(lathe_trained_elements(m), 0, optimizer_runs(m), 1) + lathe_coded_step_bytes(optimizer_runs(m));
+        p.step = lathe_step_bytes(lathe_trained_elements(m), 0, optimizer_runs(m), 1) +
+                 lathe_coded_step_bytes(optimizer_runs(m));
     int64_t slots = has_one(entries, ENTRY_slots) ? m->recipe.slots : 1;
     if (has_one(entries, ENTRY_decode)) p.generation = generation_bytes(m, &t->recipe, slots);
     return p;

@@ -168,7 +168,7 @@ int profile_command(Trainer *t)
     fill_teacher(t, &m, NULL);
     weights_up(t->model, &m);
     optimizer_up(&u->optimizer);
-    ready_optimizers(t->model, &turns, &m);
+    ready_optimizers(&turns, &m);
     open_laps(&p.laps, t->model, u->entry, &u->optimizer, &t->recipe, p.steps);
     p.laps.lists = t->trace != NULL;
     run_steps(&p, u, &m);

@@ -236,8 +236,8 @@ static Lathe_shards shards_of_run(const Trainer *t)
 {
     const char *wish = getenv("LATHE_NCCL_BUCKET");
     int64_t bytes = wish && atoll(wish) > 0 ? atoll(wish) : LATHE_BUCKET_BYTES;
-    return lathe_shards(lathe_trained_elements(t->model), t->model->directed_elements, bytes / dtype_size(t->model->real),
-                        gpus_of(t));
+    return lathe_shards(lathe_trained_elements(t->model), t->model->directed_elements,
+                        bytes / dtype_size(t->model->real), gpus_of(t));
 }
 
 /* Rank 0 has loaded parameters and data; only then do the others open their GPUs and choose algorithms for products. */

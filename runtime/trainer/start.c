@@ -105,7 +105,7 @@ static void tell_others(const Trainer *t)
     const Lathe_recipe *r = &t->recipe, *built = &t->model->recipe;
     bool differs = r->optimizer != built->optimizer || r->decay != built->decay || r->beta1 != built->beta1 ||
                    r->beta2 != built->beta2 || r->eps != built->eps || r->momentum != built->momentum;
-    if (t->model->directed_elements && differs)
+    if (t->model->direction.name && differs)
         note("optimizer, decay, beta1, beta2, eps and momentum change only the parameters that %s does not update",
              t->model->direction.name);
 }
@@ -142,7 +142,7 @@ static void give_arrays(Training *r)
     if (!r->t->resume && !r->t->ranks) optimizer_up(o);
     if (r->t->resume && !r->t->ranks) device_up(r->memory.moments, (int64_t)optimizer_bytes(m, &r->t->recipe));
     if ((r->t->resume || m->statistics) && !r->t->ranks) device_up(r->memory.state, r->memory.state_bytes);
-    ready_optimizers(m, &r->turns, &r->memory);
+    ready_optimizers(&r->turns, &r->memory);
 }
 
 static void fill_arrays(Training *r)

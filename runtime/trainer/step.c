@@ -148,7 +148,7 @@ static void turn_here(const Trainer *t, Turn *u, const Lathe_call *call, const M
         if (o->average) pace.averaged = averaged_share(o, u->recipe, update);
         if (note_before_update(t->histograms, u, m, s->number, 1 / scale)) LAP(LAP_ASIDE);
         clip_directed(o, call->grads, &pace);
-        take_direction(t->model, m, &pace, update);
+        take_direction(u, m, &pace, update);
         optimizer_step(o, m->params, call->grads, update, &pace);
     }
     if (isfinite(s->loss)) s->skipped = adapt_loss_scale(&o->loss_scale, isfinite(s->norm));
@@ -255,12 +255,12 @@ Step take_step(const Trainer *t, Step_turns *turns, const Memory *m, int64_t num
     return all;
 }
 
-void ready_optimizers(const Lathe_model *model, const Step_turns *turns, const Memory *m)
+void ready_optimizers(const Step_turns *turns, const Memory *m)
 {
-    const Lathe_entry *direction = find_entry(model, ENTRY_direction);
-    const Lathe_call call = direction ? call_direction(model, m) : (Lathe_call){0};
     for (int k = 0; on_device() && k < turns->n; k++) {
-        device_in_use()->optimizer(k, &turns->at[k].optimizer, m->moments, m->step, direction, &call);
+        const Turn *u = &turns->at[k];
+        const Lathe_call call = u->direction ? call_direction(u, m) : (Lathe_call){0};
+        device_in_use()->optimizer(k, &u->optimizer, m->moments, m->step, u->direction, &call);
         device_must_work();
     }
 }

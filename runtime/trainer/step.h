@@ -22,7 +22,7 @@ typedef struct Step { /* results of an optimizer step, or of a turn of it */
     Loss_scale loss_scale; /* behind it */
 } Step;
 
-void ready_optimizers(const Lathe_model *model, const Step_turns *turns, const Memory *m); /* before the first step */
+void ready_optimizers(const Step_turns *turns, const Memory *m); /* before the first step */
 /* A turn of a step, on the inputs at m->call: gradients, norm, clipping, update.  If loss or norm is not finite, it and
  * all later ones leave the parameters unchanged.  begin_turn has used the inputs when it returns; end_turn returns the
  * result of the oldest turn begun, and must be called when turn_must_end. */

@@ -1,4 +1,4 @@
--- Turns have optimizers of the runtime.
+-- An optimizer in Lua updates parameters of its turn alone, and this one has no matrices in a stack.
 
 return {
   config = { batch = 4, wide = 3 },
@@ -8,5 +8,5 @@ return {
     return { squares = (y * y):mean(), sum = nn.scope("other", nn.linear, input.x, { out = 1 }):mean() }
   end,
   data = data.arrays {},
-  train = { turns = { { loss = "squares", of = "layer", optimizer = optim.muon {} }, { loss = "sum", of = "other" } } },
+  train = { turns = { { loss = "squares", of = "layer" }, { loss = "sum", of = "other", optimizer = optim.muon {} } } },
 }

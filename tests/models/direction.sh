@@ -27,6 +27,39 @@ must "$LATHE" build models/gpt.lua --config char --set layers=2 --set width=24 -
 must "$TMP/adamw/trainer" train --data "$TMP/text" --tokenizer chars --steps 3 --out "$TMP/other"
 refuse 3 'optimizer' "$trainer" train --resume --out "$TMP/other" --steps 5
 
+# ---- in turns: one turn of everything is what there is without turns; each of two has its own
+cat >"$TMP/turns.lua" <<'END'
+local muon = optim.muon { lr = 0.02, decay = 0.1, others = optim.adamw { lr = 0.005 } }
+return {
+  config = { batch = 4, wide = 6, turns = 0 },
+  inputs = { x = { "f32", "wide" } },
+  forward = function(c, input)
+    local y = nn.scope("body", function() return nn.stack(2, input.x, function(x) return nn.tanh(nn.linear(x, { name = "up", out = c.wide })) end) end)
+    local z = nn.scope("head", nn.linear, y, { name = "out", out = 3 })
+    local a, b = (z * z):mean(), (y * y):mean()
+    if c.turns == 0 then return a end
+    return c.turns == 1 and { all = a } or { first = a, second = b }
+  end,
+  data = data.arrays {},
+  train = function(c)
+    if c.turns == 0 then return { optimizer = muon, steps = 30, clip = 0.5 } end
+    return { steps = 30, clip = 0.5, turns = c.turns == 1 and { { loss = "all", of = { "body", "head" }, optimizer = muon } } or
+      { { loss = "first", of = "head", optimizer = optim.lamb {} }, { loss = "second", of = "body", optimizer = muon, every = 2 } } }
+  end,
+}
+END
+mkdir "$TMP/arrays"
+{ printf "\223NUMPY\1\0\166\0%-117s\n" "{'descr': '|u1', 'fortran_order': False, 'shape': (90, 6), }"; printf "$(awk 'BEGIN { for (i = 0; i < 540; i++) printf "\\%03o", (i * 31 + int(i / 7) * 5) % 4 }')"; } >"$TMP/arrays/x.npy"
+for turns in 0 1 2; do
+    must "$LATHE" build "$TMP/turns.lua" --set turns=$turns -o "$TMP/turns$turns"
+    must "$TMP/turns$turns/trainer" train --data "$TMP/arrays" --out "$TMP/run$turns" --save-every 15 --keep-last 0
+done
+for file in model optimizer directions; do cmp "$TMP/run0/checkpoints/latest/$file.safetensors" "$TMP/run1/checkpoints/latest/$file.safetensors"; done
+must "$TMP/turns2/trainer" train --resume="$TMP/run2/checkpoints/step-15" --out "$TMP/run3"
+for file in model optimizer directions; do cmp "$TMP/run2/checkpoints/latest/$file.safetensors" "$TMP/run3/checkpoints/latest/$file.safetensors"; done
+must "$TMP/turns2/trainer" profile --turn second --steps 2
+grep -q ' 1 .* direction  *optim.muon' "$TMP/said" || tell "no row of the second turn's direction"
+
 # ---- clipping by value, parameters in 16 bits, adapters
 build --set clip_value=0.01 -o "$TMP/clipped"
 must "$TMP/clipped/trainer" train --data "$TMP/text" --tokenizer chars --steps 5 --out "$TMP/clipped-run"

@@ -47,6 +47,6 @@ of_ranks free 1e-4 "$TMP/free.lua"
 # shellcheck disable=SC2086
 set -- muon6 muon.one $usual --steps 8
 mistake runtime/cuda/ranks.cu 'if (lathe_is_directed(&ranks.shards, k))' 'if (lathe_is_directed(&ranks.shards, k) && !stream)' "$@"
-mistake runtime/cuda/ranks.cu 'gpu_show_average(o, params, &own, stream);' '' "$@"
+mistake runtime/cuda/ranks.cu 'gpu_show_average(o, params, &own, stream);' 'if (!stream) gpu_show_average(o, params, &own, stream);' "$@"
 mistake runtime/cuda/direction.cu 'write_to(to.scale, step->rates.scale);' 'write_to(to.scale, 1);' "$@"
 [ "$failed" = 0 ] || exit 1

@@ -23,6 +23,9 @@ static const char *const models[] = {
     "tests/models/turns.lua --set normal=true --set drawn=true --set batch=4 --set accumulate=2",
     "models/forecast.lua --set past=20 --set ahead=3 --set channels=2 --set patch=8 --set patch_stride=4 --set width=12"
     " --set hidden=10 --set layers=2 --set batch=3",
+    "tests/models/directed.lua",
+    "tests/models/directed.lua --set kind=adafactor",
+    "tests/models/directed.lua --set kind=lamb --precision bf16",
     "tests/lua/batchnorm.lua --set accumulate=2",
     "tests/lua/batchnorm.lua --precision bf16",
 };

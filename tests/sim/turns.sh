@@ -1,5 +1,5 @@
 # turns.sh: a model that trains in turns (tests/models/turns.lua), by the trainer for a GPU in the simulator beside the CPU's: losses of
-# 20 steps, micro-batches, evaluations; resumed in the middle to the same bytes, with streams that get ahead of each other; the plan's
+# 20 steps, micro-batches, evaluations; with optimizers in Lua, too; resumed in the middle to the same bytes, with streams that get ahead of each other; the plan's
 # bytes and no other; bench and profile of each turn; a turn that diverges stops the updates of all; several GPUs are refused.
 set -eu
 . tests/sim/libraries
@@ -29,25 +29,35 @@ both() {
     gpu=$TMP/$name/trainer
 }
 
-both turns tests/models/turns.lua --set normal=true --set drawn=true --set batch=4 --set accumulate=2 --set steps=20
-must "$TMP/turns-cpu/trainer" train --data "$TMP/data" --out "$TMP/a"
-SIM_TAKEN=1 must "$gpu" train --data "$TMP/data" --out "$TMP/b" --save-every 7 --keep-last 0
-planned=$(sed -n '1s/^[^:]*: \([0-9,]*\) bytes.*/\1/p' "$TMP/turns/plan.txt" | tr -d ,)
-grep -q "^sim: $planned bytes are taken" "$TMP/said" || tell "not the $planned bytes of the plan"
-same "$TMP/a" "$TMP/b" 1e-4
-SIM_EARLY=1 must "$gpu" train --resume="$TMP/b/checkpoints/step-7" --out "$TMP/c"
-for file in model optimizer; do
-    cmp "$TMP/b/checkpoints/step-20/$file.safetensors" "$TMP/c/checkpoints/step-20/$file.safetensors" || tell "resumed to other bytes"
-done
-SIM_REFUSES=graph must "$gpu" train --data "$TMP/data" --out "$TMP/d"
-for file in model optimizer; do
-    cmp "$TMP/b/checkpoints/step-20/$file.safetensors" "$TMP/d/checkpoints/step-20/$file.safetensors" || tell "other bytes without graphs"
-done
-for turn in discriminator generator encoding; do
-    must "$gpu" bench --turn $turn --steps 4
-    must "$gpu" profile --turn $turn --steps 1
-    grep -q ' optimizer_step ' "$TMP/said" || tell "profile of $turn"
-done
+# in_turns NAME DESCRIPTION FILES…: those that its checkpoint has
+in_turns() {
+    both "$1" "$2" --set normal=true --set drawn=true --set batch=4 --set accumulate=2 --set steps=20
+    rm -rf "$TMP/a" "$TMP/b" "$TMP/c" "$TMP/d"
+    shift 2
+    must "$TMP/$name-cpu/trainer" train --data "$TMP/data" --out "$TMP/a"
+    SIM_TAKEN=1 must "$gpu" train --data "$TMP/data" --out "$TMP/b" --save-every 7 --keep-last 0
+    planned=$(sed -n '1s/^[^:]*: \([0-9,]*\) bytes.*/\1/p' "$TMP/$name/plan.txt" | tr -d ,)
+    grep -q "^sim: $planned bytes are taken" "$TMP/said" || tell "not the $planned bytes of the plan"
+    same "$TMP/a" "$TMP/b" 1e-4
+    SIM_EARLY=1 must "$gpu" train --resume="$TMP/b/checkpoints/step-7" --out "$TMP/c"
+    SIM_REFUSES=graph must "$gpu" train --data "$TMP/data" --out "$TMP/d"
+    for file in "$@"; do
+        cmp "$TMP/b/checkpoints/step-20/$file.safetensors" "$TMP/c/checkpoints/step-20/$file.safetensors" || tell "resumed to other bytes"
+        cmp "$TMP/b/checkpoints/step-20/$file.safetensors" "$TMP/d/checkpoints/step-20/$file.safetensors" || tell "other bytes without graphs"
+    done
+    for turn in discriminator generator encoding; do
+        must "$gpu" bench --turn $turn --steps 4
+        must "$gpu" profile --turn $turn --steps 1
+        grep -q ' optimizer_step ' "$TMP/said" || tell "profile of $turn"
+    done
+}
+
+in_turns turns tests/models/turns.lua model optimizer
+sed 's/optimizer = optim.sgd {.*nesterov = true }/optimizer = optim.muon { match = { "*up.weight", "*out.weight" }, others = optim.sgd { lr = 0.05, momentum = 0.9 } }/
+    s/optimizer = optim.adamw { lr = 1e-2, decay = 0.1 }/optimizer = optim.lamb { lr = 1e-2, decay = 0.1 }/' tests/models/turns.lua >"$TMP/owns.lua"
+in_turns owns "$TMP/owns.lua" model optimizer directions
+grep -q ' 1 .* direction  *optim.lamb' "$TMP/said" || tell "no row of the last turn's direction"
+
 # ---- the first turn overflows, and the others would not: nothing is updated any more, so the parameters that are kept are the CPU's
 awk '/name = "encoding"/ { next }
      /loss = "discriminator"/ { print "{ name = \"encoding\", loss = \"encoder\", of = \"encoder\", optimizer = optim.sgd { lr = 1e20 } }," }
