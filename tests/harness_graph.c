@@ -64,7 +64,7 @@ Desc *describe_graphs(int n, Graph *const *graphs)
         graph_roots(graphs[g], &roots);
         nodes_at(NULL, roots.at, roots.n, &nodes);
         for (int i = 0; i < nodes.n; i++) {
-            if (nodes.at[i]->op == OP_parameter) add_param(d, nodes.at[i]);
+            if (nodes.at[i]->op == OP_parameter || nodes.at[i]->op == OP_gradient) add_param(d, nodes.at[i]);
             if (nodes.at[i]->op == OP_input || nodes.at[i]->op == OP_state) add_leaf(d, nodes.at[i]);
         }
         push(&d->graphs, graphs[g]);

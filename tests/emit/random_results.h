@@ -30,18 +30,28 @@ static Value feed(void *user, const Node *leaf)
     return v;
 }
 
-static Value value_of(const char *name, DType t, int rank, const int64_t *dim)
+static Value value_of(Op op, const char *name, DType t, int rank, const int64_t *dim)
 {
     uint64_t seed = 1;
-    Node leaf = {.name = name, .dtype = t, .shape = shape_of(rank, dim)};
+    Node leaf = {.op = op, .name = name, .dtype = t, .shape = shape_of(rank, dim)};
     return feed(&seed, &leaf);
 }
 
 static void feed_tensors(int n, const Lathe_tensor *list, char *to)
 {
     for (int k = 0; k < n; k++) {
-        Value v = value_of(list[k].name, (DType)list[k].dtype, list[k].rank, list[k].dim);
+        Value v = value_of(OP_input, list[k].name, (DType)list[k].dtype, list[k].rank, list[k].dim);
         for (int64_t i = 0; i < elements(v.shape); i++) set_element(list[k].dtype, to + list[k].offset, i, v.at[i]);
+    }
+}
+
+static void feed_gradients(Live *l)
+{
+    for (int k = 0; k < l->model->params; k++) {
+        const Lathe_param *p = &l->model->param[k];
+        Value v = value_of(OP_gradient, p->name, F32, p->rank, p->dim);
+        for (int64_t i = 0; i < param_elements(p); i++)
+            set_element(l->model->real, l->grads, flat_place(p, i), v.at[i]);
     }
 }
 
@@ -49,11 +59,12 @@ static void feed_live(Live *l, int entry)
 {
     for (int k = 0; k < l->model->params; k++) {
         const Lathe_param *p = &l->model->param[k];
-        write_param(l, p, value_of(p->name, F32, p->rank, p->dim).at);
+        write_param(l, p, value_of(OP_parameter, p->name, F32, p->rank, p->dim).at);
     }
     feed_tensors(l->model->states, l->model->state, l->state);
     feed_tensors(l->model->entry[entry].inputs, l->model->entry[entry].input, l->room[entry].in);
     memset(l->grads, 0, (size_t)(l->model->flat_elements * (l->model->real == LATHE_F64 ? 8 : 4)));
+    if (same(l->model->entry[entry].name, name_of_entry(ENTRY_direction, NULL))) feed_gradients(l);
 }
 
 /* ------------------------------------------------------------------ one graph's results */

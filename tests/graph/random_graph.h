@@ -2,7 +2,8 @@
  *
  *   Graph *random_graph(seed)            named outputs of every type, states, the loss first
  *   Graph *random_loss_graph(seed)       a differentiable loss over parameters; wants_grads is set
- *   Graph *random_graph_apart(seed, count)   one or the other, its leaves and itself named by its seed
+ *   Graph *random_direction_graph(seed)  outputs that take the place of gradients, as of the entry direction
+ *   Graph *random_graph_apart(seed, count)   one of these, its leaves and itself named by its seed
  *   random_feed                          a Feed: values by a leaf's name and &seed
  *   count_coverage(g)                    adds what g holds to `coverage` and `covered`; print_coverage() tells
  *
@@ -175,14 +176,70 @@ static Graph *rg_graph(uint64_t seed, bool smooth)
     return m.g;
 }
 
+/* ------------------------------------------------------------------ graphs of the entry direction */
+
+static Node *rg_of_copy(Loop *l, Node *n) { return l ? loop_x(l, n) : n; }
+
+/* What comes in the place of a gradient, and a state beside it: of each copy in a loop, or of all at once.  The leaves
+ * outside stay in the pool, so that others read a gradient that is replaced. */
+static void rg_direct(Maker *m, int k)
+{
+    char *name = format("d%d", k), *moment = format("moment%d", k);
+    Shape own = rg_shape(m, 2, 40), whole = {.rank = own.rank + 1, .dim = {1 + rg_below(m, 4)}};
+    bool copies = rg_chance(m, 0.5), states = rg_chance(m, 0.5);
+    memcpy(whole.dim + 1, own.dim, sizeof *own.dim * (size_t)own.rank);
+    if (!copies) whole = own;
+    Node *gradient = gradient_node(name, F32, whole), *old = state_node(moment, F32, whole);
+    rg_push(m, gradient, 6);
+    Loop *l = copies ? loop_open("copy", whole.dim[0], false) : NULL;
+    m->depth += copies;
+    const int first = m->pool.n;
+    rg_push(m, rg_of_copy(l, gradient), 6);
+    if (rg_chance(m, 0.5)) rg_push(m, rg_of_copy(l, parameter_node(name, F32, whole)), 6);
+    if (states) rg_push(m, rg_of_copy(l, old), 6);
+    rg_some(m, 2 + rg_below(m, 6));
+    Node *new = map2(OP_add, rg_small(rg_real_of(m, own), 3).n, rg_of_copy(l, gradient)), *kept = NULL;
+    if (states)
+        kept = map2(OP_add, map2(OP_mul, rg_of_copy(l, old), rg_number(0.5, new)), rg_small(rg_real_of(m, own), 3).n);
+    m->depth -= copies;
+    if (copies) {
+        rg_yield(l, new);
+        if (states) rg_yield(l, kept);
+        loop_close(l);
+        new = loop_stack(l, new);
+        if (states) kept = loop_stack(l, kept);
+        m->pool.n = first;
+    }
+    rg_out(m, OUT_GRAD, name, new);
+    if (states) rg_out(m, OUT_STATE, moment, kept);
+}
+
+static inline Graph *random_direction_graph(uint64_t seed)
+{
+    Maker m = {.rng = rng_of(seed), .g = NEW(Graph)};
+    m.g->entry = ENTRY_direction;
+    m.g->name = entry_of(m.g)->name;
+    rg_out(&m, OUT_VALUE, "loss", NULL);
+    rg_leaf(&m);
+    rg_push(&m, input_node("ids", I32, rg_shape(&m, 2, 20)), 0);
+    rg_some(&m, 4 + rg_below(&m, 10));
+    for (int k = 1 + rg_below(&m, 4); k-- > 0;) rg_direct(&m, k);
+    for (int i = 0; i < m.pool.n; i++)
+        if (!m.pool.at[i].used && !is_real(m.pool.at[i].n->dtype))
+            rg_out(&m, OUT_VALUE, format("out%d", i), m.pool.at[i].n);
+    m.g->outs.at[0].node = rg_loss(&m);
+    return m.g;
+}
+
 static inline Graph *random_graph(uint64_t seed) { return rg_graph(seed, false); }
 static inline Graph *random_loss_graph(uint64_t seed) { return rg_graph(seed, true); }
 
-/* Values by name and *(uint64_t *)user; reals between -1.5 and 1.5, integers below 50. */
+/* Values by name and *(uint64_t *)user; reals between -1.5 and 1.5, integers below 50.  A gradient has others than its
+ * parameter. */
 static inline Value random_feed(void *user, const Node *leaf)
 {
     Value v = {.shape = leaf->shape, .at = NEW_ARRAY(double, elements(leaf->shape))};
-    Rng r = rng_of(hash_bytes(leaf->name, strlen(leaf->name), *(uint64_t *)user));
+    Rng r = rng_of(hash_bytes(leaf->name, strlen(leaf->name), *(uint64_t *)user + (leaf->op == OP_gradient)));
     for (int64_t i = 0; i < elements(v.shape); i++)
         v.at[i] =
             is_real(leaf->dtype) ? (float)(3 * uniform(&r) - 1.5) : (double)below(&r, leaf->dtype == BOOL ? 2 : 50);
@@ -244,21 +301,25 @@ static Node *rg_renamed(Rewrite *r, Node *old)
     case OP_input: return input_node(format("%s.%s", prefix, old->name), old->dtype, old->shape);
     case OP_parameter: return parameter_node(format("%s.%s", prefix, old->name), old->dtype, old->shape);
     case OP_state: return state_node(format("%s.%s", prefix, old->name), old->dtype, old->shape);
+    case OP_gradient: return gradient_node(format("%s.%s", prefix, old->name), old->dtype, old->shape);
     default: return NULL;
     }
 }
 
-/* Odd seeds have a loss to differentiate, even ones outputs of every kind. */
+/* Of 20 seeds in a row one has directions, so that the description's entries have names of their own; the other odd ones
+ * have a loss to differentiate, even ones outputs of every kind. */
 static inline Graph *random_graph_apart(uint64_t seed, bool count)
 {
-    Graph *g = seed % 2 ? random_loss_graph(seed) : random_graph(seed);
+    const bool directs = seed % 20 == 19;
+    Graph *g = directs ? random_direction_graph(seed) : seed % 2 ? random_loss_graph(seed) : random_graph(seed);
     if (count) count_coverage(g);
-    g->name = format("g%llu", (unsigned long long)seed);
-    g->entry = NO_ENTRY;
-    Rewrite r = {.before = rg_renamed, .user = (void *)g->name};
+    const char *own = format("g%llu", (unsigned long long)seed);
+    if (!directs) g->name = own, g->entry = NO_ENTRY;
+    Rewrite r = {.before = rg_renamed, .user = (void *)own};
     rewrite_graph(&r, g);
     for (int i = 0; i < g->outs.n; i++)
-        if (g->outs.at[i].kind == OUT_STATE) g->outs.at[i].name = format("%s.%s", g->name, g->outs.at[i].name);
+        if (g->outs.at[i].kind == OUT_STATE || (directs && g->outs.at[i].kind == OUT_GRAD))
+            g->outs.at[i].name = format("%s.%s", own, g->outs.at[i].name);
     return g;
 }
 
