@@ -230,8 +230,6 @@ char *grouped_text(int64_t n)
     return out;
 }
 
-char *plain_number(double x) { return isnan(x) ? text_of("nan") : text_of("%g", x); }
-
 void print_padded(FILE *f, const char *s, int width)
 {
     for (const char *at = s; *at; at++) width -= (*at & 0xc0) != 0x80;

@@ -48,7 +48,6 @@ char *shell_word(const char *text);                                          /* 
 const char *nearest_word(const char *word, const char *const *words, int n); /* by edit distance, or NULL */
 char *bytes_text(int64_t bytes);                                             /* "1.4 GB" */
 char *grouped_text(int64_t n);                                               /* "1,115,394" */
-char *plain_number(double x);                                                /* six digits; a NaN has no sign */
 void print_padded(FILE *f, const char *s, int width);                        /* width counts characters, not bytes */
 void print_json(json_t *all);                   /* one line on stdout; takes the reference */
 bool parse_count(const char *s, int64_t *n);    /* decimal, whole string, also 1e6 */

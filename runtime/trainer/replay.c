@@ -219,6 +219,8 @@ static char *iterations_text(const Birth *b)
     return all;
 }
 
+static char *value_text(double x) { return isnan(x) ? text_of("nan") : text_of("%.6g", x); }
+
 static char *subscripts_text(const Lathe_operand *o, const int64_t *at)
 {
     char *s = text_of("%s", "");
@@ -230,8 +232,8 @@ static char *subscripts_text(const Lathe_operand *o, const int64_t *at)
 static char *range_text(const Look *l)
 {
     int64_t bad = l->nans + l->infinities;
-    char *finite = bad == l->elements ? text_of("no finite number")
-                                      : text_of("%s to %s", plain_number(l->low), plain_number(l->high));
+    char *finite =
+        bad == l->elements ? text_of("no finite number") : text_of("%s to %s", value_text(l->low), value_text(l->high));
     return bad ? text_of("%s, and %s nan, %s infinite", finite, grouped_text(l->nans), grouped_text(l->infinities))
                : finite;
 }
@@ -248,7 +250,7 @@ static void print_birth(const Birth *b)
     show(stdout, "  layer      %s%s%s\n", *k->path ? k->path : "(the model itself)", *turns ? ", " : "", turns);
     show(stdout, "  tensor     %s: %s nan, %s infinite of %s, the first at %s is %s\n", operand_text(b->made),
          grouped_text(b->look.nans), grouped_text(b->look.infinities), grouped_text(b->look.elements),
-         subscripts_text(b->made, b->look.first), plain_number(b->look.first_value));
+         subscripts_text(b->made, b->look.first), value_text(b->look.first_value));
     for (const Lathe_operand *o = first; o < watch.with->operand + watch.with->operands && o->lap == first->lap; o++)
         if (!o->written) show(stdout, "  input      %s: %s\n", operand_text(o), range_text(&b->input[o - first]));
 }
@@ -281,7 +283,7 @@ static json_t *birth_json(const Birth *b)
 
 static void print_births(int64_t step, Step s)
 {
-    show(stdout, "step %lld: loss %s, gradient norm %s\n", (long long)step, plain_number(s.loss), plain_number(s.norm));
+    show(stdout, "step %lld: loss %s, gradient norm %s\n", (long long)step, value_text(s.loss), value_text(s.norm));
     if (!watch.births) return;
     show(stdout, "the first tensor that is not finite:\n");
     for (int i = 0; i < watch.births; i++) {
@@ -327,7 +329,7 @@ static void check_parameter(const Trainer *t, const Lathe_param *p, const void *
             fail(EXIT_DATA, t->weights ? t->weights : NULL,
                  "the weights are not finite before the step: element %lld of %s (%s) is %s; replay the step that made "
                  "it, from an earlier checkpoint",
-                 (long long)i, name, p->where, plain_number(x));
+                 (long long)i, name, p->where, value_text(x));
         }
 }
 

@@ -101,13 +101,11 @@ bool has_diverged(const Step *s) { return !isfinite(s->loss) || (!isfinite(s->no
 
 char *divergence_text(const Step *s, const char *turn)
 {
-    char *loss = plain_number(s->loss), *norm = plain_number(s->norm);
     char *of = turn ? text_of(" of turn %s", turn) : text_of("%s", "");
-    char *text = isfinite(s->loss)
-                     ? text_of("expected a finite gradient norm%s, found norm %s (the loss is %s)", of, norm, loss)
-                     : text_of("expected a finite loss%s, found loss %s and gradient norm %s", of, loss, norm);
-    free(loss);
-    free(norm);
+    char *text =
+        isfinite(s->loss)
+            ? text_of("expected a finite gradient norm%s, found norm %g (the loss is %g)", of, s->norm, s->loss)
+            : text_of("expected a finite loss%s, found loss %g and gradient norm %g", of, s->loss, s->norm);
     free(of);
     return text;
 }
@@ -187,15 +185,13 @@ void begin_turn(const Trainer *t, Turn *u, const Memory *m, int64_t number, doub
     steps.begun++;
 }
 
-Step end_turn(void)
+/* printf has a sign for NaN, which means nothing. */
+static double without_sign(double x) { return isnan(x) ? (double)NAN : x; }
+
+static void take_from_device(Step *s, int64_t slot)
 {
-    const int64_t slot = steps.ended % MOST_BEGUN;
-    Step *s = &steps.at[slot];
     Step_result got;
     Bad_id bad;
-    bug_if(turns_begun() == 0);
-    steps.ended++;
-    if (!on_device()) return *s;
     bool fine = device_in_use()->end_step(&got, &bad);
     device_must_work();
     if (!fine) refuse_id(steps.entry[slot], &bad);
@@ -208,6 +204,17 @@ Step end_turn(void)
     s->forward = got.forward;
     s->backward = got.backward;
     s->update = got.update;
+}
+
+Step end_turn(void)
+{
+    const int64_t slot = steps.ended % MOST_BEGUN;
+    Step *s = &steps.at[slot];
+    bug_if(turns_begun() == 0);
+    steps.ended++;
+    if (on_device()) take_from_device(s, slot);
+    s->loss = without_sign(s->loss);
+    s->norm = without_sign(s->norm);
     return *s;
 }
 
