@@ -152,7 +152,8 @@ static void time_kernel(Run *r, const Kernel *k)
 
 static void add_part(Step_time *t, Time_part p, const Rates *r)
 {
-    p.seconds = p.calls * seconds_of(&p.work, r);
+    if (r->gpu) time_on_gpu(&p, r);
+    else p.seconds = p.calls * seconds_of(&p.work, r);
     t->seconds += p.seconds;
     push(&t->parts, p);
 }
@@ -201,7 +202,8 @@ Step_time step_time(const Module *m, const Rates *r, const Program *turn)
     add_program(&t, turn, m, r);
     for (int i = 0; i < m->programs.n; i++)
         if (m->programs.at[i]->graph->entry == ENTRY_direction) add_program(&t, m->programs.at[i], m, r);
-    add_update(&t, m, r);
+    if (r->gpu) time_update_on_gpu(&t, m, r->gpu);
+    else add_update(&t, m, r);
     return t;
 }
 
