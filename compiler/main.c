@@ -110,19 +110,13 @@ static void refuse_plan(const Module *m)
     const Options *o = &line_of.options;
     if (o->gpus > 1 && !o->target->device) usage_error("--gpus %lld: that is for --target cuda", (long long)o->gpus);
     if (o->gpus > 1 && m->desc->one_gpu) usage_error("--gpus %lld: %s", (long long)o->gpus, m->desc->one_gpu);
-    if (o->time && o->target->device)
-        usage_error("--time: times are predicted for --target cpu, on the machine that this runs on");
+    if (o->gpu && (!o->time || !o->target->device)) usage_error("--gpu %s: that is for --time --target cuda", o->gpu);
+    if (o->time && o->target->device && (!o->gpu || !gpu_named(o->gpu)))
+        usage_error("--time: expected the --gpu whose times are predicted, %s; found %s", names_of_gpus(),
+                    o->gpu ? o->gpu : "none");
+    if (o->time && o->gpus > 1) usage_error("--time: times are predicted for one GPU; leave --gpus out");
     Rates usual = usual_rates();
     if (o->time && step_ms(m, &usual) == 0) usage_error("--time: the description has no entry that trains, so there is no step to time");
-}
-
-static Rates measured_rates(void)
-{
-    Rates r;
-    if (!measure_rates(&r))
-        err((Where){0}, "--time: this machine's speed could not be measured: %s does not run\n  build Lathe again",
-            program_beside("lathe-measure"));
-    return r;
 }
 
 static void say_plan(Text *t, const Module *m, const Choices *tried)
@@ -131,7 +125,7 @@ static void say_plan(Text *t, const Module *m, const Choices *tried)
     name_kernels(page);
     if (tried) say_choices(t, tried);
     if (line_of.options.time) {
-        Rates r = measured_rates();
+        Rates r = asked_rates(&line_of.options, precision_of(&line_of.options).tf32);
         say_times(page, t, &r);
         return;
     }
@@ -147,8 +141,8 @@ static void say_plan_object(Text *t, const Module *m, const Choices *tried)
     name_kernels(page);
     say(t, "{");
     say_plan_json(page, t);
-    if (!line_of.options.target->device) {
-        Rates r = line_of.options.time ? measured_rates() : usual_rates();
+    if (!line_of.options.target->device || line_of.options.time) {
+        Rates r = line_of.options.time ? asked_rates(&line_of.options, precision_of(&line_of.options).tf32) : usual_rates();
         double ms = step_ms(m, &r);
         say(t, ",\n \"step_ms_estimate\": %s", ms > 0 ? format("%.4g", ms) : "null");
         if (line_of.options.time) say_times_json(page, t, &r);

@@ -262,6 +262,7 @@ static bool updates_in_place(Cut *cut, const Node *new, const Node *old)
 static void want_output(Cut *cut, Level *top, const Output *o)
 {
     Node *n = o->node, *old = leaf_replaced(cut->graph, o);
+    if (old == n) return; /* it is what lies there */
     if (old && !updates_in_place(cut, n, old)) {
         copy_late(cut, top, n, place_of(cut, old), NULL, NULL);
         return;

@@ -35,20 +35,31 @@ char *milliseconds(double ms) { return format(ms < 1000 ? "%.4g ms" : "%.0f ms",
 static void say_time_of(Page *page, Text *t, const Program *p, const Rates *r)
 {
     Step_time x = step_time(page->module, r, p);
-    say(t, "a step %swill take about %s\n\n       ms   share  times  kernel\n", whose(p),
-        milliseconds(1e3 * x.seconds));
+    say(t, "a step %swill take about %s\n\n       ms   share  times  %skernel\n", whose(p),
+        milliseconds(1e3 * x.seconds), r->gpu ? "bound by  " : "");
     qsort(x.parts.at, (size_t)x.parts.n, sizeof *x.parts.at, by_seconds);
     for (int i = 0; i < x.parts.n; i++) {
         const Time_part *q = &x.parts.at[i];
-        say(t, "%9.4f  %4.1f %%  %5.0f  %-40s %s\n", 1e3 * q->seconds, 100 * q->seconds / x.seconds, q->calls,
-            part_name(page, q), line_of_kernel(q->kernel));
+        say(t, "%9.4f  %4.1f %%  %5.0f  ", 1e3 * q->seconds, 100 * q->seconds / x.seconds, q->calls);
+        if (q->bound) say(t, "%-8s  ", q->bound);
+        say(t, "%-40s %s\n", part_name(page, q), line_of_kernel(q->kernel));
     }
     say(t, "\n");
 }
 
-void say_times(Page *page, Text *t, const Rates *r)
+static void say_gpu(Text *t, const Rates *r)
 {
-    const Module *m = page->module;
+    say(t,
+        "\ntime, predicted for one %s from its data sheet: products of 16 bits at %.0f TFLOP/s, of fp32 at %.0f, memory at "
+        "%.0f GB/s, %.0f MB of cache, %.1f us a launch\n"
+        "No GPU has confirmed these times: expect them to be off by a third, by more for small kernels, for attention "
+        "without cuDNN, for convolutions and for loops in one launch.\n",
+        r->gpu->title, 1e-12 * gpu_product_rate(r, BF16), 1e-12 * gpu_product_rate(r, F32), r->gpu->memory,
+        r->gpu->cache, r->gpu->launch);
+}
+
+static void say_machine(Text *t, const Rates *r)
+{
     say(t,
         "\ntime, predicted for this machine: %d threads (engine %s), products at %.0f GFLOP/s, %.2f tanh/ns, copies at "
         "%.0f GB/s, %.2f us to wake threads\n",
@@ -58,15 +69,23 @@ void say_times(Page *page, Text *t, const Rates *r)
     if (getloadavg(&load, 1) == 1 && load > 0.5 * r->threads)
         say(t, "other programs are running (load %.1f), so this machine measured slower than it is when idle\n",
             load);
+}
+
+void say_times(Page *page, Text *t, const Rates *r)
+{
+    const Module *m = page->module;
+    if (r->gpu) say_gpu(t, r);
+    else say_machine(t, r);
     for (int i = 0; i < m->programs.n; i++)
         if (entry_of(m->programs.at[i]->graph)->step) say_time_of(page, t, m->programs.at[i], r);
 }
 
 static void say_part_json(Page *page, Text *t, const Time_part *p)
 {
-    say(t, "{\"entry\": %s, \"name\": %s, \"lap\": %d, \"where\": %s, \"calls\": %.0f, \"ms\": %.6g, \"work\": {",
+    say(t, "{\"entry\": %s, \"name\": %s, \"lap\": %d, \"where\": %s, \"calls\": %.0f, \"ms\": %.6g, %s\"work\": {",
         p->program ? json_text(p->program->graph->name) : "null", json_text(part_name(page, p)),
-        p->kernel ? p->kernel->step : -1, json_text(line_of_kernel(p->kernel)), p->calls, 1e3 * p->seconds);
+        p->kernel ? p->kernel->step : -1, json_text(line_of_kernel(p->kernel)), p->calls, 1e3 * p->seconds,
+        p->bound ? format("\"bound\": \"%s\", ", p->bound) : "");
     for (int i = 0, n = 0; i < COSTS; i++)
         if (p->work.amount[i] > 0) say(t, "%s\"%s\": %.6g", n++ ? ", " : "", words[i], p->work.amount[i]);
     say(t, "}}");
@@ -76,8 +95,11 @@ void say_times_json(Page *page, Text *t, const Rates *r)
 {
     static const char *const units[] = {UNIT_LIST(LIST_WORD)};
     const Module *m = page->module;
-    say(t, ",\n \"time\": {\"threads\": %d, \"cache_bytes\": %.0f, \"seconds\": {", r->threads, r->cache);
-    for (int i = 0; i < UNITS; i++) say(t, "%s\"%s\": %.6g", i ? ", " : "", units[i], r->seconds[i]);
+    say(t, ",\n \"time\": {");
+    if (r->gpu) say(t, "\"gpu\": %s, ", json_text(r->gpu->name));
+    else say(t, "\"threads\": %d, ", r->threads);
+    say(t, "\"cache_bytes\": %.0f, \"seconds\": {", r->cache);
+    for (int i = 0; i < UNITS && !r->gpu; i++) say(t, "%s\"%s\": %.6g", i ? ", " : "", units[i], r->seconds[i]);
     say(t, "},\n  \"steps\": [");
     for (int i = 0, n = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];

@@ -1,4 +1,4 @@
-/* rates.c: what a machine does in a second, measured, or as a machine of a few years ago. */
+/* rates.c: what a machine does in a second, measured, or as a machine of a few years ago, or a GPU by name. */
 #include "emit/emit.h"
 #include "base/escape.h"
 #include "timing/timing.h"
@@ -47,4 +47,14 @@ bool measure_rates(Rates *r)
     bool ok = f && pclose(f) == 0 && r->threads > 0 && r->engine;
     for (int i = 0; i < UNITS; i++) ok = ok && r->seconds[i] > 0;
     return ok;
+}
+
+Rates asked_rates(const Options *o, bool tf32)
+{
+    Rates r;
+    if (o->gpu) return gpu_rates(gpu_named(o->gpu), tf32);
+    if (!measure_rates(&r))
+        err((Where){0}, "--time: this machine's speed could not be measured: %s does not run\n  build Lathe again",
+            program_beside("lathe-measure"));
+    return r;
 }

@@ -152,7 +152,8 @@ static void time_kernel(Run *r, const Kernel *k)
 
 static void add_part(Step_time *t, Time_part p, const Rates *r)
 {
-    p.seconds = p.calls * seconds_of(&p.work, r);
+    if (r->gpu) time_on_gpu(&p, r);
+    else p.seconds = p.calls * seconds_of(&p.work, r);
     t->seconds += p.seconds;
     push(&t->parts, p);
 }
@@ -203,7 +204,8 @@ Step_time step_time(const Module *m, const Rates *r, const Program *turn)
         const Program *p = m->programs.at[i];
         if (p->graph->entry == ENTRY_direction && is_of_turn(p->graph, turn->graph->turn)) add_program(&t, p, m, r);
     }
-    add_update(&t, m, r);
+    if (r->gpu) time_update_on_gpu(&t, m, r->gpu);
+    else add_update(&t, m, r);
     return t;
 }
 

@@ -13,15 +13,29 @@ typedef enum Cost {
 #define UNIT_LIST(X) X(PRODUCT, "product") X(CURVE, "curve") X(BYTE, "byte") X(CALL, "call")
 typedef enum Unit { UNIT_LIST(LIST_MEMBER) UNITS } Unit;
 
+typedef struct Gpu {                /* gpus.def */
+    const char *name, *title;
+    int architecture, processors;
+    double narrow, tf32, fp32, fp64;
+    double memory, cache, link, launch;
+} Gpu;
+const Gpu *gpu_named(const char *name);             /* gpu.c; NULL: there is none of that name */
+const char *names_of_gpus(void);
+
 /* What a machine does with all its threads; rates.c. */
 typedef struct Rates {
     double seconds[UNITS];  /* that a unit takes (costs.def) */
     double cache;           /* bytes of the largest cache */
     int threads;
     const char *engine;     /* of products; NULL: these are no measured rates */
+    const Gpu *gpu;         /* NULL: a CPU; a GPU has none of `seconds` */
+    bool tf32;              /* how the GPU multiplies fp32 */
 } Rates;
+Rates gpu_rates(const Gpu *g, bool tf32);
+double gpu_product_rate(const Rates *r, DType t);   /* FLOP a second of large products */
 Rates usual_rates(void);            /* of a machine of a few years ago, with 8 cores */
 bool measure_rates(Rates *r);       /* runs lathe-measure, about a second; false: it does not run */
+Rates asked_rates(const Options *o, bool tf32);   /* of --gpu, or measured */
 
 /* What one execution of a kernel does, but for bytes that no cache holds. */
 typedef struct Work {
@@ -40,6 +54,7 @@ typedef struct Time_part {       /* of a step */
     const char *name;       /* the optimizer's; NULL: the kernel's */
     const Program *program;
     double calls, seconds;  /* of all calls */
+    const char *bound;      /* on a GPU: what takes the time */
     Work work;              /* of one */
 } Time_part;
 typedef struct Step_time {
@@ -48,6 +63,8 @@ typedef struct Step_time {
 } Step_time;
 /* Of a step of `turn` (an entry that is a step); NULL: of the longest. */
 Step_time step_time(const Module *m, const Rates *r, const Program *turn);
+void time_on_gpu(Time_part *p, const Rates *r);     /* gpu.c: its seconds and what bounds it */
+void time_update_on_gpu(Step_time *t, const Module *m, const Gpu *g);  /* and what moves the inputs */
 double step_ms(const Module *m, const Rates *r);    /* of the longest turn; 0: no entry trains */
 
 /* page.c: `lathe plan --time`; the page's kernels have their names */

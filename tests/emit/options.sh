@@ -32,6 +32,7 @@ same='--gpus=2
 --bundle
 --source
 --time
+--gpu=h200
 --json
 --after=fuse
 --from=fuse

@@ -2,6 +2,7 @@
  * keeps its memory until then, and has state in static variables.  So here exit() jumps back (--wrap), all that was
  * allocated or mapped is freed after each input (libfuzzer renames malloc and its kin in the code under test, and wraps
  * mmap), and its static variables (which libfuzzer puts into sections of their own) are set back to what they were. */
+#define _GNU_SOURCE /* fopencookie */
 #include "fuzz.h"
 #include "memory.h"
 
@@ -63,6 +64,53 @@ void *fuzz_realloc(void *old, size_t bytes)
     fuzz_free(old);
     return at;
 }
+
+/* A file in memory: that of the C library has memory of its own malloc. */
+typedef struct Written {
+    char **text;
+    size_t *bytes;
+} Written;
+
+static ssize_t write_to_memory(void *cookie, const char *from, size_t n)
+{
+    const Written *w = cookie;
+    char *text = fuzz_realloc(*w->text, *w->bytes + n + 1);
+    if (!text) return 0;
+    memcpy(text + *w->bytes, from, n);
+    *w->bytes += n;
+    text[*w->bytes] = 0;
+    *w->text = text;
+    return (ssize_t)n;
+}
+
+FILE *fuzz_open_memstream(char **text, size_t *bytes)
+{
+    Written *w = fuzz_malloc(sizeof *w);
+    *w = (Written){text, bytes};
+    *text = fuzz_calloc(1, 1);
+    *bytes = 0;
+    return fopencookie(w, "w", (cookie_io_functions_t){.write = write_to_memory});
+}
+
+/* Lines, likewise. */
+ssize_t fuzz_getdelim(char **line, size_t *room, int end, FILE *f)
+{
+    size_t n = 0;
+    for (int c; (c = fgetc(f)) != EOF;) {
+        if (!*line || n + 2 > *room) {
+            char *more = fuzz_realloc(*line, 2 * n + 120);
+            if (!more) return -1;
+            *line = more;
+            *room = 2 * n + 120;
+        }
+        (*line)[n++] = (char)c;
+        (*line)[n] = 0;
+        if (c == end) break;
+    }
+    return n ? (ssize_t)n : -1;
+}
+
+ssize_t fuzz_getline(char **line, size_t *room, FILE *f) { return fuzz_getdelim(line, room, '\n', f); }
 
 static void free_all_blocks(void)
 {

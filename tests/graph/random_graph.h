@@ -201,6 +201,10 @@ static void rg_direct(Maker *m, int k)
     Node *new = map2(OP_add, rg_small(rg_real_of(m, own), 3).n, rg_of_copy(l, gradient)), *kept = NULL;
     if (states)
         kept = map2(OP_add, map2(OP_mul, rg_of_copy(l, old), rg_number(0.5, new)), rg_small(rg_real_of(m, own), 3).n);
+    if (states && rg_chance(m, 0.3)) { /* each takes what the other was, or the state what the gradient was */
+        kept = rg_of_copy(l, gradient);
+        if (rg_chance(m, 0.5)) new = rg_of_copy(l, old);
+    }
     m->depth -= copies;
     if (copies) {
         rg_yield(l, new);
@@ -224,9 +228,11 @@ static inline Graph *random_direction_graph(uint64_t seed)
     rg_push(&m, input_node("ids", I32, rg_shape(&m, 2, 20)), 0);
     rg_some(&m, 4 + rg_below(&m, 10));
     for (int k = 1 + rg_below(&m, 4); k-- > 0;) rg_direct(&m, k);
-    for (int i = 0; i < m.pool.n; i++)
-        if (!m.pool.at[i].used && !is_real(m.pool.at[i].n->dtype))
-            rg_out(&m, OUT_VALUE, format("out%d", i), m.pool.at[i].n);
+    for (int i = 0; i < m.pool.n; i++) {
+        const Thing *t = &m.pool.at[i];
+        bool read = t->n->op == OP_gradient && rg_chance(&m, 0.5); /* as it was */
+        if (!t->used || read) rg_out(&m, OUT_VALUE, format("out%d", i), t->n);
+    }
     m.g->outs.at[0].node = rg_loss(&m);
     return m.g;
 }

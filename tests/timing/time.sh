@@ -1,4 +1,5 @@
-# time.sh: `lathe plan --time` says a step's time and has a line for each kernel, as text and as JSON; for a GPU it says nothing.
+# time.sh: `lathe plan --time` says a step's time and has a line for each kernel, as text and as JSON; of this machine, or of a GPU by
+# name.
 # How far times are off is a measurement: tests/bench/times.py.
 failures=0
 wrong() { echo "FAILED: $*"; failures=$((failures + 1)); }
@@ -12,6 +13,22 @@ grep -Eq ' %  +4  attn_to_h_residual +gpt.lua:18$' "$TMP/text" || wrong "no line
 "$LATHE" plan models/gpt.lua --config char --time --json >"$TMP/json" || wrong "plan --time --json"
 [ "$(grep -c '"entry": "train"' "$TMP/json")" -ge "$kernels" ] || wrong "JSON lacks kernels"
 grep -q '"name": "optimizer_step"' "$TMP/json" || wrong "JSON lacks the update"
-"$LATHE" plan models/gpt.lua --config char --time --target cuda >"$TMP/out" 2>"$TMP/err"
-[ $? = 2 ] && grep -q 'predicted for --target cpu' "$TMP/err" || wrong "--time for a GPU"
-[ $failures = 0 ] || { cat "$TMP/text"; exit 1; }
+refuses() { # WORDS ARGUMENT…
+    words=$1
+    shift
+    "$LATHE" plan models/gpt.lua --config char "$@" >"$TMP/out" 2>"$TMP/err"
+    [ $? = 2 ] && grep -q -- "$words" "$TMP/err" || wrong "$*: $(cat "$TMP/err")"
+}
+refuses 'expected the --gpu whose times are predicted, a100-40, .*, rtx4090; found none' --time --target cuda
+refuses 'rtx4090; found t4' --time --target cuda --gpu t4
+refuses 'that is for --time --target cuda' --gpu h200 --target cuda
+refuses 'that is for --time --target cuda' --gpu h200 --time
+refuses 'for one GPU' --time --target cuda --gpu h200 --gpus 2
+"$LATHE" plan models/gpt.lua --config char --time --target cuda --gpu h200 >"$TMP/gpu" || wrong "--gpu h200"
+grep -q 'No GPU has confirmed these times' "$TMP/gpu" || wrong "nothing says that no GPU has confirmed it"
+grep -q 'H200 .* memory at 4800 GB/s, 50 MB of cache' "$TMP/gpu" || wrong "no rates of the GPU"
+grep -Eq ' %  +1  bytes     optimizer_step' "$TMP/gpu" || wrong "the update is missing"
+grep -Eq ' %  +1  [a-z]*  *inputs' "$TMP/gpu" || wrong "the inputs are missing"
+"$LATHE" plan models/gpt.lua --config char --time --target cuda --gpu h200 --json >"$TMP/json" || wrong "--gpu --json"
+grep -q '"time": {"gpu": "h200", ' "$TMP/json" && grep -q '"bound": "products"' "$TMP/json" || wrong "JSON lacks the GPU"
+[ $failures = 0 ] || { cat "$TMP/text" "$TMP/gpu"; exit 1; }
