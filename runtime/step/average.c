@@ -52,7 +52,9 @@ void show_averages(const Optimizer *o, void *params, void *aside)
     else convert(o->weights, params, o->real, o->average, o->n);
 }
 
-void show_trained(const Optimizer *o, void *params, const void *aside)
+/* Gradients are cleared, as norms count the padding between them, which no entry writes. */
+void show_trained(const Optimizer *o, void *params, void *aside)
 {
     copy_there(params, aside, weights_bytes(o), 1, 0);
+    clear_there(aside, weights_bytes(o));
 }

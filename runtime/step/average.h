@@ -15,6 +15,6 @@ void optimizer_up(const Optimizer *o); /* to a device: what does not begin as ze
 /* The mean in the place of the trained parameters, which are kept in `aside`, an array as long as that of gradients, until
  * show_trained() puts them back, bit for bit. */
 void show_averages(const Optimizer *o, void *params, void *aside);
-void show_trained(const Optimizer *o, void *params, const void *aside);
+void show_trained(const Optimizer *o, void *params, void *aside);
 
 #endif

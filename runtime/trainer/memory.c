@@ -202,12 +202,14 @@ static Parts planned_parts(const Lathe_model *m)
                    planned(m, CATEGORY_generation), planned(m, CATEGORY_step)};
 }
 
-/* Each of several GPUs has its own part of the moments. */
+/* Each of several GPUs has its own part of the moments.  Another optimizer than the plan's may need less on one GPU and
+ * more here, where only the last rank has the rest of a cut. */
 static Parts parts_of_gpu(const Trainer *t, Parts p)
 {
     const Lathe_model *m = t->model;
     if (gpus_of(t) == 1) return p;
-    if (p.moments) p.moments = sharded_bytes(t, &m->recipe);
+    const int64_t built = sharded_bytes(t, &m->recipe), own = sharded_bytes(t, &t->recipe);
+    if (p.moments) p.moments = own > built ? own : built;
     if (p.step)
         p.step = lathe_step_bytes(lathe_trained_elements(m), m->directed_elements, optimizer_runs(m), gpus_of(t));
     return p;

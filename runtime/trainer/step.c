@@ -166,7 +166,8 @@ static void turn_there(const Trainer *t, Turn *u, const Lathe_call *call, const 
     Pace pace = pace_at(u->recipe, s->number, 0);
     pace.seed = t->seed;
     int64_t updates = updates_before(u, s->number);
-    if (u->optimizer.average) pace.averaged = averaged_share(&u->optimizer, u->recipe, updates);
+    if (u->optimizer.average)
+        pace.averaged = averaged_share(&u->optimizer, u->recipe, updates - u->optimizer.loss_scale.skipped);
     Rates rates = rates_of(&u->optimizer, updates, &pace);
     device_in_use()->begin_step(u->number, u->entry, call, &rates, u->recipe->clip, updates);
     device_must_work();

@@ -42,6 +42,34 @@ of_ranks muon 1e-9 tests/models/directed.lua --precision fp64 --set ema=0.9
 of_ranks adafactor 1e-9 tests/models/directed.lua --precision fp64 --set kind=adafactor
 sed 's/^  muon = .*/  muon = function() return optim.schedule_free { lr = 0.02 } end,/' tests/models/directed.lua >"$TMP/free.lua"
 of_ranks free 1e-4 "$TMP/free.lua"
+of_ranks bf16 3e-2 tests/models/directed.lua --precision bf16 --parameters bf16 --set ema=0.9
+
+# ---- another optimizer than the plan's, whose parts are larger: of 48 elements the last of three GPUs has none to spare
+cat >"$TMP/small.lua" <<'X'
+return {
+  config = { batch = 4, wide = 4 },
+  train = function(c) return { optimizer = optim.muon { lr = 0.02, others = optim.sgd { lr = 0.03 } }, ema = 0.9, steps = 20 } end,
+  data = data.arrays {},
+  inputs = { x = { "f32", "wide" } },
+  forward = function(c, input)
+    local x = nn.stack(3, input.x, function(x) return x + nn.tanh(nn.linear(x, { name = "up", out = 4, bias = false })) end)
+    local y = nn.linear(x, { name = "head", out = 8, bias = false })
+    return (y * y):mean()
+  end,
+}
+X
+data="--data $TMP/few"
+mkdir "$TMP/few"
+# shellcheck disable=SC2059
+{ printf "\223NUMPY\1\0\166\0%-117s\n" "{'descr': '|u1', 'fortran_order': False, 'shape': (90, 4), }"; printf "$(cut -c1-1440 "$TMP/elements")"; } >"$TMP/few/x.npy"
+for rows in 12 4; do built small$rows "$TMP/small.lua" --set batch=$rows --precision fp64; done
+# shellcheck disable=SC2086
+{
+    run small12 small.one $usual --set optimizer=adamw --set ema=0 --steps 8
+    run small4 small.three $usual --set optimizer=adamw --set ema=0 --gpus 3 --steps 8
+}
+same "$TMP/small.one" "$TMP/small.three" 1e-9
+data="--data $TMP/arrays"
 
 # ---- mistakes
 # shellcheck disable=SC2086
