@@ -38,7 +38,7 @@ static void test_package(const Recording *r, bool has_sign)
         expect(largest == (float)recorded(r, "largest").at[b], "block %d: largest", b);
         for (int i = 0; i < LATHE_CODED_BLOCK; i++) {
             int theirs = (int)codes.at[b * LATHE_CODED_BLOCK + i];
-            bool kept = theirs == t.zero && abs(code[i] - theirs) == 1; /* from zero */
+            bool kept = theirs == t.codes.zero && abs(code[i] - theirs) == 1; /* from zero */
             differ += code[i] != theirs && !kept;
         }
     }
@@ -82,7 +82,8 @@ static void test_nearest(bool has_sign)
         for (int i = 0; i < PART; i++) {
             int k = begin + i;
             x[i] = (float)(exp2(-26 * fabs(normal(&rng))) * (has_sign && k % 2 ? -1 : 1));
-            if (k < 3 * 255) x[i] = k % 3 ? nextafterf(t.middle[k / 3], k % 3 == 1 ? -2 : 2) : t.middle[k / 3];
+            if (k < 3 * 255)
+                x[i] = k % 3 ? nextafterf(t.codes.middle[k / 3], k % 3 == 1 ? -2 : 2) : t.codes.middle[k / 3];
             wide[i] = nextafter(x[i], k % 5 ? 0 : 2);
         }
         x[PART] = 1, wide[PART] = 1;
@@ -91,9 +92,9 @@ static void test_nearest(bool has_sign)
         for (int i = 0; i < PART; i++) {
             int narrow_at = 0, wide_at = 0;
             for (int k = 0; k < CODES - 1; k++)
-                narrow_at += x[i] > t.middle[k], wide_at += wide[i] > (double)t.middle[k];
-            bool kept = abs(code[i] - narrow_at) == 1 && narrow_at == t.zero && x[i] != 0,
-                 kept_wide = abs(code_wide[i] - wide_at) == 1 && wide_at == t.zero;
+                narrow_at += x[i] > t.codes.middle[k], wide_at += wide[i] > (double)t.codes.middle[k];
+            bool kept = abs(code[i] - narrow_at) == 1 && narrow_at == t.codes.zero && x[i] != 0,
+                 kept_wide = abs(code_wide[i] - wide_at) == 1 && wide_at == t.codes.zero;
             expect(code[i] == narrow_at || kept, "%.9g has code %d, not %d", x[i], code[i], narrow_at);
             expect(code_wide[i] == wide_at || kept_wide, "%.17g has code %d, not %d", wide[i], code_wide[i], wide_at);
         }
