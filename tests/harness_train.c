@@ -97,6 +97,26 @@ static int64_t tensor_bytes(const Lathe_tensor *x)
 
 enum { LOSS_SCALE = 1024 }; /* of fp16 */
 
+/* The number of the update, from 1, which an optimizer's entry may ask for on one side alone. */
+static void give_update(const Pairing *p, int call, const Lathe_tensor *x, char *in)
+{
+    const Lathe_entry *here = &p->here->model->entry[p->entry];
+    const Lathe_tensor *own = find_tensor(here->input, here->inputs, x->name);
+    set_element(x->dtype, in + x->offset, 0, call + 1);
+    if (own) set_element(own->dtype, p->here->room[p->entry].in + own->offset, 0, call + 1);
+}
+
+/* Random gradients, for an entry that reads them. */
+static void give_gradients(const Pairing *p, Rng *rng)
+{
+    const There *t = p->there;
+    const Lathe_model *m = p->here->model;
+    const int64_t n = lathe_trained_elements(m);
+    if (!same(m->entry[p->entry].name, "direction")) return;
+    for (int64_t i = 0; i < n; i++) set_element(m->real, p->here->grads, i, normal(rng));
+    t->device->copy(t->grads, p->here->grads, (size_t)n * (m->real == LATHE_F64 ? 8 : 4), TO_DEVICE);
+}
+
 /* Random inputs for the call-th call, from 0: the same on both sides. */
 static void give_inputs(const Pairing *p, int call, Rng *rng)
 {
@@ -104,10 +124,12 @@ static void give_inputs(const Pairing *p, int call, Rng *rng)
     const Lathe_entry *e = &t->model->entry[p->entry_there];
     char *in = calloc(1, (size_t)e->in_bytes + 1);
     fill_inputs(p->here, p->entry, rng);
+    give_gradients(p, rng);
     for (int i = 0; i < e->inputs; i++) {
         const Lathe_tensor *x = &e->input[i];
         if (x->role == LATHE_LOSS_SCALE) set_element(x->dtype, in + x->offset, 0, LOSS_SCALE);
-        if (x->role == LATHE_LOSS_SCALE) continue;
+        if (x->role == LATHE_UPDATE) give_update(p, call, x, in);
+        if (x->role == LATHE_LOSS_SCALE || x->role == LATHE_UPDATE) continue;
         void *from = input_at(p->here, p->entry, x->name);
         if (x->role == LATHE_STEP || x->role == LATHE_POSITION) set_element(x->dtype, from, 0, call);
         memcpy(in + x->offset, from, (size_t)tensor_bytes(x));

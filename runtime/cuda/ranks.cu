@@ -297,16 +297,6 @@ static void share_bucket(int k, void *params, cudaStream_t stream)
         failed("sharing parameters", nccl.ncclBroadcast(to, to, bytes, ncclInt8, ranks.shards.gpus - 1, ranks.comm, ranks.stream));
 }
 
-void ranks_show(const Gpu_optimizer *o, void *params, cudaStream_t stream)
-{
-    for (int k = 0; k < ranks.shards.buckets; k++) {
-        const Lathe_part own = own_part(k);
-        gpu_show_average(o, params, &own, stream);
-        share_bucket(k, params, stream);
-    }
-    join_to(stream);
-}
-
 void ranks_optimize(void *params, const void *loss, Lathe_dtype loss_type, const Cuda_bad_id *bad, cudaStream_t stream)
 {
     const Gpu_optimizer *o = ranks.optimizer;
@@ -327,4 +317,14 @@ void ranks_optimize(void *params, const void *loss, Lathe_dtype loss_type, const
     join_to(stream);
     LAP(LAP_UPDATE);
     ranks.grads = NULL;
+}
+
+void ranks_show(const Gpu_optimizer *o, void *params, cudaStream_t stream)
+{
+    for (int k = 0; k < ranks.shards.buckets; k++) {
+        const Lathe_part own = own_part(k);
+        gpu_show_average(o, params, &own, stream);
+        share_bucket(k, params, stream);
+    }
+    join_to(stream);
 }

@@ -98,7 +98,7 @@ static void has_turns(void)
     expect(step_ms(m, &r) == 1e3 * longest, "a step takes %g ms, the longest turn %g", step_ms(m, &r), 1e3 * longest);
 }
 
-static void of_directions(void)
+static void counts_directions(void)
 {
     Step_time t = time_of(CHAR " --set optimizer=muon", LARGE);
     int n = 0;
@@ -115,6 +115,6 @@ int main(void)
     is_of_sizes();
     is_of_caches();
     has_turns();
-    of_directions();
+    counts_directions();
     return finish();
 }
