@@ -127,6 +127,8 @@ Desc *describe(Graph *g, const char *file, const Options *o);    /* g may be NUL
 void describe_also(Desc *d, Graph *g);
 const Graph *entry_graph(const Desc *d, Entry entry);       /* the first of that entry; NULL: it has none */
 int turn_of(const Desc *d, const char *param);              /* the turn that trains it; -1: none */
+int64_t pieces_of_micro_batch(const Desc *d, const Graph *g); /* that --memory cuts each micro-batch of training into; it divides the rows */
+int64_t parts_of_batch(const Desc *d, const Graph *g);      /* micro-batches, or their pieces, that g computes one after another */
 
 /* parameters.c */
 Param *find_param(const Desc *d, const char *name);         /* wide ones too; NULL where there is none */

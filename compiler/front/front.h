@@ -312,6 +312,7 @@ void trace_direction(lua_State *L); /* once all other entries are traced */
 /* front/groups.c: reads train's groups, on the top; once entries are traced, checks that each has parameters */
 void read_groups(lua_State *L);
 void check_groups(const Trace *trace);
+void check_noise_scale(const Trace *trace); /* front/noise.c */
 void check_optimizers(const Trace *trace); /* front/optimizers.c; it also counts layers for layer_decay */
 int64_t frozen_copies(const Desc *d, const Param *p); /* by train's groups */
 bool freezes(const Desc *d, const Param *p);          /* all of them */

@@ -20,14 +20,6 @@ static void declare_loss_scale(Desc *d)
     push(&d->inputs, ((Tensor_spec){.name = "loss_scale", .dtype = F32, .role = LATHE_LOSS_SCALE}));
 }
 
-/* Number of pieces into which --memory cuts each micro-batch of training; it must divide the rows. */
-static int64_t split_of(const Graph *g, const Desc *d)
-{
-    int split = d->options->split;
-    bool cut = split > 1 && entry_of(g)->step && d->batch % split == 0;
-    return cut ? split : 1;
-}
-
 /* Tokens of a row that the entry sees at once. */
 static int64_t tokens_at_once(const Graph *g, const Desc *d)
 {
@@ -43,7 +35,7 @@ Graph *begin_entry(Trace *trace, Entry entry)
     if (d->recipe.accumulate > INT32_MAX)
         err(place_of_key(trace, NULL, "accumulate"), "train.accumulate is %lld; the limit is %d",
             (long long)d->recipe.accumulate, INT32_MAX);
-    int64_t split = split_of(g, d), micro = entry_of(g)->step ? d->recipe.accumulate * split : 1;
+    int64_t split = pieces_of_micro_batch(d, g), micro = parts_of_batch(d, g);
     if (g->wants_grads && precision_of(d->options).scaled) declare_loss_scale(d);
     trace->graph = g;
     note_leaves(&g->leaves);
@@ -143,7 +135,7 @@ static Graph *trace_training(lua_State *L, int model, int c)
     Graph *train = trace_entry(L, model, c, ENTRY_train), *wide = NULL;
     if (!train->micro && !trace->desc->options->target->device) return train;
     if (can_trace(trace_wider, L, model, c, ENTRY_train)) wide = trace_wider(L, model, c, ENTRY_train);
-    keep_objective(trace, train, wide, 2 * (trace->desc->batch / split_of(train, trace->desc)));
+    keep_objective(trace, train, wide, 2 * (trace->desc->batch / pieces_of_micro_batch(trace->desc, train)));
     return train;
 }
 

@@ -119,6 +119,10 @@ typedef struct Lathe_buffer {
     int first, last;            /* laps between which it must be kept, inclusive */
 } Lathe_buffer;
 
+/* The output of train that has the mean of |gradient|² over its parts, each as if its rows were the batch (noise_scale);
+ * an output of a description cannot have this name. */
+#define LATHE_PART_SQUARES "part.squares"
+
 typedef struct Lathe_entry {
     const char *name;           /* train, grad, eval, score, encode, decode, prefill */
     void (*run)(const Lathe_call *);
@@ -133,6 +137,7 @@ typedef struct Lathe_entry {
     double flops;               /* per call: 2 · multiply-adds of its contractions */
     const Lathe_instruments *instruments;   /* NULL except in train, in a build with --instrument */
     const char *turn;           /* of train and grad: whose it is; NULL: the description has no turns */
+    int64_t parts;              /* equal parts that the rows are computed in, one after another; 0: all at once */
 } Lathe_entry;
 
 /* The words of a setting (recipe.def), one enum per setting: LATHE_SGD, LATHE_ADAMW, … of Lathe_optimizer. */

@@ -312,6 +312,13 @@ static void log_histograms(Training *r)
     free(line);
 }
 
+static void take_noise(Training *r, Step *s)
+{
+    if (!s->measures_noise) return;
+    note_noise(&r->at.noise, s->norm * s->norm, s->part_squares, r->entry->rows, r->entry->parts);
+    s->noise_scale = noise_scale(&r->at.noise);
+}
+
 /* Ends the oldest turn that was begun, and with its last turn the step. */
 static void finish_turn(Training *r)
 {
@@ -319,6 +326,7 @@ static void finish_turn(Training *r)
     const Turn *u = &r->turns.at[s.turn];
     if (has_diverged(&s)) diverged(r, s.number, s);
     if (s.skipped) report_skipped(r, &s);
+    take_noise(r, &s);
     note_turn(&r->report.notes, u, &s);
     log_histograms(r);
     if (!is_last_turn(&r->turns, u, s.number)) return;

@@ -135,6 +135,10 @@ json_t *state_json(const Trainer *t, Data *d, const Progress *p, int64_t items_p
         put_json(all, "loss_scale",
                  json_pack("{s:I, s:I, s:I}", "scale", (json_int_t)p->loss_scale.scale, "good",
                            (json_int_t)p->loss_scale.good, "skipped", (json_int_t)p->loss_scale.skipped));
+    if (p->noise.steps)
+        put_json(all, "noise_scale",
+                 json_pack("{s:I, s:o, s:o}", "steps", (json_int_t)p->noise.steps, "signal", real_json(p->noise.signal),
+                           "noise", real_json(p->noise.noise)));
     put_json(all, "provenance", json_deep_copy(d->origin));
     put_json(all, "files", json_object());
     return all;
