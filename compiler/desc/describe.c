@@ -100,5 +100,6 @@ int64_t pieces_of_micro_batch(const Desc *d, const Graph *g)
 
 int64_t parts_of_batch(const Desc *d, const Graph *g)
 {
-    return entry_of(g)->step ? d->recipe.accumulate * pieces_of_micro_batch(d, g) : 1;
+    int64_t micro_batches = g->grown ? g->grown : d->recipe.accumulate;
+    return entry_of(g)->step ? micro_batches * pieces_of_micro_batch(d, g) : 1;
 }

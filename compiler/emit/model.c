@@ -285,8 +285,8 @@ static void say_entry_table(Page *page, Text *t)
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
         say(t, "    {.name = %s, %s.run = run_%s, .work_bytes = %lld, .flops = %.0f, .rows = %s,\n",
-            quoted(p->graph->turn ? entry_of(p->graph)->name : p->graph->name), turn_member(p->graph),
-            identifier(page, p->graph->name), (long long)p->work_bytes, entry_flops(p),
+            quoted(p->graph->turn || p->graph->grown ? entry_of(p->graph)->name : p->graph->name),
+            turn_member(p->graph), identifier(page, p->graph->name), (long long)p->work_bytes, entry_flops(p),
             rows_text(page->desc, p->graph));
         say_wrapped(t, format("     .in_bytes = %s, .out_bytes = %s, .inputs = %d, .outputs = %d, .input = %s, "
                               ".output = %s, .kernels = %s, .kernel = %s%s%s},\n",

@@ -31,4 +31,6 @@ const char *name_of_entry(Entry entry, const char *turn)
     return turn ? format("%s_%s", name, turn) : name;
 }
 
+const char *name_of_grown(int grown) { return format("%s_%d", entry_info[ENTRY_train].name, grown); }
+
 bool trains(const Graph *g, const char *param) { return !g->of || lathe_in_scopes(g->of, param); }

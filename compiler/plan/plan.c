@@ -431,7 +431,8 @@ static int64_t inputs_in_call(const Module *m, const Program *p)
 {
     int64_t in = home_bytes(p, INPUTS);
     for (int i = 0; p->graph->entry == ENTRY_direction && i < m->programs.n; i++)
-        if (m->programs.at[i]->graph->entry == ENTRY_train) in += round_up(home_bytes(m->programs.at[i], INPUTS), 64);
+        if (m->programs.at[i]->graph->entry == ENTRY_train && !m->programs.at[i]->graph->grown)
+            in += round_up(home_bytes(m->programs.at[i], INPUTS), 64);
     return in;
 }
 
@@ -450,7 +451,7 @@ static void plan_program(Module *m, Program *p, int64_t *largest, int64_t *bound
         plan->work = p->work_bytes;
     }
     *bound = max64(*bound, p->lower_bound + in + out);
-    if (entry_of(p->graph)->step)
+    if (entry_of(p->graph)->step && !p->graph->grown)
         for (int k = 0; k < p->kernels.n; k++) m->flops_per_step += p->kernels.at[k]->flops;
 }
 

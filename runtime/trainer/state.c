@@ -113,7 +113,7 @@ static json_t *evaluation_json(const Progress *p, const Lathe_recipe *r)
     return all;
 }
 
-json_t *state_json(const Trainer *t, Data *d, const Progress *p, int64_t items_per_step)
+json_t *state_json(const Trainer *t, Data *d, const Progress *p)
 {
     const Lathe_model *m = t->model;
     json_t *all = json_pack("{s:i, s:s, s:s, s:s, s:I, s:i, s:f}", "format", 1, "model", utf8_of(m->name), "config",
@@ -125,7 +125,7 @@ json_t *state_json(const Trainer *t, Data *d, const Progress *p, int64_t items_p
     put_json(all, "recipe", recipe_json(&t->recipe));
     if (m->turns) put_json(all, "turns", turns_json(t));
     if (teacher_json(t)) put_json(all, "teacher", teacher_json(t));
-    put_json(all, "data", data_json(t, d, p->step * items_per_step));
+    put_json(all, "data", data_json(t, d, items_before(d, p->step)));
     put_json(all, "evaluation", evaluation_json(p, &t->recipe));
     if (d->epochs)
         put_json(all, "epoch",
