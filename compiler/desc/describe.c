@@ -103,3 +103,16 @@ Desc *parse_graphs(const char *file, const char *text, const Options *o)
     if (begins_program(&q)) err(q.at, "kernels follow; the name of a file with kernels ends in .kernels");
     return d;
 }
+
+int64_t pieces_of_micro_batch(const Desc *d, const Graph *g)
+{
+    int split = d->options->split;
+    bool cut = split > 1 && entry_of(g)->step && d->batch % split == 0;
+    return cut ? split : 1;
+}
+
+int64_t parts_of_batch(const Desc *d, const Graph *g)
+{
+    int64_t micro_batches = g->grown ? g->grown : d->recipe.accumulate;
+    return entry_of(g)->step ? micro_batches * pieces_of_micro_batch(d, g) : 1;
+}

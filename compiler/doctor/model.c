@@ -19,6 +19,13 @@ static int64_t items_of(const Desc *d)
     return max64(1, d->batch) * max64(1, d->seq) * max64(1, d->recipe.accumulate);
 }
 
+/* Of all steps: they may begin with fewer micro-batches. */
+static double items_of_run(const Desc *d)
+{
+    const double micro_batch = (double)items_of(d) / (double)max64(1, d->recipe.accumulate);
+    return micro_batch * (double)lathe_micro_batches(&d->recipe, d->recipe.steps);
+}
+
 static void examine_fit(Doctor *doc, const Module *m)
 {
     const Plan *p = &m->plan;
@@ -54,8 +61,8 @@ static void examine_speed(Doctor *doc, const Module *m)
             NULL);
     if (d->recipe.steps)
         finding(doc, FINE, "expect",
-                format("%lld steps of %s %s: %s", (long long)d->recipe.steps, grouped(items_of(d)), unit,
-                       duration(1e-3 * ms * (double)d->recipe.steps)),
+                format("%lld steps of %s%s %s: %s", (long long)d->recipe.steps, d->recipe.accumulate_at ? "up to " : "",
+                       grouped(items_of(d)), unit, duration(items_of_run(d) / rate)),
                 NULL);
 }
 
@@ -99,7 +106,7 @@ static void examine_data(Doctor *doc, const Desc *d)
     finding(doc, bytes ? FINE : BAD, "data", format("%s in %d files", in_mb(bytes), doc->data.n),
             "give a file with something in it");
     if (!d->seq || lathe_reads_rows(r)) return;
-    double val = r->val_fraction * (double)bytes, epochs = (double)(r->steps * items_of(d)) / ((double)bytes - val + 1);
+    double val = r->val_fraction * (double)bytes, epochs = items_of_run(d) / ((double)bytes - val + 1);
     if ((double)bytes - val < (double)(d->seq + 1))
         finding(doc, BAD, "data", format("less than one sequence of %lld tokens", (long long)d->seq),
                 "more text, or a smaller seq (--set seq=N)");

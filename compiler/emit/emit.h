@@ -415,7 +415,7 @@ char *kernel_table(Page *page, const Program *p); /* its name */
 
 /* emit/watch.c: --instrument: what each kernel touches */
 void say_watch_tables(Page *page, Text *t, const Program *p);
-char *watch_table(Page *page, const Program *p); /* its name */
+const char *instruments_member(Page *page, const Program *p); /* ", .instruments = …" of its entry */
 
 /* emit/params.c: the struct of parameters; tables of them and of statistics */
 void say_param_table(Page *page, Text *t);

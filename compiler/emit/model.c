@@ -259,11 +259,12 @@ static char *array_or_null(Page *page, const Program *p, Home home, const char *
     return count_home(p, home) ? format("%s_%s", identifier(page, p->graph->name), what) : "NULL";
 }
 
-static int64_t rows_in_call(const Desc *d, const Graph *g)
+static const char *rows_text(const Desc *d, const Graph *g) /* of a call, and the parts that they are computed in */
 {
-    if (g->entry == ENTRY_slots) return d->recipe.slots;
-    if (entry_of(g)->decoding || g->entry == ENTRY_encode) return d->recipe.rows;
-    return entry_of(g)->step ? d->batch * d->recipe.accumulate : d->batch;
+    const bool writes = entry_of(g)->decoding || g->entry == ENTRY_encode;
+    const long long parts = parts_of_batch(d, g), texts = g->entry == ENTRY_slots ? d->recipe.slots : d->recipe.rows;
+    const long long rows = writes ? texts : d->batch * parts / pieces_of_micro_batch(d, g);
+    return format(parts > 1 ? "%lld, .parts = %lld" : "%lld", rows, parts);
 }
 
 static const char *turn_member(const Graph *g) { return g->turn ? format(".turn = %s,\n     ", quoted(g->turn)) : ""; }
@@ -283,18 +284,16 @@ static void say_entry_table(Page *page, Text *t)
     say(t, "\n#include \"model.plan.h\"\n\nstatic const Lathe_entry entries[] = {\n");
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
-        const char *instruments =
-            page->desc->options->instrument ? format(", .instruments = %s", watch_table(page, p)) : "";
-        say(t, "    {.name = %s, %s.run = run_%s, .work_bytes = %lld, .flops = %.0f, .rows = %lld,\n",
-            quoted(p->graph->turn ? entry_of(p->graph)->name : p->graph->name), turn_member(p->graph),
-            identifier(page, p->graph->name), (long long)p->work_bytes, entry_flops(p),
-            (long long)rows_in_call(page->desc, p->graph));
+        say(t, "    {.name = %s, %s.run = run_%s, .work_bytes = %lld, .flops = %.0f, .rows = %s,\n",
+            quoted(p->graph->turn || p->graph->grown ? entry_of(p->graph)->name : p->graph->name),
+            turn_member(p->graph), identifier(page, p->graph->name), (long long)p->work_bytes, entry_flops(p),
+            rows_text(page->desc, p->graph));
         say_wrapped(t, format("     .in_bytes = %s, .out_bytes = %s, .inputs = %d, .outputs = %d, .input = %s, "
                               ".output = %s, .kernels = %s, .kernel = %s%s%s},\n",
                               size_of(page, p, INPUTS, "in"), size_of(page, p, OUTPUTS, "out"), count_home(p, INPUTS),
                               count_home(p, OUTPUTS), array_or_null(page, p, INPUTS, "in"),
                               array_or_null(page, p, OUTPUTS, "out"), kernel_count(page, p), kernel_table(page, p),
-                              buffers_member(page, p), instruments));
+                              buffers_member(page, p), instruments_member(page, p)));
     }
     say(t, "};\n\n");
 }

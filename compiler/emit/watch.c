@@ -127,15 +127,22 @@ void say_watch_tables(Page *page, Text *t, const Program *p)
 {
     if (!watched(page, p)) return;
     Listing g = {.page = page, .t = t, .p = p};
-    say(t, "static const Lathe_loop train_loops[] = { /* name, outer, iterations, backwards */\n");
+    const char *name = identifier(page, p->graph->name);
+    say(t, "static const Lathe_loop %s_loops[] = { /* name, outer, iterations, backwards */\n", name);
     say_loops(&g, p->kernels.at, p->kernels.n, -1);
     if (!g.loops.n) say(t, "    {\"\", -1, 1, false},\n");
-    say(t, "};\nstatic const Lathe_operand train_operands[] = {\n");
+    say(t, "};\nstatic const Lathe_operand %s_operands[] = {\n", name);
     say_operands(&g, p->kernels.at, p->kernels.n, -1);
     say(t, "};\n");
-    say(t, "static const Lathe_instruments train_instruments = {\n");
-    say(t, "    sizeof train_loops / sizeof *train_loops, sizeof train_operands / sizeof *train_operands,\n");
-    say(t, "    train_loops, train_operands};\n");
+    say(t, "static const Lathe_instruments %s_instruments = {\n", name);
+    say(t, "    sizeof %s_loops / sizeof *%s_loops, sizeof %s_operands / sizeof *%s_operands,\n", name, name, name,
+        name);
+    say(t, "    %s_loops, %s_operands};\n", name, name);
 }
 
-char *watch_table(Page *page, const Program *p) { return watched(page, p) ? "&train_instruments" : "NULL"; }
+const char *instruments_member(Page *page, const Program *p)
+{
+    if (!page->desc->options->instrument) return "";
+    const char *none = ", .instruments = NULL";
+    return watched(page, p) ? format(", .instruments = &%s_instruments", identifier(page, p->graph->name)) : none;
+}

@@ -50,6 +50,7 @@ typedef struct Trace {
     int64_t batch, time; /* extents in this entry: in decode, the number of rows decoded together, and 1; in
                           * prefill as many tokens as it reads */
     const Train_turn *turn;    /* that is traced; NULL: none */
+    int grown;           /* Graph.grown of train */
     int widened;         /* the multiple of the batch at which the entry is traced again for comparison; 0: not again */
     int site;            /* number of random ops so far */
     int decode_states;   /* of prefill: that it has met so far */
@@ -312,6 +313,11 @@ void trace_direction(lua_State *L); /* once all other entries are traced */
 /* front/groups.c: reads train's groups, on the top; once entries are traced, checks that each has parameters */
 void read_groups(lua_State *L);
 void check_groups(const Trace *trace);
+void read_growth(lua_State *L);             /* front/growth.c: accumulate_at of the table on the top */
+void set_growth(Trace *trace, const char *text); /* by --set; "none" */
+int next_grown(const Trace *trace, int after); /* the next larger of its numbers of micro-batches below accumulate; 0: none */
+void check_accumulate_at(const Trace *trace);
+void check_noise_scale(const Trace *trace); /* front/noise.c */
 void check_optimizers(const Trace *trace); /* front/optimizers.c; it also counts layers for layer_decay */
 int64_t frozen_copies(const Desc *d, const Param *p); /* by train's groups */
 bool freezes(const Desc *d, const Param *p);          /* all of them */

@@ -22,13 +22,13 @@ const char *const *recipe_names(int *n)
 bool recipe_knows(const char *key)
 {
     const Setting *s = find_setting(key);
-    return s && is_settable(s) && setting_is_number(s);
+    return s && is_settable(s) && (setting_is_number(s) || same(key, "accumulate_at"));
 }
 
 bool run_knows(const char *key)
 {
     const Setting *s = find_setting(key);
-    return s && is_settable(s) && !setting_is_number(s);
+    return s && is_settable(s) && !recipe_knows(key);
 }
 
 void recipe_set(Trace *trace, const char *key, const char *text)
@@ -36,6 +36,10 @@ void recipe_set(Trace *trace, const char *key, const char *text)
     const Setting *s = find_setting(key);
     char *end;
     double v = strtod(text, &end);
+    if (!setting_is_number(s)) {
+        set_growth(trace, text);
+        return;
+    }
     if (trace->desc->turns.n && lathe_is_of_turn(s->table, s->name))
         usage_error("--set %s=%s: each turn has its own %s; change it in train.turns of the description", key, text,
                     key);
@@ -258,6 +262,7 @@ static void read_train(lua_State *L)
     lua_pop(L, 1);
     if (lua_getfield(L, -1, "turns") != LUA_TNIL) read_turn_list(L);
     lua_pop(L, 1);
+    read_growth(L);
 }
 
 /* mix of the data table on the top, {7, 3}, as "7,3"; NULL: it has none. */
@@ -441,6 +446,8 @@ void check_recipe(lua_State *L)
     check_turns(trace);
     check_best(L, r);
     check_optimizers(trace);
+    check_accumulate_at(trace);
+    check_noise_scale(trace);
     if (r->samples && !entry_graph(trace->desc, ENTRY_decode) && !entry_graph(trace->desc, ENTRY_sample))
         err(at_key(L, "samples"), "`samples` needs an output to generate from: return { logits = logits } from "
                                   "forward, or define sample = function(c, input) … end");

@@ -20,14 +20,6 @@ static void declare_loss_scale(Desc *d)
     push(&d->inputs, ((Tensor_spec){.name = "loss_scale", .dtype = F32, .role = LATHE_LOSS_SCALE}));
 }
 
-/* Number of pieces into which --memory cuts each micro-batch of training; it must divide the rows. */
-static int64_t split_of(const Graph *g, const Desc *d)
-{
-    int split = d->options->split;
-    bool cut = split > 1 && entry_of(g)->step && d->batch % split == 0;
-    return cut ? split : 1;
-}
-
 /* Tokens of a row that the entry sees at once. */
 static int64_t tokens_at_once(const Graph *g, const Desc *d)
 {
@@ -40,10 +32,14 @@ Graph *begin_entry(Trace *trace, Entry entry)
     Desc *d = trace->desc;
     Graph *g = graph_of(entry);
     mark_turn(trace, g);
+    if (trace->grown && entry_of(g)->step) {
+        g->grown = trace->grown;
+        g->name = name_of_grown(g->grown);
+    }
     if (d->recipe.accumulate > INT32_MAX)
         err(place_of_key(trace, NULL, "accumulate"), "train.accumulate is %lld; the limit is %d",
             (long long)d->recipe.accumulate, INT32_MAX);
-    int64_t split = split_of(g, d), micro = entry_of(g)->step ? d->recipe.accumulate * split : 1;
+    int64_t split = pieces_of_micro_batch(d, g), micro = parts_of_batch(d, g);
     if (g->wants_grads && precision_of(d->options).scaled) declare_loss_scale(d);
     trace->graph = g;
     note_leaves(&g->leaves);
@@ -62,7 +58,7 @@ Graph *begin_entry(Trace *trace, Entry entry)
     make_with((Making){.where = making().where});
     if (micro > 1) {
         g->micro = loop_open("micro", micro, false);
-        g->micro->axis = axis_scaled(axis_of("accumulate", d->recipe.accumulate), split, 1);
+        if (!g->grown) g->micro->axis = axis_scaled(axis_of("accumulate", d->recipe.accumulate), split, 1);
     }
     scopes_new_entry(trace);
     axes_new_entry(trace);
@@ -143,8 +139,18 @@ static Graph *trace_training(lua_State *L, int model, int c)
     Graph *train = trace_entry(L, model, c, ENTRY_train), *wide = NULL;
     if (!train->micro && !trace->desc->options->target->device) return train;
     if (can_trace(trace_wider, L, model, c, ENTRY_train)) wide = trace_wider(L, model, c, ENTRY_train);
-    keep_objective(trace, train, wide, 2 * (trace->desc->batch / split_of(train, trace->desc)));
+    keep_objective(trace, train, wide, 2 * (trace->desc->batch / pieces_of_micro_batch(trace->desc, train)));
     return train;
+}
+
+/* train once more for each number of micro-batches that a run begins with. */
+static void trace_growth(lua_State *L, int model, int c)
+{
+    Trace *trace = trace_of(L);
+    while ((trace->grown = next_grown(trace, trace->grown))) {
+        Graph *train = trace_training(L, model, c);
+        push(&trace->desc->graphs, train);
+    }
 }
 
 /* decode needs text data, an output with axes, and no `decode = false`. */
@@ -284,6 +290,7 @@ void trace_entries(lua_State *L, int model)
         Graph *train = trace_training(L, model, c); /* pushed only now, since tracing reads the list */
         push(&d->graphs, train);
     }
+    trace_growth(L, model, c);
     for (int k = 0; go_to_turn(trace, k); k++) {
         Graph *grad = trace_entry(L, model, c, ENTRY_grad);
         push(&d->graphs, grad);

@@ -190,7 +190,8 @@ const char *graph_fault(const Graph *g)
     for (int i = 0; i < g->outs.n; i++)
         if (!g->outs.at[i].node) return format("output %s is missing", g->outs.at[i].name);
     bool turn = g->turn && same(g->name, name_of_entry(g->entry, g->turn));
-    if (g->name && !turn && (g->turn || g->entry != entry_named(g->name)))
+    bool grown = g->grown && g->entry == ENTRY_train && same(g->name, name_of_grown(g->grown));
+    if (g->name && !turn && !grown && (g->turn || g->entry != entry_named(g->name)))
         return format("it is called %s and is another entry", g->name);
     if (g->wants_grads && g->outs.n && g->outs.at[0].kind != OUT_VALUE)
         return "grads are of a loss: the first output is a value";

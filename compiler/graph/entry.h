@@ -22,5 +22,6 @@ typedef struct Entry_info {
 extern const Entry_info entry_info[];
 Entry entry_named(const char *name);                        /* NO_ENTRY: there is none of that name */
 const char *name_of_entry(Entry entry, const char *turn);   /* train, train_generator */
+const char *name_of_grown(int grown);                       /* train_2 */
 
 #endif

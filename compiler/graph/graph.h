@@ -165,6 +165,7 @@ typedef struct Graph {
     bool training;              /* dropout on */
     bool wants_grads;           /* see Entry_info.gradients */
     const char *turn, *of;      /* of a turn: its name, and the scopes of its parameters, "encoder, decoder"; NULL: it has all */
+    int grown;                  /* of train: its number of micro-batches, where a run begins with fewer than it ends with; 0: the recipe's */
     Loop *micro;                /* accumulation: the open loop over micro-batches that loss lives in, or NULL */
     VEC(Output) outs;           /* outs.at[0] is the loss, if there is one */
     Made_leaves leaves;         /* of its trace */

@@ -298,6 +298,10 @@ static void header(Parser *q)
     q->g->training = took_word(q, "training");
     q->g->wants_grads = took_word(q, "grads");
     if (took_word(q, "turn")) turn_words(q);
+    if (took_word(q, "grown")) {
+        q->g->grown = (int)read_integer(q, 1, INT32_MAX);
+        q->g->entry = ENTRY_train;
+    }
     end_of_line(q);
 }
 

@@ -265,6 +265,7 @@ void print_graph_by(Printer *p, const Graph *g)
     say_word(t, g->name ? g->name : "");
     say(t, "%s%s", g->training ? " training" : "", g->wants_grads ? " grads" : "");
     if (g->turn) say(t, " turn "), say_word(t, g->turn), say(t, " of "), say_word(t, g->of);
+    if (g->grown) say(t, " grown %d", g->grown);
     say(t, "\n");
     if (g->micro) micro_roots(g->micro, &roots);
     graph_roots(g, &roots);

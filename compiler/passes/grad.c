@@ -433,6 +433,7 @@ void pass_grad(Graph *g, const Desc *d)
     Making was = making();
     make_with((Making){.where = was.where, .phase = 1});
     add_gradients(g, d);
+    if (g->micro && d->recipe.noise_scale) add_part_squares(g);
     if (g->micro) close_micro(g);
     make_with(was);
 }

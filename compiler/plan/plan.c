@@ -434,7 +434,7 @@ static int64_t inputs_in_call(const Module *m, const Program *p)
     int64_t in = home_bytes(p, INPUTS);
     for (int i = 0; p->graph->entry == ENTRY_direction && i < m->programs.n; i++) {
         const Program *q = m->programs.at[i];
-        const bool before = q->graph->entry == ENTRY_train && is_of_turn(q->graph, p->graph->turn);
+        const bool before = q->graph->entry == ENTRY_train && !q->graph->grown && is_of_turn(q->graph, p->graph->turn);
         if (before) in += round_up(home_bytes(q, INPUTS), 64);
     }
     return in;
@@ -455,7 +455,7 @@ static void plan_program(Module *m, Program *p, int64_t *largest, int64_t *bound
         plan->work = p->work_bytes;
     }
     *bound = max64(*bound, p->lower_bound + in + out);
-    if (entry_of(p->graph)->step)
+    if (entry_of(p->graph)->step && !p->graph->grown)
         for (int k = 0; k < p->kernels.n; k++) m->flops_per_step += p->kernels.at[k]->flops;
 }
 

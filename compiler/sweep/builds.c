@@ -23,8 +23,10 @@ static void read_plan(const Sweep *s, Sweep_build *b)
     const json_t *train = json_object_get(json_object_get(all, "entries"), "train"),
                  *recipe = json_object_get(all, "recipe");
     b->parameters = json_integer_value(json_object_get(all, "parameter_count"));
-    b->flop =
-        json_number_value(json_object_get(train, "flops")) * json_number_value(json_object_get(recipe, "accumulate"));
+    const char *grows = json_string_value(json_object_get(recipe, "accumulate_at"));
+    b->steps = (Lathe_recipe){.accumulate = max64(1, json_integer_value(json_object_get(recipe, "accumulate"))),
+                              .accumulate_at = grows ? copy_string(grows) : NULL};
+    b->flop = json_number_value(json_object_get(train, "flops")) / (double)b->steps.accumulate;
     if (!b->ready) b->fault = format("%s/trainer does not say what it plans; remove this folder", b->folder);
     json_decref(all);
     if (f) pclose(f);

@@ -42,7 +42,7 @@ static Size trial_size(Sweep *s, int trial)
     Size z = {.n = (double)b->parameters, .loss = mean_of(s, trial, 0, &spread)};
     for (int k = 0; k < s->seeds; k++) {
         z.seconds += t->run[k][0].seconds / (double)s->seeds;
-        z.flop += (double)t->run[k][0].steps * b->flop / (double)s->seeds;
+        z.flop += (double)lathe_micro_batches(&b->steps, t->run[k][0].steps) * b->flop / (double)s->seeds;
     }
     return z;
 }

@@ -77,7 +77,8 @@ typedef struct Sweep_build {
     const char *sets, *folder;  /* " --set width=64" */
     bool ready, running;
     int64_t bytes, parameters;  /* that it plans; of the model */
-    double flop;                /* of a step */
+    double flop;                /* of a micro-batch */
+    Lathe_recipe steps;         /* how many of them a step has */
     const char *fault;          /* why it cannot be built; NULL: nothing is known */
 } Sweep_build;
 

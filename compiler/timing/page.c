@@ -27,8 +27,13 @@ static const char *line_of_kernel(const Kernel *k)
     return k && k->where.file ? format("%s:%d", file_name(k->where.file), k->where.line) : "";
 }
 
-/* "of generator, " where a description has turns. */
-static const char *whose(const Program *p) { return p->graph->turn ? format("of %s, ", p->graph->turn) : ""; }
+/* "of generator " where a description has turns; "of 2 micro-batches " where it begins with fewer than accumulate. */
+static const char *whose(const Program *p)
+{
+    const Graph *g = p->graph;
+    if (g->grown) return format("of %d micro-batch%s ", g->grown, g->grown > 1 ? "es" : "");
+    return g->turn ? format("of %s, ", g->turn) : "";
+}
 
 char *milliseconds(double ms) { return format(ms < 1000 ? "%.4g ms" : "%.0f ms", ms); }
 
@@ -105,8 +110,9 @@ void say_times_json(Page *page, Text *t, const Rates *r)
         const Program *p = m->programs.at[i];
         if (!entry_of(p->graph)->step) continue;
         Step_time x = step_time(m, r, p);
-        say(t, "%s{\"turn\": %s, \"ms\": %.6g, \"kernels\": [", n++ ? ",\n   " : "",
-            p->graph->turn ? json_text(p->graph->turn) : "null", 1e3 * x.seconds);
+        say(t, "%s{\"turn\": %s, %s\"ms\": %.6g, \"kernels\": [", n++ ? ",\n   " : "",
+            p->graph->turn ? json_text(p->graph->turn) : "null",
+            p->graph->grown ? format("\"micro_batches\": %d, ", p->graph->grown) : "", 1e3 * x.seconds);
         for (int k = 0; k < x.parts.n; k++) {
             say(t, "%s", k ? ",\n    " : "\n    ");
             say_part_json(page, t, &x.parts.at[k]);

@@ -7,6 +7,7 @@
 #include "base/thread.h"
 #include "base/words.h"
 #include "data/files.h"
+#include "step/growth.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -238,10 +239,11 @@ int64_t keep_readable(Files *f, int32_t *item, int64_t n)
 static Batch *batch_of_step(Files *f, int64_t step) { return &f->batch[AHEAD + step % (BATCHES - AHEAD)]; }
 
 /* Begins to read the batches of the step and of those after it, up to the number that there is room for. */
-static void read_ahead(Files *f, int64_t step, int64_t n, Give_turns *give, void *with)
+static void read_ahead(Files *f, int64_t step, Give_turns *give, void *with)
 {
     for (int64_t s = step; s < step + BATCHES - AHEAD; s++) {
         Batch *b = batch_of_step(f, s);
+        const int64_t n = train_of_step(f->reading->model, s)->rows;
         if (b->step == s && b->n == n) continue;
         wait_for(f, b, false);
         free(batch_fault(f, b));
@@ -255,14 +257,14 @@ bool fill_file_step(Files *f, const Lathe_entry *e, char *in, int64_t step, Give
     Batch *b = batch_of_step(f, step);
     if (f->failure) return false;
     bug_if(e->rows > f->rows || f->batches < BATCHES);
-    read_ahead(f, step, e->rows, give, with);
+    read_ahead(f, step, give, with);
     wait_for(f, b, true);
     pass_over_bad(f, b);
     f->failure = batch_fault(f, b);
     if (f->failure) return false;
     f->form.fill(f->form.with, e, in, b->turn, true, b->rooms);
     b->step = -1; /* its room is for the next but one */
-    read_ahead(f, step + 1, e->rows, give, with);
+    read_ahead(f, step + 1, give, with);
     return true;
 }
 

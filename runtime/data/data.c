@@ -7,7 +7,6 @@
 #include "data/data.h"
 #include "data/reading.h"
 #include "interface/lathe_model.h"
-#include "math/random.h"
 #include "model/gguf.h"
 #include "model/origin.h"
 #include "model/tables.h"
@@ -18,8 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { WINDOW_SITE = 0x7fff0001, ORDER_SITE = 0x7fff0002 };
 
 /* ------------------------------------------------------------------ opening */
 
@@ -175,6 +172,10 @@ static void settle_stretches(Data *d)
 {
     const Reading *reading = d->reading;
     int64_t rows = reading->gpus * need_entry(reading->model, ENTRY_train)->rows;
+    if (reading->model->recipe.accumulate_at)
+        fail(EXIT_USAGE, NULL,
+             "order=contiguous: each row of a step reads a stretch of the text of its own, so their number cannot grow "
+             "(accumulate_at); leave one of the two out");
     d->stretch = (d->train - 1) / (rows * d->seq);
     if (d->stretch < 1)
         fail(
@@ -346,43 +347,6 @@ static int64_t heap_of(const Data *d, bool held)
 
 int64_t data_heap(const Data *d) { return heap_of(d, false) + (d->held ? heap_of(d->held, true) : 0); }
 
-/* ------------------------------------------------------------------ choosing items */
-
-/* Fisher and Yates's shuffle of the training rows. */
-static void shuffle(Data *d, int64_t epoch)
-{
-    for (int64_t i = 0; i < d->train; i++) d->order[i] = d->row[i];
-    for (int64_t i = d->train - 1; i > 0; i--) {
-        int64_t k = uniform_below(d->reading->seed, epoch, ORDER_SITE, i, i + 1);
-        int32_t swap = d->order[i];
-        d->order[i] = d->order[k];
-        d->order[k] = swap;
-    }
-    d->epoch = epoch;
-}
-
-/* The k-th item of n. */
-static int64_t train_item(Data *d, int64_t step, int64_t n, int64_t k)
-{
-    if (d->stretch) return (k * d->stretch + step % d->stretch) * d->seq;
-    if (d->text) return uniform_below(d->reading->seed, step, WINDOW_SITE, k, d->train_items);
-    int64_t position = step * n + k, epoch = position / d->train;
-    if (epoch != d->epoch) shuffle(d, epoch);
-    return d->order[position % d->train];
-}
-
-void train_items(Data *d, int64_t step, int64_t n, int64_t *item)
-{
-    int64_t all = n * d->reading->gpus, first = n * *d->reading->rank;
-    for (int64_t k = 0; k < n; k++) item[k] = train_item(d, step, all, first + k);
-}
-
-int64_t val_item(const Data *d, int64_t k)
-{
-    if (d->epochs) return k;
-    return d->row ? d->row[d->train + k] : d->train + k * d->seq;
-}
-
 /* ------------------------------------------------------------------ filling inputs */
 
 static void fill_tokens(const Data *d, const Lathe_tensor *t, char *in, const int64_t *item, int64_t rows)
@@ -464,15 +428,17 @@ void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *it
 static void give_turns(void *with, int64_t step, int64_t n, File_turn *turn)
 {
     Data *d = with;
-    int64_t all = n * d->reading->gpus, first = step * all + n * *d->reading->rank;
+    int64_t first = items_before(d, step) + n * *d->reading->rank;
     train_items(d, step, n, d->item);
     for (int64_t k = 0; k < n; k++) turn[k] = (File_turn){d->item[k], (first + k) / d->train};
 }
 
+static int64_t most_rows(const Data *d) { return need_entry(d->reading->model, ENTRY_train)->rows; } /* of a step */
+
 /* Rows with pictures that vary. */
 static bool fill_varied_step(Data *d, const Lathe_entry *e, char *in, int64_t step)
 {
-    if (!d->turn) d->turn = must_alloc(sizeof *d->turn * (size_t)e->rows);
+    if (!d->turn) d->turn = must_alloc(sizeof *d->turn * (size_t)most_rows(d));
     give_turns(d, step, e->rows, d->turn);
     fill_from_rows(d->rows, e, in, d->item);
     vary_row_pictures(d->row_pictures, e, in, d->turn);
@@ -483,7 +449,7 @@ bool fill_step(Data *d, const Lathe_entry *e, char *in, int64_t step)
 {
     int64_t n = e->rows;
     if (d->epochs) return fill_epochs(d->epochs, e, in, step);
-    if (!d->item) d->item = must_alloc(sizeof *d->item * (size_t)n);
+    if (!d->item) d->item = must_alloc(sizeof *d->item * (size_t)most_rows(d));
     if (d->files) return fill_file_step(d->files, e, in, step, give_turns, d);
     if (d->row_pictures) return fill_varied_step(d, e, in, step);
     train_items(d, step, n, d->item);

@@ -110,6 +110,7 @@ double source_share(const Epochs *e, int source); /* its share of the rows */
  * mixture, until each source has ended one); beyond that, in proportion. */
 int64_t rows_for_targets(const Epochs *e, int64_t targets);
 int64_t targets_taken(const Epochs *e); /* targets that count, in all rows so far */
+int64_t rows_taken_before(const Epochs *e, int64_t step); /* by the steps of a run that was never resumed with others */
 bool fill_epochs(Epochs *e, const Lathe_entry *entry, char *in, int64_t step);
 void fill_held(const Epochs *e, const Lathe_entry *entry, char *in, const int64_t *item);
 uint64_t epochs_hash(const Epochs *e);
@@ -205,6 +206,7 @@ int64_t val_item(const Data *d, int64_t k); /* the k-th of val_items */
 void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *item);
 /* Fills the inputs of a step; false: there is no more data, or a reading thread failed (stream_failure). */
 bool fill_step(Data *d, const Lathe_entry *e, char *in, int64_t step);
+int64_t items_before(const Data *d, int64_t step); /* that all steps before this one take, on all GPUs */
 int64_t epoch_items(const Data *d);   /* items of the training part; documents are read to count them */
 /* Units: rows of a table; tokens of text; for padded rows, targets that count. */
 int64_t items_for_units(const Data *d, int64_t units);

@@ -18,6 +18,7 @@
 #include "model/tables.h"
 #include "source/source.h"
 #include "step/carry.h"
+#include "step/growth.h"
 #include "token/tokenizer.h"
 
 #include <math.h>
@@ -402,12 +403,17 @@ static Rows rows_of(const Lathe_entry *e, char *in)
                   .lengths = input_of(e, in, LATHE_LENGTHS)};
 }
 
+int64_t rows_taken_before(const Epochs *e, int64_t step)
+{
+    return e->reading->gpus * rows_before(e->reading->model, step);
+}
+
 /* Fills in the rows of a step; earlier rows that were not used are skipped (replay).  False: the data has ended, or
  * reading failed. */
 bool fill_epochs(Epochs *e, const Lathe_entry *entry, char *in, int64_t step)
 {
     Rows to = rows_of(entry, in);
-    int64_t n = e->reading->gpus * to.n, ahead = step * n + e->more - mixture_taken(e->rows);
+    int64_t n = e->reading->gpus * to.n, ahead = rows_taken_before(e, step) + e->more - mixture_taken(e->rows);
     if (ahead > 0 && !skip_mixture(e->rows, ahead)) return false;
     return mixture_rows(e->rows, &to, n, *e->reading->rank * to.n);
 }

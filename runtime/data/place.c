@@ -181,7 +181,6 @@ Mixture *open_rows_of(const Epochs *e, const State *from)
 /* A run may be resumed with another number of rows per step. */
 void start_epochs(Epochs *e, const State *from)
 {
-    int64_t rows = e->reading->gpus * need_entry(e->reading->model, ENTRY_train)->rows;
     e->rows = open_rows_of(e, from);
-    e->more = from ? mixture_taken(e->rows) - from->at.step * rows : 0;
+    e->more = from ? mixture_taken(e->rows) - rows_taken_before(e, from->at.step) : 0;
 }

@@ -40,7 +40,8 @@ void check_entries(const Lathe_model *m)
     int known = 0;
     for (int e = NO_ENTRY + 1; e <= ENTRIES; e++) {
         const Lathe_entry *first = find_entry(m, (Entry)e);
-        known += first && !first->turn;
+        for (int i = 0; first && !first->turn && i < m->entries; i++) /* train: one for each number of micro-batches */
+            known += strcmp(m->entry[i].name, first->name) == 0;
         for (int k = 0; k < m->turns; k++) known += find_turn(m, (Entry)e, m->turn[k].name) != NULL;
     }
     bug_if(known != m->entries);

@@ -96,6 +96,12 @@ static double real_member(const json_t *from, const char *name)
     return json_is_number(value) ? json_number_value(value) : 0;
 }
 
+static Noise noise_of(const State *s, const json_t *noise)
+{
+    if (!json_is_object(noise)) return (Noise){0};
+    return (Noise){whole_member(s, noise, "steps", 0), real_member(noise, "signal"), real_member(noise, "noise")};
+}
+
 void read_state(State *s, const char *checkpoint)
 {
     json_error_t error;
@@ -128,6 +134,7 @@ void read_state(State *s, const char *checkpoint)
         s->at.loss_scale =
             (Loss_scale){(float)whole_member(s, scale, "scale", 0), (int32_t)whole_member(s, scale, "good", 0),
                          whole_member(s, scale, "skipped", 0)};
+    s->at.noise = noise_of(s, json_object_get(s->all, "noise_scale"));
 }
 
 void close_state(State *s)

@@ -3,6 +3,7 @@
 #define LATHE_STEP_STATE_H
 
 #include "base/file.h"
+#include "step/noise.h"
 #include "step/optim.h"
 
 #include <jansson.h>
@@ -17,6 +18,7 @@ typedef struct Progress { /* of a run, beside its arrays */
     double epoch_loss;         /* sum of their losses */
     int64_t epochs;            /* number of ended epochs */
     Loss_scale loss_scale;
+    Noise noise;
 } Progress;
 
 typedef struct State { /* a state.json that was read */

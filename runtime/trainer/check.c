@@ -7,6 +7,7 @@
 #include "model/block.h"
 #include "model/tables.h"
 #include "step/entry.h"
+#include "step/growth.h"
 #include "trainer/eval.h"
 #include "trainer/knobs.h"
 #include "trainer/report.h"
@@ -60,9 +61,10 @@ static Fall train_on_one(const Trial *c, int64_t most)
 {
     Trainer *t = c->t;
     Fall f = {.tenth = most / 10 + (most < 10)};
-    if (!fill_step(c->data, c->entry, c->memory->call, 0))
+    const Lathe_entry *e = train_for_step(c->turns, t->model, 0);
+    if (!fill_step(c->data, e, c->memory->call, 0))
         fail(EXIT_DATA, NULL, "the data ends before its first batch of %lld", (long long)c->items);
-    set_scalars(c->entry, c->memory->call, t->seed, 0, 0);
+    set_scalars(e, c->memory->call, t->seed, 0, 0);
     for (int64_t step = 0; step < most && !f.reached; step++) {
         Step s = take_step(t, c->turns, c->memory, step);
         if (has_diverged(&s))
@@ -139,11 +141,12 @@ static double step_time(const Step *s) { return s->data + s->forward + s->backwa
 
 static Step timed_step(const Trial *c, int64_t step)
 {
+    const Lathe_entry *e = train_for_step(c->turns, c->t->model, step);
     double from = seconds_now();
-    if (!fill_step(c->data, c->entry, c->memory->call, step))
+    if (!fill_step(c->data, e, c->memory->call, step))
         fail(EXIT_DATA, NULL, "the data ends after %lld steps of %lld", (long long)step, (long long)c->items);
     double data = seconds_now() - from;
-    set_scalars(c->entry, c->memory->call, c->t->seed, step, 0);
+    set_scalars(e, c->memory->call, c->t->seed, step, 0);
     Step s = take_step(c->t, c->turns, c->memory, step);
     s.data = data;
     return s;
@@ -169,7 +172,8 @@ static int64_t evaluations_of(const Trial *c)
 {
     const Lathe_recipe *r = &c->t->recipe;
     int64_t n = r->eval_every ? (r->steps - 1) / r->eval_every + 1 : 1;
-    if (r->eval_epochs && !c->data->epochs) n += (r->steps - 1) * c->items / (r->eval_epochs * epoch_items(c->data));
+    if (r->eval_epochs && !c->data->epochs)
+        n += items_before(c->data, r->steps - 1) / (r->eval_epochs * epoch_items(c->data));
     return n;
 }
 
@@ -193,9 +197,16 @@ static void time_evaluation(const Trial *c, Times *w)
     w->sample = (seconds_now() - from) * sample_calls(c->samples);
 }
 
+/* As many steps like this one have the rows of the whole run. */
+static double steps_alike(const Trial *c, int64_t step)
+{
+    const int64_t rows = items_before(c->data, step + 1) - items_before(c->data, step);
+    return (double)items_before(c->data, c->t->recipe.steps) / (double)rows;
+}
+
 static double whole_time(const Trial *c, const Times *w)
 {
-    return (double)c->t->recipe.steps * step_time(&w->step) + (double)w->evaluations * (w->eval_batch + w->sample);
+    return steps_alike(c, w->step.number) * step_time(&w->step) + (double)w->evaluations * (w->eval_batch + w->sample);
 }
 
 static void print_times(const Trial *c, const Times *w)

@@ -27,7 +27,7 @@ static const char *const kinds[KINDS] = {"documents in packed rows", "texts", "s
 struct Data_record {
     const Trainer *t;
     const Data *d;
-    int64_t items, steps;
+    int64_t items, rows, steps; /* items: of a step, at most; rows: of all steps */
     double started, next_file;
     Lengths lengths[KINDS];
     int64_t targets, counted; /* places of targets; those that losses count */
@@ -82,6 +82,7 @@ void note_batch(Data_record *r, const Lathe_entry *e, const char *in)
 {
     if (!r || on_device()) return;
     r->steps++;
+    r->rows += e->rows;
     for (int i = 0; i < e->inputs; i++) note_input(r, &e->input[i], in);
 }
 
@@ -152,8 +153,9 @@ static json_t *record_json(const Data_record *r)
     put_json(all, "train", d->epochs ? json_null() : json_integer(d->train)); /* epochs have not read all of it */
     put_json(all, "val", json_integer(d->epochs ? d->epochs->held_rows : held->val));
     put_json(all, "seq", json_integer(d->seq));
-    put_json(all, "items_a_step", json_integer(r->items));
-    put_json(all, "places_a_step", json_integer(r->items * d->seq));
+    const int64_t items = r->steps ? r->rows / r->steps : r->items;
+    put_json(all, "items_a_step", json_integer(items));
+    put_json(all, "places_a_step", json_integer(items * d->seq));
     put_json(all, "steps", json_integer(r->steps));
     put_json(all, "targets", json_integer(r->targets));
     put_json(all, "counted", json_integer(r->counted));

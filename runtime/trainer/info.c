@@ -29,10 +29,19 @@ static void print_tensor(const Lathe_tensor *t, const char *before)
     show(stdout, "]");
 }
 
-static void print_entry(const Lathe_entry *e)
+/* "train_2": of two micro-batches, as dumps call it */
+static char *key_of_entry(const Lathe_model *m, const Lathe_entry *e)
+{
+    const Lathe_entry *first = find_entry(m, ENTRY_train);
+    if (e->turn) return text_of("%s_%s", e->name, e->turn);
+    if (!first || e == first || strcmp(e->name, first->name) != 0) return text_of("%s", e->name);
+    return text_of("%s_%lld", e->name, (long long)(e->rows * m->recipe.accumulate / first->rows));
+}
+
+static void print_entry(const Lathe_model *m, const Lathe_entry *e)
 {
     if (e->turn) show(stdout, "  %s, turn %s\n           in:", e->name, e->turn);
-    else show(stdout, "  %-8s in:", e->name);
+    else show(stdout, "  %-8s in:", key_of_entry(m, e));
     for (int i = 0; i < e->inputs; i++) print_tensor(&e->input[i], i ? ", " : " ");
     show(stdout, "\n           out:");
     for (int i = 0; i < e->outputs; i++) print_tensor(&e->output[i], i ? ", " : " ");
@@ -144,7 +153,7 @@ static void print_info(const Trainer *t)
              (long long)m->recipe.slots, grouped_text(m->state_bytes - states_taken(m, true, false)),
              grouped_text(states_taken(m, true, false) - states_taken(m, false, false)));
     show(stdout, "\nentries:\n");
-    for (int i = 0; i < m->entries; i++) print_entry(&m->entry[i]);
+    for (int i = 0; i < m->entries; i++) print_entry(m, &m->entry[i]);
     show(stdout, "\nparameters, as checkpoints and groups name them (* is the number of a layer):\n");
     for (int i = 0; i < m->params; i++) print_param(&m->param[i], rule_text(m, &m->recipe, &m->param[i]));
     if (m->statistics) show(stdout, "\nstatistics, which checkpoints have beside them:\n");
@@ -174,7 +183,7 @@ static json_t *entries_json(const Lathe_model *m)
     json_t *all = json_object();
     for (int i = 0; i < m->entries; i++) {
         const Lathe_entry *e = &m->entry[i];
-        put_json(all, e->turn ? text_of("%s_%s", e->name, e->turn) : e->name,
+        put_json(all, key_of_entry(m, e),
                  json_pack("{s:o, s:o, s:f, s:I}", "inputs", tensors_json(e->input, e->inputs), "outputs",
                            tensors_json(e->output, e->outputs), "flops", e->flops, "work_bytes",
                            (json_int_t)e->work_bytes));
@@ -201,7 +210,7 @@ static json_t *kernels_of_steps(const Lathe_model *m)
     json_t *all = json_object();
     for (int i = 0; i < m->entries; i++) {
         const Lathe_entry *e = &m->entry[i];
-        if (e->kernels) put_json(all, e->turn ? text_of("%s_%s", e->name, e->turn) : e->name, planned_kernels(e));
+        if (e->kernels) put_json(all, key_of_entry(m, e), planned_kernels(e));
     }
     return all;
 }

@@ -12,6 +12,7 @@
 #include "model/weights.h"
 #include "step/average.h"
 #include "step/entry.h"
+#include "step/growth.h"
 #include "step/optim.h"
 #include "step/state.h"
 #include "step/statistics.h"
@@ -122,7 +123,7 @@ static void save_run(Training *r)
     if (saved_step(r->saver) == r->at.step) return;
     r->at.elapsed = r->saved_at - r->report.started;
     keep_lock(run_folder(r->t));
-    begin_save(r->saver, &r->at, state_json(r->t, &r->data, &r->at, r->items));
+    begin_save(r->saver, &r->at, state_json(r->t, &r->data, &r->at));
     r->report.spent.saving += seconds_now() - from;
 }
 
@@ -320,6 +321,14 @@ static void log_histograms(Training *r)
     free(line);
 }
 
+static void take_noise(Training *r, Step *s)
+{
+    if (!s->measures_noise) return;
+    const Lathe_entry *e = train_of_step(r->t->model, s->number);
+    note_noise(&r->at.noise, s->norm * s->norm, s->part_squares, e->rows, e->parts);
+    s->noise_scale = noise_scale(&r->at.noise);
+}
+
 /* Ends the oldest turn that was begun, and with its last turn the step. */
 static void finish_turn(Training *r)
 {
@@ -327,6 +336,7 @@ static void finish_turn(Training *r)
     const Turn *u = &r->turns.at[s.turn];
     if (has_diverged(&s)) diverged(r, s.number, s);
     if (s.skipped) report_skipped(r, &s);
+    take_noise(r, &s);
     note_turn(&r->report.notes, u, &s);
     log_histograms(r);
     if (!is_last_turn(&r->turns, u, s.number)) return;
@@ -346,10 +356,11 @@ static void finish_steps(Training *r)
 static bool one_step(Training *r)
 {
     int64_t step = r->at.step;
+    const Lathe_entry *e = train_for_step(&r->turns, r->t->model, step);
     double from = seconds_now();
-    if (!fill_step(&r->data, r->entry, r->memory.call, step)) return false;
-    set_scalars(r->entry, r->memory.call, r->t->seed, step, 0);
-    note_batch(r->record, r->entry, r->memory.call);
+    if (!fill_step(&r->data, e, r->memory.call, step)) return false;
+    set_scalars(e, r->memory.call, r->t->seed, step, 0);
+    note_batch(r->record, e, r->memory.call);
     order_step(r->t);
     double data = seconds_now() - from;
     r->at.step++;
@@ -382,7 +393,7 @@ static bool epochs_due(const Training *r)
     if (every == 0 || step == 0) return false;
     if (r->data.epochs) return turns_begun() == 0 && r->at.epoch_steps == 0 && due(r->at.epochs, every);
     int64_t items = every * epoch_items(&r->data);
-    return step * r->items / items > (step - 1) * r->items / items;
+    return items_before(&r->data, step) / items > items_before(&r->data, step - 1) / items;
 }
 
 static void evaluate_and_save(Training *r)
@@ -431,7 +442,8 @@ static void tell_end_of_data(Training *r)
     if (!failure) {
         report_text(&r->report,
                     "the data ends after step %lld of %lld: fewer than %lld sequences are left for the next",
-                    (long long)r->at.step, (long long)r->t->recipe.steps, (long long)r->items);
+                    (long long)r->at.step, (long long)r->t->recipe.steps,
+                    (long long)(items_before(&r->data, r->at.step + 1) - items_before(&r->data, r->at.step)));
         return;
     }
     close_report(&r->report);

@@ -17,6 +17,7 @@
 #include "model/tables.h"
 #include "step/average.h"
 #include "step/carry.h"
+#include "step/growth.h"
 #include "step/optim.h"
 #include "step/state.h"
 #include "step/statistics.h"
@@ -400,7 +401,7 @@ static void start_replay(Replay *r, Trainer *t)
 {
     static const Entry entries[] = {ENTRY_train, ENTRY_reference, ENTRY_direction, NO_ENTRY};
     r->t = t;
-    r->e = need_entry(t->model, ENTRY_train);
+    r->e = train_of_step(t->model, t->steps - 1);
     if (t->model->device)
         fail(EXIT_USAGE, NULL, "replay runs only on the processor: build with --target cpu (`lathe replay %s`)",
              t->model->rebuild ? t->model->rebuild : "MODEL.lua");
@@ -432,9 +433,11 @@ static Step run_steps(Replay *r)
     while (r->step < r->t->steps && !has_diverged(&s)) {
         memset(watch.runs, 0, sizeof *watch.runs * (size_t)(watch.laps + 1));
         watch.births = watch.missed = 0;
-        if (!fill_step(&r->data, r->e, r->memory.call, r->step))
+        const Lathe_entry *e = train_for_step(&r->turns, r->t->model, r->step);
+        rt_lap = e == r->e ? look_after : NULL; /* steps before it may have fewer micro-batches */
+        if (!fill_step(&r->data, e, r->memory.call, r->step))
             fail(EXIT_DATA, NULL, "the data ends before step %lld", (long long)r->step + 1);
-        set_scalars(r->e, r->memory.call, r->t->seed, r->step, 0);
+        set_scalars(e, r->memory.call, r->t->seed, r->step, 0);
         s = take_turn(r->t, &r->turns.at[0], &r->memory, r->step++);
     }
     rt_lap = NULL;

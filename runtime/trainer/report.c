@@ -5,18 +5,14 @@
 #include "data/data.h"
 #include "data/stream.h"
 #include "interface/lathe_model.h"
-#include "model/adapter.h"
 #include "model/block.h"
 #include "model/tables.h"
 #include "step/entry.h"
 #include "step/state.h"
-#include "token/tokenizer.h"
 #include "trainer/about.h"
 #include "trainer/eval.h"
 #include "trainer/knobs.h"
 #include "trainer/logs.h"
-#include "trainer/memory.h"
-#include "trainer/ranks.h"
 #include "trainer/report.h"
 #include "trainer/step.h"
 #include "trainer/trainer.h"
@@ -124,80 +120,6 @@ static void put_line(Report *r, char *line)
     free(line);
 }
 
-/* Sizes of the documents kept for evaluation.  These are drawn by their hashes, so they are a sample of all documents,
- * and the only ones read so far. */
-static void print_sizes(const Block *held)
-{
-    const Document_sizes *s = &held->sizes;
-    if (s->documents == 0) {
-        show(stderr,
-             "data: the number of documents and tokens is not known before they are read (`lathe data info`)\n");
-        return;
-    }
-    show(stderr,
-         "data: documents of %s to %s tokens, %s on average, %.0f %% of them split (of %s kept for evaluation, "
-         "%s tokens%s)\n",
-         grouped_text(s->shortest), grouped_text(s->longest), grouped_text(s->ids / s->documents),
-         100 * (double)s->split / (double)s->documents, grouped_text(s->documents), grouped_text(s->ids),
-         held->last ? ", all there are" : "");
-}
-
-static void print_epochs(const Report *r)
-{
-    const Epochs *e = r->data->epochs;
-    char *what = e->n == 1 ? files_text(e->source) : text_of("%d sources", e->n);
-    show(stderr, "data: %s; documents in epochs, %s tokens shuffled with each other, %d reader%s%s\n", what,
-         grouped_text(e->order.block_tokens), e->readers, e->readers == 1 ? "" : "s", e->n == 1 ? "" : " each");
-    if (e->order.pairs)
-        show(stderr, "data: %s pairs to evaluate, %s a step; bos %d, eos %d, pad %d, the tokenizer's ids below %lld\n",
-             grouped_text(e->held_rows), grouped_text(r->items_per_step), e->order.bos, e->order.eos, e->order.pad,
-             (long long)tokenizer_size(e->tokenizer));
-    else
-        show(stderr, "data: %s sequences of %s tokens to evaluate; %s%s tokens a step\n", grouped_text(e->held_rows),
-             grouped_text(e->order.seq), e->order.pack ? "up to " : "", grouped_text(r->items_per_step * e->order.seq));
-    for (int i = 0; i < e->n; i++) {
-        const Epoch_source *s = &e->source[i];
-        if (e->n > 1) show(stderr, "data: %.4g %% from %s: %s\n", 100 * source_share(e, i), s->path, files_text(s));
-        if (!e->order.pairs) print_sizes(&s->held);
-    }
-}
-
-void print_banner(const Report *r)
-{
-    const Trainer *t = r->t;
-    const Lathe_model *m = t->model;
-    const Data *d = r->data;
-    const char *unit = has_tokens(d) ? "tokens" : item_word(d);
-    int64_t heap = data_heap(d) - planned(m, CATEGORY_data);
-    char *split = d->val ? words_of_split(&d->rule) : NULL;
-    show(stderr, "%s%s: %s parameters, %s, %d thread%s, %s of memory (%s beside it for the data's tables)\n", m->name,
-         config_of(m), grouped_text(m->parameter_count), m->precision, omp_get_max_threads(),
-         omp_get_max_threads() == 1 ? "" : "s", bytes_text(bytes_of_run(t)), bytes_text(heap > 0 ? heap : 0));
-    char *trained = training_words(m);
-    if (trained) show(stderr, "%s\n", trained);
-    free(trained);
-    if (m->teacher)
-        show(stderr, "teacher: %s%s, %s parameters, %s\n", m->teacher->name, config_of(m->teacher),
-             grouped_text(m->teacher->parameter_count), t->teacher);
-    if (t->ranks)
-        show(stderr, "%d GPUs, each with this memory and %s %s per step\n", gpus_of(t),
-             grouped_text(r->items_per_step / gpus_of(t)), item_word(d));
-    if (d->files) show(stderr, "data: %s\n", words_of_files(d->files));
-    if (d->sentences) show(stderr, "data: %s\n", words_of_sentences(d->sentences));
-    if (d->epochs) print_epochs(r);
-    else
-        show(stderr, "data: %s %s to train on, %s to evaluate%s; %s %s a step\n", grouped_text(d->train), unit,
-             grouped_text(d->held ? 0 : d->val), split ? text_of(" (%s)", split) : "",
-             grouped_text(r->items_per_step * d->seq), unit);
-    if (d->held)
-        show(stderr, "data: %s %s of %s%s to evaluate\n", grouped_text(d->held->val_items), item_word(d->held),
-             t->val_data.at[0], t->val_data.n > 1 ? ", …" : "");
-    if (!r->metrics_path) return;
-    show(stderr, "run: %s", run_folder(t));
-    if (r->first) show(stderr, ", continues after step %lld of %lld", (long long)r->first, (long long)r->steps);
-    fputc('\n', stderr);
-}
-
 void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_step, const Progress *at,
                  const char *metrics)
 {
@@ -213,7 +135,7 @@ void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_s
     r->tty = isatty(2);
     r->every = t->recipe.log_every ? t->recipe.log_every : 1 + r->steps / 10000;
     print_banner(r);
-    r->units = r->epoch.units = units_taken(d, at->step * items_per_step);
+    r->units = r->epoch.units = units_taken(d, items_before(d, at->step));
     r->last_step = seconds_now();
     r->started = r->last_step - at->elapsed;
     r->epoch.step = at->step;
@@ -246,10 +168,11 @@ static char *progress_text(const Report *r, int64_t done, Step s)
 {
     char *data = data_readers(r->data) ? text_of(" | data %.1f %%", 100 * data_share(r)) : text_of("%s", "");
     char *turns = turns_text(&r->notes);
+    double left = (double)(items_before(r->data, r->steps) - items_before(r->data, done));
     char *line = text_of("step %lld/%lld | loss %.4f%s | %.*f ms%s | %s %s/s | ETA %s", (long long)done,
                          (long long)r->steps, s.loss, turns, r->smooth_ms < 10 ? 1 : 0, r->smooth_ms, data,
                          rate_text(units_per_second(r)), has_tokens(r->data) ? "tok" : item_word(r->data),
-                         duration_text((double)(r->steps - done) * r->smooth_ms * 1e-3));
+                         duration_text(left / r->smooth_items * r->smooth_ms * 1e-3));
     free(data);
     free(turns);
     return line;
@@ -353,11 +276,13 @@ void report_divergence(Report *r, int64_t step, const char *turn, const Step *s)
 void report_step(Report *r, int64_t done, Step s)
 {
     double now = seconds_now(), ms = (now - r->last_step) * 1e3;
-    int64_t n = done - r->first, units = units_taken(r->data, done * r->items_per_step);
+    int64_t n = done - r->first, units = units_taken(r->data, items_before(r->data, done));
     double share = n <= 2 ? 1 : n < 20 ? 1 / (double)(n - 1) : 0.05;
     r->smooth_ms += share * (ms - r->smooth_ms);
     r->smooth_data += share * (s.data - r->smooth_data);
     r->smooth_units += share * ((double)(units - r->units) - r->smooth_units);
+    r->smooth_items +=
+        share * ((double)(items_before(r->data, done) - items_before(r->data, done - 1)) - r->smooth_items);
     r->units = units;
     r->spent.data += s.data;
     r->spent.forward += s.forward;
@@ -460,7 +385,7 @@ bool report_epoch(Report *r, const Progress *p, int source, const Stream_sum *su
     double now = seconds_now(), took = now - r->epoch.started, loss = p->epoch_loss / (double)p->epoch_steps;
     Spent s = spent_since(&r->spent, &r->epoch.spent);
     int64_t places = sum->rows * r->data->seq, number = sum->epoch + 1;
-    double rows = (double)((p->step - r->epoch.step) * r->items_per_step) / took;
+    double rows = (double)(items_before(r->data, p->step) - items_before(r->data, r->epoch.step)) / took;
     double units = (double)(r->units - r->epoch.units) / took, percent = 100 / took;
     parts = parts_text(&s, percent);
     put_line(

@@ -53,7 +53,7 @@ typedef struct Report {
     Spent spent;
     Epoch_start epoch;
     int64_t units; /* rows, or targets that count, so far */
-    double smooth_data, smooth_units, next_data_warning;
+    double smooth_data, smooth_units, smooth_items, next_data_warning;
     int metrics; /* RUN/metrics.jsonl */
     Fault metrics_fault;
     char *metrics_path;

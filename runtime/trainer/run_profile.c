@@ -28,7 +28,8 @@ struct Run_profile {
     Machine_rates rates;
     double started, next_file;
     bool timing, rated;
-    int64_t taken[LATHE_TURNS]; /* of each turn */
+    const Lathe_entry *entry[LATHE_TURNS]; /* of each turn: whose steps are timed, those with most micro-batches */
+    int64_t steps, taken[LATHE_TURNS];     /* steps: all of them; taken: those, of each turn */
     Lap_times laps[LATHE_TURNS];
 };
 
@@ -37,6 +38,7 @@ Run_profile *open_run_profile(const Trainer *t, const Step_turns *turns, const M
     if (t->no_profile || on_device()) return NULL;
     Run_profile *p = must_alloc(sizeof *p);
     *p = (Run_profile){.t = t, .turns = turns, .memory = m, .started = seconds_now(), .next_file = first_file};
+    for (int k = 0; k < turns->n; k++) p->entry[k] = turns->at[k].entry;
     for (int k = 0; k < turns->n; k++)
         open_laps(&p->laps[k], t->model, turns->at[k].entry, &turns->at[k].optimizer, &t->recipe, MOST_TIMED);
     return p;
@@ -47,7 +49,8 @@ static bool is_timed(int64_t number) { return number > WARM && (number <= SOON |
 void begin_timed(Run_profile *p, const Turn *u)
 {
     if (!p) return;
-    p->timing = is_timed(++p->taken[u->number]);
+    p->steps += u->number == 0;
+    p->timing = u->entry == p->entry[u->number] && is_timed(++p->taken[u->number]);
     if (p->timing) begin_laps(&p->laps[u->number]);
 }
 
@@ -106,7 +109,7 @@ static void write_run_profile(Run_profile *p, const Report *r)
         put_json(all, "threads", json_integer(omp_get_max_threads()));
         put_json(all, "copy_bytes_per_s", rate_json(p->rates.copy));
         put_json(all, "product_flops_per_s", rate_json(p->rates.product));
-        put_json(all, "steps", json_integer(p->taken[0]));
+        put_json(all, "steps", json_integer(p->steps));
         put_json(all, "seconds", json_real(seconds_now() - p->started));
         put_json(all, "spent", spent_json(r));
         put_json(all, "turns", json_incref(turns));

@@ -10,6 +10,7 @@
 #include "model/tables.h"
 #include "step/average.h"
 #include "step/entry.h"
+#include "step/growth.h"
 #include "step/optim.h"
 #include "step/state.h"
 #include "step/statistics.h"
@@ -73,8 +74,10 @@ static void settle_steps(Training *r)
     if ((t->epochs || t->tokens) && was_set(t, "steps"))
         fail(EXIT_USAGE, NULL, "--steps and --%s both say how long to train; give one",
              t->epochs ? "epochs" : "tokens");
-    if (t->epochs) t->recipe.steps = (t->epochs * epoch_items(&r->data) + r->items - 1) / r->items;
-    if (t->tokens) t->recipe.steps = (items_for_units(&r->data, t->tokens) + r->items - 1) / r->items;
+    int64_t items = t->epochs   ? t->epochs * epoch_items(&r->data)
+                    : t->tokens ? items_for_units(&r->data, t->tokens)
+                                : 0;
+    if (items) t->recipe.steps = steps_of_rows(t->model, (items + gpus_of(t) - 1) / gpus_of(t));
     if (t->recipe.steps < 1)
         fail(EXIT_USAGE, NULL,
              "the description does not say how long to train; give --steps N, --epochs N or --tokens N");

@@ -113,7 +113,7 @@ static json_t *evaluation_json(const Progress *p, const Lathe_recipe *r)
     return all;
 }
 
-json_t *state_json(const Trainer *t, Data *d, const Progress *p, int64_t items_per_step)
+json_t *state_json(const Trainer *t, Data *d, const Progress *p)
 {
     const Lathe_model *m = t->model;
     json_t *all = json_pack("{s:i, s:s, s:s, s:s, s:I, s:i, s:f}", "format", 1, "model", utf8_of(m->name), "config",
@@ -125,7 +125,7 @@ json_t *state_json(const Trainer *t, Data *d, const Progress *p, int64_t items_p
     put_json(all, "recipe", recipe_json(&t->recipe));
     if (m->turns) put_json(all, "turns", turns_json(t));
     if (teacher_json(t)) put_json(all, "teacher", teacher_json(t));
-    put_json(all, "data", data_json(t, d, p->step * items_per_step));
+    put_json(all, "data", data_json(t, d, items_before(d, p->step)));
     put_json(all, "evaluation", evaluation_json(p, &t->recipe));
     if (d->epochs)
         put_json(all, "epoch",
@@ -135,6 +135,10 @@ json_t *state_json(const Trainer *t, Data *d, const Progress *p, int64_t items_p
         put_json(all, "loss_scale",
                  json_pack("{s:I, s:I, s:I}", "scale", (json_int_t)p->loss_scale.scale, "good",
                            (json_int_t)p->loss_scale.good, "skipped", (json_int_t)p->loss_scale.skipped));
+    if (p->noise.steps)
+        put_json(all, "noise_scale",
+                 json_pack("{s:I, s:o, s:o}", "steps", (json_int_t)p->noise.steps, "signal", real_json(p->noise.signal),
+                           "noise", real_json(p->noise.noise)));
     put_json(all, "provenance", json_deep_copy(d->origin));
     put_json(all, "files", json_object());
     return all;

@@ -8,7 +8,7 @@
 #include "step/state.h"
 #include "trainer/trainer.h"
 
-json_t *state_json(const Trainer *t, Data *d, const Progress *p, int64_t items_per_step);
+json_t *state_json(const Trainer *t, Data *d, const Progress *p);
 void renew_evaluation(State *s, const Progress *p, const Lathe_recipe *r, Fault *f); /* also in its file */
 void resume_settings(Trainer *t, const State *s); /* recipe, seed, data: those that were not given */
 /* If the best was chosen by another metric than now, it is no longer the best. */

@@ -126,6 +126,13 @@ static int losses_reported(const Trainer *t)
     return gpus_of(t) > 1 ? 0 : n;
 }
 
+/* unit: what a gradient of 1 is in the entry, by the loss scale */
+static void take_part_squares(Step *s, const Lathe_entry *e, const Lathe_call *call, double unit)
+{
+    s->measures_noise = output_named(e, LATHE_PART_SQUARES);
+    if (s->measures_noise) s->part_squares = output_scalar(e, call->out, LATHE_PART_SQUARES) / (unit * unit);
+}
+
 /* All of the turn, at once. */
 static void turn_here(const Trainer *t, Turn *u, const Lathe_call *call, const Memory *m, Step *s)
 {
@@ -138,6 +145,7 @@ static void turn_here(const Trainer *t, Turn *u, const Lathe_call *call, const M
     s->loss = output_scalar(u->entry, call->out, "loss");
     for (int k = 0; k < s->parts; k++) s->part[k] = output_scalar(u->entry, call->out, u->entry->output[1 + k].name);
     s->norm = gradient_norm(o, call->grads) / scale;
+    take_part_squares(s, u->entry, call, scale);
     LAP(LAP_NORM);
     wait_until_copied(t->saver);
     Pace pace = pace_at(u->recipe, s->number, s->norm);
@@ -235,6 +243,8 @@ void add_to_step(Step *all, const Step *s)
     all->rate = s->rate;
     all->parts = s->parts;
     memcpy(all->part, s->part, sizeof all->part);
+    all->measures_noise = s->measures_noise;
+    all->noise_scale = s->noise_scale;
     all->data += s->data;
     all->forward += s->forward;
     all->backward += s->backward;

@@ -18,6 +18,8 @@ typedef struct Step { /* results of an optimizer step, or of a turn of it */
     int turn;       /* its number */
     int parts;      /* number of losses by name, and these; on several GPUs none */
     double part[LATHE_LOSSES];
+    bool measures_noise; /* then: the mean of the squared norms of its parts' gradients, and what finish_turn() makes of it */
+    double part_squares, noise_scale;
     bool skipped; /* gradients overflowed fp16: parameters are unchanged, and the next loss scale is smaller */
     Loss_scale loss_scale; /* behind it */
 } Step;

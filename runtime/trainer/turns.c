@@ -8,6 +8,7 @@
 #include "trainer/state.h"
 #include "trainer/trainer.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +72,14 @@ char *turns_text(const Turn_notes *notes)
     return all;
 }
 
+/* ,"noise_scale":120; null: it is not known yet */
+static char *noise_member(const Step *s)
+{
+    if (!s->measures_noise) return text_of("%s", "");
+    return isfinite(s->noise_scale) ? text_of(",\"noise_scale\":%.9g", s->noise_scale)
+                                    : text_of("%s", ",\"noise_scale\":null");
+}
+
 /* Of a step without turns: ,"encoder":4.1,"lr":0.001,"grad_norm":0.5 */
 static char *step_members(const Turn_notes *notes)
 {
@@ -80,8 +89,10 @@ static char *step_members(const Turn_notes *notes)
         free(all);
         all = more;
     }
-    char *closed = text_of("%s,\"lr\":%.9g,\"grad_norm\":%.9g", all, notes->step.rate, notes->step.norm);
+    char *noise = noise_member(&notes->step);
+    char *closed = text_of("%s,\"lr\":%.9g,\"grad_norm\":%.9g%s", all, notes->step.rate, notes->step.norm, noise);
     free(all);
+    free(noise);
     return closed;
 }
 
