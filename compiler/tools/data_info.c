@@ -282,11 +282,11 @@ static void print_forecast(const Forecast *f)
          grouped_text(f->how.seq), grouped_text(f->how.stride), grouped_text(f->sequences), grouped_text(f->full),
          grouped_text(f->cut));
     if (f->how.drop_short) show(stdout, "  %s tokens dropped with what is not full\n", grouped_text(f->dropped));
-    show(stdout, "  a row each: %s rows, %.2f %% padding (of a program that does not pack)\n",
+    show(stdout, "  a row each: %s rows, %.2f %% padding (programs that do not pack)\n",
          grouped_text(f->rows[PACK_NONE]), 100 * padding(f, PACK_NONE));
-    show(stdout, "  packed in order: %s rows, %.2f %% padding (of a program that packs as it reads)\n",
+    show(stdout, "  packed in order: %s rows, %.2f %% padding (programs that pack as they read)\n",
          grouped_text(f->rows[PACK_NEXT]), 100 * padding(f, PACK_NEXT));
-    show(stdout, "  packed, the longest first: %s rows, %.2f %% padding (of a trainer here with pack = true)\n",
+    show(stdout, "  packed, the longest first: %s rows, %.2f %% padding (Lathe's trainer with pack = true)\n",
          grouped_text(f->rows[PACK_FIRST]), 100 * padding(f, PACK_FIRST));
 }
 

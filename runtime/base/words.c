@@ -304,3 +304,5 @@ bool has_end(const char *name, const char *end)
     size_t n = strlen(name), k = strlen(end);
     return n >= k && strcmp(name + n - k, end) == 0;
 }
+
+double without_sign(double x) { return isnan(x) ? (double)NAN : x; }

@@ -54,6 +54,7 @@ bool parse_count(const char *s, int64_t *n);    /* decimal, whole string, also 1
 bool parse_real(const char *s, double *x);      /* finite, whole string */
 bool parse_size(const char *s, int64_t *bytes); /* 512, 64K, 1.5G: powers of 1024 */
 double seconds_now(void);                       /* monotonic */
+double without_sign(double x);                  /* NaN without its sign, which means nothing and which printf shows */
 bool has_end(const char *text, const char *end);
 char *error_text(int number);                   /* strerror, lower case at its start */
 

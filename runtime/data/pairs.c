@@ -142,9 +142,10 @@ static char *room_text(const Pair_sum *s, const Order *o)
 {
     if (!o->pairs) return text_of("; %s longer than a sequence", grouped_text(s->cut));
     int64_t rows = s->pairs - s->skipped;
-    char *sorted = text_of(", %.1f %% of batches from buckets", padding(s->places, s->bucketed));
-    return text_of("; %s %s to %lld and %lld; padding: %.1f %% of whole rows, %.1f %% of batches as long as their "
-                   "longest%s (as this trains)",
+    char *sorted = text_of(", %.1f %% with rows of similar length together, as this run has them",
+                           padding(s->places, s->bucketed));
+    return text_of("; %s %s to %lld and %lld; padding: %.1f %% with full rows, %.1f %% with batches cut to their "
+                   "longest row%s",
                    grouped_text(s->cut + s->skipped), o->skip_long ? "left out because they are too long" : "cut",
                    (long long)o->source_seq, (long long)o->seq, padding(s->places, rows * (o->source_seq + o->seq)),
                    padding(s->places, s->drawn), o->buckets ? sorted : "");

@@ -175,7 +175,7 @@ double output_scalar(const Lathe_entry *e, const char *out, const char *name)
 {
     const Lathe_tensor *t = output_named(e, name);
     if (!t) fail(EXIT_ERROR, NULL, "entry %s has no output %s", e->name, name);
-    return read_element(t->dtype, out + t->offset, 0);
+    return without_sign(read_element(t->dtype, out + t->offset, 0));
 }
 
 int64_t class_count(const Lathe_model *m)

@@ -124,21 +124,21 @@ static void add_parts(Bench *b, const Step *s)
     b->part[UPDATE][b->apart++] = 1e3 * s->update;
 }
 
-static void check_bench_step(const Step *s)
+/* Steps after one that is not finite would skip the update. */
+static void check_bench_step(const Trainer *t, const Step *s)
 {
     if (has_diverged(s))
-        fail(EXIT_DIVERGED, NULL,
-             "step %lld: %s: the steps after it would skip the update\n  lower the learning rate: --set lr=…",
-             (long long)s->number + 1, divergence_text(s, NULL));
+        fail(EXIT_DIVERGED, NULL, "step %lld: %s\n  %s", (long long)s->number + 1, divergence_text(s, NULL),
+             divergence_remedy(&t->recipe, s, NULL));
 }
 
-static void end_bench_step(Bench *b)
+static void end_bench_step(Bench *b, const Trainer *t)
 {
     Step s = end_turn();
     b->skipped += s.skipped;
     b->loss[s.number] = s.loss;
     if (s.number >= WARM_UP && !on_device()) add_parts(b, &s);
-    check_bench_step(&s);
+    check_bench_step(t, &s);
 }
 
 /* 0 if there is no room for a large product.  The block is overwritten. */
@@ -158,7 +158,7 @@ static void run_apart(Bench *b, const Trainer *t, Turn *u, Memory *m)
     for (int64_t step = from; step < from + n + WARM_UP; step++) {
         set_scalars(u->entry, m->call, t->seed, step, 0);
         Step s = take_turn(t, u, m, step);
-        check_bench_step(&s);
+        check_bench_step(t, &s);
         if (step >= from + WARM_UP) add_parts(b, &s);
     }
     time_parts(false);
@@ -173,13 +173,13 @@ static void run_steps(Bench *b, const Trainer *t, Turn *u, Memory *m)
         if (t->inputs) set_scalars(e, m->call, t->seed, step, 0);
         else random_inputs(t, e, m->call, step);
         begin_turn(t, u, m, step, 0);
-        while (turn_must_end()) end_bench_step(b);
+        while (turn_must_end()) end_bench_step(b, t);
         double ms = 1e3 * (seconds_now() - begin);
         if (step < WARM_UP) continue;
         b->ms[step - WARM_UP] = ms;
         b->total_ms += ms;
     }
-    while (turns_begun()) end_bench_step(b);
+    while (turns_begun()) end_bench_step(b, t);
     b->median_ms = median_of(b->ms, b->steps);
     if (on_device()) run_apart(b, t, u, m);
     for (int i = 0; i < PARTS; i++) b->part_ms[i] = median_of(b->part[i], b->apart);

@@ -68,9 +68,8 @@ static Fall train_on_one(const Trial *c, int64_t most)
     for (int64_t step = 0; step < most && !f.reached; step++) {
         Step s = take_step(t, c->turns, c->memory, step);
         if (has_diverged(&s))
-            fail(EXIT_DIVERGED, NULL,
-                 "overfit: step %lld: %s; try a lower learning rate (--set lr=%g) or clipping (--set clip=1)",
-                 (long long)step + 1, divergence_text(&s, NULL), t->recipe.lr / 10);
+            fail(EXIT_DIVERGED, NULL, "overfit: step %lld: %s\n  %s", (long long)step + 1, divergence_text(&s, NULL),
+                 divergence_remedy(&t->recipe, &s, NULL));
         note_step(&f, step, most, &s);
         if (worth_a_line(step + 1) || f.reached || step + 1 == most)
             show(stderr, "step %lld | loss %.4f | norm %.3g\n", (long long)step + 1, s.loss, s.norm);

@@ -241,23 +241,6 @@ static void tell_patience(Training *r)
 
 /* ------------------------------------------------------------------ divergence */
 
-/* What may help.  Before the first update no rate is to blame. */
-static char *divergence_remedy(const Training *r, const Step *s, const char *turn)
-{
-    const char *narrow =
-        s->loss_scale.scale > 0 ? "; fp16 holds numbers up to 65504, --precision bf16 what fp32 does" : "";
-    if (s->number == 0)
-        return text_of("No update was made before it, so the data, the initial parameters or an operation is the "
-                       "cause, not the learning rate%s",
-                       narrow);
-    if (turn)
-        return text_of("Try a lower learning rate for it in the description (it is %g here), a warm-up or clipping%s",
-                       s->rate, narrow);
-    return text_of("Try a lower learning rate (--set lr=%g), a longer warm-up (--set warmup=N) or clipping (--set "
-                   "clip=1)%s",
-                   r->t->recipe.lr / 10, narrow);
-}
-
 /* The parameters are still those before the turn (begin_turn).  They are saved for replay, apart from the run's
  * checkpoints. */
 static _Noreturn void diverged(Training *r, int64_t step, Step s)
@@ -279,7 +262,7 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     close_data_record(r->record);
     close_run_profile(r->profile, &r->report);
     report_at_end(r->t);
-    char *remedy = divergence_remedy(r, &s, u->name);
+    char *remedy = divergence_remedy(&r->t->recipe, &s, u->name);
     if (u->name)
         fail(EXIT_DIVERGED, NULL, "step %lld diverged.  %s.  %s has the parameters before it", (long long)step + 1,
              remedy, before);

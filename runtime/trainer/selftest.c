@@ -138,7 +138,8 @@ static void test_products(Test *x)
     for (int i = 0; i < r.n; i++) {
         const Lathe_kernel *k = r.off[i].kernel;
         tell(x, false, text_of("%s: %s %s", k->name, k->where, k->path),
-             text_of("an element of a product is %.9g, and %.9g by a plain loop", r.off[i].is, r.off[i].plain));
+             text_of("an element of a product is %.9g, and %.9g by a plain loop", without_sign(r.off[i].is),
+                     without_sign(r.off[i].plain)));
     }
     x->tested += r.products - r.n;
     if (x->says && !r.n) show(stdout, "ok    %d products against plain loops\n", r.products);

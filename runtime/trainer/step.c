@@ -101,13 +101,26 @@ bool has_diverged(const Step *s) { return !isfinite(s->loss) || (!isfinite(s->no
 
 char *divergence_text(const Step *s, const char *turn)
 {
-    char *of = turn ? text_of(" of turn %s", turn) : text_of("%s", "");
-    char *text =
-        isfinite(s->loss)
-            ? text_of("expected a finite gradient norm%s, found norm %g (the loss is %g)", of, s->norm, s->loss)
-            : text_of("expected a finite loss%s, found loss %g and gradient norm %g", of, s->loss, s->norm);
-    free(of);
-    return text;
+    const char *of = turn ? " of turn " : "", *name = turn ? turn : "";
+    if (isfinite(s->loss))
+        return text_of("expected a finite gradient norm%s%s, found norm %g (the loss is %g)", of, name, s->norm,
+                       s->loss);
+    return text_of("expected a finite loss%s%s, found loss %g and gradient norm %g", of, name, s->loss, s->norm);
+}
+
+char *divergence_remedy(const Lathe_recipe *recipe, const Step *s, const char *turn)
+{
+    const char *narrow = s->loss_scale.scale > 0 ? "; fp16 ends at 65504, --precision bf16 has fp32's range" : "";
+    if (s->number == s->loss_scale.skipped)
+        return text_of("No update was made before it, so the data, the initial parameters or an operation is the "
+                       "cause, not the learning rate%s",
+                       narrow);
+    if (turn)
+        return text_of("Try a lower learning rate for it in the description (it is %g here), a warm-up or clipping%s",
+                       s->rate, narrow);
+    return text_of("Try a lower learning rate (--set lr=%g), a longer warm-up (--set warmup=N) or clipping (--set "
+                   "clip=1)%s",
+                   recipe->lr / 10, narrow);
 }
 
 /* The factor of e's gradients; writes it to the input that it has for that. */
@@ -194,9 +207,6 @@ void begin_turn(const Trainer *t, Turn *u, const Memory *m, int64_t number, doub
     steps.entry[slot] = u->entry;
     steps.begun++;
 }
-
-/* printf has a sign for NaN, which means nothing. */
-static double without_sign(double x) { return isnan(x) ? (double)NAN : x; }
 
 static void take_from_device(Step *s, int64_t slot)
 {

@@ -38,5 +38,6 @@ void add_to_step(Step *all, const Step *s); /* losses add up, norms as those of 
 Turn *wanted_turn(const Trainer *t, Step_turns *turns); /* trainer/turns.c: of --turn; the first */
 bool has_diverged(const Step *s);
 char *divergence_text(const Step *s, const char *turn); /* what was expected and found; turn: its name, or NULL */
+char *divergence_remedy(const Lathe_recipe *recipe, const Step *s, const char *turn); /* what may help: before the first update no rate is to blame */
 
 #endif

@@ -48,8 +48,8 @@ has 'malformed   1 records skipped; the first: pairs.csv:3: expected 2 fields, a
 # 1 4 2 7: places 2+2 6+5 2+3 6+5 = 31 of 44; alike ones together 2 (2+3) + 2 (6+5) = 32; else 44, or the same by chance.
 printf 'source\ttarget\nab\tx\nabcdef\twxyz\ncd\txy\nabcdefgh\tabcdefg\n' >four.tsv
 info four.tsv --source-seq 6 --seq 5 --batch 2
-has 'training    4 pairs, sources of 18 tokens (2 to 8, mean 4.5), targets of 14 tokens (1 to 7, mean 3.5); 1 cut to 6 and 5; padding: 29.5 % of whole rows, '
-has ' % of batches as long as their longest, 3.1 % of batches from buckets (as this trains)'
+has 'training    4 pairs, sources of 18 tokens (2 to 8, mean 4.5), targets of 14 tokens (1 to 7, mean 3.5); 1 cut to 6 and 5; padding: 29.5 % with full rows, '
+has ' % with batches cut to their longest row, 3.1 % with rows of similar length together, as this run has them'
 info four.tsv --source-seq 6 --seq 5 --batch 2 --json
 has '"training":{"source_seq":6,"seq":5,"batch":2,"buckets":100,"rows":4,"cut":1,"skipped":0,"padding":0.2954545'
 has '"padding_in_buckets":0.03125'
