@@ -84,6 +84,12 @@ both bf16 models/gpt.lua $small --set optimizer=muon --set ema=0.9 --precision b
 trained $text --eval-every 10 --set eval_rows=5
 # shellcheck disable=SC2086
 both fp16 "$TMP/loud.lua" $small --set optimizer=muon --set ema=0.9 --precision fp16
+momentum() { # STEP: its sum of magnitudes
+    file=$TMP/fp16.b/checkpoints/step-$1/directions.safetensors
+    od -A n -v -w4 -t f4 -j $((8 + $(od -A n -t u8 -N 8 "$file"))) "$file" | awk '{ if ($1 !~ /^ *[-0-9.e+]*$/) bad = 1; sum += $1 < 0 ? -$1 : $1 } END { print bad ? "not finite" : sum }'
+}
 # shellcheck disable=SC2086
-trained $text --eval-every 10 --set eval_rows=5
-grep -q '"loss_scale":32768' "$TMP/fp16.b/metrics.jsonl" || tell "fp16: no step is skipped"
+must "$gpu" train $text --steps 3 --set schedule_steps=20 --out "$TMP/fp16.b"
+grep -q '"skipped": *3' "$TMP/fp16.b/checkpoints/step-3/state.json" && [ "$(momentum 3)" = 0 ] || tell "fp16: momentum $(momentum 3) behind three steps that are skipped"
+must "$gpu" train --steps 12 --resume --out "$TMP/fp16.b"
+[ "$(momentum 12)" != 0 ] && [ "$(momentum 12)" != "not finite" ] || tell "fp16: momentum $(momentum 12)"
