@@ -3,6 +3,7 @@
 #include "desc/settings.h"
 #include "doctor/doctor.h"
 #include "emit/emit.h"
+#include "runtime/interface/growth.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,6 +2,7 @@
  * more. Each number of them is a train entry of its own (Graph.grown), so that all sizes stay constants. */
 #include "desc/target.h"
 #include "front/front.h"
+#include "runtime/interface/growth.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
 /* scale.c: `lathe scale`: the law of a family of sizes that a grid has trained, and what it says of a budget. */
 #include "runtime/base/words.h"
+#include "runtime/interface/growth.h"
 #include "sweep/law.h"
 #include "sweep/sweep.h"
 

@@ -2,6 +2,7 @@
  * number of micro-batches; the first has the largest. */
 #include "step/growth.h"
 #include "base/words.h"
+#include "interface/growth.h"
 #include "model/tables.h"
 
 #include <stdlib.h>
