@@ -52,10 +52,12 @@ static void expect(const char *what, int found, int wanted)
 
 int main(void)
 {
-    Lathe_model model = {0};
+    const Lathe_entry train = {.name = "train", .rows = 1};
+    Lathe_model model = {.entries = 1, .entry = &train, .recipe.accumulate = 1};
     Trainer t = {.model = &model, .recipe.log_every = 1000000};
     Epochs e = {.readers = 3};
-    Data d = {.epochs = &e};
+    Reading reading = {.model = &model, .gpus = 1};
+    Data d = {.epochs = &e, .reading = &reading};
     Report r = {.t = &t, .data = &d, .steps = 100000, .every = 1000000, .first = 100, .last_step = now};
     char line[1000] = "";
     expect("the first steps, all of them waiting", warnings(&r, 100, 19, 0.09, line), 0);
