@@ -39,16 +39,17 @@ done
 
 small='--set layers=2 --set width=16 --set heads=2 --set seq=8 --set batch=2 --set warmup=5'
 bound=1e-3
+sed 's/^ *optimizer = optimizer,/      layer_decay = 0.8, &/' models/gpt.lua >"$TMP/gpt.lua"
 # shellcheck disable=SC2086
-both gpt models/gpt.lua $small --set optimizer=muon --set accumulate=2 --set ema=0.9
+both gpt "$TMP/gpt.lua" $small --set optimizer=muon --set accumulate=2 --set ema=0.9
 # shellcheck disable=SC2086
-trained $text --eval-every 10 --set eval_rows=5 --set clip=0.5
+trained $text --eval-every 10 --set eval_rows=5 --set clip=0.5 --set clip_weights=0.3
 agree eval --out "$TMP/gpt.b" --set eval_rows=7
 must "$gpu" bench --steps 3
 must "$gpu" profile --steps 1
 grep -q ' 1 .* direction  *optim.muon' "$TMP/said" || tell "gpt: no row of the direction"
 # shellcheck disable=SC2086
-SIM_REFUSES='algorithm:2 product:9 graph' must "$gpu" train $text --eval-every 10 --set eval_rows=5 --set clip=0.5 --steps 20 --out "$TMP/gpt.e"
+SIM_REFUSES='algorithm:2 product:9 graph' must "$gpu" train $text --eval-every 10 --set eval_rows=5 --set clip=0.5 --set clip_weights=0.3 --steps 20 --out "$TMP/gpt.e"
 same "$TMP/gpt.a" "$TMP/gpt.e" "$bound"
 # shellcheck disable=SC2086
 refused 4 'step [0-9]* diverged' train $text --steps 20 --set lr=1e30 --set warmup=0 --set clip=0 --out "$TMP/gpt.d"
