@@ -144,7 +144,8 @@ static void say_plan_object(Text *t, const Module *m, const Choices *tried)
     if (!line_of.options.target->device || line_of.options.time) {
         Rates r = line_of.options.time ? asked_rates(&line_of.options, precision_of(&line_of.options).tf32) : usual_rates();
         double ms = step_ms(m, &r);
-        say(t, ",\n \"step_ms_estimate\": %s", ms > 0 ? format("%.4g", ms) : "null");
+        say(t, ",\n \"%s\": %s", line_of.options.time ? "step_ms_estimate" : "step_ms_usual_machine",
+            ms > 0 ? format("%.4g", ms) : "null");
         if (line_of.options.time) say_times_json(page, t, &r);
     }
     if (tried) say_choices_json(t, tried);
@@ -485,6 +486,7 @@ int main(int argc, char **argv)
     bool ours = command->run != do_data && command->run != do_sweep && command->run != do_diff,
          help = ours && asks_for_help(command, argc, argv);
     if (ours && !help) take_line(command, argc, argv);
+    if (line_of.options.gpu && !same(command->name, "plan")) usage_error("--gpu %s: that is for plan --time --target cuda", line_of.options.gpu);
     int code = help ? help_of(command) : command->run();
     free_all();
     return end_process("lathe", code);

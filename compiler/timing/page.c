@@ -52,15 +52,20 @@ static void say_time_of(Page *page, Text *t, const Program *p, const Rates *r)
     say(t, "\n");
 }
 
-static void say_gpu(Text *t, const Rates *r)
+static void say_gpu(Text *t, const Module *m, const Rates *r)
 {
     say(t,
-        "\ntime, predicted for one %s from its data sheet: products of 16 bits at %.0f TFLOP/s, of fp32 at %.0f, memory at "
+        "\ntime, predicted for one %s from its data sheet: products of 16 bits at %.0f TFLOP/s, of fp32 at %.0f, "
+        "memory at "
         "%.0f GB/s, %.0f MB of cache, %.1f us a launch\n"
         "No GPU has confirmed these times: expect them to be off by a third, by more for small kernels, for attention "
         "without cuDNN, for convolutions and for loops in one launch.\n",
         r->gpu->title, 1e-12 * gpu_product_rate(r, BF16), 1e-12 * gpu_product_rate(r, F32), r->gpu->memory,
         r->gpu->cache, r->gpu->launch);
+    const double gib = 1 << 30;
+    if ((double)m->plan.total > gib * r->gpu->room)
+        say(t, "It does not fit there: it needs %.1f GiB of %.0f; --memory chooses a smaller plan.\n",
+            (double)m->plan.total / gib, r->gpu->room);
 }
 
 static void say_machine(Text *t, const Rates *r)
@@ -72,14 +77,13 @@ static void say_machine(Text *t, const Rates *r)
         1e6 * r->seconds[CALL]);
     double load = 0;
     if (getloadavg(&load, 1) == 1 && load > 0.5 * r->threads)
-        say(t, "other programs are running (load %.1f), so this machine measured slower than it is when idle\n",
-            load);
+        say(t, "other programs are running (load %.1f), so this machine measured slower than it is when idle\n", load);
 }
 
 void say_times(Page *page, Text *t, const Rates *r)
 {
     const Module *m = page->module;
-    if (r->gpu) say_gpu(t, r);
+    if (r->gpu) say_gpu(t, m, r);
     else say_machine(t, r);
     for (int i = 0; i < m->programs.n; i++)
         if (entry_of(m->programs.at[i]->graph)->step) say_time_of(page, t, m->programs.at[i], r);

@@ -17,7 +17,7 @@ typedef struct Gpu {                /* gpus.def */
     const char *name, *title;
     int architecture, processors;
     double narrow, tf32, fp32, fp64;
-    double memory, cache, link, launch;
+    double memory, cache, link, launch, room;
 } Gpu;
 const Gpu *gpu_named(const char *name);             /* gpu.c; NULL: there is none of that name */
 const char *names_of_gpus(void);

@@ -128,7 +128,7 @@ function columnsOf() {
     told.push({ title: k, of: i, shown: r => settingText(i(r)), long: true, number: settings.every(s => isNumber(s.get(k))) });
   }
   const few = told.length <= 4; /* few settings stand before results, many behind them */
-  columns.splice(few ? 1 : columns.length, 0, ...told);
+  if (few || !onPaper()) columns.splice(few ? 1 : columns.length, 0, ...told); /* on paper the table of settings has them */
   return columns.filter(c => runs.some(r => c.shown(r) !== ''));
 }
 

@@ -286,7 +286,13 @@ function listen() {
   byId('chosen').onchange = () => showOne(runs[Number(byId('chosen').value)]);
   const recolour = () => { showRuns(); showLegend(); recolourCharts(); redrawPlan(); drawStrips(); };
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', recolour);
-  const paper = on => () => { document.documentElement.classList.toggle('paper', on); recolour(); };
+  let closed = [];
+  const paper = on => () => {
+    document.documentElement.classList.toggle('paper', on);
+    if (on) closed = [...document.querySelectorAll('#more:not([open]), #settings details:not([open])')];
+    for (const d of closed) d.open = on;
+    recolour();
+  };
   addEventListener('beforeprint', paper(true));
   addEventListener('afterprint', paper(false));
 }

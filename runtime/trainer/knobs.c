@@ -38,13 +38,25 @@ static const Setting *find_knob(const char *name)
     return s && is_knob(s) ? s : NULL;
 }
 
+static const char *found_text(const Setting *s, const Lathe_recipe *r)
+{
+    switch (s->kind) {
+    case SETTING_REAL:
+    case SETTING_COUNT:
+    case SETTING_FLAG: return text_of("%.15g", setting_number(s, r));
+    case SETTING_WORD: return s->words[setting_choice(s, r)];
+    case SETTING_BOOL: return *(const bool *)((const char *)r + s->field) ? "true" : "false";
+    default: return setting_text(s, r) ? setting_text(s, r) : "none";
+    }
+}
+
 static void refuse_fixed(const Trainer *t, const char *name, const char *found, const char *value)
 {
     bool named = *config_of(t->model) && strcmp(t->model->config, "default") != 0;
-    const char *config = named ? text_of(" --config%s", config_of(t->model)) : "";
+    const char *config = named ? text_of("MODEL.lua --config%s", config_of(t->model)) : "MODEL.lua";
     fail(EXIT_USAGE, NULL,
-         "--set %s=%s: %s is fixed when built: it is %s here; rebuild with `lathe build MODEL.lua%s --set %s=%s`", name,
-         value, name, found, config, name, value);
+         "--set %s=%s: %s is fixed when built: it is %s here; rebuild with `lathe build %s --set %s=%s`", name, value,
+         name, found, t->model->rebuild ? t->model->rebuild : config, name, value);
 }
 
 /* Refuses a name that is neither a setting of runs nor known to the model, and suggests another. */
@@ -149,7 +161,7 @@ void set_knob(Trainer *t, const char *name, const char *value)
         return;
     }
     const Setting *fixed = setting_named(name);
-    if (fixed && is_fixed(fixed)) refuse_fixed(t, name, text_of("%.15g", setting_number(fixed, &t->recipe)), value);
+    if (fixed && is_fixed(fixed)) refuse_fixed(t, name, found_text(fixed, &t->recipe), value);
     for (int i = 0; i < t->model->knobs; i++)
         if (strcmp(t->model->knob[i][0], name) == 0) refuse_fixed(t, name, t->model->knob[i][1], value);
     refuse_unknown(t, name);

@@ -49,7 +49,7 @@ folder '--precision=bf16 --parameters=bf16' >>"$TMP/folders"
 folder '--lora=rank=2 --frozen=q8_0' >>"$TMP/folders"
 [ -z "$(sort "$TMP/folders" | uniq -d)" ] || complain "--parameters or --frozen shares a folder"
 for option in $same; do
-    [ "$option" != --gpus=2 ] || continue # not of build
+    case $option in --gpus=2 | --gpu=h200) continue ;; esac # not of build
     [ "$(folder "$option")" = "$plain" ] || complain "$option builds into another folder"
 done
 

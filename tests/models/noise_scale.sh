@@ -47,6 +47,9 @@ awk 'BEGIN { for (i = 0; i < 4000; i++) { x = (x * 1103515245 + 12345) % 2147483
 small="--config char --set layers=2 --set width=24 --set heads=2 --set seq=20 --set batch=2 --set accumulate=3 --set noise_scale=1"
 # shellcheck disable=SC2086
 must "$LATHE" build models/gpt.lua $small -o "$TMP/gpt"
+must "$TMP/gpt/trainer" profile --json --steps 1
+parts() { tr '{' '\n' <"$TMP/said" | grep -c "\"part\":\"$1\""; }
+[ "$(parts backward)" -gt "$(parts forward)" ] || tell "most kernels are of the forward part: squares of gradients are not"
 trainer=$TMP/gpt/trainer steps=120 kills=2 start="--data $TMP/text --tokenizer chars --steps 120 --save-every 7 --seed 5"
 # shellcheck disable=SC2086
 must "$trainer" train $start --out "$TMP/whole" --threads 1
