@@ -135,7 +135,7 @@ static void narrow_column(Table_of_runs *t, int k, int least, int columns)
     if (over > 0 && t->width[k] > least) t->width[k] = least && rest > least ? rest : least;
 }
 
-/* A pipe has no width, and gets all. */
+/* A pipe has no width, and gets all, unless $COLUMNS says otherwise. */
 static void fit_terminal(Table_of_runs *t)
 {
     enum { RUN, MODEL, LOSS = 5, RATE, TIME, NO_WIDTH = 1 << 20 };

@@ -2,9 +2,8 @@
  *
  * A step is one graph: the entry, then the optimizer (cuda/optim.cu): the norm, one block that clips and checks that
  * everything is finite, the entry direction if the optimizer is written in Lua, and one launch that updates all
- * parameters.  Loss and norm of a step are read after the next
- * one has begun (Lathe_device.lag).  A step that is not finite stops all updates on the device, so the parameters
- * before it are preserved. */
+ * parameters.  Loss and norm of a step are read after the next one has begun (Lathe_device.lag).  A step that is not
+ * finite stops all updates on the device, so the parameters before it are preserved. */
 #include "cuda/coded.h"
 #include "cuda/cudnn.h"
 #include "cuda/device.h"
