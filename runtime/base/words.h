@@ -2,6 +2,8 @@
 #ifndef LATHE_BASE_WORDS_H
 #define LATHE_BASE_WORDS_H
 
+#include "base/bug.h"
+
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -34,10 +36,6 @@ void show(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void vshow(FILE *f, const char *fmt, va_list args);
 void show_raw(FILE *f, const char *text, size_t n); /* of a model or a file: escaped only on a terminal */
 void keep_quiet(void); /* prints no more remarks: another process does */
-
-/* For our mistakes: prints the place, and aborts. */
-#define bug_if(condition) ((condition) ? bug_at(__FILE__, __LINE__, #condition) : (void)0)
-_Noreturn void bug_at(const char *file, int line, const char *what);
 
 void *must_alloc(size_t bytes); /* zeroed, from malloc; ends the program (1) if there is no memory */
 void *must_grow(void *at, size_t bytes); /* realloc, likewise */

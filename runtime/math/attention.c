@@ -19,8 +19,8 @@
 #include "math/batch.h"
 #include "math/blocks.h"
 #include "math/engine.h"
+#include "math/threads.h"
 
-#include <omp.h>
 #include <string.h>
 
 enum {

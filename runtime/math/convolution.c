@@ -12,8 +12,8 @@
 #include "lathe_rt.h"
 #include "math/batch.h"
 #include "math/engine.h"
+#include "math/threads.h"
 
-#include <omp.h>
 
 #define INLINE   inline __attribute__((always_inline))
 #define NOINLINE __attribute__((noinline))

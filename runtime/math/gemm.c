@@ -9,9 +9,10 @@
 #else
 #pragma GCC optimize("fp-contract=fast")
 #endif
+#include "math/context.h"
 #include "math/gemm.h"
-#include <omp.h>
-#include <stdio.h>
+#include "math/threads.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,26 +46,14 @@ static bool is_thin(const Lathe_gemm *g)
     return g->alike || narrow == 1 || (wide >= WIDE && narrow <= (stride == 1 || g->K >= 256 ? 8 : 3));
 }
 
-const Gemm_watch *gemm_watch;
-
-static int64_t live_rows = INT64_MAX;
-void gemm_rows_live(int64_t n) { live_rows = n; }
-
 /* The first of them: the product of all rows that somebody waits for, where each is as if it were alone. */
 static Lathe_gemm of_live_rows(const Lathe_gemm *g)
 {
     Lathe_gemm live = *g;
-    if (g->alike) live.M = at_most(g->M, live_rows);
+    const int64_t n = lathe_context()->live_rows;
+    if (g->alike && n) live.M = at_most(g->M, n);
     return live;
 }
-
-#ifdef __FMA__
-static bool through_blas;
-#elif defined __aarch64__
-static bool through_blas;
-#else
-static bool through_blas = true;
-#endif
 
 #define REAL     float
 #define NAME(x)  x##_f32
@@ -94,29 +83,4 @@ void gemm_row_blocks(float *c, const float *a, const void *b, Lathe_dtype type, 
         LATHE_BLOCK_TYPES(THIN_BY)
     default: abort();
     }
-}
-
-const char *gemm_engine(void)
-{
-#if defined __AVX512F__
-    static const char vectors[] = "avx512";
-#elif defined __AVX2__
-    static const char vectors[] = "avx2";
-#else
-    static const char vectors[] = "plain";
-#endif
-    return through_blas ? "openblas" : vectors;
-}
-
-void rt_init_gemm(int threads)
-{
-    const char *engine = getenv("LATHE_GEMM");
-    if (engine) through_blas = strcmp(engine, "openblas") == 0;
-    omp_set_num_threads(threads);
-    gemm_take_rooms(threads);
-    if (!through_blas || gemm_init_blas(threads)) return;
-    through_blas = false;
-    if (engine)
-        fputs("trainer: LATHE_GEMM=openblas: libopenblas.so.0 was not found; products use Lathe's own engine\n",
-              stderr);
 }

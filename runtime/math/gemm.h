@@ -62,14 +62,20 @@ typedef struct Gemm_watch {
     void (*after)(const Product *p, void *kept); /* kept: the result of `before` */
     void (*packs)(const void *packed, const void *b, Lathe_dtype blocks, int64_t b_k, int64_t b_n);
 } Gemm_watch;
+/* math/engine.c: who watches, and whether OpenBLAS computes; a library has neither. */
+#ifdef LATHE_LIBRARY
+#define gemm_watch ((const Gemm_watch *)0)
+enum { through_blas = 0 };
+#else
 extern const Gemm_watch *gemm_watch;
+extern bool through_blas;
+#endif
 
 /* math/gemm_own.c: any strides.  Rooms for packed operands are allocated once, before the first product. */
 void gemm_own_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, bool add);
 void gemm_own_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, bool add);
 void gemm_own_blocks(float *c, const float *a, const void *b, Lathe_dtype type, const Lathe_gemm *g, bool add);
 int64_t gemm_room_bytes(void); /* per thread */
-void gemm_take_rooms(int threads);
 
 /* math/gemm.c: columns from … end of one row, which starts at 16 · n; the same bits however columns are divided */
 void gemm_row_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, int64_t from, int64_t end);

@@ -13,13 +13,12 @@
 #pragma GCC optimize("fp-contract=fast")
 #endif
 #include "math/blocks.h"
+#include "math/context.h"
 #include "math/gemm.h"
+#include "math/threads.h"
 
-#include <omp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 /* ROWS × two vectors of sums, two vectors of b and a factor fill the registers; FEW_ROWS rows of one vector leave room. */
 #if defined __AVX512F__
@@ -55,30 +54,14 @@ enum {
 
 /* ---- rooms: buffers for packing */
 
-static char *rooms;
-static int threads_with_room;
-
 _Static_assert(A_BYTES + B_BYTES + 2 * SLACK == LATHE_ROOM_BYTES, "what the plan counts");
 int64_t gemm_room_bytes(void) { return A_BYTES + B_BYTES + 2 * SLACK; }
 
-void gemm_take_rooms(int threads)
-{
-    size_t bytes = (size_t)threads * (size_t)gemm_room_bytes();
-    if (threads <= threads_with_room) return;
-    if (rooms) munmap(rooms, (size_t)threads_with_room * (size_t)gemm_room_bytes());
-    rooms = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (rooms == MAP_FAILED) {
-        fprintf(stderr, "trainer: error: out of memory: packing matrices needs %zu more bytes\n", bytes);
-        exit(1);
-    }
-    (void)madvise(rooms, bytes, MADV_HUGEPAGE);
-    threads_with_room = threads;
-}
-
 static char *gemm_room(int64_t number)
 {
-    if (number >= threads_with_room) abort();
-    return rooms + number * gemm_room_bytes();
+    const Lathe_context *now = lathe_context();
+    if (number >= now->threads_with_room) abort();
+    return now->rooms + number * gemm_room_bytes();
 }
 
 /* In nested regions, which have one thread, the thread number of the outermost region counts. */

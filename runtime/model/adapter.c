@@ -1,23 +1,17 @@
-/* adapter.c: adapters of low rank, x · Wᵀ + scale · (x · Aᵀ) · Bᵀ (Hu et al. 2021, LoRA), merged into W; how they were
- * trained, in files.
+/* adapter.c: adapters of low rank, x · Wᵀ + scale · (x · Aᵀ) · Bᵀ (Hu et al. 2021, LoRA), merged into W.
  *
  * Decomposed (Liu et al. 2024, DoRA) each output is multiplied by its gain, magnitude / ‖W + scale · B · A‖ of its row.
  */
 #include "model/adapter.h"
-#include "base/file.h"
-#include "base/words.h"
-#include "interface/names.h"
-#include "model/base.h"
+#include "base/bug.h"
 #include "model/init.h"
 #include "model/place.h"
 #include "model/tables.h"
-#include "model/weights.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST_NAME = 512 };
+enum { PIECE = 512 }; /* inputs that are summed at a time */
 
 const Lathe_param *magnitude_of(const Lathe_model *m, const Lathe_adapter *x)
 {
@@ -30,57 +24,6 @@ bool is_of_adapter(const Lathe_model *m, const Lathe_param *p)
         if (p == &m->param[m->adapter[i].a] || p == &m->param[m->adapter[i].b] || p == magnitude_of(m, &m->adapter[i]))
             return true;
     return false;
-}
-
-bool holds_adapters(const Lathe_model *m, const Store *s)
-{
-    char name[LONGEST_NAME];
-    for (int i = 0; i < m->adapters; i++) {
-        copy_name(name, sizeof name, &m->param[m->adapter[i].a], 0);
-        if (find_stored(s, name)) return true;
-    }
-    return false;
-}
-
-void lora_words(const Lathe_lora *l, char *to, size_t room)
-{
-    snprintf(to, room, "rank=%lld,alpha=%g%s%s", (long long)l->rank, l->alpha, l->rank_stabilised ? ",rslora" : "",
-             l->decomposed ? ",dora" : "");
-}
-
-char *training_words(const Lathe_model *m)
-{
-    char words[64];
-    int64_t frozen = 0;
-    const char *types = words_of_blocks(m);
-    for (const Lathe_param *p = m->param; p < m->param + m->params; p++)
-        if (!lathe_is_trained(m, p)) frozen += copies_of_parameter(p) * copy_elements(p);
-    if (!frozen) return NULL;
-    lora_words(&m->lora, words, sizeof words);
-    return text_of("%s%s%s parameters are trained, %s frozen%s%s", m->adapters ? "adapters " : "",
-                   m->adapters ? text_of("%s: ", words) : "", grouped_text(m->parameter_count - frozen),
-                   grouped_text(frozen), types ? " in " : "", types ? types : "");
-}
-
-void put_lora_note(Store_writer *w, const Lathe_model *m, const char *base)
-{
-    char words[64];
-    if (!m->adapters) return;
-    lora_words(&m->lora, words, sizeof words);
-    put_note(w, "lora", words);
-    if (base) put_note(w, BASE_NOTE, base);
-}
-
-/* Tensors do not show alpha, by which they are scaled. */
-void check_lora_note(const Lathe_model *m, const Store *s)
-{
-    char words[64];
-    const char *theirs = store_note(s, "lora");
-    lora_words(&m->lora, words, sizeof words);
-    if (m->adapters && theirs && strcmp(theirs, words) != 0)
-        fail(EXIT_DATA, s->path,
-             "expected adapters of --lora %s, found those of --lora %s; build the trainer with the latter", words,
-             theirs);
 }
 
 /* ------------------------------------------------------------------ merging */
@@ -122,37 +65,35 @@ bool is_adapted(const Lathe_model *m, const Lathe_param *p)
     return false;
 }
 
-/* The same of all inputs, [in], from malloc: faster than one by one, and where B is 0 nearly free. */
-static double *summed_row(const Lathe_model *m, const Lathe_adapter *x, int64_t copy, const void *flat, int64_t o)
+/* The same of n inputs, from `first` on: faster than one by one, and where B is 0 nearly free. */
+static void summed_piece(const Lathe_model *m, const Lathe_adapter *x, int64_t copy, const void *flat, int64_t o,
+                         int64_t first, int64_t n, double *row)
 {
     const Lathe_param *w = &m->param[x->weight], *a = &m->param[x->a], *b = &m->param[x->b];
     const int64_t in = inputs_of(m, x), rank = m->lora.rank, step = x->in_out ? outputs_of(m, x) : 1,
                   begin = copy_place(w, copy, 0) + (x->in_out ? o : o * in);
-    double *row = must_alloc(sizeof *row * (size_t)in);
     bug_if(contiguous_elements(w) != copy_elements(w));
-    memset(row, 0, sizeof *row * (size_t)in);
+    for (int64_t i = 0; i < n; i++) row[i] = 0;
     for (int64_t r = 0; r < rank; r++) {
         double weight = read_weight(m, flat, copy_place(b, copy, o * rank + r));
-        const int64_t from = copy_place(a, copy, r * in);
-        for (int64_t i = 0; weight != 0 && i < in; i++) row[i] += weight * read_weight(m, flat, from + i);
+        const int64_t from = copy_place(a, copy, r * in) + first;
+        for (int64_t i = 0; weight != 0 && i < n; i++) row[i] += weight * read_weight(m, flat, from + i);
     }
-    for (int64_t i = 0; i < in; i++) row[i] = read_weight(m, flat, begin + i * step) + m->lora.scale * row[i];
-    return row;
+    for (int64_t i = 0; i < n; i++) row[i] = read_weight(m, flat, begin + (first + i) * step) + m->lora.scale * row[i];
 }
 
-/* The norm of each such row, [out], from malloc. */
-static double *norms_of(const Lathe_model *m, const Lathe_adapter *x, int64_t copy, const void *flat)
+static int64_t piece_from(int64_t first, int64_t all) { return all - first < PIECE ? all - first : PIECE; }
+
+/* The norm of the row of output o. */
+static double row_norm(const Lathe_model *m, const Lathe_adapter *x, int64_t copy, const void *flat, int64_t o)
 {
-    const int64_t in = inputs_of(m, x), out = outputs_of(m, x);
-    double *norm = must_alloc(sizeof *norm * (size_t)out);
-#pragma omp parallel for schedule(static)
-    for (int64_t o = 0; o < out; o++) {
-        double square = 0, *row = summed_row(m, x, copy, flat, o);
-        for (int64_t i = 0; i < in; i++) square += row[i] * row[i];
-        norm[o] = sqrt(square);
-        free(row);
+    double square = 0, row[PIECE];
+    for (int64_t first = 0, n; first < inputs_of(m, x); first += n) {
+        n = piece_from(first, inputs_of(m, x));
+        summed_piece(m, x, copy, flat, o, first, n, row);
+        for (int64_t i = 0; i < n; i++) square += row[i] * row[i];
     }
-    return norm;
+    return sqrt(square);
 }
 
 void begin_magnitudes(const Lathe_model *m, void *flat)
@@ -160,21 +101,22 @@ void begin_magnitudes(const Lathe_model *m, void *flat)
     for (const Lathe_adapter *x = m->adapter; x < m->adapter + m->adapters; x++) {
         const Lathe_param *magnitude = magnitude_of(m, x);
         for (int64_t c = 0; magnitude && c < copies_of_parameter(magnitude); c++) {
-            double *norm = norms_of(m, x, c, flat);
-            write_weights(m, flat, copy_place(magnitude, c, 0), outputs_of(m, x), norm);
-            free(norm);
+#pragma omp parallel for schedule(static)
+            for (int64_t o = 0; o < outputs_of(m, x); o++) {
+                const double norm = row_norm(m, x, c, flat, o);
+                write_weights(m, flat, copy_place(magnitude, c, o), 1, &norm);
+            }
         }
     }
 }
 
-/* Of each output, [out], from malloc; NULL: all are 1. */
-static double *gains_of(const Lathe_model *m, const Lathe_adapter *x, int64_t copy, const void *flat)
+/* Of output o; 1 if it has no magnitude. */
+static double gain_of(const Lathe_model *m, const Lathe_adapter *x, int64_t copy, const void *flat, int64_t o)
 {
     const Lathe_param *magnitude = magnitude_of(m, x);
-    double *gain = magnitude ? norms_of(m, x, copy, flat) : NULL;
-    for (int64_t o = 0; gain && o < outputs_of(m, x); o++)
-        gain[o] = gain[o] > 0 ? read_weight(m, flat, copy_place(magnitude, copy, o)) / gain[o] : 0;
-    return gain;
+    if (!magnitude) return 1;
+    const double norm = row_norm(m, x, copy, flat, o);
+    return norm > 0 ? read_weight(m, flat, copy_place(magnitude, copy, o)) / norm : 0;
 }
 
 double whole_weight(const Lathe_model *m, const Lathe_param *p, int64_t copy, const void *flat, int64_t at)
@@ -190,28 +132,36 @@ double whole_weight(const Lathe_model *m, const Lathe_param *p, int64_t copy, co
     return read_weight(m, flat, at);
 }
 
-static void merge_copy(const Lathe_model *m, const Lathe_adapter *x, int64_t copy, const double *gain, void *flat)
+static void merge_output(const Lathe_model *m, const Lathe_adapter *x, int64_t copy, int64_t o, void *flat)
 {
     const Lathe_param *w = &m->param[x->weight];
-    const int64_t first = copy_place(w, copy, 0), in = inputs_of(m, x), out = outputs_of(m, x);
-#pragma omp parallel for schedule(static)
-    for (int64_t o = 0; o < out; o++) {
-        double *row = summed_row(m, x, copy, flat, o);
-        for (int64_t i = 0; i < in; i++) {
-            double merged = gain ? gain[o] * row[i] : row[i];
-            write_weights(m, flat, first + (x->in_out ? i * out + o : o * in + i), 1, &merged);
+    const int64_t place = copy_place(w, copy, 0), in = inputs_of(m, x), out = outputs_of(m, x);
+    const double gain = gain_of(m, x, copy, flat, o);
+    for (int64_t first = 0, n; first < in; first += n) {
+        double row[PIECE];
+        n = piece_from(first, in);
+        summed_piece(m, x, copy, flat, o, first, n, row);
+        for (int64_t i = 0; i < n; i++) {
+            double merged = magnitude_of(m, x) ? gain * row[i] : row[i];
+            write_weights(m, flat, place + (x->in_out ? (first + i) * out + o : o * in + first + i), 1, &merged);
         }
-        free(row);
     }
+}
+
+/* The magnitude of an output, in whose place its gain comes: weights in blocks stay as they are. */
+static void keep_gain(const Lathe_model *m, const Lathe_adapter *x, int64_t copy, int64_t o, void *flat)
+{
+    const double gain = gain_of(m, x, copy, flat, o);
+    if (magnitude_of(m, x)) write_weights(m, flat, copy_place(magnitude_of(m, x), copy, o), 1, &gain);
 }
 
 void merge_adapters(const Lathe_model *m, void *flat)
 {
     for (const Lathe_adapter *x = m->adapter; x < m->adapter + m->adapters; x++)
         for (int64_t c = 0; c < copies_of_parameter(&m->param[x->weight]); c++) {
-            double *gain = gains_of(m, x, c, flat);
-            if (!lies_in_blocks(m, &m->param[x->weight])) merge_copy(m, x, c, gain, flat);
-            else if (gain) write_weights(m, flat, copy_place(magnitude_of(m, x), c, 0), outputs_of(m, x), gain);
-            free(gain);
+#pragma omp parallel for schedule(static)
+            for (int64_t o = 0; o < outputs_of(m, x); o++)
+                if (lies_in_blocks(m, &m->param[x->weight])) keep_gain(m, x, c, o, flat);
+                else merge_output(m, x, c, o, flat);
         }
 }

@@ -3,7 +3,11 @@
 #define LATHE_MODEL_ADAPTER_H
 
 #include "interface/lathe_model.h"
-#include "model/safetensors.h"
+
+#include <stddef.h>
+
+typedef struct Store Store;
+typedef struct Store_writer Store_writer;
 
 const Lathe_param *magnitude_of(const Lathe_model *m, const Lathe_adapter *x); /* NULL: it is not decomposed */
 bool is_of_adapter(const Lathe_model *m, const Lathe_param *p); /* whether p is of one */

@@ -1,5 +1,5 @@
 /* block.c: sizes of the one block of a run, and the parts of it that an entry gets. */
-#include "base/words.h"
+#include "base/bug.h"
 #include "interface/lathe_model.h"
 #include "lathe_rt.h"
 #include "model/block.h"

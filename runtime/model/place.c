@@ -1,10 +1,8 @@
 /* place.c: weights in the flat array of parameters, of which the last ones may lie in blocks (interface/dtype.h). */
 #include "model/place.h"
-#include "base/words.h"
+#include "base/bug.h"
 #include "math/blocks.h"
 #include "model/tables.h"
-
-#include <stdlib.h>
 
 static const Lathe_dtype first_in_blocks = (Lathe_dtype)(LATHE_F16 + 1);
 
@@ -29,18 +27,6 @@ int64_t weights_in_blocks(const Lathe_model *m)
     int64_t n = 0;
     for (Lathe_dtype t = first_in_blocks; t < LATHE_DTYPES; t++) n += m->in_blocks[t];
     return n;
-}
-
-char *words_of_blocks(const Lathe_model *m)
-{
-    char *words = NULL;
-    for (Lathe_dtype t = 0; t < LATHE_DTYPES; t++) {
-        if (!m->in_blocks[t]) continue;
-        char *longer = text_of("%s%s%s", words ? words : "", words ? " and " : "", small_block_word(t));
-        free(words);
-        words = longer;
-    }
-    return words;
 }
 
 bool lies_in_blocks(const Lathe_model *m, const Lathe_param *p) { return block_word(type_of_weight(m, p)) != NULL; }

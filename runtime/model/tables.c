@@ -1,18 +1,19 @@
 /* tables.c: a program's tables: entries, their tensors, elements and sizes. */
-#include "base/words.h"
+#include "base/bug.h"
 #include "interface/lathe_model.h"
 #include "math/blocks.h"
 #include "model/place.h"
 #include "model/tables.h"
 
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
-#include <strings.h>
 
 static const char *const entry_names[] = {
 #define ENTRY(name, ...) [ENTRY_##name] = #name,
 #include "interface/entries.def"
 };
+
+const char *entry_word(Entry entry) { return entry_names[entry]; }
 
 const Lathe_entry *find_entry(const Lathe_model *m, Entry entry)
 {
@@ -45,29 +46,6 @@ void check_entries(const Lathe_model *m)
         for (int k = 0; k < m->turns; k++) known += find_turn(m, (Entry)e, m->turn[k].name) != NULL;
     }
     bug_if(known != m->entries);
-}
-
-const char *option_word(Lathe_dtype t)
-{
-#define SMALL_WORD(member, word, ...) [LATHE_##member] = word,
-    static const char *const words[] = {[LATHE_F32] = "fp32", [LATHE_BF16] = "bf16", LATHE_BLOCK_TYPES(SMALL_WORD)};
-    return words[t];
-}
-
-const Lathe_entry *need_entry(const Lathe_model *m, Entry entry)
-{
-    const Lathe_entry *e = find_entry(m, entry);
-    if (!e && (entry == ENTRY_train || entry == ENTRY_grad))
-        fail(EXIT_USAGE, NULL,
-             "this trainer does not train: it was built with --parameters, in %s; without that, or with --lora and "
-             "--frozen, it does",
-             words_of_blocks(m));
-    if (!e)
-        fail(EXIT_ERROR, NULL,
-             "%s has no entry %s: its description does not provide one, or it was built without it; `trainer info` "
-             "lists its entries",
-             m->name, entry_names[entry]);
-    return e;
 }
 
 void set_scalars(const Lathe_entry *e, char *in, int32_t seed, int64_t step, int64_t position)
@@ -109,29 +87,11 @@ const char *block_word(Lathe_dtype t) { return (int)t < BLOCK_WORDS ? block_word
 
 const char *small_block_word(Lathe_dtype t) { return (int)t < BLOCK_WORDS ? small_words[t] : NULL; }
 
-Lathe_dtype block_type_of(const char *word)
-{
-    for (int t = 0; t < BLOCK_WORDS; t++)
-        if (block_words[t] && strcasecmp(block_words[t], word) == 0) return (Lathe_dtype)t;
-    return LATHE_BOOL;
-}
-
 int64_t tensor_size(const Lathe_tensor *t)
 {
     int64_t n = 1;
     for (int k = 0; k < t->rank; k++) n *= t->dim[k];
     return n;
-}
-
-char *dims_text(int rank, const int64_t *dim)
-{
-    char *s = text_of("[");
-    for (int k = 0; k < rank; k++) {
-        char *longer = text_of("%s%s%lld", s, k ? ", " : "", (long long)dim[k]);
-        free(s);
-        s = longer;
-    }
-    return text_of("%s]", s);
 }
 
 double read_element(Lathe_dtype t, const void *at, int64_t i)
@@ -174,8 +134,9 @@ const Lathe_tensor *output_named(const Lathe_entry *e, const char *name)
 double output_scalar(const Lathe_entry *e, const char *out, const char *name)
 {
     const Lathe_tensor *t = output_named(e, name);
-    if (!t) fail(EXIT_ERROR, NULL, "entry %s has no output %s", e->name, name);
-    return without_sign(read_element(t->dtype, out + t->offset, 0));
+    bug_if(!t);
+    double x = read_element(t->dtype, out + t->offset, 0);
+    return isnan(x) ? (double)NAN : x; /* its sign means nothing */
 }
 
 int64_t class_count(const Lathe_model *m)
@@ -187,5 +148,3 @@ int64_t class_count(const Lathe_model *m)
     }
     return 0;
 }
-
-const char *config_of(const Lathe_model *m) { return m->config && *m->config ? text_of(" %s", m->config) : ""; }

@@ -6,6 +6,7 @@
 #include "interface/lathe_model.h"
 
 const char *config_of(const Lathe_model *m);    /* " char", or "" if there is only one configuration */
+const char *entry_word(Entry entry);            /* "train" */
 void check_entries(const Lathe_model *m);       /* asserts that model.c names rows of entries.def, each once */
 const Lathe_entry *find_entry(const Lathe_model *m, Entry entry);   /* NULL if there is none; of turns, the first */
 const Lathe_entry *entry_beside(const Lathe_model *m, Entry entry, const Lathe_entry *of); /* likewise, of the turn of `of` */

@@ -7,8 +7,10 @@
 #ifndef LATHE_STEP_CODED_H
 #define LATHE_STEP_CODED_H
 
-#include "model/safetensors.h"
 #include "step/code_table.h"
+
+typedef struct Store Store;
+typedef struct Store_writer Store_writer;
 
 void make_code_table(Code_table *t, bool has_sign);
 /* Of one block.  What is negative stays negative, and a square above 0 stays above 0, however small it is. */
@@ -19,9 +21,11 @@ void decode_block_f64(const Code_table *t, const uint8_t *code, float largest, i
 
 bool codes_moments(const Lathe_recipe *r);
 Lathe_coded coded_sizes(const Lathe_model *m);
-/* memory: lathe_coded_bytes() bytes, 64-byte aligned; the table of pieces comes from malloc. */
-Coded *open_coded(const Lathe_model *m, const Lathe_recipe *r, void *memory);
-void close_coded(Coded *c);
+/* memory: lathe_coded_bytes() bytes; tables: coded_table_bytes(); both 64-byte aligned. */
+Coded *open_coded(const Lathe_model *m, const Lathe_recipe *r, void *memory, void *tables);
+int64_t coded_table_bytes(const Lathe_model *m);
+bool has_moments(const Lathe_model *m, const Lathe_param *p);
+Lathe_runs_of runs_of_copies(const Lathe_param *p);
 void coded_up(const Optimizer *o); /* a run's first codes, to a device; o may have none */
 const Piece *piece_of_block(const Coded *c, int64_t block);
 

@@ -10,7 +10,7 @@
 #include "interface/shard.h"
 #include "step/optim.h"
 
-enum { LATHE_RANKS_ID = 128 };
+enum { LATHE_RANKS_ID = 128, LATHE_ID_WORDS = 200 };
 
 typedef struct Device_needs {
     const char *command;                /* for messages: "train" */
@@ -33,8 +33,8 @@ typedef struct Step_result {
     Loss_scale loss_scale;              /* after the step */
 } Step_result;
 
-typedef struct Bad_id {                 /* an id out of range: step/ids.c reports it */
-    char place[200], what[200];
+typedef struct Bad_id {                 /* an id out of range: step/bad_id.c reports it */
+    char place[LATHE_ID_WORDS], what[LATHE_ID_WORDS];
     int id, below;
     bool data;
 } Bad_id;

@@ -4,8 +4,11 @@
 
 #include "interface/lathe_model.h"
 #include "model/block.h"
-#include "model/safetensors.h"
 #include "step/turn.h"
+
+typedef struct Store Store;
+typedef struct Store_writer Store_writer;
+typedef struct Fault Fault;
 
 /* Replaces the gradients of the parameters that it updates by what is subtracted from them; update: from 0.  Does nothing
  * for a turn without. */

@@ -25,6 +25,7 @@ void show_average_there(void *params); /* on a device, the mean of the weights *
  * gradients stay on the device.  Ends the program if an id was out of range. */
 void run_entry(const Lathe_entry *e, const Lathe_call *call);
 void compute_entry(const Lathe_entry *e, const Lathe_call *call); /* likewise, but outputs stay on the device */
+void compute_unwatched(const Lathe_entry *e, const Lathe_call *call);  /* likewise, and its kernels are no laps */
 
 /* By a device's clock: end_step calls lap(kernel, seconds) for each kernel of later steps; NULL: stops. */
 void watch_laps(void (*lap)(int kernel, double seconds));

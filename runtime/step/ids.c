@@ -1,34 +1,22 @@
-/* ids.c: for kernels that address by ids: reports ids out of range after the entry has run; divides columns among
- * threads. */
-#include "base/words.h"
+/* ids.c: for kernels that address by ids: notes ids out of range; divides columns among threads. */
 #include "interface/lathe_model.h"
 #include "lathe_rt.h"
+#include "math/context.h"
+#include "math/threads.h"
 #include "step/device.h"
 #include "step/entry.h"
 
-#include <omp.h>
-#include <pthread.h>
 #include <string.h>
-
-static struct {
-    pthread_mutex_t lock;
-    const char *place, *what; /* NULL: none yet */
-    int id, below;
-    bool data;
-} bad = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Notes the smallest id out of range of the first kernel with any, whatever the order of threads. */
 int bad_id(int id, int below, bool data, const char *place, const char *what)
 {
-    pthread_mutex_lock(&bad.lock);
-    if (!bad.what || (bad.what == what && bad.place == place && id < bad.id)) {
-        bad.place = place;
-        bad.what = what;
-        bad.id = id;
-        bad.below = below;
-        bad.data = data;
-    }
-    pthread_mutex_unlock(&bad.lock);
+    Lathe_context *now = lathe_context();
+    struct Lathe_met_id *met = &now->met;
+    take_lock(&now->lock);
+    if (!met->what || (met->what == what && met->place == place && id < met->id))
+        *met = (struct Lathe_met_id){place, what, id, below, data};
+    leave_lock(&now->lock);
     return 0;
 }
 
@@ -46,29 +34,20 @@ int column_from(int n, int k, int parts)
     return from < n ? from : n;
 }
 
+static void copy_word(char to[LATHE_ID_WORDS], const char *from)
+{
+    const size_t n = strlen(from) < LATHE_ID_WORDS - 1 ? strlen(from) : LATHE_ID_WORDS - 1;
+    memcpy(to, from, n);
+    to[n] = 0;
+}
+
 bool take_bad_id(Bad_id *to)
 {
-    if (!bad.what) return false;
-    *to = (Bad_id){.id = bad.id, .below = bad.below, .data = bad.data};
-    snprintf(to->place, sizeof to->place, "%s", bad.place);
-    snprintf(to->what, sizeof to->what, "%s", bad.what);
+    const struct Lathe_met_id *met = &lathe_context()->met;
+    if (!met->what) return false;
+    *to = (Bad_id){.id = met->id, .below = met->below, .data = met->data};
+    copy_word(to->place, met->place);
+    copy_word(to->what, met->what);
+    lathe_context()->met.what = NULL;
     return true;
-}
-
-/* Clamping would turn a class into another one: a wrong label. */
-static char *id_remedy(const Bad_id *id)
-{
-    int last = id->below - 1;
-    if (strncmp(id->what, "class ids", 9) != 0)
-        return text_of("use a larger table, or keep ids in range: nn.clamp(ids, 0, %d)", last);
-    if (id->id < 0) return text_of("correct the data, or leave such rows out with the loss's `ignore`");
-    return text_of("give the layer that scores the classes more outputs (out = %lld or more), or correct the data",
-                   (long long)id->id + 1);
-}
-
-void refuse_id(const Lathe_entry *e, const Bad_id *id)
-{
-    fail(id->data ? EXIT_DATA : EXIT_ERROR, *id->place ? id->place : NULL,
-         "%s (entry %s): expected ids 0 to %d, found %d, which %s; %s", id->what, e->name, id->below - 1, id->id,
-         id->data ? "depends on the data alone" : "the model computed", id_remedy(id));
 }

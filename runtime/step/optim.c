@@ -4,7 +4,6 @@
  * An update is one pass over the flat arrays in chunks of a fixed size.  Every element is updated independently, and
  * the norm adds the chunks in order, so results do not depend on the number of threads.  A GPU uses the same formulas
  * (step/optim_element.h, cuda/optim.cu) and rounding (math/round.h). */
-#include "base/words.h"
 #include "interface/lathe_model.h"
 #include "math/math.h"
 #include "math/round.h"
@@ -110,8 +109,6 @@ int64_t optimizer_runs(const Lathe_model *m)
 
 static void make_segments(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn, const Lathe_recipe *r)
 {
-    int64_t runs = optimizer_runs(m);
-    o->segment = must_alloc((size_t)larger(runs, 1) * sizeof *o->segment);
     for (int i = 0; i < m->params; i++)
         if (copy_elements(&m->param[i]) > 0 && lathe_is_trained(m, &m->param[i])) add_runs(o, m, turn, r, &m->param[i]);
     join_segments(o);
@@ -144,9 +141,19 @@ static bool is_loss_scaled(const Lathe_model *m)
     return scaled;
 }
 
-void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, void *memory)
+/* The tables of an optimizer: segments, partial sums, and those of moments in 8 bits. */
+static int64_t segment_bytes(const Lathe_model *m)
 {
-    optimizer_of_turn(o, m, NULL, r, memory);
+    return align64(larger(optimizer_runs(m), 1) * (int64_t)sizeof(Segment));
+}
+static int64_t partial_bytes(int64_t elements)
+{
+    return align64(larger(lathe_step_chunks(elements), 1) * (int64_t)sizeof(double));
+}
+
+int64_t optimizer_table_bytes(const Lathe_model *m, const Lathe_recipe *r)
+{
+    return segment_bytes(m) + partial_bytes(lathe_trained_elements(m)) + (codes_moments(r) ? coded_table_bytes(m) : 0);
 }
 
 /* The name of moment k, in checkpoints. */
@@ -159,8 +166,10 @@ static const char *name_of_moment(const Lathe_recipe *r, int k)
     return k == 0 ? squares : k == 1 && r->momentum != 0 ? velocity : mean;
 }
 
-void optimizer_of_turn(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn, const Lathe_recipe *r, void *memory)
+void place_optimizer(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn, const Lathe_recipe *r, void *memory,
+                     void *tables)
 {
+    char *table = tables;
     *o = (Optimizer){.kind = r->optimizer,
                      .real = m->real,
                      .weights = lathe_weights(m),
@@ -181,9 +190,11 @@ void optimizer_of_turn(Optimizer *o, const Lathe_model *m, const Lathe_turn *tur
     }
     if (o->moments && !m->device)
         clear_memory(memory, (int64_t)optimizer_bytes(m, r)); /* a device's memory is already zero */
-    if (codes_moments(r)) o->coded = open_coded(m, r, (char *)memory + average_bytes(m, r));
+    o->segment = (Segment *)(void *)table;
+    o->partial = (double *)(void *)(table += segment_bytes(m));
+    if (codes_moments(r))
+        o->coded = open_coded(m, r, (char *)memory + average_bytes(m, r), table + partial_bytes(o->n));
     make_segments(o, m, turn, r);
-    o->partial = must_alloc((size_t)larger(chunks_of(o), 1) * sizeof *o->partial);
 }
 
 void go_on_with_scale(Optimizer *o, Loss_scale *saved)
@@ -192,14 +203,6 @@ void go_on_with_scale(Optimizer *o, Loss_scale *saved)
     if (now->scale > 0 && saved->scale > 0) *now = *saved;
     now->skipped = saved->skipped;
     *saved = *now;
-}
-
-void optimizer_free(Optimizer *o)
-{
-    close_coded(o->coded);
-    free(o->segment);
-    free(o->partial);
-    *o = (Optimizer){0};
 }
 
 /* ---- steps */

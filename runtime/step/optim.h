@@ -56,10 +56,14 @@ typedef struct Optimizer {
 /* Bytes of the moments, moments · lathe_moment_elements() · element or lathe_coded_bytes(), and of the mean of weights: the plan's category
  * "optimizer". */
 size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r);
-/* memory: optimizer_bytes() bytes, 64-byte aligned; it is cleared.  Two small tables come from malloc. */
 int64_t optimizer_runs(const Lathe_model *m); /* contiguous ranges of elements: at least the number of segments */
+int64_t optimizer_table_bytes(const Lathe_model *m, const Lathe_recipe *r);
+/* memory: optimizer_bytes() bytes, which it clears; tables: optimizer_table_bytes(); both 64-byte aligned.  turn: whose
+ * parameters it updates; NULL: all. */
+void place_optimizer(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn, const Lathe_recipe *r, void *memory,
+                     void *tables);
+/* step/heap.c: the same with tables from malloc, of all parameters. */
 void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, void *memory);
-void optimizer_of_turn(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn, const Lathe_recipe *r, void *memory);
 /* Takes a checkpoint's scale.  A run in fp16 may be resumed in fp32 and vice versa; the scale then starts again. */
 void go_on_with_scale(Optimizer *o, Loss_scale *saved);
 void optimizer_free(Optimizer *o);

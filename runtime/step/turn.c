@@ -1,6 +1,6 @@
 /* turn.c: the turns of a step: their entries, recipes and optimizers. */
 #include "step/turn.h"
-#include "base/words.h"
+#include "base/bug.h"
 #include "interface/names.h"
 #include "model/tables.h"
 
@@ -21,7 +21,8 @@ static void take_turn_settings(Lathe_recipe *r, const Lathe_recipe *own)
 #undef TAKE
 }
 
-static void open_turn(Turn *u, const Lathe_model *m, const Lathe_turn *of, const Lathe_recipe *run, void *moments)
+static void place_turn(Turn *u, const Lathe_model *m, const Lathe_turn *of, const Lathe_recipe *run, void *moments,
+                       void *tables)
 {
     u->name = of->name;
     u->every = of->every;
@@ -31,14 +32,20 @@ static void open_turn(Turn *u, const Lathe_model *m, const Lathe_turn *of, const
     u->own = *run;
     take_turn_settings(&u->own, &of->recipe);
     u->recipe = &u->own;
-    optimizer_of_turn(&u->optimizer, m, of, u->recipe, moments);
+    place_optimizer(&u->optimizer, m, of, u->recipe, moments, tables);
 }
 
-void open_turns(Step_turns *all, const Lathe_model *m, const Lathe_recipe *run, void *moments)
+int64_t turn_table_bytes(const Lathe_model *m, const Lathe_recipe *run)
+{
+    return (m->turns ? m->turns : 1) * optimizer_table_bytes(m, run);
+}
+
+void place_turns(Step_turns *all, const Lathe_model *m, const Lathe_recipe *run, void *moments, void *tables)
 {
     memset(all, 0, sizeof *all);
     all->n = m->turns ? m->turns : 1;
-    for (int k = 0; k < m->turns; k++) open_turn(&all->at[k], m, &m->turn[k], run, moments);
+    for (int k = 0; k < m->turns; k++)
+        place_turn(&all->at[k], m, &m->turn[k], run, moments, (char *)tables + k * optimizer_table_bytes(m, run));
     for (int k = 0; k < all->n; k++) all->at[k].number = k;
     if (m->turns) return;
     Turn *one = &all->at[0];
@@ -46,13 +53,7 @@ void open_turns(Step_turns *all, const Lathe_model *m, const Lathe_recipe *run, 
     one->entry = need_entry(m, ENTRY_train);
     one->direction = entry_beside(m, ENTRY_direction, one->entry);
     one->recipe = run;
-    optimizer_init(&one->optimizer, m, run, moments);
-}
-
-void close_turns(Step_turns *all)
-{
-    for (int k = 0; k < all->n; k++) optimizer_free(&all->at[k].optimizer);
-    all->n = 0;
+    place_optimizer(&one->optimizer, m, NULL, run, moments, tables);
 }
 
 Optimizer *saved_optimizer(Step_turns *all)

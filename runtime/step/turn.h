@@ -21,7 +21,11 @@ typedef struct Step_turns {
     Turn at[LATHE_TURNS];
 } Step_turns;
 
-/* run: the run's recipe, which must stay where it is.  moments: as optimizer_init() takes them. */
+/* run: the run's recipe, which must stay where it is.  moments: as place_optimizer() takes them; tables: turn_table_bytes()
+ * bytes, 64-byte aligned. */
+void place_turns(Step_turns *all, const Lathe_model *m, const Lathe_recipe *run, void *moments, void *tables);
+int64_t turn_table_bytes(const Lathe_model *m, const Lathe_recipe *run);
+/* step/heap.c: the same with tables from malloc. */
 void open_turns(Step_turns *all, const Lathe_model *m, const Lathe_recipe *run, void *moments);
 void close_turns(Step_turns *all);
 Optimizer *saved_optimizer(Step_turns *all); /* the one with most moments, whose names all have in checkpoints */

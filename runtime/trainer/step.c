@@ -10,8 +10,8 @@
 #include "step/device.h"
 #include "step/direction.h"
 #include "step/entry.h"
+#include "step/here.h"
 #include "step/optim.h"
-#include "step/scale.h"
 #include "step/turn.h"
 #include "trainer/checkpoint.h"
 #include "trainer/histograms.h"
@@ -123,15 +123,6 @@ char *divergence_remedy(const Lathe_recipe *recipe, const Step *s, const char *t
                    recipe->lr / 10, narrow);
 }
 
-/* The factor of e's gradients; writes it to the input that it has for that. */
-static double scale_loss(const Optimizer *o, const Lathe_entry *e, const Lathe_call *call)
-{
-    const Lathe_tensor *t = tensor_with_role(e, LATHE_LOSS_SCALE);
-    if (!t) return 1;
-    memcpy((char *)call->in + t->offset, &o->loss_scale.scale, sizeof o->loss_scale.scale);
-    return (double)o->loss_scale.scale;
-}
-
 /* The number of losses by name that a step reports. */
 static int losses_reported(const Trainer *t)
 {
@@ -139,42 +130,29 @@ static int losses_reported(const Trainer *t)
     return gpus_of(t) > 1 ? 0 : n;
 }
 
-/* unit: what a gradient of 1 is in the entry, by the loss scale */
-static void take_part_squares(Step *s, const Lathe_entry *e, const Lathe_call *call, double unit)
+static void take_result(Step *s, const Turn_result *r)
 {
-    s->measures_noise = output_named(e, LATHE_PART_SQUARES);
-    if (s->measures_noise) s->part_squares = output_scalar(e, call->out, LATHE_PART_SQUARES) / (unit * unit);
+    s->loss = r->loss;
+    s->norm = r->norm;
+    s->measures_noise = r->measures_noise;
+    s->part_squares = r->part_squares;
+    s->skipped = r->skipped;
+    memcpy(s->part, r->part, sizeof s->part);
 }
 
 /* All of the turn, at once. */
 static void turn_here(const Trainer *t, Turn *u, const Lathe_call *call, const Memory *m, Step *s)
 {
-    Optimizer *o = &u->optimizer;
-    double scale = scale_loss(o, u->entry, call);
+    Turn_result r = {.parts = s->parts};
     parts = (struct Parts){.since = seconds_now()};
-    run_entry(u->entry, call);
-    forward_part();
-    drop_frozen(o, call->grads);
-    s->loss = output_scalar(u->entry, call->out, "loss");
-    for (int k = 0; k < s->parts; k++) s->part[k] = output_scalar(u->entry, call->out, u->entry->output[1 + k].name);
-    s->norm = gradient_norm(o, call->grads) / scale;
-    take_part_squares(s, u->entry, call, scale);
+    compute_turn(u, call, &r);
     LAP(LAP_NORM);
     wait_until_copied(t->saver);
-    Pace pace = pace_at(u->recipe, s->number, s->norm);
-    pace.seed = t->seed;
-    pace.scale /= scale;
-    if (isfinite(s->loss) && isfinite(s->norm)) {
-        const int64_t update = updates_before(u, s->number) - o->loss_scale.skipped;
-        if (o->average) pace.averaged = averaged_share(o, u->recipe, update);
-        if (note_before_update(t->histograms, u, m, s->number, 1 / scale)) LAP(LAP_ASIDE);
-        clip_directed(o, call->grads, &pace);
-        take_direction(u, m, &pace, update);
-        optimizer_step(o, m->params, call->grads, update, &pace);
-    }
-    if (isfinite(s->loss)) s->skipped = adapt_loss_scale(&o->loss_scale, isfinite(s->norm));
-    s->loss_scale = o->loss_scale;
+    if (may_update(&r) && note_before_update(t->histograms, u, m, s->number, 1 / r.unit)) LAP(LAP_ASIDE);
+    update_turn(u, m, call, s->number, t->seed, &r);
     LAP(LAP_UPDATE);
+    take_result(s, &r);
+    s->loss_scale = u->optimizer.loss_scale;
     s->forward = parts.seconds[0];
     s->backward = parts.seconds[1];
     s->update = seconds_now() - parts.since;
