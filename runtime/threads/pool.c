@@ -1,0 +1,358 @@
+/* pool.c: parallel regions in a pool of threads: no globals but which pool a thread uses, no allocation, no environment.
+ *
+ * A region begins when `start` changes, which holds its number and how many threads it has; thread k of the pool takes
+ * part if there are more than k.  The last to end it changes `ended`, the last at a barrier `met`.  Who waits for such
+ * a word polls some microseconds and then sleeps in its seat (compiler/decisions/015-waiting-threads.md): it says so in
+ * `asleep` and looks at the word once more; who changes a word looks at `asleep` after that.  All four are sequentially
+ * consistent, so one of the two sees the other. */
+#include "threads/pool.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+enum {
+    LINE_BYTES = 64,
+    MOST_THREADS = 1024,
+    THREAD_BITS = 16,      /* of Pool.start: the region's threads; 0: the pool closes */
+    STACK_BYTES = 1 << 20, /* kernels need less than 256 KB: their frames have at most 12 KB (CMakeLists.txt) */
+    LOOPS = 8              /* that threads of a region may be in at the same time */
+};
+
+typedef atomic_uint_fast64_t Word;
+
+/* Where a thread sleeps. */
+typedef struct Seat {
+    _Alignas(LINE_BYTES) atomic_bool asleep;
+    int number; /* of the thread in the pool */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t woken;
+    Pool *pool;
+} Seat;
+
+/* A loop of a region: loop number n of the pool is in place n % LOOPS, in round n / LOOPS of that place. */
+typedef struct Shared_loop {
+    _Alignas(LINE_BYTES) Word taken; /* iterations */
+    atomic_int left;                 /* threads that have ended it */
+    Word round;
+} Shared_loop;
+
+struct Pool {
+    _Alignas(LINE_BYTES) Word start; /* number of the region << THREAD_BITS | its threads */
+    void (*body)(void *);            /* of the region, as the rest up to `shares` */
+    void *data;
+    int width, level;
+    bool has_shares;
+    uint64_t loops, loops_after; /* number of its first loop, and of the next region's */
+    Shares shares;
+    _Alignas(LINE_BYTES) atomic_int arrived; /* threads that have ended the region */
+    Word ended;                              /* as start was */
+    _Alignas(LINE_BYTES) atomic_int waiting; /* threads at the barrier */
+    Word met;                                /* barriers that all have passed */
+    Shared_loop loop[LOOPS];
+    _Alignas(LINE_BYTES) int threads; /* constant from here on, but for limit */
+    int limit, polls;
+    Run_threads *run; /* NULL: threads of our own */
+    void *with;
+    atomic_flag busy; /* a region runs */
+    Seat seat[];      /* [threads] */
+};
+
+/* A thread's part of a region. */
+typedef struct Region {
+    Pool *pool;
+    int number, threads, level;
+    int first; /* number in the region of several threads around; -1: there is none */
+    Shares shares;
+    uint64_t loop, taken; /* number of the loop in the pool; iterations taken, if the region has one thread */
+} Region;
+
+static _Thread_local Region outside = {.threads = 1, .first = -1};
+static _Thread_local Region *inside; /* the innermost; NULL: outside */
+
+static Region *region_here(void) { return inside ? inside : &outside; }
+
+/* Not inlined: gcc holds that some of what gomp.c defines does not read our variables. */
+__attribute__((noinline)) Pool *use_pool(Pool *pool)
+{
+    Pool *before = outside.pool;
+    outside.pool = pool;
+    return before;
+}
+
+/* ------------------------------------------------------------------ waiting */
+
+static void pause_briefly(void)
+{
+#if defined __x86_64__ || defined __i386__
+    __builtin_ia32_pause();
+#elif defined __aarch64__
+    __asm__ volatile("yield");
+#endif
+}
+
+static uint64_t sleep_until_changed(Seat *s, Word *word, uint64_t old)
+{
+    uint64_t now;
+    pthread_mutex_lock(&s->lock);
+    atomic_store(&s->asleep, true);
+    while ((now = atomic_load(word)) == old) pthread_cond_wait(&s->woken, &s->lock);
+    atomic_store_explicit(&s->asleep, false, memory_order_relaxed);
+    pthread_mutex_unlock(&s->lock);
+    return now;
+}
+
+/* Returns what the word is then.  polls: those that are left. */
+static uint64_t wait_until_changed(Seat *s, Word *word, uint64_t old, int *polls)
+{
+    for (; *polls > 0; --*polls) {
+        uint64_t now = atomic_load_explicit(word, memory_order_acquire);
+        if (now != old) return now;
+        pause_briefly();
+    }
+    return sleep_until_changed(s, word, old);
+}
+
+static void wait_until(Pool *p, int k, Word *word, uint64_t old)
+{
+    int polls = p->polls;
+    (void)wait_until_changed(&p->seat[k], word, old, &polls);
+}
+
+/* Called after a word has changed that threads from … below - 1 may wait for. */
+static void wake_threads(Pool *p, int from, int below)
+{
+    for (int k = from; k < below; k++) {
+        Seat *s = &p->seat[k];
+        if (!atomic_load(&s->asleep)) continue;
+        pthread_mutex_lock(&s->lock); /* it sleeps, or has seen the word */
+        pthread_mutex_unlock(&s->lock);
+        pthread_cond_signal(&s->woken);
+    }
+}
+
+/* ------------------------------------------------------------------ regions */
+
+/* Thread k's part of the pool's region. */
+static void take_part(void *pool, int k)
+{
+    Pool *p = pool;
+    Region r = {.pool = p, .number = k, .threads = p->width, .level = p->level, .first = k, .loop = p->loops};
+    Region *before = inside;
+    inside = &r;
+    if (p->has_shares) begin_shares(&p->shares);
+    p->body(p->data);
+    if (k == 0) p->loops_after = r.loop; /* threads that are late still read `loops` */
+    inside = before;
+}
+
+static void run_alone(const Region *around, void (*body)(void *), void *data, const Shares *shares)
+{
+    Region r;
+    r.pool = around->pool;
+    r.number = 0;
+    r.threads = 1;
+    r.level = around->level + 1;
+    r.first = around->first;
+    r.taken = 0;
+    if (shares) r.shares = *shares;
+    Region *before = inside;
+    inside = &r;
+    body(data);
+    inside = before;
+}
+
+/* Our threads take part, and the caller as thread 0. */
+static void run_own(Pool *p)
+{
+    uint64_t before = atomic_load_explicit(&p->ended, memory_order_relaxed);
+    uint64_t number = (before >> THREAD_BITS) + 1;
+    atomic_store(&p->start, number << THREAD_BITS | (uint64_t)p->width);
+    wake_threads(p, 1, p->width);
+    take_part(p, 0);
+    wait_until(p, 0, &p->ended, before);
+}
+
+void run_region(void (*body)(void *), void *data, unsigned threads, const Shares *shares)
+{
+    const Region *around = region_here();
+    Pool *p = around->pool;
+    int width = !p || around->first >= 0 ? 1 : threads && threads < (unsigned)p->limit ? (int)threads : p->limit;
+    if (width == 1 || atomic_flag_test_and_set_explicit(&p->busy, memory_order_acquire)) {
+        run_alone(around, body, data, shares);
+        return;
+    }
+    p->body = body;
+    p->data = data;
+    p->width = width;
+    p->level = around->level + 1;
+    p->has_shares = shares != NULL;
+    if (shares) p->shares = *shares;
+    if (p->run) p->run(p->with, width, take_part, p);
+    else run_own(p);
+    p->loops = p->loops_after;
+    atomic_flag_clear_explicit(&p->busy, memory_order_release);
+}
+
+void meet_region(void)
+{
+    const Region *r = region_here();
+    Pool *p = r->pool;
+    if (r->threads == 1) return;
+    uint64_t met = atomic_load_explicit(&p->met, memory_order_relaxed);
+    if (atomic_fetch_add(&p->waiting, 1) + 1 < r->threads) {
+        wait_until(p, r->number, &p->met, met);
+        return;
+    }
+    atomic_store_explicit(&p->waiting, 0, memory_order_relaxed);
+    atomic_store(&p->met, met + 1);
+    wake_threads(p, 0, r->threads);
+}
+
+static void *serve_regions(void *seat)
+{
+    Seat *s = seat;
+    Pool *p = s->pool;
+    int polls = p->polls;
+    for (uint64_t region = 0;;) {
+        region = wait_until_changed(s, &p->start, region, &polls);
+        int width = (int)(region & ((1 << THREAD_BITS) - 1));
+        if (width == 0) return NULL;
+        if (s->number >= width) continue;
+        take_part(p, s->number);
+        polls = p->polls;
+        if (atomic_fetch_add(&p->arrived, 1) + 2 < width) continue;
+        atomic_store_explicit(&p->arrived, 0, memory_order_relaxed);
+        atomic_store(&p->ended, region);
+        wake_threads(p, 0, 1);
+    }
+}
+
+/* ------------------------------------------------------------------ loops whose iterations threads take in chunks */
+
+void begin_shares(const Shares *shares)
+{
+    Region *r = region_here();
+    r->shares = *shares;
+    r->taken = 0;
+    if (r->threads == 1) return;
+    Shared_loop *l = &r->pool->loop[r->loop % LOOPS];
+    uint64_t round = r->loop / LOOPS, now; /* its place is free when all have ended the loop before */
+    while ((now = atomic_load(&l->round)) != round) wait_until(r->pool, r->number, &l->round, now);
+}
+
+bool take_share(uint64_t *from, uint64_t *to)
+{
+    Region *r = region_here();
+    const Shares *s = &r->shares;
+    uint64_t at = r->taken, n;
+    if (r->threads == 1) {
+        n = s->chunk < s->all - at ? s->chunk : s->all - at;
+        r->taken += n;
+    } else {
+        Word *taken = &r->pool->loop[r->loop % LOOPS].taken;
+        at = atomic_load_explicit(taken, memory_order_relaxed);
+        do n = s->chunk < s->all - at ? s->chunk : s->all - at;
+        while (n && !atomic_compare_exchange_weak_explicit(taken, &at, at + n, memory_order_relaxed, memory_order_relaxed));
+    }
+    *from = s->start + at * s->step;
+    *to = n == s->all - at ? s->end : *from + n * s->step;
+    return n > 0;
+}
+
+void end_shares(void)
+{
+    Region *r = region_here();
+    if (r->threads == 1) return;
+    Shared_loop *l = &r->pool->loop[r->loop % LOOPS];
+    uint64_t round = r->loop++ / LOOPS;
+    if (atomic_fetch_add(&l->left, 1) + 1 < r->threads) return;
+    atomic_store_explicit(&l->taken, 0, memory_order_relaxed);
+    atomic_store_explicit(&l->left, 0, memory_order_relaxed);
+    atomic_store(&l->round, round + 1);
+    wake_threads(r->pool, 0, r->threads);
+}
+
+/* ------------------------------------------------------------------ questions */
+
+int region_thread(void) { return region_here()->number; }
+int region_threads(void) { return region_here()->threads; }
+int region_level(void) { return region_here()->level; }
+int region_first_thread(void) { return in_wide_region() ? region_here()->first : 0; }
+bool in_wide_region(void) { return region_here()->first >= 0; }
+int pool_threads(void) { return region_here()->pool ? region_here()->pool->limit : 1; }
+
+void limit_pool(int threads)
+{
+    Pool *p = region_here()->pool;
+    if (p && threads > 0) p->limit = threads < p->threads ? threads : p->threads;
+}
+
+/* ------------------------------------------------------------------ open and close */
+
+size_t pool_bytes(int threads) { return sizeof(Pool) + (size_t)threads * sizeof(Seat); }
+
+static bool start_thread_of(Seat *s)
+{
+    sigset_t all, before;
+    pthread_attr_t stack;
+    if (pthread_attr_init(&stack) != 0) return false;
+    bool ok = pthread_attr_setstacksize(&stack, STACK_BYTES) == 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    ok = ok && pthread_create(&s->thread, &stack, serve_regions, s) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&stack);
+    return ok;
+}
+
+static bool open_seat(Pool *p, int k)
+{
+    Seat *s = &p->seat[k];
+    *s = (Seat){.number = k, .pool = p};
+    if (pthread_mutex_init(&s->lock, NULL) != 0) return false;
+    if (pthread_cond_init(&s->woken, NULL) == 0) {
+        if (p->run || k == 0 || start_thread_of(s)) return true;
+        pthread_cond_destroy(&s->woken);
+    }
+    pthread_mutex_destroy(&s->lock);
+    return false;
+}
+
+/* Of the first n seats.  A thread may still wake another when that has gone on, so all end first. */
+static void close_seats(Pool *p, int n)
+{
+    atomic_store(&p->start, UINT64_MAX << THREAD_BITS);
+    wake_threads(p, 1, n);
+    for (int k = 1; k < n && !p->run; k++) pthread_join(p->seat[k].thread, NULL);
+    for (int k = 0; k < n; k++) {
+        pthread_cond_destroy(&p->seat[k].woken);
+        pthread_mutex_destroy(&p->seat[k].lock);
+    }
+}
+
+/* A thread that polls may keep the one that is waited for from its core, so it polls less if there are few cores. */
+static int polls_of(int threads)
+{
+    enum { USUAL = 1000, FEW = 100 };
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores > 0 && threads > cores ? FEW : USUAL;
+}
+
+const char *open_pool(Pool *p, int threads, Run_threads *run, void *with)
+{
+    if ((uintptr_t)p % LINE_BYTES) return "the memory of a pool of threads is not aligned to 64 bytes";
+    if (threads < 1 || threads > MOST_THREADS) return "a pool has 1 to 1024 threads";
+    *p = (Pool){.threads = threads, .limit = threads, .polls = polls_of(threads), .run = run, .with = with,
+                .busy = ATOMIC_FLAG_INIT};
+    for (int k = 0; k < threads; k++) {
+        if (open_seat(p, k)) continue;
+        close_seats(p, k);
+        return "the system starts no more threads: fewer are needed, or a higher limit (ulimit -u, memory)";
+    }
+    return NULL;
+}
+
+void close_pool(Pool *p) { close_seats(p, p->threads); }
