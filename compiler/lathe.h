@@ -29,6 +29,7 @@ void front_stubs(const char *dir);
 
 /* build/build.c: returns the path of the trainer */
 const char *build(const Module *m, const char *dir);
+const char *make_library(const Module *m, const char *dir); /* build/library.c: of libNAME.a, or of NAME.c */
 const char *build_cuda(const char *dir);                    /* build/cuda.c: by nvcc */
 const char *c_flags(void);                                  /* what generated C is compiled with, for tests */
 

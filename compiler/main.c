@@ -85,6 +85,7 @@ static const char *trainer(const Module *m)
 {
     const Options *o = m->desc->options;
     const char *dir = folder_for(m->desc);
+    if (makes_library(o)) return make_library(m, dir);
     if (o->target == &target_cuda) emit_cuda(new_page(m), dir);
     else emit_c(new_page(m), dir);
     if (o->source) return dir;
@@ -226,7 +227,9 @@ static void hand_over_graph(const char *dir, Texts *words)
 /* `lathe train`, `lathe export`, `lathe replay`: the trainer's command of that name. */
 static int do_run(void)
 {
-    if (line_of.options.source) usage_error("--source is for build: %s needs a trainer", line_of.command->name);
+    const Options *o = &line_of.options;
+    if (o->source || makes_library(o))
+        usage_error("%s is for build: %s needs a trainer", o->source ? "--source" : "--library", line_of.command->name);
     if (line_of.command->manner & INSTRUMENTS && line_of.options.target != &target_cpu)
         usage_error("%s runs on the processor alone: leave --target out", line_of.command->name);
     if (line_of.command->manner & RUNS && only_answers(&line_of.options))

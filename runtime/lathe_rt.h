@@ -14,6 +14,13 @@
 
 #define RESTRICT __restrict__
 
+/* Of functions that a macro declares: a library is one file, and no other sees them. */
+#ifdef LATHE_LIBRARY
+#define LATHE_LOCAL static
+#else
+#define LATHE_LOCAL
+#endif
+
 /* A kernel is not inlined: inlined into a loop, gcc 12 applies its RESTRICT beyond its end, although the next iteration
  * reads what this one wrote. */
 #define KERNEL static __attribute__((noinline))
@@ -55,6 +62,11 @@
 
 /* `ln_1(…);  LAP(3);` kernel 3 of the entry has ended: `trainer profile` reads the clock.  Otherwise rt_lap is NULL,
  * and this is a branch never taken, some hundred times per step. */
+#ifdef LATHE_LIBRARY /* which reads no clock */
+#define LAP(kernel) ((void)0)
+#define forward_part()
+#define backward_part()
+#else
 #define LAP(kernel) (rt_lap ? rt_lap(kernel) : (void)0)
 extern void (*rt_lap)(int kernel);
 
@@ -62,6 +74,7 @@ extern void (*rt_lap)(int kernel);
  * per step, for the times of the parts (trainer/loop.c). */
 void forward_part(void);
 void backward_part(void);
+#endif
 
 /* Returns the id if it is in 0 … below - 1, else 0; run_entry() (step/entry.h) then ends the program after the entry:
  * with 3 if the id depends on the data alone, with 1 if the model computed it.  place "gpt.lua:12", what "gather in
@@ -88,10 +101,10 @@ void gemm_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, 
 
 /* b in blocks: b_k or b_n is 1, and all other steps in b are multiples of LATHE_BLOCK, as is the extent of that one. */
 #define OF_BLOCKS(member, word, name)                                                                                  \
-    void gemm_##name(float *c, const float *a, const Lathe_##name *b, const Lathe_gemm *g, bool add);                  \
-    void pack_##name(float *packed, const Lathe_##name *b, const Lathe_gemm *g);                                       \
-    void pack_shared_##name(float *packed, const Lathe_##name *b, const Lathe_gemm *g);                                \
-    void dot_by_ids_##name(float *y, const float *x, const Lathe_##name *w, const int *ids, const Lathe_by_ids *g);
+    LATHE_LOCAL void gemm_##name(float *c, const float *a, const Lathe_##name *b, const Lathe_gemm *g, bool add); \
+    LATHE_LOCAL void pack_##name(float *packed, const Lathe_##name *b, const Lathe_gemm *g); \
+    LATHE_LOCAL void pack_shared_##name(float *packed, const Lathe_##name *b, const Lathe_gemm *g); \
+    LATHE_LOCAL void dot_by_ids_##name(float *y, const float *x, const Lathe_##name *w, const int *ids, const Lathe_by_ids *g);
 LATHE_BLOCK_TYPES(OF_BLOCKS)
 #undef OF_BLOCKS
 

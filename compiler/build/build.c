@@ -153,7 +153,7 @@ pid_t start_logged(Words *w, const char *log)
 
 int exit_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128; }
 
-static int run_logged(Words *w, const char *log)
+int run_logged(Words *w, const char *log)
 {
     int status = 127;
     pid_t child = start_logged(w, log);

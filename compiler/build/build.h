@@ -17,6 +17,7 @@ void add_c_flags(Words *w);         /* with what sanitizers want */
 void add_libraries(Words *w);       /* that the runtime links */
 
 pid_t start_logged(Words *w, const char *log); /* what the command says goes to that file */
+int run_logged(Words *w, const char *log);     /* its exit status */
 int exit_of(int status);                       /* from waitpid */
 /* The message if a compiler refuses generated text: which compiler, which file, its words, and the comment above the
  * line in question. before: the text before the line number, "model.c:". */

@@ -43,6 +43,8 @@ static bool some_blocks(const char *text)
     return some && !b.fault;
 }
 
+bool makes_library(const Options *o) { return o->library || o->amalgamation; }
+
 bool only_answers(const Options *o) { return some_blocks(o->parameters); }
 
 Block_types block_types(const Options *o) { return read_block_types(only_answers(o) ? o->parameters : o->frozen); }

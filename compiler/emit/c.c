@@ -21,7 +21,7 @@ void say_head(Page *page, Text *t, const char *file, const char *what)
     say(t, "%s */\n#include \"model.h\"\n", what);
 }
 
-static void say_model(Page *page, Text *c, Text *h)
+void say_model(Page *page, Text *c, Text *h)
 {
     Text entries = {0};
     say_header(page, h, say_entries(page, &entries));

@@ -375,6 +375,10 @@ void make_folder(const char *dir); /* and the folders above it */
 void put_file(const char *dir, const char *name, const char *text, size_t bytes);
 void put_plan(Page *page, const char *dir); /* plan.txt */
 
+/* build/library.c: the runtime of a library; model: where the model goes */
+const char *runtime_text(const char **model);
+const char *library_file(const char *name); /* the text of a file of runtime/library */
+
 /* build/bundle.c */
 void write_build_file(const char *dir, bool cuda); /* CMakeLists.txt */
 void write_runtime(const char *dir, bool cuda);    /* runtime/, for --bundle */
@@ -395,8 +399,11 @@ void say_direction(Text *t, const Direction *d, const Flat *flat);
 void say_groups(Text *t, const Desc *d);
 void say_turns(Text *t, const Desc *d);
 
-/* emit/model.c */
+/* emit/header.c */
 void say_header(Page *page, Text *t, const char *prototypes); /* model.h */
+int count_home(const Program *p, Home home);                  /* its buffers there */
+
+/* emit/model.c */
 void say_runs(Page *page, Text *t);                           /* declares the entries, which another file has */
 void take_table_names(Page *page, void (*take)(Page *page, const char *name));
 void say_tables(Page *page, Text *t); /* tables of the types in runtime/interface/lathe_model.h, and main */
@@ -437,6 +444,9 @@ void say_plan_json(Page *page, Text *t); /* members of an object */
 int explain(Page *page, Text *answer, const char *name, Texts *known);
 
 /* The folder of a program. */
+void say_model(Page *page, Text *c, Text *h); /* emit/c.c: model.c, model.h */
+void emit_library(Page *page, const char *dir); /* emit/library.c: NAME.c, NAME.h, plan.txt */
+char *library_name(Page *page);
 void emit_c(Page *page, const char *dir);    /* emit/c.c: model.c, model.h, model.plan.h, plan.txt, CMakeLists.txt */
 void emit_cuda(Page *page, const char *dir); /* emit/cuda.c: model.cu, tables.c, model.h, model.plan.h, plan.txt, CMakeLists.txt */
 

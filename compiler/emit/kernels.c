@@ -48,7 +48,7 @@ static void say_kernels(Page *page, Text *t, Kernel *const *kernels, int n)
 /* Entries that are steps can be profiled. On a device any launch may fail, and the message names it. */
 static bool has_table(Page *page, const Program *p)
 {
-    return (entry_of(p->graph)->step || page->target->device) && program_kernels(page, p);
+    return (entry_of(p->graph)->step || page->target->device) && program_kernels(page, p) && !page->library;
 }
 
 char *kernel_count(Page *page, const Program *p)

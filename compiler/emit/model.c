@@ -1,10 +1,9 @@
-/* model.c: model.h (sizes, structs, entries) and the tables that describe the model to the trainer. */
+/* model.c: the tables that describe the model to the trainer, or to a library. */
 #include "desc/settings.h"
 #include "desc/target.h"
 #include "emit/emit.h"
 #include "passes/passes.h"
 
-#include <ctype.h>
 #include <string.h>
 
 char *type_name(Page *page, const char *entry, const char *what)
@@ -13,17 +12,7 @@ char *type_name(Page *page, const char *entry, const char *what)
                                         : format("%s_%s", page->desc->model, what)));
 }
 
-/* ------------------------------------------------------------------ model.h */
-
-static void say_tensor_member(Page *page, Text *t, DType type, const char *name, Shape s, const char *remark)
-{
-    Text x = {0};
-    const char *extents = array_text(page, s, 0);
-    if (in_blocks(type)) extents = format("%.*s / LATHE_BLOCK]", (int)strlen(extents) - 1, extents);
-    say(&x, "    %s %s%s;", c_type(type), name, extents);
-    if (*remark) say(t, "%-60s /* %s */\n", x.at, in_comment(remark));
-    else say(t, "%s\n", x.at);
-}
+/* ------------------------------------------------------------------ tables */
 
 static const Tensor_spec *spec_text(const Desc *d, Home home, const char *name)
 {
@@ -33,73 +22,6 @@ static const Tensor_spec *spec_text(const Desc *d, Home home, const char *name)
         if (same(d->inputs.at[i].name, name)) return &d->inputs.at[i];
     return NULL;
 }
-
-static int count_home(const Program *p, Home home)
-{
-    int n = 0;
-    for (int i = 0; i < p->buffers.n; i++) n += p->buffers.at[i]->home == home;
-    return n;
-}
-
-static void say_entry_struct(Page *page, Text *t, const Program *p, Home home, const char *what)
-{
-    if (!count_home(p, home)) return;
-    char *name = type_name(page, p->graph->name, what);
-    say(t, "typedef struct %s {\n", name);
-    for (int i = 0; i < p->buffers.n; i++) {
-        const Buffer *b = p->buffers.at[i];
-        if (b->home == home) say_tensor_member(page, t, b->dtype, buffer_name(page, b), b->shape, "");
-    }
-    say(t, "} %s;\n\n", name);
-}
-
-static void say_state_struct(Page *page, Text *t)
-{
-    if (!page->desc->states.n) return;
-    char *name = type_name(page, NULL, "state");
-    bool wide = in_doubles(page);
-    bool fixed = false, statistics = page->desc->statistics.n > 0;
-    for (int i = 0; i < page->desc->states.n; i++) fixed |= page->desc->states.at[i].fixed;
-    say(t, "/* Kept between calls; zero at first%s%s. */\ntypedef struct %s {\n",
-        fixed ? ", but for what encode writes" : "", statistics ? ", but for statistics" : "", name);
-    for (int i = 0; i < page->desc->states.n; i++) {
-        const Tensor_spec *s = &page->desc->states.at[i];
-        DType type = s->dtype == F32 && wide ? F64 : s->dtype;
-        const char *remark = s->where.file ? format("%s:%d", file_name(s->where.file), s->where.line) : "";
-        say_tensor_member(page, t, type, state_member(page, s->name), s->shape, remark);
-    }
-    say(t, "} %s;\n\n", name);
-}
-
-/* The sizes come first in the file, but only at the end is it known which are used. */
-void say_header(Page *page, Text *t, const char *prototypes)
-{
-    const Module *m = page->module;
-    Text body = {0};
-    char *guard = copy_string(type_name(page, NULL, "MODEL_H"));
-    for (char *c = guard; *c; c++) *c = (char)toupper((unsigned char)*c);
-    say_params(page, &body);
-    say_state_struct(page, &body);
-    for (int i = 0; i < m->programs.n; i++) {
-        const Program *p = m->programs.at[i];
-        enter_scope(page, p);
-        say_entry_struct(page, &body, p, INPUTS, "in");
-        say_entry_struct(page, &body, p, OUTPUTS, "out");
-    }
-    const char *file = file_name(page->desc->file);
-    say_comment(t, 0,
-                format("model.h: sizes, parameters and entries of %s, made by lathe.  Edit %s, not this file.",
-                       page->desc->model, file));
-    say(t, "#ifndef %s\n#define %s\n\n#include \"%s\"\n", guard, guard, page->target->interface);
-    DType cache = cache_type(page->desc->options);
-    bool narrow = is_stored(page->precision.weights) || is_stored(cache) ||
-                  elements_in_blocks(&page->module->plan.flat) || elements_in_blocks(&page->module->plan.taught);
-    say(t, "%s\n", in_blocks(cache) ? "#include \"math/blocks.h\"\n" : narrow ? "#include \"math/math.h\"\n" : "");
-    say_sizes(page, t);
-    say(t, "%s%s\n#endif\n", body.at, prototypes);
-}
-
-/* ------------------------------------------------------------------ tables */
 
 char *braces(int n, const int64_t *x)
 {
@@ -281,7 +203,7 @@ static void say_entry_table(Page *page, Text *t)
         say_watch_tables(page, t, p);
     }
     if (!m->programs.n) return;
-    say(t, "\n#include \"model.plan.h\"\n\nstatic const Lathe_entry entries[] = {\n");
+    say(t, "\n%sstatic const Lathe_entry entries[] = {\n", page->library ? "" : "#include \"model.plan.h\"\n\n");
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
         say(t, "    {.name = %s, %s.run = run_%s, .work_bytes = %lld, .flops = %.0f, .rows = %s,\n",
@@ -293,7 +215,7 @@ static void say_entry_table(Page *page, Text *t)
                               size_of(page, p, INPUTS, "in"), size_of(page, p, OUTPUTS, "out"), count_home(p, INPUTS),
                               count_home(p, OUTPUTS), array_or_null(page, p, INPUTS, "in"),
                               array_or_null(page, p, OUTPUTS, "out"), kernel_count(page, p), kernel_table(page, p),
-                              buffers_member(page, p), instruments_member(page, p)));
+                              page->library ? "" : buffers_member(page, p), instruments_member(page, p)));
     }
     say(t, "};\n\n");
 }
@@ -406,8 +328,9 @@ static void say_lengths(Page *page, Text *t, const Categories *categories)
 {
     const Module *m = page->module;
     const Desc *d = page->desc;
-    say(t, "    .params = %d, .entries = %d, .states = %d, .knobs = %d, .categories = %d,\n", d->params.n,
-        m->programs.n, d->states.n, d->knobs.n, categories->all.n);
+    say(t, "    .params = %d, .entries = %d, .states = %d, ", d->params.n, m->programs.n, d->states.n);
+    if (page->library) say(t, "\n");
+    else say(t, ".knobs = %d, .categories = %d,\n", d->knobs.n, categories->all.n);
     say(t, "    .param = %s, .entry = %s, .state = %s,\n", d->params.n ? "params" : "NULL",
         m->programs.n ? "entries" : "NULL", d->states.n ? "states" : "NULL");
     if (d->statistics.n) say(t, "    .statistics = %d, .statistic = statistics,\n", d->statistics.n);
@@ -461,7 +384,7 @@ static void say_model_table(Page *page, Text *t, const Categories *categories)
 {
     const Desc *d = page->desc;
     const Plan *p = &page->module->plan;
-    say(t, "const Lathe_model lathe_model = {\n");
+    say(t, "%sconst Lathe_model lathe_model = {\n", page->library ? "static " : "");
     say_identity(page, t);
     say_lengths(page, t, categories);
     say_adapters(t, d);
@@ -472,7 +395,8 @@ static void say_model_table(Page *page, Text *t, const Categories *categories)
             number_text(d->distill->alpha), number_text(d->distill->temperature));
     if (d->losses) say(t, "    .losses = %d,\n", d->losses);
     if (d->turns.n) say(t, "    .turns = %d, .turn = turns,\n", d->turns.n);
-    say(t, "    .hf = %s, .knob = %s, .plan = planned,\n", d->hf ? "hf" : "NULL", d->knobs.n ? "knobs" : "NULL");
+    if (!page->library)
+        say(t, "    .hf = %s, .knob = %s, .plan = planned,\n", d->hf ? "hf" : "NULL", d->knobs.n ? "knobs" : "NULL");
     say(t, "    .planned_bytes = %lld, .lower_bound_bytes = %lld,\n", (long long)p->total, (long long)p->lower_bound);
     say_device(page, t, categories);
     say(t, "};\n\n");
@@ -482,7 +406,8 @@ void say_tables(Page *page, Text *t)
 {
     const Desc *d = page->desc;
     const Categories categories = planned_categories(page->module);
-    say(t, "/* ---------------------------------------------------------------- tables for the trainer */\n\n");
+    say(t, "/* ---------------------------------------------------------------- tables for the %s */\n\n",
+        page->library ? "library" : "trainer");
     say_param_table(page, t);
     say_adapter_table(t, d);
     say_statistic_table(t, d);
@@ -490,10 +415,11 @@ void say_tables(Page *page, Text *t)
     say_entry_table(page, t);
     say_groups(t, d);
     say_turns(t, d);
-    say_knobs(t, d);
-    say_hf(t, "hf", d->hf);
+    if (!page->library) say_knobs(t, d);
+    if (!page->library) say_hf(t, "hf", d->hf);
     say_teacher(page, t);
-    say_plan_table(t, &categories);
+    if (!page->library) say_plan_table(t, &categories);
     say_model_table(page, t, &categories);
+    if (page->library) return;
     say(t, "int main(int argc, char **argv) { return lathe_main(&lathe_model, argc, argv); }\n");
 }

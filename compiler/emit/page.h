@@ -68,6 +68,7 @@ typedef struct Page {
     const Program *program; /* whose entry is printed */
     Scope scope;
     Functions functions;
+    bool library;   /* the text becomes part of a library, not of a trainer */
     bool anonymous; /* all buffers and values have one name: to compare the texts of kernels */
     Descriptions products, attentions, convolutions, by_ids;
     Descriptions step_products, launched_loops; /* CUDA: products in loops that are one launch, and those loops */

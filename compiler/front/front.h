@@ -388,4 +388,7 @@ int set_metatable(lua_State *L);
 int sorted_pairs(lua_State *L);
 void open_sorted_keys(lua_State *L);
 
+/* front/kept.c */
+void keep_entries_of_library(Desc *d); /* of --library: leaves the others out */
+
 #endif

@@ -489,6 +489,10 @@ static inline const Lathe_direction *lathe_direction_of(const Lathe_model *m, co
 static inline bool lathe_is_trained(const Lathe_model *m, const Lathe_param *p) { return p->offset < lathe_trained_elements(m); }
 
 static inline Lathe_dtype lathe_weights(const Lathe_model *m) { return m->weights ? m->weights : m->real; }
-extern const Lathe_model lathe_model;               /* defined by model.c */
+#ifdef LATHE_LIBRARY
+static const Lathe_model lathe_model;               /* defined by model.c */
+#else
+extern const Lathe_model lathe_model;
+#endif
 
 #endif

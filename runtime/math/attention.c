@@ -19,7 +19,8 @@
 #include "math/batch.h"
 #include "math/blocks.h"
 #include "math/engine.h"
-#include "math/threads.h"
+#include "math/inline.h"
+#include "threads/threads.h"
 
 #include <string.h>
 
@@ -30,7 +31,6 @@ enum {
 };
 #define UNSEEN (-1e30) /* lse of a query that sees no key */
 
-#define INLINE inline __attribute__((always_inline))
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t rounded(int64_t n) { return (n + 15) / 16 * 16; }

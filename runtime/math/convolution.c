@@ -12,10 +12,10 @@
 #include "lathe_rt.h"
 #include "math/batch.h"
 #include "math/engine.h"
-#include "math/threads.h"
+#include "math/inline.h"
+#include "threads/threads.h"
 
 
-#define INLINE   inline __attribute__((always_inline))
 #define NOINLINE __attribute__((noinline))
 #define UNROLL   _Pragma("GCC unroll 16")
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }

@@ -11,7 +11,7 @@
 #endif
 #include "math/context.h"
 #include "math/gemm.h"
-#include "math/threads.h"
+#include "threads/threads.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,7 @@
 #include "lathe_rt.h"
 #include "math/batch.h"
 #include "math/engine.h"
-
-#define INLINE inline __attribute__((always_inline))
+#include "math/inline.h"
 
 static inline int64_t at_least(int64_t n, int64_t least) { return n < least ? least : n; }
 static inline int64_t at_most(int64_t n, int64_t most) { return n > most ? most : n; }

@@ -15,7 +15,7 @@
 #include "math/blocks.h"
 #include "math/context.h"
 #include "math/gemm.h"
-#include "math/threads.h"
+#include "threads/threads.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,22 +5,7 @@
 #ifndef IS_FLOAT
 #error "define IS_FLOAT: 1 where REAL is float, else 0"
 #endif
-#ifndef RT_VECTOR_COMMON
-#define RT_VECTOR_COMMON
-#ifdef __AVX512F__
-enum { VECTOR_BYTES = 64 };
-#elif defined __FMA__
-enum { VECTOR_BYTES = 32 };
-#else
-enum { VECTOR_BYTES = 16 };
-#endif
-#if defined __AVX512F__ || defined __FMA__
-#include <immintrin.h>
-#endif
-
-/* Into the second cache: what is read once then comes at the speed of memory.  The first waits for too few lines. */
-static INLINE void fetch(const void *p, int64_t bytes) { __builtin_prefetch((const char *)p + bytes, 0, 2); }
-#endif
+#include "math/vector_bytes.h"
 
 /* A vector register at any address. */
 typedef REAL NAME(Vector) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));

@@ -1,5 +1,6 @@
 /* heap.c: optimizers whose tables come from malloc. */
 #include "base/words.h"
+#include "model/tables.h"
 #include "step/optim.h"
 #include "step/turn.h"
 
@@ -27,6 +28,7 @@ void optimizer_free(Optimizer *o)
 
 void open_turns(Step_turns *all, const Lathe_model *m, const Lathe_recipe *run, void *moments)
 {
+    if (!m->turns) (void)need_entry(m, ENTRY_train);
     place_turns(all, m, run, moments, new_tables(turn_table_bytes(m, run)));
 }
 

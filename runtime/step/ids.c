@@ -2,9 +2,9 @@
 #include "interface/lathe_model.h"
 #include "lathe_rt.h"
 #include "math/context.h"
-#include "math/threads.h"
 #include "step/device.h"
 #include "step/entry.h"
+#include "threads/threads.h"
 
 #include <string.h>
 

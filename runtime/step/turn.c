@@ -50,7 +50,8 @@ void place_turns(Step_turns *all, const Lathe_model *m, const Lathe_recipe *run,
     if (m->turns) return;
     Turn *one = &all->at[0];
     one->every = 1;
-    one->entry = need_entry(m, ENTRY_train);
+    one->entry = find_entry(m, ENTRY_train);
+    bug_if(!one->entry);
     one->direction = entry_beside(m, ENTRY_direction, one->entry);
     one->recipe = run;
     place_optimizer(&one->optimizer, m, NULL, run, moments, tables);

@@ -9,6 +9,7 @@
  * LATHE_OWN_THREADS: trainers link libgomp and need none of this. */
 #ifdef LATHE_OWN_THREADS
 #include "threads/pool.h"
+#include "threads/threads.h"
 
 #define GOMP static __attribute__((used))
 

@@ -5,6 +5,7 @@
  * a word polls some microseconds and then sleeps in its seat (compiler/decisions/015-waiting-threads.md): it says so in
  * `asleep` and looks at the word once more; who changes a word looks at `asleep` after that.  All four are sequentially
  * consistent, so one of the two sees the other. */
+#if !defined LATHE_LIBRARY || defined LATHE_OWN_THREADS
 #include "threads/pool.h"
 
 #include <pthread.h>
@@ -55,7 +56,7 @@ struct Pool {
     _Alignas(LINE_BYTES) int threads; /* constant from here on, but for limit */
     int limit, polls;
     Run_threads *run; /* NULL: threads of our own */
-    void *with;
+    void *with, *owner;
     atomic_flag busy; /* a region runs */
     Seat seat[];      /* [threads] */
 };
@@ -80,6 +81,12 @@ __attribute__((noinline)) Pool *use_pool(Pool *pool)
     Pool *before = outside.pool;
     outside.pool = pool;
     return before;
+}
+
+void *owner_of_pool(void)
+{
+    const Pool *p = region_here()->pool;
+    return p ? p->owner : NULL;
 }
 
 /* ------------------------------------------------------------------ waiting */
@@ -341,11 +348,11 @@ static int polls_of(int threads)
     return cores > 0 && threads > cores ? FEW : USUAL;
 }
 
-const char *open_pool(Pool *p, int threads, Run_threads *run, void *with)
+const char *open_pool(Pool *p, int threads, Run_threads *run, void *with, void *owner)
 {
     if ((uintptr_t)p % LINE_BYTES) return "the memory of a pool of threads is not aligned to 64 bytes";
     if (threads < 1 || threads > MOST_THREADS) return "a pool has 1 to 1024 threads";
-    *p = (Pool){.threads = threads, .limit = threads, .polls = polls_of(threads), .run = run, .with = with,
+    *p = (Pool){.threads = threads, .limit = threads, .polls = polls_of(threads), .run = run, .with = with, .owner = owner,
                 .busy = ATOMIC_FLAG_INIT};
     for (int k = 0; k < threads; k++) {
         if (open_seat(p, k)) continue;
@@ -356,3 +363,4 @@ const char *open_pool(Pool *p, int threads, Run_threads *run, void *with)
 }
 
 void close_pool(Pool *p) { close_seats(p, p->threads); }
+#endif

@@ -14,14 +14,15 @@ typedef void Run_threads(void *with, int threads, void (*work)(void *data, int t
 
 size_t pool_bytes(int threads);
 /* pool: pool_bytes(threads) bytes, 64-byte aligned.  run NULL: starts threads - 1 threads, which get no signals and
- * sleep between regions.  Returns NULL, or why it failed; then nothing is left to close. */
-const char *open_pool(Pool *pool, int threads, Run_threads *run, void *with);
+ * sleep between regions.  owner: whose it is.  Returns NULL, or why it failed; then nothing is left to close. */
+const char *open_pool(Pool *pool, int threads, Run_threads *run, void *with, void *owner);
 void close_pool(Pool *pool); /* not while a region runs */
 
 /* From now on regions that the calling thread begins run in this pool.  NULL: they have one thread.  Returns the pool
  * until now, which the caller sets again at its end.  If two threads begin regions in one pool at the same time, the
  * later region has one thread. */
 Pool *use_pool(Pool *pool);
+void *owner_of_pool(void); /* of the one that the calling thread uses or works for; NULL: there is none */
 
 /* ---- what a compiler's OpenMP calls are made of (threads/gomp.c) */
 

@@ -39,7 +39,7 @@ static Pool *memory_of(int threads)
 static Pool *opened(int threads, Run_threads *run)
 {
     Pool *p = memory_of(threads);
-    const char *why = open_pool(p, threads, run, p);
+    const char *why = open_pool(p, threads, run, p, NULL);
     EXPECT(!why, "%d threads: %s", threads, why);
     if (why) exit(1);
     return p;
@@ -369,9 +369,9 @@ static void open_and_close(int times)
 static void refusals(void)
 {
     Pool *p = memory_of(2);
-    EXPECT(open_pool(p, 0, NULL, NULL), "no threads");
-    EXPECT(open_pool(p, 1025, NULL, NULL), "1025 threads");
-    EXPECT(open_pool((Pool *)((char *)p + 8), 1, NULL, NULL), "memory that is not aligned");
+    EXPECT(open_pool(p, 0, NULL, NULL, NULL), "no threads");
+    EXPECT(open_pool(p, 1025, NULL, NULL, NULL), "1025 threads");
+    EXPECT(open_pool((Pool *)((char *)p + 8), 1, NULL, NULL, NULL), "memory that is not aligned");
     free(p);
 }
 
@@ -383,8 +383,8 @@ static void too_many(void)
         struct rlimit limit = {(rlim_t)pages_now() * (rlim_t)sysconf(_SC_PAGESIZE) + (40 << 20), RLIM_INFINITY};
         setrlimit(RLIMIT_AS, &limit);
         Pool *p = memory_of(500);
-        bool refused = open_pool(p, 500, NULL, NULL) != NULL, ended = threads_now() == 1;
-        _exit(refused && ended && !open_pool(p, 2, NULL, NULL) ? 0 : 1);
+        bool refused = open_pool(p, 500, NULL, NULL, NULL) != NULL, ended = threads_now() == 1;
+        _exit(refused && ended && !open_pool(p, 2, NULL, NULL, NULL) ? 0 : 1);
     }
     int status = SANITIZED ? 0 : 1;
     if (child > 0) waitpid(child, &status, 0);

@@ -1,0 +1,113 @@
+/* library.c: a library of a model: its one C file, compiled and linked without libgomp (runtime/threads). */
+#include "build/build.h"
+#include "desc/options.h"
+#include "desc/target.h"
+#include "emit/emit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *needed_text(const char *path)
+{
+    const char *text = read_file(path, NULL);
+    if (!text) err((Where){0}, "cannot read %s: %s\n  build Lathe again", path, strerror(errno));
+    return text;
+}
+
+const char *library_file(const char *name) { return needed_text(format("%s/library/%s", runtime_dir(), name)); }
+
+const char *runtime_text(const char **model)
+{
+    static const char mark[] = "/* ==== the model */\n";
+    const char *text = needed_text(LATHE_AMALGAMATION), *at = strstr(text, mark);
+    must(at);
+    *model = at + strlen(mark);
+    return text;
+}
+
+/* ------------------------------------------------------------------ what cannot be one */
+
+static const char *refusal_of(const Desc *d)
+{
+    if (has_blocks(d->options)) return "--frozen and --parameters in 8 or 4 bits";
+    if (d->adapters.n) return "--lora";
+    if (d->teacher) return "--distill";
+    if (d->recipe.bits == 8) return "moments in 8 bits (bits = 8)";
+    if (d->recipe.accumulate_at) return "batches that grow (accumulate_at)";
+    return NULL;
+}
+
+static void refuse_others(const Desc *d)
+{
+    const Options *o = d->options;
+    const char *why = refusal_of(d);
+    if (o->target->device) usage_error("--library is for processors: leave --target %s out", o->target->name);
+    if (why) usage_error("a library does not have %s yet: leave it out, or build a trainer", why);
+}
+
+/* ------------------------------------------------------------------ compiling */
+
+static void add_flags(Words *w, const char *dir)
+{
+    add_c_flags(w);
+    push(w, "-fPIC");
+    push(w, "-fno-lto");
+    push(w, "-Wno-unused-function");
+    push(w, "-Wno-unused-variable");
+    push(w, format("-I%s", dir));
+}
+
+static void run_or_refuse(Words *w, const char *dir, const char *source)
+{
+    char *log = format("%s/build.log", dir);
+    if (run_logged(w, log) != 0)
+        refused(format("the C compiler refuses %s", source), source, format("%s:", file_name(source)), log);
+}
+
+static void put_pkg_config(const Desc *d, const char *dir, const char *name)
+{
+    Text t = {0};
+    char *full = realpath(dir, NULL);
+    say(&t, "prefix=%s\nName: %s\nDescription: the model %s, made by lathe\nVersion: 1\n", full ? full : dir, name,
+        d->model);
+    say(&t, "Cflags: -I${prefix}\nLibs: -L${prefix} -l%s\nLibs.private: -lm -lpthread\n", name);
+    put_file(dir, format("%s.pc", name), t.at, t.n);
+}
+
+static const char *compile_library(const Desc *d, const char *dir, const char *name)
+{
+    const char *cc = needed_compiler(), *source = format("%s/%s.c", dir, name), *object = format("%s/%s.o", dir, name);
+    const char *archive = format("%s/lib%s.a", dir, name), *shared = format("%s/lib%s.so", dir, name);
+    Words compile = {0}, pack = {0}, link = {0};
+    push(&compile, cc);
+    add_flags(&compile, dir);
+    const char *const more[] = {"-c", source, "-o", object};
+    for (int i = 0; i < COUNT_OF(more); i++) push(&compile, more[i]);
+    const uint64_t hash = hash_file(source, hash_words(&compile, 1));
+    if (has_hash(archive, hash) && access(shared, R_OK) == 0) return archive;
+    run_or_refuse(&compile, dir, source);
+    unlink(archive);
+    const char *const packing[] = {in_path("ar") ? in_path("ar") : "ar", "rcs", archive, object};
+    for (int i = 0; i < COUNT_OF(packing); i++) push(&pack, packing[i]);
+    run_or_refuse(&pack, dir, source);
+    const char *const linking[] = {cc, "-shared", "-o", shared, object, "-lm", "-lpthread", "-Wl,--no-undefined", "-Wl,--strip-debug"};
+    for (int i = 0; i < COUNT_OF(linking); i++) push(&link, linking[i]);
+    run_or_refuse(&link, dir, source);
+    unlink(object);
+    put_pkg_config(d, dir, name);
+    keep_hash(archive, hash);
+    return archive;
+}
+
+const char *make_library(const Module *m, const char *dir)
+{
+    Page *page = new_page(m);
+    refuse_others(m->desc);
+    emit_library(page, dir);
+    const char *name = library_name(page);
+    if (m->desc->options->source) return dir;
+    if (m->desc->options->amalgamation) return format("%s/%s.c", dir, name);
+    return compile_library(m->desc, dir, name);
+}

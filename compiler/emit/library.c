@@ -1,0 +1,300 @@
+/* library.c: a library: the runtime's text around the model's (build/library.c has it), and NAME.h, for which the fixed
+ * text is in runtime/library/name.h.in and name.c.in. */
+#include "desc/target.h"
+#include "emit/emit.h"
+#include "passes/passes.h"
+#include "runtime/interface/given.h"
+
+#include <ctype.h>
+#include <string.h>
+
+char *library_name(Page *page) { return identifier(page, page->desc->model); }
+
+/* ------------------------------------------------------------------ its structs */
+
+/* What the library calls an entry; NULL: it has no function for it. */
+static const char *called(const Program *p)
+{
+    switch (p->graph->entry) {
+    case ENTRY_train: return "step";
+    case ENTRY_eval: return "evaluate";
+    case ENTRY_predict: return "predict";
+    default: return NULL;
+    }
+}
+
+/* The program of a function; turns have the same inputs. */
+static const Program *program_called(Page *page, const char *function)
+{
+    const Module *m = page->module;
+    for (int i = 0; i < m->programs.n; i++)
+        if (called(m->programs.at[i]) && same(called(m->programs.at[i]), function)) return m->programs.at[i];
+    return NULL;
+}
+
+static bool is_given(Page *page, const Buffer *b)
+{
+    for (int i = 0; i < page->desc->inputs.n && b->home == INPUTS; i++)
+        if (same(page->desc->inputs.at[i].name, b->value->name))
+            return lathe_is_given(page->desc->inputs.at[i].role);
+    return b->home == INPUTS;
+}
+
+static const char *public_type(DType t)
+{
+    return t == I32 ? "int32_t" : t == F64 ? "double" : t == F32 ? "float" : t == BOOL ? "uint8_t" : "uint16_t";
+}
+
+static const char *dims_of(Shape s, int from)
+{
+    Text t = {0};
+    for (int k = from; k < s.rank; k++) say(&t, "[%lld]", (long long)s.dim[k]);
+    return t.n ? t.at : "";
+}
+
+/* const int32_t (*tokens)[64];      [12][64], below 65 */
+static void say_array(Page *page, Text *t, const Buffer *b, const char *qualifier)
+{
+    const Tensor_spec *spec = NULL;
+    for (int i = 0; i < page->desc->inputs.n && b->home == INPUTS; i++)
+        if (same(page->desc->inputs.at[i].name, b->value->name)) spec = &page->desc->inputs.at[i];
+    const char *name = buffer_name(page, b), *inner = dims_of(b->shape, 1);
+    char *declared = *inner ? format("%s%s (*%s)%s;", qualifier, public_type(b->dtype), name, inner)
+                            : format("%s%s *%s;", qualifier, public_type(b->dtype), name);
+    const char *dims = b->shape.rank ? dims_of(b->shape, 0) : "one number";
+    say(t, "    %-48s /* %s%s */\n", declared, dims,
+        spec && spec->below ? format(", below %lld", (long long)spec->below) : "");
+}
+
+static void say_in(Page *page, Text *t, const Program *p)
+{
+    int n = 0;
+    say(t, "typedef struct %s_%s_in {\n", library_name(page), called(p));
+    for (int i = 0; i < p->buffers.n; i++)
+        if (is_given(page, p->buffers.at[i])) say_array(page, t, p->buffers.at[i], "const "), n++;
+    say(t, "%s} %s_%s_in;\n\n", n ? "" : "    int none;\n", library_name(page), called(p));
+}
+
+static void say_arrays_out(Page *page, Text *t, const Program *p)
+{
+    say(t, "typedef struct %s_predict_out {\n", library_name(page));
+    for (int i = 0; i < p->buffers.n; i++)
+        if (p->buffers.at[i]->home == OUTPUTS) say_array(page, t, p->buffers.at[i], "");
+    say(t, "} %s_predict_out;\n\n", library_name(page));
+}
+
+/* The outputs of eval that are numbers, or of train the losses by name. */
+typedef VEC(const char *) Members;
+static Members numbers_out(Page *page, const Program *p)
+{
+    Members all = {0};
+    for (int i = 0; i < p->buffers.n; i++)
+        if (p->buffers.at[i]->home == OUTPUTS && p->buffers.at[i]->shape.rank == 0)
+            push(&all, buffer_name(page, p->buffers.at[i]));
+    return all;
+}
+
+static int parts_out(Page *page) { return page->desc->losses < LATHE_LOSSES ? page->desc->losses : LATHE_LOSSES; }
+
+static void say_numbers_out(Page *page, Text *t, const Program *p)
+{
+    const Members all = numbers_out(page, p);
+    const bool step = same(called(p), "step");
+    say(t, "typedef struct %s_%s_out {\n", library_name(page), called(p));
+    if (step) say(t, "    double loss, grad_norm, lr; /* grad_norm: before clipping; lr: of this step */\n");
+    for (int i = step; i < (step ? 1 + parts_out(page) : all.n); i++) say(t, "    double %s;\n", all.at[i]);
+    if (step) say(t, "    int skipped; /* fp16: gradients overflowed, and the parameters are as before */\n");
+    say(t, "} %s_%s_out;\n\n", library_name(page), called(p));
+}
+
+static void say_structs(Page *page, Text *t)
+{
+    static const char *const functions[] = {"step", "evaluate", "predict"};
+    for (int i = 0; i < COUNT_OF(functions); i++) {
+        const Program *p = program_called(page, functions[i]);
+        if (!p) continue;
+        enter_scope(page, p);
+        say_in(page, t, p);
+        if (same(functions[i], "predict")) say_arrays_out(page, t, p);
+        else say_numbers_out(page, t, p);
+    }
+}
+
+/* ------------------------------------------------------------------ the lines of name.c.in that depend on the model */
+
+static void say_given(Page *page, Text *t, const Program *p)
+{
+    Text lines = {0};
+    int n = 0;
+    enter_scope(page, p);
+    for (int i = 0; i < p->buffers.n; i++)
+        if (is_given(page, p->buffers.at[i]))
+            say(&lines, "        given[%d] = in->%s;\n", n++, buffer_name(page, p->buffers.at[i]));
+    say(t, "    const void *given[%d] = {0};\n", n + 1);
+    if (n) say(t, "    if (in) {\n%s    }\n", lines.at);
+}
+
+static void say_wanted(Page *page, Text *t, const Program *p)
+{
+    Text lines = {0};
+    int n = 0;
+    enter_scope(page, p);
+    for (int i = 0; i < p->buffers.n; i++)
+        if (p->buffers.at[i]->home == OUTPUTS)
+            say(&lines, "        wanted[%d] = out->%s;\n", n++, buffer_name(page, p->buffers.at[i]));
+    say(t, "    void *wanted[%d] = {0};\n    if (out) {\n%s    }\n", n + 1, lines.n ? lines.at : "");
+}
+
+static void say_results(Page *page, Text *t, const Program *p, bool declared)
+{
+    enter_scope(page, p);
+    const Members all = numbers_out(page, p);
+    if (declared) say(t, "    double result[%d];\n", all.n + 1);
+    for (int i = 0; i < all.n && !declared; i++) say(t, "        out->%s = result[%d];\n", all.at[i], i);
+}
+
+static void say_parts(Page *page, Text *t)
+{
+    const Program *p = program_called(page, "step");
+    enter_scope(page, p);
+    const Members all = numbers_out(page, p);
+    for (int i = 0; i < parts_out(page); i++) say(t, "        out->%s = result.part[%d];\n", all.at[1 + i], i);
+}
+
+static void say_directive(Page *page, Text *t, const char *word)
+{
+    if (starts_with(word, "given ")) say_given(page, t, program_called(page, word + 6));
+    else if (same(word, "wanted")) say_wanted(page, t, program_called(page, "predict"));
+    else if (same(word, "results")) say_results(page, t, program_called(page, "evaluate"), true);
+    else if (same(word, "scores")) say_results(page, t, program_called(page, "evaluate"), false);
+    else if (same(word, "parts")) say_parts(page, t);
+    else if (same(word, "structs")) say_structs(page, t);
+    else die("name.c.in: @%s", word);
+}
+
+/* @model, @MODEL and @title in a line. */
+static void say_filled(Page *page, Text *t, const char *line)
+{
+    const char *name = library_name(page), *config = page->desc->config;
+    char *capitals = copy_string(name);
+    for (char *c = capitals; *c; c++) *c = (char)toupper((unsigned char)*c);
+    for (; *line; line++) {
+        const bool model = starts_with(line, "@model"), whole = starts_with(line, "@MODEL"), title = starts_with(line, "@title");
+        if (model) say(t, "%s", name);
+        else if (whole) say(t, "%s", capitals);
+        else if (title)
+            say(t, "%s%s", in_comment(file_name(page->desc->file)),
+                config && *config ? format(", configuration %s", in_comment(config)) : "");
+        else say(t, "%c", *line);
+        if (model || whole || title) line += 5;
+    }
+    say(t, "\n");
+}
+
+/* A template: lines between `@if FUNCTION` and `@end` are for models that have it; other lines that are one word of @ are
+ * directives. */
+static void say_template(Page *page, Text *t, const char *text)
+{
+    bool wanted = true;
+    for (; *text; text += strcspn(text, "\n") + 1) {
+        const char *line = copy_bytes_as_string(text, strcspn(text, "\n")), *word = line + strspn(line, " ");
+        if (starts_with(word, "@if ")) wanted = program_called(page, word + 4) != NULL;
+        else if (same(word, "@end")) wanted = true;
+        else if (!wanted) continue;
+        else if (*word == '@' && !starts_with(word, "@model") && !starts_with(word, "@MODEL")) say_directive(page, t, word + 1);
+        else say_filled(page, t, line);
+    }
+}
+
+/* ------------------------------------------------------------------ the model between the halves of the runtime */
+
+static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+/* Whether `word` stands in the text. */
+static bool mentions(const char *text, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
+        if ((at == text || !is_word(at[-1])) && !is_word(at[n])) return true;
+    return false;
+}
+
+/* Names that the model's text has at file scope. */
+static void take_file_scope(Strings *names, Texts *list, const char *text)
+{
+    int depth = 0, round = 0;
+    bool enumerated = false, listed = false, comment = false;
+    for (const char *at = text; *at; at++) {
+        if (comment) {
+            if (starts_with(at, "*/")) comment = false, at++;
+        } else if (starts_with(at, "/*")) comment = true;
+        else if (*at == '"') {
+            for (at++; *at && *at != '"'; at++) at += *at == '\\';
+        } else if (*at == '#') at += strcspn(at, "\n");
+        else if (isalpha((unsigned char)*at) || *at == '_') {
+            size_t n = 0;
+            while (is_word(at[n])) n++;
+            char *word = copy_bytes_as_string(at, n);
+            if (same(word, "enum") && !depth) enumerated = true;
+            if ((!depth || (depth == 1 && listed)) && !round && !(*strings_at(names, word))++) push(list, word);
+            at += n - 1;
+        } else if (isdigit((unsigned char)*at)) {
+            while (is_word(at[1]) || at[1] == '.') at++;
+        } else if (*at == '{') {
+            if (++depth == 1) listed = enumerated;
+            enumerated = false;
+        } else if (*at == '}') depth--, listed = false;
+        else if (*at == '(') round++;
+        else if (*at == ')') round--;
+    }
+}
+
+/* What the second half of the runtime calls something else, without knowing the model, gets another name there. */
+static Texts renamed_after(const char *head, const char *model, const char *body)
+{
+    Strings names = {0};
+    Texts list = {0}, renamed = {0};
+    take_file_scope(&names, &list, model);
+    for (int i = 0; i < list.n; i++)
+        if (mentions(body, list.at[i]) && !mentions(head, list.at[i])) push(&renamed, list.at[i]);
+    return renamed;
+}
+
+static const char *without_includes(const char *text)
+{
+    Text t = {0};
+    for (; *text; text += strcspn(text, "\n") + (text[strcspn(text, "\n")] == '\n'))
+        if (!starts_with(text, "#include \"")) say(&t, "%.*s\n", (int)strcspn(text, "\n"), text);
+    return t.n ? t.at : "";
+}
+
+static void say_whole(Page *page, Text *t)
+{
+    Text c = {0}, h = {0}, api = {0};
+    const char *body, *head = runtime_text(&body);
+    say_model(page, &c, &h);
+    const char *model = format("%s%s", without_includes(h.at), without_includes(c.at));
+    const Texts renamed = renamed_after(head, model, body);
+    say_bytes(t, head, (size_t)(body - head));
+    say(t, "%s\n", model);
+    for (int i = 0; i < renamed.n; i++) say(t, "#define %s %s_of_runtime\n", renamed.at[i], renamed.at[i]);
+    say(t, "%s", body);
+    for (int i = 0; i < renamed.n; i++) say(t, "#undef %s\n", renamed.at[i]);
+    say_template(page, &api, library_file("name.c.in"));
+    say(t, "%s", api.at);
+}
+
+void emit_library(Page *page, const char *dir)
+{
+    Text c = {0}, h = {0};
+    Target *own = copy_of(page->target, sizeof *own);
+    own->entry = "static ";
+    page->target = own;
+    page->library = true;
+    say_whole(page, &c);
+    say_template(page, &h, library_file("name.h.in"));
+    make_folder(dir);
+    put_file(dir, format("%s.c", library_name(page)), c.at, c.n);
+    put_file(dir, format("%s.h", library_name(page)), h.at, h.n);
+    put_plan(page, dir);
+}

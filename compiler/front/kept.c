@@ -1,0 +1,36 @@
+/* kept.c: the entries that a library has (--library): those that its functions call. */
+#include "front/front.h"
+
+static bool is_kept(const Options *o, const Graph *g)
+{
+    switch (g->entry) {
+    case ENTRY_train:
+    case ENTRY_direction: return !o->inference;
+    case ENTRY_eval:
+    case ENTRY_predict:
+    case ENTRY_encode:
+    case ENTRY_decode:
+    case ENTRY_prefill: return true;
+    default: return false;
+    }
+}
+
+/* States of entries that are left out. */
+static bool is_state_kept(const Options *o, const Tensor_spec *s)
+{
+    if (s->role == LATHE_SLOT_STATE) return false;
+    return !o->inference || (s->role != LATHE_MOMENT && s->role != LATHE_CARRIED);
+}
+
+void keep_entries_of_library(Desc *d)
+{
+    const Options *o = d->options;
+    int graphs = 0, states = 0;
+    if (!makes_library(o)) return;
+    for (int i = 0; i < d->graphs.n; i++)
+        if (is_kept(o, d->graphs.at[i])) d->graphs.at[graphs++] = d->graphs.at[i];
+    for (int i = 0; i < d->states.n; i++)
+        if (is_state_kept(o, &d->states.at[i])) d->states.at[states++] = d->states.at[i];
+    d->graphs.n = graphs;
+    d->states.n = states;
+}

@@ -1,0 +1,156 @@
+/* call.c: calls of an instance: a step, an evaluation, a prediction. */
+#include "library/library.h"
+#include "interface/given.h"
+#include "lathe_rt.h"
+#include "math/math.h"
+#include "model/tables.h"
+#include "step/average.h"
+#include "step/entry.h"
+#include "step/here.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int fail_library(Library *l, int code, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(l->words, sizeof l->words, fmt, args);
+    va_end(args);
+    return code;
+}
+
+/* ------------------------------------------------------------------ inputs and outputs */
+
+static int64_t tensor_bytes(const Lathe_tensor *t) { return tensor_size(t) * dtype_size(t->dtype); }
+
+static const Lathe_entry *entry_of_library(Library *l, Entry entry)
+{
+    const Lathe_entry *e = find_entry(l->model, entry);
+    if (!e)
+        fail_library(l, LIBRARY_USAGE, "%s: the library of %s was built without the entry %s", entry_word(entry),
+                     l->model->name, entry_word(entry));
+    return e;
+}
+
+/* Copies the inputs that are given to those of the entry; the others are filled, too. */
+static int take_given(Library *l, const Lathe_entry *e, const void *const *given, int32_t seed, int64_t step)
+{
+    char *in = l->memory.call;
+    int k = 0;
+    if (!given) return fail_library(l, LIBRARY_USAGE, "%s: the inputs are NULL", e->name);
+    for (const Lathe_tensor *t = e->input; t < e->input + e->inputs; t++) {
+        if (!lathe_is_given(t->role)) continue;
+        const void *from = given[k++];
+        if (!from) return fail_library(l, LIBRARY_USAGE, "%s: the input %s is NULL", e->name, t->name);
+        memcpy(in + t->offset, from, (size_t)tensor_bytes(t));
+    }
+    set_scalars(e, in, seed, step, 0);
+    return LIBRARY_FINE;
+}
+
+/* After an entry. */
+static int check_ids(Library *l, const Lathe_entry *e)
+{
+    Bad_id id;
+    if (!take_bad_id(&id)) return LIBRARY_FINE;
+    return fail_library(l, LIBRARY_DATA, "%s: %s: %s: expected ids 0 to %d, found %d", e->name, id.place, id.what,
+                        id.below - 1, id.id);
+}
+
+/* ------------------------------------------------------------------ a step */
+
+static int take_turn_of(Library *l, Turn *u, Library_step *result)
+{
+    const Lathe_call call = call_of(&l->memory, u->entry);
+    Turn_result r = {.parts = l->model->losses < LATHE_LOSSES ? l->model->losses : LATHE_LOSSES};
+    compute_turn(u, &call, &r);
+    int code = check_ids(l, u->entry);
+    if (code) return code;
+    update_turn(u, &l->memory, &call, l->step, l->seed, &r);
+    result->loss += r.loss;
+    result->grad_norm = sqrt(result->grad_norm * result->grad_norm + r.norm * r.norm);
+    result->lr = rate_at(u->recipe, l->step);
+    result->skipped |= r.skipped;
+    memcpy(result->part, r.part, sizeof r.part);
+    if (may_update(&r) || r.skipped) return LIBRARY_FINE;
+    return fail_library(l, LIBRARY_DIVERGED,
+                        "step %lld: expected a finite loss and gradient norm, found loss %g and norm %g; the parameters "
+                        "are as before it.  Try a lower learning rate or clipping",
+                        (long long)l->step + 1, r.loss, r.norm);
+}
+
+static int step_open(Library *l, const void *const *given, Library_step *result)
+{
+    const Lathe_entry *e = entry_of_library(l, ENTRY_train);
+    int code = e ? take_given(l, e, given, l->seed, l->step) : LIBRARY_USAGE;
+    for (int k = 0; !code && k < l->turns.n; k++)
+        if (turn_is_due(&l->turns.at[k], l->step)) code = take_turn_of(l, &l->turns.at[k], result);
+    l->step += code == LIBRARY_FINE;
+    return code;
+}
+
+int step_library(Library *l, const void *const *given, Library_step *result)
+{
+    Library_step own;
+    if (!result) result = &own;
+    *result = (Library_step){0};
+    int code = begin_library_call(l);
+    return code ? code : end_library_call(l, step_open(l, given, result));
+}
+
+/* ------------------------------------------------------------------ evaluation, prediction */
+
+const Optimizer *mean_of_library(const Library *l)
+{
+    return l->turns.n && l->turns.at[0].optimizer.average ? &l->turns.at[0].optimizer : NULL;
+}
+
+/* With the mean of the weights in their place, if there is one. */
+static int run_shown(Library *l, const Lathe_entry *e)
+{
+    const Optimizer *o = mean_of_library(l);
+    const Lathe_call call = call_of(&l->memory, e);
+    if (o) show_averages(o, l->memory.params, l->memory.grads);
+    run_entry(e, &call);
+    if (o) show_trained(o, l->memory.params, l->memory.grads);
+    return check_ids(l, e);
+}
+
+static int evaluate_open(Library *l, const void *const *given, double *result)
+{
+    const Lathe_entry *e = entry_of_library(l, ENTRY_eval);
+    int code = e ? take_given(l, e, given, 0, 0) : LIBRARY_USAGE;
+    if (!code && !result) code = fail_library(l, LIBRARY_USAGE, "evaluate: the result is NULL");
+    if (!code) code = run_shown(l, e);
+    const char *out = l->memory.call + (e ? align64(e->in_bytes) : 0);
+    for (int k = 0, n = 0; !code && k < e->outputs; k++)
+        if (e->output[k].rank == 0) result[n++] = read_element(e->output[k].dtype, out + e->output[k].offset, 0);
+    return code;
+}
+
+int evaluate_library(Library *l, const void *const *given, double *result)
+{
+    int code = begin_library_call(l);
+    return code ? code : end_library_call(l, evaluate_open(l, given, result));
+}
+
+static int predict_open(Library *l, const void *const *given, void *const *wanted)
+{
+    const Lathe_entry *e = entry_of_library(l, ENTRY_predict);
+    int code = e ? take_given(l, e, given, 0, 0) : LIBRARY_USAGE;
+    if (!code && !wanted) code = fail_library(l, LIBRARY_USAGE, "predict: the outputs are NULL");
+    if (!code) code = run_shown(l, e);
+    const char *out = l->memory.call + (e ? align64(e->in_bytes) : 0);
+    for (int k = 0; !code && k < e->outputs; k++)
+        if (wanted[k]) memcpy(wanted[k], out + e->output[k].offset, (size_t)tensor_bytes(&e->output[k]));
+    return code;
+}
+
+int predict_library(Library *l, const void *const *given, void *const *wanted)
+{
+    int code = begin_library_call(l);
+    return code ? code : end_library_call(l, predict_open(l, given, wanted));
+}

@@ -1,0 +1,26 @@
+/* header.h: reads the JSON at the beginning of safetensors, which nobody has checked. */
+#ifndef LATHE_LIBRARY_HEADER_H
+#define LATHE_LIBRARY_HEADER_H
+
+#include "library/library.h"
+
+/* A tensor as a header describes it. */
+typedef struct Described {
+    char name[LIBRARY_NAME], dtype[16];
+    int rank;
+    int64_t dim[LATHE_MAXRANK];
+    int64_t begin, end;         /* bytes, from the end of the header */
+} Described;
+
+typedef struct Header_text {
+    const char *at, *end;       /* what is not yet read */
+    const char *wrong;          /* the first mistake; NULL: none */
+} Header_text;
+
+/* note: called for each word of __metadata__. */
+typedef bool Take_described(void *with, const Described *d);
+typedef void Take_note(void *with, const char *key, const char *text);
+/* False: a tensor was refused, or h->wrong says what is wrong. */
+bool read_header(Header_text *h, Take_described *take, Take_note *note, void *with);
+
+#endif

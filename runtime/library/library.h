@@ -1,0 +1,80 @@
+/* library.h: a model as a library: one instance in memory of the caller.  The functions that `lathe build --library`
+ * prints (NAME.h) call these with the model's tables.
+ *
+ * After open_library() nothing is allocated.  Nothing here writes to a terminal, ends the program, or keeps anything
+ * outside the instance.  An instance is used by one call at a time; different instances are independent. */
+#ifndef LATHE_LIBRARY_LIBRARY_H
+#define LATHE_LIBRARY_LIBRARY_H
+
+#include "interface/lathe_model.h"
+#include "math/context.h"
+#include "model/block.h"
+#include "step/turn.h"
+#include "threads/pool.h"
+
+/* As the trainer exits; BUSY: another call of the instance is running. */
+enum { LIBRARY_FINE, LIBRARY_USAGE = 2, LIBRARY_DATA = 3, LIBRARY_DIVERGED = 4, LIBRARY_BUSY = 5 };
+enum { LIBRARY_WORDS = 400, LIBRARY_NAME = 512 };
+
+typedef struct Library_options {
+    int threads;                /* 0: one */
+    int32_t seed;               /* of initial weights and random operations */
+    Run_threads *run;           /* the caller's threads (threads/pool.h); NULL: its own */
+    void *with;
+} Library_options;
+
+typedef struct Library {
+    uint64_t mark;              /* of an open instance */
+    const Lathe_model *model;
+    Lathe_context context;
+    Pool *pool;
+    char busy;                  /* a call is running */
+    int32_t seed;
+    int64_t step;               /* steps done */
+    Memory memory;
+    int64_t *place;             /* of each tensor in a text that is read (library/saved.c) */
+    Step_turns turns;           /* none without the entry train */
+    char words[LIBRARY_WORDS];  /* of the last failure */
+} Library;
+
+typedef struct Library_step {   /* as metrics.jsonl has it */
+    double loss, grad_norm, lr;
+    double part[LATHE_LOSSES];  /* losses by name, in the order of train's outputs behind the loss */
+    bool skipped;               /* gradients overflowed fp16; the next step has a smaller loss scale */
+} Library_step;
+
+/* ---- library/open.c */
+
+size_t library_bytes(const Lathe_model *m, const Library_options *o);
+/* memory: library_bytes(), 64-byte aligned.  Returns NULL, and says why in *words. */
+Library *open_library(const Lathe_model *m, void *memory, size_t bytes, const Library_options *o, const char **words);
+void close_library(Library *l);
+int64_t steps_of_library(const Library *l); /* done; -1: it is not open */
+
+/* ---- library/call.c: return LIBRARY_FINE or another of the codes above; library_words() says more */
+
+/* given: the arrays of an entry's inputs, in its order; without those that the library fills (interface/given.h). */
+int step_library(Library *l, const void *const *given, Library_step *result);
+/* The numbers that eval gives for its batch, in the order of its outputs. */
+int evaluate_library(Library *l, const void *const *given, double *result);
+/* wanted: where the outputs of predict go, in its order; NULL: it is not wanted. */
+int predict_library(Library *l, const void *const *given, void *const *wanted);
+const Optimizer *mean_of_library(const Library *l); /* the one with a mean of the weights; NULL: there is none */
+const char *library_words(const Library *l, int code); /* what was wrong in the last call, which returned that code */
+/* For the calls: begins one of an open instance that no other call uses, and ends it.  Needs: end_library_call() after
+ * LIBRARY_FINE. */
+int begin_library_call(Library *l);
+int end_library_call(Library *l, int code);
+int fail_library(Library *l, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* ---- library/saved.c */
+
+/* As safetensors: the parameters, or also what training needs to go on as if it had not been saved.  The former are the
+ * bytes of a trainer's model.safetensors.  *used: how many; to NULL: only counts them. */
+int save_library(Library *l, void *to, size_t bytes, size_t *used, bool all);
+/* What save_library() or a trainer has written.  Without what training needs, optimizer and step begin anew.  If it does
+ * not fit, the instance is as it was. */
+int load_library(Library *l, const void *from, size_t bytes);
+int saved_tensors(const Lathe_model *m); /* of which library->place has one each */
+
+#endif

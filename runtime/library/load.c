@@ -1,0 +1,159 @@
+/* load.c: takes an instance's tensors from safetensors.  Everything is checked before anything is changed. */
+#include "library/header.h"
+#include "library/saved.h"
+#include "model/tables.h"
+#include "step/average.h"
+#include "step/statistics.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Loading {
+    Library *l;
+    const char *data;           /* behind the header */
+    int64_t bytes;              /* of it */
+    const Described *d;         /* the tensor that is looked for */
+    int met, rest;              /* weights that were met, and other tensors */
+    int weights, others;        /* how many there are */
+    int64_t step, scale, good, skipped; /* as the notes say; step -1: there are none */
+    int code;
+} Loading;
+
+/* ------------------------------------------------------------------ what is there */
+
+static int misfit(Loading *x, const Saved *s)
+{
+    const Described *d = x->d;
+    if (strcmp(d->dtype, saved_type(s->type)) != 0)
+        return fail_library(x->l, LIBRARY_DATA, "load: tensor %s: expected %s, found %s", d->name, saved_type(s->type),
+                            d->dtype);
+    if (d->rank != s->rank) return fail_library(x->l, LIBRARY_DATA, "load: tensor %s: expected %d axes, found %d",
+                                                d->name, s->rank, d->rank);
+    for (int k = 0; k < s->rank; k++)
+        if (d->dim[k] != s->dim[k])
+            return fail_library(x->l, LIBRARY_DATA, "load: tensor %s: expected %lld in axis %d, found %lld", d->name,
+                                (long long)s->dim[k], k, (long long)d->dim[k]);
+    if (d->begin > d->end || d->end > x->bytes || d->end - d->begin != saved_bytes_of(s))
+        return fail_library(x->l, LIBRARY_DATA, "load: tensor %s: its bytes %lld to %lld do not fit; it is cut off or "
+                                                "damaged", d->name, (long long)d->begin, (long long)d->end);
+    if (x->l->place[s->number] >= 0)
+        return fail_library(x->l, LIBRARY_DATA, "load: tensor %s is there twice", d->name);
+    return LIBRARY_FINE;
+}
+
+/* Ends the visit at the tensor that is looked for. */
+static bool is_other(void *with, const Saved *s)
+{
+    Loading *x = with;
+    if (strcmp(s->name, x->d->name) != 0) return true;
+    x->code = misfit(x, s);
+    if (!x->code) x->l->place[s->number] = x->d->begin;
+    *(s->weight ? &x->met : &x->rest) += 1;
+    return false;
+}
+
+static bool take_described(void *with, const Described *d)
+{
+    Loading *x = with;
+    x->d = d;
+    if (each_saved(x->l, true, is_other, x) && x->l->turns.n) /* what does not train passes over what training needs */
+        x->code = fail_library(x->l, LIBRARY_DATA, "load: tensor %s is not one of %s", d->name, x->l->model->name);
+    return !x->code;
+}
+
+static void take_note_of(void *with, const char *key, const char *text)
+{
+    Loading *x = with;
+    const int64_t n = strtoll(text, NULL, 10);
+    if (strcmp(key, "step") == 0) x->step = n;
+    if (strcmp(key, "loss_scale") == 0) x->scale = n;
+    if (strcmp(key, "good_steps") == 0) x->good = n;
+    if (strcmp(key, "skipped_steps") == 0) x->skipped = n;
+}
+
+static bool count_saved(void *with, const Saved *s)
+{
+    Loading *x = with;
+    *(s->weight ? &x->weights : &x->others) += 1;
+    x->l->place[s->number] = -1;
+    return true;
+}
+
+static bool name_missing(void *with, const Saved *s)
+{
+    Library *l = with;
+    if (l->place[s->number] >= 0) return true;
+    fail_library(l, LIBRARY_DATA, "load: tensor %s is missing", s->name);
+    return false;
+}
+
+static int read_all(Loading *x, const char *from, size_t bytes)
+{
+    Library *l = x->l;
+    uint64_t length = 0;
+    for (int i = 7; i >= 0 && bytes >= 8; i--) length = length << 8 | (unsigned char)from[i];
+    if (length < 2 || length > bytes - 8)
+        return fail_library(l, LIBRARY_DATA, "load: expected safetensors, found %lld bytes that are cut off or of another "
+                                             "format", (long long)bytes);
+    Header_text h = {from + 8, from + 8 + length, NULL};
+    x->data = from + 8 + length;
+    x->bytes = (int64_t)(bytes - 8 - length);
+    each_saved(l, true, count_saved, x);
+    if (!read_header(&h, take_described, take_note_of, x))
+        return x->code ? x->code
+                       : fail_library(l, LIBRARY_DATA, "load: the header is damaged at byte %lld: %s",
+                                      (long long)(h.at - from), h.wrong);
+    const bool all = x->rest > 0 || x->step >= 0;
+    if (x->met == x->weights && (!all || x->rest == x->others)) return LIBRARY_FINE;
+    each_saved(l, all, name_missing, l);
+    return LIBRARY_DATA;
+}
+
+/* ------------------------------------------------------------------ taking it */
+
+static bool take_tensor(void *with, const Saved *s)
+{
+    const Loading *x = with;
+    const int64_t size = dtype_size(s->type), n = saved_bytes_of(s) / size, run = saved_run(s);
+    const char *from = x->data + x->l->place[s->number];
+    for (int64_t e = 0; e < n; e += run) memcpy(saved_piece(s, e), from + e * size, (size_t)(run * size));
+    return true;
+}
+
+/* Optimizers, means and states as those of a new instance. */
+static void begin_anew(Library *l)
+{
+    if (l->memory.state) memset(l->memory.state, 0, (size_t)l->memory.state_bytes);
+    l->step = 0;
+    if (!l->turns.n) return;
+    place_turns(&l->turns, l->model, &l->model->recipe, l->memory.moments, l->memory.generation);
+}
+
+static void go_on(Loading *x)
+{
+    Library *l = x->l;
+    Loss_scale *scale = &l->turns.at[0].optimizer.loss_scale;
+    l->step = x->step;
+    if (scale->scale > 0) scale->scale = (float)x->scale, scale->good = (int32_t)x->good;
+    scale->skipped = x->skipped;
+}
+
+static int load_open(Library *l, const void *from, size_t bytes)
+{
+    Loading x = {.l = l, .step = -1};
+    if (!from) return fail_library(l, LIBRARY_USAGE, "load: the memory is NULL");
+    int code = read_all(&x, from, bytes);
+    if (code) return code;
+    begin_anew(l);
+    each_saved(l, x.step >= 0, take_tensor, &x);
+    weights_up(l->model, &l->memory);
+    if (x.step >= 0 && l->turns.n) go_on(&x);
+    else if (l->turns.n) begin_averages(&l->turns.at[0].optimizer, l->memory.params);
+    return LIBRARY_FINE;
+}
+
+int load_library(Library *l, const void *from, size_t bytes)
+{
+    int code = begin_library_call(l);
+    return code ? code : end_library_call(l, load_open(l, from, bytes));
+}

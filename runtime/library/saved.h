@@ -1,0 +1,28 @@
+/* saved.h: the tensors that an instance saves, for the files that write and read them. */
+#ifndef LATHE_LIBRARY_SAVED_H
+#define LATHE_LIBRARY_SAVED_H
+
+#include "library/library.h"
+
+typedef struct Saved {
+    char name[LIBRARY_NAME];    /* as in a trainer's files */
+    int number;                 /* of the tensor among all */
+    bool weight;                /* else: what training needs to go on */
+    Lathe_dtype type;
+    int rank;
+    const int64_t *dim;
+    const Lathe_param *param;   /* its elements are those of a copy of it, in flat; NULL: they are all of flat */
+    int64_t copy;
+    char *flat;
+} Saved;
+
+/* visit returns false to end.  For one of weights alone, or of all; returns what the last visit did. */
+typedef bool Visit_saved(void *with, const Saved *s);
+bool each_saved(Library *l, bool all, Visit_saved *visit, void *with);
+int64_t saved_bytes_of(const Saved *s);
+const char *saved_type(Lathe_dtype t); /* "F32" */
+/* The pieces of its elements that lie one after another. */
+int64_t saved_run(const Saved *s);                  /* elements of each */
+char *saved_piece(const Saved *s, int64_t element);  /* where the one that begins with this element is */
+
+#endif

@@ -1,0 +1,22 @@
+/* vector_bytes.h: the size of a vector register; reading ahead. */
+#ifndef LATHE_MATH_VECTOR_BYTES_H
+#define LATHE_MATH_VECTOR_BYTES_H
+
+#include "math/inline.h"
+#include <stdint.h>
+
+#ifdef __AVX512F__
+enum { VECTOR_BYTES = 64 };
+#elif defined __FMA__
+enum { VECTOR_BYTES = 32 };
+#else
+enum { VECTOR_BYTES = 16 };
+#endif
+#if defined __AVX512F__ || defined __FMA__
+#include <immintrin.h>
+#endif
+
+/* Into the second cache: what is read once then comes at the speed of memory.  The first waits for too few lines. */
+static INLINE void fetch(const void *p, int64_t bytes) { __builtin_prefetch((const char *)p + bytes, 0, 2); }
+
+#endif
