@@ -126,6 +126,8 @@ static Range of_input(const Desc *d, const Node *n)
     }
 }
 
+Range range_of_input(const Desc *d, const Node *n) { return of_input(d, n); }
+
 static Range of_leaf(Ranges *seen, const Node *n)
 {
     double x;

@@ -9,6 +9,8 @@ typedef struct Range {
     int64_t low, high;
 } Range;
 
+/* Of an input, as the trainer fills it; INT32_MIN … INT32_MAX: it may be anything. */
+Range range_of_input(const Desc *d, const Node *input);
 Range range_union(Range a, Range b);
 Range range_product(Range a, Range b); /* of two numbers from them, as if there were integers without end */
 

@@ -203,9 +203,11 @@ char *entry_arguments(Page *page, bool declared)
     return t.n ? t.at : declared ? "void" : "";
 }
 
-/* gpt_train. run_… is the function that calls it, and lathe_… are names of the runtime. */
+/* gpt_train. run_… is the function that calls it, and lathe_… are names of the runtime.  In a library gpt_… are its own
+ * functions. */
 char *entry_name(Page *page, const Program *p)
 {
+    if (page->library) return identifier(page, format("compute_%s", p->graph->name));
     char *name = identifier(page, format("%s_%s", page->desc->model, p->graph->name));
     return starts_with(name, "run_") || starts_with(name, "lathe_") ? format("%s_", name) : name;
 }

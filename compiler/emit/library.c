@@ -32,6 +32,19 @@ static const Program *program_called(Page *page, const char *function)
     return NULL;
 }
 
+/* Whether a text's next token depends on that text alone, in one row. */
+static bool writes_text(Page *page)
+{
+    const Module *m = page->module;
+    bool decodes = false;
+    for (int i = 0; i < m->programs.n; i++) {
+        const Graph *g = m->programs.at[i]->graph;
+        if (g->entry == ENTRY_encode) return false;
+        decodes |= g->entry == ENTRY_decode;
+    }
+    return decodes && page->desc->vocab && page->desc->recipe.rows == 1;
+}
+
 static bool is_given(Page *page, const Buffer *b)
 {
     for (int i = 0; i < page->desc->inputs.n && b->home == INPUTS; i++)
@@ -180,13 +193,17 @@ static void say_filled(Page *page, Text *t, const char *line)
     for (char *c = capitals; *c; c++) *c = (char)toupper((unsigned char)*c);
     for (; *line; line++) {
         const bool model = starts_with(line, "@model"), whole = starts_with(line, "@MODEL"), title = starts_with(line, "@title");
+        const bool vocab = starts_with(line, "@vocab"), real = starts_with(line, "@real");
         if (model) say(t, "%s", name);
         else if (whole) say(t, "%s", capitals);
         else if (title)
             say(t, "%s%s", in_comment(file_name(page->desc->file)),
                 config && *config ? format(", configuration %s", in_comment(config)) : "");
+        else if (vocab) say(t, "%lld", (long long)page->desc->vocab);
+        else if (real) say(t, "%s", in_doubles(page) ? "double" : "float");
         else say(t, "%c", *line);
-        if (model || whole || title) line += 5;
+        if (model || whole || title || vocab) line += 5;
+        if (real) line += 4;
     }
     say(t, "\n");
 }
@@ -198,7 +215,7 @@ static void say_template(Page *page, Text *t, const char *text)
     bool wanted = true;
     for (; *text; text += strcspn(text, "\n") + 1) {
         const char *line = copy_bytes_as_string(text, strcspn(text, "\n")), *word = line + strspn(line, " ");
-        if (starts_with(word, "@if ")) wanted = program_called(page, word + 4) != NULL;
+        if (starts_with(word, "@if ")) wanted = same(word, "@if next") ? writes_text(page) : program_called(page, word + 4) != NULL;
         else if (same(word, "@end")) wanted = true;
         else if (!wanted) continue;
         else if (*word == '@' && !starts_with(word, "@model") && !starts_with(word, "@MODEL")) say_directive(page, t, word + 1);

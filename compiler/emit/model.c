@@ -1,4 +1,5 @@
 /* model.c: the tables that describe the model to the trainer, or to a library. */
+#include "desc/range.h"
 #include "desc/settings.h"
 #include "desc/target.h"
 #include "emit/emit.h"
@@ -132,6 +133,14 @@ static const char *said_of_output(const Program *p, const char *name)
     return format("%s, .reads = 0x%llx", meets, (unsigned long long)inputs_read(p, name));
 }
 
+/* What kernels rely on: a library checks it, as a trainer checks its data. */
+static const char *bounds_of_input(Page *page, const Buffer *b)
+{
+    const Range r = range_of_input(page->desc, b->value);
+    if (b->dtype != I32 || r.low == INT32_MIN || r.high == INT32_MAX) return "";
+    return format("%s, .below = %lld", r.low ? format(", .least = %lld", (long long)r.low) : "", (long long)r.high + 1);
+}
+
 static void say_tensors(Page *page, Text *t, const Program *p, Home home, const char *what)
 {
     if (!count_home(p, home)) return;
@@ -144,9 +153,10 @@ static void say_tensors(Page *page, Text *t, const Program *p, Home home, const 
         const char *name = home == INPUTS ? b->value->name : output_words(p, which++);
         const Tensor_spec *spec = spec_text(page->desc, home, name);
         say_tensor(t, name, spec ? spec->role : LATHE_FEATURES, b->dtype, b->shape, of, buffer_name(page, b),
-                   home == OUTPUTS       ? said_of_output(p, name)
-                   : spec && spec->below ? format(", .below = %lld", (long long)spec->below)
-                                         : "");
+                   home == OUTPUTS        ? said_of_output(p, name)
+                   : page->library        ? bounds_of_input(page, b)
+                   : spec && spec->below  ? format(", .below = %lld", (long long)spec->below)
+                                          : "");
     }
     say(t, "};\n");
 }

@@ -310,7 +310,6 @@ void trace_entries(lua_State *L, int model)
     put_last(d, LATHE_STATE);      /* a run that writes no texts leaves the end of the memory out, … */
     put_last(d, LATHE_SLOT_STATE); /* … and one that writes one at a time the end of that */
     if (!d->turns.n) d->losses = trace->losses - 1;
-    keep_entries_of_library(d);
 }
 
 /* ------------------------------------------------------------------ front */
@@ -385,6 +384,7 @@ Desc *front(const Options *o)
         for (int i = 0; i < d->lora->except.n; i++) push(&unfit, d->lora->except.at[i]);
         d = read_with(read_description, o, unfit);
     }
+    keep_entries_of_library(d);
     return d;
 }
 

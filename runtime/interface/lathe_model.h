@@ -69,7 +69,7 @@ typedef struct Lathe_tensor {   /* an input, an output or a state of an entry */
     int rank;
     int64_t dim[LATHE_MAXRANK];
     int64_t offset;             /* bytes, into the entry's struct of them */
-    int64_t below;              /* of an input of ids: they are 0 … below - 1; 0: the description does not say */
+    int64_t least, below;       /* of an input of ids: they are least … below - 1; below 0: the description does not say */
     /* of a state: */
     int rows_axis, places_axis; /* the axis of samples decoded together: row k is Π dim[< axis] pieces of Π dim[> axis] elements; -1: the
                                  * same for all.  Where there are slots, that of positions, of which each token writes one; 0: none */

@@ -35,6 +35,16 @@ static const Lathe_entry *entry_of_library(Library *l, Entry entry)
     return e;
 }
 
+/* Kernels rely on it. */
+static int check_given(Library *l, const Lathe_entry *e, const Lathe_tensor *t, const int32_t *id)
+{
+    for (int64_t i = 0; i < tensor_size(t); i++)
+        if (id[i] < t->least || id[i] >= t->below)
+            return fail_library(l, LIBRARY_DATA, "%s: the input %s: expected numbers %lld to %lld, found %d at place %lld",
+                                e->name, t->name, (long long)t->least, (long long)t->below - 1, id[i], (long long)i);
+    return LIBRARY_FINE;
+}
+
 /* Copies the inputs that are given to those of the entry; the others are filled, too. */
 static int take_given(Library *l, const Lathe_entry *e, const void *const *given, int32_t seed, int64_t step)
 {
@@ -45,6 +55,8 @@ static int take_given(Library *l, const Lathe_entry *e, const void *const *given
         if (!lathe_is_given(t->role)) continue;
         const void *from = given[k++];
         if (!from) return fail_library(l, LIBRARY_USAGE, "%s: the input %s is NULL", e->name, t->name);
+        const int code = t->below ? check_given(l, e, t, from) : LIBRARY_FINE;
+        if (code) return code;
         memcpy(in + t->offset, from, (size_t)tensor_bytes(t));
     }
     set_scalars(e, in, seed, step, 0);
@@ -108,8 +120,7 @@ const Optimizer *mean_of_library(const Library *l)
     return l->turns.n && l->turns.at[0].optimizer.average ? &l->turns.at[0].optimizer : NULL;
 }
 
-/* With the mean of the weights in their place, if there is one. */
-static int run_shown(Library *l, const Lathe_entry *e)
+int run_shown(Library *l, const Lathe_entry *e)
 {
     const Optimizer *o = mean_of_library(l);
     const Lathe_call call = call_of(&l->memory, e);

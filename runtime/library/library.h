@@ -31,6 +31,7 @@ typedef struct Library {
     char busy;                  /* a call is running */
     int32_t seed;
     int64_t step;               /* steps done */
+    int64_t position;           /* tokens of the text so far */
     Memory memory;
     int64_t *place;             /* of each tensor in a text that is read (library/saved.c) */
     Step_turns turns;           /* none without the entry train */
@@ -59,6 +60,8 @@ int step_library(Library *l, const void *const *given, Library_step *result);
 int evaluate_library(Library *l, const void *const *given, double *result);
 /* wanted: where the outputs of predict go, in its order; NULL: it is not wanted. */
 int predict_library(Library *l, const void *const *given, void *const *wanted);
+/* Runs an entry whose inputs are there, with the mean of the weights in their place. */
+int run_shown(Library *l, const Lathe_entry *e);
 const Optimizer *mean_of_library(const Library *l); /* the one with a mean of the weights; NULL: there is none */
 const char *library_words(const Library *l, int code); /* what was wrong in the last call, which returned that code */
 /* For the calls: begins one of an open instance that no other call uses, and ends it.  Needs: end_library_call() after
@@ -66,6 +69,12 @@ const char *library_words(const Library *l, int code); /* what was wrong in the 
 int begin_library_call(Library *l);
 int end_library_call(Library *l, int code);
 int fail_library(Library *l, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* ---- library/text.c: of models with the entry decode, in one row, whose texts depend on nothing else */
+
+/* Adds a token to the text.  scores: the logits of the next one, [vocab], of the type that decode has; NULL: not wanted. */
+int next_library(Library *l, int32_t token, void *scores);
+int forget_library(Library *l); /* begins another text */
 
 /* ---- library/saved.c */
 

@@ -125,6 +125,7 @@ static void begin_anew(Library *l)
 {
     if (l->memory.state) memset(l->memory.state, 0, (size_t)l->memory.state_bytes);
     l->step = 0;
+    l->position = 0;
     if (!l->turns.n) return;
     place_turns(&l->turns, l->model, &l->model->recipe, l->memory.moments, l->memory.generation);
 }

@@ -53,14 +53,13 @@ static void put_note_of(Sink *s, const char *key, const char *before, int64_t n)
 static void put_progress(Sink *s, Library *l)
 {
     const Loss_scale *scale = &l->turns.at[0].optimizer.loss_scale;
-    put_word(s, "\"__metadata__\":{\"source\":");
+    put_word(s, ",\"source\":");
     put_name(s, l->model->source_hash);
     put_note_of(s, "step", ",", l->step);
     put_note_of(s, "seed", ",", l->seed);
     put_note_of(s, "loss_scale", ",", (int64_t)scale->scale);
     put_note_of(s, "good_steps", ",", scale->good);
     put_note_of(s, "skipped_steps", ",", scale->skipped);
-    put_word(s, "}");
 }
 
 typedef struct Header {
@@ -92,9 +91,10 @@ static bool put_entry_of(void *with, const Saved *t)
 
 static void put_header(Sink *s, Library *l, bool all)
 {
-    Header h = {s, "", 0};
-    put_word(s, "{");
-    if (all && l->turns.n) put_progress(s, l), h.before = ",";
+    Header h = {s, ",", 0};
+    put_word(s, "{\"__metadata__\":{\"format\":\"pt\""); /* the layout is PyTorch's */
+    if (all && l->turns.n) put_progress(s, l);
+    put_word(s, "}");
     each_saved(l, all, put_entry_of, &h);
     put_word(s, "}");
 }

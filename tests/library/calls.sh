@@ -1,0 +1,48 @@
+# calls.sh: what a caller can do wrong is a code and words, and leaves the instance whole; a thousand instances; nothing is
+# allocated after open, and handlers, locale, folder, output and threads are as before.  With sanitizers of addresses and of
+# threads.
+set -eu
+failed=0
+complain() { echo "failed: $*"; failed=1; }
+cc=${CC:-cc}
+words="--set hidden=8 --set batch=4 --set steps=50"
+# shellcheck disable=SC2086
+source=$("$LATHE" build models/mlp.lua $words --amalgamation -o "$TMP/mlp")
+# shellcheck disable=SC2086
+"$LATHE" build models/mlp.lua $words --inference --amalgamation -o "$TMP/answers" >/dev/null
+
+tried() { # NAME FLAGS…
+    name=$1
+    shift
+    $cc -w "$@" -g -I"$TMP/mlp" "$source" tests/library/calls_driver.c -lm -lpthread -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap \
+        -o "$TMP/$name" -x none || complain "$name does not compile"
+    "$TMP/$name" >"$TMP/said" 2>&1 || complain "$name: $(cat "$TMP/said")"
+}
+# gomp.c takes the place of libgomp: objects are compiled with -fopenmp and linked without.
+$cc -w -O1 -fopenmp -g -I"$TMP/mlp" -c "$source" -o "$TMP/mlp.o"
+source="$TMP/mlp.o"
+tried plain -O1
+source="$TMP/mlp/mlp.c"
+tried addresses -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
+$cc -w -O1 -fopenmp -fsanitize=thread -g -I"$TMP/mlp" -c "$source" -o "$TMP/mlp.o"
+source="$TMP/mlp.o"
+tried threads -O1 -fsanitize=thread
+
+# A library that only answers has no step, and takes what one that trains has saved.
+grep -q mlp_step "$TMP/answers/mlp.h" && complain "--inference has a step"
+$cc -w -O1 -DANSWERS -I"$TMP/answers" "$TMP/answers/mlp.c" tests/library/calls_driver.c -lm -lpthread -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap -o "$TMP/answers/tried" || complain "--inference does not compile"
+"$TMP/plain" save "$TMP/saved" || complain "nothing was saved"
+"$TMP/answers/tried" load "$TMP/saved" >"$TMP/said" 2>&1 || complain "--inference: $(cat "$TMP/said")"
+
+# What cannot be a library is refused.
+refused() { # OPTIONS WORDS
+    # shellcheck disable=SC2086
+    "$LATHE" build models/gpt.lua --config char --library $1 -o "$TMP/none" >"$TMP/said" 2>&1 && complain "$1 is taken"
+    grep -q -- "$2" "$TMP/said" || complain "$1: $(cat "$TMP/said")"
+}
+refused "--target cuda" "processors"
+refused "--lora rank=2" "--lora"
+refused "--parameters q8_0" "8 or 4 bits"
+"$LATHE" train models/mlp.lua --library >"$TMP/said" 2>&1 && complain "train makes a library"
+grep -q "is for build" "$TMP/said" || complain "train --library: $(cat "$TMP/said")"
+exit $failed
