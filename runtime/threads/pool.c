@@ -1,4 +1,5 @@
-/* pool.c: parallel regions in a pool of threads: no globals but which pool a thread uses, no allocation, no environment.
+/* pool.c: parallel regions in a pool of threads: no globals but which pool a thread uses, no allocation, no
+ * environment.
  *
  * A region begins when `start` changes, which holds its number and how many threads it has; thread k of the pool takes
  * part if there are more than k.  The last to end it changes `ended`, the last at a barrier `met`.  Who waits for such
@@ -14,10 +15,10 @@
 enum {
     LINE_BYTES = 64,
     MOST_THREADS = 1024,
-    THREAD_BITS = 16,      /* of Pool.start: the region's threads; 0: the pool closes */
+    THREAD_BITS = 16, /* of Pool.start: the region's threads; 0: the pool closes */
     MOST_POLLS = 1024,
     LEAST_POLLS = 64,
-    WAITS_BETWEEN = 32, /* waits with MOST_POLLS */
+    WAITS_BETWEEN = 32,    /* waits with MOST_POLLS */
     STACK_BYTES = 1 << 20, /* kernels need less than 256 KB: their frames have at most 12 KB (CMakeLists.txt) */
     LOOPS = 8              /* that threads of a region may be in at the same time */
 };
@@ -109,8 +110,8 @@ static uint64_t sleep_until_changed(Seat *s, Word *word, uint64_t old)
 }
 
 /* Returns what the word is then.  A thread that polls in vain may keep the one that it waits for from its core: then it
- * polls less next time, down to LEAST_POLLS; but now and then it tries MOST_POLLS, and what would have been enough several
- * times over is what it polls from then on. */
+ * polls less next time, down to LEAST_POLLS; but now and then it tries MOST_POLLS, and what would have been enough
+ * several times over is what it polls from then on. */
 static uint64_t wait_until_changed(Seat *s, Word *word, uint64_t old)
 {
     int polls = ++s->waits % WAITS_BETWEEN ? s->polls : MOST_POLLS;
@@ -342,8 +343,7 @@ const char *open_pool(Pool *p, int threads, Run_threads *run, void *with)
 {
     if ((uintptr_t)p % LINE_BYTES) return "the memory of a pool of threads is not aligned to 64 bytes";
     if (threads < 1 || threads > MOST_THREADS) return "a pool has 1 to 1024 threads";
-    *p = (Pool){.threads = threads, .limit = threads, .run = run, .with = with,
-                .busy = ATOMIC_FLAG_INIT};
+    *p = (Pool){.threads = threads, .limit = threads, .run = run, .with = with, .busy = ATOMIC_FLAG_INIT};
     for (int k = 0; k < threads; k++) {
         if (open_seat(p, k)) continue;
         close_seats(p, k);

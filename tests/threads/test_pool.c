@@ -76,7 +76,8 @@ static double sum_of(int repetition)
 
 static void each_once(const atomic_int *seen, int64_t n, const char *what)
 {
-    for (int64_t i = 0; i < n; i++) EXPECT(seen[i] == 1, "%s: iteration %lld ran %d times", what, (long long)i, seen[i]);
+    for (int64_t i = 0; i < n; i++)
+        EXPECT(seen[i] == 1, "%s: iteration %lld ran %d times", what, (long long)i, seen[i]);
 }
 
 static void dynamic_loops(void)
@@ -168,16 +169,19 @@ static void nested(int threads)
         EXPECT(omp_in_parallel() == (threads > 1), "in a region of %d", threads);
 #pragma omp parallel
         {
-            EXPECT(omp_get_num_threads() == (omp_in_parallel() ? 1 : threads), "%d inner threads", omp_get_num_threads());
+            EXPECT(omp_get_num_threads() == (omp_in_parallel() ? 1 : threads), "%d inner threads",
+                   omp_get_num_threads());
             EXPECT(omp_get_level() == 2 && omp_get_thread_num() == 0, "thread %d", omp_get_thread_num());
             number[k] = omp_get_ancestor_thread_num(1);
 #pragma omp for schedule(dynamic) nowait
             for (int i = 0; i < 10; i++) inner[k]++;
 #pragma omp barrier
         }
-        EXPECT(omp_get_thread_num() == k && omp_get_level() == 1, "thread %d is %d afterwards", k, omp_get_thread_num());
+        EXPECT(omp_get_thread_num() == k && omp_get_level() == 1, "thread %d is %d afterwards", k,
+               omp_get_thread_num());
     }
-    for (int k = 0; k < threads; k++) EXPECT(inner[k] == 10 && number[k] == k, "thread %d: %d, %d", k, inner[k], number[k]);
+    for (int k = 0; k < threads; k++)
+        EXPECT(inner[k] == 10 && number[k] == k, "thread %d: %d, %d", k, inner[k], number[k]);
 }
 
 static void clauses(int threads)
