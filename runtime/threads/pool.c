@@ -79,8 +79,7 @@ static _Thread_local Region *inside; /* the innermost; NULL: outside */
 
 static Region *region_here(void) { return inside ? inside : &outside; }
 
-/* Not inlined: gcc holds that some of what gomp.c defines does not read our variables. */
-__attribute__((noinline)) Pool *use_pool(Pool *pool)
+Pool *use_pool(Pool *pool)
 {
     Pool *before = outside.pool;
     outside.pool = pool;
@@ -143,7 +142,7 @@ static void wake_threads(Pool *p, int from, int below)
 /* ------------------------------------------------------------------ regions */
 
 /* Thread k's part of the pool's region. */
-static void take_part(void *pool, int k)
+static void run_part(void *pool, int k)
 {
     Pool *p = pool;
     Region r = {.pool = p, .number = k, .threads = p->width, .level = p->level, .first = k, .loop = p->loops};
@@ -177,7 +176,7 @@ static void run_own(Pool *p)
     uint64_t number = (before >> THREAD_BITS) + 1;
     atomic_store(&p->start, number << THREAD_BITS | (uint64_t)p->width);
     wake_threads(p, 1, p->width);
-    take_part(p, 0);
+    run_part(p, 0);
     wait_until_changed(&p->seat[0], &p->ended, before);
 }
 
@@ -196,7 +195,7 @@ void run_region(void (*body)(void *), void *data, unsigned threads, const Shares
     p->level = around->level + 1;
     p->has_shares = shares != NULL;
     if (shares) p->shares = *shares;
-    if (p->run) p->run(p->with, width, take_part, p);
+    if (p->run) p->run(p->with, width, run_part, p);
     else run_own(p);
     p->loops = p->loops_after;
     atomic_flag_clear_explicit(&p->busy, memory_order_release);
@@ -228,7 +227,7 @@ static void *serve_regions(void *seat)
         if (width == 0) return NULL;
         polls = s->number < width; /* the region is ours */
         if (!polls) continue;
-        take_part(p, s->number);
+        run_part(p, s->number);
         if (atomic_fetch_add(&p->arrived, 1) + 2 < width) continue;
         atomic_store_explicit(&p->arrived, 0, memory_order_relaxed);
         atomic_store(&p->ended, region);
