@@ -93,7 +93,7 @@ static void dynamic_loops(void)
     for (unsigned long long i = ULLONG_MAX - N; i < ULLONG_MAX; i++) seen[2][i - (ULLONG_MAX - N)]++;
     for (int k = 0; k < 3; k++) each_once(seen[k], N, "dynamic");
 #pragma omp parallel for schedule(dynamic, 1 << 30)
-    for (unsigned long long i = 2 * N; i > N; i--) s[i - N - 1]++;
+    for (unsigned long long i = ULLONG_MAX; i > ULLONG_MAX - N; i--) s[ULLONG_MAX - i]++;
     each_once(s, N, "one chunk, downwards");
     atomic_int odd = 0;
 #pragma omp parallel for schedule(dynamic)
@@ -114,8 +114,9 @@ static void loops_in_a_team(void)
     enum { MANY = 40 };
     static _Thread_local atomic_int counted[MANY][64];
     atomic_int(*seen)[64] = counted;
+    int early = 0;
     memset(counted, 0, sizeof counted);
-#pragma omp parallel
+#pragma omp parallel reduction(+ : early)
     {
         for (int k = 0; k < MANY; k++) {
             if (omp_get_thread_num() == k % 3) usleep(100);
@@ -123,11 +124,14 @@ static void loops_in_a_team(void)
             for (int i = 0; i < 64; i++) seen[k][i]++;
         }
 #pragma omp for schedule(dynamic)
-        for (int i = 0; i < 64; i++) seen[0][i] += 10;
+        for (int i = 0; i < 64; i++) usleep(i < 3 ? 100 : 0), seen[0][i] += 10;
+        for (int i = 0; i < 64; i++) early += seen[0][i] != 11;
+#pragma omp barrier
 #pragma omp for schedule(static)
         for (int i = 0; i < 64; i++) seen[0][i] -= 10;
     }
     for (int k = 0; k < MANY; k++) each_once(seen[k], 64, "nowait");
+    EXPECT(early == 0, "%d looks before the loop had ended", early);
 }
 
 /* No region around. */
