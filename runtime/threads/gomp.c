@@ -33,10 +33,10 @@ static Shares shares_of(long start, long end, long step, long chunk)
 GOMP bool GOMP_loop_nonmonotonic_dynamic_next(long *from, long *to)
 {
     uint64_t first, end;
-    bool some = take_share(&first, &end);
+    if (!take_share(&first, &end)) return false;
     *from = (long)first;
     *to = (long)end;
-    return some;
+    return true;
 }
 GOMP bool GOMP_loop_nonmonotonic_dynamic_start(long start, long end, long step, long chunk, long *from, long *to)
 {
@@ -63,16 +63,18 @@ GOMP void GOMP_parallel_loop_nonmonotonic_dynamic(void (*body)(void *), void *da
 GOMP bool GOMP_loop_ull_nonmonotonic_dynamic_next(unsigned long long *from, unsigned long long *to)
 {
     uint64_t first, end;
-    bool some = take_share(&first, &end);
+    if (!take_share(&first, &end)) return false;
     *from = first;
     *to = end;
-    return some;
+    return true;
 }
 GOMP bool GOMP_loop_ull_nonmonotonic_dynamic_start(bool up, unsigned long long start, unsigned long long end,
                                                    unsigned long long step, unsigned long long chunk,
                                                    unsigned long long *from, unsigned long long *to)
 {
-    uint64_t all = up && start < end ? (end - start - 1) / step + 1 : !up && start > end ? (start - end - 1) / -step + 1 : 0;
+    uint64_t all = 0;
+    if (up && start < end) all = (end - start - 1) / step + 1;
+    if (!up && start > end) all = (start - end - 1) / -step + 1;
     Shares s = {start, end, step, chunk ? chunk : 1, all};
     begin_shares(&s);
     return GOMP_loop_ull_nonmonotonic_dynamic_next(from, to);

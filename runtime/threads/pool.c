@@ -1,4 +1,5 @@
-/* pool.c: parallel regions in a pool of threads: no globals but which pool a thread uses, no allocation, no environment.
+/* pool.c: parallel regions in a pool of threads: no globals but which pool a thread uses, no allocation, no
+ * environment.
  *
  * A region begins when `start` changes, which holds its number and how many threads it has; thread k of the pool takes
  * part if there are more than k.  The last to end it changes `ended`, the last at a barrier `met`.  Who waits for such
@@ -11,12 +12,14 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <unistd.h>
 
 enum {
     LINE_BYTES = 64,
     MOST_THREADS = 1024,
-    THREAD_BITS = 16,      /* of Pool.start: the region's threads; 0: the pool closes */
+    THREAD_BITS = 16, /* of Pool.start: the region's threads; 0: the pool closes */
+    MOST_POLLS = 1024,
+    LEAST_POLLS = 64,
+    WAITS_BETWEEN = 32,    /* waits with MOST_POLLS */
     STACK_BYTES = 1 << 20, /* kernels need less than 256 KB: their frames have at most 12 KB (CMakeLists.txt) */
     LOOPS = 8              /* that threads of a region may be in at the same time */
 };
@@ -27,6 +30,8 @@ typedef atomic_uint_fast64_t Word;
 typedef struct Seat {
     _Alignas(LINE_BYTES) atomic_bool asleep;
     int number; /* of the thread in the pool */
+    int polls;  /* before it sleeps */
+    unsigned waits;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t woken;
@@ -54,7 +59,7 @@ struct Pool {
     Word met;                                /* barriers that all have passed */
     Shared_loop loop[LOOPS];
     _Alignas(LINE_BYTES) int threads; /* constant from here on, but for limit */
-    int limit, polls;
+    int limit;
     Run_threads *run; /* NULL: threads of our own */
     void *with, *owner;
     atomic_flag busy; /* a region runs */
@@ -75,8 +80,7 @@ static _Thread_local Region *inside; /* the innermost; NULL: outside */
 
 static Region *region_here(void) { return inside ? inside : &outside; }
 
-/* Not inlined: gcc holds that some of what gomp.c defines does not read our variables. */
-__attribute__((noinline)) Pool *use_pool(Pool *pool)
+Pool *use_pool(Pool *pool)
 {
     Pool *before = outside.pool;
     outside.pool = pool;
@@ -111,21 +115,23 @@ static uint64_t sleep_until_changed(Seat *s, Word *word, uint64_t old)
     return now;
 }
 
-/* Returns what the word is then.  polls: those that are left. */
-static uint64_t wait_until_changed(Seat *s, Word *word, uint64_t old, int *polls)
+/* Returns what the word is then.  A thread that polls in vain may keep the one that it waits for from its core: then it
+ * polls less next time, down to LEAST_POLLS; but now and then it tries MOST_POLLS, and what would have been enough
+ * several times over is what it polls from then on. */
+static uint64_t wait_until_changed(Seat *s, Word *word, uint64_t old)
 {
-    for (; *polls > 0; --*polls) {
+    int polls = ++s->waits % WAITS_BETWEEN ? s->polls : MOST_POLLS;
+    for (int i = 0; i < polls; i++) {
         uint64_t now = atomic_load_explicit(word, memory_order_acquire);
-        if (now != old) return now;
+        if (now != old) {
+            int enough = 4 * i + LEAST_POLLS;
+            if (enough > s->polls) s->polls = enough < MOST_POLLS ? enough : MOST_POLLS;
+            return now;
+        }
         pause_briefly();
     }
+    if (s->polls > LEAST_POLLS) s->polls -= s->polls / 4;
     return sleep_until_changed(s, word, old);
-}
-
-static void wait_until(Pool *p, int k, Word *word, uint64_t old)
-{
-    int polls = p->polls;
-    (void)wait_until_changed(&p->seat[k], word, old, &polls);
 }
 
 /* Called after a word has changed that threads from … below - 1 may wait for. */
@@ -143,7 +149,7 @@ static void wake_threads(Pool *p, int from, int below)
 /* ------------------------------------------------------------------ regions */
 
 /* Thread k's part of the pool's region. */
-static void take_part(void *pool, int k)
+static void run_part(void *pool, int k)
 {
     Pool *p = pool;
     Region r = {.pool = p, .number = k, .threads = p->width, .level = p->level, .first = k, .loop = p->loops};
@@ -163,10 +169,9 @@ static void run_alone(const Region *around, void (*body)(void *), void *data, co
     r.threads = 1;
     r.level = around->level + 1;
     r.first = around->first;
-    r.taken = 0;
-    if (shares) r.shares = *shares;
     Region *before = inside;
     inside = &r;
+    if (shares) begin_shares(shares);
     body(data);
     inside = before;
 }
@@ -178,8 +183,8 @@ static void run_own(Pool *p)
     uint64_t number = (before >> THREAD_BITS) + 1;
     atomic_store(&p->start, number << THREAD_BITS | (uint64_t)p->width);
     wake_threads(p, 1, p->width);
-    take_part(p, 0);
-    wait_until(p, 0, &p->ended, before);
+    run_part(p, 0);
+    wait_until_changed(&p->seat[0], &p->ended, before);
 }
 
 void run_region(void (*body)(void *), void *data, unsigned threads, const Shares *shares)
@@ -197,7 +202,7 @@ void run_region(void (*body)(void *), void *data, unsigned threads, const Shares
     p->level = around->level + 1;
     p->has_shares = shares != NULL;
     if (shares) p->shares = *shares;
-    if (p->run) p->run(p->with, width, take_part, p);
+    if (p->run) p->run(p->with, width, run_part, p);
     else run_own(p);
     p->loops = p->loops_after;
     atomic_flag_clear_explicit(&p->busy, memory_order_release);
@@ -210,7 +215,7 @@ void meet_region(void)
     if (r->threads == 1) return;
     uint64_t met = atomic_load_explicit(&p->met, memory_order_relaxed);
     if (atomic_fetch_add(&p->waiting, 1) + 1 < r->threads) {
-        wait_until(p, r->number, &p->met, met);
+        wait_until_changed(&p->seat[r->number], &p->met, met);
         return;
     }
     atomic_store_explicit(&p->waiting, 0, memory_order_relaxed);
@@ -222,14 +227,14 @@ static void *serve_regions(void *seat)
 {
     Seat *s = seat;
     Pool *p = s->pool;
-    int polls = p->polls;
-    for (uint64_t region = 0;;) {
-        region = wait_until_changed(s, &p->start, region, &polls);
+    uint64_t region = 0;
+    for (bool polls = true;;) {
+        region = polls ? wait_until_changed(s, &p->start, region) : sleep_until_changed(s, &p->start, region);
         int width = (int)(region & ((1 << THREAD_BITS) - 1));
         if (width == 0) return NULL;
-        if (s->number >= width) continue;
-        take_part(p, s->number);
-        polls = p->polls;
+        polls = s->number < width; /* the region is ours */
+        if (!polls) continue;
+        run_part(p, s->number);
         if (atomic_fetch_add(&p->arrived, 1) + 2 < width) continue;
         atomic_store_explicit(&p->arrived, 0, memory_order_relaxed);
         atomic_store(&p->ended, region);
@@ -239,34 +244,34 @@ static void *serve_regions(void *seat)
 
 /* ------------------------------------------------------------------ loops whose iterations threads take in chunks */
 
+static uint64_t least_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
 void begin_shares(const Shares *shares)
 {
+    enum { SHIFT = 53 }; /* taken: at most all iterations and a chunk of each thread, far from 2^64 */
     Region *r = region_here();
     r->shares = *shares;
+    r->shares.chunk = least_of(shares->chunk, (uint64_t)1 << SHIFT);
     r->taken = 0;
     if (r->threads == 1) return;
     Shared_loop *l = &r->pool->loop[r->loop % LOOPS];
     uint64_t round = r->loop / LOOPS, now; /* its place is free when all have ended the loop before */
-    while ((now = atomic_load(&l->round)) != round) wait_until(r->pool, r->number, &l->round, now);
+    while ((now = atomic_load(&l->round)) != round) wait_until_changed(&r->pool->seat[r->number], &l->round, now);
 }
 
 bool take_share(uint64_t *from, uint64_t *to)
 {
     Region *r = region_here();
     const Shares *s = &r->shares;
-    uint64_t at = r->taken, n;
-    if (r->threads == 1) {
-        n = s->chunk < s->all - at ? s->chunk : s->all - at;
-        r->taken += n;
-    } else {
-        Word *taken = &r->pool->loop[r->loop % LOOPS].taken;
-        at = atomic_load_explicit(taken, memory_order_relaxed);
-        do n = s->chunk < s->all - at ? s->chunk : s->all - at;
-        while (n && !atomic_compare_exchange_weak_explicit(taken, &at, at + n, memory_order_relaxed, memory_order_relaxed));
-    }
+    uint64_t at = r->taken;
+    if (r->threads > 1)
+        at = atomic_fetch_add_explicit(&r->pool->loop[r->loop % LOOPS].taken, s->chunk, memory_order_relaxed);
+    if (at >= s->all) return false;
+    uint64_t end = at + least_of(s->chunk, s->all - at);
+    r->taken = end;
     *from = s->start + at * s->step;
-    *to = n == s->all - at ? s->end : *from + n * s->step;
-    return n > 0;
+    *to = end == s->all ? s->end : s->start + end * s->step;
+    return true;
 }
 
 void end_shares(void)
@@ -318,7 +323,7 @@ static bool start_thread_of(Seat *s)
 static bool open_seat(Pool *p, int k)
 {
     Seat *s = &p->seat[k];
-    *s = (Seat){.number = k, .pool = p};
+    *s = (Seat){.number = k, .polls = MOST_POLLS, .pool = p};
     if (pthread_mutex_init(&s->lock, NULL) != 0) return false;
     if (pthread_cond_init(&s->woken, NULL) == 0) {
         if (p->run || k == 0 || start_thread_of(s)) return true;
@@ -340,20 +345,11 @@ static void close_seats(Pool *p, int n)
     }
 }
 
-/* A thread that polls may keep the one that is waited for from its core, so it polls less if there are few cores. */
-static int polls_of(int threads)
-{
-    enum { USUAL = 1000, FEW = 100 };
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return cores > 0 && threads > cores ? FEW : USUAL;
-}
-
 const char *open_pool(Pool *p, int threads, Run_threads *run, void *with, void *owner)
 {
     if ((uintptr_t)p % LINE_BYTES) return "the memory of a pool of threads is not aligned to 64 bytes";
     if (threads < 1 || threads > MOST_THREADS) return "a pool has 1 to 1024 threads";
-    *p = (Pool){.threads = threads, .limit = threads, .polls = polls_of(threads), .run = run, .with = with, .owner = owner,
-                .busy = ATOMIC_FLAG_INIT};
+    *p = (Pool){.threads = threads, .limit = threads, .run = run, .with = with, .owner = owner, .busy = ATOMIC_FLAG_INIT};
     for (int k = 0; k < threads; k++) {
         if (open_seat(p, k)) continue;
         close_seats(p, k);

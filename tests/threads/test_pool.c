@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static atomic_int failures;
 
@@ -75,7 +76,8 @@ static double sum_of(int repetition)
 
 static void each_once(const atomic_int *seen, int64_t n, const char *what)
 {
-    for (int64_t i = 0; i < n; i++) EXPECT(seen[i] == 1, "%s: iteration %lld ran %d times", what, (long long)i, seen[i]);
+    for (int64_t i = 0; i < n; i++)
+        EXPECT(seen[i] == 1, "%s: iteration %lld ran %d times", what, (long long)i, seen[i]);
 }
 
 static void dynamic_loops(void)
@@ -91,7 +93,7 @@ static void dynamic_loops(void)
     for (unsigned long long i = ULLONG_MAX - N; i < ULLONG_MAX; i++) seen[2][i - (ULLONG_MAX - N)]++;
     for (int k = 0; k < 3; k++) each_once(seen[k], N, "dynamic");
 #pragma omp parallel for schedule(dynamic, 1 << 30)
-    for (unsigned long long i = 2 * N; i > N; i--) s[i - N - 1]++;
+    for (unsigned long long i = ULLONG_MAX; i > ULLONG_MAX - N; i--) s[ULLONG_MAX - i]++;
     each_once(s, N, "one chunk, downwards");
     atomic_int odd = 0;
 #pragma omp parallel for schedule(dynamic)
@@ -112,8 +114,9 @@ static void loops_in_a_team(void)
     enum { MANY = 40 };
     static _Thread_local atomic_int counted[MANY][64];
     atomic_int(*seen)[64] = counted;
+    int early = 0;
     memset(counted, 0, sizeof counted);
-#pragma omp parallel
+#pragma omp parallel reduction(+ : early)
     {
         for (int k = 0; k < MANY; k++) {
             if (omp_get_thread_num() == k % 3) usleep(100);
@@ -121,11 +124,14 @@ static void loops_in_a_team(void)
             for (int i = 0; i < 64; i++) seen[k][i]++;
         }
 #pragma omp for schedule(dynamic)
-        for (int i = 0; i < 64; i++) seen[0][i] += 10;
+        for (int i = 0; i < 64; i++) usleep(i < 3 ? 100 : 0), seen[0][i] += 10;
+        for (int i = 0; i < 64; i++) early += seen[0][i] != 11;
+#pragma omp barrier
 #pragma omp for schedule(static)
         for (int i = 0; i < 64; i++) seen[0][i] -= 10;
     }
     for (int k = 0; k < MANY; k++) each_once(seen[k], 64, "nowait");
+    EXPECT(early == 0, "%d looks before the loop had ended", early);
 }
 
 /* No region around. */
@@ -167,16 +173,19 @@ static void nested(int threads)
         EXPECT(omp_in_parallel() == (threads > 1), "in a region of %d", threads);
 #pragma omp parallel
         {
-            EXPECT(omp_get_num_threads() == (omp_in_parallel() ? 1 : threads), "%d inner threads", omp_get_num_threads());
+            EXPECT(omp_get_num_threads() == (omp_in_parallel() ? 1 : threads), "%d inner threads",
+                   omp_get_num_threads());
             EXPECT(omp_get_level() == 2 && omp_get_thread_num() == 0, "thread %d", omp_get_thread_num());
             number[k] = omp_get_ancestor_thread_num(1);
 #pragma omp for schedule(dynamic) nowait
             for (int i = 0; i < 10; i++) inner[k]++;
 #pragma omp barrier
         }
-        EXPECT(omp_get_thread_num() == k && omp_get_level() == 1, "thread %d is %d afterwards", k, omp_get_thread_num());
+        EXPECT(omp_get_thread_num() == k && omp_get_level() == 1, "thread %d is %d afterwards", k,
+               omp_get_thread_num());
     }
-    for (int k = 0; k < threads; k++) EXPECT(inner[k] == 10 && number[k] == k, "thread %d: %d, %d", k, inner[k], number[k]);
+    for (int k = 0; k < threads; k++)
+        EXPECT(inner[k] == 10 && number[k] == k, "thread %d: %d, %d", k, inner[k], number[k]);
 }
 
 static void clauses(int threads)
