@@ -92,7 +92,8 @@ static const char *compile_library(const Desc *d, const char *dir, const char *n
     const char *const packing[] = {in_path("ar") ? in_path("ar") : "ar", "rcs", archive, object};
     for (int i = 0; i < COUNT_OF(packing); i++) push(&pack, packing[i]);
     run_or_refuse(&pack, dir, source);
-    const char *const linking[] = {cc, "-shared", "-o", shared, object, "-lm", "-lpthread", "-Wl,--no-undefined", "-Wl,--strip-debug"};
+    const char *const linking[] = {
+        cc, "-shared", "-o", shared, object, "-lm", "-lpthread", "-Wl,--no-undefined", "-Wl,--strip-debug"};
     for (int i = 0; i < COUNT_OF(linking); i++) push(&link, linking[i]);
     run_or_refuse(&link, dir, source);
     unlink(object);
@@ -106,7 +107,7 @@ const char *make_library(const Module *m, const char *dir)
     Page *page = new_page(m);
     refuse_others(m->desc);
     emit_library(page, dir);
-    const char *name = library_name(page);
+    const char *name = name_of_library(page);
     if (m->desc->options->source) return dir;
     if (m->desc->options->amalgamation) return format("%s/%s.c", dir, name);
     return compile_library(m->desc, dir, name);

@@ -446,7 +446,7 @@ int explain(Page *page, Text *answer, const char *name, Texts *known);
 /* The folder of a program. */
 void say_model(Page *page, Text *c, Text *h); /* emit/c.c: model.c, model.h */
 void emit_library(Page *page, const char *dir); /* emit/library.c: NAME.c, NAME.h, plan.txt */
-char *library_name(Page *page);
+char *name_of_library(Page *page);
 void emit_c(Page *page, const char *dir);    /* emit/c.c: model.c, model.h, model.plan.h, plan.txt, CMakeLists.txt */
 void emit_cuda(Page *page, const char *dir); /* emit/cuda.c: model.cu, tables.c, model.h, model.plan.h, plan.txt, CMakeLists.txt */
 

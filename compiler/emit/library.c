@@ -8,12 +8,12 @@
 #include <ctype.h>
 #include <string.h>
 
-char *library_name(Page *page) { return identifier(page, page->desc->model); }
+char *name_of_library(Page *page) { return identifier(page, page->desc->model); }
 
 /* ------------------------------------------------------------------ its structs */
 
 /* What the library calls an entry; NULL: it has no function for it. */
-static const char *called(const Program *p)
+static const char *function_of_library(const Program *p)
 {
     switch (p->graph->entry) {
     case ENTRY_train: return "step";
@@ -28,7 +28,8 @@ static const Program *program_called(Page *page, const char *function)
 {
     const Module *m = page->module;
     for (int i = 0; i < m->programs.n; i++)
-        if (called(m->programs.at[i]) && same(called(m->programs.at[i]), function)) return m->programs.at[i];
+        if (function_of_library(m->programs.at[i]) && same(function_of_library(m->programs.at[i]), function))
+            return m->programs.at[i];
     return NULL;
 }
 
@@ -48,8 +49,7 @@ static bool writes_text(Page *page)
 static bool is_given(Page *page, const Buffer *b)
 {
     for (int i = 0; i < page->desc->inputs.n && b->home == INPUTS; i++)
-        if (same(page->desc->inputs.at[i].name, b->value->name))
-            return lathe_is_given(page->desc->inputs.at[i].role);
+        if (same(page->desc->inputs.at[i].name, b->value->name)) return lathe_is_given(page->desc->inputs.at[i].role);
     return b->home == INPUTS;
 }
 
@@ -82,18 +82,18 @@ static void say_array(Page *page, Text *t, const Buffer *b, const char *qualifie
 static void say_in(Page *page, Text *t, const Program *p)
 {
     int n = 0;
-    say(t, "typedef struct %s_%s_in {\n", library_name(page), called(p));
+    say(t, "typedef struct %s_%s_in {\n", name_of_library(page), function_of_library(p));
     for (int i = 0; i < p->buffers.n; i++)
         if (is_given(page, p->buffers.at[i])) say_array(page, t, p->buffers.at[i], "const "), n++;
-    say(t, "%s} %s_%s_in;\n\n", n ? "" : "    int none;\n", library_name(page), called(p));
+    say(t, "%s} %s_%s_in;\n\n", n ? "" : "    int none;\n", name_of_library(page), function_of_library(p));
 }
 
 static void say_arrays_out(Page *page, Text *t, const Program *p)
 {
-    say(t, "typedef struct %s_predict_out {\n", library_name(page));
+    say(t, "typedef struct %s_predict_out {\n", name_of_library(page));
     for (int i = 0; i < p->buffers.n; i++)
         if (p->buffers.at[i]->home == OUTPUTS) say_array(page, t, p->buffers.at[i], "");
-    say(t, "} %s_predict_out;\n\n", library_name(page));
+    say(t, "} %s_predict_out;\n\n", name_of_library(page));
 }
 
 /* The outputs of eval that are numbers, or of train the losses by name. */
@@ -112,12 +112,12 @@ static int parts_out(Page *page) { return page->desc->losses < LATHE_LOSSES ? pa
 static void say_numbers_out(Page *page, Text *t, const Program *p)
 {
     const Members all = numbers_out(page, p);
-    const bool step = same(called(p), "step");
-    say(t, "typedef struct %s_%s_out {\n", library_name(page), called(p));
+    const bool step = same(function_of_library(p), "step");
+    say(t, "typedef struct %s_%s_out {\n", name_of_library(page), function_of_library(p));
     if (step) say(t, "    double loss, grad_norm, lr; /* grad_norm: before clipping; lr: of this step */\n");
     for (int i = step; i < (step ? 1 + parts_out(page) : all.n); i++) say(t, "    double %s;\n", all.at[i]);
     if (step) say(t, "    int skipped; /* fp16: gradients overflowed, and the parameters are as before */\n");
-    say(t, "} %s_%s_out;\n\n", library_name(page), called(p));
+    say(t, "} %s_%s_out;\n\n", name_of_library(page), function_of_library(p));
 }
 
 static void say_structs(Page *page, Text *t)
@@ -188,11 +188,12 @@ static void say_directive(Page *page, Text *t, const char *word)
 /* @model, @MODEL and @title in a line. */
 static void say_filled(Page *page, Text *t, const char *line)
 {
-    const char *name = library_name(page), *config = page->desc->config;
+    const char *name = name_of_library(page), *config = page->desc->config;
     char *capitals = copy_string(name);
     for (char *c = capitals; *c; c++) *c = (char)toupper((unsigned char)*c);
     for (; *line; line++) {
-        const bool model = starts_with(line, "@model"), whole = starts_with(line, "@MODEL"), title = starts_with(line, "@title");
+        const bool model = starts_with(line, "@model"), whole = starts_with(line, "@MODEL"),
+                   title = starts_with(line, "@title");
         const bool vocab = starts_with(line, "@vocab"), real = starts_with(line, "@real");
         if (model) say(t, "%s", name);
         else if (whole) say(t, "%s", capitals);
@@ -208,31 +209,33 @@ static void say_filled(Page *page, Text *t, const char *line)
     say(t, "\n");
 }
 
-/* A template: lines between `@if FUNCTION` and `@end` are for models that have it; other lines that are one word of @ are
- * directives. */
+/* A template: lines between `@if FUNCTION` and `@end` are for models that have it; other lines that are one word of @
+ * are directives. */
 static void say_template(Page *page, Text *t, const char *text)
 {
     bool wanted = true;
     for (; *text; text += strcspn(text, "\n") + 1) {
         const char *line = copy_bytes_as_string(text, strcspn(text, "\n")), *word = line + strspn(line, " ");
-        if (starts_with(word, "@if ")) wanted = same(word, "@if next") ? writes_text(page) : program_called(page, word + 4) != NULL;
+        if (starts_with(word, "@if "))
+            wanted = same(word, "@if next") ? writes_text(page) : program_called(page, word + 4) != NULL;
         else if (same(word, "@end")) wanted = true;
         else if (!wanted) continue;
-        else if (*word == '@' && !starts_with(word, "@model") && !starts_with(word, "@MODEL")) say_directive(page, t, word + 1);
+        else if (*word == '@' && !starts_with(word, "@model") && !starts_with(word, "@MODEL"))
+            say_directive(page, t, word + 1);
         else say_filled(page, t, line);
     }
 }
 
 /* ------------------------------------------------------------------ the model between the halves of the runtime */
 
-static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+static bool is_letter_of_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
 /* Whether `word` stands in the text. */
-static bool mentions(const char *text, const char *word)
+static bool stands_in(const char *text, const char *word)
 {
     const size_t n = strlen(word);
     for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
-        if ((at == text || !is_word(at[-1])) && !is_word(at[n])) return true;
+        if ((at == text || !is_letter_of_word(at[-1])) && !is_letter_of_word(at[n])) return true;
     return false;
 }
 
@@ -250,13 +253,13 @@ static void take_file_scope(Strings *names, Texts *list, const char *text)
         } else if (*at == '#') at += strcspn(at, "\n");
         else if (isalpha((unsigned char)*at) || *at == '_') {
             size_t n = 0;
-            while (is_word(at[n])) n++;
+            while (is_letter_of_word(at[n])) n++;
             char *word = copy_bytes_as_string(at, n);
             if (same(word, "enum") && !depth) enumerated = true;
             if ((!depth || (depth == 1 && listed)) && !round && !(*strings_at(names, word))++) push(list, word);
             at += n - 1;
         } else if (isdigit((unsigned char)*at)) {
-            while (is_word(at[1]) || at[1] == '.') at++;
+            while (is_letter_of_word(at[1]) || at[1] == '.') at++;
         } else if (*at == '{') {
             if (++depth == 1) listed = enumerated;
             enumerated = false;
@@ -273,7 +276,7 @@ static Texts renamed_after(const char *head, const char *model, const char *body
     Texts list = {0}, renamed = {0};
     take_file_scope(&names, &list, model);
     for (int i = 0; i < list.n; i++)
-        if (mentions(body, list.at[i]) && !mentions(head, list.at[i])) push(&renamed, list.at[i]);
+        if (stands_in(body, list.at[i]) && !stands_in(head, list.at[i])) push(&renamed, list.at[i]);
     return renamed;
 }
 
@@ -311,7 +314,7 @@ void emit_library(Page *page, const char *dir)
     say_whole(page, &c);
     say_template(page, &h, library_file("name.h.in"));
     make_folder(dir);
-    put_file(dir, format("%s.c", library_name(page)), c.at, c.n);
-    put_file(dir, format("%s.h", library_name(page)), h.at, h.n);
+    put_file(dir, format("%s.c", name_of_library(page)), c.at, c.n);
+    put_file(dir, format("%s.h", name_of_library(page)), h.at, h.n);
     put_plan(page, dir);
 }

@@ -153,10 +153,10 @@ static void say_tensors(Page *page, Text *t, const Program *p, Home home, const 
         const char *name = home == INPUTS ? b->value->name : output_words(p, which++);
         const Tensor_spec *spec = spec_text(page->desc, home, name);
         say_tensor(t, name, spec ? spec->role : LATHE_FEATURES, b->dtype, b->shape, of, buffer_name(page, b),
-                   home == OUTPUTS        ? said_of_output(p, name)
-                   : page->library        ? bounds_of_input(page, b)
-                   : spec && spec->below  ? format(", .below = %lld", (long long)spec->below)
-                                          : "");
+                   home == OUTPUTS       ? said_of_output(p, name)
+                   : page->library       ? bounds_of_input(page, b)
+                   : spec && spec->below ? format(", .below = %lld", (long long)spec->below)
+                                         : "");
     }
     say(t, "};\n");
 }

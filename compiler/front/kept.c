@@ -1,7 +1,7 @@
 /* kept.c: the entries that a library has (--library): those that its functions call. */
 #include "front/front.h"
 
-static bool is_kept(const Options *o, const Graph *g)
+static bool is_entry_of_library(const Options *o, const Graph *g)
 {
     switch (g->entry) {
     case ENTRY_train:
@@ -28,7 +28,7 @@ void keep_entries_of_library(Desc *d)
     int graphs = 0, states = 0;
     if (!makes_library(o)) return;
     for (int i = 0; i < d->graphs.n; i++)
-        if (is_kept(o, d->graphs.at[i])) d->graphs.at[graphs++] = d->graphs.at[i];
+        if (is_entry_of_library(o, d->graphs.at[i])) d->graphs.at[graphs++] = d->graphs.at[i];
     for (int i = 0; i < d->states.n; i++)
         if (is_state_kept(o, &d->states.at[i])) d->states.at[states++] = d->states.at[i];
     d->graphs.n = graphs;

@@ -2,9 +2,10 @@
  *
  *     amalgamate OUT RUNTIME ALL PREPROCESSED
  *
- * ALL (runtime/library/all.def) includes the parts, which are C files, in order; PREPROCESSED is what the C preprocessor makes
- * of it.  The text has two halves, with a line in between where the model goes: first all headers, each once, then the
- * parts.  All functions become static.  A name of a part's own that an earlier part has, too, is renamed. */
+ * ALL (runtime/library/all.def) includes the parts, which are C files, in order; PREPROCESSED is what the C
+ * preprocessor makes of it.  The text is_known two halves, with a line in between where the model goes: first all
+ * headers, each once, then the parts.  All functions become static.  A name of a part's own that an earlier part
+ * is_known, too, is renamed. */
 #include "base/util.h"
 
 #include <ctype.h>
@@ -16,7 +17,7 @@ typedef VEC(const char *) Names_of;
 typedef struct Part_of { /* or a header that is included once */
     const char *file;
     Names_of names;   /* of its own, at file scope */
-    Names_of renamed; /* those that an earlier part has, or a header that it does not include */
+    Names_of renamed; /* those that an earlier part is_known, or a header that it does not include */
 } Part_of;
 typedef VEC(Part_of) Parts;
 
@@ -25,16 +26,16 @@ static Parts parts, headers;
 static Names_of shared;                  /* of the system, and C's keywords */
 static Names_of written, system_headers; /* headers that are in the text already */
 
-static bool has(const Names_of *names, const char *word)
+static bool is_known(const Names_of *names, const char *word)
 {
     for (int i = 0; i < names->n; i++)
         if (same(names->at[i], word)) return true;
     return false;
 }
 
-static void add(Names_of *names, const char *word)
+static void add_known(Names_of *names, const char *word)
 {
-    if (!has(names, word)) push(names, copy_string(word));
+    if (!is_known(names, word)) push(names, copy_string(word));
 }
 
 /* Of a file in the runtime, or anywhere. */
@@ -59,7 +60,7 @@ typedef struct Scan {
     bool enumerated, listed; /* an enum's name was read; inside of its braces */
 } Scan;
 
-static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+static bool is_word_character(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
 static void scan_line(Scan *s, const char *at, Names_of *to)
 {
@@ -68,14 +69,14 @@ static void scan_line(Scan *s, const char *at, Names_of *to)
             for (const char quote = *at++; *at && *at != quote; at++) at += *at == '\\' && at[1];
             if (!*at) return;
         } else if (isdigit((unsigned char)*at)) {
-            while (is_word(at[1]) || at[1] == '.') at++;
-        } else if (is_word(*at)) {
+            while (is_word_character(at[1]) || at[1] == '.') at++;
+        } else if (is_word_character(*at)) {
             size_t n = 0;
-            while (is_word(at[n])) n++;
+            while (is_word_character(at[n])) n++;
             const char *word = copy_bytes_as_string(at, n);
             at += n - 1;
             if (same(word, "enum") && !s->depth) s->enumerated = true;
-            if ((!s->depth || (s->depth == 1 && s->listed)) && !s->round) add(to, word);
+            if ((!s->depth || (s->depth == 1 && s->listed)) && !s->round) add_known(to, word);
         } else if (*at == '{') {
             if (++s->depth == 1 && !s->round) s->listed = s->enumerated;
             s->enumerated = false;
@@ -93,7 +94,7 @@ static Part_of *part_called(const Parts *all, const char *file)
     return NULL;
 }
 
-/* Where the names of a file go that the preprocessor has come to. */
+/* Where the names of a file go that the preprocessor is_known come to. */
 static Names_of *owner_of(const char *path, Part_of **part)
 {
     const size_t n = strlen(runtime);
@@ -124,11 +125,12 @@ static void take_names(const char *preprocessed)
 
 static void take_keywords(void)
 {
-    static const char *const words[] = {"static",  "const",    "void",  "int",    "char",     "float",   "double",
-                                        "long",    "unsigned", "short", "struct", "enum",     "union",   "typedef",
-                                        "inline",  "extern",   "_Bool", "signed", "register", "volatile", "__attribute__",
-                                        "_Noreturn", "_Thread_local", "sizeof", "_Alignas", "__extension__", "asm", "__asm__", "_Static_assert", "__inline__", "restrict"};
-    for (int i = 0; i < COUNT_OF(words); i++) add(&shared, words[i]);
+    static const char *const words[] = {
+        "static",   "const",         "void",     "int",      "char",           "float",      "double",        "long",
+        "unsigned", "short",         "struct",   "enum",     "union",          "typedef",    "inline",        "extern",
+        "_Bool",    "signed",        "register", "volatile", "__attribute__",  "_Noreturn",  "_Thread_local", "sizeof",
+        "_Alignas", "__extension__", "asm",      "__asm__",  "_Static_assert", "__inline__", "restrict"};
+    for (int i = 0; i < COUNT_OF(words); i++) add_known(&shared, words[i]);
 }
 
 /* ------------------------------------------------------------------ the text */
@@ -152,14 +154,14 @@ static void count_brackets(Brackets *b, const char *line, size_t n)
     b->continued = directive && n && line[n - 1] == '\\';
 }
 
-/* Whether a declaration of a function begins here, at file scope: it has a type, a name and brackets. */
+/* Whether a declaration of a function begins here, at file scope: it is_known a type, a name and brackets. */
 static bool is_prototype(const char *line, size_t n)
 {
-    static const char *const others[] = {"typedef", "static", "extern", "enum",  "struct", "union",
+    static const char *const others[] = {"typedef", "static", "extern",      "enum",           "struct",       "union",
                                          "MATH",    "KERNEL", "LATHE_LOCAL", "_Static_assert", "static_assert"};
     size_t word = 0;
     if (!isalpha((unsigned char)*line) && *line != '_') return false;
-    while (is_word(line[word])) word++;
+    while (is_word_character(line[word])) word++;
     for (int i = 0; i < COUNT_OF(others); i++)
         if (strlen(others[i]) == word && strncmp(line, others[i], word) == 0) return false;
     return line[word] != '(' && memchr(line, '(', n) != NULL;
@@ -175,7 +177,7 @@ static const char *included(const char *in, const char *line)
     return access(format("%s/%s", runtime, beside), R_OK) == 0 ? beside : file;
 }
 
-static bool begins_with(const char *line, const char *word) { return strncmp(line, word, strlen(word)) == 0; }
+static bool line_begins(const char *line, const char *word) { return strncmp(line, word, strlen(word)) == 0; }
 
 static const char *after_line(const char *at) { return at + strcspn(at, "\n") + (at[strcspn(at, "\n")] == '\n'); }
 
@@ -184,7 +186,7 @@ static const char *behind_condition(const char *at)
 {
     int open = 0;
     do {
-        open += begins_with(at, "#if") - begins_with(at, "#endif");
+        open += line_begins(at, "#if") - line_begins(at, "#endif");
         at = after_line(at);
     } while (open && *at);
     return at;
@@ -197,13 +199,13 @@ static void add_text(Text *t, const char *file, bool head)
 {
     Brackets b = {0};
     for (const char *at = text_of_file(file); *at; at = after_line(at)) {
-        while (!b.comment && begins_with(at, "#ifdef __cplusplus")) at = behind_condition(at);
+        while (!b.comment && line_begins(at, "#ifdef __cplusplus")) at = behind_condition(at);
         const size_t n = strcspn(at, "\n");
         const char *other = b.comment ? NULL : included(file, at);
         if (other && is_guarded(other)) {
             if (head) add_header(t, other);
         } else if (other) add_text(t, other, head);
-        else if (!b.comment && begins_with(at, "#include <") && has(&system_headers, copy_bytes_as_string(at, n)))
+        else if (!b.comment && line_begins(at, "#include <") && is_known(&system_headers, copy_bytes_as_string(at, n)))
             ; /* is among the first lines */
         else {
             if (head && !b.depth && !b.comment && !b.continued && is_prototype(at, n)) say(t, "static ");
@@ -216,8 +218,8 @@ static void add_text(Text *t, const char *file, bool head)
 
 static void add_header(Text *t, const char *file)
 {
-    if (has(&written, file)) return;
-    add(&written, file);
+    if (is_known(&written, file)) return;
+    add_known(&written, file);
     add_text(t, file, true);
     say(t, "\n");
 }
@@ -238,10 +240,10 @@ static void add_macros_of(Names_of *all, const char *file)
     for (const char *at = text_of_file(file); *at; at = after_line(at)) {
         const char *other = included(file, at);
         if (other && !is_guarded(other)) add_macros_of(all, other);
-        if (!begins_with(at, "#define ")) continue;
+        if (!line_begins(at, "#define ")) continue;
         size_t n = 0;
-        while (is_word(at[8 + n])) n++;
-        add(all, copy_bytes_as_string(at + 8, n));
+        while (is_word_character(at[8 + n])) n++;
+        add_known(all, copy_bytes_as_string(at + 8, n));
     }
 }
 
@@ -267,7 +269,7 @@ static void find_renamed_of(int k)
         for (int e = 0; e < parts.at[i].names.n; e++) push(&others, parts.at[i].names.at[e]);
     for (int i = 0; i < p->names.n; i++) {
         const char *name = p->names.at[i];
-        if (has(&others, name) && !has(&seen, name) && !has(&shared, name)) push(&p->renamed, name);
+        if (is_known(&others, name) && !is_known(&seen, name) && !is_known(&shared, name)) push(&p->renamed, name);
     }
 }
 
@@ -278,7 +280,7 @@ static const char *stem_of(const char *file)
 }
 
 /* Where a part asks for fused multiply-adds, the next one does not. */
-static void add_part(Text *t, const Part_of *p)
+static void say_part(Text *t, const Part_of *p)
 {
     Names_of macros = {0};
     const bool fuses = strstr(text_of_file(p->file), "fp-contract=fast") != NULL;
@@ -303,7 +305,7 @@ static void take_list(Text *t, const char *file)
         if (part && !is_guarded(part)) push(&parts, ((Part_of){.file = part}));
         else if (!part) {
             say(t, "%.*s\n", (int)n, at);
-            if (begins_with(at, "#include <")) add(&system_headers, copy_bytes_as_string(at, n));
+            if (line_begins(at, "#include <")) add_known(&system_headers, copy_bytes_as_string(at, n));
         }
     }
 }
@@ -319,6 +321,6 @@ int main(int argc, char **argv)
     for (int k = 0; k < parts.n; k++) find_renamed_of(k);
     add_headers_of(&t, argv[3]);
     say(&t, "/* ==== the model */\n");
-    for (int k = 0; k < parts.n; k++) add_part(&t, &parts.at[k]);
+    for (int k = 0; k < parts.n; k++) say_part(&t, &parts.at[k]);
     return write_file(argv[1], t.at, t.n) ? 0 : 1;
 }

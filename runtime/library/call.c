@@ -40,8 +40,9 @@ static int check_given(Library *l, const Lathe_entry *e, const Lathe_tensor *t, 
 {
     for (int64_t i = 0; i < tensor_size(t); i++)
         if (id[i] < t->least || id[i] >= t->below)
-            return fail_library(l, LIBRARY_DATA, "%s: the input %s: expected numbers %lld to %lld, found %d at place %lld",
-                                e->name, t->name, (long long)t->least, (long long)t->below - 1, id[i], (long long)i);
+            return fail_library(l, LIBRARY_DATA,
+                                "%s: the input %s: expected numbers %lld to %lld, found %d at place %lld", e->name,
+                                t->name, (long long)t->least, (long long)t->below - 1, id[i], (long long)i);
     return LIBRARY_FINE;
 }
 
@@ -88,10 +89,11 @@ static int take_turn_of(Library *l, Turn *u, Library_step *result)
     result->skipped |= r.skipped;
     memcpy(result->part, r.part, sizeof r.part);
     if (may_update(&r) || r.skipped) return LIBRARY_FINE;
-    return fail_library(l, LIBRARY_DIVERGED,
-                        "step %lld: expected a finite loss and gradient norm, found loss %g and norm %g; the parameters "
-                        "are as before it.  Try a lower learning rate or clipping",
-                        (long long)l->step + 1, r.loss, r.norm);
+    return fail_library(
+        l, LIBRARY_DIVERGED,
+        "step %lld: expected a finite loss and gradient norm, found loss %g and norm %g; the parameters "
+        "are as before it.  Try a lower learning rate or clipping",
+        (long long)l->step + 1, r.loss, r.norm);
 }
 
 static int step_open(Library *l, const void *const *given, Library_step *result)

@@ -75,7 +75,7 @@ static bool read_string(Header_text *h, char *to, size_t room)
     return expect(h, '"', "a string does not end");
 }
 
-static bool read_whole(Header_text *h, int64_t *to)
+static bool header_number(Header_text *h, int64_t *to)
 {
     skip_space(h);
     int64_t n = 0;
@@ -96,7 +96,7 @@ static int read_numbers(Header_text *h, int64_t *to, int most)
     while (!is_next(h, ']')) {
         if (n == most) return is_wrong(h, "an array is too long"), -1;
         if (n && !expect(h, ',', "expected a comma in an array")) return -1;
-        if (!read_whole(h, &to[n++])) return -1;
+        if (!header_number(h, &to[n++])) return -1;
     }
     h->at++;
     return n;
@@ -143,7 +143,7 @@ static bool read_notes(Header_text *h, Take_note *note, void *with)
     return true;
 }
 
-bool read_header(Header_text *h, Take_described *take, Take_note *note, void *with)
+bool read_library_header(Header_text *h, Take_described *take, Take_note *note, void *with)
 {
     int members = 0;
     Described d;

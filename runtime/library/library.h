@@ -83,7 +83,7 @@ int forget_library(Library *l); /* begins another text */
 int save_library(Library *l, void *to, size_t bytes, size_t *used, bool all);
 /* What save_library() or a trainer has written.  Without what training needs, optimizer and step begin anew.  If it does
  * not fit, the instance is as it was. */
-int load_library(Library *l, const void *from, size_t bytes);
+int load_instance(Library *l, const void *from, size_t bytes);
 int saved_tensors(const Lathe_model *m); /* of which library->place has one each */
 
 #endif

@@ -10,34 +10,36 @@
 
 typedef struct Loading {
     Library *l;
-    const char *data;           /* behind the header */
-    int64_t bytes;              /* of it */
-    const Described *d;         /* the tensor that is looked for */
-    int met, rest;              /* weights that were met, and other tensors */
-    int weights, others;        /* how many there are */
+    const char *data;                   /* behind the header */
+    int64_t bytes;                      /* of it */
+    const Described *d;                 /* the tensor that is looked for */
+    int met, rest;                      /* weights that were met, and other tensors */
+    int weights, others;                /* how many there are */
     int64_t step, scale, good, skipped; /* as the notes say; step -1: there are none */
     int code;
 } Loading;
 
 /* ------------------------------------------------------------------ what is there */
 
-static int misfit(Loading *x, const Saved *s)
+static int refuse_described(Loading *x, const Saved *s)
 {
     const Described *d = x->d;
     if (strcmp(d->dtype, saved_type(s->type)) != 0)
         return fail_library(x->l, LIBRARY_DATA, "load: tensor %s: expected %s, found %s", d->name, saved_type(s->type),
                             d->dtype);
-    if (d->rank != s->rank) return fail_library(x->l, LIBRARY_DATA, "load: tensor %s: expected %d axes, found %d",
-                                                d->name, s->rank, d->rank);
+    if (d->rank != s->rank)
+        return fail_library(x->l, LIBRARY_DATA, "load: tensor %s: expected %d axes, found %d", d->name, s->rank,
+                            d->rank);
     for (int k = 0; k < s->rank; k++)
         if (d->dim[k] != s->dim[k])
             return fail_library(x->l, LIBRARY_DATA, "load: tensor %s: expected %lld in axis %d, found %lld", d->name,
                                 (long long)s->dim[k], k, (long long)d->dim[k]);
     if (d->begin > d->end || d->end > x->bytes || d->end - d->begin != saved_bytes_of(s))
-        return fail_library(x->l, LIBRARY_DATA, "load: tensor %s: its bytes %lld to %lld do not fit; it is cut off or "
-                                                "damaged", d->name, (long long)d->begin, (long long)d->end);
-    if (x->l->place[s->number] >= 0)
-        return fail_library(x->l, LIBRARY_DATA, "load: tensor %s is there twice", d->name);
+        return fail_library(x->l, LIBRARY_DATA,
+                            "load: tensor %s: its bytes %lld to %lld do not fit; it is cut off or "
+                            "damaged",
+                            d->name, (long long)d->begin, (long long)d->end);
+    if (x->l->place[s->number] >= 0) return fail_library(x->l, LIBRARY_DATA, "load: tensor %s is there twice", d->name);
     return LIBRARY_FINE;
 }
 
@@ -46,7 +48,7 @@ static bool is_other(void *with, const Saved *s)
 {
     Loading *x = with;
     if (strcmp(s->name, x->d->name) != 0) return true;
-    x->code = misfit(x, s);
+    x->code = refuse_described(x, s);
     if (!x->code) x->l->place[s->number] = x->d->begin;
     *(s->weight ? &x->met : &x->rest) += 1;
     return false;
@@ -87,19 +89,21 @@ static bool name_missing(void *with, const Saved *s)
     return false;
 }
 
-static int read_all(Loading *x, const char *from, size_t bytes)
+static int read_saved_model(Loading *x, const char *from, size_t bytes)
 {
     Library *l = x->l;
     uint64_t length = 0;
     for (int i = 7; i >= 0 && bytes >= 8; i--) length = length << 8 | (unsigned char)from[i];
     if (length < 2 || length > bytes - 8)
-        return fail_library(l, LIBRARY_DATA, "load: expected safetensors, found %lld bytes that are cut off or of another "
-                                             "format", (long long)bytes);
+        return fail_library(l, LIBRARY_DATA,
+                            "load: expected safetensors, found %lld bytes that are cut off or of another "
+                            "format",
+                            (long long)bytes);
     Header_text h = {from + 8, from + 8 + length, NULL};
     x->data = from + 8 + length;
     x->bytes = (int64_t)(bytes - 8 - length);
     each_saved(l, true, count_saved, x);
-    if (!read_header(&h, take_described, take_note_of, x))
+    if (!read_library_header(&h, take_described, take_note_of, x))
         return x->code ? x->code
                        : fail_library(l, LIBRARY_DATA, "load: the header is damaged at byte %lld: %s",
                                       (long long)(h.at - from), h.wrong);
@@ -111,7 +115,7 @@ static int read_all(Loading *x, const char *from, size_t bytes)
 
 /* ------------------------------------------------------------------ taking it */
 
-static bool take_tensor(void *with, const Saved *s)
+static bool load_tensor(void *with, const Saved *s)
 {
     const Loading *x = with;
     const int64_t size = dtype_size(s->type), n = saved_bytes_of(s) / size, run = saved_run(s);
@@ -130,7 +134,7 @@ static void begin_anew(Library *l)
     place_turns(&l->turns, l->model, &l->model->recipe, l->memory.moments, l->memory.generation);
 }
 
-static void go_on(Loading *x)
+static void load_progress(Loading *x)
 {
     Library *l = x->l;
     Loss_scale *scale = &l->turns.at[0].optimizer.loss_scale;
@@ -143,17 +147,17 @@ static int load_open(Library *l, const void *from, size_t bytes)
 {
     Loading x = {.l = l, .step = -1};
     if (!from) return fail_library(l, LIBRARY_USAGE, "load: the memory is NULL");
-    int code = read_all(&x, from, bytes);
+    int code = read_saved_model(&x, from, bytes);
     if (code) return code;
     begin_anew(l);
-    each_saved(l, x.step >= 0, take_tensor, &x);
+    each_saved(l, x.step >= 0, load_tensor, &x);
     weights_up(l->model, &l->memory);
-    if (x.step >= 0 && l->turns.n) go_on(&x);
+    if (x.step >= 0 && l->turns.n) load_progress(&x);
     else if (l->turns.n) begin_averages(&l->turns.at[0].optimizer, l->memory.params);
     return LIBRARY_FINE;
 }
 
-int load_library(Library *l, const void *from, size_t bytes)
+int load_instance(Library *l, const void *from, size_t bytes)
 {
     int code = begin_library_call(l);
     return code ? code : end_library_call(l, load_open(l, from, bytes));

@@ -20,7 +20,7 @@ typedef struct Parts_of {
     int64_t at;
 } Parts_of;
 
-static void *take_part(Parts_of *p, int64_t bytes)
+static void *part_behind(Parts_of *p, int64_t bytes)
 {
     char *here = p->base ? p->base + p->at : NULL;
     p->at += align64(bytes);
@@ -43,25 +43,25 @@ static int64_t largest_call_of(const Lathe_model *m)
 static int threads_wanted(const Library_options *o) { return o && o->threads > 1 ? o->threads : 1; }
 
 /* l: a new instance, or one that is only counted. */
-static void take_parts(Library *l, Parts_of *p, const Lathe_model *m, const Library_options *o)
+static void lay_out_library(Library *l, Parts_of *p, const Lathe_model *m, const Library_options *o)
 {
     const Lathe_recipe *r = &m->recipe;
     const bool trains = find_entry(m, ENTRY_train);
     Memory *of = &l->memory;
     l->model = m;
     l->context.threads_with_room = threads_wanted(o);
-    l->pool = take_part(p, (int64_t)pool_bytes(threads_wanted(o)));
-    l->context.rooms = take_part(p, threads_wanted(o) * (int64_t)LATHE_ROOM_BYTES);
-    l->place = take_part(p, saved_tensors(m) * (int64_t)sizeof *l->place);
-    of->params = take_part(p, weight_bytes(m));
+    l->pool = part_behind(p, (int64_t)pool_bytes(threads_wanted(o)));
+    l->context.rooms = part_behind(p, threads_wanted(o) * (int64_t)LATHE_ROOM_BYTES);
+    l->place = part_behind(p, saved_tensors(m) * (int64_t)sizeof *l->place);
+    of->params = part_behind(p, weight_bytes(m));
     of->state_bytes = states_taken(m, find_entry(m, ENTRY_decode), false);
-    of->state = take_part(p, of->state_bytes);
-    of->statistics = take_part(p, statistics_bytes(m));
-    of->grads = take_part(p, trains ? flat_bytes(m) : 0);
-    of->moments = take_part(p, trains ? (int64_t)optimizer_bytes(m, r) : 0);
-    of->generation = take_part(p, trains ? turn_table_bytes(m, r) : 0); /* the optimizers' tables */
+    of->state = part_behind(p, of->state_bytes);
+    of->statistics = part_behind(p, statistics_bytes(m));
+    of->grads = part_behind(p, trains ? flat_bytes(m) : 0);
+    of->moments = part_behind(p, trains ? (int64_t)optimizer_bytes(m, r) : 0);
+    of->generation = part_behind(p, trains ? turn_table_bytes(m, r) : 0); /* the optimizers' tables */
     of->call_bytes = largest_call_of(m);
-    of->call = take_part(p, of->call_bytes);
+    of->call = part_behind(p, of->call_bytes);
 }
 
 size_t library_bytes(const Lathe_model *m, const Library_options *o)
@@ -69,7 +69,7 @@ size_t library_bytes(const Lathe_model *m, const Library_options *o)
     Library counted;
     Parts_of p = {NULL, align64(sizeof counted)};
     memset(&counted, 0, sizeof counted);
-    take_parts(&counted, &p, m, o);
+    lay_out_library(&counted, &p, m, o);
     return (size_t)p.at;
 }
 
@@ -99,7 +99,7 @@ Library *open_library(const Lathe_model *m, void *memory, size_t bytes, const Li
     *words = refusal_of(m, memory, bytes, o);
     if (*words) return NULL;
     memset(memory, 0, library_bytes(m, o));
-    take_parts(l, &p, m, o);
+    lay_out_library(l, &p, m, o);
     l->seed = o ? o->seed : 0;
     *words = open_pool(l->pool, threads_wanted(o), o ? o->run : NULL, o ? o->with : NULL, &l->context);
     if (*words) return NULL;

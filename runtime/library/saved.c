@@ -106,7 +106,7 @@ int64_t saved_bytes_of(const Saved *s)
 
 const char *saved_type(Lathe_dtype t)
 {
-    static const char *const words[] = {[LATHE_BOOL] = "U8",  [LATHE_I32] = "I32",   [LATHE_F32] = "F32",
+    static const char *const words[] = {[LATHE_BOOL] = "U8", [LATHE_I32] = "I32",   [LATHE_F32] = "F32",
                                         [LATHE_F64] = "F64", [LATHE_BF16] = "BF16", [LATHE_F16] = "F16"};
     return words[t];
 }

@@ -26,11 +26,13 @@ static int next_open(Library *l, int32_t token, void *scores)
     const int64_t places = places_of_text(l, e);
     const Lathe_tensor *tokens = tensor_with_role(e, LATHE_TOKENS), *logits = output_named(e, "logits");
     if (token < 0 || token >= l->model->vocab)
-        return fail_library(l, LIBRARY_DATA, "next: expected a token 0 to %lld, found %d", (long long)l->model->vocab - 1,
-                            token);
+        return fail_library(l, LIBRARY_DATA, "next: expected a token 0 to %lld, found %d",
+                            (long long)l->model->vocab - 1, token);
     if (places && l->position == places)
-        return fail_library(l, LIBRARY_USAGE, "next: the text has %lld tokens, as many as the model has places for; begin "
-                                              "another one", (long long)places);
+        return fail_library(l, LIBRARY_USAGE,
+                            "next: the text has %lld tokens, as many as the model has places for; begin "
+                            "another one",
+                            (long long)places);
     memcpy(l->memory.call + tokens->offset, &token, sizeof token);
     set_scalars(e, l->memory.call, l->seed, 0, l->position);
     int code = run_shown(l, e);

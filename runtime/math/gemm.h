@@ -82,9 +82,14 @@ void gemm_row_f64(double *c, const double *a, const double *b, const Lathe_gemm 
 void gemm_row_blocks(float *c, const float *a, const void *b, Lathe_dtype type, const Lathe_gemm *g, int64_t from,
                      int64_t end);
 
+#ifndef LATHE_LIBRARY
 /* math/gemm_blas.c: through OpenBLAS; false, without doing anything, if it does not support the strides. */
 bool gemm_blas_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, bool add);
 bool gemm_blas_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, bool add);
 bool gemm_init_blas(int threads); /* false: it was not found */
+#else
+#define gemm_blas_f32(...) false
+#define gemm_blas_f64(...) false
+#endif
 
 #endif

@@ -349,7 +349,8 @@ const char *open_pool(Pool *p, int threads, Run_threads *run, void *with, void *
 {
     if ((uintptr_t)p % LINE_BYTES) return "the memory of a pool of threads is not aligned to 64 bytes";
     if (threads < 1 || threads > MOST_THREADS) return "a pool has 1 to 1024 threads";
-    *p = (Pool){.threads = threads, .limit = threads, .run = run, .with = with, .owner = owner, .busy = ATOMIC_FLAG_INIT};
+    *p = (Pool){
+        .threads = threads, .limit = threads, .run = run, .with = with, .owner = owner, .busy = ATOMIC_FLAG_INIT};
     for (int k = 0; k < threads; k++) {
         if (open_seat(p, k)) continue;
         close_seats(p, k);

@@ -19,7 +19,10 @@ static float logits[ROWS][CLASSES];
 static char room[1 << 20];
 static int failures;
 
-#define EXPECT(condition, ...) ((condition) ? (void)0 : (printf("line %d: %s: ", __LINE__, #condition), printf("" __VA_ARGS__), puts(""), failures++, (void)0))
+#define EXPECT(condition, ...)                                                                                         \
+    ((condition)                                                                                                       \
+         ? (void)0                                                                                                     \
+         : (printf("line %d: %s: ", __LINE__, #condition), printf("" __VA_ARGS__), puts(""), failures++, (void)0))
 
 /* ---- allocations, counted */
 
@@ -31,7 +34,10 @@ void *__real_mmap(void *at, size_t n, int prot, int flags, int fd, off_t from);
 void *__wrap_malloc(size_t n) { return allocated++, __real_malloc(n); }
 void *__wrap_calloc(size_t n, size_t size) { return allocated++, __real_calloc(n, size); }
 void *__wrap_realloc(void *at, size_t n) { return allocated++, __real_realloc(at, n); }
-void *__wrap_mmap(void *at, size_t n, int p, int f, int fd, off_t from) { return allocated++, __real_mmap(at, n, p, f, fd, from); }
+void *__wrap_mmap(void *at, size_t n, int p, int f, int fd, off_t from)
+{
+    return allocated++, __real_mmap(at, n, p, f, fd, from);
+}
 
 static int threads_now(void)
 {
@@ -121,7 +127,8 @@ static void wrong_steps(mlp *m)
     EXPECT(mlp_evaluate(m, &(mlp_evaluate_in){features, targets}, NULL) == MLP_USAGE);
     targets[2] = CLASSES;
     const int code = train(m, &out);
-    EXPECT(code == MLP_DATA && is_said(m, code, "targets: expected numbers 0 to 2, found 3 at place 2"), "%s", mlp_words(m, code));
+    EXPECT(code == MLP_DATA && is_said(m, code, "targets: expected numbers 0 to 2, found 3 at place 2"), "%s",
+           mlp_words(m, code));
     targets[2] = 2;
     features[1][1] = NAN;
     EXPECT(train(m, &out) == MLP_DIVERGED && is_said(m, MLP_DIVERGED, "finite"));
@@ -182,7 +189,8 @@ static void quiet_life(void)
     EXPECT(threads_now() == threads);
     for (int k = 1; k < 65; k++)
         EXPECT(sigaction(k, NULL, &after) != 0 || after.sa_handler == before[k].sa_handler, "signal %d", k);
-    EXPECT(strcmp(locale, setlocale(LC_ALL, NULL)) == 0 && cwd && strcmp(cwd, getcwd(folder_after, sizeof folder_after)) == 0);
+    EXPECT(strcmp(locale, setlocale(LC_ALL, NULL)) == 0 && cwd &&
+           strcmp(cwd, getcwd(folder_after, sizeof folder_after)) == 0);
     closed(m);
 }
 

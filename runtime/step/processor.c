@@ -1,33 +1,8 @@
-/* processor.c: entries of a library run on the processor: what step/entry.h says, without devices. */
+/* processor.c: in a library, entries run on the processor: what step/entry.h says, without devices. */
 #ifdef LATHE_LIBRARY
-#include "base/bug.h"
-#include "math/context.h"
-#include "math/gemm.h"
 #include "step/entry.h"
-#include "threads/pool.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-void bug_at(const char *file, int line, const char *what)
-{
-    (void)file, (void)line, (void)what;
-    abort();
-}
-
-/* No library has OpenBLAS. */
-bool gemm_blas_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, bool add)
-{
-    (void)c, (void)a, (void)b, (void)g, (void)add;
-    return false;
-}
-bool gemm_blas_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, bool add)
-{
-    (void)c, (void)a, (void)b, (void)g, (void)add;
-    return false;
-}
-
-Lathe_context *lathe_context(void) { return owner_of_pool(); }
 
 bool on_device(void) { return false; }
 void device_up(const void *at, int64_t bytes) { (void)at, (void)bytes; }
