@@ -113,8 +113,8 @@ static void refuse_plan(const Module *m)
     if (o->gpus > 1 && m->desc->one_gpu) usage_error("--gpus %lld: %s", (long long)o->gpus, m->desc->one_gpu);
     if (o->gpu && (!o->time || !o->target->device)) usage_error("--gpu %s: that is for --time --target cuda", o->gpu);
     if (o->time && o->target->device && (!o->gpu || !gpu_named(o->gpu)))
-        usage_error("--time: expected the --gpu whose times are predicted, %s; found %s", names_of_gpus(),
-                    o->gpu ? o->gpu : "none");
+        usage_error("--time: expected the --gpu whose times are predicted, %s; found %s%s", names_of_gpus(),
+                    o->gpu ? o->gpu : "none", gpu_meant(o->gpu));
     if (o->time && o->gpus > 1) usage_error("--time: times are predicted for one GPU; leave --gpus out");
     Rates usual = usual_rates();
     if (o->time && step_ms(m, &usual) == 0) usage_error("--time: the description has no entry that trains, so there is no step to time");

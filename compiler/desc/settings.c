@@ -5,6 +5,7 @@
 #include "runtime/interface/settings_table.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 const Lathe_recipe recipe_defaults = {
@@ -78,9 +79,18 @@ bool setting_holds(const Setting *s, double v)
     return isfinite(v) && v >= s->least && v <= s->most && (s->kind == SETTING_REAL || v == floor(v));
 }
 
+bool setting_takes(const Setting *s, const char *text, double *v)
+{
+    char *end;
+    if (s->kind == SETTING_FLAG) return (*v = flag_of_text(text)) >= 0;
+    *v = strtod(text, &end);
+    return end > text && !*end && setting_holds(s, *v);
+}
+
 /* "an integer, 0 or more", "a number from 0 to 1" */
 const char *range_text(const Setting *s)
 {
+    if (s->kind == SETTING_FLAG) return "true or false (or 1 or 0)";
     const char *kind = s->kind == SETTING_REAL ? "a number" : "an integer";
     return isinf(s->most) || s->kind != SETTING_REAL ? format("%s, %g or more", kind, s->least)
                                                      : format("%s from %g to %g", kind, s->least, s->most);

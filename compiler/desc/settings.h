@@ -24,7 +24,8 @@ bool is_settable(const Setting *s);               /* a name that --set takes */
 int word_count(const Setting *s);                 /* of a WORD */
 const char *setting_word(const Lathe_recipe *r, const char *name); /* the word that a recipe has there */
 bool setting_holds(const Setting *s, double v);   /* within its limits */
-const char *range_text(const Setting *s);         /* "an integer, 0 or more" */
+bool setting_takes(const Setting *s, const char *text, double *v); /* text as that number; false: it is none within its limits */
+const char *range_text(const Setting *s);         /* "an integer, 0 or more"; of a flag "true or false …" */
 
 void say_settings_page(Text *t);                  /* the table in models/README.md */
 

@@ -43,6 +43,21 @@ static void say_category(Text *t, const char *name, int64_t bytes)
     say(t, "  %-14s %18s bytes\n", name, grouped(bytes));
 }
 
+/* A part of the category above, which counts it already. */
+static void say_part(Text *t, const char *name, int64_t bytes)
+{
+    if (bytes) say(t, "    %-17s %13s bytes\n", name, grouped(bytes));
+}
+
+static void say_optimizer(Text *t, const Desc *d, const Plan *p)
+{
+    say_category(t, "optimizer", p->optimizer);
+    if (p->mean) say_part(t, "moments", p->optimizer - p->mean);
+    say_part(t, "mean of weights", p->mean);
+    say_category(t, "states", p->states);
+    say_part(t, d->direction ? d->direction->name : "optimizers in Lua", p->directed);
+}
+
 /* The line "step" has segments, sums and settings of the optimizer. */
 static void say_device(Text *t, const Plan *p)
 {
@@ -88,8 +103,7 @@ void print_plan(Page *page, Text *t)
     say_category(t, "parameters", p->parameters);
     if (p->teacher) say_category(t, "teacher", p->teacher);
     say_category(t, "gradients", p->gradients);
-    say_category(t, "optimizer", p->optimizer);
-    say_category(t, "states", p->states);
+    say_optimizer(t, page->desc, p);
     say_category(t, "inputs", p->inputs);
     say_category(t, "outputs", p->outputs);
     say_category(t, "work", p->work);

@@ -1,6 +1,8 @@
 /* config.c: the configuration c: defaults with their types, named configurations, --set. */
 #include "front/front.h"
 
+#include "desc/settings.h"
+
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -88,8 +90,8 @@ static void push_parsed(lua_State *L, const char *key, const char *text)
         lua_pushstring(L, text);
         return;
     }
-    if (same(type, "boolean") && (same(text, "true") || same(text, "false"))) {
-        lua_pushboolean(L, same(text, "true"));
+    if (same(type, "boolean") && flag_of_text(text) >= 0) {
+        lua_pushboolean(L, flag_of_text(text));
         return;
     }
     if (same(type, "integer")) {

@@ -18,21 +18,50 @@ static int by_first_step(const void *a, const void *b)
     return x->from < y->from ? -1 : x->from > y->from;
 }
 
+/* What is wrong with a list that says so, and what to write. */
+static const char *growth_fault_text(const Lathe_growth *g)
+{
+    const int k = g->at < LATHE_GROWTHS ? g->at : LATHE_GROWTHS - 1;
+    const long long from = (long long)g->from[k], count = (long long)g->count[k];
+    switch (g->wrong) {
+    case LATHE_GROWTH_FIRST:
+        return format("its first step must be 0, found %lld; begin with the number of micro-batches that step 0 has, "
+                      "{ [0] = 1, … }",
+                      from);
+    case LATHE_GROWTH_ORDER:
+        return format("its steps must rise, found %lld after %lld; give each step once, in their order", from,
+                      (long long)g->from[k - 1]);
+    case LATHE_GROWTH_COUNT:
+        return format("a step has one micro-batch or more, found %lld from step %lld on", count, from);
+    case LATHE_GROWTH_MANY: return format("it may have %d numbers, found more; leave some out", LATHE_GROWTHS);
+    default: return "expected pairs STEP:NUMBER of whole numbers, such as 0:1,200:2,1000:8";
+    }
+}
+
+static _Noreturn void refuse_growth_value(lua_State *L, const char *what, int index)
+{
+    err(growth_place(trace_of(L)),
+        "accumulate_at: expected a whole number as the %s, found %s; write { [0] = 1, [200] = 2, [1000] = 8 }", what,
+        lua_text(L, index));
+}
+
 /* The table on the top, { [0] = 1, [200] = 2 }, as "0:1,200:2". */
 static const char *growth_text(lua_State *L)
 {
     VEC(Pair) all = {0};
     Text t = {0};
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
-        if (!lua_isinteger(L, -2) || !lua_isinteger(L, -1))
-            err(growth_place(trace_of(L)),
-                "accumulate_at has whole numbers, { [0] = 1, [200] = 2, [1000] = 8 }, found %s",
-                lua_text(L, lua_isinteger(L, -2) ? -1 : -2));
+        if (!lua_isinteger(L, -2)) refuse_growth_value(L, "number of a step", -2);
+        if (!lua_isinteger(L, -1)) refuse_growth_value(L, "number of micro-batches", -1);
         push(&all, ((Pair){lua_tointeger(L, -2), lua_tointeger(L, -1)}));
     }
-    if (all.n) qsort(all.at, (size_t)all.n, sizeof *all.at, by_first_step);
+    if (!all.n)
+        err(growth_place(trace_of(L)),
+            "accumulate_at: expected the number of micro-batches from step 0 on, { [0] = 1, … }, found an empty table; "
+            "leave it out if the number is always that of accumulate");
+    qsort(all.at, (size_t)all.n, sizeof *all.at, by_first_step);
     for (int i = 0; i < all.n; i++) say(&t, "%s%lld:%lld", i ? "," : "", all.at[i].from, all.at[i].count);
-    return t.at ? t.at : "";
+    return t.at;
 }
 
 void read_growth(lua_State *L)
@@ -43,11 +72,14 @@ void read_growth(lua_State *L)
     const char *text = type == LUA_TSTRING  ? copy_string(lua_tostring(L, -1))
                        : type == LUA_TTABLE ? growth_text(L)
                                             : NULL;
-    if (type != LUA_TNIL && (!text || !lathe_read_growth(text, &g)))
+    if (type != LUA_TNIL && !text)
         err(growth_place(trace),
-            "accumulate_at says how many micro-batches a step has, from which step on: at most %d numbers above 0 at "
-            "rising steps, the first at 0, { [0] = 1, [200] = 2, [1000] = 8 }, found %s",
-            LATHE_GROWTHS, text && *text ? text : lua_text(L, -1));
+            "accumulate_at: expected a table of steps and their numbers of micro-batches, { [0] = 1, [200] = 2, [1000] "
+            "= 8 }, found %s",
+            lua_text(L, -1));
+    if (text && !lathe_read_growth(text, &g))
+        err(growth_place(trace), "accumulate_at%s: %s", type == LUA_TSTRING ? format(" = %s", lua_text(L, -1)) : "",
+            growth_fault_text(&g));
     trace->desc->recipe.accumulate_at = text;
     lua_pop(L, 1);
 }
@@ -58,10 +90,7 @@ void set_growth(Trace *trace, const char *text)
     const char **now = &trace->desc->recipe.accumulate_at;
     *now = same(text, "none") ? NULL : copy_string(text);
     if (*now && !lathe_read_growth(text, &g))
-        usage_error(
-            "--set accumulate_at=%s: expected none, or STEP:NUMBER,…: at most %d numbers of micro-batches at rising "
-            "steps, the first at 0, as in 0:1,200:2,1000:8",
-            text, LATHE_GROWTHS);
+        usage_error("--set accumulate_at=%s: %s; or give none", text, growth_fault_text(&g));
 }
 
 int next_grown(const Trace *trace, int after)

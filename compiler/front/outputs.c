@@ -68,8 +68,8 @@ void check_logged_name(const char *of, const char *name, Where w)
 /* Losses are in the lines of steps, too. */
 static void check_loss_name(const char *name, Where w)
 {
-    static const char *const taken[] = {"lr",     "grad_norm", "noise_scale", "rows_s", "tok_s",
-                                        "tokens", "time",      "data_wait",   "queue"};
+    static const char *const taken[] = {"lr",    "grad_norm", "batch", "noise_scale", "rows_s",
+                                        "tok_s", "tokens",    "time",  "data_wait",   "queue"};
     check_logged_name("a loss", name, w);
     if (same(name, "loss")) err(w, "the name 'loss' belongs to the sum of all losses; give this one another");
     refuse_taken(name, taken, COUNT_OF(taken), w);

@@ -34,8 +34,7 @@ bool run_knows(const char *key)
 void recipe_set(Trace *trace, const char *key, const char *text)
 {
     const Setting *s = find_setting(key);
-    char *end;
-    double v = strtod(text, &end);
+    double v;
     if (!setting_is_number(s)) {
         set_growth(trace, text);
         return;
@@ -43,8 +42,7 @@ void recipe_set(Trace *trace, const char *key, const char *text)
     if (trace->desc->turns.n && lathe_is_of_turn(s->table, s->name))
         usage_error("--set %s=%s: each turn has its own %s; change it in train.turns of the description", key, text,
                     key);
-    if (end == text || *end || !setting_holds(s, v))
-        usage_error("--set %s=%s: %s must be %s", key, text, key, range_text(s));
+    if (!setting_takes(s, text, &v)) usage_error("--set %s=%s: %s must be %s", key, text, key, range_text(s));
     put_setting_number(s, &trace->desc->recipe, v);
 }
 

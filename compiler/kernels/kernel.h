@@ -199,6 +199,7 @@ typedef struct Flat {
 
 typedef struct Plan {           /* bytes by category; total = persistent + the largest entry of a run (all but grad) */
     int64_t parameters, gradients, optimizer, states, inputs, outputs, work, blas, data, generation;
+    int64_t mean, directed;     /* counted already: in optimizer the mean of the weights, in states what optimizers in Lua keep */
     int64_t slots;              /* states of slots, which no run of training takes */
     int64_t step, workspace;    /* on a device: for the optimizer's step, for its libraries */
     int gpus;                   /* number of devices; the figures here are for each, except: */

@@ -360,6 +360,9 @@ void plan_for_gpus(Module *m, int gpus)
     plan->gpus = gpus;
     plan->shared = plan->optimizer + gpus * carried_bytes(m->desc);
     plan->optimizer = real * lathe_sharded_elements(&m->desc->recipe, plan->flat.moments, directed, gpus);
+    if (plan->mean)
+        plan->mean =
+            plan->optimizer - real * lathe_moments(&m->desc->recipe) * lathe_shard_elements(plan->flat.moments, gpus);
     plan->step = lathe_step_bytes(plan->flat.trained, directed, runs_in_step(m->desc), gpus);
     plan->total += plan->optimizer + plan->step - before;
     plan->lower_bound += plan->optimizer + plan->step - before;
@@ -418,12 +421,14 @@ static void plan_shared(Plan *plan, const Desc *d)
     add_parameters(plan, d);
     plan->gradients = plan->flat.trained * dtype_bytes(precision.real);
     plan->optimizer = bytes_of_moments(plan, d);
-    if (lathe_averages(&d->recipe)) plan->optimizer += plan->gradients;
+    if (lathe_averages(&d->recipe)) plan->mean = plan->gradients;
+    plan->optimizer += plan->mean;
     if (streams(d)) plan->data = lathe_stream_bytes(&d->recipe, d->seq, d->source_seq, LATHE_PLANNED_READERS);
     if (d->options->target->device)
         plan->step = max64(1, d->turns.n) * lathe_step_bytes(plan->flat.trained, 0, runs_in_step(d), 1);
     if (d->options->target->device && d->recipe.bits == 8) plan->step += lathe_coded_step_bytes(runs_in_step(d));
     plan->states = state_bytes(d);
+    plan->directed = bytes_of_role(d, LATHE_MOMENT, false);
     plan->slots = bytes_of_role(d, LATHE_SLOT_STATE, false);
     plan->generation = generation_bytes(d);
 }

@@ -21,7 +21,7 @@ static bool fits_knob(const Knob *k, const char *value)
 {
     char *end;
     if (same(k->type, "string")) return true;
-    if (same(k->type, "boolean")) return same(value, "true") || same(value, "false");
+    if (same(k->type, "boolean")) return flag_of_text(value) >= 0;
     double v = strtod(value, &end);
     if (end == value || *end || !isfinite(v)) return false;
     return same(k->type, "number") || !value[strspn(value, "-+0123456789")];
@@ -45,11 +45,8 @@ static void settle_knob(Dimension *d, const Desc *described, const Knob *k)
 
 static bool fits_setting(const Setting *s, const char *value)
 {
-    char *end;
-    if (setting_is_number(s)) {
-        double v = strtod(value, &end);
-        return end > value && !*end && setting_holds(s, v);
-    }
+    double v;
+    if (setting_is_number(s)) return setting_takes(s, value, &v);
     for (int i = 0; s->kind == SETTING_WORD && s->words[i]; i++)
         if (same(s->words[i], value)) return true;
     return s->kind == SETTING_TEXT || s->kind == SETTING_LIST;

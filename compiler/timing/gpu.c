@@ -211,6 +211,14 @@ const Gpu *gpu_named(const char *name)
     return NULL;
 }
 
+const char *gpu_meant(const char *name)
+{
+    const char *names[COUNT_OF(gpus)];
+    for (int i = 0; i < COUNT_OF(gpus); i++) names[i] = gpus[i].name;
+    const char *close = name ? nearest(name, names, COUNT_OF(gpus)) : NULL;
+    return close ? format("; did you mean %s?", close) : "";
+}
+
 const char *names_of_gpus(void)
 {
     Text t = {0};

@@ -37,11 +37,34 @@ static const char *whose(const Program *p)
 
 char *milliseconds(double ms) { return format(ms < 1000 ? "%.4g ms" : "%.0f ms", ms); }
 
+/* "bound by products (compute) in 62 % of that time, …", the most first: a kernel counts by what takes longest. */
+static void say_bounds(Text *t, const Step_time *x)
+{
+    static const char *const bounds[] = {"products", "bytes", "elements", "launches"};
+    static const char *const told[] = {"products (compute)", "bytes (memory traffic)", "elements (compute)",
+                                       "launches"};
+    double seconds[COUNT_OF(bounds)] = {0};
+    for (int i = 0; i < x->parts.n; i++)
+        for (int k = 0; k < COUNT_OF(bounds); k++)
+            if (same(x->parts.at[i].bound, bounds[k])) seconds[k] += x->parts.at[i].seconds;
+    for (int n = 0; n < COUNT_OF(bounds); n++) {
+        int most = 0;
+        for (int k = 1; k < COUNT_OF(bounds); k++)
+            if (seconds[k] > seconds[most]) most = k;
+        if (seconds[most] <= 0) break;
+        say(t, "%s %s in %.0f %%%s", n ? ", by" : "bound by", told[most], 100 * seconds[most] / x->seconds,
+            n ? "" : " of that time");
+        seconds[most] = 0;
+    }
+    say(t, "\n");
+}
+
 static void say_time_of(Page *page, Text *t, const Program *p, const Rates *r)
 {
     Step_time x = step_time(page->module, r, p);
-    say(t, "a step %swill take about %s\n\n       ms   share  times  %skernel\n", whose(p),
-        milliseconds(1e3 * x.seconds), r->gpu ? "bound by  " : "");
+    say(t, "a step %swill take about %s\n", whose(p), milliseconds(1e3 * x.seconds));
+    if (r->gpu) say_bounds(t, &x);
+    say(t, "\n       ms   share  times  %skernel\n", r->gpu ? "bound by  " : "");
     qsort(x.parts.at, (size_t)x.parts.n, sizeof *x.parts.at, by_seconds);
     for (int i = 0; i < x.parts.n; i++) {
         const Time_part *q = &x.parts.at[i];

@@ -20,6 +20,7 @@ typedef struct Gpu {                /* gpus.def */
     double memory, cache, link, launch, room;
 } Gpu;
 const Gpu *gpu_named(const char *name);             /* gpu.c; NULL: there is none of that name */
+const char *gpu_meant(const char *name);            /* "; did you mean l40s?"; "": none is near, or no name is given */
 const char *names_of_gpus(void);
 
 /* What a machine does with all its threads; rates.c. */

@@ -57,8 +57,8 @@ template <class Real> DEVICE void code_moment(const Codes *t, bool here, Real x,
 }
 
 template <class Real, class Stored, class Update>
-KERNEL void update_coded(Optimizer o, Gpu_coded c, const Gpu_step *step, const int64_t *stopped, const Update *RESTRICT updates,
-                         Stored *RESTRICT p, const Real *RESTRICT g)
+KERNEL void update_coded(Optimizer o, Gpu_coded c, const Gpu_step *step, const int64_t *stopped,
+                         const Update *RESTRICT updates, Stored *RESTRICT p, const Real *RESTRICT g)
 {
     if (*stopped || step->skipped) return;
     const Piece q = *piece_at(c, blockIdx.x);
@@ -83,10 +83,11 @@ KERNEL void update_coded(Optimizer o, Gpu_coded c, const Gpu_step *step, const i
     }
 }
 
-template <class Real, class Stored, class Update> static void update_by(const Gpu_optimizer *g, void *params, const void *grads, cudaStream_t stream)
+template <class Real, class Stored, class Update>
+static void update_by(const Gpu_optimizer *g, void *params, const void *grads, cudaStream_t stream)
 {
-    launch(update_coded<Real, Stored, Update>, (int)g->coded.blocks, stream, g->o, g->coded, g->step, g->stopped, (const Update *)g->updates,
-           (Stored *)params, (const Real *)grads);
+    launch(update_coded<Real, Stored, Update>, (int)g->coded.blocks, stream, g->o, g->coded, g->step, g->stopped,
+           (const Update *)g->updates, (Stored *)params, (const Real *)grads);
 }
 
 void gpu_update_coded(const Gpu_optimizer *g, void *params, const void *grads, cudaStream_t stream)

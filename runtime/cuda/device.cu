@@ -67,7 +67,8 @@ static bool failed(const char *what, cudaError_t error)
                  "%.300s: its blocks waited for each other without end, and it gave up (%s)\n"
                  "  `lathe build --no-persist` builds a trainer without such loops", loop, cudaGetErrorName(error));
     else if (!gpu.failure[0])
-        snprintf(gpu.failure, sizeof gpu.failure, "%s: %s (%s)", what, cudaGetErrorString(error), cudaGetErrorName(error));
+        snprintf(gpu.failure, sizeof gpu.failure, "%s: %s (%s)", what, cudaGetErrorString(error),
+                 cudaGetErrorName(error));
     return true;
 }
 
@@ -88,7 +89,10 @@ void gpu_launched(const char *kernel)
 
 /* ------------------------------------------------------------------ allocating and freeing */
 
-static bool take_events(cudaEvent_t *event, int flags) { return !failed("an event", cudaEventCreateWithFlags(event, flags)); }
+static bool take_events(cudaEvent_t *event, int flags)
+{
+    return !failed("an event", cudaEventCreateWithFlags(event, flags));
+}
 
 static bool take_ring(Ring *r, int n, int64_t bytes, char **at)
 {
@@ -102,12 +106,16 @@ static bool take_ring(Ring *r, int n, int64_t bytes, char **at)
 
 static bool take_pinned(const Gpu_needs *n)
 {
-    if (failed("pinned memory", cudaHostAlloc((void **)&gpu.stuck, sizeof *gpu.stuck, cudaHostAllocMapped))) return false;
+    if (failed("pinned memory", cudaHostAlloc((void **)&gpu.stuck, sizeof *gpu.stuck, cudaHostAllocMapped)))
+        return false;
     *gpu.stuck = 0;
     loops_launched.stuck = gpu.stuck;
-    if (failed("pinned memory", cudaMallocHost((void **)&gpu.pinned, (size_t)lathe_pinned_bytes(n->staged)))) return false;
+    if (failed("pinned memory", cudaMallocHost((void **)&gpu.pinned, (size_t)lathe_pinned_bytes(n->staged))))
+        return false;
     char *at = gpu.pinned;
-    if (!take_ring(&gpu.large, SLOTS, lathe_slot_bytes(n->staged), &at) || !take_ring(&gpu.small, SMALL_SLOTS, SMALL, &at)) return false;
+    if (!take_ring(&gpu.large, SLOTS, lathe_slot_bytes(n->staged), &at) ||
+        !take_ring(&gpu.small, SMALL_SLOTS, SMALL, &at))
+        return false;
     for (Room &r : gpu.room) {
         r.at = at, at += LATHE_GPU_SENT;
         if (!take_events(&r.begin, cudaEventDefault) || !take_events(&r.end, cudaEventDefault)) return false;
@@ -127,9 +135,11 @@ static bool take_ahead(const Gpu_needs *n)
 static bool take(const Gpu_needs *n)
 {
     if (failed("a stream", cudaStreamCreateWithFlags(&gpu.stream, cudaStreamNonBlocking))) return false;
-    if (failed("the GPU's memory", cudaMalloc((void **)&gpu.device, (size_t)(n->bytes + n->workspace + n->ahead)))) return false;
+    if (failed("the GPU's memory", cudaMalloc((void **)&gpu.device, (size_t)(n->bytes + n->workspace + n->ahead))))
+        return false;
     if (!take_events(&gpu.all, cudaEventDisableTiming) || !take_ahead(n)) return false;
-    return take_pinned(n) && !failed("clearing the GPU's memory", cudaMemsetAsync(gpu.device, 0, (size_t)n->bytes, gpu.stream));
+    return take_pinned(n) &&
+           !failed("clearing the GPU's memory", cudaMemsetAsync(gpu.device, 0, (size_t)n->bytes, gpu.stream));
 }
 
 const char *gpu_open(const Gpu_needs *n)
@@ -264,7 +274,8 @@ void gpu_ahead(const void *host, int64_t bytes)
 {
     Ahead *a = &gpu.ahead;
     char *to = place(host, bytes), *at = a->at + a->used;
-    if (a->n == MOST_AHEAD || bytes > a->bytes - a->used) failed("more than was to be sent ahead", cudaErrorInvalidValue);
+    if (a->n == MOST_AHEAD || bytes > a->bytes - a->used)
+        failed("more than was to be sent ahead", cudaErrorInvalidValue);
     if (gpu.failure[0]) return;
     if (a->n == 0) failed("an event", cudaStreamWaitEvent(a->stream, a->taken, 0));
     send_up(at, host, bytes, a->stream);
@@ -305,7 +316,8 @@ void gpu_down(void *host, int64_t bytes)
     Landing before = {};
     for (int64_t at = 0; at < bytes && !gpu.failure[0]; at += before.bytes) {
         Landing now = {free_slot(r), (char *)host + at, piece_of(r, bytes - at)};
-        failed("a copy from the GPU", cudaMemcpyAsync(now.slot->at, from + at, (size_t)now.bytes, cudaMemcpyDeviceToHost, gpu.stream));
+        failed("a copy from the GPU",
+               cudaMemcpyAsync(now.slot->at, from + at, (size_t)now.bytes, cudaMemcpyDeviceToHost, gpu.stream));
         failed("a copy from the GPU", cudaEventRecord(now.slot->done, gpu.stream));
         land(before);
         before = now;
@@ -411,7 +423,8 @@ static void run_graph(Gpu_entry *e, const Lathe_call *device)
     if (others_failed()) return;
     if (error == cudaSuccess) error = cudaGraphLaunch(e->graph, gpu.stream);
     if (error == cudaSuccess) return;
-    snprintf(why, sizeof why, "CUDA refuses them (%s); kernels are launched one by one, more slowly", cudaGetErrorName(error));
+    snprintf(why, sizeof why, "CUDA refuses them (%s); kernels are launched one by one, more slowly",
+             cudaGetErrorName(error));
     second_way("entries as graphs", why);
     (void)cudaGetLastError();
     e->no_graph = true;

@@ -9,7 +9,8 @@
 
 #include <math.h>
 
-template <class Real> KERNEL void ready_gradients(Optimizer o, int64_t first, bool some_frozen, const Gpu_step *step, Real *g)
+template <class Real>
+KERNEL void ready_gradients(Optimizer o, int64_t first, bool some_frozen, const Gpu_step *step, Real *g)
 {
     const Rates &r = step->rates;
     const int64_t i = first + (int64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -49,7 +50,8 @@ void gpu_ready_gradients(const Gpu_optimizer *o, void *grads, int64_t first, cud
 {
     const int blocks = (int)CEIL_DIV(o->o.n - first, (int64_t)THREADS);
     if (blocks == 0) return;
-    if (o->o.real == LATHE_F64) launch(ready_gradients<double>, blocks, stream, o->o, first, o->some_frozen, o->step, (double *)grads);
+    if (o->o.real == LATHE_F64)
+        launch(ready_gradients<double>, blocks, stream, o->o, first, o->some_frozen, o->step, (double *)grads);
     else launch(ready_gradients<float>, blocks, stream, o->o, first, o->some_frozen, o->step, (float *)grads);
 }
 

@@ -20,8 +20,8 @@ void gemm_fail(const Cuda_gemm *g, const char *what, cublasStatus_t status)
 {
     if (gemm_library.failure[0]) return;
     const char *call = strncmp(what, "LIBRARY.", 8) == 0 ? what + 8 : what; /* the name of a library call */
-    snprintf(gemm_library.failure, sizeof gemm_library.failure, "%s: %.*s: %s", g ? g->name : "cuBLASLt", (int)strcspn(call, "("), call,
-             LIBRARY.cublasLtGetStatusName ? LIBRARY.cublasLtGetStatusName(status) : "");
+    snprintf(gemm_library.failure, sizeof gemm_library.failure, "%s: %.*s: %s", g ? g->name : "cuBLASLt",
+             (int)strcspn(call, "("), call, LIBRARY.cublasLtGetStatusName ? LIBRARY.cublasLtGetStatusName(status) : "");
 }
 
 const char *cuda_gemm_failure(void) { return gemm_library.failure[0] ? gemm_library.failure : NULL; }
@@ -75,7 +75,8 @@ bool cuda_gemm_start(void *workspace, size_t bytes)
     gemm_library.workspace_bytes = bytes;
     if (start()) return true;
     char why[sizeof missing + 120];
-    snprintf(why, sizeof why, "%s: products run in kernels of Lathe, many times slower; it comes with CUDA 12 and 13", missing);
+    snprintf(why, sizeof why, "%s: products run in kernels of Lathe, many times slower; it comes with CUDA 12 and 13",
+             missing);
     second_way("cuBLASLt", why);
     return false;
 }
@@ -104,7 +105,10 @@ static const struct Numbers {
     /* GEMM_F16_TO_F32 */ {CUDA_R_16F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 2, 4},
 };
 
-Gemm_bytes gemm_bytes(const Cuda_gemm *g) { return {numbers_of[g->numbers].in_bytes, numbers_of[g->numbers].out_bytes}; }
+Gemm_bytes gemm_bytes(const Cuda_gemm *g)
+{
+    return {numbers_of[g->numbers].in_bytes, numbers_of[g->numbers].out_bytes};
+}
 
 /* ------------------------------------------------------------------ layouts */
 
@@ -142,21 +146,23 @@ static Layouts layouts_of(const Cuda_gemm *g)
 static bool may_be(const Cuda_gemm *g, const Layouts *l)
 {
     if (!gemm_library.handle) return false;
-    if (!l->a.fits || !l->b.fits || !l->d.fits) gemm_fail(g, "an operand without an axis of stride 1", CUBLAS_STATUS_INVALID_VALUE);
+    if (!l->a.fits || !l->b.fits || !l->d.fits)
+        gemm_fail(g, "an operand without an axis of stride 1", CUBLAS_STATUS_INVALID_VALUE);
     return !gemm_library.failure[0];
 }
 
 /* ------------------------------------------------------------------ plans */
 
 /* apart: stride between the matrices of `batch` products. */
-static bool make_layout(const Cuda_gemm *g, cublasLtMatrixLayout_t *layout, cudaDataType type, const Stored *x, int64_t batch,
-                        int64_t apart)
+static bool make_layout(const Cuda_gemm *g, cublasLtMatrixLayout_t *layout, cudaDataType type, const Stored *x,
+                        int64_t batch, int64_t apart)
 {
     int32_t count = (int32_t)batch;
     MUST(LIBRARY.cublasLtMatrixLayoutCreate(layout, type, (uint64_t)x->rows, (uint64_t)x->columns, x->ld));
     if (batch == 1) return true;
     MUST(LIBRARY.cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count));
-    MUST(LIBRARY.cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &apart, sizeof apart));
+    MUST(LIBRARY.cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &apart,
+                                                  sizeof apart));
     return true;
 }
 
@@ -171,7 +177,8 @@ static bool make_layouts(const Cuda_gemm *g, Gemm_plan *p)
     Stored aux = {true, false, s->N, s->M, g->aux_m};
     return make_layout(g, &p->a, n->in, &l->a, batch, l->exchanged ? b : a) &&
            make_layout(g, &p->b, n->in, &l->b, batch, l->exchanged ? a : b) &&
-           make_layout(g, &p->d, n->out, &l->d, batch, c) && (!p->to_aux || make_layout(g, &p->aux, n->out, &aux, 1, 0));
+           make_layout(g, &p->d, n->out, &l->d, batch, c) &&
+           (!p->to_aux || make_layout(g, &p->aux, n->out, &aux, 1, 0));
 }
 
 static bool make_desc(const Cuda_gemm *g, const Gemm_plan *p, Way *way)
@@ -194,9 +201,11 @@ static bool prefer(const Cuda_gemm *g, const Gemm_plan *p, cublasLtMatmulPrefere
     uint64_t bytes = gemm_library.workspace_bytes;
     const struct Numbers *n = &numbers_of[g->numbers];
     uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-    MUST(LIBRARY.cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes));
+    MUST(LIBRARY.cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes,
+                                                      sizeof bytes));
     if (n->out_bytes == 2) /* partial sums stay in fp32 */
-        MUST(LIBRARY.cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions, sizeof reductions));
+        MUST(LIBRARY.cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions,
+                                                          sizeof reductions));
     for (int i = 0; i < 4; i++) {
         uint32_t align = (uint32_t)(p->align ? p->align : i < 2 ? n->in_bytes : n->out_bytes);
         MUST(LIBRARY.cublasLtMatmulPreferenceSetAttribute(wish, operands[i], &align, sizeof align));
@@ -213,17 +222,20 @@ static int usable(cublasLtMatmulHeuristicResult_t *results, int found)
     return n;
 }
 
-int gemm_algorithms(const Cuda_gemm *g, const Gemm_plan *p, const Way *way, cublasLtMatmulHeuristicResult_t *results, int most)
+int gemm_algorithms(const Cuda_gemm *g, const Gemm_plan *p, const Way *way, cublasLtMatmulHeuristicResult_t *results,
+                    int most)
 {
     cublasLtMatmulPreference_t wish;
     int found = 0;
     cublasStatus_t status = LIBRARY.cublasLtMatmulPreferenceCreate(&wish);
     if (status != CUBLAS_STATUS_SUCCESS) return gemm_fail(g, "cublasLtMatmulPreferenceCreate", status), 0;
     if (prefer(g, p, wish))
-        status = LIBRARY.cublasLtMatmulAlgoGetHeuristic(gemm_library.handle, way->desc, p->a, p->b, way->d, way->d, wish, most, results, &found);
+        status = LIBRARY.cublasLtMatmulAlgoGetHeuristic(gemm_library.handle, way->desc, p->a, p->b, way->d, way->d,
+                                                        wish, most, results, &found);
     LIBRARY.cublasLtMatmulPreferenceDestroy(wish);
     if (status == CUBLAS_STATUS_SUCCESS) return usable(results, found);
-    if (way == &p->plain && status != CUBLAS_STATUS_NOT_SUPPORTED) gemm_fail(g, "cublasLtMatmulAlgoGetHeuristic", status);
+    if (way == &p->plain && status != CUBLAS_STATUS_NOT_SUPPORTED)
+        gemm_fail(g, "cublasLtMatmulAlgoGetHeuristic", status);
     return 0;
 }
 
@@ -262,7 +274,8 @@ static bool may_end(const Cuda_gemm *g, const Gemm_plan *p)
 static bool set_vector(const Cuda_gemm *g, const Way *way, void *vector)
 {
     if (gemm_has_bias(g) || gemm_sums(g))
-        MUST(LIBRARY.cublasLtMatmulDescSetAttribute(way->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &vector, sizeof vector));
+        MUST(LIBRARY.cublasLtMatmulDescSetAttribute(way->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                                    &vector, sizeof vector));
     return true;
 }
 
@@ -270,7 +283,8 @@ static bool set_pointers(const Cuda_gemm *g, const Way *way, void *vector, void 
 {
     if (!set_vector(g, way, vector)) return false;
     if (gemm_uses_aux(g))
-        MUST(LIBRARY.cublasLtMatmulDescSetAttribute(way->desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aux, sizeof aux));
+        MUST(LIBRARY.cublasLtMatmulDescSetAttribute(way->desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
+                                                    &aux, sizeof aux));
     return true;
 }
 
@@ -302,7 +316,8 @@ static bool choose_ended(const Cuda_gemm *g, Gemm_plan *p, void *vector, void *a
     if (!make_desc(g, p, &p->ended) || !set_pointers(g, &p->ended, vector, aux)) return false;
     if (!set_epilogue(g, &p->ended, epilogue_of(g, p->layouts.exchanged))) return false;
     if (gemm_uses_aux(g))
-        MUST(LIBRARY.cublasLtMatmulDescSetAttribute(p->ended.desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &g->aux_m, sizeof g->aux_m));
+        MUST(LIBRARY.cublasLtMatmulDescSetAttribute(p->ended.desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &g->aux_m,
+                                                    sizeof g->aux_m));
     choose(g, p, &p->ended);
     return !gemm_library.failure[0];
 }
@@ -353,7 +368,8 @@ Gemm_plan *gemm_plan(Cuda_gemm *g, bool wide, void *vector, void *aux)
 {
     Gemm_plan **at = &g->plan[wide ? 0 : 1];
     if (*at) return *at;
-    if (g->end != GEMM_END_NONE && g->shape.nbatch) return gemm_fail(g, "an end after a batch", CUBLAS_STATUS_INVALID_VALUE), nullptr;
+    if (g->end != GEMM_END_NONE && g->shape.nbatch)
+        return gemm_fail(g, "an end after a batch", CUBLAS_STATUS_INVALID_VALUE), nullptr;
     Gemm_plan *p = (Gemm_plan *)calloc(1, sizeof *p);
     if (!p) {
         gemm_fail(g, "its descriptors", CUBLAS_STATUS_ALLOC_FAILED);
@@ -362,7 +378,8 @@ Gemm_plan *gemm_plan(Cuda_gemm *g, bool wide, void *vector, void *aux)
     p->layouts = layouts_of(g);
     p->align = wide ? 16 : 0;
     p->to_aux = gemm_is_gelu(g) && g->aux_m >= g->shape.N && p->layouts.exchanged;
-    if (!(may_be(g, &p->layouts) && make_layouts(g, p) && choose_plain(g, p, vector) && choose_ended(g, p, vector, aux)))
+    if (!(may_be(g, &p->layouts) && make_layouts(g, p) && choose_plain(g, p, vector) &&
+          choose_ended(g, p, vector, aux)))
         gemm_take_own(g, p, gemm_library.failure);
     return *at = p;
 }
@@ -379,30 +396,31 @@ bool gemm_is_wide(const Cuda_gemm *g, const void *c, const void *a, const void *
     return bits % 16 == 0;
 }
 
-static bool multiply(const Cuda_gemm *g, const Gemm_plan *p, const Way *way, void *c, const void *a, const void *b, bool add,
-                     cudaStream_t stream)
+static bool multiply(const Cuda_gemm *g, const Gemm_plan *p, const Way *way, void *c, const void *a, const void *b,
+                     bool add, cudaStream_t stream)
 {
     static const float one_f32 = 1, zero_f32 = 0;
     static const double one_f64 = 1, zero_f64 = 0;
     bool f64 = g->numbers == GEMM_F64;
     const void *one = f64 ? (const void *)&one_f64 : &one_f32, *zero = f64 ? (const void *)&zero_f64 : &zero_f32;
-    MUST(LIBRARY.cublasLtMatmul(gemm_library.handle, way->desc, one, p->layouts.exchanged ? b : a, p->a, p->layouts.exchanged ? a : b, p->b,
-                        add ? one : zero, c, way->d, c, way->d, &way->algo, gemm_library.workspace, gemm_library.workspace_bytes, stream));
+    MUST(LIBRARY.cublasLtMatmul(gemm_library.handle, way->desc, one, p->layouts.exchanged ? b : a, p->a,
+                                p->layouts.exchanged ? a : b, p->b, add ? one : zero, c, way->d, c, way->d, &way->algo,
+                                gemm_library.workspace, gemm_library.workspace_bytes, stream));
     gemm_library.done++;
     return true;
 }
 
 /* Loops over the batch axes from number `axis` on, except the library's. */
-static bool multiply_all(const Cuda_gemm *g, const Gemm_plan *p, int axis, char *c, const char *a, const char *b, bool add,
-                         cudaStream_t stream)
+static bool multiply_all(const Cuda_gemm *g, const Gemm_plan *p, int axis, char *c, const char *a, const char *b,
+                         bool add, cudaStream_t stream)
 {
     const Lathe_gemm *s = &g->shape;
     const struct Numbers *n = &numbers_of[g->numbers];
     if (axis == s->nbatch) return multiply(g, p, &p->plain, c, a, b, add, stream);
     int64_t times = axis == p->layouts.longest ? 1 : s->batch[axis];
     for (int64_t i = 0; i < times; i++)
-        if (!multiply_all(g, p, axis + 1, c + i * s->c_batch[axis] * n->out_bytes, a + i * s->a_batch[axis] * n->in_bytes,
-                          b + i * s->b_batch[axis] * n->in_bytes, add, stream))
+        if (!multiply_all(g, p, axis + 1, c + i * s->c_batch[axis] * n->out_bytes,
+                          a + i * s->a_batch[axis] * n->in_bytes, b + i * s->b_batch[axis] * n->in_bytes, add, stream))
             return false;
     return true;
 }
@@ -424,8 +442,8 @@ void gemm_run(const Cuda_gemm *g, const Gemm_plan *p, bool ended, void *c, const
 
 /* If the library fails, our kernel computes the whole product from then on; not if a part of its batch has already been
  * added. */
-void cuda_gemm(Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream, const void *read_vector,
-               const void *read_aux)
+void cuda_gemm(Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream,
+               const void *read_vector, const void *read_aux)
 {
     void *vector = (void *)read_vector, *aux = (void *)read_aux;
     const bool clean = cudaPeekAtLastError() == cudaSuccess;

@@ -113,7 +113,8 @@ enum { PART = 2048 }; /* least number of k in one partial sum */
 
 /* part[p][n] = Σ over k = p · length … : one thread per column, for coalesced reads if x_n is 1. */
 template <class T>
-KERNEL void sum_parts(Real<T> *part, const T *x, int64_t K, int64_t N, int64_t x_k, int64_t x_n, int64_t length, int64_t blocks)
+KERNEL void sum_parts(Real<T> *part, const T *x, int64_t K, int64_t N, int64_t x_k, int64_t x_n, int64_t length,
+                      int64_t blocks)
 {
     const int64_t p = blockIdx.x / blocks, n = blockIdx.x % blocks * THREADS + threadIdx.x;
     if (n >= N) return;
@@ -129,7 +130,8 @@ template <> inline __device__ float warp_sum(float x) { return warp_sum_f32(x); 
 template <> inline __device__ double warp_sum(double x) { return warp_sum_f64(x); }
 
 template <class T>
-KERNEL void sum_rows(Real<T> *part, const T *x, int64_t K, int64_t N, int64_t x_k, int64_t x_n, int64_t length, int64_t blocks)
+KERNEL void sum_rows(Real<T> *part, const T *x, int64_t K, int64_t N, int64_t x_k, int64_t x_n, int64_t length,
+                     int64_t blocks)
 {
     const int64_t p = blockIdx.x / blocks, n = blockIdx.x % blocks * WARPS + threadIdx.x / WARP;
     if (n >= N) return;
@@ -151,13 +153,14 @@ template <class V> KERNEL void sum_of_parts(V *vector, const Real<V> *part, int6
 
 /* T: of x, V: of the vector. */
 template <class T, class V>
-static void sum_over(V *vector, const T *x, int64_t K, int64_t N, int64_t x_k, int64_t x_n, bool add, void *parts, size_t bytes,
-                     cudaStream_t stream)
+static void sum_over(V *vector, const T *x, int64_t K, int64_t N, int64_t x_k, int64_t x_n, bool add, void *parts,
+                     size_t bytes, cudaStream_t stream)
 {
     int64_t most = (int64_t)(bytes / sizeof(Real<T>)) / N, wanted = CEIL_DIV(K, (int64_t)PART);
     int64_t length = CEIL_DIV(K, wanted < most ? wanted : most > 1 ? most : 1), n = CEIL_DIV(K, length);
     int64_t blocks = CEIL_DIV(N, (int64_t)(x_k == 1 ? WARPS : THREADS));
-    launch(x_k == 1 ? sum_rows<T> : sum_parts<T>, (int)(blocks * n), stream, (Real<T> *)parts, x, K, N, x_k, x_n, length, blocks);
+    launch(x_k == 1 ? sum_rows<T> : sum_parts<T>, (int)(blocks * n), stream, (Real<T> *)parts, x, K, N, x_k, x_n,
+           length, blocks);
     launch(sum_of_parts<V>, (int)CEIL_DIV(N, (int64_t)THREADS), stream, vector, (const Real<V> *)parts, n, N, add);
 }
 
@@ -184,8 +187,8 @@ DEVICE Tile_f64 *tiles(double)
 /* tile[i][j] = x[(row + i) · x_row + (column + j) · x_column], zero outside; reads are coalesced also if the rows'
  * stride is 1. */
 template <class T, class R>
-DEVICE void bring_tile(R (*tile)[TILE + 1], const T *x, int64_t row, int64_t rows, int64_t x_row, int64_t column, int64_t columns,
-                       int64_t x_column)
+DEVICE void bring_tile(R (*tile)[TILE + 1], const T *x, int64_t row, int64_t rows, int64_t x_row, int64_t column,
+                       int64_t columns, int64_t x_column)
 {
     for (int at = threadIdx.x; at < TILE * TILE; at += THREADS) {
         const int i = x_row == 1 ? at % TILE : at / TILE, j = x_row == 1 ? at / TILE : at % TILE;
@@ -253,8 +256,8 @@ static void end_some(const Cuda_gemm *g, const Gemm_plan *p, void *c, void *vect
     const Lathe_gemm *s = &g->shape;
     auto kernel = g->end == GEMM_END_BIAS ? add_bias<T, W> : gemm_is_gelu(g) ? add_bias_gelu<T, W> : gelu_back<T, W>;
     const T *bias = gemm_has_bias(g) && !p->biased ? (const T *)vector : NULL;
-    launch(kernel, (int)CEIL_DIV(s->M * (s->N / W), (int64_t)THREADS), stream, (T *)c, bias, gemm_uses_aux(g) ? (T *)aux : NULL,
-           s->M, s->N, s->c_m, g->aux_m, p->to_aux);
+    launch(kernel, (int)CEIL_DIV(s->M * (s->N / W), (int64_t)THREADS), stream, (T *)c, bias,
+           gemm_uses_aux(g) ? (T *)aux : NULL, s->M, s->N, s->c_m, g->aux_m, p->to_aux);
 }
 
 template <class T>
@@ -276,15 +279,16 @@ static void end_sum(const Cuda_gemm *g, const void *a, const void *b, bool add, 
         sum_over<T, V>((V *)vector, (const T *)b, s->K, s->N, s->b_k, s->b_n, add, parts, bytes, stream);
 }
 
-void gemm_end(const Cuda_gemm *g, const Gemm_plan *p, void *c, const void *a, const void *b, bool add, void *vector, void *aux,
-              void *parts, size_t bytes, cudaStream_t stream)
+void gemm_end(const Cuda_gemm *g, const Gemm_plan *p, void *c, const void *a, const void *b, bool add, void *vector,
+              void *aux, void *parts, size_t bytes, cudaStream_t stream)
 {
     bool sums = gemm_sums(g);
     int64_t width = g->end == GEMM_END_SUM_A ? g->shape.M : g->shape.N;
     if (sums && width * (int64_t)sizeof(double) > (int64_t)bytes)
         return gemm_fail(g, "the workspace is too small for its sums", CUBLAS_STATUS_ALLOC_FAILED);
 #define END(T, V)                                                                                                      \
-    return sums ? end_sum<T, V>(g, a, b, add, vector, parts, bytes, stream) : end_elements<V>(g, p, c, vector, aux, stream)
+    return sums ? end_sum<T, V>(g, a, b, add, vector, parts, bytes, stream)                                            \
+                : end_elements<V>(g, p, c, vector, aux, stream)
     switch (g->numbers) {
     case GEMM_F32:
     case GEMM_TF32: END(float, float);

@@ -29,7 +29,8 @@ KERNEL void fill_with_numbers(uint16_t *x, int64_t n)
 }
 
 /* Bytes from an operand's beginning to its last element; batch strides are not negative here. */
-static int64_t span(const Lathe_gemm *s, const int64_t *batch, int64_t rows, int64_t row, int64_t columns, int64_t column, int size)
+static int64_t span(const Lathe_gemm *s, const int64_t *batch, int64_t rows, int64_t row, int64_t columns,
+                    int64_t column, int size)
 {
     int64_t last = (rows - 1) * row + (columns - 1) * column;
     for (int i = 0; i < s->nbatch; i++)
@@ -87,7 +88,8 @@ static void fill(char *room, int64_t bytes, cudaStream_t stream)
 static void make_plain(Clock *k, const Cuda_gemm *g)
 {
     const Operands o = operands_at(g, k->room);
-    const int64_t c = o.vector - o.c, vector = o.aux - o.vector, aux = o.bytes - (o.aux - k->room), more = c + vector + aux + 256;
+    const int64_t c = o.vector - o.c, vector = o.aux - o.vector, aux = o.bytes - (o.aux - k->room),
+                  more = c + vector + aux + 256;
     char *at = k->room + ((int64_t)k->bytes - more) / 256 * 256;
     Gemm_plan own = {};
     k->plain = {};
@@ -113,7 +115,9 @@ static bool is_right(const Clock *k, const Cuda_gemm *g, const Gemm_plan *p, boo
     const float off = gemm_off(g, &made, &k->plain, k->word, k->stream);
     if (off <= 1) return true;
     if (cudaPeekAtLastError() != cudaSuccess) return true;
-    snprintf(why, sizeof why, "an algorithm of cuBLASLt%s gives other numbers than the plain kernel (by %.3g times what rounding explains): it is not used",
+    snprintf(why, sizeof why,
+             "an algorithm of cuBLASLt%s gives other numbers than the plain kernel (by %.3g times what rounding "
+             "explains): it is not used",
              ended ? " with its end" : "", (double)off);
     second_way(g->name, why);
     return false;
@@ -132,7 +136,8 @@ static double time_of(Clock *k, const Cuda_gemm *g, const Gemm_plan *p, bool end
         gemm_run(g, p, ended, o.c + by, o.a + by, o.b + by, false, k->stream, o.vector + by, o.aux + by);
     }
     cudaEventRecord(k->end, k->stream);
-    bool ran = cudaEventSynchronize(k->end) == cudaSuccess && cudaEventElapsedTime(&ms, k->begin, k->end) == cudaSuccess;
+    bool ran = cudaEventSynchronize(k->end) == cudaSuccess &&
+               cudaEventElapsedTime(&ms, k->begin, k->end) == cudaSuccess;
     if (cudaGetLastError() != cudaSuccess || !ran || gemm_library.failure[0]) return HUGE_VAL;
     k->spent += ms;
     return ms / (double)TIMES;
@@ -180,12 +185,13 @@ static double choose_by_time(Clock *k, const Cuda_gemm *g, Gemm_plan *p)
 static void say_key(char *to, const Cuda_gemm *g)
 {
     const Lathe_gemm *s = &g->shape;
-    int n = snprintf(to, LINE, "numbers %d end %d aux %lld: %lld %lld %lld: %lld %lld, %lld %lld, %lld %lld", (int)g->numbers, (int)g->end,
-                     (long long)g->aux_m, (long long)s->M, (long long)s->N, (long long)s->K, (long long)s->a_m, (long long)s->a_k,
-                     (long long)s->b_k, (long long)s->b_n, (long long)s->c_m, (long long)s->c_n);
+    int n = snprintf(to, LINE, "numbers %d end %d aux %lld: %lld %lld %lld: %lld %lld, %lld %lld, %lld %lld",
+                     (int)g->numbers, (int)g->end, (long long)g->aux_m, (long long)s->M, (long long)s->N,
+                     (long long)s->K, (long long)s->a_m, (long long)s->a_k, (long long)s->b_k, (long long)s->b_n,
+                     (long long)s->c_m, (long long)s->c_n);
     for (int i = 0; i < s->nbatch; i++)
-        n += snprintf(to + n, (size_t)(LINE - n), "; %lld: %lld %lld %lld", (long long)s->batch[i], (long long)s->a_batch[i],
-                      (long long)s->b_batch[i], (long long)s->c_batch[i]);
+        n += snprintf(to + n, (size_t)(LINE - n), "; %lld: %lld %lld %lld", (long long)s->batch[i],
+                      (long long)s->a_batch[i], (long long)s->b_batch[i], (long long)s->c_batch[i]);
 }
 
 static void say_algo(char *to, const cublasLtMatmulAlgo_t *algo)
@@ -208,7 +214,8 @@ static void say_head(char *to)
 {
     cudaDeviceProp device;
     const char *name = cudaGetDeviceProperties(&device, 0) == cudaSuccess ? device.name : "an unknown GPU";
-    snprintf(to, LINE, "lathe products 3, %s, cuBLASLt %zu, workspace %zu\n", name, LIBRARY.cublasLtGetVersion(), gemm_library.workspace_bytes);
+    snprintf(to, LINE, "lathe products 3, %s, cuBLASLt %zu, workspace %zu\n", name, LIBRARY.cublasLtGetVersion(),
+             gemm_library.workspace_bytes);
 }
 
 /* The file's lines in order, including those of other products. */
@@ -233,14 +240,16 @@ static void read_file(Lines *l, const char *path, Gemm_tuning *t)
     char line[LINE], head[LINE];
     FILE *f = path ? fopen(path, "r") : NULL;
     if (!f && path && errno != ENOENT)
-        snprintf(t->remark, sizeof t->remark, "cannot read %.150s: %.80s; products are timed again", path, strerror(errno));
+        snprintf(t->remark, sizeof t->remark, "cannot read %.150s: %.80s; products are timed again", path,
+                 strerror(errno));
     if (!f) return;
     say_head(head);
     if (!fgets(line, sizeof line, f)) {
         snprintf(t->remark, sizeof t->remark, "%.150s: nothing can be read there; products are timed again", path);
     } else if (strcmp(line, head) != 0) {
         line[strcspn(line, "\n")] = 0;
-        snprintf(t->remark, sizeof t->remark, "%.100s is of another GPU or library (%.80s); products are timed again", path, line);
+        snprintf(t->remark, sizeof t->remark, "%.100s is of another GPU or library (%.80s); products are timed again",
+                 path, line);
     } else {
         while (fgets(line, sizeof line, f))
             if (strchr(line, '\n')) add_line(l, line); /* complete lines */
@@ -261,7 +270,8 @@ static void write_file(const Lines *l, const char *path, Gemm_tuning *t)
     if (written && rename(aside, path) == 0) return;
     if (written) error = errno;
     if (f) remove(aside);
-    snprintf(t->remark, sizeof t->remark, "cannot write %.150s: %.80s; the next run times its products again", path, strerror(error));
+    snprintf(t->remark, sizeof t->remark, "cannot write %.150s: %.80s; the next run times its products again", path,
+             strerror(error));
 }
 
 static const char *line_of(const Lines *l, const char *key)
@@ -286,7 +296,8 @@ static void drop_line(Lines *l, const char *key)
 static bool accepted(const Gemm_plan *p, const Way *way, const cublasLtMatmulAlgo_t *algo)
 {
     cublasLtMatmulHeuristicResult_t result;
-    return LIBRARY.cublasLtMatmulAlgoCheck(gemm_library.handle, way->desc, p->a, p->b, way->d, way->d, algo, &result) == CUBLAS_STATUS_SUCCESS &&
+    return LIBRARY.cublasLtMatmulAlgoCheck(gemm_library.handle, way->desc, p->a, p->b, way->d, way->d, algo,
+                                           &result) == CUBLAS_STATUS_SUCCESS &&
            result.workspaceSize <= gemm_library.workspace_bytes;
 }
 
@@ -313,7 +324,8 @@ static void say_product(Lines *l, const char *key, const Gemm_plan *p, double ms
     char line[2 * LINE], plain[2 * sizeof p->plain.algo + 1], ended[sizeof plain] = "-";
     say_algo(plain, &p->plain.algo);
     if (p->ended.possible) say_algo(ended, &p->ended.algo);
-    snprintf(line, sizeof line, "%s\t%s\t%s\t%s\t%.2f\n", key, p->ended.possible ? "library" : "ours", plain, ended, 1e3 * ms);
+    snprintf(line, sizeof line, "%s\t%s\t%s\t%s\t%.2f\n", key, p->ended.possible ? "library" : "ours", plain, ended,
+             1e3 * ms);
     add_line(l, line);
 }
 

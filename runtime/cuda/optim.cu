@@ -36,7 +36,8 @@ template <class Real> struct alignas(sizeof(Real) < 4 ? 8 : 16) Beside {
 };
 
 /* Visits the block's elements: four at a time within segment s, or one. */
-template <class Four, class One> DEVICE void each_of_chunk(const Optimizer &o, const Lathe_part &part, Four four, One one)
+template <class Four, class One>
+DEVICE void each_of_chunk(const Optimizer &o, const Lathe_part &part, Four four, One one)
 {
     const int64_t from = part.first + (int64_t)blockIdx.x * CHUNK, end = part.first + part.count;
     const int64_t to = from + CHUNK < end ? from + CHUNK : end;
@@ -56,7 +57,8 @@ template <class Four, class One> DEVICE void each_of_chunk(const Optimizer &o, c
 
 /* ------------------------------------------------------------------ the norm */
 
-template <class Real> KERNEL void squares(Optimizer o, Lathe_part part, int chunk, bool some_frozen, const Real *RESTRICT g)
+template <class Real>
+KERNEL void squares(Optimizer o, Lathe_part part, int chunk, bool some_frozen, const Real *RESTRICT g)
 {
     double sum = 0;
     auto four = [&](int s, int64_t i) {
@@ -89,8 +91,14 @@ template <class Loss> KERNEL void sum_rank(Optimizer o, int chunks, const Loss *
 
 MATH bool is_finite(double x) { return x - x == 0; }
 
-DEVICE void settle_segment(const Optimizer &o, const Rates &r, int s, Update_f32 *u) { u[s] = update_of_f32(&o, &o.segment[s].rule, &r); }
-DEVICE void settle_segment(const Optimizer &o, const Rates &r, int s, Update_f64 *u) { u[s] = update_of_f64(&o, &o.segment[s].rule, &r); }
+DEVICE void settle_segment(const Optimizer &o, const Rates &r, int s, Update_f32 *u)
+{
+    u[s] = update_of_f32(&o, &o.segment[s].rule, &r);
+}
+DEVICE void settle_segment(const Optimizer &o, const Rates &r, int s, Update_f64 *u)
+{
+    u[s] = update_of_f64(&o, &o.segment[s].rule, &r);
+}
 
 /* Adam and the mean of weights do not count skipped steps, and the host does not know yet which were skipped. */
 DEVICE void correct(Rates *r, const Optimizer &o, int64_t updates)
@@ -109,8 +117,8 @@ DEVICE Gpu_rank_sum sum_of_ranks(const Gpu_rank_sum *sums, int gpus)
 }
 
 template <class Loss, class Update>
-KERNEL void settle(Optimizer o, int chunks, Gpu_step *step, int64_t *stopped, const Loss *own, Update *updates, const Cuda_bad_id *bad,
-                   const Gpu_rank_sum *sums, int gpus)
+KERNEL void settle(Optimizer o, int chunks, Gpu_step *step, int64_t *stopped, const Loss *own, Update *updates,
+                   const Cuda_bad_id *bad, const Gpu_rank_sum *sums, int gpus)
 {
     const Loss_scale before = step->loss_scale;
     const double scale = (before.scale > 0 ? before.scale : 1) * gpus;
@@ -134,7 +142,8 @@ KERNEL void settle(Optimizer o, int chunks, Gpu_step *step, int64_t *stopped, co
 
 /* Parameters in storage: in the computing type, or in bf16 with stochastic rounding. */
 template <class Real> DEVICE void widen(Beside<Real> *to, const Beside<Real> &from) { *to = from; }
-template <class Real> DEVICE void narrow(Beside<Real> *to, const Beside<Real> &from, const Rates &, int64_t) { *to = from; }
+template <class Real>
+DEVICE void narrow(Beside<Real> *to, const Beside<Real> &from, const Rates &, int64_t) { *to = from; }
 
 DEVICE void widen(Beside<float> *to, const Beside<bf16> &from)
 {
@@ -161,16 +170,16 @@ template <Way way, class Real> DEVICE Moments<Real> moments_of(const Optimizer &
 }
 
 template <Way way, class Real, class Stored, class Update>
-KERNEL void update(Optimizer o, Lathe_part part, const Gpu_step *step, const int64_t *stopped, const Update *RESTRICT updates,
-                   Stored *RESTRICT p,
-                   const Real *RESTRICT g)
+KERNEL void update(Optimizer o, Lathe_part part, const Gpu_step *step, const int64_t *stopped,
+                   const Update *RESTRICT updates, Stored *RESTRICT p, const Real *RESTRICT g)
 {
     typedef Beside<Real> Some;
     const int64_t before = part.moments - part.first;
     const Moments<Real> at = moments_of<way, Real>(o, before);
     Real *m = at.m, *v = at.v, *a = at.a;
     Real *x = o.average ? (Real *)o.average + before : nullptr;
-    const bool has_m = way == RMSPROP ? m != nullptr : way != SGD, has_v = way == ADAM || way == RMSPROP || way == SCHEDULE_FREE;
+    const bool has_m = way == RMSPROP ? m != nullptr : way != SGD;
+    const bool has_v = way == ADAM || way == RMSPROP || way == SCHEDULE_FREE;
     const bool has_a = way == RMSPROP && a != nullptr, has_x = x != nullptr, running = o.ema > 0;
     if (*stopped) return;
     if (step->skipped) return;
@@ -187,7 +196,8 @@ KERNEL void update(Optimizer o, Lathe_part part, const Gpu_step *step, const int
         if (has && has_a) some_a = *(Some *)(a + i);
         if (has_x) some_x = *(Some *)(x + i);
         UNROLL for (int k = 0; k < BESIDE; k++)
-            element<way>(&some_p.x[k], some_g.x[k], &some_m.x[k], &some_v.x[k], &some_a.x[k], &some_x.x[k], running, &u);
+            element<way>(&some_p.x[k], some_g.x[k], &some_m.x[k], &some_v.x[k], &some_a.x[k], &some_x.x[k], running,
+                         &u);
         narrow(&stored, some_p, step->rates, i);
         *(Beside<Stored> *)(p + i) = stored;
         if (has && has_m) *(Some *)(m + i) = some_m;
@@ -209,7 +219,8 @@ KERNEL void update(Optimizer o, Lathe_part part, const Gpu_step *step, const int
 DEVICE void rounded(bf16 *to, float from) { *to = to_bf16_f32(from); }
 template <class Real> DEVICE void rounded(Real *to, Real from) { *to = from; }
 
-template <class Real, class Stored> KERNEL void show_average(Lathe_part part, Stored *RESTRICT p, const Real *RESTRICT average)
+template <class Real, class Stored>
+KERNEL void show_average(Lathe_part part, Stored *RESTRICT p, const Real *RESTRICT average)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (i < part.count) rounded(p + part.first + i, average[part.moments + i]);
@@ -231,44 +242,67 @@ static int chunks_of(const Lathe_part *part) { return (int)lathe_step_chunks(par
 void gpu_squares(const Gpu_optimizer *g, const void *grads, const Lathe_part *part, int *chunks, cudaStream_t stream)
 {
     const int n = chunks_of(part);
-    if (n && g->o.real == LATHE_F64) launch(squares<double>, n, stream, g->o, *part, *chunks, g->some_frozen, (const double *)grads);
+    if (n && g->o.real == LATHE_F64)
+        launch(squares<double>, n, stream, g->o, *part, *chunks, g->some_frozen, (const double *)grads);
     else if (n) launch(squares<float>, n, stream, g->o, *part, *chunks, g->some_frozen, (const float *)grads);
     *chunks += n;
 }
 
 void gpu_sum_rank(const Gpu_optimizer *g, int chunks, const void *loss, Lathe_dtype loss_type, cudaStream_t stream)
 {
-    if (loss_type == LATHE_F64) launch(sum_rank<double>, 1, stream, g->o, chunks, (const double *)loss, g->sums + g->rank);
+    if (loss_type == LATHE_F64)
+        launch(sum_rank<double>, 1, stream, g->o, chunks, (const double *)loss, g->sums + g->rank);
     else launch(sum_rank<float>, 1, stream, g->o, chunks, (const float *)loss, g->sums + g->rank);
 }
 
 template <class Update>
-static void settle_by(const Gpu_optimizer *g, int chunks, const void *loss, Lathe_dtype loss_type, const Cuda_bad_id *bad, cudaStream_t stream)
+static void settle_by(const Gpu_optimizer *g, int chunks, const void *loss, Lathe_dtype loss_type,
+                      const Cuda_bad_id *bad, cudaStream_t stream)
 {
     Update *u = (Update *)g->updates;
-    if (loss_type == LATHE_F64) launch(settle<double, Update>, 1, stream, g->o, chunks, g->step, g->stopped, (const double *)loss, u, bad, g->sums, g->gpus);
-    else launch(settle<float, Update>, 1, stream, g->o, chunks, g->step, g->stopped, (const float *)loss, u, bad, g->sums, g->gpus);
+    if (loss_type == LATHE_F64)
+        launch(settle<double, Update>, 1, stream, g->o, chunks, g->step, g->stopped, (const double *)loss, u, bad,
+               g->sums, g->gpus);
+    else
+        launch(settle<float, Update>, 1, stream, g->o, chunks, g->step, g->stopped, (const float *)loss, u, bad,
+               g->sums, g->gpus);
 }
 
-void gpu_settle(const Gpu_optimizer *g, int chunks, const void *loss, Lathe_dtype loss_type, const Cuda_bad_id *bad, cudaStream_t stream)
+void gpu_settle(const Gpu_optimizer *g, int chunks, const void *loss, Lathe_dtype loss_type, const Cuda_bad_id *bad,
+                cudaStream_t stream)
 {
     if (g->o.real == LATHE_F64) settle_by<Update_f64>(g, chunks, loss, loss_type, bad, stream);
     else settle_by<Update_f32>(g, chunks, loss, loss_type, bad, stream);
 }
 
 template <class Real, class Stored, class Update>
-static void update_part(const Gpu_optimizer *g, Stored *params, const Real *grads, const Lathe_part *part, cudaStream_t stream)
+static void update_part(const Gpu_optimizer *g, Stored *params, const Real *grads, const Lathe_part *part,
+                        cudaStream_t stream)
 {
     const int n = chunks_of(part);
     const Update *u = (const Update *)g->updates;
     if (n == 0) return;
     switch (way_of(&g->o)) {
-    case ADAM: launch(update<ADAM, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads); break;
-    case LION: launch(update<LION, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads); break;
-    case SGD: launch(update<SGD, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads); break;
-    case SCHEDULE_FREE: launch(update<SCHEDULE_FREE, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads); break;
-    case RMSPROP: launch(update<RMSPROP, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads); break;
-    case SGD_MOMENTUM: launch(update<SGD_MOMENTUM, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads); break;
+    case ADAM:
+        launch(update<ADAM, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads);
+        break;
+    case LION:
+        launch(update<LION, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads);
+        break;
+    case SGD:
+        launch(update<SGD, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads);
+        break;
+    case SCHEDULE_FREE:
+        launch(update<SCHEDULE_FREE, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params,
+               grads);
+        break;
+    case RMSPROP:
+        launch(update<RMSPROP, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params, grads);
+        break;
+    case SGD_MOMENTUM:
+        launch(update<SGD_MOMENTUM, Real, Stored, Update>, n, stream, g->o, *part, g->step, g->stopped, u, params,
+               grads);
+        break;
     }
 }
 
@@ -279,7 +313,8 @@ void gpu_update(const Gpu_optimizer *g, void *params, const void *grads, const L
         gpu_update_coded(g, params, grads, stream);
         return;
     }
-    if (g->o.real == LATHE_F64) update_part<double, double, Update_f64>(g, (double *)params, (const double *)grads, part, stream);
+    if (g->o.real == LATHE_F64)
+        update_part<double, double, Update_f64>(g, (double *)params, (const double *)grads, part, stream);
     else if (g->o.weights == LATHE_BF16) update_part<float, bf16, Update_f32>(g, (bf16 *)params, d, part, stream);
     else update_part<float, float, Update_f32>(g, (float *)params, d, part, stream);
 }
@@ -303,7 +338,9 @@ void gpu_show_average(const Gpu_optimizer *g, void *params, const Lathe_part *pa
     const int blocks = (int)CEIL_DIV(part->count, (int64_t)THREADS);
     const void *average = g->o.average;
     if (blocks == 0) return;
-    if (g->o.real == LATHE_F64) launch(show_average<double, double>, blocks, stream, *part, (double *)params, (const double *)average);
-    else if (g->o.weights == LATHE_BF16) launch(show_average<float, bf16>, blocks, stream, *part, (bf16 *)params, (const float *)average);
+    if (g->o.real == LATHE_F64)
+        launch(show_average<double, double>, blocks, stream, *part, (double *)params, (const double *)average);
+    else if (g->o.weights == LATHE_BF16)
+        launch(show_average<float, bf16>, blocks, stream, *part, (bf16 *)params, (const float *)average);
     else launch(show_average<float, float>, blocks, stream, *part, (float *)params, (const float *)average);
 }

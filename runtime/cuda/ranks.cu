@@ -65,16 +65,19 @@ const char *ranks_load(void)
     void *loaded = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!loaded)
         return refuse("several GPUs need NCCL, which was not found (%.300s)\n"
-                      "  install it (libnccl2, of NVIDIA's packages), name the library with LATHE_NCCL, or train on one GPU: --gpus 1",
+                      "  install it (libnccl2, of NVIDIA's packages), name the library with LATHE_NCCL, or train on "
+                      "one GPU: --gpus 1",
                       dlerror());
 #define FIND(name)                                                                                                     \
     nccl.name = (decltype(&::name))dlsym(loaded, #name);                                                               \
-    if (!nccl.name) return refuse("NCCL (%.200s) has no %s, which several GPUs need; install NCCL 2.18 or a later 2", path, #name);
+    if (!nccl.name)                                                                                                    \
+        return refuse("NCCL (%.200s) has no %s, which several GPUs need; install NCCL 2.18 or a later 2", path, #name);
     NCCL_FUNCTIONS(FIND)
 #undef FIND
     ncclResult_t result = nccl.ncclGetVersion(&version);
     if (result != ncclSuccess || version < OLDEST || version / 10000 != 2)
-        return refuse("NCCL (%.200s) is %d.%d.%d, and several GPUs need 2.18 or a later 2; install it, or train on one GPU: --gpus 1",
+        return refuse("NCCL (%.200s) is %d.%d.%d, and several GPUs need 2.18 or a later 2; install it, or train on one "
+                      "GPU: --gpus 1",
                       path, version / 10000, version / 100 % 100, version % 100);
     nccl.loaded = loaded;
     return NULL;
@@ -84,7 +87,8 @@ const char *ranks_name(char *id)
 {
     ncclUniqueId made;
     ncclResult_t result = nccl.ncclGetUniqueId(&made);
-    if (result != ncclSuccess) return refuse("NCCL does not start: %s: %.300s", nccl.ncclGetErrorString(result), nccl.ncclGetLastError(NULL));
+    if (result != ncclSuccess)
+        return refuse("NCCL does not start: %s: %.300s", nccl.ncclGetErrorString(result), nccl.ncclGetLastError(NULL));
     memcpy(id, made.internal, sizeof made.internal);
     return NULL;
 }
@@ -95,8 +99,8 @@ static bool failed(const char *what, ncclResult_t result)
 {
     if (result == ncclSuccess || result == ncclInProgress) return ranks.failure[0] != 0;
     if (!ranks.failure[0])
-        snprintf(ranks.failure, sizeof ranks.failure, "NCCL, rank %d: %s: %s: %.300s", ranks.rank, what, nccl.ncclGetErrorString(result),
-                 nccl.ncclGetLastError(ranks.comm));
+        snprintf(ranks.failure, sizeof ranks.failure, "NCCL, rank %d: %s: %s: %.300s", ranks.rank, what,
+                 nccl.ncclGetErrorString(result), nccl.ncclGetLastError(ranks.comm));
     return true;
 }
 
@@ -127,8 +131,8 @@ bool ranks_in_trouble(double waited)
     if (ranks_failure()) return true;
     if (waited < ranks.patience) return false;
     snprintf(ranks.failure, sizeof ranks.failure,
-             "rank %d has waited for the other GPUs for %.0f seconds (LATHE_NCCL_TIMEOUT); NCCL_DEBUG=INFO in the environment says what "
-             "NCCL does",
+             "rank %d has waited for the other GPUs for %.0f seconds (LATHE_NCCL_TIMEOUT); NCCL_DEBUG=INFO in the "
+             "environment says what NCCL does",
              ranks.rank, ranks.patience);
     return true;
 }
@@ -154,8 +158,8 @@ const char *ranks_join(int rank, const char *id, const Lathe_shards *shards, Lat
     ranks.shards = *shards;
     ncclResult_t result = nccl.ncclCommInitRank(&ranks.comm, shards->gpus, named, rank);
     if (result != ncclSuccess)
-        return refuse("NCCL cannot join %d GPUs, rank %d: %s: %.300s\n  NCCL_DEBUG=INFO in the environment says more", shards->gpus, rank,
-                      nccl.ncclGetErrorString(result), nccl.ncclGetLastError(NULL));
+        return refuse("NCCL cannot join %d GPUs, rank %d: %s: %.300s\n  NCCL_DEBUG=INFO in the environment says more",
+                      shards->gpus, rank, nccl.ncclGetErrorString(result), nccl.ncclGetLastError(NULL));
     if (failed("a stream", cudaStreamCreateWithFlags(&ranks.stream, cudaStreamNonBlocking)) ||
         failed("an event", cudaEventCreateWithFlags(&ranks.fork, cudaEventDisableTiming)) ||
         failed("an event", cudaEventCreateWithFlags(&ranks.join, cudaEventDisableTiming)))
@@ -217,7 +221,8 @@ static void over_ranks_here(void *to, const void *from, size_t bytes, cudaStream
     }
     if (ranks.failure[0]) return;
     fork_from(stream);
-    failed("summing counts", nccl.ncclAllReduce(from, to, bytes / (size_t)ranks.element, ranks.type, ncclSum, ranks.comm, ranks.stream));
+    failed("summing counts",
+           nccl.ncclAllReduce(from, to, bytes / (size_t)ranks.element, ranks.type, ncclSum, ranks.comm, ranks.stream));
     join_to(stream);
 }
 
@@ -233,8 +238,8 @@ static int first_chunk(int k)
     return chunks;
 }
 
-/* Sums over the ranks; each keeps the sum of its part, and the last rank that of the rest.  Of what is directed all keep
- * all. */
+/* Sums over the ranks; each keeps the sum of its part, and the last rank that of the rest.  Of what is directed all
+ * keep all. */
 static void reduce_bucket(int k, cudaStream_t stream)
 {
     const Lathe_part all = lathe_bucket(&ranks.shards, k), own = own_part(k);
@@ -244,11 +249,14 @@ static void reduce_bucket(int k, cudaStream_t stream)
     if (all.count == 0 || ranks.failure[0]) return;
     fork_from(stream);
     if (lathe_is_directed(&ranks.shards, k))
-        failed("reducing gradients", nccl.ncclAllReduce(from, from, (size_t)all.count, ranks.type, ncclSum, ranks.comm, ranks.stream));
+        failed("reducing gradients",
+               nccl.ncclAllReduce(from, from, (size_t)all.count, ranks.type, ncclSum, ranks.comm, ranks.stream));
     else if (!lathe_is_rest(&ranks.shards, k))
-        failed("reducing gradients", nccl.ncclReduceScatter(from, to, (size_t)own.count, ranks.type, ncclSum, ranks.comm, ranks.stream));
+        failed("reducing gradients",
+               nccl.ncclReduceScatter(from, to, (size_t)own.count, ranks.type, ncclSum, ranks.comm, ranks.stream));
     else
-        failed("reducing gradients", nccl.ncclReduce(from, from, (size_t)all.count, ranks.type, ncclSum, ranks.shards.gpus - 1, ranks.comm,
+        failed("reducing gradients",
+               nccl.ncclReduce(from, from, (size_t)all.count, ranks.type, ncclSum, ranks.shards.gpus - 1, ranks.comm,
                                                      ranks.stream));
     gpu_squares(ranks.optimizer, ranks.grads, &own, &chunk, ranks.stream);
 }
@@ -262,7 +270,8 @@ void ranks_begin(const Gpu_optimizer *o, void *grads)
 
 static void gradients_done_here(const void *first, size_t bytes, cudaStream_t stream)
 {
-    const int64_t from = ((const char *)first - ranks.grads) / ranks.element, to = from + (int64_t)bytes / ranks.element;
+    const int64_t from = ((const char *)first - ranks.grads) / ranks.element,
+                  to = from + (int64_t)bytes / ranks.element;
     for (int k = 0; ranks.grads && k < ranks.shards.buckets; k++) {
         const Lathe_part p = lathe_bucket(&ranks.shards, k);
         const int64_t begin = from > p.first ? from : p.first, end = to < p.first + p.count ? to : p.first + p.count;
@@ -278,7 +287,8 @@ static void gradients_done_here(const void *first, size_t bytes, cudaStream_t st
 static void share_sums(const Gpu_optimizer *o, cudaStream_t stream)
 {
     fork_from(stream);
-    failed("sharing sums", nccl.ncclAllGather(o->sums + ranks.rank, o->sums, sizeof *o->sums / sizeof(double), ncclFloat64, ranks.comm,
+    failed("sharing sums",
+           nccl.ncclAllGather(o->sums + ranks.rank, o->sums, sizeof *o->sums / sizeof(double), ncclFloat64, ranks.comm,
                                               ranks.stream));
     join_to(stream);
 }
@@ -294,7 +304,8 @@ static void share_bucket(int k, void *params, cudaStream_t stream)
     if (!rest)
         failed("sharing parameters", nccl.ncclAllGather(from, to, bytes, ncclInt8, ranks.comm, ranks.stream));
     else
-        failed("sharing parameters", nccl.ncclBroadcast(to, to, bytes, ncclInt8, ranks.shards.gpus - 1, ranks.comm, ranks.stream));
+        failed("sharing parameters",
+               nccl.ncclBroadcast(to, to, bytes, ncclInt8, ranks.shards.gpus - 1, ranks.comm, ranks.stream));
 }
 
 void ranks_optimize(void *params, const void *loss, Lathe_dtype loss_type, const Cuda_bad_id *bad, cudaStream_t stream)

@@ -64,7 +64,8 @@ struct Marks {                          /* events of the current step, in its or
     int n, room;
 };
 
-static struct Marks laps, parts;        /* beginning, then the end of each kernel; beginning of each part, then the end */
+/* Beginning, then the end of each kernel; beginning of each part, then the end. */
+static struct Marks laps, parts;
 static void (*told_lap)(int kernel, double seconds);
 static bool timed_parts;
 
@@ -103,7 +104,8 @@ static const char *kernel_text(const Lathe_entry *e, int lap)
     return text;
 }
 
-/* Called after each launch of an entry's kernel.  Those of direction have numbers that train's have, too, so they are one lap. */
+/* Called after each launch of an entry's kernel.  Those of direction have numbers that train's have, too, so they are
+ * one lap. */
 static void lap_ended(int kernel, cudaStream_t)
 {
     const bool inside = trainer.taken && trainer.now == trainer.taken->direction;
@@ -158,7 +160,8 @@ static void tune(const Device_needs *n)
     const char *wish = getenv("LATHE_CUDA_TUNE");
     trainer.checked = trainer.wrong = 0;
     if (count == 0 || (wish && strcmp(wish, "off") == 0 && !n->afresh)) return;
-    cuda_gemm_tune(products, count, gpu_place(n->block), (size_t)n->bytes, n->products, n->afresh, gpu_stream(), &tuning);
+    cuda_gemm_tune(products, count, gpu_place(n->block), (size_t)n->bytes, n->products, n->afresh, gpu_stream(),
+                   &tuning);
     trainer.checked = tuning.checked, trainer.wrong = tuning.wrong;
     gpu_clear(n->block, n->bytes);
     snprintf(trainer.remark, sizeof trainer.remark, "%s", tuning.remark);
@@ -185,8 +188,10 @@ static const char *open_gpu(const Device_needs *n, const char **remark)
     const char *refusal = NULL;
     Gpu_needs needs = {};
     if (n->gpus > 1 && ranks_load()) return ranks_load();
-    needs.command = n->command, needs.number = n->rank, needs.gpus = n->gpus, needs.host = n->block, needs.bytes = n->bytes;
-    needs.workspace = workspace, needs.ahead = n->ahead, needs.staged = n->inputs, needs.most = n->most, needs.capability = CAPABILITY;
+    needs.command = n->command, needs.number = n->rank, needs.gpus = n->gpus, needs.host = n->block;
+    needs.bytes = n->bytes;
+    needs.workspace = workspace, needs.ahead = n->ahead, needs.staged = n->inputs, needs.most = n->most;
+    needs.capability = CAPABILITY;
     trainer.model = n->model;
     trainer.rank = n->rank, trainer.gpus = n->gpus;
     trainer.block = (char *)n->block, trainer.bytes = n->bytes, trainer.multiplies = workspace > 0;
@@ -322,8 +327,8 @@ static void enqueue_step(void *with, const Lathe_call *device)
     const Gpu_optimizer *o = &trainer.taken->optimizer;
     const Loss_scale *now = &o->step->loss_scale;
     if (scale) /* the value from the host is older */
-        (void)cudaMemcpyAsync((char *)device->in + scale->offset, &now->scale, sizeof now->scale, cudaMemcpyDeviceToDevice,
-                              (cudaStream_t)device->stream);
+        (void)cudaMemcpyAsync((char *)device->in + scale->offset, &now->scale, sizeof now->scale,
+                              cudaMemcpyDeviceToDevice, (cudaStream_t)device->stream);
     const void *at = (const char *)device->out + loss->offset;
     const Cuda_bad_id *bad = (const Cuda_bad_id *)cuda_bad_id();
     cudaStream_t stream = (cudaStream_t)device->stream;
@@ -347,16 +352,20 @@ static void set_coded(Gpu_optimizer *g, const Optimizer *o, char *tables)
 }
 
 /* Each turn has a part of `step`; updates stop for all turns at once. */
-static void set_optimizer(int turn, const Optimizer *o, void *moments, void *step, const Lathe_entry *direction, const Lathe_call *directing)
+static void set_optimizer(int turn, const Optimizer *o, void *moments, void *step, const Lathe_entry *direction,
+                          const Lathe_call *directing)
 {
     Gpu_turn *u = &trainer.turn[turn];
     Optimizer device = *o;
     const Lathe_model *m = trainer.model;
-    const int64_t real = o->real == LATHE_F64 ? 8 : 4, each = lathe_shard_elements(lathe_moment_elements(m), trainer.gpus) * real;
+    const int64_t real = o->real == LATHE_F64 ? 8 : 4,
+                  each = lathe_shard_elements(lathe_moment_elements(m), trainer.gpus) * real;
     const int64_t mean = o->average ? each + lathe_shard_elements(m->directed_elements, trainer.gpus) * real : 0;
     const bool one = trainer.gpus == 1;
-    char *own = (char *)step + turn * lathe_step_bytes(lathe_trained_elements(m), m->directed_elements, optimizer_runs(m), trainer.gpus);
-    for (int k = 0; k < o->moments; k++) device.moment[k] = gpu_place(one ? o->moment[k] : (char *)moments + mean + k * each);
+    char *own = (char *)step + turn * lathe_step_bytes(lathe_trained_elements(m), m->directed_elements,
+                                                       optimizer_runs(m), trainer.gpus);
+    for (int k = 0; k < o->moments; k++)
+        device.moment[k] = gpu_place(one ? o->moment[k] : (char *)moments + mean + k * each);
     device.average = gpu_place(one || !o->average ? o->average : moments);
     u->given = (Gpu_step *)own;
     u->given->loss_scale = o->loss_scale;
@@ -365,10 +374,12 @@ static void set_optimizer(int turn, const Optimizer *o, void *moments, void *ste
     u->direction = direction;
     if (direction) u->directing = gpu_call(directing), u->optimizer.direct = enqueue_direction;
     gpu_up(own, LATHE_STEP_HEAD + o->segments * LATHE_SEGMENT_BYTES);
-    if (o->coded) set_coded(&u->optimizer, o, own + lathe_step_bytes(lathe_trained_elements(m), 0, optimizer_runs(m), 1));
+    if (o->coded)
+        set_coded(&u->optimizer, o, own + lathe_step_bytes(lathe_trained_elements(m), 0, optimizer_runs(m), 1));
 }
 
-static void begin_step(int turn, const Lathe_entry *e, const Lathe_call *call, const Rates *rates, double clip, int64_t number)
+static void begin_step(int turn, const Lathe_entry *e, const Lathe_call *call, const Rates *rates, double clip,
+                       int64_t number)
 {
     const int room = (int)(trainer.begun++ % LATHE_GPU_ROOMS);
     Gpu_turn *u = trainer.taken = &trainer.turn[turn];
@@ -394,7 +405,8 @@ static bool end_step(Step_result *result, Bad_id *bad)
     if (!sent) return true;
     const Gpu_step got = *sent;
     *result = {got.loss, got.norm, seconds, 0, 0, 0, {}, got.skipped != 0, got.loss_scale};
-    for (int k = 0; k < losses_reported(); k++) result->part[k] = kept_loss((const Lathe_entry *)trainer.taken->step.with, &got, k);
+    for (int k = 0; k < losses_reported(); k++)
+        result->part[k] = kept_loss((const Lathe_entry *)trainer.taken->step.with, &got, k);
     tell_laps();
     tell_parts(result);
     if (!got.bad_id) return true;
@@ -451,9 +463,11 @@ static const char *about(void)
     int driver = 0;
     (void)cudaDriverGetVersion(&driver);
     (void)cudaGetDeviceProperties(&device, trainer.rank);
-    snprintf(text, sizeof text, "%.250s, driver %d, cuBLASLt %zu, cuDNN %zu", device.name, driver, cuda_gemm_version(), cudnn_version());
+    snprintf(text, sizeof text, "%.250s, driver %d, cuBLASLt %zu, cuDNN %zu", device.name, driver, cuda_gemm_version(),
+             cudnn_version());
     return text;
 }
 
-const Lathe_device lathe_cuda = {"GPU",         open_gpu,   close_gpu, failure,    gpu_up, gpu_down, gpu_clear, gpu_copy, run, LAG,
-                                 set_optimizer, begin_step, end_step,  show,       ranks_name, join,   share,    watch,     time_parts, rates, ways,  way,   second,   products,   about};
+const Lathe_device lathe_cuda = {"GPU", open_gpu, close_gpu, failure, gpu_up, gpu_down, gpu_clear, gpu_copy, run, LAG,
+                                 set_optimizer, begin_step, end_step, show, ranks_name, join, share, watch, time_parts,
+                                 rates, ways, way, second, products, about};

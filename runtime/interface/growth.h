@@ -7,27 +7,46 @@
 #include <stdlib.h>
 
 /* accumulate_at, "0:1,200:2,1000:8": a step behind from[k] others has count[k] micro-batches.  Returns their number; 0: the
- * text is none of rising steps and numbers, from step 0 on. */
+ * text is none of rising steps and numbers, from step 0 on.  Then `wrong` says why, and the pair `at` is the first such. */
 enum { LATHE_GROWTHS = 16 };
+typedef enum Lathe_growth_fault {
+    LATHE_GROWTH_FINE,
+    LATHE_GROWTH_FORM,  /* no STEP:NUMBER,… */
+    LATHE_GROWTH_FIRST, /* the first step is not 0 */
+    LATHE_GROWTH_ORDER, /* a step is not above the one before it */
+    LATHE_GROWTH_COUNT, /* no micro-batches */
+    LATHE_GROWTH_MANY   /* more than LATHE_GROWTHS */
+} Lathe_growth_fault;
 typedef struct Lathe_growth {
-    int n;
+    int n, at;
+    Lathe_growth_fault wrong;
     int64_t from[LATHE_GROWTHS], count[LATHE_GROWTHS];
 } Lathe_growth;
-static inline int lathe_read_growth(const char *text, Lathe_growth *g)
+
+/* The pair `at` of the text, which is moved on. */
+static inline Lathe_growth_fault lathe_read_growth_pair(const char **text, Lathe_growth *g)
 {
     char *end;
-    for (g->n = 0; g->n < LATHE_GROWTHS; text = end + 1) {
-        g->from[g->n] = strtoll(text, &end, 10);
-        if (end == text || *end != ':') return g->n = 0;
-        text = end + 1;
-        g->count[g->n] = strtoll(text, &end, 10);
-        if (end == text || g->count[g->n] < 1) return g->n = 0;
-        if (g->n ? g->from[g->n] <= g->from[g->n - 1] : g->from[0] != 0) return g->n = 0;
-        g->n++;
-        if (!*end) return g->n;
-        if (*end != ',') return g->n = 0;
+    const int k = g->at;
+    if (k == LATHE_GROWTHS) return LATHE_GROWTH_MANY;
+    g->from[k] = strtoll(*text, &end, 10);
+    if (end == *text || *end != ':') return LATHE_GROWTH_FORM;
+    *text = end + 1;
+    g->count[k] = strtoll(*text, &end, 10);
+    if (end == *text || (*end && *end != ',')) return LATHE_GROWTH_FORM;
+    *text = end;
+    if (k == 0 && g->from[0] != 0) return LATHE_GROWTH_FIRST;
+    if (k > 0 && g->from[k] <= g->from[k - 1]) return LATHE_GROWTH_ORDER;
+    return g->count[k] < 1 ? LATHE_GROWTH_COUNT : LATHE_GROWTH_FINE;
+}
+
+static inline int lathe_read_growth(const char *text, Lathe_growth *g)
+{
+    for (g->n = g->at = 0;; text++, g->at++) {
+        g->wrong = lathe_read_growth_pair(&text, g);
+        if (g->wrong) return 0;
+        if (!*text) return g->n = g->at + 1;
     }
-    return g->n = 0;
 }
 
 /* Micro-batches of the first `steps` steps together. */

@@ -26,6 +26,13 @@ typedef struct Setting {
 
 static inline bool setting_is_number(const Setting *s) { return s->kind <= SETTING_FLAG; }
 
+/* What a flag's text says: 1 or true, 0 or false; -1: it says neither. */
+static inline int flag_of_text(const char *text)
+{
+    if (strcmp(text, "1") == 0 || strcmp(text, "true") == 0) return 1;
+    return strcmp(text, "0") == 0 || strcmp(text, "false") == 0 ? 0 : -1;
+}
+
 /* A number's value in a recipe. */
 static inline double setting_number(const Setting *s, const Lathe_recipe *r)
 {

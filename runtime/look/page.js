@@ -216,7 +216,7 @@ function smoothed(values, share) {
 /* ------------------------------------------------------------------ a chart */
 
 const FIRST = ['loss', 'perplexity', 'accuracy', 'lr', 'grad_norm', 'tok_s', 'rows_s'];
-const TITLES = { lr: 'learning rate', grad_norm: 'norm of the gradient', noise_scale: 'gradient noise scale (rows)', tok_s: 'tokens a second', rows_s: 'rows a second',
+const TITLES = { lr: 'learning rate', grad_norm: 'norm of the gradient', batch: 'batch (rows)', noise_scale: 'gradient noise scale (rows)', tok_s: 'tokens a second', rows_s: 'rows a second',
   data_wait: 'share of time waiting for data' };
 const titleOf = name => TITLES[name] || name;
 const charts = [];

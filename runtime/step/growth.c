@@ -56,17 +56,28 @@ int64_t steps_of_rows(const Lathe_model *m, int64_t rows)
     return g.from[k] + (left > 0 ? (left + each - 1) / each : 0);
 }
 
-char *words_of_growth(const Lathe_model *m)
+bool batch_grows(const Lathe_model *m) { return growth_of(m).n > 1; }
+
+char *words_of_growth(const Lathe_model *m, int64_t each, const char *unit)
 {
     const Lathe_growth g = growth_of(m);
-    char *all = text_of("%s at first", grouped_text(rows_of_count(m, g.count[0])));
+    char *all = text_of("%s %s a step", grouped_text(rows_of_count(m, g.count[0]) * each), unit);
     for (int k = 1; k < g.n; k++) {
-        char *more =
-            text_of("%s, %s after step %lld", all, grouped_text(rows_of_count(m, g.count[k])), (long long)g.from[k]);
+        char *more = text_of("%s, %s after step %lld", all, grouped_text(rows_of_count(m, g.count[k]) * each),
+                             (long long)g.from[k]);
         free(all);
         all = more;
     }
-    if (g.n > 1) return all;
-    free(all);
-    return NULL;
+    return all;
+}
+
+bool growth_ends_early(const Lathe_model *m, int64_t steps, int64_t *from, int64_t *count)
+{
+    const Lathe_growth g = growth_of(m);
+    for (int k = 1; k < g.n; k++) {
+        *from = g.from[k];
+        *count = g.count[k];
+        if (*from >= steps) return true;
+    }
+    return false;
 }

@@ -15,6 +15,13 @@
 #include <omp.h>
 #include <stdlib.h>
 
+/* "24 rows a step"; of a batch that grows "6 rows a step, 12 after step 10". */
+static char *a_step(const Report *r, int64_t each, const char *unit)
+{
+    if (batch_grows(r->t->model)) return words_of_growth(r->t->model, each, unit);
+    return text_of("%s %s a step", grouped_text(r->items_per_step * each), unit);
+}
+
 /* Sizes of the documents kept for evaluation.  These are drawn by their hashes, so they are a sample of all documents,
  * and the only ones read so far. */
 static void print_sizes(const Block *held)
@@ -40,24 +47,17 @@ static void print_epochs(const Report *r)
     show(stderr, "data: %s; documents in epochs, %s tokens shuffled with each other, %d reader%s%s\n", what,
          grouped_text(e->order.block_tokens), e->readers, e->readers == 1 ? "" : "s", e->n == 1 ? "" : " each");
     if (e->order.pairs)
-        show(stderr, "data: %s pairs to evaluate, %s a step; bos %d, eos %d, pad %d, the tokenizer's ids below %lld\n",
-             grouped_text(e->held_rows), grouped_text(r->items_per_step), e->order.bos, e->order.eos, e->order.pad,
+        show(stderr, "data: %s pairs to evaluate, %s; bos %d, eos %d, pad %d, the tokenizer's ids below %lld\n",
+             grouped_text(e->held_rows), a_step(r, 1, "pairs"), e->order.bos, e->order.eos, e->order.pad,
              (long long)tokenizer_size(e->tokenizer));
     else
-        show(stderr, "data: %s sequences of %s tokens to evaluate; %s%s tokens a step\n", grouped_text(e->held_rows),
-             grouped_text(e->order.seq), e->order.pack ? "up to " : "", grouped_text(r->items_per_step * e->order.seq));
+        show(stderr, "data: %s sequences of %s tokens to evaluate; %s%s\n", grouped_text(e->held_rows),
+             grouped_text(e->order.seq), e->order.pack ? "up to " : "", a_step(r, e->order.seq, "tokens"));
     for (int i = 0; i < e->n; i++) {
         const Epoch_source *s = &e->source[i];
         if (e->n > 1) show(stderr, "data: %.4g %% from %s: %s\n", 100 * source_share(e, i), s->path, files_text(s));
         if (!e->order.pairs) print_sizes(&s->held);
     }
-}
-
-static void show_growth(const Lathe_model *m, const char *items)
-{
-    char *words = words_of_growth(m);
-    if (words) show(stderr, "batch: %s of a step: %s\n", items, words);
-    free(words);
 }
 
 void print_banner(const Report *r)
@@ -84,10 +84,8 @@ void print_banner(const Report *r)
     if (d->sentences) show(stderr, "data: %s\n", words_of_sentences(d->sentences));
     if (d->epochs) print_epochs(r);
     else
-        show(stderr, "data: %s %s to train on, %s to evaluate%s; %s %s a step\n", grouped_text(d->train), unit,
-             grouped_text(d->held ? 0 : d->val), split ? text_of(" (%s)", split) : "",
-             grouped_text(r->items_per_step * d->seq), unit);
-    show_growth(m, item_word(d));
+        show(stderr, "data: %s %s to train on, %s to evaluate%s; %s\n", grouped_text(d->train), unit,
+             grouped_text(d->held ? 0 : d->val), split ? text_of(" (%s)", split) : "", a_step(r, d->seq, unit));
     if (d->held)
         show(stderr, "data: %s %s of %s%s to evaluate\n", grouped_text(d->held->val_items), item_word(d->held),
              t->val_data.at[0], t->val_data.n > 1 ? ", …" : "");

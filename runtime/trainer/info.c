@@ -9,6 +9,7 @@
 #include "step/optim.h"
 #include "trainer/about.h"
 #include "trainer/knobs.h"
+#include "trainer/memory.h"
 #include "trainer/trainer.h"
 
 #include <stdlib.h>
@@ -86,13 +87,8 @@ static void print_param(const Lathe_param *p, const char *rule)
 
 static void print_turn(const Lathe_turn *u)
 {
-    static const char *const words[] = {[LATHE_SGD] = "sgd",
-                                        [LATHE_ADAMW] = "adamw",
-                                        [LATHE_ADAM] = "adam",
-                                        [LATHE_LION] = "lion",
-                                        [LATHE_RMSPROP] = "rmsprop"};
     show(stdout, "\nturn %s: loss %s, parameters of %s, %s at rate %g", u->name, u->loss, u->of,
-         words[u->recipe.optimizer], u->recipe.lr);
+         optimizer_word(u->recipe.optimizer), u->recipe.lr);
     if (u->every > 1) show(stdout, ", in every step whose number is a multiple of %lld", (long long)u->every);
     show(stdout, "\n");
 }
@@ -143,6 +139,8 @@ static void print_info(const Trainer *t)
     show(stdout, "\nrecipe (--set changes it):\n");
     print_knobs(stdout, &t->recipe, m->turns);
     for (int k = 0; k < m->turns; k++) print_turn(&m->turn[k]);
+    if (find_entry(m, ENTRY_train) && !m->turns)
+        show(stdout, "\noptimizers that have room here (--set optimizer=NAME): %s\n", optimizers_with_room(t));
     show(stdout, "\nmemory: %s bytes planned, lower bound %s\n", grouped_text(m->planned_bytes),
          grouped_text(m->lower_bound_bytes));
     for (int i = 0; i < m->categories; i++)

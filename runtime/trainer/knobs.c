@@ -98,7 +98,10 @@ static double read_number(const Setting *k, const char *value)
 {
     double x = 0;
     int64_t n = 0;
-    if (k->kind == SETTING_REAL) {
+    if (k->kind == SETTING_FLAG) {
+        x = flag_of_text(value);
+        if (x < 0) fail(EXIT_USAGE, NULL, "%s=%s: expected true or false, or 1 or 0 (%s)", k->name, value, k->meaning);
+    } else if (k->kind == SETTING_REAL) {
         if (!parse_real(value, &x)) fail(EXIT_USAGE, NULL, "%s=%s: expected a number (%s)", k->name, value, k->meaning);
     } else {
         if (!parse_count(value, &n))
@@ -166,6 +169,8 @@ void set_knob(Trainer *t, const char *name, const char *value)
         if (strcmp(t->model->knob[i][0], name) == 0) refuse_fixed(t, name, t->model->knob[i][1], value);
     refuse_unknown(t, name);
 }
+
+const char *optimizer_word(Lathe_optimizer kind) { return find_knob("optimizer")->words[kind]; }
 
 bool is_setting(const char *name) { return find_knob(name) != NULL; }
 

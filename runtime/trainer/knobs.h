@@ -17,6 +17,7 @@ json_t *turn_recipe_json(const Lathe_recipe *r);        /* those of a turn */
 void take_recipe(Trainer *t, const json_t *recipe);     /* of a checkpoint: sets what was not given */
 /* … its settings about data, without a message; only: their names, and NULL; NULL: all. */
 void take_data_settings(Trainer *t, const json_t *recipe, const char *const *only);
+const char *optimizer_word(Lathe_optimizer kind);       /* as --set has it; NULL: there are no more */
 bool is_setting(const char *name);                      /* whether --set takes the name, in any trainer */
 bool was_set(const Trainer *t, const char *name);       /* by an option or --set */
 Words settings_given(const Trainer *t);                 /* their names */

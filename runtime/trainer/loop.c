@@ -262,7 +262,7 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     close_data_record(r->record);
     close_run_profile(r->profile, &r->report);
     report_at_end(r->t);
-    char *remedy = divergence_remedy(&r->t->recipe, &s, u->name);
+    char *remedy = divergence_remedy(u->recipe, &s, u->name);
     if (u->name)
         fail(EXIT_DIVERGED, NULL, "step %lld diverged.  %s.  %s has the parameters before it", (long long)step + 1,
              remedy, before);
@@ -304,10 +304,12 @@ static void log_histograms(Training *r)
     free(line);
 }
 
-static void take_noise(Training *r, Step *s)
+static void take_batch_and_noise(Training *r, Step *s)
 {
+    const Lathe_model *m = r->t->model;
+    if (batch_grows(m)) s->batch = train_of_step(m, s->number)->rows;
     if (!s->measures_noise) return;
-    const Lathe_entry *e = train_of_step(r->t->model, s->number);
+    const Lathe_entry *e = train_of_step(m, s->number);
     note_noise(&r->at.noise, s->norm * s->norm, s->part_squares, e->rows, e->parts);
     s->noise_scale = noise_scale(&r->at.noise);
 }
@@ -319,7 +321,7 @@ static void finish_turn(Training *r)
     const Turn *u = &r->turns.at[s.turn];
     if (has_diverged(&s)) diverged(r, s.number, s);
     if (s.skipped) report_skipped(r, &s);
-    take_noise(r, &s);
+    take_batch_and_noise(r, &s);
     note_turn(&r->report.notes, u, &s);
     log_histograms(r);
     if (!is_last_turn(&r->turns, u, s.number)) return;

@@ -18,6 +18,7 @@
 #include "step/optim.h"
 #include "step/statistics.h"
 #include "text/generate.h"
+#include "trainer/knobs.h"
 #include "trainer/memory.h"
 #include "trainer/ranks.h"
 #include "trainer/step.h"
@@ -166,6 +167,31 @@ static void check_bits_and_layers(const Trainer *t)
              r->layer_decay);
 }
 
+/* Whether a run with this optimizer, but the recipe's other settings, has room in the plan. */
+static bool has_room_for(const Trainer *t, Lathe_optimizer kind)
+{
+    Lathe_recipe r = t->recipe;
+    const bool free = kind == LATHE_SCHEDULE_FREE, fp16 = strcmp(t->model->precision, "fp16") == 0;
+    r.optimizer = kind;
+    if (free && (r.ema > 0 || r.clip_weights > 0 || t->model->directed_elements || (t->model->device && fp16)))
+        return false;
+    if (r.bits == 8 && kind != LATHE_ADAMW) return false;
+    return (int64_t)optimizer_bytes(t->model, &r) <= planned(t->model, CATEGORY_optimizer);
+}
+
+char *optimizers_with_room(const Trainer *t)
+{
+    const char *word;
+    char *all = text_of("%s", "");
+    for (int k = 0; (word = optimizer_word((Lathe_optimizer)k)); k++) {
+        if (!has_room_for(t, (Lathe_optimizer)k)) continue;
+        char *more = text_of("%s%s%s", all, *all ? ", " : "", word);
+        free(all);
+        all = more;
+    }
+    return all;
+}
+
 /* Refuses a recipe that was changed to an optimizer whose moments need more than was planned. */
 static void check_optimizer(const Trainer *t, int64_t bytes)
 {
@@ -182,10 +208,11 @@ static void check_optimizer(const Trainer *t, int64_t bytes)
              "schedule_free counts the updates that fp16 skips, which a GPU's host learns too late; build with "
              "--precision bf16");
     if (bytes <= room) return;
+    const char *fit = optimizers_with_room(t);
     fail(EXIT_USAGE, NULL,
-         "this optimizer needs %s of memory, and this trainer was built for one that needs %s; rebuild with "
-         "the optimizer in the description's train table",
-         bytes_text(bytes), bytes_text(room));
+         "this optimizer needs %s of memory, and this trainer was built for one that needs %s; take one that fits (%s) "
+         "or rebuild with the optimizer in the description's train table",
+         bytes_text(bytes), bytes_text(room), *fit ? fit : "none does with these settings");
 }
 
 /* Bytes of each part.  A training run takes the planned size; other commands take what they need. */

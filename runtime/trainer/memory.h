@@ -16,6 +16,7 @@ void check_memory_beside(const Trainer *t, const Memory *m, int64_t bytes); /* t
 void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const Entry *entries);
 int64_t shard_bytes(const Trainer *t);      /* bytes of one moment on this process' GPU, of several */
 int64_t sharded_bytes(const Trainer *t, const Lathe_recipe *r); /* of all that it keeps for the optimizer */
+char *optimizers_with_room(const Trainer *t); /* "sgd, adamw": what --set optimizer=… may be in this plan, by the other settings */
 int64_t bytes_of_run(const Trainer *t);     /* of the plan; with several devices, of each */
 
 #endif

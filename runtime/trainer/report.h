@@ -42,7 +42,7 @@ typedef struct Turn_notes { /* trainer/turns.c: results of the turns of a step, 
 void note_turn(Turn_notes *notes, const Turn *u, const Step *s);
 Step noted_step(Turn_notes *notes); /* all of it; the next turn begins another */
 /* " (discriminator 0.6931, generator 0.7012) | norm 0.5, 0.4 | lr 1e-3, 2e-3"; " | norm 0.5 | lr 1e-3" without turns,
- * after losses by name, if there are several */
+ * after losses by name, if there are several, and before " | noise scale 132" */
 char *turns_text(const Turn_notes *notes);
 char *turns_member(const Turn_notes *notes); /* of metrics.jsonl: `turns`, or losses by name, lr and grad_norm */
 

@@ -27,6 +27,7 @@ void warn_of_spike(Report *r, int64_t done, double loss)
     r->next_warning = done + APART;
     report_text(r,
                 "step %lld: the loss jumped to %.4f, %.0f standard deviations above its mean of %.4f; if that lasts, "
-                "lower the learning rate (--set lr=%g) or clip gradients (--set clip=1)",
-                (long long)done, loss, score, mean, r->t->recipe.lr / 2);
+                "lower the learning rate (--set lr=%g)%s",
+                (long long)done, loss, score, mean, r->t->recipe.lr / 2,
+                r->t->recipe.clip > 0 ? "" : " or clip gradients (--set clip=1)");
 }

@@ -113,6 +113,15 @@ static void tell_others(const Trainer *t)
              t->model->direction.name);
 }
 
+static void tell_late_growth(const Trainer *t)
+{
+    int64_t from, count;
+    if (growth_ends_early(t->model, t->recipe.steps, &from, &count))
+        note("accumulate_at has %lld micro-batches from step %lld on, and this run ends with step %lld: it never has "
+             "so many; give more --steps, or build with earlier steps in the description",
+             (long long)count, (long long)from, (long long)t->recipe.steps);
+}
+
 static void check_steps(const Training *r)
 {
     const Lathe_recipe *recipe = &r->t->recipe;
@@ -127,6 +136,7 @@ static void check_steps(const Training *r)
         note("final_lr=%g is above lr=%g: the learning rate rises; --set final_lr=N with a smaller N", recipe->final_lr,
              recipe->lr);
     tell_others(r->t);
+    tell_late_growth(r->t);
     if (r->at.step > r->t->recipe.steps)
         fail(EXIT_USAGE, NULL, "--steps %lld: the checkpoint %s has done %lld steps already; give more",
              (long long)r->t->recipe.steps, r->checkpoint, (long long)r->at.step);

@@ -10,6 +10,7 @@
 #include "interface/lathe_model.h"
 #include "math/engine.h"
 #include "model/gguf.h"
+#include "step/direction.h"
 #include "step/optim.h"
 #include "step/state.h"
 #include "token/tokenizer.h"
@@ -113,6 +114,9 @@ static json_t *evaluation_json(const Progress *p, const Lathe_recipe *r)
     return all;
 }
 
+/* "optim.muon": the optimizer written in Lua that updates parameters; NULL: there is none, or turns have theirs. */
+static const char *directing(const Lathe_model *m) { return m->directed_elements ? m->direction.name : NULL; }
+
 json_t *state_json(const Trainer *t, Data *d, const Progress *p)
 {
     const Lathe_model *m = t->model;
@@ -123,6 +127,7 @@ json_t *state_json(const Trainer *t, Data *d, const Progress *p)
     put_json(all, "schedule",
              json_pack("{s:I, s:f}", "steps", (json_int_t)t->recipe.steps, "next_lr", rate_at(&t->recipe, p->step)));
     put_json(all, "recipe", recipe_json(&t->recipe));
+    if (directing(m)) put_json(all, "direction", word_json(directing(m)));
     if (m->turns) put_json(all, "turns", turns_json(t));
     if (teacher_json(t)) put_json(all, "teacher", teacher_json(t));
     put_json(all, "data", data_json(t, d, items_before(d, p->step)));
@@ -216,10 +221,37 @@ static void tell_other_split(const Trainer *t, const json_t *theirs)
         note("%s is %s as given; it was %s in training: rows that were trained on may be evaluated", name, own, their);
 }
 
+/* By which the checkpoint was trained: those before `direction` was noted have the file of its states. */
+static char *saved_direction(const State *s)
+{
+    const json_t *name = json_object_get(s->all, "direction");
+    if (json_is_string(name)) return word_of_json(name);
+    const json_t *states = json_object_get(json_object_get(s->all, "files"), "directions.safetensors");
+    return states ? text_of("an optimizer written in Lua") : NULL;
+}
+
+/* An optimizer written in Lua keeps other states than any other; --set does not change it. */
+static void compare_directions(const Trainer *t, const State *s)
+{
+    const char *own = directing(t->model), *recipe = optimizer_word(t->recipe.optimizer);
+    char *theirs = saved_direction(s);
+    const bool named = theirs && json_object_get(s->all, "direction");
+    if (t->model->turns || json_object_get(s->all, "turns") || (!own && !theirs)) return;
+    if (own && theirs && (!named || strcmp(own, theirs) == 0)) return free(theirs);
+    if (own && !theirs && !model_directs(t->model)) return; /* it keeps nothing, and the checkpoint may be older */
+    if (!theirs) theirs = split_value(json_object_get(json_object_get(s->all, "recipe"), "optimizer"));
+    fail(EXIT_DATA, s->path,
+         "expected a run of %s, which this trainer was built with, found one of %s, and neither goes on with what the "
+         "other keeps; resume it with a trainer of its own optimizer (in the description's train table), or start a "
+         "new run from its weights: --init %s",
+         own ? own : recipe, theirs, folder_of(s->path));
+}
+
 void resume_settings(Trainer *t, const State *s)
 {
     int64_t seed = whole_member(s, s->all, "seed", 0);
     refuse_other_split(t, json_object_get(s->all, "recipe"));
+    compare_directions(t, s);
     take_recipe(t, json_object_get(s->all, "recipe"));
     compare_turns(t, json_object_get(s->all, "turns"), s->path);
     if (seed > INT32_MAX) fail(EXIT_DATA, s->path, "expected a seed below 2147483648; the file is damaged");

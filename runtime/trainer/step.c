@@ -108,6 +108,16 @@ char *divergence_text(const Step *s, const char *turn)
     return text_of("expected a finite loss%s%s, found loss %g and gradient norm %g", of, name, s->loss, s->norm);
 }
 
+/* set: --set changes it. */
+static char *warmup_remedy(const Lathe_recipe *r, bool set)
+{
+    const char *how = set ? " (--set warmup=N)" : "";
+    if (r->warmup > 0) return text_of("a warm-up longer than %lld steps%s", (long long)r->warmup, how);
+    if (r->schedule == LATHE_ONE_CYCLE)
+        return text_of("a warm_fraction above %g%s", r->warm_fraction, set ? " (--set warm_fraction=X)" : "");
+    return text_of("a warm-up%s", how);
+}
+
 char *divergence_remedy(const Lathe_recipe *recipe, const Step *s, const char *turn)
 {
     const char *narrow = s->loss_scale.scale > 0 ? "; fp16 ends at 65504, --precision bf16 has fp32's range" : "";
@@ -115,12 +125,15 @@ char *divergence_remedy(const Lathe_recipe *recipe, const Step *s, const char *t
         return text_of("No update was made before it, so the data, the initial parameters or an operation is the "
                        "cause, not the learning rate%s",
                        narrow);
-    if (turn)
-        return text_of("Try a lower learning rate for it in the description (it is %g here), a warm-up or clipping%s",
-                       s->rate, narrow);
-    return text_of("Try a lower learning rate (--set lr=%g), a longer warm-up (--set warmup=N) or clipping (--set "
-                   "clip=1)%s",
-                   recipe->lr / 10, narrow);
+    char *rate = turn ? text_of("a lower learning rate for it in the description (it is %g here)", s->rate)
+                      : text_of("a lower learning rate (--set lr=%g)", recipe->lr / 10);
+    char *warmup = warmup_remedy(recipe, !turn), *clip = text_of("clipping%s", turn ? "" : " (--set clip=1)");
+    char *all = recipe->clip > 0 ? text_of("Try %s or %s%s", rate, warmup, narrow)
+                                 : text_of("Try %s, %s or %s%s", rate, warmup, clip, narrow);
+    free(rate);
+    free(warmup);
+    free(clip);
+    return all;
 }
 
 /* The number of losses by name that a step reports. */
@@ -231,6 +244,7 @@ void add_to_step(Step *all, const Step *s)
     all->rate = s->rate;
     all->parts = s->parts;
     memcpy(all->part, s->part, sizeof all->part);
+    all->batch = s->batch;
     all->measures_noise = s->measures_noise;
     all->noise_scale = s->noise_scale;
     all->data += s->data;

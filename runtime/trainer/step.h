@@ -18,6 +18,7 @@ typedef struct Step { /* results of an optimizer step, or of a turn of it */
     int turn;       /* its number */
     int parts;      /* number of losses by name, and these; on several GPUs none */
     double part[LATHE_LOSSES];
+    int64_t batch;  /* its rows, where batches grow; else 0 */
     bool measures_noise; /* then: the mean of the squared norms of its parts' gradients, and what finish_turn() makes of it */
     double part_squares, noise_scale;
     bool skipped; /* gradients overflowed fp16: parameters are unchanged, and the next loss scale is smaller */
@@ -38,6 +39,6 @@ void add_to_step(Step *all, const Step *s); /* losses add up, norms as those of 
 Turn *wanted_turn(const Trainer *t, Step_turns *turns); /* trainer/turns.c: of --turn; the first */
 bool has_diverged(const Step *s);
 char *divergence_text(const Step *s, const char *turn); /* what was expected and found; turn: its name, or NULL */
-char *divergence_remedy(const Lathe_recipe *recipe, const Step *s, const char *turn); /* what may help: before the first update no rate is to blame */
+char *divergence_remedy(const Lathe_recipe *recipe, const Step *s, const char *turn); /* what may help and is not done yet: before the first update no rate is to blame */
 
 #endif

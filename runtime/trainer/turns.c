@@ -62,22 +62,34 @@ static char *numbers_text(const Turn_notes *notes, double of(const Turn_notes *,
     return all;
 }
 
+/* " | noise scale 132", in rows; "" while it is not known */
+static char *noise_text(const Step *s)
+{
+    if (!s->measures_noise || !isfinite(s->noise_scale)) return text_of("%s", "");
+    return text_of(s->noise_scale < 100 ? " | noise scale %.3g" : " | noise scale %.0f", s->noise_scale);
+}
+
 char *turns_text(const Turn_notes *notes)
 {
     char *losses = named_losses(notes), *norms = numbers_text(notes, norm_of, false);
-    char *rates = numbers_text(notes, rate_of, true), *all = text_of("%s%s%s", losses, norms, rates);
+    char *rates = numbers_text(notes, rate_of, true), *noise = noise_text(&notes->step);
+    char *all = text_of("%s%s%s%s", losses, norms, rates, noise);
     free(losses);
     free(norms);
     free(rates);
+    free(noise);
     return all;
 }
 
-/* ,"noise_scale":120; null: it is not known yet */
-static char *noise_member(const Step *s)
+/* ,"batch":16,"noise_scale":120; null: it is not known yet */
+static char *batch_members(const Step *s)
 {
-    if (!s->measures_noise) return text_of("%s", "");
-    return isfinite(s->noise_scale) ? text_of(",\"noise_scale\":%.9g", s->noise_scale)
-                                    : text_of("%s", ",\"noise_scale\":null");
+    char *batch = s->batch ? text_of(",\"batch\":%lld", (long long)s->batch) : text_of("%s", "");
+    if (!s->measures_noise) return batch;
+    char *all = isfinite(s->noise_scale) ? text_of("%s,\"noise_scale\":%.9g", batch, s->noise_scale)
+                                         : text_of("%s,\"noise_scale\":null", batch);
+    free(batch);
+    return all;
 }
 
 /* Of a step without turns: ,"encoder":4.1,"lr":0.001,"grad_norm":0.5 */
@@ -89,10 +101,10 @@ static char *step_members(const Turn_notes *notes)
         free(all);
         all = more;
     }
-    char *noise = noise_member(&notes->step);
-    char *closed = text_of("%s,\"lr\":%.9g,\"grad_norm\":%.9g%s", all, notes->step.rate, notes->step.norm, noise);
+    char *batch = batch_members(&notes->step);
+    char *closed = text_of("%s,\"lr\":%.9g,\"grad_norm\":%.9g%s", all, notes->step.rate, notes->step.norm, batch);
     free(all);
-    free(noise);
+    free(batch);
     return closed;
 }
 

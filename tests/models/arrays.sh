@@ -2,6 +2,7 @@
 # any threads and on resuming; predictions in every format are the outputs of the model; what does not fit is told.
 set -eu
 . tests/models/common
+. tests/npy
 must "$LATHE" build tests/models/digits.lua -o "$TMP/built"
 must "$LATHE" check models/vit.lua
 ! grep warning "$TMP/said" || tell "rows of a batch are apart in an image's tokens"
@@ -12,22 +13,15 @@ trainer="$TMP/built/trainer"
 top=$PWD
 cd "$TMP"
 
-# npy FILE DESCR SHAPE OCTAL…: an array of NumPy
-npy() {
-    file=$1
-    printf "\223NUMPY\1\0\166\0%-117s\n" "{'descr': '$2', 'fortran_order': False, 'shape': $3, }" >"$file"
-    shift 3
-    printf "$*" >>"$file"
-}
 # 83 pictures of 6 x 6 bytes whose class shows in a quarter, classes 0 … 3, weights 1 as bytes.
 pictures=$(awk 'BEGIN { for (r = 0; r < 83; r++) { c = (r * 7) % 4; for (i = 0; i < 36; i++) {
     q = 2 * (i >= 18) + (i % 6 >= 3); printf "\\%03o", (q == c ? 5 : 0) + (r * 31 + i * 17) % 4 } } }')
 classes=$(awk 'BEGIN { for (r = 0; r < 83; r++) printf "\\%03o", (r * 7) % 4 }')
 ones=$(awk 'BEGIN { for (r = 0; r < 83; r++) printf "\\001" }')
 mkdir folder bad
-npy folder/image.npy '|u1' '(83, 6, 6)' "$pictures"
-npy folder/label.npy '|u1' '(83,)' "$classes"
-npy folder/weight.npy '|u1' '(83,)' "$ones"
+npy_of folder/image.npy '|u1' '(83, 6, 6)' "$pictures"
+npy_of folder/label.npy '|u1' '(83,)' "$classes"
+npy_of folder/weight.npy '|u1' '(83,)' "$ones"
 printf "\\0\\0\\010\\003\\0\\0\\0\\123\\0\\0\\0\\006\\0\\0\\0\\006$pictures" | gzip >train-images-ubyte.gz
 
 must "$trainer" train --data folder --out run --threads 1
@@ -78,7 +72,7 @@ sed 's/^\([0-9]*\),[0-9]*,/\1,unknown,/' t.csv >odd.csv
 for file in t new odd; do must "$TMP/mlp/trainer" predict --data $file.csv --weights table --out $file.out.csv; done
 cmp t.out.csv new.out.csv && cmp t.out.csv odd.out.csv || tell "predictions depend on the target"
 awk -F , 'NR > 1 && $1 != (NR - 2) % 3 { exit 1 }' new.out.csv || tell "the classes of the table"
-npy x.npy '|u1' '(83, 4)' "$(awk 'BEGIN { for (r = 0; r < 83; r++) printf "\\%03o\\%03o\\%03o\\000", r % 3, r % 5, 3 - r % 3 }')"
+npy_of x.npy '|u1' '(83, 4)' "$(awk 'BEGIN { for (r = 0; r < 83; r++) printf "\\%03o\\%03o\\%03o\\000", r % 3, r % 5, 3 - r % 3 }')"
 must "$TMP/mlp/trainer" predict --data x.npy --weights table --out x.csv
 awk -F , 'NR > 1 && $1 != (NR - 2) % 3 { exit 1 }' x.csv || tell "the classes of an array"
 
@@ -89,17 +83,17 @@ refuse 2 '--out folder/image.npy would replace the data' "$trainer" predict --da
 refuse 3 'there is no array for input weight f32 []; expected image f32 [6, 6, 1], weight f32 [], label i32 [] below 4' "$trainer" train --data folder/image.npy
 mkdir nameless && cp folder/image.npy nameless/arr_0.npy
 refuse 3 'expected image f32 [6, 6, 1], weight f32 [], label i32 [] below 4, found arr_0; numpy.savez(FILE, image=array, …) gives arrays their names' "$trainer" train --data nameless
-npy bad/label.npy '|u1' '(83,)' "$(printf %s "$classes" | sed 's/\\003/\\004/')"
+npy_of bad/label.npy '|u1' '(83,)' "$(printf %s "$classes" | sed 's/\\003/\\004/')"
 refuse 3 'bad/label.npy: row 1: error: input label: expected ids from 0 to 3, found 4' "$trainer" train --data folder/image.npy folder/weight.npy bad/label.npy
-npy bad/short.npy '|u1' '(82,)' "$(printf %s "$ones" | sed 's/\\001//')"
+npy_of bad/short.npy '|u1' '(82,)' "$(printf %s "$ones" | sed 's/\\001//')"
 refuse 3 'expected as many rows as input image has, 83, found 82' "$trainer" train --data folder/image.npy folder/label.npy weight=bad/short.npy
-npy bad/turned.npy '|u1' '(83, 4, 9)' "$pictures"
+npy_of bad/turned.npy '|u1' '(83, 4, 9)' "$pictures"
 refuse 3 'expected rows of image f32 [6, 6, 1], an array [rows, …], found [83, 4, 9]' "$trainer" train --data folder/label.npy folder/weight.npy image=bad/turned.npy
-npy bad/first.npy '|u1' '(83, 3, 4, 4)' "$(awk 'BEGIN { for (r = 0; r < 249 * 16; r++) printf "\\001" }')"
+npy_of bad/first.npy '|u1' '(83, 3, 4, 4)' "$(awk 'BEGIN { for (r = 0; r < 249 * 16; r++) printf "\\001" }')"
 refuse 3 'expected rows of image f32 [4, 4, 3], an array [rows, …], found [83, 3, 4, 4]; channels come last here: in NumPy, a.transpose(0, 2, 3, 1)' "$TMP/vit/trainer" predict --data bad/first.npy --weights run
-npy bad/hot.npy '|u1' '(83, 4)' "$(awk 'BEGIN { for (r = 0; r < 83; r++) printf "\\001\\000\\000\\000" }')"
+npy_of bad/hot.npy '|u1' '(83, 4)' "$(awk 'BEGIN { for (r = 0; r < 83; r++) printf "\\001\\000\\000\\000" }')"
 refuse 3 "found [83, 4]; if its last axis is a one-hot of each id, NumPy's a.argmax(-1) makes ids" "$trainer" train --data folder/image.npy folder/weight.npy label=bad/hot.npy
-npy bad/weight.npy '<f2' '(83,)' "$(printf %s "$ones" | sed 's/\\001/\\000\\176/g')"
+npy_of bad/weight.npy '<f2' '(83,)' "$(printf %s "$ones" | sed 's/\\001/\\000\\176/g')"
 refuse 3 'bad/weight.npy: row 0: error: input weight: expected finite numbers, found nan' "$trainer" train --data folder/image.npy folder/label.npy bad/weight.npy
 refuse 3 'there is no input "picture"' "$trainer" train --data picture=folder/image.npy
 refuse 3 'its name has none of these endings' "$trainer" train --data p.csv
@@ -124,7 +118,7 @@ must "$varied" eval --data two --weights two-run --json
 mv said varied-eval
 must "$varied" eval --data two --weights two-run --json --set crop=centre --set flip=0 --set mixup=0
 cmp varied-eval said || tell "rows vary in evaluation"
-cp folder/label.npy floats && npy floats/image.npy '<i2' '(83, 6, 6)' "$(printf %s "$pictures" | sed 's/\\\([0-9]*\)/\\\1\\000/g')"
+cp folder/label.npy floats && npy_of floats/image.npy '<i2' '(83, 6, 6)' "$(printf %s "$pictures" | sed 's/\\\([0-9]*\)/\\\1\\000/g')"
 refuse 3 'floats/image.npy: error: input image: expected pixels as bytes, because pictures vary in training, found elements of another type; in NumPy, a.astype("uint8") of pixels that are 0 to 255, or train without that: --set flip=0' "$varied" train --data floats --out no
 must "$varied" train --data floats --out floats-run --set crop=centre --set flip=0 --steps 2
 refuse 2 'mixup and cutmix mix classes in pairs, but the loss of vit does not read both' "$TMP/vit/trainer" train --data two --out no --set mixup=0.2

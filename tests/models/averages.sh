@@ -2,6 +2,7 @@
 # killed and resumed ends with the bytes of the uninterrupted one; without the mean it goes on with what was trained.
 set -eu
 . tests/models/common
+. tests/npy
 . tests/models/killed
 awk 'BEGIN { for (i = 0; i < 4000; i++) { x = (x * 1103515245 + 12345) % 2147483648; printf "%s", substr("etaoin shrdlu", x % 13 + 1, 1) } }' >"$TMP/text"
 small="--config char --set layers=2 --set width=24 --set heads=2 --set seq=20 --set batch=4 --set lr=0.01 --set warmup=0"
@@ -60,10 +61,8 @@ done
 cmp "$TMP/bf16-0/checkpoints/step-9/trained.safetensors" "$TMP/bf16-3/checkpoints/step-9/trained.safetensors"
 # A mean that is nearly what is trained evaluates alike, whatever the turns' optimizers keep.
 mkdir "$TMP/folder"
-npy() { printf "\223NUMPY\1\0\166\0%-117s\n" "{'descr': '|u1', 'fortran_order': False, 'shape': $2, }" >"$1"; printf "$3" >>"$1"; }
-bytes() { awk -v n="$1" 'BEGIN { for (i = 0; i < n; i++) printf "\\%03o", (i * 31 + int(i / 7) * 5) % 4 }'; }
-npy "$TMP/folder/x.npy" '(90, 5)' "$(bytes 450)"
-npy "$TMP/folder/z.npy" '(90, 3)' "$(bytes 270)"
+npy "$TMP/folder/x.npy" '(90, 5)' "$(some_bytes 450)"
+npy "$TMP/folder/z.npy" '(90, 3)' "$(some_bytes 270)"
 must "$LATHE" build tests/models/turns.lua --set batch=8 --set steps=40 --set ema=0.000001 -o "$TMP/turns"
 for ema in 0 0.000001; do
     must "$TMP/turns/trainer" train --data "$TMP/folder" --set ema=$ema --out "$TMP/turns-$ema"

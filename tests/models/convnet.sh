@@ -2,14 +2,13 @@
 # with micro-batches too; its running statistics are in its checkpoints, and what is evaluated and predicted reads them.
 set -eu
 . tests/models/common
+. tests/npy
 . tests/models/killed
 must "$LATHE" build models/convnet.lua --set side=6 --set classes=4 --set scale=8.0 --set width=4 --set blocks=2 --set batch=16 \
     --set steps=60 --set lr=0.03 -o "$TMP/built"
 must "$LATHE" build tests/models/batchnorm.lua -o "$TMP/cut"
 cd "$TMP"
 
-# npy FILE SHAPE OCTAL…: an array of bytes
-npy() { printf "\223NUMPY\1\0\166\0%-117s\n" "{'descr': '|u1', 'fortran_order': False, 'shape': $2, }" >"$1"; printf "$3" >>"$1"; }
 # 83 pictures of 6 x 6 bytes whose class shows in a quarter, classes 0 … 3
 mkdir folder
 npy folder/image.npy '(83, 6, 6)' "$(awk 'BEGIN { for (r = 0; r < 83; r++) for (i = 0; i < 36; i++) {

@@ -2,6 +2,7 @@
 # uninterrupted run, byte for byte; micro-batches, adapters and parameters in 16 bits; what it cannot do is refused.
 set -eu
 . tests/models/common
+. tests/npy
 . tests/models/killed
 awk 'BEGIN { for (i = 0; i < 4000; i++) { x = (x * 1103515245 + 12345) % 2147483648; printf "%s", substr("etaoin shrdlu", x % 13 + 1, 1) } }' >"$TMP/text"
 small="--config char --set layers=2 --set width=24 --set heads=2 --set seq=20 --set batch=4 --set optimizer=muon"
@@ -25,7 +26,22 @@ must "$trainer" bench --steps 2
 # ---- a checkpoint of another optimizer has no momentum
 must "$LATHE" build models/gpt.lua --config char --set layers=2 --set width=24 --set heads=2 --set seq=20 --set batch=4 --set accumulate=2 -o "$TMP/adamw"
 must "$TMP/adamw/trainer" train --data "$TMP/text" --tokenizer chars --steps 3 --out "$TMP/other"
-refuse 3 'optimizer' "$trainer" train --resume --out "$TMP/other" --steps 5
+refuse 3 'expected a run of optim.muon, which this trainer was built with, found one of adamw' "$trainer" train --resume --out "$TMP/other" --steps 5
+refuse 3 'expected a run of adamw, which this trainer was built with, found one of optim.muon' "$TMP/adamw/trainer" train --resume --out "$TMP/whole" --steps 125
+
+# ---- which optimizers need no rebuild, and which do
+must "$TMP/adamw/trainer" info
+grep -q '^optimizers that have room here (--set optimizer=NAME): sgd, adamw, adam, lion, rmsprop$' "$TMP/said" || tell "info names other optimizers"
+refuse 2 'take one that fits (sgd, adamw, adam, lion, rmsprop) or rebuild' "$TMP/adamw/trainer" train --data "$TMP/text" --tokenizer chars --set optimizer=schedule_free --out "$TMP/free"
+
+# ---- the plan's lines have parts, which the categories count already
+# shellcheck disable=SC2086
+must "$LATHE" plan models/gpt.lua $small --set ema=0.9
+tr -d , <"$TMP/said" | awk '
+    /^memory of/ { match($0, /[0-9]+ bytes/); total = substr($0, RSTART) + 0 }
+    /^  [a-z]/ { sum += $2; of[$1] = $2; last = $1 } /^    [a-z]/ { part[last] += $(NF - 1); name[$1]++ } /^train:/ { exit }
+    END { exit !(sum == total && part["optimizer"] == of["optimizer"] && part["states"] == of["states"] && name["moments"] && name["mean"] && name["optim.muon"]) }' ||
+    tell "the parts of the plan are not what their category has"
 
 # ---- in turns: one turn of everything is what there is without turns; each of two has its own
 cat >"$TMP/turns.lua" <<'END'
@@ -49,7 +65,7 @@ return {
 }
 END
 mkdir "$TMP/arrays"
-{ printf "\223NUMPY\1\0\166\0%-117s\n" "{'descr': '|u1', 'fortran_order': False, 'shape': (90, 6), }"; printf "$(awk 'BEGIN { for (i = 0; i < 540; i++) printf "\\%03o", (i * 31 + int(i / 7) * 5) % 4 }')"; } >"$TMP/arrays/x.npy"
+npy "$TMP/arrays/x.npy" '(90, 6)' "$(some_bytes 540)"
 for turns in 0 1 2; do
     must "$LATHE" build "$TMP/turns.lua" --set turns=$turns -o "$TMP/turns$turns"
     must "$TMP/turns$turns/trainer" train --data "$TMP/arrays" --out "$TMP/run$turns" --save-every 15 --keep-last 0

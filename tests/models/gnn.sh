@@ -2,6 +2,7 @@
 # and what it is filled up with; it learns from padded graphs, to the same bits by any number of threads.
 set -eu
 . tests/models/common
+. tests/npy
 sizes="--set nodes=6 --set edges=10 --set node_kinds=4 --set edge_kinds=3 --set width=8 --set rounds=3 --set batch=8 --set steps=300 --set lr=0.01"
 # shellcheck disable=SC2086
 must "$LATHE" build models/gnn.lua $sizes -o "$TMP/built"
@@ -10,11 +11,6 @@ must "$LATHE" build models/gnn.lua $sizes --set classes=2 -o "$TMP/classes"
 trainer="$TMP/built/trainer"
 cd "$TMP"
 
-# npy FILE SHAPE: an array of bytes, whose numbers are on standard input
-npy() {
-    printf "\223NUMPY\1\0\166\0%-117s\n" "{'descr': '|u1', 'fortran_order': False, 'shape': $2, }" >"$1"
-    printf "$(awk '{ for (i = 1; i <= NF; i++) printf "\\%03o", $i }')" >>"$1"
-}
 # Rings of n nodes, n = 3 … 5, one node of which has a kind of its own, and a chord of another kind where n is 5.  The
 # target is n plus ten times that kind, the class whether there is a chord.  Renumbered: node i is node 5 - i, and edges come from the
 # last on; the places of no edge are between them, and have other ends.
@@ -38,11 +34,11 @@ graphs() {      # FOLDER RENUMBERED
                 print n + 10 * (special - 2) >folder "/target.txt"; print (n == 5) >folder "/class.txt"
             }
         }'
-    npy "$1/node.npy" '(60, 6)' <"$1/node.txt"
-    npy "$1/edge.npy" '(60, 10, 2)' <"$1/edge.txt"
-    npy "$1/edge_kind.npy" '(60, 10)' <"$1/edge_kind.txt"
-    npy "$1/target.npy" '(60,)' <"$1/target.txt"
-    npy "$1/class.npy" '(60,)' <"$1/class.txt"
+    npy "$1/node.npy" '(60, 6)' "$(octal_of <"$1/node.txt")"
+    npy "$1/edge.npy" '(60, 10, 2)' "$(octal_of <"$1/edge.txt")"
+    npy "$1/edge_kind.npy" '(60, 10)' "$(octal_of <"$1/edge_kind.txt")"
+    npy "$1/target.npy" '(60,)' "$(octal_of <"$1/target.txt")"
+    npy "$1/class.npy" '(60,)' "$(octal_of <"$1/class.txt")"
 }
 graphs plain 0
 graphs turned 1
@@ -61,5 +57,5 @@ must classes/trainer train --data plain/node.npy plain/edge.npy plain/edge_kind.
 must classes/trainer eval --out sorted --data plain/node.npy plain/edge.npy plain/edge_kind.npy target=plain/class.npy --json
 grep -q '"accuracy": *1\.0' said || tell "the classes are easy"
 
-sed '7s/.*/6 0/' plain/edge.txt | npy bad.npy '(60, 10, 2)'
+npy bad.npy '(60, 10, 2)' "$(sed '7s/.*/6 0/' plain/edge.txt | octal_of)"
 refuse 3 'bad.npy: row 0: error: input edge: expected ids from 0 to 5, found 6' "$trainer" predict --data plain/node.npy edge=bad.npy plain/edge_kind.npy --weights run

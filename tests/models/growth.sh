@@ -72,15 +72,25 @@ return {
 }
 END
 must "$LATHE" build "$TMP/sum.lua" -o "$TMP/sum"
-must "$TMP/sum/trainer" train --data "$TMP/table.csv" --out "$TMP/sum-run" --epochs 1
-grep -q 'batch: rows of a step: 6 at first, 12 after step 10, 24 after step 20' "$TMP/said" || tell "the growth is not told"
+must "$TMP/sum/trainer" train --data "$TMP/table.csv" --out "$TMP/sum-run" --epochs 1 --log csv,tensorboard
+grep -q '; 6 rows a step, 12 after step 10, 24 after step 20$' "$TMP/said" || tell "the growth is not told"
+grep -q 'note: accumulate_at' "$TMP/said" && tell "all numbers are reached"
 [ -d "$TMP/sum-run/checkpoints/step-30" ] || tell "an epoch of 420 rows is not 30 steps"
+for step in 1:6 10:6 11:12 20:12 21:24 30:24; do
+    grep -q "^{\"step\":${step%:*},\"split\":\"train\".*\"batch\":${step#*:},.*\"rows\":" "$TMP/sum-run/metrics.jsonl" || tell "step $step: its rows"
+done
+awk -F , 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "batch") k = i } $2 == "train" { print $k }' "$TMP/sum-run/metrics.csv" | sort -n | uniq -c >"$TMP/said"
+[ "$(tr -s ' \n' ' ' <"$TMP/said")" = ' 10 6 10 12 10 24 ' ] || tell "metrics.csv has other rows"
+grep -q train/batch "$TMP/sum-run"/events.out.* || tell "TensorBoard is told no rows"
+grep -q '"batch":' "$TMP/pieces/metrics.jsonl" && tell "a batch that does not grow is told"
 found=$(od -A n -t f4 -j $(($(wc -c <"$TMP/sum-run/model.safetensors") - 8)) "$TMP/sum-run/model.safetensors" | awk '{ print $1, $2 }')
 wanted=$(awk -F , 'NR > 1 { a -= $1; b -= $2 } END { print a, b }' "$TMP/table.csv")
 [ "$found" = "$wanted" ] || tell "the rows used add up to $found, and those of the data to $wanted"
 
 # ---- other commands
 must "$TMP/grown/trainer" train --data "$TMP/text" --dry-run
+must "$TMP/grown/trainer" train --data "$TMP/text" --dry-run --steps 80
+grep -q 'note: accumulate_at has 4 micro-batches from step 80 on, and this run ends with step 80: it never' "$TMP/said" || tell "a number is never reached"
 must "$TMP/grown/trainer" train --data "$TMP/text" --overfit --set warmup=0
 must "$TMP/grown/trainer" bench --steps 2
 must "$TMP/grown/trainer" info
@@ -96,18 +106,36 @@ cp "$TMP/said" "$TMP/small.graph"
 must "$LATHE" dump "$TMP/small.graph" --after lower
 
 # ---- refused
-refuse 2 'expected none, or STEP:NUMBER,…' "$LATHE" check "$TMP/small.lua" --set accumulate_at=0:1,1:
+refuse 2 'expected pairs STEP:NUMBER of whole numbers, such as 0:1,200:2,1000:8; or give none' "$LATHE" check "$TMP/small.lua" --set accumulate_at=0:1,1:
 refuse 1 'accumulate_at goes up to 2' "$LATHE" check "$TMP/small.lua" --set accumulate_at=0:1,5:2
 must "$LATHE" check "$TMP/small.lua" --set accumulate_at=none --set accumulate=7
 refuse 1 'small.lua:10: error: accumulate_at goes up to 4 micro-batches, and accumulate' "$LATHE" check "$TMP/small.lua" --set accumulate=8
 refuse 1 'accumulate_at goes up to 4' "$LATHE" check "$TMP/small.lua" --set accumulate=2
-for grow in 0:1,5:0,9:4 1:1,9:4 0:1,9:2,9:4 0:1,9:2,5:4 0:x 0 0:1,,9:4 4 0:1,9:4, -1:4; do
-    refuse 1 'small.lua:10: error: accumulate_at says how many micro-batches' "$LATHE" check "$TMP/small.lua" --set grow=$grow
-done
-sed 's/\[10\] = 2/[10] = 2.5/' "$TMP/sum.lua" >"$TMP/wrong.lua"
-refuse 1 'accumulate_at has whole numbers' "$LATHE" check "$TMP/wrong.lua"
-sed 's/accumulate_at = {.*} }/accumulate_at = 7 }/' "$TMP/sum.lua" >"$TMP/wrong.lua"
-refuse 1 'found 7' "$LATHE" check "$TMP/wrong.lua"
+wrong() { # FAULT LIST…: of a text, and with --set
+    fault=$1
+    shift
+    for grow in "$@"; do
+        refuse 1 "small.lua:10: error: accumulate_at = '$grow': $fault" "$LATHE" check "$TMP/small.lua" --set grow=$grow
+        refuse 2 "error: --set accumulate_at=$grow: $fault" "$LATHE" check "$TMP/small.lua" --set accumulate_at=$grow
+    done
+}
+wrong 'expected pairs STEP:NUMBER of whole numbers' 0:x 0 0:1,,9:4 4 0:1,9:4,
+wrong 'its first step must be 0, found 1; begin with the number of micro-batches that step 0 has' 1:1,9:4
+wrong 'its first step must be 0, found -1' -1:4
+wrong 'its steps must rise, found 9 after 9' 0:1,9:2,9:4
+wrong 'its steps must rise, found 5 after 9; give each step once' 0:1,9:2,5:4
+wrong 'a step has one micro-batch or more, found 0 from step 5 on' 0:1,5:0,9:4
+refuse 2 ',16:4: it may have 16 numbers, found more; leave some out' "$LATHE" check "$TMP/small.lua" --set accumulate_at=$(seq -s : 0 16 | sed 's/:/:1,/g'):4
+table() { # FAULT VALUE: a list in Lua
+    sed "s/accumulate_at = {.*} }/accumulate_at = $2 }/" "$TMP/sum.lua" >"$TMP/wrong.lua"
+    refuse 1 "wrong.lua:8: error: accumulate_at: $1" "$LATHE" check "$TMP/wrong.lua"
+}
+table 'expected a whole number as the number of micro-batches, found 2.5' '{ [0] = 1, [10] = 2.5 }'
+table "expected a whole number as the number of a step, found 'late'" '{ [0] = 1, late = 4 }'
+table 'expected a table of steps and their numbers of micro-batches, { [0] = 1, [200] = 2, [1000] = 8 }, found 7' 7
+table 'expected the number of micro-batches from step 0 on, { [0] = 1, … }, found an empty table' '{}'
+table 'its first step must be 0, found 1' '{ 1, 2, 4 }'
+table 'a step has one micro-batch or more, found -2 from step 5 on' '{ [0] = 1, [5] = -2, [9] = 4 }'
 sed 's/accumulate = c.accumulate/accumulate = 4, accumulate_at = "0:1,9:4"/; s/carry = false/carry = true/' models/char_rnn.lua >"$TMP/carried.lua"
 sed 's/accumulate = c.accumulate/accumulate = 4, accumulate_at = "0:1,9:4"/' tests/models/turns.lua >"$TMP/turns.lua"
 refuse 1 'accumulate_at runs on the processor only' "$LATHE" check "$TMP/small.lua" --target cuda

@@ -40,11 +40,14 @@ for options in '' '--precision fp16' '--set batch=4 --set accumulate=2'; do
     near "$TMP/linear-run"
     rm -rf "$TMP/linear-run.first" && cp -r "$TMP/linear-run" "$TMP/linear-run.first" && rm -rf "$TMP/linear-run"
 done
+told=$(sed -n 's/.*| noise scale \([0-9.]*\) |.*/\1/p' "$TMP/said" | tail -n 1)
+sed -n 's/^{"step":1000,.*"noise_scale":\([0-9.]*\).*/\1/p' "$TMP/linear-run.first/metrics.jsonl" |
+    awk -v told="$told" '{ off = told / $1 - 1 } END { exit !(NR == 1 && off < 0.006 && off > -0.006) }' || tell "the progress line has $told as the noise scale"
 head -n 1 "$TMP"/linear-run.first/metrics.csv | grep -q noise_scale || tell "metrics.csv has no noise_scale"
 
 # ---- a gpt, killed and resumed, with other numbers of threads
 awk 'BEGIN { for (i = 0; i < 4000; i++) { x = (x * 1103515245 + 12345) % 2147483648; printf "%s", substr("etaoin shrdlu", x % 13 + 1, 1) } }' >"$TMP/text"
-small="--config char --set layers=2 --set width=24 --set heads=2 --set seq=20 --set batch=2 --set accumulate=3 --set noise_scale=1"
+small="--config char --set layers=2 --set width=24 --set heads=2 --set seq=20 --set batch=2 --set accumulate=3 --set noise_scale=true"
 # shellcheck disable=SC2086
 must "$LATHE" build models/gpt.lua $small -o "$TMP/gpt"
 must "$TMP/gpt/trainer" profile --json --steps 1
@@ -56,7 +59,10 @@ must "$trainer" train $start --out "$TMP/whole" --threads 1
 killed_and_resumed
 grep -c '"noise_scale":[0-9]' "$TMP/whole/metrics.jsonl" | awk '{ exit !($1 > 100) }' || tell "the noise scale is not known"
 
-# ---- refused
+# ---- refused; a flag is true or false wherever it is given
+refuse 2 'noise_scale must be true or false (or 1 or 0)' "$LATHE" check "$TMP/linear.lua" --set noise_scale=yes
+refuse 2 'noise_scale is fixed when built' "$trainer" train --data "$TMP/text" --set noise_scale=false
+refuse 2 'nesterov=2: expected true or false, or 1 or 0' "$trainer" train --data "$TMP/text" --set nesterov=2
 refuse 1 'linear.lua:8: error: noise_scale compares the gradients of micro-batches' "$LATHE" check "$TMP/linear.lua" --set accumulate=1
 refuse 1 'noise_scale is measured on the processor only' "$LATHE" check "$TMP/linear.lua" --target cuda
 refuse 1 'noise_scale is for descriptions without turns' "$LATHE" check tests/models/turns.lua --set batch=4 --set accumulate=3 --set noise_scale=1

@@ -2,6 +2,7 @@
 # statistics of the training part alone; equal rows on both sides are told, and another split on resuming is refused.
 set -eu
 . tests/models/common
+. tests/npy
 top=$PWD
 case $LATHE in /*) ;; *) LATHE=$PWD/$LATHE ;; esac
 must "$LATHE" build tests/models/digits.lua --set image=1 --set classes=7 -o "$TMP/digits"
@@ -117,18 +118,12 @@ must mlp/trainer predict --data m-new.csv --weights m --out without.csv
 cmp with.csv without.csv || tell "predictions depend on the group"
 
 # Arrays: a group is an array of its own, which is no input.
-npy() {
-    file=$1
-    printf '\223NUMPY\1\0\166\0%-117s\n' "{'descr': '$2', 'fortran_order': False, 'shape': $3, }" >"$file"
-    shift 3
-    printf "$*" >>"$file"
-}
 bytes() { awk "BEGIN { for (r = 0; r < 83; r++) printf \"\\\\%03o\", $1 }"; }
 mkdir arrays
-npy arrays/image.npy '|u1' '(83,)' "$(bytes 'r % 17')"
-npy arrays/label.npy '|u1' '(83,)' "$(bytes 'r % 7')"
-npy arrays/weight.npy '|u1' '(83,)' "$(bytes 1)"
-npy arrays/person.npy '|u1' '(83,)' "$(bytes 'r % 7 % 3')"
+npy_of arrays/image.npy '|u1' '(83,)' "$(bytes 'r % 17')"
+npy_of arrays/label.npy '|u1' '(83,)' "$(bytes 'r % 7')"
+npy_of arrays/weight.npy '|u1' '(83,)' "$(bytes 1)"
+npy_of arrays/person.npy '|u1' '(83,)' "$(bytes 'r % 7 % 3')"
 for by in last hash stratified "group --set group=person" "group --set group=label"; do
     # shellcheck disable=SC2086
     must digits/trainer train --data arrays --out d --set split=$by --fold 2/3 --steps 8

@@ -3,6 +3,7 @@
 # step; what turns cannot do is refused.
 set -eu
 . tests/models/common
+. tests/npy
 . tests/models/killed
 must "$LATHE" build tests/models/turns.lua --set normal=true --set drawn=true --set batch=8 --set steps=40 -o "$TMP/whole_batch"
 must "$LATHE" build tests/models/turns.lua --set normal=true --set drawn=true --set batch=4 --set accumulate=2 --set steps=40 -o "$TMP/cut"
@@ -13,14 +14,11 @@ must "$LATHE" check tests/models/turns.lua --precision bf16
 cp tests/models/turns.lua "$TMP/turns.lua"
 cd "$TMP"
 
-# npy FILE SHAPE OCTAL…: an array of bytes
-npy() { printf "\223NUMPY\1\0\166\0%-117s\n" "{'descr': '|u1', 'fortran_order': False, 'shape': $2, }" >"$1"; printf "$3" >>"$1"; }
-bytes() { awk -v n="$1" 'BEGIN { for (i = 0; i < n; i++) printf "\\%03o", (i * 31 + int(i / 7) * 5) % 4 }'; }
 mkdir folder pictures
-npy folder/x.npy '(90, 5)' "$(bytes 450)"
-npy folder/z.npy '(90, 3)' "$(bytes 270)"
-npy pictures/image.npy '(40, 4, 4)' "$(bytes 640)"
-npy pictures/label.npy '(40,)' "$(bytes 40)"
+npy folder/x.npy '(90, 5)' "$(some_bytes 450)"
+npy folder/z.npy '(90, 3)' "$(some_bytes 270)"
+npy pictures/image.npy '(40, 4, 4)' "$(some_bytes 640)"
+npy pictures/label.npy '(40,)' "$(some_bytes 40)"
 
 for name in whole_batch cut; do
     trainer=$TMP/$name/trainer steps=40 kills=2 start="--data folder --steps 40 --save-every 7"

@@ -2,26 +2,22 @@
 # same bits by any number of threads.
 set -eu
 . tests/models/common
+. tests/npy
 must "$LATHE" build models/unet.lua --set side=8 --set scale=4.0 --set width=8 --set depth=2 --set batch=8 --set steps=300 --set lr=0.01 --set dropout=0 -o "$TMP/classes"
 must "$LATHE" build models/unet.lua --set side=8 --set scale=8.0 --set width=4 --set depth=1 --set batch=8 --set classes=0 --set steps=200 --set lr=0.01 --set dropout=0 -o "$TMP/images"
 refuse 1 'side must be a multiple of 2^depth' "$LATHE" check models/unet.lua --set side=12
 cd "$TMP"
 
-# npy FILE: 60 x 8 x 8 bytes from standard input
-npy() {
-    printf "\223NUMPY\1\0\166\0%-117s\n" "{'descr': '|u1', 'fortran_order': False, 'shape': (60, 8, 8), }" >"$1"
-    printf "$(awk '{ printf "\\%03o", $1 }')" >>"$1"
-}
 # A bright square of 3 x 3 somewhere: the class of a pixel is whether it is in it (1), or in its middle (2).  The noise is
 # a number from 0 to 3 at each pixel.
 pixels() { awk -v "what=$1" 'BEGIN { for (r = 0; r < 60; r++) for (y = 0; y < 8; y++) for (x = 0; x < 8; x++) {
     a = y - 1 - r % 6; b = x - 1 - (r * 5 + int(r / 6)) % 6
     inside = a * a <= 1 && b * b <= 1; noise = (r * 31 + y * 17 + x * 7 + x * y * 5) % 4
     print what == "map" ? inside + (a == 0 && b == 0) : what == "clean" ? 4 * inside : 4 * inside + (what == "noisy" ? noise : 0) } }'; }
-pixels image | npy image.npy
-pixels map | npy map.npy
-pixels noisy | npy noisy.npy
-pixels clean | npy clean.npy
+npy image.npy '(60, 8, 8)' "$(pixels image | octal_of)"
+npy map.npy '(60, 8, 8)' "$(pixels map | octal_of)"
+npy noisy.npy '(60, 8, 8)' "$(pixels noisy | octal_of)"
+npy clean.npy '(60, 8, 8)' "$(pixels clean | octal_of)"
 
 must classes/trainer train --data image.npy map.npy --out run --threads 1
 must classes/trainer train --data image.npy map.npy --out other --threads 2

@@ -2,6 +2,7 @@
 # and distortion; images come back, and are drawn by `generate`, others for each sample and the same for the same seed.
 set -eu
 . tests/models/common
+. tests/npy
 must "$LATHE" build models/vae.lua --set side=4 --set scale=1.0 --set latent=4 --set hidden=16 --set batch=16 --set steps=400 --set lr=0.01 -o "$TMP/bernoulli"
 must "$LATHE" build models/vae.lua --set side=4 --set scale=1.0 --set latent=4 --set hidden=16 --set batch=16 --set steps=400 --set lr=0.01 \
     --set pixels=gaussian --set least_var=0.01 -o "$TMP/gaussian"
@@ -9,9 +10,8 @@ refuse 1 'pixels must be "bernoulli" or "gaussian"' "$LATHE" check models/vae.lu
 cd "$TMP"
 
 # 90 images of 4 x 4 bits: one of the rows, or one of the columns, is 1.
-printf "\223NUMPY\1\0\166\0%-117s\n" "{'descr': '|u1', 'fortran_order': False, 'shape': (90, 4, 4), }" >image.npy
-printf "$(awk 'BEGIN { for (r = 0; r < 90; r++) for (i = 0; i < 16; i++)
-    printf "\\%03o", (r % 2 ? int(i / 4) : i % 4) == int(r / 2) % 4 }')" >>image.npy
+npy image.npy '(90, 4, 4)' "$(awk 'BEGIN { for (r = 0; r < 90; r++) for (i = 0; i < 16; i++)
+    printf "\\%03o", (r % 2 ? int(i / 4) : i % 4) == int(r / 2) % 4 }')"
 
 for kind in bernoulli gaussian; do
     trainer="$TMP/$kind/trainer"

@@ -3,10 +3,9 @@
 # the runtime.
 set -eu
 . tests/sim/ranks
-awk 'BEGIN { for (i = 0; i < 720; i++) printf "\\%03o", (i * 31 + int(i / 7) * 5) % 4 }' >"$TMP/elements"
+. tests/npy
 mkdir "$TMP/arrays"
-# shellcheck disable=SC2059
-{ printf "\223NUMPY\1\0\166\0%-117s\n" "{'descr': '|u1', 'fortran_order': False, 'shape': (90, 8), }"; printf "$(cat "$TMP/elements")"; } >"$TMP/arrays/x.npy"
+npy "$TMP/arrays/x.npy" '(90, 8)' "$(some_bytes 720)"
 data="--data $TMP/arrays"
 usual='--set eval_every=4 --set warmup=2'
 
@@ -60,8 +59,7 @@ return {
 X
 data="--data $TMP/few"
 mkdir "$TMP/few"
-# shellcheck disable=SC2059
-{ printf "\223NUMPY\1\0\166\0%-117s\n" "{'descr': '|u1', 'fortran_order': False, 'shape': (90, 4), }"; printf "$(cut -c1-1440 "$TMP/elements")"; } >"$TMP/few/x.npy"
+npy "$TMP/few/x.npy" '(90, 4)' "$(some_bytes 360)"
 for rows in 12 4; do built small$rows "$TMP/small.lua" --set batch=$rows --precision fp64; done
 # shellcheck disable=SC2086
 {

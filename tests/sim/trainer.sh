@@ -1,11 +1,6 @@
 # trainer.sh: the trainer that `lathe build --target cuda` writes the source of, whole, in the simulator beside the CPU's of the same
 # model: losses of 20 steps, evaluations, what it writes; stopped and resumed to the same bytes; the plan's bytes and no other; what is
 # told of GPUs that will not do.  LATHE_LONG: more models.
-set -eu
-. tests/sim/libraries
-export LATHE_CACHE=off LATHE_CUDA_TUNE=off LATHE_CUDNN=none
-sh tests/sim/compile simulator "$TMP" || exit
-. tests/models/common
 . tests/sim/both
 
 cat compiler/*/*.c | head -c 20000 >"$TMP/text.txt"

@@ -1,49 +1,27 @@
 # turns.sh: a model that trains in turns (tests/models/turns.lua), by the trainer for a GPU in the simulator beside the CPU's: losses of
-# 20 steps, micro-batches, evaluations; with optimizers in Lua, too; resumed in the middle to the same bytes, with streams that get ahead of each other; the plan's
+# 20 steps, micro-batches, evaluations; with optimizers in Lua and a mean of the weights, too; resumed in the middle to the same bytes, with streams that get ahead of each other; the plan's
 # bytes and no other; bench and profile of each turn; a turn that diverges stops the updates of all; several GPUs are refused.
-set -eu
-. tests/sim/libraries
-export LATHE_CACHE=off LATHE_CUDA_TUNE=off LATHE_CUDNN=none
-sh tests/sim/compile simulator "$TMP" || exit
-tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
-must() { timeout 300 "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
-. tests/sim/same
+. tests/sim/both
+. tests/npy
 
-# npy FILE SHAPE ELEMENTS: an array of bytes
-npy() {
-    printf "\223NUMPY\1\0\166\0%-117s\n" "{'descr': '|u1', 'fortran_order': False, 'shape': $2, }" >"$1"
-    # shellcheck disable=SC2059
-    printf "$(awk -v n="$3" 'BEGIN { for (i = 0; i < n; i++) printf "\\%03o", (i * 31 + int(i / 7) * 5) % 4 }')" >>"$1"
-}
 mkdir "$TMP/data"
-npy "$TMP/data/x.npy" '(90, 5)' 450
-npy "$TMP/data/z.npy" '(90, 3)' 270
-
-# both NAME DESCRIPTION OPTIONS…
-both() {
-    name=$1
-    shift
-    must "$LATHE" build "$@" -o "$TMP/$name-cpu"
-    must "$LATHE" build "$@" --target cuda --source -o "$TMP/$name"
-    must sh tests/sim/compile trainer "$TMP" "$TMP/$name"
-    gpu=$TMP/$name/trainer
-}
+npy "$TMP/data/x.npy" '(90, 5)' "$(some_bytes 450)"
+npy "$TMP/data/z.npy" '(90, 3)' "$(some_bytes 270)"
 
 # in_turns NAME DESCRIPTION FILES…: those that its checkpoint has
 in_turns() {
-    both "$1" "$2" --set normal=true --set drawn=true --set batch=4 --set accumulate=2 --set steps=20
-    rm -rf "$TMP/a" "$TMP/b" "$TMP/c" "$TMP/d"
+    both "$1" "$2" $settings --set normal=true --set drawn=true --set batch=4 --set accumulate=2 --set steps=20
     shift 2
-    must "$TMP/$name-cpu/trainer" train --data "$TMP/data" --out "$TMP/a"
-    SIM_TAKEN=1 must "$gpu" train --data "$TMP/data" --out "$TMP/b" --save-every 7 --keep-last 0
+    must "$TMP/$name-cpu/trainer" train --data "$TMP/data" --out "$TMP/$name.a"
+    SIM_TAKEN=1 must "$gpu" train --data "$TMP/data" --out "$TMP/$name.b" --save-every 7 --keep-last 0
     planned=$(sed -n '1s/^[^:]*: \([0-9,]*\) bytes.*/\1/p' "$TMP/$name/plan.txt" | tr -d ,)
     grep -q "^sim: $planned bytes are taken" "$TMP/said" || tell "not the $planned bytes of the plan"
-    same "$TMP/a" "$TMP/b" 1e-4
-    SIM_EARLY=1 must "$gpu" train --resume="$TMP/b/checkpoints/step-7" --out "$TMP/c"
-    SIM_REFUSES=graph must "$gpu" train --data "$TMP/data" --out "$TMP/d"
+    same "$TMP/$name.a" "$TMP/$name.b" 1e-4
+    SIM_EARLY=1 must "$gpu" train --resume="$TMP/$name.b/checkpoints/step-7" --out "$TMP/$name.c"
+    SIM_REFUSES=graph must "$gpu" train --data "$TMP/data" --out "$TMP/$name.d"
     for file in "$@"; do
-        cmp "$TMP/b/checkpoints/step-20/$file.safetensors" "$TMP/c/checkpoints/step-20/$file.safetensors" || tell "resumed to other bytes"
-        cmp "$TMP/b/checkpoints/step-20/$file.safetensors" "$TMP/d/checkpoints/step-20/$file.safetensors" || tell "other bytes without graphs"
+        cmp "$TMP/$name.b/checkpoints/step-20/$file.safetensors" "$TMP/$name.c/checkpoints/step-20/$file.safetensors" || tell "resumed to other bytes"
+        cmp "$TMP/$name.b/checkpoints/step-20/$file.safetensors" "$TMP/$name.d/checkpoints/step-20/$file.safetensors" || tell "other bytes without graphs"
     done
     for turn in discriminator generator encoding; do
         must "$gpu" bench --turn $turn --steps 4
@@ -52,11 +30,15 @@ in_turns() {
     done
 }
 
+settings=
 in_turns turns tests/models/turns.lua model optimizer
 sed 's/optimizer = optim.sgd {.*nesterov = true }/optimizer = optim.muon { match = { "*up.weight", "*out.weight" }, others = optim.sgd { lr = 0.05, momentum = 0.9 } }/
     s/optimizer = optim.adamw { lr = 1e-2, decay = 0.1 }/optimizer = optim.lamb { lr = 1e-2, decay = 0.1 }/' tests/models/turns.lua >"$TMP/owns.lua"
-in_turns owns "$TMP/owns.lua" model optimizer directions
+settings='--set ema=0.9'
+in_turns owns "$TMP/owns.lua" model optimizer directions trained
 grep -q ' 1 .* direction  *optim.lamb' "$TMP/said" || tell "no row of the last turn's direction"
+for file in model trained; do kept $file 4 1e-4; done
+! cmp -s "$TMP/owns.b/checkpoints/step-20/trained.safetensors" "$TMP/owns.b/checkpoints/step-20/model.safetensors" || tell "the model is what was trained"
 
 # ---- the first turn overflows, and the others would not: nothing is updated any more, so the parameters that are kept are the CPU's
 awk '/name = "encoding"/ { next }

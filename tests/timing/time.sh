@@ -21,12 +21,18 @@ refuses() { # WORDS ARGUMENT…
 }
 refuses 'expected the --gpu whose times are predicted, a100-40, .*, rtx4090; found none' --time --target cuda
 refuses 'rtx4090; found t4' --time --target cuda --gpu t4
+refuses 'found h10-sxm; did you mean h100-sxm?' --time --target cuda --gpu h10-sxm
 refuses 'that is for --time --target cuda' --gpu h200 --target cuda
 refuses 'that is for --time --target cuda' --gpu h200 --time
 refuses 'for one GPU' --time --target cuda --gpu h200 --gpus 2
 "$LATHE" plan models/gpt.lua --config char --time --target cuda --gpu h200 >"$TMP/gpu" || wrong "--gpu h200"
 grep -q 'No GPU has confirmed these times' "$TMP/gpu" || wrong "nothing says that no GPU has confirmed it"
 grep -q 'H200 .* memory at 4800 GB/s, 50 MB of cache' "$TMP/gpu" || wrong "no rates of the GPU"
+# What bounds the step adds up to all of it.
+sed -n 's/^bound by .* of that time.*/&/p' "$TMP/gpu" | grep -o '[0-9]* %' | awk '{ all += $1 } END { exit !(NR >= 3 && all >= 98 && all <= 102) }' ||
+    wrong "what bounds a step: $(grep '^bound' "$TMP/gpu")"
+awk '$4 ~ /^[0-9]*$/ && $5 == "products" { sum += $2 } /^bound by products/ { for (i = 1; i < NF; i++) if ($i == "in") { told = $(i + 1); exit_ok = 1; break } }
+    END { exit !(exit_ok && told - sum < 1.5 && sum - told < 1.5) }' "$TMP/gpu" || wrong "products bound another share than their kernels have"
 grep -Eq ' %  +1  bytes     optimizer_step' "$TMP/gpu" || wrong "the update is missing"
 grep -Eq ' %  +1  [a-z]*  *inputs' "$TMP/gpu" || wrong "the inputs are missing"
 "$LATHE" plan models/gpt.lua --config char --time --target cuda --gpu h200 --json >"$TMP/json" || wrong "--gpu --json"

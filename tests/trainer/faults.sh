@@ -7,7 +7,10 @@ train="$toy train --data t.txt"
 
 export TOY_NAN_AT=30
 refuses 4 'step 31: expected a finite loss, found loss nan .*there is no checkpoint' $train --out a --eval-every 0
-says 'error: step 31 diverged.  Try a lower learning rate (--set lr=0.005)' err
+says 'error: step 31 diverged.  Try a lower learning rate (--set lr=0.005) or a warm-up longer than 5 steps (--set warmup=N).  To' err
+refuses 4 'or a warm-up (--set warmup=N).  To find' $train --out a --eval-every 0 --set warmup=0
+refuses 4 '(--set lr=0.005), a warm-up longer than 5 steps (--set warmup=N) or clipping (--set clip=1).  To find' $train --out a --eval-every 0 --set clip=0
+refuses 4 'or a warm_fraction above 0.3 (--set warm_fraction=X).  To' $train --out a --eval-every 0 --set warmup=0 --set schedule=one_cycle --set warm_fraction=0.3 --set start_div=25 --set final_div=1e4
 [ -e a/model.safetensors ] && wrong 'a diverged run saved its weights' || ok 'nothing saved'
 refuses 4 'the checkpoint of step 20 is in a/checkpoints/step-20' $train --out a --save-every 20
 [ "$(tail -n 1 a/metrics.jsonl | sed 's/:[0-9][0-9.]*\([,}]\)/:N\1/g')" = '{"step":N,"split":"train","loss":null,"lr":N,"grad_norm":N,"time":N}' ] &&

@@ -20,7 +20,7 @@ resumes() {
 # shellcheck disable=SC2086
 resumes --set optimizer=adamw --set schedule=one_cycle $cycle
 # shellcheck disable=SC2086
-resumes --set optimizer=sgd --set momentum=0.9 --set nesterov=1 --set schedule=one_cycle --set warmup=8 $cycle
+resumes --set optimizer=sgd --set momentum=0.9 --set nesterov=true --set schedule=one_cycle --set warmup=8 $cycle
 resumes --set optimizer=adam --set decay=0.1 --set schedule=inverse_sqrt
 resumes --set optimizer=rmsprop --set lr=0.01 --set decay=0.1 --set momentum=0.9 --set clip_weights=0.5
 resumes --set optimizer=lion --set lr=0.01 --set decay=0.1 --set schedule=step --set step_factor=0.5 --set milestones=9,12,20
