@@ -7,16 +7,7 @@
 #endif
 #ifndef RT_VECTOR_COMMON
 #define RT_VECTOR_COMMON
-#ifdef __AVX512F__
-enum { VECTOR_BYTES = 64 };
-#elif defined __FMA__
-enum { VECTOR_BYTES = 32 };
-#else
-enum { VECTOR_BYTES = 16 };
-#endif
-#if defined __AVX512F__ || defined __FMA__
-#include <immintrin.h>
-#endif
+#include "math/width.h"
 
 /* Into the second cache: what is read once then comes at the speed of memory.  The first waits for too few lines. */
 static INLINE void fetch(const void *p, int64_t bytes) { __builtin_prefetch((const char *)p + bytes, 0, 2); }
@@ -46,10 +37,24 @@ static INLINE NAME(Vector) NAME(fused)(NAME(Vector) a, NAME(Vector) b, NAME(Vect
     return (NAME(Vector))_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 #elif defined __FMA__
     return (NAME(Vector))_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#elif defined __aarch64__ && IS_FLOAT
+    return (NAME(Vector))vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#elif defined __aarch64__
+    return (NAME(Vector))vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
 #elif defined FP_FAST_FMAF
     for (int l = 0; l < NAME(WIDTH); l++) c[l] = NAME(fma)(a[l], b[l], c[l]);
     return c;
 #else
     return a * b + c; /* rounded twice: an fma in software takes fifty times as long */
+#endif
+}
+
+/* The same of one number. */
+static INLINE REAL NAME(fused_one)(REAL a, REAL b, REAL c)
+{
+#if defined __AVX512F__ || defined __FMA__ || defined FP_FAST_FMAF
+    return NAME(fma)(a, b, c);
+#else
+    return a * b + c;
 #endif
 }

@@ -1,0 +1,18 @@
+/* width.h: the bytes of a vector register, and the intrinsics of the processor. */
+#ifndef LATHE_MATH_WIDTH_H
+#define LATHE_MATH_WIDTH_H
+
+#ifdef __AVX512F__
+enum { VECTOR_BYTES = 64 };
+#elif defined __FMA__
+enum { VECTOR_BYTES = 32 };
+#else
+enum { VECTOR_BYTES = 16 };
+#endif
+#if defined __AVX512F__ || defined __FMA__
+#include <immintrin.h>
+#elif defined __aarch64__
+#include <arm_neon.h>
+#endif
+
+#endif
