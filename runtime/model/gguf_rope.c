@@ -273,7 +273,7 @@ double rope_amplitude(const json_t *rope, int64_t context)
     if (is_type(rope, "yarn")) return own > 0 ? own / yarn_amplitude(factor) : 1;
     if (!is_type(rope, "longrope") || own > 0) return own > 0 ? own : 1;
     if (!(factor > 0)) factor = (double)context / first;
-    return factor > 1 ? sqrt(1 + log(factor) / log(first)) : 1;
+    return factor > 1 ? sqrt(1 + log_f64(factor) / log_f64(first)) : 1;
 }
 
 const char *rope_misfit(const Architecture *a, const json_t *rope)
