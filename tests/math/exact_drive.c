@@ -1,5 +1,6 @@
-/* exact_drive.c: hashes of what the runtime computes, for tests/math/exact.sh, which compiles it with several compilers for
- * several processors.  Linked with step/schedule.c, text/sample.c, model/tables.c, data/mel.c and data/rate.c alone. */
+/* exact_drive.c: hashes of what the runtime computes, for tests/math/exact.sh, which compiles it with several compilers
+ * for several processors.  Linked with step/schedule.c, text/sample.c, model/tables.c, data/mel.c and data/rate.c
+ * alone. */
 #include "base/words.h"
 #include "data/mel.h"
 #include "math/quick.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARGUMENTS = 6000, STEPS = 500, VOCAB = 300, TOKENS = 50, SAMPLES = 4000, MELS = 20 };
+enum { ARGUMENTS = 3000, STEPS = 500, VOCAB = 300, TOKENS = 50, SAMPLES = 4000, MELS = 20 };
 
 /* What these files need of others that end the program or write messages. */
 _Noreturn void fail(int code, const char *place, const char *fmt, ...)
@@ -96,10 +97,22 @@ static void rates(void)
                                          LATHE_ONE_CYCLE,     LATHE_STEPPED, LATHE_INVERSE_SQRT};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         for (int warmup = 0; warmup < 20; warmup += 13) {
-            Lathe_recipe r = {.schedule = all[i], .lr = 3e-4, .final_lr = 1e-5, .warmup = warmup, .steps = STEPS,
-                              .warm_fraction = 0.3, .start_div = 25, .final_div = 1e4, .cycle_momentum = 1,
-                              .low_momentum = 0.85, .high_momentum = 0.95, .step_every = 7, .step_factor = 0.97,
-                              .optimizer = LATHE_ADAMW, .beta1 = 0.9, .cooldown = 50};
+            Lathe_recipe r = {.schedule = all[i],
+                              .lr = 3e-4,
+                              .final_lr = 1e-5,
+                              .warmup = warmup,
+                              .steps = STEPS,
+                              .warm_fraction = 0.3,
+                              .start_div = 25,
+                              .final_div = 1e4,
+                              .cycle_momentum = 1,
+                              .low_momentum = 0.85,
+                              .high_momentum = 0.95,
+                              .step_every = 7,
+                              .step_factor = 0.97,
+                              .optimizer = LATHE_ADAMW,
+                              .beta1 = 0.9,
+                              .cooldown = 50};
             for (int64_t s = 0; s < STEPS + 10; s++) add(rate_at(&r, s)), add(momentum_at(&r, s));
         }
     say_hash("rates");
@@ -141,7 +154,11 @@ static void sounds(void)
 {
     static double x[2 * SAMPLES];
     static float from[SAMPLES], out[MELS * SAMPLES];
-    Lathe_recipe r = {.sample_rate = 16000, .n_fft = 200, .hop_length = 80, .f_min = 20, .log_floor = 1e-10,
+    Lathe_recipe r = {.sample_rate = 16000,
+                      .n_fft = 200,
+                      .hop_length = 80,
+                      .f_min = 20,
+                      .log_floor = 1e-10,
                       .mel_scale = LATHE_MEL_HTK};
     for (int i = 0; i < SAMPLES; i++) from[i] = (float)argument(i & ~1) / 20;
     Rate *rate = open_rate(44100, 16000);
