@@ -386,6 +386,7 @@ void trace_sample(lua_State *L, int model, int c); /* if the description has one
 int print_to_stderr(lua_State *L);
 int set_metatable(lua_State *L);
 int sorted_pairs(lua_State *L);
+void give_arithmetic(lua_State *L);
 void open_sorted_keys(lua_State *L);
 
 /* front/kept.c */

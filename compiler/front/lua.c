@@ -318,6 +318,7 @@ lua_State *sandbox_open(Trace *trace, const Options *o)
     }
     for (int i = 0; i < o->sets.n; i++) trace->hash = hash_bytes(o->sets.at[i], strlen(o->sets.at[i]), trace->hash);
     if (o->config) trace->hash = hash_bytes(o->config, strlen(o->config), trace->hash);
+    give_arithmetic(L);
     protect_strings(L);
     open_sorted_keys(L);
     for (int i = 0; i < 3; i++) {

@@ -8,6 +8,7 @@
 #include "desc/target.h"
 #include "front/objective.h"
 #include "graph/rows.h"
+#include "runtime/math/double.h"
 
 #include <math.h>
 
@@ -51,7 +52,7 @@ static Node *number_of_gpus(Cut *c)
 /* n · parts^power */
 static Node *scaled_loss(Cut *c, Node *n, int power)
 {
-    if (power && c->parts) n = map2(OP_mul, n, filled(pow((double)c->parts->trip, power), n->dtype, n->shape));
+    if (power && c->parts) n = map2(OP_mul, n, filled(pow_f64((double)c->parts->trip, power), n->dtype, n->shape));
     if (!c->trace->desc->options->target->device) return n;
     for (int k = abs(power); k > 0; k--)
         n = map2(power > 0 ? OP_mul : OP_div, n, broadcast(number_of_gpus(c), n->shape));

@@ -1,6 +1,7 @@
 /* eval_element.c: the interpreter's arithmetic: one element of a map, one step of a reduction, rounding to a type.  I32
  * wraps around as in hardware. */
 #include "graph/eval.h"
+#include "runtime/math/double.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,17 +35,17 @@ static int64_t floor_mod(int64_t a, int64_t b) { return b == 0 ? a : a - floor_q
 /* The words of graph/ops.def; MAX and MIN pass NaNs on. */
 #define ABS(x)    ((x) < 0 ? -(x) : (x) + 0)
 #define SIGN(x)   ((x) > 0 ? 1 : (x) < 0 ? -1 : (x))
-#define EXP       exp
-#define EXPM1     expm1
-#define LOG       log
+#define EXP       exp_f64
+#define EXPM1     expm1_f64
+#define LOG       log_f64
 #define SQRT      sqrt
 #define RSQRT(x)  (1 / sqrt(x))
-#define SIN       sin
-#define COS       cos
-#define TANH      tanh
-#define ERF       erf
+#define SIN       sin_f64
+#define COS       cos_f64
+#define TANH      tanh_f64
+#define ERF       erf_f64
 #define FLOOR     floor
-#define POW       pow
+#define POW       pow_f64
 #define MAX(x, y) ((x) >= (y) || (x) != (x) ? (x) : (y))
 #define MIN(x, y) ((x) <= (y) || (x) != (x) ? (x) : (y))
 #define IDIV      floor_quotient

@@ -2,6 +2,7 @@
  * facts; and what files of ops share.  ops/NAME.c has the other ops. */
 #include "graph/rows_ops.h"
 #include "graph/parts.h"
+#include "runtime/math/double.h"
 
 #include <math.h>
 
@@ -238,7 +239,7 @@ Row_fact row_reshaped(const Rows *r, const Row_pair *p, Row_fact f, Shape old, S
 /* The power with x = 2^power, or 99. */
 static int doublings(double x)
 {
-    double power = log2(fabs(x));
+    double power = log2_f64(fabs(x));
     return x > 0 && fabs(power - round(power)) < 1e-9 ? (int)lround(power) : 99;
 }
 

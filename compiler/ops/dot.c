@@ -1,5 +1,6 @@
 /* dot.c: contraction of two tensors over any axes, with any shared (batch) axes; and what it may end with. */
 #include "ops/parts.h"
+#include "runtime/math/double.h"
 
 #include <math.h>
 #include <string.h>
@@ -173,11 +174,11 @@ static int64_t *box_offsets(Shape x, const int *axes, int n, int64_t *count)
 static double inside_gelu(double x) { return 0.7978845608028654 * (x + 0.044715 * x * x * x); }
 static double slope_inside(double x) { return 0.7978845608028654 * (1 + 3 * 0.044715 * x * x); }
 
-static double gelu(double x) { return 0.5 * x * (1 + tanh(inside_gelu(x))); }
+static double gelu(double x) { return 0.5 * x * (1 + tanh_f64(inside_gelu(x))); }
 
 static double gelu_slope(double x)
 {
-    double t = tanh(inside_gelu(x));
+    double t = tanh_f64(inside_gelu(x));
     return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * slope_inside(x);
 }
 

@@ -4,6 +4,7 @@
  * The minimum is looked for in log E, log A and alpha by the simplex method (Nelder, Mead 1965), which needs no
  * gradient and minds no kink.  How far the law can be trusted is told by leaving out each size in turn (the jackknife).
  */
+#include "runtime/math/double.h"
 #include "sweep/law.h"
 
 #include <math.h>
@@ -25,8 +26,8 @@ typedef struct Corner {
 /* log(E + A / N^alpha) */
 static double log_law(const double *at, double n)
 {
-    double a = at[0], b = at[1] - at[2] * log(n), most = fmax(a, b);
-    return most + log(exp(a - most) + exp(b - most));
+    double a = at[0], b = at[1] - at[2] * log_f64(n), most = fmax(a, b);
+    return most + log_f64(exp_f64(a - most) + exp_f64(b - most));
 }
 
 static double misfit_of_law(const Sizes *s, const double *at)
@@ -34,7 +35,7 @@ static double misfit_of_law(const Sizes *s, const double *at)
     double sum = 0;
     for (int i = 0; i < s->count; i++) {
         if (i == s->without) continue;
-        double r = fabs(log_law(at, s->n[i]) - log(s->loss[i]));
+        double r = fabs(log_law(at, s->n[i]) - log_f64(s->loss[i]));
         sum += r <= HUBER ? 0.5 * r * r : HUBER * (r - 0.5 * HUBER);
     }
     return at[2] > 0 ? sum : INFINITY;
@@ -114,17 +115,17 @@ static Corner law_from_starts(const Sizes *s)
         if (i != s->without) least = fmin(least, s->loss[i]);
     for (int i = 0; i < (int)(sizeof shares / sizeof *shares); i++)
         for (int k = 0; k < (int)(sizeof alphas / sizeof *alphas); k++) {
-            double e = shares[i] * least, a = (s->loss[first] - e) * pow(s->n[first], alphas[k]);
-            Corner c = lowest_corner(s, (const double[]){log(e), log(a), alphas[k]});
+            double e = shares[i] * least, a = (s->loss[first] - e) * pow_f64(s->n[first], alphas[k]);
+            Corner c = lowest_corner(s, (const double[]){log_f64(e), log_f64(a), alphas[k]});
             c = lowest_corner(s, c.at);
             if (c.value < best.value) best = c;
         }
     return best;
 }
 
-static Law law_at(const double *at) { return (Law){exp(at[0]), exp(at[1]), at[2]}; }
+static Law law_at(const double *at) { return (Law){exp_f64(at[0]), exp_f64(at[1]), at[2]}; }
 
-double law_value(const Law *l, double n) { return l->e + l->a / pow(n, l->alpha); }
+double law_value(const Law *l, double n) { return l->e + l->a / pow_f64(n, l->alpha); }
 
 Law fit_law(const double *n, const double *loss, int count, Law *without)
 {
@@ -141,18 +142,18 @@ double jackknife(const Law *without, int count, double n)
 {
     double mean = 0, squares = 0;
     for (int i = 0; i < count; i++) mean += law_value(&without[i], n) / count;
-    for (int i = 0; i < count; i++) squares += pow(law_value(&without[i], n) - mean, 2);
+    for (int i = 0; i < count; i++) squares += pow_f64(law_value(&without[i], n) - mean, 2);
     return sqrt(squares * (count - 1) / count);
 }
 
 void fit_power(const double *n, const double *y, int count, double *factor, double *exponent)
 {
     double x = 0, z = 0, xx = 0, xz = 0;
-    for (int i = 0; i < count; i++) x += log(n[i]) / count, z += log(y[i]) / count;
+    for (int i = 0; i < count; i++) x += log_f64(n[i]) / count, z += log_f64(y[i]) / count;
     for (int i = 0; i < count; i++) {
-        xx += pow(log(n[i]) - x, 2);
-        xz += (log(n[i]) - x) * (log(y[i]) - z);
+        xx += pow_f64(log_f64(n[i]) - x, 2);
+        xz += (log_f64(n[i]) - x) * (log_f64(y[i]) - z);
     }
     *exponent = xz / xx;
-    *factor = exp(z - *exponent * x);
+    *factor = exp_f64(z - *exponent * x);
 }

@@ -1,6 +1,7 @@
 /* scale.c: `lathe scale`: the law of a family of sizes that a grid has trained, and what it says of a budget. */
 #include "runtime/base/words.h"
 #include "runtime/interface/growth.h"
+#include "runtime/math/double.h"
 #include "sweep/law.h"
 #include "sweep/sweep.h"
 
@@ -123,7 +124,7 @@ static void print_budget(const Sweep *s, const Fitted *f)
         show(stdout, "%s: runs of larger models did not take longer here; train larger ones, or for longer\n", what);
         return;
     }
-    double n = pow(s->budget / factor, 1 / exponent);
+    double n = pow_f64(s->budget / factor, 1 / exponent);
     show(stdout, "%s: a model of about %.3g parameters, %s %.4f ± %.4f\n", what, n, s->metric, law_value(&f->law, n),
          jackknife(f->without, f->count, n));
     if (n > 10 * largest)

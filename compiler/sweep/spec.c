@@ -1,5 +1,6 @@
 /* spec.c: what --over says: a range or values of one key. */
 #include "runtime/base/words.h"
+#include "runtime/math/double.h"
 #include "sweep/sweep.h"
 
 #include <math.h>
@@ -76,7 +77,7 @@ Dimension parse_over(const char *text)
 double coordinate_of(const Dimension *d, const char *value)
 {
     double v = strtod(value, NULL);
-    return d->logarithmic ? log(v) : v;
+    return d->logarithmic ? log_f64(v) : v;
 }
 
 /* Each whole number has a coordinate's width of room, those at the ends too. */
@@ -85,12 +86,12 @@ void coordinate_bounds(const Dimension *d, double *from, double *to)
     double beyond = d->whole && (!d->logarithmic || d->low >= 1) ? 0.5 : 0;
     *from = d->low - beyond;
     *to = d->high + beyond;
-    if (d->logarithmic) *from = log(*from), *to = log(*to);
+    if (d->logarithmic) *from = log_f64(*from), *to = log_f64(*to);
 }
 
 const char *coordinate_text(const Dimension *d, double coordinate)
 {
-    double v = d->logarithmic ? exp(coordinate) : coordinate;
+    double v = d->logarithmic ? exp_f64(coordinate) : coordinate;
     v = fmin(fmax(d->whole ? round(v) : v, d->low), d->high);
     if (d->whole) return format("%.0f", v);
     const char *text = format("%.4g", v);

@@ -7,6 +7,7 @@
  * The density of a range is a mixture: a normal distribution around each value, as wide as the distance to the farther
  * of its neighbours, cut off at the range's ends; and, as if it were one more value, a prior as wide as the range. That
  * of a list counts how often each value is there, and once more. */
+#include "runtime/math/double.h"
 #include "sweep/sweep.h"
 
 #include <math.h>
@@ -59,7 +60,7 @@ static Mixture mixture_of(const Dimension *d, int k, const Seen *seen, int n)
 }
 
 /* Of the standard normal distribution: the probability of less than x. */
-static double share_below(double x) { return 0.5 * erfc(-x * 0.70710678118654752440); }
+static double share_below(double x) { return 0.5 + 0.5 * erf_f64(x * 0.70710678118654752440); }
 
 static double share_inside(const Mixture *m, const Bell *b)
 {
@@ -72,7 +73,7 @@ static double density_at(const Mixture *m, double x)
     for (int i = 0; i < m->n; i++) {
         const Bell *b = &m->bell[i];
         double z = (x - b->middle) / b->width;
-        sum += exp(-0.5 * z * z) / (b->width * share_inside(m, b));
+        sum += exp_f64(-0.5 * z * z) / (b->width * share_inside(m, b));
     }
     return sum / m->n;
 }
@@ -82,8 +83,8 @@ static double draw_from(const Mixture *m, Draw *draw)
 {
     const Bell *b = &m->bell[(int)(draw_unit(draw) * m->n)];
     for (;;) {
-        double radius = sqrt(-2 * log(1 - draw_unit(draw))), angle = 6.28318530717958647693 * draw_unit(draw);
-        double x = b->middle + b->width * radius * cos(angle);
+        double radius = sqrt(-2 * log_f64(1 - draw_unit(draw))), angle = 6.28318530717958647693 * draw_unit(draw);
+        double x = b->middle + b->width * radius * cos_f64(angle);
         if (x >= m->from && x <= m->to) return x;
     }
 }

@@ -33,7 +33,7 @@ static bool is_known(const Names_of *names, const char *word)
     return false;
 }
 
-static void add_known(Names_of *names, const char *word)
+static void learn_name(Names_of *names, const char *word)
 {
     if (!is_known(names, word)) push(names, copy_string(word));
 }
@@ -76,7 +76,7 @@ static void scan_line(Scan *s, const char *at, Names_of *to)
             const char *word = copy_bytes_as_string(at, n);
             at += n - 1;
             if (same(word, "enum") && !s->depth) s->enumerated = true;
-            if ((!s->depth || (s->depth == 1 && s->listed)) && !s->round) add_known(to, word);
+            if ((!s->depth || (s->depth == 1 && s->listed)) && !s->round) learn_name(to, word);
         } else if (*at == '{') {
             if (++s->depth == 1 && !s->round) s->listed = s->enumerated;
             s->enumerated = false;
@@ -130,7 +130,7 @@ static void take_keywords(void)
         "unsigned", "short",         "struct",   "enum",     "union",          "typedef",    "inline",        "extern",
         "_Bool",    "signed",        "register", "volatile", "__attribute__",  "_Noreturn",  "_Thread_local", "sizeof",
         "_Alignas", "__extension__", "asm",      "__asm__",  "_Static_assert", "__inline__", "restrict"};
-    for (int i = 0; i < COUNT_OF(words); i++) add_known(&shared, words[i]);
+    for (int i = 0; i < COUNT_OF(words); i++) learn_name(&shared, words[i]);
 }
 
 /* ------------------------------------------------------------------ the text */
@@ -219,7 +219,7 @@ static void add_text(Text *t, const char *file, bool head)
 static void add_header(Text *t, const char *file)
 {
     if (is_known(&written, file)) return;
-    add_known(&written, file);
+    learn_name(&written, file);
     add_text(t, file, true);
     say(t, "\n");
 }
@@ -243,7 +243,7 @@ static void add_macros_of(Names_of *all, const char *file)
         if (!line_begins(at, "#define ")) continue;
         size_t n = 0;
         while (is_word_character(at[8 + n])) n++;
-        add_known(all, copy_bytes_as_string(at + 8, n));
+        learn_name(all, copy_bytes_as_string(at + 8, n));
     }
 }
 
@@ -280,7 +280,7 @@ static const char *stem_of(const char *file)
 }
 
 /* Where a part asks for fused multiply-adds, the next one does not. */
-static void say_part(Text *t, const Part_of *p)
+static void join_part(Text *t, const Part_of *p)
 {
     Names_of macros = {0};
     const bool fuses = strstr(text_of_file(p->file), "fp-contract=fast") != NULL;
@@ -305,7 +305,7 @@ static void take_list(Text *t, const char *file)
         if (part && !is_guarded(part)) push(&parts, ((Part_of){.file = part}));
         else if (!part) {
             say(t, "%.*s\n", (int)n, at);
-            if (line_begins(at, "#include <")) add_known(&system_headers, copy_bytes_as_string(at, n));
+            if (line_begins(at, "#include <")) learn_name(&system_headers, copy_bytes_as_string(at, n));
         }
     }
 }
@@ -321,6 +321,6 @@ int main(int argc, char **argv)
     for (int k = 0; k < parts.n; k++) find_renamed_of(k);
     add_headers_of(&t, argv[3]);
     say(&t, "/* ==== the model */\n");
-    for (int k = 0; k < parts.n; k++) say_part(&t, &parts.at[k]);
+    for (int k = 0; k < parts.n; k++) join_part(&t, &parts.at[k]);
     return write_file(argv[1], t.at, t.n) ? 0 : 1;
 }

@@ -120,7 +120,7 @@ static void vary_samples(Hearer *h, const File_turn *turn)
 {
     const Sound_form *f = h->form;
     const double natural = 0.11512925464970229; /* log 10 / 20: of a decibel */
-    double gain = f->recipe->gain > 0 ? exp(natural * drawn_within(f, turn, GAIN_SITE, f->recipe->gain)) : 1;
+    double gain = f->recipe->gain > 0 ? exp_f64(natural * drawn_within(f, turn, GAIN_SITE, f->recipe->gain)) : 1;
     for (int64_t i = 0; i < h->n && gain != 1; i++) h->x[i] *= gain;
     double most = f->recipe->shift * f->mel.rate;
     if (most >= 1) shift_samples(h->x, h->n, (int64_t)lround(drawn_within(f, turn, SHIFT_SITE, most)));

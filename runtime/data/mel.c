@@ -57,14 +57,14 @@ int64_t mel_bytes(const Mel_form *f)
 
 static double mel_of(const Mel_form *f, double hz)
 {
-    if (f->scale == LATHE_MEL_HTK) return 2595 * log10(1 + hz / 700);
-    return hz < 1000 ? hz * 3 / 200 : 15 + 27 * log(hz / 1000) / log(6.4);
+    if (f->scale == LATHE_MEL_HTK) return 2595 * log10_f64(1 + hz / 700);
+    return hz < 1000 ? hz * 3 / 200 : 15 + 27 * log_f64(hz / 1000) / log_f64(6.4);
 }
 
 static double hz_of(const Mel_form *f, double mel)
 {
-    if (f->scale == LATHE_MEL_HTK) return 700 * (pow(10, mel / 2595) - 1);
-    return mel < 15 ? mel * 200 / 3 : 1000 * exp((mel - 15) * log(6.4) / 27);
+    if (f->scale == LATHE_MEL_HTK) return 700 * (pow_f64(10, mel / 2595) - 1);
+    return mel < 15 ? mel * 200 / 3 : 1000 * exp_f64((mel - 15) * log_f64(6.4) / 27);
 }
 
 /* The k-th of the points between f_min and f_max that are at equal distances in mels; filter k rises from point k to
@@ -125,10 +125,10 @@ static void make_window(Mel *m)
 {
     const double pi = 3.14159265358979323846;
     int n = m->form.window, before = (m->form.n_fft - n) / 2;
-    for (int i = 0; i < n; i++) m->window[before + i] = 0.5 - 0.5 * cos(2 * pi * i / n);
+    for (int i = 0; i < n; i++) m->window[before + i] = 0.5 - 0.5 * cos_f64(2 * pi * i / n);
     for (int i = 0; i < m->form.n_fft; i++) {
-        m->cosine[i] = cos(2 * pi * i / m->form.n_fft);
-        m->sine[i] = sin(2 * pi * i / m->form.n_fft);
+        m->cosine[i] = cos_f64(2 * pi * i / m->form.n_fft);
+        m->sine[i] = sin_f64(2 * pi * i / m->form.n_fft);
     }
 }
 

@@ -5,6 +5,7 @@
  */
 #include "base/words.h"
 #include "data/mel.h"
+#include "math/double.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -42,8 +43,8 @@ static double weight_at(double t, double share)
 {
     const double pi = 3.14159265358979323846;
     if (fabs(t) >= ZEROS) return 0;
-    double hann = cos(t * pi / ZEROS / 2);
-    return (t == 0 ? 1 : sin(t * pi) / (t * pi)) * hann * hann * share;
+    double hann = cos_f64(t * pi / ZEROS / 2);
+    return (t == 0 ? 1 : sin_f64(t * pi) / (t * pi)) * hann * hann * share;
 }
 
 /* The first input that counts for output m. */

@@ -9,6 +9,7 @@
 #include "data/scale.h"
 #include "data/stored.h"
 #include "data/table.h"
+#include "math/double.h"
 #include "model/tables.h"
 
 #include <math.h>
@@ -49,8 +50,8 @@ static void take_date(const Cells *c, int at, double *to)
         fail(EXIT_DATA, cell_place(c, at), "expected a date such as 2024-02-29, as in training, found \"%.60s\"",
              cell(c, at));
     to[0] = day;
-    to[1] = sin(circle(day, 365.2425)), to[2] = cos(circle(day, 365.2425));
-    to[3] = sin(circle(day, 7)), to[4] = cos(circle(day, 7));
+    to[1] = sin_f64(circle(day, 365.2425)), to[2] = cos_f64(circle(day, 365.2425));
+    to[3] = sin_f64(circle(day, 7)), to[4] = cos_f64(circle(day, 7));
 }
 
 static int32_t take_level(Table *t, int column, const Cells *c, int at)

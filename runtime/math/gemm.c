@@ -3,12 +3,6 @@
  *
  * The same bits for any number of threads: extents and strides decide which loops compute a product, and each engine
  * has its own way to ensure it. */
-/* In this file, s += a * b always becomes one fma, so that all runs agree. */
-#ifdef __clang__
-#pragma clang fp contract(fast)
-#else
-#pragma GCC optimize("fp-contract=fast")
-#endif
 #include "math/context.h"
 #include "math/gemm.h"
 #include "threads/threads.h"

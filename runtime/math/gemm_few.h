@@ -10,7 +10,7 @@ static NOINLINE void NAME(few_rows)(int rows, REAL *c, const Lathe_gemm *g, int6
     for (int64_t k = 0; k < K; k++, a += FEW_ROWS, b += line) {
         __builtin_prefetch(b + LINES_AHEAD * line, 0, 2);
         NAME(Vector) x = *(const NAME(Vector) *)b;
-        UNROLL for (int r = 0; r < FEW_ROWS; r++) sum[r] += a[r] * x;
+        UNROLL for (int r = 0; r < FEW_ROWS; r++) sum[r] = NAME(fused)(a[r] - (NAME(Vector)){0}, x, sum[r]);
     }
     for (int r = 0; r < rows; r++)
         for (int64_t j = 0; j < n; j++) {

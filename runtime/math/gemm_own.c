@@ -6,33 +6,22 @@
  * (one chain of fused multiply-adds over k), whatever its tile, task or vector.  So tasks may be cut by the number of
  * threads, as large as possible.  If c is small and K is long (gradients of small weights), each task takes some of the
  * chunks and keeps their sums separate; these are then added in the order of the chunks, which gives the same bits. */
-/* In this file, s += a * b always becomes one fma, so that all runs agree. */
-#ifdef __clang__
-#pragma clang fp contract(fast)
-#else
-#pragma GCC optimize("fp-contract=fast")
-#endif
 #include "math/blocks.h"
 #include "math/context.h"
 #include "math/gemm.h"
+#include "math/width.h"
 #include "threads/threads.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ROWS × two vectors of sums, two vectors of b and a factor fill the registers; FEW_ROWS rows of one vector leave room. */
-#if defined __AVX512F__
+#if defined __AVX512F__ || defined __aarch64__
 #define TILE_ROWS 14
-enum { VECTOR_BYTES = 64, FEW_ROWS = 16 };
-#elif defined __AVX__
-#define TILE_ROWS 6
-enum { VECTOR_BYTES = 32, FEW_ROWS = 12 };
-#elif defined __aarch64__
-#define TILE_ROWS 14
-enum { VECTOR_BYTES = 16, FEW_ROWS = 16 };
+enum { FEW_ROWS = 16 };
 #else
 #define TILE_ROWS 6
-enum { VECTOR_BYTES = 16, FEW_ROWS = 12 };
+enum { FEW_ROWS = 12 };
 #endif
 
 enum {
@@ -220,8 +209,9 @@ static INLINE void transpose_f64(double *to, int64_t W, const double *from, int6
 
 #include "math/gemm_by_ids.h"
 
-#define REAL    float
-#define NAME(x) x##_f32
+#define REAL     float
+#define NAME(x)  x##_f32
+#define IS_FLOAT 1
 #include "math/gemm_tile.h"
 #include "math/gemm_by_ids_real.h"
 
@@ -250,7 +240,9 @@ LATHE_BLOCK_TYPES(OF_BLOCKS)
 
 #undef REAL
 #undef NAME
-#define REAL    double
-#define NAME(x) x##_f64
+#undef IS_FLOAT
+#define REAL     double
+#define NAME(x)  x##_f64
+#define IS_FLOAT 0
 #include "math/gemm_tile.h"
 #include "math/gemm_by_ids_real.h"

@@ -90,7 +90,8 @@ static INLINE void NAME(dots)(const int R, const int C, REAL *c, int64_t c_m, in
     for (int r = 0; r < R; r++)
         for (int j = 0; j < C; j++) {
             REAL *to = &c[r * c_m + j * c_n];
-            for (int64_t i = whole; i < K; i++) lane[r][j][i - whole] += a[r * a_row + i] * b[j * b_row + i];
+            for (int64_t i = whole; i < K; i++)
+                lane[r][j][i - whole] = NAME(fused_one)(a[r * a_row + i], b[j * b_row + i], lane[r][j][i - whole]);
             *to = add ? *to + NAME(sum_lanes)(lane[r][j]) : NAME(sum_lanes)(lane[r][j]);
         }
 }

@@ -1,9 +1,8 @@
 /* gemm_tile.h: the part of math/gemm_own.c that is compiled for float and for double: REAL, NAME(x). */
 
-typedef REAL NAME(Vector) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
+#include "math/vector.h"
 
 enum {
-    NAME(WIDTH) = VECTOR_BYTES / sizeof(REAL),
     NAME(COLUMNS) = 2 * NAME(WIDTH),          /* of a tile */
     NAME(A_ROOM) = A_BYTES / sizeof(REAL),    /* elements of packed a */
     NAME(B_ROOM) = B_BYTES / sizeof(REAL)     /* and of b */
@@ -172,8 +171,9 @@ static INLINE void NAME(tile_of)(const int R, const int V, REAL *c, int64_t c_m,
         NAME(Vector) left = *(const NAME(Vector) *)b, right = *(const NAME(Vector) *)(b + NAME(WIDTH));
         UNROLL for (int r = 0; r < R; r++)
         {
-            sum[r][0] += a[r] * left;
-            if (V == 2) sum[r][1] += a[r] * right;
+            NAME(Vector) x = a[r] - (NAME(Vector)){0};
+            sum[r][0] = NAME(fused)(x, left, sum[r][0]);
+            if (V == 2) sum[r][1] = NAME(fused)(x, right, sum[r][1]);
         }
     }
     UNROLL for (int r = 0; r < R; r++)

@@ -9,9 +9,9 @@
  *     exp 1.02   expm1 1.44   log 0.84   tanh 1.34   erf 1.16   sqrt 0.5   rsqrt 1.5
  *     sin, cos 0.51 for |x| < 2^48; pow 0.51 on twenty million random pairs
  *
- * double calls libm.  The file is also C++ and CUDA (nvcc -fmad=false).  Some functions have their own code on a GPU,
- * with the same results, except that the bits of a NaN are not kept, and that of two zeros max_f32 returns the positive
- * one and min_f32 the negative one. */
+ * Those for double are in math/double.h.  The files are also C++ and CUDA (nvcc -fmad=false).  Some functions have their
+ * own code on a GPU, with the same results, except that the bits of a NaN are not kept, and that of two zeros max_f32
+ * returns the positive one and min_f32 the negative one. */
 #ifndef LATHE_MATH_MATH_H
 #define LATHE_MATH_MATH_H
 
@@ -20,14 +20,13 @@
 #include <stdint.h>
 
 #ifdef __CUDACC__
-#define MATH   static inline __host__ __device__
 #define ROUNDS _Pragma("unroll")
 #else
-#define MATH   static inline
 #define ROUNDS _Pragma("GCC unroll 10")
 #endif
 
 #include "interface/dtype.h"
+#include "math/double.h"
 #include "math/philox.h"
 
 /* Code for a GPU, with an nvcc that is known to have these undocumented intrinsics.  Inline PTX would work with any
@@ -51,18 +50,6 @@ MATH uint32_t bits_of_f32(float x)
 MATH float f32_of_bits(uint32_t u)
 {
     float x;
-    __builtin_memcpy(&x, &u, sizeof x);
-    return x;
-}
-MATH uint64_t bits_of_f64(double x)
-{
-    uint64_t u;
-    __builtin_memcpy(&u, &x, sizeof u);
-    return u;
-}
-MATH double f64_of_bits(uint64_t u)
-{
-    double x;
     __builtin_memcpy(&x, &u, sizeof x);
     return x;
 }
@@ -426,18 +413,6 @@ MATH float pow_f32(float a, float b)
     y = ((a == -1.0f) & (fabsf(b) == INFINITY)) ? 1.0f : y;
     return ((b == 0.0f) | (a == 1.0f)) ? 1.0f : y;
 }
-
-/* ---- double: libm's */
-
-MATH double exp_f64(double a) { return exp(a); }
-MATH double expm1_f64(double a) { return expm1(a); }
-MATH double log_f64(double a) { return log(a); }
-MATH double sin_f64(double a) { return sin(a); }
-MATH double cos_f64(double a) { return cos(a); }
-MATH double tanh_f64(double a) { return tanh(a); }
-MATH double sigmoid_f64(double a) { return 0.5 + 0.5 * tanh(0.5 * a); }
-MATH double erf_f64(double a) { return erf(a); }
-MATH double pow_f64(double a, double b) { return pow(a, b); }
 
 /* ---- the end of a reduction over 16 lanes: a fixed tree, which adds halves */
 

@@ -30,10 +30,10 @@ MATH float add_sat_f32(float a, float b) { return __saturatef(a + b); }
 #else
 MATH float ex2_f32(float x)
 {
-    float y = exp2f(x);
+    float y = (float)exp2_for_f32(x);
     return y < 0x1p-126f ? 0.0f : y;
 }
-MATH float lg2_f32(float x) { return log2f(x); }
+MATH float lg2_f32(float x) { return x < 0.0f ? NAN : (float)log2_of_f32(x); }
 MATH float rcp_f32(float x) { return 1.0f / x; }
 MATH float add_sat_f32(float a, float b) /* the nearest number in [0, 1]; for NaN 0 */
 {

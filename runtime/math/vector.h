@@ -5,7 +5,7 @@
 #ifndef IS_FLOAT
 #error "define IS_FLOAT: 1 where REAL is float, else 0"
 #endif
-#include "math/vector_bytes.h"
+#include "math/width.h"
 
 /* A vector register at any address. */
 typedef REAL NAME(Vector) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
@@ -31,10 +31,24 @@ static INLINE NAME(Vector) NAME(fused)(NAME(Vector) a, NAME(Vector) b, NAME(Vect
     return (NAME(Vector))_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 #elif defined __FMA__
     return (NAME(Vector))_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#elif defined __aarch64__ && IS_FLOAT
+    return (NAME(Vector))vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#elif defined __aarch64__
+    return (NAME(Vector))vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
 #elif defined FP_FAST_FMAF
     for (int l = 0; l < NAME(WIDTH); l++) c[l] = NAME(fma)(a[l], b[l], c[l]);
     return c;
 #else
     return a * b + c; /* rounded twice: an fma in software takes fifty times as long */
+#endif
+}
+
+/* The same of one number. */
+static INLINE REAL NAME(fused_one)(REAL a, REAL b, REAL c)
+{
+#if defined __AVX512F__ || defined __FMA__ || defined FP_FAST_FMAF
+    return NAME(fma)(a, b, c);
+#else
+    return a * b + c;
 #endif
 }

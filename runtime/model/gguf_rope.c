@@ -6,6 +6,7 @@
  * for long ones. */
 #include "base/json_text.h"
 #include "base/words.h"
+#include "math/double.h"
 #include "model/gguf.h"
 
 #include <math.h>
@@ -17,12 +18,15 @@ static const double LOW_TURNS = 1, HIGH_TURNS = 4;
 /* By how much Llama 3 divides a rate: not at all if it turns often in the context, by the factor if seldom. */
 static double stretch_of(double rate, double factor, double context)
 {
-    double turns = rate * context / (2 * acos(-1));
+    double turns = rate * context / (2 * 3.14159265358979323846);
     double share = fmin(fmax((turns - LOW_TURNS) / (HIGH_TURNS - LOW_TURNS), 0), 1);
     return 1 / ((1 - share) / factor + share);
 }
 
-static double pair_rate(double base, int64_t pair, int64_t pairs) { return pow(base, -(double)pair / (double)pairs); }
+static double pair_rate(double base, int64_t pair, int64_t pairs)
+{
+    return pow_f64(base, -(double)pair / (double)pairs);
+}
 
 static double base_of(const Store *s, const Architecture *a)
 {
@@ -146,7 +150,7 @@ static int64_t first_context(const Store *s, const Architecture *a)
 }
 
 /* What YaRN multiplies cosines and sines by, unless a model says something else. */
-static double yarn_amplitude(double factor) { return factor > 1 ? 0.1 * log(factor) + 1 : 1; }
+static double yarn_amplitude(double factor) { return factor > 1 ? 0.1 * log_f64(factor) + 1 : 1; }
 
 /* Converters write a model's own amplitude as yarn_attn_factor, which llama.cpp then leaves out; it multiplies the
  * usual one by attn_factor.  Rounded to what is certain in floats, so that it is read as it was written. */
@@ -269,7 +273,7 @@ double rope_amplitude(const json_t *rope, int64_t context)
     if (is_type(rope, "yarn")) return own > 0 ? own / yarn_amplitude(factor) : 1;
     if (!is_type(rope, "longrope") || own > 0) return own > 0 ? own : 1;
     if (!(factor > 0)) factor = (double)context / first;
-    return factor > 1 ? sqrt(1 + log(factor) / log(first)) : 1;
+    return factor > 1 ? sqrt(1 + log_f64(factor) / log_f64(first)) : 1;
 }
 
 const char *rope_misfit(const Architecture *a, const json_t *rope)

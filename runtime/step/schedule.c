@@ -14,6 +14,7 @@
  *                   as torch.optim.lr_scheduler.OneCycleLR)
  * From T on, a rate that falls to a final value stays there. */
 #include "interface/lathe_model.h"
+#include "math/double.h"
 #include "step/optim.h"
 
 #include <math.h>
@@ -24,7 +25,7 @@ static int64_t schedule_length(const Lathe_recipe *r) { return r->schedule_steps
 /* From a at share 0 to b at share 1, along half a cosine. */
 static double along_cosine(double a, double b, double share)
 {
-    return b + 0.5 * (a - b) * (1 + cos(3.14159265358979323846 * share));
+    return b + 0.5 * (a - b) * (1 + cos_f64(3.14159265358979323846 * share));
 }
 
 /* A value that goes from start to peak and then to end. */
@@ -45,7 +46,7 @@ static double stepped(const Lathe_recipe *r, int64_t step)
         times += strtoll(p, &end, 10) <= step;
         p = *end ? end + 1 : end;
     }
-    return r->lr * pow(r->step_factor, times);
+    return r->lr * pow_f64(r->step_factor, times);
 }
 
 static double cooled(const Lathe_recipe *r, int64_t left)

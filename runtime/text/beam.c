@@ -1,5 +1,6 @@
 /* beam.c: beam search (text/beam.h) for several samples at a time, with one row per text. */
 #include "base/words.h"
+#include "math/double.h"
 #include "model/tables.h"
 #include "text/beam.h"
 
@@ -166,8 +167,8 @@ static double log_sum_of_row(const Beam_model *m, const void *scores, int64_t ro
         if (x > most) most = x;
     }
     if (most == -INFINITY) return 0; /* no token can follow */
-    for (int64_t i = 0; i < m->vocab; i++) sum += exp(read_element(m->type, scores, row * m->vocab + i) - most);
-    return most + log(sum);
+    for (int64_t i = 0; i < m->vocab; i++) sum += exp_f64(read_element(m->type, scores, row * m->vocab + i) - most);
+    return most + log_f64(sum);
 }
 
 static void list_row(Beam *b, const Search *s, const void *scores, int64_t first, int32_t beam)
@@ -206,7 +207,7 @@ static void add_last(Beam *b, const Lines *to, int64_t row, int64_t of, int64_t 
     if (extras) memcpy(extra_of(b, to, row) + n * extras, b->extra + of * extras, sizeof(float) * (size_t)extras);
 }
 
-static double score_of(const Beam *b, double sum, int64_t n) { return sum / pow((double)n, b->how.power); }
+static double score_of(const Beam *b, double sum, int64_t n) { return sum / pow_f64((double)n, b->how.power); }
 
 static void live_on(Beam *b, Search *s, int64_t first, const Candidate_text *c)
 {

@@ -104,7 +104,7 @@ int32_t sample_token(Sampler *s, Lathe_dtype type, const void *logits, int64_t p
         for (int64_t i = 0; i < n; i++)
             if (s->list[i].weight == best) return s->list[i].id;
     }
-    for (int64_t i = 0; i < n; i++) s->list[i].weight = exp((s->list[i].weight - best) / s->temperature);
+    for (int64_t i = 0; i < n; i++) s->list[i].weight = exp_f64((s->list[i].weight - best) / s->temperature);
     if (s->top_k < n || s->top_p < 1) {
         qsort(s->list, (size_t)n, sizeof *s->list, better);
         n = keep(s);

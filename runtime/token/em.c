@@ -3,6 +3,7 @@
  * wanted number is left.  In between, two rounds of expectation maximisation fit their probabilities to all ways of
  * cutting the text, with the digamma function in place of the logarithm, which keeps rare ones small. */
 #include "base/words.h"
+#include "math/double.h"
 #include "token/token.h"
 #include "token/tokenizer.h"
 
@@ -71,7 +72,7 @@ static void keep_some(Model *m, const bool *keep, const double *score)
 static double log_add(double a, double b)
 {
     double high = a > b ? a : b, low = a > b ? b : a;
-    return low < high - 50 ? high : high + log1p(exp(low - high));
+    return low < high - 50 ? high : high + log1p_f64(exp_f64(low - high));
 }
 
 static void find_ways(const Model *m, Sums *s, const char *at, int32_t n)
@@ -111,7 +112,7 @@ static void expect_word(Model *m, Sums *s, const char *at, int32_t n, double cou
     }
     for (int64_t k = 0; k < s->ways; k++) {
         const Way *w = &s->way[k];
-        m->expected[w->id] += count * exp(s->before[w->from] + score[w->id] + s->after[w->to] - s->before[n]);
+        m->expected[w->id] += count * exp_f64(s->before[w->from] + score[w->id] + s->after[w->to] - s->before[n]);
     }
 }
 
@@ -144,7 +145,7 @@ static double digamma(double x)
     double y = 0;
     for (; x < 7; x++) y -= 1 / x;
     double z = 1 / (x * x);
-    return y + log(x) - 0.5 / x - z * (1.0 / 12 - z * (1.0 / 120 - z / 252));
+    return y + log_f64(x) - 0.5 / x - z * (1.0 / 12 - z * (1.0 / 120 - z / 252));
 }
 
 static void maximise(Model *m)
@@ -205,9 +206,9 @@ static double loss_without(const Model *m, Lattice *l, int32_t id, const double 
     ids->n = 0;
     unigram_piece(l, at, n, ids);
     *score = was;
-    double without = 0, more = log(all + count[id] * (double)(ids->n - 1));
-    for (int64_t i = 0; i < ids->n; i++) without += log(count[ids->at[i]] + count[id]) - more;
-    return count[id] * (log(count[id]) - log(all) - without);
+    double without = 0, more = log_f64(all + count[id] * (double)(ids->n - 1));
+    for (int64_t i = 0; i < ids->n; i++) without += log_f64(count[ids->at[i]] + count[id]) - more;
+    return count[id] * (log_f64(count[id]) - log_f64(all) - without);
 }
 
 static void leave_out(Model *m, const Corpus *c, int32_t left)
@@ -247,13 +248,13 @@ static Model seed_model(const Corpus *c, const Strings *single, const double *co
     for (int32_t k = 0; k < single->n; k++) {
         int64_t n;
         const char *at = string_at(single, k, &n);
-        add_candidate(&m, at, n, log(count[k] / all));
+        add_candidate(&m, at, n, log_f64(count[k] / all));
     }
     m.single = single->n;
     for (int64_t k = 0; k < seeds && m.t->n < MOST_SEEDS; k++) {
         if (find_string(&seen, seed[k].at, seed[k].bytes) >= 0) continue;
         add_string(&seen, seed[k].at, seed[k].bytes, true);
-        add_candidate(&m, seed[k].at, seed[k].bytes, log(seed[k].count / all));
+        add_candidate(&m, seed[k].at, seed[k].bytes, log_f64(seed[k].count / all));
     }
     free_strings(&seen);
     free(seed);

@@ -4,6 +4,7 @@
 #include "base/words.h"
 #include "data/data.h"
 #include "interface/lathe_model.h"
+#include "math/double.h"
 #include "model/block.h"
 #include "model/origin.h"
 #include "model/tables.h"
@@ -251,8 +252,8 @@ Scores evaluate(Data *all_data, const Memory *m, const Trainer *t, int64_t most)
 double perplexity_of(const Scores *s)
 {
     for (int i = 0; i < s->n; i++)
-        if (strcmp(s->name[i], "cross_entropy") == 0) return exp(s->value[i]);
-    return exp(s->value[0]);
+        if (strcmp(s->name[i], "cross_entropy") == 0) return exp_f64(s->value[i]);
+    return exp_f64(s->value[0]);
 }
 
 char *scores_text(const Scores *s, const Data *d)

@@ -6,6 +6,7 @@
 #include "base/json_text.h"
 #include "base/words.h"
 #include "data/data.h"
+#include "math/double.h"
 #include "model/tables.h"
 #include "trainer/metrics.h"
 #include "trainer/predict.h"
@@ -86,8 +87,8 @@ static void add_class(Metrics *m, int64_t class)
         before += m->x[k] > m->x[class] || (m->x[k] == m->x[class] && k < class);
     }
     if (m->k == 2) m->ranked[m->n] = (Ranked){m->x[1] - m->x[0], class == 1};
-    for (int64_t k = 0; k < m->k; k++) sum += exp(m->x[k] - largest);
-    double log_probability = m->x[class] - largest - log(sum), missed = 1 - exp(log_probability);
+    for (int64_t k = 0; k < m->k; k++) sum += exp_f64(m->x[k] - largest);
+    double log_probability = m->x[class] - largest - log_f64(sum), missed = 1 - exp_f64(log_probability);
     m->n++;
     m->confusion[class * m->k + best]++;
     m->top += before < TOP;

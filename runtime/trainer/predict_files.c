@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/words.h"
+#include "math/double.h"
 #include "model/safetensors.h"
 #include "model/tables.h"
 #include "trainer/predict.h"
@@ -87,7 +88,7 @@ int64_t to_probabilities(double *x, int64_t n)
     for (int64_t k = 0; k < n && best < 0; k++) x[k] = NAN;
     if (best < 0) return best;
     double largest = x[best];
-    for (int64_t k = 0; k < n; k++) sum += x[k] = exp(x[k] - largest);
+    for (int64_t k = 0; k < n; k++) sum += x[k] = exp_f64(x[k] - largest);
     for (int64_t k = 0; k < n; k++) x[k] /= sum;
     return best;
 }

@@ -3,6 +3,7 @@
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "lathe_rt.h"
+#include "math/double.h"
 #include "math/engine.h"
 #include "model/block.h"
 #include "model/tables.h"
@@ -240,7 +241,7 @@ void add_to_step(Step *all, const Step *s)
 {
     all->number = s->number;
     all->loss += s->loss;
-    all->norm = hypot(all->norm, s->norm);
+    all->norm = hypot_f64(all->norm, s->norm);
     all->rate = s->rate;
     all->parts = s->parts;
     memcpy(all->part, s->part, sizeof all->part);

@@ -4,6 +4,7 @@
 #include "harness.h"
 #include "base/words.h"
 #include "interface/lathe_model.h"
+#include "math/double.h"
 #include "text/beam.h"
 
 #include <math.h>
@@ -72,8 +73,8 @@ static double log_probability(const Scorer *t, uint64_t state, int64_t token)
 {
     double most = -INFINITY, sum = 0;
     for (int64_t v = 0; v < t->vocab; v++) most = fmax(most, (double)score_at(t, state, v));
-    for (int64_t v = 0; v < t->vocab; v++) sum += exp((double)score_at(t, state, v) - most);
-    return (double)score_at(t, state, token) - (most + log(sum));
+    for (int64_t v = 0; v < t->vocab; v++) sum += exp_f64((double)score_at(t, state, v) - most);
+    return (double)score_at(t, state, token) - (most + log_f64(sum));
 }
 
 static bool allowed(const Beam_how *h, const Found *f, int32_t token)
@@ -110,14 +111,14 @@ static Found followed(const Scorer *t, const Beam_how *h, const Found *f, int32_
 {
     Found g = *f;
     g.sum += log_probability(t, f->state, token);
-    g.score = g.sum / pow((double)(g.n + 1), h->power);
+    g.score = g.sum / pow_f64((double)(g.n + 1), h->power);
     g.ended = is_end(&h->ends, token);
     if (g.ended) return g;
     for (int k = 0; k < EXTRAS; k++) g.extra[g.n * EXTRAS + k] = (float)(f->state >> (8 + 20 * k) & 0xffff);
     g.token[g.n++] = token;
     g.state = mix(f->state, (uint64_t)token);
     g.ended = h->stops && h->stops(h->with, g.token, g.n);
-    if (g.ended) g.score = g.sum / pow((double)g.n, h->power);
+    if (g.ended) g.score = g.sum / pow_f64((double)g.n, h->power);
     return g;
 }
 
@@ -183,7 +184,7 @@ static Found plain_search(const Scorer *t, const Beam_how *h, Found first)
             if (next[i].text.ended && i < h->beams) keep_better(&best, &next[i].text);
         }
         if (n == 0 && !best.any)
-            best = last, best.any = true, best.score = last.sum / pow((double)(last.n ? last.n : 1), h->power);
+            best = last, best.any = true, best.score = last.sum / pow_f64((double)(last.n ? last.n : 1), h->power);
     }
     if (!best.any) best = live[0];
     return best;

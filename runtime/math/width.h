@@ -1,6 +1,6 @@
-/* vector_bytes.h: the size of a vector register; reading ahead. */
-#ifndef LATHE_MATH_VECTOR_BYTES_H
-#define LATHE_MATH_VECTOR_BYTES_H
+/* width.h: the bytes of a vector register, and the intrinsics of the processor. */
+#ifndef LATHE_MATH_WIDTH_H
+#define LATHE_MATH_WIDTH_H
 
 #include "math/inline.h"
 #include <stdint.h>
@@ -14,6 +14,8 @@ enum { VECTOR_BYTES = 16 };
 #endif
 #if defined __AVX512F__ || defined __FMA__
 #include <immintrin.h>
+#elif defined __aarch64__
+#include <arm_neon.h>
 #endif
 
 /* Into the second cache: what is read once then comes at the speed of memory.  The first waits for too few lines. */
