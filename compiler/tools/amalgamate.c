@@ -279,17 +279,13 @@ static const char *stem_of(const char *file)
     return copy_bytes_as_string(name, strcspn(name, "."));
 }
 
-/* Where a part asks for fused multiply-adds, the next one does not. */
 static void join_part(Text *t, const Part_of *p)
 {
     Names_of macros = {0};
-    const bool fuses = strstr(text_of_file(p->file), "fp-contract=fast") != NULL;
     say(t, "/* ==== %s */\n", p->file);
     for (int i = 0; i < p->renamed.n; i++)
         say(t, "#define %s %s_of_%s\n", p->renamed.at[i], p->renamed.at[i], stem_of(p->file));
-    if (fuses) say(t, "#ifndef __clang__\n#pragma GCC push_options\n#endif\n");
     add_text(t, p->file, false);
-    if (fuses) say(t, "#ifdef __clang__\n#pragma clang fp contract(off)\n#else\n#pragma GCC pop_options\n#endif\n");
     add_macros_of(&macros, p->file);
     for (int i = 0; i < macros.n; i++) say(t, "#undef %s\n", macros.at[i]);
     for (int i = 0; i < p->renamed.n; i++) say(t, "#undef %s\n", p->renamed.at[i]);

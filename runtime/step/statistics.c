@@ -3,7 +3,6 @@
  *
  * In that array they lie one after another, as the table Lathe_model.statistic says.  A checkpoint is written from it,
  * because the next step replaces the states. */
-#include "base/words.h"
 #include "model/tables.h"
 #include "step/entry.h"
 #include "step/statistics.h"

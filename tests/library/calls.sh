@@ -28,6 +28,9 @@ $cc -w -O1 -fopenmp -fsanitize=thread -g -I"$TMP/mlp" -c "$source" -o "$TMP/mlp.
 source="$TMP/mlp.o"
 tried threads -O1 -fsanitize=thread
 
+# libc and libm are all that it includes.
+grep "^#include <" "$TMP/mlp/mlp.c" | grep -v -e pthread -e signal -e stdatomic -e unistd -e omp.h -e immintrin -e arm_neon -e "<\(assert\|limits\|math\|stdarg\|stdbool\|stddef\|stdint\|stdio\|stdlib\|string\).h>" && complain "it includes more than libc has"
+
 # A library that only answers has no step, and takes what one that trains has saved.
 grep -q mlp_step "$TMP/answers/mlp.h" && complain "--inference has a step"
 $cc -w -O1 -DANSWERS -I"$TMP/answers" "$TMP/answers/mlp.c" tests/library/calls_driver.c -lm -lpthread -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap -o "$TMP/answers/tried" || complain "--inference does not compile"
