@@ -295,6 +295,7 @@ static void say_whole(Page *page, Text *t)
     say_model(page, &c, &h);
     const char *model = format("%s%s", without_includes(h.at), without_includes(c.at));
     const Texts renamed = renamed_after(head, model, body);
+    if (page->desc->options->inference) say(t, "#define LATHE_INFERENCE 1\n");
     say_bytes(t, head, (size_t)(body - head));
     say(t, "%s\n", model);
     for (int i = 0; i < renamed.n; i++) say(t, "#define %s %s_of_runtime\n", renamed.at[i], renamed.at[i]);

@@ -5,8 +5,8 @@ static bool is_entry_of_library(const Options *o, const Graph *g)
 {
     switch (g->entry) {
     case ENTRY_train:
-    case ENTRY_direction: return !o->inference;
     case ENTRY_eval:
+    case ENTRY_direction: return !o->inference;
     case ENTRY_predict:
     case ENTRY_encode:
     case ENTRY_decode:

@@ -26,9 +26,14 @@ int fail_library(Library *l, int code, const char *fmt, ...)
 
 static int64_t tensor_bytes(const Lathe_tensor *t) { return tensor_size(t) * dtype_size(t->dtype); }
 
-static const Lathe_entry *entry_of_library(Library *l, Entry entry)
+const Lathe_entry *entry_of_library(Library *l, Entry entry)
 {
     const Lathe_entry *e = find_entry(l->model, entry);
+    if (!is_trained_here(l->model) && !l->loaded) {
+        fail_library(l, LIBRARY_USAGE, "%s: a library that only answers needs weights first: load()",
+                     entry_word(entry));
+        return NULL;
+    }
     if (!e)
         fail_library(l, LIBRARY_USAGE, "%s: the library of %s was built without the entry %s", entry_word(entry),
                      l->model->name, entry_word(entry));
@@ -119,7 +124,7 @@ int step_library(Library *l, const void *const *given, Library_step *result)
 
 const Optimizer *mean_of_library(const Library *l)
 {
-    return l->turns.n && l->turns.at[0].optimizer.average ? &l->turns.at[0].optimizer : NULL;
+    return is_trained_here(l->model) && l->turns.at[0].optimizer.average ? &l->turns.at[0].optimizer : NULL;
 }
 
 int run_shown(Library *l, const Lathe_entry *e)

@@ -9,6 +9,7 @@
 #include "interface/lathe_model.h"
 #include "math/context.h"
 #include "model/block.h"
+#include "model/tables.h"
 #include "step/turn.h"
 #include "threads/pool.h"
 
@@ -29,6 +30,7 @@ typedef struct Library {
     Lathe_context context;
     Pool *pool;
     char busy;                  /* a call is running */
+    bool loaded;                /* weights were */
     int32_t seed;
     int64_t step;               /* steps done */
     int64_t position;           /* tokens of the text so far */
@@ -43,6 +45,17 @@ typedef struct Library_step {   /* as metrics.jsonl has it */
     double part[LATHE_LOSSES];  /* losses by name, in the order of train's outputs behind the loss */
     bool skipped;               /* gradients overflowed fp16; the next step has a smaller loss scale */
 } Library_step;
+
+/* Whether a model trains.  A library that only answers knows it while it is compiled, and leaves out what training needs. */
+static inline bool is_trained_here(const Lathe_model *m)
+{
+#ifdef LATHE_INFERENCE
+    (void)m;
+    return false;
+#else
+    return find_entry(m, ENTRY_train) != NULL;
+#endif
+}
 
 /* ---- library/open.c */
 
@@ -60,6 +73,7 @@ int step_library(Library *l, const void *const *given, Library_step *result);
 int evaluate_library(Library *l, const void *const *given, double *result);
 /* wanted: where the outputs of predict go, in its order; NULL: it is not wanted. */
 int predict_library(Library *l, const void *const *given, void *const *wanted);
+const Lathe_entry *entry_of_library(Library *l, Entry entry); /* NULL: it cannot run, and words say why */
 /* Runs an entry whose inputs are there, with the mean of the weights in their place. */
 int run_shown(Library *l, const Lathe_entry *e);
 const Optimizer *mean_of_library(const Library *l); /* the one with a mean of the weights; NULL: there is none */

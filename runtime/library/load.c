@@ -58,7 +58,8 @@ static bool take_described(void *with, const Described *d)
 {
     Loading *x = with;
     x->d = d;
-    if (each_saved(x->l, true, is_other, x) && x->l->turns.n) /* what does not train passes over what training needs */
+    if (each_saved(x->l, true, is_other, x) &&
+        is_trained_here(x->l->model)) /* what does not train passes over what training needs */
         x->code = fail_library(x->l, LIBRARY_DATA, "load: tensor %s is not one of %s", d->name, x->l->model->name);
     return !x->code;
 }
@@ -130,7 +131,7 @@ static void begin_anew(Library *l)
     if (l->memory.state) memset(l->memory.state, 0, (size_t)l->memory.state_bytes);
     l->step = 0;
     l->position = 0;
-    if (!l->turns.n) return;
+    if (!is_trained_here(l->model)) return;
     place_turns(&l->turns, l->model, &l->model->recipe, l->memory.moments, l->memory.generation);
 }
 
@@ -150,10 +151,11 @@ static int load_open(Library *l, const void *from, size_t bytes)
     int code = read_saved_model(&x, from, bytes);
     if (code) return code;
     begin_anew(l);
+    l->loaded = true;
     each_saved(l, x.step >= 0, load_tensor, &x);
     weights_up(l->model, &l->memory);
-    if (x.step >= 0 && l->turns.n) load_progress(&x);
-    else if (l->turns.n) begin_averages(&l->turns.at[0].optimizer, l->memory.params);
+    if (x.step >= 0 && is_trained_here(l->model)) load_progress(&x);
+    else if (is_trained_here(l->model)) begin_averages(&l->turns.at[0].optimizer, l->memory.params);
     return LIBRARY_FINE;
 }
 

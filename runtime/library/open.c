@@ -46,7 +46,7 @@ static int threads_wanted(const Library_options *o) { return o && o->threads > 1
 static void lay_out_library(Library *l, Parts_of *p, const Lathe_model *m, const Library_options *o)
 {
     const Lathe_recipe *r = &m->recipe;
-    const bool trains = find_entry(m, ENTRY_train);
+    const bool trains = is_trained_here(m);
     Memory *of = &l->memory;
     l->model = m;
     l->context.threads_with_room = threads_wanted(o);
@@ -87,7 +87,6 @@ static const char *refusal_of(const Lathe_model *m, const void *memory, size_t b
 static void begin_training(Library *l)
 {
     const Lathe_model *m = l->model;
-    if (!find_entry(m, ENTRY_train)) return;
     place_turns(&l->turns, m, &m->recipe, l->memory.moments, l->memory.generation);
     begin_averages(&l->turns.at[0].optimizer, l->memory.params);
 }
@@ -105,9 +104,11 @@ Library *open_library(const Lathe_model *m, void *memory, size_t bytes, const Li
     if (*words) return NULL;
     l->mark = open_mark;
     begin_library_call(l);
-    init_weights(m, (uint64_t)l->seed, &l->memory);
-    weights_up(m, &l->memory);
-    begin_training(l);
+    if (is_trained_here(m)) {
+        init_weights(m, (uint64_t)l->seed, &l->memory);
+        weights_up(m, &l->memory);
+        begin_training(l);
+    }
     end_library_call(l, LIBRARY_FINE);
     return l;
 }

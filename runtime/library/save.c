@@ -93,7 +93,7 @@ static void sink_header(Sink *s, Library *l, bool all)
 {
     Header h = {s, ",", 0};
     sink_word(s, "{\"__metadata__\":{\"format\":\"pt\""); /* the layout is PyTorch's */
-    if (all && l->turns.n) put_progress(s, l);
+    if (all && is_trained_here(l->model)) put_progress(s, l);
     sink_word(s, "}");
     each_saved(l, all, put_entry_of, &h);
     sink_word(s, "}");

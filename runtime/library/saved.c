@@ -78,7 +78,7 @@ bool each_saved(Library *l, bool all, Visit_saved *visit, void *with)
     if (!visit_parameters(&v, m->param, m->params, "", INT64_MAX, lathe_weights(m), l->memory.params)) return false;
     if (!visit_parameters(&v, m->statistic, m->statistics, "", INT64_MAX, m->real, l->memory.statistics)) return false;
     v.at.weight = false;
-    if (!all || !l->turns.n) return true;
+    if (!all || !is_trained_here(l->model)) return true;
     return visit_moments_of(&v, l) && visit_states(&v, l, LATHE_MOMENT, "") && visit_states(&v, l, LATHE_CARRIED, "");
 }
 
@@ -92,7 +92,7 @@ static int copies_in(const Lathe_param *table, int n)
 /* At most. */
 int saved_tensors(const Lathe_model *m)
 {
-    const bool trains = find_entry(m, ENTRY_train);
+    const bool trains = is_trained_here(m);
     return copies_in(m->param, m->params) * (trains ? 2 + LATHE_MOMENTS : 1) + copies_in(m->statistic, m->statistics) +
            m->states;
 }

@@ -22,7 +22,8 @@ static void forget_text(Library *l)
 
 static int next_open(Library *l, int32_t token, void *scores)
 {
-    const Lathe_entry *e = find_entry(l->model, ENTRY_decode);
+    const Lathe_entry *e = entry_of_library(l, ENTRY_decode);
+    if (!e) return LIBRARY_USAGE;
     const int64_t places = places_of_text(l, e);
     const Lathe_tensor *tokens = tensor_with_role(e, LATHE_TOKENS), *logits = output_named(e, "logits");
     if (token < 0 || token >= l->model->vocab)

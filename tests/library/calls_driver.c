@@ -216,6 +216,7 @@ int main(int argc, char **argv)
         if (!(f = fopen(argv[2], "rb"))) return 1;
         used = fread(room, 1, sizeof room, f);
         fclose(f);
+        EXPECT(predict(m) == MLP_USAGE && is_said(m, MLP_USAGE, "weights first"));
         const int code = mlp_load(m, room, used);
         EXPECT(code == 0 && predict(m) == 0, "%s", mlp_words(m, code));
         EXPECT(mlp_save_weights(m, room, sizeof room, &used) == 0);
