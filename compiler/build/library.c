@@ -92,8 +92,16 @@ static const char *compile_library(const Desc *d, const char *dir, const char *n
     const char *const packing[] = {in_path("ar") ? in_path("ar") : "ar", "rcs", archive, object};
     for (int i = 0; i < COUNT_OF(packing); i++) push(&pack, packing[i]);
     run_or_refuse(&pack, dir, source);
-    const char *const linking[] = {
-        cc, "-shared", "-o", shared, object, "-lm", "-lpthread", "-Wl,--no-undefined", "-Wl,--strip-debug"};
+    const char *const linking[] = {cc,
+                                   "-shared",
+                                   format("-Wl,-soname,lib%s.so", name),
+                                   "-o",
+                                   shared,
+                                   object,
+                                   "-lm",
+                                   "-lpthread",
+                                   "-Wl,--no-undefined",
+                                   "-Wl,--strip-debug"};
     for (int i = 0; i < COUNT_OF(linking); i++) push(&link, linking[i]);
     run_or_refuse(&link, dir, source);
     unlink(object);

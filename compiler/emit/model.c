@@ -9,6 +9,8 @@
 
 char *type_name(Page *page, const char *entry, const char *what)
 {
+    if (page->library) /* whose own names begin with the model's */
+        return upper(identifier(page, entry ? format("lathe_of_%s_%s", entry, what) : format("lathe_of_%s", what)));
     return upper(identifier(page, entry ? format("%s_%s_%s", page->desc->model, entry, what)
                                         : format("%s_%s", page->desc->model, what)));
 }

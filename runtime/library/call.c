@@ -24,6 +24,12 @@ int fail_library(Library *l, int code, const char *fmt, ...)
 
 /* ------------------------------------------------------------------ inputs and outputs */
 
+/* As the caller knows an entry. */
+static const char *function_word(const Lathe_entry *e)
+{
+    return strcmp(e->name, "train") == 0 ? "step" : strcmp(e->name, "eval") == 0 ? "evaluate" : e->name;
+}
+
 static int64_t tensor_bytes(const Lathe_tensor *t) { return tensor_size(t) * dtype_size(t->dtype); }
 
 const Lathe_entry *entry_of_library(Library *l, Entry entry)
@@ -56,11 +62,11 @@ static int take_given(Library *l, const Lathe_entry *e, const void *const *given
 {
     char *in = l->memory.call;
     int k = 0;
-    if (!given) return fail_library(l, LIBRARY_USAGE, "%s: the inputs are NULL", e->name);
+    if (!given) return fail_library(l, LIBRARY_USAGE, "%s: the inputs are NULL", function_word(e));
     for (const Lathe_tensor *t = e->input; t < e->input + e->inputs; t++) {
         if (!lathe_is_given(t->role)) continue;
         const void *from = given[k++];
-        if (!from) return fail_library(l, LIBRARY_USAGE, "%s: the input %s is NULL", e->name, t->name);
+        if (!from) return fail_library(l, LIBRARY_USAGE, "%s: the input %s is NULL", function_word(e), t->name);
         const int code = t->below ? check_given(l, e, t, from) : LIBRARY_FINE;
         if (code) return code;
         memcpy(in + t->offset, from, (size_t)tensor_bytes(t));
@@ -74,8 +80,8 @@ static int check_ids(Library *l, const Lathe_entry *e)
 {
     Bad_id id;
     if (!take_bad_id(&id)) return LIBRARY_FINE;
-    return fail_library(l, LIBRARY_DATA, "%s: %s: %s: expected ids 0 to %d, found %d", e->name, id.place, id.what,
-                        id.below - 1, id.id);
+    return fail_library(l, LIBRARY_DATA, "%s: %s: %s: expected ids 0 to %d, found %d", function_word(e), id.place,
+                        id.what, id.below - 1, id.id);
 }
 
 /* ------------------------------------------------------------------ a step */
@@ -97,7 +103,7 @@ static int take_turn_of(Library *l, Turn *u, Library_step *result)
     return fail_library(
         l, LIBRARY_DIVERGED,
         "step %lld: expected a finite loss and gradient norm, found loss %g and norm %g; the parameters "
-        "are as before it.  Try a lower learning rate or clipping",
+        "are as before it.  Look at the inputs, or try a lower learning rate or clipping",
         (long long)l->step + 1, r.loss, r.norm);
 }
 

@@ -5,17 +5,18 @@
 #include "step/average.h"
 #include "step/statistics.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct Loading {
     Library *l;
-    const char *data;                   /* behind the header */
-    int64_t bytes;                      /* of it */
-    const Described *d;                 /* the tensor that is looked for */
-    int met, rest;                      /* weights that were met, and other tensors */
-    int weights, others;                /* how many there are */
-    int64_t step, scale, good, skipped; /* as the notes say; step -1: there are none */
+    const char *data;                         /* behind the header */
+    int64_t bytes;                            /* of it */
+    const Described *d;                       /* the tensor that is looked for */
+    int met, rest;                            /* weights that were met, and other tensors */
+    int weights, others;                      /* how many there are */
+    int64_t step, seed, scale, good, skipped; /* as the notes say; step -1: there are none */
     int code;
 } Loading;
 
@@ -54,12 +55,16 @@ static bool is_other(void *with, const Saved *s)
     return false;
 }
 
+/* What does not train passes over what training needs. */
 static bool take_described(void *with, const Described *d)
 {
     Loading *x = with;
     x->d = d;
-    if (each_saved(x->l, true, is_other, x) &&
-        is_trained_here(x->l->model)) /* what does not train passes over what training needs */
+    if (d->begin > d->end || d->end > x->bytes)
+        x->code =
+            fail_library(x->l, LIBRARY_DATA, "load: tensor %s: its bytes %lld to %lld are not there; it is cut off",
+                         d->name, (long long)d->begin, (long long)d->end);
+    else if (each_saved(x->l, true, is_other, x) && is_trained_here(x->l->model))
         x->code = fail_library(x->l, LIBRARY_DATA, "load: tensor %s is not one of %s", d->name, x->l->model->name);
     return !x->code;
 }
@@ -69,6 +74,7 @@ static void take_note_of(void *with, const char *key, const char *text)
     Loading *x = with;
     const int64_t n = strtoll(text, NULL, 10);
     if (strcmp(key, "step") == 0) x->step = n;
+    if (strcmp(key, "seed") == 0) x->seed = n;
     if (strcmp(key, "loss_scale") == 0) x->scale = n;
     if (strcmp(key, "good_steps") == 0) x->good = n;
     if (strcmp(key, "skipped_steps") == 0) x->skipped = n;
@@ -90,6 +96,24 @@ static bool name_missing(void *with, const Saved *s)
     return false;
 }
 
+/* Ends the visit at a number that is not finite. */
+static bool is_finite_saved(void *with, const Saved *s)
+{
+    const Loading *x = with;
+    const char *from = x->data + x->l->place[s->number];
+    const int64_t size = dtype_size(s->type), n = saved_bytes_of(s) / size;
+    for (int64_t i = 0; i < n && s->type != LATHE_I32; i++) {
+        double aligned;
+        memcpy(&aligned, from + i * size, (size_t)size);
+        if (isfinite(read_element(s->type, &aligned, 0))) continue;
+        fail_library(x->l, LIBRARY_DATA,
+                     "load: tensor %s: number %lld is not finite; it is damaged, or of a run that diverged", s->name,
+                     (long long)i);
+        return false;
+    }
+    return true;
+}
+
 static int read_saved_model(Loading *x, const char *from, size_t bytes)
 {
     Library *l = x->l;
@@ -109,9 +133,8 @@ static int read_saved_model(Loading *x, const char *from, size_t bytes)
                        : fail_library(l, LIBRARY_DATA, "load: the header is damaged at byte %lld: %s",
                                       (long long)(h.at - from), h.wrong);
     const bool all = x->rest > 0 || x->step >= 0;
-    if (x->met == x->weights && (!all || x->rest == x->others)) return LIBRARY_FINE;
-    each_saved(l, all, name_missing, l);
-    return LIBRARY_DATA;
+    if (!each_saved(l, all, name_missing, l)) return LIBRARY_DATA;
+    return each_saved(l, all, is_finite_saved, x) ? LIBRARY_FINE : LIBRARY_DATA;
 }
 
 /* ------------------------------------------------------------------ taking it */
@@ -140,6 +163,7 @@ static void load_progress(Loading *x)
     Library *l = x->l;
     Loss_scale *scale = &l->turns.at[0].optimizer.loss_scale;
     l->step = x->step;
+    l->seed = (int32_t)x->seed;
     if (scale->scale > 0) scale->scale = (float)x->scale, scale->good = (int32_t)x->good;
     scale->skipped = x->skipped;
 }

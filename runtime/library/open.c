@@ -8,6 +8,7 @@
 #include "step/statistics.h"
 #include "threads/threads.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const uint64_t open_mark = 0x6c61746865206f70; /* no pointer, no small number */
@@ -75,13 +76,18 @@ size_t library_bytes(const Lathe_model *m, const Library_options *o)
 
 /* ------------------------------------------------------------------ beginning and end */
 
-static const char *refusal_of(const Lathe_model *m, const void *memory, size_t bytes, const Library_options *o)
+/* Words with numbers lie in the memory. */
+static const char *refusal_of(const Lathe_model *m, void *memory, size_t bytes, const Library_options *o)
 {
     if (!memory) return "open: memory is NULL; expected as many bytes as bytes() says";
     if ((uintptr_t)memory % 64) return "open: the memory is not aligned; expected a multiple of 64 bytes";
     if (o && (o->threads < 0 || o->threads > 1024)) return "open: expected 0 to 1024 threads";
-    if (bytes < library_bytes(m, o)) return "open: the memory is too small; expected as many bytes as bytes() says";
-    return NULL;
+    if (bytes >= library_bytes(m, o)) return NULL;
+    if (bytes < LIBRARY_WORDS) return "open: the memory is too small; expected as many bytes as bytes() says";
+    snprintf(memory, LIBRARY_WORDS,
+             "open: expected %lld bytes of memory, as bytes() says of the same options, found %lld",
+             (long long)library_bytes(m, o), (long long)bytes);
+    return memory;
 }
 
 static void begin_training(Library *l)

@@ -37,6 +37,16 @@ $cc -w -O1 -DANSWERS -I"$TMP/answers" "$TMP/answers/mlp.c" tests/library/calls_d
 "$TMP/plain" save "$TMP/saved" || complain "nothing was saved"
 "$TMP/answers/tried" load "$TMP/saved" >"$TMP/said" 2>&1 || complain "--inference: $(cat "$TMP/said")"
 
+# Whatever the file is called; in one file of a build with warnings, and from C++.
+mkdir "$TMP/named"
+for name in MLP _my 2nets double; do
+    cp models/mlp.lua "$TMP/named/$name.lua"
+    file=$("$LATHE" build "$TMP/named/$name.lua" --amalgamation -o "$TMP/named/$name")
+    $cc -fsyntax-only -Wall -Wextra -Werror "$file" || complain "$name.lua makes no library"
+done
+printf '#include "MLP.h"\nint main() { return MLP_bytes(nullptr) > 0 ? 0 : 1; }\n' >"$TMP/named/one.cpp"
+g++ -fsyntax-only -Wall -Wextra -Werror -I"$TMP/named/MLP" "$TMP/named/one.cpp" || complain "C++ refuses the header"
+
 # What cannot be a library is refused.
 refused() { # OPTIONS WORDS
     # shellcheck disable=SC2086
@@ -46,6 +56,7 @@ refused() { # OPTIONS WORDS
 refused "--target cuda" "processors"
 refused "--lora rank=2" "--lora"
 refused "--parameters q8_0" "8 or 4 bits"
+"$LATHE" build models/mlp.lua --inference -o "$TMP/none" >"$TMP/said" 2>&1 && complain "--inference makes a trainer"
 "$LATHE" train models/mlp.lua --library >"$TMP/said" 2>&1 && complain "train makes a library"
 grep -q "is for build" "$TMP/said" || complain "train --library: $(cat "$TMP/said")"
 exit $failed

@@ -74,7 +74,7 @@ static void wrong_opens(void)
     const size_t bytes = mlp_bytes(NULL);
     char *memory = aligned_alloc(64, (bytes + 127) / 64 * 64);
     EXPECT(!mlp_open(NULL, bytes, NULL, &wrong) && strstr(wrong, "NULL"));
-    EXPECT(!mlp_open(memory, bytes - 1, NULL, &wrong) && strstr(wrong, "too small"));
+    EXPECT(!mlp_open(memory, bytes - 1, NULL, &wrong) && strstr(wrong, "as bytes() says of the same options"));
     EXPECT(!mlp_open(memory + 8, bytes, NULL, &wrong) && strstr(wrong, "aligned"));
     EXPECT(!mlp_open(memory, bytes, &(mlp_options){.threads = -1}, &wrong) && strstr(wrong, "threads"));
     EXPECT(!mlp_open(memory, 0, NULL, NULL));
@@ -109,6 +109,9 @@ static void damaged_loads(mlp *m, const char *saved, size_t used)
         for (int i = 0; i <= k % 3; i++) seed = seed * 1664525 + 1013904223, copy[seed % 900] = (char)(seed >> 24);
         (void)mlp_load(m, copy, used);
     }
+    memcpy(copy, saved, used);
+    memset(copy + used - 8, 0xff, 4);
+    EXPECT(mlp_load(m, copy, used) == MLP_DATA && is_said(m, MLP_DATA, "not finite"));
     EXPECT(mlp_load(m, saved, used) == 0 && predict(m) == 0);
     EXPECT(memcmp(before, logits, sizeof before) == 0);
     free(copy);
@@ -127,8 +130,8 @@ static void wrong_steps(mlp *m)
     EXPECT(mlp_evaluate(m, &(mlp_evaluate_in){features, targets}, NULL) == MLP_USAGE);
     targets[2] = CLASSES;
     const int code = train(m, &out);
-    EXPECT(code == MLP_DATA && is_said(m, code, "targets: expected numbers 0 to 2, found 3 at place 2"), "%s",
-           mlp_words(m, code));
+    EXPECT(code == MLP_DATA && is_said(m, code, "step: the input targets: expected numbers 0 to 2, found 3 at place 2"),
+           "%s", mlp_words(m, code));
     targets[2] = 2;
     features[1][1] = NAN;
     EXPECT(train(m, &out) == MLP_DIVERGED && is_said(m, MLP_DIVERGED, "finite"));
