@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 static const char *needed_text(const char *path)
@@ -39,11 +40,14 @@ static const char *refusal_of(const Desc *d)
     return NULL;
 }
 
-static void refuse_others(const Desc *d)
+static void refuse_others(const Desc *d, const char *name)
 {
     const Options *o = d->options;
     const char *why = refusal_of(d);
     if (o->target->device) usage_error("--library is for processors: leave --target %s out", o->target->name);
+    if (is_word_of_c(name) || strcasecmp(name, "library") == 0)
+        usage_error("a library cannot be called %s, which is a name that its C has already: copy %s to another name",
+                    name, d->file);
     if (why) usage_error("a library does not have %s yet: leave it out, or build a trainer", why);
 }
 
@@ -113,9 +117,9 @@ static const char *compile_library(const Desc *d, const char *dir, const char *n
 const char *make_library(const Module *m, const char *dir)
 {
     Page *page = new_page(m);
-    refuse_others(m->desc);
-    emit_library(page, dir);
     const char *name = name_of_library(page);
+    refuse_others(m->desc, name);
+    emit_library(page, dir);
     if (m->desc->options->source) return dir;
     if (m->desc->options->amalgamation) return format("%s/%s.c", dir, name);
     return compile_library(m->desc, dir, name);

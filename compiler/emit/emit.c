@@ -214,6 +214,11 @@ const char *unique_name(Strings *taken, const char *wish) { return unique_string
 
 static int by_word(const void *word, const void *entry) { return strcmp(word, ((const Header_word *)entry)->word); }
 
+bool is_word_of_c(const char *word)
+{
+    return bsearch(word, header_words, (size_t)header_word_count, sizeof *header_words, by_word) != NULL;
+}
+
 static bool is_taken_everywhere(const char *word)
 {
     const Header_word *found = bsearch(word, header_words, (size_t)header_word_count, sizeof *header_words, by_word);

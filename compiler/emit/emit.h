@@ -40,6 +40,7 @@ typedef struct Header_word {
 } Header_word;
 extern const Header_word header_words[]; /* sorted by strcmp(); made by build/header_words.awk */
 extern const int header_word_count;
+bool is_word_of_c(const char *word); /* declared in a header that generated code includes */
 bool is_size_name(Page *page, const char *word); /* emit/sizes.c: a size of the model or a macro of the headers */
 char *identifier(Page *page, const char *words); /* "layer.attn.qkv" -> layer_attn_qkv, never a C keyword */
 const char *file_name(const char *path);         /* without its folders */
@@ -445,6 +446,7 @@ int explain(Page *page, Text *answer, const char *name, Texts *known);
 
 /* The folder of a program. */
 void say_model(Page *page, Text *c, Text *h); /* emit/c.c: model.c, model.h */
+void take_runtime_names(Page *page, void (*take)(Page *page, const char *name)); /* emit/library.c: and the library's own */
 void emit_library(Page *page, const char *dir); /* emit/library.c: NAME.c, NAME.h, plan.txt */
 char *name_of_library(Page *page);
 void emit_c(Page *page, const char *dir);    /* emit/c.c: model.c, model.h, model.plan.h, plan.txt, CMakeLists.txt */

@@ -19,6 +19,7 @@ void start_functions(Page *page)
     const Module *m = page->module;
     Names own = {0};
     for (int i = 0; i < header_word_count; i++) take_name(page, header_words[i].word);
+    if (page->library) take_runtime_names(page, take_name);
     take_table_names(page, take_name);
     take_entry_names(&own); /* or a name in an entry would hide a function */
     for (int i = 0; i < own.n; i++) take_name(page, own.at[i]);

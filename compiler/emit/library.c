@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 char *name_of_library(Page *page) { return identifier(page, page->desc->model); }
 
@@ -239,45 +240,69 @@ static bool stands_in(const char *text, const char *word)
     return false;
 }
 
-/* Names that the model's text has at file scope. */
-static void take_file_scope(Strings *names, Texts *list, const char *text)
+/* Calls take for each word of a text. */
+static void each_runtime_word(Page *page, const char *text, void (*take)(Page *page, const char *name))
 {
-    int depth = 0, round = 0;
-    bool enumerated = false, listed = false, comment = false;
+    Strings seen = {0};
     for (const char *at = text; *at; at++) {
-        if (comment) {
-            if (starts_with(at, "*/")) comment = false, at++;
-        } else if (starts_with(at, "/*")) comment = true;
-        else if (*at == '"') {
-            for (at++; *at && *at != '"'; at++) at += *at == '\\';
-        } else if (*at == '#') at += strcspn(at, "\n");
-        else if (isalpha((unsigned char)*at) || *at == '_') {
-            size_t n = 0;
-            while (is_letter_of_word(at[n])) n++;
-            char *word = copy_bytes_as_string(at, n);
-            if (same(word, "enum") && !depth) enumerated = true;
-            if ((!depth || (depth == 1 && listed)) && !round && !(*strings_at(names, word))++) push(list, word);
-            at += n - 1;
-        } else if (isdigit((unsigned char)*at)) {
-            while (is_letter_of_word(at[1]) || at[1] == '.') at++;
-        } else if (*at == '{') {
-            if (++depth == 1) listed = enumerated;
-            enumerated = false;
-        } else if (*at == '}') depth--, listed = false;
-        else if (*at == '(') round++;
-        else if (*at == ')') round--;
+        size_t n = 0;
+        while (is_letter_of_word(at[n])) n++;
+        if (!n) continue;
+        if (!isdigit((unsigned char)*at)) {
+            const char *word = copy_bytes_as_string(at, n);
+            if (!(*strings_at(&seen, word))++) take(page, word);
+        }
+        at += n - 1;
     }
 }
 
-/* What the second half of the runtime calls something else, without knowing the model, gets another name there. */
-static Texts renamed_after(const char *head, const char *model, const char *body)
+/* The words of NAME.h that begin with the model's name. */
+static Texts own_names(Page *page)
 {
-    Strings names = {0};
-    Texts list = {0}, renamed = {0};
-    take_file_scope(&names, &list, model);
-    for (int i = 0; i < list.n; i++)
-        if (stands_in(body, list.at[i]) && !stands_in(head, list.at[i])) push(&renamed, list.at[i]);
-    return renamed;
+    Text h = {0};
+    Texts own = {0};
+    Strings seen = {0};
+    say_template(page, &h, library_file("name.h.in"));
+    const char *name = name_of_library(page);
+    for (const char *at = h.at; *at; at++) {
+        size_t n = 0;
+        while (is_letter_of_word(at[n])) n++;
+        if (!n) continue;
+        const char *word = copy_bytes_as_string(at, n);
+        const char behind = n >= strlen(name) ? word[strlen(name)] : 'x';
+        const bool its = strncasecmp(word, name, strlen(name)) == 0 && (!behind || behind == '_');
+        if (its && !(*strings_at(&seen, word))++) push(&own, word);
+        at += n - 1;
+    }
+    return own;
+}
+
+void take_runtime_names(Page *page, void (*take)(Page *page, const char *name))
+{
+    const char *body;
+    each_runtime_word(page, runtime_text(&body), take);
+    take(page, name_of_library(page));
+}
+
+/* Sizes, which are in capitals as the runtime's own constants. */
+static Texts sizes_of(Page *page)
+{
+    Texts all = {0};
+    for (int i = 0; i < page->sizes.n; i++)
+        if (page->sizes.at[i].used) push(&all, page->sizes.at[i].name);
+    return all;
+}
+
+/* Another name for each of them that stands in the runtime, from here on, or no longer.  Some are macros of it. */
+static void say_renamed(Text *t, const Texts *names, const char *runtime, const char *whose)
+{
+    for (int i = 0; i < names->n; i++) {
+        const char *name = names->at[i];
+        if (!stands_in(runtime, name)) continue;
+        if (whose)
+            say(t, "#pragma push_macro(\"%s\")\n#undef %s\n#define %s %s_of_%s\n", name, name, name, name, whose);
+        else say(t, "#pragma pop_macro(\"%s\")\n", name);
+    }
 }
 
 static const char *without_includes(const char *text)
@@ -291,16 +316,20 @@ static const char *without_includes(const char *text)
 static void say_whole(Page *page, Text *t)
 {
     Text c = {0}, h = {0}, api = {0};
-    const char *body, *head = runtime_text(&body);
+    const char *body, *runtime = runtime_text(&body);
+    const Texts own = own_names(page);
     say_model(page, &c, &h);
-    const char *model = format("%s%s", without_includes(h.at), without_includes(c.at));
-    const Texts renamed = renamed_after(head, model, body);
+    const Texts sizes = sizes_of(page);
     if (page->desc->options->inference) say(t, "#define LATHE_INFERENCE 1\n");
-    say_bytes(t, head, (size_t)(body - head));
-    say(t, "%s\n", model);
-    for (int i = 0; i < renamed.n; i++) say(t, "#define %s %s_of_runtime\n", renamed.at[i], renamed.at[i]);
+    const char *behind_system = strstr(runtime, "\n#ifndef LATHE_") + 1; /* whose headers the names are not for */
+    say_bytes(t, runtime, (size_t)(behind_system - runtime));
+    say_renamed(t, &own, runtime, "runtime");
+    say_bytes(t, behind_system, (size_t)(body - behind_system));
+    say_renamed(t, &sizes, runtime, "model");
+    say(t, "%s%s\n", without_includes(h.at), without_includes(c.at));
+    say_renamed(t, &sizes, runtime, NULL);
     say(t, "%s", body);
-    for (int i = 0; i < renamed.n; i++) say(t, "#undef %s\n", renamed.at[i]);
+    say_renamed(t, &own, runtime, NULL);
     say_template(page, &api, library_file("name.c.in"));
     say(t, "%s", api.at);
 }

@@ -3,9 +3,9 @@
  *     amalgamate OUT RUNTIME ALL PREPROCESSED
  *
  * ALL (runtime/library/all.def) includes the parts, which are C files, in order; PREPROCESSED is what the C
- * preprocessor makes of it.  The text is_known two halves, with a line in between where the model goes: first all
+ * preprocessor makes of it.  The text has two halves, with a line in between where the model goes: first all
  * headers, each once, then the parts.  All functions become static.  A name of a part's own that an earlier part
- * is_known, too, is renamed. */
+ * has, too, is renamed. */
 #include "base/util.h"
 
 #include <ctype.h>
@@ -17,7 +17,7 @@ typedef VEC(const char *) Names_of;
 typedef struct Part_of { /* or a header that is included once */
     const char *file;
     Names_of names;   /* of its own, at file scope */
-    Names_of renamed; /* those that an earlier part is_known, or a header that it does not include */
+    Names_of renamed; /* those that an earlier part has, or a header that it does not include */
 } Part_of;
 typedef VEC(Part_of) Parts;
 
@@ -94,7 +94,7 @@ static Part_of *part_called(const Parts *all, const char *file)
     return NULL;
 }
 
-/* Where the names of a file go that the preprocessor is_known come to. */
+/* Where the names of a file go that the preprocessor has come to. */
 static Names_of *owner_of(const char *path, Part_of **part)
 {
     const size_t n = strlen(runtime);
@@ -154,7 +154,7 @@ static void count_brackets(Brackets *b, const char *line, size_t n)
     b->continued = directive && n && line[n - 1] == '\\';
 }
 
-/* Whether a declaration of a function begins here, at file scope: it is_known a type, a name and brackets. */
+/* Whether a declaration of a function begins here, at file scope: it has a type, a name and brackets. */
 static bool is_prototype(const char *line, size_t n)
 {
     static const char *const others[] = {"typedef", "static", "extern",      "enum",           "struct",       "union",

@@ -5,8 +5,10 @@
 #include "math/math.h"
 #include "model/tables.h"
 #include "step/average.h"
+#include "step/carry.h"
 #include "step/entry.h"
 #include "step/here.h"
+#include "step/statistics.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -107,13 +109,29 @@ static int take_turn_of(Library *l, Turn *u, Library_step *result)
         (long long)l->step + 1, r.loss, r.norm);
 }
 
+/* What train itself replaces: kept before a step, and put back if it is not made. */
+static void keep_states(Library *l)
+{
+    copy_statistics(l->model, &l->memory);
+    if (l->memory.carried) copy_carried(l->model, l->memory.carried, l->memory.state);
+}
+
+static void put_states_back(Library *l)
+{
+    weights_up(l->model, &l->memory);
+    if (l->memory.carried) place_carried(l->model, l->memory.carried, l->memory.state);
+}
+
 static int step_open(Library *l, const void *const *given, Library_step *result)
 {
     const Lathe_entry *e = entry_of_library(l, ENTRY_train);
     int code = e ? take_given(l, e, given, l->seed, l->step) : LIBRARY_USAGE;
+    if (code) return code;
+    keep_states(l);
     for (int k = 0; !code && k < l->turns.n; k++)
         if (turn_is_due(&l->turns.at[k], l->step)) code = take_turn_of(l, &l->turns.at[k], result);
     l->step += code == LIBRARY_FINE;
+    if (code) put_states_back(l);
     return code;
 }
 

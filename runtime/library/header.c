@@ -137,7 +137,7 @@ static bool read_notes(Header_text *h, Take_note *note, void *with)
         if (members++ && !expect(h, ',', "expected a comma in __metadata__")) return false;
         if (!read_string(h, key, sizeof key) || !expect(h, ':', "expected a colon")) return false;
         if (!read_string(h, text, sizeof text)) return false;
-        note(with, key, text);
+        if (!note(with, key, text)) return false;
     }
     h->at++;
     return true;

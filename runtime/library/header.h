@@ -19,7 +19,7 @@ typedef struct Header_text {
 
 /* note: called for each word of __metadata__. */
 typedef bool Take_described(void *with, const Described *d);
-typedef void Take_note(void *with, const char *key, const char *text);
+typedef bool Take_note(void *with, const char *key, const char *text);
 /* False: a tensor was refused, or h->wrong says what is wrong. */
 bool read_library_header(Header_text *h, Take_described *take, Take_note *note, void *with);
 

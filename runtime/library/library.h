@@ -30,6 +30,8 @@ typedef struct Library {
     Lathe_context context;
     Pool *pool;
     char busy;                  /* a call is running */
+    Pool *pool_before;          /* that the calling thread used, and the regions that it was in */
+    void *regions;
     bool loaded;                /* weights were */
     int32_t seed;
     int64_t step;               /* steps done */

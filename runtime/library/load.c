@@ -69,15 +69,39 @@ static bool take_described(void *with, const Described *d)
     return !x->code;
 }
 
-static void take_note_of(void *with, const char *key, const char *text)
+/* A whole number of least … most; another one is a mistake. */
+static void take_whole_note(Loading *x, const char *key, const char *text, int64_t least, int64_t most, int64_t *to)
+{
+    char *end;
+    const long long n = strtoll(text, &end, 10);
+    if (*text && !*end && n >= least && n <= most) *to = n;
+    else
+        x->code = fail_library(x->l, LIBRARY_DATA, "load: %s: expected a whole number of %lld to %lld, found %.40s",
+                               key, (long long)least, (long long)most, text);
+}
+
+static bool take_note_of(void *with, const char *key, const char *text)
 {
     Loading *x = with;
-    const int64_t n = strtoll(text, NULL, 10);
-    if (strcmp(key, "step") == 0) x->step = n;
-    if (strcmp(key, "seed") == 0) x->seed = n;
-    if (strcmp(key, "loss_scale") == 0) x->scale = n;
-    if (strcmp(key, "good_steps") == 0) x->good = n;
-    if (strcmp(key, "skipped_steps") == 0) x->skipped = n;
+    if (strcmp(key, "step") == 0) take_whole_note(x, key, text, 0, INT32_MAX, &x->step);
+    if (strcmp(key, "seed") == 0) take_whole_note(x, key, text, INT32_MIN, INT32_MAX, &x->seed);
+    if (strcmp(key, "loss_scale") == 0) take_whole_note(x, key, text, 0, 1 << 24, &x->scale);
+    if (strcmp(key, "good_steps") == 0) take_whole_note(x, key, text, 0, INT32_MAX, &x->good);
+    if (strcmp(key, "skipped_steps") == 0) take_whole_note(x, key, text, 0, INT32_MAX, &x->skipped);
+    return !x->code;
+}
+
+/* The loss scale is a power of two where the model has one; each skipped step was one. */
+static int check_progress(Loading *x)
+{
+    const bool scaled = is_trained_here(x->l->model) && x->l->turns.at[0].optimizer.loss_scale.scale > 0;
+    if (x->step < 0) return LIBRARY_FINE;
+    if (x->skipped > x->step || (scaled && (x->scale < 1 || (x->scale & (x->scale - 1)))))
+        return fail_library(x->l, LIBRARY_DATA,
+                            "load: loss scale %lld and %lld skipped of %lld steps cannot be; the notes are "
+                            "damaged",
+                            (long long)x->scale, (long long)x->skipped, (long long)x->step);
+    return LIBRARY_FINE;
 }
 
 static bool count_saved(void *with, const Saved *s)
@@ -132,6 +156,7 @@ static int read_saved_model(Loading *x, const char *from, size_t bytes)
         return x->code ? x->code
                        : fail_library(l, LIBRARY_DATA, "load: the header is damaged at byte %lld: %s",
                                       (long long)(h.at - from), h.wrong);
+    if (x->code || (x->code = check_progress(x))) return x->code;
     const bool all = x->rest > 0 || x->step >= 0;
     if (!each_saved(l, all, name_missing, l)) return LIBRARY_DATA;
     return each_saved(l, all, is_finite_saved, x) ? LIBRARY_FINE : LIBRARY_DATA;

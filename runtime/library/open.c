@@ -4,6 +4,7 @@
 #include "model/init.h"
 #include "model/tables.h"
 #include "step/average.h"
+#include "step/carry.h"
 #include "step/optim.h"
 #include "step/statistics.h"
 #include "threads/threads.h"
@@ -57,6 +58,7 @@ static void lay_out_library(Library *l, Parts_of *p, const Lathe_model *m, const
     of->params = part_behind(p, weight_bytes(m));
     of->state_bytes = states_taken(m, find_entry(m, ENTRY_decode), false);
     of->state = part_behind(p, of->state_bytes);
+    of->carried = part_behind(p, trains ? carried_bytes(m) : 0);
     of->statistics = part_behind(p, statistics_bytes(m));
     of->grads = part_behind(p, trains ? flat_bytes(m) : 0);
     of->moments = part_behind(p, trains ? (int64_t)optimizer_bytes(m, r) : 0);
@@ -133,13 +135,15 @@ int begin_library_call(Library *l)
     if (!l || l->mark != open_mark) return LIBRARY_USAGE;
     if (!try_lock(&l->busy)) return LIBRARY_BUSY;
     l->words[0] = 0;
-    use_pool(l->pool);
+    l->regions = leave_regions();
+    l->pool_before = use_pool(l->pool);
     return LIBRARY_FINE;
 }
 
 int end_library_call(Library *l, int code)
 {
-    use_pool(NULL);
+    use_pool(l->pool_before);
+    return_to_regions(l->regions);
     leave_lock(&l->busy);
     return code;
 }

@@ -2,9 +2,11 @@
 #ifndef LATHE_STEP_CARRY_H
 #define LATHE_STEP_CARRY_H
 
-#include "base/file.h"
 #include "interface/lathe_model.h"
-#include "model/safetensors.h"
+
+typedef struct Store Store;
+typedef struct Store_writer Store_writer;
+typedef struct Fault Fault;
 
 bool entry_carries(const Lathe_entry *e);
 bool model_carries(const Lathe_model *m); /* in its entry train */

@@ -58,10 +58,16 @@ static bool same_rule(Rule a, Rule b)
     return a.lr_scale == b.lr_scale && a.decay == b.decay && a.frozen == b.frozen && a.directed == b.directed;
 }
 
-static int by_begin(const void *a, const void *b)
+/* Shell's sort, by their beginnings, of which no two are alike: qsort may allocate. */
+static void sort_segments(Segment *s, int n)
 {
-    int64_t x = ((const Segment *)a)->begin, y = ((const Segment *)b)->begin;
-    return (x > y) - (x < y);
+    for (int gap = n / 2; gap > 0; gap /= 2)
+        for (int i = gap; i < n; i++) {
+            const Segment one = s[i];
+            int at = i;
+            for (; at >= gap && s[at - gap].begin > one.begin; at -= gap) s[at] = s[at - gap];
+            s[at] = one;
+        }
 }
 
 static void add_runs(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn, const Lathe_recipe *r,
@@ -83,7 +89,7 @@ static void add_runs(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn,
 static void join_segments(Optimizer *o)
 {
     int n = 0;
-    qsort(o->segment, (size_t)o->segments, sizeof *o->segment, by_begin);
+    sort_segments(o->segment, o->segments);
     for (int i = 0; i < o->segments; i++) {
         Segment *s = &o->segment[i];
         if (n > 0 && same_rule(o->segment[n - 1].rule, s->rule)) o->segment[n - 1].end = s->end;

@@ -87,6 +87,15 @@ Pool *use_pool(Pool *pool)
     return before;
 }
 
+void *leave_regions(void)
+{
+    void *left = inside;
+    inside = NULL;
+    return left;
+}
+
+void return_to_regions(void *regions) { inside = regions; }
+
 void *owner_of_pool(void)
 {
     const Pool *p = region_here()->pool;

@@ -22,6 +22,9 @@ void close_pool(Pool *pool); /* not while a region runs */
  * until now, which the caller sets again at its end.  If two threads begin regions in one pool at the same time, the
  * later region has one thread.  Not inlined: gcc holds that functions of OpenMP do not read the variables of a file. */
 Pool *use_pool(Pool *pool) __attribute__((noinline));
+/* For a call from within a region of another pool: leaves all regions, and returns to them. */
+void *leave_regions(void) __attribute__((noinline));
+void return_to_regions(void *regions) __attribute__((noinline));
 void *owner_of_pool(void); /* of the one that the calling thread uses or works for; NULL: there is none */
 
 /* ---- what a compiler's OpenMP calls are made of (threads/gomp.c) */

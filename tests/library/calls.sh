@@ -37,13 +37,19 @@ $cc -w -O1 -DANSWERS -I"$TMP/answers" "$TMP/answers/mlp.c" tests/library/calls_d
 "$TMP/plain" save "$TMP/saved" || complain "nothing was saved"
 "$TMP/answers/tried" load "$TMP/saved" >"$TMP/said" 2>&1 || complain "--inference: $(cat "$TMP/said")"
 
-# Whatever the file is called; in one file of a build with warnings, and from C++.
+# Whatever the file is called, and whatever its sizes are; in one file of a build with warnings, and from C++.
 mkdir "$TMP/named"
-for name in MLP _my 2nets double; do
-    cp models/mlp.lua "$TMP/named/$name.lua"
-    file=$("$LATHE" build "$TMP/named/$name.lua" --amalgamation -o "$TMP/named/$name")
-    $cc -fsyntax-only -Wall -Wextra -Werror "$file" || complain "$name.lua makes no library"
-done
+taken() { # NAME SIZE
+    sed "s/readings = 8/$2 = 8/; s/\"readings\"/\"$2\"/; s/c.readings/c.$2/" examples/sensor/sensor.lua >"$TMP/named/$1.lua"
+    file=$("$LATHE" build "$TMP/named/$1.lua" --amalgamation -o "$TMP/named/$1") && $cc -fsyntax-only -Wall -Wextra -Werror "$file" ||
+        complain "$1.lua with the size $2 makes no library"
+}
+taken MLP channels
+taken _my rows
+taken 2nets cells
+taken call ahead
+taken E first_loss_scale
+taken weight block_words
 printf '#include "MLP.h"\nint main() { return MLP_bytes(nullptr) > 0 ? 0 : 1; }\n' >"$TMP/named/one.cpp"
 g++ -fsyntax-only -Wall -Wextra -Werror -I"$TMP/named/MLP" "$TMP/named/one.cpp" || complain "C++ refuses the header"
 
@@ -53,6 +59,9 @@ refused() { # OPTIONS WORDS
     "$LATHE" build models/gpt.lua --config char --library $1 -o "$TMP/none" >"$TMP/said" 2>&1 && complain "$1 is taken"
     grep -q -- "$2" "$TMP/said" || complain "$1: $(cat "$TMP/said")"
 }
+cp examples/sensor/sensor.lua "$TMP/named/sin.lua"
+"$LATHE" build "$TMP/named/sin.lua" --amalgamation -o "$TMP/none" >"$TMP/said" 2>&1 && complain "a library is called sin"
+grep -q "copy .* to another name" "$TMP/said" || complain "sin.lua: $(cat "$TMP/said")"
 refused "--target cuda" "processors"
 refused "--lora rank=2" "--lora"
 refused "--parameters q8_0" "8 or 4 bits"
