@@ -51,7 +51,7 @@ taken call ahead
 taken E first_loss_scale
 taken weight block_words
 printf '#include "MLP.h"\nint main() { return MLP_bytes(nullptr) > 0 ? 0 : 1; }\n' >"$TMP/named/one.cpp"
-g++ -fsyntax-only -Wall -Wextra -Werror -I"$TMP/named/MLP" "$TMP/named/one.cpp" || complain "C++ refuses the header"
+! command -v g++ >/dev/null || g++ -fsyntax-only -Wall -Wextra -Werror -I"$TMP/named/MLP" "$TMP/named/one.cpp" || complain "C++ refuses the header"
 
 # What cannot be a library is refused.
 refused() { # OPTIONS WORDS

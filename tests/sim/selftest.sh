@@ -87,7 +87,7 @@ trainer=$TMP/cpu/trainer name=cpu
 tested 0 '' '^ok .*the same bits again' '^ok  *[1-9][0-9]* products against plain loops' '^ok .*the gradient agrees' ' 0 wrong'
 mkdir -p "$TMP/own/math"
 cp runtime/math/gemm_own.c "$TMP/own"
-sed 's/sum\[r\]\[0\] += a\[r\] \* left/sum[r][0] += a[(r + 1) % R] * left/' runtime/math/gemm_tile.h >"$TMP/own/math/gemm_tile.h"
+sed 's/NAME(Vector) x = a\[r\] -/NAME(Vector) x = a[(r + 1) % R] -/' runtime/math/gemm_tile.h >"$TMP/own/math/gemm_tile.h"
 ! cmp -s runtime/math/gemm_tile.h "$TMP/own/math/gemm_tile.h" || tell 'no mistake is put into products'
 # shellcheck disable=SC2086
 ${CC:-cc} -std=gnu11 -O2 -march=native -fopenmp -fno-strict-aliasing "-I$TMP/own" -Iruntime -I"$TMP/cpu" "$TMP/cpu/model.c" "$TMP/own/gemm_own.c" $SIM_LIBRARIES -ldl -lpthread -o "$TMP/own/trainer"
