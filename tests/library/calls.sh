@@ -19,7 +19,7 @@ tried() { # NAME FLAGS…
     "$TMP/$name" >"$TMP/said" 2>&1 || complain "$name: $(cat "$TMP/said")"
 }
 # gomp.c takes the place of libgomp: objects are compiled with -fopenmp and linked without.
-$cc -w -O1 -fopenmp -g -I"$TMP/mlp" -c "$source" -o "$TMP/mlp.o"
+$cc -w -O0 -fopenmp -g -I"$TMP/mlp" -c "$source" -o "$TMP/mlp.o"
 source="$TMP/mlp.o"
 tried plain -O1
 source="$TMP/mlp/mlp.c"
@@ -33,7 +33,7 @@ grep "^#include <" "$TMP/mlp/mlp.c" | grep -v -e pthread -e signal -e stdatomic 
 
 # A library that only answers has no step, and takes what one that trains has saved.
 grep -q mlp_step "$TMP/answers/mlp.h" && complain "--inference has a step"
-$cc -w -O1 -DANSWERS -I"$TMP/answers" "$TMP/answers/mlp.c" tests/library/calls_driver.c -lm -lpthread -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap -o "$TMP/answers/tried" || complain "--inference does not compile"
+$cc -w -O0 -DANSWERS -I"$TMP/answers" "$TMP/answers/mlp.c" tests/library/calls_driver.c -lm -lpthread -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap -o "$TMP/answers/tried" || complain "--inference does not compile"
 "$TMP/plain" save "$TMP/saved" || complain "nothing was saved"
 "$TMP/answers/tried" load "$TMP/saved" >"$TMP/said" 2>&1 || complain "--inference: $(cat "$TMP/said")"
 

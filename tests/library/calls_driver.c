@@ -13,6 +13,11 @@
 #include <unistd.h>
 
 enum { ROWS = 4, COLUMNS = 4, CLASSES = 3 };
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__ /* is slow */
+enum { INSTANCES = 100, DAMAGED = 1000, RACED = 500 };
+#else
+enum { INSTANCES = 1000, DAMAGED = 3000, RACED = 3000 };
+#endif
 static float features[ROWS][COLUMNS] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {1, 1, 0, 0}};
 static int32_t targets[ROWS] = {0, 1, 2, 1};
 static float logits[ROWS][CLASSES];
@@ -104,7 +109,7 @@ static void damaged_loads(mlp *m, const char *saved, size_t used)
         free(exact);
     }
     unsigned seed = 1;
-    for (int k = 0; k < 3000; k++) { /* changed in the header */
+    for (int k = 0; k < DAMAGED; k++) { /* changed in the header */
         memcpy(copy, saved, used);
         for (int i = 0; i <= k % 3; i++) seed = seed * 1664525 + 1013904223, copy[seed % 900] = (char)(seed >> 24);
         (void)mlp_load(m, copy, used);
@@ -146,7 +151,7 @@ static void wrong_steps(mlp *m)
 static void *train_much(void *m)
 {
     int busy = 0;
-    for (int k = 0; k < 3000; k++) {
+    for (int k = 0; k < RACED; k++) {
         const int code = mlp_step(m, &(mlp_step_in){features, targets}, NULL);
         busy += code == MLP_BUSY;
         if (code && code != MLP_BUSY) abort();
@@ -161,7 +166,7 @@ static void two_threads(void)
     if (pthread_create(&thread, NULL, train_much, m) != 0) abort();
     void *others, *busy = train_much(m);
     pthread_join(thread, &others);
-    EXPECT(mlp_steps(m) == 6000 - (intptr_t)busy - (intptr_t)others, "%lld steps", (long long)mlp_steps(m));
+    EXPECT(mlp_steps(m) == 2 * RACED - (intptr_t)busy - (intptr_t)others, "%lld steps", (long long)mlp_steps(m));
     EXPECT(mlp_words(m, MLP_BUSY)[0]);
     closed(m);
 }
@@ -200,7 +205,7 @@ static void quiet_life(void)
 static void thousand(void)
 {
     const int threads = threads_now();
-    for (int k = 0; k < 1000; k++) {
+    for (int k = 0; k < INSTANCES; k++) {
         mlp *m = opened(&(mlp_options){.threads = 1 + k % 3, .seed = k});
         EXPECT(train(m, NULL) == 0);
         closed(m);
