@@ -14,7 +14,7 @@ steps=12
 bound=1e-9
 sed 's/clip = 1.5 }/clip = 1.5, groups = { { match = "*.1.up.weight", frozen = true } } }/' tests/models/directed.lua >"$TMP/frozen.lua"
 model=$TMP/frozen.lua
-for kind in muon adafactor lamb own; do
+for kind in muon muon_plain adafactor lamb own; do
     both $kind "$model" --precision fp64 --set kind=$kind --set clip_value=0.05
     trained --data "$TMP/arrays" --set warmup=5
     kept model 8 1e-9
