@@ -48,14 +48,31 @@ const Lathe_entry *entry_of_library(Library *l, Entry entry)
     return e;
 }
 
+enum { PLACE_WORDS = 24 * LATHE_MAXRANK };
+
+/* An element as C writes it: [2][0][7]. */
+static const char *place_in(const Lathe_tensor *t, int64_t element, char words[PLACE_WORDS])
+{
+    int64_t below = tensor_size(t);
+    int n = 0;
+    words[0] = 0;
+    for (int k = 0; k < t->rank; k++) {
+        below /= t->dim[k];
+        n += snprintf(words + n, (size_t)(PLACE_WORDS - n), "[%lld]", (long long)(element / below));
+        element %= below;
+    }
+    return words;
+}
+
 /* Kernels rely on it. */
 static int check_given(Library *l, const Lathe_entry *e, const Lathe_tensor *t, const int32_t *id)
 {
+    char place[PLACE_WORDS];
     for (int64_t i = 0; i < tensor_size(t); i++)
         if (id[i] < t->least || id[i] >= t->below)
-            return fail_library(
-                l, LIBRARY_DATA, "%s: the input %s: expected numbers %lld to %lld, found %d at place %lld",
-                function_word(e), t->name, (long long)t->least, (long long)t->below - 1, id[i], (long long)i);
+            return fail_library(l, LIBRARY_DATA, "%s: the input %s: expected numbers %lld to %lld, found %s%s = %d",
+                                function_word(e), t->name, (long long)t->least, (long long)t->below - 1, t->name,
+                                place_in(t, i, place), id[i]);
     return LIBRARY_FINE;
 }
 
@@ -146,19 +163,30 @@ int step_library(Library *l, const void *const *given, Library_step *result)
 
 /* ------------------------------------------------------------------ evaluation, prediction */
 
-const Optimizer *mean_of_library(const Library *l)
+static const Optimizer *mean_of_library(const Library *l)
 {
     return is_trained_here(l->model) && l->turns.at[0].optimizer.average ? &l->turns.at[0].optimizer : NULL;
 }
 
-int run_shown(Library *l, const Lathe_entry *e)
+void show_mean(Library *l, bool shown)
 {
     const Optimizer *o = mean_of_library(l);
+    if (o) (shown ? show_averages : show_trained)(o, l->memory.params, l->memory.grads);
+}
+
+int run_open(Library *l, const Lathe_entry *e)
+{
     const Lathe_call call = call_of(&l->memory, e);
-    if (o) show_averages(o, l->memory.params, l->memory.grads);
     run_entry(e, &call);
-    if (o) show_trained(o, l->memory.params, l->memory.grads);
     return check_ids(l, e);
+}
+
+static int run_shown(Library *l, const Lathe_entry *e)
+{
+    show_mean(l, true);
+    const int code = run_open(l, e);
+    show_mean(l, false);
+    return code;
 }
 
 static int evaluate_open(Library *l, const void *const *given, double *result)

@@ -10,6 +10,7 @@
 #include "math/context.h"
 #include "model/block.h"
 #include "model/tables.h"
+#include "step/sample.h"
 #include "step/turn.h"
 #include "threads/pool.h"
 
@@ -38,6 +39,8 @@ typedef struct Library {
     int64_t position;           /* tokens of the text so far */
     Memory memory;
     int64_t *place;             /* of each tensor in a text that is read (library/saved.c) */
+    Candidate *candidates;      /* for the next token: [vocab]; NULL: texts are not written */
+    unsigned char *seen;        /* [vocab]: not 0 for tokens that the text has */
     Step_turns turns;           /* none without the entry train */
     char words[LIBRARY_WORDS];  /* of the last failure */
 } Library;
@@ -76,9 +79,8 @@ int evaluate_library(Library *l, const void *const *given, double *result);
 /* wanted: where the outputs of predict go, in its order; NULL: it is not wanted. */
 int predict_library(Library *l, const void *const *given, void *const *wanted);
 const Lathe_entry *entry_of_library(Library *l, Entry entry); /* NULL: it cannot run, and words say why */
-/* Runs an entry whose inputs are there, with the mean of the weights in their place. */
-int run_shown(Library *l, const Lathe_entry *e);
-const Optimizer *mean_of_library(const Library *l); /* the one with a mean of the weights; NULL: there is none */
+int run_open(Library *l, const Lathe_entry *e); /* whose inputs are there */
+void show_mean(Library *l, bool shown); /* puts the mean of the weights in their place, if there is one; and back */
 const char *library_words(const Library *l, int code); /* what was wrong in the last call, which returned that code */
 /* For the calls: begins one of an open instance that no other call uses, and ends it.  Needs: end_library_call() after
  * LIBRARY_FINE. */
@@ -91,6 +93,21 @@ int fail_library(Library *l, int code, const char *fmt, ...) __attribute__((form
 /* Adds a token to the text.  scores: the logits of the next one, [vocab], of the type that decode has; NULL: not wanted. */
 int next_library(Library *l, int32_t token, void *scores);
 int forget_library(Library *l); /* begins another text */
+
+typedef struct Library_sampling { /* as the settings of generate that are called so */
+    double temperature, top_p, min_p, repetition_penalty;
+    int64_t top_k;
+    int32_t seed;
+    int64_t tokens;     /* only ids below it are drawn; 0: all */
+    const int32_t *end; /* [ends]: tokens that end a text */
+    int ends;
+} Library_sampling;
+
+/* The token that comes next, by its scores; draws depend on seed and position.  how NULL: as the description says. */
+int draw_library(Library *l, const Library_sampling *how, const void *scores, int32_t *token);
+/* A new text of at most `room` tokens: the `given` ones, and those that are drawn.  *made: its tokens, without an end. */
+int generate_library(Library *l, const Library_sampling *how, int32_t *tokens, int64_t given, int64_t room,
+                     int64_t *made);
 
 /* ---- library/saved.c */
 

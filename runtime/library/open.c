@@ -55,6 +55,9 @@ static void lay_out_library(Library *l, Parts_of *p, const Lathe_model *m, const
     l->pool = part_behind(p, (int64_t)pool_bytes(threads_wanted(o)));
     l->context.rooms = part_behind(p, threads_wanted(o) * (int64_t)LATHE_ROOM_BYTES);
     l->place = part_behind(p, saved_tensors(m) * (int64_t)sizeof *l->place);
+    const int64_t words = find_entry(m, ENTRY_decode) && !find_entry(m, ENTRY_encode) ? m->vocab : 0;
+    l->candidates = part_behind(p, words * (int64_t)sizeof *l->candidates);
+    l->seen = part_behind(p, words);
     of->params = part_behind(p, weight_bytes(m));
     of->state_bytes = states_taken(m, find_entry(m, ENTRY_decode), false);
     of->state = part_behind(p, of->state_bytes);

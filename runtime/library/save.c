@@ -1,7 +1,6 @@
 /* save.c: an instance as safetensors (model/safetensors.c describes the format). */
 #include "library/saved.h"
 #include "model/tables.h"
-#include "step/average.h"
 #include "step/entry.h"
 #include "step/statistics.h"
 
@@ -123,11 +122,10 @@ static void sink_all(Sink *s, Library *l, bool all)
 static int save_open(Library *l, void *to, size_t bytes, size_t *used, bool all)
 {
     Sink s = {to, bytes, 0};
-    const Optimizer *o = all ? NULL : mean_of_library(l);
     copy_statistics(l->model, &l->memory);
-    if (o) show_averages(o, l->memory.params, l->memory.grads);
+    if (!all) show_mean(l, true);
     sink_all(&s, l, all);
-    if (o) show_trained(o, l->memory.params, l->memory.grads);
+    if (!all) show_mean(l, false);
     if (used) *used = s.used;
     if (!to || s.used <= bytes) return LIBRARY_FINE;
     return fail_library(l, LIBRARY_USAGE, "save: expected room for %lld bytes, found %lld; nothing was saved",

@@ -13,19 +13,7 @@
 #define LATHE_TEXT_BEAM_H
 
 #include "interface/lathe_model.h"
-
-enum { MAX_ENDS = 64 };
-typedef struct Ends { /* tokens that end a text, and are not part of it */
-    int n;
-    int32_t id[MAX_ENDS];
-} Ends;
-
-static inline bool is_end(const Ends *e, int32_t token)
-{
-    for (int i = 0; i < e->n; i++)
-        if (e->id[i] == token) return true;
-    return false;
-}
+#include "step/sample.h"
 
 typedef struct Beam_how {
     int64_t beams;

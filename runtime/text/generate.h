@@ -6,6 +6,7 @@
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "model/block.h"
+#include "step/sample.h"
 #include "text/beam.h"
 #include "text/writing.h"
 #include "token/tokenizer.h"
@@ -58,31 +59,6 @@ void reorder_rows(Decoder *d, const int32_t *from);         /* row k becomes row
  * first. */
 void encode_rows(Decoder *d, const Id_list *source, int64_t n, int32_t pad);
 void take_encoded(Decoder *d, const int32_t *from); /* row k gets the from[k]-th of them */
-
-/* ------------------------------------------------------------------ text/sample.c: the next token */
-
-typedef struct Candidate {
-    double weight;
-    int32_t id;
-} Candidate;
-
-typedef struct Sampler {
-    int64_t n, top_k;
-    int64_t ids; /* only ids below this and ends are drawn; n is above both */
-    const Ends *ends;
-    bool may_end;
-    const uint64_t *allowed; /* a bit for each id that may come next; NULL: all may */
-    double temperature, top_p, min_p, penalty;
-    int32_t seed, number; /* number: of the sample */
-    int64_t step;         /* of a training run; otherwise 0 */
-    Candidate *list;      /* [n], the caller's; several samplers may share it */
-    unsigned char *seen;  /* [n], the caller's: not 0 for tokens that the text has */
-} Sampler;
-
-/* Sets it by the recipe; the caller has set n, list and seen. */
-void sampler_init(Sampler *s, const Lathe_recipe *r, int32_t seed, int number);
-/* temperature 0: the likeliest.  -1: no token may come.  position: of the drawn token, from the start of the text. */
-int32_t sample_token(Sampler *s, Lathe_dtype type, const void *logits, int64_t position);
 
 /* ------------------------------------------------------------------ text/stop.c: the end of a text */
 

@@ -290,7 +290,10 @@ void draw_next(Text_writer *w, Line *l, int64_t row, int64_t fed, const char *lo
     if (w->asked.grammar && !constrain_next(l)) return;
     const char *own = logits + row * d->vocab * dtype_size(d->logits->dtype);
     int32_t id = sample_token(&l->sampler, d->logits->dtype, own, l->n);
-    if (id < 0) {
+    if (id == SCORE_NOT_FINITE)
+        fail(EXIT_DIVERGED, NULL, "the logit of token %d is %g: the weights are from a run that diverged",
+             l->sampler.list[0].id, l->sampler.list[0].weight);
+    if (id == NO_TOKEN) {
         l->stuck = "the model gives no probability to any token that may come next";
         l->over = true;
         return;

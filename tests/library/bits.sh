@@ -30,6 +30,12 @@ done
     complain "generate: $(cat "$TMP/said")"
 [ "$(tr -d '\n' <"$TMP/written")" = "$(tr -d '\n' <"$TMP/expected")" ] || complain "another text: $(cat "$TMP/written" "$TMP/expected")"
 
+# And drawn ones, up to an end.
+"$TMP/driver" drawn 1 "$TMP/text" "$TMP/weights" "$saved" >"$TMP/written" || complain "drawn: $(cat "$TMP/written")"
+"$trainer" generate --weights "$saved" --tokenizer bytes --prompt 'To be' --tokens 40 --seed 3 --stop-token 122 --set temperature=0.8 --set top_p=0.95 \
+    --set min_p=0.001 --set repetition_penalty=1.2 --set top_k=9 >"$TMP/expected" 2>"$TMP/said" || complain "generate: $(cat "$TMP/said")"
+[ "$(tr -d '\n' <"$TMP/written")" = "$(tr -d '\n' <"$TMP/expected")" ] || complain "another text: $(cat "$TMP/written" "$TMP/expected")"
+
 # The evaluation of the same batch.
 "$trainer" eval --weights "$saved" --tokenizer bytes --data "$TMP/text" --val-fraction 1 --json >"$TMP/eval" 2>"$TMP/said" ||
     complain "eval: $(cat "$TMP/said")"

@@ -135,7 +135,7 @@ static void wrong_steps(mlp *m)
     EXPECT(mlp_evaluate(m, &(mlp_evaluate_in){features, targets}, NULL) == MLP_USAGE);
     targets[2] = CLASSES;
     const int code = train(m, &out);
-    EXPECT(code == MLP_DATA && is_said(m, code, "step: the input targets: expected numbers 0 to 2, found 3 at place 2"),
+    EXPECT(code == MLP_DATA && is_said(m, code, "step: the input targets: expected numbers 0 to 2, found targets[2] = 3"),
            "%s", mlp_words(m, code));
     targets[2] = 2;
     features[1][1] = NAN;

@@ -1,6 +1,7 @@
 /* text_driver.c: for bits.sh: trains a library of char_rnn on one window of a text, in several ways. */
 #include "char_rnn.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,6 +137,53 @@ static void write_text(char_rnn *m)
     }
 }
 
+static void expect_refusal(const char_rnn *m, int code, int expected, const char *words)
+{
+    if (code == expected && strstr(char_rnn_words(m, code), words)) return;
+    printf("expected code %d and \"%s\", found %d: %s\n", expected, words, code, char_rnn_words(m, code));
+    exit(1);
+}
+
+static void refuse_drawing(char_rnn *m)
+{
+    float scores[CHAR_RNN_TOKENS] = {0};
+    int32_t text[9] = {'T', 256}, token;
+    const char_rnn_sampling cold = {.temperature = -1}, no_ends = {.ends = 2};
+    expect_refusal(m, char_rnn_draw(m, NULL, NULL, &token), CHAR_RNN_USAGE, "scores or token is NULL");
+    expect_refusal(m, char_rnn_draw(m, &cold, scores, &token), CHAR_RNN_USAGE, "a temperature from 0");
+    expect_refusal(m, char_rnn_draw(m, &no_ends, scores, &token), CHAR_RNN_USAGE, "ends that are not NULL");
+    expect_refusal(m, char_rnn_generate(m, NULL, NULL, 1, 9, NULL), CHAR_RNN_USAGE, "tokens is NULL");
+    expect_refusal(m, char_rnn_generate(m, NULL, text, 0, 9, NULL), CHAR_RNN_USAGE, "1 to 9 given tokens, found 0");
+    expect_refusal(m, char_rnn_generate(m, NULL, text, 2, 9, NULL), CHAR_RNN_DATA, "a token 0 to 255, found 256");
+    scores[7] = NAN;
+    expect_refusal(m, char_rnn_draw(m, NULL, scores, &token), CHAR_RNN_DIVERGED, "the score of token 7 is nan");
+}
+
+/* Drawn: as a whole, and token by token after another text. */
+static void draw_text(char_rnn *m)
+{
+    const char_rnn_sampling how = {.temperature = 0.8,
+                                   .top_p = 0.95,
+                                   .min_p = 0.001,
+                                   .repetition_penalty = 1.2,
+                                   .top_k = 9,
+                                   .seed = 3,
+                                   .end = (const int32_t[]){'z'},
+                                   .ends = 1};
+    float scores[CHAR_RNN_TOKENS];
+    int32_t text[45] = {'T', 'o', ' ', 'b', 'e'}, again = 0;
+    int64_t made;
+    expect(m, char_rnn_generate(m, &how, text, 5, 45, &made));
+    expect(m, char_rnn_generate(m, NULL, (int32_t[9]){'x'}, 1, 9, NULL));
+    expect(m, char_rnn_forget(m));
+    for (int i = 0; i < made; i++) {
+        if (i >= 5) expect(m, char_rnn_draw(m, &how, scores, &again));
+        if (i >= 5 && again != text[i]) printf("token %d is %d, and %d token by token\n", i, text[i], again), exit(1);
+        expect(m, char_rnn_next(m, text[i], scores));
+        putchar(text[i]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     char text[SEQ + 1];
@@ -154,6 +202,10 @@ int main(int argc, char **argv)
     if (strcmp(way, "text") == 0) {
         read_weights(m, argv[5]);
         write_text(m);
+    } else if (strcmp(way, "drawn") == 0) {
+        read_weights(m, argv[5]);
+        refuse_drawing(m);
+        draw_text(m);
     } else if (strcmp(way, "evaluate") == 0) {
         char_rnn_evaluate_out out;
         read_weights(m, argv[5]);

@@ -4,7 +4,7 @@
 grep -q 'LATHE_SANITIZE:[A-Z]*=\(OFF\)\?$' "$BUILD/CMakeCache.txt" || { echo "skipped: it builds without sanitizers"; exit 77; }
 mkdir "$TMP/include"
 echo 'typedef struct json_t json_t; typedef struct json_error_t json_error_t;' >"$TMP/include/jansson.h"
-files="tests/math/exact_drive.c runtime/step/schedule.c runtime/text/sample.c runtime/model/tables.c runtime/data/mel.c runtime/data/rate.c"
+files="tests/math/exact_drive.c runtime/step/schedule.c runtime/step/sample.c runtime/model/tables.c runtime/data/mel.c runtime/data/rate.c"
 failed=0 first= missing=
 
 # hashes NAME ARGUMENT RUNNER COMPILER…: must be those of the first one; with an argument, as far as it writes them.

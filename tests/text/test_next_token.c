@@ -1,8 +1,10 @@
 /* test_next_token.c: how often tokens are drawn under temperature, top-k, top-p and min-p, beside the probabilities
  * that transformers gives them (tests/reference/min_p.py); masks of a grammar; a token that nothing allows. */
 #include "harness.h"
-#include "text/generate.h"
+#include "math/math.h"
+#include "step/sample.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
@@ -63,6 +65,25 @@ static void check_mask(void)
     expect(sample_token(&s, LATHE_F32, logits, 0) == -1, "no token may come");
 }
 
+/* Of equal ones the first ids count as better, as they would after sorting. */
+static void check_best(void)
+{
+    for (int trial = 0; trial < 300; trial++) {
+        float logits[MOST_IDS];
+        const int n = 1 + trial % MOST_IDS;
+        const Lathe_recipe r = {.temperature = 1, .top_k = 1 + trial / MOST_IDS % n};
+        for (int k = 0; k < n; k++) logits[k] = (float)(philox_word(trial, k, 0, 0, 0) & 3);
+        Sampler s = sampler_of(n, &r);
+        for (int64_t at = 0; at < 20; at++) {
+            const int32_t id = sample_token(&s, LATHE_F32, logits, at);
+            int better = 0;
+            for (int k = 0; k < n; k++) better += logits[k] > logits[id] || (logits[k] == logits[id] && k < id);
+            expect(better < r.top_k, "trial %d: %d are better than token %d of the best %d", trial, better, id,
+                   (int)r.top_k);
+        }
+    }
+}
+
 int main(void)
 {
     json_t *all = json_load_file("tests/reference/min_p.json", 0, NULL), *one;
@@ -71,5 +92,6 @@ int main(void)
     json_array_foreach(all, i, one) check_case(one);
     json_decref(all);
     check_mask();
+    check_best();
     return finish();
 }

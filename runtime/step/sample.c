@@ -1,14 +1,10 @@
 /* sample.c: chooses the next token: what a grammar allows, repetition penalty, temperature, top-k, top-p, min-p, in
  * this order, then a draw that depends only on seed, step, number of the sample and position. */
-#include "base/words.h"
-#include "interface/lathe_model.h"
+#include "step/sample.h"
 #include "math/math.h"
 #include "model/tables.h"
-#include "text/beam.h"
-#include "text/generate.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SAMPLE_SITE = 0x7fff0003 };
@@ -22,7 +18,7 @@ void sampler_init(Sampler *s, const Lathe_recipe *r, int32_t seed, int number)
     s->top_p = r->top_p > 0 ? r->top_p : 1;
     s->min_p = r->min_p;
     s->penalty = r->repetition_penalty > 0 ? r->repetition_penalty : 1;
-    memset(s->seen, 0, (size_t)s->n);
+    if (s->seen) memset(s->seen, 0, (size_t)s->n);
 }
 
 static bool may_come(const Sampler *s, int64_t id)
@@ -38,27 +34,53 @@ static double penalised(const Sampler *s, int64_t id, double logit)
     return logit > 0 ? logit / s->penalty : logit * s->penalty;
 }
 
-/* Best first; equal ones by id, so that the order is unique. */
-static int better(const void *a, const void *b)
+/* Equal ones go by id, so that the order is unique. */
+static bool is_better(const Candidate *x, const Candidate *y)
 {
-    const Candidate *x = a, *y = b;
-    if (x->weight != y->weight) return x->weight > y->weight ? -1 : 1;
-    return x->id - y->id;
+    if (x->weight != y->weight) return x->weight > y->weight;
+    return x->id < y->id;
 }
 
-static double take_logits(Sampler *s, Lathe_dtype type, const void *logits)
+/* A heap whose root is the last of the list and better than all below it; sinks its node i of n. */
+static void sink_candidate(Candidate *last, int64_t i, int64_t n)
 {
-    double best = -INFINITY;
+    const Candidate own = last[-i];
+    for (int64_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && is_better(&last[-(child + 1)], &last[-child])) child++;
+        if (is_better(&own, &last[-child])) break;
+        last[-i] = last[-child];
+    }
+    last[-i] = own;
+}
+
+/* Puts the k best first, best first.  (qsort may allocate.) */
+static void put_best_first(Candidate *list, int64_t n, int64_t k)
+{
+    Candidate *last = list + n - 1;
+    for (int64_t i = n / 2 - 1; i >= 0; i--) sink_candidate(last, i, n);
+    for (int64_t i = 0; i < k && i < n - 1; i++) {
+        const Candidate worse = list[i];
+        list[i] = *last;
+        *last = worse;
+        sink_candidate(last, 0, n - 1 - i);
+    }
+}
+
+/* true: all scores are numbers. */
+static bool took_logits(Sampler *s, Lathe_dtype type, const void *logits, double *best)
+{
+    *best = -INFINITY;
     for (int64_t i = 0; i < s->n; i++) {
         double x = penalised(s, i, read_element(type, logits, i));
-        if (!(x >= -INFINITY) || x == INFINITY)
-            fail(EXIT_DIVERGED, NULL, "the logit of token %lld is %g: the weights are from a run that diverged",
-                 (long long)i, x);
+        if (!(x >= -INFINITY) || x == INFINITY) {
+            s->list[0] = (Candidate){x, (int32_t)i};
+            return false;
+        }
         if (!may_come(s, i)) x = -INFINITY;
         s->list[i] = (Candidate){x, (int32_t)i};
-        if (x > best) best = x;
+        if (x > *best) *best = x;
     }
-    return best;
+    return true;
 }
 
 /* How much of the sorted list to keep: at most top_k, and the fewest that reach top_p of the sum. */
@@ -97,16 +119,17 @@ static int32_t draw_candidate(const Sampler *s, int64_t n, int64_t position)
 
 int32_t sample_token(Sampler *s, Lathe_dtype type, const void *logits, int64_t position)
 {
-    double best = take_logits(s, type, logits);
+    double best;
     int64_t n = s->n;
-    if (best == -INFINITY) return -1;
+    if (!took_logits(s, type, logits, &best)) return SCORE_NOT_FINITE;
+    if (best == -INFINITY) return NO_TOKEN;
     if (s->temperature == 0) {
         for (int64_t i = 0; i < n; i++)
             if (s->list[i].weight == best) return s->list[i].id;
     }
     for (int64_t i = 0; i < n; i++) s->list[i].weight = exp_f64((s->list[i].weight - best) / s->temperature);
     if (s->top_k < n || s->top_p < 1) {
-        qsort(s->list, (size_t)n, sizeof *s->list, better);
+        put_best_first(s->list, n, s->top_k);
         n = keep(s);
     }
     if (s->min_p > 0) n = keep_likely(s, n);
