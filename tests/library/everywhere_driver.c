@@ -1,5 +1,5 @@
-/* exact_driver.c: trains a library on made-up batches, saves it to memory half-way, goes on in another instance, and writes
- * the weights, for tests/library/exact.sh.  MODEL is the library's name; OF_TEXT, OF_TABLE or OF_IMAGES says what a batch is.
+/* everywhere_driver.c: trains a library on made-up batches, saves it to memory half-way, goes on in another instance, and writes
+ * the weights, for tests/library/everywhere.sh.  MODEL is the library's name; OF_TEXT, OF_TABLE or OF_IMAGES says what a batch is.
  *
  *     driver THREADS STEPS FILE */
 #include <stdio.h>
