@@ -9,12 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* With fused multiply-adds our own engine is as fast. */
-#if defined __FMA__ || defined __aarch64__
-bool through_blas;
-#else
-bool through_blas = true;
-#endif
+bool through_blas; /* else our own engine: the same bits everywhere */
 
 const Gemm_watch *gemm_watch;
 
@@ -52,5 +47,5 @@ void rt_init_gemm(int threads)
     take_rooms(threads);
     if (!through_blas || gemm_init_blas(threads)) return;
     through_blas = false;
-    if (engine) note("LATHE_GEMM=openblas: libopenblas.so.0 was not found; products use Lathe's own engine");
+    note("LATHE_GEMM=openblas: libopenblas.so.0 was not found; products use Lathe's own engine");
 }

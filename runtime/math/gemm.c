@@ -1,5 +1,5 @@
 /* gemm.c: matrix products of generated code.  Thin ones are loops here; the others are computed by an engine: ours
- * (math/gemm_own.c), or OpenBLAS if this was built without fused multiply-adds or LATHE_GEMM=openblas is set.
+ * (math/gemm_own.c), or OpenBLAS if LATHE_GEMM=openblas is set.
  *
  * The same bits for any number of threads: extents and strides decide which loops compute a product, and each engine
  * has its own way to ensure it. */

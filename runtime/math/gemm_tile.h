@@ -11,7 +11,7 @@ enum {
 /* ---- packing: to[panels][K][W] with zeros beyond n; element (i, k) of x is x[i · step + k · along] */
 
 /* Blocks of eight by eight; the last overlaps the one before.  If W < 8, lanes beyond a line of the panel are
- * overwritten by the next line; at least 8 rows must be readable. */
+ * overwritten by the next line, also of the next panel; at least 8 rows must be readable. */
 static INLINE void NAME(pack_turned)(REAL *to, const int W, const REAL *x, int64_t step, int64_t K)
 {
     for (int64_t k = 0;; k = k + 16 <= K ? k + 8 : K - 8) {
@@ -36,11 +36,12 @@ static INLINE void NAME(pack_lines)(REAL *to, const int W, const REAL *x, int64_
 
 static INLINE void NAME(pack_panels)(REAL *to, const int W, const REAL *x, int64_t step, int64_t along, int64_t n, int64_t K)
 {
+    const bool alone = W >= 8 || W != NAME(COLUMNS); /* narrow panels of b: another thread may have packed the next one */
     if (step == 1) NAME(pack_lines)(to, W, x, along, n, K);
     for (int64_t i = step == 1 ? n / W * W : 0; i < n; i += W) {
         REAL *panel = to + i * K;
         const REAL *from = x + i * step;
-        if (along == 1 && K >= 8 && n - i >= (W < 8 ? 8 : W)) NAME(pack_turned)(panel, W, from, step, K);
+        if (alone && along == 1 && K >= 8 && n - i >= (W < 8 ? 8 : W)) NAME(pack_turned)(panel, W, from, step, K);
         else
             for (int64_t k = 0; k < K; k++)
                 for (int j = 0; j < W; j++) panel[k * W + j] = i + j < n ? from[j * step + k * along] : 0;

@@ -30,7 +30,7 @@ static inline int64_t uniform_below(int32_t seed, int64_t step, int site, int64_
     int32_t low = (int32_t)(uint32_t)step, high = (int32_t)(step >> 32);
     uint64_t a = (uint32_t)philox_word(seed ^ high, low, site, (int)k, 0);
     uint64_t b = (uint32_t)philox_word(seed ^ high, low, site, (int)k, 1);
-    return (int64_t)(((unsigned __int128)(a << 32 | b) * (uint64_t)n) >> 64);
+    return (int64_t)long_product(a << 32 | b, (uint64_t)n).high;
 }
 
 /* (0, 1), 32 bits. */

@@ -5,8 +5,7 @@
  * strides b_k and c_m, and N is a multiple of TILE_LANES.
  *
  * Every element of c is one chain of fused multiply-adds with ascending k, starting from 0 or its old value.  So its
- * bits depend neither on M and N, nor on how c is cut into register blocks, nor on the instruction set, if that has an
- * fma. */
+ * bits depend neither on M and N, nor on how c is cut into register blocks, nor on the instruction set. */
 
 #include "math/vector.h"
 
