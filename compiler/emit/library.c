@@ -313,6 +313,16 @@ static const char *without_includes(const char *text)
     return t.n ? t.at : "";
 }
 
+/* What the runtime leaves out of this library (runtime/math/ways.h, rooms.h). */
+static void say_reach(Page *page, Text *t)
+{
+    if (page->by_ids.n) return; /* whose products have as many rows as there are ids */
+    say(t, "#define LATHE_PRODUCTS(X)");
+    for (int i = 0; i < page->product_rows.n; i++) say(t, " \\\n    X(%s)", page->product_rows.at[i]);
+    say(t, "\n");
+    if (page->attentions.n || page->convolutions.n) say(t, "#define LATHE_WHOLE_ROOMS 1\n");
+}
+
 static void say_whole(Page *page, Text *t)
 {
     Text c = {0}, h = {0}, api = {0};
@@ -321,6 +331,7 @@ static void say_whole(Page *page, Text *t)
     say_model(page, &c, &h);
     const Texts sizes = sizes_of(page);
     if (page->desc->options->inference) say(t, "#define LATHE_INFERENCE 1\n");
+    say_reach(page, t);
     const char *behind_system = strstr(runtime, "\n#ifndef LATHE_") + 1; /* whose headers the names are not for */
     say_bytes(t, runtime, (size_t)(behind_system - runtime));
     say_renamed(t, &own, runtime, "runtime");
