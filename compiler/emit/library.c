@@ -338,6 +338,7 @@ static void say_whole(Page *page, Text *t)
     say_model(page, &c, &h);
     const Texts sizes = sizes_of(page);
     if (page->desc->options->inference) say(t, "#define LATHE_INFERENCE 1\n");
+    if (page->desc->options->freestanding) say(t, "#define LATHE_FREESTANDING 1\n");
     say_uses(page, t);
     const char *behind_system = strstr(runtime, "\n#ifndef LATHE_") + 1; /* whose headers the names are not for */
     say_bytes(t, runtime, (size_t)(behind_system - runtime));

@@ -75,7 +75,8 @@ static const char *adds(Page *page, const struct Gemm *g)
 /* For LATHE_PRODUCTS (runtime/math/ways.h). */
 static void note_product(Page *page, const struct Gemm *g, bool alike)
 {
-    const char *text = format("%s, %s, %s", c_type(g->c.node->dtype), g->packed ? "true" : "false", shape_text_of(g, alike));
+    const char *text =
+        format("%s, %s, %s", c_type(g->c.node->dtype), g->packed ? "true" : "false", shape_text_of(g, alike));
     for (int i = 0; i < page->product_rows.n; i++)
         if (same(page->product_rows.at[i], text)) return;
     push(&page->product_rows, text);

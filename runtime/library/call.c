@@ -55,7 +55,7 @@ static int check_given(Library *l, const Lathe_entry *e, const Lathe_tensor *t, 
         if (id[i] < t->least || id[i] >= t->below)
             return fail_library(
                 l, LIBRARY_DATA, "%s: the input %s: expected numbers %lld to %lld, found %d at place %lld",
-                function_word(e), t->name, (long long)t->least, (long long)t->below - 1, id[i], (long long)i);
+                function_word(e), t->name, (long long)t->least, (long long)t->below - 1, (int)id[i], (long long)i);
     return LIBRARY_FINE;
 }
 

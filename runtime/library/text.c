@@ -28,7 +28,7 @@ static int next_open(Library *l, int32_t token, void *scores)
     const Lathe_tensor *tokens = tensor_with_role(e, LATHE_TOKENS), *logits = output_named(e, "logits");
     if (token < 0 || token >= l->model->vocab)
         return fail_library(l, LIBRARY_DATA, "next: expected a token 0 to %lld, found %d",
-                            (long long)l->model->vocab - 1, token);
+                            (long long)l->model->vocab - 1, (int)token);
     if (places && l->position == places)
         return fail_library(l, LIBRARY_USAGE,
                             "next: the text has %lld tokens, as many as the model has places for; begin "

@@ -24,13 +24,25 @@ static inline Philox stream_block(Stream s, int64_t block)
     return philox_block(s.seed, s.step, s.site, s.row ^ (int)(block >> 32), (int)(uint32_t)block);
 }
 
+/* The upper half of a · b. */
+static inline uint64_t high_product(uint64_t a, uint64_t b)
+{
+#ifdef __SIZEOF_INT128__
+    return (uint64_t)((unsigned __int128)a * b >> 64);
+#else /* processors of 32 bits */
+    const uint64_t half = UINT32_MAX, lows = (a & half) * (b & half);
+    const uint64_t one = (a >> 32) * (b & half) + (lows >> 32), other = (a & half) * (b >> 32) + (one & half);
+    return (a >> 32) * (b >> 32) + (one >> 32) + (other >> 32);
+#endif
+}
+
 /* Uniform in 0 … n - 1, from 64 random bits of draw k at (step, site); the bias is below n / 2^64. */
 static inline int64_t uniform_below(int32_t seed, int64_t step, int site, int64_t k, int64_t n)
 {
     int32_t low = (int32_t)(uint32_t)step, high = (int32_t)(step >> 32);
     uint64_t a = (uint32_t)philox_word(seed ^ high, low, site, (int)k, 0);
     uint64_t b = (uint32_t)philox_word(seed ^ high, low, site, (int)k, 1);
-    return (int64_t)(((unsigned __int128)(a << 32 | b) * (uint64_t)n) >> 64);
+    return (int64_t)high_product(a << 32 | b, (uint64_t)n);
 }
 
 /* (0, 1), 32 bits. */

@@ -350,7 +350,7 @@ double gradient_norm(const Optimizer *o, const void *grads)
     for (int64_t k = 0; k < chunks_of(o); k++) {
         int64_t begin = k * CHUNK, n = smaller(o->n - begin, CHUNK);
         o->partial[k] = is_f64(o->real) ? squares_f64((const double *)grads + begin, n)
-                                             : squares_f32((const float *)grads + begin, n);
+                                        : squares_f32((const float *)grads + begin, n);
     }
     for (int64_t k = 0; k < chunks_of(o); k++) sum += o->partial[k];
     return sqrt(sum);
