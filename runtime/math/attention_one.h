@@ -26,7 +26,7 @@ static INLINE NAME(Vector) NAME(load)(const void *x, int64_t i, const bool narro
     return (NAME(Vector))_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16);
 #else
     NAME(Vector) w;
-    for (int l = 0; l < NAME(WIDTH); l++) w[l] = NAME(element_at)(x, i + l, narrow);
+    for (int l = 0; l < NAME(WIDTH); l++) LANE_OF(w, l) = NAME(element_at)(x, i + l, narrow);
     return w;
 #endif
 }
@@ -68,7 +68,7 @@ static INLINE void NAME(add_values)(REAL *sum, const REAL *p, const void *v, int
         NAME(Vector) own = {0}, value = {0};
         memcpy(&own, &sum[e], bytes);
         for (int j = 0; j < n; j++) {
-            for (int l = 0; l < left; l++) value[l] = NAME(element_at)(v, j * row + e + l, narrow);
+            for (int l = 0; l < left; l++) LANE_OF(value, l) = NAME(element_at)(v, j * row + e + l, narrow);
             own = NAME(fused)(p[j] - (NAME(Vector)){0}, value, own);
         }
         memcpy(&sum[e], &own, bytes);

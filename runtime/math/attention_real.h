@@ -26,7 +26,7 @@ static INLINE void NAME(transpose_16)(REAL *to, int64_t to_row, const REAL *from
     for (int j = 0; j < 16; j++)
         for (int i = 0; i < 16; i++) to[j * to_row + i] = from[i * from_row + j] * factor;
 }
-#define TRANSPOSE_16(to, to_row, from, from_row, factor) NAME(transpose_16)(to, to_row, from, from_row, factor[0])
+#define TRANSPOSE_16(to, to_row, from, from_row, factor) NAME(transpose_16)(to, to_row, from, from_row, LANE_OF(factor, 0))
 #endif
 
 /* to[width][TILE] = from[n][width]ᵀ · factor, zero in the lanes from n to `lanes` */

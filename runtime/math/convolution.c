@@ -15,9 +15,8 @@
 #include "math/inline.h"
 #include "threads/threads.h"
 
+#define UNROLL _Pragma("GCC unroll 16")
 
-#define NOINLINE __attribute__((noinline))
-#define UNROLL   _Pragma("GCC unroll 16")
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t parts_of(int64_t n, int64_t size) { return (n + size - 1) / size; }

@@ -94,7 +94,7 @@ static INLINE void NAME(square_weights)(const Way *w, REAL *to, int64_t apart, c
     for (int q = 0; q < 3; q++)
         for (int s = 0; s < 3; s++) {
             const REAL *at = from + a[1].place[q] * w->g->K[2] + a[2].place[s];
-            for (int64_t l = 0; l < width; l++) given[q][s][l] = at[l * w->w_to];
+            for (int64_t l = 0; l < width; l++) LANE_OF(given[q][s], l) = at[l * w->w_to];
         }
     UNROLL for (int s = 0; s < 3; s++) NAME(four_of_three)(&lines[0][s], 3, given[0][s], given[1][s], given[2][s]);
     UNROLL for (int i = 0; i < 4; i++)
@@ -143,7 +143,7 @@ static void NAME(put_square)(REAL *to, const NAME(Vector) (*y)[2], const Task *t
     for (int64_t r = 0; r < least(t->rows, 2); r++)
         for (int64_t c = 0; c < least(t->columns, 2); c++) {
             REAL *at = to + r * down + c * right;
-            for (int64_t l = 0; l < lanes; l++) at[l] = y[r][c][l] + (add ? at[l] : 0);
+            for (int64_t l = 0; l < lanes; l++) at[l] = LANE_OF(y[r][c], l) + (add ? at[l] : 0);
         }
 }
 

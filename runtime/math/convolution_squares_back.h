@@ -147,7 +147,7 @@ static INLINE void NAME(weights_of_sums)(REAL *to, int64_t down, int64_t width, 
     UNROLL for (int i = 0; i < 3; i++)
         NAME(three_of_four)(w[i], columns[0][i], columns[1][i], columns[2][i], columns[3][i]);
     for (int64_t o = 0; o < width; o++, to += down)
-        for (int k = 0; k < 9; k++) to[k] = w[k / 3][k % 3][o];
+        for (int k = 0; k < 9; k++) to[k] = LANE_OF(w[k / 3][k % 3], o);
 }
 
 /* weight[o][c][k] from the sums. */

@@ -13,27 +13,7 @@
 #ifndef LATHE_MATH_DOUBLE_H
 #define LATHE_MATH_DOUBLE_H
 
-#include <math.h>
-#include <stdint.h>
-
-#ifdef __CUDACC__
-#define MATH static inline __host__ __device__
-#else
-#define MATH static inline
-#endif
-
-MATH uint64_t bits_of_f64(double x)
-{
-    uint64_t u;
-    __builtin_memcpy(&u, &x, sizeof u);
-    return u;
-}
-MATH double f64_of_bits(uint64_t u)
-{
-    double x;
-    __builtin_memcpy(&x, &u, sizeof x);
-    return x;
-}
+#include "fma.h" /* beside it: the compiler has another root */
 
 /* high + low, |low| at most half a unit in high's last place */
 typedef struct Twofold {
@@ -61,8 +41,8 @@ MATH Twofold twofold_sum(double a, double b)
 /* a · b; + 0.0: an fma, which no compiler contracts with a sum that comes after it */
 MATH Twofold twofold_product(double a, double b)
 {
-    double high = fma(a, b, 0.0);
-    return twofold_of(high, fma(a, b, -high));
+    double high = fma_f64(a, b, 0.0);
+    return twofold_of(high, fma_f64(a, b, -high));
 }
 MATH Twofold twofold_plus(Twofold a, Twofold b)
 {
@@ -72,12 +52,12 @@ MATH Twofold twofold_plus(Twofold a, Twofold b)
 MATH Twofold twofold_times(Twofold a, Twofold b)
 {
     Twofold p = twofold_product(a.high, b.high);
-    return twofold_joined(p.high, fma(a.high, b.low, fma(a.low, b.high, p.low)));
+    return twofold_joined(p.high, fma_f64(a.high, b.low, fma_f64(a.low, b.high, p.low)));
 }
 MATH Twofold twofold_ratio(Twofold a, Twofold b)
 {
-    double q = a.high / b.high, rest = fma(-q, b.high, a.high) + a.low;
-    return twofold_joined(q, fma(-q, b.low, rest) / b.high);
+    double q = a.high / b.high, rest = fma_f64(-q, b.high, a.high) + a.low;
+    return twofold_joined(q, fma_f64(-q, b.low, rest) / b.high);
 }
 
 /* ---- exponentials: x = n ln 2 + r, |r| <= ln 2 / 2, e^x = 2^n e^r */
@@ -99,26 +79,26 @@ MATH double scaled_f64(double y, int64_t n)
 /* e^r - 1 = r + r^2 / 2 + r^3 q(r), and n */
 MATH Twofold exp_core_f64(Twofold x, int64_t *power)
 {
-    double t = fma(x.high, LOG2_E_F64, ROUND_F64);
+    double t = fma_f64(x.high, LOG2_E_F64, ROUND_F64);
     double n = t - ROUND_F64;
-    Twofold r = twofold_sum(fma(-n, LN2_HIGH_F64, x.high), fma(-n, LN2_LOW_F64, x.low));
+    Twofold r = twofold_sum(fma_f64(-n, LN2_HIGH_F64, x.high), fma_f64(-n, LN2_LOW_F64, x.low));
     Twofold square = twofold_product(0.5 * r.high, r.high);
     double q = 1.0 / 87178291200; /* 14! */
-    q = fma(q, r.high, 1.0 / 6227020800);
-    q = fma(q, r.high, 1.0 / 479001600);
-    q = fma(q, r.high, 1.0 / 39916800);
-    q = fma(q, r.high, 1.0 / 3628800);
-    q = fma(q, r.high, 1.0 / 362880);
-    q = fma(q, r.high, 1.0 / 40320);
-    q = fma(q, r.high, 1.0 / 5040);
-    q = fma(q, r.high, 1.0 / 720);
-    q = fma(q, r.high, 1.0 / 120);
-    q = fma(q, r.high, 1.0 / 24);
-    q = fma(q, r.high, 1.0 / 6);
-    double low = r.low + fma(r.high, r.low, square.low);
+    q = fma_f64(q, r.high, 1.0 / 6227020800);
+    q = fma_f64(q, r.high, 1.0 / 479001600);
+    q = fma_f64(q, r.high, 1.0 / 39916800);
+    q = fma_f64(q, r.high, 1.0 / 3628800);
+    q = fma_f64(q, r.high, 1.0 / 362880);
+    q = fma_f64(q, r.high, 1.0 / 40320);
+    q = fma_f64(q, r.high, 1.0 / 5040);
+    q = fma_f64(q, r.high, 1.0 / 720);
+    q = fma_f64(q, r.high, 1.0 / 120);
+    q = fma_f64(q, r.high, 1.0 / 24);
+    q = fma_f64(q, r.high, 1.0 / 6);
+    double low = r.low + fma_f64(r.high, r.low, square.low);
     Twofold y = twofold_joined(r.high, square.high);
     *power = (int64_t)(bits_of_f64(t) - bits_of_f64(ROUND_F64));
-    return twofold_joined(y.high, y.low + fma(2 * square.high * r.high, q, low));
+    return twofold_joined(y.high, y.low + fma_f64(2 * square.high * r.high, q, low));
 }
 
 /* e^(high + low): overflows to infinity or underflows to 0 */
@@ -170,16 +150,16 @@ MATH Twofold log_core_f64(double m)
 {
     Twofold s = twofold_ratio(twofold_of(m - 1, 0), twofold_joined(2, m - 1)), z = twofold_times(s, s);
     double q = 1.0 / 27;
-    q = fma(q, z.high, 1.0 / 25);
-    q = fma(q, z.high, 1.0 / 23);
-    q = fma(q, z.high, 1.0 / 21);
-    q = fma(q, z.high, 1.0 / 19);
-    q = fma(q, z.high, 1.0 / 17);
-    q = fma(q, z.high, 1.0 / 15);
-    q = fma(q, z.high, 1.0 / 13);
-    q = fma(q, z.high, 1.0 / 11);
-    q = fma(q, z.high, 1.0 / 9);
-    q = fma(q, z.high, 1.0 / 7);
+    q = fma_f64(q, z.high, 1.0 / 25);
+    q = fma_f64(q, z.high, 1.0 / 23);
+    q = fma_f64(q, z.high, 1.0 / 21);
+    q = fma_f64(q, z.high, 1.0 / 19);
+    q = fma_f64(q, z.high, 1.0 / 17);
+    q = fma_f64(q, z.high, 1.0 / 15);
+    q = fma_f64(q, z.high, 1.0 / 13);
+    q = fma_f64(q, z.high, 1.0 / 11);
+    q = fma_f64(q, z.high, 1.0 / 9);
+    q = fma_f64(q, z.high, 1.0 / 7);
     Twofold y = twofold_times(z, twofold_of(q, 0));
     y = twofold_plus(twofold_of(0x1.999999999999ap-3, -0x1.999999999999ap-57), y);
     y = twofold_plus(twofold_of(0x1.5555555555555p-2, 0x1.5555555555555p-56), twofold_times(z, y));
@@ -196,7 +176,7 @@ MATH Twofold twofold_log(double a)
     double n = (double)(int)(tiny ? e - 54 : e);
     Twofold y = log_core_f64(f64_of_bits(u - ((uint64_t)e << 52)));
     Twofold sum = twofold_sum(n * LN2_HIGH_F64, y.high); /* an exact product */
-    return twofold_joined(sum.high, sum.low + fma(n, LN2_LOW_F64, y.low));
+    return twofold_joined(sum.high, sum.low + fma_f64(n, LN2_LOW_F64, y.low));
 }
 
 /* What has no Twofold: the logarithm of 0, infinity, NaN and negative numbers. */
@@ -216,7 +196,7 @@ MATH double log1p_f64(double a)
     if (!(a > -1 && a < (double)INFINITY)) return odd_log_f64(1 + a);
     if (fabs(a) < 0x1p-54) return a;
     Twofold c = twofold_ratio(twofold_of(one.low, 0), twofold_of(one.high, 0));
-    c.low = fma(-0.5 * c.high, c.high, c.low);
+    c.low = fma_f64(-0.5 * c.high, c.high, c.low);
     Twofold y = twofold_plus(twofold_log(one.high), c);
     return y.high + y.low;
 }
@@ -244,7 +224,7 @@ MATH double size_of_power_f64(double x, double b)
     double guess = b * log_x.high;
     if (fabs(guess) > 800) return guess > 0 ? (double)INFINITY : 0.0;
     Twofold y = twofold_product(b, log_x.high);
-    return exp_of_twofold(twofold_joined(y.high, fma(b, log_x.low, y.low)));
+    return exp_of_twofold(twofold_joined(y.high, fma_f64(b, log_x.low, y.low)));
 }
 
 MATH double pow_f64(double a, double b)
@@ -314,12 +294,12 @@ MATH Twofold quarters_f64(double x, int *quarter)
 MATH double sin_core_f64(Twofold r, Twofold z)
 {
     double q = 1.0 / 355687428096000; /* 17! */
-    q = fma(q, z.high, -1.0 / 1307674368000);
-    q = fma(q, z.high, 1.0 / 6227020800);
-    q = fma(q, z.high, -1.0 / 39916800);
-    q = fma(q, z.high, 1.0 / 362880);
-    q = fma(q, z.high, -1.0 / 5040);
-    q = fma(q, z.high, 1.0 / 120);
+    q = fma_f64(q, z.high, -1.0 / 1307674368000);
+    q = fma_f64(q, z.high, 1.0 / 6227020800);
+    q = fma_f64(q, z.high, -1.0 / 39916800);
+    q = fma_f64(q, z.high, 1.0 / 362880);
+    q = fma_f64(q, z.high, -1.0 / 5040);
+    q = fma_f64(q, z.high, 1.0 / 120);
     Twofold third = twofold_of(-0x1.5555555555555p-3, -0x1.5555555555555p-57);
     Twofold y = twofold_times(r, twofold_times(z, twofold_plus(third, twofold_times(z, twofold_of(q, 0)))));
     y = twofold_plus(r, y);
@@ -330,15 +310,15 @@ MATH double sin_core_f64(Twofold r, Twofold z)
 MATH double cos_core_f64(Twofold z)
 {
     double q = -1.0 / 6402373705728000; /* 18! */
-    q = fma(q, z.high, 1.0 / 20922789888000);
-    q = fma(q, z.high, -1.0 / 87178291200);
-    q = fma(q, z.high, 1.0 / 479001600);
-    q = fma(q, z.high, -1.0 / 3628800);
-    q = fma(q, z.high, 1.0 / 40320);
-    q = fma(q, z.high, -1.0 / 720);
-    q = fma(q, z.high, 1.0 / 24);
+    q = fma_f64(q, z.high, 1.0 / 20922789888000);
+    q = fma_f64(q, z.high, -1.0 / 87178291200);
+    q = fma_f64(q, z.high, 1.0 / 479001600);
+    q = fma_f64(q, z.high, -1.0 / 3628800);
+    q = fma_f64(q, z.high, 1.0 / 40320);
+    q = fma_f64(q, z.high, -1.0 / 720);
+    q = fma_f64(q, z.high, 1.0 / 24);
     Twofold y = twofold_joined(1, -0.5 * z.high);
-    return y.high + (y.low + fma(z.high * z.high, q, -0.5 * z.low));
+    return y.high + (y.low + fma_f64(z.high * z.high, q, -0.5 * z.low));
 }
 
 MATH double sin_shifted_f64(double a, int quarter)
@@ -362,20 +342,20 @@ MATH double erf_near_0_f64(double a)
 {
     Twofold z = twofold_product(a, a);
     double q = 0x1.05ffd737fb32ep-34;
-    q = fma(q, z.high, -0x1.389d4f2641625p-30);
-    q = fma(q, z.high, 0x1.f7b4bf3b13964p-27);
-    q = fma(q, z.high, -0x1.5f1ecb6f0764cp-23);
-    q = fma(q, z.high, 0x1.b9df224ca4b97p-20);
-    q = fma(q, z.high, -0x1.f4d1e3183f7aep-17);
-    q = fma(q, z.high, 0x1.f9a321d5b8e1ep-14);
-    q = fma(q, z.high, -0x1.c02db3dac435fp-11);
-    q = fma(q, z.high, 0x1.565bcd0dbaa38p-8);
-    q = fma(q, z.high, -0x1.b82ce31284e00p-6);
-    q = fma(q, z.high, 0x1.ce2f21a042b30p-4);
+    q = fma_f64(q, z.high, -0x1.389d4f2641625p-30);
+    q = fma_f64(q, z.high, 0x1.f7b4bf3b13964p-27);
+    q = fma_f64(q, z.high, -0x1.5f1ecb6f0764cp-23);
+    q = fma_f64(q, z.high, 0x1.b9df224ca4b97p-20);
+    q = fma_f64(q, z.high, -0x1.f4d1e3183f7aep-17);
+    q = fma_f64(q, z.high, 0x1.f9a321d5b8e1ep-14);
+    q = fma_f64(q, z.high, -0x1.c02db3dac435fp-11);
+    q = fma_f64(q, z.high, 0x1.565bcd0dbaa38p-8);
+    q = fma_f64(q, z.high, -0x1.b82ce31284e00p-6);
+    q = fma_f64(q, z.high, 0x1.ce2f21a042b30p-4);
     Twofold y = twofold_times(z, twofold_of(q, 0));
     y = twofold_plus(twofold_of(-0x1.812746b0379e6p-2, 0x1.20a86a0366547p-59), y);
     y = twofold_plus(twofold_of(0x1.06eba8214db69p-3, -0x1.cf08068852920p-57), twofold_times(z, y));
-    return fma(y.high, a, a);
+    return fma_f64(y.high, a, a);
 }
 
 MATH double erf_f64(double a)
@@ -384,26 +364,26 @@ MATH double erf_f64(double a)
     if (x < 1) return erf_near_0_f64(a);
     double t = (x - 2) / (x + 2);
     double p = 0x1.1ff3ece6f55cfp-23;
-    p = fma(p, t, -0x1.49e10d18d5753p-21);
-    p = fma(p, t, -0x1.0fb4b130c533cp-21);
-    p = fma(p, t, 0x1.5126f5fcd1198p-20);
-    p = fma(p, t, 0x1.f8ae6103ef0fcp-19);
-    p = fma(p, t, 0x1.729906ef9c143p-20);
-    p = fma(p, t, -0x1.d478495725ffcp-17);
-    p = fma(p, t, -0x1.ceb2f59b612b6p-16);
-    p = fma(p, t, 0x1.cdc9f9c4835afp-16);
-    p = fma(p, t, 0x1.6da96d093525bp-13);
-    p = fma(p, t, 0x1.6d5f08aa8da72p-15);
-    p = fma(p, t, -0x1.016b5cdd369e9p-10);
-    p = fma(p, t, -0x1.bc25a48226114p-11);
-    p = fma(p, t, 0x1.ca95ed53330abp-8);
-    p = fma(p, t, 0x1.e9471597a34fap-9);
-    p = fma(p, t, -0x1.437f0b68c0bf9p-4);
-    p = fma(p, t, 0x1.eeea7dc8a78b2p-3);
-    p = fma(p, t, -0x1.b57034efd3f72p-2);
-    p = fma(p, t, 0x1.058671b52c776p-2);
+    p = fma_f64(p, t, -0x1.49e10d18d5753p-21);
+    p = fma_f64(p, t, -0x1.0fb4b130c533cp-21);
+    p = fma_f64(p, t, 0x1.5126f5fcd1198p-20);
+    p = fma_f64(p, t, 0x1.f8ae6103ef0fcp-19);
+    p = fma_f64(p, t, 0x1.729906ef9c143p-20);
+    p = fma_f64(p, t, -0x1.d478495725ffcp-17);
+    p = fma_f64(p, t, -0x1.ceb2f59b612b6p-16);
+    p = fma_f64(p, t, 0x1.cdc9f9c4835afp-16);
+    p = fma_f64(p, t, 0x1.6da96d093525bp-13);
+    p = fma_f64(p, t, 0x1.6d5f08aa8da72p-15);
+    p = fma_f64(p, t, -0x1.016b5cdd369e9p-10);
+    p = fma_f64(p, t, -0x1.bc25a48226114p-11);
+    p = fma_f64(p, t, 0x1.ca95ed53330abp-8);
+    p = fma_f64(p, t, 0x1.e9471597a34fap-9);
+    p = fma_f64(p, t, -0x1.437f0b68c0bf9p-4);
+    p = fma_f64(p, t, 0x1.eeea7dc8a78b2p-3);
+    p = fma_f64(p, t, -0x1.b57034efd3f72p-2);
+    p = fma_f64(p, t, 0x1.058671b52c776p-2);
     Twofold square = twofold_product(x, x);
-    double y = fma(-p, exp_of_twofold(twofold_of(-square.high, -square.low)), 1.0);
+    double y = fma_f64(-p, exp_of_twofold(twofold_of(-square.high, -square.low)), 1.0);
     return a != a ? a : copysign(y, a);
 }
 
@@ -419,7 +399,7 @@ MATH double hypot_f64(double a, double b)
     x *= scale, y *= scale;
     Twofold sum = twofold_plus(twofold_product(x, x), twofold_product(y, y));
     double root = sqrt(sum.high);
-    return (root + (fma(-root, root, sum.high) + sum.low) / (2 * root)) / scale;
+    return (root + (fma_f64(-root, root, sum.high) + sum.low) / (2 * root)) / scale;
 }
 
 #endif

@@ -8,8 +8,6 @@
 
 /* ---- elements i · WIDTH … of a block, in a register */
 
-typedef int8_t Codes __attribute__((vector_size(WIDTH_f32), aligned(1), may_alias));
-
 /* WIDTH codes as floats.  (gcc converts them one by one.) */
 static INLINE Vector_f32 floats_of(const int8_t *code)
 {
@@ -17,8 +15,11 @@ static INLINE Vector_f32 floats_of(const int8_t *code)
     return (Vector_f32)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)code)));
 #elif defined __AVX2__
     return (Vector_f32)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)code)));
-#else
+#elif defined __GNUC__
+    typedef int8_t Codes __attribute__((vector_size(WIDTH_f32), aligned(1), may_alias));
     return __builtin_convertvector(*(const Codes *)code, Vector_f32);
+#else
+    return *code;
 #endif
 }
 
@@ -43,7 +44,7 @@ static INLINE Vector_f32 vector_of_q4_0(const Lathe_q4_0 *b, int i)
     return (Vector_f32)_mm256_cvtepi32_ps(of) * scale;
 #else
     Vector_f32 w;
-    for (int l = 0; l < WIDTH_f32; l++) w[l] = (float)((codes[l] >> shift & 15) - 8);
+    for (int l = 0; l < WIDTH_f32; l++) LANE_OF(w, l) = (float)((codes[l] >> shift & 15) - 8);
     return w * scale;
 #endif
 }

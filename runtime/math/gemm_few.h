@@ -15,7 +15,7 @@ static NOINLINE void NAME(few_rows)(int rows, REAL *c, const Lathe_gemm *g, int6
     for (int r = 0; r < rows; r++)
         for (int64_t j = 0; j < n; j++) {
             REAL *to = &c[r * g->c_m + j * g->c_n];
-            *to = add ? *to + sum[r][j] : sum[r][j];
+            *to = add ? *to + LANE_OF(sum[r], j) : LANE_OF(sum[r], j);
         }
 }
 

@@ -40,8 +40,7 @@ enum {
     WAVE = 1000000        /* likewise, of two barriers */
 };
 
-#define NOINLINE __attribute__((noinline))
-#define UNROLL   _Pragma("GCC unroll 16")
+#define UNROLL _Pragma("GCC unroll 16")
 
 /* ---- rooms: buffers for packing */
 
@@ -185,6 +184,7 @@ static Grid grid_of(const Lathe_gemm *g, int64_t batch, int unit)
 
 /* to[8][8] = from[8][8] transposed; lines of `to` and `from` are W and step apart.  Lines are written in order; if W <
  * 8, each overlaps the beginning of the next. */
+#ifdef __GNUC__
 typedef float Eight __attribute__((vector_size(32), aligned(4), may_alias));
 #define MIX __builtin_shufflevector
 
@@ -209,6 +209,13 @@ static INLINE void transpose_f32(float *to, int64_t W, const float *from, int64_
     }
     for (int k = 0; k < 8; k++) *(Eight *)(to + k * W) = y[k];
 }
+#else
+static void transpose_f32(float *to, int64_t W, const float *from, int64_t step)
+{
+    for (int k = 0; k < 8; k++)
+        for (int i = 0; i < 8; i++) to[k * W + i] = from[i * step + k];
+}
+#endif
 
 static INLINE void transpose_f64(double *to, int64_t W, const double *from, int64_t step)
 {

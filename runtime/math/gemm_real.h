@@ -24,7 +24,7 @@ static INLINE void NAME(columns)(const int R, const int V, REAL *c, const REAL *
         }
     for (int r = 0; r < R; r++)
         for (int j = skip; j < V * NAME(WIDTH); j++) {
-            REAL *to = &c[r * g->c_m + (n + j) * g->c_n], s = sum[r][j / NAME(WIDTH)][j % NAME(WIDTH)];
+            REAL *to = &c[r * g->c_m + (n + j) * g->c_n], s = LANE_OF(sum[r][j / NAME(WIDTH)], j % NAME(WIDTH));
             *to = add ? *to + s : s;
         }
 }
@@ -96,7 +96,7 @@ static INLINE void NAME(dots)(const int R, const int C, REAL *c, int64_t c_m, in
         for (int j = 0; j < C; j++) {
             REAL *to = &c[r * c_m + j * c_n];
             for (int64_t i = whole; i < K; i++)
-                lane[r][j][i - whole] = NAME(fused_one)(a[r * a_row + i], b[j * b_row + i], lane[r][j][i - whole]);
+                lane[r][j][i - whole] = NAME(fma)(a[r * a_row + i], b[j * b_row + i], lane[r][j][i - whole]);
             *to = add ? *to + NAME(sum_lanes)(lane[r][j]) : NAME(sum_lanes)(lane[r][j]);
         }
 }

@@ -1,7 +1,7 @@
 /* math.h: the functions of graph/ops.def for float, double and int.  They have no branches, so that loops calling them
  * vectorise, and give the same bits in vector bodies and tails.
  *
- * Compile with -ffp-contract=off -fno-math-errno -fno-trapping-math: fused operations are written as fmaf.  Polynomials
+ * Compile with -ffp-contract=off -fno-math-errno -fno-trapping-math: fused operations are written as fma_f32.  Polynomials
  * are our own minimax fits.  Every function treats NaN, infinities, zeros of both signs and subnormals like C's
  * function of that name, unless its comment says otherwise; NaN propagates through all functions, max and min included.
  * Largest errors in units of the last place, over all floats (tests/math/test_math.c):
@@ -158,9 +158,6 @@ MATH double min_f64(double a, double b)
 MATH int max_i32(int a, int b) { return a >= b ? a : b; }
 MATH int min_i32(int a, int b) { return a <= b ? a : b; }
 
-MATH float fma_f32(float a, float b, float c) { return fmaf(a, b, c); }
-MATH double fma_f64(double a, double b, double c) { return fma(a, b, c); }
-
 MATH float sqrt_f32(float a) { return sqrtf(a); }
 MATH double sqrt_f64(double a) { return sqrt(a); }
 MATH float rsqrt_f32(float a) { return 1.0f / sqrtf(a); }
@@ -210,16 +207,16 @@ MATH float power_of_two_f32(int32_t n) { return f32_of_bits((uint32_t)(n + 127) 
 /* e^r, and n for it */
 MATH float exp_core_f32(float x, int32_t *power)
 {
-    float t = fmaf(x, LOG2_E_F32, ROUND_F32);
+    float t = fma_f32(x, LOG2_E_F32, ROUND_F32);
     float n = t - ROUND_F32;
-    float r = fmaf(n, -LN2_LOW_F32, fmaf(n, -LN2_HIGH_F32, x));
+    float r = fma_f32(n, -LN2_LOW_F32, fma_f32(n, -LN2_HIGH_F32, x));
     float p = 0x1.6a2250p-10f;
-    p = fmaf(p, r, 0x1.123b02p-7f);
-    p = fmaf(p, r, 0x1.5558f8p-5f);
-    p = fmaf(p, r, 0x1.555490p-3f);
-    p = fmaf(p, r, 0x1.fffffcp-2f);
+    p = fma_f32(p, r, 0x1.123b02p-7f);
+    p = fma_f32(p, r, 0x1.5558f8p-5f);
+    p = fma_f32(p, r, 0x1.555490p-3f);
+    p = fma_f32(p, r, 0x1.fffffcp-2f);
     *power = (int32_t)(bits_of_f32(t) - bits_of_f32(ROUND_F32));
-    return fmaf(p, r * r, r) + 1.0f;
+    return fma_f32(p, r * r, r) + 1.0f;
 }
 
 MATH float exp_f32(float a)
@@ -242,18 +239,18 @@ MATH float exp_near_f32(float x)
 MATH float expm1_f32(float a)
 {
     float x = a > 89.0f ? 89.0f : a < -26.0f ? -26.0f : a;
-    float t = fmaf(x, LOG2_E_F32, ROUND_F32);
+    float t = fma_f32(x, LOG2_E_F32, ROUND_F32);
     float n = t - ROUND_F32;
-    float r = fmaf(n, -LN2_LOW_F32, fmaf(n, -LN2_HIGH_F32, x));
+    float r = fma_f32(n, -LN2_LOW_F32, fma_f32(n, -LN2_HIGH_F32, x));
     float p = 0x1.a032d4p-13f;
-    p = fmaf(p, r, 0x1.6d7346p-10f);
-    p = fmaf(p, r, 0x1.11118ap-7f);
-    p = fmaf(p, r, 0x1.5554b0p-5f);
-    p = fmaf(p, r, 0x1.555554p-3f);
-    p = fmaf(p, r, 0.5f);
-    p = fmaf(p, r * r, r);
+    p = fma_f32(p, r, 0x1.6d7346p-10f);
+    p = fma_f32(p, r, 0x1.11118ap-7f);
+    p = fma_f32(p, r, 0x1.5554b0p-5f);
+    p = fma_f32(p, r, 0x1.555554p-3f);
+    p = fma_f32(p, r, 0.5f);
+    p = fma_f32(p, r * r, r);
     float s = power_of_two_f32((int32_t)(bits_of_f32(t) - bits_of_f32(ROUND_F32)) - 1);
-    float y = 2.0f * fmaf(p, s, s - 0.5f);
+    float y = 2.0f * fma_f32(p, s, s - 0.5f);
     return fabsf(x) < 0x1p-24f ? x : y;
 }
 
@@ -262,11 +259,11 @@ MATH float tanh_near_0_f32(float a)
 {
     float xx = a * a;
     float q = -0x1.825860p-8f;
-    q = fmaf(q, xx, 0x1.54b8a2p-6f);
-    q = fmaf(q, xx, -0x1.b898dep-5f);
-    q = fmaf(q, xx, 0x1.1109aep-3f);
-    q = fmaf(q, xx, -0x1.55553ep-2f);
-    return fmaf(q, xx * a, a);
+    q = fma_f32(q, xx, 0x1.54b8a2p-6f);
+    q = fma_f32(q, xx, -0x1.b898dep-5f);
+    q = fma_f32(q, xx, 0x1.1109aep-3f);
+    q = fma_f32(q, xx, -0x1.55553ep-2f);
+    return fma_f32(q, xx * a, a);
 }
 
 /* From |a| = 0.6 on: 1 - 2 / (e^(2 |a|) + 1) */
@@ -284,13 +281,13 @@ MATH float erf_near_0_f32(float a)
 {
     float xx = a * a;
     float q = 0x1.496a42p-14f;
-    q = fmaf(q, xx, -0x1.a3f706p-11f);
-    q = fmaf(q, xx, 0x1.5405b2p-8f);
-    q = fmaf(q, xx, -0x1.b7f90ep-6f);
-    q = fmaf(q, xx, 0x1.ce2cf8p-4f);
-    q = fmaf(q, xx, -0x1.81273ep-2f);
-    q = fmaf(q, xx, 0x1.06eba8p-3f);
-    return fmaf(q, a, a);
+    q = fma_f32(q, xx, -0x1.a3f706p-11f);
+    q = fma_f32(q, xx, 0x1.5405b2p-8f);
+    q = fma_f32(q, xx, -0x1.b7f90ep-6f);
+    q = fma_f32(q, xx, 0x1.ce2cf8p-4f);
+    q = fma_f32(q, xx, -0x1.81273ep-2f);
+    q = fma_f32(q, xx, 0x1.06eba8p-3f);
+    return fma_f32(q, a, a);
 }
 
 /* -log(erfc x) from 1 to 3.95: beyond it erf is 1 */
@@ -298,12 +295,12 @@ MATH float erf_fall_f32(float x)
 {
     float t = x > 3.95f ? 3.95f : x;
     float u = -0x1.86dd84p-13f;
-    u = fmaf(u, t, 0x1.825af8p-9f);
-    u = fmaf(u, t, -0x1.65cb76p-6f);
-    u = fmaf(u, t, 0x1.a65342p-4f);
-    u = fmaf(u, t, 0x1.46baecp-1f);
-    u = fmaf(u, t, 0x1.2088eap+0f);
-    return fmaf(u, t, 0x1.661d2ap-12f);
+    u = fma_f32(u, t, 0x1.825af8p-9f);
+    u = fma_f32(u, t, -0x1.65cb76p-6f);
+    u = fma_f32(u, t, 0x1.a65342p-4f);
+    u = fma_f32(u, t, 0x1.46baecp-1f);
+    u = fma_f32(u, t, 0x1.2088eap+0f);
+    return fma_f32(u, t, 0x1.661d2ap-12f);
 }
 
 MATH float erf_f32(float a)
@@ -322,17 +319,17 @@ MATH float log_f32(float a)
     float f = f32_of_bits(u - ((uint32_t)e << 23)) - 1.0f;
     float n = (float)(tiny ? e - 23 : e);
     float q = 0x1.145736p-4f;
-    q = fmaf(q, f, -0x1.de3bb0p-4f);
-    q = fmaf(q, f, 0x1.e6f066p-4f);
-    q = fmaf(q, f, -0x1.fc2218p-4f);
-    q = fmaf(q, f, 0x1.23376ap-3f);
-    q = fmaf(q, f, -0x1.555c4cp-3f);
-    q = fmaf(q, f, 0x1.99a4b6p-3f);
-    q = fmaf(q, f, -0x1.000006p-2f);
-    q = fmaf(q, f, 0x1.555548p-2f);
+    q = fma_f32(q, f, -0x1.de3bb0p-4f);
+    q = fma_f32(q, f, 0x1.e6f066p-4f);
+    q = fma_f32(q, f, -0x1.fc2218p-4f);
+    q = fma_f32(q, f, 0x1.23376ap-3f);
+    q = fma_f32(q, f, -0x1.555c4cp-3f);
+    q = fma_f32(q, f, 0x1.99a4b6p-3f);
+    q = fma_f32(q, f, -0x1.000006p-2f);
+    q = fma_f32(q, f, 0x1.555548p-2f);
     float ff = f * f;
-    float y = fmaf(ff, -0.5f, fmaf(q, ff * f, n * LN2_LOW_F32)); /* log(1 + f) - f, and the low part of n ln 2 */
-    y = fmaf(n, LN2_HIGH_F32, f + y);
+    float y = fma_f32(ff, -0.5f, fma_f32(q, ff * f, n * LN2_LOW_F32)); /* log(1 + f) - f, and the low part of n ln 2 */
+    y = fma_f32(n, LN2_HIGH_F32, f + y);
     y = a == INFINITY ? INFINITY : y;
     y = a == 0.0f ? -INFINITY : y;
     return a >= 0.0f ? y : NAN;
@@ -344,21 +341,21 @@ MATH float log_f32(float a)
 MATH float sin_shifted_f32(float a, uint64_t quarter)
 {
     double x = fabsf(a) < 0x1p48f ? (double)a : (double)a * 0.0; /* infinity · 0 is NaN, as it should be */
-    double t = fma(x, 0x1.45f306dc9c883p-1, 0x1.8p52);
+    double t = fma_f64(x, 0x1.45f306dc9c883p-1, 0x1.8p52);
     double n = t - 0x1.8p52;
     uint64_t k = bits_of_f64(t) + quarter;
-    double r = fma(n, -0x1.1a62633145c07p-54, fma(n, -0x1.921fb54442d18p+0, x));
+    double r = fma_f64(n, -0x1.1a62633145c07p-54, fma_f64(n, -0x1.921fb54442d18p+0, x));
     double rr = r * r;
     double s = 0x1.6cd1b08f645a3p-19;
-    s = fma(s, rr, -0x1.a00f7e1496c45p-13);
-    s = fma(s, rr, 0x1.111108690ba31p-7);
-    s = fma(s, rr, -0x1.5555554c6ffc0p-3);
-    s = fma(s, rr, 1.0) * r; /* a product, so that -0 stays */
+    s = fma_f64(s, rr, -0x1.a00f7e1496c45p-13);
+    s = fma_f64(s, rr, 0x1.111108690ba31p-7);
+    s = fma_f64(s, rr, -0x1.5555554c6ffc0p-3);
+    s = fma_f64(s, rr, 1.0) * r; /* a product, so that -0 stays */
     double c = -0x1.241e6b16f5ddcp-22;
-    c = fma(c, rr, 0x1.a010dde235c7ep-16);
-    c = fma(c, rr, -0x1.6c16b828aa42ap-10);
-    c = fma(c, rr, 0x1.5555554ed8310p-5);
-    c = fma(fma(c, rr, -0.5), rr, 1.0);
+    c = fma_f64(c, rr, 0x1.a010dde235c7ep-16);
+    c = fma_f64(c, rr, -0x1.6c16b828aa42ap-10);
+    c = fma_f64(c, rr, 0x1.5555554ed8310p-5);
+    c = fma_f64(fma_f64(c, rr, -0.5), rr, 1.0);
     double y = k & 1 ? c : s;
     return (float)f64_of_bits(bits_of_f64(y) ^ (k & 2) << 62);
 }
@@ -376,13 +373,13 @@ MATH double log2_of_f32(float a) /* of |a|; -infinity at 0, infinity at infinity
     double m = f64_of_bits(u - ((uint64_t)e << 52));
     double s = (m - 1.0) / (m + 1.0), ss = s * s;
     double q = 0x1.f18716eb36d68p-3;
-    q = fma(q, ss, 0x1.0bb7a5ed7de36p-2);
-    q = fma(q, ss, 0x1.484facd89ece9p-2);
-    q = fma(q, ss, 0x1.a617567499f44p-2);
-    q = fma(q, ss, 0x1.2776c516ab3ddp-1);
-    q = fma(q, ss, 0x1.ec709dc39c9d4p-1);
-    q = fma(q, ss, 0x1.71547652b82ffp+1);
-    double y = fma(q, s, (double)(int32_t)e);
+    q = fma_f64(q, ss, 0x1.0bb7a5ed7de36p-2);
+    q = fma_f64(q, ss, 0x1.484facd89ece9p-2);
+    q = fma_f64(q, ss, 0x1.a617567499f44p-2);
+    q = fma_f64(q, ss, 0x1.2776c516ab3ddp-1);
+    q = fma_f64(q, ss, 0x1.ec709dc39c9d4p-1);
+    q = fma_f64(q, ss, 0x1.71547652b82ffp+1);
+    double y = fma_f64(q, s, (double)(int32_t)e);
     y = x == 0.0 ? -(double)INFINITY : y;
     return x < (double)INFINITY ? y : x; /* infinity and NaN are returned unchanged */
 }
@@ -393,13 +390,13 @@ MATH double exp2_for_f32(double a)
     double t = x + 0x1.8p52;
     double r = x - (t - 0x1.8p52);
     double p = 0x1.fde5f95233cb9p-17;
-    p = fma(p, r, 0x1.445ca666be89dp-13);
-    p = fma(p, r, 0x1.5d8a865d98561p-10);
-    p = fma(p, r, 0x1.3b29f375d989cp-7);
-    p = fma(p, r, 0x1.c6b08abfbaddcp-5);
-    p = fma(p, r, 0x1.ebfbe077ada57p-3);
-    p = fma(p, r, 0x1.62e42ff0e2052p-1);
-    return fma(p, r, 1.0) * f64_of_bits((bits_of_f64(t) + 1023) << 52);
+    p = fma_f64(p, r, 0x1.445ca666be89dp-13);
+    p = fma_f64(p, r, 0x1.5d8a865d98561p-10);
+    p = fma_f64(p, r, 0x1.3b29f375d989cp-7);
+    p = fma_f64(p, r, 0x1.c6b08abfbaddcp-5);
+    p = fma_f64(p, r, 0x1.ebfbe077ada57p-3);
+    p = fma_f64(p, r, 0x1.62e42ff0e2052p-1);
+    return fma_f64(p, r, 1.0) * f64_of_bits((bits_of_f64(t) + 1023) << 52);
 }
 
 MATH float pow_f32(float a, float b)

@@ -48,7 +48,7 @@ MATH float add_sat_f32(float a, float b) /* the nearest number in [0, 1]; for Na
  * kept between 1/2 and 3/2. */
 MATH float quick_exp_f32(float a)
 {
-    float h = a * LOG2_E_F32, r = fmaf(h, -LN2_F32, a);
+    float h = a * LOG2_E_F32, r = fma_f32(h, -LN2_F32, a);
     return ex2_f32(h) * (0.5f + add_sat_f32(0.5f, r));
 }
 
@@ -56,15 +56,15 @@ MATH float quick_exp_f32(float a)
 MATH float quick_log_f32(float a)
 {
     float f = a - 1.0f, s = f * rcp_f32(a + 1.0f), ss = s * s;
-    float q = fmaf(fmaf(0x1.24924ap-3f, ss, 0x1.99999ap-3f), ss, 0x1.555556p-2f);
-    float near_1 = fmaf(q, (s + s) * ss, s + s), far = lg2_f32(a) * LN2_F32;
+    float q = fma_f32(fma_f32(0x1.24924ap-3f, ss, 0x1.99999ap-3f), ss, 0x1.555556p-2f);
+    float near_1 = fma_f32(q, (s + s) * ss, s + s), far = lg2_f32(a) * LN2_F32;
     return fabsf(f) < 0.25f ? near_1 : far;
 }
 
 MATH float quick_tanh_f32(float a)
 {
     float x = fabsf(a), small = tanh_near_0_f32(a);
-    float large = fmaf(-2.0f, rcp_f32(ex2_f32(2.0f * LOG2_E_F32 * x) + 1.0f), 1.0f);
+    float large = fma_f32(-2.0f, rcp_f32(ex2_f32(2.0f * LOG2_E_F32 * x) + 1.0f), 1.0f);
     return copysignf(x < 0.6f ? small : large, a);
 }
 

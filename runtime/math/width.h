@@ -14,8 +14,15 @@ enum { VECTOR_BYTES = 16 };
 #endif
 #if defined __AVX512F__ || defined __FMA__
 #include <immintrin.h>
-#elif defined __aarch64__
+#elif defined __GNUC__ && defined __aarch64__
 #include <arm_neon.h>
+#endif
+
+/* Lane l of vector v (math/vector.h). */
+#ifdef __GNUC__
+#define LANE_OF(v, l) (v)[l]
+#else
+#define LANE_OF(v, l) (v)
 #endif
 
 /* Into the second cache: what is read once then comes at the speed of memory.  The first waits for too few lines. */
