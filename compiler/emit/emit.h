@@ -395,6 +395,7 @@ const char *blas_library(void);
 
 /* emit/recipe.c */
 void say_recipe(Text *t, const Lathe_recipe *r);              /* a member of the model */
+const char *optimizer_id(const Lathe_recipe *r); /* LATHE_ADAMW */
 bool says_setting(const Lathe_recipe *r, const Setting *s);    /* whether the program has it, and not zero */
 void say_direction(Text *t, const Direction *d, const Flat *flat);
 void say_groups(Text *t, const Desc *d);

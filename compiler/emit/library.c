@@ -313,6 +313,23 @@ static const char *without_includes(const char *text)
     return t.n ? t.at : "";
 }
 
+/* By which the runtime leaves out what the model does not use (runtime/step/optim.h, math/ways.h, math/rooms.h). */
+static void say_uses(Page *page, Text *t)
+{
+    const Desc *d = page->desc;
+    say(t, "#define LATHE_USES_F64 %d\n", in_doubles(page));
+    say(t, "#define LATHE_USES_BF16 %d\n", page->precision.weights == BF16);
+    say(t, "#define LATHE_USES_CODED 0\n"); /* refused: build/library.c */
+    say(t, "#define LATHE_USES_OPTIMIZER(kind) ((kind) == %s", optimizer_id(&d->recipe));
+    for (int i = 0; i < d->turns.n; i++) say(t, " || (kind) == %s", optimizer_id(&d->turns.at[i].recipe));
+    say(t, ")\n");
+    if (page->by_ids.n) return; /* whose products have as many rows as there are ids */
+    say(t, "#define LATHE_PRODUCTS(X)");
+    for (int i = 0; i < page->product_rows.n; i++) say(t, " \\\n    X(%s)", page->product_rows.at[i]);
+    say(t, "\n");
+    if (page->attentions.n || page->convolutions.n) say(t, "#define LATHE_WHOLE_ROOMS 1\n");
+}
+
 static void say_whole(Page *page, Text *t)
 {
     Text c = {0}, h = {0}, api = {0};
@@ -321,6 +338,8 @@ static void say_whole(Page *page, Text *t)
     say_model(page, &c, &h);
     const Texts sizes = sizes_of(page);
     if (page->desc->options->inference) say(t, "#define LATHE_INFERENCE 1\n");
+    if (page->desc->options->freestanding) say(t, "#define LATHE_FREESTANDING 1\n");
+    say_uses(page, t);
     const char *behind_system = strstr(runtime, "\n#ifndef LATHE_") + 1; /* whose headers the names are not for */
     say_bytes(t, runtime, (size_t)(behind_system - runtime));
     say_renamed(t, &own, runtime, "runtime");

@@ -70,6 +70,7 @@ typedef struct Page {
     Functions functions;
     bool library;   /* the text becomes part of a library, not of a trainer */
     bool anonymous; /* all buffers and values have one name: to compare the texts of kernels */
+    Texts product_rows; /* of a library: one for each product and type */
     Descriptions products, attentions, convolutions, by_ids;
     Descriptions step_products, launched_loops; /* CUDA: products in loops that are one launch, and those loops */
 } Page;

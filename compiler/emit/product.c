@@ -72,6 +72,16 @@ static const char *adds(Page *page, const struct Gemm *g)
     return g->afresh->reverse ? format("%s < %s - 1", i, trip_text(page, g->afresh)) : format("%s > 0", i);
 }
 
+/* For LATHE_PRODUCTS (runtime/math/ways.h). */
+static void note_product(Page *page, const struct Gemm *g, bool alike)
+{
+    const char *text =
+        format("%s, %s, %s", c_type(g->c.node->dtype), g->packed ? "true" : "false", shape_text_of(g, alike));
+    for (int i = 0; i < page->product_rows.n; i++)
+        if (same(page->product_rows.at[i], text)) return;
+    push(&page->product_rows, text);
+}
+
 /* matmul_nt(c, a, b, M, N, K): b is stored as its transpose [N][K]. */
 char *product_call(Page *page, const Kernel *k)
 {
@@ -80,6 +90,9 @@ char *product_call(Page *page, const Kernel *k)
     DType in = g->a.node->dtype, out = g->c.node->dtype;
     const char *type = in == out ? type_suffix(out) : format("%s_%s", type_suffix(in), type_suffix(out));
     char *c = flat_pointer(page, g->c.view), *a = flat_pointer(page, g->a.view), *b = flat_pointer(page, g->b.view);
+    const bool some = k->share == SOME_ROWS;
+    const bool alike = rows_alike(page->program) && g->M == page->desc->recipe.slots && !k->nest->dense;
+    note_product(page, g, alike);
     if (k->nest->dense)
         return format("matmul_%s%s_%s(%s, %s, %s, %s, %s, %s%s);", ways[k->nest->dense],
                       g->afresh  ? "_sum"
@@ -87,7 +100,6 @@ char *product_call(Page *page, const Kernel *k)
                                  : "",
                       type, c, a, b, extent_text(page, g->M, g->axis_m), extent_text(page, g->N, g->axis_n),
                       extent_text(page, g->K, g->axis_k), g->afresh ? format(", %s", adds(page, g)) : "");
-    bool some = k->share == SOME_ROWS, alike = rows_alike(page->program) && g->M == page->desc->recipe.slots;
     if (in_blocks(g->b.node->dtype) && !g->packed) type = type_suffix(g->b.node->dtype);
     return format("gemm_%s%s%s(%s, %s, %s, &%s, %s%s);", g->packed ? "packed_" : "", some ? "rows_" : "", type, c, a, b,
                   description(page, k, shape_text_of(g, alike), "shape"), adds(page, g),

@@ -51,6 +51,8 @@ bool says_setting(const Lathe_recipe *r, const Setting *s)
     return true;
 }
 
+const char *optimizer_id(const Lathe_recipe *r) { return setting_value(find_setting("optimizer"), r); }
+
 void say_recipe(Text *t, const Lathe_recipe *r)
 {
     const Setting *s;

@@ -28,6 +28,7 @@ void keep_entries_of_library(Desc *d)
     int graphs = 0, states = 0;
     if (o->inference && !makes_library(o))
         usage_error("--inference is for --library and --amalgamation; give one of them");
+    if (o->freestanding && !o->amalgamation) usage_error("--freestanding is for --amalgamation; give it, too");
     if (!makes_library(o)) return;
     for (int i = 0; i < d->graphs.n; i++)
         if (is_entry_of_library(o, d->graphs.at[i])) d->graphs.at[graphs++] = d->graphs.at[i];

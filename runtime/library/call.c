@@ -72,7 +72,7 @@ static int check_given(Library *l, const Lathe_entry *e, const Lathe_tensor *t, 
         if (id[i] < t->least || id[i] >= t->below)
             return fail_library(l, LIBRARY_DATA, "%s: the input %s: expected numbers %lld to %lld, found %s%s = %d",
                                 function_word(e), t->name, (long long)t->least, (long long)t->below - 1, t->name,
-                                place_in(t, i, place), id[i]);
+                                place_in(t, i, place), (int)id[i]);
     return LIBRARY_FINE;
 }
 

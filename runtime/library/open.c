@@ -1,6 +1,7 @@
 /* open.c: an instance: its parts in the caller's memory; its beginning and end. */
 #include "library/library.h"
 #include "lathe_rt.h"
+#include "math/gemm.h"
 #include "model/init.h"
 #include "model/tables.h"
 #include "step/average.h"
@@ -53,7 +54,7 @@ static void lay_out_library(Library *l, Parts_of *p, const Lathe_model *m, const
     l->model = m;
     l->context.threads_with_room = threads_wanted(o);
     l->pool = part_behind(p, (int64_t)pool_bytes(threads_wanted(o)));
-    l->context.rooms = part_behind(p, threads_wanted(o) * (int64_t)LATHE_ROOM_BYTES);
+    l->context.rooms = part_behind(p, threads_wanted(o) * gemm_room_bytes());
     l->place = part_behind(p, saved_tensors(m) * (int64_t)sizeof *l->place);
     const int64_t words = find_entry(m, ENTRY_decode) && !find_entry(m, ENTRY_encode) ? m->vocab : 0;
     l->candidates = part_behind(p, words * (int64_t)sizeof *l->candidates);

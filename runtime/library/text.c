@@ -31,7 +31,7 @@ static int check_token(Library *l, const char *function, int32_t token)
 {
     if (token >= 0 && token < l->model->vocab) return LIBRARY_FINE;
     return fail_library(l, LIBRARY_DATA, "%s: expected a token 0 to %lld, found %d", function,
-                        (long long)l->model->vocab - 1, token);
+                        (long long)l->model->vocab - 1, (int)token);
 }
 
 /* ------------------------------------------------------------------ a token more */
@@ -122,7 +122,7 @@ static int draw_open(Library *l, const Drawing_of *d, const char *function, cons
     const int32_t id = sample_token(&s, output_named(e, "logits")->dtype, scores, l->position);
     if (id == SCORE_NOT_FINITE)
         return fail_library(l, LIBRARY_DIVERGED, "%s: the score of token %d is %g; expected a number", function,
-                            s.list[0].id, s.list[0].weight);
+                            (int)s.list[0].id, s.list[0].weight);
     if (id == NO_TOKEN)
         return fail_library(l, LIBRARY_DATA, "%s: the model gives no probability to any token that may come next",
                             function);

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 typedef struct Lathe_context {
-    char *rooms;                /* of LATHE_ROOM_BYTES, one for each thread */
+    char *rooms;                /* of gemm_room_bytes(), one for each thread */
     int threads_with_room;
     int64_t live_rows;          /* products whose rows are alike compute the first of them alone; 0: all */
     struct Lathe_met_id {       /* the smallest id out of range of the first kernel with any; what NULL: none */

@@ -5,15 +5,11 @@
  * has its own way to ensure it. */
 #include "math/context.h"
 #include "math/gemm.h"
+#include "math/ways.h"
 #include "threads/threads.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    WIDE = 32,   /* least extent of a thin product's other side */
-    CHUNK = 1024 /* of K, in the loops that may have to pack */
-};
 
 /* Tiles of all rows × n columns of each of `batch` products. */
 typedef struct Tiles {
@@ -27,17 +23,6 @@ static Tiles thin_tiles(const Lathe_gemm *g)
     int64_t n = at_least((int64_t)at_most((int64_t)(2e5 / column), 1 << 20), 32);
     n = at_most(parts_of(parts_of(g->N, parts_of(g->N, n)), 16) * 16, g->N);
     return (Tiles){batch_of(g), n, parts_of(g->N, n)};
-}
-
-/* Rows that share what is read of the wide operand: with eight, the processor is busy with products alone. */
-static int64_t rows_at_once(int64_t left) { return left >= 8 ? 8 : at_most(left, 4); }
-
-/* Whether these loops are faster than the engines: up to 8 rows (or columns), or 3 if they are short dot products. */
-static bool is_thin(const Lathe_gemm *g)
-{
-    int64_t narrow = at_most(g->M, g->N), wide = at_least(g->M, g->N);
-    int64_t stride = g->M <= g->N ? g->b_n : g->a_m; /* of the wide operand, along its wide side */
-    return g->alike || narrow == 1 || (wide >= WIDE && narrow <= (stride == 1 || g->K >= 256 ? 8 : 3));
 }
 
 /* The first of them: the product of all rows that somebody waits for, where each is as if it were alone. */

@@ -64,8 +64,9 @@ typedef struct Gemm_watch {
 /* math/engine.c: who watches, and whether OpenBLAS computes; a library has neither. */
 #ifdef LATHE_LIBRARY
 #define gemm_watch ((const Gemm_watch *)0)
-enum { through_blas = 0 };
+enum { through_blas = 0, HAS_BLOCKS = 0 }; /* nor weights in blocks: build/library.c refuses them */
 #else
+enum { HAS_BLOCKS = 1 };
 extern const Gemm_watch *gemm_watch;
 extern bool through_blas;
 #endif

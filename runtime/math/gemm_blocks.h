@@ -93,9 +93,9 @@ static INLINE void BLOCKS(rows_by)(const int R, float *c, const float *a, const 
 static void BLOCKS(thin_by)(float *c, const float *a, const BLOCKS(Lathe) *b, const Lathe_gemm *g, int64_t n, int64_t end,
                            bool add)
 {
-    for (int64_t k = 0; k < g->K; k += CHUNK)
+    for (int64_t k = 0; k < g->K; k += THIN_CHUNK)
         for (int64_t m = 0, rows; m < g->M; m += rows) {
-            int64_t K = at_most(g->K - k, CHUNK);
+            int64_t K = at_most(g->K - k, THIN_CHUNK);
             float *cm = c + m * g->c_m;
             const float *am = a + m * g->a_m + k * g->a_k;
             const BLOCKS(Lathe) *bk = b + k / LATHE_BLOCK;

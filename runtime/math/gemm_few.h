@@ -28,13 +28,13 @@ static void NAME(last_columns)(REAL *to, const REAL *b, int64_t line, int64_t n,
 
 static bool NAME(has_few_rows)(NAME(Right) b, const Lathe_gemm *g)
 {
-    return g->M > FEW_ROWS / 2 && g->M <= FEW_ROWS && g->b_n == 1 && !b.packed && !b.blocks;
+    return NAME(works_by)(WAY_FEW) && g->M > FEW_ROWS / 2 && g->M <= FEW_ROWS && g->b_n == 1 && !b.packed && !b.blocks;
 }
 
 static void NAME(few_task)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, bool add, char *room)
 {
     enum { W = NAME(WIDTH) };
-    REAL *pa = (REAL *)room, *last = (REAL *)(room + A_BYTES + SLACK);
+    REAL *pa = (REAL *)room, *last = (REAL *)(room + behind_packed_a());
     int64_t chunk = equal_part(g->K, CHUNK, 1), whole = g->N / W * W;
     for (int64_t k = 0; k < g->K; k += chunk) {
         int64_t K = at_most(g->K - k, chunk);

@@ -9,13 +9,15 @@
 #include "math/blocks.h"
 #include "math/context.h"
 #include "math/gemm.h"
+#include "math/ways.h"
 #include "math/width.h"
 #include "threads/threads.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ROWS × two vectors of sums, two vectors of b and a factor fill the registers; FEW_ROWS rows of one vector leave room. */
+/* ROWS × two vectors of sums, two vectors of b and a factor fill the registers; FEW_ROWS rows of one vector leave room.
+ */
 #if defined __AVX512F__ || defined __aarch64__
 #define TILE_ROWS 14
 enum { FEW_ROWS = 16 };
@@ -26,16 +28,16 @@ enum { FEW_ROWS = 12 };
 
 enum {
     ROWS = TILE_ROWS,
-    CHUNK = 384,                /* of K */
+    CHUNK = TASK_CHUNK,         /* of K */
     A_BYTES = 1008 * CHUNK * 4, /* of packed a, in the third level of cache */
     B_BYTES = 256 * CHUNK * 4,  /* of packed b, in the second */
     SLACK = 4096,               /* after each: panels are rounded up, and packing may write a little beyond */
     AHEAD = 256,                /* elements of b, fetched before they are read */
-    LINES_AHEAD = 64,           /* lines of b that is not packed, into the second cache: 25 GB/s of 28 (16 into the first: 17) */
-    PACK_ALONE = 1 << 16,       /* elements that one thread packs in the time to wake another */
-    TASK_FLOPS = 2000000,       /* a smaller task is not worth waking a thread */
-    PARTIAL = 32,               /* cost in multiply-adds of storing and adding a partial sum */
-    WAVE = 1000000              /* likewise, of two barriers */
+    LINES_AHEAD = 64, /* lines of b that is not packed, into the second cache: 25 GB/s of 28 (16 into the first: 17) */
+    PACK_ALONE = 1 << 16, /* elements that one thread packs in the time to wake another */
+    TASK_FLOPS = 2000000, /* a smaller task is not worth waking a thread */
+    PARTIAL = 32,         /* cost in multiply-adds of storing and adding a partial sum */
+    WAVE = 1000000        /* likewise, of two barriers */
 };
 
 #define UNROLL _Pragma("GCC unroll 16")
@@ -43,7 +45,22 @@ enum {
 /* ---- rooms: buffers for packing */
 
 _Static_assert(A_BYTES + B_BYTES + 2 * SLACK == LATHE_ROOM_BYTES, "what the plan counts");
-int64_t gemm_room_bytes(void) { return A_BYTES + B_BYTES + 2 * SLACK; }
+_Static_assert((int)FEW_ROWS <= (int)MOST_FEW_ROWS, "what a library leaves out");
+
+/* n cut into the fewest equal parts of at most `most`, rounded up to a multiple of `unit`. */
+static INLINE int64_t equal_part(int64_t n, int64_t most, int64_t unit)
+{
+    most = at_least(most / unit, 1) * unit;
+    int64_t parts = parts_of(n, most);
+    return parts_of(parts_of(n, parts), unit) * unit;
+}
+
+#if defined LATHE_PRODUCTS && !defined LATHE_WHOLE_ROOMS
+#include "math/rooms.h"
+#else
+static INLINE int64_t behind_packed_a(void) { return A_BYTES + SLACK; }
+int64_t gemm_room_bytes(void) { return LATHE_ROOM_BYTES; }
+#endif
 
 static char *gemm_room(int64_t number)
 {
@@ -70,14 +87,6 @@ int panel_samples(int samples, int unit, int most)
 {
     int64_t threads = omp_get_max_threads(), panels = parts_of(parts_of(samples, most), threads) * threads;
     return (int)(parts_of(parts_of(samples, at_most(panels, samples)), unit) * unit);
-}
-
-/* n cut into the fewest equal parts of at most `most`, rounded up to a multiple of `unit`. */
-static int64_t equal_part(int64_t n, int64_t most, int64_t unit)
-{
-    most = at_least(most / unit, 1) * unit;
-    int64_t parts = parts_of(n, most);
-    return parts_of(parts_of(n, parts), unit) * unit;
 }
 
 /* Rows of a task lie in the fewest panels, of nearly equal heights: the first `tall` rows in panels of `most` rows, the

@@ -2,6 +2,9 @@
 
 #include "math/vector.h"
 
+/* Whether any product takes this way, or may; a constant.  A product that takes another is our mistake. */
+static INLINE bool NAME(takes)(unsigned way) { return (ways_taken(sizeof(REAL)) & way) != 0; }
+
 /* ---- thin products, b[K][N] with b_n = 1: one accumulator per element, k ascending */
 
 /* c[R][V · WIDTH] from column n on; only columns from `skip` on are stored. */
@@ -43,13 +46,15 @@ static void NAME(thin_by_columns)(REAL *c, const REAL *a, const REAL *b, const L
     for (int64_t m = 0, rows; m < g->M; m += rows) {
         REAL *cm = c + m * g->c_m;
         const REAL *am = a + m * g->a_m;
+#define ROWS_ARE(R)                                                                                                    \
+    case R:                                                                                                            \
+        if (!NAME(takes)(WAY_COLUMNS << R)) abort();                                                                   \
+        NAME(rows_by_columns)(R, cm, am, b, g, n, end, add);                                                           \
+        break;
         switch (rows = rows_at_once(g->M - m)) {
-        case 1: NAME(rows_by_columns)(1, cm, am, b, g, n, end, add); break;
-        case 2: NAME(rows_by_columns)(2, cm, am, b, g, n, end, add); break;
-        case 3: NAME(rows_by_columns)(3, cm, am, b, g, n, end, add); break;
-        case 4: NAME(rows_by_columns)(4, cm, am, b, g, n, end, add); break;
-        default: NAME(rows_by_columns)(8, cm, am, b, g, n, end, add); break;
+            ROWS_ARE(1) ROWS_ARE(2) ROWS_ARE(3) ROWS_ARE(4) ROWS_ARE(8)
         }
+#undef ROWS_ARE
     }
 }
 
@@ -62,8 +67,8 @@ static const REAL *NAME(packed)(REAL *room, const REAL *x, int64_t rows, int64_t
     *ld = row;
     if (column == 1) return x;
     for (int64_t r = 0; r < rows; r++)
-        for (int64_t k = 0; k < K; k++) room[r * CHUNK + k] = x[r * row + k * column];
-    *ld = CHUNK;
+        for (int64_t k = 0; k < K; k++) room[r * THIN_CHUNK + k] = x[r * row + k * column];
+    *ld = THIN_CHUNK;
     return room;
 }
 
@@ -100,7 +105,7 @@ static INLINE void NAME(dots)(const int R, const int C, REAL *c, int64_t c_m, in
 static INLINE void NAME(rows_by_dots)(const int R, REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g,
                                       int64_t n, int64_t end, int64_t K, bool add)
 {
-    REAL *a_room = thread_room(), *b_room = a_room + 8 * CHUNK;
+    REAL *a_room = thread_room(), *b_room = a_room + 8 * THIN_CHUNK;
     int64_t a_row, b_row;
     a = NAME(packed)(a_room, a, R, K, g->a_m, g->a_k, &a_row);
     for (; n < end; n += 2) {
@@ -114,32 +119,42 @@ static INLINE void NAME(rows_by_dots)(const int R, REAL *c, const REAL *a, const
 static void NAME(thin_by_dots)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, int64_t n, int64_t end,
                                bool add)
 {
-    for (int64_t k = 0; k < g->K; k += CHUNK)
+    for (int64_t k = 0; k < g->K; k += THIN_CHUNK)
         for (int64_t m = 0, rows; m < g->M; m += rows) {
-            int64_t K = at_most(g->K - k, CHUNK);
+            int64_t K = at_most(g->K - k, THIN_CHUNK);
             REAL *cm = c + m * g->c_m;
             const REAL *am = a + m * g->a_m + k * g->a_k, *bk = b + k * g->b_k;
+#define ROWS_ARE(R)                                                                                                    \
+    case R:                                                                                                            \
+        if (!NAME(takes)(WAY_DOTS << R)) abort();                                                                      \
+        NAME(rows_by_dots)(R, cm, am, bk, g, n, end, K, add || k);                                                     \
+        break;
             switch (rows = rows_at_once(g->M - m)) {
-            case 1: NAME(rows_by_dots)(1, cm, am, bk, g, n, end, K, add || k); break;
-            case 2: NAME(rows_by_dots)(2, cm, am, bk, g, n, end, K, add || k); break;
-            case 3: NAME(rows_by_dots)(3, cm, am, bk, g, n, end, K, add || k); break;
-            case 4: NAME(rows_by_dots)(4, cm, am, bk, g, n, end, K, add || k); break;
-            default: NAME(rows_by_dots)(8, cm, am, bk, g, n, end, K, add || k); break;
+                ROWS_ARE(1) ROWS_ARE(2) ROWS_ARE(3) ROWS_ARE(4) ROWS_ARE(8)
             }
+#undef ROWS_ARE
         }
+}
+
+static INLINE void NAME(thin_by)(bool columns, REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, int64_t n,
+                                 int64_t end, bool add)
+{
+    enum { COUNTS = (1 << 9) - 1 };
+    if (columns && NAME(takes)(WAY_COLUMNS * COUNTS)) NAME(thin_by_columns)(c, a, b, g, n, end, add);
+    else if (!columns && NAME(takes)(WAY_DOTS * COUNTS)) NAME(thin_by_dots)(c, a, b, g, n, end, add);
+    else abort();
 }
 
 static void NAME(thin_gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, bool add)
 {
     Tiles t = thin_tiles(g);
-    bool by_columns = g->b_n == 1 && g->N >= LANES;
+    bool by_columns = is_by_columns(g->N, g->b_n);
     bool worth_it = (double)g->M * (double)g->N * (double)g->K * (double)t.batch > 5e4;
 #pragma omp parallel for schedule(dynamic) if (worth_it && !omp_in_parallel())
     for (int64_t i = 0; i < t.batch * t.columns; i++) {
         Begin at = begin_of(g, i / t.columns);
         int64_t n = i % t.columns * t.n, end = at_most(n + t.n, g->N);
-        if (by_columns) NAME(thin_by_columns)(c + at.c, a + at.a, b + at.b, g, n, end, add);
-        else NAME(thin_by_dots)(c + at.c, a + at.a, b + at.b, g, n, end, add);
+        NAME(thin_by)(by_columns, c + at.c, a + at.a, b + at.b, g, n, end, add);
     }
 }
 
@@ -159,9 +174,8 @@ static void NAME(multiply)(REAL *c, const REAL *a, const REAL *b, const Lathe_ge
     Lathe_gemm g = of_live_rows(given);
     if (!add) NAME(clear)(c, given, g.K ? g.M : 0);
     if (g.M == 0 || g.N == 0 || g.K == 0) return;
-    bool thin = is_thin(&g);
-    bool turn = thin ? g.N < g.M && !g.alike : g.c_n != 1; /* fewer rows than columns; or rows of c contiguous */
-    if (turn) {
+    const bool thin = is_thin(&g);
+    if (is_turned(&g)) {
         const REAL *x = a;
         a = b, b = x;
         g = transposed(given);
@@ -169,6 +183,7 @@ static void NAME(multiply)(REAL *c, const REAL *a, const REAL *b, const Lathe_ge
     if (g.N == 1) g.b_n = 1;
     if (g.K == 1) g.a_k = g.b_k = 1;
     if (thin) NAME(thin_gemm)(c, a, b, &g, add);
+    else if (!NAME(takes)(WAY_ENGINE)) abort();
     else if (!through_blas || !NAME(gemm_blas)(c, a, b, &g, add)) NAME(gemm_own)(c, a, b, &g, add);
 }
 
@@ -182,6 +197,5 @@ void NAME(gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, bool
 
 void NAME(gemm_row)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, int64_t from, int64_t end)
 {
-    if (g->b_n == 1 && g->N >= LANES) NAME(thin_by_columns)(c, a, b, g, from, end, false);
-    else NAME(thin_by_dots)(c, a, b, g, from, end, false);
+    NAME(thin_by)(g->b_n == 1 && g->N >= LANES, c, a, b, g, from, end, false);
 }

@@ -8,6 +8,9 @@ enum {
     NAME(B_ROOM) = B_BYTES / sizeof(REAL)     /* and of b */
 };
 
+/* Whether any product takes this way, or may; a constant. */
+static INLINE bool NAME(works_by)(unsigned way) { return (ways_taken(sizeof(REAL)) & way) != 0; }
+
 /* ---- packing: to[panels][K][W] with zeros beyond n; element (i, k) of x is x[i · step + k · along] */
 
 /* Blocks of eight by eight; the last overlaps the one before.  If W < 8, lanes beyond a line of the panel are
@@ -72,7 +75,7 @@ typedef struct NAME(Right) {
 
 static NAME(Right) NAME(moved)(NAME(Right) b, int64_t elements)
 {
-    if (b.blocks) b.place += elements;
+    if (HAS_BLOCKS && b.blocks) b.place += elements;
     else b.at += elements;
     return b;
 }
@@ -151,7 +154,7 @@ static INLINE void NAME(pack_blocks)(REAL *to, NAME(Right) b, const Lathe_gemm *
 
 static NOINLINE void NAME(pack_b)(REAL *to, NAME(Right) b, const Lathe_gemm *g, int64_t n, int64_t K)
 {
-    if (b.blocks) NAME(pack_blocks)(to, b, g, n, K);
+    if (HAS_BLOCKS && b.blocks) NAME(pack_blocks)(to, b, g, n, K);
     else NAME(pack_panels)(to, NAME(COLUMNS), b.at, g->b_n, g->b_k, n, K);
 }
 
@@ -264,7 +267,7 @@ static void NAME(task)(REAL *c, const REAL *a, NAME(Right) b, const Lathe_gemm *
         NAME(few_task)(c, a, b.at, g, add, room);
         return;
     }
-    REAL *pa = (REAL *)room, *pb = (REAL *)(room + A_BYTES + SLACK);
+    REAL *pa = (REAL *)room, *pb = (REAL *)(room + behind_packed_a());
     int64_t chunk = equal_part(g->K, CHUNK, 1);
     int64_t rows = equal_part(g->M, NAME(A_ROOM) / chunk, 1);
     int64_t columns = equal_part(g->N, NAME(B_ROOM) / chunk, NAME(COLUMNS));
@@ -370,7 +373,7 @@ static void NAME(tasks)(REAL *c, const REAL *a, NAME(Right) b, const Lathe_gemm 
 {
     Grid grid = grid_of(g, batch_of(g), NAME(COLUMNS));
     int64_t tasks = grid.batch * grid.m * grid.n;
-    if (grid.split > 1) {
+    if (NAME(works_by)(WAY_SPLIT) && grid.split > 1) {
         NAME(tasks_over_chunks)(c, a, b, g, &grid, add);
         return;
     }

@@ -77,7 +77,7 @@ static inline int32_t cell_of(float x)
 
 /* ------------------------------------------------------------------ where they lie */
 
-bool codes_moments(const Lathe_recipe *r) { return r->bits == 8 && r->optimizer == LATHE_ADAMW; }
+bool codes_moments(const Lathe_recipe *r) { return LATHE_USES_CODED && r->bits == 8 && r->optimizer == LATHE_ADAMW; }
 
 bool has_moments(const Lathe_model *m, const Lathe_param *p) { return lathe_is_trained(m, p) && !p->directed; }
 

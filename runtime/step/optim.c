@@ -122,7 +122,9 @@ static void make_segments(Optimizer *o, const Lathe_model *m, const Lathe_turn *
 
 /* ---- start */
 
-static size_t bytes_of_real(const Lathe_model *m) { return m->real == LATHE_F64 ? sizeof(double) : sizeof(float); }
+static bool is_f64(Lathe_dtype real) { return LATHE_USES_F64 && real == LATHE_F64; }
+
+static size_t bytes_of_real(const Lathe_model *m) { return is_f64(m->real) ? sizeof(double) : sizeof(float); }
 
 static size_t moment_bytes(const Lathe_model *m) { return (size_t)lathe_moment_elements(m) * bytes_of_real(m); }
 
@@ -255,7 +257,7 @@ static void update_bf16(const Optimizer *o, bf16 *p, const float *g, Moments_f32
 static void update_some_f32(const Optimizer *o, void *params, const void *grads, int64_t begin, int64_t end,
                             Moments_f32 moments, const Update_f32 *u, const Rates *rates)
 {
-    if (o->weights == LATHE_BF16) update_bf16(o, params, grads, moments, begin, end, u, rates);
+    if (LATHE_USES_BF16 && o->weights == LATHE_BF16) update_bf16(o, params, grads, moments, begin, end, u, rates);
     else update_f32(o, (float *)params + begin, (const float *)grads + begin, moments, end - begin, u);
 }
 
@@ -281,7 +283,7 @@ static void update_segment(const Optimizer *o, void *params, const void *grads, 
                            const Rule *rule, const Rates *rates)
 {
     if (rule->frozen) return;
-    if (o->real == LATHE_F64) update_segment_f64(o, params, grads, begin, end, rule, rates);
+    if (is_f64(o->real)) update_segment_f64(o, params, grads, begin, end, rule, rates);
     else update_segment_f32(o, params, grads, begin, end, rule, rates);
 }
 
@@ -290,7 +292,7 @@ static void update_one_block(const Optimizer *o, void *params, const void *grads
                              const Rates *rates)
 {
     if (p->rule.frozen) return;
-    if (o->real == LATHE_F64) update_block_f64(o, params, grads, p, block, rates);
+    if (is_f64(o->real)) update_block_f64(o, params, grads, p, block, rates);
     else update_block_f32(o, params, grads, p, block, rates);
 }
 
@@ -317,7 +319,7 @@ static bool any_frozen(const Optimizer *o)
 
 void drop_frozen(const Optimizer *o, void *grads)
 {
-    size_t size = o->real == LATHE_F64 ? sizeof(double) : sizeof(float);
+    size_t size = is_f64(o->real) ? sizeof(double) : sizeof(float);
     if (!any_frozen(o)) return;
 #pragma omp parallel for schedule(static)
     for (int64_t k = 0; k < chunks_of(o); k++) {
@@ -336,7 +338,7 @@ void clip_directed(const Optimizer *o, void *grads, const Pace *pace)
     for (int s = 0; s < o->segments; s++) {
         if (!o->segment[s].rule.directed) continue;
         const int64_t begin = o->segment[s].begin, n = o->segment[s].end - begin;
-        if (o->real == LATHE_F64) clip_f64((double *)grads + begin, n, pace->most / pace->scale);
+        if (is_f64(o->real)) clip_f64((double *)grads + begin, n, pace->most / pace->scale);
         else clip_f32((float *)grads + begin, n, (float)(pace->most / pace->scale));
     }
 }
@@ -347,8 +349,8 @@ double gradient_norm(const Optimizer *o, const void *grads)
 #pragma omp parallel for schedule(static)
     for (int64_t k = 0; k < chunks_of(o); k++) {
         int64_t begin = k * CHUNK, n = smaller(o->n - begin, CHUNK);
-        o->partial[k] = o->real == LATHE_F64 ? squares_f64((const double *)grads + begin, n)
-                                             : squares_f32((const float *)grads + begin, n);
+        o->partial[k] = is_f64(o->real) ? squares_f64((const double *)grads + begin, n)
+                                        : squares_f32((const float *)grads + begin, n);
     }
     for (int64_t k = 0; k < chunks_of(o); k++) sum += o->partial[k];
     return sqrt(sum);
@@ -371,7 +373,7 @@ void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step,
 {
     Rates rates = rates_of(o, step, pace);
     if (o->segments == 0) return;
-    if (o->coded) {
+    if (LATHE_USES_CODED && o->coded) {
         update_coded(o, params, grads, &rates);
         return;
     }

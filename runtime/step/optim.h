@@ -8,6 +8,14 @@
 extern "C" {
 #endif
 
+/* What the model uses.  A trainer has code for all; a library's compiler says what to leave out (emit/library.c). */
+#ifndef LATHE_LIBRARY
+#define LATHE_USES_F64             true
+#define LATHE_USES_BF16            true
+#define LATHE_USES_CODED           true
+#define LATHE_USES_OPTIMIZER(kind) true
+#endif
+
 /* How a parameter is updated, groups included. */
 typedef struct Rule {
     double lr_scale, decay; /* decay: weight decay; negative: the recipe's */

@@ -42,6 +42,11 @@ static void NAME(update_rmsprop)(const Optimizer *o, REAL *__restrict__ p, const
     for (int64_t i = 0; i < n; i++) NAME(rmsprop)(p + i, g[i], v + i, velocity + i, mean + i, &u);
 }
 
+static inline bool NAME(updates_as)(const Optimizer *o, Lathe_optimizer kind)
+{
+    return LATHE_USES_OPTIMIZER(kind) && o->kind == kind;
+}
+
 static void NAME(update)(const Optimizer *o, REAL *__restrict__ p, const REAL *__restrict__ g, NAME(Moments) moments,
                          int64_t n, const NAME(Update) *of)
 {
@@ -49,12 +54,12 @@ static void NAME(update)(const Optimizer *o, REAL *__restrict__ p, const REAL *_
     REAL *__restrict__ m = moments.at[0], *__restrict__ v = moments.at[1];
     if (u.directed)
         for (int64_t i = 0; i < n; i++) NAME(sgd)(p + i, g[i], &u);
-    else if (o->kind == LATHE_SCHEDULE_FREE)
+    else if (NAME(updates_as)(o, LATHE_SCHEDULE_FREE))
         for (int64_t i = 0; i < n; i++) NAME(schedule_free)(p + i, g[i], m + i, v + i, moments.average + i, &u);
-    else if (o->kind == LATHE_RMSPROP) NAME(update_rmsprop)(o, p, g, moments, n, of);
-    else if (o->kind == LATHE_LION)
+    else if (NAME(updates_as)(o, LATHE_RMSPROP)) NAME(update_rmsprop)(o, p, g, moments, n, of);
+    else if (NAME(updates_as)(o, LATHE_LION))
         for (int64_t i = 0; i < n; i++) NAME(lion)(p + i, g[i], m + i, &u);
-    else if (o->kind != LATHE_SGD)
+    else if (NAME(updates_as)(o, LATHE_ADAM) || NAME(updates_as)(o, LATHE_ADAMW))
         for (int64_t i = 0; i < n; i++) NAME(adam)(p + i, g[i], m + i, v + i, &u);
     else if (m)
         for (int64_t i = 0; i < n; i++) NAME(sgd_momentum)(p + i, g[i], m + i, &u);

@@ -6,7 +6,7 @@ struct Pool {
     void *owner;
 };
 
-#if defined __GNUC__ || defined __clang__
+#if (defined __GNUC__ || defined __clang__) && !defined LATHE_FREESTANDING
 static _Thread_local Pool *used;
 #else /* one thread at a time */
 static Pool *used;

@@ -50,6 +50,7 @@ echo "$plain" >>"$TMP/folders"
 folder '--precision=bf16 --parameters=bf16' >>"$TMP/folders"
 folder '--lora=rank=2 --frozen=q8_0' >>"$TMP/folders"
 folder '--library --inference' >>"$TMP/folders"
+folder '--amalgamation --freestanding' >>"$TMP/folders"
 [ -z "$(sort "$TMP/folders" | uniq -d)" ] || complain "--parameters or --frozen shares a folder"
 for option in $same; do
     case $option in --gpus=2 | --gpu=h200) continue ;; esac # not of build
@@ -58,7 +59,7 @@ done
 
 # What the help has is here.
 "$LATHE" help | sed -n '/^options/,/^passes/s/^  \(-[a-z-]*\) .*/\1/p' | sort >"$TMP/helped"
-{ printf '%s\n' "$changing" "$same" | sed 's/=.*//' | grep -v '^--no-'; printf '%s\n' --parameters --frozen --inference -o; } | sort >"$TMP/tried"
+{ printf '%s\n' "$changing" "$same" | sed 's/=.*//' | grep -v '^--no-'; printf '%s\n' --parameters --frozen --inference --freestanding -o; } | sort >"$TMP/tried"
 cmp -s "$TMP/helped" "$TMP/tried" || complain "options without a test: $(diff "$TMP/helped" "$TMP/tried")"
 
 # Names that look alike in a folder's name are told apart.
