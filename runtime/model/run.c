@@ -227,7 +227,7 @@ bool prepare_run(const char *run, int64_t after, char **where)
         "metrics.jsonl",        "metrics.csv",           "config.json",      "model.safetensors", "tokenizer.json",
         "diverged.safetensors", "checkpoints/latest",    "checkpoints/best", "huggingface.json",  "table.json",
         "classes.json",         "reference.safetensors", "run.json",         "report.html",       "eval.json",
-        "profile.json",         "histograms.jsonl",      "data.json"};
+        "profile.json",         "histograms.jsonl",      "data.json",        "hashes.jsonl"};
     char *checkpoints = text_of("%s/checkpoints", run);
     Fault f = {0};
     Steps s = list_steps(run, &f);

@@ -42,6 +42,7 @@
 #include "token/tokenizer.h"
 #include "trainer/adapters.h"
 #include "trainer/checkpoint.h"
+#include "trainer/hashes.h"
 #include "trainer/ranks.h"
 #include "trainer/trainer.h"
 
@@ -174,6 +175,7 @@ static void write_files(Saver *s, const char *folder, Fault *f)
     write_beside(s, folder, f);
     if (!f->path && fsync(s->metrics) != 0 && errno != EINVAL)
         set_fault(f, text_of("%s/metrics.jsonl", run_folder(s->t)), "synced to the disk");
+    sync_hashes(s->t->hashes, f);
     sync_folder(folder, f);
 }
 

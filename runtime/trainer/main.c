@@ -203,6 +203,7 @@ static const Option options[] = {
     {"log-every", TRAIN, KNOB, 0, "log_every", "N", "steps between progress lines (default: by time)"},
     {"on-eval", TRAIN, TEXT, AT(on_eval), NULL, "COMMAND", "runs a shell command after each evaluation; its input: the metrics"},
     {"log", TRAIN, TEXT, AT(log), NULL, "FORM,…", "metrics.jsonl also for other programs: tensorboard (event files), csv"},
+    {"log-hashes", TRAIN, RESUME, AT(log_hashes), NULL, "[=N]", "a chain of hashes, RUN/hashes.jsonl, for `verify` and for others: of each step, of parameters every N (default 10)"},
     {"metrics-port", TRAIN, TEXT, AT(metrics_port), NULL, "N", "the newest numbers as OpenMetrics at 127.0.0.1:N/metrics"},
     {"prompt", GENERATE, PROMPTS, AT(prompts), NULL, "TEXT…",
      "texts to continue, each alone; or sources, if the model reads sources"},
@@ -370,7 +371,8 @@ static int take_option(Trainer *t, const Command *c, int argc, char **argv, int 
         take_value(t, o, equals + 1);
     } else if (o->kind == RESUME) {
         if (i < argc && strncmp(argv[i], "--", 2) != 0)
-            fail(EXIT_USAGE, NULL, "--resume takes its path after an equals sign: --resume=%s", argv[i]);
+            fail(EXIT_USAGE, NULL, "--%s takes its %s after an equals sign: --%s=%s", o->name,
+                 o->field == AT(resume) ? "path" : "number", o->name, argv[i]);
         take_value(t, o, NULL);
     } else {
         if (i == argc || (strncmp(argv[i], "--", 2) == 0 && o->kind != COUNT))

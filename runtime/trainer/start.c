@@ -19,6 +19,7 @@
 #include "trainer/checkpoint.h"
 #include "trainer/data.h"
 #include "trainer/eval.h"
+#include "trainer/hashes.h"
 #include "trainer/histograms.h"
 #include "trainer/knobs.h"
 #include "trainer/memory.h"
@@ -200,17 +201,20 @@ static void link_again(const Training *r)
 static void open_run(Training *r)
 {
     const char *run = run_folder(r->t);
-    char *folder = r->checkpoint ? folder_of(r->checkpoint) : NULL, *where, *metrics = NULL, *histograms = NULL;
+    char *folder = r->checkpoint ? folder_of(r->checkpoint) : NULL, *where;
+    char *metrics = NULL, *histograms = NULL, *hashes = NULL;
     char *checkpoints = text_of("%s/checkpoints", run);
     bool own = folder && same_folder(folder, checkpoints);
     lock_run(run);
     if (folder) metrics = text_of("%s/../metrics.jsonl", folder);
     if (folder) histograms = text_of("%s/../histograms.jsonl", folder);
+    if (folder) hashes = text_of("%s/../" HASHES_FILE, folder);
     if (prepare_run(run, own ? r->at.step : -1, &where))
         note("%s moved to %s", own ? "later checkpoints were" : "the earlier contents of the run folder were", where);
     if (!own) keep_reference(&r->data, r->t, run);
     if (own) link_again(r);
     r->t->histograms = open_histograms(r->t, &r->at, histograms);
+    r->t->hashes = open_hashes(r->t, &r->data, &r->memory, &r->turns, &r->at, hashes);
     open_report(&r->report, r->t, &r->data, r->items, &r->at, metrics);
     r->saver = open_saver(r->t, &r->memory, saved_optimizer(&r->turns), &r->data, r->report.metrics,
                           own ? r->at.step : NOT_SAVED);
@@ -218,6 +222,7 @@ static void open_run(Training *r)
     free(folder);
     free(metrics);
     free(histograms);
+    free(hashes);
     free(checkpoints);
 }
 

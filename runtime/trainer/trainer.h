@@ -26,6 +26,8 @@ typedef struct Trainer { /* one run of the program */
     const char *on_eval;                /* a command (trainer/on_eval.h); NULL where not given */
     bool no_report;                     /* at the end of a run (trainer/about.h) */
     bool no_profile, no_histograms;     /* of a run (trainer/run_profile.h, trainer/histograms.h) */
+    const char *log_hashes;             /* "" or a number of steps (trainer/hashes.h); NULL: not given */
+    struct Hashes *hashes;              /* of a run; NULL: none */
     struct Histograms *histograms;      /* of gradients and updates; NULL: none */
     const char *init_except;            /* layers that --init leaves as they are drawn; NULL where not given */
     const char *turn;                   /* of grad, bench, profile; NULL: the first */
