@@ -127,6 +127,15 @@ void lock_run(const char *run)
     free(path);
 }
 
+void refuse_running(const char *run)
+{
+    int fd = open(run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) fail(EXIT_DATA, run, "expected a run's folder: %s", error_text(errno));
+    if (flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        refuse_second(run, "wait for it, or copy the folder");
+    close(fd);
+}
+
 static bool is_file_at(int fd, const char *path)
 {
     struct stat held, there;

@@ -150,25 +150,27 @@ static int64_t every_of(const Chain *c, int64_t n)
     return every < 1 ? EVERY : every;
 }
 
-/* A chain that cannot be trusted is not gone on with. */
-static bool read_before(Chain *c, const char *before)
+/* The number of links that a resumed run keeps.  A chain that is damaged up to its checkpoint is not gone on with. */
+static int64_t read_before(Chain *c, const char *before, const Progress *at)
 {
     char *why = NULL;
-    if (!before || read_chain(c, before, &why)) return before != NULL;
-    if (why)
+    if (!before) return 0;
+    read_chain(c, before, &why);
+    const int64_t n = kept_links(c, at);
+    if (why && (n == 0 || c->link[n - 1].step < at->step))
         fail(EXIT_DATA, before,
-             "%s; the chain cannot go on: move the file away to resume without it, or to begin another "
-             "with --log-hashes",
+             "%s; the chain cannot go on: move the file away to resume without it, or to begin another with "
+             "--log-hashes",
              why);
-    return false;
+    free(why);
+    return n;
 }
 
 Hashes *open_hashes(const Trainer *t, Data *d, const Memory *m, Step_turns *turns, const Progress *at,
                     const char *before)
 {
-    int64_t every = hashes_asked(t), n = 0;
     Chain c = {0};
-    if (read_before(&c, before)) n = kept_links(&c, at);
+    const int64_t every = hashes_asked(t), n = read_before(&c, before, at);
     if (!every && n == 0) return NULL;
     Hashes *h = must_alloc(sizeof *h);
     h->path = text_of("%s/" HASHES_FILE, run_folder(t));

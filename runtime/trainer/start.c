@@ -33,6 +33,7 @@
 #include "trainer/teacher.h"
 #include "trainer/trainer.h"
 #include "trainer/training.h"
+#include "trainer/verify.h"
 #include "trainer/trial.h"
 
 #include <math.h>
@@ -57,9 +58,10 @@ static void find_start(Training *r)
         fail(EXIT_USAGE, NULL, "--%s tries a new run; leave --resume out", t->overfit ? "overfit" : "dry-run");
     if (t->weights) fail(EXIT_USAGE, NULL, "--resume and --init both give a starting point; give one");
     r->checkpoint = find_checkpoint(t);
-    lock_run(run_folder(t));
+    if (!t->verify) lock_run(run_folder(t));
     open_checkpoint(&r->from, r->checkpoint);
     check_model(t, r->checkpoint);
+    if (t->verify) take_verified(t->verify, &r->from);
     find_teacher(t, &r->from);
     resume_settings(t, &r->from);
     t->weights = text_of("%s/model.safetensors", r->checkpoint);
@@ -176,7 +178,7 @@ static void fill_arrays(Training *r)
     fill_teacher(t, &r->memory, t->resume ? &r->from : NULL);
     go_on_with_scale(&r->turns.at[0].optimizer, &r->at.loss_scale);
     give_arrays(r);
-    if (t->resume) compare_origin(t, &r->data, &r->from);
+    if (t->resume && !t->verify) compare_origin(t, &r->data, &r->from);
 }
 
 static bool same_folder(const char *a, const char *b)
