@@ -98,7 +98,7 @@ static void compare_step(Verify *v, const Lathe_entry *e, const json_t *was, con
 {
     const int64_t step = json_integer_value(json_object_get(now, "step"));
     if (is_other(was, now, "rows"))
-        differs_at(v, step, "rows", "the seed or the number of rows is another: other rows are taken");
+        differs_at(v, step, "rows", "other rows are taken: the seed, or the number of rows of the data, is another");
     if (is_other(was, now, "batch"))
         differs_at(v, step, "batch", "the inputs (%s) are not those of the run%s", names_of_inputs(e),
                    is_other(was, now, "rows")     ? ""
@@ -265,9 +265,9 @@ static void tell_start(const Verify *v)
     fflush(stdout);
 }
 
-static char *counted(int64_t n, const char *one)
+static char *counted(int64_t n, const char *one, const char *more)
 {
-    return n ? text_of("; %s %s%s", grouped_text(n), one, n == 1 ? "" : "s") : text_of("%s", "");
+    return n ? text_of("; %s %s", grouped_text(n), n == 1 ? one : more) : text_of("%s", "");
 }
 
 static void tell_end(const Verify *v)
@@ -285,8 +285,10 @@ static void tell_end(const Verify *v)
     }
     char *steps = text_of("%s step%s", grouped_text(v->compared), v->compared == 1 ? "" : "s");
     if (same)
-        show(stdout, "same: %s%s%s%s\n", steps, counted(v->tensors, "hash of all parameters"),
-             counted(v->evaluations, "evaluation"), counted(v->checkpoints, "checkpoint"));
+        show(stdout, "same: %s%s%s%s\n", steps,
+             counted(v->tensors, "hash of all parameters", "hashes of all parameters"),
+             counted(v->evaluations, "evaluation", "evaluations"),
+             counted(v->checkpoints, "checkpoint", "checkpoints"));
     else if (v->compared > 1 && v->chained)
         show(stdout, "%s computed; those before the difference are the same\n", steps);
 }

@@ -121,6 +121,9 @@ static void say_from_config(Verify *v)
     v->said = json_object();
     put_json(v->said, "seed", json_incref(json_object_get(config, "seed")));
     put_json(v->said, "settings", json_incref(json_object_get(config, "recipe")));
+    const char *optimizer = json_string_value(json_object_get(json_object_get(config, "recipe"), "optimizer"));
+    if (optimizer && strchr(optimizer, '.'))
+        json_object_del(json_object_get(config, "recipe"), "optimizer"); /* optim.muon */
     json_decref(config);
 }
 
