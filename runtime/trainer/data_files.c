@@ -216,7 +216,7 @@ static int others(const Pieces *now, const Pieces *was)
     return n;
 }
 
-/* "line 312", or "somewhere between line 257 and line 272" */
+/* "line 312 is another", or "it differs between line 257 and line 272" */
 static char *place_text(const Own_file *file, const Pieces *now, const Pieces *was)
 {
     const int k = first_other(now, was);
@@ -224,10 +224,11 @@ static char *place_text(const Own_file *file, const Pieces *now, const Pieces *w
     uint64_t i, by;
     if (now->n == was->n && place_of_change(&was->sums[k], &now->sums[k], &i, &by) && (int64_t)i > first &&
         (int64_t)i - 1 <= last)
-        return piece_text(file, (int64_t)i - 1);
+        return text_of("%s is another", piece_text(file, (int64_t)i - 1));
     if (now->n == 0) return text_of("it is empty now");
-    if (first >= now->n) return text_of("its end is missing, behind %s", piece_text(file, now->n - 1));
-    return text_of("between %s and %s", piece_text(file, first), piece_text(file, last < now->n ? last : now->n - 1));
+    if (first >= now->n) return text_of("it ends behind %s", piece_text(file, now->n - 1));
+    return text_of("it differs between %s and %s", piece_text(file, first),
+                   piece_text(file, last < now->n ? last : now->n - 1));
 }
 
 /* false: the record is not one that a trainer wrote. */
@@ -263,9 +264,8 @@ char *change_of_file(const Own_file *file, const json_t *record)
                      : text_of(": it has %s bytes, and had %s", grouped_text(now.bytes), grouped_text(bytes));
     char *place = place_text(file, &now, &was);
     const int n = others(&now, &was);
-    char *all = now.n == was.n && n > 1 ? text_of("%s is another, the first of at least %d changes%s", place, n, size)
-                : now.n == was.n        ? text_of("%s is another%s", place, size)
-                                        : text_of("it first differs %s%s", place, size);
+    char *all = now.n == was.n && n > 1 ? text_of("%s, the first of %d places or more%s", place, n, size)
+                                        : text_of("%s%s", place, size);
     free(size);
     free(place);
     return all;

@@ -2,12 +2,11 @@
  * with the run's hashes (hashes.c); a run without them, with its losses and checkpoints.  It writes nothing. */
 #include "base/json_text.h"
 #include "base/words.h"
-#include "math/engine.h"
+#include "interface/given.h"
 #include "model/run.h"
 #include "model/tables.h"
 #include "step/average.h"
 #include "step/growth.h"
-#include "trainer/ranks.h"
 #include "trainer/verify.h"
 
 #include <math.h>
@@ -73,7 +72,7 @@ static char *names_of_inputs(const Lathe_entry *e)
 {
     char *all = text_of("%s", "");
     for (const Lathe_tensor *i = e->input; i < e->input + e->inputs; i++)
-        if (i->role != LATHE_SEED && i->role != LATHE_STEP) all = text_of("%s%s%s", all, *all ? ", " : "", i->name);
+        if (lathe_is_given(i->role)) all = text_of("%s%s%s", all, *all ? ", " : "", i->name);
     return all;
 }
 
@@ -283,14 +282,13 @@ static void tell_end(const Verify *v)
         print_json(all);
         return;
     }
-    char *steps = text_of("%s step%s", grouped_text(v->compared), v->compared == 1 ? "" : "s");
+    char *steps = text_of("steps %lld to %lld", (long long)v->from + 1, (long long)(v->from + v->compared));
     if (same)
         show(stdout, "same: %s%s%s%s\n", steps,
              counted(v->tensors, "hash of all parameters", "hashes of all parameters"),
              counted(v->evaluations, "evaluation", "evaluations"),
              counted(v->checkpoints, "checkpoint", "checkpoints"));
-    else if (v->compared > 1 && v->chained)
-        show(stdout, "%s computed; those before the difference are the same\n", steps);
+    else if (v->compared > 1) show(stdout, "%s were computed; those before are the same\n", steps);
 }
 
 /* Whatever is not as it was is said, and the steps are computed until one differs. */
@@ -298,9 +296,7 @@ static void verify_piece(Verify *v)
 {
     Training *r = &v->run;
     if (v->chained) compare_files(v);
-    advise("--data PATH names where the run's data is now");
     prepare_training(r, &v->trains);
-    advise(NULL);
     const int64_t every = json_integer_value(json_object_get(v->said, "every"));
     open_recorder(&v->recorder, r->t, &r->data, &r->memory, &r->turns, every < 1 ? 1 : every);
     compare_head(v);

@@ -119,12 +119,29 @@ static void say_from_config(Verify *v)
         fail(EXIT_DATA, v->folder,
              "expected a config.json, which says how the run was trained, found none that can be read");
     v->said = json_object();
-    put_json(v->said, "seed", json_incref(json_object_get(config, "seed")));
-    put_json(v->said, "settings", json_incref(json_object_get(config, "recipe")));
+    static const char *const same[] = {"seed", "model", "precision"};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        json_object_set(v->said, same[i], json_object_get(config, same[i])); /* what is missing is told below */
+    json_object_set(v->said, "settings", json_object_get(config, "recipe"));
     const char *optimizer = json_string_value(json_object_get(json_object_get(config, "recipe"), "optimizer"));
     if (optimizer && strchr(optimizer, '.'))
         json_object_del(json_object_get(config, "recipe"), "optimizer"); /* optim.muon */
     json_decref(config);
+}
+
+/* A trainer of another model is of no use. */
+static void check_trainer(const Verify *v)
+{
+    const Lathe_model *m = v->asked->model;
+    char *model = word_of_json(json_object_get(v->said, "model")),
+         *precision = word_of_json(json_object_get(v->said, "precision"));
+    if (model && precision && (strcmp(model, m->name) != 0 || strcmp(precision, m->precision) != 0))
+        fail(EXIT_DATA, v->folder,
+             "expected a trainer of %s in %s, as the run was, and this is one of %s in %s; `lathe verify "
+             "RUN --trainer PATH` takes another",
+             model, precision, m->name, m->precision);
+    free(model);
+    free(precision);
 }
 
 void find_piece(Verify *v)
@@ -147,7 +164,10 @@ void find_piece(Verify *v)
              (long long)first_step_of_chain(v), (long long)v->first);
     if (v->chained) find_head(v);
     else say_from_config(v);
-    if (!json_is_object(json_object_get(v->said, "settings")) || !json_is_integer(json_object_get(v->said, "seed")))
+    check_trainer(v);
+    const json_t *seed = json_object_get(v->said, "seed");
+    if (!json_is_object(json_object_get(v->said, "settings")) || !json_is_integer(seed) ||
+        json_integer_value(seed) < 0 || json_integer_value(seed) > INT32_MAX)
         fail(EXIT_DATA, v->folder, "expected settings and a seed in %s, found none",
              v->chained ? HASHES_FILE : "config.json");
 }
@@ -323,8 +343,10 @@ void compare_head(Verify *v)
                    (long long)json_integer_value(seed));
     if (!v->chained) return;
     json_t *now = head_record(&v->recorder, v->from);
-    if (v->checkpoint && v->from) compare_checkpoints_words(v);
-    compare_members(v, "setting", json_object_get(v->said, "settings"), json_object_get(now, "settings"));
+    const size_t before = json_array_size(v->differences);
+    if (v->checkpoint) compare_checkpoints_words(v);
+    if (json_array_size(v->differences) == before)
+        compare_members(v, "setting", json_object_get(v->said, "settings"), json_object_get(now, "settings"));
     static const char *const parts[][2] = {{"description", "the description has changed since the run"},
                                            {"program",
                                             "this trainer was built otherwise than the run's (its kernels, their "

@@ -35,16 +35,16 @@ static char *subscripts_of(const Kept_tensor *k, int64_t element)
 
 static int bits_apart(uint64_t a, uint64_t b) { return __builtin_popcountll(a ^ b); }
 
-/* "element [3][17] is 0.25, and was 0.5 (bit 23 is flipped)" */
-static char *element_text(const Kept_tensor *k, int64_t element, const void *now, const void *was)
+/* "element [3][17] is 0.25, and was 0.5 (bit 23 is flipped)"; was: what the other number is. */
+static char *element_text(const Kept_tensor *k, int64_t element, const void *now, const void *before, const char *was)
 {
     uint64_t a = 0, b = 0;
     memcpy(&a, now, (size_t)size_of_number(k));
-    memcpy(&b, was, (size_t)size_of_number(k));
+    memcpy(&b, before, (size_t)size_of_number(k));
     char *place = subscripts_of(k, element), *flipped = text_of("%s", "");
     if (bits_apart(a, b) == 1) flipped = text_of(" (bit %d is flipped)", __builtin_ctzll(a ^ b));
-    char *all = text_of("element %s is %.9g, and was %.9g%s", place, number_of_tensor(k, now), number_of_tensor(k, was),
-                        flipped);
+    char *all = text_of("element %s is %.9g, %s %.9g%s", place, number_of_tensor(k, now), was,
+                        number_of_tensor(k, before), flipped);
     free(place);
     free(flipped);
     return all;
@@ -77,7 +77,7 @@ static char *sole_change(Kept_tensors *all, int i, const Sums *was, const char *
     memcpy(&now, s.at, size);
     uint64_t before = taken_back(now, by);
     if (size < 8 && before >> (8 * size)) return NULL;
-    char digits[SHA256_DIGITS + 1], *text = element_text(k, (int64_t)place - 1, &now, &before);
+    char digits[SHA256_DIGITS + 1], *text = element_text(k, (int64_t)place - 1, &now, &before, "and was");
     memcpy(s.at, &before, size);
     hash_tensors(all, i, i + 1, true);
     digest_text(&k->digest, digits);
@@ -235,7 +235,8 @@ static bool tell_element(Verify *v, const Kept_tensor *k, const char *computed, 
         others++;
     }
     if (first < 0) return false;
-    char *name = tensor_text(k), *element = element_text(k, first, saved + first * size, computed + first * size);
+    char *name = tensor_text(k),
+         *element = element_text(k, first, saved + first * size, computed + first * size, "and computed again");
     differs_at(v, step, "tensor", "%s in %s/%s: %s%s", name, path, k->file, element,
                others > 1 ? text_of(", the first of %s elements", grouped_text(others)) : "");
     free(name);
