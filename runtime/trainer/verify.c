@@ -179,9 +179,10 @@ static void follow_chain(Verify *v)
         const Link *l = &v->chain.link[i];
         json_t *was = link_json(l);
         if (strcmp(l->split, "train") == 0) {
-            if (l->step != v->run.at.step + 1)
-                fail(EXIT_DATA, v->folder, "the chain has no record of step %lld: the run could not write it",
-                     (long long)v->run.at.step + 1);
+            if (l->step != v->run.at.step + 1) {
+                json_decref(was);
+                break;
+            }
             const Lathe_entry *e = compute_step(v, v->run.at.step);
             json_t *now = step_record(&v->recorder);
             compare_step(v, e, was, now);
@@ -192,6 +193,9 @@ static void follow_chain(Verify *v)
         }
         json_decref(was);
     }
+    if (same_so_far(v, before) && v->run.at.step < v->last)
+        fail(EXIT_DATA, v->folder, "the chain has no record of step %lld, which the run could not write",
+             (long long)v->run.at.step + 1);
 }
 
 /* metrics.jsonl has losses in nine digits. */
@@ -269,6 +273,15 @@ static char *counted(int64_t n, const char *one, const char *more)
     return n ? text_of("; %s %s", grouped_text(n), n == 1 ? one : more) : text_of("%s", "");
 }
 
+/* Whether a difference is one of a step. */
+static bool of_steps(const Verify *v)
+{
+    const json_t *one;
+    size_t i;
+    json_array_foreach(v->differences, i, one) if (json_is_integer(json_object_get(one, "step"))) return true;
+    return false;
+}
+
 static void tell_end(const Verify *v)
 {
     bool same = json_array_size(v->differences) == 0;
@@ -288,6 +301,7 @@ static void tell_end(const Verify *v)
              counted(v->tensors, "hash of all parameters", "hashes of all parameters"),
              counted(v->evaluations, "evaluation", "evaluations"),
              counted(v->checkpoints, "checkpoint", "checkpoints"));
+    else if (!of_steps(v) && v->compared) show(stdout, "%s are the same: what differs does not reach them\n", steps);
     else if (v->compared > 1) show(stdout, "%s were computed; those before are the same\n", steps);
 }
 
