@@ -45,6 +45,11 @@ while IFS= read -r line; do
     previous=$(printf %s "$text" | sha256sum | cut -c1-64)
     [ "$text,\"hash\":\"$previous\"}" = "$line" ] || wrong "another hash: $line"
 done <a/hashes.jsonl
+if command -v python3 >/dev/null; then     # the page's own program
+    awk '/^```python/ { getline; on = /^import hashlib/ } /^```$/ { on = 0 } on' "$top/examples/training.md" >check.py
+    works python3 check.py a/hashes.jsonl
+    says "^67 lines, the last hash is $previous" out
+fi
 says "\"name\":\"t.txt\",\"bytes\":[0-9]*,\"sha256\":\"$(sha256sum <t.txt | cut -c1-64)\"" a/hashes.jsonl
 
 # The same, from the beginning and from a checkpoint; nothing is left behind.
