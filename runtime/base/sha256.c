@@ -27,7 +27,7 @@ static uint32_t big_endian(const unsigned char *at)
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-static void take_block(uint32_t state[8], const unsigned char *at)
+static void compress_block(uint32_t state[8], const unsigned char *at)
 {
     uint32_t w[64], s[8];
     for (int t = 0; t < 16; t++) w[t] = big_endian(at + 4 * t);
@@ -62,8 +62,8 @@ static int has_instructions(void)
 }
 
 /* Four rounds at a time: the state as ABEF and CDGH, the next sixteen words in w. */
-__attribute__((target("sha,sse4.1,ssse3"))) static void take_blocks_quickly(uint32_t state[8], const unsigned char *at,
-                                                                            size_t blocks)
+__attribute__((target("sha,sse4.1,ssse3"))) static void compress_quickly(uint32_t state[8], const unsigned char *at,
+                                                                         size_t blocks)
 {
     const __m128i swapped = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
     __m128i low = _mm_shuffle_epi32(_mm_loadu_si128((const void *)state), 0xb1);
@@ -91,20 +91,20 @@ __attribute__((target("sha,sse4.1,ssse3"))) static void take_blocks_quickly(uint
 }
 #else
 static int has_instructions(void) { return 0; }
-static void take_blocks_quickly(uint32_t state[8], const unsigned char *at, size_t blocks)
+static void compress_quickly(uint32_t state[8], const unsigned char *at, size_t blocks)
 {
-    for (; blocks; blocks--, at += 64) take_block(state, at);
+    for (; blocks; blocks--, at += 64) compress_block(state, at);
 }
 #endif
 
-static void take_blocks(uint32_t state[8], const unsigned char *at, size_t blocks)
+static void compress_blocks(uint32_t state[8], const unsigned char *at, size_t blocks)
 {
     static int known; /* 0: not yet; 1: no; 2: yes.  Threads that find it at once find the same */
     int now = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (!now) __atomic_store_n(&known, now = 1 + has_instructions(), __ATOMIC_RELAXED);
-    if (now == 2 && !plain) take_blocks_quickly(state, at, blocks);
+    if (now == 2 && !plain) compress_quickly(state, at, blocks);
     else
-        for (; blocks; blocks--, at += 64) take_block(state, at);
+        for (; blocks; blocks--, at += 64) compress_block(state, at);
 }
 
 /* ------------------------------------------------------------------ any number of bytes */
@@ -126,10 +126,10 @@ void sha256_add(Sha256 *h, const void *bytes_at, size_t bytes)
         at += n;
         bytes -= n;
         if (h->waiting < sizeof h->rest) return;
-        take_blocks(h->state, h->rest, 1);
+        compress_blocks(h->state, h->rest, 1);
         h->waiting = 0;
     }
-    if (bytes >= sizeof h->rest) take_blocks(h->state, at, bytes / sizeof h->rest);
+    if (bytes >= sizeof h->rest) compress_blocks(h->state, at, bytes / sizeof h->rest);
     h->waiting = bytes % sizeof h->rest;
     if (h->waiting) memcpy(h->rest, at + bytes - h->waiting, h->waiting);
 }

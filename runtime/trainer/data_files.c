@@ -29,21 +29,24 @@ static void add_one(Own_files *all, const char *of, char *name, char *path)
     all->at[all->n++] = (Own_file){of, name, path};
 }
 
-static int by_bytes(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
+static int by_name_of_entry(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
 static int is_seen(const struct dirent *e) { return e->d_name[0] != '.'; }
 
 /* A file, or those in a folder and below. */
-static void add_path(Own_files *all, const char *of, const char *name, const char *path, int depth)
+static void add_files_below(Own_files *all, const char *of, const char *name, const char *path, int depth)
 {
     struct stat about;
     struct dirent **entry;
     if (stat(path, &about) != 0 || depth > DEEPEST_FOLDER) return;
     if (S_ISREG(about.st_mode)) add_one(all, of, text_of("%s", name), text_of("%s", path));
     if (!S_ISDIR(about.st_mode)) return;
-    int n = scandir(path, &entry, is_seen, by_bytes);
+    int n = scandir(path, &entry, is_seen, by_name_of_entry);
     for (int i = 0; i < n; i++) {
         char *inner = text_of("%s/%s", name, entry[i]->d_name), *place = text_of("%s/%s", path, entry[i]->d_name);
-        add_path(all, of, inner, place, depth + 1);
+        add_files_below(all, of, inner, place, depth + 1);
         free(inner), free(place), free(entry[i]);
     }
     if (n >= 0) free(entry);
@@ -62,11 +65,12 @@ static void add_given(Own_files *all, const char *of, const char *word)
     glob_t found;
     if (access(word, F_OK) != 0 && equals && access(equals + 1, F_OK) == 0) word = equals + 1;
     if (access(word, F_OK) == 0) {
-        add_path(all, of, last_name(word), word, 0);
+        add_files_below(all, of, last_name(word), word, 0);
         return;
     }
     if (glob(word, 0, NULL, &found) != 0) return;
-    for (size_t i = 0; i < found.gl_pathc; i++) add_path(all, of, last_name(found.gl_pathv[i]), found.gl_pathv[i], 0);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        add_files_below(all, of, last_name(found.gl_pathv[i]), found.gl_pathv[i], 0);
     globfree(&found);
 }
 
@@ -115,7 +119,7 @@ static void join_stretches(Pieces *p)
 
 /* The sums of all stretches are those of places in the file, so those of two join into one's.  A given stretch stays;
  * what is behind the last belongs to it. */
-static void add_piece(Pieces *p, const char *at, int64_t bytes, bool grows)
+static void sum_piece(Pieces *p, const char *at, int64_t bytes, bool grows)
 {
     if (grows && p->n == p->stretch * STRETCHES) join_stretches(p);
     int64_t k = p->n / p->stretch;
@@ -132,7 +136,7 @@ static int64_t length_of_piece(const char *at, int64_t bytes)
 }
 
 /* Reads it all, a room at a time; a piece that the room cuts is moved to its beginning. */
-static void take_pieces(Pieces *p, const Own_file *file, bool grows)
+static void read_as_pieces(Pieces *p, const Own_file *file, bool grows)
 {
     enum { ROOM = 1 << 20 };
     char *room = must_alloc(ROOM);
@@ -151,7 +155,7 @@ static void take_pieces(Pieces *p, const Own_file *file, bool grows)
         while (at < held && (ended || held - at >= PIECE_BYTES || memchr(room + at, '\n', (size_t)(held - at)))) {
             int64_t n = length_of_piece(room + at, held - at);
             if (p->n == p->wanted) p->line = line, p->first = p->bytes, p->last = p->bytes + n - 1;
-            add_piece(p, room + at, n, grows);
+            sum_piece(p, room + at, n, grows);
             line += room[at + n - 1] == '\n';
             p->bytes += n;
             at += n;
@@ -171,7 +175,7 @@ json_t *file_record(const Own_file *file, int64_t step)
 {
     Pieces p = {.stretch = FIRST_STRETCH, .wanted = -1};
     char digits[SHA256_DIGITS + 1], sums[STRETCHES * SUMS_DIGITS + 1] = "";
-    take_pieces(&p, file, true);
+    read_as_pieces(&p, file, true);
     digest_text(&p.digest, digits);
     for (int k = 0; k < p.stretches; k++) sums_text(&p.sums[k], sums + SUMS_DIGITS * k);
     json_t *all = json_pack("{s:I, s:s, s:s}", "step", (json_int_t)step, "split", "file", "of", file->of);
@@ -187,16 +191,16 @@ json_t *file_record(const Own_file *file, int64_t step)
 /* ------------------------------------------------------------------ what has changed */
 
 /* Where piece `number` of a file begins and ends. */
-static Pieces place_of_piece(const Own_file *file, int64_t number)
+static Pieces find_in_file(const Own_file *file, int64_t number)
 {
     Pieces p = {.stretch = FIRST_STRETCH, .wanted = number};
-    take_pieces(&p, file, true);
+    read_as_pieces(&p, file, true);
     return p;
 }
 
 static char *piece_text(const Own_file *file, int64_t number)
 {
-    Pieces p = place_of_piece(file, number);
+    Pieces p = find_in_file(file, number);
     return p.is_text ? text_of("line %s", grouped_text(p.line))
                      : text_of("bytes %s to %s", grouped_text(p.first), grouped_text(p.last));
 }
@@ -232,7 +236,7 @@ static char *place_text(const Own_file *file, const Pieces *now, const Pieces *w
 }
 
 /* false: the record is not one that a trainer wrote. */
-static bool take_record(Pieces *was, const json_t *record)
+static bool take_kept_sums(Pieces *was, const json_t *record)
 {
     const char *sums = json_string_value(json_object_get(record, "sums"));
     const json_t *pieces = json_object_get(record, "pieces"), *stretch = json_object_get(record, "stretch");
@@ -253,9 +257,9 @@ char *change_of_file(const Own_file *file, const json_t *record)
     int64_t bytes = json_integer_value(json_object_get(record, "bytes"));
     char own[SHA256_DIGITS + 1];
     Pieces was, now;
-    bool known = take_record(&was, record);
+    bool known = take_kept_sums(&was, record);
     now = (Pieces){.stretch = known ? was.stretch : FIRST_STRETCH, .wanted = -1};
-    take_pieces(&now, file, !known);
+    read_as_pieces(&now, file, !known);
     digest_text(&now.digest, own);
     if (digits && strcmp(own, digits) == 0) return NULL;
     if (!known) return text_of("it is another file");

@@ -472,7 +472,7 @@ static void read_line(Trainer *t, const Command *c, int argc, char **argv)
     if (t->weights) t->weights = weights_file(t->weights);
 }
 
-void take_words(Trainer *t, const Words *words)
+void take_command_words(Trainer *t, const Words *words)
 {
     *t = (Trainer){.model = t->model, .program = t->program, .command = "train", .recipe = t->model->recipe, .seed = 1};
     read_line(t, find_command(t->model, "train"), words->n, (char **)words->at);

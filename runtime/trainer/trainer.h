@@ -88,7 +88,7 @@ int replay_command(Trainer *t);   /* trainer/replay.c */
 int verify_command(Trainer *t);   /* trainer/verify.c */
 int info_command(Trainer *t);     /* trainer/info.c */
 
-void take_words(Trainer *t, const Words *words); /* trainer/main.c: a command line of train, as run.json has it */
+void take_command_words(Trainer *t, const Words *words); /* trainer/main.c: a command line of train, as run.json has it */
 void use_threads(const Trainer *t); /* sets the number of threads; called before memory is allocated */
 /* ---- trainer/replay.c, trainer/bench.c */
 

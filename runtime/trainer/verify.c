@@ -76,7 +76,7 @@ static char *names_of_inputs(const Lathe_entry *e)
     return all;
 }
 
-static bool is_other(const json_t *was, const json_t *now, const char *name)
+static bool is_another(const json_t *was, const json_t *now, const char *name)
 {
     const json_t *a = json_object_get(was, name), *b = json_object_get(now, name);
     return a && !json_equal(a, b);
@@ -84,11 +84,11 @@ static bool is_other(const json_t *was, const json_t *now, const char *name)
 
 static void compare_bits(Verify *v, const char *name, const json_t *was, const json_t *now, const char *of)
 {
-    if (!is_other(was, now, name)) return;
+    if (!is_another(was, now, name)) return;
     const int64_t step = json_integer_value(json_object_get(now, "step"));
     char *a = bits_text(json_object_get(was, name)), *b = bits_text(json_object_get(now, name));
     differs_at(v, step, name, "%s is %s here, and was %s%s", of, b, a,
-               is_other(was, now, "batch") ? "" : "; the batch is the same");
+               is_another(was, now, "batch") ? "" : "; the batch is the same");
     free(a);
     free(b);
 }
@@ -96,18 +96,18 @@ static void compare_bits(Verify *v, const char *name, const json_t *was, const j
 static void compare_step(Verify *v, const Lathe_entry *e, const json_t *was, const json_t *now)
 {
     const int64_t step = json_integer_value(json_object_get(now, "step"));
-    if (is_other(was, now, "rows"))
+    if (is_another(was, now, "rows"))
         differs_at(v, step, "rows", "other rows are taken: the seed, or the number of rows of the data, is another");
-    if (is_other(was, now, "batch"))
+    if (is_another(was, now, "batch"))
         differs_at(v, step, "batch", "the inputs (%s) are not those of the run%s", names_of_inputs(e),
-                   is_other(was, now, "rows")     ? ""
+                   is_another(was, now, "rows")   ? ""
                    : json_object_get(was, "rows") ? ": the same rows have other contents"
                                                   : "");
     const char *where = line_of_loss(e);
     char *loss = *where ? text_of("the loss (%s)", where) : text_of("the loss");
     compare_bits(v, "loss", was, now, loss);
     compare_bits(v, "norm", was, now, "the norm of the gradient");
-    tell_tensors(v, step, was, now);
+    tell_changed_tensors(v, step, was, now);
     v->tensors += json_object_get(was, "each") != NULL;
     free(loss);
 }

@@ -41,6 +41,6 @@ void take_verified(const Verify *v, State *s); /* start.c: of the checkpoint to 
 bool compare_start(Verify *v); /* whether what it starts from is what the chain says */
 void compare_checkpoint(Verify *v, int64_t step);
 /* Of two records of tensors, which differ and by how much; was: of the chain. */
-void tell_tensors(Verify *v, int64_t step, const json_t *was, const json_t *now);
+void tell_changed_tensors(Verify *v, int64_t step, const json_t *was, const json_t *now);
 
 #endif

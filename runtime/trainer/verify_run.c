@@ -175,7 +175,7 @@ void find_piece(Verify *v)
 /* ------------------------------------------------------------------ the run's command */
 
 /* The start of the run that made the first step: words of its command line, and the folder that it was given in. */
-static json_t *start_of(const Verify *v)
+static json_t *recorded_start(const Verify *v)
 {
     json_t *about = read_object(v->folder, "run.json"), *found = NULL, *start;
     size_t i;
@@ -186,7 +186,7 @@ static json_t *start_of(const Verify *v)
     return found;
 }
 
-static Words words_of(const json_t *list)
+static Words list_words(const json_t *list)
 {
     Words all = {0};
     const json_t *word;
@@ -220,8 +220,8 @@ static void find_paths(Trainer *t, const char *folder)
 static void take_paths_of_config(Verify *v)
 {
     json_t *config = read_object(v->folder, "config.json");
-    if (!v->trains.data.n) v->trains.data = words_of(json_object_get(config, "data"));
-    if (!v->trains.val_data.n) v->trains.val_data = words_of(json_object_get(config, "val_data"));
+    if (!v->trains.data.n) v->trains.data = list_words(json_object_get(config, "data"));
+    if (!v->trains.val_data.n) v->trains.val_data = list_words(json_object_get(config, "val_data"));
     json_decref(config);
 }
 
@@ -237,11 +237,11 @@ void take_command(Verify *v)
 {
     Trainer *t = &v->trains;
     const Trainer *asked = v->asked;
-    json_t *start = start_of(v);
-    Words words = words_of(json_object_get(start, "words"));
+    json_t *start = recorded_start(v);
+    Words words = list_words(json_object_get(start, "words"));
     *t = *asked;
     t->command = "train";
-    if (words.n > 2 && strcmp(words.at[1], "train") == 0) take_words(t, &words);
+    if (words.n > 2 && strcmp(words.at[1], "train") == 0) take_command_words(t, &words);
     t->out = v->folder;
     t->resume = v->checkpoint;
     t->out_given = true;
@@ -295,7 +295,7 @@ void compare_files(Verify *v)
     free_files(&files);
 }
 
-static char *value_of(const json_t *value)
+static char *shown_value(const json_t *value)
 {
     return value ? json_written(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9)) : text_of("not there");
 }
@@ -307,7 +307,7 @@ static void compare_members(Verify *v, const char *what, const json_t *was, cons
     json_object_foreach((json_t *)now, name, value)
     {
         const json_t *before = json_object_get(was, name);
-        char *a = value_of(before), *b = value_of(value);
+        char *a = shown_value(before), *b = shown_value(value);
         if (before && !json_equal(before, value)) differs_at(v, -1, what, "%s is %s here, and was %s", name, b, a);
         free(a);
         free(b);
@@ -327,8 +327,8 @@ static void compare_checkpoints_words(Verify *v)
     json_t *was = link_json(&c->link[head]);
     const json_t *seed = json_object_get(own, "seed"), *said = json_object_get(was, "seed");
     if (seed && !json_equal(seed, said))
-        differs_at(v, -1, "seed", "%s says seed %s, and " HASHES_FILE " says %s", s->path, value_of(seed),
-                   value_of(said));
+        differs_at(v, -1, "seed", "%s says seed %s, and " HASHES_FILE " says %s", s->path, shown_value(seed),
+                   shown_value(said));
     compare_members(v, "setting", json_object_get(was, "settings"), json_object_get(own, "recipe"));
     json_decref(own);
     json_decref(was);

@@ -133,7 +133,7 @@ static bool both_differ(const json_t *was, const json_t *now, const char *name)
     return a && b && !json_equal(a, b);
 }
 
-void tell_tensors(Verify *v, int64_t step, const json_t *was, const json_t *now)
+void tell_changed_tensors(Verify *v, int64_t step, const json_t *was, const json_t *now)
 {
     const Kept_tensors *all = &v->recorder.tensors;
     if (both_differ(was, now, "parameters")) tell_list(v, step, was, now, "each", 0, all->parameters);
@@ -193,7 +193,7 @@ bool compare_start(Verify *v)
     const size_t before = json_array_size(v->differences);
     if (was) {
         json_t *now = start_record(&v->recorder, v->from);
-        tell_tensors(v, v->from, was, now);
+        tell_changed_tensors(v, v->from, was, now);
         json_decref(now);
         json_decref(was);
     }
