@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/words.h"
+#include "model/import.h"
 #include "model/run.h"
 #include "trainer/hashes.h"
 #include "trainer/knobs.h"
@@ -212,6 +213,7 @@ static void find_paths(Trainer *t, const char *folder)
     const char **const paths[] = {&t->weights, &t->tokenizer, &t->teacher, &t->adapter};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         if (*paths[i]) *paths[i] = found_path(*paths[i], folder);
+    if (t->weights) t->weights = weights_file(t->weights);
     for (int i = 0; i < t->data.n; i++) t->data.at[i] = found_path(t->data.at[i], folder);
     for (int i = 0; i < t->val_data.n; i++) t->val_data.at[i] = found_path(t->val_data.at[i], folder);
 }
@@ -230,7 +232,9 @@ static void need_files(const Trainer *t)
 {
     for (int i = 0; i < t->data.n; i++)
         if (strcmp(t->data.at[i], "-") == 0)
-            fail(EXIT_DATA, NULL, "the run read its data from standard input; give a file with the same: --data FILE");
+            fail(EXIT_DATA, NULL,
+                 "the run read its data from standard input, where each document comes once: it cannot be computed "
+                 "again");
 }
 
 void take_command(Verify *v)
@@ -253,9 +257,9 @@ void take_command(Verify *v)
     if (v->checkpoint) t->weights = t->init_except = t->adapter = NULL;
     take_paths_of_config(v);
     find_paths(t, json_string_value(json_object_get(start, "folder")));
+    need_files(t);
     if (asked->data.n) t->data = asked->data;
     if (asked->val_data.n) t->val_data = asked->val_data;
-    need_files(t);
     take_recipe(t, json_object_get(v->said, "settings"));
     t->seed = asked->seed_given ? asked->seed : (int32_t)json_integer_value(json_object_get(v->said, "seed"));
     t->seed_given = true;

@@ -5,6 +5,7 @@
 #include "model/run.h"
 #include "model/tables.h"
 #include "step/statistics.h"
+#include "trainer/memory.h"
 #include "trainer/verify.h"
 
 #include <stdlib.h>
@@ -69,7 +70,6 @@ static char *sole_change(Kept_tensors *all, int i, const Sums *was, const char *
     Kept_tensor *k = &all->at[i];
     uint64_t place, by, now = 0;
     const size_t size = (size_t)size_of_number(k);
-    if (k->fixed) return NULL;
     if (!place_of_change(was, &k->sums, &place, &by) || place > (uint64_t)(bytes_of_tensor(k) / (int64_t)size))
         return NULL;
     Sought s = {.bytes = (int64_t)((place - 1) * size)};
@@ -79,10 +79,11 @@ static char *sole_change(Kept_tensors *all, int i, const Sums *was, const char *
     if (size < 8 && before >> (8 * size)) return NULL;
     char digits[SHA256_DIGITS + 1], *text = element_text(k, (int64_t)place - 1, &now, &before, "and was");
     memcpy(s.at, &before, size);
+    k->known = false;
     hash_tensors(all, i, i + 1, true);
     digest_text(&k->digest, digits);
     memcpy(s.at, &now, size);
-    hash_tensors(all, i, i + 1, true);
+    k->known = false;
     if (memcmp(digits, short_hash, strlen("01234567")) == 0) return text;
     free(text);
     return NULL;
@@ -249,14 +250,28 @@ typedef struct Copies { /* of all tensors */
     int n;
 } Copies;
 
+static char *copy_tensor(const Kept_tensors *all, const Kept_tensor *k)
+{
+    Copy one = {must_alloc((size_t)bytes_of_tensor(k) + 1), 0};
+    each_run(all, k, copy_out, &one);
+    return one.at;
+}
+
+static int64_t bytes_of_copies(const Kept_tensors *all)
+{
+    int64_t sum = 0, most = 0;
+    for (int i = 0; i < all->n; i++) {
+        int64_t bytes = bytes_of_tensor(&all->at[i]);
+        sum += bytes;
+        if (bytes > most) most = bytes;
+    }
+    return sum + most;
+}
+
 static Copies copy_tensors(const Kept_tensors *all)
 {
     Copies c = {must_alloc(sizeof *c.of * (size_t)(all->n + 1)), all->n};
-    for (int i = 0; i < all->n; i++) {
-        Copy one = {must_alloc((size_t)bytes_of_tensor(&all->at[i]) + 8), 0};
-        each_run(all, &all->at[i], copy_out, &one);
-        c.of[i] = one.at;
-    }
+    for (int i = 0; i < all->n; i++) { c.of[i] = copy_tensor(all, &all->at[i]); }
     return c;
 }
 
@@ -279,20 +294,22 @@ void compare_checkpoint(Verify *v, int64_t step)
     char *path = checkpoint_path(v->folder, step);
     State s;
     const size_t before = json_array_size(v->differences);
+    check_memory_beside(&v->trains, &r->memory, bytes_of_copies(all));
     Copies computed = copy_tensors(all);
     read_state(&s, path);
     s.unchecked = true;
     load_checkpoint(&v->trains, &s, path, &r->memory, saved_optimizer(&r->turns));
     weights_up(v->trains.model, &r->memory);
-    Copies saved = copy_tensors(all);
     bool told = false;
-    for (int i = 0; i < all->n && !told; i++)
-        told = tell_element(v, &all->at[i], computed.of[i], saved.of[i], path, step);
+    for (int i = 0; i < all->n && !told; i++) {
+        char *saved = copy_tensor(all, &all->at[i]);
+        told = tell_element(v, &all->at[i], computed.of[i], saved, path, step);
+        free(saved);
+    }
     put_tensors_back(all, &computed);
     if (json_array_size(v->differences) == before) compare_marks(v, &s, path, step);
     v->checkpoints++;
     free_copies(&computed);
-    free_copies(&saved);
     close_state(&s);
     free(path);
 }
