@@ -10,6 +10,7 @@
 #include "base/sha256.h"
 #include "base/sums.h"
 #include "base/words.h"
+#include "data/array.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -198,11 +199,25 @@ static Pieces find_in_file(const Own_file *file, int64_t number)
     return p;
 }
 
+/* " (row 17)", of an array whose rows these bytes belong to. */
+static char *rows_text(const Own_file *file, int64_t first, int64_t last)
+{
+    if (!has_end(file->path, ".npy")) return text_of("%s", "");
+    Array *a = open_npy(file->path);
+    const int64_t bytes = a->width * a->size, head = a->data;
+    close_array(a);
+    if (first < head || bytes < 1) return text_of("%s", "");
+    const int64_t from = (first - head) / bytes, to = (last - head) / bytes;
+    return from == to ? text_of(" (row %s)", grouped_text(from))
+                      : text_of(" (rows %s to %s)", grouped_text(from), grouped_text(to));
+}
+
 static char *piece_text(const Own_file *file, int64_t number)
 {
     Pieces p = find_in_file(file, number);
-    return p.is_text ? text_of("line %s", grouped_text(p.line))
-                     : text_of("bytes %s to %s", grouped_text(p.first), grouped_text(p.last));
+    if (p.is_text) return text_of("line %s", grouped_text(p.line));
+    return text_of("some of bytes %s to %s%s", grouped_text(p.first), grouped_text(p.last),
+                   rows_text(file, p.first, p.last));
 }
 
 /* The first stretch whose sums differ. */
@@ -220,7 +235,7 @@ static int others(const Pieces *now, const Pieces *was)
     return n;
 }
 
-/* "line 312 is another", or "it differs between line 257 and line 272" */
+/* "line 312 differs", or "it differs between line 257 and line 272" */
 static char *place_text(const Own_file *file, const Pieces *now, const Pieces *was)
 {
     const int k = first_other(now, was);
@@ -228,7 +243,7 @@ static char *place_text(const Own_file *file, const Pieces *now, const Pieces *w
     uint64_t i, by;
     if (now->n == was->n && place_of_change(&was->sums[k], &now->sums[k], &i, &by) && (int64_t)i > first &&
         (int64_t)i - 1 <= last)
-        return text_of("%s is another", piece_text(file, (int64_t)i - 1));
+        return text_of("%s differs", piece_text(file, (int64_t)i - 1));
     if (now->n == 0) return text_of("it is empty now");
     if (first >= now->n) return text_of("it ends behind %s", piece_text(file, now->n - 1));
     return text_of("it differs between %s and %s", piece_text(file, first),

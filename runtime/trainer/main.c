@@ -429,7 +429,8 @@ const char *default_folder(const Trainer *t)
 static bool wants_run_folder(const char *command)
 {
     return strcmp(command, "train") == 0 || strcmp(command, "eval") == 0 || strcmp(command, "generate") == 0 ||
-           strcmp(command, "chat") == 0 || strcmp(command, "serve") == 0 || strcmp(command, "report") == 0 || strcmp(command, "verify") == 0;
+           strcmp(command, "chat") == 0 || strcmp(command, "serve") == 0 || strcmp(command, "report") == 0 ||
+           strcmp(command, "verify") == 0;
 }
 
 char *run_weights(const char *run, const char *remedy)

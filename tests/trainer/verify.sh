@@ -81,10 +81,10 @@ again
 flip b/checkpoints/step-45/optimizer.safetensors 2000
 finds 'step-45/optimizer.safetensors does not have the checksum' --out b --steps 46..
 sed '100s/e/o/' t.txt >u.txt
-finds 'u.txt (data): line 100 is another$' --out a --data u.txt
+finds 'u.txt (data): line 100 differs$' --out a --data u.txt
 says 'steps 1 to 60 are the same: what differs does not reach them' out
 sed '7s/e/o/' t.txt >u.txt
-finds 'u.txt (data): line 7 is another$' --out a --data u.txt
+finds 'u.txt (data): line 7 differs$' --out a --data u.txt
 says '^differs at step [0-9]*: batch: the inputs (tokens, targets).*the same rows have other contents' out
 says '^differs at step [0-9]*: loss' out
 sed '150d' t.txt >u.txt
