@@ -97,6 +97,7 @@ void free_files(Own_files *all)
 enum { PIECE_BYTES = 4096, STRETCHES = 64, FIRST_STRETCH = 16 };
 
 typedef struct Pieces { /* of a file */
+    int64_t head, row;  /* of an array: bytes before the first row, and of each; row 0: of lines */
     int64_t n, stretch; /* stretch: pieces in one */
     int stretches;
     Sums sums[STRETCHES];
@@ -129,9 +130,13 @@ static void sum_piece(Pieces *p, const char *at, int64_t bytes, bool grows)
     if (p->stretches <= k) p->stretches = (int)k + 1;
 }
 
-static int64_t length_of_piece(const char *at, int64_t bytes)
+static int64_t length_of_piece(const Pieces *p, const char *at, int64_t bytes)
 {
     int64_t most = bytes < PIECE_BYTES ? bytes : PIECE_BYTES;
+    if (p->row) { /* up to the end of the head, or of the row */
+        int64_t left = p->bytes < p->head ? p->head - p->bytes : p->row - (p->bytes - p->head) % p->row;
+        return left < most ? left : most;
+    }
     const char *end = memchr(at, '\n', (size_t)most);
     return end ? end + 1 - at : most;
 }
@@ -153,8 +158,9 @@ static void read_as_pieces(Pieces *p, const Own_file *file, bool grows)
         sha256_add(&h, room + held, (size_t)got);
         p->is_text = p->is_text && !memchr(room + held, 0, (size_t)got);
         held += got;
-        while (at < held && (ended || held - at >= PIECE_BYTES || memchr(room + at, '\n', (size_t)(held - at)))) {
-            int64_t n = length_of_piece(room + at, held - at);
+        while (at < held &&
+               (ended || held - at >= PIECE_BYTES || (!p->row && memchr(room + at, '\n', (size_t)(held - at))))) {
+            int64_t n = length_of_piece(p, room + at, held - at);
             if (p->n == p->wanted) p->line = line, p->first = p->bytes, p->last = p->bytes + n - 1;
             sum_piece(p, room + at, n, grows);
             line += room[at + n - 1] == '\n';
@@ -172,9 +178,18 @@ static void read_as_pieces(Pieces *p, const Own_file *file, bool grows)
     p->digest = sha256_end(&h);
 }
 
+static void find_rows(Pieces *p, const Own_file *file)
+{
+    Array *a = open_npy(file->path);
+    p->head = a->data;
+    p->row = a->width * a->size;
+    close_array(a);
+}
+
 json_t *file_record(const Own_file *file, int64_t step)
 {
     Pieces p = {.stretch = FIRST_STRETCH, .wanted = -1};
+    if (has_end(file->path, ".npy")) find_rows(&p, file);
     char digits[SHA256_DIGITS + 1], sums[STRETCHES * SUMS_DIGITS + 1] = "";
     read_as_pieces(&p, file, true);
     digest_text(&p.digest, digits);
@@ -183,6 +198,8 @@ json_t *file_record(const Own_file *file, int64_t step)
     put_json(all, "name", word_json(file->name));
     put_json(all, "bytes", json_integer(p.bytes));
     put_json(all, "sha256", json_string(digits));
+    if (p.row) put_json(all, "head_bytes", json_integer(p.head));
+    if (p.row) put_json(all, "row_bytes", json_integer(p.row));
     put_json(all, "pieces", json_integer(p.n));
     put_json(all, "stretch", json_integer(p.stretch));
     put_json(all, "sums", json_string(sums));
@@ -191,33 +208,14 @@ json_t *file_record(const Own_file *file, int64_t step)
 
 /* ------------------------------------------------------------------ what has changed */
 
-/* Where piece `number` of a file begins and ends. */
-static Pieces find_in_file(const Own_file *file, int64_t number)
+/* Where piece `number` of a file begins and ends: "line 312", "row 17", "some of bytes 270 to 535". */
+static char *piece_text(const Own_file *file, const Pieces *of, int64_t number)
 {
-    Pieces p = {.stretch = FIRST_STRETCH, .wanted = number};
+    Pieces p = {.stretch = FIRST_STRETCH, .wanted = number, .head = of->head, .row = of->row};
     read_as_pieces(&p, file, true);
-    return p;
-}
-
-/* " (row 17)", of an array whose rows these bytes belong to. */
-static char *rows_text(const Own_file *file, int64_t first, int64_t last)
-{
-    if (!has_end(file->path, ".npy")) return text_of("%s", "");
-    Array *a = open_npy(file->path);
-    const int64_t bytes = a->width * a->size, head = a->data;
-    close_array(a);
-    if (first < head || bytes < 1) return text_of("%s", "");
-    const int64_t from = (first - head) / bytes, to = (last - head) / bytes;
-    return from == to ? text_of(" (row %s)", grouped_text(from))
-                      : text_of(" (rows %s to %s)", grouped_text(from), grouped_text(to));
-}
-
-static char *piece_text(const Own_file *file, int64_t number)
-{
-    Pieces p = find_in_file(file, number);
-    if (p.is_text) return text_of("line %s", grouped_text(p.line));
-    return text_of("some of bytes %s to %s%s", grouped_text(p.first), grouped_text(p.last),
-                   rows_text(file, p.first, p.last));
+    if (p.row && p.first >= p.head) return text_of("row %s", grouped_text((p.first - p.head) / p.row));
+    if (!p.row && p.is_text) return text_of("line %s", grouped_text(p.line));
+    return text_of("some of bytes %s to %s", grouped_text(p.first), grouped_text(p.last));
 }
 
 /* The first stretch whose sums differ. */
@@ -243,11 +241,11 @@ static char *place_text(const Own_file *file, const Pieces *now, const Pieces *w
     uint64_t i, by;
     if (now->n == was->n && place_of_change(&was->sums[k], &now->sums[k], &i, &by) && (int64_t)i > first &&
         (int64_t)i - 1 <= last)
-        return text_of("%s differs", piece_text(file, (int64_t)i - 1));
+        return text_of("%s differs", piece_text(file, now, (int64_t)i - 1));
     if (now->n == 0) return text_of("it is empty now");
-    if (first >= now->n) return text_of("it ends behind %s", piece_text(file, now->n - 1));
-    return text_of("it differs between %s and %s", piece_text(file, first),
-                   piece_text(file, last < now->n ? last : now->n - 1));
+    if (first >= now->n) return text_of("it ends behind %s", piece_text(file, now, now->n - 1));
+    return text_of("it differs between %s and %s", piece_text(file, now, first),
+                   piece_text(file, now, last < now->n ? last : now->n - 1));
 }
 
 /* false: the record is not one that a trainer wrote. */
@@ -257,8 +255,10 @@ static bool take_kept_sums(Pieces *was, const json_t *record)
     const json_t *pieces = json_object_get(record, "pieces"), *stretch = json_object_get(record, "stretch");
     size_t n = sums ? strlen(sums) : 0;
     *was = (Pieces){.n = json_integer_value(pieces), .stretch = json_integer_value(stretch)};
-    if (!sums || n % SUMS_DIGITS || n / SUMS_DIGITS > STRETCHES || was->n < 0 || was->stretch < 1 ||
-        was->stretch > INT64_MAX / (2 * STRETCHES))
+    was->head = json_integer_value(json_object_get(record, "head_bytes"));
+    was->row = json_integer_value(json_object_get(record, "row_bytes"));
+    if (!sums || n % SUMS_DIGITS || n / SUMS_DIGITS > STRETCHES || was->n < 0 || was->head < 0 || was->row < 0 ||
+        was->stretch < 1 || was->stretch > INT64_MAX / (2 * STRETCHES))
         return false;
     was->stretches = (int)(n / SUMS_DIGITS);
     for (int k = 0; k < was->stretches; k++)
@@ -274,6 +274,7 @@ char *change_of_file(const Own_file *file, const json_t *record)
     Pieces was, now;
     bool known = take_kept_sums(&was, record);
     now = (Pieces){.stretch = known ? was.stretch : FIRST_STRETCH, .wanted = -1};
+    if (known) now.head = was.head, now.row = was.row;
     read_as_pieces(&now, file, !known);
     digest_text(&now.digest, own);
     if (digits && strcmp(own, digits) == 0) return NULL;
