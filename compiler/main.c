@@ -439,6 +439,7 @@ static const Command commands[] = {
      "writes a description of a published model: a Hugging Face folder, a GGUF file"},
     {"report", do_data, 0, "RUN…", "draws runs as a page of HTML: losses, settings, samples, layers, memory"},
     {"runs", do_data, 0, "[DIR…]", "lists and sorts runs: state, steps, best loss, rate, time"},
+    {"verify", do_data, 0, "RUN", "computes steps of a run again: the same, or the first step and tensor that differ"},
     {"plot", do_data, 0, "RUN…", "draws a number of runs in the terminal"},
     {"doctor", do_doctor, PASSES_ON, "[MODEL.lua]",
      "what this machine has, what fits, and how fast it will be; --data FILE, --out RUN"},

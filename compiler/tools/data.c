@@ -74,8 +74,9 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"data", data_command},     {"tokenize", tokenize_command}, {"sizes", sizes_command}, {"new", new_command},
-    {"report", report_command}, {"runs", runs_command},         {"plot", plot_command},   {NULL, NULL}, /* the end */
+    {"data", data_command}, {"tokenize", tokenize_command}, {"sizes", sizes_command},
+    {"new", new_command},   {"report", report_command},     {"runs", runs_command},
+    {"plot", plot_command}, {"verify", verify_run_command}, {NULL, NULL}, /* the end */
 };
 enum { COMMANDS = sizeof commands / sizeof *commands - 1 };
 

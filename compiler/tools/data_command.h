@@ -81,6 +81,7 @@ int encode_command(int argc, char **argv); /* tools/data_encode.c */
 int report_command(int argc, char **argv); /* tools/data_report.c */
 int runs_command(int argc, char **argv);   /* tools/data_runs.c */
 int plot_command(int argc, char **argv);   /* tools/data_plot.c */
+int verify_run_command(int argc, char **argv); /* tools/data_verify.c */
 int columns_there(int otherwise); /* tools/data_plot.c: of the terminal, or as $COLUMNS says */
 void need_text(const Source_file *f); /* anything else ends the program (3) */
 void need_inputs(const Command_line *c, const Words *inputs);

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_DATA = 3, EXIT_DIVERGED = 4 };
+enum { EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_DATA = 3, EXIT_DIVERGED = 4, EXIT_DIFFERS = 5 };
 
 typedef struct Words {
     const char **at;

@@ -127,6 +127,15 @@ void lock_run(const char *run)
     free(path);
 }
 
+void refuse_running(const char *run)
+{
+    int fd = open(run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) fail(EXIT_DATA, run, "expected a run's folder: %s", error_text(errno));
+    if (flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        refuse_second(run, "wait for it, or copy the folder");
+    close(fd);
+}
+
 static bool is_file_at(int fd, const char *path)
 {
     struct stat held, there;
@@ -227,7 +236,7 @@ bool prepare_run(const char *run, int64_t after, char **where)
         "metrics.jsonl",        "metrics.csv",           "config.json",      "model.safetensors", "tokenizer.json",
         "diverged.safetensors", "checkpoints/latest",    "checkpoints/best", "huggingface.json",  "table.json",
         "classes.json",         "reference.safetensors", "run.json",         "report.html",       "eval.json",
-        "profile.json",         "histograms.jsonl",      "data.json"};
+        "profile.json",         "histograms.jsonl",      "data.json",        "hashes.jsonl"};
     char *checkpoints = text_of("%s/checkpoints", run);
     Fault f = {0};
     Steps s = list_steps(run, &f);

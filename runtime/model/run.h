@@ -16,6 +16,7 @@ int64_t newest_checkpoint(const char *run, int64_t below); /* the highest step l
 char *newest_weights(const char *folder); /* of a run: the newest checkpoint's; of another folder: model.safetensors */
 bool holds_a_run(const char *folder);
 void lock_run(const char *run);  /* makes the folder; ends the program (3) if another trainer has it */
+void refuse_running(const char *run); /* ends the program (3) if a trainer writes into it; leaves nothing there */
 void keep_lock(
     const char *run); /* before a save: if the folder was replaced, locks the new one, or ends the program (3) */
 /* Removes what a killed trainer left half done; moves checkpoints after step `after` (-1: the whole run) into before-K.

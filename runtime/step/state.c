@@ -162,6 +162,7 @@ void check_mark(const State *s, const char *file, const char *path, const void *
     const json_t *mark = json_object_get(json_object_get(s->all, "files"), file);
     const char *wanted = json_string_value(json_object_get(mark, "xxh64"));
     int64_t size = whole_member(s, mark, "bytes", 0);
+    if (s->unchecked) return;
     json_t *found = hash_json(hash_of_mapped(at, bytes));
     if (size != (int64_t)bytes)
         fail(EXIT_DATA, path, "expected %lld bytes, as %s says, found %zu; it is cut off or from another checkpoint",

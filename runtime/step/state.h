@@ -25,6 +25,7 @@ typedef struct State { /* a state.json that was read */
     char *path;
     Progress at;
     json_t *all;
+    bool unchecked; /* check_mark() takes any bytes: the caller finds what differs */
 } State;
 
 json_t *hash_json(uint64_t hash);

@@ -42,6 +42,7 @@
 #include "token/tokenizer.h"
 #include "trainer/adapters.h"
 #include "trainer/checkpoint.h"
+#include "trainer/hashes.h"
 #include "trainer/ranks.h"
 #include "trainer/trainer.h"
 
@@ -174,6 +175,7 @@ static void write_files(Saver *s, const char *folder, Fault *f)
     write_beside(s, folder, f);
     if (!f->path && fsync(s->metrics) != 0 && errno != EINVAL)
         set_fault(f, text_of("%s/metrics.jsonl", run_folder(s->t)), "synced to the disk");
+    sync_hashes(s->t->hashes, f);
     sync_folder(folder, f);
 }
 
@@ -450,16 +452,14 @@ void load_checkpoint(Trainer *t, const State *s, const char *checkpoint, const M
 /* Sets the remedy that is reported if a checkpoint is damaged. */
 void open_checkpoint(State *s, const char *checkpoint)
 {
+    static const char *const beside[] = {"tokenizer.json", "table.json", "classes.json", "huggingface.json", NULL};
     char *run = run_of(checkpoint), *base = strrchr(checkpoint, '/');
     int64_t step, before = -1;
     if (run && base && strncmp(base, "/step-", 6) == 0 && parse_count(base + 6, &step))
         before = newest_checkpoint(run, step);
     if (before >= 0) advise(text_of("the previous checkpoint is %s", checkpoint_path(run, before)));
     read_state(s, checkpoint);
-    check_beside(s, checkpoint, "tokenizer.json");
-    check_beside(s, checkpoint, "table.json");
-    check_beside(s, checkpoint, "classes.json");
-    check_beside(s, checkpoint, "huggingface.json");
+    for (const char *const *file = beside; *file; file++) check_beside(s, checkpoint, *file);
     free(run);
 }
 

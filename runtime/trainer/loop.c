@@ -19,6 +19,7 @@
 #include "trainer/about.h"
 #include "trainer/checkpoint.h"
 #include "trainer/eval.h"
+#include "trainer/hashes.h"
 #include "trainer/histograms.h"
 #include "trainer/logs.h"
 #include "trainer/ranks.h"
@@ -191,6 +192,7 @@ static bool evaluate_weights(Training *r)
     add_task_metric(&r->scores, &r->data, &r->memory, r->t);
     if (!r->scores.complete) return false;
     report_scores(&r->report, r->at.step, &r->scores);
+    hash_scores(r->t->hashes, &r->scores, r->at.step);
     bool best = note_evaluation(&r->at, recipe, &r->scores);
     double value = metric_value(recipe, &r->scores);
     if (!isfinite(value))
@@ -324,7 +326,9 @@ static void finish_turn(Training *r)
     take_batch_and_noise(r, &s);
     note_turn(&r->report.notes, u, &s);
     log_histograms(r);
-    if (!is_last_turn(&r->turns, u, s.number)) return;
+    const bool last = is_last_turn(&r->turns, u, s.number);
+    hash_turn(r->t->hashes, &s, last);
+    if (!last) return;
     s = noted_step(&r->report.notes);
     r->at.loss_scale = s.loss_scale;
     report_step(&r->report, s.number + 1, s);
@@ -346,6 +350,7 @@ static bool one_step(Training *r)
     if (!fill_step(&r->data, e, r->memory.call, step)) return false;
     set_scalars(e, r->memory.call, r->t->seed, step, 0);
     note_batch(r->record, e, r->memory.call);
+    hash_batch(r->t->hashes, e, r->memory.call, step);
     order_step(r->t);
     double data = seconds_now() - from;
     r->at.step++;
@@ -448,6 +453,7 @@ int train_command(Trainer *t)
 {
     static Training r;
     check_log_names(t->log);
+    (void)hashes_asked(t);
     catch_save_signal();
     prepare_training(&r, t);
     if (t->overfit || t->dry_run) return try_training(&r);
@@ -473,6 +479,7 @@ int train_command(Trainer *t)
     close_run_profile(r.profile, &r.report);
     close_report(&r.report);
     close_histograms(t->histograms);
+    close_hashes(t->hashes);
     end_about(t, r.at.step < t->recipe.steps ? "stopped" : "done", r.at.step);
     report_at_end(t);
     if (t->json) print_result(&r, stopped);

@@ -38,7 +38,8 @@ enum { /* subcommands, as bits */
        CHAT = 4096,
        SERVE = 8192,
        REPORT = 16384,
-       ALL = 16383 /* without REPORT, which only reads files of a run */
+       VERIFY = 32768,
+       ALL = 16383 /* without REPORT, which only reads files of a run, and VERIFY, which takes most of its options */
 };
 
 typedef struct Command {
@@ -79,6 +80,8 @@ static const Command commands[] = {
      "Times each kernel of training steps on random data, beside the least time it could take."},
     {"replay", REPLAY, replay_command, "--step N [--checkpoint C | --weights W.safetensors] --data PATH… [options]",
      "Runs a training step again and names the first tensor that is not finite (build with --instrument)."},
+    {"verify", VERIFY, verify_command, "--out RUN [--steps A..B] [options]",
+     "Computes steps of a run again from its nearest checkpoint: \"same\", or the first step and tensor that differ."},
     {"selftest", SELFTEST, selftest_command, "[--seed S] [--json]",
      "Tests this machine: a training step twice, each way of computing against a second one, gradients against "
      "losses."},
@@ -103,7 +106,7 @@ typedef struct Option {
 #define AT(f) offsetof(Trainer, f)
 
 static const Option options[] = {
-    {"data", TRAIN | EVAL | REPLAY, TEXTS, AT(data), NULL, "PATH…",
+    {"data", TRAIN | EVAL | REPLAY | VERIFY, TEXTS, AT(data), NULL, "PATH…",
      "text files, a CSV, or arrays: .npz, .safetensors, a folder of NAME.npy, INPUT=FILE; pictures: a folder of "
      "folders, "
      ".tar; several are joined"},
@@ -119,10 +122,11 @@ static const Option options[] = {
      "part of the data kept for evaluation: the last, or as the description says"},
     {"fold", TRAIN | EVAL | REPLAY, KNOB, 0, "fold", "K/N",
      "rows in N folds, of which the K-th is kept for evaluation, instead of --val-fraction"},
-    {"val-data", TRAIN | EVAL, TEXTS, AT(val_data), NULL, "PATH…",
+    {"val-data", TRAIN | EVAL | VERIFY, TEXTS, AT(val_data), NULL, "PATH…",
      "data to evaluate, all of it, instead of a part of --data"},
     {"steps", TRAIN, KNOB, 0, "steps", "N", "optimizer steps"},
     {"steps", BENCH | PROFILE, COUNT, AT(steps), NULL, "N", "steps to time (default 10)"},
+    {"steps", VERIFY, TEXT, AT(range), NULL, "A..B", "the steps, as the trainer counts them (default: all)"},
     {"step", REPLAY, COUNT, AT(steps), NULL, "N", "the step to run, as the trainer counts them"},
     {"epochs", TRAIN, COUNT, AT(epochs), NULL, "N", "instead of steps: passes over the training data"},
     {"tokens", TRAIN, COUNT, AT(tokens), NULL, "N", "instead of steps: tokens to train on, padding left out"},
@@ -140,11 +144,11 @@ static const Option options[] = {
     {"stem", EVAL, FLAG, AT(stem), NULL, NULL, "with --generate: ROUGE of stems of words (Porter)"},
     {"set", TRAIN | EVAL | PREDICT | GENERATE | CHAT | SERVE | BENCH | PROFILE | REPLAY | INFO, SET, 0, NULL, "k=v",
      "changes a setting of the recipe"},
-    {"seed", TRAIN | EVAL | GENERATE | CHAT | SERVE | GRAD | INIT | BENCH | PROFILE | REPLAY | SELFTEST, SEED, AT(seed), NULL, "S",
+    {"seed", TRAIN | EVAL | GENERATE | CHAT | SERVE | GRAD | INIT | BENCH | PROFILE | REPLAY | SELFTEST | VERIFY, SEED, AT(seed), NULL, "S",
      "0 … 2147483647 (default 1)"},
-    {"threads", ALL & ~INFO, THREADS, AT(threads), NULL, "N", "overrides OMP_NUM_THREADS; results do not depend on it"},
+    {"threads", (ALL & ~INFO) | VERIFY, THREADS, AT(threads), NULL, "N", "overrides OMP_NUM_THREADS; results do not depend on it"},
     {"out", TRAIN | EVAL | GENERATE | CHAT | SERVE, TEXT, AT(out), NULL, "RUN", "run folder (default runs/NAME-CONFIG, -2, …)"},
-    {"out", REPORT, TEXT, AT(out), NULL, "RUN", "the run's folder (default: the last of runs/NAME-CONFIG, -2, …)"},
+    {"out", REPORT | VERIFY, TEXT, AT(out), NULL, "RUN", "the run's folder (default: the last of runs/NAME-CONFIG, -2, …)"},
     {"to", REPORT, TEXT, AT(to), NULL, "FILE", "the page (default RUN/report.html)"},
     {"no-report", TRAIN, FLAG, AT(no_report), NULL, NULL, "writes no RUN/report.html at the end"},
     {"no-profile", TRAIN, FLAG, AT(no_profile), NULL, NULL, "times no kernels of steps, for RUN/profile.json and the report"},
@@ -203,6 +207,7 @@ static const Option options[] = {
     {"log-every", TRAIN, KNOB, 0, "log_every", "N", "steps between progress lines (default: by time)"},
     {"on-eval", TRAIN, TEXT, AT(on_eval), NULL, "COMMAND", "runs a shell command after each evaluation; its input: the metrics"},
     {"log", TRAIN, TEXT, AT(log), NULL, "FORM,…", "metrics.jsonl also for other programs: tensorboard (event files), csv"},
+    {"log-hashes", TRAIN, RESUME, AT(log_hashes), NULL, "[=N]", "a chain of hashes, RUN/hashes.jsonl, for `verify` and for others: of each step, of parameters every N (default 10)"},
     {"metrics-port", TRAIN, TEXT, AT(metrics_port), NULL, "N", "the newest numbers as OpenMetrics at 127.0.0.1:N/metrics"},
     {"prompt", GENERATE, PROMPTS, AT(prompts), NULL, "TEXT…",
      "texts to continue, each alone; or sources, if the model reads sources"},
@@ -224,7 +229,7 @@ static const Option options[] = {
     {"samples", GENERATE, COUNT, AT(samples), NULL, "N", "texts per prompt, or without a prompt (default 1)"},
     {"trace", PROFILE, TEXT, AT(trace), NULL, "FILE", "one step as a Chrome trace (chrome://tracing, Perfetto)"},
     {"sort", PROFILE, TEXT, AT(sort), NULL, "lost|time", "kernels that lose most (default), or take most, first"},
-    {"memory-limit", ALL & ~INFO, SIZE, AT(memory_limit), NULL, "SIZE",
+    {"memory-limit", (ALL & ~INFO) | VERIFY, SIZE, AT(memory_limit), NULL, "SIZE",
      "refuse to take more, such as 512M (default: no limit)"},
     {"order", TRAIN | EVAL | REPLAY, KNOB, 0, "order", "NAME",
      "windows (from anywhere) or epochs (documents, shuffled)"},
@@ -234,7 +239,7 @@ static const Option options[] = {
      "each path of --data is a source of its own with this share of the sequences, such as 7,3; none: all are one"},
     {"gpus", TRAIN, COUNT, AT(gpus), NULL, "N",
      "number of GPUs, each with the description's batch, by NCCL (default 1)"},
-    {"readers", TRAIN | EVAL | REPLAY, COUNT, AT(readers), NULL, "N",
+    {"readers", TRAIN | EVAL | REPLAY | VERIFY, COUNT, AT(readers), NULL, "N",
      "threads that encode documents or decode pictures (default 1; pictures beside a GPU: up to 8); the order does not "
      "depend on it"},
     {"host", SERVE, TEXT, AT(host), NULL, "ADDRESS",
@@ -243,7 +248,7 @@ static const Option options[] = {
     {"key", SERVE, TEXT, AT(key), NULL, "KEY",
      "what clients must know; others on this machine can read it here, but not in --key-file or LATHE_KEY"},
     {"key-file", SERVE, TEXT, AT(key_file), NULL, "FILE", "the key is the first line of this file"},
-    {"json", ALL & ~SERVE, FLAG, AT(json), NULL, NULL, "the result as one JSON object on standard output"},
+    {"json", (ALL & ~SERVE) | VERIFY, FLAG, AT(json), NULL, NULL, "the result as one JSON object on standard output"},
 };
 enum { OPTIONS = sizeof options / sizeof *options };
 
@@ -370,7 +375,8 @@ static int take_option(Trainer *t, const Command *c, int argc, char **argv, int 
         take_value(t, o, equals + 1);
     } else if (o->kind == RESUME) {
         if (i < argc && strncmp(argv[i], "--", 2) != 0)
-            fail(EXIT_USAGE, NULL, "--resume takes its path after an equals sign: --resume=%s", argv[i]);
+            fail(EXIT_USAGE, NULL, "--%s takes its %s after an equals sign: --%s=%s", o->name,
+                 o->field == AT(resume) ? "path" : "number", o->name, argv[i]);
         take_value(t, o, NULL);
     } else {
         if (i == argc || (strncmp(argv[i], "--", 2) == 0 && o->kind != COUNT))
@@ -423,7 +429,8 @@ const char *default_folder(const Trainer *t)
 static bool wants_run_folder(const char *command)
 {
     return strcmp(command, "train") == 0 || strcmp(command, "eval") == 0 || strcmp(command, "generate") == 0 ||
-           strcmp(command, "chat") == 0 || strcmp(command, "serve") == 0 || strcmp(command, "report") == 0;
+           strcmp(command, "chat") == 0 || strcmp(command, "serve") == 0 || strcmp(command, "report") == 0 ||
+           strcmp(command, "verify") == 0;
 }
 
 char *run_weights(const char *run, const char *remedy)
@@ -455,6 +462,23 @@ static void on_bus_error(int number)
 extern const char *const rt_needs; /* math/cpu.c reads it before main runs */
 const char *const rt_needs = lathe_needs;
 
+static void read_line(Trainer *t, const Command *c, int argc, char **argv)
+{
+    take_options(t, c, argc, argv);
+    t->out_given = t->out != NULL;
+    settle_group(t);
+    ignore_config(&t->ignored_keys);
+    if (t->init_except && !t->weights)
+        fail(EXIT_USAGE, NULL, "--init-except %s needs --init PATH, whose other layers are taken", t->init_except);
+    if (t->weights) t->weights = weights_file(t->weights);
+}
+
+void take_command_words(Trainer *t, const Words *words)
+{
+    *t = (Trainer){.model = t->model, .program = t->program, .command = "train", .recipe = t->model->recipe, .seed = 1};
+    read_line(t, find_command(t->model, "train"), words->n, (char **)words->at);
+}
+
 int lathe_main(const Lathe_model *model, int argc, char **argv)
 {
     start_process("trainer");
@@ -469,13 +493,7 @@ int lathe_main(const Lathe_model *model, int argc, char **argv)
     }
     const Command *c = find_command(model, argv[1]);
     Trainer t = {.model = model, .program = argv[0], .command = c->name, .recipe = model->recipe, .seed = 1};
-    take_options(&t, c, argc, argv);
-    t.out_given = t.out != NULL;
-    settle_group(&t);
-    ignore_config(&t.ignored_keys);
-    if (t.init_except && !t.weights)
-        fail(EXIT_USAGE, NULL, "--init-except %s needs --init PATH, whose other layers are taken", t.init_except);
-    if (t.weights) t.weights = weights_file(t.weights);
+    read_line(&t, c, argc, argv);
     if (!t.out && wants_run_folder(t.command)) t.out = default_folder(&t);
     return end_process("trainer", c->run(&t));
 }

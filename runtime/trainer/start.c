@@ -19,6 +19,7 @@
 #include "trainer/checkpoint.h"
 #include "trainer/data.h"
 #include "trainer/eval.h"
+#include "trainer/hashes.h"
 #include "trainer/histograms.h"
 #include "trainer/knobs.h"
 #include "trainer/memory.h"
@@ -32,6 +33,7 @@
 #include "trainer/teacher.h"
 #include "trainer/trainer.h"
 #include "trainer/training.h"
+#include "trainer/verify.h"
 #include "trainer/trial.h"
 
 #include <math.h>
@@ -56,9 +58,10 @@ static void find_start(Training *r)
         fail(EXIT_USAGE, NULL, "--%s tries a new run; leave --resume out", t->overfit ? "overfit" : "dry-run");
     if (t->weights) fail(EXIT_USAGE, NULL, "--resume and --init both give a starting point; give one");
     r->checkpoint = find_checkpoint(t);
-    lock_run(run_folder(t));
+    if (!t->verify) lock_run(run_folder(t));
     open_checkpoint(&r->from, r->checkpoint);
     check_model(t, r->checkpoint);
+    if (t->verify) take_verified(t->verify, &r->from);
     find_teacher(t, &r->from);
     resume_settings(t, &r->from);
     t->weights = text_of("%s/model.safetensors", r->checkpoint);
@@ -175,7 +178,7 @@ static void fill_arrays(Training *r)
     fill_teacher(t, &r->memory, t->resume ? &r->from : NULL);
     go_on_with_scale(&r->turns.at[0].optimizer, &r->at.loss_scale);
     give_arrays(r);
-    if (t->resume) compare_origin(t, &r->data, &r->from);
+    if (t->resume && !t->verify) compare_origin(t, &r->data, &r->from);
 }
 
 static bool same_folder(const char *a, const char *b)
@@ -200,17 +203,20 @@ static void link_again(const Training *r)
 static void open_run(Training *r)
 {
     const char *run = run_folder(r->t);
-    char *folder = r->checkpoint ? folder_of(r->checkpoint) : NULL, *where, *metrics = NULL, *histograms = NULL;
+    char *folder = r->checkpoint ? folder_of(r->checkpoint) : NULL, *where;
+    char *metrics = NULL, *histograms = NULL, *hashes = NULL;
     char *checkpoints = text_of("%s/checkpoints", run);
     bool own = folder && same_folder(folder, checkpoints);
     lock_run(run);
     if (folder) metrics = text_of("%s/../metrics.jsonl", folder);
     if (folder) histograms = text_of("%s/../histograms.jsonl", folder);
+    if (folder) hashes = text_of("%s/../" HASHES_FILE, folder);
     if (prepare_run(run, own ? r->at.step : -1, &where))
         note("%s moved to %s", own ? "later checkpoints were" : "the earlier contents of the run folder were", where);
     if (!own) keep_reference(&r->data, r->t, run);
     if (own) link_again(r);
     r->t->histograms = open_histograms(r->t, &r->at, histograms);
+    r->t->hashes = open_hashes(r->t, &r->data, &r->memory, &r->turns, &r->at, hashes);
     open_report(&r->report, r->t, &r->data, r->items, &r->at, metrics);
     r->saver = open_saver(r->t, &r->memory, saved_optimizer(&r->turns), &r->data, r->report.metrics,
                           own ? r->at.step : NOT_SAVED);
@@ -218,6 +224,7 @@ static void open_run(Training *r)
     free(folder);
     free(metrics);
     free(histograms);
+    free(hashes);
     free(checkpoints);
 }
 

@@ -44,12 +44,12 @@ static void add_entry(Hash *h, const Lathe_entry *e)
 }
 
 /* A hash of everything that decides the order of sums: layout, kernels, arena, engine of products. */
-static uint64_t plan_hash(const Trainer *t)
+static uint64_t plan_hash(const Trainer *t, const char *engine)
 {
     const Lathe_model *m = t->model;
     Hash h;
     hash_start(&h);
-    add_text(&h, text_of("%s %s %lld %lld\n", m->precision, gemm_engine(), (long long)m->batch, (long long)m->seq));
+    add_text(&h, text_of("%s %s %lld %lld\n", m->precision, engine, (long long)m->batch, (long long)m->seq));
     if (gpus_of(t) > 1) add_text(&h, text_of("%d GPUs\n", gpus_of(t)));
     for (int i = 0; i < m->params; i++) {
         const Lathe_param *p = &m->param[i];
@@ -59,6 +59,11 @@ static uint64_t plan_hash(const Trainer *t)
     }
     for (int i = 0; i < m->entries; i++) add_entry(&h, &m->entry[i]);
     return hash_end(&h);
+}
+
+json_t *program_json(const Trainer *t)
+{
+    return hash_json(plan_hash(t, strcmp(gemm_engine(), "openblas") == 0 ? "openblas" : "own"));
 }
 
 static uint64_t data_hash(const Data *d)
@@ -77,7 +82,7 @@ static json_t *origin_json(const Trainer *t, const Data *d)
 {
     json_t *all = json_object();
     put_json(all, "description", word_json(t->model->source_hash));
-    put_json(all, "plan", hash_json(plan_hash(t)));
+    put_json(all, "plan", hash_json(plan_hash(t, gemm_engine())));
     put_json(all, "data", hash_json(data_hash(d)));
     if (d->held) put_json(all, "val_data", hash_json(data_hash(d->held)));
     if (t->recipe.tokenizer == LATHE_TOKENIZER_FILE && !t->tokenizer && t->recipe.tokenizer_file)

@@ -26,6 +26,10 @@ typedef struct Trainer { /* one run of the program */
     const char *on_eval;                /* a command (trainer/on_eval.h); NULL where not given */
     bool no_report;                     /* at the end of a run (trainer/about.h) */
     bool no_profile, no_histograms;     /* of a run (trainer/run_profile.h, trainer/histograms.h) */
+    const char *log_hashes;             /* "" or a number of steps (trainer/hashes.h); NULL: not given */
+    struct Hashes *hashes;              /* of a run; NULL: none */
+    const char *range;                  /* of verify: steps "400..500"; NULL where not given */
+    const struct Verify *verify;        /* what verify computes again, without a run folder of its own; else NULL */
     struct Histograms *histograms;      /* of gradients and updates; NULL: none */
     const char *init_except;            /* layers that --init leaves as they are drawn; NULL where not given */
     const char *turn;                   /* of grad, bench, profile; NULL: the first */
@@ -81,8 +85,10 @@ char *weights_before(const char *weights); /* likewise: the --init of the run th
 int bench_command(Trainer *t);    /* trainer/bench.c */
 int profile_command(Trainer *t);  /* trainer/profile.c */
 int replay_command(Trainer *t);   /* trainer/replay.c */
+int verify_command(Trainer *t);   /* trainer/verify.c */
 int info_command(Trainer *t);     /* trainer/info.c */
 
+void take_command_words(Trainer *t, const Words *words); /* trainer/main.c: a command line of train, as run.json has it */
 void use_threads(const Trainer *t); /* sets the number of threads; called before memory is allocated */
 /* ---- trainer/replay.c, trainer/bench.c */
 

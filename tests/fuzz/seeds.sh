@@ -27,6 +27,7 @@ seeds llmc tests/fuzz/corpus/llmc/* tests/reference/llmc/*.bin
 seeds vocab tests/fuzz/corpus/vocab/* tests/reference/hf_spm/tokenizer.json
 seeds merges tests/fuzz/corpus/merges/*
 seeds pieces tests/fuzz/corpus/pieces/*
+seeds chain tests/fuzz/corpus/chain/*
 seeds metrics tests/fuzz/corpus/metrics/*
 seeds diff tests/fuzz/corpus/diff/*
 seeds request tests/fuzz/corpus/request/*
