@@ -160,7 +160,7 @@ static int print_diff_help(void)
 {
     if (line_of.table) print_table_usage("lathe", diff_line.name, diff_line.arguments, diff_line.help);
     else printf("usage: lathe %s %s [options]\n\n  %s\n\noptions\n", diff_line.name, diff_line.arguments, diff_line.help);
-    print_row("--all", "", "all rows of each table (20)");
+    print_option_row("--all", "", "all rows of each table (20)");
     print_options(diff_line.name);
     return 0;
 }

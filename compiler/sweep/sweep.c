@@ -113,7 +113,7 @@ static int print_sweep_help(const Command *c)
     else printf("usage: lathe %s %s [options]\n\n  %s\n\noptions\n", c->name, c->arguments, c->help);
     for (int i = 0; i < COUNT_OF(sweep_options); i++)
         if (!(sweep_options[i].besides >> (c - own_commands) & 1))
-            print_row(sweep_options[i].name, sweep_options[i].argument, sweep_options[i].help);
+            print_option_row(sweep_options[i].name, sweep_options[i].argument, sweep_options[i].help);
     if (line_of.table) print_table_row("also", "lathe", "train", "");
     else printf("\nAll others are those of `lathe train`, for every run.\n");
     return 0;
