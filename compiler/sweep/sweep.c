@@ -326,7 +326,8 @@ int main(int argc, char **argv)
     const Command *command = &own_commands[argc > 1 && same(argv[1], "scale") ? SCALE : SWEEP];
     for (int i = 2; i < argc; i++) {
         line_of.table |= asks_for_table(argv[i]);
-        if (same(argv[i], "--help") || same(argv[i], "-h") || line_of.table) return end_process("lathe", print_sweep_help(command));
+        if (same(argv[i], "--help") || same(argv[i], "-h") || line_of.table)
+            return end_process("lathe", print_sweep_help(command));
     }
     take_line(command, argc, argv);
     if (!line_of.model)
