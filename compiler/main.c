@@ -409,7 +409,7 @@ static const Command commands[] = {
     {"plot", do_data, 0, "RUN…", "draws a number of runs in the terminal"},
     {"doctor", do_doctor, PASSES_ON, "[MODEL.lua]",
      "what this machine has, what fits, and how fast it will be; --data FILE, --out RUN"},
-    {"version", do_version, 0, "", "which Lathe this is, and the versions of the files that it writes"},
+    {"version", do_version, 0, "", "which Lathe this is (--version), and the versions of the files that it writes"},
     {"help", do_help, 0, "", "this page"},
 };
 
