@@ -27,15 +27,14 @@ listed() {
         -o -path ./var/lib/dpkg -o -path ./run \) -prune -o -print | sort)
 }
 inside apt-get update || complain "apt-get update: $(tail -n 3 "$TMP/log")"
+inside useradd -m someone || complain "no user: $(cat "$TMP/log")"
 listed >"$TMP/before"
 cp "$folder"/lathe_*.deb "$root/tmp/lathe.deb"
 inside apt-get install -y --no-install-recommends /tmp/lathe.deb || complain "apt-get install: $(tail "$TMP/log")"
-inside sh /usr/sbin/adduser --disabled-password --gecos '' someone || inside useradd -m someone || complain "no user: $(cat "$TMP/log")"
 cp compiler/debian/tests/train "$root/tmp/train"
 inside su someone -c 'mkdir /tmp/work && AUTOPKGTEST_TMP=/tmp/work sh /tmp/train' || complain "train: $(tail -n 20 "$TMP/log")"
 grep -q 'step 40: saved' "$TMP/log" && grep -q 'lathe 1' "$TMP/log" || complain "no run was resumed: $(tail -n 20 "$TMP/log")"
 inside apt-get purge -y --autoremove lathe || complain "apt-get purge: $(tail "$TMP/log")"
-inside userdel -r someone
 listed >"$TMP/after"
 diff "$TMP/before" "$TMP/after" >"$TMP/left" || complain "what is left, or gone: $(head -n 20 "$TMP/left")"
 find "$root" -xdev -name '*lathe*' ! -path "$root/tmp/*" ! -path "$root/proc/*" | grep . >"$TMP/left" && complain "left: $(head -n 20 "$TMP/left")"
