@@ -1,6 +1,5 @@
 /* main.c: the commands. */
 #include "desc/options.h"
-#include "desc/settings.h"
 #include "desc/target.h"
 #include "doctor/doctor.h"
 #include "emit/emit.h"
@@ -9,6 +8,7 @@
 #include "onnx/onnx.h"
 #include "passes/passes.h"
 #include "plan/plan.h"
+#include "runtime/base/help.h"
 #include "runtime/base/process.h"
 #include "timing/timing.h"
 
@@ -96,10 +96,11 @@ static const char *trainer(const Module *m)
 
 static int do_check(void)
 {
+    if (line_of.options.json) begin_mistakes();
     const Module *m = compiled();
     if (line_of.options.json)
-        printf("{\"parameters\": %lld, \"flops_per_step\": %.0f, \"planned_bytes\": %lld}\n",
-               (long long)m->plan.flat.count, m->flops_per_step, (long long)m->plan.total);
+        printf("{\"parameters\": %lld, \"flops_per_step\": %.0f, \"planned_bytes\": %lld, \"mistakes\": [%s]}\n",
+               (long long)m->plan.flat.count, m->flops_per_step, (long long)m->plan.total, mistakes_text());
     else
         say_to(stdout, "%s is sound: %s parameters, %s flop a step, %s bytes of memory\n", m->desc->file,
                grouped(m->plan.flat.count), grouped((int64_t)m->flops_per_step), grouped(m->plan.total));
@@ -117,7 +118,8 @@ static void refuse_plan(const Module *m)
                     o->gpu ? o->gpu : "none", gpu_meant(o->gpu));
     if (o->time && o->gpus > 1) usage_error("--time: times are predicted for one GPU; leave --gpus out");
     Rates usual = usual_rates();
-    if (o->time && step_ms(m, &usual) == 0) usage_error("--time: the description has no entry that trains, so there is no step to time");
+    if (o->time && step_ms(m, &usual) == 0)
+        usage_error("--time: the description has no entry that trains, so there is no step to time");
 }
 
 static void say_plan(Text *t, const Module *m, const Choices *tried)
@@ -143,7 +145,8 @@ static void say_plan_object(Text *t, const Module *m, const Choices *tried)
     say(t, "{");
     say_plan_json(page, t);
     if (!line_of.options.target->device || line_of.options.time) {
-        Rates r = line_of.options.time ? asked_rates(&line_of.options, precision_of(&line_of.options).tf32) : usual_rates();
+        Rates r =
+            line_of.options.time ? asked_rates(&line_of.options, precision_of(&line_of.options).tf32) : usual_rates();
         double ms = step_ms(m, &r);
         say(t, ",\n \"%s\": %s", line_of.options.time ? "step_ms_estimate" : "step_ms_usual_machine",
             ms > 0 ? format("%.4g", ms) : "null");
@@ -336,42 +339,6 @@ static int do_dump(void)
     return 0;
 }
 
-static int do_ops(void)
-{
-    static const char *const kinds[] = {OP_KINDS(LIST_WORD)};
-    for (int op = 0; op < OPS; op++) {
-        const OpInfo *o = &op_info[op];
-        const char *text = *o->text ? o->text : *o->ints ? format("{%s}", o->ints) : "";
-        printf("%-12s %-7s %2d  %-24s %s\n", o->name, kinds[o->kind], o->arity, text, o->doc);
-    }
-    return 0;
-}
-
-static int do_settings(void)
-{
-    Text t = {0};
-    say_settings_page(&t);
-    say_text_to(stdout, t.at);
-    return 0;
-}
-
-static int do_passes(void)
-{
-    int n;
-    const Pass *list = pass_list(&n);
-    for (int i = 0; i < n; i++)
-        printf("%-10s %-15s %s\n", list[i].name, list[i].option ? format("--no-%s", list[i].option) : "", list[i].doc);
-    return 0;
-}
-
-static int do_stubs(void)
-{
-    const char *dir = line_of.options.out_dir ? line_of.options.out_dir : line_of.model ? line_of.model : ".";
-    make_folder(dir);
-    front_stubs(dir);
-    return 0;
-}
-
 /* lathe doctor [MODEL.lua] [--data FILE…] [--out RUN] */
 static int do_doctor(void)
 {
@@ -435,19 +402,27 @@ static const Command commands[] = {
     {"stubs", do_stubs, 0, "[DIR]", "writes type annotations of the language for editors"},
     {"tokenize", do_data, 0, "train|encode|decode", "makes a tokenizer from text; text to token ids and back"},
     {"data", do_data, 0, "info FILE…", "prints what files of training data contain"},
-    {"new", do_data, 0, "DIR --from PATH",
-     "writes a description of a published model: a Hugging Face folder, a GGUF file"},
+    {"new", do_data, 0, "DIR --from NAME|PATH",
+     "writes a description to begin with (--list), or that of a Hugging Face folder or a GGUF file"},
     {"report", do_data, 0, "RUN…", "draws runs as a page of HTML: losses, settings, samples, layers, memory"},
     {"runs", do_data, 0, "[DIR…]", "lists and sorts runs: state, steps, best loss, rate, time"},
     {"verify", do_data, 0, "RUN", "computes steps of a run again: the same, or the first step and tensor that differ"},
     {"plot", do_data, 0, "RUN…", "draws a number of runs in the terminal"},
     {"doctor", do_doctor, PASSES_ON, "[MODEL.lua]",
      "what this machine has, what fits, and how fast it will be; --data FILE, --out RUN"},
+    {"version", do_version, 0, "", "which Lathe this is (--version), and the versions of the files that it writes"},
     {"help", do_help, 0, "", "this page"},
 };
 
 static int do_help(void)
 {
+    if (line_of.table) {
+        print_table_usage("lathe", "", "COMMAND [MODEL.lua] [options]", "");
+        for (int i = 0; i < COUNT_OF(commands); i++)
+            print_table_row("command", commands[i].name, commands[i].arguments, commands[i].help);
+        print_options(NULL);
+        return 0;
+    }
     printf("usage: lathe COMMAND [MODEL.lua] [options]\n\n");
     for (int i = 0; i < COUNT_OF(commands); i++)
         printf("  %-8s %-19s %s\n", commands[i].name, commands[i].arguments, commands[i].help);
@@ -456,8 +431,22 @@ static int do_help(void)
     return 0;
 }
 
+static int table_of(const Command *c)
+{
+    print_table_usage("lathe", c->name, c->arguments, c->help);
+    print_options(c->name);
+    if (c->manner & PASSES_ON && c->run == do_run) print_table_row("also", "trainer", c->name, "");
+    for (char **word = line_of.all + 2; *word; word++)
+        if (has_suffix(*word, ".lua") && access(*word, R_OK) == 0) {
+            line_of.options.model_file = *word;
+            print_names_of(front_recipe(&line_of.options));
+        }
+    return 0;
+}
+
 static int help_of(const Command *c)
 {
+    if (line_of.table) return table_of(c);
     printf("usage: lathe %s %s [options]\n\n  %s\n\noptions\n", c->name, c->arguments, c->help);
     print_options(c->name);
     if (c->manner & PASSES_ON && c->run == do_run)
@@ -468,7 +457,9 @@ static int help_of(const Command *c)
 static const Command *command_named(const char *name)
 {
     const char *names[COUNT_OF(commands)];
-    if (same(name, "--help") || same(name, "-h")) name = "help";
+    line_of.table = asks_for_table(name);
+    if (same(name, "--help") || same(name, "-h") || line_of.table) name = "help";
+    if (same(name, "--version")) name = "version";
     for (int i = 0; i < COUNT_OF(commands); i++) {
         names[i] = commands[i].name;
         if (same(commands[i].name, name)) return &commands[i];
@@ -490,7 +481,8 @@ int main(int argc, char **argv)
     bool ours = command->run != do_data && command->run != do_sweep && command->run != do_diff,
          help = ours && asks_for_help(command, argc, argv);
     if (ours && !help) take_line(command, argc, argv);
-    if (line_of.options.gpu && !same(command->name, "plan")) usage_error("--gpu %s: that is for plan --time --target cuda", line_of.options.gpu);
+    if (line_of.options.gpu && !same(command->name, "plan"))
+        usage_error("--gpu %s: that is for plan --time --target cuda", line_of.options.gpu);
     int code = help ? help_of(command) : command->run();
     free_all();
     return end_process("lathe", code);
