@@ -97,12 +97,21 @@ const char *c_flags(void)
     return t.at;
 }
 
-void add_c_flags(Words *w)
+void add_common_flags(Words *w, bool threads)
 {
-    for (int i = 0; i < COUNT_OF(flags); i++) push(w, flags[i]);
+    for (int i = 0; i < COUNT_OF(flags); i++)
+        if (!same(flags[i], MARCH) && (threads || !same(flags[i], "-fopenmp"))) push(w, flags[i]);
+}
+
+void add_flags_here(Words *w, bool threads)
+{
+    for (int i = 0; i < COUNT_OF(flags); i++)
+        if (threads || !same(flags[i], "-fopenmp")) push(w, flags[i]);
     for (int i = 0; sanitizers[i]; i++) push(w, sanitizers[i]);
     push(w, format("-I%s", runtime_dir()));
 }
+
+void add_c_flags(Words *w) { add_flags_here(w, true); }
 
 void add_libraries(Words *w)
 {

@@ -229,7 +229,7 @@ static void say_template(Page *page, Text *t, const char *text)
 
 /* ------------------------------------------------------------------ the model between the halves of the runtime */
 
-static bool is_letter_of_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+bool is_letter_of_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
 /* Whether `word` stands in the text. */
 static bool stands_in(const char *text, const char *word)

@@ -1,0 +1,31 @@
+/* machine.h: the machines that `lathe build --for` knows, and the tools that make programs for them. */
+#ifndef BUILD_MACHINE_H
+#define BUILD_MACHINE_H
+
+#include "build/build.h"
+
+typedef enum System { LINUX, WASI, WINDOWS } System;
+
+typedef struct Machine {
+    const char *name;           /* --for NAME */
+    System system;
+    const char *processor;      /* as uname -m has it */
+    const char *compiler, *archiver, *packages; /* commands, and Debian's packages with all that they need */
+    const char *zig;            /* -target of `zig cc` */
+    const char *flags, *zig_flags;      /* of the processor; words */
+    int64_t most_bytes;         /* of memory; 0: as many as there are */
+    bool levels;                /* several, of which the program takes one when it starts */
+} Machine;
+
+/* Commands of one machine: beginnings of their lines. */
+typedef struct Tools {
+    System system;
+    Words compiler, archiver;   /* the former with what says which processor; links, too */
+    bool threads;               /* it compiles runtime/threads: gcc */
+} Tools;
+
+const Machine *machine_named(const char *name); /* NULL: there is none */
+const char *names_of_machines(void);
+Tools tools_for(const Machine *m, const char *dir); /* NULL: this one; ends the program where they are missing.  dir: for what they say */
+
+#endif
