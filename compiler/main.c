@@ -489,6 +489,7 @@ int main(int argc, char **argv)
     bool ours = command->run != do_data && command->run != do_sweep && command->run != do_diff,
          help = ours && asks_for_help(command, argc, argv);
     if (ours && !help) take_line(command, argc, argv);
+    if (line_of.options.machine && !same(command->name, "build")) usage_error("--for %s: that is for build; plans are the same for all machines", line_of.options.machine);
     if (line_of.options.gpu && !same(command->name, "plan")) usage_error("--gpu %s: that is for plan --time --target cuda", line_of.options.gpu);
     int code = help ? help_of(command) : command->run();
     free_all();

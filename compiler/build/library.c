@@ -1,5 +1,6 @@
 /* library.c: a library of a model: its one C file, compiled and linked without libgomp (runtime/threads), for this
  * machine or another. */
+#include "build/jobs.h"
 #include "build/machine.h"
 #include "desc/options.h"
 #include "desc/target.h"
@@ -91,16 +92,54 @@ static void put_pkg_config(const Library_build *k)
     put_file(k->dir, format("%s.pc", k->name), t.at, t.n);
 }
 
-static Words compiling(const Library_build *k, const char *object)
+/* The functions that the header declares. */
+static Words functions_of(const Library_build *k)
+{
+    Words all = {0};
+    const char *text = needed_text(format("%s/%s.h", k->dir, k->name)), *begin = format("%s_", k->name);
+    for (const char *at = text; (at = strstr(at, begin)); at++) {
+        size_t n = 0;
+        while (is_letter_of_word(at[n])) n++;
+        if (at[n] == '(' && !is_letter_of_word(at[-1])) push(&all, copy_bytes_as_string(at, n));
+    }
+    return all;
+}
+
+static Words compiling(const Library_build *k, const Tools *t)
 {
     Words w = {0};
-    add_all(&w, &k->tools.compiler);
-    if (k->machine) add_common_flags(&w, k->tools.threads);
-    else add_flags_here(&w, k->tools.threads);
-    if (k->tools.system == LINUX) push(&w, "-fPIC");
-    ADD(&w, "-fno-lto", "-Wno-unused-function", "-Wno-unused-variable", format("-I%s", k->dir), "-c", k->source, "-o",
-        object);
+    add_all(&w, &t->compiler);
+    if (k->machine) add_common_flags(&w, t->threads);
+    else add_flags_here(&w, t->threads);
+    if (t->system == LINUX) push(&w, "-fPIC");
+    ADD(&w, "-fno-lto", "-Wno-unused-function", "-Wno-unused-variable", format("-I%s", k->dir));
     return w;
+}
+
+/* The library's source for each level, whose functions are NAME_open_v3, …, and NAME_open, which chooses. */
+static Jobs jobs_of_levels(const Library_build *k)
+{
+    Jobs jobs = {0};
+    const Words functions = functions_of(k);
+    for (int level = FIRST_LEVEL; level <= LAST_LEVEL; level++) {
+        const Tools t = tools_for(machine_of_level(level), k->dir);
+        Words w = compiling(k, &t);
+        for (int i = 0; i < functions.n; i++)
+            push(&w, format("-D%s=%s_v%d", functions.at[i], functions.at[i], level));
+        add_job(&jobs, k->dir, k->source, format("%s-v%d", k->name, level), w, 1);
+    }
+    Words w = compiling(k, &k->tools);
+    push(&w, format("-I%s", runtime_dir()));
+    add_job(&jobs, k->dir, format("%s/%s-levels.c", k->dir, k->name), format("%s-levels", k->name), w, 1);
+    return jobs;
+}
+
+static Jobs jobs_of_library(const Library_build *k)
+{
+    Jobs jobs = {0};
+    if (k->machine && k->machine->levels) return jobs_of_levels(k);
+    add_job(&jobs, k->dir, k->source, k->name, compiling(k, &k->tools), 1);
+    return jobs;
 }
 
 /* The library that is loaded when a program starts; for WebAssembly, the module. */
@@ -113,19 +152,15 @@ static const char *shared_file(const Library_build *k)
     }
 }
 
-/* A module exports what it is asked for: what the header declares, and memory for instances. */
+/* A module exports what it is asked for: the functions, and memory for instances. */
 static void add_exports(Words *w, const Library_build *k)
 {
-    const char *text = read_file(format("%s/%s.h", k->dir, k->name), NULL), *begin = format("%s_", k->name);
+    const Words functions = functions_of(k);
     ADD(w, "-Wl,--export=aligned_alloc", "-Wl,--export=free");
-    for (const char *at = text; at && (at = strstr(at, begin)); at++) {
-        size_t n = 0;
-        while (is_letter_of_word(at[n])) n++;
-        if (at[n] == '(' && !is_letter_of_word(at[-1])) push(w, format("-Wl,--export=%.*s", (int)n, at));
-    }
+    for (int i = 0; i < functions.n; i++) push(w, format("-Wl,--export=%s", functions.at[i]));
 }
 
-static Words linking(const Library_build *k, const char *object, const char *shared)
+static Words linking(const Library_build *k, const Jobs *jobs, const char *shared)
 {
     Words w = {0};
     add_all(&w, &k->tools.compiler);
@@ -134,31 +169,36 @@ static Words linking(const Library_build *k, const char *object, const char *sha
         ADD(&w, "-shared", "-static-libgcc", format("-Wl,--out-implib,%s/lib%s.dll.a", k->dir, k->name));
         break;
     case WASI:
-        ADD(&w, "-mexec-model=reactor", "-Wl,-z,stack-size=1048576", "-Wl,--stack-first");
+        ADD(&w, "-mexec-model=reactor", "-Wl,-z,stack-size=1048576");
+        if (!k->tools.zig) push(&w, "-Wl,--stack-first"); /* zig does so by itself */
         add_exports(&w, k);
         break;
     default: ADD(&w, "-shared", format("-Wl,-soname,lib%s.so", k->name), "-Wl,--no-undefined"); break;
     }
-    ADD(&w, "-o", shared, object, "-lm", "-Wl,--strip-debug");
+    ADD(&w, "-o", shared);
+    for (int i = 0; i < jobs->n; i++) push(&w, jobs->at[i].object);
+    ADD(&w, "-lm", "-Wl,--strip-debug");
     if (k->tools.system == LINUX) push(&w, "-lpthread");
     return w;
 }
 
 static const char *compile_library(const Library_build *k)
 {
-    const char *object = format("%s/%s.o", k->dir, k->name), *archive = format("%s/lib%s.a", k->dir, k->name);
-    const char *shared = shared_file(k);
-    Words compile = compiling(k, object), pack = {0};
-    const uint64_t hash = hash_file(k->source, hash_words(&compile, 1));
+    const char *archive = format("%s/lib%s.a", k->dir, k->name), *shared = shared_file(k);
+    Jobs jobs = jobs_of_library(k);
+    Words pack = {0};
+    uint64_t hash = 1;
+    for (int i = 0; i < jobs.n; i++) hash = hash_bytes(&jobs.at[i].hash, sizeof hash, hash);
     if (has_hash(archive, hash) && access(shared, R_OK) == 0) return archive;
-    run_or_refuse(&compile, k);
+    run_jobs(&jobs);
     unlink(archive);
     add_all(&pack, &k->tools.archiver);
-    ADD(&pack, "rcs", archive, object);
+    ADD(&pack, "rcs", archive);
+    for (int i = 0; i < jobs.n; i++) push(&pack, jobs.at[i].object);
     run_or_refuse(&pack, k);
-    Words link = linking(k, object, shared);
+    Words link = linking(k, &jobs, shared);
     run_or_refuse(&link, k);
-    unlink(object);
+    for (int i = 0; i < jobs.n; i++) unlink(jobs.at[i].object), unlink(format("%s.hash", jobs.at[i].object));
     put_pkg_config(k);
     keep_hash(archive, hash);
     return archive;
@@ -181,6 +221,7 @@ const char *make_library(const Module *m, const char *dir)
     refuse_others(m->desc, name);
     refuse_size(m, machine);
     emit_library(page, dir);
+    if (machine && machine->levels && !o->amalgamation) emit_levels(page, dir);
     const char *source = format("%s/%s.c", dir, name);
     if (o->source) return dir;
     if (o->amalgamation) return source;

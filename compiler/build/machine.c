@@ -15,13 +15,14 @@
 #define WINDOWS_FLAGS "-march=x86-64-v3 -Wa,-muse-unaligned-vector-move"
 
 static const Machine machines[] = {
+    {"x86-64", LINUX, "x86_64", X86_GCC, "-march=x86-64", "", 0, true},
     {"x86-64-v2", LINUX, "x86_64", X86_GCC, X86_LEVEL(2), 0, false},
     {"x86-64-v3", LINUX, "x86_64", X86_GCC, X86_LEVEL(3), 0, false},
     {"x86-64-v4", LINUX, "x86_64", X86_GCC, X86_LEVEL(4), 0, false},
     {"aarch64", LINUX, "aarch64", "aarch64-linux-gnu-gcc", "aarch64-linux-gnu-ar",
      "gcc-aarch64-linux-gnu libc6-dev-arm64-cross", "aarch64-linux-gnu", "", "", 0, false},
     {"riscv64", LINUX, "riscv64", "riscv64-linux-gnu-gcc", "riscv64-linux-gnu-ar",
-     "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross", "riscv64-linux-gnu", "", "", 0, false},
+     "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross", "riscv64-linux-musl", "", "", 0, false},
     {"wasm32", WASI, "wasm32", "clang", "llvm-ar", "clang lld llvm wasi-libc libclang-rt-14-dev-wasm32", "wasm32-wasi",
      "--target=wasm32-wasi -msimd128", "-mcpu=generic+simd128", (int64_t)1 << 32, false},
     {"windows", WINDOWS, "x86_64", "x86_64-w64-mingw32-gcc", "x86_64-w64-mingw32-ar", "gcc-mingw-w64-x86-64",
@@ -55,7 +56,7 @@ static void push_words(Words *w, const char *words)
     }
 }
 
-static bool is_family_here(const Machine *m)
+bool is_family_here(const Machine *m)
 {
     struct utsname here;
     return m->system == LINUX && uname(&here) == 0 && same(here.machine, m->processor);
@@ -72,7 +73,7 @@ static Tools tools_here(void)
 
 static Tools zig_tools(const Machine *m, const char *zig)
 {
-    Tools t = {.system = m->system};
+    Tools t = {.system = m->system, .zig = true};
     push(&t.compiler, zig);
     push_words(&t.compiler, format("cc -target %s %s", m->zig, m->zig_flags));
     push(&t.archiver, zig);
@@ -102,7 +103,7 @@ static bool do_work(const Tools *t, const char *dir, const char *log)
     const char *const rest[] = {source, "-o", program};
     for (int i = 0; i < COUNT_OF(rest); i++) push(&w, rest[i]);
     const bool works = run_logged(&w, log) == 0;
-    remove(source), remove(program);
+    remove(source), remove(program), remove(format("%s/probe.pdb", dir));
     return works;
 }
 

@@ -22,10 +22,20 @@ typedef struct Tools {
     System system;
     Words compiler, archiver;   /* the former with what says which processor; links, too */
     bool threads;               /* it compiles runtime/threads: gcc */
+    bool zig;
 } Tools;
 
 const Machine *machine_named(const char *name); /* NULL: there is none */
 const char *names_of_machines(void);
+bool is_family_here(const Machine *m);  /* its programs may run here */
 Tools tools_for(const Machine *m, const char *dir); /* NULL: this one; ends the program where they are missing.  dir: for what they say */
+/* The runtime compiled for it, from its sources unless that was done before. */
+const char *runtime_library_for(const Machine *m, const Tools *t, const char *dir);
+
+/* ---- levels.c: programs with their code for each level */
+
+enum { FIRST_LEVEL = 2, LAST_LEVEL = 4 };
+const Machine *machine_of_level(int level);
+Words objects_of_levels(const char *dir); /* a trainer's: their main functions are main_v2, … */
 
 #endif

@@ -348,3 +348,10 @@ void emit_library(Page *page, const char *dir)
     put_file(dir, format("%s.h", name_of_library(page)), h.at, h.n);
     put_plan(page, dir);
 }
+
+void emit_levels(Page *page, const char *dir)
+{
+    Text c = {0};
+    say_template(page, &c, library_file("levels.c.in"));
+    put_file(dir, format("%s-levels.c", name_of_library(page)), c.at, c.n);
+}
