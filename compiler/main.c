@@ -86,6 +86,7 @@ static const char *trainer(const Module *m)
     const Options *o = m->desc->options;
     const char *dir = folder_for(m->desc);
     if (makes_library(o)) return make_library(m, dir);
+    if (o->target->device && (o->is_static || o->machine)) usage_error("%s is for processors: leave --target %s out", o->machine ? "--for" : "--static", o->target->name);
     if (o->target == &target_cuda) emit_cuda(new_page(m), dir);
     else emit_c(new_page(m), dir);
     if (o->source) return dir;

@@ -132,7 +132,7 @@ static const char *const quick_link[] = {
     "-fno-use-linker-plugin", "-Wno-ignored-optimization-argument"};
 
 /* The compiler, with what it compiles: the model, or what chooses among its levels. */
-static void add_program(Words *w, const Machine *m, const char *dir)
+static void add_compiled(Words *w, const Machine *m, const char *dir)
 {
     const Tools t = m ? tools_for(m, dir) : (Tools){0};
     if (!m) push(w, needed_compiler());
@@ -155,7 +155,7 @@ static Words command_line(const Options *o, const char *dir, const char *to)
 {
     Words w = {0};
     const Machine *m = o->machine ? machine_named(o->machine) : NULL;
-    add_program(&w, m, dir);
+    add_compiled(&w, m, dir);
     for (int i = 0; i < COUNT_OF(quick_link); i++) push(&w, quick_link[i]);
     push(&w, "-o");
     push(&w, to);

@@ -76,7 +76,7 @@ static void add_cuda_job(Jobs *all, const char *compiler, const char *dir, const
     for (int i = 0; i < COUNT_OF(flags); i++) push(&w, flags[i]);
     add_architectures(&w);
     push(&w, format("-I%s", runtime_dir()));
-    add_job(all, dir, source, name, w, headers);
+    add_object(all, dir, source, name, w, headers);
 }
 
 /* The slowest to compile comes first. */
@@ -95,7 +95,7 @@ static Jobs jobs_of(const char *compiler, const char *dir)
     }
     push(&c, needed_compiler());
     add_c_flags(&c);
-    add_job(&all, dir, format("%s/tables.c", dir), "tables", c, headers);
+    add_object(&all, dir, format("%s/tables.c", dir), "tables", c, headers);
     return all;
 }
 

@@ -19,7 +19,7 @@ uint64_t hash_of_headers(uint64_t seed)
     return seed;
 }
 
-void add_job(Jobs *all, const char *dir, const char *source, const char *name, Words words, uint64_t headers)
+void add_object(Jobs *all, const char *dir, const char *source, const char *name, Words words, uint64_t headers)
 {
     Job j = {.source = source,
              .object = format("%s/%s.o", dir, name),

@@ -15,7 +15,7 @@ typedef VEC(Job) Jobs;
 
 uint64_t hash_of_headers(uint64_t seed); /* of the runtime: a source may include any of them */
 /* dir/name.o; words: the beginning of the command; headers: the hash of what the source includes */
-void add_job(Jobs *all, const char *dir, const char *source, const char *name, Words words, uint64_t headers);
+void add_object(Jobs *all, const char *dir, const char *source, const char *name, Words words, uint64_t headers);
 void run_jobs(Jobs *all);       /* ends the program if one fails */
 
 #endif

@@ -53,7 +53,7 @@ Words objects_of_levels(const char *dir)
         for (int i = 0; i < t.compiler.n; i++) push(&w, t.compiler.at[i]);
         add_common_flags(&w, true);
         push(&w, format("-I%s", runtime_dir()));
-        add_job(&jobs, dir, format("%s/model.c", dir), format("model-v%d", level), w, headers);
+        add_object(&jobs, dir, format("%s/model.c", dir), format("model-v%d", level), w, headers);
     }
     run_jobs(&jobs);
     for (int i = 0; i < jobs.n; i++) {

@@ -46,6 +46,7 @@ static void refuse_others(const Desc *d, const char *name)
 {
     const Options *o = d->options;
     const char *why = refusal_of(d);
+    if (o->is_static) usage_error("--static is for trainers: a program takes in libNAME.a whole as it is");
     if (o->target->device) usage_error("--library is for processors: leave --target %s out", o->target->name);
     if (is_word_of_c(name) || strcasecmp(name, "library") == 0)
         usage_error("a library cannot be called %s, which is a name that its C has already: copy %s to another name",
@@ -126,11 +127,11 @@ static Jobs jobs_of_levels(const Library_build *k)
         Words w = compiling(k, &t);
         for (int i = 0; i < functions.n; i++)
             push(&w, format("-D%s=%s_v%d", functions.at[i], functions.at[i], level));
-        add_job(&jobs, k->dir, k->source, format("%s-v%d", k->name, level), w, 1);
+        add_object(&jobs, k->dir, k->source, format("%s-v%d", k->name, level), w, 1);
     }
     Words w = compiling(k, &k->tools);
     push(&w, format("-I%s", runtime_dir()));
-    add_job(&jobs, k->dir, format("%s/%s-levels.c", k->dir, k->name), format("%s-levels", k->name), w, 1);
+    add_object(&jobs, k->dir, format("%s/%s-levels.c", k->dir, k->name), format("%s-levels", k->name), w, 1);
     return jobs;
 }
 
@@ -138,7 +139,7 @@ static Jobs jobs_of_library(const Library_build *k)
 {
     Jobs jobs = {0};
     if (k->machine && k->machine->levels) return jobs_of_levels(k);
-    add_job(&jobs, k->dir, k->source, k->name, compiling(k, &k->tools), 1);
+    add_object(&jobs, k->dir, k->source, k->name, compiling(k, &k->tools), 1);
     return jobs;
 }
 

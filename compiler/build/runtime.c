@@ -35,12 +35,12 @@ static Jobs jobs_of_runtime(const Tools *t, const char *folder)
     Jobs all = {0};
     const Files sources = files_below(runtime_dir(), is_source);
     const uint64_t headers = hash_of_headers(1);
-    add_job(&all, folder, LATHE_LOOK_PAGE, "look_page", compiling_runtime(t), headers);
+    add_object(&all, folder, LATHE_LOOK_PAGE, "look_page", compiling_runtime(t), headers);
     for (int i = 0; i < sources.n; i++) {
         char *name = copy_bytes_as_string(sources.at[i], strlen(sources.at[i]) - strlen(".c"));
         for (char *c = name; *c; c++)
             if (*c == '/') *c = '-';
-        add_job(&all, folder, format("%s/%s", runtime_dir(), sources.at[i]), name, compiling_runtime(t), headers);
+        add_object(&all, folder, format("%s/%s", runtime_dir(), sources.at[i]), name, compiling_runtime(t), headers);
     }
     return all;
 }
