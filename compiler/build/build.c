@@ -258,8 +258,7 @@ static uint64_t hash_of_everything(const char *dir, const Words *w)
 {
     static const char *const headers[] = {"lathe_rt.h", "interface/lathe_model.h", "math/math.h"};
     uint64_t h = hash_of_processor(1);
-    for (int i = 0; i < w->n; i++)
-        h = hash_bytes(w->at[i], strlen(w->at[i]), h);
+    for (int i = 0; i < w->n; i++) h = hash_bytes(w->at[i], strlen(w->at[i]), h);
     for (int i = 0; i < COUNT_OF(headers); i++) h = hash_file(format("%s/%s", runtime_dir(), headers[i]), h);
     for (int i = 0; i < w->n; i++)
         if (ends_in(w->at[i], ".a") || ends_in(w->at[i], ".o") || ends_in(w->at[i], ".c")) h = hash_file(w->at[i], h);

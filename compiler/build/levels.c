@@ -1,5 +1,5 @@
-/* levels.c: programs that have their code for three levels of x86-64 and take one when they start (--for x86-64).  All that
- * has names in common is joined to one object a level, of which others see one function. */
+/* levels.c: programs that have their code for three levels of x86-64 and take one when they start (--for x86-64).  All
+ * that has names in common is joined to one object a level, of which others see one function. */
 #include "build/jobs.h"
 #include "build/machine.h"
 
@@ -17,8 +17,8 @@ static void run_step(const Words *words, const char *dir)
         err((Where){0}, "%s has failed: %.2000s", words->at[0], read_file(log, NULL) ? read_file(log, NULL) : "");
 }
 
-/* Model and runtime of a level: main becomes main_v3, and all other names are seen in it alone.  math/cpu.c would look at the
- * processor for each level before main: math/levels.c does it. */
+/* Model and runtime of a level: main becomes main_v3, and all other names are seen in it alone.  math/cpu.c would look
+ * at the processor for each level before main: math/levels.c does it. */
 static void join_level(int level, const char *compiler, const char *model, const char *library, const char *to)
 {
     const char *dir = copy_bytes_as_string(to, (size_t)(strrchr(to, '/') - to)), *objcopy = in_path("objcopy");

@@ -125,8 +125,7 @@ static Jobs jobs_of_levels(const Library_build *k)
     for (int level = FIRST_LEVEL; level <= LAST_LEVEL; level++) {
         const Tools t = tools_for(machine_of_level(level), k->dir);
         Words w = compiling(k, &t);
-        for (int i = 0; i < functions.n; i++)
-            push(&w, format("-D%s=%s_v%d", functions.at[i], functions.at[i], level));
+        for (int i = 0; i < functions.n; i++) push(&w, format("-D%s=%s_v%d", functions.at[i], functions.at[i], level));
         add_object(&jobs, k->dir, k->source, format("%s-v%d", k->name, level), w, 1);
     }
     Words w = compiling(k, &k->tools);

@@ -1,5 +1,5 @@
-/* runtime.c: the runtime's library for a level of x86-64 other than this processor's (--for x86-64-v3): compiled from its
- * sources once, and kept beside the one that Lathe was built with. */
+/* runtime.c: the runtime's library for a level of x86-64 other than this processor's (--for x86-64-v3): compiled from
+ * its sources once, and kept beside the one that Lathe was built with. */
 #include "build/jobs.h"
 #include "build/machine.h"
 #include "build/sources.h"
@@ -50,8 +50,9 @@ const char *runtime_library_for(const Machine *m, const Tools *t, const char *di
     const char *folder = folder_of_runtime(m, dir), *archive = format("%s/liblathe_rt.a", folder);
     Words pack = {0};
     if (access(format("%s/trainer/main.c", runtime_dir()), R_OK) != 0 || access(LATHE_LOOK_PAGE, R_OK) != 0)
-        err((Where){0}, "--for %s compiles the runtime, and %s has no sources\n  set LATHE_RUNTIME to the folder runtime/ of "
-                        "Lathe's sources",
+        err((Where){0},
+            "--for %s compiles the runtime, and %s has no sources\n  set LATHE_RUNTIME to the folder runtime/ of "
+            "Lathe's sources",
             m->name, runtime_dir());
     make_folder(folder);
     Jobs jobs = jobs_of_runtime(t, folder);
@@ -62,6 +63,7 @@ const char *runtime_library_for(const Machine *m, const Tools *t, const char *di
     uint64_t hash = hash_words(&pack, 1);
     for (int i = 0; i < jobs.n; i++) hash = hash_bytes(&jobs.at[i].hash, sizeof hash, hash);
     if (has_hash(archive, hash)) return archive;
+    say_to(stderr, "compiling the runtime for %s, which is kept for the next time\n", m->name);
     run_jobs(&jobs);
     unlink(archive);
     if (run_logged(&pack, format("%s/build.log", folder)) != 0)

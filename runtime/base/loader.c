@@ -1,19 +1,22 @@
-/* loader.c: of a static trainer (lathe build --static): takes the place of libdl's functions.  It loads nothing; libutf8proc,
- * which other trainers load, is linked.  Who asks for another library says what is missing, as where it is not installed.
+/* loader.c: of a static trainer (lathe build --static): takes the place of libdl's functions.  It loads nothing;
+ * libutf8proc, which other trainers load, is linked.  Who asks for another library says what is missing, as where it is
+ * not installed.
  *
- * A static program that loads libraries needs those of the very glibc that it was linked with; this one runs anywhere. */
+ * A static program that loads libraries needs those of the very glibc that it was linked with; this one runs anywhere.
+ */
 #ifdef LATHE_STATIC
 #include <dlfcn.h>
 #include <string.h>
 #include <utf8proc.h>
 
+typedef void Linked_function(void);
 static const struct Linked {
     const char *name;
-    void (*function)(void);
+    Linked_function *function;
 } linked[] = {
-#define LINKED(name) {#name, (void (*)(void))name}
-    LINKED(utf8proc_decompose), LINKED(utf8proc_reencode), LINKED(utf8proc_category)
-#undef LINKED
+    {"utf8proc_decompose", (Linked_function *)utf8proc_decompose},
+    {"utf8proc_reencode", (Linked_function *)utf8proc_reencode},
+    {"utf8proc_category", (Linked_function *)utf8proc_category},
 };
 
 void *dlopen(const char *file, int mode)

@@ -1,5 +1,5 @@
-/* levels.c: main of a trainer that has its code for several levels of x86-64 (lathe build --for x86-64): takes the highest
- * that this processor has, or that of $LATHE_LEVEL.  It is compiled for every one of them. */
+/* levels.c: main of a trainer that has its code for several levels of x86-64 (lathe build --for x86-64): takes the
+ * highest that this processor has, or that of $LATHE_LEVEL.  It is compiled for every one of them. */
 #ifdef LATHE_LEVELS
 #include "math/levels.h"
 
