@@ -26,7 +26,8 @@ alike() {
     rm -rf "$1/run"
 }
 # shellcheck disable=SC2086
-run "$("$LATHE" build models/char_rnn.lua $words -o "$TMP/usual")" "$TMP"
+usual=$("$LATHE" build models/char_rnn.lua $words -o "$TMP/usual")
+run "$usual" "$TMP"
 mv "$TMP/generated" "$TMP/wanted"
 
 # built OPTIONS: static, into the empty folder.
@@ -43,6 +44,13 @@ if [ -n "$inside" ]; then run "$inside /trainer" ''; else run "$TMP/root/trainer
 alike "$TMP/root" "the static trainer"
 "$TMP/root/trainer" serve --weights "$TMP/run/checkpoints/step-20/model.safetensors" --tokenizer bytes >"$TMP/said" 2>&1 && complain "it serves"
 grep -q 'this trainer is static' "$TMP/said" || complain "serve: $(cat "$TMP/said")"
+# Unicode's normal forms are linked, which others load.
+mkdir "$TMP/form"
+sed 's/"normalizer": *null/"normalizer": {"type": "NFC"}/' tests/reference/gguf/llama/tokenizer.json >"$TMP/form/tokenizer.json"
+for trainer in "$usual" "$TMP/root/trainer"; do
+    "$trainer" eval --weights "$TMP/run/checkpoints/step-20/model.safetensors" --tokenizer "$TMP/form" --data "$TMP/text" >"$TMP/form/$(basename "$(dirname "$trainer")")" 2>&1 || true
+done
+cmp -s "$TMP/form/usual" "$TMP/form/root" && ! grep -q utf8proc "$TMP/form/root" || complain "normal forms: $(cat "$TMP/form/root")"
 "$LATHE" build models/mlp.lua --library --static -o "$TMP/none" >"$TMP/said" 2>&1 && complain "--library --static is taken"
 
 if [ -n "${LATHE_LONG:-}" ] && grep -q -w avx512vl /proc/cpuinfo; then
