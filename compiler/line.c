@@ -1,5 +1,6 @@
 /* line.c: reads the command line into the options (desc/options.def), and lists those for help. */
 #include "line.h"
+#include "build/machine.h"
 #include "desc/target.h"
 #include "passes/passes.h"
 #include "runtime/base/help.h"
@@ -38,6 +39,12 @@ static void give_gpus(const char *value)
     line_of.options.gpus = strtoll(value, &end, 10);
     if (*end || line_of.options.gpus < 1 || line_of.options.gpus > LATHE_MOST_GPUS)
         usage_error("--gpus %s: expected 1 to %d", value, LATHE_MOST_GPUS);
+}
+
+static void give_machine(const char *value)
+{
+    line_of.options.machine = value;
+    if (!machine_named(value)) usage_error("--for %s: expected %s", value, names_of_machines());
 }
 
 static void give_head_rows(const char *value)

@@ -86,6 +86,7 @@ static const char *trainer(const Module *m)
     const Options *o = m->desc->options;
     const char *dir = folder_for(m->desc);
     if (makes_library(o)) return make_library(m, dir);
+    if (o->target->device && (o->is_static || o->machine)) usage_error("%s is for processors: leave --target %s out", o->machine ? "--for" : "--static", o->target->name);
     if (o->target == &target_cuda) emit_cuda(new_page(m), dir);
     else emit_c(new_page(m), dir);
     if (o->source) return dir;
@@ -481,6 +482,8 @@ int main(int argc, char **argv)
     bool ours = command->run != do_data && command->run != do_sweep && command->run != do_diff,
          help = ours && asks_for_help(command, argc, argv);
     if (ours && !help) take_line(command, argc, argv);
+    if (line_of.options.machine && !same(command->name, "build"))
+        usage_error("--for %s: that is for build; plans are the same for all machines", line_of.options.machine);
     if (line_of.options.gpu && !same(command->name, "plan"))
         usage_error("--gpu %s: that is for plan --time --target cuda", line_of.options.gpu);
     int code = help ? help_of(command) : command->run();

@@ -1,7 +1,9 @@
 /* build.c: makes a trainer of a generated folder: finds a C compiler, runs it, and skips it where nothing has
  * changed.
  */
-#include "build/build.h"
+#include "build/machine.h"
+#include "build/sources.h"
+#include "desc/options.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -74,12 +76,21 @@ const char *c_flags(void)
     return t.at;
 }
 
-void add_c_flags(Words *w)
+void add_common_flags(Words *w, bool threads)
 {
-    for (int i = 0; i < COUNT_OF(flags); i++) push(w, flags[i]);
+    for (int i = 0; i < COUNT_OF(flags); i++)
+        if (!same(flags[i], MARCH) && (threads || !same(flags[i], "-fopenmp"))) push(w, flags[i]);
+}
+
+void add_flags_here(Words *w, bool threads)
+{
+    for (int i = 0; i < COUNT_OF(flags); i++)
+        if (threads || !same(flags[i], "-fopenmp")) push(w, flags[i]);
     for (int i = 0; sanitizers[i]; i++) push(w, sanitizers[i]);
     push(w, format("-I%s", runtime_dir()));
 }
+
+void add_c_flags(Words *w) { add_flags_here(w, true); }
 
 void add_libraries(Words *w)
 {
@@ -97,18 +108,51 @@ static const char *const quick_link[] = {
 #endif
     "-fno-use-linker-plugin", "-Wno-ignored-optimization-argument"};
 
-static Words command_line(const char *cc, const char *dir, const char *to)
+/* The compiler, with what it compiles: the model, or what chooses among its levels. */
+static void add_compiled(Words *w, const Machine *m, const char *dir)
+{
+    const Tools t = m ? tools_for(m, dir) : (Tools){0};
+    if (!m) push(w, needed_compiler());
+    for (int i = 0; i < t.compiler.n; i++) push(w, t.compiler.at[i]);
+    if (!m) add_c_flags(w);
+    else add_common_flags(w, true);
+    if (m) push(w, format("-I%s", runtime_dir()));
+    if (!m || !m->levels) {
+        push(w, format("%s/model.c", dir));
+        push(w, m ? runtime_library_for(m, &t, dir) : runtime_library());
+        return;
+    }
+    const Words objects = objects_of_levels(dir);
+    push(w, "-DLATHE_LEVELS");
+    push(w, format("%s/math/levels.c", runtime_dir()));
+    for (int i = 0; i < objects.n; i++) push(w, objects.at[i]);
+}
+
+static Words command_line(const Options *o, const char *dir, const char *to)
 {
     Words w = {0};
-    push(&w, cc);
-    add_c_flags(&w);
+    const Machine *m = o->machine ? machine_named(o->machine) : NULL;
+    add_compiled(&w, m, dir);
     for (int i = 0; i < COUNT_OF(quick_link); i++) push(&w, quick_link[i]);
     push(&w, "-o");
     push(&w, to);
-    push(&w, format("%s/model.c", dir));
-    push(&w, runtime_library());
+    if (o->is_static) { /* it takes the place of libdl's functions: the first that the linker meets */
+        push(&w, "-static");
+        push(&w, "-DLATHE_STATIC");
+        push(&w, format("%s/base/loader.c", runtime_dir()));
+        push(&w, "-lutf8proc");
+    }
     add_libraries(&w);
     return w;
+}
+
+static void refuse_program(const Options *o)
+{
+    const Machine *m = o->machine ? machine_named(o->machine) : NULL;
+    if (m && !is_family_here(m))
+        usage_error("--for %s makes libraries here (--library). A trainer is built on such a machine, from what `lathe "
+                    "build --bundle --source` writes",
+                    m->name);
 }
 
 /* ------------------------------------------------------------------ running it */
@@ -191,13 +235,12 @@ static uint64_t hash_of_everything(const char *dir, const Words *w)
 {
     static const char *const headers[] = {"lathe_rt.h", "interface/lathe_model.h", "math/math.h"};
     uint64_t h = hash_of_processor(1);
-    for (int i = 0; i < w->n; i++)
-        if (!same(w->at[i], format("%s/model.c", dir))) h = hash_bytes(w->at[i], strlen(w->at[i]), h);
+    for (int i = 0; i < w->n; i++) h = hash_bytes(w->at[i], strlen(w->at[i]), h);
     for (int i = 0; i < COUNT_OF(headers); i++) h = hash_file(format("%s/%s", runtime_dir(), headers[i]), h);
-    h = hash_file(runtime_library(), h);
+    for (int i = 0; i < w->n; i++)
+        if (ends_in(w->at[i], ".a") || ends_in(w->at[i], ".o") || ends_in(w->at[i], ".c")) h = hash_file(w->at[i], h);
     h = hash_file(format("%s/model.h", dir), h);
-    h = hash_file(format("%s/model.plan.h", dir), h);
-    return hash_file(format("%s/model.c", dir), h);
+    return hash_file(format("%s/model.plan.h", dir), h);
 }
 
 uint64_t hash_words(const Words *w, uint64_t seed)
@@ -236,13 +279,12 @@ static void refuse_library(const char *log)
 
 const char *build(const Module *m, const char *dir)
 {
-    (void)m;
-    need_runtime_library();
-    const char *cc = needed_compiler();
     char *trainer = format("%s/trainer", dir), *fresh = format("%s/trainer.new", dir),
          *log = format("%s/build.log", dir);
     char *stamp = format("%s/.built", dir);
-    Words words = command_line(cc, dir, fresh);
+    refuse_program(m->desc->options);
+    need_runtime_library();
+    Words words = command_line(m->desc->options, dir, fresh);
     char *hash = format("%016llx\n", (unsigned long long)hash_of_everything(dir, &words));
     char *old = read_file(stamp, NULL);
     if (old && same(old, hash) && access(trainer, X_OK) == 0) return trainer;

@@ -13,7 +13,10 @@ char *in_path(const char *command); /* NULL: there is no such program */
 const char *needed_compiler(void);  /* of C; or ends the program */
 const char *runtime_library(void);  /* liblathe_rt.a */
 void need_runtime_library(void);    /* ends the program where it is not there */
+const char *needed_text(const char *path); /* of a file of Lathe; or ends the program */
 void add_c_flags(Words *w);         /* with what sanitizers want */
+void add_flags_here(Words *w, bool threads);   /* the same, without -fopenmp or with it */
+void add_common_flags(Words *w, bool threads); /* those for every machine */
 void add_libraries(Words *w);       /* that the runtime links */
 
 pid_t start_logged(Words *w, const char *log); /* what the command says goes to that file */

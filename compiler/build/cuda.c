@@ -1,7 +1,7 @@
 /* cuda.c: makes a trainer for GPUs of a generated folder: model.cu and the runtime's .cu by nvcc, each a file of
  * its own that is compiled again when it has changed, tables.c by the C compiler; several at a time.
  */
-#include "build/build.h"
+#include "build/jobs.h"
 #include "build/sources.h"
 
 #include <errno.h>
@@ -64,47 +64,9 @@ static void add_architectures(Words *w)
 
 /* ------------------------------------------------------------------ files */
 
-static bool is_header(const char *name)
-{
-    return ends_in(name, ".h") || ends_in(name, ".cuh") || ends_in(name, ".def");
-}
-
 static bool is_cuda(const char *name) { return ends_in(name, ".cu"); }
 
-/* Any of them may be included. */
-static uint64_t hash_of_headers(const char *dir)
-{
-    uint64_t h = hash_file(format("%s/model.h", dir), hash_file(format("%s/model.plan.h", dir), 1));
-    Files all = files_below(runtime_dir(), is_header);
-    for (int i = 0; i < all.n; i++) h = hash_file(format("%s/%s", runtime_dir(), all.at[i]), h);
-    return h;
-}
-
 /* ------------------------------------------------------------------ jobs */
-
-typedef struct Job { /* an object to be made */
-    const char *source, *object, *log;
-    Words words;
-    uint64_t hash;
-    bool wanted;
-    pid_t child; /* 0: not started, or done */
-} Job;
-typedef VEC(Job) Jobs;
-
-static void add_job(Jobs *all, const char *dir, const char *source, const char *name, Words words, uint64_t headers)
-{
-    Job j = {.source = source,
-             .object = format("%s/%s.o", dir, name),
-             .log = format("%s/%s.log", dir, name),
-             .words = words};
-    push(&j.words, "-o");
-    push(&j.words, j.object);
-    push(&j.words, "-c");
-    push(&j.words, source);
-    j.hash = hash_file(source, hash_words(&j.words, headers));
-    j.wanted = !has_hash(j.object, j.hash);
-    push(all, j);
-}
 
 static void add_cuda_job(Jobs *all, const char *compiler, const char *dir, const char *source, const char *name,
                          uint64_t headers)
@@ -114,7 +76,7 @@ static void add_cuda_job(Jobs *all, const char *compiler, const char *dir, const
     for (int i = 0; i < COUNT_OF(flags); i++) push(&w, flags[i]);
     add_architectures(&w);
     push(&w, format("-I%s", runtime_dir()));
-    add_job(all, dir, source, name, w, headers);
+    add_object(all, dir, source, name, w, headers);
 }
 
 /* The slowest to compile comes first. */
@@ -123,7 +85,8 @@ static Jobs jobs_of(const char *compiler, const char *dir)
     Jobs all = {0};
     Words c = {0};
     Files runtime = files_below(runtime_dir(), is_cuda);
-    uint64_t headers = hash_of_headers(dir);
+    uint64_t headers = hash_file(format("%s/model.h", dir), hash_file(format("%s/model.plan.h", dir), 1));
+    headers = hash_of_headers(headers);
     add_cuda_job(&all, compiler, dir, format("%s/model.cu", dir), "model", headers);
     for (int i = 0; i < runtime.n; i++) {
         const char *file = runtime.at[i], *base = file_name(file);
@@ -132,51 +95,8 @@ static Jobs jobs_of(const char *compiler, const char *dir)
     }
     push(&c, needed_compiler());
     add_c_flags(&c);
-    add_job(&all, dir, format("%s/tables.c", dir), "tables", c, headers);
+    add_object(&all, dir, format("%s/tables.c", dir), "tables", c, headers);
     return all;
-}
-
-static Job *job_of(Jobs *all, pid_t child)
-{
-    for (int i = 0; i < all->n; i++)
-        if (all->at[i].child == child) return &all->at[i];
-    return NULL;
-}
-
-/* Waits for one; false: it has failed. */
-static bool end_one(Jobs *all, Job **failed)
-{
-    int status;
-    pid_t child = waitpid(-1, &status, 0);
-    if (child < 0) err((Where){0}, "cannot wait for the compiler: %s", strerror(errno));
-    Job *j = job_of(all, child);
-    if (!j) return true;
-    j->child = 0;
-    if (exit_of(status) == 0) {
-        keep_hash(j->object, j->hash);
-        unlink(j->log);
-    } else if (!*failed) {
-        *failed = j;
-    }
-    return !*failed;
-}
-
-static void run_jobs(Jobs *all)
-{
-    int running = 0, most = (int)max64(1, sysconf(_SC_NPROCESSORS_ONLN));
-    Job *failed = NULL;
-    for (int i = 0; i < all->n && !failed; i++) {
-        Job *j = &all->at[i];
-        if (!j->wanted) continue;
-        if (running == most) running--, end_one(all, &failed);
-        if (!failed) running++, j->child = start_logged(&j->words, j->log);
-    }
-    while (running > 0) running--, end_one(all, &failed);
-    if (!failed) return;
-    const char *file = strrchr(failed->source, '/') + 1;
-    bool cuda = ends_in(file, ".cu");
-    refused(format("%s refuses %s", cuda ? "nvcc" : "the C compiler", failed->source), failed->source,
-            format("%s%s", file, cuda ? "(" : ":"), failed->log);
 }
 
 /* ------------------------------------------------------------------ the program */

@@ -96,7 +96,7 @@ void need_runtime_library(void)
 
 /* ------------------------------------------------------------------ the text of a library */
 
-static const char *needed_text(const char *path)
+const char *needed_text(const char *path)
 {
     const char *text = read_file(path, NULL);
     if (!text) err((Where){0}, "cannot read %s: %s\n  build Lathe again", path, strerror(errno));

@@ -450,7 +450,9 @@ int explain(Page *page, Text *answer, const char *name, Texts *known);
 void say_model(Page *page, Text *c, Text *h); /* emit/c.c: model.c, model.h */
 void take_runtime_names(Page *page, void (*take)(Page *page, const char *name)); /* emit/library.c: and the library's own */
 void emit_library(Page *page, const char *dir); /* emit/library.c: NAME.c, NAME.h, plan.txt */
+void emit_levels(Page *page, const char *dir);  /* NAME-levels.c, after that */
 char *name_of_library(Page *page);
+bool is_letter_of_word(char c); /* of a word of C */
 void emit_c(Page *page, const char *dir);    /* emit/c.c: model.c, model.h, model.plan.h, plan.txt, CMakeLists.txt */
 void emit_cuda(Page *page, const char *dir); /* emit/cuda.c: model.cu, tables.c, model.h, model.plan.h, plan.txt, CMakeLists.txt */
 

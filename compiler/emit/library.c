@@ -246,7 +246,7 @@ static void say_template(Page *page, Text *t, const char *text)
 
 /* ------------------------------------------------------------------ the model between the halves of the runtime */
 
-static bool is_letter_of_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+bool is_letter_of_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
 /* Whether `word` stands in the text. */
 static bool stands_in(const char *text, const char *word)
@@ -383,4 +383,11 @@ void emit_library(Page *page, const char *dir)
     put_file(dir, format("%s.c", name_of_library(page)), c.at, c.n);
     put_file(dir, format("%s.h", name_of_library(page)), h.at, h.n);
     put_plan(page, dir);
+}
+
+void emit_levels(Page *page, const char *dir)
+{
+    Text c = {0};
+    say_template(page, &c, library_file("levels.c.in"));
+    put_file(dir, format("%s-levels.c", name_of_library(page)), c.at, c.n);
 }

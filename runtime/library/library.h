@@ -16,7 +16,7 @@
 
 /* As the trainer exits; BUSY: another call of the instance is running. */
 enum { LIBRARY_FINE, LIBRARY_USAGE = 2, LIBRARY_DATA = 3, LIBRARY_DIVERGED = 4, LIBRARY_BUSY = 5 };
-enum { LIBRARY_WORDS = 400, LIBRARY_NAME = 512 };
+enum { LIBRARY_WORDS = 400, PROCESSOR_WORDS = 448, LIBRARY_NAME = 512 };
 
 typedef struct Library_options {
     int threads;                /* 0: one */
@@ -64,6 +64,8 @@ static inline bool is_trained_here(const Lathe_model *m)
 
 /* ---- library/open.c */
 
+/* Of a processor that lacks instructions; NULL: it does not.  memory: as many bytes as bytes() says then, for the words. */
+const char *refusal_of_processor(void *memory, size_t bytes);
 size_t library_bytes(const Lathe_model *m, const Library_options *o);
 /* memory: library_bytes(), 64-byte aligned.  Returns NULL, and says why in *words. */
 Library *open_library(const Lathe_model *m, void *memory, size_t bytes, const Library_options *o, const char **words);

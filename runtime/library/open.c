@@ -2,6 +2,7 @@
 #include "library/library.h"
 #include "lathe_rt.h"
 #include "math/gemm.h"
+#include "math/lacks.h"
 #include "model/init.h"
 #include "model/tables.h"
 #include "step/average.h"
@@ -93,6 +94,19 @@ static const char *refusal_of(const Lathe_model *m, void *memory, size_t bytes, 
     snprintf(memory, LIBRARY_WORDS,
              "open: expected %lld bytes of memory, as bytes() says of the same options, found %lld",
              (long long)library_bytes(m, o), (long long)bytes);
+    return memory;
+}
+
+ANY_PROCESSOR const char *refusal_of_processor(void *memory, size_t bytes)
+{
+    size_t n;
+    const char *word = first_lacking(lathe_needs, &n);
+    if (!word) return NULL;
+    if (!memory || bytes < PROCESSOR_WORDS) return "open: this library was built for another processor";
+    snprintf(memory, PROCESSOR_WORDS,
+             "open: this library was built for a processor with %.*s instructions, which this one lacks; build it on "
+             "this machine, or with --for for an older one",
+             (int)n, word);
     return memory;
 }
 

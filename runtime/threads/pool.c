@@ -8,9 +8,8 @@
  * consistent, so one of the two sees the other. */
 #if !defined LATHE_LIBRARY || defined LATHE_OWN_THREADS
 #include "threads/pool.h"
+#include "threads/system.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 
 enum {
@@ -32,9 +31,9 @@ typedef struct Seat {
     int number; /* of the thread in the pool */
     int polls;  /* before it sleeps */
     unsigned waits;
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t woken;
+    System_thread thread;
+    System_lock lock;
+    System_bell bell;
     Pool *pool;
 } Seat;
 
@@ -116,11 +115,11 @@ static void pause_briefly(void)
 static uint64_t sleep_until_changed(Seat *s, Word *word, uint64_t old)
 {
     uint64_t now;
-    pthread_mutex_lock(&s->lock);
+    hold_lock(&s->lock);
     atomic_store(&s->asleep, true);
-    while ((now = atomic_load(word)) == old) pthread_cond_wait(&s->woken, &s->lock);
+    while ((now = atomic_load(word)) == old) wait_for_bell(&s->bell, &s->lock);
     atomic_store_explicit(&s->asleep, false, memory_order_relaxed);
-    pthread_mutex_unlock(&s->lock);
+    free_lock(&s->lock);
     return now;
 }
 
@@ -149,9 +148,9 @@ static void wake_threads(Pool *p, int from, int below)
     for (int k = from; k < below; k++) {
         Seat *s = &p->seat[k];
         if (!atomic_load(&s->asleep)) continue;
-        pthread_mutex_lock(&s->lock); /* it sleeps, or has seen the word */
-        pthread_mutex_unlock(&s->lock);
-        pthread_cond_signal(&s->woken);
+        hold_lock(&s->lock); /* it sleeps, or has seen the word */
+        free_lock(&s->lock);
+        ring_bell(&s->bell);
     }
 }
 
@@ -232,7 +231,7 @@ void meet_region(void)
     wake_threads(p, 0, r->threads);
 }
 
-static void *serve_regions(void *seat)
+static Thread_end serve_regions(void *seat)
 {
     Seat *s = seat;
     Pool *p = s->pool;
@@ -240,7 +239,7 @@ static void *serve_regions(void *seat)
     for (bool polls = true;;) {
         region = polls ? wait_until_changed(s, &p->start, region) : sleep_until_changed(s, &p->start, region);
         int width = (int)(region & ((1 << THREAD_BITS) - 1));
-        if (width == 0) return NULL;
+        if (width == 0) return (Thread_end)0;
         polls = s->number < width; /* the region is ours */
         if (!polls) continue;
         run_part(p, s->number);
@@ -315,30 +314,16 @@ void limit_pool(int threads)
 
 size_t pool_bytes(int threads) { return sizeof(Pool) + (size_t)threads * sizeof(Seat); }
 
-static bool start_thread_of(Seat *s)
-{
-    sigset_t all, before;
-    pthread_attr_t stack;
-    if (pthread_attr_init(&stack) != 0) return false;
-    bool ok = pthread_attr_setstacksize(&stack, STACK_BYTES) == 0;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    ok = ok && pthread_create(&s->thread, &stack, serve_regions, s) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&stack);
-    return ok;
-}
-
 static bool open_seat(Pool *p, int k)
 {
     Seat *s = &p->seat[k];
     *s = (Seat){.number = k, .polls = MOST_POLLS, .pool = p};
-    if (pthread_mutex_init(&s->lock, NULL) != 0) return false;
-    if (pthread_cond_init(&s->woken, NULL) == 0) {
-        if (p->run || k == 0 || start_thread_of(s)) return true;
-        pthread_cond_destroy(&s->woken);
+    if (!make_lock(&s->lock)) return false;
+    if (make_bell(&s->bell)) {
+        if (p->run || k == 0 || start_system_thread(&s->thread, STACK_BYTES, serve_regions, s)) return true;
+        end_bell(&s->bell);
     }
-    pthread_mutex_destroy(&s->lock);
+    end_lock(&s->lock);
     return false;
 }
 
@@ -347,10 +332,10 @@ static void close_seats(Pool *p, int n)
 {
     atomic_store(&p->start, UINT64_MAX << THREAD_BITS);
     wake_threads(p, 1, n);
-    for (int k = 1; k < n && !p->run; k++) pthread_join(p->seat[k].thread, NULL);
+    for (int k = 1; k < n && !p->run; k++) end_system_thread(p->seat[k].thread);
     for (int k = 0; k < n; k++) {
-        pthread_cond_destroy(&p->seat[k].woken);
-        pthread_mutex_destroy(&p->seat[k].lock);
+        end_bell(&p->seat[k].bell);
+        end_lock(&p->seat[k].lock);
     }
 }
 

@@ -28,6 +28,8 @@ changing="--config=stream
 --poison
 --library
 --amalgamation
+--for=x86-64-v3
+--static
 --no-fuse"
 same='--gpus=2
 --entry=eval
@@ -45,7 +47,7 @@ plain=$(folder '')
 : >"$TMP/folders"
 echo "$changing" | while read -r option; do folder "$option"; done >"$TMP/folders"
 echo "$plain" >>"$TMP/folders"
-[ "$(wc -l <"$TMP/folders")" = 20 ] || complain "not every option builds: $(cat "$TMP/folders")"
+[ "$(wc -l <"$TMP/folders")" = 22 ] || complain "not every option builds: $(cat "$TMP/folders")"
 [ -z "$(sort "$TMP/folders" | uniq -d)" ] || complain "builds share a folder: $(sort "$TMP/folders" | uniq -d)"
 folder '--precision=bf16 --parameters=bf16' >>"$TMP/folders"
 folder '--lora=rank=2 --frozen=q8_0' >>"$TMP/folders"

@@ -1,0 +1,73 @@
+/* runtime.c: the runtime's library for a level of x86-64 other than this processor's (--for x86-64-v3): compiled from
+ * its sources once, and kept beside the one that Lathe was built with. */
+#include "build/jobs.h"
+#include "build/machine.h"
+#include "build/sources.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static bool is_source(const char *name) { return ends_in(name, ".c"); }
+
+/* The folder that has a file, or of another build where that cannot be written. */
+static const char *folder_of_runtime(const Machine *m, const char *dir)
+{
+    const char *library = runtime_library();
+    const char *folder = copy_bytes_as_string(library, (size_t)(strrchr(library, '/') - library));
+    return format("%s/runtime-%s", access(folder, W_OK) == 0 ? folder : dir, m->name);
+}
+
+static Words compiling_runtime(const Tools *t)
+{
+    static const char *const with[] = {"ZLIB", "ZSTD", "JPEG", "PNG", "SNDFILE", "UTF8PROC", "MICROHTTPD", "PCRE2"};
+    Words w = {0};
+    for (int i = 0; i < t->compiler.n; i++) push(&w, t->compiler.at[i]);
+    add_common_flags(&w, true);
+    push(&w, "-w");
+    push(&w, format("-I%s", runtime_dir()));
+    push(&w, format("-DLATHE_OPENBLAS=\"%s\"", blas_library()));
+    for (int i = 0; i < COUNT_OF(with); i++) push(&w, format("-DLATHE_WITH_%s", with[i]));
+    return w;
+}
+
+static Jobs jobs_of_runtime(const Tools *t, const char *folder)
+{
+    Jobs all = {0};
+    const Files sources = files_below(runtime_dir(), is_source);
+    const uint64_t headers = hash_of_headers(1);
+    add_object(&all, folder, LATHE_LOOK_PAGE, "look_page", compiling_runtime(t), headers);
+    for (int i = 0; i < sources.n; i++) {
+        char *name = copy_bytes_as_string(sources.at[i], strlen(sources.at[i]) - strlen(".c"));
+        for (char *c = name; *c; c++)
+            if (*c == '/') *c = '-';
+        add_object(&all, folder, format("%s/%s", runtime_dir(), sources.at[i]), name, compiling_runtime(t), headers);
+    }
+    return all;
+}
+
+const char *runtime_library_for(const Machine *m, const Tools *t, const char *dir)
+{
+    const char *folder = folder_of_runtime(m, dir), *archive = format("%s/liblathe_rt.a", folder);
+    Words pack = {0};
+    if (access(format("%s/trainer/main.c", runtime_dir()), R_OK) != 0 || access(LATHE_LOOK_PAGE, R_OK) != 0)
+        err((Where){0},
+            "--for %s compiles the runtime, and %s has no sources\n  set LATHE_RUNTIME to the folder runtime/ of "
+            "Lathe's sources",
+            m->name, runtime_dir());
+    make_folder(folder);
+    Jobs jobs = jobs_of_runtime(t, folder);
+    for (int i = 0; i < t->archiver.n; i++) push(&pack, t->archiver.at[i]);
+    push(&pack, "rcs");
+    push(&pack, archive);
+    for (int i = 0; i < jobs.n; i++) push(&pack, jobs.at[i].object);
+    uint64_t hash = hash_words(&pack, 1);
+    for (int i = 0; i < jobs.n; i++) hash = hash_bytes(&jobs.at[i].hash, sizeof hash, hash);
+    if (has_hash(archive, hash)) return archive;
+    say_to(stderr, "compiling the runtime for %s, which is kept for the next time\n", m->name);
+    run_jobs(&jobs);
+    unlink(archive);
+    if (run_logged(&pack, format("%s/build.log", folder)) != 0)
+        err((Where){0}, "%s cannot be written: %s/build.log has why", archive, folder);
+    keep_hash(archive, hash);
+    return archive;
+}
