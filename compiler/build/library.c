@@ -22,7 +22,8 @@ const char *library_file(const char *name) { return needed_text(format("%s/libra
 const char *runtime_text(const char **model)
 {
     static const char mark[] = "/* ==== the model */\n";
-    const char *text = needed_text(LATHE_AMALGAMATION), *at = strstr(text, mark);
+    const char *own = format("%s/library.c", runtime_dir());
+    const char *text = needed_text(access(own, R_OK) == 0 ? own : LATHE_AMALGAMATION), *at = strstr(text, mark);
     must(at);
     *model = at + strlen(mark);
     return text;
@@ -45,7 +46,7 @@ static void refuse_others(const Desc *d, const char *name)
     const Options *o = d->options;
     const char *why = refusal_of(d);
     if (o->target->device) usage_error("--library is for processors: leave --target %s out", o->target->name);
-    if (is_word_of_c(name) || strcasecmp(name, "library") == 0)
+    if (!o->python && (is_word_of_c(name) || strcasecmp(name, "library") == 0))
         usage_error("a library cannot be called %s, which is a name that its C has already: copy %s to another name",
                     name, d->file);
     if (why) usage_error("a library does not have %s yet: leave it out, or build a trainer", why);
@@ -121,6 +122,6 @@ const char *make_library(const Module *m, const char *dir)
     refuse_others(m->desc, name);
     emit_library(page, dir);
     if (m->desc->options->source) return dir;
-    if (m->desc->options->amalgamation) return format("%s/%s.c", dir, name);
+    if (m->desc->options->amalgamation || m->desc->options->python) return format("%s/%s.c", dir, name);
     return compile_library(m->desc, dir, name);
 }

@@ -27,7 +27,7 @@ void keep_entries_of_library(Desc *d)
     const Options *o = d->options;
     int graphs = 0, states = 0;
     if (o->inference && !makes_library(o))
-        usage_error("--inference is for --library and --amalgamation; give one of them");
+        usage_error("--inference is for --library, --amalgamation and --python; give one of them");
     if (!makes_library(o)) return;
     for (int i = 0; i < d->graphs.n; i++)
         if (is_entry_of_library(o, d->graphs.at[i])) d->graphs.at[graphs++] = d->graphs.at[i];
