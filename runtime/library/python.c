@@ -170,6 +170,7 @@ static bool is_any_output(const Lathe_tensor *t) { return t->rank >= 0; }
 static bool check_names(const char *function, const Lathe_tensor *table, int n, Is_named *is_named, PyObject *dict)
 {
     PyObject *key, *value;
+    if (PyDict_Size(dict) < 0) return raise_words(PyExc_TypeError, "%s: expected a dict of arrays by name", function) != NULL;
     for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value);) {
         const char *name = PyUnicode_AsUTF8AndSize(key, NULL);
         char known[256] = "";

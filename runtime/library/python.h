@@ -95,6 +95,7 @@ PyObject *Py_BuildValue(const char *format, ...);
 PyObject *PyBytes_FromStringAndSize(const char *bytes, Py_ssize_t n);
 char *PyBytes_AsString(PyObject *o);
 PyObject *PyDict_New(void);
+Py_ssize_t PyDict_Size(PyObject *dict);
 PyObject *PyDict_GetItemString(PyObject *dict, const char *key);
 int PyDict_SetItemString(PyObject *dict, const char *key, PyObject *value);
 int PyDict_Next(PyObject *dict, Py_ssize_t *at, PyObject **key, PyObject **value);
