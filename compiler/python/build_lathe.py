@@ -8,9 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lathe.wheel import write_wheel
-
 _HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(_HERE / "lathe"))  # the package itself needs NumPy
+from wheel_file import write_wheel  # noqa: E402
+
 _TREE = _HERE.parent.parent
 _PROGRAMS = ["lathe", "lathe-data", "lathe-diff", "lathe-measure", "lathe-sweep"]
 _VERSION = "0.1"
