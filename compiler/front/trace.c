@@ -244,6 +244,10 @@ static void add_predict(lua_State *L, int model, int c)
 /* The gradients of what it gives are inputs.  Names d_… are theirs. */
 static void declare_pulled(Desc *d, const Graph *g, Where w)
 {
+    for (int i = 0; i < d->inputs.n; i++)
+        if (is_of_gradient(d->inputs.at[i].name))
+            err(w, "input '%s': in a layer (--layer), d_NAME is the gradient of NAME; give it another name",
+                d->inputs.at[i].name);
     for (int i = 0; i < g->outs.n; i++) {
         const Node *n = g->outs.at[i].node;
         if (is_of_gradient(g->outs.at[i].name))

@@ -13,6 +13,8 @@
 #include "step/turn.h"
 #include "threads/pool.h"
 
+#include <string.h>
+
 /* As the trainer exits; BUSY: another call of the instance is running. */
 enum { LIBRARY_FINE, LIBRARY_USAGE = 2, LIBRARY_DATA = 3, LIBRARY_DIVERGED = 4, LIBRARY_BUSY = 5 };
 enum { LIBRARY_WORDS = 400, LIBRARY_NAME = 512 };
@@ -35,6 +37,7 @@ typedef struct Library {
     bool loaded;                /* weights were */
     int32_t seed;
     int64_t step;               /* steps done */
+    int64_t tickets, ticket;    /* of calls of a layer: how many; the one whose values are in the arena, or 0 */
     int64_t position;           /* tokens of the text so far */
     Memory memory;
     int64_t *place;             /* of each tensor in a text that is read (library/saved.c) */
@@ -59,6 +62,11 @@ static inline bool is_trained_here(const Lathe_model *m)
 #endif
 }
 
+static inline bool is_layer_here(const Lathe_model *m) { return find_entry(m, ENTRY_layer) != NULL; }
+
+/* Of the outputs of a layer: d_x, of an input. */
+static inline bool is_gradient_of_layer(const Lathe_tensor *t) { return strncmp(t->name, "d_", 2) == 0; }
+
 /* ---- library/open.c */
 
 size_t library_bytes(const Lathe_model *m, const Library_options *o);
@@ -76,6 +84,8 @@ int evaluate_library(Library *l, const void *const *given, double *result);
 /* wanted: where the outputs of predict go, in its order; NULL: it is not wanted. */
 int predict_library(Library *l, const void *const *given, void *const *wanted);
 const Lathe_entry *entry_of_library(Library *l, Entry entry); /* NULL: it cannot run, and words say why */
+/* Copies the inputs that are given to those of the entry, or the gradients of outputs among them; also fills the others. */
+int take_given(Library *l, const Lathe_entry *e, const void *const *given, int32_t seed, int64_t step, bool gradients);
 /* Runs an entry whose inputs are there, with the mean of the weights in their place. */
 int run_shown(Library *l, const Lathe_entry *e);
 const Optimizer *mean_of_library(const Library *l); /* the one with a mean of the weights; NULL: there is none */
@@ -85,6 +95,14 @@ const char *library_words(const Library *l, int code); /* what was wrong in the 
 int begin_library_call(Library *l);
 int end_library_call(Library *l, int code);
 int fail_library(Library *l, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* ---- library/layer.c: of a layer */
+
+/* wanted: of all outputs; here those that are no gradients, there those that are.  seed: of dropout.  backward_library() of
+ * the last ticket goes on from there; else it computes the outputs again, from the same inputs.  The gradients of parameters
+ * are then in memory.grads. */
+int forward_library(Library *l, const void *const *given, int32_t seed, void *const *wanted, int64_t *ticket);
+int backward_library(Library *l, int64_t ticket, const void *const *given, int32_t seed, void *const *wanted);
 
 /* ---- library/text.c: of models with the entry decode, in one row, whose texts depend on nothing else */
 

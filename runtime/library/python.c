@@ -189,17 +189,23 @@ static bool check_names(const char *function, const Lathe_tensor *table, int n, 
     return true;
 }
 
-/* Of a dict by name; needed: all of them. */
+/* Of a dict by name. */
 static bool hold_arrays(Arrays *a, const char *function, const Lathe_tensor *table, int n, Is_named *is_named, PyObject *dict,
-                        bool needed)
+                        bool written)
 {
     if (!check_names(function, table, n, is_named, dict)) return false;
-    for (int k = 0; k < n; k++) {
-        if (!is_named(&table[k])) continue;
-        PyObject *from = PyDict_GetItemString(dict, table[k].name);
-        if (!from && needed) return refuse_missing(function, &table[k]) != NULL;
-        if (!hold_array(a, function, &table[k], from, !needed)) return false;
-    }
+    for (int k = 0; k < n; k++)
+        if (is_named(&table[k]) && !hold_array(a, function, &table[k], PyDict_GetItemString(dict, table[k].name), written))
+            return false;
+    return true;
+}
+
+/* Of a batch, all of it. */
+static bool hold_batch(Arrays *a, const char *function, const Lathe_entry *e, PyObject *dict)
+{
+    if (!hold_arrays(a, function, e->input, e->inputs, is_given_input, dict, false)) return false;
+    for (int k = 0, n = 0; k < e->inputs; k++)
+        if (is_given_input(&e->input[k]) && !a->at[n++]) return refuse_missing(function, &e->input[k]) != NULL;
     return true;
 }
 
@@ -224,6 +230,7 @@ typedef struct Call_of { /* one, as it runs without the interpreter's lock */
     void *const *given, *const *wanted;
     void *result;
     int64_t number;
+    int seed;
     size_t bytes;
 } Call_of;
 typedef int Called(Call_of *c);
@@ -244,6 +251,8 @@ static int called_step(Call_of *c) { return step_library(c->library, given_in(c)
 static int called_evaluate(Call_of *c) { return evaluate_library(c->library, given_in(c), c->result); }
 static int called_predict(Call_of *c) { return predict_library(c->library, given_in(c), c->wanted); }
 static int called_next(Call_of *c) { return next_library(c->library, (int32_t)c->number, c->result); }
+static int called_forward(Call_of *c) { return forward_library(c->library, given_in(c), c->seed, c->wanted, &c->number); }
+static int called_backward(Call_of *c) { return backward_library(c->library, c->number, given_in(c), c->seed, c->wanted); }
 static int called_load(Call_of *c) { return load_instance(c->library, c->result, c->bytes); }
 static int called_save(Call_of *c)
 {
@@ -273,7 +282,7 @@ static PyObject *step_in_python(PyObject *self, PyObject *batch)
     Arrays in;
     if (!e || !open_arrays(&in, e->inputs)) return NULL;
     PyObject *dict = NULL;
-    if (hold_arrays(&in, "step", e->input, e->inputs, is_given_input, batch, true)) {
+    if (hold_batch(&in, "step", e, batch)) {
         const int code = call_unlocked(i, called_step, &(Call_of){.given = in.at, .result = &r});
         dict = code ? raise_code(i->library, code) : PyDict_New();
     }
@@ -294,7 +303,7 @@ static PyObject *evaluate_in_python(PyObject *self, PyObject *batch)
     if (!e || !open_arrays(&in, e->inputs)) return NULL;
     double *scores = calloc((size_t)e->outputs + 1, sizeof *scores);
     PyObject *dict = NULL;
-    if (scores && hold_arrays(&in, "evaluate", e->input, e->inputs, is_given_input, batch, true)) {
+    if (scores && hold_batch(&in, "evaluate", e, batch)) {
         const int code = call_unlocked(i, called_evaluate, &(Call_of){.given = in.at, .result = scores});
         dict = code ? raise_code(i->library, code) : PyDict_New();
     }
@@ -306,28 +315,75 @@ static PyObject *evaluate_in_python(PyObject *self, PyObject *batch)
     return whole_or_none(dict, whole);
 }
 
-/* (batch, outputs): two dicts of arrays; those of outputs are written. */
-static PyObject *predict_in_python(PyObject *self, PyObject *args)
+typedef struct Python_call { /* of calling an entry with two dicts of arrays, of which those of the second are written */
+    const char *name;
+    Entry entry;
+    Called *called;
+    bool all; /* every input is needed */
+} Python_call;
+
+/* Gradients of outputs are no inputs of the first half of a layer. */
+static bool is_needed(const Lathe_tensor *t) { return t->role != LATHE_OUTPUT_GRADIENT; }
+
+static bool needs_are_there(const Python_call *w, const Lathe_entry *e, const Arrays *in)
 {
-    Instance *i = instance_of(self);
-    PyObject *batch, *results;
-    if (!PyArg_ParseTuple(args, "OO", &batch, &results)) return NULL;
-    const Lathe_entry *e = begin_call_of(i, ENTRY_predict);
-    Arrays in, out;
-    if (!e || !open_arrays(&in, e->inputs)) return NULL;
-    if (!open_arrays(&out, e->outputs)) {
-        close_arrays(&in);
-        return NULL;
+    for (int k = 0, n = 0; k < e->inputs; k++) {
+        if (!is_given_input(&e->input[k])) continue;
+        if (!in->at[n++] && (w->all || is_needed(&e->input[k]))) return refuse_missing(w->name, &e->input[k]) != NULL;
     }
-    PyObject *none = NULL;
-    if (hold_arrays(&in, "predict", e->input, e->inputs, is_given_input, batch, true) &&
-        hold_arrays(&out, "predict", e->output, e->outputs, is_any_output, results, false)) {
-        const int code = call_unlocked(i, called_predict, &(Call_of){.given = in.at, .wanted = out.at});
-        none = code ? raise_code(i->library, code) : none_of_python();
+    return true;
+}
+
+static bool call_of_two(Instance *i, const Python_call *w, PyObject *batch, PyObject *results, Call_of *c)
+{
+    const Lathe_entry *e = begin_call_of(i, w->entry);
+    Arrays in, out;
+    bool done = false;
+    if (!e || !open_arrays(&in, e->inputs)) return false;
+    if (open_arrays(&out, e->outputs)) {
+        if (hold_arrays(&in, w->name, e->input, e->inputs, is_given_input, batch, false) && needs_are_there(w, e, &in) &&
+            hold_arrays(&out, w->name, e->output, e->outputs, is_any_output, results, true)) {
+            c->given = in.at;
+            c->wanted = out.at;
+            const int code = call_unlocked(i, w->called, c);
+            done = !code || raise_code(i->library, code);
+        }
+        close_arrays(&out);
     }
     close_arrays(&in);
-    close_arrays(&out);
-    return none;
+    return done;
+}
+
+/* (batch, outputs) */
+static PyObject *predict_in_python(PyObject *self, PyObject *args)
+{
+    const Python_call way = {"predict", ENTRY_predict, called_predict, true};
+    PyObject *batch, *results;
+    Call_of c = {0};
+    if (!PyArg_ParseTuple(args, "OO", &batch, &results)) return NULL;
+    return call_of_two(instance_of(self), &way, batch, results, &c) ? none_of_python() : NULL;
+}
+
+/* (batch, outputs, seed): a ticket for backward(). */
+static PyObject *forward_in_python(PyObject *self, PyObject *args)
+{
+    const Python_call way = {"forward", ENTRY_layer, called_forward, false};
+    PyObject *batch, *results;
+    Call_of c = {0};
+    if (!PyArg_ParseTuple(args, "OOi", &batch, &results, &c.seed)) return NULL;
+    return call_of_two(instance_of(self), &way, batch, results, &c) ? PyLong_FromLongLong(c.number) : NULL;
+}
+
+/* (ticket, batch with d_NAME of outputs, d_NAME of inputs, seed) */
+static PyObject *backward_in_python(PyObject *self, PyObject *args)
+{
+    const Python_call way = {"backward", ENTRY_layer, called_backward, true};
+    PyObject *batch, *results;
+    long long ticket;
+    Call_of c = {0};
+    if (!PyArg_ParseTuple(args, "LOOi", &ticket, &batch, &results, &c.seed)) return NULL;
+    c.number = ticket;
+    return call_of_two(instance_of(self), &way, batch, results, &c) ? none_of_python() : NULL;
 }
 
 /* (token, scores): an array that is written, or None. */
@@ -426,15 +482,24 @@ static void strides_of_saved(const Saved *s, int64_t *stride)
     }
 }
 
-/* (name, type, shape, strides in bytes, offset in the memory) */
+/* Where a layer's gradient of it is; -1: it has none. */
+static long long gradient_offset(const Instance *i, const Saved *s)
+{
+    const Library *l = i->library;
+    if (!l->memory.grads || s->flat != l->memory.params || !lathe_is_trained(l->model, s->param)) return -1;
+    return (const char *)l->memory.grads + copy_place(s->param, s->copy, 0) * dtype_size(l->model->real) - i->memory;
+}
+
+/* (name, type, shape, strides in bytes, offset in the memory, that of the gradient) */
 static bool list_parameter(void *with, const Saved *s)
 {
     const Listing *listing = with;
     int64_t stride[LATHE_MAXRANK];
     strides_of_saved(s, stride);
     const int64_t offset = living_place(listing->instance->library, s) - listing->instance->memory;
-    PyObject *row = Py_BuildValue("(ssNNL)", s->name, type_in_python(s->type), tuple_of_numbers(s->rank, s->dim, 1),
-                                  tuple_of_numbers(s->rank, stride, dtype_size(s->type)), (long long)offset);
+    PyObject *row = Py_BuildValue("(ssNNLL)", s->name, type_in_python(s->type), tuple_of_numbers(s->rank, s->dim, 1),
+                                  tuple_of_numbers(s->rank, stride, dtype_size(s->type)), (long long)offset,
+                                  gradient_offset(listing->instance, s));
     const bool added = row && PyList_Append(listing->list, row) == 0;
     if (row) Py_DecRef(row);
     return added;
@@ -493,6 +558,8 @@ static int memory_of_instance(PyObject *self, Py_buffer *view, int flags)
 static PyMethodDef methods_of_instance[] = {{"step", step_in_python, METH_O, NULL},
                                             {"evaluate", evaluate_in_python, METH_O, NULL},
                                             {"predict", predict_in_python, METH_VARARGS, NULL},
+                                            {"forward", forward_in_python, METH_VARARGS, NULL},
+                                            {"backward", backward_in_python, METH_VARARGS, NULL},
                                             {"next", next_in_python, METH_VARARGS, NULL},
                                             {"forget", forget_in_python, METH_NOARGS, NULL},
                                             {"save", save_in_python, METH_VARARGS, NULL},
@@ -563,6 +630,13 @@ static PyObject *list_of_tensors(const Lathe_tensor *t, int n, Is_named *is_name
     return list;
 }
 
+/* Dropout, say. */
+static bool draws_in_training(const Lathe_model *m)
+{
+    const Lathe_entry *train = find_entry(m, ENTRY_train), *e = train ? train : find_entry(m, ENTRY_layer);
+    return e && tensor_with_role(e, LATHE_SEED);
+}
+
 static PyObject *describe_in_python(PyObject *self, PyObject *unused)
 {
     const Lathe_model *m = &lathe_model;
@@ -574,8 +648,8 @@ static PyObject *describe_in_python(PyObject *self, PyObject *unused)
         if (!put_in_dict(entries, e->name, row)) entries = whole_or_none(entries, false);
     }
     if (!entries) return NULL;
-    return Py_BuildValue("{s:s,s:s,s:s,s:L,s:L,s:N}", "name", m->name, "config", m->config, "precision", m->precision,
-                         "parameters", (long long)m->parameter_count, "vocab", (long long)m->vocab, "entries", entries);
+    return Py_BuildValue("{s:s,s:s,s:s,s:L,s:L,s:i,s:N}", "name", m->name, "config", m->config, "precision", m->precision,
+                         "parameters", (long long)m->parameter_count, "vocab", (long long)m->vocab, "draws", draws_in_training(m), "entries", entries);
 }
 
 static PyMethodDef functions_of_module[] = {{"open", open_in_python, METH_VARARGS, NULL},

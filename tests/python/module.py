@@ -61,7 +61,7 @@ if second.steps() != steps or not said["loss"] < 1.5 or second.evaluate(batch)["
     complain(second.steps(), said, second.evaluate(batch))
 
 # Parameters are where it reads them.
-name, kind, shape, strides, offset = next(p for p in second.parameters() if p[0] == "head.bias")
+name, kind, shape, strides, offset, _ = next(p for p in second.parameters() if p[0] == "head.bias")
 bias = memoryview(second)[offset : offset + 40].cast("f")
 logits = shaped(array("f", [0] * BATCH * 10), BATCH, 10)
 just_pixels = {"pixels": batch["pixels"]}

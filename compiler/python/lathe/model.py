@@ -69,7 +69,7 @@ class Model:
     @property
     def parameters(self) -> dict[str, Array]:
         """Names as in model.safetensors."""
-        return {name: Array(name, dtype, shape) for name, dtype, shape, _, _ in self._instance.parameters()}
+        return {name: Array(name, dtype, shape) for name, dtype, shape, *_ in self._instance.parameters()}
 
     @property
     def steps(self) -> int:
@@ -156,7 +156,7 @@ class Model:
         if self._views is None:
             self._views = {
                 name: numpy.ndarray(shape, dtype, self._instance, offset, strides)
-                for name, dtype, shape, strides, offset in self._instance.parameters()
+                for name, dtype, shape, strides, offset, _ in self._instance.parameters()
             }
         return dict(self._views)
 
