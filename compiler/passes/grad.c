@@ -1,7 +1,8 @@
 /* grad.c: reverse-mode differentiation: adds the gradient of the loss with respect to every parameter.
  *
- * Needs: wants_grads, outs[0] a real of rank 0 (in a layer, where the gradients of outputs are given, any); Graph.micro, if any, still open.  Leaves: an OUT_GRAD for each
- * parameter that the graph reads and trains (zeros where the loss does not depend on it), Graph.micro closed and NULL.
+ * Needs: wants_grads, outs[0] a real of rank 0 (in a layer, where the gradients of outputs are given, any);
+ * Graph.micro, if any, still open.  Leaves: an OUT_GRAD for each parameter that the graph reads and trains (zeros where
+ * the loss does not depend on it), Graph.micro closed and NULL.
  *
  * Invariants, which hold while it works (passes/grad_loop.c keeps those of loops):
  *

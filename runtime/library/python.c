@@ -1,19 +1,16 @@
-/* python.c: a library as a module of Python (lathe build --python): one type, Instance, over the functions of library.h.
- * compiler/python/lathe/model.py makes of it what a person calls.
+/* python.c: a library as a module of Python (lathe build --python): one type, Instance, over the functions of
+ * library.h. compiler/python/lathe/model.py makes of it what a person calls.
  *
- * Arrays come as buffers, which need no NumPy, and are read where they are.  The interpreter's lock is free while an entry
- * runs.  The memory of an instance lives as long as the object or a view of it. */
-#include "library/library.h"
+ * Arrays come as buffers, which need no NumPy, and are read where they are.  The interpreter's lock is free while an
+ * entry runs.  The memory of an instance lives as long as the object or a view of it. */
 #include "library/python.h"
 #include "interface/given.h"
-#include "interface/needs.h"
 #include "library/saved.h"
 #include "model/init.h"
 #include "model/place.h"
 #include "model/tables.h"
 #include "step/entry.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,7 +21,7 @@ typedef struct Instance {
     void *block;
     size_t bytes;
     Library *library;
-    bool calling; /* read and written under the interpreter's lock */
+    bool calling;  /* read and written under the interpreter's lock */
     pid_t process; /* whose threads it has */
 } Instance;
 
@@ -36,177 +33,12 @@ static PyObject *none_of_python(void)
     return Py_None;
 }
 
-__attribute__((format(printf, 2, 3))) static PyObject *raise_words(PyObject *type, const char *fmt, ...)
-{
-    char words[LIBRARY_WORDS + LIBRARY_NAME];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(words, sizeof words, fmt, args);
-    va_end(args);
-    PyErr_SetString(type, words);
-    return NULL;
-}
-
 static PyObject *raise_code(const Library *l, int code)
 {
     PyObject *type = code == LIBRARY_DATA       ? PyExc_ValueError
                      : code == LIBRARY_DIVERGED ? PyExc_ArithmeticError
                                                 : PyExc_RuntimeError;
     return raise_words(type, "%s", library_words(l, code));
-}
-
-/* ------------------------------------------------------------------ what is said of arrays */
-
-static const char *type_in_python(Lathe_dtype t)
-{
-    static const char *const words[] = {[LATHE_BOOL] = "uint8",  [LATHE_I32] = "int32",   [LATHE_F32] = "float32",
-                                        [LATHE_F64] = "float64", [LATHE_BF16] = "uint16", [LATHE_F16] = "float16"};
-    return words[t];
-}
-
-/* A buffer's format, as the struct module writes it. */
-static bool is_format(Lathe_dtype t, const Py_buffer *v)
-{
-    const char *format = v->format ? v->format : "B";
-    if (*format == '@' || *format == '=' || *format == '<') format++;
-    if (!format[0] || format[1] || v->itemsize != dtype_size(t)) return false;
-    const char *const letters = t == LATHE_I32                        ? "il"
-                                : t == LATHE_BOOL                     ? "B?"
-                                : t == LATHE_BF16                     ? "H"
-                                : t == LATHE_F16                      ? "e"
-                                : t == LATHE_F64                      ? "d"
-                                                                      : "f";
-    return strchr(letters, *format) != NULL;
-}
-
-static void say_dims(char *to, size_t room, int rank, const int64_t *dim)
-{
-    size_t n = 0;
-    to[0] = 0;
-    for (int k = 0; k < rank && n < room; k++) n += (size_t)snprintf(to + n, room - n, k ? ", %lld" : "%lld", (long long)dim[k]);
-}
-
-static PyObject *refuse_type(const char *function, const Lathe_tensor *t, const Py_buffer *v)
-{
-    const char *wanted = type_in_python(t->dtype);
-    return raise_words(PyExc_TypeError, "%s: the array %s: expected numbers of type %s, found '%s' of %d bytes; use array.astype(\"%s\")",
-                       function, t->name, wanted, v->format ? v->format : "B", (int)v->itemsize, wanted);
-}
-
-static PyObject *refuse_shape(const char *function, const Lathe_tensor *t, const Py_buffer *v)
-{
-    char wanted[128], found[128];
-    int64_t dims[LATHE_MAXRANK];
-    const int rank = v->ndim < LATHE_MAXRANK ? v->ndim : LATHE_MAXRANK;
-    for (int k = 0; k < rank; k++) dims[k] = v->shape[k];
-    say_dims(wanted, sizeof wanted, t->rank, t->dim);
-    say_dims(found, sizeof found, rank, dims);
-    return raise_words(PyExc_ValueError, "%s: the array %s: expected the shape (%s), found (%s); sizes are fixed when a model is built",
-                       function, t->name, wanted, found);
-}
-
-static bool has_shape(const Lathe_tensor *t, const Py_buffer *v)
-{
-    bool fits = v->ndim == t->rank;
-    for (int k = 0; fits && k < t->rank; k++) fits = v->shape[k] == t->dim[k];
-    return fits;
-}
-
-/* ------------------------------------------------------------------ arrays during a call */
-
-typedef struct Arrays { /* held ones, in the order of a table of tensors; NULL at those that are not given */
-    Py_buffer *view;
-    void **at;
-    int n;
-} Arrays;
-
-static bool open_arrays(Arrays *a, int most)
-{
-    *a = (Arrays){calloc((size_t)most + 1, sizeof *a->view), calloc((size_t)most + 1, sizeof *a->at), 0};
-    if (a->view && a->at) return true;
-    raise_words(PyExc_MemoryError, "no memory for %d arrays", most);
-    return false;
-}
-
-static void close_arrays(Arrays *a)
-{
-    for (int i = 0; i < a->n; i++)
-        if (a->at[i]) PyBuffer_Release(&a->view[i]);
-    free(a->view);
-    free(a->at);
-}
-
-static bool hold_array(Arrays *a, const char *function, const Lathe_tensor *t, PyObject *from, bool written)
-{
-    Py_buffer *v = &a->view[a->n];
-    if (!from) {
-        a->n++;
-        return true;
-    }
-    if (PyObject_GetBuffer(from, v, PyBUF_STRIDES | PyBUF_FORMAT | (written ? PyBUF_WRITABLE : 0))) return false;
-    a->at[a->n++] = v->buf;
-    if (!is_format(t->dtype, v)) refuse_type(function, t, v);
-    else if (!has_shape(t, v)) refuse_shape(function, t, v);
-    else if (!PyBuffer_IsContiguous(v, 'C'))
-        raise_words(PyExc_ValueError, "%s: the array %s: expected rows one after another in memory; use numpy.ascontiguousarray(array)",
-                    function, t->name);
-    else return true;
-    return false;
-}
-
-static PyObject *refuse_missing(const char *function, const Lathe_tensor *t)
-{
-    char wanted[128];
-    say_dims(wanted, sizeof wanted, t->rank, t->dim);
-    return raise_words(PyExc_ValueError, "%s: the array %s is missing; expected %s of the shape (%s)", function, t->name,
-                       type_in_python(t->dtype), wanted);
-}
-
-typedef bool Is_named(const Lathe_tensor *t);
-static bool is_given_input(const Lathe_tensor *t) { return lathe_is_given(t->role); }
-static bool is_any_output(const Lathe_tensor *t) { return t->rank >= 0; }
-
-/* What is no array of the entry. */
-static bool check_names(const char *function, const Lathe_tensor *table, int n, Is_named *is_named, PyObject *dict)
-{
-    PyObject *key, *value;
-    if (PyDict_Size(dict) < 0) return raise_words(PyExc_TypeError, "%s: expected a dict of arrays by name", function) != NULL;
-    for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value);) {
-        const char *name = PyUnicode_AsUTF8AndSize(key, NULL);
-        char known[256] = "";
-        bool found = false;
-        if (!name) return false;
-        for (int k = 0; k < n; k++) {
-            if (!is_named(&table[k])) continue;
-            found |= strcmp(table[k].name, name) == 0;
-            const size_t used = strlen(known);
-            snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", table[k].name);
-        }
-        if (found) continue;
-        raise_words(PyExc_ValueError, "%s: there is no array '%.100s'; there are %s", function, name, known);
-        return false;
-    }
-    return true;
-}
-
-/* Of a dict by name. */
-static bool hold_arrays(Arrays *a, const char *function, const Lathe_tensor *table, int n, Is_named *is_named, PyObject *dict,
-                        bool written)
-{
-    if (!check_names(function, table, n, is_named, dict)) return false;
-    for (int k = 0; k < n; k++)
-        if (is_named(&table[k]) && !hold_array(a, function, &table[k], PyDict_GetItemString(dict, table[k].name), written))
-            return false;
-    return true;
-}
-
-/* Of a batch, all of it. */
-static bool hold_batch(Arrays *a, const char *function, const Lathe_entry *e, PyObject *dict)
-{
-    if (!hold_arrays(a, function, e->input, e->inputs, is_given_input, dict, false)) return false;
-    for (int k = 0, n = 0; k < e->inputs; k++)
-        if (is_given_input(&e->input[k]) && !a->at[n++]) return refuse_missing(function, &e->input[k]) != NULL;
-    return true;
 }
 
 /* ------------------------------------------------------------------ calls */
@@ -217,7 +49,9 @@ static const Lathe_entry *begin_call_of(Instance *i, Entry entry)
     Library *l = i->library;
     if (!l) return raise_words(PyExc_RuntimeError, "the model is closed; open another one"), NULL;
     if (i->process != getpid())
-        return raise_words(PyExc_RuntimeError, "the model was opened in another process, which has its threads; open one here"), NULL;
+        return raise_words(PyExc_RuntimeError,
+                           "the model was opened in another process, which has its threads; open one here"),
+               NULL;
     if (i->calling) return raise_code(l, LIBRARY_BUSY), NULL;
     if (entry == NO_ENTRY) return l->model->entry;
     const Lathe_entry *e = entry_of_library(l, entry);
@@ -251,27 +85,23 @@ static int called_step(Call_of *c) { return step_library(c->library, given_in(c)
 static int called_evaluate(Call_of *c) { return evaluate_library(c->library, given_in(c), c->result); }
 static int called_predict(Call_of *c) { return predict_library(c->library, given_in(c), c->wanted); }
 static int called_next(Call_of *c) { return next_library(c->library, (int32_t)c->number, c->result); }
-static int called_forward(Call_of *c) { return forward_library(c->library, given_in(c), c->seed, c->wanted, &c->number); }
-static int called_backward(Call_of *c) { return backward_library(c->library, c->number, given_in(c), c->seed, c->wanted); }
-static int called_load(Call_of *c) { return load_instance(c->library, c->result, c->bytes); }
-static int called_save(Call_of *c)
+static int called_forward(Call_of *c)
 {
-    return save_library(c->library, c->result, c->bytes, &c->bytes, c->number != 0);
+    return forward_library(c->library, given_in(c), c->seed, c->wanted, &c->number);
 }
+static int called_backward(Call_of *c)
+{
+    return backward_library(c->library, c->number, given_in(c), c->seed, c->wanted);
+}
+static int called_load(Call_of *c) { return load_instance(c->library, c->result, c->bytes); }
+static int called_save(Call_of *c) { return save_library(c->library, c->result, c->bytes, &c->bytes, c->number != 0); }
 
 /* Takes the value; false: there is none, or no memory. */
-static bool put_in_dict(PyObject *dict, const char *key, PyObject *value)
+bool put_in_dict(PyObject *dict, const char *key, PyObject *value)
 {
     const bool put = value && PyDict_SetItemString(dict, key, value) == 0;
     if (value) Py_DecRef(value);
     return put;
-}
-
-static PyObject *whole_or_none(PyObject *o, bool whole)
-{
-    if (whole || !o) return o;
-    Py_DecRef(o);
-    return NULL;
 }
 
 static PyObject *step_in_python(PyObject *self, PyObject *batch)
@@ -280,16 +110,17 @@ static PyObject *step_in_python(PyObject *self, PyObject *batch)
     const Lathe_entry *e = begin_call_of(i, ENTRY_train);
     Library_step r;
     Arrays in;
-    if (!e || !open_arrays(&in, e->inputs)) return NULL;
+    if (!e || !begin_arrays(&in, e->inputs)) return NULL;
     PyObject *dict = NULL;
     if (hold_batch(&in, "step", e, batch)) {
         const int code = call_unlocked(i, called_step, &(Call_of){.given = in.at, .result = &r});
         dict = code ? raise_code(i->library, code) : PyDict_New();
     }
-    close_arrays(&in);
+    end_arrays(&in);
     bool whole = dict && put_in_dict(dict, "loss", PyFloat_FromDouble(r.loss)) &&
                  put_in_dict(dict, "grad_norm", PyFloat_FromDouble(r.grad_norm)) &&
-                 put_in_dict(dict, "lr", PyFloat_FromDouble(r.lr)) && put_in_dict(dict, "skipped", PyBool_FromLong(r.skipped));
+                 put_in_dict(dict, "lr", PyFloat_FromDouble(r.lr)) &&
+                 put_in_dict(dict, "skipped", PyBool_FromLong(r.skipped));
     for (int k = 0; whole && k < i->library->model->losses && k < LATHE_LOSSES; k++)
         whole = put_in_dict(dict, e->output[1 + k].name, PyFloat_FromDouble(r.part[k]));
     return whole_or_none(dict, whole);
@@ -300,14 +131,14 @@ static PyObject *evaluate_in_python(PyObject *self, PyObject *batch)
     Instance *i = instance_of(self);
     const Lathe_entry *e = begin_call_of(i, ENTRY_eval);
     Arrays in;
-    if (!e || !open_arrays(&in, e->inputs)) return NULL;
+    if (!e || !begin_arrays(&in, e->inputs)) return NULL;
     double *scores = calloc((size_t)e->outputs + 1, sizeof *scores);
     PyObject *dict = NULL;
     if (scores && hold_batch(&in, "evaluate", e, batch)) {
         const int code = call_unlocked(i, called_evaluate, &(Call_of){.given = in.at, .result = scores});
         dict = code ? raise_code(i->library, code) : PyDict_New();
     }
-    close_arrays(&in);
+    end_arrays(&in);
     bool whole = dict != NULL;
     for (int k = 0, n = 0; whole && k < e->outputs; k++)
         if (e->output[k].rank == 0) whole = put_in_dict(dict, e->output[k].name, PyFloat_FromDouble(scores[n++]));
@@ -315,7 +146,8 @@ static PyObject *evaluate_in_python(PyObject *self, PyObject *batch)
     return whole_or_none(dict, whole);
 }
 
-typedef struct Python_call { /* of calling an entry with two dicts of arrays, of which those of the second are written */
+typedef struct Python_call { /* of calling an entry with two dicts of arrays, of which those of the second are written
+                              */
     const char *name;
     Entry entry;
     Called *called;
@@ -329,7 +161,7 @@ static bool needs_are_there(const Python_call *w, const Lathe_entry *e, const Ar
 {
     for (int k = 0, n = 0; k < e->inputs; k++) {
         if (!is_given_input(&e->input[k])) continue;
-        if (!in->at[n++] && (w->all || is_needed(&e->input[k]))) return refuse_missing(w->name, &e->input[k]) != NULL;
+        if (!in->at[n++] && (w->all || is_needed(&e->input[k]))) return refuse_absent(w->name, &e->input[k]) != NULL;
     }
     return true;
 }
@@ -339,18 +171,19 @@ static bool call_of_two(Instance *i, const Python_call *w, PyObject *batch, PyOb
     const Lathe_entry *e = begin_call_of(i, w->entry);
     Arrays in, out;
     bool done = false;
-    if (!e || !open_arrays(&in, e->inputs)) return false;
-    if (open_arrays(&out, e->outputs)) {
-        if (hold_arrays(&in, w->name, e->input, e->inputs, is_given_input, batch, false) && needs_are_there(w, e, &in) &&
+    if (!e || !begin_arrays(&in, e->inputs)) return false;
+    if (begin_arrays(&out, e->outputs)) {
+        if (hold_arrays(&in, w->name, e->input, e->inputs, is_given_input, batch, false) &&
+            needs_are_there(w, e, &in) &&
             hold_arrays(&out, w->name, e->output, e->outputs, is_any_output, results, true)) {
             c->given = in.at;
             c->wanted = out.at;
             const int code = call_unlocked(i, w->called, c);
             done = !code || raise_code(i->library, code);
         }
-        close_arrays(&out);
+        end_arrays(&out);
     }
-    close_arrays(&in);
+    end_arrays(&in);
     return done;
 }
 
@@ -395,7 +228,7 @@ static PyObject *next_in_python(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "iO", &token, &scores)) return NULL;
     const Lathe_entry *e = begin_call_of(i, ENTRY_decode);
     Arrays out;
-    if (!e || !open_arrays(&out, 1)) return NULL;
+    if (!e || !begin_arrays(&out, 1)) return NULL;
     Lathe_tensor row = *output_named(e, "logits"); /* [1][1][vocab] there */
     row.rank = 1;
     row.dim[0] = i->library->model->vocab;
@@ -403,7 +236,7 @@ static PyObject *next_in_python(PyObject *self, PyObject *args)
         const int code = call_unlocked(i, called_next, &(Call_of){.number = token, .result = out.at[0]});
         none = code ? raise_code(i->library, code) : none_of_python();
     }
-    close_arrays(&out);
+    end_arrays(&out);
     return none;
 }
 
@@ -464,13 +297,6 @@ typedef struct Listing {
     Instance *instance;
     PyObject *list;
 } Listing;
-
-static PyObject *tuple_of_numbers(int n, const int64_t *from, int64_t factor)
-{
-    PyObject *tuple = PyTuple_New(n);
-    for (int k = 0; tuple && k < n; k++) PyTuple_SetItem(tuple, k, PyLong_FromLongLong(from[k] * factor));
-    return tuple;
-}
 
 /* Strides in elements. */
 static void strides_of_saved(const Saved *s, int64_t *stride)
@@ -578,19 +404,17 @@ typedef union Slot_pointer {
 
 static PyTypeObject *type_of_instance;
 
-static bool make_type(void)
+bool make_type(void)
 {
     const Slot_pointer dealloc = {.deallocate = free_instance}, buffer = {.buffer = memory_of_instance};
-    PyType_Slot slots[] = {{Py_tp_dealloc, dealloc.data},
-                           {Py_bf_getbuffer, buffer.data},
-                           {Py_tp_methods, methods_of_instance},
-                           {0, NULL}};
+    PyType_Slot slots[] = {
+        {Py_tp_dealloc, dealloc.data}, {Py_bf_getbuffer, buffer.data}, {Py_tp_methods, methods_of_instance}, {0, NULL}};
     PyType_Spec spec = {"_model.Instance", sizeof(Instance), 0, Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
     type_of_instance = (PyTypeObject *)(void *)PyType_FromSpec(&spec);
     return type_of_instance != NULL;
 }
 
-static bool take_memory(Instance *i, const Library_options *o)
+static bool open_in_memory(Instance *i, const Library_options *o)
 {
     const char *words;
     i->bytes = library_bytes(&lathe_model, o);
@@ -602,7 +426,7 @@ static bool take_memory(Instance *i, const Library_options *o)
 }
 
 /* (threads, seed) */
-static PyObject *open_in_python(PyObject *self, PyObject *args)
+PyObject *open_in_python(PyObject *self, PyObject *args)
 {
     Library_options o = {0};
     (void)self;
@@ -611,85 +435,5 @@ static PyObject *open_in_python(PyObject *self, PyObject *args)
     if (!made) return NULL;
     Instance *i = instance_of(made);
     i->process = getpid();
-    return whole_or_none(made, take_memory(i, &o));
-}
-
-/* ------------------------------------------------------------------ what the model is */
-
-/* [(name, type, shape, least, below)] */
-static PyObject *list_of_tensors(const Lathe_tensor *t, int n, Is_named *is_named)
-{
-    PyObject *list = PyList_New(0);
-    for (const Lathe_tensor *end = t + n; list && t < end; t++) {
-        if (!is_named(t)) continue;
-        PyObject *row = Py_BuildValue("(ssNLL)", t->name, type_in_python(t->dtype), tuple_of_numbers(t->rank, t->dim, 1),
-                                      (long long)t->least, (long long)t->below);
-        if (!row || PyList_Append(list, row)) list = whole_or_none(list, false);
-        if (row) Py_DecRef(row);
-    }
-    return list;
-}
-
-/* Dropout, say. */
-static bool draws_in_training(const Lathe_model *m)
-{
-    const Lathe_entry *train = find_entry(m, ENTRY_train), *e = train ? train : find_entry(m, ENTRY_layer);
-    return e && tensor_with_role(e, LATHE_SEED);
-}
-
-static PyObject *describe_in_python(PyObject *self, PyObject *unused)
-{
-    const Lathe_model *m = &lathe_model;
-    PyObject *entries = PyDict_New();
-    (void)self, (void)unused;
-    for (const Lathe_entry *e = m->entry; entries && e < m->entry + m->entries; e++) {
-        PyObject *row = Py_BuildValue("(NN)", list_of_tensors(e->input, e->inputs, is_given_input),
-                                      list_of_tensors(e->output, e->outputs, is_any_output));
-        if (!put_in_dict(entries, e->name, row)) entries = whole_or_none(entries, false);
-    }
-    if (!entries) return NULL;
-    return Py_BuildValue("{s:s,s:s,s:s,s:L,s:L,s:i,s:N}", "name", m->name, "config", m->config, "precision", m->precision,
-                         "parameters", (long long)m->parameter_count, "vocab", (long long)m->vocab, "draws", draws_in_training(m), "entries", entries);
-}
-
-static PyMethodDef functions_of_module[] = {{"open", open_in_python, METH_VARARGS, NULL},
-                                            {"describe", describe_in_python, METH_NOARGS, NULL},
-                                            {0}};
-static PyModuleDef module_of_model = {PyModuleDef_HEAD_INIT, "_model", NULL, -1, functions_of_module, NULL, NULL, NULL, NULL};
-
-/* Compiled for any processor, as the rest must not run on one that lacks its instructions. */
-#ifdef __x86_64__
-#define ANY_PROCESSOR __attribute__((target("arch=x86-64")))
-#define HAS_OR_SAYS(word)                                                                                              \
-    if (strstr(lathe_needs, " " word) && !__builtin_cpu_supports(word)) return word;
-ANY_PROCESSOR static const char *instructions_missing(void)
-{
-    __builtin_cpu_init();
-    HAS_OR_SAYS("avx2")
-    HAS_OR_SAYS("fma")
-    HAS_OR_SAYS("bmi2")
-    HAS_OR_SAYS("avx512f")
-    HAS_OR_SAYS("avx512dq")
-    HAS_OR_SAYS("avx512bw")
-    HAS_OR_SAYS("avx512vl")
-    HAS_OR_SAYS("avx512vnni")
-    return NULL;
-}
-#else
-#define ANY_PROCESSOR
-static const char *instructions_missing(void) { return NULL; }
-#endif
-
-PyMODINIT_FUNC PyInit__model(void);
-ANY_PROCESSOR PyMODINIT_FUNC PyInit__model(void)
-{
-    char words[160] = "this model was built for a processor with ";
-    const char *missing = instructions_missing();
-    if (missing) {
-        strcat(words, missing);
-        strcat(words, " instructions, which this one lacks; build it for an older one");
-        PyErr_SetString(PyExc_ImportError, words);
-        return NULL;
-    }
-    return make_type() ? PyModule_Create(&module_of_model) : NULL;
+    return whole_or_none(made, open_in_memory(i, &o));
 }
