@@ -1,6 +1,6 @@
 """layer.py: times a recurrent layer inside a PyTorch model: lathe.torch.wrap beside eager PyTorch and torch.compile.
 
-    PYTHONPATH=compiler/python python3 tests/bench/layer.py [ROUNDS]
+    PYTHONPATH=compiler/python python3 tests/bench/layer.py [ROUNDS [THREADS]]
 
 A step: a linear layer, the recurrent layer, a linear layer, a loss; backward; AdamW.  The three take turns, and medians are of
 the ratios of a turn.
@@ -15,6 +15,8 @@ import torch
 import lathe.torch
 
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 15
+if len(sys.argv) > 2:
+    torch.set_num_threads(int(sys.argv[2]))
 B, T, W, H = 32, 64, 64, 128
 
 
