@@ -6,6 +6,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
@@ -32,17 +33,26 @@ def _build() -> Path:
     return build
 
 
+def _without_debugging(file: Path) -> bytes:
+    """A tenth of the size."""
+    if not shutil.which("strip"):
+        return file.read_bytes()
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["strip", "-g", "-o", f"{folder}/stripped", str(file)], check=True)
+        return Path(folder, "stripped").read_bytes()
+
+
 def build_wheel(wheel_directory: str, config_settings: object = None, metadata_directory: object = None) -> str:
     if not (_TREE / "CMakeLists.txt").exists():
         sys.exit("the package is built inside of Lathe's tree: pip install LATHE/compiler/python")
     build = _build()
     files = {f"lathe/{f.name}": f.read_bytes() for f in sorted((_HERE / "lathe").iterdir()) if f.is_file()}
-    files |= {f"lathe/bin/{program}": (build / program).read_bytes() for program in _PROGRAMS}
+    files |= {f"lathe/bin/{program}": _without_debugging(build / program) for program in _PROGRAMS}
     for f in sorted((_TREE / "runtime").rglob("*")):
         if f.is_file():
             files[f"lathe/runtime/{f.relative_to(_TREE / 'runtime')}"] = f.read_bytes()
     files["lathe/runtime/library.c"] = (build / "library.c").read_bytes()
-    files["lathe/runtime/liblathe_rt.a"] = (build / "liblathe_rt.a").read_bytes()
+    files["lathe/runtime/liblathe_rt.a"] = _without_debugging(build / "liblathe_rt.a")
     metadata = "Summary: compiles a page of Lua to a model that trains at full speed\nLicense: MIT\nRequires-Dist: numpy\n"
     tag = f"py3-none-linux_{platform.machine()}"  # its libraries are this system's
     programs = [f"lathe/bin/{program}" for program in _PROGRAMS]

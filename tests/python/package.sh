@@ -10,7 +10,15 @@ failed=0
 complain() { echo "failed: $*"; failed=1; }
 export CFLAGS=-O1 PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 
-wheel=$(PYTHONPATH=compiler/python $python -m lathe wheel examples/digits/digits.lua --name digits_of_test -o "$TMP/wheels")
+# The compiler's own, which finds lathe and the runtime where it is installed.
+unset LATHE
+$python -m pip wheel -q --no-index --no-deps --no-build-isolation -w "$TMP/wheels" compiler/python >"$TMP/said" 2>&1 || complain "$(cat "$TMP/said")"
+$python -m pip install -q --no-index --no-deps --target "$TMP/compiler" "$TMP"/wheels/lathe-*.whl >"$TMP/said" 2>&1 || complain "$(cat "$TMP/said")"
+PYTHONPATH="$TMP/compiler"
+export PYTHONPATH
+"$TMP/compiler/bin/lathe" check models/mlp.lua >"$TMP/said" 2>&1 || complain "$(cat "$TMP/said")"
+
+wheel=$($python -m lathe wheel examples/digits/digits.lua --name digits_of_test -o "$TMP/wheels")
 case $wheel in
 */digits_of_test-1.0-cp311-abi3-manylinux_2_[0-9]*_"$(uname -m)".whl | */digits_of_test-1.0-cp311-abi3-linux_"$(uname -m)".whl) ;;
 *) complain "the wheel is called $wheel" ;;
@@ -24,11 +32,11 @@ install "$wheel" || complain "$(cat "$TMP/said")"
 mkdir "$TMP/nothing"
 program=$($python -c 'import sys; print(sys.executable)')
 PATH="$TMP/nothing" PYTHONPATH="$TMP/installed" "$program" -c 'import digits_of_test as d; print(d.open())' >"$TMP/said" 2>&1 || complain "without a compiler: $(cat "$TMP/said")"
-! PATH="$TMP/nothing" PYTHONPATH=compiler/python "$program" -m lathe wheel models/mlp.lua -o "$TMP/wheels" >"$TMP/said" 2>&1 || complain "there is no compiler"
+! PATH="$TMP/nothing" "$program" -m lathe wheel models/mlp.lua -o "$TMP/wheels" >"$TMP/said" 2>&1 || complain "there is no compiler"
 grep -q 'no C compiler: looked for cc, gcc and clang' "$TMP/said" || complain "$(cat "$TMP/said")"
 
-PYTHONPATH="compiler/python:$TMP/installed" $python tests/python/package.py "$TMP" "$TMP/cache" >"$TMP/said" 2>&1 || complain "package.py: $(cat "$TMP/said")"
+PYTHONPATH="$TMP/compiler:$TMP/installed" $python tests/python/package.py "$TMP" "$TMP/cache" >"$TMP/said" 2>&1 || complain "package.py: $(cat "$TMP/said")"
 grep '^note' "$TMP/said" || true
-XDG_CACHE_HOME="$TMP/cache" PYTHONPATH="$PWD/compiler/python" $python tests/python/notebook.py examples/digits/digits.ipynb >"$TMP/said" 2>&1 ||
+XDG_CACHE_HOME="$TMP/cache" $python tests/python/notebook.py examples/digits/digits.ipynb >"$TMP/said" 2>&1 ||
     complain "digits.ipynb: $(cat "$TMP/said")"
 exit $failed
