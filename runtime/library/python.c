@@ -219,6 +219,12 @@ static PyObject *backward_in_python(PyObject *self, PyObject *args)
     return call_of_two(instance_of(self), &way, batch, results, &c) ? none_of_python() : NULL;
 }
 
+/* As NAME.h has the function next: a text's next token depends on that text alone, in one row. */
+static bool is_text_alone(const Lathe_model *m, const Lathe_entry *e)
+{
+    return m->vocab && m->recipe.rows == 1 && !find_entry(m, ENTRY_encode) && output_named(e, "logits");
+}
+
 /* (token, scores): an array that is written, or None. */
 static PyObject *next_in_python(PyObject *self, PyObject *args)
 {
@@ -228,6 +234,9 @@ static PyObject *next_in_python(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "iO", &token, &scores)) return NULL;
     const Lathe_entry *e = begin_call_of(i, ENTRY_decode);
     Arrays out;
+    if (e && !is_text_alone(i->library->model, e))
+        return raise_words(PyExc_RuntimeError,
+                           "next: texts of this model need more than their tokens: a source, or rows");
     if (!e || !begin_arrays(&out, 1)) return NULL;
     Lathe_tensor row = *output_named(e, "logits"); /* [1][1][vocab] there */
     row.rank = 1;

@@ -3,7 +3,7 @@
     PYTHONPATH=compiler/python python3 tests/bench/layer.py [ROUNDS [THREADS]]
 
 A step: a linear layer, the recurrent layer, a linear layer, a loss; backward; AdamW.  The three take turns, and medians are of
-the ratios of a turn.
+the ratios of a turn.  Times are the processor's, of all threads, so that other programs disturb them less.
 """
 
 import statistics
@@ -64,10 +64,10 @@ def stepper(recurrent):
 
 
 def milliseconds(step, x, y, n=3):
-    began = time.perf_counter()
+    began = time.process_time()
     for _ in range(n):
         step(x, y)
-    return (time.perf_counter() - began) / n * 1e3
+    return (time.process_time() - began) / n * 1e3
 
 
 torch.manual_seed(0)
