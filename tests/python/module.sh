@@ -28,4 +28,13 @@ write_npy(sys.argv[1] + "/pixels.npy", pixels, (320, 8, 8))
 write_npy(sys.argv[1] + "/label.npy", labels, (320,))' "$TMP"
 "$trainer" train --data "$TMP/pixels.npy" "$TMP/label.npy" --seed 5 --out "$TMP/run" --no-report >"$TMP/said" 2>&1 || complain "$(cat "$TMP/said")"
 PYTHONPATH=tests/python $python -B tests/python/module.py "$TMP/_model.abi3.so" "$TMP/run/checkpoints/step-40/model.safetensors" 40 || complain "module.py"
+
+# A processor without the instructions.
+program=$($python -c 'import os, sys; print(os.path.realpath(sys.executable))')
+if [ "$(uname -m)" = x86_64 ] && command -v qemu-x86_64 >/dev/null 2>&1; then
+    qemu-x86_64 -cpu Nehalem "$program" -S -B tests/python/module.py "$TMP/_model.abi3.so" none 0 >"$TMP/said" 2>&1 || true
+    grep -q 'ImportError: this model was built for a processor with avx2 instructions, which this one lacks' "$TMP/said" || complain "Nehalem: $(cat "$TMP/said")"
+else
+    echo "note: no qemu-x86_64: an older processor was not tried"
+fi
 exit $failed
