@@ -128,8 +128,8 @@ static void note_groups(const Module *m, Groups_met *met)
 }
 
 /* Takes the groups of kernels (plan/panels.c) that enlarge the plan by at most NOTHING bytes, whatever its size,
- * although their values all live at once: so a model's source is the same for any number of layers.  --memory allows what
- * it leaves.  Returns the module of what was chosen, planned; NULL: there is nothing to choose. */
+ * although their values all live at once: so a model's source is the same for any number of layers.  --memory allows
+ * what it leaves.  Returns the module of what was chosen, planned; NULL: there is nothing to choose. */
 static Module *choose_panels(const Desc *d, Options *o)
 {
     enum { NOTHING = 64 << 10, MOST_NODES = 1 << 18, MOST_GROUPS = 64 }; /* bytes; of all trials together */
@@ -151,6 +151,24 @@ static Module *choose_panels(const Desc *d, Options *o)
     return m ? m : planned(own, o);
 }
 
+/* A layer's program becomes two, over one arena: what its outputs need, and what needs their gradients. */
+static void part_layer(Module *m)
+{
+    for (int i = 0; i < m->programs.n; i++) {
+        Program *p = m->programs.at[i];
+        if (!entry_of(p->graph)->pulls) continue;
+        Program *back = copy_of(p, sizeof *p);
+        back->graph = copy_of(p->graph, sizeof *p->graph);
+        back->graph->entry = ENTRY_layer_back;
+        back->graph->name = entry_of(back->graph)->name;
+        back->kernels.at += p->half;
+        back->kernels.n -= p->half;
+        p->kernels.n = p->half;
+        push(&m->programs, back);
+        return;
+    }
+}
+
 Module *compile_until(Desc *d, const char *from, const char *until)
 {
     int first = from ? place_of_pass(from) : 0, last = until ? place_of_pass(until) : last_pass();
@@ -166,6 +184,7 @@ Module *compile_until(Desc *d, const char *from, const char *until)
     if (!m || last < place_of_pass("plan")) m = run_passes(d, whole, last);
     else run_all(m, place_of_pass("plan") + 1, last);
     d->options = given;
+    if (last == last_pass()) part_layer(m);
     return m;
 }
 

@@ -31,7 +31,7 @@ static void refuse_others(const Desc *d, const char *name)
     const char *why = refusal_of(d);
     if (o->is_static) usage_error("--static is for trainers: a program takes in libNAME.a whole as it is");
     if (o->target->device) usage_error("--library is for processors: leave --target %s out", o->target->name);
-    if (is_word_of_c(name) || strcasecmp(name, "library") == 0)
+    if (!o->python && (is_word_of_c(name) || strcasecmp(name, "library") == 0))
         usage_error("a library cannot be called %s, which is a name that its C has already: copy %s to another name",
                     name, d->file);
     if (why) usage_error("a library does not have %s yet: leave it out, or build a trainer", why);
@@ -207,6 +207,6 @@ const char *make_library(const Module *m, const char *dir)
     if (machine && machine->levels && !o->amalgamation) emit_levels(page, dir);
     const char *source = format("%s/%s.c", dir, name);
     if (o->source) return dir;
-    if (o->amalgamation) return source;
+    if (o->amalgamation || o->python) return source;
     return compile_library(&(Library_build){m->desc, machine, tools_for(machine, dir), dir, name, source});
 }

@@ -44,7 +44,11 @@ const char *runtime_library(void)
     return access(own, R_OK) == 0 ? own : place_below("lib/lathe/liblathe_rt.a", LATHE_RUNTIME_LIBRARY);
 }
 
-static const char *library_parts(void) { return place_below("lib/lathe/library.c", LATHE_AMALGAMATION); }
+static const char *library_parts(void)
+{
+    const char *own = format("%s/library.c", runtime_dir());
+    return access(own, R_OK) == 0 ? own : place_below("lib/lathe/library.c", LATHE_AMALGAMATION);
+}
 
 const char *blas_library(void) { return LATHE_OPENBLAS; }
 

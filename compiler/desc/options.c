@@ -43,7 +43,7 @@ static bool some_blocks(const char *text)
     return some && !b.fault;
 }
 
-bool makes_library(const Options *o) { return o->library || o->amalgamation; }
+bool makes_library(const Options *o) { return o->library || o->amalgamation || o->python; }
 
 bool only_answers(const Options *o) { return some_blocks(o->parameters); }
 

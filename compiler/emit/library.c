@@ -10,7 +10,10 @@
 #include <string.h>
 #include <strings.h>
 
-char *name_of_library(Page *page) { return identifier(page, page->desc->model); }
+char *name_of_library(Page *page)
+{
+    return page->desc->options->python ? "_model" : identifier(page, page->desc->model);
+}
 
 /* ------------------------------------------------------------------ its structs */
 
@@ -294,10 +297,28 @@ static Texts own_names(Page *page)
     return own;
 }
 
+static const char *without_includes(const char *text)
+{
+    Text t = {0};
+    for (; *text; text += strcspn(text, "\n") + (text[strcspn(text, "\n")] == '\n'))
+        if (!starts_with(text, "#include \"")) say(&t, "%.*s\n", (int)strcspn(text, "\n"), text);
+    return t.n ? t.at : "";
+}
+
+/* What makes a module of Python of it. */
+static const char *text_of_python(void)
+{
+    static const char *const files[] = {"python_abi.h", "python.h", "python_arrays.c", "python.c", "python_module.c"};
+    Text t = {0};
+    for (int i = 0; i < COUNT_OF(files); i++) say(&t, "%s", without_includes(library_file(files[i])));
+    return t.at;
+}
+
 void take_runtime_names(Page *page, void (*take)(Page *page, const char *name))
 {
     const char *body;
     each_runtime_word(page, runtime_text(&body), take);
+    if (page->desc->options->python) each_runtime_word(page, text_of_python(), take);
     take(page, name_of_library(page));
 }
 
@@ -322,14 +343,6 @@ static void say_renamed(Text *t, const Texts *names, const char *runtime, const 
     }
 }
 
-static const char *without_includes(const char *text)
-{
-    Text t = {0};
-    for (; *text; text += strcspn(text, "\n") + (text[strcspn(text, "\n")] == '\n'))
-        if (!starts_with(text, "#include \"")) say(&t, "%.*s\n", (int)strcspn(text, "\n"), text);
-    return t.n ? t.at : "";
-}
-
 /* By which the runtime leaves out what the model does not use (runtime/step/optim.h, math/ways.h, math/rooms.h). */
 static void say_uses(Page *page, Text *t)
 {
@@ -351,9 +364,11 @@ static void say_whole(Page *page, Text *t)
 {
     Text c = {0}, h = {0}, api = {0};
     const char *body, *runtime = runtime_text(&body);
-    const Texts own = own_names(page);
+    const bool python = page->desc->options->python;
+    const Texts own = python ? (Texts){0} : own_names(page);
     say_model(page, &c, &h);
     const Texts sizes = sizes_of(page);
+    if (python) say(t, "#include <unistd.h>\n"); /* before names of the model are */
     if (page->desc->options->inference) say(t, "#define LATHE_INFERENCE 1\n");
     if (page->desc->options->freestanding) say(t, "#define LATHE_FREESTANDING 1\n");
     say_uses(page, t);
@@ -366,8 +381,8 @@ static void say_whole(Page *page, Text *t)
     say_renamed(t, &sizes, runtime, NULL);
     say(t, "%s", body);
     say_renamed(t, &own, runtime, NULL);
-    say_template(page, &api, library_file("name.c.in"));
-    say(t, "%s", api.at);
+    if (!python) say_template(page, &api, library_file("name.c.in"));
+    say(t, "%s", python ? text_of_python() : api.at);
 }
 
 void emit_library(Page *page, const char *dir)
@@ -378,10 +393,10 @@ void emit_library(Page *page, const char *dir)
     page->target = own;
     page->library = true;
     say_whole(page, &c);
-    say_template(page, &h, library_file("name.h.in"));
     make_folder(dir);
     put_file(dir, format("%s.c", name_of_library(page)), c.at, c.n);
-    put_file(dir, format("%s.h", name_of_library(page)), h.at, h.n);
+    if (!page->desc->options->python) say_template(page, &h, library_file("name.h.in"));
+    if (h.n) put_file(dir, format("%s.h", name_of_library(page)), h.at, h.n);
     put_plan(page, dir);
 }
 

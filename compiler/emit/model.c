@@ -81,6 +81,7 @@ static const char *role_word(Lathe_role r)
         CASE(LATHE_GRADIENT_SCALE);
         CASE(LATHE_LEARNING_RATE);
         CASE(LATHE_UPDATE);
+        CASE(LATHE_OUTPUT_GRADIENT);
         CASE(LATHE_REFERENCE);
     }
     die("role %d", (int)r);

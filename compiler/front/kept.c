@@ -3,6 +3,7 @@
 
 static bool is_entry_of_library(const Options *o, const Graph *g)
 {
+    if (o->layer) return g->entry == ENTRY_layer || g->entry == ENTRY_predict;
     switch (g->entry) {
     case ENTRY_train:
     case ENTRY_eval:
@@ -19,7 +20,7 @@ static bool is_entry_of_library(const Options *o, const Graph *g)
 static bool is_state_kept(const Options *o, const Tensor_spec *s)
 {
     if (s->role == LATHE_SLOT_STATE) return false;
-    return !o->inference || (s->role != LATHE_MOMENT && s->role != LATHE_CARRIED);
+    return (!o->inference && !o->layer) || (s->role != LATHE_MOMENT && s->role != LATHE_CARRIED);
 }
 
 void keep_entries_of_library(Desc *d)
@@ -27,8 +28,9 @@ void keep_entries_of_library(Desc *d)
     const Options *o = d->options;
     int graphs = 0, states = 0;
     if (o->inference && !makes_library(o))
-        usage_error("--inference is for --library and --amalgamation; give one of them");
+        usage_error("--inference is for --library, --amalgamation and --python; give one of them");
     if (o->freestanding && !o->amalgamation) usage_error("--freestanding is for --amalgamation; give it, too");
+    if (o->layer && (!o->python || o->inference)) usage_error("--layer is for --python, without --inference");
     if (!makes_library(o)) return;
     for (int i = 0; i < d->graphs.n; i++)
         if (is_entry_of_library(o, d->graphs.at[i])) d->graphs.at[graphs++] = d->graphs.at[i];

@@ -241,6 +241,41 @@ static void add_predict(lua_State *L, int model, int c)
     if (g->outs.n) push(&d->graphs, g);
 }
 
+/* The gradients of what it gives are inputs.  Names d_… are theirs. */
+static void declare_pulled(Desc *d, const Graph *g, Where w)
+{
+    for (int i = 0; i < d->inputs.n; i++)
+        if (is_of_gradient(d->inputs.at[i].name))
+            err(w, "input '%s': in a layer (--layer), d_NAME is the gradient of NAME; give it another name",
+                d->inputs.at[i].name);
+    for (int i = 0; i < g->outs.n; i++) {
+        const Node *n = g->outs.at[i].node;
+        if (is_of_gradient(g->outs.at[i].name))
+            err(w, "output '%s': in a layer (--layer), d_NAME is the gradient of NAME; give it another name",
+                g->outs.at[i].name);
+        if (is_real(n->dtype))
+            push(&d->inputs, ((Tensor_spec){.name = format("d_%s", g->outs.at[i].name),
+                                            .dtype = n->dtype,
+                                            .shape = n->shape,
+                                            .role = LATHE_OUTPUT_GRADIENT}));
+    }
+}
+
+static void add_layer(lua_State *L, int model, int c)
+{
+    Desc *d = trace_of(L)->desc;
+    const Where w = function_place(L, model, "forward");
+    if (!d->options->layer) return;
+    Graph *g = trace_entry(L, model, c, ENTRY_layer);
+    if (!g->outs.n)
+        err(w, "--layer: forward returns no output with a row for each row of the batch that needs no target; return "
+               "the layer's result beside the loss: loss, { y = … }");
+    if (g->statistics.n)
+        err(g->statistics.at[0]->where, "--layer does not have nn.batchnorm, which keeps statistics of batches, yet");
+    declare_pulled(d, g, w);
+    push(&d->graphs, g);
+}
+
 /* A batch of one row is compared with one of two rows, to find the batch axes. */
 static Graph *trace_evaluation(lua_State *L, int model, int c, Graph **score)
 {
@@ -304,6 +339,7 @@ void trace_entries(lua_State *L, int model)
     if (d->prefer) trace_reference(L, model, c);
     if (wants_decode(L, model, grad)) add_decode(L, model, c);
     add_predict(L, model, c);
+    add_layer(L, model, c);
     trace_sample(L, model, c);
     if (score) push(&d->graphs, score);
     trace_direction(L);

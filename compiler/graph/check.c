@@ -158,7 +158,7 @@ static const char *out_fault(const Check *c, const Output *o, bool first)
     if (!o->name || !*o->name) return at_node(n, "an output has no name");
     if (has_several(n)) return at_node(n, "an output has several values");
     if (n->in_loop && n->in_loop != c->g->micro) return at_node(n, format("output %s lies in a loop", o->name));
-    if (first && o->kind == OUT_VALUE && (c->g->wants_grads || same(o->name, "loss")) &&
+    if (first && o->kind == OUT_VALUE && ((c->g->wants_grads && !entry_of(c->g)->pulls) || same(o->name, "loss")) &&
         (n->shape.rank || !is_real(n->dtype)))
         return at_node(n, "the loss is not one real number");
     if (o->kind == OUT_VALUE) return NULL;

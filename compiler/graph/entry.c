@@ -36,6 +36,8 @@ bool is_of_turn(const Graph *g, const char *turn)
     return g->turn && turn ? strcmp(g->turn, turn) == 0 : !g->turn && !turn;
 }
 
+bool is_of_gradient(const char *name) { return starts_with(name, "d_"); }
+
 const char *name_of_grown(int grown) { return format("%s_%d", entry_info[ENTRY_train].name, grown); }
 
 bool trains(const Graph *g, const char *param) { return !g->of || lathe_in_scopes(g->of, param); }

@@ -180,6 +180,7 @@ typedef struct Program {        /* a lowered entry */
     VEC(Done) done;             /* by pass done */
     VEC(const char *) panels_met;           /* groups of kernels that could be panels, taken or not */
     int steps;
+    int half;                   /* of a layer: how many kernels its outputs need, which come first */
     int carried, taken_over;    /* carries made where they lie; buffers made over an input's bytes */
     int64_t work_bytes;         /* of the arena */
     int64_t lower_bound;        /* largest sum of live WORK bytes */

@@ -7,7 +7,8 @@
  *      column sum not at all;
  *   3. what is read from outside is affine over the space;
  *      what is stored in 16 bits is read outside of where it was made, so that nothing wider waits for its readers;
- *   4. no path between two of them leads through a node outside.
+ *   4. no path between two of them leads through a node outside;
+ *   5. of a layer, which runs in two halves: none that outputs need is with one that depends on their gradients.
  * Greedy in topological order: first with the groups that made a node's inputs, then with siblings that read the same.
  * No layer is known by name. */
 #include "lower/order.h"
@@ -231,11 +232,14 @@ static bool merge(Cut *cut, Loop *level, Group *a, Group *b)
     Trial t = {.a = a, .b = b};
     if (a == b) return true;
     if (a->nodes.n + b->nodes.n > MOST_NODES || a->sums + b->sums > MOST_SUMS) return false;
+    if ((a->first || b->first) && (a->second || b->second)) return false;
     if (!fits(cut, &t) || !apart(cut, level, a, b)) return false;
     take_nodes(cut, a, b);
     join_units(cut, a, b);
     settle_group(cut, a, &t);
     a->sums += b->sums;
+    a->first |= b->first;
+    a->second |= b->second;
     b->nodes.n = 0;
     return true;
 }
@@ -350,6 +354,8 @@ static Group *group_alone(Cut *cut, Node *n)
     g->extent = extent_of_node(n);
     g->sums = op_info[n->op].kind == REDUCE;
     g->forced = info(cut, n)->forced;
+    g->first = cut->halves && cut->halves[n->id] == FIRST_HALF;
+    g->second = cut->halves && cut->halves[n->id] == SECOND_HALF;
     g->unit = info(cut, n)->unit;
     g->unit->group = g;
     Trial t = {.a = g};
@@ -414,5 +420,6 @@ void pass_fuse(Cut *c)
 {
     each_level(c, c->top, find_grouped);
     for (int i = 0; i < c->roots.n; i++) read_as_is(c, c->roots.at[i]);
+    c->halves = halves_of_layer(c->graph);
     fuse_all(c, c->top);
 }

@@ -4,8 +4,69 @@
  * computed again for them too.  A kernel that makes anything of the forward part is of it (the head's, where the
  * derivative overwrites the logits; a layer's, which keeps a copy for later).  A loop in one launch or a group of
  * panels is counted where most of the bytes belong that its kernels write.  What is packed for a product is of its
- * part. */
+ * part.
+ *
+ * A layer (--layer) runs in two halves, so there no kernel makes both what outputs need and what depends on their
+ * gradients. */
 #include "lower/lower.h"
+
+/* ------------------------------------------------------------------ a layer's halves */
+
+/* Loops of one level have no order: what a body's arguments bring is known once the loop is. */
+static bool depends_on_given(const Node *n, const char *half, const Table *loops)
+{
+    if (n->op == OP_input) return is_of_gradient(n->name);
+    if (n->op == OP_loop_arg || n->op == OP_loop) return table_get(loops, n->loop->index);
+    for (int k = 0; k < n->nin; k++)
+        if (half[n->in[k]->id] == SECOND_HALF) return true;
+    return false;
+}
+
+static bool brings_given(const Loop *l, const char *half)
+{
+    Nodes read = {0};
+    loop_roots(l, &read);
+    loop_begins(l, &read);
+    loop_walks(l, &read);
+    for (int k = 0; k < read.n; k++)
+        if (half[read.at[k]->id] == SECOND_HALF) return true;
+    return false;
+}
+
+static bool spread_given(const Nodes *all, char *half, Table *loops)
+{
+    bool changed = false;
+    for (int i = 0; i < all->n; i++) {
+        const Node *n = all->at[i];
+        if (half[n->id] == SECOND_HALF || !depends_on_given(n, half, loops)) continue;
+        half[n->id] = SECOND_HALF;
+        changed = true;
+    }
+    for (int i = 0; i < all->n; i++) {
+        const Node *n = all->at[i];
+        if (n->op != OP_loop || table_get(loops, n->loop->index) || !brings_given(n->loop, half)) continue;
+        *table_at(loops, n->loop->index) = loops;
+        changed = true;
+    }
+    return changed;
+}
+
+/* As often as loops are nested, or follow each other. */
+const char *halves_of_layer(const Graph *g)
+{
+    Nodes all = {0};
+    Table loops = {0};
+    if (!entry_of(g)->pulls) return NULL;
+    const char *forward = needed_forward(g);
+    char *half = NEW_ARRAY(char, node_count());
+    all_nodes(g, &all);
+    while (spread_given(&all, half, &loops)) {}
+    for (int i = 0; i < all.n; i++)
+        if (forward[all.at[i]->id]) half[all.at[i]->id] = FIRST_HALF;
+    return half;
+}
+
+/* ------------------------------------------------------------------ sides */
 
 static double signed_bytes(const Node *n, double bytes, const char *forward) { return forward[n->id] ? -bytes : bytes; }
 
@@ -75,4 +136,11 @@ Side last_part(const Kernel *k)
 {
     while (has_ends(k)) k = k->body.at[k->body.n - 1];
     return k->part;
+}
+
+bool has_forward(const Kernel *k)
+{
+    bool any = k->part == FORWARD && k->kind != REPEAT;
+    for (int i = 0; !any && i < k->body.n; i++) any = has_forward(k->body.at[i]);
+    return any;
 }

@@ -69,14 +69,17 @@ static void find_wanted(Cleaning *c, const Graph *g)
 }
 
 /* Gradients, and their squares for the noise scale (passes/grad_noise.c). */
-static bool is_of_gradients(const Output *o) { return o->kind == OUT_GRAD || same(o->name, LATHE_PART_SQUARES); }
+static bool is_of_gradients(const Graph *g, const Output *o)
+{
+    return o->kind == OUT_GRAD || same(o->name, LATHE_PART_SQUARES) || (entry_of(g)->pulls && is_of_gradient(o->name));
+}
 
 const char *needed_forward(const Graph *g)
 {
     Cleaning c = {.ids = node_count()};
     c.wanted = NEW_ARRAY(char, c.ids);
     for (int i = 0; i < g->outs.n; i++)
-        if (!is_of_gradients(&g->outs.at[i])) want_node(&c, g->outs.at[i].node);
+        if (!is_of_gradients(g, &g->outs.at[i])) want_node(&c, g->outs.at[i].node);
     follow_wants(&c);
     return c.wanted;
 }

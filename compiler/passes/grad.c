@@ -1,7 +1,8 @@
 /* grad.c: reverse-mode differentiation: adds the gradient of the loss with respect to every parameter.
  *
- * Needs: wants_grads, outs[0] a real of rank 0; Graph.micro, if any, still open.  Leaves: an OUT_GRAD for each
- * parameter that the graph reads and trains (zeros where the loss does not depend on it), Graph.micro closed and NULL.
+ * Needs: wants_grads, outs[0] a real of rank 0 (in a layer, where the gradients of outputs are given, any);
+ * Graph.micro, if any, still open.  Leaves: an OUT_GRAD for each parameter that the graph reads and trains (zeros where
+ * the loss does not depend on it), Graph.micro closed and NULL.
  *
  * Invariants, which hold while it works (passes/grad_loop.c keeps those of loops):
  *
@@ -90,6 +91,7 @@ static bool is_trained(const Graph *g, const Node *n)
 static bool becomes_active(Grad *all, Node *n)
 {
     if (n->op == OP_parameter) return is_real(n->dtype) && is_trained(all->graph, n);
+    if (n->op == OP_input) return is_real(n->dtype) && entry_of(all->graph)->pulls;
     if (n->op == OP_pick && n->in[0]->op == OP_loop) {
         const Loop *l = n->in[0]->loop;
         return is_active(all, n->ints[0] == PICK_CARRY ? l->carries.at[n->ints[1]].arg : l->ys.at[n->ints[1]]);
@@ -236,7 +238,7 @@ void differentiate_node(Grad_level *lv, Node *n, Node *g)
     if (n->op == OP_pick && op_info[n->in[0]->op].kind == WHOLE) return; /* its op asks for it */
     if (n->op == OP_pick && n->in[0]->op == OP_loop) push(&lv->picks, n);
     else if (!grad_map(lv, n, g) && !grad_op(lv, n, g))
-        must(n->op == OP_loop_arg || n->op == OP_parameter); /* theirs is taken when all is done */
+        must(n->op == OP_loop_arg || n->op == OP_parameter || n->op == OP_input); /* theirs is taken when all is done */
 }
 
 static void grad_whole(Grad_level *lv, Node *n)
@@ -397,21 +399,51 @@ static Node *gradient_of_loss(const Graph *g, const Desc *d)
     return map2(OP_mul, one, cast_op(input_node("loss_scale", F32, (Shape){0}), t));
 }
 
+/* The loss; of a layer, its real outputs. */
+static void ends_of_gradients(const Graph *g, Nodes *out)
+{
+    const bool pulls = entry_of(g)->pulls;
+    for (int i = 0; i < (pulls ? g->outs.n : 1); i++)
+        if (is_real(g->outs.at[i].node->dtype)) push(out, g->outs.at[i].node);
+}
+
+static void contribute_ends(Grad_level *base, const Graph *g, const Desc *d)
+{
+    if (!entry_of(g)->pulls) contribute(base, g->outs.at[0].node, gradient_of_loss(g, d));
+    for (int i = 0; entry_of(g)->pulls && i < g->outs.n; i++) {
+        Node *y = g->outs.at[i].node;
+        if (is_real(y->dtype)) contribute(base, y, input_node(format("d_%s", g->outs.at[i].name), y->dtype, y->shape));
+    }
+}
+
+/* Of a layer's real inputs; zeros where no output depends on one. */
+static void add_gradients_of_inputs(Grad_level *base, Graph *g, const Nodes *nodes)
+{
+    for (int i = 0; i < nodes->n; i++) {
+        Node *n = nodes->at[i];
+        if (n->op != OP_input || !is_real(n->dtype)) continue;
+        make_at(n->where);
+        Node *grad = gradient(base, n);
+        if (!grad) grad = filled(0, n->dtype, n->shape);
+        push(&g->outs, ((Output){OUT_VALUE, format("d_%s", n->name), grad}));
+    }
+}
+
 static void add_gradients(Graph *g, const Desc *d)
 {
-    Node *loss = g->outs.at[0].node;
     Grad all = {.desc = d, .graph = g};
-    Nodes outer = {0}, inner = {0}, params = {0};
-    nodes_at(NULL, &loss, 1, &outer);
-    if (g->micro) nodes_at(g->micro, &loss, 1, &inner);
+    Nodes ends = {0}, outer = {0}, inner = {0}, params = {0};
+    ends_of_gradients(g, &ends);
+    nodes_at(NULL, ends.at, ends.n, &outer);
+    if (g->micro) nodes_at(g->micro, ends.at, ends.n, &inner);
     activate(&all, &outer);
     activate(&all, &inner);
-    reach(&all, loss);
+    for (int i = 0; i < ends.n; i++) reach(&all, ends.at[i]);
     reach_body(&all, &inner);
     reach_body(&all, &outer);
 
     Grad_level base = {.all = &all};
-    contribute(&base, loss, gradient_of_loss(g, d));
+    contribute_ends(&base, g, d);
     differentiate(&base, &inner);
     differentiate(&base, &outer);
 
@@ -423,13 +455,14 @@ static void add_gradients(Graph *g, const Desc *d)
         if (!grad) grad = filled(0, p->dtype, p->shape);
         push(&g->outs, ((Output){OUT_GRAD, p->name, grad}));
     }
+    if (entry_of(g)->pulls) add_gradients_of_inputs(&base, g, &outer);
 }
 
 void pass_grad(Graph *g, const Desc *d)
 {
     if (!g->wants_grads) return;
-    must(g->outs.n && g->outs.at[0].kind == OUT_VALUE && g->outs.at[0].node->shape.rank == 0);
-    must(is_real(g->outs.at[0].node->dtype));
+    must(g->outs.n && g->outs.at[0].kind == OUT_VALUE);
+    must(entry_of(g)->pulls || (g->outs.at[0].node->shape.rank == 0 && is_real(g->outs.at[0].node->dtype)));
     Making was = making();
     make_with((Making){.where = was.where, .phase = 1});
     add_gradients(g, d);

@@ -220,6 +220,24 @@ static int64_t order(Kernel **kernels, int n, const Loop *level)
     return o.most;
 }
 
+/* Of a layer's kernels, those that its outputs need come first: how many they are.  Whatever of these reads is one of
+ * them, which fusion has seen to. */
+static int order_in_halves(Kernel **kernels, int n)
+{
+    int half = 0;
+    Order o = {.items = order_items(kernels, n), .n = n};
+    o.buffers = number_buffers(o.items, n);
+    begin_order(&o, true);
+    for (int i = n - 1; i >= 0; i--) { /* as they were made, so what follows one has been seen */
+        bool needed = has_forward(kernels[i]);
+        for (int k = 0; k < o.items[i].after.n; k++) needed |= !o.items[o.items[i].after.at[k]].back;
+        o.items[i].back = !needed;
+        half += needed;
+    }
+    put_in_order(&o, true, kernels);
+    return half;
+}
+
 /* ------------------------------------------------------------------ steps and lifetimes */
 
 typedef struct Span {
@@ -279,7 +297,8 @@ static void lifetimes(Kernel *const *kernels, int n, const Span *at)
 
 void pass_order(Program *p, const Desc *d)
 {
-    if (p->kernels.n && !without(d, PASS_order)) order(p->kernels.at, p->kernels.n, NULL);
+    if (entry_of(p->graph)->pulls) p->half = order_in_halves(p->kernels.at, p->kernels.n);
+    else if (p->kernels.n && !without(d, PASS_order)) order(p->kernels.at, p->kernels.n, NULL);
     p->steps = number_steps(p->kernels.at, p->kernels.n, 0);
     Span top = {NULL, false, false, 0, p->steps - 1, NULL};
     lifetimes(p->kernels.at, p->kernels.n, &top);

@@ -479,6 +479,6 @@ static Kernels in_panels(Program *p, const Options *o, Kernel *const *list, int 
 
 void pass_panels(Program *p, const Desc *d)
 {
-    if (!without(d, PASS_panels) && !rows_alike(p) && d->options->target->panels)
+    if (!without(d, PASS_panels) && !rows_alike(p) && !entry_of(p->graph)->pulls && d->options->target->panels)
         p->kernels = in_panels(p, d->options, p->kernels.at, p->kernels.n);
 }

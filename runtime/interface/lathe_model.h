@@ -59,6 +59,7 @@ typedef enum Lathe_role {
     LATHE_MOMENT,               /* a state that `direction` takes from one update to the next: an optimizer's own */
     LATHE_GRADIENT_SCALE,       /* real []: direction: the factor of gradients */
     LATHE_LEARNING_RATE, LATHE_UPDATE,          /* real []: direction: of this update; its number, from 1 */
+    LATHE_OUTPUT_GRADIENT,      /* real, shaped like an output of layer: d_NAME, the gradient of it */
     LATHE_REFERENCE             /* f32 [2 batch]: of preference pairs: what the entry reference gave for each row */
 } Lathe_role;
 

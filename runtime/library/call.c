@@ -37,7 +37,7 @@ static int64_t tensor_bytes(const Lathe_tensor *t) { return tensor_size(t) * dty
 const Lathe_entry *entry_of_library(Library *l, Entry entry)
 {
     const Lathe_entry *e = find_entry(l->model, entry);
-    if (!is_trained_here(l->model) && !l->loaded) {
+    if (!is_trained_here(l->model) && !is_layer_here(l->model) && !l->loaded) {
         fail_library(l, LIBRARY_USAGE, "%s: a library that only answers needs weights first: load()",
                      entry_word(entry));
         return NULL;
@@ -76,8 +76,7 @@ static int check_given(Library *l, const Lathe_entry *e, const Lathe_tensor *t, 
     return LIBRARY_FINE;
 }
 
-/* Copies the inputs that are given to those of the entry; the others are filled, too. */
-static int take_given(Library *l, const Lathe_entry *e, const void *const *given, int32_t seed, int64_t step)
+int take_given(Library *l, const Lathe_entry *e, const void *const *given, int32_t seed, int64_t step, bool gradients)
 {
     char *in = l->memory.call;
     int k = 0;
@@ -85,6 +84,7 @@ static int take_given(Library *l, const Lathe_entry *e, const void *const *given
     for (const Lathe_tensor *t = e->input; t < e->input + e->inputs; t++) {
         if (!lathe_is_given(t->role)) continue;
         const void *from = given[k++];
+        if ((t->role == LATHE_OUTPUT_GRADIENT) != gradients) continue;
         if (!from) return fail_library(l, LIBRARY_USAGE, "%s: the input %s is NULL", function_word(e), t->name);
         const int code = t->below ? check_given(l, e, t, from) : LIBRARY_FINE;
         if (code) return code;
@@ -142,7 +142,7 @@ static void put_states_back(Library *l)
 static int step_open(Library *l, const void *const *given, Library_step *result)
 {
     const Lathe_entry *e = entry_of_library(l, ENTRY_train);
-    int code = e ? take_given(l, e, given, l->seed, l->step) : LIBRARY_USAGE;
+    int code = e ? take_given(l, e, given, l->seed, l->step, false) : LIBRARY_USAGE;
     if (code) return code;
     keep_states(l);
     for (int k = 0; !code && k < l->turns.n; k++)
@@ -177,11 +177,12 @@ void show_mean(Library *l, bool shown)
 int run_open(Library *l, const Lathe_entry *e)
 {
     const Lathe_call call = call_of(&l->memory, e);
+    l->ticket = 0; /* the arena is used */
     run_entry(e, &call);
     return check_ids(l, e);
 }
 
-static int run_shown(Library *l, const Lathe_entry *e)
+int run_shown(Library *l, const Lathe_entry *e)
 {
     show_mean(l, true);
     const int code = run_open(l, e);
@@ -192,7 +193,7 @@ static int run_shown(Library *l, const Lathe_entry *e)
 static int evaluate_open(Library *l, const void *const *given, double *result)
 {
     const Lathe_entry *e = entry_of_library(l, ENTRY_eval);
-    int code = e ? take_given(l, e, given, 0, 0) : LIBRARY_USAGE;
+    int code = e ? take_given(l, e, given, 0, 0, false) : LIBRARY_USAGE;
     if (!code && !result) code = fail_library(l, LIBRARY_USAGE, "evaluate: the result is NULL");
     if (!code) code = run_shown(l, e);
     const char *out = l->memory.call + (e ? align64(e->in_bytes) : 0);
@@ -210,7 +211,7 @@ int evaluate_library(Library *l, const void *const *given, double *result)
 static int predict_open(Library *l, const void *const *given, void *const *wanted)
 {
     const Lathe_entry *e = entry_of_library(l, ENTRY_predict);
-    int code = e ? take_given(l, e, given, 0, 0) : LIBRARY_USAGE;
+    int code = e ? take_given(l, e, given, 0, 0, false) : LIBRARY_USAGE;
     if (!code && !wanted) code = fail_library(l, LIBRARY_USAGE, "predict: the outputs are NULL");
     if (!code) code = run_shown(l, e);
     const char *out = l->memory.call + (e ? align64(e->in_bytes) : 0);

@@ -14,6 +14,8 @@
 #include "step/turn.h"
 #include "threads/pool.h"
 
+#include <string.h>
+
 /* As the trainer exits; BUSY: another call of the instance is running. */
 enum { LIBRARY_FINE, LIBRARY_USAGE = 2, LIBRARY_DATA = 3, LIBRARY_DIVERGED = 4, LIBRARY_BUSY = 5 };
 enum { LIBRARY_WORDS = 400, PROCESSOR_WORDS = 448, LIBRARY_NAME = 512 };
@@ -36,6 +38,7 @@ typedef struct Library {
     bool loaded;                /* weights were */
     int32_t seed;
     int64_t step;               /* steps done */
+    int64_t tickets, ticket;    /* of calls of a layer: how many; the one whose values are in the arena, or 0 */
     int64_t position;           /* tokens of the text so far */
     Memory memory;
     int64_t *place;             /* of each tensor in a text that is read (library/saved.c) */
@@ -62,6 +65,11 @@ static inline bool is_trained_here(const Lathe_model *m)
 #endif
 }
 
+static inline bool is_layer_here(const Lathe_model *m) { return find_entry(m, ENTRY_layer) != NULL; }
+
+/* Of the outputs of a layer: d_x, of an input. */
+static inline bool is_gradient_of_layer(const Lathe_tensor *t) { return strncmp(t->name, "d_", 2) == 0; }
+
 /* ---- library/open.c */
 
 /* Of a processor that lacks instructions; NULL: it does not.  memory: as many bytes as bytes() says then, for the words. */
@@ -83,12 +91,24 @@ int predict_library(Library *l, const void *const *given, void *const *wanted);
 const Lathe_entry *entry_of_library(Library *l, Entry entry); /* NULL: it cannot run, and words say why */
 int run_open(Library *l, const Lathe_entry *e); /* whose inputs are there */
 void show_mean(Library *l, bool shown); /* puts the mean of the weights in their place, if there is one; and back */
+/* Copies the inputs that are given to those of the entry, or the gradients of outputs among them; also fills the others. */
+int take_given(Library *l, const Lathe_entry *e, const void *const *given, int32_t seed, int64_t step, bool gradients);
+/* Runs it with the mean of the weights in their place. */
+int run_shown(Library *l, const Lathe_entry *e);
 const char *library_words(const Library *l, int code); /* what was wrong in the last call, which returned that code */
 /* For the calls: begins one of an open instance that no other call uses, and ends it.  Needs: end_library_call() after
  * LIBRARY_FINE. */
 int begin_library_call(Library *l);
 int end_library_call(Library *l, int code);
 int fail_library(Library *l, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* ---- library/layer.c: of a layer */
+
+/* wanted: of all outputs; here those that are no gradients, there those that are.  seed: of dropout.  backward_library() of
+ * the last ticket goes on from there; else it computes the outputs again, from the same inputs.  The gradients of parameters
+ * are then in memory.grads. */
+int forward_library(Library *l, const void *const *given, int32_t seed, void *const *wanted, int64_t *ticket);
+int backward_library(Library *l, int64_t ticket, const void *const *given, int32_t seed, void *const *wanted);
 
 /* ---- library/text.c: of models with the entry decode, in one row, whose texts depend on nothing else */
 

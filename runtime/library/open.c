@@ -65,7 +65,7 @@ static void lay_out_library(Library *l, Parts_of *p, const Lathe_model *m, const
     of->state = part_behind(p, of->state_bytes);
     of->carried = part_behind(p, trains ? carried_bytes(m) : 0);
     of->statistics = part_behind(p, statistics_bytes(m));
-    of->grads = part_behind(p, trains ? flat_bytes(m) : 0);
+    of->grads = part_behind(p, trains || is_layer_here(m) ? flat_bytes(m) : 0);
     of->moments = part_behind(p, trains ? (int64_t)optimizer_bytes(m, r) : 0);
     of->generation = part_behind(p, trains ? turn_table_bytes(m, r) : 0); /* the optimizers' tables */
     of->call_bytes = largest_call_of(m);
@@ -130,11 +130,11 @@ Library *open_library(const Lathe_model *m, void *memory, size_t bytes, const Li
     if (*words) return NULL;
     l->mark = open_mark;
     begin_library_call(l);
-    if (is_trained_here(m)) {
+    if (is_trained_here(m) || is_layer_here(m)) {
         init_weights(m, (uint64_t)l->seed, &l->memory);
         weights_up(m, &l->memory);
-        begin_training(l);
     }
+    if (is_trained_here(m)) begin_training(l);
     end_library_call(l, LIBRARY_FINE);
     return l;
 }

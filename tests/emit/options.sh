@@ -30,6 +30,7 @@ changing="--config=stream
 --amalgamation
 --for=x86-64-v3
 --static
+--python
 --no-fuse"
 same='--gpus=2
 --entry=eval
@@ -47,12 +48,13 @@ plain=$(folder '')
 : >"$TMP/folders"
 echo "$changing" | while read -r option; do folder "$option"; done >"$TMP/folders"
 echo "$plain" >>"$TMP/folders"
-[ "$(wc -l <"$TMP/folders")" = 22 ] || complain "not every option builds: $(cat "$TMP/folders")"
+[ "$(wc -l <"$TMP/folders")" = 23 ] || complain "not every option builds: $(cat "$TMP/folders")"
 [ -z "$(sort "$TMP/folders" | uniq -d)" ] || complain "builds share a folder: $(sort "$TMP/folders" | uniq -d)"
 folder '--precision=bf16 --parameters=bf16' >>"$TMP/folders"
 folder '--lora=rank=2 --frozen=q8_0' >>"$TMP/folders"
 folder '--library --inference' >>"$TMP/folders"
 folder '--amalgamation --freestanding' >>"$TMP/folders"
+folder '--python --layer' >>"$TMP/folders"
 [ -z "$(sort "$TMP/folders" | uniq -d)" ] || complain "--parameters or --frozen shares a folder"
 for option in $same; do
     case $option in --gpus=2 | --gpu=h200) continue ;; esac # not of build
@@ -61,7 +63,7 @@ done
 
 # What the help has is here.
 "$LATHE" help | sed -n '/^options/,/^passes/s/^  \(-[a-z-]*\) .*/\1/p' | sort >"$TMP/helped"
-{ printf '%s\n' "$changing" "$same" | sed 's/=.*//' | grep -v '^--no-'; printf '%s\n' --parameters --frozen --inference --freestanding -o; } | sort >"$TMP/tried"
+{ printf '%s\n' "$changing" "$same" | sed 's/=.*//' | grep -v '^--no-'; printf '%s\n' --parameters --frozen --inference --freestanding --layer -o; } | sort >"$TMP/tried"
 cmp -s "$TMP/helped" "$TMP/tried" || complain "options without a test: $(diff "$TMP/helped" "$TMP/tried")"
 
 # Names that look alike in a folder's name are told apart.
