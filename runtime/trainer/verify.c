@@ -263,8 +263,7 @@ static void tell_start(const Verify *v)
              v->chain.last, v->chain.cut ? "; behind it is half a line, as a kill leaves it" : "");
     else
         show(stdout, "the run has no hashes (--log-hashes): its losses, to the nine digits of metrics.jsonl, and its "
-                     "checkpoints "
-                     "are compared\n");
+                     "checkpoints are compared\n");
     fflush(stdout);
 }
 

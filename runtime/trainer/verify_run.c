@@ -92,12 +92,12 @@ static void find_head(Verify *v)
         if (!is_of(&c->link[i], "head") || c->link[i].step >= v->last) continue;
         if (c->link[i].step < v->first)
             fail(EXIT_DATA, v->folder,
-                 "the run went on from step %lld with other settings or data, and the nearest checkpoint is of step "
-                 "%lld: "
-                 "these steps can only be verified from a checkpoint of step %lld or later",
-                 (long long)c->link[i].step, (long long)v->from, (long long)c->link[i].step);
-        show(stdout, "from step %lld on the run had other settings or data: these steps by --steps %lld..%lld\n",
-             (long long)c->link[i].step + 1, (long long)c->link[i].step + 1, (long long)v->last);
+                 "from step %lld on the run had other settings or data, and the nearest checkpoint is of step %lld: "
+                 "these steps need one of step %lld or later",
+                 (long long)c->link[i].step + 1, (long long)v->from, (long long)c->link[i].step);
+        if (!v->asked->json)
+            show(stdout, "from step %lld on the run had other settings or data: these steps by --steps %lld..%lld\n",
+                 (long long)c->link[i].step + 1, (long long)c->link[i].step + 1, (long long)v->last);
         v->last = c->link[i].step;
     }
     v->said = link_json(&c->link[v->head]);
@@ -178,10 +178,11 @@ void find_piece(Verify *v)
 /* The start of the run that made the first step: words of its command line, and the folder that it was given in. */
 static json_t *recorded_start(const Verify *v)
 {
-    json_t *about = read_object(v->folder, "run.json"), *found = NULL, *start;
-    size_t i;
-    json_array_foreach(json_object_get(about, "starts"), i,
-                       start) if (json_integer_value(json_object_get(start, "step")) <= v->from) found = start;
+    json_t *about = read_object(v->folder, "run.json"), *starts = json_object_get(about, "starts"), *found = NULL;
+    for (size_t i = 0; i < json_array_size(starts); i++) {
+        json_t *start = json_array_get(starts, i);
+        if (json_integer_value(json_object_get(start, "step")) <= v->from) found = start;
+    }
     json_incref(found);
     json_decref(about);
     return found;
@@ -233,8 +234,7 @@ static void need_files(const Trainer *t)
     for (int i = 0; i < t->data.n; i++)
         if (strcmp(t->data.at[i], "-") == 0)
             fail(EXIT_DATA, NULL,
-                 "the run read its data from standard input, where each document comes once: it cannot be computed "
-                 "again");
+                 "the run read its data from standard input, which is gone: its steps cannot be computed again");
 }
 
 void take_command(Verify *v)
@@ -357,7 +357,7 @@ void compare_head(Verify *v)
                                             "order or its memory plan differ), and may add in another order"},
                                            {"teacher", "the teacher's weights are others"}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (!json_equal(json_object_get(now, parts[i][0]), json_object_get(v->said, parts[i][0])) &&
+        if (!json_equal(json_object_get(now, parts[i][0]), json_object_get(v->said, parts[i][0])) && !v->asked->json &&
             (json_object_get(now, parts[i][0]) || json_object_get(v->said, parts[i][0])))
             show(stdout, "note: %s\n", parts[i][1]);
     json_decref(now);
