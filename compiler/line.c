@@ -2,6 +2,7 @@
 #include "line.h"
 #include "desc/target.h"
 #include "passes/passes.h"
+#include "runtime/base/help.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -99,10 +100,11 @@ bool asks_for_help(const Command *command, int argc, char **argv)
 {
     bool asks = false, described = false;
     for (int i = 2; i < argc; i++) {
-        asks |= same(argv[i], "--help") || same(argv[i], "-h");
+        line_of.table |= asks_for_table(argv[i]);
+        asks |= same(argv[i], "--help") || same(argv[i], "-h") || line_of.table;
         described |= is_description(argv[i]);
     }
-    return asks && !(described && command->manner & PASSES_ON);
+    return asks && (line_of.table || !(described && command->manner & PASSES_ON));
 }
 
 static Options with_own_sets(const Options *o)
@@ -213,15 +215,20 @@ static bool is_for(const struct Option *o, const char *command)
     return o->help[word] == ' ' || strstr(format("%.*s", (int)list, o->help), command);
 }
 
+void print_row(const char *name, const char *argument, const char *help)
+{
+    if (line_of.table) print_table_row("option", name, argument, help);
+    else printf("  %-24s %s\n", format("%s %s", name, argument), help);
+}
+
 void print_options(const char *command)
 {
     for (int i = 0; i < COUNT_OF(known); i++)
-        if (is_for(&known[i], command))
-            printf("  %-24s %s\n", format("%s %s", known[i].name, known[i].argument), known[i].help);
+        if (is_for(&known[i], command)) print_row(known[i].name, known[i].argument, known[i].help);
     if (command && !same(command, "dump")) return;
-    printf("\npasses that can be left out (`lathe passes` lists all)\n");
+    if (!line_of.table) printf("\npasses that can be left out (`lathe passes` lists all)\n");
     int n;
     const Pass *list = pass_list(&n);
     for (int i = 0; i < n; i++)
-        if (list[i].option) printf("  %-24s %s\n", format("--no-%s", list[i].option), list[i].off);
+        if (list[i].option) print_row(format("--no-%s", list[i].option), "", list[i].off);
 }

@@ -1,6 +1,5 @@
 /* main.c: the commands. */
 #include "desc/options.h"
-#include "desc/settings.h"
 #include "desc/target.h"
 #include "doctor/doctor.h"
 #include "emit/emit.h"
@@ -9,6 +8,7 @@
 #include "onnx/onnx.h"
 #include "passes/passes.h"
 #include "plan/plan.h"
+#include "runtime/base/help.h"
 #include "runtime/base/process.h"
 #include "timing/timing.h"
 
@@ -336,42 +336,6 @@ static int do_dump(void)
     return 0;
 }
 
-static int do_ops(void)
-{
-    static const char *const kinds[] = {OP_KINDS(LIST_WORD)};
-    for (int op = 0; op < OPS; op++) {
-        const OpInfo *o = &op_info[op];
-        const char *text = *o->text ? o->text : *o->ints ? format("{%s}", o->ints) : "";
-        printf("%-12s %-7s %2d  %-24s %s\n", o->name, kinds[o->kind], o->arity, text, o->doc);
-    }
-    return 0;
-}
-
-static int do_settings(void)
-{
-    Text t = {0};
-    say_settings_page(&t);
-    say_text_to(stdout, t.at);
-    return 0;
-}
-
-static int do_passes(void)
-{
-    int n;
-    const Pass *list = pass_list(&n);
-    for (int i = 0; i < n; i++)
-        printf("%-10s %-15s %s\n", list[i].name, list[i].option ? format("--no-%s", list[i].option) : "", list[i].doc);
-    return 0;
-}
-
-static int do_stubs(void)
-{
-    const char *dir = line_of.options.out_dir ? line_of.options.out_dir : line_of.model ? line_of.model : ".";
-    make_folder(dir);
-    front_stubs(dir);
-    return 0;
-}
-
 /* lathe doctor [MODEL.lua] [--data FILE…] [--out RUN] */
 static int do_doctor(void)
 {
@@ -442,11 +406,18 @@ static const Command commands[] = {
     {"plot", do_data, 0, "RUN…", "draws a number of runs in the terminal"},
     {"doctor", do_doctor, PASSES_ON, "[MODEL.lua]",
      "what this machine has, what fits, and how fast it will be; --data FILE, --out RUN"},
+    {"version", do_version, 0, "", "which Lathe this is, and the versions of the files that it writes"},
     {"help", do_help, 0, "", "this page"},
 };
 
 static int do_help(void)
 {
+    if (line_of.table) {
+        print_table_usage("lathe", "", "COMMAND [MODEL.lua] [options]", "");
+        for (int i = 0; i < COUNT_OF(commands); i++) print_table_row("command", commands[i].name, commands[i].arguments, commands[i].help);
+        print_options(NULL);
+        return 0;
+    }
     printf("usage: lathe COMMAND [MODEL.lua] [options]\n\n");
     for (int i = 0; i < COUNT_OF(commands); i++)
         printf("  %-8s %-19s %s\n", commands[i].name, commands[i].arguments, commands[i].help);
@@ -455,8 +426,22 @@ static int do_help(void)
     return 0;
 }
 
+static int table_of(const Command *c)
+{
+    print_table_usage("lathe", c->name, c->arguments, c->help);
+    print_options(c->name);
+    if (c->manner & PASSES_ON && c->run == do_run) print_table_row("also", "trainer", c->name, "");
+    for (char **word = line_of.all + 2; *word; word++)
+        if (has_suffix(*word, ".lua") && access(*word, R_OK) == 0) {
+            line_of.options.model_file = *word;
+            print_names_of(front_recipe(&line_of.options));
+        }
+    return 0;
+}
+
 static int help_of(const Command *c)
 {
+    if (line_of.table) return table_of(c);
     printf("usage: lathe %s %s [options]\n\n  %s\n\noptions\n", c->name, c->arguments, c->help);
     print_options(c->name);
     if (c->manner & PASSES_ON && c->run == do_run)
@@ -467,7 +452,9 @@ static int help_of(const Command *c)
 static const Command *command_named(const char *name)
 {
     const char *names[COUNT_OF(commands)];
-    if (same(name, "--help") || same(name, "-h")) name = "help";
+    line_of.table = asks_for_table(name);
+    if (same(name, "--help") || same(name, "-h") || line_of.table) name = "help";
+    if (same(name, "--version")) name = "version";
     for (int i = 0; i < COUNT_OF(commands); i++) {
         names[i] = commands[i].name;
         if (same(commands[i].name, name)) return &commands[i];

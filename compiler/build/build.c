@@ -24,15 +24,6 @@ char *in_path(const char *command)
     return NULL;
 }
 
-/* The path of a program that is built with lathe. */
-char *program_beside(const char *name)
-{
-    char self[4096];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    while (n > 0 && self[n - 1] != '/') n--;
-    return format("%.*s%s", (int)max64(n, 0), self, name);
-}
-
 /* The first word of $CC, or what the machine has; NULL: none. */
 const char *c_compiler(void)
 {
@@ -52,20 +43,6 @@ const char *needed_compiler(void)
     err((Where){0}, "no C compiler: looked for cc, gcc and clang in PATH\n"
                     "  install one (Debian, Ubuntu: apt install gcc libc6-dev), or set CC");
 }
-
-const char *runtime_dir(void)
-{
-    const char *own = getenv("LATHE_RUNTIME");
-    return own && *own ? own : LATHE_RUNTIME_DIR;
-}
-
-const char *runtime_library(void)
-{
-    const char *own = format("%s/liblathe_rt.a", runtime_dir());
-    return access(own, R_OK) == 0 ? own : LATHE_RUNTIME_LIBRARY;
-}
-
-const char *blas_library(void) { return LATHE_OPENBLAS; }
 
 /* Arithmetic as DESIGN section 5 wants it: nothing contracted, nothing reordered.  Bytes of the arena hold values of
  * one type after another, which strict aliasing would let gcc reorder.  gcc 12 finds sound stores out of bounds where
@@ -244,14 +221,6 @@ void keep_hash(const char *what, uint64_t hash)
     write_file(format("%s.hash", what), hash_text(hash), strlen(hash_text(hash)));
 }
 
-void need_runtime_library(void)
-{
-    if (access(runtime_library(), R_OK) != 0)
-        err((Where){0},
-            "the runtime library is missing: %s\n  build Lathe, or set LATHE_RUNTIME to the folder that has it",
-            runtime_library());
-}
-
 /* The text was compiled, and the runtime library does not fit it. */
 static void refuse_library(const char *log)
 {
@@ -268,6 +237,7 @@ static void refuse_library(const char *log)
 const char *build(const Module *m, const char *dir)
 {
     (void)m;
+    need_runtime_library();
     const char *cc = needed_compiler();
     char *trainer = format("%s/trainer", dir), *fresh = format("%s/trainer.new", dir),
          *log = format("%s/build.log", dir);
@@ -276,7 +246,6 @@ const char *build(const Module *m, const char *dir)
     char *hash = format("%016llx\n", (unsigned long long)hash_of_everything(dir, &words));
     char *old = read_file(stamp, NULL);
     if (old && same(old, hash) && access(trainer, X_OK) == 0) return trainer;
-    need_runtime_library();
     unlink(stamp);
     if (run_logged(&words, log) != 0) {
         refuse_library(log);

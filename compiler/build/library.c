@@ -3,30 +3,13 @@
 #include "desc/options.h"
 #include "desc/target.h"
 #include "emit/emit.h"
+#include "runtime/interface/version.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
-
-static const char *needed_text(const char *path)
-{
-    const char *text = read_file(path, NULL);
-    if (!text) err((Where){0}, "cannot read %s: %s\n  build Lathe again", path, strerror(errno));
-    return text;
-}
-
-const char *library_file(const char *name) { return needed_text(format("%s/library/%s", runtime_dir(), name)); }
-
-const char *runtime_text(const char **model)
-{
-    static const char mark[] = "/* ==== the model */\n";
-    const char *text = needed_text(LATHE_AMALGAMATION), *at = strstr(text, mark);
-    must(at);
-    *model = at + strlen(mark);
-    return text;
-}
 
 /* ------------------------------------------------------------------ what cannot be one */
 
@@ -74,8 +57,8 @@ static void put_pkg_config(const Desc *d, const char *dir, const char *name)
 {
     Text t = {0};
     char *full = realpath(dir, NULL);
-    say(&t, "prefix=%s\nName: %s\nDescription: the model %s, made by lathe\nVersion: 1\n", full ? full : dir, name,
-        d->model);
+    say(&t, "prefix=%s\nName: %s\nDescription: the model %s, made by lathe\nVersion: %d.%d\n", full ? full : dir, name,
+        d->model, LATHE_ABI_MAJOR, LATHE_ABI_MINOR);
     say(&t, "Cflags: -I${prefix}\nLibs: -L${prefix} -l%s\nLibs.private: -lm -lpthread\n", name);
     put_file(dir, format("%s.pc", name), t.at, t.n);
 }

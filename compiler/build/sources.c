@@ -40,3 +40,18 @@ Files files_below(const char *folder, bool (*wanted)(const char *name))
     if (all.n) qsort(all.at, (size_t)all.n, sizeof *all.at, by_text);
     return all;
 }
+
+static bool any_file(const char *name) { return !ends_in(name, ".md"); }
+
+uint64_t hash_of_sources(const char *folder)
+{
+    uint64_t h = 1;
+    const Files all = files_below(folder, any_file);
+    for (int i = 0; i < all.n; i++) {
+        size_t bytes = 0;
+        const char *text = read_file(format("%s/%s", folder, all.at[i]), &bytes);
+        h = hash_bytes(all.at[i], strlen(all.at[i]), h);
+        h = hash_bytes(text ? text : "", bytes, h);
+    }
+    return h;
+}

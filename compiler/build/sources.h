@@ -8,3 +8,6 @@ typedef VEC(char *) Files;
 Files files_below(const char *folder, bool (*wanted)(const char *name));
 bool ends_in(const char *name, const char *ending); /* and is longer */
 int by_text(const void *a, const void *b);          /* of two char *: for qsort and bsearch */
+
+#define STAMP_WORDS "sources of Lathe's runtime: " /* and hash_of_sources() in hexadecimal: liblathe_rt.a has it, and lathe */
+uint64_t hash_of_sources(const char *folder);       /* their names and contents */

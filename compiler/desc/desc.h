@@ -98,6 +98,7 @@ typedef struct Desc {
     const char *file, *model, *config;      /* models/gpt.lua, gpt, char */
     bool of_text;                           /* graphs came as text: of parameters the shapes are known, not where they lie */
     VEC(Knob) knobs;
+    Texts configs;              /* the names of its configurations */
     Texts for_run;                          /* those of Options.sets that a run of the trainer knows, and nobody before it */
     VEC(Param *) params;                    /* in order of first use */
     VEC(Tensor_spec) inputs;                /* of all entries, by name */

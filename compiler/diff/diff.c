@@ -4,6 +4,7 @@
 #include "desc/target.h"
 #include "line.h"
 #include "passes/passes.h"
+#include "runtime/base/help.h"
 #include "runtime/base/process.h"
 #include "runtime/look/past.h"
 
@@ -157,8 +158,9 @@ static void take_all_option(int *argc, char **argv)
 
 static int print_diff_help(void)
 {
-    printf("usage: lathe %s %s [options]\n\n  %s\n\noptions\n  %-24s %s\n", diff_line.name, diff_line.arguments,
-           diff_line.help, "--all", "all rows of each table (20)");
+    if (line_of.table) print_table_usage("lathe", diff_line.name, diff_line.arguments, diff_line.help);
+    else printf("usage: lathe %s %s [options]\n\n  %s\n\noptions\n", diff_line.name, diff_line.arguments, diff_line.help);
+    print_row("--all", "", "all rows of each table (20)");
     print_options(diff_line.name);
     return 0;
 }
@@ -177,8 +179,10 @@ int main(int argc, char **argv)
     name_program("lathe");
     json_set_alloc_funcs(must_alloc, free); /* jansson silently leaves out values when memory runs out */
     code_of_mistakes = TROUBLE;
-    for (int i = 2; i < argc; i++)
-        if (same(argv[i], "--help") || same(argv[i], "-h")) return end_process("lathe", print_diff_help());
+    for (int i = 2; i < argc; i++) {
+        line_of.table |= asks_for_table(argv[i]);
+        if (same(argv[i], "--help") || same(argv[i], "-h") || line_of.table) return end_process("lathe", print_diff_help());
+    }
     take_all_option(&argc, argv);
     take_line(&diff_line, argc, argv);
     if (line_of.things < 2) usage_error("diff compares two things: lathe diff A B; `lathe diff --help` says which");

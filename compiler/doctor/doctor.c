@@ -115,8 +115,11 @@ static void examine_compiler(Doctor *d)
                 "zlib1g-dev (for clang also libomp-dev)");
     }
     bool runtime = access(format("%s/lathe_rt.h", runtime_dir()), R_OK) == 0;
-    finding(d, runtime ? FINE : BAD, "runtime", format("%s%s", runtime_dir(), runtime ? "" : ": not there"),
-            "build Lathe again, or set LATHE_RUNTIME to its folder runtime/");
+    const char *misfit = misfit_of_runtime();
+    finding(d, runtime && !misfit ? FINE : BAD, "runtime",
+            misfit ? copy_string(misfit) : format("%s%s", runtime_dir(), runtime ? "" : ": not there"),
+            misfit ? "remove Lathe's files, and install it again"
+                   : "build Lathe again, or set LATHE_RUNTIME to its folder runtime/");
     bool blas = access(blas_library(), R_OK) == 0, openmp = strstr(blas_library(), "openmp") != NULL;
     finding(d,
             !blas    ? BAD

@@ -388,7 +388,8 @@ void write_runtime(const char *dir, bool cuda);    /* runtime/, for --bundle */
 const char *c_compiler(void);    /* NULL: there is none */
 const char *cuda_compiler(void); /* build/cuda.c: nvcc, or NULL */
 const char *nvcc_flags(void);
-char *program_beside(const char *name); /* "lathe-data": a program that was built with lathe */
+char *program_beside(const char *name); /* build/places.c: "lathe-data": a program that was built with lathe */
+const char *misfit_of_runtime(void);    /* what is missing of an installed tree, or of another version; NULL: nothing */
 const char *plain_c_flags(void);        /* c_flags() without sanitizers */
 const char *runtime_dir(void);
 const char *blas_library(void);

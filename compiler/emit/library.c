@@ -4,6 +4,7 @@
 #include "emit/emit.h"
 #include "passes/passes.h"
 #include "runtime/interface/given.h"
+#include "runtime/interface/version.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -175,6 +176,22 @@ static void say_parts(Page *page, Text *t)
     for (int i = 0; i < parts_out(page); i++) say(t, "        out->%s = result.part[%d];\n", all.at[1 + i], i);
 }
 
+static char *name_in_capitals(Page *page)
+{
+    char *capitals = copy_string(name_of_library(page));
+    for (char *c = capitals; *c; c++) *c = (char)toupper((unsigned char)*c);
+    return capitals;
+}
+
+static void say_abi(Page *page, Text *t)
+{
+    const char *name = name_in_capitals(page);
+    say(t,
+        "enum { %s_ABI_MAJOR = %d, %s_ABI_MINOR = %d }; /* of the functions, as semver.org means it; structs are the "
+        "model's */\n",
+        name, LATHE_ABI_MAJOR, name, LATHE_ABI_MINOR);
+}
+
 static void say_directive(Page *page, Text *t, const char *word)
 {
     if (starts_with(word, "given ")) say_given(page, t, program_called(page, word + 6));
@@ -183,6 +200,7 @@ static void say_directive(Page *page, Text *t, const char *word)
     else if (same(word, "scores")) say_results(page, t, program_called(page, "evaluate"), false);
     else if (same(word, "parts")) say_parts(page, t);
     else if (same(word, "structs")) say_structs(page, t);
+    else if (same(word, "abi")) say_abi(page, t);
     else die("name.c.in: @%s", word);
 }
 
@@ -190,8 +208,7 @@ static void say_directive(Page *page, Text *t, const char *word)
 static void say_filled(Page *page, Text *t, const char *line)
 {
     const char *name = name_of_library(page), *config = page->desc->config;
-    char *capitals = copy_string(name);
-    for (char *c = capitals; *c; c++) *c = (char)toupper((unsigned char)*c);
+    const char *capitals = name_in_capitals(page);
     for (; *line; line++) {
         const bool model = starts_with(line, "@model"), whole = starts_with(line, "@MODEL"),
                    title = starts_with(line, "@title");

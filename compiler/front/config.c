@@ -166,6 +166,7 @@ static void take_configurations(lua_State *L, int model, int values, const char 
     lua_settop(L, values);
     if (lua_getfield(L, model, "configs") != LUA_TTABLE) return lua_settop(L, values);
     keys_of(L, -1, &names, &n);
+    trace_of(L)->desc->configs = (Texts){names, n, n};
     for (int i = 0; i < n; i++) {
         push_configuration(L, model, names[i]);
         int table = lua_gettop(L);

@@ -5,6 +5,7 @@
 #include "desc/target.h"
 #include "lathe.h"
 #include "line.h"
+#include "runtime/base/help.h"
 #include "runtime/base/process.h"
 #include "runtime/base/words.h"
 #include "sweep/sweep.h"
@@ -108,12 +109,13 @@ static Texts words_of_runs(const Texts *line)
 
 static int print_sweep_help(const Command *c)
 {
-    printf("usage: lathe %s %s [options]\n\n  %s\n\noptions\n", c->name, c->arguments, c->help);
+    if (line_of.table) print_table_usage("lathe", c->name, c->arguments, c->help);
+    else printf("usage: lathe %s %s [options]\n\n  %s\n\noptions\n", c->name, c->arguments, c->help);
     for (int i = 0; i < COUNT_OF(sweep_options); i++)
         if (!(sweep_options[i].besides >> (c - own_commands) & 1))
-            printf("  %-24s %s\n", format("%s %s", sweep_options[i].name, sweep_options[i].argument),
-                   sweep_options[i].help);
-    printf("\nAll others are those of `lathe train`, for every run.\n");
+            print_row(sweep_options[i].name, sweep_options[i].argument, sweep_options[i].help);
+    if (line_of.table) print_table_row("also", "lathe", "train", "");
+    else printf("\nAll others are those of `lathe train`, for every run.\n");
     return 0;
 }
 
@@ -322,8 +324,10 @@ int main(int argc, char **argv)
     json_set_alloc_funcs(must_alloc, free); /* jansson silently leaves out values when memory runs out */
     asked.seed = 1;
     const Command *command = &own_commands[argc > 1 && same(argv[1], "scale") ? SCALE : SWEEP];
-    for (int i = 2; i < argc; i++)
-        if (same(argv[i], "--help") || same(argv[i], "-h")) return end_process("lathe", print_sweep_help(command));
+    for (int i = 2; i < argc; i++) {
+        line_of.table |= asks_for_table(argv[i]);
+        if (same(argv[i], "--help") || same(argv[i], "-h") || line_of.table) return end_process("lathe", print_sweep_help(command));
+    }
     take_line(command, argc, argv);
     if (!line_of.model)
         usage_error("%s needs a description: lathe %s MODEL.lua --over KEY=a,b", command->name, command->name);

@@ -306,9 +306,12 @@ static void take_list(Text *t, const char *file)
     }
 }
 
+extern const char lathe_stamp[];
+
 int main(int argc, char **argv)
 {
     Text t = {0};
+    say(&t, "/* %s */\n", lathe_stamp);
     if (argc != 5) die("amalgamate OUT RUNTIME ALL PREPROCESSED");
     runtime = argv[2];
     take_list(&t, argv[3]);

@@ -1,11 +1,20 @@
 /* data.c: lathe-data: what `lathe tokenize` and `lathe data` run: a program of its own, since lathe itself does
  * not link the runtime. */
+#include "runtime/base/help.h"
 #include "runtime/base/process.h"
 #include "tools/data_command.h"
 
 #include <string.h>
 
 /* ------------------------------------------------------------------ options */
+
+static _Noreturn void print_help_table(const Command_line *c)
+{
+    print_table_usage("lathe", c->name, c->usage, c->help);
+    for (int i = 0; i < c->flags; i++)
+        print_table_row("option", c->flag[i].name, c->flag[i].kind == FLAG_ON ? "" : c->flag[i].argument, c->flag[i].help);
+    exit(end_process("lathe", 0));
+}
 
 static _Noreturn void print_help(const Command_line *c)
 {
@@ -49,6 +58,7 @@ void take_command_line(const Command_line *c, int argc, char **argv, int from, W
 {
     for (int i = from; i < argc; i++) {
         const char *word = argv[i], *equals = strchr(word, '=');
+        if (asks_for_table(word)) print_help_table(c);
         if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) print_help(c);
         if (strncmp(word, "--", 2) != 0 && strcmp(word, "-o") != 0) {
             add_word(rest, word);

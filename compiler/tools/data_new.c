@@ -1,6 +1,7 @@
 /* data_new.c: `lathe new DIR --from PATH`: a description of a published model: one of models/, with the sizes of its
  * config.json. */
 #include "model/gguf.h"
+#include "runtime/base/installed.h"
 #include "tools/data_command.h"
 #include "tools/data_new.h"
 
@@ -60,11 +61,14 @@ static int family_of(const json_t *config, const char *place)
 
 /* ------------------------------------------------------------------ the folder */
 
-static char *copied_model(const char *name)
+/* A file of Lathe's own, such as models/gpt.lua. */
+static char *own_text(const char *name)
 {
-    char *path = text_of("%s/%s.lua", LATHE_MODELS_DIR, name), *text = must_alloc(1 << 20);
+    char prefix[LONGEST_PREFIX];
+    char *path = find_prefix(prefix) ? text_of("%s/share/lathe/%s", prefix, name) : text_of("%s/%s", LATHE_TREE, name);
+    char *text = must_alloc(1 << 20);
     FILE *f = fopen(path, "rb");
-    if (!f) fail(EXIT_ERROR, path, "cannot be read: %s; build Lathe again", error_text(errno));
+    if (!f) fail(EXIT_ERROR, path, "cannot be read: %s; build or install Lathe again", error_text(errno));
     text[fread(text, 1, (1 << 20) - 1, f)] = 0;
     fclose(f);
     free(path);
@@ -154,7 +158,7 @@ int new_command(int argc, char **argv)
     if (given && !head) fail(EXIT_USAGE, NULL, "--head is of encoders, and %s is a decoder", families[family].type);
     char *text = sizes_text(place, family, config, head ? encoder_text(head, from) : settings),
          *base = text_of("%s/%s.lua", rest.at[0], name), *model = text_of("%s/model.lua", rest.at[0]),
-         *library = copied_model(name);
+         *library = own_text(text_of("models/%s.lua", name));
     Fault fault = {0};
     check_absent(model);
     check_absent(base);

@@ -1,4 +1,5 @@
 /* load.c: takes an instance's tensors from safetensors.  Everything is checked before anything is changed. */
+#include "interface/version.h"
 #include "library/header.h"
 #include "library/saved.h"
 #include "model/tables.h"
@@ -80,9 +81,20 @@ static void take_whole_note(Loading *x, const char *key, const char *text, int64
                                key, (long long)least, (long long)most, text);
 }
 
+static void check_version(Loading *x, const char *text)
+{
+    const long long major = strtoll(text, NULL, 10);
+    if (major > LATHE_CHECKPOINT_MAJOR)
+        x->code =
+            fail_library(x->l, LIBRARY_DATA,
+                         "load: expected format %d or an older one, found %lld: a library of a newer Lathe saved it",
+                         LATHE_CHECKPOINT_MAJOR, major);
+}
+
 static bool take_note_of(void *with, const char *key, const char *text)
 {
     Loading *x = with;
+    if (strcmp(key, "format_version") == 0) check_version(x, text);
     if (strcmp(key, "step") == 0) take_whole_note(x, key, text, 0, INT32_MAX, &x->step);
     if (strcmp(key, "seed") == 0) take_whole_note(x, key, text, INT32_MIN, INT32_MAX, &x->seed);
     if (strcmp(key, "loss_scale") == 0) take_whole_note(x, key, text, 0, 1 << 24, &x->scale);

@@ -1,4 +1,5 @@
 /* save.c: an instance as safetensors (model/safetensors.c describes the format). */
+#include "interface/version.h"
 #include "library/saved.h"
 #include "model/tables.h"
 #include "step/average.h"
@@ -55,6 +56,7 @@ static void put_progress(Sink *s, Library *l)
     const Loss_scale *scale = &l->turns.at[0].optimizer.loss_scale;
     sink_word(s, ",\"source\":");
     sink_name(s, l->model->source_hash);
+    put_note_of(s, "format_version", ",", LATHE_CHECKPOINT_MAJOR);
     put_note_of(s, "step", ",", l->step);
     put_note_of(s, "seed", ",", l->seed);
     put_note_of(s, "loss_scale", ",", (int64_t)scale->scale);

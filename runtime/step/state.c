@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/json_text.h"
 #include "base/words.h"
+#include "interface/version.h"
 #include "step/optim.h"
 #include "step/state.h"
 
@@ -114,8 +115,13 @@ void read_state(State *s, const char *checkpoint)
     if (!json_is_object(s->all))
         fail(EXIT_DATA, s->path, "is not a JSON object (line %d): %s; the file is damaged", error.line, error.text);
     const json_t *evaluation = json_object_get(s->all, "evaluation");
-    if (whole_member(s, s->all, "format", 1) != 1)
-        fail(EXIT_DATA, s->path, "was written by a newer Lathe; build the trainer with that one");
+    const int64_t major = whole_member(s, s->all, "format", 1);
+    if (major > LATHE_CHECKPOINT_MAJOR)
+        fail(EXIT_DATA, s->path,
+             "expected format %d of checkpoints or an older one, found %lld: a newer Lathe wrote it; build the trainer "
+             "with "
+             "that one",
+             LATHE_CHECKPOINT_MAJOR, (long long)major);
     s->at = (Progress){
         .step = whole_member(s, s->all, "step", 0),
         .evaluated = whole_member(s, evaluation, "step", -1),

@@ -1,5 +1,6 @@
 /* main.c: the trainer's command line: one table says which commands take an option, where its value goes, and what help
  * prints. */
+#include "base/help.h"
 #include "base/process.h"
 #include "base/words.h"
 #include "interface/lathe_model.h"
@@ -256,6 +257,15 @@ static void print_all_help(const Lathe_model *m, FILE *f)
     show(f, "\n`trainer COMMAND --help` lists the options.\n");
 }
 
+/* Settings are the model's own. */
+static void print_option_table(const Command *c)
+{
+    print_table_usage("trainer", c->name, c->usage, c->help);
+    for (int i = 0; i < OPTIONS; i++)
+        if (options[i].commands & c->bit)
+            print_table_row("option", text_of("--%s", options[i].name), options[i].argument, options[i].help);
+}
+
 static void print_help(const Trainer *t, const Command *c)
 {
     show(stdout, "usage: trainer %s %s\n\n%s\n\n", c->name, c->usage, c->help);
@@ -396,8 +406,9 @@ static _Noreturn void refuse_word(const Command *c, const char *word)
 static void take_options(Trainer *t, const Command *c, int argc, char **argv)
 {
     for (int i = 2; i < argc;) {
-        if (wants_help(argv[i])) {
-            print_help(t, c);
+        if (wants_help(argv[i]) || asks_for_table(argv[i])) {
+            if (asks_for_table(argv[i])) print_option_table(c);
+            else print_help(t, c);
             exit(end_process("trainer", 0));
         }
         if (strncmp(argv[i], "--", 2) != 0) refuse_word(c, argv[i]);
@@ -463,6 +474,9 @@ int lathe_main(const Lathe_model *model, int argc, char **argv)
     set_up_openmp(argv);
     signal(SIGBUS, on_bus_error);
     json_set_alloc_funcs(must_alloc, free); /* jansson silently leaves out values when memory runs out */
+    for (int i = 0; i < COMMANDS && argc > 1 && asks_for_table(argv[1]); i++)
+        print_table_row("command", commands[i].name, commands[i].usage, commands[i].help);
+    if (argc > 1 && asks_for_table(argv[1])) return end_process("trainer", 0);
     if (argc < 2 || wants_help(argv[1])) {
         print_all_help(model, argc < 2 ? stderr : stdout);
         return end_process("trainer", argc < 2 ? EXIT_USAGE : 0);

@@ -8,6 +8,7 @@
 #include "base/words.h"
 #include "data/data.h"
 #include "interface/lathe_model.h"
+#include "interface/version.h"
 #include "math/engine.h"
 #include "model/gguf.h"
 #include "step/direction.h"
@@ -120,7 +121,8 @@ static const char *directing(const Lathe_model *m) { return m->directed_elements
 json_t *state_json(const Trainer *t, Data *d, const Progress *p)
 {
     const Lathe_model *m = t->model;
-    json_t *all = json_pack("{s:i, s:s, s:s, s:s, s:I, s:i, s:f}", "format", 1, "model", utf8_of(m->name), "config",
+    json_t *all = json_pack("{s:i, s:i, s:s, s:s, s:s, s:s, s:I, s:i, s:f}", "format", LATHE_CHECKPOINT_MAJOR, "minor",
+                            LATHE_CHECKPOINT_MINOR, "lathe", LATHE_VERSION, "model", utf8_of(m->name), "config",
                             m->config ? utf8_of(m->config) : "", "precision", m->precision, "step", (json_int_t)p->step,
                             "seed", (int)t->seed, "elapsed_s", p->elapsed);
     if (!d->origin) d->origin = origin_json(t, d);
