@@ -96,10 +96,11 @@ static const char *trainer(const Module *m)
 
 static int do_check(void)
 {
+    if (line_of.options.json) begin_mistakes();
     const Module *m = compiled();
     if (line_of.options.json)
-        printf("{\"parameters\": %lld, \"flops_per_step\": %.0f, \"planned_bytes\": %lld}\n",
-               (long long)m->plan.flat.count, m->flops_per_step, (long long)m->plan.total);
+        printf("{\"parameters\": %lld, \"flops_per_step\": %.0f, \"planned_bytes\": %lld, \"mistakes\": [%s]}\n",
+               (long long)m->plan.flat.count, m->flops_per_step, (long long)m->plan.total, mistakes_text());
     else
         say_to(stdout, "%s is sound: %s parameters, %s flop a step, %s bytes of memory\n", m->desc->file,
                grouped(m->plan.flat.count), grouped((int64_t)m->flops_per_step), grouped(m->plan.total));
@@ -399,8 +400,8 @@ static const Command commands[] = {
     {"stubs", do_stubs, 0, "[DIR]", "writes type annotations of the language for editors"},
     {"tokenize", do_data, 0, "train|encode|decode", "makes a tokenizer from text; text to token ids and back"},
     {"data", do_data, 0, "info FILE…", "prints what files of training data contain"},
-    {"new", do_data, 0, "DIR --from PATH",
-     "writes a description of a published model: a Hugging Face folder, a GGUF file"},
+    {"new", do_data, 0, "DIR --from NAME|PATH",
+     "writes a description to begin with (`lathe new --list`), or of a published model: a Hugging Face folder, a GGUF file"},
     {"report", do_data, 0, "RUN…", "draws runs as a page of HTML: losses, settings, samples, layers, memory"},
     {"runs", do_data, 0, "[DIR…]", "lists and sorts runs: state, steps, best loss, rate, time"},
     {"plot", do_data, 0, "RUN…", "draws a number of runs in the terminal"},

@@ -239,15 +239,19 @@ static void show_line(Where where, int column)
     fprintf(stderr, "^\n");
 }
 
+void (*told_of_mistake)(const char *kind, Where where, int column, const char *text);
+
 static void complain(const char *kind, Where where, int column, const char *fmt, va_list args)
 {
+    char *text = vformat(fmt, args);
+    if (told_of_mistake) told_of_mistake(kind, where, column, text);
     fflush(stdout);
     if (where.file && where.line > 0 && column > 0) say_to(stderr, "%s:%d:%d: ", where.file, where.line, column);
     else if (where.file && where.line > 0) say_to(stderr, "%s:%d: ", where.file, where.line);
     else if (where.file) say_to(stderr, "%s: ", where.file);
     else fprintf(stderr, "lathe: ");
     fprintf(stderr, "%s: ", kind);
-    say_text_to(stderr, vformat(fmt, args));
+    say_text_to(stderr, text);
     fputc('\n', stderr);
     show_line(where, column);
     if (where.path && *where.path) say_to(stderr, "        in %s\n", where.path);

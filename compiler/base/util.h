@@ -70,6 +70,7 @@ typedef struct Where {
  * The message says what was expected, what was found and what to do; it may have several lines. */
 void warn(Where where, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* each line once */
 extern bool remarks_made; /* by another compilation of the description: no more warnings, no words of print */
+extern void (*told_of_mistake)(const char *kind, Where where, int column, const char *text); /* "error", "warning"; NULL: nobody is */
 extern int code_of_mistakes; /* what err() ends with: 1, but where that is an answer (lathe diff) */
 _Noreturn void err(Where where, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 _Noreturn void err_at(Where where, int column, const char *fmt, ...)       /* with a caret below the column, from 1 */

@@ -62,7 +62,7 @@ static int family_of(const json_t *config, const char *place)
 /* ------------------------------------------------------------------ the folder */
 
 /* A file of Lathe's own, such as models/gpt.lua. */
-static char *own_text(const char *name)
+char *own_text(const char *name)
 {
     char prefix[LONGEST_PREFIX];
     char *path = find_prefix(prefix) ? text_of("%s/share/lathe/%s", prefix, name) : text_of("%s/%s", LATHE_TREE, name);
@@ -75,15 +75,21 @@ static char *own_text(const char *name)
     return text;
 }
 
-static void check_absent(const char *path)
+void check_absent(const char *path)
 {
     if (access(path, F_OK) == 0) fail(EXIT_DATA, path, "is there already; name another folder, or remove it");
 }
 
-static void write_new(const char *path, const char *text)
+void write_new(const char *path, const char *text)
 {
     Fault fault = {0};
     if (!replace_text(path, text, &fault)) fail(EXIT_DATA, fault.path, "%s", fault.text);
+}
+
+void make_new_folder(const char *path)
+{
+    Fault fault = {0};
+    if (!make_folders(path, &fault)) fail(EXIT_DATA, fault.path, "%s", fault.text);
 }
 
 /* Settings for some hundred steps on data of one's own. */
@@ -135,19 +141,8 @@ static char *sizes_text(const char *place, int family, const json_t *config, con
     return all;
 }
 
-int new_command(int argc, char **argv)
+static void begin_from_published(const char *folder, const char *from, const char *given)
 {
-    const char *from = NULL, *given = NULL;
-    Words rest = {0};
-    const Flag flags[] = {{"--from", FLAG_TEXT, &from, "PATH", "a Hugging Face folder, or a GGUF file"},
-                          {"--head", FLAG_TEXT, &given, "NAME", "of an encoder: classes, tokens, masked or embedding"}};
-    const Command_line c = {"new", "DIR --from PATH",
-                            "Writes DIR/model.lua, a description with the sizes of a published model, and the "
-                            "description of models/ that it uses.",
-                            flags, sizeof flags / sizeof *flags};
-    take_command_line(&c, argc, argv, 1, &rest);
-    need_flag(&c, "--from PATH", from);
-    if (rest.n != 1 || !*rest.at[0]) fail(EXIT_USAGE, NULL, "new takes one folder: lathe new DIR --from PATH");
     char *place;
     json_t *config = config_of(from, &place);
     int family = family_of(config, place);
@@ -157,17 +152,45 @@ int new_command(int argc, char **argv)
     const char *head = encoder ? encoder_head(given, from, config) : NULL;
     if (given && !head) fail(EXIT_USAGE, NULL, "--head is of encoders, and %s is a decoder", families[family].type);
     char *text = sizes_text(place, family, config, head ? encoder_text(head, from) : settings),
-         *base = text_of("%s/%s.lua", rest.at[0], name), *model = text_of("%s/model.lua", rest.at[0]),
+         *base = text_of("%s/%s.lua", folder, name), *model = text_of("%s/model.lua", folder),
          *library = own_text(text_of("models/%s.lua", name));
-    Fault fault = {0};
     check_absent(model);
     check_absent(base);
-    if (!make_folders(rest.at[0], &fault)) fail(EXIT_DATA, fault.path, "%s", fault.text);
+    make_new_folder(folder);
     write_new(model, text);
     write_new(base, library);
+    write_editor_files(folder);
     if (head) show(stdout, "  %-12s %-9s of classes, tokens, masked, embedding: --head\n", "head", head);
     show(stdout,
          "wrote %s and %s; all keys of %s are checked when weights are read:\n  lathe train %s --init %s --data FILE\n",
          model, base, place, shell_word(model), shell_word(from));
+}
+
+int new_command(int argc, char **argv)
+{
+    const char *from = NULL, *given = NULL;
+    bool list = false;
+    Words rest = {0};
+    const Flag flags[] = {
+        {"--from", FLAG_TEXT, &from, "NAME|PATH",
+         "a description to begin with (--list), or a Hugging Face folder or a GGUF file"},
+        {"--list", FLAG_ON, &list, NULL, "prints the descriptions to begin with"},
+        {"--head", FLAG_TEXT, &given, "NAME", "of a published encoder: classes, tokens, masked or embedding"}};
+    const Command_line c = {
+        "new", "DIR --from NAME|PATH",
+        "Writes DIR/model.lua, a description to begin with or one with the sizes of a published model, and "
+        "what editors need beside it.",
+        flags, sizeof flags / sizeof *flags};
+    take_command_line(&c, argc, argv, 1, &rest);
+    if (list) return list_templates(), 0;
+    need_flag(&c, "--from PATH, or --from NAME of `lathe new --list`", from);
+    if (rest.n != 1 || !*rest.at[0]) fail(EXIT_USAGE, NULL, "new takes one folder: lathe new DIR --from NAME");
+    const bool begins = is_template(from);
+    if (begins && given) fail(EXIT_USAGE, NULL, "--head is of published encoders, and %s is none", from);
+    if (!begins && access(from, F_OK) != 0 && nearest_template(from))
+        fail(EXIT_USAGE, NULL, "--from %s: there is no such file and no such description; did you mean %s?", from,
+             nearest_template(from));
+    if (begins) begin_from_template(rest.at[0], from);
+    else begin_from_published(rest.at[0], from, given);
     return 0;
 }

@@ -45,4 +45,17 @@ extern const int family_count;
 /* The value in Lua, from malloc; "": the description's own. */
 char *value_text(const char *place, const Size *s, const json_t *config);
 
+/* tools/data_new.c: files; what is wrong ends the program */
+char *own_text(const char *name); /* of Lathe's own: "models/gpt.lua" */
+void check_absent(const char *path);
+void make_new_folder(const char *path);
+void write_new(const char *path, const char *text);
+
+/* tools/data_new_template.c */
+void list_templates(void);
+bool is_template(const char *from);
+const char *nearest_template(const char *from); /* NULL: none is near */
+void begin_from_template(const char *folder, const char *from);
+void write_editor_files(const char *folder);
+
 #endif
