@@ -215,7 +215,7 @@ static bool is_for(const struct Option *o, const char *command)
     return o->help[word] == ' ' || strstr(format("%.*s", (int)list, o->help), command);
 }
 
-void print_row(const char *name, const char *argument, const char *help)
+void print_option_row(const char *name, const char *argument, const char *help)
 {
     if (line_of.table) print_table_row("option", name, argument, help);
     else printf("  %-24s %s\n", format("%s %s", name, argument), help);
@@ -224,11 +224,11 @@ void print_row(const char *name, const char *argument, const char *help)
 void print_options(const char *command)
 {
     for (int i = 0; i < COUNT_OF(known); i++)
-        if (is_for(&known[i], command)) print_row(known[i].name, known[i].argument, known[i].help);
+        if (is_for(&known[i], command)) print_option_row(known[i].name, known[i].argument, known[i].help);
     if (command && !same(command, "dump")) return;
     if (!line_of.table) printf("\npasses that can be left out (`lathe passes` lists all)\n");
     int n;
     const Pass *list = pass_list(&n);
     for (int i = 0; i < n; i++)
-        if (list[i].option) print_row(format("--no-%s", list[i].option), "", list[i].off);
+        if (list[i].option) print_option_row(format("--no-%s", list[i].option), "", list[i].off);
 }

@@ -45,7 +45,7 @@ void take_line(const Command *command, int argc, char **argv);
 /* --help or -h; with a description, help of what passes words on is the trainer's. */
 bool asks_for_help(const Command *command, int argc, char **argv);
 void check_data_is_there(const Texts *words); /* of the trainer: ends the program where a path of --data is not */
-void print_row(const char *name, const char *argument, const char *help); /* of an option in help */
+void print_option_row(const char *name, const char *argument, const char *help); /* of an option in help */
 void print_options(const char *command);   /* those of one command; NULL: all */
 
 int do_ops(void), do_settings(void), do_passes(void), do_stubs(void), do_version(void); /* lists.c */

@@ -118,7 +118,8 @@ static void refuse_plan(const Module *m)
                     o->gpu ? o->gpu : "none", gpu_meant(o->gpu));
     if (o->time && o->gpus > 1) usage_error("--time: times are predicted for one GPU; leave --gpus out");
     Rates usual = usual_rates();
-    if (o->time && step_ms(m, &usual) == 0) usage_error("--time: the description has no entry that trains, so there is no step to time");
+    if (o->time && step_ms(m, &usual) == 0)
+        usage_error("--time: the description has no entry that trains, so there is no step to time");
 }
 
 static void say_plan(Text *t, const Module *m, const Choices *tried)
@@ -144,7 +145,8 @@ static void say_plan_object(Text *t, const Module *m, const Choices *tried)
     say(t, "{");
     say_plan_json(page, t);
     if (!line_of.options.target->device || line_of.options.time) {
-        Rates r = line_of.options.time ? asked_rates(&line_of.options, precision_of(&line_of.options).tf32) : usual_rates();
+        Rates r =
+            line_of.options.time ? asked_rates(&line_of.options, precision_of(&line_of.options).tf32) : usual_rates();
         double ms = step_ms(m, &r);
         say(t, ",\n \"%s\": %s", line_of.options.time ? "step_ms_estimate" : "step_ms_usual_machine",
             ms > 0 ? format("%.4g", ms) : "null");
@@ -401,13 +403,13 @@ static const Command commands[] = {
     {"tokenize", do_data, 0, "train|encode|decode", "makes a tokenizer from text; text to token ids and back"},
     {"data", do_data, 0, "info FILE…", "prints what files of training data contain"},
     {"new", do_data, 0, "DIR --from NAME|PATH",
-     "writes a description to begin with (`lathe new --list`), or of a published model: a Hugging Face folder, a GGUF file"},
+     "writes a description to begin with (--list), or that of a Hugging Face folder or a GGUF file"},
     {"report", do_data, 0, "RUN…", "draws runs as a page of HTML: losses, settings, samples, layers, memory"},
     {"runs", do_data, 0, "[DIR…]", "lists and sorts runs: state, steps, best loss, rate, time"},
     {"plot", do_data, 0, "RUN…", "draws a number of runs in the terminal"},
     {"doctor", do_doctor, PASSES_ON, "[MODEL.lua]",
      "what this machine has, what fits, and how fast it will be; --data FILE, --out RUN"},
-    {"version", do_version, 0, "", "which Lathe this is, and the versions of the files that it writes"},
+    {"version", do_version, 0, "", "which Lathe this is (--version), and the versions of the files that it writes"},
     {"help", do_help, 0, "", "this page"},
 };
 
@@ -415,7 +417,8 @@ static int do_help(void)
 {
     if (line_of.table) {
         print_table_usage("lathe", "", "COMMAND [MODEL.lua] [options]", "");
-        for (int i = 0; i < COUNT_OF(commands); i++) print_table_row("command", commands[i].name, commands[i].arguments, commands[i].help);
+        for (int i = 0; i < COUNT_OF(commands); i++)
+            print_table_row("command", commands[i].name, commands[i].arguments, commands[i].help);
         print_options(NULL);
         return 0;
     }
@@ -477,7 +480,8 @@ int main(int argc, char **argv)
     bool ours = command->run != do_data && command->run != do_sweep && command->run != do_diff,
          help = ours && asks_for_help(command, argc, argv);
     if (ours && !help) take_line(command, argc, argv);
-    if (line_of.options.gpu && !same(command->name, "plan")) usage_error("--gpu %s: that is for plan --time --target cuda", line_of.options.gpu);
+    if (line_of.options.gpu && !same(command->name, "plan"))
+        usage_error("--gpu %s: that is for plan --time --target cuda", line_of.options.gpu);
     int code = help ? help_of(command) : command->run();
     free_all();
     return end_process("lathe", code);

@@ -13,7 +13,7 @@
 /* ------------------------------------------------------------------ paths */
 
 /* A path below PREFIX; or, where there is none, `built`. */
-static const char *placed(const char *below, const char *built)
+static const char *place_below(const char *below, const char *built)
 {
     char prefix[LONGEST_PREFIX];
     return find_prefix(prefix) ? format("%s/%s", prefix, below) : built;
@@ -35,16 +35,16 @@ static const char *own_runtime(void)
 
 const char *runtime_dir(void)
 {
-    return own_runtime() ? own_runtime() : placed("share/lathe/runtime", LATHE_RUNTIME_DIR);
+    return own_runtime() ? own_runtime() : place_below("share/lathe/runtime", LATHE_RUNTIME_DIR);
 }
 
 const char *runtime_library(void)
 {
     const char *own = format("%s/liblathe_rt.a", runtime_dir());
-    return access(own, R_OK) == 0 ? own : placed("lib/lathe/liblathe_rt.a", LATHE_RUNTIME_LIBRARY);
+    return access(own, R_OK) == 0 ? own : place_below("lib/lathe/liblathe_rt.a", LATHE_RUNTIME_LIBRARY);
 }
 
-static const char *library_parts(void) { return placed("lib/lathe/library.c", LATHE_AMALGAMATION); }
+static const char *library_parts(void) { return place_below("lib/lathe/library.c", LATHE_AMALGAMATION); }
 
 const char *blas_library(void) { return LATHE_OPENBLAS; }
 

@@ -41,12 +41,13 @@ Files files_below(const char *folder, bool (*wanted)(const char *name))
     return all;
 }
 
-static bool any_file(const char *name) { return !ends_in(name, ".md"); }
+/* All that is installed: no pages. */
+static bool is_source(const char *name) { return !ends_in(name, ".md") && !ends_in(name, ".txt"); }
 
 uint64_t hash_of_sources(const char *folder)
 {
     uint64_t h = 1;
-    const Files all = files_below(folder, any_file);
+    const Files all = files_below(folder, is_source);
     for (int i = 0; i < all.n; i++) {
         size_t bytes = 0;
         const char *text = read_file(format("%s/%s", folder, all.at[i]), &bytes);

@@ -159,8 +159,10 @@ static void take_all_option(int *argc, char **argv)
 static int print_diff_help(void)
 {
     if (line_of.table) print_table_usage("lathe", diff_line.name, diff_line.arguments, diff_line.help);
-    else printf("usage: lathe %s %s [options]\n\n  %s\n\noptions\n", diff_line.name, diff_line.arguments, diff_line.help);
-    print_row("--all", "", "all rows of each table (20)");
+    else
+        printf("usage: lathe %s %s [options]\n\n  %s\n\noptions\n", diff_line.name, diff_line.arguments,
+               diff_line.help);
+    print_option_row("--all", "", "all rows of each table (20)");
     print_options(diff_line.name);
     return 0;
 }
@@ -181,7 +183,8 @@ int main(int argc, char **argv)
     code_of_mistakes = TROUBLE;
     for (int i = 2; i < argc; i++) {
         line_of.table |= asks_for_table(argv[i]);
-        if (same(argv[i], "--help") || same(argv[i], "-h") || line_of.table) return end_process("lathe", print_diff_help());
+        if (same(argv[i], "--help") || same(argv[i], "-h") || line_of.table)
+            return end_process("lathe", print_diff_help());
     }
     take_all_option(&argc, argv);
     take_line(&diff_line, argc, argv);

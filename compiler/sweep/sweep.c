@@ -113,7 +113,7 @@ static int print_sweep_help(const Command *c)
     else printf("usage: lathe %s %s [options]\n\n  %s\n\noptions\n", c->name, c->arguments, c->help);
     for (int i = 0; i < COUNT_OF(sweep_options); i++)
         if (!(sweep_options[i].besides >> (c - own_commands) & 1))
-            print_row(sweep_options[i].name, sweep_options[i].argument, sweep_options[i].help);
+            print_option_row(sweep_options[i].name, sweep_options[i].argument, sweep_options[i].help);
     if (line_of.table) print_table_row("also", "lathe", "train", "");
     else printf("\nAll others are those of `lathe train`, for every run.\n");
     return 0;
@@ -326,7 +326,8 @@ int main(int argc, char **argv)
     const Command *command = &own_commands[argc > 1 && same(argv[1], "scale") ? SCALE : SWEEP];
     for (int i = 2; i < argc; i++) {
         line_of.table |= asks_for_table(argv[i]);
-        if (same(argv[i], "--help") || same(argv[i], "-h") || line_of.table) return end_process("lathe", print_sweep_help(command));
+        if (same(argv[i], "--help") || same(argv[i], "-h") || line_of.table)
+            return end_process("lathe", print_sweep_help(command));
     }
     take_line(command, argc, argv);
     if (!line_of.model)

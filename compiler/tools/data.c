@@ -12,7 +12,8 @@ static _Noreturn void print_help_table(const Command_line *c)
 {
     print_table_usage("lathe", c->name, c->usage, c->help);
     for (int i = 0; i < c->flags; i++)
-        print_table_row("option", c->flag[i].name, c->flag[i].kind == FLAG_ON ? "" : c->flag[i].argument, c->flag[i].help);
+        print_table_row("option", c->flag[i].name, c->flag[i].kind == FLAG_ON ? "" : c->flag[i].argument,
+                        c->flag[i].help);
     exit(end_process("lathe", 0));
 }
 

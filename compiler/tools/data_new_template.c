@@ -28,7 +28,6 @@ static const struct Template {
     {"maps", "unet", NULL, "a class of each pixel", "FILE.npz"},
     {"speech", "speech", NULL, "the text of recordings", "FILE.csv"},
     {"keywords", "speech", "classes", "classes of recordings", "FOLDER"},
-    {"texts", "bert", NULL, "classes of texts", "FILE.csv"},
     {"pairs", "seq2seq", NULL, "a text from another one", "FILE.jsonl"},
     {"search", "twotower", NULL, "texts that belong together", "FILE.npz"},
     {"graphs", "gnn", NULL, "a number of each graph", "FILE.npz"},

@@ -23,12 +23,21 @@ maintainer=$(sed -n 's/^Maintainer: //p' "$tree/debian/control")
 # A version of CHANGELOG.md becomes an entry: its points, their lines joined.
 awk -v MAINTAINER="$maintainer" '
     function date_of(day, command, s) { command = "LC_ALL=C date -u -R -d " day; command | getline s; close(command); return s }
-    function say_point() { if (point != "") print "  * " point; point = "" }
+    function say_point(words, n, i, line) {
+        n = split(point, words, " ")
+        line = "  *"
+        for (i = 1; i <= n; i++) {
+            if (length(line) + length(words[i]) > 76) { print line; line = "   " }
+            line = line " " words[i]
+        }
+        if (n) print line
+        point = ""
+    }
     function end() { say_point(); if (day != "") print "\n -- " MAINTAINER "  " date_of(day) "\n" }
     /^## [0-9]/ { end(); day = substr($3, 2, 10); print "lathe (" $2 ") unstable; urgency=medium\n"; next }
     day == "" { next }
     /^- / { say_point(); point = substr($0, 3); next }
-    /^  [^ ]/ { point = point "\n    " substr($0, 3) }
+    /^  [^ ]/ { point = point " " $0 }
     END { end() }' "$top/examples/CHANGELOG.md" >"$tree/debian/changelog"
 
 (cd "$tree" && dpkg-buildpackage -us -uc >"$out/build.log" 2>&1) || { tail -n 30 "$out/build.log" >&2; exit 1; }

@@ -118,9 +118,7 @@ void read_state(State *s, const char *checkpoint)
     const int64_t major = whole_member(s, s->all, "format", 1);
     if (major > LATHE_CHECKPOINT_MAJOR)
         fail(EXIT_DATA, s->path,
-             "expected format %d of checkpoints or an older one, found %lld: a newer Lathe wrote it; build the trainer "
-             "with "
-             "that one",
+             "expected format %d of checkpoints or an older one, found %lld; build the trainer with the newer Lathe",
              LATHE_CHECKPOINT_MAJOR, (long long)major);
     s->at = (Progress){
         .step = whole_member(s, s->all, "step", 0),

@@ -5,7 +5,7 @@
 # options that are named exist.
 set -u
 top=$PWD
-pages="README.md models/README.md examples/data.md examples/training.md examples/library.md generated/showcase/README.md examples/troubleshooting.md"
+pages="README.md models/README.md examples/data.md examples/training.md examples/library.md examples/editors.md examples/CHANGELOG.md generated/showcase/README.md examples/troubleshooting.md"
 parts=$TMP/parts doc=$TMP/doc
 failures=0
 wrong() { echo "FAILED: $*"; failures=$((failures + 1)); }
@@ -204,7 +204,7 @@ check_heading
 
 trainer=$doc/generated/bigram/trainer
 { "$LATHE" help; "$LATHE" data info --help; for c in sweep scale report runs plot diff; do "$LATHE" $c --help; done; for c in train encode decode; do "$LATHE" tokenize $c --help; done; for c in train eval predict generate serve grad init export bench profile replay report info; do "$trainer" $c --help; done; } >"$TMP/help" 2>&1
-cat tests/run.sh tests/bench/run.sh >>"$TMP/help"
+{ cat tests/run.sh tests/bench/run.sh; cmake --help; } >>"$TMP/help"
 grep -oE '(^|[ ([])--[a-z][a-z-]*' "$TMP/words" | tr -d ' ([' | sort -u |
     while read -r option; do grep -q -- "$option" "$TMP/help" || echo "FAILED: $option is named, and nothing has such an option"; done >>"$TMP/missing"
 cat "$TMP/missing"
