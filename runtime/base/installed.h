@@ -10,17 +10,32 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 enum { LONGEST_PREFIX = 3072 }; /* with a file below it, it is a path */
 
+/* The path of the program that runs. */
+static inline bool find_own_path(char path[LONGEST_PREFIX])
+{
+    const ssize_t n = readlink("/proc/self/exe", path, LONGEST_PREFIX);
+    if (n > 0 && n < LONGEST_PREFIX) {
+        path[n] = 0;
+        return true;
+    }
+    char *real = realpath((const char *)getauxval(AT_EXECFN), NULL); /* as in a chroot without /proc */
+    const bool fits = real && strlen(real) < LONGEST_PREFIX;
+    if (fits) strcpy(path, real);
+    free(real);
+    return fits;
+}
+
 /* The folder of the program that runs, without a slash at its end. */
 static inline bool find_own_folder(char folder[LONGEST_PREFIX])
 {
-    const ssize_t n = readlink("/proc/self/exe", folder, LONGEST_PREFIX);
-    if (n <= 0 || n == LONGEST_PREFIX) return false;
-    folder[n] = 0;
+    if (!find_own_path(folder)) return false;
     *strrchr(folder, '/') = 0;
     return true;
 }
