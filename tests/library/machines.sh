@@ -45,6 +45,11 @@ machine() {
 }
 machine aarch64 aarch64-linux-gnu-gcc qemu-aarch64-static -static
 machine windows x86_64-w64-mingw32-gcc wine
+if [ -e windows/mlp.dll ]; then # two models in one program have no names in common, nor do two of its libraries
+    x86_64-w64-mingw32-nm -g --defined-only windows/libmlp.a | grep ' T ' | grep -v ' mlp_' && complain "Windows sees more than the model"
+    x86_64-w64-mingw32-objdump -p windows/mlp.dll | grep '^\s*\[ *[0-9]*\] [_A-Za-z]' | grep -v ' mlp_' && complain "the DLL exports more than the model"
+fi
+! [ -x /usr/lib/wine/wineserver ] || /usr/lib/wine/wineserver -k || true # of this prefix
 machine wasm32 clang "node --no-warnings $module" --target=wasm32-wasi -Wl,-z,stack-size=1048576
 [ ! -e wasm32/mlp.wasm ] || node --no-warnings "$module" wasm32/mlp.wasm || complain "the module of WebAssembly does not train"
 if [ -n "${LATHE_LONG:-}" ]; then
