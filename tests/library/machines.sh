@@ -24,7 +24,9 @@ machine() {
     name=$1 compiler=$2 runner=$3 threads=-fopenmp
     shift 3
     command -v "$compiler" >/dev/null && command -v "${runner%% *}" >/dev/null || { missing="$missing $name"; return 0; }
-    case $name in wasm32) threads= ;; esac
+    printf '#include <stdio.h>\nint main(void) { return puts("") < 0; }\n' >probe.c
+    "$compiler" "$@" probe.c -o probe.exe 2>said || { missing="$missing $name"; return 0; }
+    [ "$name" != wasm32 ] || threads=
     if [ -n "${LATHE_LONG:-}" ] || [ "$name" = windows ]; then
         # shellcheck disable=SC2086
         library=$("$lathe" build "$model" $words --library --for "$name" -o "$name") || { complain "no library for $name"; return 0; }
