@@ -149,7 +149,8 @@ static Words linking(const Library_build *k, const Jobs *jobs, const char *share
     add_all(&w, &k->tools.compiler);
     switch (k->tools.system) {
     case WINDOWS:
-        ADD(&w, "-shared", "-static-libgcc", format("-Wl,--out-implib,%s/lib%s.dll.a", k->dir, k->name));
+        ADD(&w, "-shared", "-static-libgcc", "-Wl,--exclude-libs,ALL",
+            format("-Wl,--out-implib,%s/lib%s.dll.a", k->dir, k->name));
         break;
     case WASI:
         ADD(&w, "-mexec-model=reactor", "-Wl,-z,stack-size=1048576");
@@ -165,6 +166,16 @@ static Words linking(const Library_build *k, const Jobs *jobs, const char *share
     return w;
 }
 
+/* gcc for Windows makes runtime/threads' functions visible to others, who may have another model with them. */
+static void hide_threads(const Library_build *k, const char *object)
+{
+    const char *archiver = k->tools.archiver.at[0];
+    Words w = {0};
+    ADD(&w, format("%.*sobjcopy", (int)(strlen(archiver) - strlen("ar")), archiver), "--wildcard",
+        "--localize-symbol=GOMP_*", "--localize-symbol=omp_*", object);
+    run_or_refuse(&w, k);
+}
+
 static const char *compile_library(const Library_build *k)
 {
     const char *archive = format("%s/lib%s.a", k->dir, k->name), *shared = shared_file(k);
@@ -174,6 +185,7 @@ static const char *compile_library(const Library_build *k)
     for (int i = 0; i < jobs.n; i++) hash = hash_bytes(&jobs.at[i].hash, sizeof hash, hash);
     if (has_hash(archive, hash) && access(shared, R_OK) == 0) return archive;
     run_jobs(&jobs);
+    if (k->tools.system == WINDOWS && k->tools.threads) hide_threads(k, jobs.at[0].object);
     unlink(archive);
     add_all(&pack, &k->tools.archiver);
     ADD(&pack, "rcs", archive);

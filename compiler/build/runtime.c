@@ -4,17 +4,25 @@
 #include "build/machine.h"
 #include "build/sources.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static bool is_source(const char *name) { return ends_in(name, ".c"); }
 
-/* The folder that has a file, or of another build where that cannot be written. */
+/* Beside Lathe's own in the folder where Lathe was built; of an installed Lathe among the user's caches; else with the
+ * trainer. */
 static const char *folder_of_runtime(const Machine *m, const char *dir)
 {
-    const char *library = runtime_library();
-    const char *folder = copy_bytes_as_string(library, (size_t)(strrchr(library, '/') - library));
-    return format("%s/runtime-%s", access(folder, W_OK) == 0 ? folder : dir, m->name);
+    const char *library = runtime_library(), *own = getenv("LATHE_CACHE"), *caches = getenv("XDG_CACHE_HOME");
+    const char *built = copy_bytes_as_string(library, (size_t)(strrchr(library, '/') - library)),
+               *home = getenv("HOME");
+    const char *folder = dir;
+    if (access(format("%s/CMakeCache.txt", built), W_OK) == 0) folder = built;
+    else if (own && *own && !same(own, "off")) folder = own;
+    else if (caches && *caches) folder = format("%s/lathe", caches);
+    else if (home && *home) folder = format("%s/.cache/lathe", home);
+    return format("%s/runtime-%s", folder, m->name);
 }
 
 static Words compiling_runtime(const Tools *t)
