@@ -50,6 +50,8 @@ static const char *library_parts(void)
     return access(own, R_OK) == 0 ? own : place_below("lib/lathe/library.c", LATHE_AMALGAMATION);
 }
 
+const char *look_page(void) { return place_below("lib/lathe/look_page.c", LATHE_LOOK_PAGE); }
+
 const char *blas_library(void) { return LATHE_OPENBLAS; }
 
 /* ------------------------------------------------------------------ do they belong together? */

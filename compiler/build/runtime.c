@@ -43,7 +43,7 @@ static Jobs jobs_of_runtime(const Tools *t, const char *folder)
     Jobs all = {0};
     const Files sources = files_below(runtime_dir(), is_source);
     const uint64_t headers = hash_of_headers(1);
-    add_object(&all, folder, LATHE_LOOK_PAGE, "look_page", compiling_runtime(t), headers);
+    add_object(&all, folder, look_page(), "look_page", compiling_runtime(t), headers);
     for (int i = 0; i < sources.n; i++) {
         char *name = copy_bytes_as_string(sources.at[i], strlen(sources.at[i]) - strlen(".c"));
         for (char *c = name; *c; c++)
@@ -57,7 +57,7 @@ const char *runtime_library_for(const Machine *m, const Tools *t, const char *di
 {
     const char *folder = folder_of_runtime(m, dir), *archive = format("%s/liblathe_rt.a", folder);
     Words pack = {0};
-    if (access(format("%s/trainer/main.c", runtime_dir()), R_OK) != 0 || access(LATHE_LOOK_PAGE, R_OK) != 0)
+    if (access(format("%s/trainer/main.c", runtime_dir()), R_OK) != 0 || access(look_page(), R_OK) != 0)
         err((Where){0},
             "--for %s compiles the runtime, and %s has no sources\n  set LATHE_RUNTIME to the folder runtime/ of "
             "Lathe's sources",

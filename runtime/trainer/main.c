@@ -8,7 +8,6 @@
 #include "math/engine.h"
 #include "model/hf.h"
 #include "model/import.h"
-#include "model/run.h"
 #include "model/tables.h"
 #include "text/generate.h"
 #include "trainer/about.h"
@@ -422,42 +421,11 @@ static void take_options(Trainer *t, const Command *c, int argc, char **argv)
     }
 }
 
-const char *run_folder(const Trainer *t) { return t->out; }
-
-/* runs/NAME-CONFIG, then -2, -3, …: training takes the first without a run, other commands the last with one. */
-const char *default_folder(const Trainer *t)
-{
-    const Lathe_model *m = t->model;
-    const char *base = text_of(m->config && *m->config ? "runs/%s-%s" : "runs/%s", m->name, m->config), *last = base;
-    const char *next = base;
-    for (int n = 2; holds_a_run(next); n++) {
-        last = next;
-        next = text_of("%s-%d", base, n);
-    }
-    return strcmp(t->command, "train") == 0 && !t->resume ? next : last;
-}
-
 static bool wants_run_folder(const char *command)
 {
     return strcmp(command, "train") == 0 || strcmp(command, "eval") == 0 || strcmp(command, "generate") == 0 ||
            strcmp(command, "chat") == 0 || strcmp(command, "serve") == 0 || strcmp(command, "report") == 0 ||
            strcmp(command, "verify") == 0;
-}
-
-char *run_weights(const char *run, const char *remedy)
-{
-    char *path = newest_weights(run);
-    bool there = access(run, F_OK) == 0;
-    if (access(path, F_OK) != 0)
-        fail(EXIT_DATA, run, "expected a run's folder, found %s; %s", there ? "no weights in it" : "nothing there",
-             remedy);
-    return path;
-}
-
-char *weights_path(const Trainer *t)
-{
-    if (t->weights) return text_of("%s", t->weights);
-    return run_weights(run_folder(t), "name the run with --out RUN, or a file or folder with --weights PATH");
 }
 
 /* Data and weights are read from mapped files; the system sends SIGBUS when such a file shrinks. */
