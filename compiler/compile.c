@@ -128,8 +128,8 @@ static void note_groups(const Module *m, Groups_met *met)
 }
 
 /* Takes the groups of kernels (plan/panels.c) that enlarge the plan by at most NOTHING bytes, whatever its size,
- * although their values all live at once: so a model's source is the same for any number of layers.  --memory allows
- * what it leaves.  Returns the module of what was chosen, planned; NULL: there is nothing to choose. */
+ * although their values all live at once: so a model's source is the same for any number of layers.  --memory allows what
+ * it leaves.  Returns the module of what was chosen, planned; NULL: there is nothing to choose. */
 static Module *choose_panels(const Desc *d, Options *o)
 {
     enum { NOTHING = 64 << 10, MOST_NODES = 1 << 18, MOST_GROUPS = 64 }; /* bytes; of all trials together */

@@ -80,6 +80,7 @@ int take_given(Library *l, const Lathe_entry *e, const void *const *given, int32
 {
     char *in = l->memory.call;
     int k = 0;
+    if (!gradients) l->ticket = 0; /* a layer's last inputs are written over */
     if (!given) return fail_library(l, LIBRARY_USAGE, "%s: the inputs are NULL", function_word(e));
     for (const Lathe_tensor *t = e->input; t < e->input + e->inputs; t++) {
         if (!lathe_is_given(t->role)) continue;

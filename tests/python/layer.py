@@ -75,6 +75,14 @@ ticket, _ = outputs(11)
 outputs(12)
 if gradients(ticket, 11) != first:
     complain("other gradients after another call")
+ticket, _ = outputs(11)
+try:
+    layer.forward({**batch, "x": filled(SHAPES["x"], normal), "kind": memoryview(array("i", [9, 9, 9]))}, {}, 11)
+    complain("an id that is too large is taken")
+except ValueError:
+    pass
+if gradients(ticket, 11) != first:
+    complain("other gradients after a call that was refused")
 ticket, _ = outputs(12)
 if gradients(ticket, 12) == first:
     complain("dropout does not depend on the seed")

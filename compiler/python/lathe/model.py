@@ -13,6 +13,9 @@ from typing import Any, Iterator, Mapping, Sequence
 import numpy
 
 
+_Bytes = bytes  # which Model has another meaning for
+
+
 @dataclass(frozen=True)
 class Array:
     """An input or an output: what is expected of it."""
@@ -74,7 +77,8 @@ class Model:
     @property
     def steps(self) -> int:
         """Steps of training done; -1: it is closed."""
-        return self._instance.steps()
+        done: int = self._instance.steps()
+        return done
 
     @property
     def bytes(self) -> int:
@@ -94,11 +98,13 @@ class Model:
 
     def step(self, batch: Mapping[str, Any]) -> dict[str, float]:
         """Trains on a batch; returns loss, grad_norm (before clipping), lr and skipped."""
-        return self._instance.step(self._batch("train", batch))
+        said: dict[str, float] = self._instance.step(self._batch("train", batch))
+        return said
 
     def evaluate(self, batch: Mapping[str, Any]) -> dict[str, float]:
         """Loss and metrics of a batch."""
-        return self._instance.evaluate(self._batch("eval", batch))
+        said: dict[str, float] = self._instance.evaluate(self._batch("eval", batch))
+        return said
 
     def predict(self, batch: Mapping[str, Any]) -> dict[str, numpy.ndarray]:
         """The outputs of a batch."""
@@ -135,7 +141,7 @@ class Model:
             yield token
             scores = self.next(token)
 
-    def generate(self, prompt: str | bytes | Sequence[int], tokens: int, temperature: float = 1.0, seed: int = 0) -> Any:
+    def generate(self, prompt: str | _Bytes | Sequence[int], tokens: int, temperature: float = 1.0, seed: int = 0) -> Any:
         """A text that begins with the prompt.  Ids give ids; bytes and str are for models of bytes (vocab 256)."""
         if isinstance(prompt, (str, bytes)) and self.vocab != 256:
             raise TypeError(f"generate: expected ids below {self.vocab}, found {type(prompt).__name__}; only a model of bytes takes text")
@@ -172,9 +178,9 @@ class Model:
             )
         self.load(_safetensors({name: numpy.asarray(state[name]) for name in own}))
 
-    def save(self, path: str | os.PathLike[str] | None = None, weights: bool = False) -> bytes | None:
+    def save(self, path: str | os.PathLike[str] | None = None, weights: bool = False) -> _Bytes | None:
         """All that training needs to go on to the bit, or the weights alone, as safetensors: bytes, or a file."""
-        saved = self._instance.save(not weights)
+        saved: _Bytes = self._instance.save(not weights)
         if path is None:
             return saved
         part = f"{os.fspath(path)}.part"
@@ -185,7 +191,7 @@ class Model:
         os.replace(part, path)
         return None
 
-    def load(self, saved: bytes | str | os.PathLike[str]) -> None:
+    def load(self, saved: _Bytes | str | os.PathLike[str]) -> None:
         """What save() gave or a trainer's model.safetensors: bytes, or a file."""
         if isinstance(saved, (str, os.PathLike)):
             with open(saved, "rb") as f:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import keyword
 import os
 import platform
 import re
@@ -58,8 +59,11 @@ _ANYWHERE = {"x86_64": "x86-64-v3", "aarch64": "armv8-a"}
 
 
 def _word(name: str) -> str:
+    """As it is imported; pip's name of it begins and ends with a letter or digit."""
     word = re.sub(r"\W", "_", name, flags=re.ASCII)
-    return f"_{word}" if word[:1].isdigit() else word
+    if word[:1].isdigit():
+        return f"_{word}"
+    return f"{word}_" if keyword.iskeyword(word) else word
 
 
 def make_wheel(
@@ -84,7 +88,7 @@ def make_wheel(
     if weights:
         files[f"{package}/model.safetensors"] = Path(weights).read_bytes()
     metadata = f"Summary: the model {package}, made by lathe for {march}\nRequires-Dist: numpy\n"
-    return write_wheel(Path(out), package, version, tag, metadata, files)
+    return write_wheel(Path(out), package.strip("_") or "model", version, tag, metadata, files)
 
 
 def wheel_command(arguments: Sequence[str]) -> None:
