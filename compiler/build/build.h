@@ -13,6 +13,7 @@ char *in_path(const char *command); /* NULL: there is no such program */
 const char *needed_compiler(void);  /* of C; or ends the program */
 const char *runtime_library(void);  /* liblathe_rt.a */
 void need_runtime_library(void);    /* ends the program where it is not there */
+const char *look_page(void);         /* the C of reports' pages */
 const char *needed_text(const char *path); /* of a file of Lathe; or ends the program */
 void add_c_flags(Words *w);         /* with what sanitizers want */
 void add_flags_here(Words *w, bool threads);   /* the same, without -fopenmp or with it */
