@@ -39,7 +39,8 @@ static INLINE void NAME(pack_lines)(REAL *to, const int W, const REAL *x, int64_
 
 static INLINE void NAME(pack_panels)(REAL *to, const int W, const REAL *x, int64_t step, int64_t along, int64_t n, int64_t K)
 {
-    const bool alone = W >= 8 || W != NAME(COLUMNS); /* narrow panels of b: another thread may have packed the next one */
+    /* Of narrow panels of b, another thread may have packed the next one. */
+    const bool alone = (int)NAME(COLUMNS) >= 8 || W != NAME(COLUMNS);
     if (step == 1) NAME(pack_lines)(to, W, x, along, n, K);
     for (int64_t i = step == 1 ? n / W * W : 0; i < n; i += W) {
         REAL *panel = to + i * K;

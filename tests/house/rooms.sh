@@ -18,7 +18,7 @@ faults() {
             from = index($1, "/") ? $1 : "./" $1
             sub(/\/[^\/]*$/, "", from)
             to = $2
-            if (!index(to, "/")) to = (from == "." && (to == "lathe.h" || to == "line.h")) || from == "interface" ? from : to
+            if (!index(to, "/")) to = (from == "." && (to == "lathe.h" || to == "line.h")) || from == "interface" || from == "math" ? from : to
             else if (!((from, to) in may)) sub(/\/[^\/]*$/, "", to)
             if (!(from in known)) print "room " from " has no rule"
             else if (to != from && !((from, to) in may)) print $1 " includes " $2

@@ -1,6 +1,6 @@
 # exact.sh: the same bits with every compiler, level of optimisation, C library and processor that is here: elementary functions,
-# learning rates, initial values, sampled tokens and mel features; also on x86-64-v2, which multiplies and adds in two steps
-# by itself, and on Arm and RISC-V under qemu.  With contraction by the compiler, too, for math/math.h alone.
+# learning rates, initial values, sampled tokens and mel features; also on x86-64-v2, which has no fma, and on Arm and RISC-V
+# under qemu.  With contraction by the compiler, too, for math/math.h alone.
 grep -q 'LATHE_SANITIZE:[A-Z]*=\(OFF\)\?$' "$BUILD/CMakeCache.txt" || { echo "skipped: it builds without sanitizers"; exit 77; }
 mkdir "$TMP/include"
 echo 'typedef struct json_t json_t; typedef struct json_error_t json_error_t;' >"$TMP/include/jansson.h"
@@ -27,14 +27,15 @@ off=-ffp-contract=off
 hashes native '' '' gcc -O3 -march=native $off
 hashes -O0 '' '' gcc -O0 $off
 hashes clang '' '' clang -O2 $off
+hashes tcc '' '' tcc # no vectors, and no fma but math/fma.h's
 hashes contracted alone '' gcc -O3 -march=native -ffp-contract=fast
 if [ "$(uname -m)" = x86_64 ]; then
-    hashes musl '' '' musl-gcc -static -O2 -march=x86-64-v2 $off # fma in software
+    hashes musl '' '' musl-gcc -static -O2 -march=x86-64-v2 $off
     ! grep -q -w avx2 /proc/cpuinfo || hashes v3 '' '' gcc -O2 -march=x86-64-v3 $off
     ! grep -q -w avx512vl /proc/cpuinfo || hashes v4 '' '' gcc -O3 -march=x86-64-v4 $off
 fi
 hashes aarch64 '' qemu-aarch64-static aarch64-linux-gnu-gcc -static -O2 $off
 hashes contracted-aarch64 alone qemu-aarch64-static aarch64-linux-gnu-gcc -static -O3 -ffp-contract=fast
 hashes riscv64 '' qemu-riscv64-static riscv64-linux-gnu-gcc -static -O2 $off
-[ -z "$missing" ] || echo "note: not here:$missing (apt install clang musl-tools gcc-aarch64-linux-gnu gcc-riscv64-linux-gnu qemu-user-static)"
+[ -z "$missing" ] || echo "note: not here:$missing (apt install clang tcc musl-tools gcc-aarch64-linux-gnu gcc-riscv64-linux-gnu qemu-user-static)"
 exit $failed
