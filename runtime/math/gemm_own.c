@@ -55,9 +55,10 @@ static INLINE int64_t equal_part(int64_t n, int64_t most, int64_t unit)
     return parts_of(parts_of(n, parts), unit) * unit;
 }
 
-#if defined LATHE_PRODUCTS && !defined LATHE_WHOLE_ROOMS
+#ifdef LATHE_PRODUCTS
 #include "math/rooms.h"
 #else
+static INLINE bool has_tiles_of(size_t real, int rows) { return real && rows; }
 static INLINE int64_t behind_packed_a(void) { return A_BYTES + SLACK; }
 int64_t gemm_room_bytes(void) { return LATHE_ROOM_BYTES; }
 #endif
