@@ -347,6 +347,7 @@ static void say_renamed(Text *t, const Texts *names, const char *runtime, const 
 static void say_uses(Page *page, Text *t)
 {
     const Desc *d = page->desc;
+    say(t, "/* What the model uses; what it does not is left out. */\n");
     say(t, "#define LATHE_USES_F64 %d\n", in_doubles(page));
     say(t, "#define LATHE_USES_BF16 %d\n", page->precision.weights == BF16);
     say(t, "#define LATHE_USES_CODED 0\n"); /* refused: build/library.c */

@@ -16,8 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ROWS × two vectors of sums, two vectors of b and a factor fill the registers; FEW_ROWS rows of one vector leave room.
- */
+/* ROWS × two vectors of sums, two vectors of b and a factor fill the registers; FEW_ROWS rows of one vector leave room. */
 #if defined __AVX512F__ || defined __aarch64__
 #define TILE_ROWS 14
 enum { FEW_ROWS = 16 };
@@ -33,11 +32,11 @@ enum {
     B_BYTES = 256 * CHUNK * 4,  /* of packed b, in the second */
     SLACK = 4096,               /* after each: panels are rounded up, and packing may write a little beyond */
     AHEAD = 256,                /* elements of b, fetched before they are read */
-    LINES_AHEAD = 64, /* lines of b that is not packed, into the second cache: 25 GB/s of 28 (16 into the first: 17) */
-    PACK_ALONE = 1 << 16, /* elements that one thread packs in the time to wake another */
-    TASK_FLOPS = 2000000, /* a smaller task is not worth waking a thread */
-    PARTIAL = 32,         /* cost in multiply-adds of storing and adding a partial sum */
-    WAVE = 1000000        /* likewise, of two barriers */
+    LINES_AHEAD = 64,           /* lines of b that is not packed, into the second cache: 25 GB/s of 28 (16 into the first: 17) */
+    PACK_ALONE = 1 << 16,       /* elements that one thread packs in the time to wake another */
+    TASK_FLOPS = 2000000,       /* a smaller task is not worth waking a thread */
+    PARTIAL = 32,               /* cost in multiply-adds of storing and adding a partial sum */
+    WAVE = 1000000              /* likewise, of two barriers */
 };
 
 #define UNROLL _Pragma("GCC unroll 16")
@@ -55,9 +54,10 @@ static INLINE int64_t equal_part(int64_t n, int64_t most, int64_t unit)
     return parts_of(parts_of(n, parts), unit) * unit;
 }
 
-#if defined LATHE_PRODUCTS && !defined LATHE_WHOLE_ROOMS
+#ifdef LATHE_PRODUCTS
 #include "math/rooms.h"
 #else
+static INLINE bool has_tiles_of(size_t real, int rows) { return real && rows; }
 static INLINE int64_t behind_packed_a(void) { return A_BYTES + SLACK; }
 int64_t gemm_room_bytes(void) { return LATHE_ROOM_BYTES; }
 #endif

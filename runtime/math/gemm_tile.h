@@ -54,7 +54,7 @@ static INLINE void NAME(pack_panels)(REAL *to, const int W, const REAL *x, int64
 
 static INLINE void NAME(pack_rows)(REAL *to, int rows, const REAL *a, int64_t step, int64_t along, int64_t m, int64_t K)
 {
-    if (rows == ROWS) NAME(pack_panels)(to, ROWS, a, step, along, m, K);
+    if (has_tiles_of(sizeof(REAL), ROWS) && rows == ROWS) NAME(pack_panels)(to, ROWS, a, step, along, m, K);
     else NAME(pack_panels)(to, rows, a, step, along, m, K);
 }
 
@@ -194,8 +194,10 @@ static INLINE void NAME(tile_of)(const int R, const int V, REAL *c, int64_t c_m,
 static INLINE void NAME(tile_by_rows)(int rows, const int V, REAL *c, int64_t c_m, const REAL *a, const REAL *b,
                                       int64_t K, bool add)
 {
-#define ROWS_ARE(R) \
-    case R: NAME(tile_of)(R, V, c, c_m, a, b, K, add); break
+#define ROWS_ARE(R)                                            \
+    case R:                                                    \
+        if (!has_tiles_of(sizeof(REAL), R)) abort();           \
+        NAME(tile_of)(R, V, c, c_m, a, b, K, add); break
     switch (rows) {
         ROWS_ARE(1);
         ROWS_ARE(2);

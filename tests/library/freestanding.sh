@@ -51,7 +51,7 @@ on_arm() { # NAME FOLDER FLAGS…
     name=$1 folder=$2
     shift 2
     # shellcheck disable=SC2086
-    arm-none-eabi-gcc -O2 -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 $free -nostdlib -I. -I"$folder" "$@" \
+    arm-none-eabi-gcc -O1 -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 $free -nostdlib -I. -I"$folder" "$@" \
         -Wl,-T,"$here/freestanding.ld" -Wl,--gc-sections "$here/freestanding_start.c" "$here/freestanding_driver.c" "$folder/char_rnn.c" \
         -lgcc -o "$name.elf" || complain "$name does not link for a Cortex-M4"
     timeout 100 qemu-system-arm -M mps2-an386 -nographic -semihosting -kernel "$name.elf" >"$name.said" 2>&1 || complain "$name: QEMU fails"
