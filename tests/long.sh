@@ -5,7 +5,7 @@
 # five minutes each.  Some four hours on two cores.
 #
 #   tests/long.sh [-k PATTERN]      PATTERN chooses among: random_graphs random_scans emitted emitted_mutants emitted_random narrow, the other tests of generated C (panels, gradients, …: compiled as for users), kill power_cut source nvcc gpu_trainers
-#                                   resume stream stream_races stream_memory char out_of_memory memory everywhere, and fuzz_NAME for each fuzz_NAME.c
+#                                   resume stream stream_races stream_memory char out_of_memory memory widths everywhere, and fuzz_NAME for each fuzz_NAME.c
 set -u
 cd "$(dirname "$0")/.."
 pattern=.
@@ -59,7 +59,7 @@ campaign source_memory "5 GB in a line, a field, a file"
 script() {      # NAME FILE DETAIL: tests/FILE.sh
     chosen "$1" || return 0
     mkdir "$TMP/$1"
-    LATHE_LONG=1 LATHE=$PWD/build/lathe TMP=$TMP/$1 sh "tests/$2.sh" >"$TMP/log" 2>&1
+    LATHE_LONG=1 BUILD=$PWD/build LATHE=$PWD/build/lathe TMP=$TMP/$1 sh "tests/$2.sh" >"$TMP/log" 2>&1
     case $? in 0) word=ok ;; 77) word=skip ;; *) word=FAIL ;; esac
     grep -v '^ok: ' "$TMP/log"
     result "$1" $word "$3"
@@ -72,6 +72,7 @@ script stream models/stream "20 kills of a run on documents"
 script stream_races data/stream_races "ThreadSanitizer over a larger corpus"
 script stream_memory data/stream_memory "5 GB through less than 64 MB"
 script memory trainer/memory "every allocation of a run"
+script widths math/widths "products with a software fma"
 script everywhere library/everywhere "200 steps of four models, for all compilers, processors and systems here"
 
 # Validation loss over the whole held-out tenth, windows side by side, after 2,000 steps.
