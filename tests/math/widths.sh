@@ -15,6 +15,7 @@ try() {
         ${CC:-gcc} $flags -O3 -march="$1" "-DLATHE_OPENBLAS=\"$openblas\"" -c runtime/math/$name.c -o "$dir/rt_$name.o" || return 1
     done
     for name in gemm attention; do
+        [ "$1 $name ${LATHE_LONG:-}" != "x86-64-v2 gemm " ] || continue # minutes; library/everywhere.sh has products of v2
         ${CC:-gcc} $flags -O2 -march="$1" -rdynamic tests/math/test_$name.c "$dir"/rt_*.o "$BUILD/libharness.a" "$BUILD/liblathe.a" \
             "$BUILD/liblathe_rt.a" -llua5.4 -ljansson -lpcre2-8 -lzstd -ljpeg -lpng -lz -lm -ldl -o "$dir/$name" || return 1
         "$dir/$name" >"$dir/said" 2>&1 || { echo "FAILED: $name, compiled for $1:"; head -n 20 "$dir/said"; return 1; }
