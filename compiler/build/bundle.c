@@ -33,6 +33,7 @@ static const char build_text[] =
     "endif()\n"
     "\n"
     "file(GLOB_RECURSE RUNTIME %s)\n"
+    "list(FILTER RUNTIME EXCLUDE REGEX \"/library/[^/]*$\") # of models as libraries\n"
     "include(${LATHE_RUNTIME}/look/embed.cmake)\n"
     "embed_page(${CMAKE_CURRENT_BINARY_DIR}/look_page.c)\n"
     "list(APPEND RUNTIME ${CMAKE_CURRENT_BINARY_DIR}/look_page.c)\n"
