@@ -372,6 +372,7 @@ static void say_whole(Page *page, Text *t)
     if (python) say(t, "#include <unistd.h>\n"); /* before names of the model are */
     if (page->desc->options->inference) say(t, "#define LATHE_INFERENCE 1\n");
     if (page->desc->options->freestanding) say(t, "#define LATHE_FREESTANDING 1\n");
+    if (page->desc->options->layer) say(t, "#define LATHE_LAYER 1\n");
     say_uses(page, t);
     const char *behind_system = strstr(runtime, "\n#ifndef LATHE_") + 1; /* whose headers the names are not for */
     say_bytes(t, runtime, (size_t)(behind_system - runtime));

@@ -65,7 +65,15 @@ static inline bool is_trained_here(const Lathe_model *m)
 #endif
 }
 
-static inline bool is_layer_here(const Lathe_model *m) { return find_entry(m, ENTRY_layer) != NULL; }
+static inline bool is_layer_here(const Lathe_model *m)
+{
+#ifdef LATHE_LAYER
+    return find_entry(m, ENTRY_layer) != NULL;
+#else
+    (void)m;
+    return false;
+#endif
+}
 
 /* Of the outputs of a layer: d_x, of an input. */
 static inline bool is_gradient_of_layer(const Lathe_tensor *t) { return strncmp(t->name, "d_", 2) == 0; }

@@ -1,5 +1,5 @@
 /* python_module.c: the module _model: what the model is, and whether this processor can run it. */
-#include "interface/needs.h"
+#include "math/lacks.h"
 #include "library/python.h"
 #include "model/tables.h"
 
@@ -34,37 +34,13 @@ static PyModuleDef module_of_model = {
     PyModuleDef_HEAD_INIT, "_model", NULL, -1, functions_of_module, NULL, NULL, NULL, NULL};
 
 /* Compiled for any processor, as the rest must not run on one that lacks its instructions. */
-#ifdef __x86_64__
-#define ANY_PROCESSOR __attribute__((target("arch=x86-64")))
-#define HAS_OR_SAYS(word)                                                                                              \
-    if (strstr(lathe_needs, " " word) && !__builtin_cpu_supports(word)) return word;
-ANY_PROCESSOR static const char *instructions_missing(void)
-{
-    __builtin_cpu_init();
-    HAS_OR_SAYS("avx2")
-    HAS_OR_SAYS("fma")
-    HAS_OR_SAYS("bmi2")
-    HAS_OR_SAYS("avx512f")
-    HAS_OR_SAYS("avx512dq")
-    HAS_OR_SAYS("avx512bw")
-    HAS_OR_SAYS("avx512vl")
-    HAS_OR_SAYS("avx512vnni")
-    return NULL;
-}
-#else
-#define ANY_PROCESSOR
-static const char *instructions_missing(void) { return NULL; }
-#endif
-
 PyMODINIT_FUNC PyInit__model(void);
 ANY_PROCESSOR PyMODINIT_FUNC PyInit__model(void)
 {
-    char words[160] = "this model was built for a processor with ";
-    const char *missing = instructions_missing();
+    char words[PROCESSOR_WORDS];
+    const char *missing = refusal_of_processor(words, sizeof words);
     if (missing) {
-        strcat(words, missing);
-        strcat(words, " instructions, which this one lacks; build it for an older one");
-        PyErr_SetString(PyExc_ImportError, words);
+        PyErr_SetString(PyExc_ImportError, missing);
         return NULL;
     }
     return make_type() ? PyModule_Create(&module_of_model) : NULL;

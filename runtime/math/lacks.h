@@ -1,5 +1,5 @@
 /* lacks.h: which of the instructions that a program was compiled with its processor lacks.  ANY_PROCESSOR: a function that is
- * compiled without them, for every processor of the family. */
+ * compiled without them, for every processor of the family.  Firmware is not asked. */
 #ifndef LATHE_MATH_LACKS_H
 #define LATHE_MATH_LACKS_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#if defined __x86_64__ && defined __GNUC__ && !defined __TINYC__
+#if defined __x86_64__ && defined __GNUC__ && !defined __TINYC__ && !defined LATHE_FREESTANDING
 #define ANY_PROCESSOR __attribute__((target("arch=x86-64"), noinline))
 
 static ANY_PROCESSOR __attribute__((unused)) int has_instructions(const char *word, size_t n)

@@ -80,7 +80,7 @@ refused(TypeError, "expected numbers of type int32, found 'l' of 8 bytes", secon
 refused(ValueError, "expected the shape (64, 8, 8), found (64, 64)", second.step, {**batch, "pixels": shaped(batch["pixels"].tobytes() and array("f", bytes(4 * 4096)), 64, 64)})
 refused(TypeError, "bytes-like", second.step, {**batch, "pixels": 3})
 refused(ValueError, "rows one after another", second.step, {**batch, "label": memoryview(array("i", [0] * 2 * BATCH))[::2]})
-refused(ValueError, "expected numbers 0 to 9, found 10 at place 0", second.step, {**batch, "label": array("i", [10] * BATCH)})
+refused(ValueError, "expected numbers 0 to 9, found label[0] = 10", second.step, {**batch, "label": array("i", [10] * BATCH)})
 refused(BufferError, "", second.predict, just_pixels, {"logits": shaped(array("f", [0] * BATCH * 10), BATCH, 10).toreadonly()})
 refused(ArithmeticError, "expected a finite loss", second.step, {**batch, "pixels": shaped(array("f", [float("inf")] * 4096), 64, 8, 8)})
 refused(ValueError, "expected safetensors", second.load, b"nothing")

@@ -33,7 +33,7 @@ PYTHONPATH=tests/python $python -B tests/python/module.py "$TMP/_model.abi3.so" 
 program=$($python -c 'import os, sys; print(os.path.realpath(sys.executable))')
 if [ "$(uname -m)" = x86_64 ] && command -v qemu-x86_64 >/dev/null 2>&1; then
     qemu-x86_64 -cpu Nehalem "$program" -S -B tests/python/module.py "$TMP/_model.abi3.so" none 0 >"$TMP/said" 2>&1 || true
-    grep -q 'ImportError: this model was built for a processor with avx2 instructions, which this one lacks' "$TMP/said" || complain "Nehalem: $(cat "$TMP/said")"
+    grep -q 'ImportError: open: this library was built for a processor with avx instructions, which this one lacks' "$TMP/said" || complain "Nehalem: $(cat "$TMP/said")"
 else
     echo "note: no qemu-x86_64: an older processor was not tried"
 fi
