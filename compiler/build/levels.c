@@ -26,8 +26,10 @@ static void join_level(int level, const char *compiler, const char *model, const
     const char *const hide[] = {objcopy ? objcopy : "objcopy",
                                 format("--redefine-sym=main=main_v%d", level),
                                 format("--keep-global-symbol=main_v%d", level),
-                                "--remove-section=.init_array.00101",
+                                "--remove-section=.init_array.00101", /* gcc's name; and clang's */
                                 "--remove-section=.rela.init_array.00101",
+                                "--remove-section=.init_array.101",
+                                "--remove-section=.rela.init_array.101",
                                 "--strip-debug",
                                 to};
     Words joining = {0}, hiding = {0};

@@ -4,8 +4,11 @@
 #include "build/machine.h"
 #include "build/sources.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 static bool is_source(const char *name) { return ends_in(name, ".c"); }
@@ -53,6 +56,13 @@ static Jobs jobs_of_runtime(const Tools *t, const char *folder)
     return all;
 }
 
+/* Until the program ends: builds at the same time write one library. */
+static void lock_folder(const char *folder)
+{
+    const int lock = open(format("%s/lock", folder), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+    if (lock < 0 || flock(lock, LOCK_EX) != 0) err((Where){0}, "cannot lock %s/lock: %s", folder, strerror(errno));
+}
+
 const char *runtime_library_for(const Machine *m, const Tools *t, const char *dir)
 {
     const char *folder = folder_of_runtime(m, dir), *archive = format("%s/liblathe_rt.a", folder);
@@ -63,6 +73,7 @@ const char *runtime_library_for(const Machine *m, const Tools *t, const char *di
             "Lathe's sources",
             m->name, runtime_dir());
     make_folder(folder);
+    lock_folder(folder);
     Jobs jobs = jobs_of_runtime(t, folder);
     for (int i = 0; i < t->archiver.n; i++) push(&pack, t->archiver.at[i]);
     push(&pack, "rcs");

@@ -3,6 +3,7 @@ the wheel takes what `lathe build` needs: programs, runtime, Lua library (which 
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from wheel_file import write_wheel  # noqa: E402
 
 _TREE = _HERE.parent.parent
 _PROGRAMS = ["lathe", "lathe-data", "lathe-diff", "lathe-measure", "lathe-sweep"]
-_VERSION = "0.1"
+_VERSION = re.search(r'define LATHE_VERSION "(.*)"', (_TREE / "runtime/interface/version.h").read_text())[1]
 
 
 def _run(*line: str) -> None:

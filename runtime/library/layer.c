@@ -46,7 +46,7 @@ static int backward_open(Library *l, int64_t ticket, const void *const *given, i
 {
     const Lathe_entry *e = entry_of_library(l, ENTRY_layer), *back = e ? entry_of_library(l, ENTRY_layer_back) : NULL;
     if (!back) return LIBRARY_USAGE;
-    int code = ticket == l->ticket ? LIBRARY_FINE : run_forward(l, e, given, seed);
+    int code = ticket && ticket == l->ticket ? LIBRARY_FINE : run_forward(l, e, given, seed);
     if (!code) code = take_given(l, e, given, seed, 0, true);
     if (!code) code = run_shown(l, back);
     if (!code) copy_outputs(l, e, wanted, true);

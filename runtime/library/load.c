@@ -213,6 +213,7 @@ static int load_open(Library *l, const void *from, size_t bytes)
     if (code) return code;
     begin_anew(l);
     l->loaded = true;
+    l->ticket = 0;
     each_saved(l, x.step >= 0, load_tensor, &x);
     weights_up(l->model, &l->memory);
     if (x.step >= 0 && is_trained_here(l->model)) load_progress(&x);

@@ -72,6 +72,7 @@ typedef int Called(Call_of *c);
 static int call_unlocked(Instance *i, Called *called, Call_of *c)
 {
     c->library = i->library;
+    if (!c->library || i->calling) return LIBRARY_BUSY; /* code of the caller's ran since begin_call_of() */
     i->calling = true;
     PyThreadState *state = PyEval_SaveThread();
     const int code = called(c);
@@ -133,7 +134,7 @@ static PyObject *evaluate_in_python(PyObject *self, PyObject *batch)
     Arrays in;
     if (!e || !begin_arrays(&in, e->inputs)) return NULL;
     double *scores = calloc((size_t)e->outputs + 1, sizeof *scores);
-    PyObject *dict = NULL;
+    PyObject *dict = scores ? NULL : raise_words(PyExc_MemoryError, "no memory for %d numbers", e->outputs);
     if (scores && hold_batch(&in, "evaluate", e, batch)) {
         const int code = call_unlocked(i, called_evaluate, &(Call_of){.given = in.at, .result = scores});
         dict = code ? raise_code(i->library, code) : PyDict_New();

@@ -166,14 +166,28 @@ static int64_t read_before(Chain *c, const char *before, const Progress *at)
     return n;
 }
 
+/* A chain of steps that are no longer a part of the run. */
+static void forget_hashes(char *path)
+{
+    char *half = text_of("%s.part", path);
+    unlink(path);
+    unlink(half);
+    free(half);
+    free(path);
+}
+
 Hashes *open_hashes(const Trainer *t, Data *d, const Memory *m, Step_turns *turns, const Progress *at,
                     const char *before)
 {
     Chain c = {0};
     const int64_t every = hashes_asked(t), n = read_before(&c, before, at);
-    if (!every && n == 0) return NULL;
+    char *path = text_of("%s/" HASHES_FILE, run_folder(t));
+    if (n && t->model->device)
+        fail(EXIT_DATA, before,
+             "a run of a processor wrote it, and a GPU cannot go on with it: move it away to go on without");
+    if (!every && n == 0) return forget_hashes(path), NULL;
     Hashes *h = must_alloc(sizeof *h);
-    h->path = text_of("%s/" HASHES_FILE, run_folder(t));
+    h->path = path;
     open_recorder(&h->recorder, t, d, m, turns, every ? every : every_of(&c, n));
     copy_links(h, &c, n);
     if (n) {

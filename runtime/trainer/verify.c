@@ -198,12 +198,13 @@ static void follow_chain(Verify *v)
              (long long)v->run.at.step + 1);
 }
 
-/* metrics.jsonl has losses in nine digits. */
+/* metrics.jsonl has losses in nine digits; null is one that is not finite. */
 static bool is_printed(double x, const json_t *printed)
 {
     char text[40];
     snprintf(text, sizeof text, "%.9g", x);
-    return !json_is_number(printed) || strtod(text, NULL) == json_number_value(printed);
+    if (!json_is_number(printed)) return json_is_null(printed) && !isfinite(x);
+    return strtod(text, NULL) == json_number_value(printed);
 }
 
 static void compare_line(Verify *v, const json_t *line, double loss)
@@ -223,32 +224,50 @@ static double loss_of_record(const json_t *record)
     return sum;
 }
 
+/* A step, and the checkpoint behind it.  Returns the loss. */
+static double follow_step(Verify *v, size_t before)
+{
+    compute_step(v, v->run.at.step);
+    json_t *now = step_record(&v->recorder);
+    const double loss = loss_of_record(now);
+    json_decref(now);
+    if (same_so_far(v, before) && has_checkpoint(v, v->run.at.step)) compare_checkpoint(v, v->run.at.step);
+    return loss;
+}
+
+/* Up to the step of a line of metrics.jsonl, if it is of the piece; true: its loss was compared. */
+static bool follow_line(Verify *v, const json_t *line, size_t before)
+{
+    const char *split = json_string_value(json_object_get(line, "split"));
+    const int64_t step = json_integer_value(json_object_get(line, "step"));
+    double loss = NAN;
+    if (!split || strcmp(split, "train") != 0 || step > v->last || step <= v->run.at.step) return false;
+    while (v->run.at.step < step && same_so_far(v, before)) loss = follow_step(v, before);
+    if (v->run.at.step == step) compare_line(v, line, loss);
+    return true;
+}
+
 static void follow_metrics(Verify *v)
 {
     char *path = text_of("%s/metrics.jsonl", v->folder), *line = NULL;
     size_t room = 0;
     const size_t before = json_array_size(v->differences);
+    const int64_t checkpoints = v->checkpoints; /* one where the piece begins */
     ssize_t n;
+    bool compared = false;
     FILE *f = open_stream_to_read(path);
     while (f && same_so_far(v, before) && (n = getline(&line, &room, f)) > 0) {
         json_t *all = json_loadb(line, (size_t)n, 0, NULL);
-        const char *split = json_string_value(json_object_get(all, "split"));
-        const int64_t step = json_integer_value(json_object_get(all, "step"));
-        double loss = NAN;
-        while (split && strcmp(split, "train") == 0 && step <= v->last && v->run.at.step < step &&
-               same_so_far(v, before)) {
-            compute_step(v, v->run.at.step);
-            json_t *now = step_record(&v->recorder);
-            loss = loss_of_record(now);
-            json_decref(now);
-            if (v->run.at.step == step) compare_line(v, all, loss);
-            if (same_so_far(v, before) && has_checkpoint(v, v->run.at.step)) compare_checkpoint(v, v->run.at.step);
-        }
+        compared |= follow_line(v, all, before);
         json_decref(all);
     }
+    while (same_so_far(v, before) && v->run.at.step < v->last) (void)follow_step(v, before);
     if (f) fclose(f);
     free(line);
     free(path);
+    if (!compared && v->checkpoints == checkpoints && same_so_far(v, before))
+        fail(EXIT_DATA, v->folder,
+             "nothing to compare: of these steps, metrics.jsonl has no loss, and no checkpoint is there");
 }
 
 /* ------------------------------------------------------------------ the command */
@@ -304,11 +323,22 @@ static void tell_end(const Verify *v)
     else if (v->compared > 1) show(stdout, "%s were computed; those before are the same\n", steps);
 }
 
+/* A chain is synced before a checkpoint is saved.  Asked for a piece of it, what is behind does not matter. */
+static void compare_end(Verify *v)
+{
+    const int64_t newest = newest_checkpoint(v->folder, INT64_MAX), last = v->chain.link[v->chain.n - 1].step;
+    if (v->asked->range || newest <= last) return;
+    differs_at(v, -1, "chain",
+               "it ends at step %lld, and a checkpoint of step %lld is there: lines at its end are missing",
+               (long long)last, (long long)newest);
+}
+
 /* Whatever is not as it was is said, and the steps are computed until one differs. */
 static void verify_piece(Verify *v)
 {
     Training *r = &v->run;
     if (v->chained) compare_files(v);
+    if (v->chained) compare_end(v);
     prepare_training(r, &v->trains);
     const int64_t every = json_integer_value(json_object_get(v->said, "every"));
     open_recorder(&v->recorder, r->t, &r->data, &r->memory, &r->turns, every < 1 ? 1 : every);

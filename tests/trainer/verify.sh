@@ -114,6 +114,18 @@ flip b/checkpoints/step-60/model.safetensors 1000
 finds 'step 60: tensor: table.weight .*element \[5\]\[22\]' --out b --steps 50..
 sed -i '5s/"loss":[0-9]/"loss":7/' b/metrics.jsonl
 finds 'step 5: loss: .* here, and 7.* in metrics.jsonl' --out b
+sed -i '5s/"loss":[0-9.]*/"loss":null/' b/metrics.jsonl
+finds 'step 5: loss: .* here, and 0 in metrics.jsonl' --out b
+again
+rm b/hashes.jsonl
+sed -i '/"split":"train"/d' b/metrics.jsonl
+same_as --out b --steps 21..50
+says 'same: steps 21 to 50; 3 checkpoints$' out
+refuses 3 'nothing to compare' "$toy" verify --out b --steps 21..29
+
+again
+head -n 40 a/hashes.jsonl >b/hashes.jsonl
+finds 'chain: it ends at step [0-9]*, and a checkpoint of step 60 is there' --out b
 
 # What cannot be verified.
 again
@@ -146,6 +158,7 @@ if ${CC:-cc} -shared -fPIC "$top/tests/trainer/shim_faults.c" -o shim.so -ldl 2>
     says 'full/hashes.jsonl is not complete: it cannot be written: no space' err
     same a/model.safetensors full/model.safetensors
     refuses 2 'full has [0-9]* steps' "$toy" verify --out full --steps 50..60
-    same_as --out full
+    finds 'chain: it ends at' --out full
+    same_as --out full --steps 1..20
 fi
 finish

@@ -88,7 +88,7 @@ def write_source(model: str | os.PathLike[str], words: Sequence[str], folder: Pa
     line = [program, "build", os.fspath(model), "--python", *words, "-o", str(folder)]
     run = subprocess.run(line, capture_output=True, text=True, env=environment)
     if run.returncode:
-        raise Error(run.stderr.strip() or f"{shlex.join(line)} ended with {run.returncode}")
+        raise Error(run.stderr.strip().removeprefix("lathe: error: ") or f"{shlex.join(line)} ended with {run.returncode}")
     return folder / "_model.c"
 
 

@@ -20,7 +20,7 @@ class _Call(torch.autograd.Function):
         results = {a.name: torch.empty(a.shape, dtype=getattr(torch, a.dtype)) for a in layer._outputs}
         ctx.ticket = layer._instance.forward(arrays, {name: t.numpy() for name, t in results.items()}, seed)
         ctx.layer, ctx.names, ctx.seed = layer, names, seed
-        ctx.save_for_backward(*inputs)
+        ctx.save_for_backward(*tensors)  # the parameters, too: PyTorch complains where they have changed before backward
         ctx.mark_non_differentiable(*(t for t in results.values() if not t.is_floating_point()))
         return tuple(results.values())
 
@@ -28,7 +28,7 @@ class _Call(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: torch.Tensor | None) -> Any:
         layer = ctx.layer
-        inputs = dict(zip(ctx.names, ctx.saved_tensors))
+        inputs = dict(zip(ctx.names, ctx.saved_tensors[: len(ctx.names)]))
         batch = {name: t.detach().contiguous().numpy() for name, t in inputs.items()}
         for output, g in zip(layer._outputs, gradients):
             if f"d_{output.name}" in layer._taken:
