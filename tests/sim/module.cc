@@ -2,6 +2,8 @@
  * test's: LAUNCHER(number, name) for each. */
 #include "model.cu"
 
+#include "module.h"
+
 const Lathe_device lathe_cuda = {}; /* no trainer here: the test's calls entries itself */
 void (*cuda_lap)(int kernel, cudaStream_t stream);
 void (*cuda_part)(int part, cudaStream_t stream);
