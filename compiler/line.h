@@ -48,7 +48,7 @@ void check_data_is_there(const Texts *words); /* of the trainer: ends the progra
 void print_option_row(const char *name, const char *argument, const char *help); /* of an option in help */
 void print_options(const char *command);   /* those of one command; NULL: all */
 
-int do_ops(void), do_settings(void), do_passes(void), do_stubs(void), do_version(void); /* lists.c */
+int do_ops(void), do_settings(void), do_passes(void), do_stubs(void), do_version(void); /* commands/lists.c */
 void begin_mistakes(void);           /* from now on they are also noted as JSON: "{…}, {…}"; line and column from 1, 0: not known */
 const char *mistakes_text(void);
 void print_names_of(const struct Desc *d); /* for completions: configurations, keys */
