@@ -1,4 +1,4 @@
-/* data_verify.c: `lathe verify`: finds the trainer of a run, which computes steps of it again. */
+/* data_verify.c: `lathe verify`: starts the trainer that computes steps of a run again. */
 #include "base/json_text.h"
 #include "base/words.h"
 #include "tools/data_command.h"
@@ -16,18 +16,19 @@ static struct Asked {
 
 static const Flag flags[] = {
     {"--steps", FLAG_TEXT, &asked.steps, "A..B", "the steps, as the trainer counts them (all)"},
-    {"--trainer", FLAG_TEXT, &asked.trainer, "PATH", "the trainer, where the run's own is not there any more"},
+    {"--trainer", FLAG_TEXT, &asked.trainer, "PATH",
+     "the trainer that computes them: the run's own, or one built again"},
     {"--data", FLAG_TEXTS, &asked.data, "PATH", "where the data is now; several: the option again"},
     {"--val-data", FLAG_TEXTS, &asked.val_data, "PATH", "likewise that to evaluate"},
     {"--seed", FLAG_TEXT, &asked.seed, "S", "another seed than the run says"},
     {"--threads", FLAG_TEXT, &asked.threads, "N", "threads; the result does not depend on them"},
     {"--readers", FLAG_TEXT, &asked.readers, "N", "threads that encode documents or decode pictures"},
     {"--memory-limit", FLAG_TEXT, &asked.memory, "SIZE", "refuse to take more, such as 512M"},
-    {"--json", FLAG_ON, &asked.json, "", "the result as one JSON object"},
+    {"--json", FLAG_ON, &asked.json, "", "the result as JSON: an object for each part of the run"},
 };
 
 static const Command_line line = {
-    "verify", "RUN [--steps A..B] [options]",
+    "verify", "RUN --trainer PATH [--steps A..B] [options]",
     "Computes steps of a run again, from its nearest checkpoint, and says \"same\" (exit code 0), or the first step\n"
     "and tensor that differ (exit code 5). Runs trained with --log-hashes are compared to the bit.",
     flags, sizeof flags / sizeof *flags};
@@ -47,20 +48,19 @@ static char *trainer_of_run(const char *run)
     return found;
 }
 
+/* The folder may be a stranger's, and name any program: none is run that the command line does not name. */
 static const char *find_trainer(const char *run)
 {
-    if (asked.trainer) return asked.trainer;
     if (access(run, F_OK) != 0) fail(EXIT_DATA, run, "expected a run's folder, found nothing there");
-    char *own = trainer_of_run(run);
-    if (!own)
-        fail(EXIT_DATA, run,
-             "its run.json does not say which trainer it was; build its description, and give that one: "
-             "--trainer PATH");
-    if (access(own, X_OK) != 0)
-        fail(EXIT_DATA, own,
-             "the trainer of this run is not there any more: build its description again, and give it: "
-             "--trainer PATH");
-    return own;
+    if (asked.trainer) return asked.trainer;
+    const char *own = trainer_of_run(run);
+    if (own && access(own, X_OK) == 0)
+        fail(EXIT_USAGE, run,
+             "its run.json names the program %s, and verify runs only what it is told to: say --trainer %s if that is "
+             "yours; for the run of somebody else build its description, and give that trainer",
+             own, own);
+    fail(EXIT_USAGE, run, "which trainer is it of? %s%s; build its description, and give it: --trainer PATH",
+         own ? "That of its run.json is not there any more: " : "Its run.json does not say it", own ? own : "");
 }
 
 static void add_option(Words *w, const char *name, const char *value)
