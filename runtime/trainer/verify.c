@@ -1,6 +1,7 @@
 /* verify.c: `trainer verify`: computes steps of a run again, from its nearest checkpoint, and compares what comes out
  * with the run's hashes (hashes.c); a run without them, with its losses and checkpoints.  It writes nothing. */
 #include "base/json_text.h"
+#include "base/process.h"
 #include "base/words.h"
 #include "interface/given.h"
 #include "model/run.h"
@@ -9,10 +10,12 @@
 #include "step/growth.h"
 #include "trainer/verify.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 void differs_at(Verify *v, int64_t step, const char *what, const char *fmt, ...)
@@ -275,12 +278,13 @@ static void follow_metrics(Verify *v)
 static void tell_start(const Verify *v)
 {
     if (v->asked->json) return;
+    if (v->goes_on) show(stdout, "from step %lld on the run had other settings or data\n", (long long)v->first);
     show(stdout, "%s: steps %lld to %lld, computed from %s\n", v->folder, (long long)v->first, (long long)v->last,
          v->checkpoint ? v->checkpoint : "the initial weights");
-    if (v->chained)
+    if (v->chained && !v->goes_on)
         show(stdout, "the chain of hashes is whole: %s lines, the last hash is %s%s\n", grouped_text(v->chain.n),
              v->chain.last, v->chain.cut ? "; behind it is half a line, as a kill leaves it" : "");
-    else
+    if (!v->chained)
         show(stdout, "the run has no hashes (--log-hashes): its losses, to the nine digits of metrics.jsonl, and its "
                      "checkpoints are compared\n");
     fflush(stdout);
@@ -348,25 +352,53 @@ static void verify_piece(Verify *v)
     else follow_metrics(v);
 }
 
+static int verify_part(Verify *v)
+{
+    tell_start(v);
+    take_command(v);
+    verify_piece(v);
+    tell_end(v);
+    const bool same = json_array_size(v->differences) == 0;
+    if (!same && v->last < v->end && !v->asked->json)
+        show(stdout, "from step %lld on the run had other settings or data: these steps were not computed\n",
+             (long long)v->last + 1);
+    close_recorder(&v->recorder);
+    return same ? 0 : EXIT_DIFFERS;
+}
+
+/* The memory of a part is gone before the next one takes its own. */
+static int verify_part_in_process(Verify *v)
+{
+    int status;
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) exit(end_process("trainer", verify_part(v)));
+    if (child < 0 || waitpid(child, &status, 0) < 0)
+        fail(EXIT_ERROR, NULL, "cannot start a process: %s", error_text(errno));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* A run that was resumed with other settings or data has parts, each with a head of its own in the chain. */
 int verify_command(Trainer *t)
 {
     static Verify v;
+    int code = 0;
     if (t->model->device)
         fail(EXIT_USAGE, NULL,
              "verify is for processors: a GPU's bits are those of its kind alone; build with --target cpu");
     keep_quiet();
-    v.asked = t;
-    v.folder = t->out;
-    v.differences = json_array();
-    find_piece(&v);
-    tell_start(&v);
-    take_command(&v);
-    verify_piece(&v);
-    tell_end(&v);
-    bool same = json_array_size(v.differences) == 0;
-    close_recorder(&v.recorder);
-    close_chain(&v.chain);
-    json_decref(v.said);
-    json_decref(v.differences);
-    return same ? 0 : EXIT_DIFFERS;
+    for (bool more = true; more && code == 0;) {
+        v.asked = t;
+        v.folder = t->out;
+        v.differences = json_array();
+        find_piece(&v);
+        more = v.last < v.end;
+        code = more ? verify_part_in_process(&v) : verify_part(&v);
+        t->range = text_of("%lld..%lld", (long long)v.last + 1, (long long)v.end);
+        close_chain(&v.chain);
+        json_decref(v.said);
+        json_decref(v.differences);
+        v = (Verify){.goes_on = true};
+    }
+    return code;
 }

@@ -16,7 +16,9 @@ typedef struct Verify {
     const char *folder;
     Chain chain;
     bool chained;         /* else there are only metrics.jsonl and checkpoints */
-    int64_t first, last;  /* steps to verify */
+    int64_t first, last;  /* steps to verify: of one part of the run */
+    int64_t end;          /* the last that is asked for: parts behind this one have other settings or data */
+    bool goes_on;         /* behind a part that was verified */
     int64_t from;         /* steps done at the start */
     char *checkpoint;     /* there; NULL: the initial weights */
     int64_t head, next;   /* of the chain: the head of the first step; the first record behind the start */

@@ -95,9 +95,6 @@ static void find_head(Verify *v)
                  "from step %lld on the run had other settings or data, and the nearest checkpoint is of step %lld: "
                  "these steps need one of step %lld or later",
                  (long long)c->link[i].step + 1, (long long)v->from, (long long)c->link[i].step);
-        if (!v->asked->json)
-            show(stdout, "from step %lld on the run had other settings or data: these steps by --steps %lld..%lld\n",
-                 (long long)c->link[i].step + 1, (long long)c->link[i].step + 1, (long long)v->last);
         v->last = c->link[i].step;
     }
     v->said = link_json(&c->link[v->head]);
@@ -155,6 +152,7 @@ void find_piece(Verify *v)
         fail(EXIT_DATA, v->folder,
              "expected a run with at least a step in " HASHES_FILE " or metrics.jsonl, found none");
     parse_range(v, v->asked->range, last);
+    v->end = v->last;
     v->from = newest_checkpoint(v->folder, v->first);
     if (v->from >= 0) v->checkpoint = checkpoint_path(v->folder, v->from);
     if (v->from < 0) v->from = 0;

@@ -33,7 +33,7 @@ for step in 20 45; do
     works "$toy" train --out b --resume --threads $((step % 3 + 1))
     same a/hashes.jsonl b/hashes.jsonl
 done
-works $train --out c --log-hashes=7 --steps 5
+works $train --out c --log-hashes=7 --steps 5 --on-eval 'echo >>ran'
 grep -c '"parameters"' c/hashes.jsonl >count
 [ "$(cat count)" = 2 ] && ok 'every 7, and the last' || wrong "$(cat count) hashes of parameters in 5 steps"
 
@@ -65,7 +65,7 @@ find a -type f -exec sha256sum {} + | sort >>after
 same before after
 mkdir elsewhere
 cd elsewhere || exit 1
-if [ -x "$lathe" ]; then works "$lathe" verify ../a --steps 55.. --json; else works "$toy" verify --out ../a --steps 55.. --json; fi
+if [ -x "$lathe" ]; then works "$lathe" verify ../a --trainer "$toy" --steps 55.. --json; else works "$toy" verify --out ../a --steps 55.. --json; fi
 says '{"same":true,"from":45,"steps":\[55,60\]' out
 cd ..
 
@@ -102,8 +102,19 @@ finds 'setting: lr is 0.05 here, and was 0.02' --out b --steps 41..
 cut_to a b 40
 works "$toy" train --out b --resume --set lr=0.01
 same_as --out b
-says 'from step 41 on the run had other settings or data: these steps by --steps 41..60' out
-same_as --out b --steps 41..60
+says 'from step 41 on the run had other settings or data$' out
+says '^same: steps 1 to 40; 5 hashes of all parameters; 2 evaluations; 4 checkpoints$' out
+says '^same: steps 41 to 60' out
+works "$toy" verify --out b --steps 31..50 --json
+[ "$(grep -c '^{"same":true,.*"steps":\[\(31,40\|41,50\)\]' out)" = 2 ] && ok 'an object a part' || wrong "parts: $(cat out)"
+cp -R b c2
+flip c2/checkpoints/step-20/model.safetensors 1000
+finds 'from step 41 on .*: these steps were not computed$' --out c2
+rm -r c2/checkpoints/step-[24]0
+refuses 3 'the nearest checkpoint is of step 30' "$toy" verify --out c2 --steps 31..
+flip b/checkpoints/step-60/model.safetensors 1000
+finds '^differs at step 60: tensor: table.weight' --out b
+says '^same: steps 1 to 40' out
 
 # Without hashes: losses and checkpoints.
 again
@@ -126,6 +137,22 @@ refuses 3 'nothing to compare' "$toy" verify --out b --steps 21..29
 again
 head -n 40 a/hashes.jsonl >b/hashes.jsonl
 finds 'chain: it ends at step [0-9]*, and a checkpoint of step 60 is there' --out b
+
+# Of a stranger's folder no program and no command runs that the command line does not name.
+[ -e ran ] && rm ran || wrong 'no --on-eval ran'
+same_as --out c
+[ ! -e ran ] || wrong 'verify runs the command of --on-eval'
+if [ -x "$lathe" ]; then
+    printf '#!/bin/sh\necho >>ran\n' >evil
+    chmod +x evil
+    for word in evil ./evil "$PWD/evil" 'gone\u001b[2J'; do
+        printf '{"starts": [{"words": ["%s", "train"], "folder": "%s", "step": 0}]}' "$word" "$PWD" >c/run.json
+        case $word in gone*) said='not there any more' ;; *) said="verify runs only what it is told to: say --trainer .*$word" ;; esac
+        refuses 2 "$said" "$lathe" verify c
+        ! grep -q "$(printf '\033')" err || wrong 'an escape of run.json reaches the terminal'
+    done
+    [ ! -e ran ] || wrong 'verify runs the program of run.json'
+fi
 
 # What cannot be verified.
 again
