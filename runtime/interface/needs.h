@@ -1,14 +1,30 @@
 /* needs.h: lathe_needs: the optional instruction sets for which the including file was compiled, with a space before
- * each, in the words of __builtin_cpu_supports(). */
+ * each, in the words of __builtin_cpu_supports(), else those of gcc's options.  It has all that the levels of the
+ * x86-64 psABI name, and what compilers use of themselves (-march=native). */
 #ifndef LATHE_INTERFACE_NEEDS_H
 #define LATHE_INTERFACE_NEEDS_H
 
 static const char lathe_needs[] __attribute__((unused)) = ""
+#ifdef __SSE3__
+    " sse3"
+#endif
+#ifdef __SSSE3__
+    " ssse3"
+#endif
+#ifdef __SSE4_1__
+    " sse4.1"
+#endif
 #ifdef __SSE4_2__
     " sse4.2"
 #endif
 #ifdef __POPCNT__
     " popcnt"
+#endif
+#ifdef __GCC_HAVE_SYNC_COMPARE_AND_SWAP_16
+    " cx16"
+#endif
+#ifdef __LAHF_SAHF__
+    " sahf"
 #endif
 #ifdef __AVX__
     " avx"
@@ -24,6 +40,15 @@ static const char lathe_needs[] __attribute__((unused)) = ""
 #endif
 #ifdef __FMA__
     " fma"
+#endif
+#ifdef __F16C__
+    " f16c"
+#endif
+#ifdef __LZCNT__
+    " lzcnt"
+#endif
+#ifdef __MOVBE__
+    " movbe"
 #endif
 #ifdef __AVX512F__
     " avx512f"
@@ -61,6 +86,18 @@ static const char lathe_needs[] __attribute__((unused)) = ""
 #ifdef __AVX512BF16__
     " avx512bf16"
 #endif
+#ifdef __AVX512FP16__
+    " avx512fp16"
+#endif
+#ifdef __AVXVNNI__
+    " avxvnni"
+#endif
+#ifdef __AVXVNNIINT8__
+    " avxvnniint8"
+#endif
+#ifdef __AVXVNNIINT16__
+    " avxvnniint16"
+#endif
 #ifdef __GFNI__
     " gfni"
 #endif
@@ -76,12 +113,23 @@ static const char lathe_needs[] __attribute__((unused)) = ""
 #ifdef __FMA4__
     " fma4"
 #endif
+#ifdef __TBM__
+    " tbm"
+#endif
+#ifdef __APX_F__
+    " apxf"
+#endif
     ;
 
-/* All of them. */
+/* Those that compilers know by these names; and the others: leaf and subleaf of CPUID, register (0 is eax), bit. */
 #define LATHE_KNOWN_NEEDS(X)                                                                                         \
-    X("sse4.2") X("popcnt") X("avx") X("bmi") X("bmi2") X("avx2") X("fma") X("avx512f") X("avx512dq") X("avx512bw")  \
-    X("avx512vl") X("avx512vnni") X("avx512cd") X("avx512ifma") X("avx512vbmi") X("avx512vbmi2") X("avx512bitalg")   \
-    X("avx512vpopcntdq") X("avx512bf16") X("gfni") X("vpclmulqdq") X("sse4a") X("xop") X("fma4")
+    X("sse3") X("ssse3") X("sse4.1") X("sse4.2") X("popcnt") X("avx") X("bmi") X("bmi2") X("avx2") X("fma")          \
+    X("avx512f") X("avx512dq") X("avx512bw") X("avx512vl") X("avx512vnni") X("avx512cd") X("avx512ifma")             \
+    X("avx512vbmi") X("avx512vbmi2") X("avx512bitalg") X("avx512vpopcntdq") X("avx512bf16") X("gfni")                \
+    X("vpclmulqdq") X("sse4a") X("xop") X("fma4")
+#define LATHE_CPUID_NEEDS(X)                                                                                         \
+    X("cx16", 1, 0, 2, 13) X("movbe", 1, 0, 2, 22) X("f16c", 1, 0, 2, 29) X("sahf", 0x80000001, 0, 2, 0)             \
+    X("lzcnt", 0x80000001, 0, 2, 5) X("tbm", 0x80000001, 0, 2, 21) X("avx512fp16", 7, 0, 3, 23)                      \
+    X("avxvnni", 7, 1, 0, 4) X("avxvnniint8", 7, 1, 3, 4) X("avxvnniint16", 7, 1, 3, 10) X("apxf", 7, 1, 3, 21)
 
 #endif

@@ -73,7 +73,7 @@ if grep -q '^flags.* avx ' /proc/cpuinfo; then
     on Nehalem 2 'open: this library was built for a processor with [a-z0-9.]* instructions, which this one lacks' ./here
 fi
 if [ -x x86-64/program.exe ]; then
-    on qemu64 2 'with sse4.2 instructions' x86-64/program.exe
+    on qemu64 2 'with ssse3 instructions' x86-64/program.exe
     on Nehalem 0 '' x86-64/program.exe
     cmp -s weights wanted || complain "level 2 leaves other weights"
     on Haswell 0 '' x86-64/program.exe
