@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -218,6 +219,12 @@ uint64_t hash_file(const char *path, uint64_t seed)
     return text ? hash_bytes(text, bytes, seed) : seed + 1;
 }
 
+uint64_t hash_words(const Words *w, uint64_t seed)
+{
+    for (int i = 0; i < w->n; i++) seed = hash_bytes(w->at[i], strlen(w->at[i]) + 1, seed);
+    return seed;
+}
+
 /* -march=native means another program on another processor. */
 static uint64_t hash_of_processor(uint64_t seed)
 {
@@ -231,22 +238,40 @@ static uint64_t hash_of_processor(uint64_t seed)
     return seed;
 }
 
+/* What it says of itself, which a wrapper hands on, and its file, since two builds may have one version. */
+static uint64_t hash_of_compiler(const char *path, uint64_t seed)
+{
+    struct stat s;
+    char text[4096];
+    FILE *f = popen(format("%s --version 2>&1 </dev/null", shell_quoted(path)), "r");
+    const size_t n = f ? fread(text, 1, sizeof text, f) : 0;
+    if (f) pclose(f);
+    seed = hash_bytes(text, n, seed);
+    if (stat(path, &s) != 0) return seed;
+    const int64_t file[] = {s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec};
+    return hash_bytes(file, sizeof file, seed);
+}
+
+uint64_t hash_command(const Words *w, uint64_t seed)
+{
+    static const char *known; /* a build asks for one compiler at each of its objects */
+    static uint64_t hash;
+    if (!known || !same(known, w->at[0])) hash = hash_of_compiler(w->at[0], 1);
+    known = w->at[0];
+    for (int i = 0; i < w->n; i++)
+        if (same(w->at[i], "-march=native")) seed = hash_of_processor(seed);
+    return hash_words(w, hash_bytes(&hash, sizeof hash, seed));
+}
+
 static uint64_t hash_of_everything(const char *dir, const Words *w)
 {
     static const char *const headers[] = {"lathe_rt.h", "interface/lathe_model.h", "math/math.h"};
-    uint64_t h = hash_of_processor(1);
-    for (int i = 0; i < w->n; i++) h = hash_bytes(w->at[i], strlen(w->at[i]), h);
+    uint64_t h = hash_command(w, 1);
     for (int i = 0; i < COUNT_OF(headers); i++) h = hash_file(format("%s/%s", runtime_dir(), headers[i]), h);
     for (int i = 0; i < w->n; i++)
         if (ends_in(w->at[i], ".a") || ends_in(w->at[i], ".o") || ends_in(w->at[i], ".c")) h = hash_file(w->at[i], h);
     h = hash_file(format("%s/model.h", dir), h);
     return hash_file(format("%s/model.plan.h", dir), h);
-}
-
-uint64_t hash_words(const Words *w, uint64_t seed)
-{
-    for (int i = 0; i < w->n; i++) seed = hash_bytes(w->at[i], strlen(w->at[i]) + 1, seed);
-    return seed;
 }
 
 static char *hash_text(uint64_t hash) { return format("%016llx\n", (unsigned long long)hash); }

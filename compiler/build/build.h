@@ -29,6 +29,7 @@ _Noreturn void refused(const char *who, const char *source, const char *before, 
 
 uint64_t hash_file(const char *path, uint64_t seed);
 uint64_t hash_words(const Words *w, uint64_t seed);
+uint64_t hash_command(const Words *w, uint64_t seed); /* of a compiler: also which compiler, and processor, it is now */
 /* Was `what` made with that hash? If not, it counts as not made until keep_hash(). */
 bool has_hash(const char *what, uint64_t hash);
 void keep_hash(const char *what, uint64_t hash);

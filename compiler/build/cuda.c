@@ -86,14 +86,14 @@ static Jobs jobs_of(const char *compiler, const char *dir)
     Words c = {0};
     Files runtime = files_below(runtime_dir(), is_cuda);
     uint64_t headers = hash_file(format("%s/model.h", dir), hash_file(format("%s/model.plan.h", dir), 1));
-    headers = hash_of_headers(headers);
+    push(&c, needed_compiler());
+    headers = hash_command(&c, hash_of_headers(headers)); /* nvcc runs that one */
     add_cuda_job(&all, compiler, dir, format("%s/model.cu", dir), "model", headers);
     for (int i = 0; i < runtime.n; i++) {
         const char *file = runtime.at[i], *base = file_name(file);
         char *name = copy_bytes_as_string(base, strlen(base) - strlen(".cu"));
         add_cuda_job(&all, compiler, dir, format("%s/%s", runtime_dir(), file), name, headers);
     }
-    push(&c, needed_compiler());
     add_c_flags(&c);
     add_object(&all, dir, format("%s/tables.c", dir), "tables", c, headers);
     return all;
@@ -145,7 +145,7 @@ const char *build_cuda(const char *dir)
     need_runtime_library();
     Jobs jobs = jobs_of(compiler, dir);
     Words words = link_line(compiler, &jobs, fresh);
-    uint64_t hash = hash_file(runtime_library(), hash_words(&words, 1));
+    uint64_t hash = hash_file(runtime_library(), hash_command(&words, 1));
     for (int i = 0; i < jobs.n; i++) hash = hash_bytes(&jobs.at[i].hash, sizeof hash, hash);
     if (has_hash(trainer, hash)) return trainer;
     run_jobs(&jobs);

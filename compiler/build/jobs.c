@@ -29,7 +29,7 @@ void add_object(Jobs *all, const char *dir, const char *source, const char *name
     push(&j.words, j.object);
     push(&j.words, "-c");
     push(&j.words, source);
-    j.hash = hash_file(source, hash_words(&j.words, headers));
+    j.hash = hash_file(source, hash_command(&j.words, headers));
     j.wanted = !has_hash(j.object, j.hash);
     push(all, j);
 }

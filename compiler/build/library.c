@@ -113,7 +113,8 @@ static Jobs jobs_of_levels(const Library_build *k)
     }
     Words w = compiling(k, &k->tools);
     push(&w, format("-I%s", runtime_dir()));
-    add_object(&jobs, k->dir, format("%s/%s-levels.c", k->dir, k->name), format("%s-levels", k->name), w, 1);
+    add_object(&jobs, k->dir, format("%s/%s-levels.c", k->dir, k->name), format("%s-levels", k->name), w,
+               hash_of_headers(1));
     return jobs;
 }
 
