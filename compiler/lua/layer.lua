@@ -89,7 +89,7 @@ end
 local function layer(kind, doc, spec, body)
   spec.name = { "string", none, "part of the layer path; default: " .. kind }
   spec.export = { "string", none, "beginning of its names in checkpoints, with %d for each nn.stack around it" }
-  docs["nn." .. kind] = doc
+  docs["nn." .. kind] = { text = doc, inputs = core.parameters(body) - 2 } -- without self and options
   local checked = options.declare("nn." .. kind, spec)
   local function make(given)
     local self = { kind = kind, options = checked(given), body = body, trace = 0, applied = false }

@@ -1,16 +1,16 @@
 -- stubs.lua: LuaCATS annotations of the language, from the op table, the bindings and the sources of this library.
 --
 -- core.ops: the op table's rows; core.bindings.nn and .methods: functions written in C with their signatures;
--- core.specs: options by function; core.docs: a line for each layer; core.source(name): the text of a library.
+-- core.specs: options by function; core.docs: of each layer a line, and how many inputs it takes; core.source(name): the text of a library.
 local core = ...
 local options = core.use("options")
 local out = {}
 
 local function line(fmt, ...) out[#out + 1] = select("#", ...) > 0 and fmt:format(...) or fmt end
 
-local types = { integer = "integer", number = "number", boolean = "boolean", string = "string", word = "string|false", tensor = "lathe.Tensor",
+local types = { integer = "lathe.Integer", number = "number", boolean = "boolean", string = "string", word = "string|false", tensor = "lathe.Tensor",
   init = "number|lathe.Init", ["function"] = "function", table = "table", list = "any[]", value = "lathe.Tensor|number",
-  integers = "integer|integer[]", numbers = "number|number[]", padding = "integer|integer[]|\"same\"",
+  integers = "lathe.Integer|lathe.Integer[]", numbers = "number|number[]", padding = "lathe.Integer|lathe.Integer[]|\"same\"",
   tensors = "lathe.Tensor|table", scores = "lathe.Tensor|fun(queries: lathe.Tensor, keys: lathe.Tensor): lathe.Tensor",
   norm = "string|false|fun(y: lathe.Tensor, name: string): lathe.Tensor" }
 
@@ -31,6 +31,7 @@ local function annotated(name, first, signature, doc)
   local names = {}
   line("--- %s", doc)
   if first then params = first .. (params == "" and "" or ", ") .. params end
+  params = params:gsub("%f[%w_.]integer%f[^%w_]", "lathe.Integer")
   local depth, part, parts = 0, "", {}
   for char in (params .. ","):gmatch(".") do
     if char:match("[{(%[]") then depth = depth + 1 elseif char:match("[})%]]") then depth = depth - 1 end
@@ -111,11 +112,18 @@ end
 
 local function write_layers()
   for _, name in ipairs(options.sorted(core.docs)) do
-    line("--- %s", core.docs[name])
+    local layer = core.docs[name]
+    line("--- %s", layer.text)
     line("---@param x lathe.Tensor")
     line("---@param given? %s.options", name)
     line("---@return lathe.Tensor")
-    line("---@overload fun(given: %s.options): fun(x: lathe.Tensor, ...): lathe.Tensor", name)
+    line("---@return any")
+    line("---@overload fun(given: %s.options): lathe.Layer", name)
+    for n = 2, layer.inputs do
+      local more = {}
+      for k = 2, n do more[#more + 1] = ("x%d: lathe.Tensor?"):format(k) end
+      line("---@overload fun(x: lathe.Tensor, %s, given?: %s.options): lathe.Tensor, any", table.concat(more, ", "), name)
+    end
     line("function %s(x, given) end", name)
     line("")
   end
@@ -124,7 +132,15 @@ end
 line("---@meta")
 line("-- Made by `lathe stubs`: what a description may name, for editors that know LuaCATS.")
 line("")
+line("---A whole number; what is computed from sizes is a number for an editor.")
+line("---@alias lathe.Integer integer|number")
+line("")
 line("---@class lathe.Init")
+line("")
+line("---A layer that is made and not applied yet; its parameters are its fields.")
+line("---@class lathe.Layer")
+line("---@field [string] lathe.Tensor")
+line("---@overload fun(x: lathe.Tensor, ...: any): lathe.Tensor, any")
 line("")
 write_tensor()
 for _, name in ipairs(options.sorted(core.specs)) do option_class(name, core.specs[name]) end
@@ -135,7 +151,7 @@ end
 line("nn.init = {}")
 line("")
 for _, op in ipairs(core.ops) do
-  if op.kind == "map" then annotated("nn." .. op.name, "a: lathe.Tensor", map_signature(op) .. "): lathe.Tensor", op.doc) end
+  if op.kind == "map" then annotated("nn." .. op.name, op.arity == 1 and "a: lathe.Tensor" or "a: lathe.Tensor|number", map_signature(op) .. "): lathe.Tensor", op.doc) end
   if op.kind == "reduce" then
     annotated("nn." .. op.name, "a: lathe.Tensor", "axis?: integer|table, ...: integer): lathe.Tensor", op.doc)
   end

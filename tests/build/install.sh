@@ -32,6 +32,7 @@ grep -Eq "^lathe $version(, commit [0-9a-f]{12}(-dirty)?)?\$" "$TMP/version" || 
 alone() { (cd "$TMP" && env -i PATH="$PATH" "$@") >"$TMP/log" 2>&1 || stop "$*"; }
 alone "$lathe" new my --from numbers
 grep -q '"stubs"' "$TMP/my/.luarc.json" && grep -q '^function nn.linear' "$TMP/my/stubs/lathe.lua" || complain "my has nothing for editors"
+grep -q '^---@overload fun(x: lathe.Tensor, x2: .*, given?: nn.attention.options)' "$TMP/my/stubs/lathe.lua" || complain "editors do not know a layer with two inputs"
 alone "$lathe" plan my/model.lua
 alone "$lathe" build my/model.lua --set hidden=8 -o program
 alone ./program/trainer bench --steps 2
