@@ -103,10 +103,11 @@ ANY_PROCESSOR const char *refusal_of_processor(void *memory, size_t bytes)
     const char *word = first_lacking(lathe_needs, &n);
     if (!word) return NULL;
     if (!memory || bytes < PROCESSOR_WORDS) return "open: this library was built for another processor";
-    snprintf(memory, PROCESSOR_WORDS,
-             "open: this library was built for a processor with %.*s instructions, which this one lacks; build it on "
-             "this machine, or with --for for an older one",
-             (int)n, word);
+    SNPRINTF_ANYWHERE(
+        memory, PROCESSOR_WORDS,
+        "open: this library was built for a processor with %.*s instructions, which this one lacks; build it on "
+        "this machine, or with --for for an older one",
+        (int)n, word);
     return memory;
 }
 

@@ -18,11 +18,12 @@ static ANY_PROCESSOR void check(const char *needs)
     size_t n;
     const char *word = first_lacking(needs, &n);
     if (!word) return;
-    fprintf(stderr,
-            "trainer: error: this program was built for a processor with %.*s instructions, which this one lacks; "
-            "build it again on this machine: `lathe build MODEL.lua`, or cmake in its folder; or for it: `lathe build "
-            "MODEL.lua --for x86-64`\n",
-            (int)n, word);
+    FPRINTF_ANYWHERE(
+        stderr,
+        "trainer: error: this program was built for a processor with %.*s instructions, which this one lacks; "
+        "build it again on this machine: `lathe build MODEL.lua`, or cmake in its folder; or for it: `lathe build "
+        "MODEL.lua --for x86-64`\n",
+        (int)n, word);
     _Exit(1);
 }
 

@@ -9,6 +9,11 @@
 
 #if defined __x86_64__ && defined __GNUC__ && !defined __TINYC__ && !defined LATHE_FREESTANDING
 #define ANY_PROCESSOR __attribute__((target("arch=x86-64"), noinline))
+/* With -D_FORTIFY_SOURCE the functions of these names are inline ones, of the file's own instructions. */
+#ifndef _WIN32
+#define SNPRINTF_ANYWHERE __builtin_snprintf
+#define FPRINTF_ANYWHERE  __builtin_fprintf
+#endif
 
 /* r: eax, ebx, ecx, edx. */
 static ANY_PROCESSOR __attribute__((unused)) void ask_processor(unsigned leaf, unsigned subleaf, unsigned r[4])
@@ -55,6 +60,11 @@ static ANY_PROCESSOR __attribute__((unused)) const char *first_lacking(const cha
 #else
 #define ANY_PROCESSOR
 static inline const char *first_lacking(const char *needs, size_t *n) { return (void)needs, *n = 0, NULL; }
+#endif
+
+#ifndef SNPRINTF_ANYWHERE
+#define SNPRINTF_ANYWHERE snprintf
+#define FPRINTF_ANYWHERE  fprintf
 #endif
 
 #endif
