@@ -284,7 +284,7 @@ static void tell_start(const Verify *v)
     if (v->chained && !v->goes_on)
         show(stdout, "the chain of hashes is whole: %s lines, the last hash is %s%s\n", grouped_text(v->chain.n),
              v->chain.last, v->chain.cut ? "; behind it is half a line, as a kill leaves it" : "");
-    if (!v->chained)
+    if (!v->chained && !v->goes_on)
         show(stdout, "the run has no hashes (--log-hashes): its losses, to the nine digits of metrics.jsonl, and its "
                      "checkpoints are compared\n");
     fflush(stdout);

@@ -80,6 +80,17 @@ static void parse_range(Verify *v, const char *text, int64_t last)
 
 static int64_t first_step_of_chain(const Verify *v) { return v->chained ? v->chain.link[0].step : 0; }
 
+/* Behind a step the run had other settings or data. */
+static void cut_piece(Verify *v, int64_t step)
+{
+    if (step < v->first)
+        fail(EXIT_DATA, v->folder,
+             "from step %lld on the run had other settings or data, and the nearest checkpoint is of step %lld: "
+             "these steps need one of step %lld or later",
+             (long long)step + 1, (long long)v->from, (long long)step);
+    if (step < v->last) v->last = step;
+}
+
 static void find_head(Verify *v)
 {
     const Chain *c = &v->chain;
@@ -90,12 +101,7 @@ static void find_head(Verify *v)
     }
     for (int64_t i = v->next; i < c->n && c->link[i].step <= v->last; i++) {
         if (!is_of(&c->link[i], "head") || c->link[i].step >= v->last) continue;
-        if (c->link[i].step < v->first)
-            fail(EXIT_DATA, v->folder,
-                 "from step %lld on the run had other settings or data, and the nearest checkpoint is of step %lld: "
-                 "these steps need one of step %lld or later",
-                 (long long)c->link[i].step + 1, (long long)v->from, (long long)c->link[i].step);
-        v->last = c->link[i].step;
+        cut_piece(v, c->link[i].step);
     }
     v->said = link_json(&c->link[v->head]);
 }
@@ -110,6 +116,49 @@ static json_t *read_object(const char *folder, const char *file)
     return NULL;
 }
 
+static bool starts_at(const json_t *starts, int64_t step)
+{
+    const json_t *start;
+    size_t i;
+    json_array_foreach(starts, i, start) if (json_integer_value(json_object_get(start, "step")) == step) return true;
+    return false;
+}
+
+/* The settings of the steps up to one: of the checkpoint next before it; NULL: none tells of steps behind `from`. */
+static json_t *settings_until(const Verify *v, const json_t *starts, int64_t step)
+{
+    const int64_t at = newest_checkpoint(v->folder, step + 1);
+    if (at < v->from || (at == v->from && starts_at(starts, at))) return NULL;
+    char *path = checkpoint_path(v->folder, at);
+    json_t *state = read_object(path, "state.json"), *settings = json_incref(json_object_get(state, "recipe"));
+    json_decref(state);
+    free(path);
+    return settings;
+}
+
+/* config.json is of the last start; a start before it may have had others. */
+static void find_settings(Verify *v, json_t *last)
+{
+    json_t *about = read_object(v->folder, "run.json"), *starts = json_object_get(about, "starts"), *own = NULL;
+    int64_t end = -1;
+    for (size_t i = 0; i <= json_array_size(starts); i++) {
+        const json_t *start = json_array_get(starts, i);
+        const int64_t step = start ? json_integer_value(json_object_get(start, "step")) : INT64_MAX - 1;
+        json_t *settings = step <= v->from ? NULL : start ? settings_until(v, starts, step) : json_incref(last);
+        if (own && settings && !json_equal(own, settings)) {
+            cut_piece(v, end);
+            i = json_array_size(starts);
+        } else if (settings) {
+            json_decref(own);
+            own = json_incref(settings);
+            end = step;
+        }
+        json_decref(settings);
+    }
+    json_object_set_new(v->said, "settings", own);
+    json_decref(about);
+}
+
 static void say_from_config(Verify *v)
 {
     json_t *config = read_object(v->folder, "config.json");
@@ -120,10 +169,10 @@ static void say_from_config(Verify *v)
     static const char *const same[] = {"seed", "model", "precision"};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         json_object_set(v->said, same[i], json_object_get(config, same[i])); /* what is missing is told below */
-    json_object_set(v->said, "settings", json_object_get(config, "recipe"));
-    const char *optimizer = json_string_value(json_object_get(json_object_get(config, "recipe"), "optimizer"));
-    if (optimizer && strchr(optimizer, '.'))
-        json_object_del(json_object_get(config, "recipe"), "optimizer"); /* optim.muon */
+    find_settings(v, json_object_get(config, "recipe"));
+    json_t *settings = json_object_get(v->said, "settings");
+    const char *optimizer = json_string_value(json_object_get(settings, "optimizer"));
+    if (optimizer && strchr(optimizer, '.')) json_object_del(settings, "optimizer"); /* optim.muon */
     json_decref(config);
 }
 

@@ -134,6 +134,15 @@ same_as --out b --steps 21..50
 says 'same: steps 21 to 50; 3 checkpoints$' out
 refuses 3 'nothing to compare' "$toy" verify --out b --steps 21..29
 
+cut_to a b 40
+rm b/hashes.jsonl
+works "$toy" train --out b --resume --set lr=0.01
+same_as --out b
+says '^same: steps 1 to 40; .* checkpoints$' out
+says '^same: steps 41 to 60; .* checkpoints$' out
+rm -r b/checkpoints/step-[24]*
+refuses 3 'from step 41 on .* the nearest checkpoint is of step 30' "$toy" verify --out b --steps 41..
+
 again
 head -n 40 a/hashes.jsonl >b/hashes.jsonl
 finds 'chain: it ends at step [0-9]*, and a checkpoint of step 60 is there' --out b
