@@ -46,11 +46,11 @@ const char *names_of_machines(void)
 
 const char *machine_meant(const char *name)
 {
-    static const char *const others[][2] = {{"arm64", "aarch64"},  {"armv8", "aarch64"},  {"amd64", "x86-64"},
-                                            {"x86_64", "x86-64"},  {"x64", "x86-64"},     {"avx2", "x86-64-v3"},
+    static const char *const others[][2] = {{"arm64", "aarch64"},    {"armv8", "aarch64"},  {"amd64", "x86-64"},
+                                            {"x86_64", "x86-64"},    {"x64", "x86-64"},     {"avx2", "x86-64-v3"},
                                             {"avx512", "x86-64-v4"}, {"rv64gc", "riscv64"}, {"riscv", "riscv64"},
-                                            {"wasm", "wasm32"},    {"wasi", "wasm32"},    {"win64", "windows"},
-                                            {"win", "windows"},    {"mingw", "windows"},  {"exe", "windows"}};
+                                            {"wasm", "wasm32"},      {"wasi", "wasm32"},    {"win64", "windows"},
+                                            {"win", "windows"},      {"mingw", "windows"},  {"exe", "windows"}};
     Words names = {0};
     for (int i = 0; i < COUNT_OF(machines); i++) push(&names, machines[i].name);
     for (int i = 0; i < COUNT_OF(others); i++) push(&names, others[i][0]);

@@ -93,7 +93,7 @@ static void say_array(Page *page, Text *t, const Buffer *b, const char *qualifie
         spec && spec->below ? format(", below %lld", (long long)spec->below) : "");
 }
 
-/* enum { SENSOR_STEP_ROWS = 16 }; where all inputs have as many. */
+/* enum { SENSOR_STEP_ROWS = 16 }; where all inputs have as many.  Of micro-batches, how many there are. */
 static void say_rows(Page *page, Text *t, const Program *p)
 {
     int64_t rows = 0;
@@ -103,8 +103,9 @@ static void say_rows(Page *page, Text *t, const Program *p)
         const int64_t own = b->shape.rank ? b->shape.dim[0] : 1;
         rows = !rows || rows == own ? own : -1;
     }
+    const char *what = p->graph->entry == ENTRY_train && page->desc->recipe.accumulate > 1 ? "BATCHES" : "ROWS";
     if (rows > 0)
-        say(t, "enum { %s_%s_ROWS = %lld };\n", name_in_capitals(page), in_capitals(function_of_library(p)),
+        say(t, "enum { %s_%s_%s = %lld };\n", name_in_capitals(page), in_capitals(function_of_library(p)), what,
             (long long)rows);
     say(t, "\n");
 }

@@ -1,5 +1,5 @@
-/* file.c: saved models in files, which a crash or a full disk never leaves torn: all is written beside its place, synced and
- * renamed.  Files are checked whole before anything is taken.
+/* file.c: saved models in files, which a crash or a full disk never leaves torn: all is written beside its place,
+ * synced and renamed.  Files are checked whole before anything is taken.
  *
  * By the system's calls: stdio would allocate. */
 #include "library/saved.h"
@@ -19,7 +19,8 @@ long long _lseeki64(int file, long long to, int from);
 int _commit(int file);
 int _close(int file);
 __declspec(dllimport) int MoveFileExA(const char *from, const char *to, unsigned how);
-enum { TO_READ = 0x8080, ANEW = 0x8581, OWNERS = 0600 }; /* binary, not for child processes; to write, created, exclusive */
+/* Binary, and not for child processes; ANEW: to write, created, and not there before. */
+enum { TO_READ = 0x8080, ANEW = 0x8581, OWNERS = 0600 };
 #define open  _open
 #define read  _read
 #define write _write
@@ -114,8 +115,8 @@ static int open_beside(const char *path, char *aside, size_t room, int mode)
     return -1;
 }
 
-/* Windows: renaming over a file is MoveFileEx's, and is on the disk when it returns.  Elsewhere the folder is synced; if it cannot
- * be, a power cut may bring the old file back, whole. */
+/* Windows: renaming over a file is MoveFileEx's, and is on the disk when it returns.  Elsewhere the folder is synced;
+ * if it cannot be, a power cut may bring the old file back, whole. */
 static int put_in_place(char *aside, const char *path)
 {
 #ifdef _WIN32

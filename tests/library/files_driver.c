@@ -64,7 +64,10 @@ int __wrap_open(const char *path, int how, ...)
     va_end(more);
     return fails("open") ? -1 : __real_open(path, how, mode);
 }
-ssize_t __wrap_read(int file, void *to, size_t n) { return fails("read") ? -1 : __real_read(file, to, halved ? (n + 1) / 2 : n); }
+ssize_t __wrap_read(int file, void *to, size_t n)
+{
+    return fails("read") ? -1 : __real_read(file, to, halved ? (n + 1) / 2 : n);
+}
 ssize_t __wrap_write(int file, const void *from, size_t n)
 {
     return fails("write") ? -1 : __real_write(file, from, halved ? (n + 1) / 2 : n);
@@ -164,8 +167,8 @@ static void wrong_loads(mlp *m, const char *saved, size_t used)
     remove("cut");
 }
 
-/* The k-th call of the system fails, for each k, until none does: then it is loaded.  What fails behind the checks leaves no
- * weights, and says so. */
+/* The k-th call of the system fails, for each k, until none does: then it is loaded.  What fails behind the checks
+ * leaves no weights, and says so. */
 static void failing_loads(mlp *m)
 {
     float before[ROWS][CLASSES], after[ROWS][CLASSES];
@@ -183,7 +186,9 @@ static void failing_loads(mlp *m)
             EXPECT(code == MLP_FILE, "%s %d: %s", failed_call, next, mlp_words(m, code));
             const int lost = is_said(m, code, "needs weights again");
             EXPECT(lost || is_said(m, code, "the disk has failed"), "%s", mlp_words(m, code));
-            if (lost) EXPECT(predict(m) == MLP_USAGE && is_said(m, MLP_USAGE, "needs weights first") && mlp_save(m, room, ROOM, NULL) == MLP_USAGE);
+            if (lost)
+                EXPECT(predict(m) == MLP_USAGE && is_said(m, MLP_USAGE, "needs weights first") &&
+                       mlp_save(m, room, ROOM, NULL) == MLP_USAGE);
             else EXPECT(answers(m, before));
             torn += lost, whole += !lost;
         } else EXPECT(answers(m, after)); /* what has failed, if anything, was to close what was read */
@@ -252,10 +257,12 @@ static void saves(mlp *m)
     EXPECT(mlp_save_weights(m, held, ROOM, &used) == 0 && mlp_save_weights_file(m, "weights") == 0);
     EXPECT(file_bytes("weights", room) == used && memcmp(room, held, used) == 0);
     halved = 1; /* the system may take and give less than it is asked for */
-    EXPECT(mlp_save_weights_file(m, "weights") == 0 && mlp_load_file(m, "weights") == 0 && mlp_load_file(m, "saved") == 0);
+    EXPECT(mlp_save_weights_file(m, "weights") == 0 && mlp_load_file(m, "weights") == 0 &&
+           mlp_load_file(m, "saved") == 0);
     halved = 0;
     EXPECT(file_bytes("weights", room) == used && memcmp(room, held, used) == 0 && mlp_steps(m) == 5);
-    EXPECT(chmod("saved", 0600) == 0 && mlp_save_file(m, "saved") == 0 && stat("saved", &about) == 0 && (about.st_mode & 0777) == 0600);
+    EXPECT(chmod("saved", 0600) == 0 && mlp_save_file(m, "saved") == 0 && stat("saved", &about) == 0 &&
+           (about.st_mode & 0777) == 0600);
     put_bytes("saved.part", "", 0); /* another program's, or left by a crash */
     EXPECT(mlp_save_file(m, "saved") == 0 && files_here() == 3);
     remove("saved.part");

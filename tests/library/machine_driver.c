@@ -1,5 +1,5 @@
-/* machine_driver.c: for machines.sh: trains a library of mlp for some steps and writes the weights, wherever C runs; half-way from a
- * file into another instance.
+/* machine_driver.c: for machines.sh: trains a library of mlp for some steps and writes the weights, wherever C runs;
+ * half-way from a file into another instance.
  *
  *     machine_driver WEIGHTS THREADS */
 #include "mlp.h"
