@@ -126,7 +126,8 @@ static bool do_work(const Tools *t, const char *dir, const char *log)
 Tools tools_for(const Machine *m, const char *dir)
 {
     if (!m) return tools_here();
-    if (is_family_here(m)) {
+    const bool zig_alone = !c_compiler() && !getenv("CC") && in_path("zig");
+    if (is_family_here(m) && !zig_alone) {
         Tools t = tools_here();
         push_words(&t.compiler, m->flags);
         return t;
