@@ -149,8 +149,8 @@ static Words linking(const Library_build *k, const Jobs *jobs, const char *share
     add_all(&w, &k->tools.compiler);
     switch (k->tools.system) {
     case WINDOWS:
-        ADD(&w, "-shared", "-static-libgcc", "-Wl,--exclude-libs,ALL",
-            format("-Wl,--out-implib,%s/lib%s.dll.a", k->dir, k->name));
+        ADD(&w, "-shared", format("-Wl,--out-implib,%s/lib%s.dll.a", k->dir, k->name));
+        if (!k->tools.zig) ADD(&w, "-static-libgcc", "-Wl,--exclude-libs,ALL");
         break;
     case WASI:
         ADD(&w, "-mexec-model=reactor", "-Wl,-z,stack-size=1048576");

@@ -202,7 +202,7 @@ static int read_saved_model(Loading *x)
 
 /* ------------------------------------------------------------------ taking it */
 
-static bool take_elements(Loading *x, const Saved *s, const char *piece, int64_t first, int64_t n)
+static bool take_loaded(Loading *x, const Saved *s, const char *piece, int64_t first, int64_t n)
 {
     const int64_t size = dtype_size(s->type), run = saved_run(s);
     (void)x;
@@ -213,7 +213,7 @@ static bool take_elements(Loading *x, const Saved *s, const char *piece, int64_t
     return true;
 }
 
-static bool load_tensor(void *with, const Saved *s) { return each_piece(with, s, take_elements); }
+static bool load_tensor(void *with, const Saved *s) { return each_piece(with, s, take_loaded); }
 
 /* Optimizers, means and states as those of a new instance. */
 static void begin_anew(Library *l)
