@@ -44,7 +44,7 @@ static void give_gpus(const char *value)
 static void give_machine(const char *value)
 {
     line_of.options.machine = value;
-    if (!machine_named(value)) usage_error("--for %s: expected %s", value, names_of_machines());
+    if (!machine_named(value)) usage_error("--for %s: expected %s%s", value, names_of_machines(), machine_meant(value));
 }
 
 static void give_head_rows(const char *value)

@@ -136,12 +136,20 @@ static const char *shared_file(const Library_build *k)
     }
 }
 
-/* A module exports what it is asked for: the functions, and memory for instances. */
+static bool is_of_files(const char *function)
+{
+    const size_t n = strlen(function), end = strlen("_file");
+    return n > end && same(function + n - end, "_file");
+}
+
+/* A module exports what it is asked for: the functions, and memory for instances.  Not those of files, which would ask
+ * a browser for a system. */
 static void add_exports(Words *w, const Library_build *k)
 {
     const Words functions = functions_of(k);
     ADD(w, "-Wl,--export=aligned_alloc", "-Wl,--export=free");
-    for (int i = 0; i < functions.n; i++) push(w, format("-Wl,--export=%s", functions.at[i]));
+    for (int i = 0; i < functions.n; i++)
+        if (!is_of_files(functions.at[i])) push(w, format("-Wl,--export=%s", functions.at[i]));
 }
 
 static Words linking(const Library_build *k, const Jobs *jobs, const char *shared)
@@ -150,8 +158,8 @@ static Words linking(const Library_build *k, const Jobs *jobs, const char *share
     add_all(&w, &k->tools.compiler);
     switch (k->tools.system) {
     case WINDOWS:
-        ADD(&w, "-shared", "-static-libgcc", "-Wl,--exclude-libs,ALL",
-            format("-Wl,--out-implib,%s/lib%s.dll.a", k->dir, k->name));
+        ADD(&w, "-shared", format("-Wl,--out-implib,%s/lib%s.dll.a", k->dir, k->name));
+        if (!k->tools.zig) ADD(&w, "-static-libgcc", "-Wl,--exclude-libs,ALL");
         break;
     case WASI:
         ADD(&w, "-mexec-model=reactor", "-Wl,-z,stack-size=1048576");

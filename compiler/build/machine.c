@@ -44,6 +44,22 @@ const char *names_of_machines(void)
     return t.at;
 }
 
+const char *machine_meant(const char *name)
+{
+    static const char *const others[][2] = {{"arm64", "aarch64"},    {"armv8", "aarch64"},  {"amd64", "x86-64"},
+                                            {"x86_64", "x86-64"},    {"x64", "x86-64"},     {"avx2", "x86-64-v3"},
+                                            {"avx512", "x86-64-v4"}, {"rv64gc", "riscv64"}, {"riscv", "riscv64"},
+                                            {"wasm", "wasm32"},      {"wasi", "wasm32"},    {"win64", "windows"},
+                                            {"win", "windows"},      {"mingw", "windows"},  {"exe", "windows"}};
+    Words names = {0};
+    for (int i = 0; i < COUNT_OF(machines); i++) push(&names, machines[i].name);
+    for (int i = 0; i < COUNT_OF(others); i++) push(&names, others[i][0]);
+    const char *close = nearest(name, names.at, names.n);
+    for (int i = 0; i < COUNT_OF(others) && close; i++)
+        if (same(close, others[i][0])) close = others[i][1];
+    return close ? format("; did you mean %s?", close) : "";
+}
+
 /* ------------------------------------------------------------------ tools */
 
 static bool is_clang(const char *compiler) { return strstr(file_name(compiler), "clang") != NULL; }
@@ -110,7 +126,8 @@ static bool do_work(const Tools *t, const char *dir, const char *log)
 Tools tools_for(const Machine *m, const char *dir)
 {
     if (!m) return tools_here();
-    if (is_family_here(m)) {
+    const bool zig_alone = !c_compiler() && !getenv("CC") && in_path("zig");
+    if (is_family_here(m) && !zig_alone) {
         Tools t = tools_here();
         push_words(&t.compiler, m->flags);
         return t;

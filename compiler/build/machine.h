@@ -27,6 +27,7 @@ typedef struct Tools {
 
 const Machine *machine_named(const char *name); /* NULL: there is none */
 const char *names_of_machines(void);
+const char *machine_meant(const char *name); /* "; did you mean aarch64?"; "": none is near */
 bool is_family_here(const Machine *m);  /* its programs may run here */
 Tools tools_for(const Machine *m, const char *dir); /* NULL: this one; ends the program where they are missing.  dir: for what they say */
 /* The runtime compiled for it, from its sources unless that was done before. */

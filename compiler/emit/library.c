@@ -70,6 +70,15 @@ static const char *dims_of(Shape s, int from)
     return t.n ? t.at : "";
 }
 
+static char *in_capitals(const char *word)
+{
+    char *capitals = copy_string(word);
+    for (char *c = capitals; *c; c++) *c = (char)toupper((unsigned char)*c);
+    return capitals;
+}
+
+static char *name_in_capitals(Page *page) { return in_capitals(name_of_library(page)); }
+
 /* const int32_t (*tokens)[64];      [12][64], below 65 */
 static void say_array(Page *page, Text *t, const Buffer *b, const char *qualifier)
 {
@@ -84,13 +93,31 @@ static void say_array(Page *page, Text *t, const Buffer *b, const char *qualifie
         spec && spec->below ? format(", below %lld", (long long)spec->below) : "");
 }
 
+/* enum { SENSOR_STEP_ROWS = 16 }; where all inputs have as many.  Of micro-batches, how many there are. */
+static void say_rows(Page *page, Text *t, const Program *p)
+{
+    int64_t rows = 0;
+    for (int i = 0; i < p->buffers.n; i++) {
+        const Buffer *b = p->buffers.at[i];
+        if (!is_given(page, b)) continue;
+        const int64_t own = b->shape.rank ? b->shape.dim[0] : 1;
+        rows = !rows || rows == own ? own : -1;
+    }
+    const char *what = p->graph->entry == ENTRY_train && page->desc->recipe.accumulate > 1 ? "BATCHES" : "ROWS";
+    if (rows > 0)
+        say(t, "enum { %s_%s_%s = %lld };\n", name_in_capitals(page), in_capitals(function_of_library(p)), what,
+            (long long)rows);
+    say(t, "\n");
+}
+
 static void say_in(Page *page, Text *t, const Program *p)
 {
     int n = 0;
     say(t, "typedef struct %s_%s_in {\n", name_of_library(page), function_of_library(p));
     for (int i = 0; i < p->buffers.n; i++)
         if (is_given(page, p->buffers.at[i])) say_array(page, t, p->buffers.at[i], "const "), n++;
-    say(t, "%s} %s_%s_in;\n\n", n ? "" : "    int none;\n", name_of_library(page), function_of_library(p));
+    say(t, "%s} %s_%s_in;\n", n ? "" : "    int none;\n", name_of_library(page), function_of_library(p));
+    say_rows(page, t, p);
 }
 
 static void say_arrays_out(Page *page, Text *t, const Program *p)
@@ -179,13 +206,6 @@ static void say_parts(Page *page, Text *t)
     for (int i = 0; i < parts_out(page); i++) say(t, "        out->%s = result.part[%d];\n", all.at[1 + i], i);
 }
 
-static char *name_in_capitals(Page *page)
-{
-    char *capitals = copy_string(name_of_library(page));
-    for (char *c = capitals; *c; c++) *c = (char)toupper((unsigned char)*c);
-    return capitals;
-}
-
 static void say_abi(Page *page, Text *t)
 {
     const char *name = name_in_capitals(page);
@@ -230,15 +250,23 @@ static void say_filled(Page *page, Text *t, const char *line)
     say(t, "\n");
 }
 
-/* A template: lines between `@if FUNCTION` and `@end` are for models that have it; other lines that are one word of @
- * are directives. */
+/* Whether lines behind `@if WORD` are for this model: WORD is a function, `next`, `files`, or `saves` (to files). */
+static bool is_in_template(Page *page, const char *word)
+{
+    const bool files = !page->desc->options->freestanding;
+    if (same(word, "next")) return writes_text(page);
+    if (same(word, "files")) return files;
+    if (same(word, "saves")) return files && program_called(page, "step");
+    return program_called(page, word) != NULL;
+}
+
+/* A template: `@end` ends an `@if`; other lines that are one word of @ are directives. */
 static void say_template(Page *page, Text *t, const char *text)
 {
     bool wanted = true;
     for (; *text; text += strcspn(text, "\n") + 1) {
         const char *line = copy_bytes_as_string(text, strcspn(text, "\n")), *word = line + strspn(line, " ");
-        if (starts_with(word, "@if "))
-            wanted = same(word, "@if next") ? writes_text(page) : program_called(page, word + 4) != NULL;
+        if (starts_with(word, "@if ")) wanted = is_in_template(page, word + 4);
         else if (same(word, "@end")) wanted = true;
         else if (!wanted) continue;
         else if (*word == '@' && !starts_with(word, "@model") && !starts_with(word, "@MODEL"))
@@ -369,7 +397,6 @@ static void say_whole(Page *page, Text *t)
     const Texts own = python ? (Texts){0} : own_names(page);
     say_model(page, &c, &h);
     const Texts sizes = sizes_of(page);
-    if (python) say(t, "#include <unistd.h>\n"); /* before names of the model are */
     if (page->desc->options->inference) say(t, "#define LATHE_INFERENCE 1\n");
     if (page->desc->options->freestanding) say(t, "#define LATHE_FREESTANDING 1\n");
     if (page->desc->options->layer) say(t, "#define LATHE_LAYER 1\n");

@@ -27,6 +27,8 @@ void keep_entries_of_library(Desc *d)
 {
     const Options *o = d->options;
     int graphs = 0, states = 0;
+    if (o->library + o->amalgamation + o->python > 1)
+        usage_error("give one of --library, --amalgamation and --python; --library leaves the one C file, too");
     if (o->inference && !makes_library(o))
         usage_error("--inference is for --library, --amalgamation and --python; give one of them");
     if (o->freestanding && !o->amalgamation) usage_error("--freestanding is for --amalgamation; give it, too");

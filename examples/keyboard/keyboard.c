@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BATCH = 8, SEQ = 32, STEPS = 400, ROOM = 8 << 20 };
-static char text[ROOM], saved[ROOM];
+enum { SEQ = 32, STEPS = 400 };
+static char text[8 << 20];
 
-static size_t read_file(const char *path, char *to)
+static size_t read_text(const char *path)
 {
     FILE *f = fopen(path, "rb");
-    size_t n = f ? fread(to, 1, ROOM, f) : 0;
+    size_t n = f ? fread(text, 1, sizeof text, f) : 0;
     if (f) fclose(f);
     return n;
 }
@@ -25,10 +25,10 @@ static void need(keyboard *m, int code)
 /* Steps on pieces of the text. */
 static void learn(keyboard *m, size_t n)
 {
-    static int32_t tokens[BATCH][SEQ], targets[BATCH][SEQ];
+    static int32_t tokens[KEYBOARD_STEP_ROWS][SEQ], targets[KEYBOARD_STEP_ROWS][SEQ];
     keyboard_step_out out = {0};
     for (int step = 0; step < STEPS; step++) {
-        for (int b = 0; b < BATCH; b++) {
+        for (int b = 0; b < KEYBOARD_STEP_ROWS; b++) {
             const size_t from = (size_t)rand() % (n - SEQ);
             for (int i = 0; i < SEQ; i++) {
                 tokens[b][i] = (unsigned char)text[from + i];
@@ -62,16 +62,14 @@ static void complete(keyboard *m, const char *word)
 int main(int argc, char **argv)
 {
     const char *wrong = "no memory";
-    const size_t bytes = keyboard_bytes(NULL), n = argc > 2 ? read_file(argv[1], text) : 0;
+    const size_t bytes = keyboard_bytes(NULL), n = argc > 2 ? read_text(argv[1]) : 0;
     void *memory = aligned_alloc(64, bytes);
     keyboard *m = memory && n > SEQ ? keyboard_open(memory, bytes, NULL, &wrong) : NULL;
     if (!m) return fprintf(stderr, "%s\n", n > SEQ ? wrong : "usage: keyboard TEXT SAVED WORD..."), 2;
-    size_t used = read_file(argv[2], saved);
-    if (used) need(m, keyboard_load(m, saved, used));
+    const int code = keyboard_load_file(m, argv[2]);
+    if (code != KEYBOARD_NO_FILE) need(m, code);
     learn(m, n);
-    need(m, keyboard_save(m, saved, ROOM, &used));
-    FILE *f = fopen(argv[2], "wb");
-    if (!f || fwrite(saved, 1, used, f) != used || fclose(f) != 0) return 1;
+    need(m, keyboard_save_file(m, argv[2]));
     for (int i = 3; i < argc; i++) complete(m, argv[i]);
     keyboard_close(m);
     free(memory);

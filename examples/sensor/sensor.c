@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BATCH = 16, READINGS = 8, STEPS = 1000 };
-static float window[BATCH][READINGS];
+enum { READINGS = 8, STEPS = 1000 };
+static float window[SENSOR_STEP_ROWS][READINGS];
 
 static void need(sensor *m, int code)
 {
@@ -24,7 +24,7 @@ static void read_wave(float *to)
 
 static float error_of(sensor *m)
 {
-    float error[BATCH];
+    float error[SENSOR_PREDICT_ROWS];
     need(m, sensor_predict(m, &(sensor_predict_in){window}, &(sensor_predict_out){.error = error}));
     return error[0];
 }
@@ -38,7 +38,7 @@ int main(void)
     sensor_step_out out = {0};
     if (!m) return fprintf(stderr, "%s\n", wrong), 1;
     for (int step = 0; step < STEPS; step++) {
-        for (int b = 0; b < BATCH; b++) read_wave(window[b]);
+        for (int b = 0; b < SENSOR_STEP_ROWS; b++) read_wave(window[b]);
         need(m, sensor_step(m, &(sensor_step_in){window}, &out));
     }
     read_wave(window[0]);

@@ -37,9 +37,8 @@ static int64_t tensor_bytes(const Lathe_tensor *t) { return tensor_size(t) * dty
 const Lathe_entry *entry_of_library(Library *l, Entry entry)
 {
     const Lathe_entry *e = find_entry(l->model, entry);
-    if (!is_trained_here(l->model) && !is_layer_here(l->model) && !l->loaded) {
-        fail_library(l, LIBRARY_USAGE, "%s: a library that only answers needs weights first: load()",
-                     entry_word(entry));
+    if (!l->loaded) {
+        fail_library(l, LIBRARY_USAGE, "%s: the instance needs weights first: load() takes some", entry_word(entry));
         return NULL;
     }
     if (!e)

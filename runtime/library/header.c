@@ -10,15 +10,28 @@ static bool is_wrong(Header_text *h, const char *what)
     return false;
 }
 
+/* Whether there is another byte, which is then at h->at. */
+static bool has_byte(Header_text *h)
+{
+    if (h->at < h->end) return true;
+    int64_t n = h->last - h->next;
+    const char *piece = n ? h->from->look(h->from, h->next, &n) : NULL;
+    if (!piece) return false;
+    h->at = piece;
+    h->end = piece + n;
+    h->next += n;
+    return true;
+}
+
 static void skip_space(Header_text *h)
 {
-    while (h->at < h->end && (*h->at == ' ' || *h->at == '\n' || *h->at == '\t' || *h->at == '\r')) h->at++;
+    while (has_byte(h) && (*h->at == ' ' || *h->at == '\n' || *h->at == '\t' || *h->at == '\r')) h->at++;
 }
 
 static bool is_next(Header_text *h, char c)
 {
     skip_space(h);
-    return h->at < h->end && *h->at == c;
+    return has_byte(h) && *h->at == c;
 }
 
 static bool took(Header_text *h, char c)
@@ -36,7 +49,7 @@ static int code_unit(Header_text *h)
     int code = 0;
     for (int i = 0; i < 4; i++) {
         static const char digits[] = "0123456789abcdefABCDEF";
-        const char *digit = h->at < h->end && *h->at ? strchr(digits, *h->at) : NULL;
+        const char *digit = has_byte(h) && *h->at ? strchr(digits, *h->at) : NULL;
         if (!digit) return -1;
         const int at = (int)(digit - digits);
         code = 16 * code + (at < 16 ? at : at - 6);
@@ -49,9 +62,10 @@ static int code_unit(Header_text *h)
 static int string_character(Header_text *h)
 {
     static const char escaped[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
-    if (h->at == h->end || (unsigned char)*h->at < ' ') return -1;
+    if (!has_byte(h) || (unsigned char)*h->at < ' ') return -1;
     if (*h->at != '\\') return (unsigned char)*h->at++;
-    if (++h->at == h->end) return -1;
+    h->at++;
+    if (!has_byte(h)) return -1;
     if (*h->at == 'u') {
         h->at++;
         const int code = code_unit(h);
@@ -66,7 +80,7 @@ static bool read_string(Header_text *h, char *to, size_t room)
 {
     size_t n = 0;
     if (!expect(h, '"', "expected a string")) return false;
-    while (h->at < h->end && *h->at != '"') {
+    while (has_byte(h) && *h->at != '"') {
         const int c = string_character(h);
         if (c <= 0 || n + 1 >= room) return is_wrong(h, "a string is too long or not well formed");
         to[n++] = (char)c;
@@ -79,13 +93,14 @@ static bool header_number(Header_text *h, int64_t *to)
 {
     skip_space(h);
     int64_t n = 0;
-    const char *first = h->at;
-    for (; h->at < h->end && *h->at >= '0' && *h->at <= '9'; h->at++) {
+    bool some = false;
+    for (; has_byte(h) && *h->at >= '0' && *h->at <= '9'; h->at++) {
         if (n > (INT64_MAX - 9) / 10) return is_wrong(h, "a number is too large");
         n = 10 * n + (*h->at - '0');
+        some = true;
     }
     *to = n;
-    return h->at > first || is_wrong(h, "expected a whole number");
+    return some || is_wrong(h, "expected a whole number");
 }
 
 /* [1, 2, 3]: at most `most`; returns how many, -1 if it is not well formed. */
@@ -157,5 +172,5 @@ bool read_library_header(Header_text *h, Take_described *take, Take_note *note, 
     }
     h->at++;
     skip_space(h);
-    return h->at == h->end || is_wrong(h, "something follows the last tensor");
+    return !has_byte(h) || is_wrong(h, "something follows the last tensor");
 }

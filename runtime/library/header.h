@@ -2,7 +2,7 @@
 #ifndef LATHE_LIBRARY_HEADER_H
 #define LATHE_LIBRARY_HEADER_H
 
-#include "library/library.h"
+#include "library/saved.h"
 
 /* A tensor as a header describes it. */
 typedef struct Described {
@@ -13,7 +13,9 @@ typedef struct Described {
 } Described;
 
 typedef struct Header_text {
-    const char *at, *end;       /* what is not yet read */
+    Saved_source *from;
+    int64_t next, last;         /* the bytes of it that are not there yet */
+    const char *at, *end;       /* those that are, and are not yet read */
     const char *wrong;          /* the first mistake; NULL: none */
 } Header_text;
 

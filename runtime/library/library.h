@@ -17,7 +17,7 @@
 #include <string.h>
 
 /* As the trainer exits; BUSY: another call of the instance is running. */
-enum { LIBRARY_FINE, LIBRARY_USAGE = 2, LIBRARY_DATA = 3, LIBRARY_DIVERGED = 4, LIBRARY_BUSY = 5 };
+enum { LIBRARY_FINE, LIBRARY_USAGE = 2, LIBRARY_DATA, LIBRARY_DIVERGED, LIBRARY_BUSY, LIBRARY_FILE, LIBRARY_NO_FILE };
 enum { LIBRARY_WORDS = 400, PROCESSOR_WORDS = 448, LIBRARY_NAME = 512 };
 
 typedef struct Library_options {
@@ -35,7 +35,7 @@ typedef struct Library {
     char busy;                  /* a call is running */
     Pool *pool_before;          /* that the calling thread used, and the regions that it was in */
     void *regions;
-    bool loaded;                /* weights were */
+    bool loaded;                /* there are weights: initial ones, or others */
     int32_t seed;
     int64_t step;               /* steps done */
     int64_t tickets, ticket;    /* of calls of a layer: how many; the one whose values are in the arena, or 0 */
@@ -139,7 +139,7 @@ int draw_library(Library *l, const Library_sampling *how, const void *scores, in
 int generate_library(Library *l, const Library_sampling *how, int32_t *tokens, int64_t given, int64_t room,
                      int64_t *made);
 
-/* ---- library/saved.c */
+/* ---- library/save.c, library/load.c */
 
 /* As safetensors: the parameters, or also what training needs to go on as if it had not been saved.  The former are the
  * bytes of a trainer's model.safetensors.  *used: how many; to NULL: only counts them. */
@@ -147,6 +147,13 @@ int save_library(Library *l, void *to, size_t bytes, size_t *used, bool all);
 /* What save_library() or a trainer has written.  Without what training needs, optimizer and step begin anew.  If it does
  * not fit, the instance is as it was. */
 int load_instance(Library *l, const void *from, size_t bytes);
+/* ---- library/file.c: the same bytes in a file, which is written beside its place and then put there.  Not without libc. */
+
+int save_file_of_library(Library *l, const char *path, bool all);
+int load_file_of_library(Library *l, const char *path);
+
+/* ---- library/saved.c */
+
 int saved_tensors(const Lathe_model *m); /* of which library->place has one each */
 
 #endif

@@ -12,8 +12,8 @@
 
 typedef struct Loading {
     Library *l;
-    const char *data;                         /* behind the header */
-    int64_t bytes;                            /* of it */
+    Saved_source *from;
+    int64_t data, bytes;                      /* where its data begins, behind the header; how many there are */
     const Described *d;                       /* the tensor that is looked for */
     int met, rest;                            /* weights that were met, and other tensors */
     int weights, others;                      /* how many there are */
@@ -132,42 +132,68 @@ static bool name_missing(void *with, const Saved *s)
     return false;
 }
 
-/* Ends the visit at a number that is not finite. */
-static bool is_finite_saved(void *with, const Saved *s)
+/* The elements of a tensor, piece by piece: from element `first` on, `n` of them lie at `piece`. */
+typedef bool Take_elements(Loading *x, const Saved *s, const char *piece, int64_t first, int64_t n);
+
+static bool each_piece(Loading *x, const Saved *s, Take_elements *take)
 {
-    const Loading *x = with;
-    const char *from = x->data + x->l->place[s->number];
-    const int64_t size = dtype_size(s->type), n = saved_bytes_of(s) / size;
-    for (int64_t i = 0; i < n && s->type != LATHE_I32; i++) {
+    const int64_t size = dtype_size(s->type), all = saved_bytes_of(s);
+    for (int64_t done = 0, n; done < all; done += n) {
+        n = all - done;
+        const char *piece = x->from->look(x->from, x->data + x->l->place[s->number] + done, &n);
+        if (!piece || !take(x, s, piece, done / size, n / size)) return false;
+    }
+    return true;
+}
+
+static bool are_finite(Loading *x, const Saved *s, const char *piece, int64_t first, int64_t n)
+{
+    const size_t size = (size_t)dtype_size(s->type);
+    for (int64_t i = 0; i < n; i++, piece += size) {
         double aligned;
-        memcpy(&aligned, from + i * size, (size_t)size);
+        memcpy(&aligned, piece, size);
         if (isfinite(read_element(s->type, &aligned, 0))) continue;
         fail_library(x->l, LIBRARY_DATA,
                      "load: tensor %s: number %lld is not finite; it is damaged, or of a run that diverged", s->name,
-                     (long long)i);
+                     (long long)(first + i));
         return false;
     }
     return true;
 }
 
-static int read_saved_model(Loading *x, const char *from, size_t bytes)
+/* Ends the visit at a number that is not finite. */
+static bool is_finite_saved(void *with, const Saved *s)
+{
+    return s->type == LATHE_I32 || each_piece(with, s, are_finite);
+}
+
+/* How long the header is, which the first eight bytes say; 0: they are none. */
+static int64_t length_of_header(Saved_source *from)
+{
+    int64_t n = 8;
+    uint64_t length = 0;
+    const char *first = from->bytes >= 8 ? from->look(from, 0, &n) : NULL;
+    for (int i = 7; i >= 0 && first; i--) length = length << 8 | (unsigned char)first[i];
+    return length >= 2 && from->bytes >= 8 && length <= (uint64_t)from->bytes - 8 ? (int64_t)length : 0;
+}
+
+static int read_saved_model(Loading *x)
 {
     Library *l = x->l;
-    uint64_t length = 0;
-    for (int i = 7; i >= 0 && bytes >= 8; i--) length = length << 8 | (unsigned char)from[i];
-    if (length < 2 || length > bytes - 8)
+    const int64_t length = length_of_header(x->from);
+    if (!length)
         return fail_library(l, LIBRARY_DATA,
                             "load: expected safetensors, found %lld bytes that are cut off or of another "
                             "format",
-                            (long long)bytes);
-    Header_text h = {from + 8, from + 8 + length, NULL};
-    x->data = from + 8 + length;
-    x->bytes = (int64_t)(bytes - 8 - length);
+                            (long long)x->from->bytes);
+    Header_text h = {.from = x->from, .next = 8, .last = 8 + length};
+    x->data = 8 + length;
+    x->bytes = x->from->bytes - x->data;
     each_saved(l, true, count_saved, x);
     if (!read_library_header(&h, take_described, take_note_of, x))
         return x->code ? x->code
                        : fail_library(l, LIBRARY_DATA, "load: the header is damaged at byte %lld: %s",
-                                      (long long)(h.at - from), h.wrong);
+                                      (long long)(h.next - (h.end - h.at)), h.wrong);
     if (x->code || (x->code = check_progress(x))) return x->code;
     const bool all = x->rest > 0 || x->step >= 0;
     if (!each_saved(l, all, name_missing, l)) return LIBRARY_DATA;
@@ -176,14 +202,18 @@ static int read_saved_model(Loading *x, const char *from, size_t bytes)
 
 /* ------------------------------------------------------------------ taking it */
 
-static bool load_tensor(void *with, const Saved *s)
+static bool take_loaded(Loading *x, const Saved *s, const char *piece, int64_t first, int64_t n)
 {
-    const Loading *x = with;
-    const int64_t size = dtype_size(s->type), n = saved_bytes_of(s) / size, run = saved_run(s);
-    const char *from = x->data + x->l->place[s->number];
-    for (int64_t e = 0; e < n; e += run) memcpy(saved_piece(s, e), from + e * size, (size_t)(run * size));
+    const int64_t size = dtype_size(s->type), run = saved_run(s);
+    (void)x;
+    for (int64_t e = first, some; e < first + n; e += some) {
+        some = run - e % run < first + n - e ? run - e % run : first + n - e;
+        memcpy(saved_piece(s, e), piece + (e - first) * size, (size_t)(some * size));
+    }
     return true;
 }
+
+static bool load_tensor(void *with, const Saved *s) { return each_piece(with, s, take_loaded); }
 
 /* Optimizers, means and states as those of a new instance. */
 static void begin_anew(Library *l)
@@ -205,20 +235,35 @@ static void load_progress(Loading *x)
     scale->skipped = x->skipped;
 }
 
-static int load_open(Library *l, const void *from, size_t bytes)
+/* What was there a moment ago may be gone (a file on a network, a disk that fails): then there are no weights. */
+int load_from(Library *l, Saved_source *s)
 {
-    Loading x = {.l = l, .step = -1};
-    if (!from) return fail_library(l, LIBRARY_USAGE, "load: the memory is NULL");
-    int code = read_saved_model(&x, from, bytes);
+    Loading x = {.l = l, .step = -1, .from = s};
+    int code = read_saved_model(&x);
     if (code) return code;
     begin_anew(l);
-    l->loaded = true;
     l->ticket = 0;
-    each_saved(l, x.step >= 0, load_tensor, &x);
+    l->loaded = each_saved(l, x.step >= 0, load_tensor, &x);
+    if (!l->loaded)
+        return fail_library(l, LIBRARY_FILE, "load: it cannot be read any more; the instance needs weights again");
     weights_up(l->model, &l->memory);
     if (x.step >= 0 && is_trained_here(l->model)) load_progress(&x);
     else if (is_trained_here(l->model)) begin_averages(&l->turns.at[0].optimizer, l->memory.params);
     return LIBRARY_FINE;
+}
+
+/* ------------------------------------------------------------------ from memory */
+
+static const char *look_at_memory(Saved_source *s, int64_t at, int64_t *n)
+{
+    (void)n;
+    return s->memory + at;
+}
+
+static int load_open(Library *l, const void *from, size_t bytes)
+{
+    if (!from) return fail_library(l, LIBRARY_USAGE, "load: the memory is NULL");
+    return load_from(l, &(Saved_source){look_at_memory, (int64_t)bytes, from});
 }
 
 int load_instance(Library *l, const void *from, size_t bytes)

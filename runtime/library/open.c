@@ -131,7 +131,8 @@ Library *open_library(const Lathe_model *m, void *memory, size_t bytes, const Li
     if (*words) return NULL;
     l->mark = open_mark;
     begin_library_call(l);
-    if (is_trained_here(m) || is_layer_here(m)) {
+    l->loaded = is_trained_here(m) || is_layer_here(m);
+    if (l->loaded) {
         init_weights(m, (uint64_t)l->seed, &l->memory);
         weights_up(m, &l->memory);
     }

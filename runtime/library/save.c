@@ -8,21 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct Sink { /* counts, and copies what there is room for */
-    char *at;
-    size_t room, used;
-} Sink;
-
-static void sink_bytes(Sink *s, const void *from, size_t n)
+static void sink_bytes(Saved_sink *s, const void *from, size_t n)
 {
-    if (s->at && s->used <= s->room && n <= s->room - s->used) memcpy(s->at + s->used, from, n);
+    if (s->put) s->put(s, from, n);
     s->used += n;
 }
 
-static void sink_word(Sink *s, const char *text) { sink_bytes(s, text, strlen(text)); }
+static void sink_word(Saved_sink *s, const char *text) { sink_bytes(s, text, strlen(text)); }
 
 /* In quotes. */
-static void sink_name(Sink *s, const char *name)
+static void sink_name(Saved_sink *s, const char *name)
 {
     sink_word(s, "\"");
     for (; *name; name++) {
@@ -34,13 +29,13 @@ static void sink_name(Sink *s, const char *name)
     sink_word(s, "\"");
 }
 
-static void sink_number(Sink *s, int64_t n)
+static void sink_number(Saved_sink *s, int64_t n)
 {
     char digits[24];
     sink_bytes(s, digits, (size_t)snprintf(digits, sizeof digits, "%lld", (long long)n));
 }
 
-static void put_note_of(Sink *s, const char *key, const char *before, int64_t n)
+static void put_note_of(Saved_sink *s, const char *key, const char *before, int64_t n)
 {
     sink_word(s, before);
     sink_name(s, key);
@@ -50,7 +45,7 @@ static void put_note_of(Sink *s, const char *key, const char *before, int64_t n)
 }
 
 /* How far the run is. */
-static void put_progress(Sink *s, Library *l)
+static void put_progress(Saved_sink *s, Library *l)
 {
     const Loss_scale *scale = &l->turns.at[0].optimizer.loss_scale;
     sink_word(s, ",\"source\":");
@@ -64,7 +59,7 @@ static void put_progress(Sink *s, Library *l)
 }
 
 typedef struct Header {
-    Sink *to;
+    Saved_sink *to;
     const char *before;
     int64_t offset;
 } Header;
@@ -90,7 +85,7 @@ static bool put_entry_of(void *with, const Saved *t)
     return true;
 }
 
-static void sink_header(Sink *s, Library *l, bool all)
+static void sink_header(Saved_sink *s, Library *l, bool all)
 {
     Header h = {s, ",", 0};
     sink_word(s, "{\"__metadata__\":{\"format\":\"pt\""); /* the layout is PyTorch's */
@@ -108,9 +103,9 @@ static bool sink_tensor(void *with, const Saved *t)
 }
 
 /* Its length, padded so that the data starts at a multiple of 8, is in front. */
-static void sink_all(Sink *s, Library *l, bool all)
+static void sink_all(Saved_sink *s, Library *l, bool all)
 {
-    Sink counted = {0};
+    Saved_sink counted = {0};
     unsigned char first[8];
     sink_header(&counted, l, all);
     const size_t padded = (counted.used + 7) & ~(size_t)7;
@@ -121,15 +116,29 @@ static void sink_all(Sink *s, Library *l, bool all)
     each_saved(l, all, sink_tensor, s);
 }
 
-static int save_open(Library *l, void *to, size_t bytes, size_t *used, bool all)
+int save_into(Library *l, Saved_sink *s, bool all)
 {
-    Sink s = {to, bytes, 0};
+    if (!l->loaded) return fail_library(l, LIBRARY_USAGE, "save: there are no weights yet: load() takes some");
     copy_statistics(l->model, &l->memory);
     if (!all) show_mean(l, true);
-    sink_all(&s, l, all);
+    sink_all(s, l, all);
     if (!all) show_mean(l, false);
+    return LIBRARY_FINE;
+}
+
+/* ------------------------------------------------------------------ to memory */
+
+static void put_in_memory(Saved_sink *s, const void *from, size_t n)
+{
+    if (s->used <= s->room && n <= s->room - s->used) memcpy(s->at + s->used, from, n);
+}
+
+static int save_open(Library *l, void *to, size_t bytes, size_t *used, bool all)
+{
+    Saved_sink s = {to ? put_in_memory : NULL, 0, to, bytes};
+    const int code = save_into(l, &s, all);
     if (used) *used = s.used;
-    if (!to || s.used <= bytes) return LIBRARY_FINE;
+    if (code || !to || s.used <= bytes) return code;
     return fail_library(l, LIBRARY_USAGE, "save: expected room for %lld bytes, found %lld; nothing was saved",
                         (long long)s.used, (long long)bytes);
 }

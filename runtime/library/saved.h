@@ -25,4 +25,27 @@ const char *saved_type(Lathe_dtype t); /* "F32" */
 int64_t saved_run(const Saved *s);                  /* elements of each */
 char *saved_piece(const Saved *s, int64_t element);  /* where the one that begins with this element is */
 
+/* ---- save.c */
+
+typedef struct Saved_sink { /* takes what is saved, from its first byte to its last */
+    void (*put)(struct Saved_sink *s, const void *from, size_t n); /* NULL: it is only counted */
+    size_t used;                /* bytes so far */
+    char *at;                   /* in memory: where they go, as far as there is room */
+    size_t room;
+} Saved_sink;
+
+int save_into(Library *l, Saved_sink *s, bool all); /* as save_library() does */
+
+/* ---- load.c */
+
+typedef struct Saved_source { /* gives what was saved */
+    /* From byte `at` on: *n bytes, or fewer, how many *n says then; at least 8, if there were so many.  They stay until the next
+     * call.  NULL: it cannot be read. */
+    const char *(*look)(struct Saved_source *s, int64_t at, int64_t *n);
+    int64_t bytes;              /* of all */
+    const char *memory;
+} Saved_source;
+
+int load_from(Library *l, Saved_source *s); /* as load_instance() does */
+
 #endif

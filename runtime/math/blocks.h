@@ -6,10 +6,16 @@
 
 #include <string.h>
 
+#if defined __F16C__ && defined __has_builtin
+#if __has_builtin(__builtin_ia32_vcvtph2ps) /* clang 22 has it no longer */
+#define LATHE_HALVES 1
+#endif
+#endif
+
 /* A processor with conversions of its own gives the same bits. */
 static inline float block_scale(uint16_t scale)
 {
-#ifdef __F16C__
+#ifdef LATHE_HALVES
     typedef short Eight_halves __attribute__((vector_size(16)));
     return __builtin_ia32_vcvtph2ps((Eight_halves){(short)scale})[0];
 #else

@@ -15,33 +15,45 @@
 #define FPRINTF_ANYWHERE  __builtin_fprintf
 #endif
 
-/* r: eax, ebx, ecx, edx. */
-static ANY_PROCESSOR __attribute__((unused)) void ask_processor(unsigned leaf, unsigned subleaf, unsigned r[4])
+/* What cpuid says, and which registers the system keeps.  __builtin_cpu_supports() would do, but says of nothing that it is
+ * there in what zig 0.17 compiles. */
+typedef struct Processor_bits {
+    unsigned word[CPUID_WORDS], kept;
+} Processor_bits;
+
+/* Registers eax, ebx, ecx, edx; zeros of a leaf that it does not have. */
+static ANY_PROCESSOR __attribute__((unused)) void ask_processor(unsigned leaf, unsigned below, unsigned to[4])
 {
-    __asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "0"(leaf), "2"(subleaf));
+    __asm__ volatile("cpuid" : "=a"(to[0]), "=b"(to[1]), "=c"(to[2]), "=d"(to[3]) : "a"(leaf & 0x80000000), "c"(0));
+    if (to[0] < leaf) to[0] = to[1] = to[2] = to[3] = 0;
+    else __asm__ volatile("cpuid" : "=a"(to[0]), "=b"(to[1]), "=c"(to[2]), "=d"(to[3]) : "a"(leaf), "c"(below));
 }
 
-/* Of a leaf that the processor does not have, it would tell those of another. */
-static ANY_PROCESSOR __attribute__((unused)) int has_bit(unsigned leaf, unsigned subleaf, int which, int bit)
+static ANY_PROCESSOR __attribute__((unused)) Processor_bits bits_of_processor(void)
 {
-    unsigned r[4];
-    ask_processor(leaf & 0x80000000, 0, r);
-    if (r[0] < leaf) return 0;
-    ask_processor(leaf, 0, r);
-    if (leaf == 7 && r[0] < subleaf) return 0;
-    ask_processor(leaf, subleaf, r);
-    return (int)(r[which] >> bit & 1);
+    Processor_bits b;
+    unsigned got[4], low = 0, high;
+    ask_processor(1, 0, got);
+    b.word[CPUID_1_ECX] = got[2];
+    if (got[2] >> 27 & 1) __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0)); /* the system lets it be asked */
+    b.kept = low;
+    ask_processor(7, 0, got);
+    b.word[CPUID_7_EBX] = got[1], b.word[CPUID_7_ECX] = got[2], b.word[CPUID_7_EDX] = got[3];
+    const int more = got[0] > 0; /* subleaf 1 */
+    ask_processor(7, 1, got);
+    b.word[CPUID_7_1_EAX] = more ? got[0] : 0, b.word[CPUID_7_1_EDX] = more ? got[3] : 0;
+    ask_processor(0x80000001, 0, got);
+    b.word[CPUID_AMD_ECX] = got[2];
+    return b;
 }
 
-static ANY_PROCESSOR __attribute__((unused)) int has_instructions(const char *word, size_t n)
+static ANY_PROCESSOR __attribute__((unused)) int has_instructions(const Processor_bits *b, const char *name, size_t n)
 {
-#define HAS(name) \
-    if (n == sizeof name - 1 && memcmp(word, name, n) == 0) return __builtin_cpu_supports(name) != 0;
+#define HAS(known, from, bit, registers)                                                                              \
+    if (n == sizeof known - 1 && memcmp(name, known, n) == 0)                                                         \
+        return (b->word[from] >> bit & 1) && (b->kept & registers) == registers;
     LATHE_KNOWN_NEEDS(HAS)
-#undef HAS
-#define HAS(name, leaf, subleaf, which, bit) \
-    if (n == sizeof name - 1 && memcmp(word, name, n) == 0) return has_bit(leaf, subleaf, which, bit);
-    LATHE_CPUID_NEEDS(HAS)
+    LATHE_OTHER_NEEDS(HAS)
 #undef HAS
     return 1; /* a word of a later version */
 }
@@ -49,11 +61,11 @@ static ANY_PROCESSOR __attribute__((unused)) int has_instructions(const char *wo
 /* The first of the words that it lacks, *n characters; NULL: it has all.  strspn of glibc takes SSSE3 to come with SSE4.2. */
 static ANY_PROCESSOR __attribute__((unused)) const char *first_lacking(const char *needs, size_t *n)
 {
-    __builtin_cpu_init();
+    const Processor_bits bits = bits_of_processor();
     for (const char *at = needs; *at; at += *n) {
         while (*at == ' ') at++;
         for (*n = 0; at[*n] && at[*n] != ' '; ++*n) {}
-        if (!has_instructions(at, *n)) return at;
+        if (!has_instructions(&bits, at, *n)) return at;
     }
     return NULL;
 }

@@ -29,7 +29,7 @@ source="$TMP/mlp.o"
 tried threads -O1 -fsanitize=thread
 
 # libc and libm are all that it includes.
-grep "^#include <" "$TMP/mlp/mlp.c" | grep -v -e pthread -e signal -e stdatomic -e unistd -e omp.h -e immintrin -e arm_neon -e "<\(assert\|limits\|math\|stdarg\|stdbool\|stddef\|stdint\|stdio\|stdlib\|string\).h>" && complain "it includes more than libc has"
+grep "^#include <" "$TMP/mlp/mlp.c" | grep -v -e pthread -e signal -e stdatomic -e unistd -e fcntl -e sys/stat -e errno -e omp.h -e immintrin -e arm_neon -e "<\(assert\|limits\|math\|stdarg\|stdbool\|stddef\|stdint\|stdio\|stdlib\|string\).h>" && complain "it includes more than libc has"
 
 # A library that only answers has no step, and takes what one that trains has saved.
 grep -q mlp_step "$TMP/answers/mlp.h" && complain "--inference has a step"
@@ -65,6 +65,11 @@ grep -q "copy .* to another name" "$TMP/said" || complain "sin.lua: $(cat "$TMP/
 refused "--target cuda" "processors"
 refused "--lora rank=2" "--lora"
 refused "--parameters q8_0" "8 or 4 bits"
+for both in "--library --amalgamation" "--library --python"; do
+    # shellcheck disable=SC2086
+    "$LATHE" build models/mlp.lua $both -o "$TMP/none" >"$TMP/said" 2>&1 && complain "$both is taken"
+    grep -q "give one of --library" "$TMP/said" || complain "$both: $(cat "$TMP/said")"
+done
 "$LATHE" build models/mlp.lua --inference -o "$TMP/none" >"$TMP/said" 2>&1 && complain "--inference makes a trainer"
 "$LATHE" train models/mlp.lua --library >"$TMP/said" 2>&1 && complain "train makes a library"
 grep -q "is for build" "$TMP/said" || complain "train --library: $(cat "$TMP/said")"

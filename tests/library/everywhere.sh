@@ -66,6 +66,7 @@ if [ "$(uname -m)" = x86_64 ]; then
 fi
 same clang env 1 clang -fno-strict-aliasing -O3 -march=native
 same clang-19 env 1 clang-19 -fno-strict-aliasing -O3 -march=native
+same zig env 1 zig cc -fno-strict-aliasing -O2
 same musl env 1 musl-gcc -static -O2 -march=native
 same tcc env 1 tcc
 same i386 env 1 i686-linux-gnu-gcc -static -O2 -msse2 -mfpmath=sse

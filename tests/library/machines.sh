@@ -92,6 +92,8 @@ refused() { # CODE WORDS COMMAND…
 refused 1 'apt install gcc-aarch64-linux-gnu libc6-dev-arm64-cross' build "$model" --library --for aarch64 -o none
 refused 1 'apt install clang lld llvm wasi-libc' build "$model" --library --for wasm32 -o none
 refused 2 'expected x86-64, x86-64-v2' build "$model" --library --for sparc -o none
+refused 2 'or windows; did you mean aarch64?' build "$model" --library --for arm64 -o none
+refused 2 'or windows; did you mean riscv64?' build "$model" --library --for risc64 -o none
 refused 2 'makes libraries here' build "$model" --for riscv64 -o none
 refused 2 'that is for build' train "$model" --for x86-64-v3
 refused 1 'wasm32 addresses 4,294,967,296 bytes' build "$model" --set batch=100000000 --library --for wasm32 -o none
