@@ -4,6 +4,7 @@
 #include "desc/target.h"
 #include "passes/passes.h"
 #include "runtime/base/help.h"
+#include "timing/timing.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -228,10 +229,44 @@ void print_option_row(const char *name, const char *argument, const char *help)
     else printf("  %-24s %s\n", format("%s %s", name, argument), help);
 }
 
+bool is_first_of_graphs(const Pass *p) { return p->kind <= GRAPHS || same(p->name, "straighten"); }
+
+static bool is_pass(const char *name)
+{
+    int n;
+    const Pass *list = pass_list(&n);
+    for (int i = 0; i < n; i++)
+        if (same(list[i].name, name)) return true;
+    return false;
+}
+
+static void print_pass_values(const char *option, bool first)
+{
+    static const char *const stages[] = {STAGE_LIST(LIST_WORD)};
+    int n;
+    const Pass *list = pass_list(&n);
+    for (int i = 0; i < n; i++)
+        if (!first || is_first_of_graphs(&list[i])) print_table_row("value", option, list[i].name, "");
+    for (int i = 0; i < COUNT_OF(stages) && !first; i++)
+        if (!is_pass(stages[i])) print_table_row("value", option, stages[i], "");
+}
+
+/* For completions: what an option may be, where a table says it. */
+static void print_values_of(const struct Option *o)
+{
+    if (o->give == give_machine) print_table_values(o->name, names_of_machines());
+    if (o->text == &line_of.options.gpu) print_table_values(o->name, names_of_gpus());
+    if (o->text == &line_of.options.dump_after) print_pass_values(o->name, false);
+    if (o->text == &line_of.options.dump_from) print_pass_values(o->name, true);
+}
+
 void print_options(const char *command)
 {
     for (int i = 0; i < COUNT_OF(known); i++)
-        if (is_for(&known[i], command)) print_option_row(known[i].name, known[i].argument, known[i].help);
+        if (is_for(&known[i], command)) {
+            print_option_row(known[i].name, known[i].argument, known[i].help);
+            if (line_of.table) print_values_of(&known[i]);
+        }
     if (command && !same(command, "dump")) return;
     if (!line_of.table) printf("\npasses that can be left out (`lathe passes` lists all)\n");
     int n;

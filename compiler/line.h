@@ -4,6 +4,8 @@
 
 #include "desc/options.h"
 
+struct Pass;
+
 enum {
     PASSES_ON = 1,       /* words that are no options of ours go to the trainer, or are the command's own */
     RUNS = 2,            /* --set may name settings of a run */
@@ -47,6 +49,7 @@ bool asks_for_help(const Command *command, int argc, char **argv);
 void check_data_is_there(const Texts *words); /* of the trainer: ends the program where a path of --data is not */
 void print_option_row(const char *name, const char *argument, const char *help); /* of an option in help */
 void print_options(const char *command);   /* those of one command; NULL: all */
+bool is_first_of_graphs(const struct Pass *p); /* whether dump --from may begin with it */
 
 int do_ops(void), do_settings(void), do_passes(void), do_stubs(void), do_version(void); /* commands/lists.c */
 void begin_mistakes(void);           /* from now on they are also noted as JSON: "{…}, {…}"; line and column from 1, 0: not known */

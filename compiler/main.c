@@ -283,7 +283,7 @@ static const Pass *pass_to_start_with(void)
     const Pass *p = pass_named(line_of.options.dump_from);
     if (is_kernels(line_of.options.model_file))
         usage_error("--from %s: the text of kernels says itself after which pass it is", p->name);
-    if (p->kind > GRAPHS && !same(p->name, "straighten"))
+    if (!is_first_of_graphs(p))
         usage_error("--from %s: a graph's text starts with a pass over graphs, or with straighten", p->name);
     return p;
 }

@@ -336,7 +336,7 @@ static const char *without_includes(const char *text)
 /* What makes a module of Python of it. */
 static const char *text_of_python(void)
 {
-    static const char *const files[] = {"python_abi.h", "python.h", "python_arrays.c", "python.c", "python_module.c"};
+    static const char *const files[] = {"python_abi.h", "python.h", "python_arrays.c", "python.c", "python_saved.c", "python_module.c"};
     Text t = {0};
     for (int i = 0; i < COUNT_OF(files); i++) say(&t, "%s", without_includes(library_file(files[i])));
     return t.at;

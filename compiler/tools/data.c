@@ -11,9 +11,12 @@
 static _Noreturn void print_help_table(const Command_line *c)
 {
     print_table_usage("lathe", c->name, c->usage, c->help);
-    for (int i = 0; i < c->flags; i++)
+    for (int i = 0; i < c->flags; i++) {
         print_table_row("option", c->flag[i].name, c->flag[i].kind == FLAG_ON ? "" : c->flag[i].argument,
                         c->flag[i].help);
+        if (c->flag[i].kind == FLAG_NAMED)
+            print_table_values(c->flag[i].name, ((const Named_text *)c->flag[i].to)->names);
+    }
     exit(end_process("lathe", 0));
 }
 
@@ -47,6 +50,7 @@ static void take_flag(const Flag *f, const char *value)
     switch (f->kind) {
     case FLAG_ON: *(bool *)f->to = true; break;
     case FLAG_TEXT: *(const char **)f->to = value; break;
+    case FLAG_NAMED: ((Named_text *)f->to)->text = value; break;
     case FLAG_TEXTS: add_word(f->to, value); break;
     case FLAG_COUNT:
         if (!parse_count(value, f->to) || *(int64_t *)f->to < 1)

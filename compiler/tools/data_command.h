@@ -8,7 +8,12 @@
 #include "source/source.h"
 #include "token/tokenizer.h"
 
-typedef enum Flag_kind { FLAG_ON, FLAG_TEXT, FLAG_TEXTS, FLAG_COUNT } Flag_kind; /* bool, const char *, Words, int64_t */
+typedef struct Named_text { /* names: for completions, "a, b"; it may be another text */
+    const char *text, *names;
+} Named_text;
+
+/* bool, const char *, Words, int64_t, Named_text */
+typedef enum Flag_kind { FLAG_ON, FLAG_TEXT, FLAG_TEXTS, FLAG_COUNT, FLAG_NAMED } Flag_kind;
 
 typedef struct Flag {
     const char *name; /* "--out" */

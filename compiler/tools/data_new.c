@@ -168,11 +168,12 @@ static void begin_from_published(const char *folder, const char *from, const cha
 
 int new_command(int argc, char **argv)
 {
-    const char *from = NULL, *given = NULL;
+    const char *given = NULL;
+    Named_text begin = {NULL, names_of_templates()};
     bool list = false;
     Words rest = {0};
     const Flag flags[] = {
-        {"--from", FLAG_TEXT, &from, "NAME|PATH",
+        {"--from", FLAG_NAMED, &begin, "NAME|PATH",
          "a description to begin with (--list), or a Hugging Face folder or a GGUF file"},
         {"--list", FLAG_ON, &list, NULL, "prints the descriptions to begin with"},
         {"--head", FLAG_TEXT, &given, "NAME", "of a published encoder: classes, tokens, masked or embedding"}};
@@ -183,6 +184,7 @@ int new_command(int argc, char **argv)
         flags, sizeof flags / sizeof *flags};
     take_command_line(&c, argc, argv, 1, &rest);
     if (list) return list_templates(), 0;
+    const char *const from = begin.text;
     need_flag(&c, "--from PATH, or --from NAME of `lathe new --list`", from);
     if (rest.n != 1 || !*rest.at[0]) fail(EXIT_USAGE, NULL, "new takes one folder: lathe new DIR --from NAME");
     const bool begins = is_template(from);

@@ -53,6 +53,7 @@ void write_new(const char *path, const char *text);
 
 /* tools/data_new_template.c */
 void list_templates(void);
+const char *names_of_templates(void); /* "char, llama" */
 bool is_template(const char *from);
 const char *nearest_template(const char *from); /* NULL: none is near */
 void begin_from_template(const char *folder, const char *from);

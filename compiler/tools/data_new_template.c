@@ -42,6 +42,14 @@ void list_templates(void)
              templates[i].config ? " --config " : "", templates[i].config ? templates[i].config : "");
 }
 
+const char *names_of_templates(void)
+{
+    static char names[16 * TEMPLATES];
+    for (size_t i = 0, n = 0; i < TEMPLATES && n < sizeof names; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", templates[i].name);
+    return names;
+}
+
 static const struct Template *template_named(const char *name)
 {
     for (int i = 0; i < TEMPLATES; i++)

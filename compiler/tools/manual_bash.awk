@@ -9,11 +9,11 @@ function begin(p) {
 function put_values(p, c, i, n, list) {
     n = all_options(p, c)
     for (i = 1; i <= n; i++) {
-        list = choices(all_value[i])
-        if (list != "") put("        '" c " " all_name[i] "') COMPREPLY=($(compgen -W '" list "' -- \"$word\")) ;;")
+        list = all_choices[i]
+        if (list != "") put("        '" c " " all_name[i] "') COMPREPLY=($(compgen " (is_path(all_value[i]) ? "-f " : "") "-W '" list "' -- \"$word\")) ;;")
     }
     for (i = 1; i <= n; i++)
-        if (all_value[i] != "" && choices(all_value[i]) == "" && !is_path(all_value[i]) && all_name[i] !~ /^--(config|set)$/)
+        if (all_value[i] != "" && all_choices[i] == "" && !is_path(all_value[i]) && all_name[i] !~ /^--(config|set)$/)
             put("        '" c " " all_name[i] "') COMPREPLY=() ;;")
 }
 function put_words(p, c, i, n, line) {

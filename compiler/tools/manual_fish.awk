@@ -10,11 +10,10 @@ function on(c, w) {
     split(c, w, " ")
     return "__fish_seen_subcommand_from " w[1] (w[2] ? "; and __fish_seen_subcommand_from " w[2] : "")
 }
-function put_option(p, c, option, argument, what, list, line) {
+function put_option(p, c, option, argument, list, what, line) {
     line = "complete -c " p " -n " quoted(on(c)) (option ~ /^--/ ? " -l " substr(option, 3) : " -s " substr(option, 2)) " -d " quoted(what)
-    list = choices(argument)
     if (p == "lathe" && option ~ /^--(config|set)$/) line = line " -x -a " quoted("(__lathe_names " substr(option, 3) ")")
-    else if (list != "") line = line " -x -a " quoted(list)
+    else if (list != "") line = line (is_path(argument) ? " -r" : " -x") " -a " quoted(list)
     else if (argument != "" && is_path(argument)) line = line " -r"
     else if (argument != "") line = line " -x"
     put(line)
@@ -38,7 +37,7 @@ function completion(p, i, k, n, first, below) {
     }
     for (i = 1; i <= commands[p]; i++) {
         n = all_options(p, of_program[p, i])
-        for (k = 1; k <= n; k++) put_option(p, of_program[p, i], all_name[k], all_value[k], all_help[k])
+        for (k = 1; k <= n; k++) put_option(p, of_program[p, i], all_name[k], all_value[k], all_choices[k], all_help[k])
     }
 }
 END { for (k = 1; k <= programs; k++) completion(program[k]) }

@@ -2,7 +2,8 @@
 #
 # program[1 … programs]; of a program P: first_words[P], its commands; of_program[P, 1 … commands[P]], their names, "tokenize
 # train" for "tokenize"; of P and command C ("": the program itself): arguments[P, C], text[P, C], and options
-# name[P, C, 1 … options[P, C]], with value[…] and help[…].
+# name[P, C, 1 … options[P, C]], with value[…] and help[…]; values[P, C, NAME] are the words
+# that a table of the compiler's has for its argument.
 BEGIN { FS = "\t" }
 $1 == "usage" {
     P = $2
@@ -23,6 +24,7 @@ $1 == "option" {
     value[P, C, n] = $3
     help[P, C, n] = $4
 }
+$1 == "value" { values[P, C, $2] = values[P, C, $2] " " $3 }
 $1 == "also" { also[P, C] = $2 SUBSEP $3 }
 
 # The words of "fp32|bf16|…", where they are alternatives; else "".
@@ -36,7 +38,7 @@ function choices(argument, list, n, i, out) {
 # Whether an argument is a file or a folder.
 function is_path(argument) { return argument ~ /(FILE|PATH|DIR|RUN|MODEL|W\.safetensors|I\.safetensors|G\.safetensors|TEACHER\.lua)/ }
 
-# Every option that a command takes, those of the command it hands on to as well: sets all_name[1 … n], all_value, all_help, which it returns.
+# Every option that a command takes, those of the command it hands on to as well: sets all_name[1 … n], all_value, all_choices, all_help, and returns n.
 function all_options(p, c, key, n, i, seen) {
     n = 0
     for (key = p SUBSEP c; key != ""; key = key in also ? also[key] : "")
@@ -46,6 +48,8 @@ function all_options(p, c, key, n, i, seen) {
             all_name[++n] = name[key, i]
             all_value[n] = value[key, i]
             all_help[n] = help[key, i]
+            all_choices[n] = choices(value[key, i])
+            if ((key, name[key, i]) in values) all_choices[n] = substr(values[key, name[key, i]], 2)
         }
     return n
 }

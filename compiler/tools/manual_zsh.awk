@@ -16,8 +16,8 @@ function put_command(p, c, i, n, list) {
     put("            )")
     put("            case $before in")
     for (i = 1; i <= n; i++) {
-        list = choices(all_value[i])
-        if (list != "") put("                " all_name[i] ") values=(" list ") ;;")
+        list = all_choices[i]
+        if (list != "") put("                " all_name[i] ") values=(" list ")" (is_path(all_value[i]) ? " files=1" : "") " ;;")
         else if (all_value[i] != "" && !is_path(all_value[i]) && all_name[i] !~ /^--(config|set)$/) put("                " all_name[i] ") free=1 ;;")
     }
     put("            esac ;;")
@@ -26,7 +26,7 @@ function completion(p, i, k, n, first, below, w) {
     page = OUT "/zsh/site-functions/_" p
     put("#compdef " p)
     put("# Completions of " p " for zsh, made of its help.")
-    put("local -a names options values\nlocal command=$words[2] before=$words[CURRENT-1] free= model=")
+    put("local -a names options values\nlocal command=$words[2] before=$words[CURRENT-1] free= files= model=")
     put("if (( CURRENT == 2 )); then")
     put("    names=(")
     n = split(first_words[p], first, " ")
@@ -56,7 +56,7 @@ function completion(p, i, k, n, first, below, w) {
         put("esac")
     }
     put("if [[ $PREFIX == -* ]]; then _describe option options; return; fi")
-    put("if (( $#values )); then compadd -a values; return; fi")
+    put("if (( $#values )); then compadd -a values; [[ -n $files ]] || return; fi")
     put("[[ -n $free ]] || _files")
 }
 END { for (k = 1; k <= programs; k++) completion(program[k]) }

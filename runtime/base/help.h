@@ -4,6 +4,7 @@
  *     usage PROGRAM COMMAND ARGUMENTS TEXT      the rows behind it are of this command
  *     command NAME ARGUMENTS TEXT               one that the program has
  *     option NAME ARGUMENT TEXT
+ *     value OPTION WORD                         what its argument may be, where a table says it
  *     also PROGRAM COMMAND                      it takes the options of that one, too
  *     config NAME, set KEY VALUE                what the description on the line has */
 #ifndef LATHE_BASE_HELP_H
@@ -27,6 +28,16 @@ static inline void print_table_row(const char *kind, const char *name, const cha
     print_cell(name, '\t');
     print_cell(argument, '\t');
     print_cell(text, '\n');
+}
+
+/* Of names as messages list them: "a, b or c". */
+static inline void print_table_values(const char *option, const char *names)
+{
+    char word[64];
+    for (const char *at = names; *(at += strspn(at, ", ")); at += strcspn(at, ", ")) {
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(at, ", "), at);
+        if (strcmp(word, "or") != 0) print_table_row("value", option, word, "");
+    }
 }
 
 static inline void print_table_usage(const char *program, const char *command, const char *arguments, const char *text)

@@ -16,6 +16,7 @@ typedef struct Loading {
     int64_t data, bytes;                      /* where its data begins, behind the header; how many there are */
     const Described *d;                       /* the tensor that is looked for */
     int met, rest;                            /* weights that were met, and other tensors */
+    bool unknown;                             /* one is not of the model; words say which */
     int weights, others;                      /* how many there are */
     int64_t step, seed, scale, good, skipped; /* as the notes say; step -1: there are none */
     int code;
@@ -56,7 +57,7 @@ static bool is_other(void *with, const Saved *s)
     return false;
 }
 
-/* What does not train passes over what training needs. */
+/* What does not train passes over what training needs, which weights alone do not have. */
 static bool take_described(void *with, const Described *d)
 {
     Loading *x = with;
@@ -65,8 +66,11 @@ static bool take_described(void *with, const Described *d)
         x->code =
             fail_library(x->l, LIBRARY_DATA, "load: tensor %s: its bytes %lld to %lld are not there; it is cut off",
                          d->name, (long long)d->begin, (long long)d->end);
-    else if (each_saved(x->l, true, is_other, x) && is_trained_here(x->l->model))
-        x->code = fail_library(x->l, LIBRARY_DATA, "load: tensor %s is not one of %s", d->name, x->l->model->name);
+    else if (each_saved(x->l, true, is_other, x)) {
+        x->unknown = true;
+        fail_library(x->l, LIBRARY_DATA, "load: tensor %s is not one of %s", d->name, x->l->model->name);
+        if (is_trained_here(x->l->model)) x->code = LIBRARY_DATA;
+    }
     return !x->code;
 }
 
@@ -195,6 +199,7 @@ static int read_saved_model(Loading *x)
                        : fail_library(l, LIBRARY_DATA, "load: the header is damaged at byte %lld: %s",
                                       (long long)(h.next - (h.end - h.at)), h.wrong);
     if (x->code || (x->code = check_progress(x))) return x->code;
+    if (x->unknown && x->step < 0) return LIBRARY_DATA;
     const bool all = x->rest > 0 || x->step >= 0;
     if (!each_saved(l, all, name_missing, l)) return LIBRARY_DATA;
     return each_saved(l, all, is_finite_saved, x) ? LIBRARY_FINE : LIBRARY_DATA;

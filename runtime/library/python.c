@@ -5,35 +5,19 @@
  * entry runs.  The memory of an instance lives as long as the object or a view of it. */
 #include "library/python.h"
 #include "interface/given.h"
-#include "library/saved.h"
-#include "model/init.h"
-#include "model/place.h"
 #include "model/tables.h"
 #include "step/entry.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-typedef struct Instance {
-    PyObject head;
-    char *memory; /* library_bytes(), aligned in block */
-    void *block;
-    size_t bytes;
-    Library *library;
-    bool calling;  /* read and written under the interpreter's lock */
-    pid_t process; /* whose threads it has */
-} Instance;
-
-static Instance *instance_of(PyObject *self) { return (Instance *)(void *)self; }
-
-static PyObject *none_of_python(void)
+PyObject *none_of_python(void)
 {
     Py_IncRef(Py_None);
     return Py_None;
 }
 
-static PyObject *raise_code(const Library *l, int code)
+PyObject *raise_code(const Library *l, int code)
 {
     PyObject *type = code == LIBRARY_DATA       ? PyExc_ValueError
                      : code == LIBRARY_DIVERGED ? PyExc_ArithmeticError
@@ -43,33 +27,52 @@ static PyObject *raise_code(const Library *l, int code)
 
 /* ------------------------------------------------------------------ calls */
 
-/* The entry of an open instance that no other thread uses, for a call; NULL: it raised why not. */
-static const Lathe_entry *begin_call_of(Instance *i, Entry entry)
+static void refuse_entry(const char *function, Entry entry)
+{
+    const char *const model = lathe_model.name;
+    switch (entry) {
+    case ENTRY_train:
+    case ENTRY_eval:
+        raise_words(PyExc_RuntimeError, "%s: %s was built without training and evaluation, for inference or as a layer",
+                    function, model);
+        return;
+    case ENTRY_predict:
+        raise_words(PyExc_RuntimeError,
+                    "%s: %s has no outputs of rows: its description returns none beside the loss, or is of "
+                    "texts, which next() and generate() write",
+                    function, model);
+        return;
+    case ENTRY_decode:
+        raise_words(PyExc_RuntimeError, "%s writes no texts: its description has no logits of a next token", model);
+        return;
+    default: raise_words(PyExc_RuntimeError, "%s: %s was not built as a layer (--layer)", function, model);
+    }
+}
+
+bool begin_call_of(Instance *i)
 {
     Library *l = i->library;
-    if (!l) return raise_words(PyExc_RuntimeError, "the model is closed; open another one"), NULL;
-    if (i->process != getpid())
-        return raise_words(PyExc_RuntimeError,
-                           "the model was opened in another process, which has its threads; open one here"),
-               NULL;
-    if (i->calling) return raise_code(l, LIBRARY_BUSY), NULL;
-    if (entry == NO_ENTRY) return l->model->entry;
-    const Lathe_entry *e = entry_of_library(l, entry);
-    if (!e) raise_code(l, LIBRARY_USAGE);
+    if (!l) return raise_words(PyExc_RuntimeError, "the model is closed; open another one") != NULL;
+    if (i->process != getpid() && (i->threads > 1 || i->calling))
+        return raise_words(
+                   PyExc_RuntimeError,
+                   "the model was opened in another process, which has its threads, or a call that was running; "
+                   "open one here (without such a call, one of threads=1 runs in both)") != NULL;
+    i->process = getpid();
+    return !i->calling || raise_code(l, LIBRARY_BUSY) != NULL;
+}
+
+/* The entry of an instance for a call; NULL: it raised why not. */
+static const Lathe_entry *begin_entry_of(Instance *i, const char *function, Entry entry)
+{
+    if (!begin_call_of(i)) return NULL;
+    if (!find_entry(i->library->model, entry)) return refuse_entry(function, entry), NULL;
+    const Lathe_entry *e = entry_of_library(i->library, entry);
+    if (!e) raise_code(i->library, LIBRARY_USAGE);
     return e;
 }
 
-typedef struct Call_of { /* one, as it runs without the interpreter's lock */
-    Library *library;
-    void *const *given, *const *wanted;
-    void *result;
-    int64_t number;
-    int seed;
-    size_t bytes;
-} Call_of;
-typedef int Called(Call_of *c);
-
-static int call_unlocked(Instance *i, Called *called, Call_of *c)
+int call_unlocked(Instance *i, Called *called, Call_of *c)
 {
     c->library = i->library;
     if (!c->library || i->calling) return LIBRARY_BUSY; /* code of the caller's ran since begin_call_of() */
@@ -94,8 +97,7 @@ static int called_backward(Call_of *c)
 {
     return backward_library(c->library, c->number, given_in(c), c->seed, c->wanted);
 }
-static int called_load(Call_of *c) { return load_instance(c->library, c->result, c->bytes); }
-static int called_save(Call_of *c) { return save_library(c->library, c->result, c->bytes, &c->bytes, c->number != 0); }
+static int called_draw(Call_of *c) { return draw_library(c->library, c->result, c->at, &c->token); }
 
 /* Takes the value; false: there is none, or no memory. */
 bool put_in_dict(PyObject *dict, const char *key, PyObject *value)
@@ -108,7 +110,7 @@ bool put_in_dict(PyObject *dict, const char *key, PyObject *value)
 static PyObject *step_in_python(PyObject *self, PyObject *batch)
 {
     Instance *i = instance_of(self);
-    const Lathe_entry *e = begin_call_of(i, ENTRY_train);
+    const Lathe_entry *e = begin_entry_of(i, "step", ENTRY_train);
     Library_step r;
     Arrays in;
     if (!e || !begin_arrays(&in, e->inputs)) return NULL;
@@ -130,7 +132,7 @@ static PyObject *step_in_python(PyObject *self, PyObject *batch)
 static PyObject *evaluate_in_python(PyObject *self, PyObject *batch)
 {
     Instance *i = instance_of(self);
-    const Lathe_entry *e = begin_call_of(i, ENTRY_eval);
+    const Lathe_entry *e = begin_entry_of(i, "evaluate", ENTRY_eval);
     Arrays in;
     if (!e || !begin_arrays(&in, e->inputs)) return NULL;
     double *scores = calloc((size_t)e->outputs + 1, sizeof *scores);
@@ -169,7 +171,7 @@ static bool needs_are_there(const Python_call *w, const Lathe_entry *e, const Ar
 
 static bool call_of_two(Instance *i, const Python_call *w, PyObject *batch, PyObject *results, Call_of *c)
 {
-    const Lathe_entry *e = begin_call_of(i, w->entry);
+    const Lathe_entry *e = begin_entry_of(i, w->name, w->entry);
     Arrays in, out;
     bool done = false;
     if (!e || !begin_arrays(&in, e->inputs)) return false;
@@ -226,6 +228,26 @@ static bool is_text_alone(const Lathe_model *m, const Lathe_entry *e)
     return m->vocab && m->recipe.rows == 1 && !find_entry(m, ENTRY_encode) && output_named(e, "logits");
 }
 
+/* The entry that a text's tokens come from. */
+static const Lathe_entry *begin_text_of(Instance *i, const char *function)
+{
+    const Lathe_entry *e = begin_entry_of(i, function, ENTRY_decode);
+    if (!e || is_text_alone(i->library->model, e)) return e;
+    raise_words(PyExc_RuntimeError, "%s: texts of this model need more than their tokens: a source, or rows", function);
+    return NULL;
+}
+
+/* Scores: [1][1][vocab] there, [vocab] here.  from NULL: none. */
+static bool hold_scores(Arrays *a, const Instance *i, const char *function, const Lathe_entry *e, PyObject *from,
+                        bool written)
+{
+    Lathe_tensor row = *output_named(e, "logits");
+    row.name = "scores";
+    row.rank = 1;
+    row.dim[0] = i->library->model->vocab;
+    return hold_array(a, function, &row, from, written);
+}
+
 /* (token, scores): an array that is written, or None. */
 static PyObject *next_in_python(PyObject *self, PyObject *args)
 {
@@ -233,16 +255,10 @@ static PyObject *next_in_python(PyObject *self, PyObject *args)
     PyObject *scores, *none = NULL;
     int token;
     if (!PyArg_ParseTuple(args, "iO", &token, &scores)) return NULL;
-    const Lathe_entry *e = begin_call_of(i, ENTRY_decode);
+    const Lathe_entry *e = begin_text_of(i, "next");
     Arrays out;
-    if (e && !is_text_alone(i->library->model, e))
-        return raise_words(PyExc_RuntimeError,
-                           "next: texts of this model need more than their tokens: a source, or rows");
     if (!e || !begin_arrays(&out, 1)) return NULL;
-    Lathe_tensor row = *output_named(e, "logits"); /* [1][1][vocab] there */
-    row.rank = 1;
-    row.dim[0] = i->library->model->vocab;
-    if (hold_array(&out, "next", &row, scores == Py_None ? NULL : scores, true)) {
+    if (hold_scores(&out, i, "next", e, scores == Py_None ? NULL : scores, true)) {
         const int code = call_unlocked(i, called_next, &(Call_of){.number = token, .result = out.at[0]});
         none = code ? raise_code(i->library, code) : none_of_python();
     }
@@ -250,105 +266,38 @@ static PyObject *next_in_python(PyObject *self, PyObject *args)
     return none;
 }
 
+/* (scores, temperature, top_k, top_p, min_p, repetition_penalty, seed, below): a token; below 0: any. */
+static PyObject *draw_in_python(PyObject *self, PyObject *args)
+{
+    Instance *i = instance_of(self);
+    PyObject *scores, *token = NULL;
+    Library_sampling how = {0};
+    long long top_k, below;
+    if (!PyArg_ParseTuple(args, "OdLdddiL", &scores, &how.temperature, &top_k, &how.top_p, &how.min_p,
+                          &how.repetition_penalty, &how.seed, &below))
+        return NULL;
+    how.top_k = top_k, how.tokens = below;
+    const Lathe_entry *e = begin_text_of(i, "draw");
+    Arrays in;
+    if (!e || !begin_arrays(&in, 1)) return NULL;
+    if (hold_scores(&in, i, "draw", e, scores, false)) {
+        Call_of c = {.at = in.at[0], .result = &how};
+        const int code = call_unlocked(i, called_draw, &c);
+        token = code == LIBRARY_USAGE ? raise_words(PyExc_ValueError, "%s", library_words(i->library, code))
+                : code                ? raise_code(i->library, code)
+                                      : PyLong_FromLongLong(c.token);
+    }
+    end_arrays(&in);
+    return token;
+}
+
 static PyObject *forget_in_python(PyObject *self, PyObject *unused)
 {
     Instance *i = instance_of(self);
     (void)unused;
-    if (!begin_call_of(i, NO_ENTRY)) return NULL;
+    if (!begin_call_of(i)) return NULL;
     const int code = forget_library(i->library);
     return code ? raise_code(i->library, code) : none_of_python();
-}
-
-/* ------------------------------------------------------------------ saved models */
-
-/* (all): bytes, as library.h says of save_library(). */
-static PyObject *save_in_python(PyObject *self, PyObject *args)
-{
-    Instance *i = instance_of(self);
-    Call_of c = {0};
-    int all;
-    if (!PyArg_ParseTuple(args, "p", &all) || !begin_call_of(i, NO_ENTRY)) return NULL;
-    c.number = all;
-    int code = call_unlocked(i, called_save, &c);
-    if (code) return raise_code(i->library, code);
-    PyObject *saved = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)c.bytes);
-    if (!saved) return NULL;
-    c.result = PyBytes_AsString(saved);
-    code = call_unlocked(i, called_save, &c);
-    if (!code) return saved;
-    Py_DecRef(saved);
-    return raise_code(i->library, code);
-}
-
-static PyObject *load_in_python(PyObject *self, PyObject *from)
-{
-    Instance *i = instance_of(self);
-    Py_buffer v;
-    if (!begin_call_of(i, NO_ENTRY) || PyObject_GetBuffer(from, &v, PyBUF_SIMPLE)) return NULL;
-    const int code = call_unlocked(i, called_load, &(Call_of){.result = v.buf, .bytes = (size_t)v.len});
-    PyBuffer_Release(&v);
-    return code ? raise_code(i->library, code) : none_of_python();
-}
-
-/* Statistics are read and written where entries have them, not where files are made of them. */
-static const char *living_place(const Library *l, const Saved *s)
-{
-    const char *at = saved_piece(s, 0), *copied = l->memory.statistics;
-    for (const Lathe_tensor *k = l->model->state; s->flat == copied && k < l->model->state + l->model->states; k++) {
-        const int64_t bytes = tensor_size(k) * dtype_size(k->dtype);
-        if (k->role != LATHE_STATISTIC) continue;
-        if (at < copied + bytes) return (const char *)l->memory.state + k->offset + (at - copied);
-        copied += bytes;
-    }
-    return at;
-}
-
-typedef struct Listing {
-    Instance *instance;
-    PyObject *list;
-} Listing;
-
-/* Strides in elements. */
-static void strides_of_saved(const Saved *s, int64_t *stride)
-{
-    int64_t apart = 1;
-    for (int k = s->rank - 1; k >= 0; k--) {
-        stride[k] = s->param ? s->param->stride[s->param->loops + k] : apart;
-        apart *= s->dim[k];
-    }
-}
-
-/* Where a layer's gradient of it is; -1: it has none. */
-static long long gradient_offset(const Instance *i, const Saved *s)
-{
-    const Library *l = i->library;
-    if (!l->memory.grads || s->flat != l->memory.params || !lathe_is_trained(l->model, s->param)) return -1;
-    return (const char *)l->memory.grads + copy_place(s->param, s->copy, 0) * dtype_size(l->model->real) - i->memory;
-}
-
-/* (name, type, shape, strides in bytes, offset in the memory, that of the gradient) */
-static bool list_parameter(void *with, const Saved *s)
-{
-    const Listing *listing = with;
-    int64_t stride[LATHE_MAXRANK];
-    strides_of_saved(s, stride);
-    const int64_t offset = living_place(listing->instance->library, s) - listing->instance->memory;
-    PyObject *row = Py_BuildValue("(ssNNLL)", s->name, type_in_python(s->type), tuple_of_numbers(s->rank, s->dim, 1),
-                                  tuple_of_numbers(s->rank, stride, dtype_size(s->type)), (long long)offset,
-                                  gradient_offset(listing->instance, s));
-    const bool added = row && PyList_Append(listing->list, row) == 0;
-    if (row) Py_DecRef(row);
-    return added;
-}
-
-static PyObject *parameters_in_python(PyObject *self, PyObject *unused)
-{
-    Listing listing = {instance_of(self), NULL};
-    (void)unused;
-    if (!begin_call_of(listing.instance, NO_ENTRY)) return NULL;
-    listing.list = PyList_New(0);
-    return whole_or_none(listing.list,
-                         listing.list && each_saved(listing.instance->library, false, list_parameter, &listing));
 }
 
 static PyObject *steps_in_python(PyObject *self, PyObject *unused)
@@ -363,7 +312,7 @@ static PyObject *steps_in_python(PyObject *self, PyObject *unused)
 static bool shut_instance(Instance *i)
 {
     if (i->calling) return raise_code(i->library, LIBRARY_BUSY) != NULL;
-    if (i->library && i->process == getpid()) close_library(i->library);
+    if (i->library && (i->process == getpid() || i->threads < 2)) close_library(i->library);
     i->library = NULL;
     return true;
 }
@@ -397,6 +346,7 @@ static PyMethodDef methods_of_instance[] = {{"step", step_in_python, METH_O, NUL
                                             {"forward", forward_in_python, METH_VARARGS, NULL},
                                             {"backward", backward_in_python, METH_VARARGS, NULL},
                                             {"next", next_in_python, METH_VARARGS, NULL},
+                                            {"draw", draw_in_python, METH_VARARGS, NULL},
                                             {"forget", forget_in_python, METH_NOARGS, NULL},
                                             {"save", save_in_python, METH_VARARGS, NULL},
                                             {"load", load_in_python, METH_O, NULL},
@@ -445,5 +395,6 @@ PyObject *open_in_python(PyObject *self, PyObject *args)
     if (!made) return NULL;
     Instance *i = instance_of(made);
     i->process = getpid();
+    i->threads = o.threads;
     return whole_or_none(made, open_in_memory(i, &o));
 }

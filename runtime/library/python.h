@@ -5,6 +5,31 @@
 #include "library/library.h"
 #include "library/python_abi.h"
 
+#include <unistd.h>
+
+typedef struct Instance {
+    PyObject head;
+    char *memory; /* library_bytes(), aligned in block */
+    void *block;
+    size_t bytes;
+    Library *library;
+    bool calling;  /* read and written under the interpreter's lock */
+    int threads;
+    pid_t process; /* whose threads it has */
+} Instance;
+
+typedef struct Call_of { /* one, as it runs without the interpreter's lock */
+    Library *library;
+    void *const *given, *const *wanted;
+    const void *at;
+    void *result;
+    int64_t number;
+    int32_t token;
+    int seed;
+    size_t bytes;
+} Call_of;
+typedef int Called(Call_of *c);
+
 typedef struct Arrays { /* held ones, in the order of a table of tensors; NULL at those that are not given */
     Py_buffer *view;
     void **at;
@@ -32,8 +57,19 @@ PyObject *list_of_tensors(const Lathe_tensor *t, int n, Is_named *is_named); /* 
 
 /* ---- library/python.c */
 
+static inline Instance *instance_of(PyObject *self) { return (Instance *)(void *)self; }
+PyObject *none_of_python(void);
+PyObject *raise_code(const Library *l, int code);
+bool begin_call_of(Instance *i); /* of an open instance that no other thread uses; false: it raised why not */
+int call_unlocked(Instance *i, Called *called, Call_of *c);
 bool make_type(void); /* of instances; once */
 PyObject *open_in_python(PyObject *self, PyObject *args);
 bool put_in_dict(PyObject *dict, const char *key, PyObject *value); /* takes the value; false: there is none, or no memory */
+
+/* ---- library/python_saved.c */
+
+PyObject *save_in_python(PyObject *self, PyObject *args);
+PyObject *load_in_python(PyObject *self, PyObject *from);
+PyObject *parameters_in_python(PyObject *self, PyObject *unused);
 
 #endif

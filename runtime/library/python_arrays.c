@@ -58,34 +58,62 @@ static bool is_format(Lathe_dtype t, const Py_buffer *v)
     return strchr(letters, *format) != NULL;
 }
 
-static void say_dims(char *to, size_t room, int rank, const int64_t *dim)
+enum { SHAPE_WORDS = 24 * LATHE_MAXRANK };
+
+/* As NumPy writes a shape: (64, 10), (16,), (). */
+static const char *shape_words(int rank, const int64_t *dim, char words[SHAPE_WORDS])
 {
-    size_t n = 0;
-    to[0] = 0;
-    for (int k = 0; k < rank && n < room; k++)
-        n += (size_t)snprintf(to + n, room - n, k ? ", %lld" : "%lld", (long long)dim[k]);
+    size_t n = (size_t)snprintf(words, SHAPE_WORDS, "(");
+    for (int k = 0; k < rank && n < SHAPE_WORDS; k++)
+        n += (size_t)snprintf(words + n, SHAPE_WORDS - n, k ? ", %lld" : "%lld", (long long)dim[k]);
+    if (n < SHAPE_WORDS) snprintf(words + n, SHAPE_WORDS - n, rank == 1 ? ",)" : ")");
+    return words;
 }
 
-static PyObject *refuse_type(const char *function, const Lathe_tensor *t, const Py_buffer *v)
+enum { TYPE_WORDS = 48 };
+
+/* As NumPy calls the numbers of a buffer. */
+static const char *type_words(const Py_buffer *v, char words[TYPE_WORDS])
 {
-    const char *wanted = type_in_python(t->dtype);
-    return raise_words(
-        PyExc_TypeError,
-        "%s: the array %s: expected numbers of type %s, found '%s' of %d bytes; use array.astype(\"%s\")", function,
-        t->name, wanted, v->format ? v->format : "B", (int)v->itemsize, wanted);
+    static const struct {
+        const char *letters, *name;
+    } kinds[] = {{"bhilqn", "int"}, {"BHILQN", "uint"}, {"efdg", "float"}};
+    const char *const format = v->format ? v->format : "B";
+    const bool swapped = *format == '>' || *format == '!';
+    const char *const letter = format + (swapped || *format == '@' || *format == '=' || *format == '<');
+    const char *const order = swapped && v->itemsize > 1 ? " of the other byte order" : "";
+    const int bits = (int)v->itemsize * 8;
+    if (*letter == 'Z') snprintf(words, TYPE_WORDS, "complex%d%s", bits, order);
+    else if (strchr("ws", letter[strspn(letter, "0123456789")])) snprintf(words, TYPE_WORDS, "text");
+    else if (letter[1]) snprintf(words, TYPE_WORDS, "the format '%.20s'", format);
+    else if (*letter == '?') snprintf(words, TYPE_WORDS, "bool");
+    else if (*letter == 'O') snprintf(words, TYPE_WORDS, "object");
+    else {
+        snprintf(words, TYPE_WORDS, "the format '%.20s'", format);
+        for (size_t k = 0; *letter && k < sizeof kinds / sizeof *kinds; k++)
+            if (strchr(kinds[k].letters, *letter)) snprintf(words, TYPE_WORDS, "%s%d%s", kinds[k].name, bits, order);
+    }
+    return words;
 }
 
-static PyObject *refuse_shape(const char *function, const Lathe_tensor *t, const Py_buffer *v)
+static void refuse_type(const char *function, const Lathe_tensor *t, const Py_buffer *v)
 {
-    char wanted[128], found[128];
+    char found[TYPE_WORDS];
+    const char *const wanted = type_in_python(t->dtype);
+    raise_words(PyExc_TypeError, "%s: the array %s: expected %s, found %s; use numpy.asarray(%s, \"%s\")", function,
+                t->name, wanted, type_words(v, found), t->name, wanted);
+}
+
+static void refuse_shape(const char *function, const Lathe_tensor *t, const Py_buffer *v)
+{
+    char wanted[SHAPE_WORDS], found[SHAPE_WORDS];
     int64_t dims[LATHE_MAXRANK];
     const int rank = v->ndim < LATHE_MAXRANK ? v->ndim : LATHE_MAXRANK;
     for (int k = 0; k < rank; k++) dims[k] = v->shape[k];
-    say_dims(wanted, sizeof wanted, t->rank, t->dim);
-    say_dims(found, sizeof found, rank, dims);
-    return raise_words(PyExc_ValueError,
-                       "%s: the array %s: expected the shape (%s), found (%s); sizes are fixed when a model is built",
-                       function, t->name, wanted, found);
+    raise_words(PyExc_ValueError,
+                "%s: the array %s: expected the shape %s, found %s; sizes, the batch's too, are fixed when a model is "
+                "built",
+                function, t->name, shape_words(t->rank, t->dim, wanted), shape_words(rank, dims, found));
 }
 
 static bool has_shape(const Lathe_tensor *t, const Py_buffer *v)
@@ -126,18 +154,17 @@ bool hold_array(Arrays *a, const char *function, const Lathe_tensor *t, PyObject
     else if (!has_shape(t, v)) refuse_shape(function, t, v);
     else if (!PyBuffer_IsContiguous(v, 'C'))
         raise_words(PyExc_ValueError,
-                    "%s: the array %s: expected rows one after another in memory; use numpy.ascontiguousarray(array)",
-                    function, t->name);
+                    "%s: the array %s: expected rows one after another in memory; use numpy.ascontiguousarray(%s)",
+                    function, t->name, t->name);
     else return true;
     return false;
 }
 
 PyObject *refuse_absent(const char *function, const Lathe_tensor *t)
 {
-    char wanted[128];
-    say_dims(wanted, sizeof wanted, t->rank, t->dim);
-    return raise_words(PyExc_ValueError, "%s: the array %s is missing; expected %s of the shape (%s)", function,
-                       t->name, type_in_python(t->dtype), wanted);
+    char wanted[SHAPE_WORDS];
+    return raise_words(PyExc_ValueError, "%s: the array %s is missing; expected %s of the shape %s", function, t->name,
+                       type_in_python(t->dtype), shape_words(t->rank, t->dim, wanted));
 }
 
 bool is_given_input(const Lathe_tensor *t) { return lathe_is_given(t->role); }
@@ -153,7 +180,9 @@ static bool are_known_names(const char *function, const Lathe_tensor *table, int
         const char *name = PyUnicode_AsUTF8AndSize(key, NULL);
         char known[256] = "";
         bool found = false;
-        if (!name) return false;
+        if (!name)
+            return raise_words(PyExc_TypeError, "%s: expected the names of arrays as keys of the dict", function) !=
+                   NULL;
         for (int k = 0; k < n; k++) {
             if (!is_named(&table[k])) continue;
             found |= strcmp(table[k].name, name) == 0;

@@ -12,6 +12,13 @@ static bool draws_in_training(const Lathe_model *m)
     return e && tensor_with_role(e, LATHE_SEED);
 }
 
+/* The description's, for a text. */
+static PyObject *describe_sampling(const Lathe_recipe *r)
+{
+    return Py_BuildValue("{s:d,s:L,s:d,s:d,s:d}", "temperature", r->temperature, "top_k", (long long)r->top_k, "top_p",
+                         r->top_p, "min_p", r->min_p, "repetition_penalty", r->repetition_penalty);
+}
+
 static PyObject *describe_in_python(PyObject *self, PyObject *unused)
 {
     const Lathe_model *m = &lathe_model;
@@ -23,9 +30,9 @@ static PyObject *describe_in_python(PyObject *self, PyObject *unused)
         if (!put_in_dict(entries, e->name, row)) entries = whole_or_none(entries, false);
     }
     if (!entries) return NULL;
-    return Py_BuildValue("{s:s,s:s,s:s,s:L,s:L,s:i,s:N}", "name", m->name, "config", m->config, "precision",
+    return Py_BuildValue("{s:s,s:s,s:s,s:L,s:L,s:i,s:N,s:N}", "name", m->name, "config", m->config, "precision",
                          m->precision, "parameters", (long long)m->parameter_count, "vocab", (long long)m->vocab,
-                         "draws", draws_in_training(m), "entries", entries);
+                         "draws", draws_in_training(m), "sampling", describe_sampling(&m->recipe), "entries", entries);
 }
 
 static PyMethodDef functions_of_module[] = {

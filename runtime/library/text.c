@@ -83,11 +83,13 @@ static int check_sampling(Library *l, const Lathe_recipe *r, const Library_sampl
     const bool fits = r->temperature >= 0 && r->temperature < INFINITY && r->top_k >= 0 && r->top_p >= 0 &&
                       r->top_p <= 1 && r->min_p >= 0 && r->min_p <= 1 && r->repetition_penalty >= 0 &&
                       r->repetition_penalty < INFINITY;
-    if (fits && (!how || (how->ends >= 0 && how->ends <= MAX_ENDS && (!how->ends || how->end) && how->tokens >= 0)))
+    if (!fits)
+        return fail_library(l, LIBRARY_USAGE,
+                            "sampling: expected a temperature from 0, top_k from 0, top_p and min_p from 0 to 1, and a "
+                            "repetition_penalty from 0");
+    if (!how || (how->ends >= 0 && how->ends <= MAX_ENDS && (!how->ends || how->end) && how->tokens >= 0))
         return LIBRARY_FINE;
-    return fail_library(l, LIBRARY_USAGE,
-                        "sampling: expected a temperature from 0, top_k from 0, top_p and min_p from 0 to 1, a "
-                        "repetition_penalty from 0, at most %d ends that are not NULL, and tokens from 0",
+    return fail_library(l, LIBRARY_USAGE, "sampling: expected at most %d ends that are not NULL, and tokens from 0",
                         MAX_ENDS);
 }
 

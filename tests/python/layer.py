@@ -119,5 +119,5 @@ def refused(words, function, *arguments):
 
 refused("the array d_z is missing", layer.backward, ticket, {**batch, "d_y": slopes["d_y"]}, {}, 12)
 refused("the array x is missing", layer.forward, {"scale": batch["scale"], "kind": batch["kind"]}, {}, 12)
-refused("without the entry train", layer.step, batch)
+refused("step: layer was built without training", layer.step, batch)
 sys.exit(failed)

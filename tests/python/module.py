@@ -74,9 +74,11 @@ if (kind, shape, strides) != ("float32", (10,), (4,)) or abs(logits[0, 3] - befo
 
 # Refused, and as before.
 before = second.save(True)
-refused(ValueError, "label is missing; expected int32 of the shape (64)", second.step, just_pixels)
+refused(ValueError, "step: the array label is missing; expected int32 of the shape (64,)", second.step, just_pixels)
 refused(ValueError, "no array 'labels'; there are pixels, label", second.step, {**batch, "labels": 1})
-refused(TypeError, "expected numbers of type int32, found 'l' of 8 bytes", second.step, {**batch, "label": array("l", labels[:BATCH])})
+refused(TypeError, "step: the array label: expected int32, found int64; use numpy.asarray(label, \"int32\")", second.step, {**batch, "label": array("l", labels[:BATCH])})
+refused(TypeError, "predict: the array pixels: expected float32, found float64", second.predict, {"pixels": array("d", [0])}, {})
+refused(ValueError, "expected the shape (64,), found (63,); sizes", second.step, {**batch, "label": array("i", labels[:63])})
 refused(ValueError, "expected the shape (64, 8, 8), found (64, 64)", second.step, {**batch, "pixels": shaped(batch["pixels"].tobytes() and array("f", bytes(4 * 4096)), 64, 64)})
 refused(TypeError, "bytes-like", second.step, {**batch, "pixels": 3})
 refused(ValueError, "rows one after another", second.step, {**batch, "label": memoryview(array("i", [0] * 2 * BATCH))[::2]})
@@ -84,7 +86,8 @@ refused(ValueError, "expected numbers 0 to 9, found label[0] = 10", second.step,
 refused(BufferError, "", second.predict, just_pixels, {"logits": shaped(array("f", [0] * BATCH * 10), BATCH, 10).toreadonly()})
 refused(ArithmeticError, "expected a finite loss", second.step, {**batch, "pixels": shaped(array("f", [float("inf")] * 4096), 64, 8, 8)})
 refused(ValueError, "expected safetensors", second.load, b"nothing")
-refused(RuntimeError, "without the entry decode", second.next, 1, None)
+refused(RuntimeError, "digits writes no texts", second.next, 1, None)
+refused(RuntimeError, "forward: digits was not built as a layer", second.forward, {}, {}, 0)
 refused(ValueError, "threads", model.open, -1, 0)
 refused(TypeError, "", model.open)
 refused(TypeError, "", type(second))

@@ -1,5 +1,10 @@
 """package.py: the package lathe, with NumPy: a compiled model, its parameters without copies, texts; and, where PyTorch is, a layer."""
 
+import copy
+import json
+import os
+import pickle
+import subprocess
 import sys
 import threading
 
@@ -7,7 +12,7 @@ import numpy
 
 import lathe
 
-folder, cache = sys.argv[1], sys.argv[2]
+folder, cache, trainer = sys.argv[1:4]
 failed = 0
 
 
@@ -60,7 +65,41 @@ other.load_state_dict({name: a.copy() for name, a in state.items()})
 if other.save(weights=True) != model.save(weights=True) or other.steps:
     complain("load_state_dict")
 refused(ValueError, "missing: first.bias", other.load_state_dict, {name: a for name, a in state.items() if name != "first.bias"})
-refused(ValueError, "head.bias", other.load_state_dict, {**state, "head.bias": numpy.zeros(11, "float32")})
+refused(ValueError, "head.bias: expected the shape (10,), found (11,)", other.load_state_dict, {**state, "head.bias": numpy.zeros(11, "float32")})
+refused(TypeError, "head.bias: expected float32, found float64", other.load_state_dict, {**state, "head.bias": numpy.zeros(10)})
+refused(TypeError, "step: expected a dict of arrays by name (pixels, label), found int", model.step, 3)
+refused(TypeError, "step: the array pixels: expected float32, found float64", model.step, {**batch, "pixels": batch["pixels"].astype("float64")})
+refused(ValueError, "step: the array label: expected the shape (64,), found (16,)", model.step, {**batch, "label": batch["label"][:16]})
+with open(f"{folder}/broken", "wb") as f:
+    f.write(b"nothing")
+refused(ValueError, f"{folder}/broken: load: expected safetensors", model.load, f"{folder}/broken")
+
+# Copies train on by themselves, to the same bits.
+for copied in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+    whole = model.save()
+    if copied.save() != whole or copied.step(batch) == 0 or model.save() != whole or copied.steps != model.steps + 1:
+        complain("copies:", copied, model)
+
+
+def in_a_fork(use):
+    """What it says there."""
+    reads, writes = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writes, f"{use()['loss']}".encode())
+        except RuntimeError as e:
+            os.write(writes, str(e).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    return os.read(reads, 1000).decode()
+
+
+single = digits.open(seed=2)
+if "opened in another process, which has its threads" not in in_a_fork(lambda: model.step(batch)):
+    complain("a fork uses threads that it lacks")
+if in_a_fork(lambda: single.step(batch)) != f"{single.step(batch)['loss']}":
+    complain("a fork of a model without threads")
 with model:
     pass
 refused(RuntimeError, "closed", model.step, batch)
@@ -79,6 +118,18 @@ for _ in range(10):
 if len({m.save() for m in models}) != 1:
     complain("models side by side are not alike")
 
+# What only answers needs weights of this very model; what training needs is passed over.
+small = lathe.compile("examples/digits/digits.lua", set={"hidden": 4}, inference=True, cache=cache)
+just_pixels = {"pixels": batch["pixels"]}
+refused(RuntimeError, "needs weights first", copy.copy(small).predict, just_pixels)
+weights = small.state_dict()
+refused(ValueError, "tensor third.weight is not one of digits", small.load, lathe.model._safetensors({**weights, "third.weight": weights["first.weight"]}))
+small.load(lathe.model._safetensors(weights))
+if (copy.copy(small).predict(just_pixels)["logits"] != small.predict(just_pixels)["logits"]).any():
+    complain("a copy of what only answers")
+refused(RuntimeError, "step: digits was built without training", small.step, batch)
+refused(RuntimeError, "digits writes no texts", small.generate, [1], 3)
+
 # Built here: a text, whose likeliest bytes are the same each time.
 words = {"tokenizer": "bytes", "vocab": 256, "hidden": 16, "width": 8, "seq": 8, "batch": 2}
 text = lathe.compile("models/char_rnn.lua", set=words, cache=cache)
@@ -88,8 +139,29 @@ if same[0] != same[1] or len(same[0]) != 13 or begun != same[0].decode(errors="r
     complain(begun, same)
 if text.generate([1, 2], 5, seed=1) == text.generate([1, 2], 5, seed=2):
     complain("the seed does not matter")
+text.save(f"{folder}/text.safetensors", weights=True)
+
+
+# As `trainer generate` writes it, token for token.
+def of_the_trainer(**how):
+    line = [trainer, "generate", "--weights", f"{folder}/text.safetensors", "--tokenizer", "bytes", "--prompt", "To be", "--tokens", "40", "--json"]
+    for key, value in how.items():
+        line += ["--seed", str(value)] if key == "seed" else ["--set", f"{key}={value}"]
+    return json.loads(subprocess.run(line, capture_output=True, check=True).stdout)[0]["tokens"]
+
+
+for how in {}, {"temperature": 0.7, "top_k": 90, "top_p": 0.95, "min_p": 0.001, "repetition_penalty": 1.2, "seed": 3}:
+    if text.generate(list(b"To be"), 40, **how) != of_the_trainer(**how):
+        complain("another text than the trainer's:", how, text.generate(list(b"To be"), 40, **how))
+written = text.generate(list(b"To be"), 40)
+if text.generate(list(b"To be"), 40, ends=written[9:10]) != written[: written.index(written[9], 5)]:
+    complain("an end does not end a text")
 refused(ValueError, "the prompt is empty", text.generate, "", 3)
-refused(RuntimeError, "without the entry predict", text.predict, {})
+refused(RuntimeError, "char_rnn has no outputs of rows", text.predict, {})
+refused(ValueError, "sampling: expected a temperature", text.generate, [1], 5, temperature=-1)
+with open(f"{folder}/wrong.lua", "w") as f:
+    f.write("return { config = { batch = 1 }, data = data.arrays {}, inputs = { x = { 'f32' } },\n  forward = function(c, input)\n    return nn.lniear(input.x)\n  end }\n")
+refused(lathe.Error, "wrong.lua:3: ", lathe.compile, f"{folder}/wrong.lua", cache=cache)
 refused(lathe.Error, "there is no such configuration", lathe.compile, "models/char_rnn.lua", "none", cache=cache)
 
 try:
@@ -118,6 +190,7 @@ def outputs(x, scale, *parameters):
 
 if not torch.autograd.gradcheck(outputs, (x, scale, *layer.parameters())):
     complain("gradcheck")
+refused(RuntimeError, "differentiates once", torch.autograd.gradgradcheck, outputs, (x, scale, *layer.parameters()))
 if list(layer.state_dict())[0] != "lstm.weight_ih_l0" or not {"y", "z", "best"} == set(layer(x=x, scale=scale, kind=kind)):
     complain(list(layer.state_dict()))
 
@@ -146,7 +219,39 @@ copied = {name: p.clone() for name, p in around.state_dict().items()}
 around.load_state_dict(copied)
 if float(around(x.detach()).detach()) >= losses[0]:
     complain("load_state_dict of a layer")
+
+
+def outputs_of(one):
+    with torch.no_grad():
+        return one(x=x, scale=scale, kind=kind)["y"]
+
+
+# Copies have parameters of their own, and are as the layer was; so is what torch.func puts in their place for a call.
+for copied in (copy.deepcopy(around), pickle.loads(pickle.dumps(around))):
+    before = outputs_of(layer)
+    if not torch.equal(outputs_of(copied.layer), before):
+        complain("a copy of a layer gives something else")
+    copied.layer(x=x, scale=scale, kind=kind)["z"].sum().backward()
+    torch.optim.AdamW(copied.parameters(), lr=0.1).step()
+    if torch.equal(outputs_of(copied.layer), before) or not torch.equal(outputs_of(layer), before):
+        complain("a copy of a layer shares its memory")
+    moved = copy.deepcopy(layer).float().double()
+    if not torch.allclose(outputs_of(moved), before, atol=1e-5) or next(moved.parameters()).data_ptr() != moved._shared[0].ctypes.data:
+        complain("float().double() leaves a layer's memory")
+    others = torch.func.functional_call(layer, dict(copied.layer.named_parameters()), kwargs={"x": x, "scale": scale, "kind": kind})["y"]
+    if not torch.equal(others, outputs_of(copied.layer)) or not torch.equal(outputs_of(layer), before):
+        complain("functional_call")
+pruned = copy.deepcopy(layer)
+torch.nn.utils.parametrizations.weight_norm(pruned.lstm, "weight_hh_l0")
+if not torch.allclose(outputs_of(pruned), outputs_of(layer)):
+    complain("weight_norm")
+torch.utils.checkpoint.checkpoint(around, x.detach(), use_reentrant=False).backward()
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    if not torch.equal(layer(x=x.float().double(), scale=scale, kind=kind)["y"], layer(x=x.float(), scale=scale, kind=kind)["y"]):
+        complain("autocast")
 refused(TypeError, "missing: scale", layer, x=x, kind=kind)
-refused(TypeError, "expected numbers of type float64", layer, x=x.float(), scale=scale, kind=kind)
-refused(ValueError, "expected the shape (3, 4, 5), found (2, 4, 5)", layer, x=x[:2], scale=scale, kind=kind)
+refused(TypeError, "the input x: expected torch.float64, found torch.float32", layer, x=x.float(), scale=scale, kind=kind)
+refused(ValueError, "the input x: expected the shape (3, 4, 5), found (2, 4, 5)", layer, x=x[:2], scale=scale, kind=kind)
+refused(RuntimeError, "parameters of torch.float64; found weight_ih_l0 of torch.float16", copy.deepcopy(layer).half(), x=x, scale=scale, kind=kind)
+refused(RuntimeError, "found the parameter weight_ih_l0 on meta", copy.deepcopy(layer).to("meta"), x=x, scale=scale, kind=kind)
 sys.exit(failed)

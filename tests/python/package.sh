@@ -31,12 +31,32 @@ grep -q 'not a supported wheel' "$TMP/said" || complain "another libc: $(cat "$T
 install "$wheel" || complain "$(cat "$TMP/said")"
 mkdir "$TMP/nothing"
 program=$($python -c 'import sys; print(sys.executable)')
+
+# Weights of this very model.
+wheel_with() { CFLAGS=-O0 $python -m lathe wheel examples/digits/digits.lua --set hidden=8 --weights "$1" -o "$TMP/wheels" >"$TMP/said" 2>&1; }
+PYTHONPATH="$TMP/installed:$TMP/compiler" "$program" -c 'import sys, digits_of_test as d; d.open().save(sys.argv[1], weights=True)' "$TMP/larger"
+! wheel_with "$TMP/larger" || complain "a wheel with another model's weights"
+grep -q "error: --weights $TMP/larger: tensor first.weight: expected 8 in axis 0, found 256" "$TMP/said" || complain "$(cat "$TMP/said")"
+! wheel_with "$TMP/none" || complain "a wheel with weights that are not there"
+grep -q "error: --weights $TMP/none: No such file" "$TMP/said" || complain "$(cat "$TMP/said")"
 PATH="$TMP/nothing" PYTHONPATH="$TMP/installed" "$program" -c 'import digits_of_test as d; print(d.open())' >"$TMP/said" 2>&1 || complain "without a compiler: $(cat "$TMP/said")"
 ! PATH="$TMP/nothing" "$program" -m lathe wheel models/mlp.lua -o "$TMP/wheels" >"$TMP/said" 2>&1 || complain "there is no compiler"
 grep -q 'no C compiler: looked for cc, gcc and clang' "$TMP/said" || complain "$(cat "$TMP/said")"
 
-PYTHONPATH="$TMP/compiler:$TMP/installed" $python tests/python/package.py "$TMP" "$TMP/cache" >"$TMP/said" 2>&1 || complain "package.py: $(cat "$TMP/said")"
+trainer=$("$TMP/compiler/bin/lathe" build models/char_rnn.lua --set tokenizer=bytes --set vocab=256 --set hidden=16 --set width=8 --set seq=8 --set batch=2 -o "$TMP/trainer")
+PYTHONPATH="$TMP/compiler:$TMP/installed" $python tests/python/package.py "$TMP" "$TMP/cache" "$trainer" >"$TMP/said" 2>&1 || complain "package.py: $(cat "$TMP/said")"
 grep '^note' "$TMP/said" || true
+# What the page shows first, in a folder like the top one.
+mkdir "$TMP/page"
+ln -s "$PWD/examples" "$TMP/page/examples"
+awk '/^```python/ { on = !n++; next } /^```/ { on = 0 } on' examples/python.md >"$TMP/page/first.py"
+(cd "$TMP/page" && PYTHONPATH="$TMP/compiler" XDG_CACHE_HOME="$TMP/cache" $python first.py) >"$TMP/said" 2>&1 || complain "python.md: $(cat "$TMP/said")"
+awk 'END { exit !($1 > 0.9) }' "$TMP/said" || complain "python.md learns nothing: $(cat "$TMP/said")"
+if $python -m mypy --version >/dev/null 2>&1; then
+    $python -m mypy --strict --cache-dir "$TMP/mypy" tests/python/typed.py >"$TMP/said" 2>&1 || complain "mypy: $(cat "$TMP/said")"
+else
+    echo 'note: no mypy: types were not checked'
+fi
 XDG_CACHE_HOME="$TMP/cache" $python tests/python/notebook.py examples/digits/digits.ipynb >"$TMP/said" 2>&1 ||
     complain "digits.ipynb: $(cat "$TMP/said")"
 exit $failed

@@ -27,7 +27,8 @@ expect() { grep -Fqx -- "$3" "$TMP/said" || complain "$1: '$2' is not completed 
 # all SHELL FUNCTION: FUNCTION LINE writes what may come next
 all() {
     for pair in 'lathe pl|plan' 'lathe plan --prec|--precision' 'lathe plan models/gpt.lua --config ch|char' 'lathe plan models/gpt.lua --set wid|width=' \
-        'lathe build --target c|cuda' 'lathe train models/mlp.lua --resu|--resume' 'lathe tokenize e|encode' 'lathe check models/ml|models/mlp.lua' 'trainer gen|generate'; do
+        'lathe build --target c|cuda' 'lathe train models/mlp.lua --resu|--resume' 'lathe tokenize e|encode' 'lathe check models/ml|models/mlp.lua' \
+        'lathe build models/mlp.lua --for ris|riscv64' 'lathe dump models/mlp.lua --after kern|kernels' 'lathe new my --from tab|tabular' 'trainer gen|generate'; do
         $2 "${pair%|*}" >"$TMP/said" 2>&1
         expect "$1" "${pair%|*}" "${pair#*|}"
     done

@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 from typing import Any, Mapping, Sequence
 
-from .build import Error, built_module, load_module, words_of
-from .model import Array, Model
+from .build import Error, built_module, words_of
+from .model import Array, Model, load_module
 
 __all__ = ["Array", "Error", "Model", "compile"]
 
@@ -23,7 +23,7 @@ def compile(
     set: Mapping[str, Any] | None = None,
     *,
     threads: int = 1,
-    seed: int = 0,
+    seed: int = 1,
     precision: str | None = None,
     inference: bool = False,
     options: Sequence[str] = (),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.machinery
-import importlib.util
 import os
 import platform
 import shlex
@@ -120,12 +118,3 @@ def built_module(model: str | os.PathLike[str], words: Sequence[str], march: str
             os.replace(source, there.parent / "_model.c")
             os.replace(Path(new) / MODULE, there)
     return there
-
-
-def load_module(path: Path) -> Any:
-    loader = importlib.machinery.ExtensionFileLoader("_model", str(path))
-    spec = importlib.util.spec_from_file_location("_model", path, loader=loader)
-    assert spec
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module

@@ -5,10 +5,15 @@ Packages that `python3 -m lathe wheel` makes have a copy of this file: it needs 
 
 from __future__ import annotations
 
+import importlib
+import importlib.machinery
+import importlib.util
+import itertools
 import json
 import os
 from dataclasses import dataclass
-from typing import Any, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Iterator, Mapping, Sequence, TypedDict, Unpack, overload
 
 import numpy
 
@@ -26,8 +31,42 @@ class Array:
     below: int | None = None  #: of ids: they are below this
 
 
+class Sampling(TypedDict, total=False):
+    """How texts are written: what draw() takes."""
+
+    temperature: float
+    top_k: int
+    top_p: float
+    min_p: float
+    repetition_penalty: float
+    seed: int
+    below: int
+
+
 def _arrays(rows: list[tuple[Any, ...]]) -> dict[str, Array]:
     return {name: Array(name, dtype, shape, below or None) for name, dtype, shape, _, below in rows}
+
+
+def load_module(path: str | os.PathLike[str]) -> Any:
+    """The module _model that a description was compiled to."""
+    loader = importlib.machinery.ExtensionFileLoader("_model", os.fspath(path))
+    spec = importlib.util.spec_from_file_location("_model", path, loader=loader)
+    assert spec
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def _module_again(name: str, path: str) -> Any:
+    """For a pickle: that of a wheel by its name, that which compile() built by its file."""
+    if "." in name:
+        return importlib.import_module(name)
+    if not Path(path).exists():
+        raise FileNotFoundError(
+            f"{path} is not there, to which the pickled model was compiled; "
+            "compile it here and load() what save() gave, or make a wheel of it (python3 -m lathe wheel)"
+        )
+    return load_module(path)
 
 
 class Model:
@@ -36,8 +75,11 @@ class Model:
     One call at a time; different models are independent, and calls of them run side by side in threads.
     """
 
-    def __init__(self, module: Any, threads: int = 1, seed: int = 0) -> None:
+    def __init__(self, module: Any, threads: int = 1, seed: int = 1) -> None:
         about = module.describe()
+        self._module, self._threads, self._seed = module, threads, seed
+        self._sampling: dict[str, float] = about["sampling"]
+        self._has_weights = "train" in about["entries"]  # else load() brings them
         self.name: str = about["name"]
         self.config: str = about["config"]
         self.precision: str = about["precision"]
@@ -56,6 +98,19 @@ class Model:
 
     def __exit__(self, *unused: object) -> None:
         self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and pickles: all that training needs; a text that is being written is not taken along."""
+        whole = {key: value for key, value in self.__dict__.items() if key not in ("_module", "_instance", "_views")}
+        return {"whole": whole, "module": (self._module.__name__, self._module.__file__), "saved": self.save() if self._has_weights else None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state["whole"])
+        self._views = None
+        self._module = _module_again(*state["module"])
+        self._instance = self._module.open(self._threads, self._seed)
+        if state["saved"] is not None:
+            self.load(state["saved"])
 
     # ---- what it is
 
@@ -87,29 +142,27 @@ class Model:
 
     # ---- calls
 
-    def _batch(self, entry: str, batch: Mapping[str, Any]) -> dict[str, Any]:
+    def _batch(self, function: str, entry: str, batch: Mapping[str, Any]) -> dict[str, Any]:
         """As the entry takes it: arrays of other libraries as NumPy's, without what only other entries read."""
+        if not isinstance(batch, Mapping):
+            raise TypeError(f"{function}: expected a dict of arrays by name ({', '.join(self.inputs)}), found {type(batch).__name__}")
         taken = self._entries.get(entry, ({},))[0]
-        return {
-            name: array if isinstance(array, numpy.ndarray) else numpy.asarray(array)
-            for name, array in batch.items()
-            if name in taken or name not in self._known
-        }
+        return {name: _array_of(function, name, array) for name, array in batch.items() if name in taken or name not in self._known}
 
     def step(self, batch: Mapping[str, Any]) -> dict[str, float]:
-        """Trains on a batch; returns loss, grad_norm (before clipping), lr and skipped."""
-        said: dict[str, float] = self._instance.step(self._batch("train", batch))
+        """Trains on a batch; returns loss, grad_norm (before clipping), lr, skipped, and losses by name."""
+        said: dict[str, float] = self._instance.step(self._batch("step", "train", batch))
         return said
 
     def evaluate(self, batch: Mapping[str, Any]) -> dict[str, float]:
         """Loss and metrics of a batch."""
-        said: dict[str, float] = self._instance.evaluate(self._batch("eval", batch))
+        said: dict[str, float] = self._instance.evaluate(self._batch("evaluate", "eval", batch))
         return said
 
     def predict(self, batch: Mapping[str, Any]) -> dict[str, numpy.ndarray]:
         """The outputs of a batch."""
         results = {a.name: numpy.empty(a.shape, a.dtype) for a in self._entries.get("predict", ({}, {}))[1].values()}
-        self._instance.predict(self._batch("predict", batch), results)
+        self._instance.predict(self._batch("predict", "predict", batch), results)
         return results
 
     # ---- texts
@@ -124,30 +177,60 @@ class Model:
         """Begins another text."""
         self._instance.forget()
 
-    def tokens(self, prompt: Sequence[int], temperature: float = 1.0, seed: int = 0) -> Iterator[int]:
-        """Goes on with a text of ids, token by token; temperature 0: always the likeliest."""
-        draw = numpy.random.default_rng(seed)
-        if not len(prompt):
+    def draw(
+        self,
+        scores: numpy.ndarray,
+        *,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        min_p: float | None = None,
+        repetition_penalty: float | None = None,
+        seed: int = 1,
+        below: int | None = None,
+    ) -> int:
+        """The next token, by the scores that next() gave: that of `trainer generate` with the same settings and seed.
+
+        What is not given is as the description says.  temperature 0: the likeliest.  below: only ids below it are drawn.
+        """
+        given = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p, "repetition_penalty": repetition_penalty}
+        how = {key: self._sampling[key] if value is None else value for key, value in given.items()}
+        token: int = self._instance.draw(scores, *how.values(), seed, below or 0)
+        return token
+
+    def tokens(self, prompt: Sequence[int], **how: Unpack[Sampling]) -> Iterator[int]:
+        """Goes on with a text of ids, token by token, without end; how: as draw() takes it."""
+        begun = [int(token) for token in prompt]
+        if not begun:
             raise ValueError("generate: the prompt is empty; expected at least one token")
         self.forget()
-        for token in prompt:
-            scores = self.next(int(token))
+        for token in begun:
+            scores = self.next(token)
         while True:
-            if temperature > 0:
-                shares = numpy.exp((scores - scores.max()).astype("float64") / temperature)
-                token = int(draw.choice(len(shares), p=shares / shares.sum()))
-            else:
-                token = int(scores.argmax())
+            token = self.draw(scores, **how)
             yield token
             scores = self.next(token)
 
-    def generate(self, prompt: str | _Bytes | Sequence[int], tokens: int, temperature: float = 1.0, seed: int = 0) -> Any:
-        """A text that begins with the prompt.  Ids give ids; bytes and str are for models of bytes (vocab 256)."""
+    @overload
+    def generate(self, prompt: str, tokens: int, *, ends: Sequence[int] = (), **how: Unpack[Sampling]) -> str: ...
+    @overload
+    def generate(self, prompt: _Bytes, tokens: int, *, ends: Sequence[int] = (), **how: Unpack[Sampling]) -> _Bytes: ...  # type: ignore[overload-overlap]
+    @overload
+    def generate(self, prompt: Sequence[int], tokens: int, *, ends: Sequence[int] = (), **how: Unpack[Sampling]) -> list[int]: ...
+
+    def generate(self, prompt: str | _Bytes | Sequence[int], tokens: int, *, ends: Sequence[int] = (), **how: Unpack[Sampling]) -> Any:
+        """A text that begins with the prompt and has at most that many tokens more.
+
+        Ids give ids; bytes and str are for models of bytes (vocab 256).  ends: tokens that end it, and are not part of it; how: as draw()
+        takes it.
+        """
         if isinstance(prompt, (str, bytes)) and self.vocab != 256:
             raise TypeError(f"generate: expected ids below {self.vocab}, found {type(prompt).__name__}; only a model of bytes takes text")
-        begun = list(prompt.encode() if isinstance(prompt, str) else prompt)
-        more = self.tokens(begun, temperature, seed)
-        text = begun + [next(more) for _ in range(tokens)]
+        text = [int(token) for token in (prompt.encode() if isinstance(prompt, str) else prompt)]
+        for token in itertools.islice(self.tokens(text, **how), tokens):
+            if token in ends:
+                break
+            text.append(token)
         if isinstance(prompt, str):
             return bytes(text).decode(errors="replace")
         return bytes(text) if isinstance(prompt, bytes) else text
@@ -176,7 +259,18 @@ class Model:
                 + (f"; missing: {', '.join(sorted(missing))}" if missing else "")
                 + (f"; not there: {', '.join(sorted(other))}" if other else "")
             )
-        self.load(_safetensors({name: numpy.asarray(state[name]) for name in own}))
+        taken = {name: _array_of("load_state_dict", name, state[name]) for name in own}
+        for name, array in taken.items():
+            if array.dtype != own[name].dtype:
+                raise TypeError(f"load_state_dict: {name}: expected {own[name].dtype}, found {array.dtype}; use numpy.asarray(…, \"{own[name].dtype}\")")
+            if array.shape != own[name].shape:
+                raise ValueError(f"load_state_dict: {name}: expected the shape {own[name].shape}, found {array.shape}")
+        self.load(_safetensors(taken))
+
+    @overload
+    def save(self, path: None = None, weights: bool = False) -> _Bytes: ...
+    @overload
+    def save(self, path: str | os.PathLike[str], weights: bool = False) -> None: ...
 
     def save(self, path: str | os.PathLike[str] | None = None, weights: bool = False) -> _Bytes | None:
         """All that training needs to go on to the bit, or the weights alone, as safetensors: bytes, or a file."""
@@ -195,12 +289,27 @@ class Model:
         """What save() gave or a trainer's model.safetensors: bytes, or a file."""
         if isinstance(saved, (str, os.PathLike)):
             with open(saved, "rb") as f:
-                saved = f.read()
-        self._instance.load(saved)
+                whole = f.read()
+            try:
+                self._instance.load(whole)
+            except ValueError as e:
+                raise ValueError(f"{os.fspath(saved)}: {e}") from e
+        else:
+            self._instance.load(saved)
+        self._has_weights = True
 
     def close(self) -> None:
         """Ends its threads.  Views of parameters stay readable."""
         self._instance.close()
+
+
+def _array_of(function: str, name: str, array: Any) -> numpy.ndarray:
+    if isinstance(array, numpy.ndarray):
+        return array
+    try:
+        return numpy.asarray(array)
+    except Exception as e:  # PyTorch's, of a tensor on a GPU, say
+        raise TypeError(f"{function}: the array {name}: expected an array on the processor, found {type(array).__name__}: {e}") from e
 
 
 _SAFETENSORS = {"float32": "F32", "float64": "F64", "uint16": "BF16", "float16": "F16", "int32": "I32", "uint8": "U8"}
@@ -211,8 +320,6 @@ def _safetensors(state: Mapping[str, numpy.ndarray]) -> bytes:
     parts: list[bytes] = []
     at = 0
     for name, array in state.items():
-        if array.dtype.name not in _SAFETENSORS:
-            raise TypeError(f"load_state_dict: {name}: expected numbers of type float32, found {array.dtype}")
         part = array.tobytes()
         head[name] = {"dtype": _SAFETENSORS[array.dtype.name], "shape": list(array.shape), "data_offsets": [at, at + len(part)]}
         parts.append(part)

@@ -2,46 +2,58 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from typing import Any, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy
 import torch
 
-from .build import built_module, load_module, words_of
-from .model import _arrays
+from .build import built_module, words_of
+from .model import _arrays, _module_again, load_module
+
+
+def _numbers(t: torch.Tensor) -> numpy.ndarray:
+    return t.detach().contiguous().numpy()
+
+
+class _Gradients(torch.autograd.Function):
+    """Backward of _Call; a function of its own, as gradients of gradients would otherwise pass for zeros."""
+
+    @staticmethod
+    def forward(layer: Layer, ticket: int, seed: int, needs: Sequence[bool], *tensors: torch.Tensor | None) -> Any:
+        n = len(needs)
+        return tuple(layer._gradients_of(ticket, seed, tensors[:n], tensors[n:], needs))  # type: ignore[arg-type]
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor | None) -> Any:
+        raise RuntimeError("a layer of Lathe differentiates once: gradients of its gradients (create_graph=True) are not there")
 
 
 class _Call(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, layer: Layer, names: tuple[str, ...], seed: int, *tensors: torch.Tensor) -> Any:
-        inputs = tensors[: len(names)]
-        arrays = {name: t.detach().contiguous().numpy() for name, t in zip(names, inputs)}
-        results = {a.name: torch.empty(a.shape, dtype=getattr(torch, a.dtype)) for a in layer._outputs}
-        ctx.ticket = layer._instance.forward(arrays, {name: t.numpy() for name, t in results.items()}, seed)
-        ctx.layer, ctx.names, ctx.seed = layer, names, seed
-        ctx.save_for_backward(*tensors)  # the parameters, too: PyTorch complains where they have changed before backward
-        ctx.mark_non_differentiable(*(t for t in results.values() if not t.is_floating_point()))
+    def forward(layer: Layer, seed: int, *tensors: torch.Tensor) -> Any:
+        arrays = {name: _numbers(t) for name, t in zip(layer._names, tensors)}
+        results = layer._empty_results()
+        with layer._having(tensors[len(layer._names) :]):
+            layer._ticket = layer._instance.forward(arrays, {name: t.numpy() for name, t in results.items()}, seed)
         return tuple(results.values())
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.layer, ctx.seed, *tensors = inputs
+        ctx.ticket = ctx.layer._ticket
+        ctx.save_for_backward(*tensors)  # the parameters, too: PyTorch complains where they have changed before backward
+        ctx.mark_non_differentiable(*(t for t in output if not t.is_floating_point()))
+
+    @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor | None) -> Any:
-        layer = ctx.layer
-        inputs = dict(zip(ctx.names, ctx.saved_tensors[: len(ctx.names)]))
-        batch = {name: t.detach().contiguous().numpy() for name, t in inputs.items()}
-        for output, g in zip(layer._outputs, gradients):
-            if f"d_{output.name}" in layer._taken:
-                batch[f"d_{output.name}"] = numpy.zeros(output.shape, output.dtype) if g is None else g.contiguous().numpy()
-        wanted = {
-            name: torch.empty(t.shape, dtype=t.dtype)
-            for (name, t), needs in zip(inputs.items(), ctx.needs_input_grad[3:])
-            if needs and t.is_floating_point()
-        }
-        layer._instance.backward(ctx.ticket, batch, {f"d_{name}": t.numpy() for name, t in wanted.items()}, ctx.seed)
-        needs = ctx.needs_input_grad[3 + len(ctx.names) :]
-        own = [g.clone() if g is not None and n else None for g, n in zip(layer._gradients, needs)]
-        return (None, None, None, *(wanted.get(name) for name in ctx.names), *own)
+        found = _Gradients.apply(ctx.layer, ctx.ticket, ctx.seed, ctx.needs_input_grad[2:], *ctx.saved_tensors, *gradients)
+        return (None, None, *found)
 
 
 class Layer(torch.nn.Module):
@@ -56,16 +68,21 @@ class Layer(torch.nn.Module):
         self._outputs = [a for a in given.values() if not a.name.startswith("d_")]
         self._draws = bool(about["draws"])
         self._predicts = "predict" in entries
-        self._instance = module.open(threads, seed)
-        self._shared: list[torch.Tensor] = []
-        self._gradients: list[torch.Tensor | None] = []
+        self._threads, self._seed = threads, seed
         self._own: list[tuple[torch.nn.Module, str]] = []
-        for name, dtype, shape, strides, offset, gradient in self._instance.parameters():
-            view, slope = (torch.from_numpy(numpy.ndarray(shape, dtype, self._instance, at, strides)) if at >= 0 else None for at in (offset, gradient))
-            assert view is not None
-            self._shared.append(view)
-            self._gradients.append(slope)
-            self._register(name, torch.nn.Parameter(view, requires_grad=slope is not None))
+        self._open(module)
+        self._real = next((getattr(torch, shared.dtype.name) for shared in self._shared), torch.float32)
+        for (name, *_), shared, slope in zip(self._instance.parameters(), self._shared, self._gradients):
+            self._register(name, torch.nn.Parameter(torch.from_numpy(shared), requires_grad=slope is not None))
+
+    def _open(self, module: Any) -> None:
+        self._module = module
+        self._instance = module.open(self._threads, self._seed)
+        self._shared: list[numpy.ndarray] = []
+        self._gradients: list[torch.Tensor | None] = []
+        for _, dtype, shape, strides, offset, gradient in self._instance.parameters():
+            self._shared.append(numpy.ndarray(shape, dtype, self._instance, offset, strides))
+            self._gradients.append(torch.from_numpy(numpy.ndarray(shape, dtype, self._instance, gradient, strides)) if gradient >= 0 else None)
 
     def _register(self, name: str, parameter: torch.nn.Parameter) -> None:
         """A module for each word before a dot, so that state_dict() has the names of model.safetensors."""
@@ -78,19 +95,91 @@ class Layer(torch.nn.Module):
         place.register_parameter(last, parameter)
         self._own.append((place, last))
 
-    def _current_parameters(self) -> list[torch.Tensor]:
-        """Whoever has given a parameter other memory has it copied at each call."""
-        now = [place._parameters[name] for place, name in self._own]
-        for parameter, shared in zip(now, self._shared):
-            assert parameter is not None
-            if parameter.device.type != "cpu":
-                raise RuntimeError(f"a layer of Lathe runs on the processor; found a parameter on {parameter.device}: use layer.cpu()")
-            if parameter.data_ptr() != shared.data_ptr():
-                shared.copy_(parameter.detach())
-        return now  # type: ignore[return-value]
+    # ---- the memory that parameters share with the instance
 
+    def _share(self) -> None:
+        """Where PyTorch has given a parameter other memory, its values go into the instance's, and it has that again."""
+        for (place, name), shared in zip(self._own, self._shared):
+            p = place._parameters.get(name)
+            if p is None or p.device.type != "cpu" or p.dtype != self._real or p.data_ptr() == shared.ctypes.data:
+                continue
+            if not p.is_shared():  # type: ignore[no-untyped-call]  # with other processes: share_memory()
+                shared[...] = p.detach().numpy()
+                p.data = torch.from_numpy(shared)
+
+    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Any:
+        """What to(), float() and the like call."""
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        self._share()
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and pickles: the parameters are those of the module; the instance is opened again."""
+        state = {key: value for key, value in self.__dict__.items() if key not in ("_module", "_instance", "_shared", "_gradients")}
+        return {**state, "_module_of": (self._module.__name__, self._module.__file__)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        module = state.pop("_module_of")
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        self._open(_module_again(*module))
+        self._share()
+
+    def _current_parameters(self) -> list[torch.Tensor]:
+        """What stands in their places now: parameters, or what torch.func or a parametrization put there."""
+        now = [getattr(place, name) for place, name in self._own]
+        for (_, name), parameter, shared in zip(self._own, now, self._shared):
+            if parameter.device.type != "cpu":
+                raise RuntimeError(f"a layer of Lathe runs on the processor; found the parameter {name} on {parameter.device}: use layer.cpu()")
+            if parameter.dtype != self._real or tuple(parameter.shape) != shared.shape:
+                raise RuntimeError(
+                    f"the layer was built for parameters of {self._real}; found {name} of {parameter.dtype} and the shape {tuple(parameter.shape)}: "
+                    f"use layer.to({self._real}); wrap(…, precision=\"fp64\") makes a layer of float64"
+                )
+        return now
+
+    @contextlib.contextmanager
+    def _having(self, parameters: Sequence[torch.Tensor]) -> Iterator[None]:
+        """During a call the instance has these values; afterwards those of its own parameters again."""
+        before = []
+        try:
+            for t, shared in zip(parameters, self._shared):
+                if t.data_ptr() != shared.ctypes.data:
+                    before.append((shared, shared.copy()))
+                    shared[...] = t.detach().numpy()
+            yield
+        finally:
+            for shared, values in before:
+                shared[...] = values
+
+    # ---- calls
+
+    @torch.compiler.disable  # type: ignore[untyped-decorator]  # breaks the graph, as nothing in it is PyTorch's
     def forward(self, *inputs: torch.Tensor, **named: torch.Tensor) -> Any:
         """The inputs in the order of `inputs`, or by name.  Returns the output, or a dict where there are several."""
+        tensors = self._checked(self._given(inputs, named))
+        own = self._current_parameters()
+        graded = torch.is_grad_enabled() and any(t.requires_grad for t in (*tensors, *own))
+        if self._draws and not self.training:
+            return self._shown(self._predicted(tensors, own, graded))
+        seed = int(torch.randint(2**31 - 1, ())) if self._draws else 0
+        return self._shown(_Call.apply(self, seed, *tensors, *own))
+
+    def _gradients_of(
+        self, ticket: int, seed: int, tensors: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor | None], needs: Sequence[bool]
+    ) -> list[torch.Tensor | None]:
+        """Of inputs and parameters, from those of the outputs."""
+        inputs = dict(zip(self._names, tensors))
+        batch = {name: _numbers(t) for name, t in inputs.items()}
+        for output, g in zip(self._outputs, gradients):
+            if f"d_{output.name}" in self._taken:
+                batch[f"d_{output.name}"] = numpy.zeros(output.shape, output.dtype) if g is None else _numbers(g)
+        wanted = {name: torch.empty(t.shape, dtype=t.dtype) for (name, t), n in zip(inputs.items(), needs) if n and t.is_floating_point()}
+        with self._having(tensors[len(inputs) :]):
+            self._instance.backward(ticket, batch, {f"d_{name}": t.numpy() for name, t in wanted.items()}, seed)
+        own = [g.clone() if g is not None and n else None for g, n in zip(self._gradients, needs[len(inputs) :])]
+        return [*(wanted.get(name) for name in inputs), *own]
+
+    def _given(self, inputs: Sequence[torch.Tensor], named: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
         if len(inputs) > len(self._names):
             raise TypeError(f"expected at most {len(self._names)} inputs ({', '.join(self._names)}), found {len(inputs)}")
         given = dict(zip(self._names, inputs))
@@ -99,22 +188,38 @@ class Layer(torch.nn.Module):
         if twice or other or missing:
             words = [f"{w}: {', '.join(sorted(n))}" for w, n in (("given twice", twice), ("not an input", other), ("missing", missing)) if n]
             raise TypeError(f"expected the inputs {', '.join(self._names)}; " + "; ".join(words))
-        tensors = [{**given, **named}[name] for name in self._names]
-        own = self._current_parameters()
-        graded = torch.is_grad_enabled() and any(t.requires_grad for t in (*tensors, *own))
-        if self._draws and not self.training:
-            return self._shown(self._predicted(tensors, graded))
-        seed = int(torch.randint(2**31 - 1, ())) if self._draws else 0
-        return self._shown(_Call.apply(self, self._names, seed, *tensors, *own))
+        return [{**given, **named}[name] for name in self._names]
 
-    def _predicted(self, tensors: Sequence[torch.Tensor], graded: bool) -> tuple[torch.Tensor, ...]:
+    def _checked(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        """Under autocast, reals of the layer's type, as PyTorch's operations in full precision have them."""
+        for i, (name, t) in enumerate(zip(self._names, tensors)):
+            wanted = getattr(torch, self._taken[name].dtype)
+            if not isinstance(t, torch.Tensor):
+                raise TypeError(f"the input {name}: expected a tensor, found {type(t).__name__}; torch.as_tensor({name}) makes one")
+            if t.device.type != "cpu":
+                raise RuntimeError(f"the input {name}: a layer of Lathe runs on the processor; found a tensor on {t.device}: use {name}.cpu()")
+            if t.is_floating_point() and wanted.is_floating_point and torch.is_autocast_enabled("cpu"):
+                t = tensors[i] = t.to(wanted)
+            if t.dtype != wanted:
+                raise TypeError(f"the input {name}: expected {wanted}, found {t.dtype}; use {name}.to({wanted})")
+            if tuple(t.shape) != self._taken[name].shape:
+                raise ValueError(
+                    f"the input {name}: expected the shape {self._taken[name].shape}, found {tuple(t.shape)}; sizes, the batch's too, "
+                    "are fixed when a layer is built: wrap(…, set={\"batch\": N})"
+                )
+        return tensors
+
+    def _predicted(self, tensors: Sequence[torch.Tensor], own: Sequence[torch.Tensor], graded: bool) -> tuple[torch.Tensor, ...]:
         """Without dropout."""
         if graded or not self._predicts:
             raise RuntimeError("a layer with dropout has gradients in train() alone; in eval(), call it under torch.no_grad()")
-        results = {a.name: torch.empty(a.shape, dtype=getattr(torch, a.dtype)) for a in self._outputs}
-        arrays = {name: t.detach().contiguous().numpy() for name, t in zip(self._names, tensors)}
-        self._instance.predict(arrays, {name: t.numpy() for name, t in results.items()})
+        results = self._empty_results()
+        with self._having(own):
+            self._instance.predict({name: _numbers(t) for name, t in zip(self._names, tensors)}, {name: t.numpy() for name, t in results.items()})
         return tuple(results.values())
+
+    def _empty_results(self) -> dict[str, torch.Tensor]:
+        return {a.name: torch.empty(a.shape, dtype=getattr(torch, a.dtype)) for a in self._outputs}
 
     def _shown(self, results: Sequence[torch.Tensor]) -> Any:
         return results[0] if len(results) == 1 else {a.name: t for a, t in zip(self._outputs, results)}
@@ -133,7 +238,7 @@ def wrap(
     set: Mapping[str, Any] | None = None,
     *,
     threads: int | None = None,
-    seed: int = 0,
+    seed: int = 1,
     precision: str | None = None,
     options: Sequence[str] = (),
     cache: str | os.PathLike[str] | None = None,

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Sequence
 
 from .build import MODULE, Error, compile_module, words_of, write_source
+from .model import Model, load_module
 from .wheel_file import write_wheel
 
 # ---------------------------------------------------------------- what a module needs of the system
@@ -49,7 +50,7 @@ from .model import Array, Model
 __all__ = ["Array", "Model", "open"]
 
 
-def open(threads: int = 1, seed: int = 0) -> Model:
+def open(threads: int = 1, seed: int = 1) -> Model:
     """An instance of the model{trained}."""
     model = Model(_model, threads, seed)
 {load}    return model
@@ -66,14 +67,40 @@ def _word(name: str) -> str:
     return f"{word}_" if keyword.iskeyword(word) else word
 
 
+def _read_weights(path: Path) -> bytes:
+    if path.is_dir():
+        path /= "model.safetensors"
+    try:
+        return path.read_bytes()
+    except OSError as e:
+        raise Error(f"--weights {path}: {e.strerror}; expected a model.safetensors, or the folder of a checkpoint, which has one") from e
+
+
+def _check_weights(path: str, weights: bytes, source: Path) -> None:
+    """By what reads them where the wheel is installed.  A wheel for another processor is compiled for this one, too."""
+    try:
+        module = load_module(source.with_name(MODULE))
+    except ImportError:
+        here = source.with_name("here.abi3.so")
+        compile_module(source, here, "native")
+        module = load_module(here)
+    try:
+        Model(module).load(weights)
+    except ValueError as e:
+        raise Error(f"--weights {path}: {str(e).removeprefix('load: ')}\n  expected weights of this model, built with the same --config and --set") from e
+
+
 def make_wheel(
     model: str, words: Sequence[str], out: str = ".", name: str | None = None, version: str = "1.0", weights: str | None = None, march: str | None = None
 ) -> Path:
     package = _word(name or Path(model).stem)
+    trained = _read_weights(Path(weights)) if weights else None
     march = march or _ANYWHERE.get(platform.machine(), "native")
     with tempfile.TemporaryDirectory() as folder:
         source = write_source(model, words, Path(folder))
         compile_module(source, Path(folder) / MODULE, march)
+        if weights and trained is not None:
+            _check_weights(weights, trained, source)
         module = (Path(folder) / MODULE).read_bytes()
         tag = f"cp311-abi3-{platform_tag(Path(folder) / MODULE)}"
     init = _INIT.format(
@@ -85,8 +112,8 @@ def make_wheel(
         f"{package}/py.typed": b"",
         f"{package}/{MODULE}": module,
     }
-    if weights:
-        files[f"{package}/model.safetensors"] = Path(weights).read_bytes()
+    if trained is not None:
+        files[f"{package}/model.safetensors"] = trained
     metadata = f"Summary: the model {package}, made by lathe for {march}\nRequires-Dist: numpy\n"
     return write_wheel(Path(out), package.strip("_") or "model", version, tag, metadata, files)
 
@@ -98,7 +125,7 @@ def wheel_command(arguments: Sequence[str]) -> None:
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[])
     parser.add_argument("--precision", metavar="P")
     parser.add_argument("--inference", action="store_true", help="without training and evaluation")
-    parser.add_argument("--weights", metavar="FILE", help="a model.safetensors that goes into the wheel")
+    parser.add_argument("--weights", metavar="FILE", help="a model.safetensors, or the folder of a checkpoint, that goes into the wheel")
     parser.add_argument("--name", help="of the package (that of the description's file)")
     parser.add_argument("--version", default="1.0", help="of the package (1.0)")
     parser.add_argument("--march", help="the oldest processor that it runs on, as the C compiler's -march (x86-64-v3, armv8-a)")
