@@ -58,15 +58,19 @@ static ANY_PROCESSOR __attribute__((unused)) int has_instructions(const Processo
     return 1; /* a word of a later version */
 }
 
-/* The first of the words that it lacks, *n characters; NULL: it has all.  strspn of glibc takes SSSE3 to come with SSE4.2. */
+/* The first of the words that it lacks, *n characters; NULL: it has all.  Words that it has all are remembered: under a
+ * hypervisor a cpuid takes microseconds.  strspn of glibc takes SSSE3 to come with SSE4.2. */
 static ANY_PROCESSOR __attribute__((unused)) const char *first_lacking(const char *needs, size_t *n)
 {
+    static const char *has_all;
+    if (__atomic_load_n(&has_all, __ATOMIC_RELAXED) == needs) return NULL;
     const Processor_bits bits = bits_of_processor();
     for (const char *at = needs; *at; at += *n) {
         while (*at == ' ') at++;
         for (*n = 0; at[*n] && at[*n] != ' '; ++*n) {}
         if (!has_instructions(&bits, at, *n)) return at;
     }
+    __atomic_store_n(&has_all, needs, __ATOMIC_RELAXED);
     return NULL;
 }
 #else
