@@ -1,5 +1,6 @@
 /* data_verify.c: `lathe verify`: starts the trainer that computes steps of a run again. */
 #include "base/json_text.h"
+#include "base/known.h"
 #include "base/words.h"
 #include "tools/data_command.h"
 
@@ -17,7 +18,7 @@ static struct Asked {
 static const Flag flags[] = {
     {"--steps", FLAG_TEXT, &asked.steps, "A..B", "the steps, as the trainer counts them (all)"},
     {"--trainer", FLAG_TEXT, &asked.trainer, "PATH",
-     "the trainer that computes them: the run's own, or one built again"},
+     "the trainer that computes them (the run's, if you have trained with it)"},
     {"--data", FLAG_TEXTS, &asked.data, "PATH", "where the data is now; several: the option again"},
     {"--val-data", FLAG_TEXTS, &asked.val_data, "PATH", "likewise that to evaluate"},
     {"--seed", FLAG_TEXT, &asked.seed, "S", "another seed than the run says"},
@@ -28,7 +29,7 @@ static const Flag flags[] = {
 };
 
 static const Command_line line = {
-    "verify", "RUN --trainer PATH [--steps A..B] [options]",
+    "verify", "RUN [--steps A..B] [options]",
     "Computes steps of a run again, from its nearest checkpoint, and says \"same\" (exit code 0), or the first step\n"
     "and tensor that differ (exit code 5). Runs trained with --log-hashes are compared to the bit.",
     flags, sizeof flags / sizeof *flags};
@@ -48,16 +49,17 @@ static char *trainer_of_run(const char *run)
     return found;
 }
 
-/* The folder may be a stranger's, and name any program: none is run that the command line does not name. */
+/* The folder may be a stranger's, and name any program: none is run that this user has not trained with, or named. */
 static const char *find_trainer(const char *run)
 {
     if (access(run, F_OK) != 0) fail(EXIT_DATA, run, "expected a run's folder, found nothing there");
     if (asked.trainer) return asked.trainer;
-    const char *own = trainer_of_run(run);
+    const char *own = trainer_of_run(run), *known = own ? known_program(own) : NULL;
+    if (known) return known;
     if (own && access(own, X_OK) == 0)
         fail(EXIT_USAGE, run,
-             "its run.json names the program %s, and verify runs only what it is told to: say --trainer %s if that is "
-             "yours; for the run of somebody else build its description, and give that trainer",
+             "its run.json names the program %s, with which you have not trained, so verify does not run it: say "
+             "--trainer %s if you trust it; for the run of somebody else build its description, and give that trainer",
              own, own);
     fail(EXIT_USAGE, run, "which trainer is it of? %s%s; build its description, and give it: --trainer PATH",
          own ? "That of its run.json is not there any more: " : "Its run.json does not say it", own ? own : "");

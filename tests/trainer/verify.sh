@@ -4,6 +4,7 @@
 top=$PWD
 . tests/trainer/common
 lathe=${LATHE:-$BUILD/lathe}
+export LATHE_CACHE="$PWD/cache"
 some_text t.txt 400
 train="$toy train --data t.txt --save-every 20 --eval-every 15 --log-hashes"
 cut_to() {      # RUN COPY STEP: the run as it was at that checkpoint, and killed a little later
@@ -147,7 +148,7 @@ again
 head -n 40 a/hashes.jsonl >b/hashes.jsonl
 finds 'chain: it ends at step [0-9]*, and a checkpoint of step 60 is there' --out b
 
-# Of a stranger's folder no program and no command runs that the command line does not name.
+# Of a stranger's folder no program runs that the command line does not name, or that has not trained here; no command runs.
 [ -e ran ] && rm ran || wrong 'no --on-eval ran'
 same_as --out c
 [ ! -e ran ] || wrong 'verify runs the command of --on-eval'
@@ -156,11 +157,18 @@ if [ -x "$lathe" ]; then
     chmod +x evil
     for word in evil ./evil "$PWD/evil" 'gone\u001b[2J'; do
         printf '{"starts": [{"words": ["%s", "train"], "folder": "%s", "step": 0}]}' "$word" "$PWD" >c/run.json
-        case $word in gone*) said='not there any more' ;; *) said="verify runs only what it is told to: say --trainer .*$word" ;; esac
+        case $word in gone*) said='not there any more' ;; *) said="with which you have not trained, so verify does not run it: say --trainer .*$word" ;; esac
         refuses 2 "$said" "$lathe" verify c
         ! grep -q "$(printf '\033')" err || wrong 'an escape of run.json reaches the terminal'
     done
     [ ! -e ran ] || wrong 'verify runs the program of run.json'
+    works "$lathe" verify a --steps 55..
+    says '^same: ' out
+    refuses 2 'with which you have not trained' env LATHE_CACHE="$PWD/other" "$lathe" verify a
+    for note in "$LATHE_CACHE"/trainers/*; do
+        printf %s "$PWD/evil" >"$note"
+    done
+    refuses 2 'with which you have not trained' "$lathe" verify a
 fi
 
 # What cannot be verified.
