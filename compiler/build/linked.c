@@ -51,15 +51,18 @@ static bool is_there(const Linkable *l, const Machine *m, const Tools *t, const 
     return there;
 }
 
+/* Debian 12 is not made for RISC-V. */
+static const char *has_packages(const Machine *m) { return same(m->debian, "riscv64") ? "Debian 13" : "Debian"; }
+
 static const char *package_for(const Linkable *l, const Machine *m) { return format("%s:%s", l->package, m->debian); }
 
 static void need_jansson(const Machine *m, const char *dir)
 {
     err((Where){0},
         "a trainer for %s links the library jansson (JSON) of that machine, and %s does not find it\n"
-        "  install it (Debian: dpkg --add-architecture %s && apt update && apt install %s), or set LATHE_TARGET to\n"
+        "  install it (%s: dpkg --add-architecture %s && apt update && apt install %s), or set LATHE_TARGET to\n"
         "  a folder with include/jansson.h and lib/libjansson.a for %s; %s/build.log has what it said",
-        m->name, m->compiler, m->debian, package_for(&linkables[0], m), m->name, dir);
+        m->name, m->compiler, has_packages(m), m->debian, package_for(&linkables[0], m), m->name, dir);
 }
 
 Linked linked_for(const Machine *m, const Tools *t, const char *dir)
@@ -78,7 +81,7 @@ Linked linked_for(const Machine *m, const Tools *t, const char *dir)
         say(&packages, " %s", package_for(l, m));
     }
     if (lacks.n)
-        say_to(stderr, "note: a trainer for %s without %s: their libraries are not here (Debian: apt install%s)\n",
-               m->name, lacks.at, packages.at);
+        say_to(stderr, "note: a trainer for %s without %s: their libraries are not here (%s: apt install%s)\n", m->name,
+               lacks.at, has_packages(m), packages.at);
     return found;
 }
