@@ -35,7 +35,7 @@ void add_target_folders(Words *w, const Machine *m)
     push(w, format("-L%s/lib/%s-linux-gnu", own, m->processor));
 }
 
-static bool is_there(const Linkable *l, const Machine *m, const Tools *t, const char *dir)
+static bool can_link(const Linkable *l, const Machine *m, const Tools *t, const char *dir)
 {
     const char *text = format("%sint main(void) { return (void *)%s == (void *)main; }\n", l->headers, l->function);
     const char *source = format("%s/probe.c", dir), *program = format("%s/probe.exe", dir);
@@ -71,7 +71,7 @@ Linked linked_for(const Machine *m, const Tools *t, const char *dir)
     Text lacks = {0}, packages = {0};
     for (int i = 0; i < COUNT_OF(linkables); i++) {
         const Linkable *l = &linkables[i];
-        if (is_there(l, m, t, dir)) {
+        if (can_link(l, m, t, dir)) {
             push(&found.defines, format("-DLATHE_WITH_%s", l->name));
             push_words(&found.libraries, l->library);
             continue;
