@@ -13,17 +13,16 @@ typedef struct Linkable {
     const char *gives; /* what a trainer without it lacks; NULL: everything */
 } Linkable;
 
-static const Linkable linkables[] =
-    {/* those before which others are needed come first */
-     {"JANSSON", "libjansson-dev", "#include <jansson.h>\n", "json_loads", "-ljansson", NULL},
-     {"PCRE2", "libpcre2-dev", "#define PCRE2_CODE_UNIT_WIDTH 8\n#include <pcre2.h>\n", "pcre2_compile", "-lpcre2-8",
-      "byte pair encoding"},
-     {"ZSTD", "libzstd-dev", "#include <zstd.h>\n", "ZSTD_versionNumber", "-lzstd", "files packed as .zst"},
-     {"JPEG", "libjpeg-dev", "#include <stdio.h>\n#include <jpeglib.h>\n", "jpeg_std_error", "-ljpeg", "JPEG pictures"},
-     {"PNG", "libpng-dev", "#include <png.h>\n", "png_access_version_number", "-lpng -lz", "PNG pictures"},
-     {"ZLIB", "zlib1g-dev", "#include <zlib.h>\n", "zlibVersion", "-lz", "files packed as .gz"},
-     {"UTF8PROC", "libutf8proc-dev", "#include <utf8proc.h>\n", "utf8proc_version", "-lutf8proc",
-      "Unicode's normal forms"}};
+static const Linkable linkables[] = {
+    {"JANSSON", "libjansson-dev", "#include <jansson.h>\n", "json_loads", "-ljansson", NULL},
+    {"PCRE2", "libpcre2-dev", "#define PCRE2_CODE_UNIT_WIDTH 8\n#include <pcre2.h>\n", "pcre2_compile", "-lpcre2-8",
+     "byte pair encoding"},
+    {"ZSTD", "libzstd-dev", "#include <zstd.h>\n", "ZSTD_versionNumber", "-lzstd", "files packed as .zst"},
+    {"JPEG", "libjpeg-dev", "#include <stdio.h>\n#include <jpeglib.h>\n", "jpeg_std_error", "-ljpeg", "JPEG pictures"},
+    {"PNG", "libpng-dev", "#include <png.h>\n", "png_access_version_number", "-lpng -lz", "PNG pictures"},
+    {"ZLIB", "zlib1g-dev", "#include <zlib.h>\n", "zlibVersion", "-lz", "files packed as .gz"},
+    {"UTF8PROC", "libutf8proc-dev", "#include <utf8proc.h>\n", "utf8proc_version", "-lutf8proc",
+     "Unicode's normal forms"}};
 
 /* Where its compiler does not look by itself: $LATHE_TARGET is a prefix, as of `./configure --prefix`. */
 void add_target_folders(Words *w, const Machine *m)
@@ -37,7 +36,8 @@ void add_target_folders(Words *w, const Machine *m)
 
 static bool can_link(const Linkable *l, const Machine *m, const Tools *t, const char *dir)
 {
-    const char *text = format("%sint main(void) { return (void *)%s == (void *)main; }\n", l->headers, l->function);
+    const char *text =
+        format("%sint main(void) { void *volatile f = (void *)%s; return !f; }\n", l->headers, l->function);
     const char *source = format("%s/probe.c", dir), *program = format("%s/probe.exe", dir);
     Words w = {0};
     put_file(dir, "probe.c", text, strlen(text));
