@@ -4,7 +4,7 @@
 # recipe reaches, for three seeds, the data's stream (kills, races, 5 GB), memory that runs out at every allocation of the compiler and of a run, and the fuzzers,
 # five minutes each.  Some four hours on two cores.
 #
-#   tests/long.sh [-k PATTERN]      PATTERN chooses among: random_graphs random_scans emitted emitted_mutants emitted_random narrow, the other tests of generated C (panels, gradients, …: compiled as for users), kill power_cut source nvcc gpu_trainers machines static
+#   tests/long.sh [-k PATTERN]      PATTERN chooses among: random_graphs random_scans emitted emitted_mutants emitted_random narrow, the other tests of generated C (panels, gradients, …: compiled as for users), kill power_cut source nvcc gpu_trainers machines static architectures
 #                                   resume stream stream_races stream_memory char out_of_memory memory package widths everywhere, and fuzz_NAME for each fuzz_NAME.c
 set -u
 cd "$(dirname "$0")/.."
@@ -69,6 +69,7 @@ script nvcc sim/nvcc "every model for sm_80 and sm_90"
 script gpu_trainers sim/trainer "more trainers for a GPU, in the simulator"
 script machines library/machines "a library on every machine"
 script static trainer/static "three levels of x86-64 in one trainer"
+script architectures trainer/architectures "one chain of hashes on three processors"
 script resume models/resume "10 stops, by signal and by kill"
 script stream models/stream "20 kills of a run on documents"
 script stream_races data/stream_races "ThreadSanitizer over a larger corpus"

@@ -109,10 +109,11 @@ static const char *const quick_link[] = {
 #endif
     "-fno-use-linker-plugin", "-Wno-ignored-optimization-argument"};
 
-/* The compiler, with what it compiles: the model, or what chooses among its levels. */
-static void add_compiled(Words *w, const Machine *m, const char *dir)
+/* The compiler, with what it compiles: the model, or what chooses among its levels.  linked: NULL where it runs here.
+ */
+static void add_compiled(Words *w, const Machine *m, const Tools *tools, const Linked *linked, const char *dir)
 {
-    const Tools t = m ? tools_for(m, dir) : (Tools){0};
+    const Tools t = m ? *tools : (Tools){0};
     if (!m) push(w, needed_compiler());
     for (int i = 0; i < t.compiler.n; i++) push(w, t.compiler.at[i]);
     if (!m) add_c_flags(w);
@@ -120,7 +121,7 @@ static void add_compiled(Words *w, const Machine *m, const char *dir)
     if (m) push(w, format("-I%s", runtime_dir()));
     if (!m || !m->levels) {
         push(w, format("%s/model.c", dir));
-        push(w, m ? runtime_library_for(m, &t, dir) : runtime_library());
+        push(w, m ? runtime_library_for(m, &t, linked, dir) : runtime_library());
         return;
     }
     const Words objects = objects_of_levels(dir);
@@ -129,30 +130,47 @@ static void add_compiled(Words *w, const Machine *m, const char *dir)
     for (int i = 0; i < objects.n; i++) push(w, objects.at[i]);
 }
 
+static void refuse_zig(const Machine *m, const Tools *t)
+{
+    if (t->zig)
+        err((Where){0},
+            "a trainer for %s takes gcc, and there is zig, which makes libraries alone (--library)\n"
+            "  install %s (Debian, Ubuntu: apt install %s)",
+            m->name, m->compiler, m->packages);
+}
+
 static Words command_line(const Options *o, const char *dir, const char *to)
 {
     Words w = {0};
     const Machine *m = o->machine ? machine_named(o->machine) : NULL;
-    add_compiled(&w, m, dir);
+    const bool far = m && !is_family_here(m);
+    const Tools tools = m ? tools_for(m, dir) : (Tools){0};
+    if (far) refuse_zig(m, &tools);
+    const Linked linked = far ? linked_for(m, &tools, dir) : (Linked){0};
+    add_compiled(&w, m, &tools, far ? &linked : NULL, dir);
     for (int i = 0; i < COUNT_OF(quick_link); i++) push(&w, quick_link[i]);
     push(&w, "-o");
     push(&w, to);
-    if (o->is_static) { /* it takes the place of libdl's functions: the first that the linker meets */
+    if (o->is_static || far) { /* it takes the place of libdl's functions: the first that the linker meets */
         push(&w, "-static");
         push(&w, "-DLATHE_STATIC");
         push(&w, format("%s/base/loader.c", runtime_dir()));
-        push(&w, "-lutf8proc");
+        for (int i = 0; i < linked.defines.n; i++) push(&w, linked.defines.at[i]);
+        if (!far) push(&w, "-DLATHE_WITH_UTF8PROC"), push(&w, "-lutf8proc");
     }
-    add_libraries(&w);
+    if (far) add_target_folders(&w, m);
+    for (int i = 0; i < linked.libraries.n; i++) push(&w, linked.libraries.at[i]);
+    if (!far) add_libraries(&w);
+    else push(&w, "-lm");
     return w;
 }
 
 static void refuse_program(const Options *o)
 {
     const Machine *m = o->machine ? machine_named(o->machine) : NULL;
-    if (m && !is_family_here(m))
-        usage_error("--for %s makes libraries here (--library). A trainer is built on such a machine, from what `lathe "
-                    "build --bundle --source` writes",
+    if (m && m->system != LINUX) usage_error("--for %s makes libraries (--library): a trainer needs Linux", m->name);
+    if (m && m->levels && !is_family_here(m))
+        usage_error("--for %s joins several levels on such a machine alone: from here give one, --for %s-v3", m->name,
                     m->name);
 }
 

@@ -51,7 +51,7 @@ Words objects_of_levels(const char *dir)
         const Machine *m = machine_of_level(level);
         Words w = {0};
         t = tools_for(m, dir);
-        push(&libraries, runtime_library_for(m, &t, dir));
+        push(&libraries, runtime_library_for(m, &t, NULL, dir));
         for (int i = 0; i < t.compiler.n; i++) push(&w, t.compiler.at[i]);
         add_common_flags(&w, true);
         push(&w, format("-I%s", runtime_dir()));

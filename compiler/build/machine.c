@@ -15,17 +15,17 @@
 #define WINDOWS_FLAGS "-march=x86-64-v3 -Wa,-muse-unaligned-vector-move"
 
 static const Machine machines[] = {
-    {"x86-64", LINUX, "x86_64", X86_GCC, "-march=x86-64", "", 0, true},
-    {"x86-64-v2", LINUX, "x86_64", X86_GCC, X86_LEVEL(2), 0, false},
-    {"x86-64-v3", LINUX, "x86_64", X86_GCC, X86_LEVEL(3), 0, false},
-    {"x86-64-v4", LINUX, "x86_64", X86_GCC, X86_LEVEL(4), 0, false},
-    {"aarch64", LINUX, "aarch64", "aarch64-linux-gnu-gcc", "aarch64-linux-gnu-ar",
+    {"x86-64", LINUX, "x86_64", "amd64", X86_GCC, "-march=x86-64", "", 0, true},
+    {"x86-64-v2", LINUX, "x86_64", "amd64", X86_GCC, X86_LEVEL(2), 0, false},
+    {"x86-64-v3", LINUX, "x86_64", "amd64", X86_GCC, X86_LEVEL(3), 0, false},
+    {"x86-64-v4", LINUX, "x86_64", "amd64", X86_GCC, X86_LEVEL(4), 0, false},
+    {"aarch64", LINUX, "aarch64", "arm64", "aarch64-linux-gnu-gcc", "aarch64-linux-gnu-ar",
      "gcc-aarch64-linux-gnu libc6-dev-arm64-cross", "aarch64-linux-gnu", "", "", 0, false},
-    {"riscv64", LINUX, "riscv64", "riscv64-linux-gnu-gcc", "riscv64-linux-gnu-ar",
+    {"riscv64", LINUX, "riscv64", "riscv64", "riscv64-linux-gnu-gcc", "riscv64-linux-gnu-ar",
      "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross", "riscv64-linux-musl", "", "", 0, false},
-    {"wasm32", WASI, "wasm32", "clang", "llvm-ar", "clang lld llvm wasi-libc libclang-rt-14-dev-wasm32", "wasm32-wasi",
-     "--target=wasm32-wasi -msimd128", "-mcpu=generic+simd128", (int64_t)1 << 32, false},
-    {"windows", WINDOWS, "x86_64", "x86_64-w64-mingw32-gcc", "x86_64-w64-mingw32-ar", "gcc-mingw-w64-x86-64",
+    {"wasm32", WASI, "wasm32", NULL, "clang", "llvm-ar", "clang lld llvm wasi-libc libclang-rt-14-dev-wasm32",
+     "wasm32-wasi", "--target=wasm32-wasi -msimd128", "-mcpu=generic+simd128", (int64_t)1 << 32, false},
+    {"windows", WINDOWS, "x86_64", NULL, "x86_64-w64-mingw32-gcc", "x86_64-w64-mingw32-ar", "gcc-mingw-w64-x86-64",
      "x86_64-windows-gnu", WINDOWS_FLAGS, "-mcpu=x86_64_v3", 0, false},
 };
 
@@ -64,7 +64,7 @@ const char *machine_meant(const char *name)
 
 static bool is_clang(const char *compiler) { return strstr(file_name(compiler), "clang") != NULL; }
 
-static void push_words(Words *w, const char *words)
+void push_words(Words *w, const char *words)
 {
     for (const char *at = words + strspn(words, " "); *at; at += strspn(at, " ")) {
         push(w, copy_bytes_as_string(at, strcspn(at, " ")));

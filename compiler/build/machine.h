@@ -10,6 +10,7 @@ typedef struct Machine {
     const char *name;           /* --for NAME */
     System system;
     const char *processor;      /* as uname -m has it */
+    const char *debian;         /* as dpkg --print-architecture has it */
     const char *compiler, *archiver, *packages; /* commands, and Debian's packages with all that they need */
     const char *zig;            /* -target of `zig cc` */
     const char *flags, *zig_flags;      /* of the processor; words */
@@ -30,8 +31,20 @@ const char *names_of_machines(void);
 const char *machine_meant(const char *name); /* "; did you mean aarch64?"; "": none is near */
 bool is_family_here(const Machine *m);  /* its programs may run here */
 Tools tools_for(const Machine *m, const char *dir); /* NULL: this one; ends the program where they are missing.  dir: for what they say */
-/* The runtime compiled for it, from its sources unless that was done before. */
-const char *runtime_library_for(const Machine *m, const Tools *t, const char *dir);
+void push_words(Words *w, const char *words);
+
+/* ---- linked.c: the libraries of a trainer for a machine whose programs do not run here */
+
+typedef struct Linked {
+    Words defines, libraries; /* for the compiler; for the linker */
+} Linked;
+
+/* Ends the program where one is missing without which there is no trainer; notes what the trainer lacks. */
+Linked linked_for(const Machine *m, const Tools *t, const char *dir);
+void add_target_folders(Words *w, const Machine *m);
+
+/* The runtime compiled for it, from its sources unless that was done before.  linked: NULL for one that runs here. */
+const char *runtime_library_for(const Machine *m, const Tools *t, const Linked *linked, const char *dir);
 
 /* ---- levels.c: programs with their code for each level */
 

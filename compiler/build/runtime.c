@@ -1,4 +1,4 @@
-/* runtime.c: the runtime's library for a level of x86-64 other than this processor's (--for x86-64-v3): compiled from
+/* runtime.c: the runtime's library for another processor (--for x86-64-v3, --for aarch64): compiled from
  * its sources once, and kept beside the one that Lathe was built with. */
 #include "build/jobs.h"
 #include "build/machine.h"
@@ -28,30 +28,39 @@ static const char *folder_of_runtime(const Machine *m, const char *dir)
     return format("%s/runtime-%s", folder, m->name);
 }
 
-static Words compiling_runtime(const Tools *t)
+static Words compiling_runtime(const Machine *m, const Tools *t, const Linked *linked)
 {
-    static const char *const with[] = {"ZLIB", "ZSTD", "JPEG", "PNG", "SNDFILE", "UTF8PROC", "MICROHTTPD", "PCRE2"};
+    static const char *const here[] = {"ZLIB", "ZSTD", "JPEG", "PNG", "SNDFILE", "UTF8PROC", "MICROHTTPD", "PCRE2"};
     Words w = {0};
     for (int i = 0; i < t->compiler.n; i++) push(&w, t->compiler.at[i]);
     add_common_flags(&w, true);
     push(&w, "-w");
     push(&w, format("-I%s", runtime_dir()));
     push(&w, format("-DLATHE_OPENBLAS=\"%s\"", blas_library()));
-    for (int i = 0; i < COUNT_OF(with); i++) push(&w, format("-DLATHE_WITH_%s", with[i]));
+    for (int i = 0; !linked && i < COUNT_OF(here); i++) push(&w, format("-DLATHE_WITH_%s", here[i]));
+    for (int i = 0; linked && i < linked->defines.n; i++) push(&w, linked->defines.at[i]);
+    if (linked) add_target_folders(&w, m);
     return w;
 }
 
-static Jobs jobs_of_runtime(const Tools *t, const char *folder)
+static Words copied_words(const Words *words)
+{
+    Words w = {0};
+    for (int i = 0; i < words->n; i++) push(&w, words->at[i]);
+    return w;
+}
+
+static Jobs jobs_of_runtime(const Words *compiling, const char *folder)
 {
     Jobs all = {0};
     const Files sources = files_below(runtime_dir(), is_source);
     const uint64_t headers = hash_of_headers(1);
-    add_object(&all, folder, look_page(), "look_page", compiling_runtime(t), headers);
+    add_object(&all, folder, look_page(), "look_page", copied_words(compiling), headers);
     for (int i = 0; i < sources.n; i++) {
         char *name = copy_bytes_as_string(sources.at[i], strlen(sources.at[i]) - strlen(".c"));
         for (char *c = name; *c; c++)
             if (*c == '/') *c = '-';
-        add_object(&all, folder, format("%s/%s", runtime_dir(), sources.at[i]), name, compiling_runtime(t), headers);
+        add_object(&all, folder, format("%s/%s", runtime_dir(), sources.at[i]), name, copied_words(compiling), headers);
     }
     return all;
 }
@@ -63,7 +72,7 @@ static void lock_folder(const char *folder)
     if (lock < 0 || flock(lock, LOCK_EX) != 0) err((Where){0}, "cannot lock %s/lock: %s", folder, strerror(errno));
 }
 
-const char *runtime_library_for(const Machine *m, const Tools *t, const char *dir)
+const char *runtime_library_for(const Machine *m, const Tools *t, const Linked *linked, const char *dir)
 {
     const char *folder = folder_of_runtime(m, dir), *archive = format("%s/liblathe_rt.a", folder);
     Words pack = {0};
@@ -74,7 +83,8 @@ const char *runtime_library_for(const Machine *m, const Tools *t, const char *di
             m->name, runtime_dir());
     make_folder(folder);
     lock_folder(folder);
-    Jobs jobs = jobs_of_runtime(t, folder);
+    const Words compiling = compiling_runtime(m, t, linked);
+    Jobs jobs = jobs_of_runtime(&compiling, folder);
     for (int i = 0; i < t->archiver.n; i++) push(&pack, t->archiver.at[i]);
     push(&pack, "rcs");
     push(&pack, archive);

@@ -7,16 +7,21 @@
 #ifdef LATHE_STATIC
 #include <dlfcn.h>
 #include <string.h>
+#ifdef LATHE_WITH_UTF8PROC
 #include <utf8proc.h>
+#endif
 
 typedef void Linked_function(void);
 static const struct Linked {
     const char *name;
     Linked_function *function;
 } linked[] = {
+#ifdef LATHE_WITH_UTF8PROC
     {"utf8proc_decompose", (Linked_function *)utf8proc_decompose},
     {"utf8proc_reencode", (Linked_function *)utf8proc_reencode},
     {"utf8proc_category", (Linked_function *)utf8proc_category},
+#endif
+    {"", NULL},
 };
 
 void *dlopen(const char *file, int mode)

@@ -94,9 +94,17 @@ refused 1 'apt install clang lld llvm wasi-libc' build "$model" --library --for 
 refused 2 'expected x86-64, x86-64-v2' build "$model" --library --for sparc -o none
 refused 2 'or windows; did you mean aarch64?' build "$model" --library --for arm64 -o none
 refused 2 'or windows; did you mean riscv64?' build "$model" --library --for risc64 -o none
-refused 2 'makes libraries here' build "$model" --for riscv64 -o none
+refused 2 'makes libraries (--library): a trainer needs Linux' build "$model" --for windows -o none
+refused 2 'makes libraries (--library): a trainer needs Linux' build "$model" --for wasm32 -o none
+refused 1 'apt install gcc-riscv64-linux-gnu libc6-dev-riscv64-cross' build "$model" --for riscv64 -o none
 refused 2 'that is for build' train "$model" --for x86-64-v3
 refused 1 'wasm32 addresses 4,294,967,296 bytes' build "$model" --set batch=100000000 --library --for wasm32 -o none
+if cross=$(command -v aarch64-linux-gnu-gcc); then # without that machine's jansson there is no trainer
+    printf '#!/bin/sh\ncase "$*" in *-ljansson*) exit 1 ;; esac\nexec %s "$@"\n' "$cross" >path/aarch64-linux-gnu-gcc
+    chmod +x path/aarch64-linux-gnu-gcc
+    ln -s "$(command -v aarch64-linux-gnu-ar)" path
+    refused 1 'apt install libjansson-dev:arm64), or set LATHE_TARGET' build "$model" --for aarch64 -o none
+fi
 "$lathe" build "$model" --set hidden=8 --set batch=4 --set steps=50 --amalgamation --for windows -o two >/dev/null
 cmp -s one/mlp.c two/mlp.c || complain "the one file depends on --for"
 [ -z "$missing" ] || echo "note: not here:$missing (apt install gcc-aarch64-linux-gnu gcc-riscv64-linux-gnu gcc-mingw-w64-x86-64 wine64 qemu-user qemu-user-static clang lld llvm wasi-libc libclang-rt-14-dev-wasm32 nodejs)"
