@@ -80,6 +80,13 @@ remember() {
         "$BUILD/seconds" "$1" >"$1.seconds" && mv "$1.seconds" "$BUILD/seconds"
 }
 
+# quick_level NAME: a script's trainers are compiled with less optimisation, to the same bits, unless its head says
+# "# compiled: as for users"; so are all in the long run, for sanitizers, and for another processor than this one.
+quick_level() {
+    [ "$BUILD" = build ] && [ -z "${LATHE_LONG:-}" ] && [ -z "$(head_line "tests/$1" compiled)" ] || return 0
+    export QUICK_CC="${CC:-cc}" CC="$top/tests/quick_cc"
+}
+
 # head_line FILE KEY: the value of a "-- key: value" comment near the top of FILE.
 head_line() {
     sed -n "1,10s/^[-#]* *$2: *//p" "$1" | head -n 1
@@ -128,7 +135,7 @@ if [ -n "$one" ]; then
     begin=$(date +%s%N)
     case $one in            # programs and scripts may hang; the others are lathe alone, which has its own limits
     */test_*) timeout "$limit" "$BUILD/${one##*/}" >"$TMP/.log" 2>&1 </dev/null ;;
-    *.sh) timeout "$limit" sh "tests/$one" >"$TMP/.log" 2>&1 </dev/null ;;
+    *.sh) quick_level "$one"; timeout "$limit" sh "tests/$one" >"$TMP/.log" 2>&1 </dev/null ;;
     front/*) front_test "$one" >"$TMP/.log" 2>&1 </dev/null ;;
     golden/*) golden_test "$one" >"$TMP/.log" 2>&1 </dev/null ;;
     esac
