@@ -63,6 +63,7 @@ blessable() {
 long='emit/test_random_graphs sim/cudnn.sh sim/test_emitted sim/test_emitted_inputs sim/test_emitted_mutants sim/nvcc.sh sim/nccl.sh sim/test_narrow sim/trainer.sh sim/optimizers.sh'
 long="$long sim/precision.sh sim/gpu.sh models/test_reference plan/budget.sh sim/gemm.sh house/documents.sh sim/test_persistent"
 long="$long math/widths.sh models/test_precision build/bundle.sh sim/attention_mutants.sh sim/attention.sh trainer/replay.sh"
+long="$long sim/optimizer_ranks.sh kernels/test_kernel_text emit/deep.sh sim/counts.sh sim/test_emitted_random sim/selftest.sh sim/preference.sh"
 long="$long models/test_gradients models/precision.sh sim/optim.sh trainer/race.sh sim/trainer_nvcc.sh sim/attention_nvcc.sh models/pairs.sh"
 longest_first() {
     awk -v long="$long" -v file="$BUILD/seconds" '
