@@ -63,6 +63,7 @@ blessable() {
 long='emit/test_random_graphs sim/cudnn.sh sim/test_emitted sim/test_emitted_inputs sim/test_emitted_mutants sim/nvcc.sh sim/nccl.sh sim/test_narrow sim/trainer.sh sim/optimizers.sh'
 long="$long sim/precision.sh sim/gpu.sh models/test_reference plan/budget.sh sim/gemm.sh house/documents.sh sim/test_persistent"
 long="$long math/widths.sh models/test_precision build/bundle.sh sim/attention_mutants.sh sim/attention.sh trainer/replay.sh"
+long="$long sim/optimizer_ranks.sh kernels/test_kernel_text emit/deep.sh sim/counts.sh sim/test_emitted_random sim/selftest.sh sim/preference.sh"
 long="$long models/test_gradients models/precision.sh sim/optim.sh trainer/race.sh sim/trainer_nvcc.sh sim/attention_nvcc.sh models/pairs.sh"
 longest_first() {
     awk -v long="$long" -v file="$BUILD/seconds" '
@@ -78,6 +79,13 @@ remember() {
     touch "$BUILD/seconds"
     awk 'NF == 2 { seconds[$1] = $2 } $2 == "ok" { seconds[$1] = $3 } END { for (name in seconds) print name, seconds[name] }' \
         "$BUILD/seconds" "$1" >"$1.seconds" && mv "$1.seconds" "$BUILD/seconds"
+}
+
+# quick_level NAME: a script's trainers are compiled with less optimisation, to the same bits, unless its head says
+# "# compiled: as for users"; so are all in the long run, for sanitizers, and for another processor than this one.
+quick_level() {
+    [ "$BUILD" = build ] && [ -z "${LATHE_LONG:-}" ] && [ -z "$(head_line "tests/$1" compiled)" ] || return 0
+    export QUICK_CC="${CC:-cc}" CC="$top/tests/quick_cc"
 }
 
 # head_line FILE KEY: the value of a "-- key: value" comment near the top of FILE.
@@ -128,7 +136,7 @@ if [ -n "$one" ]; then
     begin=$(date +%s%N)
     case $one in            # programs and scripts may hang; the others are lathe alone, which has its own limits
     */test_*) timeout "$limit" "$BUILD/${one##*/}" >"$TMP/.log" 2>&1 </dev/null ;;
-    *.sh) timeout "$limit" sh "tests/$one" >"$TMP/.log" 2>&1 </dev/null ;;
+    *.sh) quick_level "$one"; timeout "$limit" sh "tests/$one" >"$TMP/.log" 2>&1 </dev/null ;;
     front/*) front_test "$one" >"$TMP/.log" 2>&1 </dev/null ;;
     golden/*) golden_test "$one" >"$TMP/.log" 2>&1 </dev/null ;;
     esac

@@ -1,4 +1,5 @@
 # bad_input.sh: what the machine may lack: a C compiler, enough memory, a place to write.
+# compiled: as for users
 set -u
 failed=0
 

@@ -1,5 +1,6 @@
 # bundle.sh: a folder of `lathe build --bundle`, copied away, is built by cmake and a C compiler alone, and
 # trains to the same bits as the trainer that Lathe built.
+# compiled: as for users
 set -u
 failures=0
 wrong() { echo "failed: $*"; failures=$((failures + 1)); }

@@ -1,5 +1,6 @@
 # install.sh: `cmake --install` writes a tree that works wherever it is moved, with blanks in its path, without HOME and without
 # being written to: it begins, plans and builds a model as the build does; files of another version, or what is missing, is a message.
+# compiled: as for users
 set -u
 BUILD=${BUILD:-build}
 failed=0

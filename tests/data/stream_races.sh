@@ -1,6 +1,7 @@
 # stream_races.sh: the threads of the data's stream under ThreadSanitizer: 1 and 3 encoders over many short and a few long
 # documents, taken whole and closed in the middle.  Then the same with a lock taken out of a copy: that must be reported.
 # LATHE_LONG=1: a corpus ten times as large.
+# compiled: as for users
 set -eu
 cc=${CC:-cc}
 echo 'int main(void) { return 0; }' >"$TMP/try.c"

@@ -1,4 +1,5 @@
 # doctor.sh: `lathe doctor`: a line a finding, a remedy for whatever is not in order, exit code 1 where something will not work.
+# compiled: as for users
 failures=0
 wrong() { echo "FAILED: $*"; failures=$((failures + 1)); }
 text=$TMP/text

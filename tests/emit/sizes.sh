@@ -1,5 +1,6 @@
 # sizes.sh: keys of a configuration that are words of the runtime's headers in lower case: their sizes have other names in
 # the sources, for both targets, and the C compiles.
+# compiled: as for users
 set -eu
 cd runtime
 headers="lathe_rt.h interface/lathe_model.h math/math.h math/quick.h math/gemm_shape.h math/attention.h interface/needs.h lathe_cuda.cuh cuda/gemm.h cuda/ids.h cuda/ids.cuh cuda/cudnn.h cuda/attention*.cuh cuda/persistent.cuh cuda/rows.cuh"

@@ -1,5 +1,6 @@
 # cfunc.sh: swiglu, snake and huber in C become the kernels that built-in operations become, word for word; without libclang
 # everything but nn.cfunc works; a C text opens no file.
+# compiled: as for users
 failures=0
 wrong() { echo "FAILED: $*"; failures=$((failures + 1)); }
 skip() { echo "$*"; exit 77; }

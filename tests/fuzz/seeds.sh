@@ -1,4 +1,5 @@
 # seeds.sh: the fuzz targets over their corpus, a process a file: refused or taken, no crash, no hang.
+# compiled: as for users
 set -u
 build=${BUILD:-build}
 failed=0

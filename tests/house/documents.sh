@@ -3,6 +3,7 @@
 # list of messages is printed by the commands beneath it (or, where there are none, stands in the sources), excerpts of
 # generated/showcase are what it holds (`tests/run.sh bless -k documents` takes them anew), links lead somewhere, files and
 # options that are named exist.
+# compiled: as for users
 set -u
 top=$PWD
 pages="README.md models/README.md examples/data.md examples/training.md examples/library.md examples/python.md examples/editors.md examples/CHANGELOG.md generated/showcase/README.md examples/troubleshooting.md"

@@ -1,5 +1,6 @@
 # bits.sh: a library trains to the bits of the trainer: with 1, 2 and 3 threads, its own or the caller's; saved in between and
 # loaded into another instance; two instances at once; its evaluation and the scores of a text are those of the trainer.
+# compiled: as for users
 grep -q 'LATHE_SANITIZE:[A-Z]*=\(OFF\)\?$' "${BUILD:-build}/CMakeCache.txt" || { echo "skipped: calls.sh runs a library under sanitizers"; exit 77; }
 set -eu
 failed=0

@@ -1,6 +1,7 @@
 # calls.sh: what a caller can do wrong is a code and words, and leaves the instance whole; a thousand instances; nothing is
 # allocated after open, and handlers, locale, folder, output and threads are as before.  With sanitizers of addresses and of
 # threads.
+# compiled: as for users
 set -eu
 failed=0
 complain() { echo "failed: $*"; failed=1; }

@@ -1,6 +1,7 @@
 # everywhere.sh: a library trains to the same weights whatever compiled it for whatever processor and system; saved and loaded
 # half-way.  Here one model and ten steps; in tests/long.sh a table, convolutions, a recurrent net and a GPT, 200 steps, 1 to 3
 # threads, for all compilers, processors and systems that are installed.
+# compiled: as for users
 set -eu
 failed=0 missing=''
 complain() { echo "failed: $*"; failed=1; }

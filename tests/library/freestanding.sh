@@ -1,5 +1,6 @@
 # freestanding.sh: --freestanding needs no libc: of the object nothing is undefined but memcpy and its like, and it links alone.
 # On a Cortex-M4 (QEMU) char_rnn has the text, the scores and, trained there, the weights of this machine, to the bit.
+# compiled: as for users
 set -eu
 failed=0
 complain() { echo "failed: $*"; failed=1; }

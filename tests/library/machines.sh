@@ -2,6 +2,7 @@
 # the levels of x86-64, as far as their compilers and emulators are here.  A processor without a library's instructions and
 # a compiler that is missing are said in words.  In short: of Windows alone by `lathe build --for`, of others the one C file,
 # unoptimized; LATHE_LONG=1: all by --for.
+# compiled: as for users
 grep -q 'LATHE_SANITIZE:[A-Z]*=\(OFF\)\?$' "$BUILD/CMakeCache.txt" || { echo "skipped: calls.sh runs a library under sanitizers"; exit 77; }
 set -eu
 failed=0 missing=

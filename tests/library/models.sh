@@ -1,5 +1,6 @@
 # models.sh: every model of models/ makes a library that a compiler takes, with warnings as errors; a step that is not made
 # leaves running statistics as they were; notes of a saved model are not trusted.
+# compiled: as for users
 set -eu
 failed=0
 complain() { echo "failed: $*"; failed=1; }

@@ -1,5 +1,6 @@
 # small.sh: what is left out of a library is what its model does not reach: char_rnn --inference has less than 100,000 bytes, and a
 # small network that trains needs little memory; its steps have the bits of the same file with everything in it.
+# compiled: as for users
 set -eu
 failed=0
 complain() { echo "failed: $*"; failed=1; }

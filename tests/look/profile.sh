@@ -1,5 +1,6 @@
 # profile.sh: a run times its kernels without being asked and without a changed bit; the report draws them as a flame
 # graph that keys reach, and gives layers their time; a killed run, one without a profile, and odd profiles.
+# compiled: as for users
 . tests/look/common
 some_text t.txt 400
 works "$lathe" build "$top/models/gpt.lua" --config char --set layers=2 --set width=32 --set heads=2 --set seq=16 --set batch=4 --set vocab=32 -o m

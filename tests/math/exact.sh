@@ -1,6 +1,7 @@
 # exact.sh: the same bits with every compiler, level of optimisation, C library and processor that is here: elementary functions,
 # learning rates, initial values, sampled tokens and mel features; also on x86-64-v2, which has no fma, and on Arm and RISC-V
 # under qemu.  With contraction by the compiler, too, for math/math.h alone.
+# compiled: as for users
 grep -q 'LATHE_SANITIZE:[A-Z]*=\(OFF\)\?$' "$BUILD/CMakeCache.txt" || { echo "skipped: it builds without sanitizers"; exit 77; }
 mkdir "$TMP/include"
 echo 'typedef struct json_t json_t; typedef struct json_error_t json_error_t;' >"$TMP/include/jansson.h"

@@ -1,4 +1,5 @@
 # gemm_floor.sh: the bench's floor does the products it says: each right in each way, and as many as the formula has.
+# compiled: as for users
 set -eu
 cc=${CC:-cc}
 library=$(find /usr/lib -path '*openblas-openmp/libopenblas.so.0' | head -n 1)

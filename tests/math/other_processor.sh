@@ -1,5 +1,6 @@
 # other_processor.sh: a trainer on a processor that lacks its instructions says so, before it meets one of them: all of
 # those of its level of x86-64, by name.
+# compiled: as for users
 command -v qemu-x86_64 >/dev/null || { echo "skipped: no qemu-x86_64 (apt install qemu-user)"; exit 77; }
 grep -q 'LATHE_SANITIZE:[A-Z]*=\(OFF\)\?$' "$BUILD/CMakeCache.txt" || { echo "skipped: an emulator has no room for sanitizers"; exit 77; }
 grep -q '^flags.* avx ' /proc/cpuinfo || { echo "skipped: this processor has no AVX to do without"; exit 77; }

@@ -1,5 +1,6 @@
 # vectorises.sh: loops that call math/math.h's float functions must become vector code without calls, with the compiler and the
 # flags of generated programs.
+# compiled: as for users
 cc=${CC:-gcc}
 if ! $cc --version 2>/dev/null | grep -qi 'gcc\|free software'; then
     echo "needs gcc"

@@ -2,6 +2,7 @@
 # their tests again, compiled for AVX2 (x86-64-v3); with LATHE_LONG=1 also for SSE4.2 (x86-64-v2), where fma is software and
 # takes minutes: library/everywhere.sh compares weights of v2 in short.  All of the suite for such a processor: tests/run.sh
 # --march=x86-64-v3.
+# compiled: as for users
 [ "$(uname -m)" = x86_64 ] || { echo "skipped: no x86-64 processor"; exit 77; }
 grep -q 'LATHE_SANITIZE:[A-Z]*=\(OFF\)\?$' "$BUILD/CMakeCache.txt" || { echo "skipped: as it is without sanitizers"; exit 77; }
 

@@ -1,6 +1,7 @@
 # resume.sh: a gpt with dropout and micro-batches, stopped at random steps, by turns with SIGTERM, SIGINT and kill -9, and
 # resumed each time with another number of threads: parameters and moments of the uninterrupted run, byte for byte.
 # 3 stops; 10 with LATHE_LONG=1.
+# compiled: as for users
 set -eu
 stops=3
 [ -z "${LATHE_LONG:-}" ] || stops=10

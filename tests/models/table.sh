@@ -1,5 +1,6 @@
 # table.sh: a table as people have it, with text, missing values, dates and another order of columns, goes from the file to
 # predictions of new rows in two commands; a hostile copy of it to the same; runs resume and repeat to the bit.
+# compiled: as for users
 set -eu
 . tests/models/common
 top=$PWD

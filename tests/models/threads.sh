@@ -1,4 +1,5 @@
 # threads.sh: 1, 2, 3 and 8 threads give byte-identical parameters after 50 steps, gpt with dropout 0.1.
+# compiled: as for users
 set -eu
 awk 'BEGIN { for (i = 0; i < 4000; i++) { x = (x * 1103515245 + 12345) % 2147483648; printf "%s", substr("etaoin shrdlu", x % 13 + 1, 1) } }' >"$TMP/text"
 same=0

@@ -1,5 +1,6 @@
 # layer.sh: a layer (--layer) as a module of Python: gradients of inputs and parameters are the slopes of its outputs, in fp64; its
 # two halves, run apart; what has no layer is refused.
+# compiled: as for users
 python=${PYTHON:-python3}
 $python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "skipped: no python3 of 3.11 or later"; exit 77; }
 grep -q 'LATHE_SANITIZE:[A-Z]*=\(OFF\)\?$' "${BUILD:-build}/CMakeCache.txt" || { echo "skipped: Python is not built with sanitizers"; exit 77; }

@@ -1,5 +1,6 @@
 # module.sh: a model as a module of Python, without NumPy: it trains to the trainer's bits with arrays of the caller, refuses what
 # is wrong with words, and is built without Python's headers, whose declarations ours are (where they are installed).
+# compiled: as for users
 python=${PYTHON:-python3}
 $python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "skipped: no python3 of 3.11 or later"; exit 77; }
 grep -q 'LATHE_SANITIZE:[A-Z]*=\(OFF\)\?$' "${BUILD:-build}/CMakeCache.txt" || { echo "skipped: Python is not built with sanitizers"; exit 77; }

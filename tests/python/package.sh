@@ -1,5 +1,6 @@
 # package.sh: the package lathe and the wheel of a model: installed by pip without a compiler, refused by its tag elsewhere; what its
 # objects do with NumPy, and with PyTorch where it is.
+# compiled: as for users
 python=${PYTHON:-python3}
 $python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "skipped: no python3 of 3.11 or later"; exit 77; }
 $python -c 'import numpy' 2>/dev/null || { echo "skipped: no NumPy (python3-numpy)"; exit 77; }

@@ -1,5 +1,6 @@
 # large.sh: maps of more elements than 32 bits count: the text counts in 64 bits where it has to, and in 32 where those do, and no
 # constant overflows where it is compiled.  Nothing is run: it would take 30 GB.
+# compiled: as for users
 set -u
 CXX=${CXX:-g++}
 command -v "${CXX%% *}" >/dev/null || { echo "no C++ compiler: ${CXX%% *} is not here"; exit 77; }

@@ -2,6 +2,7 @@
 # are; mistakes put into algorithms and epilogues of cuBLASLt, into cuDNN's attention, into kernels that address by ids and into a loop
 # in one launch are named with their lines, their second way is taken, and the next start knows.  On this processor: threads, gradients against losses,
 # products against plain loops, with a mistake put into their engine.
+# compiled: as for users
 set -eu
 . tests/sim/libraries
 export LATHE_CACHE="$TMP/cache"

@@ -1,5 +1,6 @@
 # speed.sh: the speed phase of tests/gpu.sh (tests/gpu/speed.py) without a GPU: the table comes last, has a row of everyone, and of who
 # fails the reason; so it is when it is told to end.  PyTorch is played by a script, which fails when it is started first.
+# compiled: as for users
 set -eu
 command -v python3 >/dev/null || { echo 'python3 is not here'; exit 77; }
 failed=0

@@ -1,6 +1,7 @@
 # alone.sh: a pool of our own needs no libgomp and meets none: test_pool.c built without it, at all levels of
 # optimisation, and under ThreadSanitizer; two libraries with pools, shared and static, in a program whose own pragmas
 # are libgomp's.
+# compiled: as for users
 failed=0
 wrong() { echo "failed: $*"; failed=1; }
 CC=gcc

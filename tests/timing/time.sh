@@ -1,6 +1,7 @@
 # time.sh: `lathe plan --time` says a step's time and has a line for each kernel, as text and as JSON; of this machine, or of a GPU by
 # name.
 # How far times are off is a measurement: tests/bench/times.py.
+# compiled: as for users
 failures=0
 wrong() { echo "FAILED: $*"; failures=$((failures + 1)); }
 

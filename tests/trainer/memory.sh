@@ -1,6 +1,7 @@
 # memory.sh: memory that is not there: at every allocation of a run in turn, once and for good, and under limits of address
 # space, from what is just enough to start upwards: done, or a message and an exit code; what was saved before is whole.
 # Quick: the first 60 allocations, and each 41st after; LATHE_LONG=1: all.
+# compiled: as for users
 top=$PWD
 . tests/trainer/common
 grep -q 'LATHE_SANITIZE:[A-Z]*=\(OFF\)\?$' "$BUILD/CMakeCache.txt" || { echo "skipped: sanitizers have their own memory"; exit 77; }

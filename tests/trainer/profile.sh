@@ -1,4 +1,5 @@
 # profile.sh: `trainer profile` tells of every kernel of a step, and of nothing else.
+# compiled: as for users
 top=$PWD
 . tests/trainer/common
 lathe=${LATHE:-$BUILD/lathe}

@@ -2,6 +2,7 @@
 # marks, so OpenMP's pragmas are left out here: one thread computes, the others are all ours.  To show that it would be
 # seen: a trainer that does not wait for the writer before it updates the parameters.
 # tests/run.sh --sanitize=thread has OpenMP's threads too.
+# compiled: as for users
 top=$PWD
 . tests/trainer/common
 grep -q 'LATHE_SANITIZE:[A-Z]*=\(OFF\)\?$' "$BUILD/CMakeCache.txt" || { echo "skipped: built with another sanitizer"; exit 77; }
