@@ -136,7 +136,7 @@ static void refuse_zig(const Machine *m, const Tools *t)
         err((Where){0},
             "a trainer for %s takes gcc, and there is zig, which makes libraries alone (--library)\n"
             "  install %s (Debian, Ubuntu: apt install %s)",
-            m->name, m->compiler, m->packages);
+            m->name, m->compiler ? m->compiler : "gcc", m->packages ? m->packages : "gcc");
 }
 
 static Words command_line(const Options *o, const char *dir, const char *to)
@@ -145,7 +145,7 @@ static Words command_line(const Options *o, const char *dir, const char *to)
     const Machine *m = o->machine ? machine_named(o->machine) : NULL;
     const bool far = m && !is_family_here(m);
     const Tools tools = m ? tools_for(m, dir) : (Tools){0};
-    if (far) refuse_zig(m, &tools);
+    if (m) refuse_zig(m, &tools);
     const Linked linked = far ? linked_for(m, &tools, dir) : (Linked){0};
     add_compiled(&w, m, &tools, far ? &linked : NULL, dir);
     for (int i = 0; i < COUNT_OF(quick_link); i++) push(&w, quick_link[i]);
@@ -261,7 +261,8 @@ static uint64_t hash_of_compiler(const char *path, uint64_t seed)
 {
     struct stat s;
     char text[4096];
-    FILE *f = popen(format("%s --version 2>&1 </dev/null", shell_quoted(path)), "r");
+    const char *ask = same(file_name(path), "zig") ? "version" : "--version";
+    FILE *f = popen(format("LC_ALL=C %s %s 2>&1 </dev/null", shell_quoted(path), ask), "r");
     const size_t n = f ? fread(text, 1, sizeof text, f) : 0;
     if (f) pclose(f);
     seed = hash_bytes(text, n, seed);

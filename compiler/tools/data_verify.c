@@ -18,7 +18,7 @@ static struct Asked {
 static const Flag flags[] = {
     {"--steps", FLAG_TEXT, &asked.steps, "A..B", "the steps, as the trainer counts them (all)"},
     {"--trainer", FLAG_TEXT, &asked.trainer, "PATH",
-     "the trainer that computes them (the run's, if you have trained with it)"},
+     "the trainer that computes them (the run's, if you trained with it)"},
     {"--data", FLAG_TEXTS, &asked.data, "PATH", "where the data is now; several: the option again"},
     {"--val-data", FLAG_TEXTS, &asked.val_data, "PATH", "likewise that to evaluate"},
     {"--seed", FLAG_TEXT, &asked.seed, "S", "another seed than the run says"},
@@ -40,7 +40,8 @@ static char *trainer_of_run(const char *run)
     char *path = text_of("%s/run.json", run), *found = NULL;
     json_t *about = json_load_file(path, 0, NULL), *starts = json_object_get(about, "starts");
     const json_t *start = json_array_get(starts, json_array_size(starts) - 1);
-    char *word = word_of_json(json_array_get(json_object_get(start, "words"), 0));
+    char *word = word_of_json(json_object_get(start, "program"));
+    if (!word) word = word_of_json(json_array_get(json_object_get(start, "words"), 0)); /* of an older version */
     char *folder = word_of_json(json_object_get(start, "folder"));
     if (word)
         found = *word != '/' && strchr(word, '/') && folder ? text_of("%s/%s", folder, word) : text_of("%s", word);
@@ -57,10 +58,12 @@ static const char *find_trainer(const char *run)
     const char *own = trainer_of_run(run), *known = own ? known_program(own) : NULL;
     if (known) return known;
     if (own && access(own, X_OK) == 0)
-        fail(EXIT_USAGE, run,
-             "its run.json names the program %s, with which you have not trained, so verify does not run it: say "
-             "--trainer %s if you trust it; for the run of somebody else build its description, and give that trainer",
-             own, own);
+        fail(
+            EXIT_USAGE, run,
+            "its run.json names the program %s, and no note says that you have trained with what is there now and with "
+            "--log-hashes, so verify does not run it: say --trainer %s if you trust it; for the run of somebody else "
+            "build its description, and give that trainer",
+            own, own);
     fail(EXIT_USAGE, run, "which trainer is it of? %s%s; build its description, and give it: --trainer PATH",
          own ? "That of its run.json is not there any more: " : "Its run.json does not say it", own ? own : "");
 }
@@ -97,5 +100,7 @@ int verify_run_command(int argc, char **argv)
     if (asked.json) add_word(&w, "--json");
     add_word(&w, NULL);
     execv(trainer, (char **)w.at);
+    if (errno == ENOEXEC)
+        fail(EXIT_ERROR, trainer, "it is for another processor: give one that was built for this one, --trainer PATH");
     fail(EXIT_ERROR, trainer, "cannot be run: %s", error_text(errno));
 }

@@ -49,7 +49,7 @@ static json_t *command_words(void)
 
 static json_t *own_word(char *text)
 {
-    json_t *word = word_json(text);
+    json_t *word = text ? word_json(text) : json_null();
     free(text);
     return word;
 }
@@ -64,6 +64,7 @@ static json_t *start_json(const Progress *at)
     put_json(all, "began", json_string(began));
     put_json(all, "step", json_integer(at->step));
     put_json(all, "words", command_words());
+    put_json(all, "program", own_word(realpath("/proc/self/exe", NULL)));
     put_json(all, "folder", own_word(getcwd(NULL, 0)));
     put_json(all, "processor", own_word(processor()));
     put_json(all, "cores", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));

@@ -4,6 +4,7 @@
  * run, unless settings or data differ: then another head says so. */
 #include "trainer/hashes.h"
 #include "base/chain.h"
+#include "base/known.h"
 #include "base/words.h"
 #include "step/entry.h"
 #include "trainer/data_files.h"
@@ -187,6 +188,7 @@ Hashes *open_hashes(const Trainer *t, Data *d, const Memory *m, Step_turns *turn
              "a run of a processor wrote it, and a GPU cannot go on with it: move it away to go on without");
     if (!every && n == 0) return forget_hashes(path), NULL;
     Hashes *h = must_alloc(sizeof *h);
+    remember_this_program();
     h->path = path;
     open_recorder(&h->recorder, t, d, m, turns, every ? every : every_of(&c, n));
     copy_links(h, &c, n);

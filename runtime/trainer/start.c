@@ -1,6 +1,5 @@
 /* start.c: a training run up to its first step: starting point, data, memory, folder. */
 #include "base/file.h"
-#include "base/known.h"
 #include "base/words.h"
 #include "data/data.h"
 #include "interface/lathe_model.h"
@@ -280,7 +279,6 @@ void prepare_training(Training *r, Trainer *t)
 void start_training(Training *r)
 {
     open_run(r);
-    remember_this_program();
     r->t->saver = r->saver;
     r->record = open_data_record(r->t, &r->data, r->items);
     r->profile = open_run_profile(r->t, &r->turns, &r->memory);

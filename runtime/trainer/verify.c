@@ -280,7 +280,14 @@ static void tell_start(const Verify *v)
     if (v->asked->json) return;
     if (v->goes_on) show(stdout, "from step %lld on the run had other settings or data\n", (long long)v->first);
     show(stdout, "%s: steps %lld to %lld, computed from %s\n", v->folder, (long long)v->first, (long long)v->last,
-         v->checkpoint ? v->checkpoint : "the initial weights");
+         v->checkpoint  ? v->checkpoint
+         : v->first > 1 ? "the initial weights, as no earlier checkpoint is there"
+                        : "the initial weights");
+    if (v->unknown && v->unknown <= v->last)
+        show(stdout,
+             "the run was resumed after step %lld, and its checkpoint there is gone: if it had other settings before, "
+             "steps up to there differ\n",
+             (long long)v->unknown);
     if (v->chained && !v->goes_on)
         show(stdout, "the chain of hashes is whole: %s lines, the last hash is %s%s\n", grouped_text(v->chain.n),
              v->chain.last, v->chain.cut ? "; behind it is half a line, as a kill leaves it" : "");

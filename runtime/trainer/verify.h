@@ -18,6 +18,7 @@ typedef struct Verify {
     bool chained;         /* else there are only metrics.jsonl and checkpoints */
     int64_t first, last;  /* steps to verify: of one part of the run */
     int64_t end;          /* the last that is asked for: parts behind this one have other settings or data */
+    int64_t unknown;      /* the run was resumed there, and nothing is left that says what it had been trained with before; 0: no */
     bool goes_on;         /* behind a part that was verified */
     int64_t from;         /* steps done at the start */
     char *checkpoint;     /* there; NULL: the initial weights */

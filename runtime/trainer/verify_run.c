@@ -145,6 +145,7 @@ static void find_settings(Verify *v, json_t *last)
         const json_t *start = json_array_get(starts, i);
         const int64_t step = start ? json_integer_value(json_object_get(start, "step")) : INT64_MAX - 1;
         json_t *settings = step <= v->from ? NULL : start ? settings_until(v, starts, step) : json_incref(last);
+        if (start && step > v->from && !settings) v->unknown = step;
         if (own && settings && !json_equal(own, settings)) {
             cut_piece(v, end);
             i = json_array_size(starts);

@@ -157,18 +157,25 @@ if [ -x "$lathe" ]; then
     chmod +x evil
     for word in evil ./evil "$PWD/evil" 'gone\u001b[2J'; do
         printf '{"starts": [{"words": ["%s", "train"], "folder": "%s", "step": 0}]}' "$word" "$PWD" >c/run.json
-        case $word in gone*) said='not there any more' ;; *) said="with which you have not trained, so verify does not run it: say --trainer .*$word" ;; esac
+        case $word in gone*) said='not there any more' ;; *) said="no note says that you have trained.*say --trainer .*$word" ;; esac
         refuses 2 "$said" "$lathe" verify c
         ! grep -q "$(printf '\033')" err || wrong 'an escape of run.json reaches the terminal'
     done
     [ ! -e ran ] || wrong 'verify runs the program of run.json'
     works "$lathe" verify a --steps 55..
     says '^same: ' out
-    refuses 2 'with which you have not trained' env LATHE_CACHE="$PWD/other" "$lathe" verify a
+    refuses 2 'no note says that you have trained' env LATHE_CACHE="$PWD/other" "$lathe" verify a
     for note in "$LATHE_CACHE"/trainers/*; do
         printf %s "$PWD/evil" >"$note"
     done
-    refuses 2 'with which you have not trained' "$lathe" verify a
+    refuses 2 'no note says that you have trained' "$lathe" verify a
+    cp "$toy" own       # another program in the place of one's own
+    works ./own train --data t.txt --out d --steps 2 --log-hashes
+    works "$lathe" verify d
+    rm own
+    cp evil own
+    refuses 2 'no note says that you have trained' "$lathe" verify d
+    [ ! -e ran ] || wrong 'verify runs what lies in the place of a known program'
 fi
 
 # What cannot be verified.
