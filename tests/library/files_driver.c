@@ -167,6 +167,26 @@ static void wrong_loads(mlp *m, const char *saved, size_t used)
     remove("cut");
 }
 
+/* One bit of a number, or how far the run was; before there were checksums that was not noticed. */
+static void damaged_loads(mlp *m)
+{
+    const size_t used = file_bytes("saved", held), data = 8 + (unsigned char)held[0] + 256 * (unsigned char)held[1];
+    for (size_t at = data; at < used; at += at == data ? used - data - 4 : 1) {
+        held[at] ^= 1;
+        put_bytes("cut", held, used);
+        refuse(m, "cut", MLP_DATA, "the file is damaged");
+        held[at] ^= 1;
+    }
+    char *step = strstr(held + 8, "\"step\":\"5");
+    step[8] = '4';
+    put_bytes("cut", held, used);
+    refuse(m, "cut", MLP_DATA, "cut: expected the checksum ");
+    *strstr(held + 8, "checksum") = 'C';
+    put_bytes("cut", held, used);
+    EXPECT(mlp_load_file(m, "cut") == 0);
+    remove("cut");
+}
+
 /* The k-th call of the system fails, for each k, until none does: then it is loaded.  What fails behind the checks
  * leaves no weights, and says so. */
 static void failing_loads(mlp *m)
@@ -293,6 +313,7 @@ int main(int argc, char **argv)
     memcpy(before, logits, sizeof before);
     EXPECT(answers(other, before)); /* of the file, all of it */
     wrong_loads(other, room, file_bytes("weights", room));
+    damaged_loads(other);
     failing_loads(other);
     allocated = 0;
     int code = mlp_load_file(m, "saved");
