@@ -15,6 +15,7 @@ typedef struct Loading {
     Library *l;
     Saved_source *from;
     int64_t data, bytes;                /* where its data begins, behind the header; how many there are */
+    int64_t last;                       /* where the last tensor ends */
     const Described *d;                 /* the tensor that is looked for */
     int met, rest;                      /* weights that were met, and other tensors */
     bool unknown;                       /* one is not of the model; words say which */
@@ -64,6 +65,7 @@ static bool take_described(void *with, const Described *d)
 {
     Loading *x = with;
     x->d = d;
+    if (d->end > x->last) x->last = d->end;
     if (d->begin > d->end || d->end > x->bytes)
         x->code =
             fail_library(x->l, LIBRARY_DATA, "load: tensor %s: its bytes %lld to %lld are not there; it is cut off",
@@ -224,6 +226,9 @@ static int read_saved_model(Loading *x)
     if (x->unknown && x->notes.step < 0) return LIBRARY_DATA;
     const bool all = x->rest > 0 || x->notes.step >= 0;
     if (!each_saved(l, all, name_missing, l)) return LIBRARY_DATA;
+    if (x->last < x->bytes)
+        return fail_library(l, LIBRARY_DATA, "load: %lld bytes follow the last tensor",
+                            (long long)(x->bytes - x->last));
     if ((x->code = check_checksum(x))) return x->code;
     return each_saved(l, all, is_finite_saved, x) ? LIBRARY_FINE : LIBRARY_DATA;
 }

@@ -164,6 +164,9 @@ static void wrong_loads(mlp *m, const char *saved, size_t used)
     *strstr(held + 8, "weight") = 'W';
     put_bytes("cut", held, used);
     refuse(m, "cut", MLP_DATA, "cut: tensor ");
+    memcpy(held, saved, used);
+    put_bytes("cut", held, used + 2);
+    refuse(m, "cut", MLP_DATA, "cut: 2 bytes follow the last tensor");
     remove("cut");
 }
 
