@@ -20,7 +20,7 @@ int _commit(int file);
 int _close(int file);
 __declspec(dllimport) int MoveFileExA(const char *from, const char *to, unsigned how);
 /* Binary, and not for child processes; ANEW: to write, created, and not there before. */
-enum { TO_READ = 0x8080, ANEW = 0x8581, OWNERS = 0600 };
+enum { TO_READ = 0x8080, ANEW = 0x8581, MODE_OF_NEW = 0600 };
 #define open  _open
 #define read  _read
 #define write _write
@@ -30,12 +30,19 @@ enum { TO_READ = 0x8080, ANEW = 0x8581, OWNERS = 0600 };
 #else
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
-int fsync(int file); /* which -std=c11 hides */
+/* Which -std=c11 hides. */
+int fsync(int file);
+int fchmod(int file, mode_t mode);
 #ifndef O_CLOEXEC
 #define O_CLOEXEC 0
 #endif
-enum { TO_READ = O_RDONLY | O_NONBLOCK | O_CLOEXEC, ANEW = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC };
+enum {
+    TO_READ = O_RDONLY | O_NONBLOCK | O_CLOEXEC,
+    ANEW = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+    MODE_OF_NEW = 0666
+};
 #endif
 
 enum { PIECE_BYTES = 4096, LONGEST_PATH = 4096, BESIDES = 1000, MOST_AT_ONCE = 1 << 30 };
@@ -132,16 +139,27 @@ static int put_in_place(char *aside, const char *path)
 #endif
 }
 
-/* Who may read the file that is there may read the new one.  What is no file (a folder, a device) stays. */
-static int mode_of_new_file(const char *path, int *fault)
+/* The permissions of the file that is there; -1: there is none.  What is no file (a folder, a device) stays. */
+static int mode_of_old_file(const char *path, int *fault)
 {
 #ifdef _WIN32
-    return (void)path, (void)fault, OWNERS;
+    return (void)path, (void)fault, -1;
 #else
     struct stat about;
-    if (stat(path, &about) != 0) return 0666;
-    if (!S_ISREG(about.st_mode)) *fault = S_ISDIR(about.st_mode) ? EISDIR : EPERM;
+    if (stat(path, &about) != 0) return -1;
+    if (!S_ISREG(about.st_mode)) *fault = S_ISDIR(about.st_mode) ? EISDIR : ESPIPE;
     return about.st_mode & 0777;
+#endif
+}
+
+/* Who may read the old file may read the new one: open takes away what umask says.  A disk without permissions has none
+ * to keep. */
+static void keep_mode(int file, int mode)
+{
+#if defined _WIN32 || defined __wasi__
+    (void)file, (void)mode;
+#else
+    if (mode >= 0) (void)fchmod(file, (mode_t)mode);
 #endif
 }
 
@@ -151,9 +169,10 @@ static int save_in_file(Library *l, const char *path, bool all)
     char aside[LONGEST_PATH + 16];
     int code = refuse_path(l, call, path), fault = 0;
     if (code) return code;
-    const int mode = mode_of_new_file(path, &fault);
+    const int old = mode_of_old_file(path, &fault), mode = old < 0 ? MODE_OF_NEW : old;
     File_sink f = {.sink.put = put_in_file, .file = fault ? -1 : open_beside(path, aside, sizeof aside, mode)};
     if (f.file < 0) return fail_of_file(l, call, path, "written", fault ? fault : errno);
+    keep_mode(f.file, old);
     code = save_into(l, &f.sink, all);
     write_to_file(&f, f.room, f.waiting);
     if (!f.fault && fsync(f.file) != 0) f.fault = errno;
