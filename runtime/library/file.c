@@ -19,6 +19,8 @@ long long _lseeki64(int file, long long to, int from);
 int _commit(int file);
 int _close(int file);
 __declspec(dllimport) int MoveFileExA(const char *from, const char *to, unsigned how);
+__declspec(dllimport) unsigned long GetLastError(void);
+#define OR_IN_USE ", or a program has the file open" /* Windows does not say which */
 /* Binary, and not for child processes; ANEW: to write, created, and not there before. */
 enum { TO_READ = 0x8080, ANEW = 0x8581, MODE_OF_NEW = 0600 };
 #define open  _open
@@ -35,6 +37,7 @@ enum { TO_READ = 0x8080, ANEW = 0x8581, MODE_OF_NEW = 0600 };
 /* Which -std=c11 hides. */
 int fsync(int file);
 int fchmod(int file, mode_t mode);
+#define OR_IN_USE
 #ifndef O_CLOEXEC
 #define O_CLOEXEC 0
 #endif
@@ -47,14 +50,16 @@ enum {
 
 enum { PIECE_BYTES = 4096, LONGEST_PATH = 4096, BESIDES = 1000, MOST_AT_ONCE = 1 << 30 };
 
-static const char *fault_word(int number)
+static const char *fault_word(int number, bool writing)
 {
     switch (number) {
-    case ENOENT: return "there is no such file or folder";
+    case ENOENT: return writing ? "its folder does not exist" : "there is no such file or folder";
+    case EEXIST: return "all of .part to .part999 beside it are taken: remove them";
+    case EBUSY: return "it is in use";
     case EISDIR: return "that is a folder";
     case ENOTDIR: return "a part of the path is no folder";
     case EACCES:
-    case EPERM: return "permission is denied";
+    case EPERM: return "permission is denied" OR_IN_USE;
     case EROFS: return "the disk is read-only";
     case ENOSPC: return "the disk is full";
     case EFBIG: return "files may not be so large here";
@@ -68,8 +73,9 @@ static const char *fault_word(int number)
 
 static int fail_of_file(Library *l, const char *call, const char *path, const char *doing, int number)
 {
-    const char *word = fault_word(number);
-    const int code = number == ENOENT && doing[0] == 'r' ? LIBRARY_NO_FILE : LIBRARY_FILE;
+    const bool writing = doing[0] == 'w';
+    const char *word = fault_word(number, writing);
+    const int code = number == ENOENT && !writing ? LIBRARY_NO_FILE : LIBRARY_FILE;
     if (word) return fail_library(l, code, "%s: %.240s cannot be %s: %s", call, path, doing, word);
     return fail_library(l, code, "%s: %.240s cannot be %s: the system's error %d", call, path, doing, number);
 }
@@ -122,13 +128,31 @@ static int open_beside(const char *path, char *aside, size_t room, int mode)
     return -1;
 }
 
+#ifdef _WIN32
+/* Numbers of winerror.h. */
+static int fault_of_windows(unsigned long number)
+{
+    switch (number) {
+    case 2:
+    case 3: return ENOENT;
+    case 5: return EACCES;
+    case 19: return EROFS;
+    case 32:
+    case 33: return EBUSY; /* sharing, a lock */
+    case 39:
+    case 112: return ENOSPC;
+    default: return EIO;
+    }
+}
+#endif
+
 /* Windows: renaming over a file is MoveFileEx's, and is on the disk when it returns.  Elsewhere the folder is synced;
  * if it cannot be, a power cut may bring the old file back, whole. */
 static int put_in_place(char *aside, const char *path)
 {
 #ifdef _WIN32
     enum { REPLACE_EXISTING = 1, WRITE_THROUGH = 8 };
-    return MoveFileExA(aside, path, REPLACE_EXISTING | WRITE_THROUGH) ? 0 : EACCES;
+    return MoveFileExA(aside, path, REPLACE_EXISTING | WRITE_THROUGH) ? 0 : fault_of_windows(GetLastError());
 #else
     if (rename(aside, path) != 0) return errno;
     char *slash = strrchr(aside, '/');

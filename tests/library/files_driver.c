@@ -274,6 +274,7 @@ static void saves(mlp *m)
 {
     struct stat about;
     size_t used;
+    char path[32];
     for (int k = 0; k < 5; k++) EXPECT(mlp_step(m, &(mlp_step_in){features, targets}, NULL) == 0);
     EXPECT(mlp_save(m, held, ROOM, &used) == 0 && mlp_save_file(m, "saved") == 0);
     EXPECT(file_bytes("saved", room) == used && memcmp(room, held, used) == 0);
@@ -296,9 +297,17 @@ static void saves(mlp *m)
     refuse_save(m, NULL, MLP_USAGE, "NULL");
     refuse_save(m, "", MLP_USAGE, "empty");
     refuse_save(m, "..", MLP_FILE, "folder");
-    refuse_save(m, "none/saved", MLP_FILE, "no such file or folder");
+    refuse_save(m, "none/saved", MLP_FILE, "its folder does not exist");
     refuse_save(m, "saved/saved", MLP_FILE, "no folder");
-    refuse_save(m, "/dev/null", MLP_FILE, "that is no file");
+    refuse_save(m, "/dev/full", MLP_FILE, "that is no file");
+    EXPECT(mkfifo("fifo", 0600) == 0);
+    refuse_save(m, "fifo", MLP_FILE, "that is no file");
+    refuse(m, "fifo", MLP_FILE, "that is no file");
+    remove("fifo");
+    for (int k = 0; k < 1000; k++)
+        snprintf(path, sizeof path, k ? "new.part%d" : "new.part", k), put_bytes(path, "", 0);
+    refuse_save(m, "new", MLP_FILE, "new cannot be written: all of .part to .part999 beside it are taken");
+    for (int k = 0; k < 1000; k++) snprintf(path, sizeof path, k ? "new.part%d" : "new.part", k), remove(path);
 }
 #endif
 
