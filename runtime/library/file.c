@@ -19,8 +19,10 @@ long long _lseeki64(int file, long long to, int from);
 int _commit(int file);
 int _close(int file);
 __declspec(dllimport) int MoveFileExA(const char *from, const char *to, unsigned how);
+__declspec(dllimport) unsigned long GetLastError(void);
+#define OR_IN_USE ", or a program has the file open" /* Windows does not say which */
 /* Binary, and not for child processes; ANEW: to write, created, and not there before. */
-enum { TO_READ = 0x8080, ANEW = 0x8581, OWNERS = 0600 };
+enum { TO_READ = 0x8080, ANEW = 0x8581, MODE_OF_NEW = 0600 };
 #define open  _open
 #define read  _read
 #define write _write
@@ -30,24 +32,34 @@ enum { TO_READ = 0x8080, ANEW = 0x8581, OWNERS = 0600 };
 #else
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
-int fsync(int file); /* which -std=c11 hides */
+/* Which -std=c11 hides. */
+int fsync(int file);
+int fchmod(int file, mode_t mode);
+#define OR_IN_USE
 #ifndef O_CLOEXEC
 #define O_CLOEXEC 0
 #endif
-enum { TO_READ = O_RDONLY | O_NONBLOCK | O_CLOEXEC, ANEW = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC };
+enum {
+    TO_READ = O_RDONLY | O_NONBLOCK | O_CLOEXEC,
+    ANEW = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+    MODE_OF_NEW = 0666
+};
 #endif
 
 enum { PIECE_BYTES = 4096, LONGEST_PATH = 4096, BESIDES = 1000, MOST_AT_ONCE = 1 << 30 };
 
-static const char *fault_word(int number)
+static const char *fault_word(int number, bool writing)
 {
     switch (number) {
-    case ENOENT: return "there is no such file or folder";
+    case ENOENT: return writing ? "its folder does not exist" : "there is no such file or folder";
+    case EEXIST: return "all of .part to .part999 beside it are taken: remove them";
+    case EBUSY: return "it is in use";
     case EISDIR: return "that is a folder";
     case ENOTDIR: return "a part of the path is no folder";
     case EACCES:
-    case EPERM: return "permission is denied";
+    case EPERM: return "permission is denied" OR_IN_USE;
     case EROFS: return "the disk is read-only";
     case ENOSPC: return "the disk is full";
     case EFBIG: return "files may not be so large here";
@@ -61,8 +73,9 @@ static const char *fault_word(int number)
 
 static int fail_of_file(Library *l, const char *call, const char *path, const char *doing, int number)
 {
-    const char *word = fault_word(number);
-    const int code = number == ENOENT && doing[0] == 'r' ? LIBRARY_NO_FILE : LIBRARY_FILE;
+    const bool writing = doing[0] == 'w';
+    const char *word = fault_word(number, writing);
+    const int code = number == ENOENT && !writing ? LIBRARY_NO_FILE : LIBRARY_FILE;
     if (word) return fail_library(l, code, "%s: %.240s cannot be %s: %s", call, path, doing, word);
     return fail_library(l, code, "%s: %.240s cannot be %s: the system's error %d", call, path, doing, number);
 }
@@ -115,13 +128,31 @@ static int open_beside(const char *path, char *aside, size_t room, int mode)
     return -1;
 }
 
+#ifdef _WIN32
+/* Numbers of winerror.h. */
+static int fault_of_windows(unsigned long number)
+{
+    switch (number) {
+    case 2:
+    case 3: return ENOENT;
+    case 5: return EACCES;
+    case 19: return EROFS;
+    case 32:
+    case 33: return EBUSY; /* sharing, a lock */
+    case 39:
+    case 112: return ENOSPC;
+    default: return EIO;
+    }
+}
+#endif
+
 /* Windows: renaming over a file is MoveFileEx's, and is on the disk when it returns.  Elsewhere the folder is synced;
  * if it cannot be, a power cut may bring the old file back, whole. */
 static int put_in_place(char *aside, const char *path)
 {
 #ifdef _WIN32
     enum { REPLACE_EXISTING = 1, WRITE_THROUGH = 8 };
-    return MoveFileExA(aside, path, REPLACE_EXISTING | WRITE_THROUGH) ? 0 : EACCES;
+    return MoveFileExA(aside, path, REPLACE_EXISTING | WRITE_THROUGH) ? 0 : fault_of_windows(GetLastError());
 #else
     if (rename(aside, path) != 0) return errno;
     char *slash = strrchr(aside, '/');
@@ -132,16 +163,27 @@ static int put_in_place(char *aside, const char *path)
 #endif
 }
 
-/* Who may read the file that is there may read the new one.  What is no file (a folder, a device) stays. */
-static int mode_of_new_file(const char *path, int *fault)
+/* The permissions of the file that is there; -1: there is none.  What is no file (a folder, a device) stays. */
+static int mode_of_old_file(const char *path, int *fault)
 {
 #ifdef _WIN32
-    return (void)path, (void)fault, OWNERS;
+    return (void)path, (void)fault, -1;
 #else
     struct stat about;
-    if (stat(path, &about) != 0) return 0666;
-    if (!S_ISREG(about.st_mode)) *fault = S_ISDIR(about.st_mode) ? EISDIR : EPERM;
+    if (stat(path, &about) != 0) return -1;
+    if (!S_ISREG(about.st_mode)) *fault = S_ISDIR(about.st_mode) ? EISDIR : ESPIPE;
     return about.st_mode & 0777;
+#endif
+}
+
+/* Who may read the old file may read the new one: open takes away what umask says.  A disk without permissions has none
+ * to keep. */
+static void keep_mode(int file, int mode)
+{
+#if defined _WIN32 || defined __wasi__
+    (void)file, (void)mode;
+#else
+    if (mode >= 0) (void)fchmod(file, (mode_t)mode);
 #endif
 }
 
@@ -151,9 +193,10 @@ static int save_in_file(Library *l, const char *path, bool all)
     char aside[LONGEST_PATH + 16];
     int code = refuse_path(l, call, path), fault = 0;
     if (code) return code;
-    const int mode = mode_of_new_file(path, &fault);
+    const int old = mode_of_old_file(path, &fault), mode = old < 0 ? MODE_OF_NEW : old;
     File_sink f = {.sink.put = put_in_file, .file = fault ? -1 : open_beside(path, aside, sizeof aside, mode)};
     if (f.file < 0) return fail_of_file(l, call, path, "written", fault ? fault : errno);
+    keep_mode(f.file, old);
     code = save_into(l, &f.sink, all);
     write_to_file(&f, f.room, f.waiting);
     if (!f.fault && fsync(f.file) != 0) f.fault = errno;

@@ -7,18 +7,21 @@
 #include "step/statistics.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct Loading {
     Library *l;
     Saved_source *from;
-    int64_t data, bytes;                      /* where its data begins, behind the header; how many there are */
-    const Described *d;                       /* the tensor that is looked for */
-    int met, rest;                            /* weights that were met, and other tensors */
-    bool unknown;                             /* one is not of the model; words say which */
-    int weights, others;                      /* how many there are */
-    int64_t step, seed, scale, good, skipped; /* as the notes say; step -1: there are none */
+    int64_t data, bytes;                /* where its data begins, behind the header; how many there are */
+    int64_t last;                       /* where the last tensor ends */
+    const Described *d;                 /* the tensor that is looked for */
+    int met, rest;                      /* weights that were met, and other tensors */
+    bool unknown;                       /* one is not of the model; words say which */
+    int weights, others;                /* how many there are */
+    Progress notes;                     /* step -1: there are none */
+    char checksum[CHECKSUM_DIGITS + 8]; /* that the notes say; empty: none, as in weights and in older files */
     int code;
 } Loading;
 
@@ -62,6 +65,7 @@ static bool take_described(void *with, const Described *d)
 {
     Loading *x = with;
     x->d = d;
+    if (d->end > x->last) x->last = d->end;
     if (d->begin > d->end || d->end > x->bytes)
         x->code =
             fail_library(x->l, LIBRARY_DATA, "load: tensor %s: its bytes %lld to %lld are not there; it is cut off",
@@ -99,11 +103,12 @@ static bool take_note_of(void *with, const char *key, const char *text)
 {
     Loading *x = with;
     if (strcmp(key, "format_version") == 0) check_version(x, text);
-    if (strcmp(key, "step") == 0) take_whole_note(x, key, text, 0, INT32_MAX, &x->step);
-    if (strcmp(key, "seed") == 0) take_whole_note(x, key, text, INT32_MIN, INT32_MAX, &x->seed);
-    if (strcmp(key, "loss_scale") == 0) take_whole_note(x, key, text, 0, 1 << 24, &x->scale);
-    if (strcmp(key, "good_steps") == 0) take_whole_note(x, key, text, 0, INT32_MAX, &x->good);
-    if (strcmp(key, "skipped_steps") == 0) take_whole_note(x, key, text, 0, INT32_MAX, &x->skipped);
+    if (strcmp(key, "step") == 0) take_whole_note(x, key, text, 0, INT32_MAX, &x->notes.step);
+    if (strcmp(key, "seed") == 0) take_whole_note(x, key, text, INT32_MIN, INT32_MAX, &x->notes.seed);
+    if (strcmp(key, "loss_scale") == 0) take_whole_note(x, key, text, 0, 1 << 24, &x->notes.scale);
+    if (strcmp(key, "good_steps") == 0) take_whole_note(x, key, text, 0, INT32_MAX, &x->notes.good);
+    if (strcmp(key, "skipped_steps") == 0) take_whole_note(x, key, text, 0, INT32_MAX, &x->notes.skipped);
+    if (strcmp(key, "checksum") == 0) snprintf(x->checksum, sizeof x->checksum, "%.20s", text);
     return !x->code;
 }
 
@@ -111,12 +116,12 @@ static bool take_note_of(void *with, const char *key, const char *text)
 static int check_progress(Loading *x)
 {
     const bool scaled = is_trained_here(x->l->model) && x->l->turns.at[0].optimizer.loss_scale.scale > 0;
-    if (x->step < 0) return LIBRARY_FINE;
-    if (x->skipped > x->step || (scaled && (x->scale < 1 || (x->scale & (x->scale - 1)))))
+    if (x->notes.step < 0) return LIBRARY_FINE;
+    if (x->notes.skipped > x->notes.step || (scaled && (x->notes.scale < 1 || (x->notes.scale & (x->notes.scale - 1)))))
         return fail_library(x->l, LIBRARY_DATA,
                             "load: loss scale %lld and %lld skipped of %lld steps cannot be; the notes are "
                             "damaged",
-                            (long long)x->scale, (long long)x->skipped, (long long)x->step);
+                            (long long)x->notes.scale, (long long)x->notes.skipped, (long long)x->notes.step);
     return LIBRARY_FINE;
 }
 
@@ -171,6 +176,25 @@ static bool is_finite_saved(void *with, const Saved *s)
     return s->type == LATHE_I32 || each_piece(with, s, are_finite);
 }
 
+/* Of all tensors, also of those that an instance which only answers passes over. */
+static int check_checksum(Loading *x)
+{
+    Hash hash;
+    char found[CHECKSUM_DIGITS + 1];
+    if (!*x->checksum) return LIBRARY_FINE;
+    hash_start(&hash);
+    for (int64_t done = 0, n; done < x->bytes; done += n) {
+        n = x->bytes - done;
+        const char *piece = x->from->look(x->from, x->data + done, &n);
+        if (!piece) return LIBRARY_DATA; /* the source knows why */
+        hash_add(&hash, piece, (size_t)n);
+    }
+    write_checksum(found, &hash, &x->notes);
+    if (strcmp(found, x->checksum) == 0) return LIBRARY_FINE;
+    return fail_library(x->l, LIBRARY_DATA, "load: expected the checksum %s, found %s: the file is damaged",
+                        x->checksum, found);
+}
+
 /* How long the header is, which the first eight bytes say; 0: they are none. */
 static int64_t length_of_header(Saved_source *from)
 {
@@ -199,9 +223,13 @@ static int read_saved_model(Loading *x)
                        : fail_library(l, LIBRARY_DATA, "load: the header is damaged at byte %lld: %s",
                                       (long long)(h.next - (h.end - h.at)), h.wrong);
     if (x->code || (x->code = check_progress(x))) return x->code;
-    if (x->unknown && x->step < 0) return LIBRARY_DATA;
-    const bool all = x->rest > 0 || x->step >= 0;
+    if (x->unknown && x->notes.step < 0) return LIBRARY_DATA;
+    const bool all = x->rest > 0 || x->notes.step >= 0;
     if (!each_saved(l, all, name_missing, l)) return LIBRARY_DATA;
+    if (x->last < x->bytes)
+        return fail_library(l, LIBRARY_DATA, "load: %lld bytes follow the last tensor",
+                            (long long)(x->bytes - x->last));
+    if ((x->code = check_checksum(x))) return x->code;
     return each_saved(l, all, is_finite_saved, x) ? LIBRARY_FINE : LIBRARY_DATA;
 }
 
@@ -234,25 +262,25 @@ static void load_progress(Loading *x)
 {
     Library *l = x->l;
     Loss_scale *scale = &l->turns.at[0].optimizer.loss_scale;
-    l->step = x->step;
-    l->seed = (int32_t)x->seed;
-    if (scale->scale > 0) scale->scale = (float)x->scale, scale->good = (int32_t)x->good;
-    scale->skipped = x->skipped;
+    l->step = x->notes.step;
+    l->seed = (int32_t)x->notes.seed;
+    if (scale->scale > 0) scale->scale = (float)x->notes.scale, scale->good = (int32_t)x->notes.good;
+    scale->skipped = x->notes.skipped;
 }
 
 /* What was there a moment ago may be gone (a file on a network, a disk that fails): then there are no weights. */
 int load_from(Library *l, Saved_source *s)
 {
-    Loading x = {.l = l, .step = -1, .from = s};
+    Loading x = {.l = l, .notes.step = -1, .from = s};
     int code = read_saved_model(&x);
     if (code) return code;
     begin_anew(l);
     l->ticket = 0;
-    l->loaded = each_saved(l, x.step >= 0, load_tensor, &x);
+    l->loaded = each_saved(l, x.notes.step >= 0, load_tensor, &x);
     if (!l->loaded)
         return fail_library(l, LIBRARY_FILE, "load: it cannot be read any more; the instance needs weights again");
     weights_up(l->model, &l->memory);
-    if (x.step >= 0 && is_trained_here(l->model)) load_progress(&x);
+    if (x.notes.step >= 0 && is_trained_here(l->model)) load_progress(&x);
     else if (is_trained_here(l->model)) begin_averages(&l->turns.at[0].optimizer, l->memory.params);
     return LIBRARY_FINE;
 }

@@ -44,18 +44,25 @@ static void put_note_of(Saved_sink *s, const char *key, const char *before, int6
     sink_word(s, "\"");
 }
 
-/* How far the run is. */
-static void put_progress(Saved_sink *s, Library *l)
+static Progress progress_of(const Library *l)
 {
     const Loss_scale *scale = &l->turns.at[0].optimizer.loss_scale;
+    return (Progress){l->step, l->seed, (int64_t)scale->scale, scale->good, scale->skipped};
+}
+
+static void put_progress(Saved_sink *s, const Library *l, const char *checksum)
+{
+    const Progress p = progress_of(l);
     sink_word(s, ",\"source\":");
     sink_name(s, l->model->source_hash);
     put_note_of(s, "format_version", ",", LATHE_CHECKPOINT_MAJOR);
-    put_note_of(s, "step", ",", l->step);
-    put_note_of(s, "seed", ",", l->seed);
-    put_note_of(s, "loss_scale", ",", (int64_t)scale->scale);
-    put_note_of(s, "good_steps", ",", scale->good);
-    put_note_of(s, "skipped_steps", ",", scale->skipped);
+    put_note_of(s, "step", ",", p.step);
+    put_note_of(s, "seed", ",", p.seed);
+    put_note_of(s, "loss_scale", ",", p.scale);
+    put_note_of(s, "good_steps", ",", p.good);
+    put_note_of(s, "skipped_steps", ",", p.skipped);
+    sink_word(s, ",\"checksum\":");
+    sink_name(s, checksum);
 }
 
 typedef struct Header {
@@ -85,11 +92,11 @@ static bool put_entry_of(void *with, const Saved *t)
     return true;
 }
 
-static void sink_header(Saved_sink *s, Library *l, bool all)
+static void sink_header(Saved_sink *s, Library *l, bool all, const char *checksum)
 {
     Header h = {s, ",", 0};
     sink_word(s, "{\"__metadata__\":{\"format\":\"pt\""); /* the layout is PyTorch's */
-    if (all && is_trained_here(l->model)) put_progress(s, l);
+    if (checksum) put_progress(s, l, checksum);
     sink_word(s, "}");
     each_saved(l, all, put_entry_of, &h);
     sink_word(s, "}");
@@ -102,16 +109,35 @@ static bool sink_tensor(void *with, const Saved *t)
     return true;
 }
 
+typedef struct Hashing {
+    Saved_sink sink;
+    Hash hash;
+} Hashing;
+
+static void put_in_hash(Saved_sink *s, const void *from, size_t n) { hash_add(&((Hashing *)s)->hash, from, n); }
+
+static void sum_up(Library *l, char to[CHECKSUM_DIGITS + 1])
+{
+    Hashing h = {.sink.put = put_in_hash};
+    const Progress p = progress_of(l);
+    hash_start(&h.hash);
+    each_saved(l, true, sink_tensor, &h);
+    write_checksum(to, &h.hash, &p);
+}
+
 /* Its length, padded so that the data starts at a multiple of 8, is in front. */
 static void sink_all(Saved_sink *s, Library *l, bool all)
 {
     Saved_sink counted = {0};
     unsigned char first[8];
-    sink_header(&counted, l, all);
+    char digits[CHECKSUM_DIGITS + 1] = "0123456789abcdef"; /* which a count does not depend on */
+    const char *checksum = all && is_trained_here(l->model) ? digits : NULL;
+    if (checksum && s->put) sum_up(l, digits);
+    sink_header(&counted, l, all, checksum);
     const size_t padded = (counted.used + 7) & ~(size_t)7;
     for (int i = 0; i < 8; i++) first[i] = (unsigned char)((uint64_t)padded >> (8 * i));
     sink_bytes(s, first, 8);
-    sink_header(s, l, all);
+    sink_header(s, l, all, checksum);
     sink_bytes(s, "       ", padded - counted.used);
     each_saved(l, all, sink_tensor, s);
 }

@@ -121,3 +121,12 @@ char *saved_piece(const Saved *s, int64_t element)
     const int64_t at = s->param ? copy_place(s->param, s->copy, element) : element;
     return s->flat + at * dtype_size(s->type);
 }
+
+void write_checksum(char to[CHECKSUM_DIGITS + 1], Hash *of_tensors, const Progress *p)
+{
+    const int64_t numbers[] = {p->step, p->seed, p->scale, p->good, p->skipped};
+    hash_add(of_tensors, numbers, sizeof numbers);
+    const uint64_t hash = hash_end(of_tensors);
+    for (int i = 0; i < CHECKSUM_DIGITS; i++) to[i] = "0123456789abcdef"[hash >> (60 - 4 * i) & 15];
+    to[CHECKSUM_DIGITS] = 0;
+}

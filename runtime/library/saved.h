@@ -2,6 +2,7 @@
 #ifndef LATHE_LIBRARY_SAVED_H
 #define LATHE_LIBRARY_SAVED_H
 
+#include "base/hash.h"
 #include "library/library.h"
 
 typedef struct Saved {
@@ -24,6 +25,14 @@ const char *saved_type(Lathe_dtype t); /* "F32" */
 /* The pieces of its elements that lie one after another. */
 int64_t saved_run(const Saved *s);                  /* elements of each */
 char *saved_piece(const Saved *s, int64_t element);  /* where the one that begins with this element is */
+
+typedef struct Progress {       /* how far a run is, as the notes say */
+    int64_t step, seed, scale, good, skipped;
+} Progress;
+
+/* The note `checksum`, of all tensors' bytes and of the progress: XXH64 in hexadecimal digits. */
+enum { CHECKSUM_DIGITS = 16 };
+void write_checksum(char to[CHECKSUM_DIGITS + 1], Hash *of_tensors, const Progress *p);
 
 /* ---- save.c */
 

@@ -95,6 +95,14 @@ static void wrong_opens(void)
     free(memory);
 }
 
+/* Without its checksum, which would find all damage. */
+static void copy_unchecked(char *to, const char *saved, size_t used)
+{
+    memcpy(to, saved, used);
+    for (char *at = to + 8; at < to + 900; at++)
+        if (memcmp(at, "\"checksum", 9) == 0) at[1] = 'C';
+}
+
 static void damaged_loads(mlp *m, const char *saved, size_t used)
 {
     char *copy = malloc(used);
@@ -110,11 +118,11 @@ static void damaged_loads(mlp *m, const char *saved, size_t used)
     }
     unsigned seed = 1;
     for (int k = 0; k < DAMAGED; k++) { /* changed in the header */
-        memcpy(copy, saved, used);
+        copy_unchecked(copy, saved, used);
         for (int i = 0; i <= k % 3; i++) seed = seed * 1664525 + 1013904223, copy[seed % 900] = (char)(seed >> 24);
         (void)mlp_load(m, copy, used);
     }
-    memcpy(copy, saved, used);
+    copy_unchecked(copy, saved, used);
     memset(copy + used - 8, 0xff, 4);
     EXPECT(mlp_load(m, copy, used) == MLP_DATA && is_said(m, MLP_DATA, "not finite"));
     EXPECT(mlp_load(m, saved, used) == 0 && predict(m) == 0);

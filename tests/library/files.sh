@@ -11,8 +11,8 @@ source=$("$LATHE" build models/mlp.lua $words --amalgamation -o "$TMP/mlp")
 "$LATHE" build models/mlp.lua $words --inference --amalgamation -o "$TMP/answers" >/dev/null
 # shellcheck disable=SC2086
 "$LATHE" build models/mlp.lua $words --freestanding --amalgamation -o "$TMP/bare" >/dev/null
-grep -q '_file(' "$TMP/bare/mlp.h" && complain "--freestanding has files"
-grep -q 'save_file\|weights_file' "$TMP/answers/mlp.h" && complain "--inference saves to files"
+grep -q '_file(\|_FILE' "$TMP/bare/mlp.h" && complain "--freestanding has files"
+grep -q 'save_file\|weights_file\|PATH.part' "$TMP/answers/mlp.h" && complain "--inference saves to files"
 
 wraps=-Wl
 for name in malloc calloc realloc mmap open read write lseek fsync close rename; do wraps="$wraps,--wrap=$name"; done

@@ -164,6 +164,29 @@ static void wrong_loads(mlp *m, const char *saved, size_t used)
     *strstr(held + 8, "weight") = 'W';
     put_bytes("cut", held, used);
     refuse(m, "cut", MLP_DATA, "cut: tensor ");
+    memcpy(held, saved, used);
+    put_bytes("cut", held, used + 2);
+    refuse(m, "cut", MLP_DATA, "cut: 2 bytes follow the last tensor");
+    remove("cut");
+}
+
+/* One bit of a number, or how far the run was; before there were checksums that was not noticed. */
+static void damaged_loads(mlp *m)
+{
+    const size_t used = file_bytes("saved", held), data = 8 + (unsigned char)held[0] + 256 * (unsigned char)held[1];
+    for (size_t at = data; at < used; at += at == data ? used - data - 4 : 1) {
+        held[at] ^= 1;
+        put_bytes("cut", held, used);
+        refuse(m, "cut", MLP_DATA, "the file is damaged");
+        held[at] ^= 1;
+    }
+    char *step = strstr(held + 8, "\"step\":\"5");
+    step[8] = '4';
+    put_bytes("cut", held, used);
+    refuse(m, "cut", MLP_DATA, "cut: expected the checksum ");
+    *strstr(held + 8, "checksum") = 'C';
+    put_bytes("cut", held, used);
+    EXPECT(mlp_load_file(m, "cut") == 0);
     remove("cut");
 }
 
@@ -251,6 +274,7 @@ static void saves(mlp *m)
 {
     struct stat about;
     size_t used;
+    char path[32];
     for (int k = 0; k < 5; k++) EXPECT(mlp_step(m, &(mlp_step_in){features, targets}, NULL) == 0);
     EXPECT(mlp_save(m, held, ROOM, &used) == 0 && mlp_save_file(m, "saved") == 0);
     EXPECT(file_bytes("saved", room) == used && memcmp(room, held, used) == 0);
@@ -261,17 +285,29 @@ static void saves(mlp *m)
            mlp_load_file(m, "saved") == 0);
     halved = 0;
     EXPECT(file_bytes("weights", room) == used && memcmp(room, held, used) == 0 && mlp_steps(m) == 5);
-    EXPECT(chmod("saved", 0600) == 0 && mlp_save_file(m, "saved") == 0 && stat("saved", &about) == 0 &&
-           (about.st_mode & 0777) == 0600);
+    umask(022);
+    for (int k = 0; k < 3; k++) {
+        const mode_t mode = (mode_t[]){0600, 0664, 0644}[k]; /* the last is a new file's */
+        EXPECT((k == 2 ? remove("saved") : chmod("saved", mode)) == 0 && mlp_save_file(m, "saved") == 0 &&
+               stat("saved", &about) == 0 && (about.st_mode & 0777) == mode);
+    }
     put_bytes("saved.part", "", 0); /* another program's, or left by a crash */
     EXPECT(mlp_save_file(m, "saved") == 0 && files_here() == 3);
     remove("saved.part");
     refuse_save(m, NULL, MLP_USAGE, "NULL");
     refuse_save(m, "", MLP_USAGE, "empty");
     refuse_save(m, "..", MLP_FILE, "folder");
-    refuse_save(m, "none/saved", MLP_FILE, "no such file or folder");
+    refuse_save(m, "none/saved", MLP_FILE, "its folder does not exist");
     refuse_save(m, "saved/saved", MLP_FILE, "no folder");
-    refuse_save(m, "/dev/null", MLP_FILE, "permission");
+    refuse_save(m, "/dev/full", MLP_FILE, "that is no file");
+    EXPECT(mkfifo("fifo", 0600) == 0);
+    refuse_save(m, "fifo", MLP_FILE, "that is no file");
+    refuse(m, "fifo", MLP_FILE, "that is no file");
+    remove("fifo");
+    for (int k = 0; k < 1000; k++)
+        snprintf(path, sizeof path, k ? "new.part%d" : "new.part", k), put_bytes(path, "", 0);
+    refuse_save(m, "new", MLP_FILE, "new cannot be written: all of .part to .part999 beside it are taken");
+    for (int k = 0; k < 1000; k++) snprintf(path, sizeof path, k ? "new.part%d" : "new.part", k), remove(path);
 }
 #endif
 
@@ -293,6 +329,7 @@ int main(int argc, char **argv)
     memcpy(before, logits, sizeof before);
     EXPECT(answers(other, before)); /* of the file, all of it */
     wrong_loads(other, room, file_bytes("weights", room));
+    damaged_loads(other);
     failing_loads(other);
     allocated = 0;
     int code = mlp_load_file(m, "saved");

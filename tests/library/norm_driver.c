@@ -47,6 +47,8 @@ int main(void)
     EXPECT(with_note(m, used, "\"seed\":\"0\"", "\"seed\":\"\"0") == NORM_DATA);
     EXPECT(with_note(m, used, "\"format_version\":\"1\"", "\"format_version\":\"2\"") == NORM_DATA &&
            strstr(norm_words(m, NORM_DATA), "expected format 1 or an older one, found 2"));
+    EXPECT(with_note(m, used, "\"step\":\"12\"", "\"step\":\"11\"") == NORM_DATA &&
+           strstr(norm_words(m, NORM_DATA), "expected the checksum "));
     EXPECT(with_note(m, used, "\"skipped_steps\":\"0\"", "\"skipped_step\":\"12\"") == 0);
     EXPECT(norm_load(m, before, used) == 0 && norm_steps(m) == 12 && step(m) == 0);
     norm_close(m);
