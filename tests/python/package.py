@@ -130,6 +130,20 @@ if (copy.copy(small).predict(just_pixels)["logits"] != small.predict(just_pixels
 refused(RuntimeError, "step: digits was built without training", small.step, batch)
 refused(RuntimeError, "digits writes no texts", small.generate, [1], 3)
 
+# Of two models that differ in their rate alone, copies, pickles and a second build are the one that they come from.
+slow, fast = (lathe.compile("examples/digits/digits.lua", set={"hidden": 4, "lr": lr}, cache=cache) for lr in (0.001, 0.1))
+again = lathe.compile("examples/digits/digits.lua", set={"hidden": 4, "lr": 0.001}, cache=cache)
+of_slow, of_fast = slow.step(batch)["lr"], fast.step(batch)["lr"]
+if of_slow == of_fast or again.step(batch)["lr"] != of_slow:
+    complain("models that differ in lr:", of_slow, of_fast)
+for one in slow, fast, again:
+    for copy_of in (copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))):
+        copied = copy_of(one)
+        if copied._module is not one._module or copied.step(batch) != one.step(batch):
+            complain("a copy is another model:", copied._module, one._module)
+if "_model" in sys.modules:
+    complain("sys.modules has the model that was loaded last")
+
 # Built here: a text, whose likeliest bytes are the same each time.
 words = {"tokenizer": "bytes", "vocab": 256, "hidden": 16, "width": 8, "seq": 8, "batch": 2}
 text = lathe.compile("models/char_rnn.lua", set=words, cache=cache)

@@ -11,6 +11,8 @@ import importlib.util
 import itertools
 import json
 import os
+import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterator, Mapping, Sequence, TypedDict, Unpack, overload
@@ -47,13 +49,34 @@ def _arrays(rows: list[tuple[Any, ...]]) -> dict[str, Array]:
     return {name: Array(name, dtype, shape, below or None) for name, dtype, shape, _, below in rows}
 
 
+_loaded: dict[str, Any] = {}
+_loading = threading.Lock()
+
+
 def load_module(path: str | os.PathLike[str]) -> Any:
-    """The module _model that a description was compiled to."""
-    loader = importlib.machinery.ExtensionFileLoader("_model", os.fspath(path))
-    spec = importlib.util.spec_from_file_location("_model", path, loader=loader)
+    """The module _model that a description was compiled to.
+
+    A file is loaded once: for a second time Python would fill what sys.modules has as _model, which may be another model.
+    """
+    file = os.path.realpath(path)
+    with _loading:
+        if file not in _loaded:
+            _loaded[file] = _load_file(file)
+        return _loaded[file]
+
+
+def _load_file(file: str) -> Any:
+    loader = importlib.machinery.ExtensionFileLoader("_model", file)
+    spec = importlib.util.spec_from_file_location("_model", file, loader=loader)
     assert spec
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
+    other = sys.modules.pop("_model", None)
+    try:
+        module = importlib.util.module_from_spec(spec)
+        loader.exec_module(module)
+    finally:
+        sys.modules.pop("_model", None)
+        if other:
+            sys.modules["_model"] = other
     return module
 
 
@@ -61,7 +84,7 @@ def _module_again(name: str, path: str) -> Any:
     """For a pickle: that of a wheel by its name, that which compile() built by its file."""
     if "." in name:
         return importlib.import_module(name)
-    if not Path(path).exists():
+    if os.path.realpath(path) not in _loaded and not Path(path).exists():
         raise FileNotFoundError(
             f"{path} is not there, to which the pickled model was compiled; "
             "compile it here and load() what save() gave, or make a wheel of it (python3 -m lathe wheel)"
