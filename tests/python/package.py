@@ -263,6 +263,46 @@ torch.utils.checkpoint.checkpoint(around, x.detach(), use_reentrant=False).backw
 with torch.autocast("cpu", dtype=torch.bfloat16):
     if not torch.equal(layer(x=x.float().double(), scale=scale, kind=kind)["y"], layer(x=x.float(), scale=scale, kind=kind)["y"]):
         complain("autocast")
+
+
+# In two threads, every call gives what it gives alone, or is refused.  The parameters are not the instance's memory here.
+threaded = copy.deepcopy(layer).share_memory()
+with torch.no_grad():
+    for p in threaded.parameters():
+        p.mul_(0.5)
+
+
+def slope_at(x):
+    x = x.detach().clone().requires_grad_()
+    z = threaded(x=x, scale=scale.detach(), kind=kind)["z"]
+    return z.detach(), *torch.autograd.grad(z.sum(), x)
+
+
+def calls_of_a_thread(x, alone, counts):
+    for _ in range(300):
+        try:
+            there = slope_at(x)
+        except RuntimeError as e:
+            counts.append("refused" if "another call of this instance is running" in str(e) else str(e))
+        else:
+            counts.append("right" if all(map(torch.equal, there, alone)) else "wrong")
+
+
+counts = []
+weights = {name: p.clone() for name, p in threaded.state_dict().items()}
+together = [threading.Thread(target=calls_of_a_thread, args=(a, slope_at(a), counts)) for a in (x, x + 1)]
+alone = slope_at(x)
+interval = sys.getswitchinterval()
+sys.setswitchinterval(1e-6)
+for t in together:
+    t.start()
+for t in together:
+    t.join()
+sys.setswitchinterval(interval)
+if "right" not in counts or not {"right", "refused"} >= set(counts) or not all(map(torch.equal, slope_at(x), alone)):
+    complain("a layer in two threads:", {word: counts.count(word) for word in counts})
+if not all(torch.equal(p, weights[name]) for name, p in threaded.state_dict().items()):
+    complain("a layer in two threads changes its parameters")
 refused(TypeError, "missing: scale", layer, x=x, kind=kind)
 refused(TypeError, "the input x: expected torch.float64, found torch.float32", layer, x=x.float(), scale=scale, kind=kind)
 refused(ValueError, "the input x: expected the shape (3, 4, 5), found (2, 4, 5)", layer, x=x[:2], scale=scale, kind=kind)
