@@ -72,8 +72,8 @@ enum { PyBUF_SIMPLE = 0, PyBUF_WRITABLE = 1, PyBUF_FORMAT = 4, PyBUF_STRIDES = 0
 enum { Py_bf_getbuffer = 1, Py_tp_dealloc = 52, Py_tp_methods = 64 };
 enum { Py_TPFLAGS_DISALLOW_INSTANTIATION = 1 << 7 };
 
-extern PyObject *PyExc_ArithmeticError, *PyExc_ImportError, *PyExc_MemoryError, *PyExc_RuntimeError, *PyExc_TypeError,
-    *PyExc_ValueError;
+extern PyObject *PyExc_ArithmeticError, *PyExc_FileNotFoundError, *PyExc_ImportError, *PyExc_MemoryError, *PyExc_OSError,
+    *PyExc_RuntimeError, *PyExc_TypeError, *PyExc_ValueError;
 extern PyObject _Py_NoneStruct;
 #define Py_None (&_Py_NoneStruct)
 

@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import pathlib
 import pickle
 import subprocess
 import sys
@@ -72,7 +73,17 @@ refused(TypeError, "step: the array pixels: expected float32, found float64", mo
 refused(ValueError, "step: the array label: expected the shape (64,), found (16,)", model.step, {**batch, "label": batch["label"][:16]})
 with open(f"{folder}/broken", "wb") as f:
     f.write(b"nothing")
-refused(ValueError, f"{folder}/broken: load: expected safetensors", model.load, f"{folder}/broken")
+refused(ValueError, f"{folder}/broken: expected safetensors", model.load, f"{folder}/broken")
+refused(FileNotFoundError, f"{folder}/none cannot be read: there is no such file", model.load, f"{folder}/none")
+refused(OSError, f"{folder}/none/saved cannot be written: there is no such", model.save, f"{folder}/none/saved")
+refused(OSError, f"{folder} cannot be written: that is a folder", model.save, folder)
+os.chmod(f"{folder}/saved", 0o600)
+with open(f"{folder}/saved.part", "w") as f:
+    f.write("of another program")
+model.save(pathlib.Path(folder, "saved"))
+with open(f"{folder}/saved", "rb") as f:
+    if f.read() != model.save() or os.stat(f"{folder}/saved").st_mode & 0o777 != 0o600 or os.path.getsize(f"{folder}/saved.part") != 18:
+        complain("a file that is saved again")
 
 # Copies train on by themselves, to the same bits.
 for copied in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):

@@ -296,27 +296,17 @@ class Model:
     def save(self, path: str | os.PathLike[str], weights: bool = False) -> None: ...
 
     def save(self, path: str | os.PathLike[str] | None = None, weights: bool = False) -> _Bytes | None:
-        """All that training needs to go on to the bit, or the weights alone, as safetensors: bytes, or a file."""
-        saved: _Bytes = self._instance.save(not weights)
+        """All that training needs to go on to the bit, or the weights alone, as safetensors: bytes, or a file, which is never there in part."""
         if path is None:
+            saved: _Bytes = self._instance.save(not weights)
             return saved
-        part = f"{os.fspath(path)}.part"
-        with open(part, "wb") as f:
-            f.write(saved)
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(part, path)
+        self._instance.save_file(os.fsencode(path), not weights)
         return None
 
     def load(self, saved: _Bytes | str | os.PathLike[str]) -> None:
         """What save() gave or a trainer's model.safetensors: bytes, or a file."""
         if isinstance(saved, (str, os.PathLike)):
-            with open(saved, "rb") as f:
-                whole = f.read()
-            try:
-                self._instance.load(whole)
-            except ValueError as e:
-                raise ValueError(f"{os.fspath(saved)}: {e}") from e
+            self._instance.load_file(os.fsencode(saved))
         else:
             self._instance.load(saved)
         self._has_weights = True
