@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import unittest.mock
 
 import numpy
 
@@ -154,6 +155,22 @@ for one in slow, fast, again:
             complain("a copy is another model:", copied._module, one._module)
 if "_model" in sys.modules:
     complain("sys.modules has the model that was loaded last")
+
+# Another version of the compiler builds it anew.
+def built_by(version):
+    compiler = pathlib.Path(folder, "cc")
+    compiler.write_text(f"""#!/bin/sh
+[ "$1" = --version ] && echo "cc {version}" && exit
+while [ "$1" != -o ]; do shift; done
+echo "made by {version}" >"$2"
+""")
+    compiler.chmod(0o755)
+    with unittest.mock.patch.dict(os.environ, CC=str(compiler)):
+        return lathe.build.built_module("models/mlp.lua", [], cache=cache).read_text()
+
+
+if [built_by(v) for v in ("1.0", "1.0", "1.1")] != [f"made by {v}\n" for v in ("1.0", "1.0", "1.1")]:
+    complain("a module of the compiler's old version")
 
 # Built here: a text, whose likeliest bytes are the same each time.
 words = {"tokenizer": "bytes", "vocab": 256, "hidden": 16, "width": 8, "seq": 8, "batch": 2}
