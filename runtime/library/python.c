@@ -297,7 +297,7 @@ static PyObject *forget_in_python(PyObject *self, PyObject *unused)
 {
     Instance *i = instance_of(self);
     (void)unused;
-    if (!begin_call_of(i)) return NULL;
+    if (!begin_text_of(i, "forget")) return NULL;
     const int code = forget_library(i->library);
     return code ? raise_code(i->library, code) : none_of_python();
 }

@@ -140,7 +140,8 @@ small.load(lathe.model._safetensors(weights))
 if (copy.copy(small).predict(just_pixels)["logits"] != small.predict(just_pixels)["logits"]).any():
     complain("a copy of what only answers")
 refused(RuntimeError, "step: digits was built without training", small.step, batch)
-refused(RuntimeError, "digits writes no texts", small.generate, [1], 3)
+for call in (lambda: small.generate([1], 3), lambda: small.generate("a", 3), lambda: small.tokens("a"), small.forget, lambda: small.next(1)):
+    refused(RuntimeError, "digits writes no texts", call)
 
 # Of two models that differ in their rate alone, copies, pickles and a second build are the one that they come from.
 slow, fast = (lathe.compile("examples/digits/digits.lua", set={"hidden": 4, "lr": lr}, cache=cache) for lr in (0.001, 0.1))
@@ -199,6 +200,7 @@ written = text.generate(list(b"To be"), 40)
 if text.generate(list(b"To be"), 40, ends=written[9:10]) != written[: written.index(written[9], 5)]:
     complain("an end does not end a text")
 refused(ValueError, "the prompt is empty", text.generate, "", 3)
+refused(TypeError, "tokens: expected the prompt as a list of ids", text.tokens, [1.5])
 refused(RuntimeError, "char_rnn has no outputs of rows", text.predict, {})
 refused(ValueError, "sampling: expected a temperature", text.generate, [1], 5, temperature=-1)
 with open(f"{folder}/wrong.lua", "w") as f:

@@ -10,6 +10,7 @@ import importlib.machinery
 import importlib.util
 import itertools
 import json
+import operator
 import os
 import sys
 import threading
@@ -223,9 +224,22 @@ class Model:
 
     def tokens(self, prompt: Sequence[int], **how: Unpack[Sampling]) -> Iterator[int]:
         """Goes on with a text of ids, token by token, without end; how: as draw() takes it."""
-        begun = [int(token) for token in prompt]
+        return self._going_on(self._ids_of("tokens", prompt), how)
+
+    def _ids_of(self, function: str, prompt: str | _Bytes | Sequence[int]) -> list[int]:
+        if "decode" not in self._entries:
+            self.forget()  # which refuses, and says why
+        if isinstance(prompt, (str, bytes)) and self.vocab != 256:
+            raise TypeError(f"{function}: expected ids below {self.vocab}, found {type(prompt).__name__}; only a model of bytes takes text")
+        try:
+            begun = [operator.index(token) for token in (prompt.encode() if isinstance(prompt, str) else prompt)]
+        except TypeError as e:
+            raise TypeError(f"{function}: expected the prompt as a list of ids; {e}") from e
         if not begun:
-            raise ValueError("generate: the prompt is empty; expected at least one token")
+            raise ValueError(f"{function}: the prompt is empty; expected at least one token")
+        return begun
+
+    def _going_on(self, begun: Sequence[int], how: Sampling) -> Iterator[int]:
         self.forget()
         for token in begun:
             scores = self.next(token)
@@ -247,10 +261,8 @@ class Model:
         Ids give ids; bytes and str are for models of bytes (vocab 256).  ends: tokens that end it, and are not part of it; how: as draw()
         takes it.
         """
-        if isinstance(prompt, (str, bytes)) and self.vocab != 256:
-            raise TypeError(f"generate: expected ids below {self.vocab}, found {type(prompt).__name__}; only a model of bytes takes text")
-        text = [int(token) for token in (prompt.encode() if isinstance(prompt, str) else prompt)]
-        for token in itertools.islice(self.tokens(text, **how), tokens):
+        text = self._ids_of("generate", prompt)
+        for token in itertools.islice(self._going_on(tuple(text), how), tokens):
             if token in ends:
                 break
             text.append(token)
