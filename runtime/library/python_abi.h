@@ -87,6 +87,8 @@ PyObject *PyType_GenericAlloc(PyTypeObject *type, Py_ssize_t items);
 void PyObject_Free(void *o);
 PyThreadState *PyEval_SaveThread(void);
 void PyEval_RestoreThread(PyThreadState *state);
+PyObject *PyType_GetName(PyTypeObject *type);
+int PyObject_CheckBuffer(PyObject *o);
 int PyObject_GetBuffer(PyObject *o, Py_buffer *view, int flags);
 int PyBuffer_FillInfo(Py_buffer *view, PyObject *o, void *bytes, Py_ssize_t n, int readonly, int flags);
 int PyBuffer_IsContiguous(const Py_buffer *view, char order);

@@ -72,6 +72,13 @@ refused(TypeError, "head.bias: expected float32, found float64", other.load_stat
 refused(TypeError, "step: expected a dict of arrays by name (pixels, label), found int", model.step, 3)
 refused(TypeError, "step: the array pixels: expected float32, found float64", model.step, {**batch, "pixels": batch["pixels"].astype("float64")})
 refused(ValueError, "step: the array label: expected the shape (64,), found (16,)", model.step, {**batch, "label": batch["label"][:16]})
+refused(TypeError, "step: expected a dict of arrays by name (pixels, label), found pixels=, label=", model.step, **batch)
+refused(TypeError, "predict: expected a dict of arrays by name (pixels, label), found ndarray, ndarray", model.predict, *batch.values())
+refused(TypeError, "step: the array label: expected an array of int32 of the shape (64,), found NoneType", model.step, {**batch, "label": None})
+refused(TypeError, "the array pixels: expected an array of float32 of the shape (64, 8, 8), found list", model.step, {**batch, "pixels": [[1, 2], [3]]})
+refused(TypeError, "seed: expected a whole number, found 'x'", digits.open, seed="x")
+refused(TypeError, "load: expected a path, or the bytes that save() gave, found NoneType", model.load, None)
+refused(TypeError, 'set: expected a dict such as {"batch": 64}, found list', lathe.compile, "models/mlp.lua", set=["steps=3"])
 with open(f"{folder}/broken", "wb") as f:
     f.write(b"nothing")
 refused(ValueError, f"{folder}/broken: expected safetensors", model.load, f"{folder}/broken")

@@ -77,6 +77,10 @@ def _setting(value: Any) -> str:
 def words_of(
     config: str | None, set: Mapping[str, Any] | None, precision: str | None, inference: bool, options: Sequence[str]
 ) -> list[str]:
+    if set is not None and not isinstance(set, Mapping):
+        raise TypeError(f'set: expected a dict such as {{"batch": 64}}, found {type(set).__name__}')
+    if isinstance(options, str):
+        raise TypeError(f"options: expected a list of words, found str; use options={options.split()}")
     words = ["--config", config] if config else []
     for key, value in (set or {}).items():
         words += ["--set", f"{key}={_setting(value)}"]

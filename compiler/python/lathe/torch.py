@@ -11,7 +11,7 @@ import numpy
 import torch
 
 from .build import built_module, words_of
-from .model import _arrays, _module_again, load_module
+from .model import _arrays, _module_again, _whole, load_module
 
 
 def _numbers(t: torch.Tensor) -> numpy.ndarray:
@@ -76,7 +76,7 @@ class Layer(torch.nn.Module):
         self._outputs = [a for a in given.values() if not a.name.startswith("d_")]
         self._draws = bool(about["draws"])
         self._predicts = "predict" in entries
-        self._threads, self._seed = threads, seed
+        self._threads, self._seed = _whole("threads", threads), _whole("seed", seed)
         self._own: list[tuple[torch.nn.Module, str]] = []
         self._open(module)
         self._real = next((getattr(torch, shared.dtype.name) for shared in self._shared), torch.float32)
