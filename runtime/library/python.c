@@ -21,6 +21,8 @@ PyObject *raise_code(const Library *l, int code)
 {
     PyObject *type = code == LIBRARY_DATA       ? PyExc_ValueError
                      : code == LIBRARY_DIVERGED ? PyExc_ArithmeticError
+                     : code == LIBRARY_FILE     ? PyExc_OSError
+                     : code == LIBRARY_NO_FILE  ? PyExc_FileNotFoundError
                                                 : PyExc_RuntimeError;
     return raise_words(type, "%s", library_words(l, code));
 }
@@ -295,7 +297,7 @@ static PyObject *forget_in_python(PyObject *self, PyObject *unused)
 {
     Instance *i = instance_of(self);
     (void)unused;
-    if (!begin_call_of(i)) return NULL;
+    if (!begin_text_of(i, "forget")) return NULL;
     const int code = forget_library(i->library);
     return code ? raise_code(i->library, code) : none_of_python();
 }
@@ -350,6 +352,8 @@ static PyMethodDef methods_of_instance[] = {{"step", step_in_python, METH_O, NUL
                                             {"forget", forget_in_python, METH_NOARGS, NULL},
                                             {"save", save_in_python, METH_VARARGS, NULL},
                                             {"load", load_in_python, METH_O, NULL},
+                                            {"save_file", save_file_in_python, METH_VARARGS, NULL},
+                                            {"load_file", load_file_in_python, METH_VARARGS, NULL},
                                             {"parameters", parameters_in_python, METH_NOARGS, NULL},
                                             {"steps", steps_in_python, METH_NOARGS, NULL},
                                             {"close", close_in_python, METH_NOARGS, NULL},

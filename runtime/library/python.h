@@ -70,6 +70,8 @@ bool put_in_dict(PyObject *dict, const char *key, PyObject *value); /* takes the
 
 PyObject *save_in_python(PyObject *self, PyObject *args);
 PyObject *load_in_python(PyObject *self, PyObject *from);
+PyObject *save_file_in_python(PyObject *self, PyObject *args);
+PyObject *load_file_in_python(PyObject *self, PyObject *args);
 PyObject *parameters_in_python(PyObject *self, PyObject *unused);
 
 #endif

@@ -72,8 +72,8 @@ enum { PyBUF_SIMPLE = 0, PyBUF_WRITABLE = 1, PyBUF_FORMAT = 4, PyBUF_STRIDES = 0
 enum { Py_bf_getbuffer = 1, Py_tp_dealloc = 52, Py_tp_methods = 64 };
 enum { Py_TPFLAGS_DISALLOW_INSTANTIATION = 1 << 7 };
 
-extern PyObject *PyExc_ArithmeticError, *PyExc_ImportError, *PyExc_MemoryError, *PyExc_RuntimeError, *PyExc_TypeError,
-    *PyExc_ValueError;
+extern PyObject *PyExc_ArithmeticError, *PyExc_FileNotFoundError, *PyExc_ImportError, *PyExc_MemoryError, *PyExc_OSError,
+    *PyExc_RuntimeError, *PyExc_TypeError, *PyExc_ValueError;
 extern PyObject _Py_NoneStruct;
 #define Py_None (&_Py_NoneStruct)
 
@@ -87,6 +87,8 @@ PyObject *PyType_GenericAlloc(PyTypeObject *type, Py_ssize_t items);
 void PyObject_Free(void *o);
 PyThreadState *PyEval_SaveThread(void);
 void PyEval_RestoreThread(PyThreadState *state);
+PyObject *PyType_GetName(PyTypeObject *type);
+int PyObject_CheckBuffer(PyObject *o);
 int PyObject_GetBuffer(PyObject *o, Py_buffer *view, int flags);
 int PyBuffer_FillInfo(Py_buffer *view, PyObject *o, void *bytes, Py_ssize_t n, int readonly, int flags);
 int PyBuffer_IsContiguous(const Py_buffer *view, char order);

@@ -141,6 +141,18 @@ void end_arrays(Arrays *a)
     free(a->at);
 }
 
+static bool refuse_object(const char *function, const Lathe_tensor *t, PyObject *from)
+{
+    char wanted[SHAPE_WORDS];
+    PyObject *name = PyType_GetName(from->ob_type);
+    const char *const found = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    raise_words(PyExc_TypeError, "%s: the array %s: expected an array of %s of the shape %s, found %.100s", function,
+                t->name, type_in_python(t->dtype), shape_words(t->rank, t->dim, wanted),
+                found ? found : "another object");
+    if (name) Py_DecRef(name);
+    return false;
+}
+
 bool hold_array(Arrays *a, const char *function, const Lathe_tensor *t, PyObject *from, bool written)
 {
     Py_buffer *v = &a->view[a->n];
@@ -148,6 +160,7 @@ bool hold_array(Arrays *a, const char *function, const Lathe_tensor *t, PyObject
         a->n++;
         return true;
     }
+    if (!PyObject_CheckBuffer(from)) return refuse_object(function, t, from);
     if (PyObject_GetBuffer(from, v, PyBUF_STRIDES | PyBUF_FORMAT | (written ? PyBUF_WRITABLE : 0))) return false;
     a->at[a->n++] = v->buf;
     if (!is_format(t->dtype, v)) refuse_type(function, t, v);

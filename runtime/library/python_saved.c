@@ -1,4 +1,4 @@
-/* python_saved.c: an instance of a module of Python as bytes, and where its parameters are in its memory. */
+/* python_saved.c: an instance of a module of Python as bytes or a file, and where its parameters are in its memory. */
 #include "library/python.h"
 #include "library/saved.h"
 #include "model/init.h"
@@ -7,6 +7,8 @@
 #include <string.h>
 
 static int called_load(Call_of *c) { return load_instance(c->library, c->result, c->bytes); }
+static int called_load_file(Call_of *c) { return load_file_of_library(c->library, c->at); }
+static int called_save_file(Call_of *c) { return save_file_of_library(c->library, c->at, c->number != 0); }
 static int called_save(Call_of *c) { return save_library(c->library, c->result, c->bytes, &c->bytes, c->number != 0); }
 
 /* (all): bytes, as library.h says of save_library(). */
@@ -35,6 +37,27 @@ PyObject *load_in_python(PyObject *self, PyObject *from)
     if (!begin_call_of(i) || PyObject_GetBuffer(from, &v, PyBUF_SIMPLE)) return NULL;
     const int code = call_unlocked(i, called_load, &(Call_of){.result = v.buf, .bytes = (size_t)v.len});
     PyBuffer_Release(&v);
+    return code ? raise_code(i->library, code) : none_of_python();
+}
+
+/* (path as bytes, all) */
+PyObject *save_file_in_python(PyObject *self, PyObject *args)
+{
+    Instance *i = instance_of(self);
+    const char *path;
+    int all;
+    if (!PyArg_ParseTuple(args, "yp", &path, &all) || !begin_call_of(i)) return NULL;
+    const int code = call_unlocked(i, called_save_file, &(Call_of){.at = path, .number = all});
+    return code ? raise_code(i->library, code) : none_of_python();
+}
+
+/* (path as bytes) */
+PyObject *load_file_in_python(PyObject *self, PyObject *args)
+{
+    Instance *i = instance_of(self);
+    const char *path;
+    if (!PyArg_ParseTuple(args, "y", &path) || !begin_call_of(i)) return NULL;
+    const int code = call_unlocked(i, called_load_file, &(Call_of){.at = path});
     return code ? raise_code(i->library, code) : none_of_python();
 }
 

@@ -80,7 +80,7 @@ refused(TypeError, "step: the array label: expected int32, found int64; use nump
 refused(TypeError, "predict: the array pixels: expected float32, found float64", second.predict, {"pixels": array("d", [0])}, {})
 refused(ValueError, "expected the shape (64,), found (63,); sizes", second.step, {**batch, "label": array("i", labels[:63])})
 refused(ValueError, "expected the shape (64, 8, 8), found (64, 64)", second.step, {**batch, "pixels": shaped(batch["pixels"].tobytes() and array("f", bytes(4 * 4096)), 64, 64)})
-refused(TypeError, "bytes-like", second.step, {**batch, "pixels": 3})
+refused(TypeError, "expected an array of float32 of the shape (64, 8, 8), found int", second.step, {**batch, "pixels": 3})
 refused(ValueError, "rows one after another", second.step, {**batch, "label": memoryview(array("i", [0] * 2 * BATCH))[::2]})
 refused(ValueError, "expected numbers 0 to 9, found label[0] = 10", second.step, {**batch, "label": array("i", [10] * BATCH)})
 refused(BufferError, "", second.predict, just_pixels, {"logits": shaped(array("f", [0] * BATCH * 10), BATCH, 10).toreadonly()})

@@ -3,10 +3,12 @@
 import copy
 import json
 import os
+import pathlib
 import pickle
 import subprocess
 import sys
 import threading
+import unittest.mock
 
 import numpy
 
@@ -70,9 +72,26 @@ refused(TypeError, "head.bias: expected float32, found float64", other.load_stat
 refused(TypeError, "step: expected a dict of arrays by name (pixels, label), found int", model.step, 3)
 refused(TypeError, "step: the array pixels: expected float32, found float64", model.step, {**batch, "pixels": batch["pixels"].astype("float64")})
 refused(ValueError, "step: the array label: expected the shape (64,), found (16,)", model.step, {**batch, "label": batch["label"][:16]})
+refused(TypeError, "step: expected a dict of arrays by name (pixels, label), found pixels=, label=", model.step, **batch)
+refused(TypeError, "predict: expected a dict of arrays by name (pixels, label), found ndarray, ndarray", model.predict, *batch.values())
+refused(TypeError, "step: the array label: expected an array of int32 of the shape (64,), found NoneType", model.step, {**batch, "label": None})
+refused(TypeError, "the array pixels: expected an array of float32 of the shape (64, 8, 8), found list", model.step, {**batch, "pixels": [[1, 2], [3]]})
+refused(TypeError, "seed: expected a whole number, found 'x'", digits.open, seed="x")
+refused(TypeError, "load: expected a path, or the bytes that save() gave, found NoneType", model.load, None)
+refused(TypeError, 'set: expected a dict such as {"batch": 64}, found list', lathe.compile, "models/mlp.lua", set=["steps=3"])
 with open(f"{folder}/broken", "wb") as f:
     f.write(b"nothing")
-refused(ValueError, f"{folder}/broken: load: expected safetensors", model.load, f"{folder}/broken")
+refused(ValueError, f"{folder}/broken: expected safetensors", model.load, f"{folder}/broken")
+refused(FileNotFoundError, f"{folder}/none cannot be read: there is no such file", model.load, f"{folder}/none")
+refused(OSError, f"{folder}/none/saved cannot be written: there is no such", model.save, f"{folder}/none/saved")
+refused(OSError, f"{folder} cannot be written: that is a folder", model.save, folder)
+os.chmod(f"{folder}/saved", 0o600)
+with open(f"{folder}/saved.part", "w") as f:
+    f.write("of another program")
+model.save(pathlib.Path(folder, "saved"))
+with open(f"{folder}/saved", "rb") as f:
+    if f.read() != model.save() or os.stat(f"{folder}/saved").st_mode & 0o777 != 0o600 or os.path.getsize(f"{folder}/saved.part") != 18:
+        complain("a file that is saved again")
 
 # Copies train on by themselves, to the same bits.
 for copied in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
@@ -128,7 +147,38 @@ small.load(lathe.model._safetensors(weights))
 if (copy.copy(small).predict(just_pixels)["logits"] != small.predict(just_pixels)["logits"]).any():
     complain("a copy of what only answers")
 refused(RuntimeError, "step: digits was built without training", small.step, batch)
-refused(RuntimeError, "digits writes no texts", small.generate, [1], 3)
+for call in (lambda: small.generate([1], 3), lambda: small.generate("a", 3), lambda: small.tokens("a"), small.forget, lambda: small.next(1)):
+    refused(RuntimeError, "digits writes no texts", call)
+
+# Of two models that differ in their rate alone, copies, pickles and a second build are the one that they come from.
+slow, fast = (lathe.compile("examples/digits/digits.lua", set={"hidden": 4, "lr": lr}, cache=cache) for lr in (0.001, 0.1))
+again = lathe.compile("examples/digits/digits.lua", set={"hidden": 4, "lr": 0.001}, cache=cache)
+of_slow, of_fast = slow.step(batch)["lr"], fast.step(batch)["lr"]
+if of_slow == of_fast or again.step(batch)["lr"] != of_slow:
+    complain("models that differ in lr:", of_slow, of_fast)
+for one in slow, fast, again:
+    for copy_of in (copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))):
+        copied = copy_of(one)
+        if copied._module is not one._module or copied.step(batch) != one.step(batch):
+            complain("a copy is another model:", copied._module, one._module)
+if "_model" in sys.modules:
+    complain("sys.modules has the model that was loaded last")
+
+# Another version of the compiler builds it anew.
+def built_by(version):
+    compiler = pathlib.Path(folder, "cc")
+    compiler.write_text(f"""#!/bin/sh
+[ "$1" = --version ] && echo "cc {version}" && exit
+while [ "$1" != -o ]; do shift; done
+echo "made by {version}" >"$2"
+""")
+    compiler.chmod(0o755)
+    with unittest.mock.patch.dict(os.environ, CC=str(compiler)):
+        return lathe.build.built_module("models/mlp.lua", [], cache=cache).read_text()
+
+
+if [built_by(v) for v in ("1.0", "1.0", "1.1")] != [f"made by {v}\n" for v in ("1.0", "1.0", "1.1")]:
+    complain("a module of the compiler's old version")
 
 # Built here: a text, whose likeliest bytes are the same each time.
 words = {"tokenizer": "bytes", "vocab": 256, "hidden": 16, "width": 8, "seq": 8, "batch": 2}
@@ -157,6 +207,7 @@ written = text.generate(list(b"To be"), 40)
 if text.generate(list(b"To be"), 40, ends=written[9:10]) != written[: written.index(written[9], 5)]:
     complain("an end does not end a text")
 refused(ValueError, "the prompt is empty", text.generate, "", 3)
+refused(TypeError, "tokens: expected the prompt as a list of ids", text.tokens, [1.5])
 refused(RuntimeError, "char_rnn has no outputs of rows", text.predict, {})
 refused(ValueError, "sampling: expected a temperature", text.generate, [1], 5, temperature=-1)
 with open(f"{folder}/wrong.lua", "w") as f:
@@ -249,6 +300,46 @@ torch.utils.checkpoint.checkpoint(around, x.detach(), use_reentrant=False).backw
 with torch.autocast("cpu", dtype=torch.bfloat16):
     if not torch.equal(layer(x=x.float().double(), scale=scale, kind=kind)["y"], layer(x=x.float(), scale=scale, kind=kind)["y"]):
         complain("autocast")
+
+
+# In two threads, every call gives what it gives alone, or is refused.  The parameters are not the instance's memory here.
+threaded = copy.deepcopy(layer).share_memory()
+with torch.no_grad():
+    for p in threaded.parameters():
+        p.mul_(0.5)
+
+
+def slope_at(x):
+    x = x.detach().clone().requires_grad_()
+    z = threaded(x=x, scale=scale.detach(), kind=kind)["z"]
+    return z.detach(), *torch.autograd.grad(z.sum(), x)
+
+
+def calls_of_a_thread(x, alone, counts):
+    for _ in range(300):
+        try:
+            there = slope_at(x)
+        except RuntimeError as e:
+            counts.append("refused" if "another call of this instance is running" in str(e) else str(e))
+        else:
+            counts.append("right" if all(map(torch.equal, there, alone)) else "wrong")
+
+
+counts = []
+weights = {name: p.clone() for name, p in threaded.state_dict().items()}
+together = [threading.Thread(target=calls_of_a_thread, args=(a, slope_at(a), counts)) for a in (x, x + 1)]
+alone = slope_at(x)
+interval = sys.getswitchinterval()
+sys.setswitchinterval(1e-6)
+for t in together:
+    t.start()
+for t in together:
+    t.join()
+sys.setswitchinterval(interval)
+if "right" not in counts or not {"right", "refused"} >= set(counts) or not all(map(torch.equal, slope_at(x), alone)):
+    complain("a layer in two threads:", {word: counts.count(word) for word in counts})
+if not all(torch.equal(p, weights[name]) for name, p in threaded.state_dict().items()):
+    complain("a layer in two threads changes its parameters")
 refused(TypeError, "missing: scale", layer, x=x, kind=kind)
 refused(TypeError, "the input x: expected torch.float64, found torch.float32", layer, x=x.float(), scale=scale, kind=kind)
 refused(ValueError, "the input x: expected the shape (3, 4, 5), found (2, 4, 5)", layer, x=x[:2], scale=scale, kind=kind)

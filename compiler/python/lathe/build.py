@@ -50,10 +50,13 @@ def c_compiler() -> list[str]:
     )
 
 
-def _c_flags(cc: Sequence[str], march: str) -> list[str]:
+def _version(cc: Sequence[str]) -> str:
+    return subprocess.run([*cc, "--version"], capture_output=True, text=True, env=dict(os.environ, LC_ALL="C")).stdout
+
+
+def _c_flags(version: str, march: str) -> list[str]:
     """Results do not depend on them: what they depend on is in the source.  Speed does: gcc makes no vectors of a root that may set errno."""
-    said = subprocess.run([*cc, "--version"], capture_output=True, text=True).stdout
-    own = [] if "clang" in said else ["-fopenmp"]  # threads of its own, for gcc
+    own = [] if "clang" in version else ["-fopenmp"]  # threads of its own, for gcc
     arithmetic = ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing"]
     return ["-std=gnu11", "-O3", f"-march={march}", *arithmetic, *own, "-fPIC", "-fvisibility=hidden", "-w", *shlex.split(os.environ.get("CFLAGS", ""))]
 
@@ -74,6 +77,10 @@ def _setting(value: Any) -> str:
 def words_of(
     config: str | None, set: Mapping[str, Any] | None, precision: str | None, inference: bool, options: Sequence[str]
 ) -> list[str]:
+    if set is not None and not isinstance(set, Mapping):
+        raise TypeError(f'set: expected a dict such as {{"batch": 64}}, found {type(set).__name__}')
+    if isinstance(options, str):
+        raise TypeError(f"options: expected a list of words, found str; use options={options.split()}")
     words = ["--config", config] if config else []
     for key, value in (set or {}).items():
         words += ["--set", f"{key}={_setting(value)}"]
@@ -92,7 +99,7 @@ def write_source(model: str | os.PathLike[str], words: Sequence[str], folder: Pa
 
 def compile_module(source: Path, module: Path, march: str) -> None:
     cc = c_compiler()
-    line = [*cc, *_c_flags(cc, march), "-shared", "-Wl,--strip-debug", "-o", str(module), str(source), "-lm", "-lpthread"]
+    line = [*cc, *_c_flags(_version(cc), march), "-shared", "-Wl,--strip-debug", "-o", str(module), str(source), "-lm", "-lpthread"]
     run = subprocess.run(line, capture_output=True, text=True)
     if run.returncode:
         raise Error(f"{shlex.join(line)}\n{run.stderr.strip()[:2000]}")
@@ -110,7 +117,8 @@ def built_module(model: str | os.PathLike[str], words: Sequence[str], march: str
         source = write_source(model, words, Path(new))
         key = hashlib.sha256(source.read_bytes())
         cc = c_compiler()
-        key.update("\0".join([*cc, *_c_flags(cc, march), _processor() if march == "native" else ""]).encode())
+        version = _version(cc)
+        key.update("\0".join([*cc, version, *_c_flags(version, march), _processor() if march == "native" else ""]).encode())
         there = folder / key.hexdigest()[:32] / MODULE
         if not there.exists():
             compile_module(source, Path(new) / MODULE, march)

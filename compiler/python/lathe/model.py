@@ -5,15 +5,19 @@ Packages that `python3 -m lathe wheel` makes have a copy of this file: it needs 
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.machinery
 import importlib.util
 import itertools
 import json
+import operator
 import os
+import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Iterator, Mapping, Sequence, TypedDict, Unpack, overload
+from typing import Any, Callable, Iterator, Mapping, Sequence, TypedDict, TypeVar, Unpack, cast, overload
 
 import numpy
 
@@ -47,13 +51,34 @@ def _arrays(rows: list[tuple[Any, ...]]) -> dict[str, Array]:
     return {name: Array(name, dtype, shape, below or None) for name, dtype, shape, _, below in rows}
 
 
+_loaded: dict[str, Any] = {}
+_loading = threading.Lock()
+
+
 def load_module(path: str | os.PathLike[str]) -> Any:
-    """The module _model that a description was compiled to."""
-    loader = importlib.machinery.ExtensionFileLoader("_model", os.fspath(path))
-    spec = importlib.util.spec_from_file_location("_model", path, loader=loader)
+    """The module _model that a description was compiled to.
+
+    A file is loaded once: for a second time Python would fill what sys.modules has as _model, which may be another model.
+    """
+    file = os.path.realpath(path)
+    with _loading:
+        if file not in _loaded:
+            _loaded[file] = _load_file(file)
+        return _loaded[file]
+
+
+def _load_file(file: str) -> Any:
+    loader = importlib.machinery.ExtensionFileLoader("_model", file)
+    spec = importlib.util.spec_from_file_location("_model", file, loader=loader)
     assert spec
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
+    other = sys.modules.pop("_model", None)
+    try:
+        module = importlib.util.module_from_spec(spec)
+        loader.exec_module(module)
+    finally:
+        sys.modules.pop("_model", None)
+        if other:
+            sys.modules["_model"] = other
     return module
 
 
@@ -61,12 +86,38 @@ def _module_again(name: str, path: str) -> Any:
     """For a pickle: that of a wheel by its name, that which compile() built by its file."""
     if "." in name:
         return importlib.import_module(name)
-    if not Path(path).exists():
+    if os.path.realpath(path) not in _loaded and not Path(path).exists():
         raise FileNotFoundError(
             f"{path} is not there, to which the pickled model was compiled; "
             "compile it here and load() what save() gave, or make a wheel of it (python3 -m lathe wheel)"
         )
     return load_module(path)
+
+
+def _whole(name: str, value: int) -> int:
+    try:
+        n = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected a whole number, found {value!r}") from None
+    if not -(2**31) <= n < 2**31:
+        raise ValueError(f"{name}: expected a whole number of 32 bits, found {n}")
+    return n
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _of_one_batch(function: _Function) -> _Function:
+    """Of a method: arrays that are not in a dict are refused with words."""
+
+    @functools.wraps(function)
+    def call(self: Model, *batch: Any, **named: Any) -> Any:
+        if len(batch) + len(named) != 1 or (named and "batch" not in named):
+            found = [*(type(b).__name__ for b in batch), *(f"{name}=" for name in named)]
+            raise self._other_batch(function.__name__, ", ".join(found) or "nothing")
+        return function(self, *batch, **named)
+
+    return cast(_Function, call)
 
 
 class Model:
@@ -77,7 +128,7 @@ class Model:
 
     def __init__(self, module: Any, threads: int = 1, seed: int = 1) -> None:
         about = module.describe()
-        self._module, self._threads, self._seed = module, threads, seed
+        self._module, self._threads, self._seed = module, _whole("threads", threads), _whole("seed", seed)
         self._sampling: dict[str, float] = about["sampling"]
         self._has_weights = "train" in about["entries"]  # else load() brings them
         self.name: str = about["name"]
@@ -88,7 +139,7 @@ class Model:
         self._entries = {name: (_arrays(taken), _arrays(given)) for name, (taken, given) in about["entries"].items()}
         self._known = {name for taken, _ in self._entries.values() for name in taken}
         self._views: dict[str, numpy.ndarray] | None = None
-        self._instance = module.open(threads, seed)
+        self._instance = module.open(self._threads, self._seed)
 
     def __repr__(self) -> str:
         return f"<lathe model {self.name}: {self.parameter_count:,} parameters, {self.bytes:,} bytes, step {self.steps}>"
@@ -145,20 +196,26 @@ class Model:
     def _batch(self, function: str, entry: str, batch: Mapping[str, Any]) -> dict[str, Any]:
         """As the entry takes it: arrays of other libraries as NumPy's, without what only other entries read."""
         if not isinstance(batch, Mapping):
-            raise TypeError(f"{function}: expected a dict of arrays by name ({', '.join(self.inputs)}), found {type(batch).__name__}")
+            raise self._other_batch(function, type(batch).__name__)
         taken = self._entries.get(entry, ({},))[0]
         return {name: _array_of(function, name, array) for name, array in batch.items() if name in taken or name not in self._known}
 
+    def _other_batch(self, function: str, found: str) -> TypeError:
+        return TypeError(f"{function}: expected a dict of arrays by name ({', '.join(self.inputs)}), found {found}")
+
+    @_of_one_batch
     def step(self, batch: Mapping[str, Any]) -> dict[str, float]:
         """Trains on a batch; returns loss, grad_norm (before clipping), lr, skipped, and losses by name."""
         said: dict[str, float] = self._instance.step(self._batch("step", "train", batch))
         return said
 
+    @_of_one_batch
     def evaluate(self, batch: Mapping[str, Any]) -> dict[str, float]:
         """Loss and metrics of a batch."""
         said: dict[str, float] = self._instance.evaluate(self._batch("evaluate", "eval", batch))
         return said
 
+    @_of_one_batch
     def predict(self, batch: Mapping[str, Any]) -> dict[str, numpy.ndarray]:
         """The outputs of a batch."""
         results = {a.name: numpy.empty(a.shape, a.dtype) for a in self._entries.get("predict", ({}, {}))[1].values()}
@@ -195,14 +252,27 @@ class Model:
         """
         given = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p, "repetition_penalty": repetition_penalty}
         how = {key: self._sampling[key] if value is None else value for key, value in given.items()}
-        token: int = self._instance.draw(scores, *how.values(), seed, below or 0)
+        token: int = self._instance.draw(scores, *how.values(), _whole("seed", seed), below or 0)
         return token
 
     def tokens(self, prompt: Sequence[int], **how: Unpack[Sampling]) -> Iterator[int]:
         """Goes on with a text of ids, token by token, without end; how: as draw() takes it."""
-        begun = [int(token) for token in prompt]
+        return self._going_on(self._ids_of("tokens", prompt), how)
+
+    def _ids_of(self, function: str, prompt: str | _Bytes | Sequence[int]) -> list[int]:
+        if "decode" not in self._entries:
+            self.forget()  # which refuses, and says why
+        if isinstance(prompt, (str, bytes)) and self.vocab != 256:
+            raise TypeError(f"{function}: expected ids below {self.vocab}, found {type(prompt).__name__}; only a model of bytes takes text")
+        try:
+            begun = [operator.index(token) for token in (prompt.encode() if isinstance(prompt, str) else prompt)]
+        except TypeError as e:
+            raise TypeError(f"{function}: expected the prompt as a list of ids; {e}") from e
         if not begun:
-            raise ValueError("generate: the prompt is empty; expected at least one token")
+            raise ValueError(f"{function}: the prompt is empty; expected at least one token")
+        return begun
+
+    def _going_on(self, begun: Sequence[int], how: Sampling) -> Iterator[int]:
         self.forget()
         for token in begun:
             scores = self.next(token)
@@ -224,10 +294,8 @@ class Model:
         Ids give ids; bytes and str are for models of bytes (vocab 256).  ends: tokens that end it, and are not part of it; how: as draw()
         takes it.
         """
-        if isinstance(prompt, (str, bytes)) and self.vocab != 256:
-            raise TypeError(f"generate: expected ids below {self.vocab}, found {type(prompt).__name__}; only a model of bytes takes text")
-        text = [int(token) for token in (prompt.encode() if isinstance(prompt, str) else prompt)]
-        for token in itertools.islice(self.tokens(text, **how), tokens):
+        text = self._ids_of("generate", prompt)
+        for token in itertools.islice(self._going_on(tuple(text), how), tokens):
             if token in ends:
                 break
             text.append(token)
@@ -251,6 +319,8 @@ class Model:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Takes all parameters; optimizer and steps begin anew, as after load() of parameters alone."""
+        if not isinstance(state, Mapping):
+            raise TypeError(f"load_state_dict: expected a dict of arrays by name, found {type(state).__name__}")
         own = self.state_dict()
         missing, other = own.keys() - state.keys(), state.keys() - own.keys()
         if missing or other:
@@ -259,7 +329,7 @@ class Model:
                 + (f"; missing: {', '.join(sorted(missing))}" if missing else "")
                 + (f"; not there: {', '.join(sorted(other))}" if other else "")
             )
-        taken = {name: _array_of("load_state_dict", name, state[name]) for name in own}
+        taken = {name: numpy.asarray(_array_of("load_state_dict", name, state[name])) for name in own}
         for name, array in taken.items():
             if array.dtype != own[name].dtype:
                 raise TypeError(f"load_state_dict: {name}: expected {own[name].dtype}, found {array.dtype}; use numpy.asarray(…, \"{own[name].dtype}\")")
@@ -273,29 +343,22 @@ class Model:
     def save(self, path: str | os.PathLike[str], weights: bool = False) -> None: ...
 
     def save(self, path: str | os.PathLike[str] | None = None, weights: bool = False) -> _Bytes | None:
-        """All that training needs to go on to the bit, or the weights alone, as safetensors: bytes, or a file."""
-        saved: _Bytes = self._instance.save(not weights)
+        """All that training needs to go on to the bit, or the weights alone, as safetensors: bytes, or a file, which is never there in part."""
         if path is None:
+            saved: _Bytes = self._instance.save(not weights)
             return saved
-        part = f"{os.fspath(path)}.part"
-        with open(part, "wb") as f:
-            f.write(saved)
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(part, path)
+        self._instance.save_file(os.fsencode(path), not weights)
         return None
 
     def load(self, saved: _Bytes | str | os.PathLike[str]) -> None:
         """What save() gave or a trainer's model.safetensors: bytes, or a file."""
         if isinstance(saved, (str, os.PathLike)):
-            with open(saved, "rb") as f:
-                whole = f.read()
-            try:
-                self._instance.load(whole)
-            except ValueError as e:
-                raise ValueError(f"{os.fspath(saved)}: {e}") from e
+            self._instance.load_file(os.fsencode(saved))
         else:
-            self._instance.load(saved)
+            try:
+                self._instance.load(saved)
+            except TypeError:
+                raise TypeError(f"load: expected a path, or the bytes that save() gave, found {type(saved).__name__}") from None
         self._has_weights = True
 
     def close(self) -> None:
@@ -303,11 +366,15 @@ class Model:
         self._instance.close()
 
 
-def _array_of(function: str, name: str, array: Any) -> numpy.ndarray:
+def _array_of(function: str, name: str, array: Any) -> Any:
+    """An array of NumPy; what has no numbers, or rows of different lengths, stays what it is, and is refused as such."""
     if isinstance(array, numpy.ndarray):
         return array
     try:
-        return numpy.asarray(array)
+        made = numpy.asarray(array)
+        return array if made.dtype == object else made
+    except ValueError:
+        return array
     except Exception as e:  # PyTorch's, of a tensor on a GPU, say
         raise TypeError(f"{function}: the array {name}: expected an array on the processor, found {type(array).__name__}: {e}") from e
 

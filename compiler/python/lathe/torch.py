@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy
 import torch
 
 from .build import built_module, words_of
-from .model import _arrays, _module_again, load_module
+from .model import _arrays, _module_again, _whole, load_module
 
 
 def _numbers(t: torch.Tensor) -> numpy.ndarray:
     return t.detach().contiguous().numpy()
 
 
+class _Run:
+    """A call of a layer, as its backward needs it."""
+
+    def __init__(self, layer: Layer, seed: int) -> None:
+        self.layer, self.seed, self.ticket = layer, seed, 0
+
+
 class _Gradients(torch.autograd.Function):
     """Backward of _Call; a function of its own, as gradients of gradients would otherwise pass for zeros."""
 
     @staticmethod
-    def forward(layer: Layer, ticket: int, seed: int, needs: Sequence[bool], *tensors: torch.Tensor | None) -> Any:
+    def forward(run: _Run, needs: Sequence[bool], *tensors: torch.Tensor | None) -> Any:
         n = len(needs)
-        return tuple(layer._gradients_of(ticket, seed, tensors[:n], tensors[n:], needs))  # type: ignore[arg-type]
+        return tuple(run.layer._gradients_of(run, tensors[:n], tensors[n:], needs))  # type: ignore[arg-type]
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -36,24 +44,24 @@ class _Gradients(torch.autograd.Function):
 
 class _Call(torch.autograd.Function):
     @staticmethod
-    def forward(layer: Layer, seed: int, *tensors: torch.Tensor) -> Any:
+    def forward(run: _Run, *tensors: torch.Tensor) -> Any:
+        layer = run.layer
         arrays = {name: _numbers(t) for name, t in zip(layer._names, tensors)}
         results = layer._empty_results()
         with layer._having(tensors[len(layer._names) :]):
-            layer._ticket = layer._instance.forward(arrays, {name: t.numpy() for name, t in results.items()}, seed)
+            run.ticket = layer._instance.forward(arrays, {name: t.numpy() for name, t in results.items()}, run.seed)
         return tuple(results.values())
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.layer, ctx.seed, *tensors = inputs
-        ctx.ticket = ctx.layer._ticket
+        ctx.run, *tensors = inputs
         ctx.save_for_backward(*tensors)  # the parameters, too: PyTorch complains where they have changed before backward
         ctx.mark_non_differentiable(*(t for t in output if not t.is_floating_point()))
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor | None) -> Any:
-        found = _Gradients.apply(ctx.layer, ctx.ticket, ctx.seed, ctx.needs_input_grad[2:], *ctx.saved_tensors, *gradients)
-        return (None, None, *found)
+        found = _Gradients.apply(ctx.run, ctx.needs_input_grad[1:], *ctx.saved_tensors, *gradients)
+        return (None, *found)
 
 
 class Layer(torch.nn.Module):
@@ -68,7 +76,7 @@ class Layer(torch.nn.Module):
         self._outputs = [a for a in given.values() if not a.name.startswith("d_")]
         self._draws = bool(about["draws"])
         self._predicts = "predict" in entries
-        self._threads, self._seed = threads, seed
+        self._threads, self._seed = _whole("threads", threads), _whole("seed", seed)
         self._own: list[tuple[torch.nn.Module, str]] = []
         self._open(module)
         self._real = next((getattr(torch, shared.dtype.name) for shared in self._shared), torch.float32)
@@ -77,6 +85,7 @@ class Layer(torch.nn.Module):
 
     def _open(self, module: Any) -> None:
         self._module = module
+        self._running = threading.Lock()
         self._instance = module.open(self._threads, self._seed)
         self._shared: list[numpy.ndarray] = []
         self._gradients: list[torch.Tensor | None] = []
@@ -115,7 +124,7 @@ class Layer(torch.nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickles: the parameters are those of the module; the instance is opened again."""
-        state = {key: value for key, value in self.__dict__.items() if key not in ("_module", "_instance", "_shared", "_gradients")}
+        state = {key: value for key, value in self.__dict__.items() if key not in ("_module", "_instance", "_running", "_shared", "_gradients")}
         return {**state, "_module_of": (self._module.__name__, self._module.__file__)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -139,7 +148,9 @@ class Layer(torch.nn.Module):
 
     @contextlib.contextmanager
     def _having(self, parameters: Sequence[torch.Tensor]) -> Iterator[None]:
-        """During a call the instance has these values; afterwards those of its own parameters again."""
+        """During a call, one at a time, the instance has these values; afterwards those of its own parameters again."""
+        if not self._running.acquire(blocking=False):
+            raise RuntimeError("another call of this instance is running; one at a time")
         before = []
         try:
             for t, shared in zip(parameters, self._shared):
@@ -150,6 +161,7 @@ class Layer(torch.nn.Module):
         finally:
             for shared, values in before:
                 shared[...] = values
+            self._running.release()
 
     # ---- calls
 
@@ -162,10 +174,10 @@ class Layer(torch.nn.Module):
         if self._draws and not self.training:
             return self._shown(self._predicted(tensors, own, graded))
         seed = int(torch.randint(2**31 - 1, ())) if self._draws else 0
-        return self._shown(_Call.apply(self, seed, *tensors, *own))
+        return self._shown(_Call.apply(_Run(self, seed), *tensors, *own))
 
     def _gradients_of(
-        self, ticket: int, seed: int, tensors: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor | None], needs: Sequence[bool]
+        self, run: _Run, tensors: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor | None], needs: Sequence[bool]
     ) -> list[torch.Tensor | None]:
         """Of inputs and parameters, from those of the outputs."""
         inputs = dict(zip(self._names, tensors))
@@ -175,8 +187,8 @@ class Layer(torch.nn.Module):
                 batch[f"d_{output.name}"] = numpy.zeros(output.shape, output.dtype) if g is None else _numbers(g)
         wanted = {name: torch.empty(t.shape, dtype=t.dtype) for (name, t), n in zip(inputs.items(), needs) if n and t.is_floating_point()}
         with self._having(tensors[len(inputs) :]):
-            self._instance.backward(ticket, batch, {f"d_{name}": t.numpy() for name, t in wanted.items()}, seed)
-        own = [g.clone() if g is not None and n else None for g, n in zip(self._gradients, needs[len(inputs) :])]
+            self._instance.backward(run.ticket, batch, {f"d_{name}": t.numpy() for name, t in wanted.items()}, run.seed)
+            own = [g.clone() if g is not None and n else None for g, n in zip(self._gradients, needs[len(inputs) :])]
         return [*(wanted.get(name) for name in inputs), *own]
 
     def _given(self, inputs: Sequence[torch.Tensor], named: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
