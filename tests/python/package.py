@@ -83,7 +83,7 @@ with open(f"{folder}/broken", "wb") as f:
     f.write(b"nothing")
 refused(ValueError, f"{folder}/broken: expected safetensors", model.load, f"{folder}/broken")
 refused(FileNotFoundError, f"{folder}/none cannot be read: there is no such file", model.load, f"{folder}/none")
-refused(OSError, f"{folder}/none/saved cannot be written: there is no such", model.save, f"{folder}/none/saved")
+refused(OSError, f"{folder}/none/saved cannot be written: its folder does not exist", model.save, f"{folder}/none/saved")
 refused(OSError, f"{folder} cannot be written: that is a folder", model.save, folder)
 os.chmod(f"{folder}/saved", 0o600)
 with open(f"{folder}/saved.part", "w") as f:

@@ -1368,7 +1368,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "a4eaf46aad0e9f54",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "bcf50239a250d1f5",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
