@@ -73,6 +73,8 @@ same tcc env 1 tcc
 same i386 env 1 i686-linux-gnu-gcc -static -O2 -msse2 -mfpmath=sse
 same aarch64 qemu-aarch64-static '1 3' aarch64-linux-gnu-gcc -static -O2 -fopenmp -pthread
 same riscv64 qemu-riscv64-static 1 riscv64-linux-gnu-gcc -static -O2
+same riscv64-v "qemu-riscv64-static -cpu rv64,v=true,vlen=256,vext_spec=v1.0" 1 clang-19 -fno-strict-aliasing \
+    --target=riscv64-linux-gnu -static -O2 -march=rv64gcv
 
 cat >"$TMP/wasi.mjs" <<'END'
 import { readFileSync } from 'node:fs';
