@@ -1,5 +1,5 @@
 /* calls_driver.c: for calls.sh: calls that are wrong, and what a library must leave alone. */
-#include "mlp.h"
+#include "mlp_driver.h"
 
 #include <dirent.h>
 #include <locale.h>
@@ -12,37 +12,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { ROWS = 4, COLUMNS = 4, CLASSES = 3 };
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__ /* is slow */
 enum { INSTANCES = 100, DAMAGED = 1000, RACED = 500 };
 #else
 enum { INSTANCES = 1000, DAMAGED = 3000, RACED = 3000 };
 #endif
-static float features[ROWS][COLUMNS] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {1, 1, 0, 0}};
 static int32_t targets[ROWS] = {0, 1, 2, 1};
-static float logits[ROWS][CLASSES];
 static char room[1 << 20];
-static int failures;
-
-#define EXPECT(condition, ...)                                                                                         \
-    ((condition)                                                                                                       \
-         ? (void)0                                                                                                     \
-         : (printf("line %d: %s: ", __LINE__, #condition), printf("" __VA_ARGS__), puts(""), failures++, (void)0))
-
-/* ---- allocations, counted */
-
-static int allocated;
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *at, size_t n);
-void *__real_mmap(void *at, size_t n, int prot, int flags, int fd, off_t from);
-void *__wrap_malloc(size_t n) { return allocated++, __real_malloc(n); }
-void *__wrap_calloc(size_t n, size_t size) { return allocated++, __real_calloc(n, size); }
-void *__wrap_realloc(void *at, size_t n) { return allocated++, __real_realloc(at, n); }
-void *__wrap_mmap(void *at, size_t n, int p, int f, int fd, off_t from)
-{
-    return allocated++, __real_mmap(at, n, p, f, fd, from);
-}
 
 static int threads_now(void)
 {
@@ -53,25 +29,11 @@ static int threads_now(void)
     return n;
 }
 
-static mlp *opened(const mlp_options *o)
-{
-    const char *wrong = "no memory";
-    const size_t bytes = mlp_bytes(o);
-    void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    mlp *m = memory ? mlp_open(memory, bytes, o, &wrong) : NULL;
-    if (!m) puts(wrong), exit(1);
-    return m;
-}
-
 static void closed(mlp *m)
 {
     mlp_close(m);
     free(m);
 }
-
-static int predict(mlp *m) { return mlp_predict(m, &(mlp_predict_in){features}, &(mlp_predict_out){.logits = logits}); }
-
-static int is_said(mlp *m, int code, const char *words) { return strstr(mlp_words(m, code), words) != NULL; }
 
 static void wrong_opens(void)
 {

@@ -16,7 +16,6 @@ grep -q 'save_file\|weights_file\|PATH.part' "$TMP/answers/mlp.h" && complain "-
 
 wraps=-Wl
 for name in malloc calloc realloc mmap open read write lseek fsync close rename; do wraps="$wraps,--wrap=$name"; done
-# shellcheck disable=SC2086
 sanitized='-O1 -fsanitize=address'
 # shellcheck disable=SC2086
 $cc $sanitized -std=c11 -Wall -Wextra -Werror -c "$source" -o "$TMP/mlp.o"

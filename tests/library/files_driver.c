@@ -1,5 +1,5 @@
 /* files_driver.c: for files.sh: saves and loads in a folder, as it should go and with every failure. */
-#include "mlp.h"
+#include "mlp_driver.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -15,32 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ROWS = MLP_PREDICT_ROWS, COLUMNS = 4, CLASSES = 3, ROOM = 1 << 20 };
-static float features[ROWS][COLUMNS] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {1, 1, 0, 0}};
-static float logits[ROWS][CLASSES];
+enum { ROOM = 1 << 20 };
 static char room[ROOM], held[ROOM];
-static int failures;
 
-#define EXPECT(condition, ...)                                                                                         \
-    ((condition)                                                                                                       \
-         ? (void)0                                                                                                     \
-         : (printf("line %d: %s: ", __LINE__, #condition), printf("" __VA_ARGS__), puts(""), failures++, (void)0))
+/* ---- the call of the system that has a number fails */
 
-/* ---- allocations are counted; the call of the system that has a number fails */
-
-static int allocated, calls, failing = -1, failed_with, halved;
+static int calls, failing = -1, failed_with, halved;
 static char failed_call[16];
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *at, size_t n);
-void *__real_mmap(void *at, size_t n, int prot, int flags, int fd, off_t from);
-void *__wrap_malloc(size_t n) { return allocated++, __real_malloc(n); }
-void *__wrap_calloc(size_t n, size_t size) { return allocated++, __real_calloc(n, size); }
-void *__wrap_realloc(void *at, size_t n) { return allocated++, __real_realloc(at, n); }
-void *__wrap_mmap(void *at, size_t n, int p, int f, int fd, off_t from)
-{
-    return allocated++, __real_mmap(at, n, p, f, fd, from);
-}
 
 static int fails(const char *call)
 {
@@ -105,21 +86,6 @@ static int files_here(void)
     if (d) closedir(d);
     return n;
 }
-
-static mlp *opened(int seed)
-{
-    const char *wrong = "no memory";
-    const mlp_options o = {.seed = seed};
-    const size_t bytes = mlp_bytes(&o);
-    void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    mlp *m = memory ? mlp_open(memory, bytes, &o, &wrong) : NULL;
-    if (!m) puts(wrong), exit(1);
-    return m;
-}
-
-static int predict(mlp *m) { return mlp_predict(m, &(mlp_predict_in){features}, &(mlp_predict_out){.logits = logits}); }
-
-static int is_said(mlp *m, int code, const char *words) { return strstr(mlp_words(m, code), words) != NULL; }
 
 /* Whether it answers as before. */
 static int answers(mlp *m, const float before[ROWS][CLASSES])
@@ -314,7 +280,7 @@ static void saves(mlp *m)
 int main(int argc, char **argv)
 {
     float before[ROWS][CLASSES];
-    mlp *m = opened(1), *other = opened(2);
+    mlp *m = opened(&(mlp_options){.seed = 1}), *other = opened(&(mlp_options){.seed = 2});
     if (argc != 2 || chdir(argv[1]) != 0) return 2;
 #ifndef ANSWERS
     saves(m);
