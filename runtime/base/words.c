@@ -99,6 +99,7 @@ void show_raw(FILE *f, const char *text, size_t n)
 
 static const char *advice, *program = "trainer";
 static bool quiet;
+static bool (*tell_first)(int code, const char *text);
 
 void name_program(const char *name) { program = name; }
 
@@ -113,9 +114,12 @@ void fail(int code, const char *place, const char *fmt, ...)
     end_program(code, text);
 }
 
+void before_failing(bool (*tell)(int code, const char *text)) { tell_first = tell; }
+
 void end_program(int code, const char *text)
 {
     fflush(stdout);
+    if (tell_first && tell_first(code, text)) exit(code);
     show(stderr, "%s\n", text);
     if (advice && code == EXIT_DATA) show(stderr, "note: %s\n", advice);
     exit(code);

@@ -29,6 +29,7 @@ void name_program(const char *name); /* for messages without a place, if it is n
  * says what was expected, what was found and what to do. */
 _Noreturn void fail(int code, const char *place, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 _Noreturn void end_program(int code, const char *text); /* the end of fail(), with its message */
+void before_failing(bool (*tell)(int code, const char *text)); /* called by that; true: somebody else prints it */
 void advise(const char *advice); /* text that fail() adds on its own line; NULL: none */
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* a remark on stderr */
 /* Prints with control characters, and bytes that are not UTF-8, escaped: \x1b. */

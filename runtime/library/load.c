@@ -255,6 +255,7 @@ static void begin_anew(Library *l)
     l->step = 0;
     l->position = 0;
     if (!is_trained_here(l->model)) return;
+    clear_moments(l->model, &l->model->recipe, l->memory.moments);
     place_turns(&l->turns, l->model, &l->model->recipe, l->memory.moments, l->memory.generation);
 }
 

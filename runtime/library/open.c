@@ -114,6 +114,7 @@ ANY_PROCESSOR const char *refusal_of_processor(void *memory, size_t bytes)
 static void begin_training(Library *l)
 {
     const Lathe_model *m = l->model;
+    clear_moments(m, &m->recipe, l->memory.moments);
     place_turns(&l->turns, m, &m->recipe, l->memory.moments, l->memory.generation);
     begin_averages(&l->turns.at[0].optimizer, l->memory.params);
 }

@@ -14,6 +14,7 @@ typedef struct Memory {
     char *statistics;                       /* what files have of the model's statistics (step/statistics.c) */
     void *step;                             /* on a device: tables of a step (cuda/optim.h); else NULL */
     char *call;                             /* inputs, outputs, work of the current entry; all entries share it */
+    char *shared;                           /* on processors with several ranks: trainer/shared.c; else NULL */
     char *generation;                       /* beside the states, for writing texts (text/decode.c, …) */
     int64_t call_bytes, generation_bytes, state_bytes; /* state_bytes: without the copies behind them */
 } Memory;

@@ -45,11 +45,22 @@ void optimizer_up(const Optimizer *o)
     if (o->kind == LATHE_SCHEDULE_FREE) device_up(o->moment[1], bytes);
 }
 
-void show_averages(const Optimizer *o, void *params, void *aside)
+void keep_trained(const Optimizer *o, void *params, void *aside)
 {
     copy_there(aside, params, weights_bytes(o), 1, 0);
+}
+
+void show_average_range(const Optimizer *o, void *params, int64_t first, int64_t end)
+{
+#pragma omp parallel for schedule(static)
+    for (int64_t i = first; i < end; i++) write_real(o->weights, params, i, read_element(o->real, o->average, i));
+}
+
+void show_averages(const Optimizer *o, void *params, void *aside)
+{
+    keep_trained(o, params, aside);
     if (on_device()) show_average_there(params);
-    else convert(o->weights, params, o->real, o->average, o->n);
+    else show_average_range(o, params, 0, o->n);
 }
 
 /* Gradients are cleared, as norms count the padding between them, which no entry writes. */

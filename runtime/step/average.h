@@ -15,6 +15,8 @@ void optimizer_up(const Optimizer *o); /* to a device: what does not begin as ze
 /* The mean in the place of the trained parameters, which are kept in `aside`, an array as long as that of gradients, until
  * show_trained() puts them back, bit for bit. */
 void show_averages(const Optimizer *o, void *params, void *aside);
+void keep_trained(const Optimizer *o, void *params, void *aside); /* the first half of that */
+void show_average_range(const Optimizer *o, void *params, int64_t first, int64_t end); /* the second, of some elements */
 void show_trained(const Optimizer *o, void *params, void *aside);
 
 #endif

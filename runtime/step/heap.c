@@ -16,6 +16,7 @@ static void *new_tables(int64_t bytes)
 
 void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, void *memory)
 {
+    clear_moments(m, r, memory);
     place_optimizer(o, m, NULL, r, memory, new_tables(optimizer_table_bytes(m, r)));
 }
 
@@ -27,6 +28,12 @@ void optimizer_free(Optimizer *o)
 }
 
 void open_turns(Step_turns *all, const Lathe_model *m, const Lathe_recipe *run, void *moments)
+{
+    clear_moments(m, run, moments);
+    open_turns_on_zeros(all, m, run, moments);
+}
+
+void open_turns_on_zeros(Step_turns *all, const Lathe_model *m, const Lathe_recipe *run, void *moments)
 {
     if (!m->turns) (void)need_entry(m, ENTRY_train);
     place_turns(all, m, run, moments, new_tables(turn_table_bytes(m, run)));

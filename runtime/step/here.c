@@ -25,22 +25,27 @@ static void take_part_squares(Turn_result *r, const Lathe_entry *e, const Lathe_
     if (r->measures_noise) r->part_squares = output_scalar(e, call->out, LATHE_PART_SQUARES) / (r->unit * r->unit);
 }
 
-void compute_turn(const Turn *u, const Lathe_call *call, Turn_result *r)
+void compute_gradients(const Turn *u, const Lathe_call *call, Turn_result *r)
 {
-    const Optimizer *o = &u->optimizer;
-    r->unit = scale_loss(o, u->entry, call);
+    r->unit = scale_loss(&u->optimizer, u->entry, call);
     run_entry(u->entry, call);
     forward_part();
-    drop_frozen(o, call->grads);
     r->loss = output_scalar(u->entry, call->out, "loss");
     for (int k = 0; k < r->parts; k++) r->part[k] = output_scalar(u->entry, call->out, u->entry->output[1 + k].name);
-    r->norm = gradient_norm(o, call->grads) / r->unit;
     take_part_squares(r, u->entry, call);
+}
+
+void compute_turn(const Turn *u, const Lathe_call *call, Turn_result *r)
+{
+    compute_gradients(u, call, r);
+    drop_frozen(&u->optimizer, call->grads);
+    r->norm = gradient_norm(&u->optimizer, call->grads) / r->unit;
 }
 
 bool may_update(const Turn_result *r) { return isfinite(r->loss) && isfinite(r->norm); }
 
-void update_turn(Turn *u, const Memory *m, const Lathe_call *call, int64_t number, int32_t seed, Turn_result *r)
+void update_turn_by(Update_by *by, Turn *u, const Memory *m, const Lathe_call *call, int64_t number, int32_t seed,
+                    Turn_result *r)
 {
     Optimizer *o = &u->optimizer;
     Pace pace = pace_at(u->recipe, number, r->norm);
@@ -51,7 +56,12 @@ void update_turn(Turn *u, const Memory *m, const Lathe_call *call, int64_t numbe
         if (o->average) pace.averaged = averaged_share(o, u->recipe, update);
         clip_directed(o, call->grads, &pace);
         take_direction(u, m, &pace, update);
-        optimizer_step(o, m->params, call->grads, update, &pace);
+        by(o, m->params, call->grads, update, &pace);
     }
     if (isfinite(r->loss)) r->skipped = adapt_loss_scale(&o->loss_scale, isfinite(r->norm));
+}
+
+void update_turn(Turn *u, const Memory *m, const Lathe_call *call, int64_t number, int32_t seed, Turn_result *r)
+{
+    update_turn_by(optimizer_step, u, m, call, number, seed, r);
 }

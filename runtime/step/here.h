@@ -17,8 +17,12 @@ typedef struct Turn_result {
 
 /* The entry on the inputs at call->in: gradients, losses, norm.  r->parts is given. */
 void compute_turn(const Turn *u, const Lathe_call *call, Turn_result *r);
+void compute_gradients(const Turn *u, const Lathe_call *call, Turn_result *r); /* that without the norm */
 /* The update of step `number` (from 0); none if loss or norm is not finite. */
 void update_turn(Turn *u, const Memory *m, const Lathe_call *call, int64_t number, int32_t seed, Turn_result *r);
+typedef void Update_by(Optimizer *o, void *params, const void *grads, int64_t step, const Pace *pace);
+void update_turn_by(Update_by *by, Turn *u, const Memory *m, const Lathe_call *call, int64_t number, int32_t seed,
+                    Turn_result *r); /* with `by` in the place of optimizer_step() */
 bool may_update(const Turn_result *r); /* both are finite */
 
 #endif

@@ -174,6 +174,12 @@ static const char *name_of_moment(const Lathe_recipe *r, int k)
     return k == 0 ? squares : k == 1 && r->momentum != 0 ? velocity : mean;
 }
 
+void clear_moments(const Lathe_model *m, const Lathe_recipe *r, void *memory)
+{
+    if (lathe_moments(r) && !m->device)
+        clear_memory(memory, (int64_t)optimizer_bytes(m, r)); /* a device's memory is already zero */
+}
+
 void place_optimizer(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn, const Lathe_recipe *r, void *memory,
                      void *tables)
 {
@@ -196,8 +202,6 @@ void place_optimizer(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn,
         if (!codes_moments(r)) o->moment[k] = (char *)memory + average_bytes(m, r) + (size_t)k * moment_bytes(m);
         o->moment_name[k] = name_of_moment(r, k);
     }
-    if (o->moments && !m->device)
-        clear_memory(memory, (int64_t)optimizer_bytes(m, r)); /* a device's memory is already zero */
     o->segment = (Segment *)(void *)table;
     o->partial = (double *)(void *)(table += segment_bytes(m));
     if (codes_moments(r))
@@ -343,17 +347,28 @@ void clip_directed(const Optimizer *o, void *grads, const Pace *pace)
     }
 }
 
-double gradient_norm(const Optimizer *o, const void *grads)
+void squares_of_range(const Optimizer *o, const void *grads, int64_t first, int64_t end)
 {
-    double sum = 0;
+    bug_if(first % CHUNK != 0);
 #pragma omp parallel for schedule(static)
-    for (int64_t k = 0; k < chunks_of(o); k++) {
-        int64_t begin = k * CHUNK, n = smaller(o->n - begin, CHUNK);
+    for (int64_t k = first / CHUNK; k < lathe_step_chunks(end); k++) {
+        int64_t begin = k * CHUNK, n = smaller(end - begin, CHUNK);
         o->partial[k] = is_f64(o->real) ? squares_f64((const double *)grads + begin, n)
                                         : squares_f32((const float *)grads + begin, n);
     }
+}
+
+double norm_of_squares(const Optimizer *o)
+{
+    double sum = 0;
     for (int64_t k = 0; k < chunks_of(o); k++) sum += o->partial[k];
     return sqrt(sum);
+}
+
+double gradient_norm(const Optimizer *o, const void *grads)
+{
+    squares_of_range(o, grads, 0, o->n);
+    return norm_of_squares(o);
 }
 
 Rates rates_of(const Optimizer *o, int64_t step, const Pace *pace)
@@ -369,23 +384,26 @@ Rates rates_of(const Optimizer *o, int64_t step, const Pace *pace)
                    pace->seed};
 }
 
+void optimizer_range(const Optimizer *o, void *params, const void *grads, int64_t first, int64_t end,
+                     const Rates *rates)
+{
+#pragma omp parallel for schedule(static)
+    for (int64_t k = first / CHUNK; k < lathe_step_chunks(end); k++) {
+        int64_t at = k * CHUNK, last = smaller(at + CHUNK, end);
+        for (int s = segment_at(o->segment, o->segments, at); at < last; s++) {
+            int64_t stop = smaller(o->segment[s].end, last);
+            update_segment(o, params, grads, at, stop, &o->segment[s].rule, rates);
+            at = stop;
+        }
+    }
+}
+
 void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step, const Pace *pace)
 {
     Rates rates = rates_of(o, step, pace);
     if (o->segments == 0) return;
-    if (LATHE_USES_CODED && o->coded) {
-        update_coded(o, params, grads, &rates);
-        return;
-    }
-#pragma omp parallel for schedule(static)
-    for (int64_t k = 0; k < chunks_of(o); k++) {
-        int64_t at = k * CHUNK, end = smaller(at + CHUNK, o->n);
-        for (int s = segment_at(o->segment, o->segments, at); at < end; s++) {
-            int64_t stop = smaller(o->segment[s].end, end);
-            update_segment(o, params, grads, at, stop, &o->segment[s].rule, &rates);
-            at = stop;
-        }
-    }
+    if (LATHE_USES_CODED && o->coded) update_coded(o, params, grads, &rates);
+    else optimizer_range(o, params, grads, 0, o->n, &rates);
 }
 
 Pace pace_at(const Lathe_recipe *r, int64_t step, double norm)

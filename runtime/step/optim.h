@@ -66,7 +66,8 @@ typedef struct Optimizer {
 size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r);
 int64_t optimizer_runs(const Lathe_model *m); /* contiguous ranges of elements: at least the number of segments */
 int64_t optimizer_table_bytes(const Lathe_model *m, const Lathe_recipe *r);
-/* memory: optimizer_bytes() bytes, which it clears; tables: optimizer_table_bytes(); both 64-byte aligned.  turn: whose
+void clear_moments(const Lathe_model *m, const Lathe_recipe *r, void *memory); /* as they are in a new run */
+/* memory: optimizer_bytes() bytes, already cleared; tables: optimizer_table_bytes(); both 64-byte aligned.  turn: whose
  * parameters it updates; NULL: all. */
 void place_optimizer(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn, const Lathe_recipe *r, void *memory,
                      void *tables);
@@ -80,6 +81,9 @@ void optimizer_free(Optimizer *o);
 void drop_frozen(const Optimizer *o, void *grads);
 /* 2-norm of a flat array, summed in double in an order fixed by its length; NaN or infinite if an element is. */
 double gradient_norm(const Optimizer *o, const void *grads);
+/* The same in two steps, for ranks that each have some chunks (interface/dealt.h): first is the beginning of a chunk. */
+void squares_of_range(const Optimizer *o, const void *grads, int64_t first, int64_t end);
+double norm_of_squares(const Optimizer *o);
 
 typedef struct Pace {    /* of one update */
     double lr, momentum; /* momentum: beta1 of Adam and Lion */
@@ -103,6 +107,8 @@ Pace pace_at(const Lathe_recipe *r, int64_t step, double norm); /* seed 0 */
 enum { LAP_NORM = -1, LAP_DIRECTION = -2, LAP_UPDATE = -3, LAP_ASIDE = -4 }; /* the laps that a step adds to its entry's: see LAP; aside: no part of it */
 /* Updates params in one pass; step counts from 0. */
 void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step, const Pace *pace);
+/* The same of elements first … end - 1; first is the beginning of a chunk.  Not for moments in 8 bits. */
+void optimizer_range(const Optimizer *o, void *params, const void *grads, int64_t first, int64_t end, const Rates *rates);
 
 /* ---- step/schedule.c */
 

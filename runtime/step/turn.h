@@ -26,7 +26,8 @@ typedef struct Step_turns {
 void place_turns(Step_turns *all, const Lathe_model *m, const Lathe_recipe *run, void *moments, void *tables);
 int64_t turn_table_bytes(const Lathe_model *m, const Lathe_recipe *run);
 /* step/heap.c: the same with tables from malloc. */
-void open_turns(Step_turns *all, const Lathe_model *m, const Lathe_recipe *run, void *moments);
+void open_turns(Step_turns *all, const Lathe_model *m, const Lathe_recipe *run, void *moments); /* clears moments */
+void open_turns_on_zeros(Step_turns *all, const Lathe_model *m, const Lathe_recipe *run, void *moments);
 void close_turns(Step_turns *all);
 Optimizer *saved_optimizer(Step_turns *all); /* the one with most moments, whose names all have in checkpoints */
 bool turn_is_due(const Turn *u, int64_t step);                         /* in the step after `step` others */

@@ -5,6 +5,7 @@
 #include "model/adapter.h"
 #include "model/block.h"
 #include "model/tables.h"
+#include "ranks/courier.h"
 #include "step/growth.h"
 #include "token/tokenizer.h"
 #include "trainer/memory.h"
@@ -78,8 +79,9 @@ void print_banner(const Report *r)
         show(stderr, "teacher: %s%s, %s parameters, %s\n", m->teacher->name, config_of(m->teacher),
              grouped_text(m->teacher->parameter_count), t->teacher);
     if (t->ranks)
-        show(stderr, "%d GPUs, each with this memory and %s %s per step\n", gpus_of(t),
-             grouped_text(r->items_per_step / gpus_of(t)), item_word(d));
+        show(stderr, "%d %s, each with this memory and %s %s per step%s\n", gpus_of(t), m->device ? "GPUs" : "ranks",
+             grouped_text(r->items_per_step / gpus_of(t)), item_word(d),
+             carrier_in_use() ? text_of("; %s", carrier_in_use()->name) : "");
     if (d->files) show(stderr, "data: %s\n", words_of_files(d->files));
     if (d->sentences) show(stderr, "data: %s\n", words_of_sentences(d->sentences));
     if (d->epochs) print_epochs(r);

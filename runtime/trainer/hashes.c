@@ -186,6 +186,9 @@ Hashes *open_hashes(const Trainer *t, Data *d, const Memory *m, Step_turns *turn
     if (n && t->model->device)
         fail(EXIT_DATA, before,
              "a run of a processor wrote it, and a GPU cannot go on with it: move it away to go on without");
+    if ((every || n) && gpus_of(t) > 1)
+        fail(EXIT_USAGE, NULL, "%s of runs of one rank; %s", every ? "--log-hashes is" : "hashes are kept",
+             every ? "leave it out" : text_of("move %s away to go on without", before));
     if (!every && n == 0) return forget_hashes(path), NULL;
     Hashes *h = must_alloc(sizeof *h);
     remember_this_program();

@@ -11,6 +11,7 @@
 #include "model/init.h"
 #include "model/tables.h"
 #include "step/entry.h"
+#include "trainer/ranks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -245,7 +246,7 @@ static void start_file(Histograms *h, const char *before, int64_t step)
 
 Histograms *open_histograms(const Trainer *t, const Progress *at, const char *before)
 {
-    if (t->no_histograms || on_device()) return NULL;
+    if (t->no_histograms || on_device() || gpus_of(t) > 1) return NULL; /* a rank has only sums of its own elements */
     Histograms *h = must_alloc(sizeof *h);
     h->t = t;
     h->fd = -1;

@@ -25,6 +25,7 @@
 #include "trainer/ranks.h"
 #include "trainer/report.h"
 #include "trainer/samples.h"
+#include "trainer/shared.h"
 #include "trainer/state.h"
 #include "trainer/step.h"
 #include "trainer/trainer.h"
@@ -174,7 +175,7 @@ static bool with_averages(Training *r, bool of(Training *))
     if (!o->average) return of(r);
     wait_until_copied(r->saver); /* it reads the weights */
     order_mean(r->t, true);
-    show_averages(o, r->memory.params, r->memory.grads);
+    show_mean_of_ranks(r->t, o, &r->memory);
     bool result = of(r);
     order_mean(r->t, false);
     show_trained(o, r->memory.params, r->memory.grads);
@@ -333,6 +334,7 @@ static void finish_turn(Training *r)
     r->at.loss_scale = s.loss_scale;
     report_step(&r->report, s.number + 1, s);
     if (r->data.epochs) count_epoch(r, s);
+    if (shares_steps(r->t) && !interrupted) interrupted = signal_of_ranks();
 }
 
 /* Finishes all steps under way: evaluations and saves need their results and the parameters. */
@@ -458,6 +460,7 @@ int train_command(Trainer *t)
     prepare_training(&r, t);
     if (t->overfit || t->dry_run) return try_training(&r);
     if (is_follower(t)) {
+        if (shares_steps(t)) catch_signals();
         Trial c = trial_of(&r);
         return follow(&c, r.at.step);
     }

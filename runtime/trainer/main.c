@@ -239,6 +239,8 @@ static const Option options[] = {
      "each path of --data is a source of its own with this share of the sequences, such as 7,3; none: all are one"},
     {"gpus", TRAIN, COUNT, AT(gpus), NULL, "N",
      "number of GPUs, each with the description's batch, by NCCL (default 1)"},
+    {"ranks", TRAIN, COUNT, AT(processes), NULL, "N",
+     "number of processes of this machine, each with the description's batch; under mpirun and srun leave it out"},
     {"readers", TRAIN | EVAL | REPLAY | VERIFY, COUNT, AT(readers), NULL, "N",
      "threads that encode documents or decode pictures (default 1; pictures beside a GPU: up to 8); the order does not "
      "depend on it"},

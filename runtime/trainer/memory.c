@@ -1,9 +1,9 @@
 /* memory.c: allocates the one block of memory of a run, laid out by the model's tables.
  *
- *     parameters | teacher | gradients | optimizer | states | generation | step |
+ *     parameters | teacher | gradients | optimizer | states | generation | step | shared |
  *     inputs outputs work of the entry being called
  *
- * All but the last line lasts for the whole run; the first four are flat arrays; only a device has `step`.  Entries use
+ * All but the last line lasts for the whole run; the first four are flat arrays; only a device has `step`, only ranks on processors `shared`.  Entries use
  * the last part in turn, so it has the size of the largest entry that a run calls (the command `grad` allocates what
  * its own entry needs).  Every part starts at a multiple of 64 bytes. */
 #include "base/machine.h"
@@ -21,6 +21,7 @@
 #include "trainer/knobs.h"
 #include "trainer/memory.h"
 #include "trainer/ranks.h"
+#include "trainer/shared.h"
 #include "trainer/step.h"
 #include "trainer/trainer.h"
 #include "trainer/training.h"
@@ -42,6 +43,8 @@ int64_t shard_bytes(const Trainer *t)
 int64_t sharded_bytes(const Trainer *t, const Lathe_recipe *r)
 {
     const Lathe_model *m = t->model;
+    const Lathe_deal d = deal_of(t);
+    if (!m->device && gpus_of(t) > 1) return lathe_dealt_optimizer(&d, r) * dtype_size(m->real);
     return lathe_sharded_elements(r, lathe_moment_elements(m), m->directed_elements, gpus_of(t)) * dtype_size(m->real);
 }
 
@@ -161,7 +164,8 @@ static void check_bits_and_layers(const Trainer *t)
         fail(EXIT_USAGE, NULL, "bits=8: moments are in 8 bits only without turns; leave it out");
     if (r->bits == 8 && gpus_of(t) > 1)
         fail(EXIT_USAGE, NULL,
-             "bits=8: moments are in 8 bits on one GPU only; set bits=32, of which each GPU keeps its part");
+             "bits=8: moments are in 8 bits on one %s only; set bits=32, of which each %s keeps its part",
+             t->model->device ? "GPU" : "rank", t->model->device ? "GPU" : "rank");
     if (r->layer_decay > 0 && t->model->recipe.layer_decay == 0)
         fail(EXIT_USAGE, NULL, "layer_decay=%g: this trainer was built without it; rebuild with layer_decay in train",
              r->layer_decay);
@@ -217,7 +221,7 @@ static void check_optimizer(const Trainer *t, int64_t bytes)
 
 /* Bytes of each part.  A training run takes the planned size; other commands take what they need. */
 typedef struct Parts {
-    int64_t params, teacher, grads, moments, state, call, generation, step;
+    int64_t params, teacher, grads, moments, state, call, generation, step, shared;
 } Parts;
 
 static Parts planned_parts(const Lathe_model *m)
@@ -237,6 +241,7 @@ static Parts parts_of_gpu(const Trainer *t, Parts p)
     if (gpus_of(t) == 1) return p;
     const int64_t built = sharded_bytes(t, &m->recipe), own = sharded_bytes(t, &t->recipe);
     if (p.moments) p.moments = own > built ? own : built;
+    p.shared = shared_bytes(t);
     if (p.step)
         p.step = lathe_step_bytes(lathe_trained_elements(m), m->directed_elements, optimizer_runs(m), gpus_of(t));
     return p;
@@ -279,7 +284,8 @@ static Parts parts_of_run(const Trainer *t, Parts need)
 static int64_t parts_sum(Parts p, bool grads)
 {
     return align64(p.params) + (grads ? align64(p.teacher) + align64(p.grads) : 0) + align64(p.moments) +
-           align64(p.state) + align64(p.call) + align64(p.generation) + p.step;
+           align64(p.state) + align64(p.call) + align64(p.generation) + p.step +
+           align64(p.shared);
 }
 
 int64_t bytes_of_run(const Trainer *t)
@@ -329,6 +335,7 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     m->generation = part(m, &at, take.generation);
     m->generation_bytes = take.generation;
     m->step = part(m, &at, take.step);
+    m->shared = part(m, &at, take.shared);
     m->call_bytes = take.call;
     m->call = m->base + at;
     if (t->model->device) {

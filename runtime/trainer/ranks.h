@@ -1,4 +1,4 @@
-/* ranks.h: several GPUs, one process per GPU. */
+/* ranks.h: several ranks of a run: GPUs of this machine, or processes on processors. */
 #ifndef LATHE_TRAINER_RANKS_H
 #define LATHE_TRAINER_RANKS_H
 
@@ -8,19 +8,23 @@
 #include "trainer/trial.h"
 
 typedef struct Ranks Ranks;
-int gpus_of(const Trainer *t);           /* at least 1 */
+int gpus_of(const Trainer *t);           /* the number of ranks: at least 1 */
 bool is_follower(const Trainer *t);      /* it follows the orders of rank 0, and prints nothing */
-void check_gpus(const Trainer *t);       /* ends the program (2) if the run cannot use that number of GPUs */
-/* With several GPUs, forks one process per GPU and returns only in those; in followers, after rank 0 has called
- * join_ranks.  No thread may run, and CUDA must not have been started. */
+bool shares_steps(const Trainer *t);     /* with other ranks on processors (trainer/shared.h) */
+/* Settles their number: --gpus, --ranks, or what mpirun has started, whose ranks join here.  Ends the program (2) if the
+ * run cannot have so many. */
+void check_ranks(Trainer *t);
+/* With several ranks that nobody else has started, forks a process for each and returns only in those; on GPUs in
+ * followers only after rank 0 has called join_ranks.  No thread may run, and CUDA must not have been started. */
 void start_ranks(Trainer *t);
 void join_ranks(const Trainer *t, Optimizer *o, const Memory *m); /* all get the parameters and loss scale of rank 0 */
-/* Shared memory for checkpoints: the whole moments; the states that each GPU carries, one after the other.  With at
- * most one GPU, those of memory. */
+/* For checkpoints: the whole moments; the states that each rank carries, one after the other; those of rank 0 count.
+ * With one rank, those of memory. */
 void *whole_moments(const Trainer *t, const Memory *m);
 char *all_carried(const Trainer *t, const Memory *m);
 void take_parts(const Trainer *t, const Optimizer *o, const Memory *m); /* copies its own parts of the moments out of those */
 void take_states(const Trainer *t, const Memory *m); /* … its carried states; what directions keep, which all have, from rank 0 */
+void show_mean_of_ranks(const Trainer *t, const Optimizer *o, const Memory *m); /* step/average.h: show_averages */
 /* Called by rank 0: */
 void order_step(const Trainer *t);                    /* orders followers to take the next step */
 void order_mean(const Trainer *t, bool shown);        /* orders them to show the mean of weights; what is trained */
@@ -29,5 +33,8 @@ void end_ranks(const Trainer *t);
 /* Called by the others: follows orders until rank 0 ends the run; step: number of steps done.  Returns the exit
  * code. */
 int follow(const Trial *c, int64_t step);
+
+char *how_to_go_on(const Trainer *t); /* words: the command that resumes a run that has failed */
+_Noreturn void leave_ranks(int code, const char *text); /* another rank has failed: rank 0 says so, and all end */
 
 #endif

@@ -21,6 +21,7 @@
 #include "trainer/eval.h"
 #include "trainer/hashes.h"
 #include "trainer/histograms.h"
+#include "trainer/join.h"
 #include "trainer/knobs.h"
 #include "trainer/memory.h"
 #include "trainer/ranks.h"
@@ -58,7 +59,7 @@ static void find_start(Training *r)
         fail(EXIT_USAGE, NULL, "--%s tries a new run; leave --resume out", t->overfit ? "overfit" : "dry-run");
     if (t->weights) fail(EXIT_USAGE, NULL, "--resume and --init both give a starting point; give one");
     r->checkpoint = find_checkpoint(t);
-    if (!t->verify) lock_run(run_folder(t));
+    if (!t->verify && !is_follower(t)) lock_run(run_folder(t));
     open_checkpoint(&r->from, r->checkpoint);
     check_model(t, r->checkpoint);
     if (t->verify) take_verified(t->verify, &r->from);
@@ -164,7 +165,8 @@ static void give_arrays(Training *r)
 static void fill_arrays(Training *r)
 {
     Trainer *t = r->t;
-    open_turns(&r->turns, t->model, &t->recipe, whole_moments(t, &r->memory));
+    if (shares_steps(t)) open_turns_on_zeros(&r->turns, t->model, &t->recipe, whole_moments(t, &r->memory));
+    else open_turns(&r->turns, t->model, &t->recipe, whole_moments(t, &r->memory));
     if (is_follower(t)) {
         give_arrays(r);
         return;
@@ -253,7 +255,7 @@ void prepare_training(Training *r, Trainer *t)
 {
     r->t = t;
     r->entry = need_entry(t->model, ENTRY_train);
-    check_gpus(t);
+    check_ranks(t);
     check_memory(t);
     find_start(r);
     settle_val_data(t);
@@ -267,6 +269,7 @@ void prepare_training(Training *r, Trainer *t)
     check_steps(r);
     settle_evaluation(r);
     start_ranks(t);
+    check_alike(t, &r->data, r->at.step);
     use_threads(t);
     take_memory(&r->memory, t, true, true, entries_of_run(t));
     fill_arrays(r);

@@ -51,7 +51,7 @@ static uint64_t plan_hash(const Trainer *t, const char *engine)
     Hash h;
     hash_start(&h);
     add_text(&h, text_of("%s %s %lld %lld\n", m->precision, engine, (long long)m->batch, (long long)m->seq));
-    if (gpus_of(t) > 1) add_text(&h, text_of("%d GPUs\n", gpus_of(t)));
+    if (gpus_of(t) > 1) add_text(&h, text_of("%d %s\n", gpus_of(t), t->model->device ? "GPUs" : "ranks"));
     for (int i = 0; i < m->params; i++) {
         const Lathe_param *p = &m->param[i];
         add_text(&h, text_of("%s %lld", p->export_name, (long long)p->offset));

@@ -18,6 +18,7 @@
 #include "trainer/histograms.h"
 #include "trainer/ranks.h"
 #include "trainer/selftest.h"
+#include "trainer/shared.h"
 #include "trainer/step.h"
 #include "trainer/trainer.h"
 
@@ -141,7 +142,7 @@ char *divergence_remedy(const Lathe_recipe *recipe, const Step *s, const char *t
 static int losses_reported(const Trainer *t)
 {
     const int n = t->model->losses < LATHE_LOSSES ? t->model->losses : LATHE_LOSSES;
-    return gpus_of(t) > 1 ? 0 : n;
+    return gpus_of(t) > 1 && on_device() ? 0 : n;
 }
 
 static void take_result(Step *s, const Turn_result *r)
@@ -159,11 +160,12 @@ static void turn_here(const Trainer *t, Turn *u, const Lathe_call *call, const M
 {
     Turn_result r = {.parts = s->parts};
     parts = (struct Parts){.since = seconds_now()};
-    compute_turn(u, call, &r);
+    if (shares_steps(t)) compute_shared(u, call, s->number, &r);
+    else compute_turn(u, call, &r);
     LAP(LAP_NORM);
     wait_until_copied(t->saver);
     if (may_update(&r) && note_before_update(t->histograms, u, m, s->number, 1 / r.unit)) LAP(LAP_ASIDE);
-    update_turn(u, m, call, s->number, t->seed, &r);
+    update_turn_by(shares_steps(t) ? update_shared : optimizer_step, u, m, call, s->number, t->seed, &r);
     LAP(LAP_UPDATE);
     take_result(s, &r);
     s->loss_scale = u->optimizer.loss_scale;

@@ -57,9 +57,10 @@ typedef struct Trainer { /* one run of the program */
     const char *host, *port, *key, *key_file; /* of serve; NULL where not given */
     const char *resume;   /* NULL: a new run; "": from the run folder's newest checkpoint; else a path */
     struct Saver *saver;  /* NULL unless the command saves while it trains */
-    int64_t gpus;         /* 0 where not given */
-    int rank;             /* with several GPUs: the number of this process' GPU */
-    struct Ranks *ranks;  /* trainer/ranks.c; NULL: at most one GPU */
+    int64_t gpus;         /* ranks of the run; 0: one */
+    int64_t processes;    /* --ranks; 0 where not given */
+    int rank;             /* of this process, if there are several */
+    struct Ranks *ranks;  /* trainer/ranks.c; NULL: one */
 } Trainer;
 
 const char *run_folder(const Trainer *t); /* --out, or runs/NAME-CONFIG */

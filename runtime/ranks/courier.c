@@ -1,0 +1,218 @@
+/* courier.c: the thread that owns the carrier: it carries out exchanges in order, and keeps up the words between ranks
+ * (beats.c).
+ *
+ * Exchanges start in their order on every rank, so that the k-th message from one rank to another is the same on both
+ * sides.  An exchange whose memory an earlier one still uses waits for that one; later ones then wait, too. */
+#include "ranks/courier.h"
+#include "base/thread.h"
+#include "base/words.h"
+#include "ranks/beats.h"
+#include "ranks/carrier.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_BEGUN = 256, ENDED = -1 };
+
+typedef struct Exchange {
+    Piece *piece; /* [ranks] */
+    int *out, *in; /* [ranks]: messages; ENDED */
+    int64_t after;
+    void (*finish)(void *);
+    void *with;
+} Exchange;
+
+static struct Courier {
+    const Carrier *carrier;
+    const Carrier *(*open)(void *, const char **);
+    void *with;
+    const char *refusal;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t told, changed; /* the thread has something to do; an exchange has ended, or the run has failed */
+    Exchange all[MOST_BEGUN];
+    int64_t begun, started, ended; /* exchanges */
+    bool opened, ending, failed;
+} courier = {.lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+const Carrier *carrier_in_use(void) { return courier.carrier; }
+
+/* ------------------------------------------------------------------ messages */
+
+static Exchange *exchange_at(int64_t number) { return &courier.all[number % MOST_BEGUN]; }
+
+static void start_messages(Exchange *x)
+{
+    const Carrier *c = courier.carrier;
+    for (int k = 0; k < c->ranks; k++) {
+        const Piece *p = &x->piece[k];
+        x->in[k] = k != c->rank && p->in_bytes ? c->receive(k, CHANNEL_WORK, p->in, p->in_bytes) : ENDED;
+    }
+    for (int i = 1; i < c->ranks; i++) { /* each begins with another one */
+        const int k = (c->rank + i) % c->ranks;
+        const Piece *p = &x->piece[k];
+        x->out[k] = p->out_bytes ? c->send(k, CHANNEL_WORK, p->out, p->out_bytes) : ENDED;
+    }
+    x->out[c->rank] = ENDED;
+}
+
+static bool all_have_ended(Exchange *x)
+{
+    const Carrier *c = courier.carrier;
+    bool all = true;
+    for (int k = 0; k < c->ranks; k++) {
+        if (x->in[k] != ENDED && c->ended(x->in[k])) x->in[k] = ENDED;
+        if (x->out[k] != ENDED && c->ended(x->out[k])) x->out[k] = ENDED;
+        all &= x->in[k] == ENDED && x->out[k] == ENDED;
+    }
+    return all;
+}
+
+/* Returns whether anything is under way. */
+static bool carry_on(void)
+{
+    pthread_mutex_lock(&courier.lock);
+    const int64_t begun = courier.begun;
+    pthread_mutex_unlock(&courier.lock);
+    while (courier.started < begun && exchange_at(courier.started + 1)->after <= courier.ended)
+        start_messages(exchange_at(++courier.started));
+    while (courier.ended < courier.started && all_have_ended(exchange_at(courier.ended + 1))) {
+        Exchange *x = exchange_at(courier.ended + 1);
+        if (x->finish) x->finish(x->with);
+        pthread_mutex_lock(&courier.lock);
+        courier.ended++;
+        pthread_cond_broadcast(&courier.changed);
+        pthread_mutex_unlock(&courier.lock);
+    }
+    return courier.ended < begun;
+}
+
+/* ------------------------------------------------------------------ the thread */
+
+static void fall_silent(void)
+{
+    pthread_mutex_lock(&courier.lock);
+    courier.failed = true;
+    pthread_cond_broadcast(&courier.changed);
+    pthread_mutex_unlock(&courier.lock);
+}
+
+/* Nothing is under way: sleeps until something is, or the next beat is due. */
+static void wait_for_work(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 20000000;
+    if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
+    pthread_mutex_lock(&courier.lock);
+    if (courier.begun == courier.ended && !courier.ending)
+        pthread_cond_timedwait(&courier.told, &courier.lock, &until);
+    pthread_mutex_unlock(&courier.lock);
+}
+
+static bool is_ending(void)
+{
+    pthread_mutex_lock(&courier.lock);
+    const bool ending = courier.ending;
+    pthread_mutex_unlock(&courier.lock);
+    return ending;
+}
+
+static void take_room(void)
+{
+    const size_t n = (size_t)courier.carrier->ranks;
+    for (int i = 0; i < MOST_BEGUN; i++) {
+        Exchange *x = &courier.all[i];
+        x->piece = must_alloc(n * sizeof *x->piece);
+        x->out = must_alloc(n * sizeof *x->out);
+        x->in = must_alloc(n * sizeof *x->in);
+    }
+}
+
+void wait_until_silent(void)
+{
+    pthread_mutex_lock(&courier.lock);
+    while (!courier.failed) pthread_cond_wait(&courier.changed, &courier.lock);
+    pthread_mutex_unlock(&courier.lock);
+}
+
+static void *carry(void *unused)
+{
+    const char *refusal = NULL;
+    const Carrier *c = courier.open(courier.with, &refusal);
+    courier.carrier = c;
+    if (c) take_room(), start_beats(c);
+    pthread_mutex_lock(&courier.lock);
+    courier.refusal = refusal;
+    courier.opened = true;
+    pthread_cond_broadcast(&courier.changed);
+    pthread_mutex_unlock(&courier.lock);
+    if (!c) return unused;
+    for (bool busy = true;;) {
+        if (!is_ending() || busy) busy = carry_on();
+        const Beat_state state = beat(is_ending() && !busy);
+        if (state == BEATS_FAILED) break;
+        if (state == BEATS_ENDED) {
+            c->close();
+            return unused;
+        }
+        if (busy) c->pause(0.001);
+        else wait_for_work();
+    }
+    fall_silent();
+    return unused;
+}
+
+const char *start_courier(const Carrier *(*open)(void *with, const char **refusal), void *with)
+{
+    courier.open = open;
+    courier.with = with;
+    if (!start_thread(&courier.thread, carry, NULL)) return "the system refused a thread";
+    pthread_mutex_lock(&courier.lock);
+    while (!courier.opened) pthread_cond_wait(&courier.changed, &courier.lock);
+    pthread_mutex_unlock(&courier.lock);
+    if (!courier.carrier) pthread_join(courier.thread, NULL);
+    return courier.carrier ? NULL : courier.refusal;
+}
+
+void end_courier(void)
+{
+    if (!courier.carrier) return;
+    pthread_mutex_lock(&courier.lock);
+    courier.ending = true;
+    pthread_cond_signal(&courier.told);
+    pthread_mutex_unlock(&courier.lock);
+    pthread_join(courier.thread, NULL);
+}
+
+/* ------------------------------------------------------------------ what others call */
+
+int64_t begin_exchange(const Piece *piece, int64_t after, void (*finish)(void *with), void *with)
+{
+    pthread_mutex_lock(&courier.lock);
+    while (courier.begun - courier.ended >= MOST_BEGUN - 1 && !courier.failed)
+        pthread_cond_wait(&courier.changed, &courier.lock);
+    const int64_t number = courier.begun + 1;
+    Exchange *x = exchange_at(number);
+    memcpy(x->piece, piece, (size_t)courier.carrier->ranks * sizeof *piece);
+    x->after = after;
+    x->finish = finish;
+    x->with = with;
+    courier.begun = number;
+    pthread_cond_signal(&courier.told);
+    pthread_mutex_unlock(&courier.lock);
+    return number;
+}
+
+bool wait_for_exchange(int64_t number)
+{
+    pthread_mutex_lock(&courier.lock);
+    while (courier.ended < number && !courier.failed) pthread_cond_wait(&courier.changed, &courier.lock);
+    const bool fine = courier.ended >= number;
+    pthread_mutex_unlock(&courier.lock);
+    return fine;
+}
+
+bool exchange(const Piece *piece) { return wait_for_exchange(begin_exchange(piece, 0, NULL, NULL)); }

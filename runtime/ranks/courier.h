@@ -1,0 +1,41 @@
+/* courier.h: the thread that carries messages between the ranks of a run.
+ *
+ * It carries out exchanges, in which each rank sends a piece to each other rank and receives one; all ranks begin the
+ * same exchanges in the same order.  Besides, every rank tells rank 0 each second how it is, and rank 0 tells all. */
+#ifndef LATHE_RANKS_COURIER_H
+#define LATHE_RANKS_COURIER_H
+
+#include "ranks/carrier.h"
+
+#include <stdint.h>
+
+/* What the program does; words in courier.c. */
+typedef enum Rank_action {
+    RANK_STARTS, RANK_READS, RANK_COMPUTES, RANK_ADDS, RANK_UPDATES, RANK_EVALUATES, RANK_SAVES, RANK_FOLLOWS, RANK_ENDS
+} Rank_action;
+
+enum { EXIT_RANK = 6 }; /* the exit code of a run that another rank's failure ended */
+
+typedef struct Piece { /* sent to a rank, and received from it */
+    const void *out;
+    void *in;
+    int64_t out_bytes, in_bytes;
+} Piece;
+
+/* open: called in the thread.  Returns NULL, or why not. */
+const char *start_courier(const Carrier *(*open)(void *with, const char **refusal), void *with);
+const Carrier *carrier_in_use(void); /* NULL: one rank */
+/* Returns its number, from 1.  piece: [ranks], copied; that of this rank is left out.  after: the number of an exchange
+ * that must have ended before this one starts; 0: none.  finish: called by the thread when all has arrived; NULL:
+ * nothing. */
+int64_t begin_exchange(const Piece *piece, int64_t after, void (*finish)(void *with), void *with);
+bool wait_for_exchange(int64_t number); /* until it and all before it have ended; false: the run has failed */
+bool exchange(const Piece *piece);      /* both */
+void rank_does(Rank_action action, int64_t step); /* for the words about a rank that is lost */
+const char *ranks_failure(int *code);  /* NULL: none */
+int lost_rank(void);                   /* whose silence is that; -1: none */
+/* This rank ends with a failure: rank 0, or all, are told.  Returns whether rank 0 prints the text. */
+bool tell_failure(int code, const char *text);
+void end_courier(void); /* in good order; all ranks call it */
+
+#endif

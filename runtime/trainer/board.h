@@ -1,0 +1,25 @@
+/* board.h: ranks on the GPUs of one machine: shared memory between their processes. */
+#ifndef LATHE_TRAINER_BOARD_H
+#define LATHE_TRAINER_BOARD_H
+
+#include "model/block.h"
+#include "step/optim.h"
+#include "trainer/trainer.h"
+
+#include <stdatomic.h>
+
+typedef struct Board Board;
+Board *open_board(const Trainer *t); /* before forking */
+const atomic_bool *board_is_ending(const Board *b);
+char *board_moments(const Board *b); /* whole */
+char *board_carried(const Board *b); /* [ranks], one after the other */
+void wait_on_board(Board *b, int rank);                                        /* until rank 0 has joined */
+void join_board(Board *b, const Trainer *t, Optimizer *o, const Memory *m); /* ranks.h: join_ranks */
+void copy_board_moments(const Trainer *t, const Optimizer *o, const Memory *m, bool back); /* to the GPU's part; back */
+void post_order(Board *b, const Trainer *t, int what);
+int take_order(Board *b, int rank, void before_waiting(void));
+void post_gathered(Board *b);
+void wait_for_gathered(Board *b, const Trainer *t);
+void end_board(Board *b);
+
+#endif

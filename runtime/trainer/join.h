@@ -1,0 +1,16 @@
+/* join.h: ranks on processors: how they find each other, and what ends them. */
+#ifndef LATHE_TRAINER_JOIN_H
+#define LATHE_TRAINER_JOIN_H
+
+#include "trainer/trainer.h"
+
+enum { LATHE_MOST_FORKED = 64 }; /* processes of this machine; mpirun may start LATHE_MOST_RANKS */
+
+void take_promise(Trainer *t); /* if mpirun or srun has started several of this program: joins them */
+bool was_started_by_others(const Trainer *t);
+void join_processes(Trainer *t);                       /* forks if nobody else has started the ranks; joins them */
+struct Data;
+void check_alike(const Trainer *t, const struct Data *d, int64_t step); /* ends the program if ranks are of other builds, … */
+void part_processes(const Trainer *t);                 /* in good order; all ranks call it */
+
+#endif

@@ -1,0 +1,394 @@
+/* shared.c: a step that several ranks on processors take together (ZeRO-1, Rajbhandari et al. 2020).
+ *
+ * Each rank computes the gradients of its own rows.  Once the entry has reported all elements of a bucket as done, every
+ * rank sends each other rank that one's part, and adds up its own (ranks/sums.h); the backward pass goes on meanwhile.
+ * Then each rank has the sums of its elements.  Ranks tell each other their losses and sums of squares, so all know the
+ * norm; each updates its elements and sends them to the others.  Means over ranks are means over all rows, since every
+ * rank has as many and counts are those of all ranks (front/objective.c). */
+#include "trainer/shared.h"
+#include "base/words.h"
+#include "lathe_rt.h"
+#include "model/tables.h"
+#include "ranks/courier.h"
+#include "ranks/sums.h"
+#include "step/average.h"
+#include "trainer/ranks.h"
+#include "trainer/trial.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BEGUN = -1 };
+typedef enum Number { NUMBER_SIGNAL, NUMBER_LOSS, NUMBER_SQUARES, NUMBER_PARTS } Number; /* of a rank, in a step */
+static_assert(NUMBER_PARTS + LATHE_LOSSES <= LATHE_RANK_NUMBERS, "room for each");
+
+static struct Shared {
+    const Carrier *c;
+    Lathe_deal deal;
+    Lathe_dtype real;
+    int64_t element, weight; /* bytes of a gradient, of a parameter */
+    Piece *piece;            /* [ranks] */
+    char *arriving, *counts; /* [LATHE_BUCKETS_UNDER_WAY][ranks - 1][part]; [ranks][LATHE_COUNTS_BYTES] */
+    double *numbers;         /* those sent, those that arrived */
+    void *moments;           /* of this rank: its mean of the weights, then each moment */
+    int64_t room, mean_room; /* elements of a moment, of the mean */
+    /* of the step: */
+    char *grads;
+    int64_t left[LATHE_MOST_DEALT], exchange[LATHE_MOST_DEALT]; /* elements to come, or BEGUN */
+    int bucket[LATHE_MOST_DEALT], begun;                        /* those begun, in this order */
+    int signal;
+} shared;
+
+static Lathe_part part_of(int k, int rank) { return lathe_dealt_to(&shared.deal, k, rank, shared.deal.ranks); }
+static Lathe_part own_part(int k) { return part_of(k, shared.c->rank); }
+static Lathe_part whole_bucket(int k) { return lathe_dealt_to(&shared.deal, k, 0, 1); }
+
+/* ------------------------------------------------------------------ opening */
+
+/* LATHE_RANK_BUCKET: bytes, for tests. */
+Lathe_deal deal_of(const Trainer *t)
+{
+    const char *wish = getenv("LATHE_RANK_BUCKET");
+    const int64_t bytes = wish && atoll(wish) > 0 ? atoll(wish) : LATHE_DEALT_BYTES;
+    return lathe_deal(lathe_trained_elements(t->model), lathe_moment_elements(t->model), dtype_size(t->model->real),
+                      bytes, gpus_of(t));
+}
+
+int64_t shared_bytes(const Trainer *t)
+{
+    const Lathe_deal d = deal_of(t);
+    return gpus_of(t) > 1 && !t->model->device ? lathe_shared_bytes(&d, dtype_size(t->model->real)) : 0;
+}
+
+void must_go_on(bool fine)
+{
+    int code = EXIT_RANK;
+    if (fine) return;
+    const char *failure = ranks_failure(&code);
+    leave_ranks(code, failure ? failure : "the ranks have lost each other");
+}
+
+static void gradients_done_here(const void *first, int64_t bytes);
+static void over_ranks_here(void *to, const void *from, int64_t bytes);
+
+void open_shared(const Trainer *t, const Memory *m, const Optimizer *o)
+{
+    struct Shared *s = &shared;
+    s->c = carrier_in_use();
+    s->deal = deal_of(t);
+    s->real = t->model->real;
+    s->element = dtype_size(s->real);
+    s->weight = dtype_size(lathe_weights(t->model));
+    s->piece = must_alloc((size_t)s->c->ranks * sizeof *s->piece);
+    s->arriving = m->shared;
+    s->counts = s->arriving + LATHE_BUCKETS_UNDER_WAY * lathe_arriving(&s->deal) * s->element;
+    s->numbers = (double *)(void *)(s->counts + s->c->ranks * LATHE_COUNTS_BYTES);
+    s->moments = m->moments;
+    s->room = lathe_dealt_room(&s->deal, s->deal.moments);
+    s->mean_room = o->average ? lathe_dealt_room(&s->deal, s->deal.n) : 0;
+    rt_gradients_done = gradients_done_here;
+    rt_over_ranks = over_ranks_here;
+}
+
+/* ------------------------------------------------------------------ counts */
+
+/* Of the rows of all ranks: the divisor of a loss.  Outside of a step rank 0 runs entries alone. */
+static void over_ranks_here(void *to, const void *from, int64_t bytes)
+{
+    if (!shared.grads) {
+        memcpy(to, from, (size_t)bytes);
+        return;
+    }
+    for (int64_t at = 0, n; at < bytes; at += n) {
+        void *x[LATHE_MOST_RANKS];
+        n = bytes - at < LATHE_COUNTS_BYTES ? bytes - at : LATHE_COUNTS_BYTES;
+        for (int k = 0; k < shared.c->ranks; k++) {
+            x[k] = shared.counts + k * LATHE_COUNTS_BYTES;
+            shared.piece[k] = (Piece){(const char *)from + at, x[k], n, n};
+        }
+        memcpy(x[shared.c->rank], (const char *)from + at, (size_t)n);
+        must_go_on(exchange(shared.piece));
+        add_over_ranks(shared.real, (char *)to + at, x, shared.c->ranks, n / shared.element, 1);
+    }
+}
+
+/* ------------------------------------------------------------------ gradients */
+
+static char *arriving(int place, int rank, int64_t count)
+{
+    const int64_t n = lathe_arriving(&shared.deal) * shared.element;
+    const int other = rank < shared.c->rank ? rank : rank - 1;
+    return shared.arriving + place % LATHE_BUCKETS_UNDER_WAY * n + other * count * shared.element;
+}
+
+/* By the courier: the parts of all ranks have arrived. */
+static void add_bucket(void *with)
+{
+    void *x[LATHE_MOST_RANKS];
+    const int place = (int)((int *)with - shared.bucket);
+    const Lathe_part own = own_part(shared.bucket[place]);
+    char *to = shared.grads + own.first * shared.element;
+    for (int k = 0; k < shared.c->ranks; k++) x[k] = k == shared.c->rank ? to : arriving(place, k, own.count);
+    if (own.count) add_over_ranks(shared.real, to, x, shared.c->ranks, own.count, 1.0 / shared.c->ranks);
+}
+
+static void begin_bucket(int k)
+{
+    const int place = shared.begun++, before = place - LATHE_BUCKETS_UNDER_WAY;
+    const Lathe_part own = own_part(k);
+    for (int r = 0; r < shared.c->ranks; r++) {
+        const Lathe_part p = part_of(k, r);
+        shared.piece[r] = (Piece){shared.grads + p.first * shared.element, arriving(place, r, own.count),
+                                  p.count * shared.element, own.count * shared.element};
+    }
+    shared.left[k] = BEGUN;
+    shared.bucket[place] = k;
+    shared.exchange[place] = begin_exchange(shared.piece, before < 0 ? 0 : shared.exchange[before], add_bucket,
+                                            &shared.bucket[place]);
+}
+
+static void gradients_done_here(const void *first, int64_t bytes)
+{
+    if (!shared.grads) return;
+    const int64_t from = ((const char *)first - shared.grads) / shared.element, to = from + bytes / shared.element;
+    for (int k = 0; k < shared.deal.buckets; k++) {
+        const Lathe_part p = whole_bucket(k);
+        const int64_t begin = from > p.first ? from : p.first, end = to < p.first + p.count ? to : p.first + p.count;
+        if (begin >= end) continue;
+        bug_if(shared.left[k] < end - begin);
+        shared.left[k] -= end - begin;
+        if (shared.left[k] == 0) begin_bucket(k);
+    }
+}
+
+static void begin_adding(void *grads)
+{
+    shared.grads = grads;
+    shared.begun = 0;
+    for (int k = 0; k < shared.deal.buckets; k++) shared.left[k] = whole_bucket(k).count;
+}
+
+/* ------------------------------------------------------------------ losses and the norm */
+
+static int64_t chunks_of_rank(int rank)
+{
+    int64_t n = 0;
+    for (int k = 0; k < shared.deal.buckets; k++) n += lathe_step_chunks(part_of(k, rank).count);
+    return n;
+}
+
+/* A rank's sums of squares, chunk by chunk, between the optimizer's table and a row of numbers. */
+static void copy_squares(const Optimizer *o, int rank, double *row, bool back)
+{
+    for (int k = 0; k < shared.deal.buckets; k++) {
+        const Lathe_part p = part_of(k, rank);
+        const int64_t n = lathe_step_chunks(p.count);
+        double *table = o->partial + p.first / LATHE_STEP_CHUNK;
+        if (n) memcpy(back ? table : row, back ? row : table, (size_t)n * sizeof *row);
+        row += n;
+    }
+}
+
+static double mean_of(double *const *row, int number)
+{
+    double x[LATHE_MOST_RANKS];
+    for (int k = 0; k < shared.c->ranks; k++) x[k] = row[k][number];
+    return sum_over_ranks(shared.real, x, shared.c->ranks, 1.0 / shared.c->ranks);
+}
+
+static void share_numbers(const Optimizer *o, Turn_result *r)
+{
+    const int ranks = shared.c->ranks, own = shared.c->rank;
+    double *row[LATHE_MOST_RANKS], *at = shared.numbers + LATHE_RANK_NUMBERS + chunks_of_rank(own), *out = shared.numbers;
+    out[NUMBER_SIGNAL] = interrupted;
+    out[NUMBER_LOSS] = r->loss;
+    out[NUMBER_SQUARES] = r->part_squares;
+    for (int k = 0; k < r->parts; k++) out[NUMBER_PARTS + k] = r->part[k];
+    copy_squares(o, own, out + LATHE_RANK_NUMBERS, false);
+    for (int k = 0; k < ranks; k++) {
+        const int64_t n = LATHE_RANK_NUMBERS + chunks_of_rank(k), bytes = (int64_t)sizeof *at;
+        row[k] = k == own ? out : at;
+        shared.piece[k] = (Piece){out, at, (LATHE_RANK_NUMBERS + chunks_of_rank(own)) * bytes, n * bytes};
+        if (k != own) at += n;
+    }
+    must_go_on(exchange(shared.piece));
+    for (int k = 0; k < ranks; k++) {
+        copy_squares(o, k, row[k] + LATHE_RANK_NUMBERS, true);
+        if (row[k][NUMBER_SIGNAL] != 0 && !shared.signal) shared.signal = (int)row[k][NUMBER_SIGNAL];
+    }
+    r->loss = mean_of(row, NUMBER_LOSS);
+    r->part_squares = mean_of(row, NUMBER_SQUARES);
+    for (int k = 0; k < r->parts; k++) r->part[k] = mean_of(row, NUMBER_PARTS + k);
+}
+
+int signal_of_ranks(void) { return shared.signal; }
+
+/* Every rank's elements of an array to all others, for buckets from `first` on. */
+static void share_buckets(char *array, int64_t element, int64_t from, void (*before)(int k, void *with), void *with)
+{
+    int64_t last = 0;
+    for (int k = 0; k < shared.deal.buckets; k++) {
+        const Lathe_part own = own_part(k), all = whole_bucket(k);
+        if (all.first + all.count <= from) continue;
+        if (before) before(k, with);
+        for (int r = 0; r < shared.c->ranks; r++) {
+            const Lathe_part p = part_of(k, r);
+            shared.piece[r] = (Piece){array + own.first * element, array + p.first * element, own.count * element,
+                                      p.count * element};
+        }
+        last = begin_exchange(shared.piece, 0, NULL, NULL);
+    }
+    must_go_on(wait_for_exchange(last));
+}
+
+static void end_adding(const Turn *u, const Lathe_call *call, Turn_result *r)
+{
+    const Optimizer *o = &u->optimizer;
+    for (int k = 0; k < shared.deal.buckets; k++)
+        if (shared.left[k] != BEGUN) begin_bucket(k);
+    if (shared.begun) must_go_on(wait_for_exchange(shared.exchange[shared.begun - 1]));
+    drop_frozen(o, call->grads);
+    for (int k = 0; k < shared.deal.buckets; k++) {
+        const Lathe_part own = own_part(k);
+        if (own.count) squares_of_range(o, call->grads, own.first, own.first + own.count);
+    }
+    share_numbers(o, r);
+    r->norm = norm_of_squares(o) / r->unit;
+    if (shared.deal.moments < shared.deal.n) share_buckets(call->grads, shared.element, shared.deal.moments, NULL, NULL);
+    shared.grads = NULL;
+}
+
+void compute_shared(const Turn *u, const Lathe_call *call, int64_t step, Turn_result *r)
+{
+    rank_does(RANK_COMPUTES, step);
+    begin_adding(call->grads);
+    compute_gradients(u, call, r);
+    rank_does(RANK_ADDS, step);
+    end_adding(u, call, r);
+    rank_does(RANK_UPDATES, step);
+}
+
+/* ------------------------------------------------------------------ the update */
+
+static char *own_mean(void) { return shared.moments; }
+static char *own_moment(int i) { return (char *)shared.moments + (shared.mean_room + i * shared.room) * shared.element; }
+
+/* As integers, since it may lie before the array. */
+static void *elements_on(char *at, int64_t n) { return (void *)((uintptr_t)at + (uintptr_t)(n * shared.element)); }
+
+/* The optimizer with the moments of this rank in the places where formulas for bucket k look for them. */
+static Optimizer optimizer_of_bucket(const Optimizer *o, int k)
+{
+    Optimizer own = *o;
+    const Lathe_part p = own_part(k);
+    const int rank = shared.c->rank;
+    const int64_t mean = lathe_dealt_before(&shared.deal, k, rank, shared.deal.n) - p.first;
+    const int64_t moment = lathe_dealt_before(&shared.deal, k, rank, shared.deal.moments) - p.first;
+    if (own.average) own.average = elements_on(own_mean(), mean);
+    for (int i = 0; i < own.moments; i++) own.moment[i] = elements_on(own_moment(i), moment);
+    return own;
+}
+
+typedef struct Update { /* of a step */
+    const Optimizer *o;
+    void *params;
+    const void *grads;
+    Rates rates;
+} Update;
+
+static void update_bucket(int k, void *with)
+{
+    const Update *u = with;
+    const Lathe_part p = own_part(k);
+    const Optimizer own = optimizer_of_bucket(u->o, k);
+    if (p.count) optimizer_range(&own, u->params, u->grads, p.first, p.first + p.count, &u->rates);
+}
+
+void update_shared(Optimizer *o, void *params, const void *grads, int64_t step, const Pace *pace)
+{
+    Update u = {o, params, grads, rates_of(o, step, pace)};
+    if (o->segments) share_buckets(params, shared.weight, 0, update_bucket, &u);
+}
+
+typedef struct Mean { /* of the weights, to be shown */
+    const Optimizer *o;
+    void *params;
+} Mean;
+
+static void show_bucket(int k, void *with)
+{
+    const Mean *m = with;
+    const Lathe_part p = own_part(k);
+    const Optimizer own = optimizer_of_bucket(m->o, k);
+    show_average_range(&own, m->params, p.first, p.first + p.count);
+}
+
+void show_shared_average(const Optimizer *o, void *params, void *aside)
+{
+    Mean m = {o, params};
+    if (!o->average) return;
+    keep_trained(o, params, aside);
+    share_buckets(params, shared.weight, 0, show_bucket, &m);
+}
+
+/* ------------------------------------------------------------------ between rank 0 and the others */
+
+void from_first(void *at, int64_t bytes)
+{
+    const bool first = shared.c->rank == 0;
+    if (!bytes) return;
+    for (int k = 0; k < shared.c->ranks; k++)
+        shared.piece[k] = (Piece){at, at, first ? bytes : 0, !first && k == 0 ? bytes : 0};
+    must_go_on(exchange(shared.piece));
+}
+
+/* Rank k's `each` bytes are at all + k · each on rank 0.  back: they go back to the ranks. */
+static void move_bytes(char *all, void *own, int64_t each, bool back)
+{
+    const bool first = shared.c->rank == 0;
+    if (!each) return;
+    for (int k = 0; k < shared.c->ranks; k++) {
+        char *at = first ? all + k * each : own;
+        const bool out = first ? back : !back && k == 0, in = first ? !back : back && k == 0;
+        shared.piece[k] = (Piece){at, at, out ? each : 0, in ? each : 0};
+    }
+    if (first) memcpy(back ? own : all, back ? all : own, (size_t)each);
+    must_go_on(exchange(shared.piece));
+}
+
+void gather_bytes(const void *own, char *all, int64_t each) { move_bytes(all, (void *)(uintptr_t)own, each, false); }
+void deal_bytes(const char *all, void *own, int64_t each) { move_bytes((char *)(uintptr_t)all, own, each, true); }
+
+/* An array of rank 0, of whose first `limit` elements each rank has its parts, one after the other. */
+static int64_t move_array(char *all, char *own, int64_t limit, bool back)
+{
+    const bool first = shared.c->rank == 0;
+    int64_t last = 0;
+    for (int k = 0; k < shared.deal.buckets; k++) {
+        const Lathe_part mine = own_part(k);
+        const int64_t n = lathe_dealt_below(&mine, limit) * shared.element;
+        char *at = own + lathe_dealt_before(&shared.deal, k, shared.c->rank, limit) * shared.element;
+        for (int r = 0; r < shared.c->ranks; r++) {
+            const Lathe_part p = part_of(k, r);
+            const int64_t theirs = lathe_dealt_below(&p, limit) * shared.element;
+            char *there = first ? all + p.first * shared.element : at;
+            const int64_t out = first ? theirs : r == 0 ? n : 0;
+            shared.piece[r] = (Piece){there, there, first == back ? out : 0, first != back ? out : 0};
+            if (first && r == 0 && n) memcpy(back ? at : there, back ? there : at, (size_t)n);
+        }
+        last = begin_exchange(shared.piece, 0, NULL, NULL);
+    }
+    return last;
+}
+
+static void move_own(const Optimizer *o, bool back)
+{
+    int64_t last = 0;
+    if (o->average) last = move_array(o->average, own_mean(), shared.deal.n, back);
+    for (int i = 0; i < o->moments; i++) last = move_array(o->moment[i], own_moment(i), shared.deal.moments, back);
+    must_go_on(wait_for_exchange(last));
+}
+
+void gather_own(const Optimizer *o) { move_own(o, false); }
+void deal_own(const Optimizer *o) { move_own(o, true); }

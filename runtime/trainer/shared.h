@@ -1,0 +1,28 @@
+/* shared.h: a step that several ranks on processors take together. */
+#ifndef LATHE_TRAINER_SHARED_H
+#define LATHE_TRAINER_SHARED_H
+
+#include "interface/dealt.h"
+#include "model/block.h"
+#include "step/here.h"
+#include "trainer/trainer.h"
+
+Lathe_deal deal_of(const Trainer *t);
+int64_t shared_bytes(const Trainer *t); /* of Memory.shared; 0 with one rank */
+void open_shared(const Trainer *t, const Memory *m, const Optimizer *o);
+/* step/here.h: compute_turn.  r has loss, norm and part_squares of all ranks, and the gradients of this rank's elements
+ * are means over ranks.  Ends the program if a rank has failed. */
+void compute_shared(const Turn *u, const Lathe_call *call, int64_t step, Turn_result *r);
+Update_by update_shared;                /* updates this rank's elements, and gives them to the others */
+int signal_of_ranks(void);              /* that any rank has got before the last step was added up; 0: none */
+
+/* Between rank 0 and the others; all ranks call them. */
+void from_first(void *at, int64_t bytes); /* rank 0's bytes go to all */
+void gather_own(const Optimizer *o); /* every rank's moments and mean of weights, to rank 0's *o */
+void deal_own(const Optimizer *o);   /* back */
+void gather_bytes(const void *own, char *all, int64_t each); /* rank k's, to all + k · each of rank 0 */
+void deal_bytes(const char *all, void *own, int64_t each);   /* back */
+void show_shared_average(const Optimizer *o, void *params, void *aside); /* step/average.h: show_averages() */
+void must_go_on(bool fine);             /* ends the program with the failure of another rank unless fine */
+
+#endif
