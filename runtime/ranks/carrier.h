@@ -1,0 +1,48 @@
+/* carrier.h: messages of bytes between the ranks of a run, by MPI or between processes of one machine.
+ *
+ * Messages from one rank to another arrive in the order in which they were sent, for each channel.  Receiver and sender
+ * must say the same size.  All calls come from the thread that opened the carrier. */
+#ifndef LATHE_RANKS_CARRIER_H
+#define LATHE_RANKS_CARRIER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum Channel { CHANNEL_WORK, CHANNEL_WORD, CHANNELS } Channel; /* pieces of arrays; short words about how ranks are */
+
+typedef struct Carrier {
+    int rank, ranks;
+    char name[160]; /* "Open MPI v4.1.4", "processes of this machine" */
+    /* Both begin a message and give a handle >= 0; what lies at `at` is theirs until it has ended. */
+    int (*send)(int to, Channel c, const void *at, int64_t bytes);
+    int (*receive)(int from, Channel c, void *at, int64_t bytes);
+    /* Makes progress with all messages; true once, then the handle is free.  Messages with a rank that is lost do not end. */
+    bool (*ended)(int message);
+    /* A rank whose connection has ended, and whose messages that somebody waits for have all arrived; MPI: a call has
+     * failed, *rank is -1 if it is not known with whom.  Stays true. */
+    bool (*lost)(int *rank);
+    const char *(*failure)(void);   /* words of the last failure, or NULL */
+    void (*pause)(double seconds);  /* sleeps that long, or until something may have happened */
+    void (*close)(void);            /* in good order: all ranks call it */
+    void (*leave)(int code);        /* after a failure: ends this process at once, and does not wait for others */
+} Carrier;
+
+/* promise.c: ranks that whoever started this process has promised it: mpirun or srun.  false: nobody has. */
+typedef struct Promise {
+    int rank, ranks;
+    const char *kind; /* "Open MPI", "MPICH", "PMIx" */
+} Promise;
+bool ranks_promised(Promise *p);
+const char *host_name(void); /* printable */
+
+/* mpi.c: NULL: *refusal says why, and what to do. */
+const Carrier *open_mpi(const char **refusal);
+extern int64_t mpi_piece; /* bytes that MPI is given at once: 1 GiB, as it counts in int; smaller in tests */
+
+/* local.c: wires are made before forking, then each process opens its own end: the ends of the others are closed in it.
+ * A process that is no rank opens rank -1, and gets NULL. */
+struct Wires;
+struct Wires *make_wires(int ranks, const char **refusal);
+const Carrier *open_wires(struct Wires *w, int rank);
+
+#endif

@@ -1,0 +1,196 @@
+/* carrier_drive.c: ranks that send each other messages, and check what arrives: tests/ranks/wires.sh, mpi.sh.
+ *
+ *   carrier_drive wires N          N processes of this machine
+ *   carrier_drive mpi              under mpirun
+ *   carrier_drive …  lose R HOW    then rank R ends (exit, kill), and the others say when they know
+ *   carrier_drive …  cross BYTES   then all send so many bytes to each other, and say how long it took */
+#include "ranks/carrier.h"
+#include "base/words.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ROUNDS = 12, EACH = 4, MOST = 1 << 22, PIECE = (1 << 20) + 13 };
+
+static const Carrier *carrier;
+
+/* What no two messages have in common. */
+static uint64_t mixed(int round, int from, int to, int channel, int k)
+{
+    uint64_t x = 1;
+    const int all[] = {round, from, to, channel, k};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        x = (x ^ (uint64_t)all[i]) * 0x9e3779b97f4a7c15u, x ^= x >> 29;
+    return x;
+}
+
+/* 0, 1, few or many; in two rounds more than one piece. */
+static int64_t size_of_message(int round, uint64_t x)
+{
+    if (round % 6 == 5) return PIECE - 1 + (int64_t)(x % (2 * PIECE));
+    const int64_t sizes[] = {0, 1, (int64_t)(x >> 8) & 0x3f, (int64_t)(x >> 8) & 0xffff};
+    return sizes[x & 3];
+}
+
+typedef struct Message {
+    char *at;
+    int64_t bytes;
+    uint64_t seed;
+    int handle; /* -1: ended */
+    bool out;
+} Message;
+
+static void fill(const Message *m)
+{
+    for (int64_t i = 0; i < m->bytes; i++) m->at[i] = (char)((m->seed + (uint64_t)i * 0x2545f4914f6cdd1du) >> 37);
+}
+
+static void check(const Message *m, const char *of)
+{
+    for (int64_t i = 0; i < m->bytes; i++)
+        if (m->at[i] != (char)((m->seed + (uint64_t)i * 0x2545f4914f6cdd1du) >> 37))
+            fail(1, NULL, "rank %d: byte %lld of %lld %s is wrong", carrier->rank, (long long)i, (long long)m->bytes,
+                 of);
+}
+
+static void stop_if_lost(void)
+{
+    int rank;
+    if (carrier->lost(&rank)) fail(1, NULL, "rank %d has lost %d: %s", carrier->rank, rank, carrier->failure());
+}
+
+static void begin(Message *m, int round, int peer, int channel, int k, bool out)
+{
+    const int from = out ? carrier->rank : peer, to = out ? peer : carrier->rank;
+    *m = (Message){.seed = mixed(round, from, to, channel, k), .out = out};
+    m->bytes = size_of_message(round, m->seed);
+    m->at = must_alloc((size_t)m->bytes + 1);
+    if (out) fill(m);
+    m->handle = out ? carrier->send(peer, (Channel)channel, m->at, m->bytes)
+                    : carrier->receive(peer, (Channel)channel, m->at, m->bytes);
+}
+
+/* Receives begin before their sends in some rounds, after them in others. */
+static void exchange(int round)
+{
+    Message all[2 * EACH * CHANNELS * 64];
+    int n = 0, left;
+    for (int half = 0; half < 2; half++)
+        for (int peer = 0; peer < carrier->ranks; peer++)
+            for (int i = 0; peer != carrier->rank && i < EACH * CHANNELS; i++)
+                begin(&all[n++], round, peer, i % CHANNELS, i / CHANNELS, (half + round) % 2);
+    for (left = n; left;) {
+        const int before = left;
+        for (int i = n - 1; i >= 0; i--)
+            if (all[i].handle >= 0 && carrier->ended(all[i].handle)) all[i].handle = -1, left--;
+        stop_if_lost();
+        if (left == before) carrier->pause(1);
+    }
+    for (int i = 0; i < n; i++) {
+        check(&all[i], all[i].out ? "that was sent" : "that was received");
+        free(all[i].at);
+    }
+}
+
+/* One message to each other rank, and one from it. */
+static void cross(int64_t bytes)
+{
+    Message all[128];
+    const double start = seconds_now();
+    int n = 0, left;
+    for (int out = 0; out < 2; out++)
+        for (int peer = 0; peer < carrier->ranks; peer++) {
+            if (peer == carrier->rank) continue;
+            char *at = must_alloc((size_t)bytes + 1);
+            all[n++] = (Message){.at = at,
+                                 .handle = out ? carrier->send(peer, CHANNEL_WORK, at, bytes)
+                                               : carrier->receive(peer, CHANNEL_WORK, at, bytes)};
+        }
+    for (left = n; left; carrier->pause(1))
+        for (int i = 0; i < n; i++)
+            if (all[i].handle >= 0 && carrier->ended(all[i].handle)) all[i].handle = -1, left--;
+    for (int i = 0; i < n; i++) free(all[i].at);
+    if (carrier->rank == 0) fprintf(stderr, "%lld bytes each way in %.3f s\n", (long long)bytes, seconds_now() - start);
+}
+
+static void lose(int rank, const char *how)
+{
+    char word[64] = "", last[] = "the last word", lasts[64][sizeof last];
+    int got, handles[64];
+    if (carrier->rank == rank) {
+        for (int i = 0; i < carrier->ranks; i++) /* its last word, which nobody waits for yet */
+            if (i != rank && (got = carrier->send(i, CHANNEL_WORD, last, sizeof last)) >= 0)
+                while (!carrier->ended(got)) carrier->pause(1);
+        if (strcmp(how, "kill") == 0) raise(SIGKILL);
+        carrier->leave(7);
+    }
+    for (int i = 0; i < carrier->ranks; i++)
+        if (i != carrier->rank)
+            handles[i] = carrier->receive(i, CHANNEL_WORD, i == rank ? lasts[i] : word, sizeof last);
+    usleep(50000);
+    const double start = seconds_now();
+    bool told = false;
+    int who = -1;
+    while (!carrier->lost(&who)) {
+        told = told || carrier->ended(handles[rank]);
+        carrier->pause(0.2);
+        if (seconds_now() - start > 20) fail(1, NULL, "rank %d: nobody is lost", carrier->rank);
+    }
+    told = told || carrier->ended(handles[rank]);
+    fprintf(stderr, "rank %d lost %d %s, %s its last word: %s\n", carrier->rank, who,
+            seconds_now() - start < 1 ? "within 1 s" : "late",
+            told && strcmp(lasts[rank], last) == 0 ? "and had" : "without", carrier->failure());
+    usleep(300000); /* before the others lose this one */
+    carrier->leave(who == rank ? 0 : 1);
+}
+
+static int as_rank(char **argv)
+{
+    fprintf(stderr, "rank %d of %d, %s, %s\n", carrier->rank, carrier->ranks, carrier->name, host_name());
+    for (int round = 0; round < ROUNDS; round++) exchange(round);
+    if (argv[0] && strcmp(argv[0], "lose") == 0) lose(atoi(argv[1]), argv[2]);
+    if (argv[0] && strcmp(argv[0], "cross") == 0) cross(atoll(argv[1]));
+    carrier->close();
+    return 0;
+}
+
+static int wires(int n, char **argv)
+{
+    const char *refusal;
+    struct Wires *w = make_wires(n, &refusal);
+    if (!w) fail(EXIT_ERROR, NULL, "%s", refusal);
+    for (int rank = 0; rank < n; rank++)
+        if (fork() == 0) {
+            carrier = open_wires(w, rank);
+            exit(as_rank(argv));
+        }
+    open_wires(w, -1);
+    int status, failed = 0;
+    while (wait(&status) > 0) failed |= WIFEXITED(status) && WEXITSTATUS(status) == 1;
+    return failed;
+}
+
+static int under_mpirun(char **argv)
+{
+    const char *refusal;
+    struct sigaction before[32], after;
+    for (int i = 1; i < 32; i++) sigaction(i, NULL, &before[i]);
+    mpi_piece = PIECE;
+    carrier = open_mpi(&refusal);
+    if (!carrier) fail(EXIT_ERROR, NULL, "%s", refusal);
+    for (int i = 1; i < 32; i++)
+        if (sigaction(i, NULL, &after) == 0 && after.sa_handler != before[i].sa_handler)
+            fail(1, NULL, "signal %d has another handler", i);
+    return as_rank(argv);
+}
+
+int main(int argc, char **argv)
+{
+    name_program("carrier_drive");
+    if (argc > 2 && strcmp(argv[1], "wires") == 0) return wires(atoi(argv[2]), argv + 3);
+    if (argc > 1 && strcmp(argv[1], "mpi") == 0) return under_mpirun(argv + 2);
+    fail(EXIT_USAGE, NULL, "wires N or mpi");
+}
