@@ -76,6 +76,9 @@ void forward_part(void);
 void backward_part(void);
 #endif
 
+extern void (*rt_over_ranks)(void *to, const void *from, int64_t bytes);
+extern void (*rt_gradients_done)(const void *first, int64_t bytes);
+
 /* Returns the id if it is in 0 … below - 1, else 0; run_entry() (step/entry.h) then ends the program after the entry:
  * with 3 if the id depends on the data alone, with 1 if the model computed it.  place "gpt.lua:12", what "gather in
  * wte". */

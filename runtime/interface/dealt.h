@@ -21,6 +21,7 @@ static inline Lathe_deal lathe_deal(int64_t n, int64_t moments, int64_t element,
     const int64_t chunks = lathe_step_chunks(n), least = (chunks + LATHE_MOST_DEALT - 1) / LATHE_MOST_DEALT;
     int64_t each = bytes / (element * LATHE_STEP_CHUNK);
     if (each < least) each = least;
+    if (each > chunks) each = chunks;
     if (each < 1) each = 1;
     const Lathe_deal d = {n, moments, each, ranks, (int)((chunks + each - 1) / each)};
     return d;

@@ -224,7 +224,7 @@ static void spread_failure(void)
 {
     Word w = {.kind = leads() ? WORD_LOST : WORD_FAILED, .rank = beats.carrier->rank, .code = beats.code};
     const double until = seconds_now() + 1;
-    snprintf(w.text, sizeof w.text, "%s", beats.text);
+    snprintf(w.text, sizeof w.text, "%.*s", TEXT - 1, beats.text);
     if (atomic_load(&beats.own)) w = beats.own_word;
     for (bool all = false, told = false; !all && seconds_now() < until; beats.carrier->pause(0.001)) {
         all = true;

@@ -4,6 +4,7 @@
  * An update is one pass over the flat arrays in chunks of a fixed size.  Every element is updated independently, and
  * the norm adds the chunks in order, so results do not depend on the number of threads.  A GPU uses the same formulas
  * (step/optim_element.h, cuda/optim.cu) and rounding (math/round.h). */
+#include "base/bug.h"
 #include "interface/lathe_model.h"
 #include "math/math.h"
 #include "math/round.h"

@@ -230,7 +230,7 @@ static Parts planned_parts(const Lathe_model *m)
     int64_t call = align64(inputs) + align64(planned(m, CATEGORY_outputs)) + align64(planned(m, CATEGORY_work));
     return (Parts){planned(m, CATEGORY_parameters), planned(m, CATEGORY_teacher), planned(m, CATEGORY_gradients),
                    planned(m, CATEGORY_optimizer),  planned(m, CATEGORY_states),  call,
-                   planned(m, CATEGORY_generation), planned(m, CATEGORY_step)};
+                   planned(m, CATEGORY_generation), planned(m, CATEGORY_step),      0};
 }
 
 /* Each of several GPUs has its own part of the moments.  Another optimizer than the plan's may need less on one GPU and

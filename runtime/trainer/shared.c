@@ -28,7 +28,9 @@ static struct Shared {
     Lathe_deal deal;
     Lathe_dtype real;
     int64_t element, weight; /* bytes of a gradient, of a parameter */
-    Piece *piece;            /* [ranks] */
+    Piece *piece;            /* [ranks], as the next: of an exchange; of sums, here and by the courier; numbers, one number */
+    void **x, **parts;
+    double **row, *column;
     char *arriving, *counts; /* [LATHE_BUCKETS_UNDER_WAY][ranks - 1][part]; [ranks][LATHE_COUNTS_BYTES] */
     double *numbers;         /* those sent, those that arrived */
     void *moments;           /* of this rank: its mean of the weights, then each moment */
@@ -72,6 +74,15 @@ void must_go_on(bool fine)
 static void gradients_done_here(const void *first, int64_t bytes);
 static void over_ranks_here(void *to, const void *from, int64_t bytes);
 
+static void take_tables(struct Shared *s, size_t ranks)
+{
+    s->piece = must_alloc(ranks * sizeof *s->piece);
+    s->x = must_alloc(ranks * sizeof *s->x);
+    s->parts = must_alloc(ranks * sizeof *s->parts);
+    s->row = must_alloc(ranks * sizeof *s->row);
+    s->column = must_alloc(ranks * sizeof *s->column);
+}
+
 void open_shared(const Trainer *t, const Memory *m, const Optimizer *o)
 {
     struct Shared *s = &shared;
@@ -80,7 +91,7 @@ void open_shared(const Trainer *t, const Memory *m, const Optimizer *o)
     s->real = t->model->real;
     s->element = dtype_size(s->real);
     s->weight = dtype_size(lathe_weights(t->model));
-    s->piece = must_alloc((size_t)s->c->ranks * sizeof *s->piece);
+    take_tables(s, (size_t)s->c->ranks);
     s->arriving = m->shared;
     s->counts = s->arriving + LATHE_BUCKETS_UNDER_WAY * lathe_arriving(&s->deal) * s->element;
     s->numbers = (double *)(void *)(s->counts + s->c->ranks * LATHE_COUNTS_BYTES);
@@ -100,8 +111,8 @@ static void over_ranks_here(void *to, const void *from, int64_t bytes)
         memcpy(to, from, (size_t)bytes);
         return;
     }
+    void **x = shared.x;
     for (int64_t at = 0, n; at < bytes; at += n) {
-        void *x[LATHE_MOST_RANKS];
         n = bytes - at < LATHE_COUNTS_BYTES ? bytes - at : LATHE_COUNTS_BYTES;
         for (int k = 0; k < shared.c->ranks; k++) {
             x[k] = shared.counts + k * LATHE_COUNTS_BYTES;
@@ -125,7 +136,7 @@ static char *arriving(int place, int rank, int64_t count)
 /* By the courier: the parts of all ranks have arrived. */
 static void add_bucket(void *with)
 {
-    void *x[LATHE_MOST_RANKS];
+    void **x = shared.parts;
     const int place = (int)((int *)with - shared.bucket);
     const Lathe_part own = own_part(shared.bucket[place]);
     char *to = shared.grads + own.first * shared.element;
@@ -190,17 +201,16 @@ static void copy_squares(const Optimizer *o, int rank, double *row, bool back)
     }
 }
 
-static double mean_of(double *const *row, int number)
+static double mean_of(int number)
 {
-    double x[LATHE_MOST_RANKS];
-    for (int k = 0; k < shared.c->ranks; k++) x[k] = row[k][number];
-    return sum_over_ranks(shared.real, x, shared.c->ranks, 1.0 / shared.c->ranks);
+    for (int k = 0; k < shared.c->ranks; k++) shared.column[k] = shared.row[k][number];
+    return sum_over_ranks(shared.real, shared.column, shared.c->ranks, 1.0 / shared.c->ranks);
 }
 
 static void share_numbers(const Optimizer *o, Turn_result *r)
 {
     const int ranks = shared.c->ranks, own = shared.c->rank;
-    double *row[LATHE_MOST_RANKS], *at = shared.numbers + LATHE_RANK_NUMBERS + chunks_of_rank(own), *out = shared.numbers;
+    double **row = shared.row, *at = shared.numbers + LATHE_RANK_NUMBERS + chunks_of_rank(own), *out = shared.numbers;
     out[NUMBER_SIGNAL] = interrupted;
     out[NUMBER_LOSS] = r->loss;
     out[NUMBER_SQUARES] = r->part_squares;
@@ -217,9 +227,9 @@ static void share_numbers(const Optimizer *o, Turn_result *r)
         copy_squares(o, k, row[k] + LATHE_RANK_NUMBERS, true);
         if (row[k][NUMBER_SIGNAL] != 0 && !shared.signal) shared.signal = (int)row[k][NUMBER_SIGNAL];
     }
-    r->loss = mean_of(row, NUMBER_LOSS);
-    r->part_squares = mean_of(row, NUMBER_SQUARES);
-    for (int k = 0; k < r->parts; k++) r->part[k] = mean_of(row, NUMBER_PARTS + k);
+    r->loss = mean_of(NUMBER_LOSS);
+    r->part_squares = mean_of(NUMBER_SQUARES);
+    for (int k = 0; k < r->parts; k++) r->part[k] = mean_of(NUMBER_PARTS + k);
 }
 
 int signal_of_ranks(void) { return shared.signal; }
