@@ -1,0 +1,96 @@
+# kinds.sh: several ranks train as one does with as many rows: models of each kind of data, losses over counts, draws and carried
+# states; the same bits by wires and by each MPI that is here, and again where a run is resumed; the plan's bytes are taken.
+# LATHE_LONG: more kinds, and 3 and 4 ranks.
+set -eu
+export LATHE_CACHE=off OMP_NUM_THREADS=1 LATHE_RANK_BUCKET=65536
+tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
+must() { timeout 120 "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
+. tests/sim/same
+. tests/ranks/both
+
+# built NAME MODEL OPTIONS…: $TMP/NAME/trainer, in fp64
+built() {
+    name=$1
+    shift
+    must "$LATHE" build "$@" --precision fp64 -o "$TMP/$name"
+}
+# run NAME OUT OPTIONS…
+run() {
+    name=$1 out=$2
+    shift 2
+    # shellcheck disable=SC2086,SC2154
+    must $before "$TMP/$name/trainer" train $data --set log_every=1 --out "$TMP/$out" "$@"
+}
+before=
+alike() {   # A B: the same bytes
+    for file in "$TMP/$1"/checkpoints/latest/*.safetensors; do
+        cmp "$file" "$TMP/$2/checkpoints/latest/${file##*/}" >"$TMP/said" 2>&1 || tell "$1 and $2: other bytes in ${file##*/}"
+    done
+}
+numbers() { # RUN FILE: its numbers, a line each
+    file=$TMP/$1/checkpoints/latest/$2
+    od -A n -v -w8 -t f8 -j $((8 + $(od -A n -t u8 -N 8 "$file"))) "$file"
+}
+near() {    # A B: parameters and moments are the same to 1e-12
+    for part in model optimizer; do
+        numbers "$1" $part.safetensors >"$TMP/near.a"
+        numbers "$2" $part.safetensors >"$TMP/near.b"
+        paste "$TMP/near.a" "$TMP/near.b" | awk '
+            { off = $1 - $2; if (off < 0) off = -off; size = $1 < 0 ? -$1 : $1; if (!(off <= 1e-12 * (1 + size))) { print NR ": " $0; bad = 1 } }
+            END { exit bad || NR < 30 }' >"$TMP/said" || tell "$1 and $2: other numbers in $part"
+    done
+}
+# kind NAME RANKS ROWS MODEL OPTIONS… -- OPTIONS OF TRAIN…: of ROWS in all, by one rank and by RANKS
+kind() {
+    kind=$1 ranks=$2 rows=$3
+    shift 3
+    model=
+    while [ "$1" != -- ]; do model="$model $1"; shift; done
+    shift
+    # shellcheck disable=SC2086
+    { built "$kind.one" $model --set "batch=$rows"; built "$kind" $model --set "batch=$((rows / ranks))"; }
+    run "$kind.one" "$kind.1" "$@"
+    run "$kind" "$kind.$ranks" --ranks "$ranks" "$@"
+    same "$TMP/$kind.1" "$TMP/$kind.$ranks" 1e-11
+    near "$kind.1" "$kind.$ranks"
+}
+
+# ---- a table; norms of several chunks; a mean of the weights; parts of it by each MPI, and where it is resumed by others
+table >"$TMP/table.csv"
+data="--data $TMP/table.csv"
+usual='--steps 6 --set eval_every=3 --set clip=0.5 --set decay=0.1'
+# shellcheck disable=SC2086
+{
+    kind mlp 2 12 models/mlp.lua --set hidden=9000 --set ema=0.9 -- $usual
+    run mlp mlp.again --ranks 2 $usual
+    alike mlp.2 mlp.again
+    for mpi in openmpi mpich; do
+        before=$(by $mpi 2) || { echo "note: $before"; continue; }
+        run mlp mlp.$mpi $usual
+        alike mlp.2 mlp.$mpi
+    done
+    before=
+    run mlp mlp.parts --ranks 2 $usual --steps 3 --set schedule_steps=6
+    cp -r "$TMP/mlp.parts" "$TMP/mlp.alone"
+    run mlp mlp.parts --ranks 2 --steps 6 --resume
+    alike mlp.2 mlp.parts
+    run mlp.one mlp.alone --steps 6 --resume
+    near mlp.1 mlp.alone
+}
+
+# ---- text: draws of dropout by row, micro-batches; targets that are counted; epochs of documents; carried states
+cat compiler/*/*.c | head -c 20000 >"$TMP/text.txt"
+data="--data $TMP/text.txt"
+usual='--steps 5 --set eval_every=2 --set eval_rows=3 --set warmup=2'
+small='--set layers=3 --set width=16 --set heads=2 --set seq=8'
+# shellcheck disable=SC2086
+{
+    kind gpt 2 4 models/gpt.lua $small --set dropout=0.1 -- $usual
+    kind packed 2 4 models/llama.lua --config tiny --set seq=32 -- $usual --order epochs --documents blank --set shuffle_tokens=2000
+    kind carried 2 4 models/char_rnn.lua --config tiny --set vocab=256 --set carry=true -- $usual --val-fraction 0
+}
+[ -n "${LATHE_LONG:-}" ] || exit 0
+# shellcheck disable=SC2086
+for ranks in 3 4; do
+    kind mlp$ranks $ranks 12 models/mlp.lua --set hidden=9000 -- $usual
+done
