@@ -67,11 +67,11 @@ void check_gpus(const Trainer *t)
         fail(EXIT_USAGE, NULL,
              "--gpus %lld: this trainer is for the processor; `lathe build MODEL.lua --target cuda` makes one for GPUs",
              (long long)t->gpus);
-    if (t->model->one_gpu)
+    if (t->model->one_rank)
         fail(EXIT_USAGE, NULL,
              "--gpus %lld: %s, and each GPU would see its own rows alone\n  train on one GPU, with a larger batch or "
              "accumulate",
-             (long long)t->gpus, t->model->one_gpu);
+             (long long)t->gpus, t->model->one_rank);
     if (t->gpus > LATHE_MOST_GPUS)
         fail(EXIT_USAGE, NULL, "--gpus %lld: expected 1 to %d", (long long)t->gpus, LATHE_MOST_GPUS);
     if (t->overfit || t->dry_run)
