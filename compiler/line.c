@@ -29,17 +29,32 @@ static void give_target(const char *value)
 }
 
 /* The trainer's, but for what it takes of memory. */
-static void give_gpus(const char *value)
+static void take_ranks(const char *option, const char *value, int64_t *ranks)
 {
     char *end;
-    if (line_of.command->manner & GPUS_OF_TRAINER) {
-        push(&line_of.rest, format("--gpus=%s", value));
+    if (line_of.command->manner & RANKS_OF_TRAINER) {
+        push(&line_of.rest, format("%s=%s", option, value));
         return;
     }
-    if (!(line_of.command->manner & GPUS_OF_PLAN)) usage_error("--gpus is for plan and train");
-    line_of.options.gpus = strtoll(value, &end, 10);
-    if (*end || line_of.options.gpus < 1 || line_of.options.gpus > LATHE_MOST_GPUS)
-        usage_error("--gpus %s: expected 1 to %d", value, LATHE_MOST_GPUS);
+    if (!(line_of.command->manner & RANKS_OF_PLAN)) usage_error("%s is for plan and train", option);
+    *ranks = strtoll(value, &end, 10);
+    if (*end || *ranks < 1 || *ranks > LATHE_MOST_GPUS)
+        usage_error("%s %s: expected 1 to %d", option, value, LATHE_MOST_GPUS);
+}
+
+static void give_gpus(const char *value) { take_ranks("--gpus", value, &line_of.options.gpus); }
+static void give_ranks(const char *value) { take_ranks("--ranks", value, &line_of.options.ranks); }
+
+int ranks_planned(const char *one_rank)
+{
+    const Options *o = &line_of.options;
+    const long long ranks = max64(1, max64(o->gpus, o->ranks));
+    if (o->gpus && !o->target->device)
+        usage_error("--gpus %lld: that is for --target cuda; processors have processes: --ranks N", ranks);
+    if (o->ranks && o->target->device)
+        usage_error("--ranks %lld: that is for processors; with --target cuda each rank has a GPU: --gpus N", ranks);
+    if (ranks > 1 && one_rank) usage_error("--%s %lld: %s", o->gpus ? "gpus" : "ranks", ranks, one_rank);
+    return (int)ranks;
 }
 
 static void give_machine(const char *value)

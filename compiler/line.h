@@ -10,8 +10,8 @@ enum {
     PASSES_ON = 1,       /* words that are no options of ours go to the trainer, or are the command's own */
     RUNS = 2,            /* --set may name settings of a run */
     INSTRUMENTS = 4,     /* builds as by --instrument */
-    GPUS_OF_PLAN = 8,    /* --gpus says how many are planned for */
-    GPUS_OF_TRAINER = 16, /* --gpus is the trainer's */
+    RANKS_OF_PLAN = 8,   /* --gpus and --ranks say how many are planned for */
+    RANKS_OF_TRAINER = 16, /* --gpus and --ranks are the trainer's */
     TWO_THINGS = 32       /* it compares two things, each of which may have options of its own */
 };
 
@@ -46,6 +46,7 @@ extern struct Line line_of;
 void take_line(const Command *command, int argc, char **argv);
 /* --help or -h; with a description, help of what passes words on is the trainer's. */
 bool asks_for_help(const Command *command, int argc, char **argv);
+int ranks_planned(const char *one_rank); /* that --gpus or --ranks says; ends the program where the target has none, or one_rank says why not */
 void check_data_is_there(const Texts *words); /* of the trainer: ends the program where a path of --data is not */
 void print_option_row(const char *name, const char *argument, const char *help); /* of an option in help */
 void print_options(const char *command);   /* those of one command; NULL: all */

@@ -111,13 +111,12 @@ static int do_check(void)
 static void refuse_plan(const Module *m)
 {
     const Options *o = &line_of.options;
-    if (o->gpus > 1 && !o->target->device) usage_error("--gpus %lld: that is for --target cuda", (long long)o->gpus);
-    if (o->gpus > 1 && m->desc->one_gpu) usage_error("--gpus %lld: %s", (long long)o->gpus, m->desc->one_gpu);
     if (o->gpu && (!o->time || !o->target->device)) usage_error("--gpu %s: that is for --time --target cuda", o->gpu);
     if (o->time && o->target->device && (!o->gpu || !gpu_named(o->gpu)))
         usage_error("--time: expected the --gpu whose times are predicted, %s; found %s%s", names_of_gpus(),
                     o->gpu ? o->gpu : "none", gpu_meant(o->gpu));
-    if (o->time && o->gpus > 1) usage_error("--time: times are predicted for one GPU; leave --gpus out");
+    if (o->time && max64(o->gpus, o->ranks) > 1)
+        usage_error("--time: times are predicted for one %s out", o->gpus > 1 ? "GPU; leave --gpus" : "rank; leave --ranks");
     Rates usual = usual_rates();
     if (o->time && step_ms(m, &usual) == 0)
         usage_error("--time: the description has no entry that trains, so there is no step to time");
@@ -162,8 +161,9 @@ static int do_plan(void)
     const Choices *tried = NULL;
     Module *m = compiled_of(&tried);
     Text t = {0};
+    const int ranks = ranks_planned(m->desc->one_rank);
     refuse_plan(m);
-    if (line_of.options.gpus > 1) plan_for_gpus(m, (int)line_of.options.gpus);
+    if (ranks > 1) plan_for_ranks(m, ranks);
     if (line_of.options.json) say_plan_object(&t, m, tried);
     else say_plan(&t, m, tried);
     say_text_to(stdout, t.at);
@@ -379,11 +379,11 @@ static int do_help(void);
 
 static const Command commands[] = {
     {"check", do_check, 0, "MODEL.lua", "checks a description and prints its size"},
-    {"plan", do_plan, GPUS_OF_PLAN, "MODEL.lua", "prints its memory, to the byte, and its kernels"},
+    {"plan", do_plan, RANKS_OF_PLAN, "MODEL.lua", "prints its memory, to the byte, and its kernels"},
     {"explain", do_explain, PASSES_ON, "MODEL.lua",
      "NAME…: what a name of the source, the plan, a profile or a crash is: its Lua line, formula, neighbours"},
     {"build", do_build, 0, "MODEL.lua", "writes the program and compiles it; prints the trainer's path"},
-    {"train", do_run, PASSES_ON | RUNS | GPUS_OF_TRAINER, "MODEL.lua",
+    {"train", do_run, PASSES_ON | RUNS | RANKS_OF_TRAINER, "MODEL.lua",
      "builds, then runs `trainer train` with the other options"},
     {"export", do_run, PASSES_ON, "MODEL.lua",
      "builds, then runs `trainer export`: a model for others' programs; --to hf, gguf, peft, gguf-adapter, llmc, onnx"},

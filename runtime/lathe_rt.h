@@ -74,10 +74,16 @@ extern void (*rt_lap)(int kernel);
  * per step, for the times of the parts (trainer/loop.c). */
 void forward_part(void);
 void backward_part(void);
-#endif
 
-extern void (*rt_over_ranks)(void *to, const void *from, int64_t bytes);
+/* No later kernel of the entry adds to these gradients: NULL, or a function that makes several ranks sum them
+ * meanwhile (step/ranks.c). */
+#define gradients_done(first, bytes) (rt_gradients_done ? rt_gradients_done(first, bytes) : (void)0)
 extern void (*rt_gradients_done)(const void *first, int64_t bytes);
+
+/* Sums numbers of the entry over the ranks of a step: NULL with one rank. */
+#define over_ranks(to, from, bytes) (rt_over_ranks ? rt_over_ranks(to, from, bytes) : (void)memcpy(to, from, bytes))
+extern void (*rt_over_ranks)(void *to, const void *from, int64_t bytes);
+#endif
 
 /* Returns the id if it is in 0 … below - 1, else 0; run_entry() (step/entry.h) then ends the program after the entry:
  * with 3 if the id depends on the data alone, with 1 if the model computed it.  place "gpt.lua:12", what "gather in

@@ -19,7 +19,9 @@ __attribute__((used)) static const void *const linked_in[] = {(const void *)gemm
                                                               (const void *)convolution_f32,
                                                               (const void *)dot_by_ids_f32,
                                                               (const void *)bad_id,
-                                                              &rt_lap};
+                                                              &rt_lap,
+                                                              &rt_over_ranks,
+                                                              &rt_gradients_done};
 
 const char *gcc_level = "-O0";
 

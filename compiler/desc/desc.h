@@ -119,7 +119,7 @@ typedef struct Desc {
     const char *hf;                         /* how Hugging Face knows it, as JSON (front/hf.c); NULL: it does not */
     int64_t batch, seq, source_seq, vocab;              /* 0 where it has none */
     int64_t context;                                    /* positions that decode has room for; 0: no attention or table says */
-    const char *uncut, *one_gpu;            /* why --memory, several GPUs may not cut the batch, with the line; NULL: they may */
+    const char *uncut, *one_rank;           /* why --memory, several ranks may not cut the batch, with the line; NULL: they may */
     uint64_t source_hash;                   /* of every Lua file read and every override */
     struct Param_names *param_names;        /* find_param() */
 } Desc;

@@ -45,6 +45,8 @@ static bool some_blocks(const char *text)
 
 bool makes_library(const Options *o) { return o->library || o->amalgamation || o->python; }
 
+bool shares_steps(const Options *o) { return !makes_library(o); }
+
 bool only_answers(const Options *o) { return some_blocks(o->parameters); }
 
 Block_types block_types(const Options *o) { return read_block_types(only_answers(o) ? o->parameters : o->frozen); }

@@ -1,4 +1,5 @@
 /* done.c: the lines that tell the trainer which gradients are done (schedule/done.c). */
+#include "desc/target.h"
 #include "emit/emit.h"
 
 /* The gradient of a parameter, or of one copy of the struct that contains it. */
@@ -25,6 +26,6 @@ void say_done(Page *page, Text *t, int depth, const Kernel *after)
             say(t, "%s%s == %s%s", k ? " && " : "if (", loop_letter(page, l), end, k == d->last.n - 1 ? ") " : "");
         }
         char *what = gradients_text(page, d);
-        say(t, "gradients_done(&%s, sizeof %s, stream);\n", what, what);
+        say(t, "%s\n", format(page->target->gradients_done, what, what));
     }
 }

@@ -390,7 +390,6 @@ static void say_device(Page *page, Text *t, const Categories *categories)
 {
     if (!page->target->device) return;
     say(t, "    .device = &%s, .host_categories = %d,\n", page->target->device, categories->host);
-    if (page->desc->one_gpu) say_wrapped(t, format("    .one_gpu = %s,", quoted(page->desc->one_gpu)));
 }
 
 static void say_model_table(Page *page, Text *t, const Categories *categories)
@@ -412,6 +411,7 @@ static void say_model_table(Page *page, Text *t, const Categories *categories)
         say(t, "    .hf = %s, .knob = %s, .plan = planned,\n", d->hf ? "hf" : "NULL", d->knobs.n ? "knobs" : "NULL");
     say(t, "    .planned_bytes = %lld, .lower_bound_bytes = %lld,\n", (long long)p->total, (long long)p->lower_bound);
     say_device(page, t, categories);
+    if (d->one_rank && shares_steps(d->options)) say_wrapped(t, format("    .one_rank = %s,", quoted(d->one_rank)));
     say(t, "};\n\n");
 }
 

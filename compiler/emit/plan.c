@@ -63,12 +63,12 @@ static void say_device(Text *t, const Plan *p)
 {
     say_category(t, "step", p->step);
     say_category(t, "workspace", p->workspace);
-    say(t, "on the host: %s bytes%s\n", grouped(p->gpus * (p->image + p->pinned + p->data) + p->shared),
-        p->gpus > 1 ? format(", %d times these, and shared", p->gpus) : "");
+    say(t, "on the host: %s bytes%s\n", grouped(p->ranks * (p->image + p->pinned + p->data) + p->shared),
+        p->ranks > 1 ? format(", %d times these, and shared", p->ranks) : "");
     say_category(t, "image", p->image);
     say_category(t, "pinned", p->pinned);
     say_category(t, p->data ? "data, at most" : "data", p->data);
-    if (p->gpus > 1) say_category(t, "shared", p->shared);
+    if (p->ranks > 1) say_category(t, "shared", p->shared);
 }
 
 /* What decode remembers of each position, unless in fp32. */
@@ -93,7 +93,9 @@ void print_plan(Page *page, Text *t)
     const Plan *p = &m->plan;
     const Options *o = page->desc->options;
     bool device = o->target->device;
-    const char *where = p->gpus > 1 ? format(" on each of %d GPUs", p->gpus) : device ? " on the GPU" : "";
+    const char *where = p->ranks > 1 ? format(device ? " on each of %d GPUs" : " in each of %d ranks", p->ranks)
+                        : device     ? " on the GPU"
+                                     : "";
     say(t, "memory of %s%s: %s bytes (no less than %s), %s parameters%s\n", page->desc->model, where, grouped(p->total),
         grouped(p->lower_bound), grouped(p->flat.count),
         p->teacher ? format(", and %s of the teacher", grouped(p->taught.count)) : "");
@@ -150,11 +152,11 @@ void say_plan_json(Page *page, Text *t)
         say(t,
             "\"generation\": %lld, \"step\": %lld, \"workspace\": %lld},\n \"gpus\": %d, \"host_bytes\": "
             "{\"image\": %lld, \"pinned\": %lld, \"data\": %lld, \"shared\": %lld}",
-            (long long)p->generation, (long long)p->step, (long long)p->workspace, p->gpus, (long long)p->image,
+            (long long)p->generation, (long long)p->step, (long long)p->workspace, p->ranks, (long long)p->image,
             (long long)p->pinned, (long long)p->data, (long long)p->shared);
     else
-        say(t, "\"blas\": %lld, \"data\": %lld, \"generation\": %lld}", (long long)p->blas, (long long)p->data,
-            (long long)p->generation);
+        say(t, "\"blas\": %lld, \"data\": %lld, \"generation\": %lld},\n \"ranks\": %d", (long long)p->blas,
+            (long long)p->data, (long long)p->generation, p->ranks);
 }
 
 /* ------------------------------------------------------------------ the same as a table of the program */

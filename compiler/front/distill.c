@@ -80,7 +80,7 @@ void settle_distill(const Trace *trace)
                       : d->turns.n               ? "train has turns"
                                                  : NULL;
     if (why) usage_error("--distill trains a student with one loss, but %s; leave one of them out", why);
-    d->one_gpu = "--distill trains on one GPU";
+    d->one_rank = "--distill trains in one process";
 }
 
 /* ------------------------------------------------------------------ the teacher's description */

@@ -3,9 +3,8 @@
  * The loss of a step is the mean of the losses of its parts.  For a mean over all rows, that equals the loss of the
  * whole batch.  For a sum divided by a count (of targets that are not ignored, of weights, lengths) it does not, since
  * all parts would weigh the same.  So such a divisor is computed over all parts before the first one (in a loop of its
- * own; over_ranks adds up those of several GPUs), and sums that the mean over parts would divide by the number of parts
- * are multiplied by it.  graph/rows.h finds these values. */
-#include "desc/target.h"
+ * own; over_ranks adds up those of several ranks), and sums that the mean over parts would divide by the number of
+ * parts are multiplied by it.  graph/rows.h finds these values. */
 #include "front/objective.h"
 #include "graph/rows.h"
 #include "runtime/math/double.h"
@@ -16,14 +15,14 @@ typedef struct Cut {
     Trace *trace;
     const Rows *rows;
     const Loop *parts; /* the loop over parts, before the rewrite; NULL: the batch is one part */
-    Node *gpus;        /* real []: number of GPUs; NULL: not needed so far */
+    Node *ranks;       /* real []: number of ranks; NULL: not needed so far */
     Table edits;       /* node: Row_pair */
     Table totals;      /* node: its total over all parts */
 } Cut;
 
 static Node *over_all_parts(Cut *c, Node *n, Node *new, bool mean);
 
-/* ------------------------------------------------------------------ several GPUs */
+/* ------------------------------------------------------------------ several ranks */
 
 static Node *piece_of(Node *row, int64_t from, Shape s)
 {
@@ -31,31 +30,32 @@ static Node *piece_of(Node *row, int64_t from, Shape s)
     return reshape(slice(row, &from, &extent, NULL), s);
 }
 
-/* The total of n over the GPUs; the total of a 1 beside it is their number. */
-static Node *over_gpus(Cut *c, Node *n)
+/* The total of n over the ranks; the total of a 1 beside it is their number. */
+static Node *over_all_ranks(Cut *c, Node *n)
 {
-    if (!c->trace->desc->options->target->device) return n;
+    if (!shares_steps(c->trace->desc->options)) return n;
     int64_t many = elements(n->shape);
     Node *own = reshape(is_real(n->dtype) ? n : cast_op(n, F32), (Shape){.rank = 1, .dim = {many}});
     Node *row = over_ranks(concat(2, (Node *[]){own, filled(1, own->dtype, (Shape){.rank = 1, .dim = {1}})}, 0));
-    if (!c->gpus) c->gpus = piece_of(row, many, (Shape){0});
+    give_title(row, "totals", TITLE_WORD, making().where.path ? making().where.path : "");
+    if (!c->ranks) c->ranks = piece_of(row, many, (Shape){0});
     Node *total = piece_of(row, 0, n->shape);
     return is_real(n->dtype) ? total : cast_op(total, n->dtype);
 }
 
-static Node *number_of_gpus(Cut *c)
+static Node *number_of_ranks(Cut *c)
 {
-    if (!c->gpus) over_gpus(c, filled(1, F32, (Shape){0}));
-    return c->gpus;
+    if (!c->ranks) over_all_ranks(c, filled(1, F32, (Shape){0}));
+    return c->ranks;
 }
 
 /* n · parts^power */
 static Node *scaled_loss(Cut *c, Node *n, int power)
 {
     if (power && c->parts) n = map2(OP_mul, n, filled(pow_f64((double)c->parts->trip, power), n->dtype, n->shape));
-    if (!c->trace->desc->options->target->device) return n;
+    if (!shares_steps(c->trace->desc->options)) return n;
     for (int k = abs(power); k > 0; k--)
-        n = map2(power > 0 ? OP_mul : OP_div, n, broadcast(number_of_gpus(c), n->shape));
+        n = map2(power > 0 ? OP_mul : OP_div, n, broadcast(number_of_ranks(c), n->shape));
     return n;
 }
 
@@ -90,7 +90,7 @@ static Node *over_all_parts(Cut *c, Node *n, Node *new, bool mean)
 {
     Node *total = table_get(&c->totals, n);
     if (total) return total;
-    total = over_gpus(c, c->parts ? over_micro_batches(c, n) : new);
+    total = over_all_ranks(c, c->parts ? over_micro_batches(c, n) : new);
     if (mean) total = scaled_loss(c, total, -1);
     return *table_at(&c->totals, n) = total;
 }
@@ -109,11 +109,11 @@ static const char *fault_text(const Desc *d, const Row_fault *f)
 }
 
 /* The loss cannot be computed from parts. If the description accumulates, that is an error; else the reason is kept for
- * --memory and several GPUs. */
+ * --memory and several ranks. */
 static void note_uncut(Desc *d, const Row_fault *f, const Graph *g)
 {
     if (g->micro && d->recipe.accumulate > 1) err(f->where, cannot_cut, f->why, (long long)g->micro->trip);
-    d->uncut = d->one_gpu = fault_text(d, f);
+    d->uncut = d->one_rank = fault_text(d, f);
 }
 
 /* Can the loss and the states be computed from parts? */
@@ -168,7 +168,7 @@ static bool may_be_cut(Desc *d, const Graph *g)
 {
     if (!g->statistics.n) return true;
     Row_fault f = {g->statistics.at[0]->where, "all rows of a batch share the statistics of nn.batchnorm"};
-    d->uncut = d->one_gpu = fault_text(d, &f);
+    d->uncut = d->one_rank = fault_text(d, &f);
     return g->micro && d->recipe.accumulate > 1;
 }
 

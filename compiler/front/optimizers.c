@@ -39,6 +39,8 @@ static void check_bits(const Trace *trace)
     if (r->bits == 32) return;
     if (d->options->gpus > 1)
         err(w, "moments in 8 bits (bits = 8) are for one GPU; leave bits out, and each GPU keeps its part of them");
+    if (d->options->ranks > 1)
+        err(w, "moments in 8 bits (bits = 8) are for one rank; leave bits out, and each rank keeps its part of them");
     if (r->optimizer != LATHE_ADAMW)
         err(w, "only optim.adamw keeps its moments in 8 bits; leave bits out, or take optim.adamw");
 }

@@ -55,7 +55,7 @@ void settle_prefer(const Trace *trace)
                                                      : NULL;
     if (why) usage_error("--prefer trains models of text on pairs of answers, but in %s %s", d->file, why);
     r->prefers = true;
-    d->one_gpu = "--prefer trains on one GPU";
+    d->one_rank = "--prefer trains in one process";
 }
 
 /* ------------------------------------------------------------------ entries */

@@ -280,5 +280,5 @@ void check_turns(const Trace *trace)
     for (int k = 0; k < d->turns.n; k++) check_reaches(trace, &d->turns.at[k]);
     for (int i = 0; i < d->params.n; i++) check_has_turn(trace, d->params.at[i]);
     for (int i = 0; i < d->statistics.n; i++) check_statistic_has_turn(trace, d->statistics.at[i]);
-    if (!d->one_gpu) d->one_gpu = format("%s:%d: turns train on one GPU", w.file, w.line);
+    if (!d->one_rank) d->one_rank = format("%s:%d: turns train in one process", w.file, w.line);
 }

@@ -203,7 +203,7 @@ typedef struct Plan {           /* bytes by category; total = persistent + the l
     int64_t mean, directed;     /* counted already: in optimizer the mean of the weights, in states what optimizers in Lua keep */
     int64_t slots;              /* states of slots, which no run of training takes */
     int64_t step, workspace;    /* on a device: for the optimizer's step, for its libraries */
-    int gpus;                   /* number of devices; the figures here are for each, except: */
+    int ranks;                  /* processes that take a step together, each on a device if there is one; the figures here are for each, except: */
     int64_t shared;             /* host memory that the processes of several devices share, for checkpoints */
     int64_t image, pinned;      /* host memory on a device target, like data: touched pages of the block; buffers of copies */
     int64_t total, lower_bound;

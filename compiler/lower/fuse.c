@@ -8,7 +8,7 @@
  *   3. what is read from outside is affine over the space;
  *      what is stored in 16 bits is read outside of where it was made, so that nothing wider waits for its readers;
  *   4. no path between two of them leads through a node outside;
- *   5. of a layer, which runs in two halves: none that outputs need is with one that depends on their gradients.
+ *   5. of an entry in two halves (lower/sides.c): they are of one.
  * Greedy in topological order: first with the groups that made a node's inputs, then with siblings that read the same.
  * No layer is known by name. */
 #include "lower/order.h"
@@ -420,6 +420,6 @@ void pass_fuse(Cut *c)
 {
     each_level(c, c->top, find_grouped);
     for (int i = 0; i < c->roots.n; i++) read_as_is(c, c->roots.at[i]);
-    c->halves = halves_of_layer(c->graph);
+    c->halves = halves_of(c->graph);
     fuse_all(c, c->top);
 }

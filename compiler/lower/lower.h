@@ -20,7 +20,7 @@ typedef struct Group {          /* nodes that become one ROWS kernel */
     Shape rows;                 /* the row axes alone */
     int sums;                   /* reductions among its nodes */
     bool forced;                /* it is a copy */
-    bool first, second;         /* of a layer: it has a node that outputs need, one that depends on their gradients */
+    bool first, second;         /* it has a node of that half (lower/sides.c) */
     int number;                 /* for dumps: its turn among its graph's */
     struct Unit *unit;          /* lower/order.h */
 } Group;
@@ -113,7 +113,7 @@ struct Cut {
     Table readers;              /* lower/readers.c */
     Naming names;               /* lower/names.c */
     const char *forward;        /* lower/sides.c: by a node's id: is it of the forward part; NULL: no gradients */
-    const char *halves;         /* lower/sides.c; NULL: the entry is no layer */
+    const char *halves;         /* lower/sides.c; NULL: the entry is whole */
     int round;                  /* how often readings have been looked at for what bends */
     int straightened;           /* copies and layouts, once readings have settled */
     int groups;                 /* the last one's number */
@@ -188,7 +188,7 @@ Side first_part(const Kernel *k);                               /* after pass si
 Side last_part(const Kernel *k);
 bool has_forward(const Kernel *k);                              /* itself or, of a loop, any kernel in it */
 enum { EITHER_HALF, FIRST_HALF, SECOND_HALF };
-const char *halves_of_layer(const Graph *g);                    /* by a node's id; NULL: the entry is no layer */
+const char *halves_of(const Graph *g);                          /* by a node's id; NULL: the entry is whole */
 Side part_of(const Kernel *k, const char *forward);             /* of one that is being made; forward: Cut */
 
 /* ---- lower/names.c */

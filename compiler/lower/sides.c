@@ -7,10 +7,11 @@
  * part.
  *
  * A layer (--layer) runs in two halves, so there no kernel makes both what outputs need and what depends on their
- * gradients. */
+ * gradients.  A step whose counts are summed over ranks has two, too: what is summed, and all else, which waits for
+ * nothing but the sums. */
 #include "lower/lower.h"
 
-/* ------------------------------------------------------------------ a layer's halves */
+/* ------------------------------------------------------------------ two halves */
 
 /* Loops of one level have no order: what a body's arguments bring is known once the loop is. */
 static bool depends_on_given(const Node *n, const char *half, const Table *loops)
@@ -52,11 +53,10 @@ static bool spread_given(const Nodes *all, char *half, Table *loops)
 }
 
 /* As often as loops are nested, or follow each other. */
-const char *halves_of_layer(const Graph *g)
+static const char *halves_of_layer(const Graph *g)
 {
     Nodes all = {0};
     Table loops = {0};
-    if (!entry_of(g)->pulls) return NULL;
     const char *forward = needed_forward(g);
     char *half = NEW_ARRAY(char, node_count());
     all_nodes(g, &all);
@@ -65,6 +65,18 @@ const char *halves_of_layer(const Graph *g)
         if (forward[all.at[i]->id]) half[all.at[i]->id] = FIRST_HALF;
     return half;
 }
+
+/* Counts are there before what is divided by them: that stays in the kernels that it is in without ranks. */
+static const char *halves_of_ranks(const Graph *g)
+{
+    const char *summed = needed_by_ranks(g);
+    if (!summed) return NULL;
+    char *half = NEW_ARRAY(char, node_count());
+    for (int i = 0; i < node_count(); i++) half[i] = summed[i] ? FIRST_HALF : SECOND_HALF;
+    return half;
+}
+
+const char *halves_of(const Graph *g) { return entry_of(g)->pulls ? halves_of_layer(g) : halves_of_ranks(g); }
 
 /* ------------------------------------------------------------------ sides */
 

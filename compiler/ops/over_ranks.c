@@ -1,4 +1,4 @@
-/* over_ranks.c: the sum of a row of reals over the GPUs that take a step together. */
+/* over_ranks.c: the sum of a row of reals over the ranks that take a step together. */
 #include "ops/parts.h"
 
 #include <string.h>
@@ -28,4 +28,4 @@ Row_fact over_ranks_rows(Rows *r, Row_pair *p)
     return row_input(p, 0);
 }
 
-const Kernel_part over_ranks_kernel = {.kind = OVER_RANKS, .says = "{y} = {x}, summed over the GPUs", .dense = true};
+const Kernel_part over_ranks_kernel = {.kind = OVER_RANKS, .says = "{y} = {x}, summed over the ranks", .dense = true};

@@ -84,6 +84,19 @@ const char *needed_forward(const Graph *g)
     return c.wanted;
 }
 
+const char *needed_by_ranks(const Graph *g)
+{
+    Cleaning c = {.ids = node_count()};
+    Nodes all = {0};
+    c.wanted = NEW_ARRAY(char, c.ids);
+    all_nodes(g, &all);
+    for (int i = 0; i < all.n; i++)
+        if (all.at[i]->op == OP_over_ranks) want_node(&c, all.at[i]->in[0]);
+    if (!c.todo.n) return NULL;
+    follow_wants(&c);
+    return c.wanted;
+}
+
 /* ------------------------------------------------------------------ rebuilding */
 
 static bool kept(const Cleaning *c, const struct Carry *carry)

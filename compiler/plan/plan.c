@@ -352,18 +352,19 @@ static int64_t carried_bytes(const Desc *d)
 }
 
 /* Each keeps its parts of the moments (runtime/interface/shard.h); whole they are on the host alone. */
-void plan_for_gpus(Module *m, int gpus)
+void plan_for_ranks(Module *m, int ranks)
 {
     Plan *plan = &m->plan;
     int64_t real = dtype_bytes(precision_of(m->desc->options).real), before = plan->optimizer + plan->step;
     const int64_t directed = plan->flat.trained - plan->flat.moments;
-    plan->gpus = gpus;
-    plan->shared = plan->optimizer + gpus * carried_bytes(m->desc);
-    plan->optimizer = real * lathe_sharded_elements(&m->desc->recipe, plan->flat.moments, directed, gpus);
+    plan->ranks = ranks;
+    plan->shared = plan->optimizer + ranks * carried_bytes(m->desc);
+    plan->optimizer = real * lathe_sharded_elements(&m->desc->recipe, plan->flat.moments, directed, ranks);
     if (plan->mean)
         plan->mean =
-            plan->optimizer - real * lathe_moments(&m->desc->recipe) * lathe_shard_elements(plan->flat.moments, gpus);
-    plan->step = lathe_step_bytes(plan->flat.trained, directed, runs_in_step(m->desc), gpus);
+            plan->optimizer - real * lathe_moments(&m->desc->recipe) * lathe_shard_elements(plan->flat.moments, ranks);
+    if (m->desc->options->target->device)
+        plan->step = lathe_step_bytes(plan->flat.trained, directed, runs_in_step(m->desc), ranks);
     plan->total += plan->optimizer + plan->step - before;
     plan->lower_bound += plan->optimizer + plan->step - before;
     plan->image += plan->optimizer + plan->step - before;
@@ -469,7 +470,7 @@ void pass_plan(Module *m)
     Plan *plan = &m->plan;
     const bool device = m->desc->options->target->device;
     int64_t largest = 0, bound = 0;
-    *plan = (Plan){.gpus = 1};
+    *plan = (Plan){.ranks = 1};
     check_plan_bytes(m);
     in_place_where_it_pays(m);
     plan_shared(plan, m->desc);

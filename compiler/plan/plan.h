@@ -20,6 +20,6 @@ Buffer *work_buffer(Program *p, const char *wish, DType t, Shape s, Loop *level,
 Kernel *pack_right(Program *p, Kernel *product, Loop *level);   /* the PACK kernel whose result the product now reads */
 
 /* plan.c */
-void plan_for_gpus(Module *m, int gpus);                    /* the plan of each of several that train together */
+void plan_for_ranks(Module *m, int ranks);                  /* the plan of each of several that train together */
 
 #endif

@@ -1,12 +1,11 @@
 /* done.c: pass done: finds the kernel after which a gradient is done: no later kernel reads or writes it. From there
- * on, several GPUs add it up while the rest of the backward part runs.
+ * on, several ranks add it up while the rest of the backward part runs.
  *
  * The unit is a parameter. If a loop goes through the copies of a stack one by one (each iteration touches its own
  * copy, and nothing after the loop touches any), it is one copy of the struct. The place is after the last kernel
  * that touches the unit. If that is a loop, it is after the last such kernel of the body, and only in the last
  * iteration unless each iteration has its own copy. */
 #include "desc/passes.h"
-#include "desc/target.h"
 #include "kernels/nest.h"
 
 typedef struct Piece {  /* a part of the flat arrays: a parameter, or all copies of a struct */
@@ -97,7 +96,7 @@ static void find_place(Done *d, Piece *p, Kernel *const *kernels, int n)
 
 void pass_done(Program *p, const Desc *d)
 {
-    if (without(d, PASS_done) || !d->options->target->tells_gradients || !entry_of(p->graph)->step) return;
+    if (without(d, PASS_done) || !shares_steps(d->options) || !entry_of(p->graph)->step) return;
     for (int i = 0; i < d->params.n; i++) {
         const Param *q = d->params.at[i];
         Piece piece = {.param = q, .first = q->offset, .end = end_of_piece(q)};

@@ -18,9 +18,9 @@
 static int no_run(void) { return 2; }
 enum { SWEEP, SCALE };
 static const Command own_commands[] = {
-    [SWEEP] = {"sweep", no_run, PASSES_ON | RUNS | GPUS_OF_TRAINER, "MODEL.lua --over KEY=…",
+    [SWEEP] = {"sweep", no_run, PASSES_ON | RUNS | RANKS_OF_TRAINER, "MODEL.lua --over KEY=…",
                "trains a description many times, over values of its settings, and prints which were best"},
-    [SCALE] = {"scale", no_run, PASSES_ON | RUNS | GPUS_OF_TRAINER, "MODEL.lua --over KEY=…",
+    [SCALE] = {"scale", no_run, PASSES_ON | RUNS | RANKS_OF_TRAINER, "MODEL.lua --over KEY=…",
                "trains a family of sizes, and says how the loss falls with the size: E + A / parameters^alpha"},
 };
 

@@ -469,7 +469,7 @@ typedef struct Lathe_model {
     const Lathe_bytes *plan;                        /* bytes by category, the whole of the program's memory */
     int64_t planned_bytes, lower_bound_bytes;       /* of the device, if there is one */
     const struct Lathe_device *device;              /* on which its entries run; NULL: the processor */
-    const char *one_gpu;        /* why several GPUs cannot share a batch: "gpt.lua:12: …"; NULL: they can */
+    const char *one_rank;       /* why several ranks cannot share a batch: "gpt.lua:12: …"; NULL: they can */
     int host_categories;                            /* the last ones, which are host memory beside the device's */
     const struct Lathe_model *teacher;  /* --distill: of it name, sizes, param and hf; its array is behind this one's; NULL: none */
     struct { double alpha, temperature; } distill;

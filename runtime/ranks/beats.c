@@ -24,16 +24,22 @@ typedef struct Word { /* between ranks of one build */
     char host[HOST], text[TEXT];
 } Word;
 
-typedef struct Line { /* to one other rank */
+typedef struct Line {   /* to one other rank */
     Word out, in, last; /* last: that arrived */
     int sending, receiving;
     double heard, told;
     bool ended, noted;
 } Line;
 
-static const char *const doing[] = {"before its first step",     "reading data",           "computing gradients",
-                                    "adding up over ranks",      "updating parameters",    "evaluating",
-                                    "saving",                    "waiting for orders",     "ending"};
+static const char *const doing[] = {"before its first step",
+                                    "reading data",
+                                    "computing gradients",
+                                    "adding up over ranks",
+                                    "updating parameters",
+                                    "evaluating",
+                                    "saving",
+                                    "waiting for orders",
+                                    "ending"};
 
 static struct Beats {
     const Carrier *carrier;

@@ -17,7 +17,7 @@
 enum { MOST_BEGUN = 256, ENDED = -1 };
 
 typedef struct Exchange {
-    Piece *piece; /* [ranks] */
+    Piece *piece;  /* [ranks] */
     int *out, *in; /* [ranks]: messages; ENDED */
     int64_t after;
     void (*finish)(void *);
@@ -107,8 +107,7 @@ static void wait_for_work(void)
     until.tv_nsec += 20000000;
     if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
     pthread_mutex_lock(&courier.lock);
-    if (courier.begun == courier.ended && !courier.ending)
-        pthread_cond_timedwait(&courier.told, &courier.lock, &until);
+    if (courier.begun == courier.ended && !courier.ending) pthread_cond_timedwait(&courier.told, &courier.lock, &until);
     pthread_mutex_unlock(&courier.lock);
 }
 

@@ -1,4 +1,5 @@
-/* ranks.c: x */
+/* ranks.c: what an entry calls if several ranks take its step together. */
 #include "lathe_rt.h"
+
 void (*rt_over_ranks)(void *to, const void *from, int64_t bytes);
 void (*rt_gradients_done)(const void *first, int64_t bytes);

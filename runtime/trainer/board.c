@@ -1,5 +1,5 @@
-/* board.c: ranks on the GPUs of one machine: their processes find orders, and arrays that are whole on the host alone, in
- * shared memory. */
+/* board.c: ranks on the GPUs of one machine: their processes find orders, and arrays that are whole on the host alone,
+ * in shared memory. */
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "interface/shard.h"

@@ -73,8 +73,9 @@ static _Noreturn void end_run(const Trainer *t, const Ending *e)
     const bool device = t->model->device;
     if (e->lost < 0) exit(e->code);
     char *which = device ? text_of("GPU %d", e->lost) : text_of("process %d", (int)first[e->lost]);
-    fail(device ? EXIT_ERROR : EXIT_RANK, NULL, "rank %d of %d (%s) was killed by signal %d (%s), which ended the run; %s",
-         e->lost, gpus_of(t), which, e->number, strsignal(e->number), how_to_go_on(t));
+    fail(device ? EXIT_ERROR : EXIT_RANK, NULL,
+         "rank %d of %d (%s) was killed by signal %d (%s), which ended the run; %s", e->lost, gpus_of(t), which,
+         e->number, strsignal(e->number), how_to_go_on(t));
 }
 
 /* Waits until the run has ended: followers that are ordered to end do so by themselves. */

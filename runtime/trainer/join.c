@@ -69,8 +69,10 @@ void take_promise(Trainer *t)
     Promise p;
     if (!ranks_promised(&p) || p.ranks == 1) return;
     if (t->model->device)
-        fail(EXIT_USAGE, NULL, "%s has started %d of this trainer, which is for GPUs: it takes those of one machine; start it "
-             "once, with --gpus N", p.kind, p.ranks);
+        fail(EXIT_USAGE, NULL,
+             "%s has started %d of this trainer, which is for GPUs: it takes those of one machine; start it "
+             "once, with --gpus N",
+             p.kind, p.ranks);
     if (t->processes > 1)
         fail(EXIT_USAGE, NULL, "%s has started %d ranks, and --ranks %lld asks for more of each; leave it out", p.kind,
              p.ranks, (long long)t->processes);
@@ -160,9 +162,12 @@ static Facts facts_of(const Trainer *t, const Data *d, int64_t step)
 static _Noreturn void refuse_unlike(const Trainer *t, const Facts *all, int rank, int fact)
 {
     static const char *const remedy[FACTS] = {
-        "build once, and copy that trainer to all machines", "build once, and copy that trainer to all machines",
-        "give all ranks the same files (--data)",            "give all ranks the same files (--val-data)",
-        "give all ranks the same options",                   "let all ranks see one run folder (--out), and wait until it is there on all"};
+        "build once, and copy that trainer to all machines",
+        "build once, and copy that trainer to all machines",
+        "give all ranks the same files (--data)",
+        "give all ranks the same files (--val-data)",
+        "give all ranks the same options",
+        "let all ranks see one run folder (--out), and wait until it is there on all"};
     char never;
     Piece *none = must_alloc((size_t)gpus_of(t) * sizeof *none);
     none[0] = (Piece){.in = &never, .in_bytes = 1};

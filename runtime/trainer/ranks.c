@@ -1,10 +1,10 @@
 /* ranks.c: a run of several ranks: GPUs of this machine (`trainer train --gpus N`), processes of this machine on its
  * processors (`--ranks N`), or processes that mpirun or srun started, perhaps on many machines.
  *
- * Rank 0 works like a trainer of one rank: it alone prints, writes and decides.  The other ranks, its followers, do what
- * it orders: take a step, hand in their parts of the optimizer's moments for a checkpoint, take the mean of weights for
- * an evaluation and what is trained again, or end.  Ranks on GPUs use shared memory (trainer/board.h), the others
- * messages (trainer/join.h, trainer/shared.h). */
+ * Rank 0 works like a trainer of one rank: it alone prints, writes and decides.  The other ranks, its followers, do
+ * what it orders: take a step, hand in their parts of the optimizer's moments for a checkpoint, take the mean of
+ * weights for an evaluation and what is trained again, or end.  Ranks on GPUs use shared memory (trainer/board.h), the
+ * others messages (trainer/join.h, trainer/shared.h). */
 #include "base/words.h"
 #include "data/data.h"
 #include "data/stream.h"
@@ -52,21 +52,23 @@ void check_ranks(Trainer *t)
     const bool device = t->model->device;
     const int64_t most = device ? LATHE_MOST_GPUS : LATHE_MOST_FORKED;
     if (t->gpus > 1 && !device)
-        fail(EXIT_USAGE, NULL,
-             "--gpus %lld: this trainer is for the processor; `lathe build MODEL.lua --target cuda` makes one for GPUs, "
-             "and --ranks N takes N processes of this machine",
-             (long long)t->gpus);
-    if (t->processes > 1 && device) fail(EXIT_USAGE, NULL, "--ranks %lld: this trainer is for GPUs; give --gpus N",
-                                         (long long)t->processes);
+        fail(
+            EXIT_USAGE, NULL,
+            "--gpus %lld: this trainer is for the processor; `lathe build MODEL.lua --target cuda` makes one for GPUs, "
+            "and --ranks N takes N processes of this machine",
+            (long long)t->gpus);
+    if (t->processes > 1 && device)
+        fail(EXIT_USAGE, NULL, "--ranks %lld: this trainer is for GPUs; give --gpus N", (long long)t->processes);
     if (t->processes > 1) t->gpus = t->processes;
     if (t->gpus > most)
         fail(EXIT_USAGE, NULL, "%s %lld: expected 1 to %lld", option_of(t), (long long)t->gpus, (long long)most);
     take_promise(t);
     if (gpus_of(t) == 1) return;
-    if (t->model->one_gpu)
+    if (t->model->one_rank)
         fail(EXIT_USAGE, NULL,
-             "%s %lld: %s, and each %s would see its own rows alone\n  train on one %s, with a larger batch or accumulate",
-             option_of(t), (long long)t->gpus, t->model->one_gpu, device ? "GPU" : "rank", device ? "GPU" : "rank");
+             "%s %lld: %s, and each %s would see its own rows alone\n  train on one %s, with a larger batch or "
+             "accumulate",
+             option_of(t), (long long)t->gpus, t->model->one_rank, device ? "GPU" : "rank", device ? "GPU" : "rank");
     if (t->overfit || t->dry_run)
         fail(EXIT_USAGE, NULL, "--%s runs on one %s; leave %s out", t->overfit ? "overfit" : "dry-run",
              device ? "GPU" : "rank", option_of(t));
@@ -84,7 +86,8 @@ char *how_to_go_on(const Trainer *t)
 
 static char *whole_array(const Trainer *t, int64_t bytes)
 {
-    char *at = mmap(NULL, (size_t)bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *at =
+        mmap(NULL, (size_t)bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED)
         fail(EXIT_ERROR, NULL, "%d ranks: the system refused %s for what rank 0 saves: %s", gpus_of(t),
              bytes_text(bytes), error_text(errno));

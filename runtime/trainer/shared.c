@@ -1,10 +1,10 @@
 /* shared.c: a step that several ranks on processors take together (ZeRO-1, Rajbhandari et al. 2020).
  *
- * Each rank computes the gradients of its own rows.  Once the entry has reported all elements of a bucket as done, every
- * rank sends each other rank that one's part, and adds up its own (ranks/sums.h); the backward pass goes on meanwhile.
- * Then each rank has the sums of its elements.  Ranks tell each other their losses and sums of squares, so all know the
- * norm; each updates its elements and sends them to the others.  Means over ranks are means over all rows, since every
- * rank has as many and counts are those of all ranks (front/objective.c). */
+ * Each rank computes the gradients of its own rows.  Once the entry has reported all elements of a bucket as done,
+ * every rank sends each other rank that one's part, and adds up its own (ranks/sums.h); the backward pass goes on
+ * meanwhile. Then each rank has the sums of its elements.  Ranks tell each other their losses and sums of squares, so
+ * all know the norm; each updates its elements and sends them to the others.  Means over ranks are means over all rows,
+ * since every rank has as many and counts are those of all ranks (front/objective.c). */
 #include "trainer/shared.h"
 #include "base/words.h"
 #include "lathe_rt.h"
@@ -28,7 +28,7 @@ static struct Shared {
     Lathe_deal deal;
     Lathe_dtype real;
     int64_t element, weight; /* bytes of a gradient, of a parameter */
-    Piece *piece;            /* [ranks], as the next: of an exchange; of sums, here and by the courier; numbers, one number */
+    Piece *piece; /* [ranks], as the next: of an exchange; of sums, here and by the courier; numbers, one number */
     void **x, **parts;
     double **row, *column;
     char *arriving, *counts; /* [LATHE_BUCKETS_UNDER_WAY][ranks - 1][part]; [ranks][LATHE_COUNTS_BYTES] */
@@ -155,8 +155,8 @@ static void begin_bucket(int k)
     }
     shared.left[k] = BEGUN;
     shared.bucket[place] = k;
-    shared.exchange[place] = begin_exchange(shared.piece, before < 0 ? 0 : shared.exchange[before], add_bucket,
-                                            &shared.bucket[place]);
+    shared.exchange[place] =
+        begin_exchange(shared.piece, before < 0 ? 0 : shared.exchange[before], add_bucket, &shared.bucket[place]);
 }
 
 static void gradients_done_here(const void *first, int64_t bytes)
@@ -244,8 +244,8 @@ static void share_buckets(char *array, int64_t element, int64_t from, void (*bef
         if (before) before(k, with);
         for (int r = 0; r < shared.c->ranks; r++) {
             const Lathe_part p = part_of(k, r);
-            shared.piece[r] = (Piece){array + own.first * element, array + p.first * element, own.count * element,
-                                      p.count * element};
+            shared.piece[r] =
+                (Piece){array + own.first * element, array + p.first * element, own.count * element, p.count * element};
         }
         last = begin_exchange(shared.piece, 0, NULL, NULL);
     }
@@ -265,7 +265,8 @@ static void end_adding(const Turn *u, const Lathe_call *call, Turn_result *r)
     }
     share_numbers(o, r);
     r->norm = norm_of_squares(o) / r->unit;
-    if (shared.deal.moments < shared.deal.n) share_buckets(call->grads, shared.element, shared.deal.moments, NULL, NULL);
+    if (shared.deal.moments < shared.deal.n)
+        share_buckets(call->grads, shared.element, shared.deal.moments, NULL, NULL);
     shared.grads = NULL;
 }
 
@@ -282,7 +283,10 @@ void compute_shared(const Turn *u, const Lathe_call *call, int64_t step, Turn_re
 /* ------------------------------------------------------------------ the update */
 
 static char *own_mean(void) { return shared.moments; }
-static char *own_moment(int i) { return (char *)shared.moments + (shared.mean_room + i * shared.room) * shared.element; }
+static char *own_moment(int i)
+{
+    return (char *)shared.moments + (shared.mean_room + i * shared.room) * shared.element;
+}
 
 /* As integers, since it may lie before the array. */
 static void *elements_on(char *at, int64_t n) { return (void *)((uintptr_t)at + (uintptr_t)(n * shared.element)); }

@@ -144,7 +144,7 @@ grep -q 'the run had no teacher so far' "$TMP/said" || tell "a run gets a teache
 refuse 2 'a teacher keeps it above' "$trainer" train --init $from --data $text --teacher "$TMP/teacher" --overfit --out "$TMP/none"
 must "$trainer" train --init $from --data $text --teacher "$TMP/teacher" --dry-run
 ! grep -q 'random guessing' "$TMP/said" || tell "random guessing with a teacher"
-refuse 2 '--gpus 2: --distill trains on one GPU' "$LATHE" plan models/llama.lua --distill "$teacher,vocab=256" --target cuda --gpus 2
+refuse 2 '--gpus 2: --distill trains in one process' "$LATHE" plan models/llama.lua --distill "$teacher,vocab=256" --target cuda --gpus 2
 LC_ALL=C sed 's/\(tokenizer.ggml.pre............\)[a-z]/\1Z/' "$TMP/gone.gguf" >"$TMP/unread.gguf"
 must "$trainer" train --init $from --data $text --teacher "$TMP/unread.gguf" --steps 1 --set warmup=0 --out "$TMP/unread"
 grep -q 'its tokens were not compared' "$TMP/said" || tell "tokens of a kind that is not read"

@@ -46,7 +46,7 @@ awk '/name = "encoding"/ { next }
      { print }' tests/models/turns.lua >"$TMP/wild.lua"
 both wild "$TMP/wild.lua"
 timeout 60 "$gpu" train --data "$TMP/data" --out "$TMP/two" --gpus 2 >"$TMP/said" 2>&1 && tell "two GPUs are taken"
-grep -q 'wild.lua:[0-9]*: turns train on one GPU' "$TMP/said" || tell "two GPUs are refused without a reason"
+grep -q 'wild.lua:[0-9]*: turns train in one process' "$TMP/said" || tell "two GPUs are refused without a reason"
 for side in wild wild-cpu; do
     code=0
     timeout 60 "$TMP/$side/trainer" train --data "$TMP/data" --out "$TMP/$side-run" --steps 20 >"$TMP/said" 2>&1 || code=$?

@@ -590,10 +590,12 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
             HIDDEN);                                                    LAP(10);
     linear_cross_entropy_accuracy(d_head_logits, losses, *accuracy_values, d->head_bias,
             d_head_bias_partial, part_of_head_logits, p->head_bias, *in->targets); LAP(11);
+    gradients_done(&d->head_bias, sizeof d->head_bias);
     mean(&out->loss, losses);                                           LAP(12);
     mean(&out->accuracy, *accuracy_values);                             LAP(13);
     backward_part();
     matmul_tn_f32(*d->head_weight, *d_head_logits, **lstm, VOCAB, HIDDEN, BATCH * SEQ); LAP(14);
+    gradients_done(&d->head_weight, sizeof d->head_weight);
     copy_embed(embed_copy, embed);                                      LAP(15);
     zero_cell(d_cell);                                                  LAP(16);
     pack_f32(*lstm_weight_hh_l0_packed_for_d_hidden, *p->lstm_weight_hh_l0,
@@ -614,13 +616,18 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
     }                                                                   LAP(19);
     matmul_tn_f32(*d->lstm_weight_hh_l0, **d_gates, **hidden, 4 * HIDDEN, HIDDEN,
             SEQ * BATCH);                                               LAP(24);
+    gradients_done(&d->lstm_weight_hh_l0, sizeof d->lstm_weight_hh_l0);
     matmul_tn_f32(*d->lstm_weight_ih_l0, **d_gates, **embed_copy, 4 * HIDDEN, WIDTH,
             SEQ * BATCH);                                               LAP(25);
+    gradients_done(&d->lstm_weight_ih_l0, sizeof d->lstm_weight_ih_l0);
     make_d_lstm_bias_ih_l0(d->lstm_bias_ih_l0, d_lstm_bias_ih_l0_partial, *d_gates); LAP(26);
     matmul_nn_f32(**d_embed, **d_gates, *p->lstm_weight_ih_l0, SEQ * BATCH, WIDTH,
             4 * HIDDEN);                                                LAP(27);
     make_d_embed_weight(d->embed_weight, d_embed, in->tokens);          LAP(28);
+    gradients_done(&d->embed_weight, sizeof d->embed_weight);
     copy_d_lstm_bias_hh_l0(d->lstm_bias_hh_l0, d->lstm_bias_ih_l0);     LAP(29);
+    gradients_done(&d->lstm_bias_ih_l0, sizeof d->lstm_bias_ih_l0);
+    gradients_done(&d->lstm_bias_hh_l0, sizeof d->lstm_bias_hh_l0);
 }
 
 static void run_train(const Lathe_call *c)

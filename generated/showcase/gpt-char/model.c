@@ -797,6 +797,7 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
     matmul_nn_f32(*d_ln_f, *d_head_logits, *p->wte_weight, BATCH * SEQ, WIDTH, VOCAB); LAP(24);
     ln_f_back(d->ln_f_weight, d_ln_f_weight_partial, *d_h_residual, *h_residual[LAYERS],
             p->ln_f_weight);                                            LAP(25);
+    gradients_done(&d->ln_f_weight, sizeof d->ln_f_weight);
     for (int l = LAYERS - 1; l >= 0; l--) {    /* layer */
         matmul_nn_f32(**d_active, **d_h_residual, *p->h[l].mlp_c_proj_weight, BATCH * SEQ,
                 4 * WIDTH, WIDTH);                                      LAP(27);
@@ -832,9 +833,12 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
         matmul_tn_f32(*d->h[l].attn_c_attn_weight, **d_qkv, **ln_1_again, 3 * WIDTH,
                 WIDTH, BATCH * SEQ);                                    LAP(40);
         ln_1_h_back_sums(d->h[l].ln_1_weight, d_ln_1_weight_partial);   LAP(41);
+        gradients_done(&d->h[l], sizeof d->h[l]);
     }
     wte_back(d->wte_weight, *d_h_residual, *in->tokens);                LAP(42);
+    gradients_done(&d->wte_weight, sizeof d->wte_weight);
     make_d_wpe_weight(*d->wpe_weight, d_wpe_weight_partial, (void *)d_h_residual); LAP(43);
+    gradients_done(&d->wpe_weight, sizeof d->wpe_weight);
 }
 
 static void run_train(const Lathe_call *c)
