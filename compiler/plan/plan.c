@@ -8,6 +8,7 @@
 #include "desc/target.h"
 #include "passes/passes.h"
 #include "plan/plan.h"
+#include "runtime/interface/dealt.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -351,23 +352,42 @@ static int64_t carried_bytes(const Desc *d)
     return sum;
 }
 
-/* Each keeps its parts of the moments (runtime/interface/shard.h); whole they are on the host alone. */
+/* Bytes of the optimizer's state in each rank, and of the mean of the weights among it. */
+static void deal_optimizer(Module *m, int64_t real)
+{
+    Plan *plan = &m->plan;
+    const Lathe_recipe *recipe = &m->desc->recipe;
+    const Lathe_deal d = lathe_deal(plan->flat.trained, plan->flat.moments, real, LATHE_DEALT_BYTES, plan->ranks);
+    plan->optimizer = real * lathe_dealt_optimizer(&d, recipe);
+    if (plan->mean) plan->mean = real * lathe_dealt_room(&d, d.n);
+    plan->between = lathe_shared_bytes(&d, real);
+}
+
+static void shard_optimizer(Module *m, int64_t real)
+{
+    Plan *plan = &m->plan;
+    const Lathe_recipe *recipe = &m->desc->recipe;
+    const int64_t directed = plan->flat.trained - plan->flat.moments;
+    plan->optimizer = real * lathe_sharded_elements(recipe, plan->flat.moments, directed, plan->ranks);
+    if (plan->mean)
+        plan->mean =
+            plan->optimizer - real * lathe_moments(recipe) * lathe_shard_elements(plan->flat.moments, plan->ranks);
+    plan->step = lathe_step_bytes(plan->flat.trained, directed, runs_in_step(m->desc), plan->ranks);
+}
+
+/* Each keeps its parts of the moments (runtime/interface/shard.h, dealt.h); rank 0, or the host, has them whole. */
 void plan_for_ranks(Module *m, int ranks)
 {
     Plan *plan = &m->plan;
-    int64_t real = dtype_bytes(precision_of(m->desc->options).real), before = plan->optimizer + plan->step;
-    const int64_t directed = plan->flat.trained - plan->flat.moments;
+    const int64_t real = dtype_bytes(precision_of(m->desc->options).real), before = plan->optimizer + plan->step;
     plan->ranks = ranks;
     plan->shared = plan->optimizer + ranks * carried_bytes(m->desc);
-    plan->optimizer = real * lathe_sharded_elements(&m->desc->recipe, plan->flat.moments, directed, ranks);
-    if (plan->mean)
-        plan->mean =
-            plan->optimizer - real * lathe_moments(&m->desc->recipe) * lathe_shard_elements(plan->flat.moments, ranks);
-    if (m->desc->options->target->device)
-        plan->step = lathe_step_bytes(plan->flat.trained, directed, runs_in_step(m->desc), ranks);
-    plan->total += plan->optimizer + plan->step - before;
-    plan->lower_bound += plan->optimizer + plan->step - before;
-    plan->image += plan->optimizer + plan->step - before;
+    if (m->desc->options->target->device) shard_optimizer(m, real);
+    else deal_optimizer(m, real);
+    const int64_t more = plan->optimizer + plan->step + plan->between - before;
+    plan->total += more;
+    plan->lower_bound += more;
+    plan->image += more;
 }
 
 /* Before any bytes are added up: all that the plan may hold, were nothing shared, is far from the end of 64 bits. */
