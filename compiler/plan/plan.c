@@ -8,7 +8,6 @@
 #include "desc/target.h"
 #include "passes/passes.h"
 #include "plan/plan.h"
-#include "runtime/interface/dealt.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -142,7 +141,7 @@ static int64_t home_bytes(const Program *p, Home home)
     return sum;
 }
 
-static int64_t bytes_of_state(const Desc *d, const Tensor_spec *s)
+int64_t bytes_of_state(const Desc *d, const Tensor_spec *s)
 {
     DType type = s->dtype == F32 && precision_of(d->options).real == F64 ? F64 : s->dtype;
     return round_up(bytes_of_elements(type, elements(s->shape)), ALIGN);
@@ -281,7 +280,7 @@ static bool multiplies(Kernel *const *kernels, int n)
     return false;
 }
 
-static int64_t runs_in_step(const Desc *d)
+int64_t runs_in_step(const Desc *d)
 {
     int64_t n = 0;
     for (int i = 0; i < d->params.n; i++) {
@@ -341,53 +340,6 @@ static void plan_device(Plan *plan, const Module *m)
     plan->inputs += ahead;
     plan->total += ahead;
     plan->lower_bound += ahead;
-}
-
-/* Bytes of the state of the entry train. A checkpoint has that of every GPU. */
-static int64_t carried_bytes(const Desc *d)
-{
-    int64_t sum = 0;
-    for (int i = 0; i < d->states.n; i++)
-        if (d->states.at[i].role == LATHE_CARRIED) sum += bytes_of_state(d, &d->states.at[i]);
-    return sum;
-}
-
-/* Bytes of the optimizer's state in each rank, and of the mean of the weights among it. */
-static void deal_optimizer(Module *m, int64_t real)
-{
-    Plan *plan = &m->plan;
-    const Lathe_recipe *recipe = &m->desc->recipe;
-    const Lathe_deal d = lathe_deal(plan->flat.trained, plan->flat.moments, real, LATHE_DEALT_BYTES, plan->ranks);
-    plan->optimizer = real * lathe_dealt_optimizer(&d, recipe);
-    if (plan->mean) plan->mean = real * lathe_dealt_room(&d, d.n);
-    plan->between = lathe_shared_bytes(&d, real);
-}
-
-static void shard_optimizer(Module *m, int64_t real)
-{
-    Plan *plan = &m->plan;
-    const Lathe_recipe *recipe = &m->desc->recipe;
-    const int64_t directed = plan->flat.trained - plan->flat.moments;
-    plan->optimizer = real * lathe_sharded_elements(recipe, plan->flat.moments, directed, plan->ranks);
-    if (plan->mean)
-        plan->mean =
-            plan->optimizer - real * lathe_moments(recipe) * lathe_shard_elements(plan->flat.moments, plan->ranks);
-    plan->step = lathe_step_bytes(plan->flat.trained, directed, runs_in_step(m->desc), plan->ranks);
-}
-
-/* Each keeps its parts of the moments (runtime/interface/shard.h, dealt.h); rank 0, or the host, has them whole. */
-void plan_for_ranks(Module *m, int ranks)
-{
-    Plan *plan = &m->plan;
-    const int64_t real = dtype_bytes(precision_of(m->desc->options).real), before = plan->optimizer + plan->step;
-    plan->ranks = ranks;
-    plan->shared = plan->optimizer + ranks * carried_bytes(m->desc);
-    if (m->desc->options->target->device) shard_optimizer(m, real);
-    else deal_optimizer(m, real);
-    const int64_t more = plan->optimizer + plan->step + plan->between - before;
-    plan->total += more;
-    plan->lower_bound += more;
-    plan->image += more;
 }
 
 /* Before any bytes are added up: all that the plan may hold, were nothing shared, is far from the end of 64 bits. */
