@@ -51,6 +51,8 @@ static struct Beats {
     const Carrier *carrier;
     Line *line; /* [ranks]; all but rank 0 use line[0] alone */
     double patience, now, next;
+    bool starts;  /* so it has told */
+    double woken; /* after it was stopped; 0: it was not */
     atomic_int action;
     atomic_llong step;
     _Atomic double since;
@@ -111,7 +113,15 @@ static void fail_run(int code, const char *text)
     atomic_store(&beats.failed, true);
 }
 
+bool was_stopped(void) { return beats.woken > 0 && beats.now - beats.woken < beats.patience; }
 int lost_rank(void) { return atomic_load(&beats.failed) ? beats.lost : NONE; }
+
+/* "rank 2 of 4, on HOST"; from malloc */
+static char *name_of(const Line *l)
+{
+    const Word *w = &l->last;
+    return text_of("rank %d of %d%s%.*s", w->rank, beats.carrier->ranks, *w->host ? ", on " : "", HOST, w->host);
+}
 
 /* Once ranks are parting, all is saved: nobody waits for one that is lost. */
 static void lose(Line *l, const char *how)
@@ -122,8 +132,8 @@ static void lose(Line *l, const char *how)
         l->ended = l->gone = beats.parted = true;
         return;
     }
-    snprintf(text, sizeof text, "rank %d of %d%s%.*s %s; it was at step %lld, %s", w->rank, beats.carrier->ranks,
-             w->host[0] ? ", on " : "", HOST, w->host, how, (long long)w->step + 1, doing[w->action]);
+    snprintf(text, sizeof text, "%s%s %s; it was at step %lld, %s", name_of(l), *w->host ? "," : "", how,
+             (long long)w->step + 1, doing[w->action]);
     beats.lost = w->rank;
     fail_run(EXIT_RANK, text);
 }
@@ -154,8 +164,8 @@ bool failure_was_told(void) { return beats.answered; }
 static void take_reason(const Line *l)
 {
     const Word *w = &l->last;
-    fail_run(l->in.code, text_of("rank %d of %d, on %.*s, at step %lld, %s: %s", l->in.rank, beats.carrier->ranks, HOST,
-                                 w->host, (long long)w->step + 1, doing[w->action], l->in.text));
+    fail_run(l->in.code, text_of("%s, at step %lld, %s: %s", name_of(l), (long long)w->step + 1, doing[w->action],
+                                 l->in.text));
 }
 
 static void take_word(Line *l)
@@ -226,6 +236,20 @@ static void note_slow(Line *l)
     }
 }
 
+/* Nobody may have waited for it yet: then it is a zombie (proc(5)). */
+static bool process_has_ended(int64_t process)
+{
+    char text[512] = "";
+    if (kill((pid_t)process, 0) != 0) return errno == ESRCH;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%lld/stat", (long long)process);
+    FILE *f = fopen(path, "r");
+    const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    if (f) fclose(f);
+    const char *state = n ? strrchr(text, ')') : NULL;
+    return state && (state[2] == 'Z' || state[2] == 'X');
+}
+
 /* Sockets tell the end of a process at once; MPI does not.  Launchers end the other ranks within a second. */
 static void watch_neighbours(void)
 {
@@ -233,7 +257,7 @@ static void watch_neighbours(void)
     if (!process || beats.now - beats.looked < 0.1) return;
     beats.looked = beats.now;
     for (int k = 0; k < beats.carrier->ranks; k++) {
-        if (!process[k] || kill((pid_t)process[k], 0) == 0 || errno != ESRCH) continue;
+        if (!process[k] || !process_has_ended(process[k])) continue;
         const Word gone = {.kind = WORD_GONE, .rank = beats.carrier->rank, .code = k};
         if (leads() || k == 0) lose_process(k);
         else if (is_said(&beats.line[0])) say(&beats.line[0], 0, &gone);
@@ -282,12 +306,14 @@ static void say_to_all(const Word *w)
 {
     const double until = seconds_now() + 1;
     bool all = false;
-    for (int k = first_line(); k < lines(); k++) beats.line[k].told = k == beats.lost;
+    for (int k = first_line(); k < lines(); k++) beats.line[k].told = false;
+    if (beats.lost > 0) (void)is_said(&beats.line[beats.lost]), say(&beats.line[beats.lost], beats.lost, w);
     for (; !all && seconds_now() < until; beats.carrier->pause(0.001)) {
         all = true;
         for (int k = first_line(); k < lines(); k++) {
             Line *l = &beats.line[k];
-            const bool free = is_said(l) || k == beats.lost;
+            if (k == beats.lost) continue; /* it may only have been stopped: it finds the word when it goes on */
+            const bool free = is_said(l);
             all &= free && l->told;
             if (!free || l->told) continue;
             say(l, k, w);
@@ -298,9 +324,11 @@ static void say_to_all(const Word *w)
 
 static void say_beat(void)
 {
-    if (beats.now < beats.next) return;
-    beats.next = beats.now + 1;
     const Word w = own_beat();
+    const bool begins = beats.starts && w.action != RANK_STARTS;
+    if (beats.now < beats.next && !begins) return;
+    beats.next = beats.now + 1;
+    beats.starts = w.action == RANK_STARTS;
     for (int k = first_line(); k < lines(); k++)
         if (is_said(&beats.line[k])) say(&beats.line[k], k, &w);
 }
@@ -332,8 +360,10 @@ Beat_state beat(bool ending)
 {
     const double before = beats.now;
     beats.now = seconds_now();
-    if (beats.now - before > 2) /* this process was stopped */
+    if (beats.now - before > 2) { /* this process was stopped */
+        beats.woken = beats.now;
         for (int k = first_line(); k < lines(); k++) beats.line[k].heard = beats.now;
+    }
     beats.ending = ending;
     watch();
     if (atomic_load(&beats.own) || atomic_load(&beats.failed)) return BEATS_FAILED;

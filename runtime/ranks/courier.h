@@ -34,6 +34,7 @@ bool exchange(const Piece *piece);      /* both */
 void rank_does(Rank_action action, int64_t step); /* for the words about a rank that is lost */
 const char *ranks_failure(int *code);  /* NULL: none */
 int lost_rank(void);                   /* whose silence is that; -1: none */
+bool was_stopped(void);                /* this process, shortly before: the others have ended without it */
 /* This rank ends with a failure: rank 0, or all, are told.  Returns whether rank 0 has printed the text.  Does not
  * return if the run has failed already. */
 bool tell_failure(int code, const char *text);

@@ -14,6 +14,7 @@
 #include "trainer/knobs.h"
 #include "trainer/ranks.h"
 #include "trainer/shared.h"
+#include "trainer/state.h"
 #include "trainer/trainer.h"
 
 #include <errno.h>
@@ -70,7 +71,7 @@ static bool tell_others(int code, const char *text)
 static bool prints_failure(void)
 {
     const bool first = lost_rank() == 0;
-    if (!called) return joined->rank == (first ? 1 : 0);
+    if (!called) return joined->rank == (first ? 1 : 0) && !was_stopped();
     return !(first && atomic_load(&called->passed)) && !atomic_exchange(&called->told, true);
 }
 
@@ -78,15 +79,19 @@ static bool prints_failure(void)
 static bool tell_and_save(int code, const char *text)
 {
     static enum { NEW, PRINTED, SILENT } state;
-    (void)code;
+    static double until;
     if (state == NEW) {
+        until = seconds_now() + (called ? 0 : 0.3); /* launchers pass on what is printed while ranks live */
         state = prints_failure() ? PRINTED : SILENT;
         if (state == PRINTED) show(stderr, "trainer: error: %s\n", text);
     }
     const bool saving = joined->rank == 0 && save_runs(joined->saver);
     if (called && joined->rank == 0) atomic_store(&called->saving, saving);
-    if (!saving && state == PRINTED) show(stderr, "note: %s\n", how_to_go_on(joined));
-    return !saving;
+    if (!saving && state == PRINTED) {
+        if (code == EXIT_RANK || can_go_on(joined)) show(stderr, "note: %s\n", how_to_go_on(joined));
+        state = SILENT;
+    }
+    return !saving && seconds_now() > until;
 }
 
 static void name_rank(const Trainer *t)
@@ -115,8 +120,14 @@ static const Carrier *open_promised(void *with, const char **refusal)
 static bool wait_for_first(int code, const char *text)
 {
     (void)code, (void)text;
-    nanosleep(&(struct timespec){1, 0}, NULL);
+    nanosleep(&(struct timespec){3, 0}, NULL);
     return false;
+}
+
+/* Before a failure that all ranks have. */
+static void end_unless_first(const Promise *p)
+{
+    if (p->rank > 0) exit(EXIT_USAGE);
 }
 
 void expect_ranks(const Trainer *t)
@@ -125,6 +136,7 @@ void expect_ranks(const Trainer *t)
     if (!ranks_promised(&p) || p.ranks == 1) return;
     if (p.rank > 0) before_failing(wait_for_first);
     if (strcmp(t->command, "train") == 0 || strcmp(t->command, "info") == 0) return;
+    end_unless_first(&p);
     fail(EXIT_USAGE, NULL,
          "%s has started %d of `%s %s`: ranks share the work of train alone; start it once, without %s, or, if each is to "
          "work by itself, unset %s for it",
@@ -135,6 +147,7 @@ void take_promise(Trainer *t)
 {
     Promise p;
     if (!ranks_promised(&p) || p.ranks == 1) return;
+    if (t->model->device || t->processes > 1 || p.ranks > LATHE_MOST_RANKS) end_unless_first(&p);
     if (t->model->device)
         fail(EXIT_USAGE, NULL,
              "%s has started %d of this trainer, which is for GPUs: it takes those of one machine; start it "
@@ -242,10 +255,10 @@ static uint64_t hash_of_json(const json_t *value)
     return hash;
 }
 
-static Facts facts_of(const Trainer *t, const Data *d, int64_t step)
+static Facts facts_of(const Trainer *t, Data *d, int64_t step)
 {
     Facts f = {.machine = machine_hash(), .process = getpid()};
-    for (int k = 0; k < FACTS - 2; k++) f.of[k] = hash_of_json(json_object_get(d->origin, fact_names[k]));
+    for (int k = 0; k < FACTS - 2; k++) f.of[k] = hash_of_json(json_object_get(origin_of_run(t, d), fact_names[k]));
     json_t *settings = recipe_json(&t->recipe);
     put_json(settings, "seed", json_integer(t->seed));
     f.of[FACTS - 2] = hash_of_json(settings);
@@ -274,7 +287,7 @@ static _Noreturn void refuse_unlike(const Trainer *t, const Facts *all, int rank
          (unsigned long long)all[0].of[fact], remedy[fact]);
 }
 
-void check_alike(const Trainer *t, const Data *d, int64_t step)
+void check_alike(const Trainer *t, Data *d, int64_t step)
 {
     const int ranks = gpus_of(t);
     if (!joined) return;

@@ -11,7 +11,7 @@ void take_promise(Trainer *t); /* if mpirun or srun has started several of this 
 const char *launcher_words(const Trainer *t); /* "mpirun -n 4 ", or "" */
 void join_processes(Trainer *t);                       /* forks if nobody else has started the ranks; joins them */
 struct Data;
-void check_alike(const Trainer *t, const struct Data *d, int64_t step); /* ends the program if ranks are of other builds, … */
+void check_alike(const Trainer *t, struct Data *d, int64_t step); /* ends the program if ranks are of other builds, … */
 void part_processes(const Trainer *t);                 /* in good order; all ranks call it */
 
 #endif

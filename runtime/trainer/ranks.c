@@ -70,8 +70,8 @@ void check_ranks(Trainer *t)
              "accumulate",
              option_of(t), (long long)t->gpus, t->model->one_rank, device ? "GPU" : "rank", device ? "GPU" : "rank");
     if (t->overfit || t->dry_run)
-        fail(EXIT_USAGE, NULL, "--%s runs on one %s; leave %s out", t->overfit ? "overfit" : "dry-run",
-             device ? "GPU" : "rank", option_of(t));
+        fail(EXIT_USAGE, NULL, "--%s runs on one %s; %s", t->overfit ? "overfit" : "dry-run", device ? "GPU" : "rank",
+             *launcher_words(t) ? "start it once, without mpirun or srun" : text_of("leave %s out", option_of(t)));
 }
 
 char *resume_command(const Trainer *t)
@@ -80,6 +80,8 @@ char *resume_command(const Trainer *t)
     const char *ranks = gpus_of(t) == 1 || *launcher ? "" : text_of(" %s %d", option_of(t), gpus_of(t));
     return text_of("%s%s train --resume --out %s%s", launcher, t->program, run_folder(t), ranks);
 }
+
+bool can_go_on(const Trainer *t) { return newest_checkpoint(run_folder(t), INT64_MAX) >= 0; }
 
 char *how_to_go_on(const Trainer *t)
 {
