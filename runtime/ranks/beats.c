@@ -2,10 +2,10 @@
  *
  * Each second every rank tells rank 0 its step and what it does, and rank 0 answers.  A rank that has said nothing for
  * PATIENCE seconds, or whose connection or process has ended, is lost.  Rank 0 names it at once, tells the others when
- * it has finished a save that is under way, and all end with EXIT_RANK.  If rank 0 is lost, each of the others finds out
- * by itself.  A rank that fails tells rank 0 why, and waits until rank 0 has said so: launchers end all ranks as soon as
- * one has ended.  A process that was itself stopped for a while (SIGSTOP, a suspended machine) does not blame the others
- * for it. */
+ * it has finished a save that is under way, and all end with EXIT_RANK.  If rank 0 is lost, each of the others finds
+ * out by itself.  A rank that fails tells rank 0 why, and waits until rank 0 has said so: launchers end all ranks as
+ * soon as one has ended.  A process that was itself stopped for a while (SIGSTOP, a suspended machine) does not blame
+ * the others for it. */
 #include "ranks/beats.h"
 #include "base/words.h"
 #include "ranks/courier.h"
@@ -22,7 +22,7 @@ enum { NONE = -1, TEXT = 2000, HOST = 64, LONG_WAIT = 8 };
 /* GONE: the process of another rank on the same machine is; LOST: the run has failed, and all end. */
 typedef enum Word_kind { WORD_BEAT, WORD_FAILED, WORD_GONE, WORD_LOST, WORD_ENDED } Word_kind;
 
-typedef struct Word { /* between ranks of one build */
+typedef struct Word {                 /* between ranks of one build */
     int32_t kind, rank, code, action; /* code: exit code; of GONE: the rank */
     int64_t step;
     double since; /* seconds that the rank has been doing that */
@@ -61,8 +61,8 @@ static struct Beats {
     atomic_bool failed;
     int code, lost;
     char text[2 * TEXT];
-    bool ending, said, parted;     /* the last words are said; some were lost after that */
-    bool answered;                 /* rank 0 has said why this rank fails */
+    bool ending, said, parted;        /* the last words are said; some were lost after that */
+    bool answered;                    /* rank 0 has said why this rank fails */
     _Atomic(const int64_t *) process; /* [ranks]; 0: on another machine; NULL: nobody looks after them */
     double looked;
 } beats = {.lost = NONE, .patience = 8};
@@ -147,10 +147,21 @@ static void lose_process(int rank)
 
 void watch_processes(const int64_t *process) { atomic_store(&beats.process, process); }
 
+static Word own_beat(void)
+{
+    Word w = {.kind = WORD_BEAT, .rank = beats.carrier->rank, .action = atomic_load(&beats.action)};
+    w.step = atomic_load(&beats.step);
+    w.since = beats.now - atomic_load(&beats.since);
+    snprintf(w.host, sizeof w.host, "%s", host_name());
+    return w;
+}
+
 void fail_by_itself(int code, const char *text)
 {
     Word *w = &beats.own_word;
-    *w = (Word){.kind = leads() ? WORD_LOST : WORD_FAILED, .rank = beats.carrier->rank, .code = code};
+    *w = own_beat();
+    w->kind = leads() ? WORD_LOST : WORD_FAILED;
+    w->code = code;
     snprintf(w->text, sizeof w->text, "%s", text);
     atomic_store(&beats.own, true);
 }
@@ -161,11 +172,12 @@ bool failure_was_told(void) { return beats.answered; }
 /* ------------------------------------------------------------------ words in */
 
 /* Of a rank that has said why it fails. */
-static void take_reason(const Line *l)
+static void take_reason(Line *l)
 {
     const Word *w = &l->last;
-    fail_run(l->in.code, text_of("%s, at step %lld, %s: %s", name_of(l), (long long)w->step + 1, doing[w->action],
-                                 l->in.text));
+    l->last = l->in;
+    fail_run(w->code,
+             text_of("%s, at step %lld, %s: %s", name_of(l), (long long)w->step + 1, doing[w->action], w->text));
 }
 
 static void take_word(Line *l)
@@ -197,15 +209,6 @@ static void hear(Line *l, int from)
 }
 
 /* ------------------------------------------------------------------ words out */
-
-static Word own_beat(void)
-{
-    Word w = {.kind = WORD_BEAT, .rank = beats.carrier->rank, .action = atomic_load(&beats.action)};
-    w.step = atomic_load(&beats.step);
-    w.since = beats.now - atomic_load(&beats.since);
-    snprintf(w.host, sizeof w.host, "%s", host_name());
-    return w;
-}
 
 static void say(Line *l, int to, const Word *w)
 {

@@ -251,16 +251,6 @@ const Entry *entries_of_run(const Trainer *t)
     return lathe_writes_texts(&t->recipe, find_entry(t->model, ENTRY_sample)) ? texts : without;
 }
 
-/* Each rank reads its rows of the one order. */
-static void need_rows_for_all(const Training *r)
-{
-    if (gpus_of(r->t) > 1 && r->data.epochs && r->data.epochs->order.once)
-        fail(EXIT_USAGE, NULL,
-             "a pipe can be read only once, and each of the %d ranks would see a part of it; write the data into a file "
-             "first, or train on one rank",
-             gpus_of(r->t));
-}
-
 void prepare_training(Training *r, Trainer *t)
 {
     r->t = t;
@@ -275,7 +265,6 @@ void prepare_training(Training *r, Trainer *t)
     settle_origin(t, r->data.tokenizer);
     check_teacher_data(t, &r->data);
     r->items = gpus_of(t) * r->entry->rows;
-    need_rows_for_all(r);
     settle_steps(r);
     check_steps(r);
     settle_evaluation(r);
