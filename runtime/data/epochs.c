@@ -305,8 +305,7 @@ static void read_once(Epochs *e, int gpus)
 {
     if (gpus > 1)
         fail(EXIT_USAGE, NULL,
-             "--gpus %d: standard input and pipes can be read only once, and every GPU's process reads all data; give "
-             "a file",
+             "standard input and pipes can be read only once, and each of the %d ranks reads all data; give a file",
              gpus);
     e->order.once = e->source->order.once = true;
     e->order.val_fraction = e->source->order.val_fraction = 0;

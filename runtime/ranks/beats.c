@@ -1,24 +1,29 @@
 /* beats.c: how ranks are.
  *
  * Each second every rank tells rank 0 its step and what it does, and rank 0 answers.  A rank that has said nothing for
- * PATIENCE seconds, or whose connection has ended, is lost: rank 0 names it and tells the others, and all end with
- * EXIT_RANK.  If rank 0 is lost, each of the others finds out by itself.  A rank that fails says why before it ends.
- * A process that was itself stopped for a while (SIGSTOP, a suspended machine) does not blame the others for it. */
+ * PATIENCE seconds, or whose connection or process has ended, is lost.  Rank 0 names it at once, tells the others when
+ * it has finished a save that is under way, and all end with EXIT_RANK.  If rank 0 is lost, each of the others finds
+ * out by itself.  A rank that fails tells rank 0 why, and waits until rank 0 has said so: launchers end all ranks as
+ * soon as one has ended.  A process that was itself stopped for a while (SIGSTOP, a suspended machine) does not blame
+ * the others for it. */
 #include "ranks/beats.h"
 #include "base/words.h"
 #include "ranks/courier.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NONE = -1, TEXT = 600, HOST = 64, LONG_WAIT = 10 };
+enum { NONE = -1, TEXT = 2000, HOST = 64, LONG_WAIT = 8 };
 
-typedef enum Word_kind { WORD_BEAT, WORD_FAILED, WORD_LOST, WORD_ENDED } Word_kind;
+/* GONE: the process of another rank on the same machine is; LOST: the run has failed, and all end. */
+typedef enum Word_kind { WORD_BEAT, WORD_FAILED, WORD_GONE, WORD_LOST, WORD_ENDED } Word_kind;
 
-typedef struct Word { /* between ranks of one build */
-    int32_t kind, rank, code, action;
+typedef struct Word {                 /* between ranks of one build */
+    int32_t kind, rank, code, action; /* code: exit code; of GONE: the rank */
     int64_t step;
     double since; /* seconds that the rank has been doing that */
     char host[HOST], text[TEXT];
@@ -27,8 +32,9 @@ typedef struct Word { /* between ranks of one build */
 typedef struct Line {   /* to one other rank */
     Word out, in, last; /* last: that arrived */
     int sending, receiving;
-    double heard, told;
-    bool ended, noted;
+    double heard;
+    bool ended, gone; /* gone: it was lost at the end */
+    bool noted, told; /* that it is slow; of a failure */
 } Line;
 
 static const char *const doing[] = {"before its first step",
@@ -45,6 +51,8 @@ static struct Beats {
     const Carrier *carrier;
     Line *line; /* [ranks]; all but rank 0 use line[0] alone */
     double patience, now, next;
+    bool starts;  /* so it has told */
+    double woken; /* after it was stopped; 0: it was not */
     atomic_int action;
     atomic_llong step;
     _Atomic double since;
@@ -53,8 +61,11 @@ static struct Beats {
     atomic_bool failed;
     int code, lost;
     char text[2 * TEXT];
-    bool said, delivered; /* the last words are said; a failure has been told */
-} beats = {.lost = NONE};
+    bool ending, said, parted;        /* the last words are said; some were lost after that */
+    bool answered;                    /* rank 0 has said why this rank fails */
+    _Atomic(const int64_t *) process; /* [ranks]; 0: on another machine; NULL: nobody looks after them */
+    double looked;
+} beats = {.lost = NONE, .patience = 8};
 
 static bool leads(void) { return beats.carrier->rank == 0; }
 static int first_line(void) { return leads() ? 1 : 0; }
@@ -79,7 +90,7 @@ void start_beats(const Carrier *c)
     const char *patience = getenv("LATHE_RANK_PATIENCE");
     const double seconds = patience ? atof(patience) : 0;
     beats.carrier = c;
-    beats.patience = seconds > 0 ? seconds : 8;
+    if (seconds > 0) beats.patience = seconds;
     beats.now = seconds_now();
     beats.next = beats.now;
     beats.line = must_alloc((size_t)(c->rank == 0 ? c->ranks : 1) * sizeof *beats.line);
@@ -102,41 +113,89 @@ static void fail_run(int code, const char *text)
     atomic_store(&beats.failed, true);
 }
 
+bool was_stopped(void) { return beats.woken > 0 && beats.now - beats.woken < beats.patience; }
 int lost_rank(void) { return atomic_load(&beats.failed) ? beats.lost : NONE; }
 
-static void lose(const Line *l, const char *how)
+/* "rank 2 of 4, on HOST"; from malloc */
+static char *name_of(const Line *l)
+{
+    const Word *w = &l->last;
+    return text_of("rank %d of %d%s%.*s", w->rank, beats.carrier->ranks, *w->host ? ", on " : "", HOST, w->host);
+}
+
+/* Once ranks are parting, all is saved: nobody waits for one that is lost. */
+static void lose(Line *l, const char *how)
 {
     const Word *w = &l->last;
     char text[2 * TEXT];
-    snprintf(text, sizeof text, "rank %d of %d%s%.*s %s; it was at step %lld, %s", w->rank, beats.carrier->ranks,
-             w->host[0] ? ", on " : "", HOST, w->host, how, (long long)w->step + 1, doing[w->action]);
+    if (beats.ending) {
+        l->ended = l->gone = beats.parted = true;
+        return;
+    }
+    snprintf(text, sizeof text, "%s%s %s; it was at step %lld, %s", name_of(l), *w->host ? "," : "", how,
+             (long long)w->step + 1, doing[w->action]);
     beats.lost = w->rank;
     fail_run(EXIT_RANK, text);
 }
 
-bool tell_failure(int code, const char *text)
+/* Rank 0 decides about the others, and they about rank 0. */
+static void lose_process(int rank)
 {
-    Word *w = &beats.own_word;
-    const bool before = atomic_load(&beats.failed);
-    if (before) return !leads(); /* rank 0 has said why */
-    *w = (Word){.kind = WORD_FAILED, .rank = beats.carrier->rank, .code = code};
-    snprintf(w->text, sizeof w->text, "%s", text);
-    atomic_store(&beats.own, true);
-    wait_until_silent();
-    return !leads() && beats.carrier && beats.delivered;
+    if (rank < first_line() || rank >= lines() || beats.line[rank].ended) return;
+    lose(&beats.line[rank], "has ended without a word");
 }
 
+void watch_processes(const int64_t *process) { atomic_store(&beats.process, process); }
+
+static Word own_beat(void)
+{
+    Word w = {.kind = WORD_BEAT, .rank = beats.carrier->rank, .action = atomic_load(&beats.action)};
+    w.step = atomic_load(&beats.step);
+    w.since = beats.now - atomic_load(&beats.since);
+    snprintf(w.host, sizeof w.host, "%s", host_name());
+    return w;
+}
+
+void fail_by_itself(int code, const char *text)
+{
+    Word *w = &beats.own_word;
+    *w = own_beat();
+    w->kind = leads() ? WORD_LOST : WORD_FAILED;
+    w->code = code;
+    snprintf(w->text, sizeof w->text, "%s", text);
+    atomic_store(&beats.own, true);
+}
+
+bool fails_by_itself(void) { return atomic_load(&beats.own); }
+bool failure_was_told(void) { return beats.answered; }
+
 /* ------------------------------------------------------------------ words in */
+
+/* Of a rank that has said why it fails. */
+static void take_reason(Line *l)
+{
+    const Word *w = &l->last;
+    l->last = l->in;
+    fail_run(w->code,
+             text_of("%s, at step %lld, %s: %s", name_of(l), (long long)w->step + 1, doing[w->action], w->text));
+}
 
 static void take_word(Line *l)
 {
     Word *w = &l->in;
     w->host[HOST - 1] = w->text[TEXT - 1] = 0;
-    if (w->kind == WORD_BEAT && w->action >= 0 && w->action <= RANK_ENDS) l->last = *w;
-    if (w->kind == WORD_ENDED) l->ended = true;
-    if (w->kind == WORD_LOST) fail_run(EXIT_RANK, w->text);
-    if (w->kind != WORD_FAILED) return;
-    fail_run(w->code, w->text);
+    switch (w->kind) {
+    case WORD_BEAT:
+        if (w->action >= 0 && w->action <= RANK_ENDS) l->last = *w;
+        break;
+    case WORD_FAILED: take_reason(l); break;
+    case WORD_GONE: lose_process(w->code); break;
+    case WORD_LOST:
+        beats.answered = true;
+        fail_run(w->code, w->text);
+        break;
+    case WORD_ENDED: l->ended = true; break;
+    }
 }
 
 static void hear(Line *l, int from)
@@ -151,15 +210,6 @@ static void hear(Line *l, int from)
 
 /* ------------------------------------------------------------------ words out */
 
-static Word own_beat(void)
-{
-    Word w = {.kind = WORD_BEAT, .rank = beats.carrier->rank, .action = atomic_load(&beats.action)};
-    w.step = atomic_load(&beats.step);
-    w.since = beats.now - atomic_load(&beats.since);
-    snprintf(w.host, sizeof w.host, "%s", host_name());
-    return w;
-}
-
 static void say(Line *l, int to, const Word *w)
 {
     if (l->sending != NONE) return;
@@ -170,7 +220,7 @@ static void say(Line *l, int to, const Word *w)
 static bool is_said(Line *l)
 {
     if (l->sending != NONE && beats.carrier->ended(l->sending)) l->sending = NONE;
-    return l->sending == NONE;
+    return l->sending == NONE || l->gone;
 }
 
 /* ------------------------------------------------------------------ watching */
@@ -189,6 +239,34 @@ static void note_slow(Line *l)
     }
 }
 
+/* Nobody may have waited for it yet: then it is a zombie (proc(5)). */
+static bool process_has_ended(int64_t process)
+{
+    char text[512] = "";
+    if (kill((pid_t)process, 0) != 0) return errno == ESRCH;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%lld/stat", (long long)process);
+    FILE *f = fopen(path, "r");
+    const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    if (f) fclose(f);
+    const char *state = n ? strrchr(text, ')') : NULL;
+    return state && (state[2] == 'Z' || state[2] == 'X');
+}
+
+/* Sockets tell the end of a process at once; MPI does not.  Launchers end the other ranks within a second. */
+static void watch_neighbours(void)
+{
+    const int64_t *process = atomic_load(&beats.process);
+    if (!process || beats.now - beats.looked < 0.1) return;
+    beats.looked = beats.now;
+    for (int k = 0; k < beats.carrier->ranks; k++) {
+        if (!process[k] || !process_has_ended(process[k])) continue;
+        const Word gone = {.kind = WORD_GONE, .rank = beats.carrier->rank, .code = k};
+        if (leads() || k == 0) lose_process(k);
+        else if (is_said(&beats.line[0])) say(&beats.line[0], 0, &gone);
+    }
+}
+
 static void watch(void)
 {
     const Carrier *c = beats.carrier;
@@ -201,6 +279,7 @@ static void watch(void)
         if (beats.now - l->heard > beats.patience)
             lose(l, text_of("has given no sign for %.0f s", beats.now - l->heard));
     }
+    if (!atomic_load(&beats.failed)) watch_neighbours();
     if (atomic_load(&beats.failed) || !c->lost(&gone)) return;
     if (gone > 0 && !leads()) return; /* rank 0 finds out, and tells */
     if (gone >= 0 && beats.line[gone].ended) return;
@@ -222,43 +301,76 @@ static Beat_state end_beats(void)
         beats.said = true;
     }
     for (int k = first_line(); k < lines(); k++) all &= is_said(&beats.line[k]) && beats.line[k].ended;
-    return all ? BEATS_ENDED : BEATS_GO_ON;
+    return !all ? BEATS_GO_ON : beats.parted ? BEATS_PARTED : BEATS_ENDED;
 }
 
-/* Tells the others what has failed, for a second at most. */
-static void spread_failure(void)
+/* To all others, for a second at most. */
+static void say_to_all(const Word *w)
 {
-    Word w = {.kind = leads() ? WORD_LOST : WORD_FAILED, .rank = beats.carrier->rank, .code = beats.code};
     const double until = seconds_now() + 1;
-    snprintf(w.text, sizeof w.text, "%.*s", TEXT - 1, beats.text);
-    if (atomic_load(&beats.own)) w = beats.own_word;
-    for (bool all = false, told = false; !all && seconds_now() < until; beats.carrier->pause(0.001)) {
+    bool all = false;
+    for (int k = first_line(); k < lines(); k++) beats.line[k].told = false;
+    if (beats.lost > 0) (void)is_said(&beats.line[beats.lost]), say(&beats.line[beats.lost], beats.lost, w);
+    for (; !all && seconds_now() < until; beats.carrier->pause(0.001)) {
         all = true;
-        for (int k = first_line(); k < lines(); k++) all &= is_said(&beats.line[k]) && told;
-        for (int k = first_line(); k < lines() && !told; k++) say(&beats.line[k], k, &w);
-        told = true;
-        beats.delivered = all;
+        for (int k = first_line(); k < lines(); k++) {
+            Line *l = &beats.line[k];
+            if (k == beats.lost) continue; /* it may only have been stopped: it finds the word when it goes on */
+            const bool free = is_said(l);
+            all &= free && l->told;
+            if (!free || l->told) continue;
+            say(l, k, w);
+            l->told = true;
+        }
     }
+}
+
+static void say_beat(void)
+{
+    const Word w = own_beat();
+    const bool begins = beats.starts && w.action != RANK_STARTS;
+    if (beats.now < beats.next && !begins) return;
+    beats.next = beats.now + 1;
+    beats.starts = w.action == RANK_STARTS;
+    for (int k = first_line(); k < lines(); k++)
+        if (is_said(&beats.line[k])) say(&beats.line[k], k, &w);
+}
+
+/* A rank that fails by itself waits for rank 0 to say so; a run that has failed, for rank 0 to tell it. */
+void end_failed(bool (*tell)(int code, const char *text))
+{
+    Word w = {.kind = WORD_LOST, .rank = beats.carrier->rank};
+    if (atomic_load(&beats.own)) {
+        say_to_all(&beats.own_word);
+        while (!leads() && !atomic_load(&beats.failed)) {
+            beats.now = seconds_now();
+            watch();
+            beats.carrier->pause(0.001);
+        }
+        return;
+    }
+    while (!tell(beats.code, beats.text)) {
+        beats.now = seconds_now();
+        say_beat();
+        beats.carrier->pause(0.01);
+    }
+    w.code = beats.code;
+    snprintf(w.text, sizeof w.text, "%.*s", TEXT - 1, beats.text);
+    if (leads()) say_to_all(&w);
 }
 
 Beat_state beat(bool ending)
 {
     const double before = beats.now;
     beats.now = seconds_now();
-    if (beats.now - before > 2) /* this process was stopped */
+    if (beats.now - before > 2) { /* this process was stopped */
+        beats.woken = beats.now;
         for (int k = first_line(); k < lines(); k++) beats.line[k].heard = beats.now;
-    if (!ending || !beats.said) watch();
-    else
-        for (int k = first_line(); k < lines(); k++) hear(&beats.line[k], k);
-    if (atomic_load(&beats.own) || atomic_load(&beats.failed)) {
-        if (leads() || atomic_load(&beats.own)) spread_failure();
-        return BEATS_FAILED;
     }
+    beats.ending = ending;
+    watch();
+    if (atomic_load(&beats.own) || atomic_load(&beats.failed)) return BEATS_FAILED;
     if (ending) return end_beats();
-    if (beats.now < beats.next) return BEATS_GO_ON;
-    beats.next = beats.now + 1;
-    const Word w = own_beat();
-    for (int k = first_line(); k < lines(); k++)
-        if (is_said(&beats.line[k])) say(&beats.line[k], k, &w);
+    say_beat();
     return BEATS_GO_ON;
 }

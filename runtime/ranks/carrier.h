@@ -30,9 +30,12 @@ typedef struct Carrier {
 /* promise.c: ranks that whoever started this process has promised it: mpirun or srun.  false: nobody has. */
 typedef struct Promise {
     int rank, ranks;
-    const char *kind; /* "Open MPI", "MPICH", "PMIx" */
+    const char *kind;     /* "Open MPI", "MPICH", "PMIx" */
+    const char *launcher; /* "mpirun", "srun" */
+    const char *variable; /* of the environment: it has the rank */
 } Promise;
 bool ranks_promised(Promise *p);
+void forget_promise(void); /* programs that this one starts are no ranks */
 const char *host_name(void); /* printable */
 
 /* mpi.c: NULL: *refusal says why, and what to do. */

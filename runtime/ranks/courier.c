@@ -31,10 +31,11 @@ static struct Courier {
     const char *refusal;
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t told, changed; /* the thread has something to do; an exchange has ended, or the run has failed */
+    pthread_cond_t told, changed; /* the thread has something to do; an exchange has ended, or this rank has failed */
     Exchange all[MOST_BEGUN];
     int64_t begun, started, ended; /* exchanges */
-    bool opened, ending, failed;
+    bool (*tell)(int code, const char *text);
+    bool opened, ending, failed; /* failed: this rank has, and has told */
 } courier = {.lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 const Carrier *carrier_in_use(void) { return courier.carrier; }
@@ -91,14 +92,6 @@ static bool carry_on(void)
 
 /* ------------------------------------------------------------------ the thread */
 
-static void fall_silent(void)
-{
-    pthread_mutex_lock(&courier.lock);
-    courier.failed = true;
-    pthread_cond_broadcast(&courier.changed);
-    pthread_mutex_unlock(&courier.lock);
-}
-
 /* Nothing is under way: sleeps until something is, or the next beat is due. */
 static void wait_for_work(void)
 {
@@ -130,10 +123,15 @@ static void take_room(void)
     }
 }
 
-void wait_until_silent(void)
+/* The thread that failed goes on when the words about it are said; otherwise this process ends here. */
+static void end_with_failure(void)
 {
+    int code;
+    end_failed(courier.tell);
+    if (!fails_by_itself() && ranks_failure(&code)) courier.carrier->leave(code);
     pthread_mutex_lock(&courier.lock);
-    while (!courier.failed) pthread_cond_wait(&courier.changed, &courier.lock);
+    courier.failed = true;
+    pthread_cond_broadcast(&courier.changed);
     pthread_mutex_unlock(&courier.lock);
 }
 
@@ -152,16 +150,12 @@ static void *carry(void *unused)
     for (bool busy = true;;) {
         if (!is_ending() || busy) busy = carry_on();
         const Beat_state state = beat(is_ending() && !busy);
-        if (state == BEATS_FAILED) break;
-        if (state == BEATS_ENDED) {
-            c->close();
-            return unused;
-        }
+        if (state == BEATS_FAILED) end_with_failure();
+        if (state == BEATS_ENDED) c->close();
+        if (state == BEATS_FAILED || state == BEATS_ENDED || state == BEATS_PARTED) return unused;
         if (busy) c->pause(0.001);
         else wait_for_work();
     }
-    fall_silent();
-    return unused;
 }
 
 const char *start_courier(const Carrier *(*open)(void *with, const char **refusal), void *with)
@@ -215,3 +209,16 @@ bool wait_for_exchange(int64_t number)
 }
 
 bool exchange(const Piece *piece) { return wait_for_exchange(begin_exchange(piece, 0, NULL, NULL)); }
+
+void when_ranks_fail(bool (*tell)(int code, const char *text)) { courier.tell = tell; }
+
+bool tell_failure(int code, const char *text)
+{
+    int before;
+    if (!courier.carrier || pthread_equal(pthread_self(), courier.thread)) return false;
+    if (!ranks_failure(&before)) fail_by_itself(code, text);
+    pthread_mutex_lock(&courier.lock);
+    while (!courier.failed) pthread_cond_wait(&courier.changed, &courier.lock);
+    pthread_mutex_unlock(&courier.lock);
+    return failure_was_told();
+}

@@ -34,8 +34,14 @@ bool exchange(const Piece *piece);      /* both */
 void rank_does(Rank_action action, int64_t step); /* for the words about a rank that is lost */
 const char *ranks_failure(int *code);  /* NULL: none */
 int lost_rank(void);                   /* whose silence is that; -1: none */
-/* This rank ends with a failure: rank 0, or all, are told.  Returns whether rank 0 prints the text. */
+bool was_stopped(void);                /* this process, shortly before: the others have ended without it */
+/* This rank ends with a failure: rank 0, or all, are told.  Returns whether rank 0 has printed the text.  Does not
+ * return if the run has failed already. */
 bool tell_failure(int code, const char *text);
+/* If another rank is lost or has failed, the thread calls it until it returns true; others then learn of it, and this
+ * process ends.  Not once ranks are parting. */
+void when_ranks_fail(bool (*tell)(int code, const char *text));
+void watch_processes(const int64_t *process); /* [ranks]: numbers of those on this machine; 0: on others; kept */
 void end_courier(void); /* in good order; all ranks call it */
 
 #endif

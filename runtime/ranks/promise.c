@@ -16,22 +16,31 @@ static bool count_in(const char *variable, int *n)
     return true;
 }
 
-static bool promised_by(Promise *p, const char *kind, const char *rank, const char *ranks)
-{
-    Promise found = {.kind = kind};
-    if (!count_in(rank, &found.rank) || !count_in(ranks, &found.ranks) || found.rank >= found.ranks) return false;
-    *p = found;
-    return true;
-}
-
 /* mpirun of Open MPI comes first: inside a job of Slurm, the job's variables are there too.  PMI: Hydra (mpirun of
  * MPICH, Intel MPI, MVAPICH) and srun --mpi=pmi2.  PMIx: srun --mpi=pmix. */
+static const struct {
+    const char *kind, *launcher, *rank, *ranks;
+} promises[] = {{"Open MPI", "mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                {"MPICH", "mpirun", "PMI_RANK", "PMI_SIZE"},
+                {"PMIx", "srun", "PMIX_RANK", "SLURM_STEP_NUM_TASKS"},
+                {"PMIx", "srun", "PMIX_RANK", "SLURM_NTASKS"}};
+enum { PROMISES = sizeof promises / sizeof *promises };
+
 bool ranks_promised(Promise *p)
 {
-    return promised_by(p, "Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE") ||
-           promised_by(p, "MPICH", "PMI_RANK", "PMI_SIZE") ||
-           promised_by(p, "PMIx", "PMIX_RANK", "SLURM_STEP_NUM_TASKS") ||
-           promised_by(p, "PMIx", "PMIX_RANK", "SLURM_NTASKS");
+    for (int i = 0; i < PROMISES; i++) {
+        Promise found = {.kind = promises[i].kind, .launcher = promises[i].launcher, .variable = promises[i].rank};
+        if (!count_in(promises[i].rank, &found.rank) || !count_in(promises[i].ranks, &found.ranks)) continue;
+        if (found.rank >= found.ranks) continue;
+        *p = found;
+        return true;
+    }
+    return false;
+}
+
+void forget_promise(void)
+{
+    for (int i = 0; i < PROMISES; i++) unsetenv(promises[i].rank);
 }
 
 const char *host_name(void)

@@ -29,7 +29,7 @@ struct Board {                                            /* shared */
     Loss_scale loss_scale;
     int orders[ORDERS];
     int64_t moments, carried; /* bytes from here: whole; carried: [gpus], one after the other */
-    atomic_bool ending;
+    Called called;
 };
 
 static int64_t ordered; /* orders given by rank 0, or taken by a follower */
@@ -52,7 +52,7 @@ Board *open_board(const Trainer *t)
     return b;
 }
 
-const atomic_bool *board_is_ending(const Board *b) { return &b->ending; }
+Called *called_of_board(Board *b) { return &b->called; }
 char *board_moments(const Board *b) { return (char *)(uintptr_t)b + b->moments; }
 char *board_carried(const Board *b) { return (char *)(uintptr_t)b + b->carried; }
 
@@ -133,4 +133,4 @@ void wait_for_gathered(Board *b, const Trainer *t)
     for (int k = 1; k < gpus_of(t); k++) wait_on(&b->gathered);
 }
 
-void end_board(Board *b) { atomic_store(&b->ending, true); }
+void end_board(Board *b) { atomic_store(&b->called.ending, true); }

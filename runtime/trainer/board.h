@@ -4,13 +4,12 @@
 
 #include "model/block.h"
 #include "step/optim.h"
+#include "trainer/called.h"
 #include "trainer/trainer.h"
-
-#include <stdatomic.h>
 
 typedef struct Board Board;
 Board *open_board(const Trainer *t); /* before forking */
-const atomic_bool *board_is_ending(const Board *b);
+Called *called_of_board(Board *b);
 char *board_moments(const Board *b); /* whole */
 char *board_carried(const Board *b); /* [ranks], one after the other */
 void wait_on_board(Board *b, int rank);                                        /* until rank 0 has joined */

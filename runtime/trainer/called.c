@@ -48,7 +48,7 @@ typedef struct Ending {     /* of the run; code -1: none yet */
 static void take_ending(Ending *e, int rank, int status, bool ending)
 {
     if (WIFSIGNALED(status)) {
-        if (e->lost < 0) e->lost = rank, e->number = WTERMSIG(status);
+        if (e->lost < 0 && (rank == 0 || !ending)) e->lost = rank, e->number = WTERMSIG(status);
     } else if (rank == 0 && WEXITSTATUS(status) != 0) {
         e->code = WEXITSTATUS(status);
     } else if (e->code <= 0 && (rank == 0 || WEXITSTATUS(status) != 0 || !ending)) {
@@ -57,43 +57,65 @@ static void take_ending(Ending *e, int rank, int status, bool ending)
     }
 }
 
-static void reap(Ending *e, const atomic_bool *ending)
+static void reap(Ending *e, const Called *c)
 {
     int status;
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
         int rank = rank_of(pid);
         if (rank < 0) continue;
         child[rank] = 0;
-        take_ending(e, rank, status, atomic_load(ending));
+        take_ending(e, rank, status, atomic_load(&c->ending));
     }
 }
 
-static _Noreturn void end_run(const Trainer *t, const Ending *e)
+/* Ranks on processors have named the rank that is lost, unless they could not. */
+static _Noreturn void end_run(const Trainer *t, const Called *c, const Ending *e)
 {
     const bool device = t->model->device;
+    const char *by = text_of("was killed by signal %d (%s)", e->number, strsignal(e->number));
     if (e->lost < 0) exit(e->code);
+    if (e->lost == 0 && atomic_load(&c->passed) == e->number) exit(128 + e->number);
+    if (atomic_load(&c->told)) {
+        note("process %d, rank %d of %d, %s", (int)first[e->lost], e->lost, gpus_of(t), by);
+        exit(e->code > 0 ? e->code : EXIT_RANK);
+    }
     char *which = device ? text_of("GPU %d", e->lost) : text_of("process %d", (int)first[e->lost]);
-    fail(device ? EXIT_ERROR : EXIT_RANK, NULL,
-         "rank %d of %d (%s) was killed by signal %d (%s), which ended the run; %s", e->lost, gpus_of(t), which,
-         e->number, strsignal(e->number), how_to_go_on(t));
+    fail(device ? EXIT_ERROR : EXIT_RANK, NULL, "rank %d of %d (%s) %s, which ended the run; %s", e->lost, gpus_of(t),
+         which, by, how_to_go_on(t));
 }
 
-/* Waits until the run has ended: followers that are ordered to end do so by themselves. */
-static _Noreturn void wait_for_ranks(const Trainer *t, const atomic_bool *ending, const sigset_t *signals)
+static void pass_on(Called *c, int number)
+{
+    if (number <= 0 || number == SIGCHLD || !child[0]) return;
+    if (number != SIGUSR1) atomic_store(&c->passed, number);
+    kill(child[0], number);
+}
+
+/* Until no rank is left, or those that are left do not end. */
+static void wait_for_others(const Trainer *t, Called *c, Ending *e, const sigset_t *signals)
 {
     /* On processors the others name a rank that is lost, and end by themselves. */
     const struct timespec soon = {t->model->device ? 0 : 2, 200000000}, patience = {10, 0};
+    const bool orderly = e->code >= 0 && atomic_load(&c->ending);
+    for (int waits = 0; !all_ended() && waits < (orderly || !t->model->device ? MOST : 2); waits++) {
+        const int number = sigtimedwait(signals, NULL, orderly ? &patience : &soon);
+        if (number < 0 && errno == EAGAIN && !atomic_load(&c->saving)) break;
+        if (atomic_load(&c->saving)) waits = 0;
+        reap(e, c);
+        pass_on(c, number);
+    }
+}
+
+/* Waits until the run has ended: followers that are ordered to end do so by themselves. */
+static _Noreturn void wait_for_ranks(const Trainer *t, Called *c, const sigset_t *signals)
+{
     Ending e = {-1, -1, 0};
     while (e.code < 0 && e.lost < 0) {
-        int number = sigwaitinfo(signals, NULL);
-        reap(&e, ending);
-        if (number != SIGCHLD && number > 0 && child[0]) kill(child[0], number);
+        const int number = sigwaitinfo(signals, NULL);
+        reap(&e, c);
+        pass_on(c, number);
     }
-    bool orderly = e.code >= 0 && atomic_load(ending);
-    for (int waits = 0; !all_ended() && waits < (orderly || !t->model->device ? MOST : 2); waits++) {
-        if (sigtimedwait(signals, NULL, orderly ? &patience : &soon) < 0 && errno == EAGAIN) break;
-        reap(&e, ending);
-    }
+    wait_for_others(t, c, &e, signals);
     send_to_all(SIGKILL);
     while (!all_ended()) {
         pid_t pid = waitpid(-1, NULL, 0);
@@ -101,7 +123,7 @@ static _Noreturn void wait_for_ranks(const Trainer *t, const atomic_bool *ending
         if (rank >= 0) child[rank] = 0;
         else if (pid < 0 && errno != EINTR) break;
     }
-    end_run(t, &e);
+    end_run(t, c, &e);
 }
 
 /* A terminal's signals reach only the program that was called, which passes them on.  If it is killed, the ranks are
@@ -117,7 +139,7 @@ static void become_rank(Trainer *t, int rank, pid_t called, const sigset_t *befo
     memset(child, 0, sizeof child);
 }
 
-void fork_ranks(Trainer *t, const atomic_bool *ending)
+void fork_ranks(Trainer *t, Called *c, void (*forked)(void *with), void *with)
 {
     sigset_t signals, before;
     pid_t called = getpid();
@@ -137,5 +159,6 @@ void fork_ranks(Trainer *t, const atomic_bool *ending)
         send_to_all(SIGKILL);
         fail(EXIT_ERROR, NULL, "the system refused a process for rank %d: %s", k, error_text(errno));
     }
-    wait_for_ranks(t, ending, &signals);
+    if (forked) forked(with);
+    wait_for_ranks(t, c, &signals);
 }

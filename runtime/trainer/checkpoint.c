@@ -203,7 +203,7 @@ static void *write_checkpoint(void *saver)
 Saver *open_saver(const Trainer *t, const Memory *m, const Optimizer *o, const Data *d, int metrics, int64_t saved)
 {
     Saver *s = must_alloc(sizeof *s);
-    *s = (Saver){.t = t, .m = m, .o = o, .metrics = metrics, .saved = saved, .at.step = saved};
+    *s = (Saver){.t = t, .m = m, .o = o, .metrics = metrics, .saved = saved, .at.step = saved, .finished = true};
     if (d->tokenizer) s->vocab = tokenizer_text(d->tokenizer);
     if (columns_of(d)) s->table = json_written(schema_json(columns_of(d)), JSON_COMPACT | JSON_REAL_PRECISION(17));
     if (classes_of(d)) s->classes = json_written(classes_json(classes_of(d)), JSON_COMPACT);
@@ -232,8 +232,8 @@ void begin_save(Saver *s, const Progress *p, json_t *state)
     s->at = *p;
     s->state = state;
     s->waited = false;
-    atomic_store(&s->finished, false);
     take_from_device(s);
+    atomic_store(&s->finished, false);
     sem_init(&s->copied, 0, 0);
     s->running = start_thread(&s->thread, write_checkpoint, s);
     if (!s->running) write_checkpoint(s);
@@ -260,6 +260,7 @@ bool end_save(Saver *s, bool wait)
 
 int64_t saved_step(const Saver *s) { return s->saved; }
 int64_t tried_step(const Saver *s) { return s->at.step; }
+bool save_runs(const Saver *s) { return s && !atomic_load(&s->finished); }
 const Fault *save_fault(const Saver *s) { return s->fault.path ? &s->fault : NULL; }
 
 const Fault *link_fault(const Saver *s) { return s->links.path ? &s->links : NULL; }

@@ -18,6 +18,7 @@ void begin_save(Saver *s, const Progress *p, json_t *state);
 void wait_until_copied(Saver *s);
 /* Whether a save has ended since the last call, or, with wait, ends now. */
 bool end_save(Saver *s, bool wait);
+bool save_runs(const Saver *s);            /* in the background; asked by any thread; s may be NULL */
 int64_t saved_step(const Saver *s);        /* the last step saved; NOT_SAVED: none */
 int64_t tried_step(const Saver *s);        /* step of the last save that was started */
 const Fault *save_fault(const Saver *s);   /* what went wrong in the last save; NULL: nothing */

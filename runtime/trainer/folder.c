@@ -23,6 +23,15 @@ const char *default_folder(const Trainer *t)
     return strcmp(t->command, "train") == 0 && !t->resume ? next : last;
 }
 
+/* --resume=auto, for schedulers that start a command again: what the command line starts from counts for a new run
+ * alone. */
+void settle_resume(Trainer *t)
+{
+    if (strcmp(t->command, "train") != 0 || !t->resume || strcmp(t->resume, "auto") != 0) return;
+    t->resume = newest_checkpoint(t->out, INT64_MAX) < 0 ? NULL : "";
+    if (t->resume) t->weights = t->adapter = t->init_except = NULL;
+}
+
 char *run_weights(const char *run, const char *remedy)
 {
     char *path = newest_weights(run);

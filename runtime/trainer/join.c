@@ -14,39 +14,84 @@
 #include "trainer/knobs.h"
 #include "trainer/ranks.h"
 #include "trainer/shared.h"
+#include "trainer/state.h"
 #include "trainer/trainer.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 static const Trainer *joined; /* once the courier runs */
 static bool promised;
-static atomic_bool *ending; /* shared with the program that was called; NULL: nobody forked */
+static const char *launcher; /* "mpirun" */
+static Called *called; /* NULL: nobody forked */
 
-bool was_started_by_others(const Trainer *t) { return t->gpus > 1 && promised; }
+const char *launcher_words(const Trainer *t)
+{
+    return promised ? text_of("%s -n %d ", launcher, gpus_of(t)) : "";
+}
 
 /* ------------------------------------------------------------------ failing */
 
-/* Before the reason of a failure is printed here: the others learn it.  Returns whether rank 0 prints it. */
-static bool tell_others(int code, const char *text)
+static int own_code; /* of rank 0, which has said why it fails */
+
+static void end_others(void)
 {
-    static bool telling;
-    if (telling || !joined) return false;
-    telling = true;
-    return tell_failure(code, text);
+    (void)tell_failure(own_code, "rank 0 has failed");
+    carrier_in_use()->leave(own_code);
 }
 
-_Noreturn void leave_ranks(int code, const char *text)
+/* "trainer, rank 2 of 4, on HOST: error: …" without what rank 0 says by itself. */
+static const char *reason_in(const char *text)
 {
-    const int printer = lost_rank() == 0 ? 1 : 0;
-    if (joined->rank == 0) (void)end_save(joined->saver, true);
-    if (joined->rank == printer) show(stderr, "trainer: error: %s\n", text);
-    if (joined->rank == printer && code == EXIT_RANK) show(stderr, "note: %s\n", how_to_go_on(joined));
-    fflush(NULL);
-    carrier_in_use()->leave(code);
-    _Exit(code);
+    const char *reason = strstr(text, ": error: ");
+    return strncmp(text, "trainer", 7) == 0 && reason ? reason + strlen(": error: ") : text;
+}
+
+/* Before a reason is printed here.  Rank 0 prints those of all ranks, and its own before it tells the others, since
+ * launchers end all ranks when one ends. */
+static bool tell_others(int code, const char *text)
+{
+    static atomic_flag telling = ATOMIC_FLAG_INIT;
+    int before;
+    if (!joined || atomic_flag_test_and_set(&telling)) return false;
+    own_code = code;
+    if (joined->rank == 0 && !ranks_failure(&before)) atexit(end_others);
+    else if (tell_failure(code, reason_in(text))) carrier_in_use()->leave(code);
+    if (called) atomic_store(&called->told, true);
+    return false;
+}
+
+static bool prints_failure(void)
+{
+    const bool first = lost_rank() == 0;
+    if (!called) return joined->rank == (first ? 1 : 0) && !was_stopped();
+    return !(first && atomic_load(&called->passed)) && !atomic_exchange(&called->told, true);
+}
+
+/* By the courier's thread, until it returns true: the main thread computes, or waits for others. */
+static bool tell_and_save(int code, const char *text)
+{
+    static enum { NEW, PRINTED, SILENT } state;
+    static double until;
+    if (state == NEW) {
+        until = seconds_now() + (called ? 0 : 0.3); /* launchers pass on what is printed while ranks live */
+        state = prints_failure() ? PRINTED : SILENT;
+        if (state == PRINTED) show(stderr, "trainer: error: %s\n", text);
+    }
+    const bool saving = joined->rank == 0 && save_runs(joined->saver);
+    if (called && joined->rank == 0) atomic_store(&called->saving, saving);
+    if (!saving && state == PRINTED) {
+        if (code == EXIT_RANK || can_go_on(joined)) show(stderr, "note: %s\n", how_to_go_on(joined));
+        state = SILENT;
+    }
+    return !saving && seconds_now() > until;
 }
 
 static void name_rank(const Trainer *t)
@@ -58,16 +103,51 @@ static void name_rank(const Trainer *t)
 
 /* ------------------------------------------------------------------ joining */
 
+static void join_with(const Trainer *t)
+{
+    joined = t;
+    when_ranks_fail(tell_and_save);
+    before_failing(tell_others);
+}
+
 static const Carrier *open_promised(void *with, const char **refusal)
 {
     (void)with;
     return open_mpi(refusal);
 }
 
+/* What is wrong with a command line is wrong for all ranks: rank 0 says it, and launchers then end the others. */
+static bool wait_for_first(int code, const char *text)
+{
+    (void)code, (void)text;
+    nanosleep(&(struct timespec){3, 0}, NULL);
+    return false;
+}
+
+/* Before a failure that all ranks have. */
+static void end_unless_first(const Promise *p)
+{
+    if (p->rank > 0) exit(EXIT_USAGE);
+}
+
+void expect_ranks(const Trainer *t)
+{
+    Promise p;
+    if (!ranks_promised(&p) || p.ranks == 1) return;
+    if (p.rank > 0) before_failing(wait_for_first);
+    if (strcmp(t->command, "train") == 0 || strcmp(t->command, "info") == 0) return;
+    end_unless_first(&p);
+    fail(EXIT_USAGE, NULL,
+         "%s has started %d of `%s %s`: ranks share the work of train alone; start it once, without %s, or, if each is to "
+         "work by itself, unset %s for it",
+         p.launcher, p.ranks, t->program, t->command, p.launcher, p.variable);
+}
+
 void take_promise(Trainer *t)
 {
     Promise p;
     if (!ranks_promised(&p) || p.ranks == 1) return;
+    if (t->model->device || t->processes > 1 || p.ranks > LATHE_MOST_RANKS) end_unless_first(&p);
     if (t->model->device)
         fail(EXIT_USAGE, NULL,
              "%s has started %d of this trainer, which is for GPUs: it takes those of one machine; start it "
@@ -79,15 +159,15 @@ void take_promise(Trainer *t)
     if (p.ranks > LATHE_MOST_RANKS)
         fail(EXIT_USAGE, NULL, "%s has started %d ranks; expected at most %d", p.kind, p.ranks, LATHE_MOST_RANKS);
     promised = true;
+    launcher = p.launcher;
     t->gpus = p.ranks;
     t->rank = p.rank;
     name_rank(t);
     const char *refusal = start_courier(open_promised, NULL);
-    if (refusal && t->rank > 0) exit(EXIT_ERROR); /* rank 0 says the same */
     if (refusal) fail(EXIT_ERROR, NULL, "%s", refusal);
     t->rank = carrier_in_use()->rank;
-    joined = t;
-    before_failing(tell_others);
+    forget_promise();
+    join_with(t);
 }
 
 typedef struct Fork {
@@ -102,26 +182,28 @@ static const Carrier *open_forked(void *with, const char **refusal)
     return open_wires(f->wires, f->rank);
 }
 
+/* In the program that was called: while it has an end of a wire, no rank sees the other's end close. */
+static void close_wires(void *wires) { (void)open_wires(wires, -1); }
+
 void join_processes(Trainer *t)
 {
     const char *refusal = NULL;
     if (promised) return;
     Fork f = {make_wires(gpus_of(t), &refusal), 0};
     if (!f.wires) fail(EXIT_ERROR, NULL, "--ranks %d: %s", gpus_of(t), refusal);
-    ending = mmap(NULL, sizeof *ending, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (ending == MAP_FAILED) fail(EXIT_ERROR, NULL, "--ranks %d: no shared memory: %s", gpus_of(t), error_text(errno));
-    fork_ranks(t, ending);
+    called = mmap(NULL, sizeof *called, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (called == MAP_FAILED) fail(EXIT_ERROR, NULL, "--ranks %d: no shared memory: %s", gpus_of(t), error_text(errno));
+    fork_ranks(t, called, close_wires, f.wires);
     f.rank = t->rank;
     name_rank(t);
     refusal = start_courier(open_forked, &f);
     if (refusal) fail(EXIT_ERROR, NULL, "rank %d: %s", t->rank, refusal);
-    joined = t;
-    before_failing(tell_others);
+    join_with(t);
 }
 
 void part_processes(const Trainer *t)
 {
-    if (ending && t->rank == 0) atomic_store(ending, true);
+    if (called && t->rank == 0) atomic_store(&called->ending, true);
     rank_does(RANK_ENDS, 0);
     end_courier();
     before_failing(NULL);
@@ -133,9 +215,36 @@ void part_processes(const Trainer *t)
 enum { FACTS = 6 };
 static const char *const fact_names[FACTS] = {"description", "plan", "data", "val_data", "settings", "step"};
 typedef struct Facts { /* of a rank: hashes, or 0 */
-    uint64_t of[FACTS];
+    uint64_t of[FACTS], machine;
+    int64_t process;
     char host[64];
 } Facts;
+
+/* Of ranks that see each other's processes: the start of the kernel, and the name space of processes. */
+static uint64_t machine_hash(void)
+{
+    char text[256] = "";
+    struct stat names;
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
+    if (!f || stat("/proc/self/ns/pid", &names) != 0) names.st_ino = 0;
+    if (f && !fgets(text, 64, f)) names.st_ino = 0;
+    if (f) fclose(f);
+    if (!names.st_ino) return 0;
+    const size_t n = strlen(text);
+    snprintf(text + n, sizeof text - n, "%llu", (unsigned long long)names.st_ino);
+    return hash_of(text, strlen(text));
+}
+
+/* MPI does not tell that a process has ended. */
+static void watch_neighbours_of(const Trainer *t, const Facts *all)
+{
+    int64_t *process = must_alloc((size_t)gpus_of(t) * sizeof *process);
+    for (int k = 0; k < gpus_of(t); k++) {
+        const bool here = k != t->rank && all[k].machine && all[k].machine == all[t->rank].machine;
+        process[k] = here && kill((pid_t)all[k].process, 0) == 0 ? all[k].process : 0;
+    }
+    watch_processes(process);
+}
 
 static uint64_t hash_of_json(const json_t *value)
 {
@@ -146,10 +255,10 @@ static uint64_t hash_of_json(const json_t *value)
     return hash;
 }
 
-static Facts facts_of(const Trainer *t, const Data *d, int64_t step)
+static Facts facts_of(const Trainer *t, Data *d, int64_t step)
 {
-    Facts f = {{0}, ""};
-    for (int k = 0; k < FACTS - 2; k++) f.of[k] = hash_of_json(json_object_get(d->origin, fact_names[k]));
+    Facts f = {.machine = machine_hash(), .process = getpid()};
+    for (int k = 0; k < FACTS - 2; k++) f.of[k] = hash_of_json(json_object_get(origin_of_run(t, d), fact_names[k]));
     json_t *settings = recipe_json(&t->recipe);
     put_json(settings, "seed", json_integer(t->seed));
     f.of[FACTS - 2] = hash_of_json(settings);
@@ -178,7 +287,7 @@ static _Noreturn void refuse_unlike(const Trainer *t, const Facts *all, int rank
          (unsigned long long)all[0].of[fact], remedy[fact]);
 }
 
-void check_alike(const Trainer *t, const Data *d, int64_t step)
+void check_alike(const Trainer *t, Data *d, int64_t step)
 {
     const int ranks = gpus_of(t);
     if (!joined) return;
@@ -190,6 +299,7 @@ void check_alike(const Trainer *t, const Data *d, int64_t step)
     for (int k = 1; k < ranks; k++)
         for (int f = 0; f < FACTS; f++)
             if (all[k].of[f] != all[0].of[f]) refuse_unlike(t, all, k, f);
+    if (promised) watch_neighbours_of(t, all);
     free(piece);
     free(all);
 }

@@ -235,11 +235,10 @@ static void tell_patience(Training *r)
     char *best = p->best_step < 0 ? text_of("all were NaN")
                                   : text_of("the best is %.4g at step %lld", p->best_value, (long long)p->best_step);
     report_text(&r->report,
-                "stopped after step %lld of %lld: no better %s in %lld evaluation%s, %s; to continue: `%s train "
-                "--resume --out %s --set "
+                "stopped after step %lld of %lld: no better %s in %lld evaluation%s, %s; to continue: `%s --set "
                 "patience=N`, N above %lld or 0",
                 (long long)p->step, (long long)r->t->recipe.steps, metric_name(&r->t->recipe), (long long)p->stale,
-                p->stale == 1 ? "" : "s", best, r->t->program, run_folder(r->t), (long long)p->stale);
+                p->stale == 1 ? "" : "s", best, resume_command(r->t), (long long)p->stale);
 }
 
 /* ------------------------------------------------------------------ divergence */
@@ -440,8 +439,7 @@ static void tell_end_of_data(Training *r)
     }
     close_report(&r->report);
     if (r->at.step)
-        note("step %lld is saved; to continue: `trainer train --resume --out %s`", (long long)r->at.step,
-             run_folder(r->t));
+        note("step %lld is saved; to continue: `%s`", (long long)r->at.step, resume_command(r->t));
     end_program(code, failure);
 }
 
@@ -477,7 +475,7 @@ int train_command(Trainer *t)
     tell_unreadable(&r.data);
     if (stopped)
         report_text(&r.report, "interrupted after step %lld of %lld; to continue: `%s`", (long long)r.at.step,
-                    (long long)t->recipe.steps, text_of("%s train --resume --out %s", t->program, run_folder(t)));
+                    (long long)t->recipe.steps, resume_command(t));
     close_data_record(r.record);
     close_run_profile(r.profile, &r.report);
     close_report(&r.report);

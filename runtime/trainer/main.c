@@ -11,6 +11,7 @@
 #include "model/tables.h"
 #include "text/generate.h"
 #include "trainer/about.h"
+#include "trainer/join.h"
 #include "trainer/knobs.h"
 #include "math/openmp.h"
 #include "trainer/selftest.h"
@@ -156,7 +157,7 @@ static const Option options[] = {
     {"out", PREDICT, TEXT, AT(out), NULL, "FILE", "file to write, or -, a CSV on standard output (default)"},
     {"out", GRAD | INIT, TEXT, AT(out), NULL, "FILE", "safetensors file to write"},
     {"resume", TRAIN, RESUME, AT(resume), NULL, "[=PATH]",
-     "continue from the run folder's newest checkpoint, or from PATH (a checkpoint, a run folder)"},
+     "continue from the run folder's newest checkpoint, or from PATH (a checkpoint, a run folder); auto: from the newest, or begin where there is none"},
     {"out", EXPORT, TEXT, AT(out), NULL, "DIR", "folder to write"},
     {"to", EXPORT, TEXT, AT(to), NULL, "FORMAT", "hf: a folder for Hugging Face's transformers; gguf: a file for llama.cpp; peft, gguf-adapter: adapters alone, a folder for PEFT or a file for llama.cpp; llmc: a file for llm.c; onnx: a file with the graph, by `lathe export`"},
     {"graph", EXPORT, TEXT, AT(graph), NULL, "FILE", "with --to onnx: the graph, which `lathe export MODEL.lua` writes and passes on"},
@@ -477,7 +478,9 @@ int lathe_main(const Lathe_model *model, int argc, char **argv)
     }
     const Command *c = find_command(model, argv[1]);
     Trainer t = {.model = model, .program = argv[0], .command = c->name, .recipe = model->recipe, .seed = 1};
+    expect_ranks(&t);
     read_line(&t, c, argc, argv);
     if (!t.out && wants_run_folder(t.command)) t.out = default_folder(&t);
+    settle_resume(&t);
     return end_process("trainer", c->run(&t));
 }

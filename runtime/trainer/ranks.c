@@ -70,16 +70,24 @@ void check_ranks(Trainer *t)
              "accumulate",
              option_of(t), (long long)t->gpus, t->model->one_rank, device ? "GPU" : "rank", device ? "GPU" : "rank");
     if (t->overfit || t->dry_run)
-        fail(EXIT_USAGE, NULL, "--%s runs on one %s; leave %s out", t->overfit ? "overfit" : "dry-run",
-             device ? "GPU" : "rank", option_of(t));
+        fail(EXIT_USAGE, NULL, "--%s runs on one %s; %s", t->overfit ? "overfit" : "dry-run", device ? "GPU" : "rank",
+             *launcher_words(t) ? "start it once, without mpirun or srun" : text_of("leave %s out", option_of(t)));
 }
+
+char *resume_command(const Trainer *t)
+{
+    const char *launcher = launcher_words(t);
+    const char *ranks = gpus_of(t) == 1 || *launcher ? "" : text_of(" %s %d", option_of(t), gpus_of(t));
+    return text_of("%s%s train --resume --out %s%s", launcher, t->program, run_folder(t), ranks);
+}
+
+bool can_go_on(const Trainer *t) { return newest_checkpoint(run_folder(t), INT64_MAX) >= 0; }
 
 char *how_to_go_on(const Trainer *t)
 {
     const int64_t newest = newest_checkpoint(run_folder(t), INT64_MAX);
     if (newest < 0) return text_of("there is no checkpoint yet");
-    return text_of("`%s train --resume --out %s%s` continues after step %lld", t->program, run_folder(t),
-                   was_started_by_others(t) ? "" : text_of(" %s %d", option_of(t), gpus_of(t)), (long long)newest);
+    return text_of("`%s` continues after step %lld", resume_command(t), (long long)newest);
 }
 
 /* ------------------------------------------------------------------ starting */
@@ -99,7 +107,7 @@ static void fork_on_gpus(Trainer *t, Ranks *r)
     r->board = open_board(t);
     r->moments = board_moments(r->board);
     r->carried = board_carried(r->board);
-    fork_ranks(t, board_is_ending(r->board));
+    fork_ranks(t, called_of_board(r->board), NULL, NULL);
     if (t->rank == 0) return;
     name_program(text_of("trainer, rank %d", t->rank));
     keep_quiet();

@@ -35,6 +35,7 @@ void end_ranks(const Trainer *t);
 int follow(const Trial *c, int64_t step);
 
 char *how_to_go_on(const Trainer *t); /* words: the command that resumes a run that has failed */
-_Noreturn void leave_ranks(int code, const char *text); /* another rank has failed: rank 0 says so, and all end */
+bool can_go_on(const Trainer *t);       /* there is a checkpoint */
+char *resume_command(const Trainer *t); /* that goes on with a run of this one's ranks */
 
 #endif

@@ -23,6 +23,6 @@ void deal_own(const Optimizer *o);   /* back */
 void gather_bytes(const void *own, char *all, int64_t each); /* rank k's, to all + k · each of rank 0 */
 void deal_bytes(const char *all, void *own, int64_t each);   /* back */
 void show_shared_average(const Optimizer *o, void *params, void *aside); /* step/average.h: show_averages() */
-void must_go_on(bool fine);             /* ends the program with the failure of another rank unless fine */
+void must_go_on(bool fine);             /* does not return unless fine: this rank has failed */
 
 #endif

@@ -123,6 +123,12 @@ static json_t *evaluation_json(const Progress *p, const Lathe_recipe *r)
 /* "optim.muon": the optimizer written in Lua that updates parameters; NULL: there is none, or turns have theirs. */
 static const char *directing(const Lathe_model *m) { return m->directed_elements ? m->direction.name : NULL; }
 
+const json_t *origin_of_run(const Trainer *t, Data *d)
+{
+    if (!d->origin) d->origin = origin_json(t, d);
+    return d->origin;
+}
+
 json_t *state_json(const Trainer *t, Data *d, const Progress *p)
 {
     const Lathe_model *m = t->model;
@@ -130,7 +136,7 @@ json_t *state_json(const Trainer *t, Data *d, const Progress *p)
                             LATHE_CHECKPOINT_MINOR, "lathe", LATHE_VERSION, "model", utf8_of(m->name), "config",
                             m->config ? utf8_of(m->config) : "", "precision", m->precision, "step", (json_int_t)p->step,
                             "seed", (int)t->seed, "elapsed_s", p->elapsed);
-    if (!d->origin) d->origin = origin_json(t, d);
+    (void)origin_of_run(t, d);
     put_json(all, "schedule",
              json_pack("{s:I, s:f}", "steps", (json_int_t)t->recipe.steps, "next_lr", rate_at(&t->recipe, p->step)));
     put_json(all, "recipe", recipe_json(&t->recipe));
@@ -366,7 +372,7 @@ void compare_origin(const Trainer *t, Data *d, const State *s)
     };
     const json_t *theirs = json_object_get(s->all, "provenance");
     compare_tokenizer(d, s);
-    if (!d->origin) d->origin = origin_json(t, d);
+    (void)origin_of_run(t, d);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         const json_t *a = json_object_get(theirs, parts[i].key), *b = json_object_get(d->origin, parts[i].key);
         if (!a && !b) continue; /* the last */

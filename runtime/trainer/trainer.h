@@ -65,6 +65,7 @@ typedef struct Trainer { /* one run of the program */
 
 const char *run_folder(const Trainer *t); /* --out, or runs/NAME-CONFIG */
 const char *default_folder(const Trainer *t); /* for a new run the first unused, otherwise the last run's */
+void settle_resume(Trainer *t); /* --resume=auto becomes --resume, or none */
 char *run_weights(const char *run, const char *remedy); /* newest_weights() of a run; ends the program (3) without */
 char *weights_path(const Trainer *t);     /* --weights, or the run folder's newest */
 
