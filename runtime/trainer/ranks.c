@@ -3,7 +3,7 @@
  *
  * Rank 0 works like a trainer of one rank: it alone prints, writes and decides.  The other ranks, its followers, do what
  * it orders: take a step, hand in their parts of the optimizer's moments for a checkpoint, take the mean of weights for
- * an evaluation and what is trained again, or end.  Ranks on GPUs use shared memory (trainer/board.h), the others
+ * an evaluation and what is trained again, do their share of one (trainer/batches.h), or end.  Ranks on GPUs use shared memory (trainer/board.h), the others
  * messages (trainer/join.h, trainer/shared.h). */
 #include "base/words.h"
 #include "data/data.h"
@@ -34,7 +34,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-typedef enum Ranks_order { RANKS_STEP, RANKS_GATHER, RANKS_SHOW_MEAN, RANKS_SHOW_TRAINED, RANKS_END } Ranks_order;
+typedef enum Ranks_order {
+    RANKS_STEP, RANKS_GATHER, RANKS_SHOW_MEAN, RANKS_SHOW_TRAINED, RANKS_EVALUATE, RANKS_MEASURE, RANKS_WRITE,
+    RANKS_END
+} Ranks_order;
 
 struct Ranks {
     Board *board;            /* of GPUs; NULL: ranks on processors */
@@ -202,6 +205,17 @@ void order_mean(const Trainer *t, bool shown)
     if (t->ranks) give_order(t, shown ? RANKS_SHOW_MEAN : RANKS_SHOW_TRAINED);
 }
 
+static void order_share(const Trainer *t, Ranks_order what, int64_t number)
+{
+    if (!shares_steps(t) || is_follower(t)) return;
+    give_order(t, what);
+    from_first(&number, sizeof number);
+}
+
+void order_scores(const Trainer *t, int64_t most) { order_share(t, RANKS_EVALUATE, most); }
+void order_metrics(const Trainer *t, int64_t most) { order_share(t, RANKS_MEASURE, most); }
+void order_texts(const Trainer *t, int64_t step) { order_share(t, RANKS_WRITE, step); }
+
 void show_mean_of_ranks(const Trainer *t, const Optimizer *o, const Memory *m)
 {
     if (shares_steps(t)) show_shared_average(o, m->params, m->grads);
@@ -266,12 +280,24 @@ static Ranks_order next_order(const Trial *c, int64_t step)
     return (Ranks_order)order;
 }
 
+static void share_evaluation(const Trial *c, Ranks_order what, int64_t step)
+{
+    int64_t number;
+    Rouge unused[ROUGES];
+    rank_does(RANK_EVALUATES, step - 1);
+    from_first(&number, sizeof number);
+    if (what == RANKS_EVALUATE) (void)evaluate(c->data, c->memory, c->t, number);
+    if (what == RANKS_MEASURE) share_metrics(c->t, c->data, c->memory, number);
+    if (what == RANKS_WRITE) (void)evaluate_texts(c->texts, number, unused);
+}
+
 int follow(const Trial *c, int64_t step)
 {
     const Optimizer *o = &c->turns->at[0].optimizer;
     const Memory *m = c->memory;
     for (;;) {
-        switch (next_order(c, step)) {
+        const Ranks_order order = next_order(c, step);
+        switch (order) {
         case RANKS_STEP: follow_step(c, step++); break;
         case RANKS_GATHER:
             finish_steps();
@@ -283,6 +309,9 @@ int follow(const Trial *c, int64_t step)
             show_mean_of_ranks(c->t, o, m);
             break;
         case RANKS_SHOW_TRAINED: show_trained(o, m->params, m->grads); break;
+        case RANKS_EVALUATE:
+        case RANKS_MEASURE:
+        case RANKS_WRITE: share_evaluation(c, order, step); break;
         case RANKS_END:
             finish_steps();
             if (c->t->ranks->board) close_device();

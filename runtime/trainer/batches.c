@@ -1,0 +1,118 @@
+/* batches.c: the batches of an evaluation: all by one rank, or shared by ranks on processors.
+ *
+ * Ranks work in rounds.  In a round each runs a few batches, and rank 0 then gets their results and takes them in the
+ * order of batches, as if it had run them all.  Rounds grow until they take long enough to be worth their messages, and
+ * stay short enough for signals. */
+#include "trainer/batches.h"
+#include "base/words.h"
+#include "trainer/ranks.h"
+#include "trainer/shared.h"
+#include "trainer/trial.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_EACH = 64, RESULTS_ROOM = 1 << 20 }; /* of a round: batches of a rank; bytes of rank 0, if it has several */
+typedef struct Head { /* of a rank's results in a round */
+    int64_t signal;
+} Head;
+
+static int64_t bytes_of_results(const Batches *b)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < b->results; i++) bytes += b->result[i].bytes;
+    return bytes;
+}
+
+static void copy_results(const Batches *b, char *row, bool back)
+{
+    for (int i = 0; i < b->results; i++) {
+        const Result *r = &b->result[i];
+        memcpy(back ? r->at : row, back ? row : r->at, (size_t)r->bytes);
+        row += r->bytes;
+    }
+}
+
+/* ------------------------------------------------------------------ a round */
+
+typedef struct Round { /* batches first … first + ranks · each - 1; the k-th of them is for rank k mod ranks */
+    const Batches *b;
+    int ranks, rank;
+    int64_t first, each, row; /* row: bytes of a batch's results */
+    char *own, *all;          /* [Head, then each rows]; those of all ranks, on rank 0 */
+} Round;
+
+static int64_t bytes_of_rank(const Round *r) { return (int64_t)sizeof(Head) + r->each * r->row; }
+
+static void run_own(const Round *r)
+{
+    char *row = r->own + sizeof(Head);
+    for (int64_t k = r->first + r->rank, i = 0; i < r->each && k < r->b->n; i++, k += r->ranks, row += r->row) {
+        r->b->run(r->b->with, k);
+        copy_results(r->b, row, false);
+    }
+    *(Head *)(void *)r->own = (Head){interrupted};
+}
+
+static void take_all(const Round *r)
+{
+    for (int64_t k = 0; k < r->ranks * r->each && r->first + k < r->b->n; k++) {
+        char *of_rank = r->all + k % r->ranks * bytes_of_rank(r);
+        copy_results(r->b, of_rank + sizeof(Head) + k / r->ranks * r->row, true);
+        r->b->take(r->b->with, r->first + k);
+    }
+    for (int k = 0; k < r->ranks && !interrupted; k++)
+        interrupted = (int)((const Head *)(const void *)(r->all + k * bytes_of_rank(r)))->signal;
+}
+
+/* After a round of `each` batches on each rank; that of rank 0 counts. */
+static int64_t next_each(int64_t each, double seconds, int64_t most)
+{
+    const double short_round = 0.05, long_round = 0.2;
+    if (interrupted) return 0;
+    if (seconds < short_round && 2 * each <= most) return 2 * each;
+    return seconds > long_round && each > 1 ? each / 2 : each;
+}
+
+static void check_items(const Trainer *t, const Batches *b)
+{
+    int64_t items = b->items;
+    from_first(&items, sizeof items);
+    if (items != b->items)
+        fail(EXIT_DATA, NULL,
+             "rank %d of %d can read %lld of the items to evaluate, and rank 0 %lld; give all ranks the same files",
+             t->rank, gpus_of(t), (long long)b->items, (long long)items);
+}
+
+static bool share_batches(const Batches *b, const Trainer *t)
+{
+    Round r = {.b = b, .ranks = gpus_of(t), .rank = t->rank, .each = !interrupted, .row = (bytes_of_results(b) + 7) / 8 * 8};
+    const int64_t room = RESULTS_ROOM / r.ranks / (r.row + 1), most = room < 1 ? 1 : room < MOST_EACH ? room : MOST_EACH;
+    const size_t own = sizeof(Head) + (size_t)(most * r.row);
+    r.own = must_alloc(own);
+    r.all = must_alloc(is_follower(t) ? 1 : own * (size_t)r.ranks);
+    check_items(t, b);
+    while (r.first < b->n) {
+        const double from = seconds_now();
+        from_first(&r.each, sizeof r.each);
+        if (!r.each) break;
+        run_own(&r);
+        gather_bytes(r.own, r.all, bytes_of_rank(&r));
+        if (!is_follower(t)) take_all(&r);
+        r.first += r.ranks * r.each;
+        r.each = next_each(r.each, seconds_now() - from, most);
+    }
+    free(r.own), free(r.all);
+    return r.first >= b->n;
+}
+
+bool run_batches(const Batches *b, const Trainer *t)
+{
+    if (t && shares_steps(t)) return share_batches(b, t);
+    for (int64_t k = 0; k < b->n; k++) {
+        if (t && interrupted) return false;
+        b->run(b->with, k);
+        b->take(b->with, k);
+    }
+    return true;
+}
