@@ -12,10 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_EACH = 64, RESULTS_ROOM = 1 << 20 }; /* of a round: batches of a rank; bytes of rank 0, if it has several */
-typedef struct Head { /* of a rank's results in a round */
-    int64_t signal;
-} Head;
+/* Of a round: the most batches of a rank, and bytes of rank 0 if a rank has several. */
+enum { MOST_EACH = 64, RESULTS_ROOM = 1 << 20, SIGNAL = sizeof(int64_t) };
 
 static int64_t bytes_of_results(const Batches *b)
 {
@@ -39,30 +37,33 @@ typedef struct Round { /* batches first … first + ranks · each - 1; the k-th 
     const Batches *b;
     int ranks, rank;
     int64_t first, each, row; /* row: bytes of a batch's results */
-    char *own, *all;          /* [Head, then each rows]; those of all ranks, on rank 0 */
+    char *own, *all;          /* of a rank: the signal that it has got, or 0, and rows; on rank 0 those of all ranks */
 } Round;
 
-static int64_t bytes_of_rank(const Round *r) { return (int64_t)sizeof(Head) + r->each * r->row; }
+static int64_t bytes_of_rank(const Round *r) { return SIGNAL + r->each * r->row; }
 
 static void run_own(const Round *r)
 {
-    char *row = r->own + sizeof(Head);
+    char *row = r->own + SIGNAL;
     for (int64_t k = r->first + r->rank, i = 0; i < r->each && k < r->b->n; i++, k += r->ranks, row += r->row) {
         r->b->run(r->b->with, k);
         copy_results(r->b, row, false);
     }
-    *(Head *)(void *)r->own = (Head){interrupted};
+    memcpy(r->own, &(int64_t){interrupted}, SIGNAL);
 }
 
 static void take_all(const Round *r)
 {
     for (int64_t k = 0; k < r->ranks * r->each && r->first + k < r->b->n; k++) {
         char *of_rank = r->all + k % r->ranks * bytes_of_rank(r);
-        copy_results(r->b, of_rank + sizeof(Head) + k / r->ranks * r->row, true);
+        copy_results(r->b, of_rank + SIGNAL + k / r->ranks * r->row, true);
         r->b->take(r->b->with, r->first + k);
     }
-    for (int k = 0; k < r->ranks && !interrupted; k++)
-        interrupted = (int)((const Head *)(const void *)(r->all + k * bytes_of_rank(r)))->signal;
+    for (int k = 0; k < r->ranks && !interrupted; k++) {
+        int64_t signal;
+        memcpy(&signal, r->all + k * bytes_of_rank(r), SIGNAL);
+        interrupted = (int)signal;
+    }
 }
 
 /* After a round of `each` batches on each rank; that of rank 0 counts. */
@@ -84,13 +85,21 @@ static void check_items(const Trainer *t, const Batches *b)
              t->rank, gpus_of(t), (long long)b->items, (long long)items);
 }
 
-static bool share_batches(const Batches *b, const Trainer *t)
+static Round first_round(const Batches *b, const Trainer *t, int64_t *most)
 {
-    Round r = {.b = b, .ranks = gpus_of(t), .rank = t->rank, .each = !interrupted, .row = (bytes_of_results(b) + 7) / 8 * 8};
-    const int64_t room = RESULTS_ROOM / r.ranks / (r.row + 1), most = room < 1 ? 1 : room < MOST_EACH ? room : MOST_EACH;
-    const size_t own = sizeof(Head) + (size_t)(most * r.row);
+    Round r = {.b = b, .ranks = gpus_of(t), .rank = t->rank, .each = !interrupted, .row = bytes_of_results(b)};
+    const int64_t room = RESULTS_ROOM / r.ranks / (r.row + 1);
+    *most = room < 1 ? 1 : room < MOST_EACH ? room : MOST_EACH;
+    const size_t own = (size_t)(SIGNAL + *most * r.row);
     r.own = must_alloc(own);
     r.all = must_alloc(is_follower(t) ? 1 : own * (size_t)r.ranks);
+    return r;
+}
+
+static bool share_batches(const Batches *b, const Trainer *t)
+{
+    int64_t most;
+    Round r = first_round(b, t, &most);
     check_items(t, b);
     while (r.first < b->n) {
         const double from = seconds_now();

@@ -85,8 +85,8 @@ static void name_scores(Scores *s, const Lathe_model *m)
     }
 }
 
-/* Adds the batch that has run, which counts as `rows` rows.  If rows depend on each other, it must be a whole batch or the
- * only one. */
+/* Adds the batch that has run, which counts as `rows` rows.  If rows depend on each other, it must be a whole batch or
+ * the only one. */
 static void add_outputs(Tally *t, double rows, bool whole)
 {
     for (int i = 0; i < t->s->rouge; i++) {

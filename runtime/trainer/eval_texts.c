@@ -22,9 +22,9 @@ struct Text_eval {
     const Tokenizer *tokenizer;
     Item_list *items;
     bool stem;
-    int64_t step, rows;  /* rows: of a batch */
+    int64_t step, rows;   /* rows: of a batch */
     Rouge (*own)[ROUGES]; /* [rows]: of each item of the batch */
-    Rouge sum[ROUGES];   /* over the items so far */
+    Rouge sum[ROUGES];    /* over the items so far */
 };
 
 Text_eval *open_text_eval(const Trainer *t, const Reading *r, Text_writer *w, const Tokenizer *k, int64_t most,

@@ -88,17 +88,18 @@ begins() {
     until grep -q '^step 1/' "$TMP/said"; do kill -0 $called || tell "did not start"; sleep 0.05; done
     sleep "$2"
 }
+last_rank() { sed 's/ *$//; s/.* //' "/proc/$called/task/$called/children"; }
 ends() { # CODE WORDS
     code=0
     wait $called || code=$?
     [ $code = "$1" ] && grep -q "$2" "$TMP/said" || tell "exit code $code, expected $1 and: $2"
 }
 begins signal 0.3
-kill -TERM "$(pgrep -P $called | tail -n 1)"
+kill -TERM "$(last_rank)"
 ends 143 'interrupted after step 1 of 2'
 grep -q '"split":"val"' "$TMP/signal/metrics.jsonl" && tell "the evaluation went on"
 [ -f "$TMP/signal/checkpoints/step-1/model.safetensors" ] || tell "nothing was saved"
 export LATHE_RANK_PATIENCE=2
 begins stopped 1.3
-kill -STOP "$(pgrep -P $called | tail -n 1)"
+kill -STOP "$(last_rank)"
 ends 6 'rank 2 of 3.*at step 1, evaluating'
