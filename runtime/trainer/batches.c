@@ -31,6 +31,22 @@ static void copy_results(const Batches *b, char *row, bool back)
     }
 }
 
+static double took[SHARES]; /* seconds of a batch when rank 0 last ran one of that kind; 0: none yet */
+
+/* Messages take longer than what the others could do meanwhile. */
+static bool is_soon_done(const Batches *b)
+{
+    const double worth = 0.005; /* seconds */
+    return b->n == 0 || (took[b->share] > 0 && (double)b->n * took[b->share] < worth);
+}
+
+static void run_timed(const Batches *b, int64_t k)
+{
+    const double from = seconds_now();
+    b->run(b->with, k);
+    took[b->share] = seconds_now() - from;
+}
+
 /* ------------------------------------------------------------------ a round */
 
 typedef struct Round { /* batches first … first + ranks · each - 1; the k-th of them is for rank k mod ranks */
@@ -42,11 +58,11 @@ typedef struct Round { /* batches first … first + ranks · each - 1; the k-th 
 
 static int64_t bytes_of_rank(const Round *r) { return SIGNAL + r->each * r->row; }
 
-static void run_own(const Round *r)
+static void run_share(const Round *r)
 {
     char *row = r->own + SIGNAL;
     for (int64_t k = r->first + r->rank, i = 0; i < r->each && k < r->b->n; i++, k += r->ranks, row += r->row) {
-        r->b->run(r->b->with, k);
+        run_timed(r->b, k);
         copy_results(r->b, row, false);
     }
     memcpy(r->own, &(int64_t){interrupted}, SIGNAL);
@@ -105,7 +121,7 @@ static bool share_batches(const Batches *b, const Trainer *t)
         const double from = seconds_now();
         from_first(&r.each, sizeof r.each);
         if (!r.each) break;
-        run_own(&r);
+        run_share(&r);
         gather_bytes(r.own, r.all, bytes_of_rank(&r));
         if (!is_follower(t)) take_all(&r);
         r.first += r.ranks * r.each;
@@ -115,12 +131,17 @@ static bool share_batches(const Batches *b, const Trainer *t)
     return r.first >= b->n;
 }
 
+/* ------------------------------------------------------------------ by one rank, or by all */
+
 bool run_batches(const Batches *b, const Trainer *t)
 {
-    if (t && shares_steps(t)) return share_batches(b, t);
+    if (t && shares_steps(t) && (is_follower(t) || !is_soon_done(b))) {
+        if (!is_follower(t)) order_share(t, b->share, b->number);
+        return share_batches(b, t);
+    }
     for (int64_t k = 0; k < b->n; k++) {
         if (t && interrupted) return false;
-        b->run(b->with, k);
+        run_timed(b, k);
         b->take(b->with, k);
     }
     return true;

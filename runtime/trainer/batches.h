@@ -12,8 +12,11 @@ typedef struct Result { /* memory in which a batch leaves what is taken of it */
     int64_t bytes;
 } Result;
 
+typedef enum Share { SHARE_SCORES, SHARE_METRICS, SHARE_TEXTS, SHARES } Share; /* of an evaluation */
 typedef struct Batches {
-    int64_t n, items; /* items: in all of them; ranks must agree on it */
+    Share share;
+    int64_t number;   /* how many items at most; of texts, the step */
+    int64_t n, items; /* items: there are, to choose from; ranks must agree on it */
     const Result *result;
     int results;
     void (*run)(void *with, int64_t k);  /* the k-th, whichever ran before */
@@ -21,8 +24,9 @@ typedef struct Batches {
     void *with;
 } Batches;
 
-/* Runs and takes all.  Where ranks share steps, all call it; each runs every N-th batch, and rank 0 takes the results of
- * all: the same bytes in the same order as alone.  False: interrupted.  t: of a run that a signal ends, else NULL. */
+/* Runs and takes all.  Where ranks share steps, rank 0 orders the others to call it, too (trainer/ranks.h), unless it is
+ * done sooner alone; each runs every N-th batch, and rank 0 takes the results of all: the same bytes in the same order as
+ * alone.  False: interrupted.  t: of a run that a signal ends, else NULL. */
 bool run_batches(const Batches *b, const Trainer *t);
 
 #endif

@@ -165,11 +165,11 @@ static bool can_be_empty(const Part *p, Tally *t, char *in, int64_t first)
     return none;
 }
 
-/* The last batch may have fewer rows.  If empty ones add nothing, these fill it; this is exact where rows have random
- * draws of their own.  Otherwise an entry gives means and sums over its batch, so a batch of `real` items and
- * copies of one of them is run, and a batch of copies alone is subtracted:
- *     Σ real = rows · mean(items, copies) - (rows - real) · mean(copies) */
-typedef struct Course { /* whole batches, and those for the `left` items behind them */
+/* Whole batches, and those for the `left` items behind them.  If empty rows add nothing, these fill a batch; this is
+ * exact where rows have random draws of their own.  Otherwise an entry gives means and sums over its batch, so a batch
+ * of the items and copies of one of them is run, and a batch of copies alone is subtracted: Σ left = rows · mean(items,
+ * copies) - (rows - left) · mean(copies) */
+typedef struct Course {
     const Part *p;
     Tally *t;
     char *in;
@@ -177,7 +177,7 @@ typedef struct Course { /* whole batches, and those for the `left` items behind 
     bool empty;
 } Course;
 
-static void run_batch(void *with, int64_t k)
+static void evaluate_batch(void *with, int64_t k)
 {
     const Course *c = with;
     const int64_t rows = c->t->eval->rows, first = (k < c->whole ? k : c->whole) * rows;
@@ -208,17 +208,19 @@ static int results_of(const Tally *t, Result *to)
 }
 
 /* False: interrupted. */
-static bool add_batches(const Part *p, Tally *t, char *in, const Trainer *trainer)
+static bool add_batches(const Part *p, Tally *t, char *in, const Trainer *trainer, int64_t most)
 {
     const int64_t rows = t->eval->rows;
     Course c = {p, t, in, p->n / rows, p->n % rows, false};
     Result *result = must_alloc(sizeof *result * (size_t)(t->eval->outputs + 1));
     c.empty = c.left && can_be_empty(p, t, in, c.whole * rows);
-    const Batches all = {.n = c.whole + (c.left > 0) + (c.left > 1 && !c.empty),
-                         .items = p->n,
+    const Batches all = {.share = SHARE_SCORES,
+                         .number = most,
+                         .n = c.whole + (c.left > 0) + (c.left > 1 && !c.empty),
+                         .items = p->d->val_items,
                          .result = result,
                          .results = results_of(t, result),
-                         .run = run_batch,
+                         .run = evaluate_batch,
                          .take = add_batch,
                          .with = &c};
     const bool complete = run_batches(&all, trainer);
@@ -266,7 +268,6 @@ Scores no_scores(const Trainer *t)
 
 Scores evaluate(Data *all_data, const Memory *m, const Trainer *t, int64_t most)
 {
-    order_scores(t, most);
     leave_out_unreadable(all_data);
     const Data *d = evaluated(all_data);
     const Lathe_entry *e = need_entry(t->model, ENTRY_eval), *score = find_entry(t->model, ENTRY_score);
@@ -281,7 +282,7 @@ Scores evaluate(Data *all_data, const Memory *m, const Trainer *t, int64_t most)
         s.items = p.n / rows * rows;
         if (!is_follower(t)) add_stretches(&p, &tally, m->call, p.n / rows);
         s.complete = !interrupted;
-    } else s.complete = add_batches(&p, &tally, m->call, t);
+    } else s.complete = add_batches(&p, &tally, m->call, t, most);
     if (s.complete && !is_follower(t)) make_scores(&tally, m, d);
     free(tally.total);
     return s;
@@ -393,7 +394,6 @@ static Predictions predictions_of(const Trainer *t, const Data *all, int64_t mos
 static Metrics *task_metrics(Predictions *p, const Memory *m)
 {
     if (!p->entry) return NULL;
-    if (p->training) order_metrics(p->training, p->rows);
     p->memory = m;
     p->call = call_of(m, p->entry);
     return measure_predictions(p);

@@ -24,8 +24,7 @@ typedef struct Scores {
 } Scores;
 
 Scores no_scores(const Trainer *t); /* with names and no values */
-/* Over at most `most` items, evenly spaced; 0: all.  Called by rank 0, it orders the others to do their share, which call
- * it, too, and get no values. */
+/* Over at most `most` items, evenly spaced; 0: all.  Ranks share it (trainer/batches.h); followers get no values. */
 Scores evaluate(Data *d, const Memory *m, const Trainer *t, int64_t most);
 /* The metric of the task, over as many items as s; an interruption makes s incomplete. */
 void add_task_metric(Scores *s, const Data *d, const Memory *m, const Trainer *t);

@@ -79,10 +79,11 @@ bool evaluate_texts(Text_eval *e, int64_t step, Rouge *to)
 {
     const Result own = {e->own, (int64_t)sizeof *e->own * e->rows};
     const double n = (double)e->items->n;
-    order_texts(e->t, step);
     e->step = step;
     for (int i = 0; i < ROUGES; i++) e->sum[i] = (Rouge){0};
-    if (!run_batches(&(Batches){.n = (e->items->n + e->rows - 1) / e->rows,
+    if (!run_batches(&(Batches){.share = SHARE_TEXTS,
+                                .number = step,
+                                .n = (e->items->n + e->rows - 1) / e->rows,
                                 .items = e->items->n,
                                 .result = &own,
                                 .results = 1,

@@ -95,8 +95,10 @@ void each_prediction(const Predictions *p, Give_row *give, void *with)
         result[i] = (Result){(char *)p->call.out + p->output[i]->offset,
                              tensor_size(p->output[i]) * dtype_size(p->output[i]->dtype)};
     set_scalars(e, p->memory->call, 0, 0, 0);
-    run_batches(&(Batches){.n = (p->rows + e->rows - 1) / e->rows,
-                           .items = p->rows,
+    run_batches(&(Batches){.share = SHARE_METRICS,
+                           .number = p->rows,
+                           .n = (p->rows + e->rows - 1) / e->rows,
+                           .items = p->data->val_items,
                            .result = result,
                            .results = p->outputs,
                            .run = predict_batch,

@@ -3,8 +3,9 @@
  *
  * Rank 0 works like a trainer of one rank: it alone prints, writes and decides.  The other ranks, its followers, do what
  * it orders: take a step, hand in their parts of the optimizer's moments for a checkpoint, take the mean of weights for
- * an evaluation and what is trained again, do their share of one (trainer/batches.h), or end.  Ranks on GPUs use shared memory (trainer/board.h), the others
- * messages (trainer/join.h, trainer/shared.h). */
+ * an evaluation and what is trained again, do their share of an evaluation (trainer/batches.h; on GPUs rank 0 evaluates
+ * alone), or end.  Ranks on GPUs use shared memory (trainer/board.h), the others messages (trainer/join.h,
+ * trainer/shared.h). */
 #include "base/words.h"
 #include "data/data.h"
 #include "data/stream.h"
@@ -35,8 +36,7 @@
 #include <sys/mman.h>
 
 typedef enum Ranks_order {
-    RANKS_STEP, RANKS_GATHER, RANKS_SHOW_MEAN, RANKS_SHOW_TRAINED, RANKS_EVALUATE, RANKS_MEASURE, RANKS_WRITE,
-    RANKS_END
+    RANKS_STEP, RANKS_GATHER, RANKS_SHOW_MEAN, RANKS_SHOW_TRAINED, RANKS_EVALUATE, RANKS_END
 } Ranks_order;
 
 struct Ranks {
@@ -205,16 +205,16 @@ void order_mean(const Trainer *t, bool shown)
     if (t->ranks) give_order(t, shown ? RANKS_SHOW_MEAN : RANKS_SHOW_TRAINED);
 }
 
-static void order_share(const Trainer *t, Ranks_order what, int64_t number)
-{
-    if (!shares_steps(t) || is_follower(t)) return;
-    give_order(t, what);
-    from_first(&number, sizeof number);
-}
+typedef struct Asked { /* with RANKS_EVALUATE */
+    int64_t share, number;
+} Asked;
 
-void order_scores(const Trainer *t, int64_t most) { order_share(t, RANKS_EVALUATE, most); }
-void order_metrics(const Trainer *t, int64_t most) { order_share(t, RANKS_MEASURE, most); }
-void order_texts(const Trainer *t, int64_t step) { order_share(t, RANKS_WRITE, step); }
+void order_share(const Trainer *t, Share what, int64_t number)
+{
+    Asked a = {what, number};
+    give_order(t, RANKS_EVALUATE);
+    from_first(&a, sizeof a);
+}
 
 void show_mean_of_ranks(const Trainer *t, const Optimizer *o, const Memory *m)
 {
@@ -280,15 +280,15 @@ static Ranks_order next_order(const Trial *c, int64_t step)
     return (Ranks_order)order;
 }
 
-static void share_evaluation(const Trial *c, Ranks_order what, int64_t step)
+static void share_evaluation(const Trial *c, int64_t step)
 {
-    int64_t number;
+    Asked a;
     Rouge unused[ROUGES];
     rank_does(RANK_EVALUATES, step - 1);
-    from_first(&number, sizeof number);
-    if (what == RANKS_EVALUATE) (void)evaluate(c->data, c->memory, c->t, number);
-    if (what == RANKS_MEASURE) share_metrics(c->t, c->data, c->memory, number);
-    if (what == RANKS_WRITE) (void)evaluate_texts(c->texts, number, unused);
+    from_first(&a, sizeof a);
+    if (a.share == SHARE_SCORES) (void)evaluate(c->data, c->memory, c->t, a.number);
+    if (a.share == SHARE_METRICS) share_metrics(c->t, c->data, c->memory, a.number);
+    if (a.share == SHARE_TEXTS) (void)evaluate_texts(c->texts, a.number, unused);
 }
 
 int follow(const Trial *c, int64_t step)
@@ -296,8 +296,7 @@ int follow(const Trial *c, int64_t step)
     const Optimizer *o = &c->turns->at[0].optimizer;
     const Memory *m = c->memory;
     for (;;) {
-        const Ranks_order order = next_order(c, step);
-        switch (order) {
+        switch (next_order(c, step)) {
         case RANKS_STEP: follow_step(c, step++); break;
         case RANKS_GATHER:
             finish_steps();
@@ -309,9 +308,7 @@ int follow(const Trial *c, int64_t step)
             show_mean_of_ranks(c->t, o, m);
             break;
         case RANKS_SHOW_TRAINED: show_trained(o, m->params, m->grads); break;
-        case RANKS_EVALUATE:
-        case RANKS_MEASURE:
-        case RANKS_WRITE: share_evaluation(c, order, step); break;
+        case RANKS_EVALUATE: share_evaluation(c, step); break;
         case RANKS_END:
             finish_steps();
             if (c->t->ranks->board) close_device();
