@@ -25,7 +25,7 @@ shared() {
 # value FILE NAME: with all digits that are printed
 value() { grep -o "\"$2\":\({\"f1\":\)\?[^,}]*" "$1" | awk -F : 'NR == 1 { printf "%.15g", $NF }'; }
 
-# ---- a table: means, totals that `score` makes a score of, the metrics of the task; 604 rows in batches of 8
+# ---- a table: means, totals that `score` makes a score of, the metrics of the task; 605 rows in batches of 8
 cat >"$TMP/table.lua" <<'END'
 return {
   config = { features = 2, classes = 2, batch = 8 },
