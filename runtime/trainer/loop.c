@@ -10,6 +10,7 @@
 #include "model/run.h"
 #include "model/tables.h"
 #include "model/weights.h"
+#include "ranks/courier.h"
 #include "step/average.h"
 #include "step/entry.h"
 #include "step/growth.h"
@@ -172,6 +173,7 @@ static void report_samples(Training *r)
 static bool with_averages(Training *r, bool of(Training *))
 {
     const Optimizer *o = &r->turns.at[0].optimizer;
+    rank_does(RANK_EVALUATES, r->at.step - 1);
     if (!o->average) return of(r);
     wait_until_copied(r->saver); /* it reads the weights */
     order_mean(r->t, true);

@@ -1,10 +1,11 @@
 /* ranks.c: a run of several ranks: GPUs of this machine (`trainer train --gpus N`), processes of this machine on its
  * processors (`--ranks N`), or processes that mpirun or srun started, perhaps on many machines.
  *
- * Rank 0 works like a trainer of one rank: it alone prints, writes and decides.  The other ranks, its followers, do
- * what it orders: take a step, hand in their parts of the optimizer's moments for a checkpoint, take the mean of
- * weights for an evaluation and what is trained again, or end.  Ranks on GPUs use shared memory (trainer/board.h), the
- * others messages (trainer/join.h, trainer/shared.h). */
+ * Rank 0 works like a trainer of one rank: it alone prints, writes and decides.  The other ranks, its followers, do what
+ * it orders: take a step, hand in their parts of the optimizer's moments for a checkpoint, take the mean of weights for
+ * an evaluation and what is trained again, do their share of an evaluation (trainer/batches.h; on GPUs rank 0 evaluates
+ * alone), or end.  Ranks on GPUs use shared memory (trainer/board.h), the others messages (trainer/join.h,
+ * trainer/shared.h). */
 #include "base/words.h"
 #include "data/data.h"
 #include "data/stream.h"
@@ -34,7 +35,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-typedef enum Ranks_order { RANKS_STEP, RANKS_GATHER, RANKS_SHOW_MEAN, RANKS_SHOW_TRAINED, RANKS_END } Ranks_order;
+typedef enum Ranks_order {
+    RANKS_STEP, RANKS_GATHER, RANKS_SHOW_MEAN, RANKS_SHOW_TRAINED, RANKS_EVALUATE, RANKS_END
+} Ranks_order;
 
 struct Ranks {
     Board *board;            /* of GPUs; NULL: ranks on processors */
@@ -213,6 +216,17 @@ void order_mean(const Trainer *t, bool shown)
     if (t->ranks) give_order(t, shown ? RANKS_SHOW_MEAN : RANKS_SHOW_TRAINED);
 }
 
+typedef struct Asked { /* with RANKS_EVALUATE */
+    int64_t share, number;
+} Asked;
+
+void order_share(const Trainer *t, Share what, int64_t number)
+{
+    Asked a = {what, number};
+    give_order(t, RANKS_EVALUATE);
+    from_first(&a, sizeof a);
+}
+
 void show_mean_of_ranks(const Trainer *t, const Optimizer *o, const Memory *m)
 {
     if (shares_steps(t)) show_shared_average(o, m->params, m->grads);
@@ -277,6 +291,17 @@ static Ranks_order next_order(const Trial *c, int64_t step)
     return (Ranks_order)order;
 }
 
+static void share_evaluation(const Trial *c, int64_t step)
+{
+    Asked a;
+    Rouge unused[ROUGES];
+    rank_does(RANK_EVALUATES, step - 1);
+    from_first(&a, sizeof a);
+    if (a.share == SHARE_SCORES) (void)evaluate(c->data, c->memory, c->t, a.number);
+    if (a.share == SHARE_METRICS) share_metrics(c->t, c->data, c->memory, a.number);
+    if (a.share == SHARE_TEXTS) (void)evaluate_texts(c->texts, a.number, unused);
+}
+
 int follow(const Trial *c, int64_t step)
 {
     const Optimizer *o = &c->turns->at[0].optimizer;
@@ -294,6 +319,7 @@ int follow(const Trial *c, int64_t step)
             show_mean_of_ranks(c->t, o, m);
             break;
         case RANKS_SHOW_TRAINED: show_trained(o, m->params, m->grads); break;
+        case RANKS_EVALUATE: share_evaluation(c, step); break;
         case RANKS_END:
             finish_steps();
             if (c->t->ranks->board) close_device();

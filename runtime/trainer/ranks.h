@@ -4,6 +4,7 @@
 
 #include "model/block.h"
 #include "step/optim.h"
+#include "trainer/batches.h"
 #include "trainer/trainer.h"
 #include "trainer/trial.h"
 
@@ -28,6 +29,7 @@ void show_mean_of_ranks(const Trainer *t, const Optimizer *o, const Memory *m); 
 /* Called by rank 0: */
 void order_step(const Trainer *t);                    /* orders followers to take the next step */
 void order_mean(const Trainer *t, bool shown);        /* orders them to show the mean of weights; what is trained */
+void order_share(const Trainer *t, Share what, int64_t number); /* orders them to do theirs of an evaluation */
 void gather_ranks(const Trainer *t, const Optimizer *o, const Memory *m); /* copies every rank's parts into the whole arrays */
 void end_ranks(const Trainer *t);
 /* Called by the others: follows orders until rank 0 ends the run; step: number of steps done.  Returns the exit

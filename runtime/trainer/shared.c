@@ -102,7 +102,7 @@ void open_shared(const Trainer *t, const Memory *m, const Optimizer *o)
 
 /* ------------------------------------------------------------------ counts */
 
-/* Of the rows of all ranks: the divisor of a loss.  Outside of a step rank 0 runs entries alone. */
+/* Of the rows of all ranks: the divisor of a loss.  Outside of a step, a rank runs entries alone. */
 static void over_ranks_here(void *to, const void *from, int64_t bytes)
 {
     if (!shared.grads) {
