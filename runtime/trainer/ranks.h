@@ -18,6 +18,7 @@ void check_ranks(Trainer *t);
 /* With several ranks that nobody else has started, forks a process for each and returns only in those; on GPUs in
  * followers only after rank 0 has called join_ranks.  No thread may run, and CUDA must not have been started. */
 void start_ranks(Trainer *t);
+void wait_for_first_gpu(const Trainer *t); /* followers on GPUs that others have started */
 void join_ranks(const Trainer *t, Optimizer *o, const Memory *m); /* all get the parameters and loss scale of rank 0 */
 /* For checkpoints: the whole moments; the states that each rank carries, one after the other; those of rank 0 count.
  * With one rank, those of memory. */

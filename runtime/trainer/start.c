@@ -271,6 +271,7 @@ void prepare_training(Training *r, Trainer *t)
     settle_evaluation(r);
     start_ranks(t);
     check_alike(t, &r->data, r->at.step);
+    wait_for_first_gpu(t);
     use_threads(t);
     take_memory(&r->memory, t, true, true, entries_of_run(t));
     fill_arrays(r);
