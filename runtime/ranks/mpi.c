@@ -270,12 +270,16 @@ static void note_actions(void)
         if (sigaction(i, NULL, &actions[i]) != 0) actions[i].sa_handler = SIG_DFL;
 }
 
-/* Both MPIs bring handlers of their own, which print a trace of the stack. */
+/* Both MPIs bring handlers of their own, which print a trace of the stack.  That of MPICH for SIGUSR1 stays unless we
+ * have one: mpirun -disable-auto-cleanup sends this signal when a rank has died, and without a handler it ends the
+ * others. */
 static void restore_actions(void)
 {
     struct sigaction now;
     for (int i = 1; i < NSIG; i++)
-        if (sigaction(i, NULL, &now) == 0 && now.sa_handler != actions[i].sa_handler) sigaction(i, &actions[i], NULL);
+        if (sigaction(i, NULL, &now) == 0 && now.sa_handler != actions[i].sa_handler &&
+            (i != SIGUSR1 || actions[i].sa_handler != SIG_DFL))
+            sigaction(i, &actions[i], NULL);
 }
 
 /* In good order: all ranks come here. */

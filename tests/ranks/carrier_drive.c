@@ -3,6 +3,7 @@
  *   carrier_drive wires N          N processes of this machine
  *   carrier_drive mpi              under mpirun
  *   carrier_drive …  lose R HOW    then rank R ends (exit, kill), and the others say when they know
+ *   carrier_drive …  mismatch      then rank 0 sends rank 1 more than it expects
  *   carrier_drive …  cross BYTES   then all send so many bytes to each other, and say how long it took */
 #include "ranks/carrier.h"
 #include "base/words.h"
@@ -13,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ROUNDS = 12, EACH = 4, MOST = 1 << 22, PIECE = (1 << 20) + 13 };
+enum { ROUNDS = 6, EACH = 4, MOST = 1 << 22, PIECE = (1 << 20) + 13 };
 
 static const Carrier *carrier;
 
@@ -27,7 +28,7 @@ static uint64_t mixed(int round, int from, int to, int channel, int k)
     return x;
 }
 
-/* 0, 1, few or many; in two rounds more than one piece. */
+/* 0, 1, few or many; in the last round more than one piece. */
 static int64_t size_of_message(int round, uint64_t x)
 {
     if (round % 6 == 5) return PIECE - 1 + (int64_t)(x % (2 * PIECE));
@@ -109,9 +110,11 @@ static void cross(int64_t bytes)
                                  .handle = out ? carrier->send(peer, CHANNEL_WORK, at, bytes)
                                                : carrier->receive(peer, CHANNEL_WORK, at, bytes)};
         }
-    for (left = n; left; carrier->pause(1))
+    for (left = n; left;) {
         for (int i = 0; i < n; i++)
             if (all[i].handle >= 0 && carrier->ended(all[i].handle)) all[i].handle = -1, left--;
+        if (left) carrier->pause(1);
+    }
     for (int i = 0; i < n; i++) free(all[i].at);
     if (carrier->rank == 0) fprintf(stderr, "%lld bytes each way in %.3f s\n", (long long)bytes, seconds_now() - start);
 }
@@ -147,11 +150,23 @@ static void lose(int rank, const char *how)
     carrier->leave(who == rank ? 0 : 1);
 }
 
+static void mismatch(void)
+{
+    char words[] = "twelve bytes";
+    int m =
+        carrier->rank == 0 ? carrier->send(1, CHANNEL_WORD, words, 12) : carrier->receive(0, CHANNEL_WORD, words, 11);
+    while (!carrier->ended(m) || carrier->rank == 0) {
+        stop_if_lost();
+        carrier->pause(0.1);
+    }
+}
+
 static int as_rank(char **argv)
 {
     fprintf(stderr, "rank %d of %d, %s, %s\n", carrier->rank, carrier->ranks, carrier->name, host_name());
     for (int round = 0; round < ROUNDS; round++) exchange(round);
     if (argv[0] && strcmp(argv[0], "lose") == 0) lose(atoi(argv[1]), argv[2]);
+    if (argv[0] && strcmp(argv[0], "mismatch") == 0) mismatch();
     if (argv[0] && strcmp(argv[0], "cross") == 0) cross(atoll(argv[1]));
     carrier->close();
     return 0;
@@ -173,17 +188,22 @@ static int wires(int n, char **argv)
     return failed;
 }
 
+static void on_signal(int number) { (void)number; }
+
 static int under_mpirun(char **argv)
 {
     const char *refusal;
-    struct sigaction before[32], after;
-    for (int i = 1; i < 32; i++) sigaction(i, NULL, &before[i]);
+    const int handled[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD, SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGILL};
+    const int n = (int)(sizeof handled / sizeof *handled);
+    for (int i = 0; i < n; i++) signal(handled[i], i % 2 || i < 4 ? on_signal : SIG_DFL);
     mpi_piece = PIECE;
     carrier = open_mpi(&refusal);
     if (!carrier) fail(EXIT_ERROR, NULL, "%s", refusal);
-    for (int i = 1; i < 32; i++)
-        if (sigaction(i, NULL, &after) == 0 && after.sa_handler != before[i].sa_handler)
-            fail(1, NULL, "signal %d has another handler", i);
+    struct sigaction now;
+    for (int i = 0; i < n; i++)
+        if (sigaction(handled[i], NULL, &now) != 0 || now.sa_handler != (i % 2 || i < 4 ? on_signal : SIG_DFL))
+            fail(1, NULL, "signal %d has another handler", handled[i]);
+    for (int i = 0; i < n; i++) signal(handled[i], SIG_DFL);
     return as_rank(argv);
 }
 
