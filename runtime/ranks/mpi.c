@@ -149,16 +149,23 @@ static bool find_functions(void *l)
 
 /* ------------------------------------------------------------------ messages */
 
+/* MPICH tells its whole stack, a line for each call; the last one has the cause. */
+static const char *last_line(char *text)
+{
+    size_t n = strlen(text);
+    while (n && text[n - 1] == '\n') text[--n] = 0;
+    const char *start = strrchr(text, '\n');
+    return start ? start + 1 : text;
+}
+
 /* Notes a call that failed. */
 static bool went_well(int code, int peer, const char *what)
 {
     if (code == ALL_IS_WELL) return true;
     char text[WORDS_OF_ERROR] = "";
     int length = 0;
-    if (mpi.error_string(code, text, &length) != ALL_IS_WELL) *text = 0;
-    for (char *c = text; *c; c++)
-        if (*c == '\n') *c = ' ';
-    snprintf(mpi.words, sizeof mpi.words, "MPI, %s: %.240s (%d)", what, *text ? text : "an error without words", code);
+    if (mpi.error_string(code, text, &length) != ALL_IS_WELL || !*text) strcpy(text, "an error without words");
+    snprintf(mpi.words, sizeof mpi.words, "MPI, %s: %.240s", what, last_line(text));
     mpi.failed = true;
     mpi.failed_with = peer;
     return false;

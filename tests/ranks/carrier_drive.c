@@ -4,7 +4,7 @@
  *   carrier_drive mpi              under mpirun
  *   carrier_drive …  lose R HOW    then rank R ends (exit, kill), and the others say when they know
  *   carrier_drive …  mismatch      then rank 0 sends rank 1 more than it expects
- *   carrier_drive …  cross BYTES   then all send so many bytes to each other, and say how long it took */
+ *   carrier_drive …  cross BYTES   only that: all send so many bytes to each other, twice: how long it takes */
 #include "ranks/carrier.h"
 #include "base/words.h"
 
@@ -17,6 +17,7 @@
 enum { ROUNDS = 6, EACH = 4, MOST = 1 << 22, PIECE = (1 << 20) + 13 };
 
 static const Carrier *carrier;
+static int64_t bytes_sent, bytes_received;
 
 /* What no two messages have in common. */
 static uint64_t mixed(int round, int from, int to, int channel, int k)
@@ -91,6 +92,7 @@ static void exchange(int round)
         if (left == before) carrier->pause(1);
     }
     for (int i = 0; i < n; i++) {
+        *(all[i].out ? &bytes_sent : &bytes_received) += all[i].bytes;
         check(&all[i], all[i].out ? "that was sent" : "that was received");
         free(all[i].at);
     }
@@ -100,7 +102,6 @@ static void exchange(int round)
 static void cross(int64_t bytes)
 {
     Message all[128];
-    const double start = seconds_now();
     int n = 0, left;
     for (int out = 0; out < 2; out++)
         for (int peer = 0; peer < carrier->ranks; peer++) {
@@ -116,7 +117,15 @@ static void cross(int64_t bytes)
         if (left) carrier->pause(1);
     }
     for (int i = 0; i < n; i++) free(all[i].at);
-    if (carrier->rank == 0) fprintf(stderr, "%lld bytes each way in %.3f s\n", (long long)bytes, seconds_now() - start);
+}
+
+/* The second message is an answer to the first. */
+static void cross_twice(int64_t bytes)
+{
+    const double start = seconds_now();
+    cross(bytes), cross(bytes);
+    fprintf(stderr, "rank %d: twice %lld bytes each way in %.0f ms\n", carrier->rank, (long long)bytes,
+            1e3 * (seconds_now() - start));
 }
 
 static void lose(int rank, const char *how)
@@ -161,13 +170,21 @@ static void mismatch(void)
     }
 }
 
+static void exchange_all(void)
+{
+    for (int round = 0; round < ROUNDS; round++) exchange(round);
+    fprintf(stderr, "rank %d sent %lld bytes and received %lld\n", carrier->rank, (long long)bytes_sent,
+            (long long)bytes_received);
+}
+
 static int as_rank(char **argv)
 {
+    const char *then = argv[0] ? argv[0] : "";
     fprintf(stderr, "rank %d of %d, %s, %s\n", carrier->rank, carrier->ranks, carrier->name, host_name());
-    for (int round = 0; round < ROUNDS; round++) exchange(round);
-    if (argv[0] && strcmp(argv[0], "lose") == 0) lose(atoi(argv[1]), argv[2]);
-    if (argv[0] && strcmp(argv[0], "mismatch") == 0) mismatch();
-    if (argv[0] && strcmp(argv[0], "cross") == 0) cross(atoll(argv[1]));
+    if (strcmp(then, "cross") == 0) cross_twice(atoll(argv[1]));
+    else exchange_all();
+    if (strcmp(then, "lose") == 0) lose(atoi(argv[1]), argv[2]);
+    if (strcmp(then, "mismatch") == 0) mismatch();
     carrier->close();
     return 0;
 }
