@@ -75,15 +75,22 @@ static void begin(Message *m, int round, int peer, int channel, int k, bool out)
                     : carrier->receive(peer, (Channel)channel, m->at, m->bytes);
 }
 
+/* With each other rank: sends on both channels in turn, receives on one channel after the other. */
+static int begin_all(Message *to, int round, bool out)
+{
+    int n = 0;
+    for (int peer = 0; peer < carrier->ranks; peer++)
+        for (int i = 0; peer != carrier->rank && i < EACH * CHANNELS; i++)
+            begin(&to[n++], round, peer, out ? i % CHANNELS : 1 - i / EACH, out ? i / CHANNELS : i % EACH, out);
+    return n;
+}
+
 /* Receives begin before their sends in some rounds, after them in others. */
 static void exchange(int round)
 {
     Message all[2 * EACH * CHANNELS * 64];
-    int n = 0, left;
-    for (int half = 0; half < 2; half++)
-        for (int peer = 0; peer < carrier->ranks; peer++)
-            for (int i = 0; peer != carrier->rank && i < EACH * CHANNELS; i++)
-                begin(&all[n++], round, peer, i % CHANNELS, i / CHANNELS, (half + round) % 2);
+    int n = begin_all(all, round, round % 2), left;
+    n += begin_all(all + n, round, !(round % 2));
     for (left = n; left;) {
         const int before = left;
         for (int i = n - 1; i >= 0; i--)
