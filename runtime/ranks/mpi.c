@@ -95,10 +95,9 @@ static void *load_mpi(const Promise *p)
     if (named && *named) {
         void *library = dlopen(named, RTLD_NOW | RTLD_GLOBAL);
         if (!library)
-            refuse_mpi(
-                "LATHE_MPI names %s, which cannot be loaded: %s; %d ranks of %s are waiting: give the path of its %s, "
-                "or unset LATHE_MPI",
-                named, dlerror(), p->ranks, p->kind, f.library);
+            refuse_mpi("LATHE_MPI names %s, which cannot be loaded: %s; %d ranks of %s wait: give the path of its %s, "
+                       "or unset LATHE_MPI",
+                       named, dlerror(), p->ranks, p->kind, f.library);
         return library;
     }
     void *library = dlopen(f.library, RTLD_NOW | RTLD_GLOBAL);
@@ -299,8 +298,8 @@ static void close_mpi(void)
     mpi.pieces = NULL;
 }
 
-/* The launchers, and the words of a rank before it leaves, tell the others; MPI_Abort would end them in the midst of
- * saving.  No function at exit of MPI's is called: it might wait. */
+/* The launcher ends the others, or the words that this rank sent before have told them (README.md); MPI_Abort would
+ * only be quicker.  No function that MPI wants to run at exit is called: it might wait. */
 static void leave_mpi(int code) { _exit(code); }
 
 /* "Open MPI v4.1.4", "MPICH Version: 4.0.2" */
