@@ -174,6 +174,16 @@ static const char *name_of_moment(const Lathe_recipe *r, int k)
     return k == 0 ? squares : k == 1 && r->momentum != 0 ? velocity : mean;
 }
 
+/* Each array by itself: so a thread is the first to touch what it will update of each, and its pages come to lie in the
+ * memory of its socket. */
+static void clear_arrays(const Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, void *memory)
+{
+    const int64_t average = (int64_t)average_bytes(m, r);
+    if (codes_moments(r)) clear_memory((char *)memory + average, (int64_t)optimizer_bytes(m, r) - average);
+    if (average) clear_memory(memory, average);
+    for (int k = 0; k < o->moments && !codes_moments(r); k++) clear_memory(o->moment[k], (int64_t)moment_bytes(m));
+}
+
 void place_optimizer(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn, const Lathe_recipe *r, void *memory,
                      void *tables)
 {
@@ -196,8 +206,7 @@ void place_optimizer(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn,
         if (!codes_moments(r)) o->moment[k] = (char *)memory + average_bytes(m, r) + (size_t)k * moment_bytes(m);
         o->moment_name[k] = name_of_moment(r, k);
     }
-    if (o->moments && !m->device)
-        clear_memory(memory, (int64_t)optimizer_bytes(m, r)); /* a device's memory is already zero */
+    if (o->moments && !m->device) clear_arrays(o, m, r, memory); /* a device's memory is already zero */
     o->segment = (Segment *)(void *)table;
     o->partial = (double *)(void *)(table += segment_bytes(m));
     if (codes_moments(r))
