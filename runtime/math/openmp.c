@@ -100,9 +100,9 @@ static void unbind(void)
 {
     enum { MOST_CORES = 8192 };
     static int number[MOST_CORES];
-    cpu_set_t *all = CPU_ALLOC(MOST_CORES);
     const size_t bytes = CPU_ALLOC_SIZE(MOST_CORES);
-    if (omp_get_proc_bind() == omp_proc_bind_false || !all) return;
+    cpu_set_t *all = omp_get_proc_bind() == omp_proc_bind_false ? NULL : CPU_ALLOC(MOST_CORES);
+    if (!all) return;
     CPU_ZERO_S(bytes, all);
     for (int place = 0; place < omp_get_num_places(); place++) {
         int n = omp_get_place_num_procs(place);
