@@ -136,6 +136,7 @@ static void say_plan(Text *t, const Module *m, const Choices *tried)
     Rates usual = usual_rates();
     double ms = line_of.options.target->device ? 0 : step_ms(m, &usual);
     if (ms > 0) say(t, "\nabout %s a step on a usual machine; --time: on this one\n", milliseconds(ms));
+    if (ms > 0) say_serial(page, t, &usual);
 }
 
 static void say_plan_object(Text *t, const Module *m, const Choices *tried)
@@ -150,6 +151,7 @@ static void say_plan_object(Text *t, const Module *m, const Choices *tried)
         double ms = step_ms(m, &r);
         say(t, ",\n \"%s\": %s", line_of.options.time ? "step_ms_estimate" : "step_ms_usual_machine",
             ms > 0 ? format("%.4g", ms) : "null");
+        if (!r.gpu) say_serial_json(page, t, &r);
         if (line_of.options.time) say_times_json(page, t, &r);
     }
     if (tried) say_choices_json(t, tried);

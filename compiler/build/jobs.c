@@ -1,6 +1,7 @@
 /* jobs.c: objects that are compiled, several at a time, where what they are made of has changed. */
 #include "build/jobs.h"
 #include "build/sources.h"
+#include "runtime/base/machine.h"
 
 #include <errno.h>
 #include <string.h>
@@ -61,7 +62,7 @@ static bool end_one(Jobs *all, Job **failed)
 
 void run_jobs(Jobs *all)
 {
-    int running = 0, most = (int)max64(1, sysconf(_SC_NPROCESSORS_ONLN));
+    int running = 0, most = cores_here();
     Job *failed = NULL;
     for (int i = 0; i < all->n && !failed; i++) {
         Job *j = &all->at[i];

@@ -3,6 +3,7 @@
 #include "doctor/doctor.h"
 #include "emit/emit.h"
 #include "front/clang.h"
+#include "runtime/base/machine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -59,12 +60,15 @@ static void examine_processor(Doctor *d)
         format("%s, %ld cores, %s", name ? name : "of unknown name", cores, vectors),
         "a step takes 13 to 24 times as long here: multiply-adds are computed in software; processors with AVX2 (since "
         "2013) have them");
-    char *quota = line_in("/sys/fs/cgroup/cpu.max", "");
-    long long all = quota ? atoll(quota) : 0, period = quota && strchr(quota, ' ') ? atoll(strchr(quota, ' ')) : 0;
-    if (all > 0 && period > 0 && (double)all / (double)period < (double)cores)
-        finding(d, ODD, "processor",
-                format("a control group gives %.1f of %ld cores", (double)all / (double)period, cores),
-                format("say --threads %lld", (all + period - 1) / period));
+    double quota = cores_of_groups("");
+    int own = cores_of_process("", "self");
+    if (quota < (double)cores)
+        finding(d, ODD, "processor", format("a control group gives %.1f of %ld cores", quota, cores),
+                format("a trainer has %d thread%s; for more, raise the CPU limit of the container or job", cores_here(),
+                       cores_here() == 1 ? "" : "s"));
+    if (own > 0 && own < cores)
+        finding(d, ODD, "processor", format("this process may run on %d of %ld cores", own, cores),
+                "a launcher, taskset or cpuset says so; trainers have no more threads");
     double load = 0;
     if (getloadavg(&load, 1) == 1)
         finding(d, load > 0.5 * (double)cores ? ODD : FINE, "load",
@@ -81,10 +85,8 @@ static void examine_processor(Doctor *d)
 
 static void examine_memory(Doctor *d)
 {
-    char *there = line_in("/proc/meminfo", "MemAvailable:"), *all = line_in("/proc/meminfo", "MemTotal:");
-    char *limit = line_in("/sys/fs/cgroup/memory.max", ""), *now = line_in("/sys/fs/cgroup/memory.current", "");
-    d->memory = there ? atoll(there) * 1024 : 0;
-    if (limit && now && atoll(limit) > 0) d->memory = min64(d->memory, atoll(limit) - atoll(now));
+    char *all = line_in("/proc/meminfo", "MemTotal:");
+    d->memory = available_bytes();
     finding(d, d->memory && d->memory < (int64_t)1 << 29 ? ODD : FINE, "memory",
             format("%s available of %s", in_gb((double)d->memory), in_gb(all ? 1024.0 * (double)atoll(all) : 0)),
             "end other programs, or give a budget with --memory");

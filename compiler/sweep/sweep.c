@@ -1,17 +1,16 @@
 /* sweep.c: lathe-sweep: what `lathe sweep` and `lathe scale` run: a program of its own, since lathe itself does not
  * link the runtime. */
-#define _GNU_SOURCE /* sched_getaffinity */
 #include "desc/settings.h"
 #include "desc/target.h"
 #include "lathe.h"
 #include "line.h"
 #include "runtime/base/help.h"
+#include "runtime/base/machine.h"
 #include "runtime/base/process.h"
 #include "runtime/base/words.h"
 #include "sweep/sweep.h"
 
 #include <math.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -222,18 +221,12 @@ static void settle_words(Sweep *s)
         usage_error("--halving: the description does not say how long to train; give --steps N");
 }
 
-static int64_t cores(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
 static void settle_jobs(Sweep *s)
 {
-    int64_t most = s->options->target->device ? 1 : max64(1, cores() / max64(1, asked.threads));
+    int64_t most = s->options->target->device ? 1 : max64(1, cores_here() / max64(1, asked.threads));
     if (s->method == BY_TPE) most = min64(most, TPE_LAG);
     s->jobs = asked.jobs ? asked.jobs : min64(most, s->trials * s->seeds);
-    s->threads = asked.threads ? asked.threads : max64(1, cores() / s->jobs);
+    s->threads = asked.threads ? asked.threads : max64(1, cores_here() / s->jobs);
 }
 
 /* What `lathe train` does before it builds: sizes that only the data says. */

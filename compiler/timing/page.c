@@ -110,6 +110,7 @@ void say_times(Page *page, Text *t, const Rates *r)
     else say_machine(t, r);
     for (int i = 0; i < m->programs.n; i++)
         if (entry_of(m->programs.at[i]->graph)->step) say_time_of(page, t, m->programs.at[i], r);
+    if (!r->gpu) say_serial(page, t, r);
 }
 
 static void say_part_json(Page *page, Text *t, const Time_part *p)

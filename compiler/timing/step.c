@@ -24,7 +24,7 @@ typedef struct Run {
     const Rates *rates;
 } Run;
 
-static double seconds_of(const Work *w, const Rates *r)
+double seconds_of_work(const Work *w, const Rates *r)
 {
 #define COST(name, word, unit, factor, ...) [name] = {unit, factor},
     static const struct {
@@ -153,7 +153,7 @@ static void time_kernel(Run *r, const Kernel *k)
 static void add_part(Step_time *t, Time_part p, const Rates *r)
 {
     if (r->gpu) time_on_gpu(&p, r);
-    else p.seconds = p.calls * seconds_of(&p.work, r);
+    else p.seconds = p.calls * seconds_of_work(&p.work, r);
     t->seconds += p.seconds;
     push(&t->parts, p);
 }
@@ -209,13 +209,22 @@ Step_time step_time(const Module *m, const Rates *r, const Program *turn)
     return t;
 }
 
+const Program *longest_step(const Module *m, const Rates *r, Step_time *t)
+{
+    const Program *longest = NULL;
+    *t = (Step_time){0};
+    for (int i = 0; i < m->programs.n; i++) {
+        const Program *p = m->programs.at[i];
+        if (!entry_of(p->graph)->step) continue;
+        Step_time own = step_time(m, r, p);
+        if (!longest || own.seconds > t->seconds) longest = p, *t = own;
+    }
+    return longest;
+}
+
 double step_ms(const Module *m, const Rates *r)
 {
-    double longest = 0;
-    for (int i = 0; i < m->programs.n; i++) {
-        if (!entry_of(m->programs.at[i]->graph)->step) continue;
-        double seconds = step_time(m, r, m->programs.at[i]).seconds;
-        if (seconds > longest) longest = seconds;
-    }
-    return 1e3 * longest;
+    Step_time t;
+    longest_step(m, r, &t);
+    return 1e3 * t.seconds;
 }

@@ -43,6 +43,8 @@ typedef struct Work {
     double amount[COSTS];   /* costs.def; of what one thread does alone, times the number of threads */
 } Work;
 Work kernel_work(const Kernel *k, int threads);
+bool threads_share(const Kernel *k);    /* or does one run it while the others wait? */
+double seconds_of_work(const Work *w, const Rates *r);  /* step.c */
 
 /* cache.c: which blocks of memory are in a cache that drops the block that was used longest ago. */
 typedef struct Cache Cache;
@@ -66,12 +68,24 @@ typedef struct Step_time {
 Step_time step_time(const Module *m, const Rates *r, const Program *turn);
 void time_on_gpu(Time_part *p, const Rates *r);     /* gpu.c: its seconds and what bounds it */
 void time_update_on_gpu(Step_time *t, const Module *m, const Gpu *g);  /* and what moves the inputs */
-double step_ms(const Module *m, const Rates *r);    /* of the longest turn; 0: no entry trains */
+const Program *longest_step(const Module *m, const Rates *r, Step_time *t);    /* of all turns; NULL: no entry trains */
+double step_ms(const Module *m, const Rates *r);    /* of it; 0: there is none */
+
+/* serial.c */
+typedef struct Serial {
+    double share;           /* of the longest step's time on one thread: 0 … 1 */
+    double most_times;      /* as fast as with one thread, with very many */
+    int kernels;            /* of the step */
+    VEC(Time_part) alone;   /* those that one thread runs, the longest first */
+} Serial;
+Serial serial_part(const Module *m, const Rates *r);
 
 /* page.c: `lathe plan --time`; the page's kernels have their names */
 struct Page;
 char *milliseconds(double ms);  /* "23.2 ms", "1174 ms" */
 void say_times(struct Page *page, Text *t, const Rates *r);
 void say_times_json(struct Page *page, Text *t, const Rates *r);
+void say_serial(struct Page *page, Text *t, const Rates *r);    /* of a CPU, if there is a step */
+void say_serial_json(struct Page *page, Text *t, const Rates *r);
 
 #endif

@@ -218,8 +218,8 @@ static Work count(const Kernel *k)
     return w;
 }
 
-/* Do threads share it, or does one run it while the others wait?  The runtime shares what is worth it. */
-static bool is_shared(const Kernel *k)
+/* The runtime shares what is worth it. */
+bool threads_share(const Kernel *k)
 {
     enum { PRODUCT_FLOPS = 2000000, THIN_FLOPS = 100000, CONVOLUTION_FLOPS = 1000000 };
     const Nest *n = k->nest;
@@ -236,7 +236,7 @@ static bool is_shared(const Kernel *k)
 Work kernel_work(const Kernel *k, int threads)
 {
     Work w = count(k), all = {0};
-    bool shared = is_shared(k);
+    bool shared = threads_share(k);
     if (k->kind == PANELS) count_panels(&w, k, threads);
     if (shared) w.amount[CALLS] = 1;
     add_work(&all, &w, shared ? 1 : threads);

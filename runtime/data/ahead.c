@@ -4,6 +4,7 @@
  * after turn, of the earliest batch that has some, and each writes to its own room, so batches do not depend on how
  * many threads there are.  Memory is taken when the data is opened; what the libraries of formats take is bounded. */
 #include "base/file.h"
+#include "base/machine.h"
 #include "base/thread.h"
 #include "base/words.h"
 #include "data/files.h"
@@ -306,7 +307,7 @@ static void take_room(Files *f)
 static int threads_for(const Reading *reading, int64_t rows)
 {
     enum { MOST = 8 };
-    int64_t n = sysconf(_SC_NPROCESSORS_ONLN) / 2 / reading->gpus;
+    int64_t n = cores_here() / 2 / reading->gpus;
     if (n > MOST) n = MOST;
     if (!reading->model->device || n < 1) n = 1;
     if (reading->readers) n = reading->readers;

@@ -24,7 +24,7 @@ Lathe_call call_behind(const Memory *m, const Lathe_entry *e, const Lathe_entry 
 /* Parts of the block begin at multiples of 64 bytes. */
 static inline int64_t align64(int64_t n) { return (n + 63) & ~INT64_C(63); }
 int64_t call_bytes(const Lathe_entry *e); /* inputs, outputs and work */
-void clear_memory(void *at, int64_t bytes); /* to zero, by all threads */
+void clear_memory(void *at, int64_t bytes); /* to zero, by all threads, each its part from the first to the last */
 int64_t weight_bytes(const Lathe_model *m); /* of parameters */
 int64_t flat_bytes(const Lathe_model *m);   /* of gradients, and of each moment */
 /* Of the states: those of decode and encode come last but for those of slots, and a command that writes no texts, or not

@@ -407,7 +407,7 @@ void load_arrays(const Lathe_model *m, const Store *s, int arrays, const char *c
     bug_if(arrays > (int)(sizeof w.array / sizeof *w.array));
     for (int k = 0; k < arrays; k++) {
         w.array[k] = (Wanted_array){moments_of(m), prefix[k], flat[k], type};
-        if (flat[k]) memset(flat[k], 0, (size_t)(lathe_moment_elements(m) * dtype_size(type)));
+        if (flat[k]) clear_memory(flat[k], lathe_moment_elements(m) * dtype_size(type));
     }
     take_arrays(&w, s);
 }
@@ -429,7 +429,7 @@ static void load_parameters(const Lathe_model *m, const Store *s, void *flat, vo
     w.array[0] = (Wanted_array){all_parameters(m), "", flat, lathe_weights(m)};
     w.array[1] = (Wanted_array){statistics_of(m), "", statistics, m->real};
     if (except && *except) check_patterns(&w);
-    else if (flat && !w.of_base) memset(flat, 0, (size_t)weight_bytes(m));
+    else if (flat && !w.of_base) clear_memory(flat, weight_bytes(m));
     take_arrays(&w, s);
 }
 

@@ -175,10 +175,16 @@ static const char *name_of_moment(const Lathe_recipe *r, int k)
     return k == 0 ? squares : k == 1 && r->momentum != 0 ? velocity : mean;
 }
 
+/* Each array by itself: so a thread is the first to touch what it will update of each, and its pages come to lie in the
+ * memory of its socket. */
 void clear_moments(const Lathe_model *m, const Lathe_recipe *r, void *memory)
 {
-    if (lathe_moments(r) && !m->device)
-        clear_memory(memory, (int64_t)optimizer_bytes(m, r)); /* a device's memory is already zero */
+    const int64_t average = (int64_t)average_bytes(m, r), each = (int64_t)moment_bytes(m);
+    char *moments = (char *)memory + average;
+    if (lathe_moments(r) == 0 || m->device) return; /* a device's memory is already zero */
+    if (average) clear_memory(memory, average);
+    if (codes_moments(r)) clear_memory(moments, (int64_t)optimizer_bytes(m, r) - average);
+    for (int k = 0; k < lathe_moments(r) && !codes_moments(r); k++) clear_memory(moments + k * each, each);
 }
 
 void place_optimizer(Optimizer *o, const Lathe_model *m, const Lathe_turn *turn, const Lathe_recipe *r, void *memory,

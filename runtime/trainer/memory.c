@@ -132,7 +132,7 @@ static char *map_block(const Trainer *t, int64_t bytes)
 }
 
 /* Touches the pages, shared among the threads, so that steps do not wait for the kernel.  It stops after a time limit
- * and leaves the other pages to the first step. */
+ * and leaves the other pages to the first step.  A page lies in the memory next to the thread that touched it first. */
 static void touch(char *base, int64_t bytes)
 {
     const double until = seconds_now() + 0.15;
@@ -343,5 +343,6 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
         return;
     }
     if (m->grads) touch(m->grads, take.grads);
-    touch(m->call, take.call); /* callers clear and fill parameters and moments */
+    if (memory_nodes("") == 1) touch(m->call, take.call); /* else the rows' threads do: first come, nearest */
+    /* callers clear and fill parameters and moments, shared as the update shares them */
 }

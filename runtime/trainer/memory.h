@@ -11,8 +11,9 @@ void check_memory(const Trainer *t);
 void check_data_memory(const Trainer *t, int64_t bytes); /* the same, with `bytes` for the data */
 void check_memory_beside(const Trainer *t, const Memory *m, int64_t bytes); /* the same, with bytes beside the block */
 /* Allocates the block: the planned size for train and bench, for other commands the part they use.  Touches the pages
- * of gradients and of the arena, for at most 0.15 s each; callers fill parameters and moments.  NO_ENTRY ends
- * `entries`.  If the machine has too little memory, the program ends (1) before anything is allocated. */
+ * of gradients and, where all memory is equally near, of the arena, for at most 0.15 s each; callers fill parameters and
+ * moments.  NO_ENTRY ends `entries`.  If the machine has too little memory, the program ends (1) before anything is
+ * allocated. */
 void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const Entry *entries);
 int64_t shard_bytes(const Trainer *t);      /* bytes of one moment on this process' GPU, of several */
 int64_t sharded_bytes(const Trainer *t, const Lathe_recipe *r); /* of all that it keeps for the optimizer */

@@ -5,6 +5,7 @@
 #include "lathe_rt.h"
 #include "math/double.h"
 #include "math/engine.h"
+#include "math/openmp.h"
 #include "model/block.h"
 #include "model/tables.h"
 #include "step/average.h"
@@ -30,9 +31,16 @@
 
 /* ------------------------------------------------------------------ opening */
 
+/* Processes of this machine that share its cores. */
+static int usual_threads(const Trainer *t)
+{
+    const bool forked = shares_steps(t) && !was_started_by_others(t) && !getenv("OMP_NUM_THREADS");
+    return forked ? threads_here(gpus_of(t)) : omp_get_max_threads();
+}
+
 void use_threads(const Trainer *t)
 {
-    int threads = t->threads ? t->threads : omp_get_max_threads();
+    int threads = t->threads ? t->threads : usual_threads(t);
     if (t->model->device) omp_set_num_threads(threads);
     else rt_init_gemm(threads);
 }

@@ -14,6 +14,12 @@ grep -Eq ' %  +4  attn_to_h_residual +gpt.lua:18$' "$TMP/text" || wrong "no line
 "$LATHE" plan models/gpt.lua --config char --time --json >"$TMP/json" || wrong "plan --time --json"
 [ "$(grep -c '"entry": "train"' "$TMP/json")" -ge "$kernels" ] || wrong "JSON lacks kernels"
 grep -q '"name": "optimizer_step"' "$TMP/json" || wrong "JSON lacks the update"
+# The serial part: what its text has no PARALLEL for; without pass threads that is all but products and attention.
+grep -Eq '^serial part: about [0-9.e-]* % of a step on one thread, [0-9]* of [0-9]* kernels.*; so 192 threads are at most about [0-9.]* times as fast$' "$TMP/text" ||
+    wrong "no serial part"
+share() { "$LATHE" plan models/gpt.lua --config char "$@" --json | sed -n 's/.*"serial": {"share": \([0-9.e-]*\), "times_as_fast_with_192_threads": \([0-9.e-]*\),.*/\1 \2/p'; }
+awk -v shared="$(share)" -v alone="$(share --no-threads)" 'BEGIN { split(shared, s); split(alone, a); exit !(s[1] < 0.001 && s[2] > 100 && s[2] <= 192 && a[1] > 0.02 && a[2] < 1 / a[1]) }' ||
+    wrong "serial parts: $(share); without threads $(share --no-threads)"
 refuses() { # WORDS ARGUMENT…
     words=$1
     shift
