@@ -99,7 +99,7 @@ kill -TERM "$(last_rank)"
 ends 143 'interrupted after step 1 of 2'
 grep -q '"split":"val"' "$TMP/signal/metrics.jsonl" && tell "the evaluation went on"
 [ -f "$TMP/signal/checkpoints/step-1/model.safetensors" ] || tell "nothing was saved"
-export LATHE_RANK_PATIENCE=2
+export LATHE_RANK_PATIENCE=3
 begins stopped 1.3
 kill -STOP "$(last_rank)"
 ends 6 'rank 2 of 3.*at step 1, evaluating'
