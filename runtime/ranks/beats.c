@@ -65,7 +65,7 @@ static struct Beats {
     bool answered;                    /* rank 0 has said why this rank fails */
     _Atomic(const int64_t *) process; /* [ranks]; 0: on another machine; NULL: nobody looks after them */
     double looked;
-} beats = {.lost = NONE, .patience = 8};
+} beats = {.lost = NONE};
 
 static bool leads(void) { return beats.carrier->rank == 0; }
 static int first_line(void) { return leads() ? 1 : 0; }
@@ -85,12 +85,17 @@ const char *ranks_failure(int *code)
     return beats.text;
 }
 
+double ranks_patience(void)
+{
+    const char *wish = getenv("LATHE_RANK_PATIENCE");
+    const double seconds = wish ? atof(wish) : 0;
+    return seconds > 0 ? seconds : 8;
+}
+
 void start_beats(const Carrier *c)
 {
-    const char *patience = getenv("LATHE_RANK_PATIENCE");
-    const double seconds = patience ? atof(patience) : 0;
     beats.carrier = c;
-    if (seconds > 0) beats.patience = seconds;
+    beats.patience = ranks_patience();
     beats.now = seconds_now();
     beats.next = beats.now;
     beats.line = must_alloc((size_t)(c->rank == 0 ? c->ranks : 1) * sizeof *beats.line);
@@ -336,6 +341,13 @@ static void say_beat(void)
         if (is_said(&beats.line[k])) say(&beats.line[k], k, &w);
 }
 
+/* A rank that hangs, or was stopped, would stay: not every launcher ends it. */
+static void end_lost(void)
+{
+    const int64_t *process = atomic_load(&beats.process);
+    if (process && beats.lost != NONE && process[beats.lost]) kill((pid_t)process[beats.lost], SIGKILL);
+}
+
 /* A rank that fails by itself waits for rank 0 to say so; a run that has failed, for rank 0 to tell it. */
 void end_failed(bool (*tell)(int code, const char *text))
 {
@@ -357,6 +369,7 @@ void end_failed(bool (*tell)(int code, const char *text))
     w.code = beats.code;
     snprintf(w.text, sizeof w.text, "%.*s", TEXT - 1, beats.text);
     if (leads()) say_to_all(&w);
+    end_lost();
 }
 
 Beat_state beat(bool ending)

@@ -3,6 +3,7 @@
  * Processes that mpirun or srun started join by MPI, before they read anything; those of --ranks N are forked once the
  * data is open, and share wires.  A rank that fails tells the others why (ranks/beats.c); rank 0 prints it. */
 #include "trainer/join.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/json_text.h"
 #include "base/words.h"
@@ -30,12 +31,9 @@
 static const Trainer *joined; /* once the courier runs */
 static bool promised;
 static const char *launcher; /* "mpirun" */
-static Called *called; /* NULL: nobody forked */
+static Called *called;       /* NULL: nobody forked */
 
-const char *launcher_words(const Trainer *t)
-{
-    return promised ? text_of("%s -n %d ", launcher, gpus_of(t)) : "";
-}
+const char *launcher_words(const Trainer *t) { return promised ? text_of("%s -n %d ", launcher, gpus_of(t)) : ""; }
 
 /* ------------------------------------------------------------------ failing */
 
@@ -62,6 +60,7 @@ static bool tell_others(int code, const char *text)
     int before;
     if (!joined || atomic_flag_test_and_set(&telling)) return false;
     own_code = code;
+    if (joined->rank > 0) note("error: %s", reason_in(text));
     if (joined->rank == 0 && !ranks_failure(&before)) atexit(end_others);
     else if (tell_failure(code, reason_in(text))) carrier_in_use()->leave(code);
     if (called) atomic_store(&called->told, true);
@@ -138,7 +137,8 @@ void expect_ranks(const Trainer *t)
     if (strcmp(t->command, "train") == 0 || strcmp(t->command, "info") == 0) return;
     end_unless_first(&p);
     fail(EXIT_USAGE, NULL,
-         "%s has started %d of `%s %s`: ranks share the work of train alone; start it once, without %s, or, if each is to "
+         "%s has started %d of `%s %s`: ranks share the work of train alone; start it once, without %s, or, if each is "
+         "to "
          "work by itself, unset %s for it",
          p.launcher, p.ranks, t->program, t->command, p.launcher, p.variable);
 }
@@ -201,8 +201,19 @@ void join_processes(Trainer *t)
     join_with(t);
 }
 
+void open_rank_log(const Trainer *t, int64_t step)
+{
+    Fault f = {0};
+    char *folder = text_of("%s/logs", run_folder(t));
+    if (!joined || !make_folders(folder, &f)) return;
+    note_into(text_of("%s/rank-%d.txt", folder, t->rank));
+    note("rank %d of %d, on %s, process %d, begins after step %lld", t->rank, gpus_of(t), host_name(), (int)getpid(),
+         (long long)step);
+}
+
 void part_processes(const Trainer *t)
 {
+    if (t->rank > 0) note("ends with the run");
     if (called && t->rank == 0) atomic_store(&called->ending, true);
     rank_does(RANK_ENDS, 0);
     end_courier();

@@ -12,6 +12,7 @@ const char *launcher_words(const Trainer *t); /* "mpirun -n 4 ", or "" */
 void join_processes(Trainer *t);                       /* forks if nobody else has started the ranks; joins them */
 struct Data;
 void check_alike(const Trainer *t, struct Data *d, int64_t step); /* ends the program if ranks are of other builds, … */
+void open_rank_log(const Trainer *t, int64_t step);    /* of a follower, RUN/logs/rank-K.txt: it prints nothing */
 void part_processes(const Trainer *t);                 /* in good order; all ranks call it */
 
 #endif

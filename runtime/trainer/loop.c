@@ -10,6 +10,7 @@
 #include "model/run.h"
 #include "model/tables.h"
 #include "model/weights.h"
+#include "ranks/courier.h"
 #include "step/average.h"
 #include "step/entry.h"
 #include "step/growth.h"
@@ -123,6 +124,7 @@ static void save_run(Training *r)
     save_wanted = 0;
     r->saved_at = seconds_now();
     if (saved_step(r->saver) == r->at.step) return;
+    rank_does(RANK_SAVES, r->at.step - 1);
     r->at.elapsed = r->saved_at - r->report.started;
     keep_lock(run_folder(r->t));
     begin_save(r->saver, &r->at, state_json(r->t, &r->data, &r->at));
@@ -188,6 +190,7 @@ static bool evaluate_weights(Training *r)
     const Lathe_recipe *recipe = &r->t->recipe;
     bool late = saved_step(r->saver) == r->at.step;
     double from = seconds_now();
+    rank_does(RANK_EVALUATES, r->at.step - 1);
     r->scores = evaluate(&r->data, &r->memory, r->t, recipe->eval_rows);
     add_rouge(&r->scores, r->texts, r->at.step);
     add_task_metric(&r->scores, &r->data, &r->memory, r->t);
@@ -348,6 +351,7 @@ static bool one_step(Training *r)
     int64_t step = r->at.step;
     const Lathe_entry *e = train_for_step(&r->turns, r->t->model, step);
     double from = seconds_now();
+    rank_does(RANK_READS, step);
     if (!fill_step(&r->data, e, r->memory.call, step)) return false;
     set_scalars(e, r->memory.call, r->t->seed, step, 0);
     note_batch(r->record, e, r->memory.call);
