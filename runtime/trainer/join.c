@@ -221,6 +221,36 @@ void part_processes(const Trainer *t)
     joined = NULL;
 }
 
+/* ------------------------------------------------------------------ where they start */
+
+enum { CHECKPOINT_PATH = 4096, LATE = 30 }; /* s: shared file systems may show new files later on other machines */
+
+static void wait_until_seen(const Trainer *t, const char *checkpoint)
+{
+    const char *last = text_of("%s/state.json", checkpoint);
+    const double from = seconds_now();
+    while (access(last, R_OK) != 0 && seconds_now() - from < LATE) nanosleep(&(struct timespec){0, 100000000}, NULL);
+    if (access(last, R_OK) != 0)
+        fail(EXIT_DATA, checkpoint,
+             "rank 0 goes on from this checkpoint, and rank %d, on %s, does not see it; let all ranks see one run folder "
+             "under one path (--out)",
+             t->rank, host_name());
+}
+
+void agree_on_checkpoint(Trainer *t)
+{
+    if (!joined) return;
+    char *path = must_alloc(CHECKPOINT_PATH);
+    Piece *piece = must_alloc((size_t)gpus_of(t) * sizeof *piece);
+    if (t->rank == 0 && t->resume) snprintf(path, CHECKPOINT_PATH, "%s", find_checkpoint(t));
+    for (int k = 0; k < gpus_of(t); k++)
+        piece[k] = (Piece){path, path, t->rank == 0 ? CHECKPOINT_PATH : 0, t->rank && k == 0 ? CHECKPOINT_PATH : 0};
+    must_go_on(exchange(piece));
+    if (t->rank > 0 && *path) wait_until_seen(t, path);
+    if (t->rank > 0) t->resume = *path ? path : NULL;
+    free(piece);
+}
+
 /* ------------------------------------------------------------------ are they alike? */
 
 enum { FACTS = 6 };

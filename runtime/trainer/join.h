@@ -10,6 +10,7 @@ void expect_ranks(const Trainer *t); /* of the command line; ends the program (2
 void take_promise(Trainer *t); /* if mpirun or srun has started several of this program: joins them */
 const char *launcher_words(const Trainer *t); /* "mpirun -n 4 ", or "" */
 void join_processes(Trainer *t);                       /* forks if nobody else has started the ranks; joins them */
+void agree_on_checkpoint(Trainer *t); /* ranks of several machines go on from the one that rank 0 finds, or none */
 struct Data;
 void check_alike(const Trainer *t, struct Data *d, int64_t step); /* ends the program if ranks are of other builds, … */
 void open_rank_log(const Trainer *t, int64_t step);    /* of a follower, RUN/logs/rank-K.txt: it prints nothing */
