@@ -23,7 +23,7 @@ enum { NONE = -1, TEXT = 2000, HOST = 64, LONG_WAIT = 8 };
 typedef enum Word_kind { WORD_BEAT, WORD_FAILED, WORD_GONE, WORD_LOST, WORD_ENDED } Word_kind;
 
 typedef struct Word {                 /* between ranks of one build */
-    int32_t kind, rank, code, action; /* code: exit code; of GONE: the rank */
+    int32_t kind, rank, code, action; /* code: exit code; of GONE: the rank; of BEAT: it wants a save */
     int64_t step;
     double since; /* seconds that the rank has been doing that */
     char host[HOST], text[TEXT];
@@ -60,7 +60,9 @@ static struct Beats {
     Word own_word;
     atomic_bool failed;
     int code, lost;
+    bool hangs; /* the lost one */
     char text[2 * TEXT];
+    atomic_bool asks, asked;          /* this rank wants a save; rank 0: others do */
     bool ending, said, parted;        /* the last words are said; some were lost after that */
     bool answered;                    /* rank 0 has said why this rank fails */
     _Atomic(const int64_t *) process; /* [ranks]; 0: on another machine; NULL: nobody looks after them */
@@ -150,6 +152,9 @@ static void lose_process(int rank)
     lose(&beats.line[rank], "has ended without a word");
 }
 
+void ask_for_save(void) { atomic_store(&beats.asks, true); }
+bool take_asked_save(void) { return atomic_exchange(&beats.asked, false); }
+
 void watch_processes(const int64_t *process) { atomic_store(&beats.process, process); }
 
 static Word own_beat(void)
@@ -192,6 +197,7 @@ static void take_word(Line *l)
     switch (w->kind) {
     case WORD_BEAT:
         if (w->action >= 0 && w->action <= RANK_ENDS) l->last = *w;
+        if (w->code) atomic_store(&beats.asked, true);
         break;
     case WORD_FAILED: take_reason(l); break;
     case WORD_GONE: lose_process(w->code); break;
@@ -281,8 +287,9 @@ static void watch(void)
         hear(l, k);
         if (l->ended) continue;
         if (leads()) note_slow(l);
-        if (beats.now - l->heard > beats.patience)
-            lose(l, text_of("has given no sign for %.0f s", beats.now - l->heard));
+        if (beats.now - l->heard <= beats.patience) continue;
+        beats.hangs = true;
+        lose(l, text_of("has given no sign for %.0f s", beats.now - l->heard));
     }
     if (!atomic_load(&beats.failed)) watch_neighbours();
     if (atomic_load(&beats.failed) || !c->lost(&gone)) return;
@@ -332,20 +339,23 @@ static void say_to_all(const Word *w)
 
 static void say_beat(void)
 {
-    const Word w = own_beat();
+    Word w = own_beat();
     const bool begins = beats.starts && w.action != RANK_STARTS;
     if (beats.now < beats.next && !begins) return;
     beats.next = beats.now + 1;
     beats.starts = w.action == RANK_STARTS;
-    for (int k = first_line(); k < lines(); k++)
-        if (is_said(&beats.line[k])) say(&beats.line[k], k, &w);
+    for (int k = first_line(); k < lines(); k++) {
+        if (!is_said(&beats.line[k])) continue;
+        w.code = !leads() && atomic_exchange(&beats.asks, false);
+        say(&beats.line[k], k, &w);
+    }
 }
 
 /* A rank that hangs, or was stopped, would stay: not every launcher ends it. */
 static void end_lost(void)
 {
     const int64_t *process = atomic_load(&beats.process);
-    if (process && beats.lost != NONE && process[beats.lost]) kill((pid_t)process[beats.lost], SIGKILL);
+    if (process && beats.hangs && beats.lost != NONE && process[beats.lost]) kill((pid_t)process[beats.lost], SIGKILL);
 }
 
 /* A rank that fails by itself waits for rank 0 to say so; a run that has failed, for rank 0 to tell it. */

@@ -32,6 +32,8 @@ int64_t begin_exchange(const Piece *piece, int64_t after, void (*finish)(void *w
 bool wait_for_exchange(int64_t number); /* until it and all before it have ended; false: the run has failed */
 bool exchange(const Piece *piece);      /* both */
 void rank_does(Rank_action action, int64_t step); /* for the words about a rank that is lost */
+void ask_for_save(void);    /* of rank 0, by another rank: also in a signal handler */
+bool take_asked_save(void); /* by rank 0: whether another has asked since */
 const char *ranks_failure(int *code);  /* NULL: none */
 int lost_rank(void);                   /* whose silence is that; -1: none */
 bool was_stopped(void);                /* this process, shortly before: the others have ended without it */

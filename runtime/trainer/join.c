@@ -39,10 +39,12 @@ const char *launcher_words(const Trainer *t) { return promised ? text_of("%s -n 
 
 static int own_code; /* of rank 0, which has said why it fails */
 
-static void end_others(void)
+static void end_others(void) { (void)tell_failure(own_code, "rank 0 has failed"); }
+
+/* At the end of a process that has failed: what MPI would do then might wait for others. */
+static void leave_mpi_out(void)
 {
-    (void)tell_failure(own_code, "rank 0 has failed");
-    carrier_in_use()->leave(own_code);
+    if (joined) carrier_in_use()->leave(own_code);
 }
 
 /* "trainer, rank 2 of 4, on HOST: error: …" without what rank 0 says by itself. */
@@ -105,6 +107,7 @@ static void name_rank(const Trainer *t)
 static void join_with(const Trainer *t)
 {
     joined = t;
+    if (promised) atexit(leave_mpi_out);
     when_ranks_fail(tell_and_save);
     before_failing(tell_others);
 }

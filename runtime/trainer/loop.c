@@ -65,6 +65,7 @@ static void on_save_signal(int number)
 {
     (void)number;
     save_wanted = 1;
+    ask_for_save();
 }
 
 /* Called at the start: a save requested during loading must not end the run.  SIGPIPE must not either: when nobody
@@ -395,6 +396,7 @@ static void evaluate_and_save(Training *r)
 {
     const Lathe_recipe *recipe = &r->t->recipe;
     bool best = (due(r->at.step, recipe->eval_every) || epochs_due(r)) && evaluate_run(r);
+    if (take_asked_save()) save_wanted = 1;
     if (best || due(r->at.step, recipe->save_every) || save_wanted || long_unsaved(r)) save_run(r);
 }
 
@@ -442,8 +444,7 @@ static void tell_end_of_data(Training *r)
         return;
     }
     close_report(&r->report);
-    if (r->at.step)
-        note("step %lld is saved; to continue: `%s`", (long long)r->at.step, resume_command(r->t));
+    if (r->at.step) note("step %lld is saved; to continue: `%s`", (long long)r->at.step, resume_command(r->t));
     end_program(code, failure);
 }
 
