@@ -37,7 +37,7 @@ const char *launcher_words(const Trainer *t) { return promised ? text_of("%s -n 
 
 /* ------------------------------------------------------------------ failing */
 
-static int own_code; /* of rank 0, which has said why it fails */
+static int own_code = EXIT_ERROR; /* of this rank, which fails */
 
 static void end_others(void) { (void)tell_failure(own_code, "rank 0 has failed"); }
 
@@ -140,9 +140,8 @@ void expect_ranks(const Trainer *t)
     if (strcmp(t->command, "train") == 0 || strcmp(t->command, "info") == 0) return;
     end_unless_first(&p);
     fail(EXIT_USAGE, NULL,
-         "%s has started %d of `%s %s`: ranks share the work of train alone; start it once, without %s, or, if each is "
-         "to "
-         "work by itself, unset %s for it",
+         "%s has started %d of `%s %s`: ranks share the work of train alone; start it once, without %s, or, if each "
+         "is to work by itself, unset %s for it",
          p.launcher, p.ranks, t->program, t->command, p.launcher, p.variable);
 }
 
@@ -235,8 +234,8 @@ static void wait_until_seen(const Trainer *t, const char *checkpoint)
     while (access(last, R_OK) != 0 && seconds_now() - from < LATE) nanosleep(&(struct timespec){0, 100000000}, NULL);
     if (access(last, R_OK) != 0)
         fail(EXIT_DATA, checkpoint,
-             "rank 0 goes on from this checkpoint, and rank %d, on %s, does not see it; let all ranks see one run folder "
-             "under one path (--out)",
+             "rank 0 goes on from this checkpoint, and rank %d, on %s, does not see it; let all ranks see one run "
+             "folder under one path (--out)",
              t->rank, host_name());
 }
 
